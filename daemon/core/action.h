@@ -1,0 +1,95 @@
+/*
+ * action: what the core wants done. The driver performs actions in order after core_step() returned.
+ *
+ * Pointers and slices in an action stay valid until the next core_step(), also when what they belong to has
+ * ended meanwhile.
+ */
+#ifndef CORE_ACTION_H
+#define CORE_ACTION_H
+
+#include "daemon/core/call.h"
+#include "daemon/core/event.h"
+#include "proto/reply.h"
+
+#include <stddef.h>
+
+enum action_type {
+	ACTION_REPLY, /* conn, reply: the one answer to its oldest unanswered core command */
+	ACTION_PUSH,  /* conn, push: out of band, RESP3 connections only */
+	ACTION_CLOSE, /* conn: flush and close it; EVENT_CLOSE follows as usual */
+	ACTION_CALL,  /* call: one vote follows */
+	ACTION_WATCH, /* process: tell EVENT_EXIT when it ends */
+	ACTION_NOTE   /* note: for the log, the EVENTS stream and the counters */
+};
+
+/* What is pushed: `grant id token`, `failed id code text`, `lost name owner token reason`. */
+enum push_type { PUSH_GRANT, PUSH_FAILED, PUSH_LOST };
+
+struct push {
+	enum push_type type;
+	enum code code; /* FAILED; CODE_COUNT: not granted within WAIT, `failed id null` */
+	int64_t token;  /* GRANT, LOST */
+	struct slice id;
+	struct slice name;
+	struct slice owner;
+	const char *text; /* LOST: reason; FAILED: the error's text */
+};
+
+/* What happened: NOTE(id, event name in logs and EVENTS, level) */
+#define NOTES(NOTE)                                                                                          \
+	NOTE(GRANTED, "lock.granted", DEBUG)              /* a session holds it */                           \
+	NOTE(RELEASED, "lock.released", DEBUG)            /* its holder ended the hold */                    \
+	NOTE(LOST, "lock.lost", WARNING)                  /* the hold ended otherwise; text: reason */       \
+	NOTE(WITHHELD, "lock.withheld", INFO)             /* abandoned: not granted on for ttl_ms */         \
+	NOTE(TIMEOUT, "lock.timeout", DEBUG)              /* WAIT was over */                                \
+	NOTE(LEASED, "lease.acquired", DEBUG)             /* the daemon has the lease at the master */       \
+	NOTE(UNLEASED, "lease.released", DEBUG)           /* and gave it back */                             \
+	NOTE(RECLAIMED, "lease.reclaimed", INFO)          /* and re-asserted it at a restarted master */     \
+	NOTE(RENEW_FAILED, "lease.renew_failed", WARNING) /* text: why; it is tried again while valid */     \
+	NOTE(MASTER_AWAY, "master.away", WARNING)         /* text: why */                                    \
+	NOTE(MASTER_GUARDED, "master.guarded", WARNING)   /* forgot or may have forgotten; for ttl_ms */     \
+	NOTE(MASTER_ADMITTED, "master.admitted", INFO)    /* in full use */                                  \
+	NOTE(MASTER_REFUSED, "master.refused", ERROR)     /* cannot be used; text: why and what to change */ \
+	NOTE(MASTER_ERROR, "master.error", WARNING)       /* text: its words */                              \
+	NOTE(STALLED, "daemon.stalled", WARNING) /* a turn came ttl_ms late; leases were checked first */
+
+enum note_type {
+#define NOTE(id, name, level) NOTE_##id,
+	NOTES(NOTE)
+#undef NOTE
+		NOTE_COUNT
+};
+
+struct note {
+	enum note_type type;
+	session_id session; /* 0: none */
+	struct slice name;  /* n == 0: none */
+	struct slice owner;
+	int64_t token;    /* 0: none */
+	int64_t ttl_ms;   /* -1: none */
+	const char *text; /* NULL: none */
+};
+
+struct action {
+	enum action_type type;
+	conn_id conn;
+	union {
+		struct reply reply;
+		struct push push;
+		struct call call;
+		struct process process;
+		struct note note;
+	} u;
+};
+
+/* A growing list; the driver empties it (n = 0) after performing it and uses it again. */
+struct actions {
+	struct action *list;
+	size_t n;
+	size_t room;
+};
+
+void actions_init(struct actions *a);
+void actions_done(struct actions *a);
+
+#endif

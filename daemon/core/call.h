@@ -1,0 +1,104 @@
+/*
+ * call: one script to be run at the master for one name, and vote: what came of it.
+ *
+ * The core emits calls (action.h) and takes exactly one vote for each (event.h). The adapter (daemon/call.c)
+ * puts calls of one operation that arise together into one script call, and takes the answer apart again.
+ * Calls of one link run at the master in the order in which the core emitted them.
+ *
+ * Clocks: *_ms are durations; deadline_us and time_us are the master's own TIME in microseconds.
+ */
+#ifndef CORE_CALL_H
+#define CORE_CALL_H
+
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* CALL_OP(name, script): each operation is the script lua/<script>.lua. */
+#define CALL_OPS(CALL_OP)                                                                                    \
+	CALL_OP(HELLO, hello)     /* who are you, do you remember us; opens a guard where it must */         \
+	CALL_OP(ADMIT, admit)     /* the guard is over: raise the token floor, admit the master */           \
+	CALL_OP(ACQUIRE, acquire) /* take the lease, or a place in the queue */                              \
+	CALL_OP(RENEW, renew)     /* keep the lease, perhaps with a new block of tokens */                   \
+	CALL_OP(RECLAIM, reclaim) /* re-assert a valid lease while the master is guarded */                  \
+	CALL_OP(RELEASE, release) /* end the lease of this attempt, wake the head of the queue */            \
+	CALL_OP(LEAVE, leave)     /* give up this daemon's place in the queue */
+
+enum call_op {
+#define CALL_OP(name, script) CALL_##name,
+	CALL_OPS(CALL_OP)
+#undef CALL_OP
+		CALL_OP_COUNT
+};
+
+/*
+ * A lease's owner at the master is the text "<daemon-id>:<attempt>"; the adapter knows the daemon-id (32
+ * lower-case hexadecimal digits). Each acquire has an attempt number of its own, never used again.
+ */
+struct call {
+	enum call_op op;
+	unsigned link;    /* which link of the pool, 0-based; a name always uses the same one */
+	uint64_t attempt; /* the owner's second half; for HELLO and ADMIT a serial; returned in the vote */
+	uint64_t incarnation; /* the master's memory this call is meant for; HELLO: a fresh candidate */
+	struct slice name;    /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
+	const char *key;      /* key template with one '%' for the name; NULL: NAMESPACE:{%} */
+	int64_t ttl_ms;       /* ACQUIRE, RENEW, RECLAIM: lifetime of the key, L + J, > 0 */
+	int64_t deadline_us;  /* ACQUIRE, RECLAIM: refuse yourself when executed later than this TIME */
+	int64_t token;    /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
+	int64_t block;    /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
+	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once */
+};
+
+enum outcome {
+	OUTCOME_YES,  /* granted, kept, reclaimed, released, left, admitted, greeted */
+	OUTCOME_BUSY, /* ACQUIRE: somebody else has it, or is ahead in the queue */
+	OUTCOME_NO,   /* RENEW, RELEASE: not ours (any more); RECLAIM: refused, somebody else reclaimed */
+	OUTCOME_LATE, /* executed after deadline_us; nothing was done */
+	OUTCOME_FORGOTTEN, /* the incarnation is not the one meant, or the master is not admitted (ACQUIRE,
+			      RENEW), or is admitted (RECLAIM); nothing was done: greet it again */
+	OUTCOME_WRONGKIND, /* the key holds something that is not our kind of lock; nothing was touched */
+	OUTCOME_DEMOTED,   /* READONLY, LOADING, MASTERDOWN, ...: not a master now; greet it again */
+	OUTCOME_ERROR,     /* another error of the master, quoted in text; nothing was done for this name */
+	OUTCOME_UNKNOWN,   /* it may have left, and its answer was lost */
+	OUTCOME_UNSENT     /* it never left: no such link up, or the output was full */
+};
+
+/* Why a master that answered HELLO cannot be used: GREETING(name, text for people) */
+#define GREETINGS(GREETING)                                                                                  \
+	GREETING(GOOD, "good")                                                                               \
+	GREETING(REPLICA, "is a replica: name its master instead")                                           \
+	GREETING(CLUSTER, "runs in cluster mode: use a standalone server")                                   \
+	GREETING(EVICTING, "may evict keys: set maxmemory-policy noeviction")                                \
+	GREETING(MISMATCH, "is used by daemons with other limits: make lease, clock-margin and rules agree")
+
+enum greeting {
+#define GREETING(name, text) GREETING_##name,
+	GREETINGS(GREETING)
+#undef GREETING
+		GREETING_COUNT
+};
+
+struct vote {
+	enum call_op op;
+	enum outcome outcome;
+	unsigned link;
+	uint64_t attempt;    /* of the call */
+	struct slice name;   /* of the call */
+	int64_t time_us;     /* the master's TIME when the script ran; 0 when no script answered */
+	int64_t token_first; /* ACQUIRE, RENEW: YES with a new block: first..last are ours; else 0 */
+	int64_t token_last;
+	struct slice holder; /* ACQUIRE BUSY: owner text of the lease in the way; n == 0: the name is free,
+				not our turn */
+	int64_t position;    /* ACQUIRE BUSY: our place in the queue, 1 = head; 0: not queued */
+	int64_t change_ms;   /* ACQUIRE BUSY: nothing can change before, unless a wake-up says so */
+	struct slice text;   /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values */
+
+	/* HELLO YES only */
+	enum greeting greeting;
+	bool admitted;        /* false: guarded; reclaims are taken, nothing new is granted */
+	uint64_t incarnation; /* the master's memory from now on */
+	int64_t highest;      /* highest token the master knows of; ADMIT YES: the new floor */
+};
+
+#endif

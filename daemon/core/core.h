@@ -1,0 +1,68 @@
+/*
+ * core: the lock coordinator as a pure state machine.
+ *
+ *     event ──▶ core_step(core, now, event, actions) ──▶ actions
+ *
+ * It decides who holds what, when leases are taken, renewed and given back, and what each client is told. It
+ * reads no clock, draws no random number, opens nothing and calls nobody back; the same events in the same
+ * order give the same actions. The driver is the only caller. Single-threaded; not reentrant.
+ */
+#ifndef CORE_CORE_H
+#define CORE_CORE_H
+
+#include "daemon/core/action.h"
+#include "daemon/core/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+
+/* What the configuration says of names that match a glob; first match wins. Milliseconds. */
+struct rule {
+	const char *match;   /* glob: * ? [a-z] and \ as in fnmatch without path rules */
+	const char *key;     /* key template at the master with one '%'; NULL: NAMESPACE:{%} */
+	int64_t lease_ms;    /* L: 100 .. lease_max_ms */
+	int64_t wait_ms;     /* default WAIT; -1: for ever */
+	int64_t max_hold_ms; /* ceiling of every hold; 0: none */
+};
+
+#define CORE_LINKS_MAX 8
+
+struct core_settings {
+	const struct rule *rules; /* the last one matches everything; kept by the caller */
+	size_t rule_count;        /* >= 1 */
+	int64_t lease_max_ms;     /* longest lease any daemon of this namespace uses */
+	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
+	bool restart_guard; /* false: a restarted master is trusted at once. Unsafe, but may be asked for */
+	unsigned links;     /* 1 .. CORE_LINKS_MAX */
+	int64_t streak;     /* local grants in a row while another daemon waits, >= 1 */
+	int64_t streak_ms;  /* and for how long at most */
+	int64_t grants_per_session;
+	int64_t waiters_per_session;
+	int64_t lost_per_session; /* remembered losses; the oldest go first */
+	size_t name_bytes;        /* longest name taken, <= NAME_BYTES_MAX */
+};
+
+/*
+ * settings are copied, the rules they point to are not: they must outlive the core or the next
+ * core_set_rules(). NULL when out of memory.
+ */
+struct core *core_new(const struct core_settings *settings, struct now now)
+	__attribute__((warn_unused_result));
+void core_free(struct core *core);
+
+void core_step(struct core *core, struct now now, const struct event *event, struct actions *actions);
+
+/* When EVENT_TIMER is due, CLOCK_BOOTTIME in ms; INT64_MAX: never. */
+int64_t core_wake_at(const struct core *core);
+
+/* Other waits, leases and ceilings from now on; the number of rules and their key templates may not change.
+ */
+void core_set_rules(struct core *core, const struct rule *rules, size_t count);
+
+/* Asserts every invariant over the whole state. Slow: for tests and the simulator. */
+void core_check(const struct core *core, int64_t now_ms);
+
+#endif

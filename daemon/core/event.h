@@ -1,0 +1,78 @@
+/*
+ * event: what may happen to the core. The driver makes events, core_step() consumes them.
+ *
+ * Everything an event points to needs to live only until core_step() returns.
+ */
+#ifndef CORE_EVENT_H
+#define CORE_EVENT_H
+
+#include "daemon/core/call.h"
+#include "proto/command.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A connection, named by the adapter; never 0, never used twice. */
+typedef uint64_t conn_id;
+typedef uint64_t session_id;
+
+/* Time and chance, read by the driver afresh for each event. */
+struct now {
+	int64_t ms;         /* CLOCK_BOOTTIME */
+	int64_t wall_us;    /* CLOCK_REALTIME; only proposes tokens, never times anything */
+	uint64_t random[2]; /* unpredictable: secrets and jitter come from here */
+};
+
+#define PEER_ADDRESS_MAX 64
+
+/* Who is at the other end, as far as the kernel tells. */
+struct peer {
+	int64_t pid;                    /* 0: unknown */
+	int64_t uid;                    /* -1: unknown */
+	char address[PEER_ADDRESS_MAX]; /* "10.0.0.7:4711", or "unix" */
+	bool admin;                     /* may BREAK */
+};
+
+/* A process a session is bound to: pid and start time, so that a recycled pid is another process. */
+struct process {
+	int64_t pid;
+	uint64_t started;
+};
+
+enum end {
+	END_CLEAN,    /* QUIT, end of file of a local peer, exit of the bound process: holds end */
+	END_ABANDONED /* anything else: the client may still be working, holds are withheld */
+};
+
+enum event_type {
+	EVENT_OPEN,       /* conn, peer: a connection is there, and with it a session */
+	EVENT_PEER,       /* conn, peer: it logged in or was named: what is known of it changed */
+	EVENT_FINISH,     /* conn: no more requests will come: a wait of it becomes WAIT 0 */
+	EVENT_CLOSE,      /* conn, end: the connection is gone */
+	EVENT_COMMAND,    /* conn, command: one of the verbs that command.def marks for the core */
+	EVENT_BIND,       /* conn, process: SESSION BIND; answered like a command */
+	EVENT_EXIT,       /* process: it ended, and the session bound to it */
+	EVENT_LINK_UP,    /* link: connected and logged in; it has to be greeted before it is used */
+	EVENT_LINK_DOWN,  /* link, text: why. Votes for its calls come first */
+	EVENT_SUBSCRIBED, /* the inbox listens (again): wake-ups may have been missed before */
+	EVENT_VOTE,       /* vote */
+	EVENT_WAKE,       /* name: the queue's head is ours, try now */
+	EVENT_WANT,       /* name: another daemon waits for a lease of ours */
+	EVENT_TIMER,      /* core_wake_at() has come */
+	EVENT_DRAIN       /* shut down: release what nobody holds, tell holders, refuse the rest */
+};
+
+struct event {
+	enum event_type type;
+	conn_id conn;
+	enum end end;
+	unsigned link;
+	struct slice name;
+	struct slice text;
+	struct process process;
+	const struct peer *peer;
+	const struct command *command;
+	const struct vote *vote;
+};
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * view: the core's state for people to look at (INSPECT, LOCKS, SESSIONS, INFO). Read only, never changes
+ * what it shows. Pointers are valid until the next core_step().
+ */
+#ifndef CORE_VIEW_H
+#define CORE_VIEW_H
+
+#include "daemon/core/core.h"
+
+/* The master's state as this daemon sees it: MASTER_STATE(name, word in INFO and INSPECT) */
+#define MASTER_STATES(MASTER_STATE)                                                                          \
+	MASTER_STATE(AWAY, "away")         /* no link */                                                     \
+	MASTER_STATE(GREETING, "greeting") /* a link is up, HELLO is on its way */                           \
+	MASTER_STATE(GUARDED, "guarded")   /* may have forgotten: reclaims only */                           \
+	MASTER_STATE(ADMITTED, "admitted") /* in full use */                                                 \
+	MASTER_STATE(REFUSED, "refused")   /* cannot be used as it is; asked again from time to time */
+
+enum master_state {
+#define MASTER_STATE(name, word) MASTER_##name,
+	MASTER_STATES(MASTER_STATE)
+#undef MASTER_STATE
+		MASTER_STATE_COUNT
+};
+
+struct master_view {
+	enum master_state state;
+	const char *word;   /* of the state */
+	const char *reason; /* why it is away or refused; "" otherwise */
+	int64_t guard_ms;   /* GUARDED: left */
+	uint64_t incarnation;
+	unsigned links_up; /* greeted and in use */
+};
+
+/* How many there are now. */
+struct core_counts {
+	size_t sessions;
+	size_t resources; /* names with a holder, a waiter or a lease */
+	size_t leases;    /* held at the master */
+	size_t grants;    /* held by sessions */
+	size_t withheld;  /* abandoned, waiting for their told deadline */
+	size_t waiters;
+};
+
+struct hold_view {
+	session_id session; /* 0: abandoned by its session */
+	const struct peer *peer;
+	struct slice owner;
+	struct slice why;
+	int64_t token;
+	int64_t count;    /* times entered */
+	int64_t held_ms;  /* since the grant */
+	int64_t valid_ms; /* surely good for */
+	bool withheld;
+};
+
+struct waiter_view {
+	session_id session;
+	const struct peer *peer;
+	struct slice owner;
+	struct slice why;
+	int64_t position; /* 1 = next here */
+	int64_t age_ms;
+	int64_t left_ms; /* of its WAIT; -1: for ever */
+};
+
+struct resource_view {
+	struct slice name;
+	const char *lease;    /* word: "none", "acquiring", "queued", "held" */
+	int64_t lease_ms;     /* validity left of the lease; 0 when none */
+	struct slice foreign; /* owner text of another daemon's lease as last seen; n == 0: none seen */
+	int64_t position;     /* of this daemon in the master's queue; 0: not in it */
+	bool wanted;          /* another daemon waits for our lease */
+	bool held;            /* hold is meaningful */
+	struct hold_view hold;
+	size_t waiters;
+	int64_t tokens_left; /* in the reserved block */
+};
+
+struct session_view {
+	session_id id;
+	const struct peer *peer;
+	size_t connections;
+	size_t grants;
+	size_t waiters;
+	int64_t age_ms;
+	int64_t bound_pid; /* 0: ends with its connections */
+};
+
+void core_view_master(const struct core *core, int64_t now_ms, struct master_view *out);
+void core_view_counts(const struct core *core, struct core_counts *out);
+
+/* False when the core knows nothing of this name. */
+bool core_view_resource(
+	const struct core *core, int64_t now_ms, struct slice name, struct resource_view *out);
+
+/* Calls back for each, in no promised order, until the callback returns false. They must not call
+ * core_step(). */
+void core_each_resource(const struct core *core, int64_t now_ms,
+	bool (*each)(void *arg, const struct resource_view *view), void *arg);
+void core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
+	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
+void core_each_session(const struct core *core, int64_t now_ms,
+	bool (*each)(void *arg, const struct session_view *view), void *arg);
+
+/* The session this connection speaks for; 0: none. */
+session_id core_session_of(const struct core *core, conn_id conn);
+
+#endif

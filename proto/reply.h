@@ -1,0 +1,42 @@
+/*
+ * reply: one answer to one request, before it is bytes.
+ *
+ * The core fills it, reply_write() (proto/composer.h) turns it into RESP2, RESP3 or an inline answer. Lock
+ * verbs answer with one line each; only REPLY_VALIDITY is an array (PROTOCOL.md section 3).
+ */
+#ifndef PROTO_REPLY_H
+#define PROTO_REPLY_H
+
+#include <stdint.h>
+
+enum code {
+#define CODE(name, meaning) CODE_##name,
+#include "proto/code.def"
+#undef CODE
+	CODE_COUNT
+};
+
+enum reply_type {
+	REPLY_INT,      /* n: a token, holds left, milliseconds or a flag */
+	REPLY_NULL,     /* not granted, not the holder */
+	REPLY_OK,       /* +OK */
+	REPLY_QUEUED,   /* +QUEUED: the outcome of an ASYNC lock follows as a push */
+	REPLY_TEXT,     /* text as a bulk string: a secret, a session id */
+	REPLY_VALIDITY, /* [n: token, ms: how long the hold is surely good for] */
+	REPLY_ERROR     /* code and text: what, where, what to do */
+};
+
+#define REPLY_TEXT_MAX 224
+
+struct reply {
+	enum reply_type type;
+	enum code code;
+	int64_t n;
+	int64_t ms;
+	char text[REPLY_TEXT_MAX]; /* NUL-terminated, without CR, LF or other control bytes */
+};
+
+/* The word on the wire, e.g. "NOTHELD". */
+const char *code_word(enum code code);
+
+#endif
