@@ -1,0 +1,18 @@
+/*
+ * clock: the only place that asks the kernel what time it is.
+ *
+ * Adapters and programs call it; the core never does, it is told.
+ */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* CLOCK_BOOTTIME: never steps, and counts while the host is suspended, as leases at a master do. */
+int64_t clock_ms(void);
+int64_t clock_us(void);
+
+/* CLOCK_REALTIME, µs since 1970. It may step: for log lines and token proposals, never for durations. */
+int64_t clock_wall_us(void);
+
+#endif

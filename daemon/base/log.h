@@ -1,0 +1,101 @@
+/*
+ * log: one event per line, in logfmt.
+ *
+ *     2026-01-31T12:00:00.123456Z warning master.away name="10.0.0.1:6379" why="connection refused"
+ *
+ * Adapters and main log; proto, conf and the core never do. Writing never waits and never kills: lines that
+ * the other end does not take (full disk, closed or slow pipe) are dropped and counted, and the next line
+ * that gets through is preceded by `log.dropped lines=N`.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* LOG_LEVEL(id, name, journal priority) */
+#define LOG_LEVELS(LOG_LEVEL)                                                                                \
+	LOG_LEVEL(ERROR, "error", 3)                                                                         \
+	LOG_LEVEL(WARNING, "warning", 4)                                                                     \
+	LOG_LEVEL(INFO, "info", 6)                                                                           \
+	LOG_LEVEL(DEBUG, "debug", 7)
+
+enum log_level {
+#define LOG_LEVEL(id, name, priority) LOG_##id##_LEVEL,
+	LOG_LEVELS(LOG_LEVEL)
+#undef LOG_LEVEL
+		LOG_LEVEL_COUNT
+};
+
+/* One key=value; made by the inline functions below. */
+struct log_field {
+	const char *key; /* NULL: the field is left out */
+	struct slice text;
+	int64_t number;
+	bool is_number;
+};
+
+#define LOG_LINE_MAX 4096 /* longer lines end in "...": a journal splits them, and names are bounded anyway  \
+			   */
+
+struct log {
+	int fd;
+	enum log_level level;
+	bool journal;       /* lines begin with <priority> instead of time and level */
+	bool torn;          /* the last line got out in part: a line feed is owed */
+	int64_t per_second; /* lines below LOG_ERROR_LEVEL per second; 0: no limit */
+	int64_t window_ms;  /* start of the second that is counted */
+	int64_t window_lines;
+	uint64_t written;        /* lines that got out */
+	uint64_t dropped;        /* lines that did not, ever */
+	uint64_t dropped_untold; /* of these, not yet reported in the log itself */
+};
+
+/* fd stays the caller's. The journal is recognised by JOURNAL_STREAM. */
+void log_init(struct log *log, int fd, enum log_level level, int64_t per_second);
+
+/* false: no such level. */
+bool log_level_parse(const char *name, enum log_level *level) __attribute__((warn_unused_result));
+const char *log_level_name(enum log_level level);
+
+static inline bool
+log_wants(const struct log *log, enum log_level level)
+{
+	return level <= log->level;
+}
+
+static inline struct log_field
+log_text(const char *key, const char *value)
+{
+	return (struct log_field){.key = value ? key : NULL, .text = slice_of(value ? value : "")};
+}
+
+static inline struct log_field
+log_slice(const char *key, struct slice value)
+{
+	return (struct log_field){.key = key, .text = value};
+}
+
+static inline struct log_field
+log_number(const char *key, int64_t value)
+{
+	return (struct log_field){.key = key, .number = value, .is_number = true};
+}
+
+/* event: our own constant, such as "master.away"; the fields follow in order. Any byte may be in a value. */
+void log_event(struct log *log, enum log_level level, const char *event, const struct log_field *fields,
+	size_t count);
+
+/* LOG_EVENT(log, LOG_INFO_LEVEL, "link.up", log_number("link", 0), log_text("master", where)) */
+#define LOG_EVENT(log, level, event, ...)                                                                    \
+	do {                                                                                                 \
+		if (log_wants((log), (level))) {                                                             \
+			const struct log_field log_fields_[] = {__VA_ARGS__};                                \
+			log_event((log), (level), (event), log_fields_,                                      \
+				sizeof log_fields_ / sizeof *log_fields_);                                   \
+		}                                                                                            \
+	} while (0)
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * pool: the connections to one master, and the calls that are under way on them.
+ *
+ *     driver ── pool_call() ──▶ batch ──▶ link ──▶ master          calls of one operation share one script
+ *     driver ◀── vote() ◀──── take apart ◀── link ◀── master
+ *            ◀── wake(), want(), subscribed() ◀── inbox ◀── master
+ *
+ * The driver is the only user. The pool decides nothing: it never repeats a call, never reorders the calls of
+ * one link, and never calls a hook from within pool_call(), pool_flush() or pool_free().
+ */
+#ifndef DAEMON_POOL_H
+#define DAEMON_POOL_H
+
+#include "daemon/core/call.h"
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct event_base;
+struct log;
+struct pool;
+struct stats;
+
+#define POOL_BATCH_MAX 64 /* names in one script call: longer ones keep other clients of the master waiting  \
+			   */
+#define POOL_WRITE_COMMANDS                                                                                  \
+	8 /* written when so many are ready, so that daemon and master work side by side */
+
+/* Exactly one of host and path is set. Everything is copied by pool_new(). */
+struct pool_settings {
+	const char *host; /* TCP: address or name */
+	uint16_t port;
+	const char *path;      /* Unix socket */
+	const char *user;      /* NULL: the default user */
+	const char *password;  /* NULL: no AUTH */
+	int db;                /* >= 0 */
+	unsigned links;        /* 1 .. CORE_LINKS_MAX, the inbox's connection not counted */
+	const char *namespace; /* prefix of every key and channel; no braces */
+	const char *daemon_id; /* 32 lower-case hexadecimal digits */
+	const char *layout;    /* what the daemons of a namespace must agree on besides the two below */
+	int64_t lease_max_ms;  /* longest lease any daemon of this namespace uses */
+	int64_t margin_ms;     /* J */
+	bool trusted;          /* the master surely forgot nothing that matters: admit it without a guard */
+	int64_t connect_ms;    /* limit for connecting and logging in */
+	int64_t reply_ms;      /* a master silent for so long while an answer is due is given up */
+	size_t output_bytes;   /* more than this unwritten on one link: further calls are UNSENT */
+};
+
+/* Defaults for everything that has one; the others are zero. */
+#define POOL_SETTINGS_DEFAULT                                                                                \
+	{                                                                                                    \
+		.links = 1, .namespace = "holdfast", .layout = "", .lease_max_ms = 10000, .margin_ms = 1000, \
+		.connect_ms = 2000, .reply_ms = 2000, .output_bytes = 16 << 20                               \
+	}
+
+/* Called from the event loop only. Slices and votes are valid until the hook returns. */
+struct pool_hooks {
+	void (*link_up)(void *arg, unsigned link); /* logged in, scripts loaded */
+	void (*link_down)(void *arg, unsigned link, const char *why);
+	void (*subscribed)(void *arg); /* the inbox listens (again): messages may have been missed before */
+	void (*wake)(void *arg, struct slice name);
+	void (*want)(void *arg, struct slice name);
+	void (*vote)(void *arg, const struct vote *vote); /* one per call, before the link_down of its link */
+};
+
+/*
+ * Begins to connect; a link that cannot is tried again for ever, with link_down() once for every stretch of
+ * absence that has a new reason. hooks is kept by reference. NULL: out of memory, or no such settings.
+ */
+struct pool *pool_new(struct event_base *base, const struct pool_settings *settings,
+	const struct pool_hooks *hooks, void *arg, struct log *log, struct stats *stats)
+	__attribute__((warn_unused_result));
+/* Calls under way get no vote any more. */
+void pool_free(struct pool *pool);
+
+/* Copies what it needs of the call. A call that cannot leave is answered UNSENT, later. */
+void pool_call(struct pool *pool, const struct call *call);
+/* The end of a turn of the loop: what was called so far leaves now. */
+void pool_flush(struct pool *pool);
+
+/* The first greeting is answered: whatever was known of the master's past, `trusted` is over. */
+void pool_distrust(struct pool *pool);
+
+#endif
