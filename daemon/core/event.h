@@ -7,41 +7,17 @@
 #define CORE_EVENT_H
 
 #include "daemon/core/call.h"
+#include "daemon/core/peer.h"
 #include "proto/command.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* A connection, named by the adapter; never 0, never used twice. */
-typedef uint64_t conn_id;
-typedef uint64_t session_id;
 
 /* Time and chance, read by the driver afresh for each event. */
 struct now {
 	int64_t ms;         /* CLOCK_BOOTTIME */
 	int64_t wall_us;    /* CLOCK_REALTIME; only proposes tokens, never times anything */
 	uint64_t random[2]; /* unpredictable: secrets and jitter come from here */
-};
-
-#define PEER_ADDRESS_MAX 64
-
-/* Who is at the other end, as far as the kernel tells. */
-struct peer {
-	int64_t pid;                    /* 0: unknown */
-	int64_t uid;                    /* -1: unknown */
-	char address[PEER_ADDRESS_MAX]; /* "10.0.0.7:4711", or "unix" */
-	bool admin;                     /* may BREAK */
-};
-
-/* A process a session is bound to: pid and start time, so that a recycled pid is another process. */
-struct process {
-	int64_t pid;
-	uint64_t started;
-};
-
-enum end {
-	END_CLEAN,    /* QUIT, end of file of a local peer, exit of the bound process: holds end */
-	END_ABANDONED /* anything else: the client may still be working, holds are withheld */
 };
 
 enum event_type {
