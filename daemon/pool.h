@@ -23,8 +23,10 @@ struct log;
 struct pool;
 struct stats;
 
-#define POOL_BATCH_MAX 64 /* names in one script call: longer ones keep other clients of the master waiting  \
-			   */
+#define POOL_LINKS_MAX 8
+#define POOL_BATCH_MAX                                                                                       \
+	64 /* names in one script call: longer ones keep other clients of the master waiting                 \
+	    */
 #define POOL_WRITE_COMMANDS                                                                                  \
 	8 /* written when so many are ready, so that daemon and master work side by side */
 
@@ -36,7 +38,7 @@ struct pool_settings {
 	const char *user;      /* NULL: the default user */
 	const char *password;  /* NULL: no AUTH */
 	int db;                /* >= 0 */
-	unsigned links;        /* 1 .. CORE_LINKS_MAX, the inbox's connection not counted */
+	unsigned links;        /* 1 .. POOL_LINKS_MAX, the inbox's connection not counted */
 	const char *namespace; /* prefix of every key and channel; no braces */
 	const char *daemon_id; /* 32 lower-case hexadecimal digits */
 	const char *layout;    /* what the daemons of a namespace must agree on besides the two below */

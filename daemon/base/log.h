@@ -10,10 +10,10 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
-#include "proto/slice.h"
-
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* LOG_LEVEL(id, name, journal priority) */
 #define LOG_LEVELS(LOG_LEVEL)                                                                                \
@@ -32,18 +32,21 @@ enum log_level {
 /* One key=value; made by the inline functions below. */
 struct log_field {
 	const char *key; /* NULL: the field is left out */
-	struct slice text;
+	const char *text;
+	size_t length;
 	int64_t number;
 	bool is_number;
 };
 
-#define LOG_LINE_MAX 4096 /* longer lines end in "...": a journal splits them, and names are bounded anyway  \
-			   */
+#define LOG_LINE_MAX                                                                                         \
+	4096 /* longer lines end in "...": a journal splits them, and names are bounded anyway               \
+	      */
 
 struct log {
-	int fd;
+	int fd; /* -1: nowhere, every line counts as dropped */
 	enum log_level level;
 	bool journal;       /* lines begin with <priority> instead of time and level */
+	bool socket;        /* fd is one: it is written to with send() */
 	bool torn;          /* the last line got out in part: a line feed is owed */
 	int64_t per_second; /* lines below LOG_ERROR_LEVEL per second; 0: no limit */
 	int64_t window_ms;  /* start of the second that is counted */
@@ -53,7 +56,7 @@ struct log {
 	uint64_t dropped_untold; /* of these, not yet reported in the log itself */
 };
 
-/* fd stays the caller's. The journal is recognised by JOURNAL_STREAM. */
+/* fd stays the caller's and is not changed. The journal is recognised by JOURNAL_STREAM. */
 void log_init(struct log *log, int fd, enum log_level level, int64_t per_second);
 
 /* false: no such level. */
@@ -66,16 +69,18 @@ log_wants(const struct log *log, enum log_level level)
 	return level <= log->level;
 }
 
+/* value NULL: the field is left out. */
 static inline struct log_field
 log_text(const char *key, const char *value)
 {
-	return (struct log_field){.key = value ? key : NULL, .text = slice_of(value ? value : "")};
+	return (struct log_field){
+		.key = value ? key : NULL, .text = value, .length = value ? strlen(value) : 0};
 }
 
 static inline struct log_field
-log_slice(const char *key, struct slice value)
+log_bytes(const char *key, const char *bytes, size_t length)
 {
-	return (struct log_field){.key = key, .text = value};
+	return (struct log_field){.key = key, .text = bytes, .length = length};
 }
 
 static inline struct log_field
