@@ -37,7 +37,8 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 
-.PHONY: all check check-unit check-e2e check-layers lint format sim fuzz bench cover asan install clean help
+.PHONY: all check check-unit check-e2e check-layers lint lint-c lint-shell lint-manuals format need-format sim fuzz bench cover \
+	asan install deb clean help
 .SECONDARY:
 
 all: $(O)/holdfastd $(O)/holdfast
@@ -58,7 +59,7 @@ $(O)/libsupport.a: $(call obj,$(SUPPORT_SRC) $(SIM_SRC))
 	@rm -f $@ && ar rcs $@ $^
 
 # The scripts that run at the masters, embedded with their SHA1.
-$(O)/gen/scripts.c: lua/embed $(SCRIPTS)
+$(O)/gen/scripts.c: lua/embed $(SCRIPTS) $(wildcard lua/*.inc)
 	@mkdir -p $(@D) && lua/embed $(SCRIPTS) >$@.tmp && mv $@.tmp $@
 
 $(O)/obj/gen/%.o: $(O)/gen/%.c
@@ -78,7 +79,106 @@ $(O)/tests/sim/holdfast-sim: $(O)/obj/tests/sim/main.o $(O)/libsupport.a $(O)/li
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(LUA_LIBS)
 
--include $(shell find $(O)/obj -name '*.d' 2>/dev/null)
+# --- tests ------------------------------------------------------------------------------------------------
+# tests/run counts single tests and prints the closing line. The core is compiled once more, plain, for the
+# check of its purity: sanitizers and fortification add calls of their own.
+E2E   := $(sort $(wildcard tests/e2e/check_*))
+JOBS  ?= $(shell nproc)
+PLAIN := $(patsubst %.c,$(O)/plain/%.o,$(CORE_SRC) $(PROTO_SRC))
+HOUSE_OBJ := $(if $(SAN)$(findstring --coverage,$(CFLAGS)),,$(filter-out $(O)/obj/gen/%,$(LIB_OBJ)) $(call obj,$(CLIENT_SRC)))
+HOUSE := "tests/check-layers selftest" "tests/check-layers includes" \
+	$(if $(PLAIN),"tests/check-layers purity $(PLAIN)") $(if $(HOUSE_OBJ),"tests/check-layers globals $(HOUSE_OBJ)")
+
+export CC
+export HOLDFAST_BUILD = $(abspath $(O))
+
+$(O)/plain/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -std=c11 -D_GNU_SOURCE -O2 -U_FORTIFY_SOURCE -MMD -MP -c -o $@ $<
+
+check: all $(CHECKS) $(PLAIN) ## run every test; the last line is the sum
+	@tests/run -j $(JOBS) $(HOUSE) $(CHECKS) $(E2E)
+
+check-unit: $(CHECKS) ## run the Check suites alone
+	@tests/run -j $(JOBS) $(CHECKS)
+
+check-e2e: all ## run the tests against a real redis-server alone
+	@tests/run -j $(JOBS) $(E2E)
+
+check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purity, and that there are no globals
+	@tests/run -j $(JOBS) $(HOUSE)
+
+asan: ## run every test under the address and undefined behaviour sanitizers
+	$(MAKE) O=$(O)/asan SAN=address,undefined CFLAGS='-O1 -g' check
+
+cover: ## run every test and show how much of each source ran
+	@rm -rf $(O)/cover
+	$(MAKE) O=$(O)/cover CFLAGS='-O0 -g --coverage -fprofile-update=atomic' LDFLAGS=--coverage check
+	@tests/cover $(O)/cover/obj
+
+# --- the look of the sources ------------------------------------------------------------------------------
+ROOMS   := proto conf daemon client tests
+C_FILES := $(sort $(shell find $(ROOMS) -name '*.c'))
+HEADERS := $(sort $(shell find $(ROOMS) -name '*.h' -o -name '*.def'))
+SHELLS  := $(sort $(shell grep -rlE --exclude-dir=man '^\#!(/usr/bin/env |/bin/)(ba|da)?sh' .ci packaging systemd tests lua))
+MANUALS := $(sort $(wildcard packaging/man/*.[1-9]))
+FORMAT  := clang-format-14
+TIDY    := $(if $(shell command -v clang-tidy-14),clang-tidy-14,clang-tidy)
+
+format: need-format ## rewrite the C sources as .clang-format says
+	@$(FORMAT) -i $(C_FILES) $(filter %.h,$(HEADERS))
+
+need-format:
+	@command -v $(FORMAT) >/dev/null || { echo "make format needs exactly $(FORMAT) (Debian 12: \
+	packaging/install-deps lint); another version would move lines back and forth" >&2; exit 1; }
+
+lint: need-format lint-c lint-shell lint-manuals ## clang-format, clang-tidy, cppcheck, shellcheck, mandoc
+
+lint-c: $(patsubst %.c,$(O)/tidy/%.ok,$(C_FILES))
+	@$(FORMAT) --dry-run -Werror $(C_FILES) $(filter %.h,$(HEADERS))
+	@cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability --inline-suppr \
+		--suppress=missingIncludeSystem --error-exitcode=1 -j $(JOBS) -D_GNU_SOURCE -I. $(C_FILES)
+
+$(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy
+	@mkdir -p $(@D)
+	@$(TIDY) --quiet $< -- $(CPPFLAGS) $(LUA_CFLAGS) -std=c11 -D_GNU_SOURCE 2>$@.err || { cat $@.err; exit 1; }
+	@touch $@
+
+lint-shell:
+	@shellcheck $(SHELLS)
+
+lint-manuals:
+	@mandoc -T lint -W warning $(MANUALS)
+
+# --- installation -----------------------------------------------------------------------------------------
+sysconfdir ?= /etc
+unitdir    ?= $(prefix)/lib/systemd/system
+
+# Paths in units and manuals are those of prefix=/usr; another prefix is written in on the way.
+install: all ## install under DESTDIR and prefix (default /usr)
+	install -d $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/bin $(DESTDIR)$(unitdir)
+	install -m 755 $(O)/holdfastd $(DESTDIR)$(prefix)/sbin/holdfastd
+	install -m 755 $(O)/holdfast $(DESTDIR)$(prefix)/bin/holdfast
+	sed 's|/usr/sbin|$(prefix)/sbin|' systemd/holdfastd.service >$(DESTDIR)$(unitdir)/holdfastd.service
+	install -m 644 systemd/holdfastd.socket $(DESTDIR)$(unitdir)/holdfastd.socket
+	chmod 644 $(DESTDIR)$(unitdir)/holdfastd.service
+	install -D -m 644 systemd/holdfast.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/holdfast.conf
+	install -D -m 644 systemd/holdfast.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/holdfast.conf
+	for page in $(MANUALS); do \
+		install -D -m 644 $$page $(DESTDIR)$(prefix)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
+
+# dpkg wants debian/ at the top of the tree, the project keeps it in packaging/: the package is built in a copy.
+DEB := $(O)/deb/holdfast-$(VERSION)
+
+deb: ## build the Debian package into $(O)/deb
+	@command -v dpkg-buildpackage >/dev/null || { echo "make deb needs: packaging/install-deps deb" >&2; exit 1; }
+	rm -rf $(O)/deb && mkdir -p $(DEB)
+	cp -a .clang-format .clang-tidy LICENSE Makefile README.md $(ROOMS) lua packaging systemd $(DEB)
+	cp -a packaging/debian $(DEB)/debian
+	cd $(DEB) && env -u MAKEFLAGS -u MAKELEVEL -u O -u CC dpkg-buildpackage -us -uc
+	@ls $(O)/deb/*.deb
+
+-include $(shell find $(O)/obj $(O)/plain -name '*.d' 2>/dev/null)
 
 clean: ## remove the build directory
 	rm -rf $(O)

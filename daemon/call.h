@@ -1,0 +1,86 @@
+/*
+ * call: the core's calls as Redis commands, and Redis' replies as votes.
+ *
+ *     n calls of one operation ──call_encode()──▶ EVALSHA … ──▶ reply ──call_decode()──▶ n votes
+ *
+ * The pool and the simulator use it. Pure: no I/O, no clock, nothing kept between calls but memory for
+ * arguments. What the scripts take and answer is written at the top of each file in lua/; encode and decode
+ * follow it.
+ *
+ * Keys: the lease is NAMESPACE:{NAME}, or the rule's template with NAME as it is; beside it
+ * NAMESPACE:{NAME}:q and :w (the queue) and :f (the fence). In NAMESPACE:{…} the bytes % and } of NAME become
+ * %25 and %7D, so that the hash tag is the whole name. The node is NAMESPACE:node, an inbox
+ * NAMESPACE:inbox:<daemon-id>.
+ */
+#ifndef DAEMON_CALL_H
+#define DAEMON_CALL_H
+
+#include "daemon/core/call.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct redisReply;
+
+#define CALL_GROUP_MAX      64 /* calls in one command: bounds the time a script keeps the master to itself */
+#define CALL_DAEMON_ID_SIZE 33 /* 32 hexadecimal digits and NUL */
+
+/* What every call of this daemon has in common. Strings are the caller's and outlive the last call_encode().
+ */
+struct call_settings {
+	const char *namespace_; /* without braces, not empty */
+	char daemon_id[CALL_DAEMON_ID_SIZE];
+	int64_t lease_max_ms; /* longest lease of the namespace */
+	int64_t margin_ms;    /* J */
+	const char *layout;   /* a short hash of all key templates; daemons with another one are a mismatch */
+	bool trusted; /* HELLO admits without a guard: the embedded master after a recorded clean end */
+};
+
+/*
+ * One Redis command, for redisAsyncCommandArgv(). The arguments stay valid until the next call_encode() or
+ * call_command_done() of it. Zero-initialize with call_command_init().
+ */
+struct call_command {
+	int argc;
+	const char **argv;
+	size_t *argvlen;
+	enum call_op op;
+
+	/* Private: the arguments' bytes, and room */
+	char *bytes;
+	size_t used;
+	size_t room;
+	size_t arg_room;
+};
+
+void call_command_init(struct call_command *command);
+void call_command_done(struct call_command *command);
+
+/* Whether b may travel in the same command as a: same operation, link and incarnation, and about names. */
+bool call_groups(const struct call *a, const struct call *b);
+
+/*
+ * Makes the EVALSHA command for n calls that group, 1 <= n <= CALL_GROUP_MAX. False: out of memory, and the
+ * command must not be sent.
+ */
+bool call_encode(struct call_command *command, const struct call_settings *settings, const struct call *calls,
+	size_t n) __attribute__((warn_unused_result));
+
+/* The same command as EVAL with the whole script: for a master that answered NOSCRIPT. */
+void call_use_text(struct call_command *command);
+
+/* Whether the master does not know the script (SCRIPT FLUSH, restart): nothing was done, send it as text. */
+bool call_noscript(const struct redisReply *reply);
+
+/*
+ * Takes a reply apart into one vote per call. reply NULL: the answer was lost. Nothing in a reply is trusted:
+ * what the script cannot have said is OUTCOME_UNKNOWN. Slices in votes point into the reply and the
+ * calls and live as long as both.
+ */
+void call_decode(const struct redisReply *reply, const struct call *calls, size_t n, struct vote *votes);
+
+/* A vote for a call that got no answer: UNSENT or UNKNOWN. why may be NULL, else it outlives the vote. */
+void call_fail(const struct call *call, enum outcome outcome, const char *why, struct vote *vote);
+
+#endif

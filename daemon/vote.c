@@ -1,0 +1,292 @@
+/*
+ * vote: Redis' replies as the core's votes; the second half of daemon/call.h.
+ *
+ * Used by the pool and the simulator. Must never trust a reply: a master may be broken, hostile, or something
+ * else that happens to listen at its port.
+ */
+#include "daemon/call.h"
+
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBER_MAX (INT64_C(1) << 53)
+
+static bool
+reply_starts(const redisReply *reply, const char *word)
+{
+	size_t n = strlen(word);
+	return reply->str != NULL && reply->len >= n && memcmp(reply->str, word, n) == 0 &&
+	       (reply->len == n || reply->str[n] == ' ');
+}
+
+bool
+call_noscript(const redisReply *reply)
+{
+	return reply != NULL && reply->type == REDIS_REPLY_ERROR && reply_starts(reply, "NOSCRIPT");
+}
+
+void
+call_fail(const struct call *call, enum outcome outcome, const char *why, struct vote *vote)
+{
+	memset(vote, 0, sizeof(*vote));
+	vote->op = call->op;
+	vote->outcome = outcome;
+	vote->link = call->link;
+	vote->attempt = call->attempt;
+	vote->name = call->name;
+	if (why != NULL)
+		vote->text = slice_of(why);
+}
+
+/* The i-th element when it is a string; else an absent slice. */
+static struct slice
+element_text(const redisReply *reply, size_t i)
+{
+	if (i >= reply->elements || reply->element == NULL || reply->element[i] == NULL)
+		return (struct slice){NULL, 0};
+	const redisReply *e = reply->element[i];
+	if (e->type != REDIS_REPLY_STRING || e->str == NULL)
+		return (struct slice){NULL, 0};
+	return (struct slice){e->str, (size_t)e->len};
+}
+
+static bool
+element_is(const redisReply *reply, size_t i, const char *word)
+{
+	return slice_equal(element_text(reply, i), slice_of(word));
+}
+
+/* The i-th element as a number of 0 .. 2^53, nothing but digits. */
+static bool
+element_number(const redisReply *reply, size_t i, int64_t *n)
+{
+	struct slice s = element_text(reply, i);
+	if (s.n == 0 || s.n > 16)
+		return false;
+	int64_t sum = 0;
+	for (size_t k = 0; k < s.n; k++) {
+		if (s.p[k] < '0' || s.p[k] > '9')
+			return false;
+		sum = sum * 10 + (s.p[k] - '0');
+	}
+	if (sum > NUMBER_MAX)
+		return false;
+	*n = sum;
+	return true;
+}
+
+static bool
+element_incarnation(const redisReply *reply, size_t i, uint64_t *n)
+{
+	struct slice s = element_text(reply, i);
+	if (s.n != 16)
+		return false;
+	uint64_t sum = 0;
+	for (size_t k = 0; k < s.n; k++) {
+		const char *digits = "0123456789abcdef";
+		const char *digit = s.p[k] != '\0' ? strchr(digits, s.p[k]) : NULL;
+		if (digit == NULL)
+			return false;
+		sum = sum << 4 | (uint64_t)(digit - digits);
+	}
+	*n = sum;
+	return true;
+}
+
+static bool
+text_starts(struct slice text, const char *word)
+{
+	size_t n = strlen(word);
+	return text.n >= n && memcmp(text.p, word, n) == 0 && (text.n == n || text.p[n] == ' ');
+}
+
+/* Errors after which this is not a master to use until it is greeted again. */
+static bool
+error_demotes(struct slice text)
+{
+	static const char *const words[] = {"READONLY", "LOADING", "MASTERDOWN"};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (text_starts(text, words[i]))
+			return true;
+	return false;
+}
+
+/* Errors of a whole command that say it did not run; any other may come after half of it. */
+static bool
+error_refuses(struct slice text)
+{
+	static const char *const words[] = {"NOSCRIPT", "BUSY", "NOAUTH", "NOPERM", "OOM", "MISCONF",
+		"NOREPLICAS", "MOVED", "ASK", "CLUSTERDOWN", "CROSSSLOT", "TRYAGAIN", "WRONGTYPE",
+		"WRONGPASS", "UNBLOCKED"};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (text_starts(text, words[i]))
+			return true;
+	return false;
+}
+
+static bool
+error_clustered(struct slice text)
+{
+	return text_starts(text, "MOVED") || text_starts(text, "ASK") || text_starts(text, "CLUSTERDOWN") ||
+	       text_starts(text, "CROSSSLOT");
+}
+
+static void
+decode_error(const redisReply *reply, const struct call *call, struct vote *vote)
+{
+	struct slice text = {reply->str, reply->str != NULL ? (size_t)reply->len : 0};
+	if (call->op == CALL_HELLO && error_clustered(text)) {
+		vote->outcome = OUTCOME_YES;
+		vote->greeting = GREETING_CLUSTER;
+		return;
+	}
+	if (error_demotes(text))
+		vote->outcome = OUTCOME_DEMOTED;
+	else if (error_refuses(text) || call->op == CALL_HELLO)
+		vote->outcome = OUTCOME_ERROR;
+	vote->text = text;
+}
+
+static bool
+decode_greeting(const redisReply *reply, struct vote *vote)
+{
+	static const struct {
+		const char *word;
+		enum greeting greeting;
+	} words[] = {
+		{"good", GREETING_GOOD},
+		{"replica", GREETING_REPLICA},
+		{"cluster", GREETING_CLUSTER},
+		{"evicting", GREETING_EVICTING},
+		{"mismatch", GREETING_MISMATCH},
+	};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!element_is(reply, 2, words[i].word))
+			continue;
+		vote->greeting = words[i].greeting;
+		vote->text = element_text(reply, 6);
+		vote->admitted = element_is(reply, 4, "1");
+		return element_number(reply, 5, &vote->highest) &&
+		       (vote->greeting != GREETING_GOOD || element_incarnation(reply, 3, &vote->incarnation));
+	}
+	return false;
+}
+
+/* The answer to HELLO or ADMIT, after {'ok', time}. */
+static bool
+decode_whole(const redisReply *reply, struct vote *vote)
+{
+	bool good = vote->op == CALL_HELLO ? reply->elements == 7 && decode_greeting(reply, vote)
+					   : reply->elements == 3 && element_number(reply, 2, &vote->highest);
+	if (good)
+		vote->outcome = OUTCOME_YES;
+	return good;
+}
+
+static bool
+decode_yes(const redisReply *answer, struct vote *vote)
+{
+	if (vote->op == CALL_RECLAIM || vote->op == CALL_RELEASE || vote->op == CALL_LEAVE) {
+		vote->outcome = OUTCOME_YES;
+		return true;
+	}
+	int64_t first, last;
+	if (!element_number(answer, 1, &first) || !element_number(answer, 2, &last) || first > last)
+		return false;
+	if (first == 0 && (last != 0 || vote->op == CALL_ACQUIRE))
+		return false;
+	if (vote->op == CALL_ACQUIRE && !element_number(answer, 3, &vote->position))
+		return false;
+	vote->token_first = first;
+	vote->token_last = last;
+	vote->outcome = OUTCOME_YES;
+	return true;
+}
+
+static bool
+decode_busy(const redisReply *answer, struct vote *vote)
+{
+	int64_t position, change_ms;
+	if (!element_number(answer, 2, &position) || !element_number(answer, 3, &change_ms))
+		return false;
+	vote->holder = element_text(answer, 1);
+	vote->position = position;
+	vote->change_ms = change_ms;
+	vote->outcome = OUTCOME_BUSY;
+	return true;
+}
+
+/* The answer for one name. */
+static bool
+decode_name(const redisReply *answer, struct vote *vote)
+{
+	bool timed = vote->op == CALL_ACQUIRE || vote->op == CALL_RECLAIM;
+	if (answer == NULL || answer->type != REDIS_REPLY_ARRAY)
+		return false;
+	if (element_is(answer, 0, "yes"))
+		return decode_yes(answer, vote);
+	if (element_is(answer, 0, "busy") && vote->op == CALL_ACQUIRE)
+		return decode_busy(answer, vote);
+	if (element_is(answer, 0, "no") && vote->op != CALL_ACQUIRE && vote->op != CALL_LEAVE) {
+		vote->outcome = OUTCOME_NO;
+	} else if (element_is(answer, 0, "late") && timed) {
+		vote->outcome = OUTCOME_LATE;
+	} else if (element_is(answer, 0, "wrongkind")) {
+		vote->outcome = OUTCOME_WRONGKIND;
+	} else if (element_is(answer, 0, "error")) {
+		vote->text = element_text(answer, 1);
+		vote->outcome = error_demotes(vote->text) ? OUTCOME_DEMOTED : OUTCOME_ERROR;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool
+op_is_whole(enum call_op op)
+{
+	return op == CALL_HELLO || op == CALL_ADMIT;
+}
+
+/* Of one call: whether the reply was one its script can give. */
+static bool
+decode_one(const redisReply *reply, size_t i, size_t n, struct vote *vote)
+{
+	if (element_is(reply, 0, "forgotten") && reply->elements == 2 && vote->op != CALL_HELLO) {
+		vote->outcome = OUTCOME_FORGOTTEN;
+		return true;
+	}
+	if (element_is(reply, 0, "error") && reply->elements == 3 && op_is_whole(vote->op)) {
+		vote->text = element_text(reply, 2);
+		vote->outcome = error_demotes(vote->text) ? OUTCOME_DEMOTED : OUTCOME_ERROR;
+		return true;
+	}
+	if (!element_is(reply, 0, "ok"))
+		return false;
+	if (op_is_whole(vote->op))
+		return decode_whole(reply, vote);
+	return reply->elements == n + 2 && decode_name(reply->element[i + 2], vote);
+}
+
+void
+call_decode(const redisReply *reply, const struct call *calls, size_t n, struct vote *votes)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct vote *vote = &votes[i];
+		call_fail(&calls[i], OUTCOME_UNKNOWN, NULL, vote);
+		if (reply == NULL)
+			continue;
+		if (reply->type == REDIS_REPLY_ERROR) {
+			decode_error(reply, &calls[i], vote);
+			continue;
+		}
+		int64_t time_us = 0;
+		bool good = reply->type == REDIS_REPLY_ARRAY && element_number(reply, 1, &time_us) &&
+			    decode_one(reply, i, n, vote);
+		if (!good)
+			call_fail(&calls[i], OUTCOME_UNKNOWN,
+				"the master answered what no script of ours says", vote);
+		vote->time_us = time_us;
+	}
+}

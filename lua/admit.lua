@@ -1,0 +1,26 @@
+-- admit: the guard is over; raise the token floor and give the master its vote back.
+--
+-- KEYS  1: node; 2: reclaimed
+-- ARGV  1: incarnation; 2: highest token known or the daemon's wall clock (µs), whichever is greater
+-- Reply {'forgotten', time}, {'error', time, text} or {'ok', time, floor}
+--
+-- Compare-and-set on the incarnation: a daemon that watched another memory cannot admit this one. The floor
+-- is raised before anything new is granted: re-flooring later, or not at all, would hand out tokens twice.
+-- Repeating is harmless: once admitted, the answer is the same floor and nothing changes.
+-- include: node
+
+if not known then
+	return { 'forgotten', decimal(now) }
+end
+
+if not admitted then
+	local token = number(ARGV[2])
+	if not token or token > TOKEN_MAX then
+		return { 'error', decimal(now), 'ERR highest token is malformed or above 2^52' }
+	end
+	floor = math.max(floor, highest, token, now)
+	write_though_full()
+	redis.call('HSET', KEYS[1], 'floor', decimal(floor), 'highest', decimal(floor), 'admitted', '1')
+	redis.call('DEL', KEYS[2])
+end
+return { 'ok', decimal(now), decimal(floor) }
