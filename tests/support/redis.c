@@ -1,0 +1,260 @@
+/*
+ * redis: starts and stops a server process for a suite. Readiness is read from the server's own log, never
+ * guessed by time. Used by suites only.
+ */
+#include "tests/support/redis.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define READY       "eady to accept connections" /* "The server is now ready ..." and "Ready ..." */
+#define START_TRIES 5                            /* somebody may take the free port before the server does */
+
+__attribute__((format(printf, 1, 2), noreturn)) static void
+give_up(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("redis-server of the test: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	abort();
+}
+
+uint16_t
+free_port(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof address;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+		getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+		give_up("no free port: %s", strerror(errno));
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
+static void
+server_exec(struct redis_server *server, int out, pid_t parent)
+{
+	const char *argv[REDIS_ARGS_MAX + 24], *program = getenv("HOLDFAST_REDIS_SERVER");
+	char port[8];
+	const char *fixed[] = {program ? program : "redis-server", "--port", port, "--bind", "127.0.0.1",
+		"--unixsocket", server->path, "--unixsocketperm", "700", "--dir", server->dir.path, "--save",
+		"", "--appendonly", "no", "--loglevel", "notice", "--logfile", "", "--daemonize", "no"};
+	size_t n = sizeof fixed / sizeof *fixed, i;
+
+	snprintf(port, sizeof port, "%u", server->port);
+	memcpy(argv, fixed, sizeof fixed);
+	for (i = 0; i < REDIS_ARGS_MAX && server->args[i]; i++)
+		argv[n++] = server->args[i];
+	argv[n] = NULL;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+		_exit(127);
+	close_range(3, ~0U, 0);
+	execvp(argv[0], (char *const *)argv);
+	dprintf(1, "%s: %s\n", argv[0], strerror(errno));
+	_exit(127);
+}
+
+/* Reads the log until one of the words is in it. False: the server ended before. */
+static bool
+server_await(struct redis_server *server, const char *word, const char *other, char *said, size_t size)
+{
+	size_t n = 0;
+
+	said[0] = 0;
+	for (;;) {
+		ssize_t got = read(server->log, said + n, size - 1 - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		n += (size_t)got;
+		said[n] = 0;
+		if (strstr(said, word) || strstr(said, other))
+			return true;
+		if (n > size / 2) { /* keep the end: a word may be split between two reads */
+			memmove(said, said + n - size / 4, size / 4 + 1);
+			n = size / 4;
+		}
+	}
+}
+
+static bool
+server_try(struct redis_server *server, const char *word, const char *other, char *said, size_t size)
+{
+	pid_t parent = getpid();
+	int ends[2];
+
+	unlink(server->path);
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		give_up("pipe: %s", strerror(errno));
+	server->pid = fork();
+	if (server->pid < 0)
+		give_up("fork: %s", strerror(errno));
+	if (server->pid == 0)
+		server_exec(server, ends[1], parent);
+	close(ends[1]);
+	server->log = ends[0];
+	/* The log is never read again: the pipe has to hold whatever else it says. */
+	fcntl(server->log, F_SETPIPE_SZ, 1 << 20);
+	if (server_await(server, word, other, said, size))
+		return true;
+	close(server->log);
+	waitpid(server->pid, NULL, 0);
+	server->pid = 0;
+	return false;
+}
+
+void
+redis_start(struct redis_server *server)
+{
+	char said[8192];
+
+	if (!server_try(server, READY, READY, said, sizeof said))
+		give_up("did not start: %s", said);
+}
+
+void
+redis_start_loading(struct redis_server *server)
+{
+	char said[8192];
+
+	if (!server_try(server, "Server initialized", READY, said, sizeof said))
+		give_up("did not start: %s", said);
+}
+
+void
+redis_init(struct redis_server *server, bool tcp, const char *const *args)
+{
+	char said[8192];
+	size_t i;
+	int tries;
+
+	memset(server, 0, sizeof *server);
+	for (i = 0; args && args[i]; i++) {
+		if (i == REDIS_ARGS_MAX - 1)
+			give_up("more than %d options", REDIS_ARGS_MAX - 1);
+		server->args[i] = args[i];
+	}
+	tempdir_init(&server->dir);
+	snprintf(server->path, sizeof server->path, "%s/redis.sock", server->dir.path);
+	for (tries = 0; tries < START_TRIES; tries++) {
+		server->port = tcp ? free_port() : 0;
+		if (server_try(server, READY, READY, said, sizeof said))
+			return;
+	}
+	give_up("did not start: %s", said);
+}
+
+void
+redis_kill(struct redis_server *server)
+{
+	if (server->control)
+		redisFree(server->control);
+	server->control = NULL;
+	if (server->pid == 0)
+		return;
+	kill(server->pid, SIGKILL);
+	while (waitpid(server->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close(server->log);
+	server->pid = 0;
+}
+
+void
+redis_done(struct redis_server *server)
+{
+	redis_kill(server);
+	tempdir_done(&server->dir);
+}
+
+void
+redis_pause(struct redis_server *server)
+{
+	int status;
+
+	kill(server->pid, SIGSTOP);
+	if (waitpid(server->pid, &status, WUNTRACED) != server->pid || !WIFSTOPPED(status))
+		give_up("did not stop");
+}
+
+void
+redis_continue(struct redis_server *server)
+{
+	kill(server->pid, SIGCONT);
+}
+
+static redisReply *
+command_run(struct redis_server *server, const char *format, va_list args)
+{
+	redisReply *reply;
+
+	if (!server->control)
+		server->control = redisConnectUnix(server->path);
+	if (!server->control || server->control->err)
+		give_up("%s: %s", server->path, server->control ? server->control->errstr : "no memory");
+	reply = redisvCommand(server->control, format, args);
+	if (!reply)
+		give_up("%s: %s", format, server->control->errstr);
+	return reply;
+}
+
+redisReply *
+redis_command(struct redis_server *server, const char *format, ...)
+{
+	redisReply *reply;
+	va_list args;
+
+	va_start(args, format);
+	reply = command_run(server, format, args);
+	va_end(args);
+	return reply;
+}
+
+void
+redis_run(struct redis_server *server, const char *format, ...)
+{
+	redisReply *reply;
+	va_list args;
+
+	va_start(args, format);
+	reply = command_run(server, format, args);
+	va_end(args);
+	if (reply->type == REDIS_REPLY_ERROR)
+		give_up("%s: %s", format, reply->str);
+	freeReplyObject(reply);
+}
+
+int64_t
+redis_integer(struct redis_server *server, const char *format, ...)
+{
+	redisReply *reply;
+	va_list args;
+	int64_t value;
+
+	va_start(args, format);
+	reply = command_run(server, format, args);
+	va_end(args);
+	if (reply->type != REDIS_REPLY_INTEGER)
+		give_up("%s: no integer but %s", format, reply->str ? reply->str : "another reply");
+	value = reply->integer;
+	freeReplyObject(reply);
+	return value;
+}
