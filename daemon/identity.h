@@ -1,0 +1,33 @@
+/*
+ * identity: who speaks on a connection, and how.
+ *
+ * Lives inside the connection; the verbs that log in, name and switch protocol change it (handshake.c),
+ * reports show it. Texts are owned by the connection.
+ */
+#ifndef DAEMON_IDENTITY_H
+#define DAEMON_IDENTITY_H
+
+#include "daemon/core/peer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct access_user;
+
+struct identity {
+	conn_id id;
+	struct peer peer;
+	int protocol;                   /* 2 or 3 */
+	bool local;                     /* Unix socket */
+	bool release;                   /* TCP: a clean close ends holds */
+	const struct access_user *user; /* NULL: not logged in */
+	char *label;                    /* CLIENT SETNAME; NULL: none */
+	char *lib_name;                 /* CLIENT SETINFO; NULL: none */
+	char *lib_ver;
+	int64_t since_ms; /* when it connected, CLOCK_BOOTTIME */
+	int64_t last_ms;  /* its latest request */
+	const char *last; /* verb of it; a literal */
+	uint64_t requests;
+};
+
+#endif
