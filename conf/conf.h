@@ -1,0 +1,176 @@
+/*
+ * conf: what the configuration file says, as a plain struct.
+ *
+ * conf_load() reads it, daemon/main.c is the only one who looks inside and maps it onto the settings of each
+ * room. Every key, its range and its default stand in schema.def. Nothing here logs, and nothing here prints
+ * a secret.
+ *
+ * Units: *_ms milliseconds, *_bytes bytes. Text is NUL-terminated, never NULL ("" when it is absent), without
+ * control characters, and belongs to the struct conf it hangs from.
+ */
+#ifndef CONF_CONF_H
+#define CONF_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CONF_FILE_DEFAULT "/etc/holdfast/holdfast.yml"
+
+#define CONF_WAIT_FOREVER INT64_C(-1)
+#define CONF_HOLD_NONE    INT64_C(0)
+
+/* How the address of a socket is written: a numeric address and a port; port == 0: absent. */
+#define CONF_HOST_MAX 256
+struct conf_address {
+	char host[CONF_HOST_MAX]; /* without the brackets of [::1] */
+	int port;
+};
+
+enum conf_on_close { CONF_ON_CLOSE_WITHHOLD, CONF_ON_CLOSE_RELEASE };
+
+/* Exactly one of path and tcp is there. */
+struct conf_listener {
+	char *path;              /* Unix socket */
+	int64_t mode;            /* Unix socket: permission bits */
+	char *group;             /* Unix socket: "": the group of the process */
+	struct conf_address tcp; /* numeric address to bind to */
+	int on_close;            /* tcp: enum conf_on_close, what a clean close means for holds */
+	bool insecure;           /* tcp: may be open to other hosts without users */
+};
+
+enum conf_url_kind { CONF_URL_NONE, CONF_URL_TCP, CONF_URL_UNIX };
+
+struct conf_url {
+	enum conf_url_kind kind;
+	struct conf_address address; /* TCP: a name or a numeric address */
+	char *path;                  /* UNIX */
+	char *user;                  /* "": Redis's default user */
+	char *password;              /* the part of the URL; use conf_master.password */
+	int database;
+};
+
+struct conf_master {
+	struct conf_url url;
+	char *password_file;
+	char *password_env;
+	char *password; /* the one to use, wherever it came from; "": none */
+};
+
+struct conf_rule {
+	char *match;         /* glob over names */
+	int64_t lease_ms;    /* L; the root's where the rule has none */
+	int64_t wait_ms;     /* CONF_WAIT_FOREVER or >= 0 */
+	int64_t max_hold_ms; /* CONF_HOLD_NONE or > 0 */
+	char *key;           /* key template with one '%'; "": namespace:{%} */
+};
+
+struct conf_user {
+	char *name;
+	char *password_file;
+	char *password_env;
+	char *password; /* never empty */
+	bool admin;
+};
+
+struct conf_handoff {
+	int64_t streak;
+	int64_t time_ms;
+};
+
+struct conf_limits {
+	int64_t clients;
+	int64_t sessions_per_user;
+	int64_t grants_per_session;
+	int64_t waiters_per_session;
+	int64_t lost_per_session;
+	int64_t name_bytes;
+	int64_t request_bytes;
+	int64_t arguments;
+	int64_t output_bytes;
+};
+
+enum conf_level { CONF_LEVEL_DEBUG, CONF_LEVEL_INFO, CONF_LEVEL_WARNING, CONF_LEVEL_ERROR };
+
+struct conf_log {
+	int level; /* enum conf_level */
+	char *to;  /* "stderr" or an absolute path */
+};
+
+/* Used when there is no master: a private redis-server, child of the daemon. */
+struct conf_embedded {
+	char *directory;    /* absolute; its socket and its data live there */
+	char *redis_server; /* program, looked up in PATH unless it has a slash */
+};
+
+enum conf_guard { CONF_GUARD_AUTO, CONF_GUARD_OFF };
+
+struct conf {
+	struct conf_listener *listeners;
+	size_t listener_count; /* >= 1 */
+	char *namespace;
+	struct conf_master *masters;
+	size_t master_count; /* 0: embedded; 1 */
+	int64_t pool;        /* links per master */
+	int64_t lease_ms;    /* L of names without a rule */
+	int64_t margin_ms;   /* J */
+	struct conf_handoff handoff;
+	int restart_guard; /* enum conf_guard */
+	struct conf_rule *rules;
+	size_t rule_count;
+	struct conf_limits limits;
+	struct conf_user *users;
+	size_t user_count;
+	struct conf_log log;
+	struct conf_embedded embedded;
+};
+
+/* What was wrong: "file:line:column: key: what was read; what is allowed". The YAML itself comes first. */
+#define CONF_ERRORS_MAX     20
+#define CONF_ERROR_TEXT_MAX 480
+struct conf_errors {
+	size_t count;   /* kept in text[] */
+	size_t dropped; /* found after the list was full */
+	char text[CONF_ERRORS_MAX][CONF_ERROR_TEXT_MAX];
+};
+
+/*
+ * All of them: NULL on failure with at least one error in *errors; otherwise a conf for conf_free().
+ * conf_load() reads the file; conf_parse() takes its text, and file only names it in errors; conf_default()
+ * is an empty file. Password files and the environment are read here too.
+ */
+struct conf *conf_load(const char *file, struct conf_errors *errors) __attribute__((warn_unused_result));
+struct conf *conf_parse(const char *file, const char *text, size_t n, struct conf_errors *errors)
+	__attribute__((warn_unused_result));
+struct conf *conf_default(struct conf_errors *errors) __attribute__((warn_unused_result));
+
+/* Wipes the secrets; conf_free(NULL) is fine. */
+void conf_free(struct conf *conf);
+
+/* The longest lease of any name, in ms: what a guard has to outlast. */
+int64_t conf_longest_lease_ms(const struct conf *conf);
+
+/*
+ * The effective values as YAML with every key and its help. Loads back to the same values, but for
+ * passwords, which are never printed. -1 and errno when writing failed.
+ */
+int conf_print(const struct conf *conf, FILE *to) __attribute__((warn_unused_result));
+
+/* One key whose effective value differs. Texts live as long as the callback runs. */
+struct conf_change {
+	const char *path; /* "limits.clients", "rules[0].lease" */
+	const char *from; /* as conf_print() writes it; passwords: "(secret)" */
+	const char *to;
+	bool restart; /* a running daemon cannot take it up */
+};
+
+/*
+ * Tells each difference, in the order of schema.def; returns how many of them need a restart, or -1 when
+ * memory ran out (then nothing may be applied).
+ */
+int conf_diff(const struct conf *from, const struct conf *to,
+	void (*each)(void *arg, const struct conf_change *change), void *arg)
+	__attribute__((warn_unused_result));
+
+#endif

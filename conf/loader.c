@@ -1,0 +1,301 @@
+/*
+ * loader: a configuration file into a struct conf, by the schema.
+ *
+ * Called by daemon/main.c at start and at a reload. It reads every value and reports every error it can
+ * before giving up; it never prints and never keeps half a configuration.
+ */
+#include "conf/conf.h"
+#include "conf/node.h"
+#include "conf/scope.h"
+#include "conf/value.h"
+#include "conf/verify.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEYS_MAX 64 /* of the whole schema, for what a mapping has seen */
+
+struct loader {
+	struct verify verify;
+	struct conf *conf;
+};
+
+static void mapping_load(
+	struct loader *l, enum schema_scope scope, const struct node *mapping, void *base, long item);
+
+static const char *
+kind_word(const struct node *node)
+{
+	if (node->kind == NODE_SEQUENCE)
+		return "a list";
+	return node->kind == NODE_MAPPING ? "a mapping" : "a single value";
+}
+
+static void
+complain(struct loader *l, const struct node *node, const char *path, const char *text)
+{
+	errors_add(l->verify.errors, node_place(l->verify.file, node), "%s: %s", path, text);
+}
+
+/* A known key in the wrong place, a slip of the finger, or anything. */
+static void
+unknown_key(struct loader *l, enum schema_scope scope, const struct node *key)
+{
+	const struct schema_key *near = schema_nearest(scope, key->text);
+	const struct schema_key *other = schema_elsewhere(scope, key->text);
+	char quoted[QUOTE_MAX];
+	char path[SCHEMA_PATH_MAX];
+	char hint[SCHEMA_PATH_MAX + 64] = "";
+	const char *where = schema_scope_path(scope);
+
+	if (near == NULL && other == NULL)
+		near = schema_nearest(SCOPE_ROOT, key->text);
+	if (other != NULL) {
+		schema_path(path, other, -1);
+		snprintf(hint, sizeof(hint), "; did you mean \"%s\"?", path);
+	} else if (near != NULL) {
+		schema_path(path, near, -1);
+		snprintf(hint, sizeof(hint), "; did you mean \"%s\"?", path);
+	}
+	errors_add(l->verify.errors, node_place(l->verify.file, key), "%s%sunknown key %s%s", where,
+		where[0] != '\0' ? ": " : "", errors_quote(quoted, key->text), hint);
+}
+
+static void
+scalar_load(struct loader *l, const struct schema_key *key, const struct node *node, void *field, long item)
+{
+	char path[SCHEMA_PATH_MAX];
+	char text[VALUE_WHY_MAX];
+
+	schema_path(path, key, item);
+	if (node->kind != NODE_SCALAR)
+		snprintf(text, sizeof(text), "%s; allowed: %s", kind_word(node), schema_allowed(key));
+	else if (node_is_empty(node))
+		snprintf(text, sizeof(text), "no value; allowed: %s", schema_allowed(key));
+	else if (value_parse(key, node->text, field, text))
+		return;
+	complain(l, node, path, text);
+}
+
+/* A master may be written as its URL alone. */
+static void
+item_load(struct loader *l, const struct schema_key *list, const struct node *node, void *base, long item)
+{
+	size_t before = l->verify.errors->count;
+
+	if (node->kind == NODE_SCALAR && list->inner == SCOPE_MASTER) {
+		const struct schema_key *url = schema_find(SCOPE_MASTER, "url");
+
+		scalar_load(l, url, node, scope_field(url, base), item);
+	} else if (node->kind == NODE_MAPPING) {
+		mapping_load(l, list->inner, node, base, item);
+	} else {
+		char text[96];
+
+		snprintf(text, sizeof(text), "%s as item %ld; allowed: a mapping%s", kind_word(node),
+			item + 1, list->inner == SCOPE_MASTER ? " or a URL" : "");
+		complain(l, node, list->name, text);
+	}
+	if (l->verify.errors->count == before && l->verify.errors->dropped == 0)
+		verify_item(&l->verify, list->inner, node, base);
+}
+
+static void
+list_load(struct loader *l, const struct schema_key *list, const struct node *node)
+{
+	long item = 0;
+
+	if (node_is_empty(node))
+		return;
+	if (node->kind != NODE_SEQUENCE) {
+		char text[96];
+
+		snprintf(text, sizeof(text), "%s; allowed: a list, each item after \"- \"", kind_word(node));
+		complain(l, node, list->name, text);
+		return;
+	}
+	for (const struct node *child = node->first; child != NULL; child = child->next) {
+		void *base;
+
+		if (child->kind == NODE_BROKEN)
+			continue;
+		if (item == list->high) {
+			char text[64];
+
+			snprintf(text, sizeof(text), "more than %lld items", (long long)list->high);
+			complain(l, child, list->name, text);
+			return;
+		}
+		base = scope_list_append(list, l->conf);
+		if (base == NULL) {
+			complain(l, child, list->name, "out of memory");
+			return;
+		}
+		item_load(l, list, child, base, item++);
+	}
+}
+
+static void
+value_load(struct loader *l, const struct schema_key *key, const struct node *node, void *base, long item)
+{
+	char text[96];
+
+	switch (schema_storage(key)) {
+	case STORAGE_LIST:
+		list_load(l, key, node);
+		break;
+	case STORAGE_MAP:
+		if (node->kind == NODE_MAPPING) {
+			mapping_load(l, key->inner, node, scope_field(key, base), -1);
+		} else if (!node_is_empty(node)) {
+			snprintf(text, sizeof(text), "%s; allowed: a mapping, each key in a line of its own",
+				kind_word(node));
+			complain(l, node, key->name, text);
+		}
+		break;
+	default:
+		scalar_load(l, key, node, scope_field(key, base), item);
+	}
+}
+
+static void
+mapping_load(struct loader *l, enum schema_scope scope, const struct node *mapping, void *base, long item)
+{
+	const struct node *seen[KEYS_MAX] = {NULL};
+
+	assert(schema_key_count <= KEYS_MAX);
+	for (const struct node *node = mapping->first; node != NULL; node = node->next) {
+		const struct schema_key *key;
+		const struct node **first;
+
+		if (node->key->kind != NODE_SCALAR)
+			continue;
+		key = schema_find(scope, node->key->text);
+		if (key == NULL) {
+			unknown_key(l, scope, node->key);
+			continue;
+		}
+		first = &seen[key - schema_keys];
+		if (*first != NULL) {
+			char path[SCHEMA_PATH_MAX];
+
+			schema_path(path, key, item);
+			errors_add(l->verify.errors, node_place(l->verify.file, node->key),
+				"%s: given twice, first in line %zu; keep one", path, (*first)->key->line);
+			continue;
+		}
+		*first = node;
+		if (node->kind != NODE_BROKEN)
+			value_load(l, key, node, base, item);
+	}
+}
+
+static void
+root_load(struct loader *l, const struct node *root)
+{
+	if (root->kind == NODE_MAPPING)
+		mapping_load(l, SCOPE_ROOT, root, l->conf, -1);
+	else if (!node_is_empty(root) && root->kind != NODE_BROKEN)
+		complain(l, root, kind_word(root), "allowed: keys with values, such as \"lease: 10s\"");
+	if (l->verify.errors->count == 0)
+		verify_conf(&l->verify, root, l->conf);
+}
+
+struct conf *
+conf_parse(const char *file, const char *text, size_t n, struct conf_errors *errors)
+{
+	struct loader l = {{file, errors}, NULL};
+	struct node *root;
+
+	errors_init(errors);
+	root = node_parse(file, text, n, errors);
+	if (root == NULL)
+		return NULL;
+	l.conf = malloc(sizeof(*l.conf));
+	if (l.conf == NULL)
+		errors_add(errors, (struct place){file, 0, 0}, "out of memory");
+	else if (!scope_init(SCOPE_ROOT, l.conf))
+		errors_add(errors, (struct place){file, 0, 0}, "out of memory");
+	else
+		root_load(&l, root);
+	node_free(root);
+	if (errors->count == 0)
+		return l.conf;
+	conf_free(l.conf);
+	return NULL;
+}
+
+struct conf *
+conf_default(struct conf_errors *errors)
+{
+	return conf_parse("(defaults)", "", 0, errors);
+}
+
+void
+conf_free(struct conf *conf)
+{
+	if (conf == NULL)
+		return;
+	scope_done(SCOPE_ROOT, conf);
+	free(conf);
+}
+
+int64_t
+conf_longest_lease_ms(const struct conf *conf)
+{
+	int64_t longest = conf->lease_ms;
+
+	for (size_t i = 0; i < conf->rule_count; i++)
+		if (conf->rules[i].lease_ms > longest)
+			longest = conf->rules[i].lease_ms;
+	return longest;
+}
+
+/* Up to one byte more than is allowed, so that the parser can tell. -1 and errno. */
+static ssize_t
+file_read(int fd, char *buffer, size_t room)
+{
+	size_t n = 0;
+
+	while (n < room) {
+		ssize_t got = read(fd, buffer + n, room - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	return (ssize_t)n;
+}
+
+struct conf *
+conf_load(const char *file, struct conf_errors *errors)
+{
+	size_t room = NODE_BYTES_MAX + 1;
+	char *buffer = malloc(room);
+	struct conf *conf = NULL;
+	ssize_t n;
+	int fd;
+
+	errors_init(errors);
+	fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	n = fd >= 0 && buffer != NULL ? file_read(fd, buffer, room) : -1;
+	if (n >= 0)
+		conf = conf_parse(file, buffer, (size_t)n, errors);
+	else
+		errors_add(errors, (struct place){file, 0, 0}, "cannot be read: %s",
+			buffer == NULL ? "out of memory" : strerror(errno));
+	if (buffer != NULL)
+		explicit_bzero(buffer, room);
+	free(buffer);
+	if (fd >= 0)
+		close(fd);
+	return conf;
+}

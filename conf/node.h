@@ -1,0 +1,50 @@
+/*
+ * node: a YAML document as a small tree that remembers where each value stood.
+ *
+ * Bounded in bytes, nodes and depth, so that no file can take memory or time worth mentioning. Aliases,
+ * anchors, tags and further documents are errors: a configuration says what it means in one place.
+ */
+#ifndef CONF_NODE_H
+#define CONF_NODE_H
+
+#include "conf/errors.h"
+
+#define NODE_BYTES_MAX  (1024 * 1024) /* a file: a thousand rules and users are far below */
+#define NODE_COUNT_MAX  20000
+#define NODE_DEPTH_MAX  8    /* the schema needs 4 */
+#define NODE_SCALAR_MAX 4096 /* a path's length */
+
+enum node_kind {
+	NODE_SCALAR,
+	NODE_SEQUENCE,
+	NODE_MAPPING,
+	NODE_BROKEN /* reported already; to be passed over in silence */
+};
+
+struct node {
+	enum node_kind kind;
+	size_t line;
+	size_t column;
+	char *text;        /* SCALAR: without NUL inside */
+	bool plain;        /* SCALAR: written without quotes */
+	struct node *key;  /* in a mapping: SCALAR, or something that was reported */
+	struct node *next; /* in the same sequence or mapping */
+	struct node *first;
+	struct node *last;
+};
+
+/* NULL when nothing could be made of it; an empty document is an empty mapping. Errors may have been added
+ * in either case. */
+struct node *node_parse(const char *file, const char *text, size_t n, struct conf_errors *errors)
+	__attribute__((warn_unused_result));
+void node_free(struct node *node);
+
+/* The value of this key in a mapping, or NULL. */
+const struct node *node_get(const struct node *mapping, const char *key);
+
+/* A value that says nothing: `key:` and no more. */
+bool node_is_empty(const struct node *node);
+
+struct place node_place(const char *file, const struct node *node);
+
+#endif

@@ -1,0 +1,174 @@
+/*
+ * schema: the table of schema.def as data.
+ *
+ * Called by the loader, the printer and the comparison. Constant; it knows names, never values.
+ */
+#include "conf/schema.h"
+
+#include <string.h>
+
+#define SECOND INT64_C(1000)
+#define HOUR   (3600 * SECOND)
+#define KB     INT64_C(1024)
+#define MB     (1024 * KB)
+
+/* The struct of each scope, for offsetof. */
+#define SCOPE(id, path, type) typedef type struct_##id;
+#include "conf/schema.def"
+#undef SCOPE
+
+#define RELOAD  false
+#define RESTART true
+
+const struct schema_key schema_keys[] = {
+#define KEY(scope, name, type, field, low, high, fallback, change, help)                                     \
+	{SCOPE_##scope, name, TYPE_##type, offsetof(struct_##scope, field), low, high, fallback, change,     \
+		help, SCOPE_##scope, 0},
+#define MAP(id, name, field, help)                                                                           \
+	{SCOPE_ROOT, name, TYPE_MAP, offsetof(struct conf, field), 0, 0, "", false, help, SCOPE_##id, 0},
+#define LIST(id, name, field, count, most, change, help)                                                     \
+	{SCOPE_ROOT, name, TYPE_LIST, offsetof(struct conf, field), 0, most, "", change, help, SCOPE_##id,   \
+		offsetof(struct conf, count)},
+#include "conf/schema.def"
+#undef KEY
+#undef MAP
+#undef LIST
+};
+
+const size_t schema_key_count = sizeof(schema_keys) / sizeof(schema_keys[0]);
+
+static const struct {
+	const char *path;
+	size_t size;
+} scopes[SCOPE_COUNT] = {
+#define SCOPE(id, path, type) [SCOPE_##id] = {path, sizeof(type)},
+#include "conf/schema.def"
+#undef SCOPE
+};
+
+static const struct {
+	enum value_storage storage;
+	const char *allowed;
+} types[TYPE_COUNT] = {
+#define TYPE(id, storage, allowed) [TYPE_##id] = {STORAGE_##storage, allowed},
+	VALUE_TYPES(TYPE)
+#undef TYPE
+};
+
+const char *
+schema_scope_path(enum schema_scope scope)
+{
+	return scopes[scope].path;
+}
+
+size_t
+schema_scope_size(enum schema_scope scope)
+{
+	return scopes[scope].size;
+}
+
+enum value_storage
+schema_storage(const struct schema_key *key)
+{
+	return types[key->type].storage;
+}
+
+const char *
+schema_allowed(const struct schema_key *key)
+{
+	return types[key->type].allowed;
+}
+
+const struct schema_key *
+schema_find(enum schema_scope scope, const char *name)
+{
+	for (size_t i = 0; i < schema_key_count; i++)
+		if (schema_keys[i].scope == scope && strcmp(schema_keys[i].name, name) == 0)
+			return &schema_keys[i];
+	return NULL;
+}
+
+const struct schema_key *
+schema_elsewhere(enum schema_scope scope, const char *name)
+{
+	for (size_t i = 0; i < schema_key_count; i++)
+		if (schema_keys[i].scope != scope && strcmp(schema_keys[i].name, name) == 0)
+			return &schema_keys[i];
+	return NULL;
+}
+
+/* Longest name that is compared; a longer one is no slip of the finger. */
+#define NEAR_MAX 32
+
+/* '_' for '-' and another case are what people type most, so they cost nothing. */
+static char
+folded(char c)
+{
+	if (c == '_')
+		return '-';
+	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+/* Levenshtein's distance; both at most NEAR_MAX long. */
+static size_t
+distance(const char *a, const char *b)
+{
+	size_t row[NEAR_MAX + 1];
+	size_t length = strlen(b);
+
+	for (size_t j = 0; j <= length; j++)
+		row[j] = j;
+	for (size_t i = 0; a[i] != '\0'; i++) {
+		size_t corner = row[0];
+
+		row[0] = i + 1;
+		for (size_t j = 0; j < length; j++) {
+			size_t best = corner + (folded(a[i]) != folded(b[j]));
+
+			corner = row[j + 1];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (corner + 1 < best)
+				best = corner + 1;
+			row[j + 1] = best;
+		}
+	}
+	return row[length];
+}
+
+const struct schema_key *
+schema_nearest(enum schema_scope scope, const char *name)
+{
+	const struct schema_key *best = NULL;
+	size_t least = strlen(name) / 3 + 1;
+
+	if (strlen(name) > NEAR_MAX)
+		return NULL;
+	for (size_t i = 0; i < schema_key_count; i++) {
+		const struct schema_key *key = &schema_keys[i];
+		size_t d;
+
+		if (key->scope != scope)
+			continue;
+		d = distance(name, key->name);
+		if (d <= least && (best == NULL || d < least)) {
+			best = key;
+			least = d;
+		}
+	}
+	return best;
+}
+
+void
+schema_path(char out[SCHEMA_PATH_MAX], const struct schema_key *key, long item)
+{
+	const char *path = schema_scope_path(key->scope);
+	const char *bracket = strchr(path, '[');
+
+	if (path[0] == '\0')
+		snprintf(out, SCHEMA_PATH_MAX, "%s", key->name);
+	else if (bracket != NULL && item >= 0)
+		snprintf(out, SCHEMA_PATH_MAX, "%.*s[%ld].%s", (int)(bracket - path), path, item, key->name);
+	else
+		snprintf(out, SCHEMA_PATH_MAX, "%s.%s", path, key->name);
+}

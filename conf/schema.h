@@ -1,0 +1,102 @@
+/*
+ * schema: the table of schema.def as data, for the loader, the printer and the comparison.
+ */
+#ifndef CONF_SCHEMA_H
+#define CONF_SCHEMA_H
+
+#include "conf/conf.h"
+
+enum schema_scope {
+#define SCOPE(id, path, type) SCOPE_##id,
+#include "conf/schema.def"
+#undef SCOPE
+	SCOPE_COUNT
+};
+
+/* What kind of value a key takes: TYPE(id, storage, what is allowed) */
+#define VALUE_TYPES(TYPE)                                                                                    \
+	TYPE(PATH, TEXT, "an absolute path")                                                                 \
+	TYPE(FILE, TEXT, "an absolute path")                                                                 \
+	TYPE(DIRECTORY, TEXT, "an absolute path")                                                            \
+	TYPE(PROGRAM, TEXT, "a program name or an absolute path")                                            \
+	TYPE(SINK, TEXT, "stderr or an absolute path")                                                       \
+	TYPE(GROUP, TEXT, "a group name")                                                                    \
+	TYPE(USERNAME, TEXT, "a name without spaces")                                                        \
+	TYPE(VARIABLE, TEXT, "the name of an environment variable")                                          \
+	TYPE(NAMESPACE, TEXT, "letters, digits and any of . _ : / -")                                        \
+	TYPE(GLOB, TEXT, "a glob without spaces")                                                            \
+	TYPE(TEMPLATE, TEXT, "a key with exactly one % and no spaces")                                       \
+	TYPE(DURATION, NUMBER, "a number with a unit: 500ms, 10s, 5m or 1h")                                 \
+	TYPE(LEASE, NUMBER, "a number with a unit: 500ms, 10s, 5m or 1h")                                    \
+	TYPE(WAIT, NUMBER, "forever, or a number with a unit: 500ms, 10s, 5m or 1h")                         \
+	TYPE(HOLD, NUMBER, "none, or a number with a unit: 500ms, 10s, 5m or 1h")                            \
+	TYPE(SIZE, NUMBER, "a number with a unit: 512b, 64k or 1m")                                          \
+	TYPE(WHOLE, NUMBER, "a whole number")                                                                \
+	TYPE(MODE, NUMBER, "permissions in octal, such as \"0660\"")                                         \
+	TYPE(BOOL, FLAG, "yes or no")                                                                        \
+	TYPE(ON_CLOSE, CHOICE, "withhold or release")                                                        \
+	TYPE(GUARD, CHOICE, "auto or off")                                                                   \
+	TYPE(LEVEL, CHOICE, "debug, info, warning or error")                                                 \
+	TYPE(ADDRESS, ADDRESS, "a numeric address and a port, 127.0.0.1:5625 or [::1]:5625")                 \
+	TYPE(URL, URL, "redis://user:password@host:port/db or unix:///path?db=n&user=name")                  \
+	TYPE(LIST, LIST, "a list")                                                                           \
+	TYPE(MAP, MAP, "a mapping")
+
+enum value_type {
+#define TYPE(id, storage, allowed) TYPE_##id,
+	VALUE_TYPES(TYPE)
+#undef TYPE
+		TYPE_COUNT
+};
+
+/* How the field of a struct holds it. */
+enum value_storage {
+	STORAGE_TEXT,    /* char *, owned */
+	STORAGE_NUMBER,  /* int64_t */
+	STORAGE_FLAG,    /* bool */
+	STORAGE_CHOICE,  /* int: an enum counted from 0 in the order of the words */
+	STORAGE_ADDRESS, /* struct conf_address */
+	STORAGE_URL,     /* struct conf_url, its texts owned */
+	STORAGE_LIST,    /* pointer to items, owned, and a size_t */
+	STORAGE_MAP      /* a struct inside the root's */
+};
+
+struct schema_key {
+	enum schema_scope scope; /* where it stands */
+	const char *name;
+	enum value_type type;
+	size_t offset; /* of the field in the scope's struct */
+	int64_t low;
+	int64_t high;
+	const char *fallback; /* "": absent */
+	bool restart;
+	const char *help;
+	enum schema_scope inner; /* LIST, MAP: the scope of its items, of its keys */
+	size_t count_offset;     /* LIST */
+};
+
+/* Keys in the order of schema.def. schema_key(i) for i < SCHEMA_KEYS. */
+extern const struct schema_key schema_keys[];
+extern const size_t schema_key_count;
+
+/* "limits", "rules[]"; "" for the root. */
+const char *schema_scope_path(enum schema_scope scope);
+size_t schema_scope_size(enum schema_scope scope);
+enum value_storage schema_storage(const struct schema_key *key);
+const char *schema_allowed(const struct schema_key *key);
+
+/* The key of this name in this scope, or NULL. */
+const struct schema_key *schema_find(enum schema_scope scope, const char *name);
+
+/* The name most like this one in this scope; NULL when none is near enough to be meant. */
+const struct schema_key *schema_nearest(enum schema_scope scope, const char *name);
+
+/* A key of exactly this name in another scope, or NULL. */
+const struct schema_key *schema_elsewhere(enum schema_scope scope, const char *name);
+
+#define SCHEMA_PATH_MAX 96
+
+/* "limits.clients"; item >= 0 stands in the brackets: "rules[2].lease", < 0 leaves them empty. */
+void schema_path(char out[SCHEMA_PATH_MAX], const struct schema_key *key, long item);
+
+#endif

@@ -1,0 +1,353 @@
+/*
+ * url: addresses, of a listener and of a master, as text and as a struct.
+ *
+ * Called by the value parsers and the printer. It must never put a part of a URL that may be a password into
+ * a message.
+ */
+#include "conf/url.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REDIS_PORT    6379
+#define UNIX_PATH_MAX 107 /* sun_path with its NUL is 108 */
+#define PART_MAX      256 /* a user, a password */
+
+/* A part of the text: [p, end). */
+struct part {
+	const char *p;
+	const char *end;
+};
+
+static bool
+refuse(char why[URL_WHY_MAX], const char *text)
+{
+	snprintf(why, URL_WHY_MAX, "%s", text);
+	return false;
+}
+
+static bool
+number_parse(struct part part, int64_t most, int64_t *out)
+{
+	int64_t n = 0;
+
+	if (part.p == part.end || part.end - part.p > 9)
+		return false;
+	for (const char *p = part.p; p < part.end; p++) {
+		if (*p < '0' || *p > '9')
+			return false;
+		n = n * 10 + (*p - '0');
+	}
+	if (n > most)
+		return false;
+	*out = n;
+	return true;
+}
+
+static int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Undoes %xx into a new text; NULL when it is malformed, too long, holds a control character, or memory is
+ * out. */
+static char *
+part_decode(struct part part)
+{
+	char *out;
+	size_t n = 0;
+
+	if (part.end - part.p > 3 * PART_MAX)
+		return NULL;
+	out = malloc((size_t)(part.end - part.p) + 1);
+	if (out == NULL)
+		return NULL;
+	for (const char *p = part.p; p < part.end; p++) {
+		int c = (unsigned char)*p;
+
+		if (c == '%') {
+			int high = part.end - p > 2 ? hex_digit(p[1]) : -1;
+			int low = high >= 0 ? hex_digit(p[2]) : -1;
+
+			c = low >= 0 ? high * 16 + low : 0;
+			p += 2;
+		}
+		if (c < ' ' || c == 127) {
+			free(out);
+			return NULL;
+		}
+		out[n++] = (char)c;
+	}
+	out[n] = '\0';
+	if (n <= PART_MAX)
+		return out;
+	free(out);
+	return NULL;
+}
+
+static bool
+host_is_good(struct part host, bool brackets)
+{
+	char text[CONF_HOST_MAX];
+	struct in6_addr address;
+
+	if (host.p == host.end || host.end - host.p >= CONF_HOST_MAX)
+		return false;
+	snprintf(text, sizeof(text), "%.*s", (int)(host.end - host.p), host.p);
+	if (brackets)
+		return inet_pton(AF_INET6, text, &address) == 1;
+	return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
+	       strlen(text);
+}
+
+/* host, host:port, [v6] or [v6]:port; the port may be absent when fallback > 0. */
+static bool
+endpoint_parse(struct part text, int fallback, struct conf_address *out)
+{
+	bool brackets = text.p < text.end && *text.p == '[';
+	struct part host = text;
+	struct part port = {text.end, text.end};
+	int64_t n = fallback;
+
+	if (brackets) {
+		host.p++;
+		host.end = memchr(host.p, ']', (size_t)(text.end - host.p));
+		if (host.end == NULL)
+			return false;
+		port.p = host.end + 1;
+		if (port.p < port.end && *port.p != ':')
+			return false;
+	} else if (text.p < text.end) {
+		const char *colon = memchr(text.p, ':', (size_t)(text.end - text.p));
+
+		port.p = colon != NULL ? colon : text.end;
+		host.end = port.p;
+	}
+	if (!host_is_good(host, brackets))
+		return false;
+	if (port.p < port.end) {
+		port.p++;
+		if (!number_parse(port, 65535, &n))
+			return false;
+	}
+	if (n == 0)
+		return false;
+	memset(out, 0, sizeof(*out));
+	memcpy(out->host, host.p, (size_t)(host.end - host.p));
+	out->port = (int)n;
+	return true;
+}
+
+static bool
+userinfo_parse(struct part text, struct conf_url *out, char why[URL_WHY_MAX])
+{
+	const char *colon = memchr(text.p, ':', (size_t)(text.end - text.p));
+
+	free(out->user);
+	out->user = part_decode((struct part){text.p, colon != NULL ? colon : text.end});
+	if (colon != NULL) {
+		free(out->password);
+		out->password = part_decode((struct part){colon + 1, text.end});
+	}
+	if (out->user == NULL || out->password == NULL)
+		return refuse(why, "has a user or password that cannot be read: write %xx for special bytes, "
+				   "at most 256 of them");
+	return true;
+}
+
+static bool
+tcp_parse(const char *text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
+{
+	const char *at = strrchr(text, '@');
+	struct part place = {at != NULL ? at + 1 : text, text + strlen(text)};
+	const char *slash = memchr(place.p, '/', (size_t)(place.end - place.p));
+	int64_t database = 0;
+
+	if (slash != NULL) {
+		struct part rest = {slash + 1, place.end};
+
+		if (rest.p < rest.end && !number_parse(rest, database_most, &database))
+			return refuse(why, "has no database number after the slash");
+		place.end = slash;
+	}
+	if (!endpoint_parse(place, REDIS_PORT, &out->address))
+		return refuse(why, "names no host and port, such as 10.0.0.1:6379 or [fd00::1]:6379");
+	out->kind = CONF_URL_TCP;
+	out->database = (int)database;
+	return at == NULL || userinfo_parse((struct part){text, at}, out, why);
+}
+
+/* One of db=n and user=name. */
+static bool
+option_parse(struct part text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
+{
+	size_t n = (size_t)(text.end - text.p);
+	int64_t database = 0;
+
+	if (n > 3 && memcmp(text.p, "db=", 3) == 0) {
+		if (!number_parse((struct part){text.p + 3, text.end}, database_most, &database))
+			return refuse(why, "has no database number after db=");
+		out->database = (int)database;
+		return true;
+	}
+	if (n > 5 && memcmp(text.p, "user=", 5) == 0) {
+		free(out->user);
+		out->user = part_decode((struct part){text.p + 5, text.end});
+		return out->user != NULL || refuse(why, "has a user that cannot be read");
+	}
+	return refuse(why, "has an option other than db=n and user=name; a password goes into password-file");
+}
+
+static bool
+unix_parse(const char *text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
+{
+	const char *question = strchr(text, '?');
+	struct part path = {text, question != NULL ? question : text + strlen(text)};
+
+	free(out->path);
+	out->path = part_decode(path);
+	if (out->path == NULL || out->path[0] != '/' || strlen(out->path) < 2 ||
+		strlen(out->path) > UNIX_PATH_MAX)
+		return refuse(
+			why, "names no absolute path of at most 107 bytes: unix:///run/redis/redis.sock");
+	out->kind = CONF_URL_UNIX;
+	while (question != NULL) {
+		const char *next = strchr(question + 1, '&');
+		struct part option = {question + 1, next != NULL ? next : text + strlen(text)};
+
+		if (!option_parse(option, database_most, out, why))
+			return false;
+		question = next;
+	}
+	return true;
+}
+
+static bool
+scheme_parse(const char *text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
+{
+	if (strncmp(text, "redis://", 8) == 0)
+		return tcp_parse(text + 8, database_most, out, why);
+	if (strncmp(text, "unix://", 7) == 0)
+		return unix_parse(text + 7, database_most, out, why);
+	if (strncmp(text, "rediss://", 9) == 0)
+		return refuse(why,
+			"asks for TLS (rediss://), and holdfast is built with a hiredis without it: use "
+			"redis:// or unix:// to a TLS tunnel such as stunnel on this host");
+	return refuse(why, "is no URL of a master");
+}
+
+bool
+url_parse(const char *text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
+{
+	struct conf_url url = {.user = strdup(""), .password = strdup(""), .path = strdup("")};
+
+	if (url.user == NULL || url.password == NULL || url.path == NULL) {
+		url_free(&url);
+		return refuse(why, "does not fit into memory");
+	}
+	if (!scheme_parse(text, database_most, &url, why)) {
+		url_free(&url);
+		return false;
+	}
+	url_free(out);
+	*out = url;
+	return true;
+}
+
+void
+url_free(struct conf_url *url)
+{
+	if (url->password != NULL)
+		explicit_bzero(url->password, strlen(url->password));
+	free(url->password);
+	free(url->user);
+	free(url->path);
+	memset(url, 0, sizeof(*url));
+}
+
+/* Appends the text with everything but plain characters as %xx; out stays NUL-terminated. */
+static void
+text_encode(char *out, size_t room, const char *text, const char *also)
+{
+	size_t n = strlen(out);
+
+	for (; *text != '\0' && n + 4 < room; text++) {
+		unsigned char c = (unsigned char)*text;
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+
+		if (letter || strchr(also, c) != NULL)
+			out[n++] = (char)c;
+		else
+			n += (size_t)snprintf(out + n, room - n, "%%%02x", c);
+	}
+	out[n] = '\0';
+}
+
+void
+url_format(char out[URL_TEXT_MAX], const struct conf_url *url)
+{
+	char part[3 * PART_MAX + 1] = "";
+	char address[CONF_HOST_MAX + 16];
+
+	text_encode(part, sizeof(part), url->kind == CONF_URL_UNIX ? url->path : url->user, "-._/");
+	out[0] = '\0';
+	if (url->kind == CONF_URL_TCP) {
+		address_format(address, &url->address);
+		snprintf(out, URL_TEXT_MAX, "redis://%s%s%s/%d", part, part[0] != '\0' ? "@" : "", address,
+			url->database);
+	} else if (url->kind == CONF_URL_UNIX) {
+		snprintf(out, URL_TEXT_MAX, "unix://%s?db=%d", part, url->database);
+		if (url->user[0] != '\0') {
+			strcat(out, "&user=");
+			text_encode(out, URL_TEXT_MAX, url->user, "-._");
+		}
+	}
+}
+
+bool
+address_parse(const char *text, struct conf_address *out)
+{
+	struct conf_address address;
+	struct in_addr four;
+	struct in6_addr six;
+
+	if (!endpoint_parse((struct part){text, text + strlen(text)}, 0, &address))
+		return false;
+	if (inet_pton(AF_INET, address.host, &four) != 1 && inet_pton(AF_INET6, address.host, &six) != 1)
+		return false;
+	*out = address;
+	return true;
+}
+
+void
+address_format(char out[CONF_HOST_MAX + 16], const struct conf_address *address)
+{
+	bool six = strchr(address->host, ':') != NULL;
+
+	snprintf(out, CONF_HOST_MAX + 16, "%s%s%s:%d", six ? "[" : "", address->host, six ? "]" : "",
+		address->port);
+}
+
+bool
+address_is_loopback(const struct conf_address *address)
+{
+	struct in_addr four;
+	struct in6_addr six;
+
+	if (inet_pton(AF_INET, address->host, &four) == 1)
+		return (ntohl(four.s_addr) >> 24) == 127;
+	if (inet_pton(AF_INET6, address->host, &six) != 1)
+		return false;
+	if (IN6_IS_ADDR_V4MAPPED(&six))
+		return six.s6_addr[12] == 127;
+	return IN6_IS_ADDR_LOOPBACK(&six);
+}

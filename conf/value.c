@@ -1,0 +1,461 @@
+/*
+ * value: one scalar of the file, read into the field of its key and written back.
+ *
+ * Called by the loader (parse), the printer and the comparison (format). It must never print a password.
+ */
+#include "conf/value.h"
+
+#include "conf/errors.h"
+#include "conf/url.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct unit {
+	const char *name;
+	int64_t size;
+};
+
+/* The largest first: a value is written in the first that divides it. */
+static const struct unit durations[] = {{"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}, {NULL, 0}};
+static const struct unit sizes[] = {{"m", 1048576}, {"k", 1024}, {"b", 1}, {NULL, 0}};
+
+/* Words of the CHOICE types, in the order of their enums in conf.h. */
+static const char *const on_close_words[] = {"withhold", "release", NULL};
+static const char *const guard_words[] = {"auto", "off", NULL};
+static const char *const level_words[] = {"debug", "info", "warning", "error", NULL};
+
+static const char *const *
+words_of(enum value_type type)
+{
+	switch (type) {
+	case TYPE_ON_CLOSE:
+		return on_close_words;
+	case TYPE_GUARD:
+		return guard_words;
+	case TYPE_LEVEL:
+		return level_words;
+	default:
+		return NULL;
+	}
+}
+
+static const struct unit *
+units_of(enum value_type type)
+{
+	switch (type) {
+	case TYPE_DURATION:
+	case TYPE_LEASE:
+	case TYPE_WAIT:
+	case TYPE_HOLD:
+		return durations;
+	case TYPE_SIZE:
+		return sizes;
+	default:
+		return NULL;
+	}
+}
+
+/* The word a number type has for a value outside its range: forever, none. */
+static const char *
+word_of(enum value_type type, int64_t *value)
+{
+	*value = type == TYPE_WAIT ? CONF_WAIT_FOREVER : CONF_HOLD_NONE;
+	if (type == TYPE_WAIT)
+		return "forever";
+	return type == TYPE_HOLD ? "none" : NULL;
+}
+
+static void
+number_format(char *out, size_t room, enum value_type type, int64_t n)
+{
+	const struct unit *unit = units_of(type);
+
+	if (type == TYPE_MODE) {
+		snprintf(out, room, "%04o", (unsigned)n);
+		return;
+	}
+	if (unit == NULL || n < 0) {
+		snprintf(out, room, "%lld", (long long)n);
+		return;
+	}
+	while (unit->size > 1 && (n == 0 || n % unit->size != 0))
+		unit++;
+	snprintf(out, room, "%lld%s", (long long)(n / unit->size), unit->name);
+}
+
+/* "what is wrong with it; allowed: ..." */
+static bool
+refuse(char why[VALUE_WHY_MAX], const struct schema_key *key, const char *text, const char *wrong)
+{
+	char quoted[QUOTE_MAX];
+	char low[32];
+	char high[32];
+	bool ranged = schema_storage(key) == STORAGE_NUMBER && key->type != TYPE_MODE;
+
+	errors_quote(quoted, text);
+	number_format(low, sizeof(low), key->type, key->low);
+	number_format(high, sizeof(high), key->type, key->high);
+	snprintf(why, VALUE_WHY_MAX, "%s %s; allowed: %s%s%s%s%s", quoted, wrong, schema_allowed(key),
+		ranged ? ", from " : "", ranged ? low : "", ranged ? " to " : "", ranged ? high : "");
+	return false;
+}
+
+/* Leading digits; *rest is what follows. False: none, or far too many. */
+static bool
+digits_read(const char *text, int64_t *out, const char **rest)
+{
+	int64_t n = 0;
+	size_t count = 0;
+
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (++count > 12)
+			return false;
+		n = n * 10 + (*text - '0');
+	}
+	*out = n;
+	*rest = text;
+	return count > 0;
+}
+
+static bool
+measure_parse(const struct schema_key *key, const char *text, int64_t *out, char why[VALUE_WHY_MAX])
+{
+	const struct unit *unit = units_of(key->type);
+	const char *rest;
+	int64_t n;
+	char wrong[64];
+
+	if (!digits_read(text, &n, &rest))
+		return refuse(why, key, text, "is not a number with a unit");
+	if (*rest == '\0' && n != 0) {
+		snprintf(wrong, sizeof(wrong), "has no unit: %lld%s or %lld%s?", (long long)n,
+			key->type == TYPE_SIZE ? "b" : "ms", (long long)n,
+			key->type == TYPE_SIZE ? "k" : "s");
+		return refuse(why, key, text, wrong);
+	}
+	if (*rest != '\0') {
+		while (unit->name != NULL && strcmp(unit->name, rest) != 0)
+			unit++;
+		if (unit->name == NULL)
+			return refuse(why, key, text, "has an unknown unit");
+		n *= unit->size;
+	}
+	if (n < key->low || n > key->high)
+		return refuse(why, key, text, "is out of range");
+	*out = n;
+	return true;
+}
+
+static bool
+mode_parse(const struct schema_key *key, const char *text, int64_t *out, char why[VALUE_WHY_MAX])
+{
+	char *end;
+	unsigned long n;
+
+	if (text[0] == '\0' || strspn(text, "01234567") != strlen(text) || strlen(text) > 6)
+		return refuse(why, key, text, "is not octal");
+	n = strtoul(text, &end, 8);
+	if ((int64_t)n > key->high)
+		return refuse(why, key, text, "has more than permission bits");
+	*out = (int64_t)n;
+	return true;
+}
+
+static bool
+number_parse(const struct schema_key *key, const char *text, int64_t *out, char why[VALUE_WHY_MAX])
+{
+	int64_t special;
+	const char *word = word_of(key->type, &special);
+	const char *rest;
+	int64_t n;
+
+	if (word != NULL && strcmp(text, word) == 0) {
+		*out = special;
+		return true;
+	}
+	if (key->type == TYPE_LEASE && text[0] == '\0') {
+		*out = 0;
+		return true;
+	}
+	if (key->type == TYPE_MODE)
+		return mode_parse(key, text, out, why);
+	if (units_of(key->type) != NULL)
+		return measure_parse(key, text, out, why);
+	if (!digits_read(text, &n, &rest) || *rest != '\0')
+		return refuse(why, key, text, "is not a whole number");
+	if (n < key->low || n > key->high)
+		return refuse(why, key, text, "is out of range");
+	*out = n;
+	return true;
+}
+
+static bool
+flag_parse(const struct schema_key *key, const char *text, bool *out, char why[VALUE_WHY_MAX])
+{
+	if (strcmp(text, "yes") == 0 || strcmp(text, "true") == 0) {
+		*out = true;
+		return true;
+	}
+	if (strcmp(text, "no") == 0 || strcmp(text, "false") == 0) {
+		*out = false;
+		return true;
+	}
+	return refuse(why, key, text, "is neither");
+}
+
+static bool
+choice_parse(const struct schema_key *key, const char *text, int *out, char why[VALUE_WHY_MAX])
+{
+	const char *const *words = words_of(key->type);
+
+	for (int i = 0; words[i] != NULL; i++) {
+		if (strcmp(words[i], text) == 0) {
+			*out = i;
+			return true;
+		}
+	}
+	return refuse(why, key, text, "is unknown");
+}
+
+/*
+ * Why this text could not be written and read again as it is, or would play tricks on a terminal: control
+ * characters, the Unicode ones too, and what YAML takes for a line break.
+ */
+static const char *
+text_fault(const char *text)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
+		if (*p < ' ' || *p == 127 || (p[0] == 0xc2 && p[1] < 0xa0))
+			return "has a control character";
+		if (p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9))
+			return "has a line separator";
+		if (p[0] == 0xef && ((p[1] == 0xbb && p[2] == 0xbf) || (p[1] == 0xbf && p[2] >= 0xbe)))
+			return "has a character that is not text";
+	}
+	return NULL;
+}
+
+static bool
+text_is_of(const char *text, const char *also)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+	for (; *text != '\0'; text++)
+		if (strchr(letters, *text) == NULL && strchr(also, *text) == NULL)
+			return false;
+	return true;
+}
+
+static size_t
+count_char(const char *text, char c)
+{
+	size_t n = 0;
+
+	for (; *text != '\0'; text++)
+		n += *text == c;
+	return n;
+}
+
+/* What this type finds wrong with a text that is not empty; NULL: nothing. */
+static const char *
+text_type_fault(enum value_type type, const char *text)
+{
+	switch (type) {
+	case TYPE_PATH:
+	case TYPE_FILE:
+	case TYPE_DIRECTORY:
+		return text[0] == '/' ? NULL : "is not absolute: it must begin with /";
+	case TYPE_SINK:
+		return text[0] == '/' || strcmp(text, "stderr") == 0 ? NULL : "is neither";
+	case TYPE_PROGRAM:
+		return text[0] == '/' || strchr(text, '/') == NULL ? NULL : "is not absolute";
+	case TYPE_GROUP:
+		return text_is_of(text, "._-") ? NULL : "is no group name";
+	case TYPE_VARIABLE:
+		return text_is_of(text, "_") && (text[0] < '0' || text[0] > '9') ? NULL : "is no name of one";
+	case TYPE_NAMESPACE:
+		return text_is_of(text, "._:/-") ? NULL : "has other characters";
+	case TYPE_USERNAME:
+	case TYPE_GLOB:
+		return strchr(text, ' ') == NULL ? NULL : "has a space";
+	case TYPE_TEMPLATE:
+		if (strchr(text, ' ') != NULL)
+			return "has a space";
+		return count_char(text, '%') == 1 ? NULL : "has not exactly one %";
+	default:
+		return NULL;
+	}
+}
+
+static bool
+text_parse(const struct schema_key *key, const char *text, char **out, char why[VALUE_WHY_MAX])
+{
+	size_t length = strlen(text);
+	const char *fault = text_fault(text);
+	char wrong[96];
+	char *copy;
+
+	if (fault == NULL && length > 0)
+		fault = text_type_fault(key->type, text);
+	if (fault == NULL && ((int64_t)length > key->high || ((int64_t)length < key->low && length > 0))) {
+		snprintf(wrong, sizeof(wrong), "has %zu bytes; its length is %lld to %lld bytes", length,
+			(long long)key->low, (long long)key->high);
+		fault = wrong;
+	}
+	if (fault == NULL && length == 0 && key->fallback[0] != '\0')
+		fault = "is empty";
+	if (fault != NULL)
+		return refuse(why, key, text, fault);
+	copy = strdup(text);
+	if (copy == NULL)
+		return refuse(why, key, text, "does not fit into memory");
+	free(*out);
+	*out = copy;
+	return true;
+}
+
+static bool
+address_read(
+	const struct schema_key *key, const char *text, struct conf_address *out, char why[VALUE_WHY_MAX])
+{
+	if (text[0] == '\0') {
+		memset(out, 0, sizeof(*out));
+		return true;
+	}
+	return address_parse(text, out) || refuse(why, key, text, "is no such address");
+}
+
+static bool
+url_read(const struct schema_key *key, const char *text, struct conf_url *out, char why[VALUE_WHY_MAX])
+{
+	char wrong[URL_WHY_MAX];
+	const char *fault = text_fault(text);
+
+	if (fault == NULL && url_parse(text, key->high, out, wrong))
+		return true;
+	snprintf(why, VALUE_WHY_MAX, "the URL %s; allowed: %s", fault != NULL ? fault : wrong,
+		schema_allowed(key));
+	return false;
+}
+
+bool
+value_parse(const struct schema_key *key, const char *text, void *field, char why[VALUE_WHY_MAX])
+{
+	switch (schema_storage(key)) {
+	case STORAGE_TEXT:
+		return text_parse(key, text, field, why);
+	case STORAGE_NUMBER:
+		return number_parse(key, text, field, why);
+	case STORAGE_FLAG:
+		return flag_parse(key, text, field, why);
+	case STORAGE_CHOICE:
+		return choice_parse(key, text, field, why);
+	case STORAGE_ADDRESS:
+		return address_read(key, text, field, why);
+	case STORAGE_URL:
+		return url_read(key, text, field, why);
+	default:
+		/* A list or a mapping is no value: the loader never asks. */
+		assert(schema_storage(key) < STORAGE_LIST);
+		return false;
+	}
+}
+
+bool
+value_init(const struct schema_key *key, void *field)
+{
+	char why[VALUE_WHY_MAX];
+
+	switch (schema_storage(key)) {
+	case STORAGE_LIST:
+	case STORAGE_MAP:
+	case STORAGE_URL:
+		return true;
+	default:
+		/* Only memory can be missing: the tests read every default. */
+		return value_parse(key, key->fallback, field, why);
+	}
+}
+
+void
+value_free(const struct schema_key *key, void *field)
+{
+	char *text;
+
+	if (schema_storage(key) == STORAGE_URL)
+		url_free(field);
+	if (schema_storage(key) != STORAGE_TEXT)
+		return;
+	memcpy(&text, field, sizeof(text));
+	free(text);
+	memset(field, 0, sizeof(text));
+}
+
+static void
+text_format(char out[VALUE_TEXT_MAX], const char *text)
+{
+	size_t n = 0;
+
+	out[n++] = '"';
+	for (; *text != '\0' && n + 4 < VALUE_TEXT_MAX; text++) {
+		if (*text == '"' || *text == '\\')
+			out[n++] = '\\';
+		out[n++] = *text;
+	}
+	out[n++] = '"';
+	out[n] = '\0';
+}
+
+void
+value_format(char out[VALUE_TEXT_MAX], const struct schema_key *key, const void *field)
+{
+	char text[URL_TEXT_MAX] = "";
+	int64_t special;
+	const char *word = word_of(key->type, &special);
+
+	switch (schema_storage(key)) {
+	case STORAGE_TEXT:
+		text_format(out, *(char *const *)field);
+		break;
+	case STORAGE_NUMBER:
+		number_format(text, sizeof(text), key->type, *(const int64_t *)field);
+		if (word != NULL && *(const int64_t *)field == special)
+			snprintf(text, sizeof(text), "%s", word);
+		snprintf(out, VALUE_TEXT_MAX, key->type == TYPE_MODE ? "\"%s\"" : "%s", text);
+		break;
+	case STORAGE_FLAG:
+		snprintf(out, VALUE_TEXT_MAX, "%s", *(const bool *)field ? "yes" : "no");
+		break;
+	case STORAGE_CHOICE:
+		snprintf(out, VALUE_TEXT_MAX, "%s", words_of(key->type)[*(const int *)field]);
+		break;
+	case STORAGE_ADDRESS:
+		if (!value_is_absent(key, field))
+			address_format(text, field);
+		text_format(out, text);
+		break;
+	case STORAGE_URL:
+		url_format(text, field);
+		text_format(out, text);
+		break;
+	default:
+		out[0] = '\0';
+	}
+}
+
+bool
+value_is_absent(const struct schema_key *key, const void *field)
+{
+	switch (schema_storage(key)) {
+	case STORAGE_TEXT:
+		return (*(char *const *)field)[0] == '\0';
+	case STORAGE_ADDRESS:
+		return ((const struct conf_address *)field)->port == 0;
+	case STORAGE_URL:
+		return ((const struct conf_url *)field)->kind == CONF_URL_NONE;
+	default:
+		return false;
+	}
+}

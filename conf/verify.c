@@ -1,0 +1,315 @@
+/*
+ * verify: what must hold between values, and the values that are computed from others.
+ *
+ * Called by the loader once the values themselves are good. Reads the environment and password files.
+ */
+#include "conf/verify.h"
+
+#include "conf/scope.h"
+#include "conf/secret.h"
+#include "conf/url.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SOCKET_NAME        "holdfast.sock"
+#define RUNTIME_DIRECTORY  "/run/holdfast"
+#define PASSWORD_VARIABLE  "HOLDFAST_MASTER_PASSWORD"
+#define EMBEDDED_DIRECTORY "redis"
+#define DIRECTORY_MAX      90 /* leaves room for "/" and a socket's name in sun_path */
+
+bool
+verify_applies(const struct schema_key *key, const void *item)
+{
+	const struct conf_listener *listener = item;
+
+	if (key->scope != SCOPE_LISTEN)
+		return true;
+	if (key->type == TYPE_PATH || key->type == TYPE_MODE || key->type == TYPE_GROUP)
+		return listener->path[0] != '\0';
+	return listener->tcp.port != 0;
+}
+
+static struct place
+item_place(const struct verify *v, const struct node *mapping, const char *key)
+{
+	const struct node *node = mapping != NULL ? node_get(mapping, key) : NULL;
+
+	if (node == NULL)
+		node = mapping;
+	if (node == NULL)
+		return (struct place){v->file, 0, 0};
+	return node_place(v->file, node);
+}
+
+static void
+listener_verify(const struct verify *v, const struct node *node, struct conf_listener *listener)
+{
+	bool unix_socket = listener->path[0] != '\0';
+
+	if (unix_socket == (listener->tcp.port != 0)) {
+		errors_add(v->errors, node_place(v->file, node),
+			"listen: an item with %s; allowed: one of unix and tcp in each item",
+			unix_socket ? "both unix and tcp" : "neither unix nor tcp");
+		return;
+	}
+	for (size_t i = 0; i < schema_key_count; i++) {
+		const struct schema_key *key = &schema_keys[i];
+
+		if (key->scope == SCOPE_LISTEN && !verify_applies(key, listener) &&
+			node_get(node, key->name) != NULL)
+			errors_add(v->errors, item_place(v, node, key->name),
+				"listen: %s means nothing for a %s; leave it out", key->name,
+				unix_socket ? "Unix socket" : "TCP address");
+	}
+}
+
+/* From the file or the variable that the item names; false when it names neither. */
+static bool
+secret_find(const struct verify *v, const struct node *node, const char *scope, const char *file,
+	const char *variable, char **out)
+{
+	char why[SECRET_WHY_MAX];
+
+	if (file[0] != '\0') {
+		if (!secret_read_file(file, out, why))
+			errors_add(v->errors, item_place(v, node, "password-file"),
+				"%s: password-file: %s %s", scope, file, why);
+		return true;
+	}
+	if (variable[0] == '\0')
+		return false;
+	if (!secret_read_env(variable, out, why))
+		errors_add(v->errors, item_place(v, node, "password-env"), "%s: password-env: %s %s", scope,
+			variable, why);
+	return true;
+}
+
+static void
+master_verify(const struct verify *v, const struct node *node, struct conf_master *master)
+{
+	char why[SECRET_WHY_MAX];
+	const char *word = master->url.password != NULL ? master->url.password : "";
+	int sources =
+		(word[0] != '\0') + (master->password_file[0] != '\0') + (master->password_env[0] != '\0');
+
+	if (master->url.kind == CONF_URL_NONE) {
+		errors_add(v->errors, node_place(v->file, node),
+			"masters: an item without url; each needs one, such as redis://10.0.0.1:6379/0");
+		return;
+	}
+	if (sources > 1) {
+		errors_add(v->errors, node_place(v->file, node),
+			"masters: more than one password; give it in the url, in password-file or in "
+			"password-env");
+		return;
+	}
+	if (secret_find(v, node, "masters", master->password_file, master->password_env, &master->password))
+		return;
+	if (word[0] != '\0') {
+		free(master->password);
+		master->password = strdup(word);
+		if (master->password == NULL)
+			errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
+		return;
+	}
+	word = getenv(PASSWORD_VARIABLE);
+	if (word != NULL && word[0] != '\0' && !secret_read_env(PASSWORD_VARIABLE, &master->password, why))
+		errors_add(v->errors, node_place(v->file, node), "masters: %s %s", PASSWORD_VARIABLE, why);
+}
+
+static void
+user_verify(const struct verify *v, const struct node *node, struct conf_user *user)
+{
+	if (user->name[0] == '\0')
+		errors_add(
+			v->errors, node_place(v->file, node), "users: an item without name; each needs one");
+	if (user->password_file[0] != '\0' && user->password_env[0] != '\0')
+		errors_add(v->errors, node_place(v->file, node),
+			"users: more than one password; give password-file or password-env");
+	else if (!secret_find(v, node, "users", user->password_file, user->password_env, &user->password))
+		errors_add(v->errors, node_place(v->file, node),
+			"users: an item without password-file or password-env; each needs one of them");
+}
+
+void
+verify_item(const struct verify *v, enum schema_scope scope, const struct node *node, void *item)
+{
+	switch (scope) {
+	case SCOPE_LISTEN:
+		listener_verify(v, node, item);
+		break;
+	case SCOPE_MASTER:
+		master_verify(v, node, item);
+		break;
+	case SCOPE_RULE:
+		if (((struct conf_rule *)item)->match[0] == '\0')
+			errors_add(v->errors, node_place(v->file, node),
+				"rules: an item without match; each needs a glob, such as \"cron/*\"");
+		break;
+	case SCOPE_USER:
+		user_verify(v, node, item);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Item i of the list under this key of the root; NULL when the file has none. */
+static const struct node *
+item_node(const struct node *root, const char *key, size_t i)
+{
+	const struct node *list = node_get(root, key);
+	const struct node *node = list != NULL ? list->first : NULL;
+
+	while (node != NULL && i-- > 0)
+		node = node->next;
+	return node;
+}
+
+static void
+masters_verify(const struct verify *v, const struct node *root, const struct conf *conf)
+{
+	if (conf->master_count > 1)
+		errors_add(v->errors, item_place(v, item_node(root, "masters", 1), "url"),
+			"masters: %zu of them; allowed: one, or none for an embedded one",
+			conf->master_count);
+}
+
+static bool
+listener_same(const struct conf_listener *a, const struct conf_listener *b)
+{
+	if (a->path[0] != '\0' || b->path[0] != '\0')
+		return strcmp(a->path, b->path) == 0;
+	return strcmp(a->tcp.host, b->tcp.host) == 0 && a->tcp.port == b->tcp.port;
+}
+
+static void
+listeners_verify(const struct verify *v, const struct node *root, const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->listener_count; i++) {
+		const struct conf_listener *listener = &conf->listeners[i];
+		const struct node *node = item_node(root, "listen", i);
+		char address[CONF_HOST_MAX + 16];
+
+		for (size_t j = 0; j < i; j++)
+			if (listener_same(listener, &conf->listeners[j]))
+				errors_add(v->errors, node_place(v->file, node),
+					"listen: the same as item %zu; name each once", j + 1);
+		if (listener->tcp.port == 0 || listener->insecure || conf->user_count > 0 ||
+			address_is_loopback(&listener->tcp))
+			continue;
+		address_format(address, &listener->tcp);
+		errors_add(v->errors, item_place(v, node, "tcp"),
+			"listen: %s is open to other hosts, and anyone there could lock and unlock; add "
+			"users:, "
+			"or say insecure: yes",
+			address);
+	}
+}
+
+static void
+rules_verify(const struct verify *v, const struct node *root, const struct conf *conf)
+{
+	for (size_t i = 1; i < conf->rule_count; i++)
+		for (size_t j = 0; j < i; j++) {
+			const char *before = conf->rules[j].match;
+
+			if (strcmp(before, "*") != 0 && strcmp(before, conf->rules[i].match) != 0)
+				continue;
+			errors_add(v->errors, item_place(v, item_node(root, "rules", i), "match"),
+				"rules: never reached: item %zu matches all of it, and the first match wins",
+				j + 1);
+			break;
+		}
+}
+
+static void
+users_verify(const struct verify *v, const struct node *root, const struct conf *conf)
+{
+	for (size_t i = 1; i < conf->user_count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(conf->users[i].name, conf->users[j].name) == 0)
+				errors_add(v->errors, item_place(v, item_node(root, "users", i), "name"),
+					"users: the same name as item %zu; name each once", j + 1);
+}
+
+/* Where this user's programs keep their sockets. */
+static const char *
+runtime_directory(char *out, size_t room)
+{
+	const char *home = getenv("XDG_RUNTIME_DIR");
+
+	if (home == NULL || home[0] != '/')
+		return RUNTIME_DIRECTORY;
+	snprintf(out, room, "%s/holdfast", home);
+	return out;
+}
+
+static void
+text_set(const struct verify *v, char **out, const char *text, size_t most, const char *what)
+{
+	char *copy = strdup(text);
+
+	if (copy == NULL) {
+		errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
+		return;
+	}
+	free(*out);
+	*out = copy;
+	if (strlen(text) > most)
+		errors_add(v->errors, (struct place){v->file, 0, 0},
+			"%s: %s, taken from the environment, has more than %zu bytes; set it in the file",
+			what, text, most);
+}
+
+static void
+listener_fill(const struct verify *v, struct conf *conf)
+{
+	const struct schema_key *list = schema_find(SCOPE_ROOT, "listen");
+	char directory[4096];
+	char path[4200];
+	struct conf_listener *listener;
+
+	if (conf->listener_count > 0)
+		return;
+	listener = scope_list_append(list, conf);
+	if (listener == NULL) {
+		errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/%s", runtime_directory(directory, sizeof(directory)), SOCKET_NAME);
+	text_set(v, &listener->path, path, (size_t)schema_find(SCOPE_LISTEN, "unix")->high, "listen");
+}
+
+static void
+embedded_fill(const struct verify *v, struct conf *conf)
+{
+	const char *state = getenv("STATE_DIRECTORY");
+	char directory[4096];
+	char path[4200];
+
+	if (conf->embedded.directory[0] != '\0')
+		return;
+	/* systemd separates several with colons; the first is ours. */
+	if (state != NULL && state[0] == '/')
+		snprintf(path, sizeof(path), "%.*s/%s", (int)strcspn(state, ":"), state, EMBEDDED_DIRECTORY);
+	else
+		snprintf(path, sizeof(path), "%s/%s", runtime_directory(directory, sizeof(directory)),
+			EMBEDDED_DIRECTORY);
+	text_set(v, &conf->embedded.directory, path, DIRECTORY_MAX, "embedded.directory");
+}
+
+void
+verify_conf(const struct verify *v, const struct node *root, struct conf *conf)
+{
+	listener_fill(v, conf);
+	embedded_fill(v, conf);
+	for (size_t i = 0; i < conf->rule_count; i++)
+		if (conf->rules[i].lease_ms == 0)
+			conf->rules[i].lease_ms = conf->lease_ms;
+	masters_verify(v, root, conf);
+	listeners_verify(v, root, conf);
+	rules_verify(v, root, conf);
+	users_verify(v, root, conf);
+}
