@@ -32,7 +32,7 @@ struct push {
 	struct slice id;
 	struct slice name;
 	struct slice owner;
-	const char *text; /* LOST: reason; FAILED: the error's text */
+	char text[REPLY_TEXT_MAX]; /* LOST: reason; FAILED: the error's text; else empty */
 };
 
 /* What happened: NOTE(id, event name in logs and EVENTS, level) */

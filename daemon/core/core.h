@@ -35,10 +35,9 @@ struct core_settings {
 	size_t rule_count;        /* >= 1 */
 	int64_t lease_max_ms;     /* longest lease any daemon of this namespace uses */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
-	bool restart_guard; /* false: a restarted master is trusted at once. Unsafe, but may be asked for */
-	unsigned links;     /* 1 .. CORE_LINKS_MAX */
-	int64_t streak;     /* local grants in a row while another daemon waits, >= 1 */
-	int64_t streak_ms;  /* and for how long at most */
+	unsigned links;           /* 1 .. CORE_LINKS_MAX */
+	int64_t streak;           /* local grants in a row while another daemon waits, >= 1 */
+	int64_t streak_ms;        /* and for how long at most */
 	int64_t grants_per_session;
 	int64_t waiters_per_session;
 	int64_t lost_per_session; /* remembered losses; the oldest go first */
@@ -46,8 +45,8 @@ struct core_settings {
 };
 
 /*
- * settings are copied, the rules they point to are not: they must outlive the core or the next
- * core_set_rules(). NULL when out of memory.
+ * settings are copied, the rules they point to are not: they must live until the core or the next
+ * core_set_rules(), their key templates as long as the core. NULL when out of memory.
  */
 struct core *core_new(const struct core_settings *settings, struct now now)
 	__attribute__((warn_unused_result));

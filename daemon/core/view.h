@@ -39,6 +39,7 @@ struct core_counts {
 	size_t grants;    /* held by sessions */
 	size_t withheld;  /* abandoned, waiting for their told deadline */
 	size_t waiters;
+	size_t releasing; /* leases given up, not yet confirmed by the master */
 };
 
 struct hold_view {
@@ -65,7 +66,7 @@ struct waiter_view {
 
 struct resource_view {
 	struct slice name;
-	const char *lease;    /* word: "none", "acquiring", "queued", "held" */
+	const char *lease;    /* word: "none", "acquiring", "waiting", "held" */
 	int64_t lease_ms;     /* validity left of the lease; 0 when none */
 	struct slice foreign; /* owner text of another daemon's lease as last seen; n == 0: none seen */
 	int64_t position;     /* of this daemon in the master's queue; 0: not in it */

@@ -1,0 +1,104 @@
+/*
+ * check: every invariant of the whole state, for tests and the simulator. An invariant that can be seen from
+ * one object is asserted where that object changes; here are those between objects.
+ */
+#include "daemon/core/core.h"
+#include "daemon/core/state.h"
+#include "daemon/core/table.h"
+
+#include <assert.h>
+
+static void
+check_waiters(const struct resource *r)
+{
+	const struct waiter *w;
+	size_t waiters = 0, once = 0;
+
+	TAILQ_FOREACH (w, &r->waiters, in_resource) {
+		assert(w->resource == r);
+		assert(w->conn->session == w->session);
+		assert(w->async || w->conn->blocked == w);
+		waiters++;
+		once += w->once;
+	}
+	assert(waiters == r->waiter_count && once == r->once_count);
+}
+
+static void
+check_lease(const struct core *core, const struct resource *r, int64_t now_ms)
+{
+	const struct lease *l = &r->lease;
+
+	/* Nobody is granted anything, and nothing is held, without a lease that is surely ours. */
+	assert(r->hold == NULL || l->state == LEASE_HELD);
+	assert(l->state != LEASE_HELD || l->valid_ms > now_ms);
+	/* Whatever goes on, there is a time at which it is looked at again. */
+	assert(l->state == LEASE_NONE || l->timer.at_ms != TIMER_NEVER);
+	assert(l->state != LEASE_HELD || l->timer.at_ms <= l->valid_ms);
+	/* Who waits is waited for: by a hold, a lease under way, or the return of the master. */
+	assert(r->waiter_count == 0 || r->hold != NULL || l->state != LEASE_NONE ||
+		core->master.state != MASTER_ADMITTED || !core->master.links[r->link].greeted ||
+		core->master.links[r->link].suspect);
+	/* Without a reason to remember it, it has been forgotten. */
+	assert(r->hold != NULL || r->waiter_count > 0 || l->state != LEASE_NONE);
+}
+
+static void
+check_hold(const struct resource *r, int64_t now_ms)
+{
+	const struct grant *g = r->hold;
+
+	if (g == NULL)
+		return;
+	assert(g->resource == r && g->count >= 1 && g->token > 0);
+	assert(g->ends_ms > now_ms && g->withheld_ms > now_ms);
+	assert((g->session == NULL) == (g->withheld_ms != TIMER_NEVER));
+	/* A refreshed lease may go on below a withheld hold; what was told may not go beyond the lease. */
+	assert(g->session != NULL || g->withheld_ms <= r->lease.valid_ms);
+}
+
+static void
+check_sessions(const struct core *core, struct core_counts *seen)
+{
+	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
+		const struct grant *g;
+		const struct waiter *w;
+		size_t grants = 0, waiters = 0;
+
+		LIST_FOREACH (g, &s->grants, in_session) {
+			assert(g->session == s && g->resource->hold == g);
+			grants++;
+		}
+		LIST_FOREACH (w, &s->waiters, in_session)
+			waiters++;
+		assert(grants == s->grant_count && waiters == s->waiter_count);
+		assert(s->conn_count > 0 || s->process.pid != 0);
+		seen->sessions++;
+		seen->grants += grants;
+		seen->waiters += waiters;
+	}
+}
+
+void
+core_check(const struct core *core, int64_t now_ms)
+{
+	struct core_counts seen = {0};
+
+	assert(TAILQ_EMPTY(&core->dirty));
+	for (const struct resource *r = core->resources; r != NULL; r = r->hh.next) {
+		check_waiters(r);
+		check_lease(core, r, now_ms);
+		check_hold(r, now_ms);
+		seen.resources++;
+		seen.leases += r->lease.state == LEASE_HELD;
+		seen.withheld += r->hold != NULL && r->hold->session == NULL;
+	}
+	check_sessions(core, &seen);
+	for (const struct undo *u = core->undos; u != NULL; u = u->hh.next)
+		seen.releasing++;
+	assert(seen.sessions == core->counts.sessions && seen.resources == core->counts.resources);
+	assert(seen.leases == core->counts.leases && seen.grants == core->counts.grants);
+	assert(seen.withheld == core->counts.withheld && seen.waiters == core->counts.waiters);
+	assert(seen.releasing == core->counts.releasing);
+	assert(core->draining || core_wake_at(core) > now_ms);
+}

@@ -1,0 +1,253 @@
+#include "daemon/core/core.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/grave.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/master.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/session.h"
+#include "daemon/core/settle.h"
+#include "daemon/core/table.h"
+#include "daemon/core/undo.h"
+#include "daemon/core/verbs.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/* The object a timer is embedded in. */
+#define OWNER_OF(timer, type, member) ((type *)(void *)((char *)(timer)-offsetof(type, member)))
+
+struct core *
+core_new(const struct core_settings *settings, struct now now)
+{
+	struct core *core = calloc(1, sizeof(*core));
+
+	if (core == NULL)
+		return NULL;
+	assert(settings->links >= 1 && settings->links <= CORE_LINKS_MAX && settings->rule_count >= 1);
+	core->settings = *settings;
+	core->now = now;
+	timers_init(&core->timers);
+	TAILQ_INIT(&core->dirty);
+	master_init(core);
+	return core;
+}
+
+static void
+free_resources(struct core *core)
+{
+	struct resource *r, *next;
+
+	HASH_ITER (hh, core->resources, r, next) {
+		while (!TAILQ_EMPTY(&r->waiters))
+			queue_remove(core, TAILQ_FIRST(&r->waiters));
+		free(r->hold);
+		free(r->lease.foreign);
+		table_remove_resource(core, r);
+		free(r);
+	}
+}
+
+void
+core_free(struct core *core)
+{
+	struct session *s, *s_next;
+	struct conn *c, *c_next;
+	struct undo *u, *u_next;
+
+	if (core == NULL)
+		return;
+	free_resources(core);
+	HASH_ITER (hh, core->sessions, s, s_next) {
+		loss_forget_all(core, s);
+		if (s->process.pid != 0)
+			table_remove_bound(core, s);
+		table_remove_session(core, s);
+		free(s);
+	}
+	HASH_ITER (hh, core->conns, c, c_next) {
+		table_remove_conn(core, c);
+		free(c);
+	}
+	HASH_ITER (hh, core->undos, u, u_next) {
+		table_remove_undo(core, u);
+		free(u);
+	}
+	grave_empty(core);
+	free(core);
+}
+
+int64_t
+core_wake_at(const struct core *core)
+{
+	return timers_first(&core->timers);
+}
+
+void
+core_set_rules(struct core *core, const struct rule *rules, size_t count)
+{
+	struct resource *r, *next;
+
+	assert(count == core->settings.rule_count);
+	core->settings.rules = rules;
+	HASH_ITER (hh, core->resources, r, next)
+		resource_rule(core, r);
+}
+
+static void
+waiter_timer(struct core *core, struct waiter *w)
+{
+	struct reply verdict;
+
+	settle_verdict(core, w->resource, &verdict);
+	queue_answer(core, w, &verdict);
+}
+
+/* What is due comes before what arrived: a late turn must find its leases expired, not renewed (rule 3). */
+static void
+run_timers(struct core *core)
+{
+	struct timer *t;
+
+	while ((t = timers_due(&core->timers, core->now.ms)) != NULL) {
+		switch (t->kind) {
+		case TIMER_WAITER:
+			waiter_timer(core, OWNER_OF(t, struct waiter, timer));
+			break;
+		case TIMER_GRANT:
+			grant_timer(core, OWNER_OF(t, struct grant, timer));
+			break;
+		case TIMER_LEASE:
+			lease_timer(core, OWNER_OF(t, struct resource, lease.timer));
+			break;
+		case TIMER_UNDO:
+			undo_timer(core, OWNER_OF(t, struct undo, timer));
+			break;
+		case TIMER_MASTER:
+			master_timer(core);
+			break;
+		default:
+			assert(false && "a timer of no kind");
+		}
+	}
+}
+
+static void
+take_vote(struct core *core, const struct vote *vote)
+{
+	struct resource *r;
+
+	master_heard(core, vote);
+	switch (vote->op) {
+	case CALL_HELLO:
+	case CALL_ADMIT:
+		master_vote(core, vote);
+		return;
+	case CALL_RELEASE:
+		undo_vote(core, vote);
+		return;
+	default:
+		r = table_resource(core, vote->name);
+		if (r != NULL)
+			lease_vote(core, r, vote);
+	}
+}
+
+static void
+take_inbox(struct core *core, const struct event *event)
+{
+	struct resource *r = table_resource(core, event->name);
+
+	if (r == NULL)
+		return; /* a hint about something that is over */
+	if (event->type == EVENT_WAKE)
+		lease_wake(core, r);
+	else
+		lease_want(core, r);
+}
+
+/* Events of a connection. Its end may have been handled already, then there is nothing to do. */
+static void
+take_conn(struct core *core, const struct event *event)
+{
+	struct conn *conn = table_conn(core, event->conn);
+
+	if (conn == NULL)
+		return;
+	switch (event->type) {
+	case EVENT_PEER:
+		session_peer(conn, event->peer);
+		return;
+	case EVENT_FINISH:
+		session_finish(core, conn);
+		return;
+	case EVENT_CLOSE:
+		session_close(core, conn, event->end);
+		return;
+	case EVENT_BIND:
+		session_bind(core, conn, &event->process);
+		return;
+	default:
+		verb_run(core, conn, event->command);
+	}
+}
+
+static void
+take_event(struct core *core, const struct event *event)
+{
+	switch (event->type) {
+	case EVENT_OPEN:
+		session_open(core, event->conn, event->peer);
+		return;
+	case EVENT_PEER:
+	case EVENT_FINISH:
+	case EVENT_CLOSE:
+	case EVENT_BIND:
+	case EVENT_COMMAND:
+		take_conn(core, event);
+		return;
+	case EVENT_EXIT:
+		session_exit(core, &event->process);
+		return;
+	case EVENT_LINK_UP:
+		master_link_up(core, event->link);
+		return;
+	case EVENT_LINK_DOWN:
+		master_link_down(core, event->link, event->text);
+		return;
+	case EVENT_SUBSCRIBED:
+		core->master.retry = true;
+		return;
+	case EVENT_VOTE:
+		take_vote(core, event->vote);
+		return;
+	case EVENT_WAKE:
+	case EVENT_WANT:
+		take_inbox(core, event);
+		return;
+	case EVENT_DRAIN:
+		verb_drain(core);
+		return;
+	case EVENT_TIMER:
+		return;
+	}
+}
+
+void
+core_step(struct core *core, struct now now, const struct event *event, struct actions *actions)
+{
+	grave_empty(core);
+	assert(now.ms >= core->now.ms);
+	core->now = now;
+	core->chance = now.random[0];
+	core->actions = actions;
+	run_timers(core);
+	settle(core);
+	take_event(core, event);
+	settle(core);
+	core->actions = NULL;
+}

@@ -1,0 +1,165 @@
+#include "daemon/core/emit.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ACTIONS_FIRST 64
+
+void
+actions_init(struct actions *a)
+{
+	memset(a, 0, sizeof(*a));
+}
+
+void
+actions_done(struct actions *a)
+{
+	free(a->list);
+	memset(a, 0, sizeof(*a));
+}
+
+static struct action *
+emit(struct core *core, enum action_type type, conn_id conn)
+{
+	struct actions *a = core->actions;
+
+	if (a->n == a->room) {
+		size_t room = a->room == 0 ? ACTIONS_FIRST : a->room * 2;
+		struct action *list = realloc(a->list, room * sizeof(*list));
+
+		/* A decision that cannot be told is worse than a daemon that stops (rule 7). */
+		assert(list != NULL);
+		a->list = list;
+		a->room = room;
+	}
+	a->list[a->n].type = type;
+	a->list[a->n].conn = conn;
+	return &a->list[a->n++];
+}
+
+void
+emit_reply(struct core *core, conn_id conn, const struct reply *reply)
+{
+	emit(core, ACTION_REPLY, conn)->u.reply = *reply;
+}
+
+static void
+emit_plain(struct core *core, conn_id conn, enum reply_type type, int64_t n)
+{
+	struct reply *reply = &emit(core, ACTION_REPLY, conn)->u.reply;
+
+	reply->type = type;
+	reply->code = CODE_COUNT;
+	reply->n = n;
+	reply->ms = 0;
+	reply->text[0] = '\0';
+}
+
+void
+emit_int(struct core *core, conn_id conn, int64_t n)
+{
+	emit_plain(core, conn, REPLY_INT, n);
+}
+
+void
+emit_null(struct core *core, conn_id conn)
+{
+	emit_plain(core, conn, REPLY_NULL, 0);
+}
+
+void
+emit_ok(struct core *core, conn_id conn)
+{
+	emit_plain(core, conn, REPLY_OK, 0);
+}
+
+static void
+reply_verror(struct reply *reply, enum code code, const char *format, va_list args)
+{
+	reply->type = REPLY_ERROR;
+	reply->code = code;
+	reply->n = 0;
+	reply->ms = 0;
+	/* Cutting a long text is what the bound is for. */
+	(void)vsnprintf(reply->text, sizeof(reply->text), format, args);
+}
+
+void
+reply_error(struct reply *reply, enum code code, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	reply_verror(reply, code, format, args);
+	va_end(args);
+}
+
+void
+emit_error(struct core *core, conn_id conn, enum code code, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	reply_verror(&emit(core, ACTION_REPLY, conn)->u.reply, code, format, args);
+	va_end(args);
+}
+
+void
+emit_push(struct core *core, conn_id conn, const struct push *push)
+{
+	emit(core, ACTION_PUSH, conn)->u.push = *push;
+}
+
+void
+emit_close(struct core *core, conn_id conn)
+{
+	(void)emit(core, ACTION_CLOSE, conn);
+}
+
+void
+emit_call(struct core *core, const struct call *call)
+{
+	emit(core, ACTION_CALL, 0)->u.call = *call;
+}
+
+void
+emit_watch(struct core *core, const struct process *process)
+{
+	emit(core, ACTION_WATCH, 0)->u.process = *process;
+}
+
+void
+emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
+	int64_t token, int64_t ttl_ms, const char *text)
+{
+	struct note *note = &emit(core, ACTION_NOTE, 0)->u.note;
+
+	note->type = type;
+	note->session = s == NULL ? 0 : s->id;
+	note->name = r == NULL ? (struct slice){NULL, 0} : r->name;
+	note->owner = (struct slice){NULL, 0};
+	note->token = token;
+	note->ttl_ms = ttl_ms;
+	note->text = text;
+}
+
+/* splitmix64: a step's one draw of chance, stretched. Spreads retries; no secret comes from it. */
+uint64_t
+core_chance(struct core *core)
+{
+	uint64_t z = core->chance += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+int64_t
+core_jitter(struct core *core, int64_t low, int64_t high)
+{
+	assert(low <= high);
+	return low + (int64_t)(core_chance(core) % (uint64_t)(high - low + 1));
+}

@@ -1,0 +1,34 @@
+/*
+ * emit: appends actions of the step that runs, one function for each kind, so that the rest of the core reads
+ * as what it decides and not as how that is written down.
+ */
+#ifndef CORE_EMIT_H
+#define CORE_EMIT_H
+
+#include "daemon/core/state.h"
+
+void emit_reply(struct core *core, conn_id conn, const struct reply *reply);
+void emit_int(struct core *core, conn_id conn, int64_t n);
+void emit_null(struct core *core, conn_id conn);
+void emit_ok(struct core *core, conn_id conn);
+void emit_error(struct core *core, conn_id conn, enum code code, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+void emit_push(struct core *core, conn_id conn, const struct push *push);
+void emit_close(struct core *core, conn_id conn);
+void emit_call(struct core *core, const struct call *call);
+void emit_watch(struct core *core, const struct process *process);
+
+/* NULL-safe: r and s may be absent. ttl_ms -1 and token 0 are left out. */
+void emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
+	int64_t token, int64_t ttl_ms, const char *text);
+
+/* Makes an error reply; what does not fit is cut. */
+void reply_error(struct reply *reply, enum code code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The next of this step's pseudo-random numbers, and one in [low, high]. */
+uint64_t core_chance(struct core *core);
+int64_t core_jitter(struct core *core, int64_t low, int64_t high);
+
+#endif

@@ -1,0 +1,213 @@
+#include "daemon/core/grant.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/grave.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/resource.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t
+after(int64_t now_ms, int64_t ms)
+{
+	return ms > 0 ? now_ms + ms : TIMER_NEVER;
+}
+
+/* LEASE and MAXHOLD are upper bounds; the rule's max-hold is one more. */
+static void
+grant_terms(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms)
+{
+	int64_t now = core->now.ms;
+	int64_t lease_end = after(now, lease_ms);
+
+	g->ceiling_ms = earlier(after(now, max_hold_ms), after(now, g->resource->rule->max_hold_ms));
+	g->leased = lease_ms > 0;
+	g->ends_ms = earlier(lease_end, g->ceiling_ms);
+	g->ends_why = lease_end <= g->ceiling_ms && g->leased ? LOSS_LEASE : LOSS_MAXHOLD;
+	timer_arm(&core->timers, &g->timer, g->ends_ms);
+}
+
+static struct grant *
+grant_new(struct core *core, struct resource *r, const struct waiter *w, int64_t token)
+{
+	struct grant *g = calloc(1, sizeof(*g) + w->owner.n + w->why.n);
+
+	if (g == NULL)
+		return NULL;
+	if (w->owner.n > 0)
+		memcpy(g->bytes, w->owner.p, w->owner.n);
+	if (w->why.n > 0)
+		memcpy(g->bytes + w->owner.n, w->why.p, w->why.n);
+	g->owner = (struct slice){g->bytes, w->owner.n};
+	g->why = (struct slice){g->bytes + w->owner.n, w->why.n};
+	g->resource = r;
+	g->session = w->session;
+	g->token = token;
+	g->count = 1;
+	g->granted_ms = core->now.ms;
+	g->withheld_ms = TIMER_NEVER;
+	timer_init(&g->timer, TIMER_GRANT);
+	grant_terms(core, g, w->lease_ms, w->max_hold_ms);
+	return g;
+}
+
+static void
+grant_answer(struct core *core, const struct waiter *w, const struct grant *g)
+{
+	struct reply reply = {.type = REPLY_INT, .code = CODE_COUNT, .n = g->token};
+
+	if (w->async) {
+		struct push push = {.type = PUSH_GRANT, .code = CODE_COUNT, .token = g->token};
+
+		push.id = w->id;
+		push.name = g->resource->name;
+		emit_push(core, w->conn->id, &push);
+		return;
+	}
+	if (w->validity) {
+		reply.type = REPLY_VALIDITY;
+		reply.ms = grant_valid_ms(core, g);
+	}
+	emit_reply(core, w->conn->id, &reply);
+}
+
+void
+grant_give(struct core *core, struct resource *r, struct waiter *w, int64_t token)
+{
+	struct session *s = w->session;
+	struct grant *g;
+	struct reply full;
+
+	assert(r->hold == NULL && r->lease.state == LEASE_HELD);
+	g = grant_new(core, r, w, token);
+	if (g == NULL) {
+		reply_error(&full, CODE_LIMIT, "out of memory: try again later");
+		queue_answer(core, w, &full);
+		return;
+	}
+	r->hold = g;
+	LIST_INSERT_HEAD(&s->grants, g, in_session);
+	s->grant_count++;
+	core->counts.grants++;
+	grant_answer(core, w, g);
+	emit_note(core, NOTE_GRANTED, r, s, token, grant_valid_ms(core, g), NULL);
+	queue_remove(core, w);
+}
+
+struct grant *
+grant_find(const struct resource *r, const struct session *s, struct slice owner)
+{
+	struct grant *g = r == NULL ? NULL : r->hold;
+
+	return g != NULL && g->session == s && slice_equal(g->owner, owner) ? g : NULL;
+}
+
+int64_t
+grant_valid_ms(const struct core *core, const struct grant *g)
+{
+	return earlier(g->resource->lease.valid_ms, earlier(g->ends_ms, g->withheld_ms)) - core->now.ms;
+}
+
+int64_t
+grant_extend(struct core *core, struct grant *g, int64_t ms)
+{
+	int64_t wanted = core->now.ms + ms;
+
+	assert(g->leased);
+	g->ends_ms = earlier(wanted, g->ceiling_ms);
+	g->ends_why = wanted <= g->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
+	timer_arm(&core->timers, &g->timer, g->ends_ms);
+	return g->ends_ms - core->now.ms;
+}
+
+static void
+grant_leave_session(struct core *core, struct grant *g)
+{
+	if (g->session == NULL) {
+		core->counts.withheld--;
+		return;
+	}
+	LIST_REMOVE(g, in_session);
+	g->session->grant_count--;
+	g->session = NULL;
+	core->counts.grants--;
+}
+
+static void
+grant_end(struct core *core, struct grant *g)
+{
+	struct resource *r = g->resource;
+
+	grant_leave_session(core, g);
+	timer_cancel(&core->timers, &g->timer);
+	r->hold = NULL;
+	resource_touch(core, r);
+	grave_bury(core, &g->grave);
+}
+
+void
+grant_release(struct core *core, struct grant *g)
+{
+	emit_note(core, NOTE_RELEASED, g->resource, g->session, g->token, -1, NULL);
+	grant_end(core, g);
+}
+
+void
+grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
+{
+	if (g->session != NULL) {
+		/* The end of a LEASE is what its holder asked for: no reason to close its connection. */
+		loss_add(core, g->session, g, reason, reason != LOSS_LEASE);
+		emit_note(core, NOTE_LOST, g->resource, g->session, g->token, -1, loss_word(reason));
+	}
+	grant_end(core, g);
+}
+
+void
+grant_abandon(struct core *core, struct grant *g)
+{
+	int64_t left = grant_valid_ms(core, g);
+
+	assert(g->session != NULL);
+	if (left <= 0) {
+		grant_end(core, g);
+		return;
+	}
+	emit_note(core, NOTE_WITHHELD, g->resource, g->session, g->token, left, NULL);
+	grant_leave_session(core, g);
+	core->counts.withheld++;
+	g->withheld_ms = core->now.ms + left;
+	timer_arm(&core->timers, &g->timer, g->withheld_ms);
+	resource_touch(core, g->resource);
+}
+
+int64_t
+grant_break(struct core *core, struct grant *g)
+{
+	int64_t left = grant_valid_ms(core, g);
+
+	if (g->session != NULL) {
+		loss_add(core, g->session, g, LOSS_BROKEN, true);
+		emit_note(core, NOTE_LOST, g->resource, g->session, g->token, -1, loss_word(LOSS_BROKEN));
+		grant_abandon(core, g);
+	}
+	return left > 0 ? left : 0;
+}
+
+void
+grant_timer(struct core *core, struct grant *g)
+{
+	if (g->session == NULL)
+		grant_end(core, g);
+	else
+		grant_lose(core, g, g->ends_why);
+}

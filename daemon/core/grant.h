@@ -1,0 +1,36 @@
+/*
+ * grant: a session's hold of a name.
+ *
+ * It ends by its holder (released: passes on at once), is lost (the session is told), or is abandoned by a
+ * session that may still be working: then it is withheld, owned by nobody, until the deadline its holder
+ * was told at most: the validity of the lease at that moment.
+ */
+#ifndef CORE_GRANT_H
+#define CORE_GRANT_H
+
+#include "daemon/core/state.h"
+
+/* Turns the first waiter into the holder, with this token, and answers it. The lease is good. */
+void grant_give(struct core *core, struct resource *r, struct waiter *w, int64_t token);
+
+/* The hold this session has of r under this owner tag; NULL: none. */
+struct grant *grant_find(const struct resource *r, const struct session *s, struct slice owner);
+
+/* How long it is surely good for, ms; <= 0: not any more. */
+int64_t grant_valid_ms(const struct core *core, const struct grant *g);
+
+/* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. Answers how long that is. */
+int64_t grant_extend(struct core *core, struct grant *g, int64_t ms);
+
+void grant_release(struct core *core, struct grant *g);
+void grant_lose(struct core *core, struct grant *g, enum loss_reason reason);
+
+/* Cuts it from its session and withholds it. */
+void grant_abandon(struct core *core, struct grant *g);
+
+/* BREAK: its session loses it, the name stays withheld. Answers for how long, ms. */
+int64_t grant_break(struct core *core, struct grant *g);
+
+void grant_timer(struct core *core, struct grant *g);
+
+#endif

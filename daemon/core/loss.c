@@ -1,0 +1,103 @@
+#include "daemon/core/loss.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/grave.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *word;
+	const char *text;
+} losses[] = {
+#define LOSS(id, word, text) {word, text},
+	LOSSES(LOSS)
+#undef LOSS
+};
+
+const char *
+loss_word(enum loss_reason reason)
+{
+	return losses[reason].word;
+}
+
+const char *
+loss_text(enum loss_reason reason)
+{
+	return losses[reason].text;
+}
+
+struct loss *
+loss_find(const struct session *s, struct slice name, struct slice owner)
+{
+	struct loss *loss;
+
+	TAILQ_FOREACH (loss, &s->losses, in_session) {
+		if (slice_equal(loss->name, name) && slice_equal(loss->owner, owner))
+			return loss;
+	}
+	return NULL;
+}
+
+void
+loss_forget(struct core *core, struct session *s, struct loss *loss)
+{
+	TAILQ_REMOVE(&s->losses, loss, in_session);
+	s->loss_count--;
+	grave_bury(core, &loss->grave);
+}
+
+void
+loss_forget_all(struct core *core, struct session *s)
+{
+	while (!TAILQ_EMPTY(&s->losses))
+		loss_forget(core, s, TAILQ_FIRST(&s->losses));
+}
+
+static void
+loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason)
+{
+	struct slice name = g->resource->name;
+	struct loss *loss = calloc(1, sizeof(*loss) + name.n + g->owner.n);
+
+	/* Out of memory: the hold is simply not there any more, NOTHELD instead of LOST. */
+	if (loss == NULL)
+		return;
+	memcpy(loss->bytes, name.p, name.n);
+	if (g->owner.n > 0)
+		memcpy(loss->bytes + name.n, g->owner.p, g->owner.n);
+	loss->name = (struct slice){loss->bytes, name.n};
+	loss->owner = (struct slice){loss->bytes + name.n, g->owner.n};
+	loss->reason = reason;
+	loss->token = g->token;
+	TAILQ_INSERT_TAIL(&s->losses, loss, in_session);
+	if (++s->loss_count > core->settings.lost_per_session)
+		loss_forget(core, s, TAILQ_FIRST(&s->losses));
+}
+
+static void
+loss_push(struct core *core, conn_id conn, const struct grant *g, enum loss_reason reason)
+{
+	struct push push = {
+		.type = PUSH_LOST, .token = g->token, .name = g->resource->name, .owner = g->owner};
+
+	(void)snprintf(push.text, sizeof(push.text), "%s %s", loss_word(reason), loss_text(reason));
+	emit_push(core, conn, &push);
+}
+
+void
+loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell)
+{
+	struct conn *conn;
+
+	loss_remember(core, s, g, reason);
+	if (!tell || s->onloss == ONLOSS_NEXT)
+		return;
+	if (s->onloss == ONLOSS_PUSH) {
+		loss_push(core, s->push_conn, g, reason);
+		return;
+	}
+	TAILQ_FOREACH (conn, &s->conns, in_session)
+		emit_close(core, conn->id);
+}

@@ -1,0 +1,25 @@
+/*
+ * loss: a hold that ended otherwise than by its holder, from the moment it is told to the moment it is
+ * forgotten.
+ *
+ * Remembered until UNLOCK, a new LOCK or the end of the session, bounded in number: the oldest go first.
+ */
+#ifndef CORE_LOSS_H
+#define CORE_LOSS_H
+
+#include "daemon/core/state.h"
+
+/* Remembers it and, with tell, tells it at once as the session asked (ONLOSS). */
+void loss_add(
+	struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell);
+
+/* What the session has not heard of yet; NULL: nothing. */
+struct loss *loss_find(const struct session *s, struct slice name, struct slice owner);
+
+void loss_forget(struct core *core, struct session *s, struct loss *loss);
+void loss_forget_all(struct core *core, struct session *s);
+
+const char *loss_word(enum loss_reason reason);
+const char *loss_text(enum loss_reason reason);
+
+#endif

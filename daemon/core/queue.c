@@ -1,0 +1,128 @@
+#include "daemon/core/queue.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/grave.h"
+#include "daemon/core/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct slice
+keep(char **at, struct slice from)
+{
+	struct slice kept = {*at, from.n};
+
+	if (from.n > 0)
+		memcpy(*at, from.p, from.n);
+	*at += from.n;
+	return kept;
+}
+
+struct waiter *
+queue_add(struct core *core, struct resource *r, struct conn *conn, const struct command *command,
+	int64_t until_ms, bool once)
+{
+	size_t bytes = command->owner.n + command->why.n + command->id.n;
+	struct waiter *w = calloc(1, sizeof(*w) + bytes);
+	char *at;
+
+	if (w == NULL)
+		return NULL;
+	at = w->bytes;
+	w->resource = r;
+	w->session = conn->session;
+	w->conn = conn;
+	w->since_ms = core->now.ms;
+	w->lease_ms = command->lease_ms;
+	w->max_hold_ms = command->max_hold_ms;
+	w->once = once;
+	w->async = command->id.n > 0;
+	w->validity = command->validity;
+	w->owner = keep(&at, command->owner);
+	w->why = keep(&at, command->why);
+	w->id = keep(&at, command->id);
+	timer_init(&w->timer, TIMER_WAITER);
+	timer_arm(&core->timers, &w->timer, until_ms);
+
+	TAILQ_INSERT_TAIL(&r->waiters, w, in_resource);
+	LIST_INSERT_HEAD(&w->session->waiters, w, in_session);
+	if (!w->async)
+		conn->blocked = w;
+	r->waiter_count++;
+	r->once_count += once;
+	w->session->waiter_count++;
+	core->counts.waiters++;
+	return w;
+}
+
+void
+queue_remove(struct core *core, struct waiter *w)
+{
+	struct resource *r = w->resource;
+
+	timer_cancel(&core->timers, &w->timer);
+	TAILQ_REMOVE(&r->waiters, w, in_resource);
+	LIST_REMOVE(w, in_session);
+	if (!w->async)
+		w->conn->blocked = NULL;
+	r->waiter_count--;
+	r->once_count -= w->once;
+	w->session->waiter_count--;
+	core->counts.waiters--;
+	resource_touch(core, r);
+	grave_bury(core, &w->grave);
+}
+
+void
+queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
+{
+	if (reply->type == REPLY_NULL)
+		emit_note(core, NOTE_TIMEOUT, w->resource, w->session, 0, core->now.ms - w->since_ms, NULL);
+	if (!w->async) {
+		emit_reply(core, w->conn->id, reply);
+	} else {
+		struct push push = {.type = PUSH_FAILED, .id = w->id, .name = w->resource->name};
+
+		push.code = reply->type == REPLY_ERROR ? reply->code : CODE_COUNT;
+		memcpy(push.text, reply->text, sizeof(push.text));
+		emit_push(core, w->conn->id, &push);
+	}
+	queue_remove(core, w);
+}
+
+void
+queue_make_once(struct core *core, struct waiter *w)
+{
+	if (w->once)
+		return;
+	w->once = true;
+	w->resource->once_count++;
+	timer_cancel(&core->timers, &w->timer);
+	resource_touch(core, w->resource);
+}
+
+void
+queue_answer_once(struct core *core, struct resource *r, const struct reply *reply)
+{
+	struct waiter *w, *next;
+
+	if (r->once_count == 0)
+		return;
+	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
+		if (w->once)
+			queue_answer(core, w, reply);
+	}
+}
+
+void
+queue_answer_all(struct core *core, struct resource *r, const struct reply *reply)
+{
+	while (!TAILQ_EMPTY(&r->waiters))
+		queue_answer(core, TAILQ_FIRST(&r->waiters), reply);
+}
+
+bool
+queue_patient(const struct resource *r)
+{
+	return r->waiter_count > r->once_count;
+}

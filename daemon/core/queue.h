@@ -1,0 +1,32 @@
+/*
+ * queue: the sessions that wait for one name here, in the order in which they came.
+ *
+ * Every waiter gets exactly one answer: by being granted (grant.h), or here.
+ */
+#ifndef CORE_QUEUE_H
+#define CORE_QUEUE_H
+
+#include "daemon/core/state.h"
+
+/* What a LOCK asked for, turned into a waiter at the tail. NULL: out of memory. until_ms: TIMER_NEVER, or
+ * when WAIT is over; once: WAIT 0. */
+struct waiter *queue_add(struct core *core, struct resource *r, struct conn *conn,
+	const struct command *command, int64_t until_ms, bool once) __attribute__((warn_unused_result));
+
+/* Answers the waiter with this reply (a push when it is ASYNC) and removes it. */
+void queue_answer(struct core *core, struct waiter *w, const struct reply *reply);
+
+/* Removes it without an answer: its client is gone, or was granted. */
+void queue_remove(struct core *core, struct waiter *w);
+
+/* From now on the next verdict is its answer, as with WAIT 0. */
+void queue_make_once(struct core *core, struct waiter *w);
+
+/* Answers everyone who waits for a single verdict, or everyone at all. */
+void queue_answer_once(struct core *core, struct resource *r, const struct reply *reply);
+void queue_answer_all(struct core *core, struct resource *r, const struct reply *reply);
+
+/* Waits for longer than one verdict. */
+bool queue_patient(const struct resource *r);
+
+#endif

@@ -1,0 +1,90 @@
+#include "daemon/core/resource.h"
+
+#include "daemon/core/grave.h"
+#include "daemon/core/table.h"
+#include "proto/glob.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* FNV-1a: which link a name uses. Any spread will do; it only has to stay the same. */
+static unsigned
+name_link(struct slice name, unsigned links)
+{
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < name.n; i++)
+		hash = (hash ^ (unsigned char)name.p[i]) * 16777619U;
+	return hash % links;
+}
+
+void
+resource_rule(struct core *core, struct resource *r)
+{
+	const struct core_settings *set = &core->settings;
+
+	for (size_t i = 0; i < set->rule_count; i++) {
+		r->rule = &set->rules[i];
+		if (glob_match(slice_of(r->rule->match), r->name))
+			return;
+	}
+	assert(false && "the last rule matches everything");
+}
+
+struct resource *
+resource_get(struct core *core, struct slice name)
+{
+	struct resource *r = table_resource(core, name);
+
+	if (r != NULL)
+		return r;
+	r = calloc(1, sizeof(*r) + name.n);
+	if (r == NULL)
+		return NULL;
+	memcpy(r->bytes, name.p, name.n);
+	r->name = (struct slice){r->bytes, name.n};
+	r->link = name_link(name, core->settings.links);
+	TAILQ_INIT(&r->waiters);
+	timer_init(&r->lease.timer, TIMER_LEASE);
+	resource_rule(core, r);
+	if (!table_add_resource(core, r)) {
+		free(r);
+		return NULL;
+	}
+	core->counts.resources++;
+	return r;
+}
+
+void
+resource_touch(struct core *core, struct resource *r)
+{
+	if (r->dirty)
+		return;
+	r->dirty = true;
+	TAILQ_INSERT_TAIL(&core->dirty, r, in_dirty);
+}
+
+struct resource *
+resource_touched(struct core *core)
+{
+	struct resource *r = TAILQ_FIRST(&core->dirty);
+
+	if (r == NULL)
+		return NULL;
+	TAILQ_REMOVE(&core->dirty, r, in_dirty);
+	r->dirty = false;
+	return r;
+}
+
+void
+resource_forget(struct core *core, struct resource *r)
+{
+	assert(r->hold == NULL && r->waiter_count == 0 && r->lease.state == LEASE_NONE && !r->dirty);
+	timer_cancel(&core->timers, &r->lease.timer);
+	table_remove_resource(core, r);
+	core->counts.resources--;
+	free(r->lease.foreign);
+	r->lease.foreign = NULL;
+	grave_bury(core, &r->grave);
+}

@@ -1,0 +1,27 @@
+/*
+ * resource: one name, while anybody here holds it, waits for it or has a lease of it.
+ *
+ * Nouns that change something about it touch it; before the step ends settle.c looks at the whole and does
+ * what follows.
+ */
+#ifndef CORE_RESOURCE_H
+#define CORE_RESOURCE_H
+
+#include "daemon/core/state.h"
+
+/* Finds or makes it. NULL: out of memory. */
+struct resource *resource_get(struct core *core, struct slice name) __attribute__((warn_unused_result));
+
+/* It has to be settled before the step ends. */
+void resource_touch(struct core *core, struct resource *r);
+
+/* Takes the next touched one; NULL: none left. */
+struct resource *resource_touched(struct core *core);
+
+/* Forgets it, if there is nothing left to remember. */
+void resource_forget(struct core *core, struct resource *r);
+
+/* Finds its rule (again). */
+void resource_rule(struct core *core, struct resource *r);
+
+#endif

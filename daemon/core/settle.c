@@ -1,0 +1,160 @@
+#include "daemon/core/settle.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/master.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/undo.h"
+
+void
+settle_verdict(const struct core *core, const struct resource *r, struct reply *out)
+{
+	const struct reply null = {.type = REPLY_NULL, .code = CODE_COUNT};
+
+	*out = null;
+	if (r->hold != NULL || r->lease.state == LEASE_HELD)
+		return;
+	if (!master_usable(core, r->link)) {
+		master_verdict(core, r->link, out);
+		return;
+	}
+	switch (r->lease.trouble) {
+	case TROUBLE_ERROR:
+		reply_error(out, CODE_MASTERERR, "the master said: %s", core->master.error);
+		return;
+	case TROUBLE_SILENT:
+		reply_error(out, CODE_NOMASTER, "the master did not answer in time");
+		return;
+	case TROUBLE_KIND:
+		reply_error(out, CODE_WRONGKIND,
+			"the key of this name at the master holds something that is not a lock of this kind");
+		return;
+	default:
+		return;
+	}
+}
+
+static void
+settle_once(struct core *core, struct resource *r)
+{
+	struct reply verdict;
+
+	if (r->once_count == 0)
+		return;
+	settle_verdict(core, r, &verdict);
+	queue_answer_once(core, r, &verdict);
+}
+
+/* The lease is ours and nobody holds it. */
+static void
+settle_held(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+	int64_t token;
+
+	if (r->waiter_count == 0 || lease_must_yield(core, r)) {
+		lease_give_back(core, r);
+		return;
+	}
+	if (!lease_good(core, r)) {
+		lease_refresh(core, r);
+		return;
+	}
+	token = lease_token(l);
+	if (token == 0) {
+		lease_refresh(core, r);
+		return;
+	}
+	l->served = true;
+	l->streak += l->wanted;
+	grant_give(core, r, TAILQ_FIRST(&r->waiters), token);
+	if (lease_short_of_tokens(l))
+		lease_refresh(core, r);
+}
+
+/* Nothing at the master, or refused there for now. */
+static void
+settle_without(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+	bool usable = master_usable(core, r->link);
+
+	if (r->waiter_count == 0) {
+		if (l->state == LEASE_WAITING)
+			lease_leave(core, r);
+		return;
+	}
+	if (l->state == LEASE_NONE && usable) {
+		lease_acquire(core, r);
+		return;
+	}
+	if (l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {
+		struct reply verdict;
+
+		settle_verdict(core, r, &verdict);
+		queue_answer_all(core, r, &verdict);
+		return;
+	}
+	/* While the master is being greeted the verdict is a moment away. */
+	if ((l->state == LEASE_WAITING && l->refused) || (!usable && core->master.state != MASTER_GREETING))
+		settle_once(core, r);
+}
+
+static void
+settle_one(struct core *core, struct resource *r)
+{
+	if (r->hold != NULL) {
+		settle_once(core, r);
+		return;
+	}
+	if (r->lease.state == LEASE_HELD)
+		settle_held(core, r);
+	else if (r->lease.state != LEASE_ACQUIRING)
+		settle_without(core, r);
+	if (!r->dirty && r->hold == NULL && r->waiter_count == 0 && r->lease.state == LEASE_NONE)
+		resource_forget(core, r);
+}
+
+/* The master's state changed: everything that waits looks again. Rare, so it may look at all names. */
+static void
+settle_retry(struct core *core)
+{
+	struct resource *r, *next;
+
+	HASH_ITER (hh, core->resources, r, next) {
+		lease_wake(core, r);
+		resource_touch(core, r);
+	}
+	undo_retry_all(core);
+}
+
+/* The master forgot: every lease that is still valid is asserted again. */
+static void
+settle_reclaim(struct core *core)
+{
+	struct resource *r, *next;
+
+	HASH_ITER (hh, core->resources, r, next) {
+		if (r->lease.state == LEASE_HELD)
+			lease_refresh(core, r);
+	}
+}
+
+void
+settle(struct core *core)
+{
+	struct resource *r;
+
+	if (core->master.reclaim) {
+		core->master.reclaim = false;
+		settle_reclaim(core);
+	}
+	if (core->master.retry) {
+		core->master.retry = false;
+		settle_retry(core);
+	}
+	while ((r = resource_touched(core)) != NULL)
+		settle_one(core, r);
+}

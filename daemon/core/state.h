@@ -1,0 +1,263 @@
+/*
+ * state: all the core remembers, in one picture.
+ *
+ *     conn ──▶ session ──▶ grant ◀── resource ──▶ lease          (the hold, and what it stands on)
+ *                    └───▶ waiter ◀──┘      undo: leases given up, until the master confirmed it
+ *
+ * A conn is a connection, a session whom it speaks for. A resource is a name somebody here holds, waits for
+ * or has a lease of. The nouns' functions live in files of their names; the data is here, so that it can be
+ * read at one glance. An object that ends is buried, not freed: actions may point into it until the next
+ * step.
+ */
+#ifndef CORE_STATE_H
+#define CORE_STATE_H
+
+#include "daemon/core/action.h"
+#include "daemon/core/core.h"
+#include "daemon/core/timers.h"
+#include "daemon/core/view.h"
+
+#include <bsd/sys/queue.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+/* First member of everything that is buried. */
+struct grave {
+	struct grave *next;
+};
+
+/* Why a hold ended otherwise than by its holder: LOSS(id, word, text for people) */
+#define LOSSES(LOSS)                                                                                         \
+	LOSS(EXPIRED, "expired", "the master could not be asked in time")                                    \
+	LOSS(TAKEN, "taken", "the master no longer knows this lease")                                        \
+	LOSS(REFUSED, "refused", "the restarted master gave the name to another holder")                     \
+	LOSS(LEASE, "lease", "its LEASE is over")                                                            \
+	LOSS(MAXHOLD, "maxhold", "its MAXHOLD is over")                                                      \
+	LOSS(BROKEN, "broken", "an administrator broke it")
+
+enum loss_reason {
+#define LOSS(id, word, text) LOSS_##id,
+	LOSSES(LOSS)
+#undef LOSS
+		LOSS_COUNT
+};
+
+TAILQ_HEAD(conn_list, conn);
+LIST_HEAD(grant_list, grant);
+LIST_HEAD(session_waiters, waiter);
+TAILQ_HEAD(waiter_queue, waiter);
+TAILQ_HEAD(loss_list, loss);
+TAILQ_HEAD(resource_list, resource);
+
+struct conn {
+	struct grave grave;
+	UT_hash_handle hh;
+	TAILQ_ENTRY(conn) in_session;
+	conn_id id;
+	struct session *session;
+	struct waiter *blocked; /* the LOCK it waits in; NULL: none */
+};
+
+struct session {
+	struct grave grave;
+	UT_hash_handle hh;
+	UT_hash_handle hh_process;
+	session_id id;
+	struct conn_list conns;
+	size_t conn_count;
+	struct grant_list grants;
+	size_t grant_count;
+	struct session_waiters waiters;
+	size_t waiter_count;
+	struct loss_list losses; /* oldest first */
+	int64_t loss_count;
+	struct peer peer;
+	enum onloss onloss;
+	conn_id push_conn; /* ONLOSS PUSH: where to */
+	bool has_secret;
+	uint64_t secret[2];
+	struct process process; /* pid 0: ends with its last connection */
+	int64_t opened_ms;
+};
+
+/* A hold that was lost, until its session hears of it. */
+struct loss {
+	struct grave grave;
+	TAILQ_ENTRY(loss) in_session;
+	enum loss_reason reason;
+	int64_t token;
+	struct slice name;
+	struct slice owner;
+	char bytes[];
+};
+
+struct grant {
+	struct grave grave;
+	LIST_ENTRY(grant) in_session;
+	struct resource *resource;
+	struct session *session; /* NULL: withheld */
+	struct timer timer;
+	int64_t token;
+	int64_t count; /* times entered, >= 1 */
+	int64_t granted_ms;
+	int64_t ends_ms;           /* LEASE or MAXHOLD; TIMER_NEVER */
+	int64_t ceiling_ms;        /* MAXHOLD alone: how far EXTEND may go; TIMER_NEVER */
+	int64_t withheld_ms;       /* withheld until then */
+	bool leased;               /* LEASE was given: not renewed, may be extended */
+	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever comes first */
+	struct slice owner;
+	struct slice why;
+	char bytes[];
+};
+
+struct waiter {
+	struct grave grave;
+	TAILQ_ENTRY(waiter) in_resource;
+	LIST_ENTRY(waiter) in_session;
+	struct resource *resource;
+	struct session *session;
+	struct conn *conn;
+	struct timer timer; /* end of WAIT */
+	int64_t since_ms;
+	int64_t lease_ms;
+	int64_t max_hold_ms;
+	bool once;     /* WAIT 0: the next verdict is its answer */
+	bool async;    /* answered by a push */
+	bool validity; /* answered with token and validity */
+	struct slice owner;
+	struct slice why;
+	struct slice id;
+	char bytes[];
+};
+
+/* LEASE_STATE(id, word in INSPECT) */
+#define LEASE_STATES(LEASE_STATE)                                                                            \
+	LEASE_STATE(NONE, "none")           /* nothing at the master */                                      \
+	LEASE_STATE(ACQUIRING, "acquiring") /* an acquire is on its way */                                   \
+	LEASE_STATE(WAITING, "waiting")     /* refused for now; a wake-up or the timer tries again */        \
+	LEASE_STATE(HELD, "held")           /* ours until valid_ms */
+
+enum lease_state {
+#define LEASE_STATE(id, word) LEASE_##id,
+	LEASE_STATES(LEASE_STATE)
+#undef LEASE_STATE
+		LEASE_STATE_COUNT
+};
+
+/* Why the last acquire did not succeed, when it was not contention. */
+enum lease_trouble {
+	TROUBLE_NONE,
+	TROUBLE_ERROR,  /* an error of the master, see master.error */
+	TROUBLE_SILENT, /* no answer in time */
+	TROUBLE_KIND    /* the key holds something else */
+};
+
+struct lease {
+	enum lease_state state;
+	struct timer timer;
+	uint64_t attempt;
+	uint64_t incarnation; /* the memory of the master that has it */
+	int64_t sent_ms;      /* ACQUIRING: when the acquire left; HELD, refreshing: when the refresh left */
+	int64_t deadline_us;  /* ACQUIRING: when it refuses itself, master's time */
+	int64_t valid_ms;     /* HELD: surely ours until then */
+	int64_t refresh_ms;   /* HELD: when to renew */
+	bool refreshing;      /* HELD: a renew or reclaim is on its way */
+	bool again;           /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
+	bool late_once;       /* one retry after LATE has been spent */
+	bool queued;          /* WAITING: this daemon has a place in the master's queue */
+	bool served;          /* HELD: somebody was granted on it */
+	bool refused;         /* WAITING: by a verdict, not for want of one */
+	enum lease_trouble trouble; /* what stood in the way last time */
+	bool wanted;                /* HELD: another daemon waits */
+	int64_t wanted_ms;          /* since when */
+	int64_t streak;             /* local grants since then */
+	int64_t token;              /* next fencing token; token > token_last: none left */
+	int64_t token_last;
+	int64_t spare_first; /* a block fetched ahead; 0: none */
+	int64_t spare_last;
+	int64_t position; /* in the master's queue as last seen */
+	char *foreign;    /* owner text in the way as last seen; NULL: none */
+};
+
+struct resource {
+	struct grave grave;
+	UT_hash_handle hh;
+	TAILQ_ENTRY(resource) in_dirty;
+	bool dirty; /* something changed: settle it before the step ends */
+	unsigned link;
+	const struct rule *rule;
+	struct lease lease;
+	struct grant *hold;
+	struct waiter_queue waiters; /* in arrival order */
+	size_t waiter_count;
+	size_t once_count;
+	struct slice name;
+	char bytes[];
+};
+
+/* A lease given up: its release is repeated until the master confirmed it, or its key ran out. */
+struct undo {
+	struct grave grave;
+	UT_hash_handle hh;
+	struct timer timer;
+	uint64_t attempt;
+	int64_t after_us; /* a confirmation counts from this master's time on: the acquire is dead by then */
+	int64_t give_up_ms; /* the key is gone by itself */
+	bool sent;          /* a release is on its way */
+	unsigned link;
+	const char *key;
+	struct slice name;
+	char bytes[];
+};
+
+#define MASTER_REASON_MAX 160
+
+struct master_link {
+	bool up;
+	bool greeting; /* a HELLO is on its way */
+	bool greeted;  /* it reaches the master we know */
+	bool suspect;  /* an acquire went unanswered; the next answer clears it */
+};
+
+struct master {
+	enum master_state state;
+	struct timer timer;
+	struct master_link links[CORE_LINKS_MAX];
+	uint64_t incarnation;
+	int64_t guard_until_ms;
+	int64_t greet_ms;
+	bool admitting;                 /* an ADMIT is on its way */
+	bool guarding;                  /* guard_until_ms is of this incarnation */
+	bool known;                     /* incarnation is meaningful */
+	bool retry;                     /* wake-ups may have been missed: settle tries everything again */
+	bool reclaim;                   /* leases have to be re-asserted: settle refreshes them all */
+	int64_t time_us;                /* its TIME when last seen ... */
+	int64_t time_seen_ms;           /* ... and when that was */
+	int64_t highest;                /* highest token seen anywhere */
+	uint64_t serial;                /* of HELLO and ADMIT */
+	uint64_t admit_serial;          /* of the ADMIT on its way */
+	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
+	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
+};
+
+struct core {
+	struct core_settings settings;
+	struct timers timers;
+	struct master master;
+	struct conn *conns;
+	struct session *sessions;
+	struct session *bound; /* the same sessions, by process */
+	struct resource *resources;
+	struct undo *undos;
+	struct resource_list dirty;
+	struct grave *graveyard;
+	struct actions *actions; /* of the step that runs */
+	struct now now;          /* of the step that runs */
+	uint64_t chance;         /* jitter of the step that runs */
+	uint64_t attempts;       /* the last attempt number used */
+	session_id session_ids;  /* the last session id used */
+	struct core_counts counts;
+	bool draining;
+};
+
+#endif

@@ -1,0 +1,111 @@
+#include "daemon/core/table.h"
+
+struct conn *
+table_conn(const struct core *core, conn_id id)
+{
+	struct conn *found;
+
+	HASH_FIND(hh, core->conns, &id, sizeof(id), found);
+	return found;
+}
+
+bool
+table_add_conn(struct core *core, struct conn *conn)
+{
+	HASH_ADD(hh, core->conns, id, sizeof(conn->id), conn);
+	return conn->hh.tbl != NULL;
+}
+
+void
+table_remove_conn(struct core *core, struct conn *conn)
+{
+	HASH_DELETE(hh, core->conns, conn);
+}
+
+struct session *
+table_session(const struct core *core, session_id id)
+{
+	struct session *found;
+
+	HASH_FIND(hh, core->sessions, &id, sizeof(id), found);
+	return found;
+}
+
+bool
+table_add_session(struct core *core, struct session *session)
+{
+	HASH_ADD(hh, core->sessions, id, sizeof(session->id), session);
+	return session->hh.tbl != NULL;
+}
+
+void
+table_remove_session(struct core *core, struct session *session)
+{
+	HASH_DELETE(hh, core->sessions, session);
+}
+
+struct session *
+table_bound(const struct core *core, const struct process *process)
+{
+	struct session *found;
+
+	HASH_FIND(hh_process, core->bound, process, sizeof(*process), found);
+	return found;
+}
+
+bool
+table_add_bound(struct core *core, struct session *session)
+{
+	HASH_ADD(hh_process, core->bound, process, sizeof(session->process), session);
+	return session->hh_process.tbl != NULL;
+}
+
+void
+table_remove_bound(struct core *core, struct session *session)
+{
+	HASH_DELETE(hh_process, core->bound, session);
+}
+
+struct resource *
+table_resource(const struct core *core, struct slice name)
+{
+	struct resource *found;
+
+	HASH_FIND(hh, core->resources, name.p, name.n, found);
+	return found;
+}
+
+bool
+table_add_resource(struct core *core, struct resource *resource)
+{
+	HASH_ADD_KEYPTR(hh, core->resources, resource->name.p, resource->name.n, resource);
+	return resource->hh.tbl != NULL;
+}
+
+void
+table_remove_resource(struct core *core, struct resource *resource)
+{
+	HASH_DELETE(hh, core->resources, resource);
+}
+
+struct undo *
+table_undo(const struct core *core, uint64_t attempt)
+{
+	struct undo *found;
+
+	HASH_FIND(hh, core->undos, &attempt, sizeof(attempt), found);
+	return found;
+}
+
+bool
+table_add_undo(struct core *core, struct undo *undo)
+{
+	HASH_ADD(hh, core->undos, attempt, sizeof(undo->attempt), undo);
+	return undo->hh.tbl != NULL;
+}
+
+void
+table_remove_undo(struct core *core, struct undo *undo)
+{
+	HASH_DELETE(hh, core->undos, undo);
+}

@@ -1,0 +1,31 @@
+/*
+ * table: finding things by their names. Adding fails only when out of memory; what was not added is still
+ * the caller's.
+ */
+#ifndef CORE_TABLE_H
+#define CORE_TABLE_H
+
+#include "daemon/core/state.h"
+
+struct conn *table_conn(const struct core *core, conn_id id);
+bool table_add_conn(struct core *core, struct conn *conn) __attribute__((warn_unused_result));
+void table_remove_conn(struct core *core, struct conn *conn);
+
+struct session *table_session(const struct core *core, session_id id);
+bool table_add_session(struct core *core, struct session *session) __attribute__((warn_unused_result));
+void table_remove_session(struct core *core, struct session *session);
+
+/* Sessions that are bound, by process. */
+struct session *table_bound(const struct core *core, const struct process *process);
+bool table_add_bound(struct core *core, struct session *session) __attribute__((warn_unused_result));
+void table_remove_bound(struct core *core, struct session *session);
+
+struct resource *table_resource(const struct core *core, struct slice name);
+bool table_add_resource(struct core *core, struct resource *resource) __attribute__((warn_unused_result));
+void table_remove_resource(struct core *core, struct resource *resource);
+
+struct undo *table_undo(const struct core *core, uint64_t attempt);
+bool table_add_undo(struct core *core, struct undo *undo) __attribute__((warn_unused_result));
+void table_remove_undo(struct core *core, struct undo *undo);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * timers: everything in the core that has to happen at a time, in one ordered tree.
+ *
+ * A timer is embedded in the object it belongs to; its kind says which object that is. The core runs what is
+ * due at the start of every step and tells the driver when to come back (core_wake_at). Arming, cancelling
+ * and finding the first are O(log n).
+ */
+#ifndef CORE_TIMERS_H
+#define CORE_TIMERS_H
+
+#include <bsd/sys/tree.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TIMER_NEVER INT64_MAX
+
+enum timer_kind {
+	TIMER_NONE,   /* not set up */
+	TIMER_WAITER, /* the WAIT of a LOCK is over */
+	TIMER_GRANT,  /* a hold's LEASE, MAXHOLD or withholding is over */
+	TIMER_LEASE,  /* a lease has to be tried, renewed or given up */
+	TIMER_UNDO,   /* a release has to be repeated */
+	TIMER_MASTER  /* greet, or end the guard */
+};
+
+struct timer {
+	RB_ENTRY(timer) link;
+	int64_t at_ms;   /* CLOCK_BOOTTIME; TIMER_NEVER while not armed */
+	uint64_t serial; /* ties are broken in the order of arming, the same in every replay */
+	enum timer_kind kind;
+};
+
+RB_HEAD(timer_tree, timer);
+
+struct timers {
+	struct timer_tree tree;
+	uint64_t serial;
+};
+
+void timers_init(struct timers *t);
+void timer_init(struct timer *timer, enum timer_kind kind);
+
+/* Arms or re-arms; TIMER_NEVER cancels. */
+void timer_arm(struct timers *t, struct timer *timer, int64_t at_ms);
+void timer_cancel(struct timers *t, struct timer *timer);
+
+/* When the first one is due, TIMER_NEVER when none is armed. */
+int64_t timers_first(const struct timers *t);
+
+/* Takes out the first timer that is due, NULL when none is. */
+struct timer *timers_due(struct timers *t, int64_t now_ms);
+
+#endif

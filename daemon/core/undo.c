@@ -1,0 +1,109 @@
+#include "daemon/core/undo.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/grave.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/master.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNDO_RETRY_MS 500 /* while the master is in use but answers with errors */
+
+static void
+undo_send(struct core *core, struct undo *u)
+{
+	if (u->sent)
+		return;
+	if (master_releases(core, u->link)) {
+		u->sent = true;
+		emit_call(core, &(struct call){.op = CALL_RELEASE,
+					.link = u->link,
+					.attempt = u->attempt,
+					.incarnation = core->master.incarnation,
+					.name = u->name,
+					.key = u->key});
+	}
+	timer_arm(&core->timers, &u->timer, u->give_up_ms);
+}
+
+static void
+undo_end(struct core *core, struct undo *u)
+{
+	struct resource *r = table_resource(core, u->name);
+
+	/* Our own dead lease may be what somebody here waits for. */
+	if (r != NULL && r->lease.state == LEASE_WAITING)
+		lease_wake(core, r);
+	timer_cancel(&core->timers, &u->timer);
+	table_remove_undo(core, u);
+	core->counts.releasing--;
+	grave_bury(core, &u->grave);
+}
+
+void
+undo_start(struct core *core, const struct resource *r, uint64_t attempt, int64_t after_us)
+{
+	struct undo *u = calloc(1, sizeof(*u) + r->name.n);
+
+	if (u == NULL)
+		return; /* out of memory: its key runs out by itself */
+	memcpy(u->bytes, r->name.p, r->name.n);
+	u->name = (struct slice){u->bytes, r->name.n};
+	u->attempt = attempt;
+	u->after_us = after_us;
+	u->link = r->link;
+	u->key = r->rule->key;
+	/* From now, not from its last renewal: later than need be, and never too early. */
+	u->give_up_ms =
+		core->now.ms + r->rule->lease_ms + core->settings.margin_ms + master_patience_ms(core);
+	timer_init(&u->timer, TIMER_UNDO);
+	if (!table_add_undo(core, u)) {
+		free(u);
+		return;
+	}
+	core->counts.releasing++;
+	undo_send(core, u);
+}
+
+void
+undo_vote(struct core *core, const struct vote *vote)
+{
+	struct undo *u = table_undo(core, vote->attempt);
+
+	if (u == NULL || !u->sent)
+		return;
+	u->sent = false;
+	if (vote->outcome == OUTCOME_YES || vote->outcome == OUTCOME_NO ||
+		vote->outcome == OUTCOME_WRONGKIND) {
+		if (vote->time_us > u->after_us) {
+			undo_end(core, u);
+			return;
+		}
+		timer_arm(&core->timers, &u->timer, core->now.ms + 1 + (u->after_us - vote->time_us) / 1000);
+		return;
+	}
+	timer_arm(
+		&core->timers, &u->timer, core->now.ms + core_jitter(core, UNDO_RETRY_MS / 2, UNDO_RETRY_MS));
+}
+
+void
+undo_timer(struct core *core, struct undo *u)
+{
+	if (core->now.ms >= u->give_up_ms)
+		undo_end(core, u);
+	else
+		undo_send(core, u);
+}
+
+void
+undo_retry_all(struct core *core)
+{
+	struct undo *u, *next;
+
+	HASH_ITER (hh, core->undos, u, next)
+		undo_send(core, u);
+}

@@ -1,0 +1,22 @@
+/*
+ * undo: leases given up, released at the master until it has confirmed that they are gone.
+ *
+ * An acquire whose answer was lost may still be executed. Its release is therefore sent at once on the same
+ * link, and again until a confirmation carries a master's time later than the acquire's own deadline: from
+ * then on the acquire refuses itself. The key's own end is the last resort.
+ */
+#ifndef CORE_UNDO_H
+#define CORE_UNDO_H
+
+#include "daemon/core/state.h"
+
+/* after_us: 0 when the lease is known to have been granted; else the acquire's deadline. */
+void undo_start(struct core *core, const struct resource *r, uint64_t attempt, int64_t after_us);
+
+void undo_vote(struct core *core, const struct vote *vote);
+void undo_timer(struct core *core, struct undo *undo);
+
+/* The master is in use again: everything outstanding is sent now. */
+void undo_retry_all(struct core *core);
+
+#endif

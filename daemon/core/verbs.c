@@ -1,0 +1,289 @@
+#include "daemon/core/verbs.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/master.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/session.h"
+#include "daemon/core/settle.h"
+#include "daemon/core/table.h"
+
+#include <assert.h>
+
+static const char draining[] = "the daemon is shutting down: connect again in a moment";
+
+static void
+lock_reenter(struct core *core, const struct conn *conn, struct grant *g, const struct command *c)
+{
+	struct reply reply = {.type = REPLY_INT, .code = CODE_COUNT, .n = g->token};
+
+	if (c->owner.n == 0) {
+		emit_error(core, conn->id, CODE_HELD,
+			"this session holds it already, token %lld: use OWNER tags to re-enter",
+			(long long)g->token);
+		return;
+	}
+	g->count++;
+	if (c->validity) {
+		reply.type = REPLY_VALIDITY;
+		reply.ms = grant_valid_ms(core, g);
+	}
+	emit_reply(core, conn->id, &reply);
+}
+
+/* Why this LOCK may not even wait. True: answered. */
+static bool
+lock_refused(struct core *core, const struct conn *conn, const struct resource *r, const struct command *c)
+{
+	const struct core_settings *set = &core->settings;
+	const struct session *s = conn->session;
+	bool mine = r != NULL && r->hold != NULL && r->hold->session == s;
+
+	if (core->draining) {
+		emit_error(core, conn->id, CODE_DRAINING, "%s", draining);
+	} else if (c->name.n > set->name_bytes) {
+		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
+			c->name.n, set->name_bytes);
+	} else if (mine && s->conn_count == 1 && c->id.n == 0 && c->wait_ms != 0) {
+		emit_error(core, conn->id, CODE_DEADLOCK,
+			"another OWNER of this session holds it, and its only connection would wait for "
+			"itself");
+	} else if ((int64_t)s->grant_count >= set->grants_per_session) {
+		emit_error(core, conn->id, CODE_LIMIT, "grants-per-session: this session holds %zu names",
+			s->grant_count);
+	} else if ((int64_t)s->waiter_count >= set->waiters_per_session) {
+		emit_error(core, conn->id, CODE_LIMIT, "waiters-per-session: this session waits %zu times",
+			s->waiter_count);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static const struct reply *
+lock_hopeless(const struct core *core, const struct resource *r, struct reply *verdict)
+{
+	bool behind =
+		r->hold != NULL || (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
+
+	if (!behind)
+		return NULL;
+	settle_verdict(core, r, verdict);
+	return verdict;
+}
+
+static bool
+async_id_taken(const struct session *s, struct slice id)
+{
+	const struct waiter *w;
+
+	LIST_FOREACH (w, &s->waiters, in_session) {
+		if (w->async && slice_equal(w->id, id))
+			return true;
+	}
+	return false;
+}
+
+static void
+verb_lock(struct core *core, struct conn *conn, const struct command *c)
+{
+	struct resource *r = table_resource(core, c->name);
+	struct grant *g = grant_find(r, conn->session, c->owner);
+	struct loss *loss = loss_find(conn->session, c->name, c->owner);
+	struct reply verdict;
+	int64_t wait_ms, until_ms;
+
+	if (g != NULL) {
+		lock_reenter(core, conn, g, c);
+		return;
+	}
+	if (lock_refused(core, conn, r, c))
+		return;
+	if (c->id.n > 0 && async_id_taken(conn->session, c->id)) {
+		emit_error(core, conn->id, CODE_ERR, "ASYNC id is in use: CANCEL it or take another");
+		return;
+	}
+	if (loss != NULL)
+		loss_forget(core, conn->session, loss);
+	r = resource_get(core, c->name);
+	if (r == NULL) {
+		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
+		return;
+	}
+	resource_touch(core, r);
+	wait_ms = c->wait_ms == COMMAND_WAIT_RULE ? r->rule->wait_ms : c->wait_ms;
+	if (wait_ms == 0 && c->id.n == 0 && lock_hopeless(core, r, &verdict) != NULL) {
+		emit_reply(core, conn->id, &verdict);
+		return;
+	}
+	until_ms = wait_ms < 0 ? TIMER_NEVER : core->now.ms + wait_ms;
+	/* Trying once takes as long as the master takes, but not longer than it may. */
+	if (wait_ms == 0)
+		until_ms = core->now.ms + 2 * master_patience_ms(core);
+	if (queue_add(core, r, conn, c, until_ms, wait_ms == 0) == NULL)
+		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
+	else if (c->id.n > 0)
+		emit_reply(core, conn->id, &(struct reply){.type = REPLY_QUEUED, .code = CODE_COUNT});
+}
+
+/* Not the holder: perhaps it was. */
+static void
+answer_not_held(struct core *core, const struct conn *conn, const struct command *c, const struct loss *loss)
+{
+	if (loss != NULL)
+		emit_error(core, conn->id, CODE_LOST, "%s %s, token %lld", loss_word(loss->reason),
+			loss_text(loss->reason), (long long)loss->token);
+	else
+		emit_error(core, conn->id, CODE_NOTHELD, "this session does not hold it%s",
+			c->owner.n > 0 ? " with this OWNER" : "");
+}
+
+static void
+verb_unlock(struct core *core, struct conn *conn, const struct command *c)
+{
+	struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
+	struct loss *loss;
+
+	if (g == NULL) {
+		loss = loss_find(conn->session, c->name, c->owner);
+		answer_not_held(core, conn, c, loss);
+		if (loss != NULL)
+			loss_forget(core, conn->session, loss);
+		return;
+	}
+	if (c->token != 0 && c->token != g->token) {
+		emit_error(core, conn->id, CODE_NOTHELD, "this session holds it with token %lld, not %lld",
+			(long long)g->token, (long long)c->token);
+		return;
+	}
+	emit_int(core, conn->id, g->count - 1);
+	if (--g->count == 0)
+		grant_release(core, g);
+}
+
+static void
+verb_check(struct core *core, struct conn *conn, const struct command *c)
+{
+	const struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
+	const struct loss *loss = loss_find(conn->session, c->name, c->owner);
+
+	if (g != NULL && (c->token == 0 || c->token == g->token))
+		emit_int(core, conn->id, grant_valid_ms(core, g));
+	else if (g == NULL && loss != NULL)
+		answer_not_held(core, conn, c, loss);
+	else
+		emit_null(core, conn->id);
+}
+
+static void
+verb_extend(struct core *core, struct conn *conn, const struct command *c)
+{
+	struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
+
+	if (g == NULL)
+		answer_not_held(core, conn, c, loss_find(conn->session, c->name, c->owner));
+	else if (!g->leased)
+		emit_error(core, conn->id, CODE_ERR,
+			"this hold has no LEASE: it is kept until UNLOCK, there is nothing to extend");
+	else
+		emit_int(core, conn->id, grant_extend(core, g, c->extend_ms));
+}
+
+static void
+verb_cancel(struct core *core, struct conn *conn, const struct command *c)
+{
+	struct waiter *w;
+
+	LIST_FOREACH (w, &conn->session->waiters, in_session) {
+		if (w->async && slice_equal(w->id, c->id)) {
+			queue_remove(core, w);
+			emit_int(core, conn->id, 1);
+			return;
+		}
+	}
+	emit_int(core, conn->id, 0);
+}
+
+static void
+verb_break(struct core *core, struct conn *conn, const struct command *c)
+{
+	struct resource *r = table_resource(core, c->name);
+	struct grant *g = r == NULL ? NULL : r->hold;
+
+	if (g != NULL && g->token == c->token)
+		emit_int(core, conn->id, grant_break(core, g));
+	else if (g != NULL)
+		emit_error(core, conn->id, CODE_NOTHELD, "it is held with token %lld, not %lld: look again",
+			(long long)g->token, (long long)c->token);
+	else
+		emit_error(core, conn->id, CODE_NOTHELD, "nobody holds it through this daemon%s",
+			r != NULL && r->lease.foreign != NULL ? ": break it at the daemon that INSPECT names"
+							      : "");
+}
+
+void
+verb_run(struct core *core, struct conn *conn, const struct command *command)
+{
+	/* A connection whose LOCK waits has its later requests held back by the adapter. */
+	assert(conn->blocked == NULL);
+	switch (command->verb) {
+	case VERB_LOCK:
+		verb_lock(core, conn, command);
+		return;
+	case VERB_UNLOCK:
+		verb_unlock(core, conn, command);
+		return;
+	case VERB_CHECK:
+		verb_check(core, conn, command);
+		return;
+	case VERB_EXTEND:
+		verb_extend(core, conn, command);
+		return;
+	case VERB_CANCEL:
+		verb_cancel(core, conn, command);
+		return;
+	case VERB_BREAK:
+		verb_break(core, conn, command);
+		return;
+	case VERB_SESSION_ID:
+		emit_int(core, conn->id, (int64_t)conn->session->id);
+		return;
+	case VERB_SESSION_SECRET:
+		session_secret(core, conn);
+		return;
+	case VERB_SESSION_JOIN:
+		session_join(core, conn, command->secret);
+		return;
+	case VERB_SESSION_ONLOSS:
+		session_onloss(core, conn, command->onloss);
+		return;
+	default:
+		assert(false && "not a verb of the core");
+	}
+}
+
+void
+verb_drain(struct core *core)
+{
+	struct reply refusal;
+	struct resource *r, *next;
+	struct session *s, *s_next;
+	struct conn *conn;
+
+	core->draining = true;
+	reply_error(&refusal, CODE_DRAINING, "%s", draining);
+	HASH_ITER (hh, core->resources, r, next) {
+		queue_answer_all(core, r, &refusal);
+		resource_touch(core, r);
+	}
+	/* Holders are told by the end of their connections; their leases are left to run out, not released.
+	 */
+	HASH_ITER (hh, core->sessions, s, s_next) {
+		if (s->grant_count == 0)
+			continue;
+		TAILQ_FOREACH (conn, &s->conns, in_session)
+			emit_close(core, conn->id);
+	}
+}

@@ -1,0 +1,14 @@
+/*
+ * verbs: what each request of a client does. Every one gets exactly one answer, now or when its wait ends.
+ */
+#ifndef CORE_VERBS_H
+#define CORE_VERBS_H
+
+#include "daemon/core/state.h"
+
+void verb_run(struct core *core, struct conn *conn, const struct command *command);
+
+/* SIGTERM: waits are refused, unused leases go back, holders are told. */
+void verb_drain(struct core *core);
+
+#endif

@@ -1,0 +1,152 @@
+#include "daemon/core/view.h"
+
+#include "daemon/core/grant.h"
+#include "daemon/core/state.h"
+#include "daemon/core/table.h"
+
+static const char *const master_words[] = {
+#define MASTER_STATE(name, word) word,
+	MASTER_STATES(MASTER_STATE)
+#undef MASTER_STATE
+};
+
+static const char *const lease_words[] = {
+#define LEASE_STATE(id, word) word,
+	LEASE_STATES(LEASE_STATE)
+#undef LEASE_STATE
+};
+
+void
+core_view_master(const struct core *core, int64_t now_ms, struct master_view *out)
+{
+	const struct master *m = &core->master;
+
+	out->state = m->state;
+	out->word = master_words[m->state];
+	out->reason = m->state == MASTER_AWAY || m->state == MASTER_REFUSED ? m->reason : "";
+	out->guard_ms =
+		m->state == MASTER_GUARDED && m->guard_until_ms > now_ms ? m->guard_until_ms - now_ms : 0;
+	out->incarnation = m->incarnation;
+	out->links_up = 0;
+	for (unsigned i = 0; i < core->settings.links; i++)
+		out->links_up += m->links[i].greeted;
+}
+
+void
+core_view_counts(const struct core *core, struct core_counts *out)
+{
+	*out = core->counts;
+}
+
+static void
+view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct hold_view *out)
+{
+	out->session = g->session == NULL ? 0 : g->session->id;
+	out->peer = g->session == NULL ? NULL : &g->session->peer;
+	out->owner = g->owner;
+	out->why = g->why;
+	out->token = g->token;
+	out->count = g->count;
+	out->held_ms = now_ms - g->granted_ms;
+	out->valid_ms = grant_valid_ms(core, g) + core->now.ms - now_ms;
+	out->withheld = g->session == NULL;
+}
+
+static void
+view_resource(const struct core *core, int64_t now_ms, const struct resource *r, struct resource_view *out)
+{
+	const struct lease *l = &r->lease;
+	const struct resource_view none = {.held = false};
+
+	*out = none;
+	out->name = r->name;
+	out->lease = lease_words[l->state];
+	out->lease_ms = l->state == LEASE_HELD ? l->valid_ms - now_ms : 0;
+	if (l->foreign != NULL)
+		out->foreign = slice_of(l->foreign);
+	out->position = l->position;
+	out->wanted = l->wanted;
+	out->waiters = r->waiter_count;
+	out->tokens_left = l->state == LEASE_HELD ? l->token_last - l->token + 1 : 0;
+	out->held = r->hold != NULL;
+	if (r->hold != NULL)
+		view_hold(core, now_ms, r->hold, &out->hold);
+}
+
+bool
+core_view_resource(const struct core *core, int64_t now_ms, struct slice name, struct resource_view *out)
+{
+	const struct resource *r = table_resource(core, name);
+
+	if (r == NULL)
+		return false;
+	view_resource(core, now_ms, r, out);
+	return true;
+}
+
+void
+core_each_resource(const struct core *core, int64_t now_ms,
+	bool (*each)(void *arg, const struct resource_view *view), void *arg)
+{
+	for (const struct resource *r = core->resources; r != NULL; r = r->hh.next) {
+		struct resource_view view;
+
+		view_resource(core, now_ms, r, &view);
+		if (!each(arg, &view))
+			return;
+	}
+}
+
+void
+core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
+	bool (*each)(void *arg, const struct waiter_view *view), void *arg)
+{
+	const struct resource *r = table_resource(core, name);
+	const struct waiter *w;
+	int64_t position = 0;
+
+	if (r == NULL)
+		return;
+	TAILQ_FOREACH (w, &r->waiters, in_resource) {
+		struct waiter_view view = {
+			.session = w->session->id,
+			.peer = &w->session->peer,
+			.owner = w->owner,
+			.why = w->why,
+			.position = ++position,
+			.age_ms = now_ms - w->since_ms,
+			.left_ms = w->timer.at_ms == TIMER_NEVER ? -1 : w->timer.at_ms - now_ms,
+		};
+
+		if (!each(arg, &view))
+			return;
+	}
+}
+
+void
+core_each_session(const struct core *core, int64_t now_ms,
+	bool (*each)(void *arg, const struct session_view *view), void *arg)
+{
+	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
+		struct session_view view = {
+			.id = s->id,
+			.peer = &s->peer,
+			.connections = s->conn_count,
+			.grants = s->grant_count,
+			.waiters = s->waiter_count,
+			.age_ms = now_ms - s->opened_ms,
+			.bound_pid = s->process.pid,
+		};
+
+		if (!each(arg, &view))
+			return;
+	}
+}
+
+session_id
+core_session_of(const struct core *core, conn_id conn)
+{
+	const struct conn *c = table_conn(core, conn);
+
+	return c == NULL ? 0 : c->session->id;
+}
