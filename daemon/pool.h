@@ -23,12 +23,9 @@ struct log;
 struct pool;
 struct stats;
 
-#define POOL_LINKS_MAX 8
-#define POOL_BATCH_MAX                                                                                       \
-	64 /* names in one script call: longer ones keep other clients of the master waiting                 \
-	    */
-#define POOL_WRITE_COMMANDS                                                                                  \
-	8 /* written when so many are ready, so that daemon and master work side by side */
+#define POOL_LINKS_MAX      8
+/* Commands on one link after which they are written: daemon and master then work side by side. */
+#define POOL_WRITE_COMMANDS 8
 
 /* Exactly one of host and path is set. Everything is copied by pool_new(). */
 struct pool_settings {
@@ -44,10 +41,12 @@ struct pool_settings {
 	const char *layout;    /* what the daemons of a namespace must agree on besides the two below */
 	int64_t lease_max_ms;  /* longest lease any daemon of this namespace uses */
 	int64_t margin_ms;     /* J */
-	bool trusted;          /* the master surely forgot nothing that matters: admit it without a guard */
-	int64_t connect_ms;    /* limit for connecting and logging in */
-	int64_t reply_ms;      /* a master silent for so long while an answer is due is given up */
-	size_t output_bytes;   /* more than this unwritten on one link: further calls are UNSENT */
+	/* The master surely forgot nothing that matters: its first greeting admits it without a guard. Once
+	 * it has, the pool trusts no other memory. */
+	bool trusted;
+	int64_t connect_ms;  /* limit for connecting and logging in */
+	int64_t reply_ms;    /* a master silent for so long while an answer is due is given up */
+	size_t output_bytes; /* more than this unwritten on one link: further calls are UNSENT */
 };
 
 /* Defaults for everything that has one; the others are zero. */
@@ -81,8 +80,5 @@ void pool_free(struct pool *pool);
 void pool_call(struct pool *pool, const struct call *call);
 /* The end of a turn of the loop: what was called so far leaves now. */
 void pool_flush(struct pool *pool);
-
-/* The first greeting is answered: whatever was known of the master's past, `trusted` is over. */
-void pool_distrust(struct pool *pool);
 
 #endif
