@@ -2,7 +2,8 @@
  * command: a request that has been understood.
  *
  * command_parse() looks the verb up in command.def, checks its arguments and fills the fields that the verb
- * uses; every other field has its "absent" value. Slices point into the request and live as long as it does.
+ * uses; every other field has its "absent" value. Slices point into the request's bytes and live as long as
+ * they do.
  */
 #ifndef PROTO_COMMAND_H
 #define PROTO_COMMAND_H
@@ -29,15 +30,25 @@ enum verb {
 /* Largest token: 2^53, so that every client can hold it exactly in a double. */
 #define COMMAND_TOKEN_MAX (INT64_C(1) << 53)
 
-#define NAME_BYTES_MAX  512 /* of a resource; a configuration may lower it */
-#define OWNER_BYTES_MAX 128 /* of an OWNER tag and an ASYNC id */
-#define WHY_BYTES_MAX   256 /* of a WHY text */
+#define NAME_BYTES_MAX        512    /* of a resource; a configuration may lower it */
+#define OWNER_BYTES_MAX       128    /* of an OWNER tag and an ASYNC id */
+#define WHY_BYTES_MAX         256    /* of a WHY text */
+#define SECRET_BYTES_MAX      64     /* of what SESSION JOIN takes */
+#define LABEL_BYTES_MAX       128    /* of a connection's name, a library's name and version */
+#define CREDENTIAL_BYTES_MAX  512    /* of a user's name and of a password */
+#define COMMAND_COUNT_MAX     100000 /* LOCKS answers no more names than this */
+#define COMMAND_COUNT_DEFAULT 1000   /* and this many when not told */
 
 enum onloss {
 	ONLOSS_CLOSE, /* close the session's connections: the default, every client notices */
 	ONLOSS_PUSH,  /* push `lost name owner token reason`; RESP3 only */
 	ONLOSS_NEXT   /* tell on the next use of the name */
 };
+
+enum attribute { ATTRIBUTE_LIB_NAME, ATTRIBUTE_LIB_VER }; /* CLIENT SETINFO */
+
+/* What command.def says of a verb. */
+enum command_flag { COMMAND_CORE = 1, COMMAND_ADMIN = 2, COMMAND_OPEN = 4, COMMAND_CLOSE = 8 };
 
 struct command {
 	enum verb verb;
@@ -53,6 +64,50 @@ struct command {
 	int64_t token;       /* UNLOCK, CHECK, BREAK: TOKEN n, > 0; 0: absent */
 	bool validity;       /* LOCK VALIDITY */
 	enum onloss onloss;  /* SESSION ONLOSS */
+
+	/* For the adapters; the core does not look at these. */
+	struct slice match; /* LOCKS, EVENTS: a glob that is well-formed; n == 0: every name */
+	int64_t count;      /* LOCKS: > 0; CLIENT KILL: the connection's number */
+	int64_t protocol;   /* HELLO: 2, 3, or 0: as it is */
+	bool login;         /* HELLO, AUTH: user and password are given */
+	struct slice user;  /* n == 0: the default user */
+	struct slice password;
+	bool labelled;            /* CLIENT SETNAME, CLIENT SETINFO, HELLO: label is given */
+	struct slice label;       /* n == 0: takes the name away */
+	enum attribute attribute; /* CLIENT SETINFO: which one the label is */
+	const struct slice *argv; /* all that followed the verb's words: PING, ECHO, INFO, CONFIG GET */
+	size_t argc;
 };
+
+/* One row of command.def. Slices point to literals, which end in NUL. */
+struct command_info {
+	struct slice word;
+	struct slice sub; /* n == 0: a verb of one word */
+	int min;          /* arguments after the words */
+	int max;          /* -1: any number */
+	unsigned flags;   /* enum command_flag */
+	const char *syntax;
+	const char *summary;
+};
+
+const struct command_info *command_info(enum verb verb);
+
+/* As Redis names it, in lower case: "lock", "client|setname". */
+#define COMMAND_NAME_MAX 32
+void command_name(enum verb verb, char out[COMMAND_NAME_MAX]);
+
+/* Whether other verbs begin with the same word and stand behind this one in the table. */
+bool command_has_subs(enum verb verb);
+
+/*
+ * Understands a request of at least one argument. 0: *out is set. -1: *error is set and *out untouched; the
+ * connection goes on. Reads whatever the limits of the request are, and never allocates.
+ */
+int command_parse(const struct request *request, struct command *out, struct reply *error)
+	__attribute__((warn_unused_result));
+
+/* Whether the answer needs pushes, so that it must be refused unless HELLO 3 was sent: LOCK ASYNC and
+ * SESSION ONLOSS PUSH. */
+bool command_needs_push(const struct command *command);
 
 #endif

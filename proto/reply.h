@@ -36,7 +36,13 @@ struct reply {
 	char text[REPLY_TEXT_MAX]; /* NUL-terminated, without CR, LF or other control bytes */
 };
 
-/* The word on the wire, e.g. "NOTHELD". */
+/* The word on the wire, e.g. "NOTHELD", and what it means, for people. */
 const char *code_word(enum code code);
+const char *code_meaning(enum code code);
+
+/* Makes *reply an error. The text may hold any bytes: control bytes and broken UTF-8 come out as \xHH, and
+ * what does not fit is cut. */
+void reply_error(struct reply *reply, enum code code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

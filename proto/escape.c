@@ -1,0 +1,140 @@
+/*
+ * escape: see the header. Called for error texts, log lines, events and by the client's terminal output;
+ * never allocates, never fails.
+ */
+#include "proto/escape.h"
+
+#include "proto/utf8.h"
+
+#include <assert.h>
+
+/* Printable characters of the first and, through utf8, all other planes; else 0. */
+static size_t
+printable(const char *p, size_t n)
+{
+	uint32_t c;
+	size_t length = utf8_next(p, n, &c);
+
+	if (length == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0))
+		return 0;
+	/* Line and paragraph separators, and marks that turn the direction of what follows. */
+	if (c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
+		return 0;
+	return length;
+}
+
+static size_t
+escape_byte(char *out, unsigned char byte)
+{
+	static const char hex[] = "0123456789abcdef";
+	static const char from[] = "\n\r\t\\\"";
+	static const char to[] = "nrt\\\"";
+	const char *found = byte == 0 ? NULL : memchr(from, byte, sizeof(from) - 1);
+
+	out[0] = '\\';
+	if (found != NULL) {
+		out[1] = to[found - from];
+		return 2;
+	}
+	out[1] = 'x';
+	out[2] = hex[byte >> 4];
+	out[3] = hex[byte & 15];
+	return 4;
+}
+
+size_t
+escape_text(char *out, size_t room, struct slice text, enum escape_style style)
+{
+	size_t n = 0;
+
+	assert(room > 0);
+	for (size_t i = 0; i < text.n;) {
+		size_t step = printable(text.p + i, text.n - i);
+		bool special = style == ESCAPE_QUOTED && (text.p[i] == '"' || text.p[i] == '\\');
+		char escaped[ESCAPE_BYTE_MAX];
+		const char *from = text.p + i;
+		size_t length = step;
+
+		if (step == 0 || special) {
+			length = escape_byte(escaped, (unsigned char)text.p[i]);
+			from = escaped;
+			step = 1;
+		}
+		if (length >= room - n)
+			break;
+		memcpy(out + n, from, length);
+		n += length;
+		i += step;
+	}
+	out[n] = '\0';
+	return n;
+}
+
+static int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Reads the escape after the backslash at p; returns how many bytes it took, 0 when it is none. */
+static size_t
+undo_one(const char *p, size_t n, char *out)
+{
+	static const char from[] = "nrt\\\"";
+	static const char to[] = "\n\r\t\\\"";
+	const char *found;
+
+	if (n >= 3 && p[0] == 'x' && hex_value(p[1]) >= 0 && hex_value(p[2]) >= 0) {
+		*out = (char)(hex_value(p[1]) << 4 | hex_value(p[2]));
+		return 3;
+	}
+	found = n == 0 ? NULL : memchr(from, p[0], sizeof(from) - 1);
+	if (found == NULL)
+		return 0;
+	*out = to[found - from];
+	return 1;
+}
+
+ptrdiff_t
+escape_undo(char *out, struct slice text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.p[i];
+
+		if (c == '"')
+			return -1;
+		if (c == '\\') {
+			size_t took = undo_one(text.p + i + 1, text.n - i - 1, &c);
+
+			if (took == 0)
+				return -1;
+			i += took;
+		}
+		out[n++] = c;
+	}
+	return (ptrdiff_t)n;
+}
+
+bool
+escape_needed(struct slice text)
+{
+	if (text.n == 0)
+		return true;
+	for (size_t i = 0; i < text.n;) {
+		size_t step = printable(text.p + i, text.n - i);
+
+		if (step == 0 || text.p[i] == ' ' || text.p[i] == '=' || text.p[i] == '"' ||
+			text.p[i] == '\\')
+			return true;
+		i += step;
+	}
+	return false;
+}

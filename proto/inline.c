@@ -1,0 +1,140 @@
+/*
+ * inline: one reader for both passes; the first one counts and finds faults, the second one, which cannot
+ * fail, writes. An argument never grows by being undone, so it is written where it was read.
+ */
+#include "proto/inline.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+/* Reads at `at`, writes at `to` unless that is NULL. */
+struct reader {
+	const char *at;
+	const char *end;
+	char *to;
+};
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+static int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+static void
+put(struct reader *r, char c)
+{
+	if (r->to != NULL)
+		*r->to++ = c;
+}
+
+/* What \c stands for inside "...". */
+static char
+undo_letter(char c)
+{
+	static const char from[] = "nrtba";
+	static const char to[] = "\n\r\t\b\a";
+	const char *found = c == '\0' ? NULL : strchr(from, c);
+
+	return found == NULL ? c : to[found - from];
+}
+
+/* A backslash inside "..." and what follows it; at least one byte does. */
+static void
+read_escape(struct reader *r)
+{
+	if (r->end - r->at >= 4 && r->at[1] == 'x' && hex_value(r->at[2]) >= 0 && hex_value(r->at[3]) >= 0) {
+		char c = (char)(hex_value(r->at[2]) << 4 | hex_value(r->at[3]));
+
+		r->at += 4;
+		put(r, c);
+		return;
+	}
+	put(r, undo_letter(r->at[1]));
+	r->at += 2;
+}
+
+/* From the opening quote to behind the closing one. False: there is none, or no blank follows. */
+static bool
+read_quoted(struct reader *r)
+{
+	char quote = *r->at++;
+
+	while (r->at < r->end && *r->at != quote) {
+		bool escape = *r->at == '\\' && r->at + 1 < r->end;
+
+		if (escape && quote == '"') {
+			read_escape(r);
+		} else if (escape && r->at[1] == '\'') {
+			put(r, '\'');
+			r->at += 2;
+		} else {
+			put(r, *r->at++);
+		}
+	}
+	if (r->at == r->end)
+		return false;
+	r->at++;
+	return r->at == r->end || is_blank(*r->at);
+}
+
+/* One argument; the reader stands on its first character. */
+static bool
+read_argument(struct reader *r)
+{
+	while (r->at < r->end && !is_blank(*r->at)) {
+		if (*r->at == '"' || *r->at == '\'')
+			return read_quoted(r);
+		put(r, *r->at++);
+	}
+	return true;
+}
+
+static void
+skip_blanks(struct reader *r)
+{
+	while (r->at < r->end && is_blank(*r->at))
+		r->at++;
+}
+
+ssize_t
+inline_count(const char *line, size_t n)
+{
+	struct reader r = {line, line + n, NULL};
+	ssize_t count = 0;
+
+	for (skip_blanks(&r); r.at < r.end; skip_blanks(&r)) {
+		if (!read_argument(&r))
+			return -1;
+		count++;
+	}
+	return count;
+}
+
+void
+inline_split(char *line, size_t n, struct slice *argv)
+{
+	struct reader r = {line, line + n, NULL};
+	size_t count = 0;
+
+	for (skip_blanks(&r); r.at < r.end; skip_blanks(&r)) {
+		char *start = line + (r.at - line);
+		bool whole;
+
+		r.to = start;
+		whole = read_argument(&r);
+		assert(whole);
+		argv[count++] = (struct slice){start, (size_t)(r.to - start)};
+	}
+}

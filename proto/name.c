@@ -1,0 +1,66 @@
+/*
+ * name: the rules for texts that clients choose. Called by the command parser; the same rules hold wherever a
+ * name enters, so that nothing behind the parser has to ask again.
+ */
+#include "proto/name.h"
+
+#include "proto/utf8.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+static const char *
+check_characters(struct slice text, bool spaces)
+{
+	for (size_t i = 0; i < text.n;) {
+		uint32_t c;
+		size_t step = utf8_next(text.p + i, text.n - i, &c);
+
+		if (step == 0)
+			return "it is not UTF-8";
+		if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+			return "it contains a control character";
+		if (c == ' ' && !spaces)
+			return "it contains a space";
+		i += step;
+	}
+	return NULL;
+}
+
+const char *
+name_check_tag(struct slice tag, size_t max)
+{
+	if (tag.n == 0)
+		return "it is empty";
+	if (tag.n > max)
+		return "it is too long";
+	return check_characters(tag, false);
+}
+
+const char *
+name_check(struct slice name, size_t max)
+{
+	if (name.n > 0 && name.p[0] == '}')
+		return "it begins with '}'";
+	return name_check_tag(name, max);
+}
+
+const char *
+name_check_text(struct slice text, size_t max)
+{
+	if (text.n > max)
+		return "it is too long";
+	return check_characters(text, true);
+}
+
+const char *
+name_check_label(struct slice label, size_t max)
+{
+	if (label.n > max)
+		return "it is too long";
+	for (size_t i = 0; i < label.n; i++) {
+		if (label.p[i] < '!' || label.p[i] > '~')
+			return "it contains a space, a newline or a special character";
+	}
+	return NULL;
+}

@@ -1,0 +1,29 @@
+/*
+ * name: what may name a lock (PROTOCOL.md 3.1), an owner, a connection.
+ */
+#ifndef PROTO_NAME_H
+#define PROTO_NAME_H
+
+#include "proto/slice.h"
+
+#include <stddef.h>
+
+/*
+ * Each returns NULL when the text is fine, else what is wrong with it, for people, e.g. "it contains a
+ * space". The texts are literals.
+ */
+
+/* 1..max bytes of UTF-8, no control characters, no space, does not begin with '}' (which would make the hash
+ * tag of its keys at a master empty). */
+const char *name_check(struct slice name, size_t max);
+
+/* The same, but '}' may come first: OWNER tags and ASYNC ids. */
+const char *name_check_tag(struct slice tag, size_t max);
+
+/* 0..max bytes of UTF-8 without control characters: WHY. */
+const char *name_check_text(struct slice text, size_t max);
+
+/* 0..max printable ASCII characters without space: the name of a connection, as in Redis. */
+const char *name_check_label(struct slice label, size_t max);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * number: parses and prints int64_t in decimal. Used wherever a length, a count or a value crosses the wire.
+ */
+#include "proto/number.h"
+
+bool
+number_parse(struct slice text, int64_t min, int64_t max, int64_t *out)
+{
+	bool negative = text.n > 0 && text.p[0] == '-';
+	size_t first = negative ? 1 : 0;
+	int64_t value = 0;
+
+	if (text.n == first || text.n >= NUMBER_TEXT_MAX)
+		return false;
+	if (text.p[first] == '0' && (negative || text.n > 1))
+		return false;
+	for (size_t i = first; i < text.n; i++) {
+		int digit = text.p[i] - '0';
+
+		if (digit < 0 || digit > 9)
+			return false;
+		/* Counted downwards: the smallest number has no positive twin. */
+		if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, digit, &value))
+			return false;
+	}
+	if (!negative) {
+		if (value == INT64_MIN)
+			return false;
+		value = -value;
+	}
+	if (value < min || value > max)
+		return false;
+	*out = value;
+	return true;
+}
+
+size_t
+number_print(char *out, int64_t n)
+{
+	uint64_t rest = n < 0 ? (uint64_t)0 - (uint64_t)n : (uint64_t)n;
+	char digits[NUMBER_TEXT_MAX];
+	size_t count = 0;
+	size_t length = 0;
+
+	do {
+		digits[count++] = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest > 0);
+	if (n < 0)
+		out[length++] = '-';
+	while (count > 0)
+		out[length++] = digits[--count];
+	return length;
+}

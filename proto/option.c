@@ -1,0 +1,347 @@
+/*
+ * option: one reader per kind of value, one row per value, one row per option (option.def). A new option is a
+ * new row; only a new kind of value is new code.
+ */
+#include "proto/option.h"
+
+#include "proto/escape.h"
+#include "proto/glob.h"
+#include "proto/name.h"
+#include "proto/number.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <strings.h>
+
+struct field {
+	int (*read)(const struct field *, const struct slice *, size_t, struct command *, struct reply *);
+	size_t offset; /* of the member in struct command */
+	size_t arguments;
+	int64_t min;
+	int64_t max;
+	const char *label;
+};
+
+/* Enough of a stranger's word to recognise it in an error. */
+#define QUOTE_MAX 80
+
+struct quote {
+	char text[QUOTE_MAX];
+};
+
+static struct quote
+quote_of(struct slice word)
+{
+	struct quote q;
+
+	(void)escape_text(q.text, sizeof(q.text), word, ESCAPE_PLAIN);
+	return q;
+}
+
+bool
+option_word_is(struct slice word, struct slice given)
+{
+	return word.n == given.n && strncasecmp(word.p, given.p, word.n) == 0;
+}
+
+static void *
+member(const struct field *f, struct command *out)
+{
+	return (char *)out + f->offset;
+}
+
+static int
+read_number(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	(void)n;
+	if (number_parse(args[0], f->min, f->max, member(f, out)))
+		return 0;
+	reply_error(error, CODE_ERR, "%s must be a whole number from %lld to %lld, not '%s'", f->label,
+		(long long)f->min, (long long)f->max, quote_of(args[0]).text);
+	return -1;
+}
+
+static int
+keep_checked(const struct field *f, struct slice value, const char *fault, struct command *out,
+	struct reply *error)
+{
+	if (fault == NULL) {
+		*(struct slice *)member(f, out) = value;
+		return 0;
+	}
+	reply_error(error, CODE_ERR, "bad %s '%s': %s; it may have %lld to %lld bytes", f->label,
+		quote_of(value).text, fault, (long long)f->min, (long long)f->max);
+	return -1;
+}
+
+static int
+read_name(const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	(void)n;
+	return keep_checked(f, args[0], name_check(args[0], (size_t)f->max), out, error);
+}
+
+static int
+read_tag(const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	(void)n;
+	return keep_checked(f, args[0], name_check_tag(args[0], (size_t)f->max), out, error);
+}
+
+static int
+read_text(const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	(void)n;
+	return keep_checked(f, args[0], name_check_text(args[0], (size_t)f->max), out, error);
+}
+
+static int
+read_secret(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	(void)n;
+	if (args[0].n >= (size_t)f->min && args[0].n <= (size_t)f->max) {
+		*(struct slice *)member(f, out) = args[0];
+		return 0;
+	}
+	/* Not quoted: it may be a secret, one typed wrong. */
+	reply_error(error, CODE_ERR, "bad %s: use what SESSION SECRET answered", f->label);
+	return -1;
+}
+
+static int
+read_glob(const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	const char *fault = args[0].n > (size_t)f->max ? "it is too long" : glob_check(args[0]);
+
+	(void)n;
+	if (args[0].n < (size_t)f->min)
+		fault = "it is empty; '*' matches everything";
+	return keep_checked(f, args[0], fault, out, error);
+}
+
+static int
+read_flag(const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	(void)args;
+	(void)n;
+	(void)error;
+	*(bool *)member(f, out) = true;
+	return 0;
+}
+
+static int
+read_onloss(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	static const char *const words[] = {"CLOSE", "PUSH", "NEXT"};
+
+	(void)n;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (option_word_is(slice_of(words[i]), args[0])) {
+			out->onloss = (enum onloss)i;
+			return 0;
+		}
+	}
+	reply_error(error, CODE_ERR, "%s must be CLOSE, PUSH or NEXT, not '%s'", f->label,
+		quote_of(args[0]).text);
+	return -1;
+}
+
+static int
+read_protocol(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	int64_t version;
+
+	(void)n;
+	if (!number_parse(args[0], INT64_MIN, INT64_MAX, &version)) {
+		reply_error(error, CODE_ERR, "Protocol version is not an integer or out of range");
+		return -1;
+	}
+	if (version < f->min || version > f->max) {
+		reply_error(error, CODE_NOPROTO, "unsupported protocol version; use HELLO 2 or HELLO 3");
+		return -1;
+	}
+	out->protocol = version;
+	return 0;
+}
+
+static int
+read_database(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	(void)n;
+	if (number_parse(args[0], f->min, f->max, &out->count))
+		return 0;
+	reply_error(error, CODE_ERR, "DB index is out of range; there is only one space of names, SELECT 0");
+	return -1;
+}
+
+/* The verb takes "[user] password", the option "user password". */
+static int
+read_login(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (args[i].n > (size_t)f->max) {
+			reply_error(error, CODE_WRONGPASS, "user and password have at most %lld bytes each",
+				(long long)f->max);
+			return -1;
+		}
+	}
+	out->login = true;
+	out->user = n == 2 ? args[0] : (struct slice){NULL, 0};
+	out->password = args[n - 1];
+	return 0;
+}
+
+static int
+read_label(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	(void)n;
+	if (keep_checked(f, args[0], name_check_label(args[0], (size_t)f->max), out, error) != 0)
+		return -1;
+	out->labelled = true;
+	return 0;
+}
+
+static int
+read_attribute(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	static const char *const words[] = {"LIB-NAME", "LIB-VER"};
+
+	(void)f;
+	(void)n;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (option_word_is(slice_of(words[i]), args[0])) {
+			out->attribute = (enum attribute)i;
+			return 0;
+		}
+	}
+	reply_error(
+		error, CODE_ERR, "Unrecognized option '%s'; use LIB-NAME or LIB-VER", quote_of(args[0]).text);
+	return -1;
+}
+
+static const struct field fields[] = {
+	[FIELD_NONE] = {NULL, 0, 0, 0, 0, NULL},
+#define FIELD(id, reader, member, arguments, min, max, label)                                                \
+	[FIELD_##id] = {read_##reader, offsetof(struct command, member), arguments, min, max, label},
+#include "proto/option.def"
+#undef FIELD
+};
+
+static const struct option {
+	struct option_info info;
+	uint64_t required;
+	enum field_id field;
+} options[] = {
+#define OPTION(word, field, verbs, required, syntax, summary)                                                \
+	{{{word, sizeof(word) - 1}, verbs, syntax, summary}, required, FIELD_##field},
+#include "proto/option.def"
+#undef OPTION
+};
+
+#define OPTION_COUNT (sizeof(options) / sizeof(*options))
+
+_Static_assert(VERB_COUNT <= 64, "a set of verbs is one uint64_t");
+_Static_assert(OPTION_COUNT <= 64, "a set of options is one uint64_t");
+
+const struct option_info *
+option_info(size_t i)
+{
+	return i < OPTION_COUNT ? &options[i].info : NULL;
+}
+
+ptrdiff_t
+option_read(enum field_id id, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	const struct field *f = &fields[id];
+	size_t take = n < f->arguments ? n : f->arguments;
+
+	assert(id != FIELD_NONE && n >= 1);
+	return f->read(f, args, take, out, error) == 0 ? (ptrdiff_t)take : -1;
+}
+
+bool
+option_known(enum verb verb)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		if (options[i].info.verbs >> verb & 1)
+			return true;
+	}
+	return false;
+}
+
+static size_t
+option_find(enum verb verb, struct slice word)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		if ((options[i].info.verbs >> verb & 1) && option_word_is(options[i].info.word, word))
+			return i;
+	}
+	return OPTION_COUNT;
+}
+
+static int
+refuse_unknown(enum verb verb, struct slice word, struct reply *error)
+{
+	const struct command_info *info = command_info(verb);
+
+	reply_error(error, CODE_ERR, "unknown option '%s'; usage: %.*s%s%.*s %s", quote_of(word).text,
+		(int)info->word.n, info->word.p, info->sub.n > 0 ? " " : "", (int)info->sub.n, info->sub.p,
+		info->syntax);
+	return -1;
+}
+
+/* One option and its value; returns how many arguments it took, or -1. */
+static ptrdiff_t
+read_option(const struct slice *args, size_t n, uint64_t *seen, struct command *out, struct reply *error)
+{
+	size_t i = option_find(out->verb, args[0]);
+	const struct field *f;
+
+	if (i == OPTION_COUNT)
+		return refuse_unknown(out->verb, args[0], error);
+	if (*seen >> i & 1) {
+		reply_error(error, CODE_ERR, "%s is given twice", options[i].info.word.p);
+		return -1;
+	}
+	*seen |= UINT64_C(1) << i;
+	f = &fields[options[i].field];
+	if (n - 1 < f->arguments) {
+		reply_error(error, CODE_ERR, "%s needs a value: %s %s", options[i].info.word.p,
+			options[i].info.word.p, options[i].info.syntax);
+		return -1;
+	}
+	if (f->read(f, args + 1, f->arguments, out, error) != 0)
+		return -1;
+	return (ptrdiff_t)f->arguments + 1;
+}
+
+int
+option_parse(const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	uint64_t seen = 0;
+
+	for (size_t i = 0; i < n;) {
+		ptrdiff_t took = read_option(args + i, n - i, &seen, out, error);
+
+		if (took < 0)
+			return -1;
+		i += (size_t)took;
+	}
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		if ((options[i].required >> out->verb & 1) && !(seen >> i & 1)) {
+			reply_error(error, CODE_ERR, "%s %s is missing", options[i].info.word.p,
+				options[i].info.syntax);
+			return -1;
+		}
+	}
+	return 0;
+}

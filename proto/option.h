@@ -1,0 +1,43 @@
+/*
+ * option: reads the values that follow a verb into a struct command, as option.def says. Private to proto/:
+ * command_parse() is the only caller, except for option_syntax() and friends, which describe the table.
+ */
+#ifndef PROTO_OPTION_H
+#define PROTO_OPTION_H
+
+#include "proto/command.h"
+
+enum field_id {
+	FIELD_NONE,
+#define FIELD(id, ...) FIELD_##id,
+#include "proto/option.def"
+#undef FIELD
+	FIELD_COUNT_OF
+};
+
+/* Reads one positional value from the first of n >= 1 arguments; returns how many it took, or -1 and *error.
+ */
+ptrdiff_t option_read(enum field_id id, const struct slice *args, size_t n, struct command *out,
+	struct reply *error) __attribute__((warn_unused_result));
+
+/* Whether the verb has any option. */
+bool option_known(enum verb verb);
+
+/* Reads all n arguments as options of out->verb. 0, or -1 and *error. */
+int option_parse(const struct slice *args, size_t n, struct command *out, struct reply *error)
+	__attribute__((warn_unused_result));
+
+struct option_info {
+	struct slice word;
+	uint64_t verbs; /* bit 1 << verb */
+	const char *syntax;
+	const char *summary;
+};
+
+/* The i-th option; NULL behind the last one. */
+const struct option_info *option_info(size_t i);
+
+/* Words compare without regard to case. */
+bool option_word_is(struct slice word, struct slice given);
+
+#endif

@@ -1,0 +1,202 @@
+/*
+ * request: scans first, fills afterwards.
+ *
+ *     bytes ──▶ scan: is it complete, and where does it end? ──▶ fill: where do its arguments lie? ──▶ struct
+ * request remembers how far it came (request_parser)      runs once per request, cannot fail
+ *
+ * Called for every connection with something to read. Never allocates, never logs, never looks at a byte
+ * twice while a request trickles in (header lines excepted, which are short).
+ */
+#include "proto/request.h"
+
+#include "proto/escape.h"
+#include "proto/inline.h"
+#include "proto/number.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+enum header { HEADER_WHOLE, HEADER_PART, HEADER_BAD };
+
+/* A header line at data[at]: its type byte is known. *next: behind its CRLF. */
+static enum header
+read_header(const char *data, size_t n, size_t at, int64_t *value, size_t *next)
+{
+	size_t most = n - at < REQUEST_HEADER_MAX ? n - at : REQUEST_HEADER_MAX;
+	const char *end = memchr(data + at, '\r', most);
+	struct slice digits;
+
+	if (end == NULL)
+		return most < REQUEST_HEADER_MAX ? HEADER_PART : HEADER_BAD;
+	if ((size_t)(end - data) + 1 >= n)
+		return HEADER_PART;
+	digits = (struct slice){data + at + 1, (size_t)(end - data) - at - 1};
+	if (end[1] != '\n' || !number_parse(digits, INT64_MIN, INT64_MAX, value))
+		return HEADER_BAD;
+	*next = (size_t)(end - data) + 2;
+	return HEADER_WHOLE;
+}
+
+static int
+refuse_size(const struct request_limits *limits, struct reply *error)
+{
+	reply_error(
+		error, CODE_ERR, "Protocol error: too big a request, the limit is %zu bytes", limits->bytes);
+	return -1;
+}
+
+/* 1: `*n` was read, 0: more, -1: refused. */
+static int
+scan_count(struct request_parser *parser, const char *data, size_t n, const struct request_limits *limits,
+	struct reply *error)
+{
+	int64_t count;
+	size_t next;
+	enum header header = read_header(data, n, 0, &count, &next);
+
+	if (header == HEADER_PART)
+		return 0;
+	if (header == HEADER_BAD) {
+		reply_error(error, CODE_ERR, "Protocol error: invalid multibulk length");
+		return -1;
+	}
+	if (count > (int64_t)limits->arguments) {
+		reply_error(error, CODE_ERR,
+			"Protocol error: invalid multibulk length, the limit is %zu arguments",
+			limits->arguments);
+		return -1;
+	}
+	parser->seen = next;
+	parser->missing = count > 0 ? (size_t)count : 0;
+	return 1;
+}
+
+/* One bulk string from parser->seen on. 1: read, 0: more, -1: refused. */
+static int
+scan_bulk(struct request_parser *parser, const char *data, size_t n, const struct request_limits *limits,
+	struct reply *error)
+{
+	int64_t length;
+	size_t next;
+	enum header header;
+
+	if (parser->seen >= n)
+		return 0;
+	if (data[parser->seen] != '$') {
+		char got[ESCAPE_BYTE_MAX + 1];
+
+		(void)escape_text(got, sizeof(got), (struct slice){data + parser->seen, 1}, ESCAPE_PLAIN);
+		reply_error(error, CODE_ERR, "Protocol error: expected '$', got '%s'", got);
+		return -1;
+	}
+	header = read_header(data, n, parser->seen, &length, &next);
+	if (header == HEADER_PART)
+		return 0;
+	if (header == HEADER_BAD || length < 0) {
+		reply_error(error, CODE_ERR, "Protocol error: invalid bulk length");
+		return -1;
+	}
+	if (next > limits->bytes || length > (int64_t)(limits->bytes - next) - 2)
+		return refuse_size(limits, error);
+	if (n - next < (size_t)length + 2)
+		return 0;
+	if (data[next + (size_t)length] != '\r' || data[next + (size_t)length + 1] != '\n') {
+		reply_error(error, CODE_ERR,
+			"Protocol error: a bulk string of %lld bytes does not end in CRLF",
+			(long long)length);
+		return -1;
+	}
+	parser->seen = next + (size_t)length + 2;
+	parser->missing--;
+	return 1;
+}
+
+/* The arguments of a scanned array: every header is known to be well-formed. */
+static void
+fill_array(const char *data, size_t n, struct request *out)
+{
+	int64_t count;
+	size_t at;
+	enum header header = read_header(data, n, 0, &count, &at);
+
+	assert(header == HEADER_WHOLE);
+	out->line = false;
+	out->argc = count > 0 ? (size_t)count : 0;
+	for (size_t i = 0; i < out->argc; i++) {
+		int64_t length;
+
+		header = read_header(data, n, at, &length, &at);
+		assert(header == HEADER_WHOLE);
+		out->argv[i] = (struct slice){data + at, (size_t)length};
+		at += (size_t)length + 2;
+	}
+}
+
+static ssize_t
+parse_array(struct request_parser *parser, const char *data, size_t n, const struct request_limits *limits,
+	struct request *out, struct reply *error)
+{
+	ssize_t consumed;
+
+	if (parser->seen == 0) {
+		int got = scan_count(parser, data, n, limits, error);
+
+		if (got <= 0)
+			return got;
+	}
+	while (parser->missing > 0) {
+		int got = scan_bulk(parser, data, n, limits, error);
+
+		if (got <= 0)
+			return got;
+	}
+	fill_array(data, n, out);
+	consumed = (ssize_t)parser->seen;
+	*parser = (struct request_parser){0};
+	return consumed;
+}
+
+static ssize_t
+parse_line(struct request_parser *parser, char *data, size_t n, const struct request_limits *limits,
+	struct request *out, struct reply *error)
+{
+	size_t most = n < limits->bytes ? n : limits->bytes;
+	char *end = memchr(data + parser->seen, '\n', most - parser->seen);
+	size_t length;
+	ssize_t argc;
+
+	if (end == NULL) {
+		parser->seen = most;
+		return most < limits->bytes ? 0 : refuse_size(limits, error);
+	}
+	length = (size_t)(end - data);
+	argc = inline_count(data, length);
+	if (argc < 0) {
+		reply_error(error, CODE_ERR, "Protocol error: unbalanced quotes in request");
+		return -1;
+	}
+	if ((size_t)argc > limits->arguments) {
+		reply_error(error, CODE_ERR, "Protocol error: too many arguments, the limit is %zu",
+			limits->arguments);
+		return -1;
+	}
+	inline_split(data, length, out->argv);
+	out->line = true;
+	out->argc = (size_t)argc;
+	*parser = (struct request_parser){0};
+	return (ssize_t)length + 1;
+}
+
+ssize_t
+request_parse(struct request_parser *parser, char *data, size_t n, const struct request_limits *limits,
+	struct request *out, struct reply *error)
+{
+	assert(limits->bytes <= REQUEST_BYTES_MAX && limits->arguments <= REQUEST_ARGUMENTS_MAX);
+	assert(parser->seen <= n);
+	if (n == 0)
+		return 0;
+	if (data[0] == '*')
+		return parse_array(parser, data, n, limits, out, error);
+	return parse_line(parser, data, n, limits, out, error);
+}
