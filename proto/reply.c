@@ -36,14 +36,21 @@ code_meaning(enum code code)
 }
 
 void
-reply_error(struct reply *reply, enum code code, const char *format, ...)
+reply_verror(struct reply *reply, enum code code, const char *format, va_list list)
 {
 	char text[REPLY_TEXT_MAX];
+
+	(void)vsnprintf(text, sizeof(text), format, list);
+	*reply = (struct reply){.type = REPLY_ERROR, .code = code};
+	(void)escape_text(reply->text, sizeof(reply->text), slice_of(text), ESCAPE_PLAIN);
+}
+
+void
+reply_error(struct reply *reply, enum code code, const char *format, ...)
+{
 	va_list list;
 
 	va_start(list, format);
-	(void)vsnprintf(text, sizeof(text), format, list);
+	reply_verror(reply, code, format, list);
 	va_end(list);
-	*reply = (struct reply){.type = REPLY_ERROR, .code = code};
-	(void)escape_text(reply->text, sizeof(reply->text), slice_of(text), ESCAPE_PLAIN);
 }

@@ -7,6 +7,7 @@
 #ifndef PROTO_REPLY_H
 #define PROTO_REPLY_H
 
+#include <stdarg.h>
 #include <stdint.h>
 
 enum code {
@@ -44,5 +45,7 @@ const char *code_meaning(enum code code);
  * what does not fit is cut. */
 void reply_error(struct reply *reply, enum code code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+void reply_verror(struct reply *reply, enum code code, const char *format, va_list list)
+	__attribute__((format(printf, 3, 0)));
 
 #endif

@@ -76,27 +76,6 @@ emit_ok(struct core *core, conn_id conn)
 	emit_plain(core, conn, REPLY_OK, 0);
 }
 
-static void
-reply_verror(struct reply *reply, enum code code, const char *format, va_list args)
-{
-	reply->type = REPLY_ERROR;
-	reply->code = code;
-	reply->n = 0;
-	reply->ms = 0;
-	/* Cutting a long text is what the bound is for. */
-	(void)vsnprintf(reply->text, sizeof(reply->text), format, args);
-}
-
-void
-reply_error(struct reply *reply, enum code code, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	reply_verror(reply, code, format, args);
-	va_end(args);
-}
-
 void
 emit_error(struct core *core, conn_id conn, enum code code, const char *format, ...)
 {

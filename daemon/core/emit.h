@@ -23,10 +23,6 @@ void emit_watch(struct core *core, const struct process *process);
 void emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	int64_t token, int64_t ttl_ms, const char *text);
 
-/* Makes an error reply; what does not fit is cut. */
-void reply_error(struct reply *reply, enum code code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
 /* The next of this step's pseudo-random numbers, and one in [low, high]. */
 uint64_t core_chance(struct core *core);
 int64_t core_jitter(struct core *core, int64_t low, int64_t high);

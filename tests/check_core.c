@@ -1,0 +1,754 @@
+/*
+ * The core by itself: events in, actions out, the master played by the test. Each test is a short story; what
+ * the core wants done after each event is compared as text.
+ *
+ *     c1 :7        reply to connection 1          acquire a#1    call for name a, attempt 1
+ *     c1 close     close connection 1             release a#1 hello admit ... likewise
+ */
+#include "daemon/core/core.h"
+#include "daemon/core/view.h"
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEASE_MS  1000
+#define MARGIN_MS 100
+#define MEMORY    UINT64_C(77)
+
+static const struct rule rules[] = {
+	{.match = "capped*", .lease_ms = LEASE_MS, .wait_ms = -1, .max_hold_ms = 300},
+	{.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1},
+};
+
+struct world {
+	struct core *core;
+	struct actions actions;
+	struct now now;
+	struct core_settings settings;
+	bool timer; /* the step is a timer's: the master is greeted from time to time, which is not the story
+		     */
+	char trace[4096];
+};
+
+static void trace_add(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+trace_add(struct world *w, const char *format, ...)
+{
+	size_t n = strlen(w->trace);
+	va_list args;
+
+	if (n > 0)
+		n += (size_t)snprintf(w->trace + n, sizeof(w->trace) - n, " | ");
+	va_start(args, format);
+	(void)vsnprintf(w->trace + n, sizeof(w->trace) - n, format, args);
+	va_end(args);
+}
+
+static void
+trace_reply(struct world *w, conn_id conn, const struct reply *reply)
+{
+	unsigned long long c = (unsigned long long)conn;
+
+	switch (reply->type) {
+	case REPLY_INT:
+		trace_add(w, "c%llu :%lld", c, (long long)reply->n);
+		break;
+	case REPLY_NULL:
+		trace_add(w, "c%llu null", c);
+		break;
+	case REPLY_VALIDITY:
+		trace_add(w, "c%llu :%lld for %lld", c, (long long)reply->n, (long long)reply->ms);
+		break;
+	case REPLY_ERROR:
+		trace_add(w, "c%llu -%s", c, code_word(reply->code));
+		break;
+	case REPLY_TEXT:
+		trace_add(w, "c%llu %s", c, reply->text);
+		break;
+	default:
+		trace_add(w, "c%llu +%s", c, reply->type == REPLY_OK ? "OK" : "QUEUED");
+	}
+}
+
+static void
+trace_call(struct world *w, const struct call *call)
+{
+	static const char *const words[] = {
+#define CALL_OP(name, script) #script,
+		CALL_OPS(CALL_OP)
+#undef CALL_OP
+	};
+
+	if (call->name.n == 0)
+		trace_add(w, "%s", words[call->op]);
+	else
+		trace_add(w, "%s %.*s#%llu%s", words[call->op], (int)call->name.n, call->name.p,
+			(unsigned long long)call->attempt,
+			call->op == CALL_ACQUIRE && call->queue_ms == 0 ? " once" : "");
+}
+
+static void
+trace_push(struct world *w, conn_id conn, const struct push *push)
+{
+	static const char *const words[] = {"grant", "failed", "lost"};
+	struct slice what = push->type == PUSH_LOST ? push->name : push->id;
+
+	trace_add(w, "c%llu push %s %.*s", (unsigned long long)conn, words[push->type], (int)what.n, what.p);
+}
+
+static const char *
+step(struct world *w, const struct event *event)
+{
+	w->actions.n = 0;
+	w->trace[0] = '\0';
+	w->now.random[0] += 12345;
+	core_step(w->core, w->now, event, &w->actions);
+	core_check(w->core, w->now.ms);
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct action *a = &w->actions.list[i];
+
+		switch (a->type) {
+		case ACTION_REPLY:
+			trace_reply(w, a->conn, &a->u.reply);
+			break;
+		case ACTION_PUSH:
+			trace_push(w, a->conn, &a->u.push);
+			break;
+		case ACTION_CLOSE:
+			trace_add(w, "c%llu close", (unsigned long long)a->conn);
+			break;
+		case ACTION_CALL:
+			if (!w->timer || a->u.call.op != CALL_HELLO)
+				trace_call(w, &a->u.call);
+			break;
+		case ACTION_WATCH:
+			trace_add(w, "watch %lld", (long long)a->u.process.pid);
+			break;
+		case ACTION_NOTE:
+			break;
+		}
+	}
+	return w->trace;
+}
+
+static const char *
+after(struct world *w, int64_t ms)
+{
+	w->now.ms += ms;
+	w->now.wall_us += ms * 1000;
+	w->timer = true;
+	(void)step(w, &(struct event){.type = EVENT_TIMER});
+	w->timer = false;
+	return w->trace;
+}
+
+static const char *
+run(struct world *w, conn_id conn, struct command command)
+{
+	if (command.verb == VERB_LOCK && command.wait_ms == 0)
+		command.wait_ms = COMMAND_WAIT_RULE;
+	return step(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &command});
+}
+
+static const char *
+lock(struct world *w, conn_id conn, const char *name)
+{
+	return run(w, conn, (struct command){.verb = VERB_LOCK, .name = slice_of(name)});
+}
+
+static const char *
+lock_once(struct world *w, conn_id conn, const char *name)
+{
+	struct command command = {.verb = VERB_LOCK, .name = slice_of(name)};
+
+	return step(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &command});
+}
+
+static const char *
+lock_as(struct world *w, conn_id conn, const char *name, const char *owner)
+{
+	return run(w, conn,
+		(struct command){.verb = VERB_LOCK, .name = slice_of(name), .owner = slice_of(owner)});
+}
+
+static const char *
+unlock(struct world *w, conn_id conn, const char *name)
+{
+	return run(w, conn, (struct command){.verb = VERB_UNLOCK, .name = slice_of(name)});
+}
+
+static const char *
+check(struct world *w, conn_id conn, const char *name)
+{
+	return run(w, conn, (struct command){.verb = VERB_CHECK, .name = slice_of(name)});
+}
+
+static const char *
+close_as(struct world *w, conn_id conn, enum end end)
+{
+	return step(w, &(struct event){.type = EVENT_CLOSE, .conn = conn, .end = end});
+}
+
+static const char *
+vote(struct world *w, struct vote vote)
+{
+	vote.time_us = w->now.ms * 1000 + 5000000;
+	return step(w, &(struct event){.type = EVENT_VOTE, .vote = &vote});
+}
+
+static const char *
+granted(struct world *w, const char *name, uint64_t attempt, int64_t token)
+{
+	return vote(w, (struct vote){.op = CALL_ACQUIRE,
+			       .name = slice_of(name),
+			       .attempt = attempt,
+			       .token_first = token,
+			       .token_last = token + 999});
+}
+
+static const char *
+busy(struct world *w, const char *name, uint64_t attempt)
+{
+	return vote(w, (struct vote){.op = CALL_ACQUIRE,
+			       .outcome = OUTCOME_BUSY,
+			       .name = slice_of(name),
+			       .attempt = attempt,
+			       .holder = slice_of("0123456789abcdef0123456789abcdef:9"),
+			       .position = 1,
+			       .change_ms = 500});
+}
+
+static const char *
+answer(struct world *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt)
+{
+	return vote(
+		w, (struct vote){.op = op, .outcome = outcome, .name = slice_of(name), .attempt = attempt});
+}
+
+static const char *
+hello(struct world *w, bool admitted, uint64_t incarnation)
+{
+	return vote(w, (struct vote){.op = CALL_HELLO, .admitted = admitted, .incarnation = incarnation});
+}
+
+static void
+open_conn(struct world *w, conn_id conn)
+{
+	struct peer peer = {.pid = 100 + (int64_t)conn, .uid = 0};
+
+	ck_assert_str_eq(step(w, &(struct event){.type = EVENT_OPEN, .conn = conn, .peer = &peer}), "");
+}
+
+static void
+world_init(struct world *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->settings = (struct core_settings){.rules = rules,
+		.rule_count = 2,
+		.lease_max_ms = LEASE_MS,
+		.margin_ms = MARGIN_MS,
+		.links = 1,
+		.streak = 2,
+		.streak_ms = 50,
+		.grants_per_session = 3,
+		.waiters_per_session = 3,
+		.lost_per_session = 2,
+		.name_bytes = 64};
+	w->now = (struct now){.ms = 1000000, .wall_us = INT64_C(1760000000000000)};
+	w->core = core_new(&w->settings, w->now);
+	ck_assert_ptr_nonnull(w->core);
+	actions_init(&w->actions);
+	for (conn_id c = 1; c <= 4; c++)
+		open_conn(w, c);
+}
+
+static void
+world_done(struct world *w)
+{
+	core_free(w->core);
+	actions_done(&w->actions);
+}
+
+/* A world whose master is admitted. */
+static void
+world_ready(struct world *w)
+{
+	world_init(w);
+	ck_assert_str_eq(step(w, &(struct event){.type = EVENT_LINK_UP}), "hello");
+	ck_assert_str_eq(hello(w, true, MEMORY), "");
+}
+
+START_TEST(a_free_name_is_granted_with_the_first_token)
+{
+	struct world w;
+
+	world_ready(&w);
+	ck_assert_str_eq(lock(&w, 1, "a"), "acquire a#1");
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "c1 :500");
+	/* Validity counts from when the acquire left: L - 1 % - 2 ms. */
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :988");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1");
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1), "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -NOTHELD");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(local_waiters_are_served_in_order_without_the_master)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	ck_assert_str_eq(lock(&w, 3, "a"), "");
+	ck_assert_str_eq(lock_once(&w, 4, "a"), "c4 null");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 :502");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | release a#1");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_name_held_elsewhere_is_waited_for_until_the_wake_up)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	ck_assert_str_eq(busy(&w, "a", 1), "");
+	ck_assert_str_eq(lock_once(&w, 2, "a"), "c2 null");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")}), "acquire a#2");
+	ck_assert_str_eq(granted(&w, "a", 2, 900), "c1 :900");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_lost_wake_up_is_made_good_by_the_timer)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	busy(&w, "a", 1);
+	ck_assert_str_eq(after(&w, LEASE_MS / 3 + 2), "acquire a#2");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_wake_up_that_overtakes_the_refusal_is_not_lost)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")});
+	ck_assert_str_eq(busy(&w, "a", 1), "");
+	ck_assert_str_eq(after(&w, 2), "acquire a#2");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(trying_once_is_answered_by_the_first_verdict)
+{
+	struct world w;
+
+	world_ready(&w);
+	ck_assert_str_eq(lock_once(&w, 1, "a"), "acquire a#1 once");
+	ck_assert_str_eq(busy(&w, "a", 1), "c1 null | leave a#1");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(an_unanswered_acquire_is_released_until_it_is_surely_dead)
+{
+	struct core_counts counts;
+	struct world w;
+
+	world_ready(&w);
+	ck_assert_str_eq(lock_once(&w, 1, "a"), "acquire a#1 once");
+	ck_assert_str_eq(after(&w, 333), "release a#1 | c1 -NOMASTER");
+	/* A confirmation before the acquire's own deadline does not count: it may still be executed. */
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_NO, "a", 1), "release a#1");
+	core_view_counts(w.core, &counts);
+	ck_assert_uint_eq(counts.releasing, 1);
+	ck_assert_str_eq(after(&w, 1), "");
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_NO, "a", 1), "");
+	core_view_counts(w.core, &counts);
+	ck_assert_uint_eq(counts.releasing, 0);
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_late_grant_to_nobody_changes_nothing)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock_once(&w, 1, "a");
+	after(&w, 333);
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 null");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_client_that_left_gets_nothing_and_the_lease_goes_back)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "");
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "release a#1");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_second_lock_needs_an_owner_tag)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(lock(&w, 1, "a"), "c1 -HELD");
+	ck_assert_str_eq(lock_as(&w, 1, "a", "t2"), "c1 -DEADLOCK");
+	lock_as(&w, 2, "b", "t1");
+	granted(&w, "b", 2, 700);
+	ck_assert_str_eq(lock_as(&w, 2, "b", "t1"), "c2 :700");
+	ck_assert_str_eq(
+		run(&w, 2, (struct command){.verb = VERB_UNLOCK, .name = SLICE("b"), .owner = SLICE("t1")}),
+		"c2 :1");
+	ck_assert_str_eq(
+		run(&w, 2, (struct command){.verb = VERB_UNLOCK, .name = SLICE("b"), .owner = SLICE("t1")}),
+		"c2 :0 | release b#2");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_clean_end_passes_the_name_on_and_an_abandoned_one_withholds_it)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	lock(&w, 3, "a");
+	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "c2 :501");
+	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
+	ck_assert_str_eq(after(&w, 400), "renew a#1");
+	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
+	ck_assert_str_eq(after(&w, 587), "renew a#1");
+	ck_assert_str_eq(after(&w, 1), "");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "c3 :502");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_lease_that_cannot_be_renewed_is_lost_in_time)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	after(&w, 330);
+	step(&w, &(struct event){.type = EVENT_VOTE,
+			 .vote = &(struct vote){.op = CALL_RENEW,
+				 .outcome = OUTCOME_UNKNOWN,
+				 .attempt = 1,
+				 .name = SLICE("a")}});
+	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("refused")});
+	ck_assert_str_eq(after(&w, 657), "");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :1");
+	ck_assert_str_eq(after(&w, 1), "c1 close");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -NOTHELD");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(another_daemon_that_wants_the_name_gets_it_after_the_streak)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	lock(&w, 3, "a");
+	lock(&w, 4, "a");
+	step(&w, &(struct event){.type = EVENT_WANT, .name = SLICE("a")});
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 :502");
+	/* Two in a row, the cap: c4 has to queue at the master again, behind the other daemon. */
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | release a#1 | acquire a#2");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(tokens_are_fetched_ahead_of_need)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	vote(&w, (struct vote){.op = CALL_ACQUIRE,
+			 .name = SLICE("a"),
+			 .attempt = 1,
+			 .token_first = 500,
+			 .token_last = 501});
+	lock(&w, 2, "a");
+	lock(&w, 3, "a");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
+	ck_assert_str_eq(vote(&w, (struct vote){.op = CALL_RENEW,
+					  .name = SLICE("a"),
+					  .attempt = 1,
+					  .token_first = 800,
+					  .token_last = 1799}),
+		"c3 :800");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_new_master_is_guarded_and_says_so)
+{
+	struct world w;
+
+	world_init(&w);
+	step(&w, &(struct event){.type = EVENT_LINK_UP});
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	hello(&w, false, MEMORY);
+	ck_assert_str_eq(lock_once(&w, 1, "b"), "c1 -GUARD");
+	for (int64_t waited = 0; waited < LEASE_MS + MARGIN_MS - 100; waited += 100)
+		ck_assert_ptr_null(strstr(after(&w, 100), "admit"));
+	ck_assert_ptr_nonnull(strstr(after(&w, 100), "admit"));
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_holder_reclaims_from_a_master_that_forgot)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(after(&w, 330), "renew a#1");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_FORGOTTEN, "a", 1), "hello");
+	ck_assert_str_eq(hello(&w, false, MEMORY + 1), "reclaim a#1");
+	ck_assert_str_eq(answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1), "");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :988");
+	ck_assert_str_eq(lock_once(&w, 2, "b"), "c2 -GUARD");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_reclaim_that_is_refused_is_a_loss)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	after(&w, 330);
+	answer(&w, CALL_RENEW, OUTCOME_FORGOTTEN, "a", 1);
+	hello(&w, false, MEMORY + 1);
+	ck_assert_str_eq(answer(&w, CALL_RECLAIM, OUTCOME_NO, "a", 1), "c1 close");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(lease_and_maxhold_end_the_hold)
+{
+	struct world w;
+
+	world_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .lease_ms = 50});
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :50");
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_EXTEND, .name = SLICE("a"), .extend_ms = 80}),
+		"c1 :80");
+	ck_assert_str_eq(after(&w, 79), "");
+	/* Its own LEASE: told on the next use. */
+	ck_assert_str_eq(after(&w, 1), "release a#1");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
+	lock(&w, 2, "capped");
+	granted(&w, "capped", 2, 600);
+	ck_assert_str_eq(check(&w, 2, "capped"), "c2 :300");
+	ck_assert_str_eq(after(&w, 300), "c2 close | release capped#2");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_wait_ends_in_time)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 40});
+	ck_assert_str_eq(after(&w, 39), "");
+	ck_assert_str_eq(after(&w, 1), "c2 null");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(an_async_wait_is_answered_by_a_push_and_can_be_cancelled)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(
+		run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .id = SLICE("x")}),
+		"c2 +QUEUED");
+	ck_assert_str_eq(
+		run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .id = SLICE("y")}),
+		"c2 +QUEUED");
+	ck_assert_str_eq(run(&w, 2, (struct command){.verb = VERB_CANCEL, .id = SLICE("x")}), "c2 :1");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 push grant y");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_bound_session_outlives_its_connections_and_ends_with_its_process)
+{
+	struct world w;
+	struct process process = {.pid = 4711, .started = 99};
+
+	world_ready(&w);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process}),
+		"watch 4711 | c1 :0");
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "");
+	ck_assert_str_eq(
+		step(&w, &(struct event){.type = EVENT_BIND, .conn = 2, .process = process}), "c2 :1");
+	ck_assert_str_eq(check(&w, 2, "a"), "c2 :988");
+	ck_assert_str_eq(close_as(&w, 2, END_CLEAN), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = process}), "release a#1");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_session_is_joined_by_its_secret_only)
+{
+	struct world w;
+	char secret[REPLY_TEXT_MAX];
+
+	world_ready(&w);
+	(void)snprintf(secret, sizeof(secret), "%s",
+		run(&w, 1, (struct command){.verb = VERB_SESSION_SECRET}) + strlen("c1 "));
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(
+		run(&w, 2, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret)}), "c2 :1");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1");
+	secret[20] = secret[20] == 'a' ? 'b' : 'a';
+	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret)}),
+		"c3 -ERR");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(limits_are_kept)
+{
+	struct world w;
+
+	world_ready(&w);
+	for (int i = 0; i < 3; i++) {
+		char name[] = {(char)('a' + i), '\0'};
+
+		lock(&w, 1, name);
+		granted(&w, name, (uint64_t)i + 1, 500);
+	}
+	ck_assert_str_eq(lock(&w, 1, "d"), "c1 -LIMIT");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(draining_tells_holders_and_leaves_their_leases_to_run_out)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 -DRAINING | c1 close");
+	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
+	ck_assert_str_eq(lock(&w, 3, "b"), "c3 -DRAINING");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_broken_hold_stays_withheld)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 499}),
+		"c3 -NOTHELD");
+	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500}),
+		"c1 close | c3 :988");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -LOST");
+	world_done(&w);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *suite = suite_create("core");
+	TCase *tc = tcase_create("core");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tc, a_free_name_is_granted_with_the_first_token);
+	tcase_add_test(tc, local_waiters_are_served_in_order_without_the_master);
+	tcase_add_test(tc, a_name_held_elsewhere_is_waited_for_until_the_wake_up);
+	tcase_add_test(tc, a_lost_wake_up_is_made_good_by_the_timer);
+	tcase_add_test(tc, a_wake_up_that_overtakes_the_refusal_is_not_lost);
+	tcase_add_test(tc, trying_once_is_answered_by_the_first_verdict);
+	tcase_add_test(tc, an_unanswered_acquire_is_released_until_it_is_surely_dead);
+	tcase_add_test(tc, a_late_grant_to_nobody_changes_nothing);
+	tcase_add_test(tc, a_client_that_left_gets_nothing_and_the_lease_goes_back);
+	tcase_add_test(tc, a_second_lock_needs_an_owner_tag);
+	tcase_add_test(tc, a_clean_end_passes_the_name_on_and_an_abandoned_one_withholds_it);
+	tcase_add_test(tc, a_lease_that_cannot_be_renewed_is_lost_in_time);
+	tcase_add_test(tc, another_daemon_that_wants_the_name_gets_it_after_the_streak);
+	tcase_add_test(tc, tokens_are_fetched_ahead_of_need);
+	tcase_add_test(tc, a_new_master_is_guarded_and_says_so);
+	tcase_add_test(tc, a_holder_reclaims_from_a_master_that_forgot);
+	tcase_add_test(tc, a_reclaim_that_is_refused_is_a_loss);
+	tcase_add_test(tc, lease_and_maxhold_end_the_hold);
+	tcase_add_test(tc, a_wait_ends_in_time);
+	tcase_add_test(tc, an_async_wait_is_answered_by_a_push_and_can_be_cancelled);
+	tcase_add_test(tc, a_bound_session_outlives_its_connections_and_ends_with_its_process);
+	tcase_add_test(tc, a_session_is_joined_by_its_secret_only);
+	tcase_add_test(tc, limits_are_kept);
+	tcase_add_test(tc, draining_tells_holders_and_leaves_their_leases_to_run_out);
+	tcase_add_test(tc, a_broken_hold_stays_withheld);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
