@@ -42,31 +42,60 @@ escape_byte(char *out, unsigned char byte)
 	return 4;
 }
 
+/* One step: *from and *length are what to write for the first characters of text. Returns how many bytes of
+ * text that stands for. escaped has room for ESCAPE_BYTE_MAX bytes. */
+static size_t
+escape_step(struct slice text, enum escape_style style, char *escaped, const char **from, size_t *length)
+{
+	size_t step = printable(text.p, text.n);
+	bool special = style == ESCAPE_QUOTED && (text.p[0] == '"' || text.p[0] == '\\');
+
+	if (step > 0 && !special) {
+		*from = text.p;
+		*length = step;
+		return step;
+	}
+	*from = escaped;
+	*length = escape_byte(escaped, (unsigned char)text.p[0]);
+	return 1;
+}
+
 size_t
 escape_text(char *out, size_t room, struct slice text, enum escape_style style)
 {
+	char escaped[ESCAPE_BYTE_MAX];
 	size_t n = 0;
 
 	assert(room > 0);
 	for (size_t i = 0; i < text.n;) {
-		size_t step = printable(text.p + i, text.n - i);
-		bool special = style == ESCAPE_QUOTED && (text.p[i] == '"' || text.p[i] == '\\');
-		char escaped[ESCAPE_BYTE_MAX];
-		const char *from = text.p + i;
-		size_t length = step;
+		struct slice rest = {text.p + i, text.n - i};
+		const char *from;
+		size_t length;
 
-		if (step == 0 || special) {
-			length = escape_byte(escaped, (unsigned char)text.p[i]);
-			from = escaped;
-			step = 1;
-		}
+		i += escape_step(rest, style, escaped, &from, &length);
 		if (length >= room - n)
 			break;
 		memcpy(out + n, from, length);
 		n += length;
-		i += step;
 	}
 	out[n] = '\0';
+	return n;
+}
+
+size_t
+escape_length(struct slice text, enum escape_style style)
+{
+	char escaped[ESCAPE_BYTE_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < text.n;) {
+		struct slice rest = {text.p + i, text.n - i};
+		const char *from;
+		size_t length;
+
+		i += escape_step(rest, style, escaped, &from, &length);
+		n += length;
+	}
 	return n;
 }
 

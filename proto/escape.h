@@ -27,6 +27,9 @@ enum escape_style {
  */
 size_t escape_text(char *out, size_t room, struct slice text, enum escape_style style);
 
+/* How long escape_text() would make it, given room. */
+size_t escape_length(struct slice text, enum escape_style style);
+
 /* Undoes ESCAPE_QUOTED; out has room for text.n bytes. Returns the length, or -1 when text is not the inside
  * of a quoted string. out may be text.p. */
 ptrdiff_t escape_undo(char *out, struct slice text);

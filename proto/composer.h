@@ -1,0 +1,52 @@
+/*
+ * composer: writes answers as RESP2 or RESP3 (PROTOCOL.md sections 1 and 9).
+ *
+ * `version` is 2 or 3, what HELLO chose; inline requests are answered the same way. Nothing here fails: what
+ * does not fit makes the buffer `failed`, once for all writes of a turn.
+ */
+#ifndef PROTO_COMPOSER_H
+#define PROTO_COMPOSER_H
+
+#include "proto/buffer.h"
+#include "proto/reply.h"
+#include "proto/slice.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The one answer to a request, as the core made it. */
+void reply_write(struct buffer *b, int version, const struct reply *reply);
+
+void reply_write_int(struct buffer *b, int64_t n);              /* :n */
+void reply_write_null(struct buffer *b, int version);           /* $-1, or _ */
+void reply_write_flag(struct buffer *b, int version, bool yes); /* :0 :1, or #f #t */
+void reply_write_simple(struct buffer *b, const char *text);    /* +text; text has no control bytes */
+void reply_write_bulk(struct buffer *b, struct slice bytes);    /* $n bytes, any bytes */
+void reply_write_text(struct buffer *b, const char *text);      /* the same, of a string */
+
+/* -CODE text; control bytes and broken UTF-8 in text are escaped. */
+void reply_write_error(struct buffer *b, enum code code, struct slice text);
+
+/* Headers; as many elements have to follow. A map in RESP2 is a flat array of twice as many. */
+void reply_write_array(struct buffer *b, size_t elements);
+void reply_write_set(struct buffer *b, int version, size_t elements);
+void reply_write_map(struct buffer *b, int version, size_t pairs);
+void reply_write_push(struct buffer *b, size_t elements); /* RESP3 only */
+
+/* A key of a map and its value. */
+void reply_write_pair_int(struct buffer *b, const char *key, int64_t n);
+void reply_write_pair_text(struct buffer *b, const char *key, const char *text);
+void reply_write_pair_bulk(struct buffer *b, const char *key, struct slice bytes);
+void reply_write_pair_null(struct buffer *b, int version, const char *key);
+
+/* Pushes; for RESP3 connections only (PROTOCOL.md 9). */
+void push_write_grant(struct buffer *b, struct slice id, int64_t token);
+/* code CODE_COUNT: not granted within WAIT; text may be NULL */
+void push_write_failed(struct buffer *b, struct slice id, enum code code, const char *text);
+void push_write_lost(
+	struct buffer *b, struct slice name, struct slice owner, int64_t token, const char *reason);
+
+/* One event of the EVENTS stream: a push `event line` in RESP3, `+line` in RESP2. line: proto/fields.h */
+void event_write(struct buffer *b, int version, struct slice line);
+
+#endif
