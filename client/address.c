@@ -1,0 +1,244 @@
+/*
+ * address: takes $HOLDFAST_URL apart. No look-ups, no connections; the only thing it asks the system is
+ * whether a default socket is there.
+ */
+#include "client/address.h"
+
+#include "proto/number.h"
+#include "proto/slice.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_SOCKET "/run/holdfast/holdfast.sock"
+
+__attribute__((format(printf, 2, 3))) static bool
+address_fail(char *why, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	(void)vsnprintf(why, ADDRESS_TEXT_MAX, format, list);
+	va_end(list);
+	return false;
+}
+
+static bool
+copy(char *out, size_t room, struct slice from)
+{
+	if (from.n >= room || memchr(from.p, '\0', from.n) != NULL) {
+		return false;
+	}
+	memcpy(out, from.p, from.n);
+	out[from.n] = '\0';
+	return true;
+}
+
+static int
+hex(char c)
+{
+	const char *digits = "0123456789abcdef";
+	const char *at = strchr(digits, c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c);
+
+	return c == '\0' || at == NULL ? -1 : (int)(at - digits);
+}
+
+/* Copies with %XX decoded, as users and passwords in URLs are written. */
+static bool
+copy_decoded(char *out, size_t room, struct slice from)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < from.n && n + 1 < room; n++) {
+		if (from.p[i] != '%') {
+			out[n] = from.p[i++];
+			continue;
+		}
+		if (from.n - i < 3 || hex(from.p[i + 1]) < 0 || hex(from.p[i + 2]) < 0) {
+			return false;
+		}
+		out[n] = (char)(hex(from.p[i + 1]) * 16 + hex(from.p[i + 2]));
+		i += 3;
+		if (out[n] == '\0') {
+			return false;
+		}
+	}
+	out[n] = '\0';
+	return n + 1 < room;
+}
+
+static bool
+parse_path(struct address *a, const char *path, char *why)
+{
+	if (path[0] == '\0') {
+		return address_fail(why, "the path of the socket is empty");
+	}
+	if (!copy(a->path, sizeof(a->path), slice_of(path))) {
+		return address_fail(why, "the path of a socket has at most %zu bytes", sizeof(a->path) - 1);
+	}
+	(void)snprintf(a->text, sizeof(a->text), "unix:%s", a->path);
+	return true;
+}
+
+static bool
+parse_port(struct address *a, struct slice port, char *why)
+{
+	int64_t n;
+
+	if (!number_parse(port, 1, 65535, &n)) {
+		return address_fail(why, "the port is a number from 1 to 65535");
+	}
+	return copy(a->port, sizeof(a->port), port);
+}
+
+/* host, host:port, [address], [address]:port */
+static bool
+parse_host(struct address *a, struct slice text, char *why)
+{
+	const char *colon = memchr(text.p, ':', text.n);
+	struct slice host = text;
+	struct slice port = SLICE(ADDRESS_PORT);
+
+	if (text.n > 0 && text.p[0] == '[') {
+		const char *close = memchr(text.p, ']', text.n);
+
+		if (close == NULL) {
+			return address_fail(why, "the closing ] of the address is missing");
+		}
+		host = (struct slice){text.p + 1, (size_t)(close - text.p) - 1};
+		colon = close + 1 < text.p + text.n ? close + 1 : NULL;
+		if (colon != NULL && *colon != ':') {
+			return address_fail(why, "after ] a :port is allowed, nothing else");
+		}
+	} else if (colon != NULL) {
+		host.n = (size_t)(colon - text.p);
+	}
+	if (colon != NULL) {
+		port = (struct slice){colon + 1, (size_t)(text.p + text.n - colon) - 1};
+	}
+	if (host.n == 0 || !copy(a->host, sizeof(a->host), host)) {
+		return address_fail(why, "the host is missing or too long");
+	}
+	a->tcp = true;
+	return parse_port(a, port, why);
+}
+
+static bool
+parse_login(struct address *a, struct slice login, char *why)
+{
+	const char *colon = memchr(login.p, ':', login.n);
+	struct slice user = login;
+	struct slice password = {login.p, 0};
+
+	if (colon != NULL) {
+		user.n = (size_t)(colon - login.p);
+		password = (struct slice){colon + 1, login.n - user.n - 1};
+	}
+	if (!copy_decoded(a->user, sizeof(a->user), user) ||
+		!copy_decoded(a->password, sizeof(a->password), password)) {
+		return address_fail(why, "the user or password is too long, or has a %% that is not %%XX");
+	}
+	if (a->password[0] == '\0') {
+		return address_fail(why, "there is a user but no password: redis://user:password@host:port");
+	}
+	return true;
+}
+
+static bool
+parse_tcp(struct address *a, const char *text, char *why)
+{
+	size_t n = strcspn(text, "/");
+	const char *at = memrchr(text, '@', n);
+	struct slice host = {text, n};
+
+	if (text[n] == '/' && strcmp(text + n, "/") != 0 && strcmp(text + n, "/0") != 0) {
+		return address_fail(why, "after the port only /0 is allowed: there is one space of names");
+	}
+	if (at != NULL) {
+		if (!parse_login(a, (struct slice){text, (size_t)(at - text)}, why)) {
+			return false;
+		}
+		host = (struct slice){at + 1, (size_t)(text + n - at) - 1};
+	}
+	if (!parse_host(a, host, why)) {
+		return false;
+	}
+	(void)snprintf(a->text, sizeof(a->text),
+		strchr(a->host, ':') != NULL ? "tcp://[%s]:%s" : "tcp://%s:%s", a->host, a->port);
+	return true;
+}
+
+static bool
+skip(const char **text, const char *start)
+{
+	size_t n = strlen(start);
+
+	if (strncmp(*text, start, n) != 0) {
+		return false;
+	}
+	*text += n;
+	return true;
+}
+
+bool
+address_parse(struct address *a, const char *url, char *why)
+{
+	memset(a, 0, sizeof(*a));
+	if (skip(&url, "unix://") || skip(&url, "unix:")) {
+		return parse_path(a, url, why);
+	}
+	if (skip(&url, "tcp://") || skip(&url, "redis://")) {
+		return parse_tcp(a, url, why);
+	}
+	if (strstr(url, "://") != NULL) {
+		return address_fail(why,
+			"it begins with %.*s://, but only unix://, tcp:// and redis:// are known",
+			(int)(strstr(url, "://") - url) > 16 ? 16 : (int)(strstr(url, "://") - url), url);
+	}
+	if (url[0] == '/' || url[0] == '.') {
+		return parse_path(a, url, why);
+	}
+	if (strchr(url, ':') == NULL) {
+		return address_fail(why, "it is neither a path (with a /) nor host:port nor a URL");
+	}
+	return parse_tcp(a, url, why);
+}
+
+static bool
+choose_default(struct address *a, const char *runtime_dir, char *why)
+{
+	if (runtime_dir != NULL && runtime_dir[0] == '/') {
+		char path[sizeof(a->path)];
+		int n = snprintf(path, sizeof(path), "%s/holdfast/holdfast.sock", runtime_dir);
+
+		if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0) {
+			return address_parse(a, path, why);
+		}
+	}
+	return address_parse(a, DEFAULT_SOCKET, why);
+}
+
+bool
+address_choose(struct address *a, const char *socket, const char *url, const char *runtime_dir, char *why)
+{
+	char what[ADDRESS_TEXT_MAX] = "";
+
+	if (socket != NULL) {
+		if (!address_parse(a, socket, what)) {
+			return address_fail(why, "--socket: %.200s", what);
+		}
+		if (a->password[0] != '\0') {
+			return address_fail(why,
+				"--socket must not have a password, everybody can read it there: put it into "
+				"HOLDFAST_URL");
+		}
+		return true;
+	}
+	if (url != NULL && url[0] != '\0') {
+		return address_parse(a, url, what) || address_fail(why, "HOLDFAST_URL: %.200s", what);
+	}
+	return choose_default(a, runtime_dir, why);
+}

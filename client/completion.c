@@ -1,0 +1,330 @@
+/*
+ * completion: writes completion scripts. The files in packaging/completions are this output.
+ */
+#include "client/completion.h"
+
+#include "client/options.h"
+
+#include <string.h>
+
+#define NAMES "holdfast ls -q 2>/dev/null"
+
+/* Tasks whose positional argument is the name of a lock. */
+#define NAMERS                                                                                               \
+	(ON(RUN) | ON(LOCK) | ON(UNLOCK) | ON(HOLD) | ON(CHECK) | ON(LS) | ON(SHOW) | ON(WATCH) | ON(BREAK))
+
+/* Text for the inside of '...': in bash and zsh a quote has to leave it for a moment, in fish it may not. */
+static void
+print_quoted(FILE *out, const char *text, const char *quote)
+{
+	for (; *text != '\0'; text++) {
+		if (*text == '\'') {
+			(void)fputs(quote, out);
+		} else {
+			(void)fputc(*text, out);
+		}
+	}
+}
+
+static void
+print_tasks(FILE *out, unsigned set, const char *between)
+{
+	const char *before = "";
+
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		if (set & (1u << i)) {
+			(void)fprintf(out, "%s%s", before, options_task((enum task)i)->word);
+			before = between;
+		}
+	}
+}
+
+static bool
+is_file(const struct option_entry *e)
+{
+	return e->argument != NULL &&
+	       (strcmp(e->argument, "FILE") == 0 || strcmp(e->argument, "SOCKET") == 0);
+}
+
+static bool
+is_words(const struct option_entry *e)
+{
+	return e->argument != NULL && strchr(e->argument, '|') != NULL;
+}
+
+/* a|b|signal:X as a list of words. */
+static void
+print_words(FILE *out, const char *words)
+{
+	for (; *words != '\0'; words++) {
+		if (*words == '|') {
+			(void)fputc(' ', out);
+		} else if (*words != 'X') {
+			(void)fputc(*words, out);
+		}
+	}
+}
+
+static void
+bash_options(FILE *out, unsigned task)
+{
+	(void)fprintf(out, "\t%s) printf '%%s'", options_task((enum task)task)->word);
+	(void)fprintf(out, " '");
+	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
+		if (e->tasks & (1u << task)) {
+			(void)fprintf(out, "--%s ", e->word);
+		}
+	}
+	(void)fprintf(out, "' ;;\n");
+}
+
+/* -w | --timeout | ...: the pattern of all options of one kind. */
+static void
+bash_pattern(FILE *out, bool (*matches)(const struct option_entry *e))
+{
+	const char *before = "\t";
+
+	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
+		if (!matches(e)) {
+			continue;
+		}
+		if (e->letter != 0) {
+			(void)fprintf(out, "%s-%c", before, e->letter);
+			before = " | ";
+		}
+		(void)fprintf(out, "%s--%s", before, e->word);
+		before = " | ";
+	}
+	(void)fprintf(out, ")");
+}
+
+static bool
+is_valued(const struct option_entry *e)
+{
+	return e->argument != NULL;
+}
+
+static bool
+is_free(const struct option_entry *e)
+{
+	return is_valued(e) && !is_file(e) && !is_words(e);
+}
+
+static void
+bash_tail(FILE *out)
+{
+	(void)fprintf(out,
+		"\tcase $word in\n"
+		"\t-*)\n"
+		"\t\tmapfile -t COMPREPLY < <(compgen -W \"$(_holdfast_options \"$verb\")\" -- \"$word\")\n"
+		"\t\treturn\n"
+		"\t\t;;\n"
+		"\tesac\n"
+		"\twhile ((i < COMP_CWORD)); do\n"
+		"\t\tcase ${COMP_WORDS[i]} in\n"
+		"\t");
+	bash_pattern(out, is_valued);
+	(void)fprintf(out,
+		" ((i++)) ;;\n"
+		"\t\t-*) ;;\n"
+		"\t\t*) break ;;\n"
+		"\t\tesac\n"
+		"\t\t((i++))\n"
+		"\tdone\n"
+		"\tcase $verb in\n"
+		"\tcompletion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- \"$word\") ;;\n\t");
+	print_tasks(out, NAMERS, " | ");
+	(void)fprintf(out, ")\n"
+			   "\t\tif ((i < COMP_CWORD)); then\n"
+			   "\t\t\tif [ \"$verb\" = run ] && declare -F _command_offset >/dev/null; then\n"
+			   "\t\t\t\t_command_offset $((i + 1))\n"
+			   "\t\t\tfi\n"
+			   "\t\t\treturn\n"
+			   "\t\tfi\n"
+			   "\t\t_holdfast_names \"$word\"\n"
+			   "\t\t;;\n"
+			   "\tesac\n"
+			   "}\n"
+			   "complete -F _holdfast holdfast\n");
+}
+
+static void
+completion_bash(FILE *out)
+{
+	/* Names are other people's words: compgen -W would expand a $(command) in them. */
+	(void)fprintf(out, "# shellcheck shell=bash\n"
+			   "# Completion of holdfast(1) for bash; printed by: holdfast completion bash\n"
+			   "_holdfast_options() {\n"
+			   "\tcase $1 in\n");
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		bash_options(out, i);
+	}
+	(void)fprintf(out, "\tesac\n"
+			   "}\n"
+			   "\n"
+			   "_holdfast_names() {\n"
+			   "\tlocal name\n"
+			   "\twhile IFS= read -r name; do\n"
+			   "\t\t[[ $name == \"$1\"* ]] && COMPREPLY+=(\"$(printf %%q \"$name\")\")\n"
+			   "\tdone < <(" NAMES ")\n"
+			   "}\n"
+			   "\n"
+			   "_holdfast() {\n"
+			   "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
+			   "\tlocal verb=${COMP_WORDS[1]} i=2\n"
+			   "\tCOMPREPLY=()\n"
+			   "\tif ((COMP_CWORD == 1)); then\n"
+			   "\t\tmapfile -t COMPREPLY < <(compgen -W '");
+	print_tasks(out, EVERYWHERE, " ");
+	(void)fprintf(out, " --help --version' -- \"$word\")\n"
+			   "\t\treturn\n"
+			   "\tfi\n"
+			   "\tcase $before in\n");
+	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
+		if (is_words(e)) {
+			(void)fprintf(out, "\t--%s)\n\t\tmapfile -t COMPREPLY < <(compgen -W '", e->word);
+			print_words(out, e->argument);
+			(void)fprintf(out, "' -- \"$word\")\n\t\treturn\n\t\t;;\n");
+		}
+	}
+	bash_pattern(out, is_file);
+	(void)fprintf(out, "\n\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n\t\treturn\n\t\t;;\n");
+	bash_pattern(out, is_free);
+	(void)fprintf(out, " return ;;\n\tesac\n");
+	bash_tail(out);
+}
+
+static void
+zsh_option(FILE *out, const struct option_entry *e)
+{
+	if (e->letter != 0) {
+		(void)fprintf(out, " \\\n\t\t\t'(-%c --%s)'{-%c,--%s%s}'[", e->letter, e->word, e->letter,
+			e->word, e->argument != NULL ? "=" : "");
+	} else {
+		(void)fprintf(out, " \\\n\t\t\t'--%s%s[", e->word, e->argument != NULL ? "=" : "");
+	}
+	print_quoted(out, e->help, "'\\''");
+	(void)fprintf(out, "]");
+	if (is_words(e)) {
+		(void)fprintf(out, ":way:(");
+		print_words(out, e->argument);
+		(void)fprintf(out, ")");
+	} else if (e->argument != NULL) {
+		(void)fprintf(out, ":%s:%s", e->argument, is_file(e) ? "_files" : "");
+	}
+	(void)fprintf(out, "'");
+}
+
+static void
+completion_zsh(FILE *out)
+{
+	(void)fprintf(out, "#compdef holdfast\n"
+			   "# Completion of holdfast(1) for zsh; printed by: holdfast completion zsh\n"
+			   "_holdfast_names() {\n"
+			   "\tlocal -a names\n"
+			   "\tnames=(${(f)\"$(" NAMES ")\"})\n"
+			   "\tcompadd -a names\n"
+			   "}\n"
+			   "\n"
+			   "_holdfast() {\n"
+			   "\tlocal -a verbs\n"
+			   "\tverbs=(\n");
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		(void)fprintf(out, "\t\t'%s:", options_task((enum task)i)->word);
+		print_quoted(out, options_task((enum task)i)->summary, "'\\''");
+		(void)fprintf(out, "'\n");
+	}
+	(void)fprintf(out, "\t)\n"
+			   "\tif ((CURRENT == 2)); then\n"
+			   "\t\t_describe verb verbs\n"
+			   "\t\treturn\n"
+			   "\tfi\n"
+			   "\tlocal verb=$words[2]\n"
+			   "\tshift words\n"
+			   "\t((CURRENT--))\n"
+			   "\tcase $verb in\n");
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		(void)fprintf(out, "\t%s)\n\t\t_arguments -s", options_task((enum task)i)->word);
+		for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
+			if (e->tasks & (1u << i)) {
+				zsh_option(out, e);
+			}
+		}
+		if (NAMERS & (1u << i)) {
+			(void)fprintf(out, " \\\n\t\t\t'1:name:_holdfast_names'");
+		}
+		if (i == TASK_RUN) {
+			(void)fprintf(out, " \\\n\t\t\t'*::command:_normal'");
+		}
+		if (i == TASK_COMPLETION) {
+			(void)fprintf(out, " \\\n\t\t\t'1:shell:(bash zsh fish)'");
+		}
+		(void)fprintf(out, "\n\t\t;;\n");
+	}
+	(void)fprintf(out, "\tesac\n"
+			   "}\n"
+			   "\n"
+			   "_holdfast \"$@\"\n");
+}
+
+static void
+fish_option(FILE *out, const struct option_entry *e)
+{
+	(void)fprintf(out, "complete -c holdfast -n '__fish_seen_subcommand_from ");
+	print_tasks(out, e->tasks, " ");
+	(void)fprintf(out, "'");
+	if (e->letter != 0) {
+		(void)fprintf(out, " -s %c", e->letter);
+	}
+	(void)fprintf(out, " -l %s", e->word);
+	if (is_words(e)) {
+		(void)fprintf(out, " -x -a '");
+		print_words(out, e->argument);
+		(void)fprintf(out, "'");
+	} else if (e->argument != NULL) {
+		(void)fprintf(out, is_file(e) ? " -r -F" : " -x");
+	}
+	(void)fprintf(out, " -d '");
+	print_quoted(out, e->help, "\\'");
+	(void)fprintf(out, "'\n");
+}
+
+static void
+completion_fish(FILE *out)
+{
+	(void)fprintf(out, "# Completion of holdfast(1) for fish; printed by: holdfast completion fish\n"
+			   "complete -c holdfast -f\n");
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		(void)fprintf(out, "complete -c holdfast -n __fish_use_subcommand -a %s -d '",
+			options_task((enum task)i)->word);
+		print_quoted(out, options_task((enum task)i)->summary, "\\'");
+		(void)fprintf(out, "'\n");
+	}
+	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
+		fish_option(out, e);
+	}
+	(void)fprintf(out, "complete -c holdfast -n '__fish_seen_subcommand_from ");
+	print_tasks(out, NAMERS, " ");
+	(void)fprintf(out,
+		"' -a '(" NAMES ")'\n"
+		"complete -c holdfast -n '__fish_seen_subcommand_from run' -a "
+		"'(__fish_complete_subcommand)'\n"
+		"complete -c holdfast -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n");
+}
+
+bool
+completion_print(FILE *out, const char *shell)
+{
+	static const struct {
+		const char *shell;
+		void (*print)(FILE *out);
+	} shells[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
+
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(shell, shells[i].shell) == 0) {
+			shells[i].print(out);
+			return true;
+		}
+	}
+	return false;
+}

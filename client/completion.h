@@ -1,0 +1,13 @@
+/*
+ * completion: the completion scripts for bash, zsh and fish, from the tables.
+ */
+#ifndef CLIENT_COMPLETION_H
+#define CLIENT_COMPLETION_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* False when the shell is none of the three. */
+bool completion_print(FILE *out, const char *shell) __attribute__((warn_unused_result));
+
+#endif

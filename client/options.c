@@ -1,0 +1,367 @@
+/*
+ * options: reads argv by the tables task.def and option.def.
+ *
+ *     holdfast [-hV] VERB [option | positional]... [-- command...]
+ *
+ * Options may stand before and after NAME; after the first word of a command they belong to the command.
+ */
+#include "client/options.h"
+
+#include "client/status.h"
+#include "proto/number.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the parser stands. */
+struct reader {
+	struct options *o;
+	char **next;  /* the argument to be read next; ends with NULL */
+	bool closed;  /* "--" was seen: no more options */
+	bool command; /* the command begins at next */
+	char *why;
+};
+
+static bool
+reader_fail(struct reader *r, const char *format, const char *what, const char *more)
+{
+	(void)snprintf(r->why, OPTIONS_TEXT_MAX, format, what, more);
+	return false;
+}
+
+const struct option_entry *
+options_list(void)
+{
+	static const struct option_entry list[] = {
+#define OPTION(field, kind, letter, word, argument, least, most, tasks, help)                                \
+	{OPTION_##kind, letter, word, argument, least, most, tasks, help, offsetof(struct options, field)},
+#include "client/option.def"
+#undef OPTION
+		{OPTION_FLAG, 0, NULL, NULL, 0, 0, 0, NULL, 0}};
+
+	return list;
+}
+
+const struct task_entry *
+options_task(enum task task)
+{
+	static const struct task_entry list[TASK_COUNT] = {
+#define TASK(id, word, arguments, summary) {word, arguments, summary},
+#include "client/task.def"
+#undef TASK
+	};
+
+	assert(task < TASK_COUNT);
+	return &list[task];
+}
+
+static int64_t
+unit_ms(const char *unit)
+{
+	static const struct {
+		const char *unit;
+		int64_t ms;
+	} units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(unit, units[i].unit) == 0) {
+			return units[i].ms;
+		}
+	}
+	return 0;
+}
+
+bool
+options_seconds(const char *text, int64_t *ms)
+{
+	size_t digits = strspn(text, "0123456789.");
+	int64_t unit = unit_ms(text + digits);
+	char *end;
+	double number = strtod(text, &end);
+
+	/* strtod() alone would also take "inf", "0x10", "1e3" and leading blanks. */
+	if (digits == 0 || end != text + digits || unit == 0 || number * (double)unit > 9e15) {
+		return false;
+	}
+	*ms = (int64_t)(number * (double)unit + 0.5);
+	/* A wait of 0.0001 is short, not none. */
+	if (*ms == 0 && number > 0) {
+		*ms = 1;
+	}
+	return true;
+}
+
+static int
+signal_number(const char *text)
+{
+	int64_t n;
+
+	if (number_parse(slice_of(text), 1, SIGRTMAX, &n)) {
+		return (int)n;
+	}
+	if (strncmp(text, "SIG", 3) == 0) {
+		text += 3;
+	}
+	for (int i = 1; i < NSIG; i++) {
+		const char *word = sigabbrev_np(i);
+
+		if (word != NULL && strcmp(word, text) == 0) {
+			return i;
+		}
+	}
+	return 0;
+}
+
+static bool
+loss_parse(const char *text, struct loss *loss)
+{
+	static const char *const words[] = {[LOSS_TERM] = "term", [LOSS_KILL] = "kill", [LOSS_WARN] = "warn"};
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(text, words[i]) == 0) {
+			*loss = (struct loss){(enum loss_way)i, 0};
+			return true;
+		}
+	}
+	if (strncmp(text, "signal:", 7) == 0 && signal_number(text + 7) > 0) {
+		*loss = (struct loss){LOSS_SIGNAL, signal_number(text + 7)};
+		return true;
+	}
+	return false;
+}
+
+static bool
+fail_range(struct reader *r, const struct option_entry *e, const char *value)
+{
+	bool seconds = e->kind == OPTION_SECONDS;
+
+	(void)snprintf(r->why, OPTIONS_TEXT_MAX, "--%s %.64s: %s from %lld to %lld%s is allowed", e->word,
+		value, seconds ? "a time" : "a number", (long long)e->least,
+		(long long)(seconds ? e->most / 1000 : e->most),
+		seconds ? " seconds (or with a unit: 500ms, 10s, 5m, 2h)" : "");
+	return false;
+}
+
+/* Puts value into the field of e; the value of a flag is NULL. */
+static bool
+option_set(struct reader *r, const struct option_entry *e, const char *value)
+{
+	char *field = (char *)r->o + e->offset;
+	int64_t n = 0;
+
+	switch (e->kind) {
+	case OPTION_FLAG:
+		*(bool *)field = true;
+		return true;
+	case OPTION_TEXT:
+		*(const char **)field = value;
+		return true;
+	case OPTION_LOSS:
+		return loss_parse(value, (struct loss *)field) ||
+		       reader_fail(
+			       r, "--%s %.64s: term, kill, warn or signal:NAME is allowed", e->word, value);
+	case OPTION_SECONDS:
+		if (!options_seconds(value, &n) || n < e->least || n > e->most) {
+			return fail_range(r, e, value);
+		}
+		break;
+	case OPTION_NUMBER:
+		if (!number_parse(slice_of(value), e->least, e->most, &n)) {
+			return fail_range(r, e, value);
+		}
+		break;
+	}
+	*(int64_t *)field = n;
+	return true;
+}
+
+static bool
+option_allowed(struct reader *r, const struct option_entry *e)
+{
+	enum task task = r->o->task;
+
+	if (task == TASK_COUNT) {
+		return e->word[0] == 'h' || strcmp(e->word, "version") == 0 ||
+		       reader_fail(r, "--%s goes after a verb; holdfast --help lists them%s", e->word, "");
+	}
+	return (e->tasks & (1u << task)) != 0 ||
+	       reader_fail(r, "--%s is not an option of holdfast %s", e->word, options_task(task)->word);
+}
+
+/* --word, --word=value, --word value */
+static bool
+read_word(struct reader *r, const char *text)
+{
+	size_t n = strcspn(text, "=");
+	const char *value = text[n] == '=' ? text + n + 1 : NULL;
+	const struct option_entry *e = options_list();
+
+	while (e->word != NULL && (strlen(e->word) != n || memcmp(e->word, text, n) != 0)) {
+		e++;
+	}
+	if (e->word == NULL) {
+		return reader_fail(
+			r, "--%.64s: there is no such option; holdfast --help lists them%s", text, "");
+	}
+	if (!option_allowed(r, e)) {
+		return false;
+	}
+	if (e->argument == NULL) {
+		return value == NULL ? option_set(r, e, NULL)
+				     : reader_fail(r, "--%s takes no value%s", e->word, "");
+	}
+	if (value == NULL) {
+		value = *r->next;
+		if (value == NULL) {
+			return reader_fail(r, "--%s needs a value: %s", e->word, e->argument);
+		}
+		r->next++;
+	}
+	return option_set(r, e, value);
+}
+
+static const struct option_entry *
+letter_find(char letter)
+{
+	const struct option_entry *e = options_list();
+
+	while (e->word != NULL && e->letter != letter) {
+		e++;
+	}
+	return e->word == NULL ? NULL : e;
+}
+
+/* -n, -w5, -w 5, -nq */
+static bool
+read_letters(struct reader *r, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		const struct option_entry *e = letter_find(*text);
+		const char *value = text + 1;
+
+		if (e == NULL) {
+			return reader_fail(
+				r, "-%.1s: there is no such option; holdfast --help lists them%s", text, "");
+		}
+		if (!option_allowed(r, e)) {
+			return false;
+		}
+		if (e->argument == NULL) {
+			if (!option_set(r, e, NULL)) {
+				return false;
+			}
+			continue;
+		}
+		if (*value == '\0') {
+			value = *r->next;
+			if (value == NULL) {
+				return reader_fail(r, "--%s needs a value: %s", e->word, e->argument);
+			}
+			r->next++;
+		}
+		return option_set(r, e, value);
+	}
+	return true;
+}
+
+static bool
+read_task(struct reader *r, const char *text)
+{
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		if (strcmp(text, options_task((enum task)i)->word) == 0) {
+			r->o->task = (enum task)i;
+			return true;
+		}
+	}
+	return reader_fail(r, "%.64s: there is no such verb; holdfast --help lists them%s", text, "");
+}
+
+static bool
+read_positional(struct reader *r, const char *text)
+{
+	if (r->o->task == TASK_COUNT) {
+		return read_task(r, text);
+	}
+	if (r->o->name == NULL && options_task(r->o->task)->arguments[0] != '\0') {
+		r->o->name = text;
+		return true;
+	}
+	if (r->o->task == TASK_RUN) {
+		r->next--;
+		r->command = true;
+		return true;
+	}
+	return reader_fail(
+		r, "%.64s: one argument too many for holdfast %s", text, options_task(r->o->task)->word);
+}
+
+static bool
+read_argument(struct reader *r)
+{
+	const char *text = *r->next++;
+
+	if (!r->closed && strcmp(text, "--") == 0) {
+		r->closed = true;
+		r->command = r->o->task == TASK_RUN && r->o->name != NULL;
+		return true;
+	}
+	if (r->closed || text[0] != '-' || text[1] == '\0') {
+		return read_positional(r, text);
+	}
+	return text[1] == '-' ? read_word(r, text + 2) : read_letters(r, text + 1);
+}
+
+/* What no single argument can tell. */
+static bool
+options_complete(struct reader *r)
+{
+	struct options *o = r->o;
+	const struct task_entry *task;
+
+	if (o->help || o->version) {
+		return true;
+	}
+	if (o->task == TASK_COUNT) {
+		return reader_fail(r, "a verb is missing; holdfast --help lists them%s%s", "", "");
+	}
+	task = options_task(o->task);
+	if (o->name == NULL && task->arguments[0] != '\0' && task->arguments[0] != '[') {
+		return reader_fail(r, "holdfast %s needs %s", task->word, task->arguments);
+	}
+	if (o->task == TASK_RUN && *o->command == NULL) {
+		return reader_fail(r, "holdfast run %.64s: the command to run is missing%s", o->name, "");
+	}
+	if (o->task == TASK_BREAK && o->token == 0) {
+		return reader_fail(r,
+			"holdfast break needs --token N: holdfast show %.64s prints the token of the "
+			"holder%s",
+			o->name, "");
+	}
+	if (o->nonblock) {
+		o->wait_ms = 0;
+	}
+	return true;
+}
+
+bool
+options_parse(struct options *o, int argc, char **argv, char *why)
+{
+	struct reader r = {.o = o, .next = argv + (argc > 0 ? 1 : 0), .why = why};
+
+	*o = (struct options){.task = TASK_COUNT,
+		.wait_ms = -1,
+		.busy_status = STATUS_BUSY,
+		.master_wait_ms = 30 * 1000,
+		.kill_after_ms = 5 * 1000};
+	while (*r.next != NULL && !r.command) {
+		if (!read_argument(&r)) {
+			return false;
+		}
+	}
+	o->command = r.next;
+	return options_complete(&r);
+}

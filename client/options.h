@@ -1,0 +1,103 @@
+/*
+ * options: the command line, understood.
+ *
+ * options_parse() reads argv by the tables task.def and option.def. Strings point into argv. It touches
+ * nothing else: no environment, no files, no output.
+ */
+#ifndef CLIENT_OPTIONS_H
+#define CLIENT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum task {
+#define TASK(id, word, arguments, summary) TASK_##id,
+#include "client/task.def"
+#undef TASK
+	TASK_COUNT
+};
+
+/* Sets of tasks, for option.def. */
+#define ON(task)   (1u << (TASK_##task))
+#define TAKERS     (ON(RUN) | ON(LOCK) | ON(HOLD))
+#define EVERYWHERE ((1u << TASK_COUNT) - 1)
+
+#define OPTION_SECONDS_MAX INT64_C(31536000000) /* ms: a year, as COMMAND_MS_MAX */
+#define OPTION_TOKEN_MAX   (INT64_C(1) << 53)
+
+enum loss_way {
+	LOSS_TERM,  /* TERM in time before the deadline, KILL at the deadline */
+	LOSS_KILL,  /* KILL at the deadline */
+	LOSS_WARN,  /* only say so */
+	LOSS_SIGNAL /* send one signal, never KILL */
+};
+
+struct loss {
+	enum loss_way way;
+	int signal; /* LOSS_SIGNAL */
+};
+
+/* Absent values: NULL, false, and what options_parse() says for numbers. */
+struct options {
+	enum task task;   /* TASK_COUNT: none named (--help, --version) */
+	const char *name; /* NAME, GLOB, SECTION or shell; NULL: not given */
+	char **command;   /* TASK_RUN: what to run, NULL-terminated as argv is */
+	bool nonblock;
+	int64_t wait_ms;     /* -1: as the daemon's rule for the name says; --nonblock makes it 0 */
+	int64_t busy_status; /* STATUS_BUSY */
+	bool exclusive;
+	int64_t lease_ms; /* 0: renewed as long as it is held */
+	const char *why;
+	int64_t master_wait_ms; /* 30 s */
+	bool skip_ok;
+	struct loss on_lost;
+	int64_t kill_after_ms; /* 5 s */
+	int64_t pid;           /* 0: the parent */
+	const char *token_file;
+	int64_t token; /* 0: any */
+	bool json;
+	bool quiet;
+	bool verbose;
+	const char *socket;
+	bool help;
+	bool version;
+};
+
+#define OPTIONS_TEXT_MAX 256
+
+enum option_kind { OPTION_FLAG, OPTION_SECONDS, OPTION_NUMBER, OPTION_TEXT, OPTION_LOSS };
+
+/* A row of option.def. */
+struct option_entry {
+	enum option_kind kind;
+	char letter; /* 0: none */
+	const char *word;
+	const char *argument; /* NULL: takes none */
+	int64_t least, most;
+	unsigned tasks;
+	const char *help;
+	size_t offset; /* of the field in struct options */
+};
+
+/* A row of task.def. */
+struct task_entry {
+	const char *word;
+	const char *arguments;
+	const char *summary;
+};
+
+/* All options; the last one has word NULL. */
+const struct option_entry *options_list(void);
+const struct task_entry *options_task(enum task task);
+
+/*
+ * False when argv is wrong; then why (OPTIONS_TEXT_MAX bytes) says what was read and what is allowed.
+ * argv[0] is skipped.
+ */
+bool options_parse(struct options *o, int argc, char **argv, char *why) __attribute__((warn_unused_result));
+
+/* "1.5", "500ms", "10s", "5m", "2h" to ms; a bare number is seconds. False when it is none of these. */
+bool options_seconds(const char *text, int64_t *ms) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,10 @@
+/*
+ * say: messages to people, on stderr. An error says what happened, where, and what to do.
+ */
+#ifndef CLIENT_SAY_H
+#define CLIENT_SAY_H
+
+/* One line, "holdfast: ...". Control bytes in the result are escaped. */
+__attribute__((format(printf, 1, 2))) void say(const char *format, ...);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * status: the exit codes, and which one an error reply of the daemon becomes.
+ */
+#include "client/status.h"
+
+#include <stddef.h>
+
+const struct status_entry *
+status_list(void)
+{
+	static const struct status_entry list[] = {
+#define STATUS(id, number, meaning) {number, meaning},
+#include "client/status.def"
+#undef STATUS
+		{0, NULL}};
+
+	return list;
+}
+
+int
+status_of_code(enum code code)
+{
+	static const int by_code[CODE_COUNT + 1] = {
+		[CODE_ERR] = STATUS_USAGE,
+		[CODE_HELD] = STATUS_USAGE,
+		[CODE_NOAUTH] = STATUS_DENIED,
+		[CODE_NOPERM] = STATUS_DENIED,
+		[CODE_WRONGPASS] = STATUS_DENIED,
+		[CODE_NOTHELD] = STATUS_NO,
+		[CODE_LOST] = STATUS_LOST,
+		[CODE_DEADLOCK] = STATUS_BUSY,
+		[CODE_WRONGKIND] = STATUS_USAGE,
+		[CODE_LIMIT] = STATUS_UNAVAILABLE,
+		[CODE_NOMASTER] = STATUS_UNAVAILABLE,
+		[CODE_GUARD] = STATUS_UNAVAILABLE,
+		[CODE_MASTERERR] = STATUS_UNAVAILABLE,
+		[CODE_DRAINING] = STATUS_UNAVAILABLE,
+	};
+
+	/* A code that is not listed is new, or not meant for this client. */
+	return by_code[code] != 0 ? by_code[code] : STATUS_INTERNAL;
+}

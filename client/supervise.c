@@ -1,0 +1,314 @@
+/*
+ * supervise: the supervisor process of holdfast run.
+ *
+ * It starts the command, reaps whatever descends from it, and ends when the last process of the command's
+ * family is gone: the lock's session is bound to it, so that is when the next holder may start. It has a
+ * process group of its own, so that what is sent to the wrapper's group does not end it; it talks to nobody
+ * but the wrapper, and has neither the daemon's socket nor the terminal.
+ */
+#include "client/supervisor.h"
+
+#include "client/family.h"
+#include "client/status.h"
+#include "client/wakeup.h"
+#include "daemon/base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* How long to leave /proc alone when it could not be read, or was caught in motion. */
+#define UNSURE_MS 5
+
+enum watched { WATCH_CONTROL, WATCH_CHILDREN, WATCH_TIMER, WATCH_MEMBER, WATCH_COUNT };
+
+struct supervision {
+	struct family family;
+	pid_t child;
+	bool child_ended;
+	bool orphaned; /* the wrapper is gone: stop the family, then end */
+	bool killing;  /* KILL whatever there is until nothing is */
+	bool gone;     /* nobody is left */
+	int64_t kill_after_ms;
+	int64_t limit_ms;
+	int64_t kill_at_ms; /* INT64_MAX: not yet decided */
+	int64_t look_at_ms; /* look at the family again; INT64_MAX: when somebody ends */
+	struct pollfd fds[WATCH_COUNT];
+};
+
+/* In the command's process, until it is the command. */
+static _Noreturn void
+child_run(const struct supervisor_plan *plan, int go, pid_t parent)
+{
+	ssize_t n;
+	char byte;
+
+	if (!plan->shared) {
+		(void)setpgid(0, 0);
+	}
+	/* The session ends with the supervisor; so must its command. It may have ended before we asked. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
+		_exit(STATUS_INTERNAL);
+	}
+	do {
+		n = read(go, &byte, 1);
+	} while (n < 0 && errno == EINTR);
+	if (n != 1) {
+		_exit(STATUS_INTERNAL);
+	}
+	if (plan->child_ignored) {
+		(void)signal(SIGCHLD, SIG_IGN);
+	}
+	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
+	(void)execvp(plan->command[0], plan->command);
+	n = errno;
+	(void)fprintf(stderr, "holdfast: cannot run %s: %s\n", plan->command[0], strerror((int)n));
+	_exit(n == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
+}
+
+static void
+news_send(const struct supervision *s, enum news_type type, pid_t pid, int value)
+{
+	const struct news news = {type, pid, value};
+
+	(void)send(s->fds[WATCH_CONTROL].fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Keeps only the control socket, as descriptor 3: a pipe we inherited must not stay open because of us. */
+static int
+descriptors_drop(int control)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd <= 2 && null >= 0; fd++) {
+		(void)dup2(null, fd);
+	}
+	if (control != 3) {
+		(void)dup3(control, 3, O_CLOEXEC);
+	}
+	(void)close_range(4, ~0U, 0);
+	return 3;
+}
+
+static void
+member_forget(struct supervision *s)
+{
+	if (s->fds[WATCH_MEMBER].fd >= 0) {
+		(void)close(s->fds[WATCH_MEMBER].fd);
+	}
+	s->fds[WATCH_MEMBER].fd = -1;
+}
+
+static void
+family_gone(struct supervision *s)
+{
+	s->gone = true;
+	if (!s->orphaned) {
+		news_send(s, NEWS_GONE, s->child, 0);
+	}
+}
+
+/* Waits for all children that have ended. Returns how many there were; -1: there are no children any more. */
+static int
+reap(struct supervision *s)
+{
+	int status;
+	int count = 0;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		count++;
+		if (pid == s->child) {
+			s->child_ended = true;
+			news_send(s, NEWS_EXIT, pid, status);
+		}
+	}
+	return pid < 0 ? -1 : count;
+}
+
+/* Looks at the family; one that seems to be gone is gone only if nobody moved while we looked. */
+static enum family_rest
+family_rest(struct supervision *s, int *pidfd)
+{
+	enum family_rest rest;
+
+	do {
+		rest = family_watch(&s->family, pidfd);
+	} while (rest == FAMILY_GONE && reap(s) > 0);
+	return rest;
+}
+
+/* Called whenever somebody ended: finds out whether anybody is left, and watches one of them. */
+static void
+family_look(struct supervision *s)
+{
+	s->look_at_ms = INT64_MAX;
+	member_forget(s);
+	if (s->gone) {
+		return;
+	}
+	if (reap(s) < 0) {
+		family_gone(s);
+		return;
+	}
+	if (!s->child_ended) {
+		return;
+	}
+	if (s->killing) {
+		(void)family_signal(&s->family, SIGKILL);
+	}
+	switch (family_rest(s, &s->fds[WATCH_MEMBER].fd)) {
+	case FAMILY_LIVES:
+		break;
+	case FAMILY_GONE:
+		family_gone(s);
+		break;
+	case FAMILY_UNSURE:
+		s->look_at_ms = clock_ms() + UNSURE_MS;
+		break;
+	}
+}
+
+static void
+kill_now(struct supervision *s)
+{
+	s->killing = true;
+	s->kill_at_ms = INT64_MAX;
+	(void)family_signal(&s->family, SIGKILL);
+}
+
+static void
+order_follow(struct supervision *s, const struct order *order)
+{
+	if (order->type == ORDER_LIMIT) {
+		s->limit_ms = order->limit_ms;
+	} else if (order->signal == SIGKILL) {
+		kill_now(s);
+	} else {
+		(void)family_signal(&s->family, order->signal);
+	}
+}
+
+/* The wrapper is gone, or lets us go because the family is. */
+static void
+wrapper_gone(struct supervision *s)
+{
+	s->orphaned = true;
+	s->fds[WATCH_CONTROL].fd = -1;
+	if (s->gone) {
+		return;
+	}
+	s->kill_at_ms = clock_ms() + s->kill_after_ms;
+	if (s->kill_at_ms > s->limit_ms) {
+		s->kill_at_ms = s->limit_ms;
+	}
+	(void)family_signal(&s->family, SIGTERM);
+	/* One that is stopped would not hear it. */
+	(void)family_signal(&s->family, SIGCONT);
+}
+
+static void
+control_read(struct supervision *s)
+{
+	struct order order;
+	ssize_t n = recv(s->fds[WATCH_CONTROL].fd, &order, sizeof(order), MSG_DONTWAIT);
+
+	if (n == (ssize_t)sizeof(order)) {
+		order_follow(s, &order);
+	} else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
+		wrapper_gone(s);
+	}
+}
+
+static void
+timer_set(const struct supervision *s)
+{
+	int64_t at = s->kill_at_ms < s->look_at_ms ? s->kill_at_ms : s->look_at_ms;
+
+	wakeup_set(s->fds[WATCH_TIMER].fd, at);
+}
+
+static void
+turn(struct supervision *s)
+{
+	struct signalfd_siginfo info;
+	int64_t now;
+
+	timer_set(s);
+	if (poll(s->fds, WATCH_COUNT, -1) < 0) {
+		return;
+	}
+	if (s->fds[WATCH_CONTROL].fd >= 0 && s->fds[WATCH_CONTROL].revents != 0) {
+		control_read(s);
+	}
+	if (s->fds[WATCH_CHILDREN].revents != 0) {
+		/* One record may stand for many children: they are all waited for below. */
+		while (read(s->fds[WATCH_CHILDREN].fd, &info, sizeof(info)) > 0) {
+		}
+	}
+	now = clock_ms();
+	if (now >= s->kill_at_ms) {
+		kill_now(s);
+	}
+	if (s->fds[WATCH_CHILDREN].revents != 0 || s->fds[WATCH_MEMBER].revents != 0 ||
+		now >= s->look_at_ms) {
+		family_look(s);
+	}
+}
+
+static bool
+supervision_open(struct supervision *s, int control)
+{
+	sigset_t children;
+
+	(void)sigemptyset(&children);
+	(void)sigaddset(&children, SIGCHLD);
+	s->fds[WATCH_CONTROL] = (struct pollfd){descriptors_drop(control), POLLIN, 0};
+	s->fds[WATCH_CHILDREN] =
+		(struct pollfd){signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0};
+	s->fds[WATCH_TIMER] = (struct pollfd){wakeup_open(), POLLIN, 0};
+	s->fds[WATCH_MEMBER] = (struct pollfd){-1, POLLIN, 0};
+	return s->fds[WATCH_CHILDREN].fd >= 0 && s->fds[WATCH_TIMER].fd >= 0;
+}
+
+_Noreturn void
+supervise(const struct supervisor_plan *plan, int control, int go)
+{
+	pid_t self = getpid();
+	int error;
+	struct supervision s = {.kill_after_ms = plan->kill_after_ms,
+		.limit_ms = plan->limit_ms,
+		.kill_at_ms = INT64_MAX,
+		.look_at_ms = INT64_MAX};
+
+	s.family = (struct family){.group = getpgrp(), .root = self, .shared = plan->shared};
+	(void)setpgid(0, 0);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	s.child = fork();
+	error = errno;
+	if (s.child == 0) {
+		child_run(plan, go, self);
+	}
+	if (s.child > 0 && !plan->shared) {
+		/* Both do it, so that neither can be too early. */
+		(void)setpgid(s.child, s.child);
+		s.family.group = s.child;
+	}
+	if (!supervision_open(&s, control) || s.child < 0) {
+		news_send(&s, NEWS_FAILED, 0, s.child < 0 ? error : errno);
+		_exit(STATUS_INTERNAL);
+	}
+	news_send(&s, NEWS_STARTED, s.child, 0);
+	while (!s.gone || !s.orphaned) {
+		turn(&s);
+	}
+	_exit(STATUS_DONE);
+}

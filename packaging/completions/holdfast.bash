@@ -1,0 +1,74 @@
+# shellcheck shell=bash
+# Completion of holdfast(1) for bash; printed by: holdfast completion bash
+_holdfast_options() {
+	case $1 in
+	run) printf '%s' '--nonblock --timeout --conflict-exit-code --exclusive --lease --why --master-wait --skip-ok --on-lost --kill-after --token-file --quiet --verbose --socket --help --version ' ;;
+	lock) printf '%s' '--nonblock --timeout --conflict-exit-code --exclusive --lease --why --master-wait --skip-ok --pid --token-file --json --quiet --verbose --socket --help --version ' ;;
+	unlock) printf '%s' '--pid --token --json --quiet --verbose --socket --help --version ' ;;
+	hold) printf '%s' '--nonblock --timeout --conflict-exit-code --exclusive --lease --why --master-wait --skip-ok --token-file --json --quiet --verbose --socket --help --version ' ;;
+	check) printf '%s' '--pid --token --json --quiet --verbose --socket --help --version ' ;;
+	ls) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	show) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	sessions) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	watch) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	ping) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	info) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	break) printf '%s' '--token --json --quiet --verbose --socket --help --version ' ;;
+	completion) printf '%s' '--quiet --verbose --help --version ' ;;
+	esac
+}
+
+_holdfast_names() {
+	local name
+	while IFS= read -r name; do
+		[[ $name == "$1"* ]] && COMPREPLY+=("$(printf %q "$name")")
+	done < <(holdfast ls -q 2>/dev/null)
+}
+
+_holdfast() {
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+	local verb=${COMP_WORDS[1]} i=2
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check ls show sessions watch ping info break completion --help --version' -- "$word")
+		return
+	fi
+	case $before in
+	--on-lost)
+		mapfile -t COMPREPLY < <(compgen -W 'term kill warn signal:' -- "$word")
+		return
+		;;
+	--token-file | -S | --socket)
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		return
+		;;
+	-w | --timeout | -E | --conflict-exit-code | -t | --lease | --why | --master-wait | --kill-after | --pid | --token) return ;;
+	esac
+	case $word in
+	-*)
+		mapfile -t COMPREPLY < <(compgen -W "$(_holdfast_options "$verb")" -- "$word")
+		return
+		;;
+	esac
+	while ((i < COMP_CWORD)); do
+		case ${COMP_WORDS[i]} in
+		-w | --timeout | -E | --conflict-exit-code | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --pid | --token-file | --token | -S | --socket) ((i++)) ;;
+		-*) ;;
+		*) break ;;
+		esac
+		((i++))
+	done
+	case $verb in
+	completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- "$word") ;;
+	run | lock | unlock | hold | check | ls | show | watch | break)
+		if ((i < COMP_CWORD)); then
+			if [ "$verb" = run ] && declare -F _command_offset >/dev/null; then
+				_command_offset $((i + 1))
+			fi
+			return
+		fi
+		_holdfast_names "$word"
+		;;
+	esac
+}
+complete -F _holdfast holdfast
