@@ -100,11 +100,20 @@ lease_clear(struct core *core, struct lease *l)
 	l->valid_ms = 0;
 }
 
+/* An answer that takes longer than this would leave a lease that is hardly good for anything. */
+static int64_t
+lease_patience_ms(const struct core *core, const struct resource *r)
+{
+	int64_t third = r->rule->lease_ms / 3, patience = master_patience_ms(core);
+
+	return third < patience ? third : patience;
+}
+
 void
 lease_acquire(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
-	int64_t patience = master_patience_ms(core);
+	int64_t patience = lease_patience_ms(core, r);
 	bool patient = r->waiter_count > r->once_count;
 
 	assert(master_usable(core, r->link));
@@ -112,6 +121,7 @@ lease_acquire(struct core *core, struct resource *r)
 		lease_clear(core, l);
 	lease_move(core, l, LEASE_ACQUIRING);
 	l->again = false;
+	l->wanted = false;
 	l->attempt = ++core->attempts;
 	l->incarnation = core->master.incarnation;
 	l->sent_ms = core->now.ms;
@@ -199,15 +209,6 @@ lease_give_back(struct core *core, struct resource *r)
 	resource_touch(core, r);
 }
 
-void
-lease_abandon(struct core *core, struct resource *r)
-{
-	assert(r->lease.state == LEASE_HELD);
-	lease_move(core, &r->lease, LEASE_NONE);
-	lease_clear(core, &r->lease);
-	resource_touch(core, r);
-}
-
 /* The lease is gone, and the hold that stood on it with it. */
 static void
 lease_lost(struct core *core, struct resource *r, enum loss_reason reason)
@@ -274,7 +275,7 @@ lease_granted(struct core *core, struct resource *r, const struct vote *vote)
 	l->late_once = false;
 	l->refreshing = false;
 	l->served = false;
-	l->wanted = vote->position > 0;
+	l->wanted |= vote->position > 0;
 	l->wanted_ms = core->now.ms;
 	l->streak = 0;
 	l->token = vote->token_first;
@@ -457,7 +458,8 @@ lease_want(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 
-	if (l->wanted || l->state != LEASE_HELD)
+	/* While our acquire is under way it may have been granted already, and this is about that lease. */
+	if (l->wanted || (l->state != LEASE_HELD && l->state != LEASE_ACQUIRING))
 		return;
 	l->wanted = true;
 	l->wanted_ms = core->now.ms;

@@ -27,9 +27,6 @@ void lease_refresh(struct core *core, struct resource *r);
 void lease_give_back(struct core *core, struct resource *r);
 void lease_leave(struct core *core, struct resource *r);
 
-/* HELD: the daemon goes without releasing: the key runs out by itself, after the told deadlines. */
-void lease_abandon(struct core *core, struct resource *r);
-
 /* A wake-up for this name, or reason to believe one was missed. */
 void lease_wake(struct core *core, struct resource *r);
 

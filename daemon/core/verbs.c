@@ -33,6 +33,12 @@ lock_reenter(struct core *core, const struct conn *conn, struct grant *g, const 
 	emit_reply(core, conn->id, &reply);
 }
 
+static int64_t
+lock_wait_ms(const struct resource *r, const struct command *c)
+{
+	return c->wait_ms == COMMAND_WAIT_RULE ? r->rule->wait_ms : c->wait_ms;
+}
+
 /* Why this LOCK may not even wait. True: answered. */
 static bool
 lock_refused(struct core *core, const struct conn *conn, const struct resource *r, const struct command *c)
@@ -46,7 +52,7 @@ lock_refused(struct core *core, const struct conn *conn, const struct resource *
 	} else if (c->name.n > set->name_bytes) {
 		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
 			c->name.n, set->name_bytes);
-	} else if (mine && s->conn_count == 1 && c->id.n == 0 && c->wait_ms != 0) {
+	} else if (mine && s->conn_count == 1 && c->id.n == 0 && lock_wait_ms(r, c) != 0) {
 		emit_error(core, conn->id, CODE_DEADLOCK,
 			"another OWNER of this session holds it, and its only connection would wait for "
 			"itself");
@@ -113,8 +119,9 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	resource_touch(core, r);
-	wait_ms = c->wait_ms == COMMAND_WAIT_RULE ? r->rule->wait_ms : c->wait_ms;
-	if (wait_ms == 0 && c->id.n == 0 && lock_hopeless(core, r, &verdict) != NULL) {
+	wait_ms = lock_wait_ms(r, c);
+	if (wait_ms == 0 && c->id.n == 0 && lock_hopeless(r)) {
+		settle_verdict(core, r, &verdict);
 		emit_reply(core, conn->id, &verdict);
 		return;
 	}
