@@ -136,6 +136,17 @@ distance(const char *a, const char *b)
 	return row[length];
 }
 
+/* "password" for "password-file": the shorter name may stop early, once it says enough. */
+static size_t
+likeness(const char *name, const char *known)
+{
+	size_t length = strlen(name);
+
+	if (length >= 4 && strncmp(name, known, length) == 0)
+		return 0;
+	return distance(name, known);
+}
+
 const struct schema_key *
 schema_nearest(enum schema_scope scope, const char *name)
 {
@@ -150,7 +161,7 @@ schema_nearest(enum schema_scope scope, const char *name)
 
 		if (key->scope != scope)
 			continue;
-		d = distance(name, key->name);
+		d = likeness(name, key->name);
 		if (d <= least && (best == NULL || d < least)) {
 			best = key;
 			least = d;

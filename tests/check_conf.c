@@ -1,0 +1,483 @@
+/*
+ * check_conf: what a configuration file may say, what it means, and what it is told when it is wrong.
+ */
+#include "conf/conf.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct conf_errors errors;
+
+static void
+environment_clear(void)
+{
+	unsetenv("XDG_RUNTIME_DIR");
+	unsetenv("STATE_DIRECTORY");
+	unsetenv("HOLDFAST_MASTER_PASSWORD");
+}
+
+static struct conf *
+parse(const char *text)
+{
+	return conf_parse("f.yml", text, strlen(text), &errors);
+}
+
+static struct conf *
+good(const char *text)
+{
+	struct conf *conf = parse(text);
+
+	ck_assert_msg(conf != NULL, "%s", errors.text[0]);
+	ck_assert_uint_eq(errors.count, 0);
+	return conf;
+}
+
+/* The file is refused, and some error is exactly, or begins with, what is expected. */
+static void
+bad(const char *text, const char *expected)
+{
+	struct conf *conf = parse(text);
+
+	ck_assert_msg(conf == NULL, "taken: %s", text);
+	ck_assert_uint_gt(errors.count, 0);
+	for (size_t i = 0; i < errors.count; i++)
+		if (strncmp(errors.text[i], expected, strlen(expected)) == 0)
+			return;
+	ck_abort_msg("for %s\nexpected: %s\ngot: %s", text, expected, errors.text[0]);
+}
+
+START_TEST(an_empty_file_means_the_defaults)
+{
+	struct conf *conf = good("");
+
+	ck_assert_uint_eq(conf->listener_count, 1);
+	ck_assert_str_eq(conf->listeners[0].path, "/run/holdfast/holdfast.sock");
+	ck_assert_int_eq(conf->listeners[0].mode, 0660);
+	ck_assert_uint_eq(conf->master_count, 0);
+	ck_assert_str_eq(conf->namespace, "holdfast");
+	ck_assert_int_eq(conf->lease_ms, 10000);
+	ck_assert_int_eq(conf->margin_ms, 1000);
+	ck_assert_int_eq(conf->pool, 1);
+	ck_assert_int_eq(conf->handoff.streak, 64);
+	ck_assert_int_eq(conf->handoff.time_ms, 100);
+	ck_assert_int_eq(conf->restart_guard, CONF_GUARD_AUTO);
+	ck_assert_int_eq(conf->limits.request_bytes, 65536);
+	ck_assert_int_eq(conf->limits.output_bytes, 1048576);
+	ck_assert_int_eq(conf->log.level, CONF_LEVEL_INFO);
+	ck_assert_str_eq(conf->log.to, "stderr");
+	ck_assert_str_eq(conf->embedded.directory, "/run/holdfast/redis");
+	ck_assert_str_eq(conf->embedded.redis_server, "redis-server");
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(a_user_s_own_daemon_lives_in_the_runtime_directory)
+{
+	struct conf *conf;
+
+	setenv("XDG_RUNTIME_DIR", "/run/user/1000", 1);
+	conf = good("");
+	ck_assert_str_eq(conf->listeners[0].path, "/run/user/1000/holdfast/holdfast.sock");
+	ck_assert_str_eq(conf->embedded.directory, "/run/user/1000/holdfast/redis");
+	conf_free(conf);
+	setenv("STATE_DIRECTORY", "/var/lib/holdfast:/var/lib/other", 1);
+	conf = good("");
+	ck_assert_str_eq(conf->embedded.directory, "/var/lib/holdfast/redis");
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(every_key_reaches_its_field)
+{
+	struct conf *conf =
+		good("listen:\n"
+		     "  - unix: /tmp/a.sock\n    mode: 0600\n    group: staff\n"
+		     "  - tcp: '[::1]:5625'\n    on-close: release\n"
+		     "  - { tcp: 0.0.0.0:5626, insecure: yes }\n"
+		     "namespace: site-a\nmasters: [ 'redis://h:7000/3' ]\npool: 4\n"
+		     "lease: 3s\nclock-margin: 250ms\nhandoff: { streak: 1, time: 2s }\n"
+		     "restart-guard: off\n"
+		     "rules:\n  - { match: 'cron/*', lease: 1m, wait: 5m, max-hold: 1h, key: 'c:%' }\n"
+		     "  - match: '*'\n"
+		     "limits: { clients: 5, name-bytes: 64, request-bytes: 1m, arguments: 16 }\n"
+		     "log: { level: debug, to: /var/log/h.log }\n"
+		     "embedded: { directory: /d, redis-server: /usr/bin/valkey-server }\n");
+
+	ck_assert_uint_eq(conf->listener_count, 3);
+	ck_assert_int_eq(conf->listeners[0].mode, 0600);
+	ck_assert_str_eq(conf->listeners[0].group, "staff");
+	ck_assert_str_eq(conf->listeners[1].tcp.host, "::1");
+	ck_assert_int_eq(conf->listeners[1].tcp.port, 5625);
+	ck_assert_int_eq(conf->listeners[1].on_close, CONF_ON_CLOSE_RELEASE);
+	ck_assert(conf->listeners[2].insecure);
+	ck_assert_str_eq(conf->masters[0].url.address.host, "h");
+	ck_assert_int_eq(conf->masters[0].url.address.port, 7000);
+	ck_assert_int_eq(conf->masters[0].url.database, 3);
+	ck_assert_int_eq(conf->pool, 4);
+	ck_assert_int_eq(conf->margin_ms, 250);
+	ck_assert_int_eq(conf->handoff.time_ms, 2000);
+	ck_assert_int_eq(conf->restart_guard, CONF_GUARD_OFF);
+	ck_assert_int_eq(conf->rules[0].lease_ms, 60000);
+	ck_assert_int_eq(conf->rules[0].wait_ms, 300000);
+	ck_assert_int_eq(conf->rules[0].max_hold_ms, 3600000);
+	ck_assert_str_eq(conf->rules[0].key, "c:%");
+	ck_assert_int_eq(conf->rules[1].lease_ms, 3000);
+	ck_assert_int_eq(conf->rules[1].wait_ms, CONF_WAIT_FOREVER);
+	ck_assert_int_eq(conf->rules[1].max_hold_ms, CONF_HOLD_NONE);
+	ck_assert_int_eq(conf->limits.arguments, 16);
+	ck_assert_int_eq(conf->log.level, CONF_LEVEL_DEBUG);
+	ck_assert_str_eq(conf->embedded.redis_server, "/usr/bin/valkey-server");
+	ck_assert_int_eq(conf_longest_lease_ms(conf), 60000);
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(lists_and_mappings_may_be_left_empty)
+{
+	conf_free(good("listen:\nmasters: ~\nrules: []\nlimits:\nusers:\nlog: {}\nembedded:\n"));
+}
+END_TEST
+
+START_TEST(durations_and_sizes_need_their_unit)
+{
+	bad("lease: 10\n",
+		"f.yml:1:8: lease: \"10\" has no unit: 10ms or 10s?; allowed: a number with a unit: "
+		"500ms, 10s, 5m or 1h, from 100ms to 1h");
+	bad("lease: 10 s\n", "f.yml:1:8: lease: \"10 s\" has an unknown unit");
+	bad("lease: 1.5s\n", "f.yml:1:8: lease: \"1.5s\" has an unknown unit");
+	bad("lease: -3s\n", "f.yml:1:8: lease: \"-3s\" is not a number with a unit");
+	bad("lease: 99ms\n", "f.yml:1:8: lease: \"99ms\" is out of range");
+	bad("lease: 61m\n", "f.yml:1:8: lease: \"61m\" is out of range");
+	bad("lease: 9223372036854775807h\n", "f.yml:1:8: lease: ");
+	bad("clock-margin: 9ms\n", "f.yml:1:15: clock-margin: \"9ms\" is out of range");
+	bad("clock-margin: 0\n", "f.yml:1:15: clock-margin: \"0\" is out of range");
+	bad("rules: [ { match: a, lease: 50ms } ]\n", "f.yml:1:29: rules[0].lease: \"50ms\" is out of range");
+	bad("limits:\n  request-bytes: 65536\n",
+		"f.yml:2:18: limits.request-bytes: \"65536\" has no unit: 65536b or 65536k?");
+	bad("limits: { request-bytes: 4g }\n",
+		"f.yml:1:26: limits.request-bytes: \"4g\" has an unknown unit");
+	conf_free(good("rules: [ { match: a, wait: 0, lease: 1h } ]\nlimits: { request-bytes: 2048b }\n"));
+}
+END_TEST
+
+START_TEST(the_nearest_key_is_suggested)
+{
+	bad("leese: 3s\n", "f.yml:1:1: unknown key \"leese\"; did you mean \"lease\"?");
+	bad("clock_margin: 3s\n", "f.yml:1:1: unknown key \"clock_margin\"; did you mean \"clock-margin\"?");
+	bad("limits: { Clients: 3 }\n",
+		"f.yml:1:11: limits: unknown key \"Clients\"; did you mean \"limits.clients\"?");
+	bad("streak: 3\n", "f.yml:1:1: unknown key \"streak\"; did you mean \"handoff.streak\"?");
+	bad("log: { lease: 3s }\n", "f.yml:1:8: log: unknown key \"lease\"; did you mean \"lease\"?");
+	bad("zzzzzzzzzzzzzz: 3s\n", "f.yml:1:1: unknown key \"zzzzzzzzzzzzzz\"");
+	ck_assert_ptr_null(strstr(errors.text[0], "did you mean"));
+}
+END_TEST
+
+START_TEST(all_errors_of_a_file_are_told_up_to_a_bound)
+{
+	char text[4096] = "lease: 1\npool: 9\n";
+
+	ck_assert_ptr_null(parse("lease: 1\npool: 9\nnamespace: 'a b'\nrestart-guard: maybe\n"));
+	ck_assert_uint_eq(errors.count, 4);
+	ck_assert_uint_eq(errors.dropped, 0);
+	for (int i = 0; i < 100; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "nokey%d: 1\n", i);
+	ck_assert_ptr_null(parse(text));
+	ck_assert_uint_eq(errors.count, CONF_ERRORS_MAX);
+	ck_assert_uint_eq(errors.dropped, 102 - CONF_ERRORS_MAX);
+}
+END_TEST
+
+START_TEST(a_value_of_the_wrong_shape_is_refused)
+{
+	bad("lease: [ 3s ]\n", "f.yml:1:8: lease: a list; allowed: a number with a unit");
+	bad("lease: { a: 3s }\n", "f.yml:1:8: lease: a mapping; allowed: ");
+	bad("lease:\n", "f.yml:1:7: lease: no value; allowed: ");
+	bad("listen: /run/h.sock\n", "f.yml:1:9: listen: a single value; allowed: a list");
+	bad("listen: [ /run/h.sock ]\n", "f.yml:1:11: listen: a single value as item 1; allowed: a mapping");
+	bad("log: stderr\n", "f.yml:1:6: log: a single value; allowed: a mapping");
+	bad("- lease\n", "f.yml:1:1: a list: allowed: keys with values");
+	bad("lease\n", "f.yml:1:1: a single value: allowed: keys with values");
+	bad("? [a]\n: b\n", "f.yml:1:3: a list or a mapping in the place of a key");
+	bad("pool: two\n",
+		"f.yml:1:7: pool: \"two\" is not a whole number; allowed: a whole number, from 1 to 8");
+	bad("pool: 9\n", "f.yml:1:7: pool: \"9\" is out of range");
+	bad("restart-guard: on\n", "f.yml:1:16: restart-guard: \"on\" is unknown; allowed: auto or off");
+	bad("listen: [ { tcp: '127.0.0.1:1', insecure: 1 } ]\n",
+		"f.yml:1:43: listen[0].insecure: \"1\" is neither");
+	bad("listen: [ { unix: /a, mode: '0888' } ]\n", "f.yml:1:29: listen[0].mode: \"0888\" is not octal");
+	bad("listen: [ { unix: /a, mode: '1777' } ]\n",
+		"f.yml:1:29: listen[0].mode: \"1777\" has more than permission bits");
+}
+END_TEST
+
+START_TEST(yaml_that_hides_what_it_says_is_refused)
+{
+	bad("lease: 3s\nlease: 4s\n", "f.yml:2:1: lease: given twice, first in line 1; keep one");
+	bad("a: &x 3s\nlease: *x\n", "f.yml:1:4: anchors (&name) are not taken here");
+	bad("a: &x 3s\nlease: *x\n", "f.yml:2:8: aliases (*name) are not taken here");
+	bad("lease: !!str 3s\n", "f.yml:1:8: tags (!name) are not taken here");
+	bad("lease: 3s\n---\nlease: 4s\n", "f.yml:2:1: a second document");
+	bad("lease: \"3s\\0\"\n", "f.yml:1:8: a NUL byte in a value");
+	bad("namespace: \"a\\e[31m\"\n", "f.yml:1:12: namespace: \"a\\x1b[31m\" has a control character");
+	bad("log: { to: \"/a\\u0085b\" }\n", "f.yml:1:12: log.to: ");
+	bad("lease: 3s\n\tpool: 1\n", "f.yml:2:");
+	bad("lease: \"3s\n", "f.yml:2:1: not YAML: ");
+	bad("lease: \xff\n", "f.yml:1:8: invalid leading UTF-8 octet");
+	bad("[[[[[[[[[[[[[[[[", "f.yml:1:9: nested deeper than 8 levels");
+}
+END_TEST
+
+START_TEST(a_nul_byte_and_a_huge_file_are_refused)
+{
+	static char text[2 * 1024 * 1024];
+
+	ck_assert_ptr_null(conf_parse("f.yml", "lease:\0 3s", 10, &errors));
+	ck_assert_str_eq(errors.text[0], "f.yml:1:7: a NUL byte; the file must be UTF-8 text");
+	memset(text, '#', sizeof(text));
+	ck_assert_ptr_null(conf_parse("f.yml", text, sizeof(text), &errors));
+	ck_assert_str_eq(errors.text[0], "f.yml: larger than 1048576 bytes; a configuration is smaller");
+	memset(text, 0, sizeof(text));
+	strcpy(text, "users: [");
+	for (size_t n = strlen(text); n < 60000; n += 2)
+		memcpy(text + n, "a,", 2);
+	strcat(text, "a]");
+	ck_assert_ptr_null(conf_parse("f.yml", text, strlen(text), &errors));
+	ck_assert_msg(strstr(errors.text[0], "more than 20000 values") != NULL, "%s", errors.text[0]);
+	memset(text, 0, sizeof(text));
+	strcpy(text, "log: { to: /");
+	memset(text + strlen(text), 'x', 5000);
+	strcat(text, " }");
+	bad(text, "f.yml:1:12: a value of 5001 bytes; at most 4096 are allowed");
+}
+END_TEST
+
+START_TEST(names_keys_and_paths_are_checked)
+{
+	char text[256] = "listen: [ { unix: /";
+
+	memset(text + strlen(text), 'p', 107);
+	strcat(text, " } ]");
+	bad(text, "f.yml:1:19: listen[0].unix: ");
+	ck_assert_ptr_nonnull(strstr(errors.text[0], "has 108 bytes; its length is 2 to 107 bytes"));
+	bad("listen: [ { unix: a.sock } ]\n", "f.yml:1:19: listen[0].unix: \"a.sock\" is not absolute");
+	bad("namespace: 'a{b'\n", "f.yml:1:12: namespace: \"a{b\" has other characters; allowed: letters");
+	bad("namespace: ''\n", "f.yml:1:12: namespace: \"\" is empty");
+	bad("rules: [ { match: a, key: abc } ]\n", "f.yml:1:27: rules[0].key: \"abc\" has not exactly one %");
+	bad("rules: [ { match: a, key: '%%' } ]\n", "f.yml:1:27: rules[0].key: \"%%\" has not exactly one %");
+	bad("rules: [ { match: 'a b' } ]\n", "f.yml:1:19: rules[0].match: \"a b\" has a space");
+	bad("rules: [ { lease: 3s } ]\n", "f.yml:1:10: rules: an item without match");
+	bad("rules: [ { match: '*' }, { match: b } ]\n",
+		"f.yml:1:35: rules: never reached: item 1 matches all");
+	bad("rules: [ { match: b }, { match: b } ]\n", "f.yml:1:33: rules: never reached: item 1");
+	bad("log: { to: syslog }\n",
+		"f.yml:1:12: log.to: \"syslog\" is neither; allowed: stderr or an absolute");
+	bad("embedded: { redis-server: bin/redis }\n", "f.yml:1:27: embedded.redis-server: \"bin/redis\"");
+}
+END_TEST
+
+START_TEST(a_listener_is_one_socket)
+{
+	bad("listen: [ { mode: 0600 } ]\n", "f.yml:1:11: listen: an item with neither unix nor tcp");
+	bad("listen: [ { unix: /a, tcp: '127.0.0.1:1' } ]\n", "f.yml:1:11: listen: an item with both");
+	bad("listen: [ { tcp: '127.0.0.1:1', mode: 0600 } ]\n",
+		"f.yml:1:39: listen: mode means nothing for a TCP address; leave it out");
+	bad("listen: [ { unix: /a, on-close: release } ]\n",
+		"f.yml:1:33: listen: on-close means nothing for a Unix socket; leave it out");
+	bad("listen: [ { unix: /a }, { unix: /a } ]\n", "f.yml:1:25: listen: the same as item 1");
+	bad("listen: [ { tcp: 'localhost:1' } ]\n", "f.yml:1:18: listen[0].tcp: \"localhost:1\" is no such");
+	bad("listen: [ { tcp: '127.0.0.1' } ]\n", "f.yml:1:18: listen[0].tcp: ");
+	bad("listen: [ { tcp: '127.0.0.1:0' } ]\n", "f.yml:1:18: listen[0].tcp: ");
+	bad("listen: [ { tcp: '127.0.0.1:65536' } ]\n", "f.yml:1:18: listen[0].tcp: ");
+	bad("listen: [ { tcp: '::1:5625' } ]\n", "f.yml:1:18: listen[0].tcp: ");
+	bad("listen: [ { tcp: '[::1]x' } ]\n", "f.yml:1:18: listen[0].tcp: ");
+}
+END_TEST
+
+START_TEST(an_address_open_to_others_needs_users_or_a_word)
+{
+	bad("listen: [ { tcp: '0.0.0.0:5625' } ]\n", "f.yml:1:18: listen: 0.0.0.0:5625 is open to other "
+						     "hosts, and anyone there could lock and unlock; "
+						     "add users:, or say insecure: yes");
+	bad("listen: [ { tcp: '[::]:5625' } ]\n", "f.yml:1:18: listen: [::]:5625 is open");
+	bad("listen: [ { tcp: '[::ffff:10.0.0.1]:5625' } ]\n", "f.yml:1:18: listen: ");
+	conf_free(good("listen: [ { tcp: '127.8.0.1:5625' }, { tcp: '[::1]:1' }, { tcp: "
+		       "'[::ffff:127.0.0.1]:1' } ]\n"));
+	conf_free(good("listen: [ { tcp: '0.0.0.0:5625', insecure: yes } ]\n"));
+	setenv("CHECK_CONF_SECRET", "x", 1);
+	conf_free(good("listen: [ { tcp: '0.0.0.0:5625' } ]\nusers: [ { name: a, password-env: "
+		       "CHECK_CONF_SECRET } ]\n"));
+}
+END_TEST
+
+START_TEST(a_master_is_a_url)
+{
+	struct conf *conf = good("masters: [ 'redis://us%40er:p%3aw@[fd00::1]' ]\n");
+
+	ck_assert_str_eq(conf->masters[0].url.address.host, "fd00::1");
+	ck_assert_int_eq(conf->masters[0].url.address.port, 6379);
+	ck_assert_str_eq(conf->masters[0].url.user, "us@er");
+	ck_assert_str_eq(conf->masters[0].password, "p:w");
+	conf_free(conf);
+	conf = good("masters:\n  - url: unix:///run/r.sock?db=2&user=hf\n");
+	ck_assert_int_eq(conf->masters[0].url.kind, CONF_URL_UNIX);
+	ck_assert_str_eq(conf->masters[0].url.path, "/run/r.sock");
+	ck_assert_str_eq(conf->masters[0].url.user, "hf");
+	ck_assert_int_eq(conf->masters[0].url.database, 2);
+	ck_assert_str_eq(conf->masters[0].password, "");
+	conf_free(conf);
+	conf = good("masters: [ 'redis://:a@b@10.0.0.1:6380/' ]\n");
+	ck_assert_str_eq(conf->masters[0].password, "a@b");
+	ck_assert_str_eq(conf->masters[0].url.user, "");
+	conf_free(conf);
+	bad("masters: [ 'rediss://h' ]\n",
+		"f.yml:1:12: masters[0].url: the URL asks for TLS (rediss://), and");
+	bad("masters: [ 'http://h' ]\n", "f.yml:1:12: masters[0].url: the URL is no URL of a master");
+	bad("masters: [ 'redis://' ]\n", "f.yml:1:12: masters[0].url: the URL names no host");
+	bad("masters: [ 'redis://h:x' ]\n", "f.yml:1:12: masters[0].url: the URL names no host");
+	bad("masters: [ 'redis://h/x' ]\n", "f.yml:1:12: masters[0].url: the URL has no database number");
+	bad("masters: [ 'redis://h/16' ]\n", "f.yml:1:12: masters[0].url: the URL has no database number");
+	bad("masters: [ 'redis://%zz@h' ]\n", "f.yml:1:12: masters[0].url: the URL has a user or password");
+	bad("masters: [ 'unix://relative' ]\n", "f.yml:1:12: masters[0].url: the URL names no absolute path");
+	bad("masters: [ 'unix:///s?password=x' ]\n",
+		"f.yml:1:12: masters[0].url: the URL has an option other");
+	bad("masters: [ { password-env: A } ]\n", "f.yml:1:12: masters: an item without url");
+	bad("masters: [ 'redis://a', 'redis://b' ]\n",
+		"f.yml:1:25: masters: 2 of them; allowed: one, or none for an embedded one");
+}
+END_TEST
+
+START_TEST(no_error_repeats_a_password)
+{
+	static const char *const texts[] = {"masters: [ 'redis://u:hunter2@h:99999/0' ]\n",
+		"masters: [ 'rediss://u:hunter2@h' ]\n", "masters: 'redis://u:hunter2@h'\n",
+		"masters: [ 'redis://u:hunter2%@h' ]\n", "masters: [ 'redis://u:hunter2' ]\n",
+		"masters: [ 'redis://u:hunter2@a', 'redis://u:hunter2@b' ]\n"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		ck_assert_ptr_null(parse(texts[i]));
+		for (size_t j = 0; j < errors.count; j++)
+			ck_assert_msg(strstr(errors.text[j], "hunter2") == NULL, "%s", errors.text[j]);
+	}
+}
+END_TEST
+
+/* A file in a directory of our own; its name in *path. */
+static void
+file_write(const char *directory, const char *text, size_t n, char path[256])
+{
+	int fd;
+
+	snprintf(path, 256, "%s/secret", directory);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, n), (ssize_t)n);
+	close(fd);
+}
+
+START_TEST(a_password_comes_from_one_place)
+{
+	char directory[] = "/tmp/check_conf.XXXXXX";
+	char path[256];
+	char text[512];
+	struct conf *conf;
+
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	file_write(directory, "hunter2\r\nmore\n", 14, path);
+	snprintf(text, sizeof(text), "masters: [ { url: 'redis://h', password-file: %s } ]\n", path);
+	conf = good(text);
+	ck_assert_str_eq(conf->masters[0].password, "hunter2");
+	conf_free(conf);
+	file_write(directory, "\n", 1, path);
+	bad(text, "f.yml:1:47: masters: password-file: ");
+	file_write(directory, "a\0b\n", 4, path);
+	bad(text, "f.yml:1:47: masters: password-file: ");
+	unlink(path);
+	bad(text, "f.yml:1:47: masters: password-file: ");
+	ck_assert_ptr_nonnull(strstr(errors.text[0], "cannot be read: No such file"));
+	rmdir(directory);
+	snprintf(text, sizeof(text), "masters: [ { url: 'redis://h', password-file: /dev/null } ]\n");
+	bad(text, "f.yml:1:47: masters: password-file: /dev/null cannot be read: not a regular file");
+	bad("masters: [ { url: 'redis://h', password-env: CHECK_CONF_UNSET } ]\n",
+		"f.yml:1:46: masters: password-env: CHECK_CONF_UNSET is not set in the environment");
+	bad("masters: [ { url: 'redis://:p@h', password-env: PATH } ]\n",
+		"f.yml:1:12: masters: more than one");
+	setenv("CHECK_CONF_SECRET", "s", 1);
+	setenv("HOLDFAST_MASTER_PASSWORD", "general", 1);
+	conf = good("masters: [ { url: 'redis://h', password-env: CHECK_CONF_SECRET } ]\n");
+	ck_assert_str_eq(conf->masters[0].password, "s");
+	conf_free(conf);
+	conf = good("masters: [ 'redis://h' ]\n");
+	ck_assert_str_eq(conf->masters[0].password, "general");
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(a_user_has_a_name_and_a_password)
+{
+	struct conf *conf;
+
+	setenv("CHECK_CONF_SECRET", "s", 1);
+	conf = good("users: [ { name: a, password-env: CHECK_CONF_SECRET, admin: yes } ]\n");
+	ck_assert_str_eq(conf->users[0].name, "a");
+	ck_assert_str_eq(conf->users[0].password, "s");
+	ck_assert(conf->users[0].admin);
+	conf_free(conf);
+	bad("users: [ { name: a } ]\n", "f.yml:1:10: users: an item without password-file or password-env");
+	bad("users: [ { password-env: CHECK_CONF_SECRET } ]\n", "f.yml:1:10: users: an item without name");
+	bad("users: [ { name: a, password: x } ]\n",
+		"f.yml:1:21: users[]: unknown key \"password\"; did you mean \"users[].password-");
+	bad("users:\n  - { name: a, password-env: CHECK_CONF_SECRET }\n  - { name: a, password-env: "
+	    "CHECK_CONF_SECRET }\n",
+		"f.yml:3:13: users: the same name as item 1");
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_read_says_why)
+{
+	ck_assert_ptr_null(conf_load("/nonexistent/holdfast.yml", &errors));
+	ck_assert_str_eq(
+		errors.text[0], "/nonexistent/holdfast.yml: cannot be read: No such file or directory");
+	ck_assert_ptr_null(conf_load("/", &errors));
+	ck_assert_str_eq(errors.text[0], "/: cannot be read: Is a directory");
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *suite = suite_create("conf");
+	TCase *tcase = tcase_create("conf");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, environment_clear, NULL);
+	tcase_add_test(tcase, an_empty_file_means_the_defaults);
+	tcase_add_test(tcase, a_user_s_own_daemon_lives_in_the_runtime_directory);
+	tcase_add_test(tcase, every_key_reaches_its_field);
+	tcase_add_test(tcase, lists_and_mappings_may_be_left_empty);
+	tcase_add_test(tcase, durations_and_sizes_need_their_unit);
+	tcase_add_test(tcase, the_nearest_key_is_suggested);
+	tcase_add_test(tcase, all_errors_of_a_file_are_told_up_to_a_bound);
+	tcase_add_test(tcase, a_value_of_the_wrong_shape_is_refused);
+	tcase_add_test(tcase, yaml_that_hides_what_it_says_is_refused);
+	tcase_add_test(tcase, a_nul_byte_and_a_huge_file_are_refused);
+	tcase_add_test(tcase, names_keys_and_paths_are_checked);
+	tcase_add_test(tcase, a_listener_is_one_socket);
+	tcase_add_test(tcase, an_address_open_to_others_needs_users_or_a_word);
+	tcase_add_test(tcase, a_master_is_a_url);
+	tcase_add_test(tcase, no_error_repeats_a_password);
+	tcase_add_test(tcase, a_password_comes_from_one_place);
+	tcase_add_test(tcase, a_user_has_a_name_and_a_password);
+	tcase_add_test(tcase, a_file_that_cannot_be_read_says_why);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,344 @@
+/*
+ * check_conf_print: what is printed loads back, what changed is told, and no key is missing from a document.
+ */
+#include "conf/conf.h"
+#include "conf/schema.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct conf_errors errors;
+
+static const char rich[] =
+	"listen:\n"
+	"  - { unix: '/tmp/a \"b\\c', mode: 0600, group: staff }\n"
+	"  - { tcp: '0.0.0.0:5625', on-close: release, insecure: yes }\n"
+	"namespace: site-a\n"
+	"masters: [ 'redis://us%40er:hunter2@[fd00::1]:7000/3' ]\n"
+	"pool: 2\nlease: 90s\nclock-margin: 1500ms\nhandoff: { streak: 1, time: 2s }\nrestart-guard: off\n"
+	"rules:\n"
+	"  - { match: \"\\xe9t\\xe9/#*\", lease: 1h, wait: 0ms, max-hold: 24h, key: 'c:{%}' }\n"
+	"  - match: '*'\n"
+	"limits: { request-bytes: 1025b, output-bytes: 16k }\n"
+	"users:\n"
+	"  - { name: deploy, password-env: CHECK_CONF_SECRET, admin: yes }\n"
+	"  - { name: 'yes', password-file: /dev/shm/none }\n"
+	"log: { level: error, to: /var/log/h.log }\n"
+	"embedded: { directory: /d, redis-server: /usr/bin/valkey-server }\n";
+
+static void
+environment_set(void)
+{
+	unsetenv("XDG_RUNTIME_DIR");
+	unsetenv("STATE_DIRECTORY");
+	unsetenv("HOLDFAST_MASTER_PASSWORD");
+	setenv("CHECK_CONF_SECRET", "hunter3", 1);
+}
+
+static struct conf *
+good(const char *text)
+{
+	struct conf *conf = conf_parse("f.yml", text, strlen(text), &errors);
+
+	ck_assert_msg(conf != NULL, "%s", errors.text[0]);
+	return conf;
+}
+
+/* The file above without the user whose password is nowhere. */
+static struct conf *
+rich_conf(void)
+{
+	char text[sizeof(rich)];
+	char *cut;
+
+	strcpy(text, rich);
+	cut = strstr(text, "  - { name: 'yes'");
+	ck_assert_ptr_nonnull(cut);
+	memmove(cut, strchr(cut, '\n') + 1, strlen(strchr(cut, '\n')));
+	return good(text);
+}
+
+static char *
+printed(const struct conf *conf)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *to = open_memstream(&text, &n);
+
+	ck_assert_ptr_nonnull(to);
+	ck_assert_int_eq(conf_print(conf, to), 0);
+	fclose(to);
+	return text;
+}
+
+static char *
+file_text(const char *path)
+{
+	FILE *from = fopen(path, "r");
+	char *text = calloc(1, 1 << 20);
+
+	ck_assert_msg(from != NULL, "%s is not there; tests run at the top of the tree", path);
+	ck_assert_ptr_nonnull(text);
+	ck_assert_uint_gt(fread(text, 1, (1 << 20) - 1, from), 0);
+	fclose(from);
+	return text;
+}
+
+START_TEST(what_is_printed_loads_back_to_the_same)
+{
+	struct conf *conf = rich_conf();
+	char *first = printed(conf);
+	struct conf *again = good(first);
+	char *second = printed(again);
+	const char *password = "    # with a password, which is not shown\n";
+	char *line = strstr(first, password);
+
+	/* The password in the URL is the one thing that gets lost. */
+	ck_assert_ptr_nonnull(line);
+	memmove(line, line + strlen(password), strlen(line + strlen(password)) + 1);
+	ck_assert_str_eq(first, second);
+	ck_assert_str_eq(again->listeners[0].path, "/tmp/a \"b\\c");
+	ck_assert_int_eq(again->listeners[0].mode, 0600);
+	ck_assert_str_eq(again->masters[0].url.user, "us@er");
+	ck_assert_int_eq(again->masters[0].url.database, 3);
+	ck_assert_str_eq(again->rules[0].match, "\xc3\xa9t\xc3\xa9/#*");
+	ck_assert_int_eq(again->rules[0].wait_ms, 0);
+	ck_assert_int_eq(again->rules[1].wait_ms, CONF_WAIT_FOREVER);
+	ck_assert_int_eq(again->limits.request_bytes, 1025);
+	free(first);
+	free(second);
+	conf_free(conf);
+	conf_free(again);
+}
+END_TEST
+
+START_TEST(no_password_is_printed)
+{
+	struct conf *conf = rich_conf();
+	char *text = printed(conf);
+
+	ck_assert_str_eq(conf->masters[0].password, "hunter2");
+	ck_assert_str_eq(conf->users[0].password, "hunter3");
+	ck_assert_ptr_null(strstr(text, "hunter"));
+	free(text);
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(the_shipped_file_is_the_defaults)
+{
+	struct conf *shipped = conf_load("conf/holdfast.yml", &errors);
+	struct conf *defaults = conf_default(&errors);
+	char *a;
+	char *b;
+
+	ck_assert_msg(shipped != NULL, "%s", errors.text[0]);
+	ck_assert_ptr_nonnull(defaults);
+	a = printed(shipped);
+	b = printed(defaults);
+	ck_assert_str_eq(a, b);
+	free(a);
+	free(b);
+	conf_free(shipped);
+	conf_free(defaults);
+}
+END_TEST
+
+/* "\nkey: ", or "# key: " or "- key: " in front of it: as a key, not as a word in passing. */
+static bool
+has_key(const char *text, const char *name)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s:", name);
+	for (const char *at = strstr(text, key); at != NULL; at = strstr(at + 1, key)) {
+		const char *line = at;
+
+		while (line > text && line[-1] != '\n')
+			line--;
+		if (strspn(line, "# -") == (size_t)(at - line))
+			return true;
+	}
+	return false;
+}
+
+START_TEST(every_key_is_in_the_shipped_file)
+{
+	char *text = file_text("conf/holdfast.yml");
+
+	for (size_t i = 0; i < schema_key_count; i++)
+		ck_assert_msg(has_key(text, schema_keys[i].name), "%s", schema_keys[i].name);
+	ck_assert(!has_key(text, "no-such-key"));
+	free(text);
+}
+END_TEST
+
+START_TEST(the_shipped_file_with_every_comment_taken_off_is_good_too)
+{
+	char *text = file_text("conf/holdfast.yml");
+	char *out = calloc(1, 1 << 20);
+
+	ck_assert_ptr_nonnull(out);
+	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+		/* "#  - key: ..." or "#    key: ..."; prose has one space. */
+		const char *word = line + 1 + strspn(line + 1, " -");
+		size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz-");
+		bool example = strncmp(line, "#  ", 3) == 0 && length > 0 && word[length] == ':';
+
+		if (strstr(line, "password-env") != NULL)
+			example = false;
+		/* `key: []` opens the list whose items follow. */
+		if (line[0] != '#' && strstr(line, ": []") != NULL)
+			*strstr(line, "[]") = '\0';
+		strcat(out, line + (example ? 1 : 0));
+		strcat(out, "\n");
+	}
+	/* The examples name one master with and one without a password, and password files that are not here.
+	 */
+	conf_free(conf_parse("holdfast.yml", out, strlen(out), &errors));
+	for (size_t i = 0; i < errors.count; i++)
+		ck_assert_msg(
+			strstr(errors.text[i], "cannot be read: No such file") != NULL, "%s", errors.text[i]);
+	ck_assert_uint_eq(errors.count, 2);
+	free(text);
+	free(out);
+}
+END_TEST
+
+START_TEST(every_key_is_in_the_manual)
+{
+	char *text = file_text("packaging/man/holdfast.yml.5");
+
+	for (size_t i = 0; i < schema_key_count; i++) {
+		char item[80];
+
+		snprintf(item, sizeof(item), "\n.It Ic %s\n", schema_keys[i].name);
+		ck_assert_msg(strstr(text, item) != NULL, "%s", schema_keys[i].name);
+		/* Its default stands there too, as it would in a file. */
+		if (schema_keys[i].fallback[0] != '\0')
+			ck_assert_msg(strstr(text, schema_keys[i].fallback) != NULL, "%s: default",
+				schema_keys[i].name);
+	}
+	free(text);
+}
+END_TEST
+
+START_TEST(every_key_is_printed)
+{
+	struct conf *conf = rich_conf();
+	struct conf *defaults = conf_default(&errors);
+	char *text = printed(conf);
+
+	for (size_t i = 0; i < schema_key_count; i++) {
+		/* What an item does not have, it does not show. */
+		if (strcmp(schema_keys[i].name, "password-file") == 0)
+			continue;
+		ck_assert_msg(has_key(text, schema_keys[i].name), "%s", schema_keys[i].name);
+	}
+	free(text);
+	conf_free(conf);
+	conf_free(defaults);
+}
+END_TEST
+
+static char told[4096];
+
+static void
+tell(void *arg, const struct conf_change *change)
+{
+	(void)arg;
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s: %s -> %s%s\n", change->path,
+		change->from, change->to, change->restart ? " (restart)" : "");
+}
+
+static void
+differs(const char *from, const char *to, int restarts, const char *expected)
+{
+	struct conf *a = good(from);
+	struct conf *b = good(to);
+
+	told[0] = '\0';
+	ck_assert_int_eq(conf_diff(a, b, tell, NULL), restarts);
+	ck_assert_str_eq(told, expected);
+	conf_free(a);
+	conf_free(b);
+}
+
+START_TEST(nothing_changed_is_no_change)
+{
+	differs("", "", 0, "");
+	differs("lease: 60s\n", "lease: 1m\n", 0, "");
+}
+END_TEST
+
+START_TEST(a_change_is_told_with_both_values)
+{
+	differs("limits: { clients: 5 }\n", "limits: { clients: 6 }\n", 0, "limits.clients: 5 -> 6\n");
+	differs("log: { level: debug }\n", "", 0, "log.level: debug -> info\n");
+	differs("pool: 2\n", "", 1, "pool: 2 -> 1 (restart)\n");
+	differs("rules: [ { match: a, wait: 1s } ]\n", "rules: [ { match: a, wait: 2s } ]\n", 0,
+		"rules[0].wait: 1s -> 2s\n");
+	differs("masters: [ 'redis://h' ]\n", "masters: [ 'redis://h/1' ]\n", 1,
+		"masters[0].url: \"redis://h:6379/0\" -> \"redis://h:6379/1\" (restart)\n");
+	differs("", "listen: [ { unix: /run/holdfast/holdfast.sock }, { tcp: '127.0.0.1:1' } ]\n", 0,
+		"listen: 1 items -> 2 items\n");
+}
+END_TEST
+
+START_TEST(the_longest_lease_needs_a_restart_and_a_shorter_one_does_not)
+{
+	differs("rules: [ { match: a, lease: 1m } ]\n", "lease: 5s\nrules: [ { match: a, lease: 1m } ]\n", 0,
+		"lease: 10s -> 5s\n");
+	differs("", "lease: 20s\n", 1,
+		"lease: 10s -> 20s\nthe longest lease: 10000ms -> 20000ms (restart)\n");
+}
+END_TEST
+
+START_TEST(the_layout_of_rules_needs_a_restart)
+{
+	differs("", "rules: [ { match: a } ]\n", 1, "rules: 0 items -> 1 items (restart)\n");
+	differs("rules: [ { match: a } ]\n", "rules: [ { match: b } ]\n", 0,
+		"rules[0].match: \"a\" -> \"b\"\n");
+	differs("rules: [ { match: a, key: 'x:%' } ]\n", "rules: [ { match: b, key: 'x:%' } ]\n", 1,
+		"rules[0].match: \"a\" -> \"b\" (restart)\n");
+	differs("rules: [ { match: a } ]\n", "rules: [ { match: a, key: 'x:%' } ]\n", 1,
+		"rules[0].key: \"\" -> \"x:%\" (restart)\n");
+}
+END_TEST
+
+START_TEST(a_changed_password_is_told_without_showing_it)
+{
+	differs("masters: [ 'redis://u:one@h' ]\n", "masters: [ 'redis://u:two@h' ]\n", 1,
+		"masters[0] password: (secret) -> (secret) (restart)\n");
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *suite = suite_create("conf_print");
+	TCase *tcase = tcase_create("conf_print");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, environment_set, NULL);
+	tcase_add_test(tcase, what_is_printed_loads_back_to_the_same);
+	tcase_add_test(tcase, no_password_is_printed);
+	tcase_add_test(tcase, the_shipped_file_is_the_defaults);
+	tcase_add_test(tcase, every_key_is_in_the_shipped_file);
+	tcase_add_test(tcase, the_shipped_file_with_every_comment_taken_off_is_good_too);
+	tcase_add_test(tcase, every_key_is_in_the_manual);
+	tcase_add_test(tcase, every_key_is_printed);
+	tcase_add_test(tcase, nothing_changed_is_no_change);
+	tcase_add_test(tcase, a_change_is_told_with_both_values);
+	tcase_add_test(tcase, the_longest_lease_needs_a_restart_and_a_shorter_one_does_not);
+	tcase_add_test(tcase, the_layout_of_rules_needs_a_restart);
+	tcase_add_test(tcase, a_changed_password_is_told_without_showing_it);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
