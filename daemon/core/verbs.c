@@ -68,16 +68,11 @@ lock_refused(struct core *core, const struct conn *conn, const struct resource *
 	return true;
 }
 
-static const struct reply *
-lock_hopeless(const struct core *core, const struct resource *r, struct reply *verdict)
+/* Trying once needs no master where somebody here holds the name, or waits for it in vain. */
+static bool
+lock_hopeless(const struct resource *r)
 {
-	bool behind =
-		r->hold != NULL || (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
-
-	if (!behind)
-		return NULL;
-	settle_verdict(core, r, verdict);
-	return verdict;
+	return r->hold != NULL || (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
 }
 
 static bool
