@@ -1,0 +1,82 @@
+/*
+ * connection_inner: what connection.c (one connection) and connections.c (all of them) share, and nobody else
+ * sees.
+ *
+ * What has to happen later is noted on one of three lists and done in connections_turn():
+ *
+ *     ready    has requests that were not served yet
+ *     written  has answers that were not written yet
+ *     ended    is over: tell, then free
+ */
+#ifndef DAEMON_CONNECTION_INNER_H
+#define DAEMON_CONNECTION_INNER_H
+
+#include "daemon/connection.h"
+#include "daemon/roster.h"
+
+#include <bsd/sys/queue.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+enum connection_state {
+	CONNECTION_OPEN,
+	CONNECTION_CLOSING, /* writes what there is, then ends */
+	CONNECTION_ENDED    /* on the list of the ended */
+};
+
+TAILQ_HEAD(connection_list, connection);
+
+struct connection {
+	TAILQ_ENTRY(connection) entry; /* all, in the order of their numbers */
+	TAILQ_ENTRY(connection) ready; /* OPEN: set->ready; ENDED: set->ended */
+	TAILQ_ENTRY(connection) written;
+	struct connections *set;
+	struct event event;
+	struct identity identity;
+	struct request_parser parser;
+	struct buffer in;
+	struct buffer out;
+	const char *why; /* CLOSING, ENDED */
+	int fd;
+	int passed_fd; /* -1: none */
+	short armed;   /* what event waits for */
+	short stalls;  /* seconds without a byte taken while there was something to write */
+	enum connection_state state;
+	enum end end;
+	bool is_ready;
+	bool is_written;
+	bool waits;    /* for an answer of the core */
+	bool blocked;  /* the socket took no more */
+	bool finished; /* the client will send no more than what is on its way */
+	bool eof;      /* and all of that was read */
+};
+
+struct connections {
+	struct connection_list all;
+	struct connection_list ready;
+	struct connection_list written;
+	struct connection_list ended;
+	struct roster roster;
+	struct event_base *base;
+	const struct connections_hooks *hooks;
+	void *arg;
+	struct stats *stats;
+	struct connections_limits limits;
+	conn_id last_id;
+	size_t ready_count;
+	size_t written_count;
+	size_t out_bytes;           /* unread output that stops serving */
+	struct connection *serving; /* its requests are being served right now */
+	struct request request;     /* the one being served */
+	char scratch[CONNECTION_READ_BYTES];
+};
+
+/* Reads, writes and watches as the state asks for. */
+void connection_arm(struct connection *c);
+/* Serves what was read and not served yet. */
+void connection_serve(struct connection *c);
+/* Writes what there is, and looks what that makes possible. */
+void connection_flush(struct connection *c);
+void connection_drop_fd(struct connection *c);
+
+#endif

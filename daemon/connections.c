@@ -1,0 +1,220 @@
+/*
+ * connections: all connections, and the end of a turn. See connection.h; connection.c is one of them.
+ */
+#include "daemon/connection_inner.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/stats.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A buffer may fill up in one go: what is read beyond a request that is not complete. */
+static size_t
+in_bytes_max(const struct connections *set)
+{
+	return set->limits.request.bytes + CONNECTION_IN_BYTES + CONNECTION_READ_BYTES;
+}
+
+void
+connections_set_limits(struct connections *set, const struct connections_limits *limits)
+{
+	struct connection *c;
+	set->limits = *limits;
+	set->out_bytes = limits->output_bytes / 4;
+	if (set->out_bytes > CONNECTION_OUT_BYTES) {
+		set->out_bytes = CONNECTION_OUT_BYTES;
+	}
+	TAILQ_FOREACH (c, &set->all, entry) {
+		/* A lower limit is for what comes: what waits already stays. */
+		size_t in = buffer_length(&c->in);
+		size_t out = buffer_length(&c->out);
+		c->in.max = in_bytes_max(set) > in ? in_bytes_max(set) : in;
+		c->out.max = limits->output_bytes > out ? limits->output_bytes : out;
+	}
+}
+
+struct connections *
+connections_new(struct event_base *base, const struct connections_limits *limits,
+	const struct connections_hooks *hooks, void *arg, struct stats *stats)
+{
+	struct connections *set = calloc(1, sizeof *set);
+	if (!set) {
+		return NULL;
+	}
+	TAILQ_INIT(&set->all);
+	TAILQ_INIT(&set->ready);
+	TAILQ_INIT(&set->written);
+	TAILQ_INIT(&set->ended);
+	set->base = base;
+	set->hooks = hooks;
+	set->arg = arg;
+	set->stats = stats;
+	connections_set_limits(set, limits);
+	return set;
+}
+
+static void
+connection_free(struct connection *c)
+{
+	struct connections *set = c->set;
+	event_del(&c->event);
+	if (c->is_written) {
+		TAILQ_REMOVE(&set->written, c, written);
+		set->written_count--;
+	}
+	TAILQ_REMOVE(&set->all, c, entry);
+	roster_remove(&set->roster, c->identity.id);
+	set->stats->clients_connected--;
+	connection_drop_fd(c);
+	close(c->fd);
+	buffer_done(&c->in);
+	buffer_done(&c->out);
+	free(c->identity.label);
+	free(c->identity.lib_name);
+	free(c->identity.lib_ver);
+	free(c);
+}
+
+void
+connections_free(struct connections *set)
+{
+	if (!set) {
+		return;
+	}
+	while (!TAILQ_EMPTY(&set->all)) {
+		connection_free(TAILQ_FIRST(&set->all));
+	}
+	roster_done(&set->roster);
+	free(set);
+}
+
+const struct connections_limits *
+connections_limits(const struct connections *set)
+{
+	return &set->limits;
+}
+
+struct connection *
+connections_add(struct connections *set, int fd, const struct peer *peer, bool local, bool release)
+{
+	struct connection *c = calloc(1, sizeof *c);
+	if (!c || roster_add(&set->roster, set->last_id + 1, c) != 0) {
+		free(c);
+		close(fd);
+		return NULL;
+	}
+	c->set = set;
+	c->fd = fd;
+	c->passed_fd = -1;
+	buffer_init(&c->in, in_bytes_max(set));
+	buffer_init(&c->out, set->limits.output_bytes);
+	c->identity.id = ++set->last_id;
+	c->identity.peer = *peer;
+	c->identity.protocol = 2;
+	c->identity.local = local;
+	c->identity.release = release;
+	c->identity.since_ms = clock_ms();
+	c->identity.last = "";
+	TAILQ_INSERT_TAIL(&set->all, c, entry);
+	set->stats->clients_connected++;
+	set->stats->connections_received++;
+	connection_arm(c);
+	return c;
+}
+
+int
+connection_renumber(struct connection *c)
+{
+	struct connections *set = c->set;
+	if (roster_add(&set->roster, set->last_id + 1, c) != 0) {
+		return -1;
+	}
+	roster_remove(&set->roster, c->identity.id);
+	c->identity.id = ++set->last_id;
+	TAILQ_REMOVE(&set->all, c, entry);
+	TAILQ_INSERT_TAIL(&set->all, c, entry);
+	return 0;
+}
+
+struct connection *
+connections_find(const struct connections *set, conn_id id)
+{
+	struct connection *c = roster_find(&set->roster, id);
+	return c && c->state != CONNECTION_ENDED ? c : NULL;
+}
+
+size_t
+connections_count(const struct connections *set)
+{
+	return set->roster.count;
+}
+
+void
+connections_each(struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg)
+{
+	struct connection *c;
+	TAILQ_FOREACH (c, &set->all, entry) {
+		if (c->state != CONNECTION_ENDED && !each(arg, c)) {
+			return;
+		}
+	}
+}
+
+/* Those that become ready meanwhile have their turn in the next one. */
+static void
+connections_serve(struct connections *set)
+{
+	struct connection *c;
+	for (size_t n = set->ready_count; n > 0 && (c = TAILQ_FIRST(&set->ready)); n--) {
+		TAILQ_REMOVE(&set->ready, c, ready);
+		c->is_ready = false;
+		set->ready_count--;
+		connection_serve(c);
+		connection_arm(c);
+	}
+}
+
+void
+connections_flush(struct connections *set)
+{
+	struct connection *c;
+	while ((c = TAILQ_FIRST(&set->written))) {
+		TAILQ_REMOVE(&set->written, c, written);
+		c->is_written = false;
+		set->written_count--;
+		connection_flush(c);
+	}
+}
+
+void
+connections_turn(struct connections *set)
+{
+	struct connection *c;
+	connections_serve(set);
+	connections_flush(set);
+	while ((c = TAILQ_FIRST(&set->ended))) {
+		TAILQ_REMOVE(&set->ended, c, ready);
+		set->hooks->closed(set->arg, c, c->end, c->why);
+		connection_free(c);
+	}
+	connections_flush(set);
+}
+
+bool
+connections_busy(const struct connections *set)
+{
+	return !TAILQ_EMPTY(&set->ready) || !TAILQ_EMPTY(&set->ended) || !TAILQ_EMPTY(&set->written);
+}
+
+bool
+connections_unwritten(const struct connections *set)
+{
+	const struct connection *c;
+	TAILQ_FOREACH (c, &set->all, entry) {
+		if (buffer_length(&c->out) > 0 || c->state == CONNECTION_CLOSING) {
+			return true;
+		}
+	}
+	return false;
+}
