@@ -1,0 +1,28 @@
+/*
+ * inbox: the messages other daemons send to this one through the master.
+ *
+ * A connection of its own, subscribed to NAMESPACE:inbox:<daemon-id>. Messages are hints: they may be lost,
+ * doubled, late or forged, and whoever acts on one asks the master first. The pool is the only user.
+ */
+#ifndef DAEMON_INBOX_H
+#define DAEMON_INBOX_H
+
+#include "daemon/link.h"
+#include "proto/slice.h"
+
+struct inbox;
+
+/* Called from the event loop only; none may free the inbox. Names are valid until the hook returns. */
+struct inbox_hooks {
+	void (*subscribed)(void *arg);              /* messages may have been missed before */
+	void (*wake)(void *arg, struct slice name); /* it is our turn, try now */
+	void (*want)(void *arg, struct slice name); /* another daemon waits for a lease of ours */
+};
+
+/* channel is copied; hooks, log and stats are kept by reference. NULL: out of memory. */
+struct inbox *inbox_new(struct event_base *base, const struct link_settings *settings, const char *channel,
+	const struct inbox_hooks *hooks, void *arg, struct log *log, struct stats *stats)
+	__attribute__((warn_unused_result));
+void inbox_free(struct inbox *inbox);
+
+#endif

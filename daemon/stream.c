@@ -1,0 +1,338 @@
+/*
+ * stream: socket, output and reply parser of one connection. Called by the link; must never block, never
+ * raise SIGPIPE, and never call a hook from within a function of its own interface.
+ */
+#include "daemon/stream.h"
+
+#include "daemon/base/clock.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define READ_BYTES     65536
+#define READS_PER_TURN 4      /* then others have their turn; the descriptor stays readable */
+#define KEEP_BYTES     262144 /* an output buffer that grew beyond is given back when it is empty */
+
+#if HIREDIS_MAJOR < 1
+#define ARRAY_SIZE int
+#else
+#define ARRAY_SIZE size_t
+#endif
+
+struct stream {
+	const struct stream_hooks *hooks;
+	void *arg;
+	int fd;
+	struct event *readable;
+	struct event *writable;
+	redisReader *reader;
+	redisReplyObjectFunctions functions; /* hiredis' own, with arrays bounded */
+	void *(*create_array)(const redisReadTask *task, ARRAY_SIZE elements);
+
+	char *output;
+	size_t head; /* sent up to here */
+	size_t tail; /* filled up to here */
+	size_t room;
+	uint64_t sent;
+	uint64_t received;
+	size_t unfinished; /* bytes since the last whole reply */
+	int64_t heard_ms;
+	int write_error; /* errno; what the master said before it closed is read first */
+	bool broken;     /* why is set; end() follows */
+	char why[256];
+};
+
+/* hiredis allocates whatever number the header of an array says. NULL reads as "out of memory" there. */
+static void *
+create_bounded_array(const redisReadTask *task, ARRAY_SIZE elements)
+{
+	const struct stream *stream = task->privdata;
+
+	if ((size_t)elements > STREAM_ELEMENTS_MAX)
+		return NULL;
+	return stream->create_array(task, elements);
+}
+
+static void
+stream_fail(struct stream *stream, const char *why)
+{
+	if (stream->broken)
+		return;
+	stream->broken = true;
+	snprintf(stream->why, sizeof stream->why, "%s", why);
+}
+
+/* Tells every whole reply there is. */
+static void
+stream_parse(struct stream *stream)
+{
+	while (!stream->broken) {
+		void *reply = NULL;
+
+		if (redisReaderGetReply(stream->reader, &reply) != REDIS_OK) {
+			stream_fail(stream, "the answer is not Redis protocol");
+			return;
+		}
+		if (!reply)
+			break;
+		stream->unfinished = 0;
+		stream->hooks->reply(stream->arg, reply);
+		freeReplyObject(reply);
+	}
+	if (stream->unfinished > STREAM_REPLY_BYTES_MAX)
+		stream_fail(stream, "the answer is larger than any of ours can be");
+}
+
+static void
+stream_take(struct stream *stream, const char *bytes, size_t n)
+{
+	stream->received += n;
+	stream->unfinished += n;
+	stream->heard_ms = clock_ms();
+	if (redisReaderFeed(stream->reader, bytes, n) != REDIS_OK)
+		stream_fail(stream, "out of memory");
+	else
+		stream_parse(stream);
+}
+
+/* False: nothing more to read now. */
+static bool
+stream_read(struct stream *stream)
+{
+	char bytes[READ_BYTES];
+	ssize_t n = recv(stream->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+
+	if (n > 0) {
+		stream_take(stream, bytes, (size_t)n);
+		return !stream->broken && (size_t)n == sizeof bytes;
+	}
+	if (n == 0)
+		stream_fail(stream, "the master closed the connection");
+	else if (errno == ECONNRESET)
+		stream_fail(stream, "connection reset by the master");
+	else if (errno == EINTR)
+		return true;
+	else if (errno != EAGAIN && errno != EWOULDBLOCK)
+		stream_fail(stream, strerror(errno));
+	else if (stream->write_error)
+		stream_fail(stream, strerror(stream->write_error));
+	return false;
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct stream *stream = arg;
+	int reads = 0;
+
+	(void)fd;
+	(void)what;
+	while (!stream->broken && reads < READS_PER_TURN && stream_read(stream))
+		reads++;
+	if (stream->write_error && !stream->broken)
+		event_active(stream->readable, EV_READ, 0);
+	if (stream->broken)
+		stream->hooks->end(stream->arg, stream->why);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	stream_flush(arg);
+}
+
+void
+stream_flush(struct stream *stream)
+{
+	if (stream->head == stream->tail || stream->write_error ||
+		event_pending(stream->writable, EV_WRITE, NULL))
+		return;
+	while (stream->head < stream->tail) {
+		ssize_t n = send(stream->fd, stream->output + stream->head, stream->tail - stream->head,
+			MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) &&
+			event_add(stream->writable, NULL) == 0)
+			return;
+		if (n < 0) {
+			stream->write_error = errno;
+			event_active(stream->readable, EV_READ, 0);
+			return;
+		}
+		stream->head += (size_t)n;
+		stream->sent += (uint64_t)n;
+	}
+	stream->head = stream->tail = 0;
+	if (stream->room > KEEP_BYTES) {
+		free(stream->output);
+		stream->output = NULL;
+		stream->room = 0;
+	}
+}
+
+static bool
+stream_reserve(struct stream *stream, size_t n)
+{
+	size_t room = stream->room ? stream->room : 4096;
+	char *output;
+
+	if (stream->room - stream->tail >= n)
+		return true;
+	if (stream->head > 0) {
+		memmove(stream->output, stream->output + stream->head, stream->tail - stream->head);
+		stream->tail -= stream->head;
+		stream->head = 0;
+	}
+	while (room - stream->tail < n) {
+		if (room > SIZE_MAX / 2)
+			return false;
+		room *= 2;
+	}
+	output = realloc(stream->output, room);
+	if (!output)
+		return false;
+	stream->output = output;
+	stream->room = room;
+	return true;
+}
+
+#define HEADER_BYTES 24 /* '*' or '$', at most 20 digits, CR LF, NUL */
+
+static void
+stream_put(struct stream *stream, const char *bytes, size_t n)
+{
+	assert(n <= stream->room - stream->tail);
+	if (n > 0)
+		memcpy(stream->output + stream->tail, bytes, n);
+	stream->tail += n;
+}
+
+static void
+stream_put_header(struct stream *stream, char type, size_t number)
+{
+	char header[HEADER_BYTES];
+	char *end = header + sizeof header, *p = end;
+
+	*--p = '\n';
+	*--p = '\r';
+	do {
+		*--p = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	*--p = type;
+	stream_put(stream, p, (size_t)(end - p));
+}
+
+bool
+stream_write(struct stream *stream, int argc, const char *const *argv, const size_t *argvlen)
+{
+	size_t need = HEADER_BYTES;
+	int i;
+
+	for (i = 0; i < argc; i++)
+		need += HEADER_BYTES + argvlen[i] + 2;
+	if (!stream_reserve(stream, need))
+		return false;
+	stream_put_header(stream, '*', (size_t)argc);
+	for (i = 0; i < argc; i++) {
+		stream_put_header(stream, '$', argvlen[i]);
+		stream_put(stream, argv[i], argvlen[i]);
+		stream_put(stream, "\r\n", 2);
+	}
+	return true;
+}
+
+void
+stream_break(struct stream *stream, const char *why)
+{
+	stream_fail(stream, why);
+	event_active(stream->readable, EV_READ, 0);
+}
+
+/* hiredis' parser with hiredis' objects, arrays bounded. */
+static bool
+stream_make_reader(struct stream *stream)
+{
+	stream->reader = redisReaderCreate();
+	if (!stream->reader)
+		return false;
+	stream->functions = *stream->reader->fn;
+	stream->create_array = stream->functions.createArray;
+	stream->functions.createArray = create_bounded_array;
+	stream->reader->fn = &stream->functions;
+	stream->reader->privdata = stream;
+	return true;
+}
+
+struct stream *
+stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, void *arg)
+{
+	struct stream *stream = calloc(1, sizeof *stream);
+
+	if (!stream) {
+		close(fd);
+		return NULL;
+	}
+	stream->hooks = hooks;
+	stream->arg = arg;
+	stream->fd = fd;
+	stream->heard_ms = clock_ms();
+	stream->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, stream);
+	stream->writable = event_new(base, fd, EV_WRITE, on_writable, stream);
+	if (stream->readable && stream->writable && stream_make_reader(stream) &&
+		event_add(stream->readable, NULL) == 0)
+		return stream;
+	stream_free(stream);
+	return NULL;
+}
+
+void
+stream_free(struct stream *stream)
+{
+	if (!stream)
+		return;
+	if (stream->readable)
+		event_free(stream->readable);
+	if (stream->writable)
+		event_free(stream->writable);
+	if (stream->reader)
+		redisReaderFree(stream->reader);
+	close(stream->fd);
+	free(stream->output);
+	free(stream);
+}
+
+uint64_t
+stream_written(const struct stream *stream)
+{
+	return stream->sent + (stream->tail - stream->head);
+}
+
+uint64_t
+stream_sent(const struct stream *stream)
+{
+	return stream->sent;
+}
+
+uint64_t
+stream_received(const struct stream *stream)
+{
+	return stream->received;
+}
+
+int64_t
+stream_heard_ms(const struct stream *stream)
+{
+	return stream->heard_ms;
+}
