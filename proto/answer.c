@@ -1,0 +1,356 @@
+/*
+ * answer: scans until one answer is whole, then builds its tree.
+ *
+ *     bytes ──▶ scan, element by element (answer_parser: which aggregates are open) ──▶ build: one array of
+ * nodes, children of one parent side by side
+ *
+ * Both passes read elements with the same function, so they cannot disagree. Called by the bundled client and
+ * by tests; never prints.
+ */
+#include "proto/answer.h"
+
+#include "proto/number.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum got { GOT_WHOLE, GOT_PART, GOT_BAD };
+
+/* One element without its children. */
+struct element {
+	struct answer node;
+	size_t next; /* where the following one starts */
+};
+
+static const char *const fault_form = "what the server sent is not RESP";
+static const char *const fault_size = "the server's answer is too large";
+static const char *const fault_depth = "the server's answer is nested too deeply";
+static const char *const fault_memory = "out of memory for the server's answer";
+
+/* The line at `at`; *looked spares the next call what was searched in vain. */
+static enum got
+read_line(const char *data, size_t n, size_t at, size_t *looked, struct slice *line)
+{
+	const char *end = memchr(data + at + *looked, '\n', n - at - *looked);
+	size_t length;
+
+	if (end == NULL) {
+		*looked = n - at;
+		return GOT_PART;
+	}
+	length = (size_t)(end - data) - at;
+	if (length == 0 || end[-1] != '\r')
+		return GOT_BAD;
+	*line = (struct slice){data + at, length - 1};
+	return GOT_WHOLE;
+}
+
+/* `$n`, `=n`, `!n` and the bytes that belong to it. */
+static enum got
+read_bulk(const char *data, size_t n, struct slice digits, struct element *e)
+{
+	int64_t length;
+
+	if (!number_parse(digits, -1, INT64_MAX, &length))
+		return GOT_BAD;
+	if (length < 0) {
+		e->node.type = ANSWER_NULL;
+		return GOT_WHOLE;
+	}
+	if (n - e->next < 2 || (uint64_t)length > n - e->next - 2)
+		return GOT_PART;
+	e->node.text = (struct slice){data + e->next, (size_t)length};
+	e->next += (size_t)length + 2;
+	return memcmp(data + e->next - 2, "\r\n", 2) == 0 ? GOT_WHOLE : GOT_BAD;
+}
+
+static enum got
+read_aggregate(struct slice digits, struct element *e)
+{
+	int64_t count;
+
+	if (!number_parse(digits, -1, (int64_t)ANSWER_ELEMENTS_MAX, &count))
+		return GOT_BAD;
+	if (count < 0)
+		e->node.type = ANSWER_NULL;
+	else
+		e->node.count = (size_t)count * (e->node.type == ANSWER_MAP ? 2 : 1);
+	return GOT_WHOLE;
+}
+
+/* RESP's type bytes: TYPE(byte, what it becomes, how it is read) */
+enum form { FORM_LINE, FORM_NUMBER, FORM_BULK, FORM_AGGREGATE, FORM_FLAG, FORM_NULL };
+
+static const struct resp_type {
+	char byte;
+	enum answer_type type;
+	enum form form;
+} resp_types[] = {
+	{'+', ANSWER_STATUS, FORM_LINE},
+	{'-', ANSWER_ERROR, FORM_LINE},
+	{':', ANSWER_INT, FORM_NUMBER},
+	{'$', ANSWER_TEXT, FORM_BULK},
+	{'*', ANSWER_ARRAY, FORM_AGGREGATE},
+	{'%', ANSWER_MAP, FORM_AGGREGATE},
+	{'~', ANSWER_ARRAY, FORM_AGGREGATE},
+	{'>', ANSWER_PUSH, FORM_AGGREGATE},
+	{'_', ANSWER_NULL, FORM_NULL},
+	{'#', ANSWER_FLAG, FORM_FLAG},
+	{',', ANSWER_TEXT, FORM_LINE},
+	{'(', ANSWER_TEXT, FORM_LINE},
+	{'=', ANSWER_TEXT, FORM_BULK},
+	{'!', ANSWER_ERROR, FORM_BULK},
+};
+
+static const struct resp_type *
+find_type(char byte)
+{
+	for (size_t i = 0; i < sizeof(resp_types) / sizeof(*resp_types); i++) {
+		if (resp_types[i].byte == byte)
+			return &resp_types[i];
+	}
+	return NULL;
+}
+
+/* A verbatim string says what it is in its first four bytes, "txt:". */
+static enum got
+strip_verbatim(struct element *e)
+{
+	if (e->node.type == ANSWER_NULL || e->node.text.n < 4 || e->node.text.p[3] != ':')
+		return GOT_BAD;
+	e->node.text.p += 4;
+	e->node.text.n -= 4;
+	return GOT_WHOLE;
+}
+
+static enum got
+read_form(const struct resp_type *type, const char *data, size_t n, struct slice rest, struct element *e)
+{
+	enum got got;
+
+	switch (type->form) {
+	case FORM_LINE:
+		e->node.text = rest;
+		return GOT_WHOLE;
+	case FORM_NUMBER:
+		return number_parse(rest, INT64_MIN, INT64_MAX, &e->node.n) ? GOT_WHOLE : GOT_BAD;
+	case FORM_BULK:
+		got = read_bulk(data, n, rest, e);
+		return got == GOT_WHOLE && type->byte == '=' ? strip_verbatim(e) : got;
+	case FORM_AGGREGATE:
+		return read_aggregate(rest, e);
+	case FORM_FLAG:
+		e->node.n = rest.n == 1 && rest.p[0] == 't';
+		return rest.n == 1 && (rest.p[0] == 't' || rest.p[0] == 'f') ? GOT_WHOLE : GOT_BAD;
+	case FORM_NULL:
+		break;
+	}
+	return rest.n == 0 ? GOT_WHOLE : GOT_BAD;
+}
+
+/* The element at `at`. Known to be bad as soon as its first line is. */
+static enum got
+read_element(const char *data, size_t n, size_t at, size_t *looked, struct element *e)
+{
+	const struct resp_type *type;
+	struct slice line;
+	enum got got;
+
+	if (at >= n)
+		return GOT_PART;
+	type = find_type(data[at]);
+	if (type == NULL)
+		return GOT_BAD;
+	got = read_line(data, n, at, looked, &line);
+	if (got != GOT_WHOLE)
+		return got;
+	*e = (struct element){.node = {.type = type->type}, .next = at + line.n + 2};
+	return read_form(type, data, n, (struct slice){line.p + 1, line.n - 1}, e);
+}
+
+/* One more element is whole. True: and with it the answer. */
+static bool
+close_element(struct answer_parser *p)
+{
+	while (p->depth > 0) {
+		if (--p->left[p->depth - 1] > 0)
+			return false;
+		p->depth--;
+	}
+	return true;
+}
+
+/* 1: an answer is whole, 0: more, -1: *fault. */
+static int
+scan(struct answer_parser *p, const char *data, size_t n, const struct answer_limits *limits,
+	const char **fault)
+{
+	for (;;) {
+		struct element e;
+		enum got got = read_element(data, n, p->seen, &p->looked, &e);
+
+		*fault = fault_form;
+		if (got == GOT_BAD)
+			return -1;
+		*fault = fault_size;
+		if (got == GOT_PART)
+			return n > limits->bytes ? -1 : 0;
+		if (e.next > limits->bytes || ++p->elements > limits->elements)
+			return -1;
+		if (e.node.count > limits->elements - p->elements)
+			return -1;
+		p->seen = e.next;
+		p->looked = 0;
+		*fault = fault_form;
+		if (e.node.type == ANSWER_PUSH && p->depth > 0)
+			return -1;
+		if (e.node.count == 0) {
+			if (close_element(p))
+				return 1;
+			continue;
+		}
+		*fault = fault_depth;
+		if (p->depth == ANSWER_DEPTH_MAX)
+			return -1;
+		p->left[p->depth++] = e.node.count;
+	}
+}
+
+struct builder {
+	const char *data;
+	size_t n;
+	size_t at;
+	struct answer *next; /* first node that is free */
+};
+
+/* Depth is at most ANSWER_DEPTH_MAX, the scan saw to that. */
+static void
+build(struct builder *b, struct answer *node)
+{
+	struct element e;
+	size_t looked = 0;
+	enum got got = read_element(b->data, b->n, b->at, &looked, &e);
+	struct answer *items = b->next;
+
+	assert(got == GOT_WHOLE);
+	b->at = e.next;
+	b->next += e.node.count;
+	*node = e.node;
+	node->items = node->count > 0 ? items : NULL;
+	for (size_t i = 0; i < node->count; i++)
+		build(b, items + i);
+}
+
+static bool
+make_room(struct answer_parser *p)
+{
+	struct answer *tree;
+
+	if (p->elements <= p->room)
+		return true;
+	tree = realloc(p->tree, p->elements * sizeof(*tree));
+	if (tree == NULL)
+		return false;
+	p->tree = tree;
+	p->room = p->elements;
+	return true;
+}
+
+void
+answer_done(struct answer_parser *parser)
+{
+	free(parser->tree);
+	*parser = (struct answer_parser){0};
+}
+
+ssize_t
+answer_parse(struct answer_parser *parser, const char *data, size_t n, const struct answer_limits *limits,
+	const struct answer **out, const char **fault)
+{
+	struct builder b = {data, n, 0, NULL};
+	const char *why;
+	int got;
+
+	assert(limits->bytes <= ANSWER_BYTES_MAX && limits->elements <= ANSWER_ELEMENTS_MAX);
+	got = scan(parser, data, n, limits, &why);
+	if (got > 0 && !make_room(parser)) {
+		why = fault_memory;
+		got = -1;
+	}
+	if (got < 0)
+		*fault = why;
+	if (got <= 0)
+		return got;
+	b.next = parser->tree + 1;
+	build(&b, parser->tree);
+	assert(b.at == parser->seen);
+	*parser = (struct answer_parser){.tree = parser->tree, .room = parser->room};
+	*out = parser->tree;
+	return (ssize_t)b.at;
+}
+
+const struct answer *
+answer_get(const struct answer *map, const char *key)
+{
+	if (map == NULL || (map->type != ANSWER_MAP && map->type != ANSWER_ARRAY))
+		return NULL;
+	for (size_t i = 0; i + 1 < map->count; i += 2) {
+		const struct answer *k = &map->items[i];
+
+		if ((k->type == ANSWER_TEXT || k->type == ANSWER_STATUS) &&
+			slice_equal(k->text, slice_of(key)))
+			return &map->items[i + 1];
+	}
+	return NULL;
+}
+
+struct slice
+answer_get_text(const struct answer *map, const char *key)
+{
+	const struct answer *value = answer_get(map, key);
+
+	if (value == NULL || (value->type != ANSWER_TEXT && value->type != ANSWER_STATUS))
+		return (struct slice){NULL, 0};
+	return value->text;
+}
+
+int64_t
+answer_get_int(const struct answer *map, const char *key, int64_t absent)
+{
+	const struct answer *value = answer_get(map, key);
+
+	if (value == NULL || (value->type != ANSWER_INT && value->type != ANSWER_FLAG))
+		return absent;
+	return value->n;
+}
+
+enum code
+answer_code(const struct answer *answer, struct slice *rest)
+{
+	struct slice word = answer->text;
+	const char *blank = word.n == 0 ? NULL : memchr(word.p, ' ', word.n);
+
+	if (blank != NULL)
+		word.n = (size_t)(blank - word.p);
+	*rest = (struct slice){word.p + word.n, answer->text.n - word.n};
+	if (rest->n > 0) {
+		rest->p++;
+		rest->n--;
+	}
+	if (answer->type == ANSWER_ERROR) {
+		for (int code = 0; code < CODE_COUNT; code++) {
+			if (slice_equal(word, slice_of(code_word((enum code)code))))
+				return (enum code)code;
+		}
+	}
+	*rest = answer->text;
+	return CODE_COUNT;
+}
+
+bool
+answer_is_push(const struct answer *answer, const char *name, size_t count)
+{
+	return answer->type == ANSWER_PUSH && answer->count >= count && answer->count > 0 &&
+	       (answer->items[0].type == ANSWER_TEXT || answer->items[0].type == ANSWER_STATUS) &&
+	       slice_equal(answer->items[0].text, slice_of(name));
+}

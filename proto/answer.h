@@ -1,0 +1,85 @@
+/*
+ * answer: the client's side, reads what a daemon sends (RESP2 and RESP3) into a small tree.
+ *
+ * A hostile or broken peer costs no more than the limits say: depth, elements and bytes are bounded, and
+ * memory is taken only for elements that have arrived.
+ */
+#ifndef PROTO_ANSWER_H
+#define PROTO_ANSWER_H
+
+#include "proto/reply.h"
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define ANSWER_DEPTH_MAX    8
+#define ANSWER_BYTES_MAX    (64UL * 1024 * 1024)
+#define ANSWER_ELEMENTS_MAX (4UL * 1024 * 1024)
+
+enum answer_type {
+	ANSWER_NULL,   /* $-1, *-1, _ */
+	ANSWER_INT,    /* n */
+	ANSWER_FLAG,   /* n: 0 or 1 */
+	ANSWER_STATUS, /* text: a simple string, +OK */
+	ANSWER_TEXT,   /* text: a bulk or verbatim string; doubles and big numbers as they were written */
+	ANSWER_ERROR,  /* text: with its code, "NOTHELD ..." */
+	ANSWER_ARRAY,  /* items, count; sets too */
+	ANSWER_MAP,    /* items: key, value, key, value ...; count: of both together */
+	ANSWER_PUSH    /* items, count: out of band, answers no request */
+};
+
+struct answer {
+	enum answer_type type;
+	int64_t n;
+	struct slice text; /* points into the parsed bytes */
+	const struct answer *items;
+	size_t count;
+};
+
+struct answer_limits {
+	size_t bytes;    /* of one answer, <= ANSWER_BYTES_MAX */
+	size_t elements; /* of one answer, nested ones included, <= ANSWER_ELEMENTS_MAX */
+};
+
+/* One per connection: how far the scan came, and the memory of the tree. All zero in the beginning. */
+struct answer_parser {
+	size_t seen;   /* bytes of whole elements */
+	size_t looked; /* bytes behind them that are known to hold no end of line */
+	size_t elements;
+	size_t depth;
+	size_t left[ANSWER_DEPTH_MAX]; /* elements that still have to come, per open aggregate */
+	struct answer *tree;
+	size_t room;
+};
+
+void answer_done(struct answer_parser *parser);
+
+/*
+ * data[0] is the first byte behind everything consumed so far; between calls the bytes may move and more may
+ * come.
+ *
+ *   > 0  so many bytes are one answer; *out is valid until the next call and as long as data is.
+ *     0  more is needed.
+ *    -1  this is no answer, or there is no memory for it: *fault says why, a literal. Close.
+ */
+ssize_t answer_parse(struct answer_parser *parser, const char *data, size_t n,
+	const struct answer_limits *limits, const struct answer **out, const char **fault)
+	__attribute__((warn_unused_result));
+
+/* The value of a key in a map, or in the flat array that is a map in RESP2; NULL: not there. */
+const struct answer *answer_get(const struct answer *map, const char *key);
+
+/* The text or number of a key; `absent` when it is missing, null or of another type. */
+struct slice answer_get_text(const struct answer *map, const char *key);
+int64_t answer_get_int(const struct answer *map, const char *key, int64_t absent);
+
+/* The code an error begins with, CODE_COUNT when it is none of ours; *rest: what follows it. */
+enum code answer_code(const struct answer *answer, struct slice *rest);
+
+/* True for a push of this name with at least `count` elements, the name included. */
+bool answer_is_push(const struct answer *answer, const char *name, size_t count);
+
+#endif
