@@ -1,0 +1,359 @@
+/*
+ * catalog: the tables, as client libraries and people ask for them. Shapes follow Redis 7, because libraries
+ * parse them: redis-cli builds its help and completion from COMMAND DOCS, cluster clients look at COMMAND.
+ */
+#include "proto/catalog.h"
+
+#include "proto/composer.h"
+#include "proto/option.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* Rows of one word stand together; the first one speaks for them. */
+static bool
+is_leader(size_t v)
+{
+	const struct command_info *info = command_info((enum verb)v);
+
+	if (info->flags & COMMAND_CLOSE)
+		return false;
+	return v == 0 || !slice_equal(info->word, command_info((enum verb)(v - 1))->word);
+}
+
+static size_t
+group_end(size_t v)
+{
+	struct slice word = command_info((enum verb)v)->word;
+
+	while (v < VERB_COUNT && slice_equal(command_info((enum verb)v)->word, word))
+		v++;
+	return v;
+}
+
+static size_t
+count_leaders(void)
+{
+	size_t n = 0;
+
+	for (size_t v = 0; v < VERB_COUNT; v++)
+		n += (size_t)is_leader(v);
+	return n;
+}
+
+static size_t
+count_subs(size_t leader)
+{
+	size_t n = 0;
+
+	for (size_t v = leader; v < group_end(leader); v++)
+		n += command_info((enum verb)v)->sub.n > 0;
+	return n;
+}
+
+static bool
+is_container(size_t v)
+{
+	return is_leader(v) && count_subs(v) > 0;
+}
+
+/* "client" for a leader that has subcommands, "client|setname" for each of them, "lock" for others. */
+static void
+write_name(struct buffer *b, size_t v, bool whole)
+{
+	char name[COMMAND_NAME_MAX];
+	size_t n;
+
+	command_name((enum verb)v, name);
+	n = whole ? strlen(name) : command_info((enum verb)v)->word.n;
+	reply_write_bulk(b, (struct slice){name, n});
+}
+
+static void
+write_flags(struct buffer *b, int version, size_t v)
+{
+	const struct command_info *info = command_info((enum verb)v);
+	bool blocking = v == VERB_LOCK;
+	bool admin = (info->flags & COMMAND_ADMIN) != 0;
+	bool open = (info->flags & COMMAND_OPEN) != 0;
+
+	reply_write_set(b, version, (size_t)1 + blocking + admin + open);
+	reply_write_simple(b, "noscript");
+	if (blocking)
+		reply_write_simple(b, "blocking");
+	if (admin)
+		reply_write_simple(b, "admin");
+	if (open)
+		reply_write_simple(b, "no_auth");
+}
+
+/* Redis counts the words too; negative: at least so many. */
+static int64_t
+arity(size_t v)
+{
+	const struct command_info *info = command_info((enum verb)v);
+	int64_t words = info->sub.n > 0 ? 2 : 1;
+
+	return info->min == info->max ? words + info->min : -(words + info->min);
+}
+
+static bool
+takes_name(size_t v)
+{
+	return strncmp(command_info((enum verb)v)->syntax, "name", 4) == 0 &&
+	       command_info((enum verb)v)->sub.n == 0;
+}
+
+/* Ten elements, of which the last lists the subcommands. */
+static void
+write_info(struct buffer *b, int version, size_t v, bool whole)
+{
+	bool container = !whole && is_container(v);
+	int64_t key = takes_name(v);
+
+	reply_write_array(b, 10);
+	write_name(b, v, whole);
+	reply_write_int(b, !container ? arity(v) : command_info((enum verb)v)->sub.n > 0 ? -2 : -1);
+	write_flags(b, version, v);
+	reply_write_int(b, key);
+	reply_write_int(b, key);
+	reply_write_int(b, key);
+	reply_write_set(b, version, 0);
+	reply_write_array(b, 0);
+	reply_write_array(b, 0);
+	if (!container) {
+		reply_write_array(b, 0);
+		return;
+	}
+	reply_write_array(b, count_subs(v));
+	for (size_t s = v; s < group_end(v); s++) {
+		if (command_info((enum verb)s)->sub.n > 0)
+			write_info(b, version, s, true);
+	}
+}
+
+static size_t
+count_options(size_t v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; option_info(i) != NULL; i++)
+		n += option_info(i)->verbs >> v & 1;
+	return n;
+}
+
+/* Positional arguments are the syntax up to the first option. */
+static struct slice
+positional_of(size_t v)
+{
+	const char *syntax = command_info((enum verb)v)->syntax;
+	struct slice whole = slice_of(syntax);
+
+	if (count_options(v) == 0)
+		return whole;
+	for (size_t i = 0; i < whole.n; i++) {
+		if (syntax[i] == '[' || (i > 0 && syntax[i] >= 'A' && syntax[i] <= 'Z')) {
+			whole.n = i;
+			break;
+		}
+	}
+	while (whole.n > 0 && syntax[whole.n - 1] == ' ')
+		whole.n--;
+	return whole;
+}
+
+static void
+write_option(struct buffer *b, int version, const struct option_info *option)
+{
+	bool flag = option->syntax[0] == '\0';
+
+	reply_write_map(b, version, 4);
+	reply_write_pair_text(b, "name", flag ? option->word.p : option->syntax);
+	reply_write_pair_text(b, "type", flag ? "pure-token" : "string");
+	reply_write_pair_bulk(b, "token", option->word);
+	reply_write_text(b, "flags");
+	reply_write_array(b, 1);
+	reply_write_simple(b, "optional");
+}
+
+static void
+write_arguments(struct buffer *b, int version, size_t v)
+{
+	struct slice positional = positional_of(v);
+	size_t count = count_options(v) + (positional.n > 0);
+
+	reply_write_text(b, "arguments");
+	reply_write_array(b, count);
+	if (positional.n > 0) {
+		reply_write_map(b, version, 2);
+		reply_write_pair_bulk(b, "name", positional);
+		reply_write_pair_text(b, "type", "string");
+	}
+	for (size_t i = 0; option_info(i) != NULL; i++) {
+		if (option_info(i)->verbs >> v & 1)
+			write_option(b, version, option_info(i));
+	}
+}
+
+static void
+write_docs(struct buffer *b, int version, size_t v, bool whole)
+{
+	bool container = !whole && is_container(v);
+
+	reply_write_map(b, version, container ? 5 : 4);
+	reply_write_pair_text(b, "summary",
+		container && command_info((enum verb)v)->sub.n > 0 ? "A family of commands."
+								   : command_info((enum verb)v)->summary);
+	reply_write_pair_text(b, "since", "0.1.0");
+	reply_write_pair_text(b, "group", "holdfast");
+	if (!container) {
+		write_arguments(b, version, v);
+		return;
+	}
+	reply_write_text(b, "arguments");
+	reply_write_array(b, 0);
+	reply_write_text(b, "subcommands");
+	reply_write_map(b, version, count_subs(v));
+	for (size_t s = v; s < group_end(v); s++) {
+		if (command_info((enum verb)s)->sub.n == 0)
+			continue;
+		write_name(b, s, true);
+		write_docs(b, version, s, true);
+	}
+}
+
+/* A command by the name a client gives it: "lock", "CLIENT", "client|setname". VERB_COUNT: none. */
+static size_t
+find_named(struct slice given, bool *whole)
+{
+	for (size_t v = 0; v < VERB_COUNT; v++) {
+		char name[COMMAND_NAME_MAX];
+
+		command_name((enum verb)v, name);
+		*whole = command_info((enum verb)v)->sub.n > 0;
+		if (*whole && option_word_is(slice_of(name), given))
+			return v;
+		if (is_leader(v) && option_word_is(command_info((enum verb)v)->word, given)) {
+			*whole = false;
+			return v;
+		}
+	}
+	return VERB_COUNT;
+}
+
+static void
+write_all_info(struct buffer *b, int version, const struct command *c)
+{
+	if (c->argc == 0) {
+		reply_write_array(b, count_leaders());
+		for (size_t v = 0; v < VERB_COUNT; v++) {
+			if (is_leader(v))
+				write_info(b, version, v, false);
+		}
+		return;
+	}
+	reply_write_array(b, c->argc);
+	for (size_t i = 0; i < c->argc; i++) {
+		bool whole;
+		size_t v = find_named(c->argv[i], &whole);
+
+		if (v < VERB_COUNT)
+			write_info(b, version, v, whole);
+		else
+			reply_write_null(b, version);
+	}
+}
+
+static void
+write_all_docs(struct buffer *b, int version, const struct command *c)
+{
+	size_t found = 0;
+	bool whole;
+
+	if (c->argc == 0) {
+		reply_write_map(b, version, count_leaders());
+		for (size_t v = 0; v < VERB_COUNT; v++) {
+			if (!is_leader(v))
+				continue;
+			write_name(b, v, false);
+			write_docs(b, version, v, false);
+		}
+		return;
+	}
+	for (size_t i = 0; i < c->argc; i++)
+		found += find_named(c->argv[i], &whole) < VERB_COUNT;
+	reply_write_map(b, version, found);
+	for (size_t i = 0; i < c->argc; i++) {
+		size_t v = find_named(c->argv[i], &whole);
+
+		if (v == VERB_COUNT)
+			continue;
+		write_name(b, v, whole);
+		write_docs(b, version, v, whole);
+	}
+}
+
+static void
+write_list(struct buffer *b)
+{
+	size_t n = 0;
+
+	for (size_t v = 0; v < VERB_COUNT; v++)
+		n += (size_t)is_leader(v) + (command_info((enum verb)v)->sub.n > 0);
+	reply_write_array(b, n);
+	for (size_t v = 0; v < VERB_COUNT; v++) {
+		if (is_leader(v))
+			write_name(b, v, false);
+		if (command_info((enum verb)v)->sub.n > 0)
+			write_name(b, v, true);
+	}
+}
+
+/* As Redis prints help: simple strings, two for each subcommand. */
+static void
+write_help(struct buffer *b, enum verb verb)
+{
+	struct slice word = command_info(verb)->word;
+	size_t first = verb;
+	char line[256];
+
+	while (first > 0 && slice_equal(command_info((enum verb)(first - 1))->word, word))
+		first--;
+	reply_write_array(b, 1 + 2 * count_subs(first));
+	(void)snprintf(line, sizeof(line), "%s <subcommand> [<arg> [value] ...]. Subcommands are:", word.p);
+	reply_write_simple(b, line);
+	for (size_t v = first; v < group_end(first); v++) {
+		const struct command_info *info = command_info((enum verb)v);
+
+		if (info->sub.n == 0)
+			continue;
+		(void)snprintf(line, sizeof(line), "%s%s%s", info->sub.p, info->syntax[0] != '\0' ? " " : "",
+			info->syntax);
+		reply_write_simple(b, line);
+		(void)snprintf(line, sizeof(line), "    %s", info->summary);
+		reply_write_simple(b, line);
+	}
+}
+
+void
+catalog_write(struct buffer *b, int version, const struct command *command)
+{
+	switch (command->verb) {
+	case VERB_COMMAND:
+	case VERB_COMMAND_INFO:
+		write_all_info(b, version, command);
+		return;
+	case VERB_COMMAND_DOCS:
+		write_all_docs(b, version, command);
+		return;
+	case VERB_COMMAND_COUNT:
+		reply_write_int(b, (int64_t)count_leaders());
+		return;
+	case VERB_COMMAND_LIST:
+		write_list(b);
+		return;
+	default:
+		assert(command_info(command->verb)->sub.n == 4);
+		write_help(b, command->verb);
+	}
+}
