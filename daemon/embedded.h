@@ -1,0 +1,50 @@
+/*
+ * embedded: the private master of a daemon that was given none.
+ *
+ * A redis-server (or valkey-server) child on a Unix socket in a directory of its own, without a TCP port and
+ * without persistence. It is started again when it dies, and dies with the daemon. main is the only user; the
+ * pool connects to its socket as to any other master.
+ *
+ * The directory also remembers how the last run ended: only a recorded clean end without live grants, or a
+ * first start, makes the new master one that forgot nothing. So the directory has to outlive the daemon: one
+ * that the service manager removes at every stop would make every start a first one.
+ */
+#ifndef DAEMON_EMBEDDED_H
+#define DAEMON_EMBEDDED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct embedded;
+struct event_base;
+struct log;
+struct stats;
+
+#define EMBEDDED_WHY_MAX  512
+#define EMBEDDED_READY_MS 10000 /* it is given up when the first start takes longer */
+
+struct embedded_settings {
+	const char *directory; /* made, mode 0700, if it is not there; its parent has to be */
+	const char *program;   /* path; NULL: redis-server, else valkey-server, from PATH */
+};
+
+/*
+ * Starts the master and waits until it is ready, usually some milliseconds. NULL: why says what went wrong
+ * and what to do: no server installed, the directory is not ours, another daemon uses it, ...
+ */
+struct embedded *embedded_new(struct event_base *base, const struct embedded_settings *settings,
+	struct log *log, struct stats *stats, char why[EMBEDDED_WHY_MAX]) __attribute__((warn_unused_result));
+
+/* Stops the master. clean: no grant is live any more, so the next start may trust an empty master. */
+void embedded_free(struct embedded *embedded, bool clean);
+
+/* Its Unix socket. */
+const char *embedded_path(const struct embedded *embedded);
+/* Whether the master that embedded_new() started surely forgot nothing that matters (pool_settings.trusted).
+ */
+bool embedded_trusted(const struct embedded *embedded);
+/* 0: it is down just now. */
+pid_t embedded_pid(const struct embedded *embedded);
+
+#endif
