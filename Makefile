@@ -97,7 +97,7 @@ $(O)/plain/%.o: %.c
 	$(CC) $(CPPFLAGS) -std=c11 -D_GNU_SOURCE -O2 -U_FORTIFY_SOURCE -MMD -MP -c -o $@ $<
 
 check: all $(CHECKS) $(PLAIN) ## run every test; the last line is the sum
-	@tests/run -j $(JOBS) $(HOUSE) $(CHECKS) $(E2E)
+	@tests/run -j $(JOBS) -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(E2E)
 
 check-unit: $(CHECKS) ## run the Check suites alone
 	@tests/run -j $(JOBS) $(CHECKS)
@@ -166,6 +166,10 @@ install: all ## install under DESTDIR and prefix (default /usr)
 	install -D -m 644 systemd/holdfast.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/holdfast.conf
 	for page in $(MANUALS); do \
 		install -D -m 644 $$page $(DESTDIR)$(prefix)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
+	install -D -m 644 packaging/completions/holdfast.bash $(DESTDIR)$(prefix)/share/bash-completion/completions/holdfast
+	install -D -m 644 packaging/completions/_holdfast $(DESTDIR)$(prefix)/share/zsh/vendor-completions/_holdfast
+	install -D -m 644 packaging/completions/holdfast.fish $(DESTDIR)$(prefix)/share/fish/vendor_completions.d/holdfast.fish
+	install -D -m 644 conf/holdfast.yml $(DESTDIR)$(sysconfdir)/holdfast/holdfast.yml
 
 # dpkg wants debian/ at the top of the tree, the project keeps it in packaging/: the package is built in a copy.
 DEB := $(O)/deb/holdfast-$(VERSION)
