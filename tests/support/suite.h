@@ -1,0 +1,21 @@
+/*
+ * suite: the main() of a Check suite in one call.
+ */
+#ifndef SUPPORT_SUITE_H
+#define SUPPORT_SUITE_H
+
+#include <check.h>
+#include <stddef.h>
+
+#define SUITE_LIMIT_S 60 /* per test: they wait for events, and a busy machine is slow to bring them */
+
+/* Runs the tests, each in a process of its own between setup and teardown (both may be NULL). Returns the
+ * exit status for main(). */
+int suite_run(const char *name, const TTest *const *tests, size_t count, SFun setup, SFun teardown);
+
+/* return SUITE_RUN("log", setup, teardown, one_test, another_test); */
+#define SUITE_RUN(name, setup, teardown, ...)                                                                \
+	suite_run((name), (const TTest *const[]){__VA_ARGS__},                                               \
+		sizeof((const TTest *const[]){__VA_ARGS__}) / sizeof(const TTest *), (setup), (teardown))
+
+#endif
