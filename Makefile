@@ -38,7 +38,7 @@ obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 
 .PHONY: all check check-unit check-e2e check-layers lint lint-c lint-shell lint-manuals format need-format sim fuzz bench cover \
-	asan install deb clean help
+	asan install deb prove clean help
 .SECONDARY:
 
 all: $(O)/holdfastd $(O)/holdfast
@@ -181,6 +181,12 @@ deb: ## build the Debian package into $(O)/deb
 	cp -a packaging/debian $(DEB)/debian
 	cd $(DEB) && env -u MAKEFLAGS -u MAKELEVEL -u O -u CC dpkg-buildpackage -us -uc
 	@ls $(O)/deb/*.deb
+
+SUITES ?= bookworm trixie
+
+prove: ## prove README's commands and the package on clean Debian roots (as root; takes a while)
+	for suite in $(SUITES); do \
+		packaging/prove $$suite commands && packaging/prove $$suite package || exit 1; done
 
 -include $(shell find $(O)/obj $(O)/plain -name '*.d' 2>/dev/null)
 
