@@ -39,7 +39,7 @@ void reply_write_pair_text(struct buffer *b, const char *key, const char *text);
 void reply_write_pair_bulk(struct buffer *b, const char *key, struct slice bytes);
 void reply_write_pair_null(struct buffer *b, int version, const char *key);
 
-/* Pushes; for RESP3 connections only (PROTOCOL.md 9). */
+/* Pushes; for RESP3 connections only (PROTOCOL.md 3.10, 5.6). */
 void push_write_grant(struct buffer *b, struct slice id, int64_t token);
 /* code CODE_COUNT: not granted within WAIT; text may be NULL */
 void push_write_failed(struct buffer *b, struct slice id, enum code code, const char *text);

@@ -1,5 +1,5 @@
 /*
- * fields: one event, one connection, as `key=value key="some value"` in one line (PROTOCOL.md 8.5).
+ * fields: one event, one connection, as `key=value key="some value"` in one line (PROTOCOL.md 6.5).
  *
  * What needs no quotes has none; inside them \n \r \t \\ \" and \xHH are used, so that a line is one line and
  * can be read back exactly. Keys are literals of ours.

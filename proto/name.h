@@ -1,5 +1,5 @@
 /*
- * name: what may name a lock (PROTOCOL.md 3.1), an owner, a connection.
+ * name: what may name a lock (PROTOCOL.md 2), an owner, a connection.
  */
 #ifndef PROTO_NAME_H
 #define PROTO_NAME_H

@@ -2,7 +2,7 @@
  * reply: one answer to one request, before it is bytes.
  *
  * The core fills it, reply_write() (proto/composer.h) turns it into RESP2, RESP3 or an inline answer. Lock
- * verbs answer with one line each; only REPLY_VALIDITY is an array (PROTOCOL.md section 3).
+ * verbs answer with one line each; only REPLY_VALIDITY is an array (PROTOCOL.md 1.8).
  */
 #ifndef PROTO_REPLY_H
 #define PROTO_REPLY_H
