@@ -67,12 +67,15 @@ static int
 keep_checked(const struct field *f, struct slice value, const char *fault, struct command *out,
 	struct reply *error)
 {
+	char bound[64] = "";
+
 	if (fault == NULL) {
 		*(struct slice *)member(f, out) = value;
 		return 0;
 	}
-	reply_error(error, CODE_ERR, "bad %s '%s': %s; it may have %lld to %lld bytes", f->label,
-		quote_of(value).text, fault, (long long)f->min, (long long)f->max);
+	if ((int64_t)value.n > f->max)
+		(void)snprintf(bound, sizeof(bound), ", at most %lld bytes", (long long)f->max);
+	reply_error(error, CODE_ERR, "bad %s '%s': %s%s", f->label, quote_of(value).text, fault, bound);
 	return -1;
 }
 

@@ -162,10 +162,14 @@ parse_line(struct request_parser *parser, char *data, size_t n, const struct req
 	struct request *out, struct reply *error)
 {
 	size_t most = n < limits->bytes ? n : limits->bytes;
-	char *end = memchr(data + parser->seen, '\n', most - parser->seen);
+	char *end;
 	size_t length;
 	ssize_t argc;
 
+	/* A reload may have lowered the limit in the middle of a line. */
+	if (parser->seen > most)
+		return refuse_size(limits, error);
+	end = memchr(data + parser->seen, '\n', most - parser->seen);
 	if (end == NULL) {
 		parser->seen = most;
 		return most < limits->bytes ? 0 : refuse_size(limits, error);

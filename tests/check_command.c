@@ -1,0 +1,321 @@
+/*
+ * check_command: what verbs and options mean, and what is said about those that mean nothing (PROTOCOL.md 2
+ * to 8).
+ */
+#include "proto/command.h"
+#include "proto/request.h"
+
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct request request;
+static struct command command;
+static struct reply error;
+static char line[4096];
+
+static int
+parse(const char *text)
+{
+	static const struct request_limits limits = {4096, 64};
+	struct request_parser parser = {0};
+	size_t n = strlen(text);
+
+	memcpy(line, text, n);
+	line[n] = '\n';
+	memset(&command, 0x55, sizeof(command));
+	ck_assert_int_eq(request_parse(&parser, line, n + 1, &limits, &request, &error), (ssize_t)n + 1);
+	return command_parse(&request, &command, &error);
+}
+
+static void
+good(const char *text, enum verb verb)
+{
+	int got = parse(text);
+
+	ck_assert_msg(got == 0, "%s: %s", text, error.text);
+	ck_assert_msg(command.verb == verb, "%s is verb %d", text, (int)command.verb);
+}
+
+static void
+bad(const char *text, const char *expected)
+{
+	char got[REPLY_TEXT_MAX + 16];
+	struct command before;
+
+	memset(&before, 0x55, sizeof(before));
+	ck_assert_msg(parse(text) == -1, "taken: %s", text);
+	snprintf(got, sizeof(got), "%s %s", code_word(error.code), error.text);
+	ck_assert_str_eq(got, expected);
+	ck_assert_int_eq(error.type, REPLY_ERROR);
+	ck_assert_msg(memcmp(&command, &before, sizeof(before)) == 0, "%s changed the output", text);
+}
+
+static void
+is(struct slice got, const char *expected)
+{
+	ck_assert_msg(slice_equal(got, slice_of(expected)), "%.*s is not %s", (int)got.n, got.p, expected);
+}
+
+START_TEST(a_lock_alone_has_every_option_absent)
+{
+	good("LOCK a", VERB_LOCK);
+	is(command.name, "a");
+	ck_assert_int_eq(command.wait_ms, COMMAND_WAIT_RULE);
+	ck_assert_int_eq(command.lease_ms, 0);
+	ck_assert_int_eq(command.max_hold_ms, 0);
+	ck_assert_int_eq(command.token, 0);
+	ck_assert(!command.validity);
+	ck_assert_uint_eq(command.owner.n + command.why.n + command.id.n + command.secret.n, 0);
+	ck_assert_int_eq(command.onloss, ONLOSS_CLOSE);
+}
+END_TEST
+
+START_TEST(a_lock_takes_its_options_in_any_order_and_case)
+{
+	good("lock a why \"release 42\" maxHOLD 7 Validity OWNER t1 lease 6 WAIT 5", VERB_LOCK);
+	is(command.name, "a");
+	is(command.why, "release 42");
+	is(command.owner, "t1");
+	ck_assert_int_eq(command.wait_ms, 5);
+	ck_assert_int_eq(command.lease_ms, 6);
+	ck_assert_int_eq(command.max_hold_ms, 7);
+	ck_assert(command.validity);
+	good("LOCK a ASYNC j1", VERB_LOCK);
+	is(command.id, "j1");
+	good("LOCK WAIT WAIT 0", VERB_LOCK);
+	is(command.name, "WAIT");
+	ck_assert_int_eq(command.wait_ms, 0);
+}
+END_TEST
+
+START_TEST(every_verb_finds_its_row)
+{
+	good("UNLOCK a OWNER o TOKEN 9007199254740992", VERB_UNLOCK);
+	ck_assert_int_eq(command.token, COMMAND_TOKEN_MAX);
+	good("CHECK a", VERB_CHECK);
+	good("EXTEND a 31536000000 OWNER x", VERB_EXTEND);
+	ck_assert_int_eq(command.extend_ms, COMMAND_MS_MAX);
+	good("CANCEL j1", VERB_CANCEL);
+	is(command.id, "j1");
+	good("BREAK a TOKEN 4", VERB_BREAK);
+	good("SESSION ID", VERB_SESSION_ID);
+	good("session secret", VERB_SESSION_SECRET);
+	good("SESSION JOIN abcdef", VERB_SESSION_JOIN);
+	is(command.secret, "abcdef");
+	good("SESSION BIND", VERB_SESSION_BIND);
+	good("SESSION ONLOSS next", VERB_SESSION_ONLOSS);
+	ck_assert_int_eq(command.onloss, ONLOSS_NEXT);
+	good("INSPECT a", VERB_INSPECT);
+	good("SESSIONS", VERB_SESSIONS);
+	good("INFO server clients", VERB_INFO);
+	ck_assert_uint_eq(command.argc, 2);
+	is(command.argv[1], "clients");
+	good("COMMAND", VERB_COMMAND);
+	good("COMMAND COUNT", VERB_COMMAND_COUNT);
+	good("COMMAND DOCS lock", VERB_COMMAND_DOCS);
+	is(command.argv[0], "lock");
+	good("DRAIN", VERB_DRAIN);
+	good("QUIT now", VERB_QUIT);
+	good("PING", VERB_PING);
+	good("PING hi", VERB_PING);
+	good("SELECT 0", VERB_SELECT);
+	good("CONFIG GET save appendonly", VERB_CONFIG_GET);
+	good("POST / HTTP/1.1", VERB_HTTP_POST);
+	good("host: localhost", VERB_HTTP_HOST);
+}
+END_TEST
+
+START_TEST(lists_take_a_pattern_and_a_bound)
+{
+	good("LOCKS", VERB_LOCKS);
+	ck_assert_int_eq(command.count, COMMAND_COUNT_DEFAULT);
+	ck_assert_uint_eq(command.match.n, 0);
+	good("LOCKS COUNT 5 MATCH a*", VERB_LOCKS);
+	ck_assert_int_eq(command.count, 5);
+	is(command.match, "a*");
+	good("EVENTS MATCH *", VERB_EVENTS);
+	bad("EVENTS COUNT 4", "ERR unknown option 'COUNT'; usage: EVENTS [MATCH glob]");
+	bad("LOCKS MATCH [a", "ERR bad MATCH '[a': a '[' without its ']'");
+	bad("LOCKS MATCH a\\", "ERR bad MATCH 'a\\': a '\\' with nothing behind it");
+	bad("LOCKS MATCH \"\"", "ERR bad MATCH '': it is empty; '*' matches everything");
+	bad("LOCKS COUNT 0", "ERR COUNT must be a whole number from 1 to 100000, not '0'");
+}
+END_TEST
+
+START_TEST(hello_chooses_logs_in_and_names_at_once)
+{
+	good("HELLO", VERB_HELLO);
+	ck_assert_int_eq(command.protocol, 0);
+	ck_assert(!command.login && !command.labelled);
+	good("HELLO 3 SETNAME web AUTH u p", VERB_HELLO);
+	ck_assert_int_eq(command.protocol, 3);
+	ck_assert(command.login && command.labelled);
+	is(command.user, "u");
+	is(command.password, "p");
+	is(command.label, "web");
+	bad("HELLO 4", "NOPROTO unsupported protocol version; use HELLO 2 or HELLO 3");
+	bad("HELLO x", "ERR Protocol version is not an integer or out of range");
+	bad("HELLO 3 AUTH u", "ERR AUTH needs a value: AUTH user password");
+	bad("HELLO 3 SETNAME \"a b\"",
+		"ERR bad name 'a b': it contains a space, a newline or a special character");
+}
+END_TEST
+
+START_TEST(auth_takes_a_password_alone_or_with_its_user)
+{
+	good("AUTH p", VERB_AUTH);
+	ck_assert(command.login);
+	ck_assert_uint_eq(command.user.n, 0);
+	is(command.password, "p");
+	good("AUTH u p", VERB_AUTH);
+	is(command.user, "u");
+	is(command.password, "p");
+	bad("AUTH u p q", "ERR wrong number of arguments for 'auth' command; usage: AUTH [user] password");
+}
+END_TEST
+
+START_TEST(a_client_says_who_it_is)
+{
+	good("CLIENT SETNAME web-1", VERB_CLIENT_SETNAME);
+	ck_assert(command.labelled);
+	is(command.label, "web-1");
+	good("CLIENT SETNAME \"\"", VERB_CLIENT_SETNAME);
+	ck_assert(command.labelled);
+	ck_assert_uint_eq(command.label.n, 0);
+	good("CLIENT SETINFO lib-ver 5.0", VERB_CLIENT_SETINFO);
+	ck_assert_int_eq(command.attribute, ATTRIBUTE_LIB_VER);
+	is(command.label, "5.0");
+	bad("CLIENT SETINFO lib-foo 5.0", "ERR Unrecognized option 'lib-foo'; use LIB-NAME or LIB-VER");
+	good("CLIENT KILL ID 12", VERB_CLIENT_KILL);
+	ck_assert_int_eq(command.count, 12);
+	bad("CLIENT KILL 1.2.3.4:5 x", "ERR unknown option '1.2.3.4:5'; usage: CLIENT KILL ID n");
+}
+END_TEST
+
+START_TEST(what_redis_does_not_know_is_refused_in_its_words)
+{
+	bad("FOO", "ERR unknown command 'FOO', with args beginning with: ");
+	bad("FOO a \"b c\"", "ERR unknown command 'FOO', with args beginning with: 'a' 'b c' ");
+	bad("\"F\\x1bO\" \"\\n\"", "ERR unknown command 'F\\x1bO', with args beginning with: '\\n' ");
+	bad("\"\"", "ERR unknown command '', with args beginning with: ");
+	bad("CLIENT", "ERR wrong number of arguments for 'client' command. Try CLIENT HELP.");
+	bad("CLIENT PAUSE 4", "ERR unknown subcommand 'PAUSE'. Try CLIENT HELP.");
+	bad("SESSION", "ERR wrong number of arguments for 'session' command. Try SESSION HELP.");
+	bad("COMMAND GETKEYS x", "ERR unknown subcommand 'GETKEYS'. Try COMMAND HELP.");
+	bad("CLIENT SETNAME",
+		"ERR wrong number of arguments for 'client|setname' command; usage: CLIENT SETNAME name");
+	bad("SELECT 1", "ERR DB index is out of range; there is only one space of names, SELECT 0");
+	bad("PING a b", "ERR wrong number of arguments for 'ping' command; usage: PING [message]");
+}
+END_TEST
+
+START_TEST(an_error_is_cut_not_overrun)
+{
+	char text[2048] = "FOO ";
+
+	memset(text + 4, 'x', 1500);
+	ck_assert_int_eq(parse(text), -1);
+	ck_assert_uint_lt(strlen(error.text), REPLY_TEXT_MAX);
+	memset(text, 'y', 1500);
+	ck_assert_int_eq(parse(text), -1);
+	ck_assert_uint_lt(strlen(error.text), REPLY_TEXT_MAX);
+	memcpy(text, "SESSION ", 8);
+	ck_assert_int_eq(parse(text), -1);
+	ck_assert_uint_lt(strlen(error.text), REPLY_TEXT_MAX);
+}
+END_TEST
+
+START_TEST(an_option_that_is_wrong_names_itself)
+{
+	bad("LOCK a WAIT", "ERR WAIT needs a value: WAIT ms");
+	bad("LOCK a WAIT -1", "ERR WAIT must be a whole number from 0 to 31536000000, not '-1'");
+	bad("LOCK a WAIT 1.5", "ERR WAIT must be a whole number from 0 to 31536000000, not '1.5'");
+	bad("LOCK a LEASE 0", "ERR LEASE must be a whole number from 1 to 31536000000, not '0'");
+	bad("LOCK a MAXHOLD 31536000001",
+		"ERR MAXHOLD must be a whole number from 1 to 31536000000, not '31536000001'");
+	bad("LOCK a WAIT 1 wait 2", "ERR WAIT is given twice");
+	bad("LOCK a OWNER \"\"", "ERR bad OWNER '': it is empty");
+	bad("LOCK a WHY \"\\x01\"", "ERR bad WHY '\\x01': it contains a control character");
+	bad("LOCK a ASYNC x VALIDITY",
+		"ERR VALIDITY and ASYNC exclude each other; send CHECK after the grant");
+	bad("UNLOCK a TOKEN 9007199254740993",
+		"ERR TOKEN must be a whole number from 1 to 9007199254740992, not '9007199254740993'");
+	bad("BREAK a", "ERR TOKEN n is missing");
+	bad("EXTEND a x", "ERR ms must be a whole number from 1 to 31536000000, not 'x'");
+	bad("SESSION ONLOSS x", "ERR ONLOSS must be CLOSE, PUSH or NEXT, not 'x'");
+	bad("UNLOCK a WAIT 4", "ERR unknown option 'WAIT'; usage: UNLOCK name [OWNER tag] [TOKEN n]");
+}
+END_TEST
+
+START_TEST(a_bad_name_says_what_is_bad_about_it)
+{
+	char text[2048] = "LOCK ";
+
+	bad("LOCK \"a b\"", "ERR bad name 'a b': it contains a space");
+	bad("LOCK }a", "ERR bad name '}a': it begins with '}'");
+	bad("LOCK \"\\xff\"", "ERR bad name '\\xff': it is not UTF-8");
+	bad("LOCK \"\"", "ERR bad name '': it is empty");
+	memset(text + 5, 'a', 512);
+	good(text, VERB_LOCK);
+	text[517] = 'a';
+	ck_assert_int_eq(parse(text), -1);
+	ck_assert_ptr_nonnull(strstr(error.text, "it is too long, at most 512 bytes"));
+}
+END_TEST
+
+START_TEST(a_secret_is_never_repeated)
+{
+	char text[2048] = "SESSION JOIN ";
+
+	memset(text + 13, 's', 65);
+	bad(text, "ERR bad secret: use what SESSION SECRET answered");
+}
+END_TEST
+
+START_TEST(what_pushes_needs_resp3)
+{
+	good("LOCK a ASYNC x", VERB_LOCK);
+	ck_assert(command_needs_push(&command));
+	good("LOCK a", VERB_LOCK);
+	ck_assert(!command_needs_push(&command));
+	good("SESSION ONLOSS PUSH", VERB_SESSION_ONLOSS);
+	ck_assert(command_needs_push(&command));
+	good("SESSION ONLOSS CLOSE", VERB_SESSION_ONLOSS);
+	ck_assert(!command_needs_push(&command));
+	good("CANCEL x", VERB_CANCEL);
+	ck_assert(!command_needs_push(&command));
+}
+END_TEST
+
+START_TEST(the_table_is_in_order)
+{
+	for (int v = 0; v < VERB_COUNT; v++) {
+		const struct command_info *info = command_info((enum verb)v);
+		char name[COMMAND_NAME_MAX];
+
+		command_name((enum verb)v, name);
+		ck_assert_uint_gt(info->word.n, 0);
+		ck_assert(info->max < 0 || info->min <= info->max);
+		ck_assert_uint_eq(strlen(info->summary) > 0, 1);
+		/* Rows of one word stand together, or the lookup would miss some. */
+		for (int w = v + 2; w < VERB_COUNT; w++) {
+			if (slice_equal(command_info((enum verb)w)->word, info->word))
+				ck_assert(slice_equal(command_info((enum verb)(w - 1))->word, info->word));
+		}
+	}
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("command", NULL, NULL, a_lock_alone_has_every_option_absent,
+		a_lock_takes_its_options_in_any_order_and_case, every_verb_finds_its_row,
+		lists_take_a_pattern_and_a_bound, hello_chooses_logs_in_and_names_at_once,
+		auth_takes_a_password_alone_or_with_its_user, a_client_says_who_it_is,
+		what_redis_does_not_know_is_refused_in_its_words, an_error_is_cut_not_overrun,
+		an_option_that_is_wrong_names_itself, a_bad_name_says_what_is_bad_about_it,
+		a_secret_is_never_repeated, what_pushes_needs_resp3, the_table_is_in_order);
+}
