@@ -101,7 +101,7 @@ struct conf_log {
 /* Used when there is no master: a private redis-server, child of the daemon. */
 struct conf_embedded {
 	char *directory;    /* absolute; its socket and its data live there */
-	char *redis_server; /* program, looked up in PATH unless it has a slash */
+	char *redis_server; /* path or name of the program; "": redis-server, else valkey-server */
 };
 
 enum conf_guard { CONF_GUARD_AUTO, CONF_GUARD_OFF };

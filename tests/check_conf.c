@@ -70,7 +70,7 @@ START_TEST(an_empty_file_means_the_defaults)
 	ck_assert_int_eq(conf->log.level, CONF_LEVEL_INFO);
 	ck_assert_str_eq(conf->log.to, "stderr");
 	ck_assert_str_eq(conf->embedded.directory, "/run/holdfast/redis");
-	ck_assert_str_eq(conf->embedded.redis_server, "redis-server");
+	ck_assert_str_eq(conf->embedded.redis_server, "");
 	conf_free(conf);
 }
 END_TEST
