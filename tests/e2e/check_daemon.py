@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""The daemon as a program: options, configuration, reload, signals, access, its private master."""
+
+import os
+import re
+import signal
+import stat
+
+import harness
+import resp
+from harness import boottime, expect, expect_between, expect_code
+
+
+def run(place, *arguments):
+    """(exit status, output) of the daemon with these arguments."""
+    if not os.access(harness.HOLDFASTD, os.X_OK):
+        raise harness.Skip("%s is not built" % harness.HOLDFASTD)
+    process = place.run(harness.HOLDFASTD, *arguments)
+    status = process.wait()
+    process.output.thread.join(harness.PATIENCE)
+    return status, process.output.text()
+
+
+def write(place, name, text):
+    path = os.path.join(place.path, name)
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    return path
+
+
+def test_check(place):
+    """-t says whether a file is good, and every error with its line and column"""
+    good = write(place, "good.yml", "lease: 3s\n")
+    bad = write(place, "bad.yml", "leese: 3s\nlease: 10\npool: 99\n")
+    status, text = run(place, "-t", "-c", good)
+    expect(status, 0, text)
+    status, text = run(place, "-t", "-c", bad)
+    expect(status != 0, True)
+    for line in ("%s:1:1: unknown key \"leese\"; did you mean \"lease\"?", "%s:2:8: lease: \"10\" has no unit",
+                 "%s:3:7: pool: \"99\" is out of range"):
+        expect(line % bad in text, True, text)
+    status, text = run(place, "-t", "-c", os.path.join(place.path, "none.yml"))
+    expect(status != 0 and "No such file" in text, True, text)
+
+
+def test_shipped_file(place):
+    """the shipped configuration is good, and --print-config of it too"""
+    shipped = os.path.join(harness.ROOT, "conf", "holdfast.yml")
+    status, text = run(place, "-t", "-c", shipped)
+    expect(status, 0, text)
+    status, printed = run(place, "--print-config", "-c", shipped)
+    expect(status, 0, printed)
+    expect("lease: 10s" in printed, True, printed)
+    again = write(place, "again.yml", printed)
+    expect(run(place, "--print-config", "-c", again), (0, printed))
+
+
+def test_options(place):
+    """--version and --help answer, and an unknown option is an error that names it"""
+    status, text = run(place, "--version")
+    expect(status, 0)
+    expect(bool(re.search(r"\d+\.\d+\.\d+", text)), True, text)
+    status, text = run(place, "--help")
+    expect(status == 0 and "--print-config" in text, True, text)
+    status, text = run(place, "--frobnicate")
+    expect(status != 0 and "frobnicate" in text, True, text)
+
+
+def test_bad_start(place):
+    """a configuration that is wrong keeps the daemon from starting and says why"""
+    daemon = place.idle_daemon(master=place.redis(), config="poool: 3\n")
+    daemon.spawn()
+    expect(daemon.process.wait() != 0, True)
+    daemon.output.wait(r"holdfast\.yml:\d+:1: unknown key \"poool\"; did you mean \"pool\"\?")
+
+
+def test_terminated(place):
+    """SIGTERM frees what nobody holds, withholds what is held, tells holders, and ends with 0"""
+    redis = place.redis()
+    first, second = [place.daemon(name, master=redis) for name in ("d1", "d2")]
+    holder, waiter = first.admitted().client(), second.admitted().client()
+    holder("LOCK", "held")
+    valid_ms = holder("CHECK", "held")
+    asked = boottime()
+    first.process.signal(signal.SIGTERM)
+    expect(first.process.wait(), 0)
+    expect(holder.closed(5), True)
+    expect_between(boottime() - asked, 0, 5.0, "seconds to end")
+    expect(os.path.exists(first.socket), False)
+    expect_between(waiter("LOCK", "held", "WAIT", 20000), 1, 2 ** 53)
+    expect_between(boottime() - asked, valid_ms / 1000 - 0.01, 1.1 + 1.0, "seconds until the next holder")
+
+
+def test_terminated_idle(place):
+    """after SIGTERM the locks that were released are free at once for others"""
+    redis = place.redis()
+    first, second = [place.daemon(name, master=redis) for name in ("d1", "d2")]
+    client, waiter = first.admitted().client(), second.admitted().client()
+    client("LOCK", "a")
+    client("UNLOCK", "a")
+    expect(first.terminate(), 0)
+    started = boottime()
+    expect_between(waiter("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+    expect_between(boottime() - started, 0, 0.5, "seconds")
+
+
+def test_interrupted_while_guarded(place):
+    """SIGTERM ends a daemon that has no master, with clients waiting"""
+    redis = place.redis()
+    redis.kill()
+    daemon = place.daemon(master=redis)
+    waiter = daemon.client()
+    waiter.send("LOCK", "a", "WAIT", 60000)
+    waiter.socket.settimeout(1)
+    expect(waiter.silent(0.1), True)
+    expect(daemon.terminate(), 0)
+    try:
+        expect_code(waiter.reply(5), "DRAINING")
+    except resp.Closed:
+        pass
+
+
+def test_second_instance(place):
+    """a second daemon on the same socket ends with an error and leaves the first alone"""
+    redis = place.redis()
+    first = place.daemon("d1", master=redis).admitted()
+    second = place.idle_daemon("d2", master=redis)
+    with open(first.file, encoding="utf-8") as stream:
+        text = stream.read()
+    with open(second.file, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    second.spawn()
+    expect(second.process.wait() != 0, True)
+    expect(first.socket in second.output.text(), True, second.output.text())
+    expect(first.client()("PING"), "PONG")
+
+
+def test_dead_socket(place):
+    """the socket a killed daemon left behind is taken over"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    daemon.kill()
+    expect(os.path.exists(daemon.socket), True)
+    daemon.start()
+    expect(daemon.client()("PING"), "PONG")
+
+
+def test_foreign_file(place):
+    """a file that is no socket is not removed"""
+    daemon = place.idle_daemon(master=place.redis())
+    with open(daemon.socket, "w", encoding="ascii") as stream:
+        stream.write("precious")
+    daemon.spawn()
+    expect(daemon.process.wait() != 0, True)
+    with open(daemon.socket, encoding="ascii") as stream:
+        expect(stream.read(), "precious")
+    os.unlink(daemon.socket)
+
+
+def test_socket_mode(place):
+    """the socket has the permissions the configuration says"""
+    daemon = place.idle_daemon(master=place.redis())
+    path = os.path.join(daemon.folder, "other")
+    daemon.listen += "  - { unix: %s, mode: \"0600\" }\n" % path
+    daemon.configure("")
+    daemon.start()
+    expect(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+    expect(stat.S_IMODE(os.stat(daemon.socket).st_mode), 0o660)
+
+
+def test_reload(place):
+    """SIGHUP takes up what can change, names what cannot, and a bad file changes nothing"""
+    daemon = place.daemon(master=place.redis(), config="rules: [ { match: 'q', wait: 60s } ]\n").admitted()
+    client, other = daemon.client(), daemon.client()
+    client("LOCK", "q")
+    daemon.configure("rules: [ { match: 'q', wait: 100ms } ]\nnamespace: elsewhere\n")
+    mark = daemon.output.mark()
+    daemon.process.signal(signal.SIGHUP)
+    daemon.await_state("RELOADING=1")
+    daemon.await_state("READY=1")
+    daemon.output.wait(r"namespace", mark)
+    expect(other("LOCK", "q"), None)
+    expect_between(client("CHECK", "q"), 1, 1000)
+    daemon.configure("nonsense: 1\n")
+    daemon.process.signal(signal.SIGHUP)
+    daemon.output.wait(r"unknown key", mark)
+    expect(other("LOCK", "q"), None)
+    expect(client("UNLOCK", "q"), 0)
+    expect_between(other("LOCK", "q"), 1, 2 ** 53)
+
+
+def test_reload_listeners(place):
+    """a reload opens and closes listeners, and keeps connections"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    client = daemon.client()
+    client("LOCK", "a")
+    port = harness.free_port()
+    before = daemon.listen
+    daemon.listen += "  - tcp: 127.0.0.1:%d\n" % port
+    daemon.configure("")
+    daemon.process.signal(signal.SIGHUP)
+    daemon.await_state("RELOADING=1")
+    daemon.await_state("READY=1")
+    with resp.Client(("127.0.0.1", port)) as tcp:
+        expect(tcp("PING"), "PONG")
+    daemon.listen = before
+    daemon.configure("")
+    daemon.process.signal(signal.SIGHUP)
+    daemon.await_state("RELOADING=1")
+    daemon.await_state("READY=1")
+    try:
+        with resp.Client(("127.0.0.1", port)):
+            raise AssertionError("the listener is still there")
+    except ConnectionRefusedError:
+        pass
+    expect_between(client("CHECK", "a"), 1, 1000)
+
+
+def test_users(place):
+    """with users a TCP client must log in, and admin decides who may break locks"""
+    daemon = place.daemon(master=place.redis(), tcp=True, environment={"ONE": "secret1", "TWO": "secret2"},
+                          config="users:\n  - { name: op, password-env: ONE, admin: yes }\n"
+                                 "  - { name: app, password-env: TWO }\n").admitted()
+    client = daemon.client(tcp=True)
+    expect_code(client("LOCK", "a", "WAIT", 0), "NOAUTH")
+    expect_code(client("AUTH", "app", "secret1"), "WRONGPASS")
+    expect(client("AUTH", "app", "secret2"), "OK")
+    token = client("LOCK", "a", "WAIT", 0)
+    expect_between(token, 1, 2 ** 53)
+    other = daemon.client(tcp=True)
+    answer = other("HELLO", 3, "AUTH", "app", "secret2")
+    expect(isinstance(answer, dict), True, repr(answer))
+    expect_code(other("BREAK", "a", "TOKEN", token), "NOPERM")
+    expect(other("AUTH", "op", "secret1"), "OK")
+    expect_between(other("BREAK", "a", "TOKEN", token), 0, 1000)
+    for secret in ("secret1", "secret2"):
+        expect(secret in daemon.output.text(), False, "a password in the log")
+
+
+def test_open_tcp(place):
+    """TCP beyond loopback without users is refused, with what to write"""
+    path = write(place, "open.yml", "listen:\n  - tcp: 0.0.0.0:5625\n")
+    status, text = run(place, "-t", "-c", path)
+    expect(status != 0, True)
+    expect("add users:, or say insecure: yes" in text, True, text)
+
+
+def test_embedded(place):
+    """without a master the daemon starts one of its own, which ends with it, also when the daemon is killed"""
+    daemon = place.daemon()
+    daemon.admitted()
+    client = daemon.client()
+    expect_between(client("LOCK", "a"), 1, 2 ** 53)
+    expect(client("UNLOCK", "a"), 0)
+    server = find_server(daemon)
+    expect(daemon.terminate(), 0)
+    ended(server)
+    daemon.start().admitted()
+    server = find_server(daemon)
+    daemon.kill()
+    ended(server)
+
+
+def find_server(daemon):
+    """The pid and pidfd of the daemon's redis-server."""
+    with open("/proc/%d/task/%d/children" % (daemon.process.pid, daemon.process.pid), encoding="ascii") as stream:
+        pids = [int(pid) for pid in stream.read().split()]
+    expect(len(pids), 1, "children")
+    return pids[0], os.pidfd_open(pids[0])
+
+
+def ended(server):
+    import select
+    pid, pidfd = server
+    ready = select.select([pidfd], [], [], 10)[0]
+    os.close(pidfd)
+    if not ready:
+        os.kill(pid, signal.SIGKILL)
+    expect(bool(ready), True, "its redis-server is gone")
+
+
+def test_embedded_restarts(place):
+    """a private master that dies is started again, and held locks survive it"""
+    daemon = place.daemon(config="lease: 2s\n").admitted()
+    client = daemon.client()
+    client("LOCK", "a")
+    pid, pidfd = find_server(daemon)
+    os.kill(pid, signal.SIGKILL)
+    os.close(pidfd)
+    other = daemon.client()
+    expect_between(other("LOCK", "b", "WAIT", 20000), 1, 2 ** 53)
+    expect_between(client("CHECK", "a"), 1, 2000)
+
+
+def test_views(place):
+    """INSPECT, LOCKS, SESSIONS, EVENTS and INFO show who holds and who waits"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    watcher, holder, waiter = daemon.client(3), daemon.client(), daemon.client()
+    watcher.send("EVENTS", "MATCH", "a*")
+    watcher.reply()
+    holder("CLIENT", "SETNAME", "the-holder")
+    token = holder("LOCK", "a", "WHY", "because")
+    waiter.send("LOCK", "a", "WAIT", 60000)
+    viewer = daemon.client(3)
+    view = viewer("INSPECT", "a")
+    text = repr(view)
+    for word in (str(token), "because"):
+        expect(word in text, True, text)
+    expect("a" in repr(viewer("LOCKS", "MATCH", "a")), True)
+    expect("the-holder" in repr(viewer("SESSIONS")), True)
+    expect("granted" in repr(watcher.push()), True)
+    info = daemon.info()
+    expect(info.get("loading"), "0")
+
+
+if __name__ == "__main__":
+    harness.main(globals())

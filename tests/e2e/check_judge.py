@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""The judge and the reader of replies themselves: what they must find, planted."""
+
+import harness
+import resp
+import swarm
+from harness import expect
+
+
+def hold(start, end, token, name="a", wrote=True):
+    return {"name": name, "start": start, "end": end, "token": token, "deadline": end, "wrote": wrote}
+
+
+def test_overlap(place):
+    """two holders of one name at once are found, also behind a shorter hold between them"""
+    expect(swarm.overlaps([hold(0, 2, 1), hold(2, 3, 2), hold(3, 4, 3)]), [])
+    expect(len(swarm.overlaps([hold(0, 2, 1), hold(1.9, 3, 2)])), 1)
+    expect(len(swarm.overlaps([hold(0, 5, 1), hold(5, 4, 2), hold(4.5, 6, 3)])), 1)
+    expect(swarm.overlaps([hold(0, 2, 1), hold(1, 3, 2, "b")]), [])
+
+
+def test_tokens(place):
+    """a token that is used twice or goes back is found"""
+    expect(swarm.token_disorder([hold(0, 1, 1), hold(1, 2, 2), hold(2, 3, 1, "b")]), [])
+    expect(len(swarm.token_disorder([hold(0, 1, 1), hold(1, 2, 1)])), 1)
+    expect(len(swarm.token_disorder([hold(0, 1, 5), hold(1, 2, 4)])), 1)
+
+
+def test_lost_count(place):
+    """a write that got lost is found"""
+    plan = swarm.Plan(place.path, [], ["a"], 0)
+    swarm.counter_new(place.path, "a")
+    swarm.judge(plan, {}, [])
+    for counts, holds in (({}, [hold(0, 1, 1)]), ({"stalled": 1}, [hold(0, 2, 1), hold(1, 3, 2)])):
+        try:
+            swarm.judge(plan, counts, holds)
+        except AssertionError:
+            continue
+        raise AssertionError("not found: %r" % (holds,))
+
+
+def test_replies(place):
+    """replies are read alike wherever they are split, and nonsense is refused"""
+    text = b":1\r\n$-1\r\n_\r\n+OK\r\n-ERR x\r\n$2\r\nhi\r\n*2\r\n:1\r\n*0\r\n%1\r\n+a\r\n#t\r\n>1\r\n:5\r\n"
+    wanted = [1, None, None, "OK", "ERR x", "hi", [1, []], {"a": True}, [5]]
+    for step in (1, 2, 3, 7, len(text)):
+        data, got = b"", []
+        for at in range(0, len(text), step):
+            data += text[at:at + step]
+            while True:
+                found = resp.parse(data)
+                if found is None:
+                    break
+                got.append(found[0])
+                data = data[found[1]:]
+        expect(got, wanted)
+    try:
+        resp.parse(b"hello\r\n")
+    except resp.Broken:
+        return
+    raise AssertionError("nonsense was taken")
+
+
+def test_master(place):
+    """a real master starts, counts script calls, dies and comes back empty or with its dump"""
+    redis = place.redis()
+    expect(redis("SET", "a", 1), "OK")
+    expect(redis("EVAL", "return 1", 0), 1)
+    expect(redis.script_calls(), 1)
+    redis.kill()
+    redis.restart()
+    expect(redis("GET", "a"), None)
+    expect(redis("SET", "a", 2), "OK")
+    expect(redis("SAVE"), "OK")
+    redis.kill()
+    redis.restart()
+    expect(redis("GET", "a"), "2")
+
+
+if __name__ == "__main__":
+    harness.main(globals())

@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Clients that are hostile, broken or merely odd: they are answered or cut off, and hurt nobody else."""
+
+import select
+import socket
+import time
+
+import harness
+import resp
+from harness import boottime, expect, expect_between, expect_code
+
+
+def daemon_of(place, **options):
+    return place.daemon(master=place.redis(), **options).admitted()
+
+
+def healthy(daemon):
+    """Somebody else is served at once."""
+    with resp.Client(daemon.socket, timeout=5) as client:
+        expect_between(client("LOCK", "healthy", "WAIT", 5000), 1, 2 ** 53)
+        expect(client("UNLOCK", "healthy"), 0)
+
+
+def test_split(place):
+    """requests split at any byte are understood"""
+    daemon = daemon_of(place)
+    client = daemon.client()
+    text = resp.encode("LOCK", "a", "WAIT", 0) + b"CHECK a\r\n" + resp.encode("UNLOCK", "a")
+    for at in range(1, len(text)):
+        client.send_raw(text[:at])
+        client.send_raw(text[at:])
+        expect_between(client.reply(), 1, 2 ** 53)
+        expect_between(client.reply(), 1, 1000)
+        expect(client.reply(), 0)
+    for byte in text:
+        client.send_raw(bytes([byte]))
+    expect_between(client.reply(), 1, 2 ** 53)
+    expect_between(client.reply(), 1, 1000)
+    expect(client.reply(), 0)
+
+
+def test_malformed(place):
+    """what can never become a request gets -ERR Protocol error and the end of the connection"""
+    daemon = daemon_of(place)
+    for text in (b"*1\r\n$-1\r\n", b"*99999999999\r\n", b"*1\r\n$99999999999\r\n", b"*1\r\nxx\r\n",
+                 b"*2\r\n$4\r\nLOCKxx$1\r\na\r\n", b"*1x\r\n", b"*1\r\n$1x\r\n", b"*\r\n", b"LOCK \"a\r\n",
+                 b"*1\r\n$4294967300\r\n", b"*1\r\n$0000000000000000000000000000004\r\n", b"x" * 70000):
+        client = daemon.client()
+        try:
+            client.send_raw(text)
+        except ConnectionError:
+            pass  # cut off while sending: seen below
+        answer = client.reply()
+        expect_code(answer, "ERR")
+        expect(answer.startswith("ERR Protocol error"), True, "%r: %r" % (text[:40], answer))
+        expect(client.closed(5), True, repr(text[:40]))
+    healthy(daemon)
+
+
+def test_bad_requests(place):
+    """a request that is understood and wrong gets one error, and the connection goes on"""
+    daemon = daemon_of(place)
+    client = daemon.client()
+    for words in (("NONSENSE",), ("LOCK",), ("LOCK", ""), ("LOCK", "a b"), ("LOCK", "a\r\nb"), ("LOCK", "a\x00b"),
+                  ("LOCK", "a\x1b[31m"), ("LOCK", b"\xff\xfe"), ("LOCK", "x" * 513), ("LOCK", "a", "WAIT"),
+                  ("LOCK", "a", "WAIT", -1), ("LOCK", "a", "WAIT", "1s"), ("LOCK", "a", "WAIT", 2 ** 63),
+                  ("LOCK", "a", "LEASE", 0), ("LOCK", "a", "WAIT", 1, "WAIT", 2), ("LOCK", "a", "SIDEWAYS"),
+                  ("LOCK", "a", "OWNER", "x" * 1000), ("UNLOCK",), ("EXTEND", "a"), ("EXTEND", "a", "x"),
+                  ("SESSION",), ("SESSION", "WHAT"), ("SESSION", "ONLOSS", "EXPLODE"), ("SELECT", 1),
+                  ("HELLO", 9), ("CHECK", "a", "TOKEN", "x")):
+        answer = client(*words)
+        if not isinstance(answer, resp.Error):
+            raise AssertionError("%r was taken: %r" % (words, answer))
+        for byte in answer:
+            expect(byte >= " " and byte != "\x7f", True, "control byte in %r" % answer)
+    expect(client("PING"), "PONG")
+    expect_between(client("LOCK", "\u00fcml\u00e4ut/\u65e5\u672c", "WAIT", 0), 1, 2 ** 53)
+
+
+def test_names_in_logs(place):
+    """control bytes from a client reach neither the log nor another client"""
+    daemon = daemon_of(place)
+    client = daemon.client()
+    client("CLIENT", "SETNAME", "a\x1b[31m")
+    client("LOCK", "a", "WHY", "\x1b[31m\r\nred")
+    client("AUTH", "x\x1b[0m\r\n", "y")
+    client("LOCK", "a\x1b[31m")
+    text = resp.Client(daemon.socket)
+    for words in (("CLIENT", "LIST"), ("INSPECT", "a"), ("SESSIONS",), ("LOCKS",)):
+        expect("\x1b" in repr(text(*words)).replace("\\x1b", ""), False, repr(words))
+        expect("\x1b" in str(text(*words)), False, repr(words))
+    text.close()
+    client.close()
+    daemon.done()
+    expect("\x1b" in daemon.output.text(), False, "ESC in the log")
+
+
+def test_http(place):
+    """a browser that was made to speak to us is cut off"""
+    daemon = daemon_of(place, tcp=True)
+    client = daemon.client(tcp=True)
+    client.send_raw(b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\nLOCK a\r\n")
+    expect(client.closed(5), True)
+    healthy(daemon)
+
+
+def test_huge_pipeline(place):
+    """100,000 pipelined requests are answered in order, one by one, while others are served"""
+    daemon = daemon_of(place)
+    client = daemon.client()
+    client.socket.setblocking(False)
+    request = resp.encode("LOCK", "a", "WAIT", 0, "OWNER", "t") + resp.encode("UNLOCK", "a", "OWNER", "t")
+    data = memoryview(request * 50000)
+    sent, got, replies = 0, bytearray(), 0
+    other = daemon.client()
+    worst = 0.0
+    until = time.monotonic() + 120
+    while replies < 100000:
+        expect(time.monotonic() < until, True, "only %d replies" % replies)
+        readable, writable, _ = select.select([client.socket], [client.socket] if sent < len(data) else [], [], 30)
+        if writable:
+            sent += client.socket.send(data[sent:sent + 65536])
+        if readable:
+            got += client.socket.recv(1 << 16)
+            lines = got.split(b"\r\n")
+            got = lines.pop()
+            for line in lines:
+                if replies % 2:
+                    expect(bytes(line), b":0")
+                else:
+                    expect(line[:1], b":")
+                replies += 1
+            if replies % 5000 < len(lines):
+                started = time.monotonic()
+                expect(other("PING"), "PONG")
+                worst = max(worst, time.monotonic() - started)
+    expect_between(worst, 0, 1.0, "seconds for another client's PING")
+
+
+def test_never_reads(place):
+    """a client that never reads is cut off, and others do not notice"""
+    daemon = daemon_of(place, config="limits: { output-bytes: 16k }\n")
+    client = daemon.client()
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.socket.setblocking(False)
+    request = resp.encode("ECHO", "x" * 1000) * 64
+    ended = False
+    until = time.monotonic() + 60
+    healthy(daemon)
+    while not ended and time.monotonic() < until:
+        poller = select.poll()
+        poller.register(client.socket, select.POLLOUT)
+        events = poller.poll(1000)
+        healthy(daemon)
+        try:
+            if events:
+                client.socket.send(request)
+        except BlockingIOError:
+            pass
+        except (BrokenPipeError, ConnectionResetError):
+            ended = True
+    expect(ended, True, "cut off within a minute")
+    healthy(daemon)
+
+
+def test_slow_loris(place):
+    """200 clients that never finish a request keep nobody from theirs"""
+    daemon = daemon_of(place)
+    loris = [daemon.client() for _ in range(200)]
+    text = resp.encode("LOCK", "slow", "WAIT", 0)[:-1]
+    times = []
+    for at in range(len(text)):
+        for client in loris:
+            client.send_raw(text[at:at + 1])
+        started = time.monotonic()
+        healthy(daemon)
+        times.append(time.monotonic() - started)
+    expect_between(sorted(times)[len(times) // 2], 0, 0.1, "median seconds of another client's lock")
+
+
+def test_too_many(place):
+    """past the limit of clients a connection is told -LIMIT and closed, and room is made when one goes"""
+    daemon = daemon_of(place, config="limits: { clients: 10 }\n")
+    clients = []
+    for _ in range(10):
+        clients.append(daemon.client())
+        expect(clients[-1]("PING"), "PONG")
+    late = daemon.client()
+    answer = late.reply()
+    expect_code(answer, "LIMIT")
+    expect(late.closed(5), True)
+    clients.pop().close()
+    until = time.monotonic() + 10
+    while True:
+        expect(time.monotonic() < until, True, "no room within 10 s")
+        with resp.Client(daemon.socket) as client:
+            try:
+                if client("PING") == "PONG":
+                    break
+            except (resp.Closed, BrokenPipeError):
+                pass
+
+
+def test_session_limits(place):
+    """past the limits of a session its request is told -LIMIT, and what it has stays"""
+    daemon = daemon_of(place, config="limits: { grants-per-session: 3, waiters-per-session: 2, name-bytes: 8 }\n")
+    client, holder = daemon.client(3), daemon.client()
+    for name in "abc":
+        expect_between(client("LOCK", name, "WAIT", 0), 1, 2 ** 53)
+    expect_code(client("LOCK", "d", "WAIT", 0), "LIMIT")
+    expect(client("UNLOCK", "a"), 0)
+    expect_between(client("LOCK", "d", "WAIT", 0), 1, 2 ** 53)
+    waiter = daemon.client(3)
+    for name in "xyz":
+        holder("LOCK", name)
+    expect(waiter("LOCK", "x", "WAIT", 9000, "ASYNC", "1"), "QUEUED")
+    expect(waiter("LOCK", "y", "WAIT", 9000, "ASYNC", "2"), "QUEUED")
+    expect_code(waiter("LOCK", "z", "WAIT", 9000, "ASYNC", "3"), "LIMIT")
+    expect_code(client("LOCK", "123456789"), "LIMIT")
+
+
+def test_mass_cancel(place):
+    """1,000 waiters that vanish at once leave nothing behind"""
+    daemon = daemon_of(place)
+    holder = daemon.client()
+    holder("LOCK", "a", "WAIT", 0)
+    waiters = [daemon.client() for _ in range(1000)]
+    for waiter in waiters:
+        waiter.send("LOCK", "a", "WAIT", 60000)
+    for waiter in waiters:
+        waiter.close()
+    started = boottime()
+    expect(holder("UNLOCK", "a"), 0)
+    other = daemon.client()
+    expect_between(other("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+    expect_between(boottime() - started, 0, 2.0, "seconds")
+
+
+def test_libraries(place):
+    """what client libraries send by themselves is answered"""
+    daemon = daemon_of(place)
+    client = daemon.client(2)
+    expect(client("PING"), "PONG")
+    expect(client("PING", "hello"), "hello")
+    expect(client("ECHO", "hello"), "hello")
+    expect(client("SELECT", 0), "OK")
+    expect(client("CLIENT", "SETNAME", "test"), "OK")
+    expect(client("CLIENT", "GETNAME"), "test")
+    expect(client("CLIENT", "SETINFO", "LIB-NAME", "x"), "OK")
+    expect_between(client("CLIENT", "ID"), 1, 2 ** 53)
+    expect("name=test" in client("CLIENT", "INFO"), True)
+    expect("name=test" in client("CLIENT", "LIST"), True)
+    text = client("INFO")
+    expect("redis_version:" in text and "loading:0" in text, True, text[:200])
+    expect_between(client("COMMAND", "COUNT"), 20, 1000)
+    expect(client("CONFIG", "GET", "maxmemory"), [])
+    hello = client("HELLO", 3, "SETNAME", "three")
+    expect(isinstance(hello, dict) and hello["proto"] == 3, True, repr(hello))
+    expect(client("CONFIG", "GET", "maxmemory"), {})
+    expect(client("CLIENT", "GETNAME"), "three")
+    expect(client("RESET"), "RESET")
+    expect(client("QUIT"), "OK")
+    expect(client.closed(5), True)
+
+
+if __name__ == "__main__":
+    harness.main(globals())

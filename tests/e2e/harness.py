@@ -1,0 +1,416 @@
+"""What every end-to-end test stands on: a private directory, real servers in it, and an end without leftovers.
+
+A test file defines functions `test_...(place)`, whose docstring is the test's name, and ends with
+`harness.main(globals())`, which runs them one by one and prints TAP. Everything that is started hangs from the
+place: it is ended by its process id when the test is over, and whatever does not end well, or stays behind,
+fails the test.
+
+Waiting is waiting for an event: a line of output, a datagram of sd_notify, a process that ends. No test sleeps
+in the hope that something is ready.
+"""
+
+import contextlib
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+
+import resp  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("HOLDFAST_BUILD", os.path.join(ROOT, "build"))
+HOLDFASTD = os.path.join(BUILD, "holdfastd")
+HOLDFAST = os.path.join(BUILD, "holdfast")
+
+# How long something may take that takes milliseconds on an idle machine.
+PATIENCE = 30.0
+
+
+class Skip(Exception):
+    """The test cannot run here; the text says why."""
+
+
+def boottime():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def expect(got, wanted, what=""):
+    if got != wanted:
+        raise AssertionError("%sexpected %r, got %r" % (what + ": " if what else "", wanted, got))
+
+
+def expect_code(got, code):
+    if not isinstance(got, resp.Error) or got.code != code:
+        raise AssertionError("expected -%s, got %r" % (code, got))
+
+
+def expect_between(got, low, high, what=""):
+    if not isinstance(got, (int, float)) or not low <= got <= high:
+        raise AssertionError("%sexpected %s to %s, got %r" % (what + ": " if what else "", low, high, got))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Output:
+    """Reads a process's output as it comes, keeps it, and wakes whoever waits for a line."""
+
+    def __init__(self, stream):
+        self.lines = []  # (CLOCK_BOOTTIME when it was read, text)
+        self.ended = False
+        self.changed = threading.Condition()
+        self.thread = threading.Thread(target=self.read, args=(stream,), daemon=True)
+        self.thread.start()
+
+    def read(self, stream):
+        with stream:
+            for line in stream:
+                with self.changed:
+                    self.lines.append((boottime(), line.decode("utf-8", "replace").rstrip("\n")))
+                    self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def wait(self, pattern, start=0, timeout=PATIENCE):
+        """The first line from number `start` on that matches: (time, match, its number)."""
+        until = time.monotonic() + timeout
+        with self.changed:
+            while True:
+                for number in range(start, len(self.lines)):
+                    match = re.search(pattern, self.lines[number][1])
+                    if match:
+                        return self.lines[number][0], match, number
+                start = len(self.lines)
+                left = until - time.monotonic()
+                if self.ended or left <= 0:
+                    raise AssertionError("no line %r in:\n%s" % (pattern, self.tail()))
+                self.changed.wait(left)
+
+    def mark(self):
+        with self.changed:
+            return len(self.lines)
+
+    def text(self):
+        with self.changed:
+            return "\n".join(line for _, line in self.lines)
+
+    def tail(self, count=60):
+        with self.changed:
+            return "\n".join("    " + line for _, line in self.lines[-count:])
+
+
+class Process:
+    """A child of the test, known by its pid."""
+
+    def __init__(self, place, command, **options):
+        environment = dict(os.environ)
+        for name in ("JOURNAL_STREAM", "INVOCATION_ID", "XDG_RUNTIME_DIR", "STATE_DIRECTORY", "LISTEN_FDS"):
+            environment.pop(name, None)
+        environment.update(options.pop("environment", {}))
+        self.place = place
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, cwd=place.path, env=environment, **options)
+        self.pid = self.process.pid
+        self.pidfd = os.pidfd_open(self.pid)
+        self.output = Output(self.process.stdout)
+        self.stopped = False
+        place.processes.append(self)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def stop(self):
+        self.signal(signal.SIGSTOP)
+        self.stopped = True
+
+    def cont(self):
+        self.signal(signal.SIGCONT)
+        self.stopped = False
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def wait(self, timeout=PATIENCE):
+        """The exit status; negative: the signal."""
+        if not select.select([self.pidfd], [], [], timeout)[0]:
+            raise AssertionError("pid %d does not end:\n%s" % (self.pid, self.output.tail()))
+        return self.process.wait()
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.wait()
+
+    def done(self):
+        """Ends it whatever it does; says whether it had to be killed."""
+        if self.alive():
+            if self.stopped:
+                self.cont()
+            self.signal(signal.SIGKILL)
+            self.process.wait()
+        self.output.thread.join(PATIENCE)
+        os.close(self.pidfd)
+
+
+class Redis:
+    """A redis-server (or valkey-server) on a Unix socket, without persistence unless a test saves."""
+
+    def __init__(self, place, name="redis", options=()):
+        self.place = place
+        self.folder = os.path.join(place.path, name)
+        os.mkdir(self.folder)
+        self.socket = os.path.join(self.folder, "socket")
+        self.url = "unix://" + self.socket
+        self.options = list(options)
+        self.process = None
+        self.start()
+
+    def start(self):
+        program = os.environ.get("HOLDFAST_REDIS") or shutil.which("redis-server") or shutil.which("valkey-server")
+        if program is None:
+            raise Skip("neither redis-server nor valkey-server is here")
+        command = [program, "--port", "0", "--unixsocket", self.socket, "--unixsocketperm", "700", "--save", "",
+                   "--appendonly", "no", "--dir", self.folder, "--logfile", "", "--daemonize", "no"]
+        self.process = Process(self.place, command + self.options)
+        return self.process.output.wait(r"[Rr]eady to accept connections")[0]
+
+    def __call__(self, *words):
+        with resp.Client(self.socket) as client:
+            return client(*words)
+
+    def kill(self):
+        self.process.kill()
+
+    def restart(self):
+        """After kill(): empty, unless a dump is there. The time it was ready."""
+        return self.start()
+
+    def script_calls(self):
+        """How many script calls it has run."""
+        calls = 0
+        for line in self("INFO", "commandstats").splitlines():
+            match = re.match(r"cmdstat_eval(?:sha)?:calls=(\d+)", line)
+            if match:
+                calls += int(match.group(1))
+        return calls
+
+
+class Daemon:
+    """A holdfastd with a configuration file of its own, ready when the constructor returns."""
+
+    def __init__(self, place, name="d1", master=None, config="", start=True, tcp=False, listen="", arguments=(),
+                 environment=None):
+        self.place = place
+        self.name = name
+        self.folder = os.path.join(place.path, name)
+        os.mkdir(self.folder)
+        self.socket = os.path.join(self.folder, "s")
+        self.file = os.path.join(self.folder, "holdfast.yml")
+        self.port = free_port() if tcp else None
+        self.arguments = list(arguments)
+        self.environment = environment or {}
+        self.process = None
+        self.ready = None
+        self.listen = "listen:\n  - unix: %s\n" % self.socket
+        if tcp:
+            self.listen += "  - tcp: 127.0.0.1:%d\n" % self.port
+        self.listen += listen
+        self.master = "masters: [ \"%s\" ]\n" % master.url if master else ""
+        self.embedded = "embedded: { directory: %s }\n" % os.path.join(self.folder, "redis")
+        self.configure(config)
+        if start:
+            self.start()
+
+    def configure(self, config):
+        """Keys of config replace the defaults of the tests."""
+        text = self.listen + self.master
+        for key, value in (("lease", "1s"), ("clock-margin", "100ms"), ("log", "{ level: debug }")):
+            if not re.search(r"^%s:" % key, config, re.M):
+                text += "%s: %s\n" % (key, value)
+        if not re.search(r"^embedded:", config, re.M):
+            text += self.embedded
+        with open(self.file, "w", encoding="utf-8") as stream:
+            stream.write(text + config)
+
+    @property
+    def tcp(self):
+        return ("127.0.0.1", self.port)
+
+    def spawn(self):
+        """Starts it without waiting."""
+        if not os.access(HOLDFASTD, os.X_OK):
+            raise Skip("%s is not built" % HOLDFASTD)
+        path = os.path.join(self.folder, "notify")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(path)
+        self.process = Process(self.place, [HOLDFASTD, "-c", self.file] + self.arguments,
+                               environment=dict(self.environment, NOTIFY_SOCKET=path))
+        self.place.sockets.append(self.notify)
+
+    def start(self):
+        self.spawn()
+        self.await_state("READY=1")
+        self.ready = boottime()
+        return self
+
+    def await_state(self, state, timeout=PATIENCE):
+        """Waits until the daemon tells its service manager so."""
+        until = time.monotonic() + timeout
+        while True:
+            readable = select.select([self.notify, self.process.pidfd], [], [], until - time.monotonic())[0]
+            if self.notify in readable:
+                if state in self.notify.recv(4096).decode().split("\n"):
+                    return
+            elif readable:
+                raise AssertionError("%s ended with %d:\n%s" % (
+                    self.name, self.process.wait(), self.process.output.tail()))
+            else:
+                raise AssertionError("%s did not say %s:\n%s" % (self.name, state, self.process.output.tail()))
+
+    @property
+    def output(self):
+        return self.process.output
+
+    def client(self, form=2, timeout=PATIENCE, tcp=False):
+        return self.place.keep(resp.Client(self.tcp if tcp else self.socket, form, timeout))
+
+    def admitted(self):
+        """Waits until locks are granted: a master seen for the first time is guarded for L + J."""
+        with resp.Client(self.socket) as client:
+            answer = client("LOCK", "admitted", "WAIT", 20000)
+            if not isinstance(answer, int):
+                raise AssertionError("no lock after 20 s: %r\n%s" % (answer, self.output.tail()))
+        return self
+
+    def kill(self):
+        self.process.kill()
+
+    def terminate(self):
+        self.process.signal(signal.SIGTERM)
+        return self.process.wait()
+
+    def info(self):
+        with resp.Client(self.socket) as client:
+            text = client("INFO")
+        return dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))
+
+    def done(self):
+        """A daemon that still runs must end well when asked, and take its sockets along."""
+        if self.process is None or not self.process.alive():
+            return
+        if self.process.stopped:
+            self.process.cont()
+        status = self.terminate()
+        expect(status, 0, "%s after SIGTERM\n%s" % (self.name, self.output.tail()))
+        expect(os.path.exists(self.socket), False, "the socket is left behind")
+
+
+class Place:
+    """The directory of one test, and all that was started in it."""
+
+    def __init__(self):
+        self.path = tempfile.mkdtemp(prefix="e2e-")
+        self.processes = []
+        self.daemons = []
+        self.clients = []
+        self.sockets = []
+
+    def redis(self, name="redis", options=()):
+        return Redis(self, name, options)
+
+    def daemon(self, name="d1", **options):
+        daemon = Daemon(self, name, start=False, **options)
+        self.daemons.append(daemon)
+        return daemon.start()
+
+    def idle_daemon(self, name="d1", **options):
+        """Configured, not started."""
+        daemon = Daemon(self, name, start=False, **options)
+        self.daemons.append(daemon)
+        return daemon
+
+    def run(self, *command, **options):
+        return Process(self, list(command), **options)
+
+    def keep(self, client):
+        self.clients.append(client)
+        return client
+
+    def logs(self):
+        for daemon in self.daemons:
+            if daemon.process is not None:
+                yield "%s:\n%s" % (daemon.name, daemon.output.tail())
+
+    def done(self):
+        problems = []
+        for client in self.clients:
+            client.close()
+        for daemon in self.daemons:
+            try:
+                daemon.done()
+            except AssertionError as error:
+                problems.append(str(error))
+        for process in self.processes:
+            process.done()
+        for endpoint in self.sockets:
+            endpoint.close()
+        shutil.rmtree(self.path)
+        if problems:
+            raise AssertionError("; ".join(problems))
+
+
+def comment(text):
+    for line in str(text).splitlines():
+        print("# " + line)
+
+
+def run_one(number, test):
+    name = " ".join((test.__doc__ or test.__name__).split())
+    started = time.monotonic()
+    place = Place()
+    try:
+        try:
+            test(place)
+        except BaseException:
+            for log in place.logs():
+                comment(log)
+            with contextlib.suppress(AssertionError):
+                place.done()
+            raise
+        place.done()
+    except Skip as reason:
+        print("ok %d - %s # SKIP %s" % (number, name, reason))
+        return True
+    except Exception:
+        comment(traceback.format_exc())
+        print("not ok %d - %s" % (number, name))
+        return False
+    print("ok %d - %s (%.1f s)" % (number, name, time.monotonic() - started))
+    return True
+
+
+def main(names):
+    """Runs the tests of a file, or those whose names are given as arguments."""
+    sys.stdout.reconfigure(line_buffering=True)
+    tests = [(name, test) for name, test in names.items() if name.startswith("test_")]
+    wanted = sys.argv[1:]
+    if wanted:
+        tests = [(name, test) for name, test in tests if any(word in name for word in wanted)]
+    good = [run_one(number, test) for number, (_, test) in enumerate(tests, 1)]
+    print("1..%d" % len(good))
+    sys.exit(0 if all(good) else 1)

@@ -1,0 +1,343 @@
+"""Many clients that take turns at locks, and an independent judge of what they were told.
+
+A swarm is some processes with some clients each. Every client, again and again: LOCK, read the counter in a file, hold
+for a while, write the counter plus one, UNLOCK. Other clients of the same process run between the reading and
+the writing, so two holders at once would lose a count; and every hold is recorded as the interval in which its
+holder was surely entitled, [grant read, min(UNLOCK sent, deadline, loss told)), on CLOCK_BOOTTIME, which all
+processes of the host share. judge() knows nothing of the daemon: it only compares intervals and tokens.
+"""
+
+import heapq
+import json
+import multiprocessing
+import os
+import random
+import selectors
+import socket
+import time
+
+import resp
+
+COUNTER = "%020d"
+
+
+def now():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def counter_path(folder, name):
+    return os.path.join(folder, "counter." + name)
+
+
+def counter_new(folder, name):
+    with open(counter_path(folder, name), "w", encoding="ascii") as stream:
+        stream.write(COUNTER % 0)
+
+
+def counter_read(folder, name):
+    with open(counter_path(folder, name), encoding="ascii") as stream:
+        return int(stream.read())
+
+
+class Plan:
+    """What a swarm does. rounds: increments per client, 0: until told to stop."""
+
+    def __init__(self, folder, sockets, names, clients, rounds=0, hold=0.0, wait_ms=2000, processes=2):
+        self.folder = folder
+        self.sockets = sockets  # each client belongs to one of them
+        self.names = names
+        self.clients = clients  # per socket
+        self.rounds = rounds
+        self.hold = hold  # seconds, drawn up to this
+        self.wait_ms = wait_ms
+        self.processes = processes
+
+
+class Walker:
+    """One client as a state machine over a non-blocking socket."""
+
+    def __init__(self, worker, number, address):
+        self.worker = worker
+        self.number = number
+        self.address = address
+        self.name = worker.plan.names[number % len(worker.plan.names)]
+        self.left = worker.plan.rounds or -1
+        self.state = None
+        self.socket = None
+        self.data = b""
+        self.hold = None
+        self.sent = 0.0
+
+    def connect(self):
+        if self.state == "done":
+            return
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.settimeout(5)
+        try:
+            self.socket.connect(self.address)
+        except OSError:
+            self.socket.close()
+            self.socket = None
+            self.worker.count("refused")
+            self.worker.later(0.02, self.connect)
+            return
+        self.socket.setblocking(False)
+        self.data = b""
+        self.worker.selector.register(self.socket, selectors.EVENT_READ, self)
+        self.lock()
+
+    def send(self, state, *words):
+        self.state = state
+        self.sent = now()
+        try:
+            self.socket.sendall(resp.encode_line(*words))
+        except OSError:
+            pass  # the end of the connection is read next
+
+    def lock(self):
+        if self.state == "done":
+            return
+        if self.left == 0 or self.worker.stopping:
+            self.finish()
+            return
+        self.send("lock", "LOCK", self.name, "WAIT", self.worker.plan.wait_ms, "VALIDITY")
+
+    def finish(self):
+        self.state = "done"
+        self.drop()
+        self.worker.running -= 1
+
+    def drop(self):
+        if self.socket is not None:
+            self.worker.selector.unregister(self.socket)
+            self.socket.close()
+            self.socket = None
+
+    def readable(self):
+        try:
+            data = self.socket.recv(4096)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.ended()
+            return
+        self.data += data
+        found = resp.parse(self.data)
+        if found is not None:
+            self.data = self.data[found[1]:]
+            getattr(self, "told_" + self.state)(found[0])
+
+    def ended(self):
+        """The connection is closed: with it the daemon says that a hold is lost."""
+        if self.hold is not None:
+            self.worker.count("lost")
+            self.record(now(), False)
+        self.worker.count("closed")
+        self.drop()
+        self.worker.later(0.02, self.connect)
+
+    def told_lock(self, answer):
+        if isinstance(answer, list):
+            token, valid_ms = answer
+            start = now()
+            self.hold = {"name": self.name, "token": token, "start": start, "deadline": self.sent + valid_ms / 1000,
+                         "client": "%s#%d" % (self.address, self.number), "asked": self.sent}
+            # A wait is longer than a lease: then the validity counts from the grant, and CHECK tells.
+            if self.hold["deadline"] < start:
+                self.hold["deadline"] = start
+            self.read = counter_read(self.worker.plan.folder, self.name)
+            self.state = "holding"
+            self.worker.later(random.random() * self.worker.plan.hold, self.held)
+            return
+        self.worker.count(answer.code if isinstance(answer, resp.Error) else "null" if answer is None else "odd")
+        # An error is answered at once when WAIT is over; the pause keeps a dead master from being hammered.
+        self.worker.later(0.01, self.lock)
+
+    def held(self):
+        if self.hold is None or self.socket is None:
+            return
+        if now() > self.hold["deadline"] - 0.05:
+            self.send("check", "CHECK", self.name)
+            return
+        self.write()
+
+    def told_check(self, answer):
+        if isinstance(answer, int) and not isinstance(answer, bool) and answer > 50:
+            self.hold["deadline"] = max(self.hold["deadline"], self.sent + answer / 1000)
+            self.write()
+            return
+        if isinstance(answer, int):
+            self.send("check", "CHECK", self.name)  # nearly over: it is renewed, or it is lost
+            return
+        self.worker.count("null" if answer is None else answer.code)
+        self.worker.count("lost")
+        self.record(now(), False)
+        self.lock()
+
+    def told_holding(self, answer):
+        raise resp.Broken("an answer to no request: %r" % (answer,))
+
+    def write(self):
+        fd = os.open(counter_path(self.worker.plan.folder, self.name), os.O_WRONLY | os.O_CLOEXEC)
+        os.pwrite(fd, (COUNTER % (self.read + 1)).encode(), 0)
+        os.close(fd)
+        if now() > self.hold["deadline"]:
+            # This process was not scheduled between the look at the clock and the write: no lock can help.
+            self.worker.count("stalled")
+        self.record(now(), True)
+        self.left -= 1
+        self.send("unlock", "UNLOCK", self.name)
+
+    def told_unlock(self, answer):
+        self.worker.count("unlocked" if answer == 0 else answer.code if isinstance(answer, resp.Error) else "odd")
+        self.lock()
+
+    def record(self, end, wrote):
+        self.hold.update(end=min(end, self.hold["deadline"]), wrote=wrote)
+        self.worker.holds.append(self.hold)
+        self.hold = None
+
+
+class Worker:
+    """One process's clients."""
+
+    def __init__(self, plan, numbers, pipe):
+        self.plan = plan
+        self.pipe = pipe
+        self.selector = selectors.DefaultSelector()
+        self.timers = []
+        self.serial = 0
+        self.counts = {}
+        self.holds = []
+        self.stopping = False
+        self.walkers = [Walker(self, number, address) for number, address in numbers]
+        self.running = len(self.walkers)
+
+    def count(self, what):
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def later(self, seconds, call):
+        self.serial += 1
+        heapq.heappush(self.timers, (now() + seconds, self.serial, call))
+
+    def turn(self):
+        left = max(0.0, self.timers[0][0] - now()) if self.timers else 1.0
+        for key, _ in self.selector.select(left):
+            if key.data is None:
+                self.stopping = True
+                self.selector.unregister(self.pipe)
+            else:
+                key.data.readable()
+        due = []
+        moment = now()
+        while self.timers and self.timers[0][0] <= moment:
+            due.append(heapq.heappop(self.timers)[2])
+        for call in due:
+            call()
+
+    def run(self):
+        self.selector.register(self.pipe, selectors.EVENT_READ, None)
+        for walker in self.walkers:
+            self.later(0, walker.connect)
+        while self.running > 0:
+            self.turn()
+            if self.stopping:
+                self.let_go()
+        self.pipe.send_bytes(json.dumps({"counts": self.counts, "holds": self.holds}).encode())
+
+    def let_go(self):
+        """Told to stop: whoever waits or cannot connect ends; whoever holds finishes its round."""
+        for walker in self.walkers:
+            if walker.state == "lock" or (walker.socket is None and walker.state != "done"):
+                walker.finish()
+
+
+def work(plan, numbers, pipe):
+    Worker(plan, numbers, pipe).run()
+    os._exit(0)
+
+
+class Swarm:
+    """Started by the constructor; stop() or wait() returns (counts, holds)."""
+
+    def __init__(self, plan):
+        for name in plan.names:
+            if not os.path.exists(counter_path(plan.folder, name)):
+                counter_new(plan.folder, name)
+        everybody = [(number, address) for address in plan.sockets for number in range(plan.clients)]
+        context = multiprocessing.get_context("fork")
+        self.workers = []
+        for number in range(plan.processes):
+            mine, theirs = context.Pipe()
+            process = context.Process(target=work, args=(plan, everybody[number::plan.processes], theirs))
+            process.start()
+            theirs.close()
+            self.workers.append((process, mine))
+
+    def stop(self, timeout=60):
+        for _, pipe in self.workers:
+            pipe.send_bytes(b"stop")
+        return self.wait(timeout)
+
+    def wait(self, timeout=120):
+        counts, holds = {}, []
+        until = time.monotonic() + timeout
+        problem = None
+        for process, pipe in self.workers:
+            if pipe.poll(max(0, until - time.monotonic())):
+                try:
+                    result = json.loads(pipe.recv_bytes())
+                except EOFError:
+                    problem = "a worker of the swarm ended without a result"
+                    continue
+                for what, number in result["counts"].items():
+                    counts[what] = counts.get(what, 0) + number
+                holds += result["holds"]
+            else:
+                problem = "a worker of the swarm is stuck"
+                process.kill()
+        for process, pipe in self.workers:
+            process.join(10)
+            pipe.close()
+        if problem:
+            raise AssertionError(problem)
+        return counts, sorted(holds, key=lambda hold: hold["start"])
+
+
+def overlaps(holds):
+    """Pairs that were entitled at the same time."""
+    found, latest = [], {}
+    for hold in holds:
+        before = latest.get(hold["name"])
+        if before is not None and hold["start"] < before["end"]:
+            found.append((before, hold))
+        if before is None or hold["end"] > before["end"]:
+            latest[hold["name"]] = hold
+    return found
+
+
+def token_disorder(holds):
+    """Pairs whose tokens do not grow with the order of the grants."""
+    found, latest = [], {}
+    for hold in holds:
+        before = latest.get(hold["name"])
+        if before is not None and hold["token"] <= before["token"]:
+            found.append((before, hold))
+        latest[hold["name"]] = hold
+    return found
+
+
+def judge(plan, counts, holds):
+    """Exclusion, tokens, and that no write got lost."""
+    pairs = overlaps(holds)
+    assert not pairs, "%d overlaps, the first: %r" % (len(pairs), pairs[0])
+    pairs = token_disorder(holds)
+    assert not pairs, "%d tokens out of order, the first: %r" % (len(pairs), pairs[0])
+    if counts.get("stalled"):
+        return
+    for name in plan.names:
+        wrote = sum(1 for hold in holds if hold["name"] == name and hold["wrote"])
+        found = counter_read(plan.folder, name)
+        assert found == wrote, "%s: %d writes, the counter says %d" % (name, wrote, found)
