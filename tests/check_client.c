@@ -168,7 +168,7 @@ static const struct {
 	{"holdfast lock -w 99999999999999999999999 a", "--timeout 999"},
 	{"holdfast lock -E 256 a", "--conflict-exit-code 256: a number from 0 to 255"},
 	{"holdfast lock -t 0 a", "--lease 0"},
-	{"holdfast lock --pid 1 a", "--pid 1"},
+	{"holdfast lock --pid 0 a", "--pid 0"},
 	{"holdfast run --on-lost cry a true", "--on-lost cry: term, kill, warn or signal:NAME"},
 	{"holdfast run --on-lost signal:NONE a true", "--on-lost signal:NONE"},
 	{"holdfast break a", "holdfast show a prints the token"},

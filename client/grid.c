@@ -1,0 +1,151 @@
+/*
+ * grid: collects cells, then prints them in columns.
+ */
+#include "client/grid.h"
+
+#include "proto/escape.h"
+#include "proto/number.h"
+#include "proto/utf8.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CELL_MAX 600
+
+void
+grid_init(struct grid *g, const char *const *heads)
+{
+	memset(g, 0, sizeof(*g));
+	while (heads[g->columns] != NULL) {
+		g->columns++;
+	}
+	assert(g->columns <= GRID_COLUMNS_MAX);
+	for (size_t i = 0; i < g->columns; i++) {
+		grid_text(g, slice_of(heads[i]));
+	}
+}
+
+void
+grid_done(struct grid *g)
+{
+	for (size_t i = 0; i < g->cells; i++) {
+		free(g->list[i]);
+	}
+	free(g->list);
+}
+
+void
+grid_text(struct grid *g, struct slice text)
+{
+	char cell[CELL_MAX];
+
+	if (g->cells == g->room) {
+		size_t room = g->room == 0 ? 64 : g->room * 2;
+		char **list = reallocarray(g->list, room, sizeof(*list));
+
+		if (list == NULL) {
+			g->failed = true;
+			return;
+		}
+		g->list = list;
+		g->room = room;
+	}
+	(void)escape_text(cell, sizeof(cell), text, ESCAPE_PLAIN);
+	g->list[g->cells] = strdup(cell);
+	if (g->list[g->cells] == NULL) {
+		g->failed = true;
+		return;
+	}
+	g->cells++;
+}
+
+void
+grid_int(struct grid *g, int64_t n)
+{
+	char text[NUMBER_TEXT_MAX];
+
+	grid_text(g, (struct slice){text, number_print(text, n)});
+}
+
+/* Characters, not bytes; wide ones count as one. */
+static size_t
+width(const char *text)
+{
+	size_t n = strlen(text);
+	size_t count = 0;
+	uint32_t character;
+
+	while (n > 0) {
+		size_t step = utf8_next(text, n, &character);
+
+		step = step == 0 ? 1 : step;
+		text += step;
+		n -= step;
+		count++;
+	}
+	return count;
+}
+
+static int
+row_compare(const void *a, const void *b)
+{
+	return strcmp(**(char **const *)a, **(char **const *)b);
+}
+
+static void
+print_row(const struct grid *g, char *const *row, const size_t *widths)
+{
+	for (size_t c = 0; c < g->columns; c++) {
+		(void)fputs(row[c], stdout);
+		if (c + 1 < g->columns) {
+			(void)printf("%*s", (int)(widths[c] - width(row[c]) + 2), "");
+		}
+	}
+}
+
+static void
+print_rows(const struct grid *g, char ***rows, size_t n)
+{
+	size_t widths[GRID_COLUMNS_MAX] = {0};
+	bool bold = isatty(STDOUT_FILENO) == 1;
+
+	for (size_t i = 0; i < g->cells; i++) {
+		size_t w = width(g->list[i]);
+
+		if (w > widths[i % g->columns]) {
+			widths[i % g->columns] = w;
+		}
+	}
+	(void)fputs(bold ? "\033[1m" : "", stdout);
+	print_row(g, g->list, widths);
+	(void)fputs(bold ? "\033[0m\n" : "\n", stdout);
+	for (size_t i = 0; i < n; i++) {
+		print_row(g, rows[i], widths);
+		(void)putchar('\n');
+	}
+}
+
+bool
+grid_print(struct grid *g)
+{
+	size_t n = g->cells / g->columns - 1;
+	char ***rows;
+
+	if (g->failed) {
+		return false;
+	}
+	rows = calloc(n + 1, sizeof(*rows));
+	if (rows == NULL) {
+		return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		rows[i] = g->list + (i + 1) * g->columns;
+	}
+	qsort(rows, n, sizeof(*rows), row_compare);
+	print_rows(g, rows, n);
+	free(rows);
+	return fflush(stdout) == 0;
+}

@@ -1,0 +1,91 @@
+/*
+ * holdfast: the bundled client of holdfastd. Understands the command line, finds the daemon's address, and
+ * hands over to the verb.
+ */
+#include "client/address.h"
+#include "client/completion.h"
+#include "client/help.h"
+#include "client/options.h"
+#include "client/say.h"
+#include "client/status.h"
+#include "client/tasks.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int
+task_completion(const struct options *o, const struct address *a)
+{
+	(void)a;
+	if (!completion_print(stdout, o->name)) {
+		say("holdfast completion %s: bash, zsh or fish is allowed", o->name);
+		return STATUS_USAGE;
+	}
+	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
+}
+
+/* A descriptor of ours must not become somebody's standard stream. */
+static void
+streams_complete(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+}
+
+static int
+perform(const struct options *o)
+{
+	static int (*const tasks[TASK_COUNT])(const struct options *o, const struct address *a) = {
+		[TASK_RUN] = task_run,
+		[TASK_LOCK] = task_lock,
+		[TASK_UNLOCK] = task_unlock,
+		[TASK_HOLD] = task_hold,
+		[TASK_CHECK] = task_check,
+		[TASK_LS] = task_ls,
+		[TASK_SHOW] = task_show,
+		[TASK_SESSIONS] = task_sessions,
+		[TASK_WATCH] = task_watch,
+		[TASK_PING] = task_ping,
+		[TASK_INFO] = task_info,
+		[TASK_BREAK] = task_break,
+		[TASK_COMPLETION] = task_completion,
+	};
+	struct address address;
+	char why[ADDRESS_TEXT_MAX];
+
+	if (o->task != TASK_COMPLETION && !address_choose(&address, o->socket, getenv("HOLDFAST_URL"),
+						  getenv("XDG_RUNTIME_DIR"), why)) {
+		say("%s", why);
+		return o->socket != NULL ? STATUS_USAGE : STATUS_CONFIG;
+	}
+	return tasks[o->task](o, &address);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options options;
+	char why[OPTIONS_TEXT_MAX];
+
+	streams_complete();
+	if (!options_parse(&options, argc, argv, why)) {
+		say("%s", why);
+		return STATUS_USAGE;
+	}
+	if (options.help) {
+		help_print(stdout, options.task);
+	} else if (options.version) {
+		(void)puts("holdfast " HOLDFAST_VERSION);
+	} else {
+		return perform(&options);
+	}
+	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
+}

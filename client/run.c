@@ -1,0 +1,494 @@
+/*
+ * run: hold a lock while a command runs.
+ *
+ *     holdfast run (this process) ──▶ supervisor ──▶ command
+ *         │  session bound to the supervisor
+ *     holdfastd
+ *
+ * The lock comes first, then the supervisor, then SESSION BIND, and only when that is acknowledged may the
+ * command start. From there on one loop looks at the daemon, the supervisor, signals and the clock.
+ */
+#include "client/family.h"
+#include "client/holding.h"
+#include "client/say.h"
+#include "client/status.h"
+#include "client/supervisor.h"
+#include "client/take.h"
+#include "client/tasks.h"
+#include "client/terminal.h"
+#include "client/wakeup.h"
+#include "daemon/base/clock.h"
+#include "proto/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* How long processes that outlive the command may go unmentioned. */
+#define LEFT_BEHIND_MS 1000
+
+enum watched { WATCH_WIRE, WATCH_SUPERVISOR, WATCH_SIGNALS, WATCH_TIMER, WATCH_COUNT };
+
+/* How far stopping the command has come. */
+enum stopping { STOP_NOT, STOP_ASKED, STOP_KILLED };
+
+struct run {
+	const struct options *o;
+	const struct address *a;
+	struct wire wire;
+	struct grant grant;
+	struct holding holding;
+	struct supervisor supervisor;
+	struct supervisor_plan plan;
+	pid_t child;
+	int child_status;
+	bool child_ended;
+	bool gone; /* the whole family is */
+	bool told; /* that the daemon is gone */
+	enum stopping stopping;
+	int64_t kill_at_ms;    /* after a loss that was told; INT64_MAX: none */
+	int64_t mention_at_ms; /* processes left behind; INT64_MAX: not (again) */
+	int status;            /* of ours, when not the command's; -1: the command's */
+	struct pollfd fds[WATCH_COUNT];
+};
+
+static const int forwarded[] = {
+	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGTSTP, SIGCONT};
+
+/* In a terminal's foreground ^Z has to stop us like everybody else in the pipeline. */
+static bool
+left_to_kernel(const struct run *r, int signal)
+{
+	return r->plan.shared && (signal == SIGTSTP || signal == SIGCONT || signal == SIGWINCH);
+}
+
+static bool
+signals_open(struct run *r)
+{
+	struct sigaction children;
+	sigset_t all;
+	sigset_t read;
+
+	(void)sigemptyset(&read);
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++) {
+		if (!left_to_kernel(r, forwarded[i])) {
+			(void)sigaddset(&read, forwarded[i]);
+		}
+	}
+	/* Ignored, children would vanish without a status. */
+	(void)sigaction(SIGCHLD, NULL, &children);
+	r->plan.child_ignored = children.sa_handler == SIG_IGN;
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &r->plan.mask);
+	r->fds[WATCH_SIGNALS] = (struct pollfd){signalfd(-1, &read, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0};
+	r->fds[WATCH_TIMER] = (struct pollfd){wakeup_open(), POLLIN, 0};
+	return r->fds[WATCH_SIGNALS].fd >= 0 && r->fds[WATCH_TIMER].fd >= 0;
+}
+
+/* The supervisor is started with every signal blocked; from here on only what we read stays so. */
+static void
+signals_settle(const struct run *r)
+{
+	sigset_t unblocked;
+
+	(void)sigemptyset(&unblocked);
+	(void)sigaddset(&unblocked, SIGTSTP);
+	(void)sigaddset(&unblocked, SIGTTOU);
+	if (r->plan.shared) {
+		(void)sigprocmask(SIG_UNBLOCK, &unblocked, NULL);
+	}
+}
+
+static void
+environment_set(const struct run *r)
+{
+	char token[NUMBER_TEXT_MAX];
+
+	token[number_print(token, r->grant.token)] = '\0';
+	(void)setenv("HOLDFAST_NAME", r->o->name, 1);
+	(void)setenv("HOLDFAST_TOKEN", token, 1);
+	(void)setenv("HOLDFAST_SESSION", r->grant.secret, 1);
+	/* What is there may have a password, which has to come along; --socket has none. */
+	if (r->o->socket != NULL || getenv("HOLDFAST_URL") == NULL) {
+		(void)setenv("HOLDFAST_URL", r->a->text, 1);
+	}
+}
+
+/* A pipe of which we are no part must be able to end: the command has these now. */
+static void
+streams_drop(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null >= 0) {
+		(void)dup2(null, STDIN_FILENO);
+		(void)dup2(null, STDOUT_FILENO);
+		(void)close(null);
+	}
+}
+
+/* The next holder must not start before our command has ended: the session ends with the supervisor. */
+static int
+bind_supervisor(struct run *r)
+{
+	const struct answer *answer;
+
+	if (!r->wire.local) {
+		return STATUS_DONE;
+	}
+	(void)wire_bind(&r->wire, r->supervisor.pidfd);
+	answer = wire_answer(&r->wire);
+	if (answer == NULL || answer->type == ANSWER_ERROR) {
+		return take_refusal(&r->wire, answer, "cannot bind the lock to the command");
+	}
+	return STATUS_DONE;
+}
+
+static int
+command_start(struct run *r)
+{
+	int status;
+
+	r->plan.command = r->o->command;
+	r->plan.kill_after_ms = r->o->kill_after_ms;
+	r->plan.limit_ms = r->wire.local ? INT64_MAX : r->grant.expire_ms;
+	/* Should the supervisor be killed, its processes come to us. */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (!supervisor_start(&r->supervisor, &r->plan)) {
+		say("cannot start the command: %s", strerror(errno));
+		return STATUS_INTERNAL;
+	}
+	streams_drop();
+	status = bind_supervisor(r);
+	if (status != STATUS_DONE) {
+		supervisor_finish(&r->supervisor);
+		return status;
+	}
+	r->fds[WATCH_SUPERVISOR] = (struct pollfd){r->supervisor.control, POLLIN, 0};
+	r->fds[WATCH_WIRE] = (struct pollfd){r->wire.fd, POLLIN, 0};
+	holding_start(&r->holding, &r->wire, r->o->name, &r->grant, r->o->kill_after_ms);
+	supervisor_go(&r->supervisor);
+	signals_settle(r);
+	return STATUS_DONE;
+}
+
+/* The lock is lost, or will be before anybody tells us otherwise: first step. */
+static void
+stop_ask(struct run *r)
+{
+	struct loss loss = r->o->on_lost;
+
+	r->stopping = STOP_ASKED;
+	if (loss.way != LOSS_WARN) {
+		r->status = STATUS_LOST;
+	}
+	say("the lock %s is lost: %s%s", r->o->name,
+		r->holding.why[0] != '\0' ? r->holding.why : "the daemon does not answer",
+		loss.way == LOSS_WARN ? "" : ": stopping the command");
+	if (loss.way == LOSS_TERM) {
+		supervisor_signal(&r->supervisor, SIGTERM);
+		/* One that is stopped would not hear it. */
+		supervisor_signal(&r->supervisor, SIGCONT);
+	} else if (loss.way == LOSS_SIGNAL) {
+		supervisor_signal(&r->supervisor, loss.signal);
+	}
+}
+
+static void
+stop_kill(struct run *r)
+{
+	enum loss_way way = r->o->on_lost.way;
+
+	r->stopping = STOP_KILLED;
+	if (way == LOSS_TERM || way == LOSS_KILL) {
+		supervisor_signal(&r->supervisor, SIGKILL);
+	}
+}
+
+/* Told by the daemon: what was promised before still stands, but there is no use in waiting for its end. */
+static void
+loss_told(struct run *r)
+{
+	int64_t kill_at = clock_ms() + (r->o->on_lost.way == LOSS_KILL ? 0 : r->o->kill_after_ms);
+
+	r->kill_at_ms = kill_at < r->holding.deadline.expire_ms ? kill_at : r->holding.deadline.expire_ms;
+	stop_ask(r);
+}
+
+static void
+daemon_gone(struct run *r)
+{
+	int64_t left = r->holding.deadline.stop_ms - clock_ms();
+
+	r->told = true;
+	r->fds[WATCH_WIRE].fd = -1;
+	supervisor_limit(&r->supervisor, r->holding.deadline.expire_ms);
+	if (!r->o->quiet && r->stopping == STOP_NOT) {
+		say("%s: the lock %s is good for %lld ms more", r->holding.why, r->o->name,
+			(long long)(left > 0 ? left : 0));
+	}
+}
+
+static void
+look_at_lock(struct run *r)
+{
+	enum deadline_step step = holding_step(&r->holding);
+
+	if (r->holding.gone && !r->told) {
+		daemon_gone(r);
+	}
+	if (r->child_ended && r->gone) {
+		return;
+	}
+	if (r->holding.lost && r->stopping == STOP_NOT) {
+		loss_told(r);
+	}
+	if (step == DEADLINE_STOP && r->stopping == STOP_NOT) {
+		if (r->o->on_lost.way != LOSS_KILL) {
+			stop_ask(r);
+		}
+	}
+	if (step == DEADLINE_EXPIRE || clock_ms() >= r->kill_at_ms) {
+		if (r->stopping == STOP_NOT) {
+			stop_ask(r);
+		}
+		if (r->stopping == STOP_ASKED) {
+			stop_kill(r);
+		}
+	}
+}
+
+static void
+signals_read(struct run *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->fds[WATCH_SIGNALS].fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		int signal = (int)info.ssi_signo;
+		bool keys = signal == SIGINT || signal == SIGQUIT;
+
+		/* In the foreground what the terminal sends reaches the command without us. */
+		if (r->plan.shared && (keys || info.ssi_code == SI_KERNEL)) {
+			continue;
+		}
+		supervisor_signal(&r->supervisor, signal);
+	}
+}
+
+/* Killed from outside, and the session with it. Nothing of the command may go on. */
+static void
+supervisor_killed(struct run *r)
+{
+	const struct family family = {r->plan.shared ? getpgrp() : r->child, getpid(), r->plan.shared};
+	int status;
+	int fd;
+
+	say("the supervisor of the command was killed, and the lock is lost with it: killing the command");
+	r->status = STATUS_LOST;
+	r->gone = true;
+	r->child_ended = true;
+	while (r->child > 0) {
+		enum family_rest rest;
+
+		(void)family_signal(&family, SIGKILL);
+		while (waitpid(-1, &status, WNOHANG) > 0) {
+		}
+		rest = family_watch(&family, &fd);
+		if (rest == FAMILY_GONE) {
+			break;
+		}
+		if (rest == FAMILY_LIVES) {
+			struct pollfd p = {fd, POLLIN, 0};
+
+			(void)poll(&p, 1, -1);
+			(void)close(fd);
+		}
+	}
+}
+
+static void
+news_read(struct run *r)
+{
+	struct news news;
+
+	if (!supervisor_read(&r->supervisor, &news)) {
+		return;
+	}
+	switch (news.type) {
+	case NEWS_STARTED:
+		r->child = news.pid;
+		break;
+	case NEWS_FAILED:
+		say("cannot start the command: %s", strerror(news.value));
+		r->status = STATUS_INTERNAL;
+		r->gone = true;
+		break;
+	case NEWS_EXIT:
+		r->child_ended = true;
+		r->child_status = news.value;
+		r->mention_at_ms = clock_ms() + LEFT_BEHIND_MS;
+		break;
+	case NEWS_GONE:
+		r->gone = true;
+		break;
+	case NEWS_LOST:
+		supervisor_killed(r);
+		break;
+	}
+}
+
+static void
+mention_left_behind(struct run *r)
+{
+	r->mention_at_ms = INT64_MAX;
+	if (!r->o->quiet) {
+		say("the command has ended, but processes of its group run on: %s is kept until they end",
+			r->o->name);
+	}
+}
+
+static int64_t
+next_ms(const struct run *r)
+{
+	int64_t next = r->stopping == STOP_KILLED ? INT64_MAX : holding_next(&r->holding);
+
+	if (r->stopping == STOP_ASKED && r->kill_at_ms < next) {
+		next = r->kill_at_ms;
+	}
+	return r->mention_at_ms < next ? r->mention_at_ms : next;
+}
+
+static void
+turn(struct run *r)
+{
+	wakeup_set(r->fds[WATCH_TIMER].fd, next_ms(r));
+	if (poll(r->fds, WATCH_COUNT, -1) < 0) {
+		return;
+	}
+	if (r->fds[WATCH_SUPERVISOR].revents != 0) {
+		news_read(r);
+	}
+	if (r->fds[WATCH_WIRE].fd >= 0 && r->fds[WATCH_WIRE].revents != 0) {
+		holding_read(&r->holding);
+	}
+	if (r->fds[WATCH_SIGNALS].revents != 0) {
+		signals_read(r);
+	}
+	look_at_lock(r);
+	if (clock_ms() >= r->mention_at_ms && !r->gone) {
+		mention_left_behind(r);
+	}
+}
+
+/* ^C ends loops in shells only when the command in them is seen to have died of it. */
+static void
+die_as_command(const struct run *r)
+{
+	const struct rlimit none = {0, 0};
+	sigset_t set;
+
+	if (r->plan.shared && WIFSIGNALED(r->child_status) && WTERMSIG(r->child_status) == SIGINT) {
+		(void)setrlimit(RLIMIT_CORE, &none);
+		(void)signal(SIGINT, SIG_DFL);
+		(void)raise(SIGINT);
+		(void)sigemptyset(&set);
+		(void)sigaddset(&set, SIGINT);
+		(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	}
+}
+
+static int
+command_status(const struct run *r)
+{
+	if (r->status >= 0) {
+		return r->status;
+	}
+	die_as_command(r);
+	return WIFEXITED(r->child_status) ? WEXITSTATUS(r->child_status) : 128 + WTERMSIG(r->child_status);
+}
+
+static int
+run_command(struct run *r)
+{
+	int status = command_start(r);
+
+	if (status != STATUS_DONE) {
+		return status;
+	}
+	while (!r->gone) {
+		turn(r);
+	}
+	/* The session is still bound to the supervisor, which waits for us. */
+	if (r->stopping == STOP_NOT && !holding_release(&r->holding) && r->status < 0) {
+		say("the lock %s was lost while the command ran: %s", r->o->name, r->holding.why);
+		r->status = r->o->on_lost.way == LOSS_WARN ? -1 : STATUS_LOST;
+	}
+	supervisor_finish(&r->supervisor);
+	return command_status(r);
+}
+
+/* A run inside a run of the same name would wait for itself for ever. */
+static bool
+held_around_us(const struct options *o, const struct address *a)
+{
+	const char *name = getenv("HOLDFAST_NAME");
+	const char *secret = getenv("HOLDFAST_SESSION");
+	const struct answer *answer = NULL;
+	struct wire wire;
+	bool held = false;
+
+	if (name == NULL || secret == NULL || strcmp(name, o->name) != 0) {
+		return false;
+	}
+	if (wire_open(&wire, a)) {
+		wire_greet(&wire, a, "holdfast");
+		wire_ask(&wire, "SESSION", "JOIN", secret, NULL);
+		wire_ask(&wire, "CHECK", o->name, NULL);
+		answer = wire_answer(&wire);
+		if (answer != NULL) {
+			answer = wire_answer(&wire);
+		}
+		if (answer != NULL && answer->type != ANSWER_ERROR) {
+			answer = wire_answer(&wire);
+			held = answer != NULL && answer->type == ANSWER_INT;
+		}
+	}
+	wire_close(&wire);
+	return held;
+}
+
+int
+task_run(const struct options *o, const struct address *a)
+{
+	struct run r = {.o = o, .a = a, .kill_at_ms = INT64_MAX, .mention_at_ms = INT64_MAX, .status = -1};
+	char label[TAKE_LABEL_MAX];
+	const struct taking taking = {o, a, -1, label};
+	int status;
+
+	if (held_around_us(o, a)) {
+		say("%s is held already by the holdfast run that this is a part of: run the command without "
+		    "holdfast",
+			o->name);
+		return STATUS_USAGE;
+	}
+	take_label(label, o->command[0]);
+	if (take_lock(&r.wire, &taking, &r.grant, &status)) {
+		r.plan.shared = terminal_foreground();
+		status = take_token_file(o, r.grant.token);
+		if (status == STATUS_DONE) {
+			environment_set(&r);
+			status = signals_open(&r) ? run_command(&r) : STATUS_INTERNAL;
+		}
+	}
+	wire_close(&r.wire);
+	return status;
+}

@@ -1,0 +1,225 @@
+/*
+ * script: lock, unlock and check, the verbs for use inside a script.
+ *
+ * The hold belongs to a process, not to a connection: SESSION BIND with its pidfd, by all three alike, joins
+ * the one session that this process has.
+ */
+#include "client/family.h"
+#include "client/say.h"
+#include "client/status.h"
+#include "client/take.h"
+#include "client/tasks.h"
+#include "client/voice.h"
+#include "daemon/base/clock.h"
+#include "proto/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COMM_MAX 32
+
+/* The name of a process' program, as ps(1) shows it. */
+static void
+process_name(int64_t pid, char name[COMM_MAX])
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, name, COMM_MAX - 1);
+		(void)close(fd);
+	}
+	name[n > 0 ? n : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+}
+
+/* A pidfd of the process the lock belongs to, or -1 after saying why. *pid is set in any case. */
+static int
+owner_open(const struct options *o, int64_t *pid)
+{
+	int fd;
+
+	*pid = o->pid > 0 ? o->pid : getppid();
+	if (o->pid == 0 && *pid <= 1) {
+		say("the parent process is gone: name the process that owns %s with --pid", o->name);
+		return -1;
+	}
+	fd = family_pidfd((pid_t)*pid);
+	if (fd < 0) {
+		say("process %" PRId64 ": %s: name the process that owns %s with --pid", *pid,
+			strerror(errno), o->name);
+	}
+	return fd;
+}
+
+static int
+refuse_tcp(const struct options *o, const struct address *a)
+{
+	say("%s is not a Unix socket, so the daemon cannot see when the script ends: use holdfast run %s -- "
+	    "COMMAND",
+		a->text, o->name);
+	return STATUS_USAGE;
+}
+
+static int
+lock_report(const struct options *o, const struct grant *g)
+{
+	int status = take_token_file(o, g->token);
+
+	if (status == STATUS_DONE && o->json) {
+		int64_t valid = g->expire_ms - clock_ms();
+
+		status = voice_print("{s:s, s:I, s:I}", "name", o->name, "token", (json_int_t)g->token,
+			"valid_ms", (json_int_t)(valid > 0 ? valid : 0));
+	}
+	return status;
+}
+
+int
+task_lock(const struct options *o, const struct address *a)
+{
+	struct wire wire;
+	struct grant grant;
+	char comm[COMM_MAX];
+	char label[TAKE_LABEL_MAX];
+	struct taking taking = {o, a, -1, label};
+	int64_t pid;
+	int status;
+
+	if (a->tcp) {
+		return refuse_tcp(o, a);
+	}
+	taking.pidfd = owner_open(o, &pid);
+	if (taking.pidfd < 0) {
+		return STATUS_USAGE;
+	}
+	process_name(pid, comm);
+	take_label(label, comm);
+	if (take_lock(&wire, &taking, &grant, &status)) {
+		if ((o->pid == 0 && !o->quiet) || o->verbose) {
+			say("%s belongs to process %" PRId64 " (%s), and ends with it%s", o->name, pid, comm,
+				o->pid == 0 ? "; --pid names another" : "");
+		}
+		status = lock_report(o, &grant);
+		if (status != STATUS_DONE) {
+			/* The script takes it that it has no lock. */
+			wire_ask(&wire, "UNLOCK", o->name, NULL);
+			(void)wire_answer(&wire);
+		}
+	}
+	wire_close(&wire);
+	return status;
+}
+
+/* Speaks for the script's session: the command's of a `run` around us, or that of a process. */
+static int
+session_join(struct wire *w, const struct options *o, const struct address *a, bool around)
+{
+	const char *name = getenv("HOLDFAST_NAME");
+	const char *secret = getenv("HOLDFAST_SESSION");
+	const struct answer *answer;
+	int64_t pid;
+	int pidfd;
+	int status;
+
+	around = around && o->pid == 0 && name != NULL && secret != NULL && strcmp(name, o->name) == 0;
+	if (a->tcp && !around) {
+		return refuse_tcp(o, a);
+	}
+	status = take_greeting(w, a, "holdfast");
+	if (status != STATUS_DONE) {
+		return status;
+	}
+	if (around) {
+		wire_ask(w, "SESSION", "JOIN", secret, NULL);
+	} else {
+		pidfd = owner_open(o, &pid);
+		if (pidfd < 0) {
+			return STATUS_USAGE;
+		}
+		(void)wire_bind(w, pidfd);
+		(void)close(pidfd);
+	}
+	answer = wire_answer(w);
+	if (answer == NULL || answer->type == ANSWER_ERROR) {
+		return take_refusal(w, answer, "cannot speak for the process");
+	}
+	return STATUS_DONE;
+}
+
+/* UNLOCK or CHECK, of any token or of one. */
+static const struct answer *
+ask(struct wire *w, const char *verb, const struct options *o)
+{
+	char token[NUMBER_TEXT_MAX];
+
+	if (o->token > 0) {
+		token[number_print(token, o->token)] = '\0';
+		wire_ask(w, verb, o->name, "TOKEN", token, NULL);
+	} else {
+		wire_ask(w, verb, o->name, NULL);
+	}
+	return wire_answer(w);
+}
+
+int
+task_unlock(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	const struct answer *answer;
+	char what[NAME_BYTES_MAX + 32];
+	int status = session_join(&wire, o, a, false);
+
+	if (status == STATUS_DONE) {
+		answer = ask(&wire, "UNLOCK", o);
+		if (answer == NULL || answer->type != ANSWER_INT) {
+			(void)snprintf(what, sizeof(what), "cannot unlock %s", o->name);
+			status = take_refusal(&wire, answer, what);
+		} else if (o->json) {
+			status = voice_print(
+				"{s:s, s:I}", "name", o->name, "holds_left", (json_int_t)answer->n);
+		}
+	}
+	wire_close(&wire);
+	return status;
+}
+
+int
+task_check(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	const struct answer *answer;
+	char what[NAME_BYTES_MAX + 32];
+	int status = session_join(&wire, o, a, true);
+
+	if (status != STATUS_DONE) {
+		wire_close(&wire);
+		return status;
+	}
+	answer = ask(&wire, "CHECK", o);
+	if (answer != NULL && (answer->type == ANSWER_INT || answer->type == ANSWER_NULL)) {
+		bool held = answer->type == ANSWER_INT;
+
+		status = held ? STATUS_DONE : STATUS_NO;
+		if (o->json && voice_print("{s:s, s:b, s:I}", "name", o->name, "held", held, "valid_ms",
+				       (json_int_t)answer->n) != STATUS_DONE) {
+			status = STATUS_INTERNAL;
+		}
+		if (!held && o->verbose) {
+			say("%s is not held by this process", o->name);
+		}
+	} else {
+		(void)snprintf(what, sizeof(what), "cannot be sure of %s", o->name);
+		status = take_refusal(&wire, answer, what);
+	}
+	wire_close(&wire);
+	return status;
+}

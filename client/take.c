@@ -1,0 +1,270 @@
+/*
+ * take: the conversation that ends with a lock, or with the reason why there is none.
+ *
+ *     HELLO 3 …            one write, four answers; only the last one may take its time
+ *     SESSION ONLOSS PUSH
+ *     SESSION SECRET
+ *     LOCK name WAIT … VALIDITY
+ */
+#include "client/take.h"
+
+#include "client/say.h"
+#include "client/status.h"
+#include "client/waiting.h"
+#include "daemon/base/clock.h"
+#include "proto/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How much longer than its WAIT a LOCK may take before the daemon counts as stuck. */
+#define OVERDUE_MS 5000
+
+/* A LOCK that was answered sooner did not wait. */
+#define AT_ONCE_MS 20
+
+int
+take_refusal(const struct wire *w, const struct answer *answer, const char *what)
+{
+	struct slice rest;
+	enum code code;
+
+	if (answer == NULL) {
+		say("%s: %s", what, w->why);
+		return STATUS_UNAVAILABLE;
+	}
+	if (answer->type != ANSWER_ERROR) {
+		say("%s: the daemon answered something unknown: is it of another version?", what);
+		return STATUS_INTERNAL;
+	}
+	code = answer_code(answer, &rest);
+	if (code == CODE_COUNT) {
+		rest = answer->text;
+	}
+	say("%s: %s%s%.*s", what, code == CODE_COUNT ? "" : code_word(code), code == CODE_COUNT ? "" : ": ",
+		(int)rest.n, rest.p);
+	return status_of_code(code);
+}
+
+void
+take_label(char label[TAKE_LABEL_MAX], const char *command)
+{
+	const char *slash = strrchr(command, '/');
+	char host[64] = "";
+	size_t n = 0;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	(void)snprintf(label, TAKE_LABEL_MAX, "%.60s@%s", slash == NULL ? command : slash + 1, host);
+	for (; label[n] != '\0'; n++) {
+		if (label[n] <= ' ' || label[n] > '~') {
+			label[n] = '_';
+		}
+	}
+}
+
+int
+take_greeting(struct wire *w, const struct address *a, const char *label)
+{
+	const struct answer *answer;
+
+	if (!wire_open(w, a)) {
+		say("%s", w->why);
+		return STATUS_UNAVAILABLE;
+	}
+	wire_greet(w, a, label);
+	answer = wire_answer(w);
+	if (answer == NULL || answer->type == ANSWER_ERROR) {
+		return take_refusal(w, answer, "cannot greet the daemon");
+	}
+	return STATUS_DONE;
+}
+
+static void
+ask_lock(struct wire *w, const struct options *o)
+{
+	const char *words[12] = {"LOCK", o->name, "VALIDITY"};
+	char wait[NUMBER_TEXT_MAX];
+	char lease[NUMBER_TEXT_MAX];
+	size_t n = 3;
+
+	if (o->wait_ms >= 0) {
+		wait[number_print(wait, o->wait_ms)] = '\0';
+		words[n++] = "WAIT";
+		words[n++] = wait;
+	}
+	if (o->lease_ms > 0) {
+		lease[number_print(lease, o->lease_ms)] = '\0';
+		words[n++] = "LEASE";
+		words[n++] = lease;
+	}
+	if (o->why != NULL) {
+		words[n++] = "WHY";
+		words[n++] = o->why;
+	}
+	wire_ask_words(w, n, words);
+}
+
+/* The answers in front of LOCK's. */
+static int
+read_preface(struct wire *w, const struct taking *t, struct grant *g)
+{
+	const struct answer *answer = wire_answer(w);
+
+	if (answer == NULL || answer->type == ANSWER_ERROR) {
+		return take_refusal(w, answer, "cannot greet the daemon");
+	}
+	answer = wire_answer(w);
+	if (answer == NULL || answer->type == ANSWER_ERROR) {
+		return take_refusal(w, answer,
+			t->pidfd >= 0 ? "cannot bind the lock to the process"
+				      : "cannot ask to be told of a loss");
+	}
+	if (t->pidfd >= 0) {
+		return STATUS_DONE;
+	}
+	answer = wire_answer(w);
+	if (answer == NULL || answer->type != ANSWER_TEXT || answer->text.n >= sizeof(g->secret)) {
+		return take_refusal(w, answer, "cannot ask for the session's secret");
+	}
+	memcpy(g->secret, answer->text.p, answer->text.n);
+	g->secret[answer->text.n] = '\0';
+	return STATUS_DONE;
+}
+
+/* Should the daemon have closed the connection, then its answers say why. */
+static void
+send_requests(struct wire *w, const struct taking *t)
+{
+	wire_greet(w, t->a, t->label);
+	if (t->pidfd >= 0) {
+		(void)wire_bind(w, t->pidfd);
+	} else {
+		wire_ask(w, "SESSION", "ONLOSS", "PUSH", NULL);
+		wire_ask(w, "SESSION", "SECRET", NULL);
+	}
+	ask_lock(w, t->o);
+	(void)wire_flush(w);
+}
+
+static int
+busy(const struct options *o)
+{
+	if (o->skip_ok) {
+		return STATUS_DONE;
+	}
+	if (!o->quiet) {
+		say("%s is taken%s; holdfast show %s says by whom", o->name,
+			o->wait_ms > 0 ? ", the wait is over" : "", o->name);
+	}
+	return (int)o->busy_status;
+}
+
+/* Blocks until LOCK is answered, and entertains whoever waits. NULL: w->why says why there is no answer. */
+static const struct answer *
+await_lock(struct wire *w, const struct taking *t, int64_t sent_ms)
+{
+	const struct answer *answer;
+	struct waiting waiting;
+	int64_t overdue_ms = t->o->wait_ms < 0 ? INT64_MAX : sent_ms + t->o->wait_ms + OVERDUE_MS;
+
+	waiting_start(&waiting, t->o, t->a, sent_ms);
+	for (;;) {
+		answer = wire_wait(w, waiting.next_ms < overdue_ms ? waiting.next_ms : overdue_ms);
+		if (answer != NULL || w->ended) {
+			return answer;
+		}
+		if (clock_ms() >= overdue_ms) {
+			(void)snprintf(w->why, sizeof(w->why), "the daemon does not answer");
+			return NULL;
+		}
+		if (clock_ms() >= waiting.next_ms && !waiting_look(&waiting, w->why, sizeof(w->why))) {
+			return NULL;
+		}
+	}
+}
+
+/* The answer of a LOCK that waited says how long the hold was good when it was granted, but counts from when
+ * the request was sent; so it is asked again. */
+static bool
+tell_again(struct wire *w, const struct options *o, struct grant *g)
+{
+	const struct answer *answer;
+	int64_t sent_ms = clock_ms();
+
+	wire_ask(w, "CHECK", o->name, NULL);
+	answer = wire_answer(w);
+	if (answer == NULL || answer->type != ANSWER_INT) {
+		return false;
+	}
+	g->expire_ms = sent_ms + answer->n;
+	return true;
+}
+
+bool
+take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
+{
+	const struct answer *answer;
+	char what[NAME_BYTES_MAX + 32];
+	int64_t sent_ms;
+
+	memset(g, 0, sizeof(*g));
+	(void)snprintf(what, sizeof(what), "cannot lock %s", t->o->name);
+	if (!wire_open(w, t->a)) {
+		say("%s", w->why);
+		*status = STATUS_UNAVAILABLE;
+		return false;
+	}
+	sent_ms = clock_ms();
+	send_requests(w, t);
+	*status = read_preface(w, t, g);
+	if (*status != STATUS_DONE) {
+		return false;
+	}
+	answer = await_lock(w, t, sent_ms);
+	if (answer != NULL && answer->type == ANSWER_NULL) {
+		*status = busy(t->o);
+		return false;
+	}
+	if (answer == NULL || answer->type != ANSWER_ARRAY || answer->count != 2) {
+		*status = take_refusal(w, answer, what);
+		return false;
+	}
+	g->token = answer->items[0].n;
+	g->expire_ms = sent_ms + answer->items[1].n;
+	if (clock_ms() - sent_ms > AT_ONCE_MS && !tell_again(w, t->o, g)) {
+		say("%s: it was granted, and lost at once", what);
+		*status = STATUS_LOST;
+		return false;
+	}
+	return true;
+}
+
+int
+take_token_file(const struct options *o, int64_t token)
+{
+	char text[NUMBER_TEXT_MAX + 1];
+	size_t n = number_print(text, token);
+	int fd = STDOUT_FILENO;
+	bool written;
+
+	if (o->token_file == NULL) {
+		return STATUS_DONE;
+	}
+	text[n++] = '\n';
+	if (strcmp(o->token_file, "-") != 0) {
+		fd = open(o->token_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	}
+	written = fd >= 0 && write(fd, text, n) == (ssize_t)n;
+	if (fd > STDERR_FILENO && close(fd) != 0) {
+		written = false;
+	}
+	if (!written) {
+		say("cannot write the token to %s: %s", o->token_file, strerror(errno));
+		return STATUS_INTERNAL;
+	}
+	return STATUS_DONE;
+}

@@ -1,0 +1,28 @@
+/*
+ * tasks: what main.c calls, a function for each verb of task.def. Each returns an exit code.
+ */
+#ifndef CLIENT_TASKS_H
+#define CLIENT_TASKS_H
+
+#include "client/address.h"
+#include "client/options.h"
+
+/* run.c */
+int task_run(const struct options *o, const struct address *a);
+/* script.c */
+int task_lock(const struct options *o, const struct address *a);
+int task_unlock(const struct options *o, const struct address *a);
+int task_check(const struct options *o, const struct address *a);
+/* keep.c */
+int task_hold(const struct options *o, const struct address *a);
+/* see.c */
+int task_ls(const struct options *o, const struct address *a);
+int task_show(const struct options *o, const struct address *a);
+int task_sessions(const struct options *o, const struct address *a);
+/* ask.c */
+int task_watch(const struct options *o, const struct address *a);
+int task_ping(const struct options *o, const struct address *a);
+int task_info(const struct options *o, const struct address *a);
+int task_break(const struct options *o, const struct address *a);
+
+#endif

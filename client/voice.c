@@ -1,0 +1,113 @@
+/*
+ * voice: makes JSON of answers with jansson, and prints it.
+ */
+#include "client/voice.h"
+
+#include "client/say.h"
+#include "client/status.h"
+#include "proto/escape.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int
+voice_print_json(json_t *value)
+{
+	bool printed = value != NULL && json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT) == 0 &&
+		       putchar('\n') != EOF && fflush(stdout) == 0;
+
+	json_decref(value);
+	if (!printed) {
+		say("cannot print JSON: no memory, or standard output is closed");
+		return STATUS_INTERNAL;
+	}
+	return STATUS_DONE;
+}
+
+int
+voice_print(const char *format, ...)
+{
+	json_t *value;
+	va_list list;
+
+	va_start(list, format);
+	value = json_vpack_ex(NULL, 0, format, list);
+	va_end(list);
+	return voice_print_json(value);
+}
+
+json_t *
+voice_text(struct slice text)
+{
+	json_t *value = json_stringn(text.p == NULL ? "" : text.p, text.n);
+	char *escaped;
+	size_t n;
+
+	if (value != NULL) {
+		return value;
+	}
+	/* Not UTF-8, which JSON cannot carry. */
+	escaped = malloc(text.n * ESCAPE_BYTE_MAX + 1);
+	if (escaped == NULL) {
+		return NULL;
+	}
+	n = escape_text(escaped, text.n * ESCAPE_BYTE_MAX + 1, text, ESCAPE_PLAIN);
+	value = json_stringn(escaped, n);
+	free(escaped);
+	return value;
+}
+
+static json_t *
+voice_map(const struct answer *answer)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; object != NULL && i + 1 < answer->count; i += 2) {
+		char key[128];
+
+		(void)escape_text(key, sizeof(key), answer->items[i].text, ESCAPE_PLAIN);
+		if (json_object_set_new(object, key, voice_of(&answer->items[i + 1])) != 0) {
+			json_decref(object);
+			object = NULL;
+		}
+	}
+	return object;
+}
+
+static json_t *
+voice_array(const struct answer *answer)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; array != NULL && i < answer->count; i++) {
+		if (json_array_append_new(array, voice_of(&answer->items[i])) != 0) {
+			json_decref(array);
+			array = NULL;
+		}
+	}
+	return array;
+}
+
+json_t *
+voice_of(const struct answer *answer)
+{
+	switch (answer->type) {
+	case ANSWER_NULL:
+		return json_null();
+	case ANSWER_INT:
+		return json_integer(answer->n);
+	case ANSWER_FLAG:
+		return json_boolean(answer->n != 0);
+	case ANSWER_STATUS:
+	case ANSWER_TEXT:
+	case ANSWER_ERROR:
+		return voice_text(answer->text);
+	case ANSWER_MAP:
+		return voice_map(answer);
+	case ANSWER_ARRAY:
+	case ANSWER_PUSH:
+		return voice_array(answer);
+	}
+	return NULL;
+}

@@ -1,0 +1,25 @@
+/*
+ * voice: JSON on standard output, one value and a newline.
+ */
+#ifndef CLIENT_VOICE_H
+#define CLIENT_VOICE_H
+
+#include "proto/answer.h"
+
+#include <jansson.h>
+
+/* What json_pack() takes. STATUS_DONE or an exit code. */
+int voice_print(const char *format, ...) __attribute__((warn_unused_result));
+
+/* Takes value over; NULL is out of memory. STATUS_DONE or an exit code. Flushed, so that a pipe gets it at
+ * once. */
+int voice_print_json(json_t *value) __attribute__((warn_unused_result));
+
+/* An answer as JSON: maps become objects, arrays arrays, bytes that are not UTF-8 are escaped. NULL: out of
+ * memory. */
+json_t *voice_of(const struct answer *answer);
+
+/* Bytes as a JSON string, escaped likewise. */
+json_t *voice_text(struct slice text);
+
+#endif

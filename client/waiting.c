@@ -1,0 +1,174 @@
+/*
+ * waiting: looks at the lock that is waited for (INSPECT) once in a while.
+ */
+#include "client/waiting.h"
+
+#include "client/say.h"
+#include "client/span.h"
+#include "client/wire.h"
+#include "daemon/base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FIRST_MS       1000  /* waits shorter than this are not talked about */
+#define PEOPLE_MS      10000 /* how often the line for people is looked at again */
+#define LOOK_MS        2000  /* how long a look may take */
+#define ROUND_MIN      250   /* between two looks at the master */
+#define ROUND_MAX      5000
+#define LINE_MAX_BYTES 1024
+
+void
+waiting_start(struct waiting *w, const struct options *o, const struct address *a, int64_t now_ms)
+{
+	memset(w, 0, sizeof(*w));
+	w->o = o;
+	w->a = a;
+	w->people = !o->quiet && isatty(STDERR_FILENO) == 1;
+	w->next_ms = INT64_MAX;
+	if (w->people || o->master_wait_ms > 0) {
+		w->next_ms = now_ms + FIRST_MS;
+		if (o->master_wait_ms > 0 && o->master_wait_ms < FIRST_MS) {
+			w->next_ms = now_ms + o->master_wait_ms / 2;
+		}
+	}
+}
+
+static int64_t
+my_place(const struct answer *inspect)
+{
+	const struct answer *waiters = answer_get(inspect, "waiters");
+
+	for (size_t i = 0; waiters != NULL && i < waiters->count; i++) {
+		if (answer_get_int(&waiters->items[i], "pid", 0) == getpid()) {
+			return answer_get_int(&waiters->items[i], "position", (int64_t)i + 1);
+		}
+	}
+	/* Over TCP the daemon knows no pids; nobody came later than us when this is the first look. */
+	return waiters == NULL ? 0 : (int64_t)waiters->count;
+}
+
+static void
+describe_holder(char *out, size_t room, const struct answer *holder)
+{
+	struct slice client = answer_get_text(holder, "client");
+	struct slice address = answer_get_text(holder, "address");
+	struct slice why = answer_get_text(holder, "why");
+	int64_t pid = answer_get_int(holder, "pid", 0);
+	char held[SPAN_TEXT_MAX];
+	char who[64];
+
+	if (pid > 0) {
+		(void)snprintf(who, sizeof(who), "pid %" PRId64 ", uid %" PRId64, pid,
+			answer_get_int(holder, "uid", -1));
+	} else {
+		(void)snprintf(who, sizeof(who), "%.*s", (int)address.n, address.p == NULL ? "" : address.p);
+	}
+	(void)snprintf(out, room, "held for %s by %.*s (%s)%s%.*s",
+		span_text(held, answer_get_int(holder, "held_ms", 0)), (int)client.n,
+		client.p == NULL ? "" : client.p, who, why.n > 0 ? ": " : "", (int)why.n,
+		why.p == NULL ? "" : why.p);
+}
+
+static void
+say_who(struct waiting *w, const struct answer *inspect)
+{
+	const struct answer *holder = answer_get(inspect, "holder");
+	struct slice elsewhere = answer_get_text(inspect, "elsewhere");
+	struct slice master = answer_get_text(inspect, "master");
+	int64_t token = answer_get_int(holder, "token", 0);
+	int64_t place = my_place(inspect);
+	char line[LINE_MAX_BYTES];
+
+	if (token > 0) {
+		describe_holder(line, sizeof(line), holder);
+	} else if (!slice_equal(master, SLICE("admitted"))) {
+		(void)snprintf(line, sizeof(line), "the master is %.*s", (int)master.n,
+			master.p == NULL ? "" : master.p);
+	} else if (elsewhere.n > 0) {
+		(void)snprintf(line, sizeof(line), "held through the daemon %.*s of another host",
+			(int)elsewhere.n, elsewhere.p);
+	} else {
+		return;
+	}
+	/* Only a new holder or another place is news. */
+	if (token == w->said_token && place == w->said_place) {
+		return;
+	}
+	w->said_token = token;
+	w->said_place = place;
+	say("waiting for %s: %s; number %" PRId64 " in line here", w->o->name, line, place);
+}
+
+static bool
+master_there(const struct answer *inspect)
+{
+	struct slice master = answer_get_text(inspect, "master");
+
+	/* Guarded, it is there and says when it goes on. */
+	return slice_equal(master, SLICE("admitted")) || slice_equal(master, SLICE("guarded"));
+}
+
+/* Asks; true when a master answers the daemon. */
+static bool
+look(struct waiting *w)
+{
+	struct wire wire;
+	const struct answer *answer = NULL;
+	int64_t until_ms = clock_ms() + LOOK_MS;
+	bool there = false;
+
+	if (wire_open(&wire, w->a)) {
+		wire_greet(&wire, w->a, "holdfast");
+		wire_ask(&wire, "INSPECT", w->o->name, NULL);
+		(void)wire_flush(&wire);
+		answer = wire_wait(&wire, until_ms);
+		answer = answer == NULL ? NULL : wire_wait(&wire, until_ms);
+	}
+	if (answer != NULL && answer->type == ANSWER_MAP) {
+		there = master_there(answer);
+		if (w->people) {
+			say_who(w, answer);
+		}
+	}
+	wire_close(&wire);
+	return there;
+}
+
+static int64_t
+next_look(const struct waiting *w, int64_t now)
+{
+	int64_t limit = w->o->master_wait_ms;
+	int64_t every = limit / 4;
+	int64_t next;
+
+	if (limit == 0) {
+		return now + PEOPLE_MS;
+	}
+	every = every < ROUND_MIN ? ROUND_MIN : every > ROUND_MAX ? ROUND_MAX : every;
+	next = now + every;
+	return w->away_ms > 0 && w->away_ms + limit < next ? w->away_ms + limit : next;
+}
+
+bool
+waiting_look(struct waiting *w, char *why, size_t room)
+{
+	bool there = look(w);
+	int64_t now = clock_ms();
+	char span[SPAN_TEXT_MAX];
+
+	if (there) {
+		w->away_ms = 0;
+	} else if (w->away_ms == 0) {
+		w->away_ms = now;
+	} else if (w->o->master_wait_ms > 0 && now - w->away_ms >= w->o->master_wait_ms) {
+		(void)snprintf(why, room,
+			"no master has answered the daemon for %s: holdfast info masters says why",
+			span_text(span, now - w->away_ms));
+		return false;
+	}
+	w->next_ms = next_look(w, now);
+	return true;
+}

@@ -1,0 +1,344 @@
+/*
+ * wire: connects, sends requests as RESP arrays, and reads answers.
+ */
+#include "client/wire.h"
+
+#include "client/wakeup.h"
+#include "daemon/base/clock.h"
+#include "proto/composer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define WORDS_MAX   16
+#define OUT_MAX     (256 * 1024)
+#define FILL_BYTES  (16 * 1024)
+#define VANISHED_MS 20000 /* a peer that acknowledges nothing for so long is gone */
+
+__attribute__((format(printf, 2, 3))) static bool
+wire_fail(struct wire *w, const char *format, ...)
+{
+	va_list list;
+
+	w->ended = true;
+	va_start(list, format);
+	(void)vsnprintf(w->why, sizeof(w->why), format, list);
+	va_end(list);
+	return false;
+}
+
+static bool
+open_local(struct wire *w, const struct address *a)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	const char *hint;
+
+	memcpy(to.sun_path, a->path, sizeof(to.sun_path));
+	w->local = true;
+	w->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (w->fd >= 0 && connect(w->fd, (const struct sockaddr *)&to, sizeof(to)) == 0) {
+		return true;
+	}
+	hint = errno == ENOENT || errno == ECONNREFUSED
+		       ? ": is holdfastd running? HOLDFAST_URL or --socket names another place"
+	       : errno == EACCES ? ": its mode and group say who may connect"
+				 : "";
+	return wire_fail(w, "cannot reach the daemon at %s: %s%s", a->text, strerror(errno), hint);
+}
+
+/* connect(2) that gives up after WIRE_CONNECT_MS; 0 or an errno. */
+static int
+connect_within(int fd, const struct addrinfo *to)
+{
+	struct pollfd p = {fd, POLLOUT, 0};
+	socklen_t n = sizeof(int);
+	int error = 0;
+
+	if (connect(fd, to->ai_addr, to->ai_addrlen) == 0) {
+		return 0;
+	}
+	if (errno != EINPROGRESS) {
+		return errno;
+	}
+	if (poll(&p, 1, WIRE_CONNECT_MS) != 1) {
+		return ETIMEDOUT;
+	}
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 ? error : errno;
+}
+
+static int
+open_one(struct wire *w, const struct addrinfo *to)
+{
+	int one = 1;
+	unsigned vanished = VANISHED_MS;
+	int error;
+
+	w->fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->ai_protocol);
+	if (w->fd < 0) {
+		return errno;
+	}
+	error = connect_within(w->fd, to);
+	if (error != 0) {
+		(void)close(w->fd);
+		w->fd = -1;
+		return error;
+	}
+	(void)setsockopt(w->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	(void)setsockopt(w->fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	(void)setsockopt(w->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &vanished, sizeof(vanished));
+	return 0;
+}
+
+static bool
+open_tcp(struct wire *w, const struct address *a)
+{
+	struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *list;
+	int error = getaddrinfo(a->host, a->port, &wanted, &list);
+
+	if (error != 0) {
+		return wire_fail(w, "cannot find the host of %s: %s", a->text,
+			error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+	}
+	error = EADDRNOTAVAIL;
+	for (const struct addrinfo *to = list; to != NULL && error != 0; to = to->ai_next) {
+		error = open_one(w, to);
+	}
+	freeaddrinfo(list);
+	return error == 0 || wire_fail(w, "cannot reach the daemon at %s: %s: does holdfastd listen there?",
+				     a->text, strerror(error));
+}
+
+bool
+wire_open(struct wire *w, const struct address *a)
+{
+	memset(w, 0, sizeof(*w));
+	w->fd = -1;
+	buffer_init(&w->out, OUT_MAX);
+	buffer_init(&w->in, ANSWER_BYTES_MAX);
+	return a->tcp ? open_tcp(w, a) : open_local(w, a);
+}
+
+void
+wire_close(struct wire *w)
+{
+	if (w->fd >= 0) {
+		(void)close(w->fd);
+	}
+	w->fd = -1;
+	w->ended = true;
+	buffer_done(&w->out);
+	buffer_done(&w->in);
+	answer_done(&w->parser);
+}
+
+void
+wire_ask_words(struct wire *w, size_t n, const char *const *words)
+{
+	reply_write_array(&w->out, n);
+	for (size_t i = 0; i < n; i++) {
+		reply_write_text(&w->out, words[i]);
+	}
+}
+
+void
+wire_ask(struct wire *w, ...)
+{
+	const char *words[WORDS_MAX];
+	size_t n = 0;
+	va_list list;
+
+	va_start(list, w);
+	while ((words[n] = va_arg(list, const char *)) != NULL) {
+		n++;
+		assert(n < WORDS_MAX);
+	}
+	va_end(list);
+	wire_ask_words(w, n, words);
+}
+
+void
+wire_greet(struct wire *w, const struct address *a, const char *label)
+{
+	const char *user = a->user[0] != '\0' ? a->user : "default";
+
+	if (a->password[0] != '\0') {
+		wire_ask(w, "HELLO", "3", "AUTH", user, a->password, "SETNAME", label, NULL);
+	} else {
+		wire_ask(w, "HELLO", "3", "SETNAME", label, NULL);
+	}
+}
+
+/* One send, with a descriptor along when fd >= 0. */
+static ssize_t
+send_some(const struct wire *w, const char *data, size_t n, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec bytes = {(void *)(uintptr_t)data, n};
+	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		memset(&control, 0, sizeof(control));
+		message.msg_control = control.room;
+		message.msg_controllen = sizeof(control.room);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
+	}
+	return sendmsg(w->fd, &message, MSG_NOSIGNAL);
+}
+
+static bool
+send_all(struct wire *w, const char *data, size_t n, int fd)
+{
+	struct pollfd p = {w->fd, POLLOUT, 0};
+
+	while (n > 0) {
+		ssize_t sent = send_some(w, data, n, fd);
+
+		if (sent >= 0) {
+			fd = -1;
+			data += sent;
+			n -= (size_t)sent;
+		} else if (errno == EAGAIN) {
+			(void)poll(&p, 1, -1);
+		} else if (errno != EINTR) {
+			/* It may have told us why before it closed; that can still be read. */
+			(void)snprintf(w->why, sizeof(w->why), "the connection to the daemon broke: %s",
+				strerror(errno));
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+wire_flush(struct wire *w)
+{
+	bool sent;
+
+	if (w->fd < 0 || w->ended) {
+		return false;
+	}
+	if (w->out.failed) {
+		return wire_fail(w, "the request is too large, or there is no memory for it");
+	}
+	sent = send_all(w, buffer_bytes(&w->out), buffer_length(&w->out), -1);
+	buffer_consume(&w->out, buffer_length(&w->out));
+	return sent;
+}
+
+bool
+wire_bind(struct wire *w, int pidfd)
+{
+	static const char request[] = "SESSION BIND\r\n";
+
+	assert(w->local);
+	return wire_flush(w) && send_all(w, request, sizeof(request) - 1, pidfd);
+}
+
+bool
+wire_fill(struct wire *w)
+{
+	ssize_t n;
+
+	if (w->fd < 0 || w->ended) {
+		return false;
+	}
+	if (!buffer_reserve(&w->in, FILL_BYTES)) {
+		return wire_fail(w, "the daemon's answer is too large");
+	}
+	n = recv(w->fd, buffer_end(&w->in), FILL_BYTES, MSG_DONTWAIT);
+	if (n > 0) {
+		buffer_wrote(&w->in, (size_t)n);
+		return true;
+	}
+	if (n == 0) {
+		return wire_fail(w, "the daemon closed the connection");
+	}
+	return errno == EAGAIN || errno == EINTR ||
+	       wire_fail(w, "the connection to the daemon broke: %s", strerror(errno));
+}
+
+const struct answer *
+wire_next(struct wire *w)
+{
+	const struct answer_limits limits = {ANSWER_BYTES_MAX, ANSWER_ELEMENTS_MAX};
+	const struct answer *answer = NULL;
+	const char *fault = NULL;
+	ssize_t used;
+
+	buffer_consume(&w->in, w->used);
+	w->used = 0;
+	if (buffer_length(&w->in) == 0) {
+		return NULL;
+	}
+	used = answer_parse(
+		&w->parser, buffer_bytes(&w->in), buffer_length(&w->in), &limits, &answer, &fault);
+	if (used < 0) {
+		/* Whatever follows garbage is garbage. */
+		buffer_consume(&w->in, buffer_length(&w->in));
+		(void)wire_fail(w, "what answers there is not holdfastd: %s", fault);
+		return NULL;
+	}
+	w->used = (size_t)used;
+	return used > 0 ? answer : NULL;
+}
+
+const struct answer *
+wire_wait(struct wire *w, int64_t until_ms)
+{
+	struct pollfd p[2] = {{w->fd, POLLIN, 0}, {-1, POLLIN, 0}};
+	const struct answer *answer;
+	bool more = true;
+
+	do {
+		while ((answer = wire_next(w)) != NULL && answer->type == ANSWER_PUSH) {
+		}
+		if (answer != NULL || !more) {
+			break;
+		}
+		if (p[1].fd < 0) {
+			p[1].fd = wakeup_open();
+			wakeup_set(p[1].fd, until_ms);
+		}
+		if (poll(p, 2, -1) < 0) {
+			continue;
+		}
+		if (p[0].revents != 0) {
+			more = wire_fill(w);
+		} else {
+			break;
+		}
+	} while (true);
+	if (p[1].fd >= 0) {
+		(void)close(p[1].fd);
+	}
+	return answer;
+}
+
+const struct answer *
+wire_answer(struct wire *w)
+{
+	const struct answer *answer;
+
+	(void)wire_flush(w);
+	answer = wire_wait(w, clock_ms() + WIRE_ANSWER_MS);
+	if (answer == NULL && !w->ended) {
+		(void)wire_fail(w, "the daemon does not answer");
+	}
+	return answer;
+}
