@@ -67,8 +67,10 @@ lease_arm(struct core *core, struct lease *l)
 {
 	int64_t at = l->valid_ms;
 
+	/* An answer that took longer than a third of the lease is followed by the next question at once, but
+	 * not within this turn. */
 	if (!l->refreshing && l->refresh_ms < at)
-		at = l->refresh_ms;
+		at = l->refresh_ms > core->now.ms ? l->refresh_ms : core->now.ms + 1;
 	timer_arm(&core->timers, &l->timer, at);
 }
 

@@ -13,6 +13,13 @@
 
 #define UNDO_RETRY_MS 500 /* while the master is in use but answers with errors */
 
+/* Looks again then, at the latest when its key has run out anyway: a master's clock may have stepped back. */
+static void
+undo_arm(struct core *core, struct undo *u, int64_t at_ms)
+{
+	timer_arm(&core->timers, &u->timer, at_ms < u->give_up_ms ? at_ms : u->give_up_ms);
+}
+
 static void
 undo_send(struct core *core, struct undo *u)
 {
@@ -83,11 +90,10 @@ undo_vote(struct core *core, const struct vote *vote)
 			undo_end(core, u);
 			return;
 		}
-		timer_arm(&core->timers, &u->timer, core->now.ms + 1 + (u->after_us - vote->time_us) / 1000);
+		undo_arm(core, u, core->now.ms + 1 + (u->after_us - vote->time_us) / 1000);
 		return;
 	}
-	timer_arm(
-		&core->timers, &u->timer, core->now.ms + core_jitter(core, UNDO_RETRY_MS / 2, UNDO_RETRY_MS));
+	undo_arm(core, u, core->now.ms + core_jitter(core, UNDO_RETRY_MS / 2, UNDO_RETRY_MS));
 }
 
 void
