@@ -1,5 +1,6 @@
 #include "daemon/core/grant.h"
 
+#include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/loss.h"
@@ -75,7 +76,7 @@ grant_answer(struct core *core, const struct waiter *w, const struct grant *g)
 	}
 	if (w->validity) {
 		reply.type = REPLY_VALIDITY;
-		reply.ms = grant_valid_ms(core, g);
+		reply.ms = grant_told_ms(core, g);
 	}
 	emit_reply(core, w->conn->id, &reply);
 }
@@ -118,6 +119,15 @@ grant_valid_ms(const struct core *core, const struct grant *g)
 }
 
 int64_t
+grant_told_ms(const struct core *core, const struct grant *g)
+{
+	int64_t left = grant_valid_ms(core, g);
+	int64_t told = left - drift_ms(left);
+
+	return told > 0 ? told : 0;
+}
+
+void
 grant_extend(struct core *core, struct grant *g, int64_t ms)
 {
 	int64_t wanted = core->now.ms + ms;
@@ -126,7 +136,6 @@ grant_extend(struct core *core, struct grant *g, int64_t ms)
 	g->ends_ms = earlier(wanted, g->ceiling_ms);
 	g->ends_why = wanted <= g->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
 	timer_arm(&core->timers, &g->timer, g->ends_ms);
-	return g->ends_ms - core->now.ms;
 }
 
 static void

@@ -19,8 +19,13 @@ struct grant *grant_find(const struct resource *r, const struct session *s, stru
 /* How long it is surely good for, ms; <= 0: not any more. */
 int64_t grant_valid_ms(const struct core *core, const struct grant *g);
 
-/* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. Answers how long that is. */
-int64_t grant_extend(struct core *core, struct grant *g, int64_t ms);
+/* What its holder is told of that: shortened by what the client's clock may differ from ours, and rounded
+ * down.
+ * >= 0. */
+int64_t grant_told_ms(const struct core *core, const struct grant *g);
+
+/* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. */
+void grant_extend(struct core *core, struct grant *g, int64_t ms);
 
 void grant_release(struct core *core, struct grant *g);
 void grant_lose(struct core *core, struct grant *g, enum loss_reason reason);

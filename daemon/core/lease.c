@@ -1,5 +1,6 @@
 #include "daemon/core/lease.h"
 
+#include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/master.h"
@@ -10,12 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOKEN_BLOCK   1000 /* reserved at once: hand-offs take the next one without asking */
-#define QUEUE_MS      3000 /* lifetime of our place in the master's queue; each retry refreshes it */
-#define WAIT_MOST_MS  1000 /* every wait looks again after this, should all wake-ups be lost */
-#define RETRY_MS      200  /* after an error of the master, or a call that did not leave */
-#define FOREIGN_MAX   64   /* owner text kept for INSPECT */
-#define DRIFT_FLAT_MS 2    /* rounding of two clocks */
+#define TOKEN_BLOCK  1000 /* reserved at once: hand-offs take the next one without asking */
+#define QUEUE_MS     3000 /* lifetime of our place in the master's queue; each retry refreshes it */
+#define WAIT_MOST_MS 1000 /* every wait looks again after this, should all wake-ups be lost */
+#define RETRY_MS     200  /* after an error of the master, or a call that did not leave */
+#define FOREIGN_MAX  64   /* owner text kept for INSPECT */
 
 #define TO(state) (1U << (state))
 
@@ -34,12 +34,6 @@ lease_move(struct core *core, struct lease *l, enum lease_state next)
 	l->state = next;
 }
 
-int64_t
-lease_drift_ms(int64_t lease_ms)
-{
-	return lease_ms / 100 + DRIFT_FLAT_MS;
-}
-
 static int64_t
 lease_ttl_ms(const struct core *core, const struct resource *r)
 {
@@ -49,7 +43,7 @@ lease_ttl_ms(const struct core *core, const struct resource *r)
 static int64_t
 lease_valid_from(const struct resource *r, int64_t sent_ms)
 {
-	return sent_ms + r->rule->lease_ms - lease_drift_ms(r->rule->lease_ms);
+	return sent_ms + r->rule->lease_ms - drift_ms(r->rule->lease_ms);
 }
 
 /* Rounded down, so that leases taken at about the same time are renewed in one script call. */

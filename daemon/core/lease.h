@@ -48,7 +48,4 @@ int64_t lease_token(struct lease *lease);
 /* Time to fetch the next block: a hand-off should never wait for one. */
 bool lease_short_of_tokens(const struct lease *lease);
 
-/* What is lost between the rates of two clocks, and in rounding, over a lease of this length. */
-int64_t lease_drift_ms(int64_t lease_ms);
-
 #endif

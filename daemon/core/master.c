@@ -77,6 +77,9 @@ master_arm(struct core *core)
 
 	if (m->state == MASTER_GUARDED && !m->admitting && m->guard_until_ms < at)
 		at = m->guard_until_ms;
+	/* A guard may have ended while the master was away: at once, but not within this turn. */
+	if (at <= core->now.ms)
+		at = core->now.ms + 1;
 	timer_arm(&core->timers, &m->timer, m->state == MASTER_AWAY ? TIMER_NEVER : at);
 }
 

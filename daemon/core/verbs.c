@@ -28,7 +28,7 @@ lock_reenter(struct core *core, const struct conn *conn, struct grant *g, const 
 	g->count++;
 	if (c->validity) {
 		reply.type = REPLY_VALIDITY;
-		reply.ms = grant_valid_ms(core, g);
+		reply.ms = grant_told_ms(core, g);
 	}
 	emit_reply(core, conn->id, &reply);
 }
@@ -172,7 +172,7 @@ verb_check(struct core *core, struct conn *conn, const struct command *c)
 	const struct loss *loss = loss_find(conn->session, c->name, c->owner);
 
 	if (g != NULL && (c->token == 0 || c->token == g->token))
-		emit_int(core, conn->id, grant_valid_ms(core, g));
+		emit_int(core, conn->id, grant_told_ms(core, g));
 	else if (g == NULL && loss != NULL)
 		answer_not_held(core, conn, c, loss);
 	else
@@ -189,8 +189,10 @@ verb_extend(struct core *core, struct conn *conn, const struct command *c)
 	else if (!g->leased)
 		emit_error(core, conn->id, CODE_ERR,
 			"this hold has no LEASE: it is kept until UNLOCK, there is nothing to extend");
-	else
-		emit_int(core, conn->id, grant_extend(core, g, c->extend_ms));
+	else {
+		grant_extend(core, g, c->extend_ms);
+		emit_int(core, conn->id, grant_told_ms(core, g));
+	}
 }
 
 static void
