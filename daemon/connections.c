@@ -7,6 +7,7 @@
 #include "daemon/base/stats.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* A buffer may fill up in one go: what is read beyond a request that is not complete. */
@@ -54,6 +55,15 @@ connections_new(struct event_base *base, const struct connections_limits *limits
 	return set;
 }
 
+/* Bytes left unread would make the kernel send a reset, which can overtake our last words. */
+static void
+connection_discard(struct connection *c)
+{
+	int most = 4;
+	while (!c->eof && most-- > 0 && recv(c->fd, c->set->scratch, sizeof c->set->scratch, MSG_DONTWAIT) > 0) {
+	}
+}
+
 static void
 connection_free(struct connection *c)
 {
@@ -67,6 +77,7 @@ connection_free(struct connection *c)
 	roster_remove(&set->roster, c->identity.id);
 	set->stats->clients_connected--;
 	connection_drop_fd(c);
+	connection_discard(c);
 	close(c->fd);
 	buffer_done(&c->in);
 	buffer_done(&c->out);
@@ -111,11 +122,12 @@ connections_add(struct connections *set, int fd, const struct peer *peer, bool l
 	buffer_init(&c->out, set->limits.output_bytes);
 	c->identity.id = ++set->last_id;
 	c->identity.peer = *peer;
+	c->identity.native_admin = peer->admin;
 	c->identity.protocol = 2;
 	c->identity.local = local;
 	c->identity.release = release;
 	c->identity.since_ms = clock_ms();
-	c->identity.last = "";
+	c->identity.last = VERB_COUNT;
 	TAILQ_INSERT_TAIL(&set->all, c, entry);
 	set->stats->clients_connected++;
 	set->stats->connections_received++;

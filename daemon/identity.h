@@ -8,6 +8,7 @@
 #define DAEMON_IDENTITY_H
 
 #include "daemon/core/peer.h"
+#include "proto/command.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,15 +19,17 @@ struct identity {
 	conn_id id;
 	struct peer peer;
 	int protocol;                   /* 2 or 3 */
+	bool native_admin;              /* peer.admin as the kernel says it, without login */
 	bool local;                     /* Unix socket */
 	bool release;                   /* TCP: a clean close ends holds */
+	bool streams;                   /* EVENTS */
 	const struct access_user *user; /* NULL: not logged in */
 	char *label;                    /* CLIENT SETNAME; NULL: none */
 	char *lib_name;                 /* CLIENT SETINFO; NULL: none */
 	char *lib_ver;
 	int64_t since_ms; /* when it connected, CLOCK_BOOTTIME */
 	int64_t last_ms;  /* its latest request */
-	const char *last; /* verb of it; a literal */
+	enum verb last;   /* verb of it; VERB_COUNT: none yet */
 	uint64_t requests;
 };
 

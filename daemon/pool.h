@@ -44,6 +44,8 @@ struct pool_settings {
 	/* The master surely forgot nothing that matters: its first greeting admits it without a guard. Once
 	 * it has, the pool trusts no other memory. */
 	bool trusted;
+	/* Every memory is trusted, always. Unsafe, but may be asked for. */
+	bool unguarded;
 	int64_t connect_ms;  /* limit for connecting and logging in */
 	int64_t reply_ms;    /* a master silent for so long while an answer is due is given up */
 	size_t output_bytes; /* more than this unwritten on one link: further calls are UNSENT */

@@ -1,0 +1,70 @@
+/*
+ * desk: what the handler of a verb has at hand.
+ *
+ *     connection ──request──▶ dispatch ──command──▶ handshake, report, events     answered here
+ *                                      └─────────▶ hooks.command ──▶ core         answered by the core
+ *
+ * The driver sets it up; handlers work with it and keep nothing of their own.
+ */
+#ifndef DAEMON_DESK_H
+#define DAEMON_DESK_H
+
+#include "daemon/connection.h"
+#include "proto/command.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct access;
+struct core;
+struct events;
+struct log;
+struct stats;
+
+/* What INFO says of the daemon as such. Texts live as long as the desk. */
+struct desk_facts {
+	const char *version;
+	const char *daemon_id;
+	const char *config; /* file; "": none */
+	const char *master; /* address, without secrets */
+	const char *namespace;
+	int64_t started_ms; /* CLOCK_BOOTTIME */
+	int64_t lease_max_ms;
+	int64_t margin_ms;
+	size_t clients_max;
+};
+
+#define DESK_TEXT_MAX 512
+
+/* What only the driver can do. None of them ends a connection before it returns. */
+struct desk_hooks {
+	/* A verb of the core: its answer comes as connection_reply(), now or later. */
+	void (*command)(void *arg, struct connection *connection, const struct command *command);
+	/* SESSION BIND, likewise. */
+	void (*bind)(void *arg, struct connection *connection);
+	/* identity.peer has changed. */
+	void (*peer)(void *arg, struct connection *connection);
+	/* RESET: the session ends, and another begins. */
+	void (*reset)(void *arg, struct connection *connection);
+	void (*drain)(void *arg);
+	/* Reads the configuration again. 0, or -1; text says what was done, or why not. */
+	int (*reload)(void *arg, char *text, size_t room);
+};
+
+struct desk {
+	struct connections *connections;
+	const struct core *core; /* for its views */
+	struct access *access;
+	struct events *events;
+	struct stats *stats;
+	struct log *log;
+	struct desk_facts facts;
+	uint64_t calls[VERB_COUNT]; /* how often each verb was asked for */
+	const struct desk_hooks *hooks;
+	void *arg;
+};
+
+/* A handler: answers one command. */
+typedef void desk_verb(struct desk *desk, struct connection *connection, const struct command *command);
+
+#endif

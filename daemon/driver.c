@@ -1,0 +1,643 @@
+/*
+ * driver: see driver.h.
+ */
+#include "daemon/driver.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
+#include "daemon/base/random.h"
+#include "daemon/base/stats.h"
+#include "daemon/core/view.h"
+#include "daemon/dispatch.h"
+#include "daemon/events.h"
+#include "daemon/listeners.h"
+#include "daemon/loop.h"
+#include "daemon/note.h"
+#include "daemon/process.h"
+#include "proto/composer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* As many processes as anybody binds on one host; each costs a descriptor. */
+#define DRIVER_PROCESSES_MAX 65536
+
+struct driver {
+	struct loop *loop;
+	struct log *log;
+	struct stats *stats;
+	const struct notify *notify;
+	struct core *core;
+	struct actions actions;
+	struct pool *pool;
+	struct connections *connections;
+	struct processes *processes;
+	struct desk desk;
+	struct random random;
+	struct listeners listeners;
+	struct driver_limits limits;
+	int (*reload)(void *arg, char *text, size_t room);
+	void *reload_arg;
+	size_t calls_out; /* calls without a vote yet */
+	int64_t drain_until_ms;
+	bool draining;
+	bool stopped;
+	bool stepping;     /* core_step() or its actions are under way */
+	bool watch_wanted; /* the latest step asked to watch a process */
+};
+
+/* ---- what the core wants done ---- */
+
+static void
+driver_reply(struct driver *d, const struct action *action)
+{
+	struct connection *c = connections_find(d->connections, action->conn);
+	if (c && connection_waits(c)) {
+		connection_answered(c);
+		connection_reply(c, &action->u.reply);
+	}
+}
+
+static void
+driver_push(struct driver *d, const struct action *action)
+{
+	const struct push *push = &action->u.push;
+	struct connection *c = connections_find(d->connections, action->conn);
+	if (!c) {
+		return;
+	}
+	struct buffer *out = connection_out(c);
+	switch (push->type) {
+	case PUSH_GRANT:
+		push_write_grant(out, push->id, push->token);
+		break;
+	case PUSH_FAILED:
+		push_write_failed(out, push->id, push->code, push->text);
+		break;
+	case PUSH_LOST:
+		push_write_lost(out, push->name, push->owner, push->token, push->text);
+		break;
+	}
+	connection_written(c);
+}
+
+static void
+driver_close(struct driver *d, const struct action *action)
+{
+	struct connection *c = connections_find(d->connections, action->conn);
+	if (c) {
+		connection_close(c, END_ABANDONED, "session ended");
+	}
+}
+
+static void
+driver_perform(struct driver *d, const struct action *action)
+{
+	switch (action->type) {
+	case ACTION_REPLY:
+		driver_reply(d, action);
+		break;
+	case ACTION_PUSH:
+		driver_push(d, action);
+		break;
+	case ACTION_CLOSE:
+		driver_close(d, action);
+		break;
+	case ACTION_CALL:
+		d->calls_out++;
+		pool_call(d->pool, &action->u.call);
+		break;
+	case ACTION_WATCH:
+		d->watch_wanted = true;
+		break;
+	case ACTION_NOTE:
+		note_log(&action->u.note, d->log);
+		note_count(&action->u.note, d->stats);
+		events_tell(d->desk.events, &action->u.note);
+		break;
+	}
+}
+
+/* ---- what happens to the core ---- */
+
+static struct now
+driver_now(struct driver *d)
+{
+	return (struct now){
+		.ms = clock_ms(),
+		.wall_us = clock_wall_us(),
+		.random = {random_next(&d->random), random_next(&d->random)},
+	};
+}
+
+static void
+driver_step(struct driver *d, struct now now, const struct event *event)
+{
+	assert(!d->stepping);
+	d->stepping = true;
+	int64_t granted = d->stats->locks_granted;
+	core_step(d->core, now, event, &d->actions);
+	for (size_t i = 0; i < d->actions.n; i++) {
+		driver_perform(d, &d->actions.list[i]);
+	}
+	d->actions.n = 0;
+	if (event->type != EVENT_VOTE) {
+		d->stats->locks_handed_off += d->stats->locks_granted - granted;
+	}
+	d->stepping = false;
+}
+
+/*
+ * What was due by now comes first, however late the turn is: leases have expired and losses are told before
+ * anything else is looked at (guarantees, rule 3).
+ */
+static void
+driver_event(struct driver *d, const struct event *event)
+{
+	struct now now = driver_now(d);
+	if (core_wake_at(d->core) <= now.ms) {
+		driver_step(d, now, &(struct event){.type = EVENT_TIMER});
+		connections_flush(d->connections);
+		now = driver_now(d);
+	}
+	if (event->type != EVENT_TIMER) {
+		driver_step(d, now, event);
+	}
+}
+
+static void
+driver_on_link_up(void *arg, unsigned link)
+{
+	driver_event(arg, &(struct event){.type = EVENT_LINK_UP, .link = link});
+}
+
+static void
+driver_on_link_down(void *arg, unsigned link, const char *why)
+{
+	driver_event(arg, &(struct event){.type = EVENT_LINK_DOWN, .link = link, .text = slice_of(why)});
+}
+
+static void
+driver_on_subscribed(void *arg)
+{
+	driver_event(arg, &(struct event){.type = EVENT_SUBSCRIBED});
+}
+
+static void
+driver_on_wake(void *arg, struct slice name)
+{
+	driver_event(arg, &(struct event){.type = EVENT_WAKE, .name = name});
+}
+
+static void
+driver_on_want(void *arg, struct slice name)
+{
+	driver_event(arg, &(struct event){.type = EVENT_WANT, .name = name});
+}
+
+static void
+driver_on_vote(void *arg, const struct vote *vote)
+{
+	struct driver *d = arg;
+	assert(d->calls_out > 0);
+	d->calls_out--;
+	driver_event(d, &(struct event){.type = EVENT_VOTE, .vote = vote});
+}
+
+static const struct pool_hooks driver_pool_hooks = {
+	.link_up = driver_on_link_up,
+	.link_down = driver_on_link_down,
+	.subscribed = driver_on_subscribed,
+	.wake = driver_on_wake,
+	.want = driver_on_want,
+	.vote = driver_on_vote,
+};
+
+static void
+driver_on_exit(void *arg, struct process process)
+{
+	driver_event(arg, &(struct event){.type = EVENT_EXIT, .process = process});
+}
+
+/* ---- connections ---- */
+
+static void
+driver_open(struct driver *d, struct connection *c)
+{
+	const struct identity *who = connection_identity(c);
+	driver_event(d, &(struct event){.type = EVENT_OPEN, .conn = who->id, .peer = &who->peer});
+}
+
+static void
+driver_turn_away(struct driver *d, int fd, const char *text)
+{
+	d->stats->connections_rejected++;
+	send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
+static void
+driver_on_accepted(void *arg, struct listener *listener, int fd, const struct peer *peer)
+{
+	struct driver *d = arg;
+	if (connections_count(d->connections) >= d->limits.clients) {
+		driver_turn_away(
+			d, fd, "-LIMIT this daemon serves as many clients as limits.clients allows\r\n");
+		return;
+	}
+	struct connection *c = connections_add(
+		d->connections, fd, peer, listener_local(listener), listener_releases(listener));
+	if (!c) {
+		d->stats->connections_rejected++;
+		return;
+	}
+	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.open",
+		log_number("client", (int64_t)connection_identity(c)->id), log_text("address", peer->address),
+		log_number("uid", peer->uid), log_number("pid", peer->pid));
+	driver_open(d, c);
+}
+
+static void
+driver_on_paused(void *arg, struct listener *listener, int error)
+{
+	struct driver *d = arg;
+	d->stats->connections_rejected++;
+	LOG_EVENT(d->log, LOG_WARNING_LEVEL, "listener.paused",
+		log_text("address", listener_address(listener)), log_text("why", strerror(error)));
+}
+
+static const struct listener_hooks driver_listener_hooks = {
+	.accepted = driver_on_accepted,
+	.paused = driver_on_paused,
+};
+
+static void
+driver_on_request(void *arg, struct connection *c, const struct request *request)
+{
+	struct driver *d = arg;
+	dispatch_request(&d->desk, c, request);
+}
+
+static void
+driver_on_finished(void *arg, struct connection *c)
+{
+	driver_event(arg, &(struct event){.type = EVENT_FINISH, .conn = connection_identity(c)->id});
+}
+
+static void
+driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
+{
+	struct driver *d = arg;
+	const struct identity *who = connection_identity(c);
+	events_leave(d->desk.events, c);
+	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.closed", log_number("client", (int64_t)who->id),
+		log_text("why", why), log_text("end", end == END_CLEAN ? "clean" : "abandoned"));
+	driver_event(d, &(struct event){.type = EVENT_CLOSE, .conn = who->id, .end = end});
+}
+
+static const struct connections_hooks driver_connections_hooks = {
+	.request = driver_on_request,
+	.finished = driver_on_finished,
+	.closed = driver_on_closed,
+};
+
+/* ---- what handlers of verbs ask for ---- */
+
+static void
+driver_on_command(void *arg, struct connection *c, const struct command *command)
+{
+	driver_event(
+		arg, &(struct event){
+			     .type = EVENT_COMMAND, .conn = connection_identity(c)->id, .command = command});
+}
+
+static void
+driver_refuse(struct connection *c, const struct reply *error)
+{
+	connection_answered(c);
+	connection_reply(c, error);
+}
+
+/* The process is watched before the core learns of it: then nothing can fail any more once it has answered.
+ */
+static void
+driver_on_bind(void *arg, struct connection *c)
+{
+	struct driver *d = arg;
+	const struct identity *who = connection_identity(c);
+	struct process process;
+	struct reply error;
+	int fd = connection_take_fd(c);
+	if (fd < 0) {
+		reply_error(&error, CODE_ERR,
+			"no descriptor came with SESSION BIND: pass a pidfd of the process (SCM_RIGHTS) over "
+			"a "
+			"Unix socket");
+		driver_refuse(c, &error);
+		return;
+	}
+	if (process_identify(fd, who->peer.uid, &process, &error) != 0) {
+		close(fd);
+		driver_refuse(c, &error);
+		return;
+	}
+	bool known = processes_has(d->processes, process);
+	if (processes_watch(d->processes, process, fd, &error) != 0) {
+		driver_refuse(c, &error);
+		return;
+	}
+	d->watch_wanted = false;
+	driver_event(d, &(struct event){.type = EVENT_BIND, .conn = who->id, .process = process});
+	if (!known && !d->watch_wanted) {
+		processes_forget(d->processes, process);
+	}
+}
+
+static void
+driver_on_peer(void *arg, struct connection *c)
+{
+	const struct identity *who = connection_identity(c);
+	driver_event(arg, &(struct event){.type = EVENT_PEER, .conn = who->id, .peer = &who->peer});
+}
+
+static void
+driver_on_reset(void *arg, struct connection *c)
+{
+	conn_id before = connection_identity(c)->id;
+	if (connection_renumber(c) != 0) {
+		connection_close(c, END_CLEAN, "out of memory");
+		return;
+	}
+	driver_event(arg, &(struct event){.type = EVENT_CLOSE, .conn = before, .end = END_CLEAN});
+	driver_open(arg, c);
+}
+
+static void
+driver_drain(void *arg)
+{
+	struct driver *d = arg;
+	if (d->draining) {
+		return;
+	}
+	d->draining = true;
+	d->drain_until_ms = clock_ms() + DRIVER_DRAIN_MS;
+	LOG_EVENT(d->log, LOG_INFO_LEVEL, "daemon.draining",
+		log_number("clients", (int64_t)connections_count(d->connections)));
+	notify_stopping(d->notify, "draining");
+	listeners_close(&d->listeners);
+	driver_event(d, &(struct event){.type = EVENT_DRAIN});
+}
+
+static int
+driver_reload(void *arg, char *text, size_t room)
+{
+	struct driver *d = arg;
+	notify_reloading(d->notify);
+	int failed = d->reload(d->reload_arg, text, room);
+	LOG_EVENT(d->log, failed ? LOG_ERROR_LEVEL : LOG_INFO_LEVEL,
+		failed ? "daemon.reload_failed" : "daemon.reloaded", log_text("what", text));
+	notify_ready(d->notify, failed ? "the new configuration was refused, see the log" : "serving");
+	return failed;
+}
+
+static const struct desk_hooks driver_desk_hooks = {
+	.command = driver_on_command,
+	.bind = driver_on_bind,
+	.peer = driver_on_peer,
+	.reset = driver_on_reset,
+	.drain = driver_drain,
+	.reload = driver_reload,
+};
+
+/* ---- the loop ---- */
+
+static void
+driver_on_alarm(void *arg)
+{
+	driver_event(arg, &(struct event){.type = EVENT_TIMER});
+}
+
+static void
+driver_on_signal(void *arg, int number)
+{
+	struct driver *d = arg;
+	char text[DESK_TEXT_MAX];
+	if (!d->core) {
+		d->stopped = true;
+	} else if (number == SIGHUP) {
+		driver_reload(d, text, sizeof text);
+	} else if (d->draining) {
+		d->stopped = true; /* asked twice: somebody is in a hurry */
+	} else {
+		driver_drain(d);
+	}
+}
+
+static void
+driver_on_tick(void *arg)
+{
+	const struct driver *d = arg;
+	notify_watchdog(d->notify);
+}
+
+static const struct loop_hooks driver_loop_hooks = {
+	.alarm = driver_on_alarm,
+	.signal = driver_on_signal,
+	.tick = driver_on_tick,
+};
+
+/* Drained: everything that could be given back is, and everybody has been told. */
+static bool
+driver_is_done(const struct driver *d)
+{
+	if (d->stopped) {
+		return true;
+	}
+	if (!d->draining) {
+		return false;
+	}
+	return (d->calls_out == 0 && !connections_unwritten(d->connections)) ||
+	       clock_ms() >= d->drain_until_ms;
+}
+
+void
+driver_turn(struct driver *d)
+{
+	loop_turn(d->loop, connections_busy(d->connections));
+	connections_turn(d->connections);
+	pool_flush(d->pool);
+	int64_t wake_at = core_wake_at(d->core);
+	if (d->draining && d->drain_until_ms < wake_at) {
+		wake_at = d->drain_until_ms;
+	}
+	loop_alarm_at(d->loop, wake_at);
+	d->stats->turns++;
+}
+
+void
+driver_run(struct driver *d)
+{
+	while (!driver_is_done(d)) {
+		driver_turn(d);
+	}
+}
+
+struct driver *
+driver_new(struct log *log, struct stats *stats, const struct notify *notify)
+{
+	struct driver *d = calloc(1, sizeof *d);
+	if (!d) {
+		return NULL;
+	}
+	d->log = log;
+	d->stats = stats;
+	d->notify = notify;
+	random_init(&d->random);
+	actions_init(&d->actions);
+	/* Twice as often as the service manager asks for. */
+	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);
+	if (!d->loop) {
+		int why = errno;
+		driver_free(d);
+		errno = why;
+		return NULL;
+	}
+	d->listeners =
+		(struct listeners){.base = loop_base(d->loop), .hooks = &driver_listener_hooks, .arg = d};
+	return d;
+}
+
+void
+driver_free(struct driver *d)
+{
+	if (!d) {
+		return;
+	}
+	listeners_close(&d->listeners);
+	connections_free(d->connections);
+	processes_free(d->processes);
+	pool_free(d->pool);
+	core_free(d->core);
+	events_free(d->desk.events);
+	access_free(d->desk.access);
+	actions_done(&d->actions);
+	loop_free(d->loop);
+	free(d);
+}
+
+struct event_base *
+driver_base(struct driver *d)
+{
+	return loop_base(d->loop);
+}
+
+static void
+driver_set_desk(struct driver *d, const struct desk_facts *facts)
+{
+	d->desk = (struct desk){
+		.connections = d->connections,
+		.core = d->core,
+		.access = d->desk.access,
+		.events = d->desk.events,
+		.stats = d->stats,
+		.log = d->log,
+		.facts = *facts,
+		.hooks = &driver_desk_hooks,
+		.arg = d,
+	};
+}
+
+int
+driver_start(struct driver *d, const struct driver_settings *settings)
+{
+	struct event_base *base = loop_base(d->loop);
+	d->reload = settings->reload;
+	d->reload_arg = settings->arg;
+	d->desk.access = access_new(NULL, 0);
+	d->desk.events = events_new();
+	d->connections =
+		connections_new(base, &settings->limits.connections, &driver_connections_hooks, d, d->stats);
+	d->processes = processes_new(base, DRIVER_PROCESSES_MAX, driver_on_exit, d);
+	d->core = core_new(&settings->core, driver_now(d));
+	if (!d->desk.access || !d->desk.events || !d->connections || !d->processes || !d->core) {
+		return -1;
+	}
+	driver_set_desk(d, &settings->facts);
+	driver_set_limits(d, &settings->limits);
+	d->pool = pool_new(base, &settings->pool, &driver_pool_hooks, d, d->log, d->stats);
+	return d->pool && listeners_start(&d->listeners) == 0 ? 0 : -1;
+}
+
+int
+driver_adopt(struct driver *d, int fd, char *error, size_t error_room)
+{
+	return listeners_adopt(&d->listeners, fd, error, error_room);
+}
+
+int
+driver_listen(struct driver *d, const struct socket_settings *settings, size_t count, char *error,
+	size_t error_room)
+{
+	return listeners_set(&d->listeners, settings, count, error, error_room);
+}
+
+void
+driver_set_limits(struct driver *d, const struct driver_limits *limits)
+{
+	d->limits = *limits;
+	d->desk.facts.clients_max = limits->clients;
+	connections_set_limits(d->connections, &limits->connections);
+}
+
+void
+driver_set_rules(struct driver *d, const struct rule *rules, size_t count)
+{
+	core_set_rules(d->core, rules, count);
+}
+
+static bool
+driver_recheck_user(void *arg, struct connection *c)
+{
+	const struct access *access = arg;
+	struct identity *who = connection_identity(c);
+	if (!who->user) {
+		return true;
+	}
+	const struct access_user *user = access_find(access, slice_of(who->user->name));
+	if (!user || user->admin != who->user->admin || strcmp(user->password, who->user->password) != 0) {
+		connection_cut(c, END_ABANDONED, "user changed");
+	}
+	who->user = user;
+	return true;
+}
+
+int
+driver_set_users(struct driver *d, const struct access_user *users, size_t count)
+{
+	struct access *access = access_new(users, count);
+	if (!access) {
+		return -1;
+	}
+	connections_each(d->connections, driver_recheck_user, access);
+	access_free(d->desk.access);
+	d->desk.access = access;
+	return 0;
+}
+
+bool
+driver_is_clean(const struct driver *d)
+{
+	struct core_counts counts;
+	struct master_view master;
+	core_view_counts(d->core, &counts);
+	core_view_master(d->core, clock_ms(), &master);
+	return master.state == MASTER_ADMITTED && counts.grants == 0 && counts.withheld == 0 &&
+	       counts.leases == 0;
+}

@@ -1,0 +1,89 @@
+/*
+ * driver: turns the loop, and is the only caller of the core.
+ *
+ *     connections ──┐                          ┌──▶ connections, events, log
+ *     pool ─────────┼──event──▶ core ──action──┼──▶ pool
+ *     alarm, pidfd ─┘                          └──▶ processes
+ *
+ * Everything of the daemon hangs from here. main makes it, gives it what the configuration says, and runs it.
+ * Nothing below the driver calls the core, and nothing the driver does for the core calls the driver back.
+ */
+#ifndef DAEMON_DRIVER_H
+#define DAEMON_DRIVER_H
+
+#include "daemon/access.h"
+#include "daemon/connection.h"
+#include "daemon/core/core.h"
+#include "daemon/desk.h"
+#include "daemon/pool.h"
+#include "daemon/socket.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct driver;
+struct event_base;
+struct log;
+struct notify;
+struct stats;
+
+/* After this long what could not be released or written is left as it is: leases run out by themselves. */
+#define DRIVER_DRAIN_MS 3000
+
+struct driver_limits {
+	struct connections_limits connections;
+	size_t clients;  /* connections */
+	size_t per_user; /* connections of one user */
+};
+
+struct driver_settings {
+	struct core_settings core; /* rules: as core.h says, the caller keeps them */
+	struct pool_settings pool;
+	struct driver_limits limits;
+	struct desk_facts facts;
+	/* SIGHUP and RELOAD: 0, or -1; text says what was done, or why not. */
+	int (*reload)(void *arg, char *text, size_t room);
+	void *arg;
+};
+
+/* log, stats and notify are kept by reference. NULL: errno says why. */
+struct driver *driver_new(struct log *log, struct stats *stats, const struct notify *notify)
+	__attribute__((warn_unused_result));
+void driver_free(struct driver *driver);
+
+/* The loop, for whoever has to be ready before driver_start(). */
+struct event_base *driver_base(struct driver *driver);
+
+/* Connects to the master, and takes clients from the sockets that are open. -1: out of memory. */
+int driver_start(struct driver *driver, const struct driver_settings *settings)
+	__attribute__((warn_unused_result));
+
+/* Takes over an inherited listening socket, before driver_start() and driver_listen(). fd is the driver's in
+ * any case. */
+int driver_adopt(struct driver *driver, int fd, char *error, size_t error_room)
+	__attribute__((warn_unused_result));
+
+/*
+ * Listens where the settings say and nowhere else, inherited sockets apart: opens what is new, closes what is
+ * gone, changes the rest. 0, or an enum socket_failure with *error; then nothing was closed.
+ */
+int driver_listen(struct driver *driver, const struct socket_settings *settings, size_t count, char *error,
+	size_t error_room) __attribute__((warn_unused_result));
+
+/* From now on. */
+void driver_set_limits(struct driver *driver, const struct driver_limits *limits);
+void driver_set_rules(struct driver *driver, const struct rule *rules, size_t count);
+/* Whoever is logged in and is no user any more is cut off. -1: out of memory, nothing has changed. */
+int driver_set_users(struct driver *driver, const struct access_user *users, size_t count)
+	__attribute__((warn_unused_result));
+
+/* Until SIGTERM, SIGINT or DRAIN, and what that entails, are over. */
+void driver_run(struct driver *driver);
+/* One turn; for tests. */
+void driver_turn(struct driver *driver);
+
+/* No lock is held or withheld, no lease is left, and the master was in full use: nobody relies on its memory.
+ */
+bool driver_is_clean(const struct driver *driver);
+
+#endif

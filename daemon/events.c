@@ -1,0 +1,119 @@
+/*
+ * events: see events.h.
+ */
+#include "daemon/events.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/note.h"
+#include "proto/composer.h"
+#include "proto/glob.h"
+
+#include <bsd/sys/queue.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct events_stream {
+	LIST_ENTRY(events_stream) entry;
+	struct connection *connection;
+	size_t match_bytes; /* 0: every event */
+	char match[];
+};
+
+struct events {
+	LIST_HEAD(, events_stream) streams;
+	size_t count;
+};
+
+struct events *
+events_new(void)
+{
+	return calloc(1, sizeof(struct events));
+}
+
+void
+events_free(struct events *events)
+{
+	if (!events) {
+		return;
+	}
+	while (!LIST_EMPTY(&events->streams)) {
+		struct events_stream *stream = LIST_FIRST(&events->streams);
+		LIST_REMOVE(stream, entry);
+		free(stream);
+	}
+	free(events);
+}
+
+void
+events_leave(struct events *events, struct connection *c)
+{
+	struct events_stream *stream;
+	if (!connection_identity(c)->streams) {
+		return;
+	}
+	connection_identity(c)->streams = false;
+	LIST_FOREACH (stream, &events->streams, entry) {
+		if (stream->connection == c) {
+			LIST_REMOVE(stream, entry);
+			free(stream);
+			events->count--;
+			return;
+		}
+	}
+}
+
+void
+events_verb(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct events *events = desk->events;
+	struct reply reply = {.type = REPLY_OK};
+	events_leave(events, c);
+	struct events_stream *stream = malloc(sizeof *stream + command->match.n);
+	if (events->count >= EVENTS_STREAMS_MAX || !stream) {
+		free(stream);
+		reply_error(
+			&reply, CODE_LIMIT, "at most %d connections may ask for EVENTS", EVENTS_STREAMS_MAX);
+		connection_reply(c, &reply);
+		return;
+	}
+	stream->connection = c;
+	stream->match_bytes = command->match.n;
+	memcpy(stream->match, command->match.n ? command->match.p : "", command->match.n);
+	LIST_INSERT_HEAD(&events->streams, stream, entry);
+	events->count++;
+	connection_identity(c)->streams = true;
+	connection_reply(c, &reply);
+}
+
+static bool
+stream_wants(const struct events_stream *stream, const struct note *note)
+{
+	struct slice match = {stream->match, stream->match_bytes};
+	return match.n == 0 || (note->name.n > 0 && glob_match(match, note->name));
+}
+
+void
+events_tell(struct events *events, const struct note *note)
+{
+	struct events_stream *stream;
+	struct fields line;
+	char text[NOTE_LINE_MAX];
+	if (events->count == 0) {
+		return;
+	}
+	fields_init(&line, text, sizeof text);
+	note_line(note, clock_wall_us() / 1000, &line);
+	LIST_FOREACH (stream, &events->streams, entry) {
+		if (stream_wants(stream, note)) {
+			struct connection *c = stream->connection;
+			event_write(connection_out(c), connection_identity(c)->protocol, fields_line(&line));
+			connection_written(c);
+		}
+	}
+}
+
+size_t
+events_streams(const struct events *events)
+{
+	return events->count;
+}

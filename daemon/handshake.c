@@ -1,0 +1,225 @@
+/*
+ * handshake: see handshake.h.
+ */
+#include "daemon/handshake.h"
+
+#include "daemon/access.h"
+#include "daemon/base/log.h"
+#include "daemon/events.h"
+#include "proto/catalog.h"
+#include "proto/composer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+answer_ok(struct connection *c)
+{
+	reply_write_simple(connection_out(c), "OK");
+	connection_written(c);
+}
+
+static void
+answer_error(struct connection *c, enum code code, const char *text)
+{
+	struct reply reply;
+	reply_error(&reply, code, "%s", text);
+	connection_reply(c, &reply);
+}
+
+/* Keeps a text of the client's; an empty one takes it away. False: out of memory, and that was the answer. */
+static bool
+text_keep(struct connection *c, char **place, struct slice text)
+{
+	char *copy = text.n > 0 ? strndup(text.p, text.n) : NULL;
+	if (text.n > 0 && !copy) {
+		answer_error(c, CODE_LIMIT, "out of memory");
+		return false;
+	}
+	free(*place);
+	*place = copy;
+	return true;
+}
+
+void
+handshake_ping(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	struct buffer *out = connection_out(c);
+	if (command->argc > 0) {
+		reply_write_bulk(out, command->argv[0]);
+	} else {
+		reply_write_simple(out, "PONG");
+	}
+	connection_written(c);
+}
+
+void
+handshake_echo(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	reply_write_bulk(connection_out(c), command->argv[0]);
+	connection_written(c);
+}
+
+/* The kernel's word stays: logging in never takes away what a local user may do. */
+static bool
+handshake_login(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct identity *who = connection_identity(c);
+	const struct access_user *user = access_login(desk->access, command->user, command->password);
+	if (!user) {
+		LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "client.wrongpass",
+			log_number("client", (int64_t)who->id), log_text("address", who->peer.address),
+			log_bytes("user", command->user.p, command->user.n));
+		answer_error(c, CODE_WRONGPASS, "there is no such user, or the password is another one");
+		return false;
+	}
+	who->user = user;
+	if (user->admin && !who->peer.admin) {
+		who->peer.admin = true;
+		desk->hooks->peer(desk->arg, c);
+	}
+	return true;
+}
+
+void
+handshake_auth(struct desk *desk, struct connection *c, const struct command *command)
+{
+	if (!access_required(desk->access)) {
+		answer_error(c, CODE_ERR, "AUTH: no users are configured, so nobody has to log in");
+	} else if (handshake_login(desk, c, command)) {
+		answer_ok(c);
+	}
+}
+
+static void
+handshake_greet(struct desk *desk, struct connection *c)
+{
+	const struct identity *who = connection_identity(c);
+	struct buffer *out = connection_out(c);
+	reply_write_map(out, who->protocol, 7);
+	reply_write_pair_text(out, "server", "holdfast");
+	reply_write_pair_text(out, "version", desk->facts.version);
+	reply_write_pair_int(out, "proto", who->protocol);
+	reply_write_pair_int(out, "id", (int64_t)who->id);
+	reply_write_pair_text(out, "mode", "standalone");
+	reply_write_pair_text(out, "role", "master");
+	reply_write_text(out, "modules");
+	reply_write_array(out, 0);
+	connection_written(c);
+}
+
+/* Nothing of it counts unless all of it is fine. */
+void
+handshake_hello(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct identity *who = connection_identity(c);
+	if (command->login && !handshake_login(desk, c, command)) {
+		return;
+	}
+	if (!who->local && !who->user && access_required(desk->access)) {
+		answer_error(c, CODE_NOAUTH, "log in first: HELLO 3 AUTH user password");
+		return;
+	}
+	if (command->labelled && !text_keep(c, &who->label, command->label)) {
+		return;
+	}
+	if (command->protocol != 0) {
+		who->protocol = (int)command->protocol;
+	}
+	handshake_greet(desk, c);
+}
+
+void
+handshake_select(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	(void)command;
+	answer_ok(c);
+}
+
+void
+handshake_reset(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)command;
+	struct identity *who = connection_identity(c);
+	events_leave(desk->events, c);
+	who->user = NULL;
+	who->peer.admin = who->native_admin;
+	who->protocol = 2;
+	free(who->label);
+	who->label = NULL;
+	desk->hooks->reset(desk->arg, c);
+	reply_write_simple(connection_out(c), "RESET");
+	connection_written(c);
+}
+
+void
+handshake_quit(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	(void)command;
+	answer_ok(c);
+	connection_close(c, END_CLEAN, "quit");
+}
+
+void
+handshake_config_get(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	(void)command;
+	reply_write_map(connection_out(c), connection_identity(c)->protocol, 0);
+	connection_written(c);
+}
+
+void
+handshake_catalog(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	catalog_write(connection_out(c), connection_identity(c)->protocol, command);
+	connection_written(c);
+}
+
+void
+handshake_client_id(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	(void)command;
+	reply_write_int(connection_out(c), (int64_t)connection_identity(c)->id);
+	connection_written(c);
+}
+
+void
+handshake_client_getname(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	(void)command;
+	const struct identity *who = connection_identity(c);
+	if (who->label) {
+		reply_write_text(connection_out(c), who->label);
+	} else {
+		reply_write_null(connection_out(c), who->protocol);
+	}
+	connection_written(c);
+}
+
+void
+handshake_client_setname(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	if (text_keep(c, &connection_identity(c)->label, command->label)) {
+		answer_ok(c);
+	}
+}
+
+void
+handshake_client_setinfo(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	struct identity *who = connection_identity(c);
+	char **place = command->attribute == ATTRIBUTE_LIB_NAME ? &who->lib_name : &who->lib_ver;
+	if (text_keep(c, place, command->label)) {
+		answer_ok(c);
+	}
+}

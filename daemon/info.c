@@ -1,0 +1,162 @@
+/*
+ * info: see info.h. One function per section, one table of sections.
+ */
+#include "daemon/info.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/stats.h"
+#include "daemon/core/view.h"
+#include "daemon/events.h"
+#include "proto/composer.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <strings.h>
+#include <unistd.h>
+
+/* What libraries take us for: they choose features by it. */
+#define INFO_REDIS_VERSION "7.0.0"
+/* All sections together are a tenth of it. */
+#define INFO_BYTES_MAX     65536
+
+__attribute__((format(printf, 2, 3))) static void
+info_line(struct buffer *text, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	buffer_put(text, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
+	buffer_put(text, "\r\n", 2);
+}
+
+static void
+info_server(const struct desk *desk, struct buffer *text)
+{
+	const struct desk_facts *facts = &desk->facts;
+	int64_t up_s = (clock_ms() - facts->started_ms) / 1000;
+	info_line(text, "redis_version:" INFO_REDIS_VERSION);
+	info_line(text, "redis_mode:standalone");
+	info_line(text, "role:master");
+	info_line(text, "loading:0");
+	info_line(text, "holdfast_version:%s", facts->version);
+	info_line(text, "process_id:%ld", (long)getpid());
+	info_line(text, "run_id:%s", facts->daemon_id);
+	info_line(text, "uptime_in_seconds:%" PRId64, up_s);
+	info_line(text, "uptime_in_days:%" PRId64, up_s / 86400);
+	info_line(text, "config_file:%s", facts->config);
+}
+
+static void
+info_clients(const struct desk *desk, struct buffer *text)
+{
+	struct core_counts counts;
+	core_view_counts(desk->core, &counts);
+	info_line(text, "connected_clients:%zu", connections_count(desk->connections));
+	info_line(text, "maxclients:%zu", desk->facts.clients_max);
+	info_line(text, "blocked_clients:%zu", counts.waiters);
+	info_line(text, "event_streams:%zu", events_streams(desk->events));
+}
+
+static void
+info_locks(const struct desk *desk, struct buffer *text)
+{
+	struct core_counts counts;
+	core_view_counts(desk->core, &counts);
+	info_line(text, "sessions:%zu", counts.sessions);
+	info_line(text, "names:%zu", counts.resources);
+	info_line(text, "leases:%zu", counts.leases);
+	info_line(text, "grants:%zu", counts.grants);
+	info_line(text, "withheld:%zu", counts.withheld);
+	info_line(text, "waiters:%zu", counts.waiters);
+	info_line(text, "lease_max_ms:%" PRId64, desk->facts.lease_max_ms);
+	info_line(text, "clock_margin_ms:%" PRId64, desk->facts.margin_ms);
+	info_line(text, "namespace:%s", desk->facts.namespace);
+}
+
+static void
+info_masters(const struct desk *desk, struct buffer *text)
+{
+	struct master_view master;
+	core_view_master(desk->core, clock_ms(), &master);
+	info_line(text, "masters:1");
+	info_line(text, "master0_address:%s", desk->facts.master);
+	info_line(text, "master0_state:%s", master.word);
+	info_line(text, "master0_reason:%s", master.reason);
+	info_line(text, "master0_guard_ms:%" PRId64, master.guard_ms);
+	info_line(text, "master0_incarnation:%" PRIu64, master.incarnation);
+	info_line(text, "master0_links_up:%u", master.links_up);
+}
+
+static void
+info_stats(const struct desk *desk, struct buffer *text)
+{
+	for (size_t i = 0; i < stats_count(); i++) {
+		info_line(text, "%s:%" PRId64, stats_info(i)->name, stats_value(desk->stats, i));
+	}
+}
+
+static void
+info_commandstats(const struct desk *desk, struct buffer *text)
+{
+	for (enum verb v = 0; v < VERB_COUNT; v++) {
+		char name[COMMAND_NAME_MAX];
+		command_name(v, name);
+		if (desk->calls[v] > 0) {
+			info_line(text, "cmdstat_%s:calls=%" PRIu64, name, desk->calls[v]);
+		}
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*write)(const struct desk *desk, struct buffer *text);
+} info_sections[] = {
+	{"Server", info_server},
+	{"Clients", info_clients},
+	{"Locks", info_locks},
+	{"Masters", info_masters},
+	{"Stats", info_stats},
+	{"Commandstats", info_commandstats},
+};
+
+static bool
+word_is(struct slice word, const char *name)
+{
+	struct slice other = slice_of(name);
+	return word.n == other.n && strncasecmp(word.p, other.p, word.n) == 0;
+}
+
+static bool
+info_wants(const struct command *command, const char *section)
+{
+	for (size_t i = 0; i < command->argc; i++) {
+		struct slice word = command->argv[i];
+		if (word_is(word, section) || word_is(word, "default") || word_is(word, "all") ||
+			word_is(word, "everything")) {
+			return true;
+		}
+	}
+	return command->argc == 0;
+}
+
+void
+info_verb(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct buffer text;
+	buffer_init(&text, INFO_BYTES_MAX);
+	for (size_t i = 0; i < sizeof info_sections / sizeof *info_sections; i++) {
+		if (info_wants(command, info_sections[i].name)) {
+			if (buffer_length(&text) > 0) {
+				info_line(&text, "%s", "");
+			}
+			info_line(&text, "# %s", info_sections[i].name);
+			info_sections[i].write(desk, &text);
+		}
+	}
+	reply_write_bulk(connection_out(c), (struct slice){buffer_bytes(&text), buffer_length(&text)});
+	connection_written(c);
+	buffer_done(&text);
+}

@@ -1,0 +1,553 @@
+/*
+ * main: reads the command line and the configuration, hands each room its settings, and runs the driver.
+ *
+ * The only place that sees conf/. It decides nothing about locks.
+ */
+#include "conf/conf.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
+#include "daemon/base/random.h"
+#include "daemon/base/stats.h"
+#include "daemon/driver.h"
+#include "daemon/embedded.h"
+#include "daemon/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* Below errors; a busy daemon at level debug may say much. */
+#define MAIN_LOG_PER_SECOND 20000
+#define MAIN_ERROR_MAX      512
+
+struct main {
+	struct options options;
+	struct conf *boot; /* as it was at the start: what needs a restart stays as it says */
+	struct conf *conf; /* the latest; may be boot */
+	struct rule *rules;
+	struct log log;
+	int log_fd;
+	struct stats stats;
+	struct notify notify;
+	struct random random;
+	char daemon_id[33];
+	char master[CONF_HOST_MAX + 16];
+	char *layout;
+	struct driver *driver;
+	struct embedded *embedded;
+	bool started;
+};
+
+/* What a reload says: "applied a, b; needs a restart: c". */
+struct change_list {
+	struct log *log;
+	char applied[DESK_TEXT_MAX / 2];
+	char restart[DESK_TEXT_MAX / 2];
+};
+
+/* ---- configuration ---- */
+
+static void
+errors_print(const struct conf_errors *errors)
+{
+	for (size_t i = 0; i < errors->count; i++) {
+		fprintf(stderr, "holdfastd: %s\n", errors->text[i]);
+	}
+	if (errors->dropped > 0) {
+		fprintf(stderr, "holdfastd: and %zu more\n", errors->dropped);
+	}
+}
+
+/* The file that was named, else the default one if it is there, else no file at all. */
+static const char *
+config_file(const struct options *options)
+{
+	if (options->config) {
+		return options->config;
+	}
+	return access(CONF_FILE_DEFAULT, F_OK) == 0 ? CONF_FILE_DEFAULT : "";
+}
+
+static struct conf *
+config_load(const struct options *options, struct conf_errors *errors)
+{
+	const char *file = config_file(options);
+	return file[0] != '\0' ? conf_load(file, errors) : conf_default(errors);
+}
+
+/* The rules of the configuration, and one for every other name. Key templates are boot's: the core keeps
+ * them. */
+static struct rule *
+rules_make(const struct conf *conf, const struct conf *boot)
+{
+	struct rule *rules = calloc(conf->rule_count + 1, sizeof *rules);
+	if (!rules) {
+		return NULL;
+	}
+	for (size_t i = 0; i < conf->rule_count; i++) {
+		const struct conf_rule *from = &conf->rules[i];
+		const char *key = boot->rules[i].key;
+		rules[i] = (struct rule){
+			.match = from->match,
+			.key = key[0] != '\0' ? key : NULL,
+			.lease_ms = from->lease_ms,
+			.wait_ms = from->wait_ms,
+			.max_hold_ms = from->max_hold_ms,
+		};
+	}
+	rules[conf->rule_count] = (struct rule){.match = "*", .lease_ms = conf->lease_ms, .wait_ms = -1};
+	return rules;
+}
+
+/* What all daemons of a namespace must agree on besides its times: which names have keys of another layout.
+ */
+static char *
+layout_make(const struct conf *conf)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *to = open_memstream(&text, &n);
+	if (!to) {
+		return NULL;
+	}
+	for (size_t i = 0; i < conf->rule_count; i++) {
+		if (conf->rules[i].key[0] != '\0') {
+			fprintf(to, "%s=%s;", conf->rules[i].match, conf->rules[i].key);
+		}
+	}
+	if (fclose(to) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static struct driver_limits
+limits_of(const struct conf *conf)
+{
+	return (struct driver_limits){
+		.connections.request.bytes = (size_t)conf->limits.request_bytes,
+		.connections.request.arguments = (size_t)conf->limits.arguments,
+		.connections.output_bytes = (size_t)conf->limits.output_bytes,
+		.clients = (size_t)conf->limits.clients,
+		.per_user = (size_t)conf->limits.sessions_per_user,
+	};
+}
+
+static int
+users_set(struct driver *driver, const struct conf *conf)
+{
+	struct access_user *users = calloc(conf->user_count + 1, sizeof *users);
+	if (!users) {
+		return -1;
+	}
+	for (size_t i = 0; i < conf->user_count; i++) {
+		users[i] = (struct access_user){
+			.name = conf->users[i].name,
+			.password = conf->users[i].password,
+			.admin = conf->users[i].admin,
+		};
+	}
+	int failed = driver_set_users(driver, users, conf->user_count);
+	free(users);
+	return failed;
+}
+
+static int
+listen_set(struct driver *driver, const struct conf *conf, char *error)
+{
+	struct socket_settings *settings = calloc(conf->listener_count, sizeof *settings);
+	if (!settings) {
+		snprintf(error, MAIN_ERROR_MAX, "out of memory");
+		return SOCKET_MEMORY;
+	}
+	for (size_t i = 0; i < conf->listener_count; i++) {
+		const struct conf_listener *from = &conf->listeners[i];
+		bool local = from->path[0] != '\0';
+		settings[i] = (struct socket_settings){
+			.path = local ? from->path : NULL,
+			.mode = (unsigned)from->mode,
+			.group = from->group,
+			.host = local ? NULL : from->tcp.host,
+			.port = (uint16_t)from->tcp.port,
+			.release = from->on_close == CONF_ON_CLOSE_RELEASE,
+		};
+	}
+	int failed = driver_listen(driver, settings, conf->listener_count, error, MAIN_ERROR_MAX);
+	free(settings);
+	return failed;
+}
+
+/* ---- log ---- */
+
+static enum log_level
+log_level_of(const struct main *m, const struct conf *conf)
+{
+	static const enum log_level levels[] = {
+		[CONF_LEVEL_DEBUG] = LOG_DEBUG_LEVEL,
+		[CONF_LEVEL_INFO] = LOG_INFO_LEVEL,
+		[CONF_LEVEL_WARNING] = LOG_WARNING_LEVEL,
+		[CONF_LEVEL_ERROR] = LOG_ERROR_LEVEL,
+	};
+	enum log_level level = levels[conf->log.level];
+	if (m->options.log_level && !log_level_parse(m->options.log_level, &level)) {
+		level = levels[conf->log.level]; /* cannot be: main() has looked */
+	}
+	return level;
+}
+
+/* Opens the log, again on every reload, so that files can be rotated. */
+static int
+log_set(struct main *m, const struct conf *conf, char *error)
+{
+	int fd = STDERR_FILENO;
+	if (strcmp(conf->log.to, "stderr") != 0) {
+		fd = open(conf->log.to, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+		if (fd < 0) {
+			snprintf(error, MAIN_ERROR_MAX, "cannot open the log %s: %s", conf->log.to,
+				strerror(errno));
+			return -1;
+		}
+	}
+	int before = m->log_fd;
+	m->log_fd = fd;
+	log_init(&m->log, fd, log_level_of(m, conf), MAIN_LOG_PER_SECOND);
+	if (before > STDERR_FILENO) {
+		close(before);
+	}
+	return 0;
+}
+
+/* ---- reload ---- */
+
+static void
+list_add(char *list, const char *path)
+{
+	size_t n = strlen(list);
+	size_t room = DESK_TEXT_MAX / 2;
+	snprintf(list + n, room - n, "%s%s", n > 0 ? ", " : "", path);
+}
+
+static void
+change_note(void *arg, const struct conf_change *change)
+{
+	struct change_list *list = arg;
+	list_add(change->restart ? list->restart : list->applied, change->path);
+	LOG_EVENT(list->log, LOG_INFO_LEVEL, change->restart ? "config.needs_restart" : "config.changed",
+		log_text("key", change->path), log_text("from", change->from), log_text("to", change->to));
+}
+
+/* Rules keep their number, and no lease may outlast what the master's guard was measured for. */
+static bool
+rules_may_change(const struct main *m, const struct conf *conf)
+{
+	return conf->rule_count == m->boot->rule_count &&
+	       conf_longest_lease_ms(conf) <= conf_longest_lease_ms(m->boot);
+}
+
+static void
+conf_replace(struct main *m, struct conf *conf, struct rule *rules)
+{
+	driver_set_rules(m->driver, rules, conf->rule_count + 1);
+	free(m->rules);
+	m->rules = rules;
+	if (m->conf != m->boot) {
+		conf_free(m->conf);
+	}
+	m->conf = conf;
+}
+
+/* Everything that can fail comes first; each step alone leaves the daemon in good order. */
+static int
+conf_apply(struct main *m, struct conf *conf, char *error)
+{
+	struct rule *rules = rules_make(conf, m->boot);
+	if (!rules || log_set(m, conf, error) != 0 || listen_set(m->driver, conf, error) != 0 ||
+		users_set(m->driver, conf) != 0) {
+		free(rules);
+		return -1;
+	}
+	struct driver_limits limits = limits_of(conf);
+	driver_set_limits(m->driver, &limits);
+	conf_replace(m, conf, rules);
+	return 0;
+}
+
+static int
+main_reload(void *arg, char *text, size_t room)
+{
+	struct main *m = arg;
+	struct conf_errors errors = {0};
+	struct change_list list = {.log = &m->log};
+	char error[MAIN_ERROR_MAX] = "out of memory";
+	struct conf *conf = config_load(&m->options, &errors);
+	if (!conf) {
+		snprintf(text, room, "%s", errors.count > 0 ? errors.text[0] : "out of memory");
+		return -1;
+	}
+	if (!rules_may_change(m, conf)) {
+		snprintf(text, room,
+			"the number of rules, and a lease longer than any before, need a restart; nothing "
+			"was "
+			"changed");
+		conf_free(conf);
+		return -1;
+	}
+	int restarts = conf_diff(m->conf, conf, change_note, &list);
+	if (restarts < 0 || conf_apply(m, conf, error) != 0) {
+		snprintf(text, room, "%s", error);
+		conf_free(conf);
+		return -1;
+	}
+	snprintf(text, room, "%s%s%s%s%s", "reloaded", list.applied[0] ? ": " : "", list.applied,
+		restarts > 0 ? "; needs a restart: " : "", list.restart);
+	return 0;
+}
+
+/* ---- start ---- */
+
+static void
+master_settings(struct main *m, struct pool_settings *pool)
+{
+	const struct conf *conf = m->boot;
+	if (conf->master_count == 0) {
+		pool->path = embedded_path(m->embedded);
+		pool->trusted = embedded_trusted(m->embedded);
+		snprintf(m->master, sizeof m->master, "embedded %s", pool->path);
+		return;
+	}
+	const struct conf_master *master = &conf->masters[0];
+	if (master->url.kind == CONF_URL_UNIX) {
+		pool->path = master->url.path;
+		snprintf(m->master, sizeof m->master, "%s", pool->path);
+	} else {
+		pool->host = master->url.address.host;
+		pool->port = (uint16_t)master->url.address.port;
+		snprintf(m->master, sizeof m->master, "%s:%d", pool->host, master->url.address.port);
+	}
+	pool->user = master->url.user[0] ? master->url.user : NULL;
+	pool->password = master->password[0] ? master->password : NULL;
+	pool->db = master->url.database;
+}
+
+static struct core_settings
+core_settings_of(const struct main *m)
+{
+	const struct conf *conf = m->boot;
+	return (struct core_settings){
+		.rules = m->rules,
+		.rule_count = conf->rule_count + 1,
+		.lease_max_ms = conf_longest_lease_ms(conf),
+		.margin_ms = conf->margin_ms,
+		.links = (unsigned)conf->pool,
+		.streak = conf->handoff.streak,
+		.streak_ms = conf->handoff.time_ms,
+		.grants_per_session = conf->limits.grants_per_session,
+		.waiters_per_session = conf->limits.waiters_per_session,
+		.lost_per_session = conf->limits.lost_per_session,
+		.name_bytes = (size_t)conf->limits.name_bytes,
+	};
+}
+
+static int
+driver_begin(struct main *m)
+{
+	const struct conf *conf = m->boot;
+	struct driver_settings settings = {
+		.core = core_settings_of(m),
+		.pool = POOL_SETTINGS_DEFAULT,
+		.limits = limits_of(conf),
+		.facts =
+			{
+				.version = HOLDFAST_VERSION,
+				.daemon_id = m->daemon_id,
+				.config = config_file(&m->options),
+				.master = m->master,
+				.namespace = conf->namespace,
+				.started_ms = clock_ms(),
+				.lease_max_ms = conf_longest_lease_ms(conf),
+				.margin_ms = conf->margin_ms,
+			},
+		.reload = main_reload,
+		.arg = m,
+	};
+	settings.pool.links = settings.core.links;
+	settings.pool.namespace = conf->namespace;
+	settings.pool.daemon_id = m->daemon_id;
+	settings.pool.layout = m->layout;
+	settings.pool.lease_max_ms = settings.core.lease_max_ms;
+	settings.pool.margin_ms = conf->margin_ms;
+	settings.pool.unguarded = conf->restart_guard == CONF_GUARD_OFF;
+	master_settings(m, &settings.pool);
+	if (driver_start(m->driver, &settings) != 0 || users_set(m->driver, conf) != 0) {
+		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "daemon.failed", log_text("why", "out of memory"));
+		return EX_SOFTWARE;
+	}
+	m->started = true;
+	return EX_OK;
+}
+
+static int
+fail(struct main *m, int status, const char *why)
+{
+	LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "daemon.failed", log_text("why", why));
+	return status;
+}
+
+static int
+sockets_begin(struct main *m)
+{
+	struct notify_fd fds[NOTIFY_FDS_MAX];
+	char error[MAIN_ERROR_MAX];
+	size_t n = notify_take_fds(fds, NOTIFY_FDS_MAX);
+	int failed = 0;
+	for (size_t i = 0; i < n && !failed; i++) {
+		failed = driver_adopt(m->driver, fds[i].fd, error, sizeof error);
+	}
+	if (!failed) {
+		failed = listen_set(m->driver, m->boot, error);
+	}
+	if (!failed) {
+		return EX_OK;
+	}
+	return fail(m,
+		failed == SOCKET_BUSY     ? EX_UNAVAILABLE
+		: failed == SOCKET_DENIED ? EX_CONFIG
+					  : EX_SOFTWARE,
+		error);
+}
+
+static int
+embedded_begin(struct main *m)
+{
+	char why[EMBEDDED_WHY_MAX];
+	const struct embedded_settings settings = {
+		.directory = m->boot->embedded.directory,
+		.program = m->boot->embedded.redis_server,
+	};
+	if (m->boot->master_count > 0) {
+		return EX_OK;
+	}
+	m->embedded = embedded_new(driver_base(m->driver), &settings, &m->log, &m->stats, why);
+	return m->embedded ? EX_OK : fail(m, EX_UNAVAILABLE, why);
+}
+
+/* Each client is a descriptor: take what the system lets us have. */
+static void
+descriptors_raise(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int
+main_begin(struct main *m)
+{
+	char error[MAIN_ERROR_MAX];
+	m->log_fd = -1;
+	if (log_set(m, m->boot, error) != 0) {
+		fprintf(stderr, "holdfastd: %s\n", error);
+		return EX_CONFIG;
+	}
+	stats_init(&m->stats);
+	random_init(&m->random);
+	random_hex32(&m->random, m->daemon_id);
+	if (notify_init(&m->notify) != 0) {
+		LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "notify.failed", log_text("why", strerror(errno)));
+	}
+	m->rules = rules_make(m->boot, m->boot);
+	m->layout = layout_make(m->boot);
+	m->driver = driver_new(&m->log, &m->stats, &m->notify);
+	if (!m->rules || !m->layout || !m->driver) {
+		return fail(m, EX_SOFTWARE, "out of memory or descriptors");
+	}
+	int failed = sockets_begin(m);
+	if (!failed) {
+		failed = embedded_begin(m);
+	}
+	return failed ? failed : driver_begin(m);
+}
+
+static void
+main_end(struct main *m)
+{
+	bool clean = m->started ? driver_is_clean(m->driver) : m->embedded && embedded_trusted(m->embedded);
+	driver_free(m->driver);
+	embedded_free(m->embedded, clean);
+	notify_done(&m->notify);
+	free(m->rules);
+	free(m->layout);
+	if (m->conf != m->boot) {
+		conf_free(m->conf);
+	}
+	conf_free(m->boot);
+	if (m->log_fd > STDERR_FILENO) {
+		close(m->log_fd);
+	}
+}
+
+static int
+main_serve(struct main *m)
+{
+	signal(SIGPIPE, SIG_IGN);
+	descriptors_raise();
+	int failed = main_begin(m);
+	if (!failed) {
+		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.started", log_text("version", HOLDFAST_VERSION),
+			log_text("id", m->daemon_id), log_text("master", m->master),
+			log_text("config", config_file(&m->options)));
+		notify_ready(&m->notify, "serving");
+		driver_run(m->driver);
+		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.stopped", log_text("id", m->daemon_id));
+	}
+	main_end(m);
+	return failed;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct main m = {.notify.fd = -1};
+	struct conf_errors errors = {0};
+	enum log_level level;
+	if (options_parse(&m.options, argc, argv) != 0) {
+		return EX_USAGE;
+	}
+	if (m.options.help || m.options.version) {
+		puts("holdfastd " HOLDFAST_VERSION);
+		if (m.options.help) {
+			options_help(stdout);
+		}
+		return EX_OK;
+	}
+	if (m.options.log_level && !log_level_parse(m.options.log_level, &level)) {
+		fprintf(stderr, "holdfastd: --log-level %s: is error, warning, info or debug\n",
+			m.options.log_level);
+		return EX_USAGE;
+	}
+	m.boot = m.conf = config_load(&m.options, &errors);
+	if (!m.boot) {
+		errors_print(&errors);
+		return EX_CONFIG;
+	}
+	if (!m.options.test && !m.options.print_config) {
+		return main_serve(&m);
+	}
+	int failed = m.options.print_config && conf_print(m.boot, stdout) != 0;
+	if (m.options.test && !failed) {
+		fprintf(stderr, "holdfastd: the configuration is fine: %s\n",
+			config_file(&m.options)[0] ? config_file(&m.options) : "(defaults)");
+	}
+	conf_free(m.boot);
+	return failed ? EX_SOFTWARE : EX_OK;
+}

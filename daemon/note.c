@@ -1,0 +1,83 @@
+/*
+ * note: see note.h.
+ */
+#include "daemon/note.h"
+
+#include "daemon/base/log.h"
+#include "daemon/base/stats.h"
+
+static const struct {
+	const char *name;
+	enum log_level level;
+} note_rows[NOTE_COUNT] = {
+#define NOTE(id, name, level) [NOTE_##id] = {name, LOG_##level##_LEVEL},
+	NOTES(NOTE)
+#undef NOTE
+};
+
+const char *
+note_name(enum note_type type)
+{
+	return note_rows[type].name;
+}
+
+static struct log_field
+log_absent(void)
+{
+	return log_text(NULL, NULL);
+}
+
+void
+note_log(const struct note *note, struct log *log)
+{
+	LOG_EVENT(log, note_rows[note->type].level, note_name(note->type),
+		note->name.n ? log_bytes("name", note->name.p, note->name.n) : log_absent(),
+		note->owner.n ? log_bytes("owner", note->owner.p, note->owner.n) : log_absent(),
+		note->session ? log_number("session", (int64_t)note->session) : log_absent(),
+		note->token ? log_number("token", note->token) : log_absent(),
+		note->ttl_ms >= 0 ? log_number("ttl_ms", note->ttl_ms) : log_absent(),
+		log_text("text", note->text));
+}
+
+void
+note_count(const struct note *note, struct stats *stats)
+{
+	switch (note->type) {
+	case NOTE_GRANTED:
+		stats->locks_granted++;
+		break;
+	case NOTE_LOST:
+		stats->locks_lost++;
+		break;
+	case NOTE_TIMEOUT:
+		stats->locks_timed_out++;
+		break;
+	default:
+		break;
+	}
+}
+
+void
+note_line(const struct note *note, int64_t at_ms, struct fields *line)
+{
+	fields_word(line, note_name(note->type));
+	if (note->name.n) {
+		fields_text(line, "name", note->name);
+	}
+	if (note->session) {
+		fields_int(line, "session", (int64_t)note->session);
+	}
+	if (note->owner.n) {
+		fields_text(line, "owner", note->owner);
+	}
+	if (note->token) {
+		fields_int(line, "token", note->token);
+	}
+	if (note->ttl_ms >= 0) {
+		fields_int(line, "ttl_ms", note->ttl_ms);
+	}
+	if (note->text) {
+		fields_text(line, "text", slice_of(note->text));
+	}
+	fields_int(line, "at_ms", at_ms);
+}

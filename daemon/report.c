@@ -1,0 +1,346 @@
+/*
+ * report: see report.h.
+ *
+ * How many elements an array has stands in front of them, so they are written aside first. Half of what a
+ * client may leave unread is the most one answer holds; a list that would be longer ends there.
+ */
+#include "daemon/report.h"
+
+#include "daemon/access.h"
+#include "daemon/base/clock.h"
+#include "daemon/core/view.h"
+#include "proto/composer.h"
+#include "proto/fields.h"
+#include "proto/glob.h"
+
+#include <stdlib.h>
+
+/* More waiters than anybody reads. */
+#define REPORT_WAITERS_MAX 1000
+
+/* What CLIENT SETNAME said, by session: the core knows sessions, not the names of their connections. */
+struct label {
+	session_id session;
+	const char *text;
+};
+
+struct report {
+	struct desk *desk;
+	int protocol;
+	int64_t now_ms;
+	struct buffer text; /* the elements */
+	size_t count;
+	size_t most;  /* elements */
+	size_t bytes; /* of text */
+	struct slice match;
+	struct label *labels;
+	size_t label_count;
+};
+
+static bool
+label_count(void *arg, struct connection *c)
+{
+	struct report *report = arg;
+	report->label_count += connection_identity(c)->label != NULL;
+	return true;
+}
+
+static bool
+label_take(void *arg, struct connection *c)
+{
+	struct report *report = arg;
+	const struct identity *who = connection_identity(c);
+	if (who->label) {
+		report->labels[report->label_count].session = core_session_of(report->desk->core, who->id);
+		report->labels[report->label_count].text = who->label;
+		report->label_count++;
+	}
+	return true;
+}
+
+static int
+label_compare(const void *a, const void *b)
+{
+	session_id left = ((const struct label *)a)->session;
+	session_id right = ((const struct label *)b)->session;
+	return (left > right) - (left < right);
+}
+
+static const char *
+report_label(const struct report *report, session_id session)
+{
+	const struct label wanted = {.session = session};
+	const struct label *found = NULL;
+	if (report->label_count > 0 && session != 0) {
+		found = bsearch(&wanted, report->labels, report->label_count, sizeof wanted, label_compare);
+	}
+	return found ? found->text : "";
+}
+
+/* Without memory for the labels the report goes on without them. */
+static void
+report_begin(struct report *report, struct desk *desk, struct connection *c)
+{
+	size_t bytes = connections_limits(desk->connections)->output_bytes / 2;
+	*report = (struct report){
+		.desk = desk,
+		.protocol = connection_identity(c)->protocol,
+		.now_ms = clock_ms(),
+		.most = SIZE_MAX,
+		.bytes = bytes,
+	};
+	buffer_init(&report->text, bytes * 2);
+	connections_each(desk->connections, label_count, report);
+	if (report->label_count > 0) {
+		report->labels = calloc(report->label_count, sizeof *report->labels);
+		report->label_count = 0;
+		if (report->labels) {
+			connections_each(desk->connections, label_take, report);
+			qsort(report->labels, report->label_count, sizeof *report->labels, label_compare);
+		}
+	}
+}
+
+/* One more element is written; whether there may be another. */
+static bool
+report_more(struct report *report)
+{
+	report->count++;
+	return report->count < report->most && buffer_length(&report->text) < report->bytes &&
+	       !report->text.failed;
+}
+
+static void
+report_end(struct report *report, struct connection *c)
+{
+	connection_written(c);
+	buffer_done(&report->text);
+	free(report->labels);
+}
+
+static void
+report_send_array(struct report *report, struct connection *c)
+{
+	struct buffer *out = connection_out(c);
+	reply_write_array(out, report->count);
+	buffer_put(out, buffer_bytes(&report->text), buffer_length(&report->text));
+}
+
+/* session, client, pid, uid, address: five pairs */
+static void
+write_who(struct report *report, struct buffer *b, session_id session, const struct peer *peer)
+{
+	reply_write_pair_int(b, "session", (int64_t)session);
+	reply_write_pair_text(b, "client", report_label(report, session));
+	reply_write_pair_int(b, "pid", peer ? peer->pid : 0);
+	reply_write_pair_int(b, "uid", peer ? peer->uid : -1);
+	reply_write_pair_text(b, "address", peer ? peer->address : "");
+}
+
+static const char *
+resource_state(const struct resource_view *view)
+{
+	if (view->held) {
+		return view->hold.withheld ? "withheld" : "held";
+	}
+	if (view->waiters > 0) {
+		return "waiting";
+	}
+	return view->lease_ms > 0 ? "leased" : "free";
+}
+
+static void
+write_holder(struct report *report, struct buffer *b, const struct hold_view *hold)
+{
+	reply_write_map(b, report->protocol, 12);
+	write_who(report, b, hold->session, hold->peer);
+	reply_write_pair_bulk(b, "owner", hold->owner);
+	reply_write_pair_int(b, "token", hold->token);
+	reply_write_pair_int(b, "count", hold->count);
+	reply_write_pair_int(b, "held_ms", hold->held_ms);
+	reply_write_pair_int(b, "valid_ms", hold->valid_ms);
+	reply_write_pair_int(b, "withheld", hold->withheld);
+	reply_write_pair_bulk(b, "why", hold->why);
+}
+
+static bool
+report_waiter(void *arg, const struct waiter_view *waiter)
+{
+	struct report *report = arg;
+	struct buffer *b = &report->text;
+	reply_write_map(b, report->protocol, 10);
+	reply_write_pair_int(b, "position", waiter->position);
+	write_who(report, b, waiter->session, waiter->peer);
+	reply_write_pair_bulk(b, "owner", waiter->owner);
+	reply_write_pair_int(b, "age_ms", waiter->age_ms);
+	reply_write_pair_int(b, "left_ms", waiter->left_ms);
+	reply_write_pair_bulk(b, "why", waiter->why);
+	return report_more(report);
+}
+
+void
+report_inspect(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct report report;
+	struct resource_view view;
+	struct master_view master;
+	struct buffer *out = connection_out(c);
+	report_begin(&report, desk, c);
+	report.most = REPORT_WAITERS_MAX;
+	if (!core_view_resource(desk->core, report.now_ms, command->name, &view)) {
+		view = (struct resource_view){.name = command->name, .lease = "none"};
+	}
+	core_view_master(desk->core, report.now_ms, &master);
+	core_each_waiter(desk->core, report.now_ms, command->name, report_waiter, &report);
+	reply_write_map(out, report.protocol, 12);
+	reply_write_pair_bulk(out, "name", view.name);
+	reply_write_pair_text(out, "kind", "exclusive");
+	reply_write_pair_text(out, "state", resource_state(&view));
+	reply_write_pair_text(out, "lease", view.lease);
+	reply_write_pair_int(out, "lease_ms", view.lease_ms);
+	if (view.foreign.n > 0) {
+		reply_write_pair_bulk(out, "elsewhere", view.foreign);
+	} else {
+		reply_write_pair_null(out, report.protocol, "elsewhere");
+	}
+	reply_write_pair_int(out, "position", view.position);
+	reply_write_pair_int(out, "wanted", view.wanted);
+	reply_write_pair_int(out, "tokens_left", view.tokens_left);
+	reply_write_pair_text(out, "master", master.word);
+	if (view.held) {
+		reply_write_text(out, "holder");
+		write_holder(&report, out, &view.hold);
+	} else {
+		reply_write_pair_null(out, report.protocol, "holder");
+	}
+	reply_write_text(out, "waiters");
+	report_send_array(&report, c);
+	report_end(&report, c);
+}
+
+static bool
+report_lock(void *arg, const struct resource_view *view)
+{
+	static const struct hold_view nobody = {0};
+	struct report *report = arg;
+	const struct hold_view *hold = view->held ? &view->hold : &nobody;
+	struct buffer *b = &report->text;
+	if (report->match.n > 0 && !glob_match(report->match, view->name)) {
+		return true;
+	}
+	reply_write_map(b, report->protocol, 13);
+	reply_write_pair_bulk(b, "name", view->name);
+	reply_write_pair_text(b, "state", resource_state(view));
+	write_who(report, b, hold->session, hold->peer);
+	reply_write_pair_bulk(b, "owner", hold->owner);
+	reply_write_pair_int(b, "token", hold->token);
+	reply_write_pair_int(b, "held_ms", hold->held_ms);
+	reply_write_pair_int(b, "valid_ms", hold->valid_ms);
+	reply_write_pair_bulk(b, "why", hold->why);
+	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
+	return report_more(report);
+}
+
+void
+report_locks(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct report report;
+	report_begin(&report, desk, c);
+	report.match = command->match;
+	report.most = (size_t)command->count;
+	core_each_resource(desk->core, report.now_ms, report_lock, &report);
+	report_send_array(&report, c);
+	report_end(&report, c);
+}
+
+static bool
+report_session(void *arg, const struct session_view *view)
+{
+	struct report *report = arg;
+	struct buffer *b = &report->text;
+	reply_write_map(b, report->protocol, 10);
+	write_who(report, b, view->id, view->peer);
+	reply_write_pair_int(b, "connections", (int64_t)view->connections);
+	reply_write_pair_int(b, "grants", (int64_t)view->grants);
+	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
+	reply_write_pair_int(b, "age_ms", view->age_ms);
+	reply_write_pair_int(b, "bound_pid", view->bound_pid);
+	return report_more(report);
+}
+
+void
+report_sessions(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct report report;
+	(void)command;
+	report_begin(&report, desk, c);
+	core_each_session(desk->core, report.now_ms, report_session, &report);
+	report_send_array(&report, c);
+	report_end(&report, c);
+}
+
+static void
+client_line(struct report *report, struct connection *c)
+{
+	const struct identity *who = connection_identity(c);
+	struct fields line;
+	char text[1024];
+	char verb[COMMAND_NAME_MAX] = "";
+	if (who->last != VERB_COUNT) {
+		command_name(who->last, verb);
+	}
+	fields_init(&line, text, sizeof text - 1);
+	fields_int(&line, "id", (int64_t)who->id);
+	fields_text(&line, "addr", slice_of(who->peer.address));
+	fields_text(&line, "name", slice_of(who->label ? who->label : ""));
+	fields_int(&line, "age", (report->now_ms - who->since_ms) / 1000);
+	fields_int(&line, "idle", (report->now_ms - who->last_ms) / 1000);
+	fields_text(&line, "user", slice_of(who->user ? who->user->name : "default"));
+	fields_int(&line, "resp", who->protocol);
+	fields_text(&line, "lib-name", slice_of(who->lib_name ? who->lib_name : ""));
+	fields_text(&line, "lib-ver", slice_of(who->lib_ver ? who->lib_ver : ""));
+	fields_text(&line, "cmd", slice_of(verb));
+	fields_int(&line, "session", (int64_t)core_session_of(report->desk->core, who->id));
+	fields_int(&line, "pid", who->peer.pid);
+	fields_int(&line, "uid", who->peer.uid);
+	fields_int(&line, "requests", (int64_t)who->requests);
+	fields_int(&line, "omem", (int64_t)connection_unread_bytes(c));
+	text[line.n] = '\n';
+	buffer_put(&report->text, text, line.n + 1);
+}
+
+static bool
+report_client(void *arg, struct connection *c)
+{
+	client_line(arg, c);
+	return report_more(arg);
+}
+
+static void
+report_send_bulk(struct report *report, struct connection *c)
+{
+	reply_write_bulk(
+		connection_out(c), (struct slice){buffer_bytes(&report->text), buffer_length(&report->text)});
+}
+
+void
+report_client_info(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct report report;
+	(void)command;
+	report_begin(&report, desk, c);
+	client_line(&report, c);
+	report_send_bulk(&report, c);
+	report_end(&report, c);
+}
+
+void
+report_client_list(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct report report;
+	(void)command;
+	report_begin(&report, desk, c);
+	connections_each(desk->connections, report_client, &report);
+	report_send_bulk(&report, c);
+	report_end(&report, c);
+}
