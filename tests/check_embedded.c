@@ -1,0 +1,442 @@
+/*
+ * Tests of daemon/embedded: the private master starts, comes back, ends with us, and is trusted only when it
+ * may be.
+ */
+#include "daemon/base/log.h"
+#include "daemon/base/stats.h"
+#include "daemon/embedded.h"
+#include "tests/support/await.h"
+#include "tests/support/suite.h"
+#include "tests/support/tempdir.h"
+
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct house {
+	struct tempdir dir;
+	char directory[96];
+	char program[96];
+	struct event_base *base;
+	struct log log;
+	struct stats stats;
+	struct embedded_settings settings;
+	char why[EMBEDDED_WHY_MAX];
+	struct embedded *embedded;
+	pid_t before;
+};
+
+static void
+house_init(struct house *house)
+{
+	memset(house, 0, sizeof *house);
+	tempdir_init(&house->dir);
+	snprintf(house->directory, sizeof house->directory, "%s/redis", house->dir.path);
+	house->base = event_base_new();
+	log_init(&house->log, -1, LOG_DEBUG_LEVEL, 0);
+	stats_init(&house->stats);
+	house->settings.directory = house->directory;
+}
+
+static void
+house_done(struct house *house)
+{
+	event_base_free(house->base);
+	tempdir_done(&house->dir);
+}
+
+static bool
+house_try(struct house *house)
+{
+	house->why[0] = 0;
+	house->embedded = embedded_new(house->base, &house->settings, &house->log, &house->stats, house->why);
+	return house->embedded != NULL;
+}
+
+static void
+house_open(struct house *house)
+{
+	if (!house_try(house))
+		ck_abort_msg("%s", house->why);
+}
+
+static void
+house_close(struct house *house, bool clean)
+{
+	embedded_free(house->embedded, clean);
+	house->embedded = NULL;
+}
+
+/* A command at its socket; what it answers, as text. */
+static void
+ask(struct house *house, char out[256], const char *command)
+{
+	redisContext *redis = redisConnectUnix(embedded_path(house->embedded));
+	redisReply *reply;
+
+	ck_assert(redis && !redis->err);
+	reply = redisCommand(redis, command);
+	ck_assert_ptr_nonnull(reply);
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
+		snprintf(out, 256, "%s", reply->element[1]->str);
+	else
+		snprintf(out, 256, "%s", reply->str ? reply->str : "");
+	freeReplyObject(reply);
+	redisFree(redis);
+}
+
+static void
+expect_answer(struct house *house, const char *command, const char *answer)
+{
+	char out[256];
+
+	ask(house, out, command);
+	ck_assert_str_eq(out, answer);
+}
+
+/* A wrapper around the real server that fails while the file `fail` is there. */
+static void
+use_fragile_program(struct house *house)
+{
+	FILE *file;
+
+	snprintf(house->program, sizeof house->program, "%s/server", house->dir.path);
+	file = fopen(house->program, "w");
+	ck_assert_ptr_nonnull(file);
+	fprintf(file,
+		"#!/bin/sh\n[ -e %s/fail ] && { echo 'out of order'; exit 3; }\n"
+		"exec redis-server \"$@\"\n",
+		house->dir.path);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(chmod(house->program, 0700), 0);
+	house->settings.program = house->program;
+}
+
+static void
+set_failing(struct house *house, bool failing)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/fail", house->dir.path);
+	if (!failing) {
+		unlink(path);
+		return;
+	}
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+}
+
+START_TEST(it_starts_private_without_port_persistence_or_eviction)
+{
+	struct house house;
+	struct stat st;
+
+	house_init(&house);
+	house_open(&house);
+	expect_answer(&house, "PING", "PONG");
+	expect_answer(&house, "CONFIG GET port", "0");
+	expect_answer(&house, "CONFIG GET save", "");
+	expect_answer(&house, "CONFIG GET appendonly", "no");
+	expect_answer(&house, "CONFIG GET maxmemory-policy", "noeviction");
+	ck_assert_int_eq(stat(house.directory, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0700);
+	ck_assert_int_eq(stat(embedded_path(house.embedded), &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0077, 0);
+	ck_assert_int_eq(house.stats.embedded_starts, 1);
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(the_first_start_and_a_clean_end_are_trusted_and_nothing_else_is)
+{
+	struct house house;
+
+	house_init(&house);
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, true);
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, false);
+	house_open(&house);
+	ck_assert(!embedded_trusted(house.embedded));
+	house_close(&house, true);
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(a_start_that_fails_keeps_what_was_trusted)
+{
+	struct house house;
+
+	house_init(&house);
+	use_fragile_program(&house);
+	house_open(&house);
+	house_close(&house, true);
+	set_failing(&house, true);
+	ck_assert(!house_try(&house));
+	ck_assert_ptr_nonnull(strstr(house.why, "ended at once (exit status 3); it said: out of order"));
+	set_failing(&house, false);
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, false);
+	set_failing(&house, true);
+	ck_assert(!house_try(&house));
+	set_failing(&house, false);
+	house_open(&house);
+	ck_assert(!embedded_trusted(house.embedded));
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(nothing_is_kept_across_a_restart)
+{
+	struct house house;
+
+	house_init(&house);
+	house_open(&house);
+	expect_answer(&house, "SET a 1", "OK");
+	house_close(&house, true);
+	house_open(&house);
+	expect_answer(&house, "GET a", "");
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+static bool
+is_another(void *arg)
+{
+	struct house *house = arg;
+
+	return embedded_pid(house->embedded) > 0 && embedded_pid(house->embedded) != house->before;
+}
+
+static bool
+listens(void *arg)
+{
+	struct house *house = arg;
+	redisContext *redis = redisConnectUnix(embedded_path(house->embedded));
+	bool ok = redis && !redis->err;
+
+	redisFree(redis);
+	return ok;
+}
+
+START_TEST(it_is_started_again_when_it_dies)
+{
+	struct house house;
+
+	house_init(&house);
+	house_open(&house);
+	house.before = embedded_pid(house.embedded);
+	kill(house.before, SIGKILL);
+	ck_assert(await(house.base, is_another, &house));
+	ck_assert(await(house.base, listens, &house));
+	expect_answer(&house, "PING", "PONG");
+	ck_assert_int_eq(house.stats.embedded_starts, 2);
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(a_server_that_keeps_dying_is_not_hammered)
+{
+	struct house house;
+
+	house_init(&house);
+	use_fragile_program(&house);
+	house_open(&house);
+	house.before = embedded_pid(house.embedded);
+	set_failing(&house, true);
+	kill(house.before, SIGKILL);
+	await_ms(house.base, 1000);
+	/* at once, then 100, 200, 400, 800 ms between */
+	ck_assert_int_ge(house.stats.embedded_starts, 3);
+	ck_assert_int_le(house.stats.embedded_starts, 6);
+	set_failing(&house, false);
+	ck_assert(await(house.base, is_another, &house));
+	ck_assert(await(house.base, listens, &house));
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(it_is_gone_when_we_stop_and_so_is_its_socket)
+{
+	struct house house;
+	char path[128];
+	pid_t pid;
+
+	house_init(&house);
+	house_open(&house);
+	pid = embedded_pid(house.embedded);
+	snprintf(path, sizeof path, "%s", embedded_path(house.embedded));
+	house_close(&house, true);
+	ck_assert_int_eq(kill(pid, 0), -1);
+	ck_assert_int_eq(access(path, F_OK), -1);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(it_dies_with_a_daemon_that_is_killed)
+{
+	struct pollfd poller = {.events = POLLIN};
+	struct house house;
+	pid_t daemon, server = 0;
+	int ends[2];
+
+	house_init(&house);
+	ck_assert_int_eq(pipe(ends), 0);
+	daemon = fork();
+	if (daemon == 0) {
+		if (house_try(&house)) {
+			server = embedded_pid(house.embedded);
+			if (write(ends[1], &server, sizeof server) == sizeof server)
+				pause();
+		}
+		_exit(1);
+	}
+	close(ends[1]);
+	ck_assert_int_eq(read(ends[0], &server, sizeof server), sizeof server);
+	poller.fd = (int)syscall(SYS_pidfd_open, server, 0);
+	ck_assert_int_ge(poller.fd, 0);
+	kill(daemon, SIGKILL);
+	ck_assert_int_eq(waitpid(daemon, NULL, 0), daemon);
+	ck_assert_int_eq(poll(&poller, 1, AWAIT_LIMIT_MS), 1);
+	close(poller.fd);
+
+	house_open(&house); /* and leaves a directory that the next one can use, but not trust */
+	ck_assert(!embedded_trusted(house.embedded));
+	house_close(&house, true);
+	close(ends[0]);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(the_signals_of_a_terminal_do_not_reach_it)
+{
+	struct house house;
+
+	house_init(&house);
+	house_open(&house);
+	ck_assert_int_eq(getsid(embedded_pid(house.embedded)), embedded_pid(house.embedded));
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(two_daemons_cannot_share_a_directory)
+{
+	struct house house;
+	struct embedded *first;
+
+	house_init(&house);
+	house_open(&house);
+	first = house.embedded;
+	ck_assert(!house_try(&house));
+	ck_assert_ptr_nonnull(strstr(house.why, "is in use by another holdfastd"));
+	house.embedded = first;
+	expect_answer(&house, "PING", "PONG");
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(a_missing_server_is_told_with_what_to_do)
+{
+	struct house house;
+
+	house_init(&house);
+	setenv("PATH", "/nowhere:", 1);
+	ck_assert(!house_try(&house));
+	ck_assert_ptr_nonnull(strstr(house.why, "no redis-server or valkey-server found"));
+	ck_assert_ptr_nonnull(strstr(house.why, "apt install redis-server"));
+	ck_assert_ptr_nonnull(strstr(house.why, "masters:"));
+	house.settings.program = "/nowhere/redis-server";
+	ck_assert(!house_try(&house));
+	ck_assert_str_eq(house.why, "cannot run /nowhere/redis-server: No such file or directory");
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(a_directory_that_cannot_be_used_is_told)
+{
+	char longer[160];
+	struct house house;
+
+	house_init(&house);
+	house.settings.directory = "/nowhere/at/all";
+	ck_assert(!house_try(&house));
+	ck_assert_str_eq(house.why, "cannot make /nowhere/at/all: No such file or directory");
+	memset(longer, 'x', sizeof longer);
+	longer[0] = '/';
+	longer[sizeof longer - 1] = 0;
+	house.settings.directory = longer;
+	ck_assert(!house_try(&house));
+	ck_assert_ptr_nonnull(strstr(house.why, "choose a shorter directory"));
+	house.settings.directory = house.directory;
+	ck_assert_int_eq(symlink(house.dir.path, house.directory), 0);
+	ck_assert(!house_try(&house));
+	ck_assert_ptr_nonnull(strstr(house.why, "cannot open"));
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(an_open_directory_is_made_private)
+{
+	struct house house;
+	struct stat st;
+
+	house_init(&house);
+	ck_assert_int_eq(mkdir(house.directory, 0700), 0);
+	ck_assert_int_eq(chmod(house.directory, 0777), 0);
+	house_open(&house);
+	ck_assert_int_eq(stat(house.directory, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0700);
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(a_directory_of_another_user_is_refused)
+{
+	struct house house;
+
+	house_init(&house);
+	ck_assert_int_eq(mkdir(house.directory, 0700), 0);
+	if (chown(house.directory, 65534, 65534) == 0) { /* only root can make the case */
+		ck_assert(!house_try(&house));
+		ck_assert_ptr_nonnull(strstr(house.why, "belongs to user 65534"));
+	}
+	house_done(&house);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("embedded", NULL, NULL, it_starts_private_without_port_persistence_or_eviction,
+		the_first_start_and_a_clean_end_are_trusted_and_nothing_else_is,
+		a_start_that_fails_keeps_what_was_trusted, nothing_is_kept_across_a_restart,
+		it_is_started_again_when_it_dies, a_server_that_keeps_dying_is_not_hammered,
+		it_is_gone_when_we_stop_and_so_is_its_socket, it_dies_with_a_daemon_that_is_killed,
+		the_signals_of_a_terminal_do_not_reach_it, two_daemons_cannot_share_a_directory,
+		a_missing_server_is_told_with_what_to_do, a_directory_that_cannot_be_used_is_told,
+		an_open_directory_is_made_private, a_directory_of_another_user_is_refused);
+}
