@@ -430,7 +430,7 @@ embedded_begin(struct main *m)
 	char why[EMBEDDED_WHY_MAX];
 	const struct embedded_settings settings = {
 		.directory = m->boot->embedded.directory,
-		.program = m->boot->embedded.redis_server,
+		.program = m->boot->embedded.redis_server[0] ? m->boot->embedded.redis_server : NULL,
 	};
 	if (m->boot->master_count > 0) {
 		return EX_OK;
