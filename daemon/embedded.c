@@ -101,12 +101,26 @@ find_program(struct embedded *e, const char *program, char *why)
 			    "the configuration");
 }
 
+/* As far as it is allowed; what is missing in the end is told when the directory itself is made. */
+static void
+make_parents(char *path)
+{
+	char *slash;
+
+	for (slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		(void)mkdir(path, 0755);
+		*slash = '/';
+	}
+}
+
 /* Opens the directory: ours, and nobody else's to look into. */
 static bool
 open_directory(struct embedded *e, char *why)
 {
 	struct stat st;
 
+	make_parents(e->directory);
 	if (mkdir(e->directory, 0700) != 0 && errno != EEXIST)
 		return explain(why, "cannot make %s: %s", e->directory, strerror(errno));
 	e->directory_fd = open(e->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

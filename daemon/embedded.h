@@ -25,7 +25,7 @@ struct stats;
 #define EMBEDDED_READY_MS 10000 /* it is given up when the first start takes longer */
 
 struct embedded_settings {
-	const char *directory; /* made, mode 0700, if it is not there; its parent has to be */
+	const char *directory; /* made, mode 0700, if it is not there, and its parents, mode 0755 */
 	const char *program;   /* path; NULL: redis-server, else valkey-server, from PATH */
 };
 

@@ -381,9 +381,9 @@ START_TEST(a_directory_that_cannot_be_used_is_told)
 	struct house house;
 
 	house_init(&house);
-	house.settings.directory = "/nowhere/at/all";
+	house.settings.directory = "/proc/nowhere/at/all";
 	ck_assert(!house_try(&house));
-	ck_assert_str_eq(house.why, "cannot make /nowhere/at/all: No such file or directory");
+	ck_assert_str_eq(house.why, "cannot make /proc/nowhere/at/all: No such file or directory");
 	memset(longer, 'x', sizeof longer);
 	longer[0] = '/';
 	longer[sizeof longer - 1] = 0;
@@ -394,6 +394,19 @@ START_TEST(a_directory_that_cannot_be_used_is_told)
 	ck_assert_int_eq(symlink(house.dir.path, house.directory), 0);
 	ck_assert(!house_try(&house));
 	ck_assert_ptr_nonnull(strstr(house.why, "cannot open"));
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(missing_parents_are_made)
+{
+	struct house house;
+
+	house_init(&house);
+	snprintf(house.directory, sizeof house.directory, "%s/a/b//c", house.dir.path);
+	house_open(&house);
+	expect_answer(&house, "PING", "PONG");
+	house_close(&house, true);
 	house_done(&house);
 }
 END_TEST
@@ -438,5 +451,6 @@ main(void)
 		it_is_gone_when_we_stop_and_so_is_its_socket, it_dies_with_a_daemon_that_is_killed,
 		the_signals_of_a_terminal_do_not_reach_it, two_daemons_cannot_share_a_directory,
 		a_missing_server_is_told_with_what_to_do, a_directory_that_cannot_be_used_is_told,
-		an_open_directory_is_made_private, a_directory_of_another_user_is_refused);
+		missing_parents_are_made, an_open_directory_is_made_private,
+		a_directory_of_another_user_is_refused);
 }
