@@ -19,6 +19,7 @@ struct access;
 struct core;
 struct events;
 struct log;
+struct quota;
 struct stats;
 
 /* What INFO says of the daemon as such. Texts live as long as the desk. */
@@ -58,6 +59,7 @@ struct desk {
 	struct events *events;
 	struct stats *stats;
 	struct log *log;
+	struct quota *quota;
 	struct desk_facts facts;
 	uint64_t calls[VERB_COUNT]; /* how often each verb was asked for */
 	const struct desk_hooks *hooks;

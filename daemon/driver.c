@@ -13,9 +13,9 @@
 #include "daemon/events.h"
 #include "daemon/listeners.h"
 #include "daemon/loop.h"
-#include "daemon/note.h"
+#include "daemon/perform.h"
 #include "daemon/process.h"
-#include "proto/composer.h"
+#include "daemon/quota.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -40,90 +40,18 @@ struct driver {
 	struct connections *connections;
 	struct processes *processes;
 	struct desk desk;
+	struct perform perform;
+	struct quota quota;
 	struct random random;
 	struct listeners listeners;
 	struct driver_limits limits;
 	int (*reload)(void *arg, char *text, size_t room);
 	void *reload_arg;
-	size_t calls_out; /* calls without a vote yet */
 	int64_t drain_until_ms;
 	bool draining;
 	bool stopped;
-	bool stepping;     /* core_step() or its actions are under way */
-	bool watch_wanted; /* the latest step asked to watch a process */
+	bool stepping; /* core_step() or its actions are under way */
 };
-
-/* ---- what the core wants done ---- */
-
-static void
-driver_reply(struct driver *d, const struct action *action)
-{
-	struct connection *c = connections_find(d->connections, action->conn);
-	if (c && connection_waits(c)) {
-		connection_answered(c);
-		connection_reply(c, &action->u.reply);
-	}
-}
-
-static void
-driver_push(struct driver *d, const struct action *action)
-{
-	const struct push *push = &action->u.push;
-	struct connection *c = connections_find(d->connections, action->conn);
-	if (!c) {
-		return;
-	}
-	struct buffer *out = connection_out(c);
-	switch (push->type) {
-	case PUSH_GRANT:
-		push_write_grant(out, push->id, push->token);
-		break;
-	case PUSH_FAILED:
-		push_write_failed(out, push->id, push->code, push->text);
-		break;
-	case PUSH_LOST:
-		push_write_lost(out, push->name, push->owner, push->token, push->text);
-		break;
-	}
-	connection_written(c);
-}
-
-static void
-driver_close(struct driver *d, const struct action *action)
-{
-	struct connection *c = connections_find(d->connections, action->conn);
-	if (c) {
-		connection_close(c, END_ABANDONED, "session ended");
-	}
-}
-
-static void
-driver_perform(struct driver *d, const struct action *action)
-{
-	switch (action->type) {
-	case ACTION_REPLY:
-		driver_reply(d, action);
-		break;
-	case ACTION_PUSH:
-		driver_push(d, action);
-		break;
-	case ACTION_CLOSE:
-		driver_close(d, action);
-		break;
-	case ACTION_CALL:
-		d->calls_out++;
-		pool_call(d->pool, &action->u.call);
-		break;
-	case ACTION_WATCH:
-		d->watch_wanted = true;
-		break;
-	case ACTION_NOTE:
-		note_log(&action->u.note, d->log);
-		note_count(&action->u.note, d->stats);
-		events_tell(d->desk.events, &action->u.note);
-		break;
-	}
-}
 
 /* ---- what happens to the core ---- */
 
@@ -144,10 +72,7 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	d->stepping = true;
 	int64_t granted = d->stats->locks_granted;
 	core_step(d->core, now, event, &d->actions);
-	for (size_t i = 0; i < d->actions.n; i++) {
-		driver_perform(d, &d->actions.list[i]);
-	}
-	d->actions.n = 0;
+	perform_actions(&d->perform, &d->actions);
 	if (event->type != EVENT_VOTE) {
 		d->stats->locks_handed_off += d->stats->locks_granted - granted;
 	}
@@ -206,8 +131,8 @@ static void
 driver_on_vote(void *arg, const struct vote *vote)
 {
 	struct driver *d = arg;
-	assert(d->calls_out > 0);
-	d->calls_out--;
+	assert(d->perform.calls_out > 0);
+	d->perform.calls_out--;
 	driver_event(d, &(struct event){.type = EVENT_VOTE, .vote = vote});
 }
 
@@ -252,12 +177,20 @@ driver_on_accepted(void *arg, struct listener *listener, int fd, const struct pe
 			d, fd, "-LIMIT this daemon serves as many clients as limits.clients allows\r\n");
 		return;
 	}
-	struct connection *c = connections_add(
-		d->connections, fd, peer, listener_local(listener), listener_releases(listener));
+	bool local = listener_local(listener);
+	struct quota_seat *seat = local ? quota_enter_uid(&d->quota, peer->uid) : NULL;
+	if (local && !seat) {
+		driver_turn_away(
+			d, fd, "-LIMIT this user has as many clients as limits.sessions-per-user allows\r\n");
+		return;
+	}
+	struct connection *c = connections_add(d->connections, fd, peer, local, listener_releases(listener));
 	if (!c) {
+		quota_leave(&d->quota, seat);
 		d->stats->connections_rejected++;
 		return;
 	}
+	connection_identity(c)->seat = seat;
 	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.open",
 		log_number("client", (int64_t)connection_identity(c)->id), log_text("address", peer->address),
 		log_number("uid", peer->uid), log_number("pid", peer->pid));
@@ -297,6 +230,7 @@ driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
 	struct driver *d = arg;
 	const struct identity *who = connection_identity(c);
 	events_leave(d->desk.events, c);
+	quota_leave(&d->quota, who->seat);
 	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.closed", log_number("client", (int64_t)who->id),
 		log_text("why", why), log_text("end", end == END_CLEAN ? "clean" : "abandoned"));
 	driver_event(d, &(struct event){.type = EVENT_CLOSE, .conn = who->id, .end = end});
@@ -353,9 +287,9 @@ driver_on_bind(void *arg, struct connection *c)
 		driver_refuse(c, &error);
 		return;
 	}
-	d->watch_wanted = false;
+	d->perform.watch_wanted = false;
 	driver_event(d, &(struct event){.type = EVENT_BIND, .conn = who->id, .process = process});
-	if (!known && !d->watch_wanted) {
+	if (!known && !d->perform.watch_wanted) {
 		processes_forget(d->processes, process);
 	}
 }
@@ -463,7 +397,7 @@ driver_is_done(const struct driver *d)
 	if (!d->draining) {
 		return false;
 	}
-	return (d->calls_out == 0 && !connections_unwritten(d->connections)) ||
+	return (d->perform.calls_out == 0 && !connections_unwritten(d->connections)) ||
 	       clock_ms() >= d->drain_until_ms;
 }
 
@@ -527,6 +461,7 @@ driver_free(struct driver *d)
 	core_free(d->core);
 	events_free(d->desk.events);
 	access_free(d->desk.access);
+	quota_done(&d->quota);
 	actions_done(&d->actions);
 	loop_free(d->loop);
 	free(d);
@@ -548,6 +483,7 @@ driver_set_desk(struct driver *d, const struct desk_facts *facts)
 		.events = d->desk.events,
 		.stats = d->stats,
 		.log = d->log,
+		.quota = &d->quota,
 		.facts = *facts,
 		.hooks = &driver_desk_hooks,
 		.arg = d,
@@ -572,6 +508,13 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	driver_set_desk(d, &settings->facts);
 	driver_set_limits(d, &settings->limits);
 	d->pool = pool_new(base, &settings->pool, &driver_pool_hooks, d, d->log, d->stats);
+	d->perform = (struct perform){
+		.connections = d->connections,
+		.pool = d->pool,
+		.events = d->desk.events,
+		.log = d->log,
+		.stats = d->stats,
+	};
 	return d->pool && listeners_start(&d->listeners) == 0 ? 0 : -1;
 }
 
@@ -592,6 +535,7 @@ void
 driver_set_limits(struct driver *d, const struct driver_limits *limits)
 {
 	d->limits = *limits;
+	d->quota.most = limits->per_user;
 	d->desk.facts.clients_max = limits->clients;
 	connections_set_limits(d->connections, &limits->connections);
 }

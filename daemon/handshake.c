@@ -6,6 +6,7 @@
 #include "daemon/access.h"
 #include "daemon/base/log.h"
 #include "daemon/events.h"
+#include "daemon/quota.h"
 #include "proto/catalog.h"
 #include "proto/composer.h"
 
@@ -62,6 +63,21 @@ handshake_echo(struct desk *desk, struct connection *c, const struct command *co
 	connection_written(c);
 }
 
+/* Counts a client for the user it has logged in as, instead of the one before. */
+static bool
+handshake_seat(struct desk *desk, struct connection *c, const struct access_user *user)
+{
+	struct identity *who = connection_identity(c);
+	quota_leave(desk->quota, who->seat);
+	who->seat = quota_enter_name(desk->quota, user->name);
+	if (!who->seat) {
+		answer_error(
+			c, CODE_LIMIT, "this user has as many clients as limits.sessions-per-user allows");
+		connection_close(c, END_ABANDONED, "sessions-per-user");
+	}
+	return who->seat != NULL;
+}
+
 /* The kernel's word stays: logging in never takes away what a local user may do. */
 static bool
 handshake_login(struct desk *desk, struct connection *c, const struct command *command)
@@ -75,9 +91,13 @@ handshake_login(struct desk *desk, struct connection *c, const struct command *c
 		answer_error(c, CODE_WRONGPASS, "there is no such user, or the password is another one");
 		return false;
 	}
+	if (!who->local && !handshake_seat(desk, c, user)) {
+		return false;
+	}
 	who->user = user;
-	if (user->admin && !who->peer.admin) {
-		who->peer.admin = true;
+	bool admin = who->native_admin || user->admin;
+	if (admin != who->peer.admin) {
+		who->peer.admin = admin;
 		desk->hooks->peer(desk->arg, c);
 	}
 	return true;
@@ -145,6 +165,10 @@ handshake_reset(struct desk *desk, struct connection *c, const struct command *c
 	(void)command;
 	struct identity *who = connection_identity(c);
 	events_leave(desk->events, c);
+	if (!who->local) {
+		quota_leave(desk->quota, who->seat);
+		who->seat = NULL;
+	}
 	who->user = NULL;
 	who->peer.admin = who->native_admin;
 	who->protocol = 2;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct access_user;
+struct quota_seat;
 
 struct identity {
 	conn_id id;
@@ -24,6 +25,7 @@ struct identity {
 	bool release;                   /* TCP: a clean close ends holds */
 	bool streams;                   /* EVENTS */
 	const struct access_user *user; /* NULL: not logged in */
+	struct quota_seat *seat;        /* NULL: not counted for any user */
 	char *label;                    /* CLIENT SETNAME; NULL: none */
 	char *lib_name;                 /* CLIENT SETINFO; NULL: none */
 	char *lib_ver;

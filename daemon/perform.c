@@ -1,0 +1,96 @@
+/*
+ * perform: see perform.h.
+ */
+#include "daemon/perform.h"
+
+#include "daemon/connection.h"
+#include "daemon/events.h"
+#include "daemon/note.h"
+#include "daemon/pool.h"
+#include "proto/composer.h"
+
+static void
+perform_reply(struct perform *p, const struct action *action)
+{
+	struct connection *c = connections_find(p->connections, action->conn);
+	if (c && connection_waits(c)) {
+		connection_answered(c);
+		connection_reply(c, &action->u.reply);
+	}
+}
+
+static void
+perform_push(struct perform *p, const struct action *action)
+{
+	const struct push *push = &action->u.push;
+	struct connection *c = connections_find(p->connections, action->conn);
+	/* Whoever went back to HELLO 2 meanwhile could not tell a push from an answer. */
+	if (!c || connection_identity(c)->protocol < 3) {
+		return;
+	}
+	struct buffer *out = connection_out(c);
+	switch (push->type) {
+	case PUSH_GRANT:
+		push_write_grant(out, push->id, push->token);
+		break;
+	case PUSH_FAILED:
+		push_write_failed(out, push->id, push->code, push->text);
+		break;
+	case PUSH_LOST:
+		push_write_lost(out, push->name, push->owner, push->token, push->text);
+		break;
+	}
+	connection_written(c);
+}
+
+static void
+perform_close(struct perform *p, const struct action *action)
+{
+	struct connection *c = connections_find(p->connections, action->conn);
+	if (c) {
+		connection_close(c, END_ABANDONED, "session ended");
+	}
+}
+
+static void
+perform_note(struct perform *p, const struct note *note)
+{
+	note_log(note, p->log);
+	note_count(note, p->stats);
+	events_tell(p->events, note);
+}
+
+static void
+perform_action(struct perform *p, const struct action *action)
+{
+	switch (action->type) {
+	case ACTION_REPLY:
+		perform_reply(p, action);
+		break;
+	case ACTION_PUSH:
+		perform_push(p, action);
+		break;
+	case ACTION_CLOSE:
+		perform_close(p, action);
+		break;
+	case ACTION_CALL:
+		p->calls_out++;
+		pool_call(p->pool, &action->u.call);
+		break;
+	case ACTION_WATCH:
+		p->watch_wanted = true;
+		break;
+	case ACTION_NOTE:
+		perform_note(p, &action->u.note);
+		break;
+	}
+}
+
+void
+perform_actions(struct perform *p, struct actions *actions)
+{
+	for (size_t i = 0; i < actions->n; i++) {
+		perform_action(p, &actions->list[i]);
+	}
+	actions->n = 0;
+}

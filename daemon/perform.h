@@ -1,0 +1,31 @@
+/*
+ * perform: carries out what the core wants done.
+ *
+ * The driver calls it after each step. Nothing here calls back into the driver: it only writes answers, sends
+ * calls and tells people.
+ */
+#ifndef DAEMON_PERFORM_H
+#define DAEMON_PERFORM_H
+
+#include "daemon/core/action.h"
+
+struct connections;
+struct events;
+struct log;
+struct pool;
+struct stats;
+
+struct perform {
+	struct connections *connections;
+	struct pool *pool;
+	struct events *events;
+	struct log *log;
+	struct stats *stats;
+	size_t calls_out;  /* calls without a vote yet; the driver counts the votes */
+	bool watch_wanted; /* an ACTION_WATCH came; the driver sets it back */
+};
+
+/* Performs the actions in order and empties the list. */
+void perform_actions(struct perform *perform, struct actions *actions);
+
+#endif
