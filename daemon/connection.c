@@ -71,7 +71,8 @@ connection_arm(struct connection *c)
 	if (c->state == CONNECTION_ENDED) {
 		return;
 	}
-	bool full = !connection_can_serve(c) && buffer_length(&c->in) >= CONNECTION_IN_BYTES;
+	/* Requests that are left for the next turn count too: a turn serves fewer than one read may bring. */
+	bool full = (c->is_ready || !connection_can_serve(c)) && buffer_length(&c->in) >= CONNECTION_IN_BYTES;
 	if (c->state == CONNECTION_OPEN) {
 		want |= c->eof || full ? EV_READ | EV_CLOSED | EV_ET : EV_READ;
 	}
