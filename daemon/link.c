@@ -201,8 +201,6 @@ link_down(struct link *link, const char *why)
 	dial_stop(link->dial);
 	if (link->stream) {
 		sent = stream_sent(link->stream);
-		link->stats->master_input_bytes += (int64_t)stream_received(link->stream);
-		link->stats->master_output_bytes += (int64_t)sent;
 		stream_free(link->stream);
 		link->stream = NULL;
 	}
@@ -328,7 +326,7 @@ on_dialed(void *arg, int fd, const char *why)
 	struct link *link = arg;
 
 	if (fd >= 0) {
-		link->stream = stream_new(link->base, fd, &stream_hooks, link);
+		link->stream = stream_new(link->base, fd, &stream_hooks, link, link->stats);
 		why = "out of memory";
 	}
 	if (!link->stream) {

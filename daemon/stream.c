@@ -5,6 +5,7 @@
 #include "daemon/stream.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/stats.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -29,6 +30,7 @@
 struct stream {
 	const struct stream_hooks *hooks;
 	void *arg;
+	struct stats *stats;
 	int fd;
 	struct event *readable;
 	struct event *writable;
@@ -41,7 +43,6 @@ struct stream {
 	size_t tail; /* filled up to here */
 	size_t room;
 	uint64_t sent;
-	uint64_t received;
 	size_t unfinished; /* bytes since the last whole reply */
 	int64_t heard_ms;
 	int write_error; /* errno; what the master said before it closed is read first */
@@ -93,7 +94,7 @@ stream_parse(struct stream *stream)
 static void
 stream_take(struct stream *stream, const char *bytes, size_t n)
 {
-	stream->received += n;
+	stream->stats->master_input_bytes += (int64_t)n;
 	stream->unfinished += n;
 	stream->heard_ms = clock_ms();
 	if (redisReaderFeed(stream->reader, bytes, n) != REDIS_OK)
@@ -172,6 +173,7 @@ stream_flush(struct stream *stream)
 		}
 		stream->head += (size_t)n;
 		stream->sent += (uint64_t)n;
+		stream->stats->master_output_bytes += n;
 	}
 	stream->head = stream->tail = 0;
 	if (stream->room > KEEP_BYTES) {
@@ -276,7 +278,7 @@ stream_make_reader(struct stream *stream)
 }
 
 struct stream *
-stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, void *arg)
+stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, void *arg, struct stats *stats)
 {
 	struct stream *stream = calloc(1, sizeof *stream);
 
@@ -286,6 +288,7 @@ stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, vo
 	}
 	stream->hooks = hooks;
 	stream->arg = arg;
+	stream->stats = stats;
 	stream->fd = fd;
 	stream->heard_ms = clock_ms();
 	stream->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, stream);
@@ -323,12 +326,6 @@ uint64_t
 stream_sent(const struct stream *stream)
 {
 	return stream->sent;
-}
-
-uint64_t
-stream_received(const struct stream *stream)
-{
-	return stream->received;
 }
 
 int64_t

@@ -16,6 +16,7 @@
 
 struct event_base;
 struct redisReply;
+struct stats;
 struct stream;
 
 #define STREAM_ELEMENTS_MAX    256       /* of one array: our scripts answer one per name, at most 64 */
@@ -30,9 +31,9 @@ struct stream_hooks {
 };
 
 /* Called from the event loop only, never from within the functions below. fd is owned from here on, also
- * when NULL is returned: out of memory. hooks is kept by reference. */
-struct stream *stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, void *arg)
-	__attribute__((warn_unused_result));
+ * when NULL is returned: out of memory. hooks and stats are kept by reference. */
+struct stream *stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, void *arg,
+	struct stats *stats) __attribute__((warn_unused_result));
 /* Not from within reply(). */
 void stream_free(struct stream *stream);
 
@@ -48,7 +49,6 @@ void stream_break(struct stream *stream, const char *why);
  * so it never ran. */
 uint64_t stream_written(const struct stream *stream);
 uint64_t stream_sent(const struct stream *stream);
-uint64_t stream_received(const struct stream *stream);
 /* CLOCK_BOOTTIME ms of the last byte that came in; at first, of its birth. */
 int64_t stream_heard_ms(const struct stream *stream);
 
