@@ -1,0 +1,21 @@
+/*
+ * answer: redisReply trees made by hand, as a master would send them. Freed with freeReplyObject().
+ */
+#ifndef SIM_ANSWER_H
+#define SIM_ANSWER_H
+
+#include "proto/slice.h"
+
+#include <hiredis/hiredis.h>
+#include <stdint.h>
+
+redisReply *answer_int(int64_t n);
+redisReply *answer_nil(void);
+redisReply *answer_text(struct slice text);
+redisReply *answer_status(const char *text);
+redisReply *answer_error(const char *text);
+redisReply *answer_number(double n); /* as a bulk string, as Redis writes scores */
+redisReply *answer_array(size_t n);  /* elements are NULL: fill them with answer_set() */
+void answer_set(redisReply *array, size_t i, redisReply *element);
+
+#endif

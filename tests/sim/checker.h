@@ -1,0 +1,84 @@
+/*
+ * checker: watches the whole run for what may never happen (guarantees.md).
+ *
+ * A hold is sure from its grant until the earliest of: its holder sends the last UNLOCK or leaves properly;
+ * the later of what it was told (CHECK, VALIDITY) and what its daemon was sure of when it last looked. Two
+ * sure holds of one name never overlap; a new hold's token is greater than all before; each request gets one
+ * answer out of those that are documented, in time; waiters of one daemon are served in their order.
+ *
+ * Somebody who writes to the lease's key breaks what exclusion assumes: such a name is tainted for the life
+ * of a lease.
+ */
+#ifndef SIM_CHECKER_H
+#define SIM_CHECKER_H
+
+#include "daemon/core/action.h"
+#include "tests/sim/conn.h"
+#include "tests/sim/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host;
+struct world;
+
+struct hold {
+	struct hold *next;
+	unsigned name;
+	struct host *host;
+	uint64_t host_life;
+	session_id session;
+	conn_id conn;
+	char owner[8];
+	int64_t token;
+	int64_t count;
+	int64_t told_us;  /* true time */
+	int64_t valid_us; /* as its daemon saw it last */
+	int64_t ended_us; /* by its holder; INT64_MAX: not yet */
+	bool tainted;
+};
+
+/* A LOCK that is not answered yet. */
+struct wait {
+	struct wait *next; /* in the order of the daemons' taking them */
+	struct conn *conn;
+	unsigned name;
+	char id[24];      /* ASYNC; "": the connection waits */
+	int64_t until_ms; /* the host's clock; INT64_MAX: for ever */
+	int64_t since_us;
+};
+
+struct checker {
+	struct hold *holds;
+	struct wait *waits;
+	int64_t token[PLAN_NAMES_MAX];
+	int64_t tainted_until_us[PLAN_NAMES_MAX];
+	uint64_t grants;
+	uint64_t answers;
+};
+
+const char *checker_name(unsigned name);
+
+void checker_done(struct world *world);
+
+/* What clients do. */
+void checker_release_sent(struct world *world, struct conn *conn, const struct request *request);
+void checker_left(struct world *world, struct conn *conn);
+
+/* What daemons do. */
+void checker_command(struct world *world, struct conn *conn);
+void checker_reply(struct world *world, struct conn *conn, const struct reply *reply);
+void checker_push(struct world *world, struct conn *conn, const struct push *push);
+void checker_conn_closed(struct world *world, struct conn *conn);
+void checker_step(struct world *world, struct host *host, int64_t now_ms);
+
+/* What faults do. */
+void checker_taint(struct world *world, unsigned name);
+
+/* The token of the newest hold; 0: nobody holds it. */
+int64_t checker_token(const struct world *world, unsigned name);
+
+/* While nothing goes wrong: nobody waits for longer than this since then. */
+void checker_progress(struct world *world, int64_t since_us, int64_t most_us);
+
+#endif

@@ -1,0 +1,306 @@
+/* client: see client.h. */
+#include "tests/sim/client.h"
+
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void client_turn(void *arg, uint64_t turn, void *data);
+
+static void
+client_after(struct client *c, int64_t most_us)
+{
+	c->turn = ++c->world->serials;
+	world_after(c->world, rng_range(&c->world->rng, 0, most_us), client_turn, c, c->turn, NULL);
+}
+
+void
+client_init(struct world *w, unsigned index)
+{
+	struct client *c = &w->clients[index];
+	*c = (struct client){.world = w, .index = index, .ppm = rng_range(&w->rng, -4000, 4000)};
+	client_after(c, 100000);
+}
+
+void
+client_stop(struct client *c)
+{
+	c->stopping = true;
+}
+
+static void
+client_over(struct client *c)
+{
+	c->conn = NULL;
+	c->life++;
+	c->asked = false;
+	c->canceling = false;
+	c->state = CLIENT_IDLE;
+	client_after(c, c->world->plan.think_us * 2 + 10000);
+}
+
+static void
+client_leave(struct client *c, bool quit)
+{
+	trace_line(&c->world->trace, c->world->now_us, "c%u     %s", c->index, quit ? "quits" : "is gone");
+	conn_leave(c->conn, quit);
+	client_over(c);
+}
+
+void
+client_kill(struct client *c)
+{
+	if (c->conn != NULL)
+		client_leave(c, false);
+}
+
+void
+client_closed(struct client *c)
+{
+	client_over(c);
+}
+
+static void
+client_send(struct client *c, const struct request *r)
+{
+	c->asked = true;
+	conn_send(c->conn, r);
+}
+
+static void
+client_connect(struct client *c)
+{
+	struct world *w = c->world;
+	struct host *h = &w->hosts[rng_range(&w->rng, 0, w->plan.hosts - 1)];
+	if (!h->alive) {
+		client_after(c, 100000);
+		return;
+	}
+	c->conn = conn_open(c, h, rng_percent(&w->rng, 60));
+	if (rng_percent(&w->rng, 60)) {
+		struct request r = {.verb = VERB_SESSION_ONLOSS};
+		r.onloss = rng_percent(&w->rng, 50) ? ONLOSS_PUSH : ONLOSS_NEXT;
+		client_send(c, &r);
+		return;
+	}
+	client_after(c, w->plan.think_us);
+}
+
+static void
+client_lock(struct client *c)
+{
+	struct world *w = c->world;
+	struct rng *rng = &w->rng;
+	int64_t lease = w->plan.lease_ms;
+	struct request *r = &c->lock;
+	*r = (struct request){.verb = VERB_LOCK, .wait_ms = COMMAND_WAIT_RULE};
+	r->name = (unsigned)rng_range(rng, 0, w->plan.names - 1);
+	if (rng_percent(rng, 30))
+		r->wait_ms = rng_percent(rng, 50) ? 0 : rng_range(rng, 1, lease);
+	if (rng_percent(rng, 30))
+		snprintf(r->owner, sizeof(r->owner), "t%d", (int)rng_range(rng, 1, 2));
+	if (rng_percent(rng, 15))
+		r->lease_ms = rng_range(rng, 1, 2 * lease);
+	if (rng_percent(rng, 15))
+		r->max_hold_ms = rng_range(rng, 1, 2 * lease);
+	r->validity = rng_percent(rng, 30);
+	if (rng_percent(rng, 20)) {
+		snprintf(r->id, sizeof(r->id), "%" PRIu64, ++w->serials);
+		r->validity = false;
+	}
+	c->state = CLIENT_WAITING;
+	client_send(c, r);
+}
+
+static void
+client_unlock(struct client *c)
+{
+	struct request r = {.verb = VERB_UNLOCK, .name = c->lock.name};
+	memcpy(r.owner, c->lock.owner, sizeof(r.owner));
+	if (rng_percent(&c->world->rng, 30))
+		r.token = c->token;
+	if (c->count == 1)
+		checker_release_sent(c->world, c->conn, &r);
+	client_send(c, &r);
+}
+
+/* What a holder does next. */
+static void
+client_hold(struct client *c)
+{
+	struct world *w = c->world;
+	struct rng *rng = &w->rng;
+	struct request r = {.name = c->lock.name};
+	memcpy(r.owner, c->lock.owner, sizeof(r.owner));
+	if (w->now_us >= c->hold_until_us || c->stopping) {
+		if (rng_percent(rng, 92))
+			client_unlock(c);
+		else
+			client_leave(c, rng_percent(rng, 30));
+		return;
+	}
+	int chance = (int)rng_range(rng, 0, 99);
+	if (chance < 40) {
+		r.verb = VERB_CHECK;
+	} else if (chance < 60 && c->lock.lease_ms > 0) {
+		r.verb = VERB_EXTEND;
+		r.extend_ms = rng_range(rng, 1, 2 * w->plan.lease_ms);
+	} else if (chance < 70) {
+		r = c->lock;
+		r.id[0] = '\0';
+		r.wait_ms = 0;
+	} else {
+		client_after(c, w->plan.hold_us);
+		return;
+	}
+	client_send(c, &r);
+}
+
+/* Nobody has to wait for ever for what he does not want any more. */
+static void
+client_wait(struct client *c)
+{
+	struct world *w = c->world;
+	if (c->lock.id[0] == '\0' || c->canceling)
+		return;
+	if (c->stopping || rng_percent(&w->rng, 20)) {
+		struct request r = {.verb = VERB_CANCEL};
+		memcpy(r.id, c->lock.id, sizeof(r.id));
+		c->canceling = true;
+		client_send(c, &r);
+		return;
+	}
+	client_after(c, w->plan.lease_ms * 1000);
+}
+
+/* An administrator who looked at the holder's token. */
+static void
+client_break(struct client *c)
+{
+	struct request r = {.verb = VERB_BREAK};
+	r.name = (unsigned)rng_range(&c->world->rng, 0, c->world->plan.names - 1);
+	r.token = checker_token(c->world, r.name);
+	if (r.token > 0)
+		client_send(c, &r);
+	else
+		client_after(c, c->world->plan.think_us);
+}
+
+static void
+client_turn(void *arg, uint64_t turn, void *data)
+{
+	struct client *c = arg;
+	struct world *w = c->world;
+	(void)data;
+	if (c->turn != turn || c->asked)
+		return;
+	if (c->conn == NULL) {
+		if (!c->stopping)
+			client_connect(c);
+		return;
+	}
+	switch (c->state) {
+	case CLIENT_IDLE:
+		if (c->stopping || rng_percent(&w->rng, 3))
+			client_leave(c, rng_percent(&w->rng, 50));
+		else if (w->phase == PHASE_FAULTS && rng_percent(&w->rng, 2))
+			client_break(c);
+		else
+			client_lock(c);
+		return;
+	case CLIENT_WAITING:
+		client_wait(c);
+		return;
+	case CLIENT_HOLDING:
+		client_hold(c);
+		return;
+	}
+}
+
+static void
+client_holds(struct client *c, int64_t token)
+{
+	c->state = CLIENT_HOLDING;
+	c->token = token;
+	c->count = 1;
+	c->canceling = false;
+	c->hold_until_us = c->world->now_us + rng_range(&c->world->rng, 0, c->world->plan.hold_us);
+	if (rng_percent(&c->world->rng, 5))
+		c->hold_until_us += c->world->plan.lease_ms * 2500;
+	if (!c->asked)
+		client_after(c, c->world->plan.hold_us / 4 + 1);
+}
+
+static void
+client_lock_answered(struct client *c, const struct reply *reply)
+{
+	bool granted = reply->type == REPLY_INT || reply->type == REPLY_VALIDITY;
+	if (c->state == CLIENT_HOLDING) {
+		/* It entered once more, or finds its hold lost. */
+		if (granted && reply->n == c->token)
+			c->count++;
+		else if (granted)
+			client_holds(c, reply->n);
+		else if (reply->type != REPLY_ERROR || reply->code != CODE_HELD)
+			c->state = CLIENT_IDLE;
+	} else if (granted) {
+		client_holds(c, reply->n);
+		return;
+	} else if (reply->type != REPLY_QUEUED) {
+		c->state = CLIENT_IDLE;
+	}
+	client_after(c, reply->type == REPLY_ERROR ? 50000 : c->world->plan.think_us);
+}
+
+void
+client_answered(struct client *c, const struct request *request, const struct reply *reply)
+{
+	c->asked = false;
+	switch (request->verb) {
+	case VERB_LOCK:
+		client_lock_answered(c, reply);
+		return;
+	case VERB_UNLOCK:
+		if (reply->type == REPLY_INT && reply->n > 0)
+			c->count = (int)reply->n;
+		else
+			c->state = CLIENT_IDLE;
+		break;
+	case VERB_CHECK:
+	case VERB_EXTEND:
+		if (reply->type != REPLY_INT)
+			c->state = reply->code == CODE_ERR ? c->state : CLIENT_IDLE;
+		break;
+	case VERB_CANCEL:
+		if (reply->type == REPLY_INT && reply->n == 1)
+			c->state = CLIENT_IDLE;
+		c->canceling = false;
+		break;
+	default:
+		break;
+	}
+	client_after(c, c->world->plan.think_us);
+}
+
+void
+client_pushed(struct client *c, enum push_type type, const char *id, int64_t token)
+{
+	if (type == PUSH_LOST) {
+		if (c->state == CLIENT_HOLDING && c->token == token)
+			c->state = CLIENT_IDLE;
+	} else if (c->state == CLIENT_WAITING && strcmp(id, c->lock.id) == 0) {
+		if (type == PUSH_GRANT) {
+			client_holds(c, token);
+			return;
+		}
+		c->state = CLIENT_IDLE;
+	} else {
+		return;
+	}
+	if (!c->asked)
+		client_after(c, c->world->plan.think_us);
+}

@@ -1,0 +1,40 @@
+/*
+ * client: a simulated program that uses locks: it connects, locks, checks, re-enters, extends, unlocks,
+ * cancels, breaks, leaves properly or not, and starts again.
+ */
+#ifndef SIM_CLIENT_H
+#define SIM_CLIENT_H
+
+#include "tests/sim/conn.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client {
+	struct world *world;
+	unsigned index;
+	uint64_t life;     /* one number for each connection */
+	int64_t ppm;       /* how fast its clock runs, on a host of its own */
+	uint64_t turn;     /* the next one; an older one does nothing */
+	struct conn *conn; /* NULL: none */
+	bool stopping;     /* takes no new locks and leaves */
+	bool asked;        /* a request is unanswered */
+	enum { CLIENT_IDLE, CLIENT_WAITING, CLIENT_HOLDING } state;
+	struct request lock; /* what it waits for or holds */
+	int64_t token;
+	int count;
+	int64_t hold_until_us;
+	bool canceling;
+};
+
+void client_init(struct world *world, unsigned index);
+void client_stop(struct client *client);
+/* Dies, or its network does: what it holds it holds no more, but nobody may rely on that. */
+void client_kill(struct client *client);
+
+/* From the connection. */
+void client_answered(struct client *client, const struct request *request, const struct reply *reply);
+void client_pushed(struct client *client, enum push_type type, const char *id, int64_t token);
+void client_closed(struct client *client);
+
+#endif

@@ -1,0 +1,365 @@
+/* conn: see conn.h. */
+#include "tests/sim/conn.h"
+
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void conn_pump(struct conn *c);
+
+static int64_t
+later(struct world *w, int64_t *last_us)
+{
+	int64_t at = w->now_us + rng_range(&w->rng, 10, 200);
+	if (at < *last_us)
+		at = *last_us;
+	*last_us = at;
+	return at;
+}
+
+static bool
+host_is_there(const struct conn *c)
+{
+	return c->host->alive && c->host->life == c->host_life;
+}
+
+/* True: the job that runs was put off until the daemon goes on. */
+static bool
+host_stands(const struct conn *c)
+{
+	struct world *w = c->world;
+	if (c->host->paused_until_us <= w->now_us)
+		return false;
+	schedule_again(&w->schedule, c->host->paused_until_us);
+	return true;
+}
+
+static struct conn *
+conn_find(struct host *h, conn_id id)
+{
+	struct conn *c;
+	LIST_FOREACH (c, &h->world->conns, in_world)
+		if (c->id == id)
+			return c;
+	assert(!"an action names a connection that never was");
+	return NULL;
+}
+
+void
+conn_free_all(struct all_conns *all)
+{
+	struct conn *c;
+	while ((c = LIST_FIRST(all)) != NULL) {
+		LIST_REMOVE(c, in_world);
+		free(c);
+	}
+}
+
+/* ---- client to host ---- */
+
+static void
+host_accepts(void *arg, uint64_t a, void *data)
+{
+	struct conn *c = arg;
+	(void)a;
+	(void)data;
+	if (!host_is_there(c) || host_stands(c))
+		return;
+	struct peer peer = {.pid = (int64_t)c->id, .uid = 1000, .admin = true};
+	snprintf(peer.address, sizeof(peer.address), "%s", c->local ? "unix" : "10.0.0.7:4711");
+	c->open = true;
+	host_step(c->host, &(struct event){.type = EVENT_OPEN, .conn = c->id, .peer = &peer});
+}
+
+struct conn *
+conn_open(struct client *client, struct host *h, bool local)
+{
+	struct world *w = h->world;
+	struct conn *c = calloc(1, sizeof(*c));
+	assert(c != NULL);
+	c->world = w;
+	c->id = ++w->serials;
+	c->host = h;
+	c->host_life = h->life;
+	c->client = client;
+	c->client_life = client->life;
+	c->local = local;
+	LIST_INSERT_HEAD(&w->conns, c, in_world);
+	schedule_add(&w->schedule, later(w, &c->to_host_us), host_accepts, c, 0, NULL);
+	return c;
+}
+
+static struct slice
+text_or_none(const char *text)
+{
+	return text[0] != '\0' ? slice_of(text) : (struct slice){NULL, 0};
+}
+
+static void
+conn_run(struct conn *c)
+{
+	struct world *w = c->world;
+	const struct request *r = &c->current;
+	char text[160];
+	request_text(r, text, sizeof(text));
+	trace_line(&w->trace, w->now_us, "c%u > d%u %s", c->client->index, c->host->index, text);
+	struct command command = {
+		.verb = r->verb,
+		.owner = text_or_none(r->owner),
+		.id = text_or_none(r->id),
+		.wait_ms = r->wait_ms,
+		.lease_ms = r->lease_ms,
+		.max_hold_ms = r->max_hold_ms,
+		.extend_ms = r->extend_ms,
+		.token = r->token,
+		.validity = r->validity,
+		.onloss = r->onloss,
+	};
+	command.name = slice_of(checker_name(r->name));
+	checker_command(w, c);
+	host_step(c->host, &(struct event){.type = EVENT_COMMAND, .conn = c->id, .command = &command});
+}
+
+static void
+on_pump(void *arg, uint64_t a, void *data)
+{
+	struct conn *c = arg;
+	(void)a;
+	(void)data;
+	if (!host_is_there(c) || host_stands(c))
+		return;
+	conn_pump(c);
+}
+
+static void
+conn_pump(struct conn *c)
+{
+	if (c->busy || c->n == 0 || !c->open || c->ending)
+		return;
+	c->current = c->queue[0];
+	c->n--;
+	memmove(&c->queue[0], &c->queue[1], c->n * sizeof(c->queue[0]));
+	c->current.serial = ++c->world->serials;
+	c->busy = true;
+	conn_run(c);
+}
+
+static void
+host_receives(void *arg, uint64_t a, void *data)
+{
+	struct conn *c = arg;
+	struct request *r = data;
+	(void)a;
+	if (host_is_there(c) && host_stands(c))
+		return;
+	if (host_is_there(c) && c->open && !c->ending) {
+		assert(c->n < CONN_REQUESTS_MAX);
+		c->queue[c->n++] = *r;
+		conn_pump(c);
+	}
+	free(r);
+}
+
+void
+conn_send(struct conn *c, const struct request *request)
+{
+	struct request *copy = malloc(sizeof(*copy));
+	assert(copy != NULL && !c->left);
+	*copy = *request;
+	copy->sent_us = c->world->now_us;
+	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_receives, c, 0, copy);
+}
+
+static void
+host_closes(void *arg, uint64_t clean, void *data)
+{
+	struct conn *c = arg;
+	struct world *w = c->world;
+	(void)data;
+	if (!host_is_there(c) || host_stands(c) || !c->open)
+		return;
+	/* What was read before its end runs first, as the daemon promises. */
+	c->open = false;
+	c->n = 0;
+	trace_line(&w->trace, w->now_us, "c%u > d%u closed, %s", c->client->index, c->host->index,
+		clean ? "clean" : "abandoned");
+	checker_conn_closed(w, c);
+	host_step(c->host,
+		&(struct event){
+			.type = EVENT_CLOSE, .conn = c->id, .end = clean ? END_CLEAN : END_ABANDONED});
+}
+
+void
+conn_leave(struct conn *c, bool quit)
+{
+	struct world *w = c->world;
+	bool clean = quit || c->local;
+	assert(!c->left);
+	c->left = true;
+	if (clean)
+		checker_left(w, c);
+	schedule_add(&w->schedule, later(w, &c->to_host_us), host_closes, c, clean, NULL);
+}
+
+/* ---- host to client ---- */
+
+struct parcel {
+	bool is_push;
+	struct request request;
+	struct reply reply;
+	enum push_type push;
+	char id[24];
+	int64_t token;
+};
+
+static bool
+client_is_there(const struct conn *c)
+{
+	return !c->left && c->client->life == c->client_life;
+}
+
+static void
+client_receives(void *arg, uint64_t a, void *data)
+{
+	struct conn *c = arg;
+	struct parcel *p = data;
+	(void)a;
+	if (client_is_there(c)) {
+		if (p->is_push)
+			client_pushed(c->client, p->push, p->id, p->token);
+		else
+			client_answered(c->client, &p->request, &p->reply);
+	}
+	free(p);
+}
+
+static void
+reply_text(const struct reply *r, char *out, size_t size)
+{
+	switch (r->type) {
+	case REPLY_INT:
+		snprintf(out, size, ":%" PRId64, r->n);
+		return;
+	case REPLY_VALIDITY:
+		snprintf(out, size, "[:%" PRId64 " :%" PRId64 "]", r->n, r->ms);
+		return;
+	case REPLY_ERROR:
+		snprintf(out, size, "-%s %s", code_word(r->code), r->text);
+		return;
+	default:
+		snprintf(out, size, "%s",
+			r->type == REPLY_NULL     ? "null"
+			: r->type == REPLY_QUEUED ? "+QUEUED"
+						  : "+");
+	}
+}
+
+void
+conn_reply(struct host *h, conn_id id, const struct reply *reply)
+{
+	struct world *w = h->world;
+	struct conn *c = conn_find(h, id);
+	char text[300];
+	reply_text(reply, text, sizeof(text));
+	trace_line(&w->trace, w->now_us, "d%u > c%u %s", h->index, c->client->index, text);
+	if (!c->busy || !c->open) {
+		world_fail(w, "d%u answers c%u, who asked nothing", h->index, c->client->index);
+		return;
+	}
+	checker_reply(w, c, reply);
+	struct parcel *p = calloc(1, sizeof(*p));
+	assert(p != NULL);
+	p->request = c->current;
+	p->reply = *reply;
+	schedule_add(&w->schedule, later(w, &c->to_client_us), client_receives, c, 0, p);
+	c->busy = false;
+	if (c->n > 0)
+		world_after(w, 0, on_pump, c, 0, NULL);
+}
+
+void
+conn_push(struct host *h, conn_id id, const struct push *push)
+{
+	struct world *w = h->world;
+	struct conn *c = conn_find(h, id);
+	static const char *const words[] = {"grant", "failed", "lost"};
+	trace_line(&w->trace, w->now_us, "d%u > c%u push %s %.*s %.*s %" PRId64, h->index, c->client->index,
+		words[push->type], (int)push->id.n, push->id.n > 0 ? push->id.p : "", (int)push->name.n,
+		push->name.n > 0 ? push->name.p : "", push->token);
+	checker_push(w, c, push);
+	struct parcel *p = calloc(1, sizeof(*p));
+	assert(p != NULL && push->id.n < sizeof(p->id));
+	p->is_push = true;
+	p->push = push->type;
+	p->token = push->token;
+	if (push->id.n > 0)
+		memcpy(p->id, push->id.p, push->id.n);
+	schedule_add(&w->schedule, later(w, &c->to_client_us), client_receives, c, 0, p);
+}
+
+static void
+client_closes(void *arg, uint64_t a, void *data)
+{
+	struct conn *c = arg;
+	(void)a;
+	(void)data;
+	if (!client_is_there(c))
+		return;
+	c->left = true;
+	client_closed(c->client);
+}
+
+void
+conn_close_by_host(struct host *h, conn_id id)
+{
+	struct world *w = h->world;
+	struct conn *c = conn_find(h, id);
+	if (c->ending || !c->open)
+		return;
+	c->ending = true;
+	trace_line(&w->trace, w->now_us, "d%u > c%u closes", h->index, c->client->index);
+	schedule_add(&w->schedule, later(w, &c->to_client_us), client_closes, c, 0, NULL);
+	world_after(w, 0, host_closes, c, false, NULL);
+}
+
+void
+conn_host_gone(struct host *h)
+{
+	struct conn *c;
+	LIST_FOREACH (c, &h->world->conns, in_world) {
+		if (c->host != h || c->host_life != h->life)
+			continue;
+		if (c->open)
+			checker_conn_closed(h->world, c);
+		c->open = false;
+		if (client_is_there(c))
+			schedule_add(&h->world->schedule, later(h->world, &c->to_client_us), client_closes, c,
+				0, NULL);
+	}
+}
+
+void
+request_text(const struct request *r, char *out, size_t size)
+{
+	const struct command_info *info = command_info(r->verb);
+	int n = snprintf(out, size, "%s%s%s", info->word.p, info->sub.n > 0 ? " " : "", info->sub.p);
+	size_t at = (size_t)n;
+	if (r->verb != VERB_SESSION_ONLOSS && r->verb != VERB_CANCEL)
+		at += (size_t)snprintf(out + at, size - at, " %s", checker_name(r->name));
+	if (r->owner[0] != '\0')
+		at += (size_t)snprintf(out + at, size - at, " OWNER %s", r->owner);
+	if (r->id[0] != '\0')
+		at += (size_t)snprintf(out + at, size - at, " ID %s", r->id);
+	if (r->verb == VERB_LOCK)
+		at += (size_t)snprintf(out + at, size - at,
+			" WAIT %" PRId64 " LEASE %" PRId64 " MAXHOLD %" PRId64, r->wait_ms, r->lease_ms,
+			r->max_hold_ms);
+	if (r->extend_ms > 0)
+		at += (size_t)snprintf(out + at, size - at, " %" PRId64, r->extend_ms);
+	if (r->token > 0)
+		snprintf(out + at, size - at, " TOKEN %" PRId64, r->token);
+}

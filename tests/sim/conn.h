@@ -1,0 +1,74 @@
+/*
+ * conn: a client's connection to a daemon, both ends of it: requests one way, replies and pushes the other,
+ * each in order. Like the real one it gives the core the next request only when the last is answered.
+ */
+#ifndef SIM_CONN_H
+#define SIM_CONN_H
+
+#include "daemon/core/action.h"
+#include "proto/command.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#define CONN_REQUESTS_MAX 4
+
+struct client;
+struct host;
+struct world;
+
+struct request {
+	enum verb verb;
+	unsigned name;
+	char owner[8];
+	char id[24];
+	int64_t wait_ms;
+	int64_t lease_ms;
+	int64_t max_hold_ms;
+	int64_t extend_ms;
+	int64_t token;
+	bool validity;
+	enum onloss onloss;
+	int64_t sent_us; /* true time */
+	uint64_t serial; /* in the order in which the daemon took them */
+};
+
+struct conn {
+	LIST_ENTRY(conn) in_world;
+	struct world *world;
+	conn_id id;
+	struct host *host;
+	uint64_t host_life;
+	struct client *client;
+	uint64_t client_life;
+	bool local;  /* Unix socket: its end is clean */
+	bool open;   /* the core knows it */
+	bool ending; /* the core wants it closed */
+	bool left;   /* the client's end is closed */
+	int64_t to_host_us;
+	int64_t to_client_us;
+	struct request queue[CONN_REQUESTS_MAX];
+	unsigned n;
+	bool busy;
+	struct request current;
+};
+
+LIST_HEAD(all_conns, conn);
+
+struct conn *conn_open(struct client *client, struct host *host, bool local);
+void conn_send(struct conn *conn, const struct request *request);
+/* The client closes its end; quit: says so before. */
+void conn_leave(struct conn *conn, bool quit);
+void conn_free_all(struct all_conns *all);
+
+/* The host's side. */
+void conn_reply(struct host *host, conn_id id, const struct reply *reply);
+void conn_push(struct host *host, conn_id id, const struct push *push);
+void conn_close_by_host(struct host *host, conn_id id);
+void conn_host_gone(struct host *host);
+
+/* For the trace. */
+void request_text(const struct request *request, char *out, size_t size);
+
+#endif

@@ -1,0 +1,359 @@
+/* host: see host.h. */
+#include "tests/sim/host.h"
+
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMESPACE "hf"
+
+static void inbox_connect(struct host *h);
+
+int64_t
+host_ms(const struct host *h)
+{
+	return h->base_ms + (h->world->now_us - h->born_us) * (1000000 + h->ppm) / INT64_C(1000000000);
+}
+
+int64_t
+host_true_us(const struct host *h, int64_t ms)
+{
+	int64_t rate = 1000000 + h->ppm;
+	return h->born_us + ((ms - h->base_ms) * INT64_C(1000000000) + rate - 1) / rate;
+}
+
+int64_t
+host_delay(struct host *h)
+{
+	struct world *w = h->world;
+	int64_t usual = w->plan.network_us;
+	if (w->now_us < h->slow_until_us)
+		return rng_range(&w->rng, usual, w->plan.lease_ms * 400);
+	return rng_range(&w->rng, usual / 2, usual + usual / 2);
+}
+
+static struct now
+host_now(struct host *h)
+{
+	struct world *w = h->world;
+	struct now now = {.ms = host_ms(h)};
+	now.wall_us = server_wall_us(w) - w->server.wall_offset_us + h->wall_offset_us;
+	now.random[0] = rng_next(&w->rng);
+	now.random[1] = rng_next(&w->rng);
+	return now;
+}
+
+void
+host_init(struct world *w, unsigned index)
+{
+	struct host *h = &w->hosts[index];
+	*h = (struct host){.world = w, .index = index};
+	h->ppm = rng_range(&w->rng, -4000, 4000);
+	h->wall_offset_us = rng_range(&w->rng, -w->plan.wall_skew_us, w->plan.wall_skew_us);
+	h->call_settings.namespace_ = NAMESPACE;
+	h->call_settings.lease_max_ms = w->plan.lease_ms;
+	h->call_settings.margin_ms = w->plan.margin_ms;
+	h->call_settings.layout = "x";
+	actions_init(&h->actions);
+	for (unsigned i = 0; i < HOST_WIRES_MAX; i++)
+		wire_init(&h->wires[i]);
+	host_start(h);
+}
+
+void
+host_start(struct host *h)
+{
+	struct world *w = h->world;
+	h->alive = true;
+	h->draining = false;
+	h->life++;
+	h->born_us = w->now_us;
+	h->base_ms = rng_range(&w->rng, 1000, 100000000);
+	h->flushing = false;
+	h->timer_us = INT64_MAX;
+	snprintf(h->call_settings.daemon_id, sizeof(h->call_settings.daemon_id), "%016" PRIx64 "%016x",
+		rng_next(&w->rng), h->index);
+	h->core = core_new(&w->settings, host_now(h));
+	assert(h->core != NULL);
+	trace_line(&w->trace, w->now_us, "d%u     starts as %.6s", h->index, h->call_settings.daemon_id);
+	for (unsigned i = 0; i < w->plan.links; i++)
+		wire_connect(h, i);
+	inbox_connect(h);
+}
+
+static void
+host_end(struct host *h)
+{
+	for (unsigned i = 0; i < h->world->plan.links; i++)
+		wire_forget(h, i);
+	h->alive = false;
+	h->inbox.up = false;
+	h->inbox.life++;
+	h->timers++;
+	core_free(h->core);
+	h->core = NULL;
+	conn_host_gone(h);
+}
+
+void
+host_crash(struct host *h)
+{
+	trace_line(&h->world->trace, h->world->now_us, "d%u     dies", h->index);
+	host_end(h);
+}
+
+void
+host_done(struct host *h)
+{
+	core_free(h->core);
+	actions_done(&h->actions);
+}
+
+/* ---- the driver ---- */
+
+static void
+on_timer(void *arg, uint64_t serial, void *data)
+{
+	struct host *h = arg;
+	(void)data;
+	if (!h->alive || serial != h->timers)
+		return;
+	if (h->paused_until_us > h->world->now_us) {
+		schedule_again(&h->world->schedule, h->paused_until_us);
+		return;
+	}
+	h->timer_us = INT64_MAX;
+	host_step(h, &(struct event){.type = EVENT_TIMER});
+}
+
+static void
+host_arm(struct host *h)
+{
+	int64_t at_ms = core_wake_at(h->core);
+	int64_t at_us = at_ms == INT64_MAX ? INT64_MAX : host_true_us(h, at_ms);
+	if (at_us == h->timer_us)
+		return;
+	h->timer_us = at_us;
+	h->timers++;
+	if (at_us == INT64_MAX)
+		return;
+	if (at_us < h->world->now_us)
+		at_us = h->world->now_us;
+	schedule_add(&h->world->schedule, at_us, on_timer, h, h->timers, NULL);
+}
+
+/* The end of a turn of the loop: what was called leaves. */
+static void
+on_flush(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	(void)data;
+	if (!h->alive || h->life != life)
+		return;
+	if (h->paused_until_us > h->world->now_us) {
+		schedule_again(&h->world->schedule, h->paused_until_us);
+		return;
+	}
+	h->flushing = false;
+	for (unsigned i = 0; i < h->world->plan.links; i++)
+		wire_flush(h, i);
+}
+
+static void
+perform_call(struct host *h, const struct call *call)
+{
+	wire_call(h, call);
+	if (h->flushing)
+		return;
+	h->flushing = true;
+	world_after(h->world, rng_percent(&h->world->rng, 70) ? 0 : rng_range(&h->world->rng, 0, 500),
+		on_flush, h, h->life, NULL);
+}
+
+static void
+perform_note(struct host *h, const struct note *n)
+{
+	static const char *const names[] = {
+#define NOTE(id, name, level) name,
+		NOTES(NOTE)
+#undef NOTE
+	};
+	trace_line(&h->world->trace, h->world->now_us,
+		"d%u     %s %.*s session %" PRIu64 " token %" PRId64 " ttl %" PRId64 " %s", h->index,
+		names[n->type], (int)n->name.n, n->name.n > 0 ? n->name.p : "", n->session, n->token,
+		n->ttl_ms, n->text != NULL ? n->text : "");
+}
+
+static void
+perform(struct host *h, const struct action *a)
+{
+	switch (a->type) {
+	case ACTION_REPLY:
+		conn_reply(h, a->conn, &a->u.reply);
+		return;
+	case ACTION_PUSH:
+		conn_push(h, a->conn, &a->u.push);
+		return;
+	case ACTION_CLOSE:
+		conn_close_by_host(h, a->conn);
+		return;
+	case ACTION_CALL:
+		perform_call(h, &a->u.call);
+		return;
+	case ACTION_WATCH:
+		return;
+	case ACTION_NOTE:
+		perform_note(h, &a->u.note);
+		return;
+	}
+}
+
+void
+host_step(struct host *h, struct event *event)
+{
+	struct world *w = h->world;
+	assert(h->alive && h->paused_until_us <= w->now_us && h->actions.n == 0);
+	struct now now = host_now(h);
+	core_step(h->core, now, event, &h->actions);
+	core_check(h->core, now.ms);
+	for (size_t i = 0; i < h->actions.n; i++)
+		perform(h, &h->actions.list[i]);
+	h->actions.n = 0;
+	checker_step(w, h, now.ms);
+	host_arm(h);
+}
+
+/* ---- the inbox ---- */
+
+struct message {
+	bool wake;
+	char name[WIRE_NAME_BYTES];
+};
+
+static void
+inbox_message(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	struct world *w = h->world;
+	struct message *m = data;
+	int64_t until = h->cut_until_us > h->paused_until_us ? h->cut_until_us : h->paused_until_us;
+	if (!h->alive || h->inbox.life != life) {
+		free(m);
+		return;
+	}
+	if (until > w->now_us) {
+		schedule_again(&w->schedule, until);
+		return;
+	}
+	trace_line(&w->trace, w->now_us, "m > d%u %s %s", h->index, m->wake ? "wake" : "want", m->name);
+	host_step(h, &(struct event){.type = m->wake ? EVENT_WAKE : EVENT_WANT, .name = slice_of(m->name)});
+	free(m);
+}
+
+int
+host_published(struct host *h, struct slice channel, struct slice message)
+{
+	struct world *w = h->world;
+	char mine[80];
+	snprintf(mine, sizeof(mine), NAMESPACE ":inbox:%s", h->call_settings.daemon_id);
+	if (!h->alive || !h->inbox.up || !slice_equal(channel, slice_of(mine)))
+		return 0;
+	if (h->inbox.server_life != w->server.life || w->now_us < w->server.deaf_until_us)
+		return 0;
+	struct message *m = calloc(1, sizeof(*m));
+	assert(m != NULL && message.n > 5 && message.n - 5 < sizeof(m->name));
+	m->wake = memcmp(message.p, "wake ", 5) == 0;
+	assert(m->wake || memcmp(message.p, "want ", 5) == 0);
+	memcpy(m->name, message.p + 5, message.n - 5);
+	int64_t at = w->now_us + host_delay(h);
+	if (at < h->inbox.arrives_us)
+		at = h->inbox.arrives_us;
+	h->inbox.arrives_us = at;
+	schedule_add(&w->schedule, at, inbox_message, h, h->inbox.life, m);
+	return 1;
+}
+
+static void
+inbox_connected(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	struct world *w = h->world;
+	(void)data;
+	if (!h->alive || h->inbox.up || h->inbox.life != life)
+		return;
+	if (!w->server.up || w->now_us < w->server.stopped_until_us || w->now_us < h->cut_until_us ||
+		w->now_us < h->paused_until_us) {
+		inbox_connect(h);
+		return;
+	}
+	h->inbox.up = true;
+	h->inbox.server_life = w->server.life;
+	trace_line(&w->trace, w->now_us, "d%u     subscribed", h->index);
+	host_step(h, &(struct event){.type = EVENT_SUBSCRIBED});
+}
+
+static void
+inbox_connect(struct host *h)
+{
+	world_after(h->world, rng_range(&h->world->rng, 2 * h->world->plan.network_us, 100000),
+		inbox_connected, h, h->inbox.life, NULL);
+}
+
+void
+host_break_inbox(struct host *h)
+{
+	h->inbox.up = false;
+	h->inbox.life++;
+	inbox_connect(h);
+}
+
+/* ---- ends ---- */
+
+static void
+links_gone(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	struct world *w = h->world;
+	(void)data;
+	if (!h->alive || h->life != life)
+		return;
+	if (h->paused_until_us > w->now_us) {
+		schedule_again(&w->schedule, h->paused_until_us);
+		return;
+	}
+	for (unsigned i = 0; i < w->plan.links; i++)
+		if (h->wires[i].server_life != w->server.life)
+			wire_break(h, i, "reset");
+}
+
+void
+host_server_gone(struct host *h)
+{
+	if (!h->alive)
+		return;
+	host_break_inbox(h);
+	world_after(h->world, rng_range(&h->world->rng, 0, h->world->plan.network_us * 2), links_gone, h,
+		h->life, NULL);
+}
+
+static void
+drained(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	(void)data;
+	if (h->alive && h->life == life)
+		host_crash(h);
+}
+
+void
+host_drain(struct host *h)
+{
+	h->draining = true;
+	trace_line(&h->world->trace, h->world->now_us, "d%u     is told to stop", h->index);
+	host_step(h, &(struct event){.type = EVENT_DRAIN});
+	world_after(h->world, 300000, drained, h, h->life, NULL);
+}

@@ -1,0 +1,169 @@
+/*
+ * holdfast-sim: runs simulated worlds, one for each seed, and says which of them broke a promise.
+ *
+ *     holdfast-sim [--seeds A..B] [--jobs N] [--verbose] [--trace] [--no-shrink]
+ *
+ * The same seed gives the same run, bit for bit: --verbose shows the hash of its trace. --trace prints what
+ * happened. Of the first seed that fails, a smaller world that fails too is looked for and its end printed.
+ * Exit 1: a seed failed; 2: wrong usage.
+ */
+#include "tests/sim/run.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TAIL_LINES 120
+
+struct options {
+	uint64_t first;
+	uint64_t last;
+	unsigned jobs;
+	bool verbose;
+	bool trace;
+	bool shrink;
+};
+
+/* What the jobs tell their parent. */
+struct progress {
+	uint64_t at;
+	uint64_t done;
+	uint64_t grants;
+	uint64_t answers;
+};
+
+static _Noreturn void
+usage(void)
+{
+	fprintf(stderr,
+		"usage: holdfast-sim [--seeds A..B] [--jobs N] [--verbose] [--trace] [--no-shrink]\n");
+	exit(2);
+}
+
+static void
+options_read(struct options *o, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		bool value = i + 1 < argc;
+		if (strcmp(argv[i], "--verbose") == 0)
+			o->verbose = true;
+		else if (strcmp(argv[i], "--trace") == 0)
+			o->trace = true;
+		else if (strcmp(argv[i], "--no-shrink") == 0)
+			o->shrink = false;
+		else if (strcmp(argv[i], "--jobs") == 0 && value)
+			o->jobs = (unsigned)strtoul(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--seeds") != 0 || !value)
+			usage();
+		else if (sscanf(argv[++i], "%" SCNu64 "..%" SCNu64, &o->first, &o->last) == 1)
+			o->last = o->first;
+	}
+	if (o->jobs == 0 || o->first > o->last)
+		usage();
+}
+
+/* Every jobs-th seed, until one fails. */
+static int
+run_share(const struct options *o, unsigned share, struct progress *progress)
+{
+	for (uint64_t seed = o->first + share; seed <= o->last; seed += o->jobs) {
+		struct plan plan;
+		struct outcome_of_run out;
+		progress->at = seed;
+		plan_draw(&plan, seed);
+		run_here(&plan, &out);
+		progress->done++;
+		progress->grants += out.grants;
+		progress->answers += out.answers;
+		if (o->verbose || !out.good)
+			printf("seed %" PRIu64 ": %s, hash %016" PRIx64 ", %" PRIu64 " grants, %" PRIu64
+			       " answers%s%s\n",
+				seed, out.good ? "good" : "FAILED", out.hash, out.grants, out.answers,
+				out.good ? "" : ": ", out.why);
+		fflush(stdout);
+		if (!out.good)
+			return 1;
+	}
+	return 0;
+}
+
+static void
+show_failure(const struct options *o, uint64_t seed)
+{
+	struct plan plan;
+	struct outcome_of_run out;
+	plan_draw(&plan, seed);
+	if (o->shrink)
+		run_shrink(&plan);
+	run_print(&plan, TAIL_LINES);
+	run_apart(&plan, &out);
+	printf("seed %" PRIu64 ", shrunk to %u daemons, %u clients, %u names, %u links; faults:", seed,
+		plan.hosts, plan.clients, plan.names, plan.links);
+	for (int i = 0; i < FAULT_COUNT; i++)
+		if (plan.fault[i])
+			printf(" %s", fault_word[i]);
+	printf("\n  %s\n", out.why);
+}
+
+/* False: a seed failed; *failed is the first of them. */
+static bool
+run_all(const struct options *o, struct progress *progress, uint64_t *failed)
+{
+	bool good = true;
+	pid_t *children = calloc(o->jobs, sizeof(*children));
+	assert(children != NULL);
+	for (unsigned i = 0; i < o->jobs; i++) {
+		fflush(stdout);
+		children[i] = fork();
+		assert(children[i] >= 0);
+		if (children[i] == 0)
+			_exit(run_share(o, i, &progress[i]));
+	}
+	for (unsigned i = 0; i < o->jobs; i++) {
+		int status = 0;
+		(void)waitpid(children[i], &status, 0);
+		if (status == 0)
+			continue;
+		if (good || progress[i].at < *failed)
+			*failed = progress[i].at;
+		good = false;
+	}
+	free(children);
+	return good;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o = {1, 100, 1, false, false, true};
+	options_read(&o, argc, argv);
+	if (o.trace) {
+		for (uint64_t seed = o.first; seed <= o.last; seed++) {
+			struct plan plan;
+			plan_draw(&plan, seed);
+			run_print(&plan, UINT32_MAX);
+		}
+		return 0;
+	}
+	struct progress *progress = mmap(
+		NULL, o.jobs * sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert(progress != MAP_FAILED);
+	uint64_t failed = 0;
+	bool good = run_all(&o, progress, &failed);
+	struct progress sum = {0};
+	for (unsigned i = 0; i < o.jobs; i++) {
+		sum.done += progress[i].done;
+		sum.grants += progress[i].grants;
+		sum.answers += progress[i].answers;
+	}
+	if (!good)
+		show_failure(&o, failed);
+	printf("sim: %" PRIu64 " seeds, %" PRIu64 " grants, %" PRIu64 " answers: %s\n", sum.done, sum.grants,
+		sum.answers, good ? "nothing found" : "FAILED");
+	return good ? 0 : 1;
+}

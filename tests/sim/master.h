@@ -1,0 +1,47 @@
+/*
+ * master: a simulated Redis: a keyspace (store.h), a wall clock, and a Lua 5.1 that runs the real scripts.
+ *
+ * Takes EVALSHA and EVAL as the link would send them and answers redisReply trees. Knows nothing of links:
+ * the world delivers commands, drops replies and pauses it.
+ */
+#ifndef SIM_MASTER_H
+#define SIM_MASTER_H
+
+#include "daemon/script.h"
+#include "tests/sim/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct master;
+
+/* How a server can be unwell. */
+struct master_health {
+	bool full;
+	bool readonly; /* demoted: role slave, writes refused */
+	bool loading;
+	bool misconf;
+	bool cluster;
+	bool evicting;
+};
+
+typedef int64_t master_publish(void *arg, struct slice channel, struct slice message);
+
+struct master *master_new(uint64_t seed);
+void master_free(struct master *master);
+
+/* A new process: other run id and replication id, no scripts. store NULL: starts empty; else it is taken
+ * over. */
+void master_restart(struct master *master, uint64_t seed, struct store *store);
+void master_forget_scripts(struct master *master);
+void master_load_scripts(struct master *master); /* SCRIPT LOAD of each */
+
+struct store *master_store(struct master *master);
+struct master_health *master_health(struct master *master);
+void master_on_publish(struct master *master, master_publish *publish, void *arg);
+
+/* Runs one command at this wall clock. The reply is the caller's. */
+redisReply *master_run(
+	struct master *master, int64_t wall_us, int argc, const char *const *argv, const size_t *argvlen);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * plan: what a seed draws before anything happens: how many of each, how long leases are, which faults.
+ */
+#ifndef SIM_PLAN_H
+#define SIM_PLAN_H
+
+#include "tests/sim/rng.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PLAN_HOSTS_MAX   4
+#define PLAN_CLIENTS_MAX 12
+#define PLAN_NAMES_MAX   3
+
+/* FAULT(id, word): what may go wrong. */
+#define FAULTS(FAULT)                                                                                        \
+	FAULT(LINK, "link")           /* a connection to the master breaks */                                \
+	FAULT(INBOX, "inbox")         /* so does the one for messages */                                     \
+	FAULT(PARTITION, "partition") /* nothing gets through between a daemon and the master */             \
+	FAULT(SLOW, "slow")           /* messages take long */                                               \
+	FAULT(MESSAGES, "messages")   /* wake-ups are lost */                                                \
+	FAULT(PAUSE, "pause")         /* a daemon stands still */                                            \
+	FAULT(CRASH, "crash")         /* a daemon dies and comes back as another */                          \
+	FAULT(DRAIN, "drain")         /* a daemon is told to stop */                                         \
+	FAULT(WALL, "wall")           /* a daemon's wall clock is set */                                     \
+	FAULT(STOP, "stop")           /* the master stands still, and goes on with what it was sent */       \
+	FAULT(EMPTY, "empty")         /* it restarts without data */                                         \
+	FAULT(STALE, "stale")         /* with old data */                                                    \
+	FAULT(WHOLE, "whole")         /* with all data */                                                    \
+	FAULT(FLUSH, "flush")         /* FLUSHALL */                                                         \
+	FAULT(SCRIPTS, "scripts")     /* SCRIPT FLUSH */                                                     \
+	FAULT(FULL, "full")           /* over maxmemory */                                                   \
+	FAULT(READONLY, "readonly")   /* a replica for a while */                                            \
+	FAULT(LOADING, "loading")     /* loads its data for a while */                                       \
+	FAULT(MISCONF, "misconf")     /* cannot write its disk */                                            \
+	FAULT(FORWARD, "forward")     /* its clock steps forward, at most J a lease */                       \
+	FAULT(BACK, "back")           /* or back */                                                          \
+	FAULT(DELETE, "delete")       /* somebody deletes a lease's key */                                   \
+	FAULT(OVERWRITE, "overwrite") /* or writes over it */                                                \
+	FAULT(KIND, "kind")           /* with something of another type */
+
+enum fault {
+#define FAULT(id, word) FAULT_##id,
+	FAULTS(FAULT)
+#undef FAULT
+		FAULT_COUNT
+};
+
+extern const char *const fault_word[FAULT_COUNT];
+
+struct plan {
+	uint64_t seed;
+	unsigned hosts;
+	unsigned clients;
+	unsigned names;
+	unsigned links;
+	int64_t lease_ms;
+	int64_t margin_ms;
+	int64_t streak;
+	int64_t streak_ms;
+	bool trusted;           /* the first greeting admits: no guard at the beginning */
+	bool foreign;           /* the last name has a key template and half the lease */
+	int64_t network_us;     /* usual delay, one way */
+	int64_t wall_skew_us;   /* of the daemons' wall clocks, at most */
+	int64_t think_us;       /* a client's rest between locks */
+	int64_t hold_us;        /* longest hold */
+	int64_t faults_us;      /* how long things go wrong */
+	int64_t fault_every_us; /* mean time between faults */
+	bool fault[FAULT_COUNT];
+};
+
+void plan_draw(struct plan *plan, uint64_t seed);
+
+/* Whether the master may forget what it knew. */
+bool plan_loses(const struct plan *plan);
+
+#endif

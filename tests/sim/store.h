@@ -1,0 +1,48 @@
+/*
+ * store: the keyspace of a simulated master: strings, hashes and sorted sets with expiry by the wall clock.
+ *
+ * It answers exactly the commands the scripts use, as Redis does (check_store compares the two). Small: a
+ * simulation has some dozens of keys, so everything is a list.
+ */
+#ifndef SIM_STORE_H
+#define SIM_STORE_H
+
+#include "proto/slice.h"
+#include "tests/sim/answer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct store;
+
+/* What a command may want to know of the server around it. */
+struct store_env {
+	int64_t wall_us;
+	bool full;     /* over maxmemory: commands that need memory are refused */
+	bool readonly; /* a replica: writes are refused */
+	bool misconf;  /* cannot persist: writes are refused */
+	bool *written; /* whether this script has written before; refusals for memory end then */
+	const char *(*info)(void *arg, struct slice section);
+	int64_t (*publish)(void *arg, struct slice channel, struct slice message);
+	void *arg;
+};
+
+struct store *store_new(void);
+void store_free(struct store *store);
+struct store *store_copy(const struct store *store); /* a snapshot */
+void store_flush(struct store *store);
+
+/* Runs one command; the reply is the caller's. */
+redisReply *store_run(
+	struct store *store, const struct store_env *env, size_t argc, const struct slice *argv);
+
+/* For faults and checks, past the commands. wall_us decides what has expired. */
+bool store_delete(struct store *store, struct slice key);
+void store_put(struct store *store, struct slice key, struct slice value, int64_t expire_ms); /* 0: never */
+bool store_get(struct store *store, int64_t wall_us, struct slice key, struct slice *value);
+int64_t store_expires_ms(struct store *store, struct slice key); /* wall clock; 0: never or no such key */
+size_t store_count(struct store *store, int64_t wall_us);
+bool store_key(struct store *store, size_t i, struct slice *key); /* in the order of creation */
+
+#endif

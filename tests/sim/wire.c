@@ -1,0 +1,379 @@
+/* wire: see wire.h. */
+#include "tests/sim/wire.h"
+
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SILENCE_US 2000000 /* as POOL_SETTINGS_DEFAULT.reply_ms */
+
+void
+wire_init(struct wire *wire)
+{
+	*wire = (struct wire){0};
+	TAILQ_INIT(&wire->waiting);
+}
+
+static void
+batch_free(struct batch *b)
+{
+	LIST_REMOVE(b, in_world);
+	call_command_done(&b->command);
+	if (b->reply != NULL)
+		freeReplyObject(b->reply);
+	free(b);
+}
+
+void
+wire_free_all(struct all_batches *all)
+{
+	while (!LIST_EMPTY(all))
+		batch_free(LIST_FIRST(all));
+}
+
+/* Whether a job of this batch has to wait first: for the network, the master or the daemon. */
+static bool
+batch_held(struct batch *b, bool answer)
+{
+	struct host *h = b->host;
+	struct world *w = h->world;
+	int64_t until = h->cut_until_us;
+	if (!answer && w->server.stopped_until_us > until)
+		until = w->server.stopped_until_us;
+	if (answer && h->paused_until_us > until && h->life == b->host_life)
+		until = h->paused_until_us;
+	if (until <= w->now_us)
+		return false;
+	schedule_again(&w->schedule, until);
+	return true;
+}
+
+static void
+trace_vote(struct host *h, const struct vote *v)
+{
+	static const char *const words[] = {"yes", "busy", "no", "late", "forgotten", "wrongkind", "demoted",
+		"error", "unknown", "unsent"};
+	struct world *w = h->world;
+	trace_line(&w->trace, w->now_us,
+		"m > d%u %s %.*s #%" PRIu64 ": %s%s%.*s tokens %" PRId64 "..%" PRId64 " place %" PRId64
+		" change %" PRId64 " %s",
+		h->index, scripts[v->op].name, (int)v->name.n, v->name.n > 0 ? v->name.p : "", v->attempt,
+		words[v->outcome], v->holder.n > 0 ? " by " : "", (int)v->holder.n,
+		v->holder.n > 0 ? v->holder.p : "", v->token_first, v->token_last, v->position, v->change_ms,
+		v->op == CALL_HELLO && v->outcome == OUTCOME_YES ? (v->admitted ? "admitted" : "guarded")
+								 : "");
+}
+
+static void
+deliver_vote(struct host *h, const struct vote *v)
+{
+	trace_vote(h, v);
+	host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .link = v->link});
+}
+
+static void
+batch_fail(struct batch *b, enum outcome outcome)
+{
+	struct host *h = b->host;
+	uint64_t life = b->host_life;
+	for (size_t i = 0; i < b->n && h->alive && h->life == life; i++) {
+		struct vote v;
+		call_fail(&b->calls[i], outcome, NULL, &v);
+		deliver_vote(h, &v);
+	}
+}
+
+static void
+load_scripts(void *arg, uint64_t life, void *data)
+{
+	struct world *w = arg;
+	(void)data;
+	if (w->server.life == life)
+		master_load_scripts(w->server.master);
+}
+
+static void
+batch_answer(void *arg, uint64_t a, void *data)
+{
+	struct batch *b = arg;
+	struct host *h = b->host;
+	struct wire *wire = &h->wires[b->wire];
+	(void)a;
+	(void)data;
+	if (batch_held(b, true))
+		return;
+	if (h->life != b->host_life || wire->life != b->wire_life) {
+		batch_free(b);
+		return;
+	}
+	assert(TAILQ_FIRST(&wire->waiting) == b);
+	TAILQ_REMOVE(&wire->waiting, b, in_wire);
+	b->waited = false;
+	if (call_noscript(b->reply)) {
+		world_after(
+			h->world, h->world->plan.network_us, load_scripts, h->world, b->server_life, NULL);
+		batch_fail(b, OUTCOME_UNSENT);
+	} else {
+		struct vote votes[CALL_GROUP_MAX];
+		call_decode(b->reply, b->calls, b->n, votes);
+		for (size_t i = 0; i < b->n && h->life == b->host_life; i++)
+			deliver_vote(h, &votes[i]);
+	}
+	batch_free(b);
+}
+
+/* At the master: it runs whether or not anybody still waits for it. */
+static void
+batch_arrive(void *arg, uint64_t a, void *data)
+{
+	struct batch *b = arg;
+	struct host *h = b->host;
+	struct world *w = h->world;
+	struct wire *wire = &h->wires[b->wire];
+	(void)a;
+	(void)data;
+	if (batch_held(b, false))
+		return;
+	bool dead = b->lost || b->server_life != w->server.life || !w->server.up;
+	if (!dead) {
+		b->arrived = true;
+		b->reply = server_run(w, b->command.argc, b->command.argv, b->command.argvlen);
+		if (!b->waited)
+			trace_line(&w->trace, w->now_us, "m      ran %s %s of d%u, too late",
+				scripts[b->calls[0].op].name, b->names[0], h->index);
+	}
+	if (!b->waited) {
+		batch_free(b);
+		return;
+	}
+	b->jobless = dead; /* the wire's break will vote and free it */
+	if (dead)
+		return;
+	int64_t at = w->now_us + host_delay(h);
+	if (at < wire->answers_us)
+		at = wire->answers_us;
+	wire->answers_us = at;
+	schedule_add(&w->schedule, at, batch_answer, b, 0, NULL);
+}
+
+/* The pool gives a silent master up. */
+static void
+wire_watch(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	unsigned index = (unsigned)(life >> 56);
+	struct wire *wire = &h->wires[index];
+	(void)data;
+	if (wire->life != (life & ((UINT64_C(1) << 56) - 1)))
+		return;
+	if (h->paused_until_us > h->world->now_us) {
+		schedule_again(&h->world->schedule, h->paused_until_us);
+		return;
+	}
+	wire->watched = false;
+	const struct batch *b = TAILQ_FIRST(&wire->waiting);
+	if (b == NULL)
+		return;
+	if (h->world->now_us - b->sent_us >= SILENCE_US) {
+		wire_break(h, index, "no answer");
+		return;
+	}
+	wire->watched = true;
+	schedule_add(&h->world->schedule, b->sent_us + SILENCE_US, wire_watch, h, life, NULL);
+}
+
+static void
+batch_send(struct host *h, unsigned index)
+{
+	struct world *w = h->world;
+	struct wire *wire = &h->wires[index];
+	struct batch *b = calloc(1, sizeof(*b));
+	assert(b != NULL);
+	b->host = h;
+	b->wire = index;
+	b->host_life = h->life;
+	b->wire_life = wire->life;
+	b->server_life = wire->server_life;
+	b->sent_us = w->now_us;
+	b->n = wire->open_n;
+	memcpy(b->calls, wire->open, b->n * sizeof(b->calls[0]));
+	memcpy(b->names, wire->open_names, b->n * sizeof(b->names[0]));
+	for (size_t i = 0; i < b->n; i++)
+		b->calls[i].name.p = b->names[i];
+	wire->open_n = 0;
+	if (!call_encode(&b->command, &h->call_settings, b->calls, b->n))
+		abort();
+	b->waited = true;
+	TAILQ_INSERT_TAIL(&wire->waiting, b, in_wire);
+	LIST_INSERT_HEAD(&w->batches, b, in_world);
+	int64_t at = w->now_us + host_delay(h);
+	if (at < wire->arrives_us)
+		at = wire->arrives_us;
+	wire->arrives_us = at;
+	schedule_add(&w->schedule, at, batch_arrive, b, 0, NULL);
+	if (!wire->watched) {
+		wire->watched = true;
+		world_after(w, SILENCE_US, wire_watch, h, wire->life | (uint64_t)index << 56, NULL);
+	}
+}
+
+void
+wire_flush(struct host *h, unsigned index)
+{
+	if (h->wires[index].open_n > 0)
+		batch_send(h, index);
+}
+
+static void
+call_unsent(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	struct call *call = data;
+	if (h->alive && h->life == life) {
+		struct vote v;
+		call->name.p = (const char *)(call + 1);
+		call_fail(call, OUTCOME_UNSENT, NULL, &v);
+		if (h->paused_until_us <= h->world->now_us) {
+			deliver_vote(h, &v);
+		} else {
+			schedule_again(&h->world->schedule, h->paused_until_us);
+			return;
+		}
+	}
+	free(call);
+}
+
+void
+wire_call(struct host *h, const struct call *call)
+{
+	struct wire *wire = &h->wires[call->link];
+	trace_line(&h->world->trace, h->world->now_us, "d%u > m %s %.*s #%" PRIu64 "%s", h->index,
+		scripts[call->op].name, (int)call->name.n, call->name.n > 0 ? call->name.p : "",
+		call->attempt, wire->up ? "" : " (no link)");
+	if (!wire->up) {
+		struct call *copy = malloc(sizeof(*copy) + WIRE_NAME_BYTES);
+		assert(copy != NULL && call->name.n < WIRE_NAME_BYTES);
+		*copy = *call;
+		if (call->name.n > 0)
+			memcpy(copy + 1, call->name.p, call->name.n);
+		world_after(h->world, 0, call_unsent, h, h->life, copy);
+		return;
+	}
+	if (wire->open_n > 0 && (wire->open_n == CALL_GROUP_MAX || !call_groups(&wire->open[0], call)))
+		batch_send(h, call->link);
+	size_t i = wire->open_n++;
+	assert(call->name.n < WIRE_NAME_BYTES);
+	memset(wire->open_names[i], 0, WIRE_NAME_BYTES);
+	if (call->name.n > 0)
+		memcpy(wire->open_names[i], call->name.p, call->name.n);
+	wire->open[i] = *call;
+}
+
+/* What is under way and not yet there may be cut off anywhere: then nothing behind it arrives either. */
+static void
+wire_cut(struct host *h, struct wire *wire)
+{
+	bool lost = false;
+	int percent = rng_percent(&h->world->rng, 50) ? 0 : 30;
+	struct batch *b;
+	TAILQ_FOREACH (b, &wire->waiting, in_wire) {
+		if (b->arrived)
+			continue;
+		lost = lost || rng_percent(&h->world->rng, percent);
+		b->lost = lost;
+	}
+}
+
+/* Frees it, unless a job still knows it. */
+static void
+batch_leave(struct batch *b)
+{
+	b->waited = false;
+	if (b->jobless)
+		batch_free(b);
+}
+
+static void
+wire_reconnect(void *arg, uint64_t index, void *data)
+{
+	(void)data;
+	wire_connect(arg, (unsigned)index);
+}
+
+void
+wire_break(struct host *h, unsigned index, const char *why)
+{
+	struct wire *wire = &h->wires[index];
+	uint64_t life = h->life;
+	struct batch *b;
+	if (!wire->up)
+		return;
+	trace_line(&h->world->trace, h->world->now_us, "d%u     link %u is down: %s", h->index, index, why);
+	wire_flush(h, index);
+	wire_cut(h, wire);
+	wire->up = false;
+	wire->watched = false;
+	wire->life++;
+	while ((b = TAILQ_FIRST(&wire->waiting)) != NULL) {
+		TAILQ_REMOVE(&wire->waiting, b, in_wire);
+		batch_fail(b, OUTCOME_UNKNOWN);
+		batch_leave(b);
+	}
+	if (!h->alive || h->life != life)
+		return;
+	host_step(h, &(struct event){.type = EVENT_LINK_DOWN, .link = index, .text = slice_of(why)});
+	world_after(h->world, rng_range(&h->world->rng, 1000, 200000), wire_reconnect, h, index, NULL);
+}
+
+void
+wire_forget(struct host *h, unsigned index)
+{
+	struct wire *wire = &h->wires[index];
+	struct batch *b;
+	wire_flush(h, index);
+	wire_cut(h, wire);
+	wire->up = false;
+	wire->watched = false;
+	wire->life++;
+	while ((b = TAILQ_FIRST(&wire->waiting)) != NULL) {
+		TAILQ_REMOVE(&wire->waiting, b, in_wire);
+		batch_leave(b);
+	}
+}
+
+static void
+wire_connected(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	struct world *w = h->world;
+	unsigned index = (unsigned)(life >> 56);
+	struct wire *wire = &h->wires[index];
+	(void)data;
+	if (!h->alive || wire->up || (uint64_t)(uint8_t)h->life != (life & 255))
+		return;
+	bool there = w->server.up && w->now_us >= w->server.stopped_until_us &&
+		     w->now_us >= h->cut_until_us && w->now_us >= h->paused_until_us &&
+		     !master_health(w->server.master)->loading;
+	if (!there) {
+		wire_connect(h, index);
+		return;
+	}
+	wire->up = true;
+	wire->server_life = w->server.life;
+	wire->arrives_us = wire->answers_us = w->now_us;
+	master_load_scripts(w->server.master);
+	trace_line(&w->trace, w->now_us, "d%u     link %u is up", h->index, index);
+	host_step(h, &(struct event){.type = EVENT_LINK_UP, .link = index});
+}
+
+void
+wire_connect(struct host *h, unsigned index)
+{
+	int64_t wait = rng_range(&h->world->rng, 2 * h->world->plan.network_us, 100000);
+	if (h->alive && !h->wires[index].up)
+		world_after(h->world, wait, wire_connected, h,
+			(uint64_t)(uint8_t)h->life | (uint64_t)index << 56, NULL);
+}

@@ -1,0 +1,68 @@
+/*
+ * wire: one connection of a daemon's pool to the master, as daemon/pool.c drives it: calls of one operation
+ * share a command, answers come in order, a lost connection makes votes of what was not answered.
+ */
+#ifndef SIM_WIRE_H
+#define SIM_WIRE_H
+
+#include "daemon/call.h"
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#define WIRE_NAME_BYTES 24
+
+struct host;
+
+/* A command on its way, or its answer on the way back: exactly one job knows it until it is done. */
+struct batch {
+	TAILQ_ENTRY(batch) in_wire;
+	LIST_ENTRY(batch) in_world;
+	struct host *host;
+	unsigned wire;
+	uint64_t host_life;
+	uint64_t wire_life;
+	uint64_t server_life;
+	int64_t sent_us;
+	bool arrived; /* at the master */
+	bool lost;    /* never will */
+	bool waited;  /* its votes are still due: it is in the wire's list */
+	bool jobless; /* found the master dead: no job knows it any more */
+	struct call_command command;
+	redisReply *reply;
+	size_t n;
+	struct call calls[CALL_GROUP_MAX];
+	char names[CALL_GROUP_MAX][WIRE_NAME_BYTES];
+};
+
+TAILQ_HEAD(batches, batch);
+LIST_HEAD(all_batches, batch);
+
+struct wire {
+	bool up;
+	uint64_t life; /* one number for each connection */
+	uint64_t server_life;
+	int64_t arrives_us; /* order is kept in both directions */
+	int64_t answers_us;
+	bool watched;
+	struct batches waiting; /* oldest first */
+	size_t open_n;          /* calls collected for the next command */
+	struct call open[CALL_GROUP_MAX];
+	char open_names[CALL_GROUP_MAX][WIRE_NAME_BYTES];
+};
+
+void wire_init(struct wire *wire);
+void wire_free_all(struct all_batches *all);
+void wire_connect(struct host *host, unsigned index);
+void wire_call(struct host *host, const struct call *call);
+void wire_flush(struct host *host, unsigned index);
+
+/* The connection is found dead now: votes, then the end of the link, then a new attempt. */
+void wire_break(struct host *host, unsigned index, const char *why);
+
+/* The daemon dies: nobody asks any more, but what was sent may still arrive. */
+void wire_forget(struct host *host, unsigned index);
+
+#endif

@@ -1,0 +1,233 @@
+/* world: see world.h. */
+#include "tests/sim/world.h"
+
+#include "tests/sim/fault.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+world_fail(struct world *w, const char *format, ...)
+{
+	va_list list;
+	if (w->failed)
+		return;
+	w->failed = true;
+	va_start(list, format);
+	vsnprintf(w->why, sizeof(w->why), format, list);
+	va_end(list);
+	trace_line(&w->trace, w->now_us, "FAIL   %s", w->why);
+}
+
+void
+world_after(struct world *w, int64_t delay_us, job_run *run, void *arg, uint64_t a, void *data)
+{
+	schedule_add(&w->schedule, w->now_us + delay_us, run, arg, a, data);
+}
+
+static void
+init_settings(struct world *w)
+{
+	const struct plan *p = &w->plan;
+	w->rules[0] = (struct rule){.match = "foreign",
+		.key = p->foreign ? "lock:%" : NULL,
+		.lease_ms = p->lease_ms,
+		.wait_ms = -1};
+	if (p->foreign)
+		w->rules[0].lease_ms = p->lease_ms / 2;
+	w->rules[1] = (struct rule){.match = "*", .lease_ms = p->lease_ms, .wait_ms = -1};
+	w->settings = (struct core_settings){.rules = w->rules,
+		.rule_count = 2,
+		.lease_max_ms = p->lease_ms,
+		.margin_ms = p->margin_ms,
+
+		.links = p->links,
+		.streak = p->streak,
+		.streak_ms = p->streak_ms,
+		.grants_per_session = 100,
+		.waiters_per_session = 100,
+		.lost_per_session = 10,
+		.name_bytes = 64};
+}
+
+/* A daemon of an earlier day has admitted the master: no guard to begin with. */
+static void
+admit_before(struct world *w)
+{
+	struct call_settings settings = {.namespace_ = "hf",
+		.daemon_id = "0123456789abcdef0123456789abcdef",
+		.lease_max_ms = w->plan.lease_ms,
+		.margin_ms = w->plan.margin_ms,
+		.layout = "x",
+		.trusted = true};
+	struct call hello = {.op = CALL_HELLO, .incarnation = 1};
+	struct call_command command;
+	call_command_init(&command);
+	master_load_scripts(w->server.master);
+	if (!call_encode(&command, &settings, &hello, 1))
+		abort();
+	freeReplyObject(server_run(w, command.argc, command.argv, command.argvlen));
+	call_command_done(&command);
+}
+
+void
+world_init(struct world *w, const struct plan *plan, bool keep_trace)
+{
+	memset(w, 0, sizeof(*w));
+	w->plan = *plan;
+	w->rng.state = plan->seed;
+	w->trace = (struct trace){.keep = keep_trace, .hash = UINT64_C(0xcbf29ce484222325)};
+	LIST_INIT(&w->batches);
+	LIST_INIT(&w->conns);
+	init_settings(w);
+	server_init(w);
+	if (plan->trusted)
+		admit_before(w);
+	for (unsigned i = 0; i < plan->hosts; i++)
+		host_init(w, i);
+	for (unsigned i = 0; i < plan->clients; i++)
+		client_init(w, i);
+	trace_line(&w->trace, 0, "seed %" PRIu64 ": %u daemons, %u clients, %u names, lease %" PRId64 " ms",
+		plan->seed, plan->hosts, plan->clients, plan->names, plan->lease_ms);
+}
+
+void
+world_run_until(struct world *w, int64_t until_us)
+{
+	while (!w->failed && schedule_run(&w->schedule, until_us, &w->now_us))
+		;
+	if (!w->failed)
+		w->now_us = until_us;
+}
+
+void
+world_done(struct world *w)
+{
+	checker_done(w);
+	wire_free_all(&w->batches);
+	conn_free_all(&w->conns);
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		host_done(&w->hosts[i]);
+	schedule_done(&w->schedule);
+	server_done(w);
+	trace_done(&w->trace);
+}
+
+/* ---- the phases ---- */
+
+static int64_t
+lease_and_margin_us(const struct world *w)
+{
+	return (w->plan.lease_ms + w->plan.margin_ms) * 1000;
+}
+
+/* A lease at the master that its daemon neither holds nor asks for is one that was forgotten. */
+static bool
+lease_is_orphan(struct world *w, struct slice key, struct slice owner)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		struct host *h = &w->hosts[i];
+		struct resource_view view;
+		if (!h->alive || owner.n < 33 || memcmp(owner.p, h->call_settings.daemon_id, 32) != 0)
+			continue;
+		for (unsigned n = 0; n < w->plan.names; n++) {
+			const char *name = checker_name(n);
+			if (key.n > 3 && key.p[key.n - 1] != '}' && memcmp(key.p, "lock:", 5) != 0)
+				return false;
+			if (memmem(key.p, key.n, name, strlen(name)) == NULL)
+				continue;
+			return !core_view_resource(h->core, host_ms(h), slice_of(name), &view) ||
+			       (strcmp(view.lease, "held") != 0 && strcmp(view.lease, "acquiring") != 0);
+		}
+	}
+	return false;
+}
+
+static unsigned
+count_orphans(struct world *w)
+{
+	struct store *store = master_store(w->server.master);
+	int64_t wall = server_wall_us(w);
+	unsigned n = 0;
+	size_t keys = store_count(store, wall);
+	for (size_t i = 0; i < keys; i++) {
+		struct slice key, value;
+		if (store_key(store, i, &key) && store_get(store, wall, key, &value))
+			n += lease_is_orphan(w, key, value);
+	}
+	return n;
+}
+
+static void
+check_orphans(struct world *w)
+{
+	if (count_orphans(w) == 0)
+		return;
+	/* One may just be on its way; two looks tell. */
+	for (int i = 0; i < 5; i++) {
+		world_run_until(w, w->now_us + 100000);
+		if (count_orphans(w) == 0)
+			return;
+	}
+	world_fail(w, "orphan: a lease is left at the master that its daemon has forgotten");
+}
+
+/* After all clients have left nothing may be left of them. */
+static void
+check_empty(struct world *w)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		struct core_counts n;
+		if (!w->hosts[i].alive)
+			continue;
+		core_view_counts(w->hosts[i].core, &n);
+		if (n.sessions + n.resources + n.leases + n.grants + n.withheld + n.waiters > 0)
+			world_fail(w,
+				"drain: d%u still has %zu sessions, %zu names, %zu leases, %zu grants, %zu "
+				"withheld, %zu waiters",
+				i, n.sessions, n.resources, n.leases, n.grants, n.withheld, n.waiters);
+	}
+	if (w->checker.waits != NULL)
+		world_fail(w, "one answer: a LOCK of c%u was never answered",
+			w->checker.waits->conn->client->index);
+	struct store *store = master_store(w->server.master);
+	struct slice key;
+	size_t keys = store_count(store, server_wall_us(w));
+	for (size_t i = 0; i < keys && store_key(store, i, &key); i++) {
+		bool stays = (key.n >= 2 && memcmp(key.p + key.n - 2, ":f", 2) == 0) ||
+			     slice_equal(key, SLICE("hf:node"));
+		if (!stays)
+			world_fail(w, "drain: the key %.*s is left at the master", (int)key.n, key.p);
+	}
+}
+
+void
+world_live(struct world *w)
+{
+	const struct plan *p = &w->plan;
+	fault_plan(w);
+	world_run_until(w, p->faults_us);
+	fault_heal(w);
+	int64_t healed_us = w->now_us;
+	int64_t settle_us = 3000000 + (plan_loses(p) || !p->trusted ? lease_and_margin_us(w) : 0);
+	world_run_until(w, healed_us + settle_us);
+	check_orphans(w);
+	/* Every waiter's turn comes: those before it hold for so long, each change of hands included; dead
+	 * places and dead holders have ended by then. */
+	int64_t most_us = 4000000 + 2 * lease_and_margin_us(w) +
+			  (int64_t)p->clients * (p->hold_us * 2 + p->lease_ms * 2600 + 320000);
+	for (int i = 0; i < 4 && !w->failed; i++) {
+		world_run_until(w, w->now_us + most_us / 4);
+		checker_progress(w, healed_us + settle_us, most_us);
+	}
+	w->phase = PHASE_DRAIN;
+	for (unsigned i = 0; i < p->clients; i++)
+		client_stop(&w->clients[i]);
+	world_run_until(w, w->now_us + most_us);
+	world_run_until(w, w->now_us + 2 * lease_and_margin_us(w) + 5000000);
+	if (!w->failed)
+		check_empty(w);
+}

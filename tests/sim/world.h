@@ -1,0 +1,57 @@
+/*
+ * world: one simulated run: a master, daemons, clients, the network between them, and the checker.
+ *
+ *     client ──conn──▶ host (a daemon: core and pool) ──wire──▶ server (the master's process and clock)
+ *                        checker looks at everything
+ *
+ * Everything happens in the jobs of one schedule at true time (now_us), of which each party sees its own
+ * clock. All chance comes from one rng; nothing here reads a real clock, a file or an address.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "daemon/core/core.h"
+#include "daemon/core/view.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/client.h"
+#include "tests/sim/host.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/rng.h"
+#include "tests/sim/schedule.h"
+#include "tests/sim/server.h"
+#include "tests/sim/trace.h"
+
+struct world {
+	struct plan plan;
+	struct rng rng;
+	struct schedule schedule;
+	struct trace trace;
+	int64_t now_us;
+	uint64_t serials; /* for connections, requests, processes */
+	struct server server;
+	struct host hosts[PLAN_HOSTS_MAX];
+	struct client clients[PLAN_CLIENTS_MAX];
+	struct all_batches batches;
+	struct all_conns conns;
+	struct checker checker;
+	struct rule rules[2];
+	struct core_settings settings;
+	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
+	bool failed;
+	char why[400];
+};
+
+/* The first failure is kept, and ends the run. */
+void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A job after a delay. */
+void world_after(struct world *world, int64_t delay_us, job_run *run, void *arg, uint64_t a, void *data);
+
+void world_init(struct world *world, const struct plan *plan, bool keep_trace);
+void world_run_until(struct world *world, int64_t until_us);
+void world_done(struct world *world);
+
+/* The whole life: faults, calm, drain, and the checks between. */
+void world_live(struct world *world);
+
+#endif
