@@ -210,7 +210,7 @@ struct undo {
 	char bytes[];
 };
 
-#define MASTER_REASON_MAX 160
+#define MASTER_REASON_MAX 512
 
 struct master_link {
 	bool up;

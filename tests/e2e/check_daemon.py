@@ -3,6 +3,7 @@
 
 import os
 import re
+import select
 import signal
 import stat
 
@@ -269,7 +270,6 @@ def find_server(daemon):
 
 
 def ended(server):
-    import select
     pid, pidfd = server
     ready = select.select([pidfd], [], [], 10)[0]
     os.close(pidfd)
@@ -307,7 +307,8 @@ def test_views(place):
         expect(word in text, True, text)
     expect("a" in repr(viewer("LOCKS", "MATCH", "a")), True)
     expect("the-holder" in repr(viewer("SESSIONS")), True)
-    expect("granted" in repr(watcher.push()), True)
+    while "lock.granted" not in repr(watcher.push()):
+        pass
     info = daemon.info()
     expect(info.get("loading"), "0")
 

@@ -122,7 +122,8 @@ class Process:
             environment.pop(name, None)
         environment.update(options.pop("environment", {}))
         self.place = place
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen(command, stdin=options.pop("stdin", subprocess.DEVNULL),
+                                        stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, cwd=place.path, env=environment, **options)
         self.pid = self.process.pid
         self.pidfd = os.pidfd_open(self.pid)

@@ -1,0 +1,386 @@
+#!/usr/bin/env python3
+"""holdfast run: the process rules. Whatever is killed, the next holder starts after the last process, and soon."""
+
+import os
+import signal
+
+import harness
+import tool
+from harness import expect, expect_between
+from tool import DEAF, PLAIN
+
+SOON = 0.020
+TRIES = 5
+
+
+def world(place):
+    return place.daemon(master=place.redis()).admitted()
+
+
+def soon(place, daemon, act, text=PLAIN, options=()):
+    """
+    Starts a command under the lock `x` and a waiter, lets act(wrapper, pids) end it, and checks order and delay: the
+    best of TRIES, for a machine may be busy just then; order every time.
+    """
+    delays = []
+    for _ in range(TRIES):
+        wrapper = tool.start(place, daemon, "run", *options, "x", "--", "sh", "-c", text)
+        numbers = tool.pids(wrapper)
+        ends = tool.Ends(numbers)
+        client = tool.waiting(place, daemon, "x")
+        act(wrapper, numbers)
+        if len(delays) % 2:
+            tool.never_early(client, ends)
+            delays.append(SOON)
+        else:
+            delays.append(tool.grant_after(client, ends))
+        ends.close()
+        client("UNLOCK", "x")
+        client.close()
+        wrapper.wait()
+    best = min(delays[::2])
+    expect_between(best, 0, SOON, "from the last end to the grant")
+
+
+def test_environment(place):
+    """the command sees name, token, session and address, and its exit code is the wrapper's"""
+    daemon = world(place)
+    text = 'echo "$HOLDFAST_NAME,$HOLDFAST_TOKEN,$HOLDFAST_SESSION,$HOLDFAST_URL"; exit 3'
+    status, output = tool.call(place, daemon, "run", "a", "--", "sh", "-c", text)
+    expect(status, 3, output)
+    name, token, session, url = output.split(",")
+    expect((name, url), ("a", daemon.socket))
+    expect(int(token) > 0 and len(session) >= 32, True, output)
+
+
+def test_secret_speaks_for_the_holder(place):
+    """with HOLDFAST_SESSION another connection speaks for the holder"""
+    daemon = world(place)
+    wrapper = tool.start(place, daemon, "run", "a", "--", "sh", "-c", 'echo "key $HOLDFAST_SESSION"; exec sleep 1000')
+    secret = wrapper.output.wait(r"^key (\w+)")[1].group(1)
+    client = daemon.client()
+    expect(client("SESSION", "JOIN", secret), 1)
+    expect_between(client("CHECK", "a"), 1, 1000)
+    wrapper.signal(signal.SIGTERM)
+    expect(wrapper.wait(), 128 + signal.SIGTERM)
+
+
+def test_statuses(place):
+    """a command that is killed, missing or no program has the exit code the manual says"""
+    daemon = world(place)
+    expect(tool.call(place, daemon, "run", "a", "--", "sh", "-c", "kill -KILL $$")[0], 128 + 9)
+    expect(tool.call(place, daemon, "run", "a", "--", "no-such-command")[0], 127)
+    expect(tool.call(place, daemon, "run", "a", "--", "/")[0], 126)
+    expect(tool.call(place, daemon, "run", "a", "true"), (0, ""))
+
+
+def test_busy(place):
+    """busy is 75, or what -E says, or fine with --skip-ok; the command does not run"""
+    daemon = world(place)
+    holder = daemon.client()
+    expect(isinstance(holder("LOCK", "a"), int), True)
+    for options, wanted in ((["-n"], 75), (["-w", "0.1"], 75), (["-n", "-E", "3"], 3), (["-n", "--skip-ok"], 0)):
+        status, output = tool.call(place, daemon, "run", *options, "a", "--", "echo", "ran")
+        expect(status, wanted, output)
+        expect("ran" in output, False, output)
+        expect("a is taken" in output, wanted != 0, output)
+    expect(tool.call(place, daemon, "run", "-qn", "a", "--", "echo", "ran"), (75, ""))
+
+
+def test_turns(place):
+    """two runs take turns, and the second starts after the first has ended"""
+    daemon = world(place)
+    first = tool.start(place, daemon, "run", "-w", 30, "a", "--", "sh", "-c", "echo in; read x; echo out",
+                       )
+    status, _ = tool.call(place, daemon, "run", "-w", 30, "a", "--", "true")
+    expect(first.wait() in (0, 1), True)
+    expect(status, 0)
+    expect("in" in first.output.text(), True)
+
+
+def test_descriptors(place):
+    """the command inherits no descriptor of the wrapper"""
+    daemon = world(place)
+    status, output = tool.call(place, daemon, "run", "a", "--", "sh", "-c", "ls /proc/$$/fd")
+    expect((status, output.split()), (0, ["0", "1", "2"]))
+
+
+def test_signals_left_as_they_were(place):
+    """the command has the signal mask and dispositions the wrapper was started with"""
+    daemon = world(place)
+    text = "grep -E 'Sig(Blk|Ign)' /proc/self/status"
+    plain = place.run("sh", "-c", text, start_new_session=True)
+    plain.wait()
+    plain.output.thread.join(harness.PATIENCE)
+    expect(tool.call(place, daemon, "run", "a", "--", "sh", "-c", text), (0, plain.output.text()))
+
+
+def test_child_killed(place):
+    """the command is killed: the next holder starts after the last of its processes, within 20 ms"""
+    daemon = world(place)
+
+    def act(_, numbers):
+        os.kill(numbers[0], signal.SIGKILL)
+        os.kill(numbers[1], signal.SIGTERM)
+
+    soon(place, daemon, act)
+
+
+def test_child_killed_leaves_a_grandchild(place):
+    """while a grandchild of a killed command lives, the lock is kept, and so is the wrapper"""
+    daemon = world(place)
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", PLAIN)
+    numbers = tool.pids(wrapper)
+    os.kill(numbers[0], signal.SIGKILL)
+    wrapper.output.wait("processes of its group run on")
+    expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
+    os.kill(numbers[1], signal.SIGTERM)
+    expect(wrapper.wait(), 128 + 9)
+
+
+def test_wrapper_killed(place):
+    """the wrapper is killed: its processes get TERM, and the next holder starts within 20 ms of the last"""
+    daemon = world(place)
+    soon(place, daemon, lambda wrapper, _: wrapper.signal(signal.SIGKILL))
+
+
+def test_wrapper_killed_deaf(place):
+    """the wrapper of processes that ignore TERM is killed: they get KILL, and the next holder starts within 20 ms"""
+    daemon = world(place)
+    soon(place, daemon, lambda wrapper, _: wrapper.signal(signal.SIGKILL), DEAF, ("--kill-after", "0.2"))
+
+
+def test_wrapper_group_killed(place):
+    """the whole process group of the wrapper is killed: the same"""
+    daemon = world(place)
+    soon(place, daemon, lambda wrapper, _: os.killpg(wrapper.pid, signal.SIGKILL))
+
+
+def test_wrapper_stopped_child_stopped(place):
+    """processes that are stopped when the wrapper is killed end all the same"""
+    daemon = world(place)
+
+    def act(wrapper, numbers):
+        for number in numbers:
+            os.kill(number, signal.SIGSTOP)
+        wrapper.signal(signal.SIGKILL)
+
+    soon(place, daemon, act)
+
+
+def test_supervisor_killed(place):
+    """the supervisor is killed: nothing of the command goes on, and the exit code is 76"""
+    daemon = world(place)
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", DEAF)
+    numbers = tool.pids(wrapper)
+    ends = tool.Ends(numbers)
+    supervisor = tool.children(wrapper.pid)[0]
+    expect(supervisor in numbers, False)
+    os.kill(supervisor, signal.SIGKILL)
+    expect(wrapper.wait(), 76, wrapper.output.text())
+    expect(ends.left(), 0)
+    ends.close()
+
+
+def test_setsid_is_on_its_own(place):
+    """a process that leaves the group with setsid does not keep the lock"""
+    daemon = world(place)
+    text = 'setsid sh -c \'echo "pids $$"; exec sleep 1000\' & until [ -s "$0" ]; do read x <"$0" || break; done'
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c",
+                         'setsid sh -c \'echo "pids $$" ; exec sleep 1000\' >"$0" & while [ ! -s "$0" ]; do :; done; cat "$0"',
+                         os.path.join(place.path, "pid"))
+    number = tool.pids(wrapper)[0]
+    expect(wrapper.wait(), 0, text)
+    os.kill(number, signal.SIGKILL)
+
+
+def test_signals_once(place):
+    """without a terminal the command has its own group, and hears a signal once"""
+    daemon = world(place)
+    text = ('trap "n=\\$((n + 1)); echo heard \\$n" USR1; trap "exit 9" TERM; echo "pids $$"; '
+            "while :; do sleep 1000 & wait; done")
+    wrapper = tool.start(place, daemon, "run", "x", "--", "bash", "-c", text)
+    number = tool.pids(wrapper)[0]
+    expect(os.getpgid(number), number)
+    wrapper.signal(signal.SIGUSR1)
+    wrapper.output.wait("heard 1")
+    wrapper.signal(signal.SIGTERM)
+    expect(wrapper.wait(), 9)
+    expect("heard 2" in wrapper.output.text(), False)
+
+
+def test_signal_while_waiting(place):
+    """a signal during the wait ends it, and leaves the queue"""
+    daemon = world(place)
+    holder = daemon.client(form=3)
+    holder("LOCK", "x")
+    wrapper = tool.start(place, daemon, "run", "x", "--", "echo", "ran")
+    watcher = daemon.client(form=3)
+    until = harness.boottime() + harness.PATIENCE
+    while not watcher("INSPECT", "x")["waiters"]:
+        expect(harness.boottime() < until, True, "it does not wait")
+    wrapper.signal(signal.SIGTERM)
+    expect(wrapper.wait(), -signal.SIGTERM)
+    while watcher("INSPECT", "x")["waiters"]:
+        expect(harness.boottime() < until, True, "it waits on")
+    expect("ran" in wrapper.output.text(), False)
+
+
+def test_broken(place):
+    """a lock that is broken stops the command, with 76"""
+    daemon = world(place)
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", PLAIN)
+    ends = tool.Ends(tool.pids(wrapper))
+    client = tool.waiting(place, daemon, "x")
+    token = daemon.client(form=3)("INSPECT", "x")["holder"]["token"]
+    status, output = tool.call(place, daemon, "break", "x", "--token", token)
+    expect(status, 0, output)
+    tool.never_early(client, ends)
+    expect(wrapper.wait(), 76)
+    expect("broken" in wrapper.output.text(), True, wrapper.output.text())
+    ends.close()
+
+
+def stopped_in_time(place, act, text=DEAF, wanted=76, options=("--kill-after", "0.1")):
+    """Runs a command, lets act(daemon) silence the daemon, and expects its end before the lease's."""
+    daemon = world(place)
+    wrapper = tool.start(place, daemon, "run", *options, "x", "--", "sh", "-c", text)
+    ends = tool.Ends(tool.pids(wrapper))
+    act(daemon)
+    began = harness.boottime()
+    # The lease is 1 s: what was told last cannot be good for longer.
+    expect_between(ends.wait() - began, 0, 1.0, "from the silence to the end of the command")
+    ends.close()
+    expect(wrapper.wait(), wanted, wrapper.output.text())
+
+
+def test_daemon_hangs(place):
+    """the daemon hangs: the command is stopped before the deadline it was told"""
+    stopped_in_time(place, lambda daemon: daemon.process.stop())
+
+
+def test_daemon_killed(place):
+    """the daemon is killed: the command is stopped before the deadline it was told"""
+    stopped_in_time(place, lambda daemon: daemon.kill())
+
+
+def test_on_lost_kill(place):
+    """--on-lost kill does not ask first"""
+    stopped_in_time(place, lambda daemon: daemon.kill(), options=("--on-lost", "kill"))
+
+
+def test_on_lost_signal(place):
+    """--on-lost signal:X sends X, and leaves the rest to the command"""
+    text = 'trap "exit 5" USR1; echo "pids $$"; while :; do sleep 1000 & wait; done'
+    daemon = world(place)
+    wrapper = tool.start(place, daemon, "run", "--on-lost", "signal:USR1", "x", "--", "bash", "-c", text)
+    tool.pids(wrapper)
+    daemon.kill()
+    expect(wrapper.wait(), 76, wrapper.output.text())
+
+
+def test_on_lost_warn(place):
+    """--on-lost warn only says so, and the exit code is the command's"""
+    daemon = world(place)
+    wrapper = tool.start(place, daemon, "run", "--on-lost", "warn", "x", "--", "bash", "-c",
+                         'trap "exit 5" TERM; echo "pids $$"; while :; do sleep 1000 & wait; done')
+    number = tool.pids(wrapper)[0]
+    daemon.kill()
+    wrapper.output.wait("the lock x is lost")
+    os.kill(number, signal.SIGTERM)
+    os.killpg(number, signal.SIGTERM)
+    expect(wrapper.wait(), 5)
+
+
+def test_work_that_ends_in_time(place):
+    """a command that ends before its deadline is not lost, though the daemon is gone"""
+    daemon = world(place)
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", 'echo "pids $$"; kill -STOP $$; exit 4')
+    number = tool.pids(wrapper)[0]
+    daemon.kill()
+    wrapper.output.wait("is good for")
+    os.kill(number, signal.SIGCONT)
+    expect(wrapper.wait(), 4, wrapper.output.text())
+
+
+def test_wrapper_that_slept(place):
+    """a wrapper that was stopped for longer than the lease asks before it stops anything"""
+    daemon = world(place)
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", 'trap "exit 6" USR1; echo "pids $$"; '
+                         "while :; do sleep 1000 & wait; done")
+    number = tool.pids(wrapper)[0]
+    wrapper.stop()
+    clock = daemon.client()
+    # Three leases, told by the daemon that keeps them.
+    expect(clock("LOCK", "x", "WAIT", 3000), None)
+    wrapper.cont()
+    expect(clock("LOCK", "x", "WAIT", 1000), None)
+    os.kill(number, signal.SIGUSR1)
+    os.killpg(number, signal.SIGTERM)
+    expect(wrapper.wait() in (6, 128 + 15), True, wrapper.output.text())
+
+
+def test_lease(place):
+    """-t ends the hold by itself: the command is stopped in time, with 76"""
+    daemon = world(place)
+    wrapper = tool.start(place, daemon, "run", "-t", "0.6", "--kill-after", "0.1", "x", "--", "sh", "-c", PLAIN)
+    ends = tool.Ends(tool.pids(wrapper))
+    began = harness.boottime()
+    client = tool.waiting(place, daemon, "x")
+    tool.never_early(client, ends)
+    expect_between(harness.boottime() - began, 0.1, 0.9)
+    expect(wrapper.wait(), 76)
+    ends.close()
+
+
+def test_nested(place):
+    """a run inside a run of the same name is refused, not stuck; of another name it works"""
+    daemon = world(place)
+    inner = "exec %s run %%s -- echo inner" % harness.HOLDFAST
+    status, output = tool.call(place, daemon, "run", "a", "--", "sh", "-c", inner % "a")
+    expect((status, "held already" in output), (64, True), output)
+    expect(tool.call(place, daemon, "run", "a", "--", "sh", "-c", inner % "b"), (0, "inner"))
+
+
+def test_pipeline(place):
+    """the wrapper keeps no pipe open that its command has closed"""
+    daemon = world(place)
+    process = tool.script(place, daemon, "yes | holdfast run x -- head -n 1; "
+                          "holdfast run x -- sh -c 'echo a; exec >&- 2>&-; kill -STOP $$' | { cat; echo end; kill -CONT 0; }")
+    process.output.wait("^end")
+    process.wait()
+
+
+def test_no_daemon(place):
+    """without a daemon it is 69, and the message says where it looked"""
+    status, output = tool.call(place, os.path.join(place.path, "none"), "run", "x", "true")
+    expect(status, 69, output)
+    expect("none" in output and "is holdfastd running?" in output, True, output)
+    status, output = tool.call(place, "gopher://x", "run", "x", "true")
+    expect(status, 78, output)
+
+
+def test_no_master(place):
+    """without a master it is given up with 69 after --master-wait"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis).admitted()
+    redis.kill()
+    began = harness.boottime()
+    status, output = tool.call(place, daemon, "run", "--master-wait", "1", "x", "true")
+    expect((status, "no master" in output), (69, True), output)
+    expect_between(harness.boottime() - began, 0.9, 5)
+
+
+def test_tcp(place):
+    """over TCP a killed wrapper's command is gone before the lock passes on"""
+    daemon = place.daemon(master=place.redis(), tcp=True).admitted()
+    wrapper = tool.start(place, "127.0.0.1:%d" % daemon.port, "run", "x", "--", "sh", "-c", DEAF)
+    ends = tool.Ends(tool.pids(wrapper))
+    client = tool.waiting(place, daemon, "x")
+    wrapper.signal(signal.SIGKILL)
+    tool.never_early(client, ends)
+    ends.close()
+
+
+if __name__ == "__main__":
+    harness.main(globals())

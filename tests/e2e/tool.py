@@ -1,0 +1,108 @@
+"""The bundled client in end-to-end tests: starts it, and times the ends of processes against the next grant."""
+
+import os
+import re
+import select
+
+import harness
+from harness import boottime
+
+# Nobody here hears TERM; the shell prints the pids of both, then waits.
+DEAF = 'trap "" TERM INT HUP; sleep 1000 & echo "pids $$ $!"; wait'
+# The same, but they do.
+PLAIN = 'sleep 1000 & echo "pids $$ $!"; wait'
+
+
+def start(place, daemon, *words, **options):
+    """holdfast as a process of a session of its own, so without a terminal, whoever runs the tests."""
+    if not os.access(harness.HOLDFAST, os.X_OK):
+        raise harness.Skip("%s is not built" % harness.HOLDFAST)
+    environment = {"HOLDFAST_URL": daemon if isinstance(daemon, str) else daemon.socket}
+    environment.update(options.pop("environment", {}))
+    return place.run(harness.HOLDFAST, *[str(word) for word in words], environment=environment,
+                     start_new_session=True, **options)
+
+
+def call(place, daemon, *words, **options):
+    """(exit status, everything it printed)"""
+    process = start(place, daemon, *words, **options)
+    status = process.wait()
+    process.output.thread.join(harness.PATIENCE)
+    return status, process.output.text()
+
+
+def script(place, daemon, text, **options):
+    """A shell script that finds holdfast in its PATH."""
+    environment = {"HOLDFAST_URL": daemon.socket, "PATH": "%s:%s" % (harness.BUILD, os.environ["PATH"])}
+    return place.run("sh", "-c", text, environment=environment, start_new_session=True, **options)
+
+
+def pids(process):
+    """The numbers of the first line `pids N...` that it prints."""
+    return [int(word) for word in process.output.wait(r"^pids ([\d ]+)")[1].group(1).split()]
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as stream:
+        return [int(word) for word in stream.read().split()]
+
+
+def signal_counts(pid, word):
+    """A mask of /proc/PID/status: SigIgn, SigBlk, ..."""
+    with open("/proc/%d/status" % pid, encoding="utf-8") as stream:
+        return int(re.search(r"^%s:\s*(\w+)" % word, stream.read(), re.M).group(1), 16)
+
+
+class Ends:
+    """Watches processes by pidfd, so that a number used twice cannot deceive."""
+
+    def __init__(self, numbers):
+        self.fds = [os.pidfd_open(number) for number in numbers]
+
+    def left(self):
+        return len(self.fds) - len(select.select(self.fds, [], [], 0)[0])
+
+    def wait(self, timeout=harness.PATIENCE):
+        """The time when the last of them ended."""
+        for fd in self.fds:
+            if not select.select([fd], [], [], timeout)[0]:
+                raise AssertionError("a process does not end")
+        return boottime()
+
+    def close(self):
+        for fd in self.fds:
+            os.close(fd)
+
+
+def grant_after(client, ends):
+    """
+    Waits for the grant that client waits for. Every process must have ended before. Returns the seconds from the
+    last end to the grant, as far as two reads of the clock can tell.
+    """
+    last = ends.wait()
+    token = client.reply()
+    granted = boottime()
+    if not isinstance(token, int):
+        raise AssertionError("no grant but %r" % (token,))
+    return granted - last
+
+
+def never_early(client, ends):
+    """Waits for the grant alone; when it is there, none of the processes may be."""
+    token = client.reply()
+    left = ends.left()
+    if not isinstance(token, int) or left:
+        raise AssertionError("granted %r while %d processes ran" % (token, left))
+
+
+def waiting(place, daemon, name):
+    """A connection that waits for the name; returns when the daemon has it in line."""
+    client = daemon.client()
+    watcher = daemon.client(form=3)
+    before = len(watcher("INSPECT", name)["waiters"])
+    client.send("LOCK", name)
+    until = boottime() + harness.PATIENCE
+    while len(watcher("INSPECT", name)["waiters"]) == before:
+        if boottime() > until:
+            raise AssertionError("it does not wait")
+    return client
