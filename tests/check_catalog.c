@@ -1,0 +1,155 @@
+/*
+ * check_catalog: what COMMAND and HELP answer, read with the client's own parser.
+ */
+#include "proto/answer.h"
+#include "proto/catalog.h"
+
+#include "tests/support/suite.h"
+
+#include <string.h>
+
+static struct buffer out;
+static struct answer_parser parser;
+
+static void
+end(void)
+{
+	buffer_done(&out);
+	answer_done(&parser);
+}
+
+/* The answer to one verb, which must be exactly one. */
+static const struct answer *
+ask(int version, enum verb verb, const struct slice *argv, size_t argc)
+{
+	static const struct answer_limits limits = {ANSWER_BYTES_MAX, ANSWER_ELEMENTS_MAX};
+	struct command command = {.verb = verb, .argv = argv, .argc = argc};
+	const struct answer *answer;
+	const char *fault;
+
+	buffer_done(&out);
+	buffer_init(&out, 1 << 20);
+	catalog_write(&out, version, &command);
+	ck_assert(!out.failed);
+	ck_assert_int_eq(
+		answer_parse(&parser, buffer_bytes(&out), buffer_length(&out), &limits, &answer, &fault),
+		(ssize_t)buffer_length(&out));
+	return answer;
+}
+
+static size_t
+words(void)
+{
+	size_t n = 0;
+
+	for (int v = 0; v < VERB_COUNT; v++) {
+		const struct command_info *info = command_info((enum verb)v);
+
+		if (!(info->flags & COMMAND_CLOSE) &&
+			(v == 0 || !slice_equal(info->word, command_info((enum verb)(v - 1))->word)))
+			n++;
+	}
+	return n;
+}
+
+START_TEST(command_describes_every_word_once)
+{
+	for (int version = 2; version <= 3; version++) {
+		const struct answer *all = ask(version, VERB_COMMAND, NULL, 0);
+
+		ck_assert_uint_eq(all->count, words());
+		for (size_t i = 0; i < all->count; i++) {
+			ck_assert_int_eq(all->items[i].type, ANSWER_ARRAY);
+			ck_assert_uint_eq(all->items[i].count, 10);
+			ck_assert_int_eq(all->items[i].items[1].type, ANSWER_INT);
+			ck_assert_int_ne(all->items[i].items[1].n, 0);
+		}
+	}
+	ck_assert_int_eq(ask(2, VERB_COMMAND_COUNT, NULL, 0)->n, (int64_t)words());
+}
+END_TEST
+
+START_TEST(command_info_answers_for_each_name_asked)
+{
+	const struct slice names[] = {SLICE("LOCK"), SLICE("get"), SLICE("client"), SLICE("client|setname")};
+	const struct answer *all = ask(3, VERB_COMMAND_INFO, names, 4);
+
+	ck_assert_uint_eq(all->count, 4);
+	ck_assert(slice_equal(all->items[0].items[0].text, SLICE("lock")));
+	ck_assert_int_eq(all->items[0].items[1].n, -2);
+	ck_assert_int_eq(all->items[0].items[3].n, 1);
+	ck_assert_int_eq(all->items[1].type, ANSWER_NULL);
+	ck_assert(slice_equal(all->items[2].items[0].text, SLICE("client")));
+	ck_assert_int_eq(all->items[2].items[1].n, -2);
+	ck_assert_uint_eq(all->items[2].items[9].count, 8);
+	ck_assert(slice_equal(all->items[3].items[0].text, SLICE("client|setname")));
+	ck_assert_int_eq(all->items[3].items[1].n, 3);
+}
+END_TEST
+
+START_TEST(command_docs_has_a_summary_and_arguments_for_each)
+{
+	const struct slice names[] = {SLICE("lock"), SLICE("get"), SLICE("session")};
+
+	for (int version = 2; version <= 3; version++) {
+		const struct answer *all = ask(version, VERB_COMMAND_DOCS, NULL, 0);
+		const struct answer *one;
+
+		ck_assert_uint_eq(all->count, words() * 2);
+		for (size_t i = 0; i < all->count; i += 2)
+			ck_assert_uint_gt(answer_get_text(&all->items[i + 1], "summary").n, 0);
+		all = ask(version, VERB_COMMAND_DOCS, names, 3);
+		ck_assert_uint_eq(all->count, 4);
+		one = answer_get(answer_get(all, "lock"), "arguments");
+		ck_assert_ptr_nonnull(one);
+		ck_assert_uint_eq(one->count, 8);
+		ck_assert(slice_equal(answer_get_text(&one->items[0], "name"), SLICE("name")));
+		ck_assert(slice_equal(answer_get_text(&one->items[1], "token"), SLICE("WAIT")));
+		one = answer_get(answer_get(all, "session"), "subcommands");
+		ck_assert_ptr_nonnull(answer_get(one, "session|join"));
+	}
+}
+END_TEST
+
+START_TEST(command_list_names_words_and_subcommands)
+{
+	const struct answer *all = ask(2, VERB_COMMAND_LIST, NULL, 0);
+	size_t lock = 0;
+	size_t join = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		lock += slice_equal(all->items[i].text, SLICE("lock"));
+		join += slice_equal(all->items[i].text, SLICE("session|join"));
+		ck_assert(!slice_equal(all->items[i].text, SLICE("post")));
+	}
+	ck_assert_uint_eq(lock, 1);
+	ck_assert_uint_eq(join, 1);
+}
+END_TEST
+
+START_TEST(help_names_each_subcommand)
+{
+	static const enum verb verbs[] = {
+		VERB_SESSION_HELP, VERB_CLIENT_HELP, VERB_COMMAND_HELP, VERB_CONFIG_HELP};
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
+		struct slice word = command_info(verbs[i])->word;
+		const struct answer *help = ask(2, verbs[i], NULL, 0);
+		size_t subs = 0;
+
+		for (int v = 0; v < VERB_COUNT; v++)
+			subs += slice_equal(command_info((enum verb)v)->word, word) &&
+				command_info((enum verb)v)->sub.n > 0;
+		ck_assert_uint_eq(help->count, 1 + 2 * subs);
+		ck_assert_int_eq(memcmp(help->items[0].text.p, word.p, word.n), 0);
+	}
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("catalog", NULL, end, command_describes_every_word_once,
+		command_info_answers_for_each_name_asked, command_docs_has_a_summary_and_arguments_for_each,
+		command_list_names_words_and_subcommands, help_names_each_subcommand);
+}

@@ -1,0 +1,160 @@
+/*
+ * check_protocol: the specification and the manual page leave out no verb, option, error code, and describe
+ * each as the tables do.
+ */
+#include "proto/command.h"
+#include "proto/option.h"
+
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPECIFICATION "proto/PROTOCOL.md"
+#define MANUAL        "packaging/man/holdfast-protocol.7"
+
+/* The file's text; the caller frees it. */
+static char *
+read_file(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *text = calloc(1, 1 << 20);
+
+	ck_assert_msg(file != NULL, "%s: run this from the top of the source tree", path);
+	ck_assert_uint_gt(fread(text, 1, (1 << 20) - 1, file), 1000);
+	fclose(file);
+	return text;
+}
+
+static void
+mentions(const char *path, const char *text, const char *what)
+{
+	ck_assert_msg(strstr(text, what) != NULL, "%s says nothing of: %s", path, what);
+}
+
+START_TEST(the_specification_has_every_verb)
+{
+	char *text = read_file(SPECIFICATION);
+
+	for (int v = 0; v < VERB_COUNT; v++) {
+		const struct command_info *info = command_info((enum verb)v);
+		char words[64];
+
+		snprintf(words, sizeof(words), "%s%s%s", info->word.p, info->sub.n > 0 ? " " : "",
+			info->sub.p);
+		if (info->flags & COMMAND_CLOSE) {
+			ck_assert_ptr_nonnull(strcasestr(text, words));
+			continue;
+		}
+		mentions(SPECIFICATION, text, words);
+	}
+	free(text);
+}
+END_TEST
+
+START_TEST(the_specification_has_the_syntax_of_every_core_verb)
+{
+	char *text = read_file(SPECIFICATION);
+
+	for (int v = 0; v < VERB_COUNT; v++) {
+		const struct command_info *info = command_info((enum verb)v);
+		char line[256];
+
+		if (!(info->flags & COMMAND_CORE))
+			continue;
+		snprintf(line, sizeof(line), "%s%s%s%s%s", info->word.p, info->sub.n > 0 ? " " : "",
+			info->sub.p, info->syntax[0] != '\0' ? " " : "", info->syntax);
+		mentions(SPECIFICATION, text, line);
+	}
+	free(text);
+}
+END_TEST
+
+START_TEST(the_specification_has_every_option_and_every_syntax_has_its_options)
+{
+	char *text = read_file(SPECIFICATION);
+
+	for (size_t i = 0; option_info(i) != NULL; i++) {
+		const struct option_info *option = option_info(i);
+		char form[128];
+
+		snprintf(form, sizeof(form), "%s%s%s", option->word.p, option->syntax[0] != '\0' ? " " : "",
+			option->syntax);
+		mentions(SPECIFICATION, text, form);
+		for (int v = 0; v < VERB_COUNT; v++) {
+			if (option->verbs >> v & 1)
+				mentions("syntax in command.def", command_info((enum verb)v)->syntax, form);
+		}
+	}
+	free(text);
+}
+END_TEST
+
+START_TEST(the_specification_has_cause_and_cure_of_every_code)
+{
+	char *text = read_file(SPECIFICATION);
+
+	for (int code = 0; code < CODE_COUNT; code++) {
+		char row[64];
+
+		snprintf(row, sizeof(row), "\n| `%s` | ", code_word((enum code)code));
+		mentions(SPECIFICATION, text, row);
+		ck_assert_uint_gt(strlen(code_meaning((enum code)code)), 0);
+	}
+	free(text);
+}
+END_TEST
+
+START_TEST(the_specification_has_the_bytes_of_every_verb)
+{
+	char *text = read_file(SPECIFICATION);
+	const char *table = strstr(text, "## 9 Exact bytes");
+
+	ck_assert_ptr_nonnull(table);
+	for (int v = 0; v < VERB_COUNT; v++) {
+		const struct command_info *info = command_info((enum verb)v);
+		char words[64];
+
+		if (info->flags & COMMAND_CLOSE)
+			continue;
+		snprintf(words, sizeof(words), "%s%s%s", info->word.p, info->sub.n > 0 ? " " : "",
+			info->sub.p);
+		mentions("section 9", table, words);
+	}
+	free(text);
+}
+END_TEST
+
+START_TEST(the_manual_has_every_verb_option_and_code)
+{
+	char *text = read_file(MANUAL);
+	char what[64];
+
+	for (int v = 0; v < VERB_COUNT; v++) {
+		const struct command_info *info = command_info((enum verb)v);
+
+		if (info->flags & COMMAND_CLOSE)
+			continue;
+		snprintf(what, sizeof(what), "%s%s%s", info->word.p, info->sub.n > 0 ? " " : "", info->sub.p);
+		mentions(MANUAL, text, what);
+	}
+	for (size_t i = 0; option_info(i) != NULL; i++)
+		mentions(MANUAL, text, option_info(i)->word.p);
+	for (int code = 0; code < CODE_COUNT; code++) {
+		snprintf(what, sizeof(what), "\n.It %s\n", code_word((enum code)code));
+		mentions(MANUAL, text, what);
+	}
+	free(text);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("protocol", NULL, NULL, the_specification_has_every_verb,
+		the_specification_has_the_syntax_of_every_core_verb,
+		the_specification_has_every_option_and_every_syntax_has_its_options,
+		the_specification_has_cause_and_cure_of_every_code,
+		the_specification_has_the_bytes_of_every_verb, the_manual_has_every_verb_option_and_code);
+}
