@@ -1,0 +1,704 @@
+/*
+ * Tests of daemon/connection over real sockets and a real loop: whatever a client sends, or does not read,
+ * each request is served once and in order, its end is noticed, and nobody else suffers.
+ */
+#include "daemon/base/stats.h"
+#include "daemon/connection.h"
+#include "proto/composer.h"
+#include "tests/support/suite.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define TURNS_MAX 100000
+
+/* All connections, and what their hooks were told. */
+struct probe {
+	struct event_base *base;
+	struct stats stats;
+	struct connections *set;
+	struct connection *last; /* the one the latest request came from */
+	unsigned served;
+	unsigned finished;
+	unsigned closed;
+	enum end end;
+	char why[64];
+	char seen[4096]; /* first words of the requests, each followed by a blank */
+	int taken_fd;
+};
+
+static struct probe probe;
+
+/* PING is answered; WAIT is not, until somebody does; BIG n is answered with n bytes; FD takes the
+ * descriptor. */
+static void
+on_request(void *arg, struct connection *c, const struct request *request)
+{
+	struct probe *p = arg;
+	struct slice verb = request->argv[0];
+	size_t n = strlen(p->seen);
+	p->last = c;
+	p->served++;
+	snprintf(p->seen + n, sizeof p->seen - n, "%.*s ", (int)verb.n, verb.p);
+	if (slice_equal(verb, SLICE("WAIT"))) {
+		connection_wait(c);
+		return;
+	}
+	if (slice_equal(verb, SLICE("FD"))) {
+		p->taken_fd = connection_take_fd(c);
+	}
+	if (slice_equal(verb, SLICE("BIG"))) {
+		size_t bytes = (size_t)atoi(request->argv[1].p);
+		char *text = calloc(1, bytes);
+		reply_write_bulk(connection_out(c), (struct slice){text, bytes});
+		free(text);
+	} else if (slice_equal(verb, SLICE("QUIT"))) {
+		reply_write_simple(connection_out(c), "OK");
+		connection_close(c, END_CLEAN, "quit");
+	} else if (slice_equal(verb, SLICE("CUT"))) {
+		reply_write_simple(connection_out(c), "never seen");
+		connection_cut(c, END_ABANDONED, "cut");
+	} else {
+		reply_write_simple(connection_out(c), "PONG");
+	}
+	connection_written(c);
+}
+
+static void
+on_finished(void *arg, struct connection *c)
+{
+	struct probe *p = arg;
+	p->last = c;
+	p->finished++;
+}
+
+static void
+on_closed(void *arg, struct connection *c, enum end end, const char *why)
+{
+	struct probe *p = arg;
+	(void)c;
+	p->last = NULL;
+	p->closed++;
+	p->end = end;
+	snprintf(p->why, sizeof p->why, "%s", why);
+}
+
+static const struct connections_hooks hooks = {
+	.request = on_request,
+	.finished = on_finished,
+	.closed = on_closed,
+};
+
+static const struct connections_limits limits = {
+	.request = {.bytes = 65536, .arguments = 128},
+	.output_bytes = 1 << 20,
+};
+
+static void
+setup(void)
+{
+	probe = (struct probe){.base = event_base_new(), .taken_fd = -1};
+	stats_init(&probe.stats);
+	probe.set = connections_new(probe.base, &limits, &hooks, &probe, &probe.stats);
+	ck_assert_ptr_nonnull(probe.set);
+}
+
+static void
+teardown(void)
+{
+	connections_free(probe.set);
+	event_base_free(probe.base);
+	ck_assert_int_eq(probe.stats.clients_connected, 0);
+}
+
+static void
+turn(void)
+{
+	event_base_loop(probe.base, EVLOOP_NONBLOCK);
+	connections_turn(probe.set);
+}
+
+/* Turns while anything happens: nothing in these tests comes from elsewhere. */
+static void
+settle(void)
+{
+	int64_t before;
+	unsigned closed;
+	int idle = 0;
+	for (int i = 0; i < TURNS_MAX && idle < 3; i++) {
+		before = probe.stats.net_input_bytes + probe.stats.net_output_bytes;
+		closed = probe.closed + probe.served;
+		turn();
+		bool same = before == probe.stats.net_input_bytes + probe.stats.net_output_bytes &&
+			    closed == probe.closed + probe.served && !connections_busy(probe.set);
+		idle = same ? idle + 1 : 0;
+	}
+	ck_assert_int_eq(idle, 3);
+}
+
+/* A client's end; the daemon's is added to the set. */
+static int
+client_local(void)
+{
+	int pair[2];
+	const struct peer peer = {.uid = 0, .address = "unix"};
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+	ck_assert_ptr_nonnull(connections_add(probe.set, pair[1], &peer, true, false));
+	return pair[0];
+}
+
+static int
+client_tcp(bool release)
+{
+	const struct peer peer = {.uid = -1, .address = "127.0.0.1:1"};
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof at;
+	int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(listening, (struct sockaddr *)&at, sizeof at), 0);
+	ck_assert_int_eq(listen(listening, 1), 0);
+	ck_assert_int_eq(getsockname(listening, (struct sockaddr *)&at, &n), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+	int accepted = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	ck_assert_int_ge(accepted, 0);
+	close(listening);
+	ck_assert_int_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	ck_assert_ptr_nonnull(connections_add(probe.set, accepted, &peer, false, release));
+	return fd;
+}
+
+static void
+say(int fd, const char *text)
+{
+	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* What the client can read right now, as text. */
+static const char *
+hear(int fd)
+{
+	static char text[4096];
+	ssize_t n = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static bool
+hears_the_end(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+	return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+static void
+answer(struct connection *c)
+{
+	const struct reply reply = {.type = REPLY_INT, .n = 7};
+	connection_answered(c);
+	connection_reply(c, &reply);
+}
+
+static size_t
+open_descriptors(void)
+{
+	size_t n = 0;
+	DIR *directory = opendir("/proc/self/fd");
+	while (readdir(directory)) {
+		n++;
+	}
+	closedir(directory);
+	return n;
+}
+
+START_TEST(pipelined_requests_are_answered_in_order)
+{
+	int fd = client_local();
+	say(fd, "PING\r\n*1\r\n$4\r\nPING\r\nBIG 1\r\n\r\nPING\n");
+	settle();
+	ck_assert_str_eq(probe.seen, "PING PING BIG PING ");
+	ck_assert_mem_eq(hear(fd), "+PONG\r\n+PONG\r\n$1\r\n\0\r\n+PONG\r\n", 28);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_request_may_be_split_at_any_byte)
+{
+	static const char text[] = "*2\r\n$4\r\nPING\r\n$2\r\nhi\r\nPING \"a b\"\r\n";
+	for (size_t at = 1; at < sizeof text - 1; at++) {
+		int fd = client_local();
+		probe.served = 0;
+		ck_assert_int_eq(send(fd, text, at, 0), (ssize_t)at);
+		settle();
+		say(fd, text + at);
+		settle();
+		ck_assert_uint_eq(probe.served, 2);
+		ck_assert_str_eq(hear(fd), "+PONG\r\n+PONG\r\n");
+		close(fd);
+		settle();
+	}
+}
+END_TEST
+
+START_TEST(later_requests_wait_behind_one_that_waits)
+{
+	int fd = client_local();
+	say(fd, "WAIT\r\nPING\r\n");
+	settle();
+	say(fd, "PING\r\n");
+	settle();
+	ck_assert_str_eq(probe.seen, "WAIT ");
+	ck_assert_str_eq(hear(fd), "");
+	answer(probe.last);
+	settle();
+	ck_assert_str_eq(probe.seen, "WAIT PING PING ");
+	ck_assert_str_eq(hear(fd), ":7\r\n+PONG\r\n+PONG\r\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(an_end_of_file_lets_what_was_sent_finish)
+{
+	int fd = client_local();
+	say(fd, "WAIT\r\nPING\r\nPI");
+	shutdown(fd, SHUT_WR);
+	settle();
+	ck_assert_uint_eq(probe.finished, 1);
+	ck_assert_uint_eq(probe.closed, 0);
+	ck_assert(connection_is_finished(probe.last));
+	answer(probe.last);
+	settle();
+	ck_assert_str_eq(hear(fd), ":7\r\n+PONG\r\n");
+	ck_assert(hears_the_end(fd));
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_int_eq(probe.end, END_CLEAN);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_local_client_that_dies_while_it_waits_ends_at_once)
+{
+	int fd = client_local();
+	say(fd, "WAIT\r\n");
+	settle();
+	close(fd);
+	settle();
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_int_eq(probe.end, END_CLEAN);
+	ck_assert_uint_eq(connections_count(probe.set), 0);
+}
+END_TEST
+
+START_TEST(a_local_client_that_closed_is_noticed_after_its_end_of_file)
+{
+	int fd = client_local();
+	say(fd, "WAIT\r\n");
+	shutdown(fd, SHUT_WR);
+	settle();
+	ck_assert_uint_eq(probe.closed, 0);
+	close(fd);
+	settle();
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_int_eq(probe.end, END_CLEAN);
+}
+END_TEST
+
+START_TEST(a_tcp_close_is_abandoned_unless_the_listener_releases)
+{
+	int fd = client_tcp(false);
+	say(fd, "PING\r\n");
+	settle();
+	close(fd);
+	settle();
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_int_eq(probe.end, END_ABANDONED);
+	fd = client_tcp(true);
+	close(fd);
+	settle();
+	ck_assert_uint_eq(probe.closed, 2);
+	ck_assert_int_eq(probe.end, END_CLEAN);
+}
+END_TEST
+
+/* More than is taken in while nothing is served, so that reading has paused. */
+static size_t
+flood(int fd, const char *line)
+{
+	size_t put = 0;
+	ssize_t n = 0;
+	for (int i = 0; i < 1000000 && n >= 0; i++) {
+		n = send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+		put += n > 0 ? (size_t)n : 0;
+		if (i % 64 == 0 || n < 0) {
+			turn();
+		}
+		if (n < 0 && errno == EAGAIN) {
+			turn();
+			n = send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+			put += n > 0 ? (size_t)n : 0;
+		}
+	}
+	return put;
+}
+
+START_TEST(a_client_that_is_not_read_is_bounded_and_still_watched)
+{
+	int fd = client_local();
+	say(fd, "WAIT\r\n");
+	settle();
+	flood(fd, "PING\r\n");
+	ck_assert_int_le(probe.stats.net_input_bytes, CONNECTION_IN_BYTES + CONNECTION_READ_BYTES);
+	ck_assert_uint_eq(probe.closed, 0);
+	close(fd);
+	settle();
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_int_eq(probe.end, END_CLEAN);
+}
+END_TEST
+
+START_TEST(a_half_closed_client_that_is_not_read_is_told_as_finished)
+{
+	int fd = client_local();
+	say(fd, "WAIT\r\n");
+	settle();
+	size_t sent = flood(fd, "PING\r\n") / 6;
+	shutdown(fd, SHUT_WR);
+	settle();
+	ck_assert_uint_eq(probe.finished, 1);
+	ck_assert_uint_eq(probe.closed, 0);
+	answer(probe.last);
+	size_t heard = 0;
+	while (!probe.closed || heard < sent * 7 + 4) {
+		char room[65536];
+		turn();
+		ssize_t n = recv(fd, room, sizeof room, MSG_DONTWAIT);
+		ck_assert(n != 0);
+		heard += n > 0 ? (size_t)n : 0;
+	}
+	ck_assert_uint_eq(heard, sent * 7 + 4);
+	ck_assert_int_eq(probe.end, END_CLEAN);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_reset_is_noticed_while_the_client_is_not_read)
+{
+	const struct linger hard = {.l_onoff = 1};
+	int fd = client_tcp(true);
+	say(fd, "WAIT\r\n");
+	settle();
+	flood(fd, "PING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\n");
+	ck_assert_uint_eq(probe.closed, 0);
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard), 0);
+	close(fd);
+	settle();
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_int_eq(probe.end, END_ABANDONED);
+}
+END_TEST
+
+START_TEST(a_client_that_never_reads_stalls_only_itself)
+{
+	int bad = client_local();
+	int good = client_local();
+	flood(bad, "BIG 1000\r\n");
+	unsigned served = probe.served;
+	settle();
+	ck_assert_uint_eq(probe.served, served);
+	/* What the kernel takes, what may wait, and one answer more. */
+	ck_assert_uint_lt(served, 2000);
+	say(good, "PING\r\n");
+	settle();
+	ck_assert_str_eq(hear(good), "+PONG\r\n");
+	ck_assert_uint_eq(probe.closed, 0);
+	close(bad);
+	close(good);
+}
+END_TEST
+
+START_TEST(a_stalled_client_goes_on_where_it_was_when_it_reads)
+{
+	int fd = client_local();
+	size_t asked = flood(fd, "BIG 1000\r\n") / 10;
+	size_t heard = 0;
+	shutdown(fd, SHUT_WR);
+	while (!probe.closed) {
+		char room[65536];
+		ssize_t n = recv(fd, room, sizeof room, MSG_DONTWAIT);
+		heard += n > 0 ? (size_t)n : 0;
+		turn();
+	}
+	for (ssize_t n = 1; n > 0;) {
+		char room[65536];
+		n = recv(fd, room, sizeof room, MSG_DONTWAIT);
+		heard += n > 0 ? (size_t)n : 0;
+	}
+	ck_assert_uint_eq(heard, asked * (1000 + 9));
+	ck_assert_int_eq(probe.end, END_CLEAN);
+	close(fd);
+}
+END_TEST
+
+START_TEST(unread_pushes_beyond_the_limit_cut_the_client)
+{
+	char text[1000] = {0};
+	int fd = client_local();
+	say(fd, "PING\r\n");
+	settle();
+	struct connection *c = probe.last;
+	for (int i = 0; i < 10000 && !probe.closed; i++) {
+		reply_write_bulk(connection_out(c), (struct slice){text, sizeof text});
+		connection_written(c);
+		turn();
+	}
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_int_eq(probe.end, END_ABANDONED);
+	ck_assert_str_eq(probe.why, "output limit");
+	ck_assert_int_eq(probe.stats.client_output_closed, 1);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_million_pipelined_requests_do_not_starve_others)
+{
+	int flooder = client_local();
+	int other = client_local();
+	char *many = malloc(60000);
+	for (int i = 0; i < 10000; i++) {
+		memcpy(many + i * 6, "PING\r\n", 6);
+	}
+	ck_assert_int_eq(send(flooder, many, 60000, 0), 60000);
+	free(many);
+	turn();
+	unsigned before = probe.served;
+	say(other, "PING\r\n");
+	turn();
+	ck_assert_str_eq(hear(other), "+PONG\r\n");
+	ck_assert_uint_le(probe.served - before, 2 * CONNECTION_TURN_MAX + 1);
+	size_t heard = 0;
+	for (int i = 0; i < TURNS_MAX && heard < 70000; i++) {
+		turn();
+		heard += strlen(hear(flooder));
+	}
+	ck_assert_uint_eq(heard, 70000);
+	close(flooder);
+	close(other);
+}
+END_TEST
+
+START_TEST(garbage_is_answered_once_and_closed)
+{
+	static const char *const garbage[] = {
+		"*1\r\n+PING\r\n",
+		"*99999999999\r\n",
+		"*2\r\n$-5\r\n",
+		"PING \"open\r\n",
+		"*1\r\n$999999999\r\n",
+		"*1\r\n$4\r\nPINGxx",
+	};
+	for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
+		int fd = client_local();
+		probe.closed = 0;
+		probe.served = 0;
+		say(fd, garbage[i]);
+		say(fd, "PING\r\n");
+		settle();
+		const char *text = hear(fd);
+		ck_assert_msg(strncmp(text, "-ERR Protocol error", 19) == 0, "%s: %s", garbage[i], text);
+		ck_assert_ptr_eq(strstr(text, "\r\n"), text + strlen(text) - 2);
+		ck_assert(hears_the_end(fd));
+		ck_assert_uint_eq(probe.closed, 1);
+		ck_assert_uint_eq(probe.served, 0);
+		ck_assert_int_eq(probe.end, END_ABANDONED);
+		close(fd);
+	}
+	ck_assert_int_eq(probe.stats.client_protocol_errors, 6);
+}
+END_TEST
+
+START_TEST(random_bytes_do_no_harm)
+{
+	unsigned seed = 4711;
+	for (int round = 0; round < 300; round++) {
+		int fd = client_local();
+		char bytes[512];
+		for (size_t i = 0; i < sizeof bytes; i++) {
+			static const char likely[] = "*$\r\n019\" 'PINGWAT+:-";
+			bytes[i] = rand_r(&seed) % 8 ? likely[(size_t)rand_r(&seed) % (sizeof likely - 1)]
+						     : (char)rand_r(&seed);
+		}
+		ck_assert_int_gt(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), 0);
+		settle();
+		close(fd);
+		settle();
+	}
+	ck_assert_uint_eq(connections_count(probe.set), 0);
+}
+END_TEST
+
+static void
+pass(int fd, const char *text, const int *passed, size_t count)
+{
+	char control[CMSG_SPACE(8 * sizeof(int))] = {0};
+	struct iovec bytes = {.iov_base = (void *)text, .iov_len = strlen(text)};
+	struct msghdr message = {.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int))};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(header), passed, count * sizeof(int));
+	ck_assert_int_eq(sendmsg(fd, &message, 0), (ssize_t)strlen(text));
+}
+
+START_TEST(a_passed_descriptor_is_kept_for_its_request_only)
+{
+	int fd = client_local();
+	int gift = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	const int gifts[] = {gift, gift, gift, gift};
+	size_t before = open_descriptors();
+	pass(fd, "PING\r\n", gifts, 1);
+	settle();
+	ck_assert_uint_eq(open_descriptors(), before);
+	pass(fd, "PING\r\n", gifts, 4);
+	settle();
+	ck_assert_uint_le(open_descriptors(), before);
+	pass(fd, "F", gifts, 1);
+	settle();
+	say(fd, "D\r\n");
+	settle();
+	ck_assert_int_ge(probe.taken_fd, 0);
+	ck_assert(fcntl(probe.taken_fd, F_GETFD) & FD_CLOEXEC);
+	close(probe.taken_fd);
+	say(fd, "WAIT\r\n");
+	settle();
+	for (int i = 0; i < 20; i++) {
+		pass(fd, "PING\r\n", gifts, 1);
+		settle();
+	}
+	ck_assert_uint_le(open_descriptors(), before + 1);
+	close(fd);
+	settle();
+	ck_assert_uint_eq(open_descriptors(), before - 2);
+	close(gift);
+}
+END_TEST
+
+START_TEST(a_closing_connection_writes_and_serves_no_more)
+{
+	int fd = client_local();
+	say(fd, "PING\r\nQUIT\r\nPING\r\n");
+	settle();
+	ck_assert_str_eq(hear(fd), "+PONG\r\n+OK\r\n");
+	ck_assert(hears_the_end(fd));
+	ck_assert_str_eq(probe.seen, "PING QUIT ");
+	ck_assert_int_eq(probe.end, END_CLEAN);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_cut_connection_writes_nothing)
+{
+	int fd = client_local();
+	say(fd, "CUT\r\nPING\r\n");
+	settle();
+	ck_assert_str_eq(hear(fd), "");
+	ck_assert_str_eq(probe.seen, "CUT ");
+	ck_assert_str_eq(probe.why, "cut");
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_number_finds_its_connection_until_it_ends)
+{
+	int fds[300];
+	for (int i = 0; i < 300; i++) {
+		fds[i] = client_local();
+	}
+	for (conn_id id = 1; id <= 300; id++) {
+		struct connection *c = connections_find(probe.set, id);
+		ck_assert_ptr_nonnull(c);
+		ck_assert_uint_eq(connection_identity(c)->id, id);
+	}
+	for (int i = 0; i < 300; i += 2) {
+		close(fds[i]);
+	}
+	settle();
+	for (conn_id id = 1; id <= 300; id++) {
+		ck_assert_int_eq(connections_find(probe.set, id) != NULL, id % 2 == 0);
+	}
+	struct connection *c = connections_find(probe.set, 2);
+	ck_assert_int_eq(connection_renumber(c), 0);
+	ck_assert_ptr_null(connections_find(probe.set, 2));
+	ck_assert_ptr_eq(connections_find(probe.set, 301), c);
+	for (int i = 1; i < 300; i += 2) {
+		close(fds[i]);
+	}
+	settle();
+	ck_assert_uint_eq(connections_count(probe.set), 0);
+}
+END_TEST
+
+START_TEST(an_idle_connection_costs_less_than_a_kilobyte)
+{
+	int fds[400];
+	say(client_local(), "PING\r\n");
+	settle();
+	size_t before = mallinfo2().uordblks;
+	for (int i = 0; i < 400; i++) {
+		fds[i] = client_local();
+		say(fds[i], "BIG 5000\r\n");
+		settle();
+		ck_assert_int_eq(recv(fds[i], (char[8192]){0}, 8192, 0), 5000 + 9);
+	}
+	size_t after = mallinfo2().uordblks;
+	ck_assert_uint_lt((after - before) / 400, 1024);
+}
+END_TEST
+
+START_TEST(lower_limits_hold_for_what_comes)
+{
+	struct connections_limits tight = limits;
+	int fd = client_local();
+	tight.request.bytes = 100;
+	connections_set_limits(probe.set, &tight);
+	say(fd, "*1\r\n$200\r\n");
+	settle();
+	ck_assert_ptr_nonnull(strstr(hear(fd), "100 bytes"));
+	ck_assert_uint_eq(probe.closed, 1);
+	close(fd);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("connection", setup, teardown, pipelined_requests_are_answered_in_order,
+		a_request_may_be_split_at_any_byte, later_requests_wait_behind_one_that_waits,
+		an_end_of_file_lets_what_was_sent_finish,
+		a_local_client_that_dies_while_it_waits_ends_at_once,
+		a_local_client_that_closed_is_noticed_after_its_end_of_file,
+		a_tcp_close_is_abandoned_unless_the_listener_releases,
+		a_client_that_is_not_read_is_bounded_and_still_watched,
+		a_half_closed_client_that_is_not_read_is_told_as_finished,
+		a_reset_is_noticed_while_the_client_is_not_read, a_client_that_never_reads_stalls_only_itself,
+		a_stalled_client_goes_on_where_it_was_when_it_reads,
+		unread_pushes_beyond_the_limit_cut_the_client,
+		a_million_pipelined_requests_do_not_starve_others, garbage_is_answered_once_and_closed,
+		random_bytes_do_no_harm, a_passed_descriptor_is_kept_for_its_request_only,
+		a_closing_connection_writes_and_serves_no_more, a_cut_connection_writes_nothing,
+		a_number_finds_its_connection_until_it_ends, an_idle_connection_costs_less_than_a_kilobyte,
+		lower_limits_hold_for_what_comes);
+}
