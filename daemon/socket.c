@@ -357,8 +357,8 @@ socket_listen_unix(
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	*place = (struct socket_place){.lock = -1};
 	if (strlen(settings->path) >= sizeof at.sun_path) {
-		snprintf(error, error_room, "%s is too long for a socket: at most %zu bytes", settings->path,
-			sizeof at.sun_path - 1);
+		snprintf(error, error_room, "the path is too long for a socket, at most %zu bytes: %s",
+			sizeof at.sun_path - 1, settings->path);
 		return SOCKET_DENIED;
 	}
 	strcpy(at.sun_path, settings->path);

@@ -1,0 +1,243 @@
+/*
+ * Tests of daemon/process: a pidfd names one process of the right user, and its end is told once.
+ */
+#include "daemon/process.h"
+#include "tests/support/await.h"
+#include "tests/support/suite.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct probe {
+	struct event_base *base;
+	struct processes *set;
+	unsigned ended;
+	struct process process;
+};
+
+static struct probe probe;
+
+static void
+on_ended(void *arg, struct process process)
+{
+	struct probe *p = arg;
+	p->ended++;
+	p->process = process;
+}
+
+static void
+setup(void)
+{
+	probe = (struct probe){.base = event_base_new()};
+	probe.set = processes_new(probe.base, 3, on_ended, &probe);
+	ck_assert_ptr_nonnull(probe.set);
+}
+
+static void
+teardown(void)
+{
+	processes_free(probe.set);
+	event_base_free(probe.base);
+}
+
+static pid_t
+child(void)
+{
+	pid_t pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		for (;;) {
+			pause();
+		}
+	}
+	return pid;
+}
+
+static void
+end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static int
+pidfd(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static bool
+has_ended(void *arg)
+{
+	return ((struct probe *)arg)->ended > 0;
+}
+
+START_TEST(a_pidfd_names_its_process)
+{
+	struct process first, again, other;
+	struct reply error;
+	pid_t pid = child();
+	pid_t second = child();
+	int fd = pidfd(pid), fd2 = pidfd(second);
+	ck_assert_int_eq(process_identify(fd, geteuid(), &first, &error), 0);
+	ck_assert_int_eq(process_identify(fd, geteuid(), &again, &error), 0);
+	ck_assert_int_eq(process_identify(fd2, geteuid(), &other, &error), 0);
+	ck_assert_int_eq(first.pid, pid);
+	ck_assert_int_eq(other.pid, second);
+	ck_assert_uint_gt(first.started, 0);
+	ck_assert_uint_eq(first.started, again.started);
+	close(fd);
+	close(fd2);
+	end(pid);
+	end(second);
+}
+END_TEST
+
+START_TEST(what_is_no_pidfd_is_refused)
+{
+	struct process process;
+	struct reply error;
+	int fd = open("/dev/null", O_RDONLY);
+	ck_assert_int_eq(process_identify(fd, 0, &process, &error), -1);
+	ck_assert_int_eq(error.code, CODE_ERR);
+	ck_assert_ptr_nonnull(strstr(error.text, "not a pidfd"));
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_process_of_another_user_is_refused)
+{
+	struct process process;
+	struct reply error;
+	pid_t pid = child();
+	int fd = pidfd(pid);
+	ck_assert_int_eq(process_identify(fd, 54321, &process, &error), -1);
+	ck_assert_int_eq(error.code, CODE_NOPERM);
+	close(fd);
+	end(pid);
+}
+END_TEST
+
+START_TEST(root_may_name_any_process)
+{
+	struct process process;
+	struct reply error;
+	pid_t pid = child();
+	int fd = pidfd(pid);
+	ck_assert_int_eq(process_identify(fd, 0, &process, &error), 0);
+	close(fd);
+	end(pid);
+}
+END_TEST
+
+START_TEST(a_process_that_has_ended_is_refused)
+{
+	struct process process;
+	struct reply error;
+	pid_t pid = child();
+	int fd = pidfd(pid);
+	kill(pid, SIGKILL);
+	siginfo_t info;
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	/* A zombie, whose number is not free yet. */
+	ck_assert_int_eq(process_identify(fd, 0, &process, &error), -1);
+	ck_assert_ptr_nonnull(strstr(error.text, "has ended"));
+	waitpid(pid, NULL, 0);
+	ck_assert_int_eq(process_identify(fd, 0, &process, &error), -1);
+	ck_assert_ptr_nonnull(strstr(error.text, "has ended"));
+	close(fd);
+}
+END_TEST
+
+static struct process
+watch(pid_t pid)
+{
+	struct process process;
+	struct reply error;
+	int fd = pidfd(pid);
+	ck_assert_int_eq(process_identify(fd, 0, &process, &error), 0);
+	ck_assert_int_eq(processes_watch(probe.set, process, fd, &error), 0);
+	return process;
+}
+
+START_TEST(the_end_is_told_once_and_with_its_start_time)
+{
+	pid_t pid = child();
+	struct process process = watch(pid);
+	ck_assert(processes_has(probe.set, process));
+	watch(pid);
+	ck_assert_uint_eq(processes_count(probe.set), 1);
+	kill(pid, SIGKILL);
+	/* Not reaped: whoever does not wait for his children does not hold locks. */
+	ck_assert(await(probe.base, has_ended, &probe));
+	ck_assert_int_eq(probe.process.pid, pid);
+	ck_assert_uint_eq(probe.process.started, process.started);
+	ck_assert_uint_eq(processes_count(probe.set), 0);
+	await_ms(probe.base, 20);
+	ck_assert_uint_eq(probe.ended, 1);
+	waitpid(pid, NULL, 0);
+}
+END_TEST
+
+START_TEST(an_end_before_the_watch_is_told_too)
+{
+	struct process process;
+	struct reply error;
+	pid_t pid = child();
+	int fd = pidfd(pid);
+	ck_assert_int_eq(process_identify(fd, 0, &process, &error), 0);
+	end(pid);
+	ck_assert_int_eq(processes_watch(probe.set, process, fd, &error), 0);
+	ck_assert(await(probe.base, has_ended, &probe));
+}
+END_TEST
+
+START_TEST(a_forgotten_process_is_not_told)
+{
+	pid_t pid = child();
+	struct process process = watch(pid);
+	processes_forget(probe.set, process);
+	ck_assert(!processes_has(probe.set, process));
+	end(pid);
+	await_ms(probe.base, 20);
+	ck_assert_uint_eq(probe.ended, 0);
+}
+END_TEST
+
+START_TEST(there_is_a_limit)
+{
+	struct process process;
+	struct reply error;
+	pid_t pids[4];
+	for (int i = 0; i < 4; i++) {
+		pids[i] = child();
+		if (i < 3) {
+			watch(pids[i]);
+		}
+	}
+	int fd = pidfd(pids[3]);
+	ck_assert_int_eq(process_identify(fd, 0, &process, &error), 0);
+	ck_assert_int_eq(processes_watch(probe.set, process, fd, &error), -1);
+	ck_assert_int_eq(error.code, CODE_LIMIT);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+	for (int i = 0; i < 4; i++) {
+		end(pids[i]);
+	}
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("process", setup, teardown, a_pidfd_names_its_process, what_is_no_pidfd_is_refused,
+		a_process_of_another_user_is_refused, root_may_name_any_process,
+		a_process_that_has_ended_is_refused, the_end_is_told_once_and_with_its_start_time,
+		an_end_before_the_watch_is_told_too, a_forgotten_process_is_not_told, there_is_a_limit);
+}
