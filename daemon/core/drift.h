@@ -1,0 +1,19 @@
+/*
+ * drift: how far two clocks may part while one of them counts a duration.
+ *
+ * One percent of rate, which is many times what real clocks differ by, and two milliseconds for the rounding
+ * on both sides. It is taken off wherever a duration counted here is relied upon by another clock or the
+ * other way round: a lease's validity against the master's, and what a client is told against ours.
+ */
+#ifndef CORE_DRIFT_H
+#define CORE_DRIFT_H
+
+#include <stdint.h>
+
+static inline int64_t
+drift_ms(int64_t duration_ms)
+{
+	return duration_ms / 100 + 2;
+}
+
+#endif
