@@ -50,13 +50,18 @@ struct stream {
 	char why[256];
 };
 
-/* hiredis allocates whatever number the header of an array says. NULL reads as "out of memory" there. */
+/* hiredis allocates whatever number the header of an array says, nests as deep as it is told, and frees by
+ * recursion. NULL reads as "out of memory" there. */
 static void *
 create_bounded_array(const redisReadTask *task, ARRAY_SIZE elements)
 {
 	const struct stream *stream = task->privdata;
+	const redisReadTask *outer;
+	int depth = 0;
 
-	if ((size_t)elements > STREAM_ELEMENTS_MAX)
+	for (outer = task->parent; outer; outer = outer->parent)
+		depth++;
+	if (depth >= STREAM_DEPTH_MAX || (size_t)elements > STREAM_ELEMENTS_MAX)
 		return NULL;
 	return stream->create_array(task, elements);
 }

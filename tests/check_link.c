@@ -691,7 +691,7 @@ START_TEST(answers_that_are_not_redis_end_the_connection)
 {
 	static const char http[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
 	static const char huge[] = "*2000000000\r\n";
-	static const char many[] = "*257\r\n";
+	static const char many[] = "*129\r\n";
 	static const char deep[] = "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n";
 
 	gives_up_after(http, sizeof http - 1, "the answer is not Redis protocol");
