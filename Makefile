@@ -18,7 +18,7 @@ ALL_LDFLAGS = $(LDFLAGS) -Wl,-z,relro,-z,now $(SAN_FLAGS)
 SAN_FLAGS   = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 
 DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml
-CLIENT_LIBS := -levent_core -ljansson
+CLIENT_LIBS := -ljansson
 TEST_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
 LUA_CFLAGS  := $(shell pkg-config --cflags lua5.1 2>/dev/null)
 LUA_LIBS    := $(shell pkg-config --libs lua5.1 2>/dev/null)

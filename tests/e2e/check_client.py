@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""holdfast in scripts and by hand: lock, unlock, check, hold, and the verbs that look."""
+
+import json
+import os
+import signal
+import time
+
+import harness
+import tool
+from harness import expect, expect_between
+
+SOON = 0.020
+
+
+def world(place, **options):
+    return place.daemon(master=place.redis(), **options).admitted()
+
+
+def said(place, daemon, *words):
+    """The JSON that a verb prints."""
+    status, output = tool.call(place, daemon, *words, "--json")
+    expect(status, 0, output)
+    return json.loads(output)
+
+
+def test_lock_and_unlock(place):
+    """lock --pid $$ holds for the script until unlock --pid $$"""
+    daemon = world(place)
+    text = ("holdfast lock a --pid $$ || exit; holdfast check a --pid $$; echo checked $?; echo held; read x; "
+            "holdfast unlock a --pid $$; echo unlocked $?; holdfast check a --pid $$; echo gone $?; exec sleep 1000")
+    fifo = os.path.join(place.path, "fifo")
+    os.mkfifo(fifo)
+    script = tool.script(place, daemon, "exec <>%s; %s" % (fifo, text))
+    script.output.wait("^held")
+    client = daemon.client()
+    expect(client("LOCK", "a", "WAIT", 0), None)
+    with open(fifo, "w", encoding="ascii") as stream:
+        stream.write("\n")
+    script.output.wait("^gone 1")
+    expect(isinstance(client("LOCK", "a", "WAIT", 0), int), True)
+    expect(script.output.text().splitlines(), ["checked 0", "held", "unlocked 0", "gone 1"])
+
+
+def test_script_killed(place):
+    """a script that is killed half way gives the lock back, within 20 ms"""
+    daemon = world(place)
+    delays = []
+    for _ in range(5):
+        script = tool.script(place, daemon, 'holdfast lock a --pid $$ || exit; echo "pids $$"; exec sleep 1000')
+        ends = tool.Ends(tool.pids(script))
+        client = tool.waiting(place, daemon, "a")
+        script.signal(signal.SIGKILL)
+        delays.append(tool.grant_after(client, ends))
+        ends.close()
+        client("UNLOCK", "a")
+        client.close()
+    expect_between(min(delays), 0, SOON)
+
+
+def test_parent(place):
+    """without --pid the lock belongs to the parent, and stderr says which process that is"""
+    daemon = world(place)
+    script = tool.script(place, daemon, "holdfast lock a; echo locked $?; exec sleep 1000")
+    script.output.wait("^locked 0")
+    expect("a belongs to process %d (sh)" % script.pid in script.output.text(), True, script.output.text())
+    session = said(place, daemon, "show", "a")["holder"]["session"]
+    bound = {row["session"]: row["bound_pid"] for row in said(place, daemon, "sessions")}
+    expect(bound[session], script.pid)
+    script.kill()
+    expect(isinstance(daemon.client()("LOCK", "a", "WAIT", 5000), int), True)
+
+
+def test_lock_twice(place):
+    """locking again what the script holds is an error, and changes nothing"""
+    daemon = world(place)
+    script = tool.script(place, daemon, "holdfast lock a --pid $$; holdfast lock a --pid $$; echo again $?; "
+                         "holdfast check a --pid $$; echo held $?")
+    script.wait()
+    expect("again 64" in script.output.text() and "HELD" in script.output.text(), True, script.output.text())
+    expect("held 0" in script.output.text(), True, script.output.text())
+
+
+def test_lock_busy(place):
+    """lock has the exit codes of run when somebody else has it"""
+    daemon = world(place)
+    holder = daemon.client()
+    holder("LOCK", "a")
+    pid = str(os.getpid())
+    expect(tool.call(place, daemon, "lock", "-n", "a", "--pid", pid)[0], 75)
+    expect(tool.call(place, daemon, "lock", "-w", "0.1", "-E", "9", "a", "--pid", pid)[0], 9)
+    expect(tool.call(place, daemon, "lock", "-n", "--skip-ok", "a", "--pid", pid), (0, ""))
+
+
+def test_token_file(place):
+    """--token-file has the token, - is standard output, and a lock whose token cannot be written is not kept"""
+    daemon = world(place)
+    path = os.path.join(place.path, "token")
+    script = tool.script(place, daemon, "holdfast lock a --pid $$ --token-file %s; t=$(holdfast lock b --pid $$ "
+                         "--token-file -); echo \"b $t\"; holdfast lock c --pid $$ --token-file /none/x; echo c $?; "
+                         "echo \"pids $$\"; exec sleep 1000" % path)
+    tool.pids(script)
+    with open(path, encoding="ascii") as stream:
+        token = int(stream.read())
+    expect(said(place, daemon, "show", "a")["holder"]["token"], token)
+    expect("b %d" % said(place, daemon, "show", "b")["holder"]["token"] in script.output.text(), True)
+    expect("c 70" in script.output.text(), True, script.output.text())
+    expect(said(place, daemon, "ls", "c"), [])
+
+
+def test_json_of_locks(place):
+    """lock, check and unlock print what the manual says with --json"""
+    daemon = world(place)
+    script = tool.script(place, daemon, "for v in lock check unlock check; do holdfast $v a --json --pid $$; done")
+    script.wait()
+    lock, check, unlock, gone = [json.loads(line) for line in script.output.text().splitlines()]
+    expect((lock["name"], lock["token"] > 0), ("a", True))
+    expect_between(lock["valid_ms"], 1, 1000)
+    expect((check["name"], check["held"], check["valid_ms"] > 0), ("a", True, True))
+    expect(unlock, {"name": "a", "holds_left": 0})
+    expect(gone, {"name": "a", "held": False, "valid_ms": 0})
+
+
+def test_unlock_not_held(place):
+    """unlocking what is not held is 1, and so is another token"""
+    daemon = world(place)
+    script = tool.script(place, daemon, "holdfast unlock a --pid $$; echo not $?; holdfast lock a --pid $$; "
+                         "holdfast unlock a --pid $$ --token 1; echo other $?; holdfast check a --pid $$; echo held $?")
+    script.wait()
+    text = script.output.text()
+    expect("not 1" in text and "other 1" in text and "held 0" in text, True, text)
+
+
+def test_lost(place):
+    """after a loss check and unlock are 76"""
+    daemon = world(place)
+    fifo = os.path.join(place.path, "fifo")
+    os.mkfifo(fifo)
+    script = tool.script(place, daemon, "exec <>%s; holdfast lock a --pid $$; echo locked; read x; "
+                         "holdfast check a --pid $$; echo check $?; holdfast unlock a --pid $$; echo unlock $?; "
+                         "holdfast unlock a --pid $$; echo again $?" % fifo)
+    script.output.wait("^locked")
+    token = said(place, daemon, "show", "a")["holder"]["token"]
+    expect(said(place, daemon, "break", "a", "--token", token)["token"], token)
+    with open(fifo, "w", encoding="ascii") as stream:
+        stream.write("\n")
+    script.wait()
+    text = script.output.text()
+    expect("check 76" in text and "unlock 76" in text and "again 1" in text, True, text)
+
+
+def test_check_in_a_run(place):
+    """inside run, check asks for the command's lock"""
+    daemon = world(place)
+    text = "%s check a && echo good; %s check b || echo none" % (harness.HOLDFAST, harness.HOLDFAST)
+    expect(tool.call(place, daemon, "run", "a", "--", "sh", "-c", text), (0, "good\nnone"))
+
+
+def test_pid_of_nobody(place):
+    """a process that is not there is refused"""
+    daemon = world(place)
+    dead = place.run("true")
+    dead.wait()
+    status, output = tool.call(place, daemon, "lock", "a", "--pid", dead.pid)
+    expect((status, "No such process" in output), (64, True), output)
+
+
+def test_tcp(place):
+    """over TCP lock, unlock and check refuse and point to run; run works"""
+    daemon = world(place, tcp=True)
+    url = "tcp://127.0.0.1:%d" % daemon.port
+    for verb in ("lock", "unlock", "check"):
+        status, output = tool.call(place, url, verb, "a")
+        expect((status, "holdfast run a" in output), (64, True), output)
+    expect(tool.call(place, url, "run", "a", "--", "sh", "-c", "echo $HOLDFAST_URL"), (0, url))
+
+
+def test_login(place):
+    """a login comes from HOLDFAST_URL, a wrong one is 77, and the message has no password"""
+    secret = os.path.join(place.path, "secret")
+    with open(secret, "w", encoding="ascii") as stream:
+        stream.write("hunter2\n")
+    os.chmod(secret, 0o600)
+    daemon = world(place, tcp=True, config="users:\n  - { name: deploy, password-file: %s, admin: no }\n" % secret)
+    url = "redis://%%s@127.0.0.1:%d" % daemon.port
+    expect(tool.call(place, url % "deploy:hunter2", "run", "a", "true"), (0, ""))
+    status, output = tool.call(place, url % "deploy:hunter3", "run", "a", "true")
+    expect((status, "WRONGPASS" in output, "hunter3" in output), (77, True, False), output)
+    status, output = tool.call(place, "127.0.0.1:%d" % daemon.port, "ping")
+    expect(status, 77, output)
+    status, output = tool.call(place, daemon, "-S", url % "deploy:hunter2", "ping")
+    expect(status, 64, output)
+
+
+def test_hold(place):
+    """hold prints the token, holds, and gives back when told to stop"""
+    daemon = world(place)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        process = tool.start(place, daemon, "hold", "a")
+        token = int(process.output.wait(r"^(\d+)$")[1].group(1))
+        expect(said(place, daemon, "show", "a")["holder"]["token"], token)
+        process.signal(number)
+        expect(process.wait(), 0)
+        expect(said(place, daemon, "ls", "a"), [])
+
+
+def test_hold_lost(place):
+    """hold ends with 76 when the lock is lost, or the daemon is gone"""
+    daemon = world(place)
+    process = tool.start(place, daemon, "hold", "a", "--json")
+    process.output.wait("^{")
+    hold = json.loads(process.output.text())
+    expect(hold["name"], "a")
+    tool.call(place, daemon, "break", "a", "--token", hold["token"])
+    expect(process.wait(), 76)
+    expect("broken" in process.output.text(), True, process.output.text())
+    process = tool.start(place, daemon, "hold", "b")
+    process.output.wait(r"^\d+$")
+    daemon.kill()
+    expect(process.wait(), 76)
+
+
+def test_looking(place):
+    """ls, show and sessions say who holds what, for people and as JSON"""
+    daemon = world(place)
+    holder = tool.start(place, daemon, "hold", "deploy/web", "--why", "release 4.2")
+    holder.output.wait(r"^\d+$")
+    waiter = tool.start(place, daemon, "hold", "deploy/web")
+    client = tool.waiting(place, daemon, "deploy/web")
+    until = harness.boottime() + harness.PATIENCE
+    while said(place, daemon, "ls", "deploy/*")[0]["waiters"] < 2:
+        expect(harness.boottime() < until, True)
+    shown = said(place, daemon, "show", "deploy/web")
+    expect((shown["holder"]["pid"], shown["holder"]["why"]), (holder.pid, "release 4.2"))
+    expect(waiter.pid in [waiting["pid"] for waiting in shown["waiters"]], True, str(shown))
+    expect(holder.pid in [session["pid"] for session in said(place, daemon, "sessions")], True)
+    status, text = tool.call(place, daemon, "ls")
+    expect(status, 0)
+    row = [line for line in text.splitlines() if line.startswith("deploy/web")][0]
+    expect("hold@" in row and "pid %d" % holder.pid in row and "release 4.2" in row, True, text)
+    expect(tool.call(place, daemon, "ls", "-q"), (0, "deploy/web"))
+    expect(tool.call(place, daemon, "ls", "-q", "other*"), (0, ""))
+    status, text = tool.call(place, daemon, "show", "deploy/web")
+    expect((status, "pid %d" % holder.pid in text, "pid %d" % waiter.pid in text), (0, True, True), text)
+    status, text = tool.call(place, daemon, "sessions")
+    expect((status, "pid %d" % waiter.pid in text), (0, True), text)
+    expect(tool.call(place, daemon, "show", "nothing")[0], 1)
+    client.close()
+
+
+def test_escapes(place):
+    """what others wrote is printed without its control characters, and JSON stays JSON"""
+    daemon = world(place)
+    client = daemon.client()
+    expect(isinstance(client("LOCK", "a\u00e9\"\\", "WHY", "say \"hi\" \u2603"), int), True)
+    expect(said(place, daemon, "ls", "a*")[0]["name"], "a\u00e9\"\\")
+    status, text = tool.call(place, daemon, "ls")
+    expect((status, "say \"hi\" \u2603" in text), (0, True), text)
+
+
+def test_watch(place):
+    """watch prints one JSON object for each event, of the names asked for"""
+    daemon = world(place)
+    process = tool.start(place, daemon, "watch", "w*")
+    client = daemon.client()
+    until = harness.boottime() + harness.PATIENCE
+    while "lock.granted" not in process.output.text():
+        expect(harness.boottime() < until, True, "no event comes")
+        client("LOCK", "w1", "WHY", "a b")
+        client("UNLOCK", "w1")
+        client("LOCK", "v1")
+        client("UNLOCK", "v1")
+    process.output.wait("lock.released")
+    process.signal(signal.SIGINT)
+    expect(process.wait(), -signal.SIGINT)
+    events = [json.loads(line) for line in process.output.text().splitlines()]
+    expect({event["name"] for event in events}, {"w1"})
+    granted = [event for event in events if event["event"] == "lock.granted"][0]
+    expect((granted["token"] > 0, granted["session"] > 0, granted["at_ms"] > 1e12), (True, True, True), str(granted))
+    process = tool.start(place, daemon, "watch", "--", "[")
+    expect(process.wait(), 64)
+
+
+def test_watch_ends_with_the_daemon(place):
+    """watch ends with 69 when the daemon is gone"""
+    daemon = world(place)
+    process = tool.start(place, daemon, "watch")
+    client = daemon.client()
+    until = harness.boottime() + harness.PATIENCE
+    while "lock." not in process.output.text():
+        expect(harness.boottime() < until, True, "no event comes")
+        client("LOCK", "w1")
+        client("UNLOCK", "w1")
+    daemon.kill()
+    expect(process.wait(), 69)
+
+
+def test_ping_and_info(place):
+    """ping answers, info is text or JSON"""
+    daemon = world(place)
+    status, text = tool.call(place, daemon, "ping")
+    expect((status, "answers in" in text), (0, True), text)
+    expect_between(said(place, daemon, "ping")["ms"], 0, 10000)
+    status, text = tool.call(place, daemon, "info", "server")
+    expect((status, "# Server" in text, "# Clients" in text), (0, True, False), text)
+    info = said(place, daemon, "info")
+    expect(isinstance(info["clients"]["connected_clients"], int), True, str(info["clients"]))
+    status, text = tool.call(place, daemon, "-S", daemon.socket, "ping")
+    expect(status, 64, text)
+    expect(tool.call(place, "/nowhere", "ping", "-S", daemon.socket)[0], 0)
+    expect(tool.call(place, "/nowhere", "ping", "-q")[0], 69)
+
+
+def test_break(place):
+    """break needs the holder's token, and takes nothing from a later one"""
+    daemon = world(place)
+    client = daemon.client()
+    token = client("LOCK", "a")
+    status, text = tool.call(place, daemon, "break", "a")
+    expect((status, "--token" in text), (64, True), text)
+    expect(tool.call(place, daemon, "break", "a", "--token", token + 1)[0], 1)
+    status, text = tool.call(place, daemon, "break", "a", "--token", token)
+    expect((status, "passes on in" in text), (0, True), text)
+
+
+def test_names(place):
+    """a bad name is 64, and the message says what is wrong with it"""
+    daemon = world(place)
+    status, text = tool.call(place, daemon, "run", "a b", "true")
+    expect((status, "bad name" in text), (64, True), text)
+
+
+def test_start_up(place):
+    """start-up costs little over fork and exec"""
+    daemon = world(place)
+    environment = dict(os.environ, HOLDFAST_URL=daemon.socket)
+
+    def best(*command):
+        times = []
+        for _ in range(30):
+            began = time.monotonic()
+            os.waitpid(os.posix_spawn(command[0], command, environment), 0)
+            times.append(time.monotonic() - began)
+        return min(times)
+
+    plain = best("/bin/true")
+    # The aim is a millisecond; what is checked is that nothing slow crept in.
+    expect_between((best(harness.HOLDFAST, "check", "a", "--pid", str(os.getpid())) - plain) * 1000, -5, 10)
+    expect_between((best(harness.HOLDFAST, "run", "a", "/bin/true") - 2 * plain) * 1000, -5, 10)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
