@@ -662,10 +662,10 @@ START_TEST(an_idle_inbox_watches_its_own_health)
 
 	redis_init(&server, false, NULL);
 	probe_init(&probe, server.path);
-	probe.settings.reply_ms = 200;
+	probe.settings.reply_ms = 500;
 	probe_begin(&probe);
 	probe_await(&probe, all_up);
-	await_ms(probe.base, 700); /* PINGs within a subscription are answered otherwise than elsewhere */
+	await_ms(probe.base, 1500); /* PINGs within a subscription are answered otherwise than elsewhere */
 	ck_assert_int_eq(probe.stats.master_disconnects, 0);
 	redis_pause(&server);
 	while (probe.stats.master_disconnects < 2)
