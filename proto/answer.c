@@ -330,20 +330,19 @@ answer_code(const struct answer *answer, struct slice *rest)
 	struct slice word = answer->text;
 	const char *blank = word.n == 0 ? NULL : memchr(word.p, ' ', word.n);
 
+	*rest = answer->text;
+	if (answer->type != ANSWER_ERROR || word.n == 0)
+		return CODE_COUNT;
 	if (blank != NULL)
 		word.n = (size_t)(blank - word.p);
-	*rest = (struct slice){word.p + word.n, answer->text.n - word.n};
-	if (rest->n > 0) {
-		rest->p++;
-		rest->n--;
+	for (int code = 0; code < CODE_COUNT; code++) {
+		size_t skip = word.n + (blank != NULL);
+
+		if (!slice_equal(word, slice_of(code_word((enum code)code))))
+			continue;
+		*rest = (struct slice){answer->text.p + skip, answer->text.n - skip};
+		return (enum code)code;
 	}
-	if (answer->type == ANSWER_ERROR) {
-		for (int code = 0; code < CODE_COUNT; code++) {
-			if (slice_equal(word, slice_of(code_word((enum code)code))))
-				return (enum code)code;
-		}
-	}
-	*rest = answer->text;
 	return CODE_COUNT;
 }
 

@@ -142,56 +142,79 @@ count_options(size_t v)
 	return n;
 }
 
-/* Positional arguments are the syntax up to the first option. */
-static struct slice
-positional_of(size_t v)
+/* Where the first option of the verb stands in its syntax; its end when it has none. */
+static size_t
+first_option(size_t v, struct slice syntax)
 {
-	const char *syntax = command_info((enum verb)v)->syntax;
-	struct slice whole = slice_of(syntax);
+	for (size_t at = 0; at < syntax.n; at++) {
+		bool start = at == 0 || syntax.p[at - 1] == '[' || syntax.p[at - 1] == ' ';
 
-	if (count_options(v) == 0)
-		return whole;
-	for (size_t i = 0; i < whole.n; i++) {
-		if (syntax[i] == '[' || (i > 0 && syntax[i] >= 'A' && syntax[i] <= 'Z')) {
-			whole.n = i;
-			break;
+		for (size_t i = 0; start && option_info(i) != NULL; i++) {
+			struct slice word = option_info(i)->word;
+
+			if ((option_info(i)->verbs >> v & 1) && word.n <= syntax.n - at &&
+				memcmp(syntax.p + at, word.p, word.n) == 0)
+				return at;
 		}
 	}
-	while (whole.n > 0 && syntax[whole.n - 1] == ' ')
-		whole.n--;
-	return whole;
+	return syntax.n;
+}
+
+/* What stands in front of the options, without brackets. */
+static struct slice
+positional_of(size_t v, bool *optional)
+{
+	struct slice syntax = slice_of(command_info((enum verb)v)->syntax);
+	size_t cut = first_option(v, syntax);
+
+	*optional = false;
+	if (cut == syntax.n)
+		return syntax;
+	syntax.n = cut;
+	while (syntax.n > 0 && (syntax.p[syntax.n - 1] == ' ' || syntax.p[syntax.n - 1] == '['))
+		syntax.n--;
+	if (syntax.n > 0 && syntax.p[0] == '[') {
+		*optional = true;
+		syntax.p++;
+		syntax.n--;
+	}
+	return syntax;
 }
 
 static void
-write_option(struct buffer *b, int version, const struct option_info *option)
+write_argument(
+	struct buffer *b, int version, struct slice name, const struct option_info *option, bool optional)
 {
-	bool flag = option->syntax[0] == '\0';
-
-	reply_write_map(b, version, 4);
-	reply_write_pair_text(b, "name", flag ? option->word.p : option->syntax);
-	reply_write_pair_text(b, "type", flag ? "pure-token" : "string");
-	reply_write_pair_bulk(b, "token", option->word);
-	reply_write_text(b, "flags");
-	reply_write_array(b, 1);
-	reply_write_simple(b, "optional");
+	reply_write_map(b, version, (size_t)2 + (option != NULL) + optional);
+	reply_write_pair_bulk(b, "name", name);
+	reply_write_pair_text(
+		b, "type", option != NULL && option->syntax[0] == '\0' ? "pure-token" : "string");
+	if (option != NULL)
+		reply_write_pair_bulk(b, "token", option->word);
+	if (optional) {
+		reply_write_text(b, "flags");
+		reply_write_array(b, 1);
+		reply_write_simple(b, "optional");
+	}
 }
 
 static void
 write_arguments(struct buffer *b, int version, size_t v)
 {
-	struct slice positional = positional_of(v);
-	size_t count = count_options(v) + (positional.n > 0);
+	bool optional;
+	struct slice positional = positional_of(v, &optional);
 
 	reply_write_text(b, "arguments");
-	reply_write_array(b, count);
-	if (positional.n > 0) {
-		reply_write_map(b, version, 2);
-		reply_write_pair_bulk(b, "name", positional);
-		reply_write_pair_text(b, "type", "string");
-	}
+	reply_write_array(b, count_options(v) + (positional.n > 0));
+	if (positional.n > 0)
+		write_argument(b, version, positional, NULL, optional);
 	for (size_t i = 0; option_info(i) != NULL; i++) {
-		if (option_info(i)->verbs >> v & 1)
-			write_option(b, version, option_info(i));
+		const struct option_info *option = option_info(i);
+		bool flag = option->syntax[0] == '\0';
+
+		if (option->verbs >> v & 1)
+			write_argument(b, version, flag ? option->word : slice_of(option->syntax), option,
+				!(option->required >> v & 1));
 	}
 }
 

@@ -241,11 +241,10 @@ static const struct field fields[] = {
 
 static const struct option {
 	struct option_info info;
-	uint64_t required;
 	enum field_id field;
 } options[] = {
 #define OPTION(word, field, verbs, required, syntax, summary)                                                \
-	{{{word, sizeof(word) - 1}, verbs, syntax, summary}, required, FIELD_##field},
+	{{{word, sizeof(word) - 1}, verbs, required, syntax, summary}, FIELD_##field},
 #include "proto/option.def"
 #undef OPTION
 };
@@ -340,7 +339,7 @@ option_parse(const struct slice *args, size_t n, struct command *out, struct rep
 		i += (size_t)took;
 	}
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		if ((options[i].required >> out->verb & 1) && !(seen >> i & 1)) {
+		if ((options[i].info.required >> out->verb & 1) && !(seen >> i & 1)) {
 			reply_error(error, CODE_ERR, "%s %s is missing", options[i].info.word.p,
 				options[i].info.syntax);
 			return -1;

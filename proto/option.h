@@ -29,7 +29,8 @@ int option_parse(const struct slice *args, size_t n, struct command *out, struct
 
 struct option_info {
 	struct slice word;
-	uint64_t verbs; /* bit 1 << verb */
+	uint64_t verbs;    /* bit 1 << verb */
+	uint64_t required; /* which of these cannot do without */
 	const char *syntax;
 	const char *summary;
 };

@@ -111,6 +111,29 @@ START_TEST(command_docs_has_a_summary_and_arguments_for_each)
 }
 END_TEST
 
+/* As redis-cli shows them: what must be given has no flag, what may be given has one. */
+START_TEST(arguments_are_optional_only_where_the_syntax_says_so)
+{
+	const struct slice names[] = {SLICE("break"), SLICE("hello"), SLICE("client|kill"), SLICE("events")};
+	const struct answer *all = ask(3, VERB_COMMAND_DOCS, names, 4);
+	const struct answer *one = answer_get(answer_get(all, "break"), "arguments");
+
+	ck_assert_uint_eq(one->count, 2);
+	ck_assert_ptr_null(answer_get(&one->items[0], "flags"));
+	ck_assert_ptr_null(answer_get(&one->items[1], "flags"));
+	one = answer_get(answer_get(all, "hello"), "arguments");
+	ck_assert_uint_eq(one->count, 3);
+	ck_assert(slice_equal(answer_get_text(&one->items[0], "name"), SLICE("2|3")));
+	ck_assert_ptr_nonnull(answer_get(&one->items[0], "flags"));
+	one = answer_get(answer_get(all, "client|kill"), "arguments");
+	ck_assert_uint_eq(one->count, 1);
+	ck_assert(slice_equal(answer_get_text(&one->items[0], "token"), SLICE("ID")));
+	one = answer_get(answer_get(all, "events"), "arguments");
+	ck_assert_uint_eq(one->count, 1);
+	ck_assert_ptr_nonnull(answer_get(&one->items[0], "flags"));
+}
+END_TEST
+
 START_TEST(command_list_names_words_and_subcommands)
 {
 	const struct answer *all = ask(2, VERB_COMMAND_LIST, NULL, 0);
@@ -151,5 +174,6 @@ main(void)
 {
 	return SUITE_RUN("catalog", NULL, end, command_describes_every_word_once,
 		command_info_answers_for_each_name_asked, command_docs_has_a_summary_and_arguments_for_each,
+		arguments_are_optional_only_where_the_syntax_says_so,
 		command_list_names_words_and_subcommands, help_names_each_subcommand);
 }
