@@ -3,12 +3,17 @@
 #   O=DIR      where to build (default: build)
 #   SAN=LIST   sanitizers, e.g. SAN=address,undefined
 #   CC=clang   the other compiler; both must build without a warning
+#   V=1        show every command
 
 O       ?= build
 SAN     ?=
 prefix  ?= /usr
 DESTDIR ?=
 VERSION := 0.1.0
+
+# One line for each file made; the whole command with V=1.
+Q   := $(if $(V),,@)
+say  = $(if $(V),,@printf '%-5s %s\n' $(1) $@)
 
 CFLAGS   ?= -O2 -g
 CPPFLAGS += -I. -I$(O)/gen -DHOLDFAST_VERSION='"$(VERSION)"'
@@ -44,10 +49,12 @@ LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/o
 all: $(O)/holdfastd $(O)/holdfast
 
 $(O)/holdfastd: $(O)/obj/daemon/main.o $(O)/libholdfastd.a
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
 $(O)/holdfast: $(O)/obj/client/main.o $(O)/libclient.a $(O)/libholdfastd.a
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 $(O)/libholdfastd.a: $(LIB_OBJ)
 	@rm -f $@ && ar rcs $@ $^
@@ -64,20 +71,24 @@ $(O)/gen/scripts.c: lua/embed $(SCRIPTS) $(wildcard lua/*.inc)
 
 $(O)/obj/gen/%.o: $(O)/gen/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/obj/tests/%.o: CPPFLAGS += $(LUA_CFLAGS)
 $(O)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/tests/%: $(O)/obj/tests/%.o $(O)/libsupport.a $(O)/libclient.a $(O)/libholdfastd.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(DAEMON_LIBS) $(CLIENT_LIBS) $(LUA_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(DAEMON_LIBS) $(CLIENT_LIBS) $(LUA_LIBS)
 
 $(O)/tests/sim/holdfast-sim: $(O)/obj/tests/sim/main.o $(O)/libsupport.a $(O)/libholdfastd.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(LUA_LIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(LUA_LIBS)
 
 # --- tests ------------------------------------------------------------------------------------------------
 # tests/run counts single tests and prints the closing line. The core is compiled once more, plain, for the
@@ -94,7 +105,8 @@ export HOLDFAST_BUILD = $(abspath $(O))
 
 $(O)/plain/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -std=c11 -D_GNU_SOURCE -O2 -U_FORTIFY_SOURCE -MMD -MP -c -o $@ $<
+	$(call say,PURE)
+	$(Q)$(CC) $(CPPFLAGS) -std=c11 -D_GNU_SOURCE -O2 -U_FORTIFY_SOURCE -MMD -MP -c -o $@ $<
 
 check: all $(CHECKS) $(PLAIN) ## run every test; the last line is the sum
 	@tests/run -j $(JOBS) -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(E2E)

@@ -2,7 +2,6 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
-#include "daemon/core/lease.h"
 #include "daemon/core/master.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/table.h"
@@ -44,7 +43,7 @@ undo_end(struct core *core, struct undo *u)
 
 	/* Our own dead lease may be what somebody here waits for. */
 	if (r != NULL && r->lease.state == LEASE_WAITING)
-		lease_wake(core, r);
+		timer_arm(&core->timers, &r->lease.timer, core->now.ms + 1);
 	timer_cancel(&core->timers, &u->timer);
 	table_remove_undo(core, u);
 	core->counts.releasing--;
