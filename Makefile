@@ -42,7 +42,7 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 
-.PHONY: all check check-unit check-e2e check-layers lint lint-c lint-shell lint-manuals format need-format sim fuzz bench cover \
+.PHONY: all check check-unit check-e2e check-layers lint lint-c lint-shell lint-manuals format need-format sim fuzz fuzz-run bench cover \
 	asan install deb prove clean help
 .SECONDARY:
 
@@ -122,6 +122,21 @@ check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purit
 
 asan: ## run every test under the address and undefined behaviour sanitizers
 	$(MAKE) O=$(O)/asan SAN=address,undefined CFLAGS='-O1 -g' check
+
+# Each tests/fuzz/fuzz_NOUN.c is a libFuzzer target; tests/fuzz/corpus/NOUN is where it begins.
+FUZZ_SECONDS ?= 60
+FUZZERS := $(patsubst tests/%.c,$(O)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+$(FUZZERS): LDFLAGS += -fsanitize=fuzzer
+
+fuzz: ## fuzz every parser for FUZZ_SECONDS each (default 60)
+	$(MAKE) O=$(O)/fuzz CC=clang SAN=fuzzer-no-link,address,undefined CFLAGS='-O1 -g' fuzz-run
+
+fuzz-run: $(FUZZERS)
+	@for fuzzer in $(FUZZERS); do \
+		noun=$${fuzzer##*/fuzz_}; found=$(O)/found/$$noun; mkdir -p $$found; \
+		seeds=$$(ls -d tests/fuzz/corpus/$$noun 2>/dev/null); echo "fuzz $$noun for $(FUZZ_SECONDS) s"; \
+		$$fuzzer -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -artifact_prefix=$$found- \
+			$$found $$seeds 2>$$found.log || { tail -50 $$found.log; exit 1; }; done
 
 cover: ## run every test and show how much of each source ran
 	@rm -rf $(O)/cover

@@ -45,7 +45,7 @@ conn_find(struct host *h, conn_id id)
 	LIST_FOREACH (c, &h->world->conns, in_world)
 		if (c->id == id)
 			return c;
-	assert(!"an action names a connection that never was");
+	assert(false && "an action names a connection that never was");
 	return NULL;
 }
 
