@@ -44,10 +44,13 @@ quota_enter(struct quota *quota, const char *key)
 	while (seat && strcmp(seat->key, key) != 0) {
 		seat = seat->next;
 	}
+	if ((seat ? seat->count : 0) >= quota->most) {
+		return NULL;
+	}
 	if (!seat) {
 		seat = quota_add(quota, key);
 	}
-	if (!seat || seat->count >= quota->most) {
+	if (!seat) {
 		return NULL;
 	}
 	seat->count++;
