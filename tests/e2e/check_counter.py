@@ -11,11 +11,17 @@ import swarm
 from harness import expect
 
 
+def run(place, plan):
+    started = swarm.Swarm(plan)
+    place.ends.append(started.end)
+    return started
+
+
 def test_thousand(place):
     """1,000 concurrent clients increment a counter once each, and it says 1,000"""
     daemon = place.daemon(master=place.redis()).admitted()
     plan = swarm.Plan(place.path, [daemon.socket], ["counter"], 1000, rounds=1, wait_ms=100000)
-    counts, holds = swarm.Swarm(plan).wait()
+    counts, holds = run(place, plan).wait()
     swarm.judge(plan, counts, holds)
     expect(swarm.counter_read(place.path, "counter"), 1000)
     expect({what: number for what, number in counts.items() if what != "unlocked"}, {})
@@ -32,7 +38,7 @@ def test_three_daemons(place):
     rounds = max(1, total // (3 * 64))
     plan = swarm.Plan(place.path, [daemon.socket for daemon in daemons], ["counter"], 64, rounds=rounds,
                       wait_ms=100000)
-    counts, holds = swarm.Swarm(plan).wait(timeout=120 + total / 200)
+    counts, holds = run(place, plan).wait(timeout=120 + total / 200)
     swarm.judge(plan, counts, holds)
     expect(swarm.counter_read(place.path, "counter"), 3 * 64 * rounds)
     expect(counts, {"unlocked": 3 * 64 * rounds})
@@ -46,9 +52,37 @@ def test_many_names(place):
         daemon.admitted()
     names = ["counter-%d" % n for n in range(16)]
     plan = swarm.Plan(place.path, [daemon.socket for daemon in daemons], names, 64, rounds=20, wait_ms=100000)
-    counts, holds = swarm.Swarm(plan).wait()
+    counts, holds = run(place, plan).wait()
     swarm.judge(plan, counts, holds)
     expect(counts, {"unlocked": 2 * 64 * 20})
+
+
+def test_streak(place):
+    """a host passes a lock among its clients at most so often while another host waits"""
+    redis = place.redis()
+    config = "handoff: { streak: 4, time: 10s }\nlog: { level: info }\n"
+    daemons = [place.daemon("d%d" % n, master=redis, config=config) for n in (1, 2)]
+    for daemon in daemons:
+        daemon.admitted()
+    plan = swarm.Plan(place.path, [daemon.socket for daemon in daemons], ["counter"], 16, rounds=50, hold=0.001,
+                      wait_ms=100000)
+    counts, holds = run(place, plan).wait()
+    swarm.judge(plan, counts, holds)
+    hosts = [hold["client"].split("#")[0] for hold in holds]
+    # In the end one host is alone, and in the beginning too.
+    last = min(len(hosts) - 1 - hosts[::-1].index(daemon.socket) for daemon in daemons)
+    first = max(hosts.index(daemon.socket) for daemon in daemons)
+    runs, length = [], 1
+    for before, after in zip(hosts[first:last], hosts[first + 1:last + 1]):
+        if before == after:
+            length += 1
+        else:
+            runs.append(length)
+            length = 1
+    expect(len(runs) > 100, True, "%d changes of the host" % len(runs))
+    # The other host's wish has to arrive first, so some runs at the start of a streak are longer.
+    expect(sorted(runs)[len(runs) * 9 // 10] <= 4 + 1, True, "runs of one host: %r" % sorted(runs)[-20:])
+    expect(max(runs) <= 4 * 4, True, "longest runs: %r" % sorted(runs)[-20:])
 
 
 if __name__ == "__main__":

@@ -1,89 +1,15 @@
 #!/usr/bin/env python3
 """What happens to the master while the counter test runs: never two holders, and work goes on afterwards.
-
-Lease 1 s, J 100 ms, two daemons. Beside the clients that take turns, a keeper holds one lock through the whole fault,
-which must not be lost as long as the master is back within its validity.
 """
 
 import os
-import re
-import select
 import signal
 import time
 
 import harness
 import resp
-import swarm
 from harness import boottime, expect, expect_between, expect_code
-
-LEASE = 1.0
-MARGIN = 0.1
-
-
-def documented():
-    with open(os.path.join(harness.ROOT, "proto", "code.def"), encoding="utf-8") as stream:
-        return set(re.findall(r"^CODE\((\w+),", stream.read(), re.M))
-
-
-def pause(seconds):
-    """A fault lasts so long; nothing tells when a stopped process has been stopped for long enough."""
-    select.select([], [], [], seconds)
-
-
-class Scene:
-    """Two daemons, a master, clients that take turns, and a keeper."""
-
-    def __init__(self, place, guard="auto", hold=0.004):
-        self.place = place
-        self.redis = place.redis()
-        config = "lease: 1s\nclock-margin: 100ms\nrestart-guard: %s\n" % guard
-        self.daemons = [place.daemon("d%d" % n, master=self.redis, config=config) for n in (1, 2)]
-        for daemon in self.daemons:
-            daemon.admitted()
-        self.keeper = self.daemons[0].client()
-        self.keeper("SESSION", "ONLOSS", "NEXT")
-        self.token = self.keeper("LOCK", "kept", "WAIT", 5000)
-        expect_between(self.token, 1, 2 ** 53)
-        self.plan = swarm.Plan(place.path, [daemon.socket for daemon in self.daemons], ["counter"], 6, hold=hold,
-                               wait_ms=1000)
-        self.swarm = swarm.Swarm(self.plan)
-        self.progress(100)
-
-    def counter(self):
-        return swarm.counter_read(self.place.path, "counter")
-
-    def progress(self, count, timeout=harness.PATIENCE):
-        """Waits until so many more increments are made; the time it took."""
-        goal = self.counter() + count
-        started = boottime()
-        while self.counter() < goal:
-            expect(boottime() - started < timeout, True, "%d increments within %.1f s" % (count, timeout))
-            pause(0.005)
-        return boottime() - started
-
-    def finish(self, kept=True):
-        """Nobody held together, every answer was a documented one, and the keeper has what it had."""
-        counts, holds = self.swarm.stop()
-        swarm.judge(self.plan, counts, holds)
-        expect(counts.get("odd"), None, "answers that look like none")
-        codes = {what for what in counts if what.isupper()}
-        expect(codes - documented(), set(), "undocumented errors")
-        if kept:
-            expect_between(self.keeper("CHECK", "kept"), 1, 1000, "the keeper's validity")
-            expect(counts.get("lost"), None, "locks lost by the clients")
-            with resp.Client(self.daemons[1].socket) as other:
-                expect(other("LOCK", "kept", "WAIT", 0), None, "the kept lock for somebody else")
-            expect(self.keeper("UNLOCK", "kept", "TOKEN", self.token), 0)
-        return counts, holds
-
-    def marks(self):
-        return [daemon.output.mark() for daemon in self.daemons]
-
-    def admitted(self, marks, timeout=harness.PATIENCE):
-        """Waits until both daemons use the master again: when the later one did."""
-        return max(daemon.output.wait(r"master\.admitted", start, timeout)[0]
-                   for daemon, start in zip(self.daemons, marks))
-
+from scene import LEASE, MARGIN, Scene, documented, pause
 
 def forgotten(place, fault):
     """A fault after which the master has to be guarded, and work goes on within a second of the guard's end."""
@@ -101,9 +27,9 @@ def forgotten(place, fault):
     scene.finish(kept=back - down < 0.4)
 
 
-def passing(place, fault, quick=True):
+def passing(place, fault, quick=True, options=()):
     """A fault that takes no memory from the master: work goes on within a second."""
-    scene = Scene(place)
+    scene = Scene(place, options=options)
     fault(scene.redis)
     scene.progress(1, timeout=1.0 if quick else 4.0)
     scene.progress(100, timeout=5.0)
@@ -205,6 +131,63 @@ def test_slow(place):
         expect(redis("CLIENT", "PAUSE", 400, "ALL"), "OK")
         pause(0.4)
     passing(place, fault).finish()
+
+
+def test_busy(place):
+    """somebody's script keeps the master busy for 400 ms, which refuses everybody with BUSY meanwhile"""
+    def fault(redis):
+        redis("CONFIG", "SET", "busy-reply-threshold", "50")
+        with resp.Client(redis.socket) as client:
+            client.send("EVAL", "while true do end", 0)
+            pause(0.4)
+            expect(redis("SCRIPT", "KILL"), "OK")
+            client.reply()
+    passing(place, fault).finish()
+
+
+def test_misconfigured(place):
+    """the master cannot save and refuses to write for a while, renewals and releases included"""
+    def fault(redis):
+        # MISCONF is for a master that is meant to save.
+        expect(redis("CONFIG", "SET", "save", "3600 1"), "OK")
+        lost = os.path.join(redis.folder, "lost")
+        os.mkdir(lost)
+        expect(redis("CONFIG", "SET", "dir", lost), "OK")
+        os.rmdir(lost)
+        redis("BGSAVE")
+        while "rdb_last_bgsave_status:err" not in redis("INFO", "persistence"):
+            pause(0.01)
+        expect_code(redis("SET", "a", "b"), "MISCONF")
+        pause(0.3)
+        expect(redis("CONFIG", "SET", "stop-writes-on-bgsave-error", "no"), "OK")
+    passing(place, fault, options=["--enable-protected-configs", "yes"]).finish()
+
+
+def test_forbidden(place):
+    """the user of the daemon may not do everything it has to: it is told, and work goes on when it may"""
+    redis = place.redis()
+    expect(redis("ACL", "SETUSER", "hf", "on", ">pw", "~holdfast:*", "&holdfast:*", "+@all", "-evalsha"), "OK")
+
+    class Master:
+        url = redis.url + "?user=hf"
+    daemon = place.daemon(master=Master, environment={"HOLDFAST_MASTER_PASSWORD": "pw"})
+    daemon.output.wait(r"NOPERM")
+    client = daemon.client()
+    answer = client("LOCK", "a", "WAIT", 0)
+    expect(isinstance(answer, resp.Error) and answer.code in ("MASTERERR", "NOMASTER"), True, repr(answer))
+    expect(redis("ACL", "SETUSER", "hf", "+evalsha"), "OK")
+    expect_between(client("LOCK", "a", "WAIT", 60000), 1, 2 ** 53)
+
+
+def test_rolling_restart(place):
+    """daemons are restarted one after the other while clients of both take turns"""
+    scene = Scene(place)
+    for daemon in reversed(scene.daemons):
+        expect(daemon.terminate(), 0)
+        daemon.start()
+        scene.progress(100, timeout=5.0)
+    counts, _ = scene.finish(kept=False)
+    expect(counts.get("odd"), None)
 
 
 def test_keys_deleted(place):

@@ -77,5 +77,16 @@ def test_master(place):
     expect(redis("GET", "a"), "2")
 
 
+def test_no_common_master(place):
+    """two daemons with a master each do not exclude each other, and the judge sees it"""
+    daemons = [place.daemon(name, master=place.redis("r-" + name)).admitted() for name in ("d1", "d2")]
+    plan = swarm.Plan(place.path, [daemon.socket for daemon in daemons], ["counter"], 4, rounds=50, hold=0.002)
+    started = swarm.Swarm(plan)
+    place.ends.append(started.end)
+    counts, holds = started.wait()
+    expect(swarm.overlaps(holds) != [], True)
+    expect(swarm.counter_read(place.path, "counter") < 400, True)
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -108,7 +108,7 @@ class Output:
         with self.changed:
             return "\n".join(line for _, line in self.lines)
 
-    def tail(self, count=60):
+    def tail(self, count=int(os.environ.get("HOLDFAST_TAIL", "60"))):
         with self.changed:
             return "\n".join("    " + line for _, line in self.lines[-count:])
 
@@ -253,7 +253,7 @@ class Daemon:
     def spawn(self):
         """Starts it without waiting."""
         if not os.access(HOLDFASTD, os.X_OK):
-            raise Skip("%s is not built" % HOLDFASTD)
+            raise AssertionError("%s is not built" % HOLDFASTD)
         path = os.path.join(self.folder, "notify")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -330,6 +330,7 @@ class Place:
         self.daemons = []
         self.clients = []
         self.sockets = []
+        self.ends = []  # to be called in the end, whatever happened
 
     def redis(self, name="redis", options=()):
         return Redis(self, name, options)
@@ -359,6 +360,8 @@ class Place:
 
     def done(self):
         problems = []
+        for end in self.ends:
+            end()
         for client in self.clients:
             client.close()
         for daemon in self.daemons:

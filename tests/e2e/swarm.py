@@ -67,6 +67,12 @@ class Walker:
         self.data = b""
         self.hold = None
         self.sent = 0.0
+        self.connections = 0
+
+    def later(self, seconds, call):
+        """Unless the connection has ended by then."""
+        connection = self.connections
+        self.worker.later(seconds, lambda: call() if connection == self.connections else None)
 
     def connect(self):
         if self.state == "done":
@@ -79,7 +85,7 @@ class Walker:
             self.socket.close()
             self.socket = None
             self.worker.count("refused")
-            self.worker.later(0.02, self.connect)
+            self.later(0.02, self.connect)
             return
         self.socket.setblocking(False)
         self.data = b""
@@ -108,6 +114,7 @@ class Walker:
         self.worker.running -= 1
 
     def drop(self):
+        self.connections += 1
         if self.socket is not None:
             self.worker.selector.unregister(self.socket)
             self.socket.close()
@@ -136,7 +143,7 @@ class Walker:
             self.record(now(), False)
         self.worker.count("closed")
         self.drop()
-        self.worker.later(0.02, self.connect)
+        self.later(0.02, self.connect)
 
     def told_lock(self, answer):
         if isinstance(answer, list):
@@ -149,15 +156,13 @@ class Walker:
                 self.hold["deadline"] = start
             self.read = counter_read(self.worker.plan.folder, self.name)
             self.state = "holding"
-            self.worker.later(random.random() * self.worker.plan.hold, self.held)
+            self.later(random.random() * self.worker.plan.hold, self.held)
             return
         self.worker.count(answer.code if isinstance(answer, resp.Error) else "null" if answer is None else "odd")
         # An error is answered at once when WAIT is over; the pause keeps a dead master from being hammered.
-        self.worker.later(0.01, self.lock)
+        self.later(0.01, self.lock)
 
     def held(self):
-        if self.hold is None or self.socket is None:
-            return
         if now() > self.hold["deadline"] - 0.05:
             self.send("check", "CHECK", self.name)
             return
@@ -255,6 +260,13 @@ class Worker:
 
 
 def work(plan, numbers, pipe):
+    # Connections of the test must not stay open here after the test has closed them.
+    for fd in [int(name) for name in os.listdir("/proc/self/fd")]:
+        if fd > 2 and fd != pipe.fileno():
+            try:
+                os.close(fd)
+            except OSError:
+                pass  # the directory itself
     Worker(plan, numbers, pipe).run()
     os._exit(0)
 
@@ -280,6 +292,13 @@ class Swarm:
         for _, pipe in self.workers:
             pipe.send_bytes(b"stop")
         return self.wait(timeout)
+
+    def end(self):
+        """Whatever happened: no process stays behind."""
+        for process, _ in self.workers:
+            if process.is_alive():
+                process.kill()
+            process.join()
 
     def wait(self, timeout=120):
         counts, holds = {}, []

@@ -1,0 +1,104 @@
+"""A TCP proxy in front of a master, for faults of the network between them.
+
+Each direction can be held (bytes wait, as behind a partition or a lost packet that is sent again), delayed, or reset.
+"""
+
+import socket
+import threading
+
+UP, DOWN = "up", "down"  # towards the master, and back
+
+
+class Proxy:
+    def __init__(self, target):
+        self.target = target  # path of the master's Unix socket
+        self.changed = threading.Condition()
+        self.held = set()
+        self.delay = 0.0
+        self.pairs = set()
+        self.closed = False
+        self.refusing = False
+        self.listener = socket.socket()
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen(64)
+        self.url = "redis://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.accept, daemon=True)
+        self.thread.start()
+
+    def accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            master = socket.socket(socket.AF_UNIX)
+            try:
+                if self.refusing:
+                    raise ConnectionRefusedError
+                master.connect(self.target)
+            except OSError:
+                reset(client)
+                master.close()
+                continue
+            pair = (client, master)
+            with self.changed:
+                self.pairs.add(pair)
+            for direction, source, sink in ((UP, client, master), (DOWN, master, client)):
+                threading.Thread(target=self.pump, args=(pair, direction, source, sink), daemon=True).start()
+
+    def pump(self, pair, direction, source, sink):
+        try:
+            while True:
+                data = source.recv(1 << 16)
+                with self.changed:
+                    self.changed.wait_for(lambda: direction not in self.held or pair not in self.pairs)
+                    if pair not in self.pairs:
+                        return
+                    if self.delay:
+                        self.changed.wait_for(lambda: pair not in self.pairs, self.delay)
+                if not data:
+                    return
+                sink.sendall(data)
+        except OSError:
+            pass
+        finally:
+            self.end(pair)
+
+    def end(self, pair):
+        with self.changed:
+            if pair not in self.pairs:
+                return
+            self.pairs.remove(pair)
+            self.changed.notify_all()
+        reset(pair[0])
+        pair[1].close()
+
+    def hold(self, *directions):
+        with self.changed:
+            self.held.update(directions)
+
+    def go(self):
+        with self.changed:
+            self.held.clear()
+            self.changed.notify_all()
+
+    def reset(self):
+        """Every connection ends with a reset."""
+        for pair in list(self.pairs):
+            self.end(pair)
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.reset()
+        self.go()
+
+
+def reset(endpoint):
+    try:
+        endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        endpoint.shutdown(socket.SHUT_RD)
+    except OSError:
+        pass
+    endpoint.close()
