@@ -290,13 +290,14 @@ supervise(const struct supervisor_plan *plan, int control, int go)
 		.look_at_ms = INT64_MAX};
 
 	s.family = (struct family){.group = getpgrp(), .root = self, .shared = plan->shared};
-	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	s.child = fork();
 	error = errno;
 	if (s.child == 0) {
 		child_run(plan, go, self);
 	}
+	/* Only now: the command may have to stay in the group we came from. */
+	(void)setpgid(0, 0);
 	if (s.child > 0 && !plan->shared) {
 		/* Both do it, so that neither can be too early. */
 		(void)setpgid(s.child, s.child);

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""holdfast run in the foreground of a terminal: pipelines, ^C and ^Z work as without it."""
+
+import contextlib
+import os
+import pty
+import re
+import select
+import signal
+import time
+
+import harness
+import tool
+from harness import expect
+
+
+class Terminal:
+    """A program in the foreground of a terminal of its own."""
+
+    def __init__(self, place, daemon, *command):
+        if not os.access(harness.HOLDFAST, os.X_OK):
+            raise harness.Skip("%s is not built" % harness.HOLDFAST)
+        self.text = ""
+        self.seen = 0
+        self.status = None
+        environment = dict(os.environ, HOLDFAST_URL=daemon.socket, PS1="$ ", TERM="dumb", HOME=place.path,
+                           PATH="%s:%s" % (harness.BUILD, os.environ["PATH"]))
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            try:
+                os.chdir(place.path)
+                os.execvpe(command[0], command, environment)
+            finally:
+                os._exit(127)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        # A hang-up ends what is in the foreground; the rest is killed by its number.
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.master)
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def read(self, until):
+        """More output; False at its end."""
+        if not select.select([self.master], [], [], max(0, until - time.monotonic()))[0]:
+            raise AssertionError("the terminal is silent; so far:\n%s" % self.text)
+        try:
+            data = os.read(self.master, 1 << 16)
+        except OSError:  # the last process has closed the terminal
+            data = b""
+        self.text += data.decode("utf-8", "replace").replace("\r", "")
+        return data != b""
+
+    def wait(self, pattern):
+        """The first match behind everything waited for before."""
+        until = time.monotonic() + harness.PATIENCE
+        while True:
+            match = re.compile(pattern, re.M).search(self.text, self.seen)
+            if match:
+                self.seen = match.end()
+                return match
+            if not self.read(until):
+                raise AssertionError("no %r on the terminal:\n%s" % (pattern, self.text))
+
+    def end(self):
+        """Reads up to the end; the status as subprocess gives it."""
+        until = time.monotonic() + harness.PATIENCE
+        with contextlib.suppress(AssertionError):
+            while self.read(until):
+                pass
+        self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.status
+
+
+def world(place):
+    return place.daemon(master=place.redis()).admitted()
+
+
+def shell(place, daemon):
+    """An interactive shell with job control."""
+    terminal = Terminal(place, daemon, "bash", "--norc", "--noprofile", "-i")
+    terminal.wait(r"^\$ $")
+    return terminal
+
+
+def test_group(place):
+    """in the foreground the command is in the wrapper's process group, and keeps the terminal"""
+    daemon = world(place)
+    text = 'echo "pids $$ $PPID"; read x; echo "read $x"'
+    with Terminal(place, daemon, "holdfast", "run", "x", "--", "sh", "-c", text) as terminal:
+        child, supervisor = [int(word) for word in terminal.wait(r"^pids (\d+) (\d+)").groups()]
+        expect(os.getpgid(child), os.getpgid(terminal.pid))
+        expect(os.tcgetpgrp(terminal.master), os.getpgid(child))
+        expect(os.getpgid(supervisor) == os.getpgid(child), False)
+        terminal.type("hello\n")
+        terminal.wait("^read hello")
+        expect(terminal.end(), 0)
+
+
+def test_interrupt(place):
+    """^C reaches the command once, and the wrapper waits for what it makes of it"""
+    daemon = world(place)
+    text = 'trap "echo heard; read y; exit 7" INT; echo "pids $$"; while :; do sleep 1000 & wait; done'
+    with Terminal(place, daemon, "holdfast", "run", "x", "--", "bash", "-c", text) as terminal:
+        terminal.wait("^pids")
+        terminal.type("\x03")
+        terminal.wait("heard$")
+        expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
+        terminal.type("\n")
+        expect(terminal.end(), 7)
+        expect(terminal.text.count("heard"), 1, terminal.text)
+
+
+def test_interrupt_kills(place):
+    """a command that dies of ^C is seen to have died of it, so that loops in shells end"""
+    daemon = world(place)
+    with Terminal(place, daemon, "holdfast", "run", "x", "--", "sh", "-c", 'echo "pids $$"; exec sleep 1000') as terminal:
+        terminal.wait("^pids")
+        terminal.type("\x03")
+        expect(terminal.end(), -signal.SIGINT)
+        expect(isinstance(daemon.client()("LOCK", "x", "WAIT", 0), int), True)
+
+
+def test_interrupt_while_waiting(place):
+    """^C during the wait ends it"""
+    daemon = world(place)
+    holder = daemon.client()
+    holder("LOCK", "x")
+    with Terminal(place, daemon, "holdfast", "run", "x", "--", "echo", "ran") as terminal:
+        terminal.wait("waiting for x")
+        terminal.type("\x03")
+        expect(terminal.end(), -signal.SIGINT)
+        expect("ran" in terminal.text, False)
+
+
+def test_pipeline(place):
+    """in a | holdfast run x -- b | c both b and c can read the terminal"""
+    daemon = world(place)
+    with shell(place, daemon) as terminal:
+        terminal.type("echo in | holdfast run x -- sh -c 'read a; read b </dev/tty; echo b $a $b' | "
+                      "sh -c 'read l; echo c $l; read t </dev/tty; echo tty $t'\n")
+        terminal.type("one\n")
+        terminal.wait("^c b in one")
+        terminal.type("two\n")
+        terminal.wait("^tty two")
+        terminal.wait(r"^\$ ")
+        terminal.type("exit 5\n")
+        expect(terminal.end(), 5)
+
+
+def test_stop(place):
+    """^Z stops the job, and after longer than the lease fg goes on with the lock still held"""
+    daemon = world(place)
+    with shell(place, daemon) as terminal:
+        terminal.type("holdfast run x -- sh -c 'echo started; exec cat'\n")
+        terminal.wait("^started")
+        terminal.type("one\n")
+        terminal.wait("^one\none")
+        terminal.type("\x1a")
+        terminal.wait("Stopped")
+        terminal.wait(r"\$ ")
+        # Two leases and more, told by the daemon that keeps them.
+        expect(daemon.client()("LOCK", "x", "WAIT", 2500), None)
+        terminal.type("fg\n")
+        terminal.wait("holdfast run x")
+        terminal.type("two\n")
+        terminal.wait("^two\ntwo")
+        # Half a second after it went on, it would have been stopped by mistake.
+        expect(daemon.client()("LOCK", "x", "WAIT", 1000), None)
+        terminal.type("three\n")
+        terminal.wait("^three\nthree")
+        terminal.type("\x04")
+        terminal.wait(r"\$ ")
+        terminal.type("exit 6\n")
+        expect(terminal.end(), 6)
+
+
+def test_wrapper_killed(place):
+    """the wrapper is killed: its command and what descends from it end, others in the pipeline do not"""
+    daemon = world(place)
+    text = 'trap "" TERM; sleep 1000 & echo "pids $$ $! $PPID"; wait'
+    with shell(place, daemon) as terminal:
+        terminal.type("sh -c 'echo \"other $$\" >&2; exec sleep 1000' | holdfast run --kill-after 0.2 x -- sh -c '%s'\n"
+                      % text)
+        other = int(terminal.wait(r"^other (\d+)").group(1))
+        terminal.seen = 0  # the two come in any order
+        child, grandchild, supervisor = [int(word) for word in terminal.wait(r"^pids (\d+) (\d+) (\d+)").groups()]
+        with open("/proc/%d/stat" % supervisor, encoding="ascii") as stream:
+            wrapper = int(stream.read().rsplit(")", 1)[1].split()[1])
+        expect(os.getpgid(other), os.getpgid(child))
+        ends = tool.Ends([child, grandchild])
+        client = tool.waiting(place, daemon, "x")
+        os.kill(wrapper, signal.SIGKILL)
+        tool.never_early(client, ends)
+        ends.close()
+        others = tool.Ends([other])
+        expect(others.left(), 1)
+        os.kill(other, signal.SIGTERM)
+        others.wait()
+        others.close()
+
+
+def test_term(place):
+    """a signal sent to the wrapper in the foreground reaches the command"""
+    daemon = world(place)
+    text = 'trap "exit 8" TERM; echo "pids $$"; while :; do sleep 1000 & wait; done'
+    with Terminal(place, daemon, "holdfast", "run", "x", "--", "bash", "-c", text) as terminal:
+        terminal.wait("^pids")
+        os.kill(terminal.pid, signal.SIGTERM)
+        expect(terminal.end(), 8)
+
+
+def test_who(place):
+    """after a second of waiting people are told who holds it, since when, why, and their place in line"""
+    daemon = world(place)
+    holder = tool.start(place, daemon, "hold", "x", "--why", "release 4.2")
+    holder.output.wait(r"^\d+$")
+    first = tool.waiting(place, daemon, "x")
+    with Terminal(place, daemon, "holdfast", "run", "-w", "20", "x", "--", "echo", "ran") as terminal:
+        terminal.wait(r"waiting for x: held for [\d.]+s by hold@\S+ \(pid %d, uid %d\): release 4.2; number 2 in line"
+                      % (holder.pid, os.getuid()))
+        first.close()
+        holder.signal(signal.SIGTERM)
+        terminal.wait("^ran")
+        expect(terminal.end(), 0)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
