@@ -305,7 +305,9 @@ connection_serve_bytes(struct connection *c, char *data, size_t n)
 void
 connection_serve(struct connection *c)
 {
-	size_t used = connection_serve_bytes(c, buffer_bytes(&c->in), buffer_length(&c->in));
+	/* An empty buffer has no memory; at the end of file it still has to be found empty. */
+	char *data = buffer_length(&c->in) > 0 ? buffer_bytes(&c->in) : c->set->scratch;
+	size_t used = connection_serve_bytes(c, data, buffer_length(&c->in));
 	buffer_consume(&c->in, used);
 	buffer_trim(&c->in);
 	/* A descriptor belongs to the request it came with; that one is served once nothing is left. */

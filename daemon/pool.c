@@ -238,7 +238,7 @@ lane_close_group(struct lane *lane)
 	if (group->n == 0)
 		return;
 	for (i = 0; i < group->n; i++)
-		group->calls[i].name.p = group->names + group->offsets[i];
+		group->calls[i].name.p = group->calls[i].name.n > 0 ? group->names + group->offsets[i] : NULL;
 	batch = must(batch_new(group->calls, group->offsets, group->n, group->names, group->used));
 	if (lane->up && call_encode(&pool->command, &pool->call_settings, group->calls, group->n) &&
 		link_send(lane->link, pool->command.argc, pool->command.argv, pool->command.argvlen, batch)) {
