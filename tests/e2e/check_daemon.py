@@ -5,6 +5,7 @@ import os
 import re
 import select
 import signal
+import socket
 import stat
 
 import harness
@@ -212,6 +213,98 @@ def test_reload_listeners(place):
     except ConnectionRefusedError:
         pass
     expect_between(client("CHECK", "a"), 1, 1000)
+
+
+def test_inherited_socket(place):
+    """a socket that the service manager listens on is used, and stays when the daemon ends"""
+    daemon = place.idle_daemon(master=place.redis())
+    path = os.path.join(daemon.folder, "inherited")
+    daemon.listen = "listen:\n  - unix: %s\n" % path
+    daemon.configure("")
+    manager = socket.socket(socket.AF_UNIX)
+    manager.bind(path)
+    manager.listen(16)
+    place.sockets.append(manager)
+    # The descriptor has to be 3, and LISTEN_PID the daemon's own: a shell in between sees to both.
+    daemon.wrap = ["sh", "-c", "exec 3<&%d; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\"" % manager.fileno(), "sh"]
+    daemon.inherit = (manager.fileno(),)
+    daemon.start()
+    client = place.keep(resp.Client(path))
+    expect(client("PING"), "PONG")
+    expect_between(client("LOCK", "a", "WAIT", 10000), 1, 2 ** 53)
+    expect(daemon.terminate(), 0)
+    expect(os.path.exists(path), True, "the manager's socket")
+
+
+def test_descriptors(place):
+    """when descriptors run out, those who are connected are served, and others as soon as there is room"""
+    daemon = place.idle_daemon(master=place.redis())
+    daemon.wrap = ["sh", "-c", "ulimit -n 40; exec \"$@\"", "sh"]
+    daemon.start().admitted()
+    first = daemon.client()
+    expect_between(first("LOCK", "a"), 1, 2 ** 53)
+    crowd = [daemon.client() for _ in range(60)]
+    for _ in range(20):
+        expect_between(first("CHECK", "a"), 1, 1000)
+    refused = 0
+    for client in crowd:
+        try:
+            client.send("PING")
+            answer = client.reply(0.3)
+            refused += isinstance(answer, resp.Error)
+            expect(answer == "PONG" or answer.code == "LIMIT", True, repr(answer))
+        except (resp.Closed, resp.Late, BrokenPipeError):
+            refused += 1
+    expect_between(refused, 1, 60, "clients that found no room")
+    for client in crowd:
+        client.close()
+    late = daemon.client()
+    expect(late("PING"), "PONG")
+    expect(first("UNLOCK", "a"), 0)
+
+
+def test_full_disk(place):
+    """a log that cannot be written keeps nobody from locking"""
+    daemon = place.idle_daemon(master=place.redis(), config="log: { level: debug, to: /dev/full }\n")
+    daemon.start().admitted()
+    client = daemon.client()
+    expect_between(client("LOCK", "a"), 1, 2 ** 53)
+    expect(client("UNLOCK", "a"), 0)
+
+
+def test_log_file(place):
+    """the log goes to the file the configuration names, and a reload opens it again after it was moved away"""
+    daemon = place.idle_daemon(master=place.redis())
+    path = os.path.join(daemon.folder, "log")
+    daemon.configure("log: { level: debug, to: %s }\n" % path)
+    daemon.start().admitted()
+    os.rename(path, path + ".1")
+    with open(path + ".1", encoding="utf-8") as stream:
+        expect("daemon.started" in stream.read(), True)
+    daemon.process.signal(signal.SIGHUP)
+    daemon.await_state("RELOADING=1")
+    daemon.await_state("READY=1")
+    daemon.client()("LOCK", "after", "WAIT", 0)
+    with open(path, encoding="utf-8") as stream:
+        expect("after" in stream.read(), True)
+
+
+def test_tcp_master(place):
+    """a master over TCP, with user, password and database in its URL, which no log shows"""
+    port = harness.free_port()
+    redis = place.redis(options=["--port", str(port)])
+    expect(redis("ACL", "SETUSER", "hf", "on", ">p@ss", "~*", "&*", "+@all"), "OK")
+
+    class Master:
+        url = "redis://hf:p%%40ss@127.0.0.1:%d/3" % port
+    daemon = place.daemon(master=Master).admitted()
+    client = daemon.client()
+    client("LOCK", "a")
+    with resp.Client(redis.socket) as direct:
+        expect(direct("SELECT", 3), "OK")
+        expect_between(direct("PTTL", "holdfast:{a}"), 1, 1100)
+    expect("p@ss" in daemon.output.text() or "p%40ss" in daemon.output.text(), False, "the password in the log")
+    expect("p@ss" in client("INFO"), False, "the password in INFO")
 
 
 def test_users(place):

@@ -223,6 +223,8 @@ class Daemon:
         self.port = free_port() if tcp else None
         self.arguments = list(arguments)
         self.environment = environment or {}
+        self.wrap = []  # a command that runs the daemon's command
+        self.inherit = ()  # descriptors
         self.process = None
         self.ready = None
         self.listen = "listen:\n  - unix: %s\n" % self.socket
@@ -259,7 +261,8 @@ class Daemon:
             os.unlink(path)
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind(path)
-        self.process = Process(self.place, [HOLDFASTD, "-c", self.file] + self.arguments,
+        self.process = Process(self.place, self.wrap + [HOLDFASTD, "-c", self.file] + self.arguments,
+                               pass_fds=self.inherit,
                                environment=dict(self.environment, NOTIFY_SOCKET=path))
         self.place.sockets.append(self.notify)
 

@@ -146,7 +146,9 @@ class Client:
 
     def receive(self, until):
         left = until - time.monotonic()
-        if left <= 0 or not select.select([self.socket], [], [], left)[0]:
+        poller = select.poll()  # select() knows 1024 descriptors only
+        poller.register(self.socket, select.POLLIN)
+        if left <= 0 or not poller.poll(left * 1000):
             raise Late("nothing within the time; got %r" % self.data[:80])
         try:
             data = self.socket.recv(1 << 16)
