@@ -63,11 +63,18 @@ hold_remove(struct world *w, struct hold *hold)
 	free(hold);
 }
 
+/* Until when its daemon stands for it. */
+static int64_t
+hold_good_us(const struct hold *h)
+{
+	return h->told_us > h->valid_us ? h->told_us : h->valid_us;
+}
+
+/* Until when its holder may rely on it. */
 static int64_t
 hold_until(const struct hold *h)
 {
-	int64_t until = h->told_us > h->valid_us ? h->told_us : h->valid_us;
-	return until < h->ended_us ? until : h->ended_us;
+	return hold_good_us(h) < h->ended_us ? hold_good_us(h) : h->ended_us;
 }
 
 int64_t
@@ -128,19 +135,32 @@ told_us(const struct conn *c, int64_t ms)
 	       ms * INT64_C(1000000000) / (1000000 + (c->local ? c->host->ppm : c->client->ppm));
 }
 
+/* Every grant has half the lease left when it is given (guarantees.md, told deadline). */
+static void
+check_validity(struct world *w, const struct host *host, unsigned name)
+{
+	struct resource_view view;
+	int64_t lease_ms = w->rules[strcmp(checker_name(name), w->rules[0].match) == 0 ? 0 : 1].lease_ms;
+	bool there = core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), &view);
+	if (!there || view.lease_ms < lease_ms / 2)
+		world_fail(w, "validity: %s is granted at d%u with %" PRId64 " ms left of %" PRId64,
+			checker_name(name), host->index, there ? view.lease_ms : 0, lease_ms);
+}
+
 static struct hold *
 hold_granted(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
 {
 	session_id session = session_of(c);
 	struct hold *h = hold_find(w, c, session, name, owner);
 	w->checker.grants++;
-	if (h != NULL && h->token == token && hold_until(h) > w->now_us) {
+	if (h != NULL && h->token == token && hold_good_us(h) > w->now_us) {
 		h->count++;
 		return h;
 	}
 	bool tainted = w->now_us < w->checker.tainted_until_us[name];
 	check_exclusion(w, c, name, token);
 	check_token(w, name, token, tainted);
+	check_validity(w, c->host, name);
 	h = calloc(1, sizeof(*h));
 	assert(h != NULL);
 	*h = (struct hold){.next = w->checker.holds,

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,36 @@ batch_answer(void *arg, uint64_t a, void *data)
 	batch_free(b);
 }
 
+/* Whether this call's lease is there. */
+static bool
+lease_there(struct world *w, const struct call *call)
+{
+	char key[2 * WIRE_NAME_BYTES];
+	struct slice owner;
+	if (call->key != NULL)
+		snprintf(key, sizeof(key), "lock:%.*s", (int)call->name.n, call->name.p);
+	else
+		snprintf(key, sizeof(key), "hf:{%.*s}", (int)call->name.n, call->name.p);
+	return store_get(master_store(w->server.master), server_wall_us(w), slice_of(key), &owner);
+}
+
+/* Runs the command; nothing but an acquire and a reclaim may bring a lease into being (rule 6). */
+static void
+batch_run(struct batch *b)
+{
+	struct world *w = b->host->world;
+	bool there[CALL_GROUP_MAX];
+	bool keeps = b->calls[0].op == CALL_RENEW || b->calls[0].op == CALL_RELEASE;
+	for (size_t i = 0; keeps && i < b->n; i++)
+		there[i] = lease_there(w, &b->calls[i]);
+	b->arrived = true;
+	b->reply = server_run(w, b->command.argc, b->command.argv, b->command.argvlen);
+	for (size_t i = 0; keeps && i < b->n; i++)
+		if (!there[i] && lease_there(w, &b->calls[i]))
+			world_fail(w, "re-created: a %s made a lease of %s", scripts[b->calls[0].op].name,
+				b->names[i]);
+}
+
 /* At the master: it runs whether or not anybody still waits for it. */
 static void
 batch_arrive(void *arg, uint64_t a, void *data)
@@ -139,8 +170,7 @@ batch_arrive(void *arg, uint64_t a, void *data)
 		return;
 	bool dead = b->lost || b->server_life != w->server.life || !w->server.up;
 	if (!dead) {
-		b->arrived = true;
-		b->reply = server_run(w, b->command.argc, b->command.argv, b->command.argvlen);
+		batch_run(b);
 		if (!b->waited)
 			trace_line(&w->trace, w->now_us, "m      ran %s %s of d%u, too late",
 				scripts[b->calls[0].op].name, b->names[0], h->index);
