@@ -58,6 +58,7 @@ write_line(struct buffer *b, char type, struct slice word, struct slice text)
 	if (!buffer_reserve(b, room + 2))
 		return;
 	at = buffer_end(b);
+	assert(at != NULL);
 	*at++ = type;
 	memcpy(at, word.p, word.n);
 	at += word.n;

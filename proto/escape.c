@@ -4,6 +4,7 @@
  */
 #include "proto/escape.h"
 
+#include "proto/number.h"
 #include "proto/utf8.h"
 
 #include <assert.h>
@@ -99,18 +100,6 @@ escape_length(struct slice text, enum escape_style style)
 	return n;
 }
 
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Reads the escape after the backslash at p; returns how many bytes it took, 0 when it is none. */
 static size_t
 undo_one(const char *p, size_t n, char *out)
@@ -119,8 +108,8 @@ undo_one(const char *p, size_t n, char *out)
 	static const char to[] = "\n\r\t\\\"";
 	const char *found;
 
-	if (n >= 3 && p[0] == 'x' && hex_value(p[1]) >= 0 && hex_value(p[2]) >= 0) {
-		*out = (char)(hex_value(p[1]) << 4 | hex_value(p[2]));
+	if (n >= 3 && p[0] == 'x' && number_hex(p[1]) >= 0 && number_hex(p[2]) >= 0) {
+		*out = (char)(number_hex(p[1]) << 4 | number_hex(p[2]));
 		return 3;
 	}
 	found = n == 0 ? NULL : memchr(from, p[0], sizeof(from) - 1);

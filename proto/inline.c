@@ -4,6 +4,8 @@
  */
 #include "proto/inline.h"
 
+#include "proto/number.h"
+
 #include <assert.h>
 #include <stdbool.h>
 
@@ -18,18 +20,6 @@ static bool
 is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
-}
-
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 static void
@@ -54,8 +44,9 @@ undo_letter(char c)
 static void
 read_escape(struct reader *r)
 {
-	if (r->end - r->at >= 4 && r->at[1] == 'x' && hex_value(r->at[2]) >= 0 && hex_value(r->at[3]) >= 0) {
-		char c = (char)(hex_value(r->at[2]) << 4 | hex_value(r->at[3]));
+	if (r->end - r->at >= 4 && r->at[1] == 'x' && number_hex(r->at[2]) >= 0 &&
+		number_hex(r->at[3]) >= 0) {
+		char c = (char)(number_hex(r->at[2]) << 4 | number_hex(r->at[3]));
 
 		r->at += 4;
 		put(r, c);

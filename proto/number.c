@@ -52,3 +52,15 @@ number_print(char *out, int64_t n)
 		out[length++] = digits[--count];
 	return length;
 }
+
+int
+number_hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}

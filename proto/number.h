@@ -20,4 +20,7 @@ bool number_parse(struct slice text, int64_t min, int64_t max, int64_t *out)
 /* Writes n in decimal without NUL, returns the length. out has room for NUMBER_TEXT_MAX bytes. */
 size_t number_print(char *out, int64_t n);
 
+/* What a hexadecimal digit of either case stands for; -1: it is none. */
+int number_hex(char c);
+
 #endif

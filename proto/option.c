@@ -33,7 +33,7 @@ struct quote {
 static struct quote
 quote_of(struct slice word)
 {
-	struct quote q;
+	struct quote q = {""};
 
 	(void)escape_text(q.text, sizeof(q.text), word, ESCAPE_PLAIN);
 	return q;

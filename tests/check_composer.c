@@ -27,9 +27,8 @@ static void
 wrote(const char *expected)
 {
 	ck_assert(!out.failed);
-	ck_assert_msg(
-		slice_equal((struct slice){buffer_bytes(&out), buffer_length(&out)}, slice_of(expected)),
-		"%.*s is not %s", (int)buffer_length(&out), buffer_bytes(&out), expected);
+	ck_assert_msg(slice_equal((struct slice){bytes, buffer_length(&out)}, slice_of(expected)),
+		"%.*s is not %s", (int)buffer_length(&out), bytes, expected);
 	buffer_consume(&out, buffer_length(&out));
 }
 

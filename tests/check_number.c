@@ -64,9 +64,22 @@ START_TEST(only_its_own_bytes_are_read)
 }
 END_TEST
 
+START_TEST(hexadecimal_digits_are_twenty_two)
+{
+	static const char digits[] = "0123456789abcdefABCDEF";
+	int known = 0;
+
+	for (int c = -128; c < 128; c++)
+		known += number_hex((char)c) >= 0;
+	ck_assert_int_eq(known, 22);
+	for (int i = 0; i < 22; i++)
+		ck_assert_int_eq(number_hex(digits[i]), i < 16 ? i : i - 6);
+}
+END_TEST
+
 int
 main(void)
 {
 	return SUITE_RUN("number", NULL, NULL, numbers_print_and_read_back, everything_else_is_no_number,
-		a_range_includes_its_ends, only_its_own_bytes_are_read);
+		a_range_includes_its_ends, only_its_own_bytes_are_read, hexadecimal_digits_are_twenty_two);
 }
