@@ -26,6 +26,9 @@ end(void)
 static void
 wrote(const char *expected)
 {
+	const char *bytes = buffer_bytes(&out);
+
+	ck_assert_ptr_nonnull(bytes);
 	ck_assert(!out.failed);
 	ck_assert_msg(slice_equal((struct slice){bytes, buffer_length(&out)}, slice_of(expected)),
 		"%.*s is not %s", (int)buffer_length(&out), bytes, expected);
