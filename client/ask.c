@@ -87,11 +87,8 @@ task_watch(const struct options *o, const struct address *a)
 	int status = take_greeting(&wire, a, "holdfast-watch");
 
 	if (status == STATUS_DONE) {
-		if (o->name != NULL) {
-			wire_ask(&wire, "EVENTS", "MATCH", o->name, NULL);
-		} else {
-			wire_ask(&wire, "EVENTS", NULL);
-		}
+		wire_ask_words(
+			&wire, o->name == NULL ? 1 : 3, (const char *const[]){"EVENTS", "MATCH", o->name});
 		(void)wire_flush(&wire);
 	}
 	p.fd = wire.fd;
@@ -119,7 +116,7 @@ task_ping(const struct options *o, const struct address *a)
 
 	if (status == STATUS_DONE) {
 		sent_us = clock_us();
-		wire_ask(&wire, "PING", NULL);
+		wire_ask(&wire, "PING");
 		answer = wire_answer(&wire);
 		ms = (double)(clock_us() - sent_us) / 1000.0;
 		if (answer == NULL || answer->type != ANSWER_STATUS) {
@@ -215,7 +212,7 @@ task_info(const struct options *o, const struct address *a)
 	int status = take_greeting(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
-		wire_ask(&wire, "INFO", o->name, NULL);
+		wire_ask_words(&wire, o->name == NULL ? 1 : 2, (const char *const[]){"INFO", o->name});
 		answer = wire_answer(&wire);
 		if (answer == NULL || answer->type != ANSWER_TEXT) {
 			status = take_refusal(&wire, answer, "cannot ask for INFO");
@@ -240,7 +237,7 @@ task_break(const struct options *o, const struct address *a)
 
 	if (status == STATUS_DONE) {
 		token[number_print(token, o->token)] = '\0';
-		wire_ask(&wire, "BREAK", o->name, "TOKEN", token, NULL);
+		wire_ask(&wire, "BREAK", o->name, "TOKEN", token);
 		answer = wire_answer(&wire);
 		(void)snprintf(what, sizeof(what), "cannot break %s", o->name);
 		if (answer == NULL || answer->type != ANSWER_INT) {

@@ -107,7 +107,7 @@ holding_ask(struct holding *h)
 	int64_t now = clock_ms();
 
 	token[number_print(token, h->token)] = '\0';
-	wire_ask(h->wire, "CHECK", h->name, "TOKEN", token, NULL);
+	wire_ask(h->wire, "CHECK", h->name, "TOKEN", token);
 	deadline_asked(&h->deadline, now);
 	if (!wire_flush(h->wire)) {
 		holding_silence(h);
@@ -144,7 +144,7 @@ holding_release(struct holding *h)
 		return !h->lost;
 	}
 	token[number_print(token, h->token)] = '\0';
-	wire_ask(h->wire, "UNLOCK", h->name, "TOKEN", token, NULL);
+	wire_ask(h->wire, "UNLOCK", h->name, "TOKEN", token);
 	(void)wire_flush(h->wire);
 	answer = wire_wait(h->wire, until_ms);
 	if (answer != NULL && h->deadline.sent_ms > 0) {

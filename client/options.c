@@ -153,6 +153,7 @@ option_set(struct reader *r, const struct option_entry *e, const char *value)
 	char *field = (char *)r->o + e->offset;
 	int64_t n = 0;
 
+	assert(e->kind == OPTION_FLAG || value != NULL);
 	switch (e->kind) {
 	case OPTION_FLAG:
 		*(bool *)field = true;

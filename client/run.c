@@ -451,8 +451,8 @@ held_around_us(const struct options *o, const struct address *a)
 	}
 	if (wire_open(&wire, a)) {
 		wire_greet(&wire, a, "holdfast");
-		wire_ask(&wire, "SESSION", "JOIN", secret, NULL);
-		wire_ask(&wire, "CHECK", o->name, NULL);
+		wire_ask(&wire, "SESSION", "JOIN", secret);
+		wire_ask(&wire, "CHECK", o->name);
 		answer = wire_answer(&wire);
 		if (answer != NULL) {
 			answer = wire_answer(&wire);

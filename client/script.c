@@ -111,7 +111,7 @@ task_lock(const struct options *o, const struct address *a)
 		status = lock_report(o, &grant);
 		if (status != STATUS_DONE) {
 			/* The script takes it that it has no lock. */
-			wire_ask(&wire, "UNLOCK", o->name, NULL);
+			wire_ask(&wire, "UNLOCK", o->name);
 			(void)wire_answer(&wire);
 		}
 	}
@@ -139,7 +139,7 @@ session_join(struct wire *w, const struct options *o, const struct address *a, b
 		return status;
 	}
 	if (around) {
-		wire_ask(w, "SESSION", "JOIN", secret, NULL);
+		wire_ask(w, "SESSION", "JOIN", secret);
 	} else {
 		pidfd = owner_open(o, &pid);
 		if (pidfd < 0) {
@@ -163,9 +163,9 @@ ask(struct wire *w, const char *verb, const struct options *o)
 
 	if (o->token > 0) {
 		token[number_print(token, o->token)] = '\0';
-		wire_ask(w, verb, o->name, "TOKEN", token, NULL);
+		wire_ask(w, verb, o->name, "TOKEN", token);
 	} else {
-		wire_ask(w, verb, o->name, NULL);
+		wire_ask(w, verb, o->name);
 	}
 	return wire_answer(w);
 }

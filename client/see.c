@@ -32,9 +32,9 @@ question(struct wire *w, const struct options *o, const struct address *a, enum 
 	if (o->task == TASK_LS) {
 		wire_ask_words(w, o->name == NULL ? 3 : 5, words);
 	} else if (o->task == TASK_SHOW) {
-		wire_ask(w, "INSPECT", o->name, NULL);
+		wire_ask(w, "INSPECT", o->name);
 	} else {
-		wire_ask(w, "SESSIONS", NULL);
+		wire_ask(w, "SESSIONS");
 	}
 	answer = wire_answer(w);
 	if (answer == NULL || answer->type != wanted) {

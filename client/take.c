@@ -143,8 +143,8 @@ send_requests(struct wire *w, const struct taking *t)
 	if (t->pidfd >= 0) {
 		(void)wire_bind(w, t->pidfd);
 	} else {
-		wire_ask(w, "SESSION", "ONLOSS", "PUSH", NULL);
-		wire_ask(w, "SESSION", "SECRET", NULL);
+		wire_ask(w, "SESSION", "ONLOSS", "PUSH");
+		wire_ask(w, "SESSION", "SECRET");
 	}
 	ask_lock(w, t->o);
 	(void)wire_flush(w);
@@ -195,7 +195,7 @@ tell_again(struct wire *w, const struct options *o, struct grant *g)
 	const struct answer *answer;
 	int64_t sent_ms = clock_ms();
 
-	wire_ask(w, "CHECK", o->name, NULL);
+	wire_ask(w, "CHECK", o->name);
 	answer = wire_answer(w);
 	if (answer == NULL || answer->type != ANSWER_INT) {
 		return false;

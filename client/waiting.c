@@ -122,7 +122,7 @@ look(struct waiting *w)
 
 	if (wire_open(&wire, w->a)) {
 		wire_greet(&wire, w->a, "holdfast");
-		wire_ask(&wire, "INSPECT", w->o->name, NULL);
+		wire_ask(&wire, "INSPECT", w->o->name);
 		(void)wire_flush(&wire);
 		answer = wire_wait(&wire, until_ms);
 		answer = answer == NULL ? NULL : wire_wait(&wire, until_ms);

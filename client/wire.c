@@ -19,7 +19,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define WORDS_MAX   16
 #define OUT_MAX     (256 * 1024)
 #define FILL_BYTES  (16 * 1024)
 #define VANISHED_MS 20000 /* a peer that acknowledges nothing for so long is gone */
@@ -151,30 +150,14 @@ wire_ask_words(struct wire *w, size_t n, const char *const *words)
 }
 
 void
-wire_ask(struct wire *w, ...)
-{
-	const char *words[WORDS_MAX];
-	size_t n = 0;
-	va_list list;
-
-	va_start(list, w);
-	while ((words[n] = va_arg(list, const char *)) != NULL) {
-		n++;
-		assert(n < WORDS_MAX);
-	}
-	va_end(list);
-	wire_ask_words(w, n, words);
-}
-
-void
 wire_greet(struct wire *w, const struct address *a, const char *label)
 {
 	const char *user = a->user[0] != '\0' ? a->user : "default";
 
 	if (a->password[0] != '\0') {
-		wire_ask(w, "HELLO", "3", "AUTH", user, a->password, "SETNAME", label, NULL);
+		wire_ask(w, "HELLO", "3", "AUTH", user, a->password, "SETNAME", label);
 	} else {
-		wire_ask(w, "HELLO", "3", "SETNAME", label, NULL);
+		wire_ask(w, "HELLO", "3", "SETNAME", label);
 	}
 }
 

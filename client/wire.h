@@ -35,11 +35,13 @@ void wire_close(struct wire *w);
 
 #define WIRE_CONNECT_MS 5000
 
-/* Appends a request; the words are strings, NULL is the last argument. */
-void wire_ask(struct wire *w, ...) __attribute__((sentinel));
-
-/* The same, of n words. */
+/* Appends a request of n words. */
 void wire_ask_words(struct wire *w, size_t n, const char *const *words);
+
+/* The same: wire_ask(w, "CHECK", name) */
+#define wire_ask(w, ...)                                                                                     \
+	wire_ask_words((w), sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *),               \
+		(const char *const[]){__VA_ARGS__})
 
 /* HELLO 3 with the login of the address; its answer is a map. label names the connection: printable ASCII
  * without spaces. */
