@@ -18,7 +18,7 @@ struct differ {
 	void *arg;
 	char *was; /* VALUE_TEXT_MAX each */
 	char *is;
-	bool layout; /* some rule has a key of its own: which rule a name falls under decides its key */
+	long layout; /* rules up to the last one with a key of its own: they decide which key a name has */
 	int restarts;
 };
 
@@ -35,7 +35,7 @@ static void
 value_compare(struct differ *d, const struct schema_key *key, const void *from, const void *to, long item)
 {
 	char path[SCHEMA_PATH_MAX];
-	bool restart = key->restart || (key->type == TYPE_GLOB && d->layout);
+	bool restart = key->restart || (key->type == TYPE_GLOB && item < d->layout);
 
 	value_format(d->was, key, scope_value(key, from));
 	value_format(d->is, key, scope_value(key, to));
@@ -105,13 +105,14 @@ longest_compare(struct differ *d)
 	change_tell(d, "the longest lease", from, to, true);
 }
 
-static bool
-rules_have_keys(const struct conf *conf)
+static long
+layout_count(const struct conf *conf)
 {
-	for (size_t i = 0; i < conf->rule_count; i++)
-		if (conf->rules[i].key[0] != '\0')
-			return true;
-	return false;
+	size_t n = conf->rule_count;
+
+	while (n > 0 && conf->rules[n - 1].key[0] == '\0')
+		n--;
+	return (long)n;
 }
 
 static void
@@ -138,7 +139,7 @@ conf_diff(const struct conf *from, const struct conf *to,
 {
 	struct differ d = {.from = from, .to = to, .each = each, .arg = arg};
 
-	d.layout = rules_have_keys(from) || rules_have_keys(to);
+	d.layout = layout_count(from) > layout_count(to) ? layout_count(from) : layout_count(to);
 	d.was = malloc(VALUE_TEXT_MAX);
 	d.is = malloc(VALUE_TEXT_MAX);
 	if (d.was != NULL && d.is != NULL)

@@ -82,11 +82,26 @@ config_load(const struct options *options, struct conf_errors *errors)
 	return file[0] != '\0' ? conf_load(file, errors) : conf_default(errors);
 }
 
-/* The rules of the configuration, and one for every other name. Key templates are boot's: the core keeps
- * them. */
+/* How many rules, from the first on, decide which key a name has: up to the last one with a key of its own.
+ */
+static size_t
+layout_count(const struct conf *conf)
+{
+	size_t n = conf->rule_count;
+	while (n > 0 && conf->rules[n - 1].key[0] == '\0') {
+		n--;
+	}
+	return n;
+}
+
+/*
+ * The rules of the configuration, and one for every other name. Key templates are boot's, and so is which
+ * names have them: the daemons of a namespace have agreed on that.
+ */
 static struct rule *
 rules_make(const struct conf *conf, const struct conf *boot)
 {
+	size_t layout = layout_count(boot);
 	struct rule *rules = calloc(conf->rule_count + 1, sizeof *rules);
 	if (!rules) {
 		return NULL;
@@ -95,7 +110,7 @@ rules_make(const struct conf *conf, const struct conf *boot)
 		const struct conf_rule *from = &conf->rules[i];
 		const char *key = boot->rules[i].key;
 		rules[i] = (struct rule){
-			.match = from->match,
+			.match = i < layout ? boot->rules[i].match : from->match,
 			.key = key[0] != '\0' ? key : NULL,
 			.lease_ms = from->lease_ms,
 			.wait_ms = from->wait_ms,
@@ -117,10 +132,8 @@ layout_make(const struct conf *conf)
 	if (!to) {
 		return NULL;
 	}
-	for (size_t i = 0; i < conf->rule_count; i++) {
-		if (conf->rules[i].key[0] != '\0') {
-			fprintf(to, "%s=%s;", conf->rules[i].match, conf->rules[i].key);
-		}
+	for (size_t i = 0; i < layout_count(conf); i++) {
+		fprintf(to, "%s=%s;", conf->rules[i].match, conf->rules[i].key);
 	}
 	if (fclose(to) != 0) {
 		free(text);

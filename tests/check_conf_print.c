@@ -302,6 +302,9 @@ START_TEST(the_layout_of_rules_needs_a_restart)
 		"rules[0].match: \"a\" -> \"b\"\n");
 	differs("rules: [ { match: a, key: 'x:%' } ]\n", "rules: [ { match: b, key: 'x:%' } ]\n", 1,
 		"rules[0].match: \"a\" -> \"b\" (restart)\n");
+	differs("rules: [ { match: a }, { match: c, key: 'x:%' }, { match: e } ]\n",
+		"rules: [ { match: b }, { match: c, key: 'x:%' }, { match: f } ]\n", 1,
+		"rules[0].match: \"a\" -> \"b\" (restart)\nrules[2].match: \"e\" -> \"f\"\n");
 	differs("rules: [ { match: a } ]\n", "rules: [ { match: a, key: 'x:%' } ]\n", 1,
 		"rules[0].key: \"\" -> \"x:%\" (restart)\n");
 }

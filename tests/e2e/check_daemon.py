@@ -188,6 +188,47 @@ def test_reload(place):
     expect_between(other("LOCK", "q"), 1, 2 ** 53)
 
 
+def test_reload_layout(place):
+    """a reload does not move names to other keys at the master, where other daemons would not look"""
+    redis = place.redis()
+    before = "rules:\n  - { match: 'x/*' }\n  - { match: 'a/*', key: 'mine:{%}' }\n  - { match: 'b/*', wait: 60s }\n"
+    daemon = place.daemon(master=redis, config=before).admitted()
+    daemon.configure(before.replace("x/", "a/").replace("'a/*', key", "'c/*', key").replace("60s", "1ms"))
+    client, other = daemon.client(), daemon.client()
+    answer = client("RELOAD")
+    expect("reloaded" in answer and "needs a restart" in answer and "rules[0].match" in answer, True, answer)
+    for name, key in (("a/1", "mine:{a/1}"), ("c/1", "holdfast:{c/1}")):
+        expect_between(client("LOCK", name), 1, 2 ** 53)
+        expect_between(redis("PTTL", key), 1, 1100)
+    client("LOCK", "b/1")
+    expect(other("LOCK", "b/1"), None)
+
+
+def test_drain(place):
+    """DRAIN by an administrator ends the daemon as SIGTERM does"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    client, other = daemon.client(), daemon.client()
+    client("LOCK", "a")
+    expect(other("DRAIN"), "OK")
+    expect(daemon.process.wait(), 0)
+    expect(client.closed(5), True)
+
+
+def test_client_kill(place):
+    """CLIENT KILL closes a connection, and withholds what it held"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    holder, admin = daemon.client(), daemon.client()
+    holder("LOCK", "a")
+    number = holder("CLIENT", "ID")
+    valid_ms = holder("CHECK", "a")
+    asked = boottime()
+    expect(admin("CLIENT", "KILL", "ID", number), 1)
+    expect(holder.closed(5), True)
+    expect_between(admin("LOCK", "a", "WAIT", 10000), 1, 2 ** 53)
+    expect_between(boottime() - asked, valid_ms / 1000 - 0.01, 3.0, "seconds until the next holder")
+    expect_code(admin("CLIENT", "KILL", "ID", number), "ERR")
+
+
 def test_reload_listeners(place):
     """a reload opens and closes listeners, and keeps connections"""
     daemon = place.daemon(master=place.redis()).admitted()

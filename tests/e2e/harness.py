@@ -149,6 +149,8 @@ class Process:
         """The exit status; negative: the signal."""
         if not select.select([self.pidfd], [], [], timeout)[0]:
             raise AssertionError("pid %d does not end:\n%s" % (self.pid, self.output.tail()))
+        # All it said is there now, unless a child of its own keeps the pipe.
+        self.output.thread.join(1)
         return self.process.wait()
 
     def kill(self):
