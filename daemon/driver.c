@@ -10,24 +10,24 @@
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/dispatch.h"
+#include "daemon/door.h"
 #include "daemon/events.h"
 #include "daemon/listeners.h"
 #include "daemon/loop.h"
 #include "daemon/perform.h"
 #include "daemon/process.h"
-#include "daemon/quota.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* As many processes as anybody binds on one host; each costs a descriptor. */
 #define DRIVER_PROCESSES_MAX 65536
+/* A turn that is later than this, or than a tenth of a lease, is told. */
+#define DRIVER_LATE_MS       500
 
 struct driver {
 	struct loop *loop;
@@ -41,12 +41,12 @@ struct driver {
 	struct processes *processes;
 	struct desk desk;
 	struct perform perform;
-	struct quota quota;
+	struct door door;
 	struct random random;
 	struct listeners listeners;
-	struct driver_limits limits;
 	int (*reload)(void *arg, char *text, size_t room);
 	void *reload_arg;
+	int64_t awake_ms; /* when nothing was overdue the last time somebody looked */
 	int64_t drain_until_ms;
 	bool draining;
 	bool stopped;
@@ -79,19 +79,40 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	d->stepping = false;
 }
 
+/* Late enough to be worth a line: the limit of rule 3. */
+static int64_t
+driver_late_limit_ms(const struct driver *d)
+{
+	int64_t tenth_ms = d->desk.facts.lease_max_ms / 10;
+	return tenth_ms < DRIVER_LATE_MS ? tenth_ms : DRIVER_LATE_MS;
+}
+
 /*
  * What was due by now comes first, however late the turn is: leases have expired and losses are told before
  * anything else is looked at (guarantees, rule 3).
  */
 static void
+driver_timer(struct driver *d, struct now now)
+{
+	/* What was asked for with a time that had passed already is not late. */
+	int64_t due_ms = core_wake_at(d->core);
+	int64_t late_ms = now.ms - (due_ms > d->awake_ms ? due_ms : d->awake_ms);
+	driver_step(d, now, &(struct event){.type = EVENT_TIMER});
+	connections_flush(d->connections);
+	if (late_ms >= driver_late_limit_ms(d)) {
+		perform_note(&d->perform, &(struct note){.type = NOTE_STALLED, .ttl_ms = late_ms});
+	}
+}
+
+static void
 driver_event(struct driver *d, const struct event *event)
 {
 	struct now now = driver_now(d);
 	if (core_wake_at(d->core) <= now.ms) {
-		driver_step(d, now, &(struct event){.type = EVENT_TIMER});
-		connections_flush(d->connections);
+		driver_timer(d, now);
 		now = driver_now(d);
 	}
+	d->awake_ms = now.ms;
 	if (event->type != EVENT_TIMER) {
 		driver_step(d, now, event);
 	}
@@ -154,61 +175,15 @@ driver_on_exit(void *arg, struct process process)
 /* ---- connections ---- */
 
 static void
-driver_open(struct driver *d, struct connection *c)
+driver_open(void *arg, struct connection *c)
 {
 	const struct identity *who = connection_identity(c);
-	driver_event(d, &(struct event){.type = EVENT_OPEN, .conn = who->id, .peer = &who->peer});
-}
-
-static void
-driver_turn_away(struct driver *d, int fd, const char *text)
-{
-	d->stats->connections_rejected++;
-	send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
-	close(fd);
-}
-
-static void
-driver_on_accepted(void *arg, struct listener *listener, int fd, const struct peer *peer)
-{
-	struct driver *d = arg;
-	if (connections_count(d->connections) >= d->limits.clients) {
-		driver_turn_away(
-			d, fd, "-LIMIT this daemon serves as many clients as limits.clients allows\r\n");
-		return;
-	}
-	bool local = listener_local(listener);
-	struct quota_seat *seat = local ? quota_enter_uid(&d->quota, peer->uid) : NULL;
-	if (local && !seat) {
-		driver_turn_away(
-			d, fd, "-LIMIT this user has as many clients as limits.sessions-per-user allows\r\n");
-		return;
-	}
-	struct connection *c = connections_add(d->connections, fd, peer, local, listener_releases(listener));
-	if (!c) {
-		quota_leave(&d->quota, seat);
-		d->stats->connections_rejected++;
-		return;
-	}
-	connection_identity(c)->seat = seat;
-	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.open",
-		log_number("client", (int64_t)connection_identity(c)->id), log_text("address", peer->address),
-		log_number("uid", peer->uid), log_number("pid", peer->pid));
-	driver_open(d, c);
-}
-
-static void
-driver_on_paused(void *arg, struct listener *listener, int error)
-{
-	struct driver *d = arg;
-	d->stats->connections_rejected++;
-	LOG_EVENT(d->log, LOG_WARNING_LEVEL, "listener.paused",
-		log_text("address", listener_address(listener)), log_text("why", strerror(error)));
+	driver_event(arg, &(struct event){.type = EVENT_OPEN, .conn = who->id, .peer = &who->peer});
 }
 
 static const struct listener_hooks driver_listener_hooks = {
-	.accepted = driver_on_accepted,
-	.paused = driver_on_paused,
+	.accepted = door_accepted,
+	.paused = door_paused,
 };
 
 static void
@@ -230,7 +205,7 @@ driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
 	struct driver *d = arg;
 	const struct identity *who = connection_identity(c);
 	events_leave(d->desk.events, c);
-	quota_leave(&d->quota, who->seat);
+	door_left(&d->door, c);
 	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.closed", log_number("client", (int64_t)who->id),
 		log_text("why", why), log_text("end", end == END_CLEAN ? "clean" : "abandoned"));
 	driver_event(d, &(struct event){.type = EVENT_CLOSE, .conn = who->id, .end = end});
@@ -412,6 +387,10 @@ driver_turn(struct driver *d)
 		wake_at = d->drain_until_ms;
 	}
 	loop_alarm_at(d->loop, wake_at);
+	int64_t now_ms = clock_ms();
+	if (core_wake_at(d->core) > now_ms) {
+		d->awake_ms = now_ms;
+	}
 	d->stats->turns++;
 }
 
@@ -443,8 +422,8 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 		errno = why;
 		return NULL;
 	}
-	d->listeners =
-		(struct listeners){.base = loop_base(d->loop), .hooks = &driver_listener_hooks, .arg = d};
+	d->listeners = (struct listeners){
+		.base = loop_base(d->loop), .hooks = &driver_listener_hooks, .arg = &d->door};
 	return d;
 }
 
@@ -461,7 +440,7 @@ driver_free(struct driver *d)
 	core_free(d->core);
 	events_free(d->desk.events);
 	access_free(d->desk.access);
-	quota_done(&d->quota);
+	quota_done(&d->door.quota);
 	actions_done(&d->actions);
 	loop_free(d->loop);
 	free(d);
@@ -483,7 +462,7 @@ driver_set_desk(struct driver *d, const struct desk_facts *facts)
 		.events = d->desk.events,
 		.stats = d->stats,
 		.log = d->log,
-		.quota = &d->quota,
+		.quota = &d->door.quota,
 		.facts = *facts,
 		.hooks = &driver_desk_hooks,
 		.arg = d,
@@ -505,6 +484,13 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	if (!d->desk.access || !d->desk.events || !d->connections || !d->processes || !d->core) {
 		return -1;
 	}
+	d->door = (struct door){
+		.connections = d->connections,
+		.stats = d->stats,
+		.log = d->log,
+		.opened = driver_open,
+		.arg = d,
+	};
 	driver_set_desk(d, &settings->facts);
 	driver_set_limits(d, &settings->limits);
 	d->pool = pool_new(base, &settings->pool, &driver_pool_hooks, d, d->log, d->stats);
@@ -534,8 +520,8 @@ driver_listen(struct driver *d, const struct socket_settings *settings, size_t c
 void
 driver_set_limits(struct driver *d, const struct driver_limits *limits)
 {
-	d->limits = *limits;
-	d->quota.most = limits->per_user;
+	d->door.most = limits->clients;
+	d->door.quota.most = limits->per_user;
 	d->desk.facts.clients_max = limits->clients;
 	connections_set_limits(d->connections, &limits->connections);
 }

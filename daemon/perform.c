@@ -52,7 +52,7 @@ perform_close(struct perform *p, const struct action *action)
 	}
 }
 
-static void
+void
 perform_note(struct perform *p, const struct note *note)
 {
 	note_log(note, p->log);

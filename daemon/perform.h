@@ -28,4 +28,7 @@ struct perform {
 /* Performs the actions in order and empties the list. */
 void perform_actions(struct perform *perform, struct actions *actions);
 
+/* Tells one note, as ACTION_NOTE does: for what the driver itself has to say. */
+void perform_note(struct perform *perform, const struct note *note);
+
 #endif

@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 20000
@@ -694,6 +695,24 @@ START_TEST(a_signal_ends_an_idle_daemon_cleanly)
 }
 END_TEST
 
+START_TEST(a_late_turn_looks_at_its_leases_before_its_clients)
+{
+	const struct timespec stall = {.tv_sec = 1, .tv_nsec = 200000000}; /* longer than a lease */
+	int fd = client(), watcher = client();
+	ask(fd, "SESSION ONLOSS NEXT", "+OK\r\n");
+	ask_line(fd, "LOCK a", ":1");
+	ask(watcher, "EVENTS", "+OK\r\n");
+	say(fd, "UNLOCK a\r\n");
+	nanosleep(&stall, NULL);
+	ck_assert_ptr_eq(strstr(hear_line(fd), "-LOST expired"), probe.heard);
+	ck_assert_ptr_eq(strstr(hear_line(watcher), "+lock.lost name=a "), probe.heard);
+	ck_assert_ptr_nonnull(strstr(probe.heard, "text=expired"));
+	ck_assert_ptr_eq(strstr(hear_line(watcher), "+daemon.stalled ttl_ms="), probe.heard);
+	close(fd);
+	close(watcher);
+}
+END_TEST
+
 START_TEST(a_browser_is_cut_off)
 {
 	int fd = client_tcp();
@@ -716,5 +735,6 @@ main(void)
 		a_stranger_logs_in_first, nobody_takes_all_connections, an_admin_may_kill_a_client,
 		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
 		a_reload_is_asked_for_by_verb_and_by_signal, a_drain_tells_holders_frees_the_rest_and_ends,
-		a_signal_ends_an_idle_daemon_cleanly, a_browser_is_cut_off);
+		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
+		a_browser_is_cut_off);
 }
