@@ -92,7 +92,8 @@ width(const char *text)
 static int
 row_compare(const void *a, const void *b)
 {
-	return strcmp(**(char **const *)a, **(char **const *)b);
+	/* 9 before 10, in numbers and in names alike. */
+	return strverscmp(**(char **const *)a, **(char **const *)b);
 }
 
 static void

@@ -10,36 +10,16 @@
 #include "client/take.h"
 #include "client/tasks.h"
 #include "client/voice.h"
+#include "client/who.h"
 #include "daemon/base/clock.h"
 #include "proto/number.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define COMM_MAX 32
-
-/* The name of a process' program, as ps(1) shows it. */
-static void
-process_name(int64_t pid, char name[COMM_MAX])
-{
-	char path[64];
-	ssize_t n = -1;
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/comm", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, name, COMM_MAX - 1);
-		(void)close(fd);
-	}
-	name[n > 0 ? n : 0] = '\0';
-	name[strcspn(name, "\n")] = '\0';
-}
 
 /* A pidfd of the process the lock belongs to, or -1 after saying why. *pid is set in any case. */
 static int
@@ -88,7 +68,7 @@ task_lock(const struct options *o, const struct address *a)
 {
 	struct wire wire;
 	struct grant grant;
-	char comm[COMM_MAX];
+	char comm[WHO_PROGRAM_MAX];
 	char label[TAKE_LABEL_MAX];
 	struct taking taking = {o, a, -1, label};
 	int64_t pid;
@@ -101,7 +81,7 @@ task_lock(const struct options *o, const struct address *a)
 	if (taking.pidfd < 0) {
 		return STATUS_USAGE;
 	}
-	process_name(pid, comm);
+	who_program(pid, comm);
 	take_label(label, comm);
 	if (take_lock(&wire, &taking, &grant, &status)) {
 		if ((o->pid == 0 && !o->quiet) || o->verbose) {

@@ -8,6 +8,7 @@
 #include "client/take.h"
 #include "client/tasks.h"
 #include "client/voice.h"
+#include "client/who.h"
 #include "proto/escape.h"
 
 #include <inttypes.h>
@@ -52,19 +53,6 @@ grid_span(struct grid *g, int64_t ms)
 	grid_text(g, slice_of(span_text(text, ms)));
 }
 
-/* "pid 4711", or the address over TCP, or nothing. */
-static struct slice
-place_of(const struct answer *map, char text[64])
-{
-	int64_t pid = answer_get_int(map, "pid", 0);
-
-	if (pid == 0) {
-		return answer_get_text(map, "address");
-	}
-	(void)snprintf(text, 64, "pid %" PRId64, pid);
-	return slice_of(text);
-}
-
 static int
 grid_end(struct grid *g)
 {
@@ -86,12 +74,12 @@ is_used(const struct answer *lock)
 }
 
 static int
-ls_grid(const struct options *o, const struct answer *locks)
+ls_grid(const struct options *o, const struct answer *locks, bool local)
 {
 	static const char *const heads[] = {
 		"NAME", "STATE", "FOR", "HOLDER", "WHERE", "TOKEN", "WAITING", "WHY", NULL};
 	struct grid g;
-	char text[64];
+	char text[WHO_TEXT_MAX];
 
 	grid_init(&g, heads);
 	for (size_t i = 0; i < locks->count; i++) {
@@ -108,8 +96,8 @@ ls_grid(const struct options *o, const struct answer *locks)
 		} else {
 			grid_text(&g, SLICE("-"));
 		}
-		grid_text(&g, answer_get_text(lock, "client"));
-		grid_text(&g, token > 0 ? place_of(lock, text) : SLICE(""));
+		grid_text(&g, slice_of(token > 0 ? who_name(text, lock, local) : "-"));
+		grid_text(&g, slice_of(token > 0 ? who_place(text, lock) : "-"));
 		grid_int(&g, token);
 		grid_int(&g, answer_get_int(lock, "waiters", 0));
 		grid_text(&g, answer_get_text(lock, "why"));
@@ -142,7 +130,7 @@ task_ls(const struct options *o, const struct address *a)
 	if (locks != NULL) {
 		status = o->json    ? voice_print_json(voice_of(locks))
 			 : o->quiet ? ls_names(locks)
-				    : ls_grid(o, locks);
+				    : ls_grid(o, locks, !a->tcp);
 	}
 	wire_close(&wire);
 	return status;
@@ -155,7 +143,7 @@ task_sessions(const struct options *o, const struct address *a)
 		"HOLDS", "WAITS", "BOUND TO", NULL};
 	struct wire wire = {.fd = -1};
 	struct grid g;
-	char text[64];
+	char text[WHO_TEXT_MAX];
 	int status;
 	const struct answer *sessions = question(&wire, o, a, ANSWER_ARRAY, &status);
 
@@ -167,8 +155,8 @@ task_sessions(const struct options *o, const struct address *a)
 			const struct answer *s = &sessions->items[i];
 
 			grid_int(&g, answer_get_int(s, "session", 0));
-			grid_text(&g, answer_get_text(s, "client"));
-			grid_text(&g, place_of(s, text));
+			grid_text(&g, slice_of(who_name(text, s, !a->tcp)));
+			grid_text(&g, slice_of(who_place(text, s)));
 			grid_int(&g, answer_get_int(s, "uid", -1));
 			grid_span(&g, answer_get_int(s, "age_ms", 0));
 			grid_int(&g, answer_get_int(s, "connections", 0));
@@ -201,15 +189,15 @@ show_line(const char *key, const char *format, ...)
 	(int)answer_get_text(map, key).n, answer_get_text(map, key).n == 0 ? "" : answer_get_text(map, key).p
 
 static void
-show_holder(const struct answer *holder)
+show_holder(const struct answer *holder, bool local)
 {
 	char held[SPAN_TEXT_MAX];
 	char valid[SPAN_TEXT_MAX];
-	char place[64];
-	struct slice where = place_of(holder, place);
+	char name[WHO_TEXT_MAX];
+	char place[WHO_TEXT_MAX];
 
-	show_line("holder", "%.*s (%.*s, uid %" PRId64 ", session %" PRId64 ")", TEXT(holder, "client"),
-		(int)where.n, where.p == NULL ? "" : where.p, answer_get_int(holder, "uid", -1),
+	show_line("holder", "%s (%s, uid %" PRId64 ", session %" PRId64 ")", who_name(name, holder, local),
+		who_place(place, holder), answer_get_int(holder, "uid", -1),
 		answer_get_int(holder, "session", 0));
 	show_line("for", "%s; surely good for %s more", span_text(held, answer_get_int(holder, "held_ms", 0)),
 		span_text(valid, answer_get_int(holder, "valid_ms", 0)));
@@ -224,25 +212,25 @@ show_holder(const struct answer *holder)
 }
 
 static void
-show_waiters(const struct answer *waiters)
+show_waiters(const struct answer *waiters, bool local)
 {
 	char age[SPAN_TEXT_MAX];
-	char place[64];
+	char name[WHO_TEXT_MAX];
+	char place[WHO_TEXT_MAX];
 
 	for (size_t i = 0; i < waiters->count; i++) {
 		const struct answer *w = &waiters->items[i];
-		struct slice where = place_of(w, place);
 		bool why = answer_get_text(w, "why").n > 0;
 
-		show_line(i == 0 ? "waiting" : "", "%" PRId64 ". %.*s (%.*s) for %s%s%.*s",
-			answer_get_int(w, "position", (int64_t)i + 1), TEXT(w, "client"), (int)where.n,
-			where.p == NULL ? "" : where.p, span_text(age, answer_get_int(w, "age_ms", 0)),
-			why ? ": " : "", TEXT(w, "why"));
+		show_line(i == 0 ? "waiting" : "", "%" PRId64 ". %s (%s) for %s%s%.*s",
+			answer_get_int(w, "position", (int64_t)i + 1), who_name(name, w, local),
+			who_place(place, w), span_text(age, answer_get_int(w, "age_ms", 0)), why ? ": " : "",
+			TEXT(w, "why"));
 	}
 }
 
 static int
-show_map(const struct answer *lock)
+show_map(const struct answer *lock, bool local)
 {
 	const struct answer *holder = answer_get(lock, "holder");
 	const struct answer *waiters = answer_get(lock, "waiters");
@@ -250,7 +238,7 @@ show_map(const struct answer *lock)
 	show_line("name", "%.*s", TEXT(lock, "name"));
 	show_line("state", "%.*s", TEXT(lock, "state"));
 	if (holder != NULL && holder->type == ANSWER_MAP) {
-		show_holder(holder);
+		show_holder(holder, local);
 	}
 	if (answer_get_text(lock, "elsewhere").n > 0) {
 		show_line("elsewhere", "the daemon %.*s has the lease", TEXT(lock, "elsewhere"));
@@ -258,7 +246,7 @@ show_map(const struct answer *lock)
 	show_line("lease", "%.*s", TEXT(lock, "lease"));
 	show_line("master", "%.*s", TEXT(lock, "master"));
 	if (waiters != NULL) {
-		show_waiters(waiters);
+		show_waiters(waiters, local);
 	}
 	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
 }
@@ -274,7 +262,7 @@ task_show(const struct options *o, const struct address *a)
 	if (lock != NULL) {
 		known = !slice_equal(answer_get_text(lock, "state"), SLICE("free")) ||
 			answer_get_text(lock, "elsewhere").n > 0;
-		status = o->json ? voice_print_json(voice_of(lock)) : show_map(lock);
+		status = o->json ? voice_print_json(voice_of(lock)) : show_map(lock, !a->tcp);
 		if (status == STATUS_DONE && !known) {
 			status = STATUS_NO;
 		}

@@ -9,6 +9,7 @@
 #include "client/take.h"
 
 #include "client/say.h"
+#include "client/span.h"
 #include "client/status.h"
 #include "client/waiting.h"
 #include "daemon/base/clock.h"
@@ -209,6 +210,7 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 {
 	const struct answer *answer;
 	char what[NAME_BYTES_MAX + 32];
+	char span[SPAN_TEXT_MAX];
 	int64_t sent_ms;
 
 	memset(g, 0, sizeof(*g));
@@ -239,6 +241,10 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 		say("%s: it was granted, and lost at once", what);
 		*status = STATUS_LOST;
 		return false;
+	}
+	if (t->o->verbose) {
+		say("%s is locked, token %" PRId64 ", after %s", t->o->name, g->token,
+			span_text(span, clock_ms() - sent_ms));
 	}
 	return true;
 }

@@ -5,6 +5,7 @@
 
 #include "client/say.h"
 #include "client/span.h"
+#include "client/who.h"
 #include "client/wire.h"
 #include "daemon/base/clock.h"
 
@@ -51,25 +52,17 @@ my_place(const struct answer *inspect)
 }
 
 static void
-describe_holder(char *out, size_t room, const struct answer *holder)
+describe_holder(char *out, size_t room, const struct answer *holder, bool local)
 {
-	struct slice client = answer_get_text(holder, "client");
-	struct slice address = answer_get_text(holder, "address");
 	struct slice why = answer_get_text(holder, "why");
-	int64_t pid = answer_get_int(holder, "pid", 0);
 	char held[SPAN_TEXT_MAX];
-	char who[64];
+	char name[WHO_TEXT_MAX];
+	char place[WHO_TEXT_MAX];
 
-	if (pid > 0) {
-		(void)snprintf(who, sizeof(who), "pid %" PRId64 ", uid %" PRId64, pid,
-			answer_get_int(holder, "uid", -1));
-	} else {
-		(void)snprintf(who, sizeof(who), "%.*s", (int)address.n, address.p == NULL ? "" : address.p);
-	}
-	(void)snprintf(out, room, "held for %s by %.*s (%s)%s%.*s",
-		span_text(held, answer_get_int(holder, "held_ms", 0)), (int)client.n,
-		client.p == NULL ? "" : client.p, who, why.n > 0 ? ": " : "", (int)why.n,
-		why.p == NULL ? "" : why.p);
+	(void)snprintf(out, room, "held for %s by %s (%s, uid %" PRId64 ")%s%.*s",
+		span_text(held, answer_get_int(holder, "held_ms", 0)), who_name(name, holder, local),
+		who_place(place, holder), answer_get_int(holder, "uid", -1), why.n > 0 ? ": " : "",
+		(int)why.n, why.p == NULL ? "" : why.p);
 }
 
 static void
@@ -83,7 +76,7 @@ say_who(struct waiting *w, const struct answer *inspect)
 	char line[LINE_MAX_BYTES];
 
 	if (token > 0) {
-		describe_holder(line, sizeof(line), holder);
+		describe_holder(line, sizeof(line), holder, !w->a->tcp);
 	} else if (!slice_equal(master, SLICE("admitted"))) {
 		(void)snprintf(line, sizeof(line), "the master is %.*s", (int)master.n,
 			master.p == NULL ? "" : master.p);

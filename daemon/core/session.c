@@ -95,8 +95,13 @@ session_detach(struct core *core, struct conn *conn, enum end end)
 	conn->session = NULL;
 	if (s->onloss == ONLOSS_PUSH && s->push_conn == conn->id)
 		s->onloss = ONLOSS_CLOSE;
-	if (s->conn_count == 0 && s->process.pid == 0)
+	if (s->conn_count > 0)
+		return;
+	if (s->process.pid == 0)
 		session_end(core, s, end);
+	else
+		/* Whoever looks wants the process that keeps it, not the one that is gone. */
+		s->peer.pid = s->process.pid;
 }
 
 void

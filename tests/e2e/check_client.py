@@ -64,9 +64,9 @@ def test_parent(place):
     script = tool.script(place, daemon, "holdfast lock a; echo locked $?; exec sleep 1000")
     script.output.wait("^locked 0")
     expect("a belongs to process %d (sh)" % script.pid in script.output.text(), True, script.output.text())
-    session = said(place, daemon, "show", "a")["holder"]["session"]
-    bound = {row["session"]: row["bound_pid"] for row in said(place, daemon, "sessions")}
-    expect(bound[session], script.pid)
+    expect(said(place, daemon, "show", "a")["holder"]["pid"], script.pid)
+    status, text = tool.call(place, daemon, "show", "a")
+    expect((status, "sleep (pid %d" % script.pid in text or "sh (pid %d" % script.pid in text), (0, True), text)
     script.kill()
     expect(isinstance(daemon.client()("LOCK", "a", "WAIT", 5000), int), True)
 
