@@ -12,7 +12,6 @@
 #include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <strings.h>
 
 struct field {
 	int (*read)(const struct field *, const struct slice *, size_t, struct command *, struct reply *);
@@ -39,10 +38,23 @@ quote_of(struct slice word)
 	return q;
 }
 
+/* ASCII only, whatever the locale; the first byte decides nearly always. */
 bool
 option_word_is(struct slice word, struct slice given)
 {
-	return word.n == given.n && strncasecmp(word.p, given.p, word.n) == 0;
+	if (word.n != given.n)
+		return false;
+	for (size_t i = 0; i < word.n; i++) {
+		unsigned a = (unsigned char)word.p[i];
+		unsigned b = (unsigned char)given.p[i];
+
+		if (a == b)
+			continue;
+		/* Letters of either case differ in this bit alone, but so do other pairs. */
+		if ((a ^ b) != 0x20 || (a | 0x20) < 'a' || (a | 0x20) > 'z')
+			return false;
+	}
+	return true;
 }
 
 static void *

@@ -202,6 +202,7 @@ START_TEST(what_redis_does_not_know_is_refused_in_its_words)
 	bad("FOO a \"b c\"", "ERR unknown command 'FOO', with args beginning with: 'a' 'b c' ");
 	bad("\"F\\x1bO\" \"\\n\"", "ERR unknown command 'F\\x1bO', with args beginning with: '\\n' ");
 	bad("\"\"", "ERR unknown command '', with args beginning with: ");
+	bad("\"HOST\\x1a\"", "ERR unknown command 'HOST\\x1a', with args beginning with: ");
 	bad("CLIENT", "ERR wrong number of arguments for 'client' command. Try CLIENT HELP.");
 	bad("CLIENT PAUSE 4", "ERR unknown subcommand 'PAUSE'. Try CLIENT HELP.");
 	bad("SESSION", "ERR wrong number of arguments for 'session' command. Try SESSION HELP.");

@@ -2,8 +2,10 @@
  * check_protocol: the specification and the manual page leave out no verb, option, error code, and describe
  * each as the tables do.
  */
+#include "proto/answer.h"
 #include "proto/command.h"
 #include "proto/option.h"
+#include "proto/request.h"
 
 #include "tests/support/suite.h"
 
@@ -126,6 +128,88 @@ START_TEST(the_specification_has_the_bytes_of_every_verb)
 }
 END_TEST
 
+/* The text between the next pair of backquotes behind *at, with \r\n undone. False: no such on this line. */
+static bool
+next_code(const char **at, char *out, size_t room)
+{
+	const char *from = *at + strcspn(*at, "`\n");
+	size_t n = 0;
+
+	if (*from != '`')
+		return false;
+	for (from++; *from != '`'; from++) {
+		bool escape = from[0] == '\\' && (from[1] == 'r' || from[1] == 'n');
+
+		ck_assert_uint_lt(n + 1, room);
+		out[n++] = (char)(!escape ? from[0] : from[1] == 'r' ? '\r' : '\n');
+		from += escape;
+	}
+	out[n] = '\0';
+	*at = from + 1;
+	return true;
+}
+
+static void
+is_one_request(const char *line)
+{
+	static const struct request_limits limits = {4096, 64};
+	static struct request request;
+	struct request_parser parser = {0};
+	struct command command;
+	struct reply error;
+	char bytes[512];
+	int n = snprintf(bytes, sizeof(bytes), "%s\n", line);
+
+	ck_assert_int_eq(request_parse(&parser, bytes, (size_t)n, &limits, &request, &error), n);
+	ck_assert_msg(command_parse(&request, &command, &error) == 0, "%s: %s", line, error.text);
+}
+
+/* A prefix of an answer, where it is cut with dots or told in words; a whole one otherwise. */
+static void
+begins_an_answer(const char *text)
+{
+	static const struct answer_limits limits = {4096, 256};
+	struct answer_parser parser = {0};
+	const struct answer *answer;
+	const char *fault;
+	char bytes[512];
+	int n = snprintf(bytes, sizeof(bytes), "%s\r\n", text);
+	bool cut = strstr(text, "...") != NULL || strncmp(text, "$48", 3) == 0;
+	ssize_t got = answer_parse(&parser, bytes, (size_t)n, &limits, &answer, &fault);
+
+	if (cut)
+		ck_assert_msg(got >= 0 || strchr("*%>", text[0]) != NULL, "%s is no answer: %s", text, fault);
+	else
+		ck_assert_msg(got == n, "%s is not one answer", text);
+	answer_done(&parser);
+}
+
+START_TEST(every_row_of_bytes_is_one_request_and_its_answers)
+{
+	char *text = read_file(SPECIFICATION);
+	const char *at = strstr(text, "| request, outcome | inline");
+	size_t rows = 0;
+
+	ck_assert_ptr_nonnull(at);
+	at = strchr(strchr(at, '\n') + 1, '\n') + 1;
+	for (; *at == '|'; at = strchr(at, '\n') + 1) {
+		/* The second cell is the request; pushes and events have none. */
+		const char *cell = strchr(at + 1, '|') + 1;
+		char code[512];
+
+		rows++;
+		if (strncmp(cell, "  |", 3) != 0 && strncmp(cell, " |", 2) != 0) {
+			ck_assert(next_code(&cell, code, sizeof(code)));
+			is_one_request(code);
+		}
+		while (next_code(&cell, code, sizeof(code)))
+			begins_an_answer(code);
+	}
+	ck_assert_uint_gt(rows, 50);
+	free(text);
+}
+END_TEST
+
 START_TEST(the_manual_has_every_verb_option_and_code)
 {
 	char *text = read_file(MANUAL);
@@ -156,5 +240,6 @@ main(void)
 		the_specification_has_the_syntax_of_every_core_verb,
 		the_specification_has_every_option_and_every_syntax_has_its_options,
 		the_specification_has_cause_and_cure_of_every_code,
-		the_specification_has_the_bytes_of_every_verb, the_manual_has_every_verb_option_and_code);
+		the_specification_has_the_bytes_of_every_verb,
+		every_row_of_bytes_is_one_request_and_its_answers, the_manual_has_every_verb_option_and_code);
 }
