@@ -284,7 +284,6 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 	const struct shape *shape = &shapes[calls[0].op];
 	if (!command_reserve(command, ARGS_FIXED + n * ARGS_PER_CALL, bytes_needed(settings, calls, n)))
 		return false;
-	command->op = calls[0].op;
 	arg_text(command, "EVALSHA");
 	arg_text(command, scripts[calls[0].op].sha1);
 	arg_number(command, (int64_t)(strlen(shape->keys) + n * strlen(shape->name_keys)));
@@ -306,14 +305,4 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 		at += command->argvlen[i];
 	}
 	return true;
-}
-
-void
-call_use_text(struct call_command *command)
-{
-	assert(command->argc > 2);
-	command->argv[0] = "EVAL";
-	command->argvlen[0] = strlen("EVAL");
-	command->argv[1] = scripts[command->op].text;
-	command->argvlen[1] = scripts[command->op].length;
 }

@@ -45,7 +45,6 @@ struct call_command {
 	int argc;
 	const char **argv;
 	size_t *argvlen;
-	enum call_op op;
 
 	/* Private: the arguments' bytes, and room */
 	char *bytes;
@@ -67,10 +66,7 @@ bool call_groups(const struct call *a, const struct call *b);
 bool call_encode(struct call_command *command, const struct call_settings *settings, const struct call *calls,
 	size_t n) __attribute__((warn_unused_result));
 
-/* The same command as EVAL with the whole script: for a master that answered NOSCRIPT. */
-void call_use_text(struct call_command *command);
-
-/* Whether the master does not know the script (SCRIPT FLUSH, restart): nothing was done, send it as text. */
+/* Whether the master does not know the script (SCRIPT FLUSH, restart): nothing was done. */
 bool call_noscript(const struct redisReply *reply);
 
 /*

@@ -1,0 +1,440 @@
+/*
+ * Tests of daemon/call: the core's calls as Redis commands, and Redis' replies as votes. What the scripts do
+ * with the commands is in check_script.
+ */
+#include "daemon/call.h"
+
+#include "daemon/script.h"
+#include "tests/sim/answer.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DAEMON "0123456789abcdef0123456789abcdef"
+
+static const struct call_settings settings = {
+	.namespace_ = "hf", .daemon_id = DAEMON, .lease_max_ms = 10000, .margin_ms = 1000, .layout = "l1"};
+
+/* The arguments behind EVALSHA and the SHA1, joined by blanks. */
+static char *
+encoded(const struct call *calls, size_t n)
+{
+	static char text[4096];
+	struct call_command command;
+	size_t at = 0;
+	call_command_init(&command);
+	ck_assert(call_encode(&command, &settings, calls, n));
+	ck_assert_int_eq((int)command.argvlen[0], 7);
+	ck_assert_mem_eq(command.argv[0], "EVALSHA", 7);
+	ck_assert_mem_eq(command.argv[1], scripts[calls[0].op].sha1, 40);
+	for (int i = 2; i < command.argc; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%.*s", i > 2 ? " " : "",
+			(int)command.argvlen[i], command.argv[i]);
+	call_command_done(&command);
+	return text;
+}
+
+static struct vote
+decoded(const struct call *call, redisReply *reply)
+{
+	struct vote vote;
+	call_decode(reply, call, 1, &vote);
+	/* Texts point into the reply; tests that look at them keep it. */
+	if (reply != NULL)
+		freeReplyObject(reply);
+	return vote;
+}
+
+/* An array of texts; NULL ends them. */
+static redisReply *
+texts(const char *first, ...)
+{
+	const char *all[16];
+	size_t n = 0;
+	va_list list;
+	va_start(list, first);
+	for (const char *text = first; text != NULL; text = va_arg(list, const char *))
+		all[n++] = text;
+	va_end(list);
+	redisReply *reply = answer_array(n);
+	for (size_t i = 0; i < n; i++)
+		answer_set(reply, i, answer_text(slice_of(all[i])));
+	return reply;
+}
+
+/* {'ok', time, answer} */
+static redisReply *
+ok(redisReply *answer)
+{
+	redisReply *reply = answer_array(3);
+	answer_set(reply, 0, answer_text(SLICE("ok")));
+	answer_set(reply, 1, answer_text(SLICE("1760000000000000")));
+	answer_set(reply, 2, answer);
+	return reply;
+}
+
+static struct call
+call_of(enum call_op op)
+{
+	return (struct call){.op = op, .attempt = 7, .incarnation = 0xab, .name = SLICE("deploy")};
+}
+
+START_TEST(acquires_of_two_names_share_a_command)
+{
+	struct call calls[2] = {call_of(CALL_ACQUIRE), call_of(CALL_ACQUIRE)};
+	calls[0].ttl_ms = 11000;
+	calls[0].deadline_us = 1760000000000000;
+	calls[0].token = 5;
+	calls[0].block = 10;
+	calls[0].queue_ms = 3000;
+	calls[1].name = SLICE("b");
+	calls[1].attempt = 8;
+	ck_assert_str_eq(encoded(calls, 2),
+		"9 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:w hf:{deploy}:f hf:{b} hf:{b}:q hf:{b}:w "
+		"hf:{b}:f "
+		"00000000000000ab " DAEMON
+		" hf:inbox: deploy 7 11000 1760000000000000 5 10 3000 b 8 0 0 0 0 0");
+}
+END_TEST
+
+START_TEST(a_greeting_carries_the_limits_of_this_daemon)
+{
+	struct call call = {.op = CALL_HELLO, .incarnation = UINT64_MAX, .token = 9};
+	ck_assert_str_eq(encoded(&call, 1),
+		"2 hf:node hf:reclaimed ffffffffffffffff " DAEMON " 9 10000 1000 l1 11000 0");
+}
+END_TEST
+
+START_TEST(every_operation_has_its_keys)
+{
+	struct call call = call_of(CALL_RENEW);
+	call.ttl_ms = 1;
+	ck_assert_str_eq(
+		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:f 00000000000000ab " DAEMON " 7 1 0 0");
+	call.op = CALL_RECLAIM;
+	ck_assert_str_eq(encoded(&call, 1),
+		"4 hf:node hf:reclaimed hf:{deploy} hf:{deploy}:f 00000000000000ab " DAEMON " 7 1 0 0");
+	call.op = CALL_RELEASE;
+	ck_assert_str_eq(encoded(&call, 1),
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:w 00000000000000ab " DAEMON
+		" hf:inbox: deploy 7");
+	call.op = CALL_LEAVE;
+	ck_assert_str_eq(encoded(&call, 1),
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:w 00000000000000ab " DAEMON
+		" hf:inbox: deploy");
+	call = (struct call){.op = CALL_ADMIT, .incarnation = 1, .token = 12};
+	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed 0000000000000001 12");
+}
+END_TEST
+
+START_TEST(a_template_makes_the_lease_key_and_only_that)
+{
+	struct call call = call_of(CALL_RENEW);
+	call.key = "lock:%:x";
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node lock:deploy:x hf:{deploy}:f 00000000000000ab " DAEMON " 7 0 0 0");
+}
+END_TEST
+
+START_TEST(a_name_cannot_leave_its_braces)
+{
+	struct call call = call_of(CALL_RENEW);
+	call.name = SLICE("}a%{b}");
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:f 00000000000000ab " DAEMON " 7 0 0 0");
+	call.key = "%";
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:f 00000000000000ab " DAEMON " 7 0 0 0");
+}
+END_TEST
+
+START_TEST(names_are_bytes)
+{
+	struct call call = call_of(CALL_LEAVE);
+	struct call_command command;
+	call.name = (struct slice){"a\0b\r\n", 5};
+	call_command_init(&command);
+	ck_assert(call_encode(&command, &settings, &call, 1));
+	ck_assert_int_eq((int)command.argvlen[4], 10);
+	ck_assert_mem_eq(command.argv[4], "hf:{a\0b\r\n}", 10);
+	ck_assert_int_eq((int)command.argvlen[command.argc - 1], 5);
+	call_command_done(&command);
+}
+END_TEST
+
+START_TEST(the_most_and_longest_calls_fit)
+{
+	static char name[512];
+	struct call calls[CALL_GROUP_MAX];
+	struct call_command command;
+	memset(name, '}', sizeof(name));
+	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
+		calls[i] = (struct call){.op = CALL_ACQUIRE,
+			.attempt = UINT64_MAX,
+			.name = {name, sizeof(name)},
+			.ttl_ms = INT64_MIN,
+			.deadline_us = INT64_MIN,
+			.token = INT64_MIN,
+			.block = INT64_MIN,
+			.queue_ms = INT64_MIN};
+	call_command_init(&command);
+	for (int i = 0; i < 3; i++)
+		ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
+	ck_assert_int_eq(command.argc, 3 + 1 + 4 * CALL_GROUP_MAX + 3 + 7 * CALL_GROUP_MAX);
+	call_command_done(&command);
+}
+END_TEST
+
+START_TEST(only_calls_of_one_kind_and_link_and_memory_share_a_command)
+{
+	struct call a = call_of(CALL_RENEW), b = a;
+	ck_assert(call_groups(&a, &b));
+	b.link = 1;
+	ck_assert(!call_groups(&a, &b));
+	b = a;
+	b.incarnation++;
+	ck_assert(!call_groups(&a, &b));
+	b = a;
+	b.op = CALL_RELEASE;
+	ck_assert(!call_groups(&a, &b));
+	a.op = b.op = CALL_HELLO;
+	ck_assert(!call_groups(&a, &b));
+}
+END_TEST
+
+START_TEST(a_grant_brings_its_tokens_and_the_length_of_the_queue)
+{
+	struct call call = call_of(CALL_ACQUIRE);
+	struct vote v = decoded(&call, ok(texts("yes", "11", "20", "3", NULL)));
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.op, CALL_ACQUIRE);
+	ck_assert_uint_eq(v.attempt, 7);
+	ck_assert(slice_equal(v.name, call.name));
+	ck_assert_int_eq(v.time_us, 1760000000000000);
+	ck_assert_int_eq(v.token_first, 11);
+	ck_assert_int_eq(v.token_last, 20);
+	ck_assert_int_eq(v.position, 3);
+}
+END_TEST
+
+START_TEST(busy_says_who_and_where_and_when)
+{
+	struct call call = call_of(CALL_ACQUIRE);
+	struct vote v;
+	redisReply *reply = ok(texts("busy", "x:1", "2", "300", NULL));
+	call_decode(reply, &call, 1, &v);
+	ck_assert_int_eq(v.outcome, OUTCOME_BUSY);
+	ck_assert(slice_equal(v.holder, SLICE("x:1")));
+	ck_assert_int_eq(v.position, 2);
+	ck_assert_int_eq(v.change_ms, 300);
+	freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(words_become_outcomes)
+{
+	static const struct {
+		enum call_op op;
+		const char *word;
+		enum outcome outcome;
+	} rows[] = {
+		{CALL_ACQUIRE, "late", OUTCOME_LATE},
+		{CALL_ACQUIRE, "wrongkind", OUTCOME_WRONGKIND},
+		{CALL_ACQUIRE, "no", OUTCOME_UNKNOWN},
+		{CALL_ACQUIRE, "yes", OUTCOME_UNKNOWN},
+		{CALL_RENEW, "no", OUTCOME_NO},
+		{CALL_RENEW, "late", OUTCOME_UNKNOWN},
+		{CALL_RECLAIM, "yes", OUTCOME_YES},
+		{CALL_RECLAIM, "no", OUTCOME_NO},
+		{CALL_RECLAIM, "late", OUTCOME_LATE},
+		{CALL_RELEASE, "yes", OUTCOME_YES},
+		{CALL_RELEASE, "no", OUTCOME_NO},
+		{CALL_RELEASE, "busy", OUTCOME_UNKNOWN},
+		{CALL_LEAVE, "yes", OUTCOME_YES},
+		{CALL_LEAVE, "no", OUTCOME_UNKNOWN},
+		{CALL_LEAVE, "error", OUTCOME_ERROR},
+		{CALL_LEAVE, "", OUTCOME_UNKNOWN},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct call call = call_of(rows[i].op);
+		struct vote v = decoded(&call, ok(texts(rows[i].word, NULL)));
+		ck_assert_msg(v.outcome == rows[i].outcome, "%s of op %d", rows[i].word, rows[i].op);
+	}
+}
+END_TEST
+
+START_TEST(each_name_has_its_own_answer)
+{
+	struct call calls[2] = {call_of(CALL_RELEASE), call_of(CALL_RELEASE)};
+	struct vote votes[2];
+	redisReply *reply = answer_array(4);
+	answer_set(reply, 0, answer_text(SLICE("ok")));
+	answer_set(reply, 1, answer_text(SLICE("5")));
+	answer_set(reply, 2, texts("no", NULL));
+	answer_set(reply, 3, texts("error", "READONLY x", NULL));
+	calls[1].attempt = 8;
+	call_decode(reply, calls, 2, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_NO);
+	ck_assert_int_eq(votes[1].outcome, OUTCOME_DEMOTED);
+	ck_assert(slice_equal(votes[1].text, SLICE("READONLY x")));
+	ck_assert_uint_eq(votes[1].attempt, 8);
+	freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(a_master_that_forgot_says_so_for_all)
+{
+	struct call calls[2] = {call_of(CALL_RENEW), call_of(CALL_RENEW)};
+	struct vote votes[2];
+	redisReply *reply = texts("forgotten", "5", NULL);
+	call_decode(reply, calls, 2, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_FORGOTTEN);
+	ck_assert_int_eq(votes[1].outcome, OUTCOME_FORGOTTEN);
+	ck_assert_int_eq(votes[1].time_us, 5);
+	freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(a_greeting_is_taken_apart)
+{
+	struct call call = {.op = CALL_HELLO};
+	struct vote v = decoded(&call, texts("ok", "5", "good", "00000000000000ff", "1", "77", "", NULL));
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert(v.admitted);
+	ck_assert_uint_eq(v.incarnation, 255);
+	ck_assert_int_eq(v.highest, 77);
+	v = decoded(&call, texts("ok", "5", "replica", "", "0", "0", "", NULL));
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.greeting, GREETING_REPLICA);
+	v = decoded(&call, texts("ok", "5", "good", "00000000000000fg", "1", "77", "", NULL));
+	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
+	v = decoded(&call, texts("forgotten", "5", NULL));
+	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
+	v = decoded(&call, answer_error("CLUSTERDOWN Hash slot not served"));
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.greeting, GREETING_CLUSTER);
+}
+END_TEST
+
+START_TEST(an_admission_answers_the_floor)
+{
+	struct call call = {.op = CALL_ADMIT};
+	struct vote v = decoded(&call, texts("ok", "5", "1760000000000000", NULL));
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.highest, 1760000000000000);
+	v = decoded(&call, texts("error", "5", "ERR no", NULL));
+	ck_assert_int_eq(v.outcome, OUTCOME_ERROR);
+}
+END_TEST
+
+START_TEST(an_error_of_the_whole_command_is_unknown_unless_it_says_that_nothing_ran)
+{
+	static const struct {
+		const char *text;
+		enum outcome outcome;
+	} rows[] = {
+		{"READONLY You can't write against a read only replica.", OUTCOME_DEMOTED},
+		{"LOADING Redis is loading the dataset in memory", OUTCOME_DEMOTED},
+		{"MASTERDOWN Link with MASTER is down", OUTCOME_DEMOTED},
+		{"BUSY Redis is busy running a script", OUTCOME_ERROR},
+		{"NOPERM this user has no permissions", OUTCOME_ERROR},
+		{"NOAUTH Authentication required.", OUTCOME_ERROR},
+		{"OOM command not allowed", OUTCOME_ERROR},
+		{"MISCONF Redis is configured to save RDB snapshots", OUTCOME_ERROR},
+		{"ERR Error running script", OUTCOME_UNKNOWN},
+		{"READONLYX", OUTCOME_UNKNOWN},
+		{"", OUTCOME_UNKNOWN},
+	};
+	struct call call = call_of(CALL_ACQUIRE);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct vote v = decoded(&call, answer_error(rows[i].text));
+		ck_assert_msg(v.outcome == rows[i].outcome, "%s", rows[i].text);
+	}
+}
+END_TEST
+
+START_TEST(a_forgotten_script_is_told_apart)
+{
+	redisReply *reply = answer_error("NOSCRIPT No matching script. Please use EVAL.");
+	ck_assert(call_noscript(reply));
+	freeReplyObject(reply);
+	reply = texts("NOSCRIPT", NULL);
+	ck_assert(!call_noscript(reply));
+	freeReplyObject(reply);
+	ck_assert(!call_noscript(NULL));
+}
+END_TEST
+
+START_TEST(a_reply_no_script_gives_is_an_unknown_outcome)
+{
+	struct call call = call_of(CALL_ACQUIRE);
+	redisReply *bad[] = {
+		NULL,
+		answer_nil(),
+		answer_int(1),
+		answer_status("OK"),
+		answer_text(SLICE("ok")),
+		answer_array(0),
+		answer_array(3),
+		texts("ok", NULL),
+		texts("ok", "5", NULL),
+		texts("ok", "5", "yes", NULL),
+		texts("ok", "5", "yes", "yes", NULL),
+		texts("forgotten", NULL),
+		texts("forgotten", "-5", NULL),
+		texts("forgotten", "5", "5", NULL),
+		texts("error", "5", "ERR", NULL),
+		ok(answer_nil()),
+		ok(answer_error("ERR")),
+		ok(texts("yes", "0", "0", "0", NULL)),
+		ok(texts("yes", "5", "4", "0", NULL)),
+		ok(texts("yes", "1", "2", NULL)),
+		ok(texts("yes", "1", "2", "-1", NULL)),
+		ok(texts("yes", "1", "9007199254740993", "0", NULL)),
+		ok(texts("yes", "1", "99999999999999999999", "0", NULL)),
+		ok(texts("yes", "+1", "2", "0", NULL)),
+		ok(texts("yes", "", "2", "0", NULL)),
+		ok(texts("busy", "x", "1", NULL)),
+		ok(texts("busy", "x", "1", "1e3", NULL)),
+	};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct vote v = decoded(&call, bad[i]);
+		ck_assert_msg(v.outcome == OUTCOME_UNKNOWN, "reply %zu: outcome %d", i, v.outcome);
+		ck_assert_int_eq(v.token_first, 0);
+		ck_assert_uint_eq(v.attempt, 7);
+	}
+}
+END_TEST
+
+START_TEST(a_call_that_got_no_answer_has_a_vote_too)
+{
+	struct call call = call_of(CALL_RELEASE);
+	struct vote v;
+	call.link = 3;
+	call_fail(&call, OUTCOME_UNSENT, "no link", &v);
+	ck_assert_int_eq(v.outcome, OUTCOME_UNSENT);
+	ck_assert_uint_eq(v.link, 3);
+	ck_assert_uint_eq(v.attempt, 7);
+	ck_assert(slice_equal(v.name, call.name));
+	ck_assert(slice_equal(v.text, SLICE("no link")));
+	ck_assert_int_eq(v.time_us, 0);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("call", NULL, NULL, acquires_of_two_names_share_a_command,
+		a_greeting_carries_the_limits_of_this_daemon, every_operation_has_its_keys,
+		a_template_makes_the_lease_key_and_only_that, a_name_cannot_leave_its_braces, names_are_bytes,
+		the_most_and_longest_calls_fit, only_calls_of_one_kind_and_link_and_memory_share_a_command,
+		a_grant_brings_its_tokens_and_the_length_of_the_queue, busy_says_who_and_where_and_when,
+		words_become_outcomes, each_name_has_its_own_answer, a_master_that_forgot_says_so_for_all,
+		a_greeting_is_taken_apart, an_admission_answers_the_floor,
+		an_error_of_the_whole_command_is_unknown_unless_it_says_that_nothing_ran,
+		a_forgotten_script_is_told_apart, a_reply_no_script_gives_is_an_unknown_outcome,
+		a_call_that_got_no_answer_has_a_vote_too);
+}
