@@ -122,8 +122,8 @@ START_TEST(it_agrees_with_a_matcher_that_tries_everything)
 				char kept = name[cut];
 
 				name[cut] = '\0';
-				ck_assert_msg(
-					match(pattern, name) == slow(pattern, name), "%s %s", pattern, name);
+				if (match(pattern, name) != slow(pattern, name))
+					ck_abort_msg("%s %s", pattern, name);
 				name[cut] = kept;
 			}
 		}
