@@ -23,9 +23,9 @@ struct door {
 	void *arg;
 };
 
-/* The hooks of a listener whose argument is a struct door. */
-void door_accepted(void *door, struct listener *listener, int fd, const struct peer *peer);
-void door_paused(void *door, struct listener *listener, int error);
+/* The hooks of a listener; arg is the struct door. */
+void door_accepted(void *arg, struct listener *listener, int fd, const struct peer *peer);
+void door_paused(void *arg, struct listener *listener, int error);
 
 /* The connection has ended: its place is free for another. */
 void door_left(struct door *door, struct connection *connection);
