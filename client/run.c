@@ -238,11 +238,22 @@ daemon_gone(struct run *r)
 	}
 }
 
+/* Over TCP nobody but the supervisor knows, should we be killed, how long the command may go on. */
+static void
+tell_limit(struct run *r)
+{
+	if (!r->wire.local && r->plan.limit_ms != r->holding.deadline.expire_ms) {
+		r->plan.limit_ms = r->holding.deadline.expire_ms;
+		supervisor_limit(&r->supervisor, r->plan.limit_ms);
+	}
+}
+
 static void
 look_at_lock(struct run *r)
 {
 	enum deadline_step step = holding_step(&r->holding);
 
+	tell_limit(r);
 	if (r->holding.gone && !r->told) {
 		daemon_gone(r);
 	}

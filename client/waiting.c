@@ -95,16 +95,37 @@ say_who(struct waiting *w, const struct answer *inspect)
 	say("waiting for %s: %s; number %" PRId64 " in line here", w->o->name, line, place);
 }
 
+/* Guarded, it is there and says when it goes on. */
 static bool
-master_there(const struct answer *inspect)
+is_there(struct slice state)
 {
-	struct slice master = answer_get_text(inspect, "master");
-
-	/* Guarded, it is there and says when it goes on. */
-	return slice_equal(master, SLICE("admitted")) || slice_equal(master, SLICE("guarded"));
+	return slice_equal(state, SLICE("admitted")) || slice_equal(state, SLICE("guarded"));
 }
 
-/* Asks; true when a master answers the daemon. */
+/* `masterN_state:WORD` in INFO masters. */
+static bool
+master_there(struct slice info)
+{
+	static const char key[] = "_state:";
+	const char *end = info.p + info.n;
+	const char *at = info.p;
+
+	while (at != NULL && (at = memmem(at, (size_t)(end - at), key, sizeof(key) - 1)) != NULL) {
+		size_t n = 0;
+
+		at += sizeof(key) - 1;
+		while (at + n < end && at[n] >= 'a' && at[n] <= 'z') {
+			n++;
+		}
+		if (is_there((struct slice){at, n})) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Asks; true when a master answers the daemon. A thousand waiters must not be shown to each of them, so only
+ * people get the whole of INSPECT. */
 static bool
 look(struct waiting *w)
 {
@@ -115,16 +136,20 @@ look(struct waiting *w)
 
 	if (wire_open(&wire, w->a)) {
 		wire_greet(&wire, w->a, "holdfast");
-		wire_ask(&wire, "INSPECT", w->o->name);
+		if (w->people) {
+			wire_ask(&wire, "INSPECT", w->o->name);
+		} else {
+			wire_ask(&wire, "INFO", "masters");
+		}
 		(void)wire_flush(&wire);
 		answer = wire_wait(&wire, until_ms);
 		answer = answer == NULL ? NULL : wire_wait(&wire, until_ms);
 	}
 	if (answer != NULL && answer->type == ANSWER_MAP) {
-		there = master_there(answer);
-		if (w->people) {
-			say_who(w, answer);
-		}
+		there = is_there(answer_get_text(answer, "master"));
+		say_who(w, answer);
+	} else if (answer != NULL && answer->type == ANSWER_TEXT) {
+		there = master_there(answer->text);
 	}
 	wire_close(&wire);
 	return there;

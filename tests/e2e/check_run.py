@@ -386,5 +386,17 @@ def test_tcp(place):
     ends.close()
 
 
+def test_tcp_asks_first(place):
+    """over TCP, too, a command gets TERM before it is killed, however long it ran"""
+    daemon = place.daemon(master=place.redis(), tcp=True).admitted()
+    text = 'trap "echo heard; exit 0" TERM; echo "pids $$"; while :; do sleep 1000 & wait; done'
+    wrapper = tool.start(place, "127.0.0.1:%d" % daemon.port, "run", "x", "--", "bash", "-c", text)
+    tool.pids(wrapper)
+    # Longer than what was told at the grant.
+    expect(daemon.client()("LOCK", "x", "WAIT", 1500), None)
+    wrapper.signal(signal.SIGKILL)
+    wrapper.output.wait("^heard")
+
+
 if __name__ == "__main__":
     harness.main(globals())
