@@ -60,7 +60,8 @@ static void
 connection_discard(struct connection *c)
 {
 	int most = 4;
-	while (!c->eof && most-- > 0 && recv(c->fd, c->set->scratch, sizeof c->set->scratch, MSG_DONTWAIT) > 0) {
+	while (!c->eof && most-- > 0 &&
+		recv(c->fd, c->set->scratch, sizeof c->set->scratch, MSG_DONTWAIT) > 0) {
 	}
 }
 

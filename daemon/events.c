@@ -20,7 +20,7 @@ struct events_stream {
 };
 
 struct events {
-	LIST_HEAD(, events_stream) streams;
+	LIST_HEAD(events_list, events_stream) streams;
 	size_t count;
 };
 

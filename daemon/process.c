@@ -27,7 +27,7 @@ struct watch {
 
 /* Few sessions are bound, and looking one up happens once per binding: a list does. */
 struct processes {
-	LIST_HEAD(, watch) list;
+	LIST_HEAD(watch_list, watch) list;
 	struct event_base *base;
 	process_ended *ended;
 	void *arg;
