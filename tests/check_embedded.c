@@ -114,7 +114,7 @@ use_fragile_program(struct house *house)
 	ck_assert_ptr_nonnull(file);
 	fprintf(file,
 		"#!/bin/sh\n[ -e %s/fail ] && { echo 'out of order'; exit 3; }\n"
-		"exec redis-server \"$@\"\n",
+		"exec \"$(command -v redis-server || command -v valkey-server)\" \"$@\"\n",
 		house->dir.path);
 	ck_assert_int_eq(fclose(file), 0);
 	ck_assert_int_eq(chmod(house->program, 0700), 0);

@@ -25,7 +25,10 @@ class Terminal:
         self.status = None
         environment = dict(os.environ, HOLDFAST_URL=daemon.socket, PS1="$ ", TERM="dumb", HOME=place.path,
                            PATH="%s:%s" % (harness.BUILD, os.environ["PATH"]))
-        self.pid, self.master = pty.fork()
+        try:
+            self.pid, self.master = pty.fork()
+        except OSError as error:
+            raise harness.Skip("no pseudo-terminal: %s (is /dev/pts mounted?)" % error) from error
         if self.pid == 0:
             try:
                 os.chdir(place.path)

@@ -67,6 +67,10 @@ server_exec(struct redis_server *server, int out, pid_t parent)
 		_exit(127);
 	close_range(3, ~0U, 0);
 	execvp(argv[0], (char *const *)argv);
+	if (!program && errno == ENOENT) {
+		argv[0] = "valkey-server";
+		execvp(argv[0], (char *const *)argv);
+	}
 	dprintf(1, "%s: %s\n", argv[0], strerror(errno));
 	_exit(127);
 }
