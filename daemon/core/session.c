@@ -6,6 +6,7 @@
 #include "daemon/core/loss.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/table.h"
+#include "proto/number.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -237,21 +238,13 @@ session_secret(struct core *core, struct conn *conn)
 	emit_reply(core, conn->id, &reply);
 }
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool
 secret_parse(struct slice text, uint64_t words[SECRET_WORDS])
 {
 	if (text.n != SECRET_BYTES)
 		return false;
 	for (size_t i = 0; i < SECRET_BYTES; i++) {
-		int digit = hex_digit(text.p[i]);
+		int digit = number_hex(text.p[i]);
 
 		if (digit < 0)
 			return false;
