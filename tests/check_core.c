@@ -7,6 +7,7 @@
  */
 #include "daemon/core/core.h"
 #include "daemon/core/view.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdarg.h>
@@ -716,40 +717,21 @@ END_TEST
 int
 main(void)
 {
-	Suite *suite = suite_create("core");
-	TCase *tc = tcase_create("core");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_test(tc, a_free_name_is_granted_with_the_first_token);
-	tcase_add_test(tc, local_waiters_are_served_in_order_without_the_master);
-	tcase_add_test(tc, a_name_held_elsewhere_is_waited_for_until_the_wake_up);
-	tcase_add_test(tc, a_lost_wake_up_is_made_good_by_the_timer);
-	tcase_add_test(tc, a_wake_up_that_overtakes_the_refusal_is_not_lost);
-	tcase_add_test(tc, trying_once_is_answered_by_the_first_verdict);
-	tcase_add_test(tc, an_unanswered_acquire_is_released_until_it_is_surely_dead);
-	tcase_add_test(tc, a_late_grant_to_nobody_changes_nothing);
-	tcase_add_test(tc, a_client_that_left_gets_nothing_and_the_lease_goes_back);
-	tcase_add_test(tc, a_second_lock_needs_an_owner_tag);
-	tcase_add_test(tc, a_clean_end_passes_the_name_on_and_an_abandoned_one_withholds_it);
-	tcase_add_test(tc, a_lease_that_cannot_be_renewed_is_lost_in_time);
-	tcase_add_test(tc, another_daemon_that_wants_the_name_gets_it_after_the_streak);
-	tcase_add_test(tc, tokens_are_fetched_ahead_of_need);
-	tcase_add_test(tc, a_new_master_is_guarded_and_says_so);
-	tcase_add_test(tc, a_holder_reclaims_from_a_master_that_forgot);
-	tcase_add_test(tc, a_reclaim_that_is_refused_is_a_loss);
-	tcase_add_test(tc, lease_and_maxhold_end_the_hold);
-	tcase_add_test(tc, a_wait_ends_in_time);
-	tcase_add_test(tc, an_async_wait_is_answered_by_a_push_and_can_be_cancelled);
-	tcase_add_test(tc, a_bound_session_outlives_its_connections_and_ends_with_its_process);
-	tcase_add_test(tc, a_session_is_joined_by_its_secret_only);
-	tcase_add_test(tc, limits_are_kept);
-	tcase_add_test(tc, draining_tells_holders_and_leaves_their_leases_to_run_out);
-	tcase_add_test(tc, a_broken_hold_stays_withheld);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return SUITE_RUN("core", NULL, NULL, a_free_name_is_granted_with_the_first_token,
+		local_waiters_are_served_in_order_without_the_master,
+		a_name_held_elsewhere_is_waited_for_until_the_wake_up,
+		a_lost_wake_up_is_made_good_by_the_timer, a_wake_up_that_overtakes_the_refusal_is_not_lost,
+		trying_once_is_answered_by_the_first_verdict,
+		an_unanswered_acquire_is_released_until_it_is_surely_dead,
+		a_late_grant_to_nobody_changes_nothing,
+		a_client_that_left_gets_nothing_and_the_lease_goes_back, a_second_lock_needs_an_owner_tag,
+		a_clean_end_passes_the_name_on_and_an_abandoned_one_withholds_it,
+		a_lease_that_cannot_be_renewed_is_lost_in_time,
+		another_daemon_that_wants_the_name_gets_it_after_the_streak, tokens_are_fetched_ahead_of_need,
+		a_new_master_is_guarded_and_says_so, a_holder_reclaims_from_a_master_that_forgot,
+		a_reclaim_that_is_refused_is_a_loss, lease_and_maxhold_end_the_hold, a_wait_ends_in_time,
+		an_async_wait_is_answered_by_a_push_and_can_be_cancelled,
+		a_bound_session_outlives_its_connections_and_ends_with_its_process,
+		a_session_is_joined_by_its_secret_only, limits_are_kept,
+		draining_tells_holders_and_leaves_their_leases_to_run_out, a_broken_hold_stays_withheld);
 }

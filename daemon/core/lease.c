@@ -4,6 +4,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/master.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/undo.h"
 
@@ -105,12 +106,24 @@ lease_patience_ms(const struct core *core, const struct resource *r)
 	return third < patience ? third : patience;
 }
 
+/* What every call about this lease says. */
+static struct call
+lease_call(const struct core *core, const struct resource *r, enum call_op op)
+{
+	return (struct call){.op = op,
+		.link = r->link,
+		.attempt = r->lease.attempt,
+		.incarnation = core->master.incarnation,
+		.name = r->name,
+		.key = r->rule->key};
+}
+
 void
 lease_acquire(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	int64_t patience = lease_patience_ms(core, r);
-	bool patient = r->waiter_count > r->once_count;
+	struct call call;
 
 	assert(master_usable(core, r->link));
 	if (l->state == LEASE_NONE)
@@ -123,17 +136,13 @@ lease_acquire(struct core *core, struct resource *r)
 	l->sent_ms = core->now.ms;
 	l->deadline_us = master_time_us(core, patience);
 	timer_arm(&core->timers, &l->timer, core->now.ms + patience);
-	emit_call(core, &(struct call){.op = CALL_ACQUIRE,
-				.link = r->link,
-				.attempt = l->attempt,
-				.incarnation = l->incarnation,
-				.name = r->name,
-				.key = r->rule->key,
-				.ttl_ms = lease_ttl_ms(core, r),
-				.deadline_us = l->deadline_us,
-				.token = master_propose(core),
-				.block = TOKEN_BLOCK,
-				.queue_ms = patient ? QUEUE_MS : 0});
+	call = lease_call(core, r, CALL_ACQUIRE);
+	call.ttl_ms = lease_ttl_ms(core, r);
+	call.deadline_us = l->deadline_us;
+	call.token = master_propose(core);
+	call.block = TOKEN_BLOCK;
+	call.queue_ms = queue_patient(r) ? QUEUE_MS : 0;
+	emit_call(core, &call);
 }
 
 bool
@@ -147,6 +156,7 @@ lease_refresh(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	enum call_op op;
+	struct call call;
 
 	assert(l->state == LEASE_HELD);
 	if (l->refreshing)
@@ -160,16 +170,12 @@ lease_refresh(struct core *core, struct resource *r)
 	l->sent_ms = core->now.ms;
 	l->deadline_us = master_time_us(core, l->valid_ms - core->now.ms);
 	l->incarnation = core->master.incarnation;
-	emit_call(core, &(struct call){.op = op,
-				.link = r->link,
-				.attempt = l->attempt,
-				.incarnation = l->incarnation,
-				.name = r->name,
-				.key = r->rule->key,
-				.ttl_ms = lease_ttl_ms(core, r),
-				.deadline_us = l->deadline_us,
-				.token = op == CALL_RECLAIM ? core->master.highest : master_propose(core),
-				.block = lease_short_of_tokens(l) ? TOKEN_BLOCK : 0});
+	call = lease_call(core, r, op);
+	call.ttl_ms = lease_ttl_ms(core, r);
+	call.deadline_us = l->deadline_us;
+	call.token = op == CALL_RECLAIM ? core->master.highest : master_propose(core);
+	call.block = lease_short_of_tokens(l) ? TOKEN_BLOCK : 0;
+	emit_call(core, &call);
 	lease_arm(core, l);
 }
 
@@ -177,16 +183,12 @@ void
 lease_leave(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
+	struct call leave = lease_call(core, r, CALL_LEAVE);
 
 	assert(l->state == LEASE_WAITING);
 	/* Unheard, our place would end by itself; leaving just spares the others that time. */
 	if (l->queued && master_releases(core, r->link))
-		emit_call(core, &(struct call){.op = CALL_LEAVE,
-					.link = r->link,
-					.attempt = l->attempt,
-					.incarnation = core->master.incarnation,
-					.name = r->name,
-					.key = r->rule->key});
+		emit_call(core, &leave);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
 	resource_touch(core, r);
