@@ -191,6 +191,25 @@ redis_pcall(lua_State *lua)
 	return redis_command(lua, false);
 }
 
+/* Redis' own pcall() gives the text of an error where the raised value is its table. */
+static int
+redis_lua_pcall(lua_State *lua)
+{
+	int argc = lua_gettop(lua);
+	lua_pushboolean(lua, 1);
+	lua_insert(lua, 1);
+	if (lua_pcall(lua, argc - 1, LUA_MULTRET, 0) == 0)
+		return lua_gettop(lua);
+	if (lua_istable(lua, -1)) {
+		lua_getfield(lua, -1, "err");
+		if (lua_isstring(lua, -1))
+			lua_replace(lua, -2);
+	}
+	lua_pushboolean(lua, 0);
+	lua_replace(lua, 1);
+	return 2;
+}
+
 /* Redis forbids globals; so does this, or a forgotten `local` would be found only there. */
 static int
 global_refused(lua_State *lua)
@@ -218,6 +237,8 @@ master_open_lua(struct master *m)
 	lua_pushcclosure(lua, redis_pcall, 1);
 	lua_setfield(lua, -2, "pcall");
 	lua_setglobal(lua, "redis");
+	lua_pushcfunction(lua, redis_lua_pcall);
+	lua_setglobal(lua, "pcall");
 	lua_newtable(lua);
 	lua_pushcfunction(lua, global_refused);
 	lua_setfield(lua, -2, "__index");

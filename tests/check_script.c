@@ -1,0 +1,600 @@
+/*
+ * Tests of lua/: what each script does and what repeating it does not do, on a real server and, to the
+ * letter, on the simulated one.
+ */
+#include "tests/sim/stage.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TTL_MS      11000
+#define FOREVER_US  INT64_C(9000000000000000)
+#define INCARNATION 0xabc
+#define A           "a1234567890123456789012345678901"
+#define B           "b1234567890123456789012345678901"
+#define C           "c1234567890123456789012345678901"
+
+static struct stage stage;
+static const struct call_settings daemons[] = {
+	{.namespace_ = "hf", .daemon_id = A, .lease_max_ms = 10000, .margin_ms = 1000, .layout = "x"},
+	{.namespace_ = "hf", .daemon_id = B, .lease_max_ms = 10000, .margin_ms = 1000, .layout = "x"},
+	{.namespace_ = "hf", .daemon_id = C, .lease_max_ms = 10000, .margin_ms = 1000, .layout = "x"},
+};
+enum { DA, DB, DC };
+
+/* Each test is run once on each kind of server. */
+#define ON_BOTH(name)                                                                                        \
+	static void name##_on(void);                                                                         \
+	START_TEST(name)                                                                                     \
+	{                                                                                                    \
+		for (int i = 0; i < 2; i++) {                                                                \
+			stage_init(&stage, i == 0);                                                          \
+			name##_on();                                                                         \
+			stage_done(&stage);                                                                  \
+		}                                                                                            \
+	}                                                                                                    \
+	END_TEST                                                                                             \
+	static void name##_on(void)
+
+static struct vote
+run_call(int daemon, struct call call)
+{
+	struct vote vote;
+	if (call.incarnation == 0)
+		call.incarnation = INCARNATION;
+	stage_calls(&stage, &daemons[daemon], &call, 1, &vote);
+	return vote;
+}
+
+static struct call
+acquire_of(const char *name, uint64_t attempt)
+{
+	return (struct call){.op = CALL_ACQUIRE,
+		.name = slice_of(name),
+		.attempt = attempt,
+		.ttl_ms = TTL_MS,
+		.deadline_us = FOREVER_US,
+		.token = 1,
+		.block = 10,
+		.queue_ms = 3000};
+}
+
+static struct vote
+acquire(int daemon, uint64_t attempt)
+{
+	return run_call(daemon, acquire_of("a", attempt));
+}
+
+static struct vote
+simple(int daemon, enum call_op op, uint64_t attempt)
+{
+	return run_call(daemon, (struct call){.op = op,
+					.name = SLICE("a"),
+					.attempt = attempt,
+					.ttl_ms = TTL_MS,
+					.deadline_us = FOREVER_US,
+					.token = 1});
+}
+
+static struct vote
+hello(int daemon, uint64_t candidate)
+{
+	return run_call(daemon, (struct call){.op = CALL_HELLO, .incarnation = candidate});
+}
+
+static struct vote
+admit(int daemon, uint64_t incarnation, int64_t token)
+{
+	return run_call(daemon, (struct call){.op = CALL_ADMIT, .incarnation = incarnation, .token = token});
+}
+
+/* Admitted, and all three daemons known. */
+static void
+open_master(void)
+{
+	ck_assert_int_eq(hello(DA, INCARNATION).outcome, OUTCOME_YES);
+	ck_assert_int_eq(admit(DA, INCARNATION, 100).outcome, OUTCOME_YES);
+	hello(DB, 1);
+	hello(DC, 1);
+	(void)stage_heard(&stage);
+}
+
+static bool
+text_is(struct slice text, const char *expected)
+{
+	return slice_equal(text, slice_of(expected));
+}
+
+ON_BOTH(a_new_master_is_guarded_until_it_is_admitted)
+{
+	struct vote v = hello(DA, INCARNATION);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_uint_eq(v.incarnation, INCARNATION);
+	ck_assert(!v.admitted);
+	ck_assert_int_eq(acquire(DA, 1).outcome, OUTCOME_FORGOTTEN);
+	v = hello(DB, 0xdef);
+	ck_assert_uint_eq(v.incarnation, INCARNATION);
+	ck_assert_int_eq(admit(DB, 0xdef, 1).outcome, OUTCOME_FORGOTTEN);
+	ck_assert_int_eq(admit(DB, INCARNATION, 1).outcome, OUTCOME_YES);
+	ck_assert(hello(DA, 1).admitted);
+	ck_assert_int_eq(acquire(DA, 1).outcome, OUTCOME_YES);
+	ck_assert_int_eq(simple(DA, CALL_RECLAIM, 1).outcome, OUTCOME_FORGOTTEN);
+}
+
+ON_BOTH(admitting_raises_the_floor_above_every_clock_and_token_and_only_once)
+{
+	hello(DA, INCARNATION);
+	struct vote v = admit(DA, INCARNATION, 5);
+	ck_assert_int_eq(v.highest, v.time_us);
+	struct vote again = admit(DB, INCARNATION, INT64_C(1) << 51);
+	ck_assert_int_eq(again.outcome, OUTCOME_YES);
+	ck_assert_int_eq(again.highest, v.highest);
+	ck_assert_int_gt(acquire(DA, 1).token_first, v.highest);
+	stage_flush(&stage);
+	hello(DA, 0xdef);
+	v = admit(DA, 0xdef, INT64_C(1) << 51);
+	ck_assert_int_eq(v.highest, INT64_C(1) << 51);
+	stage_flush(&stage);
+	hello(DA, INCARNATION);
+	ck_assert_int_eq(admit(DA, INCARNATION, (INT64_C(1) << 52) + 1).outcome, OUTCOME_ERROR);
+	ck_assert(!hello(DA, 1).admitted);
+}
+
+ON_BOTH(a_flushed_master_refuses_all_scripts_of_before)
+{
+	open_master();
+	acquire(DA, 1);
+	stage_flush(&stage);
+	ck_assert_int_eq(simple(DA, CALL_RENEW, 1).outcome, OUTCOME_FORGOTTEN);
+	ck_assert_int_eq(acquire(DA, 2).outcome, OUTCOME_FORGOTTEN);
+	ck_assert_int_eq(simple(DA, CALL_RELEASE, 1).outcome, OUTCOME_FORGOTTEN);
+	ck_assert_int_eq(simple(DA, CALL_LEAVE, 1).outcome, OUTCOME_FORGOTTEN);
+	ck_assert_int_eq(admit(DA, INCARNATION, 1).outcome, OUTCOME_FORGOTTEN);
+	ck_assert(!hello(DA, 0xdef).admitted);
+}
+
+ON_BOTH(a_restarted_master_is_another_one)
+{
+	open_master();
+	stage_restart(&stage);
+	ck_assert(!hello(DA, 0xdef).admitted);
+}
+
+ON_BOTH(a_changed_identity_opens_a_guard_and_keeps_the_tokens)
+{
+	open_master();
+	int64_t last = acquire(DA, 1).token_last;
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'run', 'another')", "hf:node");
+	struct vote v = hello(DB, 0xdef);
+	ck_assert_uint_eq(v.incarnation, 0xdef);
+	ck_assert(!v.admitted);
+	ck_assert_int_eq(v.highest, last);
+	ck_assert_int_eq(simple(DA, CALL_RENEW, 1).outcome, OUTCOME_FORGOTTEN);
+}
+
+ON_BOTH(a_trusted_master_is_admitted_at_once)
+{
+	struct call_settings trusting = daemons[DA];
+	struct call call = {.op = CALL_HELLO, .incarnation = INCARNATION, .token = 7};
+	struct vote v;
+	trusting.trusted = true;
+	stage_calls(&stage, &trusting, &call, 1, &v);
+	ck_assert(v.admitted);
+	ck_assert_int_ge(v.highest, v.time_us);
+	ck_assert_int_eq(acquire(DA, 1).outcome, OUTCOME_YES);
+}
+
+ON_BOTH(other_limits_are_refused_while_somebody_lives_by_them)
+{
+	struct call_settings other = daemons[DB];
+	struct call call = {.op = CALL_HELLO, .incarnation = 5};
+	struct vote v;
+	other.lease_max_ms = 20;
+	other.margin_ms = 10;
+	stage_calls(&stage, &other, &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	ck_assert(text_is(v.text, "theirs: longest lease 20 ms, clock-margin 10 ms, rules x; "
+				  "here: longest lease 10000 ms, clock-margin 1000 ms, rules x"));
+	stage_wait_ms(&stage, 40);
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	stage_calls(&stage, &other, &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+}
+
+ON_BOTH(a_lease_is_taken_kept_and_given_back)
+{
+	open_master();
+	struct vote v = acquire(DA, 1);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.token_last - v.token_first, 9);
+	ck_assert_int_eq(v.position, 0);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), A ":1");
+	ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}"), TTL_MS - 1000);
+	ck_assert_int_eq(simple(DA, CALL_RENEW, 1).outcome, OUTCOME_YES);
+	ck_assert_int_eq(simple(DA, CALL_RELEASE, 1).outcome, OUTCOME_YES);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), "");
+	ck_assert_int_eq(simple(DA, CALL_RELEASE, 1).outcome, OUTCOME_NO);
+	ck_assert_int_eq(simple(DA, CALL_RENEW, 1).outcome, OUTCOME_NO);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), "");
+	ck_assert_str_eq(stage_heard(&stage), "");
+}
+
+ON_BOTH(an_attempt_that_has_the_lease_gets_it_again_with_other_tokens)
+{
+	open_master();
+	struct vote first = acquire(DA, 1), again = acquire(DA, 1);
+	ck_assert_int_gt(again.token_first, first.token_last);
+	ck_assert_int_eq(acquire(DA, 2).outcome, OUTCOME_BUSY);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), A ":1");
+}
+
+ON_BOTH(only_the_owner_touches_a_lease)
+{
+	open_master();
+	acquire(DA, 1);
+	ck_assert_int_eq(simple(DB, CALL_RELEASE, 1).outcome, OUTCOME_NO);
+	ck_assert_int_eq(simple(DB, CALL_RENEW, 1).outcome, OUTCOME_NO);
+	ck_assert_int_eq(simple(DA, CALL_RELEASE, 2).outcome, OUTCOME_NO);
+	ck_assert_int_eq(simple(DA, CALL_RENEW, 2).outcome, OUTCOME_NO);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), A ":1");
+}
+
+ON_BOTH(a_late_acquire_refuses_itself)
+{
+	open_master();
+	struct call call = acquire_of("a", 1);
+	call.deadline_us = 1;
+	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_LATE);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), "");
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}:f"), "");
+}
+
+ON_BOTH(tokens_are_strictly_above_all_before)
+{
+	open_master();
+	struct call call = acquire_of("a", 1);
+	call.token = INT64_C(1) << 51;
+	struct vote v = run_call(DA, call);
+	ck_assert_int_eq(v.token_first, INT64_C(1) << 51);
+	v = run_call(DA, call);
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 10);
+	/* Another name without a counter of its own begins above the highest the master knows. */
+	call.name = SLICE("b");
+	v = run_call(DA, call);
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 20);
+	stage_do(&stage, "return redis.call('DEL', KEYS[1])", "hf:{a}:f");
+	call.name = SLICE("a");
+	v = run_call(DA, call);
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 30);
+	ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}:f"), 86000000);
+	call.token = (INT64_C(1) << 52) + 1;
+	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_ERROR);
+}
+
+ON_BOTH(renewing_may_reserve_tokens)
+{
+	open_master();
+	int64_t last = acquire(DA, 1).token_last;
+	struct call call = {.op = CALL_RENEW, .name = SLICE("a"), .attempt = 1, .ttl_ms = TTL_MS, .block = 5};
+	struct vote v = run_call(DA, call);
+	ck_assert_int_eq(v.token_last, last + 5);
+	call.block = 0;
+	v = run_call(DA, call);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.token_first, 0);
+}
+
+ON_BOTH(lifetimes_out_of_range_are_refused)
+{
+	static const int64_t bad[] = {0, -1, TTL_MS + 1, INT64_MAX};
+	open_master();
+	acquire(DA, 1);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct call call = acquire_of("b", 2);
+		call.ttl_ms = bad[i];
+		ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_ERROR);
+		call = (struct call){.op = CALL_RENEW, .name = SLICE("a"), .attempt = 1, .ttl_ms = bad[i]};
+		ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_ERROR);
+	}
+	ck_assert_str_eq(stage_get(&stage, "hf:{b}"), "");
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), A ":1");
+}
+
+ON_BOTH(who_waits_is_queued_and_the_holder_is_told)
+{
+	open_master();
+	acquire(DA, 1);
+	struct vote v = acquire(DB, 1);
+	ck_assert_int_eq(v.outcome, OUTCOME_BUSY);
+	ck_assert(text_is(v.holder, A ":1"));
+	ck_assert_int_eq(v.position, 1);
+	ck_assert_int_gt(v.change_ms, TTL_MS - 1000);
+	ck_assert_int_eq(acquire(DC, 1).position, 2);
+	ck_assert_int_eq(acquire(DB, 1).position, 1);
+	ck_assert_str_eq(stage_heard(&stage), "a:want a;a:want a;a:want a;");
+	ck_assert_int_eq(simple(DA, CALL_RELEASE, 1).outcome, OUTCOME_YES);
+	ck_assert_str_eq(stage_heard(&stage), "b:wake a;");
+	/* The head goes first, though the other one asks first. */
+	v = acquire(DC, 1);
+	ck_assert_int_eq(v.outcome, OUTCOME_BUSY);
+	ck_assert_uint_eq(v.holder.n, 0);
+	ck_assert_int_eq(v.position, 2);
+	ck_assert(v.change_ms > 0 && v.change_ms <= 300);
+	v = acquire(DB, 2);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.position, 1);
+	ck_assert_int_eq(acquire(DC, 1).position, 1);
+}
+
+ON_BOTH(one_try_does_not_queue_and_does_not_jump_the_queue)
+{
+	open_master();
+	struct call once = acquire_of("a", 9);
+	once.queue_ms = 0;
+	acquire(DA, 1);
+	struct vote v = run_call(DB, once);
+	ck_assert_int_eq(v.outcome, OUTCOME_BUSY);
+	ck_assert_int_eq(v.position, 0);
+	acquire(DC, 1);
+	simple(DA, CALL_RELEASE, 1);
+	ck_assert_int_eq(run_call(DB, once).outcome, OUTCOME_BUSY);
+	ck_assert_int_eq(acquire(DC, 1).outcome, OUTCOME_YES);
+}
+
+ON_BOTH(a_head_that_does_not_come_goes_to_the_end)
+{
+	open_master();
+	acquire(DA, 1);
+	acquire(DB, 1);
+	acquire(DC, 1);
+	simple(DA, CALL_RELEASE, 1);
+	stage_wait_ms(&stage, 310);
+	(void)stage_heard(&stage);
+	struct vote v = acquire(DC, 1);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.position, 1);
+	ck_assert_int_eq(acquire(DB, 1).position, 1);
+}
+
+ON_BOTH(a_lock_that_ran_out_is_kept_for_the_head_too)
+{
+	open_master();
+	struct call call = acquire_of("a", 1);
+	call.ttl_ms = 20;
+	run_call(DA, call);
+	acquire(DB, 1);
+	stage_wait_ms(&stage, 40);
+	(void)stage_heard(&stage);
+	ck_assert_int_eq(acquire(DC, 1).outcome, OUTCOME_BUSY);
+	ck_assert_str_eq(stage_heard(&stage), "b:wake a;");
+	ck_assert_int_eq(acquire(DB, 1).outcome, OUTCOME_YES);
+}
+
+ON_BOTH(a_place_that_is_not_refreshed_ends)
+{
+	open_master();
+	acquire(DA, 1);
+	struct call brief = acquire_of("a", 1);
+	brief.queue_ms = 20;
+	run_call(DB, brief);
+	acquire(DC, 1);
+	stage_wait_ms(&stage, 40);
+	(void)stage_heard(&stage);
+	simple(DA, CALL_RELEASE, 1);
+	ck_assert_str_eq(stage_heard(&stage), "c:wake a;");
+	ck_assert_int_eq(acquire(DC, 1).outcome, OUTCOME_YES);
+}
+
+ON_BOTH(leaving_calls_the_next_head_of_a_free_lock)
+{
+	open_master();
+	acquire(DA, 1);
+	acquire(DB, 1);
+	acquire(DC, 1);
+	for (int k = 0; k < 2; k++)
+		ck_assert_int_eq(simple(DC, CALL_LEAVE, 1).outcome, OUTCOME_YES);
+	acquire(DC, 1);
+	(void)stage_heard(&stage);
+	simple(DA, CALL_RELEASE, 1);
+	simple(DB, CALL_LEAVE, 1);
+	ck_assert_str_eq(stage_heard(&stage), "b:wake a;c:wake a;");
+	acquire(DC, 1);
+	ck_assert_int_eq(stage_ttl_ms(&stage, "hf:{a}:q"), -2);
+	ck_assert_int_eq(stage_ttl_ms(&stage, "hf:{a}:w"), -2);
+}
+
+ON_BOTH(names_of_one_command_answer_for_themselves)
+{
+	struct call calls[3] = {acquire_of("a", 1), acquire_of("b", 2), acquire_of("c", 3)};
+	struct vote votes[3];
+	open_master();
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'f', 'v')", "hf:{b}");
+	for (int i = 0; i < 3; i++)
+		calls[i].incarnation = INCARNATION;
+	stage_calls(&stage, &daemons[DA], calls, 3, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_YES);
+	ck_assert_int_eq(votes[1].outcome, OUTCOME_WRONGKIND);
+	ck_assert_int_eq(votes[2].outcome, OUTCOME_YES);
+	ck_assert_str_eq(stage_get(&stage, "hf:{c}"), A ":3");
+	ck_assert_str_eq(stage_get(&stage, "hf:{b}:f"), "");
+	calls[1].op = CALL_RENEW;
+	stage_calls(&stage, &daemons[DA], &calls[1], 1, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_WRONGKIND);
+}
+
+ON_BOTH(foreign_locks_are_respected_and_never_cut_short)
+{
+	open_master();
+	struct call call = acquire_of("x", 1);
+	call.key = "lock:%";
+	stage_do(&stage, "return redis.call('SET', KEYS[1], 'somebody')", "lock:x");
+	struct vote v = run_call(DA, call);
+	ck_assert_int_eq(v.outcome, OUTCOME_BUSY);
+	ck_assert(text_is(v.holder, "somebody"));
+	ck_assert_int_eq(stage_ttl_ms(&stage, "lock:x"), -1);
+	stage_do(&stage, "return redis.call('SET', KEYS[1], 'somebody', 'PX', 99000000)", "lock:x");
+	run_call(DA, call);
+	ck_assert_int_gt(stage_ttl_ms(&stage, "lock:x"), 90000000);
+	ck_assert_str_eq(stage_heard(&stage), "");
+}
+
+ON_BOTH(a_lease_of_ours_that_lives_too_long_is_cut_short)
+{
+	open_master();
+	stage_do(&stage, "return redis.call('SET', KEYS[1], '" B ":1', 'PX', 99000000)", "hf:{a}");
+	struct vote v = acquire(DA, 1);
+	ck_assert_int_eq(v.change_ms, TTL_MS);
+	ck_assert_int_le(stage_ttl_ms(&stage, "hf:{a}"), TTL_MS);
+	stage_do(&stage, "return redis.call('PERSIST', KEYS[1])", "hf:{a}");
+	acquire(DA, 1);
+	ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}"), 0);
+}
+
+ON_BOTH(a_reclaim_brings_a_lease_back_and_beats_the_dead)
+{
+	open_master();
+	int64_t last = acquire(DA, 1).token_last;
+	stage_flush(&stage);
+	hello(DA, 0xdef);
+	stage_do(&stage, "return redis.call('SET', KEYS[1], '" C ":9', 'PX', 9000)", "hf:{a}");
+	struct call call = {.op = CALL_RECLAIM,
+		.name = SLICE("a"),
+		.attempt = 1,
+		.incarnation = 0xdef,
+		.ttl_ms = TTL_MS,
+		.deadline_us = FOREVER_US,
+		.token = last};
+	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_YES);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), A ":1");
+	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_YES);
+	ck_assert_int_eq(run_call(DB, call).outcome, OUTCOME_NO);
+	call.name = SLICE("b");
+	call.deadline_us = 1;
+	ck_assert_int_eq(run_call(DB, call).outcome, OUTCOME_LATE);
+	admit(DA, 0xdef, 1);
+	struct vote v = run_call(DB, (struct call){.op = CALL_HELLO, .incarnation = 1});
+	ck_assert_int_gt(v.highest, last);
+	call.deadline_us = FOREVER_US;
+	ck_assert_int_eq(run_call(DB, call).outcome, OUTCOME_FORGOTTEN);
+	call.op = CALL_RENEW;
+	call.name = SLICE("a");
+	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_YES);
+}
+
+ON_BOTH(a_reclaim_does_not_take_a_foreign_lock)
+{
+	hello(DA, INCARNATION);
+	stage_do(&stage, "return redis.call('SET', KEYS[1], 'somebody')", "hf:{a}");
+	ck_assert_int_eq(simple(DA, CALL_RECLAIM, 1).outcome, OUTCOME_NO);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), "somebody");
+}
+
+ON_BOTH(a_lease_can_be_released_while_the_master_is_guarded)
+{
+	hello(DA, INCARNATION);
+	ck_assert_int_eq(simple(DA, CALL_RECLAIM, 1).outcome, OUTCOME_YES);
+	ck_assert_int_eq(simple(DA, CALL_RELEASE, 1).outcome, OUTCOME_YES);
+}
+
+ON_BOTH(a_full_master_keeps_and_releases_but_does_not_grant)
+{
+	open_master();
+	acquire(DA, 1);
+	stage_full(&stage, true);
+	struct vote v = run_call(DA, acquire_of("b", 2));
+	ck_assert_int_eq(v.outcome, OUTCOME_ERROR);
+	ck_assert(v.text.n > 3 && memcmp(v.text.p, "OOM", 3) == 0);
+	ck_assert_int_eq(simple(DA, CALL_RENEW, 1).outcome, OUTCOME_YES);
+	ck_assert_int_eq(hello(DA, 1).outcome, OUTCOME_YES);
+	ck_assert_int_eq(simple(DA, CALL_RELEASE, 1).outcome, OUTCOME_YES);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), "");
+	stage_full(&stage, false);
+	ck_assert_str_eq(stage_get(&stage, "hf:{b}"), "");
+}
+
+ON_BOTH(a_full_master_takes_reclaims_and_is_admitted)
+{
+	hello(DA, INCARNATION);
+	stage_full(&stage, true);
+	ck_assert_int_eq(simple(DA, CALL_RECLAIM, 1).outcome, OUTCOME_YES);
+	ck_assert_int_eq(admit(DA, INCARNATION, 1).outcome, OUTCOME_YES);
+	stage_full(&stage, false);
+}
+
+START_TEST(a_server_that_cannot_be_used_is_named_and_not_touched)
+{
+	stage_init(&stage, true);
+	redis_run(&stage.redis, "CONFIG SET maxmemory-policy volatile-lru");
+	ck_assert_int_eq(hello(DA, 1).greeting, GREETING_EVICTING);
+	redis_run(&stage.redis, "CONFIG SET maxmemory-policy noeviction");
+	redis_run(&stage.redis, "REPLICAOF 127.0.0.1 1");
+	ck_assert_int_eq(hello(DA, 1).greeting, GREETING_REPLICA);
+	ck_assert_int_eq(redis_integer(&stage.redis, "DBSIZE"), 0);
+	redis_run(&stage.redis, "REPLICAOF NO ONE");
+	ck_assert_int_eq(hello(DA, 1).greeting, GREETING_GOOD);
+	ck_assert_int_eq(admit(DA, 1, 1).outcome, OUTCOME_YES);
+	redis_run(&stage.redis, "REPLICAOF 127.0.0.1 1");
+	struct call call = acquire_of("a", 1);
+	call.incarnation = 1;
+	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_DEMOTED);
+	stage_done(&stage);
+}
+END_TEST
+
+START_TEST(a_failover_changes_the_identity)
+{
+	stage_init(&stage, true);
+	open_master();
+	redis_run(&stage.redis, "REPLICAOF 127.0.0.1 1");
+	redis_run(&stage.redis, "REPLICAOF NO ONE");
+	struct vote v = hello(DA, 0xdef);
+	ck_assert_uint_eq(v.incarnation, 0xdef);
+	ck_assert(!v.admitted);
+	stage_done(&stage);
+}
+END_TEST
+
+START_TEST(the_sha1_is_that_of_the_text)
+{
+	stage_init(&stage, true);
+	for (size_t i = 0; i < CALL_OP_COUNT; i++) {
+		struct slice args[] = {SLICE("return redis.sha1hex(ARGV[1])"), SLICE("0"),
+			{scripts[i].text, scripts[i].length}};
+		redisReply *reply = stage_eval(&stage, 3, args);
+		ck_assert_str_eq(reply->str, scripts[i].sha1);
+		freeReplyObject(reply);
+	}
+	stage_done(&stage);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("script", NULL, NULL, a_new_master_is_guarded_until_it_is_admitted,
+		admitting_raises_the_floor_above_every_clock_and_token_and_only_once,
+		a_flushed_master_refuses_all_scripts_of_before, a_restarted_master_is_another_one,
+		a_changed_identity_opens_a_guard_and_keeps_the_tokens, a_trusted_master_is_admitted_at_once,
+		other_limits_are_refused_while_somebody_lives_by_them, a_lease_is_taken_kept_and_given_back,
+		an_attempt_that_has_the_lease_gets_it_again_with_other_tokens, only_the_owner_touches_a_lease,
+		a_late_acquire_refuses_itself, tokens_are_strictly_above_all_before,
+		renewing_may_reserve_tokens, lifetimes_out_of_range_are_refused,
+		who_waits_is_queued_and_the_holder_is_told,
+		one_try_does_not_queue_and_does_not_jump_the_queue, a_head_that_does_not_come_goes_to_the_end,
+		a_lock_that_ran_out_is_kept_for_the_head_too, a_place_that_is_not_refreshed_ends,
+		leaving_calls_the_next_head_of_a_free_lock, names_of_one_command_answer_for_themselves,
+		foreign_locks_are_respected_and_never_cut_short,
+		a_lease_of_ours_that_lives_too_long_is_cut_short,
+		a_reclaim_brings_a_lease_back_and_beats_the_dead, a_reclaim_does_not_take_a_foreign_lock,
+		a_lease_can_be_released_while_the_master_is_guarded,
+		a_full_master_keeps_and_releases_but_does_not_grant,
+		a_full_master_takes_reclaims_and_is_admitted,
+		a_server_that_cannot_be_used_is_named_and_not_touched, a_failover_changes_the_identity,
+		the_sha1_is_that_of_the_text);
+}

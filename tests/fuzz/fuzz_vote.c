@@ -1,0 +1,141 @@
+/*
+ * fuzz_vote: whatever a master may send, broken or hostile: call_decode() makes one vote for each call,
+ * points nowhere but into the reply and the calls, and never says yes with tokens that cannot be.
+ *
+ * Input: which operation, how many calls, then a reply as a tree: a byte for the type, then its content.
+ */
+#include "daemon/call.h"
+#include "tests/sim/answer.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX    6
+#define ELEMENTS_MAX 80
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+	const uint8_t *p;
+	size_t n;
+};
+
+static uint8_t
+byte(struct input *in)
+{
+	if (in->n == 0)
+		return 0;
+	in->n--;
+	return *in->p++;
+}
+
+/* Words that scripts say, so that the fuzzer gets past the first comparison. */
+static struct slice
+word(struct input *in)
+{
+	static const char *const words[] = {"ok", "yes", "no", "busy", "late", "forgotten", "wrongkind",
+		"error", "good", "mismatch", "replica", "0", "1", "1760000000000000", "9007199254740992",
+		"9007199254740993", "00000000000000ff", "READONLY x", "NOSCRIPT x", "-1", ""};
+	uint8_t which = byte(in);
+	if (which < sizeof(words) / sizeof(words[0]))
+		return slice_of(words[which]);
+	size_t n = which % 32 < in->n ? which % 32 : in->n;
+	struct slice text = {(const char *)in->p, n};
+	in->p += n;
+	in->n -= n;
+	return text;
+}
+
+static redisReply *
+tree(struct input *in, int depth)
+{
+	char text[64] = {0};
+	struct slice s;
+	switch (byte(in) % 8) {
+	case 0:
+		return NULL;
+	case 1:
+		return answer_nil();
+	case 2:
+		return answer_int((int8_t)byte(in));
+	case 3:
+	case 4:
+		return answer_text(word(in));
+	case 5:
+		s = word(in);
+		memcpy(text, s.p, s.n < sizeof(text) ? s.n : sizeof(text) - 1);
+		return byte(in) % 2 == 0 ? answer_error(text) : answer_status(text);
+	default: {
+		size_t n = depth < DEPTH_MAX ? byte(in) % ELEMENTS_MAX : 0;
+		redisReply *reply = answer_array(n);
+		for (size_t i = 0; i < n && in->n > 0; i++)
+			reply->element[i] = tree(in, depth + 1);
+		return reply;
+	}
+	}
+}
+
+/* freeReplyObject() of old hiredis does not take NULL elements everywhere. */
+static void
+tree_free(redisReply *reply)
+{
+	if (reply == NULL)
+		return;
+	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++)
+		tree_free(reply->element[i]);
+	if (reply->type == REDIS_REPLY_ARRAY)
+		free(reply->element);
+	else
+		free(reply->str);
+	free(reply);
+}
+
+/* Reads every byte, so that a sanitizer sees whether it may be read. */
+static void
+check_text(struct slice s)
+{
+	char *copy = malloc(s.n + 1);
+	assert(copy != NULL);
+	if (s.n > 0)
+		memcpy(copy, s.p, s.n);
+	free(copy);
+}
+
+static void
+check_vote(const struct vote *v, const struct call *call)
+{
+	assert(v->op == call->op && v->attempt == call->attempt && v->link == call->link);
+	assert(slice_equal(v->name, call->name));
+	assert(v->outcome <= OUTCOME_UNKNOWN);
+	assert(v->token_first >= 0 && v->token_first <= v->token_last && v->token_last <= INT64_C(1) << 53);
+	assert(v->outcome != OUTCOME_YES || v->op != CALL_ACQUIRE || v->token_first > 0);
+	assert(v->outcome == OUTCOME_YES || v->token_first == 0);
+	assert(v->outcome == OUTCOME_BUSY || v->holder.n == 0);
+	assert(v->outcome != OUTCOME_BUSY || v->op == CALL_ACQUIRE);
+	assert(v->position >= 0 && v->change_ms >= 0 && v->time_us >= 0 && v->highest >= 0);
+	assert(v->greeting < GREETING_COUNT);
+	check_text(v->text);
+	check_text(v->holder);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	struct call calls[CALL_GROUP_MAX];
+	struct vote votes[CALL_GROUP_MAX];
+	enum call_op op = (enum call_op)(byte(&in) % CALL_OP_COUNT);
+	bool single = op == CALL_HELLO || op == CALL_ADMIT;
+	size_t n = single ? 1 : 1 + byte(&in) % CALL_GROUP_MAX;
+	for (size_t i = 0; i < n; i++)
+		calls[i] = (struct call){.op = op, .attempt = i + 1, .link = 1, .name = SLICE("name")};
+	redisReply *reply = tree(&in, 0);
+	(void)call_noscript(reply);
+	call_decode(reply, calls, n, votes);
+	for (size_t i = 0; i < n; i++)
+		check_vote(&votes[i], &calls[i]);
+	tree_free(reply);
+	return 0;
+}

@@ -1,0 +1,51 @@
+/*
+ * stage: a server to try scripts on, a real one or the simulated one, behind the same functions.
+ *
+ * Suites run their tests on both: what holds for the scripts holds for Redis, and what the simulator says
+ * about them is true.
+ */
+#ifndef SIM_STAGE_H
+#define SIM_STAGE_H
+
+#include "daemon/call.h"
+#include "tests/sim/master.h"
+#include "tests/support/redis.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct stage {
+	bool real;
+	struct redis_server redis;
+	redisContext *listener; /* subscribed to every inbox */
+	struct master *master;
+	int64_t wall_us;  /* of the simulated one */
+	char heard[1024]; /* messages since the last stage_heard(): "<first of daemon-id>:<message>;" */
+};
+
+void stage_init(struct stage *stage, bool real);
+void stage_done(struct stage *stage);
+
+/* A script and its arguments, numkeys first, e.g. {"return 1", "0"}. The caller frees the reply. */
+redisReply *stage_eval(struct stage *stage, size_t argc, const struct slice *argv);
+/* The same for a script of one key without arguments; its reply is dropped. */
+void stage_do(struct stage *stage, const char *script, const char *key);
+
+/* n calls of one daemon in one command; texts in votes live until the next. */
+void stage_calls(struct stage *stage, const struct call_settings *daemon, const struct call *calls, size_t n,
+	struct vote *votes);
+
+/* The messages since it was last asked. */
+const char *stage_heard(struct stage *stage);
+
+/* The key's string, or "" when it is no string or absent. Valid until the next. */
+const char *stage_get(struct stage *stage, const char *key);
+int64_t stage_ttl_ms(struct stage *stage, const char *key);
+
+void stage_full(struct stage *stage, bool full);
+void stage_flush(struct stage *stage);
+void stage_restart(struct stage *stage); /* empty */
+/* Lets that much time pass: the real one waits. */
+void stage_wait_ms(struct stage *stage, int ms);
+
+#endif
