@@ -614,6 +614,9 @@ START_TEST(a_passed_descriptor_is_kept_for_its_request_only)
 		settle();
 	}
 	ck_assert_uint_le(open_descriptors(), before + 1);
+	answer(probe.last);
+	settle();
+	ck_assert_uint_eq(open_descriptors(), before);
 	close(fd);
 	settle();
 	ck_assert_uint_eq(open_descriptors(), before - 2);
