@@ -42,7 +42,7 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 
-.PHONY: all check check-unit check-e2e check-layers lint lint-c lint-shell lint-manuals format need-format sim fuzz fuzz-run bench cover \
+.PHONY: all check check-unit check-e2e check-layers lint lint-c lint-shell lint-manuals format need-format sim mutants fuzz fuzz-run bench cover \
 	asan install deb prove clean help
 .SECONDARY:
 
@@ -119,6 +119,17 @@ check-e2e: all ## run the tests against a real redis-server alone
 
 check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purity, and that there are no globals
 	@tests/run -j $(JOBS) $(HOUSE)
+
+SEEDS ?= 2000
+
+sim: $(O)/tests/sim/holdfast-sim ## simulate SEEDS worlds of daemons and clients with a failing master (default 2000)
+	@$< --seeds 1..$(SEEDS) --jobs $(JOBS)
+
+# How many worlds a planted bug may survive.
+MUTANT_SEEDS ?= 3000
+
+mutants: $(O)/tests/sim/holdfast-sim ## break each rule of the lock in a copy of the sources; the simulator must notice
+	@tests/sim/mutants $(MUTANT_SEEDS) $(JOBS)
 
 asan: ## run every test under the address and undefined behaviour sanitizers
 	$(MAKE) O=$(O)/asan SAN=address,undefined CFLAGS='-O1 -g' check
