@@ -193,7 +193,7 @@ def test_reload_layout(place):
     redis = place.redis()
     before = "rules:\n  - { match: 'x/*' }\n  - { match: 'a/*', key: 'mine:{%}' }\n  - { match: 'b/*', wait: 60s }\n"
     daemon = place.daemon(master=redis, config=before).admitted()
-    daemon.configure(before.replace("x/", "a/").replace("'a/*', key", "'c/*', key").replace("60s", "1ms"))
+    daemon.configure(before.replace("x/", "a/").replace("'a/*', key", "'c/*', key").replace("60s", "200ms"))
     client, other = daemon.client(), daemon.client()
     answer = client("RELOAD")
     expect("reloaded" in answer and "needs a restart" in answer and "rules[0].match" in answer, True, answer)
