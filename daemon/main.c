@@ -26,6 +26,8 @@
 /* Below errors; a busy daemon at level debug may say much. */
 #define MAIN_LOG_PER_SECOND 20000
 #define MAIN_ERROR_MAX      512
+/* What the daemon needs besides one for each client. */
+#define MAIN_DESCRIPTORS    64
 
 struct main {
 	struct options options;
@@ -452,14 +454,21 @@ embedded_begin(struct main *m)
 	return m->embedded ? EX_OK : fail(m, EX_UNAVAILABLE, why);
 }
 
-/* Each client is a descriptor: take what the system lets us have. */
+/* Each client is a descriptor: take what the system lets us have, and say so when that is too little. */
 static void
-descriptors_raise(void)
+descriptors_raise(struct main *m)
 {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
+	int64_t wanted = m->boot->limits.clients + MAIN_DESCRIPTORS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+		return;
+	}
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur != RLIM_INFINITY && (int64_t)limit.rlim_cur < wanted) {
+		LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "daemon.few_descriptors",
+			log_number("limit", (int64_t)limit.rlim_cur), log_number("wanted", wanted),
+			log_text("text", "raise LimitNOFILE= or lower limits.clients"));
 	}
 }
 
@@ -472,6 +481,7 @@ main_begin(struct main *m)
 		fprintf(stderr, "holdfastd: %s\n", error);
 		return EX_CONFIG;
 	}
+	descriptors_raise(m);
 	stats_init(&m->stats);
 	random_init(&m->random);
 	random_hex32(&m->random, m->daemon_id);
@@ -513,7 +523,6 @@ static int
 main_serve(struct main *m)
 {
 	signal(SIGPIPE, SIG_IGN);
-	descriptors_raise();
 	int failed = main_begin(m);
 	if (!failed) {
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.started", log_text("version", HOLDFAST_VERSION),
