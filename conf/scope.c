@@ -80,10 +80,11 @@ scope_list_append(const struct schema_key *list, struct conf *conf)
 {
 	size_t count = scope_list_count(list, conf);
 	size_t size = schema_scope_size(list->inner);
+	char *before;
 	char *items;
 
-	memcpy(&items, scope_value(list, conf), sizeof(items));
-	items = realloc(items, (count + 1) * size);
+	memcpy(&before, scope_value(list, conf), sizeof(before));
+	items = realloc(before, (count + 1) * size);
 	if (items == NULL)
 		return NULL;
 	memcpy(scope_field(list, conf), &items, sizeof(items));
