@@ -128,7 +128,7 @@ def test_huge_pipeline(place):
                 if replies % 2:
                     expect(bytes(line), b":0")
                 else:
-                    expect(line[:1], b":")
+                    expect(line[:1], b":", "reply %d, %r" % (replies, bytes(line)))
                 replies += 1
             if replies % 5000 < len(lines):
                 started = time.monotonic()
