@@ -50,6 +50,7 @@ struct main {
 /* What a reload says: "applied a, b; needs a restart: c". */
 struct change_list {
 	struct log *log;
+	bool pending; /* only what needs a restart is of interest now, or only what does not */
 	char applied[DESK_TEXT_MAX / 2];
 	char restart[DESK_TEXT_MAX / 2];
 };
@@ -254,9 +255,25 @@ static void
 change_note(void *arg, const struct conf_change *change)
 {
 	struct change_list *list = arg;
+	if (change->restart != list->pending) {
+		return;
+	}
 	list_add(change->restart ? list->restart : list->applied, change->path);
 	LOG_EVENT(list->log, LOG_INFO_LEVEL, change->restart ? "config.needs_restart" : "config.changed",
 		log_text("key", change->path), log_text("from", change->from), log_text("to", change->to));
+}
+
+/* What can change is compared with what it is now; what cannot, with what it was at the start and still is.
+ */
+static int
+changes_note(struct main *m, const struct conf *conf, struct change_list *list)
+{
+	list->pending = false;
+	if (conf_diff(m->conf, conf, change_note, list) < 0) {
+		return -1;
+	}
+	list->pending = true;
+	return conf_diff(m->boot, conf, change_note, list);
 }
 
 /* Rules keep their number, and no lease may outlast what the master's guard was measured for. */
@@ -315,7 +332,7 @@ main_reload(void *arg, char *text, size_t room)
 		conf_free(conf);
 		return -1;
 	}
-	int restarts = conf_diff(m->conf, conf, change_note, &list);
+	int restarts = changes_note(m, conf, &list);
 	if (restarts < 0 || conf_apply(m, conf, error) != 0) {
 		snprintf(text, room, "%s", error);
 		conf_free(conf);

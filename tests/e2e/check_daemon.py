@@ -197,6 +197,8 @@ def test_reload_layout(place):
     client, other = daemon.client(), daemon.client()
     answer = client("RELOAD")
     expect("reloaded" in answer and "needs a restart" in answer and "rules[0].match" in answer, True, answer)
+    answer = client("RELOAD")
+    expect("rules[0].match" in answer and "rules[2].wait" not in answer, True, "the second time: " + answer)
     for name, key in (("a/1", "mine:{a/1}"), ("c/1", "holdfast:{c/1}")):
         expect_between(client("LOCK", name), 1, 2 ** 53)
         expect_between(redis("PTTL", key), 1, 1100)
