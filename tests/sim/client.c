@@ -229,7 +229,7 @@ client_holds(struct client *c, int64_t token)
 	c->count = 1;
 	c->canceling = false;
 	c->hold_until_us = c->world->now_us + rng_range(&c->world->rng, 0, c->world->plan.hold_us);
-	if (rng_percent(&c->world->rng, 5))
+	if (rng_percent(&c->world->rng, 10))
 		c->hold_until_us += c->world->plan.lease_ms * 2500;
 	if (!c->asked)
 		client_after(c, c->world->plan.hold_us / 4 + 1);

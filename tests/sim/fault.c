@@ -105,6 +105,25 @@ fault_meddle(struct world *w, enum fault fault)
 }
 
 static void
+slow_turns_dead(void *arg, uint64_t a, void *data)
+{
+	struct host *h = arg;
+	(void)a;
+	(void)data;
+	prolong(h->world, &h->cut_until_us);
+}
+
+/* A network that gets slow often gets worse: the last answers are late ones. */
+static void
+fault_slow(struct world *w, struct host *h)
+{
+	prolong(w, &h->slow_until_us);
+	h->slow_there = rng_percent(&w->rng, 50);
+	if (rng_percent(&w->rng, 50))
+		schedule_add(&w->schedule, h->slow_until_us - 1, slow_turns_dead, h, 0, NULL);
+}
+
+static void
 fault_host(struct world *w, enum fault fault)
 {
 	struct host *h = any_host(w);
@@ -121,7 +140,7 @@ fault_host(struct world *w, enum fault fault)
 		prolong(w, &h->cut_until_us);
 		return;
 	case FAULT_SLOW:
-		prolong(w, &h->slow_until_us);
+		fault_slow(w, h);
 		return;
 	case FAULT_PAUSE:
 		prolong(w, &h->paused_until_us);
@@ -146,7 +165,7 @@ fault_forward(struct world *w)
 	struct server *s = &w->server;
 	if (w->now_us < s->forward_until_us)
 		return;
-	s->wall_offset_us += rng_range(&w->rng, 1000, w->plan.margin_ms * 1000);
+	s->wall_offset_us += rng_range(&w->rng, 1, w->plan.margin_ms * 1000);
 	s->forward_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 1100;
 }
 
@@ -250,23 +269,30 @@ later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* When everything that is slow, cut off or stands still will go on. */
+static int64_t
+over_us(const struct world *w)
+{
+	int64_t over = w->server.stopped_until_us;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *h = &w->hosts[i];
+		over = later(over, later(h->paused_until_us, later(h->cut_until_us, h->slow_until_us)));
+	}
+	return over;
+}
+
 void
 fault_heal(struct world *w)
 {
 	struct server *s = &w->server;
-	int64_t over_us = later(w->now_us, s->stopped_until_us);
-	for (unsigned i = 0; i < w->plan.hosts; i++)
-		over_us = later(over_us, later(w->hosts[i].paused_until_us,
-						 later(w->hosts[i].cut_until_us, w->hosts[i].slow_until_us)));
 	w->phase = PHASE_CALM;
-	world_run_until(w, over_us);
+	while (over_us(w) > w->now_us && !w->failed)
+		world_run_until(w, over_us(w));
 	trace_line(&w->trace, w->now_us, "healed");
 	*master_health(s->master) = (struct master_health){0};
 	s->up = true;
 	s->deaf_until_us = w->plan.fault[FAULT_MESSAGES] ? INT64_MAX : 0;
-	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		struct host *h = &w->hosts[i];
-		if (!h->alive)
-			host_start(h);
-	}
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		if (!w->hosts[i].alive)
+			host_start(&w->hosts[i]);
 }

@@ -27,11 +27,11 @@ host_true_us(const struct host *h, int64_t ms)
 }
 
 int64_t
-host_delay(struct host *h)
+host_delay(struct host *h, bool there)
 {
 	struct world *w = h->world;
 	int64_t usual = w->plan.network_us;
-	if (w->now_us < h->slow_until_us)
+	if (w->now_us < h->slow_until_us && (!there || h->slow_there))
 		return rng_range(&w->rng, usual, w->plan.lease_ms * 400);
 	return rng_range(&w->rng, usual / 2, usual + usual / 2);
 }
@@ -269,7 +269,7 @@ host_published(struct host *h, struct slice channel, struct slice message)
 	m->wake = memcmp(message.p, "wake ", 5) == 0;
 	assert(m->wake || memcmp(message.p, "want ", 5) == 0);
 	memcpy(m->name, message.p + 5, message.n - 5);
-	int64_t at = w->now_us + host_delay(h);
+	int64_t at = w->now_us + host_delay(h, false);
 	if (at < h->inbox.arrives_us)
 		at = h->inbox.arrives_us;
 	h->inbox.arrives_us = at;

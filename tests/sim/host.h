@@ -35,7 +35,8 @@ struct host {
 
 	int64_t paused_until_us;
 	int64_t cut_until_us;  /* nothing gets through to the master and back */
-	int64_t slow_until_us; /* everything to and from the master takes long */
+	int64_t slow_until_us; /* everything from the master, and perhaps to it, takes long */
+	bool slow_there;       /* to it too */
 
 	struct wire wires[HOST_WIRES_MAX];
 	bool flushing;
@@ -58,8 +59,8 @@ void host_done(struct host *host);
 int64_t host_ms(const struct host *host);
 /* The true time at which its clock shows ms. */
 int64_t host_true_us(const struct host *host, int64_t ms);
-/* One way between it and the master. */
-int64_t host_delay(struct host *host);
+/* How long a message takes to the master (there) or back. */
+int64_t host_delay(struct host *host, bool there);
 
 /* One event into the core, and all that follows from it. The host must be alive and not paused. */
 void host_step(struct host *host, struct event *event);

@@ -23,6 +23,7 @@ void
 plan_draw(struct plan *plan, uint64_t seed)
 {
 	static const int64_t leases[] = {600, 1000, 1000, 3000, 10000};
+	static const int64_t margins[] = {10, 10, 1, 0}; /* percent */
 	static const int64_t thinks[] = {2000, 20000, 200000};
 	static const int64_t holds[] = {1000, 30000, 300000};
 	static const int64_t delays[] = {50, 300, 5000};
@@ -33,7 +34,7 @@ plan_draw(struct plan *plan, uint64_t seed)
 	plan->names = (unsigned)rng_range(&rng, 1, PLAN_NAMES_MAX);
 	plan->links = (unsigned)rng_range(&rng, 1, 2);
 	plan->lease_ms = pick(&rng, leases, 5);
-	plan->margin_ms = plan->lease_ms / 10;
+	plan->margin_ms = plan->lease_ms * pick(&rng, margins, 4) / 100;
 	plan->streak = rng_percent(&rng, 50) ? 1 : rng_range(&rng, 2, 64);
 	plan->streak_ms = rng_range(&rng, 5, 200);
 	plan->trusted = rng_percent(&rng, 70);
@@ -48,6 +49,8 @@ plan_draw(struct plan *plan, uint64_t seed)
 		for (int i = 0; i < FAULT_COUNT; i++)
 			plan->fault[i] = rng_percent(&rng, percent);
 	}
+	if (plan->margin_ms == 0)
+		plan->fault[FAULT_FORWARD] = false; /* what no margin absorbs is not promised */
 	/*
 	 * A single master that forgets leaves the clocks to order its tokens: then the daemons' wall clocks
 	 * must agree within the guard (redis.md, the floor). Else they may say what they like.

@@ -182,7 +182,7 @@ batch_arrive(void *arg, uint64_t a, void *data)
 	b->jobless = dead; /* the wire's break will vote and free it */
 	if (dead)
 		return;
-	int64_t at = w->now_us + host_delay(h);
+	int64_t at = w->now_us + host_delay(h, false);
 	if (at < wire->answers_us)
 		at = wire->answers_us;
 	wire->answers_us = at;
@@ -239,7 +239,7 @@ batch_send(struct host *h, unsigned index)
 	b->waited = true;
 	TAILQ_INSERT_TAIL(&wire->waiting, b, in_wire);
 	LIST_INSERT_HEAD(&w->batches, b, in_world);
-	int64_t at = w->now_us + host_delay(h);
+	int64_t at = w->now_us + host_delay(h, true);
 	if (at < wire->arrives_us)
 		at = wire->arrives_us;
 	wire->arrives_us = at;
