@@ -14,6 +14,8 @@ static void client_turn(void *arg, uint64_t turn, void *data);
 static void
 client_after(struct client *c, int64_t most_us)
 {
+	if (c->manual)
+		return;
 	c->turn = ++c->world->serials;
 	world_after(c->world, rng_range(&c->world->rng, 0, most_us), client_turn, c, c->turn, NULL);
 }
@@ -229,7 +231,7 @@ client_holds(struct client *c, int64_t token)
 	c->count = 1;
 	c->canceling = false;
 	c->hold_until_us = c->world->now_us + rng_range(&c->world->rng, 0, c->world->plan.hold_us);
-	if (rng_percent(&c->world->rng, 10))
+	if (rng_percent(&c->world->rng, c->world->plan.long_percent))
 		c->hold_until_us += c->world->plan.lease_ms * 2500;
 	if (!c->asked)
 		client_after(c, c->world->plan.hold_us / 4 + 1);

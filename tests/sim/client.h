@@ -17,6 +17,7 @@ struct client {
 	int64_t ppm;       /* how fast its clock runs, on a host of its own */
 	uint64_t turn;     /* the next one; an older one does nothing */
 	struct conn *conn; /* NULL: none */
+	bool manual;       /* a test tells it what to do */
 	bool stopping;     /* takes no new locks and leaves */
 	bool asked;        /* a request is unanswered */
 	enum { CLIENT_IDLE, CLIENT_WAITING, CLIENT_HOLDING } state;

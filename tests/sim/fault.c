@@ -14,6 +14,12 @@ any_host(struct world *w)
 	return h->alive && h->paused_until_us <= w->now_us ? h : NULL;
 }
 
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Up to two leases and a half. */
 static int64_t
 some_time(struct world *w)
@@ -27,9 +33,7 @@ some_time(struct world *w)
 static void
 prolong(struct world *w, int64_t *until_us)
 {
-	int64_t at = w->now_us + some_time(w);
-	if (at > *until_us)
-		*until_us = at;
+	*until_us = later(*until_us, w->now_us + some_time(w));
 }
 
 static void
@@ -110,7 +114,9 @@ slow_turns_dead(void *arg, uint64_t a, void *data)
 	struct host *h = arg;
 	(void)a;
 	(void)data;
-	prolong(h->world, &h->cut_until_us);
+	int64_t lease_us = h->world->plan.lease_ms * 1000;
+	h->cut_until_us = later(
+		h->cut_until_us, h->world->now_us + rng_range(&h->world->rng, lease_us, lease_us * 5 / 2));
 }
 
 /* A network that gets slow often gets worse: the last answers are late ones. */
@@ -261,12 +267,6 @@ void
 fault_plan(struct world *w)
 {
 	world_after(w, 200000, fault_turn, w, 0, NULL);
-}
-
-static int64_t
-later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* When everything that is slow, cut off or stands still will go on. */

@@ -25,6 +25,7 @@ plan_draw(struct plan *plan, uint64_t seed)
 	static const int64_t leases[] = {600, 1000, 1000, 3000, 10000};
 	static const int64_t margins[] = {10, 10, 1, 0}; /* percent */
 	static const int64_t thinks[] = {2000, 20000, 200000};
+	static const int64_t longs[] = {2, 10, 50};
 	static const int64_t holds[] = {1000, 30000, 300000};
 	static const int64_t delays[] = {50, 300, 5000};
 	struct rng rng = {seed * UINT64_C(0x2545f4914f6cdd1d) + 1};
@@ -42,6 +43,7 @@ plan_draw(struct plan *plan, uint64_t seed)
 	plan->network_us = pick(&rng, delays, 3);
 	plan->think_us = pick(&rng, thinks, 3);
 	plan->hold_us = pick(&rng, holds, 3);
+	plan->long_percent = (int)pick(&rng, longs, 3);
 	plan->faults_us = plan->lease_ms * 1000 * rng_range(&rng, 3, 8);
 	plan->fault_every_us = plan->lease_ms * rng_range(&rng, 30, 600);
 	if (!rng_percent(&rng, 10)) {

@@ -64,7 +64,8 @@ struct plan {
 	int64_t network_us;     /* usual delay, one way */
 	int64_t wall_skew_us;   /* of the daemons' wall clocks, at most */
 	int64_t think_us;       /* a client's rest between locks */
-	int64_t hold_us;        /* longest hold */
+	int64_t hold_us;        /* longest hold, */
+	int long_percent;       /* but so many last for more than two leases */
 	int64_t faults_us;      /* how long things go wrong */
 	int64_t fault_every_us; /* mean time between faults */
 	bool fault[FAULT_COUNT];

@@ -27,7 +27,7 @@ void stage_init(struct stage *stage, bool real);
 void stage_done(struct stage *stage);
 
 /* A script and its arguments, numkeys first, e.g. {"return 1", "0"}. The caller frees the reply. */
-redisReply *stage_eval(struct stage *stage, size_t argc, const struct slice *argv);
+redisReply *stage_eval(struct stage *stage, size_t argc, const struct slice *args);
 /* The same for a script of one key without arguments; its reply is dropped. */
 void stage_do(struct stage *stage, const char *script, const char *key);
 

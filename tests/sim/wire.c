@@ -144,7 +144,7 @@ static void
 batch_run(struct batch *b)
 {
 	struct world *w = b->host->world;
-	bool there[CALL_GROUP_MAX];
+	bool there[CALL_GROUP_MAX] = {false};
 	bool keeps = b->calls[0].op == CALL_RENEW || b->calls[0].op == CALL_RELEASE;
 	for (size_t i = 0; keeps && i < b->n; i++)
 		there[i] = lease_there(w, &b->calls[i]);
