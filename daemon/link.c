@@ -161,19 +161,20 @@ link_fail_pending(struct link *link, uint64_t sent)
 	}
 }
 
-/* At once, then 50 ms, 100 ms, ... 2 s, of each the upper half by chance. */
+/* At once, then 50 ms, 100 ms, ... up to the most, of each the upper half by chance. */
 static int64_t
 retry_ms(struct link *link)
 {
+	int64_t most = link->settings.retry_most_ms > 0 ? link->settings.retry_most_ms : LINK_RETRY_MAX_MS;
 	int64_t ms = LINK_RETRY_MIN_MS;
 	unsigned i;
 
 	if (link->failures <= 1)
 		return 0;
-	for (i = 2; i < link->failures && ms < LINK_RETRY_MAX_MS; i++)
+	for (i = 2; i < link->failures && ms < most; i++)
 		ms *= 2;
-	if (ms > LINK_RETRY_MAX_MS)
-		ms = LINK_RETRY_MAX_MS;
+	if (ms > most)
+		ms = most;
 	return ms / 2 + (int64_t)random_below(&link->random, (uint64_t)ms / 2 + 1);
 }
 

@@ -36,6 +36,7 @@ struct link_settings {
 	int db;
 	const char *client_name; /* as CLIENT LIST shows it: no spaces */
 	int64_t connect_ms;      /* limit for connecting and logging in, > 0 */
+	int64_t retry_most_ms;   /* longest wait between two attempts, at most LINK_RETRY_MAX_MS; 0: that */
 	int64_t reply_ms;    /* silent for so long while an answer is due: the connection is given up, > 0 */
 	size_t output_bytes; /* link_send() refuses when more than this is unsent */
 };

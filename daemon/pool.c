@@ -477,6 +477,18 @@ pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 	return true;
 }
 
+/* Several attempts have to fit into the life of a lease: a master that is back keeps what it would otherwise
+ * cost. */
+static int64_t
+pool_retry_most_ms(const struct pool_settings *s)
+{
+	int64_t tenth_ms = s->lease_max_ms / 10;
+
+	if (tenth_ms > LINK_RETRY_MAX_MS)
+		return LINK_RETRY_MAX_MS;
+	return tenth_ms > LINK_RETRY_MIN_MS ? tenth_ms : LINK_RETRY_MIN_MS;
+}
+
 static bool
 pool_open(struct pool *pool, struct event_base *base, const struct pool_settings *s)
 {
@@ -490,6 +502,7 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 		.client_name = client_name,
 		.connect_ms = s->connect_ms,
 		.reply_ms = s->reply_ms,
+		.retry_most_ms = pool_retry_most_ms(s),
 		.output_bytes = s->output_bytes};
 	unsigned i;
 

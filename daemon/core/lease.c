@@ -180,6 +180,17 @@ lease_refresh(struct core *core, struct resource *r)
 }
 
 void
+lease_catch_up(struct core *core, struct resource *r)
+{
+	const struct lease *l = &r->lease;
+	enum call_op op;
+
+	if (l->state == LEASE_HELD && l->valid_ms - core->now.ms < r->rule->lease_ms / 3 * 2 &&
+		master_keeps(core, r->link, &op))
+		lease_refresh(core, r);
+}
+
+void
 lease_leave(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;

@@ -23,6 +23,9 @@ void lease_acquire(struct core *core, struct resource *r);
  * or the master cannot take it; the timer comes back. */
 void lease_refresh(struct core *core, struct resource *r);
 
+/* HELD: refreshes it if that was due and could not be done: the master is back. */
+void lease_catch_up(struct core *core, struct resource *r);
+
 /* HELD: releases it at the master. WAITING: leaves the queue there. NONE afterwards. */
 void lease_give_back(struct core *core, struct resource *r);
 void lease_leave(struct core *core, struct resource *r);

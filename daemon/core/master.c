@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define GREET_MOST_MS  5000 /* a changed identity is seen this soon at the latest, also with long leases */
-#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: asked again after this */
+#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: asked again after this, or a tenth of a lease \
+			     */
 #define PATIENCE_MS    2000 /* most that an acquire may go unanswered */
 #define TOKEN_MOST     (INT64_C(1) << 52)
 
@@ -67,6 +68,16 @@ greet_every_ms(const struct core *core)
 	int64_t third = core->settings.lease_max_ms / 3;
 
 	return third < GREET_MOST_MS ? third : GREET_MOST_MS;
+}
+
+/* How long until a greeting that did not go well is tried again: leases have to survive a short absence. */
+static int64_t
+greet_again_ms(struct core *core)
+{
+	int64_t tenth = core->settings.lease_max_ms / 10;
+	int64_t most = tenth < GREET_RETRY_MS ? tenth : GREET_RETRY_MS;
+
+	return core_jitter(core, most / 2, most);
 }
 
 static void
@@ -199,7 +210,7 @@ master_refuse(struct core *core, const char *what, struct slice detail)
 		master_move(core, MASTER_REFUSED);
 		emit_note(core, NOTE_MASTER_REFUSED, NULL, NULL, 0, -1, m->reason);
 	}
-	m->greet_ms = core->now.ms + core_jitter(core, GREET_RETRY_MS / 2, GREET_RETRY_MS);
+	m->greet_ms = core->now.ms + greet_again_ms(core);
 	master_arm(core);
 }
 
@@ -275,7 +286,7 @@ master_hello_vote(struct core *core, const struct vote *vote)
 		 (vote->outcome == OUTCOME_ERROR && m->state == MASTER_GREETING))
 		master_refuse(core, "answers with an error", vote->text);
 	else {
-		m->greet_ms = core->now.ms + core_jitter(core, GREET_RETRY_MS / 2, GREET_RETRY_MS);
+		m->greet_ms = core->now.ms + greet_again_ms(core);
 		master_arm(core);
 	}
 }
@@ -293,7 +304,7 @@ master_admit_vote(struct core *core, const struct vote *vote)
 		master_admitted(core);
 		return;
 	}
-	m->guard_until_ms = core->now.ms + core_jitter(core, GREET_RETRY_MS / 5, GREET_RETRY_MS / 2);
+	m->guard_until_ms = core->now.ms + greet_again_ms(core);
 	master_arm(core);
 }
 
@@ -346,7 +357,7 @@ master_admit(struct core *core)
 					.token = master_propose(core)});
 		return;
 	}
-	m->guard_until_ms = core->now.ms + GREET_RETRY_MS;
+	m->guard_until_ms = core->now.ms + greet_again_ms(core);
 }
 
 void

@@ -125,6 +125,7 @@ settle_retry(struct core *core)
 
 	HASH_ITER (hh, core->resources, r, next) {
 		lease_wake(core, r);
+		lease_catch_up(core, r);
 		resource_touch(core, r);
 	}
 	undo_retry_all(core);

@@ -67,9 +67,9 @@ def test_one_way(place):
 
 
 def test_resets(place):
-    """every connection to the master is reset, five times in a row"""
+    """every connection to the master is reset, eight times in a row"""
     scene, link = scene_of(place)
-    for _ in range(5):
+    for _ in range(8):
         link.reset()
         pause(0.05)
     scene.progress(100, timeout=5.0)
