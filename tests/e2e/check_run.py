@@ -349,8 +349,12 @@ def test_nested(place):
 def test_pipeline(place):
     """the wrapper keeps no pipe open that its command has closed"""
     daemon = world(place)
+    # The command goes on until it is told; told it is only when its closed pipe has ended its reader.
+    gate = os.path.join(place.path, "gate")
+    os.mkfifo(gate)
     process = tool.script(place, daemon, "yes | holdfast run x -- head -n 1; "
-                          "holdfast run x -- sh -c 'echo a; exec >&- 2>&-; kill -STOP $$' | { cat; echo end; kill -CONT 0; }")
+                          "holdfast run x -- sh -c 'echo a; exec >&- 2>&-; read go <%s' | "
+                          "{ cat; echo end; echo go >%s; }" % (gate, gate))
     process.output.wait("^end")
     process.wait()
 
