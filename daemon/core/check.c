@@ -35,6 +35,10 @@ check_lease(const struct core *core, const struct resource *r, int64_t now_ms)
 	/* Whatever goes on, there is a time at which it is looked at again. */
 	assert(l->state == LEASE_NONE || l->timer.at_ms != TIMER_NEVER);
 	assert(l->state != LEASE_HELD || l->timer.at_ms <= l->valid_ms);
+	/* Nothing is good for longer than it can have been asked for, and tokens only grow. */
+	assert(l->state != LEASE_HELD || l->valid_ms <= l->sent_ms + l->term_ms);
+	assert(l->state != LEASE_HELD || l->term_ms > 0);
+	assert(l->spare_first == 0 || l->spare_first > l->token_last);
 	/* Who waits is waited for: by a hold, a lease under way, or the return of the master. */
 	assert(r->waiter_count == 0 || r->hold != NULL || l->state != LEASE_NONE ||
 		core->master.state != MASTER_ADMITTED || !core->master.links[r->link].greeted ||

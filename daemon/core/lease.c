@@ -36,23 +36,30 @@ lease_move(struct core *core, struct lease *l, enum lease_state next)
 }
 
 static int64_t
+smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t
 lease_ttl_ms(const struct core *core, const struct resource *r)
 {
-	return r->rule->lease_ms + core->settings.margin_ms;
+	return r->lease.term_ms + core->settings.margin_ms;
 }
 
 static int64_t
 lease_valid_from(const struct resource *r, int64_t sent_ms)
 {
-	return sent_ms + r->rule->lease_ms - drift_ms(r->rule->lease_ms);
+	return sent_ms + r->lease.term_ms - drift_ms(r->lease.term_ms);
 }
 
 /* Rounded down, so that leases taken at about the same time are renewed in one script call. */
 static int64_t
 lease_refresh_at(const struct resource *r, int64_t sent_ms)
 {
-	int64_t step = r->rule->lease_ms / 64 + 1;
-	int64_t at = sent_ms + r->rule->lease_ms / 3;
+	int64_t term = smaller(r->lease.term_ms, r->rule->lease_ms);
+	int64_t step = term / 64 + 1;
+	int64_t at = sent_ms + term / 3;
 
 	return at - at % step;
 }
@@ -134,6 +141,7 @@ lease_acquire(struct core *core, struct resource *r)
 	l->attempt = ++core->attempts;
 	l->incarnation = core->master.incarnation;
 	l->sent_ms = core->now.ms;
+	l->term_ms = r->rule->lease_ms;
 	l->deadline_us = master_time_us(core, patience);
 	timer_arm(&core->timers, &l->timer, core->now.ms + patience);
 	call = lease_call(core, r, CALL_ACQUIRE);
@@ -149,6 +157,16 @@ bool
 lease_short_of_tokens(const struct lease *l)
 {
 	return l->spare_first == 0 && l->token_last - l->token + 1 < TOKEN_BLOCK / 2;
+}
+
+/* What the rule says now; never less than what the lease is good for already: the key must not end sooner. */
+static int64_t
+lease_next_term_ms(const struct core *core, const struct resource *r)
+{
+	int64_t left = r->lease.valid_ms - core->now.ms;
+	int64_t kept = left + drift_ms(left);
+
+	return kept > r->rule->lease_ms ? kept : r->rule->lease_ms;
 }
 
 void
@@ -168,6 +186,7 @@ lease_refresh(struct core *core, struct resource *r)
 	}
 	l->refreshing = true;
 	l->sent_ms = core->now.ms;
+	l->term_ms = lease_next_term_ms(core, r);
 	l->deadline_us = master_time_us(core, l->valid_ms - core->now.ms);
 	l->incarnation = core->master.incarnation;
 	call = lease_call(core, r, op);

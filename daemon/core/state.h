@@ -158,6 +158,7 @@ struct lease {
 	uint64_t attempt;
 	uint64_t incarnation; /* the memory of the master that has it */
 	int64_t sent_ms;      /* ACQUIRING: when the acquire left; HELD, refreshing: when the refresh left */
+	int64_t term_ms;      /* how long a lease it asked for: the rule may say something else by now */
 	int64_t deadline_us;  /* ACQUIRING: when it refuses itself, master's time */
 	int64_t valid_ms;     /* HELD: surely ours until then */
 	int64_t refresh_ms;   /* HELD: when to renew */

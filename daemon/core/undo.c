@@ -64,8 +64,7 @@ undo_start(struct core *core, const struct resource *r, uint64_t attempt, int64_
 	u->link = r->link;
 	u->key = r->rule->key;
 	/* From now, not from its last renewal: later than need be, and never too early. */
-	u->give_up_ms =
-		core->now.ms + r->rule->lease_ms + core->settings.margin_ms + master_patience_ms(core);
+	u->give_up_ms = core->now.ms + r->lease.term_ms + core->settings.margin_ms + master_patience_ms(core);
 	timer_init(&u->timer, TIMER_UNDO);
 	if (!table_add_undo(core, u)) {
 		free(u);

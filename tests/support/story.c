@@ -1,0 +1,272 @@
+/*
+ * story: see story.h.
+ */
+#include "tests/support/story.h"
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct rule rules[] = {
+	{.match = "capped*", .lease_ms = LEASE_MS, .wait_ms = -1, .max_hold_ms = 300},
+	{.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1},
+};
+
+static void trace_add(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+trace_add(struct world *w, const char *format, ...)
+{
+	size_t n = strlen(w->trace);
+	va_list args;
+
+	if (n > 0)
+		n += (size_t)snprintf(w->trace + n, sizeof(w->trace) - n, " | ");
+	va_start(args, format);
+	(void)vsnprintf(w->trace + n, sizeof(w->trace) - n, format, args);
+	va_end(args);
+}
+
+static void
+trace_reply(struct world *w, conn_id conn, const struct reply *reply)
+{
+	unsigned long long c = (unsigned long long)conn;
+
+	switch (reply->type) {
+	case REPLY_INT:
+		trace_add(w, "c%llu :%lld", c, (long long)reply->n);
+		break;
+	case REPLY_NULL:
+		trace_add(w, "c%llu null", c);
+		break;
+	case REPLY_VALIDITY:
+		trace_add(w, "c%llu :%lld for %lld", c, (long long)reply->n, (long long)reply->ms);
+		break;
+	case REPLY_ERROR:
+		trace_add(w, "c%llu -%s", c, code_word(reply->code));
+		break;
+	case REPLY_TEXT:
+		trace_add(w, "c%llu %s", c, reply->text);
+		break;
+	default:
+		trace_add(w, "c%llu +%s", c, reply->type == REPLY_OK ? "OK" : "QUEUED");
+	}
+}
+
+static void
+trace_call(struct world *w, const struct call *call)
+{
+	static const char *const words[] = {
+#define CALL_OP(name, script) #script,
+		CALL_OPS(CALL_OP)
+#undef CALL_OP
+	};
+
+	if (call->name.n == 0)
+		trace_add(w, "%s", words[call->op]);
+	else
+		trace_add(w, "%s %.*s#%llu%s", words[call->op], (int)call->name.n, call->name.p,
+			(unsigned long long)call->attempt,
+			call->op == CALL_ACQUIRE && call->queue_ms == 0 ? " once" : "");
+}
+
+static void
+trace_push(struct world *w, conn_id conn, const struct push *push)
+{
+	static const char *const words[] = {"grant", "failed", "lost"};
+	struct slice what = push->type == PUSH_LOST ? push->name : push->id;
+
+	trace_add(w, "c%llu push %s %.*s", (unsigned long long)conn, words[push->type], (int)what.n, what.p);
+}
+
+const char *
+step(struct world *w, const struct event *event)
+{
+	w->actions.n = 0;
+	w->trace[0] = '\0';
+	w->now.random[0] += 12345;
+	core_step(w->core, w->now, event, &w->actions);
+	core_check(w->core, w->now.ms);
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct action *a = &w->actions.list[i];
+
+		switch (a->type) {
+		case ACTION_REPLY:
+			trace_reply(w, a->conn, &a->u.reply);
+			break;
+		case ACTION_PUSH:
+			trace_push(w, a->conn, &a->u.push);
+			break;
+		case ACTION_CLOSE:
+			trace_add(w, "c%llu close", (unsigned long long)a->conn);
+			break;
+		case ACTION_CALL:
+			if (!w->timer || a->u.call.op != CALL_HELLO)
+				trace_call(w, &a->u.call);
+			break;
+		case ACTION_WATCH:
+			trace_add(w, "watch %lld", (long long)a->u.process.pid);
+			break;
+		case ACTION_NOTE:
+			break;
+		}
+	}
+	return w->trace;
+}
+
+const char *
+after(struct world *w, int64_t ms)
+{
+	w->now.ms += ms;
+	w->now.wall_us += ms * 1000;
+	w->timer = true;
+	(void)step(w, &(struct event){.type = EVENT_TIMER});
+	w->timer = false;
+	return w->trace;
+}
+
+const char *
+run(struct world *w, conn_id conn, struct command command)
+{
+	if (command.verb == VERB_LOCK && command.wait_ms == 0)
+		command.wait_ms = COMMAND_WAIT_RULE;
+	return step(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &command});
+}
+
+const char *
+lock(struct world *w, conn_id conn, const char *name)
+{
+	return run(w, conn, (struct command){.verb = VERB_LOCK, .name = slice_of(name)});
+}
+
+const char *
+lock_once(struct world *w, conn_id conn, const char *name)
+{
+	struct command command = {.verb = VERB_LOCK, .name = slice_of(name)};
+
+	return step(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &command});
+}
+
+const char *
+lock_as(struct world *w, conn_id conn, const char *name, const char *owner)
+{
+	return run(w, conn,
+		(struct command){.verb = VERB_LOCK, .name = slice_of(name), .owner = slice_of(owner)});
+}
+
+const char *
+unlock(struct world *w, conn_id conn, const char *name)
+{
+	return run(w, conn, (struct command){.verb = VERB_UNLOCK, .name = slice_of(name)});
+}
+
+const char *
+check(struct world *w, conn_id conn, const char *name)
+{
+	return run(w, conn, (struct command){.verb = VERB_CHECK, .name = slice_of(name)});
+}
+
+const char *
+close_as(struct world *w, conn_id conn, enum end end)
+{
+	return step(w, &(struct event){.type = EVENT_CLOSE, .conn = conn, .end = end});
+}
+
+const char *
+vote(struct world *w, struct vote vote)
+{
+	vote.time_us = w->now.ms * 1000 + 5000000;
+	return step(w, &(struct event){.type = EVENT_VOTE, .vote = &vote});
+}
+
+const char *
+granted(struct world *w, const char *name, uint64_t attempt, int64_t token)
+{
+	return vote(w, (struct vote){.op = CALL_ACQUIRE,
+			       .name = slice_of(name),
+			       .attempt = attempt,
+			       .token_first = token,
+			       .token_last = token + 999});
+}
+
+const char *
+busy(struct world *w, const char *name, uint64_t attempt)
+{
+	return vote(w, (struct vote){.op = CALL_ACQUIRE,
+			       .outcome = OUTCOME_BUSY,
+			       .name = slice_of(name),
+			       .attempt = attempt,
+			       .holder = slice_of("0123456789abcdef0123456789abcdef:9"),
+			       .position = 1,
+			       .change_ms = 500});
+}
+
+const char *
+answer(struct world *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt)
+{
+	return vote(
+		w, (struct vote){.op = op, .outcome = outcome, .name = slice_of(name), .attempt = attempt});
+}
+
+const char *
+hello(struct world *w, bool admitted, uint64_t incarnation)
+{
+	return vote(w, (struct vote){.op = CALL_HELLO, .admitted = admitted, .incarnation = incarnation});
+}
+
+static void
+open_conn(struct world *w, conn_id conn)
+{
+	struct peer peer = {.pid = 100 + (int64_t)conn, .uid = 0};
+
+	ck_assert_str_eq(step(w, &(struct event){.type = EVENT_OPEN, .conn = conn, .peer = &peer}), "");
+}
+
+void
+world_init(struct world *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->settings = (struct core_settings){.rules = rules,
+		.rule_count = 2,
+		.lease_max_ms = LEASE_MS,
+		.margin_ms = MARGIN_MS,
+		.links = 1,
+		.streak = 2,
+		.streak_ms = 50,
+		.grants_per_session = 3,
+		.waiters_per_session = 3,
+		.lost_per_session = 2,
+		.name_bytes = 64};
+	w->now = (struct now){.ms = 1000000, .wall_us = INT64_C(1760000000000000)};
+	w->core = core_new(&w->settings, w->now);
+	ck_assert_ptr_nonnull(w->core);
+	actions_init(&w->actions);
+	for (conn_id c = 1; c <= 4; c++)
+		open_conn(w, c);
+}
+
+void
+world_done(struct world *w)
+{
+	core_free(w->core);
+	actions_done(&w->actions);
+}
+
+void
+world_ready(struct world *w)
+{
+	world_init(w);
+	ck_assert_str_eq(step(w, &(struct event){.type = EVENT_LINK_UP}), "hello");
+	ck_assert_str_eq(hello(w, true, MEMORY), "");
+}
+
+const struct call *
+last_call(const struct world *w)
+{
+	for (size_t i = w->actions.n; i > 0; i--) {
+		if (w->actions.list[i - 1].type == ACTION_CALL && w->actions.list[i - 1].u.call.name.n > 0)
+			return &w->actions.list[i - 1].u.call;
+	}
+	return NULL;
+}

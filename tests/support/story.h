@@ -1,0 +1,61 @@
+/*
+ * story: the core by itself, for tests: events in, actions out, the master played by the test. What the core
+ * wants done after each event is told as text.
+ *
+ *     c1 :7        reply to connection 1          acquire a#1    call for name a, attempt 1
+ *     c1 close     close connection 1             release a#1 hello admit ... likewise
+ *
+ * Every function that lets something happen returns that text, valid until the next one; the invariants of
+ * the core are checked each time.
+ */
+#ifndef SUPPORT_STORY_H
+#define SUPPORT_STORY_H
+
+#include "daemon/core/core.h"
+
+#include <stdbool.h>
+
+#define LEASE_MS  1000
+#define MARGIN_MS 100
+#define MEMORY    UINT64_C(77)
+
+struct world {
+	struct core *core;
+	struct actions actions; /* of the last event */
+	struct now now;
+	struct core_settings settings;
+	bool timer; /* the step is a timer's: the master is greeted from time to time, which is not the story
+		     */
+	char trace[4096];
+};
+
+/* Four connections; the master is not there yet. */
+void world_init(struct world *w);
+/* A world whose master is admitted. */
+void world_ready(struct world *w);
+void world_done(struct world *w);
+
+const char *step(struct world *w, const struct event *event);
+const char *after(struct world *w, int64_t ms);
+
+/* A client's request: wait_ms 0 in a LOCK means the rule's. */
+const char *run(struct world *w, conn_id conn, struct command command);
+const char *lock(struct world *w, conn_id conn, const char *name);
+const char *lock_once(struct world *w, conn_id conn, const char *name);
+const char *lock_as(struct world *w, conn_id conn, const char *name, const char *owner);
+const char *unlock(struct world *w, conn_id conn, const char *name);
+const char *check(struct world *w, conn_id conn, const char *name);
+const char *close_as(struct world *w, conn_id conn, enum end end);
+
+/* What the master answers. */
+const char *vote(struct world *w, struct vote vote);
+const char *granted(struct world *w, const char *name, uint64_t attempt, int64_t token);
+const char *busy(struct world *w, const char *name, uint64_t attempt);
+const char *answer(
+	struct world *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt);
+const char *hello(struct world *w, bool admitted, uint64_t incarnation);
+
+/* The last call of the last event that is about a name; NULL: it made none. */
+const struct call *last_call(const struct world *w);
+
+#endif
