@@ -253,6 +253,15 @@ checker_conn_closed(struct world *w, struct conn *c)
 	}
 }
 
+bool
+checker_waits(const struct world *w, int64_t before_us)
+{
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		if (v->since_us < before_us)
+			return true;
+	return false;
+}
+
 void
 checker_progress(struct world *w, int64_t since_us, int64_t most_us)
 {

@@ -80,5 +80,7 @@ int64_t checker_token(const struct world *world, unsigned name);
 
 /* While nothing goes wrong: nobody waits for longer than this since then. */
 void checker_progress(struct world *world, int64_t since_us, int64_t most_us);
+/* Whether anybody who asked before then still waits. */
+bool checker_waits(const struct world *world, int64_t before_us);
 
 #endif

@@ -199,9 +199,56 @@ check_empty(struct world *w)
 	for (size_t i = 0; i < keys && store_key(store, i, &key); i++) {
 		bool stays = (key.n >= 2 && memcmp(key.p + key.n - 2, ":f", 2) == 0) ||
 			     slice_equal(key, SLICE("hf:node"));
+		/* A clock that stepped back makes keys live longer that nobody looks at. */
+		stays |= w->plan.fault[FAULT_BACK] && store_expires_ms(store, key) > 0;
 		if (!stays)
 			world_fail(w, "drain: the key %.*s is left at the master", (int)key.n, key.p);
 	}
+}
+
+/* Every waiter's turn comes: each of those before it at its daemon, and then a turn of each other daemon,
+ * takes a streak, a hold and a change of hands; dead places and dead holders have ended by then. */
+static int64_t
+longest_wait_us(const struct world *w)
+{
+	const struct plan *p = &w->plan;
+	int64_t turn_us = p->hold_us * 2 + p->lease_ms * 2600 + p->streak_ms * 1000 + 320000;
+	return 4000000 + 2 * lease_and_margin_us(w) + (int64_t)p->clients * p->hosts * turn_us;
+}
+
+/* Nothing goes wrong any more: who waits is served. */
+static void
+live_calm(struct world *w)
+{
+	int64_t since_us = w->now_us, most_us = longest_wait_us(w);
+	do {
+		world_run_until(w, w->now_us + 500000);
+		checker_progress(w, since_us, most_us);
+	} while (!w->failed && checker_waits(w, since_us + 1000000));
+}
+
+static bool
+clients_are_gone(const struct world *w)
+{
+	for (unsigned i = 0; i < w->plan.clients; i++)
+		if (w->clients[i].conn != NULL)
+			return false;
+	return true;
+}
+
+/* All clients leave: nothing is left of them. */
+static void
+live_drain(struct world *w)
+{
+	int64_t until_us = w->now_us + longest_wait_us(w);
+	w->phase = PHASE_DRAIN;
+	for (unsigned i = 0; i < w->plan.clients; i++)
+		client_stop(&w->clients[i]);
+	while (!w->failed && w->now_us < until_us && !clients_are_gone(w))
+		world_run_until(w, w->now_us + 500000);
+	world_run_until(w, w->now_us + 2 * lease_and_margin_us(w) + 5000000);
+	if (!w->failed)
+		check_empty(w);
 }
 
 void
@@ -211,23 +258,8 @@ world_live(struct world *w)
 	fault_plan(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);
-	int64_t healed_us = w->now_us;
-	int64_t settle_us = 3000000 + (plan_loses(p) || !p->trusted ? lease_and_margin_us(w) : 0);
-	world_run_until(w, healed_us + settle_us);
+	world_run_until(w, w->now_us + 3000000 + (plan_loses(p) || !p->trusted ? lease_and_margin_us(w) : 0));
 	check_orphans(w);
-	/* Every waiter's turn comes: those before it hold for so long, each change of hands included; dead
-	 * places and dead holders have ended by then. */
-	int64_t most_us = 4000000 + 2 * lease_and_margin_us(w) +
-			  (int64_t)p->clients * (p->hold_us * 2 + p->lease_ms * 2600 + 320000);
-	for (int i = 0; i < 4 && !w->failed; i++) {
-		world_run_until(w, w->now_us + most_us / 4);
-		checker_progress(w, healed_us + settle_us, most_us);
-	}
-	w->phase = PHASE_DRAIN;
-	for (unsigned i = 0; i < p->clients; i++)
-		client_stop(&w->clients[i]);
-	world_run_until(w, w->now_us + most_us);
-	world_run_until(w, w->now_us + 2 * lease_and_margin_us(w) + 5000000);
-	if (!w->failed)
-		check_empty(w);
+	live_calm(w);
+	live_drain(w);
 }
