@@ -73,10 +73,81 @@ START_TEST(a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told)
 }
 END_TEST
 
+START_TEST(a_short_lease_survives_a_short_absence)
+{
+	struct world w;
+
+	world_ready(&w);
+	core_set_rules(w.core, shorter, 2);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	after(&w, 75);
+	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("reset")});
+	step(&w, &(struct event){.type = EVENT_LINK_UP});
+	answer(&w, CALL_RENEW, OUTCOME_UNKNOWN, "a", 1);
+	ck_assert_str_eq(after(&w, 10), "");
+	ck_assert_str_eq(hello(&w, true, MEMORY), "renew a#1");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_master_without_tokens_is_not_asked_for_them_without_a_pause)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	vote(&w, (struct vote){.op = CALL_ACQUIRE,
+			 .name = SLICE("a"),
+			 .attempt = 1,
+			 .token_first = 5,
+			 .token_last = 5});
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
+	/* The renewal that went out with the grant brings none. */
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "");
+	ck_assert_str_eq(after(&w, 50), "");
+	ck_assert_str_eq(after(&w, 1), "renew a#1");
+	ck_assert_str_eq(vote(&w, (struct vote){.op = CALL_RENEW,
+					  .name = SLICE("a"),
+					  .attempt = 1,
+					  .token_first = 800,
+					  .token_last = 1799}),
+		"c2 :800");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_link_that_comes_back_during_a_guard_is_used_at_once)
+{
+	const struct vote guarded = {.op = CALL_HELLO, .link = 1, .incarnation = MEMORY + 1};
+	struct world w;
+
+	world_linked(&w, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		step(&w, &(struct event){.type = EVENT_LINK_UP, .link = i});
+		vote(&w, (struct vote){.op = CALL_HELLO, .link = i, .admitted = true, .incarnation = MEMORY});
+	}
+	lock(&w, 1, "b");
+	ck_assert_uint_eq(last_call(&w)->link, 1);
+	granted(&w, "b", 1, 500);
+	for (unsigned i = 0; i < 2; i++)
+		step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = i, .text = SLICE("reset")});
+	for (unsigned i = 0; i < 2; i++)
+		step(&w, &(struct event){.type = EVENT_LINK_UP, .link = i});
+	hello(&w, false, MEMORY + 1);
+	ck_assert_str_eq(unlock(&w, 1, "b"), "c1 :0");
+	ck_assert_str_eq(vote(&w, guarded), "release b#1");
+	world_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
 	return SUITE_RUN("lease", NULL, NULL, a_longer_rule_lengthens_no_lease_that_was_asked_for_before,
 		a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease,
-		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told);
+		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told,
+		a_short_lease_survives_a_short_absence, a_link_that_comes_back_during_a_guard_is_used_at_once,
+		a_master_without_tokens_is_not_asked_for_them_without_a_pause);
 }

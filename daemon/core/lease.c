@@ -64,6 +64,13 @@ lease_refresh_at(const struct resource *r, int64_t sent_ms)
 	return at - at % step;
 }
 
+/* Until a refresh that failed is tried again: often, while a short lease lasts. */
+static int64_t
+lease_soon_ms(const struct resource *r)
+{
+	return smaller(r->rule->lease_ms / 20 + 1, RETRY_MS);
+}
+
 static void
 lease_arm(struct core *core, struct lease *l)
 {
@@ -153,10 +160,17 @@ lease_acquire(struct core *core, struct resource *r)
 	emit_call(core, &call);
 }
 
-bool
+static bool
 lease_short_of_tokens(const struct lease *l)
 {
 	return l->spare_first == 0 && l->token_last - l->token + 1 < TOKEN_BLOCK / 2;
+}
+
+void
+lease_refill(struct core *core, struct resource *r)
+{
+	if (lease_short_of_tokens(&r->lease) && !r->lease.dry)
+		lease_refresh(core, r);
 }
 
 /* What the rule says now; never less than what the lease is good for already: the key must not end sooner. */
@@ -180,11 +194,12 @@ lease_refresh(struct core *core, struct resource *r)
 	if (l->refreshing)
 		return;
 	if (!master_keeps(core, r->link, &op)) {
-		l->refresh_ms = core->now.ms + RETRY_MS;
+		l->refresh_ms = core->now.ms + lease_soon_ms(r);
 		lease_arm(core, l);
 		return;
 	}
 	l->refreshing = true;
+	l->dry = false;
 	l->sent_ms = core->now.ms;
 	l->term_ms = lease_next_term_ms(core, r);
 	l->deadline_us = master_time_us(core, l->valid_ms - core->now.ms);
@@ -303,6 +318,7 @@ lease_granted(struct core *core, struct resource *r, const struct vote *vote)
 	l->late_once = false;
 	l->refreshing = false;
 	l->served = false;
+	l->dry = false;
 	l->wanted |= vote->position > 0;
 	l->wanted_ms = core->now.ms;
 	l->streak = 0;
@@ -398,6 +414,11 @@ lease_kept(struct core *core, struct resource *r, const struct vote *vote)
 		master_saw_token(core, vote->token_last);
 	}
 	l->refresh_ms = lease_refresh_at(r, l->sent_ms);
+	/* A guarded master has no tokens to give, a full one no room for the counter: asked again after a
+	 * while. */
+	l->dry = lease_short_of_tokens(l);
+	if (l->dry && l->token > l->token_last)
+		l->refresh_ms = core->now.ms + lease_soon_ms(r);
 	if (l->incarnation != core->master.incarnation)
 		l->refresh_ms = core->now.ms;
 }
@@ -406,7 +427,7 @@ static void
 lease_refresh_vote(struct core *core, struct resource *r, const struct vote *vote)
 {
 	struct lease *l = &r->lease;
-	int64_t soon = r->rule->lease_ms / 20 < RETRY_MS ? r->rule->lease_ms / 20 + 1 : RETRY_MS;
+	int64_t soon = lease_soon_ms(r);
 
 	if (l->state != LEASE_HELD || l->attempt != vote->attempt || !l->refreshing)
 		return;

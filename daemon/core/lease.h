@@ -48,7 +48,8 @@ bool lease_must_yield(const struct core *core, const struct resource *r);
 /* The next fencing token; 0: none left, refresh first. */
 int64_t lease_token(struct lease *lease);
 
-/* Time to fetch the next block: a hand-off should never wait for one. */
-bool lease_short_of_tokens(const struct lease *lease);
+/* HELD: fetches the next block of tokens when it is time: a hand-off should never wait for one. Does nothing
+ * when the master has just had none; the timer comes back. */
+void lease_refill(struct core *core, struct resource *r);
 
 #endif

@@ -262,6 +262,8 @@ master_greeted(struct core *core, const struct vote *vote)
 		}
 		return;
 	}
+	/* What waited for this link need not wait for the end of the guard. */
+	m->retry |= !m->links[vote->link].greeted;
 	m->links[vote->link].greeted = true;
 	if (changed || !m->guarding)
 		m->guard_until_ms = core->now.ms + master_guard_ms(core);

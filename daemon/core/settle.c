@@ -64,14 +64,13 @@ settle_held(struct core *core, struct resource *r)
 	}
 	token = lease_token(l);
 	if (token == 0) {
-		lease_refresh(core, r);
+		lease_refill(core, r);
 		return;
 	}
 	l->served = true;
 	l->streak += l->wanted;
 	grant_give(core, r, TAILQ_FIRST(&r->waiters), token);
-	if (lease_short_of_tokens(l))
-		lease_refresh(core, r);
+	lease_refill(core, r);
 }
 
 /* Nothing at the master, or refused there for now. */

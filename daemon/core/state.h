@@ -163,6 +163,7 @@ struct lease {
 	int64_t valid_ms;     /* HELD: surely ours until then */
 	int64_t refresh_ms;   /* HELD: when to renew */
 	bool refreshing;      /* HELD: a renew or reclaim is on its way */
+	bool dry;             /* HELD: the last refresh brought no tokens, though they run short */
 	bool again;           /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
 	bool late_once;       /* one retry after LATE has been spent */
 	bool queued;          /* WAITING: this daemon has a place in the master's queue */

@@ -226,12 +226,18 @@ open_conn(struct world *w, conn_id conn)
 void
 world_init(struct world *w)
 {
+	world_linked(w, 1);
+}
+
+void
+world_linked(struct world *w, unsigned links)
+{
 	memset(w, 0, sizeof(*w));
 	w->settings = (struct core_settings){.rules = rules,
 		.rule_count = 2,
 		.lease_max_ms = LEASE_MS,
 		.margin_ms = MARGIN_MS,
-		.links = 1,
+		.links = links,
 		.streak = 2,
 		.streak_ms = 50,
 		.grants_per_session = 3,

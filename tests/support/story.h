@@ -29,8 +29,9 @@ struct world {
 	char trace[4096];
 };
 
-/* Four connections; the master is not there yet. */
+/* Four connections; the master is not there yet, neither on its only link nor on any of so many. */
 void world_init(struct world *w);
+void world_linked(struct world *w, unsigned links);
 /* A world whose master is admitted. */
 void world_ready(struct world *w);
 void world_done(struct world *w);
