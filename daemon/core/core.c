@@ -43,7 +43,7 @@ free_resources(struct core *core)
 	struct resource *r, *next;
 
 	HASH_ITER (hh, core->resources, r, next) {
-		r->dirty = true; /* nothing is settled any more: keep it out of the list of those that are to be */
+		r->dirty = true; /* nothing is settled any more: keep it out of that list */
 		while (!TAILQ_EMPTY(&r->waiters))
 			queue_remove(core, TAILQ_FIRST(&r->waiters));
 		free(r->hold);
