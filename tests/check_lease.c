@@ -142,6 +142,56 @@ START_TEST(a_link_that_comes_back_during_a_guard_is_used_at_once)
 }
 END_TEST
 
+START_TEST(tokens_do_not_outrun_the_clock)
+{
+	int64_t counter = 0;
+	struct world w;
+
+	world_ready(&w);
+	/* Ten thousand leases a second, far more than a block of tokens each millisecond. */
+	for (uint64_t attempt = 1; attempt <= 20000; attempt++) {
+		const struct call *call;
+
+		w.now.ms += attempt % 10 == 0;
+		w.now.wall_us += 100;
+		lock(&w, 1, "a");
+		call = last_call(&w);
+		ck_assert_int_eq((int)call->op, CALL_ACQUIRE);
+		ck_assert_uint_eq(call->attempt, attempt);
+		if (call->token > counter)
+			counter = call->token - 1;
+		counter += call->block;
+		vote(&w, (struct vote){.op = CALL_ACQUIRE,
+				 .name = SLICE("a"),
+				 .attempt = attempt,
+				 .token_first = counter - call->block + 1,
+				 .token_last = counter});
+		unlock(&w, 1, "a");
+		answer(&w, CALL_RELEASE, OUTCOME_YES, "a", attempt);
+	}
+	ck_assert_int_lt(counter - w.now.wall_us, 12000);
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(tokens_of_a_forgotten_memory_are_not_proposed_again)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, w.now.wall_us + 3600000000);
+	unlock(&w, 1, "a");
+	lock(&w, 2, "b");
+	ck_assert_int_eq(last_call(&w)->token, w.now.wall_us);
+	granted(&w, "b", 2, w.now.wall_us);
+	hello(&w, true, MEMORY + 1);
+	lock(&w, 3, "c");
+	ck_assert_int_eq(last_call(&w)->token, w.now.wall_us + 3600000000 + 1000);
+	world_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -149,5 +199,6 @@ main(void)
 		a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease,
 		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told,
 		a_short_lease_survives_a_short_absence, a_link_that_comes_back_during_a_guard_is_used_at_once,
-		a_master_without_tokens_is_not_asked_for_them_without_a_pause);
+		a_master_without_tokens_is_not_asked_for_them_without_a_pause, tokens_do_not_outrun_the_clock,
+		tokens_of_a_forgotten_memory_are_not_proposed_again);
 }

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define TOKEN_BLOCK  1000 /* reserved at once: hand-offs take the next one without asking */
+#define TOKEN_FEW    32   /* while tokens run ahead of the clock */
+#define TOKEN_LEAST  8    /* with fewer the next block is fetched, however small this one was */
 #define QUEUE_MS     3000 /* lifetime of our place in the master's queue; each retry refreshes it */
 #define WAIT_MOST_MS 1000 /* every wait looks again after this, should all wake-ups be lost */
 #define RETRY_MS     200  /* after an error of the master, or a call that did not leave */
@@ -155,7 +157,7 @@ lease_acquire(struct core *core, struct resource *r)
 	call.ttl_ms = lease_ttl_ms(core, r);
 	call.deadline_us = l->deadline_us;
 	call.token = master_propose(core);
-	call.block = TOKEN_BLOCK;
+	call.block = master_tokens_ahead(core) ? TOKEN_FEW : TOKEN_BLOCK;
 	call.queue_ms = queue_patient(r) ? QUEUE_MS : 0;
 	emit_call(core, &call);
 }
@@ -163,7 +165,9 @@ lease_acquire(struct core *core, struct resource *r)
 static bool
 lease_short_of_tokens(const struct lease *l)
 {
-	return l->spare_first == 0 && l->token_last - l->token + 1 < TOKEN_BLOCK / 2;
+	int64_t left = l->token_last - l->token + 1;
+
+	return l->spare_first == 0 && (left < TOKEN_LEAST || left < l->block / 2);
 }
 
 void
@@ -324,6 +328,7 @@ lease_granted(struct core *core, struct resource *r, const struct vote *vote)
 	l->streak = 0;
 	l->token = vote->token_first;
 	l->token_last = vote->token_last;
+	l->block = l->token_last - l->token + 1;
 	l->spare_first = 0;
 	/* Granted by the memory before a change that we have seen meanwhile: re-assert it at once. */
 	l->refresh_ms =
@@ -538,6 +543,7 @@ lease_token(struct lease *l)
 	if (l->token > l->token_last && l->spare_first > 0) {
 		l->token = l->spare_first;
 		l->token_last = l->spare_last;
+		l->block = l->token_last - l->token + 1;
 		l->spare_first = 0;
 	}
 	return l->token <= l->token_last ? l->token++ : 0;

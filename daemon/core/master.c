@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GREET_MOST_MS  5000 /* a changed identity is seen this soon at the latest, also with long leases */
-#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: asked again after this, or a tenth of a lease \
-			     */
-#define PATIENCE_MS    2000 /* most that an acquire may go unanswered */
-#define TOKEN_MOST     (INT64_C(1) << 52)
+#define GREET_MOST_MS 5000 /* a changed identity is seen this soon at the latest, also with long leases */
+#define GREET_RETRY_MS                                                                                       \
+	500               /* LOADING, replica, wrong limits: asked again after this, or a tenth of a lease   \
+			   */
+#define PATIENCE_MS  2000 /* most that an acquire may go unanswered */
+#define TOKEN_MOST   (INT64_C(1) << 52)
+#define TOKENS_AHEAD 50000 /* as many microseconds: a restart takes longer */
 
 #define TO(state) (1U << (state))
 
@@ -109,14 +111,26 @@ master_saw_token(struct core *core, int64_t token)
 		core->master.highest = token;
 }
 
+/* A token above both; a wall clock set absurdly far ahead must not burn the tokens of all the years until
+ * then. */
+static int64_t
+token_above(const struct core *core, int64_t known)
+{
+	int64_t wall = core->now.wall_us;
+
+	return wall > known && wall <= TOKEN_MOST ? wall : known + 1;
+}
+
 int64_t
 master_propose(const struct core *core)
 {
-	int64_t next = core->master.highest + 1;
-	int64_t proposal = core->now.wall_us > next ? core->now.wall_us : next;
+	return token_above(core, core->master.past);
+}
 
-	/* A wall clock set absurdly far ahead must not burn the tokens of all the years until then. */
-	return proposal <= TOKEN_MOST ? proposal : next;
+bool
+master_tokens_ahead(const struct core *core)
+{
+	return core->master.highest > core->now.wall_us + TOKENS_AHEAD;
 }
 
 /* HELLO on one link: whom do we talk to, and does it remember? */
@@ -251,6 +265,8 @@ master_greeted(struct core *core, const struct vote *vote)
 	m->known = true;
 	m->incarnation = vote->incarnation;
 	m->reason[0] = '\0';
+	if (changed)
+		m->past = m->highest;
 	master_saw_token(core, vote->highest);
 	if (vote->admitted) {
 		/* Admitted by another daemon after a change we did not see: our leases may be missing there.
@@ -356,7 +372,7 @@ master_admit(struct core *core)
 					.link = i,
 					.attempt = m->admit_serial,
 					.incarnation = m->incarnation,
-					.token = master_propose(core)});
+					.token = token_above(core, m->highest)});
 		return;
 	}
 	m->guard_until_ms = core->now.ms + greet_again_ms(core);

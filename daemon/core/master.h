@@ -40,8 +40,14 @@ void master_suspect(struct core *core, unsigned link);
 /* The master's TIME after ms from now, as far as it was seen; 0 ms: now. */
 int64_t master_time_us(const struct core *core, int64_t ms);
 
-/* A fencing token nobody should have been given yet. */
+/*
+ * A fencing token to begin with: the wall clock, and above whatever an earlier memory of the master may have
+ * given out. The master itself counts on from what this memory has given out. Nothing but the wall clock
+ * remembers the tokens of a master and daemons that are gone together, so tokens must not run ahead of it:
+ * while they do, small blocks are asked for.
+ */
 int64_t master_propose(const struct core *core);
+bool master_tokens_ahead(const struct core *core);
 void master_saw_token(struct core *core, int64_t token);
 
 /* How long a call may go unanswered, ms. */

@@ -175,6 +175,7 @@ struct lease {
 	int64_t streak;             /* local grants since then */
 	int64_t token;              /* next fencing token; token > token_last: none left */
 	int64_t token_last;
+	int64_t block;       /* how many there were */
 	int64_t spare_first; /* a block fetched ahead; 0: none */
 	int64_t spare_last;
 	int64_t position; /* in the master's queue as last seen */
@@ -236,6 +237,7 @@ struct master {
 	int64_t time_us;                /* its TIME when last seen ... */
 	int64_t time_seen_ms;           /* ... and when that was */
 	int64_t highest;                /* highest token seen anywhere */
+	int64_t past;                   /* and that before its memory changed last */
 	uint64_t serial;                /* of HELLO and ADMIT */
 	uint64_t admit_serial;          /* of the ADMIT on its way */
 	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
