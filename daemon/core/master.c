@@ -12,7 +12,7 @@
 			   */
 #define PATIENCE_MS  2000 /* most that an acquire may go unanswered */
 #define TOKEN_MOST   (INT64_C(1) << 52)
-#define TOKENS_AHEAD 50000 /* as many microseconds: a restart takes longer */
+#define TOKENS_AHEAD 10000 /* as many microseconds: a restart takes longer */
 
 #define TO(state) (1U << (state))
 
