@@ -31,6 +31,13 @@ local function native(holder)
 	return daemon and #daemon == 32 and daemon or nil
 end
 
+-- Whether this is a lease of ours that we have given up: who has one does not ask for another. An answer was
+-- lost, or a late renewal has made it longer; nobody relies on it. Of a later attempt this call is a late copy.
+local function abandoned(holder, attempt)
+	local daemon, other = string.match(holder, '^(%x+):(%d+)$')
+	return daemon == me and number(other) and number(attempt) and number(other) < number(attempt)
+end
+
 -- Raises the fencing counter strictly above all it ever was; with one master that is a majority.
 local function tokens_reserve(fence, counter, proposal, block)
 	local first = math.max(proposal, counter + 1)
@@ -162,6 +169,10 @@ local function acquire(i)
 	local queue = queue_read(KEYS[k + 1], KEYS[k + 2])
 	local holder = redis.call('GET', lease)
 	queue_prune(queue)
+	if holder and abandoned(holder, ARGV[a + 1]) then
+		redis.call('DEL', lease)
+		holder = false
+	end
 	if holder ~= owner then
 		local busy
 		if holder then

@@ -228,10 +228,12 @@ ON_BOTH(a_lease_is_taken_kept_and_given_back)
 ON_BOTH(an_attempt_that_has_the_lease_gets_it_again_with_other_tokens)
 {
 	open_master();
-	struct vote first = acquire(DA, 1), again = acquire(DA, 1);
-	ck_assert_int_gt(again.token_first, first.token_last);
+	int64_t last = acquire(DA, 1).token_last;
+	ck_assert_int_gt(acquire(DA, 1).token_first, last);
+	/* A lease of an earlier attempt is one that was given up, of a later one it is not. */
+	ck_assert_int_eq(acquire(DA, 3).outcome, OUTCOME_YES);
 	ck_assert_int_eq(acquire(DA, 2).outcome, OUTCOME_BUSY);
-	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), A ":1");
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), A ":3");
 }
 
 ON_BOTH(only_the_owner_touches_a_lease)
@@ -251,7 +253,6 @@ ON_BOTH(a_late_acquire_refuses_itself)
 	struct call call = acquire_of("a", 1);
 	call.deadline_us = 1;
 	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_LATE);
-	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), "");
 	ck_assert_str_eq(stage_get(&stage, "hf:{a}:f"), "");
 }
 
@@ -436,7 +437,6 @@ ON_BOTH(foreign_locks_are_respected_and_never_cut_short)
 	stage_do(&stage, "return redis.call('SET', KEYS[1], 'somebody')", "lock:x");
 	struct vote v = run_call(DA, call);
 	ck_assert_int_eq(v.outcome, OUTCOME_BUSY);
-	ck_assert(text_is(v.holder, "somebody"));
 	ck_assert_int_eq(stage_ttl_ms(&stage, "lock:x"), -1);
 	stage_do(&stage, "return redis.call('SET', KEYS[1], 'somebody', 'PX', 99000000)", "lock:x");
 	run_call(DA, call);

@@ -28,7 +28,7 @@ begin(unsigned hosts)
 		.streak = 1,
 		.streak_ms = 10,
 		.trusted = true};
-	world_init(&w, &plan, true);
+	world_open(&w, &plan, true);
 	w.phase = PHASE_CALM;
 	world_run_until(&w, 300000);
 	told = w.trace.n;
@@ -38,7 +38,7 @@ static void
 end(void)
 {
 	ck_assert_msg(!w.failed, "%s", w.why);
-	world_done(&w);
+	world_close(&w);
 }
 
 static void
@@ -295,7 +295,7 @@ START_TEST(the_same_seed_gives_the_same_run)
 	for (int i = 0; i < 2; i++) {
 		struct plan plan;
 		plan_draw(&plan, 7);
-		world_init(&w, &plan, i == 1);
+		world_open(&w, &plan, i == 1);
 		world_live(&w);
 		hash[i] = w.trace.hash;
 		end();
@@ -309,10 +309,10 @@ START_TEST(a_hundred_seeds_break_no_promise)
 	for (uint64_t seed = 1; seed <= 100; seed++) {
 		struct plan plan;
 		plan_draw(&plan, seed);
-		world_init(&w, &plan, false);
+		world_open(&w, &plan, false);
 		world_live(&w);
 		ck_assert_msg(!w.failed, "seed %d: %s", (int)seed, w.why);
-		world_done(&w);
+		world_close(&w);
 	}
 }
 END_TEST

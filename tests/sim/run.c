@@ -51,7 +51,7 @@ run_world(const struct plan *plan, bool keep)
 	static struct world world;
 	current = &world;
 	(void)signal(SIGABRT, on_abort);
-	world_init(&world, plan, keep);
+	world_open(&world, plan, keep);
 	world_live(&world);
 	return &world;
 }
@@ -65,7 +65,7 @@ run_here(const struct plan *plan, struct outcome_of_run *out)
 	out->grants = w->checker.grants;
 	out->answers = w->checker.answers;
 	memcpy(out->why, w->why, sizeof(out->why));
-	world_done(w);
+	world_close(w);
 	current = NULL;
 }
 

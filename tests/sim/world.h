@@ -47,9 +47,9 @@ void world_fail(struct world *world, const char *format, ...) __attribute__((for
 /* A job after a delay. */
 void world_after(struct world *world, int64_t delay_us, job_run *run, void *arg, uint64_t a, void *data);
 
-void world_init(struct world *world, const struct plan *plan, bool keep_trace);
+void world_open(struct world *world, const struct plan *plan, bool keep_trace);
 void world_run_until(struct world *world, int64_t until_us);
-void world_done(struct world *world);
+void world_close(struct world *world);
 
 /* The whole life: faults, calm, drain, and the checks between. */
 void world_live(struct world *world);
