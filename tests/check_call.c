@@ -103,7 +103,7 @@ START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 {
 	struct call call = {.op = CALL_HELLO, .incarnation = UINT64_MAX, .token = 9};
 	ck_assert_str_eq(encoded(&call, 1),
-		"2 hf:node hf:reclaimed ffffffffffffffff " DAEMON " 9 10000 1000 l1 11000 0");
+		"2 hf:node hf:reclaimed ffffffffffffffff " DAEMON " 9 10000 1000 l1 14333 0");
 }
 END_TEST
 
