@@ -12,9 +12,9 @@
 
 START_TEST(a_free_name_is_granted_with_the_first_token)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	ck_assert_str_eq(lock(&w, 1, "a"), "acquire a#1");
 	ck_assert_str_eq(granted(&w, "a", 1, 500), "c1 :500");
 	/* Validity counts from when the acquire left: L - 1 % - 2 ms; what is told of it is again as much
@@ -23,15 +23,15 @@ START_TEST(a_free_name_is_granted_with_the_first_token)
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1");
 	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1), "");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -NOTHELD");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(local_waiters_are_served_in_order_without_the_master)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	ck_assert_str_eq(lock(&w, 2, "a"), "");
@@ -40,66 +40,66 @@ START_TEST(local_waiters_are_served_in_order_without_the_master)
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 :502");
 	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | release a#1");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_name_held_elsewhere_is_waited_for_until_the_wake_up)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	ck_assert_str_eq(busy(&w, "a", 1), "");
 	ck_assert_str_eq(lock_once(&w, 2, "a"), "c2 null");
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")}), "acquire a#2");
 	ck_assert_str_eq(granted(&w, "a", 2, 900), "c1 :900");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_lost_wake_up_is_made_good_by_the_timer)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	busy(&w, "a", 1);
 	ck_assert_str_eq(after(&w, LEASE_MS / 3 + 2), "acquire a#2");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_wake_up_that_overtakes_the_refusal_is_not_lost)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")});
 	ck_assert_str_eq(busy(&w, "a", 1), "");
 	ck_assert_str_eq(after(&w, 2), "acquire a#2");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(trying_once_is_answered_by_the_first_verdict)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	ck_assert_str_eq(lock_once(&w, 1, "a"), "acquire a#1 once");
 	ck_assert_str_eq(busy(&w, "a", 1), "c1 null | leave a#1");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(an_unanswered_acquire_is_released_until_it_is_surely_dead)
 {
 	struct core_counts counts;
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	ck_assert_str_eq(lock_once(&w, 1, "a"), "acquire a#1 once");
 	ck_assert_str_eq(after(&w, 333), "release a#1 | c1 -NOMASTER");
 	/* A confirmation before the acquire's own deadline does not count: it may still be executed. */
@@ -110,40 +110,40 @@ START_TEST(an_unanswered_acquire_is_released_until_it_is_surely_dead)
 	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_NO, "a", 1), "");
 	core_view_counts(w.core, &counts);
 	ck_assert_uint_eq(counts.releasing, 0);
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_late_grant_to_nobody_changes_nothing)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock_once(&w, 1, "a");
 	after(&w, 333);
 	ck_assert_str_eq(granted(&w, "a", 1, 500), "");
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 null");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_client_that_left_gets_nothing_and_the_lease_goes_back)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "");
 	ck_assert_str_eq(granted(&w, "a", 1, 500), "release a#1");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_second_lock_needs_an_owner_tag)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	ck_assert_str_eq(lock(&w, 1, "a"), "c1 -HELD");
@@ -157,15 +157,15 @@ START_TEST(a_second_lock_needs_an_owner_tag)
 	ck_assert_str_eq(
 		run(&w, 2, (struct command){.verb = VERB_UNLOCK, .name = SLICE("b"), .owner = SLICE("t1")}),
 		"c2 :0 | release b#2");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_clean_end_passes_the_name_on_and_an_abandoned_one_withholds_it)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	lock(&w, 2, "a");
@@ -177,15 +177,15 @@ START_TEST(a_clean_end_passes_the_name_on_and_an_abandoned_one_withholds_it)
 	ck_assert_str_eq(after(&w, 587), "renew a#1");
 	ck_assert_str_eq(after(&w, 1), "");
 	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "c3 :502");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_lease_that_cannot_be_renewed_is_lost_in_time)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	after(&w, 330);
@@ -201,15 +201,15 @@ START_TEST(a_lease_that_cannot_be_renewed_is_lost_in_time)
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -LOST");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -NOTHELD");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(another_daemon_that_wants_the_name_gets_it_after_the_streak)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	lock(&w, 2, "a");
@@ -220,15 +220,15 @@ START_TEST(another_daemon_that_wants_the_name_gets_it_after_the_streak)
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 :502");
 	/* Two in a row, the cap: c4 has to queue at the master again, behind the other daemon. */
 	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | release a#1 | acquire a#2");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(tokens_are_fetched_ahead_of_need)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	vote(&w, (struct vote){.op = CALL_ACQUIRE,
 			 .name = SLICE("a"),
@@ -245,15 +245,15 @@ START_TEST(tokens_are_fetched_ahead_of_need)
 					  .token_first = 800,
 					  .token_last = 1799}),
 		"c3 :800");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_new_master_is_guarded_and_says_so)
 {
-	struct world w;
+	struct story w;
 
-	world_init(&w);
+	story_init(&w);
 	step(&w, &(struct event){.type = EVENT_LINK_UP});
 	ck_assert_str_eq(lock(&w, 2, "a"), "");
 	hello(&w, false, MEMORY);
@@ -261,15 +261,15 @@ START_TEST(a_new_master_is_guarded_and_says_so)
 	for (int64_t waited = 0; waited < LEASE_MS + MARGIN_MS - 100; waited += 100)
 		ck_assert_ptr_null(strstr(after(&w, 100), "admit"));
 	ck_assert_ptr_nonnull(strstr(after(&w, 100), "admit"));
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_holder_reclaims_from_a_master_that_forgot)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	ck_assert_str_eq(after(&w, 330), "renew a#1");
@@ -278,30 +278,30 @@ START_TEST(a_holder_reclaims_from_a_master_that_forgot)
 	ck_assert_str_eq(answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1), "");
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
 	ck_assert_str_eq(lock_once(&w, 2, "b"), "c2 -GUARD");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_reclaim_that_is_refused_is_a_loss)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	after(&w, 330);
 	answer(&w, CALL_RENEW, OUTCOME_FORGOTTEN, "a", 1);
 	hello(&w, false, MEMORY + 1);
 	ck_assert_str_eq(answer(&w, CALL_RECLAIM, OUTCOME_NO, "a", 1), "c1 close");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(lease_and_maxhold_end_the_hold)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .lease_ms = 50});
 	granted(&w, "a", 1, 500);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :48");
@@ -316,29 +316,29 @@ START_TEST(lease_and_maxhold_end_the_hold)
 	granted(&w, "capped", 2, 600);
 	ck_assert_str_eq(check(&w, 2, "capped"), "c2 :295");
 	ck_assert_str_eq(after(&w, 300), "c2 close | release capped#2");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_wait_ends_in_time)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 40});
 	ck_assert_str_eq(after(&w, 39), "");
 	ck_assert_str_eq(after(&w, 1), "c2 null");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(an_async_wait_is_answered_by_a_push_and_can_be_cancelled)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	ck_assert_str_eq(
@@ -349,16 +349,16 @@ START_TEST(an_async_wait_is_answered_by_a_push_and_can_be_cancelled)
 		"c2 +QUEUED");
 	ck_assert_str_eq(run(&w, 2, (struct command){.verb = VERB_CANCEL, .id = SLICE("x")}), "c2 :1");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 push grant y");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_bound_session_outlives_its_connections_and_ends_with_its_process)
 {
-	struct world w;
+	struct story w;
 	struct process process = {.pid = 4711, .started = 99};
 
-	world_ready(&w);
+	story_ready(&w);
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process}),
 		"watch 4711 | c1 :0");
 	lock(&w, 1, "a");
@@ -369,16 +369,16 @@ START_TEST(a_bound_session_outlives_its_connections_and_ends_with_its_process)
 	ck_assert_str_eq(check(&w, 2, "a"), "c2 :977");
 	ck_assert_str_eq(close_as(&w, 2, END_CLEAN), "");
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = process}), "release a#1");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_session_is_joined_by_its_secret_only)
 {
-	struct world w;
+	struct story w;
 	char secret[REPLY_TEXT_MAX];
 
-	world_ready(&w);
+	story_ready(&w);
 	(void)snprintf(secret, sizeof(secret), "%s",
 		run(&w, 1, (struct command){.verb = VERB_SESSION_SECRET}) + strlen("c1 "));
 	lock(&w, 1, "a");
@@ -389,15 +389,15 @@ START_TEST(a_session_is_joined_by_its_secret_only)
 	secret[20] = secret[20] == 'a' ? 'b' : 'a';
 	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret)}),
 		"c3 -ERR");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(limits_are_kept)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	for (int i = 0; i < 3; i++) {
 		char name[] = {(char)('a' + i), '\0'};
 
@@ -405,30 +405,30 @@ START_TEST(limits_are_kept)
 		granted(&w, name, (uint64_t)i + 1, 500);
 	}
 	ck_assert_str_eq(lock(&w, 1, "d"), "c1 -LIMIT");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(draining_tells_holders_and_leaves_their_leases_to_run_out)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	lock(&w, 2, "a");
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 -DRAINING | c1 close");
 	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
 	ck_assert_str_eq(lock(&w, 3, "b"), "c3 -DRAINING");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_broken_hold_stays_withheld)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	lock(&w, 2, "a");
@@ -437,7 +437,7 @@ START_TEST(a_broken_hold_stays_withheld)
 	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500}),
 		"c1 close | c3 :988");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -LOST");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 

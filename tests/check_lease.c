@@ -22,9 +22,9 @@ static const struct rule shorter[] = {
 
 START_TEST(a_longer_rule_lengthens_no_lease_that_was_asked_for_before)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	core_set_rules(w.core, longer, 2);
 	granted(&w, "a", 1, 500);
@@ -36,15 +36,15 @@ START_TEST(a_longer_rule_lengthens_no_lease_that_was_asked_for_before)
 	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "c1 :500");
 	core_set_rules(w.core, longer, 2);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :3917");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	ck_assert_str_eq(after(&w, 333), "renew a#1");
@@ -52,15 +52,15 @@ START_TEST(a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease)
 	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
 	ck_assert_str_eq(after(&w, 333), "renew a#1");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	core_set_rules(w.core, shorter, 2);
@@ -69,15 +69,15 @@ START_TEST(a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told)
 	ck_assert_int_eq(last_call(&w)->ttl_ms, 655 + 6 + 2 + MARGIN_MS);
 	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_short_lease_survives_a_short_absence)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	core_set_rules(w.core, shorter, 2);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
@@ -87,15 +87,15 @@ START_TEST(a_short_lease_survives_a_short_absence)
 	answer(&w, CALL_RENEW, OUTCOME_UNKNOWN, "a", 1);
 	ck_assert_str_eq(after(&w, 10), "");
 	ck_assert_str_eq(hello(&w, true, MEMORY), "renew a#1");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_master_without_tokens_is_not_asked_for_them_without_a_pause)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	vote(&w, (struct vote){.op = CALL_ACQUIRE,
 			 .name = SLICE("a"),
@@ -114,16 +114,16 @@ START_TEST(a_master_without_tokens_is_not_asked_for_them_without_a_pause)
 					  .token_first = 800,
 					  .token_last = 1799}),
 		"c2 :800");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_link_that_comes_back_during_a_guard_is_used_at_once)
 {
 	const struct vote guarded = {.op = CALL_HELLO, .link = 1, .incarnation = MEMORY + 1};
-	struct world w;
+	struct story w;
 
-	world_linked(&w, 2);
+	story_linked(&w, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		step(&w, &(struct event){.type = EVENT_LINK_UP, .link = i});
 		vote(&w, (struct vote){.op = CALL_HELLO, .link = i, .admitted = true, .incarnation = MEMORY});
@@ -138,16 +138,16 @@ START_TEST(a_link_that_comes_back_during_a_guard_is_used_at_once)
 	hello(&w, false, MEMORY + 1);
 	ck_assert_str_eq(unlock(&w, 1, "b"), "c1 :0");
 	ck_assert_str_eq(vote(&w, guarded), "release b#1");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(tokens_do_not_outrun_the_clock)
 {
 	int64_t counter = 0;
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	/* Ten thousand leases a second, far more than a block of tokens each millisecond. */
 	for (uint64_t attempt = 1; attempt <= 20000; attempt++) {
 		const struct call *call;
@@ -170,15 +170,15 @@ START_TEST(tokens_do_not_outrun_the_clock)
 		answer(&w, CALL_RELEASE, OUTCOME_YES, "a", attempt);
 	}
 	ck_assert_int_lt(counter - w.now.wall_us, 12000);
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(tokens_of_a_forgotten_memory_are_not_proposed_again)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, w.now.wall_us + 3600000000);
 	unlock(&w, 1, "a");
@@ -188,6 +188,44 @@ START_TEST(tokens_of_a_forgotten_memory_are_not_proposed_again)
 	hello(&w, true, MEMORY + 1);
 	lock(&w, 3, "c");
 	ck_assert_int_eq(last_call(&w)->token, w.now.wall_us + 3600000000 + 1000);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_wait_that_became_a_single_try_still_ends_in_time)
+{
+	struct world w;
+
+	world_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 40});
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_FINISH, .conn = 1}), "");
+	ck_assert_str_eq(after(&w, 39), "");
+	ck_assert_str_eq(after(&w, 1), "c1 null");
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "release a#1");
+	world_done(&w);
+}
+END_TEST
+
+START_TEST(a_single_try_does_not_wait_for_a_master_without_tokens)
+{
+	struct world w;
+
+	world_ready(&w);
+	lock(&w, 1, "a");
+	vote(&w, (struct vote){.op = CALL_ACQUIRE,
+			 .name = SLICE("a"),
+			 .attempt = 1,
+			 .token_first = 5,
+			 .token_last = 5});
+	lock(&w, 2, "a");
+	unlock(&w, 1, "a");
+	step(&w, &(struct event){.type = EVENT_FINISH, .conn = 2});
+	for (int turn = 0; turn < 12; turn++) {
+		if (strstr(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "c2 null") ||
+			strstr(after(&w, 60), "c2 null"))
+			break;
+		ck_assert_int_lt(turn, 11);
+	}
 	world_done(&w);
 }
 END_TEST
@@ -200,5 +238,7 @@ main(void)
 		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told,
 		a_short_lease_survives_a_short_absence, a_link_that_comes_back_during_a_guard_is_used_at_once,
 		a_master_without_tokens_is_not_asked_for_them_without_a_pause, tokens_do_not_outrun_the_clock,
+		a_wait_that_became_a_single_try_still_ends_in_time,
+		a_single_try_does_not_wait_for_a_master_without_tokens,
 		tokens_of_a_forgotten_memory_are_not_proposed_again);
 }

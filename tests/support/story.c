@@ -13,10 +13,10 @@ static const struct rule rules[] = {
 	{.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1},
 };
 
-static void trace_add(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void trace_add(struct story *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void
-trace_add(struct world *w, const char *format, ...)
+trace_add(struct story *w, const char *format, ...)
 {
 	size_t n = strlen(w->trace);
 	va_list args;
@@ -29,7 +29,7 @@ trace_add(struct world *w, const char *format, ...)
 }
 
 static void
-trace_reply(struct world *w, conn_id conn, const struct reply *reply)
+trace_reply(struct story *w, conn_id conn, const struct reply *reply)
 {
 	unsigned long long c = (unsigned long long)conn;
 
@@ -55,7 +55,7 @@ trace_reply(struct world *w, conn_id conn, const struct reply *reply)
 }
 
 static void
-trace_call(struct world *w, const struct call *call)
+trace_call(struct story *w, const struct call *call)
 {
 	static const char *const words[] = {
 #define CALL_OP(name, script) #script,
@@ -72,7 +72,7 @@ trace_call(struct world *w, const struct call *call)
 }
 
 static void
-trace_push(struct world *w, conn_id conn, const struct push *push)
+trace_push(struct story *w, conn_id conn, const struct push *push)
 {
 	static const char *const words[] = {"grant", "failed", "lost"};
 	struct slice what = push->type == PUSH_LOST ? push->name : push->id;
@@ -81,7 +81,7 @@ trace_push(struct world *w, conn_id conn, const struct push *push)
 }
 
 const char *
-step(struct world *w, const struct event *event)
+step(struct story *w, const struct event *event)
 {
 	w->actions.n = 0;
 	w->trace[0] = '\0';
@@ -116,7 +116,7 @@ step(struct world *w, const struct event *event)
 }
 
 const char *
-after(struct world *w, int64_t ms)
+after(struct story *w, int64_t ms)
 {
 	w->now.ms += ms;
 	w->now.wall_us += ms * 1000;
@@ -127,7 +127,7 @@ after(struct world *w, int64_t ms)
 }
 
 const char *
-run(struct world *w, conn_id conn, struct command command)
+run(struct story *w, conn_id conn, struct command command)
 {
 	if (command.verb == VERB_LOCK && command.wait_ms == 0)
 		command.wait_ms = COMMAND_WAIT_RULE;
@@ -135,13 +135,13 @@ run(struct world *w, conn_id conn, struct command command)
 }
 
 const char *
-lock(struct world *w, conn_id conn, const char *name)
+lock(struct story *w, conn_id conn, const char *name)
 {
 	return run(w, conn, (struct command){.verb = VERB_LOCK, .name = slice_of(name)});
 }
 
 const char *
-lock_once(struct world *w, conn_id conn, const char *name)
+lock_once(struct story *w, conn_id conn, const char *name)
 {
 	struct command command = {.verb = VERB_LOCK, .name = slice_of(name)};
 
@@ -149,39 +149,39 @@ lock_once(struct world *w, conn_id conn, const char *name)
 }
 
 const char *
-lock_as(struct world *w, conn_id conn, const char *name, const char *owner)
+lock_as(struct story *w, conn_id conn, const char *name, const char *owner)
 {
 	return run(w, conn,
 		(struct command){.verb = VERB_LOCK, .name = slice_of(name), .owner = slice_of(owner)});
 }
 
 const char *
-unlock(struct world *w, conn_id conn, const char *name)
+unlock(struct story *w, conn_id conn, const char *name)
 {
 	return run(w, conn, (struct command){.verb = VERB_UNLOCK, .name = slice_of(name)});
 }
 
 const char *
-check(struct world *w, conn_id conn, const char *name)
+check(struct story *w, conn_id conn, const char *name)
 {
 	return run(w, conn, (struct command){.verb = VERB_CHECK, .name = slice_of(name)});
 }
 
 const char *
-close_as(struct world *w, conn_id conn, enum end end)
+close_as(struct story *w, conn_id conn, enum end end)
 {
 	return step(w, &(struct event){.type = EVENT_CLOSE, .conn = conn, .end = end});
 }
 
 const char *
-vote(struct world *w, struct vote vote)
+vote(struct story *w, struct vote vote)
 {
 	vote.time_us = w->now.ms * 1000 + 5000000;
 	return step(w, &(struct event){.type = EVENT_VOTE, .vote = &vote});
 }
 
 const char *
-granted(struct world *w, const char *name, uint64_t attempt, int64_t token)
+granted(struct story *w, const char *name, uint64_t attempt, int64_t token)
 {
 	return vote(w, (struct vote){.op = CALL_ACQUIRE,
 			       .name = slice_of(name),
@@ -191,7 +191,7 @@ granted(struct world *w, const char *name, uint64_t attempt, int64_t token)
 }
 
 const char *
-busy(struct world *w, const char *name, uint64_t attempt)
+busy(struct story *w, const char *name, uint64_t attempt)
 {
 	return vote(w, (struct vote){.op = CALL_ACQUIRE,
 			       .outcome = OUTCOME_BUSY,
@@ -203,20 +203,20 @@ busy(struct world *w, const char *name, uint64_t attempt)
 }
 
 const char *
-answer(struct world *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt)
+answer(struct story *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt)
 {
 	return vote(
 		w, (struct vote){.op = op, .outcome = outcome, .name = slice_of(name), .attempt = attempt});
 }
 
 const char *
-hello(struct world *w, bool admitted, uint64_t incarnation)
+hello(struct story *w, bool admitted, uint64_t incarnation)
 {
 	return vote(w, (struct vote){.op = CALL_HELLO, .admitted = admitted, .incarnation = incarnation});
 }
 
 static void
-open_conn(struct world *w, conn_id conn)
+open_conn(struct story *w, conn_id conn)
 {
 	struct peer peer = {.pid = 100 + (int64_t)conn, .uid = 0};
 
@@ -224,13 +224,13 @@ open_conn(struct world *w, conn_id conn)
 }
 
 void
-world_init(struct world *w)
+story_init(struct story *w)
 {
-	world_linked(w, 1);
+	story_linked(w, 1);
 }
 
 void
-world_linked(struct world *w, unsigned links)
+story_linked(struct story *w, unsigned links)
 {
 	memset(w, 0, sizeof(*w));
 	w->settings = (struct core_settings){.rules = rules,
@@ -253,22 +253,22 @@ world_linked(struct world *w, unsigned links)
 }
 
 void
-world_done(struct world *w)
+story_done(struct story *w)
 {
 	core_free(w->core);
 	actions_done(&w->actions);
 }
 
 void
-world_ready(struct world *w)
+story_ready(struct story *w)
 {
-	world_init(w);
+	story_init(w);
 	ck_assert_str_eq(step(w, &(struct event){.type = EVENT_LINK_UP}), "hello");
 	ck_assert_str_eq(hello(w, true, MEMORY), "");
 }
 
 const struct call *
-last_call(const struct world *w)
+last_call(const struct story *w)
 {
 	for (size_t i = w->actions.n; i > 0; i--) {
 		if (w->actions.list[i - 1].type == ACTION_CALL && w->actions.list[i - 1].u.call.name.n > 0)

@@ -19,7 +19,7 @@
 #define MARGIN_MS 100
 #define MEMORY    UINT64_C(77)
 
-struct world {
+struct story {
 	struct core *core;
 	struct actions actions; /* of the last event */
 	struct now now;
@@ -30,33 +30,33 @@ struct world {
 };
 
 /* Four connections; the master is not there yet, neither on its only link nor on any of so many. */
-void world_init(struct world *w);
-void world_linked(struct world *w, unsigned links);
-/* A world whose master is admitted. */
-void world_ready(struct world *w);
-void world_done(struct world *w);
+void story_init(struct story *w);
+void story_linked(struct story *w, unsigned links);
+/* A story whose master is admitted. */
+void story_ready(struct story *w);
+void story_done(struct story *w);
 
-const char *step(struct world *w, const struct event *event);
-const char *after(struct world *w, int64_t ms);
+const char *step(struct story *w, const struct event *event);
+const char *after(struct story *w, int64_t ms);
 
 /* A client's request: wait_ms 0 in a LOCK means the rule's. */
-const char *run(struct world *w, conn_id conn, struct command command);
-const char *lock(struct world *w, conn_id conn, const char *name);
-const char *lock_once(struct world *w, conn_id conn, const char *name);
-const char *lock_as(struct world *w, conn_id conn, const char *name, const char *owner);
-const char *unlock(struct world *w, conn_id conn, const char *name);
-const char *check(struct world *w, conn_id conn, const char *name);
-const char *close_as(struct world *w, conn_id conn, enum end end);
+const char *run(struct story *w, conn_id conn, struct command command);
+const char *lock(struct story *w, conn_id conn, const char *name);
+const char *lock_once(struct story *w, conn_id conn, const char *name);
+const char *lock_as(struct story *w, conn_id conn, const char *name, const char *owner);
+const char *unlock(struct story *w, conn_id conn, const char *name);
+const char *check(struct story *w, conn_id conn, const char *name);
+const char *close_as(struct story *w, conn_id conn, enum end end);
 
 /* What the master answers. */
-const char *vote(struct world *w, struct vote vote);
-const char *granted(struct world *w, const char *name, uint64_t attempt, int64_t token);
-const char *busy(struct world *w, const char *name, uint64_t attempt);
+const char *vote(struct story *w, struct vote vote);
+const char *granted(struct story *w, const char *name, uint64_t attempt, int64_t token);
+const char *busy(struct story *w, const char *name, uint64_t attempt);
 const char *answer(
-	struct world *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt);
-const char *hello(struct world *w, bool admitted, uint64_t incarnation);
+	struct story *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt);
+const char *hello(struct story *w, bool admitted, uint64_t incarnation);
 
 /* The last call of the last event that is about a name; NULL: it made none. */
-const struct call *last_call(const struct world *w);
+const struct call *last_call(const struct story *w);
 
 #endif
