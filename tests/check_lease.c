@@ -194,23 +194,23 @@ END_TEST
 
 START_TEST(a_wait_that_became_a_single_try_still_ends_in_time)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 40});
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_FINISH, .conn = 1}), "");
 	ck_assert_str_eq(after(&w, 39), "");
 	ck_assert_str_eq(after(&w, 1), "c1 null");
 	ck_assert_str_eq(granted(&w, "a", 1, 500), "release a#1");
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 
 START_TEST(a_single_try_does_not_wait_for_a_master_without_tokens)
 {
-	struct world w;
+	struct story w;
 
-	world_ready(&w);
+	story_ready(&w);
 	lock(&w, 1, "a");
 	vote(&w, (struct vote){.op = CALL_ACQUIRE,
 			 .name = SLICE("a"),
@@ -226,7 +226,7 @@ START_TEST(a_single_try_does_not_wait_for_a_master_without_tokens)
 			break;
 		ck_assert_int_lt(turn, 11);
 	}
-	world_done(&w);
+	story_done(&w);
 }
 END_TEST
 

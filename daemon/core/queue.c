@@ -2,6 +2,7 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
+#include "daemon/core/master.h"
 #include "daemon/core/resource.h"
 
 #include <stdlib.h>
@@ -90,14 +91,23 @@ queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 	queue_remove(core, w);
 }
 
+int64_t
+queue_once_until(const struct core *core)
+{
+	return core->now.ms + 2 * master_patience_ms(core);
+}
+
 void
 queue_make_once(struct core *core, struct waiter *w)
 {
+	int64_t until_ms = queue_once_until(core);
+
 	if (w->once)
 		return;
 	w->once = true;
 	w->resource->once_count++;
-	timer_cancel(&core->timers, &w->timer);
+	if (until_ms < w->timer.at_ms)
+		timer_arm(&core->timers, &w->timer, until_ms);
 	resource_touch(core, w->resource);
 }
 

@@ -19,7 +19,10 @@ void queue_answer(struct core *core, struct waiter *w, const struct reply *reply
 /* Removes it without an answer: its client is gone, or was granted. */
 void queue_remove(struct core *core, struct waiter *w);
 
-/* From now on the next verdict is its answer, as with WAIT 0. */
+/* Trying once takes as long as the master takes, but not longer than until then. */
+int64_t queue_once_until(const struct core *core);
+
+/* From now on the next verdict is its answer, as with WAIT 0, or the end of its WAIT. */
 void queue_make_once(struct core *core, struct waiter *w);
 
 /* Answers everyone who waits for a single verdict, or everyone at all. */

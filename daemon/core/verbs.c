@@ -3,7 +3,6 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/loss.h"
-#include "daemon/core/master.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
@@ -121,9 +120,8 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	until_ms = wait_ms < 0 ? TIMER_NEVER : core->now.ms + wait_ms;
-	/* Trying once takes as long as the master takes, but not longer than it may. */
 	if (wait_ms == 0)
-		until_ms = core->now.ms + 2 * master_patience_ms(core);
+		until_ms = queue_once_until(core);
 	if (queue_add(core, r, conn, c, until_ms, wait_ms == 0) == NULL)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 	else if (c->id.n > 0)
