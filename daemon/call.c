@@ -258,7 +258,8 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 		['Q'] = call->queue_ms,
 		['L'] = settings->lease_max_ms,
 		['J'] = settings->margin_ms,
-		/* A greeting is up to a third of a lease older than the last renewal: it counts for as long. */
+		/* A greeting is up to a third of a lease older than the last renewal: it counts for as long.
+		 */
 		['R'] = settings->lease_max_ms + settings->lease_max_ms / 3 + settings->margin_ms,
 	};
 	arg_number(command, numbers[(unsigned char)what & 127]);
