@@ -42,7 +42,7 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 
-.PHONY: all check check-unit check-e2e check-layers soak sim mutants fuzz fuzz-run bench cover asan format need-format \
+.PHONY: all check check-unit check-e2e check-layers interop soak sim mutants fuzz fuzz-run bench cover asan format need-format \
 	lint lint-format lint-tidy lint-cppcheck lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
 
@@ -130,6 +130,9 @@ MUTANT_SEEDS ?= 3000
 
 mutants: $(O)/tests/sim/holdfast-sim ## break each rule of the lock in a copy of the sources; the simulator must notice
 	@tests/sim/mutants $(MUTANT_SEEDS) $(JOBS)
+
+interop: all ## prove the daemon with nine Redis clients as they come; what is missing is fetched, or skipped
+	@tests/interop/run
 
 soak: all ## the counter test with 100,000 increments, ten minutes of random faults, and what connections cost
 	@HOLDFAST_SOAK=100000 tests/run -v -j 1 -t 1200 tests/e2e/check_counter.py tests/e2e/depth.py "tests/e2e/soak.py 600"

@@ -1,0 +1,148 @@
+"""The libraries: how each one's puppet is made, and what the library does by itself with its default settings.
+
+Packages come through the ordinary clients (pip, npm, go, mvn) from the pinned lists beside each puppet, into
+the build directory. What is missing here is a reason to skip a library, never to fail.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+
+import harness
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STORE = os.path.join(harness.BUILD, "interop")
+
+# What a library does when a read took longer than its timeout: nothing, since it has none | it gives up and closes
+# the connection | it gives up, and closes the connection when the program does | it closes the connection and sends
+# the request again over a new one | it gives up and keeps using the connection.
+NEVER, GIVES_UP, LINGERS, SENDS_AGAIN, KEEPS = "never", "gives up", "lingers", "sends again", "keeps"
+
+
+class Library:
+    def __init__(self, name, make, resp=2, lib_name="", timeout=None, late=NEVER, late_pool=None, shares=True,
+                 notice="error"):
+        self.name = name
+        self.make = make  # -> the command that starts the puppet, without the port
+        self.resp = resp  # the protocol it chooses
+        self.lib_name = lib_name  # what it says of itself with CLIENT SETINFO
+        self.timeout = timeout  # of a read, seconds
+        self.late = late  # of a connection of its own
+        self.late_pool = late_pool  # of what threads share, if that is a pool; else they share one connection
+        self.shares = shares  # several threads may use one client of it
+        # How a program with a connection of its own learns that it was lost: "error": the next call fails; "event":
+        # the library tells; "silent": it does not, the next call goes over a new connection.
+        self.notice = notice
+
+
+def need(*programs):
+    for program in programs:
+        if shutil.which(program) is None:
+            raise harness.Skip("%s is not installed" % program)
+
+
+def install(what, pins, *command, folder=None, environment=None):
+    """A package manager at work, once for each state of the pinned list. Not being able to fetch is no fault of ours."""
+    with open(pins, "rb") as stream:
+        state = hashlib.sha256(stream.read()).hexdigest()
+    stamp = os.path.join(room(what), "installed")
+    if os.path.exists(stamp) and open(stamp, encoding="ascii").read() == state:
+        return
+    done = subprocess.run(command, cwd=folder, env=dict(os.environ, **(environment or {})), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        harness.comment(done.stdout.decode("utf-8", "replace"))
+        raise harness.Skip("%s cannot be installed here" % what)
+    with open(stamp, "w", encoding="ascii") as stream:
+        stream.write(state)
+
+
+def build(*command, folder=None, environment=None):
+    done = subprocess.run(command, cwd=folder, env=dict(os.environ, **(environment or {})), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        raise AssertionError("%s:\n%s" % (" ".join(command), done.stdout.decode("utf-8", "replace")))
+
+
+def room(name):
+    path = os.path.join(STORE, name)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def source(*parts):
+    return os.path.join(HERE, *parts)
+
+
+def make_redis_cli():
+    need("redis-cli", "python3")
+    return ["python3", source("redis-cli", "puppet.py")]
+
+
+def make_hiredis():
+    need("cc")
+    program = os.path.join(room("hiredis"), "puppet")
+    probe = subprocess.run(["cc", "-E", "-include", "hiredis/hiredis.h", "-x", "c", "/dev/null"], check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if probe.returncode != 0:
+        raise harness.Skip("hiredis' headers are not installed")
+    build("cc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-O2", "-o",
+          program, source("hiredis", "puppet.c"), "-lhiredis", "-lpthread")
+    return [program]
+
+
+def make_redis_py():
+    need("python3")
+    folder = os.path.join(room("redis-py"), "packages")
+    pins = source("redis-py", "requirements.txt")
+    install("redis-py", pins, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+            "--require-hashes", "--upgrade", "--target", folder, "-r", pins)
+    return ["env", "PYTHONPATH=" + folder, "python3", source("redis-py", "puppet.py")]
+
+
+def make_node(name):
+    need("node", "npm")
+    folder = room(name)
+    for file in (source(name, "package.json"), source(name, "package-lock.json"), source(name, "puppet.mjs"),
+                 source("lines.mjs")):
+        shutil.copy(file, folder)
+    install(name, source(name, "package-lock.json"), "npm", "ci", "--silent", "--ignore-scripts", folder=folder)
+    return ["node", os.path.join(folder, "puppet.mjs")]
+
+
+def make_go_redis():
+    need("go")
+    program = os.path.join(room("go-redis"), "puppet")
+    settings = {"GOMODCACHE": room("go"), "GOCACHE": room("go-build"), "GOTOOLCHAIN": "local",
+                "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false"}
+    install("go-redis", source("go-redis", "go.sum"), "go", "mod", "download", folder=source("go-redis"),
+            environment=settings)
+    build("go", "build", "-o", program, ".", folder=source("go-redis"), environment=settings)
+    return [program]
+
+
+def make_java(name):
+    need("java", "javac", "mvn")
+    folder = room(name)
+    jars = os.path.join(folder, "jars")
+    pins = source(name, "pom.xml")
+    install(name, pins, "mvn", "--batch-mode", "--quiet", "-f", pins, "-Dmaven.repo.local=" + room(name + "/maven"),
+            "dependency:copy-dependencies", "-DoutputDirectory=" + jars)
+    path = os.path.join(jars, "*")
+    build("javac", "-cp", path, "-d", os.path.join(folder, "classes"), source("Lines.java"), source(name, "Puppet.java"))
+    return ["java", "-cp", path + ":" + os.path.join(folder, "classes"), "Puppet"]
+
+
+LIBRARIES = {library.name: library for library in (
+    Library("redis-cli", make_redis_cli, shares=False),
+    Library("hiredis", make_hiredis),
+    Library("redis-py", make_redis_py, resp=3, lib_name="redis-py", timeout=5, late=SENDS_AGAIN, late_pool=SENDS_AGAIN,
+            notice="silent"),
+    Library("node-redis", lambda: make_node("node-redis"), resp=3, lib_name="node-redis", notice="event"),
+    Library("ioredis", lambda: make_node("ioredis"), resp=3, lib_name="ioredis", notice="event"),
+    Library("go-redis", make_go_redis, resp=3, lib_name="go-redis", timeout=5, late=LINGERS, late_pool=SENDS_AGAIN),
+    Library("jedis", lambda: make_java("jedis"), timeout=2, late=LINGERS, late_pool=GIVES_UP),
+    Library("lettuce", lambda: make_java("lettuce"), resp=3, lib_name="Lettuce", timeout=60, late=KEEPS,
+            notice="event"),
+)}

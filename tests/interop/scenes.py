@@ -1,0 +1,381 @@
+"""What is proven with every library, written once. A scene's docstring is its name; `{library}` stands for the library's.
+
+A scene gets a stage: the place (tests/e2e/harness.py) with a Redis and a holdfastd of its own, and the library's
+puppet connected to it over TCP. Beside the puppet the scenes use connections of the tests' own
+(stage.peer()), which share no code with any library.
+"""
+
+import threading
+import time
+
+import libraries
+from harness import PATIENCE, expect, expect_between
+
+TOKEN_MAX = 2 ** 53
+LEASE_MS = 1000
+# Longer than the default read timeout of every library but Lettuce.
+LONG = 6.0
+
+
+def expect_kind(outcome, *kinds):
+    if outcome.kind not in kinds:
+        raise AssertionError("expected %s, got %r" % (" or ".join(kinds), outcome))
+    return outcome.value
+
+
+def expect_refused(outcome, code):
+    expect_kind(outcome, "refused")
+    expect(outcome.code, code)
+
+
+def expect_token(token, above=0):
+    expect_between(token, above + 1, TOKEN_MAX, "token")
+    return token
+
+
+def expect_own_answers(stage, client, calls=20):
+    """Many requests at once, each of which must get the answer to itself and not its neighbour's."""
+    pending = [(text, stage.puppet.begin(client, "ECHO", text)) for text in map("own-{}".format, range(calls))]
+    for text, call in pending:
+        outcome = call.result()
+        expect_kind(outcome, "text")
+        expect(outcome.value, text)
+
+
+def waiters(stage, name):
+    return stage.peer()("INSPECT", name)["waiters"]
+
+
+def await_waiter(stage, name):
+    """Waits until somebody waits for the name: asked again and again, since no event tells it."""
+    until = time.monotonic() + PATIENCE
+    while not waiters(stage, name):
+        if time.monotonic() > until:
+            raise AssertionError("nobody waits for %s" % name)
+        time.sleep(0.01)
+
+
+def needs(why_not):
+    """Marks a scene that not every library can play: why_not(library) is None or the reason to skip it."""
+    def mark(scene):
+        scene.why_not = why_not
+        return scene
+    return mark
+
+
+def scene_handshake(stage):
+    """{library} connects as it does by default and is answered"""
+    stage.puppet.open("a")
+    expect(expect_kind(stage.puppet.call("a", "PING"), "text"), "PONG")
+    expect(expect_kind(stage.puppet.call("a", "ECHO", "hello"), "text"), "hello")
+    expect(expect_kind(stage.puppet.call("a", "SELECT", "0"), "text"), "OK")
+    expect("redis_version" in expect_kind(stage.puppet.call("a", "INFO"), "text"), True, "redis_version in INFO")
+    about = expect_kind(stage.puppet.call("a", "CLIENT", "INFO"), "text")
+    stage.comment("%s: %s" % (stage.puppet.version, about))
+    if "resp=" in about:
+        expect("resp=%d" % stage.library.resp in about, True, "the protocol in " + about)
+    expect(stage.library.lib_name in about, True, "the library's name in " + about)
+    expect_refused(stage.puppet.call("a", "NONSENSE"), "ERR")
+
+
+def scene_lock(stage):
+    """LOCK, CHECK and UNLOCK of {library} get the documented answers"""
+    stage.puppet.open("a")
+    token = expect_token(expect_kind(stage.puppet.call("a", "LOCK", "a", "WAIT", "0"), "int"))
+    expect_between(expect_kind(stage.puppet.call("a", "CHECK", "a"), "int"), 1, LEASE_MS)
+    expect_refused(stage.puppet.call("a", "LOCK", "a", "WAIT", "0"), "HELD")
+    expect(expect_kind(stage.puppet.call("a", "UNLOCK", "a", "TOKEN", token), "int"), 0)
+    expect_refused(stage.puppet.call("a", "UNLOCK", "a"), "NOTHELD")
+    expect_kind(stage.puppet.call("a", "CHECK", "a"), "null")
+    again, valid = expect_kind(stage.puppet.call("a", "LOCK", "a", "VALIDITY"), "list")
+    expect_token(int(again), above=token)
+    expect_between(int(valid), 1, LEASE_MS)
+    expect(expect_kind(stage.puppet.call("a", "UNLOCK", "a"), "int"), 0)
+
+
+def scene_contended(stage):
+    """{library} waits its turn within its read timeout, and is told when it does not come"""
+    holder = stage.puppet.open("holder")
+    waiter = stage.puppet.open("waiter")
+    first = expect_token(expect_kind(stage.puppet.call(holder, "LOCK", "a"), "int"))
+    expect_kind(stage.puppet.call(waiter, "LOCK", "a", "WAIT", "0"), "null")
+    outcome = stage.puppet.call(waiter, "LOCK", "a", "WAIT", "300")
+    expect_kind(outcome, "null")
+    expect_between(outcome.took, 0.29, 1.9, "seconds of WAIT 300")
+    turn = stage.puppet.begin(waiter, "LOCK", "a", "WAIT", "1500")
+    await_waiter(stage, "a")
+    expect(turn.pending(), True, "it waits while the other holds")
+    expect(expect_kind(stage.puppet.call(holder, "UNLOCK", "a"), "int"), 0)
+    expect_token(expect_kind(turn.result(), "int"), above=first)
+    expect_kind(stage.puppet.call(holder, "LOCK", "a", "WAIT", "0"), "null")
+    expect(expect_kind(stage.puppet.call(waiter, "UNLOCK", "a"), "int"), 0)
+
+
+def scene_late(stage):
+    """{library}'s own connection past its read timeout: one holder at most, every answer its own"""
+    play_late(stage, "one", stage.library.late)
+
+
+@needs(lambda library: None if library.late_pool else "%s has no pool" % library.name)
+def scene_late_pool(stage):
+    """{library}'s pool past its read timeout: one holder at most, every answer its own"""
+    play_late(stage, "shared", stage.library.late_pool)
+
+
+def play_late(stage, kind, late):
+    peer = stage.peer()
+    first = expect_token(peer("LOCK", "slow"))
+    client = stage.puppet.open("a", kind)
+    turn = stage.puppet.begin(client, "LOCK", "slow")
+    await_waiter(stage, "slow")
+    {
+        libraries.NEVER: late_never,
+        libraries.GIVES_UP: late_gives_up,
+        libraries.LINGERS: late_lingers,
+        libraries.SENDS_AGAIN: late_sends_again,
+        libraries.KEEPS: late_keeps,
+    }[late](stage, peer, client, turn, first)
+    usable = kind == "shared" or late not in (libraries.GIVES_UP, libraries.LINGERS)
+    expect_own_answers(stage, client if usable else stage.puppet.open("after"))
+    expect_token(stage.peer()("LOCK", "slow", "WAIT", "5000"), above=first)
+
+
+def late_never(stage, peer, client, turn, first):
+    """No timeout: however long it takes, the answer comes when the lock does."""
+    expect(turn.done.wait(LONG), False, "waiting")
+    expect(peer("UNLOCK", "slow"), 0)
+    expect_token(expect_kind(turn.result(), "int"), above=first)
+    expect(stage.peer()("LOCK", "slow", "WAIT", "0"), None, "for somebody else")
+    expect(expect_kind(stage.puppet.call(client, "UNLOCK", "slow"), "int"), 0)
+
+
+def expect_given_up(stage, turn):
+    outcome = turn.result()
+    expect_kind(outcome, "broken")
+    stage.comment(repr(outcome))
+    expect_between(outcome.took, stage.library.timeout - 0.1, stage.library.timeout + 3, "seconds until the error")
+
+
+def late_gives_up(stage, peer, client, turn, first):
+    """An error at the timeout, the connection closed: its wait has ended, and the lock is not granted to it."""
+    expect_given_up(stage, turn)
+    expect(waiters(stage, "slow"), [], "waiters after the timeout")
+    expect(peer("UNLOCK", "slow"), 0)
+    expect_token(stage.peer("next")("LOCK", "slow", "WAIT", "0"), above=first)
+    expect(stage.peer("next")("UNLOCK", "slow"), 0)
+
+
+def late_lingers(stage, peer, client, turn, first):
+    """An error at the timeout and at each call after it, but the connection stays open, and the wait goes on, until the
+    program closes the client: then a lock that was granted meanwhile is given back."""
+    expect_given_up(stage, turn)
+    expect_kind(stage.puppet.call(client, "CHECK", "slow"), "broken")
+    expect(len(waiters(stage, "slow")), 1, "waiters after the timeout")
+    expect(peer("UNLOCK", "slow"), 0)
+    expect(stage.peer("next")("LOCK", "slow", "WAIT", "0"), None, "while the client is not closed")
+    expect_kind(stage.puppet.call(client, "CHECK", "slow"), "broken")
+    stage.puppet.close(client)
+    expect_token(stage.peer("next")("LOCK", "slow", "WAIT", 5 * LEASE_MS), above=first)
+    expect(stage.peer("next")("UNLOCK", "slow"), 0)
+
+
+def late_sends_again(stage, peer, client, turn, first):
+    """The second LOCK is the one that waits and gets it; the first has gone with its connection."""
+    before = waiters(stage, "slow")[0]["session"]
+    expect(turn.done.wait(stage.library.timeout + 1.5), False, "waiting beyond the timeout")
+    after = waiters(stage, "slow")
+    expect(len(after), 1, "waiters after the timeout")
+    expect(after[0]["session"] != before, True, "another session waits now")
+    expect(peer("UNLOCK", "slow"), 0)
+    expect_token(expect_kind(turn.result(), "int"), above=first)
+    expect(stage.peer()("LOCK", "slow", "WAIT", "0"), None, "for somebody else")
+    expect_between(expect_kind(stage.puppet.call(client, "CHECK", "slow"), "int"), 1, LEASE_MS)
+    expect(expect_kind(stage.puppet.call(client, "UNLOCK", "slow"), "int"), 0)
+
+
+def late_keeps(stage, peer, client, turn, first):
+    """The caller gets an error, but the connection lives on and the wait with it. So a lock can be granted that nobody
+    knows of: it is held by that connection alone, a second LOCK there says so, and UNLOCK gives it back."""
+    expect(turn.done.wait(stage.library.timeout - 1), False, "waiting")
+    expect_given_up(stage, turn)
+    expect(len(waiters(stage, "slow")), 1, "waiters after the timeout")
+    behind = stage.puppet.begin(client, "ECHO", "behind")
+    expect(peer("UNLOCK", "slow"), 0)
+    expect(expect_kind(behind.result(), "text"), "behind")
+    expect(stage.peer()("LOCK", "slow", "WAIT", "0"), None, "for somebody else")
+    expect_refused(stage.puppet.call(client, "LOCK", "slow"), "HELD")
+    expect(expect_kind(stage.puppet.call(client, "UNLOCK", "slow"), "int"), 0)
+
+
+RACERS = 24
+
+
+def race_moments(middle, spread):
+    """When to let go, before and after the middle, the denser the nearer."""
+    for n in range(RACERS):
+        x = (2 * n + 1) / RACERS - 1
+        yield middle + spread * x * abs(x)
+
+
+def scene_race(stage):
+    """{library} gives up at the moment it is granted: what it did not get is given back"""
+    # Those with a timeout give up by it, the others by closing the connection from another thread.
+    late = stage.library.late_pool or stage.library.late
+    by_itself = late in (libraries.GIVES_UP, libraries.SENDS_AGAIN)
+    peer = stage.peer()
+    clients = ["c%d" % n for n in range(RACERS)]
+    first = {client: expect_token(peer("LOCK", client)) for client in clients}
+    for client in clients:
+        stage.puppet.open(client, "shared" if by_itself else "one")
+        expect_own_answers(stage, client, 1)  # connected and warm, so that all begin to wait at once
+    turns = {client: stage.puppet.begin(client, "LOCK", client) for client in clients}
+    for client in clients:
+        await_waiter(stage, client)
+    began = max(turn.began for turn in turns.values())
+    moments = race_moments(began + (stage.library.timeout if by_itself else 0.5), 0.8 if by_itself else 0.2)
+    for n, (client, moment) in enumerate(zip(clients, moments)):
+        time.sleep(max(0, moment - time.monotonic()))
+        if not by_itself and n % 2:
+            stage.puppet.send("close", client)
+        peer.send("UNLOCK", client)
+        if not by_itself and n % 2 == 0:
+            stage.puppet.send("close", client)
+        expect(peer.reply(), 0)
+    got = [judge_race(stage, client, turns[client], first[client], by_itself) for client in clients]
+    stage.comment("%d of %d were told that they hold it" % (sum(got), len(got)))
+    if late == libraries.GIVES_UP:
+        expect(0 < sum(got) < len(got), True, "some gave up and some did not")
+
+
+def judge_race(stage, client, turn, first, by_itself):
+    """Whether it was told that it holds the lock; if not, somebody else can have it."""
+    outcome = turn.result()
+    expect_kind(outcome, "int", "broken")
+    if outcome.kind == "int":
+        expect_token(outcome.value, above=first)
+    if outcome.kind == "int" and by_itself:
+        expect(stage.peer()("LOCK", client, "WAIT", "0"), None, "for somebody else")
+        expect(expect_kind(stage.puppet.call(client, "UNLOCK", client), "int"), 0)
+    other = stage.peer("other")
+    expect_token(other("LOCK", client, "WAIT", 5 * LEASE_MS), above=outcome.value if outcome.kind == "int" else first)
+    expect(other("UNLOCK", client), 0)
+    if by_itself:
+        expect_own_answers(stage, client, 3)
+    return outcome.kind == "int"
+
+
+class Umpire:
+    """Watches one lock as the threads of a program see it: from the answer of LOCK until UNLOCK is sent."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.holder = None
+        self.token = 0
+        self.grants = 0
+        self.answers = {}
+        self.faults = []
+
+    def enter(self, who, token):
+        with self.lock:
+            if self.holder is not None:
+                self.faults.append("thread %s has it while %s has it" % (who, self.holder))
+            if token <= self.token:
+                self.faults.append("token %d after %d" % (token, self.token))
+            self.holder, self.token = who, token
+            self.grants += 1
+
+    def leave(self):
+        with self.lock:
+            self.holder = None
+
+    def note(self, answer):
+        with self.lock:
+            self.answers[answer] = self.answers.get(answer, 0) + 1
+
+
+def walk(stage, umpire, who, until):
+    """One thread of a program that shares a client. In a pool the UNLOCK may go out on a connection that is not the
+    holder's, and is refused; it is sent until it went out on the right one."""
+    while time.monotonic() < until and not umpire.faults:
+        outcome = stage.puppet.call("shared", "LOCK", "common", "WAIT", "200")
+        umpire.note(outcome.code or outcome.kind)
+        if outcome.kind != "int":
+            continue
+        umpire.enter(who, outcome.value)
+        time.sleep(0.005)  # the work
+        umpire.leave()
+        for _ in range(1000):
+            released = stage.puppet.call("shared", "UNLOCK", "common", "TOKEN", outcome.value)
+            umpire.note("UNLOCK: %s" % (released.code or released.kind))
+            if released.kind == "int":
+                break
+
+
+@needs(lambda library: None if library.shares else "a process of %s serves one user" % library.name)
+def scene_shared(stage):
+    """threads that share one client of {library} never both hold"""
+    stage.puppet.open("shared", "shared")
+    umpire = Umpire()
+    until = time.monotonic() + 2.0
+    threads = [threading.Thread(target=walk, args=(stage, umpire, n, until)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stage.comment(umpire.answers)
+    expect(umpire.faults, [])
+    expect(set(umpire.answers) - {"int", "null", "HELD", "UNLOCK: int", "UNLOCK: NOTHELD"}, set(), "other answers")
+    expect(umpire.grants >= 5, True, "%d grants are enough" % umpire.grants)
+    expect_own_answers(stage, "shared")
+
+
+def scene_order(stage):
+    """answers of {library} stay in order around a LOCK that waits in vain"""
+    peer = stage.peer()
+    expect_token(peer("LOCK", "taken"))
+    stage.puppet.open("shared", "shared")
+    turn = stage.puppet.begin("shared", "LOCK", "taken", "WAIT", "700")
+    expect_own_answers(stage, "shared", 40)
+    expect_kind(turn.result(), "null")
+    expect_own_answers(stage, "shared")
+
+
+def scene_loss(stage):
+    """{library} notices a lost lock by its connection"""
+    client = stage.puppet.open("a")
+    first = expect_token(expect_kind(stage.puppet.call(client, "LOCK", "brief", "MAXHOLD", "300"), "int"))
+    stage.daemon.output.wait(r"lock\.lost .*name=brief")
+    if stage.library.notice == "event":
+        stage.puppet.event(client)
+    outcome = stage.puppet.call(client, "CHECK", "brief")
+    expect_kind(outcome, *{"error": ["broken"], "event": ["null", "broken"], "silent": ["null"]}[stage.library.notice])
+    outcome = stage.puppet.call(client, "UNLOCK", "brief")
+    expect(outcome.code == "NOTHELD" or outcome.kind == "broken", True, "UNLOCK of a lost lock: %r" % outcome)
+    expect_token(stage.peer()("LOCK", "brief", "WAIT", "0"), above=first)
+    expect_own_answers(stage, stage.puppet.open("b"))
+
+
+def scene_loss_waiting(stage):
+    """{library} notices a lost lock also while it waits for another"""
+    peer = stage.peer()
+    expect_token(peer("LOCK", "other"))
+    client = stage.puppet.open("a")
+    first = expect_token(expect_kind(stage.puppet.call(client, "LOCK", "brief", "MAXHOLD", "400"), "int"))
+    turn = stage.puppet.begin(client, "LOCK", "other")
+    stage.daemon.output.wait(r"lock\.lost .*name=brief")
+    expect_token(stage.peer()("LOCK", "brief", "WAIT", "0"), above=first)
+    # Some libraries connect again and repeat the LOCK, in a new session: they may have it, but not the lost one.
+    expect(turn.done.wait(1.0) and expect_kind(turn.outcome, "broken") is None, False)
+    expect(peer("UNLOCK", "other"), 0)
+    if turn.pending():
+        expect_kind(turn.result(), "int", "broken")
+    if turn.outcome.kind == "int":
+        expect(peer("LOCK", "other", "WAIT", "0"), None, "for somebody else")
+        expect_kind(stage.puppet.call(client, "CHECK", "brief"), "null")
+    else:
+        expect_token(peer("LOCK", "other", "WAIT", "0"))
+    stage.comment(repr(turn.outcome))
+
+
+SCENES = (scene_handshake, scene_lock, scene_contended, scene_order, scene_shared, scene_loss, scene_loss_waiting,
+          scene_race, scene_late, scene_late_pool)
