@@ -124,8 +124,8 @@ rules_make(const struct conf *conf, const struct conf *boot)
 	return rules;
 }
 
-/* What all daemons of a namespace must agree on besides its times: which names have keys of another layout.
- */
+/* What all daemons of a namespace must agree on besides its times: which names have keys of another layout,
+ * and whether a master that forgot is guarded, since one daemon that does not would admit it for all. */
 static char *
 layout_make(const struct conf *conf)
 {
@@ -134,6 +134,9 @@ layout_make(const struct conf *conf)
 	FILE *to = open_memstream(&text, &n);
 	if (!to) {
 		return NULL;
+	}
+	if (conf->restart_guard == CONF_GUARD_OFF) {
+		fputs("restart-guard=off;", to);
 	}
 	for (size_t i = 0; i < layout_count(conf); i++) {
 		fprintf(to, "%s=%s;", conf->rules[i].match, conf->rules[i].key);

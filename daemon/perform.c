@@ -24,8 +24,13 @@ perform_push(struct perform *p, const struct action *action)
 {
 	const struct push *push = &action->u.push;
 	struct connection *c = connections_find(p->connections, action->conn);
-	/* Whoever went back to HELLO 2 meanwhile could not tell a push from an answer. */
-	if (!c || connection_identity(c)->protocol < 3) {
+	if (!c) {
+		return;
+	}
+	/* Whoever went back to HELLO 2 meanwhile could not tell a push from an answer, and has to hear of it
+	 * all the same. */
+	if (connection_identity(c)->protocol < 3) {
+		connection_close(c, END_ABANDONED, "a push was due, and it left RESP3");
 		return;
 	}
 	struct buffer *out = connection_out(c);
