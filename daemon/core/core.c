@@ -42,10 +42,13 @@ free_resources(struct core *core)
 {
 	struct resource *r, *next;
 
+	/* All waiters first: leaving touches the timers and the list of other resources, which must still be
+	 * there. */
 	HASH_ITER (hh, core->resources, r, next) {
-		r->dirty = true; /* nothing is settled any more: keep it out of that list */
 		while (!TAILQ_EMPTY(&r->waiters))
 			queue_remove(core, TAILQ_FIRST(&r->waiters));
+	}
+	HASH_ITER (hh, core->resources, r, next) {
 		free(r->hold);
 		free(r->lease.foreign);
 		table_remove_resource(core, r);
