@@ -21,8 +21,8 @@ NEVER, GIVES_UP, LINGERS, SENDS_AGAIN, KEEPS = "never", "gives up", "lingers", "
 
 
 class Library:
-    def __init__(self, name, make, resp=2, lib_name="", timeout=None, late=NEVER, late_pool=None, shares=True,
-                 notice="error"):
+    def __init__(self, name, make, resp=2, lib_name="", timeout=None, late=NEVER, late_pool=None, tries=0,
+                 shares=True, notice="error"):
         self.name = name
         self.make = make  # -> the command that starts the puppet, without the port
         self.resp = resp  # the protocol it chooses
@@ -30,6 +30,7 @@ class Library:
         self.timeout = timeout  # of a read, seconds
         self.late = late  # of a connection of its own
         self.late_pool = late_pool  # of what threads share, if that is a pool; else they share one connection
+        self.tries = tries  # how often it sends a request in all, if more than once
         self.shares = shares  # several threads may use one client of it
         # How a program with a connection of its own learns that it was lost: "error": the next call fails; "event":
         # the library tells; "silent": it does not, the next call goes over a new connection.
@@ -43,7 +44,7 @@ def need(*programs):
 
 
 def install(what, pins, *command, folder=None, environment=None):
-    """A package manager at work, once for each state of the pinned list. Not being able to fetch is no fault of ours."""
+    """A package manager at work, once for each pinned list. Not being able to fetch is no fault of ours."""
     with open(pins, "rb") as stream:
         state = hashlib.sha256(stream.read()).hexdigest()
     stamp = os.path.join(room(what), "installed")
@@ -130,7 +131,8 @@ def make_java(name):
     install(name, pins, "mvn", "--batch-mode", "--quiet", "-f", pins, "-Dmaven.repo.local=" + room(name + "/maven"),
             "dependency:copy-dependencies", "-DoutputDirectory=" + jars)
     path = os.path.join(jars, "*")
-    build("javac", "-cp", path, "-d", os.path.join(folder, "classes"), source("Lines.java"), source(name, "Puppet.java"))
+    build("javac", "-cp", path, "-d", os.path.join(folder, "classes"), source("Lines.java"),
+          source(name, "Puppet.java"))
     return ["java", "-cp", path + ":" + os.path.join(folder, "classes"), "Puppet"]
 
 
@@ -138,10 +140,11 @@ LIBRARIES = {library.name: library for library in (
     Library("redis-cli", make_redis_cli, shares=False),
     Library("hiredis", make_hiredis),
     Library("redis-py", make_redis_py, resp=3, lib_name="redis-py", timeout=5, late=SENDS_AGAIN, late_pool=SENDS_AGAIN,
-            notice="silent"),
+            tries=11, notice="silent"),
     Library("node-redis", lambda: make_node("node-redis"), resp=3, lib_name="node-redis", notice="event"),
     Library("ioredis", lambda: make_node("ioredis"), resp=3, lib_name="ioredis", notice="event"),
-    Library("go-redis", make_go_redis, resp=3, lib_name="go-redis", timeout=5, late=LINGERS, late_pool=SENDS_AGAIN),
+    Library("go-redis", make_go_redis, resp=3, lib_name="go-redis", timeout=5, late=LINGERS, late_pool=SENDS_AGAIN,
+            tries=4),
     Library("jedis", lambda: make_java("jedis"), timeout=2, late=LINGERS, late_pool=GIVES_UP),
     Library("lettuce", lambda: make_java("lettuce"), resp=3, lib_name="Lettuce", timeout=60, late=KEEPS,
             notice="event"),

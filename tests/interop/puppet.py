@@ -16,6 +16,7 @@ and the answers, in whatever order they come; line ends in a text come as blanks
     0 event CLIENT T                 what the library tells unasked: a connection was lost
 """
 
+import contextlib
 import subprocess
 import threading
 import time
@@ -64,6 +65,7 @@ class Call:
 class Puppet:
     def __init__(self, place, command):
         self.process = place.run(*command, stdin=subprocess.PIPE)
+        place.ends.append(self.end)
         self.calls = {}
         self.events = []  # (client, text)
         self.changed = threading.Condition()
@@ -96,6 +98,12 @@ class Puppet:
         elif number.isdigit() and int(number) in self.calls:
             call = self.calls.pop(int(number))
             call.end(Outcome(kind, text, time.monotonic() - call.began))
+
+    def end(self):
+        """Lets it end itself, and what it may have started."""
+        with contextlib.suppress(OSError, AssertionError):
+            self.process.process.stdin.close()
+            self.process.wait(5)
 
     def send(self, *words):
         """Begins something; the answer is a Call."""

@@ -1,4 +1,4 @@
-"""What is proven with every library, written once. A scene's docstring is its name; `{library}` stands for the library's.
+"""What is proven with every library, written once. A scene's docstring is its name, with the library's in it.
 
 A scene gets a stage: the place (tests/e2e/harness.py) with a Redis and a holdfastd of its own, and the library's
 puppet connected to it over TCP. Beside the puppet the scenes use connections of the tests' own
@@ -114,6 +114,23 @@ def scene_contended(stage):
 def scene_late(stage):
     """{library}'s own connection past its read timeout: one holder at most, every answer its own"""
     play_late(stage, "one", stage.library.late)
+
+
+@needs(lambda library: None if library.tries else "%s does not send it again" % library.name)
+def scene_exhausted(stage):
+    """{library} sends a LOCK again until it has no try left: nothing stays behind"""
+    peer = stage.peer()
+    first = expect_token(peer("LOCK", "slow"))
+    client = stage.puppet.open("a", "shared")
+    outcome = stage.puppet.begin(client, "LOCK", "slow").result(2 * stage.library.tries * stage.library.timeout)
+    expect_kind(outcome, "broken")
+    stage.comment(repr(outcome))
+    least = stage.library.tries * stage.library.timeout
+    expect_between(outcome.took, least - 0.1, least + 0.9 * stage.library.timeout, "seconds until the error")
+    expect(waiters(stage, "slow"), [], "waiters after the last try")
+    expect(peer("UNLOCK", "slow"), 0)
+    expect_token(stage.peer("next")("LOCK", "slow", "WAIT", "0"), above=first)
+    expect_own_answers(stage, client)
 
 
 @needs(lambda library: None if library.late_pool else "%s has no pool" % library.name)
@@ -378,4 +395,4 @@ def scene_loss_waiting(stage):
 
 
 SCENES = (scene_handshake, scene_lock, scene_contended, scene_order, scene_shared, scene_loss, scene_loss_waiting,
-          scene_race, scene_late, scene_late_pool)
+          scene_race, scene_late, scene_late_pool, scene_exhausted)

@@ -1,8 +1,8 @@
+import java.util.Properties;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.commands.ProtocolCommand;
 import redis.clients.jedis.exceptions.JedisDataException;
-import redis.clients.jedis.util.JedisMetaInfo;
 
 /** A puppet (tests/interop/puppet.py) of Jedis. Its clients: a Jedis is one connection, a RedisClient a pool. */
 final class Puppet extends Lines<AutoCloseable> {
@@ -37,6 +37,8 @@ final class Puppet extends Lines<AutoCloseable> {
 	}
 
 	public static void main(String[] arguments) throws Exception {
-		new Puppet(Integer.parseInt(arguments[0])).run("Jedis " + JedisMetaInfo.getVersion());
+		Properties about = new Properties();
+		about.load(Jedis.class.getResourceAsStream("/META-INF/maven/redis.clients/jedis/pom.properties"));
+		new Puppet(Integer.parseInt(arguments[0])).run("Jedis " + about.getProperty("version"));
 	}
 }
