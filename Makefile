@@ -137,6 +137,20 @@ interop: all ## prove the daemon with nine Redis clients as they come; what is m
 soak: all ## the counter test with 100,000 increments, ten minutes of random faults, and what connections cost
 	@HOLDFAST_SOAK=100000 tests/run -v -j 1 -t 1200 tests/e2e/check_counter.py tests/e2e/depth.py "tests/e2e/soak.py 600"
 
+# Programs of the bench; they measure from outside and link nothing of ours.
+SECONDS ?= 5
+BENCH   := $(O)/bench/load $(O)/bench/bare
+
+$(O)/bench/load: $(call obj,$(addprefix tests/bench/,load.c judge.c samples.c))
+$(O)/bench/bare: $(call obj,tests/bench/bare.c)
+$(BENCH):
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -levent_core
+
+bench: all $(BENCH) ## compare with a bare loop and with Redis itself, SECONDS for each figure (default 5)
+	@tests/bench/bench.py -s $(SECONDS) -o $(O)/bench.json
+
 asan: ## run every test under the address and undefined behaviour sanitizers
 	$(MAKE) O=$(O)/asan SAN=address,undefined CFLAGS='-O1 -g' check
 

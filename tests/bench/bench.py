@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""What holdfast costs, beside the least it could cost, in one run on one machine; `make bench`.
+
+  tests/bench/bench.py [-s SECONDS] [-o FILE]     SECONDS: for each figure, default 5
+
+Times differ from machine to machine and from minute to minute, ratios much less: whatever is compared is measured in
+turns, five short runs each after one that does not count, and every ratio is one of neighbours. Shown is the median,
+with the least and the most of the five. Nothing here passes or fails, but the load programs judge each answer they
+get: a token that does not grow, or two holders at once, ends everything.
+"""
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import platform
+import re
+import resource
+import statistics
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+
+import depth  # noqa: E402
+import harness  # noqa: E402
+
+LOAD = os.path.join(harness.BUILD, "bench", "load")
+BARE = os.path.join(harness.BUILD, "bench", "bare")
+ROUNDS = 5
+WARM_SECONDS = 0.2
+CONFIG = "lease: 10s\nclock-margin: 1s\nrestart-guard: off\nlog: { level: warning }\n"
+IDLE_CONFIG = CONFIG + "limits: { clients: 11000, sessions-per-user: 11000 }\n"
+RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+
+
+def load(place, kind, socket, clients, seconds, *more):
+    """Runs the load program to its end; what it printed."""
+    process = place.run(LOAD, kind, socket, str(clients), str(seconds), *[str(word) for word in more])
+    status = process.wait(seconds + harness.PATIENCE)
+    if status != 0:
+        raise AssertionError("load %s ends with %d:\n%s" % (kind, status, process.output.tail()))
+    return json.loads(process.output.text())
+
+
+def redis_cpu(redis):
+    """Seconds of CPU it has used."""
+    return sum(float(used) for used in re.findall(r"used_cpu_(?:user|sys):([\d.]+)", redis("INFO", "cpu")))
+
+
+def in_turns(seconds, **works):
+    """Each work's results, of ROUNDS rounds; a work takes the seconds it may measure."""
+    for work in works.values():
+        work(min(WARM_SECONDS, seconds))
+    results = {name: [] for name in works}
+    for _ in range(ROUNDS):
+        for name, work in works.items():
+            results[name].append(work(seconds / ROUNDS))
+    return results
+
+
+def column(results, key):
+    return [result[key] for result in results]
+
+
+def ratios(results, others, key):
+    return [one[key] / other[key] for one, other in zip(results, others)]
+
+
+class Table:
+    """Prints figures as they come, keeps them, and knows which goals hold."""
+
+    def __init__(self):
+        self.rows = []
+
+    def title(self, text):
+        print("\n%-58s %10s   %s" % (text, "median", "min..max"), flush=True)
+
+    def add(self, what, unit, values, goal=None, most=None):
+        """values: of each round. A goal is met when the median is at most this."""
+        middle = statistics.median(values)
+        row = {"figure": what, "unit": unit, "median": middle, "min": min(values), "max": max(values)}
+        note = ""
+        if goal:
+            row.update(goal=goal, at_most=most, holds=middle <= most)
+            note = "   %s: %s" % (goal, "holds" if row["holds"] else "MISSED")
+        self.rows.append(row)
+        print("  %-56s %10s   %s..%s %s%s" % (what, short(middle), short(min(values)), short(max(values)), unit, note),
+              flush=True)
+
+    def verdict(self):
+        goals = [row for row in self.rows if "goal" in row]
+        held = [row["goal"] for row in goals if row["holds"]]
+        missed = [row["goal"] for row in goals if not row["holds"]]
+        return "%d of %d goals hold: %s%s" % (len(held), len(goals), ", ".join(held) or "none",
+                                              "; missed: " + ", ".join(missed) if missed else "")
+
+
+def short(value):
+    return "%.0f" % value if value >= 1000 else "%.3g" % value
+
+
+class Bench:
+    def __init__(self, place, seconds, table):
+        self.place = place
+        self.seconds = seconds
+        self.table = table
+        self.redis = place.redis()
+        self.daemon = place.daemon(master=self.redis, config=CONFIG).admitted()
+        self.sha1 = self.redis("SCRIPT", "LOAD", RELEASE)
+        self.bares = 0
+
+    def load(self, kind, clients, seconds, *more):
+        return load(self.place, kind, self.daemon.socket, clients, seconds, *more)
+
+    # --- one lock passes between 64 clients ---
+
+    def hand_off(self, seconds):
+        calls = self.redis.script_calls()
+        result = self.load("handoff", 64, seconds)
+        result["calls_per_handoff"] = (self.redis.script_calls() - calls) / result["cycles"]
+        result["overtaken_percent"] = 100 * result["overtaken"] / result["cycles"]
+        return result
+
+    def hand_off_bare(self, seconds):
+        self.bares += 1
+        socket = os.path.join(self.place.path, "bare%d" % self.bares)
+        server = self.place.run(BARE, socket)
+        server.output.wait("ready")
+        result = load(self.place, "handoff", socket, 64, seconds)
+        server.wait()
+        return result
+
+    def contended(self):
+        runs = in_turns(self.seconds, daemon=self.hand_off, bare=self.hand_off_bare)
+        add, ours = self.table.add, runs["daemon"]
+        self.table.title("hand-off: 64 clients, one lock")
+        add("changes of holder, holdfast", "/s", column(ours, "changes_per_second"))
+        add("changes of holder, bare loop", "/s", column(runs["bare"], "changes_per_second"))
+        add("holdfast : bare loop", "x", ratios(ours, runs["bare"], "changes_per_second"))
+        add("p99 of a turn, holdfast : bare loop", "x", ratios(ours, runs["bare"], "p99_us"))
+        add("script calls at Redis per hand-off", "", column(ours, "calls_per_handoff"),
+            "script calls per hand-off below 0.1", 0.1)
+        add("least client's share of a fair one", "x", column(ours, "least_share"))
+        add("most client's share of a fair one", "x", column(ours, "most_share"))
+        add("granted out of order of arrival", "%", column(ours, "overtaken_percent"), "order of arrival", 0)
+
+    # --- nobody else wants the lock ---
+
+    def pairs(self, kind, socket, clients):
+        def work(seconds):
+            before = redis_cpu(self.redis)
+            result = load(self.place, kind, socket, clients, seconds, 0, self.sha1)
+            result["redis_us"] = (redis_cpu(self.redis) - before) * 1e6 / result["cycles"]
+            return result
+        return work
+
+    def uncontended(self):
+        for clients in (1, 64, 1000):
+            runs = in_turns(self.seconds, daemon=self.pairs("lock", self.daemon.socket, clients),
+                            direct=self.pairs("direct", self.redis.socket, clients))
+            add, ours, direct = self.table.add, runs["daemon"], runs["direct"]
+            self.table.title("LOCK + UNLOCK beside SET NX PX + EVALSHA: %d client%s" % (clients, "s"[:clients > 1]))
+            for name, results in (("holdfast", ours), ("direct", direct)):
+                add("pairs, " + name, "/s", column(results, "per_second"))
+                add("p50, " + name, "us", column(results, "p50_us"))
+                add("p99, " + name, "us", column(results, "p99_us"))
+                add("CPU of Redis per pair, " + name, "us", column(results, "redis_us"))
+            for what, key in (("pairs/s", "per_second"), ("p50", "p50_us"), ("p99", "p99_us"),
+                              ("CPU of Redis", "redis_us")):
+                add("%s, holdfast : direct" % what, "x", ratios(ours, direct, key))
+
+    # --- bad neighbours ---
+
+    def beside(self, kind, neighbour=None):
+        def work(seconds):
+            with self.company(neighbour):
+                return self.load(kind, 8, seconds, 1)
+        return work
+
+    @contextlib.contextmanager
+    def company(self, neighbour):
+        """A process that behaves badly, from before the first request to after the last."""
+        if neighbour is None:
+            yield
+            return
+        process = multiprocessing.get_context("fork").Process(target=neighbour, args=(self.daemon,))
+        alone = int(self.daemon.info()["connected_clients"])
+        process.start()
+        try:
+            while int(self.daemon.info()["connected_clients"]) <= alone:
+                time.sleep(0.01)
+            yield
+        finally:
+            process.kill()
+            process.join()
+
+    def neighbours(self):
+        self.table.title("8 clients, a request each ms, beside bad ones")
+        for kind, what in (("ping", "PING"), ("lock", "LOCK + UNLOCK")):
+            runs = in_turns(self.seconds, alone=self.beside(kind), deaf=self.beside(kind, depth.never_read),
+                            slow=self.beside(kind, depth.slow_loris))
+            add = self.table.add
+            add("p50 of %s alone" % what, "us", column(runs["alone"], "p50_us"))
+            add("p99 of %s alone" % what, "us", column(runs["alone"], "p99_us"))
+            for name, words in (("deaf", "one that never reads"), ("slow", "a hundred that never finish")):
+                goal = "p99 of %s beside %s at most 2x" % (what, words)
+                add("p50 beside %s : alone" % words, "x", ratios(runs[name], runs["alone"], "p50_us"))
+                add("p99 beside %s : alone" % words, "x", ratios(runs[name], runs["alone"], "p99_us"), goal, 2)
+
+    # --- connections that do nothing ---
+
+    def idle(self, count, number):
+        """Bytes of a fresh daemon, and of the clients' process, for each of so many connections."""
+        daemon = self.place.daemon("idle%d" % number, master=self.redis, config=IDLE_CONFIG).admitted()
+        before = depth.memory(daemon)
+        clients = self.place.run(LOAD, "idle", daemon.socket, str(count), "0", stdin=-1)
+        clients.output.wait("ready", timeout=60)
+        result = {"daemon": (depth.memory(daemon) - before) / count}
+        clients.process.stdin.close()
+        clients.wait()
+        daemon.done()
+        return result
+
+    def idle_connections(self):
+        count = 10000
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if hard < count + 200:
+            print("\nno 10,000 connections: at most %d descriptors" % hard)
+            return
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        runs = [self.idle(count, number) for number in range(ROUNDS)]
+        self.table.title("10,000 idle connections that had a lock each")
+        self.table.add("memory of the daemon for each", "bytes", column(runs, "daemon"),
+                       "under 3 KB for a connection", 3 * 1024)
+
+
+def machine(redis):
+    version = re.search(r"redis_version:(\S+)", redis("INFO", "server")).group(1)
+    return {"kernel": platform.release(), "processors": os.cpu_count(), "redis": version,
+            "load_average": os.getloadavg()[0]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="holdfast beside the least it could cost")
+    parser.add_argument("-s", "--seconds", type=float, default=5, help="for each figure")
+    parser.add_argument("-o", "--output", help="the figures as JSON")
+    options = parser.parse_args()
+    place = harness.Place()
+    table = Table()
+    try:
+        bench = Bench(place, options.seconds, table)
+        about = machine(bench.redis)
+        print("%(processors)d processors, load average %(load_average).2f, Linux %(kernel)s, Redis %(redis)s" % about)
+        bench.contended()
+        bench.uncontended()
+        bench.neighbours()
+        bench.idle_connections()
+    finally:
+        place.done()
+    about["load_average_end"] = os.getloadavg()[0]
+    if options.output:
+        with open(options.output, "w", encoding="utf-8") as stream:
+            json.dump({"seconds": options.seconds, "rounds": ROUNDS, "machine": about, "rows": table.rows}, stream,
+                      indent=1)
+    print("\nload average in the end %.2f; nobody held twice, every token grew" % about["load_average_end"])
+    print(table.verdict())
+
+
+if __name__ == "__main__":
+    main()
