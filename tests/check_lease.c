@@ -200,8 +200,23 @@ START_TEST(a_wait_that_became_a_single_try_still_ends_in_time)
 	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 40});
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_FINISH, .conn = 1}), "");
 	ck_assert_str_eq(after(&w, 39), "");
-	ck_assert_str_eq(after(&w, 1), "c1 null");
+	ck_assert_str_eq(after(&w, 1), "c1 -NOMASTER");
 	ck_assert_str_eq(granted(&w, "a", 1, 500), "release a#1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(null_means_that_somebody_has_it)
+{
+	const struct command little = {.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 5};
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(run(&w, 1, little), "acquire a#1");
+	ck_assert_str_eq(after(&w, 5), "c1 -NOMASTER");
+	ck_assert_str_eq(run(&w, 1, little), "");
+	ck_assert_str_eq(busy(&w, "a", 1), "");
+	ck_assert_str_eq(after(&w, 5), "c1 null | leave a#1");
 	story_done(&w);
 }
 END_TEST
@@ -239,6 +254,7 @@ main(void)
 		a_short_lease_survives_a_short_absence, a_link_that_comes_back_during_a_guard_is_used_at_once,
 		a_master_without_tokens_is_not_asked_for_them_without_a_pause, tokens_do_not_outrun_the_clock,
 		a_wait_that_became_a_single_try_still_ends_in_time,
+		null_means_that_somebody_has_it,
 		a_single_try_does_not_wait_for_a_master_without_tokens,
 		tokens_of_a_forgotten_memory_are_not_proposed_again);
 }

@@ -32,8 +32,11 @@ settle_verdict(const struct core *core, const struct resource *r, struct reply *
 			"the key of this name at the master holds something that is not a lock of this kind");
 		return;
 	default:
-		return;
+		break;
 	}
+	/* Nobody has said that it is taken, and null would say just that. */
+	if (r->lease.state == LEASE_ACQUIRING && !r->lease.refused)
+		reply_error(out, CODE_NOMASTER, "the master has not answered yet");
 }
 
 static void
