@@ -338,6 +338,15 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		h->told_us = told_us(c, reply->ms);
 }
 
+/* What its daemon is sure of no more is lost, and said to be, before anything else is answered (rule 3). */
+static void
+check_stale(struct world *w, const struct conn *c, const struct hold *h)
+{
+	if (h->valid_us <= w->now_us)
+		world_fail(w, "stale: c%u is answered for %s as its holder, %" PRId64 " us after its end",
+			c->client->index, checker_name(h->name), w->now_us - h->valid_us);
+}
+
 static void
 held_answered(struct world *w, struct conn *c, const struct reply *reply)
 {
@@ -350,6 +359,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			c->client->index, reply->n, checker_name(r->name));
 		return;
 	}
+	check_stale(w, c, h);
 	if (r->verb == VERB_UNLOCK) {
 		if (reply->n != h->count - 1)
 			world_fail(w, "re-entry: c%u has %" PRId64 " holds of %s left, not %" PRId64,

@@ -159,7 +159,7 @@ fault_host(struct world *w, enum fault fault)
 		host_drain(h);
 		return;
 	default:
-		h->wall_offset_us = rng_range(&w->rng, -w->plan.wall_skew_us, w->plan.wall_skew_us);
+		h->wall_offset_us = rng_range(&w->rng, -w->plan.wall_behind_us, w->plan.wall_ahead_us);
 		return;
 	}
 }

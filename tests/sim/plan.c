@@ -19,6 +19,22 @@ pick(struct rng *rng, const int64_t *values, int64_t n)
 	return values[rng_range(rng, 0, n - 1)];
 }
 
+/*
+ * A single master that forgets everything leaves the clocks to order its tokens: the floor is above its own
+ * and that of the daemon that admits it, so that no token of a daemon that died meanwhile may be further
+ * ahead than a guard.
+ */
+static void
+plan_clocks(struct plan *plan)
+{
+	int64_t guard_us = (plan->lease_ms + plan->margin_ms) * 1000;
+	plan->wall_ahead_us = guard_us * 3 / 4;
+	if (plan->fault[FAULT_BACK]) {
+		plan->fault[FAULT_WALL] = false;
+		plan->wall_ahead_us = plan->wall_behind_us = guard_us / 4;
+	}
+}
+
 void
 plan_draw(struct plan *plan, uint64_t seed)
 {
@@ -53,14 +69,7 @@ plan_draw(struct plan *plan, uint64_t seed)
 	}
 	if (plan->margin_ms == 0)
 		plan->fault[FAULT_FORWARD] = false; /* what no margin absorbs is not promised */
-	/*
-	 * A single master that forgets leaves the clocks to order its tokens: then the daemons' wall clocks
-	 * must agree within the guard (redis.md, the floor). Else they may say what they like.
-	 */
-	if (plan_loses(plan)) {
-		plan->fault[FAULT_WALL] = false;
-		plan->wall_skew_us = (plan->lease_ms + plan->margin_ms) * 1000 / 4;
-	} else {
-		plan->wall_skew_us = INT64_C(3600) * 1000000;
-	}
+	plan->wall_behind_us = plan->wall_ahead_us = INT64_C(3600) * 1000000;
+	if (plan_loses(plan))
+		plan_clocks(plan);
 }

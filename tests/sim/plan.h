@@ -62,7 +62,8 @@ struct plan {
 	bool trusted;           /* the first greeting admits: no guard at the beginning */
 	bool foreign;           /* the last name has a key template and half the lease */
 	int64_t network_us;     /* usual delay, one way */
-	int64_t wall_skew_us;   /* of the daemons' wall clocks, at most */
+	int64_t wall_behind_us; /* of the daemons' wall clocks, at most */
+	int64_t wall_ahead_us;
 	int64_t think_us;       /* a client's rest between locks */
 	int64_t hold_us;        /* longest hold, */
 	int long_percent;       /* but so many last for more than two leases */

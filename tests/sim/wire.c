@@ -42,6 +42,8 @@ batch_held(struct batch *b, bool answer)
 	struct host *h = b->host;
 	struct world *w = h->world;
 	int64_t until = h->cut_until_us;
+	if (!answer && b->stuck_until_us > until)
+		until = b->stuck_until_us;
 	if (!answer && w->server.stopped_until_us > until)
 		until = w->server.stopped_until_us;
 	if (answer && h->paused_until_us > until && h->life == b->host_life)
@@ -302,18 +304,23 @@ wire_call(struct host *h, const struct call *call)
 	wire->open[i] = *call;
 }
 
-/* What is under way and not yet there may be cut off anywhere: then nothing behind it arrives either. */
+/* What is under way and not yet there may be cut off anywhere: then nothing behind it arrives either. Or it
+ * arrives when nobody thinks of it any more. */
 static void
 wire_cut(struct host *h, struct wire *wire)
 {
 	bool lost = false;
 	int percent = rng_percent(&h->world->rng, 50) ? 0 : 30;
+	int64_t stuck_us = 0;
+	if (rng_percent(&h->world->rng, 30))
+		stuck_us = h->world->now_us + rng_range(&h->world->rng, 0, h->world->plan.lease_ms * 1500);
 	struct batch *b;
 	TAILQ_FOREACH (b, &wire->waiting, in_wire) {
 		if (b->arrived)
 			continue;
 		lost = lost || rng_percent(&h->world->rng, percent);
 		b->lost = lost;
+		b->stuck_until_us = stuck_us;
 	}
 }
 

@@ -26,10 +26,11 @@ struct batch {
 	uint64_t wire_life;
 	uint64_t server_life;
 	int64_t sent_us;
-	bool arrived; /* at the master */
-	bool lost;    /* never will */
-	bool waited;  /* its votes are still due: it is in the wire's list */
-	bool jobless; /* found the master dead: no job knows it any more */
+	bool arrived;           /* at the master */
+	bool lost;              /* never will */
+	int64_t stuck_until_us; /* somewhere in the network of a connection that is dead at this end */
+	bool waited;            /* its votes are still due: it is in the wire's list */
+	bool jobless;           /* found the master dead: no job knows it any more */
 	struct call_command command;
 	redisReply *reply;
 	size_t n;

@@ -124,58 +124,6 @@ lease_and_margin_us(const struct world *w)
 	return (w->plan.lease_ms + w->plan.margin_ms) * 1000;
 }
 
-/* A lease at the master that its daemon neither holds nor asks for is one that was forgotten. */
-static bool
-lease_is_orphan(struct world *w, struct slice key, struct slice owner)
-{
-	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		struct host *h = &w->hosts[i];
-		struct resource_view view;
-		if (!h->alive || owner.n < 33 || memcmp(owner.p, h->call_settings.daemon_id, 32) != 0)
-			continue;
-		for (unsigned n = 0; n < w->plan.names; n++) {
-			const char *name = checker_name(n);
-			if (key.n > 3 && key.p[key.n - 1] != '}' && memcmp(key.p, "lock:", 5) != 0)
-				return false;
-			if (memmem(key.p, key.n, name, strlen(name)) == NULL)
-				continue;
-			return !core_view_resource(h->core, host_ms(h), slice_of(name), &view) ||
-			       (strcmp(view.lease, "held") != 0 && strcmp(view.lease, "acquiring") != 0);
-		}
-	}
-	return false;
-}
-
-static unsigned
-count_orphans(struct world *w)
-{
-	struct store *store = master_store(w->server.master);
-	int64_t wall = server_wall_us(w);
-	unsigned n = 0;
-	size_t keys = store_count(store, wall);
-	for (size_t i = 0; i < keys; i++) {
-		struct slice key, value;
-		if (store_key(store, i, &key) && store_get(store, wall, key, &value))
-			n += lease_is_orphan(w, key, value);
-	}
-	return n;
-}
-
-static void
-check_orphans(struct world *w)
-{
-	/* Where the clock stepped back, a key may outlive its undo: then it ends by itself. */
-	if (w->plan.fault[FAULT_BACK] || count_orphans(w) == 0)
-		return;
-	/* One may just be on its way; two looks tell. */
-	for (int i = 0; i < 5; i++) {
-		world_run_until(w, w->now_us + 100000);
-		if (count_orphans(w) == 0)
-			return;
-	}
-	world_fail(w, "orphan: a lease is left at the master that its daemon has forgotten");
-}
-
 /* After all clients have left nothing may be left of them. */
 static void
 check_empty(struct world *w)
@@ -257,10 +205,10 @@ world_live(struct world *w)
 {
 	const struct plan *p = &w->plan;
 	fault_plan(w);
+	orphan_watch(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);
 	world_run_until(w, w->now_us + 3000000 + (plan_loses(p) || !p->trusted ? lease_and_margin_us(w) : 0));
-	check_orphans(w);
 	live_calm(w);
 	live_drain(w);
 }

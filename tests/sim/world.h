@@ -15,6 +15,7 @@
 #include "tests/sim/checker.h"
 #include "tests/sim/client.h"
 #include "tests/sim/host.h"
+#include "tests/sim/orphan.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/rng.h"
 #include "tests/sim/schedule.h"
@@ -34,6 +35,7 @@ struct world {
 	struct all_batches batches;
 	struct all_conns conns;
 	struct checker checker;
+	struct orphans orphans;
 	struct rule rules[2];
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
