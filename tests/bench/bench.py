@@ -242,6 +242,19 @@ def machine(redis):
             "load_average": os.getloadavg()[0]}
 
 
+def measure(place, seconds, table):
+    """All figures; what is to be known about the machine."""
+    bench = Bench(place, seconds, table)
+    about = machine(bench.redis)
+    print("%(processors)d processors, load average %(load_average).2f, Linux %(kernel)s, Redis %(redis)s" % about)
+    bench.contended()
+    bench.uncontended()
+    bench.neighbours()
+    bench.idle_connections()
+    about["load_average_end"] = os.getloadavg()[0]
+    return about
+
+
 def main():
     parser = argparse.ArgumentParser(description="holdfast beside the least it could cost")
     parser.add_argument("-s", "--seconds", type=float, default=5, help="for each figure")
@@ -250,16 +263,11 @@ def main():
     place = harness.Place()
     table = Table()
     try:
-        bench = Bench(place, options.seconds, table)
-        about = machine(bench.redis)
-        print("%(processors)d processors, load average %(load_average).2f, Linux %(kernel)s, Redis %(redis)s" % about)
-        bench.contended()
-        bench.uncontended()
-        bench.neighbours()
-        bench.idle_connections()
+        about = measure(place, options.seconds, table)
+    except (AssertionError, harness.Skip) as error:
+        sys.exit("bench: %s\n%s" % (error, "\n".join(place.logs())))
     finally:
         place.done()
-    about["load_average_end"] = os.getloadavg()[0]
     if options.output:
         with open(options.output, "w", encoding="utf-8") as stream:
             json.dump({"seconds": options.seconds, "rounds": ROUNDS, "machine": about, "rows": table.rows}, stream,

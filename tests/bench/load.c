@@ -7,9 +7,10 @@
  *     direct   SET NX PX and EVALSHA SHA1 at a Redis          ping    PING
  *     idle     one LOCK and UNLOCK each, prints "ready", and keeps the connections until end of input
  *
- * A cycle is all requests of its kind, one after the other, each sent when the one before is answered. After
- * SECONDS no cycle begins; those under way come to their end, so that nothing is left behind. Prints one line
- * of JSON. Exit 1: an answer broke a promise; 2: it could not measure.
+ * A cycle is all requests of its kind, one after the other, each sent when the one before is answered, and
+ * when all that had arrived by then was read: a hold lasts long enough for another to be seen beside it.
+ * After SECONDS no cycle begins; those under way come to their end, so that nothing is left behind. Prints
+ * one line of JSON. Exit 1: an answer broke a promise; 2: it could not measure.
  */
 #include "tests/bench/judge.h"
 #include "tests/bench/samples.h"
@@ -67,7 +68,7 @@ struct client {
 	struct party party;
 	int fd;
 	struct event *readable;
-	struct event *pause; /* between cycles; NULL: none */
+	struct event *next; /* sends the next request */
 	struct request requests[STEPS_MAX];
 	unsigned step;
 	int64_t began_ns;
@@ -156,7 +157,6 @@ static void
 client_begin(struct client *client)
 {
 	client->load->busy++;
-	client->step = 0;
 	client->began_ns = now_ns();
 	client_send(client);
 }
@@ -193,10 +193,11 @@ client_end(struct client *client)
 		return;
 	}
 	samples_add(&load->samples, now_ns() - client->began_ns);
-	if (client->pause)
-		event_add(client->pause, &load->pause);
+	client->step = 0;
+	if (load->pause.tv_sec || load->pause.tv_usec)
+		event_add(client->next, &load->pause);
 	else
-		client_begin(client);
+		event_active(client->next, EV_TIMEOUT, 1);
 }
 
 static void
@@ -216,19 +217,21 @@ client_readable(evutil_socket_t fd, short what, void *arg)
 	client->answer_n = 0;
 	client_judge(client);
 	if (++client->step < client->load->steps)
-		client_send(client);
+		event_active(client->next, EV_TIMEOUT, 1); /* behind what is active already */
 	else
 		client_end(client);
 }
 
 static void
-client_resume(evutil_socket_t fd, short what, void *arg)
+client_next(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *client = arg;
 
 	(void)fd;
 	(void)what;
-	if (!client->load->over)
+	if (client->step > 0)
+		client_send(client);
+	else if (!client->load->over)
 		client_begin(client);
 }
 
@@ -259,20 +262,15 @@ client_init(struct client *client, struct load *load, unsigned number, const cha
 		request_make(&client->requests[i], &load->kind->steps[i], name, load->sha1);
 	client_connect(client, path);
 	client->readable = event_new(load->base, client->fd, EV_READ | EV_PERSIST, client_readable, client);
-	if (!client->readable || event_add(client->readable, NULL) != 0)
+	client->next = evtimer_new(load->base, client_next, client);
+	if (!client->readable || !client->next || event_add(client->readable, NULL) != 0)
 		errx(2, "no event for a client");
-	if (load->pause.tv_sec == 0 && load->pause.tv_usec == 0)
-		return;
-	client->pause = evtimer_new(load->base, client_resume, client);
-	if (!client->pause)
-		errx(2, "no timer for a client");
 }
 
 static void
 client_done(struct client *client)
 {
-	if (client->pause)
-		event_free(client->pause);
+	event_free(client->next);
 	event_free(client->readable);
 	close(client->fd);
 }

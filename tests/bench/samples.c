@@ -32,10 +32,13 @@ ns_compare(const void *a, const void *b)
 double
 samples_percentile(struct samples *samples, unsigned percent)
 {
+	size_t at;
+
 	if (samples->n == 0)
 		return 0;
+	at = (samples->n - 1) * percent / 100;
 	qsort(samples->ns, samples->n, sizeof *samples->ns, ns_compare);
-	return samples->ns[(samples->n - 1) * percent / 100] / 1000.0;
+	return samples->ns[at] / 1000.0;
 }
 
 void
