@@ -335,6 +335,20 @@ master_vote(struct core *core, const struct vote *vote)
 		master_admit_vote(core, vote);
 }
 
+/* Noted once for a stretch of the same error: a thousand names that meet it are one event. */
+static void
+master_complains(struct core *core, struct slice text)
+{
+	struct master *m = &core->master;
+	char before[MASTER_REASON_MAX];
+
+	memcpy(before, m->error, sizeof(before));
+	keep_reason(m->error, text);
+	if (!m->complained || strcmp(before, m->error) != 0)
+		emit_note(core, NOTE_MASTER_ERROR, NULL, NULL, 0, -1, m->error);
+	m->complained = true;
+}
+
 void
 master_heard(struct core *core, const struct vote *vote)
 {
@@ -349,10 +363,10 @@ master_heard(struct core *core, const struct vote *vote)
 		m->time_us = vote->time_us;
 		m->time_seen_ms = core->now.ms;
 	}
-	if (vote->outcome == OUTCOME_ERROR) {
-		keep_reason(m->error, vote->text);
-		emit_note(core, NOTE_MASTER_ERROR, NULL, NULL, 0, -1, m->error);
-	}
+	if (vote->outcome == OUTCOME_ERROR)
+		master_complains(core, vote->text);
+	else if (vote->outcome == OUTCOME_YES && vote->op != CALL_HELLO)
+		m->complained = false;
 	if (vote->op != CALL_HELLO &&
 		(vote->outcome == OUTCOME_FORGOTTEN || vote->outcome == OUTCOME_DEMOTED))
 		master_doubt(core);

@@ -231,6 +231,7 @@ struct master {
 	int64_t greet_ms;
 	bool admitting;                 /* an ADMIT is on its way */
 	bool guarding;                  /* guard_until_ms is of this incarnation */
+	bool complained;                /* its last answers were the error that has been noted */
 	bool known;                     /* incarnation is meaningful */
 	bool retry;                     /* wake-ups may have been missed: settle tries everything again */
 	bool reclaim;                   /* leases have to be re-asserted: settle refreshes them all */
