@@ -22,11 +22,13 @@ NEVER, GIVES_UP, LINGERS, SENDS_AGAIN, KEEPS = "never", "gives up", "lingers", "
 
 class Library:
     def __init__(self, name, make, resp=2, lib_name="", timeout=None, late=NEVER, late_pool=None, tries=0,
-                 shares=True, notice="error"):
+                 shares=True, notice="error", pool_says=None):
         self.name = name
         self.make = make  # -> the command that starts the puppet, without the port
         self.resp = resp  # the protocol it chooses
         self.lib_name = lib_name  # what it says of itself with CLIENT SETINFO
+        # What threads share may introduce itself otherwise.
+        self.resp_pool, self.lib_name_pool = pool_says or (resp, lib_name)
         self.timeout = timeout  # of a read, seconds
         self.late = late  # of a connection of its own
         self.late_pool = late_pool  # of what threads share, if that is a pool; else they share one connection
@@ -145,7 +147,8 @@ LIBRARIES = {library.name: library for library in (
     Library("ioredis", lambda: make_node("ioredis"), resp=3, lib_name="ioredis", notice="event"),
     Library("go-redis", make_go_redis, resp=3, lib_name="go-redis", timeout=5, late=LINGERS, late_pool=SENDS_AGAIN,
             tries=4),
-    Library("jedis", lambda: make_java("jedis"), timeout=2, late=LINGERS, late_pool=GIVES_UP),
+    Library("jedis", lambda: make_java("jedis"), timeout=2, late=LINGERS, late_pool=GIVES_UP,
+            pool_says=(3, "jedis")),
     Library("lettuce", lambda: make_java("lettuce"), resp=3, lib_name="Lettuce", timeout=60, late=KEEPS,
             notice="event"),
 )}

@@ -5,6 +5,7 @@ puppet connected to it over TCP. Beside the puppet the scenes use connections of
 (stage.peer()), which share no code with any library.
 """
 
+import re
 import threading
 import time
 
@@ -63,6 +64,15 @@ def needs(why_not):
     return mark
 
 
+def expect_introduced(stage, client, form, lib_name):
+    """What the library told the daemon by itself."""
+    about = expect_kind(stage.puppet.call(client, "CLIENT", "INFO"), "text")
+    stage.comment("%s: %s" % (stage.puppet.version, about))
+    fields = dict(field.partition("=")[::2] for field in about.split())
+    expect(fields["resp"], str(form), "the protocol in " + about)
+    expect(fields["lib-name"].strip('"').partition("(")[0], lib_name, "the library's name in " + about)
+
+
 def scene_handshake(stage):
     """{library} connects as it does by default and is answered"""
     stage.puppet.open("a")
@@ -70,12 +80,12 @@ def scene_handshake(stage):
     expect(expect_kind(stage.puppet.call("a", "ECHO", "hello"), "text"), "hello")
     expect(expect_kind(stage.puppet.call("a", "SELECT", "0"), "text"), "OK")
     expect("redis_version" in expect_kind(stage.puppet.call("a", "INFO"), "text"), True, "redis_version in INFO")
-    about = expect_kind(stage.puppet.call("a", "CLIENT", "INFO"), "text")
-    stage.comment("%s: %s" % (stage.puppet.version, about))
-    if "resp=" in about:
-        expect("resp=%d" % stage.library.resp in about, True, "the protocol in " + about)
-    expect(stage.library.lib_name in about, True, "the library's name in " + about)
+    expect_introduced(stage, "a", stage.library.resp, stage.library.lib_name)
     expect_refused(stage.puppet.call("a", "NONSENSE"), "ERR")
+    if stage.library.shares:
+        stage.puppet.open("b", "shared")
+        expect(expect_kind(stage.puppet.call("b", "PING"), "text"), "PONG")
+        expect_introduced(stage, "b", stage.library.resp_pool, stage.library.lib_name_pool)
 
 
 def scene_lock(stage):
@@ -122,11 +132,15 @@ def scene_exhausted(stage):
     peer = stage.peer()
     first = expect_token(peer("LOCK", "slow"))
     client = stage.puppet.open("a", "shared")
+    output = stage.daemon.output
+    mark = output.mark()
     outcome = stage.puppet.begin(client, "LOCK", "slow").result(2 * stage.library.tries * stage.library.timeout)
     expect_kind(outcome, "broken")
     stage.comment(repr(outcome))
     least = stage.library.tries * stage.library.timeout
-    expect_between(outcome.took, least - 0.1, least + 0.9 * stage.library.timeout, "seconds until the error")
+    expect_between(outcome.took, least - 0.1, least + 1.5 * stage.library.timeout, "seconds until the error")
+    opened = [line for line in output.text().split("\n")[mark:] if re.search(r"client\.open .*address=127\.", line)]
+    expect(len(opened), stage.library.tries, "connections, one for each try")
     expect(waiters(stage, "slow"), [], "waiters after the last try")
     expect(peer("UNLOCK", "slow"), 0)
     expect_token(stage.peer("next")("LOCK", "slow", "WAIT", "0"), above=first)

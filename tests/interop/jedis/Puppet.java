@@ -17,6 +17,7 @@ final class Puppet extends Lines<AutoCloseable> {
 		return shared ? RedisClient.create("127.0.0.1", port) : new Jedis("127.0.0.1", port);
 	}
 
+	@SuppressWarnings("deprecation") // of sendCommand; what replaces it takes the same words
 	@Override
 	Object call(AutoCloseable client, String verb, String[] words) throws Refused {
 		ProtocolCommand command = verb::getBytes;
