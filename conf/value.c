@@ -258,6 +258,37 @@ count_char(const char *text, char c)
 	return n;
 }
 
+/* The ']' that ends a set, given what follows its '['; NULL: there is none. */
+static const char *
+set_end(const char *text)
+{
+	if (*text == '!' || *text == '^')
+		text++;
+	for (bool first = true; first || *text != ']'; first = false) {
+		if (*text == '\\')
+			text++;
+		if (*text == '\0')
+			return NULL;
+		text++;
+	}
+	return text;
+}
+
+/* A glob that is not whole would match nothing, and its rule would count for no name. */
+static const char *
+glob_fault(const char *text)
+{
+	if (strchr(text, ' ') != NULL)
+		return "has a space";
+	for (; *text != '\0'; text++) {
+		if (*text == '[' && (text = set_end(text + 1)) == NULL)
+			return "has a '[' without its ']'";
+		if (*text == '\\' && *++text == '\0')
+			return "has nothing behind its last backslash";
+	}
+	return NULL;
+}
+
 /* What this type finds wrong with a text that is not empty; NULL: nothing. */
 static const char *
 text_type_fault(enum value_type type, const char *text)
@@ -278,8 +309,9 @@ text_type_fault(enum value_type type, const char *text)
 	case TYPE_NAMESPACE:
 		return text_is_of(text, "._:/-") ? NULL : "has other characters";
 	case TYPE_USERNAME:
-	case TYPE_GLOB:
 		return strchr(text, ' ') == NULL ? NULL : "has a space";
+	case TYPE_GLOB:
+		return glob_fault(text);
 	case TYPE_TEMPLATE:
 		if (strchr(text, ' ') != NULL)
 			return "has a space";

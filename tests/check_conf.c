@@ -270,6 +270,11 @@ START_TEST(names_keys_and_paths_are_checked)
 	bad("rules: [ { match: a, key: abc } ]\n", "f.yml:1:27: rules[0].key: \"abc\" has not exactly one %");
 	bad("rules: [ { match: a, key: '%%' } ]\n", "f.yml:1:27: rules[0].key: \"%%\" has not exactly one %");
 	bad("rules: [ { match: 'a b' } ]\n", "f.yml:1:19: rules[0].match: \"a b\" has a space");
+	bad("rules: [ { match: 'a[b' } ]\n", "f.yml:1:19: rules[0].match: \"a[b\" has a '[' without its ']'");
+	bad("rules: [ { match: '[!]' } ]\n", "f.yml:1:19: rules[0].match: \"[!]\" has a '[' without its ']'");
+	bad("rules: [ { match: '[\\]' } ]\n",
+		"f.yml:1:19: rules[0].match: \"[\\]\" has a '[' without its ']'");
+	bad("rules: [ { match: 'a\\' } ]\n", "f.yml:1:19: rules[0].match: \"a\\\" has nothing behind");
 	bad("rules: [ { lease: 3s } ]\n", "f.yml:1:10: rules: an item without match");
 	bad("rules: [ { match: '*' }, { match: b } ]\n",
 		"f.yml:1:35: rules: never reached: item 1 matches all");
