@@ -218,7 +218,8 @@ unix_directory(const char *path, char *error, size_t error_room)
 	}
 	*slash = '\0';
 	if (mkdir(directory, 0755) != 0 && errno != EEXIST) {
-		snprintf(error, error_room, "cannot make the directory %s: %s", directory, strerror(errno));
+		snprintf(error, error_room, "cannot make the directory %s: %s: make it, or listen elsewhere",
+			directory, strerror(errno));
 		return SOCKET_DENIED;
 	}
 	if (stat(directory, &seen) != 0 || !S_ISDIR(seen.st_mode)) {
