@@ -52,6 +52,7 @@ struct link {
 	int64_t due_ms;        /* UP: an answer is due since; 0: none is */
 	bool suspect;
 	bool away_told; /* why has been told and logged */
+	bool flaps;     /* breaks soon after each login, with the same why: logged again once it stays up */
 	char why[WHY_MAX];
 
 	struct pending *pending; /* a ring */
@@ -179,14 +180,26 @@ retry_ms(struct link *link)
 }
 
 static void
+link_log_up(struct link *link)
+{
+	LOG_EVENT(link->log, LOG_INFO_LEVEL, "link.up", log_text("name", link->settings.client_name),
+		log_text("master", dial_where(link->dial)));
+}
+
+static void
 link_tell_down(struct link *link, const char *why, bool was_up)
 {
-	if (!was_up && link->away_told && strcmp(why, link->why) == 0)
+	bool again = strcmp(why, link->why) == 0;
+
+	if (!was_up && link->away_told && again)
 		return;
+	link->flaps = was_up && again && link->failures > 1;
 	snprintf(link->why, sizeof link->why, "%s", why);
 	link->away_told = true;
-	LOG_EVENT(link->log, LOG_WARNING_LEVEL, "link.down", log_text("name", link->settings.client_name),
-		log_text("master", dial_where(link->dial)), log_text("why", link->why));
+	if (!link->flaps)
+		LOG_EVENT(link->log, LOG_WARNING_LEVEL, "link.down",
+			log_text("name", link->settings.client_name),
+			log_text("master", dial_where(link->dial)), log_text("why", link->why));
 	link->hooks->down(link->arg, link->why);
 }
 
@@ -233,8 +246,8 @@ link_login_done(struct link *link)
 	link->suspect = false;
 	link->stats->master_connects++;
 	link_arm(link, link->settings.reply_ms / 2 + 1);
-	LOG_EVENT(link->log, LOG_INFO_LEVEL, "link.up", log_text("name", link->settings.client_name),
-		log_text("master", dial_where(link->dial)));
+	if (!link->flaps)
+		link_log_up(link);
 	link->hooks->up(link->arg);
 }
 
@@ -347,6 +360,10 @@ link_look(struct link *link)
 	int64_t silent_ms = now_ms - (link->due_ms > heard_ms ? link->due_ms : heard_ms);
 	char why[WHY_MAX];
 
+	if (link->flaps && now_ms - link->since_ms >= STABLE_MS) {
+		link->flaps = false;
+		link_log_up(link);
+	}
 	if (link->count > 0 && silent_ms >= limit_ms && link->suspect) {
 		snprintf(why, sizeof why, "no answer for %lld ms", (long long)silent_ms);
 		link_down(link, why);

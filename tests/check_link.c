@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define WELCOME "+OK\r\n+PONG\r\n" /* to CLIENT SETNAME and PING */
 
@@ -879,6 +880,48 @@ START_TEST(a_link_that_is_broken_by_its_user_connects_again)
 }
 END_TEST
 
+static bool
+is_down_five_times(void *arg)
+{
+	return ((struct probe *)arg)->downs >= 5;
+}
+
+static void
+break_at_once(void *arg)
+{
+	struct probe *probe = arg;
+
+	on_up(arg);
+	link_break(probe->link, "not what was wanted");
+}
+
+START_TEST(a_link_that_breaks_again_and_again_is_logged_once)
+{
+	static const struct link_hooks breaking = {.up = break_at_once, .down = on_down, .reply = on_reply};
+	struct redis_server server;
+	char text[4096] = "";
+	struct probe probe;
+	int ends[2];
+
+	redis_init(&server, false, NULL);
+	probe_init(&probe);
+	ck_assert_int_eq(pipe(ends), 0);
+	log_init(&probe.log, ends[1], LOG_INFO_LEVEL, 0);
+	probe.settings.path = server.path;
+	probe.link = link_new(probe.base, &probe.settings, &breaking, &probe, &probe.log, &probe.stats);
+	probe_await(&probe, is_down_five_times);
+	ck_assert_uint_ge(probe.ups, 5);
+	ck_assert_int_gt(read(ends[0], text, sizeof text - 1), 0);
+	const char *down = strstr(text, "link.down");
+	ck_assert_ptr_nonnull(down);
+	ck_assert_ptr_null(strstr(down + 1, "link.down"));
+	probe_done(&probe);
+	close(ends[0]);
+	close(ends[1]);
+	redis_done(&server);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -900,5 +943,6 @@ main(void)
 		an_endless_answer_ends_the_connection, answers_may_come_in_single_bytes,
 		commands_are_bulk_strings_of_any_bytes, a_master_that_hangs_up_at_once_is_not_hammered,
 		a_write_to_a_closed_socket_does_not_kill, a_link_that_is_freed_says_nothing_any_more,
-		a_link_that_is_broken_by_its_user_connects_again);
+		a_link_that_is_broken_by_its_user_connects_again,
+		a_link_that_breaks_again_and_again_is_logged_once);
 }
