@@ -253,8 +253,7 @@ main(void)
 		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told,
 		a_short_lease_survives_a_short_absence, a_link_that_comes_back_during_a_guard_is_used_at_once,
 		a_master_without_tokens_is_not_asked_for_them_without_a_pause, tokens_do_not_outrun_the_clock,
-		a_wait_that_became_a_single_try_still_ends_in_time,
-		null_means_that_somebody_has_it,
+		a_wait_that_became_a_single_try_still_ends_in_time, null_means_that_somebody_has_it,
 		a_single_try_does_not_wait_for_a_master_without_tokens,
 		tokens_of_a_forgotten_memory_are_not_proposed_again);
 }
