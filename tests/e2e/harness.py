@@ -417,6 +417,8 @@ def main(names):
     """Runs the tests of a file, or those whose names are given as arguments."""
     sys.stdout.reconfigure(line_buffering=True)
     tests = [(name, test) for name, test in names.items() if name.startswith("test_")]
+    # A shell's background job ignores SIGINT, and so would everything started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = sys.argv[1:]
     if wanted:
         tests = [(name, test) for name, test in tests if any(word in name for word in wanted)]
