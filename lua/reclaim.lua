@@ -18,7 +18,8 @@ if not known or admitted then
 	return { 'forgotten', decimal(now) }
 end
 
-local TOKENS_LIVE_MS = 86400000
+local TOKENS_LIVE_MS = 60000 -- see acquire
+local RECLAIMED_LIVE_MS = 86400000
 local reached = highest
 
 local function native(holder)
@@ -53,7 +54,7 @@ local function reclaim(i)
 	end
 	reached = math.max(reached, token)
 	redis.call('HSET', KEYS[2], lease, owner)
-	redis.call('PEXPIRE', KEYS[2], TOKENS_LIVE_MS)
+	redis.call('PEXPIRE', KEYS[2], RECLAIMED_LIVE_MS)
 	redis.call('SET', lease, owner, 'PX', decimal(ttl))
 	return { 'yes' }
 end

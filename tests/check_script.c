@@ -273,7 +273,9 @@ ON_BOTH(tokens_are_strictly_above_all_before)
 	call.name = SLICE("a");
 	v = run_call(DA, call);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 30);
-	ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}:f"), 86000000);
+	/* It ends soon: whoever locks ever new names must not fill the master. */
+	ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}:f"), 0);
+	ck_assert_int_le(stage_ttl_ms(&stage, "hf:{a}:f"), 60000);
 	call.token = (INT64_C(1) << 52) + 1;
 	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_ERROR);
 }
