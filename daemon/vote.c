@@ -196,7 +196,7 @@ decode_yes(const redisReply *answer, struct vote *vote)
 		return false;
 	if (first == 0 && (last != 0 || vote->op == CALL_ACQUIRE))
 		return false;
-	if (vote->op == CALL_ACQUIRE && !element_number(answer, 3, &vote->position))
+	if (!element_number(answer, 3, &vote->position))
 		return false;
 	vote->token_first = first;
 	vote->token_last = last;

@@ -111,8 +111,8 @@ START_TEST(every_operation_has_its_keys)
 {
 	struct call call = call_of(CALL_RENEW);
 	call.ttl_ms = 1;
-	ck_assert_str_eq(
-		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:f 00000000000000ab " DAEMON " 7 1 0 0");
+	ck_assert_str_eq(encoded(&call, 1),
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab " DAEMON " 7 1 0 0");
 	call.op = CALL_RECLAIM;
 	ck_assert_str_eq(encoded(&call, 1),
 		"4 hf:node hf:reclaimed hf:{deploy} hf:{deploy}:f 00000000000000ab " DAEMON " 7 1 0 0");
@@ -134,7 +134,7 @@ START_TEST(a_template_makes_the_lease_key_and_only_that)
 	struct call call = call_of(CALL_RENEW);
 	call.key = "lock:%:x";
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node lock:deploy:x hf:{deploy}:f 00000000000000ab " DAEMON " 7 0 0 0");
+		"4 hf:node lock:deploy:x hf:{deploy}:q hf:{deploy}:f 00000000000000ab " DAEMON " 7 0 0 0");
 }
 END_TEST
 
@@ -143,10 +143,12 @@ START_TEST(a_name_cannot_leave_its_braces)
 	struct call call = call_of(CALL_RENEW);
 	call.name = SLICE("}a%{b}");
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:f 00000000000000ab " DAEMON " 7 0 0 0");
+		"4 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q hf:{%7Da%25{b%7D}:f 00000000000000ab " DAEMON
+		" 7 0 0 0");
 	call.key = "%";
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:f 00000000000000ab " DAEMON " 7 0 0 0");
+		"4 hf:node }a%{b} hf:{%7Da%25{b%7D}:q hf:{%7Da%25{b%7D}:f 00000000000000ab " DAEMON
+		" 7 0 0 0");
 }
 END_TEST
 

@@ -37,6 +37,7 @@ static const char *const shapes[] = {
 	"HDEL k f f",
 	"ZADD k s f",
 	"ZREM k f",
+	"ZCARD k",
 	"ZSCORE k f",
 	"ZRANGE k 0 -1",
 	"ZRANGE k r r",

@@ -52,7 +52,7 @@ static void
 connect_to(unsigned c, unsigned d)
 {
 	w.clients[c] = (struct client){.world = &w, .index = c, .manual = true};
-	conns[c] = conn_open(&w.clients[c], &w.hosts[d], false);
+	conns[c] = w.clients[c].conn = conn_open(&w.clients[c], &w.hosts[d], false);
 	pass_ms(1);
 }
 

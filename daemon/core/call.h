@@ -91,8 +91,8 @@ struct vote {
 	int64_t token_last;
 	struct slice holder; /* ACQUIRE BUSY: owner text of the lease in the way; n == 0: the name is free,
 				not our turn */
-	int64_t position;    /* ACQUIRE BUSY: our place in the queue, 1 = head; 0: not queued. YES: how many
-				other    daemons wait in the queue now */
+	int64_t position;    /* ACQUIRE BUSY: our place in the queue, 1 = head; 0: not queued. ACQUIRE and
+				RENEW YES: how many other daemons wait in the queue now */
 	int64_t change_ms;   /* ACQUIRE BUSY: nothing can change before, unless a wake-up says so */
 	struct slice text;   /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values */
 

@@ -418,6 +418,9 @@ lease_kept(struct core *core, struct resource *r, const struct vote *vote)
 		l->spare_last = vote->token_last;
 		master_saw_token(core, vote->token_last);
 	}
+	/* In case the message that said so was lost. */
+	if (vote->position > 0)
+		lease_want(core, r);
 	l->refresh_ms = lease_refresh_at(r, l->sent_ms);
 	/* A guarded master has no tokens to give, a full one no room for the counter: asked again after a
 	 * while. */

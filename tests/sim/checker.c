@@ -168,7 +168,7 @@ hold_granted(struct world *w, struct conn *c, unsigned name, const char *owner, 
 		.host = c->host,
 		.host_life = c->host_life,
 		.session = session,
-		.conn = c->id,
+		.tag = c->tag,
 		.token = token,
 		.count = 1,
 		.ended_us = INT64_MAX,
@@ -176,7 +176,8 @@ hold_granted(struct world *w, struct conn *c, unsigned name, const char *owner, 
 	memcpy(h->owner, owner, sizeof(h->owner));
 	/* Until the end of this step; then checker_step() asks the daemon. */
 	h->valid_us = w->now_us + 1;
-	if (c->left && c->local)
+
+	if (c->over)
 		h->ended_us = w->now_us;
 	w->checker.holds = h;
 	return h;
@@ -226,8 +227,8 @@ static void
 check_order(struct world *w, const struct conn *c, const struct wait *granted)
 {
 	const struct wait *v = w->checker.waits;
-	while (v != granted &&
-		!(v->name == granted->name && v->conn->host == c->host && v->conn->host_life == c->host_life))
+	while (v != granted && !(v->name == granted->name && v->conn->host == c->host &&
+				       v->conn->host_life == c->host_life && !v->conn->closing))
 		v = v->next;
 	if (v != granted)
 		world_fail(w, "order: c%u is granted %s before c%u, who waits for longer", c->client->index,
@@ -239,6 +240,15 @@ checker_command(struct world *w, struct conn *c)
 {
 	if (c->current.verb == VERB_LOCK)
 		wait_add(w, c);
+}
+
+void
+checker_finished(struct world *w, struct conn *c)
+{
+	int64_t until_ms = host_ms(c->host) + 4001;
+	for (struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		if (v->conn == c && v->until_ms > until_ms)
+			v->until_ms = until_ms;
 }
 
 void
@@ -296,6 +306,9 @@ static const struct {
 	{VERB_CANCEL, ANSWER(INT), 0},
 	{VERB_BREAK, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD)},
 	{VERB_SESSION_ONLOSS, ANSWER(OK), 0},
+	{VERB_SESSION_SECRET, ANSWER(TEXT), 0},
+	{VERB_SESSION_JOIN, ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR)},
+	{VERB_SESSION_BIND, ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR)},
 };
 
 static void
@@ -433,15 +446,15 @@ void
 checker_release_sent(struct world *w, struct conn *c, const struct request *r)
 {
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (h->conn == c->id && h->name == r->name && strcmp(h->owner, r->owner) == 0)
+		if (h->tag == c->tag && h->name == r->name && strcmp(h->owner, r->owner) == 0)
 			h->ended_us = w->now_us;
 }
 
 void
-checker_left(struct world *w, struct conn *c)
+checker_ended(struct world *w, uint64_t tag)
 {
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (h->conn == c->id && h->ended_us > w->now_us)
+		if (h->tag == tag && h->ended_us > w->now_us)
 			h->ended_us = w->now_us;
 }
 

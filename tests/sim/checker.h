@@ -28,7 +28,7 @@ struct hold {
 	struct host *host;
 	uint64_t host_life;
 	session_id session;
-	conn_id conn;
+	uint64_t tag; /* of the session's connections */
 	char owner[8];
 	int64_t token;
 	int64_t count;
@@ -63,12 +63,13 @@ void checker_done(struct world *world);
 
 /* What clients do. */
 void checker_release_sent(struct world *world, struct conn *conn, const struct request *request);
-void checker_left(struct world *world, struct conn *conn);
+void checker_ended(struct world *world, uint64_t tag); /* properly, the whole session */
 
 /* What daemons do. */
 void checker_command(struct world *world, struct conn *conn);
 void checker_reply(struct world *world, struct conn *conn, const struct reply *reply);
 void checker_push(struct world *world, struct conn *conn, const struct push *push);
+void checker_finished(struct world *world, struct conn *conn);
 void checker_conn_closed(struct world *world, struct conn *conn);
 void checker_step(struct world *world, struct host *host, int64_t now_ms);
 

@@ -41,15 +41,37 @@ client_over(struct client *c)
 	c->life++;
 	c->asked = false;
 	c->canceling = false;
+	c->finished = false;
+	c->secret[0] = '\0';
 	c->state = CLIENT_IDLE;
 	client_after(c, c->world->plan.think_us * 2 + 10000);
+}
+
+/* Whether other connections may speak for its session. */
+static bool
+client_shares(const struct client *c)
+{
+	return c->secret[0] != '\0' || c->conn->tag != c->conn->id;
+}
+
+/* Some time after its connection. */
+static void
+process_ends(void *arg, uint64_t a, void *data)
+{
+	(void)a;
+	(void)data;
+	conn_exit(arg);
 }
 
 static void
 client_leave(struct client *c, bool quit)
 {
+	quit = quit && !client_shares(c);
 	trace_line(&c->world->trace, c->world->now_us, "c%u     %s", c->index, quit ? "quits" : "is gone");
 	conn_leave(c->conn, quit);
+	if (c->conn->pid != 0)
+		world_after(c->world, rng_range(&c->world->rng, 0, c->world->plan.lease_ms * 1000),
+			process_ends, c->conn, 0, NULL);
 	client_over(c);
 }
 
@@ -63,6 +85,8 @@ client_kill(struct client *c)
 void
 client_closed(struct client *c)
 {
+	if (c->conn->pid != 0)
+		world_after(c->world, 1000, process_ends, c->conn, 0, NULL);
 	client_over(c);
 }
 
@@ -71,6 +95,45 @@ client_send(struct client *c, const struct request *r)
 {
 	c->asked = true;
 	conn_send(c->conn, r);
+}
+
+/* Somebody at the same daemon whose session can be joined. */
+static const struct client *
+client_friend(const struct client *c)
+{
+	for (unsigned i = 0; i < c->world->plan.clients; i++) {
+		const struct client *other = &c->world->clients[i];
+		if (other != c && other->conn != NULL && other->secret[0] != '\0' &&
+			other->conn->host == c->conn->host && other->conn->local == c->conn->local)
+			return other;
+	}
+	return NULL;
+}
+
+/* What it says first, if anything. */
+static void
+client_introduce(struct client *c)
+{
+	struct rng *rng = &c->world->rng;
+	const struct client *friend = client_friend(c);
+	struct request r = {.verb = VERB_SESSION_ONLOSS};
+	int chance = (int)rng_range(rng, 0, 99);
+	if (friend != NULL && chance < 60) {
+		r.verb = VERB_SESSION_JOIN;
+		r.tag = friend->conn->tag;
+		memcpy(r.secret, friend->secret, sizeof(r.secret));
+	} else if (chance < 15) {
+		r.verb = VERB_SESSION_SECRET;
+	} else if (chance < 25) {
+		r.verb = VERB_SESSION_BIND;
+		r.pid = (int64_t)++c->world->serials;
+	} else if (chance < 80) {
+		r.onloss = rng_percent(rng, 50) ? ONLOSS_PUSH : ONLOSS_NEXT;
+	} else {
+		client_after(c, c->world->plan.think_us);
+		return;
+	}
+	client_send(c, &r);
 }
 
 static void
@@ -83,13 +146,7 @@ client_connect(struct client *c)
 		return;
 	}
 	c->conn = conn_open(c, h, rng_percent(&w->rng, 60));
-	if (rng_percent(&w->rng, 60)) {
-		struct request r = {.verb = VERB_SESSION_ONLOSS};
-		r.onloss = rng_percent(&w->rng, 50) ? ONLOSS_PUSH : ONLOSS_NEXT;
-		client_send(c, &r);
-		return;
-	}
-	client_after(c, w->plan.think_us);
+	client_introduce(c);
 }
 
 static void
@@ -104,10 +161,11 @@ client_lock(struct client *c)
 	if (rng_percent(rng, 30))
 		r->wait_ms = rng_percent(rng, 50) ? 0 : rng_range(rng, 1, lease);
 	if (rng_percent(rng, 30))
-		snprintf(r->owner, sizeof(r->owner), "t%d", (int)rng_range(rng, 1, 2));
+		snprintf(r->owner, sizeof(r->owner), "t%u.%d", c->index, (int)rng_range(rng, 1, 2));
 	if (rng_percent(rng, 15))
 		r->lease_ms = rng_range(rng, 1, 2 * lease);
-	if (rng_percent(rng, 15))
+	/* What somebody else's session keeps has to end without him, too. */
+	if (rng_percent(rng, 15) || client_shares(c))
 		r->max_hold_ms = rng_range(rng, 1, 2 * lease);
 	r->validity = rng_percent(rng, 30);
 	if (rng_percent(rng, 20)) {
@@ -116,6 +174,10 @@ client_lock(struct client *c)
 	}
 	c->state = CLIENT_WAITING;
 	client_send(c, r);
+	if (r->id[0] == '\0' && rng_percent(rng, 2)) {
+		c->finished = true;
+		conn_finish(c->conn);
+	}
 }
 
 static void
@@ -262,7 +324,14 @@ void
 client_answered(struct client *c, const struct request *request, const struct reply *reply)
 {
 	c->asked = false;
+	if (c->finished) {
+		client_leave(c, false);
+		return;
+	}
 	switch (request->verb) {
+	case VERB_SESSION_SECRET:
+		snprintf(c->secret, sizeof(c->secret), "%.63s", reply->text);
+		break;
 	case VERB_LOCK:
 		client_lock_answered(c, reply);
 		return;

@@ -21,6 +21,8 @@ struct client {
 	bool stopping;     /* takes no new locks and leaves */
 	bool asked;        /* a request is unanswered */
 	enum { CLIENT_IDLE, CLIENT_WAITING, CLIENT_HOLDING } state;
+	bool finished;       /* asks nothing more on this connection */
+	char secret[64];     /* of its session, for others to join; "": not asked for */
 	struct request lock; /* what it waits for or holds */
 	int64_t token;
 	int count;

@@ -49,6 +49,28 @@ conn_find(struct host *h, conn_id id)
 	return NULL;
 }
 
+/* Whether anything else keeps its session: another connection, or the process it is bound to. */
+static bool
+conn_tag_lives(const struct conn *c)
+{
+	const struct conn *other;
+	if (c->pid != 0)
+		return true;
+	LIST_FOREACH (other, &c->world->conns, in_world)
+		if (other->tag == c->tag && !other->left)
+			return true;
+	return false;
+}
+
+static void
+conn_tag_ends(const struct conn *c)
+{
+	struct conn *other;
+	LIST_FOREACH (other, &c->world->conns, in_world)
+		other->over |= other->tag == c->tag;
+	checker_ended(c->world, c->tag);
+}
+
 void
 conn_free_all(struct all_conns *all)
 {
@@ -87,6 +109,7 @@ conn_open(struct client *client, struct host *h, bool local)
 	c->host_life = h->life;
 	c->client = client;
 	c->client_life = client->life;
+	c->tag = c->id;
 	c->local = local;
 	LIST_INSERT_HEAD(&w->conns, c, in_world);
 	schedule_add(&w->schedule, later(w, &c->to_host_us), host_accepts, c, 0, NULL);
@@ -120,7 +143,13 @@ conn_run(struct conn *c)
 		.onloss = r->onloss,
 	};
 	command.name = slice_of(checker_name(r->name));
+	command.secret = text_or_none(r->secret);
 	checker_command(w, c);
+	if (r->verb == VERB_SESSION_BIND) {
+		struct process process = {r->pid, 1};
+		host_step(c->host, &(struct event){.type = EVENT_BIND, .conn = c->id, .process = process});
+		return;
+	}
 	host_step(c->host, &(struct event){.type = EVENT_COMMAND, .conn = c->id, .command = &command});
 }
 
@@ -171,6 +200,8 @@ conn_send(struct conn *c, const struct request *request)
 	assert(copy != NULL && !c->left);
 	*copy = *request;
 	copy->sent_us = c->world->now_us;
+	if (request->verb == VERB_SESSION_BIND)
+		c->pid = request->pid;
 	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_receives, c, 0, copy);
 }
 
@@ -182,15 +213,55 @@ host_closes(void *arg, uint64_t clean, void *data)
 	(void)data;
 	if (!host_is_there(c) || host_stands(c) || !c->open)
 		return;
-	/* What was read before its end runs first, as the daemon promises. */
-	c->open = false;
 	c->n = 0;
 	trace_line(&w->trace, w->now_us, "c%u > d%u closed, %s", c->client->index, c->host->index,
 		clean ? "clean" : "abandoned");
+	/* What is due is still answered before its end is looked at. */
+	c->closing = true;
+	enum end end = clean ? END_CLEAN : END_ABANDONED;
+	host_step(c->host, &(struct event){.type = EVENT_CLOSE, .conn = c->id, .end = end});
+	c->open = false;
 	checker_conn_closed(w, c);
-	host_step(c->host,
-		&(struct event){
-			.type = EVENT_CLOSE, .conn = c->id, .end = clean ? END_CLEAN : END_ABANDONED});
+}
+
+static void
+host_finishes(void *arg, uint64_t a, void *data)
+{
+	struct conn *c = arg;
+	(void)a;
+	(void)data;
+	if (!host_is_there(c) || host_stands(c) || !c->open || c->ending)
+		return;
+	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u no more requests", c->client->index,
+		c->host->index);
+	checker_finished(c->world, c);
+	host_step(c->host, &(struct event){.type = EVENT_FINISH, .conn = c->id});
+}
+
+void
+conn_finish(struct conn *c)
+{
+	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_finishes, c, 0, NULL);
+}
+
+static void
+host_sees_exit(void *arg, uint64_t a, void *data)
+{
+	struct conn *c = arg;
+	(void)a;
+	(void)data;
+	if (!host_is_there(c) || host_stands(c))
+		return;
+	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u process %" PRId64 " has ended",
+		c->client->index, c->host->index, c->pid);
+	host_step(c->host, &(struct event){.type = EVENT_EXIT, .process = {c->pid, 1}});
+}
+
+void
+conn_exit(struct conn *c)
+{
+	conn_tag_ends(c);
+	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_sees_exit, c, 0, NULL);
 }
 
 void
@@ -200,8 +271,8 @@ conn_leave(struct conn *c, bool quit)
 	bool clean = quit || c->local;
 	assert(!c->left);
 	c->left = true;
-	if (clean)
-		checker_left(w, c);
+	if (clean && !conn_tag_lives(c))
+		conn_tag_ends(c);
 	schedule_add(&w->schedule, later(w, &c->to_host_us), host_closes, c, clean, NULL);
 }
 
@@ -271,6 +342,9 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 		return;
 	}
 	checker_reply(w, c, reply);
+	if (reply->type == REPLY_INT && c->current.verb == VERB_SESSION_JOIN)
+		c->tag = c->current.tag;
+
 	struct parcel *p = calloc(1, sizeof(*p));
 	assert(p != NULL);
 	p->request = c->current;
@@ -348,7 +422,7 @@ request_text(const struct request *r, char *out, size_t size)
 	const struct command_info *info = command_info(r->verb);
 	int n = snprintf(out, size, "%s%s%s", info->word.p, info->sub.n > 0 ? " " : "", info->sub.p);
 	size_t at = (size_t)n;
-	if (r->verb != VERB_SESSION_ONLOSS && r->verb != VERB_CANCEL)
+	if (r->verb < VERB_SESSION_ID && r->verb != VERB_CANCEL)
 		at += (size_t)snprintf(out + at, size - at, " %s", checker_name(r->name));
 	if (r->owner[0] != '\0')
 		at += (size_t)snprintf(out + at, size - at, " OWNER %s", r->owner);

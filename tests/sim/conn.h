@@ -30,6 +30,9 @@ struct request {
 	int64_t token;
 	bool validity;
 	enum onloss onloss;
+	char secret[64];
+	uint64_t tag;    /* SESSION JOIN: of the session whose secret it is */
+	int64_t pid;     /* SESSION BIND */
 	int64_t sent_us; /* true time */
 	uint64_t serial; /* in the order in which the daemon took them */
 };
@@ -42,10 +45,14 @@ struct conn {
 	uint64_t host_life;
 	struct client *client;
 	uint64_t client_life;
-	bool local;  /* Unix socket: its end is clean */
-	bool open;   /* the core knows it */
-	bool ending; /* the core wants it closed */
-	bool left;   /* the client's end is closed */
+	uint64_t tag; /* of its session: those who speak for the same one have the same */
+	int64_t pid;  /* its session is bound to; 0: none */
+	bool local;   /* Unix socket: its end is clean */
+	bool open;    /* the core knows it */
+	bool closing; /* the core is told of its end in this very step */
+	bool ending;  /* the core wants it closed */
+	bool left;    /* the client's end is closed */
+	bool over;    /* and so is its session, properly: nobody relies on what it may still be given */
 	int64_t to_host_us;
 	int64_t to_client_us;
 	struct request queue[CONN_REQUESTS_MAX];
@@ -60,6 +67,10 @@ struct conn *conn_open(struct client *client, struct host *host, bool local);
 void conn_send(struct conn *conn, const struct request *request);
 /* The client closes its end; quit: says so before. */
 void conn_leave(struct conn *conn, bool quit);
+/* No more requests will come, but the answer is waited for. */
+void conn_finish(struct conn *conn);
+/* The process that sessions are bound to ends. */
+void conn_exit(struct conn *conn);
 void conn_free_all(struct all_conns *all);
 
 /* The host's side. */

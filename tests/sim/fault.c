@@ -137,7 +137,7 @@ fault_host(struct world *w, enum fault fault)
 		return;
 	switch (fault) {
 	case FAULT_LINK:
-		wire_break(h, (unsigned)rng_range(&w->rng, 0, w->plan.links - 1), "reset");
+		h->wires[rng_range(&w->rng, 0, w->plan.links - 1)].doomed = true;
 		return;
 	case FAULT_INBOX:
 		host_break_inbox(h);

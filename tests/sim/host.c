@@ -123,7 +123,9 @@ on_timer(void *arg, uint64_t serial, void *data)
 	if (!h->alive || serial != h->timers)
 		return;
 	if (h->paused_until_us > h->world->now_us) {
-		schedule_again(&h->world->schedule, h->paused_until_us);
+		/* Whether it sees the alarm or what was sent to it first is left to chance. */
+		schedule_add(&h->world->schedule, h->paused_until_us + rng_range(&h->world->rng, 0, 100),
+			on_timer, h, serial, NULL);
 		return;
 	}
 	h->timer_us = INT64_MAX;

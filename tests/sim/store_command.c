@@ -282,6 +282,16 @@ do_zadd(const struct args *a)
 }
 
 static redisReply *
+do_zcard(const struct args *a)
+{
+	bool wrong;
+	struct entry *entry = key_of(a, 1, KIND_ZSET, &wrong);
+	if (wrong)
+		return wrong_type();
+	return answer_int(entry != NULL ? (int64_t)entry->n : 0);
+}
+
+static redisReply *
 do_zscore(const struct args *a)
 {
 	bool wrong;
@@ -372,6 +382,7 @@ static const struct command_row {
 	{"HDEL", 3, 8000, true, false, do_hdel},
 	{"ZADD", 4, 4, true, true, do_zadd},
 	{"ZREM", 3, 99, true, false, do_zrem},
+	{"ZCARD", 2, 2, false, false, do_zcard},
 	{"ZSCORE", 3, 3, false, false, do_zscore},
 	{"ZRANGE", 4, 5, false, false, do_zrange},
 	{"ZREVRANGE", 4, 5, false, false, do_zrange},

@@ -218,6 +218,17 @@ wire_watch(void *arg, uint64_t life, void *data)
 }
 
 static void
+wire_doom(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	unsigned index = (unsigned)(life >> 56);
+	(void)data;
+	if (h->wires[index].life == (life & ((UINT64_C(1) << 56) - 1)) &&
+		h->paused_until_us <= h->world->now_us)
+		wire_break(h, index, "reset");
+}
+
+static void
 batch_send(struct host *h, unsigned index)
 {
 	struct world *w = h->world;
@@ -246,6 +257,11 @@ batch_send(struct host *h, unsigned index)
 		at = wire->arrives_us;
 	wire->arrives_us = at;
 	schedule_add(&w->schedule, at, batch_arrive, b, 0, NULL);
+	if (wire->doomed) {
+		wire->doomed = false;
+		world_after(w, rng_range(&w->rng, 0, 2 * w->plan.network_us), wire_doom, h,
+			wire->life | (uint64_t)index << 56, NULL);
+	}
 	if (!wire->watched) {
 		wire->watched = true;
 		world_after(w, SILENCE_US, wire_watch, h, wire->life | (uint64_t)index << 56, NULL);

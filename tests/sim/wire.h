@@ -47,6 +47,7 @@ struct wire {
 	uint64_t server_life;
 	int64_t arrives_us; /* order is kept in both directions */
 	int64_t answers_us;
+	bool doomed; /* breaks with the next command under way */
 	bool watched;
 	struct batches waiting; /* oldest first */
 	size_t open_n;          /* calls collected for the next command */
