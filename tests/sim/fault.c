@@ -171,7 +171,11 @@ fault_forward(struct world *w)
 	struct server *s = &w->server;
 	if (w->now_us < s->forward_until_us)
 		return;
-	s->wall_offset_us += rng_range(&w->rng, 1, w->plan.margin_ms * 1000);
+	s->wall_offset_us += rng_range(&w->rng, w->plan.margin_ms * 500, w->plan.margin_ms * 1000);
+	struct host *h = any_host(w);
+	/* It shows where a lease is not renewed any more. */
+	if (h != NULL && rng_percent(&w->rng, 50))
+		slow_turns_dead(h, 0, NULL);
 	s->forward_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 1100;
 }
 
