@@ -567,7 +567,7 @@ driver_is_clean(const struct driver *d)
 	struct core_counts counts;
 	struct master_view master;
 	core_view_counts(d->core, &counts);
-	core_view_master(d->core, clock_ms(), &master);
+	core_view_master(d->core, clock_ms(), 0, &master);
 	return master.state == MASTER_ADMITTED && counts.grants == 0 && counts.withheld == 0 &&
 	       counts.leases == 0;
 }

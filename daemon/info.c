@@ -80,7 +80,7 @@ static void
 info_masters(const struct desk *desk, struct buffer *text)
 {
 	struct master_view master;
-	core_view_master(desk->core, clock_ms(), &master);
+	core_view_master(desk->core, clock_ms(), 0, &master);
 	info_line(text, "masters:1");
 	info_line(text, "master0_address:%s", desk->facts.master);
 	info_line(text, "master0_state:%s", master.word);

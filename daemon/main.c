@@ -381,6 +381,7 @@ core_settings_of(const struct main *m)
 		.rule_count = conf->rule_count + 1,
 		.lease_max_ms = conf_longest_lease_ms(conf),
 		.margin_ms = conf->margin_ms,
+		.masters = 1,
 		.links = (unsigned)conf->pool,
 		.streak = conf->handoff.streak,
 		.streak_ms = conf->handoff.time_ms,

@@ -190,7 +190,7 @@ report_inspect(struct desk *desk, struct connection *c, const struct command *co
 	if (!core_view_resource(desk->core, report.now_ms, command->name, &view)) {
 		view = (struct resource_view){.name = command->name, .lease = "none"};
 	}
-	core_view_master(desk->core, report.now_ms, &master);
+	core_view_master(desk->core, report.now_ms, 0, &master);
 	core_each_waiter(desk->core, report.now_ms, command->name, report_waiter, &report);
 	reply_write_map(out, report.protocol, 12);
 	reply_write_pair_bulk(out, "name", view.name);

@@ -32,6 +32,7 @@ call_fail(const struct call *call, enum outcome outcome, const char *why, struct
 	memset(vote, 0, sizeof(*vote));
 	vote->op = call->op;
 	vote->outcome = outcome;
+	vote->master = call->master;
 	vote->link = call->link;
 	vote->attempt = call->attempt;
 	vote->name = call->name;
@@ -165,7 +166,10 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 		if (!element_is(reply, 2, words[i].word))
 			continue;
 		vote->greeting = words[i].greeting;
-		vote->text = element_text(reply, 6);
+		if (vote->greeting == GREETING_GOOD)
+			vote->run = element_text(reply, 6);
+		else
+			vote->text = element_text(reply, 6);
 		vote->admitted = element_is(reply, 4, "1");
 		return element_number(reply, 5, &vote->highest) &&
 		       (vote->greeting != GREETING_GOOD || element_incarnation(reply, 3, &vote->incarnation));

@@ -3,7 +3,7 @@
 -- KEYS  1: node; then for each name: lease, queue (zset), waiting (hash), fence
 -- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; then for each name: name, attempt, ttl (ms),
 --       deadline (µs of this master's TIME), token proposal, block (tokens), queue (ms a place lives; 0:
---       none)
+--       none; -1: the queue lives on another master, heed none here)
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
 --       {'yes', first, last, waiting}  the lease is ours; so are these tokens; other daemons that wait
 --       {'busy', holder, position, change}  holder '': free, but others are ahead; position 0: not queued;
@@ -155,7 +155,8 @@ local function acquire(i)
 	local k, a = 4 * i - 2, 7 * i - 3
 	local lease, fence, name = KEYS[k], KEYS[k + 3], ARGV[a]
 	local ttl, deadline, proposal = number(ARGV[a + 2]), number(ARGV[a + 3]), number(ARGV[a + 4])
-	local block, queue_ms = number(ARGV[a + 5]), number(ARGV[a + 6])
+	local block, queueless = number(ARGV[a + 5]), ARGV[a + 6] == '-1'
+	local queue_ms = queueless and 0 or number(ARGV[a + 6])
 	local refusal = refused(deadline, ttl, proposal, block, queue_ms)
 	if refusal then
 		return refusal
@@ -168,7 +169,7 @@ local function acquire(i)
 	if counter >= 2 * TOKEN_MAX - block then
 		return { 'error', 'ERR fencing counter is exhausted' }
 	end
-	local queue = queue_read(KEYS[k + 1], KEYS[k + 2])
+	local queue = queueless and queue_none() or queue_read(KEYS[k + 1], KEYS[k + 2])
 	local holder = redis.call('GET', lease)
 	queue_prune(queue)
 	if holder and abandoned(holder, ARGV[a + 1]) then

@@ -6,7 +6,7 @@
 --       lives (ms); 8: '1' trusts this master without a guard
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text}
 --       greeting: good | replica | cluster | evicting | mismatch; incarnation is '' unless good
---       text: for mismatch, the limits stored and given
+--       text: good: the run id of the server; mismatch: the limits stored and given
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
 -- ones: it gets a new incarnation in the same instant, which refuses every script meant for the old one, and is
@@ -108,4 +108,4 @@ if #dead > 0 then
 end
 redis.call('HSET', KEYS[1], 'lease_max', ARGV[4], 'margin', ARGV[5], 'layout', layout, 'd:' .. ARGV[2],
 	decimal(now + live_ms * 1000))
-return greet('good', incarnation, admitted and '1' or '0', highest, '')
+return greet('good', incarnation, admitted and '1' or '0', highest, run)

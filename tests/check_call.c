@@ -302,12 +302,13 @@ END_TEST
 START_TEST(a_greeting_is_taken_apart)
 {
 	struct call call = {.op = CALL_HELLO};
-	struct vote v = decoded(&call, texts("ok", "5", "good", "00000000000000ff", "1", "77", "", NULL));
+	struct vote v = decoded(&call, texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_GOOD);
 	ck_assert(v.admitted);
 	ck_assert_uint_eq(v.incarnation, 255);
 	ck_assert_int_eq(v.highest, 77);
+	ck_assert(slice_equal(v.run, slice_of("abc")));
 	v = decoded(&call, texts("ok", "5", "replica", "", "0", "0", "", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_REPLICA);

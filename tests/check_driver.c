@@ -60,6 +60,7 @@ settings_make(void)
 			.rule_count = 1,
 			.lease_max_ms = 1000,
 			.margin_ms = 100,
+			.masters = 1,
 			.links = 1,
 			.streak = 64,
 			.streak_ms = 100,

@@ -22,6 +22,7 @@ begin(unsigned hosts)
 	struct plan plan = {.seed = 1,
 		.hosts = hosts,
 		.names = 2,
+		.masters = 1,
 		.links = 1,
 		.lease_ms = 1000,
 		.margin_ms = 100,

@@ -68,6 +68,7 @@ struct note {
 	int64_t token;    /* 0: none */
 	int64_t ttl_ms;   /* -1: none */
 	const char *text; /* NULL: none */
+	int master;       /* -1: none */
 };
 
 struct action {

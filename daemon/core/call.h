@@ -38,7 +38,8 @@ enum call_op {
  */
 struct call {
 	enum call_op op;
-	unsigned link;    /* which link of the pool, 0-based; a name always uses the same one */
+	unsigned master;  /* which master, 0-based, in the order of the configuration */
+	unsigned link;    /* which link of its pool, 0-based; a name always uses the same one */
 	uint64_t attempt; /* the owner's second half; for HELLO and ADMIT a serial; returned in the vote */
 	uint64_t incarnation; /* the master's memory this call is meant for; HELLO: a fresh candidate */
 	struct slice name;    /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
@@ -47,8 +48,12 @@ struct call {
 	int64_t deadline_us;  /* ACQUIRE, RECLAIM: refuse yourself when executed later than this TIME */
 	int64_t token;    /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
 	int64_t block;    /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
-	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once */
+	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
+			     CALL_QUEUELESS: the queue of this name lives on another master */
 };
+
+/* As queue_ms: neither take a place nor heed those of others. */
+#define CALL_QUEUELESS (-1)
 
 enum outcome {
 	OUTCOME_YES,  /* granted, kept, reclaimed, released, left, admitted, greeted */
@@ -83,7 +88,8 @@ enum greeting {
 struct vote {
 	enum call_op op;
 	enum outcome outcome;
-	unsigned link;
+	unsigned master;     /* of the call */
+	unsigned link;       /* of the call */
 	uint64_t attempt;    /* of the call */
 	struct slice name;   /* of the call */
 	int64_t time_us;     /* the master's TIME when the script ran; 0 when no script answered */
@@ -101,6 +107,7 @@ struct vote {
 	bool admitted;        /* false: guarded; reclaims are taken, nothing new is granted */
 	uint64_t incarnation; /* the master's memory from now on */
 	int64_t highest;      /* highest token the master knows of; ADMIT YES: the new floor */
+	struct slice run;     /* the server process: two masters with the same one are one */
 };
 
 #endif

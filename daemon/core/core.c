@@ -28,6 +28,7 @@ core_new(const struct core_settings *settings, struct now now)
 
 	if (core == NULL)
 		return NULL;
+	assert(settings->masters % 2 == 1 && settings->masters <= CORE_MASTERS_MAX);
 	assert(settings->links >= 1 && settings->links <= CORE_LINKS_MAX && settings->rule_count >= 1);
 	core->settings = *settings;
 	core->now = now;
@@ -96,8 +97,8 @@ core_set_rules(struct core *core, const struct rule *rules, size_t count)
 {
 	struct resource *r, *next;
 
-	assert(count == core->settings.rule_count);
 	core->settings.rules = rules;
+	core->settings.rule_count = count;
 	HASH_ITER (hh, core->resources, r, next)
 		resource_rule(core, r);
 }
@@ -222,6 +223,9 @@ take_event(struct core *core, const struct event *event)
 		return;
 	case EVENT_LINK_DOWN:
 		master_link_down(core, event->link, event->text);
+		return;
+	case EVENT_FLUSHED:
+		master_flushed(core);
 		return;
 	case EVENT_SUBSCRIBED:
 		core->master.retry = true;

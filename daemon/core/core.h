@@ -28,14 +28,16 @@ struct rule {
 	int64_t max_hold_ms; /* ceiling of every hold; 0: none */
 };
 
-#define CORE_LINKS_MAX 8
+#define CORE_LINKS_MAX   8
+#define CORE_MASTERS_MAX 7
 
 struct core_settings {
 	const struct rule *rules; /* the last one matches everything; kept by the caller */
 	size_t rule_count;        /* >= 1 */
 	int64_t lease_max_ms;     /* longest lease any daemon of this namespace uses */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
-	unsigned links;           /* 1 .. CORE_LINKS_MAX */
+	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
+	unsigned links;           /* to each of them, 1 .. CORE_LINKS_MAX */
 	int64_t streak;           /* local grants in a row while another daemon waits, >= 1 */
 	int64_t streak_ms;        /* and for how long at most */
 	int64_t grants_per_session;
@@ -57,8 +59,8 @@ void core_step(struct core *core, struct now now, const struct event *event, str
 /* When EVENT_TIMER is due, CLOCK_BOOTTIME in ms; INT64_MAX: never. */
 int64_t core_wake_at(const struct core *core);
 
-/* Other waits, leases and ceilings from now on; the number of rules and their key templates may not change.
- */
+/* Other rules from now on. No name may get another key template by it, and no lease may be longer than
+ * lease_max_ms. */
 void core_set_rules(struct core *core, const struct rule *rules, size_t count);
 
 /* Asserts every invariant over the whole state. Slow: for tests and the simulator. */

@@ -123,6 +123,7 @@ emit_note(struct core *core, enum note_type type, const struct resource *r, cons
 	note->token = token;
 	note->ttl_ms = ttl_ms;
 	note->text = text;
+	note->master = -1;
 }
 
 /* splitmix64: a step's one draw of chance, stretched. Spreads retries; no secret comes from it. */

@@ -28,9 +28,10 @@ enum event_type {
 	EVENT_COMMAND,    /* conn, command: one of the verbs that command.def marks for the core */
 	EVENT_BIND,       /* conn, process: SESSION BIND; answered like a command */
 	EVENT_EXIT,       /* process: it ended, and the session bound to it */
-	EVENT_LINK_UP,    /* link: connected and logged in; it has to be greeted before it is used */
-	EVENT_LINK_DOWN,  /* link, text: why. Votes for its calls come first */
-	EVENT_SUBSCRIBED, /* the inbox listens (again): wake-ups may have been missed before */
+	EVENT_LINK_UP,    /* master, link: connected and logged in; it has to be greeted before it is used */
+	EVENT_LINK_DOWN,  /* master, link, text: why. Votes for its calls come first */
+	EVENT_SUBSCRIBED, /* master: its inbox listens (again): wake-ups may have been missed before */
+	EVENT_FLUSHED,    /* master: it says that its data was flushed; greet it again */
 	EVENT_VOTE,       /* vote */
 	EVENT_WAKE,       /* name: the queue's head is ours, try now */
 	EVENT_WANT,       /* name: another daemon waits for a lease of ours */
@@ -42,6 +43,7 @@ struct event {
 	enum event_type type;
 	conn_id conn;
 	enum end end;
+	unsigned master;
 	unsigned link;
 	struct slice name;
 	struct slice text;

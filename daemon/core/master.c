@@ -173,6 +173,12 @@ master_doubt(struct core *core)
 }
 
 void
+master_flushed(struct core *core)
+{
+	master_doubt(core);
+}
+
+void
 master_link_up(struct core *core, unsigned link)
 {
 	struct master *m = &core->master;

@@ -18,6 +18,8 @@
 void master_init(struct core *core);
 void master_link_up(struct core *core, unsigned link);
 void master_link_down(struct core *core, unsigned link, struct slice why);
+/* It says that its data was flushed. */
+void master_flushed(struct core *core);
 void master_vote(struct core *core, const struct vote *vote);
 void master_timer(struct core *core);
 

@@ -4,6 +4,8 @@
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 
+#include <assert.h>
+
 static const char *const master_words[] = {
 #define MASTER_STATE(name, word) word,
 	MASTER_STATES(MASTER_STATE)
@@ -17,9 +19,11 @@ static const char *const lease_words[] = {
 };
 
 void
-core_view_master(const struct core *core, int64_t now_ms, struct master_view *out)
+core_view_master(const struct core *core, int64_t now_ms, unsigned master, struct master_view *out)
 {
 	const struct master *m = &core->master;
+
+	assert(master < core->settings.masters);
 
 	out->state = m->state;
 	out->word = master_words[m->state];
@@ -28,6 +32,7 @@ core_view_master(const struct core *core, int64_t now_ms, struct master_view *ou
 		m->state == MASTER_GUARDED && m->guard_until_ms > now_ms ? m->guard_until_ms - now_ms : 0;
 	out->incarnation = m->incarnation;
 	out->links_up = 0;
+	out->down = false;
 	for (unsigned i = 0; i < core->settings.links; i++)
 		out->links_up += m->links[i].greeted;
 }

@@ -29,6 +29,7 @@ struct master_view {
 	int64_t guard_ms;   /* GUARDED: left */
 	uint64_t incarnation;
 	unsigned links_up; /* greeted and in use */
+	bool down;         /* it has been silent: no new question waits for it */
 };
 
 /* How many there are now. */
@@ -68,6 +69,8 @@ struct resource_view {
 	struct slice name;
 	const char *lease;    /* word: "none", "acquiring", "waiting", "held" */
 	int64_t lease_ms;     /* validity left of the lease; 0 when none */
+	unsigned votes;       /* masters that confirmed it and have not taken that back */
+	unsigned home;        /* the master on which its queue lives; meaningful while position > 0 */
 	struct slice foreign; /* owner text of another daemon's lease as last seen; n == 0: none seen */
 	int64_t position;     /* of this daemon in the master's queue; 0: not in it */
 	bool wanted;          /* another daemon waits for our lease */
@@ -87,7 +90,7 @@ struct session_view {
 	int64_t bound_pid; /* 0: ends with its connections */
 };
 
-void core_view_master(const struct core *core, int64_t now_ms, struct master_view *out);
+void core_view_master(const struct core *core, int64_t now_ms, unsigned master, struct master_view *out);
 void core_view_counts(const struct core *core, struct core_counts *out);
 
 /* False when the core knows nothing of this name. */

@@ -27,7 +27,7 @@ host_is_sound(const struct world *w, const struct host *h)
 		sound = sound && h->wires[i].up;
 	if (!sound)
 		return false;
-	core_view_master(h->core, host_ms(h), &view);
+	core_view_master(h->core, host_ms(h), 0, &view);
 	return view.state == MASTER_ADMITTED;
 }
 

@@ -44,6 +44,7 @@ init_settings(struct world *w)
 		.lease_max_ms = p->lease_ms,
 		.margin_ms = p->margin_ms,
 
+		.masters = 1,
 		.links = p->links,
 		.streak = p->streak,
 		.streak_ms = p->streak_ms,

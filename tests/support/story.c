@@ -237,6 +237,7 @@ story_linked(struct story *w, unsigned links)
 		.rule_count = 2,
 		.lease_max_ms = LEASE_MS,
 		.margin_ms = MARGIN_MS,
+		.masters = 1,
 		.links = links,
 		.streak = 2,
 		.streak_ms = 50,
