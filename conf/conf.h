@@ -40,6 +40,8 @@ struct conf_listener {
 	bool insecure;           /* tcp: may be open to other hosts without users */
 };
 
+#define CONF_MASTERS_MAX 7
+
 enum conf_url_kind { CONF_URL_NONE, CONF_URL_TCP, CONF_URL_UNIX };
 
 struct conf_url {
@@ -111,8 +113,8 @@ struct conf {
 	size_t listener_count; /* >= 1 */
 	char *namespace;
 	struct conf_master *masters;
-	size_t master_count; /* 0: embedded; 1 */
-	int64_t pool;        /* links per master */
+	size_t master_count; /* 0: embedded; 1, 3, 5 or 7 */
+	int64_t pool;        /* links to each of them */
 	int64_t lease_ms;    /* L of names without a rule */
 	int64_t margin_ms;   /* J */
 	struct conf_handoff handoff;

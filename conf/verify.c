@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define SOCKET_NAME        "holdfast.sock"
 #define RUNTIME_DIRECTORY  "/run/holdfast"
@@ -167,13 +168,36 @@ item_node(const struct node *root, const char *key, size_t i)
 	return node;
 }
 
+static bool
+master_same(const struct conf_master *a, const struct conf_master *b)
+{
+	if (a->url.kind != b->url.kind)
+		return false;
+	if (a->url.kind == CONF_URL_UNIX)
+		return strcmp(a->url.path, b->url.path) == 0;
+	return strcasecmp(a->url.address.host, b->url.address.host) == 0 &&
+	       a->url.address.port == b->url.address.port;
+}
+
+/* Two masters, or any even number of them, stand no more losses than one less. */
 static void
 masters_verify(const struct verify *v, const struct node *root, const struct conf *conf)
 {
-	if (conf->master_count > 1)
-		errors_add(v->errors, item_place(v, item_node(root, "masters", 1), "url"),
-			"masters: %zu of them; allowed: one, or none for an embedded one",
-			conf->master_count);
+	size_t n = conf->master_count;
+
+	if (n > 0 && (n % 2 == 0 || n > CONF_MASTERS_MAX))
+		errors_add(v->errors, item_place(v, item_node(root, "masters", n - 1), "url"),
+			"masters: %zu of them; allowed: 1, 3, 5 or 7, because a majority has to be left when "
+			"some are lost; %s",
+			n, n > CONF_MASTERS_MAX ? "leave some out" : "add one, or leave one out");
+	for (size_t i = 1; i < n; i++)
+		for (size_t j = 0; j < i; j++)
+			if (master_same(&conf->masters[i], &conf->masters[j]))
+				errors_add(v->errors, item_place(v, item_node(root, "masters", i), "url"),
+					"masters: the same server as item %zu; each has to be one of its "
+					"own: "
+					"name another, or leave it out",
+					j + 1);
 }
 
 static bool

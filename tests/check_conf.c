@@ -351,8 +351,42 @@ START_TEST(a_master_is_a_url)
 	bad("masters: [ 'unix:///s?password=x' ]\n",
 		"f.yml:1:12: masters[0].url: the URL has an option other");
 	bad("masters: [ { password-env: A } ]\n", "f.yml:1:12: masters: an item without url");
+}
+END_TEST
+
+START_TEST(masters_are_one_or_an_odd_number)
+{
+	struct conf *conf = good("masters: [ 'redis://a', 'redis://b', 'redis://c' ]\n");
+
+	ck_assert_uint_eq(conf->master_count, 3);
+	ck_assert_str_eq(conf->masters[2].url.address.host, "c");
+	conf_free(conf);
+	conf = good(
+		"masters: [ 'redis://a', 'redis://b', 'redis://c', 'redis://d', 'redis://e', 'redis://f', "
+		"'unix:///g' ]\n");
+	ck_assert_uint_eq(conf->master_count, CONF_MASTERS_MAX);
+	conf_free(conf);
 	bad("masters: [ 'redis://a', 'redis://b' ]\n",
-		"f.yml:1:25: masters: 2 of them; allowed: one, or none for an embedded one");
+		"f.yml:1:25: masters: 2 of them; allowed: 1, 3, 5 or 7, because a majority has to be left "
+		"when some are lost; add one, or leave one out");
+	bad("masters:\n  - redis://a\n  - redis://b\n  - redis://c\n  - url: redis://d\n",
+		"f.yml:5:10: masters: 4 of them; allowed: 1, 3, 5 or 7");
+	bad("masters: [ 'redis://a', 'redis://b', 'redis://c', 'redis://d', 'redis://e', 'redis://f', "
+	    "'redis://g', 'redis://h', 'redis://i' ]\n",
+		"f.yml:1:116: masters: 9 of them; allowed: 1, 3, 5 or 7, because a majority has to be left "
+		"when some are lost; leave some out");
+}
+END_TEST
+
+START_TEST(no_master_is_named_twice)
+{
+	conf_free(good("masters: [ 'redis://a', 'redis://a:6380', 'unix:///a' ]\n"));
+	bad("masters: [ 'redis://a', 'redis://b', 'redis://A:6379/3' ]\n",
+		"f.yml:1:38: masters: the same server as item 1; each has to be one of its own: name "
+		"another, "
+		"or leave it out");
+	bad("masters: [ 'unix:///a', 'redis://b', { url: 'unix:///a?db=2' } ]\n",
+		"f.yml:1:45: masters: the same server as item 1");
 }
 END_TEST
 
@@ -475,6 +509,8 @@ main(void)
 	tcase_add_test(tcase, a_listener_is_one_socket);
 	tcase_add_test(tcase, an_address_open_to_others_needs_users_or_a_word);
 	tcase_add_test(tcase, a_master_is_a_url);
+	tcase_add_test(tcase, masters_are_one_or_an_odd_number);
+	tcase_add_test(tcase, no_master_is_named_twice);
 	tcase_add_test(tcase, no_error_repeats_a_password);
 	tcase_add_test(tcase, a_password_comes_from_one_place);
 	tcase_add_test(tcase, a_user_has_a_name_and_a_password);
