@@ -3,6 +3,8 @@
  * one object is asserted where that object changes; here are those between objects.
  */
 #include "daemon/core/core.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 
@@ -37,12 +39,12 @@ check_lease(const struct core *core, const struct resource *r, int64_t now_ms)
 	assert(l->state != LEASE_HELD || l->timer.at_ms <= l->valid_ms);
 	/* Nothing is good for longer than it can have been asked for, and tokens only grow. */
 	assert(l->state != LEASE_HELD || l->valid_ms <= l->sent_ms + l->term_ms);
+	assert(l->state != LEASE_HELD || seats_ours(core, r) >= quorum_majority(core));
 	assert(l->state != LEASE_HELD || l->term_ms > 0);
 	assert(l->spare_first == 0 || l->spare_first > l->token_last);
 	/* Who waits is waited for: by a hold, a lease under way, or the return of the master. */
 	assert(r->waiter_count == 0 || r->hold != NULL || l->state != LEASE_NONE ||
-		core->master.state != MASTER_ADMITTED || !core->master.links[r->link].greeted ||
-		core->master.links[r->link].suspect);
+		!quorum_usable(core, r->link));
 	/* Without a reason to remember it, it has been forgotten. */
 	assert(r->hold != NULL || r->waiter_count > 0 || l->state != LEASE_NONE);
 }

@@ -7,6 +7,7 @@
 #include "daemon/core/loss.h"
 #include "daemon/core/master.h"
 #include "daemon/core/queue.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
 #include "daemon/core/settle.h"
@@ -34,7 +35,8 @@ core_new(const struct core_settings *settings, struct now now)
 	core->now = now;
 	timers_init(&core->timers);
 	TAILQ_INIT(&core->dirty);
-	master_init(core);
+	for (unsigned i = 0; i < settings->masters; i++)
+		master_init(core, &core->masters[i], i);
 	return core;
 }
 
@@ -133,7 +135,7 @@ run_timers(struct core *core)
 			undo_timer(core, OWNER_OF(t, struct undo, timer));
 			break;
 		case TIMER_MASTER:
-			master_timer(core);
+			quorum_timer(core, OWNER_OF(t, struct master, timer));
 			break;
 		default:
 			assert(false && "a timer of no kind");
@@ -144,13 +146,15 @@ run_timers(struct core *core)
 static void
 take_vote(struct core *core, const struct vote *vote)
 {
+	struct master *m = &core->masters[vote->master];
 	struct resource *r;
 
-	master_heard(core, vote);
+	assert(vote->master < core->settings.masters);
+	master_heard(core, m, vote);
 	switch (vote->op) {
 	case CALL_HELLO:
 	case CALL_ADMIT:
-		master_vote(core, vote);
+		master_vote(core, m, vote);
 		return;
 	case CALL_RELEASE:
 		undo_vote(core, vote);
@@ -204,6 +208,8 @@ take_conn(struct core *core, const struct event *event)
 static void
 take_event(struct core *core, const struct event *event)
 {
+	struct master *m = &core->masters[event->master];
+
 	switch (event->type) {
 	case EVENT_OPEN:
 		session_open(core, event->conn, event->peer);
@@ -219,16 +225,16 @@ take_event(struct core *core, const struct event *event)
 		session_exit(core, &event->process);
 		return;
 	case EVENT_LINK_UP:
-		master_link_up(core, event->link);
+		master_link_up(core, m, event->link);
 		return;
 	case EVENT_LINK_DOWN:
-		master_link_down(core, event->link, event->text);
+		master_link_down(core, m, event->link, event->text);
 		return;
 	case EVENT_FLUSHED:
-		master_flushed(core);
+		master_flushed(core, m);
 		return;
 	case EVENT_SUBSCRIBED:
-		core->master.retry = true;
+		core->retry = true;
 		return;
 	case EVENT_VOTE:
 		take_vote(core, event->vote);

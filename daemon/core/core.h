@@ -37,6 +37,7 @@ struct core_settings {
 	int64_t lease_max_ms;     /* longest lease any daemon of this namespace uses */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
+	const char *const *where; /* their addresses, for people; kept by the caller; NULL: numbers do */
 	unsigned links;           /* to each of them, 1 .. CORE_LINKS_MAX */
 	int64_t streak;           /* local grants in a row while another daemon waits, >= 1 */
 	int64_t streak_ms;        /* and for how long at most */

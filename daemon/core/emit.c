@@ -126,6 +126,14 @@ emit_note(struct core *core, enum note_type type, const struct resource *r, cons
 	note->master = -1;
 }
 
+void
+emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token,
+	int64_t ttl_ms, const char *text)
+{
+	emit_note(core, type, NULL, NULL, token, ttl_ms, text);
+	core->actions->list[core->actions->n - 1].u.note.master = (int)m->index;
+}
+
 /* splitmix64: a step's one draw of chance, stretched. Spreads retries; no secret comes from it. */
 uint64_t
 core_chance(struct core *core)

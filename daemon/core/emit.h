@@ -23,6 +23,10 @@ void emit_watch(struct core *core, const struct process *process);
 void emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	int64_t token, int64_t ttl_ms, const char *text);
 
+/* About a master. */
+void emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token,
+	int64_t ttl_ms, const char *text);
+
 /* The next of this step's pseudo-random numbers, and one in [low, high]. */
 uint64_t core_chance(struct core *core);
 int64_t core_jitter(struct core *core, int64_t low, int64_t high);

@@ -5,20 +5,22 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/master.h"
 #include "daemon/core/queue.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/undo.h"
+#include "daemon/core/seat.h"
+#include "daemon/core/tokens.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TOKEN_BLOCK  1000 /* reserved at once: hand-offs take the next one without asking */
-#define TOKEN_FEW    32   /* while tokens run ahead of the clock */
 #define TOKEN_LEAST  8    /* with fewer the next block is fetched, however small this one was */
 #define QUEUE_MS     3000 /* lifetime of our place in the master's queue; each retry refreshes it */
 #define WAIT_MOST_MS 1000 /* every wait looks again after this, should all wake-ups be lost */
 #define RETRY_MS     200  /* after an error of the master, or a call that did not leave */
 #define FOREIGN_MAX  64   /* owner text kept for INSPECT */
+#define SPLIT_MS     4 /* after a round that nobody won: at most so long at first, then twice as long, ... */
+#define SPLIT_MOST   5 /* ... so often; then it counts as a refusal */
 
 #define TO(state) (1U << (state))
 
@@ -41,12 +43,6 @@ static int64_t
 smaller(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
-}
-
-static int64_t
-lease_ttl_ms(const struct core *core, const struct resource *r)
-{
-	return r->lease.term_ms + core->settings.margin_ms;
 }
 
 static int64_t
@@ -80,7 +76,7 @@ lease_arm(struct core *core, struct lease *l)
 
 	/* An answer that took longer than a third of the lease is followed by the next question at once, but
 	 * not within this turn. */
-	if (!l->refreshing && l->refresh_ms < at)
+	if (l->refresh_ms < at)
 		at = l->refresh_ms > core->now.ms ? l->refresh_ms : core->now.ms + 1;
 	timer_arm(&core->timers, &l->timer, at);
 }
@@ -95,9 +91,12 @@ lease_no_foreign(struct lease *l)
 
 /* Forgets all that belonged to the last lease. */
 static void
-lease_clear(struct core *core, struct lease *l)
+lease_clear(struct core *core, struct resource *r)
 {
+	struct lease *l = &r->lease;
+
 	timer_cancel(&core->timers, &l->timer);
+	seats_clear(core, r);
 	lease_no_foreign(l);
 	l->refreshing = false;
 	l->again = false;
@@ -105,7 +104,8 @@ lease_clear(struct core *core, struct lease *l)
 	l->wanted = false;
 	l->served = false;
 	l->refused = false;
-	l->late_once = false;
+	l->split = 0;
+	l->reached = 0;
 	l->streak = 0;
 	l->token = 1;
 	l->token_last = 0;
@@ -122,16 +122,46 @@ lease_patience_ms(const struct core *core, const struct resource *r)
 	return third < patience ? third : patience;
 }
 
-/* What every call about this lease says. */
-static struct call
-lease_call(const struct core *core, const struct resource *r, enum call_op op)
+static void
+lease_round(struct core *core, struct resource *r, int64_t term_ms, int64_t block)
 {
-	return (struct call){.op = op,
-		.link = r->link,
-		.attempt = r->lease.attempt,
-		.incarnation = core->master.incarnation,
-		.name = r->name,
-		.key = r->rule->key};
+	struct lease *l = &r->lease;
+
+	l->sent_ms = core->now.ms;
+	l->term_ms = term_ms;
+	l->proposal = tokens_propose(core, l->reached);
+	l->asked_block = block;
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		r->seats[i].token_first = 0;
+}
+
+static void
+lease_leave_queue(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+	const struct master *m = &core->masters[l->home];
+
+	/* Unheard, our place would end by itself; leaving just spares the others that time. */
+	if (l->queued && master_releases(m, r->link))
+		master_call(core, &(struct call){.op = CALL_LEAVE,
+					  .master = m->index,
+					  .link = r->link,
+					  .attempt = l->attempt,
+					  .incarnation = m->incarnation,
+					  .name = r->name,
+					  .key = r->rule->key});
+	l->queued = false;
+	l->position = 0;
+}
+
+static void
+lease_ask_new(struct core *core, struct resource *r, unsigned i, int64_t patience_ms)
+{
+	int64_t queue_ms = CALL_QUEUELESS;
+
+	if (i == r->lease.home)
+		queue_ms = queue_patient(r) ? QUEUE_MS : 0;
+	seat_ask(core, r, i, CALL_ACQUIRE, patience_ms, queue_ms);
 }
 
 void
@@ -139,27 +169,28 @@ lease_acquire(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	int64_t patience = lease_patience_ms(core, r);
-	struct call call;
+	unsigned home = quorum_home(core, r->name, r->link);
 
-	assert(master_usable(core, r->link));
+	assert(quorum_usable(core, r->link));
 	if (l->state == LEASE_NONE)
-		lease_clear(core, l);
+		lease_clear(core, r);
+	if (home != l->home)
+		lease_leave_queue(core, r);
 	lease_move(core, l, LEASE_ACQUIRING);
+	seats_clear(core, r);
+	l->home = (unsigned char)home;
 	l->again = false;
 	l->wanted = false;
+	l->contended = false;
+	l->hitch = TROUBLE_NONE;
+	l->change_ms = 0;
 	l->attempt = ++core->attempts;
-	l->incarnation = core->master.incarnation;
-	l->sent_ms = core->now.ms;
-	l->term_ms = r->rule->lease_ms;
-	l->deadline_us = master_time_us(core, patience);
+	lease_round(core, r, r->rule->lease_ms, tokens_block(core));
 	timer_arm(&core->timers, &l->timer, core->now.ms + patience);
-	call = lease_call(core, r, CALL_ACQUIRE);
-	call.ttl_ms = lease_ttl_ms(core, r);
-	call.deadline_us = l->deadline_us;
-	call.token = master_propose(core);
-	call.block = master_tokens_ahead(core) ? TOKEN_FEW : TOKEN_BLOCK;
-	call.queue_ms = queue_patient(r) ? QUEUE_MS : 0;
-	emit_call(core, &call);
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (master_usable(&core->masters[i], r->link))
+			lease_ask_new(core, r, i, patience);
+	}
 }
 
 static bool
@@ -187,60 +218,89 @@ lease_next_term_ms(const struct core *core, const struct resource *r)
 	return kept > r->rule->lease_ms ? kept : r->rule->lease_ms;
 }
 
+/* Asks the seats of a lease that is held: all, or those that this round has not kept yet. */
+static void
+lease_ask(struct core *core, struct resource *r, bool all)
+{
+	struct lease *l = &r->lease;
+	int64_t kept_ms = lease_valid_from(r, l->sent_ms);
+	enum call_op op;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if ((all || r->seats[i].valid_ms < kept_ms) && seat_question(core, r, i, &op))
+			seat_ask(core, r, i, op, l->valid_ms - core->now.ms, CALL_QUEUELESS);
+	}
+}
+
 void
 lease_refresh(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
-	enum call_op op;
-	struct call call;
 
 	assert(l->state == LEASE_HELD);
 	if (l->refreshing)
 		return;
-	if (!master_keeps(core, r->link, &op)) {
-		l->refresh_ms = core->now.ms + lease_soon_ms(r);
-		lease_arm(core, l);
-		return;
-	}
-	l->refreshing = true;
 	l->dry = false;
-	l->sent_ms = core->now.ms;
-	l->term_ms = lease_next_term_ms(core, r);
-	l->deadline_us = master_time_us(core, l->valid_ms - core->now.ms);
-	l->incarnation = core->master.incarnation;
-	call = lease_call(core, r, op);
-	call.ttl_ms = lease_ttl_ms(core, r);
-	call.deadline_us = l->deadline_us;
-	call.token = op == CALL_RECLAIM ? core->master.highest : master_propose(core);
-	call.block = lease_short_of_tokens(l) ? TOKEN_BLOCK : 0;
-	emit_call(core, &call);
+	lease_round(core, r, lease_next_term_ms(core, r), lease_short_of_tokens(l) ? tokens_block(core) : 0);
+	lease_ask(core, r, true);
+	l->refreshing = seats_asking(core, r) > 0;
+	l->refresh_ms = l->refreshing ? l->valid_ms : core->now.ms + lease_soon_ms(r);
 	lease_arm(core, l);
+}
+
+/* The round that runs lacks some seats: asks them again, where that can be done by now. */
+static void
+lease_refresh_on(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+
+	lease_ask(core, r, false);
+	l->refresh_ms = core->now.ms + lease_soon_ms(r);
+	lease_arm(core, l);
+}
+
+void
+lease_reclaim(struct core *core, struct resource *r, unsigned i)
+{
+	enum call_op op;
+
+	if (r->lease.state != LEASE_HELD)
+		return;
+	/* The only master decides about the lease, one of several about its seat. */
+	if (core->settings.masters == 1)
+		lease_refresh(core, r);
+	else if (seat_question(core, r, i, &op))
+		seat_ask(core, r, i, op, r->lease.valid_ms - core->now.ms, CALL_QUEUELESS);
 }
 
 void
 lease_catch_up(struct core *core, struct resource *r)
 {
 	const struct lease *l = &r->lease;
-	enum call_op op;
 
-	if (l->state == LEASE_HELD && l->valid_ms - core->now.ms < r->rule->lease_ms / 3 * 2 &&
-		master_keeps(core, r->link, &op))
+	if (l->state != LEASE_HELD || l->valid_ms - core->now.ms >= r->rule->lease_ms / 3 * 2)
+		return;
+	if (l->refreshing)
+		lease_refresh_on(core, r);
+	else
 		lease_refresh(core, r);
 }
 
 void
 lease_leave(struct core *core, struct resource *r)
 {
-	struct lease *l = &r->lease;
-	struct call leave = lease_call(core, r, CALL_LEAVE);
-
-	assert(l->state == LEASE_WAITING);
-	/* Unheard, our place would end by itself; leaving just spares the others that time. */
-	if (l->queued && master_releases(core, r->link))
-		emit_call(core, &leave);
-	lease_move(core, l, LEASE_NONE);
-	lease_clear(core, l);
+	assert(r->lease.state == LEASE_WAITING);
+	lease_leave_queue(core, r);
+	lease_move(core, &r->lease, LEASE_NONE);
+	lease_clear(core, r);
 	resource_touch(core, r);
+}
+
+void
+lease_step_back(struct core *core, struct resource *r)
+{
+	if (r->lease.state == LEASE_WAITING && core->settings.masters > 1)
+		lease_leave_queue(core, r);
 }
 
 void
@@ -250,9 +310,9 @@ lease_give_back(struct core *core, struct resource *r)
 
 	assert(l->state == LEASE_HELD && r->hold == NULL);
 	emit_note(core, NOTE_UNLEASED, r, NULL, 0, -1, NULL);
-	undo_start(core, r, l->attempt, 0);
+	seats_undo(core, r);
 	lease_move(core, l, LEASE_NONE);
-	lease_clear(core, l);
+	lease_clear(core, r);
 	resource_touch(core, r);
 }
 
@@ -264,11 +324,10 @@ lease_lost(struct core *core, struct resource *r, enum loss_reason reason)
 
 	if (r->hold != NULL)
 		grant_lose(core, r->hold, reason);
-	/* Our key may outlive our certainty of it: nobody should have to wait for its end. */
-	if (reason == LOSS_EXPIRED)
-		undo_start(core, r, l->attempt, l->deadline_us);
+	/* Our keys may outlive our certainty of them: nobody should have to wait for their end. */
+	seats_undo(core, r);
 	lease_move(core, l, LEASE_NONE);
-	lease_clear(core, l);
+	lease_clear(core, r);
 	resource_touch(core, r);
 }
 
@@ -297,76 +356,155 @@ lease_refused(struct core *core, struct resource *r, enum lease_trouble trouble,
 	lease_wait(core, r, ms);
 }
 
-/* Unknown: it may have been granted, or may still be. */
 static void
-lease_unknown(struct core *core, struct resource *r)
+lease_take_tokens(struct core *core, struct resource *r)
 {
-	undo_start(core, r, r->lease.attempt, r->lease.deadline_us);
-	lease_refused(core, r, TROUBLE_SILENT, RETRY_MS);
+	struct lease *l = &r->lease;
+	int64_t first, last;
+
+	if (l->spare_first != 0 || !seats_tokens(core, r, &first, &last) || first <= l->token_last)
+		return;
+	l->spare_first = first;
+	l->spare_last = last;
+}
+
+/* Granted by a memory before a change that we have seen meanwhile: to be asserted at the new one. */
+static bool
+lease_of_old_memory(const struct core *core, const struct resource *r)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (r->seats[i].ours && r->seats[i].incarnation != core->masters[i].incarnation)
+			return true;
+	}
+	return false;
+}
+
+/* What was granted, or may have been, is given up. */
+static void
+lease_missed(struct core *core, struct resource *r, enum lease_trouble trouble, int64_t ms)
+{
+	seats_undo(core, r);
+	lease_refused(core, r, trouble, ms);
 }
 
 static void
-lease_granted(struct core *core, struct resource *r, const struct vote *vote)
+lease_won(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 
-	l->valid_ms = lease_valid_from(r, l->sent_ms);
-	if (vote->token_first <= 0 || vote->token_last < vote->token_first || l->valid_ms <= core->now.ms) {
-		lease_unknown(core, r);
+	l->valid_ms = seats_valid_ms(core, r);
+	if (l->valid_ms <= core->now.ms) {
+		lease_missed(core, r, TROUBLE_SILENT, RETRY_MS);
 		return;
 	}
 	lease_move(core, l, LEASE_HELD);
 	lease_no_foreign(l);
 	l->trouble = TROUBLE_NONE;
 	l->queued = false;
-	l->late_once = false;
+	l->split = 0;
 	l->refreshing = false;
 	l->served = false;
 	l->dry = false;
-	l->wanted |= vote->position > 0;
 	l->wanted_ms = core->now.ms;
 	l->streak = 0;
-	l->token = vote->token_first;
-	l->token_last = vote->token_last;
-	l->block = l->token_last - l->token + 1;
+	l->token = 1;
+	l->token_last = 0;
+	l->block = 0;
 	l->spare_first = 0;
-	/* Granted by the memory before a change that we have seen meanwhile: re-assert it at once. */
-	l->refresh_ms =
-		l->incarnation == core->master.incarnation ? lease_refresh_at(r, l->sent_ms) : core->now.ms;
+	lease_take_tokens(core, r);
+	l->refresh_ms = lease_of_old_memory(core, r) ? core->now.ms : lease_refresh_at(r, l->sent_ms);
 	lease_arm(core, l);
-	master_saw_token(core, vote->token_last);
-	emit_note(core, NOTE_LEASED, r, NULL, l->token, l->valid_ms - core->now.ms, NULL);
+	emit_note(core, NOTE_LEASED, r, NULL, l->spare_first, l->valid_ms - core->now.ms, NULL);
 	resource_touch(core, r);
 }
 
+/* Refused by somebody; what home says of it counts. */
 static void
-lease_busy(struct core *core, struct resource *r, const struct vote *vote)
+lease_busy(struct resource *r, const struct vote *vote)
 {
 	struct lease *l = &r->lease;
 	size_t n = vote->holder.n < FOREIGN_MAX ? vote->holder.n : FOREIGN_MAX;
 
-	l->late_once = false;
-	l->queued = vote->position > 0;
-	lease_no_foreign(l);
-	l->position = vote->position;
-	if (n > 0 && (l->foreign = malloc(n + 1)) != NULL) {
+	l->contended = true;
+	if (vote->master == l->home) {
+		lease_no_foreign(l);
+		l->queued = vote->position > 0;
+		l->position = vote->position;
+		l->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
+	}
+	if (n > 0 && l->foreign == NULL && (l->foreign = malloc(n + 1)) != NULL) {
 		memcpy(l->foreign, vote->holder.p, n);
 		l->foreign[n] = '\0';
 	}
-	lease_refused(core, r, TROUBLE_NONE, l->again ? 1 : vote->change_ms);
+}
+
+/* Each of several daemons got some masters, and nobody enough: soon again, but not all at the same time. */
+static void
+lease_split(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+	int64_t ms = SPLIT_MS << l->split;
+
+	seats_undo(core, r);
+	if (l->split < SPLIT_MOST)
+		l->split++;
+	l->refused = l->split == SPLIT_MOST;
+	l->trouble = TROUBLE_NONE;
+	lease_wait(core, r, core_jitter(core, 1, ms));
+}
+
+/* One verdict for the whole round. */
+static void
+lease_not_won(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+
+	if (l->change_ms > 0) {
+		lease_missed(core, r, TROUBLE_NONE, l->again ? 1 : l->change_ms);
+	} else if (l->hitch == TROUBLE_KIND) {
+		lease_missed(core, r, TROUBLE_KIND, WAIT_MOST_MS);
+	} else if (l->contended) {
+		lease_split(core, r);
+	} else if (l->hitch != TROUBLE_NONE) {
+		lease_missed(core, r, l->hitch, RETRY_MS);
+	} else { /* nothing was done, no verdict */
+		seats_undo(core, r);
+		l->refused = false;
+		lease_wait(core, r, RETRY_MS);
+	}
+}
+
+/* Won, lost, or open. Home is waited for: it may say that it is not our turn. */
+static void
+lease_count(struct core *core, struct resource *r, bool patient)
+{
+	unsigned ours = seats_ours(core, r), asking = patient ? seats_asking(core, r) : 0;
+	bool home_open = patient && r->seats[r->lease.home].asking;
+
+	if (ours + asking < quorum_majority(core))
+		lease_not_won(core, r);
+	else if (ours >= quorum_majority(core) && !home_open)
+		lease_won(core, r);
 }
 
 static void
-lease_late(struct core *core, struct resource *r)
+lease_hitch(struct lease *l, unsigned master, enum lease_trouble trouble)
 {
-	/* Our idea of the master's time was old: it has just been renewed, one more try is fair. */
-	bool again = !r->lease.late_once;
+	l->hitch = trouble;
+	l->trouble_at = (unsigned char)master;
+}
 
-	r->lease.late_once = true;
-	if (again && master_usable(core, r->link))
-		lease_acquire(core, r);
-	else
-		lease_wait(core, r, RETRY_MS);
+/* Our idea of the master's time was old: it has just been renewed, one more try is fair. */
+static void
+lease_late(struct core *core, struct resource *r, unsigned i)
+{
+	int64_t patience = lease_patience_ms(core, r);
+
+	if (r->seats[i].late || !master_usable(&core->masters[i], r->link))
+		return;
+	r->seats[i].late = true;
+	timer_arm(&core->timers, &r->lease.timer, core->now.ms + patience);
+	lease_ask_new(core, r, i, patience);
 }
 
 static void
@@ -374,87 +512,86 @@ lease_acquire_vote(struct core *core, struct resource *r, const struct vote *vot
 {
 	struct lease *l = &r->lease;
 
-	if (l->state != LEASE_ACQUIRING || l->attempt != vote->attempt)
-		return; /* given up meanwhile: its undo is on its way */
 	switch (vote->outcome) {
 	case OUTCOME_YES:
-		lease_granted(core, r, vote);
-		return;
+		l->wanted |= vote->position > 0;
+		break;
 	case OUTCOME_BUSY:
 	case OUTCOME_NO:
-		lease_busy(core, r, vote);
-		return;
+		lease_busy(r, vote);
+		/* Not our turn, whatever the others say. */
+		if (vote->holder.n == 0 && vote->master == l->home) {
+			lease_not_won(core, r);
+			return;
+		}
+		break;
 	case OUTCOME_LATE:
-		lease_late(core, r);
-		return;
+		lease_late(core, r, vote->master);
+		break;
 	case OUTCOME_WRONGKIND:
-		lease_refused(core, r, TROUBLE_KIND, WAIT_MOST_MS);
-		return;
+		lease_hitch(l, vote->master, TROUBLE_KIND);
+		break;
 	case OUTCOME_ERROR:
-		lease_refused(core, r, TROUBLE_ERROR, RETRY_MS);
-		return;
+		lease_hitch(l, vote->master, TROUBLE_ERROR);
+		break;
 	case OUTCOME_UNKNOWN:
-		lease_unknown(core, r);
-		return;
+		lease_hitch(l, vote->master, TROUBLE_SILENT);
+		break;
 	default: /* FORGOTTEN, DEMOTED, UNSENT: nothing was done, no verdict */
-		l->refused = false;
-		lease_wait(core, r, RETRY_MS);
-		return;
+		break;
 	}
+	lease_count(core, r, true);
 }
 
+/* A round has brought enough, or can no longer: when to ask again. */
 static void
-lease_kept(struct core *core, struct resource *r, const struct vote *vote)
+lease_settle_round(struct core *core, struct resource *r, bool yes)
 {
 	struct lease *l = &r->lease;
-	int64_t valid_ms = lease_valid_from(r, l->sent_ms);
+	int64_t valid_ms = seats_valid_ms(core, r), soon = lease_soon_ms(r);
 
-	if (vote->op == CALL_RECLAIM)
-		emit_note(core, NOTE_RECLAIMED, r, NULL, l->token, valid_ms - core->now.ms, NULL);
 	if (valid_ms > l->valid_ms)
 		l->valid_ms = valid_ms;
-	if (vote->token_first > 0 && vote->token_last >= vote->token_first && l->spare_first == 0) {
-		l->spare_first = vote->token_first;
-		l->spare_last = vote->token_last;
-		master_saw_token(core, vote->token_last);
+	if (!l->refreshing)
+		return;
+	if (seats_until(core, r, lease_valid_from(r, l->sent_ms)) >= quorum_majority(core)) {
+		l->refreshing = false;
+		l->refresh_ms = lease_refresh_at(r, l->sent_ms);
+	} else {
+		l->refreshing = seats_asking(core, r) > 0;
+		if (!yes || !l->refreshing)
+			l->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
 	}
-	/* In case the message that said so was lost. */
-	if (vote->position > 0)
-		lease_want(core, r);
-	l->refresh_ms = lease_refresh_at(r, l->sent_ms);
-	/* A guarded master has no tokens to give, a full one no room for the counter: asked again after a
-	 * while. */
-	l->dry = lease_short_of_tokens(l);
-	if (l->dry && l->token > l->token_last)
-		l->refresh_ms = core->now.ms + lease_soon_ms(r);
-	if (l->incarnation != core->master.incarnation)
-		l->refresh_ms = core->now.ms;
+	/* A guarded master has no tokens to give, a full one no room for the counter, and several may
+	 * disagree: asked again after a while. */
+	l->dry = !l->refreshing && l->asked_block > 0 && lease_short_of_tokens(l);
+	if (l->dry && l->token > l->token_last && l->refresh_ms > core->now.ms + soon)
+		l->refresh_ms = core->now.ms + soon;
 }
 
 static void
 lease_refresh_vote(struct core *core, struct resource *r, const struct vote *vote)
 {
 	struct lease *l = &r->lease;
-	int64_t soon = lease_soon_ms(r);
+	const struct seat *seat = &r->seats[vote->master];
+	bool yes = vote->outcome == OUTCOME_YES;
 
-	if (l->state != LEASE_HELD || l->attempt != vote->attempt || !l->refreshing)
-		return;
-	l->refreshing = false;
-	switch (vote->outcome) {
-	case OUTCOME_YES:
-		lease_kept(core, r, vote);
-		break;
-	case OUTCOME_NO:
-	case OUTCOME_WRONGKIND:
+	if (yes && vote->op == CALL_RECLAIM)
+		emit_note(core, NOTE_RECLAIMED, r, NULL, l->token, seat->asked_ms - core->now.ms, NULL);
+	if (vote->outcome == OUTCOME_ERROR)
+		emit_note(core, NOTE_RENEW_FAILED, r, NULL, 0, l->valid_ms - core->now.ms,
+			core->masters[vote->master].error);
+	/* In case the message that said so was lost. */
+	if (yes && vote->position > 0)
+		lease_want(core, r);
+	if (seats_ours(core, r) < quorum_majority(core)) {
 		lease_lost(core, r, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
 		return;
-	default: /* failed, for now: tried again while it is valid */
-		l->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
-		if (vote->outcome == OUTCOME_ERROR)
-			emit_note(core, NOTE_RENEW_FAILED, r, NULL, 0, l->valid_ms - core->now.ms,
-				core->master.error);
-		break;
 	}
+	lease_take_tokens(core, r);
+	lease_settle_round(core, r, yes);
+	if (yes && seat->incarnation != core->masters[vote->master].incarnation)
+		l->refresh_ms = core->now.ms;
 	lease_arm(core, l);
 	resource_touch(core, r);
 }
@@ -462,10 +599,34 @@ lease_refresh_vote(struct core *core, struct resource *r, const struct vote *vot
 void
 lease_vote(struct core *core, struct resource *r, const struct vote *vote)
 {
-	if (vote->op == CALL_ACQUIRE)
+	struct lease *l = &r->lease;
+
+	tokens_saw(core, vote->token_last);
+	if (vote->op == CALL_LEAVE || l->attempt != vote->attempt || !r->seats[vote->master].asking ||
+		(l->state != LEASE_ACQUIRING && l->state != LEASE_HELD))
+		return; /* given up meanwhile: its undo is on its way */
+	seat_heard(core, r, vote);
+	if (vote->token_last > l->reached)
+		l->reached = vote->token_last;
+	if (l->state == LEASE_ACQUIRING)
 		lease_acquire_vote(core, r, vote);
-	else if (vote->op == CALL_RENEW || vote->op == CALL_RECLAIM)
+	else
 		lease_refresh_vote(core, r, vote);
+}
+
+/* Who has not answered is not waited for: the releases go down the same links, behind the acquires (rule 2).
+ */
+static void
+lease_patience_over(struct core *core, struct resource *r)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (!r->seats[i].asking)
+			continue;
+		master_suspect(core, &core->masters[i], r->link);
+		if (r->lease.hitch == TROUBLE_NONE)
+			lease_hitch(&r->lease, i, TROUBLE_SILENT);
+	}
+	lease_count(core, r, false);
 }
 
 void
@@ -475,9 +636,7 @@ lease_timer(struct core *core, struct resource *r)
 
 	switch (l->state) {
 	case LEASE_ACQUIRING:
-		/* Unanswered: the release goes down the same link, behind the acquire (rule 2). */
-		master_suspect(core, r->link);
-		lease_unknown(core, r);
+		lease_patience_over(core, r);
 		return;
 	case LEASE_WAITING:
 		lease_wake(core, r);
@@ -485,6 +644,8 @@ lease_timer(struct core *core, struct resource *r)
 	case LEASE_HELD:
 		if (core->now.ms >= l->valid_ms)
 			lease_lost(core, r, LOSS_EXPIRED);
+		else if (l->refreshing)
+			lease_refresh_on(core, r);
 		else
 			lease_refresh(core, r);
 		return;
@@ -504,7 +665,7 @@ lease_wake(struct core *core, struct resource *r)
 	}
 	if (l->state != LEASE_WAITING)
 		return;
-	if (r->waiter_count > 0 && master_usable(core, r->link))
+	if (r->waiter_count > 0 && quorum_usable(core, r->link))
 		lease_acquire(core, r);
 	else
 		timer_arm(&core->timers, &l->timer, core->now.ms + WAIT_MOST_MS);

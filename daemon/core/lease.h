@@ -16,7 +16,7 @@
 
 #include "daemon/core/state.h"
 
-/* NONE or WAITING: asks the master. It must be usable (master_usable). */
+/* NONE or WAITING: asks the masters. A majority must be usable (quorum_usable). */
 void lease_acquire(struct core *core, struct resource *r);
 
 /* HELD: asks for more time, and for tokens where they run short. Does nothing while an answer is outstanding
@@ -26,7 +26,13 @@ void lease_refresh(struct core *core, struct resource *r);
 /* HELD: refreshes it if that was due and could not be done: the master is back. */
 void lease_catch_up(struct core *core, struct resource *r);
 
-/* HELD: releases it at the master. WAITING: leaves the queue there. NONE afterwards. */
+/* This master forgot: asserts the lease there, if it is held. */
+void lease_reclaim(struct core *core, struct resource *r, unsigned master);
+
+/* WAITING, without a majority that could be asked: gives up our place in the queue. */
+void lease_step_back(struct core *core, struct resource *r);
+
+/* HELD: releases it at the masters. WAITING: leaves the queue there. NONE afterwards. */
 void lease_give_back(struct core *core, struct resource *r);
 void lease_leave(struct core *core, struct resource *r);
 

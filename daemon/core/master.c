@@ -1,6 +1,7 @@
 #include "daemon/core/master.h"
 
 #include "daemon/core/emit.h"
+#include "daemon/core/tokens.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,11 +9,9 @@
 
 #define GREET_MOST_MS 5000 /* a changed identity is seen this soon at the latest, also with long leases */
 #define GREET_RETRY_MS                                                                                       \
-	500               /* LOADING, replica, wrong limits: asked again after this, or a tenth of a lease   \
-			   */
-#define PATIENCE_MS  2000 /* most that an acquire may go unanswered */
-#define TOKEN_MOST   (INT64_C(1) << 52)
-#define TOKENS_AHEAD 10000 /* as many microseconds: a restart takes longer */
+	500              /* LOADING, replica, wrong limits: asked again after this, or a tenth of a lease    \
+			  */
+#define PATIENCE_MS 2000 /* most that an acquire may go unanswered */
 
 #define TO(state) (1U << (state))
 
@@ -33,21 +32,24 @@ static const char *const greeting_text[] = {
 };
 
 static void
-master_move(struct core *core, enum master_state next)
+master_move(struct core *core, struct master *m, enum master_state next)
 {
-	assert(master_allowed[core->master.state] & TO(next));
-	core->master.state = next;
+	assert(master_allowed[m->state] & TO(next));
+	m->state = next;
 	/* Who waits for a single verdict may have it now. */
-	core->master.retry = true;
+	core->retry = true;
 }
 
 void
-master_init(struct core *core)
+master_init(struct core *core, struct master *m, unsigned index)
 {
 	/* The first connect is under way: who asks meanwhile waits for how it ends. */
-	core->master.state = MASTER_GREETING;
-	core->master.greet_ms = TIMER_NEVER;
-	timer_init(&core->master.timer, TIMER_MASTER);
+	m->state = MASTER_GREETING;
+	m->index = index;
+	m->greet_ms = TIMER_NEVER;
+	m->admit_ms = TIMER_NEVER;
+	timer_init(&m->timer, TIMER_MASTER);
+	timer_arm(&core->timers, &m->timer, TIMER_NEVER);
 }
 
 int64_t
@@ -82,14 +84,26 @@ greet_again_ms(struct core *core)
 	return core_jitter(core, most / 2, most);
 }
 
-static void
-master_arm(struct core *core)
+/* When a link's silence makes it suspect. */
+static int64_t
+link_doubt_ms(const struct core *core, const struct master_link *l)
 {
-	struct master *m = &core->master;
+	return l->due > 0 && !l->suspect ? l->quiet_ms + master_patience_ms(core) : TIMER_NEVER;
+}
+
+static void
+master_arm(struct core *core, struct master *m)
+{
 	int64_t at = m->greet_ms;
 
-	if (m->state == MASTER_GUARDED && !m->admitting && m->guard_until_ms < at)
-		at = m->guard_until_ms;
+	if (m->state == MASTER_GUARDED && !m->admitting && m->admit_ms < at)
+		at = m->admit_ms;
+	for (unsigned i = 0; i < core->settings.links; i++) {
+		int64_t doubt = link_doubt_ms(core, &m->links[i]);
+
+		if (doubt < at)
+			at = doubt;
+	}
 	/* A guard may have ended while the master was away: at once, but not within this turn. */
 	if (at <= core->now.ms)
 		at = core->now.ms + 1;
@@ -97,373 +111,389 @@ master_arm(struct core *core)
 }
 
 int64_t
-master_time_us(const struct core *core, int64_t ms)
+master_time_us(const struct core *core, const struct master *m, int64_t ms)
 {
-	const struct master *m = &core->master;
-
 	return m->time_us + (core->now.ms - m->time_seen_ms + ms) * 1000;
 }
 
 void
-master_saw_token(struct core *core, int64_t token)
+master_call(struct core *core, const struct call *call)
 {
-	if (token > core->master.highest && token <= TOKEN_MOST)
-		core->master.highest = token;
-}
+	struct master *m = &core->masters[call->master];
+	struct master_link *l = &m->links[call->link];
 
-/* A token above both; a wall clock set absurdly far ahead must not burn the tokens of all the years until
- * then. */
-static int64_t
-token_above(const struct core *core, int64_t known)
-{
-	int64_t wall = core->now.wall_us;
-
-	return wall > known && wall <= TOKEN_MOST ? wall : known + 1;
-}
-
-int64_t
-master_propose(const struct core *core)
-{
-	return token_above(core, core->master.past);
-}
-
-bool
-master_tokens_ahead(const struct core *core)
-{
-	return core->master.highest > core->now.wall_us + TOKENS_AHEAD;
+	if (l->due++ == 0) {
+		l->quiet_ms = core->now.ms;
+		/* It comes at the latest when this silence is a doubt; usually it finds nothing. */
+		if (m->timer.at_ms > link_doubt_ms(core, l))
+			timer_arm(&core->timers, &m->timer, link_doubt_ms(core, l));
+	}
+	emit_call(core, call);
 }
 
 /* HELLO on one link: whom do we talk to, and does it remember? */
 static void
-master_greet(struct core *core, unsigned link)
+master_greet(struct core *core, struct master *m, unsigned link)
 {
-	struct master *m = &core->master;
 	struct master_link *l = &m->links[link];
 
 	if (!l->up || l->greeting)
 		return;
 	l->greeting = true;
-	emit_call(core, &(struct call){.op = CALL_HELLO,
-				.link = link,
-				.attempt = ++m->serial,
-				.incarnation = core_chance(core) | 1,
-				.token = m->highest});
+	l->greeting_ms = core->now.ms;
+	master_call(core, &(struct call){.op = CALL_HELLO,
+				  .master = m->index,
+				  .link = link,
+				  .attempt = ++m->serial,
+				  .incarnation = core_chance(core) | 1,
+				  .token = core->highest});
 }
 
-static void
-master_greet_all(struct core *core)
+void
+master_greet_all(struct core *core, struct master *m)
 {
 	for (unsigned i = 0; i < core->settings.links; i++)
-		master_greet(core, i);
-	core->master.greet_ms = core->now.ms + greet_every_ms(core);
-	master_arm(core);
+		master_greet(core, m, i);
+	m->greet_ms = core->now.ms + greet_every_ms(core);
+	master_arm(core, m);
 }
 
 /* Something says that the master is not the one we knew: nothing new until it has been greeted. */
 static void
-master_doubt(struct core *core)
+master_doubt(struct core *core, struct master *m)
 {
-	struct master *m = &core->master;
-
 	if (m->state == MASTER_AWAY)
 		return;
 	if (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED)
-		master_move(core, MASTER_GREETING);
-	master_greet_all(core);
+		master_move(core, m, MASTER_GREETING);
+	master_greet_all(core, m);
 }
 
 void
-master_flushed(struct core *core)
+master_flushed(struct core *core, struct master *m)
 {
-	master_doubt(core);
+	master_doubt(core, m);
 }
 
 void
-master_link_up(struct core *core, unsigned link)
+master_link_up(struct core *core, struct master *m, unsigned link)
 {
-	struct master *m = &core->master;
-
 	assert(link < core->settings.links);
 	m->links[link] = (struct master_link){.up = true};
 	if (m->state == MASTER_AWAY)
-		master_move(core, MASTER_GREETING);
+		master_move(core, m, MASTER_GREETING);
 	m->greet_ms = core->now.ms + greet_every_ms(core);
-	master_greet(core, link);
-	master_arm(core);
+	master_greet(core, m, link);
+	master_arm(core, m);
 }
 
 static void
-keep_reason(char *to, struct slice from)
+keep_text(char *to, size_t room, struct slice from)
 {
-	(void)snprintf(to, MASTER_REASON_MAX, "%.*s",
-		(int)(from.n < MASTER_REASON_MAX ? from.n : MASTER_REASON_MAX - 1), from.n > 0 ? from.p : "");
+	size_t n = from.n < room ? from.n : room - 1;
+
+	if (n > 0)
+		memcpy(to, from.p, n);
+	to[n] = '\0';
 }
 
 void
-master_link_down(struct core *core, unsigned link, struct slice why)
+master_link_down(struct core *core, struct master *m, unsigned link, struct slice why)
 {
-	struct master *m = &core->master;
 	bool any = false;
 
 	assert(link < core->settings.links);
 	m->links[link] = (struct master_link){.up = false};
 	for (unsigned i = 0; i < core->settings.links; i++)
 		any |= m->links[i].up;
-	keep_reason(m->reason, why);
+	keep_text(m->reason, sizeof(m->reason), why);
 	if (any || m->state == MASTER_AWAY)
 		return;
-	master_move(core, MASTER_AWAY);
+	master_move(core, m, MASTER_AWAY);
 	m->admitting = false;
-	master_arm(core);
-	emit_note(core, NOTE_MASTER_AWAY, NULL, NULL, 0, -1, m->reason);
+	master_arm(core, m);
+	emit_master_note(core, NOTE_MASTER_AWAY, m, 0, -1, m->reason);
 }
 
 static void
-master_refuse(struct core *core, const char *what, struct slice detail)
+master_refuse(struct core *core, struct master *m, const char *what, struct slice detail)
 {
-	struct master *m = &core->master;
 	bool news = m->state != MASTER_REFUSED;
 
 	(void)snprintf(m->reason, sizeof(m->reason), "%s%s%.*s", what, detail.n > 0 ? ": " : "",
 		(int)(detail.n < 100 ? detail.n : 100), detail.n > 0 ? detail.p : "");
 	if (news) {
-		master_move(core, MASTER_REFUSED);
-		emit_note(core, NOTE_MASTER_REFUSED, NULL, NULL, 0, -1, m->reason);
+		master_move(core, m, MASTER_REFUSED);
+		emit_master_note(core, NOTE_MASTER_REFUSED, m, 0, -1, m->reason);
 	}
 	m->greet_ms = core->now.ms + greet_again_ms(core);
-	master_arm(core);
+	master_arm(core, m);
 }
 
 static void
-master_guard(struct core *core)
+master_guard(struct core *core, struct master *m)
 {
-	struct master *m = &core->master;
-
-	master_move(core, MASTER_GUARDED);
+	master_move(core, m, MASTER_GUARDED);
 	m->reclaim = true;
 	m->admitting = false;
-	master_arm(core);
-	emit_note(core, NOTE_MASTER_GUARDED, NULL, NULL, 0, m->guard_until_ms - core->now.ms, NULL);
+	master_arm(core, m);
+	emit_master_note(core, NOTE_MASTER_GUARDED, m, 0, m->guard_until_ms - core->now.ms, NULL);
 }
 
 static void
-master_admitted(struct core *core)
+master_admitted(struct core *core, struct master *m)
 {
-	struct master *m = &core->master;
 	bool news = m->state != MASTER_ADMITTED;
 
 	m->admitting = false;
 	m->guarding = false;
-	m->retry = true;
+	core->retry = true;
 	if (news) {
-		master_move(core, MASTER_ADMITTED);
-		emit_note(core, NOTE_MASTER_ADMITTED, NULL, NULL, m->highest, -1, NULL);
+		master_move(core, m, MASTER_ADMITTED);
+		emit_master_note(core, NOTE_MASTER_ADMITTED, m, m->highest, -1, NULL);
 	}
-	master_arm(core);
+	master_arm(core, m);
 }
 
 static void
-master_greeted(struct core *core, const struct vote *vote)
+master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
-	struct master *m = &core->master;
 	bool changed = !m->known || vote->incarnation != m->incarnation;
 
 	m->known = true;
 	m->incarnation = vote->incarnation;
 	m->reason[0] = '\0';
 	if (changed)
-		m->past = m->highest;
-	master_saw_token(core, vote->highest);
+		tokens_forgotten(core);
+	tokens_saw(core, vote->highest);
+	m->highest = vote->highest;
+	m->highest_ms = m->links[vote->link].greeting_ms;
 	if (vote->admitted) {
 		/* Admitted by another daemon after a change we did not see: our leases may be missing there.
 		 */
 		m->reclaim |= changed;
 		if (m->state != MASTER_ADMITTED || changed || !m->links[vote->link].greeted) {
 			m->links[vote->link].greeted = true;
-			master_admitted(core);
+			master_admitted(core, m);
 		}
 		return;
 	}
 	/* What waited for this link need not wait for the end of the guard. */
-	m->retry |= !m->links[vote->link].greeted;
+	core->retry |= !m->links[vote->link].greeted;
 	m->links[vote->link].greeted = true;
-	if (changed || !m->guarding)
+	if (changed || !m->guarding) {
 		m->guard_until_ms = core->now.ms + master_guard_ms(core);
+		m->admit_ms = m->guard_until_ms;
+	}
 	m->guarding = true;
 	if (changed || m->state != MASTER_GUARDED)
-		master_guard(core);
+		master_guard(core, m);
+}
+
+/* Another of our masters that is the same server: its vote would count twice. */
+static const struct master *
+master_twin(const struct core *core, const struct master *m)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *other = &core->masters[i];
+
+		if (other != m && other->state != MASTER_AWAY && other->state != MASTER_REFUSED &&
+			other->run[0] != '\0' && strcmp(other->run, m->run) == 0)
+			return other;
+	}
+	return NULL;
 }
 
 static void
-master_hello_vote(struct core *core, const struct vote *vote)
+master_good(struct core *core, struct master *m, const struct vote *vote)
 {
-	struct master *m = &core->master;
+	const struct master *twin;
+	char number[16];
 
+	keep_text(m->run, sizeof(m->run), vote->run);
+	twin = master_twin(core, m);
+	if (twin == NULL) {
+		master_greeted(core, m, vote);
+		return;
+	}
+	(void)snprintf(number, sizeof(number), "%u", twin->index + 1);
+	master_refuse(core, m, "is the same server as another: name independent ones; it is also master",
+		slice_of(number));
+}
+
+static void
+master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
+{
 	m->links[vote->link].greeting = false;
 	if (!m->links[vote->link].up)
 		return;
 	if (vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD)
-		master_greeted(core, vote);
+		master_good(core, m, vote);
 	else if (vote->outcome == OUTCOME_YES)
-		master_refuse(core, greeting_text[vote->greeting], vote->text);
+		master_refuse(core, m, greeting_text[vote->greeting], vote->text);
 	else if (vote->outcome == OUTCOME_DEMOTED ||
 		 (vote->outcome == OUTCOME_ERROR && m->state == MASTER_GREETING))
-		master_refuse(core, "answers with an error", vote->text);
+		master_refuse(core, m, "answers with an error", vote->text);
 	else {
 		m->greet_ms = core->now.ms + greet_again_ms(core);
-		master_arm(core);
+		master_arm(core, m);
 	}
 }
 
 static void
-master_admit_vote(struct core *core, const struct vote *vote)
+master_admit_vote(struct core *core, struct master *m, const struct vote *vote)
 {
-	struct master *m = &core->master;
-
 	if (!m->admitting || vote->attempt != m->admit_serial)
 		return;
 	m->admitting = false;
 	if (vote->outcome == OUTCOME_YES && m->state == MASTER_GUARDED) {
-		master_saw_token(core, vote->highest);
-		master_admitted(core);
+		tokens_saw(core, vote->highest);
+		m->highest = vote->highest;
+		master_admitted(core, m);
 		return;
 	}
-	m->guard_until_ms = core->now.ms + greet_again_ms(core);
-	master_arm(core);
+	master_admit_later(core, m, greet_again_ms(core));
 }
 
 void
-master_vote(struct core *core, const struct vote *vote)
+master_vote(struct core *core, struct master *m, const struct vote *vote)
 {
 	if (vote->op == CALL_HELLO)
-		master_hello_vote(core, vote);
+		master_hello_vote(core, m, vote);
 	else
-		master_admit_vote(core, vote);
+		master_admit_vote(core, m, vote);
 }
 
 /* Noted once for a stretch of the same error: a thousand names that meet it are one event. */
 static void
-master_complains(struct core *core, struct slice text)
+master_complains(struct core *core, struct master *m, struct slice text)
 {
-	struct master *m = &core->master;
 	char before[MASTER_REASON_MAX];
 
 	memcpy(before, m->error, sizeof(before));
-	keep_reason(m->error, text);
+	keep_text(m->error, sizeof(m->error), text);
 	if (!m->complained || strcmp(before, m->error) != 0)
-		emit_note(core, NOTE_MASTER_ERROR, NULL, NULL, 0, -1, m->error);
+		emit_master_note(core, NOTE_MASTER_ERROR, m, 0, -1, m->error);
 	m->complained = true;
 }
 
 void
-master_heard(struct core *core, const struct vote *vote)
+master_heard(struct core *core, struct master *m, const struct vote *vote)
 {
-	struct master *m = &core->master;
 	bool answered = vote->outcome != OUTCOME_UNKNOWN && vote->outcome != OUTCOME_UNSENT;
+	struct master_link *l = &m->links[vote->link];
 
-	if (answered && m->links[vote->link].suspect) {
-		m->links[vote->link].suspect = false;
-		m->retry = true;
+	l->due -= l->due > 0;
+	if (answered)
+		l->quiet_ms = core->now.ms;
+	if (answered && l->suspect) {
+		l->suspect = false;
+		core->retry = true;
 	}
 	if (vote->time_us > 0) {
 		m->time_us = vote->time_us;
 		m->time_seen_ms = core->now.ms;
 	}
 	if (vote->outcome == OUTCOME_ERROR)
-		master_complains(core, vote->text);
+		master_complains(core, m, vote->text);
 	else if (vote->outcome == OUTCOME_YES && vote->op != CALL_HELLO)
 		m->complained = false;
 	if (vote->op != CALL_HELLO &&
 		(vote->outcome == OUTCOME_FORGOTTEN || vote->outcome == OUTCOME_DEMOTED))
-		master_doubt(core);
+		master_doubt(core, m);
 }
 
-static void
-master_admit(struct core *core)
+bool
+master_guard_over(const struct core *core, const struct master *m)
 {
-	struct master *m = &core->master;
+	return m->state == MASTER_GUARDED && !m->admitting && core->now.ms >= m->admit_ms;
+}
 
+void
+master_admit(struct core *core, struct master *m, int64_t floor)
+{
 	for (unsigned i = 0; i < core->settings.links; i++) {
 		if (!m->links[i].greeted)
 			continue;
 		m->admitting = true;
 		m->admit_serial = ++m->serial;
-		emit_call(core, &(struct call){.op = CALL_ADMIT,
-					.link = i,
-					.attempt = m->admit_serial,
-					.incarnation = m->incarnation,
-					.token = token_above(core, m->highest)});
+		master_call(core, &(struct call){.op = CALL_ADMIT,
+					  .master = m->index,
+					  .link = i,
+					  .attempt = m->admit_serial,
+					  .incarnation = m->incarnation,
+					  .token = floor});
+		master_arm(core, m);
 		return;
 	}
-	m->guard_until_ms = core->now.ms + greet_again_ms(core);
+	master_admit_later(core, m, greet_again_ms(core));
 }
 
 void
-master_timer(struct core *core)
+master_admit_later(struct core *core, struct master *m, int64_t ms)
 {
-	struct master *m = &core->master;
+	m->admit_ms = core->now.ms + ms;
+	master_arm(core, m);
+}
 
-	if (m->state == MASTER_GUARDED && !m->admitting && core->now.ms >= m->guard_until_ms)
-		master_admit(core);
+void
+master_timer(struct core *core, struct master *m)
+{
+	for (unsigned i = 0; i < core->settings.links; i++) {
+		if (core->now.ms >= link_doubt_ms(core, &m->links[i]))
+			master_suspect(core, m, i);
+	}
 	if (core->now.ms >= m->greet_ms)
-		master_greet_all(core);
-	master_arm(core);
+		master_greet_all(core, m);
+	master_arm(core, m);
 }
 
 bool
-master_usable(const struct core *core, unsigned link)
+master_usable(const struct master *m, unsigned link)
 {
-	const struct master_link *l = &core->master.links[link];
+	const struct master_link *l = &m->links[link];
 
-	return core->master.state == MASTER_ADMITTED && l->greeted && !l->suspect;
+	return m->state == MASTER_ADMITTED && l->greeted && !l->suspect;
 }
 
 void
-master_verdict(const struct core *core, unsigned link, struct reply *why)
+master_why_not(const struct core *core, const struct master *m, unsigned link, char *out, size_t room)
 {
-	const struct master *m = &core->master;
 	long long left = (long long)(m->guard_until_ms - core->now.ms);
 
-	switch (m->state) {
-	case MASTER_GUARDED:
-		reply_error(why, CODE_GUARD, "the master restarted or is new: new leases resume in %lld ms",
-			left > 0 ? left : 0);
-		return;
-	case MASTER_REFUSED:
-		reply_error(why, CODE_NOMASTER, "the master %s", m->reason);
-		return;
-	case MASTER_GREETING:
-		reply_error(why, CODE_NOMASTER, "the master is being greeted: try again in a moment");
-		return;
-	default:
-		break;
-	}
-	if (m->links[link].suspect)
-		reply_error(why, CODE_NOMASTER, "the master does not answer");
+	if (m->state == MASTER_GUARDED)
+		(void)snprintf(
+			out, room, "restarted or is new: new leases resume in %lld ms", left > 0 ? left : 0);
+	else if (m->state == MASTER_REFUSED)
+		(void)snprintf(out, room, "%s", m->reason);
+	else if (m->state == MASTER_GREETING)
+		(void)snprintf(out, room, "is being greeted: try again in a moment");
+	else if (m->links[link].suspect)
+		(void)snprintf(out, room, "does not answer");
 	else
-		reply_error(why, CODE_NOMASTER, "the master is not reachable%s%s", m->reason[0] ? ": " : "",
-			m->reason);
+		(void)snprintf(out, room, "is not reachable%s%s", m->reason[0] ? ": " : "", m->reason);
 }
 
 bool
-master_keeps(const struct core *core, unsigned link, enum call_op *op)
+master_keeps(const struct master *m, unsigned link, enum call_op *op)
 {
-	const struct master *m = &core->master;
-
 	*op = m->state == MASTER_GUARDED ? CALL_RECLAIM : CALL_RENEW;
 	return m->links[link].greeted && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED);
 }
 
 bool
-master_releases(const struct core *core, unsigned link)
+master_releases(const struct master *m, unsigned link)
 {
 	enum call_op op;
 
-	return master_keeps(core, link, &op);
+	return master_keeps(m, link, &op);
 }
 
 void
-master_suspect(struct core *core, unsigned link)
+master_suspect(struct core *core, struct master *m, unsigned link)
 {
-	core->master.links[link].suspect = true;
+	if (m->links[link].suspect)
+		return;
+	m->links[link].suspect = true;
+	core->retry = true;
 }

@@ -36,14 +36,17 @@ struct resource *
 resource_get(struct core *core, struct slice name)
 {
 	struct resource *r = table_resource(core, name);
+	char *bytes;
 
 	if (r != NULL)
 		return r;
-	r = calloc(1, sizeof(*r) + name.n);
+	r = calloc(1, sizeof(*r) + core->settings.masters * sizeof(*r->seats) + name.n);
 	if (r == NULL)
 		return NULL;
-	memcpy(r->bytes, name.p, name.n);
-	r->name = (struct slice){r->bytes, name.n};
+	bytes = (char *)(r->seats + core->settings.masters);
+	if (name.n > 0)
+		memcpy(bytes, name.p, name.n);
+	r->name = (struct slice){bytes, name.n};
 	r->link = name_link(name, core->settings.links);
 	TAILQ_INIT(&r->waiters);
 	timer_init(&r->lease.timer, TIMER_LEASE);

@@ -5,6 +5,7 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/master.h"
 #include "daemon/core/queue.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/undo.h"
 
@@ -16,13 +17,14 @@ settle_verdict(const struct core *core, const struct resource *r, struct reply *
 	*out = null;
 	if (r->hold != NULL || r->lease.state == LEASE_HELD)
 		return;
-	if (!master_usable(core, r->link)) {
-		master_verdict(core, r->link, out);
+	if (!quorum_usable(core, r->link)) {
+		quorum_verdict(core, r->link, out);
 		return;
 	}
 	switch (r->lease.trouble) {
 	case TROUBLE_ERROR:
-		reply_error(out, CODE_MASTERERR, "the master said: %s", core->master.error);
+		reply_error(
+			out, CODE_MASTERERR, "the master said: %s", core->masters[r->lease.trouble_at].error);
 		return;
 	case TROUBLE_SILENT:
 		reply_error(out, CODE_NOMASTER, "the master did not answer in time");
@@ -81,7 +83,7 @@ static void
 settle_without(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
-	bool usable = master_usable(core, r->link);
+	bool usable = quorum_usable(core, r->link);
 
 	if (r->waiter_count == 0) {
 		if (l->state == LEASE_WAITING)
@@ -99,8 +101,11 @@ settle_without(struct core *core, struct resource *r)
 		queue_answer_all(core, r, &verdict);
 		return;
 	}
-	/* While the master is being greeted the verdict is a moment away. */
-	if ((l->state == LEASE_WAITING && l->refused) || (!usable && core->master.state != MASTER_GREETING))
+	/* Nobody should wait for a daemon that cannot take its turn. */
+	if (!usable)
+		lease_step_back(core, r);
+	/* While a master is being greeted the verdict is a moment away. */
+	if ((l->state == LEASE_WAITING && l->refused) || (!usable && !quorum_near(core, r->link)))
 		settle_once(core, r);
 }
 
@@ -119,7 +124,7 @@ settle_one(struct core *core, struct resource *r)
 		resource_forget(core, r);
 }
 
-/* The master's state changed: everything that waits looks again. Rare, so it may look at all names. */
+/* A master's state changed: everything that waits looks again. Rare, so it may look at all names. */
 static void
 settle_retry(struct core *core)
 {
@@ -133,16 +138,14 @@ settle_retry(struct core *core)
 	undo_retry_all(core);
 }
 
-/* The master forgot: every lease that is still valid is asserted again. */
+/* A master forgot: every lease that is still valid is asserted there again. */
 static void
-settle_reclaim(struct core *core)
+settle_reclaim(struct core *core, const struct master *m)
 {
 	struct resource *r, *next;
 
-	HASH_ITER (hh, core->resources, r, next) {
-		if (r->lease.state == LEASE_HELD)
-			lease_refresh(core, r);
-	}
+	HASH_ITER (hh, core->resources, r, next)
+		lease_reclaim(core, r, m->index);
 }
 
 void
@@ -150,12 +153,14 @@ settle(struct core *core)
 {
 	struct resource *r;
 
-	if (core->master.reclaim) {
-		core->master.reclaim = false;
-		settle_reclaim(core);
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (!core->masters[i].reclaim)
+			continue;
+		core->masters[i].reclaim = false;
+		settle_reclaim(core, &core->masters[i]);
 	}
-	if (core->master.retry) {
-		core->master.retry = false;
+	if (core->retry) {
+		core->retry = false;
 		settle_retry(core);
 	}
 	while ((r = resource_touched(core)) != NULL)

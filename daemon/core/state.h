@@ -152,27 +152,51 @@ enum lease_trouble {
 	TROUBLE_KIND    /* the key holds something else */
 };
 
+/*
+ * What one master is to a lease. A lease is ours while a majority of its seats is; each seat is good for a
+ * time of its own, counted from before its last confirmed question left.
+ */
+struct seat {
+	uint64_t incarnation; /* of the memory that was asked last */
+	int64_t valid_ms;     /* confirmed until then; 0: not */
+	int64_t asked_ms;     /* what a yes to the question under way makes of valid_ms */
+	int64_t deadline_us;  /* asking: when that question refuses itself, its master's time; 0: it cannot
+				 create anything */
+	int64_t unsure_us;    /* a question without an answer may create the lease until then; 0: none */
+	int64_t token_first;  /* tokens raised there in this round; 0: none */
+	int64_t token_last;
+	bool asking; /* a question is under way */
+	bool ours;   /* it said so, and has not taken it back */
+	bool late;   /* one retry after LATE has been spent */
+};
+
 struct lease {
 	enum lease_state state;
 	struct timer timer;
 	uint64_t attempt;
-	uint64_t incarnation; /* the memory of the master that has it */
-	int64_t sent_ms;      /* ACQUIRING: when the acquire left; HELD, refreshing: when the refresh left */
-	int64_t term_ms;      /* how long a lease it asked for: the rule may say something else by now */
-	int64_t deadline_us;  /* ACQUIRING: when it refuses itself, master's time */
-	int64_t valid_ms;     /* HELD: surely ours until then */
-	int64_t refresh_ms;   /* HELD: when to renew */
-	bool refreshing;      /* HELD: a renew or reclaim is on its way */
-	bool dry;             /* HELD: the last refresh brought no tokens, though they run short */
-	bool again;           /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
-	bool late_once;       /* one retry after LATE has been spent */
-	bool queued;          /* WAITING: this daemon has a place in the master's queue */
-	bool served;          /* HELD: somebody was granted on it */
-	bool refused;         /* WAITING: by a verdict, not for want of one */
-	enum lease_trouble trouble; /* what stood in the way last time */
-	bool wanted;                /* HELD: another daemon waits */
+	int64_t sent_ms;          /* when the round that runs, or the last one, began */
+	int64_t term_ms;          /* how long a lease it asked for: the rule may say something else by now */
+	int64_t valid_ms;         /* HELD: surely ours until then */
+	int64_t refresh_ms;       /* HELD: when to renew */
+	bool refreshing;          /* HELD: a round is under way */
+	bool dry;                 /* HELD: the last round brought no tokens, though they run short */
+	bool again;               /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
+	bool queued;              /* WAITING: this daemon has a place in the queue at home */
+	bool served;              /* HELD: somebody was granted on it */
+	bool refused;             /* WAITING: by a verdict, not for want of one */
+	bool wanted;              /* HELD: another daemon waits */
+	unsigned char home;       /* the master on which the queue of this name lives */
+	unsigned char split;      /* rounds in a row in which nobody had a majority */
+	bool contended;           /* ACQUIRING: somebody else has it at some master */
+	enum lease_trouble hitch; /* ACQUIRING: what else stood in the way so far */
+	enum lease_trouble trouble; /* what stood in the way last time, */
+	unsigned char trouble_at;   /* and at which master */
+	int64_t change_ms;          /* ACQUIRING: ms until something can change, says home; 0: it did not */
 	int64_t wanted_ms;          /* since when */
 	int64_t streak;             /* local grants since then */
+	int64_t proposal;           /* token proposed in this round */
+	int64_t asked_block;        /* and how many; 0: none */
+	int64_t reached;            /* highest token that a master answered */
 	int64_t token;              /* next fencing token; token > token_last: none left */
 	int64_t token_last;
 	int64_t block;       /* how many there were */
@@ -194,8 +218,14 @@ struct resource {
 	struct waiter_queue waiters; /* in arrival order */
 	size_t waiter_count;
 	size_t once_count;
-	struct slice name;
-	char bytes[];
+	struct slice name; /* its bytes follow the seats */
+	struct seat seats[];
+};
+
+/* Of one lease at one master. */
+struct undo_key {
+	uint64_t attempt;
+	uint64_t master;
 };
 
 /* A lease given up: its release is repeated until the master confirmed it, or its key ran out. */
@@ -203,7 +233,7 @@ struct undo {
 	struct grave grave;
 	UT_hash_handle hh;
 	struct timer timer;
-	uint64_t attempt;
+	struct undo_key of;
 	int64_t after_us; /* a confirmation counts from this master's time on: the acquire is dead by then */
 	int64_t give_up_ms; /* the key is gone by itself */
 	bool sent;          /* a release is on its way */
@@ -214,33 +244,39 @@ struct undo {
 };
 
 #define MASTER_REASON_MAX 512
+#define MASTER_RUN_MAX    48
 
 struct master_link {
 	bool up;
-	bool greeting; /* a HELLO is on its way */
-	bool greeted;  /* it reaches the master we know */
-	bool suspect;  /* an acquire went unanswered; the next answer clears it */
+	bool greeting;       /* a HELLO is on its way, */
+	int64_t greeting_ms; /* which left then */
+	bool greeted;        /* it reaches the master we know */
+	bool suspect;        /* it has been silent; the next answer clears it */
+	size_t due;          /* calls without an answer */
+	int64_t quiet_ms;    /* due > 0: silent since then */
 };
 
 struct master {
 	enum master_state state;
+	unsigned index;
 	struct timer timer;
 	struct master_link links[CORE_LINKS_MAX];
 	uint64_t incarnation;
 	int64_t guard_until_ms;
+	int64_t admit_ms; /* GUARDED: when to ask for the admission, then or later */
 	int64_t greet_ms;
 	bool admitting;                 /* an ADMIT is on its way */
 	bool guarding;                  /* guard_until_ms is of this incarnation */
 	bool complained;                /* its last answers were the error that has been noted */
 	bool known;                     /* incarnation is meaningful */
-	bool retry;                     /* wake-ups may have been missed: settle tries everything again */
 	bool reclaim;                   /* leases have to be re-asserted: settle refreshes them all */
 	int64_t time_us;                /* its TIME when last seen ... */
 	int64_t time_seen_ms;           /* ... and when that was */
-	int64_t highest;                /* highest token seen anywhere */
-	int64_t past;                   /* and that before its memory changed last */
+	int64_t highest;                /* highest token its last greeting told ... */
+	int64_t highest_ms;             /* ... and when that greeting was sent; 0: none of this memory */
 	uint64_t serial;                /* of HELLO and ADMIT */
 	uint64_t admit_serial;          /* of the ADMIT on its way */
+	char run[MASTER_RUN_MAX];       /* the server process */
 	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
 	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
 };
@@ -248,7 +284,10 @@ struct master {
 struct core {
 	struct core_settings settings;
 	struct timers timers;
-	struct master master;
+	struct master masters[CORE_MASTERS_MAX];
+	int64_t highest; /* highest token seen anywhere */
+	int64_t past;    /* and that before any master's memory changed last */
+	bool retry;      /* wake-ups may have been missed: settle tries everything again */
 	struct conn *conns;
 	struct session *sessions;
 	struct session *bound; /* the same sessions, by process */

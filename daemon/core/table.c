@@ -89,18 +89,19 @@ table_remove_resource(struct core *core, struct resource *resource)
 }
 
 struct undo *
-table_undo(const struct core *core, uint64_t attempt)
+table_undo(const struct core *core, uint64_t attempt, unsigned master)
 {
+	const struct undo_key key = {.attempt = attempt, .master = master};
 	struct undo *found;
 
-	HASH_FIND(hh, core->undos, &attempt, sizeof(attempt), found);
+	HASH_FIND(hh, core->undos, &key, sizeof(key), found);
 	return found;
 }
 
 bool
 table_add_undo(struct core *core, struct undo *undo)
 {
-	HASH_ADD(hh, core->undos, attempt, sizeof(undo->attempt), undo);
+	HASH_ADD(hh, core->undos, of, sizeof(undo->of), undo);
 	return undo->hh.tbl != NULL;
 }
 

@@ -22,16 +22,19 @@ undo_arm(struct core *core, struct undo *u, int64_t at_ms)
 static void
 undo_send(struct core *core, struct undo *u)
 {
+	const struct master *m = &core->masters[u->of.master];
+
 	if (u->sent)
 		return;
-	if (master_releases(core, u->link)) {
+	if (master_releases(m, u->link)) {
 		u->sent = true;
-		emit_call(core, &(struct call){.op = CALL_RELEASE,
-					.link = u->link,
-					.attempt = u->attempt,
-					.incarnation = core->master.incarnation,
-					.name = u->name,
-					.key = u->key});
+		master_call(core, &(struct call){.op = CALL_RELEASE,
+					  .master = m->index,
+					  .link = u->link,
+					  .attempt = u->of.attempt,
+					  .incarnation = m->incarnation,
+					  .name = u->name,
+					  .key = u->key});
 	}
 	timer_arm(&core->timers, &u->timer, u->give_up_ms);
 }
@@ -51,7 +54,7 @@ undo_end(struct core *core, struct undo *u)
 }
 
 void
-undo_start(struct core *core, const struct resource *r, uint64_t attempt, int64_t after_us)
+undo_start(struct core *core, const struct resource *r, unsigned master, int64_t after_us)
 {
 	struct undo *u = calloc(1, sizeof(*u) + r->name.n);
 
@@ -59,7 +62,8 @@ undo_start(struct core *core, const struct resource *r, uint64_t attempt, int64_
 		return; /* out of memory: its key runs out by itself */
 	memcpy(u->bytes, r->name.p, r->name.n);
 	u->name = (struct slice){u->bytes, r->name.n};
-	u->attempt = attempt;
+	u->of.attempt = r->lease.attempt;
+	u->of.master = master;
 	u->after_us = after_us;
 	u->link = r->link;
 	u->key = r->rule->key;
@@ -77,7 +81,7 @@ undo_start(struct core *core, const struct resource *r, uint64_t attempt, int64_
 void
 undo_vote(struct core *core, const struct vote *vote)
 {
-	struct undo *u = table_undo(core, vote->attempt);
+	struct undo *u = table_undo(core, vote->attempt, vote->master);
 
 	if (u == NULL || !u->sent)
 		return;

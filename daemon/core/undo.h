@@ -10,8 +10,9 @@
 
 #include "daemon/core/state.h"
 
-/* after_us: 0 when the lease is known to have been granted; else the acquire's deadline. */
-void undo_start(struct core *core, const struct resource *r, uint64_t attempt, int64_t after_us);
+/* Of the lease that r has now, at one master. after_us: when the last call that may still create it refuses
+ * itself, that master's time; 0: there is none. */
+void undo_start(struct core *core, const struct resource *r, unsigned master, int64_t after_us);
 
 void undo_vote(struct core *core, const struct vote *vote);
 void undo_timer(struct core *core, struct undo *undo);

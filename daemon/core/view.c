@@ -1,6 +1,7 @@
 #include "daemon/core/view.h"
 
 #include "daemon/core/grant.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 
@@ -21,7 +22,7 @@ static const char *const lease_words[] = {
 void
 core_view_master(const struct core *core, int64_t now_ms, unsigned master, struct master_view *out)
 {
-	const struct master *m = &core->master;
+	const struct master *m = &core->masters[master];
 
 	assert(master < core->settings.masters);
 
@@ -33,8 +34,10 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 	out->incarnation = m->incarnation;
 	out->links_up = 0;
 	out->down = false;
-	for (unsigned i = 0; i < core->settings.links; i++)
+	for (unsigned i = 0; i < core->settings.links; i++) {
 		out->links_up += m->links[i].greeted;
+		out->down |= m->links[i].suspect;
+	}
 }
 
 void
@@ -70,6 +73,8 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	if (l->foreign != NULL)
 		out->foreign = slice_of(l->foreign);
 	out->position = l->position;
+	out->votes = seats_ours(core, r);
+	out->home = l->home;
 	out->wanted = l->wanted;
 	out->waiters = r->waiter_count;
 	out->tokens_left = l->state == LEASE_HELD ? l->token_last - l->token + 1 : 0;

@@ -1,0 +1,209 @@
+#include "daemon/core/quorum.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/master.h"
+#include "daemon/core/tokens.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FLOOR_RETRY_MS 50
+#define WHY_MAX        160
+
+unsigned
+quorum_majority(const struct core *core)
+{
+	return core->settings.masters / 2 + 1;
+}
+
+static unsigned
+usable_count(const struct core *core, unsigned link)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		n += master_usable(&core->masters[i], link);
+	return n;
+}
+
+bool
+quorum_usable(const struct core *core, unsigned link)
+{
+	return usable_count(core, link) >= quorum_majority(core);
+}
+
+bool
+quorum_near(const struct core *core, unsigned link)
+{
+	unsigned n = usable_count(core, link);
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		n += core->masters[i].state == MASTER_GREETING;
+	return n >= quorum_majority(core);
+}
+
+/* When the guards of so many masters are over that there is a majority, ms from now; -1: that is not enough.
+ */
+static int64_t
+guarded_for_ms(const struct core *core, unsigned link)
+{
+	unsigned missing = quorum_majority(core) - usable_count(core, link);
+	int64_t until[CORE_MASTERS_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *m = &core->masters[i];
+		unsigned at = n;
+
+		if (m->state != MASTER_GUARDED)
+			continue;
+		for (; at > 0 && until[at - 1] > m->guard_until_ms; at--)
+			until[at] = until[at - 1];
+		until[at] = m->guard_until_ms;
+		n++;
+	}
+	if (n < missing)
+		return -1;
+	return until[missing - 1] > core->now.ms ? until[missing - 1] - core->now.ms : 0;
+}
+
+static void
+name_master(const struct core *core, const struct master *m, char *out, size_t room)
+{
+	if (core->settings.masters == 1)
+		(void)snprintf(out, room, "the master");
+	else if (core->settings.where != NULL)
+		(void)snprintf(out, room, "%s", core->settings.where[m->index]);
+	else
+		(void)snprintf(out, room, "master %u", m->index + 1);
+}
+
+/* Each master that is not in use, and why. */
+static void
+list_missing(const struct core *core, unsigned link, char *out, size_t room)
+{
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (unsigned i = 0; i < core->settings.masters && n < room; i++) {
+		const struct master *m = &core->masters[i];
+		char name[WHY_MAX], why[WHY_MAX];
+
+		if (master_usable(m, link))
+			continue;
+		name_master(core, m, name, sizeof(name));
+		master_why_not(core, m, link, why, sizeof(why));
+		n += (size_t)snprintf(out + n, room - n, "%s%s %s", n > 0 ? "; " : "", name, why);
+	}
+}
+
+void
+quorum_verdict(const struct core *core, unsigned link, struct reply *why)
+{
+	int64_t guard_ms = guarded_for_ms(core, link);
+	char missing[REPLY_TEXT_MAX];
+
+	assert(!quorum_usable(core, link));
+	list_missing(core, link, missing, sizeof(missing));
+	if (core->settings.masters == 1)
+		reply_error(why, guard_ms >= 0 ? CODE_GUARD : CODE_NOMASTER, "%s", missing);
+	else if (guard_ms >= 0)
+		reply_error(
+			why, CODE_GUARD, "new leases resume in %lld ms: %s", (long long)guard_ms, missing);
+	else
+		reply_error(why, CODE_NOMASTER, "only %u of %u masters can be used: %s",
+			usable_count(core, link), core->settings.masters, missing);
+}
+
+/* What a master weighs for a name: any hash will do, it only has to be the same at every daemon. */
+static uint64_t
+home_weight(struct slice name, const struct master *m)
+{
+	uint64_t hash = UINT64_C(14695981039346656037) ^ m->incarnation;
+
+	for (size_t i = 0; i < name.n; i++)
+		hash = (hash ^ (unsigned char)name.p[i]) * UINT64_C(1099511628211);
+	hash = (hash ^ (hash >> 33)) * UINT64_C(0xff51afd7ed558ccd);
+	return hash ^ (hash >> 29);
+}
+
+unsigned
+quorum_home(const struct core *core, struct slice name, unsigned link)
+{
+	uint64_t most = 0;
+	unsigned home = 0;
+
+	if (core->settings.masters == 1)
+		return 0;
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *m = &core->masters[i];
+		uint64_t weight = home_weight(name, m);
+
+		if (master_usable(m, link) && weight >= most) {
+			most = weight;
+			home = i;
+		}
+	}
+	return home;
+}
+
+/* What another master can still say of the tokens given out: it remembers, has said so, or cannot be asked.
+ */
+enum witness {
+	WITNESS_SAID, /* its memory goes back to before the guard began, and it was asked after its end */
+	WITNESS_MUTE, /* it forgot too, or does not answer */
+	WITNESS_OPEN  /* it may say it in a moment */
+};
+
+static enum witness
+witness(const struct core *core, const struct master *m, const struct master *other)
+{
+	bool late = core->now.ms >= m->guard_until_ms + 2 * master_patience_ms(core);
+
+	if (other->state == MASTER_ADMITTED && other->highest_ms >= m->guard_until_ms)
+		return WITNESS_SAID;
+	if (other->state == MASTER_GUARDED)
+		return core->now.ms >= other->guard_until_ms ? WITNESS_MUTE : WITNESS_OPEN;
+	if (late || other->state == MASTER_AWAY || other->state == MASTER_REFUSED)
+		return WITNESS_MUTE;
+	return WITNESS_OPEN;
+}
+
+/*
+ * The guard of m is over. It may have forgotten tokens: every token was raised on a majority, so any
+ * N - majority + 1 of the other masters know of each. Where too few remember, all that can be reached have
+ * been heard, so has every daemon that is alive, and the wall clock has to do.
+ */
+static void
+quorum_admit(struct core *core, struct master *m)
+{
+	unsigned need = core->settings.masters - quorum_majority(core) + 1;
+	unsigned said = 0, open = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		struct master *other = &core->masters[i];
+		enum witness w = other == m ? WITNESS_MUTE : witness(core, m, other);
+
+		said += w == WITNESS_SAID;
+		open += w == WITNESS_OPEN;
+		if (w == WITNESS_OPEN && other->state == MASTER_ADMITTED)
+			master_greet_all(core, other);
+	}
+	if (said < need && open > 0) {
+		master_admit_later(core, m, FLOOR_RETRY_MS);
+		return;
+	}
+	if (said < need && core->settings.masters > 1)
+		emit_master_note(core, NOTE_MASTER_FLOOR, m, tokens_floor(core), -1,
+			"too few other masters remember: tokens go on above the wall clock");
+	master_admit(core, m, tokens_floor(core));
+}
+
+void
+quorum_timer(struct core *core, struct master *m)
+{
+	master_timer(core, m);
+	if (master_guard_over(core, m))
+		quorum_admit(core, m);
+}

@@ -1,0 +1,33 @@
+/*
+ * quorum: the masters together. A lease counts when a majority of all masters gave it, so any two leases of a
+ * name share a master, and a minority may be gone, silent or without memory.
+ *
+ * With one master that one is the majority; nothing here is special about it.
+ */
+#ifndef CORE_QUORUM_H
+#define CORE_QUORUM_H
+
+#include "daemon/core/state.h"
+
+/* How many masters make a majority of all. */
+unsigned quorum_majority(const struct core *core);
+
+/* So many can be asked for new leases on this link that a majority may say yes. */
+bool quorum_usable(const struct core *core, unsigned link);
+
+/* It is not, but may be in a moment: the answer to a greeting is under way. */
+bool quorum_near(const struct core *core, unsigned link);
+
+/* Why it is not, for who asked. */
+void quorum_verdict(const struct core *core, unsigned link, struct reply *why);
+
+/*
+ * The master on which the queue of this name lives: all daemons that see the same masters in use find the
+ * same one, and a master that goes away moves only the names it had. A majority must be usable.
+ */
+unsigned quorum_home(const struct core *core, struct slice name, unsigned link);
+
+/* Its timer, and what follows from the end of a guard. */
+void quorum_timer(struct core *core, struct master *m);
+
+#endif

@@ -1,0 +1,171 @@
+#include "daemon/core/seat.h"
+
+#include "daemon/core/drift.h"
+#include "daemon/core/master.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/undo.h"
+
+#include <assert.h>
+#include <string.h>
+
+void
+seats_clear(const struct core *core, struct resource *r)
+{
+	memset(r->seats, 0, core->settings.masters * sizeof(*r->seats));
+}
+
+bool
+seat_question(const struct core *core, const struct resource *r, unsigned i, enum call_op *op)
+{
+	const struct master *m = &core->masters[i];
+
+	if (r->seats[i].asking || !master_keeps(m, r->link, op))
+		return false;
+	/* Never re-created by renewing: what is missing is acquired, with a deadline of its own (rule 6). */
+	if (*op == CALL_RENEW && !r->seats[i].ours) {
+		*op = CALL_ACQUIRE;
+		return master_usable(m, r->link);
+	}
+	return true;
+}
+
+void
+seat_ask(struct core *core, struct resource *r, unsigned i, enum call_op op, int64_t patience_ms,
+	int64_t queue_ms)
+{
+	const struct master *m = &core->masters[i];
+	const struct lease *l = &r->lease;
+	struct seat *seat = &r->seats[i];
+	struct call call = {.op = op,
+		.master = i,
+		.link = r->link,
+		.attempt = l->attempt,
+		.incarnation = m->incarnation,
+		.name = r->name,
+		.key = r->rule->key};
+
+	assert(!seat->asking);
+	seat->asking = true;
+	seat->incarnation = m->incarnation;
+	seat->asked_ms = core->now.ms + l->term_ms - drift_ms(l->term_ms);
+	seat->deadline_us = op == CALL_RENEW ? 0 : master_time_us(core, m, patience_ms);
+	call.ttl_ms = l->term_ms + core->settings.margin_ms;
+	call.deadline_us = seat->deadline_us;
+	call.token = op == CALL_RECLAIM ? core->highest : l->proposal;
+	call.block = op == CALL_ACQUIRE && l->asked_block == 0 ? 1 : l->asked_block;
+	call.queue_ms = queue_ms;
+	master_call(core, &call);
+}
+
+void
+seat_heard(const struct core *core, struct resource *r, const struct vote *vote)
+{
+	struct seat *seat = &r->seats[vote->master];
+
+	seat->asking = false;
+	switch (vote->outcome) {
+	case OUTCOME_YES:
+		seat->ours = true;
+		/* A reclaim among several masters is no vote: its master has none until it is admitted. */
+		if ((vote->op != CALL_RECLAIM || core->settings.masters == 1) &&
+			seat->asked_ms > seat->valid_ms)
+			seat->valid_ms = seat->asked_ms;
+		seat->token_first = vote->token_last >= vote->token_first ? vote->token_first : 0;
+		seat->token_last = vote->token_last;
+		break;
+	case OUTCOME_UNKNOWN:
+		if (seat->deadline_us > seat->unsure_us)
+			seat->unsure_us = seat->deadline_us;
+		break;
+	case OUTCOME_NO:
+	case OUTCOME_BUSY:
+	case OUTCOME_WRONGKIND:
+		seat->ours = false;
+		seat->valid_ms = 0;
+		break;
+	default: /* nothing was done, nothing is known */
+		break;
+	}
+	seat->deadline_us = 0;
+	if (vote->time_us > seat->unsure_us)
+		seat->unsure_us = 0;
+}
+
+unsigned
+seats_ours(const struct core *core, const struct resource *r)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		n += r->seats[i].ours;
+	return n;
+}
+
+unsigned
+seats_asking(const struct core *core, const struct resource *r)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		n += r->seats[i].asking;
+	return n;
+}
+
+unsigned
+seats_until(const struct core *core, const struct resource *r, int64_t ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		n += r->seats[i].valid_ms >= ms;
+	return n;
+}
+
+int64_t
+seats_valid_ms(const struct core *core, const struct resource *r)
+{
+	int64_t valid_ms = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		int64_t ms = r->seats[i].valid_ms;
+
+		if (ms > valid_ms && seats_until(core, r, ms) >= quorum_majority(core))
+			valid_ms = ms;
+	}
+	return valid_ms;
+}
+
+bool
+seats_tokens(const struct core *core, struct resource *r, int64_t *first, int64_t *last)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct seat *seat = &r->seats[i];
+		unsigned same = 0;
+
+		for (unsigned k = 0; k < core->settings.masters; k++)
+			same += seat->token_first > 0 && r->seats[k].token_first == seat->token_first &&
+				r->seats[k].token_last == seat->token_last;
+		if (same < quorum_majority(core))
+			continue;
+		*first = seat->token_first;
+		*last = seat->token_last;
+		for (unsigned k = 0; k < core->settings.masters; k++)
+			r->seats[k].token_first = 0;
+		return true;
+	}
+	return false;
+}
+
+void
+seats_undo(struct core *core, const struct resource *r)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct seat *seat = &r->seats[i];
+		int64_t after_us = seat->asking ? seat->deadline_us : 0;
+
+		if (seat->unsure_us > after_us)
+			after_us = seat->unsure_us;
+		if (seat->ours || seat->asking || after_us > 0)
+			undo_start(core, r, i, after_us);
+	}
+}

@@ -1,0 +1,46 @@
+#include "daemon/core/tokens.h"
+
+#define TOKEN_MOST   (INT64_C(1) << 52)
+#define TOKENS_AHEAD 10000 /* as many microseconds: a restart takes longer */
+#define TOKEN_BLOCK  1000  /* reserved at once: hand-offs take the next one without asking */
+#define TOKEN_FEW    32    /* while tokens run ahead of the clock */
+
+void
+tokens_saw(struct core *core, int64_t token)
+{
+	if (token > core->highest && token <= TOKEN_MOST)
+		core->highest = token;
+}
+
+void
+tokens_forgotten(struct core *core)
+{
+	core->past = core->highest;
+}
+
+/* A wall clock set absurdly far ahead must not burn the tokens of all the years until then. */
+static int64_t
+token_above(const struct core *core, int64_t known)
+{
+	int64_t wall = core->now.wall_us;
+
+	return wall > known && wall <= TOKEN_MOST ? wall : known + 1;
+}
+
+int64_t
+tokens_propose(const struct core *core, int64_t reached)
+{
+	return token_above(core, reached > core->past ? reached : core->past);
+}
+
+int64_t
+tokens_floor(const struct core *core)
+{
+	return token_above(core, core->highest);
+}
+
+int64_t
+tokens_block(const struct core *core)
+{
+	return core->highest > core->now.wall_us + TOKENS_AHEAD ? TOKEN_FEW : TOKEN_BLOCK;
+}

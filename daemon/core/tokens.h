@@ -1,0 +1,28 @@
+/*
+ * tokens: where fencing tokens begin.
+ *
+ * The masters count on from what they have given out; a proposal only has to lie above what they may have
+ * forgotten. Nothing but the wall clock remembers the tokens of masters and daemons that are gone together,
+ * so tokens must not run ahead of it: while they do, small blocks are asked for.
+ */
+#ifndef CORE_TOKENS_H
+#define CORE_TOKENS_H
+
+#include "daemon/core/state.h"
+
+/* A token was seen, given out by whomever. */
+void tokens_saw(struct core *core, int64_t token);
+
+/* A master's memory changed: what has been seen until now may have been forgotten there. */
+void tokens_forgotten(struct core *core);
+
+/* To begin a round with: above reached, the wall clock where it can be, and all that may be forgotten. */
+int64_t tokens_propose(const struct core *core, int64_t reached);
+
+/* Above everything known: a floor. */
+int64_t tokens_floor(const struct core *core);
+
+/* How many to ask for. */
+int64_t tokens_block(const struct core *core);
+
+#endif
