@@ -19,6 +19,7 @@ struct access;
 struct core;
 struct events;
 struct log;
+struct masters;
 struct quota;
 struct stats;
 
@@ -27,7 +28,6 @@ struct desk_facts {
 	const char *version;
 	const char *daemon_id;
 	const char *config; /* file; "": none */
-	const char *master; /* address, without secrets */
 	const char *namespace;
 	int64_t started_ms; /* CLOCK_BOOTTIME */
 	int64_t lease_max_ms;
@@ -55,6 +55,7 @@ struct desk_hooks {
 struct desk {
 	struct connections *connections;
 	const struct core *core; /* for its views */
+	const struct masters *masters;
 	struct access *access;
 	struct events *events;
 	struct stats *stats;

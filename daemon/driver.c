@@ -14,6 +14,7 @@
 #include "daemon/events.h"
 #include "daemon/listeners.h"
 #include "daemon/loop.h"
+#include "daemon/masters.h"
 #include "daemon/perform.h"
 #include "daemon/process.h"
 
@@ -36,7 +37,7 @@ struct driver {
 	const struct notify *notify;
 	struct core *core;
 	struct actions actions;
-	struct pool *pool;
+	struct masters *masters;
 	struct connections *connections;
 	struct processes *processes;
 	struct desk desk;
@@ -100,7 +101,8 @@ driver_timer(struct driver *d, struct now now)
 	driver_step(d, now, &(struct event){.type = EVENT_TIMER});
 	connections_flush(d->connections);
 	if (late_ms >= driver_late_limit_ms(d)) {
-		perform_note(&d->perform, &(struct note){.type = NOTE_STALLED, .ttl_ms = late_ms});
+		perform_note(
+			&d->perform, &(struct note){.type = NOTE_STALLED, .ttl_ms = late_ms, .master = -1});
 	}
 }
 
@@ -119,52 +121,15 @@ driver_event(struct driver *d, const struct event *event)
 }
 
 static void
-driver_on_link_up(void *arg, unsigned link)
-{
-	driver_event(arg, &(struct event){.type = EVENT_LINK_UP, .link = link});
-}
-
-static void
-driver_on_link_down(void *arg, unsigned link, const char *why)
-{
-	driver_event(arg, &(struct event){.type = EVENT_LINK_DOWN, .link = link, .text = slice_of(why)});
-}
-
-static void
-driver_on_subscribed(void *arg)
-{
-	driver_event(arg, &(struct event){.type = EVENT_SUBSCRIBED});
-}
-
-static void
-driver_on_wake(void *arg, struct slice name)
-{
-	driver_event(arg, &(struct event){.type = EVENT_WAKE, .name = name});
-}
-
-static void
-driver_on_want(void *arg, struct slice name)
-{
-	driver_event(arg, &(struct event){.type = EVENT_WANT, .name = name});
-}
-
-static void
-driver_on_vote(void *arg, const struct vote *vote)
+driver_on_master(void *arg, const struct event *event)
 {
 	struct driver *d = arg;
-	assert(d->perform.calls_out > 0);
-	d->perform.calls_out--;
-	driver_event(d, &(struct event){.type = EVENT_VOTE, .vote = vote});
+	if (event->type == EVENT_VOTE) {
+		assert(d->perform.calls_out > 0);
+		d->perform.calls_out--;
+	}
+	driver_event(d, event);
 }
-
-static const struct pool_hooks driver_pool_hooks = {
-	.link_up = driver_on_link_up,
-	.link_down = driver_on_link_down,
-	.subscribed = driver_on_subscribed,
-	.wake = driver_on_wake,
-	.want = driver_on_want,
-	.vote = driver_on_vote,
-};
 
 static void
 driver_on_exit(void *arg, struct process process)
@@ -381,7 +346,7 @@ driver_turn(struct driver *d)
 {
 	loop_turn(d->loop, connections_busy(d->connections));
 	connections_turn(d->connections);
-	pool_flush(d->pool);
+	masters_flush(d->masters);
 	int64_t wake_at = core_wake_at(d->core);
 	if (d->draining && d->drain_until_ms < wake_at) {
 		wake_at = d->drain_until_ms;
@@ -436,7 +401,7 @@ driver_free(struct driver *d)
 	listeners_close(&d->listeners);
 	connections_free(d->connections);
 	processes_free(d->processes);
-	pool_free(d->pool);
+	masters_free(d->masters);
 	core_free(d->core);
 	events_free(d->desk.events);
 	access_free(d->desk.access);
@@ -493,15 +458,17 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	};
 	driver_set_desk(d, &settings->facts);
 	driver_set_limits(d, &settings->limits);
-	d->pool = pool_new(base, &settings->pool, &driver_pool_hooks, d, d->log, d->stats);
+	d->masters = masters_new(
+		base, settings->pools, settings->core.masters, driver_on_master, d, d->log, d->stats);
+	d->desk.masters = d->masters;
 	d->perform = (struct perform){
 		.connections = d->connections,
-		.pool = d->pool,
+		.masters = d->masters,
 		.events = d->desk.events,
 		.log = d->log,
 		.stats = d->stats,
 	};
-	return d->pool && listeners_start(&d->listeners) == 0 ? 0 : -1;
+	return d->masters && listeners_start(&d->listeners) == 0 ? 0 : -1;
 }
 
 int
@@ -565,9 +532,9 @@ bool
 driver_is_clean(const struct driver *d)
 {
 	struct core_counts counts;
-	struct master_view master;
+	struct masters_sum masters;
 	core_view_counts(d->core, &counts);
-	core_view_master(d->core, clock_ms(), 0, &master);
-	return master.state == MASTER_ADMITTED && counts.grants == 0 && counts.withheld == 0 &&
+	masters_see(d->masters, d->core, clock_ms(), &masters);
+	return masters.usable == masters_count(d->masters) && counts.grants == 0 && counts.withheld == 0 &&
 	       counts.leases == 0;
 }

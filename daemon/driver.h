@@ -2,7 +2,7 @@
  * driver: turns the loop, and is the only caller of the core.
  *
  *     connections ──┐                          ┌──▶ connections, events, log
- *     pool ─────────┼──event──▶ core ──action──┼──▶ pool
+ *     masters ──────┼──event──▶ core ──action──┼──▶ masters
  *     alarm, pidfd ─┘                          └──▶ processes
  *
  * Everything of the daemon hangs from here. main makes it, gives it what the configuration says, and runs it.
@@ -38,7 +38,7 @@ struct driver_limits {
 
 struct driver_settings {
 	struct core_settings core; /* rules: as core.h says, the caller keeps them */
-	struct pool_settings pool;
+	struct pool_settings pools[CORE_MASTERS_MAX]; /* of each of core.masters */
 	struct driver_limits limits;
 	struct desk_facts facts;
 	/* SIGHUP and RELOAD: 0, or -1; text says what was done, or why not. */
@@ -54,7 +54,7 @@ void driver_free(struct driver *driver);
 /* The loop, for whoever has to be ready before driver_start(). */
 struct event_base *driver_base(struct driver *driver);
 
-/* Connects to the master, and takes clients from the sockets that are open. -1: out of memory. */
+/* Connects to the masters, and takes clients from the sockets that are open. -1: out of memory. */
 int driver_start(struct driver *driver, const struct driver_settings *settings)
 	__attribute__((warn_unused_result));
 

@@ -93,7 +93,7 @@ stream_wants(const struct events_stream *stream, const struct note *note)
 }
 
 void
-events_tell(struct events *events, const struct note *note)
+events_tell(struct events *events, const struct note *note, const char *where)
 {
 	struct events_stream *stream;
 	struct fields line;
@@ -102,7 +102,7 @@ events_tell(struct events *events, const struct note *note)
 		return;
 	}
 	fields_init(&line, text, sizeof text);
-	note_line(note, clock_wall_us() / 1000, &line);
+	note_line(note, where, clock_wall_us() / 1000, &line);
 	LIST_FOREACH (stream, &events->streams, entry) {
 		if (stream_wants(stream, note)) {
 			struct connection *c = stream->connection;

@@ -24,7 +24,8 @@ desk_verb events_verb;
 /* The connection ends, or wants no more events. */
 void events_leave(struct events *events, struct connection *connection);
 
-void events_tell(struct events *events, const struct note *note);
+/* where: the address of note->master; NULL when it has none. */
+void events_tell(struct events *events, const struct note *note, const char *where);
 size_t events_streams(const struct events *events);
 
 #endif

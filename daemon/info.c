@@ -7,6 +7,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/events.h"
+#include "daemon/masters.h"
 #include "proto/composer.h"
 
 #include <inttypes.h>
@@ -77,17 +78,30 @@ info_locks(const struct desk *desk, struct buffer *text)
 }
 
 static void
-info_masters(const struct desk *desk, struct buffer *text)
+info_master(const struct desk *desk, struct buffer *text, unsigned i)
 {
 	struct master_view master;
-	core_view_master(desk->core, clock_ms(), 0, &master);
-	info_line(text, "masters:1");
-	info_line(text, "master0_address:%s", desk->facts.master);
-	info_line(text, "master0_state:%s", master.word);
-	info_line(text, "master0_reason:%s", master.reason);
-	info_line(text, "master0_guard_ms:%" PRId64, master.guard_ms);
-	info_line(text, "master0_incarnation:%" PRIu64, master.incarnation);
-	info_line(text, "master0_links_up:%u", master.links_up);
+	core_view_master(desk->core, clock_ms(), i, &master);
+	info_line(text, "master%u_address:%s", i, masters_where(desk->masters, i));
+	info_line(text, "master%u_state:%s", i, master.word);
+	info_line(text, "master%u_reason:%s", i, master.reason);
+	info_line(text, "master%u_guard_ms:%" PRId64, i, master.guard_ms);
+	info_line(text, "master%u_incarnation:%" PRIu64, i, master.incarnation);
+	info_line(text, "master%u_links_up:%u", i, master.links_up);
+	info_line(text, "master%u_down:%d", i, master.down);
+}
+
+static void
+info_masters(const struct desk *desk, struct buffer *text)
+{
+	struct masters_sum sum;
+	masters_see(desk->masters, desk->core, clock_ms(), &sum);
+	info_line(text, "masters:%u", masters_count(desk->masters));
+	info_line(text, "masters_usable:%u/%u", sum.usable, sum.majority);
+	info_line(text, "masters_state:%s", sum.word);
+	for (unsigned i = 0; i < masters_count(desk->masters); i++) {
+		info_master(desk, text, i);
+	}
 }
 
 static void

@@ -11,6 +11,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/driver.h"
 #include "daemon/embedded.h"
+#include "daemon/main_settings.h"
 #include "daemon/options.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ struct main {
 	struct notify notify;
 	struct random random;
 	char daemon_id[33];
-	char master[CONF_HOST_MAX + 16];
+	char where[CORE_MASTERS_MAX][MAIN_WHERE_MAX];
 	char *layout;
 	struct driver *driver;
 	struct embedded *embedded;
@@ -83,81 +84,6 @@ config_load(const struct options *options, struct conf_errors *errors)
 {
 	const char *file = config_file(options);
 	return file[0] != '\0' ? conf_load(file, errors) : conf_default(errors);
-}
-
-/* How many rules, from the first on, decide which key a name has: up to the last one with a key of its own.
- */
-static size_t
-layout_count(const struct conf *conf)
-{
-	size_t n = conf->rule_count;
-	while (n > 0 && conf->rules[n - 1].key[0] == '\0') {
-		n--;
-	}
-	return n;
-}
-
-/*
- * The rules of the configuration, and one for every other name. Key templates are boot's, and so is which
- * names have them: the daemons of a namespace have agreed on that.
- */
-static struct rule *
-rules_make(const struct conf *conf, const struct conf *boot)
-{
-	size_t layout = layout_count(boot);
-	struct rule *rules = calloc(conf->rule_count + 1, sizeof *rules);
-	if (!rules) {
-		return NULL;
-	}
-	for (size_t i = 0; i < conf->rule_count; i++) {
-		const struct conf_rule *from = &conf->rules[i];
-		const char *key = boot->rules[i].key;
-		rules[i] = (struct rule){
-			.match = i < layout ? boot->rules[i].match : from->match,
-			.key = key[0] != '\0' ? key : NULL,
-			.lease_ms = from->lease_ms,
-			.wait_ms = from->wait_ms,
-			.max_hold_ms = from->max_hold_ms,
-		};
-	}
-	rules[conf->rule_count] = (struct rule){.match = "*", .lease_ms = conf->lease_ms, .wait_ms = -1};
-	return rules;
-}
-
-/* What all daemons of a namespace must agree on besides its times: which names have keys of another layout,
- * and whether a master that forgot is guarded, since one daemon that does not would admit it for all. */
-static char *
-layout_make(const struct conf *conf)
-{
-	char *text = NULL;
-	size_t n = 0;
-	FILE *to = open_memstream(&text, &n);
-	if (!to) {
-		return NULL;
-	}
-	if (conf->restart_guard == CONF_GUARD_OFF) {
-		fputs("restart-guard=off;", to);
-	}
-	for (size_t i = 0; i < layout_count(conf); i++) {
-		fprintf(to, "%s=%s;", conf->rules[i].match, conf->rules[i].key);
-	}
-	if (fclose(to) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-static struct driver_limits
-limits_of(const struct conf *conf)
-{
-	return (struct driver_limits){
-		.connections.request.bytes = (size_t)conf->limits.request_bytes,
-		.connections.request.arguments = (size_t)conf->limits.arguments,
-		.connections.output_bytes = (size_t)conf->limits.output_bytes,
-		.clients = (size_t)conf->limits.clients,
-		.per_user = (size_t)conf->limits.sessions_per_user,
-	};
 }
 
 static int
@@ -348,28 +274,21 @@ main_reload(void *arg, char *text, size_t room)
 
 /* ---- start ---- */
 
+/* One pool for each master, the embedded one included; what they share is in the first. */
 static void
-master_settings(struct main *m, struct pool_settings *pool)
+pools_make(struct main *m, struct pool_settings *pools)
 {
 	const struct conf *conf = m->boot;
+	for (size_t i = conf->master_count; i-- > 0;) {
+		pools[i] = pools[0];
+		master_place(&conf->masters[i], &pools[i], m->where[i]);
+	}
 	if (conf->master_count == 0) {
-		pool->path = embedded_path(m->embedded);
-		pool->trusted = embedded_trusted(m->embedded);
-		snprintf(m->master, sizeof m->master, "embedded %s", pool->path);
-		return;
+		pools->path = embedded_path(m->embedded);
+		pools->trusted = embedded_trusted(m->embedded);
+		pools->title = "embedded";
+		snprintf(m->where[0], sizeof m->where[0], "%s %s", pools->title, pools->path);
 	}
-	const struct conf_master *master = &conf->masters[0];
-	if (master->url.kind == CONF_URL_UNIX) {
-		pool->path = master->url.path;
-		snprintf(m->master, sizeof m->master, "%s", pool->path);
-	} else {
-		pool->host = master->url.address.host;
-		pool->port = (uint16_t)master->url.address.port;
-		snprintf(m->master, sizeof m->master, "%s:%d", pool->host, master->url.address.port);
-	}
-	pool->user = master->url.user[0] ? master->url.user : NULL;
-	pool->password = master->password[0] ? master->password : NULL;
-	pool->db = master->url.database;
 }
 
 static struct core_settings
@@ -381,7 +300,7 @@ core_settings_of(const struct main *m)
 		.rule_count = conf->rule_count + 1,
 		.lease_max_ms = conf_longest_lease_ms(conf),
 		.margin_ms = conf->margin_ms,
-		.masters = 1,
+		.masters = masters_of(conf),
 		.links = (unsigned)conf->pool,
 		.streak = conf->handoff.streak,
 		.streak_ms = conf->handoff.time_ms,
@@ -398,14 +317,13 @@ driver_begin(struct main *m)
 	const struct conf *conf = m->boot;
 	struct driver_settings settings = {
 		.core = core_settings_of(m),
-		.pool = POOL_SETTINGS_DEFAULT,
+		.pools = {POOL_SETTINGS_DEFAULT},
 		.limits = limits_of(conf),
 		.facts =
 			{
 				.version = HOLDFAST_VERSION,
 				.daemon_id = m->daemon_id,
 				.config = config_file(&m->options),
-				.master = m->master,
 				.namespace = conf->namespace,
 				.started_ms = clock_ms(),
 				.lease_max_ms = conf_longest_lease_ms(conf),
@@ -414,14 +332,15 @@ driver_begin(struct main *m)
 		.reload = main_reload,
 		.arg = m,
 	};
-	settings.pool.links = settings.core.links;
-	settings.pool.namespace = conf->namespace;
-	settings.pool.daemon_id = m->daemon_id;
-	settings.pool.layout = m->layout;
-	settings.pool.lease_max_ms = settings.core.lease_max_ms;
-	settings.pool.margin_ms = conf->margin_ms;
-	settings.pool.unguarded = conf->restart_guard == CONF_GUARD_OFF;
-	master_settings(m, &settings.pool);
+	struct pool_settings *pool = &settings.pools[0];
+	pool->links = settings.core.links;
+	pool->namespace = conf->namespace;
+	pool->daemon_id = m->daemon_id;
+	pool->layout = m->layout;
+	pool->lease_max_ms = settings.core.lease_max_ms;
+	pool->margin_ms = conf->margin_ms;
+	pool->unguarded = conf->restart_guard == CONF_GUARD_OFF;
+	pools_make(m, settings.pools);
 	if (driver_start(m->driver, &settings) != 0 || users_set(m->driver, conf) != 0) {
 		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "daemon.failed", log_text("why", "out of memory"));
 		return EX_SOFTWARE;
@@ -540,14 +459,26 @@ main_end(struct main *m)
 	}
 }
 
+static void
+where_list(const struct main *m, char *text, size_t room)
+{
+	size_t n = 0;
+	text[0] = '\0';
+	for (unsigned i = 0; i < masters_of(m->boot) && n < room; i++) {
+		n += (size_t)snprintf(text + n, room - n, "%s%s", i > 0 ? ", " : "", m->where[i]);
+	}
+}
+
 static int
 main_serve(struct main *m)
 {
 	signal(SIGPIPE, SIG_IGN);
 	int failed = main_begin(m);
 	if (!failed) {
+		char masters[CORE_MASTERS_MAX * (MAIN_WHERE_MAX + 2)];
+		where_list(m, masters, sizeof masters);
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.started", log_text("version", HOLDFAST_VERSION),
-			log_text("id", m->daemon_id), log_text("master", m->master),
+			log_text("id", m->daemon_id), log_text("masters", masters),
 			log_text("config", config_file(&m->options)));
 		notify_ready(&m->notify, "serving");
 		driver_run(m->driver);

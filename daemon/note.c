@@ -28,9 +28,10 @@ log_absent(void)
 }
 
 void
-note_log(const struct note *note, struct log *log)
+note_log(const struct note *note, const char *where, struct log *log)
 {
 	LOG_EVENT(log, note_rows[note->type].level, note_name(note->type),
+		log_text(where ? "master" : NULL, where),
 		note->name.n ? log_bytes("name", note->name.p, note->name.n) : log_absent(),
 		note->owner.n ? log_bytes("owner", note->owner.p, note->owner.n) : log_absent(),
 		note->session ? log_number("session", (int64_t)note->session) : log_absent(),
@@ -58,9 +59,12 @@ note_count(const struct note *note, struct stats *stats)
 }
 
 void
-note_line(const struct note *note, int64_t at_ms, struct fields *line)
+note_line(const struct note *note, const char *where, int64_t at_ms, struct fields *line)
 {
 	fields_word(line, note_name(note->type));
+	if (where) {
+		fields_text(line, "master", slice_of(where));
+	}
 	if (note->name.n) {
 		fields_text(line, "name", note->name);
 	}

@@ -14,13 +14,14 @@ struct stats;
 
 /* "lock.granted" */
 const char *note_name(enum note_type type);
-void note_log(const struct note *note, struct log *log);
+/* where: the address of note->master; NULL when it has none. */
+void note_log(const struct note *note, const char *where, struct log *log);
 void note_count(const struct note *note, struct stats *stats);
 
 /* Longest line: every field with every byte escaped would be longer, and is cut by leaving it out. */
 #define NOTE_LINE_MAX 4096
 /* `lock.granted name=a session=7 token=5 ttl_ms=9000 at_ms=1760000000123`; at_ms: wall clock
  * (PROTOCOL.md 6.5) */
-void note_line(const struct note *note, int64_t at_ms, struct fields *line);
+void note_line(const struct note *note, const char *where, int64_t at_ms, struct fields *line);
 
 #endif

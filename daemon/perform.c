@@ -5,8 +5,8 @@
 
 #include "daemon/connection.h"
 #include "daemon/events.h"
+#include "daemon/masters.h"
 #include "daemon/note.h"
-#include "daemon/pool.h"
 #include "proto/composer.h"
 
 static void
@@ -60,9 +60,10 @@ perform_close(struct perform *p, const struct action *action)
 void
 perform_note(struct perform *p, const struct note *note)
 {
-	note_log(note, p->log);
+	const char *where = note->master >= 0 ? masters_where(p->masters, (unsigned)note->master) : NULL;
+	note_log(note, where, p->log);
 	note_count(note, p->stats);
-	events_tell(p->events, note);
+	events_tell(p->events, note, where);
 }
 
 static void
@@ -80,7 +81,7 @@ perform_action(struct perform *p, const struct action *action)
 		break;
 	case ACTION_CALL:
 		p->calls_out++;
-		pool_call(p->pool, &action->u.call);
+		masters_call(p->masters, &action->u.call);
 		break;
 	case ACTION_WATCH:
 		p->watch_wanted = true;

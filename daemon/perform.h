@@ -12,12 +12,12 @@
 struct connections;
 struct events;
 struct log;
-struct pool;
+struct masters;
 struct stats;
 
 struct perform {
 	struct connections *connections;
-	struct pool *pool;
+	struct masters *masters;
 	struct events *events;
 	struct log *log;
 	struct stats *stats;

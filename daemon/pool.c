@@ -63,6 +63,7 @@ struct pool {
 	struct log *log;
 	struct stats *stats;
 	char *strings; /* namespace, layout: behind call_settings */
+	char *where;
 	struct call_settings call_settings;
 	bool unguarded; /* trust never ends */
 	struct call_command command;
@@ -477,6 +478,20 @@ pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 	return true;
 }
 
+/* False: out of memory. */
+static bool
+pool_copy_where(struct pool *pool, const struct pool_settings *s)
+{
+	const char *address = link_where(pool->lanes[0].link);
+	size_t n = strlen(address) + (s->title ? strlen(s->title) : 0) + 2;
+
+	pool->where = malloc(n);
+	if (!pool->where)
+		return false;
+	snprintf(pool->where, n, "%s%s%s", s->title ? s->title : "", s->title ? " " : "", address);
+	return true;
+}
+
 /* Several attempts have to fit into the life of a lease: a master that is back keeps what it would otherwise
  * cost. */
 static int64_t
@@ -526,6 +541,12 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 	return pool->inbox != NULL;
 }
 
+const char *
+pool_where(const struct pool *pool)
+{
+	return pool->where;
+}
+
 struct pool *
 pool_new(struct event_base *base, const struct pool_settings *settings, const struct pool_hooks *hooks,
 	void *arg, struct log *log, struct stats *stats)
@@ -544,7 +565,8 @@ pool_new(struct event_base *base, const struct pool_settings *settings, const st
 	batches_init(&pool->unsent);
 	call_command_init(&pool->command);
 	pool->later = event_new(base, -1, 0, on_later, pool);
-	if (pool->later && pool_copy_settings(pool, settings) && pool_open(pool, base, settings))
+	if (pool->later && pool_copy_settings(pool, settings) && pool_open(pool, base, settings) &&
+		pool_copy_where(pool, settings))
 		return pool;
 	pool_free(pool);
 	return NULL;
@@ -568,5 +590,6 @@ pool_free(struct pool *pool)
 		event_free(pool->later);
 	call_command_done(&pool->command);
 	free(pool->strings);
+	free(pool->where);
 	free(pool);
 }

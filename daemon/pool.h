@@ -32,6 +32,7 @@ struct pool_settings {
 	const char *host; /* TCP: address or name */
 	uint16_t port;
 	const char *path;      /* Unix socket */
+	const char *title;     /* what people read in front of the address; NULL: nothing */
 	const char *user;      /* NULL: the default user */
 	const char *password;  /* NULL: no AUTH */
 	int db;                /* >= 0 */
@@ -77,6 +78,9 @@ struct pool *pool_new(struct event_base *base, const struct pool_settings *setti
 	__attribute__((warn_unused_result));
 /* Calls under way get no vote any more. */
 void pool_free(struct pool *pool);
+
+/* "10.0.0.1:6379", "/run/redis.sock", with the title in front: for people. */
+const char *pool_where(const struct pool *pool);
 
 /* Copies what it needs of the call. A call that cannot leave is answered UNSENT, later. */
 void pool_call(struct pool *pool, const struct call *call);

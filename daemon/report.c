@@ -9,6 +9,7 @@
 #include "daemon/access.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/view.h"
+#include "daemon/masters.h"
 #include "proto/composer.h"
 #include "proto/fields.h"
 #include "proto/glob.h"
@@ -183,16 +184,16 @@ report_inspect(struct desk *desk, struct connection *c, const struct command *co
 {
 	struct report report;
 	struct resource_view view;
-	struct master_view master;
+	struct masters_sum masters;
 	struct buffer *out = connection_out(c);
 	report_begin(&report, desk, c);
 	report.most = REPORT_WAITERS_MAX;
 	if (!core_view_resource(desk->core, report.now_ms, command->name, &view)) {
 		view = (struct resource_view){.name = command->name, .lease = "none"};
 	}
-	core_view_master(desk->core, report.now_ms, 0, &master);
+	masters_see(desk->masters, desk->core, report.now_ms, &masters);
 	core_each_waiter(desk->core, report.now_ms, command->name, report_waiter, &report);
-	reply_write_map(out, report.protocol, 12);
+	reply_write_map(out, report.protocol, 14);
 	reply_write_pair_bulk(out, "name", view.name);
 	reply_write_pair_text(out, "kind", "exclusive");
 	reply_write_pair_text(out, "state", resource_state(&view));
@@ -206,7 +207,13 @@ report_inspect(struct desk *desk, struct connection *c, const struct command *co
 	reply_write_pair_int(out, "position", view.position);
 	reply_write_pair_int(out, "wanted", view.wanted);
 	reply_write_pair_int(out, "tokens_left", view.tokens_left);
-	reply_write_pair_text(out, "master", master.word);
+	reply_write_pair_text(out, "master", masters.word);
+	reply_write_pair_int(out, "votes", view.votes);
+	if (view.position > 0) {
+		reply_write_pair_text(out, "home", masters_where(desk->masters, view.home));
+	} else {
+		reply_write_pair_null(out, report.protocol, "home");
+	}
 	if (view.held) {
 		reply_write_text(out, "holder");
 		write_holder(&report, out, &view.hold);

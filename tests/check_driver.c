@@ -68,7 +68,7 @@ settings_make(void)
 			.waiters_per_session = 100,
 			.lost_per_session = 10,
 			.name_bytes = 512},
-		.pool = POOL_SETTINGS_DEFAULT,
+		.pools = {POOL_SETTINGS_DEFAULT},
 		.limits = {.connections = {.request = {.bytes = 65536, .arguments = 128},
 				   .output_bytes = 1 << 20},
 			.clients = 50,
@@ -76,18 +76,17 @@ settings_make(void)
 		.facts = {.version = "9.8.7",
 			.daemon_id = "00112233445566778899aabbccddeeff",
 			.config = "",
-			.master = "here",
 			.namespace = "holdfast",
 			.lease_max_ms = 1000,
 			.margin_ms = 100},
 		.reload = on_reload,
 		.arg = &probe,
 	};
-	settings.pool.path = probe.redis.path;
-	settings.pool.daemon_id = settings.facts.daemon_id;
-	settings.pool.lease_max_ms = 1000;
-	settings.pool.margin_ms = 100;
-	settings.pool.unguarded = true;
+	settings.pools[0].path = probe.redis.path;
+	settings.pools[0].daemon_id = settings.facts.daemon_id;
+	settings.pools[0].lease_max_ms = 1000;
+	settings.pools[0].margin_ms = 100;
+	settings.pools[0].unguarded = true;
 	settings.facts.started_ms = clock_ms();
 	return settings;
 }
@@ -419,7 +418,7 @@ START_TEST(inspect_shows_holder_and_waiters)
 	say(second, "LOCK a WHY patience\r\n");
 	sync_all();
 	ask(first, "INSPECT a",
-		"*24\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nstate\r\n$"
+		"*28\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nstate\r\n$"
 		"4\r\nheld\r\n");
 	const char *rest = hear_until(first, "patience\r\n");
 	ck_assert_ptr_nonnull(
@@ -431,11 +430,32 @@ START_TEST(inspect_shows_holder_and_waiters)
 }
 END_TEST
 
+START_TEST(info_tells_each_master)
+{
+	char expected[256];
+	int fd = client();
+	ask_line(fd, "LOCK a", ":");
+	const char *info = ask_bulk(fd, "INFO masters");
+	ck_assert_ptr_nonnull(strstr(info, "masters:1\r\nmasters_usable:1/1\r\nmasters_state:admitted\r\n"));
+	snprintf(expected, sizeof expected,
+		"master0_address:%s\r\nmaster0_state:admitted\r\nmaster0_reason:\r\nmaster0_guard_ms:0\r\n",
+		probe.redis.path);
+	ck_assert_ptr_nonnull(strstr(info, expected));
+	ck_assert_ptr_nonnull(strstr(info, "master0_links_up:1\r\nmaster0_down:0\r\n"));
+	redis_kill(&probe.redis);
+	ask_line(fd, "LOCK b WAIT 0", "-NOMASTER the master is not reachable");
+	info = ask_bulk(fd, "INFO masters");
+	ck_assert_ptr_nonnull(strstr(info, "masters:1\r\nmasters_usable:0/1\r\nmasters_state:away\r\n"));
+	ck_assert_ptr_nonnull(strstr(info, "master0_links_up:0\r\n"));
+	close(fd);
+}
+END_TEST
+
 START_TEST(a_name_nobody_knows_is_free)
 {
 	int fd = client();
 	ask(fd, "INSPECT nobody",
-		"*24\r\n$4\r\nname\r\n$6\r\nnobody\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nstate\r\n$"
+		"*28\r\n$4\r\nname\r\n$6\r\nnobody\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nstate\r\n$"
 		"4\r\nfree\r\n"
 		"$5\r\nlease\r\n$4\r\nnone\r\n$8\r\nlease_ms\r\n:0\r\n$9\r\nelsewhere\r\n$-1\r\n$"
 		"8\r\nposition\r\n:0\r\n"
@@ -731,7 +751,7 @@ main(void)
 		what_libraries_send_is_answered_as_redis_does, hello_switches_the_protocol_and_back,
 		an_asynchronous_lock_is_pushed, reset_ends_the_session_and_begins_another,
 		events_come_as_lines_or_pushes, a_watcher_that_does_not_read_is_cut,
-		inspect_shows_holder_and_waiters, a_name_nobody_knows_is_free,
+		inspect_shows_holder_and_waiters, info_tells_each_master, a_name_nobody_knows_is_free,
 		locks_are_listed_as_far_as_asked, info_has_the_fields_libraries_look_for,
 		a_stranger_logs_in_first, nobody_takes_all_connections, an_admin_may_kill_a_client,
 		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,

@@ -1,0 +1,103 @@
+/*
+ * Tests of daemon/main_settings: what the configuration says reaches the rooms as it is meant.
+ */
+#include "daemon/main_settings.h"
+#include "tests/support/suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct conf *
+load(const char *text)
+{
+	static struct conf_errors errors;
+	struct conf *conf = conf_parse("f.yml", text, strlen(text), &errors);
+	ck_assert_msg(conf != NULL, "%s", errors.text[0]);
+	return conf;
+}
+
+static void
+layout_is(const char *text, const char *expected)
+{
+	struct conf *conf = load(text);
+	char *layout = layout_make(conf);
+	ck_assert_str_eq(layout, expected);
+	free(layout);
+	conf_free(conf);
+}
+
+START_TEST(daemons_agree_on_the_number_of_masters_the_guard_and_the_keys)
+{
+	layout_is("", "masters=1;");
+	layout_is("masters: [ 'redis://a' ]\n", "masters=1;");
+	layout_is("masters: [ 'redis://a', 'redis://b', 'redis://c' ]\n", "masters=3;");
+	layout_is("restart-guard: off\nrules: [ { match: a }, { match: b, key: 'k:%' }, { match: c } ]\n",
+		"masters=1;restart-guard=off;a=;b=k:%;");
+}
+END_TEST
+
+START_TEST(each_master_has_its_place)
+{
+	struct conf *conf = load("masters: [ 'redis://u:p@h:7000/3', 'redis://[fd00::1]', "
+				 "'unix:///run/r?user=v' ]\n");
+	struct pool_settings pool = {0};
+	char where[MAIN_WHERE_MAX];
+
+	ck_assert_uint_eq(masters_of(conf), 3);
+	master_place(&conf->masters[0], &pool, where);
+	ck_assert_str_eq(where, "h:7000");
+	ck_assert_str_eq(pool.host, "h");
+	ck_assert_uint_eq(pool.port, 7000);
+	ck_assert_str_eq(pool.user, "u");
+	ck_assert_str_eq(pool.password, "p");
+	ck_assert_int_eq(pool.db, 3);
+	pool = (struct pool_settings){0};
+	master_place(&conf->masters[1], &pool, where);
+	ck_assert_str_eq(where, "[fd00::1]:6379");
+	ck_assert_ptr_null(pool.user);
+	ck_assert_ptr_null(pool.password);
+	pool = (struct pool_settings){0};
+	master_place(&conf->masters[2], &pool, where);
+	ck_assert_str_eq(where, "/run/r");
+	ck_assert_str_eq(pool.path, "/run/r");
+	ck_assert_str_eq(pool.user, "v");
+	ck_assert_ptr_null(pool.host);
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(the_embedded_master_counts_as_one)
+{
+	struct conf *conf = load("");
+	ck_assert_uint_eq(masters_of(conf), 1);
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(keys_and_the_names_that_have_them_stay_as_they_were)
+{
+	struct conf *boot = load("rules: [ { match: a, key: 'k:%' }, { match: b } ]\n");
+	struct conf *conf = load("lease: 5s\nrules: [ { match: x, key: 'y:%', lease: 2s }, { match: z } ]\n");
+	struct rule *rules = rules_make(conf, boot);
+
+	ck_assert_str_eq(rules[0].match, "a");
+	ck_assert_str_eq(rules[0].key, "k:%");
+	ck_assert_int_eq(rules[0].lease_ms, 2000);
+	ck_assert_str_eq(rules[1].match, "z");
+	ck_assert_ptr_null(rules[1].key);
+	ck_assert_str_eq(rules[2].match, "*");
+	ck_assert_int_eq(rules[2].lease_ms, 5000);
+	free(rules);
+	conf_free(boot);
+	conf_free(conf);
+}
+END_TEST
+
+int
+main(void)
+{
+	unsetenv("HOLDFAST_MASTER_PASSWORD");
+	return SUITE_RUN("main_settings", NULL, NULL,
+		daemons_agree_on_the_number_of_masters_the_guard_and_the_keys, each_master_has_its_place,
+		the_embedded_master_counts_as_one, keys_and_the_names_that_have_them_stay_as_they_were);
+}
