@@ -1,8 +1,10 @@
 #include "daemon/core/core.h"
 
+#include "daemon/core/bid.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
+#include "daemon/core/keep.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/master.h"
@@ -114,6 +116,15 @@ waiter_timer(struct core *core, struct waiter *w)
 	queue_answer(core, w, &verdict);
 }
 
+static void
+lease_timer(struct core *core, struct resource *r)
+{
+	if (r->lease.state == LEASE_HELD)
+		keep_timer(core, r);
+	else
+		bid_timer(core, r);
+}
+
 /* What is due comes before what arrived: a late turn must find its leases expired, not renewed (rule 3). */
 static void
 run_timers(struct core *core)
@@ -144,6 +155,19 @@ run_timers(struct core *core)
 }
 
 static void
+lease_vote(struct core *core, struct resource *r, const struct vote *vote)
+{
+	enum lease_state state = r->lease.state;
+
+	if ((state != LEASE_ACQUIRING && state != LEASE_HELD) || !lease_heard(core, r, vote))
+		return;
+	if (state == LEASE_HELD)
+		keep_vote(core, r, vote);
+	else
+		bid_vote(core, r, vote);
+}
+
+static void
 take_vote(struct core *core, const struct vote *vote)
 {
 	struct master *m = &core->masters[vote->master];
@@ -158,6 +182,8 @@ take_vote(struct core *core, const struct vote *vote)
 		return;
 	case CALL_RELEASE:
 		undo_vote(core, vote);
+		return;
+	case CALL_LEAVE:
 		return;
 	default:
 		r = table_resource(core, vote->name);
@@ -174,7 +200,7 @@ take_inbox(struct core *core, const struct event *event)
 	if (r == NULL)
 		return; /* a hint about something that is over */
 	if (event->type == EVENT_WAKE)
-		lease_wake(core, r);
+		bid_wake(core, r);
 	else
 		lease_want(core, r);
 }

@@ -1,49 +1,54 @@
 /*
- * lease: what this daemon holds at the master for one name.
+ * lease: what this daemon holds at the masters for one name: its states, and what belongs to all of them.
  *
- *     NONE ──acquire──▶ ACQUIRING ──yes──▶ HELD ──┬─ renew at L/3 (reclaim while the master is guarded)
+ *     NONE ──acquire──▶ ACQUIRING ──won──▶ HELD ──┬─ renew at L/3 (reclaim where a master is guarded)
  *      ▲                  │    ▲            │      └─ give back, lost, expired ──▶ NONE
  *      └──nobody waits────┤    │retry       │
- *                       busy   │            │
+ *                      not won │            │
  *                         ▼    │            │
  *                        WAITING ◀──────────┘ (given back to another daemon, and asked for again)
  *
- * Validity counts from before the call left: a slow master costs the holder time, never the next holder
- * safety. What is given up is undone (undo.h), whatever became of it.
+ * Validity counts from before a call left: a slow master costs the holder time, never the next holder safety.
+ * What is given up is undone (undo.h), whatever became of it. bid.h brings a lease from NONE to HELD, keep.h
+ * keeps it there; both build on this file, and core.c brings them their answers and timers.
  */
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H
 
 #include "daemon/core/state.h"
 
-/* NONE or WAITING: asks the masters. A majority must be usable (quorum_usable). */
-void lease_acquire(struct core *core, struct resource *r);
+/* Only to a state that the picture allows. */
+void lease_move(struct core *core, struct lease *l, enum lease_state next);
 
-/* HELD: asks for more time, and for tokens where they run short. Does nothing while an answer is outstanding
- * or the master cannot take it; the timer comes back. */
-void lease_refresh(struct core *core, struct resource *r);
+/* Forgets all that belonged to the last lease. */
+void lease_clear(struct core *core, struct resource *r);
+void lease_no_foreign(struct lease *l);
 
-/* HELD: refreshes it if that was due and could not be done: the master is back. */
-void lease_catch_up(struct core *core, struct resource *r);
+/* Questions to the masters begin: a term, a token and a block of them for all. */
+void lease_round(struct core *core, struct resource *r, int64_t term_ms, int64_t block);
 
-/* This master forgot: asserts the lease there, if it is held. */
-void lease_reclaim(struct core *core, struct resource *r, unsigned master);
+/* An answer to one of them. False: it is about something that was given up; its undo is on its way. */
+bool lease_heard(struct core *core, struct resource *r, const struct vote *vote);
 
-/* WAITING, without a majority that could be asked: gives up our place in the queue. */
-void lease_step_back(struct core *core, struct resource *r);
+/* What was sent then is good until, and to be renewed at. */
+int64_t lease_valid_from(const struct resource *r, int64_t sent_ms);
+int64_t lease_refresh_at(const struct resource *r, int64_t sent_ms);
+
+/* HELD: the timer for its end, or for refresh_ms if that is earlier. */
+void lease_arm(struct core *core, struct lease *l);
 
 /* HELD: releases it at the masters. WAITING: leaves the queue there. NONE afterwards. */
 void lease_give_back(struct core *core, struct resource *r);
 void lease_leave(struct core *core, struct resource *r);
 
-/* A wake-up for this name, or reason to believe one was missed. */
-void lease_wake(struct core *core, struct resource *r);
+/* HELD: it is gone, and the hold that stood on it with it. */
+void lease_lost(struct core *core, struct resource *r, enum loss_reason reason);
+
+/* Gives up our place in the queue, where there is one. */
+void lease_leave_queue(struct core *core, struct resource *r);
 
 /* Another daemon waits for it. */
 void lease_want(struct core *core, struct resource *r);
-
-void lease_vote(struct core *core, struct resource *r, const struct vote *vote);
-void lease_timer(struct core *core, struct resource *r);
 
 /* HELD, and surely for long enough that a grant can be given on it: half the lease. */
 bool lease_good(const struct core *core, const struct resource *r);
@@ -51,11 +56,10 @@ bool lease_good(const struct core *core, const struct resource *r);
 /* Another daemon waits and has waited for the streak or its time. */
 bool lease_must_yield(const struct core *core, const struct resource *r);
 
+/* Keeps a block of tokens that a majority agreed on, if there is one. */
+void lease_take_tokens(struct core *core, struct resource *r);
+
 /* The next fencing token; 0: none left, refresh first. */
 int64_t lease_token(struct lease *lease);
-
-/* HELD: fetches the next block of tokens when it is time: a hand-off should never wait for one. Does nothing
- * when the master has just had none; the timer comes back. */
-void lease_refill(struct core *core, struct resource *r);
 
 #endif

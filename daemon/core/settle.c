@@ -1,7 +1,9 @@
 #include "daemon/core/settle.h"
 
+#include "daemon/core/bid.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/keep.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/master.h"
 #include "daemon/core/queue.h"
@@ -64,18 +66,18 @@ settle_held(struct core *core, struct resource *r)
 		return;
 	}
 	if (!lease_good(core, r)) {
-		lease_refresh(core, r);
+		keep_refresh(core, r);
 		return;
 	}
 	token = lease_token(l);
 	if (token == 0) {
-		lease_refill(core, r);
+		keep_refill(core, r);
 		return;
 	}
 	l->served = true;
 	l->streak += l->wanted;
 	grant_give(core, r, TAILQ_FIRST(&r->waiters), token);
-	lease_refill(core, r);
+	keep_refill(core, r);
 }
 
 /* Nothing at the master, or refused there for now. */
@@ -91,7 +93,7 @@ settle_without(struct core *core, struct resource *r)
 		return;
 	}
 	if (l->state == LEASE_NONE && usable) {
-		lease_acquire(core, r);
+		bid_begin(core, r);
 		return;
 	}
 	if (l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {
@@ -103,7 +105,7 @@ settle_without(struct core *core, struct resource *r)
 	}
 	/* Nobody should wait for a daemon that cannot take its turn. */
 	if (!usable)
-		lease_step_back(core, r);
+		bid_step_back(core, r);
 	/* While a master is being greeted the verdict is a moment away. */
 	if ((l->state == LEASE_WAITING && l->refused) || (!usable && !quorum_near(core, r->link)))
 		settle_once(core, r);
@@ -131,8 +133,10 @@ settle_retry(struct core *core)
 	struct resource *r, *next;
 
 	HASH_ITER (hh, core->resources, r, next) {
-		lease_wake(core, r);
-		lease_catch_up(core, r);
+		if (r->lease.state == LEASE_HELD)
+			keep_catch_up(core, r);
+		else
+			bid_wake(core, r);
 		resource_touch(core, r);
 	}
 	undo_retry_all(core);
@@ -144,8 +148,10 @@ settle_reclaim(struct core *core, const struct master *m)
 {
 	struct resource *r, *next;
 
-	HASH_ITER (hh, core->resources, r, next)
-		lease_reclaim(core, r, m->index);
+	HASH_ITER (hh, core->resources, r, next) {
+		if (r->lease.state == LEASE_HELD)
+			keep_reclaim(core, r, m->index);
+	}
 }
 
 void

@@ -1,0 +1,28 @@
+/*
+ * bid: asking the masters for a lease, from the question to all of them to the verdict.
+ *
+ * All that can be asked are asked at once. A majority wins; a minority is given back at once, on the same
+ * links. One of them, home, has the queue of the name: its "not your turn" counts whatever the others say,
+ * and its word on when to come back. Who lost without a winner comes back soon, but not all at the same time.
+ */
+#ifndef CORE_BID_H
+#define CORE_BID_H
+
+#include "daemon/core/state.h"
+
+/* NONE or WAITING: asks. A majority must be usable (quorum_usable). */
+void bid_begin(struct core *core, struct resource *r);
+
+/* ACQUIRING: an answer, which lease_heard() has taken. */
+void bid_vote(struct core *core, struct resource *r, const struct vote *vote);
+
+/* ACQUIRING: the answers take too long. WAITING: time to look again. */
+void bid_timer(struct core *core, struct resource *r);
+
+/* A wake-up for this name, or reason to believe one was missed. */
+void bid_wake(struct core *core, struct resource *r);
+
+/* WAITING, without a majority that could be asked: gives up our place in the queue. */
+void bid_step_back(struct core *core, struct resource *r);
+
+#endif

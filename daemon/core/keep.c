@@ -1,0 +1,180 @@
+#include "daemon/core/keep.h"
+
+#include "daemon/core/drift.h"
+#include "daemon/core/emit.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
+#include "daemon/core/tokens.h"
+
+#include <assert.h>
+
+#define SOON_MS     200 /* until a refresh that failed is tried again, at most */
+#define TOKEN_LEAST 8   /* with fewer the next block is fetched, however small this one was */
+
+/* Until a refresh that failed is tried again: often, while a short lease lasts. */
+int64_t
+keep_soon_ms(const struct resource *r)
+{
+	int64_t soon = r->rule->lease_ms / 20 + 1;
+
+	return soon < SOON_MS ? soon : SOON_MS;
+}
+
+static bool
+keep_short_of_tokens(const struct lease *l)
+{
+	int64_t left = l->token_last - l->token + 1;
+
+	return l->spare_first == 0 && (left < TOKEN_LEAST || left < l->block / 2);
+}
+
+void
+keep_refill(struct core *core, struct resource *r)
+{
+	if (keep_short_of_tokens(&r->lease) && !r->lease.dry)
+		keep_refresh(core, r);
+}
+
+/* What the rule says now; never less than what the lease is good for already: the key must not end sooner. */
+static int64_t
+keep_next_term_ms(const struct core *core, const struct resource *r)
+{
+	int64_t left = r->lease.valid_ms - core->now.ms;
+	int64_t kept = left + drift_ms(left);
+
+	return kept > r->rule->lease_ms ? kept : r->rule->lease_ms;
+}
+
+/* Asks the seats of a lease that is held: all, or those that this round has not kept yet. */
+static void
+keep_ask(struct core *core, struct resource *r, bool all)
+{
+	struct lease *l = &r->lease;
+	int64_t kept_ms = lease_valid_from(r, l->sent_ms);
+	enum call_op op;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if ((all || r->seats[i].valid_ms < kept_ms) && seat_question(core, r, i, &op))
+			seat_ask(core, r, i, op, l->valid_ms - core->now.ms, CALL_QUEUELESS);
+	}
+}
+
+void
+keep_refresh(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+
+	assert(l->state == LEASE_HELD);
+	if (l->refreshing)
+		return;
+	l->dry = false;
+	lease_round(core, r, keep_next_term_ms(core, r), keep_short_of_tokens(l) ? tokens_block(core) : 0);
+	keep_ask(core, r, true);
+	l->refreshing = seats_asking(core, r) > 0;
+	l->refresh_ms = l->refreshing ? l->valid_ms : core->now.ms + keep_soon_ms(r);
+	lease_arm(core, l);
+}
+
+/* The round that runs lacks some seats: asks them again, where that can be done by now. */
+static void
+keep_go_on(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+
+	keep_ask(core, r, false);
+	l->refresh_ms = core->now.ms + keep_soon_ms(r);
+	lease_arm(core, l);
+}
+
+void
+keep_reclaim(struct core *core, struct resource *r, unsigned i)
+{
+	enum call_op op;
+
+	/* The only master decides about the lease, one of several about its seat. */
+	if (core->settings.masters == 1)
+		keep_refresh(core, r);
+	else if (seat_question(core, r, i, &op))
+		seat_ask(core, r, i, op, r->lease.valid_ms - core->now.ms, CALL_QUEUELESS);
+}
+
+void
+keep_catch_up(struct core *core, struct resource *r)
+{
+	const struct lease *l = &r->lease;
+
+	if (l->valid_ms - core->now.ms >= r->rule->lease_ms / 3 * 2)
+		return;
+	if (l->refreshing)
+		keep_go_on(core, r);
+	else
+		keep_refresh(core, r);
+}
+
+/* A round has brought enough, or can no longer: when to ask again. */
+static void
+keep_settle_round(struct core *core, struct resource *r, bool yes)
+{
+	struct lease *l = &r->lease;
+	int64_t valid_ms = seats_valid_ms(core, r), soon = keep_soon_ms(r);
+
+	if (valid_ms > l->valid_ms)
+		l->valid_ms = valid_ms;
+	if (!l->refreshing)
+		return;
+	if (seats_until(core, r, lease_valid_from(r, l->sent_ms)) >= quorum_majority(core)) {
+		l->refreshing = false;
+		l->refresh_ms = lease_refresh_at(r, l->sent_ms);
+	} else {
+		l->refreshing = seats_asking(core, r) > 0;
+		if (!yes || !l->refreshing)
+			l->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
+	}
+	/* A guarded master has no tokens to give, a full one no room for the counter, and several may
+	 * disagree: asked again after a while. */
+	l->dry = !l->refreshing && l->asked_block > 0 && keep_short_of_tokens(l);
+	if (l->dry && l->token > l->token_last && l->refresh_ms > core->now.ms + soon)
+		l->refresh_ms = core->now.ms + soon;
+}
+
+void
+keep_vote(struct core *core, struct resource *r, const struct vote *vote)
+{
+	struct lease *l = &r->lease;
+	const struct seat *seat = &r->seats[vote->master];
+	bool yes = vote->outcome == OUTCOME_YES;
+
+	if (yes && vote->op == CALL_RECLAIM)
+		emit_note(core, NOTE_RECLAIMED, r, NULL, l->token, seat->asked_ms - core->now.ms, NULL);
+	if (vote->outcome == OUTCOME_ERROR)
+		emit_note(core, NOTE_RENEW_FAILED, r, NULL, 0, l->valid_ms - core->now.ms,
+			core->masters[vote->master].error);
+	/* In case the message that said so was lost. */
+	if (yes && vote->position > 0)
+		lease_want(core, r);
+	if (seats_ours(core, r) < quorum_majority(core)) {
+		lease_lost(core, r, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
+		return;
+	}
+	lease_take_tokens(core, r);
+	keep_settle_round(core, r, yes);
+	if (yes && seat->incarnation != core->masters[vote->master].incarnation)
+		l->refresh_ms = core->now.ms;
+	lease_arm(core, l);
+	resource_touch(core, r);
+}
+
+void
+keep_timer(struct core *core, struct resource *r)
+{
+	const struct lease *l = &r->lease;
+
+	if (core->now.ms >= l->valid_ms)
+		lease_lost(core, r, LOSS_EXPIRED);
+	else if (l->refreshing)
+		keep_go_on(core, r);
+	else
+		keep_refresh(core, r);
+}

@@ -1,0 +1,31 @@
+/*
+ * keep: a lease that is held, kept while it is needed.
+ *
+ * A round asks every seat at L/3: those that are ours to be renewed, the missing ones to be acquired again,
+ * those at a guarded master to be reclaimed. A majority keeps the lease; what failed is tried again while it
+ * lasts.
+ */
+#ifndef CORE_KEEP_H
+#define CORE_KEEP_H
+
+#include "daemon/core/state.h"
+
+/* HELD, all of them. Asks for more time, and for tokens where they run short. Does nothing while a round is
+ * under way; where no master can be asked, the timer comes back. */
+void keep_refresh(struct core *core, struct resource *r);
+
+/* Refreshes it if that was due and could not be done: a master is back. */
+void keep_catch_up(struct core *core, struct resource *r);
+
+/* This master forgot: asserts the lease there. */
+void keep_reclaim(struct core *core, struct resource *r, unsigned master);
+
+/* Fetches the next block of tokens when it is time: a hand-off should never wait for one. Does nothing when
+ * the masters have just had none; the timer comes back. */
+void keep_refill(struct core *core, struct resource *r);
+
+/* An answer, which lease_heard() has taken. */
+void keep_vote(struct core *core, struct resource *r, const struct vote *vote);
+void keep_timer(struct core *core, struct resource *r);
+
+#endif
