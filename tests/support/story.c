@@ -63,11 +63,15 @@ trace_call(struct story *w, const struct call *call)
 #undef CALL_OP
 	};
 
+	char at[16] = "";
+
+	if (w->settings.masters > 1)
+		(void)snprintf(at, sizeof(at), "@%u", call->master + 1);
 	if (call->name.n == 0)
-		trace_add(w, "%s", words[call->op]);
+		trace_add(w, "%s%s", words[call->op], at);
 	else
-		trace_add(w, "%s %.*s#%llu%s", words[call->op], (int)call->name.n, call->name.p,
-			(unsigned long long)call->attempt,
+		trace_add(w, "%s %.*s#%llu%s%s", words[call->op], (int)call->name.n, call->name.p,
+			(unsigned long long)call->attempt, at,
 			call->op == CALL_ACQUIRE && call->queue_ms == 0 ? " once" : "");
 }
 
@@ -176,6 +180,7 @@ close_as(struct story *w, conn_id conn, enum end end)
 const char *
 vote(struct story *w, struct vote vote)
 {
+	vote.master = w->at;
 	vote.time_us = w->now.ms * 1000 + 5000000;
 	return step(w, &(struct event){.type = EVENT_VOTE, .vote = &vote});
 }
@@ -215,6 +220,18 @@ hello(struct story *w, bool admitted, uint64_t incarnation)
 	return vote(w, (struct vote){.op = CALL_HELLO, .admitted = admitted, .incarnation = incarnation});
 }
 
+const char *
+link_up(struct story *w)
+{
+	return step(w, &(struct event){.type = EVENT_LINK_UP, .master = w->at});
+}
+
+const char *
+link_down(struct story *w, const char *why)
+{
+	return step(w, &(struct event){.type = EVENT_LINK_DOWN, .master = w->at, .text = slice_of(why)});
+}
+
 static void
 open_conn(struct story *w, conn_id conn)
 {
@@ -223,21 +240,15 @@ open_conn(struct story *w, conn_id conn)
 	ck_assert_str_eq(step(w, &(struct event){.type = EVENT_OPEN, .conn = conn, .peer = &peer}), "");
 }
 
-void
-story_init(struct story *w)
-{
-	story_linked(w, 1);
-}
-
-void
-story_linked(struct story *w, unsigned links)
+static void
+story_begin(struct story *w, unsigned masters, unsigned links)
 {
 	memset(w, 0, sizeof(*w));
 	w->settings = (struct core_settings){.rules = rules,
 		.rule_count = 2,
 		.lease_max_ms = LEASE_MS,
 		.margin_ms = MARGIN_MS,
-		.masters = 1,
+		.masters = masters,
 		.links = links,
 		.streak = 2,
 		.streak_ms = 50,
@@ -254,6 +265,18 @@ story_linked(struct story *w, unsigned links)
 }
 
 void
+story_init(struct story *w)
+{
+	story_begin(w, 1, 1);
+}
+
+void
+story_linked(struct story *w, unsigned links)
+{
+	story_begin(w, 1, links);
+}
+
+void
 story_done(struct story *w)
 {
 	core_free(w->core);
@@ -266,6 +289,17 @@ story_ready(struct story *w)
 	story_init(w);
 	ck_assert_str_eq(step(w, &(struct event){.type = EVENT_LINK_UP}), "hello");
 	ck_assert_str_eq(hello(w, true, MEMORY), "");
+}
+
+void
+story_among(struct story *w, unsigned masters)
+{
+	story_begin(w, masters, 1);
+	for (w->at = 0; w->at < masters; w->at++) {
+		link_up(w);
+		hello(w, true, MEMORY + w->at);
+	}
+	w->at = 0;
 }
 
 const struct call *

@@ -5,6 +5,9 @@
  *     c1 :7        reply to connection 1          acquire a#1    call for name a, attempt 1
  *     c1 close     close connection 1             release a#1 hello admit ... likewise
  *
+ * Among several masters a call is followed by the number of its master from 1 on, as in acquire a#1@2, and what
+ * a master answers or does is of the one that w->at says, 0-based.
+ *
  * Every function that lets something happen returns that text, valid until the next one; the invariants of
  * the core are checked each time.
  */
@@ -24,6 +27,7 @@ struct story {
 	struct actions actions; /* of the last event */
 	struct now now;
 	struct core_settings settings;
+	unsigned at; /* the master that speaks */
 	bool timer; /* the step is a timer's: the master is greeted from time to time, which is not the story
 		     */
 	char trace[4096];
@@ -32,8 +36,9 @@ struct story {
 /* Four connections; the master is not there yet, neither on its only link nor on any of so many. */
 void story_init(struct story *w);
 void story_linked(struct story *w, unsigned links);
-/* A story whose master is admitted. */
+/* A story whose master is admitted, and one of several that are. */
 void story_ready(struct story *w);
+void story_among(struct story *w, unsigned masters);
 void story_done(struct story *w);
 
 const char *step(struct story *w, const struct event *event);
@@ -55,6 +60,10 @@ const char *busy(struct story *w, const char *name, uint64_t attempt);
 const char *answer(
 	struct story *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt);
 const char *hello(struct story *w, bool admitted, uint64_t incarnation);
+
+/* Its links. */
+const char *link_up(struct story *w);
+const char *link_down(struct story *w, const char *why);
 
 /* The last call of the last event that is about a name; NULL: it made none. */
 const struct call *last_call(const struct story *w);

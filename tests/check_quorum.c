@@ -1,0 +1,360 @@
+/*
+ * Leases among several masters; stories as in check_core.c. Three masters, of which "home" has the queue of
+ * the name: which one that is follows from the name and the masters' memories, so the stories ask for it.
+ */
+#include "daemon/core/core.h"
+#include "daemon/core/view.h"
+#include "tests/support/story.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HEARD(w, at_, call) ((w)->at = (at_), (call))
+
+/* The masters in the order of this story: home, and the two others. */
+struct seats {
+	unsigned home;
+	unsigned one;
+	unsigned two;
+};
+
+/* Of the acquires just made. */
+static struct seats
+seats_of(const struct story *w)
+{
+	struct seats s = {.home = 9};
+
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct action *a = &w->actions.list[i];
+
+		if (a->type == ACTION_CALL && a->u.call.op == CALL_ACQUIRE &&
+			a->u.call.queue_ms != CALL_QUEUELESS)
+			s.home = a->u.call.master;
+	}
+	ck_assert_uint_lt(s.home, 3);
+	s.one = (s.home + 1) % 3;
+	s.two = (s.home + 2) % 3;
+	return s;
+}
+
+static size_t
+calls_of(const struct story *w, enum call_op op)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->actions.n; i++)
+		n += w->actions.list[i].type == ACTION_CALL && w->actions.list[i].u.call.op == op;
+	return n;
+}
+
+/* Three masters, and connection 1 asks for a. */
+static struct seats
+story_asked(struct story *w)
+{
+	story_among(w, 3);
+	ck_assert_str_eq(lock(w, 1, "a"), "acquire a#1@1 | acquire a#1@2 | acquire a#1@3");
+	return seats_of(w);
+}
+
+/* ... and all three give it. */
+static struct seats
+story_held(struct story *w)
+{
+	struct seats s = story_asked(w);
+
+	ck_assert_str_eq(HEARD(w, s.home, granted(w, "a", 1, 500)), "");
+	ck_assert_str_eq(HEARD(w, s.one, granted(w, "a", 1, 500)), "c1 :500");
+	ck_assert_str_eq(HEARD(w, s.two, granted(w, "a", 1, 500)), "");
+	return s;
+}
+
+START_TEST(one_of_three_is_not_enough_and_two_are)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	ck_assert_str_eq(HEARD(&w, s.home, granted(&w, "a", 1, 500)), "");
+	ck_assert_str_eq(HEARD(&w, s.one, granted(&w, "a", 1, 500)), "c1 :500");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(two_votes_wait_for_the_word_of_home)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.one, granted(&w, "a", 1, 500));
+	ck_assert_str_eq(HEARD(&w, s.two, granted(&w, "a", 1, 500)), "");
+	ck_assert_str_eq(HEARD(&w, s.home, busy(&w, "a", 1)), "c1 :500");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(not_our_turn_at_home_counts_whatever_the_others_say)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+	struct vote not_yet = {.op = CALL_ACQUIRE,
+		.outcome = OUTCOME_BUSY,
+		.name = slice_of("a"),
+		.attempt = 1,
+		.position = 2,
+		.change_ms = 300};
+
+	HEARD(&w, s.one, granted(&w, "a", 1, 500));
+	HEARD(&w, s.two, granted(&w, "a", 1, 500));
+	HEARD(&w, s.home, vote(&w, not_yet));
+	ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 2);
+	ck_assert_ptr_null(strstr(w.trace, "c1"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_round_that_nobody_won_is_given_back_and_tried_again_soon)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	HEARD(&w, s.one, busy(&w, "a", 1));
+	HEARD(&w, s.two, busy(&w, "a", 1));
+	ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 1);
+	ck_assert_uint_eq(last_call(&w)->master, s.home);
+	after(&w, 10);
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
+	ck_assert_uint_eq(last_call(&w)->attempt, 2);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(tokens_count_only_where_a_majority_was_raised_alike)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	/* The lease is ours, but no token is: it is raised again above all that was answered. */
+	HEARD(&w, s.one, granted(&w, "a", 1, 7000000000000000));
+	ck_assert_ptr_null(strstr(w.trace, "c1"));
+	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 2);
+	ck_assert_int_eq(last_call(&w)->token, 7000000000001000);
+	HEARD(&w, s.two, granted(&w, "a", 1, 500));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_lease_lasts_as_long_as_the_older_half_of_its_majority)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+	struct resource_view view;
+
+	after(&w, 333);
+	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 3);
+	HEARD(&w, s.home, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	/* One has kept it for longer; the majority is good for no longer than before. */
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	ck_assert(core_view_resource(w.core, w.now.ms, slice_of("a"), &view));
+	ck_assert_uint_eq(view.votes, 3);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_seat_that_was_missed_is_acquired_and_not_renewed)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	HEARD(&w, s.one, granted(&w, "a", 1, 500));
+	HEARD(&w, s.two, busy(&w, "a", 1));
+	after(&w, 333);
+	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 2);
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 1);
+	HEARD(&w, s.two, granted(&w, "a", 1, 9000));
+	HEARD(&w, s.home, answer(&w, CALL_RENEW, OUTCOME_NO, "a", 1));
+	/* One of the first two says it is gone; with the repaired one there is a majority still. */
+	ck_assert_ptr_null(strstr(w.trace, "c1"));
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_NO, "a", 1));
+	ck_assert_ptr_nonnull(strstr(w.trace, "c1 close"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_minority_may_be_gone)
+{
+	struct story w;
+	struct seats s;
+
+	story_among(&w, 3);
+	HEARD(&w, 2, link_down(&w, "Connection refused"));
+	ck_assert_str_eq(lock(&w, 1, "a"), "acquire a#1@1 | acquire a#1@2");
+	s = seats_of(&w);
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	HEARD(&w, 1 - s.home, granted(&w, "a", 1, 500));
+	ck_assert_str_eq(w.trace, "c1 :500");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(without_a_majority_the_answer_names_who_is_missing_and_why)
+{
+	struct story w;
+
+	story_among(&w, 3);
+	HEARD(&w, 0, link_down(&w, "Connection refused"));
+	HEARD(&w, 2, link_down(&w, "timed out"));
+	ck_assert_str_eq(lock_once(&w, 1, "a"), "c1 -NOMASTER");
+	ck_assert_str_eq(w.actions.list[w.actions.n - 1].u.reply.text,
+		"only 1 of 3 masters can be used: master 1 is not reachable: Connection refused; "
+		"master 3 is not reachable: timed out");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_silent_master_is_waited_for_once)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+	struct master_view view;
+
+	HEARD(&w, s.one, granted(&w, "a", 1, 500));
+	HEARD(&w, s.two, granted(&w, "a", 1, 500));
+	/* Home says nothing: after a third of a lease the others are enough ... */
+	after(&w, 333);
+	ck_assert_ptr_nonnull(strstr(w.trace, "c1 :500"));
+	core_view_master(w.core, w.now.ms, s.home, &view);
+	ck_assert(view.down);
+	/* ... and nobody asks it again. */
+	lock(&w, 2, "b");
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 2);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_master_that_forgot_is_told_and_its_word_is_no_vote)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+
+	HEARD(&w, s.two, hello(&w, false, MEMORY + 100));
+	ck_assert_ptr_nonnull(strstr(w.trace, "reclaim a#1"));
+	after(&w, 333);
+	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 2);
+	HEARD(&w, s.two, answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1));
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	/* Asserted there, kept at one of the two that remember: that is one vote. */
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
+	HEARD(&w, s.home, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	story_done(&w);
+}
+END_TEST
+
+/* The token of the admission that was just asked for; 0: none was. */
+static int64_t
+admitted_with(const struct story *w)
+{
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct action *a = &w->actions.list[i];
+
+		if (a->type == ACTION_CALL && a->u.call.op == CALL_ADMIT)
+			return a->u.call.token;
+	}
+	return 0;
+}
+
+START_TEST(a_guarded_master_is_admitted_above_what_the_others_remember)
+{
+	struct story w;
+	const int64_t far = 1999000000000000;
+
+	story_among(&w, 3);
+	HEARD(&w, 2, hello(&w, false, MEMORY + 100));
+	after(&w, LEASE_MS + MARGIN_MS);
+	/* The guard is over, but nobody has been asked since. */
+	ck_assert_int_eq(admitted_with(&w), 0);
+	w.at = 0;
+	vote(&w, (struct vote){.op = CALL_HELLO, .admitted = true, .incarnation = MEMORY, .highest = 5});
+	after(&w, 60);
+	ck_assert_int_eq(admitted_with(&w), 0);
+	w.at = 1;
+	vote(&w,
+		(struct vote){.op = CALL_HELLO, .admitted = true, .incarnation = MEMORY + 1, .highest = far});
+	after(&w, 60);
+	ck_assert_int_gt(admitted_with(&w), far);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(too_few_who_remember_are_not_waited_for_beyond_their_guards)
+{
+	struct story w;
+
+	story_among(&w, 3);
+	HEARD(&w, 2, hello(&w, false, MEMORY + 100));
+	HEARD(&w, 0, link_down(&w, "Connection refused"));
+	after(&w, LEASE_MS + MARGIN_MS);
+	ck_assert_int_eq(admitted_with(&w), 0);
+	HEARD(&w, 1, hello(&w, true, MEMORY + 1));
+	after(&w, 60);
+	ck_assert_int_gt(admitted_with(&w), 0);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(the_same_server_twice_is_one)
+{
+	struct story w;
+	struct master_view view;
+	struct vote twin = {.op = CALL_HELLO, .admitted = true, .run = slice_of("abc")};
+
+	story_among(&w, 3);
+	twin.incarnation = MEMORY;
+	HEARD(&w, 0, vote(&w, twin));
+	twin.incarnation = MEMORY + 1;
+	HEARD(&w, 1, vote(&w, twin));
+	core_view_master(w.core, w.now.ms, 1, &view);
+	ck_assert_int_eq(view.state, MASTER_REFUSED);
+	ck_assert_ptr_nonnull(strstr(view.reason, "same server"));
+	core_view_master(w.core, w.now.ms, 0, &view);
+	ck_assert_int_eq(view.state, MASTER_ADMITTED);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_is_given_back_is_released_at_every_master_that_may_have_it)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	HEARD(&w, s.one, granted(&w, "a", 1, 500));
+	/* The third has not answered: it may still say yes. */
+	unlock(&w, 1, "a");
+	ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 3);
+	story_done(&w);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("quorum", NULL, NULL, one_of_three_is_not_enough_and_two_are,
+		two_votes_wait_for_the_word_of_home, not_our_turn_at_home_counts_whatever_the_others_say,
+		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
+		tokens_count_only_where_a_majority_was_raised_alike,
+		a_lease_lasts_as_long_as_the_older_half_of_its_majority,
+		a_seat_that_was_missed_is_acquired_and_not_renewed, a_minority_may_be_gone,
+		without_a_majority_the_answer_names_who_is_missing_and_why,
+		a_silent_master_is_waited_for_once, a_master_that_forgot_is_told_and_its_word_is_no_vote,
+		a_guarded_master_is_admitted_above_what_the_others_remember,
+		too_few_who_remember_are_not_waited_for_beyond_their_guards, the_same_server_twice_is_one,
+		what_is_given_back_is_released_at_every_master_that_may_have_it);
+}
