@@ -13,8 +13,9 @@ deadline_set(struct deadline *d, int64_t sent_ms, int64_t valid_ms)
 {
 	int64_t third = valid_ms / 3;
 
-	d->expire_ms = sent_ms + valid_ms;
-	d->stop_ms = d->expire_ms - d->grace_ms;
+	d->told_ms = sent_ms + valid_ms;
+	d->expire_ms = d->told_ms;
+	d->stop_ms = d->told_ms - d->grace_ms;
 	d->ask_ms = sent_ms + (third > ASK_MS_MIN ? third : ASK_MS_MIN);
 	d->sent_ms = 0;
 }
@@ -52,6 +53,9 @@ deadline_silence(struct deadline *d)
 {
 	d->silent = true;
 	d->ask_ms = INT64_MAX;
+	/* No answer comes any more that would be worth going on for. */
+	d->expire_ms = d->told_ms;
+	d->stop_ms = d->told_ms - d->grace_ms;
 }
 
 enum deadline_step

@@ -17,7 +17,9 @@
 
 struct deadline {
 	int64_t grace_ms;  /* wanted from stop to expire */
-	int64_t expire_ms; /* the hold is surely good until then */
+	int64_t told_ms;   /* the hold is surely good until then */
+	int64_t expire_ms; /* when it is given up: told_ms, or later while a late CHECK may still be answered
+			    */
 	int64_t stop_ms;   /* when the command is told to stop */
 	int64_t ask_ms;    /* when the next CHECK is due; INT64_MAX: never again */
 	int64_t sent_ms;   /* when the outstanding CHECK was sent; 0: none is */
@@ -40,7 +42,7 @@ void deadline_asked(struct deadline *d, int64_t now_ms);
 /* The outstanding CHECK was answered: good for valid_ms from when it was sent. */
 void deadline_told(struct deadline *d, int64_t valid_ms);
 
-/* The connection is gone: what was told last stands. */
+/* The connection is gone: what was told last stands, also after a late CHECK. */
 void deadline_silence(struct deadline *d);
 
 /*

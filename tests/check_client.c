@@ -401,6 +401,20 @@ START_TEST(a_holder_that_slept_asks_once_before_it_gives_up)
 }
 END_TEST
 
+START_TEST(a_holder_that_slept_and_finds_the_daemon_gone_gives_up_at_once)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	ck_assert_int_eq(deadline_step(&d, 9000), DEADLINE_ASK);
+	deadline_asked(&d, 9900);
+	ck_assert_int_eq(deadline_step(&d, 10100), DEADLINE_WAIT);
+	deadline_silence(&d);
+	ck_assert_int_eq(deadline_step(&d, 9999), DEADLINE_STOP);
+	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
+}
+END_TEST
+
 START_TEST(a_validity_of_zero_expires_at_once)
 {
 	struct deadline d;
@@ -605,6 +619,7 @@ deadline_case(void)
 	tcase_add_test(tc, a_hold_that_is_not_renewed_keeps_its_whole_grace);
 	tcase_add_test(tc, a_silent_daemon_is_not_asked_and_what_it_told_stands);
 	tcase_add_test(tc, a_holder_that_slept_asks_once_before_it_gives_up);
+	tcase_add_test(tc, a_holder_that_slept_and_finds_the_daemon_gone_gives_up_at_once);
 	tcase_add_test(tc, a_validity_of_zero_expires_at_once);
 	return tc;
 }
