@@ -194,6 +194,7 @@ listen_set(struct driver *driver, const struct conf *conf, char *error)
 			.path = local ? from->path : NULL,
 			.mode = (unsigned)from->mode,
 			.group = from->group,
+			.gid = (gid_t)from->gid,
 			.host = local ? NULL : from->tcp.host,
 			.port = (uint16_t)from->tcp.port,
 			.release = from->on_close == CONF_ON_CLOSE_RELEASE,

@@ -95,7 +95,7 @@ START_TEST(every_key_reaches_its_field)
 {
 	struct conf *conf =
 		good("listen:\n"
-		     "  - unix: /tmp/a.sock\n    mode: 0600\n    group: staff\n"
+		     "  - unix: /tmp/a.sock\n    mode: 0600\n    group: root\n"
 		     "  - tcp: '[::1]:5625'\n    on-close: release\n"
 		     "  - { tcp: 0.0.0.0:5626, insecure: yes }\n"
 		     "namespace: site-a\nmasters: [ 'redis://h:7000/3' ]\npool: 4\n"
@@ -109,7 +109,8 @@ START_TEST(every_key_reaches_its_field)
 
 	ck_assert_uint_eq(conf->listener_count, 3);
 	ck_assert_int_eq(conf->listeners[0].mode, 0600);
-	ck_assert_str_eq(conf->listeners[0].group, "staff");
+	ck_assert_str_eq(conf->listeners[0].group, "root");
+	ck_assert_int_eq(conf->listeners[0].gid, 0);
 	ck_assert_str_eq(conf->listeners[1].tcp.host, "::1");
 	ck_assert_int_eq(conf->listeners[1].tcp.port, 5625);
 	ck_assert_int_eq(conf->listeners[1].on_close, CONF_ON_CLOSE_RELEASE);
@@ -303,6 +304,19 @@ START_TEST(a_listener_is_one_socket)
 }
 END_TEST
 
+START_TEST(a_group_is_one_of_this_host_or_a_number)
+{
+	struct conf *conf = good("listen: [ { unix: /a, group: '4711' } ]\n");
+
+	ck_assert_int_eq(conf->listeners[0].gid, 4711);
+	conf_free(conf);
+	bad("listen: [ { unix: /a, group: no-such-group-here } ]\n",
+		"f.yml:1:30: listen: group: there is no group \"no-such-group-here\" on this host; name one "
+		"that is there, or its number");
+	bad("listen: [ { unix: /a, group: '4294967295' } ]\n", "f.yml:1:30: listen: group: ");
+}
+END_TEST
+
 START_TEST(an_address_open_to_others_needs_users_or_a_word)
 {
 	bad("listen: [ { tcp: '0.0.0.0:5625' } ]\n", "f.yml:1:18: listen: 0.0.0.0:5625 is open to other "
@@ -473,6 +487,7 @@ main(void)
 	tcase_add_test(tcase, a_nul_byte_and_a_huge_file_are_refused);
 	tcase_add_test(tcase, names_keys_and_paths_are_checked);
 	tcase_add_test(tcase, a_listener_is_one_socket);
+	tcase_add_test(tcase, a_group_is_one_of_this_host_or_a_number);
 	tcase_add_test(tcase, an_address_open_to_others_needs_users_or_a_word);
 	tcase_add_test(tcase, a_master_is_a_url);
 	tcase_add_test(tcase, no_error_repeats_a_password);
