@@ -298,7 +298,9 @@ START_TEST(a_listener_is_one_socket)
 	bad("listen: [ { tcp: 'localhost:1' } ]\n", "f.yml:1:18: listen[0].tcp: \"localhost:1\" is no such");
 	bad("listen: [ { tcp: '127.0.0.1' } ]\n", "f.yml:1:18: listen[0].tcp: ");
 	bad("listen: [ { tcp: '127.0.0.1:0' } ]\n", "f.yml:1:18: listen[0].tcp: ");
-	bad("listen: [ { tcp: '127.0.0.1:65536' } ]\n", "f.yml:1:18: listen[0].tcp: ");
+	bad("listen: [ { tcp: '127.0.0.1:65536' } ]\n", "f.yml:1:18: listen[0].tcp: \"127.0.0.1:65536\" is "
+							"no such address; allowed: a numeric address "
+							"and a port from 1 to 65535, ");
 	bad("listen: [ { tcp: '::1:5625' } ]\n", "f.yml:1:18: listen[0].tcp: ");
 	bad("listen: [ { tcp: '[::1]x' } ]\n", "f.yml:1:18: listen[0].tcp: ");
 }
@@ -358,8 +360,13 @@ START_TEST(a_master_is_a_url)
 	bad("masters: [ 'http://h' ]\n", "f.yml:1:12: masters[0].url: the URL is no URL of a master");
 	bad("masters: [ 'redis://' ]\n", "f.yml:1:12: masters[0].url: the URL names no host");
 	bad("masters: [ 'redis://h:x' ]\n", "f.yml:1:12: masters[0].url: the URL names no host");
-	bad("masters: [ 'redis://h/x' ]\n", "f.yml:1:12: masters[0].url: the URL has no database number");
+	bad("masters: [ 'redis://h:65536' ]\n",
+		"f.yml:1:12: masters[0].url: the URL names no host and port from 1 to 65535, such as ");
+	bad("masters: [ 'redis://h/x' ]\n",
+		"f.yml:1:12: masters[0].url: the URL has no database number from 0 to 15 after the slash; ");
 	bad("masters: [ 'redis://h/16' ]\n", "f.yml:1:12: masters[0].url: the URL has no database number");
+	bad("masters: [ 'unix:///s?db=16' ]\n",
+		"f.yml:1:12: masters[0].url: the URL has no database number from 0 to 15 after db=; ");
 	bad("masters: [ 'redis://%zz@h' ]\n", "f.yml:1:12: masters[0].url: the URL has a user or password");
 	bad("masters: [ 'unix://relative' ]\n", "f.yml:1:12: masters[0].url: the URL names no absolute path");
 	bad("masters: [ 'unix:///s?password=x' ]\n",
