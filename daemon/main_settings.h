@@ -1,0 +1,38 @@
+/*
+ * main_settings: what the configuration says, as the settings of each room.
+ *
+ * A part of main, which calls it at the start and at a reload. It reads a struct conf and decides nothing.
+ */
+#ifndef DAEMON_MAIN_SETTINGS_H
+#define DAEMON_MAIN_SETTINGS_H
+
+#include "conf/conf.h"
+#include "daemon/driver.h"
+
+#define SETTINGS_ERROR_MAX 512
+
+/*
+ * The rules of the configuration, and one for every other name. Key templates are boot's, and so is which
+ * names have them: the daemons of a namespace have agreed on that. To be freed; the texts stay those of conf
+ * and boot. NULL: out of memory.
+ */
+struct rule *settings_rules(const struct conf *conf, const struct conf *boot)
+	__attribute__((warn_unused_result));
+
+/*
+ * What all daemons of a namespace must agree on besides its times: which names have keys of another layout,
+ * and whether a master that forgot is guarded, since one daemon that does not would admit it for all. To be
+ * freed. NULL: out of memory.
+ */
+char *settings_layout(const struct conf *conf) __attribute__((warn_unused_result));
+
+struct driver_limits settings_limits(const struct conf *conf);
+
+/* -1: out of memory, and nothing has changed. */
+int settings_users(struct driver *driver, const struct conf *conf) __attribute__((warn_unused_result));
+
+/* As driver_listen(). */
+int settings_listen(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
+	__attribute__((warn_unused_result));
+
+#endif
