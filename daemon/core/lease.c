@@ -212,6 +212,7 @@ lease_refresh(struct core *core, struct resource *r)
 	call.ttl_ms = lease_ttl_ms(core, r);
 	call.deadline_us = l->deadline_us;
 	call.token = op == CALL_RECLAIM ? core->master.highest : master_propose(core);
+	call.newest = l->spare_first > 0 ? l->spare_last : l->token_last;
 	call.block = lease_short_of_tokens(l) ? TOKEN_BLOCK : 0;
 	emit_call(core, &call);
 	lease_arm(core, l);
