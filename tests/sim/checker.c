@@ -115,9 +115,10 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, int64_t to
 		next = h->next;
 		if (h->name != name)
 			continue;
-		if (hold_until(h) <= w->now_us) {
+		/* What its holder has ended may still be answered by its daemon. */
+		if (hold_good_us(h) <= w->now_us) {
 			hold_remove(w, h);
-		} else if (!h->tainted && !tainted) {
+		} else if (hold_until(h) > w->now_us && !h->tainted && !tainted) {
 			world_fail(w,
 				"exclusion: %s is granted at d%u with token %" PRId64
 				" while d%u's token %" PRId64 " is good for %" PRId64 " us more",
