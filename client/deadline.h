@@ -17,9 +17,7 @@
 
 struct deadline {
 	int64_t grace_ms;  /* wanted from stop to expire */
-	int64_t told_ms;   /* the hold is surely good until then */
-	int64_t expire_ms; /* when it is given up: told_ms, or later while a late CHECK may still be answered
-			    */
+	int64_t expire_ms; /* the hold is surely good until then */
 	int64_t stop_ms;   /* when the command is told to stop */
 	int64_t ask_ms;    /* when the next CHECK is due; INT64_MAX: never again */
 	int64_t sent_ms;   /* when the outstanding CHECK was sent; 0: none is */
@@ -46,8 +44,10 @@ void deadline_told(struct deadline *d, int64_t valid_ms);
 void deadline_silence(struct deadline *d);
 
 /*
- * What to do at now_ms. Who finds the hold expired without having asked was itself stopped or suspended (^Z),
- * while the daemon may well have kept the lock: it is asked once more, and has DEADLINE_LATE_MS to answer.
+ * What to do at now_ms. Who finds the time to stop over without having asked was itself stopped or suspended
+ * (^Z), while the daemon may well have kept the lock: it asks, and the answer has DEADLINE_LATE_MS to come
+ * before the command is told to stop. Who finds the hold expired asks nobody: the lock may be another's
+ * since.
  */
 enum deadline_step deadline_step(struct deadline *d, int64_t now_ms);
 
