@@ -216,6 +216,9 @@ task_info(const struct options *o, const struct address *a)
 		answer = wire_answer(&wire);
 		if (answer == NULL || answer->type != ANSWER_TEXT) {
 			status = take_refusal(&wire, answer, "cannot ask for INFO");
+		} else if (answer->text.n == 0) {
+			say("%s is a section of Redis that holdfastd does not have", o->name);
+			status = STATUS_NO;
 		} else {
 			status = o->json ? voice_print_json(info_object(answer->text))
 					 : info_print(answer->text);

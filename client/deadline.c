@@ -33,10 +33,9 @@ deadline_asked(struct deadline *d, int64_t now_ms)
 	assert(d->sent_ms == 0 && now_ms > 0);
 	d->sent_ms = now_ms;
 	d->ask_ms = INT64_MAX;
-	/* Asked too late for the line that was told: the answer decides, or its absence. */
+	/* Asked late: stopping may wait for the answer, the end of what was told may not. */
 	if (now_ms >= d->stop_ms) {
 		d->stop_ms = now_ms + DEADLINE_LATE_MS;
-		d->expire_ms = d->expire_ms > d->stop_ms ? d->expire_ms : d->stop_ms;
 	}
 }
 
@@ -52,6 +51,8 @@ deadline_silence(struct deadline *d)
 {
 	d->silent = true;
 	d->ask_ms = INT64_MAX;
+	/* No answer comes any more that would be worth waiting for. */
+	d->stop_ms = d->expire_ms - d->grace_ms;
 }
 
 enum deadline_step
@@ -59,11 +60,11 @@ deadline_step(struct deadline *d, int64_t now_ms)
 {
 	bool can_ask = !d->silent && d->sent_ms == 0;
 
-	if (can_ask && now_ms >= d->ask_ms) {
-		return DEADLINE_ASK;
-	}
 	if (now_ms >= d->expire_ms) {
 		return DEADLINE_EXPIRE;
+	}
+	if (can_ask && now_ms >= d->ask_ms) {
+		return DEADLINE_ASK;
 	}
 	return now_ms >= d->stop_ms ? DEADLINE_STOP : DEADLINE_WAIT;
 }

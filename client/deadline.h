@@ -40,12 +40,14 @@ void deadline_asked(struct deadline *d, int64_t now_ms);
 /* The outstanding CHECK was answered: good for valid_ms from when it was sent. */
 void deadline_told(struct deadline *d, int64_t valid_ms);
 
-/* The connection is gone: what was told last stands. */
+/* The connection is gone: what was told last stands, also after a late CHECK. */
 void deadline_silence(struct deadline *d);
 
 /*
- * What to do at now_ms. Who finds the hold expired without having asked was itself stopped or suspended (^Z),
- * while the daemon may well have kept the lock: it is asked once more, and has DEADLINE_LATE_MS to answer.
+ * What to do at now_ms. Who finds the time to stop over without having asked was itself stopped or suspended
+ * (^Z), while the daemon may well have kept the lock: it asks, and the answer has DEADLINE_LATE_MS to come
+ * before the command is told to stop. Who finds the hold expired asks nobody: the lock may be another's
+ * since.
  */
 enum deadline_step deadline_step(struct deadline *d, int64_t now_ms);
 

@@ -114,6 +114,16 @@ holding_ask(struct holding *h)
 	}
 }
 
+/* Found over without an answer outstanding: nobody looked at the clock in time. */
+static void
+holding_overslept(struct holding *h)
+{
+	if (h->why[0] == '\0' && h->deadline.sent_ms == 0) {
+		(void)snprintf(h->why, sizeof(h->why),
+			"this host or process slept for longer than the lock was surely good");
+	}
+}
+
 enum deadline_step
 holding_step(struct holding *h)
 {
@@ -122,6 +132,9 @@ holding_step(struct holding *h)
 	if (step == DEADLINE_ASK) {
 		holding_ask(h);
 		step = deadline_step(&h->deadline, clock_ms());
+	}
+	if (step == DEADLINE_EXPIRE) {
+		holding_overslept(h);
 	}
 	return step == DEADLINE_ASK ? DEADLINE_WAIT : step;
 }

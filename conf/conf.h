@@ -35,6 +35,7 @@ struct conf_listener {
 	char *path;              /* Unix socket */
 	int64_t mode;            /* Unix socket: permission bits */
 	char *group;             /* Unix socket: "": the group of the process */
+	int64_t gid;             /* of group, when there is one */
 	struct conf_address tcp; /* numeric address to bind to */
 	int on_close;            /* tcp: enum conf_on_close, what a clean close means for holds */
 	bool insecure;           /* tcp: may be open to other hosts without users */

@@ -29,6 +29,13 @@ refuse(char why[URL_WHY_MAX], const char *text)
 }
 
 static bool
+refuse_database(char why[URL_WHY_MAX], int64_t most, const char *after)
+{
+	snprintf(why, URL_WHY_MAX, "has no database number from 0 to %lld after %s", (long long)most, after);
+	return false;
+}
+
+static bool
 number_parse(struct part part, int64_t most, int64_t *out)
 {
 	int64_t n = 0;
@@ -176,11 +183,12 @@ tcp_parse(const char *text, int64_t database_most, struct conf_url *out, char wh
 		struct part rest = {slash + 1, place.end};
 
 		if (rest.p < rest.end && !number_parse(rest, database_most, &database))
-			return refuse(why, "has no database number after the slash");
+			return refuse_database(why, database_most, "the slash");
 		place.end = slash;
 	}
 	if (!endpoint_parse(place, REDIS_PORT, &out->address))
-		return refuse(why, "names no host and port, such as 10.0.0.1:6379 or [fd00::1]:6379");
+		return refuse(why,
+			"names no host and port from 1 to 65535, such as 10.0.0.1:6379 or [fd00::1]:6379");
 	out->kind = CONF_URL_TCP;
 	out->database = (int)database;
 	return at == NULL || userinfo_parse((struct part){text, at}, out, why);
@@ -195,7 +203,7 @@ option_parse(struct part text, int64_t database_most, struct conf_url *out, char
 
 	if (n > 3 && memcmp(text.p, "db=", 3) == 0) {
 		if (!number_parse((struct part){text.p + 3, text.end}, database_most, &database))
-			return refuse(why, "has no database number after db=");
+			return refuse_database(why, database_most, "db=");
 		out->database = (int)database;
 		return true;
 	}

@@ -1,7 +1,8 @@
 /*
  * verify: what must hold between values, and the values that are computed from others.
  *
- * Called by the loader once the values themselves are good. Reads the environment and password files.
+ * Called by the loader once the values themselves are good. Reads the environment, password files and the
+ * names of groups.
  */
 #include "conf/verify.h"
 
@@ -9,6 +10,8 @@
 #include "conf/secret.h"
 #include "conf/url.h"
 
+#include <grp.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -43,10 +46,29 @@ item_place(const struct verify *v, const struct node *mapping, const char *key)
 	return node_place(v->file, node);
 }
 
+/* A group is a name the host knows, or a number. */
+static bool
+group_find(const char *group, int64_t *gid)
+{
+	char *end;
+	unsigned long number = strtoul(group, &end, 10);
+	const struct group *entry;
+
+	if (*end == '\0' && number < UINT_MAX) {
+		*gid = (int64_t)number;
+		return true;
+	}
+	entry = getgrnam(group);
+	if (entry != NULL)
+		*gid = (int64_t)entry->gr_gid;
+	return entry != NULL;
+}
+
 static void
 listener_verify(const struct verify *v, const struct node *node, struct conf_listener *listener)
 {
 	bool unix_socket = listener->path[0] != '\0';
+	char quoted[QUOTE_MAX];
 
 	if (unix_socket == (listener->tcp.port != 0)) {
 		errors_add(v->errors, node_place(v->file, node),
@@ -63,6 +85,11 @@ listener_verify(const struct verify *v, const struct node *node, struct conf_lis
 				"listen: %s means nothing for a %s; leave it out", key->name,
 				unix_socket ? "Unix socket" : "TCP address");
 	}
+	if (listener->group[0] != '\0' && !group_find(listener->group, &listener->gid))
+		errors_add(v->errors, item_place(v, node, "group"),
+			"listen: group: there is no group %s on this host; name one that is there, or its "
+			"number",
+			errors_quote(quoted, listener->group));
 }
 
 /* From the file or the variable that the item names; false when it names neither. */

@@ -195,7 +195,7 @@ static const struct shape shapes[CALL_OP_COUNT] = {
 	[CALL_ADMIT] = {"nr", "", "it", ""},
 	[CALL_ACQUIRE] = {"n", "lqwf", "idx", "naPDtbQ"},
 	[CALL_RENEW] = {"n", "lqf", "id", "aPtb"},
-	[CALL_RECLAIM] = {"nr", "lf", "id", "aPDt"},
+	[CALL_RECLAIM] = {"nr", "lf", "id", "aPDtN"},
 	[CALL_RELEASE] = {"n", "lqw", "idx", "na"},
 	[CALL_LEAVE] = {"n", "lqw", "idx", "n"},
 };
@@ -252,6 +252,7 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	}
 	const int64_t numbers[128] = {
 		['t'] = call->token,
+		['N'] = call->newest,
 		['P'] = call->ttl_ms,
 		['D'] = call->deadline_us,
 		['b'] = call->block,

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -124,6 +125,8 @@ info_commandstats(const struct desk *desk, struct buffer *text)
 	}
 }
 
+/* Sections without a writer are Redis' own, and empty: programs made for Redis ask for them, and an error
+ * would stop some. */
 static const struct {
 	const char *name;
 	void (*write)(const struct desk *desk, struct buffer *text);
@@ -134,7 +137,18 @@ static const struct {
 	{"Masters", info_masters},
 	{"Stats", info_stats},
 	{"Commandstats", info_commandstats},
+	{"Memory", NULL},
+	{"Persistence", NULL},
+	{"Replication", NULL},
+	{"CPU", NULL},
+	{"Modules", NULL},
+	{"Errorstats", NULL},
+	{"Latencystats", NULL},
+	{"Sentinel", NULL},
+	{"Cluster", NULL},
+	{"Keyspace", NULL},
 };
+#define INFO_SECTIONS (sizeof info_sections / sizeof *info_sections)
 
 static bool
 word_is(struct slice word, const char *name)
@@ -144,25 +158,60 @@ word_is(struct slice word, const char *name)
 }
 
 static bool
+word_is_all(struct slice word)
+{
+	return word_is(word, "default") || word_is(word, "all") || word_is(word, "everything");
+}
+
+static bool
+word_is_section(struct slice word)
+{
+	for (size_t i = 0; i < INFO_SECTIONS; i++) {
+		if (word_is(word, info_sections[i].name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
 info_wants(const struct command *command, const char *section)
 {
 	for (size_t i = 0; i < command->argc; i++) {
-		struct slice word = command->argv[i];
-		if (word_is(word, section) || word_is(word, "default") || word_is(word, "all") ||
-			word_is(word, "everything")) {
+		if (word_is(command->argv[i], section) || word_is_all(command->argv[i])) {
 			return true;
 		}
 	}
 	return command->argc == 0;
 }
 
+static void
+info_refuse(struct connection *c, struct slice word)
+{
+	struct reply error;
+	char names[128] = "";
+	for (size_t i = 0; i < INFO_SECTIONS && info_sections[i].write; i++) {
+		size_t n = strlen(names);
+		snprintf(names + n, sizeof names - n, "%s, ", info_sections[i].name);
+	}
+	reply_error(&error, CODE_ERR, "INFO: there is no section '%.*s': %sor all",
+		(int)(word.n < 64 ? word.n : 64), word.p, names);
+	connection_reply(c, &error);
+}
+
 void
 info_verb(struct desk *desk, struct connection *c, const struct command *command)
 {
 	struct buffer text;
+	for (size_t i = 0; i < command->argc; i++) {
+		if (!word_is_all(command->argv[i]) && !word_is_section(command->argv[i])) {
+			info_refuse(c, command->argv[i]);
+			return;
+		}
+	}
 	buffer_init(&text, INFO_BYTES_MAX);
-	for (size_t i = 0; i < sizeof info_sections / sizeof *info_sections; i++) {
-		if (info_wants(command, info_sections[i].name)) {
+	for (size_t i = 0; i < INFO_SECTIONS; i++) {
+		if (info_sections[i].write && info_wants(command, info_sections[i].name)) {
 			if (buffer_length(&text) > 0) {
 				info_line(&text, "%s", "");
 			}

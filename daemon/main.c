@@ -26,7 +26,6 @@
 
 /* Below errors; a busy daemon at level debug may say much. */
 #define MAIN_LOG_PER_SECOND 20000
-#define MAIN_ERROR_MAX      512
 /* What the daemon needs besides one for each client. */
 #define MAIN_DESCRIPTORS    64
 
@@ -41,7 +40,7 @@ struct main {
 	struct notify notify;
 	struct random random;
 	char daemon_id[33];
-	char where[CORE_MASTERS_MAX][MAIN_WHERE_MAX];
+	char where[CORE_MASTERS_MAX][SETTINGS_WHERE_MAX];
 	char *layout;
 	struct driver *driver;
 	struct embedded *embedded;
@@ -86,50 +85,6 @@ config_load(const struct options *options, struct conf_errors *errors)
 	return file[0] != '\0' ? conf_load(file, errors) : conf_default(errors);
 }
 
-static int
-users_set(struct driver *driver, const struct conf *conf)
-{
-	struct access_user *users = calloc(conf->user_count + 1, sizeof *users);
-	if (!users) {
-		return -1;
-	}
-	for (size_t i = 0; i < conf->user_count; i++) {
-		users[i] = (struct access_user){
-			.name = conf->users[i].name,
-			.password = conf->users[i].password,
-			.admin = conf->users[i].admin,
-		};
-	}
-	int failed = driver_set_users(driver, users, conf->user_count);
-	free(users);
-	return failed;
-}
-
-static int
-listen_set(struct driver *driver, const struct conf *conf, char *error)
-{
-	struct socket_settings *settings = calloc(conf->listener_count, sizeof *settings);
-	if (!settings) {
-		snprintf(error, MAIN_ERROR_MAX, "out of memory");
-		return SOCKET_MEMORY;
-	}
-	for (size_t i = 0; i < conf->listener_count; i++) {
-		const struct conf_listener *from = &conf->listeners[i];
-		bool local = from->path[0] != '\0';
-		settings[i] = (struct socket_settings){
-			.path = local ? from->path : NULL,
-			.mode = (unsigned)from->mode,
-			.group = from->group,
-			.host = local ? NULL : from->tcp.host,
-			.port = (uint16_t)from->tcp.port,
-			.release = from->on_close == CONF_ON_CLOSE_RELEASE,
-		};
-	}
-	int failed = driver_listen(driver, settings, conf->listener_count, error, MAIN_ERROR_MAX);
-	free(settings);
-	return failed;
-}
-
 /* ---- log ---- */
 
 static enum log_level
@@ -156,7 +111,7 @@ log_set(struct main *m, const struct conf *conf, char *error)
 	if (strcmp(conf->log.to, "stderr") != 0) {
 		fd = open(conf->log.to, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
 		if (fd < 0) {
-			snprintf(error, MAIN_ERROR_MAX, "cannot open the log %s: %s", conf->log.to,
+			snprintf(error, SETTINGS_ERROR_MAX, "cannot open the log %s: %s", conf->log.to,
 				strerror(errno));
 			return -1;
 		}
@@ -229,16 +184,31 @@ conf_replace(struct main *m, struct conf *conf, struct rule *rules)
 static int
 conf_apply(struct main *m, struct conf *conf, char *error)
 {
-	struct rule *rules = rules_make(conf, m->boot);
-	if (!rules || log_set(m, conf, error) != 0 || listen_set(m->driver, conf, error) != 0 ||
-		users_set(m->driver, conf) != 0) {
+	struct rule *rules = settings_rules(conf, m->boot);
+	if (!rules || log_set(m, conf, error) != 0 || settings_listen(m->driver, conf, error) != 0 ||
+		settings_users(m->driver, conf) != 0) {
 		free(rules);
 		return -1;
 	}
-	struct driver_limits limits = limits_of(conf);
+	struct driver_limits limits = settings_limits(conf);
 	driver_set_limits(m->driver, &limits);
 	conf_replace(m, conf, rules);
 	return 0;
+}
+
+/* A file that was refused: each error into the log, the first one and their number into the answer. */
+static void
+errors_log(struct log *log, const struct conf_errors *errors, char *text, size_t room)
+{
+	size_t others = errors->count + errors->dropped - (errors->count > 0);
+	for (size_t i = 0; i < errors->count; i++) {
+		LOG_EVENT(log, LOG_ERROR_LEVEL, "config.wrong", log_text("text", errors->text[i]));
+	}
+	int n = snprintf(text, room, "%s", errors->count > 0 ? errors->text[0] : "out of memory");
+	if (others > 0 && n > 0 && (size_t)n < room) {
+		snprintf(text + n, room - (size_t)n, "; and %zu more%s", others,
+			errors->dropped > 0 ? ", the first of them in the log" : " in the log");
+	}
 }
 
 static int
@@ -247,10 +217,10 @@ main_reload(void *arg, char *text, size_t room)
 	struct main *m = arg;
 	struct conf_errors errors = {0};
 	struct change_list list = {.log = &m->log};
-	char error[MAIN_ERROR_MAX] = "out of memory";
+	char error[SETTINGS_ERROR_MAX] = "out of memory";
 	struct conf *conf = config_load(&m->options, &errors);
 	if (!conf) {
-		snprintf(text, room, "%s", errors.count > 0 ? errors.text[0] : "out of memory");
+		errors_log(&m->log, &errors, text, room);
 		return -1;
 	}
 	if (!rules_may_change(m, conf)) {
@@ -281,7 +251,7 @@ pools_make(struct main *m, struct pool_settings *pools)
 	const struct conf *conf = m->boot;
 	for (size_t i = conf->master_count; i-- > 0;) {
 		pools[i] = pools[0];
-		master_place(&conf->masters[i], &pools[i], m->where[i]);
+		settings_place(&conf->masters[i], &pools[i], m->where[i]);
 	}
 	if (conf->master_count == 0) {
 		pools->path = embedded_path(m->embedded);
@@ -300,7 +270,7 @@ core_settings_of(const struct main *m)
 		.rule_count = conf->rule_count + 1,
 		.lease_max_ms = conf_longest_lease_ms(conf),
 		.margin_ms = conf->margin_ms,
-		.masters = masters_of(conf),
+		.masters = settings_masters(conf),
 		.links = (unsigned)conf->pool,
 		.streak = conf->handoff.streak,
 		.streak_ms = conf->handoff.time_ms,
@@ -318,7 +288,7 @@ driver_begin(struct main *m)
 	struct driver_settings settings = {
 		.core = core_settings_of(m),
 		.pools = {POOL_SETTINGS_DEFAULT},
-		.limits = limits_of(conf),
+		.limits = settings_limits(conf),
 		.facts =
 			{
 				.version = HOLDFAST_VERSION,
@@ -341,7 +311,7 @@ driver_begin(struct main *m)
 	pool->margin_ms = conf->margin_ms;
 	pool->unguarded = conf->restart_guard == CONF_GUARD_OFF;
 	pools_make(m, settings.pools);
-	if (driver_start(m->driver, &settings) != 0 || users_set(m->driver, conf) != 0) {
+	if (driver_start(m->driver, &settings) != 0 || settings_users(m->driver, conf) != 0) {
 		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "daemon.failed", log_text("why", "out of memory"));
 		return EX_SOFTWARE;
 	}
@@ -360,14 +330,14 @@ static int
 sockets_begin(struct main *m)
 {
 	struct notify_fd fds[NOTIFY_FDS_MAX];
-	char error[MAIN_ERROR_MAX];
+	char error[SETTINGS_ERROR_MAX];
 	size_t n = notify_take_fds(fds, NOTIFY_FDS_MAX);
 	int failed = 0;
 	for (size_t i = 0; i < n && !failed; i++) {
 		failed = driver_adopt(m->driver, fds[i].fd, error, sizeof error);
 	}
 	if (!failed) {
-		failed = listen_set(m->driver, m->boot, error);
+		failed = settings_listen(m->driver, m->boot, error);
 	}
 	if (!failed) {
 		return EX_OK;
@@ -415,7 +385,7 @@ descriptors_raise(struct main *m)
 static int
 main_begin(struct main *m)
 {
-	char error[MAIN_ERROR_MAX];
+	char error[SETTINGS_ERROR_MAX];
 	m->log_fd = -1;
 	if (log_set(m, m->boot, error) != 0) {
 		fprintf(stderr, "holdfastd: %s\n", error);
@@ -428,8 +398,8 @@ main_begin(struct main *m)
 	if (notify_init(&m->notify) != 0) {
 		LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "notify.failed", log_text("why", strerror(errno)));
 	}
-	m->rules = rules_make(m->boot, m->boot);
-	m->layout = layout_make(m->boot);
+	m->rules = settings_rules(m->boot, m->boot);
+	m->layout = settings_layout(m->boot);
 	m->driver = driver_new(&m->log, &m->stats, &m->notify);
 	if (!m->rules || !m->layout || !m->driver) {
 		return fail(m, EX_SOFTWARE, "out of memory or descriptors");
@@ -464,7 +434,7 @@ where_list(const struct main *m, char *text, size_t room)
 {
 	size_t n = 0;
 	text[0] = '\0';
-	for (unsigned i = 0; i < masters_of(m->boot) && n < room; i++) {
+	for (unsigned i = 0; i < settings_masters(m->boot) && n < room; i++) {
 		n += (size_t)snprintf(text + n, room - n, "%s%s", i > 0 ? ", " : "", m->where[i]);
 	}
 }
@@ -475,7 +445,7 @@ main_serve(struct main *m)
 	signal(SIGPIPE, SIG_IGN);
 	int failed = main_begin(m);
 	if (!failed) {
-		char masters[CORE_MASTERS_MAX * (MAIN_WHERE_MAX + 2)];
+		char masters[CORE_MASTERS_MAX * (SETTINGS_WHERE_MAX + 2)];
 		where_list(m, masters, sizeof masters);
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.started", log_text("version", HOLDFAST_VERSION),
 			log_text("id", m->daemon_id), log_text("masters", masters),

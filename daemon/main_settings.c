@@ -20,8 +20,12 @@ layout_count(const struct conf *conf)
 	return n;
 }
 
+/*
+ * The rules of the configuration, and one for every other name. Key templates are boot's, and so is which
+ * names have them: the daemons of a namespace have agreed on that.
+ */
 struct rule *
-rules_make(const struct conf *conf, const struct conf *boot)
+settings_rules(const struct conf *conf, const struct conf *boot)
 {
 	size_t layout = layout_count(boot);
 	struct rule *rules = calloc(conf->rule_count + 1, sizeof *rules);
@@ -43,12 +47,11 @@ rules_make(const struct conf *conf, const struct conf *boot)
 	return rules;
 }
 
-/* How many masters there are, since a majority of fewer is no majority of more; whether one that forgot is
- * guarded, since one daemon that does not would admit it for all; and which names have keys of another
- * layout.
- */
+/* What all daemons of a namespace must agree on besides its times: how many masters there are, since a
+ * majority of fewer is no majority of more; which names have keys of another layout; and whether a master
+ * that forgot is guarded, since one daemon that does not would admit it for all. */
 char *
-layout_make(const struct conf *conf)
+settings_layout(const struct conf *conf)
 {
 	char *text = NULL;
 	size_t n = 0;
@@ -56,7 +59,7 @@ layout_make(const struct conf *conf)
 	if (!to) {
 		return NULL;
 	}
-	fprintf(to, "masters=%u;", masters_of(conf));
+	fprintf(to, "masters=%u;", settings_masters(conf));
 	if (conf->restart_guard == CONF_GUARD_OFF) {
 		fputs("restart-guard=off;", to);
 	}
@@ -71,7 +74,7 @@ layout_make(const struct conf *conf)
 }
 
 struct driver_limits
-limits_of(const struct conf *conf)
+settings_limits(const struct conf *conf)
 {
 	return (struct driver_limits){
 		.connections.request.bytes = (size_t)conf->limits.request_bytes,
@@ -83,17 +86,17 @@ limits_of(const struct conf *conf)
 }
 
 unsigned
-masters_of(const struct conf *conf)
+settings_masters(const struct conf *conf)
 {
 	return conf->master_count > 0 ? (unsigned)conf->master_count : 1;
 }
 
 void
-master_place(const struct conf_master *master, struct pool_settings *pool, char where[MAIN_WHERE_MAX])
+settings_place(const struct conf_master *master, struct pool_settings *pool, char where[SETTINGS_WHERE_MAX])
 {
 	if (master->url.kind == CONF_URL_UNIX) {
 		pool->path = master->url.path;
-		snprintf(where, MAIN_WHERE_MAX, "%s", pool->path);
+		snprintf(where, SETTINGS_WHERE_MAX, "%s", pool->path);
 	} else {
 		pool->host = master->url.address.host;
 		pool->port = (uint16_t)master->url.address.port;
@@ -102,4 +105,49 @@ master_place(const struct conf_master *master, struct pool_settings *pool, char 
 	pool->user = master->url.user[0] ? master->url.user : NULL;
 	pool->password = master->password[0] ? master->password : NULL;
 	pool->db = master->url.database;
+}
+
+int
+settings_users(struct driver *driver, const struct conf *conf)
+{
+	struct access_user *users = calloc(conf->user_count + 1, sizeof *users);
+	if (!users) {
+		return -1;
+	}
+	for (size_t i = 0; i < conf->user_count; i++) {
+		users[i] = (struct access_user){
+			.name = conf->users[i].name,
+			.password = conf->users[i].password,
+			.admin = conf->users[i].admin,
+		};
+	}
+	int failed = driver_set_users(driver, users, conf->user_count);
+	free(users);
+	return failed;
+}
+
+int
+settings_listen(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
+{
+	struct socket_settings *settings = calloc(conf->listener_count, sizeof *settings);
+	if (!settings) {
+		snprintf(error, SETTINGS_ERROR_MAX, "out of memory");
+		return SOCKET_MEMORY;
+	}
+	for (size_t i = 0; i < conf->listener_count; i++) {
+		const struct conf_listener *from = &conf->listeners[i];
+		bool local = from->path[0] != '\0';
+		settings[i] = (struct socket_settings){
+			.path = local ? from->path : NULL,
+			.mode = (unsigned)from->mode,
+			.group = from->group,
+			.gid = (gid_t)from->gid,
+			.host = local ? NULL : from->tcp.host,
+			.port = (uint16_t)from->tcp.port,
+			.release = from->on_close == CONF_ON_CLOSE_RELEASE,
+		};
+	}
+	int failed = driver_listen(driver, settings, conf->listener_count, error, SETTINGS_ERROR_MAX);
+	free(settings);
+	return failed;
 }

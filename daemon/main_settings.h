@@ -1,6 +1,7 @@
 /*
- * main_settings: the configuration as the settings of the other rooms. A part of main, which alone sees
- * conf/.
+ * main_settings: what the configuration says, as the settings of each room.
+ *
+ * A part of main, which calls it at the start and at a reload. It reads a struct conf and decides nothing.
  */
 #ifndef DAEMON_MAIN_SETTINGS_H
 #define DAEMON_MAIN_SETTINGS_H
@@ -8,25 +9,38 @@
 #include "conf/conf.h"
 #include "daemon/driver.h"
 
-#define MAIN_WHERE_MAX (CONF_HOST_MAX + 16)
+#define SETTINGS_WHERE_MAX (CONF_HOST_MAX + 16)
+#define SETTINGS_ERROR_MAX 512
 
 /*
- * The rules of the configuration, and one for every other name; the caller frees them. Key templates are
- * boot's, and so is which names have them: the daemons of a namespace have agreed on that. NULL: out of
- * memory.
+ * The rules of the configuration, and one for every other name. Key templates are boot's, and so is which
+ * names have them: the daemons of a namespace have agreed on that. To be freed; the texts stay those of conf
+ * and boot. NULL: out of memory.
  */
-struct rule *rules_make(const struct conf *conf, const struct conf *boot);
+struct rule *settings_rules(const struct conf *conf, const struct conf *boot)
+	__attribute__((warn_unused_result));
 
-/* What all daemons of a namespace must agree on besides its times; the caller frees it. NULL: out of memory.
+/*
+ * What all daemons of a namespace must agree on besides its times: which names have keys of another layout,
+ * and whether a master that forgot is guarded, since one daemon that does not would admit it for all. To be
+ * freed. NULL: out of memory.
  */
-char *layout_make(const struct conf *conf);
+char *settings_layout(const struct conf *conf) __attribute__((warn_unused_result));
 
-struct driver_limits limits_of(const struct conf *conf);
+struct driver_limits settings_limits(const struct conf *conf);
+
+/* -1: out of memory, and nothing has changed. */
+int settings_users(struct driver *driver, const struct conf *conf) __attribute__((warn_unused_result));
+
+/* As driver_listen(). */
+int settings_listen(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
+	__attribute__((warn_unused_result));
 
 /* How many masters there are, the embedded one included. */
-unsigned masters_of(const struct conf *conf);
+unsigned settings_masters(const struct conf *conf);
 
 /* Where a master of the configuration is; texts stay conf's. where: the same for people. */
-void master_place(const struct conf_master *master, struct pool_settings *pool, char where[MAIN_WHERE_MAX]);
+void settings_place(
+	const struct conf_master *master, struct pool_settings *pool, char where[SETTINGS_WHERE_MAX]);
 
 #endif

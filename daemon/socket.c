@@ -6,9 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -284,32 +282,11 @@ socket_place_leave(struct socket_place *place)
 	}
 }
 
-static int
-group_find(const char *name, gid_t *out)
-{
-	char *end;
-	unsigned long number = strtoul(name, &end, 10);
-	if (*end == '\0' && number < UINT_MAX) {
-		*out = (gid_t)number;
-		return 0;
-	}
-	const struct group *group = getgrnam(name);
-	if (!group) {
-		return -1;
-	}
-	*out = group->gr_gid;
-	return 0;
-}
-
 int
 socket_set_rights(const struct socket_settings *settings, char *error, size_t error_room)
 {
-	gid_t group = (gid_t)-1;
-	if (settings->group && settings->group[0] != '\0' && group_find(settings->group, &group) != 0) {
-		snprintf(error, error_room, "%s: there is no group %s", settings->path, settings->group);
-		return SOCKET_DENIED;
-	}
-	if (group != (gid_t)-1 && chown(settings->path, (uid_t)-1, group) != 0) {
+	bool grouped = settings->group && settings->group[0] != '\0';
+	if (grouped && chown(settings->path, (uid_t)-1, settings->gid) != 0) {
 		snprintf(error, error_room, "cannot give %s to the group %s: %s", settings->path,
 			settings->group, strerror(errno));
 		return SOCKET_DENIED;

@@ -26,7 +26,8 @@
 struct socket_settings {
 	const char *path;  /* Unix: absolute */
 	unsigned mode;     /* Unix: permission bits */
-	const char *group; /* Unix: NULL or "": as it comes */
+	const char *group; /* Unix: what gid was written as; NULL or "": as it comes */
+	gid_t gid;
 	const char *host;  /* TCP: numeric address */
 	uint16_t port;     /* TCP; 0: any that is free */
 	bool release;      /* TCP: a clean close of a connection ends holds at once */
@@ -34,7 +35,7 @@ struct socket_settings {
 
 enum socket_failure {
 	SOCKET_BUSY = -1,   /* another instance answers there, or something else has the address */
-	SOCKET_DENIED = -2, /* the system says no: directory, rights, no such group */
+	SOCKET_DENIED = -2, /* the system says no: directory, rights */
 	SOCKET_MEMORY = -3
 };
 

@@ -114,8 +114,9 @@ START_TEST(every_operation_has_its_keys)
 	ck_assert_str_eq(encoded(&call, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab " DAEMON " 7 1 0 0");
 	call.op = CALL_RECLAIM;
+	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1),
-		"4 hf:node hf:reclaimed hf:{deploy} hf:{deploy}:f 00000000000000ab " DAEMON " 7 1 0 0");
+		"4 hf:node hf:reclaimed hf:{deploy} hf:{deploy}:f 00000000000000ab " DAEMON " 7 1 0 0 5");
 	call.op = CALL_RELEASE;
 	ck_assert_str_eq(encoded(&call, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:w 00000000000000ab " DAEMON

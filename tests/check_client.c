@@ -386,18 +386,48 @@ START_TEST(a_silent_daemon_is_not_asked_and_what_it_told_stands)
 }
 END_TEST
 
-START_TEST(a_holder_that_slept_asks_once_before_it_gives_up)
+START_TEST(a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead)
 {
 	struct deadline d;
 
 	deadline_start(&d, 1000, 9000, 2000);
-	ck_assert_int_eq(deadline_step(&d, 60000), DEADLINE_ASK);
-	deadline_asked(&d, 60000);
-	ck_assert_int_eq(deadline_step(&d, 60000), DEADLINE_WAIT);
-	ck_assert_int_eq(deadline_step(&d, 60000 + DEADLINE_LATE_MS), DEADLINE_EXPIRE);
+	ck_assert_int_eq(deadline_step(&d, 8500), DEADLINE_ASK);
+	deadline_asked(&d, 8500);
+	ck_assert_int_eq(deadline_step(&d, 8500), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_next(&d, 8500), 8500 + DEADLINE_LATE_MS);
+	ck_assert_int_eq(deadline_step(&d, 8500 + DEADLINE_LATE_MS), DEADLINE_STOP);
 	deadline_told(&d, 9000);
-	ck_assert_int_eq(deadline_step(&d, 60001), DEADLINE_WAIT);
-	ck_assert_int_eq(d.expire_ms, 69000);
+	ck_assert_int_eq(deadline_step(&d, 8501), DEADLINE_WAIT);
+	ck_assert_int_eq(d.expire_ms, 17500);
+}
+END_TEST
+
+START_TEST(a_holder_that_slept_past_its_deadline_asks_nobody)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
+	ck_assert_int_eq(deadline_step(&d, 60000), DEADLINE_EXPIRE);
+	deadline_asked(&d, 9900);
+	ck_assert_int_eq(deadline_step(&d, 9999), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_next(&d, 9999), 10000);
+	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
+	deadline_told(&d, 9000);
+	ck_assert_int_eq(deadline_step(&d, 10001), DEADLINE_WAIT);
+}
+END_TEST
+
+START_TEST(a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_asked(&d, 8500);
+	ck_assert_int_eq(deadline_step(&d, 8600), DEADLINE_WAIT);
+	deadline_silence(&d);
+	ck_assert_int_eq(deadline_step(&d, 8600), DEADLINE_STOP);
+	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
 }
 END_TEST
 
@@ -604,7 +634,9 @@ deadline_case(void)
 	tcase_add_test(tc, a_long_grace_never_begins_before_an_answer_could_come);
 	tcase_add_test(tc, a_hold_that_is_not_renewed_keeps_its_whole_grace);
 	tcase_add_test(tc, a_silent_daemon_is_not_asked_and_what_it_told_stands);
-	tcase_add_test(tc, a_holder_that_slept_asks_once_before_it_gives_up);
+	tcase_add_test(tc, a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead);
+	tcase_add_test(tc, a_holder_that_slept_past_its_deadline_asks_nobody);
+	tcase_add_test(tc, a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once);
 	tcase_add_test(tc, a_validity_of_zero_expires_at_once);
 	return tc;
 }

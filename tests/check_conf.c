@@ -95,7 +95,7 @@ START_TEST(every_key_reaches_its_field)
 {
 	struct conf *conf =
 		good("listen:\n"
-		     "  - unix: /tmp/a.sock\n    mode: 0600\n    group: staff\n"
+		     "  - unix: /tmp/a.sock\n    mode: 0600\n    group: root\n"
 		     "  - tcp: '[::1]:5625'\n    on-close: release\n"
 		     "  - { tcp: 0.0.0.0:5626, insecure: yes }\n"
 		     "namespace: site-a\nmasters: [ 'redis://h:7000/3' ]\npool: 4\n"
@@ -109,7 +109,8 @@ START_TEST(every_key_reaches_its_field)
 
 	ck_assert_uint_eq(conf->listener_count, 3);
 	ck_assert_int_eq(conf->listeners[0].mode, 0600);
-	ck_assert_str_eq(conf->listeners[0].group, "staff");
+	ck_assert_str_eq(conf->listeners[0].group, "root");
+	ck_assert_int_eq(conf->listeners[0].gid, 0);
 	ck_assert_str_eq(conf->listeners[1].tcp.host, "::1");
 	ck_assert_int_eq(conf->listeners[1].tcp.port, 5625);
 	ck_assert_int_eq(conf->listeners[1].on_close, CONF_ON_CLOSE_RELEASE);
@@ -297,9 +298,24 @@ START_TEST(a_listener_is_one_socket)
 	bad("listen: [ { tcp: 'localhost:1' } ]\n", "f.yml:1:18: listen[0].tcp: \"localhost:1\" is no such");
 	bad("listen: [ { tcp: '127.0.0.1' } ]\n", "f.yml:1:18: listen[0].tcp: ");
 	bad("listen: [ { tcp: '127.0.0.1:0' } ]\n", "f.yml:1:18: listen[0].tcp: ");
-	bad("listen: [ { tcp: '127.0.0.1:65536' } ]\n", "f.yml:1:18: listen[0].tcp: ");
+	bad("listen: [ { tcp: '127.0.0.1:65536' } ]\n", "f.yml:1:18: listen[0].tcp: \"127.0.0.1:65536\" is "
+							"no such address; allowed: a numeric address "
+							"and a port from 1 to 65535, ");
 	bad("listen: [ { tcp: '::1:5625' } ]\n", "f.yml:1:18: listen[0].tcp: ");
 	bad("listen: [ { tcp: '[::1]x' } ]\n", "f.yml:1:18: listen[0].tcp: ");
+}
+END_TEST
+
+START_TEST(a_group_is_one_of_this_host_or_a_number)
+{
+	struct conf *conf = good("listen: [ { unix: /a, group: '4711' } ]\n");
+
+	ck_assert_int_eq(conf->listeners[0].gid, 4711);
+	conf_free(conf);
+	bad("listen: [ { unix: /a, group: no-such-group-here } ]\n",
+		"f.yml:1:30: listen: group: there is no group \"no-such-group-here\" on this host; name one "
+		"that is there, or its number");
+	bad("listen: [ { unix: /a, group: '4294967295' } ]\n", "f.yml:1:30: listen: group: ");
 }
 END_TEST
 
@@ -344,8 +360,13 @@ START_TEST(a_master_is_a_url)
 	bad("masters: [ 'http://h' ]\n", "f.yml:1:12: masters[0].url: the URL is no URL of a master");
 	bad("masters: [ 'redis://' ]\n", "f.yml:1:12: masters[0].url: the URL names no host");
 	bad("masters: [ 'redis://h:x' ]\n", "f.yml:1:12: masters[0].url: the URL names no host");
-	bad("masters: [ 'redis://h/x' ]\n", "f.yml:1:12: masters[0].url: the URL has no database number");
+	bad("masters: [ 'redis://h:65536' ]\n",
+		"f.yml:1:12: masters[0].url: the URL names no host and port from 1 to 65535, such as ");
+	bad("masters: [ 'redis://h/x' ]\n",
+		"f.yml:1:12: masters[0].url: the URL has no database number from 0 to 15 after the slash; ");
 	bad("masters: [ 'redis://h/16' ]\n", "f.yml:1:12: masters[0].url: the URL has no database number");
+	bad("masters: [ 'unix:///s?db=16' ]\n",
+		"f.yml:1:12: masters[0].url: the URL has no database number from 0 to 15 after db=; ");
 	bad("masters: [ 'redis://%zz@h' ]\n", "f.yml:1:12: masters[0].url: the URL has a user or password");
 	bad("masters: [ 'unix://relative' ]\n", "f.yml:1:12: masters[0].url: the URL names no absolute path");
 	bad("masters: [ 'unix:///s?password=x' ]\n",
@@ -507,6 +528,7 @@ main(void)
 	tcase_add_test(tcase, a_nul_byte_and_a_huge_file_are_refused);
 	tcase_add_test(tcase, names_keys_and_paths_are_checked);
 	tcase_add_test(tcase, a_listener_is_one_socket);
+	tcase_add_test(tcase, a_group_is_one_of_this_host_or_a_number);
 	tcase_add_test(tcase, an_address_open_to_others_needs_users_or_a_word);
 	tcase_add_test(tcase, a_master_is_a_url);
 	tcase_add_test(tcase, masters_are_one_or_an_odd_number);

@@ -12,7 +12,7 @@ static struct conf_errors errors;
 
 static const char rich[] =
 	"listen:\n"
-	"  - { unix: '/tmp/a \"b\\c', mode: 0600, group: staff }\n"
+	"  - { unix: '/tmp/a \"b\\c', mode: 0600, group: root }\n"
 	"  - { tcp: '0.0.0.0:5625', on-close: release, insecure: yes }\n"
 	"namespace: site-a\n"
 	"masters: [ 'redis://us%40er:hunter2@[fd00::1]:7000/3' ]\n"

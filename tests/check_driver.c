@@ -504,7 +504,14 @@ START_TEST(info_has_the_fields_libraries_look_for)
 	ck_assert_ptr_eq(strstr(text, "# Clients\r\n"), text);
 	ck_assert_ptr_nonnull(strstr(text, "\r\n\r\n# Locks\r\n"));
 	ck_assert_ptr_null(strstr(text, "# Server"));
-	ck_assert_str_eq(ask_bulk(fd, "INFO nothing"), "");
+	/* StackExchange.Redis and others ask for sections of Redis by themselves. */
+	ck_assert_ptr_nonnull(strstr(ask_bulk(fd, "INFO SERVER"), "redis_version:7"));
+	ck_assert_ptr_nonnull(strstr(ask_bulk(fd, "INFO Everything"), "# Commandstats\r\n"));
+	ck_assert_str_eq(ask_bulk(fd, "INFO replication"), "");
+	ck_assert_str_eq(ask_line(fd, "INFO server nothing", "-ERR "),
+		"-ERR INFO: there is no section 'nothing': Server, Clients, Locks, Masters, Stats, "
+		"Commandstats, "
+		"or all\r\n");
 	close(fd);
 }
 END_TEST

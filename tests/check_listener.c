@@ -21,6 +21,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* A user who owns nothing, and a group he is no member of. */
+#define NOBODY 65534
+#define OTHERS 471147
+
 struct probe {
 	struct event_base *base;
 	struct tempdir dir;
@@ -229,14 +233,27 @@ START_TEST(a_directory_open_to_everybody_is_refused)
 }
 END_TEST
 
-START_TEST(an_unknown_group_is_refused_and_nothing_stays)
+START_TEST(a_group_that_may_not_be_given_is_an_error_and_nothing_stays)
 {
-	struct socket_settings settings = at_path();
+	/* Relative, since nobody else may pass through the directories above. */
+	const struct socket_settings settings = {
+		.path = "hf.sock", .mode = 0600, .group = "others", .gid = OTHERS};
 	struct listener *listener = NULL;
-	settings.group = "no-such-group-here";
-	ck_assert_int_eq(try_open(&settings, &listener), SOCKET_DENIED);
-	ck_assert_ptr_nonnull(strstr(probe.error, "no-such-group-here"));
-	ck_assert_int_ne(access(probe.path, F_OK), 0);
+	uid_t user = geteuid();
+	int here = open(".", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(chdir(probe.dir.path), 0);
+	if (user == 0) {
+		ck_assert_int_eq(chown(".", NOBODY, NOBODY), 0);
+		ck_assert_int_eq(setegid(NOBODY) | seteuid(NOBODY), 0);
+	}
+	int failed = try_open(&settings, &listener);
+	bool stays = access("hf.sock", F_OK) == 0 || access("hf.sock.lock", F_OK) == 0;
+	ck_assert_int_eq(seteuid(user) | setegid(getgid()), 0);
+	ck_assert_int_eq(fchdir(here), 0);
+	close(here);
+	ck_assert_int_eq(failed, SOCKET_DENIED);
+	ck_assert_str_eq(probe.error, "cannot give hf.sock to the group others: Operation not permitted");
+	ck_assert(!stays);
 }
 END_TEST
 
@@ -414,9 +431,9 @@ main(void)
 	return SUITE_RUN("listener", setup, teardown, a_unix_socket_has_its_rights_and_knows_its_peer,
 		a_second_instance_is_refused, a_socket_of_somebody_without_a_lock_is_not_taken_over,
 		a_dead_socket_is_replaced, a_file_in_the_way_stays, a_directory_open_to_everybody_is_refused,
-		an_unknown_group_is_refused_and_nothing_stays, a_path_that_is_too_long_is_refused,
-		a_vanished_tcp_peer_is_noticed_within_20_s, a_port_in_use_is_told,
-		without_descriptors_the_client_is_told_and_the_loop_rests,
+		a_group_that_may_not_be_given_is_an_error_and_nothing_stays,
+		a_path_that_is_too_long_is_refused, a_vanished_tcp_peer_is_noticed_within_20_s,
+		a_port_in_use_is_told, without_descriptors_the_client_is_told_and_the_loop_rests,
 		an_inherited_socket_serves_and_stays_in_place,
 		an_inherited_descriptor_that_does_not_listen_is_refused,
 		a_reload_opens_what_is_new_and_closes_what_is_gone, a_reload_that_fails_leaves_all_as_it_was);

@@ -489,6 +489,22 @@ ON_BOTH(a_reclaim_brings_a_lease_back_and_beats_the_dead)
 	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_YES);
 }
 
+ON_BOTH(of_two_that_reclaim_the_newer_lease_stays_whoever_comes_first)
+{
+	hello(DA, INCARNATION);
+	struct call older = {.op = CALL_RECLAIM, .name = SLICE("a"), .attempt = 1, .ttl_ms = TTL_MS};
+	older.deadline_us = FOREVER_US;
+	older.newest = 10;
+	struct call newer = older;
+	newer.newest = 20;
+	ck_assert_int_eq(run_call(DA, older).outcome, OUTCOME_YES);
+	ck_assert_int_eq(run_call(DB, newer).outcome, OUTCOME_YES);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), B ":1");
+	ck_assert_int_eq(run_call(DA, older).outcome, OUTCOME_NO);
+	ck_assert_int_eq(run_call(DC, newer).outcome, OUTCOME_NO);
+	ck_assert_int_eq(run_call(DB, newer).outcome, OUTCOME_YES);
+}
+
 ON_BOTH(a_reclaim_does_not_take_a_foreign_lock)
 {
 	hello(DA, INCARNATION);
@@ -593,8 +609,9 @@ main(void)
 		leaving_calls_the_next_head_of_a_free_lock, names_of_one_command_answer_for_themselves,
 		foreign_locks_are_respected_and_never_cut_short,
 		a_lease_of_ours_that_lives_too_long_is_cut_short,
-		a_reclaim_brings_a_lease_back_and_beats_the_dead, a_reclaim_does_not_take_a_foreign_lock,
-		a_lease_can_be_released_while_the_master_is_guarded,
+		a_reclaim_brings_a_lease_back_and_beats_the_dead,
+		of_two_that_reclaim_the_newer_lease_stays_whoever_comes_first,
+		a_reclaim_does_not_take_a_foreign_lock, a_lease_can_be_released_while_the_master_is_guarded,
 		a_full_master_keeps_and_releases_but_does_not_grant,
 		a_full_master_takes_reclaims_and_is_admitted,
 		a_server_that_cannot_be_used_is_named_and_not_touched, a_failover_changes_the_identity,

@@ -46,8 +46,9 @@ struct call {
 	const char *key;      /* key template with one '%' for the name; NULL: NAMESPACE:{%} */
 	int64_t ttl_ms;       /* ACQUIRE, RENEW, RECLAIM: lifetime of the key, L + J, > 0 */
 	int64_t deadline_us;  /* ACQUIRE, RECLAIM: refuse yourself when executed later than this TIME */
-	int64_t token;    /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
-	int64_t block;    /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
+	int64_t token;  /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
+	int64_t newest; /* RECLAIM: newest token of this lease: of two that reclaim, the newer one is right */
+	int64_t block;  /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
 	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
 			     CALL_QUEUELESS: the queue of this name lives on another master */
 };
@@ -58,7 +59,7 @@ struct call {
 enum outcome {
 	OUTCOME_YES,  /* granted, kept, reclaimed, released, left, admitted, greeted */
 	OUTCOME_BUSY, /* ACQUIRE: somebody else has it, or is ahead in the queue */
-	OUTCOME_NO,   /* RENEW, RELEASE: not ours (any more); RECLAIM: refused, somebody else reclaimed */
+	OUTCOME_NO,   /* RENEW, RELEASE: not ours (any more); RECLAIM: somebody else reclaimed a newer one */
 	OUTCOME_LATE, /* executed after deadline_us; nothing was done */
 	OUTCOME_FORGOTTEN, /* the incarnation is not the one meant, or the master is not admitted (ACQUIRE,
 			      RENEW), or is admitted (RECLAIM); nothing was done: greet it again */

@@ -52,6 +52,7 @@ seat_ask(struct core *core, struct resource *r, unsigned i, enum call_op op, int
 	call.ttl_ms = l->term_ms + core->settings.margin_ms;
 	call.deadline_us = seat->deadline_us;
 	call.token = op == CALL_RECLAIM ? core->highest : l->proposal;
+	call.newest = l->spare_first > 0 ? l->spare_last : l->token_last;
 	call.block = op == CALL_ACQUIRE && l->asked_block == 0 ? 1 : l->asked_block;
 	call.queue_ms = queue_ms;
 	master_call(core, &call);

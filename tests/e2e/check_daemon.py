@@ -180,9 +180,11 @@ def test_reload(place):
     daemon.output.wait(r"namespace", mark)
     expect(other("LOCK", "q"), None)
     expect_between(client("CHECK", "q"), 1, 1000)
-    daemon.configure("nonsense: 1\n")
+    daemon.configure("nonsense: 1\npool: 99\n")
     daemon.process.signal(signal.SIGHUP)
-    daemon.output.wait(r"unknown key", mark)
+    for error in (r"config\.wrong text=.*unknown key .*nonsense", r"config\.wrong text=.*pool: .*out of range",
+                  r"daemon\.reload_failed what=.*nonsense.*; and 1 more in the log"):
+        daemon.output.wait(error, mark)
     expect(other("LOCK", "q"), None)
     expect(client("UNLOCK", "q"), 0)
     expect_between(other("LOCK", "q"), 1, 2 ** 53)

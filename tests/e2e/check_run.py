@@ -307,23 +307,6 @@ def test_work_that_ends_in_time(place):
     expect(wrapper.wait(), 4, wrapper.output.text())
 
 
-def test_wrapper_that_slept(place):
-    """a wrapper that was stopped for longer than the lease asks before it stops anything"""
-    daemon = world(place)
-    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", 'trap "exit 6" USR1; echo "pids $$"; '
-                         "while :; do sleep 1000 & wait; done")
-    number = tool.pids(wrapper)[0]
-    wrapper.stop()
-    clock = daemon.client()
-    # Three leases, told by the daemon that keeps them.
-    expect(clock("LOCK", "x", "WAIT", 3000), None)
-    wrapper.cont()
-    expect(clock("LOCK", "x", "WAIT", 1000), None)
-    os.kill(number, signal.SIGUSR1)
-    os.killpg(number, signal.SIGTERM)
-    expect(wrapper.wait() in (6, 128 + 15), True, wrapper.output.text())
-
-
 def test_lease(place):
     """-t ends the hold by itself: the command is stopped in time, with 76"""
     daemon = world(place)

@@ -81,8 +81,8 @@ class Terminal:
         return self.status
 
 
-def world(place):
-    return place.daemon(master=place.redis()).admitted()
+def world(place, **options):
+    return place.daemon(master=place.redis(), **options).admitted()
 
 
 def shell(place, daemon):
@@ -158,8 +158,8 @@ def test_pipeline(place):
 
 
 def test_stop(place):
-    """^Z stops the job, and after longer than the lease fg goes on with the lock still held"""
-    daemon = world(place)
+    """^Z stops the job, and fg goes on with the lock held as long as its lease lasts"""
+    daemon = world(place, config="lease: 60s\n")
     with shell(place, daemon) as terminal:
         terminal.type("holdfast run x -- sh -c 'echo started; exec cat'\n")
         terminal.wait("^started")
@@ -168,20 +168,36 @@ def test_stop(place):
         terminal.type("\x1a")
         terminal.wait("Stopped")
         terminal.wait(r"\$ ")
-        # Two leases and more, told by the daemon that keeps them.
-        expect(daemon.client()("LOCK", "x", "WAIT", 2500), None)
+        expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
         terminal.type("fg\n")
         terminal.wait("holdfast run x")
         terminal.type("two\n")
         terminal.wait("^two\ntwo")
-        # Half a second after it went on, it would have been stopped by mistake.
-        expect(daemon.client()("LOCK", "x", "WAIT", 1000), None)
-        terminal.type("three\n")
-        terminal.wait("^three\nthree")
+        expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
         terminal.type("\x04")
         terminal.wait(r"\$ ")
         terminal.type("exit 6\n")
         expect(terminal.end(), 6)
+
+
+def test_stop_too_long(place):
+    """a job that was stopped with ^Z for longer than its lease is killed when it is continued"""
+    daemon = world(place, config="lease: 2s\nclock-margin: 200ms\n")
+    with shell(place, daemon) as terminal:
+        terminal.type("holdfast run x -- sh -c 'echo \"pid $$\"; exec cat'\n")
+        ends = tool.Ends([int(terminal.wait(r"^pid (\d+)").group(1))])
+        terminal.type("\x1a")
+        terminal.wait("Stopped")
+        terminal.wait(r"\$ ")
+        # Two leases, told by the daemon that keeps them.
+        expect(daemon.client()("LOCK", "x", "WAIT", 4000), None)
+        terminal.type("fg\n")
+        terminal.wait("the lock x is lost: this host or process slept")
+        ends.wait()
+        terminal.type("echo \"status $?\"\n")
+        terminal.wait("^status 76")
+        terminal.type("exit 7\n")
+        expect(terminal.end(), 7)
 
 
 def test_wrapper_killed(place):

@@ -86,10 +86,21 @@ checker_token(const struct world *w, unsigned name)
 	return 0;
 }
 
+/* Whether it has a lease, or may have had the answer that grants it one under way. */
+static bool
+lease_there(const struct host *host, unsigned name)
+{
+	struct resource_view view;
+	return host->alive &&
+	       core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), &view) &&
+	       (strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0);
+}
+
 void
 checker_taint(struct world *w, unsigned name)
 {
-	w->checker.tainted_until_us[name] = w->now_us + w->plan.lease_ms * 1010;
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		w->checker.tainted[name][i] = lease_there(&w->hosts[i], name);
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
 		h->tainted |= h->name == name;
 }
@@ -97,16 +108,17 @@ checker_taint(struct world *w, unsigned name)
 /* ---- grants ---- */
 
 static void
-check_exclusion(struct world *w, const struct conn *c, unsigned name, int64_t token)
+check_exclusion(struct world *w, const struct conn *c, unsigned name, int64_t token, bool tainted)
 {
 	struct hold *h = w->checker.holds, *next;
 	for (; h != NULL; h = next) {
 		next = h->next;
 		if (h->name != name)
 			continue;
-		if (hold_until(h) <= w->now_us) {
+		/* What its holder has ended may still be answered by its daemon. */
+		if (hold_good_us(h) <= w->now_us) {
 			hold_remove(w, h);
-		} else if (!h->tainted) {
+		} else if (hold_until(h) > w->now_us && !h->tainted && !tainted) {
 			world_fail(w,
 				"exclusion: %s is granted at d%u with token %" PRId64
 				" while d%u's token %" PRId64 " is good for %" PRId64 " us more",
@@ -157,8 +169,8 @@ hold_granted(struct world *w, struct conn *c, unsigned name, const char *owner, 
 		h->count++;
 		return h;
 	}
-	bool tainted = w->now_us < w->checker.tainted_until_us[name];
-	check_exclusion(w, c, name, token);
+	bool tainted = w->checker.tainted[name][c->host->index];
+	check_exclusion(w, c, name, token, tainted);
 	check_token(w, name, token, tainted);
 	check_validity(w, c->host, name);
 	h = calloc(1, sizeof(*h));
@@ -473,6 +485,8 @@ void
 checker_step(struct world *w, struct host *host, int64_t now_ms)
 {
 	check_waits(w, host, now_ms);
+	for (unsigned i = 0; i < w->plan.names; i++)
+		w->checker.tainted[i][host->index] &= lease_there(host, i);
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		struct resource_view view;
 		if (h->host != host || h->host_life != host->life)

@@ -6,8 +6,9 @@
  * sure holds of one name never overlap; a new hold's token is greater than all before; each request gets one
  * answer out of those that are documented, in time; waiters of one daemon are served in their order.
  *
- * Somebody who writes to the lease's key breaks what exclusion assumes: such a name is tainted for the life
- * of a lease.
+ * Somebody who writes to the lease's key breaks what exclusion assumes: the leases that are there are tainted
+ * from then on. Their daemons learn of it when they renew; but if the master forgets everything just before,
+ * such a lease may be reclaimed and live on beside a newer one.
  */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
@@ -52,7 +53,7 @@ struct checker {
 	struct hold *holds;
 	struct wait *waits;
 	int64_t token[PLAN_NAMES_MAX];
-	int64_t tainted_until_us[PLAN_NAMES_MAX];
+	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease that a daemon has of a name */
 	uint64_t grants;
 	uint64_t answers;
 };

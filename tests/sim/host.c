@@ -347,8 +347,11 @@ drained(void *arg, uint64_t life, void *data)
 {
 	struct host *h = arg;
 	(void)data;
-	if (h->alive && h->life == life)
-		host_crash(h);
+	if (!h->alive || h->life != life)
+		return;
+	host_crash(h);
+	if (h->world->phase != PHASE_FAULTS)
+		host_start(h); /* what heals everything has been and gone */
 }
 
 void

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""holdfast run and hold that were stopped, as a suspended host stops everything: what they do when they wake."""
+
+import re
+import signal
+
+import harness
+import resp
+import tool
+from harness import expect
+
+# A lease that ends within the test, and one that does not.
+SHORT = "lease: 2s\nclock-margin: 200ms\n"
+LONG = "lease: 60s\n"
+# Two short leases.
+ASLEEP_MS = 4000
+
+
+def world(place, config):
+    return place.daemon(master=place.redis(), config=config).admitted()
+
+
+def checks(daemon):
+    """How many CHECKs the daemon has served."""
+    with resp.Client(daemon.socket) as client:
+        found = re.search(r"cmdstat_check:calls=(\d+)", client("INFO", "commandstats"))
+    return int(found.group(1)) if found else 0
+
+
+def test_past_the_deadline(place):
+    """a wrapper that wakes past its deadline kills the command at once, and asks nobody, though the lock is still held"""
+    daemon = world(place, SHORT)
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", tool.DEAF)
+    ends = tool.Ends(tool.pids(wrapper))
+    wrapper.stop()
+    expect(daemon.client()("LOCK", "x", "WAIT", ASLEEP_MS), None)
+    asked = checks(daemon)
+    wrapper.cont()
+    ends.wait()
+    expect(wrapper.wait(), 76, wrapper.output.text())
+    expect("slept for longer than the lock was surely good" in wrapper.output.text(), True, wrapper.output.text())
+    expect(checks(daemon), asked, "CHECKs")
+
+
+def test_before_the_deadline(place):
+    """a wrapper that wakes while its deadline lies ahead goes on"""
+    daemon = world(place, LONG)
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c",
+                         'trap "exit 5" TERM; echo "pids $$"; while :; do sleep 0.01; done')
+    ends = tool.Ends(tool.pids(wrapper))
+    wrapper.stop()
+    expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
+    wrapper.cont()
+    expect(ends.left(), 1)
+    wrapper.signal(signal.SIGTERM)
+    expect(wrapper.wait(), 5, wrapper.output.text())
+
+
+def test_hold_past_the_deadline(place):
+    """hold that wakes past its deadline reports the loss without asking"""
+    daemon = world(place, SHORT)
+    holder = tool.start(place, daemon, "hold", "x")
+    holder.output.wait(r"^\d+$")
+    holder.stop()
+    expect(daemon.client()("LOCK", "x", "WAIT", ASLEEP_MS), None)
+    asked = checks(daemon)
+    holder.cont()
+    expect(holder.wait(), 76, holder.output.text())
+    expect(checks(daemon), asked, "CHECKs")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
