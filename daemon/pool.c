@@ -9,6 +9,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/batch.h"
 #include "daemon/call.h"
 #include "daemon/inbox.h"
 #include "daemon/link.h"
@@ -22,29 +23,6 @@
 #include <string.h>
 
 #define UNSENT_ROUNDS 16
-
-/* Calls that travel, or could not travel, together. Their names follow them in memory. */
-struct batch {
-	struct batch *next; /* in its queue: unsent, or under way */
-	size_t n;
-	struct call calls[];
-};
-
-/* First in, first out. */
-struct batches {
-	struct batch *head;
-	struct batch **end;
-};
-
-/* Calls that may still be joined by more. Names are kept as offsets while their room may move. */
-struct group {
-	size_t n;
-	struct call calls[CALL_GROUP_MAX];
-	size_t offsets[CALL_GROUP_MAX];
-	char *names;
-	size_t used;
-	size_t room;
-};
 
 struct lane {
 	struct pool *pool;
@@ -76,96 +54,6 @@ struct pool {
 
 /* The context of a SCRIPT LOAD, to tell it from a batch. */
 static const char script_context;
-
-static void
-batches_init(struct batches *batches)
-{
-	batches->head = NULL;
-	batches->end = &batches->head;
-}
-
-static void
-batches_put(struct batches *batches, struct batch *batch)
-{
-	batch->next = NULL;
-	*batches->end = batch;
-	batches->end = &batch->next;
-}
-
-/* NULL: there is none. */
-static struct batch *
-batches_take(struct batches *batches)
-{
-	struct batch *batch = batches->head;
-
-	if (batch)
-		batches->head = batch->next;
-	if (!batches->head)
-		batches->end = &batches->head;
-	return batch;
-}
-
-static void
-batches_done(struct batches *batches)
-{
-	struct batch *batch;
-
-	while ((batch = batches_take(batches)))
-		free(batch);
-}
-
-static void
-group_clear(struct group *group)
-{
-	group->n = 0;
-	group->used = 0;
-}
-
-/* False: out of memory. */
-static bool
-group_add(struct group *group, const struct call *call)
-{
-	assert(group->n < CALL_GROUP_MAX);
-	if (group->room - group->used < call->name.n) {
-		size_t room = (group->used + call->name.n) * 2;
-		char *names = realloc(group->names, room);
-
-		if (!names)
-			return false;
-		group->names = names;
-		group->room = room;
-	}
-	if (call->name.n > 0)
-		memcpy(group->names + group->used, call->name.p, call->name.n);
-	group->calls[group->n] = *call;
-	group->offsets[group->n] = group->used;
-	group->used += call->name.n;
-	group->n++;
-	return true;
-}
-
-/* A copy of calls and names in one piece. NULL: out of memory. */
-static struct batch *
-batch_new(const struct call *calls, const size_t *offsets, size_t n, const char *names, size_t bytes)
-{
-	struct batch *batch = malloc(sizeof *batch + n * sizeof *calls + bytes);
-	char *text;
-	size_t i;
-
-	if (!batch)
-		return NULL;
-	batch->next = NULL;
-	batch->n = n;
-	memcpy(batch->calls, calls, n * sizeof *calls);
-	text = (char *)(batch->calls + n);
-	if (bytes > 0)
-		memcpy(text, names, bytes);
-	for (i = 0; i < n; i++) {
-		batch->calls[i].name.p = text + offsets[i];
-		batch->calls[i].key = NULL; /* the rules' string: a reload may free it */
-	}
-	return batch;
-}
 
 static void
 batch_fail(struct pool *pool, const struct batch *batch, enum outcome outcome, const char *why)
@@ -218,34 +106,25 @@ on_later(evutil_socket_t fd, short what, void *arg)
 	pool_tell_unsent(arg);
 }
 
-/* Without memory for a few hundred bytes no call can be answered honestly. Leases run out by themselves. */
-static void *
-must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 /* The group becomes a command, or is answered UNSENT. */
 static void
 lane_close_group(struct lane *lane)
 {
 	struct pool *pool = lane->pool;
 	struct group *group = &lane->group;
+	size_t n = group->n;
 	struct batch *batch;
-	size_t i;
+	bool encoded;
 
-	if (group->n == 0)
+	if (n == 0)
 		return;
-	for (i = 0; i < group->n; i++)
-		group->calls[i].name.p = group->calls[i].name.n > 0 ? group->names + group->offsets[i] : NULL;
-	batch = must(batch_new(group->calls, group->offsets, group->n, group->names, group->used));
-	if (lane->up && call_encode(&pool->command, &pool->call_settings, group->calls, group->n) &&
+	encoded = lane->up && call_encode(&pool->command, &pool->call_settings, group_calls(group), n);
+	batch = group_close(group);
+	if (encoded &&
 		link_send(lane->link, pool->command.argc, pool->command.argv, pool->command.argvlen, batch)) {
 		batches_put(&lane->sent, batch);
 		pool->stats->master_scripts++;
-		pool->stats->master_calls += (int64_t)group->n;
+		pool->stats->master_calls += (int64_t)n;
 		if (++lane->commands >= POOL_WRITE_COMMANDS) {
 			lane->commands = 0;
 			link_flush(lane->link);
@@ -253,7 +132,6 @@ lane_close_group(struct lane *lane)
 	} else {
 		pool_put_unsent(pool, batch);
 	}
-	group_clear(group);
 }
 
 void
@@ -261,17 +139,15 @@ pool_call(struct pool *pool, const struct call *call)
 {
 	struct lane *lane = &pool->lanes[call->link];
 	struct group *group = &lane->group;
-	const size_t start = 0;
 
 	assert(call->link < pool->lane_count);
 	if (!lane->up) {
-		pool_put_unsent(pool, must(batch_new(call, &start, 1, call->name.p, call->name.n)));
+		pool_put_unsent(pool, batch_of(call));
 		return;
 	}
 	if (group->n > 0 && (group->n == CALL_GROUP_MAX || !call_groups(&group->calls[0], call)))
 		lane_close_group(lane);
-	if (!group_add(group, call))
-		abort();
+	group_add(group, call);
 }
 
 void
@@ -446,8 +322,18 @@ on_want(void *arg, struct slice name)
 	pool->hooks->want(pool->arg, name);
 }
 
+static void
+on_flushed(void *arg)
+{
+	struct pool *pool = arg;
+
+	LOG_EVENT(pool->log, LOG_WARNING_LEVEL, "master.flushed", log_text("master", pool->where));
+	pool->hooks->flushed(pool->arg);
+}
+
 static const struct link_hooks link_hooks = {.up = on_link_up, .down = on_link_down, .reply = on_link_reply};
-static const struct inbox_hooks inbox_hooks = {.subscribed = on_subscribed, .wake = on_wake, .want = on_want};
+static const struct inbox_hooks inbox_hooks = {
+	.subscribed = on_subscribed, .wake = on_wake, .want = on_want, .flushed = on_flushed};
 
 static bool
 settings_make_sense(const struct pool_settings *s)
@@ -583,7 +469,7 @@ pool_free(struct pool *pool)
 	for (i = 0; i < pool->lane_count; i++) {
 		link_free(pool->lanes[i].link);
 		batches_done(&pool->lanes[i].sent);
-		free(pool->lanes[i].group.names);
+		group_done(&pool->lanes[i].group);
 	}
 	batches_done(&pool->unsent);
 	if (pool->later)
