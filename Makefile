@@ -130,8 +130,8 @@ check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purit
 
 SEEDS ?= 2000
 
-sim: $(O)/tests/sim/holdfast-sim ## simulate SEEDS worlds of daemons and clients with a failing master (default 2000)
-	@$< --seeds 1..$(SEEDS) --jobs $(JOBS)
+sim: $(O)/tests/sim/holdfast-sim ## simulate SEEDS worlds of daemons, clients and failing masters (2000; MASTERS=1|3|5, else drawn)
+	@$< --seeds 1..$(SEEDS) --jobs $(JOBS) $(if $(MASTERS),--masters $(MASTERS))
 
 # How many worlds a planted bug may survive.
 MUTANT_SEEDS ?= 3000

@@ -6,8 +6,8 @@
  * sure holds of one name never overlap; a new hold's token is greater than all before; each request gets one
  * answer out of those that are documented, in time; waiters of one daemon are served in their order.
  *
- * Somebody who writes to the lease's key breaks what exclusion assumes: such a name is tainted for the life
- * of a lease.
+ * Somebody who writes to a lease's key at too many masters breaks what exclusion assumes (meddle.h): such a
+ * name is tainted for the life of a lease.
  */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
@@ -75,6 +75,9 @@ void checker_step(struct world *world, struct host *host, int64_t now_ms);
 
 /* What faults do. */
 void checker_taint(struct world *world, unsigned name);
+
+/* Until when somebody may rely on a hold of this name; 0: nobody does. */
+int64_t checker_good_us(const struct world *world, unsigned name);
 
 /* The token of the newest hold; 0: nobody holds it. */
 int64_t checker_token(const struct world *world, unsigned name);

@@ -309,6 +309,17 @@ master_load_scripts(struct master *m)
 	memset(m->loaded, true, sizeof(m->loaded));
 }
 
+bool
+master_admitted(struct master *m)
+{
+	static const struct slice node = {"hf:node", 7};
+	struct slice run, replid, admitted;
+	return store_field(m->store, node, SLICE("run"), &run) && slice_equal(run, slice_of(m->run_id)) &&
+	       store_field(m->store, node, SLICE("replid"), &replid) &&
+	       slice_equal(replid, slice_of(m->replid)) &&
+	       store_field(m->store, node, SLICE("admitted"), &admitted) && slice_equal(admitted, SLICE("1"));
+}
+
 struct store *
 master_store(struct master *m)
 {

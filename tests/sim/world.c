@@ -43,8 +43,7 @@ init_settings(struct world *w)
 		.rule_count = 2,
 		.lease_max_ms = p->lease_ms,
 		.margin_ms = p->margin_ms,
-
-		.masters = 1,
+		.masters = p->masters,
 		.links = p->links,
 		.streak = p->streak,
 		.streak_ms = p->streak_ms,
@@ -54,23 +53,24 @@ init_settings(struct world *w)
 		.name_bytes = 64};
 }
 
-/* A daemon of an earlier day has admitted the master: no guard to begin with. */
+/* A daemon of an earlier day has admitted it: no guard to begin with. */
 static void
-admit_before(struct world *w)
+admit_before(struct server *s)
 {
+	const struct plan *p = &s->world->plan;
 	struct call_settings settings = {.namespace_ = "hf",
 		.daemon_id = "0123456789abcdef0123456789abcdef",
-		.lease_max_ms = w->plan.lease_ms,
-		.margin_ms = w->plan.margin_ms,
+		.lease_max_ms = p->lease_ms,
+		.margin_ms = p->margin_ms,
 		.layout = "x",
 		.trusted = true};
-	struct call hello = {.op = CALL_HELLO, .incarnation = 1};
+	struct call hello = {.op = CALL_HELLO, .master = s->index, .incarnation = 1};
 	struct call_command command;
 	call_command_init(&command);
-	master_load_scripts(w->server.master);
+	master_load_scripts(s->master);
 	if (!call_encode(&command, &settings, &hello, 1))
 		abort();
-	freeReplyObject(server_run(w, command.argc, command.argv, command.argvlen));
+	freeReplyObject(server_run(s, command.argc, command.argv, command.argvlen));
 	call_command_done(&command);
 }
 
@@ -84,15 +84,18 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 	LIST_INIT(&w->batches);
 	LIST_INIT(&w->conns);
 	init_settings(w);
-	server_init(w);
-	if (plan->trusted)
-		admit_before(w);
+	for (unsigned i = 0; i < plan->masters; i++) {
+		server_init(w, i);
+		if (plan->trusted)
+			admit_before(&w->servers[i]);
+	}
 	for (unsigned i = 0; i < plan->hosts; i++)
 		host_init(w, i);
 	for (unsigned i = 0; i < plan->clients; i++)
 		client_init(w, i);
-	trace_line(&w->trace, 0, "seed %" PRIu64 ": %u daemons, %u clients, %u names, lease %" PRId64 " ms",
-		plan->seed, plan->hosts, plan->clients, plan->names, plan->lease_ms);
+	trace_line(&w->trace, 0,
+		"seed %" PRIu64 ": %u masters, %u daemons, %u clients, %u names, lease %" PRId64 " ms",
+		plan->seed, plan->masters, plan->hosts, plan->clients, plan->names, plan->lease_ms);
 }
 
 void
@@ -113,7 +116,8 @@ world_close(struct world *w)
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		host_done(&w->hosts[i]);
 	schedule_done(&w->schedule);
-	server_done(w);
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		server_done(&w->servers[i]);
 	trace_done(&w->trace);
 }
 
@@ -123,6 +127,23 @@ static int64_t
 lease_and_margin_us(const struct world *w)
 {
 	return (w->plan.lease_ms + w->plan.margin_ms) * 1000;
+}
+
+static void
+check_keys(struct server *s)
+{
+	struct store *store = master_store(s->master);
+	struct slice key;
+	size_t keys = store_count(store, server_wall_us(s));
+	for (size_t i = 0; i < keys && store_key(store, i, &key); i++) {
+		bool stays = (key.n >= 2 && memcmp(key.p + key.n - 2, ":f", 2) == 0) ||
+			     slice_equal(key, SLICE("hf:node"));
+		/* A clock that stepped back makes keys live longer that nobody looks at. */
+		stays |= s->world->plan.fault[FAULT_BACK] && store_expires_ms(store, key) > 0;
+		if (!stays)
+			world_fail(
+				s->world, "drain: the key %.*s is left at m%u", (int)key.n, key.p, s->index);
+	}
 }
 
 /* After all clients have left nothing may be left of them. */
@@ -143,17 +164,8 @@ check_empty(struct world *w)
 	if (w->checker.waits != NULL)
 		world_fail(w, "one answer: a LOCK of c%u was never answered",
 			w->checker.waits->conn->client->index);
-	struct store *store = master_store(w->server.master);
-	struct slice key;
-	size_t keys = store_count(store, server_wall_us(w));
-	for (size_t i = 0; i < keys && store_key(store, i, &key); i++) {
-		bool stays = (key.n >= 2 && memcmp(key.p + key.n - 2, ":f", 2) == 0) ||
-			     slice_equal(key, SLICE("hf:node"));
-		/* A clock that stepped back makes keys live longer that nobody looks at. */
-		stays |= w->plan.fault[FAULT_BACK] && store_expires_ms(store, key) > 0;
-		if (!stays)
-			world_fail(w, "drain: the key %.*s is left at the master", (int)key.n, key.p);
-	}
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		check_keys(&w->servers[i]);
 }
 
 /* Every waiter's turn comes: each of those before it at its daemon, and then a turn of each other daemon,
