@@ -329,6 +329,46 @@ START_TEST(the_same_server_twice_is_one)
 }
 END_TEST
 
+START_TEST(a_master_whose_clock_leapt_is_not_believed)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+	struct vote yes = {.op = CALL_ACQUIRE,
+		.name = slice_of("a"),
+		.attempt = 1,
+		.token_first = 500,
+		.token_last = 1499};
+
+	w.leap_ms = 3600000;
+	HEARD(&w, s.one, vote(&w, yes));
+	ck_assert_uint_eq(calls_of(&w, CALL_HELLO), 1);
+	ck_assert(w.actions.list[w.actions.n - 1].u.call.disowned == MEMORY + s.one);
+	w.leap_ms = 0;
+	/* Its yes is none: the others decide, and it is given back. */
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	ck_assert_str_eq(w.trace, "");
+	HEARD(&w, s.two, granted(&w, "a", 1, 500));
+	ck_assert_str_eq(w.trace, "c1 :500");
+	w.leap_ms = 3600000;
+	HEARD(&w, s.one, hello(&w, false, MEMORY + 100));
+	ck_assert_ptr_nonnull(strstr(w.trace, "reclaim a#1"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_step_within_the_margin_is_nothing)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	w.leap_ms = MARGIN_MS / 2;
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	HEARD(&w, s.one, granted(&w, "a", 1, 500));
+	ck_assert_str_eq(w.trace, "c1 :500");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(what_is_given_back_is_released_at_every_master_that_may_have_it)
 {
 	struct story w;
@@ -356,5 +396,6 @@ main(void)
 		a_silent_master_is_waited_for_once, a_master_that_forgot_is_told_and_its_word_is_no_vote,
 		a_guarded_master_is_admitted_above_what_the_others_remember,
 		too_few_who_remember_are_not_waited_for_beyond_their_guards, the_same_server_twice_is_one,
+		a_master_whose_clock_leapt_is_not_believed, a_step_within_the_margin_is_nothing,
 		what_is_given_back_is_released_at_every_master_that_may_have_it);
 }

@@ -46,10 +46,11 @@ struct call {
 	const char *key;      /* key template with one '%' for the name; NULL: NAMESPACE:{%} */
 	int64_t ttl_ms;       /* ACQUIRE, RENEW, RECLAIM: lifetime of the key, L + J, > 0 */
 	int64_t deadline_us;  /* ACQUIRE, RECLAIM: refuse yourself when executed later than this TIME */
-	int64_t token;    /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
-	int64_t block;    /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
-	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
-			     CALL_QUEUELESS: the queue of this name lives on another master */
+	int64_t token; /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
+	int64_t block; /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
+	uint64_t disowned; /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
+	int64_t queue_ms;  /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
+			      CALL_QUEUELESS: the queue of this name lives on another master */
 };
 
 /* As queue_ms: neither take a place nor heed those of others. */

@@ -172,8 +172,15 @@ take_vote(struct core *core, const struct vote *vote)
 {
 	struct master *m = &core->masters[vote->master];
 	struct resource *r;
+	struct vote unsure;
 
 	assert(vote->master < core->settings.masters);
+	/* What a leapt master grants is not to be relied upon, and to be given back. */
+	if (master_leapt(core, m, vote) && vote->op == CALL_ACQUIRE && vote->outcome == OUTCOME_YES) {
+		unsure = *vote;
+		unsure.outcome = OUTCOME_UNKNOWN;
+		vote = &unsure;
+	}
 	master_heard(core, m, vote);
 	switch (vote->op) {
 	case CALL_HELLO:

@@ -272,6 +272,9 @@ struct master {
 	bool reclaim;                   /* leases have to be re-asserted: settle refreshes them all */
 	int64_t time_us;                /* its TIME when last seen ... */
 	int64_t time_seen_ms;           /* ... and when that was */
+	int64_t ahead_us;               /* its clock is at most so far ahead of ours, */
+	int64_t ahead_seen_ms;          /* as seen then; 0: not yet */
+	uint64_t disowned;              /* the memory whose clock leapt; 0: none */
 	int64_t highest;                /* highest token its last greeting told ... */
 	int64_t highest_ms;             /* ... and when that greeting was sent; 0: none of this memory */
 	uint64_t serial;                /* of HELLO and ADMIT */
