@@ -184,3 +184,9 @@ inbox_free(struct inbox *inbox)
 	free(inbox->channel);
 	free(inbox);
 }
+
+bool
+inbox_aim(struct inbox *inbox, const char *host, uint16_t port)
+{
+	return link_aim(inbox->link, host, port);
+}

@@ -14,6 +14,7 @@
 #include "daemon/inbox.h"
 #include "daemon/link.h"
 #include "daemon/script.h"
+#include "daemon/sentinel.h"
 
 #include <assert.h>
 #include <event2/event.h>
@@ -46,7 +47,10 @@ struct pool {
 	bool unguarded; /* trust never ends */
 	struct call_command command;
 	struct inbox *inbox;
-	struct event *later; /* delivers the unsent */
+	struct sentinel *sentinel; /* NULL: the master has its place */
+	bool found;                /* the sentinels have said where it is */
+	bool doubted;              /* what is there is no master */
+	struct event *later;       /* delivers the unsent */
 	struct batches unsent;
 	unsigned lane_count;
 	struct lane lanes[POOL_LINKS_MAX];
@@ -181,6 +185,20 @@ lane_load_scripts(struct lane *lane)
 	link_flush(lane->link);
 }
 
+/* Sentinel hears of a failover sooner or later than we lose our connections. */
+static void
+pool_watch(struct pool *pool)
+{
+	bool closely = pool->doubted;
+	unsigned i;
+
+	if (!pool->sentinel)
+		return;
+	for (i = 0; i < pool->lane_count; i++)
+		closely |= !pool->lanes[i].up;
+	sentinel_watch(pool->sentinel, closely);
+}
+
 static void
 on_link_up(void *arg)
 {
@@ -205,6 +223,7 @@ on_link_down(void *arg, const char *why)
 	 */
 	for (rounds = 0; pool->unsent.head && rounds < UNSENT_ROUNDS; rounds++)
 		pool_tell_unsent(pool);
+	pool_watch(pool);
 	pool->hooks->link_down(pool->arg, lane->index, why);
 }
 
@@ -226,6 +245,7 @@ lane_script_loaded(struct lane *lane, enum link_fate fate, const struct redisRep
 	pool_tell_unsent(pool);
 	lane->up = true;
 	pool->stats->master_links++;
+	pool_watch(pool);
 	pool->hooks->link_up(pool->arg, lane->index);
 }
 
@@ -245,13 +265,20 @@ lane_noscript(struct lane *lane, const struct batch *batch)
 		pool, batch, OUTCOME_UNSENT, "the master had forgotten the scripts; they are loaded again");
 }
 
-/* The master's memory is one that a greeting has admitted: from here on trust would be about another one. */
 static void
-pool_see_greeting(struct pool *pool, const struct vote *vote)
+pool_see_vote(struct pool *pool, const struct vote *vote)
 {
-	if (vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD &&
-		vote->admitted)
+	bool greeted = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES;
+
+	/* The master's memory is one that a greeting has admitted: from here on trust would be about another
+	 * one. */
+	if (greeted && vote->greeting == GREETING_GOOD && vote->admitted)
 		pool->call_settings.trusted = pool->unguarded;
+	if (greeted)
+		pool->doubted = vote->greeting == GREETING_REPLICA;
+	else if (vote->outcome == OUTCOME_DEMOTED)
+		pool->doubted = true;
+	pool_watch(pool);
 }
 
 static void
@@ -268,7 +295,7 @@ lane_answered(struct lane *lane, const struct batch *batch, const struct redisRe
 			pool->stats->master_unknown++;
 			sense = false;
 		}
-		pool_see_greeting(pool, &votes[i]);
+		pool_see_vote(pool, &votes[i]);
 		pool->hooks->vote(pool->arg, &votes[i]);
 	}
 	if (!sense)
@@ -331,6 +358,49 @@ on_flushed(void *arg)
 	pool->hooks->flushed(pool->arg);
 }
 
+static void
+pool_set_where(struct pool *pool, const char *title, const char *address)
+{
+	char *where = NULL;
+
+	if (asprintf(&where, "%s%s%s", title ? title : "", title ? " " : "", address) < 0)
+		abort(); /* out of memory */
+	free(pool->where);
+	pool->where = where;
+}
+
+static void
+on_found(void *arg, const struct sentinel_found *found)
+{
+	struct pool *pool = arg;
+	bool six = strchr(found->host, ':') != NULL;
+	char where[300];
+	unsigned i;
+
+	snprintf(where, sizeof where, "%s%s%s:%u", six ? "[" : "", found->host, six ? "]" : "", found->port);
+	if (pool->found && strcmp(where, pool->where) == 0)
+		return;
+	pool->found = true;
+	pool_set_where(pool, NULL, where);
+	for (i = 0; i < pool->lane_count; i++)
+		if (!link_aim(pool->lanes[i].link, found->host, found->port))
+			abort(); /* out of memory: it would stay where no master is */
+	if (!inbox_aim(pool->inbox, found->host, found->port))
+		abort();
+}
+
+/* Where it was found before it may still be: its links say what there is to say. */
+static void
+on_lost(void *arg, const char *why)
+{
+	struct pool *pool = arg;
+	unsigned i;
+
+	for (i = 0; !pool->found && i < pool->lane_count; i++)
+		pool->hooks->link_down(pool->arg, i, why);
+}
+
+static const struct sentinel_hooks sentinel_hooks = {.found = on_found, .lost = on_lost};
 static const struct link_hooks link_hooks = {.up = on_link_up, .down = on_link_down, .reply = on_link_reply};
 static const struct inbox_hooks inbox_hooks = {
 	.subscribed = on_subscribed, .wake = on_wake, .want = on_want, .flushed = on_flushed};
@@ -338,7 +408,7 @@ static const struct inbox_hooks inbox_hooks = {
 static bool
 settings_make_sense(const struct pool_settings *s)
 {
-	return (s->host || s->path) && !(s->host && s->path) && s->links >= 1 && s->links <= POOL_LINKS_MAX &&
+	return !!s->host + !!s->path + !!s->sentinel == 1 && s->links >= 1 && s->links <= POOL_LINKS_MAX &&
 	       s->namespace && s->layout && s->daemon_id && strlen(s->daemon_id) == CALL_DAEMON_ID_SIZE - 1 &&
 	       s->db >= 0 && s->connect_ms > 0 && s->reply_ms > 0 && s->lease_max_ms > 0 && s->margin_ms >= 0;
 }
@@ -361,20 +431,6 @@ pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 		.trusted = s->trusted || s->unguarded};
 	pool->unguarded = s->unguarded;
 	memcpy(pool->call_settings.daemon_id, s->daemon_id, CALL_DAEMON_ID_SIZE);
-	return true;
-}
-
-/* False: out of memory. */
-static bool
-pool_copy_where(struct pool *pool, const struct pool_settings *s)
-{
-	const char *address = link_where(pool->lanes[0].link);
-	size_t n = strlen(address) + (s->title ? strlen(s->title) : 0) + 2;
-
-	pool->where = malloc(n);
-	if (!pool->where)
-		return false;
-	snprintf(pool->where, n, "%s%s%s", s->title ? s->title : "", s->title ? " " : "", address);
 	return true;
 }
 
@@ -427,6 +483,27 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 	return pool->inbox != NULL;
 }
 
+static bool
+pool_open_sentinel(struct pool *pool, struct event_base *base, const struct pool_settings *s)
+{
+	struct sentinel_settings settings;
+	char client_name[64];
+
+	if (!s->sentinel) {
+		pool_set_where(pool, s->title, link_where(pool->lanes[0].link));
+		return true;
+	}
+	snprintf(client_name, sizeof client_name, "holdfast-%.8s-sentinel", s->daemon_id);
+	settings = *s->sentinel;
+	settings.client_name = client_name;
+	settings.connect_ms = s->connect_ms;
+	settings.reply_ms = s->reply_ms;
+	pool_set_where(pool, s->title, settings.name);
+	pool->sentinel = sentinel_new(base, &settings, &sentinel_hooks, pool, pool->log);
+	pool_watch(pool);
+	return pool->sentinel != NULL;
+}
+
 const char *
 pool_where(const struct pool *pool)
 {
@@ -452,7 +529,7 @@ pool_new(struct event_base *base, const struct pool_settings *settings, const st
 	call_command_init(&pool->command);
 	pool->later = event_new(base, -1, 0, on_later, pool);
 	if (pool->later && pool_copy_settings(pool, settings) && pool_open(pool, base, settings) &&
-		pool_copy_where(pool, settings))
+		pool_open_sentinel(pool, base, settings))
 		return pool;
 	pool_free(pool);
 	return NULL;
@@ -465,6 +542,7 @@ pool_free(struct pool *pool)
 
 	if (!pool)
 		return;
+	sentinel_free(pool->sentinel);
 	inbox_free(pool->inbox);
 	for (i = 0; i < pool->lane_count; i++) {
 		link_free(pool->lanes[i].link);

@@ -342,6 +342,8 @@ sentinel_watch(struct sentinel *s, bool closely)
 	s->closely = closely;
 	if (closely && !before)
 		sentinel_ask(s);
+	else if (!closely && before)
+		sentinel_arm(s);
 }
 
 static bool

@@ -5,44 +5,19 @@
 #include "daemon/base/log.h"
 #include "daemon/sentinel.h"
 #include "tests/support/await.h"
+#include "tests/support/fake_sentinel.h"
 #include "tests/support/redis.h"
 #include "tests/support/suite.h"
 
-#include <arpa/inet.h>
-#include <event2/listener.h>
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #define FAKES_MAX 3
-
-/* A sentinel: what it answers, and what it was asked. */
-struct fake {
-	struct event_base *base;
-	struct evconnlistener *listener;
-	struct event *readable;
-	redisReader *reader;
-	int fd; /* the newest connection; -1: none */
-	uint16_t port;
-
-	const char *answer;   /* to SENTINEL MASTER, in place of what the next four make */
-	const char *host;     /* of the master */
-	unsigned master_port; /* of the master */
-	unsigned replicas;
-	unsigned epoch;
-	const char *denies; /* to SUBSCRIBE; NULL: subscribes */
-	bool mute;          /* answers nothing any more */
-	bool subscribed;
-	unsigned asked;
-	char auth[64];
-};
 
 struct probe {
 	struct event_base *base;
 	struct log log;
-	struct fake fakes[FAKES_MAX];
+	struct fake_sentinel fakes[FAKES_MAX];
 	size_t count;
 	struct sentinel_place places[FAKES_MAX];
 	struct sentinel_settings settings;
@@ -52,157 +27,6 @@ struct probe {
 	unsigned port, replicas;
 	char why[300];
 };
-
-static void
-fake_say(struct fake *fake, const char *text)
-{
-	if (fake->fd >= 0 && send(fake->fd, text, strlen(text), MSG_NOSIGNAL) < 0)
-		ck_abort_msg("send");
-}
-
-static void
-fake_say_bulk(struct fake *fake, const char *text)
-{
-	char bulk[300];
-
-	snprintf(bulk, sizeof bulk, "$%zu\r\n%s\r\n", strlen(text), text);
-	fake_say(fake, bulk);
-}
-
-static void
-fake_say_number(struct fake *fake, const char *key, unsigned number)
-{
-	char text[16];
-
-	fake_say_bulk(fake, key);
-	snprintf(text, sizeof text, "%u", number);
-	fake_say_bulk(fake, text);
-}
-
-static void
-fake_publish(struct fake *fake, const char *text)
-{
-	fake_say(fake, "*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n");
-	fake_say_bulk(fake, text);
-}
-
-static void
-fake_tell_master(struct fake *fake)
-{
-	fake->asked++;
-	if (fake->answer) {
-		fake_say(fake, fake->answer);
-		return;
-	}
-	fake_say(fake, "*12\r\n");
-	fake_say_bulk(fake, "name");
-	fake_say_bulk(fake, "mymaster");
-	fake_say_bulk(fake, "ip");
-	fake_say_bulk(fake, fake->host);
-	fake_say_number(fake, "port", fake->master_port);
-	fake_say_bulk(fake, "flags");
-	fake_say_bulk(fake, "master");
-	fake_say_number(fake, "config-epoch", fake->epoch);
-	fake_say_number(fake, "num-slaves", fake->replicas);
-}
-
-static void
-fake_command(struct fake *fake, const redisReply *command)
-{
-	const char *verb = command->element[0]->str;
-
-	if (fake->mute)
-		return;
-	if (fake->subscribed)
-		ck_assert_msg(strcmp(verb, "UNSUBSCRIBE") == 0 || strcmp(verb, "PING") == 0, "%s", verb);
-	if (strcmp(verb, "SENTINEL") == 0) {
-		ck_assert_str_eq(command->element[1]->str, "MASTER");
-		ck_assert_str_eq(command->element[2]->str, "mymaster");
-		fake_tell_master(fake);
-	} else if (strcmp(verb, "SUBSCRIBE") == 0) {
-		fake->subscribed = !fake->denies;
-		fake_say(fake, fake->denies ? fake->denies
-					    : "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n");
-	} else if (strcmp(verb, "UNSUBSCRIBE") == 0) {
-		fake->subscribed = false;
-		fake_say(fake, "*3\r\n$11\r\nunsubscribe\r\n$14\r\n+switch-master\r\n:0\r\n");
-	} else if (strcmp(verb, "AUTH") == 0) {
-		snprintf(fake->auth, sizeof fake->auth, "%s %s", command->element[1]->str,
-			command->elements > 2 ? command->element[2]->str : "");
-		fake_say(fake, "+OK\r\n");
-	} else {
-		fake_say(fake, strcmp(verb, "PING") == 0 ? "+PONG\r\n" : "+OK\r\n");
-	}
-}
-
-static void
-fake_hang_up(struct fake *fake)
-{
-	if (fake->fd < 0)
-		return;
-	event_free(fake->readable);
-	redisReaderFree(fake->reader);
-	close(fake->fd);
-	fake->fd = -1;
-	fake->subscribed = false;
-}
-
-static void
-on_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct fake *fake = arg;
-	char bytes[4096];
-	ssize_t n = recv(fd, bytes, sizeof bytes, 0);
-	void *command;
-
-	(void)what;
-	if (n <= 0) {
-		fake_hang_up(fake);
-		return;
-	}
-	redisReaderFeed(fake->reader, bytes, (size_t)n);
-	while (redisReaderGetReply(fake->reader, &command) == REDIS_OK && command) {
-		fake_command(fake, command);
-		freeReplyObject(command);
-	}
-}
-
-static void
-on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int size, void *arg)
-{
-	struct fake *fake = arg;
-
-	(void)listener;
-	(void)address;
-	(void)size;
-	fake_hang_up(fake);
-	fake->fd = fd;
-	fake->reader = redisReaderCreate();
-	fake->readable = event_new(fake->base, fd, EV_READ | EV_PERSIST, on_readable, fake);
-	event_add(fake->readable, NULL);
-}
-
-static void
-fake_open(struct fake *fake, struct event_base *base)
-{
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-
-	fake->base = base;
-	fake->fd = -1;
-	to.sin_port = htons(fake->port);
-	fake->listener = evconnlistener_new_bind(base, on_accept, fake,
-		LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE, 8, (struct sockaddr *)&to, sizeof to);
-	ck_assert_ptr_nonnull(fake->listener);
-}
-
-static void
-fake_close(struct fake *fake)
-{
-	fake_hang_up(fake);
-	if (fake->listener)
-		evconnlistener_free(fake->listener);
-	fake->listener = NULL;
-}
 
 static void
 on_found(void *arg, const struct sentinel_found *found)
@@ -237,14 +61,10 @@ probe_init(struct probe *p, size_t count)
 	log_init(&p->log, -1, LOG_DEBUG_LEVEL, 0);
 	p->count = count;
 	for (i = 0; i < count; i++) {
-		struct fake *fake = &p->fakes[i];
+		struct fake_sentinel *fake = &p->fakes[i];
 
-		fake->port = free_port();
-		fake->host = "10.0.0.1";
-		fake->master_port = 6379;
-		fake->replicas = 2;
-		fake->epoch = 7;
-		fake_open(fake, p->base);
+		fake_sentinel_init(fake);
+		fake_sentinel_open(fake, p->base);
 		p->places[i] = (struct sentinel_place){.host = "127.0.0.1", .port = fake->port};
 	}
 	p->settings = (struct sentinel_settings){.name = "mymaster",
@@ -269,7 +89,7 @@ probe_done(struct probe *p)
 
 	sentinel_free(p->sentinel);
 	for (i = 0; i < p->count; i++)
-		fake_close(&p->fakes[i]);
+		fake_sentinel_close(&p->fakes[i]);
 	event_base_free(p->base);
 }
 
@@ -325,7 +145,7 @@ START_TEST(one_that_is_there_is_enough)
 	struct probe p;
 
 	probe_init(&p, 3);
-	fake_close(&p.fakes[0]);
+	fake_sentinel_close(&p.fakes[0]);
 	p.fakes[1].mute = true;
 	begin(&p);
 	ck_assert_str_eq(p.host, "10.0.0.1");
@@ -343,7 +163,7 @@ START_TEST(a_failover_is_heard_at_once)
 	p.founds = 0;
 	p.fakes[1].host = "10.0.0.2";
 	p.fakes[1].epoch = 8;
-	fake_publish(&p.fakes[1], "mymaster 10.0.0.1 6379 10.0.0.2 6379");
+	fake_sentinel_publish(&p.fakes[1], "mymaster 10.0.0.1 6379 10.0.0.2 6379");
 	ck_assert(await(p.base, is_found, &p));
 	ck_assert_str_eq(p.host, "10.0.0.2");
 	/* The other one still says what it said; it is behind. */
@@ -365,7 +185,7 @@ START_TEST(news_of_other_masters_are_passed_over)
 	probe_init(&p, 1);
 	begin(&p);
 	asked = p.fakes[0].asked;
-	fake_publish(&p.fakes[0], "mymaster2 10.0.0.1 6379 10.0.0.2 6379");
+	fake_sentinel_publish(&p.fakes[0], "mymaster2 10.0.0.1 6379 10.0.0.2 6379");
 	await_ms(p.base, 100);
 	ck_assert_uint_eq(p.fakes[0].asked, asked);
 	probe_done(&p);
@@ -385,7 +205,7 @@ START_TEST(the_highest_epoch_is_believed)
 	ck_assert_str_eq(p.host, "10.0.0.2");
 	/* Without it the next one is. */
 	p.founds = 0;
-	fake_close(&p.fakes[1]);
+	fake_sentinel_close(&p.fakes[1]);
 	ck_assert(await(p.base, is_found, &p));
 	ck_assert_str_eq(p.host, "10.0.0.1");
 	probe_done(&p);
@@ -452,7 +272,7 @@ START_TEST(when_nobody_knows_each_reason_is_told)
 	char expected[300];
 
 	probe_init(&p, 2);
-	fake_close(&p.fakes[0]);
+	fake_sentinel_close(&p.fakes[0]);
 	p.fakes[1].answer = "-ERR No such master with that name\r\n";
 	probe_begin(&p);
 	ck_assert(await(p.base, is_lost, &p));
@@ -477,11 +297,11 @@ START_TEST(it_comes_back_to_a_sentinel_that_was_away)
 
 	probe_init(&p, 1);
 	begin(&p);
-	fake_close(&p.fakes[0]);
+	fake_sentinel_close(&p.fakes[0]);
 	ck_assert(await(p.base, is_lost, &p));
 	p.founds = 0;
 	p.fakes[0].host = "10.0.0.3";
-	fake_open(&p.fakes[0], p.base);
+	fake_sentinel_open(&p.fakes[0], p.base);
 	ck_assert(await(p.base, is_found, &p));
 	ck_assert_str_eq(p.host, "10.0.0.3");
 	probe_done(&p);
