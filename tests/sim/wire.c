@@ -232,17 +232,20 @@ batch_send(struct wire *wire)
 {
 	struct host *h = wire->way->host;
 	struct world *w = h->world;
-	struct batch *b = calloc(1, sizeof(*b));
+	size_t n = wire->open_n;
+	struct batch *b = malloc(sizeof(*b) + n * (sizeof(b->calls[0]) + sizeof(b->names[0])));
 	assert(b != NULL);
+	memset(b, 0, sizeof(*b));
+	b->names = (char(*)[WIRE_NAME_BYTES])(void *)&b->calls[n];
 	b->wire = wire;
 	b->host_life = h->life;
 	b->wire_life = wire->life;
 	b->server_life = wire->server_life;
 	b->sent_us = w->now_us;
-	b->n = wire->open_n;
-	memcpy(b->calls, wire->open, b->n * sizeof(b->calls[0]));
-	memcpy(b->names, wire->open_names, b->n * sizeof(b->names[0]));
-	for (size_t i = 0; i < b->n; i++)
+	b->n = n;
+	memcpy(b->calls, wire->open, n * sizeof(b->calls[0]));
+	memcpy(b->names, wire->open_names, n * sizeof(b->names[0]));
+	for (size_t i = 0; i < n; i++)
 		b->calls[i].name.p = b->names[i];
 	wire->open_n = 0;
 	if (!call_encode(&b->command, &h->call_settings, b->calls, b->n))

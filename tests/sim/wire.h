@@ -35,8 +35,8 @@ struct batch {
 	struct call_command command;
 	redisReply *reply;
 	size_t n;
-	struct call calls[CALL_GROUP_MAX];
-	char names[CALL_GROUP_MAX][WIRE_NAME_BYTES];
+	char (*names)[WIRE_NAME_BYTES];
+	struct call calls[];
 };
 
 TAILQ_HEAD(batches, batch);
