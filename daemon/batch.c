@@ -48,7 +48,7 @@ batches_done(struct batches *batches)
 	struct batch *batch;
 
 	while ((batch = batches_take(batches)))
-		free(batch);
+		batch_free(batch);
 }
 
 /* A copy of calls and names in one piece. */
@@ -59,8 +59,7 @@ batch_new(const struct call *calls, const size_t *offsets, size_t n, const char 
 	char *text = (char *)(batch->calls + n);
 	size_t i;
 
-	batch->next = NULL;
-	batch->n = n;
+	*batch = (struct batch){.n = n};
 	memcpy(batch->calls, calls, n * sizeof *calls);
 	if (bytes > 0)
 		memcpy(text, names, bytes);
@@ -77,6 +76,42 @@ batch_of(const struct call *call)
 	const size_t start = 0;
 
 	return batch_new(call, &start, 1, call->name.p, call->name.n);
+}
+
+void
+batch_free(struct batch *batch)
+{
+	free(batch->votes);
+	free(batch);
+}
+
+static void
+text_copy(struct slice *text, char **room)
+{
+	if (text->n == 0)
+		return;
+	memcpy(*room, text->p, text->n);
+	text->p = *room;
+	*room += text->n;
+}
+
+void
+batch_keep(struct batch *batch, const struct vote *votes)
+{
+	size_t i, bytes = 0;
+	char *room;
+
+	assert(!batch->votes);
+	for (i = 0; i < batch->n; i++)
+		bytes += votes[i].holder.n + votes[i].text.n + votes[i].run.n;
+	batch->votes = must(malloc(batch->n * sizeof *votes + bytes));
+	memcpy(batch->votes, votes, batch->n * sizeof *votes);
+	room = (char *)(batch->votes + batch->n);
+	for (i = 0; i < batch->n; i++) {
+		text_copy(&batch->votes[i].holder, &room);
+		text_copy(&batch->votes[i].text, &room);
+		text_copy(&batch->votes[i].run, &room);
+	}
 }
 
 void

@@ -12,17 +12,26 @@
 #include "daemon/call.h"
 #include "daemon/core/call.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Calls that travel, or could not travel, together. Their names follow them in memory. The owner frees it. */
+/* Calls that travel, or could not travel, together. Their names follow them in memory. */
 struct batch {
-	struct batch *next; /* in its queue */
+	struct batch *next;  /* in its queue */
+	struct vote *votes;  /* one for each call, when they are known and wait; else NULL */
+	bool acked;          /* granted, they count only when replicas have acknowledged it */
+	const char *refused; /* it was not sent for this reason; NULL: for want of a link or of room */
 	size_t n;
 	struct call calls[];
 };
 
 /* A batch of one call. */
 struct batch *batch_of(const struct call *call) __attribute__((returns_nonnull, warn_unused_result));
+
+void batch_free(struct batch *batch);
+
+/* Copies the votes of its calls, with what they point to. */
+void batch_keep(struct batch *batch, const struct vote *votes);
 
 /* First in, first out. */
 struct batches {

@@ -34,6 +34,9 @@ struct pool_settings {
 	uint16_t port;
 	const char *path;                         /* Unix socket */
 	const struct sentinel_settings *sentinel; /* who knows where it is; client_name and times are ours */
+	/* What is granted counts when a majority of the master and its replicas has it: acquires, renewals,
+	 * reclaims and admissions are UNKNOWN until then. */
+	bool replicas_ack;
 	const char *title;     /* what people read in front of the address; NULL: nothing */
 	const char *user;      /* NULL: the default user */
 	const char *password;  /* NULL: no AUTH */
@@ -68,8 +71,9 @@ struct pool_hooks {
 	void (*subscribed)(void *arg); /* the inbox listens (again): messages may have been missed before */
 	void (*wake)(void *arg, struct slice name);
 	void (*want)(void *arg, struct slice name);
-	void (*flushed)(void *arg);                       /* the master says that its data was flushed */
-	void (*vote)(void *arg, const struct vote *vote); /* one per call, before the link_down of its link */
+	void (*flushed)(void *arg); /* the master says that its data was flushed */
+	/* One per call, before the link_down of its link. */
+	void (*vote)(void *arg, const struct vote *vote);
 };
 
 /*
