@@ -121,12 +121,33 @@ START_TEST(a_round_that_nobody_won_is_given_back_and_tried_again_soon)
 
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, s.one, busy(&w, "a", 1));
-	HEARD(&w, s.two, busy(&w, "a", 1));
+	HEARD(&w, s.two,
+		vote(&w, (struct vote){.op = CALL_ACQUIRE,
+				 .outcome = OUTCOME_BUSY,
+				 .name = slice_of("a"),
+				 .attempt = 1,
+				 .holder = slice_of("fedcba9876543210fedcba9876543210:7")}));
 	ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 1);
 	ck_assert_uint_eq(last_call(&w)->master, s.home);
 	after(&w, 10);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
 	ck_assert_uint_eq(last_call(&w)->attempt, 2);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_majority_that_names_one_holder_is_a_verdict_whatever_home_says)
+{
+	struct story w;
+	struct seats s;
+
+	story_among(&w, 3);
+	lock_once(&w, 1, "a");
+	s = seats_of(&w);
+	HEARD(&w, s.home, answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1));
+	HEARD(&w, s.one, busy(&w, "a", 1));
+	HEARD(&w, s.two, busy(&w, "a", 1));
+	ck_assert_str_eq(w.trace, "c1 null");
 	story_done(&w);
 }
 END_TEST
@@ -389,6 +410,7 @@ main(void)
 	return SUITE_RUN("quorum", NULL, NULL, one_of_three_is_not_enough_and_two_are,
 		two_votes_wait_for_the_word_of_home, not_our_turn_at_home_counts_whatever_the_others_say,
 		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
+		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
 		tokens_count_only_where_a_majority_was_raised_alike,
 		a_lease_lasts_as_long_as_the_older_half_of_its_majority,
 		a_seat_that_was_missed_is_acquired_and_not_renewed, a_minority_may_be_gone,

@@ -395,7 +395,9 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	/* It was read before it came here, so it is the more ahead. */
 	int64_t ahead_us = vote->time_us - core->now.ms * 1000;
 
-	if (vote->time_us == 0 || m->ahead_seen_ms == 0 || m->disowned != 0 ||
+	if (m->disowned != 0)
+		return true;
+	if (vote->time_us == 0 || m->ahead_seen_ms == 0 ||
 		ahead_us <= m->ahead_us + (core->settings.margin_ms + drift_ms(age_ms)) * 1000)
 		return false;
 	emit_master_note(

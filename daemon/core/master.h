@@ -33,7 +33,7 @@ void master_heard(struct core *core, struct master *m, const struct vote *vote);
 /*
  * Its clock has gone forward by more than the clock margin since it was last greeted: leases ended there
  * before their time, and what it grants may be somebody's. It is not trusted any more, and greeted to say so.
- * Asked of every answer, before master_heard().
+ * True until that is done; asked of every answer, before master_heard().
  */
 bool master_leapt(struct core *core, struct master *m, const struct vote *vote);
 

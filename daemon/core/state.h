@@ -163,6 +163,7 @@ struct seat {
 	int64_t deadline_us;  /* asking: when that question refuses itself, its master's time; 0: it cannot
 				 create anything */
 	int64_t unsure_us;    /* a question without an answer may create the lease until then; 0: none */
+	uint64_t holder;      /* whose the last refusal named, as a hash; 0: none */
 	int64_t token_first;  /* tokens raised there in this round; 0: none */
 	int64_t token_last;
 	bool asking; /* a question is under way */
