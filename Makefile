@@ -42,7 +42,7 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 
-.PHONY: all check check-unit check-e2e check-layers interop soak sim mutants fuzz fuzz-run bench cover asan format need-format \
+.PHONY: all check check-unit check-e2e check-layers interop soak nemesis sim mutants fuzz fuzz-run bench cover asan format need-format \
 	lint lint-format lint-tidy lint-cppcheck lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
 
@@ -108,13 +108,21 @@ $(O)/plain/%.o: %.c
 	$(call say,PURE)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 -D_GNU_SOURCE -O2 -U_FORTIFY_SOURCE -MMD -MP -c -o $@ $<
 
-check: all $(CHECKS) $(PLAIN) ## run every test; the last line is the sum
+# A clock to be stepped, preloaded into real servers and daemons; it must not carry the sanitizers of what it shims.
+SHIM := $(O)/tests/shim/clock.so
+
+$(SHIM): tests/shim/clock.c
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $<
+
+check: all $(SHIM) $(CHECKS) $(PLAIN) ## run every test; the last line is the sum
 	@tests/run -j $(JOBS) -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(E2E)
 
 check-unit: $(CHECKS) ## run the Check suites alone
 	@tests/run -j $(JOBS) $(CHECKS)
 
-check-e2e: all ## run the tests against a real redis-server alone
+check-e2e: all $(SHIM) ## run the tests against a real redis-server alone
 	@tests/run -j $(JOBS) $(E2E)
 
 check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purity, and that there are no globals
@@ -122,8 +130,8 @@ check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purit
 
 SEEDS ?= 2000
 
-sim: $(O)/tests/sim/holdfast-sim ## simulate SEEDS worlds of daemons and clients with a failing master (default 2000)
-	@$< --seeds 1..$(SEEDS) --jobs $(JOBS)
+sim: $(O)/tests/sim/holdfast-sim ## simulate SEEDS worlds of daemons, clients and failing masters (2000; MASTERS=1|3|5, else drawn)
+	@$< --seeds 1..$(SEEDS) --jobs $(JOBS) $(if $(MASTERS),--masters $(MASTERS))
 
 # How many worlds a planted bug may survive.
 MUTANT_SEEDS ?= 3000
@@ -136,6 +144,11 @@ interop: all ## prove the daemon with nine Redis clients as they come; what is m
 
 soak: all ## the counter test with 100,000 increments, ten minutes of random faults, and what connections cost
 	@HOLDFAST_SOAK=100000 tests/run -v -j 1 -t 1200 tests/e2e/check_counter.py tests/e2e/depth.py "tests/e2e/soak.py 600"
+
+# Without SEED one is drawn, and printed.
+nemesis: all $(SHIM) ## SECONDS of faults with MASTERS real masters, 3 daemons and 64 clients (600, 3; SEED= repeats)
+	@tests/e2e/nemesis.py --masters $(or $(MASTERS),3) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
+		$(if $(filter command environment,$(origin SECONDS)),--seconds $(SECONDS)) $(NEMESIS)
 
 # Programs of the bench; they measure from outside and link nothing of ours.
 SECONDS ?= 5

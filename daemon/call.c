@@ -191,7 +191,7 @@ struct shape {
 };
 
 static const struct shape shapes[CALL_OP_COUNT] = {
-	[CALL_HELLO] = {"nr", "", "idtLJhRT", ""},
+	[CALL_HELLO] = {"nr", "", "idtLJhRTX", ""},
 	[CALL_ADMIT] = {"nr", "", "it", ""},
 	[CALL_ACQUIRE] = {"n", "lqwf", "idx", "naPDtbQ"},
 	[CALL_RENEW] = {"n", "lqf", "id", "aPtb"},
@@ -243,6 +243,9 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 		return;
 	case 'h':
 		arg_text(command, settings->layout);
+		return;
+	case 'X':
+		arg_incarnation(command, call->disowned);
 		return;
 	case 'T':
 		arg_text(command, settings->trusted ? "1" : "0");

@@ -325,12 +325,26 @@ dial_stop(struct dial *dial)
 	}
 }
 
+/* NULL: out of memory. */
+static char *
+place_text(const char *host, uint16_t port, const char *path)
+{
+	bool six = host && strchr(host, ':');
+	char *text = NULL;
+	int n;
+
+	if (host)
+		n = asprintf(&text, "%s%s%s:%u", six ? "[" : "", host, six ? "]" : "", port);
+	else
+		n = asprintf(&text, "%s", path ? path : "nowhere yet");
+	return n < 0 ? NULL : text;
+}
+
 struct dial *
 dial_new(struct event_base *base, const char *host, uint16_t port, const char *path, dial_done *done,
 	void *arg)
 {
 	struct dial *dial = calloc(1, sizeof *dial);
-	int n;
 
 	if (!dial)
 		return NULL;
@@ -341,17 +355,32 @@ dial_new(struct event_base *base, const char *host, uint16_t port, const char *p
 	dial->fd = -1;
 	dial->host = host ? strdup(host) : NULL;
 	dial->path = path ? strdup(path) : NULL;
-	if (host)
-		n = asprintf(&dial->where, "%s%s%s:%u", strchr(host, ':') ? "[" : "", host,
-			strchr(host, ':') ? "]" : "", port);
-	else
-		n = asprintf(&dial->where, "%s", path);
-	if (n < 0)
-		dial->where = NULL;
-	if (dial->where && (dial->host || dial->path))
+	dial->where = place_text(host, port, path);
+	if (dial->where && (!host || dial->host) && (!path || dial->path))
 		return dial;
 	dial_free(dial);
 	return NULL;
+}
+
+bool
+dial_aim(struct dial *dial, const char *host, uint16_t port)
+{
+	char *copy = strdup(host);
+	char *where = place_text(host, port, NULL);
+
+	assert(!dial->lookup && dial->fd < 0 && !dial->path);
+	if (!copy || !where) {
+		free(copy);
+		free(where);
+		return false;
+	}
+	free(dial->host);
+	free(dial->where);
+	dial->host = copy;
+	dial->where = where;
+	dial->port = port;
+	dial->skip = 0;
+	return true;
 }
 
 void

@@ -8,6 +8,7 @@
 #ifndef DAEMON_DIAL_H
 #define DAEMON_DIAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dial;
@@ -20,10 +21,15 @@ struct event_base;
  */
 typedef void dial_done(void *arg, int fd, const char *why);
 
-/* Either host (an address or a name) and port, or path. Copied. NULL: out of memory. */
+/* Either host (an address or a name) and port, or path; neither: dial_aim() comes before the first
+ * dial_start(). Copied. NULL: out of memory. */
 struct dial *dial_new(struct event_base *base, const char *host, uint16_t port, const char *path,
 	dial_done *done, void *arg) __attribute__((warn_unused_result));
 void dial_free(struct dial *dial);
+
+/* Another place from the next dial_start() on; nothing is under way now. False: out of memory, nothing has
+ * changed. */
+bool dial_aim(struct dial *dial, const char *host, uint16_t port) __attribute__((warn_unused_result));
 
 /* A name's addresses are tried in turn until one connects; an attempt that was stopped makes the next one
  * begin with the address after the one that did not answer. */

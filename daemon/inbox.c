@@ -8,10 +8,14 @@
 #include "proto/command.h"
 #include "proto/name.h"
 
+#include <assert.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define INVALIDATE    "__redis__:invalidate" /* where Redis tells a RESP2 connection what is tracked */
+#define SAY_WORDS_MAX 6
 
 struct inbox {
 	const struct inbox_hooks *hooks;
@@ -22,15 +26,49 @@ struct inbox {
 	struct link *link;
 };
 
+/* Contexts, to tell the answers apart. */
+static const char step_id, step_tracking, step_subscribe;
+
+static void
+inbox_say(struct inbox *inbox, const char *step, int argc, const char *const *argv)
+{
+	size_t argvlen[SAY_WORDS_MAX];
+	int i;
+
+	assert(argc <= SAY_WORDS_MAX);
+	for (i = 0; i < argc; i++)
+		argvlen[i] = strlen(argv[i]);
+	if (!link_send(inbox->link, argc, argv, argvlen, (void *)step))
+		link_break(inbox->link, "out of memory");
+}
+
+/* Tracking redirects to the connection that asks for it, so its number comes first; and once subscribed a
+ * connection may not ask for anything else. */
 static void
 on_up(void *arg)
 {
 	struct inbox *inbox = arg;
-	const char *argv[] = {"SUBSCRIBE", inbox->channel};
-	const size_t argvlen[] = {strlen(argv[0]), strlen(argv[1])};
 
-	if (!link_send(inbox->link, 2, argv, argvlen, NULL))
-		link_break(inbox->link, "out of memory");
+	inbox_say(inbox, &step_id, 2, (const char *[]){"CLIENT", "ID"});
+	link_flush(inbox->link);
+}
+
+/* OPTIN: no key is ever tracked, only the loss of all of them is told. */
+static void
+inbox_track(struct inbox *inbox, long long id)
+{
+	char number[24];
+
+	snprintf(number, sizeof number, "%lld", id);
+	inbox_say(inbox, &step_tracking, 6,
+		(const char *[]){"CLIENT", "TRACKING", "ON", "REDIRECT", number, "OPTIN"});
+	inbox_say(inbox, &step_tracking, 2, (const char *[]){"SUBSCRIBE", INVALIDATE});
+}
+
+static void
+inbox_subscribe(struct inbox *inbox)
+{
+	inbox_say(inbox, &step_subscribe, 2, (const char *[]){"SUBSCRIBE", inbox->channel});
 	link_flush(inbox->link);
 }
 
@@ -44,13 +82,8 @@ on_down(void *arg, const char *why)
 
 /* The answer to SUBSCRIBE; an error is most often an ACL without the channel. */
 static void
-on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply *reply)
+inbox_subscribed(struct inbox *inbox, const struct redisReply *reply)
 {
-	struct inbox *inbox = arg;
-
-	(void)context;
-	if (fate != LINK_ANSWERED)
-		return;
 	if (reply->type == REDIS_REPLY_ARRAY) {
 		inbox->stats->inbox_subscribed++;
 		inbox->hooks->subscribed(inbox->arg);
@@ -58,6 +91,28 @@ on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply 
 	}
 	link_break(
 		inbox->link, reply->type == REDIS_REPLY_ERROR ? reply->str : "SUBSCRIBE was not understood");
+}
+
+static void
+on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply *reply)
+{
+	struct inbox *inbox = arg;
+
+	if (fate != LINK_ANSWERED)
+		return;
+	if (context == &step_subscribe) {
+		inbox_subscribed(inbox, reply);
+		return;
+	}
+	/* An old server, or an ACL: a flush is then seen at the next greeting. */
+	if (reply->type == REDIS_REPLY_ERROR)
+		LOG_EVENT(inbox->log, LOG_DEBUG_LEVEL, "inbox.untracked",
+			log_text("master", link_where(inbox->link)), log_text("why", reply->str));
+	if (context != &step_id)
+		return;
+	if (reply->type == REDIS_REPLY_INTEGER)
+		inbox_track(inbox, reply->integer);
+	inbox_subscribe(inbox);
 }
 
 /* "word NAME" with this word: the name, which is as good as any that a client may send. */
@@ -79,7 +134,12 @@ on_message(void *arg, const struct redisReply *message)
 	const struct redisReply *payload = message->element[2];
 	struct slice name;
 
-	if (payload->type == REDIS_REPLY_STRING && message_name(payload, "wake", &name)) {
+	/* Nobody can publish nothing. */
+	if (payload->type == REDIS_REPLY_NIL && message->element[1]->type == REDIS_REPLY_STRING &&
+		strcmp(message->element[1]->str, INVALIDATE) == 0) {
+		inbox->stats->inbox_flushes++;
+		inbox->hooks->flushed(inbox->arg);
+	} else if (payload->type == REDIS_REPLY_STRING && message_name(payload, "wake", &name)) {
 		inbox->stats->inbox_wakes++;
 		inbox->hooks->wake(inbox->arg, name);
 	} else if (payload->type == REDIS_REPLY_STRING && message_name(payload, "want", &name)) {
@@ -123,4 +183,10 @@ inbox_free(struct inbox *inbox)
 	link_free(inbox->link);
 	free(inbox->channel);
 	free(inbox);
+}
+
+bool
+inbox_aim(struct inbox *inbox, const char *host, uint16_t port)
+{
+	return link_aim(inbox->link, host, port);
 }

@@ -3,6 +3,9 @@
  *
  * A connection of its own, subscribed to NAMESPACE:inbox:<daemon-id>. Messages are hints: they may be lost,
  * doubled, late or forged, and whoever acts on one asks the master first. The pool is the only user.
+ *
+ * The master itself is heard here too, where it knows client tracking (Redis 6 and later) and lets us: it
+ * says at once when its data is flushed, which breaks no connection and changes no run id.
  */
 #ifndef DAEMON_INBOX_H
 #define DAEMON_INBOX_H
@@ -17,6 +20,7 @@ struct inbox_hooks {
 	void (*subscribed)(void *arg);              /* messages may have been missed before */
 	void (*wake)(void *arg, struct slice name); /* it is our turn, try now */
 	void (*want)(void *arg, struct slice name); /* another daemon waits for a lease of ours */
+	void (*flushed)(void *arg);                 /* the master's data was flushed */
 };
 
 /* channel is copied; hooks, log and stats are kept by reference. NULL: out of memory. */
@@ -24,5 +28,8 @@ struct inbox *inbox_new(struct event_base *base, const struct link_settings *set
 	const struct inbox_hooks *hooks, void *arg, struct log *log, struct stats *stats)
 	__attribute__((warn_unused_result));
 void inbox_free(struct inbox *inbox);
+
+/* As link_aim(). */
+bool inbox_aim(struct inbox *inbox, const char *host, uint16_t port) __attribute__((warn_unused_result));
 
 #endif

@@ -55,6 +55,9 @@ struct link {
 	bool flaps;     /* breaks soon after each login, with the same why: logged again once it stays up */
 	char why[WHY_MAX];
 
+	char *aim_host; /* of the next attempt and those after it; NULL: as before */
+	uint16_t aim_port;
+
 	struct pending *pending; /* a ring */
 	size_t first;
 	size_t count;
@@ -179,11 +182,17 @@ retry_ms(struct link *link)
 	return ms / 2 + (int64_t)random_below(&link->random, (uint64_t)ms / 2 + 1);
 }
 
+static struct log_field
+link_log_where(const struct link *link)
+{
+	return log_text(link->settings.role ? link->settings.role : "master", dial_where(link->dial));
+}
+
 static void
 link_log_up(struct link *link)
 {
 	LOG_EVENT(link->log, LOG_INFO_LEVEL, "link.up", log_text("name", link->settings.client_name),
-		log_text("master", dial_where(link->dial)));
+		link_log_where(link));
 }
 
 static void
@@ -198,8 +207,8 @@ link_tell_down(struct link *link, const char *why, bool was_up)
 	link->away_told = true;
 	if (!link->flaps)
 		LOG_EVENT(link->log, LOG_WARNING_LEVEL, "link.down",
-			log_text("name", link->settings.client_name),
-			log_text("master", dial_where(link->dial)), log_text("why", link->why));
+			log_text("name", link->settings.client_name), link_log_where(link),
+			log_text("why", link->why));
 	link->hooks->down(link->arg, link->why);
 }
 
@@ -380,6 +389,20 @@ link_look(struct link *link)
 }
 
 static void
+link_dial(struct link *link)
+{
+	if (link->aim_host && !dial_aim(link->dial, link->aim_host, link->aim_port)) {
+		link_arm(link, LINK_RETRY_MIN_MS);
+		return;
+	}
+	free(link->aim_host);
+	link->aim_host = NULL;
+	link_move(link, DIALING);
+	link_arm(link, link->settings.connect_ms);
+	dial_start(link->dial);
+}
+
+static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct link *link = arg;
@@ -389,9 +412,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	switch (link->state) {
 	case WAITING:
-		link_move(link, DIALING);
-		link_arm(link, link->settings.connect_ms);
-		dial_start(link->dial);
+		link_dial(link);
 		break;
 	case DIALING:
 		snprintf(why, sizeof why, "no connection within %lld ms",
@@ -430,6 +451,31 @@ link_break(struct link *link, const char *why)
 {
 	if (link->stream)
 		stream_break(link->stream, why);
+}
+
+bool
+link_aim(struct link *link, const char *host, uint16_t port)
+{
+	char why[WHY_MAX];
+	char *copy = strdup(host);
+
+	if (!copy)
+		return false;
+	free(link->aim_host);
+	link->aim_host = copy;
+	link->aim_port = port;
+	link->failures = 0;
+	if (link->state == DIALING) {
+		dial_stop(link->dial);
+		link_move(link, WAITING);
+	}
+	if (link->state == WAITING) {
+		link_arm(link, 0);
+	} else {
+		snprintf(why, sizeof why, "the master is at %.200s port %u now", host, port);
+		stream_break(link->stream, why);
+	}
+	return true;
 }
 
 bool
@@ -478,7 +524,8 @@ link_new(struct event_base *base, const struct link_settings *settings, const st
 		link_free(link);
 		return NULL;
 	}
-	link_arm(link, 0);
+	if (settings->host || settings->path)
+		link_arm(link, 0);
 	return link;
 }
 
@@ -496,6 +543,7 @@ link_free(struct link *link)
 		explicit_bzero((char *)link->settings.password, strlen(link->settings.password));
 	free((char *)link->settings.password);
 	free((char *)link->settings.client_name);
+	free(link->aim_host);
 	free(link->pending);
 	free(link);
 }

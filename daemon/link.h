@@ -26,7 +26,7 @@ struct stats;
 #define LINK_RETRY_MAX_MS                                                                                    \
 	2000 /* each time half of it is left to chance, so that daemons do not come together */
 
-/* Copied by link_new(). Exactly one of host and path. */
+/* Copied by link_new(). One of host and path, or neither: it waits for link_aim(). */
 struct link_settings {
 	const char *host; /* address or name */
 	uint16_t port;
@@ -35,6 +35,7 @@ struct link_settings {
 	const char *password; /* NULL: no AUTH */
 	int db;
 	const char *client_name; /* as CLIENT LIST shows it: no spaces */
+	const char *role;        /* what is there, as the log calls it; a constant; NULL: "master" */
 	int64_t connect_ms;      /* limit for connecting and logging in, > 0 */
 	int64_t retry_most_ms;   /* longest wait between two attempts, at most LINK_RETRY_MAX_MS; 0: that */
 	int64_t reply_ms;    /* silent for so long while an answer is due: the connection is given up, > 0 */
@@ -75,6 +76,12 @@ void link_flush(struct link *link);
 
 /* Gives the connection up for this reason when the loop turns, and connects again. */
 void link_break(struct link *link, const char *why);
+
+/*
+ * From now on it connects there, at once, and not to a path any more. A connection that is up or under way is
+ * given up when the loop turns. False: out of memory, nothing has changed.
+ */
+bool link_aim(struct link *link, const char *host, uint16_t port) __attribute__((warn_unused_result));
 
 bool link_is_up(const struct link *link);
 /* "10.0.0.1:6379": for people. */

@@ -41,6 +41,7 @@ struct main {
 	struct random random;
 	char daemon_id[33];
 	char where[CORE_MASTERS_MAX][SETTINGS_WHERE_MAX];
+	const char *addresses[CORE_MASTERS_MAX]; /* the same, as the core takes them */
 	char *layout;
 	struct driver *driver;
 	struct embedded *embedded;
@@ -262,8 +263,11 @@ pools_make(struct main *m, struct pool_settings *pools)
 }
 
 static struct core_settings
-core_settings_of(const struct main *m)
+core_settings_of(struct main *m)
 {
+	for (unsigned i = 0; i < CORE_MASTERS_MAX; i++) {
+		m->addresses[i] = m->where[i];
+	}
 	const struct conf *conf = m->boot;
 	return (struct core_settings){
 		.rules = m->rules,
@@ -271,6 +275,7 @@ core_settings_of(const struct main *m)
 		.lease_max_ms = conf_longest_lease_ms(conf),
 		.margin_ms = conf->margin_ms,
 		.masters = settings_masters(conf),
+		.where = m->addresses,
 		.links = (unsigned)conf->pool,
 		.streak = conf->handoff.streak,
 		.streak_ms = conf->handoff.time_ms,

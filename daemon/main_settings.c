@@ -59,12 +59,12 @@ settings_layout(const struct conf *conf)
 	if (!to) {
 		return NULL;
 	}
-	fprintf(to, "masters=%u;", settings_masters(conf));
+	fprintf(to, "masters=%u", settings_masters(conf));
 	if (conf->restart_guard == CONF_GUARD_OFF) {
-		fputs("restart-guard=off;", to);
+		fputs(";restart-guard=off", to);
 	}
 	for (size_t i = 0; i < layout_count(conf); i++) {
-		fprintf(to, "%s=%s;", conf->rules[i].match, conf->rules[i].key);
+		fprintf(to, ";%s=%s", conf->rules[i].match, conf->rules[i].key);
 	}
 	if (fclose(to) != 0) {
 		free(text);

@@ -60,6 +60,13 @@ on_want(void *arg, struct slice name)
 }
 
 static void
+on_flushed(void *arg)
+{
+	const struct member *m = arg;
+	m->masters->event(m->masters->arg, &(struct event){.type = EVENT_FLUSHED, .master = m->index});
+}
+
+static void
 on_vote(void *arg, const struct vote *vote)
 {
 	const struct member *m = arg;
@@ -74,6 +81,7 @@ static const struct pool_hooks pool_hooks = {
 	.subscribed = on_subscribed,
 	.wake = on_wake,
 	.want = on_want,
+	.flushed = on_flushed,
 	.vote = on_vote,
 };
 

@@ -1,190 +1,49 @@
 /*
- * pool: groups calls into commands, and takes their answers apart. Called by the driver; must never repeat a
- * call, reorder the calls of a link, or answer one twice or not at all.
- *
- *     pool_call ──▶ group (one operation) ──▶ batch ──▶ link ──▶ … ──▶ batch ──▶ votes
- *          └──────▶ unsent ─────────────────── (next turn) ───────────────────▶ votes
+ * pool: the lanes to one master, its inbox, and what Sentinel says of it. Called by the driver; must never
+ * repeat a call, reorder the calls of a link, or answer one twice or not at all. What happens to calls and
+ * votes is in pool_lane.c.
  */
 #include "daemon/pool.h"
 
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
-#include "daemon/call.h"
 #include "daemon/inbox.h"
-#include "daemon/link.h"
-#include "daemon/script.h"
+#include "daemon/pool_inner.h"
+#include "daemon/sentinel.h"
 
 #include <assert.h>
 #include <event2/event.h>
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define UNSENT_ROUNDS 16
-
-/* Calls that travel, or could not travel, together. Their names follow them in memory. */
-struct batch {
-	struct batch *next; /* in its queue: unsent, or under way */
-	size_t n;
-	struct call calls[];
-};
-
-/* First in, first out. */
-struct batches {
-	struct batch *head;
-	struct batch **end;
-};
-
-/* Calls that may still be joined by more. Names are kept as offsets while their room may move. */
-struct group {
-	size_t n;
-	struct call calls[CALL_GROUP_MAX];
-	size_t offsets[CALL_GROUP_MAX];
-	char *names;
-	size_t used;
-	size_t room;
-};
-
-struct lane {
-	struct pool *pool;
-	unsigned index;
-	struct link *link;
-	bool up;            /* told to the driver */
-	size_t scripts_due; /* SCRIPT LOADs without an answer */
-	struct group group;
-	struct batches sent; /* under way, in the order of their answers */
-	unsigned commands;   /* not yet written */
-};
-
-struct pool {
-	const struct pool_hooks *hooks;
-	void *arg;
-	struct log *log;
-	struct stats *stats;
-	char *strings; /* namespace, layout: behind call_settings */
-	char *where;
-	struct call_settings call_settings;
-	bool unguarded; /* trust never ends */
-	struct call_command command;
-	struct inbox *inbox;
-	struct event *later; /* delivers the unsent */
-	struct batches unsent;
-	unsigned lane_count;
-	struct lane lanes[POOL_LINKS_MAX];
-};
-
-/* The context of a SCRIPT LOAD, to tell it from a batch. */
-static const char script_context;
+#define WAIT_MIN_MS 20  /* replicas have at least so long to acknowledge, */
+#define WAIT_MAX_MS 500 /* and at most, since what comes behind has to wait for it */
 
 static void
-batches_init(struct batches *batches)
+pool_see_vote(struct pool *pool, const struct vote *vote)
 {
-	batches->head = NULL;
-	batches->end = &batches->head;
+	bool greeted = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES;
+
+	/* The master's memory is one that a greeting has admitted: from here on trust would be about another
+	 * one. */
+	if (greeted && vote->greeting == GREETING_GOOD && vote->admitted)
+		pool->call_settings.trusted = pool->unguarded;
+	if (greeted)
+		pool->doubted = vote->greeting == GREETING_REPLICA;
+	else if (vote->outcome == OUTCOME_DEMOTED)
+		pool->doubted = true;
+	pool_watch(pool);
 }
 
-static void
-batches_put(struct batches *batches, struct batch *batch)
+void
+pool_tell(struct pool *pool, const struct vote *vote)
 {
-	batch->next = NULL;
-	*batches->end = batch;
-	batches->end = &batch->next;
+	pool_see_vote(pool, vote);
+	pool->hooks->vote(pool->arg, vote);
 }
 
-/* NULL: there is none. */
-static struct batch *
-batches_take(struct batches *batches)
-{
-	struct batch *batch = batches->head;
-
-	if (batch)
-		batches->head = batch->next;
-	if (!batches->head)
-		batches->end = &batches->head;
-	return batch;
-}
-
-static void
-batches_done(struct batches *batches)
-{
-	struct batch *batch;
-
-	while ((batch = batches_take(batches)))
-		free(batch);
-}
-
-static void
-group_clear(struct group *group)
-{
-	group->n = 0;
-	group->used = 0;
-}
-
-/* False: out of memory. */
-static bool
-group_add(struct group *group, const struct call *call)
-{
-	assert(group->n < CALL_GROUP_MAX);
-	if (group->room - group->used < call->name.n) {
-		size_t room = (group->used + call->name.n) * 2;
-		char *names = realloc(group->names, room);
-
-		if (!names)
-			return false;
-		group->names = names;
-		group->room = room;
-	}
-	if (call->name.n > 0)
-		memcpy(group->names + group->used, call->name.p, call->name.n);
-	group->calls[group->n] = *call;
-	group->offsets[group->n] = group->used;
-	group->used += call->name.n;
-	group->n++;
-	return true;
-}
-
-/* A copy of calls and names in one piece. NULL: out of memory. */
-static struct batch *
-batch_new(const struct call *calls, const size_t *offsets, size_t n, const char *names, size_t bytes)
-{
-	struct batch *batch = malloc(sizeof *batch + n * sizeof *calls + bytes);
-	char *text;
-	size_t i;
-
-	if (!batch)
-		return NULL;
-	batch->next = NULL;
-	batch->n = n;
-	memcpy(batch->calls, calls, n * sizeof *calls);
-	text = (char *)(batch->calls + n);
-	if (bytes > 0)
-		memcpy(text, names, bytes);
-	for (i = 0; i < n; i++) {
-		batch->calls[i].name.p = text + offsets[i];
-		batch->calls[i].key = NULL; /* the rules' string: a reload may free it */
-	}
-	return batch;
-}
-
-static void
-batch_fail(struct pool *pool, const struct batch *batch, enum outcome outcome, const char *why)
-{
-	size_t i;
-
-	for (i = 0; i < batch->n; i++) {
-		struct vote vote;
-
-		if (outcome == OUTCOME_UNSENT)
-			pool->stats->master_unsent++;
-		else
-			pool->stats->master_unknown++;
-		call_fail(&batch->calls[i], outcome, why, &vote);
-		pool->hooks->vote(pool->arg, &vote);
-	}
-}
-
-static void
+void
 pool_put_unsent(struct pool *pool, struct batch *batch)
 {
 	/* A timer, not an activation: those made while events are processed would be processed before the
@@ -196,8 +55,25 @@ pool_put_unsent(struct pool *pool, struct batch *batch)
 		abort(); /* out of memory: these calls could not be answered */
 }
 
-/* Those there are now; what the votes lead to waits for its own turn. */
+/* Nothing was done for these, and who refused them is quoted. */
 static void
+batch_refuse(struct pool *pool, const struct batch *batch)
+{
+	struct vote vote;
+	size_t i;
+
+	for (i = 0; i < batch->n; i++) {
+		call_fail(&batch->calls[i], batch->refused ? OUTCOME_ERROR : OUTCOME_UNSENT, batch->refused,
+			&vote);
+		pool_tell(pool, &vote);
+	}
+	if (batch->refused)
+		pool->stats->master_unreplicated += (int64_t)batch->n;
+	else
+		pool->stats->master_unsent += (int64_t)batch->n;
+}
+
+void
 pool_tell_unsent(struct pool *pool)
 {
 	struct batch *batch = pool->unsent.head, *next;
@@ -205,8 +81,8 @@ pool_tell_unsent(struct pool *pool)
 	batches_init(&pool->unsent);
 	for (; batch; batch = next) {
 		next = batch->next;
-		batch_fail(pool, batch, OUTCOME_UNSENT, NULL);
-		free(batch);
+		batch_refuse(pool, batch);
+		batch_free(batch);
 	}
 }
 
@@ -218,60 +94,11 @@ on_later(evutil_socket_t fd, short what, void *arg)
 	pool_tell_unsent(arg);
 }
 
-/* Without memory for a few hundred bytes no call can be answered honestly. Leases run out by themselves. */
-static void *
-must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
-/* The group becomes a command, or is answered UNSENT. */
-static void
-lane_close_group(struct lane *lane)
-{
-	struct pool *pool = lane->pool;
-	struct group *group = &lane->group;
-	struct batch *batch;
-	size_t i;
-
-	if (group->n == 0)
-		return;
-	for (i = 0; i < group->n; i++)
-		group->calls[i].name.p = group->calls[i].name.n > 0 ? group->names + group->offsets[i] : NULL;
-	batch = must(batch_new(group->calls, group->offsets, group->n, group->names, group->used));
-	if (lane->up && call_encode(&pool->command, &pool->call_settings, group->calls, group->n) &&
-		link_send(lane->link, pool->command.argc, pool->command.argv, pool->command.argvlen, batch)) {
-		batches_put(&lane->sent, batch);
-		pool->stats->master_scripts++;
-		pool->stats->master_calls += (int64_t)group->n;
-		if (++lane->commands >= POOL_WRITE_COMMANDS) {
-			lane->commands = 0;
-			link_flush(lane->link);
-		}
-	} else {
-		pool_put_unsent(pool, batch);
-	}
-	group_clear(group);
-}
-
 void
 pool_call(struct pool *pool, const struct call *call)
 {
-	struct lane *lane = &pool->lanes[call->link];
-	struct group *group = &lane->group;
-	const size_t start = 0;
-
 	assert(call->link < pool->lane_count);
-	if (!lane->up) {
-		pool_put_unsent(pool, must(batch_new(call, &start, 1, call->name.p, call->name.n)));
-		return;
-	}
-	if (group->n > 0 && (group->n == CALL_GROUP_MAX || !call_groups(&group->calls[0], call)))
-		lane_close_group(lane);
-	if (!group_add(group, call))
-		abort();
+	lane_call(&pool->lanes[call->link], call);
 }
 
 void
@@ -279,148 +106,139 @@ pool_flush(struct pool *pool)
 {
 	unsigned i;
 
-	for (i = 0; i < pool->lane_count; i++) {
-		lane_close_group(&pool->lanes[i]);
-		pool->lanes[i].commands = 0;
-		link_flush(pool->lanes[i].link);
-	}
+	for (i = 0; i < pool->lane_count; i++)
+		lane_flush(&pool->lanes[i]);
 }
 
-/* Every script by its text, before any call needs one; called again when the master has forgotten them. */
+/* ---- replicas ---- */
+
 static void
-lane_load_scripts(struct lane *lane)
+pool_probe_later(struct pool *pool)
 {
-	size_t i;
+	int64_t ms = 2 * pool->wait_ms;
+	struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 
-	for (i = 0; i < CALL_OP_COUNT; i++) {
-		const char *argv[] = {"SCRIPT", "LOAD", scripts[i].text};
-		const size_t argvlen[] = {6, 4, scripts[i].length};
-
-		if (!link_send(lane->link, 3, argv, argvlen, (void *)&script_context)) {
-			link_break(lane->link, "no room to send the scripts");
-			return;
-		}
-		lane->scripts_due++;
-	}
-	link_flush(lane->link);
+	if (event_add(pool->probe, &tv) != 0)
+		abort(); /* out of memory: it would refuse for ever */
 }
 
+/* While too few acknowledge nothing new is sent that would tell when they are back. */
 static void
-on_link_up(void *arg)
+on_probe(evutil_socket_t fd, short what, void *arg)
 {
-	lane_load_scripts(arg);
-}
+	struct pool *pool = arg;
+	unsigned i;
 
-static void
-on_link_down(void *arg, const char *why)
-{
-	struct lane *lane = arg;
-	struct pool *pool = lane->pool;
-	int rounds;
-
-	if (lane->up)
-		pool->stats->master_links--;
-	lane->up = false;
-	lane->scripts_due = 0;
-	lane->commands = 0;
-	lane_close_group(lane);
-	/* The votes may lead to more calls on what the driver does not know to be down yet: these are
-	 * answered before it does, too. A driver that never stops asking gets the rest of its answers behind.
-	 */
-	for (rounds = 0; pool->unsent.head && rounds < UNSENT_ROUNDS; rounds++)
-		pool_tell_unsent(pool);
-	pool->hooks->link_down(pool->arg, lane->index, why);
+	(void)fd;
+	(void)what;
+	for (i = 0; pool->replicas.missing && i < pool->lane_count; i++)
+		if (lane_probe(&pool->lanes[i]))
+			break;
+	if (pool->replicas.missing)
+		pool_probe_later(pool);
 }
 
 static void
-lane_script_loaded(struct lane *lane, enum link_fate fate, const struct redisReply *reply)
+pool_log_replicas(struct pool *pool, bool before)
 {
-	struct pool *pool = lane->pool;
+	const struct replicas *r = &pool->replicas;
 
-	if (fate != LINK_ANSWERED)
+	if (r->missing == before)
 		return;
-	if (reply->type == REDIS_REPLY_ERROR) {
-		link_break(lane->link, reply->str);
-		return;
-	}
-	assert(lane->scripts_due > 0);
-	lane->scripts_due--;
-	if (lane->scripts_due > 0 || lane->up)
-		return;
-	pool_tell_unsent(pool);
-	lane->up = true;
-	pool->stats->master_links++;
-	pool->hooks->link_up(pool->arg, lane->index);
-}
-
-/* The script is unknown: nothing ran. The calls behind it find the scripts again, or are answered like it. */
-static void
-lane_noscript(struct lane *lane, const struct batch *batch)
-{
-	struct pool *pool = lane->pool;
-
-	if (lane->scripts_due == 0) {
-		pool->stats->master_script_reloads++;
-		LOG_EVENT(pool->log, LOG_WARNING_LEVEL, "master.scripts_lost",
-			log_text("master", link_where(lane->link)), log_number("link", lane->index));
-		lane_load_scripts(lane);
-	}
-	batch_fail(
-		pool, batch, OUTCOME_UNSENT, "the master had forgotten the scripts; they are loaded again");
-}
-
-/* The master's memory is one that a greeting has admitted: from here on trust would be about another one. */
-static void
-pool_see_greeting(struct pool *pool, const struct vote *vote)
-{
-	if (vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD &&
-		vote->admitted)
-		pool->call_settings.trusted = pool->unguarded;
-}
-
-static void
-lane_answered(struct lane *lane, const struct batch *batch, const struct redisReply *reply)
-{
-	struct pool *pool = lane->pool;
-	struct vote votes[CALL_GROUP_MAX];
-	bool sense = true;
-	size_t i;
-
-	call_decode(reply, batch->calls, batch->n, votes);
-	for (i = 0; i < batch->n; i++) {
-		if (votes[i].outcome == OUTCOME_UNKNOWN) {
-			pool->stats->master_unknown++;
-			sense = false;
-		}
-		pool_see_greeting(pool, &votes[i]);
-		pool->hooks->vote(pool->arg, &votes[i]);
-	}
-	if (!sense)
-		pool->stats->master_bad_replies++;
-}
-
-static void
-on_link_reply(void *arg, void *context, enum link_fate fate, const struct redisReply *reply)
-{
-	struct lane *lane = arg;
-	struct batch *batch;
-
-	if (context == &script_context) {
-		lane_script_loaded(lane, fate, reply);
-		return;
-	}
-	batch = batches_take(&lane->sent);
-	assert(batch && batch == context);
-	if (fate == LINK_UNSENT)
-		batch_fail(lane->pool, batch, OUTCOME_UNSENT, NULL);
-	else if (fate == LINK_UNKNOWN)
-		batch_fail(lane->pool, batch, OUTCOME_UNKNOWN, NULL);
-	else if (call_noscript(reply))
-		lane_noscript(lane, batch);
+	if (r->missing)
+		LOG_EVENT(pool->log, LOG_WARNING_LEVEL, "master.unreplicated",
+			log_text("master", pool->where), log_text("why", r->why));
 	else
-		lane_answered(lane, batch, reply);
-	free(batch);
+		LOG_EVENT(pool->log, LOG_INFO_LEVEL, "master.replicated", log_text("master", pool->where),
+			log_number("replicas", replicas_known(r)));
+	if (r->missing)
+		pool_probe_later(pool);
 }
+
+bool
+pool_judge(struct pool *pool, int64_t acknowledged)
+{
+	bool before = pool->replicas.missing;
+	bool enough = replicas_judge(&pool->replicas, acknowledged);
+
+	pool_log_replicas(pool, before);
+	return enough;
+}
+
+void
+pool_read_info(struct pool *pool, const struct redisReply *reply)
+{
+	bool before = pool->replicas.missing;
+
+	replicas_read_info(&pool->replicas, reply);
+	pool_log_replicas(pool, before);
+}
+
+/* ---- Sentinel ---- */
+
+void
+pool_watch(struct pool *pool)
+{
+	bool closely = pool->doubted;
+	unsigned i;
+
+	if (!pool->sentinel)
+		return;
+	for (i = 0; i < pool->lane_count; i++)
+		closely |= !pool->lanes[i].up;
+	sentinel_watch(pool->sentinel, closely);
+}
+
+static void
+pool_set_where(struct pool *pool, const char *title, const char *address)
+{
+	char *where = NULL;
+
+	if (asprintf(&where, "%s%s%s", title ? title : "", title ? " " : "", address) < 0)
+		abort(); /* out of memory */
+	free(pool->where);
+	pool->where = where;
+}
+
+static void
+on_found(void *arg, const struct sentinel_found *found)
+{
+	struct pool *pool = arg;
+	bool six = strchr(found->host, ':') != NULL;
+	char where[300];
+	unsigned i;
+
+	pool->replicas.named = found->replicas;
+	snprintf(where, sizeof where, "%s%s%s:%u", six ? "[" : "", found->host, six ? "]" : "", found->port);
+	if (pool->found && strcmp(where, pool->where) == 0) {
+		lane_ask_replicas(&pool->lanes[0]);
+		return;
+	}
+	pool->found = true;
+	pool->replicas.connected = 0;
+	pool->replicas.missing = false;
+	pool_set_where(pool, NULL, where);
+	for (i = 0; i < pool->lane_count; i++)
+		if (!link_aim(pool->lanes[i].link, found->host, found->port))
+			abort(); /* out of memory: it would stay where no master is */
+	if (!inbox_aim(pool->inbox, found->host, found->port))
+		abort();
+}
+
+/* Where it was found before it may still be: its links say what there is to say. */
+static void
+on_lost(void *arg, const char *why)
+{
+	struct pool *pool = arg;
+	unsigned i;
+
+	for (i = 0; !pool->found && i < pool->lane_count; i++)
+		pool->hooks->link_down(pool->arg, i, why);
+}
+
+static const struct sentinel_hooks sentinel_hooks = {.found = on_found, .lost = on_lost};
+
+/* ---- the inbox ---- */
 
 static void
 on_subscribed(void *arg)
@@ -446,15 +264,35 @@ on_want(void *arg, struct slice name)
 	pool->hooks->want(pool->arg, name);
 }
 
-static const struct link_hooks link_hooks = {.up = on_link_up, .down = on_link_down, .reply = on_link_reply};
-static const struct inbox_hooks inbox_hooks = {.subscribed = on_subscribed, .wake = on_wake, .want = on_want};
+static void
+on_flushed(void *arg)
+{
+	struct pool *pool = arg;
+
+	LOG_EVENT(pool->log, LOG_WARNING_LEVEL, "master.flushed", log_text("master", pool->where));
+	pool->hooks->flushed(pool->arg);
+}
+
+static const struct inbox_hooks inbox_hooks = {
+	.subscribed = on_subscribed, .wake = on_wake, .want = on_want, .flushed = on_flushed};
 
 static bool
 settings_make_sense(const struct pool_settings *s)
 {
-	return (s->host || s->path) && !(s->host && s->path) && s->links >= 1 && s->links <= POOL_LINKS_MAX &&
+	return !!s->host + !!s->path + !!s->sentinel == 1 && s->links >= 1 && s->links <= POOL_LINKS_MAX &&
 	       s->namespace && s->layout && s->daemon_id && strlen(s->daemon_id) == CALL_DAEMON_ID_SIZE - 1 &&
 	       s->db >= 0 && s->connect_ms > 0 && s->reply_ms > 0 && s->lease_max_ms > 0 && s->margin_ms >= 0;
+}
+
+/* Short enough that a call does not count as unanswered meanwhile. */
+static int64_t
+pool_wait_ms(const struct pool_settings *s)
+{
+	int64_t tenth_ms = s->lease_max_ms / 10;
+
+	if (tenth_ms > WAIT_MAX_MS)
+		return WAIT_MAX_MS;
+	return tenth_ms > WAIT_MIN_MS ? tenth_ms : WAIT_MIN_MS;
 }
 
 /* False: out of memory. */
@@ -474,21 +312,9 @@ pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 		.layout = pool->strings + n,
 		.trusted = s->trusted || s->unguarded};
 	pool->unguarded = s->unguarded;
+	pool->replicas.watched = s->replicas_ack;
+	pool->wait_ms = pool_wait_ms(s);
 	memcpy(pool->call_settings.daemon_id, s->daemon_id, CALL_DAEMON_ID_SIZE);
-	return true;
-}
-
-/* False: out of memory. */
-static bool
-pool_copy_where(struct pool *pool, const struct pool_settings *s)
-{
-	const char *address = link_where(pool->lanes[0].link);
-	size_t n = strlen(address) + (s->title ? strlen(s->title) : 0) + 2;
-
-	pool->where = malloc(n);
-	if (!pool->where)
-		return false;
-	snprintf(pool->where, n, "%s%s%s", s->title ? s->title : "", s->title ? " " : "", address);
 	return true;
 }
 
@@ -522,14 +348,9 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 	unsigned i;
 
 	for (i = 0; i < s->links; i++) {
-		struct lane *lane = &pool->lanes[i];
-
-		lane->pool = pool;
-		lane->index = i;
-		batches_init(&lane->sent);
+		pool->lanes[i].index = i;
 		snprintf(client_name, sizeof client_name, "holdfast-%.8s-%u", s->daemon_id, i);
-		lane->link = link_new(base, &settings, &link_hooks, lane, pool->log, pool->stats);
-		if (!lane->link)
+		if (!lane_open(&pool->lanes[i], pool, base, &settings))
 			return false;
 		pool->lane_count++;
 	}
@@ -539,6 +360,27 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 		return false;
 	pool->inbox = inbox_new(base, &settings, channel, &inbox_hooks, pool, pool->log, pool->stats);
 	return pool->inbox != NULL;
+}
+
+static bool
+pool_open_sentinel(struct pool *pool, struct event_base *base, const struct pool_settings *s)
+{
+	struct sentinel_settings settings;
+	char client_name[64];
+
+	if (!s->sentinel) {
+		pool_set_where(pool, s->title, link_where(pool->lanes[0].link));
+		return true;
+	}
+	snprintf(client_name, sizeof client_name, "holdfast-%.8s-sentinel", s->daemon_id);
+	settings = *s->sentinel;
+	settings.client_name = client_name;
+	settings.connect_ms = s->connect_ms;
+	settings.reply_ms = s->reply_ms;
+	pool_set_where(pool, s->title, settings.name);
+	pool->sentinel = sentinel_new(base, &settings, &sentinel_hooks, pool, pool->log);
+	pool_watch(pool);
+	return pool->sentinel != NULL;
 }
 
 const char *
@@ -565,8 +407,9 @@ pool_new(struct event_base *base, const struct pool_settings *settings, const st
 	batches_init(&pool->unsent);
 	call_command_init(&pool->command);
 	pool->later = event_new(base, -1, 0, on_later, pool);
-	if (pool->later && pool_copy_settings(pool, settings) && pool_open(pool, base, settings) &&
-		pool_copy_where(pool, settings))
+	pool->probe = event_new(base, -1, 0, on_probe, pool);
+	if (pool->later && pool->probe && pool_copy_settings(pool, settings) &&
+		pool_open(pool, base, settings) && pool_open_sentinel(pool, base, settings))
 		return pool;
 	pool_free(pool);
 	return NULL;
@@ -579,15 +422,15 @@ pool_free(struct pool *pool)
 
 	if (!pool)
 		return;
+	sentinel_free(pool->sentinel);
 	inbox_free(pool->inbox);
-	for (i = 0; i < pool->lane_count; i++) {
-		link_free(pool->lanes[i].link);
-		batches_done(&pool->lanes[i].sent);
-		free(pool->lanes[i].group.names);
-	}
+	for (i = 0; i < pool->lane_count; i++)
+		lane_close(&pool->lanes[i]);
 	batches_done(&pool->unsent);
 	if (pool->later)
 		event_free(pool->later);
+	if (pool->probe)
+		event_free(pool->probe);
 	call_command_done(&pool->command);
 	free(pool->strings);
 	free(pool->where);

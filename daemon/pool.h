@@ -3,7 +3,7 @@
  *
  *     driver ── pool_call() ──▶ batch ──▶ link ──▶ master          calls of one operation share one script
  *     driver ◀── vote() ◀──── take apart ◀── link ◀── master
- *            ◀── wake(), want(), subscribed() ◀── inbox ◀── master
+ *            ◀── wake(), want(), flushed(), subscribed() ◀── inbox ◀── master
  *
  * The driver is the only user. The pool decides nothing: it never repeats a call, never reorders the calls of
  * one link, and never calls a hook from within pool_call(), pool_flush() or pool_free().
@@ -21,17 +21,22 @@
 struct event_base;
 struct log;
 struct pool;
+struct sentinel_settings;
 struct stats;
 
 #define POOL_LINKS_MAX      8
 /* Commands on one link after which they are written: daemon and master then work side by side. */
 #define POOL_WRITE_COMMANDS 8
 
-/* Exactly one of host and path is set. Everything is copied by pool_new(). */
+/* Exactly one of host, path and sentinel is set. Everything is copied by pool_new(). */
 struct pool_settings {
 	const char *host; /* TCP: address or name */
 	uint16_t port;
-	const char *path;      /* Unix socket */
+	const char *path;                         /* Unix socket */
+	const struct sentinel_settings *sentinel; /* who knows where it is; client_name and times are ours */
+	/* What is granted counts when a majority of the master and its replicas has it: acquires, renewals,
+	 * reclaims and admissions are UNKNOWN until then. */
+	bool replicas_ack;
 	const char *title;     /* what people read in front of the address; NULL: nothing */
 	const char *user;      /* NULL: the default user */
 	const char *password;  /* NULL: no AUTH */
@@ -66,7 +71,9 @@ struct pool_hooks {
 	void (*subscribed)(void *arg); /* the inbox listens (again): messages may have been missed before */
 	void (*wake)(void *arg, struct slice name);
 	void (*want)(void *arg, struct slice name);
-	void (*vote)(void *arg, const struct vote *vote); /* one per call, before the link_down of its link */
+	void (*flushed)(void *arg); /* the master says that its data was flushed */
+	/* One per call, before the link_down of its link. */
+	void (*vote)(void *arg, const struct vote *vote);
 };
 
 /*
@@ -79,7 +86,8 @@ struct pool *pool_new(struct event_base *base, const struct pool_settings *setti
 /* Calls under way get no vote any more. */
 void pool_free(struct pool *pool);
 
-/* "10.0.0.1:6379", "/run/redis.sock", with the title in front: for people. */
+/* "10.0.0.1:6379", "/run/redis.sock", with the title in front; until Sentinel has said more the name it knows
+ * the master by: for people. Valid until the loop turns. */
 const char *pool_where(const struct pool *pool);
 
 /* Copies what it needs of the call. A call that cannot leave is answered UNSENT, later. */

@@ -3,14 +3,15 @@
 -- KEYS  1: node; 2: reclaimed
 -- ARGV  1: incarnation to use if this is another memory; 2: daemon-id; 3: highest token known; 4: longest
 --       lease (ms); 5: clock margin (ms); 6: layout (hash of key templates); 7: how long the registration
---       lives (ms); 8: '1' trusts this master without a guard
+--       lives (ms); 8: '1' trusts this master without a guard; 9: an incarnation that is not to be trusted any
+--       more, whatever it remembers: its clock leapt, leases ended before their time
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text}
 --       greeting: good | replica | cluster | evicting | mismatch; incarnation is '' unless good
 --       text: good: the run id of the server; mismatch: the limits stored and given
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
 -- ones: it gets a new incarnation in the same instant, which refuses every script meant for the old one, and is
--- not admitted. Floor and highest token are kept if they are there.
+-- not admitted; so does one whose incarnation is disowned. Floor and highest token are kept if they are there.
 -- Repeating is harmless: the same identity answers what is stored; a copy that comes late only opens a guard
 -- that the master's change has earned anyway.
 
@@ -89,7 +90,7 @@ local run, replid = info('server', 'run_id'), info('replication', 'master_replid
 local admitted = node.admitted == '1'
 local highest, floor = number(node.highest) or 0, number(node.floor) or 0
 local incarnation = node.incarnation
-if not incarnation or node.run ~= run or node.replid ~= replid then
+if not incarnation or node.run ~= run or node.replid ~= replid or incarnation == ARGV[9] then
 	incarnation, admitted = ARGV[1], false
 	redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'incarnation', incarnation, 'admitted', '0')
 	redis.call('DEL', KEYS[2])

@@ -101,9 +101,9 @@ END_TEST
 
 START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 {
-	struct call call = {.op = CALL_HELLO, .incarnation = UINT64_MAX, .token = 9};
-	ck_assert_str_eq(encoded(&call, 1),
-		"2 hf:node hf:reclaimed ffffffffffffffff " DAEMON " 9 10000 1000 l1 14333 0");
+	struct call call = {.op = CALL_HELLO, .incarnation = UINT64_MAX, .token = 9, .disowned = 0xbb};
+	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed ffffffffffffffff " DAEMON
+					    " 9 10000 1000 l1 14333 0 00000000000000bb");
 }
 END_TEST
 

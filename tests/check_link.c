@@ -880,6 +880,74 @@ START_TEST(a_link_that_is_broken_by_its_user_connects_again)
 }
 END_TEST
 
+START_TEST(a_link_without_a_place_waits_until_it_has_one)
+{
+	struct redis_server server;
+	struct probe probe;
+
+	redis_init(&server, true, NULL);
+	probe_init(&probe);
+	probe_begin(&probe);
+	ck_assert_str_eq(link_where(probe.link), "nowhere yet");
+	await_ms(probe.base, 50);
+	ck_assert_uint_eq(probe.downs, 0);
+	ck_assert_int_eq(probe.stats.master_connect_failures, 0);
+	ck_assert(link_aim(probe.link, "127.0.0.1", server.port));
+	probe_await(&probe, is_up);
+	probe_done(&probe);
+	redis_done(&server);
+}
+END_TEST
+
+START_TEST(a_link_that_is_aimed_elsewhere_goes_there_at_once)
+{
+	struct redis_server first, second;
+	struct probe probe;
+	char why[128];
+
+	redis_init(&first, true, NULL);
+	redis_init(&second, true, NULL);
+	probe_init(&probe);
+	probe.settings.host = "127.0.0.1";
+	probe.settings.port = first.port;
+	probe_begin(&probe);
+	probe_await(&probe, is_up);
+	ck_assert(link_aim(probe.link, "127.0.0.1", second.port));
+	ck_assert_uint_eq(probe.downs, 0); /* not from within */
+	probe_await(&probe, is_down);
+	snprintf(why, sizeof why, "the master is at 127.0.0.1 port %u now", second.port);
+	ck_assert_str_eq(probe.why, why);
+	probe_await(&probe, is_up);
+	snprintf(why, sizeof why, "127.0.0.1:%u", second.port);
+	ck_assert_str_eq(link_where(probe.link), why);
+	ck_assert_int_eq(redis_integer(&first, "CLIENT KILL TYPE normal SKIPME yes"), 0);
+	probe_done(&probe);
+	redis_done(&first);
+	redis_done(&second);
+}
+END_TEST
+
+START_TEST(a_link_is_aimed_elsewhere_while_nobody_answers)
+{
+	struct redis_server server;
+	struct probe probe;
+	int fds[8];
+
+	redis_init(&server, true, NULL);
+	probe_init(&probe);
+	probe.settings.host = "127.0.0.1";
+	probe.settings.port = (uint16_t)blackhole_open(fds, true);
+	probe_begin(&probe);
+	await_ms(probe.base, 50);
+	ck_assert(link_aim(probe.link, "127.0.0.1", server.port));
+	probe_await(&probe, is_up);
+	ck_assert_uint_eq(probe.downs, 0);
+	probe_done(&probe);
+	blackhole_close(fds);
+	redis_done(&server);
+}
+END_TEST
+
 static bool
 is_down_five_times(void *arg)
 {
@@ -944,5 +1012,8 @@ main(void)
 		commands_are_bulk_strings_of_any_bytes, a_master_that_hangs_up_at_once_is_not_hammered,
 		a_write_to_a_closed_socket_does_not_kill, a_link_that_is_freed_says_nothing_any_more,
 		a_link_that_is_broken_by_its_user_connects_again,
+		a_link_without_a_place_waits_until_it_has_one,
+		a_link_that_is_aimed_elsewhere_goes_there_at_once,
+		a_link_is_aimed_elsewhere_while_nobody_answers,
 		a_link_that_breaks_again_and_again_is_logged_once);
 }

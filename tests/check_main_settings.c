@@ -20,7 +20,7 @@ static void
 layout_is(const char *text, const char *expected)
 {
 	struct conf *conf = load(text);
-	char *layout = layout_make(conf);
+	char *layout = settings_layout(conf);
 	ck_assert_str_eq(layout, expected);
 	free(layout);
 	conf_free(conf);
@@ -28,11 +28,11 @@ layout_is(const char *text, const char *expected)
 
 START_TEST(daemons_agree_on_the_number_of_masters_the_guard_and_the_keys)
 {
-	layout_is("", "masters=1;");
-	layout_is("masters: [ 'redis://a' ]\n", "masters=1;");
-	layout_is("masters: [ 'redis://a', 'redis://b', 'redis://c' ]\n", "masters=3;");
+	layout_is("", "masters=1");
+	layout_is("masters: [ 'redis://a' ]\n", "masters=1");
+	layout_is("masters: [ 'redis://a', 'redis://b', 'redis://c' ]\n", "masters=3");
 	layout_is("restart-guard: off\nrules: [ { match: a }, { match: b, key: 'k:%' }, { match: c } ]\n",
-		"masters=1;restart-guard=off;a=;b=k:%;");
+		"masters=1;restart-guard=off;a=;b=k:%");
 }
 END_TEST
 
@@ -41,10 +41,10 @@ START_TEST(each_master_has_its_place)
 	struct conf *conf = load("masters: [ 'redis://u:p@h:7000/3', 'redis://[fd00::1]', "
 				 "'unix:///run/r?user=v' ]\n");
 	struct pool_settings pool = {0};
-	char where[MAIN_WHERE_MAX];
+	char where[SETTINGS_WHERE_MAX];
 
-	ck_assert_uint_eq(masters_of(conf), 3);
-	master_place(&conf->masters[0], &pool, where);
+	ck_assert_uint_eq(settings_masters(conf), 3);
+	settings_place(&conf->masters[0], &pool, where);
 	ck_assert_str_eq(where, "h:7000");
 	ck_assert_str_eq(pool.host, "h");
 	ck_assert_uint_eq(pool.port, 7000);
@@ -52,12 +52,12 @@ START_TEST(each_master_has_its_place)
 	ck_assert_str_eq(pool.password, "p");
 	ck_assert_int_eq(pool.db, 3);
 	pool = (struct pool_settings){0};
-	master_place(&conf->masters[1], &pool, where);
+	settings_place(&conf->masters[1], &pool, where);
 	ck_assert_str_eq(where, "[fd00::1]:6379");
 	ck_assert_ptr_null(pool.user);
 	ck_assert_ptr_null(pool.password);
 	pool = (struct pool_settings){0};
-	master_place(&conf->masters[2], &pool, where);
+	settings_place(&conf->masters[2], &pool, where);
 	ck_assert_str_eq(where, "/run/r");
 	ck_assert_str_eq(pool.path, "/run/r");
 	ck_assert_str_eq(pool.user, "v");
@@ -69,7 +69,7 @@ END_TEST
 START_TEST(the_embedded_master_counts_as_one)
 {
 	struct conf *conf = load("");
-	ck_assert_uint_eq(masters_of(conf), 1);
+	ck_assert_uint_eq(settings_masters(conf), 1);
 	conf_free(conf);
 }
 END_TEST
@@ -78,7 +78,7 @@ START_TEST(keys_and_the_names_that_have_them_stay_as_they_were)
 {
 	struct conf *boot = load("rules: [ { match: a, key: 'k:%' }, { match: b } ]\n");
 	struct conf *conf = load("lease: 5s\nrules: [ { match: x, key: 'y:%', lease: 2s }, { match: z } ]\n");
-	struct rule *rules = rules_make(conf, boot);
+	struct rule *rules = settings_rules(conf, boot);
 
 	ck_assert_str_eq(rules[0].match, "a");
 	ck_assert_str_eq(rules[0].key, "k:%");

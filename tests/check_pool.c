@@ -36,7 +36,7 @@ struct probe {
 	struct pool_settings settings;
 	struct pool *pool;
 	bool up[POOL_LINKS_MAX];
-	unsigned ups, downs, subscribed, wakes, wants;
+	unsigned ups, downs, subscribed, wakes, wants, flushes;
 	char why[256];
 	char name[80]; /* of the last message */
 	size_t called, votes;
@@ -99,6 +99,12 @@ on_want(void *arg, struct slice name)
 }
 
 static void
+on_flushed(void *arg)
+{
+	((struct probe *)arg)->flushes++;
+}
+
+static void
 probe_call(struct probe *probe, const struct call *call)
 {
 	bool was_inside = probe->inside;
@@ -146,6 +152,7 @@ static const struct pool_hooks hooks = {.link_up = on_link_up,
 	.subscribed = on_subscribed,
 	.wake = on_wake,
 	.want = on_want,
+	.flushed = on_flushed,
 	.vote = on_vote};
 
 static void

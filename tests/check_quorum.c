@@ -121,12 +121,33 @@ START_TEST(a_round_that_nobody_won_is_given_back_and_tried_again_soon)
 
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, s.one, busy(&w, "a", 1));
-	HEARD(&w, s.two, busy(&w, "a", 1));
+	HEARD(&w, s.two,
+		vote(&w, (struct vote){.op = CALL_ACQUIRE,
+				 .outcome = OUTCOME_BUSY,
+				 .name = slice_of("a"),
+				 .attempt = 1,
+				 .holder = slice_of("fedcba9876543210fedcba9876543210:7")}));
 	ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 1);
 	ck_assert_uint_eq(last_call(&w)->master, s.home);
 	after(&w, 10);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
 	ck_assert_uint_eq(last_call(&w)->attempt, 2);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_majority_that_names_one_holder_is_a_verdict_whatever_home_says)
+{
+	struct story w;
+	struct seats s;
+
+	story_among(&w, 3);
+	lock_once(&w, 1, "a");
+	s = seats_of(&w);
+	HEARD(&w, s.home, answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1));
+	HEARD(&w, s.one, busy(&w, "a", 1));
+	HEARD(&w, s.two, busy(&w, "a", 1));
+	ck_assert_str_eq(w.trace, "c1 null");
 	story_done(&w);
 }
 END_TEST
@@ -329,6 +350,46 @@ START_TEST(the_same_server_twice_is_one)
 }
 END_TEST
 
+START_TEST(a_master_whose_clock_leapt_is_not_believed)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+	struct vote yes = {.op = CALL_ACQUIRE,
+		.name = slice_of("a"),
+		.attempt = 1,
+		.token_first = 500,
+		.token_last = 1499};
+
+	w.leap_ms = 3600000;
+	HEARD(&w, s.one, vote(&w, yes));
+	ck_assert_uint_eq(calls_of(&w, CALL_HELLO), 1);
+	ck_assert(w.actions.list[w.actions.n - 1].u.call.disowned == MEMORY + s.one);
+	w.leap_ms = 0;
+	/* Its yes is none: the others decide, and it is given back. */
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	ck_assert_str_eq(w.trace, "");
+	HEARD(&w, s.two, granted(&w, "a", 1, 500));
+	ck_assert_str_eq(w.trace, "c1 :500");
+	w.leap_ms = 3600000;
+	HEARD(&w, s.one, hello(&w, false, MEMORY + 100));
+	ck_assert_ptr_nonnull(strstr(w.trace, "reclaim a#1"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_step_within_the_margin_is_nothing)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	w.leap_ms = MARGIN_MS / 2;
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	HEARD(&w, s.one, granted(&w, "a", 1, 500));
+	ck_assert_str_eq(w.trace, "c1 :500");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(what_is_given_back_is_released_at_every_master_that_may_have_it)
 {
 	struct story w;
@@ -349,6 +410,7 @@ main(void)
 	return SUITE_RUN("quorum", NULL, NULL, one_of_three_is_not_enough_and_two_are,
 		two_votes_wait_for_the_word_of_home, not_our_turn_at_home_counts_whatever_the_others_say,
 		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
+		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
 		tokens_count_only_where_a_majority_was_raised_alike,
 		a_lease_lasts_as_long_as_the_older_half_of_its_majority,
 		a_seat_that_was_missed_is_acquired_and_not_renewed, a_minority_may_be_gone,
@@ -356,5 +418,6 @@ main(void)
 		a_silent_master_is_waited_for_once, a_master_that_forgot_is_told_and_its_word_is_no_vote,
 		a_guarded_master_is_admitted_above_what_the_others_remember,
 		too_few_who_remember_are_not_waited_for_beyond_their_guards, the_same_server_twice_is_one,
+		a_master_whose_clock_leapt_is_not_believed, a_step_within_the_margin_is_nothing,
 		what_is_given_back_is_released_at_every_master_that_may_have_it);
 }

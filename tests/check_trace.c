@@ -133,15 +133,15 @@ START_TEST(one_client_takes_a_lock_and_gives_it_back)
 	ask(0, VERB_CHECK, 0);
 	ask(0, VERB_UNLOCK, 0);
 	ck_assert_str_eq(story(), "c0 > d0 LOCK a WAIT -1 LEASE 0 MAXHOLD 0\n"
-				  "d0 > m acquire a\n"
-				  "m > d0 acquire a: yes\n"
+				  "d0 > m0 acquire a\n"
+				  "m0 > d0 acquire a: yes\n"
 				  "d0 > c0 :T\n"
 				  "c0 > d0 CHECK a\n"
 				  "d0 > c0 :975\n"
 				  "c0 > d0 UNLOCK a\n"
 				  "d0 > c0 :0\n"
-				  "d0 > m release a\n"
-				  "m > d0 release a: yes\n");
+				  "d0 > m0 release a\n"
+				  "m0 > d0 release a: yes\n");
 	end();
 }
 END_TEST
@@ -172,16 +172,16 @@ START_TEST(a_daemon_that_waits_is_queued_and_called)
 	ask(1, VERB_LOCK, -1);
 	ask(0, VERB_UNLOCK, 0);
 	ck_assert_str_eq(story(), "c1 > d1 LOCK a WAIT -1 LEASE 0 MAXHOLD 0\n"
-				  "d1 > m acquire a\n"
-				  "m > d0 want a\n"
-				  "m > d1 acquire a: busy by D\n"
+				  "d1 > m0 acquire a\n"
+				  "m0 > d0 want a\n"
+				  "m0 > d1 acquire a: busy by D\n"
 				  "c0 > d0 UNLOCK a\n"
 				  "d0 > c0 :0\n"
-				  "d0 > m release a\n"
-				  "m > d1 wake a\n"
-				  "d1 > m acquire a\n"
-				  "m > d0 release a: yes\n"
-				  "m > d1 acquire a: yes\n"
+				  "d0 > m0 release a\n"
+				  "m0 > d1 wake a\n"
+				  "d1 > m0 acquire a\n"
+				  "m0 > d0 release a: yes\n"
+				  "m0 > d1 acquire a: yes\n"
 				  "d1 > c1 :T\n");
 	end();
 }
@@ -196,9 +196,9 @@ START_TEST(trying_once_is_answered_at_once)
 	(void)story();
 	ask(1, VERB_LOCK, 0);
 	ck_assert_str_eq(story(), "c1 > d1 LOCK a WAIT 0 LEASE 0 MAXHOLD 0\n"
-				  "d1 > m acquire a\n"
-				  "m > d0 want a\n"
-				  "m > d1 acquire a: busy by D\n"
+				  "d1 > m0 acquire a\n"
+				  "m0 > d0 want a\n"
+				  "m0 > d1 acquire a: busy by D\n"
 				  "d1 > c1 null\n");
 	end();
 }
@@ -210,20 +210,20 @@ START_TEST(a_flushed_master_gets_its_lease_back_and_grants_nothing_new_before_th
 	connect_to(0, 0);
 	connect_to(1, 1);
 	ask(0, VERB_LOCK, -1);
-	server_flush(&w);
+	server_flush(&w.servers[0]);
 	(void)story();
 	ask(1, VERB_LOCK, 0);
 	pass_ms(5);
 	const char *text = story();
-	ck_assert_msg(strstr(text, "m > d1 acquire a: forgotten\n") != NULL, "%.3000s", text);
+	ck_assert_msg(strstr(text, "m0 > d1 acquire a: forgotten\n") != NULL, "%.3000s", text);
 	ck_assert_msg(strstr(text, "d1 > c1 -GUARD the master restarted or is new") != NULL, "%.3000s", text);
 	pass_ms(400);
 	text = story();
-	ck_assert_msg(strstr(text, "m > d0 reclaim a: yes\n") != NULL, "%.3000s", text);
+	ck_assert_msg(strstr(text, "m0 > d0 reclaim a: yes\n") != NULL, "%.3000s", text);
 	pass_ms(1200);
 	text = story();
-	ck_assert_msg(
-		strstr(text, "m > d1 admit : yes\n") != NULL || strstr(text, "m > d0 admit : yes\n") != NULL,
+	ck_assert_msg(strstr(text, "m0 > d1 admit : yes\n") != NULL ||
+			      strstr(text, "m0 > d0 admit : yes\n") != NULL,
 		"%.3000s", text);
 	ask(1, VERB_LOCK, 0);
 	ask(0, VERB_UNLOCK, 0);
@@ -240,13 +240,13 @@ START_TEST(an_acquire_whose_answer_is_lost_is_released_again)
 {
 	begin(1);
 	connect_to(0, 0);
-	w.hosts[0].slow_until_us = w.now_us + 2000;
+	w.hosts[0].ways[0].slow_until_us = w.now_us + 2000;
 	ask(0, VERB_LOCK, -1);
-	wire_break(&w.hosts[0], 0, "reset");
+	wire_break(&w.hosts[0].ways[0].wires[0], "reset");
 	pass_ms(300);
 	const char *text = story();
-	const char *unknown = strstr(text, "m > d0 acquire a: unknown\n");
-	const char *release = strstr(text, "d0 > m release a\n");
+	const char *unknown = strstr(text, "m0 > d0 acquire a: unknown\n");
+	const char *release = strstr(text, "d0 > m0 release a\n");
 	const char *granted = strstr(text, "d0 > c0 :T\n");
 	ck_assert_msg(unknown != NULL && release != NULL && granted != NULL, "%.3000s", text);
 	ck_assert_msg(unknown < release && release < granted, "%.3000s", text);
@@ -295,7 +295,7 @@ START_TEST(the_same_seed_gives_the_same_run)
 	uint64_t hash[2];
 	for (int i = 0; i < 2; i++) {
 		struct plan plan;
-		plan_draw(&plan, 7);
+		plan_draw(&plan, 7, 0);
 		world_open(&w, &plan, i == 1);
 		world_live(&w);
 		hash[i] = w.trace.hash;
@@ -309,7 +309,7 @@ START_TEST(a_hundred_seeds_break_no_promise)
 {
 	for (uint64_t seed = 1; seed <= 100; seed++) {
 		struct plan plan;
-		plan_draw(&plan, seed);
+		plan_draw(&plan, seed, 0);
 		world_open(&w, &plan, false);
 		world_live(&w);
 		ck_assert_msg(!w.failed, "seed %d: %s", (int)seed, w.why);

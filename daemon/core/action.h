@@ -49,6 +49,7 @@ struct push {
 	NOTE(MASTER_AWAY, "master.away", WARNING)         /* text: why */                                    \
 	NOTE(MASTER_GUARDED, "master.guarded", WARNING)   /* forgot or may have forgotten; for ttl_ms */     \
 	NOTE(MASTER_ADMITTED, "master.admitted", INFO)    /* in full use */                                  \
+	NOTE(MASTER_LEAPT, "master.leapt", WARNING)       /* its clock went forward by ttl_ms */             \
 	NOTE(MASTER_FLOOR, "master.floor", WARNING)       /* its tokens go on above a guess; text: why */    \
 	NOTE(MASTER_REFUSED, "master.refused", ERROR)     /* cannot be used; text: why and what to change */ \
 	NOTE(MASTER_ERROR, "master.error", WARNING)       /* text: its words */                              \

@@ -186,6 +186,8 @@ bid_not_won(struct core *core, struct resource *r)
 
 	if (l->change_ms > 0) {
 		bid_missed(core, r, TROUBLE_NONE, l->again ? 1 : l->change_ms);
+	} else if (seats_holder(core, r) >= quorum_majority(core)) {
+		bid_missed(core, r, TROUBLE_NONE, RETRY_MS);
 	} else if (l->hitch == TROUBLE_KIND) {
 		bid_missed(core, r, TROUBLE_KIND, WAIT_MOST_MS);
 	} else if (l->contended) {
@@ -205,8 +207,10 @@ bid_count(struct core *core, struct resource *r, bool patient)
 {
 	unsigned ours = seats_ours(core, r), asking = patient ? seats_asking(core, r) : 0;
 	bool home_open = patient && r->seats[r->lease.home].asking;
+	/* A trouble at one master may be contention at the others, and then that is the verdict. */
+	bool unclear = asking > 0 && r->lease.hitch != TROUBLE_NONE && r->lease.change_ms == 0;
 
-	if (ours + asking < quorum_majority(core))
+	if (ours + asking < quorum_majority(core) && !unclear)
 		bid_not_won(core, r);
 	else if (ours >= quorum_majority(core) && !home_open)
 		bid_won(core, r);

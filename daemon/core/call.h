@@ -49,8 +49,9 @@ struct call {
 	int64_t token;  /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
 	int64_t newest; /* RECLAIM: newest token of this lease: of two that reclaim, the newer one is right */
 	int64_t block;  /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
-	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
-			     CALL_QUEUELESS: the queue of this name lives on another master */
+	uint64_t disowned; /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
+	int64_t queue_ms;  /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
+			      CALL_QUEUELESS: the queue of this name lives on another master */
 };
 
 /* As queue_ms: neither take a place nor heed those of others. */

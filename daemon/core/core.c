@@ -167,13 +167,30 @@ lease_vote(struct core *core, struct resource *r, const struct vote *vote)
 		bid_vote(core, r, vote);
 }
 
+/* What a master whose clock leapt gives is to be given back, and what it misses its clock may have ended. */
+static enum outcome
+leapt_outcome(const struct vote *vote)
+{
+	if (vote->op == CALL_ACQUIRE && vote->outcome == OUTCOME_YES)
+		return OUTCOME_UNKNOWN;
+	if (vote->op == CALL_RENEW && vote->outcome == OUTCOME_NO)
+		return OUTCOME_FORGOTTEN;
+	return vote->outcome;
+}
+
 static void
 take_vote(struct core *core, const struct vote *vote)
 {
 	struct master *m = &core->masters[vote->master];
 	struct resource *r;
+	struct vote believed;
 
 	assert(vote->master < core->settings.masters);
+	if (master_leapt(core, m, vote)) {
+		believed = *vote;
+		believed.outcome = leapt_outcome(vote);
+		vote = &believed;
+	}
 	master_heard(core, m, vote);
 	switch (vote->op) {
 	case CALL_HELLO:

@@ -1,5 +1,6 @@
 #include "daemon/core/master.h"
 
+#include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/tokens.h"
 
@@ -146,7 +147,8 @@ master_greet(struct core *core, struct master *m, unsigned link)
 				  .link = link,
 				  .attempt = ++m->serial,
 				  .incarnation = core_chance(core) | 1,
-				  .token = core->highest});
+				  .token = core->highest,
+				  .disowned = m->disowned});
 }
 
 void
@@ -260,14 +262,23 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool changed = !m->known || vote->incarnation != m->incarnation;
 
+	/* The question was older than our distrust. */
+	if (m->disowned != 0 && !changed) {
+		master_greet(core, m, vote->link);
+		return;
+	}
 	m->known = true;
 	m->incarnation = vote->incarnation;
+	m->disowned = 0;
 	m->reason[0] = '\0';
 	if (changed)
 		tokens_forgotten(core);
 	tokens_saw(core, vote->highest);
 	m->highest = vote->highest;
 	m->highest_ms = m->links[vote->link].greeting_ms;
+	/* Its clock was read after the question left: this is the most it can be ahead. */
+	m->ahead_us = vote->time_us - m->highest_ms * 1000;
+	m->ahead_seen_ms = m->highest_ms;
 	if (vote->admitted) {
 		/* Admitted by another daemon after a change we did not see: our leases may be missing there.
 		 */
@@ -375,6 +386,25 @@ master_complains(struct core *core, struct master *m, struct slice text)
 	if (!m->complained || strcmp(before, m->error) != 0)
 		emit_master_note(core, NOTE_MASTER_ERROR, m, 0, -1, m->error);
 	m->complained = true;
+}
+
+bool
+master_leapt(struct core *core, struct master *m, const struct vote *vote)
+{
+	int64_t age_ms = core->now.ms - m->ahead_seen_ms;
+	/* It was read before it came here, so it is the more ahead. */
+	int64_t ahead_us = vote->time_us - core->now.ms * 1000;
+
+	if (m->disowned != 0)
+		return true;
+	if (vote->time_us == 0 || m->ahead_seen_ms == 0 ||
+		ahead_us <= m->ahead_us + (core->settings.margin_ms + drift_ms(age_ms)) * 1000)
+		return false;
+	emit_master_note(
+		core, NOTE_MASTER_LEAPT, m, 0, (ahead_us - m->ahead_us) / 1000, "its clock stepped forward");
+	m->disowned = m->incarnation;
+	master_doubt(core, m);
+	return true;
 }
 
 void

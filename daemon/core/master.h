@@ -30,6 +30,13 @@ void master_call(struct core *core, const struct call *call);
 /* Every answer, of whatever call: its clock, its links, its words; greets again when it forgot. */
 void master_heard(struct core *core, struct master *m, const struct vote *vote);
 
+/*
+ * Its clock has gone forward by more than the clock margin since it was last greeted: leases ended there
+ * before their time, and what it grants may be somebody's. It is not trusted any more, and greeted to say so.
+ * True until that is done; asked of every answer, before master_heard().
+ */
+bool master_leapt(struct core *core, struct master *m, const struct vote *vote);
+
 /* New leases may be asked for on this link. When not, why: a clause that follows the master's name. */
 bool master_usable(const struct master *m, unsigned link);
 void master_why_not(const struct core *core, const struct master *m, unsigned link, char *out, size_t room);

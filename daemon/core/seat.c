@@ -58,6 +58,17 @@ seat_ask(struct core *core, struct resource *r, unsigned i, enum call_op op, int
 	master_call(core, &call);
 }
 
+/* FNV-1a; never 0. */
+static uint64_t
+hash_of(struct slice text)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (size_t i = 0; i < text.n; i++)
+		hash = (hash ^ (unsigned char)text.p[i]) * UINT64_C(1099511628211);
+	return hash | 1;
+}
+
 void
 seat_heard(const struct core *core, struct resource *r, const struct vote *vote)
 {
@@ -83,6 +94,7 @@ seat_heard(const struct core *core, struct resource *r, const struct vote *vote)
 	case OUTCOME_WRONGKIND:
 		seat->ours = false;
 		seat->valid_ms = 0;
+		seat->holder = vote->holder.n > 0 ? hash_of(vote->holder) : 0;
 		break;
 	default: /* nothing was done, nothing is known */
 		break;
@@ -120,6 +132,21 @@ seats_until(const struct core *core, const struct resource *r, int64_t ms)
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		n += r->seats[i].valid_ms >= ms;
 	return n;
+}
+
+unsigned
+seats_holder(const struct core *core, const struct resource *r)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		unsigned same = 0;
+
+		for (unsigned k = 0; k < core->settings.masters; k++)
+			same += r->seats[i].holder != 0 && r->seats[k].holder == r->seats[i].holder;
+		most = same > most ? same : most;
+	}
+	return most;
 }
 
 int64_t

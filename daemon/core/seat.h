@@ -31,6 +31,9 @@ unsigned seats_asking(const struct core *core, const struct resource *r);
 /* How many are good until then. */
 unsigned seats_until(const struct core *core, const struct resource *r, int64_t ms);
 
+/* How many of the refusals name the same holder, where that is the most. */
+unsigned seats_holder(const struct core *core, const struct resource *r);
+
 /* Until when a majority is good. */
 int64_t seats_valid_ms(const struct core *core, const struct resource *r);
 

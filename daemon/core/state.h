@@ -163,6 +163,7 @@ struct seat {
 	int64_t deadline_us;  /* asking: when that question refuses itself, its master's time; 0: it cannot
 				 create anything */
 	int64_t unsure_us;    /* a question without an answer may create the lease until then; 0: none */
+	uint64_t holder;      /* whose the last refusal named, as a hash; 0: none */
 	int64_t token_first;  /* tokens raised there in this round; 0: none */
 	int64_t token_last;
 	bool asking; /* a question is under way */
@@ -272,6 +273,9 @@ struct master {
 	bool reclaim;                   /* leases have to be re-asserted: settle refreshes them all */
 	int64_t time_us;                /* its TIME when last seen ... */
 	int64_t time_seen_ms;           /* ... and when that was */
+	int64_t ahead_us;               /* its clock is at most so far ahead of ours, */
+	int64_t ahead_seen_ms;          /* as seen then; 0: not yet */
+	uint64_t disowned;              /* the memory whose clock leapt; 0: none */
 	int64_t highest;                /* highest token its last greeting told ... */
 	int64_t highest_ms;             /* ... and when that greeting was sent; 0: none of this memory */
 	uint64_t serial;                /* of HELLO and ADMIT */

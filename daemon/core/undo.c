@@ -3,7 +3,6 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/master.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/table.h"
 
 #include <assert.h>
@@ -42,11 +41,6 @@ undo_send(struct core *core, struct undo *u)
 static void
 undo_end(struct core *core, struct undo *u)
 {
-	struct resource *r = table_resource(core, u->name);
-
-	/* Our own dead lease may be what somebody here waits for. */
-	if (r != NULL && r->lease.state == LEASE_WAITING)
-		timer_arm(&core->timers, &r->lease.timer, core->now.ms + 1);
 	timer_cancel(&core->timers, &u->timer);
 	table_remove_undo(core, u);
 	core->counts.releasing--;

@@ -171,8 +171,9 @@ class Process:
 class Redis:
     """A redis-server (or valkey-server) on a Unix socket, without persistence unless a test saves."""
 
-    def __init__(self, place, name="redis", options=()):
+    def __init__(self, place, name="redis", options=(), environment=None):
         self.place = place
+        self.environment = environment or {}
         self.folder = os.path.join(place.path, name)
         os.mkdir(self.folder)
         self.socket = os.path.join(self.folder, "socket")
@@ -187,7 +188,7 @@ class Redis:
             raise Skip("neither redis-server nor valkey-server is here")
         command = [program, "--port", "0", "--unixsocket", self.socket, "--unixsocketperm", "700", "--save", "",
                    "--appendonly", "no", "--dir", self.folder, "--logfile", "", "--daemonize", "no"]
-        self.process = Process(self.place, command + self.options)
+        self.process = Process(self.place, command + self.options, environment=self.environment)
         return self.process.output.wait(r"[Rr]eady to accept connections")[0]
 
     def __call__(self, *words):
@@ -233,7 +234,8 @@ class Daemon:
         if tcp:
             self.listen += "  - tcp: 127.0.0.1:%d\n" % self.port
         self.listen += listen
-        self.master = "masters: [ \"%s\" ]\n" % master.url if master else ""
+        masters = master if isinstance(master, (list, tuple)) else [master] if master else []
+        self.master = "masters: [ %s ]\n" % ", ".join("\"%s\"" % one.url for one in masters) if masters else ""
         self.embedded = "embedded: { directory: %s }\n" % os.path.join(self.folder, "redis")
         self.configure(config)
         if start:
@@ -337,8 +339,8 @@ class Place:
         self.sockets = []
         self.ends = []  # to be called in the end, whatever happened
 
-    def redis(self, name="redis", options=()):
-        return Redis(self, name, options)
+    def redis(self, name="redis", **options):
+        return Redis(self, name, **options)
 
     def daemon(self, name="d1", **options):
         daemon = Daemon(self, name, start=False, **options)

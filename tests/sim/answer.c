@@ -6,12 +6,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SCRATCH_BYTES (1 << 20)
+
+static struct {
+	bool on;
+	size_t used;
+	_Alignas(16) char bytes[SCRATCH_BYTES];
+} scratch;
+
+void
+answer_scratch(bool on)
+{
+	scratch.on = on;
+	scratch.used = 0;
+}
+
+static void *
+answer_alloc(size_t n)
+{
+	void *p;
+	if (scratch.on) {
+		p = scratch.bytes + scratch.used;
+		scratch.used += (n + 15) / 16 * 16;
+		assert(scratch.used <= SCRATCH_BYTES);
+	} else {
+		p = malloc(n);
+		assert(p != NULL);
+	}
+	return p;
+}
+
 static redisReply *
 answer_new(int type)
 {
-	redisReply *r = calloc(1, sizeof(*r));
-	assert(r != NULL);
-	r->type = type;
+	redisReply *r = answer_alloc(sizeof(*r));
+	*r = (redisReply){.type = type};
 	return r;
 }
 
@@ -19,8 +48,7 @@ static redisReply *
 answer_string(int type, struct slice text)
 {
 	redisReply *r = answer_new(type);
-	r->str = malloc(text.n + 1);
-	assert(r->str != NULL);
+	r->str = answer_alloc(text.n + 1);
 	if (text.n > 0)
 		memcpy(r->str, text.p, text.n);
 	r->str[text.n] = '\0';
@@ -76,8 +104,8 @@ answer_array(size_t n)
 {
 	redisReply *r = answer_new(REDIS_REPLY_ARRAY);
 	r->elements = n;
-	r->element = calloc(n > 0 ? n : 1, sizeof(*r->element));
-	assert(r->element != NULL);
+	r->element = answer_alloc((n > 0 ? n : 1) * sizeof(*r->element));
+	memset(r->element, 0, n * sizeof(*r->element));
 	return r;
 }
 

@@ -7,7 +7,12 @@
 #include "proto/slice.h"
 
 #include <hiredis/hiredis.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+/* While it is on, answers are made of memory that is used again the next time it is turned on: they are not
+ * freed, and must not outlive that. */
+void answer_scratch(bool on);
 
 redisReply *answer_int(int64_t n);
 redisReply *answer_nil(void);

@@ -78,6 +78,16 @@ hold_until(const struct hold *h)
 }
 
 int64_t
+checker_good_us(const struct world *w, unsigned name)
+{
+	int64_t good_us = 0;
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->name == name && hold_until(h) > good_us)
+			good_us = hold_until(h);
+	return good_us;
+}
+
+int64_t
 checker_token(const struct world *w, unsigned name)
 {
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)

@@ -123,13 +123,25 @@ text_or_none(const char *text)
 }
 
 static void
+trace_request(const struct conn *c, const struct request *r)
+{
+	struct world *w = c->world;
+	const int64_t numbers[] = {c->client->index, c->host->index, r->verb, r->name, r->wait_ms,
+		r->lease_ms, r->max_hold_ms, r->extend_ms, r->token, r->validity, r->pid};
+	trace_numbers(&w->trace, w->now_us, sizeof(numbers) / sizeof(numbers[0]), numbers);
+	if (!w->trace.keep)
+		return;
+	char text[160];
+	request_text(r, text, sizeof(text));
+	trace_kept(&w->trace, w->now_us, "c%u > d%u %s", c->client->index, c->host->index, text);
+}
+
+static void
 conn_run(struct conn *c)
 {
 	struct world *w = c->world;
 	const struct request *r = &c->current;
-	char text[160];
-	request_text(r, text, sizeof(text));
-	trace_line(&w->trace, w->now_us, "c%u > d%u %s", c->client->index, c->host->index, text);
+	trace_request(c, r);
 	struct command command = {
 		.verb = r->verb,
 		.owner = text_or_none(r->owner),
@@ -329,14 +341,28 @@ reply_text(const struct reply *r, char *out, size_t size)
 	}
 }
 
+static void
+trace_reply(const struct conn *c, const struct reply *r)
+{
+	struct world *w = c->world;
+	bool counts = r->type == REPLY_INT || r->type == REPLY_VALIDITY;
+	const int64_t numbers[] = {c->client->index, c->host->index, r->type,
+		r->type == REPLY_ERROR ? (int64_t)r->code : -1, counts ? r->n : 0,
+		r->type == REPLY_VALIDITY ? r->ms : 0};
+	trace_numbers(&w->trace, w->now_us, sizeof(numbers) / sizeof(numbers[0]), numbers);
+	if (!w->trace.keep)
+		return;
+	char text[300];
+	reply_text(r, text, sizeof(text));
+	trace_kept(&w->trace, w->now_us, "d%u > c%u %s", c->host->index, c->client->index, text);
+}
+
 void
 conn_reply(struct host *h, conn_id id, const struct reply *reply)
 {
 	struct world *w = h->world;
 	struct conn *c = conn_find(h, id);
-	char text[300];
-	reply_text(reply, text, sizeof(text));
-	trace_line(&w->trace, w->now_us, "d%u > c%u %s", h->index, c->client->index, text);
+	trace_reply(c, reply);
 	if (!c->busy || !c->open) {
 		world_fail(w, "d%u answers c%u, who asked nothing", h->index, c->client->index);
 		return;

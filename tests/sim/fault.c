@@ -1,17 +1,26 @@
 /* fault: see fault.h. */
 #include "tests/sim/fault.h"
 
+#include "tests/sim/meddle.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#define HOUR_US INT64_C(3600000000)
+
 static struct host *
 any_host(struct world *w)
 {
 	struct host *h = &w->hosts[rng_range(&w->rng, 0, w->plan.hosts - 1)];
 	return h->alive && h->paused_until_us <= w->now_us ? h : NULL;
+}
+
+static struct server *
+any_server(struct world *w)
+{
+	return &w->servers[rng_range(&w->rng, 0, w->plan.masters - 1)];
 }
 
 static int64_t
@@ -36,6 +45,8 @@ prolong(struct world *w, int64_t *until_us)
 	*until_us = later(*until_us, w->now_us + some_time(w));
 }
 
+/* ---- what happens to a daemon ---- */
+
 static void
 host_returns(void *arg, uint64_t life, void *data)
 {
@@ -46,108 +57,12 @@ host_returns(void *arg, uint64_t life, void *data)
 }
 
 static void
-health_over(void *arg, uint64_t fault, void *data)
-{
-	struct world *w = arg;
-	struct master_health *health = master_health(w->server.master);
-	(void)data;
-	if (fault == FAULT_FULL)
-		health->full = false;
-	else if (fault == FAULT_READONLY)
-		health->readonly = false;
-	else if (fault == FAULT_LOADING)
-		health->loading = false;
-	else
-		health->misconf = false;
-	trace_line(&w->trace, w->now_us, "m      %s is over", fault_word[fault]);
-}
-
-static void
-fault_health(struct world *w, enum fault fault)
-{
-	struct master_health *health = master_health(w->server.master);
-	health->full |= fault == FAULT_FULL;
-	health->readonly |= fault == FAULT_READONLY;
-	health->loading |= fault == FAULT_LOADING;
-	health->misconf |= fault == FAULT_MISCONF;
-	world_after(w, some_time(w), health_over, w, fault, NULL);
-}
-
-static void
-lease_key(struct world *w, unsigned name, char *out, size_t size)
-{
-	bool foreign = w->plan.foreign && name == 2;
-	snprintf(out, size, "%s%s%s", foreign ? "lock:" : "hf:{", checker_name(name), foreign ? "" : "}");
-}
-
-/* Somebody else writes to our keys. */
-static void
-fault_meddle(struct world *w, enum fault fault)
-{
-	unsigned name = (unsigned)rng_range(&w->rng, 0, w->plan.names - 1);
-	char key[64], script[160];
-	int64_t ms = rng_range(&w->rng, 1, w->plan.lease_ms);
-	lease_key(w, name, key, sizeof(key));
-	if (fault == FAULT_DELETE && rng_percent(&w->rng, 50)) {
-		static const char *const tails[] = {":f", ":q", ":w"};
-		snprintf(key, sizeof(key), "hf:{%s}%s", checker_name(name), tails[rng_range(&w->rng, 0, 2)]);
-	} else {
-		checker_taint(w, name);
-	}
-	trace_line(&w->trace, w->now_us, "m      somebody meddles with %s", key);
-	if (fault == FAULT_DELETE)
-		snprintf(script, sizeof(script), "return redis.call('DEL', KEYS[1])");
-	else if (fault == FAULT_OVERWRITE)
-		snprintf(script, sizeof(script),
-			"return redis.call('SET', KEYS[1], 'foreign', 'PX', %" PRId64 ")", ms);
-	else
-		snprintf(script, sizeof(script),
-			"redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'f', 'v') "
-			"return redis.call('PEXPIRE', KEYS[1], %" PRId64 ")",
-			ms);
-	server_meddle(w, script, key);
-}
-
-static void
-slow_turns_dead(void *arg, uint64_t a, void *data)
-{
-	struct host *h = arg;
-	(void)a;
-	(void)data;
-	int64_t lease_us = h->world->plan.lease_ms * 1000;
-	h->cut_until_us = later(
-		h->cut_until_us, h->world->now_us + rng_range(&h->world->rng, lease_us, lease_us * 5 / 2));
-}
-
-/* A network that gets slow often gets worse: the last answers are late ones. */
-static void
-fault_slow(struct world *w, struct host *h)
-{
-	prolong(w, &h->slow_until_us);
-	h->slow_there = rng_percent(&w->rng, 50);
-	if (rng_percent(&w->rng, 50))
-		schedule_add(&w->schedule, h->slow_until_us - 1, slow_turns_dead, h, 0, NULL);
-}
-
-static void
 fault_host(struct world *w, enum fault fault)
 {
 	struct host *h = any_host(w);
 	if (h == NULL)
 		return;
 	switch (fault) {
-	case FAULT_LINK:
-		h->wires[rng_range(&w->rng, 0, w->plan.links - 1)].doomed = true;
-		return;
-	case FAULT_INBOX:
-		host_break_inbox(h);
-		return;
-	case FAULT_PARTITION:
-		prolong(w, &h->cut_until_us);
-		return;
-	case FAULT_SLOW:
-		fault_slow(w, h);
-		return;
 	case FAULT_PAUSE:
 		prolong(w, &h->paused_until_us);
 		return;
@@ -164,25 +79,213 @@ fault_host(struct world *w, enum fault fault)
 	}
 }
 
+/* ---- what happens between a daemon and the masters ---- */
+
+static void
+way_cut(struct world *w, struct way *way, bool there, bool back)
+{
+	int64_t until_us = w->now_us + some_time(w);
+	if (there)
+		way->cut_there_until_us = later(way->cut_there_until_us, until_us);
+	if (back)
+		way->cut_back_until_us = later(way->cut_back_until_us, until_us);
+}
+
+static void
+slow_turns_dead(void *arg, uint64_t a, void *data)
+{
+	struct way *way = arg;
+	struct world *w = way->host->world;
+	(void)a;
+	(void)data;
+	int64_t lease_us = w->plan.lease_ms * 1000;
+	int64_t until_us = w->now_us + rng_range(&w->rng, lease_us, lease_us * 5 / 2);
+	way->cut_there_until_us = later(way->cut_there_until_us, until_us);
+	way->cut_back_until_us = later(way->cut_back_until_us, until_us);
+}
+
+/* A network that gets slow often gets worse: the last answers are late ones. */
+static void
+way_slow(struct world *w, struct way *way)
+{
+	prolong(w, &way->slow_until_us);
+	way->slow_there = rng_percent(&w->rng, 50);
+	if (rng_percent(&w->rng, 50))
+		schedule_add(&w->schedule, way->slow_until_us - 1, slow_turns_dead, way, 0, NULL);
+}
+
+static void
+fault_way(struct world *w, struct way *way, enum fault fault)
+{
+	bool there = rng_percent(&w->rng, 50);
+	switch (fault) {
+	case FAULT_LINK:
+		way->wires[rng_range(&w->rng, 0, w->plan.links - 1)].doomed = true;
+		return;
+	case FAULT_INBOX:
+		inbox_break(&way->inbox);
+		return;
+	case FAULT_PARTITION:
+		way_cut(w, way, true, true);
+		return;
+	case FAULT_ONEWAY:
+		way_cut(w, way, there, !there);
+		return;
+	default: /* SLOW */
+		way_slow(w, way);
+		return;
+	}
+}
+
+/* Mostly one way to one master; sometimes a daemon's ways to more of them. */
+static void
+fault_ways(struct world *w, enum fault fault)
+{
+	struct host *h = any_host(w);
+	if (h == NULL)
+		return;
+	int percent = rng_percent(&w->rng, 60) ? 0 : 60;
+	unsigned one = any_server(w)->index;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		if (i == one || rng_percent(&w->rng, percent))
+			fault_way(w, &h->ways[i], fault);
+}
+
+/* Daemons and masters are left on two sides, and nothing gets from one to the other. */
+static void
+fault_split(struct world *w)
+{
+	uint64_t side = rng_next(&w->rng);
+	int64_t until_us = w->now_us + some_time(w);
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		for (unsigned k = 0; k < w->plan.masters; k++) {
+			struct way *way = &w->hosts[i].ways[k];
+			if ((side >> i & 1) == (side >> (32 + k) & 1))
+				continue;
+			way->cut_there_until_us = later(way->cut_there_until_us, until_us);
+			way->cut_back_until_us = later(way->cut_back_until_us, until_us);
+		}
+	}
+}
+
+/* ---- what happens to a master ---- */
+
+static void
+health_over(void *arg, uint64_t fault, void *data)
+{
+	struct server *s = arg;
+	struct master_health *health = master_health(s->master);
+	(void)data;
+	if (fault == FAULT_FULL)
+		health->full = false;
+	else if (fault == FAULT_READONLY)
+		health->readonly = false;
+	else if (fault == FAULT_LOADING)
+		health->loading = false;
+	else
+		health->misconf = false;
+	trace_line(&s->world->trace, s->world->now_us, "m%u     %s is over", s->index, fault_word[fault]);
+}
+
+static void
+fault_health(struct world *w, struct server *s, enum fault fault)
+{
+	struct master_health *health = master_health(s->master);
+	health->full |= fault == FAULT_FULL;
+	health->readonly |= fault == FAULT_READONLY;
+	health->loading |= fault == FAULT_LOADING;
+	health->misconf |= fault == FAULT_MISCONF;
+	world_after(w, some_time(w), health_over, s, fault, NULL);
+}
+
 /* At most J in the life of a lease, as exclusion assumes. */
 static void
-fault_forward(struct world *w)
+fault_forward(struct world *w, struct server *s)
 {
-	struct server *s = &w->server;
 	if (w->now_us < s->forward_until_us)
 		return;
 	s->wall_offset_us += rng_range(&w->rng, w->plan.margin_ms * 500, w->plan.margin_ms * 1000);
 	struct host *h = any_host(w);
 	/* It shows where a lease is not renewed any more. */
 	if (h != NULL && rng_percent(&w->rng, 50))
-		slow_turns_dead(h, 0, NULL);
+		for (unsigned i = 0; i < w->plan.masters; i++)
+			if (i == s->index || rng_percent(&w->rng, 50))
+				slow_turns_dead(&h->ways[i], 0, NULL);
 	s->forward_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 1100;
 }
 
-static void
-fault_server(struct world *w, enum fault fault)
+/* What is left of what this master knew is not what it was given. */
+static bool
+server_lacks(const struct server *s)
 {
-	struct server *s = &w->server;
+	return !server_admitted(s) || s->world->now_us < s->leapt_until_us;
+}
+
+/* Whether this one may lose what it knows: a minority does at a time, where more is not asked for. */
+static bool
+may_lose(const struct server *s)
+{
+	const struct world *w = s->world;
+	unsigned lacking = 0;
+	if (w->plan.masters == 1 || w->plan.fault[FAULT_TOTAL])
+		return true;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		lacking += &w->servers[i] != s && server_lacks(&w->servers[i]);
+	return lacking + 1 < plan_majority(&w->plan);
+}
+
+/* Its leases have run out for it, and it does not know. It is never put right. */
+static void
+fault_leap(struct world *w, struct server *s)
+{
+	s->wall_offset_us += rng_range(&w->rng, w->plan.lease_ms * 2000, HOUR_US);
+	s->leapt_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 2200;
+}
+
+static void
+fault_total(struct world *w)
+{
+	bool stale = rng_percent(&w->rng, 30);
+	unsigned spared = rng_percent(&w->rng, 70) ? w->plan.masters : any_server(w)->index;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		struct server *s = &w->servers[i];
+		if (i != spared)
+			server_crash(s, stale ? store_copy(s->backup) : NULL, some_time(w) / 4);
+	}
+}
+
+/* Those after which a master may know less than before. */
+static void
+fault_loss(struct world *w, struct server *s, enum fault fault)
+{
+	/* Whole data or not, who sees it restart cannot tell: it is missed until it is admitted again. */
+	if ((fault != FAULT_WHOLE || w->plan.wild) && !may_lose(s)) {
+		trace_line(&w->trace, w->now_us, "m%u     is spared", s->index);
+		return;
+	}
+	switch (fault) {
+	case FAULT_EMPTY:
+		server_crash(s, NULL, some_time(w) / 4);
+		return;
+	case FAULT_STALE:
+		server_crash(s, store_copy(s->backup), some_time(w) / 4);
+		return;
+	case FAULT_WHOLE:
+		server_crash(s, master_store(s->master), some_time(w) / 4);
+		return;
+	case FAULT_FLUSH:
+		server_flush(s);
+		return;
+	default:
+		fault_leap(w, s);
+		return;
+	}
+}
+
+static void
+fault_server(struct world *w, struct server *s, enum fault fault)
+{
+	trace_line(&w->trace, w->now_us, "m%u     %s", s->index, fault_word[fault]);
 	switch (fault) {
 	case FAULT_MESSAGES:
 		prolong(w, &s->deaf_until_us);
@@ -190,58 +293,60 @@ fault_server(struct world *w, enum fault fault)
 	case FAULT_STOP:
 		prolong(w, &s->stopped_until_us);
 		return;
-	case FAULT_EMPTY:
-		server_crash(w, NULL, some_time(w) / 4);
-		return;
-	case FAULT_STALE:
-		server_crash(w, store_copy(s->backup), some_time(w) / 4);
-		return;
-	case FAULT_WHOLE:
-		server_crash(w, master_store(s->master), some_time(w) / 4);
-		return;
-	case FAULT_FLUSH:
-		server_flush(w);
-		return;
 	case FAULT_SCRIPTS:
 		master_forget_scripts(s->master);
 		return;
 	case FAULT_FORWARD:
-		fault_forward(w);
+		fault_forward(w, s);
 		return;
-	default: /* BACK */
+	case FAULT_BACK:
 		s->wall_offset_us -= some_time(w);
 		return;
+	case FAULT_EMPTY:
+	case FAULT_STALE:
+	case FAULT_WHOLE:
+	case FAULT_FLUSH:
+	case FAULT_LEAP:
+		fault_loss(w, s, fault);
+		return;
+	default:
+		fault_health(w, s, fault);
 	}
 }
+
+/* ---- when ---- */
 
 static void
 fault_strike(struct world *w, enum fault fault)
 {
 	trace_line(&w->trace, w->now_us, "fault  %s", fault_word[fault]);
 	switch (fault) {
-	case FAULT_FULL:
-	case FAULT_READONLY:
-	case FAULT_LOADING:
-	case FAULT_MISCONF:
-		fault_health(w, fault);
-		return;
 	case FAULT_DELETE:
 	case FAULT_OVERWRITE:
 	case FAULT_KIND:
-		fault_meddle(w, fault);
+		meddle(w, fault);
 		return;
 	case FAULT_LINK:
 	case FAULT_INBOX:
 	case FAULT_PARTITION:
+	case FAULT_ONEWAY:
 	case FAULT_SLOW:
+		fault_ways(w, fault);
+		return;
 	case FAULT_PAUSE:
 	case FAULT_CRASH:
 	case FAULT_DRAIN:
 	case FAULT_WALL:
 		fault_host(w, fault);
 		return;
+	case FAULT_SPLIT:
+		fault_split(w);
+		return;
+	case FAULT_TOTAL:
+		fault_total(w);
+		return;
 	default:
-		fault_server(w, fault);
+		fault_server(w, any_server(w), fault);
 	}
 }
 
@@ -261,7 +366,7 @@ fault_turn(void *arg, uint64_t a, void *data)
 	if (n > 0)
 		fault_strike(w, enabled[rng_range(&w->rng, 0, n - 1)]);
 	if (rng_percent(&w->rng, 30))
-		server_backup(w);
+		server_backup(any_server(w));
 	if (rng_percent(&w->rng, 20))
 		client_kill(&w->clients[rng_range(&w->rng, 0, w->plan.clients - 1)]);
 	world_after(w, rng_range(&w->rng, 0, 2 * w->plan.fault_every_us), fault_turn, w, 0, NULL);
@@ -277,10 +382,14 @@ fault_plan(struct world *w)
 static int64_t
 over_us(const struct world *w)
 {
-	int64_t over = w->server.stopped_until_us;
+	int64_t over = 0;
+	for (unsigned k = 0; k < w->plan.masters; k++)
+		over = later(over, w->servers[k].stopped_until_us);
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
-		over = later(over, later(h->paused_until_us, later(h->cut_until_us, h->slow_until_us)));
+		over = later(over, h->paused_until_us);
+		for (unsigned k = 0; k < w->plan.masters; k++)
+			over = later(over, way_clear_us(&h->ways[k]));
 	}
 	return over;
 }
@@ -288,14 +397,16 @@ over_us(const struct world *w)
 void
 fault_heal(struct world *w)
 {
-	struct server *s = &w->server;
 	w->phase = PHASE_CALM;
 	while (over_us(w) > w->now_us && !w->failed)
 		world_run_until(w, over_us(w));
 	trace_line(&w->trace, w->now_us, "healed");
-	*master_health(s->master) = (struct master_health){0};
-	s->up = true;
-	s->deaf_until_us = w->plan.fault[FAULT_MESSAGES] ? INT64_MAX : 0;
+	for (unsigned k = 0; k < w->plan.masters; k++) {
+		struct server *s = &w->servers[k];
+		*master_health(s->master) = (struct master_health){0};
+		s->up = true;
+		s->deaf_until_us = w->plan.fault[FAULT_MESSAGES] ? INT64_MAX : 0;
+	}
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		if (!w->hosts[i].alive)
 			host_start(&w->hosts[i]);

@@ -11,8 +11,6 @@
 
 #define NAMESPACE "hf"
 
-static void inbox_connect(struct host *h);
-
 int64_t
 host_ms(const struct host *h)
 {
@@ -26,22 +24,12 @@ host_true_us(const struct host *h, int64_t ms)
 	return h->born_us + ((ms - h->base_ms) * INT64_C(1000000000) + rate - 1) / rate;
 }
 
-int64_t
-host_delay(struct host *h, bool there)
-{
-	struct world *w = h->world;
-	int64_t usual = w->plan.network_us;
-	if (w->now_us < h->slow_until_us && (!there || h->slow_there))
-		return rng_range(&w->rng, usual, w->plan.lease_ms * 400);
-	return rng_range(&w->rng, usual / 2, usual + usual / 2);
-}
-
 static struct now
 host_now(struct host *h)
 {
 	struct world *w = h->world;
 	struct now now = {.ms = host_ms(h)};
-	now.wall_us = server_wall_us(w) - w->server.wall_offset_us + h->wall_offset_us;
+	now.wall_us = WORLD_WALL_US + w->now_us + h->wall_offset_us;
 	now.random[0] = rng_next(&w->rng);
 	now.random[1] = rng_next(&w->rng);
 	return now;
@@ -59,8 +47,8 @@ host_init(struct world *w, unsigned index)
 	h->call_settings.margin_ms = w->plan.margin_ms;
 	h->call_settings.layout = "x";
 	actions_init(&h->actions);
-	for (unsigned i = 0; i < HOST_WIRES_MAX; i++)
-		wire_init(&h->wires[i]);
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		way_init(&h->ways[i], h, &w->servers[i]);
 	host_start(h);
 }
 
@@ -80,19 +68,22 @@ host_start(struct host *h)
 	h->core = core_new(&w->settings, host_now(h));
 	assert(h->core != NULL);
 	trace_line(&w->trace, w->now_us, "d%u     starts as %.6s", h->index, h->call_settings.daemon_id);
-	for (unsigned i = 0; i < w->plan.links; i++)
-		wire_connect(h, i);
-	inbox_connect(h);
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		for (unsigned k = 0; k < w->plan.links; k++)
+			wire_connect(&h->ways[i].wires[k]);
+		inbox_connect(&h->ways[i].inbox);
+	}
 }
 
 static void
 host_end(struct host *h)
 {
-	for (unsigned i = 0; i < h->world->plan.links; i++)
-		wire_forget(h, i);
+	for (unsigned i = 0; i < h->world->plan.masters; i++) {
+		for (unsigned k = 0; k < h->world->plan.links; k++)
+			wire_forget(&h->ways[i].wires[k]);
+		inbox_forget(&h->ways[i].inbox);
+	}
 	h->alive = false;
-	h->inbox.up = false;
-	h->inbox.life++;
 	h->timers++;
 	core_free(h->core);
 	h->core = NULL;
@@ -161,14 +152,15 @@ on_flush(void *arg, uint64_t life, void *data)
 		return;
 	}
 	h->flushing = false;
-	for (unsigned i = 0; i < h->world->plan.links; i++)
-		wire_flush(h, i);
+	for (unsigned i = 0; i < h->world->plan.masters; i++)
+		for (unsigned k = 0; k < h->world->plan.links; k++)
+			wire_flush(&h->ways[i].wires[k]);
 }
 
 static void
 perform_call(struct host *h, const struct call *call)
 {
-	wire_call(h, call);
+	wire_call(&h->ways[call->master].wires[call->link], call);
 	if (h->flushing)
 		return;
 	h->flushing = true;
@@ -185,9 +177,9 @@ perform_note(struct host *h, const struct note *n)
 #undef NOTE
 	};
 	trace_line(&h->world->trace, h->world->now_us,
-		"d%u     %s %.*s session %" PRIu64 " token %" PRId64 " ttl %" PRId64 " %s", h->index,
-		names[n->type], (int)n->name.n, n->name.n > 0 ? n->name.p : "", n->session, n->token,
-		n->ttl_ms, n->text != NULL ? n->text : "");
+		"d%u     %s m%d %.*s session %" PRIu64 " token %" PRId64 " ttl %" PRId64 " %s", h->index,
+		names[n->type], n->master, (int)n->name.n, n->name.n > 0 ? n->name.p : "", n->session,
+		n->token, n->ttl_ms, n->text != NULL ? n->text : "");
 }
 
 static void
@@ -229,96 +221,13 @@ host_step(struct host *h, struct event *event)
 	host_arm(h);
 }
 
-/* ---- the inbox ---- */
-
-struct message {
-	bool wake;
-	char name[WIRE_NAME_BYTES];
-};
-
-static void
-inbox_message(void *arg, uint64_t life, void *data)
-{
-	struct host *h = arg;
-	struct world *w = h->world;
-	struct message *m = data;
-	int64_t until = h->cut_until_us > h->paused_until_us ? h->cut_until_us : h->paused_until_us;
-	if (!h->alive || h->inbox.life != life) {
-		free(m);
-		return;
-	}
-	if (until > w->now_us) {
-		schedule_again(&w->schedule, until);
-		return;
-	}
-	trace_line(&w->trace, w->now_us, "m > d%u %s %s", h->index, m->wake ? "wake" : "want", m->name);
-	host_step(h, &(struct event){.type = m->wake ? EVENT_WAKE : EVENT_WANT, .name = slice_of(m->name)});
-	free(m);
-}
-
-int
-host_published(struct host *h, struct slice channel, struct slice message)
-{
-	struct world *w = h->world;
-	char mine[80];
-	snprintf(mine, sizeof(mine), NAMESPACE ":inbox:%s", h->call_settings.daemon_id);
-	if (!h->alive || !h->inbox.up || !slice_equal(channel, slice_of(mine)))
-		return 0;
-	if (h->inbox.server_life != w->server.life || w->now_us < w->server.deaf_until_us)
-		return 0;
-	struct message *m = calloc(1, sizeof(*m));
-	assert(m != NULL && message.n > 5 && message.n - 5 < sizeof(m->name));
-	m->wake = memcmp(message.p, "wake ", 5) == 0;
-	assert(m->wake || memcmp(message.p, "want ", 5) == 0);
-	memcpy(m->name, message.p + 5, message.n - 5);
-	int64_t at = w->now_us + host_delay(h, false);
-	if (at < h->inbox.arrives_us)
-		at = h->inbox.arrives_us;
-	h->inbox.arrives_us = at;
-	schedule_add(&w->schedule, at, inbox_message, h, h->inbox.life, m);
-	return 1;
-}
-
-static void
-inbox_connected(void *arg, uint64_t life, void *data)
-{
-	struct host *h = arg;
-	struct world *w = h->world;
-	(void)data;
-	if (!h->alive || h->inbox.up || h->inbox.life != life)
-		return;
-	if (!w->server.up || w->now_us < w->server.stopped_until_us || w->now_us < h->cut_until_us ||
-		w->now_us < h->paused_until_us) {
-		inbox_connect(h);
-		return;
-	}
-	h->inbox.up = true;
-	h->inbox.server_life = w->server.life;
-	trace_line(&w->trace, w->now_us, "d%u     subscribed", h->index);
-	host_step(h, &(struct event){.type = EVENT_SUBSCRIBED});
-}
-
-static void
-inbox_connect(struct host *h)
-{
-	world_after(h->world, rng_range(&h->world->rng, 2 * h->world->plan.network_us, 100000),
-		inbox_connected, h, h->inbox.life, NULL);
-}
-
-void
-host_break_inbox(struct host *h)
-{
-	h->inbox.up = false;
-	h->inbox.life++;
-	inbox_connect(h);
-}
-
 /* ---- ends ---- */
 
 static void
 links_gone(void *arg, uint64_t life, void *data)
 {
-	struct host *h = arg;
+	struct way *way = arg;
+	struct host *h = way->host;
 	struct world *w = h->world;
 	(void)data;
 	if (!h->alive || h->life != life)
@@ -328,17 +237,18 @@ links_gone(void *arg, uint64_t life, void *data)
 		return;
 	}
 	for (unsigned i = 0; i < w->plan.links; i++)
-		if (h->wires[i].server_life != w->server.life)
-			wire_break(h, i, "reset");
+		if (way->wires[i].server_life != way->server->life)
+			wire_break(&way->wires[i], "reset");
 }
 
 void
-host_server_gone(struct host *h)
+host_server_gone(struct host *h, const struct server *s)
 {
+	struct way *way = &h->ways[s->index];
 	if (!h->alive)
 		return;
-	host_break_inbox(h);
-	world_after(h->world, rng_range(&h->world->rng, 0, h->world->plan.network_us * 2), links_gone, h,
+	inbox_break(&way->inbox);
+	world_after(h->world, rng_range(&h->world->rng, 0, h->world->plan.network_us * 2), links_gone, way,
 		h->life, NULL);
 }
 

@@ -1,5 +1,5 @@
 /*
- * host: one daemon of the world: a real core with a simulated driver, pool and inbox around it.
+ * host: one daemon of the world: a real core with a simulated driver, and its ways to the masters.
  *
  * It has a clock of its own (rate and origin), may stand still, die and come back with another daemon-id.
  */
@@ -9,13 +9,13 @@
 #include "daemon/call.h"
 #include "daemon/core/core.h"
 #include "tests/sim/conn.h"
-#include "tests/sim/wire.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/way.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HOST_WIRES_MAX 2
-
+struct server;
 struct world;
 
 struct host {
@@ -34,18 +34,8 @@ struct host {
 	int64_t wall_offset_us;
 
 	int64_t paused_until_us;
-	int64_t cut_until_us;  /* nothing gets through to the master and back */
-	int64_t slow_until_us; /* everything from the master, and perhaps to it, takes long */
-	bool slow_there;       /* to it too */
-
-	struct wire wires[HOST_WIRES_MAX];
+	struct way ways[PLAN_MASTERS_MAX];
 	bool flushing;
-	struct inbox {
-		bool up;
-		uint64_t life;
-		uint64_t server_life;
-		int64_t arrives_us;
-	} inbox;
 	int64_t timer_us; /* the alarm that is set; INT64_MAX: none */
 	uint64_t timers;
 };
@@ -59,15 +49,10 @@ void host_done(struct host *host);
 int64_t host_ms(const struct host *host);
 /* The true time at which its clock shows ms. */
 int64_t host_true_us(const struct host *host, int64_t ms);
-/* How long a message takes to the master (there) or back. */
-int64_t host_delay(struct host *host, bool there);
-
 /* One event into the core, and all that follows from it. The host must be alive and not paused. */
 void host_step(struct host *host, struct event *event);
 
-/* A message of the master to this channel: 1 when somebody listens. */
-int host_published(struct host *host, struct slice channel, struct slice message);
-void host_server_gone(struct host *host);
-void host_break_inbox(struct host *host);
+/* This master's process has ended, and with it all connections to it. */
+void host_server_gone(struct host *host, const struct server *server);
 
 #endif

@@ -1,11 +1,13 @@
 /*
  * holdfast-sim: runs simulated worlds, one for each seed, and says which of them broke a promise.
  *
- *     holdfast-sim [--seeds A..B] [--jobs N] [--verbose] [--trace] [--no-shrink]
+ *     holdfast-sim [--seeds A..B] [--masters N] [--jobs N] [--without FAULT]...
+ *                  [--lines N] [--verbose] [--trace] [--no-shrink]
  *
- * The same seed gives the same run, bit for bit: --verbose shows the hash of its trace. --trace prints what
- * happened. Of the first seed that fails, a smaller world that fails too is looked for and its end printed.
- * Exit 1: a seed failed; 2: wrong usage.
+ * Without --masters each seed draws how many masters there are: 1, 3 or 5. The same seed gives the same run,
+ * bit for bit: --verbose shows the hash of its trace. --trace prints what happened. Of the first seed that
+ * fails, a smaller world that fails too is looked for and its end printed. Exit 1: a seed failed; 2: wrong
+ * usage.
  */
 #include "tests/sim/run.h"
 
@@ -18,12 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TAIL_LINES 120
-
 struct options {
 	uint64_t first;
 	uint64_t last;
+	unsigned masters; /* 0: as the seed says */
 	unsigned jobs;
+	unsigned lines; /* of the trace of what failed */
+	bool without[FAULT_COUNT];
 	bool verbose;
 	bool trace;
 	bool shrink;
@@ -41,8 +44,28 @@ static _Noreturn void
 usage(void)
 {
 	fprintf(stderr,
-		"usage: holdfast-sim [--seeds A..B] [--jobs N] [--verbose] [--trace] [--no-shrink]\n");
+		"usage: holdfast-sim [--seeds A..B] [--masters 1|3|5] [--jobs N] [--without FAULT]... "
+		"[--lines N] [--verbose] [--trace] [--no-shrink]\n");
 	exit(2);
+}
+
+static void
+leave_out(struct options *o, const char *word)
+{
+	int i = 0;
+	while (i < FAULT_COUNT && strcmp(fault_word[i], word) != 0)
+		i++;
+	if (i == FAULT_COUNT)
+		usage();
+	o->without[i] = true;
+}
+
+static void
+draw(const struct options *o, uint64_t seed, struct plan *plan)
+{
+	plan_draw(plan, seed, o->masters);
+	for (int i = 0; i < FAULT_COUNT; i++)
+		plan->fault[i] = plan->fault[i] && !o->without[i];
 }
 
 static void
@@ -56,6 +79,12 @@ options_read(struct options *o, int argc, char **argv)
 			o->trace = true;
 		else if (strcmp(argv[i], "--no-shrink") == 0)
 			o->shrink = false;
+		else if (strcmp(argv[i], "--masters") == 0 && value)
+			o->masters = (unsigned)strtoul(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--without") == 0 && value)
+			leave_out(o, argv[++i]);
+		else if (strcmp(argv[i], "--lines") == 0 && value)
+			o->lines = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--jobs") == 0 && value)
 			o->jobs = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--seeds") != 0 || !value)
@@ -63,7 +92,9 @@ options_read(struct options *o, int argc, char **argv)
 		else if (sscanf(argv[++i], "%" SCNu64 "..%" SCNu64, &o->first, &o->last) == 1)
 			o->last = o->first;
 	}
-	if (o->jobs == 0 || o->first > o->last)
+	bool drawn = o->masters == 0;
+	if (o->jobs == 0 || o->first > o->last || o->masters > PLAN_MASTERS_MAX ||
+		(!drawn && o->masters % 2 == 0))
 		usage();
 }
 
@@ -75,7 +106,7 @@ run_share(const struct options *o, unsigned share, struct progress *progress)
 		struct plan plan;
 		struct outcome_of_run out;
 		progress->at = seed;
-		plan_draw(&plan, seed);
+		draw(o, seed, &plan);
 		run_here(&plan, &out);
 		progress->done++;
 		progress->grants += out.grants;
@@ -97,13 +128,13 @@ show_failure(const struct options *o, uint64_t seed)
 {
 	struct plan plan;
 	struct outcome_of_run out;
-	plan_draw(&plan, seed);
+	draw(o, seed, &plan);
 	if (o->shrink)
 		run_shrink(&plan);
-	run_print(&plan, TAIL_LINES);
+	run_print(&plan, o->lines);
 	run_apart(&plan, &out);
-	printf("seed %" PRIu64 ", shrunk to %u daemons, %u clients, %u names, %u links; faults:", seed,
-		plan.hosts, plan.clients, plan.names, plan.links);
+	printf("seed %" PRIu64 ", shrunk to %u masters, %u daemons, %u clients, %u names, %u links; faults:",
+		seed, plan.masters, plan.hosts, plan.clients, plan.names, plan.links);
 	for (int i = 0; i < FAULT_COUNT; i++)
 		if (plan.fault[i])
 			printf(" %s", fault_word[i]);
@@ -140,12 +171,12 @@ run_all(const struct options *o, struct progress *progress, uint64_t *failed)
 int
 main(int argc, char **argv)
 {
-	struct options o = {1, 100, 1, false, false, true};
+	struct options o = {.first = 1, .last = 100, .jobs = 1, .lines = 120, .shrink = true};
 	options_read(&o, argc, argv);
 	if (o.trace) {
 		for (uint64_t seed = o.first; seed <= o.last; seed++) {
 			struct plan plan;
-			plan_draw(&plan, seed);
+			draw(&o, seed, &plan);
 			run_print(&plan, UINT32_MAX);
 		}
 		return 0;

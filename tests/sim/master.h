@@ -36,6 +36,9 @@ void master_restart(struct master *master, uint64_t seed, struct store *store);
 void master_forget_scripts(struct master *master);
 void master_load_scripts(struct master *master); /* SCRIPT LOAD of each */
 
+/* Whether its node says that a daemon has admitted this process with this memory. */
+bool master_admitted(struct master *master);
+
 struct store *master_store(struct master *master);
 struct master_health *master_health(struct master *master);
 void master_on_publish(struct master *master, master_publish *publish, void *arg);

@@ -10,24 +10,13 @@
 #define EVERY_US 50000
 
 static bool
-server_is_sound(const struct world *w)
-{
-	const struct master_health *health = master_health(w->server.master);
-	return w->server.up && w->now_us >= w->server.stopped_until_us && !health->full &&
-	       !health->readonly && !health->loading && !health->misconf;
-}
-
-static bool
-host_is_sound(const struct world *w, const struct host *h)
+host_is_sound(const struct host *h, const struct server *s)
 {
 	struct master_view view;
-	bool sound = h->alive && !h->draining && w->now_us >= h->paused_until_us &&
-		     w->now_us >= h->cut_until_us && w->now_us >= h->slow_until_us;
-	for (unsigned i = 0; i < w->plan.links; i++)
-		sound = sound && h->wires[i].up;
-	if (!sound)
+	if (!h->alive || h->draining || h->world->now_us < h->paused_until_us ||
+		!way_sound(&h->ways[s->index]))
 		return false;
-	core_view_master(h->core, host_ms(h), 0, &view);
+	core_view_master(h->core, host_ms(h), s->index, &view);
 	return view.state == MASTER_ADMITTED;
 }
 
@@ -57,17 +46,13 @@ most_us(const struct world *w)
 }
 
 static void
-look_at(struct world *w, unsigned name)
+look_at(struct server *s, unsigned name)
 {
-	struct orphans *o = &w->orphans;
-	char key[64], text[64];
+	struct world *w = s->world;
+	struct orphans *o = &w->orphans[s->index];
+	char text[64];
 	struct slice owner;
-	bool foreign = w->plan.foreign && name == 2;
-	snprintf(key, sizeof(key), "%s%s%s", foreign ? "lock:" : "hf:{", checker_name(name),
-		foreign ? "" : "}");
-	const struct host *h = NULL;
-	if (store_get(master_store(w->server.master), server_wall_us(w), slice_of(key), &owner))
-		h = forgetful(w, name, owner);
+	const struct host *h = server_owner(s, name, &owner) ? forgetful(w, name, owner) : NULL;
 	if (h == NULL) {
 		o->since_us[name] = INT64_MAX;
 		return;
@@ -79,31 +64,35 @@ look_at(struct world *w, unsigned name)
 	}
 	int64_t since = o->since_us[name] > o->sound_us[h->index] ? o->since_us[name] : o->sound_us[h->index];
 	if (w->now_us - since > most_us(w))
-		world_fail(w, "orphan: d%u has forgotten its lease %s of %s", h->index, text,
-			checker_name(name));
+		world_fail(w, "orphan: d%u has forgotten its lease %s of %s at m%u", h->index, text,
+			checker_name(name), s->index);
 }
 
 static void
 look(void *arg, uint64_t a, void *data)
 {
 	struct world *w = arg;
-	bool sound = server_is_sound(w);
 	(void)a;
 	(void)data;
-	for (unsigned i = 0; i < w->plan.hosts; i++)
-		if (!sound || !host_is_sound(w, &w->hosts[i]))
-			w->orphans.sound_us[i] = w->now_us;
-	for (unsigned i = 0; i < w->plan.names; i++)
-		look_at(w, i);
+	for (unsigned k = 0; k < w->plan.masters; k++) {
+		struct server *s = &w->servers[k];
+		bool sound = server_sound(s);
+		for (unsigned i = 0; i < w->plan.hosts; i++)
+			if (!sound || !host_is_sound(&w->hosts[i], s))
+				w->orphans[k].sound_us[i] = w->now_us;
+		for (unsigned i = 0; i < w->plan.names; i++)
+			look_at(s, i);
+	}
 	world_after(w, EVERY_US, look, w, 0, NULL);
 }
 
 void
 orphan_watch(struct world *w)
 {
-	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
-		w->orphans.since_us[i] = INT64_MAX;
-	/* Where the master's clock steps back, a key may outlive the repeats of its release; then it ends by
+	for (unsigned k = 0; k < w->plan.masters; k++)
+		for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
+			w->orphans[k].since_us[i] = INT64_MAX;
+	/* Where a master's clock steps back, a key may outlive the repeats of its release; then it ends by
 	 * itself. */
 	if (!w->plan.fault[FAULT_BACK])
 		world_after(w, EVERY_US, look, w, 0, NULL);

@@ -1,5 +1,5 @@
 /*
- * orphan: looks for leases at the master that their daemon has forgotten (rule 2): it lives, is connected,
+ * orphan: looks for leases at a master that their daemon has forgotten (rule 2): it lives, is connected,
  * and neither has them nor asks for them. Such a lease must be given back long before it ends by itself.
  */
 #ifndef SIM_ORPHAN_H
@@ -11,11 +11,11 @@
 
 struct world;
 
+/* At one master. */
 struct orphans {
 	int64_t since_us[PLAN_NAMES_MAX]; /* INT64_MAX: it is none */
 	char owner[PLAN_NAMES_MAX][64];
-	int64_t sound_us[PLAN_HOSTS_MAX]; /* since when nothing is wrong with this daemon's way to the master
-					   */
+	int64_t sound_us[PLAN_HOSTS_MAX]; /* since when nothing is wrong with this daemon's way there */
 };
 
 /* Looks every now and then, from now on. */

@@ -1,6 +1,8 @@
 /* plan: see plan.h. */
 #include "tests/sim/plan.h"
 
+#define HOUR_US INT64_C(3600000000)
+
 const char *const fault_word[FAULT_COUNT] = {
 #define FAULT(id, word) word,
 	FAULTS(FAULT)
@@ -10,7 +12,14 @@ const char *const fault_word[FAULT_COUNT] = {
 bool
 plan_loses(const struct plan *plan)
 {
-	return plan->fault[FAULT_EMPTY] || plan->fault[FAULT_STALE] || plan->fault[FAULT_FLUSH];
+	return plan->fault[FAULT_EMPTY] || plan->fault[FAULT_STALE] || plan->fault[FAULT_FLUSH] ||
+	       plan->fault[FAULT_TOTAL];
+}
+
+unsigned
+plan_majority(const struct plan *plan)
+{
+	return plan->masters / 2 + 1;
 }
 
 static int64_t
@@ -19,15 +28,35 @@ pick(struct rng *rng, const int64_t *values, int64_t n)
 	return values[rng_range(rng, 0, n - 1)];
 }
 
+static void
+plan_without(struct plan *plan, const enum fault *faults, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		plan->fault[faults[i]] = false;
+}
+
 /*
- * A single master that forgets everything leaves the clocks to order its tokens: the floor is above its own
- * and that of the daemon that admits it, so that no token of a daemon that died meanwhile may be further
- * ahead than a guard.
+ * Where the clocks are wild, a master that forgot gets its token floor from what the others know, so that
+ * these have to be there. Where a majority may forget, or the others may be away, only the clocks are left to
+ * order tokens: the floor is above those of the masters and of the daemon that admits, so that no token of
+ * a daemon that died meanwhile may be further ahead than a guard.
  */
 static void
 plan_clocks(struct plan *plan)
 {
+	static const enum fault away[] = {FAULT_PARTITION, FAULT_ONEWAY, FAULT_SPLIT, FAULT_SLOW, FAULT_STOP,
+		FAULT_TOTAL, FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF};
+	static const enum fault odd[] = {FAULT_LEAP};
 	int64_t guard_us = (plan->lease_ms + plan->margin_ms) * 1000;
+	plan->wall_behind_us = plan->wall_ahead_us = plan->wall_apart_us = HOUR_US;
+	if (!plan_loses(plan))
+		return;
+	if (plan->wild) {
+		plan_without(plan, away, sizeof(away) / sizeof(away[0]));
+		return;
+	}
+	plan_without(plan, odd, 1);
+	plan->wall_apart_us = 0;
 	plan->wall_ahead_us = guard_us * 3 / 4;
 	if (plan->fault[FAULT_BACK]) {
 		plan->fault[FAULT_WALL] = false;
@@ -35,9 +64,36 @@ plan_clocks(struct plan *plan)
 	}
 }
 
-void
-plan_draw(struct plan *plan, uint64_t seed)
+/* What cannot be, or is not promised, with so many masters and such a margin. */
+static void
+plan_possible(struct plan *plan)
 {
+	static const enum fault many[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_LEAP};
+	/* Who has not known a clock before it leapt cannot see that it did. */
+	static const enum fault fresh[] = {FAULT_CRASH, FAULT_DRAIN};
+	static const enum fault step[] = {FAULT_FORWARD};
+	if (plan->masters == 1) {
+		plan_without(plan, many, sizeof(many) / sizeof(many[0]));
+		plan->wild = false;
+	}
+	if (plan->fault[FAULT_LEAP])
+		plan_without(plan, fresh, sizeof(fresh) / sizeof(fresh[0]));
+	if (plan->margin_ms == 0)
+		plan_without(plan, step, 1); /* what no margin absorbs */
+}
+
+static void
+plan_faults(struct plan *plan, struct rng *rng)
+{
+	int percent = (int)rng_range(rng, 5, 40);
+	for (int i = 0; i < FAULT_COUNT; i++)
+		plan->fault[i] = rng_percent(rng, percent);
+}
+
+void
+plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
+{
+	static const int64_t counts[] = {1};
 	static const int64_t leases[] = {600, 1000, 1000, 3000, 10000};
 	static const int64_t margins[] = {10, 10, 1, 0}; /* percent */
 	static const int64_t thinks[] = {2000, 20000, 200000};
@@ -46,6 +102,9 @@ plan_draw(struct plan *plan, uint64_t seed)
 	static const int64_t delays[] = {50, 300, 5000};
 	struct rng rng = {seed * UINT64_C(0x2545f4914f6cdd1d) + 1};
 	*plan = (struct plan){.seed = seed};
+	plan->masters = (unsigned)pick(&rng, counts, sizeof(counts) / sizeof(counts[0]));
+	if (masters > 0)
+		plan->masters = masters;
 	plan->hosts = (unsigned)rng_range(&rng, 1, PLAN_HOSTS_MAX);
 	plan->clients = (unsigned)rng_range(&rng, 2, PLAN_CLIENTS_MAX);
 	plan->names = (unsigned)rng_range(&rng, 1, PLAN_NAMES_MAX);
@@ -56,20 +115,16 @@ plan_draw(struct plan *plan, uint64_t seed)
 	plan->streak_ms = rng_range(&rng, 5, 200);
 	plan->trusted = rng_percent(&rng, 70);
 	plan->foreign = rng_percent(&rng, 30);
+	plan->wild = rng_percent(&rng, 40);
 	plan->network_us = pick(&rng, delays, 3);
+	plan->spread_us = rng_percent(&rng, 50) ? 0 : plan->network_us * rng_range(&rng, 1, 10);
 	plan->think_us = pick(&rng, thinks, 3);
 	plan->hold_us = pick(&rng, holds, 3);
 	plan->long_percent = (int)pick(&rng, longs, 3);
 	plan->faults_us = plan->lease_ms * 1000 * rng_range(&rng, 3, 8);
 	plan->fault_every_us = plan->lease_ms * rng_range(&rng, 30, 600);
-	if (!rng_percent(&rng, 10)) {
-		int percent = (int)rng_range(&rng, 5, 40);
-		for (int i = 0; i < FAULT_COUNT; i++)
-			plan->fault[i] = rng_percent(&rng, percent);
-	}
-	if (plan->margin_ms == 0)
-		plan->fault[FAULT_FORWARD] = false; /* what no margin absorbs is not promised */
-	plan->wall_behind_us = plan->wall_ahead_us = INT64_C(3600) * 1000000;
-	if (plan_loses(plan))
-		plan_clocks(plan);
+	if (!rng_percent(&rng, 10))
+		plan_faults(plan, &rng);
+	plan_possible(plan);
+	plan_clocks(plan);
 }

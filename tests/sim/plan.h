@@ -1,5 +1,6 @@
 /*
- * plan: what a seed draws before anything happens: how many of each, how long leases are, which faults.
+ * plan: what a seed draws before anything happens: how many of each, how long leases are, which faults. What
+ * is drawn stays within what the guarantees assume.
  */
 #ifndef SIM_PLAN_H
 #define SIM_PLAN_H
@@ -7,27 +8,32 @@
 #include "tests/sim/rng.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#define PLAN_MASTERS_MAX 5
 #define PLAN_HOSTS_MAX   4
 #define PLAN_CLIENTS_MAX 12
 #define PLAN_NAMES_MAX   3
 
 /* FAULT(id, word): what may go wrong. */
 #define FAULTS(FAULT)                                                                                        \
-	FAULT(LINK, "link")           /* a connection to the master breaks */                                \
+	FAULT(LINK, "link")           /* a connection to a master breaks */                                  \
 	FAULT(INBOX, "inbox")         /* so does the one for messages */                                     \
-	FAULT(PARTITION, "partition") /* nothing gets through between a daemon and the master */             \
+	FAULT(PARTITION, "partition") /* nothing gets through between a daemon and a master, or several */   \
+	FAULT(ONEWAY, "one-way")      /* or only in one direction */                                         \
+	FAULT(SPLIT, "split")         /* the network falls into two halves */                                \
 	FAULT(SLOW, "slow")           /* messages take long */                                               \
 	FAULT(MESSAGES, "messages")   /* wake-ups are lost */                                                \
 	FAULT(PAUSE, "pause")         /* a daemon stands still */                                            \
 	FAULT(CRASH, "crash")         /* a daemon dies and comes back as another */                          \
 	FAULT(DRAIN, "drain")         /* a daemon is told to stop */                                         \
 	FAULT(WALL, "wall")           /* a daemon's wall clock is set */                                     \
-	FAULT(STOP, "stop")           /* the master stands still, and goes on with what it was sent */       \
+	FAULT(STOP, "stop")           /* a master stands still, and goes on with what it was sent */         \
 	FAULT(EMPTY, "empty")         /* it restarts without data */                                         \
 	FAULT(STALE, "stale")         /* with old data */                                                    \
 	FAULT(WHOLE, "whole")         /* with all data */                                                    \
+	FAULT(TOTAL, "total")         /* most masters, or all, restart without data at once */               \
 	FAULT(FLUSH, "flush")         /* FLUSHALL */                                                         \
 	FAULT(SCRIPTS, "scripts")     /* SCRIPT FLUSH */                                                     \
 	FAULT(FULL, "full")           /* over maxmemory */                                                   \
@@ -36,6 +42,7 @@
 	FAULT(MISCONF, "misconf")     /* cannot write its disk */                                            \
 	FAULT(FORWARD, "forward")     /* its clock steps forward, at most J a lease */                       \
 	FAULT(BACK, "back")           /* or back */                                                          \
+	FAULT(LEAP, "leap")           /* that of a few of many leaps an hour ahead */                        \
 	FAULT(DELETE, "delete")       /* somebody deletes a lease's key */                                   \
 	FAULT(OVERWRITE, "overwrite") /* or writes over it */                                                \
 	FAULT(KIND, "kind")           /* with something of another type */
@@ -51,6 +58,7 @@ extern const char *const fault_word[FAULT_COUNT];
 
 struct plan {
 	uint64_t seed;
+	unsigned masters; /* 1, 3 or 5 */
 	unsigned hosts;
 	unsigned clients;
 	unsigned names;
@@ -61,9 +69,12 @@ struct plan {
 	int64_t streak_ms;
 	bool trusted;           /* the first greeting admits: no guard at the beginning */
 	bool foreign;           /* the last name has a key template and half the lease */
+	bool wild;              /* clocks may show anything: tokens have to live by their counters */
 	int64_t network_us;     /* usual delay, one way */
+	int64_t spread_us;      /* what is added for a daemon and a master that are far apart, at most */
 	int64_t wall_behind_us; /* of the daemons' wall clocks, at most */
 	int64_t wall_ahead_us;
+	int64_t wall_apart_us;  /* of the masters' from true time at the beginning, either way, at most */
 	int64_t think_us;       /* a client's rest between locks */
 	int64_t hold_us;        /* longest hold, */
 	int long_percent;       /* but so many last for more than two leases */
@@ -72,9 +83,13 @@ struct plan {
 	bool fault[FAULT_COUNT];
 };
 
-void plan_draw(struct plan *plan, uint64_t seed);
+/* masters: so many; 0: the seed draws that too. */
+void plan_draw(struct plan *plan, uint64_t seed, unsigned masters);
 
-/* Whether the master may forget what it knew. */
+/* Whether a master may forget what it knew. */
 bool plan_loses(const struct plan *plan);
+
+/* The smallest majority of its masters. */
+unsigned plan_majority(const struct plan *plan);
 
 #endif

@@ -146,6 +146,15 @@ shrink_number(struct plan *plan, size_t offset, unsigned least)
 	}
 }
 
+/* Their number stays odd. */
+static bool
+shrink_masters(struct plan *plan)
+{
+	struct plan smaller = *plan;
+	smaller.masters -= 2;
+	return plan->masters > 3 && still_fails(plan, &smaller);
+}
+
 static bool
 shrink_time(struct plan *plan)
 {
@@ -159,6 +168,7 @@ run_shrink(struct plan *plan)
 {
 	for (bool again = true; again;) {
 		again = shrink_faults(plan);
+		again |= shrink_masters(plan);
 		again |= shrink_number(plan, offsetof(struct plan, clients), 1);
 		again |= shrink_number(plan, offsetof(struct plan, hosts), 1);
 		again |= shrink_number(plan, offsetof(struct plan, names), 1);

@@ -3,97 +3,131 @@
 
 #include "tests/sim/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define WALL_START_US INT64_C(1760000000000000)
 
 static int64_t
 on_publish(void *arg, struct slice channel, struct slice message)
 {
-	struct world *w = arg;
+	struct server *s = arg;
 	int64_t heard = 0;
-	for (unsigned i = 0; i < w->plan.hosts; i++)
-		heard += host_published(&w->hosts[i], channel, message);
+	for (unsigned i = 0; i < s->world->plan.hosts; i++)
+		heard += inbox_published(&s->world->hosts[i], s, channel, message);
 	return heard;
 }
 
 void
-server_init(struct world *w)
+server_init(struct world *w, unsigned index)
 {
-	struct server *s = &w->server;
+	struct server *s = &w->servers[index];
+	*s = (struct server){.world = w, .index = index, .up = true, .life = 1};
 	s->master = master_new(rng_next(&w->rng));
-	master_on_publish(s->master, on_publish, w);
-	s->up = true;
-	s->life = 1;
+	master_on_publish(s->master, on_publish, s);
 	s->ppm = rng_range(&w->rng, -4000, 4000);
+	s->wall_offset_us = rng_range(&w->rng, -w->plan.wall_apart_us, w->plan.wall_apart_us);
 	s->backup = store_new();
 }
 
 void
-server_done(struct world *w)
+server_done(struct server *s)
 {
-	master_free(w->server.master);
-	store_free(w->server.backup);
+	master_free(s->master);
+	store_free(s->backup);
 }
 
+/* It runs too fast for two leases and then as much too slowly: wrong rates, but no drift that adds up. */
 int64_t
-server_wall_us(const struct world *w)
+server_wall_us(const struct server *s)
 {
-	const struct server *s = &w->server;
-	return WALL_START_US + s->wall_offset_us + w->now_us + w->now_us * s->ppm / 1000000;
+	int64_t now_us = s->world->now_us, half_us = s->world->plan.lease_ms * 2000;
+	int64_t phase_us = now_us % (2 * half_us);
+	int64_t fast_us = phase_us < half_us ? phase_us : 2 * half_us - phase_us;
+	return WORLD_WALL_US + s->wall_offset_us + now_us + fast_us * s->ppm / 1000000;
 }
 
 redisReply *
-server_run(struct world *w, int argc, const char *const *argv, const size_t *argvlen)
+server_run(struct server *s, int argc, const char *const *argv, const size_t *argvlen)
 {
-	return master_run(w->server.master, server_wall_us(w), argc, argv, argvlen);
+	return master_run(s->master, server_wall_us(s), argc, argv, argvlen);
 }
 
 void
-server_meddle(struct world *w, const char *script, const char *key)
+server_meddle(struct server *s, const char *script, const char *key)
 {
 	const char *argv[] = {"EVAL", script, "1", key};
 	const size_t argvlen[] = {4, strlen(script), 1, strlen(key)};
-	struct master_health saved = *master_health(w->server.master);
-	*master_health(w->server.master) = (struct master_health){0};
-	freeReplyObject(server_run(w, 4, argv, argvlen));
-	*master_health(w->server.master) = saved;
+	struct master_health saved = *master_health(s->master);
+	*master_health(s->master) = (struct master_health){0};
+	freeReplyObject(server_run(s, 4, argv, argvlen));
+	*master_health(s->master) = saved;
 }
 
 static void
 server_back(void *arg, uint64_t life, void *data)
 {
-	struct world *w = arg;
+	struct server *s = arg;
 	(void)data;
-	if (w->server.life != life)
+	if (s->life != life)
 		return;
-	w->server.up = true;
-	trace_line(&w->trace, w->now_us, "m      is up again");
+	s->up = true;
+	trace_line(&s->world->trace, s->world->now_us, "m%u     is up again", s->index);
 }
 
 void
-server_crash(struct world *w, struct store *store, int64_t down_us)
+server_crash(struct server *s, struct store *store, int64_t down_us)
 {
-	struct server *s = &w->server;
+	struct world *w = s->world;
 	s->up = false;
 	s->life++;
 	s->stopped_until_us = 0;
 	master_restart(s->master, rng_next(&w->rng), store);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
-		host_server_gone(&w->hosts[i]);
-	world_after(w, down_us, server_back, w, s->life, NULL);
+		host_server_gone(&w->hosts[i], s);
+	world_after(w, down_us, server_back, s, s->life, NULL);
+}
+
+/* Client tracking tells those who listen. */
+void
+server_flush(struct server *s)
+{
+	store_flush(master_store(s->master));
+	for (unsigned i = 0; i < s->world->plan.hosts; i++)
+		inbox_flushed(&s->world->hosts[i], s);
 }
 
 void
-server_flush(struct world *w)
+server_backup(struct server *s)
 {
-	store_flush(master_store(w->server.master));
+	store_free(s->backup);
+	s->backup = store_copy(master_store(s->master));
+}
+
+bool
+server_sound(const struct server *s)
+{
+	const struct master_health *health = master_health(s->master);
+	return s->up && s->world->now_us >= s->stopped_until_us && !health->full && !health->readonly &&
+	       !health->loading && !health->misconf;
+}
+
+bool
+server_admitted(const struct server *s)
+{
+	return s->up && master_admitted(s->master);
 }
 
 void
-server_backup(struct world *w)
+server_lease_key(const struct world *w, unsigned name, char *out, size_t size)
 {
-	store_free(w->server.backup);
-	w->server.backup = store_copy(master_store(w->server.master));
+	bool foreign = w->plan.foreign && name == 2;
+	snprintf(out, size, "%s%s%s", foreign ? "lock:" : "hf:{", checker_name(name), foreign ? "" : "}");
+}
+
+bool
+server_owner(const struct server *s, unsigned name, struct slice *owner)
+{
+	char key[64];
+	server_lease_key(s->world, name, key, sizeof(key));
+	return store_get(master_store(s->master), server_wall_us(s), slice_of(key), owner);
 }

@@ -1,5 +1,5 @@
 /*
- * server: the master's process in the world: when it runs, what its clock shows, what it forgets.
+ * server: a master's process in the world: when it runs, what its clock shows, what it forgets.
  */
 #ifndef SIM_SERVER_H
 #define SIM_SERVER_H
@@ -12,6 +12,8 @@
 struct world;
 
 struct server {
+	struct world *world;
+	unsigned index;
 	struct master *master;
 	bool up;
 	uint64_t life;            /* connections belong to one life of the process */
@@ -20,23 +22,34 @@ struct server {
 	int64_t wall_offset_us;
 	int64_t ppm;
 	int64_t forward_until_us; /* no further step forward before: at most J in the life of a lease */
+	int64_t leapt_until_us;   /* its clock has leapt: until then its leases are missed */
 	struct store *backup;     /* what a restart with old data finds */
 };
 
-void server_init(struct world *world);
-void server_done(struct world *world);
+void server_init(struct world *world, unsigned index);
+void server_done(struct server *server);
 
-int64_t server_wall_us(const struct world *world);
+int64_t server_wall_us(const struct server *server);
 
 /* Runs a command now, in this process' own clock. */
-redisReply *server_run(struct world *world, int argc, const char *const *argv, const size_t *argvlen);
+redisReply *server_run(struct server *server, int argc, const char *const *argv, const size_t *argvlen);
 
 /* A script that is not the project's, for faults and checks; its reply is dropped. */
-void server_meddle(struct world *world, const char *script, const char *key);
+void server_meddle(struct server *server, const char *script, const char *key);
 
 /* kill -9; all connections die. Comes back after a while with this store (NULL: empty). */
-void server_crash(struct world *world, struct store *store, int64_t down_us);
-void server_flush(struct world *world);
-void server_backup(struct world *world);
+void server_crash(struct server *server, struct store *store, int64_t down_us);
+void server_flush(struct server *server);
+void server_backup(struct server *server);
+
+/* Up, taking commands, and well. */
+bool server_sound(const struct server *server);
+
+/* Whether some daemon has admitted it since it last may have forgotten something. */
+bool server_admitted(const struct server *server);
+
+/* The key of a name's lease, and whether somebody has it now. owner: valid until the next command. */
+void server_lease_key(const struct world *world, unsigned name, char *out, size_t size);
+bool server_owner(const struct server *server, unsigned name, struct slice *owner);
 
 #endif

@@ -188,6 +188,17 @@ store_get(struct store *store, int64_t wall_us, struct slice key, struct slice *
 	return true;
 }
 
+bool
+store_field(struct store *store, struct slice key, struct slice field, struct slice *value)
+{
+	struct entry *entry = entry_find(store, 0, key);
+	struct pair *pair = entry != NULL && entry->kind == KIND_HASH ? pair_find(entry, field) : NULL;
+	if (pair == NULL)
+		return false;
+	*value = text_slice(&pair->value);
+	return true;
+}
+
 int64_t
 store_expires_ms(struct store *store, struct slice key)
 {

@@ -12,9 +12,9 @@
 #define SILENCE_US 2000000 /* as POOL_SETTINGS_DEFAULT.reply_ms */
 
 void
-wire_init(struct wire *wire)
+wire_init(struct wire *wire, struct way *way, unsigned index)
 {
-	*wire = (struct wire){0};
+	*wire = (struct wire){.way = way, .index = index};
 	TAILQ_INIT(&wire->waiting);
 }
 
@@ -39,13 +39,14 @@ wire_free_all(struct all_batches *all)
 static bool
 batch_held(struct batch *b, bool answer)
 {
-	struct host *h = b->host;
+	const struct way *way = b->wire->way;
+	struct host *h = way->host;
 	struct world *w = h->world;
-	int64_t until = h->cut_until_us;
+	int64_t until = answer ? way->cut_back_until_us : way->cut_there_until_us;
 	if (!answer && b->stuck_until_us > until)
 		until = b->stuck_until_us;
-	if (!answer && w->server.stopped_until_us > until)
-		until = w->server.stopped_until_us;
+	if (!answer && way->server->stopped_until_us > until)
+		until = way->server->stopped_until_us;
 	if (answer && h->paused_until_us > until && h->life == b->host_life)
 		until = h->paused_until_us;
 	if (until <= w->now_us)
@@ -61,10 +62,10 @@ trace_vote(struct host *h, const struct vote *v)
 		"error", "unknown", "unsent"};
 	struct world *w = h->world;
 	trace_line(&w->trace, w->now_us,
-		"m > d%u %s %.*s #%" PRIu64 ": %s%s%.*s tokens %" PRId64 "..%" PRId64 " place %" PRId64
+		"m%u > d%u %s %.*s #%" PRIu64 ": %s%s%.*s tokens %" PRId64 "..%" PRId64 " place %" PRId64
 		" change %" PRId64 " %s",
-		h->index, scripts[v->op].name, (int)v->name.n, v->name.n > 0 ? v->name.p : "", v->attempt,
-		words[v->outcome], v->holder.n > 0 ? " by " : "", (int)v->holder.n,
+		v->master, h->index, scripts[v->op].name, (int)v->name.n, v->name.n > 0 ? v->name.p : "",
+		v->attempt, words[v->outcome], v->holder.n > 0 ? " by " : "", (int)v->holder.n,
 		v->holder.n > 0 ? v->holder.p : "", v->token_first, v->token_last, v->position, v->change_ms,
 		v->op == CALL_HELLO && v->outcome == OUTCOME_YES ? (v->admitted ? "admitted" : "guarded")
 								 : "");
@@ -74,13 +75,13 @@ static void
 deliver_vote(struct host *h, const struct vote *v)
 {
 	trace_vote(h, v);
-	host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .link = v->link});
+	host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
 }
 
 static void
 batch_fail(struct batch *b, enum outcome outcome)
 {
-	struct host *h = b->host;
+	struct host *h = b->wire->way->host;
 	uint64_t life = b->host_life;
 	for (size_t i = 0; i < b->n && h->alive && h->life == life; i++) {
 		struct vote v;
@@ -92,18 +93,18 @@ batch_fail(struct batch *b, enum outcome outcome)
 static void
 load_scripts(void *arg, uint64_t life, void *data)
 {
-	struct world *w = arg;
+	struct server *s = arg;
 	(void)data;
-	if (w->server.life == life)
-		master_load_scripts(w->server.master);
+	if (s->life == life)
+		master_load_scripts(s->master);
 }
 
 static void
 batch_answer(void *arg, uint64_t a, void *data)
 {
 	struct batch *b = arg;
-	struct host *h = b->host;
-	struct wire *wire = &h->wires[b->wire];
+	struct wire *wire = b->wire;
+	struct host *h = wire->way->host;
 	(void)a;
 	(void)data;
 	if (batch_held(b, true))
@@ -116,8 +117,8 @@ batch_answer(void *arg, uint64_t a, void *data)
 	TAILQ_REMOVE(&wire->waiting, b, in_wire);
 	b->waited = false;
 	if (call_noscript(b->reply)) {
-		world_after(
-			h->world, h->world->plan.network_us, load_scripts, h->world, b->server_life, NULL);
+		world_after(h->world, h->world->plan.network_us, load_scripts, wire->way->server,
+			b->server_life, NULL);
 		batch_fail(b, OUTCOME_UNSENT);
 	} else {
 		struct vote votes[CALL_GROUP_MAX];
@@ -130,7 +131,7 @@ batch_answer(void *arg, uint64_t a, void *data)
 
 /* Whether this call's lease is there. */
 static bool
-lease_there(struct world *w, const struct call *call)
+lease_there(const struct server *s, const struct call *call)
 {
 	char key[2 * WIRE_NAME_BYTES];
 	struct slice owner;
@@ -138,24 +139,24 @@ lease_there(struct world *w, const struct call *call)
 		snprintf(key, sizeof(key), "lock:%.*s", (int)call->name.n, call->name.p);
 	else
 		snprintf(key, sizeof(key), "hf:{%.*s}", (int)call->name.n, call->name.p);
-	return store_get(master_store(w->server.master), server_wall_us(w), slice_of(key), &owner);
+	return store_get(master_store(s->master), server_wall_us(s), slice_of(key), &owner);
 }
 
 /* Runs the command; nothing but an acquire and a reclaim may bring a lease into being (rule 6). */
 static void
 batch_run(struct batch *b)
 {
-	struct world *w = b->host->world;
+	struct server *s = b->wire->way->server;
 	bool there[CALL_GROUP_MAX] = {false};
 	bool keeps = b->calls[0].op == CALL_RENEW || b->calls[0].op == CALL_RELEASE;
 	for (size_t i = 0; keeps && i < b->n; i++)
-		there[i] = lease_there(w, &b->calls[i]);
+		there[i] = lease_there(s, &b->calls[i]);
 	b->arrived = true;
-	b->reply = server_run(w, b->command.argc, b->command.argv, b->command.argvlen);
+	b->reply = server_run(s, b->command.argc, b->command.argv, b->command.argvlen);
 	for (size_t i = 0; keeps && i < b->n; i++)
-		if (!there[i] && lease_there(w, &b->calls[i]))
-			world_fail(w, "re-created: a %s made a lease of %s", scripts[b->calls[0].op].name,
-				b->names[i]);
+		if (!there[i] && lease_there(s, &b->calls[i]))
+			world_fail(s->world, "re-created: a %s made a lease of %s",
+				scripts[b->calls[0].op].name, b->names[i]);
 }
 
 /* At the master: it runs whether or not anybody still waits for it. */
@@ -163,19 +164,19 @@ static void
 batch_arrive(void *arg, uint64_t a, void *data)
 {
 	struct batch *b = arg;
-	struct host *h = b->host;
-	struct world *w = h->world;
-	struct wire *wire = &h->wires[b->wire];
+	struct wire *wire = b->wire;
+	struct server *s = wire->way->server;
+	struct world *w = s->world;
 	(void)a;
 	(void)data;
 	if (batch_held(b, false))
 		return;
-	bool dead = b->lost || b->server_life != w->server.life || !w->server.up;
+	bool dead = b->lost || b->server_life != s->life || !s->up;
 	if (!dead) {
 		batch_run(b);
 		if (!b->waited)
-			trace_line(&w->trace, w->now_us, "m      ran %s %s of d%u, too late",
-				scripts[b->calls[0].op].name, b->names[0], h->index);
+			trace_line(&w->trace, w->now_us, "m%u     ran %s %s of d%u, too late", s->index,
+				scripts[b->calls[0].op].name, b->names[0], wire->way->host->index);
 	}
 	if (!b->waited) {
 		batch_free(b);
@@ -184,7 +185,7 @@ batch_arrive(void *arg, uint64_t a, void *data)
 	b->jobless = dead; /* the wire's break will vote and free it */
 	if (dead)
 		return;
-	int64_t at = w->now_us + host_delay(h, false);
+	int64_t at = w->now_us + way_delay(wire->way, false);
 	if (at < wire->answers_us)
 		at = wire->answers_us;
 	wire->answers_us = at;
@@ -195,11 +196,10 @@ batch_arrive(void *arg, uint64_t a, void *data)
 static void
 wire_watch(void *arg, uint64_t life, void *data)
 {
-	struct host *h = arg;
-	unsigned index = (unsigned)(life >> 56);
-	struct wire *wire = &h->wires[index];
+	struct wire *wire = arg;
+	struct host *h = wire->way->host;
 	(void)data;
-	if (wire->life != (life & ((UINT64_C(1) << 56) - 1)))
+	if (wire->life != life)
 		return;
 	if (h->paused_until_us > h->world->now_us) {
 		schedule_again(&h->world->schedule, h->paused_until_us);
@@ -210,41 +210,42 @@ wire_watch(void *arg, uint64_t life, void *data)
 	if (b == NULL)
 		return;
 	if (h->world->now_us - b->sent_us >= SILENCE_US) {
-		wire_break(h, index, "no answer");
+		wire_break(wire, "no answer");
 		return;
 	}
 	wire->watched = true;
-	schedule_add(&h->world->schedule, b->sent_us + SILENCE_US, wire_watch, h, life, NULL);
+	schedule_add(&h->world->schedule, b->sent_us + SILENCE_US, wire_watch, wire, life, NULL);
 }
 
 static void
 wire_doom(void *arg, uint64_t life, void *data)
 {
-	struct host *h = arg;
-	unsigned index = (unsigned)(life >> 56);
+	struct wire *wire = arg;
+	const struct host *h = wire->way->host;
 	(void)data;
-	if (h->wires[index].life == (life & ((UINT64_C(1) << 56) - 1)) &&
-		h->paused_until_us <= h->world->now_us)
-		wire_break(h, index, "reset");
+	if (wire->life == life && h->paused_until_us <= h->world->now_us)
+		wire_break(wire, "reset");
 }
 
 static void
-batch_send(struct host *h, unsigned index)
+batch_send(struct wire *wire)
 {
+	struct host *h = wire->way->host;
 	struct world *w = h->world;
-	struct wire *wire = &h->wires[index];
-	struct batch *b = calloc(1, sizeof(*b));
+	size_t n = wire->open_n;
+	struct batch *b = malloc(sizeof(*b) + n * (sizeof(b->calls[0]) + sizeof(b->names[0])));
 	assert(b != NULL);
-	b->host = h;
-	b->wire = index;
+	memset(b, 0, sizeof(*b));
+	b->names = (char(*)[WIRE_NAME_BYTES])(void *)&b->calls[n];
+	b->wire = wire;
 	b->host_life = h->life;
 	b->wire_life = wire->life;
 	b->server_life = wire->server_life;
 	b->sent_us = w->now_us;
-	b->n = wire->open_n;
-	memcpy(b->calls, wire->open, b->n * sizeof(b->calls[0]));
-	memcpy(b->names, wire->open_names, b->n * sizeof(b->names[0]));
-	for (size_t i = 0; i < b->n; i++)
+	b->n = n;
+	memcpy(b->calls, wire->open, n * sizeof(b->calls[0]));
+	memcpy(b->names, wire->open_names, n * sizeof(b->names[0]));
+	for (size_t i = 0; i < n; i++)
 		b->calls[i].name.p = b->names[i];
 	wire->open_n = 0;
 	if (!call_encode(&b->command, &h->call_settings, b->calls, b->n))
@@ -252,27 +253,27 @@ batch_send(struct host *h, unsigned index)
 	b->waited = true;
 	TAILQ_INSERT_TAIL(&wire->waiting, b, in_wire);
 	LIST_INSERT_HEAD(&w->batches, b, in_world);
-	int64_t at = w->now_us + host_delay(h, true);
+	int64_t at = w->now_us + way_delay(wire->way, true);
 	if (at < wire->arrives_us)
 		at = wire->arrives_us;
 	wire->arrives_us = at;
 	schedule_add(&w->schedule, at, batch_arrive, b, 0, NULL);
 	if (wire->doomed) {
 		wire->doomed = false;
-		world_after(w, rng_range(&w->rng, 0, 2 * w->plan.network_us), wire_doom, h,
-			wire->life | (uint64_t)index << 56, NULL);
+		world_after(
+			w, rng_range(&w->rng, 0, 2 * w->plan.network_us), wire_doom, wire, wire->life, NULL);
 	}
 	if (!wire->watched) {
 		wire->watched = true;
-		world_after(w, SILENCE_US, wire_watch, h, wire->life | (uint64_t)index << 56, NULL);
+		world_after(w, SILENCE_US, wire_watch, wire, wire->life, NULL);
 	}
 }
 
 void
-wire_flush(struct host *h, unsigned index)
+wire_flush(struct wire *wire)
 {
-	if (h->wires[index].open_n > 0)
-		batch_send(h, index);
+	if (wire->open_n > 0)
+		batch_send(wire);
 }
 
 static void
@@ -295,11 +296,11 @@ call_unsent(void *arg, uint64_t life, void *data)
 }
 
 void
-wire_call(struct host *h, const struct call *call)
+wire_call(struct wire *wire, const struct call *call)
 {
-	struct wire *wire = &h->wires[call->link];
-	trace_line(&h->world->trace, h->world->now_us, "d%u > m %s %.*s #%" PRIu64 "%s", h->index,
-		scripts[call->op].name, (int)call->name.n, call->name.n > 0 ? call->name.p : "",
+	struct host *h = wire->way->host;
+	trace_line(&h->world->trace, h->world->now_us, "d%u > m%u %s %.*s #%" PRIu64 "%s", h->index,
+		call->master, scripts[call->op].name, (int)call->name.n, call->name.n > 0 ? call->name.p : "",
 		call->attempt, wire->up ? "" : " (no link)");
 	if (!wire->up) {
 		struct call *copy = malloc(sizeof(*copy) + WIRE_NAME_BYTES);
@@ -311,7 +312,7 @@ wire_call(struct host *h, const struct call *call)
 		return;
 	}
 	if (wire->open_n > 0 && (wire->open_n == CALL_GROUP_MAX || !call_groups(&wire->open[0], call)))
-		batch_send(h, call->link);
+		batch_send(wire);
 	size_t i = wire->open_n++;
 	assert(call->name.n < WIRE_NAME_BYTES);
 	memset(wire->open_names[i], 0, WIRE_NAME_BYTES);
@@ -323,18 +324,19 @@ wire_call(struct host *h, const struct call *call)
 /* What is under way and not yet there may be cut off anywhere: then nothing behind it arrives either. Or it
  * arrives when nobody thinks of it any more. */
 static void
-wire_cut(struct host *h, struct wire *wire)
+wire_cut(struct wire *wire)
 {
+	struct world *w = wire->way->host->world;
 	bool lost = false;
-	int percent = rng_percent(&h->world->rng, 50) ? 0 : 30;
+	int percent = rng_percent(&w->rng, 50) ? 0 : 30;
 	int64_t stuck_us = 0;
-	if (rng_percent(&h->world->rng, 30))
-		stuck_us = h->world->now_us + rng_range(&h->world->rng, 0, h->world->plan.lease_ms * 1500);
+	if (rng_percent(&w->rng, 30))
+		stuck_us = w->now_us + rng_range(&w->rng, 0, w->plan.lease_ms * 1500);
 	struct batch *b;
 	TAILQ_FOREACH (b, &wire->waiting, in_wire) {
 		if (b->arrived)
 			continue;
-		lost = lost || rng_percent(&h->world->rng, percent);
+		lost = lost || rng_percent(&w->rng, percent);
 		b->lost = lost;
 		b->stuck_until_us = stuck_us;
 	}
@@ -350,23 +352,27 @@ batch_leave(struct batch *b)
 }
 
 static void
-wire_reconnect(void *arg, uint64_t index, void *data)
+wire_reconnect(void *arg, uint64_t a, void *data)
 {
+	(void)a;
 	(void)data;
-	wire_connect(arg, (unsigned)index);
+	wire_connect(arg);
 }
 
 void
-wire_break(struct host *h, unsigned index, const char *why)
+wire_break(struct wire *wire, const char *why)
 {
-	struct wire *wire = &h->wires[index];
+	struct host *h = wire->way->host;
+	struct world *w = h->world;
+	unsigned master = wire->way->server->index;
 	uint64_t life = h->life;
 	struct batch *b;
 	if (!wire->up)
 		return;
-	trace_line(&h->world->trace, h->world->now_us, "d%u     link %u is down: %s", h->index, index, why);
-	wire_flush(h, index);
-	wire_cut(h, wire);
+	trace_line(&w->trace, w->now_us, "d%u     link %u to m%u is down: %s", h->index, wire->index, master,
+		why);
+	wire_flush(wire);
+	wire_cut(wire);
 	wire->up = false;
 	wire->watched = false;
 	wire->life++;
@@ -377,17 +383,19 @@ wire_break(struct host *h, unsigned index, const char *why)
 	}
 	if (!h->alive || h->life != life)
 		return;
-	host_step(h, &(struct event){.type = EVENT_LINK_DOWN, .link = index, .text = slice_of(why)});
-	world_after(h->world, rng_range(&h->world->rng, 1000, 200000), wire_reconnect, h, index, NULL);
+	host_step(h, &(struct event){.type = EVENT_LINK_DOWN,
+			     .master = master,
+			     .link = wire->index,
+			     .text = slice_of(why)});
+	world_after(w, rng_range(&w->rng, 1000, 200000), wire_reconnect, wire, 0, NULL);
 }
 
 void
-wire_forget(struct host *h, unsigned index)
+wire_forget(struct wire *wire)
 {
-	struct wire *wire = &h->wires[index];
 	struct batch *b;
-	wire_flush(h, index);
-	wire_cut(h, wire);
+	wire_flush(wire);
+	wire_cut(wire);
 	wire->up = false;
 	wire->watched = false;
 	wire->life++;
@@ -400,33 +408,31 @@ wire_forget(struct host *h, unsigned index)
 static void
 wire_connected(void *arg, uint64_t life, void *data)
 {
-	struct host *h = arg;
+	struct wire *wire = arg;
+	struct server *s = wire->way->server;
+	struct host *h = wire->way->host;
 	struct world *w = h->world;
-	unsigned index = (unsigned)(life >> 56);
-	struct wire *wire = &h->wires[index];
 	(void)data;
-	if (!h->alive || wire->up || (uint64_t)(uint8_t)h->life != (life & 255))
+	if (!h->alive || wire->up || h->life != life)
 		return;
-	bool there = w->server.up && w->now_us >= w->server.stopped_until_us &&
-		     w->now_us >= h->cut_until_us && w->now_us >= h->paused_until_us &&
-		     !master_health(w->server.master)->loading;
-	if (!there) {
-		wire_connect(h, index);
+	if (!way_opens(wire->way) || master_health(s->master)->loading) {
+		wire_connect(wire);
 		return;
 	}
 	wire->up = true;
-	wire->server_life = w->server.life;
+	wire->server_life = s->life;
 	wire->arrives_us = wire->answers_us = w->now_us;
-	master_load_scripts(w->server.master);
-	trace_line(&w->trace, w->now_us, "d%u     link %u is up", h->index, index);
-	host_step(h, &(struct event){.type = EVENT_LINK_UP, .link = index});
+	master_load_scripts(s->master);
+	trace_line(&w->trace, w->now_us, "d%u     link %u to m%u is up", h->index, wire->index, s->index);
+	host_step(h, &(struct event){.type = EVENT_LINK_UP, .master = s->index, .link = wire->index});
 }
 
 void
-wire_connect(struct host *h, unsigned index)
+wire_connect(struct wire *wire)
 {
-	int64_t wait = rng_range(&h->world->rng, 2 * h->world->plan.network_us, 100000);
-	if (h->alive && !h->wires[index].up)
-		world_after(h->world, wait, wire_connected, h,
-			(uint64_t)(uint8_t)h->life | (uint64_t)index << 56, NULL);
+	struct host *h = wire->way->host;
+	struct world *w = h->world;
+	int64_t wait = rng_range(&w->rng, 2 * w->plan.network_us, 100000);
+	if (h->alive && !wire->up)
+		world_after(w, wait, wire_connected, wire, h->life, NULL);
 }

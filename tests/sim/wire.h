@@ -1,5 +1,5 @@
 /*
- * wire: one connection of a daemon's pool to the master, as daemon/pool.c drives it: calls of one operation
+ * wire: one connection of a daemon's pool to a master, as daemon/pool.c drives it: calls of one operation
  * share a command, answers come in order, a lost connection makes votes of what was not answered.
  */
 #ifndef SIM_WIRE_H
@@ -15,13 +15,14 @@
 #define WIRE_NAME_BYTES 24
 
 struct host;
+struct way;
+struct wire;
 
 /* A command on its way, or its answer on the way back: exactly one job knows it until it is done. */
 struct batch {
 	TAILQ_ENTRY(batch) in_wire;
 	LIST_ENTRY(batch) in_world;
-	struct host *host;
-	unsigned wire;
+	struct wire *wire;
 	uint64_t host_life;
 	uint64_t wire_life;
 	uint64_t server_life;
@@ -34,14 +35,16 @@ struct batch {
 	struct call_command command;
 	redisReply *reply;
 	size_t n;
-	struct call calls[CALL_GROUP_MAX];
-	char names[CALL_GROUP_MAX][WIRE_NAME_BYTES];
+	char (*names)[WIRE_NAME_BYTES];
+	struct call calls[];
 };
 
 TAILQ_HEAD(batches, batch);
 LIST_HEAD(all_batches, batch);
 
 struct wire {
+	struct way *way;
+	unsigned index;
 	bool up;
 	uint64_t life; /* one number for each connection */
 	uint64_t server_life;
@@ -55,16 +58,16 @@ struct wire {
 	char open_names[CALL_GROUP_MAX][WIRE_NAME_BYTES];
 };
 
-void wire_init(struct wire *wire);
+void wire_init(struct wire *wire, struct way *way, unsigned index);
 void wire_free_all(struct all_batches *all);
-void wire_connect(struct host *host, unsigned index);
-void wire_call(struct host *host, const struct call *call);
-void wire_flush(struct host *host, unsigned index);
+void wire_connect(struct wire *wire);
+void wire_call(struct wire *wire, const struct call *call);
+void wire_flush(struct wire *wire);
 
 /* The connection is found dead now: votes, then the end of the link, then a new attempt. */
-void wire_break(struct host *host, unsigned index, const char *why);
+void wire_break(struct wire *wire, const char *why);
 
 /* The daemon dies: nobody asks any more, but what was sent may still arrive. */
-void wire_forget(struct host *host, unsigned index);
+void wire_forget(struct wire *wire);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * world: one simulated run: a master, daemons, clients, the network between them, and the checker.
+ * world: one simulated run: masters, daemons, clients, the network between them, and the checker.
  *
- *     client ──conn──▶ host (a daemon: core and pool) ──wire──▶ server (the master's process and clock)
+ *     client ──conn──▶ host (a daemon: core and pool) ──way──▶ server (a master's process and clock)
  *                        checker looks at everything
  *
  * Everything happens in the jobs of one schedule at true time (now_us), of which each party sees its own
@@ -22,6 +22,8 @@
 #include "tests/sim/server.h"
 #include "tests/sim/trace.h"
 
+#define WORLD_WALL_US INT64_C(1760000000000000) /* what a right wall clock shows at the beginning */
+
 struct world {
 	struct plan plan;
 	struct rng rng;
@@ -29,13 +31,13 @@ struct world {
 	struct trace trace;
 	int64_t now_us;
 	uint64_t serials; /* for connections, requests, processes */
-	struct server server;
+	struct server servers[PLAN_MASTERS_MAX];
 	struct host hosts[PLAN_HOSTS_MAX];
 	struct client clients[PLAN_CLIENTS_MAX];
 	struct all_batches batches;
 	struct all_conns conns;
 	struct checker checker;
-	struct orphans orphans;
+	struct orphans orphans[PLAN_MASTERS_MAX];
 	struct rule rules[2];
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;

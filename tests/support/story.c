@@ -181,7 +181,7 @@ const char *
 vote(struct story *w, struct vote vote)
 {
 	vote.master = w->at;
-	vote.time_us = w->now.ms * 1000 + 5000000;
+	vote.time_us = (w->now.ms + w->leap_ms) * 1000 + 5000000;
 	return step(w, &(struct event){.type = EVENT_VOTE, .vote = &vote});
 }
 

@@ -5,8 +5,8 @@
  *     c1 :7        reply to connection 1          acquire a#1    call for name a, attempt 1
  *     c1 close     close connection 1             release a#1 hello admit ... likewise
  *
- * Among several masters a call is followed by the number of its master from 1 on, as in acquire a#1@2, and what
- * a master answers or does is of the one that w->at says, 0-based.
+ * Among several masters a call is followed by the number of its master from 1 on, as in acquire a#1@2, and
+ * what a master answers or does is of the one that w->at says, 0-based.
  *
  * Every function that lets something happen returns that text, valid until the next one; the invariants of
  * the core are checked each time.
@@ -27,7 +27,8 @@ struct story {
 	struct actions actions; /* of the last event */
 	struct now now;
 	struct core_settings settings;
-	unsigned at; /* the master that speaks */
+	unsigned at;     /* the master that speaks, */
+	int64_t leap_ms; /* and how far its clock has gone ahead */
 	bool timer; /* the step is a timer's: the master is greeted from time to time, which is not the story
 		     */
 	char trace[4096];

@@ -1,0 +1,370 @@
+/*
+ * Tests of daemon/sentinel against sentinels that are played by the test: whom it believes, what it tells,
+ * and that it goes on asking.
+ */
+#include "daemon/base/log.h"
+#include "daemon/sentinel.h"
+#include "tests/support/await.h"
+#include "tests/support/fake_sentinel.h"
+#include "tests/support/redis.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FAKES_MAX 3
+
+struct probe {
+	struct event_base *base;
+	struct log log;
+	struct fake_sentinel fakes[FAKES_MAX];
+	size_t count;
+	struct sentinel_place places[FAKES_MAX];
+	struct sentinel_settings settings;
+	struct sentinel *sentinel;
+	unsigned founds, losses;
+	char host[64];
+	unsigned port, replicas;
+	char why[300];
+};
+
+static void
+on_found(void *arg, const struct sentinel_found *found)
+{
+	struct probe *p = arg;
+
+	p->founds++;
+	snprintf(p->host, sizeof p->host, "%s", found->host);
+	p->port = found->port;
+	p->replicas = found->replicas;
+}
+
+static void
+on_lost(void *arg, const char *why)
+{
+	struct probe *p = arg;
+
+	p->losses++;
+	snprintf(p->why, sizeof p->why, "%s", why);
+}
+
+static const struct sentinel_hooks hooks = {.found = on_found, .lost = on_lost};
+
+/* So many sentinels that agree on 10.0.0.1:6379 with two replicas. */
+static void
+probe_init(struct probe *p, size_t count)
+{
+	size_t i;
+
+	memset(p, 0, sizeof *p);
+	p->base = event_base_new();
+	log_init(&p->log, -1, LOG_DEBUG_LEVEL, 0);
+	p->count = count;
+	for (i = 0; i < count; i++) {
+		struct fake_sentinel *fake = &p->fakes[i];
+
+		fake_sentinel_init(fake);
+		fake_sentinel_open(fake, p->base);
+		p->places[i] = (struct sentinel_place){.host = "127.0.0.1", .port = fake->port};
+	}
+	p->settings = (struct sentinel_settings){.name = "mymaster",
+		.places = p->places,
+		.count = count,
+		.client_name = "test",
+		.connect_ms = 5000,
+		.reply_ms = 5000};
+}
+
+static void
+probe_begin(struct probe *p)
+{
+	p->sentinel = sentinel_new(p->base, &p->settings, &hooks, p, &p->log);
+	ck_assert_ptr_nonnull(p->sentinel);
+}
+
+static void
+probe_done(struct probe *p)
+{
+	size_t i;
+
+	sentinel_free(p->sentinel);
+	for (i = 0; i < p->count; i++)
+		fake_sentinel_close(&p->fakes[i]);
+	event_base_free(p->base);
+}
+
+static bool
+is_found(void *arg)
+{
+	return ((struct probe *)arg)->founds > 0;
+}
+
+static bool
+is_lost(void *arg)
+{
+	return ((struct probe *)arg)->losses > 0;
+}
+
+static bool
+all_subscribed(void *arg)
+{
+	const struct probe *p = arg;
+	size_t i;
+
+	for (i = 0; i < p->count; i++)
+		if (!p->fakes[i].subscribed && p->fakes[i].listener && !p->fakes[i].mute)
+			return false;
+	return true;
+}
+
+static void
+begin(struct probe *p)
+{
+	probe_begin(p);
+	ck_assert(await(p->base, is_found, p));
+	ck_assert(await(p->base, all_subscribed, p));
+}
+
+START_TEST(it_finds_the_master_and_tells_once)
+{
+	struct probe p;
+
+	probe_init(&p, 3);
+	begin(&p);
+	ck_assert_uint_eq(p.founds, 1);
+	ck_assert_str_eq(p.host, "10.0.0.1");
+	ck_assert_uint_eq(p.port, 6379);
+	ck_assert_uint_eq(p.replicas, 2);
+	ck_assert_uint_eq(p.losses, 0);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(one_that_is_there_is_enough)
+{
+	struct probe p;
+
+	probe_init(&p, 3);
+	fake_sentinel_close(&p.fakes[0]);
+	p.fakes[1].mute = true;
+	begin(&p);
+	ck_assert_str_eq(p.host, "10.0.0.1");
+	ck_assert_uint_eq(p.losses, 0);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(a_failover_is_heard_at_once)
+{
+	struct probe p;
+
+	probe_init(&p, 2);
+	begin(&p);
+	p.founds = 0;
+	p.fakes[1].host = "10.0.0.2";
+	p.fakes[1].epoch = 8;
+	fake_sentinel_publish(&p.fakes[1], "mymaster 10.0.0.1 6379 10.0.0.2 6379");
+	ck_assert(await(p.base, is_found, &p));
+	ck_assert_str_eq(p.host, "10.0.0.2");
+	/* The other one still says what it said; it is behind. */
+	sentinel_watch(p.sentinel, true);
+	p.fakes[0].asked = 0;
+	await_ms(p.base, 2 * SENTINEL_ASK_CLOSE_MS);
+	ck_assert_uint_gt(p.fakes[0].asked, 0);
+	ck_assert_uint_eq(p.founds, 1);
+	ck_assert_str_eq(p.host, "10.0.0.2");
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(news_of_other_masters_are_passed_over)
+{
+	struct probe p;
+	unsigned asked;
+
+	probe_init(&p, 1);
+	begin(&p);
+	asked = p.fakes[0].asked;
+	fake_sentinel_publish(&p.fakes[0], "mymaster2 10.0.0.1 6379 10.0.0.2 6379");
+	await_ms(p.base, 100);
+	ck_assert_uint_eq(p.fakes[0].asked, asked);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(the_highest_epoch_is_believed)
+{
+	struct probe p;
+
+	probe_init(&p, 3);
+	p.fakes[0].host = "10.0.0.9";
+	p.fakes[0].epoch = 6;
+	p.fakes[1].host = "10.0.0.2";
+	p.fakes[1].epoch = 10;
+	begin(&p);
+	ck_assert_str_eq(p.host, "10.0.0.2");
+	/* Without it the next one is. */
+	p.founds = 0;
+	fake_sentinel_close(&p.fakes[1]);
+	ck_assert(await(p.base, is_found, &p));
+	ck_assert_str_eq(p.host, "10.0.0.1");
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(more_replicas_are_told)
+{
+	struct probe p;
+
+	probe_init(&p, 2);
+	begin(&p);
+	p.founds = 0;
+	p.fakes[1].replicas = 4;
+	sentinel_watch(p.sentinel, true);
+	ck_assert(await(p.base, is_found, &p));
+	ck_assert_str_eq(p.host, "10.0.0.1");
+	ck_assert_uint_eq(p.replicas, 4);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(it_asks_often_only_while_something_is_wrong)
+{
+	struct probe p;
+	unsigned asked;
+
+	probe_init(&p, 1);
+	begin(&p);
+	asked = p.fakes[0].asked;
+	ck_assert_uint_eq(asked, 1);
+	await_ms(p.base, 3 * SENTINEL_ASK_CLOSE_MS);
+	ck_assert_uint_eq(p.fakes[0].asked, asked);
+	sentinel_watch(p.sentinel, true);
+	await_ms(p.base, 100);
+	ck_assert_uint_eq(p.fakes[0].asked, asked + 1); /* at once */
+	await_ms(p.base, 3 * SENTINEL_ASK_CLOSE_MS);
+	ck_assert_uint_ge(p.fakes[0].asked, asked + 2);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(one_that_lets_nobody_subscribe_is_asked_more_often)
+{
+	struct probe p;
+	unsigned asked;
+
+	probe_init(&p, 1);
+	p.fakes[0].denies = "-NOPERM this user has no permissions to access one of the channels\r\n";
+	probe_begin(&p);
+	ck_assert(await(p.base, is_found, &p));
+	asked = p.fakes[0].asked;
+	await_ms(p.base, SENTINEL_ASK_DEAF_MS + 500);
+	ck_assert_uint_gt(p.fakes[0].asked, asked);
+	ck_assert_uint_eq(p.founds, 1);
+	ck_assert_uint_eq(p.losses, 0);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(when_nobody_knows_each_reason_is_told)
+{
+	struct probe p;
+	char expected[300];
+
+	probe_init(&p, 2);
+	fake_sentinel_close(&p.fakes[0]);
+	p.fakes[1].answer = "-ERR No such master with that name\r\n";
+	probe_begin(&p);
+	ck_assert(await(p.base, is_lost, &p));
+	snprintf(expected, sizeof expected,
+		"no sentinel knows where mymaster is: 127.0.0.1:%u connection refused; 127.0.0.1:%u says ERR "
+		"No such master with that name",
+		p.fakes[0].port, p.fakes[1].port);
+	ck_assert_str_eq(p.why, expected);
+	/* Once for each reason. */
+	sentinel_watch(p.sentinel, true);
+	await_ms(p.base, 2 * SENTINEL_ASK_CLOSE_MS);
+	ck_assert_uint_eq(p.losses, 1);
+	p.fakes[1].answer = NULL;
+	ck_assert(await(p.base, is_found, &p));
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(it_comes_back_to_a_sentinel_that_was_away)
+{
+	struct probe p;
+
+	probe_init(&p, 1);
+	begin(&p);
+	fake_sentinel_close(&p.fakes[0]);
+	ck_assert(await(p.base, is_lost, &p));
+	p.founds = 0;
+	p.fakes[0].host = "10.0.0.3";
+	fake_sentinel_open(&p.fakes[0], p.base);
+	ck_assert(await(p.base, is_found, &p));
+	ck_assert_str_eq(p.host, "10.0.0.3");
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(answers_without_sense_are_no_opinion)
+{
+	static const char *const answers[] = {
+		"*0\r\n",
+		"$-1\r\n",
+		":1\r\n",
+		"*2\r\n$2\r\nip\r\n$8\r\n10.0.0.1\r\n",
+		"*8\r\n$2\r\nip\r\n$8\r\n10.0.0.1\r\n$4\r\nport\r\n$1\r\n0\r\n$10\r\nnum-slaves\r\n$"
+		"1\r\n1\r\n$"
+		"12\r\nconfig-epoch\r\n$1\r\n1\r\n",
+		"*8\r\n$2\r\nip\r\n$8\r\n10.0 "
+		"0.1\r\n$4\r\nport\r\n$1\r\n1\r\n$10\r\nnum-slaves\r\n$1\r\n1\r\n$"
+		"12\r\nconfig-epoch\r\n$1\r\n1\r\n",
+		"*8\r\n$2\r\nip\r\n$0\r\n\r\n$4\r\nport\r\n$1\r\n1\r\n$10\r\nnum-slaves\r\n$1\r\n1\r\n$"
+		"12\r\nconfig-epoch\r\n$1\r\n1\r\n",
+		"*8\r\n$2\r\nip\r\n$1\r\na\r\n$4\r\nport\r\n$5\r\n65536\r\n$10\r\nnum-slaves\r\n$1\r\n1\r\n$"
+		"12\r\nconfig-epoch\r\n$1\r\n1\r\n",
+		"*7\r\n$2\r\nip\r\n$1\r\na\r\n$4\r\nport\r\n$1\r\n1\r\n$10\r\nnum-slaves\r\n$2\r\n-1\r\n$"
+		"12\r\nconfig-epoch\r\n",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof answers / sizeof *answers; i++) {
+		struct probe p;
+
+		probe_init(&p, 1);
+		p.fakes[0].answer = answers[i];
+		probe_begin(&p);
+		ck_assert(await(p.base, is_lost, &p));
+		ck_assert_ptr_nonnull(strstr(p.why, "says what no sentinel does"));
+		ck_assert_uint_eq(p.founds, 0);
+		probe_done(&p);
+	}
+}
+END_TEST
+
+START_TEST(it_logs_in_at_the_sentinels)
+{
+	struct probe p;
+
+	probe_init(&p, 1);
+	p.settings.user = "watcher";
+	p.settings.password = "secret";
+	begin(&p);
+	ck_assert_str_eq(p.fakes[0].auth, "watcher secret");
+	probe_done(&p);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("sentinel", NULL, NULL, it_finds_the_master_and_tells_once,
+		one_that_is_there_is_enough, a_failover_is_heard_at_once,
+		news_of_other_masters_are_passed_over, the_highest_epoch_is_believed, more_replicas_are_told,
+		it_asks_often_only_while_something_is_wrong,
+		one_that_lets_nobody_subscribe_is_asked_more_often, when_nobody_knows_each_reason_is_told,
+		it_comes_back_to_a_sentinel_that_was_away, answers_without_sense_are_no_opinion,
+		it_logs_in_at_the_sentinels);
+}

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Three masters: locks go on while a majority of them is there, and refusals say which are missing and why."""
+
+import os
+import re
+
+import harness
+import resp
+from harness import boottime, expect, expect_between, expect_code
+from scene import LEASE, MARGIN, Scene, pause
+
+
+class Masters:
+    """Several redis-servers as the masters of a daemon."""
+
+    def __init__(self, place, count=3, prefix="r"):
+        self.servers = [place.redis("%s%d" % (prefix, n)) for n in range(count)]
+        self.url = '", "'.join(server.url for server in self.servers)  # between the quotes of a list
+
+    def __getitem__(self, n):
+        return self.servers[n]
+
+    def owners(self, name):
+        """What each master that runs has at the lease's key."""
+        return [server("GET", "holdfast:{%s}" % name) for server in self.servers if server.process.alive()]
+
+
+def start(place, count=3, **options):
+    masters = Masters(place, count)
+    return masters, place.daemon(master=masters, **options).admitted()
+
+
+def all_admitted(daemon, count=3):
+    """Waits until no master is guarded any more: each new one is for L + J."""
+    while daemon.info()["masters_usable"] != "%d/%d" % (count, count // 2 + 1):
+        pause(0.01)
+    return daemon
+
+
+def votes(daemon, name):
+    with resp.Client(daemon.socket, 3) as client:
+        return client("INSPECT", name)["votes"]
+
+
+def test_lock(place):
+    """a lease is taken at all masters, shown as such, kept by renewals, and given back at all of them"""
+    masters, daemon = start(place)
+    all_admitted(daemon)
+    client = daemon.client()
+    tokens = []
+    for _ in range(3):
+        token = client("LOCK", "a", "WAIT", 0)
+        expect_between(token, 1, 2 ** 53)
+        tokens.append(token)
+        expect_between(client("CHECK", "a"), 500, 1000)
+        expect(client("UNLOCK", "a"), 0)
+    expect(tokens, sorted(set(tokens)), "tokens grow")
+    expect_between(client("LOCK", "a", "WAIT", 0), tokens[-1] + 1, 2 ** 53)
+    while votes(daemon, "a") < 3:
+        pause(0.005)
+    owners = masters.owners("a")
+    expect(len(set(owners)) == 1 and owners[0] is not None, True, "one owner at all masters: %r" % owners)
+    pause(2 * LEASE)
+    expect_between(client("CHECK", "a"), 400, 1000)
+    expect(masters.owners("a"), owners)
+    expect(client("UNLOCK", "a"), 0)
+    until = boottime() + 5
+    while any(masters.owners("a")) and boottime() < until:
+        pause(0.01)
+    expect(masters.owners("a"), [None] * 3)
+
+
+def test_five(place):
+    """five masters, two of which are killed"""
+    masters, daemon = start(place, 5)
+    all_admitted(daemon, 5)
+    client = daemon.client()
+    expect_between(client("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
+    masters[0].kill()
+    masters[4].kill()
+    expect_between(client("LOCK", "b", "WAIT", 5000), 1, 2 ** 53)
+    pause(2 * LEASE)
+    expect_between(client("CHECK", "a"), 1, 1000)
+    expect(daemon.info()["masters_usable"], "3/3")
+
+
+def test_views(place):
+    """INFO tells each master, INSPECT the masters of a lease, logs and events name them"""
+    masters, daemon = start(place)
+    all_admitted(daemon)
+    events = daemon.client()
+    expect(events("EVENTS"), "OK")
+    info = daemon.info()
+    expect(info["masters"], "3")
+    expect(info["masters_usable"], "3/2")
+    expect(info["masters_state"], "admitted")
+    for n in range(3):
+        expect(info["master%d_address" % n], masters[n].socket)
+        expect(info["master%d_state" % n], "admitted")
+    masters[1].kill()
+    line = events.reply()
+    while not line.startswith("master.away"):
+        line = events.reply()
+    expect("master=%s " % masters[1].socket in line, True, line)
+    daemon.output.wait(r"master\.away.* master=%s " % re.escape(masters[1].socket))
+    info = daemon.info()
+    expect(info["masters_usable"], "2/2")
+    expect(info["masters_state"], "admitted")
+    expect(info["master1_state"], "away")
+    expect(info["master1_links_up"], "0")
+    expect(info["master1_reason"] != "", True)
+    with resp.Client(daemon.socket, 3) as client:
+        expect(client("INSPECT", "nobody")["master"], "admitted")
+        expect(client("INSPECT", "nobody")["votes"], 0)
+
+
+def test_other_host(place):
+    """a lock passes from one daemon to another at once, in both directions"""
+    masters, first = start(place)
+    second = place.daemon("d2", master=masters).admitted()
+    all_admitted(first)
+    all_admitted(second)
+    one, two = first.client(), second.client()
+    last = 0
+    for holder, waiter in ((one, two), (two, one)) * 5:
+        token = holder("LOCK", "a", "WAIT", 5000)
+        expect_between(token, last + 1, 2 ** 53)
+        waiter.send("LOCK", "a", "WAIT", 10000)
+        expect(waiter.silent(0.02), True, "nobody else has it")
+        expect(holder("UNLOCK", "a"), 0)
+        last = waiter.reply()
+        expect_between(last, token + 1, 2 ** 53)
+        expect(waiter("UNLOCK", "a"), 0)
+
+
+def test_killed(place):
+    """one of three is killed and comes back empty: no holder loses its lock, nobody else is granted"""
+    masters, daemon = start(place)
+    other = place.daemon("d2", master=masters).admitted()
+    all_admitted(daemon)
+    all_admitted(other)
+    client = daemon.client()
+    token = client("LOCK", "a", "WAIT", 0)
+    for n in range(3):
+        mark = daemon.output.mark()
+        masters[n].kill()
+        expect_between(client("LOCK", "new%d" % n, "WAIT", 5000), 1, 2 ** 53)
+        masters[n].restart()
+        daemon.output.wait(r"master\.guarded.* master=%s" % re.escape(masters[n].socket), mark)
+        expect(other.client()("LOCK", "a", "WAIT", 0), None, "the held lock for somebody else")
+        expect_between(client("LOCK", "guard%d" % n, "WAIT", 5000), 1, 2 ** 53)
+        daemon.output.wait(r"master\.admitted.* master=%s" % re.escape(masters[n].socket), mark)
+        all_admitted(other)
+        expect_between(client("CHECK", "a"), 1, 1000)
+    expect(client("UNLOCK", "a", "TOKEN", token), 0)
+    expect_between(other.client()("LOCK", "a", "WAIT", 5000), token + 1, 2 ** 53)
+
+
+def test_stopped(place):
+    """one of three is stopped: once it is marked down, locks do not wait for it"""
+    masters, daemon = start(place)
+    all_admitted(daemon)
+    client = daemon.client()
+    expect_between(client("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
+    masters[2].process.stop()
+    for n in range(20):
+        expect_between(client("LOCK", "b%d" % n, "WAIT", 5000), 1, 2 ** 53)
+    while daemon.info()["masters_usable"] != "2/2":
+        pause(0.01)
+    pause(2 * LEASE)
+    expect_between(client("CHECK", "a"), 1, 1000)
+    masters[2].process.cont()
+    all_admitted(daemon)
+    expect_between(client("CHECK", "a"), 1, 1000)
+
+
+def test_two_down(place):
+    """without a majority LOCK says which masters are missing and why, and goes on when one is back"""
+    masters, daemon = start(place)
+    all_admitted(daemon)
+    masters[0].kill()
+    masters[1].kill()
+    client, waiter = daemon.client(), daemon.client()
+    answer = client("LOCK", "a", "WAIT", 0)
+    expect_code(answer, "NOMASTER")
+    expect("only 1 of 3 masters can be used" in answer, True, answer)
+    for n in (0, 1):
+        expect(masters[n].socket in answer, True, answer)
+    expect(masters[2].socket in answer, False, answer)
+    expect("not reachable" in answer, True, answer)
+    expect(daemon.info()["masters_state"], "away")
+    waiter.send("LOCK", "a", "WAIT", 20000)
+    masters[0].restart()
+    expect_between(waiter.reply(), 1, 2 ** 53)
+
+
+def test_guard(place):
+    """new masters are guarded: WAIT 0 says for how long and which, and a wait is granted at the end"""
+    masters = Masters(place)
+    daemon = place.daemon(master=masters, config="lease: 2s\n")
+    for server in masters:
+        daemon.output.wait(r"master\.guarded.* master=%s" % re.escape(server.socket))
+    client = daemon.client()
+    answer = client("LOCK", "a", "WAIT", 0)
+    expect_code(answer, "GUARD")
+    match = re.match(r"GUARD new leases resume in (\d+) ms: ", answer)
+    expect(match is not None, True, answer)
+    expect_between(int(match.group(1)), 1, 2100)
+    expect(masters[0].socket in answer, True, answer)
+    expect_between(client("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+
+
+def test_same_server(place):
+    """one server under two names is refused where it is seen"""
+    port = harness.free_port()
+    server = place.redis("r0", options=["--port", str(port), "--bind", "127.0.0.1"])
+    other = place.redis("r1")
+
+    class Both:
+        url = '", "'.join((server.url, "redis://127.0.0.1:%d" % port, other.url))
+    daemon = place.daemon(master=Both)
+    daemon.output.wait(r"master\.refused.*same")
+    expect(isinstance(daemon.client()("LOCK", "a", "WAIT", 0), resp.Error), True)
+
+
+def test_other_number(place):
+    """a daemon with another number of masters than its fellows is refused at the ones they share"""
+    masters, _ = start(place)
+    other = place.daemon("d2", master=masters[1])
+    line = other.output.wait(r"master\.refused.*")[1].group(0)
+    expect("masters=3" in line, True, line)
+    expect_code(other.client()("LOCK", "a", "WAIT", 0), "NOMASTER")
+
+
+def test_work(place):
+    """two daemons, clients that take turns, and each master in turn killed, stopped and flushed"""
+    masters = Masters(place)
+    scene = Scene(place, redis=masters)
+    for daemon in scene.daemons:
+        all_admitted(daemon)
+
+    def killed(server):
+        server.kill()
+        scene.progress(50, timeout=5.0)
+        server.restart()
+
+    def stopped(server):
+        server.process.stop()
+        scene.progress(50, timeout=5.0)
+        server.process.cont()
+
+    for server, fault in zip(masters, (killed, stopped, lambda server: server("FLUSHALL"))):
+        fault(server)
+        scene.progress(50, timeout=5.0)
+        for daemon in scene.daemons:
+            all_admitted(daemon)
+    scene.progress(100, timeout=5.0)
+    scene.finish()
+
+
+if __name__ == "__main__":
+    harness.main(globals())

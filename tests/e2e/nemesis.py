@@ -1,0 +1,468 @@
+#!/usr/bin/env python3
+"""Real masters, daemons and clients under every fault that must be survived, and a judge; not part of `make check`.
+
+  tests/e2e/nemesis.py [--seed N] [--seconds S] [--masters 1|3|5] [--faults NAME,...] [--guard off] [--total]
+                       [--keep DIR]
+
+Each master is a redis-server with a clock of its own (clockshim.py) behind a proxy (nemesis_wire.py); three daemons use
+them, and 64 clients those (nemesis_client.py). Every 2 to 10 seconds a fault, or two, of nemesis_faults.py begin, drawn
+from the seed. When it is over, everything is healed, and it is measured how long it takes until locks are granted again.
+What the clients were told is judged all the time and in the end (history.py); then everything stops, and nothing may
+be left at the masters. What a failing run leaves in DIR: logs of daemons and masters, histories, the course of faults.
+
+`--guard off` must fail: it shows that the judge sees two holders where there are two. `--total` lets all masters lose their
+memory at once as well, which is beyond the assumptions of several masters, and not beyond the guard.
+"""
+
+import argparse
+import os
+import random
+import re
+import shutil
+import sys
+import threading
+import time
+import traceback
+
+import clockshim
+import harness
+import history
+import nemesis_client
+import nemesis_faults
+import nemesis_wire
+import resp
+from harness import boottime
+from history import now_ns
+from scene import LEASE, MARGIN, pause
+
+DAEMONS = 3
+CLIENTS = 64
+WORKERS = 8
+# Work has to go on within a second; what takes so long is no matter of a busy machine any more.
+PROGRESS_WANTED = 1.0
+PROGRESS_BOUND = 10.0
+# A vanished client is noticed after 20 s, and then its lock is withheld for a lease.
+VANISHED = 25.0
+USER = ["--user", "hf", "on", ">pw", "~*", "&*", "+@all"]
+
+
+class Master:
+    def __init__(self, place, number):
+        name = "m%d" % (number + 1)
+        self.name = name
+        self.clock = clockshim.Clock(place, name)
+        self.redis = place.redis(name, environment=self.clock.environment, options=[
+            "--enable-protected-configs", "yes", "--enable-debug-command", "yes", "--busy-reply-threshold", "50",
+            "--save", "", *USER])
+        self.wire = nemesis_wire.Wire(self.redis.socket, DAEMONS)
+        place.ends.append(self.wire.close)
+        self.control = None
+        self.harmed = None  # when it last lost memory or time
+
+    def __call__(self, *words):
+        """A command on a connection that stays, so that it goes on while new ones are refused."""
+        for _ in range(2):
+            try:
+                if self.control is None:
+                    self.control = resp.Client(self.redis.socket)
+                return self.control(*words)
+            except (OSError, resp.Closed):
+                self.hang_up()
+        raise AssertionError("%s does not answer %r" % (self.name, words))
+
+    def hang_up(self):
+        if self.control is not None:
+            self.control.close()
+            self.control = None
+
+    def url(self, daemon):
+        """An address object, as the harness wants it."""
+        return Url("redis://hf@127.0.0.1:%d" % self.wire.ports[daemon])
+
+    def forget_dump(self):
+        path = os.path.join(self.redis.folder, "dump.rdb")
+        if os.path.exists(path):
+            os.unlink(path)
+
+    def restore(self):
+        """Whatever was done to it: it serves as in the beginning."""
+        if not self.redis.process.alive():
+            self.hang_up()
+            self.redis.restart()
+        if self.redis.process.stopped:
+            self.redis.process.cont()
+        for key, value in (("maxclients", "1000"), ("maxmemory", "0"), ("save", ""), ("dir", self.redis.folder),
+                           ("stop-writes-on-bgsave-error", "no")):
+            self("CONFIG", "SET", key, value)
+        self("CONFIG", "SET", "stop-writes-on-bgsave-error", "yes")
+        self.forget_dump()
+        self("CLIENT", "UNPAUSE")
+        self("ACL", "SETUSER", "hf", "on", "resetpass", ">pw", "~*", "&*", "+@all")
+        if self("ROLE")[0] != "master":
+            self("REPLICAOF", "NO", "ONE")
+        self.wire.heal(range(DAEMONS))
+
+
+class Url:
+    def __init__(self, url):
+        self.url = url
+
+
+class Stage:
+    """Everything that runs."""
+
+    def __init__(self, place, options):
+        self.place = place
+        self.options = options
+        self.masters = [Master(place, number) for number in range(options.masters)]
+        self.daemons = [self.daemon(number) for number in range(DAEMONS)]
+        self.folder = os.path.join(place.path, "history")
+        os.mkdir(self.folder)
+        self.plan = nemesis_client.Plan(self.folder, [(daemon.socket, daemon.tcp) for daemon in self.daemons],
+                                        CLIENTS, options.seed)
+        self.crowd = nemesis_client.Crowd(self.plan, WORKERS)
+        place.ends.append(self.crowd.end)
+        self.history = history.History(self.folder)
+        place.ends.append(self.history.close)
+
+    def daemon(self, number):
+        clock = clockshim.Clock(self.place, "d%d" % (number + 1))
+        daemon = self.place.daemon(
+            "d%d" % (number + 1), master=[master.url(number) for master in self.masters], tcp=True,
+            config="pool: 2\nlog: { level: %s }\nrestart-guard: %s\n" % (self.options.log, self.options.guard),
+            environment=dict(clock.environment, HOLDFAST_MASTER_PASSWORD="pw"))
+        daemon.clock = clock
+        return daemon
+
+    def names(self):
+        return self.plan.hot + self.plan.cool + self.plan.gone
+
+    def restore(self):
+        for master in self.masters:
+            master.restore()
+        for daemon in self.daemons:
+            if daemon.process.stopped:
+                daemon.process.cont()
+
+    def check_alive(self):
+        for daemon in self.daemons:
+            if not daemon.process.alive():
+                raise AssertionError("%s ended by itself:\n%s" % (daemon.name, daemon.output.tail()))
+
+    def admitted(self, daemon):
+        """How many masters this daemon uses."""
+        try:
+            info = daemon.info()
+        except (OSError, resp.Closed, resp.Late):
+            return 0
+        return sum(1 for key, value in info.items() if re.match(r"master\d+_state$", key) and value == "admitted")
+
+    def await_masters(self, count, timeout):
+        """Until every daemon uses so many: (when that was seen in ns, None), or (None, what is missing)."""
+        until = time.monotonic() + timeout
+        waiting = list(self.daemons)
+        while True:
+            waiting = [daemon for daemon in waiting if self.admitted(daemon) < count]
+            if not waiting:
+                return now_ns(), None
+            if time.monotonic() > until:
+                self.check_alive()
+                return None, ", ".join("%s uses %d of %d" % (daemon.name, self.admitted(daemon), count)
+                                       for daemon in waiting)
+            pause(0.01)
+
+
+class Budget:
+    """Which masters may be harmed now: those that have lost memory or time in this guard period are a minority."""
+
+    def __init__(self, stage):
+        self.stage = stage
+
+    def spare(self, fault):
+        """How many further ones, and which."""
+        masters = self.stage.masters
+        period = LEASE + MARGIN + 1.0
+        well = [master for master in masters if master.harmed is None or boottime() - master.harmed > period]
+        allowed = 1 if len(masters) == 1 and fault.costs == "memory" else (len(masters) - 1) // 2
+        return well, allowed - (len(masters) - len(well))
+
+
+class Course:
+    """The faults of one run, one round after the other."""
+
+    def __init__(self, stage, options):
+        self.stage = stage
+        self.options = options
+        self.budget = Budget(stage)
+        self.number = 0
+        self.lines = []
+        self.samples = []  # (fault, seconds from the heal until masters are used, seconds until all names went on)
+        self.problems = []
+        self.errors = []
+        wanted = options.faults.split(",") if options.faults else None
+        self.faults = [one for one in nemesis_faults.FAULTS if one.only(stage) and (
+            wanted is None or one.__name__ in wanted)]
+        if options.total:
+            self.faults.append(nemesis_faults.total_loss)
+
+    def note(self, text):
+        self.lines.append("%.3f %s" % (boottime(), text))
+        print("# " + self.lines[-1])
+
+    def draw(self):
+        """The faults of the next round, as (function, chance, target), from the seed and its number alone."""
+        self.number += 1
+        chance = random.Random("%s/%d" % (self.options.seed, self.number))
+        count = 2 if chance.random() < 0.3 else 1
+        chosen, domains = [], set()
+        for fault in chance.sample(self.faults, len(self.faults)):
+            if len(chosen) == count:
+                break
+            part = random.Random("%s/%d/%s" % (self.options.seed, self.number, fault.__name__))
+            target = None if fault.domain in domains else self.target(fault, part)
+            if target is not None:
+                chosen.append((fault, part, target))
+                domains |= {"master", "total"} if fault.domain in ("master", "total") else {fault.domain}
+        return chance, chosen
+
+    def target(self, fault, chance):
+        """What it hits, or None: it must not be now."""
+        masters = self.stage.masters
+        if fault.domain == "daemon":
+            return chance.choice(self.stage.daemons)
+        if fault.domain == "client":
+            return chance.randrange(WORKERS)
+        if fault.domain == "total":
+            return masters
+        if fault.domain == "network":
+            doors = chance.choice(([chance.randrange(DAEMONS)], [chance.randrange(DAEMONS)], list(range(DAEMONS))))
+            return [(master.wire, doors) for master in self.some(masters, chance)]
+        if fault.costs is None:
+            return self.some(masters, chance)
+        well, allowed = self.budget.spare(fault)
+        return chance.sample(well, chance.randint(1, allowed)) if allowed > 0 else None
+
+    def some(self, masters, chance):
+        """Mostly a minority, sometimes more."""
+        minority = max(1, (len(masters) - 1) // 2)
+        return chance.sample(masters, chance.choice((minority, minority, 1, len(masters))))
+
+    def describe(self, fault, target):
+        masters = self.stage.masters
+        if fault.domain in ("master", "total"):
+            return "%s of %s" % (fault.__name__, " ".join(master.name for master in target))
+        if fault.domain == "network":
+            wires = [master.wire for master in masters]
+            return "%s between %s and %s" % (
+                fault.__name__, " ".join("d%d" % (door + 1) for door in target[0][1]),
+                " ".join(masters[wires.index(wire)].name for wire, _ in target))
+        return "%s of %s" % (fault.__name__, target.name if fault.domain == "daemon" else "worker %d" % target)
+
+    def play(self, fault, chance, target):
+        try:
+            fault(self.stage, chance, target)
+        except Exception:
+            self.errors.append("%s: %s" % (fault.__name__, traceback.format_exc()))
+
+    def round(self):
+        began = boottime()
+        chance, chosen = self.draw()
+        for fault, _, target in chosen:
+            self.note("round %d: %s" % (self.number, self.describe(fault, target)))
+            for master in target if fault.costs else []:
+                master.harmed = boottime() + 1000
+        threads = [threading.Thread(target=self.play, args=one) for one in chosen]
+        for thread in threads:
+            thread.start()
+            pause(chance.random() * 0.5 if len(threads) > 1 else 0)
+        for thread in threads:
+            thread.join()
+        self.stage.check_alive()
+        if self.errors:
+            raise AssertionError("the nemesis itself failed:\n%s" % "\n".join(self.errors))
+        for master in self.stage.masters:
+            if master.harmed is not None and master.harmed > boottime():
+                master.harmed = boottime()
+        self.stage.restore()
+        self.recover(chosen, now_ns())
+        pause(max(0.0, began + 2 + chance.random() ** 2 * 8 - boottime()))
+
+    def recover(self, chosen, healed):
+        names = "+".join(fault.__name__ for fault, _, _ in chosen) or "nothing"
+        masters = len(self.stage.masters)
+        usable, missing = self.stage.await_masters(masters // 2 + 1, 2 * PROGRESS_BOUND)
+        if missing:
+            self.problem("after %s no majority: %s" % (names, missing))
+            return
+        aftermath = max([int(fault.aftermath * 1e9) for fault, _, _ in chosen] or [0])
+        since = max(usable, healed + aftermath)
+        first = self.await_grants(since)
+        guarded = self.guard_end(chosen, healed)
+        if guarded > since:
+            usable, since = guarded, guarded
+            first = self.await_grants(since)
+        late = [name for name, took in first.items() if took is None]
+        if late:
+            self.problem("after %s no grant of %s within %.0f s" % (names, " ".join(late), PROGRESS_BOUND))
+            return
+        sample = (names, (usable - healed) / 1e9, max(first.values()) / 1e9)
+        self.samples.append(sample)
+        self.note("healed; majorities used after %.3f s, every name granted %.3f s later" % sample[1:])
+        _, missing = self.stage.await_masters(masters, 2 * PROGRESS_BOUND)
+        if missing:
+            self.problem("after %s not all masters: %s" % (names, missing))
+
+    def guard_end(self, chosen, healed):
+        """When the last daemon took up a majority that had forgotten, in ns; a daemon may see that late. 0: none had."""
+        if not any(fault.costs == "memory" and len(self.stage.masters) == 1 or fault.costs == "all"
+                   for fault, _, _ in chosen):
+            return 0
+        admitted = [at for daemon in self.stage.daemons for at, line in list(daemon.output.lines)
+                    if "master.admitted" in line and at * 1e9 > healed]
+        return int(max(admitted, default=0) * 1e9)
+
+    def await_grants(self, since):
+        while True:
+            self.stage.history.read()
+            first = history.first_grants(self.stage.history.holds(since), self.stage.plan.hot, since, now_ns())
+            if all(took is not None for took in first.values()) or now_ns() - since > PROGRESS_BOUND * 1e9:
+                return first
+            pause(0.02)
+
+    def problem(self, text):
+        self.note("PROBLEM " + text)
+        self.problems.append(text)
+
+    def judge(self, since=0):
+        self.stage.history.read()
+        return list(self.stage.history.judge(since).lines())
+
+    def run(self, seconds):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            since = now_ns() - int(20e9)
+            self.round()
+            found = self.judge(since)
+            if found:
+                self.note("the judge found:\n" + "\n".join(found[:5]))
+                return
+
+
+class Drain:
+    """When everybody has stopped, nothing may be left."""
+
+    def __init__(self, stage, course):
+        self.stage = stage
+        self.course = course
+
+    def left(self):
+        """Keys that are not counters of tokens or the master's memory of itself."""
+        found = []
+        for master in self.stage.masters:
+            found += ["%s %s" % (master.name, key) for key in master("KEYS", "*")
+                      if not key.endswith(":f") and key != "holdfast:node"]
+        for daemon in self.stage.daemons:
+            info = daemon.info()
+            found += ["%s %s:%s" % (daemon.name, key, info[key])
+                      for key in ("leases", "grants", "withheld", "waiters") if info[key] != "0"]
+        return found
+
+    def run(self):
+        stuck = self.stage.crowd.stop(20)
+        if stuck:
+            self.course.problem("clients that do not end: %r" % stuck)
+        started = boottime()
+        vanished = any("clients_vanish" in line for line in self.course.lines[-40:])
+        bound = LEASE + MARGIN + 4.0 + (VANISHED if vanished else 0.0)
+        while True:
+            left = self.left()
+            if not left:
+                break
+            if boottime() - started > bound:
+                self.course.problem("left after %.1f s: %s" % (bound, ", ".join(left)))
+                break
+            pause(0.05)
+        self.course.note("drained in %.3f s" % (boottime() - started))
+
+
+def percentile(values, part):
+    return sorted(values)[min(len(values) - 1, int(len(values) * part))] if values else 0.0
+
+
+def report(course, stage):
+    counts = stage.history.counts()
+    samples = course.samples
+    slow = [sample for sample in samples if sample[2] > PROGRESS_WANTED]
+    harness.comment("%d rounds, %d grants, %d losses told, answers: %s" % (
+        course.number, counts["grant"], counts["lost"],
+        " ".join("%s=%d" % (word.replace("error ", ""), count) for word, count in sorted(counts.items())
+                 if word == "null" or word.startswith("error "))))
+    for number, what in ((1, "from a heal until every daemon used a majority"),
+                         (2, "from then until every hot name was granted")):
+        values = [sample[number] for sample in samples]
+        harness.comment("%s: median %.3f s, p90 %.3f s, worst %.3f s" % (
+            what, percentile(values, 0.5), percentile(values, 0.9), percentile(values, 1.0)))
+    harness.comment("%d of %d rounds went on within %.0f s%s" % (
+        len(samples) - len(slow), len(samples), PROGRESS_WANTED,
+        "".join("\n    %s: %.3f s" % (sample[0], sample[2]) for sample in slow)))
+
+
+def keep(stage, course, verdict, folder):
+    """All that is needed to understand a failing run."""
+    folder = os.path.abspath(os.path.join(folder, "seed-%s-masters-%d" % (course.options.seed, course.options.masters)))
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(stage.folder, os.path.join(folder, "history"))
+    for process in stage.place.processes:
+        name = "%s.%d.log" % (os.path.basename(process.process.args[0]), process.pid)
+        for daemon in stage.daemons:
+            if daemon.process is process:
+                name = daemon.name + ".log"
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
+            stream.writelines("%.6f %s\n" % line for line in process.output.lines)
+    with open(os.path.join(folder, "course"), "w", encoding="utf-8") as stream:
+        stream.write("\n".join([" ".join(sys.orig_argv), *course.lines, *verdict]) + "\n")
+    harness.comment("kept in " + folder)
+
+
+def play(place, options):
+    stage = Stage(place, options)
+    course = Course(stage, options)
+    course.note("seed %s: %d masters, %d daemons, %d clients, %.0f s" % (
+        options.seed, options.masters, DAEMONS, CLIENTS, options.seconds))
+    _, missing = stage.await_masters(options.masters, 30)
+    harness.expect(missing, None)
+    try:
+        course.run(options.seconds)
+        Drain(stage, course).run()
+    except AssertionError as error:
+        course.problem(str(error))
+    verdict = course.judge() + ["progress: " + text for text in course.problems]
+    report(course, stage)
+    if verdict and options.keep:
+        keep(stage, course, verdict, options.keep)
+    if verdict:
+        raise AssertionError("%d findings, the first:\n%s" % (len(verdict), "\n".join(verdict[:3])))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--seed", default=str(random.randrange(10 ** 9)))
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--masters", type=int, choices=(1, 3, 5), default=3)
+    parser.add_argument("--faults", default="", help="only these, by the names of their functions")
+    parser.add_argument("--guard", choices=("auto", "off"), default="auto")
+    parser.add_argument("--total", action="store_true")
+    parser.add_argument("--log", default="info", help="level of the daemons' logs")
+    parser.add_argument("--keep", default="", help="where a failing run leaves what happened")
+    options = parser.parse_args()
+    sys.argv[1:] = []
+
+    def test_nemesis(place):
+        play(place, options)
+    test_nemesis.__doc__ = "%.0f seconds of faults with %d masters and seed %s" % (
+        options.seconds, options.masters, options.seed)
+    harness.main({"test_nemesis": test_nemesis})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+/* inbox: see inbox.h. */
+#include "tests/sim/inbox.h"
+
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct message {
+	enum event_type type;
+	char name[WIRE_NAME_BYTES];
+};
+
+static void
+inbox_message(void *arg, uint64_t life, void *data)
+{
+	struct inbox *inbox = arg;
+	struct way *way = inbox->way;
+	struct host *h = way->host;
+	struct world *w = h->world;
+	struct message *m = data;
+	int64_t until =
+		way->cut_back_until_us > h->paused_until_us ? way->cut_back_until_us : h->paused_until_us;
+	if (!h->alive || inbox->life != life) {
+		free(m);
+		return;
+	}
+	if (until > w->now_us) {
+		schedule_again(&w->schedule, until);
+		return;
+	}
+	trace_line(&w->trace, w->now_us, "m%u > d%u %s %s", way->server->index, h->index,
+		m->type == EVENT_WAKE   ? "wake"
+		: m->type == EVENT_WANT ? "want"
+					: "flushed",
+		m->name);
+	host_step(
+		h, &(struct event){.type = m->type, .master = way->server->index, .name = slice_of(m->name)});
+	free(m);
+}
+
+static bool
+inbox_listens(const struct inbox *inbox)
+{
+	const struct server *s = inbox->way->server;
+	return inbox->up && inbox->server_life == s->life && inbox->way->host->alive &&
+	       s->world->now_us >= s->deaf_until_us;
+}
+
+static void
+inbox_deliver(struct inbox *inbox, enum event_type type, struct slice name, int64_t delay_us)
+{
+	struct world *w = inbox->way->host->world;
+	struct message *m = calloc(1, sizeof(*m));
+	assert(m != NULL && name.n < sizeof(m->name));
+	m->type = type;
+	if (name.n > 0)
+		memcpy(m->name, name.p, name.n);
+	int64_t at = w->now_us + delay_us;
+	if (at < inbox->arrives_us)
+		at = inbox->arrives_us;
+	inbox->arrives_us = at;
+	schedule_add(&w->schedule, at, inbox_message, inbox, inbox->life, m);
+}
+
+int
+inbox_published(struct host *h, const struct server *s, struct slice channel, struct slice message)
+{
+	struct inbox *inbox = &h->ways[s->index].inbox;
+	const char *id = h->call_settings.daemon_id;
+	if (!inbox_listens(inbox) || channel.n < strlen(id) ||
+		memcmp(channel.p + channel.n - strlen(id), id, strlen(id)) != 0)
+		return 0;
+	assert(message.n > 5);
+	bool wake = memcmp(message.p, "wake ", 5) == 0;
+	assert(wake || memcmp(message.p, "want ", 5) == 0);
+	inbox_deliver(inbox, wake ? EVENT_WAKE : EVENT_WANT, (struct slice){message.p + 5, message.n - 5},
+		way_delay(inbox->way, false));
+	return 1;
+}
+
+void
+inbox_flushed(struct host *h, const struct server *s)
+{
+	struct inbox *inbox = &h->ways[s->index].inbox;
+	struct rng *rng = &h->world->rng;
+	if (!inbox_listens(inbox) || rng_percent(rng, 30))
+		return;
+	int64_t more_us = rng_percent(rng, 50) ? 0 : rng_range(rng, 0, h->world->plan.lease_ms * 300);
+	inbox_deliver(inbox, EVENT_FLUSHED, (struct slice){NULL, 0}, way_delay(inbox->way, false) + more_us);
+}
+
+static void
+inbox_connected(void *arg, uint64_t life, void *data)
+{
+	struct inbox *inbox = arg;
+	struct way *way = inbox->way;
+	struct host *h = way->host;
+	struct world *w = h->world;
+	(void)data;
+	if (!h->alive || inbox->up || inbox->life != life)
+		return;
+	if (!way_opens(way)) {
+		inbox_connect(inbox);
+		return;
+	}
+	inbox->up = true;
+	inbox->server_life = way->server->life;
+	inbox->arrives_us = w->now_us;
+	trace_line(&w->trace, w->now_us, "d%u     subscribed at m%u", h->index, way->server->index);
+	host_step(h, &(struct event){.type = EVENT_SUBSCRIBED, .master = way->server->index});
+}
+
+void
+inbox_connect(struct inbox *inbox)
+{
+	struct world *w = inbox->way->host->world;
+	world_after(w, rng_range(&w->rng, 2 * w->plan.network_us, 100000), inbox_connected, inbox,
+		inbox->life, NULL);
+}
+
+void
+inbox_forget(struct inbox *inbox)
+{
+	inbox->up = false;
+	inbox->life++;
+}
+
+void
+inbox_break(struct inbox *inbox)
+{
+	inbox_forget(inbox);
+	inbox_connect(inbox);
+}

@@ -1,0 +1,34 @@
+/*
+ * inbox: a daemon's subscription at one master: wake-ups, wants, and the word that its data was flushed.
+ * Messages come in order, or not at all.
+ */
+#ifndef SIM_INBOX_H
+#define SIM_INBOX_H
+
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host;
+struct server;
+struct way;
+
+struct inbox {
+	struct way *way;
+	bool up;
+	uint64_t life; /* one number for each connection */
+	uint64_t server_life;
+	int64_t arrives_us;
+};
+
+void inbox_connect(struct inbox *inbox);
+void inbox_break(struct inbox *inbox);
+void inbox_forget(struct inbox *inbox); /* the daemon dies */
+
+/* A message of the master to this channel: 1 when this daemon listens. */
+int inbox_published(
+	struct host *host, const struct server *server, struct slice channel, struct slice message);
+void inbox_flushed(struct host *host, const struct server *server);
+
+#endif

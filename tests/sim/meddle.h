@@ -1,0 +1,17 @@
+/*
+ * meddle: somebody who has no business there writes to the keys of a name at one master, or at many.
+ *
+ * Exclusion assumes that nobody does. Of many masters it still holds while so many of them keep a lease's key
+ * for as long as its holder relies on it that nobody else can get a majority; else the name is tainted.
+ */
+#ifndef SIM_MEDDLE_H
+#define SIM_MEDDLE_H
+
+#include "tests/sim/plan.h"
+
+struct world;
+
+/* DELETE, OVERWRITE or KIND. */
+void meddle(struct world *world, enum fault fault);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * pieces: memory for many small things that come and go: freed pieces of a size are used again for that size.
+ * Large ones are malloc()'s. What is kept for small ones is never given back.
+ */
+#ifndef SIM_PIECES_H
+#define SIM_PIECES_H
+
+#include <stddef.h>
+
+#define PIECE_STEP  16
+#define PIECE_SIZES 32 /* up to 512 bytes */
+
+struct piece {
+	struct piece *next;
+};
+
+/* Zero-initialized: empty. */
+struct pieces {
+	struct piece *free[PIECE_SIZES];
+	char *fresh; /* not used yet */
+	size_t fresh_n;
+};
+
+/* As lua_Alloc: pieces is a struct pieces. */
+void *pieces_alloc(void *pieces, void *p, size_t old_size, size_t size);
+
+#endif

@@ -1,0 +1,55 @@
+/* way: see way.h. */
+#include "tests/sim/way.h"
+
+#include "tests/sim/world.h"
+
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+void
+way_init(struct way *way, struct host *h, struct server *s)
+{
+	*way = (struct way){.host = h, .server = s};
+	way->far_us = rng_range(&h->world->rng, 0, h->world->plan.spread_us);
+	way->inbox.way = way;
+	for (unsigned i = 0; i < WAY_WIRES_MAX; i++)
+		wire_init(&way->wires[i], way, i);
+}
+
+int64_t
+way_delay(struct way *way, bool there)
+{
+	struct world *w = way->host->world;
+	int64_t usual = w->plan.network_us;
+	if (w->now_us < way->slow_until_us && (!there || way->slow_there))
+		return rng_range(&w->rng, usual, w->plan.lease_ms * 400);
+	return way->far_us + rng_range(&w->rng, usual / 2, usual + usual / 2);
+}
+
+bool
+way_opens(const struct way *way)
+{
+	int64_t now_us = way->host->world->now_us;
+	return way->server->up && now_us >= way->server->stopped_until_us &&
+	       now_us >= way->cut_there_until_us && now_us >= way->cut_back_until_us &&
+	       now_us >= way->host->paused_until_us;
+}
+
+bool
+way_sound(const struct way *way)
+{
+	const struct world *w = way->host->world;
+	bool sound = w->now_us >= way_clear_us(way);
+	for (unsigned i = 0; i < w->plan.links; i++)
+		sound = sound && way->wires[i].up;
+	return sound;
+}
+
+int64_t
+way_clear_us(const struct way *way)
+{
+	return later(way->slow_until_us, later(way->cut_there_until_us, way->cut_back_until_us));
+}
