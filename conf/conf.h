@@ -83,6 +83,7 @@ struct conf_handoff {
 struct conf_limits {
 	int64_t clients;
 	int64_t sessions_per_user;
+	int64_t bound_sessions;
 	int64_t grants_per_session;
 	int64_t waiters_per_session;
 	int64_t lost_per_session;

@@ -236,16 +236,38 @@ int
 connection_take_fd(struct connection *c)
 {
 	int fd = c->passed_fd;
-	c->passed_fd = -1;
+	c->passed_fd = PASSING_NONE;
+	c->set->kept_fds -= c->keeps_fd;
+	c->keeps_fd = false;
 	return fd;
 }
 
 void
 connection_drop_fd(struct connection *c)
 {
-	if (c->passed_fd >= 0) {
-		close(c->passed_fd);
-		c->passed_fd = -1;
+	int fd = connection_take_fd(c);
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
+/*
+ * A descriptor belongs to the request it came with: once nothing is left to serve, that one is served. What
+ * is kept until then is bounded, since limits.clients does not count it.
+ */
+static void
+connection_settle_fd(struct connection *c)
+{
+	if (buffer_length(&c->in) == 0) {
+		connection_drop_fd(c);
+	} else if (c->passed_fd >= 0 && !c->keeps_fd) {
+		if (c->set->kept_fds >= CONNECTION_KEPT_FDS) {
+			connection_drop_fd(c);
+			c->passed_fd = PASSING_LOST;
+			return;
+		}
+		c->keeps_fd = true;
+		c->set->kept_fds++;
 	}
 }
 
@@ -310,10 +332,7 @@ connection_serve(struct connection *c)
 	size_t used = connection_serve_bytes(c, data, buffer_length(&c->in));
 	buffer_consume(&c->in, used);
 	buffer_trim(&c->in);
-	/* A descriptor belongs to the request it came with; that one is served once nothing is left. */
-	if (buffer_length(&c->in) == 0) {
-		connection_drop_fd(c);
-	}
+	connection_settle_fd(c);
 }
 
 /* Takes what was read: served right from where it lies, unless something is waiting before it. */
@@ -332,8 +351,8 @@ connection_take(struct connection *c, size_t n)
 	}
 	if (c->in.failed) {
 		connection_cut(c, END_ABANDONED, "out of memory");
-	} else if (buffer_length(&c->in) == 0) {
-		connection_drop_fd(c);
+	} else {
+		connection_settle_fd(c);
 	}
 }
 
@@ -347,7 +366,7 @@ connection_receive(struct connection *c)
 		return recv(c->fd, set->scratch, sizeof set->scratch, 0);
 	}
 	ssize_t n = passing_read(c->fd, set->scratch, sizeof set->scratch, &passed);
-	if (passed >= 0) {
+	if (passed != PASSING_NONE) {
 		connection_drop_fd(c);
 		c->passed_fd = passed;
 	}

@@ -37,6 +37,8 @@ struct stats;
  */
 #define CONNECTION_STALL_S     20
 #define CONNECTION_CLOSE_S     1
+/* So many connections may keep a descriptor that came before its request could be served; others lose it. */
+#define CONNECTION_KEPT_FDS    64
 /* Answers are written when so many connections have some, so that clients work while others are served. */
 #define CONNECTION_WRITE_COUNT 8
 
@@ -106,7 +108,8 @@ void connection_cut(struct connection *connection, enum end end, const char *why
 /* Gives the connection another number; -1: out of memory, it keeps the old one. */
 int connection_renumber(struct connection *connection) __attribute__((warn_unused_result));
 
-/* The descriptor that was passed with the latest request; the caller's from now on. -1: none. */
+/* The descriptor that was passed with the latest request; the caller's from now on. Negative: none, as
+ * passing.h says. */
 int connection_take_fd(struct connection *connection);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
+#include "daemon/passing.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -118,7 +119,7 @@ connections_add(struct connections *set, int fd, const struct peer *peer, bool l
 	}
 	c->set = set;
 	c->fd = fd;
-	c->passed_fd = -1;
+	c->passed_fd = PASSING_NONE;
 	buffer_init(&c->in, in_bytes_max(set));
 	buffer_init(&c->out, set->limits.output_bytes);
 	c->identity.id = ++set->last_id;

@@ -19,6 +19,7 @@ struct access;
 struct core;
 struct events;
 struct log;
+struct processes;
 struct quota;
 struct stats;
 
@@ -54,7 +55,8 @@ struct desk_hooks {
 
 struct desk {
 	struct connections *connections;
-	const struct core *core; /* for its views */
+	const struct core *core;           /* for its views */
+	const struct processes *processes; /* for the labels of bound sessions */
 	struct access *access;
 	struct events *events;
 	struct stats *stats;

@@ -26,8 +26,8 @@
 
 /* Below errors; a busy daemon at level debug may say much. */
 #define MAIN_LOG_PER_SECOND 20000
-/* What the daemon needs besides one for each client. */
-#define MAIN_DESCRIPTORS    64
+/* What the daemon needs besides one for each client and each bound session. */
+#define MAIN_DESCRIPTORS    (64 + CONNECTION_KEPT_FDS)
 
 struct main {
 	struct options options;
@@ -36,6 +36,7 @@ struct main {
 	struct rule *rules;
 	struct log log;
 	int log_fd;
+	int64_t descriptors; /* as many as the system lets us have */
 	struct stats stats;
 	struct notify notify;
 	struct random random;
@@ -190,7 +191,7 @@ conf_apply(struct main *m, struct conf *conf, char *error)
 		free(rules);
 		return -1;
 	}
-	struct driver_limits limits = settings_limits(conf);
+	struct driver_limits limits = settings_limits(conf, m->descriptors);
 	driver_set_limits(m->driver, &limits);
 	conf_replace(m, conf, rules);
 	return 0;
@@ -294,7 +295,7 @@ driver_begin(struct main *m)
 	struct driver_settings settings = {
 		.core = core_settings_of(m),
 		.pool = POOL_SETTINGS_DEFAULT,
-		.limits = settings_limits(conf),
+		.limits = settings_limits(conf, m->descriptors),
 		.facts =
 			{
 				.version = HOLDFAST_VERSION,
@@ -370,21 +371,27 @@ embedded_begin(struct main *m)
 	return m->embedded ? EX_OK : fail(m, EX_UNAVAILABLE, why);
 }
 
-/* Each client is a descriptor: take what the system lets us have, and say so when that is too little. */
+/* Clients and bound sessions are descriptors: take what the system lets us have, and say so when that is too
+ * little. */
 static void
 descriptors_raise(struct main *m)
 {
 	struct rlimit limit;
-	int64_t wanted = m->boot->limits.clients + MAIN_DESCRIPTORS;
+	int64_t wanted = m->boot->limits.clients + m->boot->limits.bound_sessions + MAIN_DESCRIPTORS;
+	m->descriptors = INT64_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
 		return;
 	}
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur != RLIM_INFINITY && (int64_t)limit.rlim_cur < wanted) {
+	if (limit.rlim_cur != RLIM_INFINITY) {
+		m->descriptors = (int64_t)limit.rlim_cur;
+	}
+	if (m->descriptors < wanted) {
 		LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "daemon.few_descriptors",
-			log_number("limit", (int64_t)limit.rlim_cur), log_number("wanted", wanted),
-			log_text("text", "raise LimitNOFILE= or lower limits.clients"));
+			log_number("limit", m->descriptors), log_number("wanted", wanted),
+			log_text("text",
+				"raise LimitNOFILE= or lower limits.clients and limits.bound-sessions"));
 	}
 }
 

@@ -70,14 +70,17 @@ settings_layout(const struct conf *conf)
 }
 
 struct driver_limits
-settings_limits(const struct conf *conf)
+settings_limits(const struct conf *conf, int64_t descriptors)
 {
+	int64_t bound = conf->limits.bound_sessions;
 	return (struct driver_limits){
 		.connections.request.bytes = (size_t)conf->limits.request_bytes,
 		.connections.request.arguments = (size_t)conf->limits.arguments,
 		.connections.output_bytes = (size_t)conf->limits.output_bytes,
 		.clients = (size_t)conf->limits.clients,
 		.per_user = (size_t)conf->limits.sessions_per_user,
+		.processes.most = (size_t)(bound < descriptors / 4 ? bound : descriptors / 4),
+		.processes.per_user = (size_t)conf->limits.sessions_per_user,
 	};
 }
 

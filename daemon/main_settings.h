@@ -26,7 +26,9 @@ struct rule *settings_rules(const struct conf *conf, const struct conf *boot)
  */
 char *settings_layout(const struct conf *conf) __attribute__((warn_unused_result));
 
-struct driver_limits settings_limits(const struct conf *conf);
+/* descriptors: as many as the process may have; bound sessions get a quarter of them at most, so that clients
+ * find some when there are few. */
+struct driver_limits settings_limits(const struct conf *conf, int64_t descriptors);
 
 /* -1: out of memory, and nothing has changed. */
 int settings_users(struct driver *driver, const struct conf *conf) __attribute__((warn_unused_result));

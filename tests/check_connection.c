@@ -4,6 +4,7 @@
  */
 #include "daemon/base/stats.h"
 #include "daemon/connection.h"
+#include "daemon/passing.h"
 #include "proto/composer.h"
 #include "tests/support/suite.h"
 
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -624,6 +626,63 @@ START_TEST(a_passed_descriptor_is_kept_for_its_request_only)
 }
 END_TEST
 
+START_TEST(few_descriptors_are_kept_for_requests_that_wait_and_the_others_know_it)
+{
+	int fds[CONNECTION_KEPT_FDS + 1];
+	struct connection *waiting[CONNECTION_KEPT_FDS + 1];
+	int gift = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
+		fds[i] = client_local();
+		say(fds[i], "WAIT\r\n");
+		settle();
+		waiting[i] = probe.last;
+	}
+	size_t before = open_descriptors();
+	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
+		pass(fds[i], "FD\r\n", &gift, 1);
+		settle();
+	}
+	ck_assert_uint_eq(open_descriptors(), before + CONNECTION_KEPT_FDS);
+	answer(waiting[CONNECTION_KEPT_FDS]);
+	settle();
+	ck_assert_int_eq(probe.taken_fd, PASSING_LOST);
+	/* Served at once, it need not be kept. */
+	pass(fds[CONNECTION_KEPT_FDS], "FD\r\n", &gift, 1);
+	settle();
+	ck_assert_int_ge(probe.taken_fd, 0);
+	close(probe.taken_fd);
+	answer(waiting[0]);
+	settle();
+	ck_assert_int_ge(probe.taken_fd, 0);
+	close(probe.taken_fd);
+	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
+		close(fds[i]);
+	}
+	settle();
+	ck_assert_uint_eq(open_descriptors(), before - 2 * (CONNECTION_KEPT_FDS + 1));
+	close(gift);
+}
+END_TEST
+
+START_TEST(a_descriptor_that_finds_no_room_is_known_to_be_lost)
+{
+	struct rlimit limit, none;
+	int fd = client_local();
+	int gift = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	say(fd, "PING\r\n");
+	settle();
+	pass(fd, "FD\r\n", &gift, 1);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	settle();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(probe.taken_fd, PASSING_LOST);
+	close(gift);
+	close(fd);
+}
+END_TEST
+
 START_TEST(a_closing_connection_writes_and_serves_no_more)
 {
 	int fd = client_local();
@@ -727,6 +786,8 @@ main(void)
 		a_million_pipelined_requests_do_not_starve_others,
 		a_pipeline_longer_than_any_buffer_is_answered_whole, garbage_is_answered_once_and_closed,
 		random_bytes_do_no_harm, a_passed_descriptor_is_kept_for_its_request_only,
+		few_descriptors_are_kept_for_requests_that_wait_and_the_others_know_it,
+		a_descriptor_that_finds_no_room_is_known_to_be_lost,
 		a_closing_connection_writes_and_serves_no_more, a_cut_connection_writes_nothing,
 		a_number_finds_its_connection_until_it_ends, an_idle_connection_costs_less_than_a_kilobyte,
 		lower_limits_hold_for_what_comes);

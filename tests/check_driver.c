@@ -71,7 +71,8 @@ settings_make(void)
 		.limits = {.connections = {.request = {.bytes = 65536, .arguments = 128},
 				   .output_bytes = 1 << 20},
 			.clients = 50,
-			.per_user = 40},
+			.per_user = 40,
+			.processes = {.most = 20, .per_user = 20}},
 		.facts = {.version = "9.8.7",
 			.daemon_id = "00112233445566778899aabbccddeeff",
 			.config = "",
@@ -654,6 +655,57 @@ START_TEST(a_binding_without_a_process_is_refused)
 }
 END_TEST
 
+START_TEST(bound_sessions_are_limited)
+{
+	struct driver_limits limits = settings_make().limits;
+	pid_t first = child(), second = child();
+	int one = client(), other = client();
+	limits.processes.most = 1;
+	driver_set_limits(probe.driver, &limits);
+	bind_to(one, first, ":0\r\n");
+	bind_to(one, first, ":0\r\n");
+	bind_to(other, second,
+		"-LIMIT 1 sessions are bound to processes, as many as limits.bound-sessions allows\r\n");
+	kill(first, SIGKILL);
+	ck_assert_str_eq(hear(one, 0), "");
+	bind_to(other, second, ":0\r\n");
+	kill(second, SIGKILL);
+	waitpid(first, NULL, 0);
+	waitpid(second, NULL, 0);
+	close(one);
+	close(other);
+}
+END_TEST
+
+START_TEST(who_a_bound_session_was_is_known_without_a_connection)
+{
+	pid_t pid = child();
+	int first = client(), second = client(), viewer = client();
+	bind_to(first, pid, ":0\r\n");
+	bind_to(second, pid, ":0\r\n");
+	ask(first, "CLIENT SETNAME early", "+OK\r\n");
+	ask(second, "CLIENT SETNAME late", "+OK\r\n");
+	ask_line(second, "LOCK a", ":1");
+	close(first);
+	close(second);
+	sync_all();
+	ask_line(viewer, "INSPECT a", "*24");
+	ck_assert_ptr_nonnull(strstr(hear_until(viewer, "waiters\r\n*0\r\n"), "client\r\n$4\r\nlate\r\n"));
+	ask_line(viewer, "LOCKS", "*1");
+	ck_assert_ptr_nonnull(strstr(hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$4\r\nlate\r\n"));
+	second = client();
+	bind_to(second, pid, ":1\r\n");
+	ask(second, "CLIENT SETNAME again", "+OK\r\n");
+	ask(second, "RESET", "+RESET\r\n");
+	ask_line(viewer, "LOCKS", "*1");
+	ck_assert_ptr_nonnull(strstr(hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$5\r\nagain\r\n"));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(second);
+	close(viewer);
+}
+END_TEST
+
 START_TEST(a_reload_is_asked_for_by_verb_and_by_signal)
 {
 	int fd = client();
@@ -741,6 +793,7 @@ main(void)
 		locks_are_listed_as_far_as_asked, info_has_the_fields_libraries_look_for,
 		a_stranger_logs_in_first, nobody_takes_all_connections, an_admin_may_kill_a_client,
 		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
+		bound_sessions_are_limited, who_a_bound_session_was_is_known_without_a_connection,
 		a_reload_is_asked_for_by_verb_and_by_signal, a_drain_tells_holders_frees_the_rest_and_ends,
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
 		a_browser_is_cut_off);
