@@ -53,6 +53,13 @@ connection_cut(struct connection *c, enum end end, const char *why)
 	event_del(&c->event);
 }
 
+/* Nothing more comes from the client, but something is still due to it. */
+static bool
+connection_lingers(const struct connection *c)
+{
+	return c->state == CONNECTION_OPEN && c->eof && c->owed > 0 && !c->waits;
+}
+
 static bool
 connection_can_serve(const struct connection *c)
 {
@@ -79,6 +86,9 @@ connection_arm(struct connection *c)
 	if (c->blocked) {
 		want |= EV_WRITE;
 	}
+	if (c->blocked || connection_lingers(c)) {
+		want |= EV_TIMEOUT;
+	}
 	if (want == c->armed) {
 		return;
 	}
@@ -87,7 +97,7 @@ connection_arm(struct connection *c)
 	}
 	c->armed = want;
 	event_assign(&c->event, c->set->base, c->fd, want, connection_happened, c);
-	if (event_add(&c->event, c->blocked ? &second : NULL) != 0) {
+	if (event_add(&c->event, want & EV_TIMEOUT ? &second : NULL) != 0) {
 		connection_cut(c, END_ABANDONED, "out of memory");
 	}
 }
@@ -220,6 +230,21 @@ connection_waits(const struct connection *c)
 	return c->waits;
 }
 
+void
+connection_owe(struct connection *c)
+{
+	c->owed++;
+}
+
+/* A wait may have been cancelled through another connection of its session: then one more is due than comes,
+ * and CONNECTION_OWED_S ends it. */
+void
+connection_paid(struct connection *c)
+{
+	c->owed -= c->owed > 0;
+	c->stalls = 0;
+}
+
 bool
 connection_is_finished(const struct connection *c)
 {
@@ -317,7 +342,7 @@ connection_serve_bytes(struct connection *c, char *data, size_t n)
 		if (used < n || c->eof) {
 			connection_mark_ready(c);
 		}
-	} else if (connection_can_serve(c) && c->eof) {
+	} else if (connection_can_serve(c) && c->eof && c->owed == 0) {
 		/* What is left is a part of a request, and the rest of it will not come. */
 		connection_close(c, connection_eof_end(c), "end of file");
 	}
@@ -415,6 +440,12 @@ static void
 connection_stalled(struct connection *c)
 {
 	c->stalls++;
+	if (!c->blocked && connection_lingers(c)) {
+		if (c->stalls >= CONNECTION_OWED_S) {
+			connection_close(c, connection_eof_end(c), "end of file");
+		}
+		return;
+	}
 	if (c->stalls >= (c->state == CONNECTION_CLOSING ? CONNECTION_CLOSE_S : CONNECTION_STALL_S)) {
 		c->set->stats->client_output_closed++;
 		connection_cut(c, END_ABANDONED, "does not read");

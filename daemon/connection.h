@@ -37,6 +37,8 @@ struct stats;
  */
 #define CONNECTION_STALL_S     20
 #define CONNECTION_CLOSE_S     1
+/* A client that has done sending waits so many seconds for pushes that are due; by then each has come. */
+#define CONNECTION_OWED_S      10
 /* So many connections may keep a descriptor that came before its request could be served; others lose it. */
 #define CONNECTION_KEPT_FDS    64
 /* Answers are written when so many connections have some, so that clients work while others are served. */
@@ -97,6 +99,11 @@ size_t connection_unread_bytes(const struct connection *connection);
 void connection_wait(struct connection *connection);
 void connection_answered(struct connection *connection);
 bool connection_waits(const struct connection *connection);
+/* A push is due (LOCK ... ASYNC): a client that has done sending gets it before the connection ends. */
+void connection_owe(struct connection *connection);
+/* One of them was written, or is not due any more. */
+void connection_paid(struct connection *connection);
+
 /* The client will send no more. */
 bool connection_is_finished(const struct connection *connection);
 

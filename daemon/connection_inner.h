@@ -38,9 +38,10 @@ struct connection {
 	struct buffer out;
 	const char *why; /* CLOSING, ENDED */
 	int fd;
+	size_t owed;   /* pushes that are due */
 	int passed_fd; /* negative: none, as passing.h says */
 	short armed;   /* what event waits for */
-	short stalls;  /* seconds without a byte taken while there was something to write */
+	short stalls;  /* seconds without a byte taken while there was something to write, or a push due */
 	enum connection_state state;
 	enum end end;
 	bool keeps_fd; /* passed_fd is counted in set->kept_fds */

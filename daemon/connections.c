@@ -146,6 +146,7 @@ connection_renumber(struct connection *c)
 	}
 	roster_remove(&set->roster, c->identity.id);
 	c->identity.id = ++set->last_id;
+	c->owed = 0; /* to the one it was */
 	TAILQ_REMOVE(&set->all, c, entry);
 	TAILQ_INSERT_TAIL(&set->all, c, entry);
 	return 0;

@@ -41,8 +41,8 @@ struct probe {
 
 static struct probe probe;
 
-/* PING is answered; WAIT is not, until somebody does; BIG n is answered with n bytes; FD takes the
- * descriptor. */
+/* PING is answered; WAIT is not, until somebody does; OWE is, by a push; BIG n is answered with n bytes; FD
+ * takes the descriptor. */
 static void
 on_request(void *arg, struct connection *c, const struct request *request)
 {
@@ -56,6 +56,10 @@ on_request(void *arg, struct connection *c, const struct request *request)
 	}
 	if (slice_equal(verb, SLICE("WAIT"))) {
 		connection_wait(c);
+		return;
+	}
+	if (slice_equal(verb, SLICE("OWE"))) {
+		connection_owe(c);
 		return;
 	}
 	if (slice_equal(verb, SLICE("FD"))) {
@@ -287,6 +291,40 @@ START_TEST(an_end_of_file_lets_what_was_sent_finish)
 	ck_assert_uint_eq(probe.closed, 1);
 	ck_assert_int_eq(probe.end, END_CLEAN);
 	close(fd);
+}
+END_TEST
+
+START_TEST(an_end_of_file_waits_for_a_push_that_is_due)
+{
+	int fd = client_tcp(false);
+	say(fd, "OWE\r\nOWE\r\nPING\r\n");
+	shutdown(fd, SHUT_WR);
+	settle();
+	ck_assert_str_eq(hear(fd), "+PONG\r\n");
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(probe.closed, 0);
+		connection_paid(probe.last);
+		reply_write_simple(connection_out(probe.last), "pushed");
+		connection_written(probe.last);
+		settle();
+		ck_assert_str_eq(hear(fd), "+pushed\r\n");
+	}
+	ck_assert(hears_the_end(fd));
+	ck_assert_uint_eq(probe.closed, 1);
+	close(fd);
+}
+END_TEST
+
+START_TEST(who_does_not_wait_for_his_push_is_noticed)
+{
+	int fd = client_local();
+	say(fd, "OWE\r\n");
+	shutdown(fd, SHUT_WR);
+	settle();
+	ck_assert_uint_eq(probe.closed, 0);
+	close(fd);
+	settle();
+	ck_assert_uint_eq(probe.closed, 1);
 }
 END_TEST
 
@@ -774,7 +812,8 @@ main(void)
 {
 	return SUITE_RUN("connection", setup, teardown, pipelined_requests_are_answered_in_order,
 		a_request_may_be_split_at_any_byte, later_requests_wait_behind_one_that_waits,
-		an_end_of_file_lets_what_was_sent_finish,
+		an_end_of_file_lets_what_was_sent_finish, an_end_of_file_waits_for_a_push_that_is_due,
+		who_does_not_wait_for_his_push_is_noticed,
 		a_local_client_that_dies_while_it_waits_ends_at_once,
 		a_local_client_that_closed_is_noticed_after_its_end_of_file,
 		a_tcp_close_is_abandoned_unless_the_listener_releases,

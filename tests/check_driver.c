@@ -349,6 +349,27 @@ START_TEST(an_asynchronous_lock_is_pushed)
 }
 END_TEST
 
+START_TEST(an_end_of_file_waits_for_the_pushes_that_are_due)
+{
+	int first = client(), second = client();
+	ask_line(first, "LOCK a", ":1");
+	hello3(second);
+	ask(second, "LOCK a ASYNC j1", "+QUEUED\r\n");
+	ask(second, "LOCK a OWNER x ASYNC j2", "+QUEUED\r\n");
+	ask(second, "CANCEL j2", ":1\r\n");
+	say(second, "LOCK b ASYNC j3\r\nPING\r\n");
+	shutdown(second, SHUT_WR);
+	/* In no promised order. */
+	const char *all = hear(second, 0);
+	ck_assert_ptr_nonnull(strstr(all, ">4\r\n$6\r\nfailed\r\n$2\r\nj1\r\n_\r\n$0\r\n\r\n"));
+	ck_assert_ptr_nonnull(strstr(all, "+QUEUED\r\n"));
+	ck_assert_ptr_nonnull(strstr(all, ">3\r\n$5\r\ngrant\r\n$2\r\nj3\r\n:1"));
+	ck_assert_ptr_nonnull(strstr(all, "+PONG\r\n"));
+	close(first);
+	close(second);
+}
+END_TEST
+
 START_TEST(reset_ends_the_session_and_begins_another)
 {
 	int fd = client(), other = client();
@@ -787,11 +808,12 @@ main(void)
 	return SUITE_RUN("driver", setup, teardown, a_lock_is_taken_checked_and_given_back,
 		a_lock_passes_on_when_its_holder_dies, an_end_of_file_makes_a_wait_give_up,
 		what_libraries_send_is_answered_as_redis_does, hello_switches_the_protocol_and_back,
-		an_asynchronous_lock_is_pushed, reset_ends_the_session_and_begins_another,
-		events_come_as_lines_or_pushes, a_watcher_that_does_not_read_is_cut,
-		inspect_shows_holder_and_waiters, a_name_nobody_knows_is_free,
-		locks_are_listed_as_far_as_asked, info_has_the_fields_libraries_look_for,
-		a_stranger_logs_in_first, nobody_takes_all_connections, an_admin_may_kill_a_client,
+		an_asynchronous_lock_is_pushed, an_end_of_file_waits_for_the_pushes_that_are_due,
+		reset_ends_the_session_and_begins_another, events_come_as_lines_or_pushes,
+		a_watcher_that_does_not_read_is_cut, inspect_shows_holder_and_waiters,
+		a_name_nobody_knows_is_free, locks_are_listed_as_far_as_asked,
+		info_has_the_fields_libraries_look_for, a_stranger_logs_in_first,
+		nobody_takes_all_connections, an_admin_may_kill_a_client,
 		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
 		bound_sessions_are_limited, who_a_bound_session_was_is_known_without_a_connection,
 		a_reload_is_asked_for_by_verb_and_by_signal, a_drain_tells_holders_frees_the_rest_and_ends,
