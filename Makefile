@@ -35,6 +35,7 @@ BASE_SRC   := $(sort $(wildcard daemon/base/*.c))
 DAEMON_SRC := $(filter-out daemon/main.c,$(sort $(wildcard daemon/*.c))) $(sort $(wildcard conf/*.c))
 CLIENT_SRC := $(filter-out client/main.c,$(sort $(wildcard client/*.c)))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
+MODEL_SRC  := $(sort $(wildcard tests/model/*.c))
 SIM_SRC    := $(filter-out tests/sim/main.c,$(sort $(wildcard tests/sim/*.c)))
 CHECKS     := $(patsubst tests/%.c,$(O)/tests/%,$(sort $(wildcard tests/check_*.c)))
 SCRIPTS    := $(sort $(wildcard lua/*.lua))
@@ -42,7 +43,7 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 
-.PHONY: all check check-unit check-e2e check-layers interop soak sim mutants fuzz fuzz-run bench cover asan format need-format \
+.PHONY: all check check-unit check-e2e check-layers interop soak sim model mutants fuzz fuzz-run bench cover asan format need-format \
 	lint lint-format lint-tidy lint-cppcheck lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
 
@@ -90,11 +91,17 @@ $(O)/tests/sim/holdfast-sim: $(O)/obj/tests/sim/main.o $(O)/libsupport.a $(O)/li
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(LUA_LIBS)
 
+$(O)/tests/model/holdfast-model: $(call obj,$(MODEL_SRC))
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
+
 # --- tests ------------------------------------------------------------------------------------------------
 # tests/run counts single tests and prints the closing line. The core is compiled once more, plain, for the
 # check of its purity: sanitizers and fortification add calls of their own.
 E2E   := $(sort $(wildcard tests/e2e/check_*))
 JOBS  ?= $(shell nproc)
+MODEL := $(O)/tests/model/holdfast-model
 PLAIN := $(patsubst %.c,$(O)/plain/%.o,$(CORE_SRC) $(PROTO_SRC))
 HOUSE_OBJ := $(if $(SAN)$(findstring --coverage,$(CFLAGS)),,$(filter-out $(O)/obj/gen/%,$(LIB_OBJ)) $(call obj,$(CLIENT_SRC)))
 HOUSE := "tests/check-layers selftest" "tests/check-layers includes" \
@@ -108,8 +115,8 @@ $(O)/plain/%.o: %.c
 	$(call say,PURE)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 -D_GNU_SOURCE -O2 -U_FORTIFY_SOURCE -MMD -MP -c -o $@ $<
 
-check: all $(CHECKS) $(PLAIN) ## run every test; the last line is the sum
-	@tests/run -j $(JOBS) -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(E2E)
+check: all $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line is the sum
+	@tests/run -j $(JOBS) -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(MODEL) $(E2E)
 
 check-unit: $(CHECKS) ## run the Check suites alone
 	@tests/run -j $(JOBS) $(CHECKS)
@@ -124,6 +131,13 @@ SEEDS ?= 2000
 
 sim: $(O)/tests/sim/holdfast-sim ## simulate SEEDS worlds of daemons and clients with a failing master (default 2000)
 	@$< --seeds 1..$(SEEDS) --jobs $(JOBS)
+
+# A greater depth allows more of everything, and takes far longer. SHOW=1 prints how each wrong variant breaks its
+# promise, step by step; ONLY=tokens or ONLY='tokens/count up' explores that alone.
+DEPTH ?= 1
+
+model: $(MODEL) ## explore tests/model, the protocol in miniature, to the last state; DEPTH=2 and more widens it
+	@$< --depth $(DEPTH) $(if $(SHOW),--show) $(if $(ONLY),"$(ONLY)")
 
 # How many worlds a planted bug may survive.
 MUTANT_SEEDS ?= 3000
