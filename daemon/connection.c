@@ -50,6 +50,7 @@ connection_cut(struct connection *c, enum end end, const char *why)
 	c->state = CONNECTION_ENDED;
 	connection_unmark_ready(c);
 	TAILQ_INSERT_TAIL(&c->set->ended, c, ready);
+	c->set->ended_count++;
 	event_del(&c->event);
 }
 
@@ -152,6 +153,19 @@ connection_flush(struct connection *c)
 		connection_mark_ready(c);
 	}
 	connection_arm(c);
+}
+
+/* Of all, but called when one has written, too. */
+void
+connections_flush(struct connections *set)
+{
+	struct connection *c;
+	while ((c = TAILQ_FIRST(&set->written))) {
+		TAILQ_REMOVE(&set->written, c, written);
+		c->is_written = false;
+		set->written_count--;
+		connection_flush(c);
+	}
 }
 
 struct buffer *

@@ -1,6 +1,6 @@
 /*
  * connection_inner: what connection.c (one connection) and connections.c (all of them) share, and nobody else
- * sees.
+ * sees. The set calls what is here for one, never the other way round.
  *
  * What has to happen later is noted on one of three lists and done in connections_turn():
  *
@@ -67,6 +67,7 @@ struct connections {
 	conn_id last_id;
 	size_t ready_count;
 	size_t written_count;
+	size_t ended_count;
 	size_t kept_fds;
 	size_t out_bytes;           /* unread output that stops serving */
 	struct connection *serving; /* its requests are being served right now */

@@ -1,10 +1,11 @@
 /*
- * connections: all connections, and the end of a turn. See connection.h; connection.c is one of them.
+ * connections: see connections.h; connection.c is one of them.
  */
-#include "daemon/connection_inner.h"
+#include "daemon/connections.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
+#include "daemon/connection_inner.h"
 #include "daemon/passing.h"
 
 #include <stdlib.h>
@@ -78,6 +79,7 @@ connection_free(struct connection *c)
 	TAILQ_REMOVE(&set->all, c, entry);
 	roster_remove(&set->roster, c->identity.id);
 	set->stats->clients_connected--;
+	set->ended_count -= c->state == CONNECTION_ENDED;
 	connection_drop_fd(c);
 	connection_discard(c);
 	close(c->fd);
@@ -162,7 +164,7 @@ connections_find(const struct connections *set, conn_id id)
 size_t
 connections_count(const struct connections *set)
 {
-	return set->roster.count;
+	return set->roster.count - set->ended_count;
 }
 
 void
@@ -187,18 +189,6 @@ connections_serve(struct connections *set)
 		set->ready_count--;
 		connection_serve(c);
 		connection_arm(c);
-	}
-}
-
-void
-connections_flush(struct connections *set)
-{
-	struct connection *c;
-	while ((c = TAILQ_FIRST(&set->written))) {
-		TAILQ_REMOVE(&set->written, c, written);
-		c->is_written = false;
-		set->written_count--;
-		connection_flush(c);
 	}
 }
 

@@ -9,7 +9,7 @@
 #ifndef DAEMON_DESK_H
 #define DAEMON_DESK_H
 
-#include "daemon/connection.h"
+#include "daemon/connections.h"
 #include "proto/command.h"
 
 #include <stddef.h>

@@ -12,7 +12,7 @@
 #define DAEMON_DRIVER_H
 
 #include "daemon/access.h"
-#include "daemon/connection.h"
+#include "daemon/connections.h"
 #include "daemon/core/core.h"
 #include "daemon/desk.h"
 #include "daemon/pool.h"

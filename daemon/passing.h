@@ -1,7 +1,7 @@
 /*
  * passing: reads what a local client sent, and the descriptor it may have passed along (SCM_RIGHTS).
  *
- * connection.c is the only user.
+ * connection.c is the only reader.
  */
 #ifndef DAEMON_PASSING_H
 #define DAEMON_PASSING_H

@@ -3,7 +3,7 @@
  */
 #include "daemon/perform.h"
 
-#include "daemon/connection.h"
+#include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/note.h"
 #include "daemon/pool.h"

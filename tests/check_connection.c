@@ -3,7 +3,7 @@
  * each request is served once and in order, its end is noticed, and nobody else suffers.
  */
 #include "daemon/base/stats.h"
-#include "daemon/connection.h"
+#include "daemon/connections.h"
 #include "daemon/passing.h"
 #include "proto/composer.h"
 #include "tests/support/suite.h"
