@@ -79,6 +79,7 @@ server_crash(struct world *w, struct store *store, int64_t down_us)
 	s->up = false;
 	s->life++;
 	s->stopped_until_us = 0;
+	memset(s->token, 0, sizeof(s->token));
 	master_restart(s->master, rng_next(&w->rng), store);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		host_server_gone(&w->hosts[i]);
@@ -89,6 +90,7 @@ void
 server_flush(struct world *w)
 {
 	store_flush(master_store(w->server.master));
+	memset(w->server.token, 0, sizeof(w->server.token));
 }
 
 void

@@ -1,6 +1,7 @@
 /* wire: see wire.h. */
 #include "tests/sim/wire.h"
 
+#include "tests/sim/said.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -128,32 +129,22 @@ batch_answer(void *arg, uint64_t a, void *data)
 	batch_free(b);
 }
 
-/* Whether this call's lease is there. */
-static bool
-lease_there(struct world *w, const struct call *call)
-{
-	char key[2 * WIRE_NAME_BYTES];
-	struct slice owner;
-	if (call->key != NULL)
-		snprintf(key, sizeof(key), "lock:%.*s", (int)call->name.n, call->name.p);
-	else
-		snprintf(key, sizeof(key), "hf:{%.*s}", (int)call->name.n, call->name.p);
-	return store_get(master_store(w->server.master), server_wall_us(w), slice_of(key), &owner);
-}
-
 /* Runs the command; nothing but an acquire and a reclaim may bring a lease into being (rule 6). */
 static void
 batch_run(struct batch *b)
 {
 	struct world *w = b->host->world;
 	bool there[CALL_GROUP_MAX] = {false};
+	struct slice owner;
 	bool keeps = b->calls[0].op == CALL_RENEW || b->calls[0].op == CALL_RELEASE;
 	for (size_t i = 0; keeps && i < b->n; i++)
-		there[i] = lease_there(w, &b->calls[i]);
+		there[i] = said_lease_there(w, &w->server, &b->calls[i], &owner);
 	b->arrived = true;
 	b->reply = server_run(w, b->command.argc, b->command.argv, b->command.argvlen);
+	if (b->host->life == b->host_life)
+		said_check(w, &w->server, b->host->call_settings.daemon_id, b->calls, b->n, b->reply);
 	for (size_t i = 0; keeps && i < b->n; i++)
-		if (!there[i] && lease_there(w, &b->calls[i]))
+		if (!there[i] && said_lease_there(w, &w->server, &b->calls[i], &owner))
 			world_fail(w, "re-created: a %s made a lease of %s", scripts[b->calls[0].op].name,
 				b->names[i]);
 }
