@@ -295,7 +295,11 @@ inbox_connected(void *arg, uint64_t life, void *data)
 	h->inbox.up = true;
 	h->inbox.server_life = w->server.life;
 	trace_line(&w->trace, w->now_us, "d%u     subscribed", h->index);
+	bool quiet = wire_quiet(h);
 	host_step(h, &(struct event){.type = EVENT_SUBSCRIBED});
+	/* Where an answer is outstanding the master may be asked nothing else. */
+	if (quiet)
+		checker_subscribed(w, h);
 }
 
 static void

@@ -266,6 +266,15 @@ wire_flush(struct host *h, unsigned index)
 		batch_send(h, index);
 }
 
+bool
+wire_quiet(const struct host *h)
+{
+	bool quiet = true;
+	for (unsigned i = 0; i < h->world->plan.links; i++)
+		quiet = quiet && TAILQ_EMPTY(&h->wires[i].waiting) && h->wires[i].open_n == 0;
+	return quiet;
+}
+
 static void
 call_unsent(void *arg, uint64_t life, void *data)
 {

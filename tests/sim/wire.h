@@ -60,6 +60,8 @@ void wire_free_all(struct all_batches *all);
 void wire_connect(struct host *host, unsigned index);
 void wire_call(struct host *host, const struct call *call);
 void wire_flush(struct host *host, unsigned index);
+/* No link owes this daemon an answer. */
+bool wire_quiet(const struct host *host);
 
 /* The connection is found dead now: votes, then the end of the link, then a new attempt. */
 void wire_break(struct host *host, unsigned index, const char *why);
