@@ -51,7 +51,6 @@ struct main {
 /* What a reload says: "applied a, b; needs a restart: c". */
 struct change_list {
 	struct log *log;
-	bool pending; /* only what needs a restart is of interest now, or only what does not */
 	char applied[DESK_TEXT_MAX / 2];
 	char restart[DESK_TEXT_MAX / 2];
 };
@@ -133,46 +132,26 @@ list_add(char *list, const char *path)
 {
 	size_t n = strlen(list);
 	size_t room = DESK_TEXT_MAX / 2;
-	snprintf(list + n, room - n, "%s%s", n > 0 ? ", " : "", path);
+	if (n + strlen(path) + sizeof ", , ..." <= room) {
+		snprintf(list + n, room - n, "%s%s", n > 0 ? ", " : "", path);
+	} else if (list[n - 1] != '.') {
+		snprintf(list + n, room - n, ", ...");
+	}
 }
 
 static void
 change_note(void *arg, const struct conf_change *change)
 {
 	struct change_list *list = arg;
-	if (change->restart != list->pending) {
-		return;
-	}
 	list_add(change->restart ? list->restart : list->applied, change->path);
 	LOG_EVENT(list->log, LOG_INFO_LEVEL, change->restart ? "config.needs_restart" : "config.changed",
 		log_text("key", change->path), log_text("from", change->from), log_text("to", change->to));
 }
 
-/* What can change is compared with what it is now; what cannot, with what it was at the start and still is.
- */
-static int
-changes_note(struct main *m, const struct conf *conf, struct change_list *list)
-{
-	list->pending = false;
-	if (conf_diff(m->conf, conf, change_note, list) < 0) {
-		return -1;
-	}
-	list->pending = true;
-	return conf_diff(m->boot, conf, change_note, list);
-}
-
-/* Rules keep their number, and no lease may outlast what the master's guard was measured for. */
-static bool
-rules_may_change(const struct main *m, const struct conf *conf)
-{
-	return conf->rule_count == m->boot->rule_count &&
-	       conf_longest_lease_ms(conf) <= conf_longest_lease_ms(m->boot);
-}
-
 static void
 conf_replace(struct main *m, struct conf *conf, struct rule *rules)
 {
-	driver_set_rules(m->driver, rules, conf->rule_count + 1);
+	driver_set_rules(m->driver, rules, SETTINGS_RULES);
 	free(m->rules);
 	m->rules = rules;
 	if (m->conf != m->boot) {
@@ -224,15 +203,7 @@ main_reload(void *arg, char *text, size_t room)
 		errors_log(&m->log, &errors, text, room);
 		return -1;
 	}
-	if (!rules_may_change(m, conf)) {
-		snprintf(text, room,
-			"the number of rules, and a lease longer than any before, need a restart; nothing "
-			"was "
-			"changed");
-		conf_free(conf);
-		return -1;
-	}
-	int restarts = changes_note(m, conf, &list);
+	int restarts = conf_diff(m->boot, m->conf, conf, change_note, &list);
 	if (restarts < 0 || conf_apply(m, conf, error) != 0) {
 		snprintf(text, room, "%s", error);
 		conf_free(conf);
@@ -275,7 +246,7 @@ core_settings_of(const struct main *m)
 	const struct conf *conf = m->boot;
 	return (struct core_settings){
 		.rules = m->rules,
-		.rule_count = conf->rule_count + 1,
+		.rule_count = SETTINGS_RULES,
 		.lease_max_ms = conf_longest_lease_ms(conf),
 		.margin_ms = conf->margin_ms,
 		.links = (unsigned)conf->pool,

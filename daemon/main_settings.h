@@ -11,10 +11,13 @@
 
 #define SETTINGS_ERROR_MAX 512
 
+/* How many rules settings_rules() makes: as many as there can be, since a reload may bring more. */
+#define SETTINGS_RULES (2 * CONF_RULES_MAX + 1)
+
 /*
- * The rules of the configuration, and one for every other name. Key templates are boot's, and so is which
- * names have them: the daemons of a namespace have agreed on that. To be freed; the texts stay those of conf
- * and boot. NULL: out of memory.
+ * What the configuration says of names. Which names have keys of their own stays as at boot, since the
+ * daemons of a namespace have agreed on it, and no lease is longer than the longest was then, since the
+ * master's guard lasts that long. To be freed; the texts stay those of conf and boot. NULL: out of memory.
  */
 struct rule *settings_rules(const struct conf *conf, const struct conf *boot)
 	__attribute__((warn_unused_result));
