@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOKEN_BLOCK  1000 /* reserved at once: hand-offs take the next one without asking */
+#define TOKEN_FIRST 10 /* come with a lease: most end before they need more */
+#define TOKEN_BLOCK                                                                                          \
+	1000 /* reserved at once where they run short: hand-offs take the next one without asking */
 #define TOKEN_FEW    32   /* while tokens run ahead of the clock */
 #define TOKEN_LEAST  8    /* with fewer the next block is fetched, however small this one was */
 #define QUEUE_MS     3000 /* lifetime of our place in the master's queue; each retry refreshes it */
@@ -157,7 +159,7 @@ lease_acquire(struct core *core, struct resource *r)
 	call.ttl_ms = lease_ttl_ms(core, r);
 	call.deadline_us = l->deadline_us;
 	call.token = master_propose(core);
-	call.block = master_tokens_ahead(core) ? TOKEN_FEW : TOKEN_BLOCK;
+	call.block = TOKEN_FIRST;
 	call.queue_ms = queue_patient(r) ? QUEUE_MS : 0;
 	emit_call(core, &call);
 }
@@ -213,7 +215,8 @@ lease_refresh(struct core *core, struct resource *r)
 	call.deadline_us = l->deadline_us;
 	call.token = op == CALL_RECLAIM ? core->master.highest : master_propose(core);
 	call.newest = l->spare_first > 0 ? l->spare_last : l->token_last;
-	call.block = lease_short_of_tokens(l) ? TOKEN_BLOCK : 0;
+	if (lease_short_of_tokens(l))
+		call.block = master_tokens_ahead(core) ? TOKEN_FEW : TOKEN_BLOCK;
 	emit_call(core, &call);
 	lease_arm(core, l);
 }
