@@ -25,8 +25,10 @@ SAN_FLAGS   = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitiz
 DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml
 CLIENT_LIBS := -ljansson
 TEST_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
-LUA_CFLAGS  := $(shell pkg-config --cflags lua5.1 2>/dev/null)
-LUA_LIBS    := $(shell pkg-config --libs lua5.1 2>/dev/null)
+# Debian calls it lua5.1, Fedora lua-5.1.
+LUA         := $(shell for name in lua5.1 lua-5.1; do ! pkg-config --exists $$name || { echo $$name; break; }; done 2>/dev/null)
+LUA_CFLAGS  := $(if $(LUA),$(shell pkg-config --cflags $(LUA)))
+LUA_LIBS    := $(if $(LUA),$(shell pkg-config --libs $(LUA)))
 
 # One library per program part, so that a test links what it tests and nothing is listed by hand.
 CORE_SRC   := $(sort $(wildcard daemon/core/*.c))
@@ -235,14 +237,15 @@ lint-manuals:
 
 # --- installation -----------------------------------------------------------------------------------------
 sysconfdir ?= /etc
+sbindir    ?= $(prefix)/sbin
 unitdir    ?= $(prefix)/lib/systemd/system
 
 # Paths in units and manuals are those of prefix=/usr; another prefix is written in on the way.
 install: all ## install under DESTDIR and prefix (default /usr)
-	install -d $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/bin $(DESTDIR)$(unitdir)
-	install -m 755 $(O)/holdfastd $(DESTDIR)$(prefix)/sbin/holdfastd
+	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(prefix)/bin $(DESTDIR)$(unitdir)
+	install -m 755 $(O)/holdfastd $(DESTDIR)$(sbindir)/holdfastd
 	install -m 755 $(O)/holdfast $(DESTDIR)$(prefix)/bin/holdfast
-	sed 's|/usr/sbin|$(prefix)/sbin|' systemd/holdfastd.service >$(DESTDIR)$(unitdir)/holdfastd.service
+	sed 's|/usr/sbin|$(sbindir)|' systemd/holdfastd.service >$(DESTDIR)$(unitdir)/holdfastd.service
 	install -m 644 systemd/holdfastd.socket $(DESTDIR)$(unitdir)/holdfastd.socket
 	chmod 644 $(DESTDIR)$(unitdir)/holdfastd.service
 	install -D -m 644 systemd/holdfast.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/holdfast.conf
