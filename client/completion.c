@@ -52,13 +52,15 @@ is_words(const struct option_entry *e)
 	return e->argument != NULL && strchr(e->argument, '|') != NULL;
 }
 
-/* a|b|signal:X as a list of words. */
+/* a|b|signal:X as a list of words; colon: how a colon is written. */
 static void
-print_words(FILE *out, const char *words)
+print_words(FILE *out, const char *words, const char *colon)
 {
 	for (; *words != '\0'; words++) {
 		if (*words == '|') {
 			(void)fputc(' ', out);
+		} else if (*words == ':') {
+			(void)fputs(colon, out);
 		} else if (*words != 'X') {
 			(void)fputc(*words, out);
 		}
@@ -110,6 +112,34 @@ is_free(const struct option_entry *e)
 	return is_valued(e) && !is_file(e) && !is_words(e);
 }
 
+/* i: the name of the lock, or where it goes. What follows it belongs to the command of run. */
+static void
+bash_position(FILE *out)
+{
+	(void)fprintf(out, "\twhile ((i < COMP_CWORD)); do\n"
+			   "\t\tcase ${COMP_WORDS[i]} in\n"
+			   "\t");
+	bash_pattern(out, is_valued);
+	(void)fprintf(out, " ((i++)) ;;\n"
+			   "\t\t-*) ;;\n"
+			   "\t\t*) break ;;\n"
+			   "\t\tesac\n"
+			   "\t\t((i++))\n"
+			   "\tdone\n"
+			   "\tif [ \"$verb\" = run ] && ((i < COMP_CWORD)); then\n"
+			   "\t\t((i++))\n"
+			   "\t\t[ \"${COMP_WORDS[i]}\" != -- ] || ((i == COMP_CWORD)) || ((i++))\n"
+			   "\t\tif declare -F _command_offset >/dev/null; then\n"
+			   "\t\t\t_command_offset \"$i\"\n"
+			   "\t\telif ((i == COMP_CWORD)); then\n"
+			   "\t\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$word\")\n"
+			   "\t\telse\n"
+			   "\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+			   "\t\tfi\n"
+			   "\t\treturn\n"
+			   "\tfi\n");
+}
+
 static void
 bash_tail(FILE *out)
 {
@@ -120,28 +150,11 @@ bash_tail(FILE *out)
 		"\t\treturn\n"
 		"\t\t;;\n"
 		"\tesac\n"
-		"\twhile ((i < COMP_CWORD)); do\n"
-		"\t\tcase ${COMP_WORDS[i]} in\n"
-		"\t");
-	bash_pattern(out, is_valued);
-	(void)fprintf(out,
-		" ((i++)) ;;\n"
-		"\t\t-*) ;;\n"
-		"\t\t*) break ;;\n"
-		"\t\tesac\n"
-		"\t\t((i++))\n"
-		"\tdone\n"
 		"\tcase $verb in\n"
 		"\tcompletion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- \"$word\") ;;\n\t");
 	print_tasks(out, NAMERS, " | ");
 	(void)fprintf(out, ")\n"
-			   "\t\tif ((i < COMP_CWORD)); then\n"
-			   "\t\t\tif [ \"$verb\" = run ] && declare -F _command_offset >/dev/null; then\n"
-			   "\t\t\t\t_command_offset $((i + 1))\n"
-			   "\t\t\tfi\n"
-			   "\t\t\treturn\n"
-			   "\t\tfi\n"
-			   "\t\t_holdfast_names \"$word\"\n"
+			   "\t\t((i < COMP_CWORD)) || _holdfast_names \"$word\"\n"
 			   "\t\t;;\n"
 			   "\tesac\n"
 			   "}\n"
@@ -178,12 +191,13 @@ completion_bash(FILE *out)
 	print_tasks(out, EVERYWHERE, " ");
 	(void)fprintf(out, " --help --version' -- \"$word\")\n"
 			   "\t\treturn\n"
-			   "\tfi\n"
-			   "\tcase $before in\n");
+			   "\tfi\n");
+	bash_position(out);
+	(void)fprintf(out, "\tcase $before in\n");
 	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
 		if (is_words(e)) {
 			(void)fprintf(out, "\t--%s)\n\t\tmapfile -t COMPREPLY < <(compgen -W '", e->word);
-			print_words(out, e->argument);
+			print_words(out, e->argument, ":");
 			(void)fprintf(out, "' -- \"$word\")\n\t\treturn\n\t\t;;\n");
 		}
 	}
@@ -207,7 +221,7 @@ zsh_option(FILE *out, const struct option_entry *e)
 	(void)fprintf(out, "]");
 	if (is_words(e)) {
 		(void)fprintf(out, ":way:(");
-		print_words(out, e->argument);
+		print_words(out, e->argument, "\\:");
 		(void)fprintf(out, ")");
 	} else if (e->argument != NULL) {
 		(void)fprintf(out, ":%s:%s", e->argument, is_file(e) ? "_files" : "");
@@ -224,6 +238,14 @@ completion_zsh(FILE *out)
 			   "\tlocal -a names\n"
 			   "\tnames=(${(f)\"$(" NAMES ")\"})\n"
 			   "\tcompadd -a names\n"
+			   "}\n"
+			   "\n"
+			   "_holdfast_command() {\n"
+			   "\tif [[ $words[1] == -- ]] && ((CURRENT > 1)); then\n"
+			   "\t\tshift words\n"
+			   "\t\t((CURRENT--))\n"
+			   "\tfi\n"
+			   "\t_normal\n"
 			   "}\n"
 			   "\n"
 			   "_holdfast() {\n"
@@ -244,7 +266,9 @@ completion_zsh(FILE *out)
 			   "\t((CURRENT--))\n"
 			   "\tcase $verb in\n");
 	for (unsigned i = 0; i < TASK_COUNT; i++) {
-		(void)fprintf(out, "\t%s)\n\t\t_arguments -s", options_task((enum task)i)->word);
+		/* The options behind the name are the command's. */
+		(void)fprintf(out, "\t%s)\n\t\t_arguments -s -S%s", options_task((enum task)i)->word,
+			i == TASK_RUN ? " -A '-*'" : "");
 		for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
 			if (e->tasks & (1u << i)) {
 				zsh_option(out, e);
@@ -254,7 +278,7 @@ completion_zsh(FILE *out)
 			(void)fprintf(out, " \\\n\t\t\t'1:name:_holdfast_names'");
 		}
 		if (i == TASK_RUN) {
-			(void)fprintf(out, " \\\n\t\t\t'*::command:_normal'");
+			(void)fprintf(out, " \\\n\t\t\t'*:::command:_holdfast_command'");
 		}
 		if (i == TASK_COMPLETION) {
 			(void)fprintf(out, " \\\n\t\t\t'1:shell:(bash zsh fish)'");
@@ -270,7 +294,7 @@ completion_zsh(FILE *out)
 static void
 fish_option(FILE *out, const struct option_entry *e)
 {
-	(void)fprintf(out, "complete -c holdfast -n '__fish_seen_subcommand_from ");
+	(void)fprintf(out, "complete -c holdfast -n '__holdfast_options ");
 	print_tasks(out, e->tasks, " ");
 	(void)fprintf(out, "'");
 	if (e->letter != 0) {
@@ -279,7 +303,7 @@ fish_option(FILE *out, const struct option_entry *e)
 	(void)fprintf(out, " -l %s", e->word);
 	if (is_words(e)) {
 		(void)fprintf(out, " -x -a '");
-		print_words(out, e->argument);
+		print_words(out, e->argument, ":");
 		(void)fprintf(out, "'");
 	} else if (e->argument != NULL) {
 		(void)fprintf(out, is_file(e) ? " -r -F" : " -x");
@@ -289,13 +313,55 @@ fish_option(FILE *out, const struct option_entry *e)
 	(void)fprintf(out, "'\n");
 }
 
+/* fish's own helpers take a verb for one wherever it stands, and a lock may well be called run. */
+static void
+fish_helpers(FILE *out)
+{
+	(void)fprintf(out, "# Whether the verb is one of these.\n"
+			   "function __holdfast_verb\n"
+			   "\tset -l words (commandline -opc)\n"
+			   "\tset -q words[2]; and contains -- $words[2] $argv\n"
+			   "end\n"
+			   "# What stands between the verb with its options and the cursor: a name, and for "
+			   "run a command.\n"
+			   "function __holdfast_rest\n"
+			   "\tset -l words (commandline -opc)\n"
+			   "\tset -e words[1..2]\n"
+			   "\targparse -s");
+	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
+		(void)fprintf(out, " ");
+		if (e->letter != 0) {
+			(void)fprintf(out, "%c/", e->letter);
+		}
+		(void)fprintf(out, "%s%s", e->word, is_valued(e) ? "=" : "");
+	}
+	(void)fprintf(out, " -- $words 2>/dev/null; or return\n"
+			   "\tstring join \\n -- $argv\n"
+			   "end\n"
+			   "# Whether the verb is one of these and its options may stand here.\n"
+			   "function __holdfast_options\n"
+			   "\t__holdfast_verb $argv; or return\n"
+			   "\tnot __holdfast_verb run; or test (count (__holdfast_rest)) -eq 0\n"
+			   "end\n"
+			   "function __holdfast_command\n"
+			   "\tset -l words (__holdfast_rest) (commandline -ct)\n"
+			   "\tset -e words[1]\n"
+			   "\tif set -q words[2]; and test \"$words[1]\" = --\n"
+			   "\t\tset -e words[1]\n"
+			   "\tend\n"
+			   "\tcomplete -C \"$words\"\n"
+			   "end\n");
+}
+
 static void
 completion_fish(FILE *out)
 {
-	(void)fprintf(out, "# Completion of holdfast(1) for fish; printed by: holdfast completion fish\n"
-			   "complete -c holdfast -f\n");
+	(void)fprintf(out, "# Completion of holdfast(1) for fish; printed by: holdfast completion fish\n");
+	fish_helpers(out);
+	(void)fprintf(out, "complete -c holdfast -f\n");
 	for (unsigned i = 0; i < TASK_COUNT; i++) {
-		(void)fprintf(out, "complete -c holdfast -n __fish_use_subcommand -a %s -d '",
+		(void)fprintf(out,
+			"complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a %s -d '",
 			options_task((enum task)i)->word);
 		print_quoted(out, options_task((enum task)i)->summary, "\\'");
 		(void)fprintf(out, "'\n");
@@ -303,13 +369,13 @@ completion_fish(FILE *out)
 	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
 		fish_option(out, e);
 	}
-	(void)fprintf(out, "complete -c holdfast -n '__fish_seen_subcommand_from ");
+	(void)fprintf(out, "complete -c holdfast -n '__holdfast_verb ");
 	print_tasks(out, NAMERS, " ");
 	(void)fprintf(out,
-		"' -a '(" NAMES ")'\n"
-		"complete -c holdfast -n '__fish_seen_subcommand_from run' -a "
-		"'(__fish_complete_subcommand)'\n"
-		"complete -c holdfast -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n");
+		"; and test (count (__holdfast_rest)) -eq 0' -a '(" NAMES ")'\n"
+		"complete -c holdfast -n '__holdfast_verb run; and test (count (__holdfast_rest)) -gt 0' "
+		"-a '(__holdfast_command)'\n"
+		"complete -c holdfast -n '__holdfast_verb completion' -a 'bash zsh fish'\n");
 }
 
 bool

@@ -21,6 +21,8 @@
 #define CONF_WAIT_FOREVER INT64_C(-1)
 #define CONF_HOLD_NONE    INT64_C(0)
 
+#define CONF_RULES_MAX 256
+
 /* How the address of a socket is written: a numeric address and a port; port == 0: absent. */
 #define CONF_HOST_MAX 256
 struct conf_address {
@@ -85,6 +87,7 @@ struct conf_handoff {
 struct conf_limits {
 	int64_t clients;
 	int64_t sessions_per_user;
+	int64_t bound_sessions;
 	int64_t grants_per_session;
 	int64_t waiters_per_session;
 	int64_t lost_per_session;
@@ -169,10 +172,11 @@ struct conf_change {
 };
 
 /*
- * Tells each difference, in the order of schema.def; returns how many of them need a restart, or -1 when
- * memory ran out (then nothing may be applied).
+ * Tells each difference between from, as it is now, and to; and, where a running daemon cannot take it up,
+ * between boot, as it was at the start, and to. In the order of schema.def. Returns how many of them need a
+ * restart, or -1 when memory ran out (then nothing may be applied).
  */
-int conf_diff(const struct conf *from, const struct conf *to,
+int conf_diff(const struct conf *boot, const struct conf *from, const struct conf *to,
 	void (*each)(void *arg, const struct conf_change *change), void *arg)
 	__attribute__((warn_unused_result));
 

@@ -1,7 +1,8 @@
 /*
  * differ: what a reload would change, and what of it needs a restart.
  *
- * Called by daemon/main.c at a reload. Values are compared as the texts that conf_print() would write, so
+ * Called by daemon/main.c at a reload. What can change is compared with what it is now; what cannot, with
+ * what it was at the start and still is. Values are compared as the texts that conf_print() would write, so
  * that no type needs a comparison of its own; passwords are compared, and never told.
  */
 #include "conf/conf.h"
@@ -12,14 +13,24 @@
 #include <string.h>
 
 struct differ {
+	const struct conf *boot;
 	const struct conf *from;
 	const struct conf *to;
 	void (*each)(void *arg, const struct conf_change *change);
 	void *arg;
 	char *was; /* VALUE_TEXT_MAX each */
 	char *is;
-	long layout; /* rules up to the last one with a key of its own: they decide which key a name has */
+	size_t layout; /* rules up to the last one with a key of its own: they decide which key a name has */
+	int64_t longest_ms; /* no lease may be longer without a restart: daemons and master have agreed on it
+			     */
 	int restarts;
+};
+
+/* A mapping as it was at the start, as it is now, and as it would be. from NULL: it is new. */
+struct three {
+	const void *boot;
+	const void *from;
+	const void *to;
 };
 
 static void
@@ -31,14 +42,26 @@ change_tell(struct differ *d, const char *path, const char *from, const char *to
 	d->each(d->arg, &change);
 }
 
+static bool
+value_restarts(const struct differ *d, const struct schema_key *key, const void *to, size_t item)
+{
+	if (key->restart || (key->type == TYPE_GLOB && item < d->layout))
+		return true;
+	return strcmp(key->name, "lease") == 0 && *(const int64_t *)scope_value(key, to) > d->longest_ms;
+}
+
+/* item: < 0: of no list */
 static void
-value_compare(struct differ *d, const struct schema_key *key, const void *from, const void *to, long item)
+value_compare(struct differ *d, const struct schema_key *key, const struct three *of, long item)
 {
 	char path[SCHEMA_PATH_MAX];
-	bool restart = key->restart || (key->type == TYPE_GLOB && item < d->layout);
+	bool restart = value_restarts(d, key, of->to, item < 0 ? 0 : (size_t)item);
+	const void *base = restart ? of->boot : of->from;
 
-	value_format(d->was, key, scope_value(key, from));
-	value_format(d->is, key, scope_value(key, to));
+	if (base == NULL)
+		return;
+	value_format(d->was, key, scope_value(key, base));
+	value_format(d->is, key, scope_value(key, of->to));
 	if (strcmp(d->was, d->is) == 0)
 		return;
 	schema_path(path, key, item);
@@ -46,11 +69,11 @@ value_compare(struct differ *d, const struct schema_key *key, const void *from, 
 }
 
 static void
-scope_compare(struct differ *d, enum schema_scope scope, const void *from, const void *to, long item)
+scope_compare(struct differ *d, enum schema_scope scope, const struct three *of, long item)
 {
 	for (size_t i = 0; i < schema_key_count; i++)
 		if (schema_keys[i].scope == scope)
-			value_compare(d, &schema_keys[i], from, to, item);
+			value_compare(d, &schema_keys[i], of, item);
 }
 
 static void
@@ -66,53 +89,83 @@ secret_compare(struct differ *d, const struct schema_key *list, void *from, void
 	change_tell(d, path, "(secret)", "(secret)", list->restart);
 }
 
-static void
-list_compare(struct differ *d, const struct schema_key *list)
+static bool
+count_compare(struct differ *d, const struct schema_key *list, size_t was, size_t is)
 {
-	size_t was = scope_list_count(list, d->from);
-	size_t is = scope_list_count(list, d->to);
-	char from[32];
-	char to[32];
-
-	if (was != is) {
-		snprintf(from, sizeof(from), "%zu items", was);
-		snprintf(to, sizeof(to), "%zu items", is);
-		change_tell(d, list->name, from, to, list->restart);
-		return;
-	}
-	for (size_t i = 0; i < was; i++) {
-		void *a = scope_list_item(list, d->from, i);
-		void *b = scope_list_item(list, d->to, i);
-
-		scope_compare(d, list->inner, a, b, (long)i);
-		secret_compare(d, list, a, b, i);
-	}
-}
-
-/* A guard lasts as long as the longest lease; daemons and master have agreed on it. */
-static void
-longest_compare(struct differ *d)
-{
-	int64_t was = conf_longest_lease_ms(d->from);
-	int64_t is = conf_longest_lease_ms(d->to);
 	char from[32];
 	char to[32];
 
 	if (was == is)
+		return true;
+	snprintf(from, sizeof(from), "%zu items", was);
+	snprintf(to, sizeof(to), "%zu items", is);
+	change_tell(d, list->name, from, to, list->restart);
+	return false;
+}
+
+/* All of a list needs a restart, or nothing of it does. */
+static void
+list_compare(struct differ *d, const struct schema_key *list)
+{
+	const struct conf *base = list->restart ? d->boot : d->from;
+	size_t n = scope_list_count(list, base);
+
+	if (!count_compare(d, list, n, scope_list_count(list, d->to)))
 		return;
-	snprintf(from, sizeof(from), "%lldms", (long long)was);
-	snprintf(to, sizeof(to), "%lldms", (long long)is);
+	for (size_t i = 0; i < n; i++) {
+		void *was = scope_list_item(list, base, i);
+		void *is = scope_list_item(list, d->to, i);
+
+		scope_compare(d, list->inner, &(struct three){was, was, is}, (long)i);
+		secret_compare(d, list, was, is, i);
+	}
+}
+
+/* Rules may come and go, all but those that decide which key a name has. */
+static void
+rules_compare(struct differ *d, const struct schema_key *list)
+{
+	char nothing[] = "";
+	const struct conf_rule none = {.match = nothing,
+		.key = nothing,
+		.lease_ms = d->boot->lease_ms,
+		.wait_ms = CONF_WAIT_FOREVER};
+	size_t boot = d->boot->rule_count;
+	size_t was = d->from->rule_count;
+	size_t is = d->to->rule_count;
+
+	(void)count_compare(d, list, was, is);
+	for (size_t i = 0; i < is || i < d->layout; i++) {
+		struct three of = {i < boot ? &d->boot->rules[i] : &none,
+			i < was && i < is ? &d->from->rules[i] : NULL, i < is ? &d->to->rules[i] : &none};
+
+		scope_compare(d, SCOPE_RULE, &of, (long)i);
+	}
+}
+
+/* A guard lasts as long as the longest lease was at the start. That one is longer is told where it stands. */
+static void
+longest_compare(struct differ *d)
+{
+	int64_t is_ms = conf_longest_lease_ms(d->to);
+	char from[32];
+	char to[32];
+
+	if (is_ms >= d->longest_ms)
+		return;
+	snprintf(from, sizeof(from), "%lldms", (long long)d->longest_ms);
+	snprintf(to, sizeof(to), "%lldms", (long long)is_ms);
 	change_tell(d, "the longest lease", from, to, true);
 }
 
-static long
+static size_t
 layout_count(const struct conf *conf)
 {
 	size_t n = conf->rule_count;
 
 	while (n > 0 && conf->rules[n - 1].key[0] == '\0')
 		n--;
-	return (long)n;
+	return n;
 }
 
 static void
@@ -123,23 +176,29 @@ root_compare(struct differ *d)
 
 		if (key->scope != SCOPE_ROOT)
 			continue;
-		if (schema_storage(key) == STORAGE_LIST)
+		if (key->inner == SCOPE_RULE)
+			rules_compare(d, key);
+		else if (schema_storage(key) == STORAGE_LIST)
 			list_compare(d, key);
 		else if (schema_storage(key) == STORAGE_MAP)
-			scope_compare(d, key->inner, scope_value(key, d->from), scope_value(key, d->to), -1);
+			scope_compare(d, key->inner,
+				&(struct three){scope_value(key, d->boot), scope_value(key, d->from),
+					scope_value(key, d->to)},
+				-1);
 		else
-			value_compare(d, key, d->from, d->to, -1);
+			value_compare(d, key, &(struct three){d->boot, d->from, d->to}, -1);
 	}
 	longest_compare(d);
 }
 
 int
-conf_diff(const struct conf *from, const struct conf *to,
+conf_diff(const struct conf *boot, const struct conf *from, const struct conf *to,
 	void (*each)(void *arg, const struct conf_change *change), void *arg)
 {
-	struct differ d = {.from = from, .to = to, .each = each, .arg = arg};
+	struct differ d = {.boot = boot, .from = from, .to = to, .each = each, .arg = arg};
 
-	d.layout = layout_count(from) > layout_count(to) ? layout_count(from) : layout_count(to);
+	d.layout = layout_count(boot) > layout_count(to) ? layout_count(boot) : layout_count(to);
+	d.longest_ms = conf_longest_lease_ms(boot);
 	d.was = malloc(VALUE_TEXT_MAX);
 	d.is = malloc(VALUE_TEXT_MAX);
 	if (d.was != NULL && d.is != NULL)

@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define ARGS_FIXED    16 /* EVALSHA sha n, and at most the arguments of HELLO */
-#define ARGS_PER_CALL 11 /* ACQUIRE: 4 keys and 7 arguments */
+#define ARGS_PER_CALL 6  /* RECLAIM: a key and 5 arguments; ACQUIRE of N masters: 3 and 3 */
+#define NUMBER_BYTES  20 /* the longest: INT64_MIN, UINT64_MAX */
 
 void
 call_command_init(struct call_command *command)
@@ -105,19 +106,31 @@ arg_text(struct call_command *command, const char *text)
 }
 
 static void
-arg_slice(struct call_command *command, struct slice s)
+put_unsigned(struct call_command *command, uint64_t n)
 {
-	put_begin(command);
-	put(command, s.p, s.n);
-	put_end(command);
+	char text[NUMBER_BYTES];
+	size_t at = sizeof(text);
+	do {
+		text[--at] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0);
+	put(command, text + at, sizeof(text) - at);
+}
+
+static void
+put_number(struct call_command *command, int64_t n)
+{
+	if (n < 0)
+		put(command, "-", 1);
+	put_unsigned(command, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
 static void
 arg_number(struct call_command *command, int64_t n)
 {
-	char text[24];
-	snprintf(text, sizeof(text), "%" PRId64, n);
-	arg_text(command, text);
+	put_begin(command);
+	put_number(command, n);
+	put_end(command);
 }
 
 static void
@@ -128,12 +141,30 @@ arg_incarnation(struct call_command *command, uint64_t incarnation)
 	arg_text(command, text);
 }
 
+/* <daemon-id>:<attempt> */
 static void
-arg_attempt(struct call_command *command, uint64_t attempt)
+arg_owner(struct call_command *command, const struct call_settings *settings, const struct call *call)
 {
-	char text[24];
-	snprintf(text, sizeof(text), "%" PRIu64, attempt);
-	arg_text(command, text);
+	put_begin(command);
+	put(command, settings->daemon_id, CALL_DAEMON_ID_SIZE - 1);
+	put(command, ":", 1);
+	put_unsigned(command, call->attempt);
+	put_end(command);
+}
+
+/* What most calls of a command have in common, in one argument: 'TTL BLOCK QUEUE', or without the last. */
+static void
+arg_terms(struct call_command *command, const struct call *call, bool queue)
+{
+	put_begin(command);
+	put_number(command, call->ttl_ms);
+	put(command, " ", 1);
+	put_number(command, call->block);
+	if (queue) {
+		put(command, " ", 1);
+		put_number(command, call->queue_ms);
+	}
+	put_end(command);
 }
 
 /* NAMESPACE:tail */
@@ -146,6 +177,21 @@ arg_shared(struct call_command *command, const struct call_settings *settings, c
 	put_end(command);
 }
 
+/* NAME in braces: one that needs no escape, as most, goes in one piece. */
+static void
+put_name(struct call_command *command, struct slice name)
+{
+	size_t done = 0;
+	for (size_t i = 0; i < name.n; i++) {
+		if (name.p[i] != '%' && name.p[i] != '}')
+			continue;
+		put(command, name.p + done, i - done);
+		put(command, name.p[i] == '%' ? "%25" : "%7D", 3);
+		done = i + 1;
+	}
+	put(command, name.p + done, name.n - done);
+}
+
 /* NAMESPACE:{NAME}tail */
 static void
 arg_native(struct call_command *command, const struct call_settings *settings, struct slice name,
@@ -153,16 +199,9 @@ arg_native(struct call_command *command, const struct call_settings *settings, s
 {
 	put_begin(command);
 	put_text(command, settings->namespace_);
-	put_text(command, ":{");
-	for (size_t i = 0; i < name.n; i++) {
-		if (name.p[i] == '%')
-			put_text(command, "%25");
-		else if (name.p[i] == '}')
-			put_text(command, "%7D");
-		else
-			put(command, name.p + i, 1);
-	}
-	put_text(command, "}");
+	put(command, ":{", 2);
+	put_name(command, name);
+	put(command, "}", 1);
 	put_text(command, tail);
 	put_end(command);
 }
@@ -182,23 +221,36 @@ arg_lease(struct call_command *command, const struct call_settings *settings, co
 	put_end(command);
 }
 
-/* What an operation takes: one letter for each KEYS and ARGV of lua/<op>.lua, in its order. */
+/* What an operation takes: one letter for each KEYS and ARGV of lua/<op>.lua, in its order. What each name
+ * has goes letter by letter: the first for all names, then the next one for all. */
 struct shape {
 	const char *keys;      /* once: n node, r reclaimed */
-	const char *name_keys; /* each: l lease, q queue, w waiting, f fence */
-	const char *args; /* once: i incarnation, d daemon-id, x inbox prefix, t token, … see arg_one() */
+	const char *name_keys; /* each: l lease, q queue, f fence */
+	const char *args;      /* once; see arg_one() and number_of() */
 	const char *name_args; /* each */
 };
 
 static const struct shape shapes[CALL_OP_COUNT] = {
 	[CALL_HELLO] = {"nr", "", "idtLJhRTX", ""},
 	[CALL_ADMIT] = {"nr", "", "it", ""},
-	[CALL_ACQUIRE] = {"n", "lqwf", "idx", "naPDtbQ"},
-	[CALL_RENEW] = {"n", "lqf", "id", "aPtb"},
-	[CALL_RECLAIM] = {"nr", "lf", "id", "aPDtN"},
-	[CALL_RELEASE] = {"n", "lqw", "idx", "na"},
-	[CALL_LEAVE] = {"n", "lqw", "idx", "n"},
+	[CALL_ACQUIRE] = {"n", "lq", "idxDt", "ow"},
+	[CALL_RENEW] = {"n", "lq", "it", "ok"},
+	[CALL_RECLAIM] = {"nr", "l", "i", "oPDtN"},
+	[CALL_RELEASE] = {"n", "lq", "ix", "o"},
+	[CALL_LEAVE] = {"n", "lq", "idx", ""},
 };
+
+/* Where each name has a token counter of its own. */
+static const struct shape fenced_shapes[CALL_OP_COUNT] = {
+	[CALL_ACQUIRE] = {"n", "lqf", "idxD-", "owt"},
+	[CALL_RENEW] = {"n", "lqf", "i-", "okt"},
+};
+
+static const struct shape *
+shape_of(const struct call_settings *settings, enum call_op op)
+{
+	return settings->fenced && fenced_shapes[op].keys != NULL ? &fenced_shapes[op] : &shapes[op];
+}
 
 static void
 key_one(struct call_command *command, const struct call_settings *settings, const struct call *call,
@@ -221,6 +273,32 @@ key_one(struct call_command *command, const struct call_settings *settings, cons
 	}
 }
 
+static int64_t
+number_of(const struct call_settings *settings, const struct call *call, char what)
+{
+	switch (what) {
+	case 't':
+		return call->token;
+	case 'N':
+		return call->newest;
+	case 'P':
+		return call->ttl_ms;
+	case 'D':
+		return call->deadline_us;
+	case 'L':
+		return settings->lease_max_ms;
+	case 'J':
+		return settings->margin_ms;
+	case 'R':
+		/* A greeting is up to a third of a lease older than the last renewal: it counts for as long.
+		 */
+		return settings->lease_max_ms + settings->lease_max_ms / 3 + settings->margin_ms;
+	default:
+		assert(!"a letter of a shape that means nothing");
+		return 0;
+	}
+}
+
 static void
 arg_one(struct call_command *command, const struct call_settings *settings, const struct call *call,
 	char what)
@@ -235,11 +313,15 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'x':
 		arg_shared(command, settings, ":inbox:");
 		return;
-	case 'n':
-		arg_slice(command, call->name);
+	case 'o':
+		arg_owner(command, settings, call);
 		return;
-	case 'a':
-		arg_attempt(command, call->attempt);
+	case 'w':
+	case 'k':
+		arg_terms(command, call, what == 'w');
+		return;
+	case '-':
+		arg_text(command, "");
 		return;
 	case 'h':
 		arg_text(command, settings->layout);
@@ -251,22 +333,8 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 		arg_text(command, settings->trusted ? "1" : "0");
 		return;
 	default:
-		break;
+		arg_number(command, number_of(settings, call, what));
 	}
-	const int64_t numbers[128] = {
-		['t'] = call->token,
-		['N'] = call->newest,
-		['P'] = call->ttl_ms,
-		['D'] = call->deadline_us,
-		['b'] = call->block,
-		['Q'] = call->queue_ms,
-		['L'] = settings->lease_max_ms,
-		['J'] = settings->margin_ms,
-		/* A greeting is up to a third of a lease older than the last renewal: it counts for as long.
-		 */
-		['R'] = settings->lease_max_ms + settings->lease_max_ms / 3 + settings->margin_ms,
-	};
-	arg_number(command, numbers[(unsigned char)what & 127]);
 }
 
 /* Enough for all arguments of these calls: each byte of a name may become three. */
@@ -277,9 +345,26 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 	size_t bytes = 256 + 4 * shared + strlen(settings->layout);
 	for (size_t i = 0; i < n; i++) {
 		size_t template = calls[i].key != NULL ? strlen(calls[i].key) : 0;
-		bytes += 4 * (shared + 3 * calls[i].name.n) + template + calls[i].name.n + 7 * 24;
+		bytes += 3 * (shared + 3 * calls[i].name.n) + template + calls[i].name.n;
+		bytes += CALL_DAEMON_ID_SIZE + 8 * (NUMBER_BYTES + 1);
 	}
 	return bytes;
+}
+
+/* What is said once for all: the earliest deadline is every one's, and no token lies below the highest
+ * proposal. */
+static struct call
+call_common(const struct call *calls, size_t n)
+{
+	struct call common = calls[0];
+	for (size_t i = 1; i < n; i++) {
+		assert(call_groups(&calls[0], &calls[i]));
+		if (calls[i].deadline_us < common.deadline_us)
+			common.deadline_us = calls[i].deadline_us;
+		if (calls[i].token > common.token)
+			common.token = calls[i].token;
+	}
+	return common;
 }
 
 bool
@@ -287,23 +372,22 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 	size_t n)
 {
 	assert(n >= 1 && n <= CALL_GROUP_MAX);
-	const struct shape *shape = &shapes[calls[0].op];
+	const struct shape *shape = shape_of(settings, calls[0].op);
+	const struct call common = call_common(calls, n);
 	if (!command_reserve(command, ARGS_FIXED + n * ARGS_PER_CALL, bytes_needed(settings, calls, n)))
 		return false;
 	arg_text(command, "EVALSHA");
-	arg_text(command, scripts[calls[0].op].sha1);
+	arg_text(command, scripts[common.op].sha1);
 	arg_number(command, (int64_t)(strlen(shape->keys) + n * strlen(shape->name_keys)));
 	for (const char *k = shape->keys; *k != '\0'; k++)
-		key_one(command, settings, &calls[0], *k);
-	for (size_t i = 0; i < n; i++) {
-		assert(i == 0 || call_groups(&calls[0], &calls[i]));
-		for (const char *k = shape->name_keys; *k != '\0'; k++)
+		key_one(command, settings, &common, *k);
+	for (const char *k = shape->name_keys; *k != '\0'; k++)
+		for (size_t i = 0; i < n; i++)
 			key_one(command, settings, &calls[i], *k);
-	}
 	for (const char *a = shape->args; *a != '\0'; a++)
-		arg_one(command, settings, &calls[0], *a);
-	for (size_t i = 0; i < n; i++)
-		for (const char *a = shape->name_args; *a != '\0'; a++)
+		arg_one(command, settings, &common, *a);
+	for (const char *a = shape->name_args; *a != '\0'; a++)
+		for (size_t i = 0; i < n; i++)
 			arg_one(command, settings, &calls[i], *a);
 	size_t at = 0;
 	for (int i = 0; i < command->argc; i++) {

@@ -8,9 +8,12 @@
  * follow it.
  *
  * Keys: the lease is NAMESPACE:{NAME}, or the rule's template with NAME as it is; beside it
- * NAMESPACE:{NAME}:q and :w (the queue) and :f (the fence). In NAMESPACE:{…} the bytes % and } of NAME become
- * %25 and %7D, so that the hash tag is the whole name. The node is NAMESPACE:node, an inbox
- * NAMESPACE:inbox:<daemon-id>.
+ * NAMESPACE:{NAME}:q and :w (the queue), and :f (the fence) where names are fenced. In NAMESPACE:{…} the
+ * bytes % and } of NAME become %25 and %7D, so that the hash tag is the whole name. The node is
+ * NAMESPACE:node, an inbox NAMESPACE:inbox:<daemon-id>.
+ *
+ * Calls that share a command share their earliest deadline, and where names are not fenced the highest of
+ * their token proposals.
  */
 #ifndef DAEMON_CALL_H
 #define DAEMON_CALL_H
@@ -34,6 +37,7 @@ struct call_settings {
 	int64_t lease_max_ms; /* longest lease of the namespace */
 	int64_t margin_ms;    /* J */
 	const char *layout;   /* a short hash of all key templates; daemons with another one are a mismatch */
+	bool fenced; /* each name counts its own tokens, as N masters need it; else the node counts for all */
 	bool trusted; /* HELLO admits without a guard: the embedded master after a recorded clean end */
 };
 

@@ -50,7 +50,15 @@ connection_cut(struct connection *c, enum end end, const char *why)
 	c->state = CONNECTION_ENDED;
 	connection_unmark_ready(c);
 	TAILQ_INSERT_TAIL(&c->set->ended, c, ready);
+	c->set->ended_count++;
 	event_del(&c->event);
+}
+
+/* Nothing more comes from the client, but something is still due to it. */
+static bool
+connection_lingers(const struct connection *c)
+{
+	return c->state == CONNECTION_OPEN && c->eof && c->owed > 0 && !c->waits;
 }
 
 static bool
@@ -79,6 +87,9 @@ connection_arm(struct connection *c)
 	if (c->blocked) {
 		want |= EV_WRITE;
 	}
+	if (c->blocked || connection_lingers(c)) {
+		want |= EV_TIMEOUT;
+	}
 	if (want == c->armed) {
 		return;
 	}
@@ -87,7 +98,7 @@ connection_arm(struct connection *c)
 	}
 	c->armed = want;
 	event_assign(&c->event, c->set->base, c->fd, want, connection_happened, c);
-	if (event_add(&c->event, c->blocked ? &second : NULL) != 0) {
+	if (event_add(&c->event, want & EV_TIMEOUT ? &second : NULL) != 0) {
 		connection_cut(c, END_ABANDONED, "out of memory");
 	}
 }
@@ -142,6 +153,19 @@ connection_flush(struct connection *c)
 		connection_mark_ready(c);
 	}
 	connection_arm(c);
+}
+
+/* Of all, but called when one has written, too. */
+void
+connections_flush(struct connections *set)
+{
+	struct connection *c;
+	while ((c = TAILQ_FIRST(&set->written))) {
+		TAILQ_REMOVE(&set->written, c, written);
+		c->is_written = false;
+		set->written_count--;
+		connection_flush(c);
+	}
 }
 
 struct buffer *
@@ -220,6 +244,21 @@ connection_waits(const struct connection *c)
 	return c->waits;
 }
 
+void
+connection_owe(struct connection *c)
+{
+	c->owed++;
+}
+
+/* A wait may have been cancelled through another connection of its session: then one more is due than comes,
+ * and CONNECTION_OWED_S ends it. */
+void
+connection_paid(struct connection *c)
+{
+	c->owed -= c->owed > 0;
+	c->stalls = 0;
+}
+
 bool
 connection_is_finished(const struct connection *c)
 {
@@ -236,16 +275,38 @@ int
 connection_take_fd(struct connection *c)
 {
 	int fd = c->passed_fd;
-	c->passed_fd = -1;
+	c->passed_fd = PASSING_NONE;
+	c->set->kept_fds -= c->keeps_fd;
+	c->keeps_fd = false;
 	return fd;
 }
 
 void
 connection_drop_fd(struct connection *c)
 {
-	if (c->passed_fd >= 0) {
-		close(c->passed_fd);
-		c->passed_fd = -1;
+	int fd = connection_take_fd(c);
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
+/*
+ * A descriptor belongs to the request it came with: once nothing is left to serve, that one is served. What
+ * is kept until then is bounded, since limits.clients does not count it.
+ */
+static void
+connection_settle_fd(struct connection *c)
+{
+	if (buffer_length(&c->in) == 0) {
+		connection_drop_fd(c);
+	} else if (c->passed_fd >= 0 && !c->keeps_fd) {
+		if (c->set->kept_fds >= CONNECTION_KEPT_FDS) {
+			connection_drop_fd(c);
+			c->passed_fd = PASSING_LOST;
+			return;
+		}
+		c->keeps_fd = true;
+		c->set->kept_fds++;
 	}
 }
 
@@ -295,7 +356,7 @@ connection_serve_bytes(struct connection *c, char *data, size_t n)
 		if (used < n || c->eof) {
 			connection_mark_ready(c);
 		}
-	} else if (connection_can_serve(c) && c->eof) {
+	} else if (connection_can_serve(c) && c->eof && c->owed == 0) {
 		/* What is left is a part of a request, and the rest of it will not come. */
 		connection_close(c, connection_eof_end(c), "end of file");
 	}
@@ -310,10 +371,7 @@ connection_serve(struct connection *c)
 	size_t used = connection_serve_bytes(c, data, buffer_length(&c->in));
 	buffer_consume(&c->in, used);
 	buffer_trim(&c->in);
-	/* A descriptor belongs to the request it came with; that one is served once nothing is left. */
-	if (buffer_length(&c->in) == 0) {
-		connection_drop_fd(c);
-	}
+	connection_settle_fd(c);
 }
 
 /* Takes what was read: served right from where it lies, unless something is waiting before it. */
@@ -332,8 +390,8 @@ connection_take(struct connection *c, size_t n)
 	}
 	if (c->in.failed) {
 		connection_cut(c, END_ABANDONED, "out of memory");
-	} else if (buffer_length(&c->in) == 0) {
-		connection_drop_fd(c);
+	} else {
+		connection_settle_fd(c);
 	}
 }
 
@@ -347,7 +405,7 @@ connection_receive(struct connection *c)
 		return recv(c->fd, set->scratch, sizeof set->scratch, 0);
 	}
 	ssize_t n = passing_read(c->fd, set->scratch, sizeof set->scratch, &passed);
-	if (passed >= 0) {
+	if (passed != PASSING_NONE) {
 		connection_drop_fd(c);
 		c->passed_fd = passed;
 	}
@@ -396,6 +454,12 @@ static void
 connection_stalled(struct connection *c)
 {
 	c->stalls++;
+	if (!c->blocked && connection_lingers(c)) {
+		if (c->stalls >= CONNECTION_OWED_S) {
+			connection_close(c, connection_eof_end(c), "end of file");
+		}
+		return;
+	}
 	if (c->stalls >= (c->state == CONNECTION_CLOSING ? CONNECTION_CLOSE_S : CONNECTION_STALL_S)) {
 		c->set->stats->client_output_closed++;
 		connection_cut(c, END_ABANDONED, "does not read");

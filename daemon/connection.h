@@ -1,12 +1,12 @@
 /*
- * connection: one client's bytes, in and out, and the set of all of them.
+ * connection: one client's bytes, in and out. connections.h has all of them.
  *
  *     socket ──read──▶ in ──request_parse()──▶ hooks.request ──▶ (dispatch, core)
  *     socket ◀─write── out ◀── connection_out(), connection_reply()
  *
  * Per turn of the loop a connection is read once, served a bounded number of requests, and written once.
- * Hooks are called from the event loop and from connections_turn() only, never from the functions a hook may
- * call: those only note what has to happen. So nobody is freed under the feet of his caller.
+ * The functions here are those that a hook of connections.h may call: they only note what has to happen, so
+ * nobody is freed under the feet of his caller.
  */
 #ifndef DAEMON_CONNECTION_H
 #define DAEMON_CONNECTION_H
@@ -22,8 +22,6 @@
 
 struct connection;
 struct connections;
-struct event_base;
-struct stats;
 
 /* Bytes taken from a socket at once: what a pipelining client sends while we look elsewhere. */
 #define CONNECTION_READ_BYTES  (16 * 1024)
@@ -37,6 +35,10 @@ struct stats;
  */
 #define CONNECTION_STALL_S     20
 #define CONNECTION_CLOSE_S     1
+/* A client that has done sending waits so many seconds for pushes that are due; by then each has come. */
+#define CONNECTION_OWED_S      10
+/* So many connections may keep a descriptor that came before its request could be served; others lose it. */
+#define CONNECTION_KEPT_FDS    64
 /* Answers are written when so many connections have some, so that clients work while others are served. */
 #define CONNECTION_WRITE_COUNT 8
 
@@ -54,34 +56,6 @@ struct connections_hooks {
 	void (*closed)(void *arg, struct connection *connection, enum end end, const char *why);
 };
 
-/* NULL: out of memory. hooks and stats are kept by reference. */
-struct connections *connections_new(struct event_base *base, const struct connections_limits *limits,
-	const struct connections_hooks *hooks, void *arg, struct stats *stats)
-	__attribute__((warn_unused_result));
-/* Closes what is left without calling a hook. */
-void connections_free(struct connections *set);
-void connections_set_limits(struct connections *set, const struct connections_limits *limits);
-const struct connections_limits *connections_limits(const struct connections *set);
-
-/* fd is the set's from now on in any case. NULL: out of memory. */
-struct connection *connections_add(struct connections *set, int fd, const struct peer *peer, bool local,
-	bool release) __attribute__((warn_unused_result));
-/* NULL: it is gone, or about to be. */
-struct connection *connections_find(const struct connections *set, conn_id id);
-size_t connections_count(const struct connections *set);
-/* In the order they came, until each() returns false. */
-void connections_each(
-	struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg);
-
-/* The end of a turn: serves those with requests left over, writes answers, ends what has ended. */
-void connections_turn(struct connections *set);
-/* Writes the answers that are ready, now. Calls no hook. */
-void connections_flush(struct connections *set);
-/* There is more to do: the next turn must not wait. */
-bool connections_busy(const struct connections *set);
-/* Something is still to be written. */
-bool connections_unwritten(const struct connections *set);
-
 struct identity *connection_identity(struct connection *connection);
 
 /* Where to put an answer or a push; connection_written() once it is complete. */
@@ -89,12 +63,19 @@ struct buffer *connection_out(struct connection *connection);
 void connection_written(struct connection *connection);
 /* connection_out(), reply_write(), connection_written() */
 void connection_reply(struct connection *connection, const struct reply *reply);
+/* Writes the answers of all connections that have some, now. Calls no hook. */
+void connections_flush(struct connections *set);
 size_t connection_unread_bytes(const struct connection *connection);
 
 /* The request is answered later: no other is served before connection_answered(). */
 void connection_wait(struct connection *connection);
 void connection_answered(struct connection *connection);
 bool connection_waits(const struct connection *connection);
+/* A push is due (LOCK ... ASYNC): a client that has done sending gets it before the connection ends. */
+void connection_owe(struct connection *connection);
+/* One of them was written, or is not due any more. */
+void connection_paid(struct connection *connection);
+
 /* The client will send no more. */
 bool connection_is_finished(const struct connection *connection);
 
@@ -106,7 +87,8 @@ void connection_cut(struct connection *connection, enum end end, const char *why
 /* Gives the connection another number; -1: out of memory, it keeps the old one. */
 int connection_renumber(struct connection *connection) __attribute__((warn_unused_result));
 
-/* The descriptor that was passed with the latest request; the caller's from now on. -1: none. */
+/* The descriptor that was passed with the latest request; the caller's from now on. Negative: none, as
+ * passing.h says. */
 int connection_take_fd(struct connection *connection);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * connection_inner: what connection.c (one connection) and connections.c (all of them) share, and nobody else
- * sees.
+ * sees. The set calls what is here for one, never the other way round.
  *
  * What has to happen later is noted on one of three lists and done in connections_turn():
  *
@@ -38,11 +38,13 @@ struct connection {
 	struct buffer out;
 	const char *why; /* CLOSING, ENDED */
 	int fd;
-	int passed_fd; /* -1: none */
+	size_t owed;   /* pushes that are due */
+	int passed_fd; /* negative: none, as passing.h says */
 	short armed;   /* what event waits for */
-	short stalls;  /* seconds without a byte taken while there was something to write */
+	short stalls;  /* seconds without a byte taken while there was something to write, or a push due */
 	enum connection_state state;
 	enum end end;
+	bool keeps_fd; /* passed_fd is counted in set->kept_fds */
 	bool is_ready;
 	bool is_written;
 	bool waits;    /* for an answer of the core */
@@ -65,6 +67,8 @@ struct connections {
 	conn_id last_id;
 	size_t ready_count;
 	size_t written_count;
+	size_t ended_count;
+	size_t kept_fds;
 	size_t out_bytes;           /* unread output that stops serving */
 	struct connection *serving; /* its requests are being served right now */
 	struct request request;     /* the one being served */
@@ -77,6 +81,7 @@ void connection_arm(struct connection *c);
 void connection_serve(struct connection *c);
 /* Writes what there is, and looks what that makes possible. */
 void connection_flush(struct connection *c);
+/* Closes the descriptor that was passed, if there is one. */
 void connection_drop_fd(struct connection *c);
 
 #endif

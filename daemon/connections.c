@@ -1,10 +1,12 @@
 /*
- * connections: all connections, and the end of a turn. See connection.h; connection.c is one of them.
+ * connections: see connections.h; connection.c is one of them.
  */
-#include "daemon/connection_inner.h"
+#include "daemon/connections.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
+#include "daemon/connection_inner.h"
+#include "daemon/passing.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -77,6 +79,7 @@ connection_free(struct connection *c)
 	TAILQ_REMOVE(&set->all, c, entry);
 	roster_remove(&set->roster, c->identity.id);
 	set->stats->clients_connected--;
+	set->ended_count -= c->state == CONNECTION_ENDED;
 	connection_drop_fd(c);
 	connection_discard(c);
 	close(c->fd);
@@ -118,7 +121,7 @@ connections_add(struct connections *set, int fd, const struct peer *peer, bool l
 	}
 	c->set = set;
 	c->fd = fd;
-	c->passed_fd = -1;
+	c->passed_fd = PASSING_NONE;
 	buffer_init(&c->in, in_bytes_max(set));
 	buffer_init(&c->out, set->limits.output_bytes);
 	c->identity.id = ++set->last_id;
@@ -145,6 +148,7 @@ connection_renumber(struct connection *c)
 	}
 	roster_remove(&set->roster, c->identity.id);
 	c->identity.id = ++set->last_id;
+	c->owed = 0; /* to the one it was */
 	TAILQ_REMOVE(&set->all, c, entry);
 	TAILQ_INSERT_TAIL(&set->all, c, entry);
 	return 0;
@@ -160,7 +164,7 @@ connections_find(const struct connections *set, conn_id id)
 size_t
 connections_count(const struct connections *set)
 {
-	return set->roster.count;
+	return set->roster.count - set->ended_count;
 }
 
 void
@@ -185,18 +189,6 @@ connections_serve(struct connections *set)
 		set->ready_count--;
 		connection_serve(c);
 		connection_arm(c);
-	}
-}
-
-void
-connections_flush(struct connections *set)
-{
-	struct connection *c;
-	while ((c = TAILQ_FIRST(&set->written))) {
-		TAILQ_REMOVE(&set->written, c, written);
-		c->is_written = false;
-		set->written_count--;
-		connection_flush(c);
 	}
 }
 

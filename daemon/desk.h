@@ -9,7 +9,7 @@
 #ifndef DAEMON_DESK_H
 #define DAEMON_DESK_H
 
-#include "daemon/connection.h"
+#include "daemon/connections.h"
 #include "proto/command.h"
 
 #include <stddef.h>
@@ -20,6 +20,7 @@ struct core;
 struct events;
 struct log;
 struct masters;
+struct processes;
 struct quota;
 struct stats;
 
@@ -54,8 +55,9 @@ struct desk_hooks {
 
 struct desk {
 	struct connections *connections;
-	const struct core *core; /* for its views */
-	const struct masters *masters;
+	const struct core *core;           /* for its views */
+	const struct masters *masters;     /* for their addresses */
+	const struct processes *processes; /* for the labels of bound sessions */
 	struct access *access;
 	struct events *events;
 	struct stats *stats;

@@ -6,7 +6,7 @@
 #ifndef DAEMON_DOOR_H
 #define DAEMON_DOOR_H
 
-#include "daemon/connection.h"
+#include "daemon/connections.h"
 #include "daemon/listener.h"
 #include "daemon/quota.h"
 

@@ -1,21 +1,17 @@
 /*
  * driver: see driver.h.
  */
-#include "daemon/driver.h"
+#include "daemon/driver_inner.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
-#include "daemon/base/random.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/dispatch.h"
-#include "daemon/door.h"
 #include "daemon/events.h"
-#include "daemon/listeners.h"
 #include "daemon/loop.h"
 #include "daemon/masters.h"
-#include "daemon/perform.h"
 #include "daemon/process.h"
 
 #include <assert.h>
@@ -23,36 +19,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* As many processes as anybody binds on one host; each costs a descriptor. */
-#define DRIVER_PROCESSES_MAX 65536
 /* A turn that is later than this, or than a tenth of a lease, is told. */
-#define DRIVER_LATE_MS       500
-
-struct driver {
-	struct loop *loop;
-	struct log *log;
-	struct stats *stats;
-	const struct notify *notify;
-	struct core *core;
-	struct actions actions;
-	struct masters *masters;
-	struct connections *connections;
-	struct processes *processes;
-	struct desk desk;
-	struct perform perform;
-	struct door door;
-	struct random random;
-	struct listeners listeners;
-	int (*reload)(void *arg, char *text, size_t room);
-	void *reload_arg;
-	int64_t awake_ms; /* when nothing was overdue the last time somebody looked */
-	int64_t drain_until_ms;
-	bool draining;
-	bool stopped;
-	bool stepping; /* core_step() or its actions are under way */
-};
+#define DRIVER_LATE_MS 500
 
 /* ---- what happens to the core ---- */
 
@@ -106,7 +75,7 @@ driver_timer(struct driver *d, struct now now)
 	}
 }
 
-static void
+void
 driver_event(struct driver *d, const struct event *event)
 {
 	struct now now = driver_now(d);
@@ -139,7 +108,7 @@ driver_on_exit(void *arg, struct process process)
 
 /* ---- connections ---- */
 
-static void
+void
 driver_open(void *arg, struct connection *c)
 {
 	const struct identity *who = connection_identity(c);
@@ -173,6 +142,7 @@ driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
 	door_left(&d->door, c);
 	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.closed", log_number("client", (int64_t)who->id),
 		log_text("why", why), log_text("end", end == END_CLEAN ? "clean" : "abandoned"));
+	driver_keep_label(d, who->id, who->label);
 	driver_event(d, &(struct event){.type = EVENT_CLOSE, .conn = who->id, .end = end});
 }
 
@@ -180,114 +150,6 @@ static const struct connections_hooks driver_connections_hooks = {
 	.request = driver_on_request,
 	.finished = driver_on_finished,
 	.closed = driver_on_closed,
-};
-
-/* ---- what handlers of verbs ask for ---- */
-
-static void
-driver_on_command(void *arg, struct connection *c, const struct command *command)
-{
-	driver_event(
-		arg, &(struct event){
-			     .type = EVENT_COMMAND, .conn = connection_identity(c)->id, .command = command});
-}
-
-static void
-driver_refuse(struct connection *c, const struct reply *error)
-{
-	connection_answered(c);
-	connection_reply(c, error);
-}
-
-/* The process is watched before the core learns of it: then nothing can fail any more once it has answered.
- */
-static void
-driver_on_bind(void *arg, struct connection *c)
-{
-	struct driver *d = arg;
-	const struct identity *who = connection_identity(c);
-	struct process process;
-	struct reply error;
-	int fd = connection_take_fd(c);
-	if (fd < 0) {
-		reply_error(&error, CODE_ERR,
-			"no descriptor came with SESSION BIND: pass a pidfd of the process (SCM_RIGHTS) over "
-			"a "
-			"Unix socket");
-		driver_refuse(c, &error);
-		return;
-	}
-	if (process_identify(fd, who->peer.uid, &process, &error) != 0) {
-		close(fd);
-		driver_refuse(c, &error);
-		return;
-	}
-	bool known = processes_has(d->processes, process);
-	if (processes_watch(d->processes, process, fd, &error) != 0) {
-		driver_refuse(c, &error);
-		return;
-	}
-	d->perform.watch_wanted = false;
-	driver_event(d, &(struct event){.type = EVENT_BIND, .conn = who->id, .process = process});
-	if (!known && !d->perform.watch_wanted) {
-		processes_forget(d->processes, process);
-	}
-}
-
-static void
-driver_on_peer(void *arg, struct connection *c)
-{
-	const struct identity *who = connection_identity(c);
-	driver_event(arg, &(struct event){.type = EVENT_PEER, .conn = who->id, .peer = &who->peer});
-}
-
-static void
-driver_on_reset(void *arg, struct connection *c)
-{
-	conn_id before = connection_identity(c)->id;
-	if (connection_renumber(c) != 0) {
-		connection_close(c, END_CLEAN, "out of memory");
-		return;
-	}
-	driver_event(arg, &(struct event){.type = EVENT_CLOSE, .conn = before, .end = END_CLEAN});
-	driver_open(arg, c);
-}
-
-static void
-driver_drain(void *arg)
-{
-	struct driver *d = arg;
-	if (d->draining) {
-		return;
-	}
-	d->draining = true;
-	d->drain_until_ms = clock_ms() + DRIVER_DRAIN_MS;
-	LOG_EVENT(d->log, LOG_INFO_LEVEL, "daemon.draining",
-		log_number("clients", (int64_t)connections_count(d->connections)));
-	notify_stopping(d->notify, "draining");
-	listeners_close(&d->listeners);
-	driver_event(d, &(struct event){.type = EVENT_DRAIN});
-}
-
-static int
-driver_reload(void *arg, char *text, size_t room)
-{
-	struct driver *d = arg;
-	notify_reloading(d->notify);
-	int failed = d->reload(d->reload_arg, text, room);
-	LOG_EVENT(d->log, failed ? LOG_ERROR_LEVEL : LOG_INFO_LEVEL,
-		failed ? "daemon.reload_failed" : "daemon.reloaded", log_text("what", text));
-	notify_ready(d->notify, failed ? "the new configuration was refused, see the log" : "serving");
-	return failed;
-}
-
-static const struct desk_hooks driver_desk_hooks = {
-	.command = driver_on_command,
-	.bind = driver_on_bind,
-	.peer = driver_on_peer,
-	.reset = driver_on_reset,
-	.drain = driver_drain,
-	.reload = driver_reload,
 };
 
 /* ---- the loop ---- */
@@ -423,6 +285,7 @@ driver_set_desk(struct driver *d, const struct desk_facts *facts)
 	d->desk = (struct desk){
 		.connections = d->connections,
 		.core = d->core,
+		.processes = d->processes,
 		.access = d->desk.access,
 		.events = d->desk.events,
 		.stats = d->stats,
@@ -444,7 +307,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	d->desk.events = events_new();
 	d->connections =
 		connections_new(base, &settings->limits.connections, &driver_connections_hooks, d, d->stats);
-	d->processes = processes_new(base, DRIVER_PROCESSES_MAX, driver_on_exit, d);
+	d->processes = processes_new(base, &settings->limits.processes, driver_on_exit, d);
 	d->core = core_new(&settings->core, driver_now(d));
 	if (!d->desk.access || !d->desk.events || !d->connections || !d->processes || !d->core) {
 		return -1;
@@ -490,6 +353,7 @@ driver_set_limits(struct driver *d, const struct driver_limits *limits)
 	d->door.most = limits->clients;
 	d->door.quota.most = limits->per_user;
 	d->desk.facts.clients_max = limits->clients;
+	processes_set_limits(d->processes, &limits->processes);
 	connections_set_limits(d->connections, &limits->connections);
 }
 

@@ -12,10 +12,11 @@
 #define DAEMON_DRIVER_H
 
 #include "daemon/access.h"
-#include "daemon/connection.h"
+#include "daemon/connections.h"
 #include "daemon/core/core.h"
 #include "daemon/desk.h"
 #include "daemon/pool.h"
+#include "daemon/process.h"
 #include "daemon/socket.h"
 
 #include <stdbool.h>
@@ -34,6 +35,7 @@ struct driver_limits {
 	struct connections_limits connections;
 	size_t clients;  /* connections */
 	size_t per_user; /* connections of one user */
+	struct processes_limits processes;
 };
 
 struct driver_settings {

@@ -172,9 +172,9 @@ handshake_reset(struct desk *desk, struct connection *c, const struct command *c
 	who->user = NULL;
 	who->peer.admin = who->native_admin;
 	who->protocol = 2;
+	desk->hooks->reset(desk->arg, c);
 	free(who->label);
 	who->label = NULL;
-	desk->hooks->reset(desk->arg, c);
 	reply_write_simple(connection_out(c), "RESET");
 	connection_written(c);
 }

@@ -26,8 +26,8 @@
 
 /* Below errors; a busy daemon at level debug may say much. */
 #define MAIN_LOG_PER_SECOND 20000
-/* What the daemon needs besides one for each client. */
-#define MAIN_DESCRIPTORS    64
+/* What the daemon needs besides one for each client and each bound session. */
+#define MAIN_DESCRIPTORS    (64 + CONNECTION_KEPT_FDS)
 
 struct main {
 	struct options options;
@@ -36,6 +36,7 @@ struct main {
 	struct rule *rules;
 	struct log log;
 	int log_fd;
+	int64_t descriptors; /* as many as the system lets us have */
 	struct stats stats;
 	struct notify notify;
 	struct random random;
@@ -51,7 +52,6 @@ struct main {
 /* What a reload says: "applied a, b; needs a restart: c". */
 struct change_list {
 	struct log *log;
-	bool pending; /* only what needs a restart is of interest now, or only what does not */
 	char applied[DESK_TEXT_MAX / 2];
 	char restart[DESK_TEXT_MAX / 2];
 };
@@ -133,46 +133,26 @@ list_add(char *list, const char *path)
 {
 	size_t n = strlen(list);
 	size_t room = DESK_TEXT_MAX / 2;
-	snprintf(list + n, room - n, "%s%s", n > 0 ? ", " : "", path);
+	if (n + strlen(path) + sizeof ", , ..." <= room) {
+		snprintf(list + n, room - n, "%s%s", n > 0 ? ", " : "", path);
+	} else if (list[n - 1] != '.') {
+		snprintf(list + n, room - n, ", ...");
+	}
 }
 
 static void
 change_note(void *arg, const struct conf_change *change)
 {
 	struct change_list *list = arg;
-	if (change->restart != list->pending) {
-		return;
-	}
 	list_add(change->restart ? list->restart : list->applied, change->path);
 	LOG_EVENT(list->log, LOG_INFO_LEVEL, change->restart ? "config.needs_restart" : "config.changed",
 		log_text("key", change->path), log_text("from", change->from), log_text("to", change->to));
 }
 
-/* What can change is compared with what it is now; what cannot, with what it was at the start and still is.
- */
-static int
-changes_note(struct main *m, const struct conf *conf, struct change_list *list)
-{
-	list->pending = false;
-	if (conf_diff(m->conf, conf, change_note, list) < 0) {
-		return -1;
-	}
-	list->pending = true;
-	return conf_diff(m->boot, conf, change_note, list);
-}
-
-/* Rules keep their number, and no lease may outlast what the master's guard was measured for. */
-static bool
-rules_may_change(const struct main *m, const struct conf *conf)
-{
-	return conf->rule_count == m->boot->rule_count &&
-	       conf_longest_lease_ms(conf) <= conf_longest_lease_ms(m->boot);
-}
-
 static void
 conf_replace(struct main *m, struct conf *conf, struct rule *rules)
 {
-	driver_set_rules(m->driver, rules, conf->rule_count + 1);
+	driver_set_rules(m->driver, rules, SETTINGS_RULES);
 	free(m->rules);
 	m->rules = rules;
 	if (m->conf != m->boot) {
@@ -191,7 +171,7 @@ conf_apply(struct main *m, struct conf *conf, char *error)
 		free(rules);
 		return -1;
 	}
-	struct driver_limits limits = settings_limits(conf);
+	struct driver_limits limits = settings_limits(conf, m->descriptors);
 	driver_set_limits(m->driver, &limits);
 	conf_replace(m, conf, rules);
 	return 0;
@@ -224,15 +204,7 @@ main_reload(void *arg, char *text, size_t room)
 		errors_log(&m->log, &errors, text, room);
 		return -1;
 	}
-	if (!rules_may_change(m, conf)) {
-		snprintf(text, room,
-			"the number of rules, and a lease longer than any before, need a restart; nothing "
-			"was "
-			"changed");
-		conf_free(conf);
-		return -1;
-	}
-	int restarts = changes_note(m, conf, &list);
+	int restarts = conf_diff(m->boot, m->conf, conf, change_note, &list);
 	if (restarts < 0 || conf_apply(m, conf, error) != 0) {
 		snprintf(text, room, "%s", error);
 		conf_free(conf);
@@ -271,7 +243,7 @@ core_settings_of(struct main *m)
 	const struct conf *conf = m->boot;
 	return (struct core_settings){
 		.rules = m->rules,
-		.rule_count = conf->rule_count + 1,
+		.rule_count = SETTINGS_RULES,
 		.lease_max_ms = conf_longest_lease_ms(conf),
 		.margin_ms = conf->margin_ms,
 		.masters = settings_masters(conf),
@@ -293,7 +265,7 @@ driver_begin(struct main *m)
 	struct driver_settings settings = {
 		.core = core_settings_of(m),
 		.pools = {POOL_SETTINGS_DEFAULT},
-		.limits = settings_limits(conf),
+		.limits = settings_limits(conf, m->descriptors),
 		.facts =
 			{
 				.version = HOLDFAST_VERSION,
@@ -314,6 +286,7 @@ driver_begin(struct main *m)
 	pool->layout = m->layout;
 	pool->lease_max_ms = settings.core.lease_max_ms;
 	pool->margin_ms = conf->margin_ms;
+	pool->fenced = settings.core.masters > 1;
 	pool->unguarded = conf->restart_guard == CONF_GUARD_OFF;
 	pools_make(m, settings.pools);
 	if (driver_start(m->driver, &settings) != 0 || settings_users(m->driver, conf) != 0) {
@@ -369,21 +342,27 @@ embedded_begin(struct main *m)
 	return m->embedded ? EX_OK : fail(m, EX_UNAVAILABLE, why);
 }
 
-/* Each client is a descriptor: take what the system lets us have, and say so when that is too little. */
+/* Clients and bound sessions are descriptors: take what the system lets us have, and say so when that is too
+ * little. */
 static void
 descriptors_raise(struct main *m)
 {
 	struct rlimit limit;
-	int64_t wanted = m->boot->limits.clients + MAIN_DESCRIPTORS;
+	int64_t wanted = m->boot->limits.clients + m->boot->limits.bound_sessions + MAIN_DESCRIPTORS;
+	m->descriptors = INT64_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
 		return;
 	}
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur != RLIM_INFINITY && (int64_t)limit.rlim_cur < wanted) {
+	if (limit.rlim_cur != RLIM_INFINITY) {
+		m->descriptors = (int64_t)limit.rlim_cur;
+	}
+	if (m->descriptors < wanted) {
 		LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "daemon.few_descriptors",
-			log_number("limit", (int64_t)limit.rlim_cur), log_number("wanted", wanted),
-			log_text("text", "raise LimitNOFILE= or lower limits.clients"));
+			log_number("limit", m->descriptors), log_number("wanted", wanted),
+			log_text("text",
+				"raise LimitNOFILE= or lower limits.clients and limits.bound-sessions"));
 	}
 }
 

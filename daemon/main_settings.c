@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How many rules, from the first on, decide which key a name has: up to the last one with a key of its own.
  */
@@ -20,30 +21,63 @@ layout_count(const struct conf *conf)
 	return n;
 }
 
+/* The rule with this very match; NULL: none. */
+static const struct conf_rule *
+rule_find(const struct conf *conf, size_t count, const char *match)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(conf->rules[i].match, match) == 0) {
+			return &conf->rules[i];
+		}
+	}
+	return NULL;
+}
+
+/* from NULL: what counts for names without a rule. */
+static struct rule
+rule_make(const struct conf *conf, const struct conf_rule *from, const char *match, int64_t lease_max_ms)
+{
+	struct rule rule = {.match = match, .lease_ms = conf->lease_ms, .wait_ms = CONF_WAIT_FOREVER};
+	if (from) {
+		rule.lease_ms = from->lease_ms;
+		rule.wait_ms = from->wait_ms;
+		rule.max_hold_ms = from->max_hold_ms;
+	}
+	if (rule.lease_ms > lease_max_ms) {
+		rule.lease_ms = lease_max_ms;
+	}
+	return rule;
+}
+
 /*
- * The rules of the configuration, and one for every other name. Key templates are boot's, and so is which
- * names have them: the daemons of a namespace have agreed on that.
+ * First the rules that decide which key a name has, as they were at the start, with what the configuration
+ * says of them now; then its others; and the rest is for every other name.
  */
 struct rule *
 settings_rules(const struct conf *conf, const struct conf *boot)
 {
+	int64_t lease_max_ms = conf_longest_lease_ms(boot);
 	size_t layout = layout_count(boot);
-	struct rule *rules = calloc(conf->rule_count + 1, sizeof *rules);
+	size_t n = 0;
+	struct rule *rules = calloc(SETTINGS_RULES, sizeof *rules);
 	if (!rules) {
 		return NULL;
 	}
+	for (; n < layout; n++) {
+		const struct conf_rule *at = &boot->rules[n];
+		rules[n] = rule_make(
+			conf, rule_find(conf, conf->rule_count, at->match), at->match, lease_max_ms);
+		rules[n].key = at->key[0] != '\0' ? at->key : NULL;
+	}
 	for (size_t i = 0; i < conf->rule_count; i++) {
 		const struct conf_rule *from = &conf->rules[i];
-		const char *key = boot->rules[i].key;
-		rules[i] = (struct rule){
-			.match = i < layout ? boot->rules[i].match : from->match,
-			.key = key[0] != '\0' ? key : NULL,
-			.lease_ms = from->lease_ms,
-			.wait_ms = from->wait_ms,
-			.max_hold_ms = from->max_hold_ms,
-		};
+		if (!rule_find(boot, layout, from->match)) {
+			rules[n++] = rule_make(conf, from, from->match, lease_max_ms);
+		}
 	}
-	rules[conf->rule_count] = (struct rule){.match = "*", .lease_ms = conf->lease_ms, .wait_ms = -1};
+	while (n < SETTINGS_RULES) {
+		rules[n++] = rule_make(conf, NULL, "*", lease_max_ms);
+	}
 	return rules;
 }
 
@@ -74,14 +108,17 @@ settings_layout(const struct conf *conf)
 }
 
 struct driver_limits
-settings_limits(const struct conf *conf)
+settings_limits(const struct conf *conf, int64_t descriptors)
 {
+	int64_t bound = conf->limits.bound_sessions;
 	return (struct driver_limits){
 		.connections.request.bytes = (size_t)conf->limits.request_bytes,
 		.connections.request.arguments = (size_t)conf->limits.arguments,
 		.connections.output_bytes = (size_t)conf->limits.output_bytes,
 		.clients = (size_t)conf->limits.clients,
 		.per_user = (size_t)conf->limits.sessions_per_user,
+		.processes.most = (size_t)(bound < descriptors / 4 ? bound : descriptors / 4),
+		.processes.per_user = (size_t)conf->limits.sessions_per_user,
 	};
 }
 

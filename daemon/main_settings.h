@@ -12,10 +12,13 @@
 #define SETTINGS_WHERE_MAX (CONF_HOST_MAX + 16)
 #define SETTINGS_ERROR_MAX 512
 
+/* How many rules settings_rules() makes: as many as there can be, since a reload may bring more. */
+#define SETTINGS_RULES (2 * CONF_RULES_MAX + 1)
+
 /*
- * The rules of the configuration, and one for every other name. Key templates are boot's, and so is which
- * names have them: the daemons of a namespace have agreed on that. To be freed; the texts stay those of conf
- * and boot. NULL: out of memory.
+ * What the configuration says of names. Which names have keys of their own stays as at boot, since the
+ * daemons of a namespace have agreed on it, and no lease is longer than the longest was then, since the
+ * master's guard lasts that long. To be freed; the texts stay those of conf and boot. NULL: out of memory.
  */
 struct rule *settings_rules(const struct conf *conf, const struct conf *boot)
 	__attribute__((warn_unused_result));
@@ -27,7 +30,9 @@ struct rule *settings_rules(const struct conf *conf, const struct conf *boot)
  */
 char *settings_layout(const struct conf *conf) __attribute__((warn_unused_result));
 
-struct driver_limits settings_limits(const struct conf *conf);
+/* descriptors: as many as the process may have; bound sessions get a quarter of them at most, so that clients
+ * find some when there are few. */
+struct driver_limits settings_limits(const struct conf *conf, int64_t descriptors);
 
 /* -1: out of memory, and nothing has changed. */
 int settings_users(struct driver *driver, const struct conf *conf) __attribute__((warn_unused_result));

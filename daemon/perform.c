@@ -3,7 +3,7 @@
  */
 #include "daemon/perform.h"
 
-#include "daemon/connection.h"
+#include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/masters.h"
 #include "daemon/note.h"
@@ -12,11 +12,18 @@
 static void
 perform_reply(struct perform *p, const struct action *action)
 {
+	const struct reply *reply = &action->u.reply;
 	struct connection *c = connections_find(p->connections, action->conn);
-	if (c && connection_waits(c)) {
-		connection_answered(c);
-		connection_reply(c, &action->u.reply);
+	if (!c || !connection_waits(c)) {
+		return;
 	}
+	if (reply->type == REPLY_QUEUED) {
+		connection_owe(c);
+	} else if (connection_identity(c)->last == VERB_CANCEL && reply->type == REPLY_INT && reply->n == 1) {
+		connection_paid(c);
+	}
+	connection_answered(c);
+	connection_reply(c, reply);
 }
 
 static void
@@ -36,9 +43,11 @@ perform_push(struct perform *p, const struct action *action)
 	struct buffer *out = connection_out(c);
 	switch (push->type) {
 	case PUSH_GRANT:
+		connection_paid(c);
 		push_write_grant(out, push->id, push->token);
 		break;
 	case PUSH_FAILED:
+		connection_paid(c);
 		push_write_failed(out, push->id, push->code, push->text);
 		break;
 	case PUSH_LOST:

@@ -4,8 +4,8 @@
  */
 #include "daemon/process.h"
 
-#include <assert.h>
-#include <bsd/sys/queue.h>
+#include "daemon/quota.h"
+
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -16,47 +16,64 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
 
 struct watch {
-	LIST_ENTRY(watch) entry;
+	UT_hash_handle hh;
+	UT_hash_handle hh_session;
 	struct processes *set;
 	struct process process;
+	session_id session; /* 0: not bound yet */
+	char *label;        /* NULL: none */
+	struct quota_seat *seat;
 	struct event event;
 	int pidfd;
 };
 
-/* Few sessions are bound, and looking one up happens once per binding: a list does. */
 struct processes {
-	LIST_HEAD(watch_list, watch) list;
+	struct watch *watches;  /* by process */
+	struct watch *sessions; /* those that are bound, by session */
+	struct quota quota;
 	struct event_base *base;
 	process_ended *ended;
 	void *arg;
-	size_t count;
 	size_t most;
 };
 
 struct processes *
-processes_new(struct event_base *base, size_t most, process_ended *ended, void *arg)
+processes_new(struct event_base *base, const struct processes_limits *limits, process_ended *ended, void *arg)
 {
 	struct processes *set = calloc(1, sizeof *set);
 	if (!set) {
 		return NULL;
 	}
-	LIST_INIT(&set->list);
 	set->base = base;
-	set->most = most;
 	set->ended = ended;
 	set->arg = arg;
+	processes_set_limits(set, limits);
 	return set;
+}
+
+void
+processes_set_limits(struct processes *set, const struct processes_limits *limits)
+{
+	set->most = limits->most;
+	set->quota.most = limits->per_user;
 }
 
 static void
 watch_free(struct watch *watch)
 {
-	LIST_REMOVE(watch, entry);
-	watch->set->count--;
+	struct processes *set = watch->set;
+	HASH_DELETE(hh, set->watches, watch);
+	if (watch->session != 0) {
+		HASH_DELETE(hh_session, set->sessions, watch);
+	}
+	quota_leave(&set->quota, watch->seat);
 	event_del(&watch->event);
 	close(watch->pidfd);
+	free(watch->label);
 	free(watch);
 }
 
@@ -66,16 +83,17 @@ processes_free(struct processes *set)
 	if (!set) {
 		return;
 	}
-	while (!LIST_EMPTY(&set->list)) {
-		watch_free(LIST_FIRST(&set->list));
+	while (set->watches) {
+		watch_free(set->watches);
 	}
+	quota_done(&set->quota);
 	free(set);
 }
 
 size_t
 processes_count(const struct processes *set)
 {
-	return set->count;
+	return HASH_COUNT(set->watches);
 }
 
 /* Reads a file of /proc whole and closes it with NUL; its length, or -1. */
@@ -225,12 +243,16 @@ static struct watch *
 watch_find(const struct processes *set, struct process process)
 {
 	struct watch *watch;
-	LIST_FOREACH (watch, &set->list, entry) {
-		if (watch->process.pid == process.pid && watch->process.started == process.started) {
-			return watch;
-		}
-	}
-	return NULL;
+	HASH_FIND(hh, set->watches, &process, sizeof process, watch);
+	return watch;
+}
+
+static struct watch *
+watch_find_session(const struct processes *set, session_id session)
+{
+	struct watch *watch;
+	HASH_FIND(hh_session, set->sessions, &session, sizeof session, watch);
+	return watch;
 }
 
 bool
@@ -248,29 +270,51 @@ processes_forget(struct processes *set, struct process process)
 	}
 }
 
-int
-processes_watch(struct processes *set, struct process process, int pidfd, struct reply *error)
+/* One more for this user; false: refused. */
+static bool
+processes_seat(struct processes *set, int64_t uid, struct quota_seat **seat, struct reply *error)
 {
+	if (processes_count(set) >= set->most) {
+		reply_error(error, CODE_LIMIT,
+			"%zu sessions are bound to processes, as many as limits.bound-sessions allows",
+			processes_count(set));
+		return false;
+	}
+	*seat = quota_enter_uid(&set->quota, uid);
+	if (!*seat) {
+		reply_error(error, CODE_LIMIT,
+			"this user has as many bound sessions as limits.sessions-per-user allows");
+	}
+	return *seat != NULL;
+}
+
+int
+processes_watch(struct processes *set, struct process process, int pidfd, int64_t uid, struct reply *error)
+{
+	struct quota_seat *seat;
 	if (watch_find(set, process)) {
 		close(pidfd);
 		return 0;
 	}
-	if (set->count >= set->most) {
-		reply_error(error, CODE_LIMIT, "sessions are bound to %zu processes already", set->count);
+	if (!processes_seat(set, uid, &seat, error)) {
 		close(pidfd);
 		return -1;
 	}
 	struct watch *watch = calloc(1, sizeof *watch);
-	if (!watch) {
+	if (watch) {
+		watch->process = process;
+		HASH_ADD(hh, set->watches, process, sizeof watch->process, watch);
+	}
+	if (!watch || !watch->hh.tbl) {
 		reply_error(error, CODE_LIMIT, "out of memory");
+		quota_leave(&set->quota, seat);
+		free(watch);
 		close(pidfd);
 		return -1;
 	}
 	watch->set = set;
-	watch->process = process;
+	watch->seat = seat;
 	watch->pidfd = pidfd;
-	LIST_INSERT_HEAD(&set->list, watch, entry);
-	set->count++;
 	event_assign(&watch->event, set->base, pidfd, EV_READ, watch_ready, watch);
 	if (event_add(&watch->event, NULL) != 0) {
 		watch_free(watch);
@@ -278,4 +322,36 @@ processes_watch(struct processes *set, struct process process, int pidfd, struct
 		return -1;
 	}
 	return 0;
+}
+
+void
+processes_bind(struct processes *set, struct process process, session_id session)
+{
+	struct watch *watch = watch_find(set, process);
+	if (!watch || session == 0 || watch->session != 0) {
+		return;
+	}
+	watch->session = session;
+	HASH_ADD(hh_session, set->sessions, session, sizeof watch->session, watch);
+	if (!watch->hh_session.tbl) {
+		watch->session = 0; /* goes without a label */
+	}
+}
+
+void
+processes_keep_label(struct processes *set, session_id session, const char *label)
+{
+	struct watch *watch = watch_find_session(set, session);
+	char *copy = watch ? strdup(label) : NULL;
+	if (copy) {
+		free(watch->label);
+		watch->label = copy;
+	}
+}
+
+const char *
+processes_label(const struct processes *set, session_id session)
+{
+	const struct watch *watch = watch_find_session(set, session);
+	return watch ? watch->label : NULL;
 }

@@ -1,7 +1,8 @@
 /*
  * quota: how many connections each user has, so that one user cannot take all there are.
  *
- * The driver counts local clients by uid as they come, handshake.c others by name as they log in.
+ * The door counts local clients by uid as they come and others by name as they log in; processes counts what
+ * they have bound.
  */
 #ifndef DAEMON_QUOTA_H
 #define DAEMON_QUOTA_H

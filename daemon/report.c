@@ -10,6 +10,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/core/view.h"
 #include "daemon/masters.h"
+#include "daemon/process.h"
 #include "proto/composer.h"
 #include "proto/fields.h"
 #include "proto/glob.h"
@@ -75,7 +76,11 @@ report_label(const struct report *report, session_id session)
 	if (report->label_count > 0 && session != 0) {
 		found = bsearch(&wanted, report->labels, report->label_count, sizeof wanted, label_compare);
 	}
-	return found ? found->text : "";
+	const char *kept = found ? NULL : processes_label(report->desk->processes, session);
+	if (found) {
+		return found->text;
+	}
+	return kept ? kept : "";
 }
 
 /* Without memory for the labels the report goes on without them. */

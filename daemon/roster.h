@@ -2,7 +2,7 @@
  * roster: finds a connection by its number.
  *
  * Numbers are handed out in order and never twice, so a table indexed by their low bits has next to no
- * collisions, and costs 16 to 32 bytes for each connection. connection.c is the only user; it owns what the
+ * collisions, and costs 16 to 32 bytes for each connection. connections.c is the only user; it owns what the
  * roster points to.
  */
 #ifndef DAEMON_ROSTER_H

@@ -28,9 +28,9 @@ struct socket_settings {
 	unsigned mode;     /* Unix: permission bits */
 	const char *group; /* Unix: what gid was written as; NULL or "": as it comes */
 	gid_t gid;
-	const char *host;  /* TCP: numeric address */
-	uint16_t port;     /* TCP; 0: any that is free */
-	bool release;      /* TCP: a clean close of a connection ends holds at once */
+	const char *host; /* TCP: numeric address */
+	uint16_t port;    /* TCP; 0: any that is free */
+	bool release;     /* TCP: a clean close of a connection ends holds at once */
 };
 
 enum socket_failure {

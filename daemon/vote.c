@@ -58,10 +58,23 @@ element_is(const redisReply *reply, size_t i, const char *word)
 	return slice_equal(element_text(reply, i), slice_of(word));
 }
 
-/* The i-th element as a number of 0 .. 2^53, nothing but digits. */
+/* An integer of 0 .. 2^53. */
+static bool
+reply_number(const redisReply *reply, int64_t *n)
+{
+	if (reply == NULL || reply->type != REDIS_REPLY_INTEGER || reply->integer < 0 ||
+		reply->integer > NUMBER_MAX)
+		return false;
+	*n = reply->integer;
+	return true;
+}
+
+/* The i-th element as a number of 0 .. 2^53: an integer, or a string of nothing but digits. */
 static bool
 element_number(const redisReply *reply, size_t i, int64_t *n)
 {
+	if (i < reply->elements && reply->element != NULL && reply_number(reply->element[i], n))
+		return true;
 	struct slice s = element_text(reply, i);
 	if (s.n == 0 || s.n > 16)
 		return false;
@@ -188,14 +201,34 @@ decode_whole(const redisReply *reply, struct vote *vote)
 	return good;
 }
 
+/* Just a number is a yes; what it counts depends on the question. */
+static bool
+decode_number(int64_t n, int64_t block, struct vote *vote)
+{
+	switch (vote->op) {
+	case CALL_ACQUIRE:
+		if (n < 1 || block < 1 || n > NUMBER_MAX - block)
+			return false;
+		vote->token_first = n;
+		vote->token_last = n + block - 1;
+		break;
+	case CALL_RENEW:
+		vote->position = n;
+		break;
+	default:
+		if (n != 1)
+			return false;
+	}
+	vote->outcome = OUTCOME_YES;
+	return true;
+}
+
 static bool
 decode_yes(const redisReply *answer, struct vote *vote)
 {
-	if (vote->op == CALL_RECLAIM || vote->op == CALL_RELEASE || vote->op == CALL_LEAVE) {
-		vote->outcome = OUTCOME_YES;
-		return true;
-	}
 	int64_t first, last;
+	if (vote->op != CALL_ACQUIRE && vote->op != CALL_RENEW)
+		return false;
 	if (!element_number(answer, 1, &first) || !element_number(answer, 2, &last) || first > last)
 		return false;
 	if (first == 0 && (last != 0 || vote->op == CALL_ACQUIRE))
@@ -223,9 +256,12 @@ decode_busy(const redisReply *answer, struct vote *vote)
 
 /* The answer for one name. */
 static bool
-decode_name(const redisReply *answer, struct vote *vote)
+decode_name(const redisReply *answer, int64_t block, struct vote *vote)
 {
 	bool timed = vote->op == CALL_ACQUIRE || vote->op == CALL_RECLAIM;
+	int64_t n;
+	if (reply_number(answer, &n))
+		return decode_number(n, block, vote);
 	if (answer == NULL || answer->type != REDIS_REPLY_ARRAY)
 		return false;
 	if (element_is(answer, 0, "yes"))
@@ -255,7 +291,7 @@ op_is_whole(enum call_op op)
 
 /* Of one call: whether the reply was one its script can give. */
 static bool
-decode_one(const redisReply *reply, size_t i, size_t n, struct vote *vote)
+decode_one(const redisReply *reply, size_t i, size_t n, int64_t block, struct vote *vote)
 {
 	if (element_is(reply, 0, "forgotten") && reply->elements == 2 && vote->op != CALL_HELLO) {
 		vote->outcome = OUTCOME_FORGOTTEN;
@@ -270,7 +306,7 @@ decode_one(const redisReply *reply, size_t i, size_t n, struct vote *vote)
 		return false;
 	if (op_is_whole(vote->op))
 		return decode_whole(reply, vote);
-	return reply->elements == n + 2 && decode_name(reply->element[i + 2], vote);
+	return reply->elements == n + 2 && decode_name(reply->element[i + 2], block, vote);
 }
 
 void
@@ -287,7 +323,7 @@ call_decode(const redisReply *reply, const struct call *calls, size_t n, struct 
 		}
 		int64_t time_us = 0;
 		bool good = reply->type == REDIS_REPLY_ARRAY && element_number(reply, 1, &time_us) &&
-			    decode_one(reply, i, n, vote);
+			    decode_one(reply, i, n, calls[i].block, vote);
 		if (!good)
 			call_fail(&calls[i], OUTCOME_UNKNOWN,
 				"the master answered what no script of ours says", vote);

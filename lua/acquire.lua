@@ -1,31 +1,81 @@
 -- acquire: take the lease of each name, or a place in its queue.
 --
--- KEYS  1: node; then for each name: lease, queue (zset), waiting (hash), fence
--- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; then for each name: name, attempt, ttl (ms),
---       deadline (µs of this master's TIME), token proposal, block (tokens), queue (ms a place lives; 0:
---       none; -1: the queue lives on another master, heed none here)
+-- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
+-- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; 4: deadline (µs of this master's TIME); 5: token proposal;
+--       then the owner of each name; then the terms of each, 'TTL BLOCK QUEUE': ttl (ms), block (tokens), queue
+--       (ms a place lives; 0: none; -1: the queue is at another master, heed none here). With N masters 5 is '', and last comes the token proposal of each
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
---       {'yes', first, last, waiting}  the lease is ours; so are these tokens; other daemons that wait
+--       first                         the lease is ours; so are BLOCK tokens from this one on; nobody else waits
+--       {'yes', first, last, waiting}  the same, and so many other daemons wait
 --       {'busy', holder, position, change}  holder '': free, but others are ahead; position 0: not queued;
 --                                     change: ms until something can change by itself
 --       {'late'}                      executed after its deadline
 --       {'wrongkind'}                 a key holds something else
 --       {'error', text}
 --
+-- A name nobody waits for is taken at once, if it can be: that is the first half. What stands in the way, another
+-- kind of key or a full master too, is found out in the second, of which nothing runs when no name needs it.
 -- Repeating is harmless: an attempt that has the lease gets it again with a fresh block, a place in the queue
 -- is kept, and a deadline stops a copy that was under way for too long.
 -- include: node
--- include: queue
 
 if not known or not admitted then
-	return { 'forgotten', decimal(now) }
+	return { 'forgotten', now }
+end
+-- include: tokens
+-- include: ttl
+
+local keys, args, try = KEYS, ARGV, redis.pcall -- locals cost less
+local me, inbox, deadline = args[2], args[3], tonumber(args[4])
+local fenced = args[5] == ''
+local n = (#args - 5) / (fenced and 3 or 2)
+local terms, ttl, block, queue_ms, proposal, refusal -- of the last name; mostly the next one's too
+
+local function refused(ttl_ms)
+	if not (deadline and ttl_ms and proposal) then
+		return { 'error', 'ERR malformed call' }
+	end
+	if proposal > TOKEN_MAX then
+		return { 'error', 'ERR token proposal above 2^52' }
+	end
+	if block < 1 or block > BLOCK_MAX or queue_ms > 60000 then
+		return { 'error', 'ERR block or queue time out of range' }
+	end
+	if highest > TOKENS_END then
+		return { 'error', 'ERR fencing counter is exhausted' }
+	end
+	return ttl_refused(ttl_ms) or now > deadline and { 'late' } or nil
 end
 
--- Without its counter a name goes on above the highest token of all: nothing is lost when it ends, and who locks
--- ever new names does not fill the master.
-local TOKENS_LIVE_MS = 60000
-local me, inbox = ARGV[2], ARGV[3]
-local reached = highest
+local function terms_read(i)
+	terms = args[n + 5 + i]
+	ttl, block, queue_ms = string.match(terms, '^(%d+) (%d+) (-?%d+)$')
+	block, queue_ms = tonumber(block), tonumber(queue_ms)
+	proposal = tonumber(fenced and args[2 * n + 5 + i] or args[5])
+	refusal = refused(tonumber(ttl))
+end
+
+local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
+local answers, rest = { 'ok', now }, {}
+for i = 1, n do
+	if args[n + 5 + i] ~= terms or fenced then
+		terms_read(i)
+	end
+	local alone = queues == 0 or queue_ms < 0 or redis.call('EXISTS', keys[n + 1 + i]) == 0
+	local set = alone and not refusal and try('SET', keys[i + 1], args[i + 5], 'NX', 'PX', ttl)
+	if set and set.ok then
+		answers[i + 2] = tokens_take(keys[2 * n + 1 + i], proposal, block)
+	else
+		answers[i + 2] = refusal or 0
+		rest[#rest + 1] = not refusal and i or nil
+	end
+end
+if #rest == 0 then
+	tokens_keep()
+	return answers
+end
+-- include: queue
+-- include: answer
 
 -- The daemon of a lease taken by holdfast; nil: somebody else's lock under a foreign key template.
 local function native(holder)
@@ -35,21 +85,13 @@ end
 
 -- Whether this is a lease of ours that we have given up: who has one does not ask for another. An answer was
 -- lost, or a late renewal has made it longer; nobody relies on it. Of a later attempt this call is a late copy.
-local function abandoned(holder, attempt)
+local function abandoned(holder, owner)
 	local daemon, other = string.match(holder, '^(%x+):(%d+)$')
-	return daemon == me and number(other) and number(attempt) and number(other) < number(attempt)
+	local attempt = number(string.match(owner, '%d+$'))
+	return daemon == me and number(other) and attempt and number(other) < attempt
 end
 
--- Raises the fencing counter strictly above all it ever was; with one master that is a majority.
-local function tokens_reserve(fence, counter, proposal, block)
-	local first = math.max(proposal, counter + 1)
-	local last = first + block - 1
-	redis.call('SET', fence, decimal(last), 'PX', TOKENS_LIVE_MS)
-	reached = math.max(reached, last)
-	return decimal(first), decimal(last)
-end
-
-local function place_keep(queue, queue_ms)
+local function place_keep(queue)
 	if queue_position(queue, me) == 0 then
 		local last = redis.call('ZREVRANGE', queue.q, 0, 0, 'WITHSCORES')
 		redis.call('ZADD', queue.q, decimal((tonumber(last[2]) or 0) + 1), me)
@@ -75,7 +117,7 @@ local function head_to_tail(queue)
 end
 
 -- Of a free lock: nil when it is ours to take, else ms until the one it is kept for has had its time.
-local function turn_wait(queue, name)
+local function turn_wait(queue)
 	if queue_position(queue, me) == 0 then
 		table.insert(queue.order, me) -- a single try stands at the end for the time of this call
 	end
@@ -91,12 +133,12 @@ local function turn_wait(queue, name)
 			return nil
 		end
 	end
-	queue_call_head(queue, inbox, name)
+	queue_call_head(queue, inbox)
 	return CLAIM_US / 1000
 end
 
 -- Of a taken lock: ms until it can end by itself. Tells the holder that somebody waits.
-local function holder_wait(lease, holder, name)
+local function holder_wait(lease, holder, queue)
 	local daemon = native(holder)
 	local left = redis.call('PTTL', lease)
 	if daemon and (left < 0 or left > ttl_max) then
@@ -105,100 +147,71 @@ local function holder_wait(lease, holder, name)
 		left = ttl_max
 	end
 	if daemon and daemon ~= me then
-		redis.pcall('PUBLISH', inbox .. daemon, 'want ' .. name)
+		redis.pcall('PUBLISH', inbox .. daemon, 'want ' .. queue_name(queue, inbox))
 	end
 	return left < 0 and ttl_max or left
 end
 
-local function refused(deadline, ttl, proposal, block, queue_ms)
-	if not (deadline and proposal and block and queue_ms) then
-		return { 'error', 'ERR malformed call' }
-	end
-	if proposal > TOKEN_MAX then
-		return { 'error', 'ERR token proposal above 2^52' }
-	end
-	if block < 1 or block > 1000000 or queue_ms * 1000 > PLACE_MAX_US then
-		return { 'error', 'ERR block or queue time out of range' }
-	end
-	return ttl_refused(ttl)
-end
-
 -- Held by somebody else: wait in the queue.
-local function busy_held(queue, lease, holder, name, queue_ms)
+local function busy_held(queue, lease, holder)
 	if queue_ms > 0 then
-		place_keep(queue, queue_ms)
+		place_keep(queue)
 	end
 	if queue.claim and #queue.order > 0 then
 		redis.call('HDEL', queue.w, 'claim')
 	end
-	local position = queue_position(queue, me)
-	return { 'busy', holder, decimal(position), decimal(holder_wait(lease, holder, name)) }
+	return { 'busy', holder, queue_position(queue, me), holder_wait(lease, holder, queue) }
 end
 
 -- Free: nil when we may take it, else the answer.
-local function busy_free(queue, name, queue_ms)
+local function busy_free(queue)
 	if #queue.order == 0 then
 		return nil
 	end
 	if queue_ms > 0 then
-		place_keep(queue, queue_ms)
+		place_keep(queue)
 	end
 	local queued = queue_position(queue, me) > 0
-	local wait = turn_wait(queue, name)
+	local wait = turn_wait(queue)
 	if not wait then
 		return nil
 	end
-	return { 'busy', '', decimal(queued and queue_position(queue, me) or 0), decimal(wait) }
+	return { 'busy', '', queued and queue_position(queue, me) or 0, wait }
 end
 
 local function acquire(i)
-	local k, a = 4 * i - 2, 7 * i - 3
-	local lease, fence, name = KEYS[k], KEYS[k + 3], ARGV[a]
-	local ttl, deadline, proposal = number(ARGV[a + 2]), number(ARGV[a + 3]), number(ARGV[a + 4])
-	local block, queueless = number(ARGV[a + 5]), ARGV[a + 6] == '-1'
-	local queue_ms = queueless and 0 or number(ARGV[a + 6])
-	local refusal = refused(deadline, ttl, proposal, block, queue_ms)
-	if refusal then
-		return refusal
-	end
-	if now > deadline then
-		return { 'late' }
-	end
-	local owner = me .. ':' .. ARGV[a + 1]
-	local counter = math.max(number(redis.call('GET', fence)) or highest, floor)
-	if counter >= 2 * TOKEN_MAX - block then
-		return { 'error', 'ERR fencing counter is exhausted' }
-	end
-	local queue = queueless and queue_none() or queue_read(KEYS[k + 1], KEYS[k + 2])
+	local lease, owner = keys[i + 1], args[i + 5]
+	terms_read(i)
+	local queue = queue_read(keys[n + 1 + i], queue_ms < 0)
 	local holder = redis.call('GET', lease)
 	queue_prune(queue)
-	if holder and abandoned(holder, ARGV[a + 1]) then
+	if holder and abandoned(holder, owner) then
 		redis.call('DEL', lease)
 		holder = false
 	end
 	if holder ~= owner then
 		local busy
 		if holder then
-			busy = busy_held(queue, lease, holder, name, queue_ms)
+			busy = busy_held(queue, lease, holder)
 		else
-			busy = busy_free(queue, name, queue_ms)
+			busy = busy_free(queue)
 		end
 		if busy then
 			return busy
 		end
 	end
 	-- The tokens first: should the lease fail, only numbers are lost.
-	local first, last = tokens_reserve(fence, counter, proposal, block)
-	redis.call('SET', lease, owner, 'PX', decimal(ttl))
+	local first, last = tokens_take(keys[2 * n + 1 + i], proposal, block)
+	redis.call('SET', lease, owner, 'PX', ttl)
 	queue_remove(queue, me)
 	if queue.claim and #queue.order > 0 then
 		redis.call('HDEL', queue.w, 'claim')
 	end
-	return { 'yes', first, last, decimal(#queue.order) }
+	return { 'yes', first, last, #queue.order }
 end
 
-local answers = answer_each((#KEYS - 1) / 4, acquire)
-if reached > highest then
-	redis.call('HSET', KEYS[1], 'highest', decimal(reached))
+for _, i in ipairs(rest) do
+	answers[i + 2] = answer(acquire, i)
 end
+tokens_keep()
 return answers

@@ -10,17 +10,17 @@
 -- include: node
 
 if not known then
-	return { 'forgotten', decimal(now) }
+	return { 'forgotten', now }
 end
 
 if not admitted then
 	local token = number(ARGV[2])
 	if not token or token > TOKEN_MAX then
-		return { 'error', decimal(now), 'ERR highest token is malformed or above 2^52' }
+		return { 'error', now, 'ERR highest token is malformed or above 2^52' }
 	end
-	floor = math.max(floor, highest, token, now)
-	write_though_full()
-	redis.call('HSET', KEYS[1], 'floor', decimal(floor), 'highest', decimal(floor), 'admitted', '1')
+	highest = math.max(highest, token, now)
+	redis.call('PERSIST', KEYS[1]) -- a full master takes what follows a first write that needs no memory
+	redis.call('HSET', KEYS[1], 'floor', decimal(highest), 'highest', decimal(highest), 'admitted', '1')
 	redis.call('DEL', KEYS[2])
 end
-return { 'ok', decimal(now), decimal(floor) }
+return { 'ok', now, highest }

@@ -1,31 +1,60 @@
 -- release: end the lease of each name, if it is ours, and call the head of its queue.
 --
--- KEYS  1: node; then for each name: lease, queue (zset), waiting (hash)
--- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; then for each name: name, attempt
+-- KEYS  1: node; then the lease of each name; then the queue of each
+-- ARGV  1: incarnation; 2: inbox prefix; then the owner of each name
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
---       {'yes'}  it was ours and is gone
+--       1        it was ours and is gone
 --       {'no'}   not ours (any more); nothing was done
 --       {'wrongkind'} or {'error', text}
 --
+-- What is ours and nobody waits for ends with one command for all.
 -- Repeating is harmless: an attempt number is never used again, so a late copy finds nothing of its own.
 -- include: node
--- include: queue
 
 if not known then
-	return { 'forgotten', decimal(now) }
+	return { 'forgotten', now }
 end
 
+local keys, args = KEYS, ARGV -- locals cost less
+local n = #args - 2
+local holders = redis.call('MGET', unpack(keys, 2, n + 1))
+local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
+local answers, ours, rest = { 'ok', now }, {}, {}
+for i = 1, n do
+	if holders[i] ~= args[i + 2] then
+		answers[i + 2] = { 'no' }
+		rest[#rest + 1] = not holders[i] and i or nil -- gone, or another kind of key
+	else
+		answers[i + 2] = 1
+		if queues == 0 or redis.call('EXISTS', keys[n + 1 + i]) == 0 then
+			ours[#ours + 1] = keys[i + 1]
+		else
+			rest[#rest + 1] = i
+		end
+	end
+end
+if #ours > 0 then
+	redis.call('DEL', unpack(ours))
+end
+if #rest == 0 then
+	return answers
+end
+-- include: queue
+-- include: answer
+
 local function release(i)
-	local k, a = 3 * i - 1, 2 * i + 2
-	local lease = KEYS[k]
-	local queue = queue_read(KEYS[k + 1], KEYS[k + 2])
-	if redis.call('GET', lease) ~= ARGV[2] .. ':' .. ARGV[a + 1] then
+	local lease = keys[i + 1]
+	local queue = queue_read(keys[n + 1 + i])
+	if redis.call('GET', lease) ~= args[i + 2] then
 		return { 'no' }
 	end
 	redis.call('DEL', lease)
 	queue_prune(queue)
-	queue_call_head(queue, ARGV[3], ARGV[a])
-	return { 'yes' }
+	queue_call_head(queue, args[2])
+	return 1
 end
 
-return answer_each((#KEYS - 1) / 3, release)
+for _, i in ipairs(rest) do
+	answers[i + 2] = answer(release, i)
+end
+return answers

@@ -1,10 +1,11 @@
 -- renew: keep the lease of each name, perhaps with a new block of tokens. Never re-creates a lease.
 --
--- KEYS  1: node; then for each name: lease, queue (zset), fence
--- ARGV  1: incarnation; 2: daemon-id; then for each name: attempt, ttl (ms), token proposal, block (0: none)
+-- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
+-- ARGV  1: incarnation; 2: token proposal; then the owner of each name; then the terms of each, 'TTL BLOCK': ttl
+--       (ms), block (tokens; 0: none). With N masters 2 is '', and last comes the token proposal of each
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
---       {'yes', first, last, waiting}  still ours for ttl from now; first '0': no tokens asked for, or no room
---                             for the counter; so many daemons wait, in case no message said so
+--       waiting               still ours for ttl from now; so many daemons wait, in case no message said so
+--       {'yes', first, last, waiting}  the same, where tokens were asked for; first 0: there are none
 --       {'no'}                not ours (any more)
 --       {'wrongkind'} or {'error', text}
 --
@@ -13,54 +14,75 @@
 -- include: node
 
 if not known or not admitted then
-	return { 'forgotten', decimal(now) }
+	return { 'forgotten', now }
+end
+-- include: tokens
+-- include: ttl
+
+local keys, args = KEYS, ARGV -- locals cost less
+local fenced = args[2] == ''
+local n = (#args - 2) / (fenced and 3 or 2)
+local terms, ttl, block, refusal -- of the last name; mostly the next one's too
+
+local function terms_read(text)
+	terms = text
+	ttl, block = string.match(text, '^(%d+) (%d+)$')
+	block = tonumber(block)
+	if not (block and block <= BLOCK_MAX) then
+		refusal = { 'error', 'ERR malformed call' }
+	else
+		refusal = ttl_refused(tonumber(ttl))
+	end
 end
 
--- Without its counter a name goes on above the highest token of all: nothing is lost when it ends, and who locks
--- ever new names does not fill the master.
-local TOKENS_LIVE_MS = 60000
-local reached = highest
-
-local function tokens_reserve(fence, proposal, block)
-	local counter = math.max(number(redis.call('GET', fence)) or highest, floor)
-	if proposal > TOKEN_MAX or counter >= 2 * TOKEN_MAX - block then
-		return nil
+-- The lease is kept whatever becomes of the tokens: a full master may refuse to store a fence.
+local function block_take(i)
+	local token = tonumber(fenced and args[2 * n + 2 + i] or args[2])
+	if not token or token > TOKEN_MAX or highest > TOKENS_END then
+		return 0, 0
 	end
-	local first = math.max(proposal, counter + 1)
-	local last = first + block - 1
-	redis.call('SET', fence, decimal(last), 'PX', TOKENS_LIVE_MS)
-	reached = math.max(reached, last)
-	return first, last
+	local ok, first, last = pcall(tokens_take, keys[2 * n + 1 + i], token, block)
+	return ok and first or 0, ok and last or 0
 end
 
-local function renew(i)
-	local k, a = 3 * i - 1, 4 * i - 1
-	local ttl, proposal, block = number(ARGV[a + 1]), number(ARGV[a + 2]), number(ARGV[a + 3])
-	if not (proposal and block and block <= 1000000) then
-		return { 'error', 'ERR malformed call' }
+local function waiting(i)
+	local count = redis.pcall('ZCARD', keys[n + 1 + i])
+	return type(count) == 'number' and count or 0
+end
+
+local holders = redis.call('MGET', unpack(keys, 2, n + 1))
+local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
+local answers, rest = { 'ok', now }, {}
+for i = 1, n do
+	if args[n + 2 + i] ~= terms then
+		terms_read(args[n + 2 + i])
 	end
-	local refusal = ttl_refused(ttl)
 	if refusal then
-		return refusal
-	end
-	if redis.call('GET', KEYS[k]) ~= ARGV[2] .. ':' .. ARGV[a] then
-		return { 'no' }
-	end
-	redis.call('PEXPIRE', KEYS[k], decimal(ttl))
-	-- The lease is kept whatever else fails: a full master may refuse to store the counter.
-	local first, last = 0, 0
-	if block > 0 then
-		local ok, from, to = pcall(tokens_reserve, KEYS[k + 2], proposal, block)
-		if ok and from then
-			first, last = from, to
+		answers[i + 2] = refusal
+	elseif holders[i] ~= args[i + 2] then
+		answers[i + 2] = { 'no' }
+		rest[#rest + 1] = not holders[i] and i or nil -- gone, or another kind of key
+	else
+		redis.call('PEXPIRE', keys[i + 1], ttl)
+		answers[i + 2] = queues > 0 and waiting(i) or 0
+		if block > 0 then
+			local first, last = block_take(i)
+			answers[i + 2] = { 'yes', first, last, answers[i + 2] }
 		end
 	end
-	local waiting = redis.pcall('ZCARD', KEYS[k + 1])
-	return { 'yes', decimal(first), decimal(last), decimal(type(waiting) == 'number' and waiting or 0) }
+end
+tokens_keep()
+if #rest == 0 then
+	return answers
+end
+-- include: answer
+
+local function look(i)
+	redis.call('GET', keys[i + 1])
+	return { 'no' }
 end
 
-local answers = answer_each((#KEYS - 1) / 3, renew)
-if reached > highest then
-	redis.call('HSET', KEYS[1], 'highest', decimal(reached))
+for _, i in ipairs(rest) do
+	answers[i + 2] = answer(look, i)
 end
 return answers

@@ -19,13 +19,13 @@ static const struct call_settings settings = {
 
 /* The arguments behind EVALSHA and the SHA1, joined by blanks. */
 static char *
-encoded(const struct call *calls, size_t n)
+encoded_by(const struct call_settings *by, const struct call *calls, size_t n)
 {
 	static char text[4096];
 	struct call_command command;
 	size_t at = 0;
 	call_command_init(&command);
-	ck_assert(call_encode(&command, &settings, calls, n));
+	ck_assert(call_encode(&command, by, calls, n));
 	ck_assert_int_eq((int)command.argvlen[0], 7);
 	ck_assert_mem_eq(command.argv[0], "EVALSHA", 7);
 	ck_assert_mem_eq(command.argv[1], scripts[calls[0].op].sha1, 40);
@@ -34,6 +34,12 @@ encoded(const struct call *calls, size_t n)
 			(int)command.argvlen[i], command.argv[i]);
 	call_command_done(&command);
 	return text;
+}
+
+static char *
+encoded(const struct call *calls, size_t n)
+{
+	return encoded_by(&settings, calls, n);
 }
 
 static struct vote
@@ -91,11 +97,31 @@ START_TEST(acquires_of_two_names_share_a_command)
 	calls[0].queue_ms = 3000;
 	calls[1].name = SLICE("b");
 	calls[1].attempt = 8;
-	ck_assert_str_eq(encoded(calls, 2),
-		"9 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:w hf:{deploy}:f hf:{b} hf:{b}:q hf:{b}:w "
-		"hf:{b}:f "
-		"00000000000000ab " DAEMON
-		" hf:inbox: deploy 7 11000 1760000000000000 5 10 3000 b 8 0 0 0 0 0");
+	calls[1].deadline_us = 1750000000000000;
+	/* Each keys and arguments of its own, both the earlier deadline and the higher proposal. */
+	ck_assert_str_eq(encoded(calls, 2), "5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
+					    "00000000000000ab " DAEMON " hf:inbox: 1750000000000000 5 " DAEMON
+					    ":7 " DAEMON ":8 11000 10 3000 0 0 0");
+}
+END_TEST
+
+START_TEST(fenced_names_bring_their_counters_and_proposals)
+{
+	struct call_settings fenced = settings;
+	struct call calls[2] = {call_of(CALL_ACQUIRE), call_of(CALL_ACQUIRE)};
+	fenced.fenced = true;
+	calls[0].token = 5;
+	calls[1].name = SLICE("b");
+	calls[1].token = 6;
+	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
+		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
+		"00000000000000ab " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON ":7 0 0 0 0 0 0 5 6");
+	calls[0].op = CALL_RENEW;
+	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab  " DAEMON ":7 0 0 5");
+	calls[0].op = CALL_RELEASE;
+	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7");
 }
 END_TEST
 
@@ -111,20 +137,18 @@ START_TEST(every_operation_has_its_keys)
 {
 	struct call call = call_of(CALL_RENEW);
 	call.ttl_ms = 1;
-	ck_assert_str_eq(encoded(&call, 1),
-		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab " DAEMON " 7 1 0 0");
+	ck_assert_str_eq(
+		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 1 0");
 	call.op = CALL_RECLAIM;
 	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1),
-		"4 hf:node hf:reclaimed hf:{deploy} hf:{deploy}:f 00000000000000ab " DAEMON " 7 1 0 0 5");
+		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab " DAEMON ":7 1 0 0 5");
 	call.op = CALL_RELEASE;
 	ck_assert_str_eq(encoded(&call, 1),
-		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:w 00000000000000ab " DAEMON
-		" hf:inbox: deploy 7");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7");
 	call.op = CALL_LEAVE;
 	ck_assert_str_eq(encoded(&call, 1),
-		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:w 00000000000000ab " DAEMON
-		" hf:inbox: deploy");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON " hf:inbox:");
 	call = (struct call){.op = CALL_ADMIT, .incarnation = 1, .token = 12};
 	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed 0000000000000001 12");
 }
@@ -135,7 +159,7 @@ START_TEST(a_template_makes_the_lease_key_and_only_that)
 	struct call call = call_of(CALL_RENEW);
 	call.key = "lock:%:x";
 	ck_assert_str_eq(encoded(&call, 1),
-		"4 hf:node lock:deploy:x hf:{deploy}:q hf:{deploy}:f 00000000000000ab " DAEMON " 7 0 0 0");
+		"3 hf:node lock:deploy:x hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 0 0");
 }
 END_TEST
 
@@ -144,12 +168,10 @@ START_TEST(a_name_cannot_leave_its_braces)
 	struct call call = call_of(CALL_RENEW);
 	call.name = SLICE("}a%{b}");
 	ck_assert_str_eq(encoded(&call, 1),
-		"4 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q hf:{%7Da%25{b%7D}:f 00000000000000ab " DAEMON
-		" 7 0 0 0");
+		"3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0");
 	call.key = "%";
 	ck_assert_str_eq(encoded(&call, 1),
-		"4 hf:node }a%{b} hf:{%7Da%25{b%7D}:q hf:{%7Da%25{b%7D}:f 00000000000000ab " DAEMON
-		" 7 0 0 0");
+		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0");
 }
 END_TEST
 
@@ -162,7 +184,8 @@ START_TEST(names_are_bytes)
 	ck_assert(call_encode(&command, &settings, &call, 1));
 	ck_assert_int_eq((int)command.argvlen[4], 10);
 	ck_assert_mem_eq(command.argv[4], "hf:{a\0b\r\n}", 10);
-	ck_assert_int_eq((int)command.argvlen[command.argc - 1], 5);
+	ck_assert_int_eq((int)command.argvlen[5], 12);
+	ck_assert_mem_eq(command.argv[5], "hf:{a\0b\r\n}:q", 12);
 	call_command_done(&command);
 }
 END_TEST
@@ -171,7 +194,9 @@ START_TEST(the_most_and_longest_calls_fit)
 {
 	static char name[512];
 	struct call calls[CALL_GROUP_MAX];
+	struct call_settings fenced = settings;
 	struct call_command command;
+	fenced.fenced = true;
 	memset(name, '}', sizeof(name));
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
 		calls[i] = (struct call){.op = CALL_ACQUIRE,
@@ -184,8 +209,12 @@ START_TEST(the_most_and_longest_calls_fit)
 			.queue_ms = INT64_MIN};
 	call_command_init(&command);
 	for (int i = 0; i < 3; i++)
-		ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
-	ck_assert_int_eq(command.argc, 3 + 1 + 4 * CALL_GROUP_MAX + 3 + 7 * CALL_GROUP_MAX);
+		ck_assert(call_encode(&command, &fenced, calls, CALL_GROUP_MAX));
+	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 5 + 3 * CALL_GROUP_MAX);
+	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
+		calls[i].op = CALL_RECLAIM;
+	ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
+	ck_assert_int_eq(command.argc, 3 + 2 + CALL_GROUP_MAX + 1 + 5 * CALL_GROUP_MAX);
 	call_command_done(&command);
 }
 END_TEST
@@ -222,6 +251,43 @@ START_TEST(a_grant_brings_its_tokens_and_the_length_of_the_queue)
 }
 END_TEST
 
+START_TEST(a_number_is_a_yes_and_says_what_is_not_a_matter_of_course)
+{
+	static const struct {
+		enum call_op op;
+		int64_t n;
+		enum outcome outcome;
+		int64_t first, last, position;
+	} rows[] = {
+		{CALL_ACQUIRE, 11, OUTCOME_YES, 11, 20, 0},
+		{CALL_ACQUIRE, 0, OUTCOME_UNKNOWN, 0, 0, 0},
+		{CALL_ACQUIRE, -1, OUTCOME_UNKNOWN, 0, 0, 0},
+		{CALL_ACQUIRE, INT64_C(1) << 53, OUTCOME_UNKNOWN, 0, 0, 0},
+		{CALL_ACQUIRE, INT64_MAX, OUTCOME_UNKNOWN, 0, 0, 0},
+		{CALL_RENEW, 0, OUTCOME_YES, 0, 0, 0},
+		{CALL_RENEW, 3, OUTCOME_YES, 0, 0, 3},
+		{CALL_RENEW, -3, OUTCOME_UNKNOWN, 0, 0, 0},
+		{CALL_RECLAIM, 1, OUTCOME_YES, 0, 0, 0},
+		{CALL_RECLAIM, 2, OUTCOME_UNKNOWN, 0, 0, 0},
+		{CALL_RELEASE, 1, OUTCOME_YES, 0, 0, 0},
+		{CALL_RELEASE, 0, OUTCOME_UNKNOWN, 0, 0, 0},
+		{CALL_LEAVE, 1, OUTCOME_YES, 0, 0, 0},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct call call = call_of(rows[i].op);
+		call.block = 10;
+		struct vote v = decoded(&call, ok(answer_int(rows[i].n)));
+		ck_assert_msg(v.outcome == rows[i].outcome, "row %zu: outcome %d", i, v.outcome);
+		ck_assert_int_eq(v.token_first, rows[i].first);
+		ck_assert_int_eq(v.token_last, rows[i].last);
+		ck_assert_int_eq(v.position, rows[i].position);
+	}
+	/* Who asked for no tokens got none. */
+	struct call call = call_of(CALL_ACQUIRE);
+	ck_assert_int_eq(decoded(&call, ok(answer_int(11))).outcome, OUTCOME_UNKNOWN);
+}
+END_TEST
+
 START_TEST(busy_says_who_and_where_and_when)
 {
 	struct call call = call_of(CALL_ACQUIRE);
@@ -249,13 +315,11 @@ START_TEST(words_become_outcomes)
 		{CALL_ACQUIRE, "yes", OUTCOME_UNKNOWN},
 		{CALL_RENEW, "no", OUTCOME_NO},
 		{CALL_RENEW, "late", OUTCOME_UNKNOWN},
-		{CALL_RECLAIM, "yes", OUTCOME_YES},
+		{CALL_RECLAIM, "yes", OUTCOME_UNKNOWN},
 		{CALL_RECLAIM, "no", OUTCOME_NO},
 		{CALL_RECLAIM, "late", OUTCOME_LATE},
-		{CALL_RELEASE, "yes", OUTCOME_YES},
 		{CALL_RELEASE, "no", OUTCOME_NO},
 		{CALL_RELEASE, "busy", OUTCOME_UNKNOWN},
-		{CALL_LEAVE, "yes", OUTCOME_YES},
 		{CALL_LEAVE, "no", OUTCOME_UNKNOWN},
 		{CALL_LEAVE, "error", OUTCOME_ERROR},
 		{CALL_LEAVE, "", OUTCOME_UNKNOWN},
@@ -432,6 +496,8 @@ int
 main(void)
 {
 	return SUITE_RUN("call", NULL, NULL, acquires_of_two_names_share_a_command,
+		fenced_names_bring_their_counters_and_proposals,
+		a_number_is_a_yes_and_says_what_is_not_a_matter_of_course,
 		a_greeting_carries_the_limits_of_this_daemon, every_operation_has_its_keys,
 		a_template_makes_the_lease_key_and_only_that, a_name_cannot_leave_its_braces, names_are_bytes,
 		the_most_and_longest_calls_fit, only_calls_of_one_kind_and_link_and_memory_share_a_command,

@@ -252,17 +252,26 @@ tell(void *arg, const struct conf_change *change)
 		change->from, change->to, change->restart ? " (restart)" : "");
 }
 
+/* From boot by way of now. */
 static void
-differs(const char *from, const char *to, int restarts, const char *expected)
+reloads(const char *boot, const char *now, const char *to, int restarts, const char *expected)
 {
-	struct conf *a = good(from);
-	struct conf *b = good(to);
+	struct conf *a = good(boot);
+	struct conf *b = good(now);
+	struct conf *c = good(to);
 
 	told[0] = '\0';
-	ck_assert_int_eq(conf_diff(a, b, tell, NULL), restarts);
+	ck_assert_int_eq(conf_diff(a, b, c, tell, NULL), restarts);
 	ck_assert_str_eq(told, expected);
 	conf_free(a);
 	conf_free(b);
+	conf_free(c);
+}
+
+static void
+differs(const char *from, const char *to, int restarts, const char *expected)
+{
+	reloads(from, from, to, restarts, expected);
 }
 
 START_TEST(nothing_changed_is_no_change)
@@ -286,18 +295,24 @@ START_TEST(a_change_is_told_with_both_values)
 }
 END_TEST
 
-START_TEST(the_longest_lease_needs_a_restart_and_a_shorter_one_does_not)
+START_TEST(a_lease_beyond_the_longest_needs_a_restart_and_others_do_not)
 {
 	differs("rules: [ { match: a, lease: 1m } ]\n", "lease: 5s\nrules: [ { match: a, lease: 1m } ]\n", 0,
 		"lease: 10s -> 5s\n");
-	differs("", "lease: 20s\n", 1,
-		"lease: 10s -> 20s\nthe longest lease: 10000ms -> 20000ms (restart)\n");
+	differs("", "lease: 20s\n", 1, "lease: 10s -> 20s (restart)\n");
+	differs("", "lease: 5s\n", 1, "lease: 10s -> 5s\nthe longest lease: 10000ms -> 5000ms (restart)\n");
+	differs("rules: [ { match: a } ]\n", "rules: [ { match: a, lease: 1m, wait: 1s } ]\n", 1,
+		"rules[0].lease: 10s -> 1m (restart)\nrules[0].wait: forever -> 1s\n");
 }
 END_TEST
 
-START_TEST(the_layout_of_rules_needs_a_restart)
+START_TEST(rules_come_and_go_but_their_layout_needs_a_restart)
 {
-	differs("", "rules: [ { match: a } ]\n", 1, "rules: 0 items -> 1 items (restart)\n");
+	differs("", "rules: [ { match: a, lease: 5s } ]\n", 0, "rules: 0 items -> 1 items\n");
+	differs("", "rules: [ { match: a, lease: 1m } ]\n", 1,
+		"rules: 0 items -> 1 items\nrules[0].lease: 10s -> 1m (restart)\n");
+	differs("rules: [ { match: a }, { match: b } ]\n", "rules: [ { match: b } ]\n", 0,
+		"rules: 2 items -> 1 items\nrules[0].match: \"a\" -> \"b\"\n");
 	differs("rules: [ { match: a } ]\n", "rules: [ { match: b } ]\n", 0,
 		"rules[0].match: \"a\" -> \"b\"\n");
 	differs("rules: [ { match: a, key: 'x:%' } ]\n", "rules: [ { match: b, key: 'x:%' } ]\n", 1,
@@ -307,6 +322,22 @@ START_TEST(the_layout_of_rules_needs_a_restart)
 		"rules[0].match: \"a\" -> \"b\" (restart)\nrules[2].match: \"e\" -> \"f\"\n");
 	differs("rules: [ { match: a } ]\n", "rules: [ { match: a, key: 'x:%' } ]\n", 1,
 		"rules[0].key: \"\" -> \"x:%\" (restart)\n");
+	differs("rules: [ { match: a, key: 'x:%' }, { match: b } ]\n", "rules: [ { match: b } ]\n", 2,
+		"rules: 2 items -> 1 items\nrules[0].match: \"a\" -> \"b\" (restart)\n"
+		"rules[0].key: \"x:%\" -> \"\" (restart)\n");
+	differs("rules: [ { match: a, key: 'x:%' } ]\n", "", 2,
+		"rules: 1 items -> 0 items\nrules[0].match: \"a\" -> \"\" (restart)\n"
+		"rules[0].key: \"x:%\" -> \"\" (restart)\n");
+}
+END_TEST
+
+START_TEST(what_waits_for_a_restart_is_told_at_each_reload)
+{
+	reloads("", "namespace: b\nlease: 5s\n", "namespace: b\nlease: 5s\n", 2,
+		"namespace: \"holdfast\" -> \"b\" (restart)\n"
+		"the longest lease: 10000ms -> 5000ms (restart)\n");
+	reloads("", "lease: 1m\n", "lease: 1m\n", 1, "lease: 10s -> 1m (restart)\n");
+	reloads("", "namespace: b\nlease: 5s\n", "", 0, "lease: 5s -> 10s\n");
 }
 END_TEST
 
@@ -335,8 +366,9 @@ main(void)
 	tcase_add_test(tcase, every_key_is_printed);
 	tcase_add_test(tcase, nothing_changed_is_no_change);
 	tcase_add_test(tcase, a_change_is_told_with_both_values);
-	tcase_add_test(tcase, the_longest_lease_needs_a_restart_and_a_shorter_one_does_not);
-	tcase_add_test(tcase, the_layout_of_rules_needs_a_restart);
+	tcase_add_test(tcase, a_lease_beyond_the_longest_needs_a_restart_and_others_do_not);
+	tcase_add_test(tcase, rules_come_and_go_but_their_layout_needs_a_restart);
+	tcase_add_test(tcase, what_waits_for_a_restart_is_told_at_each_reload);
 	tcase_add_test(tcase, a_changed_password_is_told_without_showing_it);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -3,7 +3,8 @@
  * each request is served once and in order, its end is noticed, and nobody else suffers.
  */
 #include "daemon/base/stats.h"
-#include "daemon/connection.h"
+#include "daemon/connections.h"
+#include "daemon/passing.h"
 #include "proto/composer.h"
 #include "tests/support/suite.h"
 
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,8 +41,8 @@ struct probe {
 
 static struct probe probe;
 
-/* PING is answered; WAIT is not, until somebody does; BIG n is answered with n bytes; FD takes the
- * descriptor. */
+/* PING is answered; WAIT is not, until somebody does; OWE is, by a push; BIG n is answered with n bytes; FD
+ * takes the descriptor. */
 static void
 on_request(void *arg, struct connection *c, const struct request *request)
 {
@@ -54,6 +56,10 @@ on_request(void *arg, struct connection *c, const struct request *request)
 	}
 	if (slice_equal(verb, SLICE("WAIT"))) {
 		connection_wait(c);
+		return;
+	}
+	if (slice_equal(verb, SLICE("OWE"))) {
+		connection_owe(c);
 		return;
 	}
 	if (slice_equal(verb, SLICE("FD"))) {
@@ -285,6 +291,40 @@ START_TEST(an_end_of_file_lets_what_was_sent_finish)
 	ck_assert_uint_eq(probe.closed, 1);
 	ck_assert_int_eq(probe.end, END_CLEAN);
 	close(fd);
+}
+END_TEST
+
+START_TEST(an_end_of_file_waits_for_a_push_that_is_due)
+{
+	int fd = client_tcp(false);
+	say(fd, "OWE\r\nOWE\r\nPING\r\n");
+	shutdown(fd, SHUT_WR);
+	settle();
+	ck_assert_str_eq(hear(fd), "+PONG\r\n");
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(probe.closed, 0);
+		connection_paid(probe.last);
+		reply_write_simple(connection_out(probe.last), "pushed");
+		connection_written(probe.last);
+		settle();
+		ck_assert_str_eq(hear(fd), "+pushed\r\n");
+	}
+	ck_assert(hears_the_end(fd));
+	ck_assert_uint_eq(probe.closed, 1);
+	close(fd);
+}
+END_TEST
+
+START_TEST(who_does_not_wait_for_his_push_is_noticed)
+{
+	int fd = client_local();
+	say(fd, "OWE\r\n");
+	shutdown(fd, SHUT_WR);
+	settle();
+	ck_assert_uint_eq(probe.closed, 0);
+	close(fd);
+	settle();
+	ck_assert_uint_eq(probe.closed, 1);
 }
 END_TEST
 
@@ -624,6 +664,63 @@ START_TEST(a_passed_descriptor_is_kept_for_its_request_only)
 }
 END_TEST
 
+START_TEST(few_descriptors_are_kept_for_requests_that_wait_and_the_others_know_it)
+{
+	int fds[CONNECTION_KEPT_FDS + 1];
+	struct connection *waiting[CONNECTION_KEPT_FDS + 1];
+	int gift = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
+		fds[i] = client_local();
+		say(fds[i], "WAIT\r\n");
+		settle();
+		waiting[i] = probe.last;
+	}
+	size_t before = open_descriptors();
+	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
+		pass(fds[i], "FD\r\n", &gift, 1);
+		settle();
+	}
+	ck_assert_uint_eq(open_descriptors(), before + CONNECTION_KEPT_FDS);
+	answer(waiting[CONNECTION_KEPT_FDS]);
+	settle();
+	ck_assert_int_eq(probe.taken_fd, PASSING_LOST);
+	/* Served at once, it need not be kept. */
+	pass(fds[CONNECTION_KEPT_FDS], "FD\r\n", &gift, 1);
+	settle();
+	ck_assert_int_ge(probe.taken_fd, 0);
+	close(probe.taken_fd);
+	answer(waiting[0]);
+	settle();
+	ck_assert_int_ge(probe.taken_fd, 0);
+	close(probe.taken_fd);
+	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
+		close(fds[i]);
+	}
+	settle();
+	ck_assert_uint_eq(open_descriptors(), before - 2 * (CONNECTION_KEPT_FDS + 1));
+	close(gift);
+}
+END_TEST
+
+START_TEST(a_descriptor_that_finds_no_room_is_known_to_be_lost)
+{
+	struct rlimit limit, none;
+	int fd = client_local();
+	int gift = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	say(fd, "PING\r\n");
+	settle();
+	pass(fd, "FD\r\n", &gift, 1);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	settle();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(probe.taken_fd, PASSING_LOST);
+	close(gift);
+	close(fd);
+}
+END_TEST
+
 START_TEST(a_closing_connection_writes_and_serves_no_more)
 {
 	int fd = client_local();
@@ -715,7 +812,8 @@ main(void)
 {
 	return SUITE_RUN("connection", setup, teardown, pipelined_requests_are_answered_in_order,
 		a_request_may_be_split_at_any_byte, later_requests_wait_behind_one_that_waits,
-		an_end_of_file_lets_what_was_sent_finish,
+		an_end_of_file_lets_what_was_sent_finish, an_end_of_file_waits_for_a_push_that_is_due,
+		who_does_not_wait_for_his_push_is_noticed,
 		a_local_client_that_dies_while_it_waits_ends_at_once,
 		a_local_client_that_closed_is_noticed_after_its_end_of_file,
 		a_tcp_close_is_abandoned_unless_the_listener_releases,
@@ -727,6 +825,8 @@ main(void)
 		a_million_pipelined_requests_do_not_starve_others,
 		a_pipeline_longer_than_any_buffer_is_answered_whole, garbage_is_answered_once_and_closed,
 		random_bytes_do_no_harm, a_passed_descriptor_is_kept_for_its_request_only,
+		few_descriptors_are_kept_for_requests_that_wait_and_the_others_know_it,
+		a_descriptor_that_finds_no_room_is_known_to_be_lost,
 		a_closing_connection_writes_and_serves_no_more, a_cut_connection_writes_nothing,
 		a_number_finds_its_connection_until_it_ends, an_idle_connection_costs_less_than_a_kilobyte,
 		lower_limits_hold_for_what_comes);

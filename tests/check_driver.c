@@ -72,7 +72,8 @@ settings_make(void)
 		.limits = {.connections = {.request = {.bytes = 65536, .arguments = 128},
 				   .output_bytes = 1 << 20},
 			.clients = 50,
-			.per_user = 40},
+			.per_user = 40,
+			.processes = {.most = 20, .per_user = 20}},
 		.facts = {.version = "9.8.7",
 			.daemon_id = "00112233445566778899aabbccddeeff",
 			.config = "",
@@ -343,6 +344,27 @@ START_TEST(an_asynchronous_lock_is_pushed)
 	ask(first, "UNLOCK a", ":0\r\n");
 	ck_assert_str_eq(hear(second, 23), ">3\r\n$5\r\ngrant\r\n$2\r\nj1\r\n");
 	ck_assert_int_eq(hear_line(second)[0], ':');
+	close(first);
+	close(second);
+}
+END_TEST
+
+START_TEST(an_end_of_file_waits_for_the_pushes_that_are_due)
+{
+	int first = client(), second = client();
+	ask_line(first, "LOCK a", ":1");
+	hello3(second);
+	ask(second, "LOCK a ASYNC j1", "+QUEUED\r\n");
+	ask(second, "LOCK a OWNER x ASYNC j2", "+QUEUED\r\n");
+	ask(second, "CANCEL j2", ":1\r\n");
+	say(second, "LOCK b ASYNC j3\r\nPING\r\n");
+	shutdown(second, SHUT_WR);
+	/* In no promised order. */
+	const char *all = hear(second, 0);
+	ck_assert_ptr_nonnull(strstr(all, ">4\r\n$6\r\nfailed\r\n$2\r\nj1\r\n_\r\n$0\r\n\r\n"));
+	ck_assert_ptr_nonnull(strstr(all, "+QUEUED\r\n"));
+	ck_assert_ptr_nonnull(strstr(all, ">3\r\n$5\r\ngrant\r\n$2\r\nj3\r\n:1"));
+	ck_assert_ptr_nonnull(strstr(all, "+PONG\r\n"));
 	close(first);
 	close(second);
 }
@@ -675,6 +697,57 @@ START_TEST(a_binding_without_a_process_is_refused)
 }
 END_TEST
 
+START_TEST(bound_sessions_are_limited)
+{
+	struct driver_limits limits = settings_make().limits;
+	pid_t first = child(), second = child();
+	int one = client(), other = client();
+	limits.processes.most = 1;
+	driver_set_limits(probe.driver, &limits);
+	bind_to(one, first, ":0\r\n");
+	bind_to(one, first, ":0\r\n");
+	bind_to(other, second,
+		"-LIMIT 1 sessions are bound to processes, as many as limits.bound-sessions allows\r\n");
+	kill(first, SIGKILL);
+	ck_assert_str_eq(hear(one, 0), "");
+	bind_to(other, second, ":0\r\n");
+	kill(second, SIGKILL);
+	waitpid(first, NULL, 0);
+	waitpid(second, NULL, 0);
+	close(one);
+	close(other);
+}
+END_TEST
+
+START_TEST(who_a_bound_session_was_is_known_without_a_connection)
+{
+	pid_t pid = child();
+	int first = client(), second = client(), viewer = client();
+	bind_to(first, pid, ":0\r\n");
+	bind_to(second, pid, ":0\r\n");
+	ask(first, "CLIENT SETNAME early", "+OK\r\n");
+	ask(second, "CLIENT SETNAME late", "+OK\r\n");
+	ask_line(second, "LOCK a", ":1");
+	close(first);
+	close(second);
+	sync_all();
+	ask_line(viewer, "INSPECT a", "*28");
+	ck_assert_ptr_nonnull(strstr(hear_until(viewer, "waiters\r\n*0\r\n"), "client\r\n$4\r\nlate\r\n"));
+	ask_line(viewer, "LOCKS", "*1");
+	ck_assert_ptr_nonnull(strstr(hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$4\r\nlate\r\n"));
+	second = client();
+	bind_to(second, pid, ":1\r\n");
+	ask(second, "CLIENT SETNAME again", "+OK\r\n");
+	ask(second, "RESET", "+RESET\r\n");
+	ask_line(viewer, "LOCKS", "*1");
+	ck_assert_ptr_nonnull(strstr(hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$5\r\nagain\r\n"));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(second);
+	close(viewer);
+}
+END_TEST
+
 START_TEST(a_reload_is_asked_for_by_verb_and_by_signal)
 {
 	int fd = client();
@@ -756,12 +829,14 @@ main(void)
 	return SUITE_RUN("driver", setup, teardown, a_lock_is_taken_checked_and_given_back,
 		a_lock_passes_on_when_its_holder_dies, an_end_of_file_makes_a_wait_give_up,
 		what_libraries_send_is_answered_as_redis_does, hello_switches_the_protocol_and_back,
-		an_asynchronous_lock_is_pushed, reset_ends_the_session_and_begins_another,
-		events_come_as_lines_or_pushes, a_watcher_that_does_not_read_is_cut,
-		inspect_shows_holder_and_waiters, info_tells_each_master, a_name_nobody_knows_is_free,
-		locks_are_listed_as_far_as_asked, info_has_the_fields_libraries_look_for,
-		a_stranger_logs_in_first, nobody_takes_all_connections, an_admin_may_kill_a_client,
+		an_asynchronous_lock_is_pushed, an_end_of_file_waits_for_the_pushes_that_are_due,
+		reset_ends_the_session_and_begins_another, events_come_as_lines_or_pushes,
+		a_watcher_that_does_not_read_is_cut, inspect_shows_holder_and_waiters, info_tells_each_master,
+		a_name_nobody_knows_is_free, locks_are_listed_as_far_as_asked,
+		info_has_the_fields_libraries_look_for, a_stranger_logs_in_first,
+		nobody_takes_all_connections, an_admin_may_kill_a_client,
 		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
+		bound_sessions_are_limited, who_a_bound_session_was_is_known_without_a_connection,
 		a_reload_is_asked_for_by_verb_and_by_signal, a_drain_tells_holders_frees_the_rest_and_ends,
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
 		a_browser_is_cut_off);

@@ -77,7 +77,7 @@ END_TEST
 START_TEST(keys_and_the_names_that_have_them_stay_as_they_were)
 {
 	struct conf *boot = load("rules: [ { match: a, key: 'k:%' }, { match: b } ]\n");
-	struct conf *conf = load("lease: 5s\nrules: [ { match: x, key: 'y:%', lease: 2s }, { match: z } ]\n");
+	struct conf *conf = load("lease: 5s\nrules: [ { match: a, key: 'y:%', lease: 2s }, { match: z } ]\n");
 	struct rule *rules = settings_rules(conf, boot);
 
 	ck_assert_str_eq(rules[0].match, "a");

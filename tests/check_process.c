@@ -13,6 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Who binds. */
+#define USER 1000
+
 struct probe {
 	struct event_base *base;
 	struct processes *set;
@@ -21,6 +24,8 @@ struct probe {
 };
 
 static struct probe probe;
+
+static const struct processes_limits limits = {.most = 3, .per_user = 3};
 
 static void
 on_ended(void *arg, struct process process)
@@ -34,7 +39,7 @@ static void
 setup(void)
 {
 	probe = (struct probe){.base = event_base_new()};
-	probe.set = processes_new(probe.base, 3, on_ended, &probe);
+	probe.set = processes_new(probe.base, &limits, on_ended, &probe);
 	ck_assert_ptr_nonnull(probe.set);
 }
 
@@ -163,7 +168,7 @@ watch(pid_t pid)
 	struct reply error;
 	int fd = pidfd(pid);
 	ck_assert_int_eq(process_identify(fd, 0, &process, &error), 0);
-	ck_assert_int_eq(processes_watch(probe.set, process, fd, &error), 0);
+	ck_assert_int_eq(processes_watch(probe.set, process, fd, USER, &error), 0);
 	return process;
 }
 
@@ -194,7 +199,7 @@ START_TEST(an_end_before_the_watch_is_told_too)
 	int fd = pidfd(pid);
 	ck_assert_int_eq(process_identify(fd, 0, &process, &error), 0);
 	end(pid);
-	ck_assert_int_eq(processes_watch(probe.set, process, fd, &error), 0);
+	ck_assert_int_eq(processes_watch(probe.set, process, fd, USER, &error), 0);
 	ck_assert(await(probe.base, has_ended, &probe));
 }
 END_TEST
@@ -224,12 +229,53 @@ START_TEST(there_is_a_limit)
 	}
 	int fd = pidfd(pids[3]);
 	ck_assert_int_eq(process_identify(fd, 0, &process, &error), 0);
-	ck_assert_int_eq(processes_watch(probe.set, process, fd, &error), -1);
+	ck_assert_int_eq(processes_watch(probe.set, process, fd, USER, &error), -1);
 	ck_assert_int_eq(error.code, CODE_LIMIT);
+	ck_assert_ptr_nonnull(strstr(error.text, "3 sessions"));
 	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
 	for (int i = 0; i < 4; i++) {
 		end(pids[i]);
 	}
+}
+END_TEST
+
+START_TEST(a_user_has_a_share)
+{
+	const struct processes_limits share = {.most = 3, .per_user = 1};
+	struct process process;
+	struct reply error;
+	pid_t first = child(), second = child();
+	processes_set_limits(probe.set, &share);
+	watch(first);
+	int fd = pidfd(second);
+	ck_assert_int_eq(process_identify(fd, 0, &process, &error), 0);
+	ck_assert_int_eq(processes_watch(probe.set, process, fd, USER, &error), -1);
+	ck_assert_int_eq(error.code, CODE_LIMIT);
+	ck_assert_ptr_nonnull(strstr(error.text, "sessions-per-user"));
+	ck_assert_int_eq(processes_watch(probe.set, process, pidfd(second), USER + 1, &error), 0);
+	end(first);
+	ck_assert(await(probe.base, has_ended, &probe));
+	watch(second);
+	ck_assert_uint_eq(processes_count(probe.set), 1);
+	end(second);
+}
+END_TEST
+
+START_TEST(a_label_is_kept_while_its_process_lives)
+{
+	pid_t pid = child();
+	struct process process = watch(pid);
+	processes_keep_label(probe.set, 7, "nobody");
+	ck_assert_ptr_null(processes_label(probe.set, 7));
+	processes_bind(probe.set, process, 7);
+	ck_assert_ptr_null(processes_label(probe.set, 7));
+	processes_keep_label(probe.set, 7, "first");
+	processes_keep_label(probe.set, 7, "last");
+	ck_assert_str_eq(processes_label(probe.set, 7), "last");
+	ck_assert_ptr_null(processes_label(probe.set, 8));
+	end(pid);
+	ck_assert(await(probe.base, has_ended, &probe));
+	ck_assert_ptr_null(processes_label(probe.set, 7));
 }
 END_TEST
 
@@ -239,5 +285,6 @@ main(void)
 	return SUITE_RUN("process", setup, teardown, a_pidfd_names_its_process, what_is_no_pidfd_is_refused,
 		a_process_of_another_user_is_refused, root_may_name_any_process,
 		a_process_that_has_ended_is_refused, the_end_is_told_once_and_with_its_start_time,
-		an_end_before_the_watch_is_told_too, a_forgotten_process_is_not_told, there_is_a_limit);
+		an_end_before_the_watch_is_told_too, a_forgotten_process_is_not_told, there_is_a_limit,
+		a_user_has_a_share, a_label_is_kept_while_its_process_lives);
 }

@@ -265,19 +265,102 @@ ON_BOTH(tokens_are_strictly_above_all_before)
 	ck_assert_int_eq(v.token_first, INT64_C(1) << 51);
 	v = run_call(DA, call);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 10);
-	/* Another name without a counter of its own begins above the highest the master knows. */
+	/* Other names count on from there, and so does a name that was given back. */
 	call.name = SLICE("b");
 	v = run_call(DA, call);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 20);
-	stage_do(&stage, "return redis.call('DEL', KEYS[1])", "hf:{a}:f");
-	call.name = SLICE("a");
-	v = run_call(DA, call);
+	simple(DA, CALL_RELEASE, 1);
+	v = acquire(DA, 2);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 30);
+	ck_assert_int_eq(
+		run_call(DB, (struct call){.op = CALL_HELLO, .incarnation = 1}).highest, v.token_last);
+	/* Who locks ever new names leaves nothing behind. */
+	ck_assert_int_eq(stage_ttl_ms(&stage, "hf:{a}:f"), -2);
+	call.token = (INT64_C(1) << 52) + 1;
+	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_ERROR);
+}
+
+ON_BOTH(the_names_of_a_command_share_out_the_tokens)
+{
+	struct call calls[3] = {acquire_of("a", 1), acquire_of("b", 2), acquire_of("a", 1)};
+	struct vote votes[3];
+	open_master();
+	for (int i = 0; i < 3; i++)
+		calls[i].incarnation = INCARNATION;
+	calls[1].block = 7;
+	stage_calls(&stage, &daemons[DA], calls, 3, votes);
+	/* What stands in the way, if only an earlier copy, is looked at last. */
+	ck_assert_int_eq(votes[0].token_last - votes[0].token_first, 9);
+	ck_assert_int_eq(votes[1].token_first, votes[0].token_last + 1);
+	ck_assert_int_eq(votes[1].token_last - votes[1].token_first, 6);
+	ck_assert_int_eq(votes[2].outcome, OUTCOME_YES);
+	ck_assert_int_eq(votes[2].token_first, votes[1].token_last + 1);
+	ck_assert_int_gt(acquire(DA, 1).token_first, votes[2].token_last);
+}
+
+ON_BOTH(a_fenced_name_counts_for_itself_and_goes_on_above_all_without_its_counter)
+{
+	struct call_settings fenced = daemons[DA];
+	struct call call = acquire_of("a", 1);
+	struct vote v;
+	fenced.fenced = true;
+	open_master();
+	call.incarnation = INCARNATION;
+	call.token = INT64_C(1) << 51;
+	stage_calls(&stage, &fenced, &call, 1, &v);
+	ck_assert_int_eq(v.token_first, INT64_C(1) << 51);
+	stage_calls(&stage, &fenced, &call, 1, &v);
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 10);
+	/* A name the master has no counter of begins above the highest it knows. */
+	call.name = SLICE("b");
+	stage_calls(&stage, &fenced, &call, 1, &v);
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 20);
+	/* One that has a counter is raised to exactly what is proposed, whatever other names were given. */
+	call.name = SLICE("a");
+	call.token = (INT64_C(1) << 51) + 25;
+	stage_calls(&stage, &fenced, &call, 1, &v);
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 25);
+	stage_do(&stage, "return redis.call('DEL', KEYS[1])", "hf:{a}:f");
+	stage_calls(&stage, &fenced, &call, 1, &v);
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 35);
 	/* It ends soon: whoever locks ever new names must not fill the master. */
 	ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}:f"), 0);
 	ck_assert_int_le(stage_ttl_ms(&stage, "hf:{a}:f"), 60000);
+	call.op = CALL_RENEW;
+	stage_calls(&stage, &fenced, &call, 1, &v);
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 45);
 	call.token = (INT64_C(1) << 52) + 1;
-	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_ERROR);
+	call.op = CALL_ACQUIRE;
+	stage_calls(&stage, &fenced, &call, 1, &v);
+	ck_assert_int_eq(v.outcome, OUTCOME_ERROR);
+}
+
+ON_BOTH(fenced_names_of_a_command_have_each_its_own_proposal)
+{
+	struct call_settings fenced = daemons[DA];
+	struct call calls[2] = {acquire_of("a", 1), acquire_of("b", 2)};
+	struct vote votes[2];
+	fenced.fenced = true;
+	open_master();
+	for (int i = 0; i < 2; i++) {
+		calls[i].incarnation = INCARNATION;
+		calls[i].token = (INT64_C(1) << 51) + i;
+	}
+	stage_calls(&stage, &fenced, calls, 2, votes);
+	ck_assert_int_eq(votes[0].token_first, INT64_C(1) << 51);
+	ck_assert_int_eq(votes[1].token_first, (INT64_C(1) << 51) + 1);
+}
+
+ON_BOTH(a_counter_at_its_end_grants_nothing_more)
+{
+	open_master();
+	ck_assert_int_eq(acquire(DA, 1).outcome, OUTCOME_YES);
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'highest', '9007199254740990')", "hf:node");
+	ck_assert_int_eq(run_call(DA, acquire_of("b", 2)).outcome, OUTCOME_ERROR);
+	struct call call = {.op = CALL_RENEW, .name = SLICE("a"), .attempt = 1, .ttl_ms = TTL_MS, .block = 5};
+	struct vote v = run_call(DA, call);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.token_first, 0);
 }
 
 ON_BOTH(renewing_may_reserve_tokens)
@@ -429,6 +512,61 @@ ON_BOTH(names_of_one_command_answer_for_themselves)
 	calls[1].op = CALL_RENEW;
 	stage_calls(&stage, &daemons[DA], &calls[1], 1, votes);
 	ck_assert_int_eq(votes[0].outcome, OUTCOME_WRONGKIND);
+}
+
+ON_BOTH(names_that_somebody_waits_for_end_among_others_as_alone)
+{
+	struct call calls[4];
+	struct vote votes[4];
+	open_master();
+	for (int i = 0; i < 4; i++) {
+		static const char *const names[] = {"a", "b", "c", "d"};
+		calls[i] = acquire_of(names[i], (uint64_t)i + 1);
+		calls[i].incarnation = INCARNATION;
+	}
+	stage_calls(&stage, &daemons[DA], calls, 3, votes);
+	run_call(DB, acquire_of("b", 1));
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'f', 'v')", "hf:{d}");
+	(void)stage_heard(&stage);
+	for (int i = 0; i < 4; i++)
+		calls[i].op = CALL_RENEW;
+	stage_calls(&stage, &daemons[DA], calls, 4, votes);
+	ck_assert_int_eq(votes[0].position, 0);
+	ck_assert_int_eq(votes[1].outcome, OUTCOME_YES);
+	ck_assert_int_eq(votes[1].position, 1);
+	ck_assert_int_gt(votes[1].token_first, votes[0].token_last);
+	ck_assert_int_eq(votes[3].outcome, OUTCOME_WRONGKIND);
+	for (int i = 0; i < 4; i++)
+		calls[i].op = CALL_RELEASE;
+	calls[2].attempt = 9;
+	stage_calls(&stage, &daemons[DA], calls, 4, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_YES);
+	ck_assert_int_eq(votes[1].outcome, OUTCOME_YES);
+	ck_assert_int_eq(votes[2].outcome, OUTCOME_NO);
+	ck_assert_int_eq(votes[3].outcome, OUTCOME_WRONGKIND);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), "");
+	ck_assert_str_eq(stage_get(&stage, "hf:{b}"), "");
+	ck_assert_str_eq(stage_get(&stage, "hf:{c}"), A ":3");
+	ck_assert_str_eq(stage_heard(&stage), "b:wake b;");
+	/* The free name that is kept for another is not taken along with those that nobody waits for. */
+	struct call some[3] = {acquire_of("a", 5), acquire_of("b", 6), acquire_of("e", 7)};
+	for (int i = 0; i < 3; i++)
+		some[i].incarnation = INCARNATION;
+	stage_calls(&stage, &daemons[DC], some, 3, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_YES);
+	ck_assert_int_eq(votes[1].outcome, OUTCOME_BUSY);
+	ck_assert_int_eq(votes[2].outcome, OUTCOME_YES);
+}
+
+ON_BOTH(messages_carry_the_name_as_it_is)
+{
+	struct call call = acquire_of("50% {of} %25", 1);
+	open_master();
+	run_call(DA, call);
+	run_call(DB, call);
+	call.op = CALL_RELEASE;
+	run_call(DA, call);
+	ck_assert_str_eq(stage_heard(&stage), "a:want 50% {of} %25;b:wake 50% {of} %25;");
 }
 
 ON_BOTH(foreign_locks_are_respected_and_never_cut_short)
@@ -602,6 +740,11 @@ main(void)
 		other_limits_are_refused_while_somebody_lives_by_them, a_lease_is_taken_kept_and_given_back,
 		an_attempt_that_has_the_lease_gets_it_again_with_other_tokens, only_the_owner_touches_a_lease,
 		a_late_acquire_refuses_itself, tokens_are_strictly_above_all_before,
+		the_names_of_a_command_share_out_the_tokens,
+		a_fenced_name_counts_for_itself_and_goes_on_above_all_without_its_counter,
+		fenced_names_of_a_command_have_each_its_own_proposal,
+		a_counter_at_its_end_grants_nothing_more,
+		names_that_somebody_waits_for_end_among_others_as_alone, messages_carry_the_name_as_it_is,
 		renewing_may_reserve_tokens, lifetimes_out_of_range_are_refused,
 		who_waits_is_queued_and_the_holder_is_told,
 		one_try_does_not_queue_and_does_not_jump_the_queue, a_head_that_does_not_come_goes_to_the_end,

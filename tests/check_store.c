@@ -17,7 +17,11 @@
 /* Each letter is an argument: k key, f field, v value, s score, n small number, t time to live, r rank. */
 static const char *const shapes[] = {
 	"GET k",
+	"MGET k",
+	"MGET k k k",
 	"SET k v",
+	"SET k v NX",
+	"SET k v NX PX t",
 	"SET k v PX t",
 	"SET k v PX",
 	"DEL k",

@@ -60,7 +60,7 @@ bid_begin(struct core *core, struct resource *r)
 	l->hitch = TROUBLE_NONE;
 	l->change_ms = 0;
 	l->attempt = ++core->attempts;
-	lease_round(core, r, r->rule->lease_ms, tokens_block(core));
+	lease_round(core, r, r->rule->lease_ms, tokens_first());
 	timer_arm(&core->timers, &l->timer, core->now.ms + patience);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (master_usable(&core->masters[i], r->link))

@@ -2,7 +2,8 @@
 
 #define TOKEN_MOST   (INT64_C(1) << 52)
 #define TOKENS_AHEAD 10000 /* as many microseconds: a restart takes longer */
-#define TOKEN_BLOCK  1000  /* reserved at once: hand-offs take the next one without asking */
+#define TOKEN_FIRST  10    /* come with a lease: most end before they need more */
+#define TOKEN_BLOCK  1000  /* reserved at once where they run short: hand-offs take the next without asking */
 #define TOKEN_FEW    32    /* while tokens run ahead of the clock */
 
 void
@@ -37,6 +38,12 @@ int64_t
 tokens_floor(const struct core *core)
 {
 	return token_above(core, core->highest);
+}
+
+int64_t
+tokens_first(void)
+{
+	return TOKEN_FIRST;
 }
 
 int64_t

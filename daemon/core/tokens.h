@@ -22,7 +22,8 @@ int64_t tokens_propose(const struct core *core, int64_t reached);
 /* Above everything known: a floor. */
 int64_t tokens_floor(const struct core *core);
 
-/* How many to ask for. */
+/* How many come with a lease, and how many to ask for where they run short. */
+int64_t tokens_first(void);
 int64_t tokens_block(const struct core *core);
 
 #endif

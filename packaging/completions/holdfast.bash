@@ -33,6 +33,26 @@ _holdfast() {
 		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check ls show sessions watch ping info break completion --help --version' -- "$word")
 		return
 	fi
+	while ((i < COMP_CWORD)); do
+		case ${COMP_WORDS[i]} in
+		-w | --timeout | -E | --conflict-exit-code | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --pid | --token-file | --token | -S | --socket) ((i++)) ;;
+		-*) ;;
+		*) break ;;
+		esac
+		((i++))
+	done
+	if [ "$verb" = run ] && ((i < COMP_CWORD)); then
+		((i++))
+		[ "${COMP_WORDS[i]}" != -- ] || ((i == COMP_CWORD)) || ((i++))
+		if declare -F _command_offset >/dev/null; then
+			_command_offset "$i"
+		elif ((i == COMP_CWORD)); then
+			mapfile -t COMPREPLY < <(compgen -c -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		fi
+		return
+	fi
 	case $before in
 	--on-lost)
 		mapfile -t COMPREPLY < <(compgen -W 'term kill warn signal:' -- "$word")
@@ -50,24 +70,10 @@ _holdfast() {
 		return
 		;;
 	esac
-	while ((i < COMP_CWORD)); do
-		case ${COMP_WORDS[i]} in
-		-w | --timeout | -E | --conflict-exit-code | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --pid | --token-file | --token | -S | --socket) ((i++)) ;;
-		-*) ;;
-		*) break ;;
-		esac
-		((i++))
-	done
 	case $verb in
 	completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- "$word") ;;
 	run | lock | unlock | hold | check | ls | show | watch | break)
-		if ((i < COMP_CWORD)); then
-			if [ "$verb" = run ] && declare -F _command_offset >/dev/null; then
-				_command_offset $((i + 1))
-			fi
-			return
-		fi
-		_holdfast_names "$word"
+		((i < COMP_CWORD)) || _holdfast_names "$word"
 		;;
 	esac
 }

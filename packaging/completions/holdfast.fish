@@ -1,37 +1,62 @@
 # Completion of holdfast(1) for fish; printed by: holdfast completion fish
+# Whether the verb is one of these.
+function __holdfast_verb
+	set -l words (commandline -opc)
+	set -q words[2]; and contains -- $words[2] $argv
+end
+# What stands between the verb with its options and the cursor: a name, and for run a command.
+function __holdfast_rest
+	set -l words (commandline -opc)
+	set -e words[1..2]
+	argparse -s n/nonblock w/timeout= E/conflict-exit-code= x/exclusive t/lease= why= master-wait= skip-ok on-lost= kill-after= pid= token-file= token= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
+	string join \n -- $argv
+end
+# Whether the verb is one of these and its options may stand here.
+function __holdfast_options
+	__holdfast_verb $argv; or return
+	not __holdfast_verb run; or test (count (__holdfast_rest)) -eq 0
+end
+function __holdfast_command
+	set -l words (__holdfast_rest) (commandline -ct)
+	set -e words[1]
+	if set -q words[2]; and test "$words[1]" = --
+		set -e words[1]
+	end
+	complete -C "$words"
+end
 complete -c holdfast -f
-complete -c holdfast -n __fish_use_subcommand -a run -d 'hold the lock NAME while COMMAND runs'
-complete -c holdfast -n __fish_use_subcommand -a lock -d 'take the lock for the calling script; it ends with that process'
-complete -c holdfast -n __fish_use_subcommand -a unlock -d 'give back what lock took'
-complete -c holdfast -n __fish_use_subcommand -a hold -d 'hold the lock until TERM, INT or HUP'
-complete -c holdfast -n __fish_use_subcommand -a check -d 'succeed when the calling script is still the holder'
-complete -c holdfast -n __fish_use_subcommand -a ls -d 'list the locks that are held or waited for'
-complete -c holdfast -n __fish_use_subcommand -a show -d 'show who holds a lock, and who waits for it'
-complete -c holdfast -n __fish_use_subcommand -a sessions -d 'list the sessions of the daemon'
-complete -c holdfast -n __fish_use_subcommand -a watch -d 'print what happens, one JSON object a line'
-complete -c holdfast -n __fish_use_subcommand -a ping -d 'ask whether the daemon answers'
-complete -c holdfast -n __fish_use_subcommand -a info -d 'print the daemon\'s state and counters'
-complete -c holdfast -n __fish_use_subcommand -a break -d 'take a lock away from its holder; --token shows that you looked'
-complete -c holdfast -n __fish_use_subcommand -a completion -d 'print the completion script for a shell'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock hold' -s n -l nonblock -d 'do not wait'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock hold' -s w -l timeout -x -d 'wait no longer than this'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock hold' -s E -l conflict-exit-code -x -d 'exit code when busy (75)'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock hold' -s x -l exclusive -d 'an exclusive lock; this is the default'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock hold' -s t -l lease -x -d 'the hold ends by itself after TTL seconds, without renewal'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock hold' -l why -x -d 'what the lock is for; shown to whoever waits'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock hold' -l master-wait -x -d 'give up when no master answers for this long (30)'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock hold' -l skip-ok -d 'busy is success: exit 0'
-complete -c holdfast -n '__fish_seen_subcommand_from run' -l on-lost -x -a 'term kill warn signal:' -d 'what to do to COMMAND when the lock is lost (term)'
-complete -c holdfast -n '__fish_seen_subcommand_from run' -l kill-after -x -d 'from TERM to KILL, when COMMAND has to be stopped (5)'
-complete -c holdfast -n '__fish_seen_subcommand_from lock unlock check' -l pid -x -d 'the process that owns the lock (the parent)'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock hold' -l token-file -r -F -d 'write the fencing token to FILE; - is stdout'
-complete -c holdfast -n '__fish_seen_subcommand_from unlock check break' -l token -x -d 'only the hold with this fencing token'
-complete -c holdfast -n '__fish_seen_subcommand_from lock unlock hold check ls show sessions watch ping info break' -l json -d 'print JSON'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock unlock hold check ls show sessions watch ping info break completion' -s q -l quiet -d 'say nothing but errors; ls: names only'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock unlock hold check ls show sessions watch ping info break completion' -s v -l verbose -d 'say what happens'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock unlock hold check ls show sessions watch ping info break' -s S -l socket -r -F -d 'the daemon\'s socket, or host:port ($HOLDFAST_URL)'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock unlock hold check ls show sessions watch ping info break completion' -s h -l help -d 'print this help'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock unlock hold check ls show sessions watch ping info break completion' -s V -l version -d 'print the version'
-complete -c holdfast -n '__fish_seen_subcommand_from run lock unlock hold check ls show watch break' -a '(holdfast ls -q 2>/dev/null)'
-complete -c holdfast -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand)'
-complete -c holdfast -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a run -d 'hold the lock NAME while COMMAND runs'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a lock -d 'take the lock for the calling script; it ends with that process'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a unlock -d 'give back what lock took'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a hold -d 'hold the lock until TERM, INT or HUP'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a check -d 'succeed when the calling script is still the holder'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a ls -d 'list the locks that are held or waited for'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a show -d 'show who holds a lock, and who waits for it'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a sessions -d 'list the sessions of the daemon'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a watch -d 'print what happens, one JSON object a line'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a ping -d 'ask whether the daemon answers'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a info -d 'print the daemon\'s state and counters'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a break -d 'take a lock away from its holder; --token shows that you looked'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a completion -d 'print the completion script for a shell'
+complete -c holdfast -n '__holdfast_options run lock hold' -s n -l nonblock -d 'do not wait'
+complete -c holdfast -n '__holdfast_options run lock hold' -s w -l timeout -x -d 'wait no longer than this'
+complete -c holdfast -n '__holdfast_options run lock hold' -s E -l conflict-exit-code -x -d 'exit code when busy (75)'
+complete -c holdfast -n '__holdfast_options run lock hold' -s x -l exclusive -d 'an exclusive lock; this is the default'
+complete -c holdfast -n '__holdfast_options run lock hold' -s t -l lease -x -d 'the hold ends by itself after TTL seconds, without renewal'
+complete -c holdfast -n '__holdfast_options run lock hold' -l why -x -d 'what the lock is for; shown to whoever waits'
+complete -c holdfast -n '__holdfast_options run lock hold' -l master-wait -x -d 'give up when no master answers for this long (30)'
+complete -c holdfast -n '__holdfast_options run lock hold' -l skip-ok -d 'busy is success: exit 0'
+complete -c holdfast -n '__holdfast_options run' -l on-lost -x -a 'term kill warn signal:' -d 'what to do to COMMAND when the lock is lost (term)'
+complete -c holdfast -n '__holdfast_options run' -l kill-after -x -d 'from TERM to KILL, when COMMAND has to be stopped (5)'
+complete -c holdfast -n '__holdfast_options lock unlock check' -l pid -x -d 'the process that owns the lock (the parent)'
+complete -c holdfast -n '__holdfast_options run lock hold' -l token-file -r -F -d 'write the fencing token to FILE; - is stdout'
+complete -c holdfast -n '__holdfast_options unlock check break' -l token -x -d 'only the hold with this fencing token'
+complete -c holdfast -n '__holdfast_options lock unlock hold check ls show sessions watch ping info break' -l json -d 'print JSON'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check ls show sessions watch ping info break completion' -s q -l quiet -d 'say nothing but errors; ls: names only'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check ls show sessions watch ping info break completion' -s v -l verbose -d 'say what happens'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check ls show sessions watch ping info break' -s S -l socket -r -F -d 'the daemon\'s socket, or host:port ($HOLDFAST_URL)'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check ls show sessions watch ping info break completion' -s h -l help -d 'print this help'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check ls show sessions watch ping info break completion' -s V -l version -d 'print the version'
+complete -c holdfast -n '__holdfast_verb run lock unlock hold check ls show watch break; and test (count (__holdfast_rest)) -eq 0' -a '(holdfast ls -q 2>/dev/null)'
+complete -c holdfast -n '__holdfast_verb run; and test (count (__holdfast_rest)) -gt 0' -a '(__holdfast_command)'
+complete -c holdfast -n '__holdfast_verb completion' -a 'bash zsh fish'

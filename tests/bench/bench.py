@@ -5,21 +5,21 @@
 
 Times differ from machine to machine and from minute to minute, ratios much less: whatever is compared is measured in
 turns, five short runs each after one that does not count, and every ratio is one of neighbours. Shown is the median,
-with the least and the most of the five. Nothing here passes or fails, but the load programs judge each answer they
-get: a token that does not grow, or two holders at once, ends everything.
+with the least and the most of the five. What bad neighbours do to a p99 is less than what a machine does to it by
+itself from one second to the next: there it is many turns of a quarter of a second, the middle half of them is shown,
+and beside it two controls, an idle process in the place of the bad one, and one that only burns a processor.
+Nothing here passes or fails, but the load programs judge each answer they get: a token that does not grow, or two
+holders at once, ends everything.
 """
 
 import argparse
-import contextlib
 import json
-import multiprocessing
 import os
 import platform
 import re
 import resource
 import statistics
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 
@@ -30,6 +30,7 @@ LOAD = os.path.join(harness.BUILD, "bench", "load")
 BARE = os.path.join(harness.BUILD, "bench", "bare")
 ROUNDS = 5
 WARM_SECONDS = 0.2
+TURN_SECONDS = 0.25
 CONFIG = "lease: 10s\nclock-margin: 1s\nrestart-guard: off\nlog: { level: warning }\n"
 IDLE_CONFIG = CONFIG + "limits: { clients: 11000, sessions-per-user: 11000 }\n"
 RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
@@ -73,20 +74,26 @@ class Table:
 
     def __init__(self):
         self.rows = []
+        self.halves = False  # of many values the middle half is shown
 
-    def title(self, text):
-        print("\n%-58s %10s   %s" % (text, "median", "min..max"), flush=True)
+    def title(self, text, halves=False):
+        self.halves = halves
+        print("\n%-58s %10s   %s" % (text, "median", "middle half" if halves else "min..max"), flush=True)
 
     def add(self, what, unit, values, goal=None, most=None):
         """values: of each round. A goal is met when the median is at most this."""
         middle = statistics.median(values)
         row = {"figure": what, "unit": unit, "median": middle, "min": min(values), "max": max(values)}
+        low, high = row["min"], row["max"]
+        if self.halves:
+            low, _, high = statistics.quantiles(values, n=4)
+            row.update(low_quarter=low, high_quarter=high)
         note = ""
         if goal:
             row.update(goal=goal, at_most=most, holds=middle <= most)
             note = "   %s: %s" % (goal, "holds" if row["holds"] else "MISSED")
         self.rows.append(row)
-        print("  %-56s %10s   %s..%s %s%s" % (what, short(middle), short(min(values)), short(max(values)), unit, note),
+        print("  %-56s %10s   %s..%s %s%s" % (what, short(middle), short(low), short(high), unit, note),
               flush=True)
 
     def verdict(self):
@@ -173,41 +180,28 @@ class Bench:
 
     # --- bad neighbours ---
 
-    def beside(self, kind, neighbour=None):
-        def work(seconds):
-            with self.company(neighbour):
-                return self.load(kind, 8, seconds, 1)
+    def beside(self, kind, *neighbours):
+        def work():
+            with depth.company(self.daemon, *neighbours):
+                return self.load(kind, 8, TURN_SECONDS, 1)
         return work
 
-    @contextlib.contextmanager
-    def company(self, neighbour):
-        """A process that behaves badly, from before the first request to after the last."""
-        if neighbour is None:
-            yield
-            return
-        process = multiprocessing.get_context("fork").Process(target=neighbour, args=(self.daemon,))
-        alone = int(self.daemon.info()["connected_clients"])
-        process.start()
-        try:
-            while int(self.daemon.info()["connected_clients"]) <= alone:
-                time.sleep(0.01)
-            yield
-        finally:
-            process.kill()
-            process.join()
-
     def neighbours(self):
-        self.table.title("8 clients, a request each ms, beside bad ones")
+        turns = max(ROUNDS, round(self.seconds * 6))
+        self.table.title("8 clients, a request each ms, beside others: %d turns" % turns, halves=True)
+        beside = {"an idle process, the control": depth.idle, "one that burns a processor": depth.burn,
+                  "one that never reads": depth.never_read, "a hundred that never finish": depth.slow_loris}
         for kind, what in (("ping", "PING"), ("lock", "LOCK + UNLOCK")):
-            runs = in_turns(self.seconds, alone=self.beside(kind), deaf=self.beside(kind, depth.never_read),
-                            slow=self.beside(kind, depth.slow_loris))
-            add = self.table.add
-            add("p50 of %s alone" % what, "us", column(runs["alone"], "p50_us"))
-            add("p99 of %s alone" % what, "us", column(runs["alone"], "p99_us"))
-            for name, words in (("deaf", "one that never reads"), ("slow", "a hundred that never finish")):
-                goal = "p99 of %s beside %s at most 2x" % (what, words)
-                add("p50 beside %s : alone" % words, "x", ratios(runs[name], runs["alone"], "p50_us"))
-                add("p99 beside %s : alone" % words, "x", ratios(runs[name], runs["alone"], "p99_us"), goal, 2)
+            works = {words: self.beside(kind, neighbour) for words, neighbour in beside.items()}
+            runs = depth.in_short_turns(turns, dict(works, alone=self.beside(kind)))
+            alone = runs.pop("alone")
+            self.table.add("p50 of %s alone" % what, "us", column(alone, "p50_us"))
+            self.table.add("p99 of %s alone" % what, "us", column(alone, "p99_us"))
+            for words, results in runs.items():
+                bad = beside[words] in (depth.never_read, depth.slow_loris)
+                goal = "p99 of %s beside %s at most 2x" % (what, words) if bad else None
+                self.table.add("p50 beside %s : alone" % words, "x", ratios(results, alone, "p50_us"))
+                self.table.add("p99 beside %s : alone" % words, "x", ratios(results, alone, "p99_us"), goal, 2)
 
     # --- connections that do nothing ---
 

@@ -4,13 +4,10 @@
 import json
 import os
 import signal
-import time
 
 import harness
 import tool
 from harness import expect, expect_between
-
-SOON = 0.020
 
 
 def world(place, **options):
@@ -43,7 +40,7 @@ def test_lock_and_unlock(place):
 
 
 def test_script_killed(place):
-    """a script that is killed half way gives the lock back, within 20 ms"""
+    """a script that is killed half way gives the lock back, at once"""
     daemon = world(place)
     delays = []
     for _ in range(5):
@@ -55,7 +52,7 @@ def test_script_killed(place):
         ends.close()
         client("UNLOCK", "a")
         client.close()
-    expect_between(min(delays), 0, SOON)
+    harness.took(min(delays), 0.020, "from the end of the script to the grant")
 
 
 def test_parent(place):
@@ -66,9 +63,10 @@ def test_parent(place):
     expect("a belongs to process %d (sh)" % script.pid in script.output.text(), True, script.output.text())
     expect(said(place, daemon, "show", "a")["holder"]["pid"], script.pid)
     status, text = tool.call(place, daemon, "show", "a")
-    expect((status, "sleep (pid %d" % script.pid in text or "sh (pid %d" % script.pid in text), (0, True), text)
+    # By the name it had when it locked.
+    expect((status, "sh@" in text, "(pid %d" % script.pid in text), (0, True, True), text)
     script.kill()
-    expect(isinstance(daemon.client()("LOCK", "a", "WAIT", 5000), int), True)
+    expect(isinstance(daemon.client()("LOCK", "a", "WAIT", 20000), int), True)
 
 
 def test_lock_twice(place):
@@ -115,7 +113,7 @@ def test_json_of_locks(place):
     script.wait()
     lock, check, unlock, gone = [json.loads(line) for line in script.output.text().splitlines()]
     expect((lock["name"], lock["token"] > 0), ("a", True))
-    expect_between(lock["valid_ms"], 1, 1000)
+    expect_between(lock["valid_ms"], 1, harness.LEASE_MS)
     expect((check["name"], check["held"], check["valid_ms"] > 0), ("a", True, True))
     expect(unlock, {"name": "a", "holds_left": 0})
     expect(gone, {"name": "a", "held": False, "valid_ms": 0})
@@ -227,9 +225,7 @@ def test_looking(place):
     holder.output.wait(r"^\d+$")
     waiter = tool.start(place, daemon, "hold", "deploy/web")
     client = tool.waiting(place, daemon, "deploy/web")
-    until = harness.boottime() + harness.PATIENCE
-    while said(place, daemon, "ls", "deploy/*")[0]["waiters"] < 2:
-        expect(harness.boottime() < until, True)
+    harness.until("two wait", lambda: said(place, daemon, "ls", "deploy/*")[0]["waiters"] == 2)
     shown = said(place, daemon, "show", "deploy/web")
     expect((shown["holder"]["pid"], shown["holder"]["why"]), (holder.pid, "release 4.2"))
     expect(waiter.pid in [waiting["pid"] for waiting in shown["waiters"]], True, str(shown))
@@ -263,13 +259,15 @@ def test_watch(place):
     daemon = world(place)
     process = tool.start(place, daemon, "watch", "w*")
     client = daemon.client()
-    until = harness.boottime() + harness.PATIENCE
-    while "lock.granted" not in process.output.text():
-        expect(harness.boottime() < until, True, "no event comes")
+
+    def happen():
         client("LOCK", "w1", "WHY", "a b")
         client("UNLOCK", "w1")
         client("LOCK", "v1")
         client("UNLOCK", "v1")
+        return "lock.granted" in process.output.text()
+
+    harness.until("an event comes", happen)
     process.output.wait("lock.released")
     process.signal(signal.SIGINT)
     expect(process.wait(), -signal.SIGINT)
@@ -286,11 +284,13 @@ def test_watch_ends_with_the_daemon(place):
     daemon = world(place)
     process = tool.start(place, daemon, "watch")
     client = daemon.client()
-    until = harness.boottime() + harness.PATIENCE
-    while "lock." not in process.output.text():
-        expect(harness.boottime() < until, True, "no event comes")
+
+    def happen():
         client("LOCK", "w1")
         client("UNLOCK", "w1")
+        return "lock." in process.output.text()
+
+    harness.until("an event comes", happen)
     daemon.kill()
     expect(process.wait(), 69)
 
@@ -300,7 +300,7 @@ def test_ping_and_info(place):
     daemon = world(place)
     status, text = tool.call(place, daemon, "ping")
     expect((status, "answers in" in text), (0, True), text)
-    expect_between(said(place, daemon, "ping")["ms"], 0, 10000)
+    expect_between(said(place, daemon, "ping")["ms"], 0, harness.PATIENCE * 1000)
     status, text = tool.call(place, daemon, "info", "server")
     expect((status, "# Server" in text, "# Clients" in text), (0, True, False), text)
     info = said(place, daemon, "info")
@@ -328,28 +328,6 @@ def test_names(place):
     daemon = world(place)
     status, text = tool.call(place, daemon, "run", "a b", "true")
     expect((status, "bad name" in text), (64, True), text)
-
-
-def test_start_up(place):
-    """start-up costs little over fork and exec"""
-    with open(harness.HOLDFAST, "rb") as stream:
-        if b"__asan_init" in stream.read():
-            raise harness.Skip("sanitizers take longer to start than this allows")
-    daemon = world(place)
-    environment = dict(os.environ, HOLDFAST_URL=daemon.socket)
-
-    def best(*command):
-        times = []
-        for _ in range(30):
-            began = time.monotonic()
-            os.waitpid(os.posix_spawn(command[0], command, environment), 0)
-            times.append(time.monotonic() - began)
-        return min(times)
-
-    plain = best("/bin/true")
-    # The aim is a millisecond; what is checked is that nothing slow crept in.
-    expect_between((best(harness.HOLDFAST, "check", "a", "--pid", str(os.getpid())) - plain) * 1000, -5, 10)
-    expect_between((best(harness.HOLDFAST, "run", "a", "/bin/true") - 2 * plain) * 1000, -5, 10)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import stat
 
 import harness
 import resp
-from harness import boottime, expect, expect_between, expect_code
+from harness import BRISK, LEASE_MS, boottime, expect, expect_between, expect_code, expect_not_before
 
 
 def run(place, *arguments):
@@ -77,18 +77,17 @@ def test_bad_start(place):
 def test_terminated(place):
     """SIGTERM frees what nobody holds, withholds what is held, tells holders, and ends with 0"""
     redis = place.redis()
-    first, second = [place.daemon(name, master=redis) for name in ("d1", "d2")]
+    first, second = [place.daemon(name, master=redis, config=BRISK) for name in ("d1", "d2")]
     holder, waiter = first.admitted().client(), second.admitted().client()
     holder("LOCK", "held")
-    valid_ms = holder("CHECK", "held")
     asked = boottime()
+    valid_ms = holder("CHECK", "held")
     first.process.signal(signal.SIGTERM)
     expect(first.process.wait(), 0)
-    expect(holder.closed(5), True)
-    expect_between(boottime() - asked, 0, 5.0, "seconds to end")
+    expect(holder.closed(), True)
     expect(os.path.exists(first.socket), False)
     expect_between(waiter("LOCK", "held", "WAIT", 20000), 1, 2 ** 53)
-    expect_between(boottime() - asked, valid_ms / 1000 - 0.01, 1.1 + 1.0, "seconds until the next holder")
+    expect_not_before(boottime() - asked, valid_ms / 1000, "the next holder")
 
 
 def test_terminated_idle(place):
@@ -99,9 +98,8 @@ def test_terminated_idle(place):
     client("LOCK", "a")
     client("UNLOCK", "a")
     expect(first.terminate(), 0)
-    started = boottime()
+    # The lease would have lasted longer.
     expect_between(waiter("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
-    expect_between(boottime() - started, 0, 0.5, "seconds")
 
 
 def test_interrupted_while_guarded(place):
@@ -111,11 +109,10 @@ def test_interrupted_while_guarded(place):
     daemon = place.daemon(master=redis)
     waiter = daemon.client()
     waiter.send("LOCK", "a", "WAIT", 60000)
-    waiter.socket.settimeout(1)
-    expect(waiter.silent(0.1), True)
+    daemon.queued("a")
     expect(daemon.terminate(), 0)
     try:
-        expect_code(waiter.reply(5), "DRAINING")
+        expect_code(waiter.reply(), "DRAINING")
     except resp.Closed:
         pass
 
@@ -179,7 +176,7 @@ def test_reload(place):
     daemon.await_state("READY=1")
     daemon.output.wait(r"namespace", mark)
     expect(other("LOCK", "q"), None)
-    expect_between(client("CHECK", "q"), 1, 1000)
+    expect_between(client("CHECK", "q"), 1, LEASE_MS)
     daemon.configure("nonsense: 1\npool: 99\n")
     daemon.process.signal(signal.SIGHUP)
     for error in (r"config\.wrong text=.*unknown key .*nonsense", r"config\.wrong text=.*pool: .*out of range",
@@ -203,7 +200,7 @@ def test_reload_layout(place):
     expect("rules[0].match" in answer and "rules[2].wait" not in answer, True, "the second time: " + answer)
     for name, key in (("a/1", "mine:{a/1}"), ("c/1", "holdfast:{c/1}")):
         expect_between(client("LOCK", name), 1, 2 ** 53)
-        expect_between(redis("PTTL", key), 1, 1100)
+        expect_between(redis("PTTL", key), 1, LEASE_MS + 1000)
     client("LOCK", "b/1")
     expect(other("LOCK", "b/1"), None)
 
@@ -215,21 +212,21 @@ def test_drain(place):
     client("LOCK", "a")
     expect(other("DRAIN"), "OK")
     expect(daemon.process.wait(), 0)
-    expect(client.closed(5), True)
+    expect(client.closed(), True)
 
 
 def test_client_kill(place):
     """CLIENT KILL closes a connection, and withholds what it held"""
-    daemon = place.daemon(master=place.redis()).admitted()
+    daemon = place.daemon(master=place.redis(), config=BRISK).admitted()
     holder, admin = daemon.client(), daemon.client()
     holder("LOCK", "a")
     number = holder("CLIENT", "ID")
-    valid_ms = holder("CHECK", "a")
     asked = boottime()
+    valid_ms = holder("CHECK", "a")
     expect(admin("CLIENT", "KILL", "ID", number), 1)
-    expect(holder.closed(5), True)
-    expect_between(admin("LOCK", "a", "WAIT", 10000), 1, 2 ** 53)
-    expect_between(boottime() - asked, valid_ms / 1000 - 0.01, 3.0, "seconds until the next holder")
+    expect(holder.closed(), True)
+    expect_between(admin("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+    expect_not_before(boottime() - asked, valid_ms / 1000, "the next holder")
     expect_code(admin("CLIENT", "KILL", "ID", number), "ERR")
 
 
@@ -257,7 +254,7 @@ def test_reload_listeners(place):
             raise AssertionError("the listener is still there")
     except ConnectionRefusedError:
         pass
-    expect_between(client("CHECK", "a"), 1, 1000)
+    expect_between(client("CHECK", "a"), 1, LEASE_MS)
 
 
 def test_inherited_socket(place):
@@ -276,7 +273,7 @@ def test_inherited_socket(place):
     daemon.start()
     client = place.keep(resp.Client(path))
     expect(client("PING"), "PONG")
-    expect_between(client("LOCK", "a", "WAIT", 10000), 1, 2 ** 53)
+    expect_between(client("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
     expect(daemon.terminate(), 0)
     expect(os.path.exists(path), True, "the manager's socket")
 
@@ -290,7 +287,7 @@ def test_descriptors(place):
     expect_between(first("LOCK", "a"), 1, 2 ** 53)
     crowd = [daemon.client() for _ in range(60)]
     for _ in range(20):
-        expect_between(first("CHECK", "a"), 1, 1000)
+        expect_between(first("CHECK", "a"), 1, LEASE_MS)
     refused = 0
     for client in crowd:
         try:
@@ -347,7 +344,7 @@ def test_tcp_master(place):
     client("LOCK", "a")
     with resp.Client(redis.socket) as direct:
         expect(direct("SELECT", 3), "OK")
-        expect_between(direct("PTTL", "holdfast:{a}"), 1, 1100)
+        expect_between(direct("PTTL", "holdfast:{a}"), 1, LEASE_MS + 1000)
     expect("p@ss" in daemon.output.text() or "p%40ss" in daemon.output.text(), False, "the password in the log")
     expect("p@ss" in client("INFO"), False, "the password in INFO")
 
@@ -368,7 +365,7 @@ def test_users(place):
     expect(isinstance(answer, dict), True, repr(answer))
     expect_code(other("BREAK", "a", "TOKEN", token), "NOPERM")
     expect(other("AUTH", "op", "secret1"), "OK")
-    expect_between(other("BREAK", "a", "TOKEN", token), 0, 1000)
+    expect_between(other("BREAK", "a", "TOKEN", token), 0, LEASE_MS)
     for secret in ("secret1", "secret2"):
         expect(secret in daemon.output.text(), False, "a password in the log")
 
@@ -407,7 +404,7 @@ def find_server(daemon):
 
 def ended(server):
     pid, pidfd = server
-    ready = select.select([pidfd], [], [], 10)[0]
+    ready = select.select([pidfd], [], [], harness.PATIENCE)[0]
     os.close(pidfd)
     if not ready:
         os.kill(pid, signal.SIGKILL)
@@ -416,7 +413,7 @@ def ended(server):
 
 def test_embedded_restarts(place):
     """a private master that dies is started again, and held locks survive it"""
-    daemon = place.daemon(config="lease: 2s\n").admitted()
+    daemon = place.daemon(config="lease: 5s\nrestart-guard: auto\n").admitted()
     client = daemon.client()
     client("LOCK", "a")
     pid, pidfd = find_server(daemon)
@@ -424,7 +421,7 @@ def test_embedded_restarts(place):
     os.close(pidfd)
     other = daemon.client()
     expect_between(other("LOCK", "b", "WAIT", 20000), 1, 2 ** 53)
-    expect_between(client("CHECK", "a"), 1, 2000)
+    expect_between(client("CHECK", "a"), 1, 5000)
 
 
 def test_views(place):

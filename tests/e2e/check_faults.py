@@ -4,12 +4,12 @@
 
 import os
 import signal
-import time
 
 import harness
 import resp
-from harness import boottime, expect, expect_between, expect_code
-from scene import LEASE, MARGIN, Scene, documented, pause
+from harness import BRISK, WHOLE_MS, boottime, expect, expect_between, expect_code, expect_not_before, took
+from scene import BRIEF, LEASE, MARGIN, Scene, documented, pause
+
 
 def forgotten(place, fault):
     """A fault after which the master has to be guarded, and work goes on within a second of the guard's end."""
@@ -21,21 +21,22 @@ def forgotten(place, fault):
     back = boottime()
     admitted = scene.admitted(marks)
     # The guard begins when a daemon sees the change, so it may have begun at once, and ends L + J later at least.
-    expect_between(admitted - down, LEASE + MARGIN - 0.02, LEASE + MARGIN + (back - down) + 2.0, "seconds of guard")
-    scene.progress(1, timeout=1.0 + max(0.0, admitted - boottime()))
-    pause(max(0.0, admitted + 1.0 - boottime()))
+    expect_not_before(admitted - down, LEASE + MARGIN, "the end of the guard", WHOLE_MS)
+    took(admitted - back, LEASE + MARGIN + 2.0, "until the master is used again")
+    scene.progress(1)
+    took(boottime() - admitted, 1.0, "from then to the first increment")
     # Full speed: the usual, with room for a machine that others use too.
-    scene.progress(300, timeout=3 * usual + 0.5)
+    took(scene.progress(300), 3 * usual + 0.5, "for 300 increments, %.0f ms before the fault" % (usual * 1000))
     # A master that was away for longer than a renewal can wait loses locks, and rightly so.
-    scene.finish(kept=back - down < 0.4)
+    scene.finish(kept=back - down < BRIEF)
 
 
 def passing(place, fault, quick=True, options=()):
-    """A fault that takes no memory from the master: work goes on within a second."""
+    """A fault that takes no memory from the master: work goes on."""
     scene = Scene(place, options=options)
     fault(scene.redis)
-    scene.progress(1, timeout=1.0 if quick else 4.0)
-    scene.progress(100, timeout=5.0)
+    took(scene.progress(1), 1.0 if quick else 4.0, "from the end of the fault to the first increment")
+    scene.progress(100)
     return scene
 
 
@@ -59,8 +60,8 @@ def test_killed_stale(place):
     scene.redis.restart()
     back = boottime()
     scene.admitted(marks)
-    scene.progress(100, timeout=5.0)
-    scene.finish(kept=back - down < 0.4)
+    scene.progress(100)
+    scene.finish(kept=back - down < BRIEF)
 
 
 def test_flushed(place):
@@ -90,7 +91,7 @@ def test_stopped_long(place):
     """the master is stopped for longer than the lease: holders are told before anybody else gets the lock"""
     def fault(redis):
         redis.process.stop()
-        pause(1.6)
+        pause(1.6 * LEASE)
         redis.process.cont()
     scene = passing(place, fault, quick=False)
     expect_code(scene.keeper("CHECK", "kept"), "LOST")
@@ -188,7 +189,7 @@ def test_rolling_restart(place):
     for daemon in reversed(scene.daemons):
         expect(daemon.terminate(), 0)
         daemon.start()
-        scene.progress(100, timeout=5.0)
+        scene.progress(100)
     counts, _ = scene.finish(kept=False)
     expect(counts.get("odd"), None)
 
@@ -208,20 +209,20 @@ def test_keys_deleted(place):
 def test_daemon_stopped(place):
     """a daemon that is stopped for two leases tells its clients, and another daemon has had the lock meanwhile"""
     redis = place.redis()
-    first, second = [place.daemon(name, master=redis) for name in ("d1", "d2")]
+    first, second = [place.daemon(name, master=redis, config=BRISK) for name in ("d1", "d2")]
     one, two = first.admitted().client(), second.admitted().client()
     one("SESSION", "ONLOSS", "NEXT")
     one("LOCK", "a")
-    valid_ms = one("CHECK", "a")
     asked = boottime()
+    valid_ms = one("CHECK", "a")
     first.process.stop()
-    expect_between(two("LOCK", "a", "WAIT", 10000), 1, 2 ** 53)
-    expect_between(boottime() - asked, valid_ms / 1000 - 0.01, LEASE + MARGIN + 1.0, "seconds until the other has it")
-    pause(1.0)
+    expect_between(two("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+    expect_not_before(boottime() - asked, valid_ms / 1000, "the other has it")
+    pause(2.0)
     first.process.cont()
     expect_code(one("CHECK", "a"), "LOST")
     expect_code(one("UNLOCK", "a"), "LOST")
-    expect_between(two("CHECK", "a"), 1, 1000)
+    expect_between(two("CHECK", "a"), 1, 2000)
 
 
 def test_daemon_killed(place):
@@ -230,17 +231,17 @@ def test_daemon_killed(place):
     first = scene.daemons[0]
     first.kill()
     first.start()
-    scene.progress(100, timeout=5.0)
+    scene.progress(100)
     scene.finish(kept=False)
 
 
-def restart_with_blind_holder(place, guard):
+def restart_with_blind_holder(place, lease_s, guard):
     """
     A holder's daemon sees nothing while the master restarts empty. Whether the other daemon grants the lock while the
     first holder may still rely on it: seconds from the grant to the holder's deadline, > 0: two holders.
     """
     redis = place.redis()
-    config = "lease: 2s\nclock-margin: 100ms\nrestart-guard: %s\n" % guard
+    config = "lease: %ds\nclock-margin: 100ms\nrestart-guard: %s\n" % (lease_s, guard)
     first, second = [place.daemon(name, master=redis, config=config) for name in ("d1", "d2")]
     one, two = first.admitted().client(), second.admitted().client()
     one("LOCK", "a")
@@ -257,12 +258,12 @@ def restart_with_blind_holder(place, guard):
 
 def test_guard(place):
     """with the guard a lock forgotten by the master is not granted before its holder's deadline"""
-    expect_between(restart_with_blind_holder(place, "auto"), -10, 0, "seconds of two holders")
+    expect_between(restart_with_blind_holder(place, 2, "auto"), -20, 0, "seconds of two holders")
 
 
 def test_guard_off(place):
     """without the guard the same run shows two holders"""
-    expect_between(restart_with_blind_holder(place, "off"), 0.001, 2, "seconds of two holders")
+    expect_between(restart_with_blind_holder(place, 60, "off"), 0.001, 60, "seconds of two holders")
 
 
 def test_refused(place):
@@ -274,7 +275,7 @@ def test_refused(place):
     expect_code(client("LOCK", "a", "WAIT", 0), "NOMASTER")
     started = boottime()
     expect_code(client("LOCK", "a", "WAIT", 300), "NOMASTER")
-    expect_between(boottime() - started, 0.29, 2.0, "seconds of WAIT 300")
+    expect_not_before(boottime() - started, 0.3, "the end of WAIT 300", WHOLE_MS)
     waiter.send("LOCK", "a", "WAIT", 20000)
     redis.restart()
     expect_between(waiter.reply(), 1, 2 ** 53)
@@ -282,15 +283,17 @@ def test_refused(place):
 
 def test_guard_is_told(place):
     """while a new master is guarded WAIT 0 says GUARD, and a LOCK that waits is granted at its end"""
-    daemon = place.daemon(master=place.redis(), config="lease: 2s\n")
-    client = daemon.client()
-    answer = client("LOCK", "a", "WAIT", 0)
-    until = time.monotonic() + 5
-    while isinstance(answer, resp.Error) and answer.code == "NOMASTER" and time.monotonic() < until:
+    daemon = place.idle_daemon(master=place.redis(), config="lease: 4s\nclock-margin: 1s\nrestart-guard: auto\n")
+    started = boottime()
+    client = daemon.start().client()
+
+    def refused():
         answer = client("LOCK", "a", "WAIT", 0)
-    expect_code(answer, "GUARD")
+        return None if isinstance(answer, resp.Error) and answer.code == "NOMASTER" else answer
+
+    expect_code(harness.until("the master is there", refused), "GUARD")
     expect_between(client("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
-    expect_between(boottime() - daemon.ready, 1.5, 5.0, "seconds")
+    expect_not_before(boottime() - started, 5.0, "the end of the guard", WHOLE_MS)
 
 
 def test_password(place):
@@ -322,8 +325,8 @@ def test_evicting(place):
 def test_disagreement(place):
     """a daemon with another longest lease than its fellows is refused and told both values"""
     redis = place.redis()
-    place.daemon("d1", master=redis).admitted()
-    other = place.daemon("d2", master=redis, config="lease: 3s\n")
+    place.daemon("d1", master=redis, config="lease: 1s\nrestart-guard: auto\n").admitted()
+    other = place.daemon("d2", master=redis, config="lease: 3s\nrestart-guard: auto\n")
     line = other.output.wait(r"master\.refused.*")[1].group(0)
     expect("3000" in line and "1000" in line or "3s" in line and "1s" in line, True, line)
     expect(isinstance(other.client()("LOCK", "a", "WAIT", 0), resp.Error), True)

@@ -4,10 +4,9 @@
 import select
 import subprocess
 import threading
-import time
 
 import harness
-from harness import boottime, expect, expect_between, expect_code
+from harness import BRISK, LEASE_MS, WHOLE_MS, boottime, expect, expect_between, expect_code, expect_not_before
 
 
 def pair(place, **options):
@@ -25,7 +24,7 @@ def test_forms(place):
         token = client("LOCK", "a", "WAIT", 0)
         expect_between(token, 1, 2 ** 53)
         tokens.append(token)
-        expect_between(client("CHECK", "a"), 400, 1000)
+        expect_between(client("CHECK", "a"), LEASE_MS / 2, LEASE_MS)
         expect(client("UNLOCK", "a"), 0)
         expect(client("CHECK", "a"), None)
         expect_code(client("UNLOCK", "a"), "NOTHELD")
@@ -38,7 +37,7 @@ def test_case(place):
     client = daemon.client("inline")
     client.send_raw(b'lock "a" wait 0\nCheck \'a\'\r\nuNLOCK a\r\n')
     expect_between(client.reply(), 1, 2 ** 53)
-    expect_between(client.reply(), 1, 1000)
+    expect_between(client.reply(), 1, LEASE_MS)
     expect(client.reply(), 0)
 
 
@@ -66,7 +65,7 @@ def test_end_of_file(place):
     client.socket.shutdown(1)
     expect_between(client.reply(), 1, 2 ** 53)
     expect(client.reply(), None)
-    expect_between(client.reply(), 1, 1000)
+    expect_between(client.reply(), 1, LEASE_MS)
     expect(client.closed(), True)
     expect_between(holder("LOCK", "b", "WAIT", 0), 1, 2 ** 53)
 
@@ -79,7 +78,7 @@ def test_exclusive(place):
     expect(other("LOCK", "a", "WAIT", 0), None)
     started = boottime()
     expect(other("LOCK", "a", "WAIT", 300), None)
-    expect_between(boottime() - started, 0.295, 2.0, "seconds of WAIT 300")
+    expect_not_before(boottime() - started, 0.3, "the end of WAIT 300", WHOLE_MS)
     expect_code(other("UNLOCK", "a"), "NOTHELD")
     expect(holder("UNLOCK", "a"), 0)
 
@@ -90,11 +89,12 @@ def test_wake(place):
     holder, waiter = daemon.client(), daemon.client()
     token = holder("LOCK", "a", "WAIT", 0)
     waiter.send("LOCK", "a", "WAIT", 20000)
-    expect(waiter.silent(0.1), True)
+    daemon.queued("a")
     released = boottime()
-    holder("UNLOCK", "a")
+    expect(holder("UNLOCK", "a"), 0)
     expect_between(waiter.reply(), token + 1, 2 ** 53)
-    expect_between(boottime() - released, 0, 0.5, "seconds")
+    harness.took(boottime() - released, 0.5, "from UNLOCK to the next holder")
+    expect(daemon.info()["locks_handed_off"], "1")
 
 
 def test_pipeline(place):
@@ -105,11 +105,12 @@ def test_pipeline(place):
     waiter.send("LOCK", "a", "WAIT", 20000)
     waiter.send("PING")
     waiter.send("CHECK", "a")
+    daemon.queued("a")
     expect(waiter.silent(0.1), True)
     holder("UNLOCK", "a")
     expect_between(waiter.reply(), 1, 2 ** 53)
     expect(waiter.reply(), "PONG")
-    expect_between(waiter.reply(), 1, 1000)
+    expect_between(waiter.reply(), 1, LEASE_MS)
 
 
 def test_order(place):
@@ -124,8 +125,7 @@ def test_order(place):
         waiter.send("LOCK", "a", "WAIT", 60000)
         waiters.append(waiter)
         # It stands in line as soon as the daemon says so; asking another way keeps the arrival order ours.
-        while holder("INSPECT", "a") is None or daemon_waiters(holder) < len(waiters):
-            pass
+        daemon.queued("a", len(waiters))
     holder("UNLOCK", "a")
     tokens, order = [], []
     while len(order) < 64:
@@ -136,14 +136,6 @@ def test_order(place):
             expect(waiter("UNLOCK", "a"), 0)
     expect([waiters.index(w) for w in order], list(range(64)))
     expect(tokens, sorted(set(tokens)))
-
-
-def daemon_waiters(client):
-    answer = client("INSPECT", "a")
-    if isinstance(answer, list):
-        answer = dict(zip(answer[::2], answer[1::2]))
-    waiters = answer.get("waiters", 0)
-    return waiters if isinstance(waiters, int) else len(waiters)
 
 
 def test_reentrancy(place):
@@ -184,7 +176,7 @@ def test_token_guards(place):
     token = client("LOCK", "a")
     expect(client("CHECK", "a", "TOKEN", token + 1), None)
     expect_code(client("UNLOCK", "a", "TOKEN", token + 1), "NOTHELD")
-    expect_between(client("CHECK", "a", "TOKEN", token), 1, 1000)
+    expect_between(client("CHECK", "a", "TOKEN", token), 1, LEASE_MS)
     expect(client("UNLOCK", "a", "TOKEN", token), 0)
 
 
@@ -194,17 +186,17 @@ def test_validity(place):
     client = daemon.client()
     token, valid_ms = client("LOCK", "a", "VALIDITY")
     expect_between(token, 1, 2 ** 53)
-    expect_between(valid_ms, 400, 1000)
+    expect_between(valid_ms, LEASE_MS / 2, LEASE_MS)
 
 
 def test_watchdog(place):
-    """a hold outlives many leases while its session lives, with nobody asking for it"""
-    redis, daemon = pair(place)
+    """a hold outlives leases while its session lives, with nobody asking for it"""
+    redis, daemon = pair(place, config=BRISK)
     client, other = daemon.client(), daemon.client()
     client("LOCK", "a")
-    expect(other("LOCK", "a", "WAIT", 3500), None)
-    expect_between(client("CHECK", "a"), 300, 1000)
-    expect_between(redis("PTTL", "holdfast:{a}"), 1, 1100)
+    expect(other("LOCK", "a", "WAIT", 5000), None)
+    expect_between(client("CHECK", "a"), 1, 2000)
+    expect_between(redis("PTTL", "holdfast:{a}"), 1, 2200)
 
 
 def test_lease(place):
@@ -212,15 +204,17 @@ def test_lease(place):
     _, daemon = pair(place)
     client, other = daemon.client(), daemon.client()
     client("SESSION", "ONLOSS", "NEXT")
-    started = boottime()
-    client("LOCK", "a", "LEASE", 400)
-    expect_between(client("CHECK", "a"), 1, 400)
-    expect_between(client("EXTEND", "a", 800), 1, 800)
-    expect_between(other("LOCK", "a", "WAIT", 10000), 1, 2 ** 53)
-    expect_between(boottime() - started, 0.7, 3.0, "seconds until the next holder")
-    expect_code(client("CHECK", "a"), "LOST")
-    expect_code(client("UNLOCK", "a"), "LOST")
-    expect_code(client("UNLOCK", "a"), "NOTHELD")
+    for first, then in ((2000, 4000), (40000, 500)):
+        client("LOCK", "a", "LEASE", first)
+        expect_between(client("CHECK", "a"), 1, first)
+        asked = boottime()
+        expect_between(client("EXTEND", "a", then), 1, then)
+        expect_between(other("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+        expect_not_before(boottime() - asked, then / 1000, "the next holder", WHOLE_MS)
+        expect_code(client("CHECK", "a"), "LOST")
+        expect_code(client("UNLOCK", "a"), "LOST")
+        expect_code(client("UNLOCK", "a"), "NOTHELD")
+        expect(other("UNLOCK", "a"), 0)
 
 
 def test_max_hold(place):
@@ -231,36 +225,38 @@ def test_max_hold(place):
     for name, options in (("a", ("MAXHOLD", 500)), ("short/a", ())):
         started = boottime()
         client("LOCK", name, *options)
-        expect_between(other("LOCK", name, "WAIT", 10000), 1, 2 ** 53)
-        expect_between(boottime() - started, 0.4, 3.0, "seconds of " + name)
+        expect_between(other("LOCK", name, "WAIT", 20000), 1, 2 ** 53)
+        expect_not_before(boottime() - started, 0.5, "the next holder of " + name, WHOLE_MS)
         expect_code(client("UNLOCK", name), "LOST")
 
 
 def test_rules(place):
     """a rule gives names their wait, lease and key"""
-    redis, daemon = pair(place, config="rules:\n  - { match: 'q/*', wait: 200ms, lease: 3s, key: 'mine:{%}' }\n"
-                                       "lease: 1s\n")
+    redis, daemon = pair(place, config="rules:\n  - { match: 'q/*', wait: 200ms, lease: 90s, key: 'mine:{%}' }\n"
+                                       "lease: 20s\n")
     client, other = daemon.client(), daemon.client()
     client("LOCK", "q/a")
-    expect_between(client("CHECK", "q/a"), 1400, 3000)
-    expect_between(redis("PTTL", "mine:{q/a}"), 1400, 3100)
+    expect_between(client("CHECK", "q/a"), 45000, 90000)
+    expect_between(redis("PTTL", "mine:{q/a}"), 45000, 91000)
+    client("LOCK", "a")
+    expect_between(redis("PTTL", "holdfast:{a}"), 1, 21000)
     started = boottime()
     expect(other("LOCK", "q/a"), None)
-    expect_between(boottime() - started, 0.19, 2.0, "seconds of the rule's wait")
+    expect_not_before(boottime() - started, 0.2, "the end of the rule's wait", WHOLE_MS)
 
 
 def test_loss_closes(place):
     """the loss of a hold closes the connection, unless the session asked otherwise"""
-    _, daemon = pair(place)
+    _, daemon = pair(place, config=BRISK)
     admin, client = daemon.client(), daemon.client()
     token = client("LOCK", "a")
     expect_code(admin("BREAK", "a", "TOKEN", token + 1), "NOTHELD")
+    asked = boottime()
     withheld_ms = admin("BREAK", "a", "TOKEN", token)
-    broken = boottime()
-    expect_between(withheld_ms, 0, 1000)
+    expect_between(withheld_ms, 0, 2000)
     expect(client.closed(), True)
-    expect_between(admin("LOCK", "a", "WAIT", 10000), token + 1, 2 ** 53)
-    expect_between(boottime() - broken, withheld_ms / 1000 - 0.01, 3.0, "seconds until the next holder")
+    expect_between(admin("LOCK", "a", "WAIT", 20000), token + 1, 2 ** 53)
+    expect_not_before(boottime() - asked, withheld_ms / 1000, "the next holder", WHOLE_MS)
 
 
 def test_loss_is_pushed(place):
@@ -304,14 +300,14 @@ def test_joined(place):
     expect(second("SESSION", "JOIN", secret), 1)
     expect(second("SESSION", "ID"), first("SESSION", "ID"))
     first.close()
-    expect_between(second("CHECK", "a"), 1, 1000)
+    expect_between(second("CHECK", "a"), 1, LEASE_MS)
     expect(other("LOCK", "a", "WAIT", 0), None)
     second.close()
     expect_between(other("LOCK", "a", "WAIT", 10000), 1, 2 ** 53)
 
 
 def test_killed_holder(place):
-    """kill -9 of a holder passes its lock on within milliseconds"""
+    """kill -9 of a holder passes its lock on, long before its lease ends"""
     _, daemon = pair(place)
     waiter = daemon.client()
     holder = place.run("python3", "-c", (
@@ -321,39 +317,41 @@ def test_killed_holder(place):
         "signal.pause()\n"), daemon.socket)
     holder.output.wait(r"^:\d+")
     waiter.send("LOCK", "a", "WAIT", 20000)
-    expect(waiter.silent(0.1), True)
+    daemon.queued("a")
     killed = boottime()
     holder.process.kill()
     expect_between(waiter.reply(), 1, 2 ** 53)
-    expect_between(boottime() - killed, 0, 0.25, "seconds from the kill to the next holder")
+    harness.took(boottime() - killed, 0.25, "from the kill to the next holder")
 
 
 def test_reset_withholds(place):
     """a lock held over TCP is withheld to its deadline after a reset and after a close"""
-    _, daemon = pair(place, tcp=True)
+    _, daemon = pair(place, tcp=True, config=BRISK)
     for end in ("reset", "close"):
         holder, waiter = daemon.client(tcp=True), daemon.client()
         holder("LOCK", "a")
-        valid_ms = holder("CHECK", "a")
         asked = boottime()
+        valid_ms = holder("CHECK", "a")
         getattr(holder, end)()
         expect_between(waiter("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
-        expect_between(boottime() - asked, valid_ms / 1000 - 0.01, valid_ms / 1000 + 2, "seconds after a " + end)
+        expect_not_before(boottime() - asked, valid_ms / 1000, "the next holder after a " + end)
         waiter.close()
 
 
 def test_close_releases(place):
     """on-close: release passes a lock on at a clean close, and withholds it after a reset all the same"""
     port = harness.free_port()
-    _, daemon = pair(place, listen="  - { tcp: '127.0.0.1:%d', on-close: release }\n" % port)
-    for end, low, high in (("close", 0, 0.25), ("reset", 0.3, 5)):
+    _, daemon = pair(place, listen="  - { tcp: '127.0.0.1:%d', on-close: release }\n" % port,
+                     config="rules: [ { match: 'short', lease: 2s } ]\n")
+    for end, name in (("close", "long"), ("reset", "short")):
         holder, waiter = place.keep(harness.resp.Client(("127.0.0.1", port))), daemon.client()
-        holder("LOCK", "a")
-        valid_ms = holder("CHECK", "a")
+        holder("LOCK", name)
         asked = boottime()
+        valid_ms = holder("CHECK", name)
         getattr(holder, end)()
-        expect_between(waiter("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
-        expect_between(boottime() - asked, min(low, valid_ms / 1000), high, "seconds after a " + end)
+        expect_between(waiter("LOCK", name, "WAIT", 20000), 1, 2 ** 53)
+        if end == "reset":
+            expect_not_before(boottime() - asked, valid_ms / 1000, "the next holder after a reset")
         waiter.close()
 
 
@@ -363,32 +361,37 @@ def test_two_daemons(place):
     first = place.daemon("d1", master=redis)
     second = place.daemon("d2", master=redis)
     one, two = first.admitted().client(), second.admitted().client()
-    tokens = []
+    tokens, delays = [], []
     for _ in range(5):
         tokens.append(one("LOCK", "a", "WAIT", 20000))
         expect(two("LOCK", "a", "WAIT", 0), None)
         two.send("LOCK", "a", "WAIT", 20000)
-        expect(two.silent(0.05), True)
-        released = time.monotonic()
+        # In line at its own daemon, and then at the master, whom the first daemon tells when it lets go.
+        second.queued("a")
+        harness.until("it stands in line at the master", lambda: redis("EXISTS", "holdfast:{a}:q"))
+        wakes = int(second.info()["inbox_wakes"])
+        released = boottime()
         expect(one("UNLOCK", "a"), 0)
         tokens.append(two.reply())
-        expect_between(time.monotonic() - released, 0, 0.5, "seconds until the other daemon's client has it")
+        delays.append(boottime() - released)
+        harness.until("it was woken", lambda: int(second.info()["inbox_wakes"]) > wakes)
         expect(two("UNLOCK", "a"), 0)
     expect(tokens, sorted(set(tokens)))
+    harness.took(min(delays), 0.05, "from UNLOCK to the other daemon's client")
 
 
 def test_dead_daemon(place):
     """the locks of a daemon that was killed are free after L + J, and not before their deadline"""
     redis = place.redis()
-    first = place.daemon("d1", master=redis)
-    second = place.daemon("d2", master=redis)
+    first = place.daemon("d1", master=redis, config=BRISK)
+    second = place.daemon("d2", master=redis, config=BRISK)
     one, two = first.admitted().client(), second.admitted().client()
     one("LOCK", "a")
-    valid_ms = one("CHECK", "a")
     asked = boottime()
+    valid_ms = one("CHECK", "a")
     first.kill()
     expect_between(two("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
-    expect_between(boottime() - asked, valid_ms / 1000 - 0.01, 1.1 + 1.0, "seconds")
+    expect_not_before(boottime() - asked, valid_ms / 1000, "the next holder")
 
 
 def test_hand_off(place):

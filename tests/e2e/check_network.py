@@ -3,8 +3,8 @@
 
 import harness
 import proxy
-from harness import boottime, expect, expect_between, expect_code
-from scene import Scene, pause
+from harness import boottime, expect_between, expect_code, expect_not_before
+from scene import LEASE, Scene, pause
 
 
 def scene_of(place):
@@ -21,7 +21,7 @@ def test_replies_late(place):
     link.hold(proxy.DOWN)
     pause(0.4)
     link.go()
-    scene.progress(100, timeout=5.0)
+    scene.progress(100)
     scene.finish()
 
 
@@ -31,7 +31,7 @@ def test_requests_late(place):
     link.hold(proxy.UP)
     pause(0.4)
     link.go()
-    scene.progress(100, timeout=5.0)
+    scene.progress(100)
     scene.finish()
 
 
@@ -39,17 +39,19 @@ def test_partition(place):
     """a daemon that is cut off from the master tells its holders in time; the other goes on alone; both go on after"""
     scene, link = scene_of(place)
     mark = scene.daemons[0].output.mark()
-    link.hold(proxy.UP, proxy.DOWN)
-    cut = boottime()
-    pause(2.5)
-    expect_code(scene.keeper("CHECK", "kept"), "LOST")
-    lost = scene.daemons[0].output.wait(r"lock\.lost name=kept", mark)[0]
-    expect_between(lost - cut, 0.3, 1.0 + 0.3, "seconds until the loss is known")
-    scene.progress(100, timeout=3.0)
+    with scene.daemons[1].client() as waiter:
+        waiter.send("LOCK", "kept", "WAIT", 20000)
+        scene.daemons[1].queued("kept")
+        link.hold(proxy.UP, proxy.DOWN)
+        expect_between(waiter.reply(), 1, 2 ** 53)
+        # The other daemon could not have it as long as this one might still say yes.
+        expect_code(scene.keeper("CHECK", "kept"), "LOST")
+    scene.daemons[0].output.wait(r"lock\.lost name=kept", mark)
+    scene.progress(100)
     link.go()
     with scene.daemons[0].client() as client:
-        expect_between(client("LOCK", "after", "WAIT", 10000), 1, 2 ** 53)
-    scene.progress(100, timeout=5.0)
+        expect_between(client("LOCK", "after", "WAIT", 20000), 1, 2 ** 53)
+    scene.progress(100)
     scene.finish(kept=False)
 
 
@@ -57,12 +59,12 @@ def test_one_way(place):
     """requests arrive and replies do not, for longer than the lease: what ran unseen is undone or runs out"""
     scene, link = scene_of(place)
     link.hold(proxy.DOWN)
-    pause(1.8)
+    pause(1.8 * LEASE)
     link.reset()
     link.go()
-    scene.progress(100, timeout=5.0)
+    scene.progress(100)
     with scene.daemons[0].client() as client:
-        expect_between(client("LOCK", "after", "WAIT", 10000), 1, 2 ** 53)
+        expect_between(client("LOCK", "after", "WAIT", 20000), 1, 2 ** 53)
     scene.finish(kept=False)
 
 
@@ -72,7 +74,7 @@ def test_resets(place):
     for _ in range(8):
         link.reset()
         pause(0.05)
-    scene.progress(100, timeout=5.0)
+    scene.progress(100)
     scene.finish()
 
 
@@ -83,7 +85,7 @@ def test_refused(place):
     link.reset()
     pause(0.3)
     link.refusing = False
-    scene.progress(100, timeout=5.0)
+    scene.progress(100)
     scene.finish()
 
 
@@ -91,14 +93,14 @@ def test_slow_line(place):
     """a line that takes 40 ms each way costs time, not safety: validity counts from before the request"""
     scene, link = scene_of(place)
     link.delay = 0.04
-    scene.progress(200, timeout=10.0)
+    scene.progress(200)
     with scene.daemons[0].client() as client:
         started = boottime()
         token, valid_ms = client("LOCK", "slow", "VALIDITY")
         took = boottime() - started
         expect_between(token, 1, 2 ** 53)
-        expect_between(took, 0.08, 2.0, "seconds for a lock")
-        expect_between(valid_ms, 400, 1000 - 80, "validity")
+        expect_not_before(took, 2 * link.delay, "a lock over the slow line")
+        expect_between(valid_ms, LEASE * 500, (LEASE - 2 * link.delay) * 1000, "validity")
     scene.finish()
 
 

@@ -6,21 +6,21 @@ import signal
 
 import harness
 import tool
-from harness import expect, expect_between
+from harness import BRISK, expect, expect_between, expect_not_before
 from tool import DEAF, PLAIN
 
 SOON = 0.020
 TRIES = 5
 
 
-def world(place):
-    return place.daemon(master=place.redis()).admitted()
+def world(place, **options):
+    return place.daemon(master=place.redis(), **options).admitted()
 
 
 def soon(place, daemon, act, text=PLAIN, options=()):
     """
-    Starts a command under the lock `x` and a waiter, lets act(wrapper, pids) end it, and checks order and delay: the
-    best of TRIES, for a machine may be busy just then; order every time.
+    Starts a command under the lock `x` and a waiter, lets act(wrapper, pids) end it, and checks that the grant comes
+    after the last end, and by it: the lease is longer than anybody waits here. How soon is told, of the best of TRIES.
     """
     delays = []
     for _ in range(TRIES):
@@ -29,17 +29,17 @@ def soon(place, daemon, act, text=PLAIN, options=()):
         ends = tool.Ends(numbers)
         client = tool.waiting(place, daemon, "x")
         act(wrapper, numbers)
+        # Who watches the ends cannot see a grant that came before them, and the other way round.
         if len(delays) % 2:
             tool.never_early(client, ends)
-            delays.append(SOON)
+            delays.append(float("inf"))
         else:
             delays.append(tool.grant_after(client, ends))
         ends.close()
         client("UNLOCK", "x")
         client.close()
         wrapper.wait()
-    best = min(delays[::2])
-    expect_between(best, 0, SOON, "from the last end to the grant")
+    harness.took(min(delays), SOON, "from the last end to the grant")
 
 
 def test_environment(place):
@@ -60,7 +60,7 @@ def test_secret_speaks_for_the_holder(place):
     secret = wrapper.output.wait(r"^key (\w+)")[1].group(1)
     client = daemon.client()
     expect(client("SESSION", "JOIN", secret), 1)
-    expect_between(client("CHECK", "a"), 1, 1000)
+    expect_between(client("CHECK", "a"), 1, harness.LEASE_MS)
     wrapper.signal(signal.SIGTERM)
     expect(wrapper.wait(), 128 + signal.SIGTERM)
 
@@ -120,7 +120,7 @@ def test_signals_left_as_they_were(place):
 
 
 def test_child_killed(place):
-    """the command is killed: the next holder starts after the last of its processes, within 20 ms"""
+    """the command is killed: the next holder starts after the last of its processes, at once"""
     daemon = world(place)
 
     def act(_, numbers):
@@ -143,13 +143,13 @@ def test_child_killed_leaves_a_grandchild(place):
 
 
 def test_wrapper_killed(place):
-    """the wrapper is killed: its processes get TERM, and the next holder starts within 20 ms of the last"""
+    """the wrapper is killed: its processes get TERM, and the next holder starts at once after the last"""
     daemon = world(place)
     soon(place, daemon, lambda wrapper, _: wrapper.signal(signal.SIGKILL))
 
 
 def test_wrapper_killed_deaf(place):
-    """the wrapper of processes that ignore TERM is killed: they get KILL, and the next holder starts within 20 ms"""
+    """the wrapper of processes that ignore TERM is killed: they get KILL, and the next holder starts at once"""
     daemon = world(place)
     soon(place, daemon, lambda wrapper, _: wrapper.signal(signal.SIGKILL), DEAF, ("--kill-after", "0.2"))
 
@@ -201,16 +201,14 @@ def test_setsid_is_on_its_own(place):
 def test_signals_once(place):
     """without a terminal the command has its own group, and hears a signal once"""
     daemon = world(place)
-    text = ('trap "n=\\$((n + 1)); echo heard \\$n" USR1; trap "exit 9" TERM; echo "pids $$"; '
-            "while :; do sleep 1000 & wait; done")
-    wrapper = tool.start(place, daemon, "run", "x", "--", "bash", "-c", text)
+    wrapper = tool.start(place, daemon, "run", "x", "--", *tool.ears("USR1=heard", "TERM=9"))
     number = tool.pids(wrapper)[0]
     expect(os.getpgid(number), number)
     wrapper.signal(signal.SIGUSR1)
-    wrapper.output.wait("heard 1")
+    wrapper.output.wait("heard")
     wrapper.signal(signal.SIGTERM)
     expect(wrapper.wait(), 9)
-    expect("heard 2" in wrapper.output.text(), False)
+    expect(wrapper.output.text().count("heard"), 1)
 
 
 def test_signal_while_waiting(place):
@@ -219,20 +217,17 @@ def test_signal_while_waiting(place):
     holder = daemon.client(form=3)
     holder("LOCK", "x")
     wrapper = tool.start(place, daemon, "run", "x", "--", "echo", "ran")
-    watcher = daemon.client(form=3)
-    until = harness.boottime() + harness.PATIENCE
-    while not watcher("INSPECT", "x")["waiters"]:
-        expect(harness.boottime() < until, True, "it does not wait")
+    daemon.queued("x")
     wrapper.signal(signal.SIGTERM)
     expect(wrapper.wait(), -signal.SIGTERM)
-    while watcher("INSPECT", "x")["waiters"]:
-        expect(harness.boottime() < until, True, "it waits on")
+    watcher = daemon.client(form=3)
+    harness.until("it waits no longer", lambda: not watcher("INSPECT", "x")["waiters"])
     expect("ran" in wrapper.output.text(), False)
 
 
 def test_broken(place):
-    """a lock that is broken stops the command, with 76"""
-    daemon = world(place)
+    """a lock that is broken stops the command, with 76, before the next holder starts"""
+    daemon = world(place, config="lease: 3s\n")
     wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", PLAIN)
     ends = tool.Ends(tool.pids(wrapper))
     client = tool.waiting(place, daemon, "x")
@@ -245,54 +240,66 @@ def test_broken(place):
     ends.close()
 
 
-def stopped_in_time(place, act, text=DEAF, wanted=76, options=("--kill-after", "0.1")):
-    """Runs a command, lets act(daemon) silence the daemon, and expects its end before the lease's."""
-    daemon = world(place)
-    wrapper = tool.start(place, daemon, "run", *options, "x", "--", "sh", "-c", text)
+def stopped_in_time(place, act):
+    """
+    Runs a command that ignores TERM, lets act(daemon) silence the daemon, and expects the command's end before the
+    lock of the silent daemon passes on to a waiter of another. What a command is told to rely on is L, the lock
+    passes on after L + J, and J leaves a busy machine the time to do what is due at L.
+    """
+    redis = place.redis()
+    config = "lease: 1s\nclock-margin: 4s\n"
+    daemon, other = [place.daemon(name, master=redis, config=config) for name in ("d1", "d2")]
+    wrapper = tool.start(place, daemon.admitted(), "run", "x", "--", "sh", "-c", DEAF)
     ends = tool.Ends(tool.pids(wrapper))
-    act(daemon)
+    client = tool.waiting(place, other.admitted(), "x")
     began = harness.boottime()
-    # The lease is 1 s: what was told last cannot be good for longer.
-    expect_between(ends.wait() - began, 0, 1.0, "from the silence to the end of the command")
+    act(daemon)
+    tool.never_early(client, ends)
+    # The waiter saw no lock that was free anyway.
+    expect_not_before(harness.boottime() - began, 1.0, "the lock of the silent daemon passed on")
     ends.close()
-    expect(wrapper.wait(), wanted, wrapper.output.text())
+    expect(wrapper.wait(), 76, wrapper.output.text())
 
 
 def test_daemon_hangs(place):
-    """the daemon hangs: the command is stopped before the deadline it was told"""
+    """the daemon hangs: the command is stopped at the deadline it was told, before anybody else gets the lock"""
     stopped_in_time(place, lambda daemon: daemon.process.stop())
 
 
 def test_daemon_killed(place):
-    """the daemon is killed: the command is stopped before the deadline it was told"""
+    """the daemon is killed: the command is stopped at the deadline it was told, before anybody else gets the lock"""
     stopped_in_time(place, lambda daemon: daemon.kill())
 
 
 def test_on_lost_kill(place):
     """--on-lost kill does not ask first"""
-    stopped_in_time(place, lambda daemon: daemon.kill(), options=("--on-lost", "kill"))
+    daemon = world(place, config=BRISK)
+    wrapper = tool.start(place, daemon, "run", "--on-lost", "kill", "x", "--", *tool.ears("TERM=heard"))
+    tool.pids(wrapper)
+    daemon.kill()
+    expect(wrapper.wait(), 76, wrapper.output.text())
+    expect("heard" in wrapper.output.text(), False)
 
 
 def test_on_lost_signal(place):
     """--on-lost signal:X sends X, and leaves the rest to the command"""
-    text = 'trap "exit 5" USR1; echo "pids $$"; while :; do sleep 1000 & wait; done'
-    daemon = world(place)
-    wrapper = tool.start(place, daemon, "run", "--on-lost", "signal:USR1", "x", "--", "bash", "-c", text)
-    tool.pids(wrapper)
+    daemon = world(place, config=BRISK)
+    wrapper = tool.start(place, daemon, "run", "--on-lost", "signal:USR1", "x", "--", *tool.ears("USR1=heard", "TERM=5"))
+    number = tool.pids(wrapper)[0]
     daemon.kill()
+    wrapper.output.wait("^heard")
+    os.kill(number, signal.SIGTERM)
     expect(wrapper.wait(), 76, wrapper.output.text())
 
 
 def test_on_lost_warn(place):
     """--on-lost warn only says so, and the exit code is the command's"""
-    daemon = world(place)
-    wrapper = tool.start(place, daemon, "run", "--on-lost", "warn", "x", "--", "bash", "-c",
-                         'trap "exit 5" TERM; echo "pids $$"; while :; do sleep 1000 & wait; done')
+    daemon = world(place, config=BRISK)
+    wrapper = tool.start(place, daemon, "run", "--on-lost", "warn", "x", "--", *tool.ears("TERM=5"))
     number = tool.pids(wrapper)[0]
     daemon.kill()
     wrapper.output.wait("the lock x is lost")
     os.kill(number, signal.SIGTERM)
-    os.killpg(number, signal.SIGTERM)
     expect(wrapper.wait(), 5)
 
 
@@ -308,14 +315,13 @@ def test_work_that_ends_in_time(place):
 
 
 def test_lease(place):
-    """-t ends the hold by itself: the command is stopped in time, with 76"""
+    """-t ends the hold by itself: the command is stopped before, with 76"""
     daemon = world(place)
-    wrapper = tool.start(place, daemon, "run", "-t", "0.6", "--kill-after", "0.1", "x", "--", "sh", "-c", PLAIN)
+    # A third of that is from TERM to the end of the hold.
+    wrapper = tool.start(place, daemon, "run", "-t", "3", "x", "--", "sh", "-c", PLAIN)
     ends = tool.Ends(tool.pids(wrapper))
-    began = harness.boottime()
     client = tool.waiting(place, daemon, "x")
     tool.never_early(client, ends)
-    expect_between(harness.boottime() - began, 0.1, 0.9)
     expect(wrapper.wait(), 76)
     ends.close()
 
@@ -359,13 +365,13 @@ def test_no_master(place):
     began = harness.boottime()
     status, output = tool.call(place, daemon, "run", "--master-wait", "1", "x", "true")
     expect((status, "no master" in output), (69, True), output)
-    expect_between(harness.boottime() - began, 0.9, 5)
+    expect_not_before(harness.boottime() - began, 1.0, "given up", harness.WHOLE_MS)
 
 
 def test_tcp(place):
-    """over TCP a killed wrapper's command is gone before the lock passes on"""
-    daemon = place.daemon(master=place.redis(), tcp=True).admitted()
-    wrapper = tool.start(place, "127.0.0.1:%d" % daemon.port, "run", "x", "--", "sh", "-c", DEAF)
+    """over TCP a killed wrapper's command is gone before the lock passes on, at the deadline it was told"""
+    daemon = world(place, tcp=True, config="lease: 3s\n")
+    wrapper = tool.start(place, "127.0.0.1:%d" % daemon.port, "run", "x", "--", "sh", "-c", PLAIN)
     ends = tool.Ends(tool.pids(wrapper))
     client = tool.waiting(place, daemon, "x")
     wrapper.signal(signal.SIGKILL)
@@ -373,14 +379,23 @@ def test_tcp(place):
     ends.close()
 
 
+def test_tcp_deaf(place):
+    """over TCP a killed wrapper's command that ignores TERM is killed at the deadline, however long it has to end"""
+    daemon = world(place, tcp=True, config=BRISK)
+    wrapper = tool.start(place, "127.0.0.1:%d" % daemon.port, "run", "--kill-after", "1000", "x", "--", "sh", "-c", DEAF)
+    ends = tool.Ends(tool.pids(wrapper))
+    wrapper.signal(signal.SIGKILL)
+    ends.wait()
+    ends.close()
+
+
 def test_tcp_asks_first(place):
     """over TCP, too, a command gets TERM before it is killed, however long it ran"""
-    daemon = place.daemon(master=place.redis(), tcp=True).admitted()
-    text = 'trap "echo heard; exit 0" TERM; echo "pids $$"; while :; do sleep 1000 & wait; done'
-    wrapper = tool.start(place, "127.0.0.1:%d" % daemon.port, "run", "x", "--", "bash", "-c", text)
+    daemon = world(place, tcp=True, config="lease: 3s\n")
+    wrapper = tool.start(place, "127.0.0.1:%d" % daemon.port, "run", "x", "--", *tool.ears("TERM=heard"))
     tool.pids(wrapper)
     # Longer than what was told at the grant.
-    expect(daemon.client()("LOCK", "x", "WAIT", 1500), None)
+    expect(daemon.client()("LOCK", "x", "WAIT", 3500), None)
     wrapper.signal(signal.SIGKILL)
     wrapper.output.wait("^heard")
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What people are shown: INFO's sections, who a session was, and a master that says nothing."""
 
+import json
+
 import harness
 import tool
 from harness import expect
@@ -18,6 +20,18 @@ def test_info_sections(place):
     status, output = tool.call(place, daemon, "info", "keyspace")
     expect(status, 1, output)
     expect("keyspace" in output, True, output)
+
+
+def test_label_of_a_script(place):
+    """a lock that a script holds between its commands shows which program took it"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    script = tool.script(place, daemon, "holdfast lock --pid $$ a && echo locked; exec sleep 1000")
+    script.output.wait("^locked")
+    # The second client: the first one waited for the master.
+    daemon.output.wait(r"client\.closed client=2 ")
+    lock = json.loads(tool.call(place, daemon, "show", "a", "--json")[1])
+    expect(lock["holder"]["pid"], script.pid)
+    expect("@" in lock["holder"]["client"], True, repr(lock["holder"]))
 
 
 if __name__ == "__main__":

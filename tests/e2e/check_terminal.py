@@ -1,84 +1,13 @@
 #!/usr/bin/env python3
 """holdfast run in the foreground of a terminal: pipelines, ^C and ^Z work as without it."""
 
-import contextlib
 import os
-import pty
-import re
-import select
 import signal
-import time
 
 import harness
 import tool
 from harness import expect
-
-
-class Terminal:
-    """A program in the foreground of a terminal of its own."""
-
-    def __init__(self, place, daemon, *command):
-        if not os.access(harness.HOLDFAST, os.X_OK):
-            raise harness.Skip("%s is not built" % harness.HOLDFAST)
-        self.text = ""
-        self.seen = 0
-        self.status = None
-        environment = dict(os.environ, HOLDFAST_URL=daemon.socket, PS1="$ ", TERM="dumb", HOME=place.path,
-                           PATH="%s:%s" % (harness.BUILD, os.environ["PATH"]))
-        try:
-            self.pid, self.master = pty.fork()
-        except OSError as error:
-            raise harness.Skip("no pseudo-terminal: %s (is /dev/pts mounted?)" % error) from error
-        if self.pid == 0:
-            try:
-                os.chdir(place.path)
-                os.execvpe(command[0], command, environment)
-            finally:
-                os._exit(127)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        # A hang-up ends what is in the foreground; the rest is killed by its number.
-        if self.status is None:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        os.close(self.master)
-
-    def type(self, text):
-        os.write(self.master, text.encode())
-
-    def read(self, until):
-        """More output; False at its end."""
-        if not select.select([self.master], [], [], max(0, until - time.monotonic()))[0]:
-            raise AssertionError("the terminal is silent; so far:\n%s" % self.text)
-        try:
-            data = os.read(self.master, 1 << 16)
-        except OSError:  # the last process has closed the terminal
-            data = b""
-        self.text += data.decode("utf-8", "replace").replace("\r", "")
-        return data != b""
-
-    def wait(self, pattern):
-        """The first match behind everything waited for before."""
-        until = time.monotonic() + harness.PATIENCE
-        while True:
-            match = re.compile(pattern, re.M).search(self.text, self.seen)
-            if match:
-                self.seen = match.end()
-                return match
-            if not self.read(until):
-                raise AssertionError("no %r on the terminal:\n%s" % (pattern, self.text))
-
-    def end(self):
-        """Reads up to the end; the status as subprocess gives it."""
-        until = time.monotonic() + harness.PATIENCE
-        with contextlib.suppress(AssertionError):
-            while self.read(until):
-                pass
-        self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self.status
+from terminal import Terminal
 
 
 def world(place, **options):
@@ -109,15 +38,16 @@ def test_group(place):
 def test_interrupt(place):
     """^C reaches the command once, and the wrapper waits for what it makes of it"""
     daemon = world(place)
-    text = 'trap "echo heard; read y; exit 7" INT; echo "pids $$"; while :; do sleep 1000 & wait; done'
-    with Terminal(place, daemon, "holdfast", "run", "x", "--", "bash", "-c", text) as terminal:
-        terminal.wait("^pids")
+    command = tool.ears("INT=asked", "TERM=7")
+    with Terminal(place, daemon, "holdfast", "run", "x", "--", *command) as terminal:
+        number = int(terminal.wait(r"^pids (\d+)").group(1))
         terminal.type("\x03")
-        terminal.wait("heard$")
+        terminal.wait("asked$")
         expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
         terminal.type("\n")
+        os.kill(number, signal.SIGTERM)
         expect(terminal.end(), 7)
-        expect(terminal.text.count("heard"), 1, terminal.text)
+        expect(terminal.text.count("asked"), 1, terminal.text)
 
 
 def test_interrupt_kills(place):
@@ -228,8 +158,7 @@ def test_wrapper_killed(place):
 def test_term(place):
     """a signal sent to the wrapper in the foreground reaches the command"""
     daemon = world(place)
-    text = 'trap "exit 8" TERM; echo "pids $$"; while :; do sleep 1000 & wait; done'
-    with Terminal(place, daemon, "holdfast", "run", "x", "--", "bash", "-c", text) as terminal:
+    with Terminal(place, daemon, "holdfast", "run", "x", "--", *tool.ears("TERM=8")) as terminal:
         terminal.wait("^pids")
         os.kill(terminal.pid, signal.SIGTERM)
         expect(terminal.end(), 8)

@@ -7,7 +7,7 @@ import time
 
 import harness
 import resp
-from harness import boottime, expect, expect_between, expect_code
+from harness import LEASE_MS, expect, expect_between, expect_code
 
 
 def daemon_of(place, **options):
@@ -15,9 +15,9 @@ def daemon_of(place, **options):
 
 
 def healthy(daemon):
-    """Somebody else is served at once."""
-    with resp.Client(daemon.socket, timeout=5) as client:
-        expect_between(client("LOCK", "healthy", "WAIT", 5000), 1, 2 ** 53)
+    """Somebody else is served, while whatever was going on goes on."""
+    with resp.Client(daemon.socket) as client:
+        expect_between(client("LOCK", "healthy", "WAIT", 20000), 1, 2 ** 53)
         expect(client("UNLOCK", "healthy"), 0)
 
 
@@ -30,12 +30,12 @@ def test_split(place):
         client.send_raw(text[:at])
         client.send_raw(text[at:])
         expect_between(client.reply(), 1, 2 ** 53)
-        expect_between(client.reply(), 1, 1000)
+        expect_between(client.reply(), 1, LEASE_MS)
         expect(client.reply(), 0)
     for byte in text:
         client.send_raw(bytes([byte]))
     expect_between(client.reply(), 1, 2 ** 53)
-    expect_between(client.reply(), 1, 1000)
+    expect_between(client.reply(), 1, LEASE_MS)
     expect(client.reply(), 0)
 
 
@@ -53,7 +53,7 @@ def test_malformed(place):
         answer = client.reply()
         expect_code(answer, "ERR")
         expect(answer.startswith("ERR Protocol error"), True, "%r: %r" % (text[:40], answer))
-        expect(client.closed(5), True, repr(text[:40]))
+        expect(client.closed(), True, repr(text[:40]))
     healthy(daemon)
 
 
@@ -100,7 +100,7 @@ def test_http(place):
     daemon = daemon_of(place, tcp=True)
     client = daemon.client(tcp=True)
     client.send_raw(b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\nLOCK a\r\n")
-    expect(client.closed(5), True)
+    expect(client.closed(), True)
     healthy(daemon)
 
 
@@ -114,11 +114,11 @@ def test_huge_pipeline(place):
     data = memoryview(request * 50000)
     sent, got, replies = 0, bytearray(), 0
     other = daemon.client()
-    worst = 0.0
-    until = time.monotonic() + 120
+    pings, worst = 0, 0.0
     while replies < 100000:
-        expect(time.monotonic() < until, True, "only %d replies" % replies)
-        readable, writable, _ = select.select([client.socket], [client.socket] if sent < len(data) else [], [], 30)
+        readable, writable, _ = select.select([client.socket], [client.socket] if sent < len(data) else [], [],
+                                              harness.PATIENCE)
+        expect(bool(readable or writable), True, "something happens after %d replies" % replies)
         if writable:
             sent += client.socket.send(data[sent:sent + 65536])
         if readable:
@@ -131,11 +131,14 @@ def test_huge_pipeline(place):
                 else:
                     expect(line[:1], b":", "reply %d, %r" % (replies, bytes(line)))
                 replies += 1
-            if replies % 5000 < len(lines):
+            if replies % 5000 < len(lines) and replies < 100000:
+                # Nobody reads the pipeline's replies or sends more of it until this is answered.
                 started = time.monotonic()
                 expect(other("PING"), "PONG")
                 worst = max(worst, time.monotonic() - started)
-    expect_between(worst, 0, 1.0, "seconds for another client's PING")
+                pings += 1
+    expect_between(pings, 10, 20, "requests of another client in between")
+    harness.took(worst, 1.0, "for another client's PING at worst")
 
 
 def test_never_reads(place):
@@ -145,22 +148,20 @@ def test_never_reads(place):
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.socket.setblocking(False)
     request = resp.encode("ECHO", "x" * 1000) * 64
+    poller = select.poll()
+    poller.register(client.socket, select.POLLOUT)
     ended = False
-    until = time.monotonic() + 60
     healthy(daemon)
-    while not ended and time.monotonic() < until:
-        poller = select.poll()
-        poller.register(client.socket, select.POLLOUT)
-        events = poller.poll(1000)
+    while not ended:
+        # Who reads nothing is given 20 s.
+        expect(bool(poller.poll((20 + harness.PATIENCE) * 1000)), True, "it is read from, or cut off")
         healthy(daemon)
         try:
-            if events:
-                client.socket.send(request)
+            client.socket.send(request)
         except BlockingIOError:
             pass
         except (BrokenPipeError, ConnectionResetError):
             ended = True
-    expect(ended, True, "cut off within a minute")
     healthy(daemon)
 
 
@@ -176,7 +177,7 @@ def test_slow_loris(place):
         started = time.monotonic()
         healthy(daemon)
         times.append(time.monotonic() - started)
-    expect_between(sorted(times)[len(times) // 2], 0, 0.1, "median seconds of another client's lock")
+    harness.took(sorted(times)[len(times) // 2], 0.1, "for another client's lock")
 
 
 def test_too_many(place):
@@ -189,17 +190,17 @@ def test_too_many(place):
     late = daemon.client()
     answer = late.reply()
     expect_code(answer, "LIMIT")
-    expect(late.closed(5), True)
+    expect(late.closed(), True)
     clients.pop().close()
-    until = time.monotonic() + 10
-    while True:
-        expect(time.monotonic() < until, True, "no room within 10 s")
+
+    def room():
         with resp.Client(daemon.socket) as client:
             try:
-                if client("PING") == "PONG":
-                    break
+                return client("PING") == "PONG"
             except (resp.Closed, BrokenPipeError):
-                pass
+                return False
+
+    harness.until("there is room", room)
 
 
 def test_session_limits(place):
@@ -230,11 +231,11 @@ def test_mass_cancel(place):
         waiter.send("LOCK", "a", "WAIT", 60000)
     for waiter in waiters:
         waiter.close()
-    started = boottime()
     expect(holder("UNLOCK", "a"), 0)
-    other = daemon.client()
+    other, watcher = daemon.client(), daemon.client(form=3)
     expect_between(other("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
-    expect_between(boottime() - started, 0, 2.0, "seconds")
+    harness.until("nobody waits", lambda: not watcher("INSPECT", "a")["waiters"])
+    harness.until("their connections are closed", lambda: int(daemon.info()["connected_clients"]) <= 4)
 
 
 def test_libraries(place):
@@ -261,7 +262,7 @@ def test_libraries(place):
     expect(client("CLIENT", "GETNAME"), "three")
     expect(client("RESET"), "RESET")
     expect(client("QUIT"), "OK")
-    expect(client.closed(5), True)
+    expect(client.closed(), True)
 
 
 if __name__ == "__main__":

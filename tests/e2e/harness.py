@@ -6,7 +6,10 @@ place: it is ended by its process id when the test is over, and whatever does no
 fails the test.
 
 Waiting is waiting for an event: a line of output, a datagram of sd_notify, a process that ends. No test sleeps
-in the hope that something is ready.
+in the hope that something is ready, and none fails because the machine is busy: what passes or fails is the order of
+events. A bound of time is either one that must not be undercut (a lock granted too early), or PATIENCE, after which
+something hangs. How long things take is told in comments, and judged only with HOLDFAST_MEASURE=1, which `make soak`
+sets: it wants a machine of its own.
 """
 
 import contextlib
@@ -34,6 +37,16 @@ HOLDFAST = os.path.join(BUILD, "holdfast")
 
 # How long something may take that takes milliseconds on an idle machine.
 PATIENCE = 30.0
+MEASURE = bool(os.environ.get("HOLDFAST_MEASURE"))
+
+# The times of a daemon whose test does not say otherwise. No lease runs out while a busy machine is slow, and none
+# helps: what passes on within PATIENCE has been passed on.
+CALM = {"lease": "60s", "clock-margin": "1s", "restart-guard": "off", "log": "{ level: debug }"}
+LEASE_MS = 60000
+# For tests that wait for the end of a lease.
+BRISK = "lease: 2s\nclock-margin: 200ms\n"
+# Deadlines that are told have their rounding in them; waits and the ends of holds are counted in whole ms.
+WHOLE_MS = 0.001
 
 
 class Skip(Exception):
@@ -57,6 +70,31 @@ def expect_code(got, code):
 def expect_between(got, low, high, what=""):
     if not isinstance(got, (int, float)) or not low <= got <= high:
         raise AssertionError("%sexpected %s to %s, got %r" % (what + ": " if what else "", low, high, got))
+
+
+def expect_not_before(got, earliest, what, grain=0.0):
+    """All in seconds; the earliest counted from before the request that fixed it."""
+    if got < earliest - grain:
+        raise AssertionError("%s: %.1f ms too early" % (what, (earliest - got) * 1000))
+
+
+def took(seconds, most, what):
+    """Tells how long something took; more than this is a failure where times are judged."""
+    comment("%s: %.1f ms (at most %g on a quiet machine)" % (what, seconds * 1000, most * 1000))
+    if MEASURE:
+        expect_between(seconds, 0, most, "seconds " + what)
+
+
+def until(what, true, timeout=PATIENCE):
+    """Asks again and again, where there is no event to wait for, until true() is; what it answered."""
+    end = time.monotonic() + timeout
+    while True:
+        answer = true()
+        if answer:
+            return answer
+        if time.monotonic() > end:
+            raise AssertionError("not within %d s: %s" % (timeout, what))
+        time.sleep(0.002)
 
 
 def free_port():
@@ -244,7 +282,7 @@ class Daemon:
     def configure(self, config):
         """Keys of config replace the defaults of the tests."""
         text = self.listen + self.master
-        for key, value in (("lease", "1s"), ("clock-margin", "100ms"), ("log", "{ level: debug }")):
+        for key, value in CALM.items():
             if not re.search(r"^%s:" % key, config, re.M):
                 text += "%s: %s\n" % (key, value)
         if not re.search(r"^embedded:", config, re.M):
@@ -298,12 +336,18 @@ class Daemon:
         return self.place.keep(resp.Client(self.tcp if tcp else self.socket, form, timeout))
 
     def admitted(self):
-        """Waits until locks are granted: a master seen for the first time is guarded for L + J."""
+        """Waits until locks are granted: with the guard a master seen for the first time is guarded for L + J."""
         with resp.Client(self.socket) as client:
             answer = client("LOCK", "admitted", "WAIT", 20000)
             if not isinstance(answer, int):
                 raise AssertionError("no lock after 20 s: %r\n%s" % (answer, self.output.tail()))
+            expect(client("UNLOCK", "admitted"), 0)
         return self
+
+    def queued(self, name, count=1):
+        """Waits until so many wait for the name."""
+        with resp.Client(self.socket, 3) as client:
+            until("%d in line for %s" % (count, name), lambda: len(client("INSPECT", name)["waiters"]) >= count)
 
     def kill(self):
         self.process.kill()

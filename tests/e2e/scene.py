@@ -1,7 +1,7 @@
 """The counter test as a backdrop for faults: two daemons, one master, clients that take turns, and a keeper.
 
 The keeper holds one lock through the whole fault, which must not be lost as long as the master is back within its
-validity. Lease 1 s, J 100 ms.
+validity. The lease is short so that it matters, and three times longer where a busy machine has its part in what is lost.
 """
 
 import os
@@ -11,10 +11,12 @@ import select
 import harness
 import resp
 import swarm
-from harness import boottime, expect, expect_between
+from harness import MEASURE, boottime, expect, expect_between
 
-LEASE = 1.0
-MARGIN = 0.1
+LEASE = 1.0 if MEASURE else 3.0
+MARGIN = LEASE / 10
+# A master that is away for so long is back before anything runs out.
+BRIEF = 0.4 * LEASE
 
 
 def documented():
@@ -31,14 +33,14 @@ class Scene:
     def __init__(self, place, guard="auto", hold=0.004, redis=None, masters=None, options=()):
         self.place = place
         self.redis = redis or place.redis(options=options)
-        config = "lease: 1s\nclock-margin: 100ms\nrestart-guard: %s\n" % guard
+        config = "lease: %dms\nclock-margin: %dms\nrestart-guard: %s\n" % (LEASE * 1000, MARGIN * 1000, guard)
         self.daemons = [place.daemon("d%d" % n, master=master, config=config)
                         for n, master in enumerate(masters or (self.redis, self.redis), 1)]
         for daemon in self.daemons:
             daemon.admitted()
         self.keeper = self.daemons[0].client()
         self.keeper("SESSION", "ONLOSS", "NEXT")
-        self.token = self.keeper("LOCK", "kept", "WAIT", 5000)
+        self.token = self.keeper("LOCK", "kept", "WAIT", 20000)
         expect_between(self.token, 1, 2 ** 53)
         self.plan = swarm.Plan(place.path, [daemon.socket for daemon in self.daemons], ["counter"], 6, hold=hold,
                                wait_ms=1000)
@@ -54,7 +56,7 @@ class Scene:
         goal = self.counter() + count
         started = boottime()
         while self.counter() < goal:
-            expect(boottime() - started < timeout, True, "%d increments within %.1f s" % (count, timeout))
+            expect(boottime() - started < timeout, True, "%d increments within %.0f s" % (count, timeout))
             pause(0.005)
         return boottime() - started
 
@@ -66,7 +68,7 @@ class Scene:
         codes = {what for what in counts if what.isupper()}
         expect(codes - documented(), set(), "undocumented errors")
         if kept:
-            expect_between(self.keeper("CHECK", "kept"), 1, 1000, "the keeper's validity")
+            expect_between(self.keeper("CHECK", "kept"), 1, LEASE * 1000, "the keeper's validity")
             expect(counts.get("lost"), None, "locks lost by the clients")
             with resp.Client(self.daemons[1].socket) as other:
                 expect(other("LOCK", "kept", "WAIT", 0), None, "the kept lock for somebody else")

@@ -40,9 +40,9 @@ def counter_read(folder, name):
 
 
 class Plan:
-    """What a swarm does. rounds: increments per client, 0: until told to stop."""
+    """What a swarm does. rounds: increments per client; total: of all clients; neither: until told to stop."""
 
-    def __init__(self, folder, sockets, names, clients, rounds=0, hold=0.0, wait_ms=2000, processes=2):
+    def __init__(self, folder, sockets, names, clients, rounds=0, hold=0.0, wait_ms=2000, processes=2, total=None):
         self.folder = folder
         self.sockets = sockets  # each client belongs to one of them
         self.names = names
@@ -51,6 +51,16 @@ class Plan:
         self.hold = hold  # seconds, drawn up to this
         self.wait_ms = wait_ms
         self.processes = processes
+        # What is left of the total. All processes share it, by other means than the locks that are tested.
+        self.left = None if total is None else multiprocessing.get_context("fork").Value("q", total)
+
+    def draw(self):
+        """Takes one increment off the total; False when none is left."""
+        with self.left.get_lock():
+            if self.left.value == 0:
+                return False
+            self.left.value -= 1
+            return True
 
 
 class Walker:
@@ -61,7 +71,9 @@ class Walker:
         self.number = number
         self.address = address
         self.name = worker.plan.names[number % len(worker.plan.names)]
-        self.left = worker.plan.rounds or -1
+        self.left = worker.plan.rounds or -1  # increments; -1: no end
+        if worker.plan.left is not None:
+            self.left = 0
         self.state = None
         self.socket = None
         self.data = b""
@@ -103,6 +115,8 @@ class Walker:
     def lock(self):
         if self.state == "done":
             return
+        if self.left == 0 and self.worker.plan.left is not None and self.worker.plan.draw():
+            self.left = 1
         if self.left == 0 or self.worker.stopping:
             self.finish()
             return

@@ -63,7 +63,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	again = conf_parse("fuzz.yml", text, n, &errors);
 	if (again == NULL)
 		abort();
-	if (conf_diff(conf, again, change_refuse, NULL) < 0)
+	if (conf_diff(conf, conf, again, change_refuse, NULL) < 0)
 		abort();
 	conf_free(again);
 	conf_free(conf);

@@ -130,7 +130,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool single = op == CALL_HELLO || op == CALL_ADMIT;
 	size_t n = single ? 1 : 1 + byte(&in) % CALL_GROUP_MAX;
 	for (size_t i = 0; i < n; i++)
-		calls[i] = (struct call){.op = op, .attempt = i + 1, .link = 1, .name = SLICE("name")};
+		calls[i] = (struct call){
+			.op = op, .attempt = i + 1, .link = 1, .name = SLICE("name"), .block = 10};
 	redisReply *reply = tree(&in, 0);
 	(void)call_noscript(reply);
 	call_decode(reply, calls, n, votes);

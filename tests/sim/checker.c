@@ -507,3 +507,22 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 		h->valid_us = host_true_us(host, now_ms + view.hold.valid_ms);
 	}
 }
+
+/* A wake-up may have been missed before: every wait asks again, if the master can be asked (rule 5). */
+void
+checker_subscribed(struct world *w, const struct host *host)
+{
+	struct master_view master;
+	struct resource_view view;
+	core_view_master(host->core, host_ms(host), 0, &master);
+	/* That a script is missing tells the core nothing: a link it doubts stays so until the next greeting.
+	 */
+	if (master.state != MASTER_ADMITTED || master.links_up < w->plan.links ||
+		w->plan.fault[FAULT_SCRIPTS])
+		return;
+	for (unsigned i = 0; i < w->plan.names; i++)
+		if (core_view_resource(host->core, host_ms(host), slice_of(checker_name(i)), &view) &&
+			view.waiters > 0 && strcmp(view.lease, "waiting") == 0)
+			world_fail(w, "progress: d%u listens again and does not ask for %s", host->index,
+				checker_name(i));
+}

@@ -73,6 +73,7 @@ void checker_push(struct world *world, struct conn *conn, const struct push *pus
 void checker_finished(struct world *world, struct conn *conn);
 void checker_conn_closed(struct world *world, struct conn *conn);
 void checker_step(struct world *world, struct host *host, int64_t now_ms);
+void checker_subscribed(struct world *world, const struct host *host);
 
 /* What faults do. */
 void checker_taint(struct world *world, unsigned name);

@@ -42,6 +42,7 @@ host_init(struct world *w, unsigned index)
 	*h = (struct host){.world = w, .index = index};
 	h->ppm = rng_range(&w->rng, -4000, 4000);
 	h->wall_offset_us = rng_range(&w->rng, -w->plan.wall_behind_us, w->plan.wall_ahead_us);
+	h->call_settings.fenced = w->plan.masters > 1;
 	h->call_settings.namespace_ = NAMESPACE;
 	h->call_settings.lease_max_ms = w->plan.lease_ms;
 	h->call_settings.margin_ms = w->plan.margin_ms;

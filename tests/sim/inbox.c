@@ -110,7 +110,11 @@ inbox_connected(void *arg, uint64_t life, void *data)
 	inbox->server_life = way->server->life;
 	inbox->arrives_us = w->now_us;
 	trace_line(&w->trace, w->now_us, "d%u     subscribed at m%u", h->index, way->server->index);
+	bool quiet = wires_quiet(way);
 	host_step(h, &(struct event){.type = EVENT_SUBSCRIBED, .master = way->server->index});
+	/* Where an answer is outstanding the master may be asked nothing else. */
+	if (quiet && w->plan.masters == 1)
+		checker_subscribed(w, h);
 }
 
 void

@@ -32,12 +32,20 @@ struct options {
 	bool shrink;
 };
 
-/* What the jobs tell their parent. */
+/* What a job tells its parent. */
 struct progress {
+	pid_t child;
 	uint64_t at;
 	uint64_t done;
 	uint64_t grants;
 	uint64_t answers;
+};
+
+/* What all of them share. */
+struct board {
+	_Atomic uint64_t
+		failed; /* the first seed that failed; beyond it nobody needs to look. UINT64_MAX: none */
+	struct progress progress[];
 };
 
 static _Noreturn void
@@ -100,9 +108,10 @@ options_read(struct options *o, int argc, char **argv)
 
 /* Every jobs-th seed, until one fails. */
 static int
-run_share(const struct options *o, unsigned share, struct progress *progress)
+run_share(const struct options *o, unsigned share, struct board *board)
 {
-	for (uint64_t seed = o->first + share; seed <= o->last; seed += o->jobs) {
+	struct progress *progress = &board->progress[share];
+	for (uint64_t seed = o->first + share; seed <= o->last && seed < board->failed; seed += o->jobs) {
 		struct plan plan;
 		struct outcome_of_run out;
 		progress->at = seed;
@@ -141,31 +150,26 @@ show_failure(const struct options *o, uint64_t seed)
 	printf("\n  %s\n", out.why);
 }
 
-/* False: a seed failed; *failed is the first of them. */
-static bool
-run_all(const struct options *o, struct progress *progress, uint64_t *failed)
+/* An assertion ends the job it is in, so that only its parent can tell the others. */
+static void
+run_all(const struct options *o, struct board *board)
 {
-	bool good = true;
-	pid_t *children = calloc(o->jobs, sizeof(*children));
-	assert(children != NULL);
+	fflush(stdout);
 	for (unsigned i = 0; i < o->jobs; i++) {
-		fflush(stdout);
-		children[i] = fork();
-		assert(children[i] >= 0);
-		if (children[i] == 0)
-			_exit(run_share(o, i, &progress[i]));
+		pid_t child = fork();
+		assert(child >= 0);
+		if (child == 0)
+			_exit(run_share(o, i, board));
+		board->progress[i].child = child;
 	}
-	for (unsigned i = 0; i < o->jobs; i++) {
-		int status = 0;
-		(void)waitpid(children[i], &status, 0);
-		if (status == 0)
-			continue;
-		if (good || progress[i].at < *failed)
-			*failed = progress[i].at;
-		good = false;
+	int status = 0;
+	for (pid_t child; (child = wait(&status)) > 0;) {
+		const struct progress *p = board->progress;
+		while (p->child != child)
+			p++;
+		if (status != 0 && p->at < board->failed)
+			board->failed = p->at;
 	}
-	free(children);
-	return good;
 }
 
 int
@@ -181,19 +185,20 @@ main(int argc, char **argv)
 		}
 		return 0;
 	}
-	struct progress *progress = mmap(
-		NULL, o.jobs * sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert(progress != MAP_FAILED);
-	uint64_t failed = 0;
-	bool good = run_all(&o, progress, &failed);
+	struct board *board = mmap(NULL, sizeof(*board) + o.jobs * sizeof(board->progress[0]),
+		PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert(board != MAP_FAILED);
+	board->failed = UINT64_MAX;
+	run_all(&o, board);
+	bool good = board->failed == UINT64_MAX;
 	struct progress sum = {0};
 	for (unsigned i = 0; i < o.jobs; i++) {
-		sum.done += progress[i].done;
-		sum.grants += progress[i].grants;
-		sum.answers += progress[i].answers;
+		sum.done += board->progress[i].done;
+		sum.grants += board->progress[i].grants;
+		sum.answers += board->progress[i].answers;
 	}
 	if (!good)
-		show_failure(&o, failed);
+		show_failure(&o, board->failed);
 	printf("sim: %" PRIu64 " seeds, %" PRIu64 " grants, %" PRIu64 " answers: %s\n", sum.done, sum.grants,
 		sum.answers, good ? "nothing found" : "FAILED");
 	return good ? 0 : 1;

@@ -81,6 +81,7 @@ server_crash(struct server *s, struct store *store, int64_t down_us)
 	s->up = false;
 	s->life++;
 	s->stopped_until_us = 0;
+	memset(s->token, 0, sizeof(s->token));
 	master_restart(s->master, rng_next(&w->rng), store);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		host_server_gone(&w->hosts[i], s);
@@ -92,6 +93,7 @@ void
 server_flush(struct server *s)
 {
 	store_flush(master_store(s->master));
+	memset(s->token, 0, sizeof(s->token));
 	for (unsigned i = 0; i < s->world->plan.hosts; i++)
 		inbox_flushed(&s->world->hosts[i], s);
 }

@@ -5,6 +5,7 @@
 #define SIM_SERVER_H
 
 #include "tests/sim/master.h"
+#include "tests/sim/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,9 +22,10 @@ struct server {
 	int64_t deaf_until_us;    /* messages are lost */
 	int64_t wall_offset_us;
 	int64_t ppm;
-	int64_t forward_until_us; /* no further step forward before: at most J in the life of a lease */
-	int64_t leapt_until_us;   /* its clock has leapt: until then its leases are missed */
-	struct store *backup;     /* what a restart with old data finds */
+	int64_t forward_until_us;      /* no further step forward before: at most J in the life of a lease */
+	int64_t leapt_until_us;        /* its clock has leapt: until then its leases are missed */
+	struct store *backup;          /* what a restart with old data finds */
+	int64_t token[PLAN_NAMES_MAX]; /* the last one of each name that this memory has given out */
 };
 
 void server_init(struct world *world, unsigned index);

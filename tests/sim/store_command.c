@@ -64,19 +64,38 @@ do_get(const struct args *a)
 	return entry != NULL ? answer_text(text_slice(&entry->string)) : answer_nil();
 }
 
+/* Never an error: what is no string is nothing here. */
+static redisReply *
+do_mget(const struct args *a)
+{
+	redisReply *r = answer_array(a->n - 1);
+	for (size_t i = 1; i < a->n; i++) {
+		bool wrong;
+		struct entry *entry = key_of(a, i, KIND_STRING, &wrong);
+		answer_set(r, i - 1,
+			wrong || entry == NULL ? answer_nil() : answer_text(text_slice(&entry->string)));
+	}
+	return r;
+}
+
+/* SET key value [NX] [PX ms] */
 static redisReply *
 do_set(const struct args *a)
 {
 	int64_t px = 0;
-	if (a->n == 5 && arg_is(a->v[3], "PX")) {
-		if (!arg_number(a->v[4], &px))
+	bool fresh = a->n > 3 && arg_is(a->v[3], "NX");
+	size_t at = fresh ? 4 : 3;
+	if (a->n == at + 2 && arg_is(a->v[at], "PX")) {
+		if (!arg_number(a->v[at + 1], &px))
 			return answer_error("ERR value is not an integer or out of range");
 		if (px <= 0)
 			return answer_error("ERR invalid expire time in 'set' command");
-	} else if (a->n != 3) {
+	} else if (a->n != at) {
 		return answer_error("ERR syntax error");
 	}
 	struct entry *entry = entry_find(a->store, a->env->wall_us, a->v[1]);
+	if (entry != NULL && fresh)
+		return answer_nil();
 	if (entry != NULL)
 		entry_remove(a->store, entry);
 	entry = entry_add(a->store, a->v[1], KIND_STRING);
@@ -369,7 +388,8 @@ static const struct command_row {
 	redisReply *(*run)(const struct args *a);
 } rows[] = {
 	{"GET", 2, 2, false, false, do_get},
-	{"SET", 3, 5, true, true, do_set},
+	{"MGET", 2, 99, false, false, do_mget},
+	{"SET", 3, 6, true, true, do_set},
 	{"DEL", 2, 99, true, false, do_del},
 	{"EXISTS", 2, 99, false, false, do_exists},
 	{"PTTL", 2, 2, false, false, do_pttl},

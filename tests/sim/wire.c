@@ -1,6 +1,7 @@
 /* wire: see wire.h. */
 #include "tests/sim/wire.h"
 
+#include "tests/sim/said.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -129,32 +130,22 @@ batch_answer(void *arg, uint64_t a, void *data)
 	batch_free(b);
 }
 
-/* Whether this call's lease is there. */
-static bool
-lease_there(const struct server *s, const struct call *call)
-{
-	char key[2 * WIRE_NAME_BYTES];
-	struct slice owner;
-	if (call->key != NULL)
-		snprintf(key, sizeof(key), "lock:%.*s", (int)call->name.n, call->name.p);
-	else
-		snprintf(key, sizeof(key), "hf:{%.*s}", (int)call->name.n, call->name.p);
-	return store_get(master_store(s->master), server_wall_us(s), slice_of(key), &owner);
-}
-
 /* Runs the command; nothing but an acquire and a reclaim may bring a lease into being (rule 6). */
 static void
 batch_run(struct batch *b)
 {
 	struct server *s = b->wire->way->server;
 	bool there[CALL_GROUP_MAX] = {false};
+	struct slice owner;
 	bool keeps = b->calls[0].op == CALL_RENEW || b->calls[0].op == CALL_RELEASE;
 	for (size_t i = 0; keeps && i < b->n; i++)
-		there[i] = lease_there(s, &b->calls[i]);
+		there[i] = said_lease_there(s, &b->calls[i], &owner);
 	b->arrived = true;
 	b->reply = server_run(s, b->command.argc, b->command.argv, b->command.argvlen);
+	if (b->wire->way->host->life == b->host_life)
+		said_check(s, b->wire->way->host->call_settings.daemon_id, b->calls, b->n, b->reply);
 	for (size_t i = 0; keeps && i < b->n; i++)
-		if (!there[i] && lease_there(s, &b->calls[i]))
+		if (!there[i] && said_lease_there(s, &b->calls[i], &owner))
 			world_fail(s->world, "re-created: a %s made a lease of %s",
 				scripts[b->calls[0].op].name, b->names[i]);
 }
@@ -274,6 +265,15 @@ wire_flush(struct wire *wire)
 {
 	if (wire->open_n > 0)
 		batch_send(wire);
+}
+
+bool
+wires_quiet(const struct way *way)
+{
+	bool quiet = true;
+	for (unsigned i = 0; i < way->host->world->plan.links; i++)
+		quiet = quiet && TAILQ_EMPTY(&way->wires[i].waiting) && way->wires[i].open_n == 0;
+	return quiet;
 }
 
 static void

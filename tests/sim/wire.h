@@ -63,6 +63,8 @@ void wire_free_all(struct all_batches *all);
 void wire_connect(struct wire *wire);
 void wire_call(struct wire *wire, const struct call *call);
 void wire_flush(struct wire *wire);
+/* No link of this way owes its daemon an answer. */
+bool wires_quiet(const struct way *way);
 
 /* The connection is found dead now: votes, then the end of the link, then a new attempt. */
 void wire_break(struct wire *wire, const char *why);

@@ -1,0 +1,45 @@
+/*
+ * connections: all connections, and the end of a turn.
+ *
+ * The door adds to them, the driver turns them, whoever answers finds his connection here. Hooks are called
+ * from the event loop and from connections_turn() only.
+ */
+#ifndef DAEMON_CONNECTIONS_H
+#define DAEMON_CONNECTIONS_H
+
+#include "daemon/connection.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct event_base;
+struct stats;
+
+/* NULL: out of memory. hooks and stats are kept by reference. */
+struct connections *connections_new(struct event_base *base, const struct connections_limits *limits,
+	const struct connections_hooks *hooks, void *arg, struct stats *stats)
+	__attribute__((warn_unused_result));
+/* Closes what is left without calling a hook. */
+void connections_free(struct connections *set);
+void connections_set_limits(struct connections *set, const struct connections_limits *limits);
+const struct connections_limits *connections_limits(const struct connections *set);
+
+/* fd is the set's from now on in any case. NULL: out of memory. */
+struct connection *connections_add(struct connections *set, int fd, const struct peer *peer, bool local,
+	bool release) __attribute__((warn_unused_result));
+/* NULL: it is gone, or about to be. */
+struct connection *connections_find(const struct connections *set, conn_id id);
+/* Those that are about to be gone not counted. */
+size_t connections_count(const struct connections *set);
+/* In the order they came, until each() returns false. */
+void connections_each(
+	struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg);
+
+/* The end of a turn: serves those with requests left over, writes answers, ends what has ended. */
+void connections_turn(struct connections *set);
+/* There is more to do: the next turn must not wait. */
+bool connections_busy(const struct connections *set);
+/* Something is still to be written. */
+bool connections_unwritten(const struct connections *set);
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * driver_desk: what the handlers of verbs ask of the driver; see desk.h. A part of driver.c.
+ */
+#include "daemon/driver_inner.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
+#include "daemon/core/view.h"
+#include "daemon/passing.h"
+#include "daemon/process.h"
+
+#include <unistd.h>
+
+/* A session that is bound goes on without its connections, and whoever looks wants to know whose it is. */
+void
+driver_keep_label(struct driver *d, conn_id id, const char *label)
+{
+	if (label && processes_count(d->processes) > 0) {
+		processes_keep_label(d->processes, core_session_of(d->core, id), label);
+	}
+}
+
+static void
+driver_on_command(void *arg, struct connection *c, const struct command *command)
+{
+	driver_event(
+		arg, &(struct event){
+			     .type = EVENT_COMMAND, .conn = connection_identity(c)->id, .command = command});
+}
+
+static void
+driver_refuse(struct connection *c, const struct reply *error)
+{
+	connection_answered(c);
+	connection_reply(c, error);
+}
+
+static void
+driver_no_pidfd(struct reply *error, int fd)
+{
+	if (fd == PASSING_LOST) {
+		reply_error(error, CODE_LIMIT,
+			"the descriptor that came with SESSION BIND could not be taken: several came at "
+			"once, or this daemon has none left");
+	} else {
+		reply_error(error, CODE_ERR,
+			"no descriptor came with SESSION BIND: pass a pidfd of the process (SCM_RIGHTS) "
+			"over a Unix socket");
+	}
+}
+
+/* The process is watched before the core learns of it: then nothing can fail any more once it has answered.
+ */
+static void
+driver_on_bind(void *arg, struct connection *c)
+{
+	struct driver *d = arg;
+	const struct identity *who = connection_identity(c);
+	struct process process;
+	struct reply error;
+	int fd = connection_take_fd(c);
+	if (fd < 0) {
+		driver_no_pidfd(&error, fd);
+		driver_refuse(c, &error);
+		return;
+	}
+	if (process_identify(fd, who->peer.uid, &process, &error) != 0) {
+		close(fd);
+		driver_refuse(c, &error);
+		return;
+	}
+	bool known = processes_has(d->processes, process);
+	if (processes_watch(d->processes, process, fd, who->peer.uid, &error) != 0) {
+		driver_refuse(c, &error);
+		return;
+	}
+	d->perform.watch_wanted = false;
+	driver_event(d, &(struct event){.type = EVENT_BIND, .conn = who->id, .process = process});
+	if (d->perform.watch_wanted) {
+		processes_bind(d->processes, process, core_session_of(d->core, who->id));
+	} else if (!known) {
+		processes_forget(d->processes, process);
+	}
+}
+
+static void
+driver_on_peer(void *arg, struct connection *c)
+{
+	const struct identity *who = connection_identity(c);
+	driver_event(arg, &(struct event){.type = EVENT_PEER, .conn = who->id, .peer = &who->peer});
+}
+
+static void
+driver_on_reset(void *arg, struct connection *c)
+{
+	conn_id before = connection_identity(c)->id;
+	if (connection_renumber(c) != 0) {
+		connection_close(c, END_CLEAN, "out of memory");
+		return;
+	}
+	driver_keep_label(arg, before, connection_identity(c)->label);
+	driver_event(arg, &(struct event){.type = EVENT_CLOSE, .conn = before, .end = END_CLEAN});
+	driver_open(arg, c);
+}
+
+void
+driver_drain(void *arg)
+{
+	struct driver *d = arg;
+	if (d->draining) {
+		return;
+	}
+	d->draining = true;
+	d->drain_until_ms = clock_ms() + DRIVER_DRAIN_MS;
+	LOG_EVENT(d->log, LOG_INFO_LEVEL, "daemon.draining",
+		log_number("clients", (int64_t)connections_count(d->connections)));
+	notify_stopping(d->notify, "draining");
+	listeners_close(&d->listeners);
+	driver_event(d, &(struct event){.type = EVENT_DRAIN});
+}
+
+int
+driver_reload(void *arg, char *text, size_t room)
+{
+	struct driver *d = arg;
+	notify_reloading(d->notify);
+	int failed = d->reload(d->reload_arg, text, room);
+	LOG_EVENT(d->log, failed ? LOG_ERROR_LEVEL : LOG_INFO_LEVEL,
+		failed ? "daemon.reload_failed" : "daemon.reloaded", log_text("what", text));
+	notify_ready(d->notify, failed ? "the new configuration was refused, see the log" : "serving");
+	return failed;
+}
+
+const struct desk_hooks driver_desk_hooks = {
+	.command = driver_on_command,
+	.bind = driver_on_bind,
+	.peer = driver_on_peer,
+	.reset = driver_on_reset,
+	.drain = driver_drain,
+	.reload = driver_reload,
+};

@@ -1,0 +1,52 @@
+/*
+ * driver_inner: what driver.c and driver_desk.c share, and nobody else sees.
+ */
+#ifndef DAEMON_DRIVER_INNER_H
+#define DAEMON_DRIVER_INNER_H
+
+#include "daemon/base/random.h"
+#include "daemon/door.h"
+#include "daemon/driver.h"
+#include "daemon/listeners.h"
+#include "daemon/perform.h"
+
+struct driver {
+	struct loop *loop;
+	struct log *log;
+	struct stats *stats;
+	const struct notify *notify;
+	struct core *core;
+	struct actions actions;
+	struct masters *masters;
+	struct connections *connections;
+	struct processes *processes;
+	struct desk desk;
+	struct perform perform;
+	struct door door;
+	struct random random;
+	struct listeners listeners;
+	int (*reload)(void *arg, char *text, size_t room);
+	void *reload_arg;
+	int64_t awake_ms; /* when nothing was overdue the last time somebody looked */
+	int64_t drain_until_ms;
+	bool draining;
+	bool stopped;
+	bool stepping; /* core_step() or its actions are under way */
+};
+
+/* Steps the core with what happened, after what was due, and does what it decides. */
+void driver_event(struct driver *driver, const struct event *event);
+/* A session begins. arg is the driver. */
+void driver_open(void *arg, struct connection *connection);
+
+/* For the handlers of verbs; arg is the driver. */
+extern const struct desk_hooks driver_desk_hooks;
+/* Likewise, and for signals. */
+void driver_drain(void *arg);
+int driver_reload(void *arg, char *text, size_t room);
+
+/* The connection of this number ends, or leaves its session, which goes on when it is bound to a process:
+ * whoever looks wants to know whose it was. NULL: it had no label. */
+void driver_keep_label(struct driver *driver, conn_id id, const char *label);
+
+#endif

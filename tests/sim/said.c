@@ -1,0 +1,79 @@
+/* said: see said.h. */
+#include "tests/sim/said.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+bool
+said_lease_there(struct server *s, const struct call *call, struct slice *owner)
+{
+	char key[2 * WIRE_NAME_BYTES];
+	if (call->key != NULL)
+		snprintf(key, sizeof(key), "lock:%.*s", (int)call->name.n, call->name.p);
+	else
+		snprintf(key, sizeof(key), "hf:{%.*s}", (int)call->name.n, call->name.p);
+	return store_get(master_store(s->master), server_wall_us(s), slice_of(key), owner);
+}
+
+/* Who is told that a lease is his has it. */
+static void
+check_owner(struct server *s, const char *daemon_id, const struct call *call)
+{
+	struct slice owner = {NULL, 0};
+	char mine[64];
+	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM)
+		return;
+	snprintf(mine, sizeof(mine), "%s:%" PRIu64, daemon_id, call->attempt);
+	if (!said_lease_there(s, call, &owner) || !slice_equal(owner, slice_of(mine)))
+		world_fail(s->world, "owner only: %s of %.*s says yes to %s, but it is %.*s's",
+			scripts[call->op].name, (int)call->name.n, call->name.p, mine, (int)owner.n, owner.p);
+}
+
+/* Tokens are reserved strictly above all that this memory of the master has given out. */
+static void
+check_block(struct server *s, const struct vote *vote)
+{
+	unsigned name = 0;
+	while (!slice_equal(vote->name, slice_of(checker_name(name))))
+		name++;
+	if (vote->token_first <= s->token[name])
+		world_fail(s->world, "tokens: %s of %.*s reserves %" PRId64 " after %" PRId64,
+			scripts[vote->op].name, (int)vote->name.n, vote->name.p, vote->token_first,
+			s->token[name]);
+	s->token[name] = vote->token_last;
+}
+
+/* No script refuses a call of ours as malformed, or says what none says; no lease of ours is there for long.
+ */
+static void
+check_words(struct server *s, const struct vote *vote)
+{
+	struct slice text = vote->text;
+	bool refused = vote->outcome == OUTCOME_ERROR && text.n > 4 && memcmp(text.p, "ERR ", 4) == 0;
+	if (refused || vote->outcome == OUTCOME_UNKNOWN)
+		world_fail(s->world, "script: %s of %.*s answers %.*s", scripts[vote->op].name, (int)vote->name.n,
+			vote->name.n > 0 ? vote->name.p : "", (int)text.n, text.n > 0 ? text.p : "");
+	if (vote->holder.n > 32 && vote->change_ms > s->world->plan.lease_ms + s->world->plan.margin_ms)
+		world_fail(s->world, "free in time: %.*s is busy for %" PRId64 " ms", (int)vote->name.n,
+			vote->name.p, vote->change_ms);
+}
+
+void
+said_check(struct server *s, const char *daemon_id, const struct call *calls, size_t n,
+	const redisReply *reply)
+{
+	struct vote votes[CALL_GROUP_MAX];
+	if (call_noscript(reply))
+		return;
+	call_decode(reply, calls, n, votes);
+	for (size_t i = 0; i < n; i++) {
+		check_words(s, &votes[i]);
+		if (votes[i].outcome == OUTCOME_YES)
+			check_owner(s, daemon_id, &calls[i]);
+		if (votes[i].token_first > 0)
+			check_block(s, &votes[i]);
+	}
+}
