@@ -31,6 +31,8 @@ change_tell(struct differ *d, const char *path, const char *from, const char *to
 	d->each(d->arg, &change);
 }
 
+static void list_compare(struct differ *d, const struct schema_key *list);
+
 static void
 value_compare(struct differ *d, const struct schema_key *key, const void *from, const void *to, long item)
 {
@@ -46,24 +48,36 @@ value_compare(struct differ *d, const struct schema_key *key, const void *from, 
 }
 
 static void
-scope_compare(struct differ *d, enum schema_scope scope, const void *from, const void *to, long item)
+secret_compare(struct differ *d, enum schema_scope scope, void *from, void *to, long item)
 {
-	for (size_t i = 0; i < schema_key_count; i++)
-		if (schema_keys[i].scope == scope)
-			value_compare(d, &schema_keys[i], from, to, item);
-}
-
-static void
-secret_compare(struct differ *d, const struct schema_key *list, void *from, void *to, size_t i)
-{
-	char **was = scope_secret(list->inner, from);
-	char **is = scope_secret(list->inner, to);
+	char **was = scope_secret(scope, from);
+	char **is = scope_secret(scope, to);
+	const char *scope_path = schema_scope_path(scope);
 	char path[SCHEMA_PATH_MAX];
 
 	if (was == NULL || strcmp(*was, *is) == 0)
 		return;
-	snprintf(path, sizeof(path), "%s[%zu] password", list->name, i);
-	change_tell(d, path, "(secret)", "(secret)", list->restart);
+	snprintf(path, sizeof(path), "%.*s[%ld]%s password", (int)strcspn(scope_path, "["), scope_path, item,
+		strchr(scope_path, ']') + 1);
+	change_tell(d, path, "(secret)", "(secret)", schema_find(scope, "password-file")->restart);
+}
+
+static void
+scope_compare(struct differ *d, enum schema_scope scope, void *from, void *to, long item)
+{
+	for (size_t i = 0; i < schema_key_count; i++) {
+		const struct schema_key *key = &schema_keys[i];
+
+		if (key->scope != scope)
+			continue;
+		if (schema_storage(key) == STORAGE_LIST)
+			list_compare(d, key);
+		else if (schema_storage(key) == STORAGE_MAP)
+			scope_compare(d, key->inner, scope_field(key, from), scope_field(key, to), item);
+		else
+			value_compare(d, key, from, to, item);
+	}
+	secret_compare(d, scope, from, to, item);
 }
 
 static void
@@ -80,13 +94,9 @@ list_compare(struct differ *d, const struct schema_key *list)
 		change_tell(d, list->name, from, to, list->restart);
 		return;
 	}
-	for (size_t i = 0; i < was; i++) {
-		void *a = scope_list_item(list, d->from, i);
-		void *b = scope_list_item(list, d->to, i);
-
-		scope_compare(d, list->inner, a, b, (long)i);
-		secret_compare(d, list, a, b, i);
-	}
+	for (size_t i = 0; i < was; i++)
+		scope_compare(d, list->inner, scope_list_item(list, d->from, i),
+			scope_list_item(list, d->to, i), (long)i);
 }
 
 /* A guard lasts as long as the longest lease; daemons and master have agreed on it. */
@@ -115,24 +125,6 @@ layout_count(const struct conf *conf)
 	return (long)n;
 }
 
-static void
-root_compare(struct differ *d)
-{
-	for (size_t i = 0; i < schema_key_count; i++) {
-		const struct schema_key *key = &schema_keys[i];
-
-		if (key->scope != SCOPE_ROOT)
-			continue;
-		if (schema_storage(key) == STORAGE_LIST)
-			list_compare(d, key);
-		else if (schema_storage(key) == STORAGE_MAP)
-			scope_compare(d, key->inner, scope_value(key, d->from), scope_value(key, d->to), -1);
-		else
-			value_compare(d, key, d->from, d->to, -1);
-	}
-	longest_compare(d);
-}
-
 int
 conf_diff(const struct conf *from, const struct conf *to,
 	void (*each)(void *arg, const struct conf_change *change), void *arg)
@@ -142,10 +134,13 @@ conf_diff(const struct conf *from, const struct conf *to,
 	d.layout = layout_count(from) > layout_count(to) ? layout_count(from) : layout_count(to);
 	d.was = malloc(VALUE_TEXT_MAX);
 	d.is = malloc(VALUE_TEXT_MAX);
-	if (d.was != NULL && d.is != NULL)
-		root_compare(&d);
-	else
+	if (d.was != NULL && d.is != NULL) {
+		/* Only read; the fields of a scope are found in what could also be written. */
+		scope_compare(&d, SCOPE_ROOT, (struct conf *)from, (struct conf *)to, -1);
+		longest_compare(&d);
+	} else {
 		d.restarts = -1;
+	}
 	free(d.was);
 	free(d.is);
 	return d.restarts;

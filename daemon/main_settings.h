@@ -7,6 +7,7 @@
 
 #include "conf/conf.h"
 #include "daemon/driver.h"
+#include "daemon/sentinel.h"
 
 #define MAIN_WHERE_MAX (CONF_HOST_MAX + 16)
 
@@ -26,7 +27,14 @@ struct driver_limits limits_of(const struct conf *conf);
 /* How many masters there are, the embedded one included. */
 unsigned masters_of(const struct conf *conf);
 
-/* Where a master of the configuration is; texts stay conf's. where: the same for people. */
-void master_place(const struct conf_master *master, struct pool_settings *pool, char where[MAIN_WHERE_MAX]);
+/* Room for what a pool_settings points to. */
+struct main_sentinel {
+	struct sentinel_settings settings;
+	struct sentinel_place places[SENTINELS_MAX];
+};
+
+/* Where a master of the configuration is, or who knows it; texts stay conf's. where: the same for people. */
+void master_place(const struct conf_master *master, struct pool_settings *pool,
+	struct main_sentinel *sentinel, char where[MAIN_WHERE_MAX]);
 
 #endif
