@@ -56,11 +56,32 @@ struct conf_url {
 	int database;
 };
 
-struct conf_master {
-	struct conf_url url;
+/* Hosts, each a name or a numeric address. */
+struct conf_places {
+	struct conf_address *list;
+	size_t count;
+};
+
+/* Where Redis Sentinel says the master is. */
+struct conf_sentinel {
+	char *name; /* of the master, as the sentinels know it; "": there is no sentinel */
+	struct conf_places sentinels;
+	char *user; /* at the sentinels; "": Redis's default user */
 	char *password_file;
 	char *password_env;
-	char *password; /* the one to use, wherever it came from; "": none */
+	char *password; /* at the sentinels: the one to use; "": none */
+	bool replicas_ack;
+};
+
+/* Exactly one of url and sentinel is there. */
+struct conf_master {
+	struct conf_url url;
+	struct conf_sentinel sentinel;
+	char *user;       /* with sentinel, at the master; "": Redis's default user */
+	int64_t database; /* with sentinel */
+	char *password_file;
+	char *password_env;
+	char *password; /* at the master: the one to use, wherever it came from; "": none */
 };
 
 struct conf_rule {

@@ -68,27 +68,6 @@ value_compare(struct differ *d, const struct schema_key *key, const struct three
 	change_tell(d, path, d->was, d->is, restart);
 }
 
-static void
-scope_compare(struct differ *d, enum schema_scope scope, const struct three *of, long item)
-{
-	for (size_t i = 0; i < schema_key_count; i++)
-		if (schema_keys[i].scope == scope)
-			value_compare(d, &schema_keys[i], of, item);
-}
-
-static void
-secret_compare(struct differ *d, const struct schema_key *list, void *from, void *to, size_t i)
-{
-	char **was = scope_secret(list->inner, from);
-	char **is = scope_secret(list->inner, to);
-	char path[SCHEMA_PATH_MAX];
-
-	if (was == NULL || strcmp(*was, *is) == 0)
-		return;
-	snprintf(path, sizeof(path), "%s[%zu] password", list->name, i);
-	change_tell(d, path, "(secret)", "(secret)", list->restart);
-}
-
 static bool
 count_compare(struct differ *d, const struct schema_key *list, size_t was, size_t is)
 {
@@ -101,6 +80,57 @@ count_compare(struct differ *d, const struct schema_key *list, size_t was, size_
 	snprintf(to, sizeof(to), "%zu items", is);
 	change_tell(d, list->name, from, to, list->restart);
 	return false;
+}
+
+static void list_compare(struct differ *d, const struct schema_key *list);
+static void rules_compare(struct differ *d, const struct schema_key *list);
+
+static void
+secret_compare(struct differ *d, enum schema_scope scope, const struct three *of, long item)
+{
+	bool restart =
+		schema_find(scope, "password-file") != NULL && schema_find(scope, "password-file")->restart;
+	const void *base = restart ? of->boot : of->from;
+	const char *scope_path = schema_scope_path(scope);
+	char **was = scope_secret(scope, (void *)base);
+	char **is = scope_secret(scope, (void *)of->to);
+	char path[SCHEMA_PATH_MAX];
+
+	if (was == NULL || strcmp(*was, *is) == 0)
+		return;
+	snprintf(path, sizeof(path), "%.*s[%ld]%s password", (int)strcspn(scope_path, "["), scope_path, item,
+		strchr(scope_path, ']') + 1);
+	change_tell(d, path, "(secret)", "(secret)", restart);
+}
+
+/* The fields of a mapping are found in what could also be written; they are only read. */
+static const void *
+field(const struct schema_key *key, const void *mapping)
+{
+	return mapping == NULL ? NULL : scope_field(key, (void *)mapping);
+}
+
+static void
+scope_compare(struct differ *d, enum schema_scope scope, const struct three *of, long item)
+{
+	for (size_t i = 0; i < schema_key_count; i++) {
+		const struct schema_key *key = &schema_keys[i];
+
+		if (key->scope != scope)
+			continue;
+		if (key->inner == SCOPE_RULE)
+			rules_compare(d, key);
+		else if (schema_storage(key) == STORAGE_LIST)
+			list_compare(d, key);
+		else if (schema_storage(key) == STORAGE_MAP)
+			scope_compare(d, key->inner,
+				&(struct three){
+					field(key, of->boot), field(key, of->from), field(key, of->to)},
+				item);
+		else
+			value_compare(d, key, of, item);
+	}
+	secret_compare(d, scope, of, item);
 }
 
 /* All of a list needs a restart, or nothing of it does. */
@@ -117,7 +147,6 @@ list_compare(struct differ *d, const struct schema_key *list)
 		void *is = scope_list_item(list, d->to, i);
 
 		scope_compare(d, list->inner, &(struct three){was, was, is}, (long)i);
-		secret_compare(d, list, was, is, i);
 	}
 }
 
@@ -168,29 +197,6 @@ layout_count(const struct conf *conf)
 	return n;
 }
 
-static void
-root_compare(struct differ *d)
-{
-	for (size_t i = 0; i < schema_key_count; i++) {
-		const struct schema_key *key = &schema_keys[i];
-
-		if (key->scope != SCOPE_ROOT)
-			continue;
-		if (key->inner == SCOPE_RULE)
-			rules_compare(d, key);
-		else if (schema_storage(key) == STORAGE_LIST)
-			list_compare(d, key);
-		else if (schema_storage(key) == STORAGE_MAP)
-			scope_compare(d, key->inner,
-				&(struct three){scope_value(key, d->boot), scope_value(key, d->from),
-					scope_value(key, d->to)},
-				-1);
-		else
-			value_compare(d, key, &(struct three){d->boot, d->from, d->to}, -1);
-	}
-	longest_compare(d);
-}
-
 int
 conf_diff(const struct conf *boot, const struct conf *from, const struct conf *to,
 	void (*each)(void *arg, const struct conf_change *change), void *arg)
@@ -201,10 +207,12 @@ conf_diff(const struct conf *boot, const struct conf *from, const struct conf *t
 	d.longest_ms = conf_longest_lease_ms(boot);
 	d.was = malloc(VALUE_TEXT_MAX);
 	d.is = malloc(VALUE_TEXT_MAX);
-	if (d.was != NULL && d.is != NULL)
-		root_compare(&d);
-	else
+	if (d.was != NULL && d.is != NULL) {
+		scope_compare(&d, SCOPE_ROOT, &(struct three){boot, from, to}, -1);
+		longest_compare(&d);
+	} else {
 		d.restarts = -1;
+	}
 	free(d.was);
 	free(d.is);
 	return d.restarts;

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KEYS_MAX 64 /* of the whole schema, for what a mapping has seen */
+#define KEYS_MAX 96 /* of the whole schema, for what a mapping has seen */
 
 struct loader {
 	struct verify verify;
@@ -140,6 +140,23 @@ list_load(struct loader *l, const struct schema_key *list, const struct node *no
 }
 
 static void
+places_load(struct loader *l, const struct schema_key *key, const struct node *node, void *field, long item)
+{
+	char path[SCHEMA_PATH_MAX];
+	char text[VALUE_WHY_MAX];
+
+	if (node->kind == NODE_SEQUENCE) {
+		for (const struct node *child = node->first; child != NULL; child = child->next)
+			if (child->kind != NODE_BROKEN)
+				scalar_load(l, key, child, field, item);
+		return;
+	}
+	schema_path(path, key, item);
+	snprintf(text, sizeof(text), "%s; allowed: %s", kind_word(node), schema_allowed(key));
+	complain(l, node, path, text);
+}
+
+static void
 value_load(struct loader *l, const struct schema_key *key, const struct node *node, void *base, long item)
 {
 	char text[96];
@@ -150,12 +167,15 @@ value_load(struct loader *l, const struct schema_key *key, const struct node *no
 		break;
 	case STORAGE_MAP:
 		if (node->kind == NODE_MAPPING) {
-			mapping_load(l, key->inner, node, scope_field(key, base), -1);
+			mapping_load(l, key->inner, node, scope_field(key, base), item);
 		} else if (!node_is_empty(node)) {
 			snprintf(text, sizeof(text), "%s; allowed: a mapping, each key in a line of its own",
 				kind_word(node));
 			complain(l, node, key->name, text);
 		}
+		break;
+	case STORAGE_PLACES:
+		places_load(l, key, node, scope_field(key, base), item);
 		break;
 	default:
 		scalar_load(l, key, node, scope_field(key, base), item);

@@ -24,13 +24,19 @@ line_print(FILE *to, const char *lead, const struct schema_key *key, const char 
 		width + 2 < HELP_COLUMN ? (int)(HELP_COLUMN - width) : 2, "", key->help);
 }
 
+#define LEAD_MAX 16
+
+/* The keys of an item that say something. The first stands behind lead, the others below it. */
 static void
-item_print(FILE *to, char *value, enum schema_scope scope, void *item)
+item_print(FILE *to, char *value, enum schema_scope scope, void *item, const char *lead)
 {
-	const char *lead = "  - ";
+	char below[LEAD_MAX];
+	char inner[LEAD_MAX + 2];
 	char **secret = scope_secret(scope, item);
 	bool named = false;
 
+	snprintf(below, sizeof(below), "%*s", (int)strlen(lead), "");
+	snprintf(inner, sizeof(inner), "%s  ", below);
 	for (size_t i = 0; i < schema_key_count; i++) {
 		const struct schema_key *key = &schema_keys[i];
 
@@ -39,11 +45,13 @@ item_print(FILE *to, char *value, enum schema_scope scope, void *item)
 			continue;
 		value_format(value, key, scope_value(key, item));
 		line_print(to, lead, key, value);
+		if (schema_storage(key) == STORAGE_MAP)
+			item_print(to, value, key->inner, scope_field(key, item), inner);
 		named = named || key->type == TYPE_FILE || key->type == TYPE_VARIABLE;
-		lead = "    ";
+		lead = below;
 	}
 	if (secret != NULL && (*secret)[0] != '\0' && !named)
-		fprintf(to, "    # with a password, which is not shown\n");
+		fprintf(to, "%s# with a password, which is not shown\n", below);
 }
 
 static void
@@ -53,7 +61,7 @@ list_print(FILE *to, char *value, const struct schema_key *list, const struct co
 
 	line_print(to, "", list, count == 0 ? "[]" : "");
 	for (size_t i = 0; i < count; i++)
-		item_print(to, value, list->inner, scope_list_item(list, conf, i));
+		item_print(to, value, list->inner, scope_list_item(list, conf, i), "  - ");
 }
 
 static void

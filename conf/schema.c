@@ -24,8 +24,9 @@ const struct schema_key schema_keys[] = {
 #define KEY(scope, name, type, field, low, high, fallback, change, help)                                     \
 	{SCOPE_##scope, name, TYPE_##type, offsetof(struct_##scope, field), low, high, fallback, change,     \
 		help, SCOPE_##scope, 0},
-#define MAP(id, name, field, help)                                                                           \
-	{SCOPE_ROOT, name, TYPE_MAP, offsetof(struct conf, field), 0, 0, "", false, help, SCOPE_##id, 0},
+#define MAP(scope, id, name, field, help)                                                                    \
+	{SCOPE_##scope, name, TYPE_MAP, offsetof(struct_##scope, field), 0, 0, "", false, help, SCOPE_##id,  \
+		0},
 #define LIST(id, name, field, count, most, change, help)                                                     \
 	{SCOPE_ROOT, name, TYPE_LIST, offsetof(struct conf, field), 0, most, "", change, help, SCOPE_##id,   \
 		offsetof(struct conf, count)},
@@ -179,7 +180,8 @@ schema_path(char out[SCHEMA_PATH_MAX], const struct schema_key *key, long item)
 	if (path[0] == '\0')
 		snprintf(out, SCHEMA_PATH_MAX, "%s", key->name);
 	else if (bracket != NULL && item >= 0)
-		snprintf(out, SCHEMA_PATH_MAX, "%.*s[%ld].%s", (int)(bracket - path), path, item, key->name);
+		snprintf(out, SCHEMA_PATH_MAX, "%.*s[%ld]%s.%s", (int)(bracket - path), path, item,
+			bracket + 2, key->name);
 	else
 		snprintf(out, SCHEMA_PATH_MAX, "%s.%s", path, key->name);
 }

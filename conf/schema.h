@@ -39,6 +39,7 @@ enum schema_scope {
 	TYPE(LEVEL, CHOICE, "debug, info, warning or error")                                                 \
 	TYPE(ADDRESS, ADDRESS, "a numeric address and a port from 1 to 65535, 127.0.0.1:5625 or [::1]:5625") \
 	TYPE(URL, URL, "redis://user:password@host:port/db or unix:///path?db=n&user=name")                  \
+	TYPE(PLACES, PLACES, "a list of hosts and ports, [10.0.0.7:26379, 10.0.0.8:26379]")                  \
 	TYPE(LIST, LIST, "a list")                                                                           \
 	TYPE(MAP, MAP, "a mapping")
 
@@ -57,6 +58,7 @@ enum value_storage {
 	STORAGE_CHOICE,  /* int: an enum counted from 0 in the order of the words */
 	STORAGE_ADDRESS, /* struct conf_address */
 	STORAGE_URL,     /* struct conf_url, its texts owned */
+	STORAGE_PLACES,  /* struct conf_places, its list owned */
 	STORAGE_LIST,    /* pointer to items, owned, and a size_t */
 	STORAGE_MAP      /* a struct inside the root's */
 };
@@ -79,7 +81,7 @@ struct schema_key {
 extern const struct schema_key schema_keys[];
 extern const size_t schema_key_count;
 
-/* "limits", "rules[]"; "" for the root. */
+/* "limits", "rules[]", "masters[].sentinel"; "" for the root. */
 const char *schema_scope_path(enum schema_scope scope);
 size_t schema_scope_size(enum schema_scope scope);
 enum value_storage schema_storage(const struct schema_key *key);
@@ -96,7 +98,8 @@ const struct schema_key *schema_elsewhere(enum schema_scope scope, const char *n
 
 #define SCHEMA_PATH_MAX 96
 
-/* "limits.clients"; item >= 0 stands in the brackets: "rules[2].lease", < 0 leaves them empty. */
+/* "limits.clients"; item >= 0 stands in the brackets: "rules[2].lease", < 0 leaves them empty. In a list's
+ * items every key of theirs has the item's number, those of a mapping inside too. */
 void schema_path(char out[SCHEMA_PATH_MAX], const struct schema_key *key, long item);
 
 #endif

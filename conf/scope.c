@@ -29,6 +29,8 @@ scope_secret(enum schema_scope scope, void *base)
 {
 	if (scope == SCOPE_MASTER)
 		return &((struct conf_master *)base)->password;
+	if (scope == SCOPE_SENTINEL)
+		return &((struct conf_sentinel *)base)->password;
 	return scope == SCOPE_USER ? &((struct conf_user *)base)->password : NULL;
 }
 

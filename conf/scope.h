@@ -23,7 +23,7 @@ void *scope_list_item(const struct schema_key *list, const struct conf *conf, si
 /* One more item, initialised; moves the others. NULL: out of memory. */
 void *scope_list_append(const struct schema_key *list, struct conf *conf) __attribute__((warn_unused_result));
 
-/* The password that was found for a master or a user; NULL for every other scope. */
+/* The password that was found for a master, its sentinels or a user; NULL for every other scope. */
 char **scope_secret(enum schema_scope scope, void *base);
 
 #endif

@@ -306,8 +306,10 @@ url_format(char out[URL_TEXT_MAX], const struct conf_url *url)
 	char part[3 * PART_MAX + 1] = "";
 	char address[CONF_HOST_MAX + 16];
 
-	text_encode(part, sizeof(part), url->kind == CONF_URL_UNIX ? url->path : url->user, "-._/");
 	out[0] = '\0';
+	if (url->kind == CONF_URL_NONE)
+		return;
+	text_encode(part, sizeof(part), url->kind == CONF_URL_UNIX ? url->path : url->user, "-._/");
 	if (url->kind == CONF_URL_TCP) {
 		address_format(address, &url->address);
 		snprintf(out, URL_TEXT_MAX, "redis://%s%s%s/%d", part, part[0] != '\0' ? "@" : "", address,
@@ -331,6 +333,17 @@ address_parse(const char *text, struct conf_address *out)
 	if (!endpoint_parse((struct part){text, text + strlen(text)}, 0, &address))
 		return false;
 	if (inet_pton(AF_INET, address.host, &four) != 1 && inet_pton(AF_INET6, address.host, &six) != 1)
+		return false;
+	*out = address;
+	return true;
+}
+
+bool
+place_parse(const char *text, int fallback, struct conf_address *out)
+{
+	struct conf_address address;
+
+	if (!endpoint_parse((struct part){text, text + strlen(text)}, fallback, &address))
 		return false;
 	*out = address;
 	return true;

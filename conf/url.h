@@ -23,6 +23,10 @@ void url_format(char out[URL_TEXT_MAX], const struct conf_url *url);
 
 /* "127.0.0.1:5625" or "[::1]:5625"; *out is left alone on failure. */
 bool address_parse(const char *text, struct conf_address *out) __attribute__((warn_unused_result));
+/* "10.0.0.7:26379", "[::1]:26379" or "name.example:26379"; without a port it is the fallback. *out is left
+ * alone on failure. */
+bool place_parse(const char *text, int fallback, struct conf_address *out)
+	__attribute__((warn_unused_result));
 void address_format(char out[CONF_HOST_MAX + 16], const struct conf_address *address);
 
 /* Only programs of this host can reach it. */

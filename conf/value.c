@@ -372,6 +372,26 @@ url_read(const struct schema_key *key, const char *text, struct conf_url *out, c
 	return false;
 }
 
+#define SENTINEL_PORT 26379
+
+static bool
+place_add(const struct schema_key *key, const char *text, struct conf_places *out, char why[VALUE_WHY_MAX])
+{
+	struct conf_address place;
+	struct conf_address *list;
+
+	if (!place_parse(text, SENTINEL_PORT, &place))
+		return refuse(why, key, text, "is no host and port");
+	if (out->count == (size_t)key->high)
+		return refuse(why, key, text, "is one too many");
+	list = realloc(out->list, (out->count + 1) * sizeof(*list));
+	if (list == NULL)
+		return refuse(why, key, text, "does not fit into memory");
+	out->list = list;
+	list[out->count++] = place;
+	return true;
+}
+
 bool
 value_parse(const struct schema_key *key, const char *text, void *field, char why[VALUE_WHY_MAX])
 {
@@ -388,6 +408,8 @@ value_parse(const struct schema_key *key, const char *text, void *field, char wh
 		return address_read(key, text, field, why);
 	case STORAGE_URL:
 		return url_read(key, text, field, why);
+	case STORAGE_PLACES:
+		return place_add(key, text, field, why);
 	default:
 		/* A list or a mapping is no value: the loader never asks. */
 		assert(schema_storage(key) < STORAGE_LIST);
@@ -404,6 +426,7 @@ value_init(const struct schema_key *key, void *field)
 	case STORAGE_LIST:
 	case STORAGE_MAP:
 	case STORAGE_URL:
+	case STORAGE_PLACES:
 		return true;
 	default:
 		/* Only memory can be missing: the tests read every default. */
@@ -418,6 +441,8 @@ value_free(const struct schema_key *key, void *field)
 
 	if (schema_storage(key) == STORAGE_URL)
 		url_free(field);
+	if (schema_storage(key) == STORAGE_PLACES)
+		free(((struct conf_places *)field)->list);
 	if (schema_storage(key) != STORAGE_TEXT)
 		return;
 	memcpy(&text, field, sizeof(text));
@@ -438,6 +463,20 @@ text_format(char out[VALUE_TEXT_MAX], const char *text)
 	}
 	out[n++] = '"';
 	out[n] = '\0';
+}
+
+static void
+places_format(char out[VALUE_TEXT_MAX], const struct conf_places *places)
+{
+	size_t n = (size_t)snprintf(out, VALUE_TEXT_MAX, "[");
+
+	for (size_t i = 0; i < places->count; i++) {
+		char text[CONF_HOST_MAX + 16];
+
+		address_format(text, &places->list[i]);
+		n += (size_t)snprintf(out + n, VALUE_TEXT_MAX - n, "%s\"%s\"", i > 0 ? ", " : "", text);
+	}
+	snprintf(out + n, VALUE_TEXT_MAX - n, "]");
 }
 
 void
@@ -472,6 +511,9 @@ value_format(char out[VALUE_TEXT_MAX], const struct schema_key *key, const void 
 		url_format(text, field);
 		text_format(out, text);
 		break;
+	case STORAGE_PLACES:
+		places_format(out, field);
+		break;
 	default:
 		out[0] = '\0';
 	}
@@ -487,6 +529,8 @@ value_is_absent(const struct schema_key *key, const void *field)
 		return ((const struct conf_address *)field)->port == 0;
 	case STORAGE_URL:
 		return ((const struct conf_url *)field)->kind == CONF_URL_NONE;
+	case STORAGE_PLACES:
+		return ((const struct conf_places *)field)->count == 0;
 	default:
 		return false;
 	}

@@ -10,7 +10,8 @@
 #define VALUE_TEXT_MAX (4 * 4096 + 8)
 
 /*
- * Reads text into the key's field, which holds a value already (value_init() at first) that is replaced.
+ * Reads text into the key's field, which holds a value already (value_init() at first) that is replaced; of a
+ * list of places the text is one more.
  * False: the field is left alone and why says what was read and what is allowed, secrets excepted.
  */
 bool value_parse(const struct schema_key *key, const char *text, void *field, char why[VALUE_WHY_MAX])

@@ -22,11 +22,22 @@
 #define EMBEDDED_DIRECTORY "redis"
 #define DIRECTORY_MAX      90 /* leaves room for "/" and a socket's name in sun_path */
 
+/* Keys of a master that belong to Sentinel, or are beside it what a URL says otherwise. */
+static bool
+master_applies(const struct schema_key *key, const struct conf_master *master)
+{
+	bool beside = key->type == TYPE_USERNAME || key->type == TYPE_WHOLE || key->type == TYPE_MAP;
+
+	return !beside || master->sentinel.name[0] != '\0';
+}
+
 bool
 verify_applies(const struct schema_key *key, const void *item)
 {
 	const struct conf_listener *listener = item;
 
+	if (key->scope == SCOPE_MASTER)
+		return master_applies(key, item);
 	if (key->scope != SCOPE_LISTEN)
 		return true;
 	if (key->type == TYPE_PATH || key->type == TYPE_MODE || key->type == TYPE_GROUP)
@@ -62,6 +73,12 @@ group_find(const char *group, int64_t *gid)
 	if (entry != NULL)
 		*gid = (int64_t)entry->gr_gid;
 	return entry != NULL;
+}
+
+static bool
+address_same(const struct conf_address *a, const struct conf_address *b)
+{
+	return strcasecmp(a->host, b->host) == 0 && a->port == b->port;
 }
 
 static void
@@ -114,18 +131,42 @@ secret_find(const struct verify *v, const struct node *node, const char *scope, 
 }
 
 static void
-master_verify(const struct verify *v, const struct node *node, struct conf_master *master)
+sentinel_verify(const struct verify *v, const struct node *node, struct conf_sentinel *sentinel)
+{
+	const struct conf_places *places = &sentinel->sentinels;
+
+	if (sentinel->name[0] == '\0')
+		errors_add(v->errors, node_place(v->file, node),
+			"masters: sentinel without name; it needs the one that the sentinels know the master "
+			"by");
+	if (places->count == 0)
+		errors_add(v->errors, node_place(v->file, node),
+			"masters: sentinel without sentinels; it needs their hosts and ports, such as "
+			"[10.0.0.7:26379, 10.0.0.8:26379]");
+	for (size_t i = 1; i < places->count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (address_same(&places->list[i], &places->list[j]))
+				errors_add(v->errors, item_place(v, node, "sentinels"),
+					"masters: sentinels %zu and %zu are the same; name each once", j + 1,
+					i + 1);
+	if (sentinel->password_file[0] != '\0' && sentinel->password_env[0] != '\0')
+		errors_add(v->errors, node_place(v->file, node),
+			"masters: more than one password of the sentinels; give password-file or "
+			"password-env");
+	else
+		secret_find(v, node, "masters", sentinel->password_file, sentinel->password_env,
+			&sentinel->password);
+}
+
+/* The password of the URL, else of the environment. */
+static void
+master_verify_password(const struct verify *v, const struct node *node, struct conf_master *master)
 {
 	char why[SECRET_WHY_MAX];
 	const char *word = master->url.password != NULL ? master->url.password : "";
 	int sources =
 		(word[0] != '\0') + (master->password_file[0] != '\0') + (master->password_env[0] != '\0');
 
-	if (master->url.kind == CONF_URL_NONE) {
-		errors_add(v->errors, node_place(v->file, node),
-			"masters: an item without url; each needs one, such as redis://10.0.0.1:6379/0");
-		return;
-	}
 	if (sources > 1) {
 		errors_add(v->errors, node_place(v->file, node),
 			"masters: more than one password; give it in the url, in password-file or in "
@@ -144,6 +185,30 @@ master_verify(const struct verify *v, const struct node *node, struct conf_maste
 	word = getenv(PASSWORD_VARIABLE);
 	if (word != NULL && word[0] != '\0' && !secret_read_env(PASSWORD_VARIABLE, &master->password, why))
 		errors_add(v->errors, node_place(v->file, node), "masters: %s %s", PASSWORD_VARIABLE, why);
+}
+
+static void
+master_verify(const struct verify *v, const struct node *node, struct conf_master *master)
+{
+	const struct node *sentinel = node_get(node, "sentinel");
+	bool url = master->url.kind != CONF_URL_NONE;
+
+	if (url == (sentinel != NULL)) {
+		errors_add(v->errors, node_place(v->file, node),
+			url ? "masters: an item with both url and sentinel; allowed: one of them"
+			    : "masters: an item without url or sentinel; each needs one of them, such as "
+			      "redis://10.0.0.1:6379/0");
+		return;
+	}
+	if (sentinel != NULL) {
+		sentinel_verify(v, sentinel, &master->sentinel);
+	} else if (node_get(node, "user") != NULL || node_get(node, "database") != NULL) {
+		errors_add(v->errors,
+			item_place(v, node, node_get(node, "user") != NULL ? "user" : "database"),
+			"masters: user and database are part of the url: redis://user@host:port/database");
+		return;
+	}
+	master_verify_password(v, node, master);
 }
 
 static void
@@ -195,6 +260,17 @@ item_node(const struct node *root, const char *key, size_t i)
 	return node;
 }
 
+/* The same name at one sentinel is the same master. */
+static bool
+sentinel_same(const struct conf_sentinel *a, const struct conf_sentinel *b)
+{
+	for (size_t i = 0; i < a->sentinels.count; i++)
+		for (size_t j = 0; j < b->sentinels.count; j++)
+			if (address_same(&a->sentinels.list[i], &b->sentinels.list[j]))
+				return strcmp(a->name, b->name) == 0;
+	return false;
+}
+
 static bool
 master_same(const struct conf_master *a, const struct conf_master *b)
 {
@@ -202,8 +278,9 @@ master_same(const struct conf_master *a, const struct conf_master *b)
 		return false;
 	if (a->url.kind == CONF_URL_UNIX)
 		return strcmp(a->url.path, b->url.path) == 0;
-	return strcasecmp(a->url.address.host, b->url.address.host) == 0 &&
-	       a->url.address.port == b->url.address.port;
+	if (a->url.kind == CONF_URL_TCP)
+		return address_same(&a->url.address, &b->url.address);
+	return sentinel_same(&a->sentinel, &b->sentinel);
 }
 
 /* Two masters, or any even number of them, stand no more losses than one less. */

@@ -82,7 +82,9 @@ static void
 info_master(const struct desk *desk, struct buffer *text, unsigned i)
 {
 	struct master_view master;
+	struct pool_view pool;
 	core_view_master(desk->core, clock_ms(), i, &master);
+	masters_see_pool(desk->masters, i, &pool);
 	info_line(text, "master%u_address:%s", i, masters_where(desk->masters, i));
 	info_line(text, "master%u_state:%s", i, master.word);
 	info_line(text, "master%u_reason:%s", i, master.reason);
@@ -90,6 +92,12 @@ info_master(const struct desk *desk, struct buffer *text, unsigned i)
 	info_line(text, "master%u_incarnation:%" PRIu64, i, master.incarnation);
 	info_line(text, "master%u_links_up:%u", i, master.links_up);
 	info_line(text, "master%u_down:%d", i, master.down);
+	if (pool.sentinel) {
+		info_line(text, "master%u_sentinel:%s", i, pool.sentinel);
+		info_line(text, "master%u_replicas:%u", i, pool.replicas);
+		info_line(text, "master%u_replicas_needed:%u", i, pool.needed);
+		info_line(text, "master%u_replicated:%d", i, pool.replicated);
+	}
 }
 
 static void

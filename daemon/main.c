@@ -42,6 +42,7 @@ struct main {
 	struct random random;
 	char daemon_id[33];
 	char where[CORE_MASTERS_MAX][SETTINGS_WHERE_MAX];
+	struct main_sentinel sentinels[CORE_MASTERS_MAX];
 	const char *addresses[CORE_MASTERS_MAX]; /* the same, as the core takes them */
 	char *layout;
 	struct driver *driver;
@@ -224,7 +225,7 @@ pools_make(struct main *m, struct pool_settings *pools)
 	const struct conf *conf = m->boot;
 	for (size_t i = conf->master_count; i-- > 0;) {
 		pools[i] = pools[0];
-		settings_place(&conf->masters[i], &pools[i], m->where[i]);
+		settings_place(&conf->masters[i], &pools[i], &m->sentinels[i], m->where[i]);
 	}
 	if (conf->master_count == 0) {
 		pools->path = embedded_path(m->embedded);

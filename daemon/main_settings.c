@@ -81,9 +81,24 @@ settings_rules(const struct conf *conf, const struct conf *boot)
 	return rules;
 }
 
-/* What all daemons of a namespace must agree on besides its times: how many masters there are, since a
- * majority of fewer is no majority of more; which names have keys of another layout; and whether a master
- * that forgot is guarded, since one daemon that does not would admit it for all. */
+static bool
+replicas_ack_off(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->master_count; i++) {
+		const struct conf_sentinel *sentinel = &conf->masters[i].sentinel;
+		if (sentinel->name[0] != '\0' && !sentinel->replicas_ack) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * How many masters there are, since a majority of fewer is no majority of more; whether one that forgot is
+ * guarded, since one daemon that does not would admit it for all; whether replicas have to acknowledge, since
+ * one daemon that does not wait for them could go on at a master that was cut off; and which names have keys
+ * of another layout.
+ */
 char *
 settings_layout(const struct conf *conf)
 {
@@ -96,6 +111,9 @@ settings_layout(const struct conf *conf)
 	fprintf(to, "masters=%u", settings_masters(conf));
 	if (conf->restart_guard == CONF_GUARD_OFF) {
 		fputs(";restart-guard=off", to);
+	}
+	if (replicas_ack_off(conf)) {
+		fputs(";replicas-ack=off", to);
 	}
 	for (size_t i = 0; i < layout_count(conf); i++) {
 		fprintf(to, ";%s=%s", conf->rules[i].match, conf->rules[i].key);
@@ -128,9 +146,46 @@ settings_masters(const struct conf *conf)
 	return conf->master_count > 0 ? (unsigned)conf->master_count : 1;
 }
 
-void
-settings_place(const struct conf_master *master, struct pool_settings *pool, char where[SETTINGS_WHERE_MAX])
+static const char *
+text_or_null(const char *text)
 {
+	return text[0] ? text : NULL;
+}
+
+static void
+sentinel_place(const struct conf_master *master, struct pool_settings *pool, struct main_sentinel *out,
+	char where[SETTINGS_WHERE_MAX])
+{
+	const struct conf_sentinel *from = &master->sentinel;
+	for (size_t i = 0; i < from->sentinels.count; i++) {
+		out->places[i] = (struct sentinel_place){
+			.host = from->sentinels.list[i].host,
+			.port = (uint16_t)from->sentinels.list[i].port,
+		};
+	}
+	out->settings = (struct sentinel_settings){
+		.name = from->name,
+		.places = out->places,
+		.count = from->sentinels.count,
+		.user = text_or_null(from->user),
+		.password = text_or_null(from->password),
+	};
+	pool->sentinel = &out->settings;
+	pool->replicas_ack = from->replicas_ack;
+	pool->user = text_or_null(master->user);
+	pool->password = text_or_null(master->password);
+	pool->db = (int)master->database;
+	snprintf(where, SETTINGS_WHERE_MAX, "%s", from->name);
+}
+
+void
+settings_place(const struct conf_master *master, struct pool_settings *pool, struct main_sentinel *sentinel,
+	char where[SETTINGS_WHERE_MAX])
+{
+	if (master->url.kind == CONF_URL_NONE) {
+		sentinel_place(master, pool, sentinel, where);
+		return;
+	}
 	if (master->url.kind == CONF_URL_UNIX) {
 		pool->path = master->url.path;
 		snprintf(where, SETTINGS_WHERE_MAX, "%s", pool->path);
@@ -139,8 +194,8 @@ settings_place(const struct conf_master *master, struct pool_settings *pool, cha
 		pool->port = (uint16_t)master->url.address.port;
 		address_format(where, &master->url.address);
 	}
-	pool->user = master->url.user[0] ? master->url.user : NULL;
-	pool->password = master->password[0] ? master->password : NULL;
+	pool->user = text_or_null(master->url.user);
+	pool->password = text_or_null(master->password);
 	pool->db = master->url.database;
 }
 

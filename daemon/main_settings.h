@@ -8,6 +8,7 @@
 
 #include "conf/conf.h"
 #include "daemon/driver.h"
+#include "daemon/sentinel.h"
 
 #define SETTINGS_WHERE_MAX (CONF_HOST_MAX + 16)
 #define SETTINGS_ERROR_MAX 512
@@ -44,8 +45,14 @@ int settings_listen(struct driver *driver, const struct conf *conf, char error[S
 /* How many masters there are, the embedded one included. */
 unsigned settings_masters(const struct conf *conf);
 
-/* Where a master of the configuration is; texts stay conf's. where: the same for people. */
-void settings_place(
-	const struct conf_master *master, struct pool_settings *pool, char where[SETTINGS_WHERE_MAX]);
+/* Room for what a pool_settings points to. */
+struct main_sentinel {
+	struct sentinel_settings settings;
+	struct sentinel_place places[SENTINELS_MAX];
+};
+
+/* Where a master of the configuration is, or who knows it; texts stay conf's. where: the same for people. */
+void settings_place(const struct conf_master *master, struct pool_settings *pool,
+	struct main_sentinel *sentinel, char where[SETTINGS_WHERE_MAX]);
 
 #endif

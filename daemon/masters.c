@@ -148,6 +148,13 @@ masters_where(const struct masters *masters, unsigned master)
 	return pool_where(masters->list[master].pool);
 }
 
+void
+masters_see_pool(const struct masters *masters, unsigned master, struct pool_view *out)
+{
+	assert(master < masters->count);
+	pool_see(masters->list[master].pool, out);
+}
+
 /* The states in the order of what they allow, the least first. One that does not answer allows nothing,
  * whatever it was; with a single master its state says more than that. */
 static unsigned

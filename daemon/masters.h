@@ -37,6 +37,9 @@ unsigned masters_count(const struct masters *masters);
 /* The address for people, in logs and reports. */
 const char *masters_where(const struct masters *masters, unsigned master);
 
+/* What the pool knows of its master; the core knows its state. */
+void masters_see_pool(const struct masters *masters, unsigned master, struct pool_view *out);
+
 /* All of them at a glance. */
 struct masters_sum {
 	unsigned usable;   /* admitted, and they answer */

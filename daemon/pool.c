@@ -379,15 +379,27 @@ pool_open_sentinel(struct pool *pool, struct event_base *base, const struct pool
 	settings.connect_ms = s->connect_ms;
 	settings.reply_ms = s->reply_ms;
 	pool_set_where(pool, s->title, settings.name);
+	pool->sentinel_name = strdup(settings.name);
 	pool->sentinel = sentinel_new(base, &settings, &sentinel_hooks, pool, pool->log);
 	pool_watch(pool);
-	return pool->sentinel != NULL;
+	return pool->sentinel != NULL && pool->sentinel_name != NULL;
 }
 
 const char *
 pool_where(const struct pool *pool)
 {
 	return pool->where;
+}
+
+void
+pool_see(const struct pool *pool, struct pool_view *out)
+{
+	*out = (struct pool_view){
+		.sentinel = pool->sentinel_name,
+		.replicas = replicas_known(&pool->replicas),
+		.needed = replicas_needed(&pool->replicas),
+		.replicated = !pool->replicas.missing,
+	};
 }
 
 struct pool *
@@ -435,5 +447,6 @@ pool_free(struct pool *pool)
 	call_command_done(&pool->command);
 	free(pool->strings);
 	free(pool->where);
+	free(pool->sentinel_name);
 	free(pool);
 }

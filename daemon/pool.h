@@ -91,6 +91,15 @@ void pool_free(struct pool *pool);
  * the master by: for people. Valid until the loop turns. */
 const char *pool_where(const struct pool *pool);
 
+/* For people. */
+struct pool_view {
+	const char *sentinel; /* the name that the sentinels know the master by; NULL: there are none */
+	unsigned replicas;    /* that belong to it, also those that are away */
+	unsigned needed;      /* of them, to acknowledge; 0: none */
+	bool replicated;      /* enough of them do */
+};
+void pool_see(const struct pool *pool, struct pool_view *out);
+
 /* Copies what it needs of the call. A call that cannot leave is answered UNSENT, later. */
 void pool_call(struct pool *pool, const struct call *call);
 /* The end of a turn of the loop: what was called so far leaves now. */

@@ -42,8 +42,9 @@ struct pool {
 	struct call_command command;
 	struct inbox *inbox;
 	struct sentinel *sentinel; /* NULL: the master has its place */
-	bool found;                /* the sentinels have said where it is */
-	bool doubted;              /* what is there is no master */
+	char *sentinel_name;
+	bool found;   /* the sentinels have said where it is */
+	bool doubted; /* what is there is no master */
 	struct replicas replicas;
 	int64_t wait_ms;     /* for their acknowledgement */
 	struct event *probe; /* asks whether they are back */

@@ -399,6 +399,75 @@ START_TEST(masters_are_one_or_an_odd_number)
 }
 END_TEST
 
+START_TEST(a_master_may_be_named_by_its_sentinels)
+{
+	struct conf *conf = good("masters:\n"
+				 "  - sentinel:\n"
+				 "      name: mymaster\n"
+				 "      sentinels: [10.0.0.7:26380, '[fd00::1]', s.example]\n"
+				 "      user: watcher\n"
+				 "    user: holdfast\n"
+				 "    database: 3\n");
+	const struct conf_master *master = &conf->masters[0];
+
+	ck_assert_int_eq(master->url.kind, CONF_URL_NONE);
+	ck_assert_str_eq(master->sentinel.name, "mymaster");
+	ck_assert_uint_eq(master->sentinel.sentinels.count, 3);
+	ck_assert_str_eq(master->sentinel.sentinels.list[0].host, "10.0.0.7");
+	ck_assert_int_eq(master->sentinel.sentinels.list[0].port, 26380);
+	ck_assert_str_eq(master->sentinel.sentinels.list[1].host, "fd00::1");
+	ck_assert_int_eq(master->sentinel.sentinels.list[1].port, 26379);
+	ck_assert_str_eq(master->sentinel.sentinels.list[2].host, "s.example");
+	ck_assert_str_eq(master->sentinel.user, "watcher");
+	ck_assert_str_eq(master->sentinel.password, "");
+	ck_assert(master->sentinel.replicas_ack);
+	ck_assert_str_eq(master->user, "holdfast");
+	ck_assert_int_eq(master->database, 3);
+	conf_free(conf);
+	setenv("HOLDFAST_MASTER_PASSWORD", "hunter2", 1);
+	conf = good("masters: [ sentinel: { name: m, sentinels: [a], replicas-ack: no } ]\n");
+	ck_assert(!conf->masters[0].sentinel.replicas_ack);
+	ck_assert_str_eq(conf->masters[0].password, "hunter2");
+	ck_assert_str_eq(conf->masters[0].sentinel.password, "");
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(a_sentinel_that_makes_no_sense_is_told_where)
+{
+	bad("masters: [ { sentinel: { sentinels: [a] } } ]\n",
+		"f.yml:1:24: masters: sentinel without name; it needs the one that the sentinels know");
+	bad("masters: [ { sentinel: { name: m } } ]\n",
+		"f.yml:1:24: masters: sentinel without sentinels; it needs their hosts and ports, such as");
+	bad("masters: [ { sentinel: { name: m, sentinels: [] } } ]\n",
+		"f.yml:1:24: masters: sentinel without sentinels;");
+	bad("masters: [ { sentinel: { name: m, sentinels: a } } ]\n",
+		"f.yml:1:46: masters[0].sentinel.sentinels: a single value; allowed: a list of hosts");
+	bad("masters: [ { sentinel: { name: m, sentinels: [a, b:x, c] } } ]\n",
+		"f.yml:1:50: masters[0].sentinel.sentinels: \"b:x\" is no host and port; allowed: a list of");
+	bad("masters: [ { sentinel: { name: m, sentinels: [a, [b]] } } ]\n",
+		"f.yml:1:50: masters[0].sentinel.sentinels: a list; allowed: a list of");
+	bad("masters: [ { sentinel: { name: m, sentinels: [a, A:26379] } } ]\n",
+		"f.yml:1:46: masters: sentinels 1 and 2 are the same; name each once");
+	bad("masters: [ { sentinel: { name: m, sentinels: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17] } } "
+	    "]\n",
+		"f.yml:1:86: masters[0].sentinel.sentinels: \"17\" is one too many");
+	bad("masters: [ { sentinel: { nam: m, sentinels: [a] } } ]\n",
+		"f.yml:1:26: masters[].sentinel: unknown key \"nam\"; did you mean "
+		"\"masters[].sentinel.name\"?");
+	bad("masters: [ { sentinel: m } ]\n", "f.yml:1:24: sentinel: a single value; allowed: a mapping");
+	bad("masters: [ { url: 'redis://h', sentinel: { name: m, sentinels: [a] } } ]\n",
+		"f.yml:1:12: masters: an item with both url and sentinel; allowed: one of them");
+	bad("masters: [ { user: u } ]\n", "f.yml:1:12: masters: an item without url or sentinel");
+	bad("masters: [ { url: 'redis://h', user: u } ]\n", "f.yml:1:38: masters: user and database are part "
+							    "of the url: redis://user@host:port/database");
+	bad("masters: [ { sentinel: { name: m, sentinels: [a], password-env: A, password-file: /a } } ]\n",
+		"f.yml:1:24: masters: more than one password of the sentinels; give");
+	bad("masters: [ { sentinel: { name: m, sentinels: [a], password-env: NO_SUCH_VARIABLE } } ]\n",
+		"f.yml:1:65: masters: password-env: NO_SUCH_VARIABLE is not set in the environment");
+}
+END_TEST
+
 START_TEST(no_master_is_named_twice)
 {
 	conf_free(good("masters: [ 'redis://a', 'redis://a:6380', 'unix:///a' ]\n"));
@@ -408,6 +477,11 @@ START_TEST(no_master_is_named_twice)
 		"or leave it out");
 	bad("masters: [ 'unix:///a', 'redis://b', { url: 'unix:///a?db=2' } ]\n",
 		"f.yml:1:45: masters: the same server as item 1");
+	bad("masters:\n"
+	    "  - sentinel: { name: m, sentinels: [a, b] }\n"
+	    "  - sentinel: { name: n, sentinels: [a, b] }\n"
+	    "  - sentinel: { name: m, sentinels: [c, b] }\n",
+		"f.yml:4:5: masters: the same server as item 1");
 }
 END_TEST
 
@@ -533,6 +607,8 @@ main(void)
 	tcase_add_test(tcase, a_master_is_a_url);
 	tcase_add_test(tcase, masters_are_one_or_an_odd_number);
 	tcase_add_test(tcase, no_master_is_named_twice);
+	tcase_add_test(tcase, a_master_may_be_named_by_its_sentinels);
+	tcase_add_test(tcase, a_sentinel_that_makes_no_sense_is_told_where);
 	tcase_add_test(tcase, no_error_repeats_a_password);
 	tcase_add_test(tcase, a_password_comes_from_one_place);
 	tcase_add_test(tcase, a_user_has_a_name_and_a_password);

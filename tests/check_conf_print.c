@@ -15,7 +15,14 @@ static const char rich[] =
 	"  - { unix: '/tmp/a \"b\\c', mode: 0600, group: root }\n"
 	"  - { tcp: '0.0.0.0:5625', on-close: release, insecure: yes }\n"
 	"namespace: site-a\n"
-	"masters: [ 'redis://us%40er:hunter2@[fd00::1]:7000/3' ]\n"
+	"masters:\n"
+	"  - redis://us%40er:hunter2@[fd00::1]:7000/3\n"
+	"  - sentinel: { name: mymaster, sentinels: [ 10.0.0.7, '[::1]:1', a.example:26380 ], user: "
+	"watcher,\n"
+	"                password-env: CHECK_CONF_SECRET, replicas-ack: no }\n"
+	"    user: holdfast\n"
+	"    database: 4\n"
+	"  - unix:///run/r.sock\n"
 	"pool: 2\nlease: 90s\nclock-margin: 1500ms\nhandoff: { streak: 1, time: 2s }\nrestart-guard: off\n"
 	"rules:\n"
 	"  - { match: \"\\xe9t\\xe9/#*\", lease: 1h, wait: 0ms, max-hold: 24h, key: 'c:{%}' }\n"
@@ -34,6 +41,7 @@ environment_set(void)
 	unsetenv("STATE_DIRECTORY");
 	unsetenv("HOLDFAST_MASTER_PASSWORD");
 	setenv("CHECK_CONF_SECRET", "hunter3", 1);
+	setenv("CHECK_CONF_OTHER", "hunter4", 1);
 }
 
 static struct conf *
@@ -102,6 +110,14 @@ START_TEST(what_is_printed_loads_back_to_the_same)
 	ck_assert_int_eq(again->listeners[0].mode, 0600);
 	ck_assert_str_eq(again->masters[0].url.user, "us@er");
 	ck_assert_int_eq(again->masters[0].url.database, 3);
+	ck_assert_str_eq(again->masters[1].sentinel.name, "mymaster");
+	ck_assert_uint_eq(again->masters[1].sentinel.sentinels.count, 3);
+	ck_assert_str_eq(again->masters[1].sentinel.sentinels.list[1].host, "::1");
+	ck_assert_int_eq(again->masters[1].sentinel.sentinels.list[2].port, 26380);
+	ck_assert_str_eq(again->masters[1].sentinel.password, "hunter3");
+	ck_assert(!again->masters[1].sentinel.replicas_ack);
+	ck_assert_int_eq(again->masters[1].database, 4);
+	ck_assert_str_eq(again->masters[2].sentinel.name, "");
 	ck_assert_str_eq(again->rules[0].match, "\xc3\xa9t\xc3\xa9/#*");
 	ck_assert_int_eq(again->rules[0].wait_ms, 0);
 	ck_assert_int_eq(again->rules[1].wait_ms, CONF_WAIT_FOREVER);
@@ -119,6 +135,7 @@ START_TEST(no_password_is_printed)
 	char *text = printed(conf);
 
 	ck_assert_str_eq(conf->masters[0].password, "hunter2");
+	ck_assert_str_eq(conf->masters[1].sentinel.password, "hunter3");
 	ck_assert_str_eq(conf->users[0].password, "hunter3");
 	ck_assert_ptr_null(strstr(text, "hunter"));
 	free(text);
@@ -194,13 +211,12 @@ START_TEST(the_shipped_file_with_every_comment_taken_off_is_good_too)
 		strcat(out, line + (example ? 1 : 0));
 		strcat(out, "\n");
 	}
-	/* The examples name one master with and one without a password, and password files that are not here.
-	 */
+	/* The password files of the examples, of a master, of its sentinels and of a user, are not here. */
 	conf_free(conf_parse("holdfast.yml", out, strlen(out), &errors));
 	for (size_t i = 0; i < errors.count; i++)
 		ck_assert_msg(
 			strstr(errors.text[i], "cannot be read: No such file") != NULL, "%s", errors.text[i]);
-	ck_assert_uint_eq(errors.count, 2);
+	ck_assert_uint_eq(errors.count, 3);
 	free(text);
 	free(out);
 }
@@ -290,6 +306,15 @@ START_TEST(a_change_is_told_with_both_values)
 		"rules[0].wait: 1s -> 2s\n");
 	differs("masters: [ 'redis://h' ]\n", "masters: [ 'redis://h/1' ]\n", 1,
 		"masters[0].url: \"redis://h:6379/0\" -> \"redis://h:6379/1\" (restart)\n");
+	differs("masters: [ sentinel: { name: m, sentinels: [ a ] } ]\n",
+		"masters: [ { sentinel: { name: m, sentinels: [ a, b ], replicas-ack: no }, user: u } ]\n", 3,
+		"masters[0].sentinel.sentinels: [\"a:26379\"] -> [\"a:26379\", \"b:26379\"] (restart)\n"
+		"masters[0].sentinel.replicas-ack: yes -> no (restart)\n"
+		"masters[0].user: \"\" -> \"u\" (restart)\n");
+	differs("masters: [ sentinel: { name: m, sentinels: [ a ] } ]\n", "masters: [ 'redis://h' ]\n", 3,
+		"masters[0].url: \"\" -> \"redis://h:6379/0\" (restart)\n"
+		"masters[0].sentinel.name: \"m\" -> \"\" (restart)\n"
+		"masters[0].sentinel.sentinels: [\"a:26379\"] -> [] (restart)\n");
 	differs("", "listen: [ { unix: /run/holdfast/holdfast.sock }, { tcp: '127.0.0.1:1' } ]\n", 0,
 		"listen: 1 items -> 2 items\n");
 }
@@ -345,6 +370,14 @@ START_TEST(a_changed_password_is_told_without_showing_it)
 {
 	differs("masters: [ 'redis://u:one@h' ]\n", "masters: [ 'redis://u:two@h' ]\n", 1,
 		"masters[0] password: (secret) -> (secret) (restart)\n");
+	differs("masters: [ sentinel: { name: m, sentinels: [ a ] } ]\n",
+		"masters: [ sentinel: { name: m, sentinels: [ a ], password-env: CHECK_CONF_SECRET } ]\n", 2,
+		"masters[0].sentinel.password-env: \"\" -> \"CHECK_CONF_SECRET\" (restart)\n"
+		"masters[0].sentinel password: (secret) -> (secret) (restart)\n");
+	differs("users: [ { name: a, password-env: CHECK_CONF_SECRET } ]\n",
+		"users: [ { name: a, password-env: CHECK_CONF_OTHER } ]\n", 0,
+		"users[0].password-env: \"CHECK_CONF_SECRET\" -> \"CHECK_CONF_OTHER\"\n"
+		"users[0] password: (secret) -> (secret)\n");
 }
 END_TEST
 

@@ -31,6 +31,9 @@ START_TEST(daemons_agree_on_the_number_of_masters_the_guard_and_the_keys)
 	layout_is("", "masters=1");
 	layout_is("masters: [ 'redis://a' ]\n", "masters=1");
 	layout_is("masters: [ 'redis://a', 'redis://b', 'redis://c' ]\n", "masters=3");
+	layout_is("masters: [ sentinel: { name: m, sentinels: [ a ] } ]\n", "masters=1");
+	layout_is("masters: [ sentinel: { name: m, sentinels: [ a ], replicas-ack: no } ]\n",
+		"masters=1;replicas-ack=off");
 	layout_is("restart-guard: off\nrules: [ { match: a }, { match: b, key: 'k:%' }, { match: c } ]\n",
 		"masters=1;restart-guard=off;a=;b=k:%");
 }
@@ -41,10 +44,11 @@ START_TEST(each_master_has_its_place)
 	struct conf *conf = load("masters: [ 'redis://u:p@h:7000/3', 'redis://[fd00::1]', "
 				 "'unix:///run/r?user=v' ]\n");
 	struct pool_settings pool = {0};
+	struct main_sentinel sentinel;
 	char where[SETTINGS_WHERE_MAX];
 
 	ck_assert_uint_eq(settings_masters(conf), 3);
-	settings_place(&conf->masters[0], &pool, where);
+	settings_place(&conf->masters[0], &pool, &sentinel, where);
 	ck_assert_str_eq(where, "h:7000");
 	ck_assert_str_eq(pool.host, "h");
 	ck_assert_uint_eq(pool.port, 7000);
@@ -52,16 +56,44 @@ START_TEST(each_master_has_its_place)
 	ck_assert_str_eq(pool.password, "p");
 	ck_assert_int_eq(pool.db, 3);
 	pool = (struct pool_settings){0};
-	settings_place(&conf->masters[1], &pool, where);
+	settings_place(&conf->masters[1], &pool, &sentinel, where);
 	ck_assert_str_eq(where, "[fd00::1]:6379");
 	ck_assert_ptr_null(pool.user);
 	ck_assert_ptr_null(pool.password);
 	pool = (struct pool_settings){0};
-	settings_place(&conf->masters[2], &pool, where);
+	settings_place(&conf->masters[2], &pool, &sentinel, where);
 	ck_assert_str_eq(where, "/run/r");
 	ck_assert_str_eq(pool.path, "/run/r");
 	ck_assert_str_eq(pool.user, "v");
 	ck_assert_ptr_null(pool.host);
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(a_master_behind_sentinel_has_those_who_know_it)
+{
+	struct conf *conf =
+		load("masters:\n  - sentinel: { name: m, sentinels: [ 10.0.0.7, 'h:1' ], user: w }\n"
+		     "    user: u\n    database: 4\n");
+	struct pool_settings pool = {0};
+	struct main_sentinel sentinel;
+	char where[SETTINGS_WHERE_MAX];
+
+	settings_place(&conf->masters[0], &pool, &sentinel, where);
+	ck_assert_str_eq(where, "m");
+	ck_assert_ptr_null(pool.host);
+	ck_assert_ptr_null(pool.path);
+	ck_assert_ptr_eq(pool.sentinel, &sentinel.settings);
+	ck_assert(pool.replicas_ack);
+	ck_assert_str_eq(pool.user, "u");
+	ck_assert_int_eq(pool.db, 4);
+	ck_assert_str_eq(sentinel.settings.name, "m");
+	ck_assert_str_eq(sentinel.settings.user, "w");
+	ck_assert_ptr_null(sentinel.settings.password);
+	ck_assert_uint_eq(sentinel.settings.count, 2);
+	ck_assert_str_eq(sentinel.settings.places[0].host, "10.0.0.7");
+	ck_assert_uint_eq(sentinel.settings.places[0].port, 26379);
+	ck_assert_uint_eq(sentinel.settings.places[1].port, 1);
 	conf_free(conf);
 }
 END_TEST
@@ -99,5 +131,6 @@ main(void)
 	unsetenv("HOLDFAST_MASTER_PASSWORD");
 	return SUITE_RUN("main_settings", NULL, NULL,
 		daemons_agree_on_the_number_of_masters_the_guard_and_the_keys, each_master_has_its_place,
-		the_embedded_master_counts_as_one, keys_and_the_names_that_have_them_stay_as_they_were);
+		a_master_behind_sentinel_has_those_who_know_it, the_embedded_master_counts_as_one,
+		keys_and_the_names_that_have_them_stay_as_they_were);
 }

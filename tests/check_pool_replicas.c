@@ -380,6 +380,7 @@ END_TEST
 
 START_TEST(a_replica_that_is_away_belongs_to_the_group)
 {
+	struct pool_view view;
 	struct probe p;
 	const struct told *told;
 
@@ -388,10 +389,17 @@ START_TEST(a_replica_that_is_away_belongs_to_the_group)
 	told = ask(&p, CALL_ACQUIRE, "a", 10);
 	ck_assert_int_eq(told->outcome, OUTCOME_ERROR);
 	ck_assert_str_eq(told->text, "NOREPLICAS 1 of 3 replicas acknowledge, at least 2 must");
+	pool_see(p.pool, &view);
+	ck_assert_uint_eq(view.replicas, 3);
+	ck_assert_uint_eq(view.needed, 2);
+	ck_assert(!view.replicated);
 	/* Somebody takes two of them out. */
 	p.fake.replicas = 1;
 	fake_sentinel_publish(&p.fake, "mymaster news");
 	await_grant(&p);
+	pool_see(p.pool, &view);
+	ck_assert_uint_eq(view.needed, 1);
+	ck_assert(view.replicated);
 	stop(&p);
 }
 END_TEST

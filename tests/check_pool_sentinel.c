@@ -151,6 +151,7 @@ is_at(struct probe *p, struct redis_server *server)
 START_TEST(it_connects_where_the_master_is_found)
 {
 	struct redis_server server;
+	struct pool_view view;
 	struct probe p;
 
 	redis_init(&server, true, NULL);
@@ -163,6 +164,11 @@ START_TEST(it_connects_where_the_master_is_found)
 	ck_assert_uint_eq(p.downs, 0);
 	greet(&p);
 	is_at(&p, &server);
+	pool_see(p.pool, &view);
+	ck_assert_str_eq(view.sentinel, "mymaster");
+	ck_assert_uint_eq(view.replicas, 2);
+	ck_assert_uint_eq(view.needed, 0); /* nobody asked for acknowledgement */
+	ck_assert(view.replicated);
 	probe_done(&p);
 	redis_done(&server);
 }

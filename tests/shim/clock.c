@@ -51,20 +51,19 @@ wall_read(clockid_t id)
 }
 
 int
-clock_gettime(clockid_t id, struct timespec *ts)
+clock_gettime(clockid_t id, struct timespec *tp)
 {
 	if (id != CLOCK_REALTIME && id != CLOCK_REALTIME_COARSE) {
-		return (int)syscall(SYS_clock_gettime, id, ts);
+		return (int)syscall(SYS_clock_gettime, id, tp);
 	}
-	*ts = wall_read(id);
+	*tp = wall_read(id);
 	return 0;
 }
 
-/* glibc declares it so that a NULL argument is warned about, and with restrict and void * at other times. */
 int
-gettimeofday(struct timeval *restrict tv, void *restrict zone)
+gettimeofday(struct timeval *restrict tv, void *restrict tz)
 {
-	(void)zone;
+	(void)tz;
 	struct timespec ts = wall_read(CLOCK_REALTIME);
 	tv->tv_sec = ts.tv_sec;
 	tv->tv_usec = ts.tv_nsec / 1000;
@@ -72,11 +71,11 @@ gettimeofday(struct timeval *restrict tv, void *restrict zone)
 }
 
 time_t
-time(time_t *seconds)
+time(time_t *timer)
 {
 	struct timespec ts = wall_read(CLOCK_REALTIME);
-	if (seconds) {
-		*seconds = ts.tv_sec;
+	if (timer) {
+		*timer = ts.tv_sec;
 	}
 	return ts.tv_sec;
 }
