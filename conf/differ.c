@@ -88,11 +88,10 @@ static void rules_compare(struct differ *d, const struct schema_key *list);
 static void
 secret_compare(struct differ *d, enum schema_scope scope, const struct three *of, long item)
 {
-	bool restart =
-		schema_find(scope, "password-file") != NULL && schema_find(scope, "password-file")->restart;
-	const void *base = restart ? of->boot : of->from;
+	const struct schema_key *file = schema_find(scope, "password-file");
 	const char *scope_path = schema_scope_path(scope);
-	char **was = scope_secret(scope, (void *)base);
+	const void *base = file != NULL && file->restart ? of->boot : of->from;
+	char **was = base == NULL ? NULL : scope_secret(scope, (void *)base);
 	char **is = scope_secret(scope, (void *)of->to);
 	char path[SCHEMA_PATH_MAX];
 
@@ -100,7 +99,7 @@ secret_compare(struct differ *d, enum schema_scope scope, const struct three *of
 		return;
 	snprintf(path, sizeof(path), "%.*s[%ld]%s password", (int)strcspn(scope_path, "["), scope_path, item,
 		strchr(scope_path, ']') + 1);
-	change_tell(d, path, "(secret)", "(secret)", restart);
+	change_tell(d, path, "(secret)", "(secret)", file != NULL && file->restart);
 }
 
 /* The fields of a mapping are found in what could also be written; they are only read. */
@@ -118,7 +117,7 @@ scope_compare(struct differ *d, enum schema_scope scope, const struct three *of,
 
 		if (key->scope != scope)
 			continue;
-		if (key->inner == SCOPE_RULE)
+		if (schema_storage(key) == STORAGE_LIST && key->inner == SCOPE_RULE)
 			rules_compare(d, key);
 		else if (schema_storage(key) == STORAGE_LIST)
 			list_compare(d, key);
