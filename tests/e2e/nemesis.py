@@ -214,8 +214,11 @@ class Course:
         self.number += 1
         chance = random.Random("%s/%d" % (self.options.seed, self.number))
         count = 2 if chance.random() < 0.3 else 1
+        # Each comes once before any comes again, like cards; the second of a round may be any.
+        deck, card = divmod(self.number - 1, len(self.faults))
+        cards = random.Random("%s/deck %d" % (self.options.seed, deck)).sample(self.faults, len(self.faults))
         chosen, domains = [], set()
-        for fault in chance.sample(self.faults, len(self.faults)):
+        for fault in [cards[card]] + chance.sample(self.faults, len(self.faults)):
             if len(chosen) == count:
                 break
             part = random.Random("%s/%d/%s" % (self.options.seed, self.number, fault.__name__))
@@ -313,7 +316,7 @@ class Course:
             self.problem("after %s not all masters: %s" % (names, missing))
 
     def guard_end(self, chosen, healed):
-        """When the last daemon took up a majority that had forgotten, in ns; a daemon may see that late. 0: none had."""
+        """When the last daemon took up a majority that had forgotten, in ns, which may be seen late. 0: none had."""
         if not any(fault.costs == "memory" and len(self.stage.masters) == 1 or fault.costs == "all"
                    for fault, _, _ in chosen):
             return 0

@@ -15,6 +15,15 @@ checker_name(unsigned name)
 	return names[name];
 }
 
+unsigned
+checker_name_of(struct slice text)
+{
+	unsigned name = 0;
+	while (!slice_equal(text, slice_of(checker_name(name))))
+		name++;
+	return name;
+}
+
 void
 checker_done(struct world *w)
 {
@@ -175,6 +184,7 @@ hold_granted(struct world *w, struct conn *c, unsigned name, const char *owner, 
 	session_id session = session_of(c);
 	struct hold *h = hold_find(w, c, session, name, owner);
 	w->checker.grants++;
+	progress_granted(w, name);
 	if (h != NULL && h->token == token && hold_good_us(h) > w->now_us) {
 		h->count++;
 		return h;
@@ -260,8 +270,10 @@ check_order(struct world *w, const struct conn *c, const struct wait *granted)
 void
 checker_command(struct world *w, struct conn *c)
 {
-	if (c->current.verb == VERB_LOCK)
-		wait_add(w, c);
+	if (c->current.verb != VERB_LOCK)
+		return;
+	wait_add(w, c);
+	progress_told(c->host, c->current.name);
 }
 
 void

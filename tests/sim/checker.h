@@ -59,6 +59,7 @@ struct checker {
 };
 
 const char *checker_name(unsigned name);
+unsigned checker_name_of(struct slice text);
 
 void checker_done(struct world *world);
 

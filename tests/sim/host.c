@@ -253,6 +253,17 @@ host_server_gone(struct host *h, const struct server *s)
 		h->life, NULL);
 }
 
+bool
+host_sound_at(const struct host *h, const struct server *s)
+{
+	struct master_view view;
+	if (!h->alive || h->draining || h->world->now_us < h->paused_until_us ||
+		!way_sound(&h->ways[s->index]))
+		return false;
+	core_view_master(h->core, host_ms(h), s->index, &view);
+	return view.state == MASTER_ADMITTED;
+}
+
 static void
 drained(void *arg, uint64_t life, void *data)
 {

@@ -52,6 +52,9 @@ int64_t host_true_us(const struct host *host, int64_t ms);
 /* One event into the core, and all that follows from it. The host must be alive and not paused. */
 void host_step(struct host *host, struct event *event);
 
+/* Nothing is wrong with it and its way to this master, and it has admitted it. */
+bool host_sound_at(const struct host *host, const struct server *server);
+
 /* This master's process has ended, and with it all connections to it. */
 void host_server_gone(struct host *host, const struct server *server);
 

@@ -31,6 +31,8 @@ inbox_message(void *arg, uint64_t life, void *data)
 		schedule_again(&w->schedule, until);
 		return;
 	}
+	if (m->type == EVENT_WAKE)
+		progress_told(h, checker_name_of(slice_of(m->name)));
 	trace_line(&w->trace, w->now_us, "m%u > d%u %s %s", way->server->index, h->index,
 		m->type == EVENT_WAKE   ? "wake"
 		: m->type == EVENT_WANT ? "want"

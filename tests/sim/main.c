@@ -122,9 +122,9 @@ run_share(const struct options *o, unsigned share, struct board *board)
 		progress->answers += out.answers;
 		if (o->verbose || !out.good)
 			printf("seed %" PRIu64 ": %s, hash %016" PRIx64 ", %" PRIu64 " grants, %" PRIu64
-			       " answers%s%s\n",
+			       " answers, slowest progress %" PRId64 " ms%s%s\n",
 				seed, out.good ? "good" : "FAILED", out.hash, out.grants, out.answers,
-				out.good ? "" : ": ", out.why);
+				out.worst_us / 1000, out.good ? "" : ": ", out.why);
 		fflush(stdout);
 		if (!out.good)
 			return 1;

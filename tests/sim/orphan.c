@@ -9,17 +9,6 @@
 
 #define EVERY_US 50000
 
-static bool
-host_is_sound(const struct host *h, const struct server *s)
-{
-	struct master_view view;
-	if (!h->alive || h->draining || h->world->now_us < h->paused_until_us ||
-		!way_sound(&h->ways[s->index]))
-		return false;
-	core_view_master(h->core, host_ms(h), s->index, &view);
-	return view.state == MASTER_ADMITTED;
-}
-
 /* The daemon that owns this lease and knows nothing of it; NULL: there is none. */
 static const struct host *
 forgetful(const struct world *w, unsigned name, struct slice owner)
@@ -78,7 +67,7 @@ look(void *arg, uint64_t a, void *data)
 		struct server *s = &w->servers[k];
 		bool sound = server_sound(s);
 		for (unsigned i = 0; i < w->plan.hosts; i++)
-			if (!sound || !host_is_sound(&w->hosts[i], s))
+			if (!sound || !host_sound_at(&w->hosts[i], s))
 				w->orphans[k].sound_us[i] = w->now_us;
 		for (unsigned i = 0; i < w->plan.names; i++)
 			look_at(s, i);

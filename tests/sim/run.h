@@ -13,6 +13,7 @@ struct outcome_of_run {
 	uint64_t hash;
 	uint64_t grants;
 	uint64_t answers;
+	int64_t worst_us; /* that a waiter was kept by nothing */
 	char why[400];
 };
 

@@ -199,6 +199,22 @@ store_field(struct store *store, struct slice key, struct slice field, struct sl
 	return true;
 }
 
+bool
+store_exists(struct store *store, int64_t wall_us, struct slice key)
+{
+	return entry_find(store, wall_us, key) != NULL;
+}
+
+bool
+store_member(struct store *store, int64_t wall_us, struct slice key, size_t i, struct slice *member)
+{
+	const struct entry *entry = entry_find(store, wall_us, key);
+	if (entry == NULL || entry->kind != KIND_ZSET || i >= entry->n)
+		return false;
+	*member = text_slice(&entry->pairs[i].field);
+	return true;
+}
+
 int64_t
 store_expires_ms(struct store *store, struct slice key)
 {

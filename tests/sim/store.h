@@ -42,6 +42,9 @@ bool store_delete(struct store *store, struct slice key);
 void store_put(struct store *store, struct slice key, struct slice value, int64_t expire_ms); /* 0: never */
 bool store_get(struct store *store, int64_t wall_us, struct slice key, struct slice *value);
 bool store_field(struct store *store, struct slice key, struct slice field, struct slice *value); /* a hash */
+bool store_exists(struct store *store, int64_t wall_us, struct slice key);
+/* The i-th member of a sorted set, by rank. */
+bool store_member(struct store *store, int64_t wall_us, struct slice key, size_t i, struct slice *member);
 int64_t store_expires_ms(struct store *store, struct slice key); /* wall clock; 0: never or no such key */
 size_t store_count(struct store *store, int64_t wall_us);
 bool store_key(struct store *store, size_t i, struct slice *key); /* in the order of creation */

@@ -302,6 +302,8 @@ wire_call(struct wire *wire, const struct call *call)
 	trace_line(&h->world->trace, h->world->now_us, "d%u > m%u %s %.*s #%" PRIu64 "%s", h->index,
 		call->master, scripts[call->op].name, (int)call->name.n, call->name.n > 0 ? call->name.p : "",
 		call->attempt, wire->up ? "" : " (no link)");
+	if (call->op == CALL_ACQUIRE)
+		progress_asked(h, checker_name_of(call->name), call->attempt);
 	if (!wire->up) {
 		struct call *copy = malloc(sizeof(*copy) + WIRE_NAME_BYTES);
 		assert(copy != NULL && call->name.n < WIRE_NAME_BYTES);

@@ -233,6 +233,7 @@ world_live(struct world *w)
 	const struct plan *p = &w->plan;
 	fault_plan(w);
 	orphan_watch(w);
+	progress_watch(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);
 	world_run_until(w, w->now_us + 3000000 + (plan_loses(p) || !p->trusted ? lease_and_margin_us(w) : 0));

@@ -17,6 +17,7 @@
 #include "tests/sim/host.h"
 #include "tests/sim/orphan.h"
 #include "tests/sim/plan.h"
+#include "tests/sim/progress.h"
 #include "tests/sim/rng.h"
 #include "tests/sim/schedule.h"
 #include "tests/sim/server.h"
@@ -38,6 +39,7 @@ struct world {
 	struct all_conns conns;
 	struct checker checker;
 	struct orphans orphans[PLAN_MASTERS_MAX];
+	struct progress progress;
 	struct rule rules[2];
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;

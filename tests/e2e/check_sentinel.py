@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""A master with two replicas that three sentinels fail over: never two holders, and work goes on at the new one."""
+
+import os
+import shutil
+import signal
+
+import harness
+import proxy
+import resp
+from harness import boottime, comment, expect, expect_between, expect_code
+from scene import Scene, pause
+
+TOKEN_MAX = 2 ** 53
+
+
+class Sentinel:
+    """One sentinel process, watching one master."""
+
+    def __init__(self, place, name, port, master="mymaster", quorum=2, down_ms=8000):
+        self.port = harness.free_port()
+        folder = os.path.join(place.path, name)
+        os.mkdir(folder)
+        self.file = os.path.join(folder, "sentinel.conf")
+        with open(self.file, "w", encoding="ascii") as stream:
+            stream.write("port %d\nbind 127.0.0.1\nprotected-mode no\ndir %s\n" % (self.port, folder))
+            stream.write("sentinel monitor %s 127.0.0.1 %d %d\n" % (master, port, quorum))
+            stream.write("sentinel down-after-milliseconds %s %d\n" % (master, down_ms))
+            stream.write("sentinel failover-timeout %s 20000\n" % master)
+        self.place = place
+        self.start()
+
+    def start(self):
+        program = os.environ.get("HOLDFAST_REDIS") or shutil.which("redis-server") or shutil.which("valkey-server")
+        if program is None:
+            raise harness.Skip("neither redis-server nor valkey-server is here")
+        self.process = self.place.run(program, self.file, "--sentinel")
+        self.process.output.wait(r"\+monitor")
+
+    def __call__(self, *words):
+        with resp.Client(("127.0.0.1", self.port)) as client:
+            return client(*words)
+
+    def master(self, name="mymaster"):
+        answer = self("SENTINEL", "MASTER", name)
+        return dict(zip(answer[::2], answer[1::2]))
+
+
+class Group:
+    """A master, two replicas and three sentinels. direct: where the master is for those who go around the way."""
+
+    def __init__(self, place, replicas=2, way=False):
+        self.place = place
+        self.ports = {}
+        self.servers = []
+        self.add("r0")
+        self.direct = self.port = self.ports["r0"]
+        self.way = None
+        if way:
+            self.way = proxy.Proxy(self.servers[0].socket)
+            place.ends.append(self.way.close)
+            self.port = int(self.way.url.rsplit(":", 1)[1])
+        for n in range(1, replicas + 1):
+            self.add("r%d" % n, "--replicaof", "127.0.0.1 %d" % self.port)
+        self.synced(replicas)
+        # The first one notices first, and alone: sentinels that begin at the same time compete for a while.
+        self.sentinels = [Sentinel(place, "s0", self.port, quorum=1, down_ms=1500),
+                          Sentinel(place, "s1", self.port), Sentinel(place, "s2", self.port)]
+        for sentinel in self.sentinels:
+            while (int(sentinel.master()["num-slaves"]) < replicas
+                   or int(sentinel.master()["num-other-sentinels"]) < 2):
+                pause(0.05)
+
+    def add(self, name, *options):
+        port = harness.free_port()
+        self.ports[name] = port
+        self.servers.append(self.place.redis(name, options=[
+            "--port", str(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0",
+            "--replica-announce-ip", "127.0.0.1", "--replica-announce-port", str(port), *options]))
+
+    def synced(self, count):
+        """Waits until so many replicas acknowledge promptly: one that was just synchronised does not at first."""
+        with resp.Client(self.servers[0].socket) as client:
+            for _ in range(3):
+                expect(client("SET", "begun", "1"), "OK")
+                while client("WAIT", count, 10000) < count:
+                    pass
+
+    def config(self, ack="yes", sentinels=None, master="mymaster"):
+        return "masters:\n  - sentinel: { name: %s, sentinels: [%s], replicas-ack: %s }\n" % (
+            master, ", ".join("127.0.0.1:%d" % one.port for one in sentinels or self.sentinels), ack)
+
+    def daemon(self, name="d1", config="", ack="yes", **options):
+        return self.place.daemon(name, config=self.config(ack, **options) + config)
+
+    def failed_over(self, timeout=harness.PATIENCE):
+        """Waits until the sentinels agree on another master; the server that it is."""
+        until = boottime() + timeout
+        while boottime() < until:
+            ports = {sentinel.master()["port"] for sentinel in self.sentinels}
+            if len(ports) == 1 and ports != {str(self.port)}:
+                port = int(ports.pop())
+                return next(server for server in self.servers if self.ports[os.path.basename(server.folder)] == port)
+            pause(0.05)
+        raise AssertionError("no failover:\n" + self.sentinels[0].process.output.tail())
+
+
+class Placed:
+    """The place of a Scene whose daemons find their master through Sentinel."""
+
+    def __init__(self, group):
+        self.group = group
+
+    def __getattr__(self, name):
+        return getattr(self.group.place, name)
+
+    def daemon(self, name, master, config):
+        return self.group.daemon(name, config=config)
+
+
+def test_found(place):
+    """the master is found, shown, and a lease counts when a replica has it"""
+    group = Group(place)
+    daemon = group.daemon().admitted()
+    info = daemon.info()
+    expect(info["master0_address"], "127.0.0.1:%d" % group.port)
+    expect(info["master0_sentinel"], "mymaster")
+    expect(info["master0_replicas"], "2")
+    expect(info["master0_replicas_needed"], "1")
+    expect(info["master0_replicated"], "1")
+    client = daemon.client()
+    for n in range(20):
+        name = "a%d" % n
+        expect_between(client("LOCK", name, "WAIT", 0), 1, TOKEN_MAX)
+        kept = [server("EXISTS", "holdfast:{%s}" % name) for server in group.servers]
+        expect_between(sum(kept), 2, 3, "servers that have the lease")
+    daemon.output.wait(r"sentinel\.found.* replicas=2 ")
+
+
+def test_failover(place):
+    """the master is killed under load: nobody holds together, and work goes on at the new one after its guard"""
+    group = Group(place)
+    scene = Scene(Placed(group), redis=group.servers[0])
+    marks = scene.marks()
+    killed = boottime()
+    group.servers[0].kill()
+    new = group.failed_over()
+    comment("failed over after %.1f s" % (boottime() - killed))
+    scene.admitted(marks)
+    comment("admitted after %.1f s" % (boottime() - killed))
+    scene.progress(100, timeout=5.0)
+    for daemon in scene.daemons:
+        expect(daemon.info()["master0_address"], "127.0.0.1:%d" % group.ports[os.path.basename(new.folder)])
+    scene.finish(kept=False)
+
+
+def test_asked_failover(place):
+    """an operator's SENTINEL FAILOVER under load"""
+    group = Group(place)
+    scene = Scene(Placed(group), redis=group.servers[0])
+    marks = scene.marks()
+    expect(group.sentinels[0]("SENTINEL", "FAILOVER", "mymaster"), "OK")
+    group.failed_over()
+    scene.admitted(marks)
+    scene.progress(100, timeout=5.0)
+    scene.finish(kept=False)
+
+
+def test_kept(place):
+    """a holder with a longer lease keeps its lock through the failover, and nobody else gets it meanwhile"""
+    group = Group(place)
+    config = "lease: 9s\n"
+    daemon, other = group.daemon("d1", config=config), group.daemon("d2", config=config)
+    daemon.admitted()
+    other.admitted()
+    client = daemon.client()
+    client("SESSION", "ONLOSS", "NEXT")
+    token = client("LOCK", "a", "WAIT", 0)
+    expect_between(token, 1, TOKEN_MAX)
+    mark = daemon.output.mark()
+    group.servers[0].kill()
+    daemon.output.wait(r"lease\.reclaimed name=a ", mark)
+    expect_between(client("CHECK", "a"), 1, 9000)
+    answer = other.client()("LOCK", "a", "WAIT", 0)
+    expect(isinstance(answer, resp.Error) and answer.code in ("GUARD", "NOMASTER"), True, repr(answer))
+    waiter = other.client()
+    waiter.send("LOCK", "a", "WAIT", 60000)
+    expect_code(daemon.client()("LOCK", "b", "WAIT", 0), "GUARD")
+    daemon.output.wait(r"master\.admitted", mark)
+    expect_between(client("CHECK", "a"), 1, 9000)
+    expect(client("UNLOCK", "a", "TOKEN", token), 0)
+    expect_between(waiter.reply(), token + 1, TOKEN_MAX)
+
+
+def test_replicas_away(place):
+    """with both replicas stopped nothing new is granted and the refusal says why; with one of them back it is"""
+    group = Group(place)
+    daemon = group.daemon(config="lease: 2s\n").admitted()
+    client = daemon.client()
+    for sentinel in group.sentinels:
+        sentinel.process.stop()  # what they would do about it is not the matter here
+    for server in group.servers[1:]:
+        server.process.stop()
+    answer = client("LOCK", "a", "WAIT", 1500)
+    expect(isinstance(answer, resp.Error), True, repr(answer))
+    answer = client("LOCK", "b", "WAIT", 0)
+    expect_code(answer, "MASTERERR")
+    expect("NOREPLICAS 0 of 2 replicas acknowledge, at least 1 must" in answer, True, answer)
+    daemon.output.wait(r"master\.unreplicated.*NOREPLICAS 0 of 2")
+    expect(daemon.info()["master0_replicated"], "0")
+    waiter = daemon.client()
+    waiter.send("LOCK", "c", "WAIT", 20000)
+    mark = daemon.output.mark()
+    group.servers[1].process.cont()
+    daemon.output.wait(r"master\.replicated", mark)
+    expect_between(waiter.reply(), 1, TOKEN_MAX)
+    expect(daemon.info()["master0_replicated"], "1")
+
+
+def cut_off(place, ack):
+    """
+    A daemon stays with the old master, both cut off from replicas, sentinels and the other daemon. When the other
+    one has the lock, the ms that the first one still believes to have it.
+    """
+    group = Group(place, way=True)
+    # It believes a sentinel of its own, which sees the master and nothing else.
+    lonely = Sentinel(place, "lonely", group.direct, master="mine")
+    while int(lonely.master("mine")["num-slaves"]) < 2:
+        pause(0.05)
+    config = "lease: 2s\n"
+    first = group.daemon("d1", config=config, ack=ack, sentinels=[lonely], master="mine")
+    second = group.daemon("d2", config=config, ack=ack)
+    one, two = first.admitted().client(), second.admitted().client()
+    one("SESSION", "ONLOSS", "NEXT")
+    expect_between(one("LOCK", "a", "WAIT", 5000), 1, TOKEN_MAX)
+    group.way.refusing = True
+    group.way.reset()
+    group.failed_over()
+    expect_between(two("LOCK", "a", "WAIT", 60000), 1, TOKEN_MAX)
+    left = one("CHECK", "a")
+    expect_between(two("CHECK", "a"), 1, 2000)
+    return left, first
+
+
+def test_cut_off(place):
+    """a daemon that is cut off together with the old master loses its lock before another one has it"""
+    left, first = cut_off(place, "yes")
+    expect_code(left, "LOST")
+    first.output.wait(r"lock\.lost name=a ")
+    answer = first.client()("LOCK", "new", "WAIT", 0)
+    expect_code(answer, "MASTERERR")
+    expect("NOREPLICAS" in answer, True, answer)
+
+
+def test_cut_off_without_ack(place):
+    """without replicas-ack the same run shows two holders"""
+    left, _ = cut_off(place, "no")
+    expect_between(left, 1, 2000, "ms that the first holder may still rely on")
+
+
+def test_no_sentinel(place):
+    """without any sentinel LOCK says which were asked and why it failed; the first one that comes is used"""
+    group = Group(place, replicas=1)
+    for sentinel in group.sentinels:
+        sentinel.process.kill()
+    daemon = group.daemon()
+    client, waiter = daemon.client(), daemon.client()
+    daemon.output.wait(r"sentinel\.lost name=mymaster .*connection refused")
+    answer = client("LOCK", "a", "WAIT", 0)
+    expect_code(answer, "NOMASTER")
+    expect("no sentinel knows where mymaster is: 127.0.0.1:%d" % group.sentinels[0].port in answer, True, answer)
+    waiter.send("LOCK", "a", "WAIT", 20000)
+    group.sentinels[2].start()
+    expect_between(waiter.reply(), 1, TOKEN_MAX)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    harness.main(globals())

@@ -1,0 +1,179 @@
+/* progress: see progress.h. */
+#include "tests/sim/progress.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EVERY_US    25000
+#define ROUNDS_MOST 40 /* in a row, at first: contention costs some */
+
+static int64_t
+smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* At most so long until who waits looks again. */
+static int64_t
+timer_ms(const struct world *w, unsigned name)
+{
+	int64_t lease_ms = w->plan.foreign && name == 2 ? w->plan.lease_ms / 2 : w->plan.lease_ms;
+	return smaller(lease_ms / 3, 1000);
+}
+
+/* The daemon this text, of a lease or of a place, belongs to, when it can do something about it. */
+static bool
+owner_is_well(const struct server *s, struct slice owner)
+{
+	const struct world *w = s->world;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *h = &w->hosts[i];
+		if (h->alive && owner.n >= 32 && memcmp(owner.p, h->call_settings.daemon_id, 32) == 0)
+			return host_sound_at(h, s);
+	}
+	return false;
+}
+
+/* What lies there of somebody who will not take it away. */
+static bool
+server_blocked(const struct server *s, unsigned name)
+{
+	char key[64];
+	struct slice text;
+	struct store *store = master_store(s->master);
+	int64_t wall_us = server_wall_us(s);
+	server_lease_key(s->world, name, key, sizeof(key));
+	if (store_exists(store, wall_us, slice_of(key)) &&
+		(!store_get(store, wall_us, slice_of(key), &text) || !owner_is_well(s, text)))
+		return true;
+	snprintf(key, sizeof(key), "hf:{%s}:q", checker_name(name));
+	for (size_t i = 0; store_member(store, wall_us, slice_of(key), i, &text); i++)
+		if (!owner_is_well(s, text))
+			return true;
+	return false;
+}
+
+/* Whether nothing keeps who waits at this daemon from being served. */
+static bool
+host_can(const struct host *h, const bool *clear)
+{
+	const struct world *w = h->world;
+	unsigned n = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		n += clear[i] && host_sound_at(h, &w->servers[i]);
+	return n >= plan_majority(&w->plan);
+}
+
+/* Abandoned by its holder, who may be gone by now without his daemon knowing that. */
+static bool
+withheld(const struct world *w, unsigned name)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *h = &w->hosts[i];
+		struct resource_view view;
+		if (h->alive &&
+			core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
+			view.held && view.hold.withheld)
+			return true;
+	}
+	return false;
+}
+
+static bool
+somebody_can(const struct world *w, unsigned name)
+{
+	bool clear[PLAN_MASTERS_MAX], looked = false;
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
+		if (v->name != name || v->conn->host_life != v->conn->host->life || v->conn->closing)
+			continue;
+		for (unsigned i = 0; i < w->plan.masters && !looked; i++)
+			clear[i] = server_sound(&w->servers[i]) && !server_blocked(&w->servers[i], name);
+		looked = true;
+		if (host_can(v->conn->host, clear))
+			return true;
+	}
+	return false;
+}
+
+/* A look of each waiter, the window of a head that does not come, and the ways. */
+static int64_t
+most_us(const struct world *w, unsigned name)
+{
+	return (timer_ms(w, name) + 300) * 1000 + 8 * (2 * w->plan.network_us + w->plan.spread_us) + 100000;
+}
+
+static void
+look_at_name(struct world *w, unsigned name)
+{
+	struct progress *p = &w->progress;
+	if (checker_good_us(w, name) > w->now_us || !somebody_can(w, name) || withheld(w, name)) {
+		p->free_us[name] = w->now_us;
+		return;
+	}
+	int64_t for_us = w->now_us - p->free_us[name];
+	if (for_us > p->worst_us)
+		p->worst_us = for_us;
+	if (for_us > most_us(w, name))
+		world_fail(w, "progress: %s is free for %" PRId64 " ms, somebody waits, and nothing is wrong",
+			checker_name(name), for_us / 1000);
+}
+
+static void
+look_at_asking(struct world *w, unsigned host, unsigned name)
+{
+	const struct asking *a = &w->progress.asking[host][name];
+	int64_t for_ms = (w->now_us - a->since_us) / 1000;
+	if (w->phase != PHASE_FAULTS && a->rounds > ROUNDS_MOST + for_ms * 8 / timer_ms(w, name))
+		world_fail(w,
+			"unrest: d%u has asked %u times for %s within %" PRId64 " ms, and nothing changed",
+			host, a->rounds, checker_name(name), for_ms);
+}
+
+static void
+look(void *arg, uint64_t a, void *data)
+{
+	struct world *w = arg;
+	(void)a;
+	(void)data;
+	for (unsigned i = 0; i < w->plan.names; i++) {
+		look_at_name(w, i);
+		for (unsigned k = 0; k < w->plan.hosts; k++)
+			look_at_asking(w, k, i);
+	}
+	world_after(w, EVERY_US, look, w, 0, NULL);
+}
+
+void
+progress_watch(struct world *w)
+{
+	/* Where a master's clock steps back, what is left behind there may stay for longer. */
+	if (!w->plan.fault[FAULT_BACK])
+		world_after(w, EVERY_US, look, w, 0, NULL);
+}
+
+void
+progress_told(struct host *h, unsigned name)
+{
+	struct asking *a = &h->world->progress.asking[h->index][name];
+	a->rounds = 0;
+	a->since_us = h->world->now_us;
+}
+
+void
+progress_granted(struct world *w, unsigned name)
+{
+	w->progress.free_us[name] = w->now_us;
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		progress_told(&w->hosts[i], name);
+}
+
+void
+progress_asked(struct host *h, unsigned name, uint64_t attempt)
+{
+	struct asking *a = &h->world->progress.asking[h->index][name];
+	a->rounds += attempt != a->attempt;
+	a->attempt = attempt;
+}

@@ -1,0 +1,39 @@
+/*
+ * progress: looks for waiters whom nothing keeps from being served, and who are not (G11); and for daemons
+ * that ask the masters over and over although nothing has changed.
+ *
+ * Nothing keeps a waiter: nobody may rely on a hold of the name, its daemon has admitted a majority of
+ * masters that are well and well connected, and on these neither a lease nor a place in the queue is left of
+ * somebody who is dead, standing still, cut off or a stranger.
+ */
+#ifndef SIM_PROGRESS_H
+#define SIM_PROGRESS_H
+
+#include "tests/sim/plan.h"
+
+#include <stdint.h>
+
+struct host;
+struct world;
+
+struct progress {
+	int64_t free_us[PLAN_NAMES_MAX]; /* since when nothing has kept some waiter */
+	int64_t worst_us;                /* longest that this has lasted */
+	struct asking {
+		uint64_t attempt; /* the last round */
+		unsigned rounds;  /* since then */
+		int64_t since_us;
+	} asking[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
+};
+
+/* Looks every now and then, from now on. */
+void progress_watch(struct world *world);
+
+/* A hold of this name was granted: for its waiters everything begins anew. */
+void progress_granted(struct world *world, unsigned name);
+
+/* A daemon asks for a lease, or has news that are reason to. */
+void progress_asked(struct host *host, unsigned name, uint64_t attempt);
+void progress_told(struct host *host, unsigned name);
+
+#endif
