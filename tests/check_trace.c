@@ -15,14 +15,14 @@ static struct world w;
 static struct conn *conns[4];
 static size_t told; /* how much of the trace has been looked at */
 
-/* Daemons that are connected to an admitted master, and one client for each of the connections below. */
+/* Daemons that are connected to admitted masters, and one client for each of the connections below. */
 static void
-begin(unsigned hosts)
+begin_with(unsigned hosts, unsigned masters)
 {
 	struct plan plan = {.seed = 1,
 		.hosts = hosts,
 		.names = 2,
-		.masters = 1,
+		.masters = masters,
 		.links = 1,
 		.lease_ms = 1000,
 		.margin_ms = 100,
@@ -33,6 +33,12 @@ begin(unsigned hosts)
 	w.phase = PHASE_CALM;
 	world_run_until(&w, 300000);
 	told = w.trace.n;
+}
+
+static void
+begin(unsigned hosts)
+{
+	begin_with(hosts, 1);
 }
 
 static void
@@ -290,18 +296,185 @@ START_TEST(a_daemon_that_stood_still_tells_the_loss_before_it_reads_what_came)
 }
 END_TEST
 
+/* ---- three masters ---- */
+
+static bool
+said(const char *text, const char *line)
+{
+	return strstr(text, line) != NULL;
+}
+
+static void
+cut(unsigned d, unsigned m, int ms)
+{
+	struct way *way = &w.hosts[d].ways[m];
+	way->cut_there_until_us = way->cut_back_until_us = w.now_us + ms * 1000;
+}
+
+START_TEST(three_masters_are_asked_at_once_and_released_at_once)
+{
+	begin_with(1, 3);
+	connect_to(0, 0);
+	ask(0, VERB_LOCK, -1);
+	static const char asked[] = "c0 > d0 LOCK a WAIT -1 LEASE 0 MAXHOLD 0\n"
+				    "d0 > m0 acquire a\n"
+				    "d0 > m1 acquire a\n"
+				    "d0 > m2 acquire a\n";
+	const char *text = story();
+	ck_assert_msg(strncmp(text, asked, strlen(asked)) == 0, "%.3000s", text);
+	ck_assert_msg(said(text, "d0 > c0 :T\n"), "%.3000s", text);
+	ask(0, VERB_UNLOCK, 0);
+	text = story();
+	for (char m = '0'; m < '3'; m++) {
+		char line[] = "d0 > m0 release a\n";
+		line[6] = m;
+		ck_assert_msg(said(text, line), "%.3000s", text);
+	}
+	end();
+}
+END_TEST
+
+START_TEST(two_masters_of_three_are_enough_and_the_third_gets_the_lease_when_it_is_back)
+{
+	begin_with(2, 3);
+	connect_to(0, 0);
+	connect_to(1, 1);
+	cut(0, 2, 400);
+	ask(0, VERB_LOCK, -1);
+	pass_ms(400);
+	const char *text = story();
+	ck_assert_msg(said(text, "d0 > c0 :T\n"), "%.3000s", text);
+	pass_ms(600);
+	ck_assert(server_owner(&w.servers[2], 0, &(struct slice){NULL, 0}));
+	/* Whichever of the others is lost now. */
+	server_crash(&w.servers[0], NULL, 1000);
+	(void)story();
+	ask(1, VERB_LOCK, 0);
+	pass_ms(20);
+	text = story();
+	ck_assert_msg(said(text, "d1 > c1 null\n"), "%.3000s", text);
+	end();
+}
+END_TEST
+
+START_TEST(a_daemon_that_reaches_one_master_of_three_says_so)
+{
+	begin_with(1, 3);
+	connect_to(0, 0);
+	for (unsigned m = 0; m < 2; m++) {
+		server_crash(&w.servers[m], master_store(w.servers[m].master), 10000000);
+		pass_ms(5);
+	}
+	ask(0, VERB_LOCK, 0);
+	const char *text = story();
+	ck_assert_msg(said(text, "d0 > c0 -NOMASTER only 1 of 3 masters can be used"), "%.3000s", text);
+	end();
+}
+END_TEST
+
+START_TEST(votes_that_are_split_are_given_back_and_asked_for_again)
+{
+	begin_with(3, 3);
+	for (unsigned d = 0; d < 3; d++) {
+		connect_to(d, d);
+		for (unsigned m = 0; m < 3; m++)
+			w.hosts[d].ways[m].far_us = m == d ? 0 : 5000;
+	}
+	struct request r = {.verb = VERB_LOCK, .wait_ms = -1};
+	for (unsigned d = 0; d < 3; d++)
+		conn_send(conns[d], &r);
+	pass_ms(100);
+	const char *text = story();
+	for (char d = '0'; d < '3'; d++) {
+		char own[] = "m0 > d0 acquire a: yes\n", back[] = "d0 > m0 release a\n";
+		own[1] = own[6] = back[1] = back[6] = d;
+		ck_assert_msg(said(text, own), "%.6000s", text);
+		/* Who has won has nothing to give back. */
+		char won[] = "d0 > c0 :T\n";
+		won[1] = won[6] = d;
+		ck_assert_msg(said(text, back) || said(text, won), "%.6000s", text);
+	}
+	ck_assert_uint_eq(w.checker.grants, 1);
+	end();
+}
+END_TEST
+
+START_TEST(a_master_that_goes_on_too_late_refuses_what_it_was_asked)
+{
+	begin_with(1, 3);
+	connect_to(0, 0);
+	w.servers[1].stopped_until_us = w.now_us + 600000;
+	ask(0, VERB_LOCK, -1);
+	ask(0, VERB_UNLOCK, 0);
+	pass_ms(700);
+	const char *text = story();
+	ck_assert_msg(said(text, "m1 > d0 acquire a: late\n"), "%.3000s", text);
+	ck_assert(!server_owner(&w.servers[1], 0, &(struct slice){NULL, 0}));
+	end();
+}
+END_TEST
+
+START_TEST(nobody_is_granted_anything_before_the_guard_is_over_when_all_masters_forgot)
+{
+	begin_with(2, 3);
+	connect_to(0, 0);
+	connect_to(1, 1);
+	ask(0, VERB_LOCK, -1);
+	int64_t token = checker_token(&w, 0);
+	for (unsigned m = 0; m < 3; m++)
+		server_crash(&w.servers[m], NULL, 1000);
+	ask(1, VERB_LOCK, -1);
+	pass_ms(1050);
+	const char *text = story();
+	ck_assert_msg(!said(text, "d1 > c1 :T\n"), "%.6000s", text);
+	ck_assert_msg(said(text, "d0 > c0 closes\n"), "%.6000s", text);
+	pass_ms(1000);
+	text = story();
+	ck_assert_msg(said(text, "d1 > c1 :T\n"), "%.6000s", text);
+	ck_assert(checker_token(&w, 0) > token);
+	end();
+}
+END_TEST
+
+START_TEST(a_lease_on_two_masters_survives_that_the_clock_of_one_leaps)
+{
+	begin_with(2, 3);
+	connect_to(0, 0);
+	connect_to(1, 1);
+	cut(0, 2, 300);
+	ask(0, VERB_LOCK, -1);
+	(void)story();
+	w.servers[1].wall_offset_us += INT64_C(3600000000);
+	ask(1, VERB_LOCK, -1);
+	pass_ms(1500);
+	const char *text = story();
+	ck_assert_msg(!said(text, "d1 > c1 :T\n"), "%.6000s", text);
+	ask(0, VERB_CHECK, 0);
+	ask(0, VERB_UNLOCK, 0);
+	pass_ms(200);
+	text = story();
+	ck_assert_msg(said(text, "d0 > c0 :0\n"), "%.6000s", text);
+	ck_assert_msg(said(text, "d1 > c1 :T\n"), "%.6000s", text);
+	end();
+}
+END_TEST
+
+/* ---- chance ---- */
+
 START_TEST(the_same_seed_gives_the_same_run)
 {
-	uint64_t hash[2];
-	for (int i = 0; i < 2; i++) {
-		struct plan plan;
-		plan_draw(&plan, 7, 0);
-		world_open(&w, &plan, i == 1);
-		world_live(&w);
-		hash[i] = w.trace.hash;
-		end();
+	for (unsigned masters = 1; masters <= PLAN_MASTERS_MAX; masters += 2) {
+		uint64_t hash[2];
+		for (int i = 0; i < 2; i++) {
+			struct plan plan;
+			plan_draw(&plan, 7, masters);
+			world_open(&w, &plan, i == 1);
+			world_live(&w);
+			hash[i] = w.trace.hash;
+			end();
+		}
+		ck_assert(hash[0] == hash[1]);
 	}
-	ck_assert(hash[0] == hash[1]);
 }
 END_TEST
 
@@ -328,5 +501,12 @@ main(void)
 		an_acquire_whose_answer_is_lost_is_released_again,
 		an_abandoned_hold_is_withheld_for_as_long_as_it_was_told,
 		a_daemon_that_stood_still_tells_the_loss_before_it_reads_what_came,
-		the_same_seed_gives_the_same_run, a_hundred_seeds_break_no_promise);
+		three_masters_are_asked_at_once_and_released_at_once,
+		two_masters_of_three_are_enough_and_the_third_gets_the_lease_when_it_is_back,
+		a_daemon_that_reaches_one_master_of_three_says_so,
+		votes_that_are_split_are_given_back_and_asked_for_again,
+		a_master_that_goes_on_too_late_refuses_what_it_was_asked,
+		nobody_is_granted_anything_before_the_guard_is_over_when_all_masters_forgot,
+		a_lease_on_two_masters_survives_that_the_clock_of_one_leaps, the_same_seed_gives_the_same_run,
+		a_hundred_seeds_break_no_promise);
 }

@@ -24,7 +24,18 @@ timer_ms(const struct world *w, unsigned name)
 	return smaller(lease_ms / 3, 1000);
 }
 
-/* The daemon this text, of a lease or of a place, belongs to, when it can do something about it. */
+/* Whether so many masters are well for it that it can make something of a lease, or give it up. */
+static bool
+host_has_majority(const struct host *h)
+{
+	const struct world *w = h->world;
+	unsigned n = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		n += server_sound(&w->servers[i]) && host_sound_at(h, &w->servers[i]);
+	return n >= plan_majority(&w->plan);
+}
+
+/* Whether the daemon that this text, of a lease or of a place, belongs to can do something about it. */
 static bool
 owner_is_well(const struct server *s, struct slice owner)
 {
@@ -32,7 +43,7 @@ owner_is_well(const struct server *s, struct slice owner)
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
 		if (h->alive && owner.n >= 32 && memcmp(owner.p, h->call_settings.daemon_id, 32) == 0)
-			return host_sound_at(h, s);
+			return host_sound_at(h, s) && host_has_majority(h);
 	}
 	return false;
 }
