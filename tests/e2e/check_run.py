@@ -284,7 +284,8 @@ def test_on_lost_kill(place):
 def test_on_lost_signal(place):
     """--on-lost signal:X sends X, and leaves the rest to the command"""
     daemon = world(place, config=BRISK)
-    wrapper = tool.start(place, daemon, "run", "--on-lost", "signal:USR1", "x", "--", *tool.ears("USR1=heard", "TERM=5"))
+    wrapper = tool.start(place, daemon, "run", "--on-lost", "signal:USR1", "x", "--",
+                         *tool.ears("USR1=heard", "TERM=5"))
     number = tool.pids(wrapper)[0]
     daemon.kill()
     wrapper.output.wait("^heard")
@@ -382,7 +383,8 @@ def test_tcp(place):
 def test_tcp_deaf(place):
     """over TCP a killed wrapper's command that ignores TERM is killed at the deadline, however long it has to end"""
     daemon = world(place, tcp=True, config=BRISK)
-    wrapper = tool.start(place, "127.0.0.1:%d" % daemon.port, "run", "--kill-after", "1000", "x", "--", "sh", "-c", DEAF)
+    wrapper = tool.start(place, "127.0.0.1:%d" % daemon.port, "run", "--kill-after", "1000", "x", "--",
+                         "sh", "-c", DEAF)
     ends = tool.Ends(tool.pids(wrapper))
     wrapper.signal(signal.SIGKILL)
     ends.wait()
