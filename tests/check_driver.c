@@ -70,8 +70,7 @@ settings_make(void)
 		.pool = POOL_SETTINGS_DEFAULT,
 		.limits = {.connections = {.request = {.bytes = 65536, .arguments = 128},
 				   .output_bytes = 1 << 20},
-			.clients = 50,
-			.per_user = 40,
+			.door = {.clients = 50, .per_user = 40, .login_ms = 3600000},
 			.processes = {.most = 20, .per_user = 20}},
 		.facts = {.version = "9.8.7",
 			.daemon_id = "00112233445566778899aabbccddeeff",
@@ -550,36 +549,151 @@ START_TEST(a_stranger_logs_in_first)
 }
 END_TEST
 
-START_TEST(nobody_takes_all_connections)
+static const struct access_user bob[] = {{.name = "bob", .password = "pw"}};
+
+static void
+limit_clients(size_t clients, size_t per_user, int64_t login_ms)
 {
 	struct driver_limits limits = settings_make().limits;
-	int fds[3];
-	limits.per_user = 2;
+	limits.door = (struct door_limits){.clients = clients, .per_user = per_user, .login_ms = login_ms};
 	driver_set_limits(probe.driver, &limits);
-	for (int i = 0; i < 3; i++) {
-		fds[i] = client();
+}
+
+/* Clients that come until one is turned away, whoever they are; how many came in. */
+static size_t
+come_until_refused(int (*come)(void), int *fds, const char *refusal)
+{
+	for (size_t n = 0;; n++) {
+		ck_assert_uint_lt(n, 40);
+		fds[n] = come();
+		say(fds[n], "PING\r\n");
+		if (hear(fds[n], 1)[0] == '-') {
+			ck_assert_str_eq(hear(fds[n], 0), refusal);
+			close(fds[n]);
+			return n;
+		}
+		ck_assert_str_eq(hear(fds[n], 6), "PONG\r\n");
 	}
-	ask(fds[0], "PING", "+PONG\r\n");
-	ask(fds[1], "PING", "+PONG\r\n");
-	ck_assert_ptr_eq(strstr(hear(fds[2], 0), "-LIMIT "), probe.heard);
-	int tcp = client_tcp();
-	ask(tcp, "PING", "+PONG\r\n");
-	limits.clients = 3;
-	driver_set_limits(probe.driver, &limits);
-	int more = client_tcp();
-	ck_assert_ptr_eq(strstr(hear(more, 0), "-LIMIT "), probe.heard);
-	close(fds[0]);
+}
+
+START_TEST(nobody_takes_all_connections)
+{
+	int local[40], remote[40];
+	/* The owner of the socket is an administrator. */
+	limit_clients(50, 2, 3600000);
+	ck_assert_uint_eq(
+		come_until_refused(client, local,
+			"LIMIT this user has as many clients as limits.sessions-per-user allows\r\n"),
+		2 + DOOR_ADMIN_ROOM);
+	limit_clients(4, 2, 3600000);
+	ck_assert_uint_eq(come_until_refused(client_tcp, remote,
+				  "LIMIT this daemon serves as many clients as limits.clients allows\r\n"),
+		2);
+	close(local[0]);
+	for (bool in = false; !in;) {
+		int again = client_tcp();
+		say(again, "PING\r\n");
+		in = hear(again, 7)[0] == '+';
+		close(again);
+	}
+	ck_assert_int_ge(probe.stats.connections_rejected, 2);
+	for (int i = 1; i < 2 + DOOR_ADMIN_ROOM; i++) {
+		close(local[i]);
+	}
+	close(remote[0]);
+	close(remote[1]);
+}
+END_TEST
+
+START_TEST(an_administrator_finds_room_when_all_is_taken)
+{
+	int remote[40], local[40];
+	limit_clients(3, 40, 3600000);
+	ck_assert_uint_eq(come_until_refused(client_tcp, remote,
+				  "LIMIT this daemon serves as many clients as limits.clients allows\r\n"),
+		3);
+	ck_assert_uint_eq(come_until_refused(client, local,
+				  "LIMIT this daemon serves as many clients as limits.clients allows\r\n"),
+		DOOR_ADMIN_ROOM);
+	for (int i = 0; i < DOOR_ADMIN_ROOM; i++) {
+		close(local[i]);
+	}
 	for (bool in = false; !in;) {
 		int again = client();
 		say(again, "PING\r\n");
 		in = hear(again, 7)[0] == '+';
 		close(again);
 	}
-	ck_assert_int_ge(probe.stats.connections_rejected, 2);
-	close(fds[1]);
-	close(fds[2]);
-	close(tcp);
-	close(more);
+	for (int i = 0; i < 3; i++) {
+		close(remote[i]);
+	}
+}
+END_TEST
+
+START_TEST(strangers_make_way_the_oldest_first)
+{
+	int fds[10], known[6], local;
+	limit_clients(8, 40, 3600000);
+	ck_assert_int_eq(driver_set_users(probe.driver, bob, 1), 0);
+	for (int i = 0; i < 6; i++) {
+		known[i] = client_tcp();
+		ask(known[i], "AUTH bob pw", "+OK\r\n");
+	}
+	for (int i = 0; i < 10; i++) {
+		fds[i] = client_tcp();
+		ask_line(fds[i], "PING", "-NOAUTH ");
+	}
+	/* A quarter of eight. */
+	for (int i = 0; i < 8; i++) {
+		ck_assert_ptr_eq(strstr(hear(fds[i], 0), "-LIMIT more clients than have room"), probe.heard);
+	}
+	ck_assert_ptr_nonnull(strstr(ask_bulk(known[0], "INFO clients"), "strangers:2\r\n"));
+	/* All eight places are taken: who has a right to one gets a stranger's. */
+	local = client();
+	ask(local, "PING", "+PONG\r\n");
+	ck_assert_ptr_eq(strstr(hear(fds[8], 0), "-LIMIT "), probe.heard);
+	ask(fds[9], "AUTH bob pw", "+OK\r\n");
+	ask(fds[9], "PING", "+PONG\r\n");
+	for (int i = 0; i < 6; i++) {
+		ask(known[i], "PING", "+PONG\r\n");
+		close(known[i]);
+	}
+	for (int i = 0; i < 10; i++) {
+		close(fds[i]);
+	}
+	close(local);
+}
+END_TEST
+
+START_TEST(a_stranger_has_its_time_to_log_in)
+{
+	int known = client_tcp(), early = client_tcp(), local = client();
+	ask(early, "PING", "+PONG\r\n");
+	ck_assert_int_eq(driver_set_users(probe.driver, bob, 1), 0);
+	ask(known, "AUTH bob pw", "+OK\r\n");
+	int late = client_tcp();
+	ask_line(late, "PING", "-NOAUTH ");
+	limit_clients(50, 40, 1);
+	ck_assert_str_eq(
+		hear(late, 0), "-NOAUTH nobody logged in for 1 ms: connect again, and begin with AUTH\r\n");
+	ck_assert_ptr_eq(strstr(hear(early, 0), "-NOAUTH nobody logged in"), probe.heard);
+	ask(known, "PING", "+PONG\r\n");
+	ask(local, "PING", "+PONG\r\n");
+	ask(known, "RESET", "+RESET\r\n");
+	ck_assert_ptr_eq(strstr(hear(known, 0), "-NOAUTH nobody logged in"), probe.heard);
+	close(known);
+	close(early);
+	close(late);
+	/* Without users nobody is a stranger. */
+	limit_clients(50, 40, 3600000);
+	late = client_tcp();
+	ask_line(late, "PING", "-NOAUTH ");
+	ck_assert_int_eq(driver_set_users(probe.driver, NULL, 0), 0);
+	limit_clients(50, 40, 1);
+	ask(late, "PING", "+PONG\r\n");
+	ck_assert_ptr_nonnull(strstr(ask_bulk(late, "INFO clients"), "strangers:0\r\n"));
+	close(late);
+	close(local);
 }
 END_TEST
 
@@ -813,9 +927,11 @@ main(void)
 		a_watcher_that_does_not_read_is_cut, inspect_shows_holder_and_waiters,
 		a_name_nobody_knows_is_free, locks_are_listed_as_far_as_asked,
 		info_has_the_fields_libraries_look_for, a_stranger_logs_in_first,
-		nobody_takes_all_connections, an_admin_may_kill_a_client,
-		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
-		bound_sessions_are_limited, who_a_bound_session_was_is_known_without_a_connection,
+		nobody_takes_all_connections, an_administrator_finds_room_when_all_is_taken,
+		strangers_make_way_the_oldest_first, a_stranger_has_its_time_to_log_in,
+		an_admin_may_kill_a_client, a_bound_session_lives_as_long_as_its_process,
+		a_binding_without_a_process_is_refused, bound_sessions_are_limited,
+		who_a_bound_session_was_is_known_without_a_connection,
 		a_reload_is_asked_for_by_verb_and_by_signal, a_drain_tells_holders_frees_the_rest_and_ends,
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
 		a_browser_is_cut_off);
