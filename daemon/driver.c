@@ -66,9 +66,11 @@ driver_timer(struct driver *d, struct now now)
 	/* What was asked for with a time that had passed already is not late. */
 	int64_t due_ms = core_wake_at(d->core);
 	int64_t late_ms = now.ms - (due_ms > d->awake_ms ? due_ms : d->awake_ms);
+	d->perform.stalled = late_ms >= driver_late_limit_ms(d);
 	driver_step(d, now, &(struct event){.type = EVENT_TIMER});
 	connections_flush(d->connections);
-	if (late_ms >= driver_late_limit_ms(d)) {
+	if (d->perform.stalled) {
+		d->perform.stalled = false;
 		perform_note(&d->perform, &(struct note){.type = NOTE_STALLED, .ttl_ms = late_ms});
 	}
 }
@@ -123,6 +125,9 @@ driver_on_vote(void *arg, const struct vote *vote)
 	struct driver *d = arg;
 	assert(d->perform.calls_out > 0);
 	d->perform.calls_out--;
+	if (vote->outcome != OUTCOME_UNKNOWN && vote->outcome != OUTCOME_UNSENT) {
+		perform_heard(&d->perform);
+	}
 	driver_event(d, &(struct event){.type = EVENT_VOTE, .vote = vote});
 }
 
@@ -361,6 +366,8 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		.events = d->desk.events,
 		.log = d->log,
 		.stats = d->stats,
+		.master = d->desk.facts.master,
+		.heard_ms = clock_ms(),
 	};
 	return d->pool && listeners_start(&d->listeners) == 0 ? 0 : -1;
 }

@@ -3,11 +3,15 @@
  */
 #include "daemon/perform.h"
 
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/note.h"
 #include "daemon/pool.h"
 #include "proto/composer.h"
+
+#include <string.h>
 
 static void
 perform_reply(struct perform *p, const struct action *action)
@@ -67,8 +71,33 @@ perform_close(struct perform *p, const struct action *action)
 }
 
 void
+perform_heard(struct perform *p)
+{
+	p->heard_ms = clock_ms();
+	p->silence_told = false;
+}
+
+/*
+ * A short lease can run out before the link counts as dead, and then nothing has named the master whose
+ * silence it was. Once for a stretch of it.
+ */
+static void
+perform_silence(struct perform *p, const struct note *note)
+{
+	if (note->type != NOTE_LOST || p->calls_out == 0 || p->stalled || p->silence_told || !note->text ||
+		strcmp(note->text, "expired") != 0) {
+		return;
+	}
+	p->silence_told = true;
+	LOG_EVENT(p->log, LOG_WARNING_LEVEL, "master.silent", log_text("master", p->master),
+		log_number("silent_ms", clock_ms() - p->heard_ms),
+		log_text("text", "it was asked and did not answer: leases have run out"));
+}
+
+void
 perform_note(struct perform *p, const struct note *note)
 {
+	perform_silence(p, note);
 	note_log(note, p->log);
 	note_count(note, p->stats);
 	events_tell(p->events, note);

@@ -9,6 +9,10 @@
 
 #include "daemon/core/action.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 struct connections;
 struct events;
 struct log;
@@ -21,9 +25,16 @@ struct perform {
 	struct events *events;
 	struct log *log;
 	struct stats *stats;
-	size_t calls_out;  /* calls without a vote yet; the driver counts the votes */
-	bool watch_wanted; /* an ACTION_WATCH came; the driver sets it back */
+	const char *master; /* address, without secrets */
+	size_t calls_out;   /* calls without a vote yet; the driver counts the votes */
+	int64_t heard_ms;   /* when the master answered last, CLOCK_BOOTTIME */
+	bool silence_told;  /* since then */
+	bool stalled;       /* this turn is late: what is overdue is so for that reason */
+	bool watch_wanted;  /* an ACTION_WATCH came; the driver sets it back */
 };
+
+/* The master has answered a call. */
+void perform_heard(struct perform *perform);
 
 /* Performs the actions in order and empties the list. */
 void perform_actions(struct perform *perform, struct actions *actions);
