@@ -107,6 +107,7 @@ struct conf_handoff {
 
 struct conf_limits {
 	int64_t clients;
+	int64_t login_ms;
 	int64_t sessions_per_user;
 	int64_t bound_sessions;
 	int64_t grants_per_session;

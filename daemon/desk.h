@@ -17,11 +17,11 @@
 
 struct access;
 struct core;
+struct door;
 struct events;
 struct log;
 struct masters;
 struct processes;
-struct quota;
 struct stats;
 
 /* What INFO says of the daemon as such. Texts live as long as the desk. */
@@ -62,7 +62,7 @@ struct desk {
 	struct events *events;
 	struct stats *stats;
 	struct log *log;
-	struct quota *quota;
+	struct door *door;
 	struct desk_facts facts;
 	uint64_t calls[VERB_COUNT]; /* how often each verb was asked for */
 	const struct desk_hooks *hooks;

@@ -3,7 +3,6 @@
  */
 #include "daemon/dispatch.h"
 
-#include "daemon/access.h"
 #include "daemon/admin.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
@@ -54,13 +53,6 @@ dispatch_refuse(struct connection *c, enum code code, const char *text)
 	struct reply reply;
 	reply_error(&reply, code, "%s", text);
 	connection_reply(c, &reply);
-}
-
-/* Whether this client has to log in before it may ask for anything. */
-static bool
-dispatch_stranger(const struct desk *desk, const struct identity *who)
-{
-	return !who->local && !who->user && access_required(desk->access);
 }
 
 /* Whether the command may be carried out; if not, the refusal is on its way. */
@@ -116,7 +108,7 @@ dispatch_request(struct desk *desk, struct connection *c, const struct request *
 	who->last_ms = clock_ms();
 	int bad = command_parse(request, &command, &error);
 	unsigned flags = bad ? 0 : command_info(command.verb)->flags;
-	if (!(flags & COMMAND_OPEN) && dispatch_stranger(desk, who)) {
+	if (!(flags & COMMAND_OPEN) && who->stranger) {
 		dispatch_refuse(c, CODE_NOAUTH, "log in first: AUTH user password");
 		return;
 	}

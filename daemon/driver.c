@@ -207,9 +207,13 @@ void
 driver_turn(struct driver *d)
 {
 	loop_turn(d->loop, connections_busy(d->connections));
+	door_turn(&d->door);
 	connections_turn(d->connections);
 	masters_flush(d->masters);
 	int64_t wake_at = core_wake_at(d->core);
+	if (door_wake_at(&d->door) < wake_at) {
+		wake_at = door_wake_at(&d->door);
+	}
 	if (d->draining && d->drain_until_ms < wake_at) {
 		wake_at = d->drain_until_ms;
 	}
@@ -267,7 +271,7 @@ driver_free(struct driver *d)
 	core_free(d->core);
 	events_free(d->desk.events);
 	access_free(d->desk.access);
-	quota_done(&d->door.quota);
+	door_done(&d->door);
 	actions_done(&d->actions);
 	loop_free(d->loop);
 	free(d);
@@ -290,7 +294,7 @@ driver_set_desk(struct driver *d, const struct desk_facts *facts)
 		.events = d->desk.events,
 		.stats = d->stats,
 		.log = d->log,
-		.quota = &d->door.quota,
+		.door = &d->door,
 		.facts = *facts,
 		.hooks = &driver_desk_hooks,
 		.arg = d,
@@ -312,13 +316,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	if (!d->desk.access || !d->desk.events || !d->connections || !d->processes || !d->core) {
 		return -1;
 	}
-	d->door = (struct door){
-		.connections = d->connections,
-		.stats = d->stats,
-		.log = d->log,
-		.opened = driver_open,
-		.arg = d,
-	};
+	door_init(&d->door, d->connections, d->stats, d->log, driver_open, d);
 	driver_set_desk(d, &settings->facts);
 	driver_set_limits(d, &settings->limits);
 	d->masters = masters_new(
@@ -350,9 +348,8 @@ driver_listen(struct driver *d, const struct socket_settings *settings, size_t c
 void
 driver_set_limits(struct driver *d, const struct driver_limits *limits)
 {
-	d->door.most = limits->clients;
-	d->door.quota.most = limits->per_user;
-	d->desk.facts.clients_max = limits->clients;
+	door_set_limits(&d->door, &limits->door);
+	d->desk.facts.clients_max = limits->door.clients;
 	processes_set_limits(d->processes, &limits->processes);
 	connections_set_limits(d->connections, &limits->connections);
 }
@@ -389,6 +386,7 @@ driver_set_users(struct driver *d, const struct access_user *users, size_t count
 	connections_each(d->connections, driver_recheck_user, access);
 	access_free(d->desk.access);
 	d->desk.access = access;
+	door_set_guarded(&d->door, access_required(access));
 	return 0;
 }
 

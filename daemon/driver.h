@@ -15,6 +15,7 @@
 #include "daemon/connections.h"
 #include "daemon/core/core.h"
 #include "daemon/desk.h"
+#include "daemon/door.h"
 #include "daemon/pool.h"
 #include "daemon/process.h"
 #include "daemon/socket.h"
@@ -33,8 +34,7 @@ struct stats;
 
 struct driver_limits {
 	struct connections_limits connections;
-	size_t clients;  /* connections */
-	size_t per_user; /* connections of one user */
+	struct door_limits door;
 	struct processes_limits processes;
 };
 

@@ -5,8 +5,8 @@
 
 #include "daemon/access.h"
 #include "daemon/base/log.h"
+#include "daemon/door.h"
 #include "daemon/events.h"
-#include "daemon/quota.h"
 #include "proto/catalog.h"
 #include "proto/composer.h"
 
@@ -63,21 +63,6 @@ handshake_echo(struct desk *desk, struct connection *c, const struct command *co
 	connection_written(c);
 }
 
-/* Counts a client for the user it has logged in as, instead of the one before. */
-static bool
-handshake_seat(struct desk *desk, struct connection *c, const struct access_user *user)
-{
-	struct identity *who = connection_identity(c);
-	quota_leave(desk->quota, who->seat);
-	who->seat = quota_enter_name(desk->quota, user->name);
-	if (!who->seat) {
-		answer_error(
-			c, CODE_LIMIT, "this user has as many clients as limits.sessions-per-user allows");
-		connection_close(c, END_ABANDONED, "sessions-per-user");
-	}
-	return who->seat != NULL;
-}
-
 /* The kernel's word stays: logging in never takes away what a local user may do. */
 static bool
 handshake_login(struct desk *desk, struct connection *c, const struct command *command)
@@ -91,7 +76,7 @@ handshake_login(struct desk *desk, struct connection *c, const struct command *c
 		answer_error(c, CODE_WRONGPASS, "there is no such user, or the password is another one");
 		return false;
 	}
-	if (!who->local && !handshake_seat(desk, c, user)) {
+	if (!door_login(desk->door, c, user->name)) {
 		return false;
 	}
 	who->user = user;
@@ -138,7 +123,7 @@ handshake_hello(struct desk *desk, struct connection *c, const struct command *c
 	if (command->login && !handshake_login(desk, c, command)) {
 		return;
 	}
-	if (!who->local && !who->user && access_required(desk->access)) {
+	if (who->stranger) {
 		answer_error(c, CODE_NOAUTH, "log in first: HELLO 3 AUTH user password");
 		return;
 	}
@@ -165,11 +150,8 @@ handshake_reset(struct desk *desk, struct connection *c, const struct command *c
 	(void)command;
 	struct identity *who = connection_identity(c);
 	events_leave(desk->events, c);
-	if (!who->local) {
-		quota_leave(desk->quota, who->seat);
-		who->seat = NULL;
-	}
 	who->user = NULL;
+	door_logout(desk->door, c);
 	who->peer.admin = who->native_admin;
 	who->protocol = 2;
 	desk->hooks->reset(desk->arg, c);

@@ -10,6 +10,7 @@
 #include "daemon/core/peer.h"
 #include "proto/command.h"
 
+#include <bsd/sys/queue.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,8 +27,12 @@ struct identity {
 	bool streams;                   /* EVENTS */
 	const struct access_user *user; /* NULL: not logged in */
 	struct quota_seat *seat;        /* NULL: not counted for any user */
-	char *label;                    /* CLIENT SETNAME; NULL: none */
-	char *lib_name;                 /* CLIENT SETINFO; NULL: none */
+	TAILQ_ENTRY(identity) strangers;
+	int64_t stranger_ms; /* since when it is one */
+	bool stranger;       /* has to log in, and has not; the door's to set */
+	bool extra;          /* an administrator beyond the limits; likewise */
+	char *label;         /* CLIENT SETNAME; NULL: none */
+	char *lib_name;      /* CLIENT SETINFO; NULL: none */
 	char *lib_ver;
 	int64_t since_ms; /* when it connected, CLOCK_BOOTTIME */
 	int64_t last_ms;  /* its latest request */

@@ -6,6 +6,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
+#include "daemon/door.h"
 #include "daemon/events.h"
 #include "daemon/masters.h"
 #include "proto/composer.h"
@@ -58,6 +59,7 @@ info_clients(const struct desk *desk, struct buffer *text)
 	core_view_counts(desk->core, &counts);
 	info_line(text, "connected_clients:%zu", connections_count(desk->connections));
 	info_line(text, "maxclients:%zu", desk->facts.clients_max);
+	info_line(text, "strangers:%zu", desk->door->stranger_count);
 	info_line(text, "blocked_clients:%zu", counts.waiters);
 	info_line(text, "event_streams:%zu", events_streams(desk->events));
 }

@@ -3,11 +3,15 @@
  */
 #include "daemon/perform.h"
 
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/masters.h"
 #include "daemon/note.h"
 #include "proto/composer.h"
+
+#include <string.h>
 
 static void
 perform_reply(struct perform *p, const struct action *action)

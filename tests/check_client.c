@@ -1,10 +1,9 @@
 /*
- * The client's parts that need no daemon: options, addresses, deadlines, completions, and the manual that has
+ * The client's parts that need no daemon: options, addresses, completions, and the manual that has
  * to know them all.
  */
 #include "client/address.h"
 #include "client/completion.h"
-#include "client/deadline.h"
 #include "client/help.h"
 #include "client/options.h"
 #include "client/status.h"
@@ -317,129 +316,6 @@ START_TEST(the_option_comes_before_the_environment_and_that_before_the_default)
 }
 END_TEST
 
-/* --- deadlines --- */
-
-START_TEST(a_hold_is_asked_about_at_a_third_and_stopped_before_it_expires)
-{
-	struct deadline d;
-
-	deadline_start(&d, 1000, 9000, 2000);
-	ck_assert_int_eq(deadline_next(&d, 1000), 4000);
-	ck_assert_int_eq(deadline_step(&d, 3999), DEADLINE_WAIT);
-	ck_assert_int_eq(deadline_step(&d, 4000), DEADLINE_ASK);
-	deadline_asked(&d, 4000);
-	ck_assert_int_eq(deadline_next(&d, 4000), 8000);
-	ck_assert_int_eq(deadline_step(&d, 7999), DEADLINE_WAIT);
-	ck_assert_int_eq(deadline_step(&d, 8000), DEADLINE_STOP);
-	ck_assert_int_eq(deadline_next(&d, 8000), 10000);
-	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
-}
-END_TEST
-
-START_TEST(an_answer_counts_from_when_the_question_left)
-{
-	struct deadline d;
-
-	deadline_start(&d, 1000, 9000, 2000);
-	deadline_asked(&d, 4000);
-	deadline_told(&d, 9000);
-	ck_assert_int_eq(d.expire_ms, 13000);
-	ck_assert_int_eq(deadline_step(&d, 6999), DEADLINE_WAIT);
-	ck_assert_int_eq(deadline_step(&d, 7000), DEADLINE_ASK);
-}
-END_TEST
-
-START_TEST(a_long_grace_never_begins_before_an_answer_could_come)
-{
-	struct deadline d;
-
-	deadline_start(&d, 1000, 900, 60000);
-	ck_assert_int_eq(d.stop_ms, 1600);
-	ck_assert_int_eq(d.ask_ms, 1300);
-}
-END_TEST
-
-START_TEST(a_hold_that_is_not_renewed_keeps_its_whole_grace)
-{
-	struct deadline d;
-
-	deadline_start(&d, 1000, 9000, 2000);
-	deadline_asked(&d, 4000);
-	deadline_told(&d, 6000);
-	deadline_asked(&d, 6000);
-	deadline_told(&d, 4000);
-	ck_assert_int_eq(d.expire_ms, 10000);
-	ck_assert_int_eq(d.stop_ms, 8000);
-}
-END_TEST
-
-START_TEST(a_silent_daemon_is_not_asked_and_what_it_told_stands)
-{
-	struct deadline d;
-
-	deadline_start(&d, 1000, 9000, 2000);
-	deadline_silence(&d);
-	ck_assert_int_eq(deadline_next(&d, 1000), 8000);
-	ck_assert_int_eq(deadline_step(&d, 7999), DEADLINE_WAIT);
-	ck_assert_int_eq(deadline_step(&d, 8000), DEADLINE_STOP);
-	ck_assert_int_eq(deadline_step(&d, 20000), DEADLINE_EXPIRE);
-}
-END_TEST
-
-START_TEST(a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead)
-{
-	struct deadline d;
-
-	deadline_start(&d, 1000, 9000, 2000);
-	ck_assert_int_eq(deadline_step(&d, 8500), DEADLINE_ASK);
-	deadline_asked(&d, 8500);
-	ck_assert_int_eq(deadline_step(&d, 8500), DEADLINE_WAIT);
-	ck_assert_int_eq(deadline_next(&d, 8500), 8500 + DEADLINE_LATE_MS);
-	ck_assert_int_eq(deadline_step(&d, 8500 + DEADLINE_LATE_MS), DEADLINE_STOP);
-	deadline_told(&d, 9000);
-	ck_assert_int_eq(deadline_step(&d, 8501), DEADLINE_WAIT);
-	ck_assert_int_eq(d.expire_ms, 17500);
-}
-END_TEST
-
-START_TEST(a_holder_that_slept_past_its_deadline_asks_nobody)
-{
-	struct deadline d;
-
-	deadline_start(&d, 1000, 9000, 2000);
-	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
-	ck_assert_int_eq(deadline_step(&d, 60000), DEADLINE_EXPIRE);
-	deadline_asked(&d, 9900);
-	ck_assert_int_eq(deadline_step(&d, 9999), DEADLINE_WAIT);
-	ck_assert_int_eq(deadline_next(&d, 9999), 10000);
-	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
-	deadline_told(&d, 9000);
-	ck_assert_int_eq(deadline_step(&d, 10001), DEADLINE_WAIT);
-}
-END_TEST
-
-START_TEST(a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once)
-{
-	struct deadline d;
-
-	deadline_start(&d, 1000, 9000, 2000);
-	deadline_asked(&d, 8500);
-	ck_assert_int_eq(deadline_step(&d, 8600), DEADLINE_WAIT);
-	deadline_silence(&d);
-	ck_assert_int_eq(deadline_step(&d, 8600), DEADLINE_STOP);
-	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
-}
-END_TEST
-
-START_TEST(a_validity_of_zero_expires_at_once)
-{
-	struct deadline d;
-
-	deadline_start(&d, 1000, 0, 2000);
-	ck_assert_int_eq(deadline_step(&d, 1000), DEADLINE_EXPIRE);
-}
-END_TEST
-
 /* --- texts --- */
 
 static char *
@@ -625,23 +501,6 @@ address_case(void)
 }
 
 static TCase *
-deadline_case(void)
-{
-	TCase *tc = tcase_create("deadline");
-
-	tcase_add_test(tc, a_hold_is_asked_about_at_a_third_and_stopped_before_it_expires);
-	tcase_add_test(tc, an_answer_counts_from_when_the_question_left);
-	tcase_add_test(tc, a_long_grace_never_begins_before_an_answer_could_come);
-	tcase_add_test(tc, a_hold_that_is_not_renewed_keeps_its_whole_grace);
-	tcase_add_test(tc, a_silent_daemon_is_not_asked_and_what_it_told_stands);
-	tcase_add_test(tc, a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead);
-	tcase_add_test(tc, a_holder_that_slept_past_its_deadline_asks_nobody);
-	tcase_add_test(tc, a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once);
-	tcase_add_test(tc, a_validity_of_zero_expires_at_once);
-	return tc;
-}
-
-static TCase *
 texts_case(void)
 {
 	TCase *tc = tcase_create("texts");
@@ -664,7 +523,6 @@ main(void)
 
 	suite_add_tcase(suite, options_case());
 	suite_add_tcase(suite, address_case());
-	suite_add_tcase(suite, deadline_case());
 	suite_add_tcase(suite, texts_case());
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

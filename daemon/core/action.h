@@ -47,6 +47,7 @@ struct push {
 	NOTE(RECLAIMED, "lease.reclaimed", INFO)          /* and re-asserted it at a restarted master */     \
 	NOTE(RENEW_FAILED, "lease.renew_failed", WARNING) /* text: why; it is tried again while valid */     \
 	NOTE(MASTER_AWAY, "master.away", WARNING)         /* text: why */                                    \
+	NOTE(MASTER_SILENT, "master.silent", WARNING)     /* asked, and no answer for ttl_ms */              \
 	NOTE(MASTER_GUARDED, "master.guarded", WARNING)   /* forgot or may have forgotten; for ttl_ms */     \
 	NOTE(MASTER_ADMITTED, "master.admitted", INFO)    /* in full use */                                  \
 	NOTE(MASTER_LEAPT, "master.leapt", WARNING)       /* its clock went forward by ttl_ms */             \

@@ -526,4 +526,6 @@ master_suspect(struct core *core, struct master *m, unsigned link)
 		return;
 	m->links[link].suspect = true;
 	core->retry = true;
+	emit_master_note(core, NOTE_MASTER_SILENT, m, 0, core->now.ms - m->links[link].quiet_ms,
+		"it was asked and does not answer");
 }

@@ -67,8 +67,9 @@ def test_bash(place):
     """bash"""
     need("bash")
     _, environment = world(place)
+    # The wait is for a process substitution, which may outlive the shell by a moment.
     text = ('source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast holdfast "${COMP_WORDS[COMP_CWORD]}"; '
-            'printf "%s\\n" "${COMPREPLY[@]}"')
+            'printf "%s\\n" "${COMPREPLY[@]}"; wait')
 
     def offered(line):
         return subprocess.run(["bash", "-c", text, os.path.join(COMPLETIONS, "holdfast.bash")] + line.split(" "),

@@ -2,6 +2,7 @@
 """What people are shown: INFO's sections, who a session was, and a master that says nothing."""
 
 import json
+import re
 
 import harness
 import tool
@@ -32,6 +33,38 @@ def test_label_of_a_script(place):
     lock = json.loads(tool.call(place, daemon, "show", "a", "--json")[1])
     expect(lock["holder"]["pid"], script.pid)
     expect("@" in lock["holder"]["client"], True, repr(lock["holder"]))
+
+
+def test_silent_master(place):
+    """when a short lease runs out because the master says nothing, the log names the master"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config="lease: 1s\nclock-margin: 100ms\n").admitted()
+    client = daemon.client()
+    client("SESSION", "ONLOSS", "NEXT")
+    for name in ("a", "b"):
+        expect(client("LOCK", name) > 0, True)
+    redis.process.stop()
+    daemon.output.wait(r"lock\.lost name=a .*expired")
+    daemon.output.wait(r"lock\.lost name=b .*expired")
+    silent = re.findall(r"master\.silent .*", daemon.output.text())
+    expect(len(silent), 1, repr(silent))
+    expect("master=%s " % redis.socket in silent[0], True, silent[0])
+    redis.process.cont()
+
+
+def test_stalled_daemon(place):
+    """when leases run out because the daemon itself was stopped, no master is blamed"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config="lease: 1s\nclock-margin: 100ms\n").admitted()
+    client = daemon.client()
+    client("SESSION", "ONLOSS", "NEXT")
+    expect(client("LOCK", "a") > 0, True)
+    daemon.process.stop()
+    harness.until("the lease has ended at the master", lambda: redis("EXISTS", "holdfast:{a}") == 0)
+    daemon.process.cont()
+    daemon.output.wait(r"lock\.lost name=a .*expired")
+    daemon.output.wait(r"daemon\.stalled")
+    expect("master.silent" in daemon.output.text(), False, daemon.output.text())
 
 
 if __name__ == "__main__":

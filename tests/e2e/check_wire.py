@@ -182,19 +182,19 @@ def test_slow_loris(place):
 
 def test_too_many(place):
     """past the limit of clients a connection is told -LIMIT and closed, and room is made when one goes"""
-    daemon = daemon_of(place, config="limits: { clients: 10 }\n")
+    daemon = daemon_of(place, tcp=True, config="limits: { clients: 10 }\n")
     clients = []
     for _ in range(10):
-        clients.append(daemon.client())
+        clients.append(daemon.client(tcp=True))
         expect(clients[-1]("PING"), "PONG")
-    late = daemon.client()
+    late = daemon.client(tcp=True)
     answer = late.reply()
     expect_code(answer, "LIMIT")
     expect(late.closed(), True)
     clients.pop().close()
 
     def room():
-        with resp.Client(daemon.socket) as client:
+        with resp.Client(daemon.tcp) as client:
             try:
                 return client("PING") == "PONG"
             except (resp.Closed, BrokenPipeError):

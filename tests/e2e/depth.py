@@ -142,8 +142,8 @@ def test_bad_neighbours(place):
     latency(daemon)
     p99 = in_short_turns(30, {"alone": beside(), "control": beside(idle), "bad": beside(never_read, slow_loris)})
     middle = {name: statistics.median(values) for name, values in p99.items()}
-    harness.comment("p99, the median of 30 turns each: alone %.3f ms; beside an idle process, as a control, %.3f ms; "
-                    "beside bad neighbours %.3f ms" % tuple(middle[name] * 1000 for name in ("alone", "control", "bad")))
+    harness.comment("p99, the median of 30 turns each: alone %.3f ms; beside an idle process, the control, %.3f ms; beside "
+                    "bad neighbours %.3f ms" % tuple(middle[name] * 1000 for name in ("alone", "control", "bad")))
     if not 0.5 < middle["control"] / middle["alone"] < 2:
         raise harness.Skip("the control alone moves the p99: this machine is too busy to tell")
     expect_between(middle["bad"] / middle["control"], 0, 2, "times the p99")

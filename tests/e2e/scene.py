@@ -1,7 +1,8 @@
 """The counter test as a backdrop for faults: two daemons, one master, clients that take turns, and a keeper.
 
 The keeper holds one lock through the whole fault, which must not be lost as long as the master is back within its
-validity. The lease is short so that it matters, and three times longer where a busy machine has its part in what is lost.
+validity. The lease is short so that it matters, and three times longer where a busy machine has its part in what
+is lost.
 """
 
 import os

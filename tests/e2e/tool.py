@@ -1,4 +1,4 @@
-"""The bundled client in end-to-end tests: starts it, and times the ends of processes against the next grant."""
+"""The bundled client in end-to-end tests: starts it, and watches the ends of processes beside the next grant."""
 
 import os
 import re
@@ -96,19 +96,6 @@ class Ends:
     def close(self):
         for fd in self.fds:
             os.close(fd)
-
-
-def grant_after(client, ends):
-    """
-    Waits for the grant that client waits for. Every process must have ended before. Returns the seconds from the
-    last end to the grant, as far as two reads of the clock can tell.
-    """
-    last = ends.wait()
-    token = client.reply()
-    granted = boottime()
-    if not isinstance(token, int):
-        raise AssertionError("no grant but %r" % (token,))
-    return granted - last
 
 
 def never_early(client, ends):

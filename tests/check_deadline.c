@@ -1,0 +1,141 @@
+/*
+ * Tests of client/deadline: when a holder asks, when its command is told to stop, and when the hold is over.
+ */
+#include "client/deadline.h"
+#include "tests/support/suite.h"
+
+START_TEST(a_hold_is_asked_about_at_a_third_and_stopped_before_it_expires)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	ck_assert_int_eq(deadline_next(&d, 1000), 4000);
+	ck_assert_int_eq(deadline_step(&d, 3999), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_step(&d, 4000), DEADLINE_ASK);
+	deadline_asked(&d, 4000);
+	ck_assert_int_eq(deadline_next(&d, 4000), 8000);
+	ck_assert_int_eq(deadline_step(&d, 7999), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_step(&d, 8000), DEADLINE_STOP);
+	ck_assert_int_eq(deadline_next(&d, 8000), 10000);
+	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
+}
+END_TEST
+
+START_TEST(an_answer_counts_from_when_the_question_left)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_asked(&d, 4000);
+	deadline_told(&d, 9000);
+	ck_assert_int_eq(d.expire_ms, 13000);
+	ck_assert_int_eq(deadline_step(&d, 6999), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_step(&d, 7000), DEADLINE_ASK);
+}
+END_TEST
+
+START_TEST(a_long_grace_never_begins_before_an_answer_could_come)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 900, 60000);
+	ck_assert_int_eq(d.stop_ms, 1600);
+	ck_assert_int_eq(d.ask_ms, 1300);
+}
+END_TEST
+
+START_TEST(a_hold_that_is_not_renewed_keeps_its_whole_grace)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_asked(&d, 4000);
+	deadline_told(&d, 6000);
+	deadline_asked(&d, 6000);
+	deadline_told(&d, 4000);
+	ck_assert_int_eq(d.expire_ms, 10000);
+	ck_assert_int_eq(d.stop_ms, 8000);
+}
+END_TEST
+
+START_TEST(a_silent_daemon_is_not_asked_and_what_it_told_stands)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_silence(&d);
+	ck_assert_int_eq(deadline_next(&d, 1000), 8000);
+	ck_assert_int_eq(deadline_step(&d, 7999), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_step(&d, 8000), DEADLINE_STOP);
+	ck_assert_int_eq(deadline_step(&d, 20000), DEADLINE_EXPIRE);
+}
+END_TEST
+
+START_TEST(a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	ck_assert_int_eq(deadline_step(&d, 8500), DEADLINE_ASK);
+	deadline_asked(&d, 8500);
+	ck_assert_int_eq(deadline_step(&d, 8500), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_next(&d, 8500), 8500 + DEADLINE_LATE_MS);
+	ck_assert_int_eq(deadline_step(&d, 8500 + DEADLINE_LATE_MS), DEADLINE_STOP);
+	deadline_told(&d, 9000);
+	ck_assert_int_eq(deadline_step(&d, 8501), DEADLINE_WAIT);
+	ck_assert_int_eq(d.expire_ms, 17500);
+}
+END_TEST
+
+START_TEST(a_holder_that_slept_past_its_deadline_asks_nobody)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
+	ck_assert_int_eq(deadline_step(&d, 60000), DEADLINE_EXPIRE);
+	deadline_asked(&d, 9900);
+	ck_assert_int_eq(deadline_step(&d, 9999), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_next(&d, 9999), 10000);
+	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
+	deadline_told(&d, 9000);
+	ck_assert_int_eq(deadline_step(&d, 10001), DEADLINE_WAIT);
+}
+END_TEST
+
+START_TEST(a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_asked(&d, 8500);
+	ck_assert_int_eq(deadline_step(&d, 8600), DEADLINE_WAIT);
+	deadline_silence(&d);
+	ck_assert_int_eq(deadline_step(&d, 8600), DEADLINE_STOP);
+	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
+}
+END_TEST
+
+START_TEST(a_validity_of_zero_expires_at_once)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 0, 2000);
+	ck_assert_int_eq(deadline_step(&d, 1000), DEADLINE_EXPIRE);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("deadline", NULL, NULL,
+		a_hold_is_asked_about_at_a_third_and_stopped_before_it_expires,
+		an_answer_counts_from_when_the_question_left,
+		a_long_grace_never_begins_before_an_answer_could_come,
+		a_hold_that_is_not_renewed_keeps_its_whole_grace,
+		a_silent_daemon_is_not_asked_and_what_it_told_stands,
+		a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead,
+		a_holder_that_slept_past_its_deadline_asks_nobody,
+		a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once,
+		a_validity_of_zero_expires_at_once);
+}
