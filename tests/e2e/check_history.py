@@ -14,8 +14,8 @@ from harness import boottime, expect, expect_between
 from history import MS
 
 
-def tell(place, **clients):
-    """The judge's verdict on files with these lines, times in ms."""
+def written(place, clients):
+    """The history of clients with these lines, times in ms."""
     folder = os.path.join(place.path, "history")
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(folder):
@@ -28,8 +28,13 @@ def tell(place, **clients):
         write.close()
     told = history.History(folder)
     told.read()
-    verdict = told.judge()
     told.close()
+    return told
+
+
+def tell(place, **clients):
+    """What the judge finds in them."""
+    verdict = written(place, clients).judge()
     return [len(found) for found in (verdict.overlaps, verdict.inversions, verdict.odd, verdict.late, verdict.codes)]
 
 
@@ -97,6 +102,14 @@ def test_replies(place):
     expect(tell(place, one=["1 ask a 3000", "17000 null a"]), [0] * 5)
     expect(tell(place, one=["1 ask a 3000", "18002 null a"]), [0, 0, 0, 1, 0])
     expect(tell(place, one=hold(1, 2, 100, 3, 7)[:2] + ["5 ask a 0", "6 grant a 8 100"]), [0, 0, 1, 0, 0])
+
+
+def test_progress(place):
+    """the first grant after a moment is found for each name and each daemon, or that there is none"""
+    told = written(place, {"client.1.d1.tcp": hold(1, 5, 100, 6, 1) + hold(7, 20, 100, 21, 2, "b"),
+                           "client.2.d2.unix": hold(1, 10, 100, 11, 3)})
+    expect(history.first_grants(told.holds(), ["a", "b"], ["d1", "d2", "d3"], 6 * MS),
+           {"a": 4 * MS, "b": 14 * MS, "d1": 14 * MS, "d2": 4 * MS, "d3": None})
 
 
 def test_clock(place):
@@ -210,12 +223,12 @@ def test_wire_drops(place):
     wire.reset([0])
     expect(kept[1].recv(1), b"")
     wire.refuse([0])
-    refused = socket.create_connection(("127.0.0.1", wire.ports[0]), harness.PATIENCE)
-    place.sockets.append(refused)
     try:
+        refused = socket.create_connection(("127.0.0.1", wire.ports[0]), harness.PATIENCE)
+        place.sockets.append(refused)
         expect(refused.recv(1), b"")
     except ConnectionResetError:
-        pass
+        pass  # already while it connects, or after
 
 
 def test_vanish(place):

@@ -303,12 +303,12 @@ def newest(holds, since):
     return holds[at:]
 
 
-def first_grants(holds, names, since, until):
-    """For each name: ns from since to its first grant at or after it, or None."""
-    first = dict.fromkeys(names)
+def first_grants(holds, names, daemons, since):
+    """ns from since to the first grant after it of each name, and of any of them by each daemon; None: there is none."""
+    first = dict.fromkeys([*names, *daemons])
     for hold in holds:
-        if hold.name in first and since <= hold.start < until:
-            took = hold.start - since
-            if first[hold.name] is None or took < first[hold.name]:
-                first[hold.name] = took
+        if hold.name in names and hold.start >= since:
+            for what in (hold.name, hold.client.split(".")[2]):
+                if first[what] is None or hold.start - since < first[what]:
+                    first[what] = hold.start - since
     return first

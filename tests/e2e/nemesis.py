@@ -6,12 +6,12 @@
 
 Each master is a redis-server with a clock of its own (clockshim.py) behind a proxy (nemesis_wire.py); three daemons use
 them, and 64 clients those (nemesis_client.py). Every 2 to 10 seconds a fault, or two, of nemesis_faults.py begin, drawn
-from the seed. When it is over, everything is healed, and it is measured how long it takes until locks are granted again.
+from the seed. When they are over, everything is healed, and it is measured how long it takes until locks are granted.
 What the clients were told is judged all the time and in the end (history.py); then everything stops, and nothing may
 be left at the masters. What a failing run leaves in DIR: logs of daemons and masters, histories, the course of faults.
 
-`--guard off` must fail: it shows that the judge sees two holders where there are two. `--total` lets all masters lose their
-memory at once as well, which is beyond the assumptions of several masters, and not beyond the guard.
+`--guard off` must fail: it shows that the judge sees two holders where there are two. `--total` lets all masters lose
+their memory at once as well, which is beyond the assumptions of several masters, and not beyond the guard.
 """
 
 import argparse
@@ -306,11 +306,12 @@ class Course:
             first = self.await_grants(since)
         late = [name for name, took in first.items() if took is None]
         if late:
-            self.problem("after %s no grant of %s within %.0f s" % (names, " ".join(late), PROGRESS_BOUND))
+            self.problem("after %s no grant by or of %s within %.0f s" % (names, " ".join(late), PROGRESS_BOUND))
             return
         sample = (names, (usable - healed) / 1e9, max(first.values()) / 1e9)
         self.samples.append(sample)
-        self.note("healed; majorities used after %.3f s, every name granted %.3f s later" % sample[1:])
+        self.note("healed; majorities used after %.3f s, every name granted, and by every daemon, %.3f s later" %
+                  sample[1:])
         _, missing = self.stage.await_masters(masters, 2 * PROGRESS_BOUND)
         if missing:
             self.problem("after %s not all masters: %s" % (names, missing))
@@ -327,7 +328,8 @@ class Course:
     def await_grants(self, since):
         while True:
             self.stage.history.read()
-            first = history.first_grants(self.stage.history.holds(since), self.stage.plan.hot, since, now_ns())
+            first = history.first_grants(
+                self.stage.history.holds(since), self.stage.plan.hot, [daemon.name for daemon in self.stage.daemons], since)
             if all(took is not None for took in first.values()) or now_ns() - since > PROGRESS_BOUND * 1e9:
                 return first
             pause(0.02)
@@ -401,7 +403,7 @@ def report(course, stage):
         " ".join("%s=%d" % (word.replace("error ", ""), count) for word, count in sorted(counts.items())
                  if word == "null" or word.startswith("error "))))
     for number, what in ((1, "from a heal until every daemon used a majority"),
-                         (2, "from then until every hot name was granted")):
+                         (2, "from then until every hot name, and every daemon, had a grant")):
         values = [sample[number] for sample in samples]
         harness.comment("%s: median %.3f s, p90 %.3f s, worst %.3f s" % (
             what, percentile(values, 0.5), percentile(values, 0.9), percentile(values, 1.0)))
