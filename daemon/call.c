@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define ARGS_FIXED    16 /* EVALSHA sha n, and at most the arguments of HELLO */
-#define ARGS_PER_CALL 6  /* RECLAIM: a key and 5 arguments; ACQUIRE of N masters: 3 and 3 */
+#define ARGS_PER_CALL 9  /* ACQUIRE of N masters: 3 keys and 6 arguments, when terms differ */
 #define NUMBER_BYTES  20 /* the longest: INT64_MIN, UINT64_MAX */
 
 void
@@ -152,19 +152,27 @@ arg_owner(struct call_command *command, const struct call_settings *settings, co
 	put_end(command);
 }
 
-/* What most calls of a command have in common, in one argument: 'TTL BLOCK QUEUE', or without the last. */
-static void
-arg_terms(struct call_command *command, const struct call *call, bool queue)
+static bool
+terms_equal(const struct call *a, const struct call *b)
 {
-	put_begin(command);
-	put_number(command, call->ttl_ms);
-	put(command, " ", 1);
-	put_number(command, call->block);
-	if (queue) {
-		put(command, " ", 1);
-		put_number(command, call->queue_ms);
+	return a->ttl_ms == b->ttl_ms && a->block == b->block && a->queue_ms == b->queue_ms;
+}
+
+/* What most calls of a command have in common, once for each row of those that have, and how many these are.
+ */
+static void
+args_terms(struct call_command *command, const struct call *calls, size_t n, bool places)
+{
+	size_t count;
+	for (size_t i = 0; i < n; i += count) {
+		for (count = 1; i + count < n && terms_equal(&calls[i], &calls[i + count]); count++)
+			continue;
+		arg_number(command, calls[i].ttl_ms);
+		arg_number(command, calls[i].block);
+		if (places)
+			arg_number(command, calls[i].queue_ms);
+		arg_number(command, (int64_t)count);
 	}
-	put_end(command);
 }
 
 /* NAMESPACE:tail */
@@ -228,22 +236,24 @@ struct shape {
 	const char *name_keys; /* each: l lease, q queue, f fence */
 	const char *args;      /* once; see arg_one() and number_of() */
 	const char *name_args; /* each */
+	bool terms;            /* behind them: the ttl and block of all */
+	bool places;           /* with the queue's time */
 };
 
 static const struct shape shapes[CALL_OP_COUNT] = {
-	[CALL_HELLO] = {"nr", "", "idtLJhRTX", ""},
-	[CALL_ADMIT] = {"nr", "", "it", ""},
-	[CALL_ACQUIRE] = {"n", "lq", "idxDt", "ow"},
-	[CALL_RENEW] = {"n", "lq", "it", "ok"},
-	[CALL_RECLAIM] = {"nr", "l", "i", "oPDtN"},
-	[CALL_RELEASE] = {"n", "lq", "ix", "o"},
-	[CALL_LEAVE] = {"n", "lq", "idx", ""},
+	[CALL_HELLO] = {"nr", "", "idtLJhRTX", "", false, false},
+	[CALL_ADMIT] = {"nr", "", "it", "", false, false},
+	[CALL_ACQUIRE] = {"n", "lq", "idxDt", "o", true, true},
+	[CALL_RENEW] = {"n", "lq", "it", "o", true, false},
+	[CALL_RECLAIM] = {"nr", "l", "i", "oPDtN", false, false},
+	[CALL_RELEASE] = {"n", "lq", "ix", "o", false, false},
+	[CALL_LEAVE] = {"n", "lq", "idx", "", false, false},
 };
 
 /* Where each name has a token counter of its own. */
 static const struct shape fenced_shapes[CALL_OP_COUNT] = {
-	[CALL_ACQUIRE] = {"n", "lqf", "idxD-", "owt"},
-	[CALL_RENEW] = {"n", "lqf", "i-", "okt"},
+	[CALL_ACQUIRE] = {"n", "lqf", "idxD-", "ot", true, true},
+	[CALL_RENEW] = {"n", "lqf", "i-", "ot", true, false},
 };
 
 static const struct shape *
@@ -316,10 +326,6 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'o':
 		arg_owner(command, settings, call);
 		return;
-	case 'w':
-	case 'k':
-		arg_terms(command, call, what == 'w');
-		return;
 	case '-':
 		arg_text(command, "");
 		return;
@@ -389,6 +395,8 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 	for (const char *a = shape->name_args; *a != '\0'; a++)
 		for (size_t i = 0; i < n; i++)
 			arg_one(command, settings, &calls[i], *a);
+	if (shape->terms)
+		args_terms(command, calls, n, shape->places);
 	size_t at = 0;
 	for (int i = 0; i < command->argc; i++) {
 		command->argv[i] = command->bytes + at;

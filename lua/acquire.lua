@@ -2,8 +2,9 @@
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
 -- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; 4: deadline (µs of this master's TIME); 5: token proposal;
---       then the owner of each name; then the terms of each, 'TTL BLOCK QUEUE': ttl (ms), block (tokens), queue
---       (ms a place lives; 0: none; -1: the queue is at another master, heed none here). With N masters 5 is '', and last comes the token proposal of each
+--       then the owner of each name; with N masters, where 5 is '', then the token proposal of each; then terms,
+--       four each: ttl (ms), block (tokens), queue (ms a place lives; 0: none; -1: it is
+--       at another master, heed none here), of how many names from here on
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
 --       first                         the lease is ours; so are BLOCK tokens from this one on; nobody else waits
 --       {'yes', first, last, waiting}  the same, and so many other daemons wait
@@ -17,63 +18,69 @@
 -- kind of key or a full master too, is found out in the second, of which nothing runs when no name needs it.
 -- Repeating is harmless: an attempt that has the lease gets it again with a fresh block, a place in the queue
 -- is kept, and a deadline stops a copy that was under way for too long.
+-- include: clock
 -- include: node
 
 if not known or not admitted then
 	return { 'forgotten', now }
 end
+-- include: decimal
 -- include: tokens
--- include: ttl
 
 local keys, args, try = KEYS, ARGV, redis.pcall -- locals cost less
 local me, inbox, deadline = args[2], args[3], tonumber(args[4])
 local fenced = args[5] == ''
-local n = (#args - 5) / (fenced and 3 or 2)
-local terms, ttl, block, queue_ms, proposal, refusal -- of the last name; mostly the next one's too
+local n = (#keys - 1) / (fenced and 3 or 2)
+local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
+local left, read = 0, 5 + n * (fenced and 2 or 1) -- names they still hold for; arguments that have been read
 
 local function refused(ttl_ms)
-	if not (deadline and ttl_ms and proposal) then
+	if not (deadline and ttl_ms and block and queue_ms and proposal) then
 		return { 'error', 'ERR malformed call' }
 	end
-	if proposal > TOKEN_MAX then
-		return { 'error', 'ERR token proposal above 2^52' }
+	if proposal > TOKEN_MAX or highest > TOKENS_END then
+		return { 'error', 'ERR token proposal above 2^52, or the counter at its end' }
 	end
 	if block < 1 or block > BLOCK_MAX or queue_ms > 60000 then
 		return { 'error', 'ERR block or queue time out of range' }
 	end
-	if highest > TOKENS_END then
-		return { 'error', 'ERR fencing counter is exhausted' }
+	if ttl_ms < 1 or ttl_ms > ttl_max then
+		return { 'error', 'ERR ttl is outside 1..' .. decimal(ttl_max) .. ' ms' }
 	end
-	return ttl_refused(ttl_ms) or now > deadline and { 'late' } or nil
+	return now > deadline and { 'late' } or nil
 end
 
 local function terms_read(i)
-	terms = args[n + 5 + i]
-	ttl, block, queue_ms = string.match(terms, '^(%d+) (%d+) (-?%d+)$')
-	block, queue_ms = tonumber(block), tonumber(queue_ms)
-	proposal = tonumber(fenced and args[2 * n + 5 + i] or args[5])
+	if left == 0 then
+		ttl, block, queue_ms = args[read + 1], tonumber(args[read + 2]), tonumber(args[read + 3])
+		left = tonumber(args[read + 4]) or n
+		read = read + 4
+	end
+	proposal = tonumber(fenced and args[n + 5 + i] or args[5])
 	refusal = refused(tonumber(ttl))
 end
 
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
-local answers, rest = { 'ok', now }, {}
+local answers, rest = { 'ok', now, 0 }, {}
 for i = 1, n do
-	if args[n + 5 + i] ~= terms or fenced then
+	if left == 0 or fenced then
 		terms_read(i)
 	end
+	left = left - 1
 	local alone = queues == 0 or queue_ms < 0 or redis.call('EXISTS', keys[n + 1 + i]) == 0
 	local set = alone and not refusal and try('SET', keys[i + 1], args[i + 5], 'NX', 'PX', ttl)
 	if set and set.ok then
 		answers[i + 2] = tokens_take(keys[2 * n + 1 + i], proposal, block)
 	else
 		answers[i + 2] = refusal or 0
-		rest[#rest + 1] = not refusal and i or nil
+		rest[#rest + 1] = not refusal and { i, ttl, block, queue_ms, proposal } or nil
 	end
 end
 if #rest == 0 then
 	tokens_keep()
 	return answers
 end
+-- include: number
 -- include: queue
 -- include: answer
 
@@ -181,7 +188,6 @@ end
 
 local function acquire(i)
 	local lease, owner = keys[i + 1], args[i + 5]
-	terms_read(i)
 	local queue = queue_read(keys[n + 1 + i], queue_ms < 0)
 	local holder = redis.call('GET', lease)
 	queue_prune(queue)
@@ -210,7 +216,9 @@ local function acquire(i)
 	return { 'yes', first, last, #queue.order }
 end
 
-for _, i in ipairs(rest) do
+for _, one in ipairs(rest) do
+	local i
+	i, ttl, block, queue_ms, proposal = unpack(one)
 	answers[i + 2] = answer(acquire, i)
 end
 tokens_keep()

@@ -7,7 +7,10 @@
 -- Compare-and-set on the incarnation: a daemon that watched another memory cannot admit this one. The floor
 -- is raised before anything new is granted: re-flooring later, or not at all, would hand out tokens twice.
 -- Repeating is harmless: once admitted, the answer is the same floor and nothing changes.
+-- include: clock
 -- include: node
+-- include: decimal
+-- include: number
 
 if not known then
 	return { 'forgotten', now }

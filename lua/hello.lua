@@ -107,6 +107,6 @@ end
 if #dead > 0 then
 	redis.call('HDEL', KEYS[1], unpack(dead))
 end
-redis.call('HSET', KEYS[1], 'lease_max', ARGV[4], 'margin', ARGV[5], 'layout', layout, 'd:' .. ARGV[2],
-	decimal(now + live_ms * 1000))
+redis.call('HSET', KEYS[1], 'lease_max', ARGV[4], 'margin', ARGV[5], 'layout', layout,
+	'ttl_max', decimal(lease_max + margin), 'd:' .. ARGV[2], decimal(now + live_ms * 1000))
 return greet('good', incarnation, admitted and '1' or '0', highest, run)

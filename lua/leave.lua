@@ -7,11 +7,13 @@
 --       {'wrongkind'} or {'error', text}
 --
 -- Repeating is harmless: a place that is gone stays gone, and calling a head twice only makes it look twice.
--- include: node
+-- include: clock
 
-if not known then
+if redis.call('HGET', KEYS[1], 'incarnation') ~= ARGV[1] then
 	return { 'forgotten', now }
 end
+-- include: decimal
+-- include: number
 -- include: queue
 -- include: answer
 

@@ -14,12 +14,14 @@
 -- key; then the newer one is right, whichever comes first: what a resource saw its token refuses the older's.
 -- Tokens: nothing is granted before admit, and that raises the floor above the highest token, which is all it takes.
 -- Repeating is harmless: the same owner gets the same lease, and only before the deadline.
+-- include: clock
 -- include: node
 
 if not known or admitted then
 	return { 'forgotten', now }
 end
--- include: ttl
+-- include: decimal
+-- include: number
 -- include: answer
 
 local RECLAIMED_LIVE_MS = 86400000
@@ -38,9 +40,8 @@ local function reclaim(i)
 	if not (deadline and token and newest and token <= TOKEN_MAX * 2) then
 		return { 'error', 'ERR malformed call' }
 	end
-	local refusal = ttl_refused(number(ttl))
-	if refusal then
-		return refusal
+	if not (number(ttl) and number(ttl) > 0 and number(ttl) <= ttl_max) then
+		return { 'error', 'ERR ttl is outside 1..' .. decimal(ttl_max) .. ' ms' }
 	end
 	if now > deadline then
 		return { 'late' }

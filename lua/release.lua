@@ -9,9 +9,9 @@
 --
 -- What is ours and nobody waits for ends with one command for all.
 -- Repeating is harmless: an attempt number is never used again, so a late copy finds nothing of its own.
--- include: node
+-- include: clock
 
-if not known then
+if redis.call('HGET', KEYS[1], 'incarnation') ~= ARGV[1] then
 	return { 'forgotten', now }
 end
 
@@ -19,7 +19,7 @@ local keys, args = KEYS, ARGV -- locals cost less
 local n = #args - 2
 local holders = redis.call('MGET', unpack(keys, 2, n + 1))
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
-local answers, ours, rest = { 'ok', now }, {}, {}
+local answers, ours, rest = { 'ok', now, 0 }, {}, {}
 for i = 1, n do
 	if holders[i] ~= args[i + 2] then
 		answers[i + 2] = { 'no' }
@@ -39,6 +39,8 @@ end
 if #rest == 0 then
 	return answers
 end
+-- include: decimal
+-- include: number
 -- include: queue
 -- include: answer
 

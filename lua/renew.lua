@@ -1,8 +1,9 @@
 -- renew: keep the lease of each name, perhaps with a new block of tokens. Never re-creates a lease.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
--- ARGV  1: incarnation; 2: token proposal; then the owner of each name; then the terms of each, 'TTL BLOCK': ttl
---       (ms), block (tokens; 0: none). With N masters 2 is '', and last comes the token proposal of each
+-- ARGV  1: incarnation; 2: token proposal; then the owner of each name; with N masters, where 2 is '', then the
+--       token proposal of each; then terms, three each: ttl (ms), block (tokens; 0: none), of how many names
+--       from here on
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
 --       waiting               still ours for ttl from now; so many daemons wait, in case no message said so
 --       {'yes', first, last, waiting}  the same, where tokens were asked for; first 0: there are none
@@ -11,33 +12,36 @@
 --
 -- Repeating is harmless: the lease is only made longer while it is exactly ours; a block reserved twice is a
 -- gap.
+-- include: clock
 -- include: node
 
 if not known or not admitted then
 	return { 'forgotten', now }
 end
+-- include: decimal
 -- include: tokens
--- include: ttl
 
 local keys, args = KEYS, ARGV -- locals cost less
 local fenced = args[2] == ''
-local n = (#args - 2) / (fenced and 3 or 2)
-local terms, ttl, block, refusal -- of the last name; mostly the next one's too
+local n = (#keys - 1) / (fenced and 3 or 2)
+local ttl, block, refusal -- the terms, and what is wrong with them
+local left, read = 0, 2 + n * (fenced and 2 or 1) -- names they still hold for; arguments that have been read
 
-local function terms_read(text)
-	terms = text
-	ttl, block = string.match(text, '^(%d+) (%d+)$')
-	block = tonumber(block)
-	if not (block and block <= BLOCK_MAX) then
+local function terms_read()
+	ttl, block, left = args[read + 1], tonumber(args[read + 2]), tonumber(args[read + 3]) or n
+	read = read + 3
+	local ttl_ms = tonumber(ttl)
+	refusal = nil
+	if not (ttl_ms and block and block <= BLOCK_MAX) then
 		refusal = { 'error', 'ERR malformed call' }
-	else
-		refusal = ttl_refused(tonumber(ttl))
+	elseif ttl_ms < 1 or ttl_ms > ttl_max then
+		refusal = { 'error', 'ERR ttl is outside 1..' .. decimal(ttl_max) .. ' ms' }
 	end
 end
 
 -- The lease is kept whatever becomes of the tokens: a full master may refuse to store a fence.
 local function block_take(i)
-	local token = tonumber(fenced and args[2 * n + 2 + i] or args[2])
+	local token = tonumber(fenced and args[n + 2 + i] or args[2])
 	if not token or token > TOKEN_MAX or highest > TOKENS_END then
 		return 0, 0
 	end
@@ -52,11 +56,12 @@ end
 
 local holders = redis.call('MGET', unpack(keys, 2, n + 1))
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
-local answers, rest = { 'ok', now }, {}
+local answers, rest = { 'ok', now, 0 }, {}
 for i = 1, n do
-	if args[n + 2 + i] ~= terms then
-		terms_read(args[n + 2 + i])
+	if left == 0 then
+		terms_read()
 	end
+	left = left - 1
 	if refusal then
 		answers[i + 2] = refusal
 	elseif holders[i] ~= args[i + 2] then

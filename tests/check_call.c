@@ -101,7 +101,7 @@ START_TEST(acquires_of_two_names_share_a_command)
 	/* Each keys and arguments of its own, both the earlier deadline and the higher proposal. */
 	ck_assert_str_eq(encoded(calls, 2), "5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
 					    "00000000000000ab " DAEMON " hf:inbox: 1750000000000000 5 " DAEMON
-					    ":7 " DAEMON ":8 11000 10 3000 0 0 0");
+					    ":7 " DAEMON ":8 11000 10 3000 1 0 0 0 1");
 }
 END_TEST
 
@@ -115,10 +115,10 @@ START_TEST(fenced_names_bring_their_counters_and_proposals)
 	calls[1].token = 6;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
-		"00000000000000ab " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON ":7 0 0 0 0 0 0 5 6");
+		"00000000000000ab " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON ":7 5 6 0 0 0 2");
 	calls[0].op = CALL_RENEW;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
-		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab  " DAEMON ":7 0 0 5");
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab  " DAEMON ":7 5 0 0 1");
 	calls[0].op = CALL_RELEASE;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7");
@@ -137,8 +137,8 @@ START_TEST(every_operation_has_its_keys)
 {
 	struct call call = call_of(CALL_RENEW);
 	call.ttl_ms = 1;
-	ck_assert_str_eq(
-		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 1 0");
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 1 0 1");
 	call.op = CALL_RECLAIM;
 	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1),
@@ -159,7 +159,7 @@ START_TEST(a_template_makes_the_lease_key_and_only_that)
 	struct call call = call_of(CALL_RENEW);
 	call.key = "lock:%:x";
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node lock:deploy:x hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 0 0");
+		"3 hf:node lock:deploy:x hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 0 0 1");
 }
 END_TEST
 
@@ -168,10 +168,10 @@ START_TEST(a_name_cannot_leave_its_braces)
 	struct call call = call_of(CALL_RENEW);
 	call.name = SLICE("}a%{b}");
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0");
+		"3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0 1");
 	call.key = "%";
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0");
+		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0 1");
 }
 END_TEST
 
@@ -210,7 +210,11 @@ START_TEST(the_most_and_longest_calls_fit)
 	call_command_init(&command);
 	for (int i = 0; i < 3; i++)
 		ck_assert(call_encode(&command, &fenced, calls, CALL_GROUP_MAX));
-	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 5 + 3 * CALL_GROUP_MAX);
+	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 5 + 2 * CALL_GROUP_MAX + 4);
+	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
+		calls[i].ttl_ms += (int64_t)i;
+	ck_assert(call_encode(&command, &fenced, calls, CALL_GROUP_MAX));
+	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 5 + 6 * CALL_GROUP_MAX);
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
 		calls[i].op = CALL_RECLAIM;
 	ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));

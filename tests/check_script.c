@@ -392,6 +392,34 @@ ON_BOTH(lifetimes_out_of_range_are_refused)
 	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), A ":1");
 }
 
+ON_BOTH(names_of_one_command_have_each_its_own_terms)
+{
+	struct call calls[4];
+	struct vote votes[4];
+	open_master();
+	for (int i = 0; i < 4; i++) {
+		static const char *const names[] = {"a", "b", "c", "d"};
+		calls[i] = acquire_of(names[i], (uint64_t)i + 1);
+		calls[i].incarnation = INCARNATION;
+	}
+	calls[1].ttl_ms = TTL_MS + 1;
+	calls[2].ttl_ms = 5000;
+	calls[3].block = 3;
+	for (int k = 0; k < 2; k++) {
+		stage_calls(&stage, &daemons[DA], calls, 4, votes);
+		ck_assert_int_eq(votes[0].outcome, OUTCOME_YES);
+		ck_assert_int_eq(votes[1].outcome, OUTCOME_ERROR);
+		ck_assert_int_eq(votes[2].outcome, OUTCOME_YES);
+		ck_assert_int_eq(votes[3].outcome, OUTCOME_YES);
+		ck_assert_int_eq(votes[2].token_last - votes[2].token_first, 9);
+		ck_assert_int_eq(votes[3].token_last - votes[3].token_first, 2);
+		ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}"), 5000);
+		ck_assert_int_le(stage_ttl_ms(&stage, "hf:{c}"), 5000);
+		for (int i = 0; i < 4; i++)
+			calls[i].op = CALL_RENEW;
+	}
+}
+
 ON_BOTH(who_waits_is_queued_and_the_holder_is_told)
 {
 	open_master();
@@ -746,7 +774,7 @@ main(void)
 		a_counter_at_its_end_grants_nothing_more,
 		names_that_somebody_waits_for_end_among_others_as_alone, messages_carry_the_name_as_it_is,
 		renewing_may_reserve_tokens, lifetimes_out_of_range_are_refused,
-		who_waits_is_queued_and_the_holder_is_told,
+		names_of_one_command_have_each_its_own_terms, who_waits_is_queued_and_the_holder_is_told,
 		one_try_does_not_queue_and_does_not_jump_the_queue, a_head_that_does_not_come_goes_to_the_end,
 		a_lock_that_ran_out_is_kept_for_the_head_too, a_place_that_is_not_refreshed_ends,
 		leaving_calls_the_next_head_of_a_free_lock, names_of_one_command_answer_for_themselves,
