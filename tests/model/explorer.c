@@ -16,17 +16,22 @@
 #define STEP_BYTES 160
 #define NOWHERE    UINT32_MAX
 
+/* Most states that are not the one looked for differ in their hash, so that they need not be looked at. */
+struct slot {
+	uint32_t hash;
+	uint32_t number; /* index of the state + 1; 0: free */
+};
+
 struct explorer {
 	const struct model *model;
 	const void *rules;
-	unsigned depth;
+	struct bounds bounds;
 
 	uint8_t *states;
 	uint32_t *from; /* for each state: the one it was met from */
 	size_t count;
 	size_t room;
-	size_t states_max;
-	uint32_t *table; /* index of a state + 1; 0: free. Twice as many places as there is room. */
+	struct slot *table; /* twice as many slots as there is room */
 
 	uint32_t current;
 	uint32_t broken;
@@ -52,7 +57,7 @@ grow(void *old, size_t bytes)
 	return memory;
 }
 
-static uint64_t
+static uint32_t
 hash(const uint8_t *bytes, size_t count)
 {
 	uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ count;
@@ -65,7 +70,7 @@ hash(const uint8_t *bytes, size_t count)
 		bytes += part;
 		count -= part;
 	}
-	return h * UINT64_C(0xc4ceb9fe1a85ec53) >> 20;
+	return (uint32_t)(h * UINT64_C(0xc4ceb9fe1a85ec53) >> 32);
 }
 
 static uint8_t *
@@ -74,44 +79,52 @@ state_at(const struct explorer *ex, size_t i)
 	return ex->states + i * ex->model->state_bytes;
 }
 
-/* Where the state stands in the table, or the free place where it belongs. */
-static size_t
-table_place(const struct explorer *ex, const uint8_t *state)
+/* Where the state stands in the table, or the free slot where it belongs. */
+static struct slot *
+table_slot(const struct explorer *ex, const uint8_t *state, uint32_t h)
 {
 	size_t mask = 2 * ex->room - 1;
-	size_t place = hash(state, ex->model->state_bytes) & mask;
-	while (ex->table[place] != 0 &&
-		memcmp(state_at(ex, ex->table[place] - 1), state, ex->model->state_bytes) != 0)
-		place = (place + 1) & mask;
-	return place;
+	for (size_t at = h & mask;; at = (at + 1) & mask) {
+		struct slot *slot = &ex->table[at];
+		if (slot->number == 0)
+			return slot;
+		if (slot->hash == h &&
+			memcmp(state_at(ex, slot->number - 1), state, ex->model->state_bytes) == 0)
+			return slot;
+	}
 }
 
 static void
 room_make(struct explorer *ex)
 {
+	struct slot *old = ex->table;
+	size_t slots = 2 * ex->room;
 	ex->room = ex->room == 0 ? ROOM_FIRST : 2 * ex->room;
 	ex->states = grow(ex->states, ex->room * ex->model->state_bytes);
 	ex->from = grow(ex->from, ex->room * sizeof *ex->from);
-	free(ex->table);
 	ex->table = grow(NULL, 2 * ex->room * sizeof *ex->table);
 	memset(ex->table, 0, 2 * ex->room * sizeof *ex->table);
-	for (size_t i = 0; i < ex->count; i++)
-		ex->table[table_place(ex, state_at(ex, i))] = (uint32_t)i + 1;
+	for (size_t i = 0; i < slots; i++) {
+		if (old[i].number != 0)
+			*table_slot(ex, state_at(ex, old[i].number - 1), old[i].hash) = old[i];
+	}
+	free(old);
 }
 
 static void
 state_meet(struct explorer *ex, const uint8_t *state)
 {
-	size_t place = table_place(ex, state);
-	if (ex->table[place] != 0)
+	uint32_t h = hash(state, ex->model->state_bytes);
+	struct slot *slot = table_slot(ex, state, h);
+	if (slot->number != 0)
 		return;
 	if (ex->count == ex->room) {
 		room_make(ex);
-		place = table_place(ex, state);
+		slot = table_slot(ex, state, h);
 	}
 	memcpy(state_at(ex, ex->count), state, ex->model->state_bytes);
 	ex->from[ex->count] = ex->current;
-	ex->table[place] = (uint32_t)ex->count + 1;
+	*slot = (struct slot){h, (uint32_t)ex->count + 1};
 	ex->landmarks |= ex->model->landmark(ex->rules, state);
 	ex->promise = ex->model->broken(ex->rules, state);
 	if (ex->promise)
@@ -122,7 +135,7 @@ state_meet(struct explorer *ex, const uint8_t *state)
 static void
 normalize(const struct explorer *ex, void *state)
 {
-	if (ex->model->normalize)
+	if (ex->model->normalize && !ex->bounds.plain)
 		ex->model->normalize(ex->rules, state);
 }
 
@@ -173,7 +186,7 @@ way_print(struct explorer *ex, FILE *trace)
 	for (unsigned i = 1; i <= steps; i++) {
 		ex->wanted = state_at(ex, way[i]);
 		ex->found = false;
-		ex->model->moves(ex->rules, ex->depth, here, ex);
+		ex->model->moves(ex->rules, ex->bounds.depth, here, ex);
 		/* Else normalize() calls two states equal whose moves differ. */
 		assert(ex->found);
 		fprintf(trace, "  %2u. %s\n", i, ex->step);
@@ -195,10 +208,10 @@ explore(struct explorer *ex)
 	state_meet(ex, ex->offered);
 	/* Moves may make room, which moves the states: hand out a copy. */
 	uint8_t *here = grow(NULL, ex->model->state_bytes);
-	for (size_t i = 0; i < ex->count && ex->count <= ex->states_max && !ex->promise; i++) {
+	for (size_t i = 0; i < ex->count && ex->count <= ex->bounds.states_max && !ex->promise; i++) {
 		ex->current = (uint32_t)i;
 		memcpy(here, state_at(ex, i), ex->model->state_bytes);
-		ex->model->moves(ex->rules, ex->depth, here, ex);
+		ex->model->moves(ex->rules, ex->bounds.depth, here, ex);
 	}
 	free(here);
 }
@@ -215,12 +228,11 @@ landmark_missing(const struct explorer *ex)
 }
 
 struct finding
-explorer_run(const struct model *model, const struct variant *variant, unsigned depth, size_t states_max,
-	FILE *trace)
+explorer_run(
+	const struct model *model, const struct variant *variant, const struct bounds *bounds, FILE *trace)
 {
-	assert(states_max < NOWHERE / 2);
-	struct explorer ex = {
-		.model = model, .rules = variant->rules, .depth = depth, .states_max = states_max};
+	struct explorer ex = {.model = model, .rules = variant->rules, .bounds = *bounds};
+	assert(bounds->states_max < NOWHERE / 2);
 	ex.offered = grow(NULL, model->state_bytes);
 	ex.taken = grow(NULL, model->state_bytes);
 	room_make(&ex);
@@ -232,7 +244,7 @@ explorer_run(const struct model *model, const struct variant *variant, unsigned 
 		finding.steps = way_length(&ex);
 		if (trace)
 			way_print(&ex, trace);
-	} else if (ex.count > states_max) {
+	} else if (ex.count > bounds->states_max) {
 		finding.verdict = VERDICT_LARGE;
 	} else {
 		finding.promise = landmark_missing(&ex);
@@ -256,12 +268,22 @@ swap(uint8_t *a, uint8_t *b, size_t size)
 	}
 }
 
+/* Few and short records: a call of memcmp() would take longer than this. */
+static bool
+sorted(const uint8_t *a, const uint8_t *b, size_t size)
+{
+	size_t i = 0;
+	while (i < size && a[i] == b[i])
+		i++;
+	return i == size || a[i] < b[i];
+}
+
 void
 explorer_sort(void *records, size_t count, size_t size)
 {
 	uint8_t *at = records;
 	for (size_t i = 1; i < count; i++) {
-		for (size_t j = i; j > 0 && memcmp(at + (j - 1) * size, at + j * size, size) > 0; j--)
+		for (size_t j = i; j > 0 && !sorted(at + (j - 1) * size, at + j * size, size); j--)
 			swap(at + (j - 1) * size, at + j * size, size);
 	}
 }

@@ -2,11 +2,12 @@
  * holdfast-model: explores the models of this directory and compares what it finds with what variants.def
  * expects.
  *
- *     holdfast-model [--depth N] [--room STATES] [--show] [MODEL[/VARIANT]]...
+ *     holdfast-model [--depth N] [--room STATES] [--plain] [--show] [MODEL[/VARIANT]]...
  *
  * One line for each variant, which tests/run can count: ok or not ok, the states met, the verdict, what was
  * expected. --show prints how each wrong variant breaks its promise, step by step; of a verdict that was not
- * expected the steps are always printed. Exit 1: a verdict differs; 2: wrong usage.
+ * expected the steps are always printed. --plain takes no advantage of symmetry, which must not change a
+ * verdict. Exit 1: a verdict differs; 2: wrong usage.
  */
 #include "tests/model/explorer.h"
 
@@ -17,20 +18,20 @@
 #define DEPTH_MAX   9
 
 struct options {
-	unsigned depth;
-	size_t room;
+	struct bounds bounds;
 	bool show;
 	char **names; /* argv's end; all models when there is none */
 	int name_count;
 };
 
-static const struct model *const models[] = {&jugs_model, &tokens_model};
+static const struct model *const models[] = {
+	&jugs_model, &tokens_model, &leases_model, &undo_model, &permits_model, &latch_model};
 
 static _Noreturn void
 usage(void)
 {
-	fprintf(stderr,
-		"usage: holdfast-model [--depth N] [--room STATES] [--show] [MODEL[/VARIANT]]...\nmodels:");
+	fprintf(stderr, "usage: holdfast-model [--depth N] [--room STATES] [--plain] [--show] "
+			"[MODEL[/VARIANT]]...\nmodels:");
 	for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
 		fprintf(stderr, " %s", models[i]->name);
 	fprintf(stderr, "\n");
@@ -54,10 +55,12 @@ options_read(struct options *o, int argc, char **argv)
 	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
 		if (strcmp(argv[i], "--show") == 0)
 			o->show = true;
+		else if (strcmp(argv[i], "--plain") == 0)
+			o->bounds.plain = true;
 		else if (strcmp(argv[i], "--depth") == 0 && i + 1 < argc)
-			o->depth = (unsigned)number_read(argv[++i], DEPTH_MAX);
+			o->bounds.depth = (unsigned)number_read(argv[++i], DEPTH_MAX);
 		else if (strcmp(argv[i], "--room") == 0 && i + 1 < argc)
-			o->room = number_read(argv[++i], 2000000000);
+			o->bounds.states_max = number_read(argv[++i], 2000000000);
 		else
 			usage();
 	}
@@ -117,7 +120,7 @@ variant_run(const struct options *o, const struct model *model, const struct var
 		perror("model");
 		exit(1);
 	}
-	struct finding finding = explorer_run(model, variant, o->depth, o->room, trace);
+	struct finding finding = explorer_run(model, variant, &o->bounds, trace);
 	fclose(trace);
 
 	char verdict[64];
@@ -135,7 +138,7 @@ variant_run(const struct options *o, const struct model *model, const struct var
 int
 main(int argc, char **argv)
 {
-	struct options o = {.depth = 1, .room = ROOM_STATES};
+	struct options o = {.bounds = {.depth = 1, .states_max = ROOM_STATES}};
 	unsigned run = 0;
 	unsigned differing = 0;
 
@@ -145,7 +148,7 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
 		for (size_t j = 0; j < models[i]->variant_count; j++) {
 			const struct variant *variant = &models[i]->variants[j];
-			if (variant->depth > o.depth || !wanted(&o, models[i], variant))
+			if (variant->depth > o.bounds.depth || !wanted(&o, models[i], variant))
 				continue;
 			run++;
 			differing += !variant_run(&o, models[i], variant);

@@ -53,6 +53,10 @@ struct model {
 };
 
 extern const struct model jugs_model;
+extern const struct model latch_model;
+extern const struct model leases_model;
+extern const struct model permits_model;
 extern const struct model tokens_model;
+extern const struct model undo_model;
 
 #endif

@@ -131,9 +131,6 @@ struct turn {
 	struct explorer *ex;
 };
 
-/* Offers what the turn made, and starts afresh. */
-#define OFFER(t, ...) (explorer_offer((t)->ex, &(t)->next, __VA_ARGS__), (t)->next = *(t)->from)
-
 /* One forgetful master: then, and only then, clocks are good for something. */
 static inline bool
 tokens_clocked(const struct token_rules *rules)
