@@ -6,8 +6,11 @@ import re
 
 import harness
 import resp
-from harness import boottime, expect, expect_between, expect_code
-from scene import LEASE, MARGIN, Scene, pause
+from harness import expect, expect_between, expect_code, until
+from scene import Scene, pause
+
+CONFIG = "lease: 3s\nclock-margin: 300ms\nrestart-guard: auto\n"
+LEASE = 3.0
 
 
 class Masters:
@@ -27,13 +30,12 @@ class Masters:
 
 def start(place, count=3, **options):
     masters = Masters(place, count)
-    return masters, place.daemon(master=masters, **options).admitted()
+    return masters, place.daemon(master=masters, config=CONFIG, **options).admitted()
 
 
 def all_admitted(daemon, count=3):
     """Waits until no master is guarded any more: each new one is for L + J."""
-    while daemon.info()["masters_usable"] != "%d/%d" % (count, count // 2 + 1):
-        pause(0.01)
+    until("all masters are usable", lambda: daemon.info()["masters_usable"] == "%d/%d" % (count, count // 2 + 1))
     return daemon
 
 
@@ -52,22 +54,18 @@ def test_lock(place):
         token = client("LOCK", "a", "WAIT", 0)
         expect_between(token, 1, 2 ** 53)
         tokens.append(token)
-        expect_between(client("CHECK", "a"), 500, 1000)
+        expect_between(client("CHECK", "a"), 1, 3000)
         expect(client("UNLOCK", "a"), 0)
     expect(tokens, sorted(set(tokens)), "tokens grow")
     expect_between(client("LOCK", "a", "WAIT", 0), tokens[-1] + 1, 2 ** 53)
-    while votes(daemon, "a") < 3:
-        pause(0.005)
+    until("three masters have the lease", lambda: votes(daemon, "a") == 3)
     owners = masters.owners("a")
     expect(len(set(owners)) == 1 and owners[0] is not None, True, "one owner at all masters: %r" % owners)
     pause(2 * LEASE)
-    expect_between(client("CHECK", "a"), 400, 1000)
+    expect_between(client("CHECK", "a"), 1, 3000)
     expect(masters.owners("a"), owners)
     expect(client("UNLOCK", "a"), 0)
-    until = boottime() + 5
-    while any(masters.owners("a")) and boottime() < until:
-        pause(0.01)
-    expect(masters.owners("a"), [None] * 3)
+    until("the lease is given back everywhere", lambda: masters.owners("a") == [None] * 3)
 
 
 def test_five(place):
@@ -78,9 +76,9 @@ def test_five(place):
     expect_between(client("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
     masters[0].kill()
     masters[4].kill()
-    expect_between(client("LOCK", "b", "WAIT", 5000), 1, 2 ** 53)
+    expect_between(client("LOCK", "b", "WAIT", 20000), 1, 2 ** 53)
     pause(2 * LEASE)
-    expect_between(client("CHECK", "a"), 1, 1000)
+    expect_between(client("CHECK", "a"), 1, 3000)
     expect(daemon.info()["masters_usable"], "3/3")
 
 
@@ -117,15 +115,15 @@ def test_views(place):
 def test_other_host(place):
     """a lock passes from one daemon to another at once, in both directions"""
     masters, first = start(place)
-    second = place.daemon("d2", master=masters).admitted()
+    second = place.daemon("d2", master=masters, config=CONFIG).admitted()
     all_admitted(first)
     all_admitted(second)
     one, two = first.client(), second.client()
     last = 0
     for holder, waiter in ((one, two), (two, one)) * 5:
-        token = holder("LOCK", "a", "WAIT", 5000)
+        token = holder("LOCK", "a", "WAIT", 20000)
         expect_between(token, last + 1, 2 ** 53)
-        waiter.send("LOCK", "a", "WAIT", 10000)
+        waiter.send("LOCK", "a", "WAIT", 20000)
         expect(waiter.silent(0.02), True, "nobody else has it")
         expect(holder("UNLOCK", "a"), 0)
         last = waiter.reply()
@@ -136,7 +134,7 @@ def test_other_host(place):
 def test_killed(place):
     """one of three is killed and comes back empty: no holder loses its lock, nobody else is granted"""
     masters, daemon = start(place)
-    other = place.daemon("d2", master=masters).admitted()
+    other = place.daemon("d2", master=masters, config=CONFIG).admitted()
     all_admitted(daemon)
     all_admitted(other)
     client = daemon.client()
@@ -144,16 +142,16 @@ def test_killed(place):
     for n in range(3):
         mark = daemon.output.mark()
         masters[n].kill()
-        expect_between(client("LOCK", "new%d" % n, "WAIT", 5000), 1, 2 ** 53)
+        expect_between(client("LOCK", "new%d" % n, "WAIT", 20000), 1, 2 ** 53)
         masters[n].restart()
         daemon.output.wait(r"master\.guarded.* master=%s" % re.escape(masters[n].socket), mark)
         expect(other.client()("LOCK", "a", "WAIT", 0), None, "the held lock for somebody else")
-        expect_between(client("LOCK", "guard%d" % n, "WAIT", 5000), 1, 2 ** 53)
+        expect_between(client("LOCK", "guard%d" % n, "WAIT", 20000), 1, 2 ** 53)
         daemon.output.wait(r"master\.admitted.* master=%s" % re.escape(masters[n].socket), mark)
         all_admitted(other)
-        expect_between(client("CHECK", "a"), 1, 1000)
+        expect_between(client("CHECK", "a"), 1, 3000)
     expect(client("UNLOCK", "a", "TOKEN", token), 0)
-    expect_between(other.client()("LOCK", "a", "WAIT", 5000), token + 1, 2 ** 53)
+    expect_between(other.client()("LOCK", "a", "WAIT", 20000), token + 1, 2 ** 53)
 
 
 def test_stopped(place):
@@ -164,14 +162,13 @@ def test_stopped(place):
     expect_between(client("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
     masters[2].process.stop()
     for n in range(20):
-        expect_between(client("LOCK", "b%d" % n, "WAIT", 5000), 1, 2 ** 53)
-    while daemon.info()["masters_usable"] != "2/2":
-        pause(0.01)
+        expect_between(client("LOCK", "b%d" % n, "WAIT", 20000), 1, 2 ** 53)
+    until("the stopped one is known to be", lambda: daemon.info()["masters_usable"] == "2/2")
     pause(2 * LEASE)
-    expect_between(client("CHECK", "a"), 1, 1000)
+    expect_between(client("CHECK", "a"), 1, 3000)
     masters[2].process.cont()
     all_admitted(daemon)
-    expect_between(client("CHECK", "a"), 1, 1000)
+    expect_between(client("CHECK", "a"), 1, 3000)
 
 
 def test_two_down(place):
@@ -197,7 +194,7 @@ def test_two_down(place):
 def test_guard(place):
     """new masters are guarded: WAIT 0 says for how long and which, and a wait is granted at the end"""
     masters = Masters(place)
-    daemon = place.daemon(master=masters, config="lease: 2s\n")
+    daemon = place.daemon(master=masters, config=CONFIG)
     for server in masters:
         daemon.output.wait(r"master\.guarded.* master=%s" % re.escape(server.socket))
     client = daemon.client()
@@ -205,7 +202,7 @@ def test_guard(place):
     expect_code(answer, "GUARD")
     match = re.match(r"GUARD new leases resume in (\d+) ms: ", answer)
     expect(match is not None, True, answer)
-    expect_between(int(match.group(1)), 1, 2100)
+    expect_between(int(match.group(1)), 1, 3300)
     expect(masters[0].socket in answer, True, answer)
     expect_between(client("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
 
@@ -218,7 +215,7 @@ def test_same_server(place):
 
     class Both:
         url = '", "'.join((server.url, "redis://127.0.0.1:%d" % port, other.url))
-    daemon = place.daemon(master=Both)
+    daemon = place.daemon(master=Both, config=CONFIG)
     daemon.output.wait(r"master\.refused.*same")
     expect(isinstance(daemon.client()("LOCK", "a", "WAIT", 0), resp.Error), True)
 
@@ -226,7 +223,7 @@ def test_same_server(place):
 def test_other_number(place):
     """a daemon with another number of masters than its fellows is refused at the ones they share"""
     masters, _ = start(place)
-    other = place.daemon("d2", master=masters[1])
+    other = place.daemon("d2", master=masters[1], config=CONFIG)
     line = other.output.wait(r"master\.refused.*")[1].group(0)
     expect("masters=3" in line, True, line)
     expect_code(other.client()("LOCK", "a", "WAIT", 0), "NOMASTER")
@@ -241,20 +238,20 @@ def test_work(place):
 
     def killed(server):
         server.kill()
-        scene.progress(50, timeout=5.0)
+        scene.progress(50)
         server.restart()
 
     def stopped(server):
         server.process.stop()
-        scene.progress(50, timeout=5.0)
+        scene.progress(50)
         server.process.cont()
 
     for server, fault in zip(masters, (killed, stopped, lambda server: server("FLUSHALL"))):
         fault(server)
-        scene.progress(50, timeout=5.0)
+        scene.progress(50)
         for daemon in scene.daemons:
             all_admitted(daemon)
-    scene.progress(100, timeout=5.0)
+    scene.progress(100)
     scene.finish()
 
 

@@ -8,16 +8,17 @@ import signal
 import harness
 import proxy
 import resp
-from harness import boottime, comment, expect, expect_between, expect_code
-from scene import Scene, pause
+from harness import BRISK, boottime, comment, expect, expect_between, expect_code, until
+from scene import Scene
 
 TOKEN_MAX = 2 ** 53
+CONFIG = BRISK + "restart-guard: auto\n"
 
 
 class Sentinel:
     """One sentinel process, watching one master."""
 
-    def __init__(self, place, name, port, master="mymaster", quorum=2, down_ms=8000):
+    def __init__(self, place, name, port, master="mymaster", quorum=2, down_ms=8000, more=""):
         self.port = harness.free_port()
         folder = os.path.join(place.path, name)
         os.mkdir(folder)
@@ -27,6 +28,7 @@ class Sentinel:
             stream.write("sentinel monitor %s 127.0.0.1 %d %d\n" % (master, port, quorum))
             stream.write("sentinel down-after-milliseconds %s %d\n" % (master, down_ms))
             stream.write("sentinel failover-timeout %s 20000\n" % master)
+            stream.write(more)
         self.place = place
         self.start()
 
@@ -67,9 +69,8 @@ class Group:
         self.sentinels = [Sentinel(place, "s0", self.port, quorum=1, down_ms=1500),
                           Sentinel(place, "s1", self.port), Sentinel(place, "s2", self.port)]
         for sentinel in self.sentinels:
-            while (int(sentinel.master()["num-slaves"]) < replicas
-                   or int(sentinel.master()["num-other-sentinels"]) < 2):
-                pause(0.05)
+            until("the sentinels know of each other", lambda one=sentinel: (
+                int(one.master()["num-slaves"]) >= replicas and int(one.master()["num-other-sentinels"]) >= 2))
 
     def add(self, name, *options):
         port = harness.free_port()
@@ -90,19 +91,17 @@ class Group:
         return "masters:\n  - sentinel: { name: %s, sentinels: [%s], replicas-ack: %s }\n" % (
             master, ", ".join("127.0.0.1:%d" % one.port for one in sentinels or self.sentinels), ack)
 
-    def daemon(self, name="d1", config="", ack="yes", **options):
+    def daemon(self, name="d1", config=CONFIG, ack="yes", **options):
         return self.place.daemon(name, config=self.config(ack, **options) + config)
 
     def failed_over(self, timeout=harness.PATIENCE):
         """Waits until the sentinels agree on another master; the server that it is."""
-        until = boottime() + timeout
-        while boottime() < until:
+        def agreed():
             ports = {sentinel.master()["port"] for sentinel in self.sentinels}
-            if len(ports) == 1 and ports != {str(self.port)}:
-                port = int(ports.pop())
-                return next(server for server in self.servers if self.ports[os.path.basename(server.folder)] == port)
-            pause(0.05)
-        raise AssertionError("no failover:\n" + self.sentinels[0].process.output.tail())
+            return ports.pop() if len(ports) == 1 and ports != {str(self.port)} else None
+
+        port = int(until("the sentinels agree on another master", agreed, timeout))
+        return next(server for server in self.servers if self.ports[os.path.basename(server.folder)] == port)
 
 
 class Placed:
@@ -148,7 +147,7 @@ def test_failover(place):
     comment("failed over after %.1f s" % (boottime() - killed))
     scene.admitted(marks)
     comment("admitted after %.1f s" % (boottime() - killed))
-    scene.progress(100, timeout=5.0)
+    scene.progress(100)
     for daemon in scene.daemons:
         expect(daemon.info()["master0_address"], "127.0.0.1:%d" % group.ports[os.path.basename(new.folder)])
     scene.finish(kept=False)
@@ -162,14 +161,14 @@ def test_asked_failover(place):
     expect(group.sentinels[0]("SENTINEL", "FAILOVER", "mymaster"), "OK")
     group.failed_over()
     scene.admitted(marks)
-    scene.progress(100, timeout=5.0)
+    scene.progress(100)
     scene.finish(kept=False)
 
 
 def test_kept(place):
     """a holder with a longer lease keeps its lock through the failover, and nobody else gets it meanwhile"""
     group = Group(place)
-    config = "lease: 9s\n"
+    config = "lease: 9s\nclock-margin: 200ms\nrestart-guard: auto\n"
     daemon, other = group.daemon("d1", config=config), group.daemon("d2", config=config)
     daemon.admitted()
     other.admitted()
@@ -195,7 +194,7 @@ def test_kept(place):
 def test_replicas_away(place):
     """with both replicas stopped nothing new is granted and the refusal says why; with one of them back it is"""
     group = Group(place)
-    daemon = group.daemon(config="lease: 2s\n").admitted()
+    daemon = group.daemon().admitted()
     client = daemon.client()
     for sentinel in group.sentinels:
         sentinel.process.stop()  # what they would do about it is not the matter here
@@ -225,14 +224,13 @@ def cut_off(place, ack):
     group = Group(place, way=True)
     # It believes a sentinel of its own, which sees the master and nothing else.
     lonely = Sentinel(place, "lonely", group.direct, master="mine")
-    while int(lonely.master("mine")["num-slaves"]) < 2:
-        pause(0.05)
-    config = "lease: 2s\n"
+    until("it knows the replicas", lambda: int(lonely.master("mine")["num-slaves"]) >= 2)
+    config = CONFIG
     first = group.daemon("d1", config=config, ack=ack, sentinels=[lonely], master="mine")
     second = group.daemon("d2", config=config, ack=ack)
     one, two = first.admitted().client(), second.admitted().client()
     one("SESSION", "ONLOSS", "NEXT")
-    expect_between(one("LOCK", "a", "WAIT", 5000), 1, TOKEN_MAX)
+    expect_between(one("LOCK", "a", "WAIT", 20000), 1, TOKEN_MAX)
     group.way.refusing = True
     group.way.reset()
     group.failed_over()
@@ -256,6 +254,26 @@ def test_cut_off_without_ack(place):
     """without replicas-ack the same run shows two holders"""
     left, _ = cut_off(place, "no")
     expect_between(left, 1, 2000, "ms that the first holder may still rely on")
+
+
+def test_login(place):
+    """the sentinels and the master ask for a login each, and the rights that the manual names are enough"""
+    redis = place.redis("r0", options=["--port", str(harness.free_port()), "--bind", "127.0.0.1"])
+    port = int(redis("CONFIG", "GET", "port")[1])
+    expect(redis("ACL", "SETUSER", "holdfast", "on", ">mine", "~*", "&*", "+@all"), "OK")
+    sentinel = Sentinel(place, "s0", port, quorum=1, more=(
+        "user watcher on >theirs resetchannels &+switch-master -@all "
+        "+sentinel|master +subscribe +unsubscribe +ping\n"))
+    daemon = place.daemon(environment={"THEIRS": "theirs", "HOLDFAST_MASTER_PASSWORD": "mine"}, config=(
+        "masters:\n  - sentinel: { name: mymaster, sentinels: [127.0.0.1:%d], user: watcher, password-env: THEIRS }\n"
+        "    user: holdfast\n    database: 2\n" % sentinel.port) + CONFIG).admitted()
+    expect("sentinel.deaf" in daemon.output.text(), False, "it may subscribe")
+    expect("user=watcher" in sentinel("CLIENT", "LIST"), True)
+    expect("db=2 " in redis("CLIENT", "LIST") and "user=holdfast" in redis("CLIENT", "LIST"), True)
+    wrong = place.daemon("d2", environment={"THEIRS": "wrong"}, config=(
+        "masters:\n  - sentinel: { name: mymaster, sentinels: [127.0.0.1:%d], user: watcher, password-env: THEIRS }\n"
+        % sentinel.port) + CONFIG)
+    wrong.output.wait(r"sentinel\.lost .*WRONGPASS")
 
 
 def test_no_sentinel(place):
