@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Real masters, daemons and clients under every fault that must be survived, and a judge; not part of `make check`.
 
-  tests/e2e/nemesis.py [--seed N] [--seconds S] [--masters 1|3|5] [--faults NAME,...] [--guard off] [--total]
-                       [--keep DIR]
+  tests/e2e/nemesis.py [--seed N] [--seconds S] [--masters 1|3|5] [--guard off] [--total]
+                       [--faults NAME,...] [--without NAME,...] [--keep DIR]
 
 Each master is a redis-server with a clock of its own (clockshim.py) behind a proxy (nemesis_wire.py); three daemons use
 them, and 64 clients those (nemesis_client.py). Every 2 to 10 seconds a fault, or two, of nemesis_faults.py begin, drawn
@@ -199,9 +199,12 @@ class Course:
         self.samples = []  # (fault, seconds from the heal until masters are used, seconds until all names went on)
         self.problems = []
         self.errors = []
-        wanted = options.faults.split(",") if options.faults else None
-        self.faults = [one for one in nemesis_faults.FAULTS if one.only(stage) and (
-            wanted is None or one.__name__ in wanted)]
+        known = [one.__name__ for one in nemesis_faults.FAULTS]
+        wanted, unwanted = options.faults.split(","), options.without.split(",")
+        for name in filter(None, wanted + unwanted):
+            harness.expect(name in known, True, "a fault called %s among %s" % (name, ", ".join(known)))
+        self.faults = [one for one in nemesis_faults.FAULTS if one.only(stage) and one.__name__ not in unwanted and (
+            wanted == [""] or one.__name__ in wanted)]
         if options.total:
             self.faults.append(nemesis_faults.total_loss)
 
@@ -455,6 +458,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--masters", type=int, choices=(1, 3, 5), default=3)
     parser.add_argument("--faults", default="", help="only these, by the names of their functions")
+    parser.add_argument("--without", default="", help="all but these")
     parser.add_argument("--guard", choices=("auto", "off"), default="auto")
     parser.add_argument("--total", action="store_true")
     parser.add_argument("--log", default="info", help="level of the daemons' logs")
