@@ -17,10 +17,9 @@ intervals in which holders were surely entitled, [grant read, min(UNLOCK sent, t
 
 import collections
 import os
-import re
 import time
 
-import harness
+from scene import documented
 
 MS = 1000000
 # Errors that these questions can have; WRONGKIND where somebody wrote to the keys.
@@ -32,11 +31,6 @@ STUCK_NS = 15 * 1000 * MS
 
 def now_ns():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-
-
-def documented():
-    with open(os.path.join(harness.ROOT, "proto", "code.def"), encoding="utf-8") as stream:
-        return set(re.findall(r"^CODE\((\w+),", stream.read(), re.M))
 
 
 class Writer:
