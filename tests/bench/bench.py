@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import depth  # noqa: E402
 import harness  # noqa: E402
+import quorum  # noqa: E402
 
 LOAD = os.path.join(harness.BUILD, "bench", "load")
 BARE = os.path.join(harness.BUILD, "bench", "bare")
@@ -206,6 +207,11 @@ class Bench:
                 self.table.add("p50 beside %s : alone" % words, "x", ratios(results, alone, "p50_us"))
                 self.table.add("p99 beside %s : alone" % words, "x", ratios(results, alone, "p99_us"), goal, 2)
 
+    # --- masters that are missing ---
+
+    def locks(self, daemon, seconds):
+        return load(self.place, "lock", daemon.socket, 8, seconds, 1)
+
     # --- connections that do nothing ---
 
     def idle(self, count, number):
@@ -247,6 +253,7 @@ def measure(place, seconds, table):
     bench.contended()
     bench.uncontended()
     bench.neighbours()
+    quorum.measure(bench, in_turns, ratios, column)
     bench.idle_connections()
     about["load_average_end"] = os.getloadavg()[0]
     return about
