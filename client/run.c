@@ -63,7 +63,7 @@ struct run {
 static const int forwarded[] = {
 	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGTSTP, SIGCONT};
 
-/* In a terminal's foreground ^Z has to stop us like everybody else in the pipeline. */
+/* In a terminal's foreground ^Z stops the command without us, and then us (stop_along). */
 static bool
 left_to_kernel(const struct run *r, int signal)
 {
@@ -101,7 +101,6 @@ signals_settle(const struct run *r)
 	sigset_t unblocked;
 
 	(void)sigemptyset(&unblocked);
-	(void)sigaddset(&unblocked, SIGTSTP);
 	(void)sigaddset(&unblocked, SIGTTOU);
 	if (r->plan.shared) {
 		(void)sigprocmask(SIG_UNBLOCK, &unblocked, NULL);
@@ -326,6 +325,26 @@ supervisor_killed(struct run *r)
 	}
 }
 
+/* The shell takes its terminal back when it sees us stopped, not the command: were we first, the command
+ * could still read what is typed next; and one that ignores ^Z keeps the terminal. */
+static void
+stop_along(const struct run *r, int signal)
+{
+	sigset_t set;
+	sigset_t before;
+
+	/* STOP was sent to the command alone, and so will CONT be. */
+	if (!r->plan.shared || signal == SIGSTOP) {
+		return;
+	}
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, signal);
+	(void)raise(signal);
+	(void)sigprocmask(SIG_UNBLOCK, &set, &before);
+	/* Here we are continued. */
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static void
 news_read(struct run *r)
 {
@@ -342,6 +361,9 @@ news_read(struct run *r)
 		say("cannot start the command: %s", strerror(news.value));
 		r->status = STATUS_INTERNAL;
 		r->gone = true;
+		break;
+	case NEWS_STOPPED:
+		stop_along(r, news.value);
 		break;
 	case NEWS_EXIT:
 		r->child_ended = true;

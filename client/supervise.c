@@ -124,7 +124,13 @@ reap(struct supervision *s)
 	int count = 0;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (WIFSTOPPED(status)) {
+			if (pid == s->child) {
+				news_send(s, NEWS_STOPPED, pid, WSTOPSIG(status));
+			}
+			continue;
+		}
 		count++;
 		if (pid == s->child) {
 			s->child_ended = true;

@@ -37,6 +37,7 @@ struct supervisor {
 enum news_type {
 	NEWS_STARTED, /* pid: the command is there, waiting */
 	NEWS_FAILED,  /* value: errno of the fork; nothing was started */
+	NEWS_STOPPED, /* value: the signal that stopped the command */
 	NEWS_EXIT,    /* value: the command ended with this wait status */
 	NEWS_GONE,    /* the last process of the family ended; the supervisor waits for supervisor_finish() */
 	NEWS_LOST     /* the supervisor itself ended */

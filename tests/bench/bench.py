@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import depth  # noqa: E402
 import harness  # noqa: E402
+import quorum  # noqa: E402
 
 LOAD = os.path.join(harness.BUILD, "bench", "load")
 BARE = os.path.join(harness.BUILD, "bench", "bare")
@@ -113,7 +114,10 @@ class Bench:
         self.place = place
         self.seconds = seconds
         self.table = table
-        self.redis = place.redis()
+        # Over TCP on loopback, to the daemon as to direct clients: a master is seldom on the host of its clients.
+        port = harness.free_port()
+        self.redis = place.redis(options=["--port", str(port)])
+        self.redis.url = "redis://127.0.0.1:%d" % port
         self.daemon = place.daemon(master=self.redis, config=CONFIG).admitted()
         self.sha1 = self.redis("SCRIPT", "LOAD", RELEASE)
         self.bares = 0
@@ -166,7 +170,7 @@ class Bench:
     def uncontended(self):
         for clients in (1, 64, 1000):
             runs = in_turns(self.seconds, daemon=self.pairs("lock", self.daemon.socket, clients),
-                            direct=self.pairs("direct", self.redis.socket, clients))
+                            direct=self.pairs("direct", self.redis.url[len("redis://"):], clients))
             add, ours, direct = self.table.add, runs["daemon"], runs["direct"]
             self.table.title("LOCK + UNLOCK beside SET NX PX + EVALSHA: %d client%s" % (clients, "s"[:clients > 1]))
             for name, results in (("holdfast", ours), ("direct", direct)):
@@ -202,6 +206,11 @@ class Bench:
                 goal = "p99 of %s beside %s at most 2x" % (what, words) if bad else None
                 self.table.add("p50 beside %s : alone" % words, "x", ratios(results, alone, "p50_us"))
                 self.table.add("p99 beside %s : alone" % words, "x", ratios(results, alone, "p99_us"), goal, 2)
+
+    # --- masters that are missing ---
+
+    def locks(self, daemon, seconds):
+        return load(self.place, "lock", daemon.socket, 8, seconds, 1)
 
     # --- connections that do nothing ---
 
@@ -244,6 +253,7 @@ def measure(place, seconds, table):
     bench.contended()
     bench.uncontended()
     bench.neighbours()
+    quorum.measure(bench, in_turns, ratios, column)
     bench.idle_connections()
     about["load_average_end"] = os.getloadavg()[0]
     return about

@@ -1,7 +1,7 @@
 /*
  * load: clients in a closed loop, who time their requests and judge the answers. Run by bench.py.
  *
- *     load KIND SOCKET CLIENTS SECONDS [PAUSE_MS [SHA1]]
+ *     load KIND SOCKET CLIENTS SECONDS [PAUSE_MS [SHA1]]       SOCKET: a path, or 127.0.0.1:PORT
  *
  *     handoff  LOCK and UNLOCK of one name by all             lock    the same, each client its own name
  *     direct   SET NX PX and EVALSHA SHA1 at a Redis          ping    PING
@@ -20,6 +20,8 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,17 +237,41 @@ client_next(evutil_socket_t fd, short what, void *arg)
 		client_begin(client);
 }
 
-static void
-client_connect(struct client *client, const char *path)
+static int
+connect_unix(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	if (strlen(path) >= sizeof address.sun_path)
 		errx(2, "%s: too long for a socket", path);
 	strcpy(address.sun_path, path);
-	client->fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	if (client->fd < 0 || connect(client->fd, (const struct sockaddr *)&address, sizeof address) != 0)
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) != 0)
 		err(2, "%s", path);
+	return fd;
+}
+
+/* Small requests leave at once, as with every good client. */
+static int
+connect_tcp(const char *place)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	const char *port = strchr(place, ':');
+
+	if (!port || strncmp(place, "127.0.0.1:", 10) != 0)
+		errx(2, "%s: neither an absolute path nor 127.0.0.1:PORT", place);
+	address.sin_port = htons((uint16_t)strtoul(port + 1, NULL, 10));
+	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
+		connect(fd, (const struct sockaddr *)&address, sizeof address) != 0)
+		err(2, "%s", place);
+	return fd;
+}
+
+static void
+client_connect(struct client *client, const char *place)
+{
+	client->fd = place[0] == '/' ? connect_unix(place) : connect_tcp(place);
 	if (fcntl(client->fd, F_SETFL, O_NONBLOCK) != 0)
 		err(2, "fcntl");
 }

@@ -3,6 +3,7 @@
 
 import os
 import signal
+import sys
 
 import harness
 import tool
@@ -91,7 +92,7 @@ def test_stop(place):
     """^Z stops the job, and fg goes on with the lock held as long as its lease lasts"""
     daemon = world(place, config="lease: 60s\n")
     with shell(place, daemon) as terminal:
-        terminal.type("holdfast run x -- sh -c 'echo started; exec cat'\n")
+        terminal.type("holdfast run x -- sh -c 'echo started; exec nice -n 19 cat'\n")
         terminal.wait("^started")
         terminal.type("one\n")
         terminal.wait("^one\none")
@@ -110,11 +111,35 @@ def test_stop(place):
         expect(terminal.end(), 6)
 
 
+def test_stop_ignored(place):
+    """a command that ignores ^Z keeps the terminal, and one that stops by itself gives it back"""
+    daemon = world(place)
+    text = ('import os, signal; signal.signal(signal.SIGTSTP, signal.SIG_IGN); print("deaf", flush=True); '
+            'print("read", input(), flush=True); signal.signal(signal.SIGTSTP, signal.SIG_DFL); '
+            'os.kill(os.getpid(), signal.SIGTSTP); print("goes on", flush=True)')
+    with shell(place, daemon) as terminal:
+        terminal.type("holdfast run x -- %s -c '%s'\n" % (sys.executable, text))
+        terminal.wait("^deaf")
+        terminal.type("\x1a")
+        terminal.wait(r"\^Z")
+        expect(daemon.client()("LOCK", "x", "WAIT", 200), None)
+        terminal.type("hello\n")
+        terminal.wait("^read hello")
+        terminal.wait("Stopped")
+        terminal.wait(r"\$ ")
+        expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
+        terminal.type("fg\n")
+        terminal.wait("^goes on")
+        terminal.wait(r"\$ ")
+        terminal.type("exit 6\n")
+        expect(terminal.end(), 6)
+
+
 def test_stop_too_long(place):
     """a job that was stopped with ^Z for longer than its lease is killed when it is continued"""
     daemon = world(place, config="lease: 2s\nclock-margin: 200ms\n")
     with shell(place, daemon) as terminal:
-        terminal.type("holdfast run x -- sh -c 'echo \"pid $$\"; exec cat'\n")
+        terminal.type("holdfast run x -- sh -c 'echo \"pid $$\"; exec nice -n 19 cat'\n")
         ends = tool.Ends([int(terminal.wait(r"^pid (\d+)").group(1))])
         terminal.type("\x1a")
         terminal.wait("Stopped")

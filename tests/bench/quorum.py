@@ -1,0 +1,52 @@
+"""Three masters, one of which is gone, beside three that are well: what a LOCK costs once the loss is known."""
+
+import harness
+
+CONFIG = "lease: 10s\nclock-margin: 1s\nrestart-guard: off\nlog: { level: warning }\n"
+
+
+class Masters:
+    """Three servers over TCP on loopback, as the masters of one daemon."""
+
+    def __init__(self, place, prefix):
+        self.servers = []
+        for number in range(3):
+            port = harness.free_port()
+            server = place.redis("%s%d" % (prefix, number), options=["--port", str(port)])
+            server.url = "redis://127.0.0.1:%d" % port
+            self.servers.append(server)
+        self.url = '", "'.join(server.url for server in self.servers)  # between the quotes of a list
+
+
+def ready(place, prefix):
+    masters = Masters(place, prefix)
+    daemon = place.daemon(prefix, master=masters, config=CONFIG).admitted()
+    harness.until("all masters are in use", lambda: daemon.info()["masters_usable"] == "3/2")
+    return masters, daemon
+
+
+def marked_down(daemon):
+    """A LOCK that needs an answer of the missing one finds it out."""
+    with daemon.client() as client:
+        while daemon.info()["masters_usable"] != "2/2":
+            client("LOCK", "probe", "WAIT", 1000)
+            client("UNLOCK", "probe")
+
+
+def measure(bench, in_turns, ratios, column):
+    _, healthy = ready(bench.place, "healthy")
+    for how in ("killed", "stopped"):
+        masters, daemon = ready(bench.place, how)
+        missing = masters.servers[1]
+        missing.kill() if how == "killed" else missing.process.stop()
+        marked_down(daemon)
+        runs = in_turns(bench.seconds, well=lambda seconds: bench.locks(healthy, seconds),
+                        less=lambda seconds, d=daemon: bench.locks(d, seconds))
+        bench.table.title("one of three masters %s, beside three that are well" % how)
+        bench.table.add("p99 of LOCK, three", "us", column(runs["well"], "p99_us"))
+        bench.table.add("p99 of LOCK, one %s" % how, "us", column(runs["less"], "p99_us"))
+        bench.table.add("p99, one %s : three" % how, "x", ratios(runs["less"], runs["well"], "p99_us"),
+                        "p99 with a master %s at most 1.5x" % how, 1.5)
+        if how == "stopped":
+            missing.process.cont()
+        daemon.done()
