@@ -203,6 +203,14 @@ START_TEST(a_seat_that_was_missed_is_acquired_and_not_renewed)
 	/* One of the first two says it is gone; with the repaired one there is a majority still. */
 	ck_assert_ptr_null(strstr(w.trace, "c1"));
 	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_NO, "a", 1));
+	/* A minority keeps others out for as long as was told; it asks for the rest again. */
+	ck_assert_ptr_null(strstr(w.trace, "c1"));
+	after(&w, 60);
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 2);
+	HEARD(&w, s.home, busy(&w, "a", 1));
+	ck_assert_ptr_null(strstr(w.trace, "c1"));
+	/* Now somebody else has a majority. */
+	HEARD(&w, s.one, busy(&w, "a", 1));
 	ck_assert_ptr_nonnull(strstr(w.trace, "c1 close"));
 	story_done(&w);
 }

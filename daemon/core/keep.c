@@ -139,6 +139,16 @@ keep_settle_round(struct core *core, struct resource *r, bool yes)
 		l->refresh_ms = core->now.ms + soon;
 }
 
+/*
+ * Somebody else has a majority, or nothing is left to stand on. As long as some seats are ours they keep
+ * others from a majority, and what the holder was told holds: the missing ones are acquired again.
+ */
+static bool
+keep_hopeless(const struct core *core, const struct resource *r)
+{
+	return seats_ours(core, r) == 0 || seats_holder(core, r) >= quorum_majority(core);
+}
+
 void
 keep_vote(struct core *core, struct resource *r, const struct vote *vote)
 {
@@ -154,7 +164,7 @@ keep_vote(struct core *core, struct resource *r, const struct vote *vote)
 	/* In case the message that said so was lost. */
 	if (yes && vote->position > 0)
 		lease_want(core, r);
-	if (seats_ours(core, r) < quorum_majority(core)) {
+	if (keep_hopeless(core, r)) {
 		lease_lost(core, r, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
 		return;
 	}

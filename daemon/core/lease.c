@@ -4,6 +4,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/master.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/tokens.h"
@@ -203,7 +204,8 @@ lease_want(struct core *core, struct resource *r)
 bool
 lease_good(const struct core *core, const struct resource *r)
 {
-	return r->lease.state == LEASE_HELD && r->lease.valid_ms - core->now.ms >= r->rule->lease_ms / 2;
+	return r->lease.state == LEASE_HELD && seats_ours(core, r) >= quorum_majority(core) &&
+	       r->lease.valid_ms - core->now.ms >= r->rule->lease_ms / 2;
 }
 
 bool

@@ -50,7 +50,7 @@ void lease_leave_queue(struct core *core, struct resource *r);
 /* Another daemon waits for it. */
 void lease_want(struct core *core, struct resource *r);
 
-/* HELD, and surely for long enough that a grant can be given on it: half the lease. */
+/* HELD, with a majority, and surely for long enough that a grant can be given on it: half the lease. */
 bool lease_good(const struct core *core, const struct resource *r);
 
 /* Another daemon waits and has waited for the streak or its time. */

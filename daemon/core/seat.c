@@ -78,6 +78,7 @@ seat_heard(const struct core *core, struct resource *r, const struct vote *vote)
 	switch (vote->outcome) {
 	case OUTCOME_YES:
 		seat->ours = true;
+		seat->holder = 0;
 		/* A reclaim among several masters is no vote: its master has none until it is admitted. */
 		if ((vote->op != CALL_RECLAIM || core->settings.masters == 1) &&
 			seat->asked_ms > seat->valid_ms)
