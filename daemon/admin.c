@@ -21,10 +21,8 @@ admin_client_kill(struct desk *desk, struct connection *c, const struct command 
 {
 	struct connection *target = connections_find(desk->connections, (conn_id)command->count);
 	if (!target) {
-		struct reply reply;
-		reply_error(&reply, CODE_ERR, "there is no client %lld: CLIENT LIST shows them",
+		connection_error(c, CODE_ERR, "there is no client %lld: CLIENT LIST shows them",
 			(long long)command->count);
-		connection_reply(c, &reply);
 		return;
 	}
 	admin_log(desk, c, "client.killed", command->count);
@@ -58,7 +56,5 @@ admin_reload(struct desk *desk, struct connection *c, const struct command *comm
 		connection_written(c);
 		return;
 	}
-	struct reply reply;
-	reply_error(&reply, CODE_ERR, "%s", text);
-	connection_reply(c, &reply);
+	connection_error(c, CODE_ERR, "%s", text);
 }

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -208,6 +209,17 @@ connection_reply(struct connection *c, const struct reply *reply)
 {
 	reply_write(&c->out, c->identity.protocol, reply);
 	connection_written(c);
+}
+
+void
+connection_error(struct connection *c, enum code code, const char *format, ...)
+{
+	struct reply error;
+	va_list args;
+	va_start(args, format);
+	reply_verror(&error, code, format, args);
+	va_end(args);
+	connection_reply(c, &error);
 }
 
 void

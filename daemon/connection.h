@@ -63,6 +63,9 @@ struct buffer *connection_out(struct connection *connection);
 void connection_written(struct connection *connection);
 /* connection_out(), reply_write(), connection_written() */
 void connection_reply(struct connection *connection, const struct reply *reply);
+/* The same with an error: reply_error() says how. */
+void connection_error(struct connection *connection, enum code code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Writes the answers of all connections that have some, now. Calls no hook. */
 void connections_flush(struct connections *set);
 size_t connection_unread_bytes(const struct connection *connection);

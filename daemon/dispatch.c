@@ -47,14 +47,6 @@ static desk_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_RELOAD] = admin_reload,
 };
 
-static void
-dispatch_refuse(struct connection *c, enum code code, const char *text)
-{
-	struct reply reply;
-	reply_error(&reply, code, "%s", text);
-	connection_reply(c, &reply);
-}
-
 /* Whether the command may be carried out; if not, the refusal is on its way. */
 static bool
 dispatch_allows(struct connection *c, const struct command *command)
@@ -62,21 +54,20 @@ dispatch_allows(struct connection *c, const struct command *command)
 	const struct identity *who = connection_identity(c);
 	unsigned flags = command_info(command->verb)->flags;
 	if ((flags & COMMAND_ADMIN) && !who->peer.admin) {
-		dispatch_refuse(c, CODE_NOPERM,
-			"this takes an administrator: root or the socket's owner on a Unix socket, or a user "
-			"with "
-			"admin: yes");
+		connection_error(c, CODE_NOPERM,
+			"this takes an administrator: root or the owner of the Unix socket, or a user "
+			"with admin: yes");
 		return false;
 	}
 	if (command_needs_push(command) && who->protocol < 3) {
-		dispatch_refuse(c, CODE_ERR, "this is answered by a push: send HELLO 3 first");
+		connection_error(c, CODE_ERR, "this is answered by a push: send HELLO 3 first");
 		return false;
 	}
 	/* Answers would not be told from events. */
 	if (who->streams && who->protocol < 3 && !(flags & COMMAND_OPEN) && command->verb != VERB_PING) {
-		dispatch_refuse(c, CODE_ERR,
-			"this connection is a stream of events: only PING, RESET and QUIT, or send HELLO 3 "
-			"first");
+		connection_error(c, CODE_ERR,
+			"this connection is a stream of events: only PING, RESET and QUIT, or send "
+			"HELLO 3 first");
 		return false;
 	}
 	return true;
@@ -109,7 +100,7 @@ dispatch_request(struct desk *desk, struct connection *c, const struct request *
 	int bad = command_parse(request, &command, &error);
 	unsigned flags = bad ? 0 : command_info(command.verb)->flags;
 	if (!(flags & COMMAND_OPEN) && who->stranger) {
-		dispatch_refuse(c, CODE_NOAUTH, "log in first: AUTH user password");
+		connection_error(c, CODE_NOAUTH, "log in first: AUTH user password");
 		return;
 	}
 	if (bad) {

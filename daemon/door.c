@@ -96,11 +96,9 @@ stranger_evict(struct door *door)
 	struct connection *c = connections_find(door->connections, who->id);
 	stranger_leave(door, who);
 	if (c) {
-		struct reply error;
 		door_tell(door, "too many have not logged in");
-		reply_error(&error, CODE_LIMIT,
+		connection_error(c, CODE_LIMIT,
 			"more clients than have room wait to log in: connect again, and begin with AUTH");
-		connection_reply(c, &error);
 		connection_close(c, END_ABANDONED, "made way");
 		connections_flush(door->connections);
 		connection_cut(c, END_ABANDONED, "made way");
@@ -153,12 +151,10 @@ door_turn(struct door *door)
 		struct connection *c = connections_find(door->connections, who->id);
 		stranger_leave(door, who);
 		if (c) {
-			struct reply error;
 			door_tell(door, "not logged in within limits.login-time");
-			reply_error(&error, CODE_NOAUTH,
+			connection_error(c, CODE_NOAUTH,
 				"nobody logged in for %" PRId64 " ms: connect again, and begin with AUTH",
 				door->limits.login_ms);
-			connection_reply(c, &error);
 			connection_close(c, END_ABANDONED, "no login");
 		}
 	}
@@ -251,11 +247,9 @@ door_login(struct door *door, struct connection *c, const char *name)
 	quota_leave(&door->quota, who->seat);
 	who->seat = quota_enter_name(&door->quota, name);
 	if (!who->seat) {
-		struct reply error;
 		door_tell(door, "limits.sessions-per-user");
-		reply_error(&error, CODE_LIMIT,
-			"this user has as many clients as limits.sessions-per-user allows");
-		connection_reply(c, &error);
+		connection_error(
+			c, CODE_LIMIT, "this user has as many clients as limits.sessions-per-user allows");
 		connection_close(c, END_ABANDONED, "sessions-per-user");
 		return false;
 	}

@@ -66,14 +66,12 @@ void
 events_verb(struct desk *desk, struct connection *c, const struct command *command)
 {
 	struct events *events = desk->events;
-	struct reply reply = {.type = REPLY_OK};
 	events_leave(events, c);
 	struct events_stream *stream = malloc(sizeof *stream + command->match.n);
 	if (events->count >= EVENTS_STREAMS_MAX || !stream) {
 		free(stream);
-		reply_error(
-			&reply, CODE_LIMIT, "at most %d connections may ask for EVENTS", EVENTS_STREAMS_MAX);
-		connection_reply(c, &reply);
+		connection_error(
+			c, CODE_LIMIT, "at most %d connections may ask for EVENTS", EVENTS_STREAMS_MAX);
 		return;
 	}
 	stream->connection = c;
@@ -82,7 +80,7 @@ events_verb(struct desk *desk, struct connection *c, const struct command *comma
 	LIST_INSERT_HEAD(&events->streams, stream, entry);
 	events->count++;
 	connection_identity(c)->streams = true;
-	connection_reply(c, &reply);
+	connection_reply(c, &(struct reply){.type = REPLY_OK});
 }
 
 static bool

@@ -20,21 +20,13 @@ answer_ok(struct connection *c)
 	connection_written(c);
 }
 
-static void
-answer_error(struct connection *c, enum code code, const char *text)
-{
-	struct reply reply;
-	reply_error(&reply, code, "%s", text);
-	connection_reply(c, &reply);
-}
-
 /* Keeps a text of the client's; an empty one takes it away. False: out of memory, and that was the answer. */
 static bool
 text_keep(struct connection *c, char **place, struct slice text)
 {
 	char *copy = text.n > 0 ? strndup(text.p, text.n) : NULL;
 	if (text.n > 0 && !copy) {
-		answer_error(c, CODE_LIMIT, "out of memory");
+		connection_error(c, CODE_LIMIT, "out of memory");
 		return false;
 	}
 	free(*place);
@@ -73,7 +65,7 @@ handshake_login(struct desk *desk, struct connection *c, const struct command *c
 		LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "client.wrongpass",
 			log_number("client", (int64_t)who->id), log_text("address", who->peer.address),
 			log_bytes("user", command->user.p, command->user.n));
-		answer_error(c, CODE_WRONGPASS, "there is no such user, or the password is another one");
+		connection_error(c, CODE_WRONGPASS, "there is no such user, or the password is another one");
 		return false;
 	}
 	if (!door_login(desk->door, c, user->name)) {
@@ -92,7 +84,7 @@ void
 handshake_auth(struct desk *desk, struct connection *c, const struct command *command)
 {
 	if (!access_required(desk->access)) {
-		answer_error(c, CODE_ERR, "AUTH: no users are configured, so nobody has to log in");
+		connection_error(c, CODE_ERR, "AUTH: no users are configured, so nobody has to log in");
 	} else if (handshake_login(desk, c, command)) {
 		answer_ok(c);
 	}
@@ -124,7 +116,7 @@ handshake_hello(struct desk *desk, struct connection *c, const struct command *c
 		return;
 	}
 	if (who->stranger) {
-		answer_error(c, CODE_NOAUTH, "log in first: HELLO 3 AUTH user password");
+		connection_error(c, CODE_NOAUTH, "log in first: HELLO 3 AUTH user password");
 		return;
 	}
 	if (command->labelled && !text_keep(c, &who->label, command->label)) {

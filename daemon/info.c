@@ -198,15 +198,13 @@ info_wants(const struct command *command, const char *section)
 static void
 info_refuse(struct connection *c, struct slice word)
 {
-	struct reply error;
 	char names[128] = "";
 	for (size_t i = 0; i < INFO_SECTIONS && info_sections[i].write; i++) {
 		size_t n = strlen(names);
 		snprintf(names + n, sizeof names - n, "%s, ", info_sections[i].name);
 	}
-	reply_error(&error, CODE_ERR, "INFO: there is no section '%.*s': %sor all",
+	connection_error(c, CODE_ERR, "INFO: there is no section '%.*s': %sor all",
 		(int)(word.n < 64 ? word.n : 64), word.p, names);
-	connection_reply(c, &error);
 }
 
 void
