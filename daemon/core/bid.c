@@ -201,7 +201,7 @@ bid_not_won(struct core *core, struct resource *r)
 	}
 }
 
-/* Won, lost, or open. Home is waited for: it may say that it is not our turn. */
+/* Won, lost, or open. Home is waited for: it may say that it is not our turn, and when that may be. */
 static void
 bid_count(struct core *core, struct resource *r, bool patient)
 {
@@ -210,7 +210,7 @@ bid_count(struct core *core, struct resource *r, bool patient)
 	/* A trouble at one master may be contention at the others, and then that is the verdict. */
 	bool unclear = asking > 0 && r->lease.hitch != TROUBLE_NONE && r->lease.change_ms == 0;
 
-	if (ours + asking < quorum_majority(core) && !unclear)
+	if (ours + asking < quorum_majority(core) && !unclear && !home_open)
 		bid_not_won(core, r);
 	else if (ours >= quorum_majority(core) && !home_open)
 		bid_won(core, r);
