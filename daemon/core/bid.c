@@ -207,8 +207,9 @@ bid_count(struct core *core, struct resource *r, bool patient)
 {
 	unsigned ours = seats_ours(core, r), asking = patient ? seats_asking(core, r) : 0;
 	bool home_open = patient && r->seats[r->lease.home].asking;
-	/* A trouble at one master may be contention at the others, and then that is the verdict. */
-	bool unclear = asking > 0 && r->lease.hitch != TROUBLE_NONE && r->lease.change_ms == 0;
+	/* A trouble at one master may be contention at the others, and then that is the verdict; but nobody
+	 * should wait for it. */
+	bool unclear = ours == 0 && asking > 0 && r->lease.hitch != TROUBLE_NONE && r->lease.change_ms == 0;
 
 	if (ours + asking < quorum_majority(core) && !unclear && !home_open)
 		bid_not_won(core, r);
