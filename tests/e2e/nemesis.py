@@ -33,7 +33,8 @@ import nemesis_wire
 import resp
 from harness import boottime
 from history import now_ns
-from scene import LEASE, MARGIN, pause
+from nemesis_faults import LEASE, MARGIN
+from scene import pause
 
 DAEMONS = 3
 CLIENTS = 64
@@ -129,7 +130,8 @@ class Stage:
         clock = clockshim.Clock(self.place, "d%d" % (number + 1))
         daemon = self.place.daemon(
             "d%d" % (number + 1), master=[master.url(number) for master in self.masters], tcp=True,
-            config="pool: 2\nlog: { level: %s }\nrestart-guard: %s\n" % (self.options.log, self.options.guard),
+            config="lease: %dms\nclock-margin: %dms\npool: 2\nlog: { level: %s }\nrestart-guard: %s\n" % (
+                LEASE * 1000, MARGIN * 1000, self.options.log, self.options.guard),
             environment=dict(clock.environment, HOLDFAST_MASTER_PASSWORD="pw"))
         daemon.clock = clock
         return daemon
