@@ -201,6 +201,17 @@ bid_not_won(struct core *core, struct resource *r)
 	}
 }
 
+/* Only the word of home is missing, which is advice: waited for, but not for as long as a vote. */
+static void
+bid_hurry(struct core *core, struct resource *r)
+{
+	struct timer *timer = &r->lease.timer;
+	int64_t at = core->now.ms + bid_patience_ms(core, r) / 4;
+
+	if (at < timer->at_ms)
+		timer_arm(&core->timers, timer, at);
+}
+
 /* Won, lost, or open. Home is waited for: it may say that it is not our turn, and when that may be. */
 static void
 bid_count(struct core *core, struct resource *r, bool patient)
@@ -211,10 +222,16 @@ bid_count(struct core *core, struct resource *r, bool patient)
 	 * should wait for it. */
 	bool unclear = ours == 0 && asking > 0 && r->lease.hitch != TROUBLE_NONE && r->lease.change_ms == 0;
 
-	if (ours + asking < quorum_majority(core) && !unclear && !home_open)
-		bid_not_won(core, r);
-	else if (ours >= quorum_majority(core) && !home_open)
+	bool won = ours >= quorum_majority(core);
+
+	if (!won && (ours + asking >= quorum_majority(core) || unclear))
+		return;
+	if (home_open)
+		bid_hurry(core, r);
+	else if (won)
 		bid_won(core, r);
+	else
+		bid_not_won(core, r);
 }
 
 static void
@@ -296,7 +313,7 @@ static void
 bid_patience_over(struct core *core, struct resource *r)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (!r->seats[i].asking)
+		if (!r->seats[i].asking || core->now.ms < r->lease.sent_ms + bid_patience_ms(core, r))
 			continue;
 		master_suspect(core, &core->masters[i], r->link);
 		if (r->lease.hitch == TROUBLE_NONE)
