@@ -102,26 +102,23 @@ is_there(struct slice state)
 	return slice_equal(state, SLICE("admitted")) || slice_equal(state, SLICE("guarded"));
 }
 
-/* `masterN_state:WORD` in INFO masters. */
+/* `masters_state:WORD` in INFO masters: the best state that a majority of them has. */
 static bool
 master_there(struct slice info)
 {
-	static const char key[] = "_state:";
+	static const char key[] = "masters_state:";
+	const char *at = info.n > 0 ? memmem(info.p, info.n, key, sizeof(key) - 1) : NULL;
 	const char *end = info.p + info.n;
-	const char *at = info.p;
+	size_t n = 0;
 
-	while (at != NULL && (at = memmem(at, (size_t)(end - at), key, sizeof(key) - 1)) != NULL) {
-		size_t n = 0;
-
-		at += sizeof(key) - 1;
-		while (at + n < end && at[n] >= 'a' && at[n] <= 'z') {
-			n++;
-		}
-		if (is_there((struct slice){at, n})) {
-			return true;
-		}
+	if (at == NULL) {
+		return false;
 	}
-	return false;
+	at += sizeof(key) - 1;
+	while (at + n < end && at[n] >= 'a' && at[n] <= 'z') {
+		n++;
+	}
+	return is_there((struct slice){at, n});
 }
 
 /* Asks; true when a master answers the daemon. A thousand waiters must not be shown to each of them, so only

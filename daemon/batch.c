@@ -101,7 +101,7 @@ batch_keep(struct batch *batch, const struct vote *votes)
 	size_t i, bytes = 0;
 	char *room;
 
-	assert(!batch->votes);
+	assert(batch->n > 0 && !batch->votes);
 	for (i = 0; i < batch->n; i++)
 		bytes += votes[i].holder.n + votes[i].text.n + votes[i].run.n;
 	batch->votes = must(malloc(batch->n * sizeof *votes + bytes));

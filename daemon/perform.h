@@ -25,8 +25,8 @@ struct perform {
 	struct events *events;
 	struct log *log;
 	struct stats *stats;
-	size_t calls_out;   /* calls without a vote yet; the driver counts the votes */
-	bool watch_wanted;  /* an ACTION_WATCH came; the driver sets it back */
+	size_t calls_out;  /* calls without a vote yet; the driver counts the votes */
+	bool watch_wanted; /* an ACTION_WATCH came; the driver sets it back */
 };
 
 /* Performs the actions in order and empties the list. */

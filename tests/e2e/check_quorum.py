@@ -6,11 +6,13 @@ import re
 
 import harness
 import resp
+import tool
 from harness import expect, expect_between, expect_code, until
 from scene import Scene, pause
 
 CONFIG = "lease: 3s\nclock-margin: 300ms\nrestart-guard: auto\n"
 LEASE = 3.0
+TOKEN_MAX = 2 ** 53
 
 
 class Masters:
@@ -52,12 +54,12 @@ def test_lock(place):
     tokens = []
     for _ in range(3):
         token = client("LOCK", "a", "WAIT", 0)
-        expect_between(token, 1, 2 ** 53)
+        expect_between(token, 1, TOKEN_MAX)
         tokens.append(token)
         expect_between(client("CHECK", "a"), 1, 3000)
         expect(client("UNLOCK", "a"), 0)
     expect(tokens, sorted(set(tokens)), "tokens grow")
-    expect_between(client("LOCK", "a", "WAIT", 0), tokens[-1] + 1, 2 ** 53)
+    expect_between(client("LOCK", "a", "WAIT", 0), tokens[-1] + 1, TOKEN_MAX)
     until("three masters have the lease", lambda: votes(daemon, "a") == 3)
     owners = masters.owners("a")
     expect(len(set(owners)) == 1 and owners[0] is not None, True, "one owner at all masters: %r" % owners)
@@ -73,10 +75,10 @@ def test_five(place):
     masters, daemon = start(place, 5)
     all_admitted(daemon, 5)
     client = daemon.client()
-    expect_between(client("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
+    expect_between(client("LOCK", "a", "WAIT", 0), 1, TOKEN_MAX)
     masters[0].kill()
     masters[4].kill()
-    expect_between(client("LOCK", "b", "WAIT", 20000), 1, 2 ** 53)
+    expect_between(client("LOCK", "b", "WAIT", 20000), 1, TOKEN_MAX)
     pause(2 * LEASE)
     expect_between(client("CHECK", "a"), 1, 3000)
     expect(daemon.info()["masters_usable"], "3/3")
@@ -122,12 +124,12 @@ def test_other_host(place):
     last = 0
     for holder, waiter in ((one, two), (two, one)) * 5:
         token = holder("LOCK", "a", "WAIT", 20000)
-        expect_between(token, last + 1, 2 ** 53)
+        expect_between(token, last + 1, TOKEN_MAX)
         waiter.send("LOCK", "a", "WAIT", 20000)
         expect(waiter.silent(0.02), True, "nobody else has it")
         expect(holder("UNLOCK", "a"), 0)
         last = waiter.reply()
-        expect_between(last, token + 1, 2 ** 53)
+        expect_between(last, token + 1, TOKEN_MAX)
         expect(waiter("UNLOCK", "a"), 0)
 
 
@@ -142,16 +144,16 @@ def test_killed(place):
     for n in range(3):
         mark = daemon.output.mark()
         masters[n].kill()
-        expect_between(client("LOCK", "new%d" % n, "WAIT", 20000), 1, 2 ** 53)
+        expect_between(client("LOCK", "new%d" % n, "WAIT", 20000), 1, TOKEN_MAX)
         masters[n].restart()
         daemon.output.wait(r"master\.guarded.* master=%s" % re.escape(masters[n].socket), mark)
         expect(other.client()("LOCK", "a", "WAIT", 0), None, "the held lock for somebody else")
-        expect_between(client("LOCK", "guard%d" % n, "WAIT", 20000), 1, 2 ** 53)
+        expect_between(client("LOCK", "guard%d" % n, "WAIT", 20000), 1, TOKEN_MAX)
         daemon.output.wait(r"master\.admitted.* master=%s" % re.escape(masters[n].socket), mark)
         all_admitted(other)
         expect_between(client("CHECK", "a"), 1, 3000)
     expect(client("UNLOCK", "a", "TOKEN", token), 0)
-    expect_between(other.client()("LOCK", "a", "WAIT", 20000), token + 1, 2 ** 53)
+    expect_between(other.client()("LOCK", "a", "WAIT", 20000), token + 1, TOKEN_MAX)
 
 
 def test_stopped(place):
@@ -159,10 +161,10 @@ def test_stopped(place):
     masters, daemon = start(place)
     all_admitted(daemon)
     client = daemon.client()
-    expect_between(client("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
+    expect_between(client("LOCK", "a", "WAIT", 0), 1, TOKEN_MAX)
     masters[2].process.stop()
     for n in range(20):
-        expect_between(client("LOCK", "b%d" % n, "WAIT", 20000), 1, 2 ** 53)
+        expect_between(client("LOCK", "b%d" % n, "WAIT", 20000), 1, TOKEN_MAX)
     until("the stopped one is known to be", lambda: daemon.info()["masters_usable"] == "2/2")
     pause(2 * LEASE)
     expect_between(client("CHECK", "a"), 1, 3000)
@@ -188,7 +190,23 @@ def test_two_down(place):
     expect(daemon.info()["masters_state"], "away")
     waiter.send("LOCK", "a", "WAIT", 20000)
     masters[0].restart()
-    expect_between(waiter.reply(), 1, 2 ** 53)
+    expect_between(waiter.reply(), 1, TOKEN_MAX)
+
+
+def test_client_gives_up(place):
+    """holdfast run --master-wait waits on while a majority is there, and gives up when it is not"""
+    masters, daemon = start(place)
+    all_admitted(daemon)
+    holder = daemon.client()
+    expect_between(holder("LOCK", "x", "WAIT", 0), 1, TOKEN_MAX)
+    masters[0].kill()
+    process = tool.start(place, daemon, "run", "--master-wait", "1", "x", "true")
+    daemon.queued("x")
+    pause(2.0)
+    expect(process.alive(), True, process.output.text())
+    masters[1].kill()
+    expect(process.wait(), 69, process.output.text())
+    expect("no master" in process.output.text(), True, process.output.text())
 
 
 def test_guard(place):
@@ -204,7 +222,7 @@ def test_guard(place):
     expect(match is not None, True, answer)
     expect_between(int(match.group(1)), 1, 3300)
     expect(masters[0].socket in answer, True, answer)
-    expect_between(client("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+    expect_between(client("LOCK", "a", "WAIT", 20000), 1, TOKEN_MAX)
 
 
 def test_same_server(place):

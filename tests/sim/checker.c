@@ -184,12 +184,12 @@ hold_granted(struct world *w, struct conn *c, unsigned name, const char *owner, 
 	session_id session = session_of(c);
 	struct hold *h = hold_find(w, c, session, name, owner);
 	w->checker.grants++;
-	progress_granted(w, name);
 	if (h != NULL && h->token == token && hold_good_us(h) > w->now_us) {
 		h->count++;
 		return h;
 	}
 	bool tainted = w->checker.tainted[name][c->host->index];
+	progress_granted(w, name);
 	check_exclusion(w, c, name, token, tainted);
 	check_token(w, name, token, tainted);
 	check_validity(w, c->host, name);

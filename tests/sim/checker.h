@@ -6,9 +6,9 @@
  * sure holds of one name never overlap; a new hold's token is greater than all before; each request gets one
  * answer out of those that are documented, in time; waiters of one daemon are served in their order.
  *
- * Somebody who writes to a lease's key at too many masters (meddle.h) breaks what exclusion assumes: the leases
- * that are there are tainted from then on. Their daemons learn of it when they renew; but if the masters forget
- * everything just before, such a lease may be reclaimed and live on beside a newer one.
+ * Somebody who writes to a lease's key at too many masters (meddle.h) breaks what exclusion assumes: the
+ * leases that are there are tainted from then on. Their daemons learn of it when they renew; but if the
+ * masters forget everything just before, such a lease may be reclaimed and live on beside a newer one.
  */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H

@@ -254,6 +254,73 @@ fault_total(struct world *w)
 	}
 }
 
+/* ---- the worst moment to forget ---- */
+
+/* The masters in some order, the same for both halves of it. */
+static void
+shuffle(uint64_t chance, unsigned n, unsigned *order)
+{
+	for (unsigned i = 0; i < n; i++)
+		order[i] = i;
+	for (unsigned i = n - 1; i > 0; i--) {
+		unsigned k = (unsigned)(chance % (i + 1)), t = order[i];
+		chance /= i + 1;
+		order[i] = order[k];
+		order[k] = t;
+	}
+}
+
+static void
+cut_all(struct world *w, unsigned master, int64_t us)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		struct way *way = &w->hosts[i].ways[master];
+		way->cut_there_until_us = later(way->cut_there_until_us, w->now_us + us);
+		way->cut_back_until_us = later(way->cut_back_until_us, w->now_us + us);
+	}
+}
+
+/* Of a majority that alone has given out tokens for a while, one forgets, another cannot be heard until the
+ * guard is over, and most daemons that know die. */
+static void
+amnesia_strikes(void *arg, uint64_t chance, void *data)
+{
+	struct world *w = arg;
+	unsigned order[PLAN_MASTERS_MAX];
+	(void)data;
+	shuffle(chance, w->plan.masters, order);
+	if (w->phase != PHASE_FAULTS || !may_lose(&w->servers[order[0]]))
+		return;
+	trace_line(&w->trace, w->now_us, "m%u     amnesia", order[0]);
+	server_crash(&w->servers[order[0]], NULL, 1000);
+	int64_t guard_us = (w->plan.lease_ms + w->plan.margin_ms) * 1000;
+	cut_all(w, order[1], guard_us + rng_range(&w->rng, 0, w->plan.lease_ms * 250));
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		struct host *h = &w->hosts[i];
+		if (!h->alive || h->paused_until_us > w->now_us || rng_percent(&w->rng, 40))
+			continue;
+		host_crash(h);
+		world_after(w, some_time(w), host_returns, h, h->life, NULL);
+	}
+}
+
+static void
+fault_amnesia(struct world *w)
+{
+	unsigned order[PLAN_MASTERS_MAX];
+	uint64_t chance = rng_next(&w->rng);
+	int64_t before_us = rng_range(&w->rng, w->plan.lease_ms * 250, w->plan.lease_ms * 500);
+	shuffle(chance, w->plan.masters, order);
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		if (server_lacks(&w->servers[i]))
+			return;
+	for (unsigned i = plan_majority(&w->plan); i < w->plan.masters; i++)
+		cut_all(w, order[i], before_us);
+	world_after(w, before_us, amnesia_strikes, w, chance, NULL);
+}
+
+/* ---- the rest ---- */
+
 /* Those after which a master may know less than before. */
 static void
 fault_loss(struct world *w, struct server *s, enum fault fault)
@@ -344,6 +411,9 @@ fault_strike(struct world *w, enum fault fault)
 		return;
 	case FAULT_TOTAL:
 		fault_total(w);
+		return;
+	case FAULT_AMNESIA:
+		fault_amnesia(w);
 		return;
 	default:
 		fault_server(w, any_server(w), fault);

@@ -177,6 +177,8 @@ perform_note(struct host *h, const struct note *n)
 		NOTES(NOTE)
 #undef NOTE
 	};
+	if (n->type == NOTE_LEASED)
+		progress_leased(h, checker_name_of(n->name));
 	trace_line(&h->world->trace, h->world->now_us,
 		"d%u     %s m%d %.*s session %" PRIu64 " token %" PRId64 " ttl %" PRId64 " %s", h->index,
 		names[n->type], n->master, (int)n->name.n, n->name.n > 0 ? n->name.p : "", n->session,

@@ -13,7 +13,8 @@ kept_until_us(const struct server *s, unsigned name, struct slice owner)
 {
 	char key[64];
 	struct slice found;
-	if (!server_owner(s, name, &found) || !slice_equal(found, owner))
+	/* What is asserted during a guard is no vote: somebody may have been given that before. */
+	if (!server_admitted(s) || !server_owner(s, name, &found) || !slice_equal(found, owner))
 		return 0;
 	server_lease_key(s->world, name, key, sizeof(key));
 	int64_t left_us = store_expires_ms(master_store(s->master), slice_of(key)) * 1000 - server_wall_us(s);

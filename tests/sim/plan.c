@@ -13,7 +13,7 @@ bool
 plan_loses(const struct plan *plan)
 {
 	return plan->fault[FAULT_EMPTY] || plan->fault[FAULT_STALE] || plan->fault[FAULT_FLUSH] ||
-	       plan->fault[FAULT_TOTAL];
+	       plan->fault[FAULT_TOTAL] || plan->fault[FAULT_AMNESIA];
 }
 
 unsigned
@@ -44,8 +44,8 @@ plan_without(struct plan *plan, const enum fault *faults, size_t n)
 static void
 plan_clocks(struct plan *plan)
 {
-	static const enum fault away[] = {FAULT_PARTITION, FAULT_ONEWAY, FAULT_SPLIT, FAULT_SLOW, FAULT_STOP,
-		FAULT_TOTAL, FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF};
+	static const enum fault away[] = {FAULT_LINK, FAULT_PARTITION, FAULT_ONEWAY, FAULT_SPLIT, FAULT_SLOW,
+		FAULT_STOP, FAULT_TOTAL, FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF};
 	static const enum fault odd[] = {FAULT_LEAP};
 	int64_t guard_us = (plan->lease_ms + plan->margin_ms) * 1000;
 	plan->wall_behind_us = plan->wall_ahead_us = plan->wall_apart_us = HOUR_US;
@@ -68,10 +68,11 @@ plan_clocks(struct plan *plan)
 static void
 plan_possible(struct plan *plan)
 {
-	static const enum fault many[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_LEAP};
+	static const enum fault many[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA, FAULT_LEAP};
 	/* Who has not known a clock before it leapt cannot see that it did. */
 	static const enum fault fresh[] = {FAULT_CRASH, FAULT_DRAIN};
 	static const enum fault step[] = {FAULT_FORWARD};
+	static const enum fault worst = FAULT_AMNESIA;
 	if (plan->masters == 1) {
 		plan_without(plan, many, sizeof(many) / sizeof(many[0]));
 		plan->wild = false;
@@ -80,6 +81,9 @@ plan_possible(struct plan *plan)
 		plan_without(plan, fresh, sizeof(fresh) / sizeof(fresh[0]));
 	if (plan->margin_ms == 0)
 		plan_without(plan, step, 1); /* what no margin absorbs */
+	/* Longer guards outlast connections on which nothing comes. */
+	if (plan->lease_ms > 1000)
+		plan_without(plan, &worst, 1);
 }
 
 static void

@@ -34,6 +34,7 @@
 	FAULT(STALE, "stale")         /* with old data */                                                    \
 	FAULT(WHOLE, "whole")         /* with all data */                                                    \
 	FAULT(TOTAL, "total")         /* most masters, or all, restart without data at once */               \
+	FAULT(AMNESIA, "amnesia")     /* one of many restarts without data at the worst moment */            \
 	FAULT(FLUSH, "flush")         /* FLUSHALL */                                                         \
 	FAULT(SCRIPTS, "scripts")     /* SCRIPT FLUSH */                                                     \
 	FAULT(FULL, "full")           /* over maxmemory */                                                   \

@@ -9,6 +9,7 @@
 
 #define EVERY_US    25000
 #define ROUNDS_MOST 40 /* in a row, at first: contention costs some */
+#define PASSED_MOST 4  /* by one daemon: its turn, one begun before, and what a claim window may cost */
 
 static int64_t
 smaller(int64_t a, int64_t b)
@@ -143,6 +144,14 @@ look_at_asking(struct world *w, unsigned host, unsigned name)
 			host, a->rounds, checker_name(name), for_ms);
 }
 
+/* Only who could make something of its turn is passed over. */
+static void
+look_at_place(struct world *w, unsigned host, unsigned name)
+{
+	if (w->phase == PHASE_FAULTS || !host_has_majority(&w->hosts[host]))
+		progress_queued(&w->hosts[host], name, false);
+}
+
 static void
 look(void *arg, uint64_t a, void *data)
 {
@@ -151,8 +160,10 @@ look(void *arg, uint64_t a, void *data)
 	(void)data;
 	for (unsigned i = 0; i < w->plan.names; i++) {
 		look_at_name(w, i);
-		for (unsigned k = 0; k < w->plan.hosts; k++)
+		for (unsigned k = 0; k < w->plan.hosts; k++) {
 			look_at_asking(w, k, i);
+			look_at_place(w, k, i);
+		}
 	}
 	world_after(w, EVERY_US, look, w, 0, NULL);
 }
@@ -179,6 +190,41 @@ progress_granted(struct world *w, unsigned name)
 	w->progress.free_us[name] = w->now_us;
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		progress_told(&w->hosts[i], name);
+}
+
+void
+progress_queued(struct host *h, unsigned name, bool queued)
+{
+	struct asking *a = &h->world->progress.asking[h->index][name];
+	if (a->queued == queued)
+		return;
+	a->queued = queued;
+	a->queued_us = h->world->now_us;
+	memset(a->passed, 0, sizeof(a->passed));
+}
+
+/* Somebody else gets the lease that it waits for. Where messages are lost, turns are, too; where a clock
+ * steps back, places outlive who had them. */
+static void
+pass_over(const struct host *passed, const struct host *by, unsigned name)
+{
+	struct world *w = by->world;
+	struct asking *a = &w->progress.asking[passed->index][name];
+	if (!a->queued || w->plan.fault[FAULT_MESSAGES] || w->plan.fault[FAULT_BACK])
+		return;
+	if (++a->passed[by->index] > PASSED_MOST)
+		world_fail(w, "order: d%u has got %s %d times while d%u stood in the queue for it", by->index,
+			checker_name(name), a->passed[by->index], passed->index);
+}
+
+void
+progress_leased(struct host *h, unsigned name)
+{
+	struct world *w = h->world;
+	progress_queued(h, name, false);
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		if (&w->hosts[i] != h)
+			pass_over(&w->hosts[i], h, name);
 }
 
 void

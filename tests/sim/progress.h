@@ -1,6 +1,7 @@
 /*
- * progress: looks for waiters whom nothing keeps from being served, and who are not (G11); and for daemons
- * that ask the masters over and over although nothing has changed.
+ * progress: looks for waiters whom nothing keeps from being served, and who are not (G11); for daemons in the
+ * queue that others pass over too often (G10); and for daemons that ask the masters over and over although
+ * nothing has changed.
  *
  * Nothing keeps a waiter: nobody may rely on a hold of the name, its daemon has admitted a majority of
  * masters that are well and well connected, and on these neither a lease nor a place in the queue is left of
@@ -11,6 +12,7 @@
 
 #include "tests/sim/plan.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct host;
@@ -23,6 +25,9 @@ struct progress {
 		uint64_t attempt; /* the last round */
 		unsigned rounds;  /* since then */
 		int64_t since_us;
+		bool queued;                /* at the masters, as they said */
+		int64_t queued_us;          /* since when */
+		int passed[PLAN_HOSTS_MAX]; /* leases that these daemons got since then */
 	} asking[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 };
 
@@ -31,6 +36,12 @@ void progress_watch(struct world *world);
 
 /* A hold of this name was granted: for its waiters everything begins anew. */
 void progress_granted(struct world *world, unsigned name);
+
+/* A daemon has got the lease. */
+void progress_leased(struct host *host, unsigned name);
+
+/* A daemon has been told its place in the queue, or gives that up. */
+void progress_queued(struct host *host, unsigned name, bool queued);
 
 /* A daemon asks for a lease, or has news that are reason to. */
 void progress_asked(struct host *host, unsigned name, uint64_t attempt);

@@ -54,16 +54,17 @@ check_words(struct server *s, const struct vote *vote)
 	struct slice text = vote->text;
 	bool refused = vote->outcome == OUTCOME_ERROR && text.n > 4 && memcmp(text.p, "ERR ", 4) == 0;
 	if (refused || vote->outcome == OUTCOME_UNKNOWN)
-		world_fail(s->world, "script: %s of %.*s answers %.*s", scripts[vote->op].name, (int)vote->name.n,
-			vote->name.n > 0 ? vote->name.p : "", (int)text.n, text.n > 0 ? text.p : "");
+		world_fail(s->world, "script: %s of %.*s answers %.*s", scripts[vote->op].name,
+			(int)vote->name.n, vote->name.n > 0 ? vote->name.p : "", (int)text.n,
+			text.n > 0 ? text.p : "");
 	if (vote->holder.n > 32 && vote->change_ms > s->world->plan.lease_ms + s->world->plan.margin_ms)
 		world_fail(s->world, "free in time: %.*s is busy for %" PRId64 " ms", (int)vote->name.n,
 			vote->name.p, vote->change_ms);
 }
 
 void
-said_check(struct server *s, const char *daemon_id, const struct call *calls, size_t n,
-	const redisReply *reply)
+said_check(
+	struct server *s, const char *daemon_id, const struct call *calls, size_t n, const redisReply *reply)
 {
 	struct vote votes[CALL_GROUP_MAX];
 	if (call_noscript(reply))

@@ -20,7 +20,7 @@ struct server;
 bool said_lease_there(struct server *server, const struct call *call, struct slice *owner);
 
 /* The answer of this server to n calls of this daemon. */
-void said_check(struct server *server, const char *daemon_id, const struct call *calls,
-	size_t n, const redisReply *reply);
+void said_check(struct server *server, const char *daemon_id, const struct call *calls, size_t n,
+	const redisReply *reply);
 
 #endif

@@ -43,8 +43,12 @@ way_sound(const struct way *way)
 {
 	const struct world *w = way->host->world;
 	bool sound = w->now_us >= way_clear_us(way);
-	for (unsigned i = 0; i < w->plan.links; i++)
-		sound = sound && way->wires[i].up;
+	/* What left when it was slow may be under way for longer than that. */
+	int64_t usual_us = w->now_us + 2 * w->plan.network_us + way->far_us;
+	for (unsigned i = 0; i < w->plan.links; i++) {
+		const struct wire *wire = &way->wires[i];
+		sound = sound && wire->up && wire->arrives_us <= usual_us && wire->answers_us <= usual_us;
+	}
 	return sound;
 }
 

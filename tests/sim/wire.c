@@ -75,6 +75,8 @@ trace_vote(struct host *h, const struct vote *v)
 static void
 deliver_vote(struct host *h, const struct vote *v)
 {
+	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0)
+		progress_queued(h, checker_name_of(v->name), true);
 	trace_vote(h, v);
 	host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
 }
@@ -304,6 +306,8 @@ wire_call(struct wire *wire, const struct call *call)
 		call->attempt, wire->up ? "" : " (no link)");
 	if (call->op == CALL_ACQUIRE)
 		progress_asked(h, checker_name_of(call->name), call->attempt);
+	else if (call->op == CALL_LEAVE)
+		progress_queued(h, checker_name_of(call->name), false);
 	if (!wire->up) {
 		struct call *copy = malloc(sizeof(*copy) + WIRE_NAME_BYTES);
 		assert(copy != NULL && call->name.n < WIRE_NAME_BYTES);
