@@ -255,6 +255,19 @@ def test_restarted_stale(place):
         expect_between(other("LOCK", "old", "WAIT", 60000), 1, 2 ** 53, "the lock that only the dump knew as taken")
 
 
+def test_overwritten(place):
+    """somebody writes over a lease at one of the two masters that know of it: nobody else has the lock before its time"""
+    field = Field(place, 3)
+    field.cut(0, 2)
+    field.await_state(field.daemons[0], 2, "away")
+    expect(field.holder("SESSION", "ONLOSS", "NEXT"), "OK")
+    token = field.lock()
+    deadline = field.told_deadline()
+    expect(field.masters[1]("SET", "holdfast:{a}", "stranger", "PX", 60000), "OK")
+    expect_between(field.waiter.reply(60), token + 1, 2 ** 53)
+    expect_between(boottime(), deadline, deadline + 60, "the time of the next grant")
+
+
 # --- clocks -----------------------------------------------------------------------------------------------------
 
 def step_while_cut_off(place, masters, seconds, guard="auto"):
