@@ -240,7 +240,7 @@ report_lock(void *arg, const struct resource_view *view)
 	if (report->match.n > 0 && !glob_match(report->match, view->name)) {
 		return true;
 	}
-	reply_write_map(b, report->protocol, 13);
+	reply_write_map(b, report->protocol, 14);
 	reply_write_pair_bulk(b, "name", view->name);
 	reply_write_pair_text(b, "state", resource_state(view));
 	write_who(report, b, hold->session, hold->peer);
@@ -249,6 +249,7 @@ report_lock(void *arg, const struct resource_view *view)
 	reply_write_pair_int(b, "held_ms", hold->held_ms);
 	reply_write_pair_int(b, "valid_ms", hold->valid_ms);
 	reply_write_pair_bulk(b, "why", hold->why);
+	reply_write_pair_int(b, "votes", view->votes);
 	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
 	return report_more(report);
 }
