@@ -62,6 +62,30 @@ check_words(struct server *s, const struct vote *vote)
 			vote->name.p, vote->change_ms);
 }
 
+/* Nothing is done for a call that was meant for another memory, and nothing is taken by one that comes late.
+ */
+static void
+check_meant(struct server *s, const struct call *call, const struct vote *vote)
+{
+	struct slice incarnation = {NULL, 0};
+	char meant[20];
+	bool takes = call->op == CALL_ACQUIRE || call->op == CALL_RECLAIM;
+	bool done = vote->outcome == OUTCOME_YES || vote->outcome == OUTCOME_BUSY ||
+		    vote->outcome == OUTCOME_NO || vote->outcome == OUTCOME_WRONGKIND;
+	if (call->op == CALL_HELLO || !done)
+		return;
+	snprintf(meant, sizeof(meant), "%016" PRIx64, call->incarnation);
+	if (!store_field(master_store(s->master), SLICE("hf:node"), SLICE("incarnation"), &incarnation) ||
+		!slice_equal(incarnation, slice_of(meant)))
+		world_fail(s->world, "incarnation: %s of %.*s is done, but it was meant for %s, not %.*s",
+			scripts[call->op].name, (int)call->name.n, call->name.n > 0 ? call->name.p : "",
+			meant, (int)incarnation.n, incarnation.n > 0 ? incarnation.p : "");
+	if (takes && vote->outcome == OUTCOME_YES && server_wall_us(s) > call->deadline_us)
+		world_fail(s->world, "late: %s of %.*s takes it %" PRId64 " us after its deadline",
+			scripts[call->op].name, (int)call->name.n, call->name.p,
+			server_wall_us(s) - call->deadline_us);
+}
+
 void
 said_check(
 	struct server *s, const char *daemon_id, const struct call *calls, size_t n, const redisReply *reply)
@@ -72,6 +96,7 @@ said_check(
 	call_decode(reply, calls, n, votes);
 	for (size_t i = 0; i < n; i++) {
 		check_words(s, &votes[i]);
+		check_meant(s, &calls[i], &votes[i]);
 		if (votes[i].outcome == OUTCOME_YES)
 			check_owner(s, daemon_id, &calls[i]);
 		if (votes[i].token_first > 0)

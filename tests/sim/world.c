@@ -1,6 +1,7 @@
 /* world: see world.h. */
 #include "tests/sim/world.h"
 
+#include "tests/sim/belief.h"
 #include "tests/sim/fault.h"
 
 #include <inttypes.h>
@@ -234,6 +235,7 @@ world_live(struct world *w)
 	fault_plan(w);
 	orphan_watch(w);
 	progress_watch(w);
+	belief_watch(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);
 	world_run_until(w, w->now_us + 3000000 + (plan_loses(p) || !p->trusted ? lease_and_margin_us(w) : 0));
