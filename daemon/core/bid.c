@@ -221,7 +221,6 @@ bid_count(struct core *core, struct resource *r, bool patient)
 	/* A trouble at one master may be contention at the others, and then that is the verdict; but nobody
 	 * should wait for it. */
 	bool unclear = ours == 0 && asking > 0 && r->lease.hitch != TROUBLE_NONE && r->lease.change_ms == 0;
-
 	bool won = ours >= quorum_majority(core);
 
 	if (!won && (ours + asking >= quorum_majority(core) || unclear))

@@ -77,8 +77,8 @@ enum outcome {
 	GREETING(REPLICA, "is a replica: name its master instead")                                           \
 	GREETING(CLUSTER, "runs in cluster mode: use a standalone server")                                   \
 	GREETING(EVICTING, "may evict keys: set maxmemory-policy noeviction")                                \
-	GREETING(MISMATCH, "is used by daemons with other limits: make lease, clock-margin, restart-guard "  \
-			   "and the rules with keys agree")
+	GREETING(MISMATCH, "is used by daemons with other limits: make lease, clock-margin, restart-guard, " \
+			   "the number of masters, replicas-ack and the rules with keys agree")
 
 enum greeting {
 #define GREETING(name, text) GREETING_##name,

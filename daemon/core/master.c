@@ -223,7 +223,8 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 	bool news = m->state != MASTER_REFUSED;
 
 	(void)snprintf(m->reason, sizeof(m->reason), "%s%s%.*s", what, detail.n > 0 ? ": " : "",
-		(int)(detail.n < 100 ? detail.n : 100), detail.n > 0 ? detail.p : "");
+		(int)(detail.n < MASTER_REASON_MAX / 2 ? detail.n : MASTER_REASON_MAX / 2),
+		detail.n > 0 ? detail.p : "");
 	if (news) {
 		master_move(core, m, MASTER_REFUSED);
 		emit_master_note(core, NOTE_MASTER_REFUSED, m, 0, -1, m->reason);
