@@ -306,6 +306,15 @@ checker_waits(const struct world *w, int64_t before_us)
 	return false;
 }
 
+bool
+checker_waits_for(const struct world *w, unsigned name)
+{
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		if (v->name == name)
+			return true;
+	return false;
+}
+
 void
 checker_progress(struct world *w, int64_t since_us, int64_t most_us)
 {

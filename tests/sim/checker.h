@@ -89,5 +89,6 @@ int64_t checker_token(const struct world *world, unsigned name);
 void checker_progress(struct world *world, int64_t since_us, int64_t most_us);
 /* Whether anybody who asked before then still waits. */
 bool checker_waits(const struct world *world, int64_t before_us);
+bool checker_waits_for(const struct world *world, unsigned name);
 
 #endif

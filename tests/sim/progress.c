@@ -49,23 +49,41 @@ owner_is_well(const struct server *s, struct slice owner)
 	return false;
 }
 
-/* What lies there of somebody who will not take it away. */
+/* A lease of somebody who will not take it away. */
 static bool
-server_blocked(const struct server *s, unsigned name)
+lease_blocks(const struct server *s, unsigned name)
 {
 	char key[64];
-	struct slice text;
+	struct slice owner;
 	struct store *store = master_store(s->master);
 	int64_t wall_us = server_wall_us(s);
 	server_lease_key(s->world, name, key, sizeof(key));
-	if (store_exists(store, wall_us, slice_of(key)) &&
-		(!store_get(store, wall_us, slice_of(key), &text) || !owner_is_well(s, text)))
-		return true;
+	return store_exists(store, wall_us, slice_of(key)) &&
+	       (!store_get(store, wall_us, slice_of(key), &owner) || !owner_is_well(s, owner));
+}
+
+/* A place in the queue of somebody who will not come: at the home of a name it costs time, wherever that is.
+ */
+static bool
+queue_blocks(const struct server *s, unsigned name)
+{
+	char key[64];
+	struct slice daemon;
 	snprintf(key, sizeof(key), "hf:{%s}:q", checker_name(name));
-	for (size_t i = 0; store_member(store, wall_us, slice_of(key), i, &text); i++)
-		if (!owner_is_well(s, text))
+	for (size_t i = 0;
+		store_member(master_store(s->master), server_wall_us(s), slice_of(key), i, &daemon); i++)
+		if (!owner_is_well(s, daemon))
 			return true;
 	return false;
+}
+
+/* Whether it still counts on a master that does not answer: it takes its patience to find that out. */
+static bool
+host_hopes(const struct host *h, const struct server *s)
+{
+	struct master_view view;
+	core_view_master(h->core, host_ms(h), s->index, &view);
+	return view.state == MASTER_ADMITTED && !view.down && !(server_sound(s) && host_sound_at(h, s));
 }
 
 /* Whether nothing keeps who waits at this daemon from being served. */
@@ -74,8 +92,11 @@ host_can(const struct host *h, const bool *clear)
 {
 	const struct world *w = h->world;
 	unsigned n = 0;
-	for (unsigned i = 0; i < w->plan.masters; i++)
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		if (h->alive && host_hopes(h, &w->servers[i]))
+			return false;
 		n += clear[i] && host_sound_at(h, &w->servers[i]);
+	}
 	return n >= plan_majority(&w->plan);
 }
 
@@ -97,16 +118,17 @@ withheld(const struct world *w, unsigned name)
 static bool
 somebody_can(const struct world *w, unsigned name)
 {
-	bool clear[PLAN_MASTERS_MAX], looked = false;
-	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
-		if (v->name != name || v->conn->host_life != v->conn->host->life || v->conn->closing)
-			continue;
-		for (unsigned i = 0; i < w->plan.masters && !looked; i++)
-			clear[i] = server_sound(&w->servers[i]) && !server_blocked(&w->servers[i], name);
-		looked = true;
-		if (host_can(v->conn->host, clear))
-			return true;
+	bool clear[PLAN_MASTERS_MAX];
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		const struct server *s = &w->servers[i];
+		if (server_sound(s) && queue_blocks(s, name))
+			return false;
+		clear[i] = server_sound(s) && !lease_blocks(s, name);
 	}
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		if (v->name == name && v->conn->host_life == v->conn->host->life && !v->conn->closing &&
+			host_can(v->conn->host, clear))
+			return true;
 	return false;
 }
 
@@ -121,7 +143,8 @@ static void
 look_at_name(struct world *w, unsigned name)
 {
 	struct progress *p = &w->progress;
-	if (checker_good_us(w, name) > w->now_us || !somebody_can(w, name) || withheld(w, name)) {
+	if (!checker_waits_for(w, name) || checker_good_us(w, name) > w->now_us || !somebody_can(w, name) ||
+		withheld(w, name)) {
 		p->free_us[name] = w->now_us;
 		return;
 	}

@@ -4,8 +4,8 @@
  * nothing has changed.
  *
  * Nothing keeps a waiter: nobody may rely on a hold of the name, its daemon has admitted a majority of
- * masters that are well and well connected, and on these neither a lease nor a place in the queue is left of
- * somebody who is dead, standing still, cut off or a stranger.
+ * masters that are well and well connected, and counts on no others any more; and on these neither a lease
+ * nor a place in the queue is left of somebody who is dead, standing still, cut off or a stranger.
  */
 #ifndef SIM_PROGRESS_H
 #define SIM_PROGRESS_H
