@@ -6,6 +6,7 @@ lose its memory, or its sense of time, in one guard period.
 """
 
 import os
+import resource
 import signal
 
 import harness
@@ -86,8 +87,10 @@ def flush(_stage, _chance, masters):
 
 @fault("master", costs="memory")
 def replica(_stage, chance, masters):
-    """READONLY meanwhile, and another replication id afterwards."""
+    """READONLY or MASTERDOWN meanwhile, and another replication id afterwards."""
+    stale = chance.choice(("yes", "no"))
     for master in masters:
+        master("CONFIG", "SET", "replica-serve-stale-data", stale)
         master("REPLICAOF", "127.0.0.1", harness.free_port())
     pause(chance.random())
     for master in masters:
@@ -169,6 +172,32 @@ def misconfigured(_stage, chance, masters):
     pause(0.2 + chance.random() * 1.5)
     for master in masters:
         master.restore()
+
+
+@fault("master")
+def lonely(_stage, chance, masters):
+    """It is meant to have replicas, and has none: NOREPLICAS."""
+    for master in masters:
+        master("CONFIG", "SET", "min-replicas-to-write", "1")
+    pause(0.2 + chance.random() * 1.5)
+    for master in masters:
+        master("CONFIG", "SET", "min-replicas-to-write", "0")
+
+
+@fault("master")
+def loading(_stage, chance, masters):
+    """It reads all it has from its disk, the same as before, and answers LOADING meanwhile."""
+    for master in masters:
+        master("CONFIG", "SET", "loading-process-events-interval-bytes", "1024")
+        master("CONFIG", "SET", "key-load-delay", chance.choice((2000, 20000)))
+    clients = [resp.Client(master.redis.socket) for master in masters]
+    for client in clients:
+        client.send("DEBUG", "RELOAD")
+    for client in clients:
+        client.reply()
+        client.close()
+    for master in masters:
+        master("CONFIG", "SET", "key-load-delay", 0)
 
 
 @fault("master")
@@ -329,6 +358,22 @@ def daemon_restart(_stage, _chance, daemon):
 @fault("daemon")
 def daemon_clock(_stage, chance, daemon):
     daemon.clock.step(chance.choice((HOUR, -HOUR)))
+
+
+@fault("daemon")
+def daemon_reload(_stage, _chance, daemon):
+    daemon.process.signal(signal.SIGHUP)
+
+
+@fault("daemon")
+def daemon_files(stage, chance, daemon):
+    """It can open no descriptor any more: what was connected stays, what is reset cannot come back."""
+    soft, hard = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (3, hard))
+    for master in chance.sample(stage.masters, chance.randint(0, len(stage.masters))):
+        master.wire.reset([stage.daemons.index(daemon)])
+    pause(0.5 + chance.random() * 1.5)
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
 
 
 # --- clients --------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import selectors
 import socket
+import threading
 import time
 
 UP, DOWN = "up", "down"  # towards the master, and back
@@ -269,6 +270,7 @@ class Wire:
     """Proxies of `doors` daemons to the master behind the Unix socket `target`."""
 
     def __init__(self, target, doors):
+        self.lock = threading.Lock()
         self.listeners = []
         for _ in range(doors):
             listener = socket.socket()
@@ -286,9 +288,10 @@ class Wire:
             listener.close()
 
     def order(self, what, doors, *details):
-        """Returns when it is done."""
-        self.pipe.send((what, list(doors), details))
-        self.pipe.recv()
+        """Returns when it is done. Any thread may give orders."""
+        with self.lock:
+            self.pipe.send((what, list(doors), details))
+            self.pipe.recv()
 
     def set(self, doors, directions, **setting):
         self.order("set", doors, list(directions), setting)
