@@ -8,7 +8,8 @@ Each master is a redis-server with a clock of its own (clockshim.py) behind a pr
 them, and 64 clients those (nemesis_client.py). Every 2 to 10 seconds a fault, or two, of nemesis_faults.py begin, drawn
 from the seed. When they are over, everything is healed, and it is measured how long it takes until locks are granted.
 What the clients were told is judged all the time and in the end (history.py); then everything stops, and nothing may
-be left at the masters. What a failing run, or a slow one, leaves in DIR: logs of daemons and masters, histories, the course of faults.
+be left at the masters. What a failing or a slow run leaves in DIR: logs of daemons and masters, histories, the course
+of faults.
 
 `--guard off` must fail: it shows that the judge sees two holders where there are two. `--total` lets all masters lose
 their memory at once as well, which is beyond the assumptions of several masters, and not beyond the guard.
@@ -175,6 +176,35 @@ class Stage:
             pause(0.01)
 
 
+class Idler:
+    """Knows when the machine was too busy: a thread that wants to run every 10 ms, and when it could not."""
+
+    STEP = 0.01
+
+    def __init__(self, place):
+        self.gaps = []  # (ns at its end, seconds more than a step)
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+        place.ends.append(self.end)
+
+    def run(self):
+        before = now_ns()
+        while not self.ended.wait(self.STEP):
+            moment = now_ns()
+            if moment - before > 5 * self.STEP * 1e9:
+                self.gaps.append((moment, (moment - before) / 1e9 - self.STEP))
+            before = moment
+
+    def end(self):
+        self.ended.set()
+        self.thread.join()
+
+    def held_up(self, since, until):
+        """Seconds in which nothing here ran."""
+        return sum(gap for at, gap in self.gaps if since <= at <= until)
+
+
 class Budget:
     """Which masters may be harmed now: those that have lost memory or time in this guard period are a minority."""
 
@@ -199,7 +229,8 @@ class Course:
         self.budget = Budget(stage)
         self.number = 0
         self.lines = []
-        self.samples = []  # (fault, seconds from the heal until masters are used, seconds until all names went on)
+        self.samples = []  # (fault, seconds from the heal until masters are used, until all names went on, held up)
+        self.idler = Idler(stage.place)
         self.problems = []
         self.errors = []
         known = [one.__name__ for one in nemesis_faults.FAULTS]
@@ -315,10 +346,11 @@ class Course:
             self.problem("after %s no grant by or of %s within %.0f s" % (names, " ".join(late), PROGRESS_BOUND))
             return
         slowest = max(first, key=first.get)
-        sample = ("%s, of %s" % (names, slowest), (usable - healed) / 1e9, first[slowest] / 1e9)
+        sample = ("%s, of %s" % (names, slowest), (usable - healed) / 1e9, first[slowest] / 1e9,
+                  self.idler.held_up(healed, since + first[slowest]))
         self.samples.append(sample)
         self.note("healed; majorities used after %.3f s, every name granted, and by every daemon, %.3f s later (%s)" %
-                  (*sample[1:], slowest))
+                  (sample[1], sample[2], slowest))
         _, missing = self.stage.await_masters(masters, 2 * PROGRESS_BOUND)
         if missing:
             self.problem("after %s not all masters: %s" % (names, missing))
@@ -416,7 +448,8 @@ def report(course, stage):
             what, percentile(values, 0.5), percentile(values, 0.9), percentile(values, 1.0)))
     harness.comment("%d of %d rounds went on within %.0f s%s" % (
         len(samples) - len(slow), len(samples), PROGRESS_WANTED,
-        "".join("\n    %s: %.3f s" % (sample[0], sample[2]) for sample in slow)))
+        "".join("\n    %s: %.3f s; the machine itself was too busy for %.3f s" % (
+            sample[0], sample[2], sample[3]) for sample in slow)))
 
 
 def keep(stage, course, verdict, folder):
