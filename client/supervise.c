@@ -302,13 +302,14 @@ supervise(const struct supervisor_plan *plan, int control, int go)
 	if (s.child == 0) {
 		child_run(plan, go, self);
 	}
-	/* Only now: the command may have to stay in the group we came from. */
-	(void)setpgid(0, 0);
 	if (s.child > 0 && !plan->shared) {
 		/* Both do it, so that neither can be too early. */
 		(void)setpgid(s.child, s.child);
 		s.family.group = s.child;
 	}
+	/* Only now: the command may have to stay in the group we came from. A parent in its session would
+	 * also keep that group, stopped by ^Z, from being hung up when the shell is gone. */
+	(void)(plan->shared ? setsid() : setpgid(0, 0));
 	if (!supervision_open(&s, control) || s.child < 0) {
 		news_send(&s, NEWS_FAILED, 0, s.child < 0 ? error : errno);
 		_exit(STATUS_INTERNAL);

@@ -196,7 +196,7 @@ struct conf_change {
 /*
  * Tells each difference between from, as it is now, and to; and, where a running daemon cannot take it up,
  * between boot, as it was at the start, and to. In the order of schema.def. Returns how many of them need a
- * restart, or -1 when memory ran out (then nothing may be applied).
+ * restart, or -1 when memory ran out, and then nothing was told.
  */
 int conf_diff(const struct conf *boot, const struct conf *from, const struct conf *to,
 	void (*each)(void *arg, const struct conf_change *change), void *arg)

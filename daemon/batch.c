@@ -78,6 +78,12 @@ batch_of(const struct call *call)
 	return batch_new(call, &start, 1, call->name.p, call->name.n);
 }
 
+struct batch *
+batch_of_group(const struct group *group)
+{
+	return batch_new(group->calls, group->offsets, group->n, group->names, group->used);
+}
+
 void
 batch_free(struct batch *batch)
 {
@@ -112,47 +118,4 @@ batch_keep(struct batch *batch, const struct vote *votes)
 		text_copy(&batch->votes[i].text, &room);
 		text_copy(&batch->votes[i].run, &room);
 	}
-}
-
-void
-group_add(struct group *group, const struct call *call)
-{
-	assert(group->n < CALL_GROUP_MAX);
-	if (group->room - group->used < call->name.n) {
-		group->room = (group->used + call->name.n) * 2;
-		group->names = must(realloc(group->names, group->room));
-	}
-	if (call->name.n > 0)
-		memcpy(group->names + group->used, call->name.p, call->name.n);
-	group->calls[group->n] = *call;
-	group->offsets[group->n] = group->used;
-	group->used += call->name.n;
-	group->n++;
-}
-
-const struct call *
-group_calls(struct group *group)
-{
-	size_t i;
-
-	for (i = 0; i < group->n; i++)
-		group->calls[i].name.p = group->calls[i].name.n > 0 ? group->names + group->offsets[i] : NULL;
-	return group->calls;
-}
-
-struct batch *
-group_close(struct group *group)
-{
-	struct batch *batch = batch_new(group->calls, group->offsets, group->n, group->names, group->used);
-
-	group->n = 0;
-	group->used = 0;
-	return batch;
-}
-
-void
-group_done(struct group *group)
-{
-	free(group->names);
-	memset(group, 0, sizeof *group);
 }

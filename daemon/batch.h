@@ -1,7 +1,7 @@
 /*
  * batch: calls that travel together, and queues of them. The pool is the only user.
  *
- *     call, call, … ──▶ group ──group_close()──▶ batch ──▶ batches, first in, first out
+ *     group ──batch_of_group()──▶ batch ──▶ batches, first in, first out
  *
  * Memory that is missing for a few hundred bytes ends the process: no call could be answered honestly then,
  * and leases run out by themselves.
@@ -11,6 +11,7 @@
 
 #include "daemon/call.h"
 #include "daemon/core/call.h"
+#include "daemon/group.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +28,8 @@ struct batch {
 
 /* A batch of one call. */
 struct batch *batch_of(const struct call *call) __attribute__((returns_nonnull, warn_unused_result));
+/* A copy of a group in one piece, without the keys, which a reload may free. */
+struct batch *batch_of_group(const struct group *group) __attribute__((returns_nonnull, warn_unused_result));
 
 void batch_free(struct batch *batch);
 
@@ -45,24 +48,5 @@ void batches_put(struct batches *batches, struct batch *batch);
 struct batch *batches_take(struct batches *batches);
 /* Frees what is left. */
 void batches_done(struct batches *batches);
-
-/* Calls that may still be joined by more; all zero in the beginning. Names are kept as offsets while their
- * room may move. */
-struct group {
-	size_t n;
-	struct call calls[CALL_GROUP_MAX];
-	size_t offsets[CALL_GROUP_MAX];
-	char *names;
-	size_t used;
-	size_t room;
-};
-
-/* Copies the call and its name; its key stays the caller's. Not full, and nothing but what groups. */
-void group_add(struct group *group, const struct call *call);
-/* What was added, for call_encode(): with names and keys, until the next group_add(). */
-const struct call *group_calls(struct group *group);
-/* A copy in one piece, without the keys, which a reload may free. The group is empty then. */
-struct batch *group_close(struct group *group) __attribute__((returns_nonnull, warn_unused_result));
-void group_done(struct group *group);
 
 #endif

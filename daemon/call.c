@@ -304,7 +304,7 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 		 */
 		return settings->lease_max_ms + settings->lease_max_ms / 3 + settings->margin_ms;
 	default:
-		assert(!"a letter of a shape that means nothing");
+		assert(false && "a letter of a shape that means nothing");
 		return 0;
 	}
 }

@@ -162,9 +162,10 @@ conf_replace(struct main *m, struct conf *conf, struct rule *rules)
 	m->conf = conf;
 }
 
-/* Everything that can fail comes first; each step alone leaves the daemon in good order. */
+/* Everything that can fail comes first; each step alone leaves the daemon in good order. What has changed is
+ * told once it has. */
 static int
-conf_apply(struct main *m, struct conf *conf, char *error)
+conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *error)
 {
 	struct rule *rules = settings_rules(conf, m->boot);
 	if (!rules || log_set(m, conf, error) != 0 || settings_listen(m->driver, conf, error) != 0 ||
@@ -174,6 +175,9 @@ conf_apply(struct main *m, struct conf *conf, char *error)
 	}
 	struct driver_limits limits = settings_limits(conf, m->descriptors);
 	driver_set_limits(m->driver, &limits);
+	if (conf_diff(m->boot, m->conf, conf, change_note, list) < 0) {
+		list_add(list->applied, "no memory to say what");
+	}
 	conf_replace(m, conf, rules);
 	return 0;
 }
@@ -205,14 +209,13 @@ main_reload(void *arg, char *text, size_t room)
 		errors_log(&m->log, &errors, text, room);
 		return -1;
 	}
-	int restarts = conf_diff(m->boot, m->conf, conf, change_note, &list);
-	if (restarts < 0 || conf_apply(m, conf, error) != 0) {
+	if (conf_apply(m, conf, &list, error) != 0) {
 		snprintf(text, room, "%s", error);
 		conf_free(conf);
 		return -1;
 	}
 	snprintf(text, room, "%s%s%s%s%s", "reloaded", list.applied[0] ? ": " : "", list.applied,
-		restarts > 0 ? "; needs a restart: " : "", list.restart);
+		list.restart[0] ? "; needs a restart: " : "", list.restart);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * pool: the lanes to one master, its inbox, and what Sentinel says of it. Called by the driver; must never
- * repeat a call, reorder the calls of a link, or answer one twice or not at all. What happens to calls and
- * votes is in pool_lane.c.
+ * repeat a call, reorder the calls of a link about a name, or answer one twice or not at all. What happens to
+ * calls and votes is in pool_lane.c.
  */
 #include "daemon/pool.h"
 

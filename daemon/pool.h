@@ -6,7 +6,7 @@
  *            ◀── wake(), want(), flushed(), subscribed() ◀── inbox ◀── master
  *
  * The driver is the only user. The pool decides nothing: it never repeats a call, never reorders the calls of
- * one link, and never calls a hook from within pool_call(), pool_flush() or pool_free().
+ * one link about one name, and never calls a hook from within pool_call(), pool_flush() or pool_free().
  */
 #ifndef DAEMON_POOL_H
 #define DAEMON_POOL_H

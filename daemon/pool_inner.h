@@ -8,6 +8,7 @@
 
 #include "daemon/batch.h"
 #include "daemon/call.h"
+#include "daemon/group.h"
 #include "daemon/link.h"
 #include "daemon/pool.h"
 #include "daemon/replicas.h"
@@ -22,7 +23,7 @@ struct lane {
 	struct link *link;
 	bool up;            /* told to the driver */
 	size_t scripts_due; /* SCRIPT LOADs without an answer */
-	struct group group;
+	struct groups groups;
 	struct batches sent; /* under way, in the order of their answers */
 	struct batches kept; /* answered, but not told before replicas have acknowledged, in that order */
 	unsigned commands;   /* not yet written */

@@ -1,7 +1,7 @@
 /*
  * pool_lane: one link of the pool; see pool_inner.h.
  *
- *     lane_call ──▶ group (one operation) ──▶ batch ──▶ link ──▶ … ──▶ batch ──▶ votes
+ *     lane_call ──▶ group of its operation ──▶ batch ──▶ link ──▶ … ──▶ batch ──▶ votes
  *          └──────▶ unsent ─────────────────── (next turn) ───────────────────▶ votes
  *
  * Where replicas have to acknowledge, one WAIT follows all that a turn has sent, and the votes of what it
@@ -43,21 +43,18 @@ lane_say(struct lane *lane, const char *context, int argc, const char *const *ar
 
 /* The group becomes a command, or is answered later without having been one. */
 static void
-lane_close_group(struct lane *lane)
+lane_send_group(void *arg, struct group *group)
 {
+	struct lane *lane = arg;
 	struct pool *pool = lane->pool;
-	struct group *group = &lane->group;
+	const struct call *calls = group_calls(group);
 	size_t n = group->n;
-	enum call_op op = group->calls[0].op;
+	enum call_op op = calls[0].op;
 	bool refused = pool->replicas.missing && op == CALL_ACQUIRE;
-	struct batch *batch;
-	bool encoded;
+	bool encoded = lane->up && !refused && call_encode(&pool->command, &pool->call_settings, calls, n);
+	struct batch *batch = batch_of_group(group);
 
-	if (n == 0)
-		return;
-	encoded = lane->up && !refused &&
-		  call_encode(&pool->command, &pool->call_settings, group_calls(group), n);
-	batch = group_close(group);
+	group_clear(group);
 	batch->acked = replicas_matter(&pool->replicas, op);
 	batch->refused = refused && lane->up ? pool->replicas.why : NULL;
 	if (!encoded || !link_send(lane->link, pool->command.argc, pool->command.argv, pool->command.argvlen,
@@ -78,15 +75,10 @@ lane_close_group(struct lane *lane)
 void
 lane_call(struct lane *lane, const struct call *call)
 {
-	struct group *group = &lane->group;
-
-	if (!lane->up) {
+	if (lane->up)
+		groups_add(&lane->groups, call, lane_send_group, lane);
+	else
 		pool_put_unsent(lane->pool, batch_of(call));
-		return;
-	}
-	if (group->n > 0 && (group->n == CALL_GROUP_MAX || !call_groups(&group->calls[0], call)))
-		lane_close_group(lane);
-	group_add(group, call);
 }
 
 static void
@@ -104,7 +96,7 @@ lane_wait(struct lane *lane)
 void
 lane_flush(struct lane *lane)
 {
-	lane_close_group(lane);
+	groups_close(&lane->groups, lane_send_group, lane);
 	if (lane->wait_due && lane->waits < WAITS_MAX)
 		lane_wait(lane);
 	lane->commands = 0;
@@ -310,7 +302,7 @@ on_link_down(void *arg, const char *why)
 	lane->waits = 0;
 	lane->wait_due = false;
 	lane_tell_kept(lane, false);
-	lane_close_group(lane);
+	groups_close(&lane->groups, lane_send_group, lane);
 	/* The votes may lead to more calls on what the driver does not know to be down yet: these are
 	 * answered before it does, too. A driver that never stops asking gets the rest of its answers behind.
 	 */
@@ -363,5 +355,5 @@ lane_close(struct lane *lane)
 	link_free(lane->link);
 	batches_done(&lane->sent);
 	batches_done(&lane->kept);
-	group_done(&lane->group);
+	groups_done(&lane->groups);
 }

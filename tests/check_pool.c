@@ -346,7 +346,46 @@ START_TEST(calls_of_one_operation_share_a_script_call)
 }
 END_TEST
 
-START_TEST(calls_of_a_link_run_in_order)
+START_TEST(operations_by_turns_share_script_calls_too)
+{
+	struct redis_server server;
+	struct probe probe;
+	struct call held[50];
+	char name[16];
+	int64_t before;
+	int i;
+
+	start(&probe, &server, 1);
+	for (i = 0; i < 50; i++) {
+		snprintf(name, sizeof name, "held%d", i);
+		held[i] = call_of(&probe, CALL_ACQUIRE, name);
+		probe_call(&probe, &held[i]);
+	}
+	flush(&probe);
+	probe_await(&probe, all_voted);
+	before = probe.stats.master_scripts;
+	probe.called = probe.votes = 0;
+	for (i = 0; i < 50; i++) {
+		struct call take, give = held[i];
+
+		snprintf(name, sizeof name, "held%d", i);
+		give.name = slice_of(name);
+		give.op = CALL_RELEASE;
+		probe_call(&probe, &give);
+		snprintf(name, sizeof name, "new%d", i);
+		take = call_of(&probe, CALL_ACQUIRE, name);
+		probe_call(&probe, &take);
+	}
+	flush(&probe);
+	probe_await(&probe, all_voted);
+	ck_assert_int_eq(probe.stats.master_scripts - before, 2);
+	for (i = 0; i < 100; i++)
+		ck_assert_int_eq(probe.told[i].outcome, OUTCOME_YES);
+	stop(&probe, &server);
+}
+END_TEST
+
+START_TEST(calls_about_a_name_run_in_order)
 {
 	struct redis_server server;
 	struct probe probe;
@@ -732,8 +771,9 @@ main(void)
 {
 	return SUITE_RUN("pool", NULL, NULL, a_trusted_master_is_admitted_and_a_lease_taken,
 		trust_is_over_with_the_first_admission, calls_of_one_operation_share_a_script_call,
-		calls_of_a_link_run_in_order, eight_commands_leave_without_a_flush,
-		a_call_without_a_link_is_unsent_later, kill_9_answers_every_call_before_the_link_is_down,
+		operations_by_turns_share_script_calls_too, calls_about_a_name_run_in_order,
+		eight_commands_leave_without_a_flush, a_call_without_a_link_is_unsent_later,
+		kill_9_answers_every_call_before_the_link_is_down,
 		calls_made_by_the_votes_of_a_loss_are_answered_too,
 		asking_again_for_ever_does_not_hold_up_the_loop,
 		forgotten_scripts_are_loaded_again_and_nothing_ran, a_user_that_may_not_load_scripts_is_told,

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """A reload takes up what can change, beside what cannot, which it names."""
 
+import os
+
 import harness
-from harness import expect, expect_between
+from harness import expect, expect_between, expect_code
 
 GRANTED = (1, 2 ** 53)
 
@@ -79,6 +81,22 @@ def test_keys_stay(place):
     expect("rules[0].key" in answer, True, answer)
     expect_between(daemon.client()("LOCK", "a/2"), *GRANTED)
     expect_between(redis("EXISTS", "mine:{a/2}"), 1, 1)
+
+
+def test_refused_by_the_system(place):
+    """a reload that the system refuses changes nothing, and says of nothing that it has changed"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    before = daemon.listen
+    daemon.listen += "  - unix: %s\n" % os.path.join(daemon.folder, "nowhere", "deeper", "s")
+    daemon.configure("rules: [ { match: 'a', wait: 5s } ]\n")
+    expect_code(daemon.client()("RELOAD"), "ERR")
+    expect(left_of_waiter(daemon, "a"), -1)
+    daemon.output.wait(r"daemon\.reload_failed")
+    expect("config.changed" in daemon.output.text(), False, daemon.output.text())
+    daemon.listen = before
+    daemon.configure("rules: [ { match: 'a', wait: 5s } ]\n")
+    expect(daemon.client()("RELOAD"), "reloaded: rules")
+    expect_between(left_of_waiter(daemon, "a"), 1, 5000)
 
 
 if __name__ == "__main__":

@@ -135,6 +135,21 @@ def test_stop_ignored(place):
         expect(terminal.end(), 6)
 
 
+def test_stop_shell_killed(place):
+    """a job that was stopped with ^Z ends with its shell, however that dies, and the next holder starts"""
+    daemon = world(place)
+    with shell(place, daemon) as terminal:
+        terminal.type("holdfast run x -- sh -c 'echo \"pid $$\"; exec cat'\n")
+        ends = tool.Ends([int(terminal.wait(r"^pid (\d+)").group(1))])
+        terminal.type("\x1a")
+        terminal.wait("Stopped")
+        terminal.wait(r"\$ ")
+        client = tool.waiting(place, daemon, "x")
+        os.kill(terminal.pid, signal.SIGKILL)
+        tool.never_early(client, ends)
+        ends.close()
+
+
 def test_stop_too_long(place):
     """a job that was stopped with ^Z for longer than its lease is killed when it is continued"""
     daemon = world(place, config="lease: 2s\nclock-margin: 200ms\n")

@@ -101,6 +101,9 @@ host_crash(struct host *h)
 void
 host_done(struct host *h)
 {
+	for (unsigned i = 0; i < h->world->plan.masters; i++)
+		for (unsigned k = 0; k < WAY_WIRES_MAX; k++)
+			wire_done(&h->ways[i].wires[k]);
 	core_free(h->core);
 	actions_done(&h->actions);
 }

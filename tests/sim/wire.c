@@ -19,6 +19,12 @@ wire_init(struct wire *wire, struct way *way, unsigned index)
 	TAILQ_INIT(&wire->waiting);
 }
 
+void
+wire_done(struct wire *wire)
+{
+	groups_done(&wire->open);
+}
+
 static void
 batch_free(struct batch *b)
 {
@@ -221,11 +227,13 @@ wire_doom(void *arg, uint64_t life, void *data)
 }
 
 static void
-batch_send(struct wire *wire)
+batch_send(void *arg, struct group *group)
 {
+	struct wire *wire = arg;
 	struct host *h = wire->way->host;
 	struct world *w = h->world;
-	size_t n = wire->open_n;
+	const struct call *calls = group_calls(group);
+	size_t n = group->n;
 	struct batch *b = malloc(sizeof(*b) + n * (sizeof(b->calls[0]) + sizeof(b->names[0])));
 	assert(b != NULL);
 	memset(b, 0, sizeof(*b));
@@ -236,11 +244,15 @@ batch_send(struct wire *wire)
 	b->server_life = wire->server_life;
 	b->sent_us = w->now_us;
 	b->n = n;
-	memcpy(b->calls, wire->open, n * sizeof(b->calls[0]));
-	memcpy(b->names, wire->open_names, n * sizeof(b->names[0]));
-	for (size_t i = 0; i < n; i++)
+	memcpy(b->calls, calls, n * sizeof(b->calls[0]));
+	for (size_t i = 0; i < n; i++) {
+		assert(calls[i].name.n < WIRE_NAME_BYTES);
+		memset(b->names[i], 0, WIRE_NAME_BYTES);
+		if (calls[i].name.n > 0)
+			memcpy(b->names[i], calls[i].name.p, calls[i].name.n);
 		b->calls[i].name.p = b->names[i];
-	wire->open_n = 0;
+	}
+	group_clear(group);
 	if (!call_encode(&b->command, &h->call_settings, b->calls, b->n))
 		abort();
 	b->waited = true;
@@ -265,8 +277,7 @@ batch_send(struct wire *wire)
 void
 wire_flush(struct wire *wire)
 {
-	if (wire->open_n > 0)
-		batch_send(wire);
+	groups_close(&wire->open, batch_send, wire);
 }
 
 bool
@@ -274,7 +285,7 @@ wires_quiet(const struct way *way)
 {
 	bool quiet = true;
 	for (unsigned i = 0; i < way->host->world->plan.links; i++)
-		quiet = quiet && TAILQ_EMPTY(&way->wires[i].waiting) && way->wires[i].open_n == 0;
+		quiet = quiet && TAILQ_EMPTY(&way->wires[i].waiting) && groups_empty(&way->wires[i].open);
 	return quiet;
 }
 
@@ -317,14 +328,7 @@ wire_call(struct wire *wire, const struct call *call)
 		world_after(h->world, 0, call_unsent, h, h->life, copy);
 		return;
 	}
-	if (wire->open_n > 0 && (wire->open_n == CALL_GROUP_MAX || !call_groups(&wire->open[0], call)))
-		batch_send(wire);
-	size_t i = wire->open_n++;
-	assert(call->name.n < WIRE_NAME_BYTES);
-	memset(wire->open_names[i], 0, WIRE_NAME_BYTES);
-	if (call->name.n > 0)
-		memcpy(wire->open_names[i], call->name.p, call->name.n);
-	wire->open[i] = *call;
+	groups_add(&wire->open, call, batch_send, wire);
 }
 
 /* What is under way and not yet there may be cut off anywhere: then nothing behind it arrives either. Or it

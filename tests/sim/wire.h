@@ -6,6 +6,7 @@
 #define SIM_WIRE_H
 
 #include "daemon/call.h"
+#include "daemon/group.h"
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -53,12 +54,11 @@ struct wire {
 	bool doomed; /* breaks with the next command under way */
 	bool watched;
 	struct batches waiting; /* oldest first */
-	size_t open_n;          /* calls collected for the next command */
-	struct call open[CALL_GROUP_MAX];
-	char open_names[CALL_GROUP_MAX][WIRE_NAME_BYTES];
+	struct groups open;     /* calls collected for the next commands */
 };
 
 void wire_init(struct wire *wire, struct way *way, unsigned index);
+void wire_done(struct wire *wire);
 void wire_free_all(struct all_batches *all);
 void wire_connect(struct wire *wire);
 void wire_call(struct wire *wire, const struct call *call);

@@ -1,0 +1,126 @@
+/*
+ * group: see group.h. Called by the pool and the simulator; does no I/O.
+ */
+#include "daemon/group.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *
+must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+/* FNV-1a. Two names with one hash are taken for one: that costs a command. */
+static uint32_t
+name_hash(struct slice name)
+{
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < name.n; i++)
+		hash = (hash ^ (unsigned char)name.p[i]) * 16777619U;
+	return hash;
+}
+
+static bool
+group_knows(const struct group *group, uint32_t hash)
+{
+	uint32_t known = 0;
+
+	for (size_t i = 0; i < group->n; i++)
+		known |= group->hashes[i] == hash;
+	return known != 0;
+}
+
+static void
+group_add(struct group *group, const struct call *call, uint32_t hash)
+{
+	assert(group->n < CALL_GROUP_MAX);
+	if (!group->calls)
+		group->calls = must(malloc(CALL_GROUP_MAX * sizeof *group->calls));
+	if (group->room - group->used < call->name.n) {
+		group->room = (group->used + call->name.n) * 2;
+		group->names = must(realloc(group->names, group->room));
+	}
+	if (call->name.n > 0)
+		memcpy(group->names + group->used, call->name.p, call->name.n);
+	group->calls[group->n] = *call;
+	group->hashes[group->n] = hash;
+	group->offsets[group->n] = group->used;
+	group->used += call->name.n;
+	group->n++;
+}
+
+const struct call *
+group_calls(struct group *group)
+{
+	for (size_t i = 0; i < group->n; i++)
+		group->calls[i].name.p = group->calls[i].name.n > 0 ? group->names + group->offsets[i] : NULL;
+	return group->calls;
+}
+
+void
+group_clear(struct group *group)
+{
+	group->n = 0;
+	group->used = 0;
+}
+
+/* Whether a group has to leave before a call that will be in another one, or in a new one of its operation.
+ */
+static bool
+group_precedes(const struct group *group, const struct call *call, uint32_t hash)
+{
+	if (group->n == 0)
+		return false;
+	if (group->calls[0].op == call->op)
+		return group->n == CALL_GROUP_MAX || !call_groups(&group->calls[0], call);
+	/* What does not group even with itself is about no name. */
+	return !call_groups(call, call) || !call_groups(&group->calls[0], &group->calls[0]) ||
+	       group_knows(group, hash);
+}
+
+void
+groups_add(struct groups *groups, const struct call *call, group_close *close, void *arg)
+{
+	uint32_t hash = name_hash(call->name);
+
+	for (size_t op = 0; op < CALL_OP_COUNT; op++) {
+		if (group_precedes(&groups->of[op], call, hash))
+			close(arg, &groups->of[op]);
+	}
+	group_add(&groups->of[call->op], call, hash);
+}
+
+void
+groups_close(struct groups *groups, group_close *close, void *arg)
+{
+	for (size_t op = 0; op < CALL_OP_COUNT; op++) {
+		if (groups->of[op].n > 0)
+			close(arg, &groups->of[op]);
+	}
+}
+
+bool
+groups_empty(const struct groups *groups)
+{
+	size_t n = 0;
+
+	for (size_t op = 0; op < CALL_OP_COUNT; op++)
+		n += groups->of[op].n;
+	return n == 0;
+}
+
+void
+groups_done(struct groups *groups)
+{
+	for (size_t op = 0; op < CALL_OP_COUNT; op++) {
+		free(groups->of[op].calls);
+		free(groups->of[op].names);
+	}
+	memset(groups, 0, sizeof *groups);
+}

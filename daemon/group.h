@@ -1,0 +1,55 @@
+/*
+ * group: calls that wait for others to share a command with.
+ *
+ *     call, call, … ──▶ groups, one for each operation ──close()──▶ commands
+ *
+ * Under load acquires and releases of many names arise by turns; one group alone would be closed at each
+ * change. A name is in one open group at most, so that calls about a name leave in the order in which they
+ * came; those about different names may overtake each other. A call about no name overtakes nothing and
+ * nothing overtakes it.
+ *
+ * The pool and the simulator use it. Pure; without memory for some kilobytes it ends the process: no call
+ * could be answered honestly then, and leases run out by themselves.
+ */
+#ifndef DAEMON_GROUP_H
+#define DAEMON_GROUP_H
+
+#include "daemon/call.h"
+#include "daemon/core/call.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of one operation, link and memory of the master: call_groups(). Zero when it is empty for the first time.
+ */
+struct group {
+	size_t n;
+	struct call *calls;
+	uint32_t hashes[CALL_GROUP_MAX]; /* of the names */
+	size_t offsets[CALL_GROUP_MAX];  /* of the names, in: */
+	char *names;
+	size_t used;
+	size_t room;
+};
+
+/* All zero in the beginning. */
+struct groups {
+	struct group of[CALL_OP_COUNT];
+};
+
+/* Makes a command of a group and empties it with group_clear(). */
+typedef void group_close(void *arg, struct group *group);
+
+/* Copies the call and its name; its key stays the caller's. Closes what has to leave before. */
+void groups_add(struct groups *groups, const struct call *call, group_close *close, void *arg);
+/* Closes all. */
+void groups_close(struct groups *groups, group_close *close, void *arg);
+bool groups_empty(const struct groups *groups);
+void groups_done(struct groups *groups);
+
+/* What was added, with names and keys, until the next groups_add(). */
+const struct call *group_calls(struct group *group);
+void group_clear(struct group *group);
+
+#endif

@@ -1,0 +1,190 @@
+/*
+ * Tests of daemon/group: which calls share a command, and that those about one name never overtake each
+ * other.
+ */
+#include "daemon/group.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What was closed, as "ACQUIRE a b; RELEASE a;". */
+struct sent {
+	char text[4096];
+	size_t commands;
+	size_t calls;
+};
+
+static struct groups groups;
+static struct sent sent;
+
+static void
+on_close(void *arg, struct group *group)
+{
+	static const char *const words[] = {
+#define CALL_OP(name, script) #script,
+		CALL_OPS(CALL_OP)
+#undef CALL_OP
+	};
+	struct sent *s = arg;
+	const struct call *calls = group_calls(group);
+	size_t at = strlen(s->text);
+
+	ck_assert_uint_gt(group->n, 0);
+	at += (size_t)snprintf(s->text + at, sizeof(s->text) - at, "%s", words[calls[0].op]);
+	for (size_t i = 0; i < group->n; i++) {
+		ck_assert(i == 0 || call_groups(&calls[0], &calls[i]));
+		at += (size_t)snprintf(s->text + at, sizeof(s->text) - at, " %.*s", (int)calls[i].name.n,
+			calls[i].name.n > 0 ? calls[i].name.p : "");
+	}
+	snprintf(s->text + at, sizeof(s->text) - at, "; ");
+	s->commands++;
+	s->calls += group->n;
+	group_clear(group);
+}
+
+static void
+setup(void)
+{
+	sent = (struct sent){0};
+}
+
+static void
+teardown(void)
+{
+	groups_done(&groups);
+}
+
+static void
+add(enum call_op op, const char *name)
+{
+	char text[32]; /* gone afterwards: names are copied */
+	struct call call = {.op = op, .name = {text, strlen(name)}};
+
+	snprintf(text, sizeof(text), "%s", name);
+	groups_add(&groups, &call, on_close, &sent);
+	memset(text, 'x', sizeof(text));
+}
+
+static const char *
+all(void)
+{
+	groups_close(&groups, on_close, &sent);
+	ck_assert(groups_empty(&groups));
+	return sent.text;
+}
+
+START_TEST(operations_that_take_turns_share_two_commands)
+{
+	add(CALL_RELEASE, "a");
+	add(CALL_ACQUIRE, "b");
+	add(CALL_RELEASE, "c");
+	add(CALL_ACQUIRE, "d");
+	ck_assert(!groups_empty(&groups));
+	ck_assert_uint_eq(sent.commands, 0);
+	ck_assert_str_eq(all(), "acquire b d; release a c; ");
+}
+END_TEST
+
+START_TEST(calls_about_a_name_leave_in_the_order_in_which_they_came)
+{
+	add(CALL_RELEASE, "x");
+	add(CALL_RELEASE, "a");
+	add(CALL_ACQUIRE, "b");
+	add(CALL_ACQUIRE, "a"); /* not before its release */
+	add(CALL_RELEASE, "a"); /* and this one behind it */
+	add(CALL_RENEW, "a");
+	ck_assert_str_eq(all(), "release x a; acquire b a; release a; renew a; ");
+}
+END_TEST
+
+START_TEST(a_call_about_no_name_overtakes_nothing_and_is_not_overtaken)
+{
+	add(CALL_ACQUIRE, "a");
+	add(CALL_RECLAIM, "b");
+	add(CALL_HELLO, "");
+	add(CALL_HELLO, "");
+	add(CALL_ACQUIRE, "c");
+	add(CALL_ADMIT, "");
+	add(CALL_RELEASE, "d");
+	ck_assert_str_eq(all(), "acquire a; reclaim b; hello ; hello ; acquire c; admit ; release d; ");
+}
+END_TEST
+
+START_TEST(a_group_that_is_full_leaves)
+{
+	char name[16];
+
+	for (int i = 0; i < 2 * CALL_GROUP_MAX + 1; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		add(CALL_ACQUIRE, name);
+	}
+	ck_assert_uint_eq(sent.commands, 2);
+	(void)all();
+	ck_assert_uint_eq(sent.commands, 3);
+	ck_assert_uint_eq(sent.calls, 2 * CALL_GROUP_MAX + 1);
+}
+END_TEST
+
+START_TEST(another_memory_of_the_master_needs_another_command)
+{
+	struct call call = {.op = CALL_RENEW, .name = SLICE("a"), .incarnation = 1};
+
+	groups_add(&groups, &call, on_close, &sent);
+	call.name = SLICE("b");
+	call.incarnation = 2;
+	groups_add(&groups, &call, on_close, &sent);
+	ck_assert_str_eq(all(), "renew a; renew b; ");
+}
+END_TEST
+
+START_TEST(random_calls_of_a_name_keep_their_order)
+{
+	static const enum call_op ops[] = {CALL_ACQUIRE, CALL_RENEW, CALL_RECLAIM, CALL_RELEASE, CALL_LEAVE};
+	char expected[4][4096] = {{0}};
+	unsigned random = 1;
+
+	for (int i = 0; i < 400; i++) {
+		random = random * 1103515245U + 12345U;
+		unsigned name = random >> 16 & 3, op = (random >> 20) % 5;
+		char text[2] = {(char)('a' + name), '\0'};
+		size_t at = strlen(expected[name]);
+
+		snprintf(expected[name] + at, sizeof(expected[name]) - at, "%u", ops[op]);
+		add(ops[op], text);
+		if (strlen(sent.text) > sizeof(sent.text) - 512)
+			break;
+	}
+	(void)all();
+	for (unsigned name = 0; name < 4; name++) {
+		char seen[4096] = "";
+		char text[sizeof(sent.text)];
+		char *rest = NULL;
+
+		memcpy(text, sent.text, sizeof(text));
+		for (char *command = strtok_r(text, ";", &rest); command != NULL;
+			command = strtok_r(NULL, ";", &rest)) {
+			const char *verb = command + strspn(command, " ");
+			unsigned op = verb[0] == 'a'                ? CALL_ACQUIRE
+				      : verb[0] == 'l'              ? CALL_LEAVE
+				      : memcmp(verb, "ren", 3) == 0 ? CALL_RENEW
+				      : memcmp(verb, "rec", 3) == 0 ? CALL_RECLAIM
+								    : CALL_RELEASE;
+			for (const char *p = strchr(verb, ' '); p != NULL; p = strchr(p + 1, ' '))
+				if (p[1] == (char)('a' + name))
+					snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%u", op);
+		}
+		ck_assert_str_eq(seen, expected[name]);
+	}
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("group", setup, teardown, operations_that_take_turns_share_two_commands,
+		calls_about_a_name_leave_in_the_order_in_which_they_came,
+		a_call_about_no_name_overtakes_nothing_and_is_not_overtaken, a_group_that_is_full_leaves,
+		another_memory_of_the_master_needs_another_command, random_calls_of_a_name_keep_their_order);
+}
