@@ -15,7 +15,8 @@
 
 #define QUEUE_MS     3000 /* lifetime of our place in the queue; each retry refreshes it */
 #define WAIT_MOST_MS 1000 /* every wait looks again after this, should all wake-ups be lost */
-#define RETRY_MS     200  /* after an error of the master, or a call that did not leave */
+#define RETRY_MS     200  /* after an error of the master */
+#define AGAIN_MS     40   /* after a call that did not leave, or found no scripts */
 #define FOREIGN_MAX  64   /* owner text kept for INSPECT */
 #define SPLIT_MS     4 /* after a round that nobody won: at most so long at first, then twice as long, ... */
 #define SPLIT_MOST   5 /* ... so often; then it counts as a refusal */
@@ -197,7 +198,7 @@ bid_not_won(struct core *core, struct resource *r)
 	} else { /* nothing was done, no verdict */
 		seats_undo(core, r);
 		l->refused = false;
-		bid_wait(core, r, RETRY_MS);
+		bid_wait(core, r, AGAIN_MS);
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define UNDO_RETRY_MS 500 /* while the master is in use but answers with errors */
+#define UNDO_AGAIN_MS 40  /* after one that did not leave, or found no scripts */
 
 /* Looks again then, at the latest when its key has run out anyway: a master's clock may have stepped back. */
 static void
@@ -76,6 +77,7 @@ void
 undo_vote(struct core *core, const struct vote *vote)
 {
 	struct undo *u = table_undo(core, vote->attempt, vote->master);
+	int64_t retry_ms;
 
 	if (u == NULL || !u->sent)
 		return;
@@ -89,7 +91,8 @@ undo_vote(struct core *core, const struct vote *vote)
 		undo_arm(core, u, core->now.ms + 1 + (u->after_us - vote->time_us) / 1000);
 		return;
 	}
-	undo_arm(core, u, core->now.ms + core_jitter(core, UNDO_RETRY_MS / 2, UNDO_RETRY_MS));
+	retry_ms = vote->outcome == OUTCOME_UNSENT ? UNDO_AGAIN_MS : UNDO_RETRY_MS;
+	undo_arm(core, u, core->now.ms + core_jitter(core, retry_ms / 2, retry_ms));
 }
 
 void
