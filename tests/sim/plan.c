@@ -122,6 +122,9 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->wild = rng_percent(&rng, 40);
 	plan->network_us = pick(&rng, delays, 3);
 	plan->spread_us = rng_percent(&rng, 50) ? 0 : plan->network_us * rng_range(&rng, 1, 10);
+	/* The foreign name has half the lease, and a third of that is how long an answer may take. */
+	if (plan->network_us + plan->spread_us > plan->lease_ms * 1000 / 16)
+		plan->spread_us = plan->lease_ms * 1000 / 16 - plan->network_us;
 	plan->think_us = pick(&rng, thinks, 3);
 	plan->hold_us = pick(&rng, holds, 3);
 	plan->long_percent = (int)pick(&rng, longs, 3);
