@@ -233,7 +233,9 @@ pass_over(const struct host *passed, const struct host *by, unsigned name)
 {
 	struct world *w = by->world;
 	struct asking *a = &w->progress.asking[passed->index][name];
-	if (!a->queued || w->plan.fault[FAULT_MESSAGES] || w->plan.fault[FAULT_BACK])
+	/* Among several masters the head may lack a majority that others have, by a key in the way at one and
+	 * a line that is cut to another. */
+	if (!a->queued || w->plan.masters > 1 || w->plan.fault[FAULT_MESSAGES] || w->plan.fault[FAULT_BACK])
 		return;
 	if (++a->passed[by->index] > PASSED_MOST)
 		world_fail(w, "order: d%u has got %s %d times while d%u stood in the queue for it", by->index,
