@@ -142,12 +142,9 @@ show_failure(const struct options *o, uint64_t seed)
 		run_shrink(&plan);
 	run_print(&plan, o->lines);
 	run_apart(&plan, &out);
-	printf("seed %" PRIu64 ", shrunk to %u masters, %u daemons, %u clients, %u names, %u links; faults:",
-		seed, plan.masters, plan.hosts, plan.clients, plan.names, plan.links);
-	for (int i = 0; i < FAULT_COUNT; i++)
-		if (plan.fault[i])
-			printf(" %s", fault_word[i]);
-	printf("\n  %s\n", out.why);
+	char text[320];
+	plan_text(&plan, text, sizeof(text));
+	printf("seed %" PRIu64 ", shrunk to %s\n  %s\n", seed, text, out.why);
 }
 
 /* An assertion ends the job it is in, so that only its parent can tell the others. */

@@ -1,6 +1,9 @@
 /* plan: see plan.h. */
 #include "tests/sim/plan.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #define HOUR_US INT64_C(3600000000)
 
 const char *const fault_word[FAULT_COUNT] = {
@@ -20,6 +23,19 @@ unsigned
 plan_majority(const struct plan *plan)
 {
 	return plan->masters / 2 + 1;
+}
+
+void
+plan_text(const struct plan *plan, char *out, size_t size)
+{
+	size_t n = (size_t)snprintf(out, size,
+		"%u masters, %u daemons, %u clients, %u names, %u links, lease %" PRId64 " + %" PRId64
+		" ms%s; faults:",
+		plan->masters, plan->hosts, plan->clients, plan->names, plan->links, plan->lease_ms,
+		plan->margin_ms, plan->wild ? ", wild clocks" : "");
+	for (int i = 0; i < FAULT_COUNT && n < size; i++)
+		if (plan->fault[i])
+			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
 }
 
 static int64_t

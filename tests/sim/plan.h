@@ -90,6 +90,9 @@ void plan_draw(struct plan *plan, uint64_t seed, unsigned masters);
 /* Whether a master may forget what it knew. */
 bool plan_loses(const struct plan *plan);
 
+/* In one line, for people. */
+void plan_text(const struct plan *plan, char *out, size_t size);
+
 /* The smallest majority of its masters. */
 unsigned plan_majority(const struct plan *plan);
 

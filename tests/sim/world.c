@@ -94,9 +94,9 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 		host_init(w, i);
 	for (unsigned i = 0; i < plan->clients; i++)
 		client_init(w, i);
-	trace_line(&w->trace, 0,
-		"seed %" PRIu64 ": %u masters, %u daemons, %u clients, %u names, lease %" PRId64 " ms",
-		plan->seed, plan->masters, plan->hosts, plan->clients, plan->names, plan->lease_ms);
+	char text[320];
+	plan_text(plan, text, sizeof(text));
+	trace_line(&w->trace, 0, "seed %" PRIu64 ": %s", plan->seed, text);
 }
 
 void
