@@ -1,6 +1,7 @@
 /* host: see host.h. */
 #include "tests/sim/host.h"
 
+#include "tests/sim/debt.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -164,6 +165,7 @@ on_flush(void *arg, uint64_t life, void *data)
 static void
 perform_call(struct host *h, const struct call *call)
 {
+	debt_call(h, call);
 	wire_call(&h->ways[call->master].wires[call->link], call);
 	if (h->flushing)
 		return;
@@ -220,9 +222,12 @@ host_step(struct host *h, struct event *event)
 	struct now now = host_now(h);
 	core_step(h->core, now, event, &h->actions);
 	core_check(h->core, now.ms);
+	if (event->type == EVENT_VOTE)
+		debt_vote(h, event->vote);
 	for (size_t i = 0; i < h->actions.n; i++)
 		perform(h, &h->actions.list[i]);
 	h->actions.n = 0;
+	debt_step(h);
 	checker_step(w, h, now.ms);
 	host_arm(h);
 }

@@ -14,6 +14,7 @@
 #include "daemon/core/view.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/client.h"
+#include "tests/sim/debt.h"
 #include "tests/sim/host.h"
 #include "tests/sim/orphan.h"
 #include "tests/sim/plan.h"
@@ -40,6 +41,7 @@ struct world {
 	struct checker checker;
 	struct orphans orphans[PLAN_MASTERS_MAX];
 	struct progress progress;
+	struct debt debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
 	struct rule rules[2];
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;

@@ -1,0 +1,87 @@
+/* debt: see debt.h. */
+#include "tests/sim/debt.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static struct debt *
+debt_of(struct host *h, unsigned master, unsigned name)
+{
+	struct debt *d = &h->world->debts[h->index][master][name];
+	if (d->life != h->life)
+		*d = (struct debt){.life = h->life};
+	return d;
+}
+
+/* The daemon has done with this attempt: unless it has released it, it must have noted that it will. */
+static void
+debt_due(struct host *h, unsigned master, unsigned name, struct debt *d)
+{
+	struct core_counts n;
+	core_view_counts(h->core, &n);
+	if ((d->owed || d->asking) && n.releasing == 0)
+		world_fail(h->world,
+			"debt: d%u has done with acquire %" PRIu64 " of %s and does not release it at m%u",
+			h->index, d->attempt, checker_name(name), master);
+	*d = (struct debt){.life = h->life};
+}
+
+void
+debt_call(struct host *h, const struct call *call)
+{
+	if (call->op != CALL_ACQUIRE && call->op != CALL_RELEASE)
+		return;
+	unsigned name = checker_name_of(call->name);
+	struct debt *d = debt_of(h, call->master, name);
+	if (call->op == CALL_ACQUIRE) {
+		if (d->attempt != call->attempt)
+			debt_due(h, call->master, name, d);
+		d->attempt = call->attempt;
+		d->asking = true;
+	} else if (d->attempt == call->attempt) {
+		*d = (struct debt){.life = h->life};
+	}
+}
+
+void
+debt_vote(struct host *h, const struct vote *vote)
+{
+	if (vote->op != CALL_ACQUIRE && vote->op != CALL_RENEW && vote->op != CALL_RECLAIM)
+		return;
+	struct debt *d = debt_of(h, vote->master, checker_name_of(vote->name));
+	if (d->attempt != vote->attempt)
+		return;
+	if (vote->op == CALL_ACQUIRE)
+		d->asking = false;
+	switch (vote->outcome) {
+	case OUTCOME_YES:
+		d->owed = true;
+		return;
+	case OUTCOME_UNKNOWN:
+		d->owed |= vote->op == CALL_ACQUIRE;
+		return;
+	case OUTCOME_BUSY:
+	case OUTCOME_NO:
+	case OUTCOME_WRONGKIND:
+		d->owed = false; /* somebody else has it */
+		return;
+	default:
+		return;
+	}
+}
+
+void
+debt_step(struct host *h)
+{
+	struct world *w = h->world;
+	for (unsigned i = 0; i < w->plan.names; i++) {
+		struct resource_view view;
+		if (core_view_resource(h->core, host_ms(h), slice_of(checker_name(i)), &view) &&
+			(strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0))
+			continue;
+		for (unsigned k = 0; k < w->plan.masters; k++)
+			debt_due(h, k, i, debt_of(h, k, i));
+	}
+}
