@@ -19,7 +19,7 @@
 #define AGAIN_MS     40   /* after a call that did not leave, or found no scripts */
 #define FOREIGN_MAX  64   /* owner text kept for INSPECT */
 #define SPLIT_MS     4 /* after a round that nobody won: at most so long at first, then twice as long, ... */
-#define SPLIT_MOST   5 /* ... so often; then it counts as a refusal */
+#define SPLIT_MOST   6 /* ... so often; then it counts as a refusal */
 
 /* An answer that takes longer than this would leave a lease that is hardly good for anything. */
 static int64_t
@@ -172,11 +172,10 @@ bid_split(struct core *core, struct resource *r)
 	int64_t ms = SPLIT_MS << l->split;
 
 	seats_undo(core, r);
-	if (l->split < SPLIT_MOST)
-		l->split++;
 	l->refused = l->split == SPLIT_MOST;
 	l->trouble = TROUBLE_NONE;
-	bid_wait(core, r, core_jitter(core, 1, ms));
+	bid_wait(core, r, core_jitter(core, l->refused ? ms / 2 : 1, ms));
+	l->split += !l->refused;
 }
 
 /* One verdict for the whole round. */
