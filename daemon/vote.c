@@ -289,9 +289,28 @@ op_is_whole(enum call_op op)
 	return op == CALL_HELLO || op == CALL_ADMIT;
 }
 
+/* {'all', time} or, to ACQUIRE, {'all', time, first token}: skipped is what the names before this one got. */
+static bool
+decode_all(const redisReply *reply, int64_t skipped, int64_t block, struct vote *vote)
+{
+	int64_t first;
+	switch (vote->op) {
+	case CALL_ACQUIRE:
+		return reply->elements == 3 && element_number(reply, 2, &first) && first >= 1 &&
+		       first <= NUMBER_MAX - skipped && decode_number(first + skipped, block, vote);
+	case CALL_RENEW:
+		return reply->elements == 2 && decode_number(0, 0, vote);
+	case CALL_RELEASE:
+		return reply->elements == 2 && decode_number(1, 0, vote);
+	default:
+		return false;
+	}
+}
+
 /* Of one call: whether the reply was one its script can give. */
 static bool
-decode_one(const redisReply *reply, size_t i, size_t n, int64_t block, struct vote *vote)
+decode_one(const redisReply *reply, const struct call *calls, size_t i, size_t n, int64_t skipped,
+	struct vote *vote)
 {
 	if (element_is(reply, 0, "forgotten") && reply->elements == 2 && vote->op != CALL_HELLO) {
 		vote->outcome = OUTCOME_FORGOTTEN;
@@ -302,16 +321,19 @@ decode_one(const redisReply *reply, size_t i, size_t n, int64_t block, struct vo
 		vote->outcome = error_demotes(vote->text) ? OUTCOME_DEMOTED : OUTCOME_ERROR;
 		return true;
 	}
+	if (element_is(reply, 0, "all"))
+		return decode_all(reply, skipped, calls[i].block, vote);
 	if (!element_is(reply, 0, "ok"))
 		return false;
 	if (op_is_whole(vote->op))
 		return decode_whole(reply, vote);
-	return reply->elements == n + 2 && decode_name(reply->element[i + 2], block, vote);
+	return reply->elements == n + 2 && decode_name(reply->element[i + 2], calls[i].block, vote);
 }
 
 void
 call_decode(const redisReply *reply, const struct call *calls, size_t n, struct vote *votes)
 {
+	int64_t skipped = 0; /* blocks of tokens before this one, should they all be ours */
 	for (size_t i = 0; i < n; i++) {
 		struct vote *vote = &votes[i];
 		call_fail(&calls[i], OUTCOME_UNKNOWN, NULL, vote);
@@ -323,10 +345,11 @@ call_decode(const redisReply *reply, const struct call *calls, size_t n, struct 
 		}
 		int64_t time_us = 0;
 		bool good = reply->type == REDIS_REPLY_ARRAY && element_number(reply, 1, &time_us) &&
-			    decode_one(reply, i, n, calls[i].block, vote);
+			    decode_one(reply, calls, i, n, skipped, vote);
 		if (!good)
 			call_fail(&calls[i], OUTCOME_UNKNOWN,
 				"the master answered what no script of ours says", vote);
 		vote->time_us = time_us;
+		skipped += calls[i].block > 0 ? calls[i].block : 0;
 	}
 }

@@ -5,7 +5,8 @@
 --       then the owner of each name; with N masters, where 5 is '', then the token proposal of each; then terms,
 --       four each: ttl (ms), block (tokens), queue (ms a place lives; 0: none; -1: it is
 --       at another master, heed none here), of how many names from here on
--- Reply {'forgotten', time} or {'ok', time, one answer per name}:
+-- Reply {'forgotten', time}, {'all', time, first} when every lease is ours, with the blocks one behind the other from
+--       there on, and nobody waits; or {'ok', time, one answer per name}:
 --       first                         the lease is ours; so are BLOCK tokens from this one on; nobody else waits
 --       {'yes', first, last, waiting}  the same, and so many other daemons wait
 --       {'busy', holder, position, change}  holder '': free, but others are ahead; position 0: not queued;
@@ -61,7 +62,7 @@ local function terms_read(i)
 end
 
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
-local answers, rest = { 'ok', now, 0 }, {}
+local answers, rest, taken = { 'ok', now, 0 }, {}, 0
 for i = 1, n do
 	if left == 0 or fenced then
 		terms_read(i)
@@ -70,6 +71,7 @@ for i = 1, n do
 	local alone = queues == 0 or queue_ms < 0 or redis.call('EXISTS', keys[n + 1 + i]) == 0
 	local set = alone and not refusal and try('SET', keys[i + 1], args[i + 5], 'NX', 'PX', ttl)
 	if set and set.ok then
+		taken = taken + 1
 		answers[i + 2] = tokens_take(keys[2 * n + 1 + i], proposal, block)
 	else
 		answers[i + 2] = refusal or 0
@@ -78,7 +80,7 @@ for i = 1, n do
 end
 if #rest == 0 then
 	tokens_keep()
-	return answers
+	return taken == n and not fenced and { 'all', now, answers[3] } or answers
 end
 -- include: number
 -- include: queue

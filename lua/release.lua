@@ -2,7 +2,7 @@
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each
 -- ARGV  1: incarnation; 2: inbox prefix; then the owner of each name
--- Reply {'forgotten', time} or {'ok', time, one answer per name}:
+-- Reply {'forgotten', time}, {'all', time} when all were ours and are gone, or {'ok', time, one answer per name}:
 --       1        it was ours and is gone
 --       {'no'}   not ours (any more); nothing was done
 --       {'wrongkind'} or {'error', text}
@@ -35,6 +35,9 @@ for i = 1, n do
 end
 if #ours > 0 then
 	redis.call('DEL', unpack(ours))
+end
+if #ours == n then
+	return { 'all', now }
 end
 if #rest == 0 then
 	return answers

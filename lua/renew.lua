@@ -4,7 +4,8 @@
 -- ARGV  1: incarnation; 2: token proposal; then the owner of each name; with N masters, where 2 is '', then the
 --       token proposal of each; then terms, three each: ttl (ms), block (tokens; 0: none), of how many names
 --       from here on
--- Reply {'forgotten', time} or {'ok', time, one answer per name}:
+-- Reply {'forgotten', time}, {'all', time} when all are ours, nobody waits and no tokens were asked for, or
+--       {'ok', time, one answer per name}:
 --       waiting               still ours for ttl from now; so many daemons wait, in case no message said so
 --       {'yes', first, last, waiting}  the same, where tokens were asked for; first 0: there are none
 --       {'no'}                not ours (any more)
@@ -56,7 +57,7 @@ end
 
 local holders = redis.call('MGET', unpack(keys, 2, n + 1))
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
-local answers, rest = { 'ok', now, 0 }, {}
+local answers, rest, kept = { 'ok', now, 0 }, {}, 0
 for i = 1, n do
 	if left == 0 then
 		terms_read()
@@ -70,13 +71,18 @@ for i = 1, n do
 	else
 		redis.call('PEXPIRE', keys[i + 1], ttl)
 		answers[i + 2] = queues > 0 and waiting(i) or 0
+		kept = answers[i + 2] == 0 and kept + 1 or kept
 		if block > 0 then
+			kept = 0
 			local first, last = block_take(i)
 			answers[i + 2] = { 'yes', first, last, answers[i + 2] }
 		end
 	end
 end
 tokens_keep()
+if kept == n then
+	return { 'all', now }
+end
 if #rest == 0 then
 	return answers
 end

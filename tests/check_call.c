@@ -292,6 +292,72 @@ START_TEST(a_number_is_a_yes_and_says_what_is_not_a_matter_of_course)
 }
 END_TEST
 
+START_TEST(one_answer_may_be_for_all_names)
+{
+	struct call calls[3] = {call_of(CALL_ACQUIRE), call_of(CALL_ACQUIRE), call_of(CALL_ACQUIRE)};
+	struct vote votes[3];
+	redisReply *reply = answer_array(3);
+	answer_set(reply, 0, answer_text(SLICE("all")));
+	answer_set(reply, 1, answer_int(5));
+	answer_set(reply, 2, answer_int(100));
+	calls[0].block = 10;
+	calls[1].block = 1;
+	calls[2].block = 5;
+	call_decode(reply, calls, 3, votes);
+	for (int i = 0; i < 3; i++) {
+		static const int64_t first[] = {100, 110, 111}, last[] = {109, 110, 115};
+		ck_assert_int_eq(votes[i].outcome, OUTCOME_YES);
+		ck_assert_int_eq(votes[i].time_us, 5);
+		ck_assert_int_eq(votes[i].token_first, first[i]);
+		ck_assert_int_eq(votes[i].token_last, last[i]);
+	}
+	/* Tokens end at 2^53, for each name. */
+	reply->element[2]->integer = (INT64_C(1) << 53) - 10;
+	call_decode(reply, calls, 3, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_YES);
+	ck_assert_int_eq(votes[1].outcome, OUTCOME_UNKNOWN);
+	ck_assert_int_eq(votes[2].outcome, OUTCOME_UNKNOWN);
+	reply->element[2]->integer = 0;
+	call_decode(reply, calls, 3, votes);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(votes[i].outcome, OUTCOME_UNKNOWN);
+		calls[i].op = CALL_RELEASE;
+	}
+	call_decode(reply, calls, 3, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_UNKNOWN);
+	freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(what_is_done_for_all_names_needs_no_number)
+{
+	static const struct {
+		enum call_op op;
+		enum outcome outcome;
+	} rows[] = {
+		{CALL_RELEASE, OUTCOME_YES},
+		{CALL_RENEW, OUTCOME_YES},
+		{CALL_ACQUIRE, OUTCOME_UNKNOWN},
+		{CALL_RECLAIM, OUTCOME_UNKNOWN},
+		{CALL_LEAVE, OUTCOME_UNKNOWN},
+		{CALL_HELLO, OUTCOME_UNKNOWN},
+		{CALL_ADMIT, OUTCOME_UNKNOWN},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct call calls[2] = {call_of(rows[i].op), call_of(rows[i].op)};
+		struct vote votes[2];
+		redisReply *reply = texts("all", "5", NULL);
+		calls[0].block = calls[1].block = rows[i].op == CALL_ACQUIRE ? 10 : 0;
+		call_decode(reply, calls, 2, votes);
+		ck_assert_msg(votes[0].outcome == rows[i].outcome, "op %d", rows[i].op);
+		ck_assert_msg(votes[1].outcome == rows[i].outcome, "op %d", rows[i].op);
+		ck_assert_int_eq(votes[1].position, 0);
+		ck_assert_int_eq(votes[1].token_first, 0);
+		freeReplyObject(reply);
+	}
+}
+END_TEST
+
 START_TEST(busy_says_who_and_where_and_when)
 {
 	struct call call = call_of(CALL_ACQUIRE);
@@ -501,10 +567,11 @@ main(void)
 {
 	return SUITE_RUN("call", NULL, NULL, acquires_of_two_names_share_a_command,
 		fenced_names_bring_their_counters_and_proposals,
-		a_number_is_a_yes_and_says_what_is_not_a_matter_of_course,
-		a_greeting_carries_the_limits_of_this_daemon, every_operation_has_its_keys,
-		a_template_makes_the_lease_key_and_only_that, a_name_cannot_leave_its_braces, names_are_bytes,
-		the_most_and_longest_calls_fit, only_calls_of_one_kind_and_link_and_memory_share_a_command,
+		a_number_is_a_yes_and_says_what_is_not_a_matter_of_course, one_answer_may_be_for_all_names,
+		what_is_done_for_all_names_needs_no_number, a_greeting_carries_the_limits_of_this_daemon,
+		every_operation_has_its_keys, a_template_makes_the_lease_key_and_only_that,
+		a_name_cannot_leave_its_braces, names_are_bytes, the_most_and_longest_calls_fit,
+		only_calls_of_one_kind_and_link_and_memory_share_a_command,
 		a_grant_brings_its_tokens_and_the_length_of_the_queue, busy_says_who_and_where_and_when,
 		words_become_outcomes, each_name_has_its_own_answer, a_master_that_forgot_says_so_for_all,
 		a_greeting_is_taken_apart, an_admission_answers_the_floor,

@@ -35,9 +35,10 @@ byte(struct input *in)
 static struct slice
 word(struct input *in)
 {
-	static const char *const words[] = {"ok", "yes", "no", "busy", "late", "forgotten", "wrongkind",
-		"error", "good", "mismatch", "replica", "0", "1", "1760000000000000", "9007199254740992",
-		"9007199254740993", "00000000000000ff", "READONLY x", "NOSCRIPT x", "-1", ""};
+	static const char *const words[] = {"ok", "all", "yes", "no", "busy", "late", "forgotten",
+		"wrongkind", "error", "good", "mismatch", "replica", "0", "1", "1760000000000000",
+		"9007199254740992", "9007199254740993", "00000000000000ff", "READONLY x", "NOSCRIPT x", "-1",
+		""};
 	uint8_t which = byte(in);
 	if (which < sizeof(words) / sizeof(words[0]))
 		return slice_of(words[which]);
