@@ -12,6 +12,8 @@
  */
 #include "tests/model/explorer.h"
 
+#include <string.h>
+
 #define LOST      "an acknowledged count-down is forgotten"
 #define BACKWARDS "a latch that was told of counts up"
 
@@ -26,7 +28,7 @@ enum copy {
 
 struct latch_rules {
 	uint8_t masters;
-	uint8_t marks; /* at depth 1; each depth adds one */
+	uint8_t marks;
 	bool forgetful;
 	enum copy copy;
 	uint8_t copied_less; /* so many fewer other masters are copied */
@@ -79,7 +81,6 @@ struct latch_state {
 
 struct turn {
 	const struct latch_rules *rules;
-	unsigned marks;
 	const struct latch_state *from;
 	struct latch_state next;
 	struct explorer *ex;
@@ -207,7 +208,7 @@ reader_moves(struct turn *t)
 	}
 	t->next.reading = READING_ASKED;
 	t->next.known = t->from->told;
-	for (unsigned mark = 0; mark < t->marks; mark++)
+	for (unsigned mark = 0; mark < t->rules->marks; mark++)
 		t->next.acked |= (uint8_t)((t->from->marking[mark] == MARKING_DONE) << mark);
 	OFFER(t, "a reading begins");
 }
@@ -319,12 +320,11 @@ latch_begin(const void *rules, void *state)
 static void
 latch_moves(const void *rules, unsigned depth, const void *state, struct explorer *ex)
 {
+	(void)depth;
 	const struct latch_rules *r = rules;
-	struct turn t = {.rules = r, .marks = r->marks + depth - 1, .from = state, .ex = ex};
-	if (t.marks > MARKS_MAX)
-		t.marks = MARKS_MAX;
+	struct turn t = {.rules = r, .from = state, .ex = ex};
 	t.next = *t.from;
-	for (unsigned mark = 0; mark < t.marks; mark++)
+	for (unsigned mark = 0; mark < r->marks; mark++)
 		mark_moves(&t, mark);
 	reader_moves(&t);
 	for (unsigned m = 0; m < r->masters; m++)
@@ -346,12 +346,50 @@ latch_broken(const void *rules, const void *state)
 	return NULL;
 }
 
+/* The set with mark order[k] called k. */
+static uint8_t
+set_relabel(uint8_t set, const uint8_t *order)
+{
+	unsigned relabelled = 0;
+	for (unsigned k = 0; k < MARKS_MAX; k++)
+		relabelled |= (unsigned)(set >> order[k] & 1) << k;
+	return (uint8_t)relabelled;
+}
+
+static void
+latch_relabel(const struct latch_rules *rules, const struct latch_state *from, const uint8_t *order,
+	struct latch_state *to)
+{
+	*to = *from;
+	for (unsigned k = 0; k < MARKS_MAX; k++)
+		to->marking[k] = from->marking[order[k]];
+	for (unsigned m = 0; m < rules->masters; m++) {
+		to->master[m].set = set_relabel(from->master[m].set, order);
+		to->master[m].confirms = set_relabel(from->master[m].confirms, order);
+	}
+	to->copy = set_relabel(from->copy, order);
+	to->seen = set_relabel(from->seen, order);
+	to->acked = set_relabel(from->acked, order);
+	to->known = set_relabel(from->known, order);
+	to->told = set_relabel(from->told, order);
+	explorer_sort(to->master, rules->masters, sizeof to->master[0]);
+}
+
 static void
 latch_normalize(const void *rules, void *state)
 {
 	const struct latch_rules *r = rules;
-	struct latch_state *s = state;
-	explorer_sort(s->master, r->masters, sizeof s->master[0]);
+	const struct latch_state from = *(const struct latch_state *)state;
+	struct latch_state *least = state;
+	struct latch_state other;
+	uint8_t order[MARKS_MAX] = {0, 1, 2};
+
+	latch_relabel(r, &from, order, least);
+	while (explorer_permute(order, r->marks)) {
+		latch_relabel(r, &from, order, &other);
+		if (memcmp(&other, least, sizeof other) < 0)
+			*least = other;
+	}
 }
 
 enum landmark {

@@ -309,7 +309,8 @@ may_restart(const struct turn *t, unsigned m)
 	return t->rules->guard > 0 && guarded <= (t->rules->lost > 0 ? t->rules->lost : most);
 }
 
-/* The links break with what was under way; the daemons' seats stay what they were. */
+/* What was under way may still arrive (its incarnation refuses that; here it need not), and the daemons count
+ * their seats as before. */
 static void
 move_restart(struct turn *t, unsigned m)
 {
@@ -320,8 +321,6 @@ move_restart(struct turn *t, unsigned m)
 		master->stepped = 0;
 		master->owner = (uint8_t)owner;
 		master->ttl = owner > 0 ? (uint8_t)(t->rules->lease + t->rules->margin) : 0;
-		for (unsigned d = 0; d < t->rules->daemons; d++)
-			master->seat[d].call = master->seat[d].left = 0;
 		if (owner == 0)
 			OFFER(t, "m%u restarts empty", m + 1);
 		else
