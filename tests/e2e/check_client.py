@@ -68,7 +68,7 @@ def test_parent(place):
     # By the name it had when it locked.
     expect((status, "sh@" in text, "(pid %d" % script.pid in text), (0, True, True), text)
     script.kill()
-    expect(isinstance(daemon.client()("LOCK", "a", "WAIT", 20000), int), True)
+    expect(isinstance(daemon.client()("LOCK", "a", "WAIT", 45000), int), True)
 
 
 def test_lock_twice(place):

@@ -88,7 +88,7 @@ def test_wake(place):
     _, daemon = pair(place)
     holder, waiter = daemon.client(), daemon.client()
     token = holder("LOCK", "a", "WAIT", 0)
-    waiter.send("LOCK", "a", "WAIT", 20000)
+    waiter.send("LOCK", "a", "WAIT", 45000)
     daemon.queued("a")
     released = boottime()
     expect(holder("UNLOCK", "a"), 0)
@@ -102,7 +102,7 @@ def test_pipeline(place):
     _, daemon = pair(place)
     holder, waiter = daemon.client(), daemon.client()
     holder("LOCK", "a", "WAIT", 0)
-    waiter.send("LOCK", "a", "WAIT", 20000)
+    waiter.send("LOCK", "a", "WAIT", 45000)
     waiter.send("PING")
     waiter.send("CHECK", "a")
     daemon.queued("a")
@@ -163,7 +163,7 @@ def test_owners(place):
     client = daemon.client()
     client("LOCK", "a", "OWNER", "t1")
     expect(client("LOCK", "a", "WAIT", 0, "OWNER", "t2"), None)
-    expect_code(client("LOCK", "a", "WAIT", 20000, "OWNER", "t2"), "DEADLOCK")
+    expect_code(client("LOCK", "a", "WAIT", 45000, "OWNER", "t2"), "DEADLOCK")
     expect(client("CHECK", "a", "OWNER", "t2"), None)
     expect_code(client("UNLOCK", "a", "OWNER", "t2"), "NOTHELD")
     expect(client("UNLOCK", "a", "OWNER", "t1"), 0)
@@ -209,7 +209,7 @@ def test_lease(place):
         expect_between(client("CHECK", "a"), 1, first)
         asked = boottime()
         expect_between(client("EXTEND", "a", then), 1, then)
-        expect_between(other("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+        expect_between(other("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
         expect_not_before(boottime() - asked, then / 1000, "the next holder", WHOLE_MS)
         expect_code(client("CHECK", "a"), "LOST")
         expect_code(client("UNLOCK", "a"), "LOST")
@@ -225,7 +225,7 @@ def test_max_hold(place):
     for name, options in (("a", ("MAXHOLD", 500)), ("short/a", ())):
         started = boottime()
         client("LOCK", name, *options)
-        expect_between(other("LOCK", name, "WAIT", 20000), 1, 2 ** 53)
+        expect_between(other("LOCK", name, "WAIT", 45000), 1, 2 ** 53)
         expect_not_before(boottime() - started, 0.5, "the next holder of " + name, WHOLE_MS)
         expect_code(client("UNLOCK", name), "LOST")
 
@@ -255,7 +255,7 @@ def test_loss_closes(place):
     withheld_ms = admin("BREAK", "a", "TOKEN", token)
     expect_between(withheld_ms, 0, 2000)
     expect(client.closed(), True)
-    expect_between(admin("LOCK", "a", "WAIT", 20000), token + 1, 2 ** 53)
+    expect_between(admin("LOCK", "a", "WAIT", 45000), token + 1, 2 ** 53)
     expect_not_before(boottime() - asked, withheld_ms / 1000, "the next holder", WHOLE_MS)
 
 
@@ -277,14 +277,14 @@ def test_async(place):
     _, daemon = pair(place)
     holder, client = daemon.client(), daemon.client(3)
     holder("LOCK", "a")
-    expect(client("LOCK", "a", "WAIT", 20000, "ASYNC", "one"), "QUEUED")
+    expect(client("LOCK", "a", "WAIT", 45000, "ASYNC", "one"), "QUEUED")
     expect(client("LOCK", "a", "WAIT", 100, "ASYNC", "two", "OWNER", "t2"), "QUEUED")
     expect(client("PING"), "PONG")
     expect(client.push()[:2], ["failed", "two"])
     holder("UNLOCK", "a")
     expect(client.push()[:2], ["grant", "one"])
     expect_code(holder("LOCK", "a", "ASYNC", "x"), "ERR")
-    expect(client("LOCK", "a", "WAIT", 20000, "ASYNC", "three", "OWNER", "t3"), "QUEUED")
+    expect(client("LOCK", "a", "WAIT", 45000, "ASYNC", "three", "OWNER", "t3"), "QUEUED")
     expect(client("CANCEL", "three"), 1)
     expect(client("UNLOCK", "a"), 0)
     expect_between(holder("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
@@ -316,7 +316,7 @@ def test_killed_holder(place):
         "print(s.recv(100).decode().strip(), flush=True)\n"
         "signal.pause()\n"), daemon.socket)
     holder.output.wait(r"^:\d+")
-    waiter.send("LOCK", "a", "WAIT", 20000)
+    waiter.send("LOCK", "a", "WAIT", 45000)
     daemon.queued("a")
     killed = boottime()
     holder.process.kill()
@@ -333,7 +333,7 @@ def test_reset_withholds(place):
         asked = boottime()
         valid_ms = holder("CHECK", "a")
         getattr(holder, end)()
-        expect_between(waiter("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+        expect_between(waiter("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
         expect_not_before(boottime() - asked, valid_ms / 1000, "the next holder after a " + end)
         waiter.close()
 
@@ -349,7 +349,7 @@ def test_close_releases(place):
         asked = boottime()
         valid_ms = holder("CHECK", name)
         getattr(holder, end)()
-        expect_between(waiter("LOCK", name, "WAIT", 20000), 1, 2 ** 53)
+        expect_between(waiter("LOCK", name, "WAIT", 45000), 1, 2 ** 53)
         if end == "reset":
             expect_not_before(boottime() - asked, valid_ms / 1000, "the next holder after a reset")
         waiter.close()
@@ -363,9 +363,9 @@ def test_two_daemons(place):
     one, two = first.admitted().client(), second.admitted().client()
     tokens, delays = [], []
     for _ in range(5):
-        tokens.append(one("LOCK", "a", "WAIT", 20000))
+        tokens.append(one("LOCK", "a", "WAIT", 45000))
         expect(two("LOCK", "a", "WAIT", 0), None)
-        two.send("LOCK", "a", "WAIT", 20000)
+        two.send("LOCK", "a", "WAIT", 45000)
         # In line at its own daemon, and then at the master, whom the first daemon tells when it lets go.
         second.queued("a")
         harness.until("it stands in line at the master", lambda: redis("EXISTS", "holdfast:{a}:q"))
@@ -390,7 +390,7 @@ def test_dead_daemon(place):
     asked = boottime()
     valid_ms = one("CHECK", "a")
     first.kill()
-    expect_between(two("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+    expect_between(two("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
     expect_not_before(boottime() - asked, valid_ms / 1000, "the next holder")
 
 

@@ -99,7 +99,7 @@ class Field:
 # --- one of three is away ---------------------------------------------------------------------------------------
 
 def one_away(place, fault, heal):
-    field = Field(place, 3, lease=1.0, margin=0.1)
+    field = Field(place, 3, lease=3.0, margin=0.3)
     token = field.lock()
     deadline = field.told_deadline()
     fault(field)

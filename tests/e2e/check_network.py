@@ -40,7 +40,7 @@ def test_partition(place):
     scene, link = scene_of(place)
     mark = scene.daemons[0].output.mark()
     with scene.daemons[1].client() as waiter:
-        waiter.send("LOCK", "kept", "WAIT", 20000)
+        waiter.send("LOCK", "kept", "WAIT", 45000)
         scene.daemons[1].queued("kept")
         link.hold(proxy.UP, proxy.DOWN)
         expect_between(waiter.reply(), 1, 2 ** 53)
@@ -50,7 +50,7 @@ def test_partition(place):
     scene.progress(100)
     link.go()
     with scene.daemons[0].client() as client:
-        expect_between(client("LOCK", "after", "WAIT", 20000), 1, 2 ** 53)
+        expect_between(client("LOCK", "after", "WAIT", 45000), 1, 2 ** 53)
     scene.progress(100)
     scene.finish(kept=False)
 
@@ -64,7 +64,7 @@ def test_one_way(place):
     link.go()
     scene.progress(100)
     with scene.daemons[0].client() as client:
-        expect_between(client("LOCK", "after", "WAIT", 20000), 1, 2 ** 53)
+        expect_between(client("LOCK", "after", "WAIT", 45000), 1, 2 ** 53)
     scene.finish(kept=False)
 
 

@@ -17,7 +17,7 @@ def daemon_of(place, **options):
 def healthy(daemon):
     """Somebody else is served, while whatever was going on goes on."""
     with resp.Client(daemon.socket) as client:
-        expect_between(client("LOCK", "healthy", "WAIT", 20000), 1, 2 ** 53)
+        expect_between(client("LOCK", "healthy", "WAIT", 45000), 1, 2 ** 53)
         expect(client("UNLOCK", "healthy"), 0)
 
 
@@ -215,9 +215,9 @@ def test_session_limits(place):
     waiter = daemon.client(3)
     for name in "xyz":
         holder("LOCK", name)
-    expect(waiter("LOCK", "x", "WAIT", 9000, "ASYNC", "1"), "QUEUED")
-    expect(waiter("LOCK", "y", "WAIT", 9000, "ASYNC", "2"), "QUEUED")
-    expect_code(waiter("LOCK", "z", "WAIT", 9000, "ASYNC", "3"), "LIMIT")
+    expect(waiter("LOCK", "x", "WAIT", 45000, "ASYNC", "1"), "QUEUED")
+    expect(waiter("LOCK", "y", "WAIT", 45000, "ASYNC", "2"), "QUEUED")
+    expect_code(waiter("LOCK", "z", "WAIT", 45000, "ASYNC", "3"), "LIMIT")
     expect_code(client("LOCK", "123456789"), "LIMIT")
 
 
@@ -233,7 +233,7 @@ def test_mass_cancel(place):
         waiter.close()
     expect(holder("UNLOCK", "a"), 0)
     other, watcher = daemon.client(), daemon.client(form=3)
-    expect_between(other("LOCK", "a", "WAIT", 20000), 1, 2 ** 53)
+    expect_between(other("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
     harness.until("nobody waits", lambda: not watcher("INSPECT", "a")["waiters"])
     harness.until("their connections are closed", lambda: int(daemon.info()["connected_clients"]) <= 4)
 

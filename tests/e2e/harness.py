@@ -35,8 +35,8 @@ BUILD = os.environ.get("HOLDFAST_BUILD", os.path.join(ROOT, "build"))
 HOLDFASTD = os.path.join(BUILD, "holdfastd")
 HOLDFAST = os.path.join(BUILD, "holdfast")
 
-# How long something may take that takes milliseconds on an idle machine.
-PATIENCE = 30.0
+# How long something may take that takes milliseconds on an idle machine: busy ones stand still for many seconds.
+PATIENCE = 50.0
 MEASURE = bool(os.environ.get("HOLDFAST_MEASURE"))
 
 # The times of a daemon whose test does not say otherwise. No lease runs out while a busy machine is slow, and none
@@ -338,9 +338,9 @@ class Daemon:
     def admitted(self):
         """Waits until locks are granted: with the guard a master seen for the first time is guarded for L + J."""
         with resp.Client(self.socket) as client:
-            answer = client("LOCK", "admitted", "WAIT", 20000)
+            answer = client("LOCK", "admitted", "WAIT", 45000)
             if not isinstance(answer, int):
-                raise AssertionError("no lock after 20 s: %r\n%s" % (answer, self.output.tail()))
+                raise AssertionError("no lock after 45 s: %r\n%s" % (answer, self.output.tail()))
             expect(client("UNLOCK", "admitted"), 0)
         return self
 

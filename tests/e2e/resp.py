@@ -106,7 +106,7 @@ def encode_line(*words):
 class Client:
     """One connection. form is "inline", 2 or 3: how requests are written, and what HELLO asks for."""
 
-    def __init__(self, address, form=2, timeout=30.0):
+    def __init__(self, address, form=2, timeout=50.0):
         self.timeout = timeout
         self.form = form
         self.data = b""
