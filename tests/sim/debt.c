@@ -36,8 +36,10 @@ debt_call(struct host *h, const struct call *call)
 	unsigned name = checker_name_of(call->name);
 	struct debt *d = debt_of(h, call->master, name);
 	if (call->op == CALL_ACQUIRE) {
-		if (d->attempt != call->attempt)
-			debt_due(h, call->master, name, d);
+		/* A new attempt: it has done with the last one at every master. */
+		for (unsigned k = 0; k < h->world->plan.masters; k++)
+			if (debt_of(h, k, name)->attempt != call->attempt)
+				debt_due(h, k, name, debt_of(h, k, name));
 		d->attempt = call->attempt;
 		d->asking = true;
 	} else if (d->attempt == call->attempt) {
