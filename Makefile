@@ -126,7 +126,7 @@ $(SHIM): tests/shim/clock.c
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $<
 
 check: all $(SHIM) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line is the sum
-	@tests/run -j $(JOBS) -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(MODEL) $(E2E)
+	@tests/run -j $(JOBS) -t 900 -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(MODEL) $(E2E)
 
 check-unit: $(CHECKS) ## run the Check suites alone
 	@tests/run -j $(JOBS) $(CHECKS)
