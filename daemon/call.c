@@ -38,10 +38,7 @@ call_groups(const struct call *a, const struct call *b)
 	       a->op != CALL_HELLO && a->op != CALL_ADMIT;
 }
 
-/*
- * Arguments are collected in command->bytes, which may move while it grows: argv is filled in at the end from
- * argvlen. Room for everything is made before anything is written, so that writing cannot fail.
- */
+/* Room for everything is made before anything is written, so that writing cannot fail and nothing moves. */
 static bool
 command_reserve(struct call_command *command, size_t args, size_t bytes)
 {
@@ -75,19 +72,20 @@ put(struct call_command *command, const char *p, size_t n)
 	if (n > 0)
 		memcpy(command->bytes + command->used, p, n);
 	command->used += n;
-	command->argvlen[command->argc] += n;
 }
 
 static void
 put_begin(struct call_command *command)
 {
 	assert((size_t)command->argc < command->arg_room);
-	command->argvlen[command->argc] = 0;
+	command->argv[command->argc] = command->bytes + command->used;
 }
 
 static void
 put_end(struct call_command *command)
 {
+	command->argvlen[command->argc] =
+		(size_t)(command->bytes + command->used - command->argv[command->argc]);
 	command->argc++;
 }
 
@@ -233,7 +231,7 @@ arg_lease(struct call_command *command, const struct call_settings *settings, co
  * has goes letter by letter: the first for all names, then the next one for all. */
 struct shape {
 	const char *keys;      /* once: n node, r reclaimed */
-	const char *name_keys; /* each: l lease, q queue, f fence */
+	const char *name_keys; /* each: l lease, first; q queue, f fence */
 	const char *args;      /* once; see arg_one() and number_of() */
 	const char *name_args; /* each */
 	bool terms;            /* behind them: the ttl and block of all */
@@ -280,6 +278,33 @@ key_one(struct call_command *command, const struct call_settings *settings, cons
 		const char tail[] = {':', what, '\0'};
 		arg_native(command, settings, call->name, tail);
 	}
+	}
+}
+
+/* The key beside a lease under its native name, which is an argument already. */
+static void
+arg_beside(struct call_command *command, int lease, char what)
+{
+	const char tail[] = {':', what};
+	put_begin(command);
+	put(command, command->argv[lease], command->argvlen[lease]);
+	put(command, tail, sizeof(tail));
+	put_end(command);
+}
+
+/* What each name has of this, the lease first. */
+static void
+name_keys(struct call_command *command, const struct call_settings *settings, const struct call *calls,
+	size_t n, const char *what)
+{
+	int lease = command->argc;
+	for (; *what != '\0'; what++) {
+		for (size_t i = 0; i < n; i++) {
+			if (*what != 'l' && calls[i].key == NULL)
+				arg_beside(command, lease + (int)i, *what);
+			else
+				key_one(command, settings, &calls[i], *what);
+		}
 	}
 }
 
@@ -387,9 +412,7 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 	arg_number(command, (int64_t)(strlen(shape->keys) + n * strlen(shape->name_keys)));
 	for (const char *k = shape->keys; *k != '\0'; k++)
 		key_one(command, settings, &common, *k);
-	for (const char *k = shape->name_keys; *k != '\0'; k++)
-		for (size_t i = 0; i < n; i++)
-			key_one(command, settings, &calls[i], *k);
+	name_keys(command, settings, calls, n, shape->name_keys);
 	for (const char *a = shape->args; *a != '\0'; a++)
 		arg_one(command, settings, &common, *a);
 	for (const char *a = shape->name_args; *a != '\0'; a++)
@@ -397,10 +420,5 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 			arg_one(command, settings, &calls[i], *a);
 	if (shape->terms)
 		args_terms(command, calls, n, shape->places);
-	size_t at = 0;
-	for (int i = 0; i < command->argc; i++) {
-		command->argv[i] = command->bytes + at;
-		at += command->argvlen[i];
-	}
 	return true;
 }

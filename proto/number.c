@@ -3,6 +3,8 @@
  */
 #include "proto/number.h"
 
+#include <string.h>
+
 bool
 number_parse(struct slice text, int64_t min, int64_t max, int64_t *out)
 {
@@ -37,20 +39,24 @@ number_parse(struct slice text, int64_t min, int64_t max, int64_t *out)
 size_t
 number_print(char *out, int64_t n)
 {
+	static const char pairs[] =
+		"0001020304050607080910111213141516171819202122232425262728293031323334353637383940"
+		"4142434445464748495051525354555657585960616263646566676869707172737475767778798081"
+		"828384858687888990919293949596979899";
 	uint64_t rest = n < 0 ? (uint64_t)0 - (uint64_t)n : (uint64_t)n;
 	char digits[NUMBER_TEXT_MAX];
-	size_t count = 0;
-	size_t length = 0;
+	size_t at = sizeof(digits);
 
-	do {
-		digits[count++] = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest > 0);
+	for (; rest >= 10; rest /= 100) {
+		at -= 2;
+		memcpy(digits + at, pairs + 2 * (rest % 100), 2);
+	}
+	if (rest > 0 || at == sizeof(digits))
+		digits[--at] = (char)('0' + rest);
 	if (n < 0)
-		out[length++] = '-';
-	while (count > 0)
-		out[length++] = digits[--count];
-	return length;
+		digits[--at] = '-';
+	memcpy(out, digits + at, sizeof(digits) - at);
+	return sizeof(digits) - at;
 }
 
 int

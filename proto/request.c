@@ -19,13 +19,43 @@
 
 enum header { HEADER_WHOLE, HEADER_PART, HEADER_BAD };
 
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Nearly all headers have one digit or two. False: this one may be another. */
+static bool
+read_short(const char *p, size_t n, int64_t *value, size_t *length)
+{
+	if (n < 5 || !is_digit(p[1]))
+		return false;
+	if (p[2] == '\r' && p[3] == '\n') {
+		*value = p[1] - '0';
+		*length = 4;
+		return true;
+	}
+	if (p[1] == '0' || !is_digit(p[2]) || p[3] != '\r' || p[4] != '\n')
+		return false;
+	*value = (p[1] - '0') * 10 + (p[2] - '0');
+	*length = 5;
+	return true;
+}
+
 /* A header line at data[at]: its type byte is known. *next: behind its CRLF. */
 static enum header
 read_header(const char *data, size_t n, size_t at, int64_t *value, size_t *next)
 {
 	size_t most = n - at < REQUEST_HEADER_MAX ? n - at : REQUEST_HEADER_MAX;
-	const char *end = memchr(data + at, '\r', most);
+	const char *end;
 	struct slice digits;
+
+	if (read_short(data + at, n - at, value, next)) {
+		*next += at;
+		return HEADER_WHOLE;
+	}
+	end = memchr(data + at, '\r', most);
 
 	if (end == NULL)
 		return most < REQUEST_HEADER_MAX ? HEADER_PART : HEADER_BAD;
