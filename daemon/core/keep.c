@@ -89,15 +89,15 @@ keep_go_on(struct core *core, struct resource *r)
 }
 
 void
-keep_reclaim(struct core *core, struct resource *r, unsigned i)
+keep_reclaim(struct core *core, struct resource *r, unsigned master)
 {
 	enum call_op op;
 
 	/* The only master decides about the lease, one of several about its seat. */
 	if (core->settings.masters == 1)
 		keep_refresh(core, r);
-	else if (seat_question(core, r, i, &op))
-		seat_ask(core, r, i, op, r->lease.valid_ms - core->now.ms, CALL_QUEUELESS);
+	else if (seat_question(core, r, master, &op))
+		seat_ask(core, r, master, op, r->lease.valid_ms - core->now.ms, CALL_QUEUELESS);
 }
 
 void

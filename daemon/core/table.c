@@ -1,5 +1,7 @@
 #include "daemon/core/table.h"
 
+#include <string.h>
+
 struct conn *
 table_conn(const struct core *core, conn_id id)
 {
@@ -91,9 +93,12 @@ table_remove_resource(struct core *core, struct resource *resource)
 struct undo *
 table_undo(const struct core *core, uint64_t attempt, unsigned master)
 {
-	const struct undo_key key = {.attempt = attempt, .master = master};
+	struct undo_key key;
 	struct undo *found;
 
+	memset(&key, 0, sizeof(key));
+	key.attempt = attempt;
+	key.master = master;
 	HASH_FIND(hh, core->undos, &key, sizeof(key), found);
 	return found;
 }
