@@ -1,8 +1,8 @@
 /*
- * request: scans first, fills afterwards.
+ * request: scans, and fills in what it sees; of a request that comes in pieces, once it is complete.
  *
  *     bytes ──▶ scan: is it complete, and where does it end? ──▶ fill: where do its arguments lie? ──▶ struct
- * request remembers how far it came (request_parser)      runs once per request, cannot fail
+ * request remembers how far it came (request_parser)      cannot fail
  *
  * Called for every connection with something to read. Never allocates, never logs, never looks at a byte
  * twice while a request trickles in (header lines excepted, which are short).
@@ -102,10 +102,11 @@ scan_count(struct request_parser *parser, const char *data, size_t n, const stru
 	return 1;
 }
 
-/* One bulk string from parser->seen on. 1: read, 0: more, -1: refused. */
+/* One bulk string from parser->seen on, which is *argument for as long as data stays. 1: read, 0: more,
+ * -1: refused. */
 static int
 scan_bulk(struct request_parser *parser, const char *data, size_t n, const struct request_limits *limits,
-	struct reply *error)
+	struct slice *argument, struct reply *error)
 {
 	int64_t length;
 	size_t next;
@@ -137,12 +138,13 @@ scan_bulk(struct request_parser *parser, const char *data, size_t n, const struc
 			(long long)length);
 		return -1;
 	}
+	*argument = (struct slice){data + next, (size_t)length};
 	parser->seen = next + (size_t)length + 2;
 	parser->missing--;
 	return 1;
 }
 
-/* The arguments of a scanned array: every header is known to be well-formed. */
+/* The arguments of an array that was scanned in pieces: every header is known to be well-formed. */
 static void
 fill_array(const char *data, size_t n, struct request *out)
 {
@@ -151,7 +153,6 @@ fill_array(const char *data, size_t n, struct request *out)
 	enum header header = read_header(data, n, 0, &count, &at);
 
 	assert(header == HEADER_WHOLE);
-	out->line = false;
 	out->argc = count > 0 ? (size_t)count : 0;
 	for (size_t i = 0; i < out->argc; i++) {
 		int64_t length;
@@ -167,21 +168,29 @@ static ssize_t
 parse_array(struct request_parser *parser, const char *data, size_t n, const struct request_limits *limits,
 	struct request *out, struct reply *error)
 {
+	bool whole = parser->seen == 0; /* so far: then its arguments are where they were seen */
 	ssize_t consumed;
+	size_t argc = 0;
 
-	if (parser->seen == 0) {
+	if (whole) {
 		int got = scan_count(parser, data, n, limits, error);
 
 		if (got <= 0)
 			return got;
 	}
 	while (parser->missing > 0) {
-		int got = scan_bulk(parser, data, n, limits, error);
+		struct slice argument;
+		int got = scan_bulk(parser, data, n, limits, &argument, error);
 
 		if (got <= 0)
 			return got;
+		if (whole)
+			out->argv[argc++] = argument;
 	}
-	fill_array(data, n, out);
+	out->line = false;
+	out->argc = argc;
+	if (!whole)
+		fill_array(data, n, out);
 	consumed = (ssize_t)parser->seen;
 	*parser = (struct request_parser){0};
 	return consumed;

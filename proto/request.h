@@ -44,9 +44,9 @@ struct request_parser {
  * come behind them, but they must stay the same. n may be 0.
  *
  *   > 0  so many bytes are consumed and *out is set. Its slices point into data, which may have been changed
- * there (quotes of an inline line are undone in place). 0  more is needed; nothing is touched but *parser. -1
- * this can never become a request: *error is "ERR Protocol error: ..."; answer it and close. *out is not
- *        touched.
+ *        there (quotes of an inline line are undone in place).
+ *     0  more is needed; nothing is touched but *parser and the room of out->argv.
+ *    -1  this can never become a request: *error is "ERR Protocol error: ..."; answer it and close.
  *
  * However the bytes arrive, the same requests come out, and the work is linear in the number of bytes.
  */
