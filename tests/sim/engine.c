@@ -256,6 +256,32 @@ short_find(lua_State *lua)
 	return 2;
 }
 
+/* string.match(text, '[\r\n]FIELD:([^\r\n]*)'): a field of INFO */
+static int
+short_match(lua_State *lua)
+{
+	static const char head[] = "[\r\n]", tail[] = ":([^\r\n]*)";
+	size_t n, pattern_n, around = strlen(head) + strlen(tail);
+	const char *text = text_at(lua, 1, &n), *pattern = text_at(lua, 2, &pattern_n);
+	if (text == NULL || pattern == NULL || lua_gettop(lua) != 2 || pattern_n <= around ||
+		memcmp(pattern, head, strlen(head)) != 0 ||
+		memcmp(pattern + pattern_n - strlen(tail), tail, strlen(tail)) != 0)
+		return as_ever(lua);
+	const char *field = pattern + strlen(head);
+	size_t field_n = pattern_n - around;
+	if (strspn(field, "abcdefghijklmnopqrstuvwxyz_") < field_n)
+		return as_ever(lua);
+	for (const char *p = text; (p = strpbrk(p, "\r\n")) != NULL;) {
+		if (strncmp(++p, field, field_n) != 0 || p[field_n] != ':')
+			continue;
+		p += field_n + 1;
+		lua_pushlstring(lua, p, strcspn(p, "\r\n"));
+		return 1;
+	}
+	lua_pushnil(lua);
+	return 1;
+}
+
 /* Puts it in the place of the function of that name, which it still knows, in the table on top. */
 static void
 shorten(lua_State *lua, const char *name, lua_CFunction function)
@@ -300,6 +326,7 @@ engine_open(struct engine *e)
 	lua_getfield(lua, -1, "string");
 	shorten(lua, "format", short_format);
 	shorten(lua, "find", short_find);
+	shorten(lua, "match", short_match);
 	lua_settop(lua, 0);
 	lua_newtable(lua);
 	lua_pushcfunction(lua, global_refused);

@@ -11,13 +11,12 @@
 static int64_t
 kept_until_us(const struct server *s, unsigned name, struct slice owner)
 {
-	char key[64];
 	struct slice found;
 	/* What is asserted during a guard is no vote: somebody may have been given that before. */
 	if (!server_admitted(s) || !server_owner(s, name, &found) || !slice_equal(found, owner))
 		return 0;
-	server_lease_key(s->world, name, key, sizeof(key));
-	int64_t left_us = store_expires_ms(master_store(s->master), slice_of(key)) * 1000 - server_wall_us(s);
+	struct slice key = server_lease_key(s->world, name);
+	int64_t left_us = store_expires_ms(master_store(s->master), key) * 1000 - server_wall_us(s);
 	/* Less what its clock may yet step, and what it runs too fast. */
 	return s->world->now_us + left_us - s->world->plan.margin_ms * 1000 - left_us / 100;
 }
@@ -88,7 +87,7 @@ meddle(struct world *w, enum fault fault)
 	int percent = rng_percent(&w->rng, 70) ? 0 : 60;
 	bool lease = fault != FAULT_DELETE || rng_percent(&w->rng, 50);
 	char key[64];
-	server_lease_key(w, name, key, sizeof(key));
+	snprintf(key, sizeof(key), "%s", server_lease_key(w, name).p);
 	if (!lease)
 		snprintf(key, sizeof(key), "hf:{%s}%s", checker_name(name), tails[rng_range(&w->rng, 0, 2)]);
 	for (unsigned i = 0; i < w->plan.masters; i++) {

@@ -53,13 +53,11 @@ owner_is_well(const struct server *s, struct slice owner)
 static bool
 lease_blocks(const struct server *s, unsigned name)
 {
-	char key[64];
-	struct slice owner;
+	struct slice key = server_lease_key(s->world, name), owner;
 	struct store *store = master_store(s->master);
 	int64_t wall_us = server_wall_us(s);
-	server_lease_key(s->world, name, key, sizeof(key));
-	return store_exists(store, wall_us, slice_of(key)) &&
-	       (!store_get(store, wall_us, slice_of(key), &owner) || !owner_is_well(s, owner));
+	return store_exists(store, wall_us, key) &&
+	       (!store_get(store, wall_us, key, &owner) || !owner_is_well(s, owner));
 }
 
 /* A place in the queue of somebody who will not come: at the home of a name it costs time, wherever that is.
@@ -167,11 +165,25 @@ look_at_asking(struct world *w, unsigned host, unsigned name)
 			host, a->rounds, checker_name(name), for_ms);
 }
 
-/* Only who could make something of its turn is passed over. */
+/* Whether every master is well for it: then all such daemons see the same home of a name. */
+static bool
+host_has_all(const struct host *h)
+{
+	const struct world *w = h->world;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		if (!server_sound(&w->servers[i]) || !host_sound_at(h, &w->servers[i]))
+			return false;
+	return true;
+}
+
+/* Order is promised among daemons that see the same home. */
 static void
 look_at_place(struct world *w, unsigned host, unsigned name)
 {
-	if (w->phase == PHASE_FAULTS || !host_has_majority(&w->hosts[host]))
+	bool promised = w->phase != PHASE_FAULTS;
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		promised = promised && host_has_all(&w->hosts[i]);
+	if (!promised)
 		progress_queued(&w->hosts[host], name, false);
 }
 
@@ -233,9 +245,7 @@ pass_over(const struct host *passed, const struct host *by, unsigned name)
 {
 	struct world *w = by->world;
 	struct asking *a = &w->progress.asking[passed->index][name];
-	/* Among several masters the head may lack a majority that others have, by a key in the way at one and
-	 * a line that is cut to another. */
-	if (!a->queued || w->plan.masters > 1 || w->plan.fault[FAULT_MESSAGES] || w->plan.fault[FAULT_BACK])
+	if (!a->queued || w->plan.fault[FAULT_MESSAGES] || w->plan.fault[FAULT_BACK])
 		return;
 	if (++a->passed[by->index] > PASSED_MOST)
 		world_fail(w, "order: d%u has got %s %d times while d%u stood in the queue for it", by->index,

@@ -119,17 +119,23 @@ server_admitted(const struct server *s)
 	return s->up && master_admitted(s->master);
 }
 
-void
-server_lease_key(const struct world *w, unsigned name, char *out, size_t size)
+struct slice
+server_lease_key(const struct world *w, unsigned name)
 {
-	bool foreign = w->plan.foreign && name == 2;
-	snprintf(out, size, "%s%s%s", foreign ? "lock:" : "hf:{", checker_name(name), foreign ? "" : "}");
+	static const struct slice keys[PLAN_NAMES_MAX] = {{"hf:{a}", 6}, {"hf:{b}", 6}, {"hf:{foreign}", 12}};
+	return w->plan.foreign && name == 2 ? SLICE("lock:foreign") : keys[name];
+}
+
+struct slice
+server_queue_key(unsigned name)
+{
+	static const struct slice keys[PLAN_NAMES_MAX] = {
+		{"hf:{a}:q", 8}, {"hf:{b}:q", 8}, {"hf:{foreign}:q", 14}};
+	return keys[name];
 }
 
 bool
 server_owner(const struct server *s, unsigned name, struct slice *owner)
 {
-	char key[64];
-	server_lease_key(s->world, name, key, sizeof(key));
-	return store_get(master_store(s->master), server_wall_us(s), slice_of(key), owner);
+	return store_get(master_store(s->master), server_wall_us(s), server_lease_key(s->world, name), owner);
 }

@@ -50,8 +50,10 @@ bool server_sound(const struct server *server);
 /* Whether some daemon has admitted it since it last may have forgotten something. */
 bool server_admitted(const struct server *server);
 
-/* The key of a name's lease, and whether somebody has it now. owner: valid until the next command. */
-void server_lease_key(const struct world *world, unsigned name, char *out, size_t size);
+/* The key of a name's lease, that of its queue, and whether somebody has it now. owner: valid until the next
+ * command. */
+struct slice server_lease_key(const struct world *world, unsigned name);
+struct slice server_queue_key(unsigned name);
 bool server_owner(const struct server *server, unsigned name, struct slice *owner);
 
 #endif
