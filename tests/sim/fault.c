@@ -234,14 +234,6 @@ may_lose(const struct server *s)
 	return lacking + 1 < plan_majority(&w->plan);
 }
 
-/* Its leases have run out for it, and it does not know. It is never put right. */
-static void
-fault_leap(struct world *w, struct server *s)
-{
-	s->wall_offset_us += rng_range(&w->rng, w->plan.lease_ms * 2000, HOUR_US);
-	s->leapt_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 2200;
-}
-
 static void
 fault_total(struct world *w)
 {
@@ -280,8 +272,31 @@ cut_all(struct world *w, unsigned master, int64_t us)
 	}
 }
 
-/* Of a majority that alone has given out tokens for a while, one forgets, another cannot be heard until the
- * guard is over, and most daemons that know die. */
+/* Some of a majority are cut off, so that for a while leases and tokens are those of the rest alone. */
+static int64_t
+leave_a_majority(struct world *w, const unsigned *order)
+{
+	int64_t third_us = w->plan.lease_ms * 1000 / 3;
+	int64_t for_us = third_us < 1000000 ? rng_range(&w->rng, third_us / 2, third_us) : 1000000;
+	for (unsigned i = plan_majority(&w->plan); i < w->plan.masters; i++)
+		cut_all(w, order[i], for_us);
+	return for_us;
+}
+
+static void
+some_die(struct world *w)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		struct host *h = &w->hosts[i];
+		if (!h->alive || h->paused_until_us > w->now_us || rng_percent(&w->rng, 40))
+			continue;
+		host_crash(h);
+		world_after(w, some_time(w), host_returns, h, h->life, NULL);
+	}
+}
+
+/* Of a majority that alone has given out leases and tokens for a while, one forgets, and most daemons die
+ * that know of them. Sometimes another cannot be heard until the guard is over. */
 static void
 amnesia_strikes(void *arg, uint64_t chance, void *data)
 {
@@ -294,14 +309,9 @@ amnesia_strikes(void *arg, uint64_t chance, void *data)
 	trace_line(&w->trace, w->now_us, "m%u     amnesia", order[0]);
 	server_crash(&w->servers[order[0]], NULL, 1000);
 	int64_t guard_us = (w->plan.lease_ms + w->plan.margin_ms) * 1000;
-	cut_all(w, order[1], guard_us + rng_range(&w->rng, 0, w->plan.lease_ms * 250));
-	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		struct host *h = &w->hosts[i];
-		if (!h->alive || h->paused_until_us > w->now_us || rng_percent(&w->rng, 40))
-			continue;
-		host_crash(h);
-		world_after(w, some_time(w), host_returns, h, h->life, NULL);
-	}
+	if (rng_percent(&w->rng, 50))
+		cut_all(w, order[1], guard_us + rng_range(&w->rng, 0, w->plan.lease_ms * 250));
+	some_die(w);
 }
 
 static void
@@ -309,14 +319,35 @@ fault_amnesia(struct world *w)
 {
 	unsigned order[PLAN_MASTERS_MAX];
 	uint64_t chance = rng_next(&w->rng);
-	int64_t before_us = rng_range(&w->rng, w->plan.lease_ms * 250, w->plan.lease_ms * 500);
 	shuffle(chance, w->plan.masters, order);
 	for (unsigned i = 0; i < w->plan.masters; i++)
 		if (server_lacks(&w->servers[i]))
 			return;
-	for (unsigned i = plan_majority(&w->plan); i < w->plan.masters; i++)
-		cut_all(w, order[i], before_us);
-	world_after(w, before_us, amnesia_strikes, w, chance, NULL);
+	world_after(w, leave_a_majority(w, order), amnesia_strikes, w, chance, NULL);
+}
+
+/* Its leases have run out for it, and it does not know. It is never put right. */
+static void
+leap_strikes(void *arg, uint64_t a, void *data)
+{
+	struct server *s = arg;
+	struct world *w = s->world;
+	(void)a;
+	(void)data;
+	if (w->phase != PHASE_FAULTS || !may_lose(s))
+		return;
+	trace_line(&w->trace, w->now_us, "m%u     leaps", s->index);
+	s->wall_offset_us += rng_range(&w->rng, w->plan.lease_ms * 2000, HOUR_US);
+	s->leapt_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 2200;
+}
+
+/* It shows where a lease is kept by no more than a majority. */
+static void
+fault_leap(struct world *w)
+{
+	unsigned order[PLAN_MASTERS_MAX];
+	shuffle(rng_next(&w->rng), w->plan.masters, order);
+	world_after(w, leave_a_majority(w, order), leap_strikes, &w->servers[order[0]], 0, NULL);
 }
 
 /* ---- the rest ---- */
@@ -340,11 +371,8 @@ fault_loss(struct world *w, struct server *s, enum fault fault)
 	case FAULT_WHOLE:
 		server_crash(s, master_store(s->master), some_time(w) / 4);
 		return;
-	case FAULT_FLUSH:
+	default: /* FLUSH */
 		server_flush(s);
-		return;
-	default:
-		fault_leap(w, s);
 		return;
 	}
 }
@@ -373,7 +401,6 @@ fault_server(struct world *w, struct server *s, enum fault fault)
 	case FAULT_STALE:
 	case FAULT_WHOLE:
 	case FAULT_FLUSH:
-	case FAULT_LEAP:
 		fault_loss(w, s, fault);
 		return;
 	default:
@@ -414,6 +441,9 @@ fault_strike(struct world *w, enum fault fault)
 		return;
 	case FAULT_AMNESIA:
 		fault_amnesia(w);
+		return;
+	case FAULT_LEAP:
+		fault_leap(w);
 		return;
 	default:
 		fault_server(w, any_server(w), fault);

@@ -31,7 +31,7 @@ static int64_t
 most_us(const struct world *w)
 {
 	int64_t patience_ms = w->plan.lease_ms / 3 < 2000 ? w->plan.lease_ms / 3 : 2000;
-	return (patience_ms + 700) * 1000;
+	return (patience_ms + 200) * 1000 + 4 * (2 * w->plan.network_us + w->plan.spread_us);
 }
 
 static void

@@ -86,7 +86,7 @@ plan_possible(struct plan *plan)
 {
 	static const enum fault many[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA, FAULT_LEAP};
 	/* Who has not known a clock before it leapt cannot see that it did. */
-	static const enum fault fresh[] = {FAULT_CRASH, FAULT_DRAIN};
+	static const enum fault fresh[] = {FAULT_CRASH, FAULT_DRAIN, FAULT_AMNESIA};
 	static const enum fault step[] = {FAULT_FORWARD};
 	static const enum fault worst = FAULT_AMNESIA;
 	if (plan->masters == 1) {
