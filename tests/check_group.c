@@ -151,7 +151,7 @@ START_TEST(random_calls_of_a_name_keep_their_order)
 		char text[2] = {(char)('a' + name), '\0'};
 		size_t at = strlen(expected[name]);
 
-		snprintf(expected[name] + at, sizeof(expected[name]) - at, "%u", ops[op]);
+		snprintf(expected[name] + at, sizeof(expected[name]) - at, "%u", (unsigned)ops[op]);
 		add(ops[op], text);
 		if (strlen(sent.text) > sizeof(sent.text) - 512)
 			break;

@@ -325,9 +325,9 @@ START_TEST(three_masters_are_asked_at_once_and_released_at_once)
 	ck_assert_msg(said(text, "d0 > c0 :T\n"), "%.3000s", text);
 	ask(0, VERB_UNLOCK, 0);
 	text = story();
-	for (char m = '0'; m < '3'; m++) {
+	for (int m = 0; m < 3; m++) {
 		char line[] = "d0 > m0 release a\n";
-		line[6] = m;
+		line[6] = (char)('0' + m);
 		ck_assert_msg(said(text, line), "%.3000s", text);
 	}
 	end();
@@ -385,13 +385,13 @@ START_TEST(votes_that_are_split_are_given_back_and_asked_for_again)
 		conn_send(conns[d], &r);
 	pass_ms(100);
 	const char *text = story();
-	for (char d = '0'; d < '3'; d++) {
+	for (int d = 0; d < 3; d++) {
 		char own[] = "m0 > d0 acquire a: yes\n", back[] = "d0 > m0 release a\n";
-		own[1] = own[6] = back[1] = back[6] = d;
+		own[1] = own[6] = back[1] = back[6] = (char)('0' + d);
 		ck_assert_msg(said(text, own), "%.6000s", text);
 		/* Who has won has nothing to give back. */
 		char won[] = "d0 > c0 :T\n";
-		won[1] = won[6] = d;
+		won[1] = won[6] = own[1];
 		ck_assert_msg(said(text, back) || said(text, won), "%.6000s", text);
 	}
 	ck_assert_uint_eq(w.checker.grants, 1);

@@ -103,6 +103,7 @@ compinit -D -u
 zstyle ':completion:*' list-prompt ''
 LISTMAX=1000
 unset zle_bracketed_paste
+stty -icanon -echo
 unsetopt beep autolist prompt_cr prompt_sp
 bindkey -e
 bindkey "^T" list-choices
@@ -120,6 +121,7 @@ def test_zsh(place):
         # The terminal has its own idea of PATH.
         terminal.type("export PATH='%s' READY=yes; echo is ready=$READY\n" % environment["PATH"])
         terminal.wait("^is ready=yes")
+        terminal.wait("^> ")
 
         def offered(line):
             start = terminal.seen
@@ -127,6 +129,7 @@ def test_zsh(place):
             terminal.type(line + "\x14\x15echo 'done'=$READY\n")
             terminal.wait("^done=yes")
             listed = terminal.text[start:terminal.seen].replace(line, "")
+            terminal.wait("^> ")
             return listed.replace("*", " ").split()
 
         compare(LINES + NESTED, offered)

@@ -12,6 +12,7 @@ const char *
 checker_name(unsigned name)
 {
 	static const char *const names[PLAN_NAMES_MAX] = {"a", "b", "foreign"};
+	assert(name < PLAN_NAMES_MAX);
 	return names[name];
 }
 

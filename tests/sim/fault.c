@@ -252,13 +252,11 @@ fault_total(struct world *w)
 static void
 shuffle(uint64_t chance, unsigned n, unsigned *order)
 {
-	for (unsigned i = 0; i < n; i++)
-		order[i] = i;
-	for (unsigned i = n - 1; i > 0; i--) {
-		unsigned k = (unsigned)(chance % (i + 1)), t = order[i];
+	for (unsigned i = 0; i < n; i++) {
+		unsigned k = (unsigned)(chance % (i + 1));
 		chance /= i + 1;
 		order[i] = order[k];
-		order[k] = t;
+		order[k] = i;
 	}
 }
 
@@ -301,7 +299,7 @@ static void
 amnesia_strikes(void *arg, uint64_t chance, void *data)
 {
 	struct world *w = arg;
-	unsigned order[PLAN_MASTERS_MAX];
+	unsigned order[PLAN_MASTERS_MAX] = {0};
 	(void)data;
 	shuffle(chance, w->plan.masters, order);
 	if (w->phase != PHASE_FAULTS || !may_lose(&w->servers[order[0]]))
@@ -317,7 +315,7 @@ amnesia_strikes(void *arg, uint64_t chance, void *data)
 static void
 fault_amnesia(struct world *w)
 {
-	unsigned order[PLAN_MASTERS_MAX];
+	unsigned order[PLAN_MASTERS_MAX] = {0};
 	uint64_t chance = rng_next(&w->rng);
 	shuffle(chance, w->plan.masters, order);
 	for (unsigned i = 0; i < w->plan.masters; i++)
@@ -345,7 +343,7 @@ leap_strikes(void *arg, uint64_t a, void *data)
 static void
 fault_leap(struct world *w)
 {
-	unsigned order[PLAN_MASTERS_MAX];
+	unsigned order[PLAN_MASTERS_MAX] = {0};
 	shuffle(rng_next(&w->rng), w->plan.masters, order);
 	world_after(w, leave_a_majority(w, order), leap_strikes, &w->servers[order[0]], 0, NULL);
 }

@@ -21,7 +21,7 @@ struct pieces {
 	size_t fresh_n;
 };
 
-/* As lua_Alloc: pieces is a struct pieces. */
-void *pieces_alloc(void *pieces, void *p, size_t old_size, size_t size);
+/* As lua_Alloc: arg is a struct pieces. */
+void *pieces_alloc(void *arg, void *p, size_t old_size, size_t size);
 
 #endif

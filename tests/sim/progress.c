@@ -116,7 +116,7 @@ withheld(const struct world *w, unsigned name)
 static bool
 somebody_can(const struct world *w, unsigned name)
 {
-	bool clear[PLAN_MASTERS_MAX];
+	bool clear[PLAN_MASTERS_MAX] = {false};
 	for (unsigned i = 0; i < w->plan.masters; i++) {
 		const struct server *s = &w->servers[i];
 		if (server_sound(s) && queue_blocks(s, name))
