@@ -306,7 +306,7 @@ START_TEST(a_guarded_master_is_admitted_above_what_the_others_remember)
 
 	story_among(&w, 3);
 	HEARD(&w, 2, hello(&w, false, MEMORY + 100));
-	after(&w, LEASE_MS + MARGIN_MS);
+	after(&w, GUARD_MS);
 	/* The guard is over, but nobody has been asked since. */
 	ck_assert_int_eq(admitted_with(&w), 0);
 	w.at = 0;
@@ -329,7 +329,7 @@ START_TEST(too_few_who_remember_are_not_waited_for_beyond_their_guards)
 	story_among(&w, 3);
 	HEARD(&w, 2, hello(&w, false, MEMORY + 100));
 	HEARD(&w, 0, link_down(&w, "Connection refused"));
-	after(&w, LEASE_MS + MARGIN_MS);
+	after(&w, GUARD_MS);
 	ck_assert_int_eq(admitted_with(&w), 0);
 	HEARD(&w, 1, hello(&w, true, MEMORY + 1));
 	after(&w, 60);

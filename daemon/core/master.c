@@ -64,7 +64,9 @@ master_patience_ms(const struct core *core)
 int64_t
 master_guard_ms(const struct core *core)
 {
-	return core->settings.lease_max_ms + core->settings.margin_ms;
+	/* The guard is counted by our clock, the leases that it waits for by others: one may run fast, one
+	 * slow. */
+	return core->settings.lease_max_ms + drift_ms(core->settings.lease_max_ms) + core->settings.margin_ms;
 }
 
 static int64_t

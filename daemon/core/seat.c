@@ -164,6 +164,20 @@ seats_valid_ms(const struct core *core, const struct resource *r)
 	return valid_ms;
 }
 
+/* A majority that was raised to a token keeps every later one above it, unless one of these masters forgot
+ * and was admitted again meanwhile: then the round is older than its guard, or its memory another by now. The
+ * only master decides alone, and its floor stands above all that it gave before. */
+static bool
+token_counts(const struct core *core, const struct resource *r, unsigned i)
+{
+	const struct seat *seat = &r->seats[i];
+
+	return seat->token_first > 0 &&
+	       (core->settings.masters == 1 ||
+		       (seat->incarnation == core->masters[i].incarnation &&
+			       core->now.ms - r->lease.sent_ms < master_guard_ms(core)));
+}
+
 bool
 seats_tokens(const struct core *core, struct resource *r, int64_t *first, int64_t *last)
 {
@@ -172,7 +186,7 @@ seats_tokens(const struct core *core, struct resource *r, int64_t *first, int64_
 		unsigned same = 0;
 
 		for (unsigned k = 0; k < core->settings.masters; k++)
-			same += seat->token_first > 0 && r->seats[k].token_first == seat->token_first &&
+			same += token_counts(core, r, k) && r->seats[k].token_first == seat->token_first &&
 				r->seats[k].token_last == seat->token_last;
 		if (same < quorum_majority(core))
 			continue;

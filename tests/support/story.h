@@ -20,6 +20,7 @@
 
 #define LEASE_MS  1000
 #define MARGIN_MS 100
+#define GUARD_MS  (LEASE_MS + LEASE_MS / 100 + 2 + MARGIN_MS)
 #define MEMORY    UINT64_C(77)
 
 struct story {
