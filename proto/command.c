@@ -183,7 +183,7 @@ command_parse(const struct request *request, struct command *out, struct reply *
 		return -1;
 	row = &rows[verb];
 	words = row->info.sub.n > 0 ? 2 : 1;
-	c = (struct command){.verb = verb, .wait_ms = COMMAND_WAIT_RULE};
+	c = (struct command){.verb = verb, .wait_ms = COMMAND_WAIT_RULE, .retries = COMMAND_RETRIES_ANY};
 	c.count = verb == VERB_LOCKS ? COMMAND_COUNT_DEFAULT : 0;
 	c.argv = request->argv + words;
 	c.argc = request->argc - words;

@@ -8,6 +8,7 @@
 #ifndef PROTO_COMMAND_H
 #define PROTO_COMMAND_H
 
+#include "proto/kind.h"
 #include "proto/reply.h"
 #include "proto/slice.h"
 
@@ -24,11 +25,13 @@ enum verb {
 };
 
 /* WAIT is absent: as the rule for the name says. */
-#define COMMAND_WAIT_RULE (-1)
+#define COMMAND_WAIT_RULE   (-1)
+/* RETRIES is absent: refused rounds are not counted. */
+#define COMMAND_RETRIES_ANY (-1)
 /* Largest number of milliseconds any option takes: a year. Keeps every sum of times far from overflow. */
-#define COMMAND_MS_MAX    INT64_C(31536000000)
+#define COMMAND_MS_MAX      INT64_C(31536000000)
 /* Largest token: 2^53, so that every client can hold it exactly in a double. */
-#define COMMAND_TOKEN_MAX (INT64_C(1) << 53)
+#define COMMAND_TOKEN_MAX   (INT64_C(1) << 53)
 
 #define NAME_BYTES_MAX        512    /* of a resource; a configuration may lower it */
 #define OWNER_BYTES_MAX       128    /* of an OWNER tag and an ASYNC id */
@@ -36,6 +39,7 @@ enum verb {
 #define SECRET_BYTES_MAX      64     /* of what SESSION JOIN takes */
 #define LABEL_BYTES_MAX       128    /* of a connection's name, a library's name and version */
 #define CREDENTIAL_BYTES_MAX  512    /* of a user's name and of a password */
+#define COMMAND_LIMIT_MAX     10000  /* permits of a name */
 #define COMMAND_COUNT_MAX     100000 /* LOCKS answers no more names than this */
 #define COMMAND_COUNT_DEFAULT 1000   /* and this many when not told */
 
@@ -63,6 +67,11 @@ struct command {
 	int64_t extend_ms;   /* EXTEND, > 0 */
 	int64_t token;       /* UNLOCK, CHECK, BREAK: TOKEN n, > 0; 0: absent */
 	bool validity;       /* LOCK VALIDITY */
+	enum kind kind;      /* LOCK */
+	int64_t limit;       /* LOCK LIMIT, 1 .. COMMAND_LIMIT_MAX; kind is PERMITS; 0: absent */
+	int64_t permits;     /* LOCK PERMITS, 1 .. limit; 0: no LIMIT either */
+	int64_t retries;     /* LOCK RETRIES, >= 0: so many rounds more after one that was refused; or
+				COMMAND_RETRIES_ANY */
 	enum onloss onloss;  /* SESSION ONLOSS */
 
 	/* For the adapters; the core does not look at these. */

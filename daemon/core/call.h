@@ -7,10 +7,14 @@
  * no name (HELLO, ADMIT) runs behind all that came before it on its link, and before all that came after.
  *
  * Clocks: *_ms are durations; deadline_us and time_us are the master's own TIME in microseconds.
+ *
+ * Kinds: an exclusive lease is all there is at its key. Shared leases and permits are members of a group, one
+ * for each daemon or for each permit; slots are the numbers of the permits as text, "3,7", in rising order.
  */
 #ifndef CORE_CALL_H
 #define CORE_CALL_H
 
+#include "proto/kind.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>
@@ -50,9 +54,14 @@ struct call {
 	int64_t token;  /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
 	int64_t newest; /* RECLAIM: newest token of this lease: of two that reclaim, the newer one is right */
 	int64_t block;  /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
-	uint64_t disowned; /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
-	int64_t queue_ms;  /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
-			      CALL_QUEUELESS: the queue of this name lives on another master */
+	enum kind kind; /* of the lease; RENEW with SHARED makes an exclusive lease of ours a shared one */
+	int64_t limit;  /* PERMITS: how many the name has */
+	int64_t permits;    /* PERMITS: how many of them are wanted, 1 .. limit */
+	int64_t hint;       /* PERMITS, ACQUIRE: look for free ones from this number on, modulo limit */
+	struct slice slots; /* PERMITS: exactly these; n == 0 (ACQUIRE alone): any. Valid as the name is */
+	uint64_t disowned;  /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
+	int64_t queue_ms;   /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
+			       CALL_QUEUELESS: the queue of this name lives on another master */
 };
 
 /* As queue_ms: neither take a place nor heed those of others. */
@@ -66,10 +75,11 @@ enum outcome {
 	OUTCOME_FORGOTTEN, /* the incarnation is not the one meant, or the master is not admitted (ACQUIRE,
 			      RENEW), or is admitted (RECLAIM); nothing was done: greet it again */
 	OUTCOME_WRONGKIND, /* the key holds something that is not our kind of lock; nothing was touched */
-	OUTCOME_DEMOTED,   /* READONLY, LOADING, MASTERDOWN, ...: not a master now; greet it again */
-	OUTCOME_ERROR,     /* another error of the master, quoted in text; nothing was done for this name */
-	OUTCOME_UNKNOWN,   /* it may have left, and its answer was lost */
-	OUTCOME_UNSENT     /* it never left: no such link up, or the output was full */
+	OUTCOME_LIMIT,   /* PERMITS: the name has another LIMIT while any of them are taken, see vote.limit */
+	OUTCOME_DEMOTED, /* READONLY, LOADING, MASTERDOWN, ...: not a master now; greet it again */
+	OUTCOME_ERROR,   /* another error of the master, quoted in text; nothing was done for this name */
+	OUTCOME_UNKNOWN, /* it may have left, and its answer was lost */
+	OUTCOME_UNSENT   /* it never left: no such link up, or the output was full */
 };
 
 /* Why a master that answered HELLO cannot be used: GREETING(name, text for people) */
@@ -103,7 +113,10 @@ struct vote {
 	int64_t position;    /* ACQUIRE BUSY: our place in the queue, 1 = head; 0: not queued. ACQUIRE and
 				RENEW YES: how many other daemons wait in the queue now */
 	int64_t change_ms;   /* ACQUIRE BUSY: nothing can change before, unless a wake-up says so */
-	struct slice text;   /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values */
+	struct slice slots; /* PERMITS, ACQUIRE YES: those that were taken; BUSY: those that could be, for the
+			       masters to agree on; n == 0: none */
+	int64_t limit;      /* LIMIT: the one it has */
+	struct slice text;  /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values */
 
 	/* HELLO YES only */
 	enum greeting greeting;
