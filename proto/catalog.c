@@ -73,7 +73,7 @@ static void
 write_flags(struct buffer *b, int version, size_t v)
 {
 	const struct command_info *info = command_info((enum verb)v);
-	bool blocking = v == VERB_LOCK;
+	bool blocking = (info->flags & COMMAND_WAITS) != 0;
 	bool admin = (info->flags & COMMAND_ADMIN) != 0;
 	bool open = (info->flags & COMMAND_OPEN) != 0;
 

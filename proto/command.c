@@ -54,6 +54,17 @@ command_name(enum verb verb, char out[COMMAND_NAME_MAX])
 	}
 }
 
+void
+command_usage(enum verb verb, char out[COMMAND_USAGE_MAX])
+{
+	const struct command_info *info = command_info(verb);
+	bool sub = info->sub.n > 0 && !(info->flags & COMMAND_NAMED);
+	int n = snprintf(out, COMMAND_USAGE_MAX, "%s%s%s%s%s", info->word.p, sub ? " " : "",
+		sub ? info->sub.p : "", info->syntax[0] != '\0' ? " " : "", info->syntax);
+
+	assert(n > 0 && n < COMMAND_USAGE_MAX);
+}
+
 /* As Redis words it; what follows the verb is quoted as long as there is room. */
 static void
 refuse_verb(const struct request *request, struct reply *error)
@@ -73,12 +84,21 @@ refuse_verb(const struct request *request, struct reply *error)
 	reply_error(error, CODE_ERR, "unknown command '%s', with args beginning with: %s", word, rest);
 }
 
+/* Which argument of a request names the subcommand of a row that has one. */
+static size_t
+sub_at(const struct command_info *info)
+{
+	return info->flags & COMMAND_NAMED ? 2 : 1;
+}
+
+/* container: a row with the verb of the request, and a subcommand */
 static void
-refuse_sub(const struct request *request, struct slice word, struct reply *error)
+refuse_sub(const struct request *request, const struct command_info *container, struct reply *error)
 {
 	char sub[REPLY_TEXT_MAX / 2];
+	struct slice word = container->word;
 
-	if (request->argc < 2) {
+	if (request->argc <= sub_at(container)) {
 		char lower[COMMAND_NAME_MAX];
 		size_t n = 0;
 
@@ -89,7 +109,7 @@ refuse_sub(const struct request *request, struct slice word, struct reply *error
 			(int)n, lower, word.p);
 		return;
 	}
-	(void)escape_text(sub, sizeof(sub), request->argv[1], ESCAPE_PLAIN);
+	(void)escape_text(sub, sizeof(sub), request->argv[sub_at(container)], ESCAPE_PLAIN);
 	reply_error(error, CODE_ERR, "unknown subcommand '%s'. Try %s HELP.", sub, word.p);
 }
 
@@ -98,20 +118,23 @@ refuse_sub(const struct request *request, struct slice word, struct reply *error
 static enum verb
 find_verb(const struct request *request, struct reply *error)
 {
-	struct slice container = {NULL, 0};
+	const struct command_info *container = NULL;
 
 	for (size_t i = 0; i < VERB_COUNT; i++) {
 		const struct command_info *info = &rows[i].info;
+		size_t at;
 
 		if (!option_word_is(info->word, request->argv[0]))
 			continue;
+		at = sub_at(info);
 		if (info->sub.n == 0 && (request->argc == 1 || !command_has_subs((enum verb)i)))
 			return (enum verb)i;
-		if (info->sub.n > 0 && request->argc > 1 && option_word_is(info->sub, request->argv[1]))
+		if (info->sub.n > 0 && request->argc > at && option_word_is(info->sub, request->argv[at]))
 			return (enum verb)i;
-		container = info->word;
+		if (container == NULL)
+			container = info;
 	}
-	if (container.n > 0)
+	if (container != NULL)
 		refuse_sub(request, container, error);
 	else
 		refuse_verb(request, error);
@@ -130,24 +153,31 @@ command_has_subs(enum verb verb)
 static int
 refuse_arity(enum verb verb, struct reply *error)
 {
-	const struct command_info *info = command_info(verb);
 	char name[COMMAND_NAME_MAX];
+	char usage[COMMAND_USAGE_MAX];
 
 	command_name(verb, name);
-	reply_error(error, CODE_ERR, "wrong number of arguments for '%s' command; usage: %s%s%s%s%s", name,
-		info->word.p, info->sub.n > 0 ? " " : "", info->sub.p, info->syntax[0] != '\0' ? " " : "",
-		info->syntax);
+	command_usage(verb, usage);
+	reply_error(error, CODE_ERR, "wrong number of arguments for '%s' command; usage: %s", name, usage);
 	return -1;
 }
 
+/* named: the argument in front of the subcommand, or NULL */
 static int
-read_arguments(const struct row *row, struct command *out, struct reply *error)
+read_arguments(const struct row *row, const struct slice *named, struct command *out, struct reply *error)
 {
 	size_t at = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < 2 && at < out->argc && row->positional[i] != FIELD_NONE; i++) {
-		ptrdiff_t took = option_read(row->positional[i], out->argv + at, out->argc - at, out, error);
+	if (named != NULL && option_read(row->positional[i++], named, 1, out, error) < 0)
+		return -1;
+	for (; i < 2 && at < out->argc && row->positional[i] != FIELD_NONE; i++) {
+		ptrdiff_t took;
 
+		/* What is optional gives way to the options behind it. */
+		if (i == 1 && at >= (size_t)row->info.min && option_is(out->verb, out->argv[at]))
+			break;
+		took = option_read(row->positional[i], out->argv + at, out->argc - at, out, error);
 		if (took < 0)
 			return -1;
 		at += (size_t)took;
@@ -157,16 +187,42 @@ read_arguments(const struct row *row, struct command *out, struct reply *error)
 	return option_parse(out->argv + at, out->argc - at, out, error);
 }
 
+/* How many of how many permits; LIMIT is what makes it a semaphore. */
+static int
+check_permits(struct command *c, struct reply *error)
+{
+	if (c->limit == 0 && c->permits == 0)
+		return 0;
+	if (c->limit == 0) {
+		reply_error(error, CODE_ERR, "PERMITS needs LIMIT: LIMIT n PERMITS k");
+		return -1;
+	}
+	if (c->kind == KIND_SHARED) {
+		reply_error(error, CODE_ERR,
+			"SHARED and LIMIT exclude each other: a semaphore has permits, no readers");
+		return -1;
+	}
+	if (c->permits > c->limit) {
+		reply_error(error, CODE_ERR, "PERMITS must not be more than LIMIT: %lld of %lld",
+			(long long)c->permits, (long long)c->limit);
+		return -1;
+	}
+	c->kind = KIND_PERMITS;
+	if (c->permits == 0)
+		c->permits = 1;
+	return 0;
+}
+
 /* What single values cannot say. */
 static int
-check_together(const struct command *c, struct reply *error)
+check_together(struct command *c, struct reply *error)
 {
 	if (c->verb == VERB_LOCK && c->id.n > 0 && c->validity) {
 		reply_error(
 			error, CODE_ERR, "VALIDITY and ASYNC exclude each other; send CHECK after the grant");
 		return -1;
 	}
-	return 0;
+	return check_permits(c, error);
 }
 
 int
@@ -174,6 +230,7 @@ command_parse(const struct request *request, struct command *out, struct reply *
 {
 	enum verb verb;
 	const struct row *row;
+	const struct slice *named;
 	size_t words;
 	struct command c;
 
@@ -182,14 +239,15 @@ command_parse(const struct request *request, struct command *out, struct reply *
 	if (verb == VERB_COUNT)
 		return -1;
 	row = &rows[verb];
-	words = row->info.sub.n > 0 ? 2 : 1;
+	named = row->info.flags & COMMAND_NAMED ? &request->argv[1] : NULL;
+	words = (size_t)1 + (row->info.sub.n > 0) + (named != NULL);
 	c = (struct command){.verb = verb, .wait_ms = COMMAND_WAIT_RULE, .retries = COMMAND_RETRIES_ANY};
 	c.count = verb == VERB_LOCKS ? COMMAND_COUNT_DEFAULT : 0;
 	c.argv = request->argv + words;
 	c.argc = request->argc - words;
 	if (c.argc < (size_t)row->info.min || (row->info.max >= 0 && c.argc > (size_t)row->info.max))
 		return refuse_arity(verb, error);
-	if (read_arguments(row, &c, error) != 0 || check_together(&c, error) != 0)
+	if (read_arguments(row, named, &c, error) != 0 || check_together(&c, error) != 0)
 		return -1;
 	*out = c;
 	return 0;

@@ -13,6 +13,7 @@
 #include "proto/slice.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct request;
@@ -33,15 +34,18 @@ enum verb {
 /* Largest token: 2^53, so that every client can hold it exactly in a double. */
 #define COMMAND_TOKEN_MAX   (INT64_C(1) << 53)
 
-#define NAME_BYTES_MAX        512    /* of a resource; a configuration may lower it */
-#define OWNER_BYTES_MAX       128    /* of an OWNER tag and an ASYNC id */
-#define WHY_BYTES_MAX         256    /* of a WHY text */
-#define SECRET_BYTES_MAX      64     /* of what SESSION JOIN takes */
-#define LABEL_BYTES_MAX       128    /* of a connection's name, a library's name and version */
-#define CREDENTIAL_BYTES_MAX  512    /* of a user's name and of a password */
-#define COMMAND_LIMIT_MAX     10000  /* permits of a name */
-#define COMMAND_COUNT_MAX     100000 /* LOCKS answers no more names than this */
-#define COMMAND_COUNT_DEFAULT 1000   /* and this many when not told */
+#define NAME_BYTES_MAX        512   /* of a resource; a configuration may lower it */
+#define OWNER_BYTES_MAX       128   /* of an OWNER tag and an ASYNC id */
+#define WHY_BYTES_MAX         256   /* of a WHY text */
+#define SECRET_BYTES_MAX      64    /* of what SESSION JOIN takes */
+#define LABEL_BYTES_MAX       128   /* of a connection's name, a library's name and version */
+#define CREDENTIAL_BYTES_MAX  512   /* of a user's name and of a password */
+#define COMMAND_LIMIT_MAX     10000 /* permits of a name */
+#define COMMAND_NAMES_MAX     64    /* names of MLOCK and MUNLOCK */
+#define COMMAND_RETRIES_MAX   1000000
+#define COMMAND_STEPS_MAX     1000000 /* of a latch */
+#define COMMAND_COUNT_MAX     100000  /* LOCKS answers no more names than this */
+#define COMMAND_COUNT_DEFAULT 1000    /* and this many when not told */
 
 enum onloss {
 	ONLOSS_CLOSE, /* close the session's connections: the default, every client notices */
@@ -52,27 +56,41 @@ enum onloss {
 enum attribute { ATTRIBUTE_LIB_NAME, ATTRIBUTE_LIB_VER }; /* CLIENT SETINFO */
 
 /* What command.def says of a verb. */
-enum command_flag { COMMAND_CORE = 1, COMMAND_ADMIN = 2, COMMAND_OPEN = 4, COMMAND_CLOSE = 8 };
+enum command_flag {
+	COMMAND_CORE = 1,
+	COMMAND_ADMIN = 2,
+	COMMAND_OPEN = 4,
+	COMMAND_CLOSE = 8,
+	COMMAND_WAITS = 16,
+	COMMAND_NAMED = 32
+};
 
 struct command {
 	enum verb verb;
-	struct slice name;   /* the resource */
-	struct slice owner;  /* OWNER tag; n == 0: the session itself */
-	struct slice why;    /* WHY text */
-	struct slice id;     /* ASYNC id of LOCK, id of CANCEL */
-	struct slice secret; /* SESSION JOIN */
-	int64_t wait_ms;     /* LOCK: >= 0, or COMMAND_WAIT_RULE */
-	int64_t lease_ms;    /* LOCK LEASE, > 0; 0: absent */
-	int64_t max_hold_ms; /* LOCK MAXHOLD, > 0; 0: absent */
-	int64_t extend_ms;   /* EXTEND, > 0 */
-	int64_t token;       /* UNLOCK, CHECK, BREAK: TOKEN n, > 0; 0: absent */
-	bool validity;       /* LOCK VALIDITY */
-	enum kind kind;      /* LOCK */
-	int64_t limit;       /* LOCK LIMIT, 1 .. COMMAND_LIMIT_MAX; kind is PERMITS; 0: absent */
-	int64_t permits;     /* LOCK PERMITS, 1 .. limit; 0: no LIMIT either */
-	int64_t retries;     /* LOCK RETRIES, >= 0: so many rounds more after one that was refused; or
-				COMMAND_RETRIES_ANY */
-	enum onloss onloss;  /* SESSION ONLOSS */
+	struct slice name;    /* the resource */
+	struct slice owner;   /* OWNER tag; n == 0: the session itself */
+	struct slice why;     /* WHY text */
+	struct slice id;      /* ASYNC id of LOCK, id of CANCEL */
+	struct slice secret;  /* SESSION JOIN, SESSION RESUME */
+	int64_t wait_ms;      /* LOCK, MLOCK, LATCH AWAIT: >= 0, or COMMAND_WAIT_RULE */
+	int64_t lease_ms;     /* LOCK, LATCH SET: LEASE, > 0; 0: absent */
+	int64_t max_hold_ms;  /* LOCK MAXHOLD, > 0; 0: absent */
+	int64_t extend_ms;    /* EXTEND, > 0 */
+	int64_t token;        /* UNLOCK, CHECK, BREAK: TOKEN n, > 0; 0: absent */
+	bool validity;        /* LOCK VALIDITY */
+	enum kind kind;       /* LOCK */
+	int64_t limit;        /* LOCK LIMIT, 1 .. COMMAND_LIMIT_MAX; kind is PERMITS; 0: absent */
+	int64_t permits;      /* LOCK PERMITS, 1 .. limit; 0: no LIMIT either */
+	int64_t retries;      /* LOCK RETRIES, >= 0: so many rounds more after one that was refused; or
+				 COMMAND_RETRIES_ANY */
+	enum onloss onloss;   /* SESSION ONLOSS */
+	int64_t steps;        /* LATCH SET, DOWN: > 0 */
+	int64_t grace_ms;     /* SESSION GRACE, >= 0 */
+	int64_t heartbeat_ms; /* SESSION HEARTBEAT, >= 0; 0: off */
+	/* MLOCK, MUNLOCK: 1 .. COMMAND_NAMES_MAX names, none of them twice; name is empty. They live as long
+	 * as the request's own array of arguments. */
+	const struct slice *names;
+	size_t name_count;
 
 	/* For the adapters; the core does not look at these. */
 	struct slice match; /* LOCKS, EVENTS: a glob that is well-formed; n == 0: every name */
@@ -91,15 +109,19 @@ struct command {
 /* One row of command.def. Slices point to literals, which end in NUL. */
 struct command_info {
 	struct slice word;
-	struct slice sub; /* n == 0: a verb of one word */
-	int min;          /* arguments after the words */
-	int max;          /* -1: any number */
-	unsigned flags;   /* enum command_flag */
-	const char *syntax;
+	struct slice sub;   /* n == 0: a verb of one word */
+	int min;            /* arguments after the words, and after the name where COMMAND_NAMED */
+	int max;            /* -1: any number */
+	unsigned flags;     /* enum command_flag */
+	const char *syntax; /* what follows the words; where COMMAND_NAMED, what follows the first of them */
 	const char *summary;
 };
 
 const struct command_info *command_info(enum verb verb);
+
+/* The whole request as usage texts have it: "LOCK name [WAIT ms] ...", "LATCH name COUNT". */
+#define COMMAND_USAGE_MAX 192
+void command_usage(enum verb verb, char out[COMMAND_USAGE_MAX]);
 
 /* As Redis names it, in lower case: "lock", "client|setname". */
 #define COMMAND_NAME_MAX 32

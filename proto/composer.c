@@ -175,6 +175,11 @@ reply_write(struct buffer *b, int version, const struct reply *reply)
 		reply_write_int(b, reply->n);
 		reply_write_int(b, reply->ms);
 		return;
+	case REPLY_TOKENS:
+		reply_write_array(b, reply->count);
+		for (size_t i = 0; i < reply->count; i++)
+			reply_write_int(b, reply->tokens[i]);
+		return;
 	case REPLY_ERROR:
 		break;
 	}

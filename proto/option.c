@@ -76,19 +76,24 @@ read_number(
 }
 
 static int
-keep_checked(const struct field *f, struct slice value, const char *fault, struct command *out,
-	struct reply *error)
+refuse_value(const struct field *f, struct slice value, const char *fault, struct reply *error)
 {
 	char bound[64] = "";
 
-	if (fault == NULL) {
-		*(struct slice *)member(f, out) = value;
-		return 0;
-	}
 	if ((int64_t)value.n > f->max)
 		(void)snprintf(bound, sizeof(bound), ", at most %lld bytes", (long long)f->max);
 	reply_error(error, CODE_ERR, "bad %s '%s': %s%s", f->label, quote_of(value).text, fault, bound);
 	return -1;
+}
+
+static int
+keep_checked(const struct field *f, struct slice value, const char *fault, struct command *out,
+	struct reply *error)
+{
+	if (fault != NULL)
+		return refuse_value(f, value, fault, error);
+	*(struct slice *)member(f, out) = value;
+	return 0;
 }
 
 static int
@@ -135,6 +140,47 @@ read_glob(const struct field *f, const struct slice *args, size_t n, struct comm
 	if (args[0].n < (size_t)f->min)
 		fault = "it is empty; '*' matches everything";
 	return keep_checked(f, args[0], fault, out, error);
+}
+
+/* A count, and that many names behind it. */
+static int
+read_names(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	int64_t count;
+
+	if (!number_parse(args[0], 1, COMMAND_NAMES_MAX, &count)) {
+		reply_error(error, CODE_ERR, "the number of names must be from 1 to %d, not '%s'",
+			COMMAND_NAMES_MAX, quote_of(args[0]).text);
+		return -1;
+	}
+	if ((size_t)count > n - 1) {
+		reply_error(error, CODE_ERR, "%lld names have to follow, not %zu", (long long)count, n - 1);
+		return -1;
+	}
+	for (size_t i = 1; i <= (size_t)count; i++) {
+		const char *fault = name_check(args[i], (size_t)f->max);
+
+		for (size_t j = 1; fault == NULL && j < i; j++)
+			fault = slice_equal(args[i], args[j]) ? "it is given twice" : NULL;
+		if (fault != NULL)
+			return refuse_value(f, args[i], fault, error);
+	}
+	out->names = args + 1;
+	out->name_count = (size_t)count;
+	return 0;
+}
+
+static int
+read_shared(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	(void)f;
+	(void)args;
+	(void)n;
+	(void)error;
+	out->kind = KIND_SHARED;
+	return 0;
 }
 
 static int
@@ -279,7 +325,10 @@ option_read(enum field_id id, const struct slice *args, size_t n, struct command
 	size_t take = n < f->arguments ? n : f->arguments;
 
 	assert(id != FIELD_NONE && n >= 1);
-	return f->read(f, args, take, out, error) == 0 ? (ptrdiff_t)take : -1;
+	if (f->read(f, args, take, out, error) != 0)
+		return -1;
+	/* A list says itself how long it is. */
+	return id == FIELD_NAMES ? (ptrdiff_t)out->name_count + 1 : (ptrdiff_t)take;
 }
 
 bool
@@ -302,14 +351,23 @@ option_find(enum verb verb, struct slice word)
 	return OPTION_COUNT;
 }
 
-static int
-refuse_unknown(enum verb verb, struct slice word, struct reply *error)
+bool
+option_is(enum verb verb, struct slice word)
 {
-	const struct command_info *info = command_info(verb);
+	return option_find(verb, word) < OPTION_COUNT;
+}
 
-	reply_error(error, CODE_ERR, "unknown option '%s'; usage: %.*s%s%.*s %s", quote_of(word).text,
-		(int)info->word.n, info->word.p, info->sub.n > 0 ? " " : "", (int)info->sub.n, info->sub.p,
-		info->syntax);
+static int
+refuse_unknown(const struct command *c, struct slice word, struct reply *error)
+{
+	char usage[COMMAND_USAGE_MAX];
+	char behind[48] = "";
+
+	command_usage(c->verb, usage);
+	if (c->name_count > 0)
+		(void)snprintf(behind, sizeof(behind), " behind %zu name%s", c->name_count,
+			c->name_count > 1 ? "s" : "");
+	reply_error(error, CODE_ERR, "unknown option '%s'%s; usage: %s", quote_of(word).text, behind, usage);
 	return -1;
 }
 
@@ -321,7 +379,7 @@ read_option(const struct slice *args, size_t n, uint64_t *seen, struct command *
 	const struct field *f;
 
 	if (i == OPTION_COUNT)
-		return refuse_unknown(out->verb, args[0], error);
+		return refuse_unknown(out, args[0], error);
 	if (*seen >> i & 1) {
 		reply_error(error, CODE_ERR, "%s is given twice", options[i].info.word.p);
 		return -1;

@@ -23,6 +23,9 @@ ptrdiff_t option_read(enum field_id id, const struct slice *args, size_t n, stru
 /* Whether the verb has any option. */
 bool option_known(enum verb verb);
 
+/* Whether the verb has an option of this name. */
+bool option_is(enum verb verb, struct slice word);
+
 /* Reads all n arguments as options of out->verb. 0, or -1 and *error. */
 int option_parse(const struct slice *args, size_t n, struct command *out, struct reply *error)
 	__attribute__((warn_unused_result));

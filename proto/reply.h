@@ -2,12 +2,13 @@
  * reply: one answer to one request, before it is bytes.
  *
  * The core fills it, reply_write() (proto/composer.h) turns it into RESP2, RESP3 or an inline answer. Lock
- * verbs answer with one line each; only REPLY_VALIDITY is an array (PROTOCOL.md 1.8).
+ * verbs answer with one line each; only REPLY_VALIDITY and REPLY_TOKENS are arrays (PROTOCOL.md 1.8).
  */
 #ifndef PROTO_REPLY_H
 #define PROTO_REPLY_H
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum code {
@@ -24,6 +25,7 @@ enum reply_type {
 	REPLY_QUEUED,   /* +QUEUED: the outcome of an ASYNC lock follows as a push */
 	REPLY_TEXT,     /* text as a bulk string: a secret, a session id */
 	REPLY_VALIDITY, /* [n: token, ms: how long the hold is surely good for] */
+	REPLY_TOKENS,   /* [tokens ...], in the order of the names */
 	REPLY_ERROR     /* code and text: what, where, what to do */
 };
 
@@ -34,6 +36,8 @@ struct reply {
 	enum code code;
 	int64_t n;
 	int64_t ms;
+	const int64_t *tokens; /* TOKENS: owned by whoever made the reply, until the next core_step() */
+	size_t count;
 	char text[REPLY_TEXT_MAX]; /* NUL-terminated, without CR, LF or other control bytes */
 };
 

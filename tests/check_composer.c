@@ -47,6 +47,7 @@ both(const struct reply *reply, const char *resp2, const char *resp3)
 START_TEST(each_reply_of_the_core_is_one_line)
 {
 	struct reply text = {.type = REPLY_TEXT, .text = "00ff"};
+	static const int64_t tokens[] = {7, 1760000000000001};
 	struct reply error;
 
 	reply_error(&error, CODE_NOTHELD, "not held: %s", "a");
@@ -60,6 +61,10 @@ START_TEST(each_reply_of_the_core_is_one_line)
 	both(&text, "$4\r\n00ff\r\n", "$4\r\n00ff\r\n");
 	both(&(struct reply){.type = REPLY_VALIDITY, .n = 7, .ms = 8999}, "*2\r\n:7\r\n:8999\r\n",
 		"*2\r\n:7\r\n:8999\r\n");
+	both(&(struct reply){.type = REPLY_TOKENS, .tokens = tokens, .count = 2},
+		"*2\r\n:7\r\n:1760000000000001\r\n", "*2\r\n:7\r\n:1760000000000001\r\n");
+	both(&(struct reply){.type = REPLY_TOKENS, .tokens = tokens, .count = 1}, "*1\r\n:7\r\n",
+		"*1\r\n:7\r\n");
 	both(&error, "-NOTHELD not held: a\r\n", "-NOTHELD not held: a\r\n");
 }
 END_TEST
