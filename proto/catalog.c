@@ -51,10 +51,18 @@ count_subs(size_t leader)
 	return n;
 }
 
+/* A name in front of the subcommand: not what libraries call a container, but one command with alternatives.
+ */
+static bool
+is_named(size_t v)
+{
+	return (command_info((enum verb)v)->flags & COMMAND_NAMED) != 0;
+}
+
 static bool
 is_container(size_t v)
 {
-	return is_leader(v) && count_subs(v) > 0;
+	return is_leader(v) && !is_named(v) && count_subs(v) > 0;
 }
 
 /* "client" for a leader that has subcommands, "client|setname" for each of them, "lock" for others. */
@@ -69,13 +77,26 @@ write_name(struct buffer *b, size_t v, bool whole)
 	reply_write_bulk(b, (struct slice){name, n});
 }
 
+/* What a row says of itself, and its alternatives with it. */
+static unsigned
+flags_of(size_t v)
+{
+	unsigned flags = 0;
+
+	if (!is_named(v))
+		return command_info((enum verb)v)->flags;
+	for (size_t s = v; s < group_end(v); s++)
+		flags |= command_info((enum verb)s)->flags;
+	return flags;
+}
+
 static void
 write_flags(struct buffer *b, int version, size_t v)
 {
-	const struct command_info *info = command_info((enum verb)v);
-	bool blocking = (info->flags & COMMAND_WAITS) != 0;
-	bool admin = (info->flags & COMMAND_ADMIN) != 0;
-	bool open = (info->flags & COMMAND_OPEN) != 0;
+	unsigned flags = flags_of(v);
+	bool blocking = (flags & COMMAND_WAITS) != 0;
+	bool admin = (flags & COMMAND_ADMIN) != 0;
+	bool open = (flags & COMMAND_OPEN) != 0;
 
 	reply_write_set(b, version, (size_t)1 + blocking + admin + open);
 	reply_write_simple(b, "noscript");
@@ -94,14 +115,17 @@ arity(size_t v)
 	const struct command_info *info = command_info((enum verb)v);
 	int64_t words = info->sub.n > 0 ? 2 : 1;
 
+	if (is_named(v))
+		return -3;
 	return info->min == info->max ? words + info->min : -(words + info->min);
 }
 
 static bool
 takes_name(size_t v)
 {
-	return strncmp(command_info((enum verb)v)->syntax, "name", 4) == 0 &&
-	       command_info((enum verb)v)->sub.n == 0;
+	const struct command_info *info = command_info((enum verb)v);
+
+	return strncmp(info->syntax, "name", 4) == 0 && (info->sub.n == 0 || is_named(v));
 }
 
 /* Ten elements, of which the last lists the subcommands. */
@@ -160,23 +184,29 @@ first_option(size_t v, struct slice syntax)
 	return syntax.n;
 }
 
-/* What stands in front of the options, without brackets. */
+/* What stands in front of the options, behind a subcommand with a name, without brackets. */
 static struct slice
 positional_of(size_t v, bool *optional)
 {
 	struct slice syntax = slice_of(command_info((enum verb)v)->syntax);
-	size_t cut = first_option(v, syntax);
 
 	*optional = false;
-	if (cut == syntax.n)
+	if (is_named(v)) {
+		const char *sub = strstr(syntax.p, command_info((enum verb)v)->sub.p);
+
+		assert(sub != NULL);
+		sub += strcspn(sub, " ");
+		syntax = slice_of(sub + strspn(sub, " "));
+	} else if (first_option(v, syntax) == syntax.n) {
 		return syntax;
-	syntax.n = cut;
+	}
+	syntax.n = first_option(v, syntax);
 	while (syntax.n > 0 && (syntax.p[syntax.n - 1] == ' ' || syntax.p[syntax.n - 1] == '['))
 		syntax.n--;
 	if (syntax.n > 0 && syntax.p[0] == '[') {
 		*optional = true;
 		syntax.p++;
-		syntax.n--;
+		syntax.n -= syntax.p[syntax.n - 2] == ']' ? 2 : 1;
 	}
 	return syntax;
 }
@@ -199,15 +229,8 @@ write_argument(
 }
 
 static void
-write_arguments(struct buffer *b, int version, size_t v)
+write_options(struct buffer *b, int version, size_t v)
 {
-	bool optional;
-	struct slice positional = positional_of(v, &optional);
-
-	reply_write_text(b, "arguments");
-	reply_write_array(b, count_options(v) + (positional.n > 0));
-	if (positional.n > 0)
-		write_argument(b, version, positional, NULL, optional);
 	for (size_t i = 0; option_info(i) != NULL; i++) {
 		const struct option_info *option = option_info(i);
 		bool flag = option->syntax[0] == '\0';
@@ -218,15 +241,77 @@ write_arguments(struct buffer *b, int version, size_t v)
 	}
 }
 
+/* The head of an argument that consists of others, of which `parts` follow. */
+static void
+write_compound(struct buffer *b, int version, struct slice name, const char *type, size_t parts)
+{
+	reply_write_map(b, version, 3);
+	reply_write_pair_bulk(b, "name", name);
+	reply_write_pair_text(b, "type", type);
+	reply_write_text(b, "arguments");
+	reply_write_array(b, parts);
+}
+
+/* The subcommand as a word, and what follows it. */
+static void
+write_alternative(struct buffer *b, int version, size_t v)
+{
+	bool optional;
+	struct slice positional = positional_of(v, &optional);
+	struct slice sub = command_info((enum verb)v)->sub;
+
+	write_compound(b, version, sub, "block", (size_t)1 + (positional.n > 0) + count_options(v));
+	reply_write_map(b, version, 3);
+	reply_write_pair_bulk(b, "name", sub);
+	reply_write_pair_text(b, "type", "pure-token");
+	reply_write_pair_bulk(b, "token", sub);
+	if (positional.n > 0)
+		write_argument(b, version, positional, NULL, optional);
+	write_options(b, version, v);
+}
+
+static void
+write_alternatives(struct buffer *b, int version, size_t leader)
+{
+	size_t n = 0;
+
+	for (size_t v = leader; v < group_end(leader); v++)
+		n += is_named(v);
+	reply_write_array(b, 2);
+	write_argument(b, version, SLICE("name"), NULL, false);
+	write_compound(b, version, SLICE("operation"), "oneof", n);
+	for (size_t v = leader; v < group_end(leader); v++) {
+		if (is_named(v))
+			write_alternative(b, version, v);
+	}
+}
+
+static void
+write_arguments(struct buffer *b, int version, size_t v)
+{
+	bool optional;
+	struct slice positional = positional_of(v, &optional);
+
+	reply_write_text(b, "arguments");
+	if (is_named(v)) {
+		write_alternatives(b, version, v);
+		return;
+	}
+	reply_write_array(b, count_options(v) + (positional.n > 0));
+	if (positional.n > 0)
+		write_argument(b, version, positional, NULL, optional);
+	write_options(b, version, v);
+}
+
 static void
 write_docs(struct buffer *b, int version, size_t v, bool whole)
 {
 	bool container = !whole && is_container(v);
+	bool family = !whole && command_info((enum verb)v)->sub.n > 0;
 
 	reply_write_map(b, version, container ? 5 : 4);
-	reply_write_pair_text(b, "summary",
-		container && command_info((enum verb)v)->sub.n > 0 ? "A family of commands."
-								   : command_info((enum verb)v)->summary);
+	reply_write_pair_text(
+		b, "summary", family ? "A family of commands." : command_info((enum verb)v)->summary);
 	reply_write_pair_text(b, "since", "0.1.0");
 	reply_write_pair_text(b, "group", "holdfast");
 	if (!container) {
@@ -245,6 +330,13 @@ write_docs(struct buffer *b, int version, size_t v, bool whole)
 	}
 }
 
+/* A subcommand that clients know by a name of its own, "client|setname". */
+static bool
+is_own(size_t v)
+{
+	return command_info((enum verb)v)->sub.n > 0 && !is_named(v);
+}
+
 /* A command by the name a client gives it: "lock", "CLIENT", "client|setname". VERB_COUNT: none. */
 static size_t
 find_named(struct slice given, bool *whole)
@@ -253,7 +345,7 @@ find_named(struct slice given, bool *whole)
 		char name[COMMAND_NAME_MAX];
 
 		command_name((enum verb)v, name);
-		*whole = command_info((enum verb)v)->sub.n > 0;
+		*whole = is_own(v);
 		if (*whole && option_word_is(slice_of(name), given))
 			return v;
 		if (is_leader(v) && option_word_is(command_info((enum verb)v)->word, given)) {
@@ -322,12 +414,12 @@ write_list(struct buffer *b)
 	size_t n = 0;
 
 	for (size_t v = 0; v < VERB_COUNT; v++)
-		n += (size_t)is_leader(v) + (command_info((enum verb)v)->sub.n > 0);
+		n += (size_t)is_leader(v) + is_own(v);
 	reply_write_array(b, n);
 	for (size_t v = 0; v < VERB_COUNT; v++) {
 		if (is_leader(v))
 			write_name(b, v, false);
-		if (command_info((enum verb)v)->sub.n > 0)
+		if (is_own(v))
 			write_name(b, v, true);
 	}
 }
@@ -339,20 +431,22 @@ write_help(struct buffer *b, enum verb verb)
 	struct slice word = command_info(verb)->word;
 	size_t first = verb;
 	char line[256];
+	bool named;
 
 	while (first > 0 && slice_equal(command_info((enum verb)(first - 1))->word, word))
 		first--;
+	named = is_named(first);
 	reply_write_array(b, 1 + 2 * count_subs(first));
-	(void)snprintf(line, sizeof(line), "%s <subcommand> [<arg> [value] ...]. Subcommands are:", word.p);
+	(void)snprintf(line, sizeof(line), "%s %s<subcommand> [<arg> [value] ...]. Subcommands are:", word.p,
+		named ? "<name> " : "");
 	reply_write_simple(b, line);
 	for (size_t v = first; v < group_end(first); v++) {
 		const struct command_info *info = command_info((enum verb)v);
 
 		if (info->sub.n == 0)
 			continue;
-		(void)snprintf(line, sizeof(line), "%s%s%s", info->sub.p, info->syntax[0] != '\0' ? " " : "",
-			info->syntax);
-		reply_write_simple(b, line);
+		command_usage((enum verb)v, line);
+		reply_write_simple(b, line + word.n + 1);
 		(void)snprintf(line, sizeof(line), "    %s", info->summary);
 		reply_write_simple(b, line);
 	}
