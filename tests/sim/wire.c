@@ -65,8 +65,17 @@ batch_held(struct batch *b, bool answer)
 static void
 trace_vote(struct host *h, const struct vote *v)
 {
-	static const char *const words[] = {"yes", "busy", "no", "late", "forgotten", "wrongkind", "demoted",
-		"error", "unknown", "unsent"};
+	static const char *const words[] = {[OUTCOME_YES] = "yes",
+		[OUTCOME_BUSY] = "busy",
+		[OUTCOME_NO] = "no",
+		[OUTCOME_LATE] = "late",
+		[OUTCOME_FORGOTTEN] = "forgotten",
+		[OUTCOME_WRONGKIND] = "wrongkind",
+		[OUTCOME_LIMIT] = "limit",
+		[OUTCOME_DEMOTED] = "demoted",
+		[OUTCOME_ERROR] = "error",
+		[OUTCOME_UNKNOWN] = "unknown",
+		[OUTCOME_UNSENT] = "unsent"};
 	struct world *w = h->world;
 	trace_line(&w->trace, w->now_us,
 		"m%u > d%u %s %.*s #%" PRIu64 ": %s%s%.*s tokens %" PRId64 "..%" PRId64 " place %" PRId64
