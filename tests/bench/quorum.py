@@ -1,25 +1,46 @@
 """Three masters, one of which is gone, beside three that are well: what a LOCK costs once the loss is known."""
 
 import harness
+import proxy
 
 CONFIG = "lease: 10s\nclock-margin: 1s\nrestart-guard: off\nlog: { level: warning }\n"
 
 
 class Masters:
-    """Three servers over TCP on loopback, as the masters of one daemon."""
+    """Three servers over TCP on loopback, as the masters of one daemon; to the second there may be a line to cut."""
 
-    def __init__(self, place, prefix):
+    def __init__(self, place, prefix, line=False):
         self.servers = []
+        self.line = None
         for number in range(3):
             port = harness.free_port()
             server = place.redis("%s%d" % (prefix, number), options=["--port", str(port)])
             server.url = "redis://127.0.0.1:%d" % port
             self.servers.append(server)
+        self.missing = self.servers[1]
+        if line:
+            self.line = proxy.Proxy(self.missing.socket)
+            place.ends.append(self.line.close)
+            self.missing.url = self.line.url
         self.url = '", "'.join(server.url for server in self.servers)  # between the quotes of a list
 
 
-def ready(place, prefix):
-    masters = Masters(place, prefix)
+    def lose(self, how):
+        if how == "killed":
+            self.missing.kill()
+        elif how == "stopped":
+            self.missing.process.stop()
+        else:
+            self.line.hold(proxy.UP, proxy.DOWN)
+
+    def find(self):
+        """So that it can end."""
+        if self.missing.process.stopped:
+            self.missing.process.cont()
+
+
+def ready(place, prefix, line=False):
+    masters = Masters(place, prefix, line)
     daemon = place.daemon(prefix, master=masters, config=CONFIG).admitted()
     harness.until("all masters are in use", lambda: daemon.info()["masters_usable"] == "3/2")
     return masters, daemon
@@ -35,10 +56,9 @@ def marked_down(daemon):
 
 def measure(bench, in_turns, ratios, column):
     _, healthy = ready(bench.place, "healthy")
-    for how in ("killed", "stopped"):
-        masters, daemon = ready(bench.place, how)
-        missing = masters.servers[1]
-        missing.kill() if how == "killed" else missing.process.stop()
+    for how in ("killed", "stopped", "blackholed"):
+        masters, daemon = ready(bench.place, how, how == "blackholed")
+        masters.lose(how)
         marked_down(daemon)
         runs = in_turns(bench.seconds, well=lambda seconds: bench.locks(healthy, seconds),
                         less=lambda seconds, d=daemon: bench.locks(d, seconds))
@@ -47,6 +67,5 @@ def measure(bench, in_turns, ratios, column):
         bench.table.add("p99 of LOCK, one %s" % how, "us", column(runs["less"], "p99_us"))
         bench.table.add("p99, one %s : three" % how, "x", ratios(runs["less"], runs["well"], "p99_us"),
                         "p99 with a master %s at most 1.5x" % how, 1.5)
-        if how == "stopped":
-            missing.process.cont()
+        masters.find()
         daemon.done()
