@@ -7,8 +7,9 @@
  *      └── all links down  └── forgotten, demoted, identity to be checked
  *
  * A master that restarted, was flushed or is new to us may have forgotten leases. It is guarded for the
- * longest lease and the clock margin, by our clock, from the moment we saw it: reclaims are taken, nothing
- * new is granted. When the guard is over, quorum.h finds the floor of its tokens and has it admitted.
+ * longest lease, what two clocks may differ in it, and the clock margin, by our clock, from the moment we saw
+ * it: reclaims are taken, nothing new is granted. When the guard is over, quorum.h finds the floor of its
+ * tokens and has it admitted.
  */
 #ifndef CORE_MASTER_H
 #define CORE_MASTER_H

@@ -336,7 +336,7 @@ class Daemon:
         return self.place.keep(resp.Client(self.tcp if tcp else self.socket, form, timeout))
 
     def admitted(self):
-        """Waits until locks are granted: with the guard a master seen for the first time is guarded for L + J."""
+        """Waits until locks are granted: a master seen for the first time is guarded for L + J and a little."""
         with resp.Client(self.socket) as client:
             answer = client("LOCK", "admitted", "WAIT", 45000)
             if not isinstance(answer, int):
