@@ -11,18 +11,18 @@
 #include "daemon/core/state.h"
 
 /* NONE or WAITING: asks. A majority must be usable (quorum_usable). */
-void bid_begin(struct core *core, struct resource *r);
+void bid_begin(struct core *core, struct lease *l);
 
 /* ACQUIRING: an answer, which lease_heard() has taken. */
-void bid_vote(struct core *core, struct resource *r, const struct vote *vote);
+void bid_vote(struct core *core, struct lease *l, const struct vote *vote);
 
 /* ACQUIRING: the answers take too long. WAITING: time to look again. */
-void bid_timer(struct core *core, struct resource *r);
+void bid_timer(struct core *core, struct lease *l);
 
 /* A wake-up for this name, or reason to believe one was missed. */
-void bid_wake(struct core *core, struct resource *r);
+void bid_wake(struct core *core, struct lease *l);
 
 /* WAITING, without a majority that could be asked: gives up our place in the queue. */
-void bid_step_back(struct core *core, struct resource *r);
+void bid_step_back(struct core *core, struct lease *l);
 
 #endif

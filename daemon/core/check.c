@@ -32,35 +32,49 @@ check_lease(const struct core *core, const struct resource *r, int64_t now_ms)
 	const struct lease *l = &r->lease;
 
 	/* Nobody is granted anything, and nothing is held, without a lease that is surely ours. */
-	assert(r->hold == NULL || l->state == LEASE_HELD);
+	assert(l->grant_count == 0 || l->state == LEASE_HELD);
 	assert(l->state != LEASE_HELD || l->valid_ms > now_ms);
 	/* Whatever goes on, there is a time at which it is looked at again. */
 	assert(l->state == LEASE_NONE || l->timer.at_ms != TIMER_NEVER);
 	assert(l->state != LEASE_HELD || l->timer.at_ms <= l->valid_ms);
 	/* Nothing is good for longer than it can have been asked for, and tokens only grow. */
 	assert(l->state != LEASE_HELD || l->valid_ms <= now_ms + l->term_ms);
-	assert(l->state != LEASE_HELD || seats_ours(core, r) > 0);
+	assert(l->state != LEASE_HELD || seats_ours(core, l) > 0);
 	assert(l->state != LEASE_HELD || l->term_ms > 0);
 	assert(l->spare_first == 0 || l->spare_first > l->token_last);
 	/* Who waits is waited for: by a hold, a lease under way, or the return of the master. */
-	assert(r->waiter_count == 0 || r->hold != NULL || l->state != LEASE_NONE ||
+	assert(r->waiter_count == 0 || r->grant_count > 0 || l->state != LEASE_NONE ||
 		!quorum_usable(core, r->link));
 	/* Without a reason to remember it, it has been forgotten. */
-	assert(r->hold != NULL || r->waiter_count > 0 || l->state != LEASE_NONE);
+	assert(r->grant_count > 0 || r->waiter_count > 0 || l->state != LEASE_NONE);
 }
 
 static void
-check_hold(const struct resource *r, int64_t now_ms)
+check_grant(const struct grant *g, int64_t now_ms)
 {
-	const struct grant *g = r->hold;
-
-	if (g == NULL)
-		return;
-	assert(g->resource == r && g->count >= 1 && g->token > 0);
+	assert(g->count >= 1 && g->token > 0);
 	assert(g->ends_ms > now_ms && g->withheld_ms > now_ms);
 	assert((g->session == NULL) == (g->withheld_ms != TIMER_NEVER));
 	/* A refreshed lease may go on below a withheld hold; what was told may not go beyond the lease. */
-	assert(g->session != NULL || g->withheld_ms <= r->lease.valid_ms);
+	assert(g->session != NULL || g->withheld_ms <= g->lease->valid_ms);
+}
+
+static void
+check_grants(const struct resource *r, int64_t now_ms, struct core_counts *seen)
+{
+	const struct lease *l = &r->lease;
+	const struct grant *g;
+	size_t grants = 0;
+
+	assert(l->resource == r);
+	TAILQ_FOREACH (g, &l->grants, in_lease) {
+		assert(g->lease == l);
+		check_grant(g, now_ms);
+		seen->withheld += g->session == NULL;
+		grants++;
+	}
+	assert(grants == l->grant_count && grants == r->grant_count);
+	assert(grants <= 1);
 }
 
 static void
@@ -72,7 +86,7 @@ check_sessions(const struct core *core, struct core_counts *seen)
 		size_t grants = 0, waiters = 0;
 
 		LIST_FOREACH (g, &s->grants, in_session) {
-			assert(g->session == s && g->resource->hold == g);
+			assert(g->session == s);
 			grants++;
 		}
 		LIST_FOREACH (w, &s->waiters, in_session)
@@ -94,10 +108,9 @@ core_check(const struct core *core, int64_t now_ms)
 	for (const struct resource *r = core->resources; r != NULL; r = r->hh.next) {
 		check_waiters(r);
 		check_lease(core, r, now_ms);
-		check_hold(r, now_ms);
+		check_grants(r, now_ms, &seen);
 		seen.resources++;
 		seen.leases += r->lease.state == LEASE_HELD;
-		seen.withheld += r->hold != NULL && r->hold->session == NULL;
 	}
 	check_sessions(core, &seen);
 	for (const struct undo *u = core->undos; u != NULL; u = u->hh.next)

@@ -46,6 +46,7 @@ static void
 free_resources(struct core *core)
 {
 	struct resource *r, *next;
+	struct grant *g;
 
 	/* All waiters first: leaving touches the timers and the list of other resources, which must still be
 	 * there. */
@@ -54,7 +55,10 @@ free_resources(struct core *core)
 			queue_remove(core, TAILQ_FIRST(&r->waiters));
 	}
 	HASH_ITER (hh, core->resources, r, next) {
-		free(r->hold);
+		while ((g = TAILQ_FIRST(&r->lease.grants)) != NULL) {
+			TAILQ_REMOVE(&r->lease.grants, g, in_lease);
+			free(g);
+		}
 		free(r->lease.foreign);
 		table_remove_resource(core, r);
 		free(r);
@@ -117,12 +121,12 @@ waiter_timer(struct core *core, struct waiter *w)
 }
 
 static void
-lease_timer(struct core *core, struct resource *r)
+lease_timer(struct core *core, struct lease *l)
 {
-	if (r->lease.state == LEASE_HELD)
-		keep_timer(core, r);
+	if (l->state == LEASE_HELD)
+		keep_timer(core, l);
 	else
-		bid_timer(core, r);
+		bid_timer(core, l);
 }
 
 /* What is due comes before what arrived: a late turn must find its leases expired, not renewed (rule 3). */
@@ -140,7 +144,7 @@ run_timers(struct core *core)
 			grant_timer(core, OWNER_OF(t, struct grant, timer));
 			break;
 		case TIMER_LEASE:
-			lease_timer(core, OWNER_OF(t, struct resource, lease.timer));
+			lease_timer(core, OWNER_OF(t, struct lease, timer));
 			break;
 		case TIMER_UNDO:
 			undo_timer(core, OWNER_OF(t, struct undo, timer));
@@ -155,16 +159,16 @@ run_timers(struct core *core)
 }
 
 static void
-lease_vote(struct core *core, struct resource *r, const struct vote *vote)
+lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
-	enum lease_state state = r->lease.state;
+	enum lease_state state = l->state;
 
-	if ((state != LEASE_ACQUIRING && state != LEASE_HELD) || !lease_heard(core, r, vote))
+	if ((state != LEASE_ACQUIRING && state != LEASE_HELD) || !lease_heard(core, l, vote))
 		return;
 	if (state == LEASE_HELD)
-		keep_vote(core, r, vote);
+		keep_vote(core, l, vote);
 	else
-		bid_vote(core, r, vote);
+		bid_vote(core, l, vote);
 }
 
 /* What a master whose clock leapt gives is to be given back, and what it misses its clock may have ended. */
@@ -205,7 +209,7 @@ take_vote(struct core *core, const struct vote *vote)
 	default:
 		r = table_resource(core, vote->name);
 		if (r != NULL)
-			lease_vote(core, r, vote);
+			lease_vote(core, &r->lease, vote);
 	}
 }
 
@@ -217,9 +221,9 @@ take_inbox(struct core *core, const struct event *event)
 	if (r == NULL)
 		return; /* a hint about something that is over */
 	if (event->type == EVENT_WAKE)
-		bid_wake(core, r);
+		bid_wake(core, &r->lease);
 	else
-		lease_want(core, r);
+		lease_want(core, &r->lease);
 }
 
 /* Events of a connection. Its end may have been handled already, then there is nothing to do. */

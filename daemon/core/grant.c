@@ -30,7 +30,7 @@ grant_terms(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 	int64_t now = core->now.ms;
 	int64_t lease_end = after(now, lease_ms);
 
-	g->ceiling_ms = earlier(after(now, max_hold_ms), after(now, g->resource->rule->max_hold_ms));
+	g->ceiling_ms = earlier(after(now, max_hold_ms), after(now, g->lease->resource->rule->max_hold_ms));
 	g->leased = lease_ms > 0;
 	g->ends_ms = earlier(lease_end, g->ceiling_ms);
 	g->ends_why = lease_end <= g->ceiling_ms && g->leased ? LOSS_LEASE : LOSS_MAXHOLD;
@@ -38,7 +38,7 @@ grant_terms(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 }
 
 static struct grant *
-grant_new(struct core *core, struct resource *r, const struct waiter *w, int64_t token)
+grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {
 	struct grant *g = calloc(1, sizeof(*g) + w->owner.n + w->why.n);
 
@@ -50,7 +50,7 @@ grant_new(struct core *core, struct resource *r, const struct waiter *w, int64_t
 		memcpy(g->bytes + w->owner.n, w->why.p, w->why.n);
 	g->owner = (struct slice){g->bytes, w->owner.n};
 	g->why = (struct slice){g->bytes + w->owner.n, w->why.n};
-	g->resource = r;
+	g->lease = l;
 	g->session = w->session;
 	g->token = token;
 	g->count = 1;
@@ -70,7 +70,7 @@ grant_answer(struct core *core, const struct waiter *w, const struct grant *g)
 		struct push push = {.type = PUSH_GRANT, .code = CODE_COUNT, .token = g->token};
 
 		push.id = w->id;
-		push.name = g->resource->name;
+		push.name = g->lease->resource->name;
 		emit_push(core, w->conn->id, &push);
 		return;
 	}
@@ -82,40 +82,48 @@ grant_answer(struct core *core, const struct waiter *w, const struct grant *g)
 }
 
 void
-grant_give(struct core *core, struct resource *r, struct waiter *w, int64_t token)
+grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 {
 	struct session *s = w->session;
 	struct grant *g;
 	struct reply full;
 
-	assert(r->hold == NULL && r->lease.state == LEASE_HELD);
-	g = grant_new(core, r, w, token);
+	assert(l->grant_count == 0 && l->state == LEASE_HELD);
+	g = grant_new(core, l, w, token);
 	if (g == NULL) {
 		reply_error(&full, CODE_LIMIT, "out of memory: try again later");
 		queue_answer(core, w, &full);
 		return;
 	}
-	r->hold = g;
+	TAILQ_INSERT_TAIL(&l->grants, g, in_lease);
+	l->grant_count++;
+	l->resource->grant_count++;
 	LIST_INSERT_HEAD(&s->grants, g, in_session);
 	s->grant_count++;
 	core->counts.grants++;
 	grant_answer(core, w, g);
-	emit_note(core, NOTE_GRANTED, r, s, token, grant_valid_ms(core, g), NULL);
+	emit_note(core, NOTE_GRANTED, l->resource, s, token, grant_valid_ms(core, g), NULL);
 	queue_remove(core, w);
 }
 
 struct grant *
 grant_find(const struct resource *r, const struct session *s, struct slice owner)
 {
-	struct grant *g = r == NULL ? NULL : r->hold;
+	struct grant *g;
 
-	return g != NULL && g->session == s && slice_equal(g->owner, owner) ? g : NULL;
+	if (r == NULL)
+		return NULL;
+	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
+		if (g->session == s && slice_equal(g->owner, owner))
+			return g;
+	}
+	return NULL;
 }
 
 int64_t
 grant_valid_ms(const struct core *core, const struct grant *g)
 {
-	return earlier(g->resource->lease.valid_ms, earlier(g->ends_ms, g->withheld_ms)) - core->now.ms;
+	return earlier(g->lease->valid_ms, earlier(g->ends_ms, g->withheld_ms)) - core->now.ms;
 }
 
 int64_t
@@ -154,19 +162,21 @@ grant_leave_session(struct core *core, struct grant *g)
 static void
 grant_end(struct core *core, struct grant *g)
 {
-	struct resource *r = g->resource;
+	struct lease *l = g->lease;
 
 	grant_leave_session(core, g);
 	timer_cancel(&core->timers, &g->timer);
-	r->hold = NULL;
-	resource_touch(core, r);
+	TAILQ_REMOVE(&l->grants, g, in_lease);
+	l->grant_count--;
+	l->resource->grant_count--;
+	resource_touch(core, l->resource);
 	grave_bury(core, &g->grave);
 }
 
 void
 grant_release(struct core *core, struct grant *g)
 {
-	emit_note(core, NOTE_RELEASED, g->resource, g->session, g->token, -1, NULL);
+	emit_note(core, NOTE_RELEASED, g->lease->resource, g->session, g->token, -1, NULL);
 	grant_end(core, g);
 }
 
@@ -176,7 +186,7 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 	if (g->session != NULL) {
 		/* The end of a LEASE is what its holder asked for: no reason to close its connection. */
 		loss_add(core, g->session, g, reason, reason != LOSS_LEASE);
-		emit_note(core, NOTE_LOST, g->resource, g->session, g->token, -1, loss_word(reason));
+		emit_note(core, NOTE_LOST, g->lease->resource, g->session, g->token, -1, loss_word(reason));
 	}
 	grant_end(core, g);
 }
@@ -191,12 +201,12 @@ grant_abandon(struct core *core, struct grant *g)
 		grant_end(core, g);
 		return;
 	}
-	emit_note(core, NOTE_WITHHELD, g->resource, g->session, g->token, left, NULL);
+	emit_note(core, NOTE_WITHHELD, g->lease->resource, g->session, g->token, left, NULL);
 	grant_leave_session(core, g);
 	core->counts.withheld++;
 	g->withheld_ms = core->now.ms + left;
 	timer_arm(&core->timers, &g->timer, g->withheld_ms);
-	resource_touch(core, g->resource);
+	resource_touch(core, g->lease->resource);
 }
 
 int64_t
@@ -206,7 +216,8 @@ grant_break(struct core *core, struct grant *g)
 
 	if (g->session != NULL) {
 		loss_add(core, g->session, g, LOSS_BROKEN, true);
-		emit_note(core, NOTE_LOST, g->resource, g->session, g->token, -1, loss_word(LOSS_BROKEN));
+		emit_note(core, NOTE_LOST, g->lease->resource, g->session, g->token, -1,
+			loss_word(LOSS_BROKEN));
 		grant_abandon(core, g);
 	}
 	return left > 0 ? left : 0;

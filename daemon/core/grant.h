@@ -10,8 +10,8 @@
 
 #include "daemon/core/state.h"
 
-/* Turns the first waiter into the holder, with this token, and answers it. The lease is good. */
-void grant_give(struct core *core, struct resource *r, struct waiter *w, int64_t token);
+/* Turns a waiter into a holder on this lease, with this token, and answers it. The lease is good. */
+void grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token);
 
 /* The hold this session has of r under this owner tag; NULL: none. */
 struct grant *grant_find(const struct resource *r, const struct session *s, struct slice owner);

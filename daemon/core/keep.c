@@ -14,10 +14,10 @@
 #define TOKEN_LEAST 8   /* with fewer the next block is fetched, however small this one was */
 
 /* Until a refresh that failed is tried again: often, while a short lease lasts. */
-int64_t
-keep_soon_ms(const struct resource *r)
+static int64_t
+keep_soon_ms(const struct lease *l)
 {
-	int64_t soon = r->rule->lease_ms / 20 + 1;
+	int64_t soon = l->resource->rule->lease_ms / 20 + 1;
 
 	return soon < SOON_MS ? soon : SOON_MS;
 }
@@ -31,104 +31,96 @@ keep_short_of_tokens(const struct lease *l)
 }
 
 void
-keep_refill(struct core *core, struct resource *r)
+keep_refill(struct core *core, struct lease *l)
 {
-	if (keep_short_of_tokens(&r->lease) && !r->lease.dry)
-		keep_refresh(core, r);
+	if (keep_short_of_tokens(l) && !l->dry)
+		keep_refresh(core, l);
 }
 
 /* What the rule says now; never less than what the lease is good for already: the key must not end sooner. */
 static int64_t
-keep_next_term_ms(const struct core *core, const struct resource *r)
+keep_next_term_ms(const struct core *core, const struct lease *l)
 {
-	int64_t left = r->lease.valid_ms - core->now.ms;
-	int64_t kept = left + drift_ms(left);
+	int64_t left = l->valid_ms - core->now.ms;
+	int64_t kept = left + drift_ms(left), ruled = l->resource->rule->lease_ms;
 
-	return kept > r->rule->lease_ms ? kept : r->rule->lease_ms;
+	return kept > ruled ? kept : ruled;
 }
 
 /* Asks the seats of a lease that is held: all, or those that this round has not kept yet. */
 static void
-keep_ask(struct core *core, struct resource *r, bool all)
+keep_ask(struct core *core, struct lease *l, bool all)
 {
-	struct lease *l = &r->lease;
-	int64_t kept_ms = lease_valid_from(r, l->sent_ms);
+	int64_t kept_ms = lease_valid_from(l, l->sent_ms);
 	enum call_op op;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if ((all || r->seats[i].valid_ms < kept_ms) && seat_question(core, r, i, &op))
-			seat_ask(core, r, i, op, l->valid_ms - core->now.ms, CALL_QUEUELESS);
+		if ((all || l->seats[i].valid_ms < kept_ms) && seat_question(core, l, i, &op))
+			seat_ask(core, l, i, op, l->valid_ms - core->now.ms, CALL_QUEUELESS);
 	}
 }
 
 void
-keep_refresh(struct core *core, struct resource *r)
+keep_refresh(struct core *core, struct lease *l)
 {
-	struct lease *l = &r->lease;
-
 	assert(l->state == LEASE_HELD);
 	if (l->refreshing)
 		return;
 	l->dry = false;
-	lease_round(core, r, keep_next_term_ms(core, r), keep_short_of_tokens(l) ? tokens_block(core) : 0);
-	keep_ask(core, r, true);
-	l->refreshing = seats_asking(core, r) > 0;
-	l->refresh_ms = l->refreshing ? l->valid_ms : core->now.ms + keep_soon_ms(r);
+	lease_round(core, l, keep_next_term_ms(core, l), keep_short_of_tokens(l) ? tokens_block(core) : 0);
+	keep_ask(core, l, true);
+	l->refreshing = seats_asking(core, l) > 0;
+	l->refresh_ms = l->refreshing ? l->valid_ms : core->now.ms + keep_soon_ms(l);
 	lease_arm(core, l);
 }
 
 /* The round that runs lacks some seats: asks them again, where that can be done by now. */
 static void
-keep_go_on(struct core *core, struct resource *r)
+keep_go_on(struct core *core, struct lease *l)
 {
-	struct lease *l = &r->lease;
-
-	keep_ask(core, r, false);
-	l->refresh_ms = core->now.ms + keep_soon_ms(r);
+	keep_ask(core, l, false);
+	l->refresh_ms = core->now.ms + keep_soon_ms(l);
 	lease_arm(core, l);
 }
 
 void
-keep_reclaim(struct core *core, struct resource *r, unsigned master)
+keep_reclaim(struct core *core, struct lease *l, unsigned master)
 {
 	enum call_op op;
 
 	/* The only master decides about the lease, one of several about its seat. */
 	if (core->settings.masters == 1)
-		keep_refresh(core, r);
-	else if (seat_question(core, r, master, &op))
-		seat_ask(core, r, master, op, r->lease.valid_ms - core->now.ms, CALL_QUEUELESS);
+		keep_refresh(core, l);
+	else if (seat_question(core, l, master, &op))
+		seat_ask(core, l, master, op, l->valid_ms - core->now.ms, CALL_QUEUELESS);
 }
 
 void
-keep_catch_up(struct core *core, struct resource *r)
+keep_catch_up(struct core *core, struct lease *l)
 {
-	const struct lease *l = &r->lease;
-
-	if (l->valid_ms - core->now.ms >= r->rule->lease_ms / 3 * 2)
+	if (l->valid_ms - core->now.ms >= l->resource->rule->lease_ms / 3 * 2)
 		return;
 	if (l->refreshing)
-		keep_go_on(core, r);
+		keep_go_on(core, l);
 	else
-		keep_refresh(core, r);
+		keep_refresh(core, l);
 }
 
 /* A round has brought enough, or can no longer: when to ask again. */
 static void
-keep_settle_round(struct core *core, struct resource *r, bool yes)
+keep_settle_round(struct core *core, struct lease *l, bool yes)
 {
-	struct lease *l = &r->lease;
-	int64_t valid_ms = seats_valid_ms(core, r), soon = keep_soon_ms(r);
+	int64_t valid_ms = seats_valid_ms(core, l), soon = keep_soon_ms(l);
 
 	if (valid_ms > l->valid_ms)
 		l->valid_ms = valid_ms;
 	if (!l->refreshing)
 		return;
-	if (seats_until(core, r, lease_valid_from(r, l->sent_ms)) >= quorum_majority(core)) {
+	if (seats_until(core, l, lease_valid_from(l, l->sent_ms)) >= quorum_majority(core)) {
 		l->refreshing = false;
-		l->refresh_ms = lease_refresh_at(r, l->sent_ms);
+		l->refresh_ms = lease_refresh_at(l, l->sent_ms);
 	} else {
-		l->refreshing = seats_asking(core, r) > 0;
+		l->refreshing = seats_asking(core, l) > 0;
 		if (!yes || !l->refreshing)
 			l->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
 	}
@@ -144,47 +136,45 @@ keep_settle_round(struct core *core, struct resource *r, bool yes)
  * others from a majority, and what the holder was told holds: the missing ones are acquired again.
  */
 static bool
-keep_hopeless(const struct core *core, const struct resource *r)
+keep_hopeless(const struct core *core, const struct lease *l)
 {
-	return seats_ours(core, r) == 0 || seats_holder(core, r) >= quorum_majority(core);
+	return seats_ours(core, l) == 0 || seats_holder(core, l) >= quorum_majority(core);
 }
 
 void
-keep_vote(struct core *core, struct resource *r, const struct vote *vote)
+keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
-	struct lease *l = &r->lease;
-	const struct seat *seat = &r->seats[vote->master];
+	const struct seat *seat = &l->seats[vote->master];
 	bool yes = vote->outcome == OUTCOME_YES;
 
 	if (yes && vote->op == CALL_RECLAIM)
-		emit_note(core, NOTE_RECLAIMED, r, NULL, l->token, seat->asked_ms - core->now.ms, NULL);
+		emit_note(core, NOTE_RECLAIMED, l->resource, NULL, l->token, seat->asked_ms - core->now.ms,
+			NULL);
 	if (vote->outcome == OUTCOME_ERROR)
-		emit_note(core, NOTE_RENEW_FAILED, r, NULL, 0, l->valid_ms - core->now.ms,
+		emit_note(core, NOTE_RENEW_FAILED, l->resource, NULL, 0, l->valid_ms - core->now.ms,
 			core->masters[vote->master].error);
 	/* In case the message that said so was lost. */
 	if (yes && vote->position > 0)
-		lease_want(core, r);
-	if (keep_hopeless(core, r)) {
-		lease_lost(core, r, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
+		lease_want(core, l);
+	if (keep_hopeless(core, l)) {
+		lease_lost(core, l, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
 		return;
 	}
-	lease_take_tokens(core, r);
-	keep_settle_round(core, r, yes);
+	lease_take_tokens(core, l);
+	keep_settle_round(core, l, yes);
 	if (yes && seat->incarnation != core->masters[vote->master].incarnation)
 		l->refresh_ms = core->now.ms;
 	lease_arm(core, l);
-	resource_touch(core, r);
+	resource_touch(core, l->resource);
 }
 
 void
-keep_timer(struct core *core, struct resource *r)
+keep_timer(struct core *core, struct lease *l)
 {
-	const struct lease *l = &r->lease;
-
 	if (core->now.ms >= l->valid_ms)
-		lease_lost(core, r, LOSS_EXPIRED);
+		lease_lost(core, l, LOSS_EXPIRED);
 	else if (l->refreshing)
-		keep_go_on(core, r);
+		keep_go_on(core, l);
 	else
-		keep_refresh(core, r);
+		keep_refresh(core, l);
 }

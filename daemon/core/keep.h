@@ -12,20 +12,20 @@
 
 /* HELD, all of them. Asks for more time, and for tokens where they run short. Does nothing while a round is
  * under way; where no master can be asked, the timer comes back. */
-void keep_refresh(struct core *core, struct resource *r);
+void keep_refresh(struct core *core, struct lease *l);
 
 /* Refreshes it if that was due and could not be done: a master is back. */
-void keep_catch_up(struct core *core, struct resource *r);
+void keep_catch_up(struct core *core, struct lease *l);
 
 /* This master forgot: asserts the lease there. */
-void keep_reclaim(struct core *core, struct resource *r, unsigned master);
+void keep_reclaim(struct core *core, struct lease *l, unsigned master);
 
 /* Fetches the next block of tokens when it is time: a hand-off should never wait for one. Does nothing when
  * the masters have just had none; the timer comes back. */
-void keep_refill(struct core *core, struct resource *r);
+void keep_refill(struct core *core, struct lease *l);
 
 /* An answer, which lease_heard() has taken. */
-void keep_vote(struct core *core, struct resource *r, const struct vote *vote);
-void keep_timer(struct core *core, struct resource *r);
+void keep_vote(struct core *core, struct lease *l, const struct vote *vote);
+void keep_timer(struct core *core, struct lease *l);
 
 #endif

@@ -22,6 +22,15 @@ static const unsigned lease_allowed[LEASE_STATE_COUNT] = {
 };
 
 void
+lease_init(struct lease *l, struct resource *r, struct seat *seats)
+{
+	l->resource = r;
+	l->seats = seats;
+	TAILQ_INIT(&l->grants);
+	timer_init(&l->timer, TIMER_LEASE);
+}
+
+void
 lease_move(struct core *core, struct lease *l, enum lease_state next)
 {
 	assert(lease_allowed[l->state] & TO(next));
@@ -30,16 +39,16 @@ lease_move(struct core *core, struct lease *l, enum lease_state next)
 }
 
 int64_t
-lease_valid_from(const struct resource *r, int64_t sent_ms)
+lease_valid_from(const struct lease *l, int64_t sent_ms)
 {
-	return sent_ms + r->lease.term_ms - drift_ms(r->lease.term_ms);
+	return sent_ms + l->term_ms - drift_ms(l->term_ms);
 }
 
 /* Rounded down, so that leases taken at about the same time are renewed in one script call. */
 int64_t
-lease_refresh_at(const struct resource *r, int64_t sent_ms)
+lease_refresh_at(const struct lease *l, int64_t sent_ms)
 {
-	int64_t asked = r->lease.term_ms, ruled = r->rule->lease_ms;
+	int64_t asked = l->term_ms, ruled = l->resource->rule->lease_ms;
 	int64_t term = asked < ruled ? asked : ruled;
 	int64_t step = term / 64 + 1;
 	int64_t at = sent_ms + term / 3;
@@ -69,12 +78,10 @@ lease_no_foreign(struct lease *l)
 
 /* Forgets all that belonged to the last lease. */
 void
-lease_clear(struct core *core, struct resource *r)
+lease_clear(struct core *core, struct lease *l)
 {
-	struct lease *l = &r->lease;
-
 	timer_cancel(&core->timers, &l->timer);
-	seats_clear(core, r);
+	seats_clear(core, l);
 	lease_no_foreign(l);
 	l->refreshing = false;
 	l->again = false;
@@ -92,127 +99,113 @@ lease_clear(struct core *core, struct resource *r)
 }
 
 void
-lease_round(struct core *core, struct resource *r, int64_t term_ms, int64_t block)
+lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 {
-	struct lease *l = &r->lease;
-
 	l->sent_ms = core->now.ms;
 	l->term_ms = term_ms;
 	l->proposal = tokens_propose(core, l->reached);
 	l->asked_block = block;
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		r->seats[i].token_first = 0;
+		l->seats[i].token_first = 0;
 }
 
 void
-lease_leave_queue(struct core *core, struct resource *r)
+lease_leave_queue(struct core *core, struct lease *l)
 {
-	struct lease *l = &r->lease;
 	const struct master *m = &core->masters[l->home];
 
 	/* Unheard, our place would end by itself; leaving just spares the others that time. */
-	if (l->queued && master_releases(m, r->link))
+	if (l->queued && master_releases(m, l->resource->link))
 		master_call(core, &(struct call){.op = CALL_LEAVE,
 					  .master = m->index,
-					  .link = r->link,
+					  .link = l->resource->link,
 					  .attempt = l->attempt,
 					  .incarnation = m->incarnation,
-					  .name = r->name,
-					  .key = r->rule->key});
+					  .name = l->resource->name,
+					  .key = l->resource->rule->key});
 	l->queued = false;
 	l->position = 0;
 }
 
 void
-lease_leave(struct core *core, struct resource *r)
+lease_leave(struct core *core, struct lease *l)
 {
-	assert(r->lease.state == LEASE_WAITING);
-	lease_leave_queue(core, r);
-	lease_move(core, &r->lease, LEASE_NONE);
-	lease_clear(core, r);
-	resource_touch(core, r);
+	assert(l->state == LEASE_WAITING);
+	lease_leave_queue(core, l);
+	lease_move(core, l, LEASE_NONE);
+	lease_clear(core, l);
+	resource_touch(core, l->resource);
 }
 
 bool
-lease_heard(struct core *core, struct resource *r, const struct vote *vote)
+lease_heard(struct core *core, struct lease *l, const struct vote *vote)
 {
-	struct lease *l = &r->lease;
-
 	tokens_saw(core, vote->token_last);
-	if (l->attempt != vote->attempt || !r->seats[vote->master].asking)
+	if (l->attempt != vote->attempt || !l->seats[vote->master].asking)
 		return false;
-	seat_heard(core, r, vote);
+	seat_heard(core, l, vote);
 	if (vote->token_last > l->reached)
 		l->reached = vote->token_last;
 	return true;
 }
 
 void
-lease_give_back(struct core *core, struct resource *r)
+lease_give_back(struct core *core, struct lease *l)
 {
-	struct lease *l = &r->lease;
-
-	assert(l->state == LEASE_HELD && r->hold == NULL);
-	emit_note(core, NOTE_UNLEASED, r, NULL, 0, -1, NULL);
-	seats_undo(core, r);
+	assert(l->state == LEASE_HELD && l->grant_count == 0);
+	emit_note(core, NOTE_UNLEASED, l->resource, NULL, 0, -1, NULL);
+	seats_undo(core, l);
 	lease_move(core, l, LEASE_NONE);
-	lease_clear(core, r);
-	resource_touch(core, r);
+	lease_clear(core, l);
+	resource_touch(core, l->resource);
 }
 
-/* The lease is gone, and the hold that stood on it with it. */
+/* The lease is gone, and what stood on it with it. */
 void
-lease_lost(struct core *core, struct resource *r, enum loss_reason reason)
+lease_lost(struct core *core, struct lease *l, enum loss_reason reason)
 {
-	struct lease *l = &r->lease;
-
-	if (r->hold != NULL)
-		grant_lose(core, r->hold, reason);
+	while (!TAILQ_EMPTY(&l->grants))
+		grant_lose(core, TAILQ_FIRST(&l->grants), reason);
 	/* Our keys may outlive our certainty of them: nobody should have to wait for their end. */
-	seats_undo(core, r);
+	seats_undo(core, l);
 	lease_move(core, l, LEASE_NONE);
-	lease_clear(core, r);
-	resource_touch(core, r);
+	lease_clear(core, l);
+	resource_touch(core, l->resource);
 }
 
 void
-lease_take_tokens(struct core *core, struct resource *r)
+lease_take_tokens(struct core *core, struct lease *l)
 {
-	struct lease *l = &r->lease;
 	int64_t first, last;
 
-	if (l->spare_first != 0 || !seats_tokens(core, r, &first, &last) || first <= l->token_last)
+	if (l->spare_first != 0 || !seats_tokens(core, l, &first, &last) || first <= l->token_last)
 		return;
 	l->spare_first = first;
 	l->spare_last = last;
 }
 
 void
-lease_want(struct core *core, struct resource *r)
+lease_want(struct core *core, struct lease *l)
 {
-	struct lease *l = &r->lease;
-
 	/* While our acquire is under way it may have been granted already, and this is about that lease. */
 	if (l->wanted || (l->state != LEASE_HELD && l->state != LEASE_ACQUIRING))
 		return;
 	l->wanted = true;
 	l->wanted_ms = core->now.ms;
 	l->streak = 0;
-	resource_touch(core, r);
+	resource_touch(core, l->resource);
 }
 
 bool
-lease_good(const struct core *core, const struct resource *r)
+lease_good(const struct core *core, const struct lease *l)
 {
-	return r->lease.state == LEASE_HELD && seats_ours(core, r) >= quorum_majority(core) &&
-	       r->lease.valid_ms - core->now.ms >= r->rule->lease_ms / 2;
+	return l->state == LEASE_HELD && seats_ours(core, l) >= quorum_majority(core) &&
+	       l->valid_ms - core->now.ms >= l->resource->rule->lease_ms / 2;
 }
 
 bool
-lease_must_yield(const struct core *core, const struct resource *r)
+lease_must_yield(const struct core *core, const struct lease *l)
 {
-	const struct lease *l = &r->lease;
-
 	return l->wanted && l->served &&
 	       (l->streak >= core->settings.streak ||
 		       core->now.ms - l->wanted_ms >= core->settings.streak_ms);

@@ -17,47 +17,50 @@
 
 #include "daemon/core/state.h"
 
+/* NONE, of this name; seats: room for one of each master, all zero. */
+void lease_init(struct lease *l, struct resource *r, struct seat *seats);
+
 /* Only to a state that the picture allows. */
 void lease_move(struct core *core, struct lease *l, enum lease_state next);
 
 /* Forgets all that belonged to the last lease. */
-void lease_clear(struct core *core, struct resource *r);
+void lease_clear(struct core *core, struct lease *l);
 void lease_no_foreign(struct lease *l);
 
 /* Questions to the masters begin: a term, a token and a block of them for all. */
-void lease_round(struct core *core, struct resource *r, int64_t term_ms, int64_t block);
+void lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block);
 
 /* An answer to one of them. False: it is about something that was given up; its undo is on its way. */
-bool lease_heard(struct core *core, struct resource *r, const struct vote *vote);
+bool lease_heard(struct core *core, struct lease *l, const struct vote *vote);
 
 /* What was sent then is good until, and to be renewed at. */
-int64_t lease_valid_from(const struct resource *r, int64_t sent_ms);
-int64_t lease_refresh_at(const struct resource *r, int64_t sent_ms);
+int64_t lease_valid_from(const struct lease *l, int64_t sent_ms);
+int64_t lease_refresh_at(const struct lease *l, int64_t sent_ms);
 
 /* HELD: the timer for its end, or for refresh_ms if that is earlier. */
 void lease_arm(struct core *core, struct lease *l);
 
 /* HELD: releases it at the masters. WAITING: leaves the queue there. NONE afterwards. */
-void lease_give_back(struct core *core, struct resource *r);
-void lease_leave(struct core *core, struct resource *r);
+void lease_give_back(struct core *core, struct lease *l);
+void lease_leave(struct core *core, struct lease *l);
 
-/* HELD: it is gone, and the hold that stood on it with it. */
-void lease_lost(struct core *core, struct resource *r, enum loss_reason reason);
+/* HELD: it is gone, and what stood on it with it. */
+void lease_lost(struct core *core, struct lease *l, enum loss_reason reason);
 
 /* Gives up our place in the queue, where there is one. */
-void lease_leave_queue(struct core *core, struct resource *r);
+void lease_leave_queue(struct core *core, struct lease *l);
 
 /* Another daemon waits for it. */
-void lease_want(struct core *core, struct resource *r);
+void lease_want(struct core *core, struct lease *l);
 
 /* HELD, with a majority, and surely for long enough that a grant can be given on it: half the lease. */
-bool lease_good(const struct core *core, const struct resource *r);
+bool lease_good(const struct core *core, const struct lease *l);
 
 /* Another daemon waits and has waited for the streak or its time. */
-bool lease_must_yield(const struct core *core, const struct resource *r);
+bool lease_must_yield(const struct core *core, const struct lease *l);
 
 /* Keeps a block of tokens that a majority agreed on, if there is one. */
-void lease_take_tokens(struct core *core, struct resource *r);
+void lease_take_tokens(struct core *core, struct lease *l);
 
 /* The next fencing token; 0: none left, refresh first. */
 int64_t lease_token(struct lease *lease);

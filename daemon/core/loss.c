@@ -58,7 +58,7 @@ loss_forget_all(struct core *core, struct session *s)
 static void
 loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason)
 {
-	struct slice name = g->resource->name;
+	struct slice name = g->lease->resource->name;
 	struct loss *loss = calloc(1, sizeof(*loss) + name.n + g->owner.n);
 
 	/* Out of memory: the hold is simply not there any more, NOTHELD instead of LOST. */
@@ -80,7 +80,7 @@ static void
 loss_push(struct core *core, conn_id conn, const struct grant *g, enum loss_reason reason)
 {
 	struct push push = {
-		.type = PUSH_LOST, .token = g->token, .name = g->resource->name, .owner = g->owner};
+		.type = PUSH_LOST, .token = g->token, .name = g->lease->resource->name, .owner = g->owner};
 
 	(void)snprintf(push.text, sizeof(push.text), "%s %s", loss_word(reason), loss_text(reason));
 	emit_push(core, conn, &push);

@@ -1,6 +1,7 @@
 #include "daemon/core/resource.h"
 
 #include "daemon/core/grave.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/table.h"
 #include "proto/glob.h"
 
@@ -49,7 +50,7 @@ resource_get(struct core *core, struct slice name)
 	r->name = (struct slice){bytes, name.n};
 	r->link = name_link(name, core->settings.links);
 	TAILQ_INIT(&r->waiters);
-	timer_init(&r->lease.timer, TIMER_LEASE);
+	lease_init(&r->lease, r, r->seats);
 	resource_rule(core, r);
 	if (!table_add_resource(core, r)) {
 		free(r);
@@ -83,7 +84,7 @@ resource_touched(struct core *core)
 void
 resource_forget(struct core *core, struct resource *r)
 {
-	assert(r->hold == NULL && r->waiter_count == 0 && r->lease.state == LEASE_NONE && !r->dirty);
+	assert(r->grant_count == 0 && r->waiter_count == 0 && r->lease.state == LEASE_NONE && !r->dirty);
 	timer_cancel(&core->timers, &r->lease.timer);
 	table_remove_resource(core, r);
 	core->counts.resources--;

@@ -9,33 +9,33 @@
 #include <string.h>
 
 void
-seats_clear(const struct core *core, struct resource *r)
+seats_clear(const struct core *core, struct lease *l)
 {
-	memset(r->seats, 0, core->settings.masters * sizeof(*r->seats));
+	memset(l->seats, 0, core->settings.masters * sizeof(*l->seats));
 }
 
 bool
-seat_question(const struct core *core, const struct resource *r, unsigned i, enum call_op *op)
+seat_question(const struct core *core, const struct lease *l, unsigned i, enum call_op *op)
 {
 	const struct master *m = &core->masters[i];
 
-	if (r->seats[i].asking || !master_keeps(m, r->link, op))
+	if (l->seats[i].asking || !master_keeps(m, l->resource->link, op))
 		return false;
 	/* Never re-created by renewing: what is missing is acquired, with a deadline of its own (rule 6). */
-	if (*op == CALL_RENEW && !r->seats[i].ours) {
+	if (*op == CALL_RENEW && !l->seats[i].ours) {
 		*op = CALL_ACQUIRE;
-		return master_usable(m, r->link);
+		return master_usable(m, l->resource->link);
 	}
 	return true;
 }
 
 void
-seat_ask(struct core *core, struct resource *r, unsigned i, enum call_op op, int64_t patience_ms,
+seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_t patience_ms,
 	int64_t queue_ms)
 {
 	const struct master *m = &core->masters[i];
-	const struct lease *l = &r->lease;
-	struct seat *seat = &r->seats[i];
+	const struct resource *r = l->resource;
+	struct seat *seat = &l->seats[i];
 	struct call call = {.op = op,
 		.master = i,
 		.link = r->link,
@@ -70,9 +70,9 @@ hash_of(struct slice text)
 }
 
 void
-seat_heard(const struct core *core, struct resource *r, const struct vote *vote)
+seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 {
-	struct seat *seat = &r->seats[vote->master];
+	struct seat *seat = &l->seats[vote->master];
 
 	seat->asking = false;
 	switch (vote->outcome) {
@@ -106,37 +106,37 @@ seat_heard(const struct core *core, struct resource *r, const struct vote *vote)
 }
 
 unsigned
-seats_ours(const struct core *core, const struct resource *r)
+seats_ours(const struct core *core, const struct lease *l)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += r->seats[i].ours;
+		n += l->seats[i].ours;
 	return n;
 }
 
 unsigned
-seats_asking(const struct core *core, const struct resource *r)
+seats_asking(const struct core *core, const struct lease *l)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += r->seats[i].asking;
+		n += l->seats[i].asking;
 	return n;
 }
 
 unsigned
-seats_until(const struct core *core, const struct resource *r, int64_t ms)
+seats_until(const struct core *core, const struct lease *l, int64_t ms)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += r->seats[i].valid_ms >= ms;
+		n += l->seats[i].valid_ms >= ms;
 	return n;
 }
 
 unsigned
-seats_holder(const struct core *core, const struct resource *r)
+seats_holder(const struct core *core, const struct lease *l)
 {
 	unsigned most = 0;
 
@@ -144,21 +144,21 @@ seats_holder(const struct core *core, const struct resource *r)
 		unsigned same = 0;
 
 		for (unsigned k = 0; k < core->settings.masters; k++)
-			same += r->seats[i].holder != 0 && r->seats[k].holder == r->seats[i].holder;
+			same += l->seats[i].holder != 0 && l->seats[k].holder == l->seats[i].holder;
 		most = same > most ? same : most;
 	}
 	return most;
 }
 
 int64_t
-seats_valid_ms(const struct core *core, const struct resource *r)
+seats_valid_ms(const struct core *core, const struct lease *l)
 {
 	int64_t valid_ms = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		int64_t ms = r->seats[i].valid_ms;
+		int64_t ms = l->seats[i].valid_ms;
 
-		if (ms > valid_ms && seats_until(core, r, ms) >= quorum_majority(core))
+		if (ms > valid_ms && seats_until(core, l, ms) >= quorum_majority(core))
 			valid_ms = ms;
 	}
 	return valid_ms;
@@ -168,47 +168,46 @@ seats_valid_ms(const struct core *core, const struct resource *r)
  * and was admitted again meanwhile: then the round is older than its guard, or its memory another by now. The
  * only master decides alone, and its floor stands above all that it gave before. */
 static bool
-token_counts(const struct core *core, const struct resource *r, unsigned i)
+token_counts(const struct core *core, const struct lease *l, unsigned i)
 {
-	const struct seat *seat = &r->seats[i];
+	const struct seat *seat = &l->seats[i];
 
 	return seat->token_first > 0 &&
-	       (core->settings.masters == 1 ||
-		       (seat->incarnation == core->masters[i].incarnation &&
-			       core->now.ms - r->lease.sent_ms < master_guard_ms(core)));
+	       (core->settings.masters == 1 || (seat->incarnation == core->masters[i].incarnation &&
+						       core->now.ms - l->sent_ms < master_guard_ms(core)));
 }
 
 bool
-seats_tokens(const struct core *core, struct resource *r, int64_t *first, int64_t *last)
+seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct seat *seat = &r->seats[i];
+		const struct seat *seat = &l->seats[i];
 		unsigned same = 0;
 
 		for (unsigned k = 0; k < core->settings.masters; k++)
-			same += token_counts(core, r, k) && r->seats[k].token_first == seat->token_first &&
-				r->seats[k].token_last == seat->token_last;
+			same += token_counts(core, l, k) && l->seats[k].token_first == seat->token_first &&
+				l->seats[k].token_last == seat->token_last;
 		if (same < quorum_majority(core))
 			continue;
 		*first = seat->token_first;
 		*last = seat->token_last;
 		for (unsigned k = 0; k < core->settings.masters; k++)
-			r->seats[k].token_first = 0;
+			l->seats[k].token_first = 0;
 		return true;
 	}
 	return false;
 }
 
 void
-seats_undo(struct core *core, const struct resource *r)
+seats_undo(struct core *core, const struct lease *l)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct seat *seat = &r->seats[i];
+		const struct seat *seat = &l->seats[i];
 		int64_t after_us = seat->asking ? seat->deadline_us : 0;
 
 		if (seat->unsure_us > after_us)
 			after_us = seat->unsure_us;
 		if (seat->ours || seat->asking || after_us > 0)
-			undo_start(core, r, i, after_us);
+			undo_start(core, l, i, after_us);
 	}
 }

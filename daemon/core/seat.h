@@ -12,35 +12,35 @@
 #include "daemon/core/state.h"
 
 /* Nothing of an earlier attempt counts any more. */
-void seats_clear(const struct core *core, struct resource *r);
+void seats_clear(const struct core *core, struct lease *l);
 
 /* How a seat of a lease that is held can be kept or taken (again) now. False: it is asked already, or not at
  * all. */
-bool seat_question(const struct core *core, const struct resource *r, unsigned i, enum call_op *op);
+bool seat_question(const struct core *core, const struct lease *l, unsigned i, enum call_op *op);
 
 /* Asks. patience_ms: how long from now an ACQUIRE or RECLAIM may take to arrive; queue_ms as in a call. */
-void seat_ask(struct core *core, struct resource *r, unsigned i, enum call_op op, int64_t patience_ms,
+void seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_t patience_ms,
 	int64_t queue_ms);
 
 /* An answer to its question. */
-void seat_heard(const struct core *core, struct resource *r, const struct vote *vote);
+void seat_heard(const struct core *core, struct lease *l, const struct vote *vote);
 
-unsigned seats_ours(const struct core *core, const struct resource *r);
-unsigned seats_asking(const struct core *core, const struct resource *r);
+unsigned seats_ours(const struct core *core, const struct lease *l);
+unsigned seats_asking(const struct core *core, const struct lease *l);
 
 /* How many are good until then. */
-unsigned seats_until(const struct core *core, const struct resource *r, int64_t ms);
+unsigned seats_until(const struct core *core, const struct lease *l, int64_t ms);
 
 /* How many of the refusals name the same holder, where that is the most. */
-unsigned seats_holder(const struct core *core, const struct resource *r);
+unsigned seats_holder(const struct core *core, const struct lease *l);
 
 /* Until when a majority is good. */
-int64_t seats_valid_ms(const struct core *core, const struct resource *r);
+int64_t seats_valid_ms(const struct core *core, const struct lease *l);
 
 /* Tokens that a majority has strictly been raised to in this round. False: there are none. Taken once. */
-bool seats_tokens(const struct core *core, struct resource *r, int64_t *first, int64_t *last);
+bool seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last);
 
 /* Releases every seat that is ours or may be. */
-void seats_undo(struct core *core, const struct resource *r);
+void seats_undo(struct core *core, const struct lease *l);
 
 #endif

@@ -17,7 +17,7 @@ settle_verdict(const struct core *core, const struct resource *r, struct reply *
 	const struct reply null = {.type = REPLY_NULL, .code = CODE_COUNT};
 
 	*out = null;
-	if (r->hold != NULL || r->lease.state == LEASE_HELD)
+	if (r->grant_count > 0 || r->lease.state == LEASE_HELD)
 		return;
 	if (!quorum_usable(core, r->link)) {
 		quorum_verdict(core, r->link, out);
@@ -61,23 +61,23 @@ settle_held(struct core *core, struct resource *r)
 	struct lease *l = &r->lease;
 	int64_t token;
 
-	if (r->waiter_count == 0 || lease_must_yield(core, r)) {
-		lease_give_back(core, r);
+	if (r->waiter_count == 0 || lease_must_yield(core, l)) {
+		lease_give_back(core, l);
 		return;
 	}
-	if (!lease_good(core, r)) {
-		keep_refresh(core, r);
+	if (!lease_good(core, l)) {
+		keep_refresh(core, l);
 		return;
 	}
 	token = lease_token(l);
 	if (token == 0) {
-		keep_refill(core, r);
+		keep_refill(core, l);
 		return;
 	}
 	l->served = true;
 	l->streak += l->wanted;
-	grant_give(core, r, TAILQ_FIRST(&r->waiters), token);
-	keep_refill(core, r);
+	grant_give(core, l, TAILQ_FIRST(&r->waiters), token);
+	keep_refill(core, l);
 }
 
 /* Nothing at the master, or refused there for now. */
@@ -89,11 +89,11 @@ settle_without(struct core *core, struct resource *r)
 
 	if (r->waiter_count == 0) {
 		if (l->state == LEASE_WAITING)
-			lease_leave(core, r);
+			lease_leave(core, l);
 		return;
 	}
 	if (l->state == LEASE_NONE && usable) {
-		bid_begin(core, r);
+		bid_begin(core, l);
 		return;
 	}
 	if (l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {
@@ -105,7 +105,7 @@ settle_without(struct core *core, struct resource *r)
 	}
 	/* Nobody should wait for a daemon that cannot take its turn. */
 	if (!usable)
-		bid_step_back(core, r);
+		bid_step_back(core, l);
 	/* While a master is being greeted the verdict is a moment away. */
 	if ((l->state == LEASE_WAITING && l->refused) || (!usable && !quorum_near(core, r->link)))
 		settle_once(core, r);
@@ -114,7 +114,7 @@ settle_without(struct core *core, struct resource *r)
 static void
 settle_one(struct core *core, struct resource *r)
 {
-	if (r->hold != NULL) {
+	if (r->grant_count > 0) {
 		settle_once(core, r);
 		return;
 	}
@@ -122,7 +122,7 @@ settle_one(struct core *core, struct resource *r)
 		settle_held(core, r);
 	else if (r->lease.state != LEASE_ACQUIRING)
 		settle_without(core, r);
-	if (!r->dirty && r->hold == NULL && r->waiter_count == 0 && r->lease.state == LEASE_NONE)
+	if (!r->dirty && r->grant_count == 0 && r->waiter_count == 0 && r->lease.state == LEASE_NONE)
 		resource_forget(core, r);
 }
 
@@ -134,9 +134,9 @@ settle_retry(struct core *core)
 
 	HASH_ITER (hh, core->resources, r, next) {
 		if (r->lease.state == LEASE_HELD)
-			keep_catch_up(core, r);
+			keep_catch_up(core, &r->lease);
 		else
-			bid_wake(core, r);
+			bid_wake(core, &r->lease);
 		resource_touch(core, r);
 	}
 	undo_retry_all(core);
@@ -150,7 +150,7 @@ settle_reclaim(struct core *core, const struct master *m)
 
 	HASH_ITER (hh, core->resources, r, next) {
 		if (r->lease.state == LEASE_HELD)
-			keep_reclaim(core, r, m->index);
+			keep_reclaim(core, &r->lease, m->index);
 	}
 }
 

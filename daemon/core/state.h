@@ -1,8 +1,8 @@
 /*
  * state: all the core remembers, in one picture.
  *
- *     conn ──▶ session ──▶ grant ◀── resource ──▶ lease          (the hold, and what it stands on)
- *                    └───▶ waiter ◀──┘      undo: leases given up, until the master confirmed it
+ *     conn ──▶ session ──▶ grant ──▶ lease ◀──▶ resource        (the hold, what it stands on, and its name)
+ *                    └───▶ waiter ◀──────────────┘      undo: leases given up, until the master confirmed it
  *
  * A conn is a connection, a session whom it speaks for. A resource is a name somebody here holds, waits for
  * or has a lease of. The nouns' functions live in files of their names; the data is here, so that it can be
@@ -44,6 +44,7 @@ enum loss_reason {
 
 TAILQ_HEAD(conn_list, conn);
 LIST_HEAD(grant_list, grant);
+TAILQ_HEAD(hold_list, grant);
 LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
 TAILQ_HEAD(loss_list, loss);
@@ -94,7 +95,8 @@ struct loss {
 struct grant {
 	struct grave grave;
 	LIST_ENTRY(grant) in_session;
-	struct resource *resource;
+	TAILQ_ENTRY(grant) in_lease;
+	struct lease *lease;
 	struct session *session; /* NULL: withheld */
 	struct timer timer;
 	int64_t token;
@@ -172,8 +174,12 @@ struct seat {
 };
 
 struct lease {
+	struct resource *resource;
+	struct seat *seats; /* one for each master; they lie where the lease lies */
 	enum lease_state state;
 	struct timer timer;
+	struct hold_list grants; /* what stands on it, oldest first */
+	size_t grant_count;
 	uint64_t attempt;
 	int64_t sent_ms;          /* when the round that runs, or the last one, began */
 	int64_t term_ms;          /* how long a lease it asked for: the rule may say something else by now */
@@ -215,12 +221,12 @@ struct resource {
 	unsigned link;
 	const struct rule *rule;
 	struct lease lease;
-	struct grant *hold;
+	size_t grant_count;          /* on all its leases */
 	struct waiter_queue waiters; /* in arrival order */
 	size_t waiter_count;
 	size_t once_count;
-	struct slice name; /* its bytes follow the seats */
-	struct seat seats[];
+	struct slice name;
+	struct seat seats[]; /* of lease; the bytes of the name follow them */
 };
 
 /* Of one lease at one master. */

@@ -49,21 +49,22 @@ undo_end(struct core *core, struct undo *u)
 }
 
 void
-undo_start(struct core *core, const struct resource *r, unsigned master, int64_t after_us)
+undo_start(struct core *core, const struct lease *l, unsigned master, int64_t after_us)
 {
+	const struct resource *r = l->resource;
 	struct undo *u = calloc(1, sizeof(*u) + r->name.n);
 
 	if (u == NULL)
 		return; /* out of memory: its key runs out by itself */
 	memcpy(u->bytes, r->name.p, r->name.n);
 	u->name = (struct slice){u->bytes, r->name.n};
-	u->of.attempt = r->lease.attempt;
+	u->of.attempt = l->attempt;
 	u->of.master = master;
 	u->after_us = after_us;
 	u->link = r->link;
 	u->key = r->rule->key;
 	/* From now, not from its last renewal: later than need be, and never too early. */
-	u->give_up_ms = core->now.ms + r->lease.term_ms + core->settings.margin_ms + master_patience_ms(core);
+	u->give_up_ms = core->now.ms + l->term_ms + core->settings.margin_ms + master_patience_ms(core);
 	timer_init(&u->timer, TIMER_UNDO);
 	if (!table_add_undo(core, u)) {
 		free(u);

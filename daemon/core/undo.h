@@ -10,9 +10,9 @@
 
 #include "daemon/core/state.h"
 
-/* Of the lease that r has now, at one master. after_us: when the last call that may still create it refuses
+/* Of this lease as it is now, at one master. after_us: when the last call that may still create it refuses
  * itself, that master's time; 0: there is none. */
-void undo_start(struct core *core, const struct resource *r, unsigned master, int64_t after_us);
+void undo_start(struct core *core, const struct lease *l, unsigned master, int64_t after_us);
 
 void undo_vote(struct core *core, const struct vote *vote);
 void undo_timer(struct core *core, struct undo *undo);

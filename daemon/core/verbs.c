@@ -44,7 +44,8 @@ lock_refused(struct core *core, const struct conn *conn, const struct resource *
 {
 	const struct core_settings *set = &core->settings;
 	const struct session *s = conn->session;
-	bool mine = r != NULL && r->hold != NULL && r->hold->session == s;
+	const struct grant *g = r == NULL ? NULL : TAILQ_FIRST(&r->lease.grants);
+	bool mine = g != NULL && g->session == s;
 
 	if (core->draining) {
 		emit_error(core, conn->id, CODE_DRAINING, "%s", draining);
@@ -71,7 +72,8 @@ lock_refused(struct core *core, const struct conn *conn, const struct resource *
 static bool
 lock_hopeless(const struct resource *r)
 {
-	return r->hold != NULL || (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
+	return r->grant_count > 0 ||
+	       (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
 }
 
 static bool
@@ -212,7 +214,7 @@ static void
 verb_break(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct resource *r = table_resource(core, c->name);
-	struct grant *g = r == NULL ? NULL : r->hold;
+	struct grant *g = r == NULL ? NULL : TAILQ_FIRST(&r->lease.grants);
 
 	if (g != NULL && g->token == c->token)
 		emit_int(core, conn->id, grant_break(core, g));

@@ -73,14 +73,14 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	if (l->foreign != NULL)
 		out->foreign = slice_of(l->foreign);
 	out->position = l->position;
-	out->votes = seats_ours(core, r);
+	out->votes = seats_ours(core, l);
 	out->home = l->home;
 	out->wanted = l->wanted;
 	out->waiters = r->waiter_count;
 	out->tokens_left = l->state == LEASE_HELD ? l->token_last - l->token + 1 : 0;
-	out->held = r->hold != NULL;
-	if (r->hold != NULL)
-		view_hold(core, now_ms, r->hold, &out->hold);
+	out->held = r->grant_count > 0;
+	if (out->held)
+		view_hold(core, now_ms, TAILQ_FIRST(&l->grants), &out->hold);
 }
 
 bool
