@@ -53,6 +53,9 @@ struct options {
 	bool skip_ok;
 	struct loss on_lost;
 	int64_t kill_after_ms; /* 5 s */
+	int64_t max_run_ms;    /* 0: as long as it takes */
+	int64_t min_hold_ms;   /* 0: until COMMAND ends */
+	int64_t status_fd;     /* 0: none */
 	int64_t pid;           /* 0: the parent */
 	const char *token_file;
 	int64_t token; /* 0: any */

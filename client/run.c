@@ -10,7 +10,11 @@
  */
 #include "client/family.h"
 #include "client/holding.h"
+#include "client/limits.h"
+#include "client/nest.h"
+#include "client/record.h"
 #include "client/say.h"
+#include "client/span.h"
 #include "client/status.h"
 #include "client/supervisor.h"
 #include "client/take.h"
@@ -27,7 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,11 +51,15 @@ struct run {
 	struct holding holding;
 	struct supervisor supervisor;
 	struct supervisor_plan plan;
+	struct limits limits;
 	pid_t child;
 	int child_status;
 	bool child_ended;
-	bool gone; /* the whole family is */
-	bool told; /* that the daemon is gone */
+	bool gone;        /* the whole family is */
+	bool told;        /* that the daemon is gone */
+	bool nested;      /* the hold is that of a run around this one */
+	bool interrupted; /* somebody wants an end: no --min-hold */
+	bool timed_out;   /* --max-run is over */
 	enum stopping stopping;
 	int64_t kill_at_ms;    /* after a loss that was told; INT64_MAX: none */
 	int64_t mention_at_ms; /* processes left behind; INT64_MAX: not (again) */
@@ -63,7 +70,7 @@ struct run {
 static const int forwarded[] = {
 	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGTSTP, SIGCONT};
 
-/* In a terminal's foreground ^Z stops the command without us, and then us (stop_along). */
+/* In a terminal's foreground ^Z stops the command without us, and then us (terminal_stop). */
 static bool
 left_to_kernel(const struct run *r, int signal)
 {
@@ -141,7 +148,7 @@ bind_supervisor(struct run *r)
 {
 	const struct answer *answer;
 
-	if (!r->wire.local) {
+	if (!r->wire.local || r->nested) {
 		return STATUS_DONE;
 	}
 	(void)wire_bind(&r->wire, r->supervisor.pidfd);
@@ -175,9 +182,18 @@ command_start(struct run *r)
 	r->fds[WATCH_SUPERVISOR] = (struct pollfd){r->supervisor.control, POLLIN, 0};
 	r->fds[WATCH_WIRE] = (struct pollfd){r->wire.fd, POLLIN, 0};
 	holding_start(&r->holding, &r->wire, r->o->name, &r->grant, r->o->kill_after_ms);
+	limits_start(&r->limits, clock_ms(), r->o->max_run_ms, r->o->kill_after_ms, r->o->min_hold_ms);
 	supervisor_go(&r->supervisor);
 	signals_settle(r);
 	return STATUS_DONE;
+}
+
+static void
+ask_to_end(struct run *r)
+{
+	supervisor_signal(&r->supervisor, SIGTERM);
+	/* One that is stopped would not hear it. */
+	supervisor_signal(&r->supervisor, SIGCONT);
 }
 
 /* The lock is lost, or will be before anybody tells us otherwise: first step. */
@@ -187,16 +203,14 @@ stop_ask(struct run *r)
 	struct loss loss = r->o->on_lost;
 
 	r->stopping = STOP_ASKED;
-	if (loss.way != LOSS_WARN) {
+	if (loss.way != LOSS_WARN && !r->timed_out) {
 		r->status = STATUS_LOST;
 	}
 	say("the lock %s is lost: %s%s", r->o->name,
 		r->holding.why[0] != '\0' ? r->holding.why : "the daemon does not answer",
 		loss.way == LOSS_WARN ? "" : ": stopping the command");
 	if (loss.way == LOSS_TERM) {
-		supervisor_signal(&r->supervisor, SIGTERM);
-		/* One that is stopped would not hear it. */
-		supervisor_signal(&r->supervisor, SIGCONT);
+		ask_to_end(r);
 	} else if (loss.way == LOSS_SIGNAL) {
 		supervisor_signal(&r->supervisor, loss.signal);
 	}
@@ -278,6 +292,31 @@ look_at_lock(struct run *r)
 }
 
 static void
+look_at_limits(struct run *r)
+{
+	char span[SPAN_TEXT_MAX];
+
+	if (r->gone) {
+		return;
+	}
+	switch (limits_step(&r->limits, clock_ms())) {
+	case LIMITS_WAIT:
+		break;
+	case LIMITS_STOP:
+		r->timed_out = true;
+		if (r->status < 0) {
+			r->status = STATUS_TIMED_OUT;
+		}
+		say("the command has run for %s: stopping it", span_text(span, r->o->max_run_ms));
+		ask_to_end(r);
+		break;
+	case LIMITS_KILL:
+		supervisor_signal(&r->supervisor, SIGKILL);
+		break;
+	}
+}
+
+static void
 signals_read(struct run *r)
 {
 	struct signalfd_siginfo info;
@@ -286,6 +325,10 @@ signals_read(struct run *r)
 		int signal = (int)info.ssi_signo;
 		bool keys = signal == SIGINT || signal == SIGQUIT;
 
+		r->interrupted |= keys || signal == SIGTERM || signal == SIGHUP;
+		if (r->gone) {
+			continue;
+		}
 		/* In the foreground what the terminal sends reaches the command without us. */
 		if (r->plan.shared && (keys || info.ssi_code == SI_KERNEL)) {
 			continue;
@@ -325,26 +368,6 @@ supervisor_killed(struct run *r)
 	}
 }
 
-/* The shell takes its terminal back when it sees us stopped, not the command: were we first, the command
- * could still read what is typed next; and one that ignores ^Z keeps the terminal. */
-static void
-stop_along(const struct run *r, int signal)
-{
-	sigset_t set;
-	sigset_t before;
-
-	/* STOP was sent to the command alone, and so will CONT be. */
-	if (!r->plan.shared || signal == SIGSTOP) {
-		return;
-	}
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, signal);
-	(void)raise(signal);
-	(void)sigprocmask(SIG_UNBLOCK, &set, &before);
-	/* Here we are continued. */
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-}
-
 static void
 news_read(struct run *r)
 {
@@ -363,7 +386,10 @@ news_read(struct run *r)
 		r->gone = true;
 		break;
 	case NEWS_STOPPED:
-		stop_along(r, news.value);
+		/* STOP was sent to the command alone, and so will CONT be. */
+		if (r->plan.shared && news.value != SIGSTOP) {
+			terminal_stop(news.value);
+		}
 		break;
 	case NEWS_EXIT:
 		r->child_ended = true;
@@ -397,6 +423,12 @@ next_ms(const struct run *r)
 	if (r->stopping == STOP_ASKED && r->kill_at_ms < next) {
 		next = r->kill_at_ms;
 	}
+	if (r->gone) {
+		return r->limits.keep_ms < next ? r->limits.keep_ms : next;
+	}
+	if (limits_next(&r->limits) < next) {
+		next = limits_next(&r->limits);
+	}
 	return r->mention_at_ms < next ? r->mention_at_ms : next;
 }
 
@@ -417,25 +449,9 @@ turn(struct run *r)
 		signals_read(r);
 	}
 	look_at_lock(r);
+	look_at_limits(r);
 	if (clock_ms() >= r->mention_at_ms && !r->gone) {
 		mention_left_behind(r);
-	}
-}
-
-/* ^C ends loops in shells only when the command in them is seen to have died of it. */
-static void
-die_as_command(const struct run *r)
-{
-	const struct rlimit none = {0, 0};
-	sigset_t set;
-
-	if (r->plan.shared && WIFSIGNALED(r->child_status) && WTERMSIG(r->child_status) == SIGINT) {
-		(void)setrlimit(RLIMIT_CORE, &none);
-		(void)signal(SIGINT, SIG_DFL);
-		(void)raise(SIGINT);
-		(void)sigemptyset(&set);
-		(void)sigaddset(&set, SIGINT);
-		(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 	}
 }
 
@@ -445,8 +461,24 @@ command_status(const struct run *r)
 	if (r->status >= 0) {
 		return r->status;
 	}
-	die_as_command(r);
 	return WIFEXITED(r->child_status) ? WEXITSTATUS(r->child_status) : 128 + WTERMSIG(r->child_status);
+}
+
+/* The command is gone, and the lock is wanted for a while longer, if it is still there. */
+static bool
+keeps_on(const struct run *r)
+{
+	int64_t now = clock_ms();
+
+	return now < r->limits.keep_ms && !r->interrupted && r->stopping == STOP_NOT && !r->holding.lost &&
+	       !r->holding.gone && now < r->holding.deadline.expire_ms;
+}
+
+/* False: it was lost before. A nested run leaves the hold to the one around it. */
+static bool
+give_back(struct run *r)
+{
+	return r->nested ? !r->holding.lost : holding_release(&r->holding);
 }
 
 static int
@@ -457,11 +489,11 @@ run_command(struct run *r)
 	if (status != STATUS_DONE) {
 		return status;
 	}
-	while (!r->gone) {
+	while (!r->gone || keeps_on(r)) {
 		turn(r);
 	}
 	/* The session is still bound to the supervisor, which waits for us. */
-	if (r->stopping == STOP_NOT && !holding_release(&r->holding) && r->status < 0) {
+	if (r->stopping == STOP_NOT && !give_back(r) && r->status < 0) {
 		say("the lock %s was lost while the command ran: %s", r->o->name, r->holding.why);
 		r->status = r->o->on_lost.way == LOSS_WARN ? -1 : STATUS_LOST;
 	}
@@ -469,34 +501,53 @@ run_command(struct run *r)
 	return command_status(r);
 }
 
-/* A run inside a run of the same name would wait for itself for ever. */
-static bool
-held_around_us(const struct options *o, const struct address *a)
+static enum outcome
+outcome_of(const struct run *r, int status)
 {
-	const char *name = getenv("HOLDFAST_NAME");
-	const char *secret = getenv("HOLDFAST_SESSION");
-	const struct answer *answer = NULL;
-	struct wire wire;
-	bool held = false;
+	if (r->grant.busy) {
+		return OUTCOME_BUSY;
+	}
+	if (r->status == STATUS_LOST) {
+		return OUTCOME_LOST;
+	}
+	if (r->timed_out) {
+		return OUTCOME_TIMED_OUT;
+	}
+	return r->child_ended && status != STATUS_INTERNAL ? OUTCOME_ENDED : OUTCOME_FAILED;
+}
 
-	if (name == NULL || secret == NULL || strcmp(name, o->name) != 0) {
-		return false;
+/* For --status-fd. */
+static int
+report(const struct run *r, int fd, int64_t began_ms, int status)
+{
+	int64_t now = clock_ms();
+	const struct record record = {.name = r->o->name,
+		.outcome = outcome_of(r, status),
+		.exit = status,
+		.ended = r->child_ended,
+		.child_status = r->child_status,
+		.token = r->grant.token,
+		.waited_ms = (r->grant.granted_ms > 0 ? r->grant.granted_ms : now) - began_ms,
+		.held_ms = r->grant.granted_ms > 0 ? now - r->grant.granted_ms : 0};
+
+	if (fd < 0 || record_write(fd, &record)) {
+		return status;
 	}
-	if (wire_open(&wire, a)) {
-		wire_greet(&wire, a, "holdfast");
-		wire_ask(&wire, "SESSION", "JOIN", secret);
-		wire_ask(&wire, "CHECK", o->name);
-		answer = wire_answer(&wire);
-		if (answer != NULL) {
-			answer = wire_answer(&wire);
-		}
-		if (answer != NULL && answer->type != ANSWER_ERROR) {
-			answer = wire_answer(&wire);
-			held = answer != NULL && answer->type == ANSWER_INT;
-		}
+	say("cannot write to --status-fd %lld: %s", (long long)r->o->status_fd, strerror(errno));
+	return status == STATUS_DONE ? STATUS_INTERNAL : status;
+}
+
+static int
+run_locked(struct run *r)
+{
+	int status = take_token_file(r->o, r->grant.token);
+
+	if (status != STATUS_DONE) {
+		return status;
 	}
-	wire_close(&wire);
-	return held;
+	r->plan.shared = terminal_foreground();
+	environment_set(r);
+	return signals_open(r) ? run_command(r) : STATUS_INTERNAL;
 }
 
 int
@@ -505,23 +556,27 @@ task_run(const struct options *o, const struct address *a)
 	struct run r = {.o = o, .a = a, .kill_at_ms = INT64_MAX, .mention_at_ms = INT64_MAX, .status = -1};
 	char label[TAKE_LABEL_MAX];
 	const struct taking taking = {o, a, -1, label};
+	int64_t began_ms = clock_ms();
+	int fd = o->status_fd > 0 ? record_open(o->status_fd) : -1;
 	int status;
 
-	if (held_around_us(o, a)) {
-		say("%s is held already by the holdfast run that this is a part of: run the command without "
-		    "holdfast",
-			o->name);
+	if (o->status_fd > 0 && fd < 0) {
+		say("--status-fd %lld: %s: open it first, as in 3>FILE", (long long)o->status_fd,
+			strerror(errno));
 		return STATUS_USAGE;
 	}
 	take_label(label, o->command[0]);
-	if (take_lock(&r.wire, &taking, &r.grant, &status)) {
-		r.plan.shared = terminal_foreground();
-		status = take_token_file(o, r.grant.token);
-		if (status == STATUS_DONE) {
-			environment_set(&r);
-			status = signals_open(&r) ? run_command(&r) : STATUS_INTERNAL;
-		}
+	r.nested = nest_join(&r.wire, &taking, &r.grant);
+	if (r.nested && o->verbose) {
+		say("%s is held by the holdfast run that this is a part of: joining it", o->name);
+	}
+	if (r.nested || take_lock(&r.wire, &taking, &r.grant, &status)) {
+		status = run_locked(&r);
 	}
 	wire_close(&r.wire);
+	status = report(&r, fd, began_ms, status);
+	if (r.plan.shared && status == 128 + SIGINT && WIFSIGNALED(r.child_status)) {
+		terminal_interrupted();
+	}
 	return status;
 }

@@ -228,6 +228,7 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	}
 	answer = await_lock(w, t, sent_ms);
 	if (answer != NULL && answer->type == ANSWER_NULL) {
+		g->busy = true;
 		*status = busy(t->o);
 		return false;
 	}
@@ -236,6 +237,7 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 		return false;
 	}
 	g->token = answer->items[0].n;
+	g->granted_ms = clock_ms();
 	g->expire_ms = sent_ms + answer->items[1].n;
 	if (clock_ms() - sent_ms > AT_ONCE_MS && !tell_again(w, t->o, g)) {
 		say("%s: it was granted, and lost at once", what);

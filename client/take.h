@@ -12,7 +12,9 @@
 
 struct grant {
 	int64_t token;
+	int64_t granted_ms;                /* CLOCK_BOOTTIME: when it was there; 0: never */
 	int64_t expire_ms;                 /* CLOCK_BOOTTIME: surely good until then */
+	bool busy;                         /* it is not, because somebody else has it */
 	char secret[SECRET_BYTES_MAX + 1]; /* of the session; "" unless it was asked for */
 };
 

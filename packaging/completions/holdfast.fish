@@ -8,7 +8,7 @@ end
 function __holdfast_rest
 	set -l words (commandline -opc)
 	set -e words[1..2]
-	argparse -s n/nonblock w/timeout= E/conflict-exit-code= x/exclusive t/lease= why= master-wait= skip-ok on-lost= kill-after= pid= token-file= token= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
+	argparse -s n/nonblock w/timeout= E/conflict-exit-code= x/exclusive t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
 	string join \n -- $argv
 end
 # Whether the verb is one of these and its options may stand here.
@@ -48,6 +48,9 @@ complete -c holdfast -n '__holdfast_options run lock hold' -l master-wait -x -d 
 complete -c holdfast -n '__holdfast_options run lock hold' -l skip-ok -d 'busy is success: exit 0'
 complete -c holdfast -n '__holdfast_options run' -l on-lost -x -a 'term kill warn signal:' -d 'what to do to COMMAND when the lock is lost (term)'
 complete -c holdfast -n '__holdfast_options run' -l kill-after -x -d 'from TERM to KILL, when COMMAND has to be stopped (5)'
+complete -c holdfast -n '__holdfast_options run' -l max-run -x -d 'stop COMMAND when it has run for this long, and exit with 124'
+complete -c holdfast -n '__holdfast_options run' -l min-hold -x -d 'keep the lock for this long even when COMMAND ends sooner'
+complete -c holdfast -n '__holdfast_options run' -l status-fd -x -d 'write what came of it to descriptor N, as one JSON object'
 complete -c holdfast -n '__holdfast_options lock unlock check' -l pid -x -d 'the process that owns the lock (the parent)'
 complete -c holdfast -n '__holdfast_options run lock hold' -l token-file -r -F -d 'write the fencing token to FILE; - is stdout'
 complete -c holdfast -n '__holdfast_options unlock check break' -l token -x -d 'only the hold with this fencing token'

@@ -328,15 +328,6 @@ def test_lease(place):
     ends.close()
 
 
-def test_nested(place):
-    """a run inside a run of the same name is refused, not stuck; of another name it works"""
-    daemon = world(place)
-    inner = "exec %s run %%s -- echo inner" % harness.HOLDFAST
-    status, output = tool.call(place, daemon, "run", "a", "--", "sh", "-c", inner % "a")
-    expect((status, "held already" in output), (64, True), output)
-    expect(tool.call(place, daemon, "run", "a", "--", "sh", "-c", inner % "b"), (0, "inner"))
-
-
 def test_pipeline(place):
     """the wrapper keeps no pipe open that its command has closed"""
     daemon = world(place)

@@ -1,0 +1,16 @@
+/*
+ * nest: a run inside a run of the same name. It would wait for itself for ever; so it joins the session of
+ * the one around it, whose hold covers it: that one does not end before all its processes have.
+ */
+#ifndef CLIENT_NEST_H
+#define CLIENT_NEST_H
+
+#include "client/take.h"
+
+/*
+ * Whether a run around this process (HOLDFAST_NAME, HOLDFAST_SESSION, HOLDFAST_TOKEN) holds the name now:
+ * then *w speaks for its session, and *g is its hold. False: *w is closed. Says nothing.
+ */
+bool nest_join(struct wire *w, const struct taking *t, struct grant *g) __attribute__((warn_unused_result));
+
+#endif
