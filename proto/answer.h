@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define ANSWER_DEPTH_MAX    8
+#define ANSWER_DEPTH_MAX    12 /* COMMAND DOCS has nine */
 #define ANSWER_BYTES_MAX    (64UL * 1024 * 1024)
 #define ANSWER_ELEMENTS_MAX (4UL * 1024 * 1024)
 

@@ -82,8 +82,11 @@ START_TEST(limits_hold_before_memory_is_taken)
 	gives("*2\r\n*40\r\n", "left 9\n");
 	gives("*20\r\n*30\r\n", "left 10\n");
 	gives("%25\r\n", "fault: the server's answer is too large\n");
-	gives("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "[[[[[[[[:1]]]]]]]]\nleft 0\n");
-	gives("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
+	gives("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"
+	      "*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+		"[[[[[[[[[[[[:1]]]]]]]]]]]]\nleft 0\n");
+	gives("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"
+	      "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
 		"fault: the server's answer is nested too deeply\n");
 	memset(big + 7, 'x', 1100);
 	gives(big, "fault: the server's answer is too large\n");

@@ -61,12 +61,11 @@ START_TEST(the_specification_has_the_syntax_of_every_core_verb)
 
 	for (int v = 0; v < VERB_COUNT; v++) {
 		const struct command_info *info = command_info((enum verb)v);
-		char line[256];
+		char line[COMMAND_USAGE_MAX];
 
 		if (!(info->flags & COMMAND_CORE))
 			continue;
-		snprintf(line, sizeof(line), "%s%s%s%s%s", info->word.p, info->sub.n > 0 ? " " : "",
-			info->sub.p, info->syntax[0] != '\0' ? " " : "", info->syntax);
+		command_usage((enum verb)v, line);
 		mentions(SPECIFICATION, text, line);
 	}
 	free(text);
@@ -220,7 +219,8 @@ START_TEST(the_manual_has_every_verb_option_and_code)
 
 		if (info->flags & COMMAND_CLOSE)
 			continue;
-		snprintf(what, sizeof(what), "%s%s%s", info->word.p, info->sub.n > 0 ? " " : "", info->sub.p);
+		snprintf(what, sizeof(what), "%s%s%s%s", info->word.p,
+			info->flags & COMMAND_NAMED ? " name" : "", info->sub.n > 0 ? " " : "", info->sub.p);
 		mentions(MANUAL, text, what);
 	}
 	for (size_t i = 0; option_info(i) != NULL; i++)

@@ -40,7 +40,21 @@ check_command(const struct command *c)
 	assert(c->extend_ms >= 0 && c->extend_ms <= COMMAND_MS_MAX);
 	assert(c->token >= 0 && c->token <= COMMAND_TOKEN_MAX);
 	assert(c->protocol == 0 || c->protocol == 2 || c->protocol == 3);
+	assert(c->kind != KIND_PERMITS
+			? c->limit == 0 && c->permits == 0
+			: c->permits >= 1 && c->permits <= c->limit && c->limit <= COMMAND_LIMIT_MAX);
+	assert(c->retries >= COMMAND_RETRIES_ANY && c->retries <= COMMAND_RETRIES_MAX);
+	assert(c->steps >= 0 && c->steps <= COMMAND_STEPS_MAX);
+	assert(c->grace_ms >= 0 && c->grace_ms <= COMMAND_MS_MAX);
+	assert(c->heartbeat_ms >= 0 && c->heartbeat_ms <= COMMAND_MS_MAX);
+	assert(c->name_count <= COMMAND_NAMES_MAX && (c->name_count == 0 || c->name.n == 0));
+	for (size_t i = 0; i < c->name_count; i++) {
+		assert(name_check(c->names[i], NAME_BYTES_MAX) == NULL);
+		for (size_t j = 0; j < i; j++)
+			assert(!slice_equal(c->names[i], c->names[j]));
+	}
 	assert(c->verb != VERB_LOCK || c->name.n > 0);
+	assert(!(info->flags & COMMAND_NAMED) || c->name.n > 0);
 	assert(c->verb != VERB_BREAK || c->token > 0);
 }
 
