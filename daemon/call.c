@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define ARGS_FIXED    16 /* EVALSHA sha n, and at most the arguments of HELLO */
-#define ARGS_PER_CALL 9  /* ACQUIRE of N masters: 3 keys and 6 arguments, when terms differ */
+#define ARGS_PER_CALL 9  /* ACQUIRE of N masters: 3 keys and 6 arguments, when terms differ; LATCH: 8 */
 #define NUMBER_BYTES  20 /* the longest: INT64_MIN, UINT64_MAX */
 
 void
@@ -231,7 +231,7 @@ arg_lease(struct call_command *command, const struct call_settings *settings, co
  * has goes letter by letter: the first for all names, then the next one for all. */
 struct shape {
 	const char *keys;      /* once: n node, r reclaimed */
-	const char *name_keys; /* each: l lease, first; q queue, f fence */
+	const char *name_keys; /* each: l lease, first; q queue, f fence; or c latch, alone */
 	const char *args;      /* once; see arg_one() and number_of() */
 	const char *name_args; /* each */
 	bool terms;            /* behind them: the ttl and block of all */
@@ -246,6 +246,7 @@ static const struct shape shapes[CALL_OP_COUNT] = {
 	[CALL_RECLAIM] = {"nr", "l", "i", "oPDtN", false, false},
 	[CALL_RELEASE] = {"n", "lq", "ix", "o", false, false},
 	[CALL_LEAVE] = {"n", "lq", "idx", "", false, false},
+	[CALL_LATCH] = {"n", "c", "idx", "OIDsPqw", false, false},
 };
 
 /* Where each name has a token counter of its own. */
@@ -274,6 +275,9 @@ key_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'l':
 		arg_lease(command, settings, call);
 		return;
+	case 'c':
+		arg_native(command, settings, call->name, ":l");
+		return;
 	default: {
 		const char tail[] = {':', what, '\0'};
 		arg_native(command, settings, call->name, tail);
@@ -300,7 +304,7 @@ name_keys(struct call_command *command, const struct call_settings *settings, co
 	int lease = command->argc;
 	for (; *what != '\0'; what++) {
 		for (size_t i = 0; i < n; i++) {
-			if (*what != 'l' && calls[i].key == NULL)
+			if (*what != 'l' && *what != 'c' && calls[i].key == NULL)
 				arg_beside(command, lease + (int)i, *what);
 			else
 				key_one(command, settings, &calls[i], *what);
@@ -318,6 +322,10 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 		return call->newest;
 	case 'P':
 		return call->ttl_ms;
+	case 's':
+		return call->steps;
+	case 'q':
+		return call->queue_ms;
 	case 'D':
 		return call->deadline_us;
 	case 'L':
@@ -332,6 +340,25 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 		assert(false && "a letter of a shape that means nothing");
 		return 0;
 	}
+}
+
+static const char *const latch_words[LATCH_OP_COUNT] = {
+#define LATCH_OP(name, word) word,
+	LATCH_OPS(LATCH_OP)
+#undef LATCH_OP
+};
+
+/* <session>, or <session>:<tag> */
+static void
+arg_who(struct call_command *command, const struct call *call)
+{
+	put_begin(command);
+	put_unsigned(command, call->session);
+	if (call->tag.n > 0) {
+		put(command, ":", 1);
+		put(command, call->tag.p, call->tag.n);
+	}
+	put_end(command);
 }
 
 static void
@@ -360,6 +387,15 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'X':
 		arg_incarnation(command, call->disowned);
 		return;
+	case 'O':
+		arg_text(command, latch_words[call->latch_op]);
+		return;
+	case 'I':
+		arg_incarnation(command, call->latch);
+		return;
+	case 'w':
+		arg_who(command, call);
+		return;
 	case 'T':
 		arg_text(command, settings->trusted ? "1" : "0");
 		return;
@@ -377,7 +413,7 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 	for (size_t i = 0; i < n; i++) {
 		size_t template = calls[i].key != NULL ? strlen(calls[i].key) : 0;
 		bytes += 3 * (shared + 3 * calls[i].name.n) + template + calls[i].name.n;
-		bytes += CALL_DAEMON_ID_SIZE + 8 * (NUMBER_BYTES + 1);
+		bytes += CALL_DAEMON_ID_SIZE + 8 * (NUMBER_BYTES + 1) + calls[i].tag.n;
 	}
 	return bytes;
 }

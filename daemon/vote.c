@@ -215,6 +215,8 @@ decode_number(int64_t n, int64_t block, struct vote *vote)
 	case CALL_RENEW:
 		vote->position = n;
 		break;
+	case CALL_LATCH:
+		return false;
 	default:
 		if (n != 1)
 			return false;
@@ -241,6 +243,35 @@ decode_yes(const redisReply *answer, struct vote *vote)
 	return true;
 }
 
+/* {'yes', id, set, left, ttl} */
+static bool
+decode_latch(const redisReply *answer, struct vote *vote)
+{
+	struct latch_state latch;
+	if (!element_incarnation(answer, 1, &latch.id) || !element_number(answer, 2, &latch.set) ||
+		!element_number(answer, 3, &latch.left) || !element_number(answer, 4, &latch.ttl_ms))
+		return false;
+	if (latch.id == 0 || latch.set < 1 || latch.left > latch.set)
+		return false;
+	vote->latch = latch;
+	vote->outcome = OUTCOME_YES;
+	return true;
+}
+
+/* {'no'} or {'no', id, ttl} */
+static bool
+decode_no_latch(const redisReply *answer, struct vote *vote)
+{
+	struct latch_state latch = {0};
+	bool known = answer->elements > 1;
+	if (known && (!element_incarnation(answer, 1, &latch.id) || latch.id == 0 ||
+			     !element_number(answer, 2, &latch.ttl_ms)))
+		return false;
+	vote->latch = latch;
+	vote->outcome = OUTCOME_NO;
+	return true;
+}
+
 static bool
 decode_busy(const redisReply *answer, struct vote *vote)
 {
@@ -258,16 +289,18 @@ decode_busy(const redisReply *answer, struct vote *vote)
 static bool
 decode_name(const redisReply *answer, int64_t block, struct vote *vote)
 {
-	bool timed = vote->op == CALL_ACQUIRE || vote->op == CALL_RECLAIM;
+	bool timed = vote->op == CALL_ACQUIRE || vote->op == CALL_RECLAIM || vote->op == CALL_LATCH;
 	int64_t n;
 	if (reply_number(answer, &n))
 		return decode_number(n, block, vote);
 	if (answer == NULL || answer->type != REDIS_REPLY_ARRAY)
 		return false;
 	if (element_is(answer, 0, "yes"))
-		return decode_yes(answer, vote);
+		return vote->op == CALL_LATCH ? decode_latch(answer, vote) : decode_yes(answer, vote);
 	if (element_is(answer, 0, "busy") && vote->op == CALL_ACQUIRE)
 		return decode_busy(answer, vote);
+	if (element_is(answer, 0, "no") && vote->op == CALL_LATCH)
+		return decode_no_latch(answer, vote);
 	if (element_is(answer, 0, "no") && vote->op != CALL_ACQUIRE && vote->op != CALL_LEAVE) {
 		vote->outcome = OUTCOME_NO;
 	} else if (element_is(answer, 0, "late") && timed) {

@@ -154,6 +154,26 @@ START_TEST(every_operation_has_its_keys)
 }
 END_TEST
 
+START_TEST(a_latch_has_a_key_of_its_own_and_each_its_arguments)
+{
+	struct call calls[2] = {call_of(CALL_LATCH), call_of(CALL_LATCH)};
+	calls[0].latch_op = LATCH_OP_SET;
+	calls[0].latch = 0xef;
+	calls[0].steps = 3;
+	calls[0].ttl_ms = 60000;
+	calls[0].deadline_us = 1760000000000000;
+	calls[1].name = SLICE("50%");
+	calls[1].key = "lock:%";
+	calls[1].latch_op = LATCH_OP_DOWN;
+	calls[1].session = 9;
+	calls[1].tag = SLICE("t 1");
+	calls[1].queue_ms = 5;
+	ck_assert_str_eq(encoded(calls, 2),
+		"3 hf:node hf:{deploy}:l hf:{50%25}:l 00000000000000ab " DAEMON " hf:inbox: set down "
+		"00000000000000ef 0000000000000000 1760000000000000 0 3 0 60000 0 0 5 0 9:t 1");
+}
+END_TEST
+
 START_TEST(a_template_makes_the_lease_key_and_only_that)
 {
 	struct call call = call_of(CALL_RENEW);
@@ -372,6 +392,42 @@ START_TEST(busy_says_who_and_where_and_when)
 }
 END_TEST
 
+START_TEST(a_latch_is_told_as_it_is_or_not_at_all)
+{
+	static const struct {
+		const char *word, *id, *set, *left, *ttl;
+		enum outcome outcome;
+	} rows[] = {
+		{"yes", "00000000000000ef", "3", "2", "500", OUTCOME_YES},
+		{"yes", "00000000000000ef", "3", "0", "0", OUTCOME_YES},
+		{"yes", "00000000000000ef", "3", "4", "500", OUTCOME_UNKNOWN},
+		{"yes", "00000000000000ef", "0", "0", "500", OUTCOME_UNKNOWN},
+		{"yes", "00000000000000ef", "3", "-1", "500", OUTCOME_UNKNOWN},
+		{"yes", "0000000000000000", "3", "2", "500", OUTCOME_UNKNOWN},
+		{"yes", "ef", "3", "2", "500", OUTCOME_UNKNOWN},
+		{"yes", "00000000000000ef", "3", "2", NULL, OUTCOME_UNKNOWN},
+		{"no", "00000000000000ef", "500", NULL, NULL, OUTCOME_NO},
+		{"no", NULL, NULL, NULL, NULL, OUTCOME_NO},
+		{"no", "00000000000000ef", NULL, NULL, NULL, OUTCOME_UNKNOWN},
+		{"no", "0000000000000000", "500", NULL, NULL, OUTCOME_UNKNOWN},
+		{"late", NULL, NULL, NULL, NULL, OUTCOME_LATE},
+		{"busy", "", "1", "1", NULL, OUTCOME_UNKNOWN},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct call call = call_of(CALL_LATCH);
+		struct vote v = decoded(&call,
+			ok(texts(rows[i].word, rows[i].id, rows[i].set, rows[i].left, rows[i].ttl, NULL)));
+		bool told = v.outcome == OUTCOME_YES || v.outcome == OUTCOME_NO;
+		ck_assert_msg(v.outcome == rows[i].outcome, "row %zu: outcome %d", i, v.outcome);
+		ck_assert_uint_eq(v.latch.id, told && rows[i].id != NULL ? 0xef : 0);
+		ck_assert_int_eq(v.latch.set, v.outcome == OUTCOME_YES ? 3 : 0);
+		ck_assert_int_eq(v.latch.left, v.outcome == OUTCOME_YES ? rows[i].left[0] - '0' : 0);
+	}
+	struct call call = call_of(CALL_LATCH);
+	ck_assert_int_eq(decoded(&call, ok(answer_int(1))).outcome, OUTCOME_UNKNOWN);
+}
+END_TEST
+
 START_TEST(words_become_outcomes)
 {
 	static const struct {
@@ -569,12 +625,13 @@ main(void)
 		fenced_names_bring_their_counters_and_proposals,
 		a_number_is_a_yes_and_says_what_is_not_a_matter_of_course, one_answer_may_be_for_all_names,
 		what_is_done_for_all_names_needs_no_number, a_greeting_carries_the_limits_of_this_daemon,
-		every_operation_has_its_keys, a_template_makes_the_lease_key_and_only_that,
-		a_name_cannot_leave_its_braces, names_are_bytes, the_most_and_longest_calls_fit,
-		only_calls_of_one_kind_and_link_and_memory_share_a_command,
+		every_operation_has_its_keys, a_latch_has_a_key_of_its_own_and_each_its_arguments,
+		a_template_makes_the_lease_key_and_only_that, a_name_cannot_leave_its_braces, names_are_bytes,
+		the_most_and_longest_calls_fit, only_calls_of_one_kind_and_link_and_memory_share_a_command,
 		a_grant_brings_its_tokens_and_the_length_of_the_queue, busy_says_who_and_where_and_when,
-		words_become_outcomes, each_name_has_its_own_answer, a_master_that_forgot_says_so_for_all,
-		a_greeting_is_taken_apart, an_admission_answers_the_floor,
+		a_latch_is_told_as_it_is_or_not_at_all, words_become_outcomes, each_name_has_its_own_answer,
+		a_master_that_forgot_says_so_for_all, a_greeting_is_taken_apart,
+		an_admission_answers_the_floor,
 		an_error_of_the_whole_command_is_unknown_unless_it_says_that_nothing_ran,
 		a_forgotten_script_is_told_apart, a_reply_no_script_gives_is_an_unknown_outcome,
 		a_call_that_got_no_answer_has_a_vote_too);

@@ -28,13 +28,27 @@
 	CALL_OP(RENEW, renew)     /* keep the lease, perhaps with a new block of tokens */                   \
 	CALL_OP(RECLAIM, reclaim) /* re-assert a valid lease while the master is guarded */                  \
 	CALL_OP(RELEASE, release) /* end the lease of this attempt, wake the head of the queue */            \
-	CALL_OP(LEAVE, leave)     /* give up this daemon's place in the queue */
+	CALL_OP(LEAVE, leave)     /* give up this daemon's place in the queue */                             \
+	CALL_OP(LATCH, latch)     /* set a latch, count it down, or look at it */
 
 enum call_op {
 #define CALL_OP(name, script) CALL_##name,
 	CALL_OPS(CALL_OP)
 #undef CALL_OP
 		CALL_OP_COUNT
+};
+
+/* LATCH_OP(name, word): what is done to a latch. */
+#define LATCH_OPS(LATCH_OP)                                                                                  \
+	LATCH_OP(SET, "set")   /* unless there is one */                                                     \
+	LATCH_OP(DOWN, "down") /* say how many steps somebody has done, once or more often */                \
+	LATCH_OP(LOOK, "look") /* how many are left */
+
+enum latch_op {
+#define LATCH_OP(name, word) LATCH_OP_##name,
+	LATCH_OPS(LATCH_OP)
+#undef LATCH_OP
+		LATCH_OP_COUNT
 };
 
 /*
@@ -62,15 +76,25 @@ struct call {
 	uint64_t disowned;  /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
 	int64_t queue_ms;   /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
 			       CALL_QUEUELESS: the queue of this name lives on another master */
+
+	/* LATCH only. ttl_ms: SET, how long it lives, 0: a day and one more with each use; queue_ms: LOOK,
+	 * for how long messages about it are wanted, 0: none; deadline_us: SET. */
+	enum latch_op latch_op;
+	uint64_t latch; /* SET: the latch will be known by it, never used before; DOWN: which one is meant */
+	int64_t steps;  /* SET: how many open it; DOWN: how many are done by this session and tag */
+	uint64_t session; /* DOWN */
+	struct slice tag; /* DOWN: n == 0: none. Valid until the vote for this call has been given */
 };
 
 /* As queue_ms: neither take a place nor heed those of others. */
 #define CALL_QUEUELESS (-1)
 
 enum outcome {
-	OUTCOME_YES,  /* granted, kept, reclaimed, released, left, admitted, greeted */
+	OUTCOME_YES,  /* granted, kept, reclaimed, released, left, admitted, greeted; LATCH: see vote.latch */
 	OUTCOME_BUSY, /* ACQUIRE: somebody else has it, or is ahead in the queue */
-	OUTCOME_NO,   /* RENEW, RELEASE: not ours (any more); RECLAIM: somebody else reclaimed a newer one */
+	OUTCOME_NO,   /* RENEW, RELEASE: not ours (any more); RECLAIM: somebody else reclaimed a newer one;
+			 LATCH: there is none, or, with vote.latch.id, none that counts: it was set before the
+			 master's memory changed */
 	OUTCOME_LATE, /* executed after deadline_us; nothing was done */
 	OUTCOME_FORGOTTEN, /* the incarnation is not the one meant, or the master is not admitted (ACQUIRE,
 			      RENEW), or is admitted (RECLAIM); nothing was done: greet it again */
@@ -98,6 +122,14 @@ enum greeting {
 		GREETING_COUNT
 };
 
+/* What a master says of a latch. */
+struct latch_state {
+	uint64_t id;    /* as it was SET; 0: there is none */
+	int64_t set;    /* steps that open it, > 0 */
+	int64_t left;   /* 0 .. set; 0: it is open */
+	int64_t ttl_ms; /* how long it lives if nobody uses it */
+};
+
 struct vote {
 	enum call_op op;
 	enum outcome outcome;
@@ -117,6 +149,7 @@ struct vote {
 			       masters to agree on; n == 0: none */
 	int64_t limit;      /* LIMIT: the one it has */
 	struct slice text;  /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values */
+	struct latch_state latch; /* LATCH YES: as it is after what was asked; NO: see there */
 
 	/* HELLO YES only */
 	enum greeting greeting;

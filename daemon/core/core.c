@@ -177,7 +177,7 @@ leapt_outcome(const struct vote *vote)
 {
 	if (vote->op == CALL_ACQUIRE && vote->outcome == OUTCOME_YES)
 		return OUTCOME_UNKNOWN;
-	if (vote->op == CALL_RENEW && vote->outcome == OUTCOME_NO)
+	if ((vote->op == CALL_RENEW || vote->op == CALL_LATCH) && vote->outcome == OUTCOME_NO)
 		return OUTCOME_FORGOTTEN;
 	return vote->outcome;
 }

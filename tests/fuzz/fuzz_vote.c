@@ -117,6 +117,9 @@ check_vote(const struct vote *v, const struct call *call)
 	assert(v->outcome != OUTCOME_BUSY || v->op == CALL_ACQUIRE);
 	assert(v->position >= 0 && v->change_ms >= 0 && v->time_us >= 0 && v->highest >= 0);
 	assert(v->greeting < GREETING_COUNT);
+	assert(v->latch.left >= 0 && v->latch.left <= v->latch.set && v->latch.ttl_ms >= 0);
+	assert(v->op == CALL_LATCH || v->latch.id == 0);
+	assert(v->op != CALL_LATCH || v->outcome != OUTCOME_YES || (v->latch.id != 0 && v->latch.set > 0));
 	check_text(v->text);
 	check_text(v->holder);
 }
