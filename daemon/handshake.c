@@ -34,6 +34,23 @@ text_keep(struct connection *c, char **place, struct slice text)
 	return true;
 }
 
+/* CLIENT SETNAME: the core says in its texts who is meant. */
+static bool
+label_keep(struct desk *desk, struct connection *c, struct slice label)
+{
+	struct identity *who = connection_identity(c);
+	size_t n = label.n < PEER_NAME_MAX ? label.n : PEER_NAME_MAX - 1;
+	if (!text_keep(c, &who->label, label)) {
+		return false;
+	}
+	if (n > 0) {
+		memcpy(who->peer.name, label.p, n);
+	}
+	who->peer.name[n] = '\0';
+	desk->hooks->peer(desk->arg, c);
+	return true;
+}
+
 void
 handshake_ping(struct desk *desk, struct connection *c, const struct command *command)
 {
@@ -119,7 +136,7 @@ handshake_hello(struct desk *desk, struct connection *c, const struct command *c
 		connection_error(c, CODE_NOAUTH, "log in first: HELLO 3 AUTH user password");
 		return;
 	}
-	if (command->labelled && !text_keep(c, &who->label, command->label)) {
+	if (command->labelled && !label_keep(desk, c, command->label)) {
 		return;
 	}
 	if (command->protocol != 0) {
@@ -145,6 +162,7 @@ handshake_reset(struct desk *desk, struct connection *c, const struct command *c
 	who->user = NULL;
 	door_logout(desk->door, c);
 	who->peer.admin = who->native_admin;
+	who->peer.name[0] = '\0';
 	who->protocol = 2;
 	desk->hooks->reset(desk->arg, c);
 	free(who->label);
@@ -205,8 +223,7 @@ handshake_client_getname(struct desk *desk, struct connection *c, const struct c
 void
 handshake_client_setname(struct desk *desk, struct connection *c, const struct command *command)
 {
-	(void)desk;
-	if (text_keep(c, &connection_identity(c)->label, command->label)) {
+	if (label_keep(desk, c, command->label)) {
 		answer_ok(c);
 	}
 }

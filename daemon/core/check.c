@@ -14,7 +14,7 @@ static void
 check_waiters(const struct resource *r)
 {
 	const struct waiter *w;
-	size_t waiters = 0, once = 0;
+	size_t waiters = 0, once = 0, async = 0;
 
 	TAILQ_FOREACH (w, &r->waiters, in_resource) {
 		assert(w->resource == r);
@@ -22,8 +22,9 @@ check_waiters(const struct resource *r)
 		assert(w->async || w->conn->blocked == w);
 		waiters++;
 		once += w->once;
+		async += w->async;
 	}
-	assert(waiters == r->waiter_count && once == r->once_count);
+	assert(waiters == r->waiter_count && once == r->once_count && async == r->async_count);
 }
 
 static void

@@ -1,5 +1,6 @@
 #include "daemon/core/grant.h"
 
+#include "daemon/core/deadlock.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
@@ -85,6 +86,7 @@ void
 grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 {
 	struct session *s = w->session;
+	bool async = w->async;
 	struct grant *g;
 	struct reply full;
 
@@ -104,6 +106,9 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	grant_answer(core, w, g);
 	emit_note(core, NOTE_GRANTED, l->resource, s, token, grant_valid_ms(core, g), NULL);
 	queue_remove(core, w);
+	/* Others may wait for what it will not give back, for it stands. */
+	if (async)
+		deadlock_look(core, s);
 }
 
 struct grant *

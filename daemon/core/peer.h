@@ -14,12 +14,14 @@ typedef uint64_t conn_id;
 typedef uint64_t session_id;
 
 #define PEER_ADDRESS_MAX 64
+#define PEER_NAME_MAX    32
 
 /* Who is at the other end, as far as the kernel tells. */
 struct peer {
 	int64_t pid;                    /* 0: unknown */
 	int64_t uid;                    /* -1: unknown */
 	char address[PEER_ADDRESS_MAX]; /* "10.0.0.7:4711", or "unix" */
+	char name[PEER_NAME_MAX];       /* CLIENT SETNAME, as far as it fits; "": none */
 	bool admin;                     /* may BREAK */
 };
 

@@ -51,6 +51,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 		conn->blocked = w;
 	r->waiter_count++;
 	r->once_count += once;
+	r->async_count += w->async;
 	w->session->waiter_count++;
 	core->counts.waiters++;
 	return w;
@@ -68,6 +69,7 @@ queue_remove(struct core *core, struct waiter *w)
 		w->conn->blocked = NULL;
 	r->waiter_count--;
 	r->once_count -= w->once;
+	r->async_count -= w->async;
 	w->session->waiter_count--;
 	core->counts.waiters--;
 	resource_touch(core, r);

@@ -1,5 +1,6 @@
 #include "daemon/core/session.h"
 
+#include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
@@ -96,8 +97,10 @@ session_detach(struct core *core, struct conn *conn, enum end end)
 	conn->session = NULL;
 	if (s->onloss == ONLOSS_PUSH && s->push_conn == conn->id)
 		s->onloss = ONLOSS_CLOSE;
-	if (s->conn_count > 0)
+	if (s->conn_count > 0) {
+		deadlock_look(core, s);
 		return;
+	}
 	if (s->process.pid == 0)
 		session_end(core, s, end);
 	else

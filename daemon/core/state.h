@@ -59,6 +59,23 @@ struct conn {
 	struct waiter *blocked; /* the LOCK it waits in; NULL: none */
 };
 
+/* One step of a circle of waits: a session waits, and somebody keeps it from being answered: by a hold, or by
+ * an ASYNC wait ahead of it. */
+struct leg {
+	struct session *from;
+	const struct waiter *wait;
+	bool ahead;
+};
+
+/* What a search for deadlocks writes on a session it meets; without a meaning outside of the search. */
+struct mark {
+	uint64_t search;
+	struct session *met;  /* before it */
+	struct session *next; /* of those to be looked at, or in the circle */
+	struct leg leg;       /* that led to it */
+	bool free;            /* it can go on */
+};
+
 struct session {
 	struct grave grave;
 	UT_hash_handle hh;
@@ -79,6 +96,7 @@ struct session {
 	uint64_t secret[2];
 	struct process process; /* pid 0: ends with its last connection */
 	int64_t opened_ms;
+	struct mark mark;
 };
 
 /* A hold that was lost, until its session hears of it. */
@@ -225,6 +243,7 @@ struct resource {
 	struct waiter_queue waiters; /* in arrival order */
 	size_t waiter_count;
 	size_t once_count;
+	size_t async_count;
 	struct slice name;
 	struct seat seats[]; /* of lease; the bytes of the name follow them */
 };
@@ -310,6 +329,7 @@ struct core {
 	uint64_t chance;         /* jitter of the step that runs */
 	uint64_t attempts;       /* the last attempt number used */
 	session_id session_ids;  /* the last session id used */
+	uint64_t searches;       /* the last search for deadlocks */
 	struct core_counts counts;
 	bool draining;
 };

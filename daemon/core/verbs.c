@@ -1,5 +1,6 @@
 #include "daemon/core/verbs.h"
 
+#include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/loss.h"
@@ -40,22 +41,16 @@ lock_wait_ms(const struct resource *r, const struct command *c)
 
 /* Why this LOCK may not even wait. True: answered. */
 static bool
-lock_refused(struct core *core, const struct conn *conn, const struct resource *r, const struct command *c)
+lock_refused(struct core *core, const struct conn *conn, const struct command *c)
 {
 	const struct core_settings *set = &core->settings;
 	const struct session *s = conn->session;
-	const struct grant *g = r == NULL ? NULL : TAILQ_FIRST(&r->lease.grants);
-	bool mine = g != NULL && g->session == s;
 
 	if (core->draining) {
 		emit_error(core, conn->id, CODE_DRAINING, "%s", draining);
 	} else if (c->name.n > set->name_bytes) {
 		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
 			c->name.n, set->name_bytes);
-	} else if (mine && s->conn_count == 1 && c->id.n == 0 && lock_wait_ms(r, c) != 0) {
-		emit_error(core, conn->id, CODE_DEADLOCK,
-			"another OWNER of this session holds it, and its only connection would wait for "
-			"itself");
 	} else if ((int64_t)s->grant_count >= set->grants_per_session) {
 		emit_error(core, conn->id, CODE_LIMIT, "grants-per-session: this session holds %zu names",
 			s->grant_count);
@@ -94,6 +89,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	struct resource *r = table_resource(core, c->name);
 	struct grant *g = grant_find(r, conn->session, c->owner);
 	struct loss *loss = loss_find(conn->session, c->name, c->owner);
+	struct waiter *w;
 	struct reply verdict;
 	int64_t wait_ms, until_ms;
 
@@ -101,7 +97,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		lock_reenter(core, conn, g, c);
 		return;
 	}
-	if (lock_refused(core, conn, r, c))
+	if (lock_refused(core, conn, c))
 		return;
 	if (c->id.n > 0 && async_id_taken(conn->session, c->id)) {
 		emit_error(core, conn->id, CODE_ERR, "ASYNC id is in use: CANCEL it or take another");
@@ -124,10 +120,13 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	until_ms = wait_ms < 0 ? TIMER_NEVER : core->now.ms + wait_ms;
 	if (wait_ms == 0)
 		until_ms = queue_once_until(core);
-	if (queue_add(core, r, conn, c, until_ms, wait_ms == 0) == NULL)
+	w = queue_add(core, r, conn, c, until_ms, wait_ms == 0);
+	if (w == NULL)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 	else if (c->id.n > 0)
 		emit_reply(core, conn->id, &(struct reply){.type = REPLY_QUEUED, .code = CODE_COUNT});
+	else if (deadlock_closes(core, w, &verdict))
+		queue_answer(core, w, &verdict);
 }
 
 /* Not the holder: perhaps it was. */

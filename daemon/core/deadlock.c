@@ -1,0 +1,352 @@
+/*
+ * deadlock: see deadlock.h. Called when a wait begins; writes nothing but the marks of its search.
+ *
+ * Three steps, over marks in the sessions themselves, so that no memory is needed:
+ *   1. meet everybody who stands and can be reached from the session that begins to wait;
+ *   2. free whoever can go on once those that are free have, until nobody else can;
+ *   3. among the rest, find the shortest way from the session back to itself.
+ *
+ * Grants go in the order of the queue, so who waits is served unless something that is held stays held. Of
+ * those ahead only an ASYNC wait of a session that stands counts: nobody will give back what it is given.
+ */
+#include "daemon/core/deadlock.h"
+
+#include "daemon/core/queue.h"
+#include "proto/escape.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LOOKS_MAX 20000 /* at connections, holds and waiters: less than a millisecond */
+#define NAME_MAX  33    /* bytes of a lock's name in the text, NUL included */
+#define LABEL_MAX 17    /* and of a session's */
+#define WHO_MAX   (LABEL_MAX + 32)
+#define LEG_MAX   (NAME_MAX + WHO_MAX + 32)
+#define GAP_MAX   32 /* what stands for legs that are left out */
+
+struct search {
+	uint64_t id;
+	size_t looks;         /* left; 0: given up */
+	struct session *met;  /* who stands, the last one first */
+	struct session *next; /* to be looked at, */
+	struct session **end; /* and behind the last of them */
+	struct session *at;   /* who is looked at */
+	const struct session *target;
+	bool closed;     /* the way has led back to it: */
+	struct leg last; /* thus */
+};
+
+/* Told of a session that keeps w from being answered; ahead: by a wait of its own, else by a hold. True: that
+ * is enough. */
+typedef bool on_keeper(struct search *search, struct session *keeper, const struct waiter *w, bool ahead);
+
+static bool
+search_look(struct search *search)
+{
+	if (search->looks > 0)
+		search->looks--;
+	return search->looks > 0;
+}
+
+static void
+search_put(struct search *search, struct session *s)
+{
+	s->mark.next = NULL;
+	*search->end = s;
+	search->end = &s->mark.next;
+}
+
+static struct session *
+search_take(struct search *search)
+{
+	struct session *s = search->next;
+
+	if (s == NULL)
+		return NULL;
+	search->next = s->mark.next;
+	if (search->next == NULL)
+		search->end = &search->next;
+	return s;
+}
+
+/* The wait that keeps a connection busy for as long as it takes; NULL: it is free, or soon will be. */
+static const struct waiter *
+conn_wait(const struct conn *conn)
+{
+	const struct waiter *w = conn->blocked;
+
+	return w == NULL || w->once ? NULL : w;
+}
+
+static bool
+session_stands(struct search *search, const struct session *s)
+{
+	const struct conn *conn;
+
+	TAILQ_FOREACH (conn, &s->conns, in_session) {
+		if (!search_look(search) || conn_wait(conn) == NULL)
+			return false;
+	}
+	return s->conn_count > 0;
+}
+
+/* As far as is known. */
+static bool
+session_stuck(const struct search *search, const struct session *s)
+{
+	return s != NULL && s->mark.search == search->id && !s->mark.free;
+}
+
+/* ---- who keeps a wait from being answered ---- */
+
+/* ASYNC waits ahead of it. */
+static bool
+each_ahead(struct search *search, const struct waiter *w, on_keeper *tell)
+{
+	const struct waiter *ahead;
+
+	if (w->resource->async_count == 0)
+		return false;
+	TAILQ_FOREACH (ahead, &w->resource->waiters, in_resource) {
+		if (ahead == w || !search_look(search))
+			return false;
+		if (ahead->async && !ahead->once && tell(search, ahead->session, w, true))
+			return true;
+	}
+	return false;
+}
+
+static bool
+each_keeper(struct search *search, const struct waiter *w, on_keeper *tell)
+{
+	const struct grant *g;
+
+	TAILQ_FOREACH (g, &w->resource->lease.grants, in_lease) {
+		if (!search_look(search))
+			return false;
+		if (g->session != NULL && tell(search, g->session, w, false))
+			return true;
+	}
+	return each_ahead(search, w, tell);
+}
+
+/* ---- who stands ---- */
+
+static bool
+meet(struct search *search, struct session *keeper, const struct waiter *w, bool ahead)
+{
+	(void)w;
+	(void)ahead;
+	if (keeper->mark.search == search->id || !session_stands(search, keeper))
+		return false;
+	keeper->mark = (struct mark){.search = search->id, .met = search->met};
+	search->met = keeper;
+	search_put(search, keeper);
+	return false;
+}
+
+static void
+meet_all(struct search *search, struct session *first)
+{
+	const struct session *s;
+	const struct conn *conn;
+
+	(void)meet(search, first, NULL, false);
+	while ((s = search_take(search)) != NULL) {
+		TAILQ_FOREACH (conn, &s->conns, in_session)
+			(void)each_keeper(search, conn_wait(conn), meet);
+	}
+}
+
+/* ---- who can go on ---- */
+
+static bool
+keeper_is_stuck(struct search *search, struct session *keeper, const struct waiter *w, bool ahead)
+{
+	(void)w;
+	(void)ahead;
+	return session_stuck(search, keeper);
+}
+
+static bool
+session_goes_on(struct search *search, const struct session *s)
+{
+	const struct conn *conn;
+
+	TAILQ_FOREACH (conn, &s->conns, in_session) {
+		if (!each_keeper(search, conn_wait(conn), keeper_is_stuck))
+			return true;
+	}
+	return false;
+}
+
+static void
+free_all(struct search *search)
+{
+	bool again = true;
+
+	/* Who was met last stands at the end of a chain of waits, and frees the others one by one. */
+	while (again && search->looks > 0) {
+		again = false;
+		for (struct session *s = search->met; s != NULL; s = s->mark.met) {
+			if (s->mark.free || !session_goes_on(search, s))
+				continue;
+			s->mark.free = true;
+			again = true;
+		}
+	}
+}
+
+/* ---- the way back ---- */
+
+static bool
+step_to(struct search *search, struct session *keeper, const struct waiter *w, bool ahead)
+{
+	const struct leg leg = {search->at, w, ahead};
+
+	if (!session_stuck(search, keeper))
+		return false;
+	if (keeper == search->target) {
+		search->last = leg;
+		search->closed = true;
+		return true;
+	}
+	if (keeper->mark.leg.from == NULL) {
+		keeper->mark.leg = leg;
+		search_put(search, keeper);
+	}
+	return false;
+}
+
+static bool
+find_way_back(struct search *search, const struct waiter *w)
+{
+	const struct conn *conn;
+
+	search->at = w->session;
+	if (each_keeper(search, w, step_to))
+		return true;
+	while ((search->at = search_take(search)) != NULL) {
+		TAILQ_FOREACH (conn, &search->at->conns, in_session) {
+			if (each_keeper(search, conn_wait(conn), step_to))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* ---- the circle in words ---- */
+
+/* Escaped, and cut where it is too long. */
+static const char *
+write_text(char *out, size_t room, struct slice text)
+{
+	if (escape_length(text, ESCAPE_PLAIN) < room) {
+		(void)escape_text(out, room, text, ESCAPE_PLAIN);
+		return out;
+	}
+	strcpy(out + escape_text(out, room - 2, text, ESCAPE_PLAIN), "..");
+	return out;
+}
+
+static const char *
+write_who(char out[WHO_MAX], const struct session *s)
+{
+	char label[LABEL_MAX];
+	unsigned long long id = s->id;
+
+	if (s->peer.name[0] == '\0')
+		(void)snprintf(out, WHO_MAX, "session %llu", id);
+	else
+		(void)snprintf(out, WHO_MAX, "session %llu (%s)", id,
+			write_text(label, sizeof(label), slice_of(s->peer.name)));
+	return out;
+}
+
+static const char *
+write_leg(char out[LEG_MAX], const struct leg *leg, const struct session *to)
+{
+	char name[NAME_MAX], who[WHO_MAX];
+
+	(void)snprintf(out, LEG_MAX, " waits for %s, %s %s",
+		write_text(name, sizeof(name), leg->wait->resource->name), leg->ahead ? "behind" : "held by",
+		write_who(who, to));
+	return out;
+}
+
+/* The legs of the way were found from its end; links the sessions in its order, and counts them. */
+static struct session *
+turn_round(const struct search *search, size_t *count)
+{
+	struct session *first = NULL;
+
+	*count = 0;
+	for (struct session *s = search->last.from; s != search->target; s = s->mark.leg.from) {
+		s->mark.next = first;
+		first = s;
+		++*count;
+	}
+	return first;
+}
+
+/* "session 1 waits for b, held by session 2, which waits for a, held by session 1". Of a long circle the
+ * middle is left out. */
+static void
+name_circle(const struct search *search, struct reply *out)
+{
+	char text[REPLY_TEXT_MAX], leg[LEG_MAX], last[LEG_MAX], who[WHO_MAX];
+	const char *which = "";
+	size_t left, most = sizeof(text) - strlen(write_leg(last, &search->last, search->target));
+	const struct session *s = turn_round(search, &left);
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s", write_who(who, search->target));
+
+	for (; s != NULL; s = s->mark.next, left--) {
+		size_t gap = left > 1 ? GAP_MAX : 0;
+
+		if (n + strlen(write_leg(leg, &s->mark.leg, s)) + 2 * sizeof(", which") + gap > most) {
+			n += (size_t)snprintf(text + n, sizeof(text) - n, ", ... %zu more ...", left);
+			which = ", which";
+			break;
+		}
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", which, leg);
+		which = ", which";
+	}
+	reply_error(out, CODE_DEADLOCK, "%s%s%s%s", text, which, last,
+		search->last.from == search->target ? ": no connection is left to unlock it" : "");
+}
+
+bool
+deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
+{
+	struct session *s = w->session;
+	struct search search = {.id = core->searches + 1, .looks = LOOKS_MAX, .target = s};
+
+	/* Who holds nothing, and waits once, is in nobody's way but that of who waits behind him. */
+	if (w->async || w->once || (s->grant_count == 0 && s->waiter_count == 1))
+		return false;
+	core->searches++;
+	search.end = &search.next;
+	if (!session_stands(&search, s))
+		return false;
+	meet_all(&search, s);
+	free_all(&search);
+	if (s->mark.free || !find_way_back(&search, w) || search.looks == 0)
+		return false;
+	name_circle(&search, out);
+	return true;
+}
+
+void
+deadlock_look(struct core *core, struct session *s)
+{
+	struct reply refusal;
+	struct waiter *w;
+
+	LIST_FOREACH (w, &s->waiters, in_session) {
+		if (!deadlock_closes(core, w, &refusal))
+			continue;
+		queue_answer(core, w, &refusal);
+		return;
+	}
+}

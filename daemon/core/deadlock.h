@@ -1,0 +1,25 @@
+/*
+ * deadlock: waits that wait for themselves, among the sessions of this daemon.
+ *
+ * A session stands when each of its connections waits in a LOCK or MLOCK that may take its time; it goes on
+ * as soon as one of them is answered. A wait that can never be answered, whatever all who do not stand will
+ * do, is stuck. One that closes such a circle is refused, before anybody waits in vain; whoever waits in it
+ * already goes on waiting.
+ *
+ * Not looked at, for they end by themselves: what is tried once, what an abandoned session still withholds,
+ * and whatever happens at other daemons. Nothing is found that is not there; in a crowd too large to look
+ * through in reasonable time a circle may be overlooked, and lasts until somebody's WAIT is over.
+ */
+#ifndef CORE_DEADLOCK_H
+#define CORE_DEADLOCK_H
+
+#include "daemon/core/state.h"
+
+/* Whether this wait, which has just begun, closes a circle. True: *out is the DEADLOCK that names it. */
+bool deadlock_closes(struct core *core, const struct waiter *w, struct reply *out);
+
+/* Something else than a new wait may have closed a circle: the session has a connection less, or was given
+ * something while it stands. Refuses one of its waits then. */
+void deadlock_look(struct core *core, struct session *s);
+
+#endif

@@ -1,0 +1,287 @@
+/*
+ * Waits that wait for themselves; stories as in check_core.c.
+ */
+#include "daemon/core/core.h"
+#include "tests/support/story.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What the last event's first error says. */
+static const char *
+words(const struct story *w)
+{
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct action *a = &w->actions.list[i];
+
+		if (a->type == ACTION_REPLY && a->u.reply.type == REPLY_ERROR)
+			return a->u.reply.text;
+	}
+	return "";
+}
+
+static void
+name_conn(struct story *w, conn_id conn, const char *name)
+{
+	struct peer peer = {.pid = 100 + (int64_t)conn, .uid = 0};
+
+	(void)snprintf(peer.name, sizeof(peer.name), "%s", name);
+	step(w, &(struct event){.type = EVENT_PEER, .conn = conn, .peer = &peer});
+}
+
+/* The connection takes a free name, the so-many-th that is taken. */
+static void
+take(struct story *w, conn_id conn, const char *name, uint64_t attempt)
+{
+	lock(w, conn, name);
+	granted(w, name, attempt, 1000 * (int64_t)attempt);
+}
+
+static const char *
+lock_async(struct story *w, conn_id conn, const char *name)
+{
+	return run(
+		w, conn, (struct command){.verb = VERB_LOCK, .name = slice_of(name), .id = slice_of(name)});
+}
+
+/* A second connection for the session of the first. */
+static void
+join(struct story *w, conn_id conn, conn_id first)
+{
+	char secret[64];
+
+	(void)snprintf(secret, sizeof(secret), "%s",
+		run(w, first, (struct command){.verb = VERB_SESSION_SECRET}) + strlen("c1 "));
+	run(w, conn, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret)});
+}
+
+START_TEST(who_closes_a_circle_of_two_is_refused_and_the_other_goes_on)
+{
+	struct story w;
+
+	story_ready(&w);
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(lock(&w, 2, "a"), "c2 -DEADLOCK");
+	ck_assert_str_eq(
+		words(&w), "session 2 waits for a, held by session 1, which waits for b, held by session 2");
+	ck_assert_str_eq(unlock(&w, 2, "b"), "c2 :0 | c1 :2001");
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_circle_of_three_names_everybody_in_it)
+{
+	struct story w;
+
+	story_ready(&w);
+	name_conn(&w, 1, "billing");
+	name_conn(&w, 3, "re\033port");
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	take(&w, 3, "c", 3);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(lock(&w, 2, "c"), "");
+	ck_assert_str_eq(lock(&w, 3, "a"), "c3 -DEADLOCK");
+	ck_assert_str_eq(words(&w),
+		"session 3 (re\\x1bport) waits for a, held by session 1 (billing), which waits for b, "
+		"held by session 2, which waits for c, held by session 3 (re\\x1bport)");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(of_a_circle_that_is_too_long_to_tell_the_middle_is_left_out)
+{
+	static const char *const names[] = {"0123456789012345678901234567890123456789a",
+		"0123456789012345678901234567890123456789b", "0123456789012345678901234567890123456789c",
+		"0123456789012345678901234567890123456789d"};
+	struct story w;
+
+	story_ready(&w);
+	for (conn_id c = 1; c <= 4; c++)
+		take(&w, c, names[c - 1], c);
+	for (conn_id c = 1; c <= 3; c++)
+		ck_assert_str_eq(lock(&w, c, names[c]), "");
+	ck_assert_str_eq(lock(&w, 4, names[0]), "c4 -DEADLOCK");
+	ck_assert_str_eq(words(&w),
+		"session 4 waits for 012345678901234567890123456789.., held by session 1, "
+		"... 2 more ..., which waits for 012345678901234567890123456789.., held by session 4");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_chain_that_ends_at_somebody_who_works_is_no_circle)
+{
+	struct story w;
+
+	story_ready(&w);
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	take(&w, 3, "c", 3);
+	ck_assert_str_eq(lock(&w, 3, "b"), "");
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	/* In the same queues, holding what is wanted: but 1 works, and everybody's turn comes. */
+	ck_assert_str_eq(lock(&w, 4, "c"), "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :1001");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_tries_once_waits_for_nobody)
+{
+	struct story w;
+
+	story_ready(&w);
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(lock_once(&w, 2, "a"), "c2 null");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_session_with_another_connection_can_still_unlock)
+{
+	struct story w;
+
+	story_ready(&w);
+	join(&w, 3, 1);
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | c2 :1001");
+	ck_assert_str_eq(unlock(&w, 2, "b"), "c2 :0 | c1 :2001");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(the_last_free_connection_that_goes_closes_the_circle)
+{
+	struct story w;
+
+	story_ready(&w);
+	join(&w, 3, 1);
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	ck_assert_str_eq(close_as(&w, 3, END_CLEAN), "c1 -DEADLOCK");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :1001");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_session_waits_for_all_its_connections_only_when_none_is_served)
+{
+	struct story w;
+
+	story_ready(&w);
+	join(&w, 3, 1);
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	take(&w, 4, "c", 3);
+	/* One connection waits in a circle, the other for somebody who works. */
+	ck_assert_str_eq(lock(&w, 3, "c"), "");
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	ck_assert_str_eq(unlock(&w, 4, "c"), "c4 :0 | c3 :3001");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | c2 :1001");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_session_that_waits_for_itself_is_refused)
+{
+	struct story w;
+
+	story_ready(&w);
+	take(&w, 1, "a", 1);
+	ck_assert_str_eq(lock_as(&w, 1, "a", "t2"), "c1 -DEADLOCK");
+	ck_assert_str_eq(
+		words(&w), "session 1 waits for a, held by session 1: no connection is left to unlock it");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_is_withheld_passes_on_by_itself)
+{
+	struct story w;
+
+	story_ready(&w);
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_asynchronous_wait_blocks_nobody)
+{
+	struct story w;
+
+	story_ready(&w);
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	ck_assert_str_eq(lock_async(&w, 1, "b"), "c1 +QUEUED");
+	ck_assert_str_eq(lock_async(&w, 2, "a"), "c2 +QUEUED");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 push grant a");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_asynchronous_wait_ahead_of_who_it_waits_for_closes_a_circle)
+{
+	struct story w;
+
+	story_ready(&w);
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	ck_assert_str_eq(lock_async(&w, 3, "a"), "c3 +QUEUED");
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	/* 3 would be given a before 2, and could not give it back while it waits for b. */
+	ck_assert_str_eq(lock(&w, 3, "b"), "c3 -DEADLOCK");
+	ck_assert_str_eq(
+		words(&w), "session 3 waits for b, held by session 2, which waits for a, behind session 3");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_waits_behind_a_circle_is_not_in_it)
+{
+	struct story w;
+
+	story_ready(&w);
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	take(&w, 3, "c", 3);
+	ck_assert_str_eq(lock(&w, 3, "a"), "");
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(lock(&w, 4, "c"), "");
+	ck_assert_str_eq(lock(&w, 2, "a"), "c2 -DEADLOCK");
+	ck_assert_str_eq(unlock(&w, 2, "b"), "c2 :0 | c1 :2001");
+	story_done(&w);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("deadlock", NULL, NULL, who_closes_a_circle_of_two_is_refused_and_the_other_goes_on,
+		a_circle_of_three_names_everybody_in_it,
+		of_a_circle_that_is_too_long_to_tell_the_middle_is_left_out,
+		a_chain_that_ends_at_somebody_who_works_is_no_circle, who_tries_once_waits_for_nobody,
+		a_session_with_another_connection_can_still_unlock,
+		the_last_free_connection_that_goes_closes_the_circle,
+		a_session_waits_for_all_its_connections_only_when_none_is_served,
+		a_session_that_waits_for_itself_is_refused, what_is_withheld_passes_on_by_itself,
+		an_asynchronous_wait_blocks_nobody,
+		an_asynchronous_wait_ahead_of_who_it_waits_for_closes_a_circle,
+		who_waits_behind_a_circle_is_not_in_it);
+}
