@@ -168,6 +168,80 @@ START_TEST(tokens_count_only_where_a_majority_was_raised_alike)
 }
 END_TEST
 
+/* A yes to what was asked last, with these tokens. */
+static const char *
+given(struct story *w, enum call_op op, int64_t first, int64_t last)
+{
+	return vote(w, (struct vote){.op = op,
+			       .name = slice_of("a"),
+			       .attempt = 1,
+			       .token_first = first,
+			       .token_last = last});
+}
+
+/* Connections 1 and 2 hand the lock to each other until that makes the core ask for tokens. Who holds it
+ * then. */
+static conn_id
+hand_over(struct story *w, conn_id holder)
+{
+	do {
+		lock(w, 3 - holder, "a");
+		unlock(w, holder, "a");
+		holder = 3 - holder;
+		ck_assert_ptr_nonnull(strstr(w->trace, holder == 1 ? "c1 :" : "c2 :"));
+	} while (calls_of(w, CALL_RENEW) == 0);
+	ck_assert_uint_eq(calls_of(w, CALL_RENEW), 3);
+	return holder;
+}
+
+/* Tokens run short, and two masters disagree about the next ones. Who holds the lock. */
+static conn_id
+story_short_of_tokens(struct story *w, struct seats *s)
+{
+	conn_id holder;
+
+	*s = story_asked(w);
+	HEARD(w, s->home, given(w, CALL_ACQUIRE, 500, 509));
+	HEARD(w, s->one, given(w, CALL_ACQUIRE, 500, 509));
+	HEARD(w, s->two, given(w, CALL_ACQUIRE, 500, 509));
+	holder = hand_over(w, 1);
+	HEARD(w, s->home, given(w, CALL_RENEW, 600, 631));
+	HEARD(w, s->one, given(w, CALL_RENEW, 900, 931));
+	return holder;
+}
+
+START_TEST(tokens_that_the_last_answer_settles_are_followed_by_more_in_time)
+{
+	struct story w;
+	struct seats s;
+	conn_id holder = story_short_of_tokens(&w, &s);
+
+	HEARD(&w, s.two, given(&w, CALL_RENEW, 600, 631));
+	hand_over(&w, holder);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(tokens_that_run_out_are_asked_for_again_before_the_lease_is_renewed)
+{
+	struct story w;
+	struct seats s;
+	conn_id holder = story_short_of_tokens(&w, &s);
+
+	HEARD(&w, s.two, given(&w, CALL_RENEW, 700, 731));
+	/* The answer to UNLOCK, and the other's to LOCK as long as there are tokens. */
+	do {
+		lock(&w, 3 - holder, "a");
+		unlock(&w, holder, "a");
+		holder = 3 - holder;
+		ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 0);
+	} while (strstr(w.trace, " | ") != NULL);
+	after(&w, LEASE_MS / 20 + 1);
+	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 3);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_lease_lasts_as_long_as_the_older_half_of_its_majority)
 {
 	struct story w;
@@ -420,6 +494,8 @@ main(void)
 		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
 		tokens_count_only_where_a_majority_was_raised_alike,
+		tokens_that_the_last_answer_settles_are_followed_by_more_in_time,
+		tokens_that_run_out_are_asked_for_again_before_the_lease_is_renewed,
 		a_lease_lasts_as_long_as_the_older_half_of_its_majority,
 		a_seat_that_was_missed_is_acquired_and_not_renewed, a_minority_may_be_gone,
 		without_a_majority_the_answer_names_who_is_missing_and_why,

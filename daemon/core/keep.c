@@ -33,8 +33,17 @@ keep_short_of_tokens(const struct lease *l)
 void
 keep_refill(struct core *core, struct lease *l)
 {
-	if (keep_short_of_tokens(l) && !l->dry)
+	int64_t soon_ms = core->now.ms + keep_soon_ms(l);
+
+	if (!keep_short_of_tokens(l))
+		return;
+	if (!l->dry) {
 		keep_refresh(core, l);
+	} else if (l->token > l->token_last && l->refresh_ms > soon_ms) {
+		/* The last round brought none, and now there are none left. */
+		l->refresh_ms = soon_ms;
+		lease_arm(core, l);
+	}
 }
 
 /* What the rule says now; never less than what the lease is good for already: the key must not end sooner. */

@@ -182,6 +182,7 @@ lease_take_tokens(struct core *core, struct lease *l)
 		return;
 	l->spare_first = first;
 	l->spare_last = last;
+	l->dry = false;
 }
 
 void
