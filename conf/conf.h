@@ -84,12 +84,16 @@ struct conf_master {
 	char *password; /* at the master: the one to use, wherever it came from; "": none */
 };
 
+/* Who else locks the names of a rule. */
+enum conf_interop { CONF_INTEROP_OFF, CONF_INTEROP_STRING, CONF_INTEROP_REDISSON };
+
 struct conf_rule {
 	char *match;         /* glob over names */
 	int64_t lease_ms;    /* L; the root's where the rule has none */
 	int64_t wait_ms;     /* CONF_WAIT_FOREVER or >= 0 */
 	int64_t max_hold_ms; /* CONF_HOLD_NONE or > 0 */
 	char *key;           /* key template with one '%'; "": namespace:{%} */
+	int interop;         /* enum conf_interop */
 };
 
 struct conf_user {
@@ -178,6 +182,10 @@ void conf_free(struct conf *conf);
 
 /* The longest lease of any name, in ms: what a guard has to outlast. */
 int64_t conf_longest_lease_ms(const struct conf *conf);
+
+/* How many rules, from the first on, decide how a name lies at the master: up to the last one with a key or
+ * an interop of its own. They stay as they were at the start. */
+size_t conf_layout_rules(const struct conf *conf);
 
 /*
  * The effective values as YAML with every key and its help. Loads back to the same values, but for

@@ -20,7 +20,7 @@ struct differ {
 	void *arg;
 	char *was; /* VALUE_TEXT_MAX each */
 	char *is;
-	size_t layout; /* rules up to the last one with a key of its own: they decide which key a name has */
+	size_t layout;      /* those that decide how a name lies at the master */
 	int64_t longest_ms; /* no lease may be longer without a restart: daemons and master have agreed on it
 			     */
 	int restarts;
@@ -186,23 +186,14 @@ longest_compare(struct differ *d)
 	change_tell(d, "the longest lease", from, to, true);
 }
 
-static size_t
-layout_count(const struct conf *conf)
-{
-	size_t n = conf->rule_count;
-
-	while (n > 0 && conf->rules[n - 1].key[0] == '\0')
-		n--;
-	return n;
-}
-
 int
 conf_diff(const struct conf *boot, const struct conf *from, const struct conf *to,
 	void (*each)(void *arg, const struct conf_change *change), void *arg)
 {
 	struct differ d = {.boot = boot, .from = from, .to = to, .each = each, .arg = arg};
 
-	d.layout = layout_count(boot) > layout_count(to) ? layout_count(boot) : layout_count(to);
+	d.layout = conf_layout_rules(boot) > conf_layout_rules(to) ? conf_layout_rules(boot)
+								   : conf_layout_rules(to);
 	d.longest_ms = conf_longest_lease_ms(boot);
 	d.was = malloc(VALUE_TEXT_MAX);
 	d.is = malloc(VALUE_TEXT_MAX);

@@ -264,6 +264,16 @@ conf_free(struct conf *conf)
 	free(conf);
 }
 
+size_t
+conf_layout_rules(const struct conf *conf)
+{
+	size_t n = conf->rule_count;
+
+	while (n > 0 && conf->rules[n - 1].key[0] == '\0' && conf->rules[n - 1].interop == CONF_INTEROP_OFF)
+		n--;
+	return n;
+}
+
 int64_t
 conf_longest_lease_ms(const struct conf *conf)
 {

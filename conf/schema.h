@@ -36,6 +36,7 @@ enum schema_scope {
 	TYPE(BOOL, FLAG, "yes or no")                                                                        \
 	TYPE(ON_CLOSE, CHOICE, "withhold or release")                                                        \
 	TYPE(GUARD, CHOICE, "auto or off")                                                                   \
+	TYPE(INTEROP, CHOICE, "off, string or redisson")                                                     \
 	TYPE(LEVEL, CHOICE, "debug, info, warning or error")                                                 \
 	TYPE(ADDRESS, ADDRESS, "a numeric address and a port from 1 to 65535, 127.0.0.1:5625 or [::1]:5625") \
 	TYPE(URL, URL, "redis://user:password@host:port/db or unix:///path?db=n&user=name")                  \

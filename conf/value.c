@@ -24,6 +24,7 @@ static const struct unit sizes[] = {{"m", 1048576}, {"k", 1024}, {"b", 1}, {NULL
 /* Words of the CHOICE types, in the order of their enums in conf.h. */
 static const char *const on_close_words[] = {"withhold", "release", NULL};
 static const char *const guard_words[] = {"auto", "off", NULL};
+static const char *const interop_words[] = {"off", "string", "redisson", NULL};
 static const char *const level_words[] = {"debug", "info", "warning", "error", NULL};
 
 static const char *const *
@@ -34,6 +35,8 @@ words_of(enum value_type type)
 		return on_close_words;
 	case TYPE_GUARD:
 		return guard_words;
+	case TYPE_INTEROP:
+		return interop_words;
 	case TYPE_LEVEL:
 		return level_words;
 	default:

@@ -336,9 +336,37 @@ listeners_verify(const struct verify *v, const struct node *root, const struct c
 	}
 }
 
+/* Only who has the same keys as the other library excludes it, and Redisson's RLock knows one master. */
+static void
+interop_verify(const struct verify *v, const struct node *root, const struct conf *conf, size_t i)
+{
+	const struct conf_rule *rule = &conf->rules[i];
+	const struct node *node = item_node(root, "rules", i);
+
+	if (rule->interop == CONF_INTEROP_STRING && rule->key[0] == '\0')
+		errors_add(v->errors, item_place(v, node, "interop"),
+			"rules: interop: string needs key:, the key the other library uses for a name, such "
+			"as "
+			"\"%%\"");
+	if (rule->interop != CONF_INTEROP_REDISSON)
+		return;
+	if (rule->key[0] != '\0')
+		errors_add(v->errors, item_place(v, node, "key"),
+			"rules: with interop: redisson the key is the name, as Redisson has it; leave key: "
+			"out");
+	if (conf->master_count > 1)
+		errors_add(v->errors, item_place(v, node, "interop"),
+			"rules: interop: redisson is for one master, and there are %zu; Redisson's locks "
+			"know no "
+			"majority",
+			conf->master_count);
+}
+
 static void
 rules_verify(const struct verify *v, const struct node *root, const struct conf *conf)
 {
+	for (size_t i = 0; i < conf->rule_count; i++)
+		interop_verify(v, root, conf, i);
 	for (size_t i = 1; i < conf->rule_count; i++)
 		for (size_t j = 0; j < i; j++) {
 			const char *before = conf->rules[j].match;

@@ -9,18 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many rules, from the first on, decide which key a name has: up to the last one with a key of its own.
- */
-static size_t
-layout_count(const struct conf *conf)
-{
-	size_t n = conf->rule_count;
-	while (n > 0 && conf->rules[n - 1].key[0] == '\0') {
-		n--;
-	}
-	return n;
-}
-
 /* The rule with this very match; NULL: none. */
 static const struct conf_rule *
 rule_find(const struct conf *conf, size_t count, const char *match)
@@ -31,6 +19,19 @@ rule_find(const struct conf *conf, size_t count, const char *match)
 		}
 	}
 	return NULL;
+}
+
+static enum interop
+interop_of(const struct conf_rule *rule)
+{
+	switch (rule->interop) {
+	case CONF_INTEROP_STRING:
+		return INTEROP_STRING;
+	case CONF_INTEROP_REDISSON:
+		return INTEROP_REDISSON;
+	default:
+		return INTEROP_NONE;
+	}
 }
 
 /* from NULL: what counts for names without a rule. */
@@ -57,7 +58,7 @@ struct rule *
 settings_rules(const struct conf *conf, const struct conf *boot)
 {
 	int64_t lease_max_ms = conf_longest_lease_ms(boot);
-	size_t layout = layout_count(boot);
+	size_t layout = conf_layout_rules(boot);
 	size_t n = 0;
 	struct rule *rules = calloc(SETTINGS_RULES, sizeof *rules);
 	if (!rules) {
@@ -68,6 +69,7 @@ settings_rules(const struct conf *conf, const struct conf *boot)
 		rules[n] = rule_make(
 			conf, rule_find(conf, conf->rule_count, at->match), at->match, lease_max_ms);
 		rules[n].key = at->key[0] != '\0' ? at->key : NULL;
+		rules[n].interop = interop_of(at);
 	}
 	for (size_t i = 0; i < conf->rule_count; i++) {
 		const struct conf_rule *from = &conf->rules[i];
@@ -115,8 +117,11 @@ settings_layout(const struct conf *conf)
 	if (replicas_ack_off(conf)) {
 		fputs(";replicas-ack=off", to);
 	}
-	for (size_t i = 0; i < layout_count(conf); i++) {
+	for (size_t i = 0; i < conf_layout_rules(conf); i++) {
 		fprintf(to, ";%s=%s", conf->rules[i].match, conf->rules[i].key);
+		if (conf->rules[i].interop != CONF_INTEROP_OFF) {
+			fprintf(to, ",interop=%d", conf->rules[i].interop);
+		}
 	}
 	if (fclose(to) != 0) {
 		free(text);

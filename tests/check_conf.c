@@ -93,19 +93,19 @@ END_TEST
 
 START_TEST(every_key_reaches_its_field)
 {
-	struct conf *conf =
-		good("listen:\n"
-		     "  - unix: /tmp/a.sock\n    mode: 0600\n    group: root\n"
-		     "  - tcp: '[::1]:5625'\n    on-close: release\n"
-		     "  - { tcp: 0.0.0.0:5626, insecure: yes }\n"
-		     "namespace: site-a\nmasters: [ 'redis://h:7000/3' ]\npool: 4\n"
-		     "lease: 3s\nclock-margin: 250ms\nhandoff: { streak: 1, time: 2s }\n"
-		     "restart-guard: off\n"
-		     "rules:\n  - { match: 'cron/*', lease: 1m, wait: 5m, max-hold: 1h, key: 'c:%' }\n"
-		     "  - match: '*'\n"
-		     "limits: { clients: 5, name-bytes: 64, request-bytes: 1m, arguments: 16 }\n"
-		     "log: { level: debug, to: /var/log/h.log }\n"
-		     "embedded: { directory: /d, redis-server: /usr/bin/valkey-server }\n");
+	struct conf *conf = good("listen:\n"
+				 "  - unix: /tmp/a.sock\n    mode: 0600\n    group: root\n"
+				 "  - tcp: '[::1]:5625'\n    on-close: release\n"
+				 "  - { tcp: 0.0.0.0:5626, insecure: yes }\n"
+				 "namespace: site-a\nmasters: [ 'redis://h:7000/3' ]\npool: 4\n"
+				 "lease: 3s\nclock-margin: 250ms\nhandoff: { streak: 1, time: 2s }\n"
+				 "restart-guard: off\n"
+				 "rules:\n  - { match: 'cron/*', lease: 1m, wait: 5m, max-hold: 1h, key: "
+				 "'c:%', interop: string }\n"
+				 "  - match: '*'\n"
+				 "limits: { clients: 5, name-bytes: 64, request-bytes: 1m, arguments: 16 }\n"
+				 "log: { level: debug, to: /var/log/h.log }\n"
+				 "embedded: { directory: /d, redis-server: /usr/bin/valkey-server }\n");
 
 	ck_assert_uint_eq(conf->listener_count, 3);
 	ck_assert_int_eq(conf->listeners[0].mode, 0600);
@@ -126,6 +126,8 @@ START_TEST(every_key_reaches_its_field)
 	ck_assert_int_eq(conf->rules[0].wait_ms, 300000);
 	ck_assert_int_eq(conf->rules[0].max_hold_ms, 3600000);
 	ck_assert_str_eq(conf->rules[0].key, "c:%");
+	ck_assert_int_eq(conf->rules[0].interop, CONF_INTEROP_STRING);
+	ck_assert_int_eq(conf->rules[1].interop, CONF_INTEROP_OFF);
 	ck_assert_int_eq(conf->rules[1].lease_ms, 3000);
 	ck_assert_int_eq(conf->rules[1].wait_ms, CONF_WAIT_FOREVER);
 	ck_assert_int_eq(conf->rules[1].max_hold_ms, CONF_HOLD_NONE);
@@ -162,6 +164,19 @@ START_TEST(durations_and_sizes_need_their_unit)
 	bad("limits: { request-bytes: 4g }\n",
 		"f.yml:1:26: limits.request-bytes: \"4g\" has an unknown unit");
 	conf_free(good("rules: [ { match: a, wait: 0, lease: 1h } ]\nlimits: { request-bytes: 2048b }\n"));
+}
+END_TEST
+
+START_TEST(locks_of_other_libraries_have_their_keys)
+{
+	bad("rules: [ { match: a, interop: string } ]\n", "f.yml:1:31: rules: interop: string needs key:");
+	bad("rules: [ { match: a, interop: redisson, key: 'x:%' } ]\n",
+		"f.yml:1:46: rules: with interop: redisson");
+	bad("masters: [ 'redis://a', 'redis://b', 'redis://c' ]\nrules: [ { match: a, interop: redisson } "
+	    "]\n",
+		"f.yml:2:31: rules: interop: redisson is for one master, and there are 3");
+	bad("rules: [ { match: a, interop: redlock } ]\n",
+		"f.yml:1:31: rules[0].interop: \"redlock\" is unknown; allowed: off, string or redisson");
 }
 END_TEST
 
@@ -595,6 +610,7 @@ main(void)
 	tcase_add_test(tcase, every_key_reaches_its_field);
 	tcase_add_test(tcase, lists_and_mappings_may_be_left_empty);
 	tcase_add_test(tcase, durations_and_sizes_need_their_unit);
+	tcase_add_test(tcase, locks_of_other_libraries_have_their_keys);
 	tcase_add_test(tcase, the_nearest_key_is_suggested);
 	tcase_add_test(tcase, all_errors_of_a_file_are_told_up_to_a_bound);
 	tcase_add_test(tcase, a_value_of_the_wrong_shape_is_refused);

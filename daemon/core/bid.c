@@ -18,6 +18,8 @@
 #define RETRY_MS     200  /* after an error of the master */
 #define AGAIN_MS     40   /* after a call that did not leave, or found no scripts */
 #define FOREIGN_MAX  64   /* owner text kept for INSPECT */
+#define POLL_MS      40   /* where who has the lock tells nobody of its end */
+#define REST_MS      30   /* after a yield to somebody who does not stand in our queue */
 #define SPLIT_MS     4 /* after a round that nobody won: at most so long at first, then twice as long, ... */
 #define SPLIT_MOST   6 /* ... so often; then it counts as a refusal */
 
@@ -76,6 +78,8 @@ bid_wait(struct core *core, struct lease *l, int64_t ms)
 	int64_t third = l->resource->rule->lease_ms / 3;
 	int64_t most = third < WAIT_MOST_MS ? third : WAIT_MOST_MS;
 
+	if (l->resource->rule->interop == INTEROP_STRING && most > POLL_MS)
+		most = POLL_MS;
 	if (ms > most)
 		ms = most;
 	if (ms < 1)
@@ -83,6 +87,17 @@ bid_wait(struct core *core, struct lease *l, int64_t ms)
 	lease_move(core, l, LEASE_WAITING);
 	timer_arm(&core->timers, &l->timer, core->now.ms + 1 + core_jitter(core, ms - ms / 4, ms));
 	resource_touch(core, l->resource);
+}
+
+void
+bid_rest(struct core *core, struct lease *l)
+{
+	bool told = l->resource->rule->interop == INTEROP_REDISSON;
+
+	assert(l->state == LEASE_NONE && l->rests);
+	lease_clear(core, l);
+	l->rests = true;
+	bid_wait(core, l, told ? REST_MS / 6 : REST_MS);
 }
 
 /* A verdict: who waits for just one has it now. */
@@ -129,6 +144,7 @@ bid_won(struct core *core, struct lease *l)
 	l->refreshing = false;
 	l->served = false;
 	l->dry = false;
+	l->wanted |= l->resource->rule->interop != INTEROP_NONE;
 	l->wanted_ms = core->now.ms;
 	l->streak = 0;
 	l->token = 1;
@@ -289,7 +305,7 @@ bid_wake(struct core *core, struct lease *l)
 		l->again = true;
 		return;
 	}
-	if (l->state != LEASE_WAITING)
+	if (l->state != LEASE_WAITING || l->rests)
 		return;
 	if (r->waiter_count > 0 && quorum_usable(core, r->link))
 		bid_begin(core, l);
@@ -322,6 +338,7 @@ bid_step_back(struct core *core, struct lease *l)
 void
 bid_timer(struct core *core, struct lease *l)
 {
+	l->rests = false;
 	if (l->state == LEASE_ACQUIRING)
 		bid_patience_over(core, l);
 	else

@@ -13,6 +13,9 @@
 /* NONE or WAITING: asks. A majority must be usable (quorum_usable). */
 void bid_begin(struct core *core, struct lease *l);
 
+/* NONE, just given back: lets somebody else have it who does not stand in our queue, and then asks again. */
+void bid_rest(struct core *core, struct lease *l);
+
 /* ACQUIRING: an answer, which lease_heard() has taken. */
 void bid_vote(struct core *core, struct lease *l, const struct vote *vote);
 

@@ -51,6 +51,13 @@ enum latch_op {
 		LATCH_OP_COUNT
 };
 
+/* Who else locks a name, in his way, which is then ours as well: INTEROP(id) */
+enum interop {
+	INTEROP_NONE,
+	INTEROP_STRING,  /* a string with a time to live at a key of his; nobody is told of anything */
+	INTEROP_REDISSON /* a hash at the bare name; the end of a hold is published */
+};
+
 /*
  * A lease's owner at the master is the text "<daemon-id>:<attempt>"; the adapter knows the daemon-id (32
  * lower-case hexadecimal digits). Each acquire has an attempt number of its own, never used again.

@@ -21,8 +21,9 @@ struct core;
 
 /* What the configuration says of names that match a glob; first match wins. Milliseconds. */
 struct rule {
-	const char *match;   /* glob: * ? [a-z] and \ as in fnmatch without path rules */
-	const char *key;     /* key template at the master with one '%'; NULL: NAMESPACE:{%} */
+	const char *match; /* glob: * ? [a-z] and \ as in fnmatch without path rules */
+	const char *key;   /* key template at the master with one '%'; NULL: NAMESPACE:{%} */
+	enum interop interop;
 	int64_t lease_ms;    /* L: 100 .. lease_max_ms */
 	int64_t wait_ms;     /* default WAIT; -1: for ever */
 	int64_t max_hold_ms; /* ceiling of every hold; 0: none */

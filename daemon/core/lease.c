@@ -15,7 +15,7 @@
 #define TO(state) (1U << (state))
 
 static const unsigned lease_allowed[LEASE_STATE_COUNT] = {
-	[LEASE_NONE] = TO(LEASE_ACQUIRING),
+	[LEASE_NONE] = TO(LEASE_ACQUIRING) | TO(LEASE_WAITING),
 	[LEASE_ACQUIRING] = TO(LEASE_NONE) | TO(LEASE_WAITING) | TO(LEASE_HELD) | TO(LEASE_ACQUIRING),
 	[LEASE_WAITING] = TO(LEASE_NONE) | TO(LEASE_ACQUIRING),
 	[LEASE_HELD] = TO(LEASE_NONE),
@@ -88,6 +88,7 @@ lease_clear(struct core *core, struct lease *l)
 	l->queued = false;
 	l->wanted = false;
 	l->served = false;
+	l->rests = false;
 	l->refused = false;
 	l->split = 0;
 	l->reached = 0;
@@ -157,6 +158,7 @@ lease_give_back(struct core *core, struct lease *l)
 	seats_undo(core, l);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
+	l->rests = l->resource->rule->interop != INTEROP_NONE && l->resource->waiter_count > 0;
 	resource_touch(core, l->resource);
 }
 

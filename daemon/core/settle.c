@@ -93,7 +93,10 @@ settle_without(struct core *core, struct resource *r)
 		return;
 	}
 	if (l->state == LEASE_NONE && usable) {
-		bid_begin(core, l);
+		if (l->rests)
+			bid_rest(core, l);
+		else
+			bid_begin(core, l);
 		return;
 	}
 	if (l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {

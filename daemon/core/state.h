@@ -209,7 +209,8 @@ struct lease {
 	bool queued;              /* WAITING: this daemon has a place in the queue at home */
 	bool served;              /* HELD: somebody was granted on it */
 	bool refused;             /* WAITING: by a verdict, not for want of one */
-	bool wanted;              /* HELD: another daemon waits */
+	bool wanted;              /* HELD: another daemon waits, or somebody may whom we cannot hear */
+	bool rests;               /* NONE, WAITING: given back for him, who has to notice first */
 	unsigned char home;       /* the master on which the queue of this name lives */
 	unsigned char split;      /* rounds in a row in which nobody had a majority */
 	bool contended;           /* ACQUIRING: somebody else has it at some master */

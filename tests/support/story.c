@@ -9,6 +9,8 @@
 #include <string.h>
 
 static const struct rule rules[] = {
+	{.match = "string*", .key = "%", .interop = INTEROP_STRING, .lease_ms = LEASE_MS, .wait_ms = -1},
+	{.match = "redisson*", .interop = INTEROP_REDISSON, .lease_ms = LEASE_MS, .wait_ms = -1},
 	{.match = "capped*", .lease_ms = LEASE_MS, .wait_ms = -1, .max_hold_ms = 300},
 	{.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1},
 };
@@ -245,7 +247,7 @@ story_begin(struct story *w, unsigned masters, unsigned links)
 {
 	memset(w, 0, sizeof(*w));
 	w->settings = (struct core_settings){.rules = rules,
-		.rule_count = 2,
+		.rule_count = sizeof(rules) / sizeof(rules[0]),
 		.lease_max_ms = LEASE_MS,
 		.margin_ms = MARGIN_MS,
 		.masters = masters,
