@@ -35,7 +35,8 @@ bool
 call_groups(const struct call *a, const struct call *b)
 {
 	return a->op == b->op && a->link == b->link && a->incarnation == b->incarnation &&
-	       a->op != CALL_HELLO && a->op != CALL_ADMIT;
+	       a->op != CALL_HELLO && a->op != CALL_ADMIT &&
+	       (a->op != CALL_RELEASE || a->queue_ms == b->queue_ms);
 }
 
 /* Room for everything is made before anything is written, so that writing cannot fail and nothing moves. */
@@ -456,5 +457,7 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 			arg_one(command, settings, &calls[i], *a);
 	if (shape->terms)
 		args_terms(command, calls, n, shape->places);
+	if (common.op == CALL_RELEASE && common.queue_ms > 0)
+		arg_number(command, common.queue_ms);
 	return true;
 }

@@ -107,12 +107,7 @@ local function place_keep(queue)
 		table.insert(queue.order, me)
 	end
 	redis.call('HSET', queue.w, me, decimal(now + queue_ms * 1000))
-	if redis.call('PTTL', queue.q) < queue_ms then
-		redis.call('PEXPIRE', queue.q, decimal(queue_ms))
-	end
-	if redis.call('PTTL', queue.w) < queue_ms then
-		redis.call('PEXPIRE', queue.w, decimal(queue_ms))
-	end
+	queue_live(queue, queue_ms)
 end
 
 -- The head had its window and left the lock alone.

@@ -146,6 +146,9 @@ START_TEST(every_operation_has_its_keys)
 	call.op = CALL_RELEASE;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7");
+	call.queue_ms = 3000;
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7 3000");
 	call.op = CALL_LEAVE;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON " hf:inbox:");
@@ -254,6 +257,10 @@ START_TEST(only_calls_of_one_kind_and_link_and_memory_share_a_command)
 	ck_assert(!call_groups(&a, &b));
 	b = a;
 	b.op = CALL_RELEASE;
+	ck_assert(!call_groups(&a, &b));
+	a.op = CALL_RELEASE;
+	ck_assert(call_groups(&a, &b));
+	a.queue_ms = 3000;
 	ck_assert(!call_groups(&a, &b));
 	a.op = b.op = CALL_HELLO;
 	ck_assert(!call_groups(&a, &b));

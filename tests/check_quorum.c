@@ -129,9 +129,34 @@ START_TEST(a_round_that_nobody_won_is_given_back_and_tried_again_soon)
 				 .holder = slice_of("fedcba9876543210fedcba9876543210:7")}));
 	ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 1);
 	ck_assert_uint_eq(last_call(&w)->master, s.home);
+	/* Home said that it is our turn: that it stays. */
+	ck_assert_int_gt(last_call(&w)->queue_ms, 0);
 	after(&w, 10);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
 	ck_assert_uint_eq(last_call(&w)->attempt, 2);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	HEARD(&w, s.one, busy(&w, "a", 1));
+	HEARD(&w, s.two, busy(&w, "a", 1));
+	ck_assert_int_gt(last_call(&w)->queue_ms, 0);
+	/* Only the first release says so. */
+	HEARD(&w, s.home, answer(&w, CALL_RELEASE, OUTCOME_UNKNOWN, "a", 1));
+	after(&w, 10);
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
+	HEARD(&w, s.home, answer(&w, CALL_ACQUIRE, OUTCOME_ERROR, "a", 2));
+	HEARD(&w, s.one, busy(&w, "a", 2));
+	HEARD(&w, s.two, busy(&w, "a", 2));
+	close_as(&w, 1, END_CLEAN);
+	ck_assert_uint_eq(calls_of(&w, CALL_LEAVE), 1);
+	ck_assert_uint_eq(last_call(&w)->master, s.home);
 	story_done(&w);
 }
 END_TEST
@@ -492,6 +517,7 @@ main(void)
 	return SUITE_RUN("quorum", NULL, NULL, one_of_three_is_not_enough_and_two_are,
 		two_votes_wait_for_the_word_of_home, not_our_turn_at_home_counts_whatever_the_others_say,
 		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
+		who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
 		tokens_count_only_where_a_majority_was_raised_alike,
 		tokens_that_the_last_answer_settles_are_followed_by_more_in_time,

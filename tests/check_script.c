@@ -446,6 +446,33 @@ ON_BOTH(who_waits_is_queued_and_the_holder_is_told)
 	ck_assert_int_eq(acquire(DC, 1).position, 1);
 }
 
+ON_BOTH(who_had_its_turn_for_nothing_has_it_again)
+{
+	struct call back = {.op = CALL_RELEASE, .name = SLICE("a"), .queue_ms = 3000};
+	open_master();
+	acquire(DA, 1);
+	acquire(DB, 1);
+	acquire(DC, 1);
+	simple(DA, CALL_RELEASE, 1);
+	for (back.attempt = 2; back.attempt < 5; back.attempt++) {
+		ck_assert_int_eq(acquire(DB, back.attempt).outcome, OUTCOME_YES);
+		(void)stage_heard(&stage);
+		ck_assert_int_eq(run_call(DB, back).outcome, OUTCOME_YES);
+		ck_assert_str_eq(stage_heard(&stage), "");
+		ck_assert_int_eq(acquire(DC, 1).position, 2);
+	}
+	/* Nothing of its own is there to be given back: so it does not go first. */
+	ck_assert_int_eq(run_call(DA, back).outcome, OUTCOME_NO);
+	ck_assert_int_eq(acquire(DA, 2).position, 3);
+	/* Who was not in the queue stands in it now, too. */
+	simple(DB, CALL_LEAVE, 1);
+	simple(DC, CALL_LEAVE, 1);
+	ck_assert_int_eq(acquire(DA, 3).outcome, OUTCOME_YES);
+	back.attempt = 3;
+	ck_assert_int_eq(run_call(DA, back).outcome, OUTCOME_YES);
+	ck_assert_int_eq(acquire(DB, 9).position, 2);
+}
+
 ON_BOTH(one_try_does_not_queue_and_does_not_jump_the_queue)
 {
 	open_master();
@@ -564,8 +591,10 @@ ON_BOTH(names_that_somebody_waits_for_end_among_others_as_alone)
 	ck_assert_int_eq(votes[1].position, 1);
 	ck_assert_int_gt(votes[1].token_first, votes[0].token_last);
 	ck_assert_int_eq(votes[3].outcome, OUTCOME_WRONGKIND);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++) {
 		calls[i].op = CALL_RELEASE;
+		calls[i].queue_ms = 0;
+	}
 	calls[2].attempt = 9;
 	stage_calls(&stage, &daemons[DA], calls, 4, votes);
 	ck_assert_int_eq(votes[0].outcome, OUTCOME_YES);
@@ -593,6 +622,7 @@ ON_BOTH(messages_carry_the_name_as_it_is)
 	run_call(DA, call);
 	run_call(DB, call);
 	call.op = CALL_RELEASE;
+	call.queue_ms = 0;
 	run_call(DA, call);
 	ck_assert_str_eq(stage_heard(&stage), "a:want 50% {of} %25;b:wake 50% {of} %25;");
 }
@@ -775,10 +805,10 @@ main(void)
 		names_that_somebody_waits_for_end_among_others_as_alone, messages_carry_the_name_as_it_is,
 		renewing_may_reserve_tokens, lifetimes_out_of_range_are_refused,
 		names_of_one_command_have_each_its_own_terms, who_waits_is_queued_and_the_holder_is_told,
-		one_try_does_not_queue_and_does_not_jump_the_queue, a_head_that_does_not_come_goes_to_the_end,
-		a_lock_that_ran_out_is_kept_for_the_head_too, a_place_that_is_not_refreshed_ends,
-		leaving_calls_the_next_head_of_a_free_lock, names_of_one_command_answer_for_themselves,
-		foreign_locks_are_respected_and_never_cut_short,
+		who_had_its_turn_for_nothing_has_it_again, one_try_does_not_queue_and_does_not_jump_the_queue,
+		a_head_that_does_not_come_goes_to_the_end, a_lock_that_ran_out_is_kept_for_the_head_too,
+		a_place_that_is_not_refreshed_ends, leaving_calls_the_next_head_of_a_free_lock,
+		names_of_one_command_answer_for_themselves, foreign_locks_are_respected_and_never_cut_short,
 		a_lease_of_ours_that_lives_too_long_is_cut_short,
 		a_reclaim_brings_a_lease_back_and_beats_the_dead,
 		of_two_that_reclaim_the_newer_lease_stays_whoever_comes_first,

@@ -109,11 +109,21 @@ bid_refused(struct core *core, struct lease *l, enum lease_trouble trouble, int6
 	bid_wait(core, l, ms);
 }
 
-/* What was granted, or may have been, is given up. */
+/* What was granted, or may have been, is given up. Where home said that it is our turn, it stays that: those
+ * who came between do not put us behind all who wait. */
+static void
+bid_undo(struct core *core, struct lease *l)
+{
+	bool our_turn = core->settings.masters > 1 && l->seats[l->home].ours && queue_patient(l->resource);
+
+	l->queued |= our_turn;
+	seats_undo(core, l, our_turn ? QUEUE_MS : 0);
+}
+
 static void
 bid_missed(struct core *core, struct lease *l, enum lease_trouble trouble, int64_t ms)
 {
-	seats_undo(core, l);
+	bid_undo(core, l);
 	bid_refused(core, l, trouble, ms);
 }
 
@@ -177,35 +187,41 @@ bid_busy(struct lease *l, const struct vote *vote)
 	}
 }
 
-/* Each of several daemons got some masters, and nobody enough: soon again, but not all at the same time. */
+/* Each of several daemons got some masters, and nobody enough, or somebody whose turn it is not: soon again,
+ * but not all at the same time. */
 static void
-bid_split(struct core *core, struct lease *l)
+bid_split(struct core *core, struct lease *l, bool taken)
 {
 	int64_t ms = SPLIT_MS << l->split;
 
-	seats_undo(core, l);
-	l->refused = l->split == SPLIT_MOST;
+	bid_undo(core, l);
+	l->refused = taken || l->split == SPLIT_MOST;
 	l->trouble = TROUBLE_NONE;
-	bid_wait(core, l, core_jitter(core, l->refused ? ms / 2 : 1, ms));
-	l->split += !l->refused;
+	bid_wait(core, l, core_jitter(core, l->split == SPLIT_MOST ? ms / 2 : 1, ms));
+	if (l->split < SPLIT_MOST)
+		l->split++;
 }
 
 /* One verdict for the whole round. */
 static void
 bid_not_won(struct core *core, struct lease *l)
 {
+	bool taken = seats_holder(core, l) >= quorum_majority(core);
+
 	if (l->change_ms > 0) {
 		bid_missed(core, l, TROUBLE_NONE, l->again ? 1 : l->change_ms);
-	} else if (seats_holder(core, l) >= quorum_majority(core)) {
+	} else if (taken && l->seats[l->home].ours) {
+		bid_split(core, l, true);
+	} else if (taken) {
 		bid_missed(core, l, TROUBLE_NONE, RETRY_MS);
 	} else if (l->hitch == TROUBLE_KIND) {
 		bid_missed(core, l, TROUBLE_KIND, WAIT_MOST_MS);
 	} else if (l->contended) {
-		bid_split(core, l);
+		bid_split(core, l, false);
 	} else if (l->hitch != TROUBLE_NONE) {
 		bid_missed(core, l, l->hitch, RETRY_MS);
 	} else { /* nothing was done, no verdict */
-		seats_undo(core, l);
+		bid_undo(core, l);
 		l->refused = false;
 		bid_wait(core, l, AGAIN_MS);
 	}

@@ -82,7 +82,8 @@ struct call {
 	struct slice slots; /* PERMITS: exactly these; n == 0 (ACQUIRE alone): any. Valid as the name is */
 	uint64_t disowned;  /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
 	int64_t queue_ms;   /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
-			       CALL_QUEUELESS: the queue of this name lives on another master */
+			       CALL_QUEUELESS: the queue of this name lives on another master. RELEASE:
+			       lifetime of a place at the head, to which it goes back; 0: none */
 
 	/* LATCH only. ttl_ms: SET, how long it lives, 0: a day and one more with each use; queue_ms: LOOK,
 	 * for how long messages about it are wanted, 0: none; deadline_us: SET. */

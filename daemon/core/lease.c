@@ -155,7 +155,7 @@ lease_give_back(struct core *core, struct lease *l)
 {
 	assert(l->state == LEASE_HELD && l->grant_count == 0);
 	emit_note(core, NOTE_UNLEASED, l->resource, NULL, 0, -1, NULL);
-	seats_undo(core, l);
+	seats_undo(core, l, 0);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
 	l->rests = l->resource->rule->interop != INTEROP_NONE && l->resource->waiter_count > 0;
@@ -169,7 +169,7 @@ lease_lost(struct core *core, struct lease *l, enum loss_reason reason)
 	while (!TAILQ_EMPTY(&l->grants))
 		grant_lose(core, TAILQ_FIRST(&l->grants), reason);
 	/* Our keys may outlive our certainty of them: nobody should have to wait for their end. */
-	seats_undo(core, l);
+	seats_undo(core, l, 0);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
 	resource_touch(core, l->resource);

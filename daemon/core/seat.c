@@ -199,7 +199,7 @@ seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *
 }
 
 void
-seats_undo(struct core *core, const struct lease *l)
+seats_undo(struct core *core, const struct lease *l, int64_t place_ms)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct seat *seat = &l->seats[i];
@@ -208,6 +208,6 @@ seats_undo(struct core *core, const struct lease *l)
 		if (seat->unsure_us > after_us)
 			after_us = seat->unsure_us;
 		if (seat->ours || seat->asking || after_us > 0)
-			undo_start(core, l, i, after_us);
+			undo_start(core, l, i, after_us, i == l->home ? place_ms : 0);
 	}
 }

@@ -20,7 +20,7 @@ undo_arm(struct core *core, struct undo *u, int64_t at_ms)
 }
 
 static void
-undo_send(struct core *core, struct undo *u)
+undo_send(struct core *core, struct undo *u, int64_t place_ms)
 {
 	const struct master *m = &core->masters[u->of.master];
 
@@ -34,7 +34,8 @@ undo_send(struct core *core, struct undo *u)
 					  .attempt = u->of.attempt,
 					  .incarnation = m->incarnation,
 					  .name = u->name,
-					  .key = u->key});
+					  .key = u->key,
+					  .queue_ms = place_ms});
 	}
 	timer_arm(&core->timers, &u->timer, u->give_up_ms);
 }
@@ -49,7 +50,7 @@ undo_end(struct core *core, struct undo *u)
 }
 
 void
-undo_start(struct core *core, const struct lease *l, unsigned master, int64_t after_us)
+undo_start(struct core *core, const struct lease *l, unsigned master, int64_t after_us, int64_t place_ms)
 {
 	const struct resource *r = l->resource;
 	struct undo *u = calloc(1, sizeof(*u) + r->name.n);
@@ -71,7 +72,8 @@ undo_start(struct core *core, const struct lease *l, unsigned master, int64_t af
 		return;
 	}
 	core->counts.releasing++;
-	undo_send(core, u);
+	/* Said once: when it is repeated, the daemon may long have left the queue. */
+	undo_send(core, u, place_ms);
 }
 
 void
@@ -102,7 +104,7 @@ undo_timer(struct core *core, struct undo *u)
 	if (core->now.ms >= u->give_up_ms)
 		undo_end(core, u);
 	else
-		undo_send(core, u);
+		undo_send(core, u, 0);
 }
 
 void
@@ -111,5 +113,5 @@ undo_retry_all(struct core *core)
 	struct undo *u, *next;
 
 	HASH_ITER (hh, core->undos, u, next)
-		undo_send(core, u);
+		undo_send(core, u, 0);
 }
