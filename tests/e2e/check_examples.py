@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""What PROTOCOL.md shows is what the daemon says: its conversations, and every row of its table of exact bytes."""
+
+import array
+import os
+import re
+import socket
+import subprocess
+
+import harness
+import resp
+from conversation import Conversation
+from harness import expect
+
+DOCUMENT = os.path.join(harness.ROOT, "proto", "PROTOCOL.md")
+
+# What has to happen before a row of section 9, by the words of its first column; where two connections do not do, a
+# function below. `1` is the one that sends the request of the row.
+BEFORE = {
+    "LOCK, somebody else has it": ["2> LOCK a", "2< ..."],
+    "LOCK, a circle of waits": ["1> LOCK a", "1< ...", "2> LOCK b", "2< ...", "2> LOCK a"],
+    "UNLOCK, holds left": ["1> LOCK a", "1< ..."],
+    "UNLOCK, lost": ["1> SESSION ONLOSS NEXT", "1< +OK", "1> LOCK a LEASE 1", "1< ...", "2> LOCK a", "2< ..."],
+    "CHECK, held": ["1> LOCK a", "1< ..."],
+    "EXTEND": ["1> LOCK a LEASE 60000", "1< ..."],
+    "CANCEL, it waited": ["3> LOCK a", "3< ...", "2> HELLO 3", "2< ...", "2> SESSION SECRET",
+                          "2< $48\\r\\n{s}", "1> SESSION JOIN s", "1< :0", "2> LOCK a ASYNC j1", "2< +QUEUED"],
+    "BREAK": ["2> LOCK a", "2< :1760000000000001"],
+    "SESSION JOIN": ["2> LOCK a", "2< ...", "2> SESSION SECRET", "2< $48\\r\\n{00...}"],
+    "INSPECT": ["2> LOCK a", "2< ..."],
+    "LOCKS": ["2> LOCK a", "2< ..."],
+    "an event": ["1> EVENTS MATCH a", "1< +OK", "2> LOCK a", "2< ...", "1< ...", "1< ...", "2> UNLOCK a", "2< :0"],
+    "CLIENT GETNAME, named": ["1> CLIENT SETNAME x", "1< +OK"],
+    "CLIENT KILL": ["2> CLIENT ID", "2< :{12}"],
+    "push: granted": ["2> LOCK a", "2< ...", "1> LOCK a ASYNC j1", "1< +QUEUED", "2> UNLOCK a", "2< :0"],
+    "push: not granted within WAIT": ["2> LOCK a", "2< ...", "1> LOCK a ASYNC j1 WAIT 1", "1< +QUEUED"],
+    "push: failed": ["1> LOCK a ASYNC j1 WAIT 1", "1< +QUEUED"],
+    "push: lost": ["1> SESSION ONLOSS PUSH", "1< +OK", "1> LOCK a MAXHOLD 1", "1< ..."],
+}
+# Their numbers and lengths differ from daemon to daemon.
+LOOSE = {"SESSION ID", "SESSIONS", "CLIENT ID", "CLIENT INFO, CLIENT LIST", "an event"}
+AWAY = {"LOCK, error", "push: failed"}  # played to a daemon without its master
+ALONE = {"BREAK", "DRAIN"}              # each to a daemon of its own, which is no good for others afterwards
+
+
+def document():
+    with open(DOCUMENT, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def rows():
+    """(title, request, RESP2, RESP3), each None where the cell is empty."""
+    table = document().split("| request, outcome | inline", 1)[1].split("\n")[2:]
+    for line in table:
+        if not line.startswith("|"):
+            return
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        expect(len(cells), 4, line)
+        yield tuple(cells[:1] + [cell or None for cell in cells[1:]])
+
+
+def cell_bytes(cell):
+    """What the cell says comes: (text of an answer, whether the connection is closed after it)."""
+    code = re.findall(r"`([^`]*)`", cell)
+    words = re.sub(r"`[^`]*`", "", cell).strip()
+    closes = words.endswith("close")
+    if not code:
+        return None, closes
+    text = code[0]
+    if words and not closes:
+        text += "..."  # the rest is told in words
+    return text, closes
+
+
+def bind(one):
+    """SESSION BIND is sent with a pidfd."""
+    child = subprocess.Popen(["sleep", "600"])
+    pidfd = os.pidfd_open(child.pid)
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [pidfd]))]
+    one.client.socket.sendmsg([b"SESSION BIND\r\n"], rights)
+    os.close(pidfd)
+    return child
+
+
+def play_row(daemon, row, version, as_array):
+    title, request, *answers = row
+    text, closes = cell_bytes(answers[version - 2])
+    talk = Conversation(daemon, version)
+    child = None
+    try:
+        one = talk.connection("1")
+        talk.play(BEFORE.get(title, []))
+        if request == "`SESSION BIND`":
+            child = bind(one)
+        elif request:
+            one.send(talk.request(request.strip("`")), as_array)
+        if text is not None:
+            if title in LOOSE or text.endswith("..."):
+                text = re.sub(r"\$\d+", "${length}", text)
+            if title in LOOSE:
+                text = re.sub(r"\b\d+\b", "100", text)
+            talk.expect(text, one.raw())
+        if closes:
+            expect(one.client.closed(), True, "it is closed")
+    except (AssertionError, resp.Late, resp.Closed) as error:
+        return ["%s, RESP%d%s: %s" % (title, version, " array" if as_array else "", error)]
+    finally:
+        talk.done()
+        if child is not None:
+            child.kill()
+            child.wait()
+    return []
+
+
+def test_table(place):
+    """every row of exact bytes is what the daemon answers, in RESP2 and RESP3, to a line and to an array"""
+    password = os.path.join(place.path, "password")
+    with open(password, "w", encoding="utf-8") as stream:
+        stream.write("password\n")
+    os.chmod(password, 0o600)
+    users = "users:\n  - { name: user, password-file: %s }\n" % password
+    redis, gone = place.redis(), place.redis("gone")
+    gone.kill()
+    daemon = place.daemon(master=redis, config=users).admitted()
+    away = place.daemon("away", master=gone)
+    titles, wrong = [], []
+    for row in rows():
+        titles.append(row[0])
+        for version in (2, 3):
+            if row[version] is None:
+                continue
+            for as_array in (False, True):
+                if row[0] in ALONE:
+                    name = "%s%d%d" % (row[0].lower(), version, as_array)
+                    alone = place.daemon(name, master=redis, config="namespace: %s\n" % name).admitted()
+                    wrong += play_row(alone, row, version, as_array)
+                else:
+                    wrong += play_row(away if row[0] in AWAY else daemon, row, version, as_array)
+    if wrong:
+        raise AssertionError("\n".join(wrong))
+    harness.comment("%d rows" % len(titles))
+    expect(len(titles), len(set(titles)), "no title twice")
+    expect(sorted((set(BEFORE) | LOOSE | AWAY | ALONE) - set(titles)), [], "prepared, and not in the document")
+
+
+def conversations():
+    """Each block of the document that is one, with the number of its first line."""
+    block, begin = [], 0
+    for number, line in enumerate(document().split("\n") + [""], 1):
+        if re.match(r"    \d+[<>x]( |$)", line):
+            begin = begin if block else number
+            block.append(line[4:])
+        elif block:
+            yield begin, block
+            block = []
+
+
+def test_conversations(place):
+    """the conversations of the specification go as they stand there"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    played = 0
+    for number, block in conversations():
+        talk = Conversation(daemon)
+        try:
+            talk.play(block)
+        except AssertionError as error:
+            raise AssertionError("PROTOCOL.md:%d: %s" % (number, error))
+        finally:
+            talk.done()
+        played += 1
+    harness.comment("%d conversations" % played)
+    expect(played > 0, True)
+
+
+def test_first_page(place):
+    """the two examples of the specification with nc answer what it says"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    text = document()
+    block = text.split("    $ nc -U /run/holdfast/holdfast.sock\n", 1)[1].split("\n\n", 1)[0]
+    lines = [line.strip() for line in block.split("\n")]
+    talk = Conversation(daemon)
+    talk.play([("1< " if line[0] in ":+-$" else "1> ") + line for line in lines])
+    talk.done()
+    command = re.search(r"^    (printf .* \| nc .*)$", text, re.M).group(1)
+    command = command.replace("/run/holdfast/holdfast.sock", daemon.socket)
+    try:
+        done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, timeout=harness.PATIENCE, check=False)
+    except FileNotFoundError:
+        raise harness.Skip("bash is not here")
+    if done.returncode == 127:
+        raise harness.Skip("nc is not here")
+    expect(len(done.stdout.split(b"\r\n")), 4, repr(done.stdout))
+
+
+if __name__ == "__main__":
+    harness.main(globals())
