@@ -200,7 +200,7 @@ report_inspect(struct desk *desk, struct connection *c, const struct command *co
 	core_each_waiter(desk->core, report.now_ms, command->name, report_waiter, &report);
 	reply_write_map(out, report.protocol, 14);
 	reply_write_pair_bulk(out, "name", view.name);
-	reply_write_pair_text(out, "kind", "exclusive");
+	reply_write_pair_text(out, "kind", kind_word(view.kind));
 	reply_write_pair_text(out, "state", resource_state(&view));
 	reply_write_pair_text(out, "lease", view.lease);
 	reply_write_pair_int(out, "lease_ms", view.lease_ms);

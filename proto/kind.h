@@ -20,4 +20,6 @@ enum kind {
 		KIND_COUNT
 };
 
+const char *kind_word(enum kind kind);
+
 #endif

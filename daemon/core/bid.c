@@ -56,6 +56,7 @@ bid_begin(struct core *core, struct lease *l)
 		lease_leave_queue(core, l);
 	lease_move(core, l, LEASE_ACQUIRING);
 	seats_clear(core, l);
+	l->kind = TAILQ_FIRST(&r->waiters)->kind;
 	l->home = (unsigned char)home;
 	l->again = false;
 	l->wanted = false;
@@ -155,7 +156,9 @@ bid_won(struct core *core, struct lease *l)
 	l->served = false;
 	l->dry = false;
 	l->wanted |= l->resource->rule->interop != INTEROP_NONE;
+	l->told = l->asked;
 	l->wanted_ms = core->now.ms;
+	l->heard_ms = core->now.ms;
 	l->streak = 0;
 	l->token = 1;
 	l->token_last = 0;

@@ -10,7 +10,7 @@
 
 #include "daemon/core/state.h"
 
-/* NONE or WAITING: asks. A majority must be usable (quorum_usable). */
+/* NONE or WAITING: asks, for what the first waiter wants. A majority must be usable (quorum_usable). */
 void bid_begin(struct core *core, struct lease *l);
 
 /* NONE, just given back: lets somebody else have it who does not stand in our queue, and then asks again. */

@@ -43,6 +43,8 @@ check_lease(const struct core *core, const struct resource *r, int64_t now_ms)
 	assert(l->state != LEASE_HELD || seats_ours(core, l) > 0);
 	assert(l->state != LEASE_HELD || l->term_ms > 0);
 	assert(l->spare_first == 0 || l->spare_first > l->token_last);
+	/* A lease becomes shared and nothing else: what was asked before may lag behind, never run ahead. */
+	assert(l->state != LEASE_HELD || l->told == l->kind || l->kind == KIND_SHARED);
 	/* Who waits is waited for: by a hold, a lease under way, or the return of the master. */
 	assert(r->waiter_count == 0 || r->grant_count > 0 || l->state != LEASE_NONE ||
 		!quorum_usable(core, r->link));
@@ -70,12 +72,13 @@ check_grants(const struct resource *r, int64_t now_ms, struct core_counts *seen)
 	assert(l->resource == r);
 	TAILQ_FOREACH (g, &l->grants, in_lease) {
 		assert(g->lease == l);
+		/* A writer is alone, and stands on a lease that nobody shares. */
+		assert(g->kind == KIND_SHARED || (l->grant_count == 1 && l->kind == KIND_EXCLUSIVE));
 		check_grant(g, now_ms);
 		seen->withheld += g->session == NULL;
 		grants++;
 	}
 	assert(grants == l->grant_count && grants == r->grant_count);
-	assert(grants <= 1);
 }
 
 static void

@@ -13,6 +13,7 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
 #include "daemon/core/settle.h"
+#include "daemon/core/share.h"
 #include "daemon/core/table.h"
 #include "daemon/core/undo.h"
 #include "daemon/core/verbs.h"
@@ -116,7 +117,7 @@ waiter_timer(struct core *core, struct waiter *w)
 {
 	struct reply verdict;
 
-	settle_verdict(core, w->resource, &verdict);
+	share_verdict(core, w, &verdict);
 	queue_answer(core, w, &verdict);
 }
 

@@ -12,6 +12,7 @@
 #include "daemon/core/deadlock.h"
 
 #include "daemon/core/queue.h"
+#include "daemon/core/share.h"
 #include "proto/escape.h"
 
 #include <assert.h>
@@ -26,6 +27,7 @@
 #define GAP_MAX   32 /* what stands for legs that are left out */
 
 struct search {
+	const struct core *core;
 	uint64_t id;
 	size_t looks;         /* left; 0: given up */
 	struct session *met;  /* who stands, the last one first */
@@ -117,11 +119,28 @@ each_ahead(struct search *search, const struct waiter *w, on_keeper *tell)
 	return false;
 }
 
+/* Whether a hold is in its way, or in that of somebody ahead of it: readers are not in that of readers. */
+static bool
+wait_is_kept(struct search *search, const struct waiter *w)
+{
+	const struct waiter *ahead;
+
+	TAILQ_FOREACH (ahead, &w->resource->waiters, in_resource) {
+		if (!search_look(search) || !share_open(search->core, w->resource, ahead))
+			return true;
+		if (ahead == w)
+			return false;
+	}
+	return true;
+}
+
 static bool
 each_keeper(struct search *search, const struct waiter *w, on_keeper *tell)
 {
 	const struct grant *g;
 
+	if (w->kind == KIND_SHARED && !wait_is_kept(search, w))
+		return false;
 	TAILQ_FOREACH (g, &w->resource->lease.grants, in_lease) {
 		if (!search_look(search))
 			return false;
@@ -320,7 +339,7 @@ bool
 deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 {
 	struct session *s = w->session;
-	struct search search = {.id = core->searches + 1, .looks = LOOKS_MAX, .target = s};
+	struct search search = {.core = core, .id = core->searches + 1, .looks = LOOKS_MAX, .target = s};
 
 	/* Who holds nothing, and waits once, is in nobody's way but that of who waits behind him. */
 	if (w->async || w->once || (s->grant_count == 0 && s->waiter_count == 1))

@@ -53,6 +53,7 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	g->why = (struct slice){g->bytes + w->owner.n, w->why.n};
 	g->lease = l;
 	g->session = w->session;
+	g->kind = w->kind;
 	g->token = token;
 	g->count = 1;
 	g->granted_ms = core->now.ms;
@@ -82,6 +83,12 @@ grant_answer(struct core *core, const struct waiter *w, const struct grant *g)
 	emit_reply(core, w->conn->id, &reply);
 }
 
+struct grant *
+grant_first(const struct lease *l)
+{
+	return TAILQ_FIRST(&l->grants);
+}
+
 void
 grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 {
@@ -90,7 +97,8 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	struct grant *g;
 	struct reply full;
 
-	assert(l->grant_count == 0 && l->state == LEASE_HELD);
+	assert(l->state == LEASE_HELD && (l->kind == w->kind || l->kind == KIND_EXCLUSIVE));
+	assert(l->grant_count == 0 || (w->kind == KIND_SHARED && grant_first(l)->kind == KIND_SHARED));
 	g = grant_new(core, l, w, token);
 	if (g == NULL) {
 		reply_error(&full, CODE_LIMIT, "out of memory: try again later");
@@ -111,15 +119,45 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 		deadlock_look(core, s);
 }
 
-struct grant *
-grant_find(const struct resource *r, const struct session *s, struct slice owner)
+/* Through the shorter list: many may hold one name, and one may hold many. owner NULL: whatever tag. */
+static struct grant *
+grant_search(const struct resource *r, const struct session *s, const struct slice *owner)
 {
 	struct grant *g;
 
-	if (r == NULL)
+	if (s->grant_count < r->grant_count) {
+		LIST_FOREACH (g, &s->grants, in_session) {
+			if (g->lease->resource == r && (owner == NULL || slice_equal(g->owner, *owner)))
+				return g;
+		}
 		return NULL;
+	}
 	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
-		if (g->session == s && slice_equal(g->owner, owner))
+		if (g->session == s && (owner == NULL || slice_equal(g->owner, *owner)))
+			return g;
+	}
+	return NULL;
+}
+
+struct grant *
+grant_find(const struct resource *r, const struct session *s, struct slice owner)
+{
+	return r == NULL ? NULL : grant_search(r, s, &owner);
+}
+
+struct grant *
+grant_of(const struct resource *r, const struct session *s)
+{
+	return grant_search(r, s, NULL);
+}
+
+struct grant *
+grant_with(const struct resource *r, int64_t token)
+{
+	struct grant *g;
+
+	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
+		if (g->token == token)
 			return g;
 	}
 	return NULL;
@@ -149,6 +187,15 @@ grant_extend(struct core *core, struct grant *g, int64_t ms)
 	g->ends_ms = earlier(wanted, g->ceiling_ms);
 	g->ends_why = wanted <= g->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
 	timer_arm(&core->timers, &g->timer, g->ends_ms);
+}
+
+void
+grant_share(struct core *core, struct grant *g)
+{
+	if (g->kind != KIND_EXCLUSIVE)
+		return;
+	g->kind = KIND_SHARED;
+	resource_touch(core, g->lease->resource);
 }
 
 static void

@@ -10,11 +10,18 @@
 
 #include "daemon/core/state.h"
 
+/* The oldest hold that stands on it; NULL: none. */
+struct grant *grant_first(const struct lease *l);
+
 /* Turns a waiter into a holder on this lease, with this token, and answers it. The lease is good. */
 void grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token);
 
 /* The hold this session has of r under this owner tag; NULL: none. */
 struct grant *grant_find(const struct resource *r, const struct session *s, struct slice owner);
+
+/* Any hold this session has of r, and the one with this token; NULL: none. */
+struct grant *grant_of(const struct resource *r, const struct session *s);
+struct grant *grant_with(const struct resource *r, int64_t token);
 
 /* How long it is surely good for, ms; <= 0: not any more. */
 int64_t grant_valid_ms(const struct core *core, const struct grant *g);
@@ -26,6 +33,9 @@ int64_t grant_told_ms(const struct core *core, const struct grant *g);
 
 /* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. */
 void grant_extend(struct core *core, struct grant *g, int64_t ms);
+
+/* DOWNGRADE: readers may come in from now on. */
+void grant_share(struct core *core, struct grant *g);
 
 void grant_release(struct core *core, struct grant *g);
 void grant_lose(struct core *core, struct grant *g, enum loss_reason reason);

@@ -105,6 +105,15 @@ keep_reclaim(struct core *core, struct lease *l, unsigned master)
 }
 
 void
+keep_share(struct core *core, struct lease *l)
+{
+	assert(l->state == LEASE_HELD && l->kind == KIND_EXCLUSIVE);
+	l->kind = KIND_SHARED;
+	l->wanted = false;
+	keep_refresh(core, l);
+}
+
+void
 keep_catch_up(struct core *core, struct lease *l)
 {
 	if (l->valid_ms - core->now.ms >= l->resource->rule->lease_ms / 3 * 2)
@@ -127,7 +136,8 @@ keep_settle_round(struct core *core, struct lease *l, bool yes)
 		return;
 	if (seats_until(core, l, lease_valid_from(l, l->sent_ms)) >= quorum_majority(core)) {
 		l->refreshing = false;
-		l->refresh_ms = lease_refresh_at(l, l->sent_ms);
+		l->told = l->asked;
+		l->refresh_ms = l->told == l->kind ? lease_refresh_at(l, l->sent_ms) : core->now.ms;
 	} else {
 		l->refreshing = seats_asking(core, l) > 0;
 		if (!yes || !l->refreshing)
@@ -165,6 +175,8 @@ keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 	/* In case the message that said so was lost. */
 	if (yes && vote->position > 0)
 		lease_want(core, l);
+	else if (yes && l->kind == KIND_SHARED && core->now.ms - l->heard_ms >= LEASE_WANT_MS)
+		l->wanted = false;
 	if (keep_hopeless(core, l)) {
 		lease_lost(core, l, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
 		return;

@@ -59,8 +59,11 @@ lease_refresh_at(const struct lease *l, int64_t sent_ms)
 void
 lease_arm(struct core *core, struct lease *l)
 {
-	int64_t at = l->valid_ms;
+	int64_t at = l->valid_ms, doubt = l->heard_ms + LEASE_WANT_MS;
 
+	/* While a writer elsewhere waits, no new readers come in here: does it still? */
+	if (l->kind == KIND_SHARED && l->wanted && doubt > core->now.ms && doubt < l->refresh_ms)
+		l->refresh_ms = doubt;
 	/* An answer that took longer than a third of the lease is followed by the next question at once, but
 	 * not within this turn. */
 	if (l->refresh_ms < at)
@@ -106,6 +109,7 @@ lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 	l->term_ms = term_ms;
 	l->proposal = tokens_propose(core, l->reached);
 	l->asked_block = block;
+	l->asked = l->kind;
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		l->seats[i].token_first = 0;
 }
@@ -191,11 +195,19 @@ void
 lease_want(struct core *core, struct lease *l)
 {
 	/* While our acquire is under way it may have been granted already, and this is about that lease. */
-	if (l->wanted || (l->state != LEASE_HELD && l->state != LEASE_ACQUIRING))
+	if (l->state != LEASE_HELD && l->state != LEASE_ACQUIRING)
+		return;
+	/* Until the masters know that it is shared, readers elsewhere ask for what they are about to get. */
+	if (l->state == LEASE_HELD && l->kind != l->told)
+		return;
+	l->heard_ms = core->now.ms;
+	if (l->wanted)
 		return;
 	l->wanted = true;
 	l->wanted_ms = core->now.ms;
 	l->streak = 0;
+	if (l->state == LEASE_HELD)
+		lease_arm(core, l);
 	resource_touch(core, l->resource);
 }
 

@@ -20,6 +20,9 @@
 /* NONE, of this name; seats: room for one of each master, all zero. */
 void lease_init(struct lease *l, struct resource *r, struct seat *seats);
 
+/* Who waits says so again and again; not heard for so long, it may have gone. */
+#define LEASE_WANT_MS 3000
+
 /* Only to a state that the picture allows. */
 void lease_move(struct core *core, struct lease *l, enum lease_state next);
 

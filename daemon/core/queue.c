@@ -33,6 +33,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->resource = r;
 	w->session = conn->session;
 	w->conn = conn;
+	w->kind = command->kind;
 	w->since_ms = core->now.ms;
 	w->lease_ms = command->lease_ms;
 	w->max_hold_ms = command->max_hold_ms;
@@ -111,19 +112,6 @@ queue_make_once(struct core *core, struct waiter *w)
 	if (until_ms < w->timer.at_ms)
 		timer_arm(&core->timers, &w->timer, until_ms);
 	resource_touch(core, w->resource);
-}
-
-void
-queue_answer_once(struct core *core, struct resource *r, const struct reply *reply)
-{
-	struct waiter *w, *next;
-
-	if (r->once_count == 0)
-		return;
-	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
-		if (w->once)
-			queue_answer(core, w, reply);
-	}
 }
 
 void

@@ -25,8 +25,7 @@ int64_t queue_once_until(const struct core *core);
 /* From now on the next verdict is its answer, as with WAIT 0, or the end of its WAIT. */
 void queue_make_once(struct core *core, struct waiter *w);
 
-/* Answers everyone who waits for a single verdict, or everyone at all. */
-void queue_answer_once(struct core *core, struct resource *r, const struct reply *reply);
+/* Answers everyone. */
 void queue_answer_all(struct core *core, struct resource *r, const struct reply *reply);
 
 /* Waits for longer than one verdict. */

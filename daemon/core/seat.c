@@ -42,6 +42,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 		.attempt = l->attempt,
 		.incarnation = m->incarnation,
 		.name = r->name,
+		.kind = l->kind,
 		.key = r->rule->key};
 
 	assert(!seat->asking);

@@ -10,8 +10,4 @@
 /* Before a step ends: settles everything that was touched. */
 void settle(struct core *core);
 
-/* What somebody who cannot have the name now is told: null when it is held or wanted by others, else the
- * error that stands in the way. */
-void settle_verdict(const struct core *core, const struct resource *r, struct reply *out);
-
 #endif

@@ -117,6 +117,7 @@ struct grant {
 	struct lease *lease;
 	struct session *session; /* NULL: withheld */
 	struct timer timer;
+	enum kind kind;
 	int64_t token;
 	int64_t count; /* times entered, >= 1 */
 	int64_t granted_ms;
@@ -138,6 +139,7 @@ struct waiter {
 	struct session *session;
 	struct conn *conn;
 	struct timer timer; /* end of WAIT */
+	enum kind kind;
 	int64_t since_ms;
 	int64_t lease_ms;
 	int64_t max_hold_ms;
@@ -195,6 +197,9 @@ struct lease {
 	struct resource *resource;
 	struct seat *seats; /* one for each master; they lie where the lease lies */
 	enum lease_state state;
+	enum kind kind;  /* what is asked for, and what we count it as from then on */
+	enum kind asked; /* what the round that runs, or the last one, asked for, */
+	enum kind told;  /* HELD: and what a majority of the seats has been told */
 	struct timer timer;
 	struct hold_list grants; /* what stands on it, oldest first */
 	size_t grant_count;
@@ -218,7 +223,8 @@ struct lease {
 	enum lease_trouble trouble; /* what stood in the way last time, */
 	unsigned char trouble_at;   /* and at which master */
 	int64_t change_ms;          /* ACQUIRING: ms until something can change, says home; 0: it did not */
-	int64_t wanted_ms;          /* since when */
+	int64_t wanted_ms;          /* since when, */
+	int64_t heard_ms;           /* and when that was heard last */
 	int64_t streak;             /* local grants since then */
 	int64_t proposal;           /* token proposed in this round */
 	int64_t asked_block;        /* and how many; 0: none */
@@ -264,6 +270,7 @@ struct undo {
 	int64_t after_us; /* a confirmation counts from this master's time on: the acquire is dead by then */
 	int64_t give_up_ms; /* the key is gone by itself */
 	bool sent;          /* a release is on its way */
+	enum kind kind;
 	unsigned link;
 	const char *key;
 	struct slice name;

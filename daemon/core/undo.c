@@ -34,6 +34,7 @@ undo_send(struct core *core, struct undo *u, int64_t place_ms)
 					  .attempt = u->of.attempt,
 					  .incarnation = m->incarnation,
 					  .name = u->name,
+					  .kind = u->kind,
 					  .key = u->key,
 					  .queue_ms = place_ms});
 	}
@@ -62,6 +63,7 @@ undo_start(struct core *core, const struct lease *l, unsigned master, int64_t af
 	u->of.attempt = l->attempt;
 	u->of.master = master;
 	u->after_us = after_us;
+	u->kind = l->kind;
 	u->link = r->link;
 	u->key = r->rule->key;
 	/* From now, not from its last renewal: later than need be, and never too early. */

@@ -7,8 +7,9 @@
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
-#include "daemon/core/settle.h"
+#include "daemon/core/share.h"
 #include "daemon/core/table.h"
+#include "daemon/core/verdict.h"
 
 #include <assert.h>
 
@@ -19,6 +20,12 @@ lock_reenter(struct core *core, const struct conn *conn, struct grant *g, const 
 {
 	struct reply reply = {.type = REPLY_INT, .code = CODE_COUNT, .n = g->token};
 
+	if (g->kind == KIND_SHARED && c->kind == KIND_EXCLUSIVE) {
+		emit_error(core, conn->id, CODE_UPGRADE,
+			"this session holds it shared, token %lld: UNLOCK first, others may read it too",
+			(long long)g->token);
+		return;
+	}
 	if (c->owner.n == 0) {
 		emit_error(core, conn->id, CODE_HELD,
 			"this session holds it already, token %lld: use OWNER tags to re-enter",
@@ -63,11 +70,23 @@ lock_refused(struct core *core, const struct conn *conn, const struct command *c
 	return true;
 }
 
+/* Why the name cannot be locked in this way. True: answered. */
+static bool
+lock_mismatched(struct core *core, const struct conn *conn, const struct resource *r, const struct command *c)
+{
+	if (c->kind == KIND_EXCLUSIVE || (r->rule->key == NULL && r->rule->interop == INTEROP_NONE))
+		return false;
+	emit_error(core, conn->id, CODE_WRONGKIND,
+		"other programs lock this name too, and know exclusive locks only: its rule has a key or "
+		"interop");
+	return true;
+}
+
 /* Trying once needs no master where somebody here holds the name, or waits for it in vain. */
 static bool
-lock_hopeless(const struct resource *r)
+lock_hopeless(const struct resource *r, const struct command *c)
 {
-	return r->grant_count > 0 ||
+	return (r->grant_count > 0 && (c->kind == KIND_EXCLUSIVE || share_written(r))) ||
 	       (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
 }
 
@@ -111,9 +130,11 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	resource_touch(core, r);
+	if (lock_mismatched(core, conn, r, c))
+		return;
 	wait_ms = lock_wait_ms(r, c);
-	if (wait_ms == 0 && c->id.n == 0 && lock_hopeless(r)) {
-		settle_verdict(core, r, &verdict);
+	if (wait_ms == 0 && c->id.n == 0 && lock_hopeless(r, c)) {
+		verdict_name(core, r, &verdict);
 		emit_reply(core, conn->id, &verdict);
 		return;
 	}
@@ -141,17 +162,24 @@ answer_not_held(struct core *core, const struct conn *conn, const struct command
 			c->owner.n > 0 ? " with this OWNER" : "");
 }
 
+/* Answers with the loss, if there was one, and forgets that. */
+static void
+answer_released(struct core *core, const struct conn *conn, const struct command *c)
+{
+	struct loss *loss = loss_find(conn->session, c->name, c->owner);
+
+	answer_not_held(core, conn, c, loss);
+	if (loss != NULL)
+		loss_forget(core, conn->session, loss);
+}
+
 static void
 verb_unlock(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
-	struct loss *loss;
 
 	if (g == NULL) {
-		loss = loss_find(conn->session, c->name, c->owner);
-		answer_not_held(core, conn, c, loss);
-		if (loss != NULL)
-			loss_forget(core, conn->session, loss);
+		answer_released(core, conn, c);
 		return;
 	}
 	if (c->token != 0 && c->token != g->token) {
@@ -162,6 +190,19 @@ verb_unlock(struct core *core, struct conn *conn, const struct command *c)
 	emit_int(core, conn->id, g->count - 1);
 	if (--g->count == 0)
 		grant_release(core, g);
+}
+
+static void
+verb_downgrade(struct core *core, struct conn *conn, const struct command *c)
+{
+	struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
+
+	if (g == NULL) {
+		answer_released(core, conn, c);
+		return;
+	}
+	grant_share(core, g);
+	emit_int(core, conn->id, g->token);
 }
 
 static void
@@ -213,13 +254,14 @@ static void
 verb_break(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct resource *r = table_resource(core, c->name);
-	struct grant *g = r == NULL ? NULL : TAILQ_FIRST(&r->lease.grants);
+	const struct grant *first = r == NULL ? NULL : grant_first(&r->lease);
+	struct grant *g = r == NULL ? NULL : grant_with(r, c->token);
 
-	if (g != NULL && g->token == c->token)
+	if (g != NULL)
 		emit_int(core, conn->id, grant_break(core, g));
-	else if (g != NULL)
+	else if (first != NULL)
 		emit_error(core, conn->id, CODE_NOTHELD, "it is held with token %lld, not %lld: look again",
-			(long long)g->token, (long long)c->token);
+			(long long)first->token, (long long)c->token);
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "nobody holds it through this daemon%s",
 			r != NULL && r->lease.foreign != NULL ? ": break it at the daemon that INSPECT names"
@@ -237,6 +279,9 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 		return;
 	case VERB_UNLOCK:
 		verb_unlock(core, conn, command);
+		return;
+	case VERB_DOWNGRADE:
+		verb_downgrade(core, conn, command);
 		return;
 	case VERB_CHECK:
 		verb_check(core, conn, command);

@@ -49,6 +49,7 @@ core_view_counts(const struct core *core, struct core_counts *out)
 static void
 view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct hold_view *out)
 {
+	out->kind = g->kind;
 	out->session = g->session == NULL ? 0 : g->session->id;
 	out->peer = g->session == NULL ? NULL : &g->session->peer;
 	out->owner = g->owner;
@@ -58,6 +59,14 @@ view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct
 	out->held_ms = now_ms - g->granted_ms;
 	out->valid_ms = grant_valid_ms(core, g) + core->now.ms - now_ms;
 	out->withheld = g->session == NULL;
+}
+
+static enum kind
+view_kind(const struct resource *r)
+{
+	if (r->grant_count > 0)
+		return grant_first(&r->lease)->kind;
+	return r->waiter_count > 0 ? TAILQ_FIRST(&r->waiters)->kind : r->lease.kind;
 }
 
 static void
@@ -78,9 +87,11 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	out->wanted = l->wanted;
 	out->waiters = r->waiter_count;
 	out->tokens_left = l->state == LEASE_HELD ? l->token_last - l->token + 1 : 0;
+	out->kind = view_kind(r);
+	out->holds = r->grant_count;
 	out->held = r->grant_count > 0;
 	if (out->held)
-		view_hold(core, now_ms, TAILQ_FIRST(&l->grants), &out->hold);
+		view_hold(core, now_ms, grant_first(l), &out->hold);
 }
 
 bool
@@ -108,6 +119,24 @@ core_each_resource(const struct core *core, int64_t now_ms,
 }
 
 void
+core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
+	bool (*each)(void *arg, const struct hold_view *view), void *arg)
+{
+	const struct resource *r = table_resource(core, name);
+	const struct grant *g;
+
+	if (r == NULL)
+		return;
+	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
+		struct hold_view view;
+
+		view_hold(core, now_ms, g, &view);
+		if (!each(arg, &view))
+			return;
+	}
+}
+
+void
 core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg)
 {
@@ -119,6 +148,7 @@ core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 		return;
 	TAILQ_FOREACH (w, &r->waiters, in_resource) {
 		struct waiter_view view = {
+			.kind = w->kind,
 			.session = w->session->id,
 			.peer = &w->session->peer,
 			.owner = w->owner,

@@ -44,6 +44,7 @@ struct core_counts {
 };
 
 struct hold_view {
+	enum kind kind;
 	session_id session; /* 0: abandoned by its session */
 	const struct peer *peer;
 	struct slice owner;
@@ -56,6 +57,7 @@ struct hold_view {
 };
 
 struct waiter_view {
+	enum kind kind;
 	session_id session;
 	const struct peer *peer;
 	struct slice owner;
@@ -67,15 +69,17 @@ struct waiter_view {
 
 struct resource_view {
 	struct slice name;
-	const char *lease;    /* word: "none", "acquiring", "waiting", "held" */
-	int64_t lease_ms;     /* validity left of the lease; 0 when none */
-	unsigned votes;       /* masters that confirmed it and have not taken that back */
-	unsigned home;        /* the master on which its queue lives; meaningful while position > 0 */
-	struct slice foreign; /* owner text of another daemon's lease as last seen; n == 0: none seen */
-	int64_t position;     /* of this daemon in the master's queue; 0: not in it */
-	bool wanted;          /* another daemon waits for our lease */
-	bool held;            /* hold is meaningful */
-	struct hold_view hold;
+	enum kind kind;        /* of the holds; without any, of what is asked for */
+	const char *lease;     /* word: "none", "acquiring", "waiting", "held" */
+	int64_t lease_ms;      /* validity left of the lease; 0 when none */
+	unsigned votes;        /* masters that confirmed it and have not taken that back */
+	unsigned home;         /* the master on which its queue lives; meaningful while position > 0 */
+	struct slice foreign;  /* owner text of another daemon's lease as last seen; n == 0: none seen */
+	int64_t position;      /* of this daemon in the master's queue; 0: not in it */
+	bool wanted;           /* another daemon waits for our lease */
+	bool held;             /* hold is meaningful: */
+	struct hold_view hold; /* the oldest */
+	size_t holds;
 	size_t waiters;
 	int64_t tokens_left; /* in the reserved block */
 };
@@ -101,6 +105,9 @@ bool core_view_resource(
  * core_step(). */
 void core_each_resource(const struct core *core, int64_t now_ms,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg);
+/* Oldest first. */
+void core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
+	bool (*each)(void *arg, const struct hold_view *view), void *arg);
 void core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
 void core_each_session(const struct core *core, int64_t now_ms,

@@ -72,8 +72,8 @@ trace_call(struct story *w, const struct call *call)
 	if (call->name.n == 0)
 		trace_add(w, "%s%s", words[call->op], at);
 	else
-		trace_add(w, "%s %.*s#%llu%s%s", words[call->op], (int)call->name.n, call->name.p,
-			(unsigned long long)call->attempt, at,
+		trace_add(w, "%s %.*s#%llu%s%s%s", words[call->op], (int)call->name.n, call->name.p,
+			(unsigned long long)call->attempt, at, call->kind == KIND_SHARED ? " shared" : "",
 			call->op == CALL_ACQUIRE && call->queue_ms == 0 ? " once" : "");
 }
 
@@ -147,6 +147,12 @@ lock(struct story *w, conn_id conn, const char *name)
 }
 
 const char *
+lock_shared(struct story *w, conn_id conn, const char *name)
+{
+	return run(w, conn, (struct command){.verb = VERB_LOCK, .name = slice_of(name), .kind = KIND_SHARED});
+}
+
+const char *
 lock_once(struct story *w, conn_id conn, const char *name)
 {
 	struct command command = {.verb = VERB_LOCK, .name = slice_of(name)};
@@ -177,6 +183,12 @@ const char *
 close_as(struct story *w, conn_id conn, enum end end)
 {
 	return step(w, &(struct event){.type = EVENT_CLOSE, .conn = conn, .end = end});
+}
+
+const char *
+wanted(struct story *w, const char *name)
+{
+	return step(w, &(struct event){.type = EVENT_WANT, .name = slice_of(name)});
 }
 
 const char *

@@ -4,6 +4,7 @@
  *
  *     c1 :7        reply to connection 1          acquire a#1    call for name a, attempt 1
  *     c1 close     close connection 1             release a#1 hello admit ... likewise
+ *                                                 renew a#1 shared            of a shared lease
  *
  * Among several masters a call is followed by the number of its master from 1 on, as in acquire a#1@2, and
  * what a master answers or does is of the one that w->at says, 0-based.
@@ -49,11 +50,15 @@ const char *after(struct story *w, int64_t ms);
 /* A client's request: wait_ms 0 in a LOCK means the rule's. */
 const char *run(struct story *w, conn_id conn, struct command command);
 const char *lock(struct story *w, conn_id conn, const char *name);
+const char *lock_shared(struct story *w, conn_id conn, const char *name);
 const char *lock_once(struct story *w, conn_id conn, const char *name);
 const char *lock_as(struct story *w, conn_id conn, const char *name, const char *owner);
 const char *unlock(struct story *w, conn_id conn, const char *name);
 const char *check(struct story *w, conn_id conn, const char *name);
 const char *close_as(struct story *w, conn_id conn, enum end end);
+
+/* Another daemon asks for our lease. */
+const char *wanted(struct story *w, const char *name);
 
 /* What the master answers. */
 const char *vote(struct story *w, struct vote vote);

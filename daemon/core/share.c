@@ -1,0 +1,170 @@
+#include "daemon/core/share.h"
+
+#include "daemon/core/bid.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/keep.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/verdict.h"
+
+bool
+share_written(const struct resource *r)
+{
+	const struct grant *g = grant_first(&r->lease);
+
+	return g != NULL && g->kind == KIND_EXCLUSIVE;
+}
+
+bool
+share_open(const struct core *core, const struct resource *r, const struct waiter *w)
+{
+	const struct lease *l = &r->lease;
+
+	if (l->kind == KIND_SHARED)
+		return w->kind == KIND_SHARED && (!l->wanted || w->since_ms <= l->wanted_ms);
+	if (lease_must_yield(core, l))
+		return false;
+	return l->grant_count == 0 || (w->kind == KIND_SHARED && !share_written(r));
+}
+
+void
+share_verdict(const struct core *core, const struct waiter *w, struct reply *out)
+{
+	const struct resource *r = w->resource;
+
+	if (r->lease.state == LEASE_HELD && w == TAILQ_FIRST(&r->waiters) && share_open(core, r, w))
+		verdict_masters(core, &r->lease, out);
+	else
+		verdict_name(core, r, out);
+}
+
+/* False: not yet, the lease has to be refreshed first. */
+static bool
+share_grant(struct core *core, struct lease *l, struct waiter *w)
+{
+	int64_t token;
+
+	if (!lease_good(core, l)) {
+		keep_refresh(core, l);
+		return false;
+	}
+	token = lease_token(l);
+	if (token == 0) {
+		keep_refill(core, l);
+		return false;
+	}
+	l->served = true;
+	l->streak += l->wanted;
+	grant_give(core, l, w, token);
+	keep_refill(core, l);
+	return true;
+}
+
+/* Readers elsewhere need not wait for readers here. */
+static void
+share_turn(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+
+	if (l->kind == KIND_EXCLUSIVE && l->wanted && l->grant_count > 0 && !share_written(r))
+		keep_share(core, l);
+}
+
+/* Who tries once and finds somebody in the way has the answer. */
+static void
+share_answer_once(struct core *core, struct resource *r)
+{
+	const struct reply null = {.type = REPLY_NULL, .code = CODE_COUNT};
+	struct waiter *w, *next;
+	bool behind = false; /* somebody in front who stays lets nobody past */
+
+	if (r->once_count == 0)
+		return;
+	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
+		bool shut = behind || !share_open(core, r, w);
+
+		if (shut && w->once)
+			queue_answer(core, w, &null);
+		else
+			behind |= shut;
+	}
+}
+
+/* The lease is ours. */
+static void
+share_held(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+	struct waiter *w = TAILQ_FIRST(&r->waiters);
+
+	share_turn(core, r);
+	while (w != NULL && share_open(core, r, w) && share_grant(core, l, w)) {
+		share_turn(core, r);
+		w = TAILQ_FIRST(&r->waiters);
+	}
+	if (l->grant_count == 0 && (w == NULL || !share_open(core, r, w)))
+		lease_give_back(core, l);
+	else
+		share_answer_once(core, r);
+}
+
+/* Refused, or the masters cannot be asked: that is the answer for all who try once, but for a reader whose
+ * turn it may be when the writers have theirs. */
+static void
+share_refuse_once(struct core *core, struct resource *r, bool usable)
+{
+	const struct lease *l = &r->lease;
+	struct waiter *w, *next;
+	struct reply verdict;
+	bool behind = !usable || l->kind == KIND_SHARED;
+
+	if (r->once_count == 0)
+		return;
+	verdict_name(core, r, &verdict);
+	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
+		if (w->once && (behind || w->kind == KIND_EXCLUSIVE))
+			queue_answer(core, w, &verdict);
+		else
+			behind |= w->kind == KIND_EXCLUSIVE;
+	}
+}
+
+/* Nothing at the master, or refused there for now. */
+static void
+share_without(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+	bool usable = quorum_usable(core, r->link);
+	struct reply verdict;
+
+	if (l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {
+		verdict_name(core, r, &verdict);
+		queue_answer_all(core, r, &verdict);
+	}
+	/* While a master is being greeted the verdict is a moment away. */
+	if ((l->state == LEASE_WAITING && l->refused) || (!usable && !quorum_near(core, r->link)))
+		share_refuse_once(core, r, usable);
+	if (r->waiter_count == 0) {
+		if (l->state == LEASE_WAITING)
+			lease_leave(core, l);
+		return;
+	}
+	/* Nobody should wait for a daemon that cannot take its turn. */
+	if (!usable)
+		bid_step_back(core, l);
+	else if (l->state == LEASE_NONE && l->rests)
+		bid_rest(core, l);
+	else if (l->state == LEASE_NONE || (!l->rests && l->kind != TAILQ_FIRST(&r->waiters)->kind))
+		bid_begin(core, l);
+}
+
+void
+share_settle(struct core *core, struct resource *r)
+{
+	if (r->lease.state == LEASE_HELD)
+		share_held(core, r);
+	else if (r->lease.state != LEASE_ACQUIRING)
+		share_without(core, r);
+}

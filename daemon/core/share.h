@@ -1,0 +1,31 @@
+/*
+ * share: exclusive and shared holds of a name, which stand on the one lease the daemon has of it.
+ *
+ *                      ┌──── a writer holds it
+ *      EXCLUSIVE lease ┤
+ *        ▲             └──── readers hold it ──another daemon wants it──▶ SHARED lease: readers, here and
+ * there │                                                                  │ └──a writer is first here──
+ * given back ◀──the last reader is gone──┘◀──a reader is first here── bid
+ *
+ * Waiters are served in the order in which they came. A writer is alone; readers come in together, all that
+ * wait in front of the next writer, and none behind it. While a daemon elsewhere waits to write, nobody who
+ * comes later reads here. A shared lease never becomes an exclusive one: it is given back, and bid for again.
+ */
+#ifndef CORE_SHARE_H
+#define CORE_SHARE_H
+
+#include "daemon/core/state.h"
+
+/* Before a step ends: grants whom it can, and asks for, keeps, or gives back the lease. */
+void share_settle(struct core *core, struct resource *r);
+
+/* What a waiter is told whose WAIT is over. */
+void share_verdict(const struct core *core, const struct waiter *w, struct reply *out);
+
+/* Whether a writer holds it here. */
+bool share_written(const struct resource *r);
+
+/* HELD: nobody's hold stands in this waiter's way, nor does a daemon that waits elsewhere. */
+bool share_open(const struct core *core, const struct resource *r, const struct waiter *w);
+
+#endif

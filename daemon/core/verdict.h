@@ -1,0 +1,16 @@
+/*
+ * verdict: what somebody is told who cannot have a name now: null when others hold it or come before, else
+ * the error that stands in the way. Null never means anything else.
+ */
+#ifndef CORE_VERDICT_H
+#define CORE_VERDICT_H
+
+#include "daemon/core/state.h"
+
+/* Nobody here stands in the way: what the masters said of this lease last, or why they cannot be asked. */
+void verdict_masters(const struct core *core, const struct lease *l, struct reply *out);
+
+/* Of a LOCK that nobody waits with: null when the name is held here, or what the masters said of it. */
+void verdict_name(const struct core *core, const struct resource *r, struct reply *out);
+
+#endif
