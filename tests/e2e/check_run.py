@@ -308,11 +308,11 @@ def test_on_lost_warn(place):
 def test_work_that_ends_in_time(place):
     """a command that ends before its deadline is not lost, though the daemon is gone"""
     daemon = world(place)
-    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", 'echo "pids $$"; kill -STOP $$; exit 4')
-    number = tool.pids(wrapper)[0]
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", 'echo "pids $$"; read line; exit 4', stdin=-1)
+    tool.pids(wrapper)
     daemon.kill()
     wrapper.output.wait("is good for")
-    os.kill(number, signal.SIGCONT)
+    wrapper.process.stdin.close()
     expect(wrapper.wait(), 4, wrapper.output.text())
 
 
