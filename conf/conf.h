@@ -88,12 +88,13 @@ struct conf_master {
 enum conf_interop { CONF_INTEROP_OFF, CONF_INTEROP_STRING, CONF_INTEROP_REDISSON };
 
 struct conf_rule {
-	char *match;         /* glob over names */
-	int64_t lease_ms;    /* L; the root's where the rule has none */
-	int64_t wait_ms;     /* CONF_WAIT_FOREVER or >= 0 */
-	int64_t max_hold_ms; /* CONF_HOLD_NONE or > 0 */
-	char *key;           /* key template with one '%'; "": namespace:{%} */
-	int interop;         /* enum conf_interop */
+	char *match;            /* glob over names */
+	int64_t lease_ms;       /* L; the root's where the rule has none */
+	int64_t wait_ms;        /* CONF_WAIT_FOREVER or >= 0 */
+	int64_t max_hold_ms;    /* CONF_HOLD_NONE or > 0 */
+	int64_t crash_delay_ms; /* >= 0 */
+	char *key;              /* key template with one '%'; "": namespace:{%} */
+	int interop;            /* enum conf_interop */
 };
 
 struct conf_user {
@@ -114,6 +115,8 @@ struct conf_limits {
 	int64_t login_ms;
 	int64_t sessions_per_user;
 	int64_t bound_sessions;
+	int64_t grace_sessions;
+	int64_t grace_ms;
 	int64_t grants_per_session;
 	int64_t waiters_per_session;
 	int64_t lost_per_session;

@@ -107,7 +107,7 @@ connection_arm(struct connection *c)
 static enum end
 connection_hangup_end(const struct connection *c)
 {
-	return c->identity.local ? END_CLEAN : END_ABANDONED;
+	return c->identity.local ? END_GONE : END_ABANDONED;
 }
 
 /* An end of file in good order: of a local process it is an end, of a TCP peer only where the listener says
@@ -115,7 +115,7 @@ connection_hangup_end(const struct connection *c)
 static enum end
 connection_eof_end(const struct connection *c)
 {
-	return c->identity.local || c->identity.release ? END_CLEAN : END_ABANDONED;
+	return c->identity.local || c->identity.release ? END_GONE : END_ABANDONED;
 }
 
 static void

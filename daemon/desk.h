@@ -44,6 +44,8 @@ struct desk_hooks {
 	void (*command)(void *arg, struct connection *connection, const struct command *command);
 	/* SESSION BIND, likewise. */
 	void (*bind)(void *arg, struct connection *connection);
+	/* Any other request, whatever became of it: its client lives. */
+	void (*heard)(void *arg, struct connection *connection);
 	/* identity.peer has changed. */
 	void (*peer)(void *arg, struct connection *connection);
 	/* RESET: the session ends, and another begins. */

@@ -88,6 +88,21 @@ dispatch_core(struct desk *desk, struct connection *c, struct command *command)
 	desk->hooks->command(desk->arg, c, command);
 }
 
+/* Answers what is not for the core. bad: it is no command at all, and *error says why. */
+static void
+dispatch_here(struct desk *desk, struct connection *c, const struct command *command, const struct reply *bad)
+{
+	desk->hooks->heard(desk->arg, c);
+	if (bad) {
+		connection_reply(c, bad);
+	} else if (command_info(command->verb)->flags & COMMAND_CLOSE) {
+		connection_cut(c, END_ABANDONED, "speaks HTTP");
+	} else if (dispatch_allows(c, command)) {
+		assert(dispatch_verbs[command->verb]);
+		dispatch_verbs[command->verb](desk, c, command);
+	}
+}
+
 void
 dispatch_request(struct desk *desk, struct connection *c, const struct request *request)
 {
@@ -104,19 +119,18 @@ dispatch_request(struct desk *desk, struct connection *c, const struct request *
 		return;
 	}
 	if (bad) {
-		connection_reply(c, &error);
+		dispatch_here(desk, c, NULL, &error);
 		return;
 	}
 	who->last = command.verb;
 	desk->calls[command.verb]++;
-	if (flags & COMMAND_CLOSE) {
-		connection_cut(c, END_ABANDONED, "speaks HTTP");
-	} else if (dispatch_allows(c, &command)) {
-		if (flags & COMMAND_CORE) {
+	if (flags & COMMAND_CORE) {
+		if (dispatch_allows(c, &command)) {
 			dispatch_core(desk, c, &command);
 		} else {
-			assert(dispatch_verbs[command.verb]);
-			dispatch_verbs[command.verb](desk, c, &command);
+			desk->hooks->heard(desk->arg, c);
 		}
+		return;
 	}
+	dispatch_here(desk, c, &command, NULL);
 }

@@ -136,12 +136,14 @@ driver_on_finished(void *arg, struct connection *c)
 static void
 driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
 {
+	static const char *const ends[] = {
+		[END_CLEAN] = "clean", [END_GONE] = "gone", [END_ABANDONED] = "abandoned"};
 	struct driver *d = arg;
 	const struct identity *who = connection_identity(c);
 	events_leave(d->desk.events, c);
 	door_left(&d->door, c);
 	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.closed", log_number("client", (int64_t)who->id),
-		log_text("why", why), log_text("end", end == END_CLEAN ? "clean" : "abandoned"));
+		log_text("why", why), log_text("end", ends[end]));
 	driver_keep_label(d, who->id, who->label);
 	driver_event(d, &(struct event){.type = EVENT_CLOSE, .conn = who->id, .end = end});
 }
@@ -348,6 +350,7 @@ driver_listen(struct driver *d, const struct socket_settings *settings, size_t c
 void
 driver_set_limits(struct driver *d, const struct driver_limits *limits)
 {
+	core_set_grace(d->core, &limits->grace);
 	door_set_limits(&d->door, &limits->door);
 	d->desk.facts.clients_max = limits->door.clients;
 	processes_set_limits(d->processes, &limits->processes);

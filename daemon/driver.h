@@ -36,6 +36,7 @@ struct driver_limits {
 	struct connections_limits connections;
 	struct door_limits door;
 	struct processes_limits processes;
+	struct core_grace grace;
 };
 
 struct driver_settings {

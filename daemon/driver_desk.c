@@ -85,6 +85,16 @@ driver_on_bind(void *arg, struct connection *c)
 }
 
 static void
+driver_on_heard(void *arg, struct connection *c)
+{
+	struct driver *d = arg;
+	conn_id id = connection_identity(c)->id;
+	if (core_wants_pulse(d->core, id)) {
+		driver_event(d, &(struct event){.type = EVENT_HEARD, .conn = id});
+	}
+}
+
+static void
 driver_on_peer(void *arg, struct connection *c)
 {
 	const struct identity *who = connection_identity(c);
@@ -135,6 +145,7 @@ driver_reload(void *arg, char *text, size_t room)
 const struct desk_hooks driver_desk_hooks = {
 	.command = driver_on_command,
 	.bind = driver_on_bind,
+	.heard = driver_on_heard,
 	.peer = driver_on_peer,
 	.reset = driver_on_reset,
 	.drain = driver_drain,

@@ -85,12 +85,13 @@ handshake_login(struct desk *desk, struct connection *c, const struct command *c
 		connection_error(c, CODE_WRONGPASS, "there is no such user, or the password is another one");
 		return false;
 	}
+	uint64_t before = who->peer.user;
 	if (!door_login(desk->door, c, user->name)) {
 		return false;
 	}
 	who->user = user;
 	bool admin = who->native_admin || user->admin;
-	if (admin != who->peer.admin) {
+	if (admin != who->peer.admin || before != who->peer.user) {
 		who->peer.admin = admin;
 		desk->hooks->peer(desk->arg, c);
 	}

@@ -43,6 +43,7 @@ rule_make(const struct conf *conf, const struct conf_rule *from, const char *mat
 		rule.lease_ms = from->lease_ms;
 		rule.wait_ms = from->wait_ms;
 		rule.max_hold_ms = from->max_hold_ms;
+		rule.crash_delay_ms = from->crash_delay_ms;
 	}
 	if (rule.lease_ms > lease_max_ms) {
 		rule.lease_ms = lease_max_ms;
@@ -143,6 +144,9 @@ settings_limits(const struct conf *conf, int64_t descriptors)
 		.door.login_ms = conf->limits.login_ms,
 		.processes.most = (size_t)(bound < descriptors / 4 ? bound : descriptors / 4),
 		.processes.per_user = (size_t)conf->limits.sessions_per_user,
+		.grace.sessions = conf->limits.grace_sessions,
+		.grace.per_user = conf->limits.sessions_per_user,
+		.grace.most_ms = conf->limits.grace_ms,
 	};
 }
 

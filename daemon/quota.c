@@ -73,6 +73,23 @@ quota_enter_name(struct quota *quota, const char *name)
 	return quota_enter(quota, key);
 }
 
+uint64_t
+quota_uid_number(int64_t uid)
+{
+	return (uint64_t)uid + 1;
+}
+
+/* FNV-1a, apart from all uids. Names come from the configuration: nobody makes two of them meet. */
+uint64_t
+quota_name_number(const char *name)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+	for (; *name != '\0'; name++) {
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+	}
+	return hash | UINT64_C(1) << 63;
+}
+
 void
 quota_leave(struct quota *quota, struct quota_seat *seat)
 {

@@ -25,6 +25,10 @@ void quota_done(struct quota *quota);
 struct quota_seat *quota_enter_uid(struct quota *quota, int64_t uid) __attribute__((warn_unused_result));
 struct quota_seat *quota_enter_name(struct quota *quota, const char *name)
 	__attribute__((warn_unused_result));
+/* The same user as a number, for the core, which counts what outlives connections (peer.user). Never 0. */
+uint64_t quota_uid_number(int64_t uid);
+uint64_t quota_name_number(const char *name);
+
 /* seat may be NULL. */
 void quota_leave(struct quota *quota, struct quota_seat *seat);
 

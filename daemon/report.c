@@ -68,8 +68,9 @@ label_compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+/* Of a session without connections it is what the last one called itself. */
 static const char *
-report_label(const struct report *report, session_id session)
+report_label(const struct report *report, session_id session, const struct peer *peer)
 {
 	const struct label wanted = {.session = session};
 	const struct label *found = NULL;
@@ -80,7 +81,10 @@ report_label(const struct report *report, session_id session)
 	if (found) {
 		return found->text;
 	}
-	return kept ? kept : "";
+	if (kept) {
+		return kept;
+	}
+	return peer ? peer->name : "";
 }
 
 /* Without memory for the labels the report goes on without them. */
@@ -137,7 +141,7 @@ static void
 write_who(struct report *report, struct buffer *b, session_id session, const struct peer *peer)
 {
 	reply_write_pair_int(b, "session", (int64_t)session);
-	reply_write_pair_text(b, "client", report_label(report, session));
+	reply_write_pair_text(b, "client", report_label(report, session, peer));
 	reply_write_pair_int(b, "pid", peer ? peer->pid : 0);
 	reply_write_pair_int(b, "uid", peer ? peer->uid : -1);
 	reply_write_pair_text(b, "address", peer ? peer->address : "");
@@ -271,13 +275,16 @@ report_session(void *arg, const struct session_view *view)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
-	reply_write_map(b, report->protocol, 10);
+	reply_write_map(b, report->protocol, 13);
 	write_who(report, b, view->id, view->peer);
 	reply_write_pair_int(b, "connections", (int64_t)view->connections);
 	reply_write_pair_int(b, "grants", (int64_t)view->grants);
 	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
 	reply_write_pair_int(b, "age_ms", view->age_ms);
 	reply_write_pair_int(b, "bound_pid", view->bound_pid);
+	reply_write_pair_int(b, "grace_ms", view->grace_ms);
+	reply_write_pair_int(b, "left_ms", view->left_ms);
+	reply_write_pair_int(b, "heartbeat_ms", view->heartbeat_ms);
 	return report_more(report);
 }
 

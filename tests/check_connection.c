@@ -289,7 +289,7 @@ START_TEST(an_end_of_file_lets_what_was_sent_finish)
 	ck_assert_str_eq(hear(fd), ":7\r\n+PONG\r\n");
 	ck_assert(hears_the_end(fd));
 	ck_assert_uint_eq(probe.closed, 1);
-	ck_assert_int_eq(probe.end, END_CLEAN);
+	ck_assert_int_eq(probe.end, END_GONE);
 	close(fd);
 }
 END_TEST
@@ -336,7 +336,7 @@ START_TEST(a_local_client_that_dies_while_it_waits_ends_at_once)
 	close(fd);
 	settle();
 	ck_assert_uint_eq(probe.closed, 1);
-	ck_assert_int_eq(probe.end, END_CLEAN);
+	ck_assert_int_eq(probe.end, END_GONE);
 	ck_assert_uint_eq(connections_count(probe.set), 0);
 }
 END_TEST
@@ -351,7 +351,7 @@ START_TEST(a_local_client_that_closed_is_noticed_after_its_end_of_file)
 	close(fd);
 	settle();
 	ck_assert_uint_eq(probe.closed, 1);
-	ck_assert_int_eq(probe.end, END_CLEAN);
+	ck_assert_int_eq(probe.end, END_GONE);
 }
 END_TEST
 
@@ -368,7 +368,7 @@ START_TEST(a_tcp_close_is_abandoned_unless_the_listener_releases)
 	close(fd);
 	settle();
 	ck_assert_uint_eq(probe.closed, 2);
-	ck_assert_int_eq(probe.end, END_CLEAN);
+	ck_assert_int_eq(probe.end, END_GONE);
 }
 END_TEST
 
@@ -404,7 +404,7 @@ START_TEST(a_client_that_is_not_read_is_bounded_and_still_watched)
 	close(fd);
 	settle();
 	ck_assert_uint_eq(probe.closed, 1);
-	ck_assert_int_eq(probe.end, END_CLEAN);
+	ck_assert_int_eq(probe.end, END_GONE);
 }
 END_TEST
 
@@ -428,7 +428,7 @@ START_TEST(a_half_closed_client_that_is_not_read_is_told_as_finished)
 		heard += n > 0 ? (size_t)n : 0;
 	}
 	ck_assert_uint_eq(heard, sent * 7 + 4);
-	ck_assert_int_eq(probe.end, END_CLEAN);
+	ck_assert_int_eq(probe.end, END_GONE);
 	close(fd);
 }
 END_TEST
@@ -486,7 +486,7 @@ START_TEST(a_stalled_client_goes_on_where_it_was_when_it_reads)
 		heard += n > 0 ? (size_t)n : 0;
 	}
 	ck_assert_uint_eq(heard, asked * (1000 + 9));
-	ck_assert_int_eq(probe.end, END_CLEAN);
+	ck_assert_int_eq(probe.end, END_GONE);
 	close(fd);
 }
 END_TEST

@@ -46,6 +46,10 @@ struct push {
 	NOTE(UNLEASED, "lease.released", DEBUG)           /* and gave it back */                             \
 	NOTE(RECLAIMED, "lease.reclaimed", INFO)          /* and re-asserted it at a restarted master */     \
 	NOTE(RENEW_FAILED, "lease.renew_failed", WARNING) /* text: why; it is tried again while valid */     \
+	NOTE(DETACHED, "session.detached", INFO)          /* lost its last connection; for ttl_ms */         \
+	NOTE(RESUMED, "session.resumed", INFO)            /* has a connection again; ttl_ms were left */     \
+	NOTE(EXPIRED, "session.expired", WARNING)         /* nobody came back for it */                      \
+	NOTE(SILENT, "session.silent", WARNING)           /* no request for ttl_ms: closed */                \
 	NOTE(MASTER_AWAY, "master.away", WARNING)         /* text: why */                                    \
 	NOTE(MASTER_SILENT, "master.silent", WARNING)     /* asked, and no answer for ttl_ms */              \
 	NOTE(MASTER_GUARDED, "master.guarded", WARNING)   /* forgot or may have forgotten; for ttl_ms */     \

@@ -18,8 +18,10 @@ check_waiters(const struct resource *r)
 
 	TAILQ_FOREACH (w, &r->waiters, in_resource) {
 		assert(w->resource == r);
-		assert(w->conn->session == w->session);
-		assert(w->async || w->conn->blocked == w);
+		assert(w->conn == NULL || w->conn->session == w->session);
+		assert(w->conn == NULL || w->async || w->conn->blocked == w);
+		/* Somebody may come back for it, and only so long. */
+		assert(w->conn != NULL || (!w->once && w->session->grace_timer.at_ms != TIMER_NEVER));
 		waiters++;
 		once += w->once;
 		async += w->async;
@@ -59,7 +61,9 @@ check_grant(const struct grant *g, int64_t now_ms)
 	assert(g->ends_ms > now_ms && g->withheld_ms > now_ms);
 	assert((g->session == NULL) == (g->withheld_ms != TIMER_NEVER));
 	/* A refreshed lease may go on below a withheld hold; what was told may not go beyond the lease. */
-	assert(g->session != NULL || g->withheld_ms <= g->lease->valid_ms);
+	assert(g->session != NULL || g->told_until_ms <= g->lease->valid_ms);
+	/* What nobody knows of somebody may come back for, and only so long. */
+	assert(!g->untold || g->session->grace_timer.at_ms != TIMER_NEVER);
 }
 
 static void
@@ -84,6 +88,8 @@ check_grants(const struct resource *r, int64_t now_ms, struct core_counts *seen)
 static void
 check_sessions(const struct core *core, struct core_counts *seen)
 {
+	int64_t graces = 0, pulses = 0;
+
 	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
 		const struct grant *g;
 		const struct waiter *w;
@@ -96,11 +102,14 @@ check_sessions(const struct core *core, struct core_counts *seen)
 		LIST_FOREACH (w, &s->waiters, in_session)
 			waiters++;
 		assert(grants == s->grant_count && waiters == s->waiter_count);
-		assert(s->conn_count > 0 || s->process.pid != 0);
+		assert(s->conn_count > 0 || s->process.pid != 0 || s->grace_timer.at_ms != TIMER_NEVER);
+		graces += s->grace_ms > 0;
+		pulses += s->heartbeat_ms > 0;
 		seen->sessions++;
 		seen->grants += grants;
 		seen->waiters += waiters;
 	}
+	assert(graces == core->graces && pulses == core->pulses);
 }
 
 void

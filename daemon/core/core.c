@@ -2,18 +2,20 @@
 
 #include "daemon/core/bid.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/keep.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/master.h"
+#include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/session.h"
 #include "daemon/core/settle.h"
 #include "daemon/core/share.h"
+#include "daemon/core/speaker.h"
 #include "daemon/core/table.h"
 #include "daemon/core/undo.h"
 #include "daemon/core/verbs.h"
@@ -72,6 +74,7 @@ core_free(struct core *core)
 	struct session *s, *s_next;
 	struct conn *c, *c_next;
 	struct undo *u, *u_next;
+	struct user *user, *user_next;
 
 	if (core == NULL)
 		return;
@@ -82,6 +85,10 @@ core_free(struct core *core)
 			table_remove_bound(core, s);
 		table_remove_session(core, s);
 		free(s);
+	}
+	HASH_ITER (hh, core->users, user, user_next) {
+		table_remove_user(core, user);
+		free(user);
 	}
 	HASH_ITER (hh, core->conns, c, c_next) {
 		table_remove_conn(core, c);
@@ -110,6 +117,12 @@ core_set_rules(struct core *core, const struct rule *rules, size_t count)
 	core->settings.rule_count = count;
 	HASH_ITER (hh, core->resources, r, next)
 		resource_rule(core, r);
+}
+
+void
+core_set_grace(struct core *core, const struct core_grace *grace)
+{
+	core->settings.grace = *grace;
 }
 
 static void
@@ -152,6 +165,12 @@ run_timers(struct core *core)
 			break;
 		case TIMER_MASTER:
 			quorum_timer(core, OWNER_OF(t, struct master, timer));
+			break;
+		case TIMER_GRACE:
+			grace_timer(core, OWNER_OF(t, struct session, grace_timer));
+			break;
+		case TIMER_PULSE:
+			pulse_timer(core, OWNER_OF(t, struct session, pulse_timer));
 			break;
 		default:
 			assert(false && "a timer of no kind");
@@ -237,18 +256,23 @@ take_conn(struct core *core, const struct event *event)
 		return;
 	switch (event->type) {
 	case EVENT_PEER:
-		session_peer(conn, event->peer);
+		speaker_peer(conn, event->peer);
 		return;
 	case EVENT_FINISH:
-		session_finish(core, conn);
+		speaker_finish(core, conn);
 		return;
 	case EVENT_CLOSE:
-		session_close(core, conn, event->end);
+		speaker_close(core, conn, event->end);
+		return;
+	case EVENT_HEARD:
+		pulse_heard(core, conn->session);
 		return;
 	case EVENT_BIND:
-		session_bind(core, conn, &event->process);
+		pulse_heard(core, conn->session);
+		speaker_bind(core, conn, &event->process);
 		return;
 	default:
+		pulse_heard(core, conn->session);
 		verb_run(core, conn, event->command);
 	}
 }
@@ -260,17 +284,18 @@ take_event(struct core *core, const struct event *event)
 
 	switch (event->type) {
 	case EVENT_OPEN:
-		session_open(core, event->conn, event->peer);
+		speaker_open(core, event->conn, event->peer);
 		return;
 	case EVENT_PEER:
 	case EVENT_FINISH:
 	case EVENT_CLOSE:
+	case EVENT_HEARD:
 	case EVENT_BIND:
 	case EVENT_COMMAND:
 		take_conn(core, event);
 		return;
 	case EVENT_EXIT:
-		session_exit(core, &event->process);
+		speaker_exit(core, &event->process);
 		return;
 	case EVENT_LINK_UP:
 		master_link_up(core, m, event->link);

@@ -24,9 +24,17 @@ struct rule {
 	const char *match; /* glob: * ? [a-z] and \ as in fnmatch without path rules */
 	const char *key;   /* key template at the master with one '%'; NULL: NAMESPACE:{%} */
 	enum interop interop;
-	int64_t lease_ms;    /* L: 100 .. lease_max_ms */
-	int64_t wait_ms;     /* default WAIT; -1: for ever */
-	int64_t max_hold_ms; /* ceiling of every hold; 0: none */
+	int64_t lease_ms;       /* L: 100 .. lease_max_ms */
+	int64_t wait_ms;        /* default WAIT; -1: for ever */
+	int64_t max_hold_ms;    /* ceiling of every hold; 0: none */
+	int64_t crash_delay_ms; /* an abandoned hold is withheld so much longer; 0: not */
+};
+
+/* How much grace there is (SESSION GRACE). */
+struct core_grace {
+	int64_t sessions; /* that may ask for it at the same time */
+	int64_t per_user; /* of these, of one user */
+	int64_t most_ms;  /* longest */
 };
 
 #define CORE_LINKS_MAX   8
@@ -46,6 +54,7 @@ struct core_settings {
 	int64_t waiters_per_session;
 	int64_t lost_per_session; /* remembered losses; the oldest go first */
 	size_t name_bytes;        /* longest name taken, <= NAME_BYTES_MAX */
+	struct core_grace grace;
 };
 
 /*
@@ -64,6 +73,9 @@ int64_t core_wake_at(const struct core *core);
 /* Other rules from now on. No name may get another key template by it, and no lease may be longer than
  * lease_max_ms. */
 void core_set_rules(struct core *core, const struct rule *rules, size_t count);
+
+/* From now on; sessions keep what they have. */
+void core_set_grace(struct core *core, const struct core_grace *grace);
 
 /* Asserts every invariant over the whole state. Slow: for tests and the simulator. */
 void core_check(const struct core *core, int64_t now_ms);

@@ -363,7 +363,7 @@ deadlock_look(struct core *core, struct session *s)
 	struct waiter *w;
 
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (!deadlock_closes(core, w, &refusal))
+		if (w->conn == NULL || !deadlock_closes(core, w, &refusal))
 			continue;
 		queue_answer(core, w, &refusal);
 		return;

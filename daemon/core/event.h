@@ -26,6 +26,7 @@ enum event_type {
 	EVENT_FINISH,     /* conn: no more requests will come: a wait of it becomes WAIT 0 */
 	EVENT_CLOSE,      /* conn, end: the connection is gone */
 	EVENT_COMMAND,    /* conn, command: one of the verbs that command.def marks for the core */
+	EVENT_HEARD,      /* conn: it made a request the core does not answer (core_wants_pulse()) */
 	EVENT_BIND,       /* conn, process: SESSION BIND; answered like a command */
 	EVENT_EXIT,       /* process: it ended, and the session bound to it */
 	EVENT_LINK_UP,    /* master, link: connected and logged in; it has to be greeted before it is used */

@@ -58,16 +58,21 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	g->count = 1;
 	g->granted_ms = core->now.ms;
 	g->withheld_ms = TIMER_NEVER;
+	g->told_until_ms = TIMER_NEVER;
 	timer_init(&g->timer, TIMER_GRANT);
 	grant_terms(core, g, w->lease_ms, w->max_hold_ms);
 	return g;
 }
 
 static void
-grant_answer(struct core *core, const struct waiter *w, const struct grant *g)
+grant_answer(struct core *core, const struct waiter *w, struct grant *g)
 {
 	struct reply reply = {.type = REPLY_INT, .code = CODE_COUNT, .n = g->token};
 
+	if (w->conn == NULL) {
+		g->untold = true;
+		return;
+	}
 	if (w->async) {
 		struct push push = {.type = PUSH_GRANT, .code = CODE_COUNT, .token = g->token};
 
@@ -163,10 +168,26 @@ grant_with(const struct resource *r, int64_t token)
 	return NULL;
 }
 
+bool
+grant_claim(struct grant *g)
+{
+	bool untold = g->untold;
+
+	g->untold = false;
+	return untold;
+}
+
+/* Until when it is surely good. */
+static int64_t
+grant_until_ms(const struct grant *g)
+{
+	return earlier(g->lease->valid_ms, earlier(g->ends_ms, g->withheld_ms));
+}
+
 int64_t
 grant_valid_ms(const struct core *core, const struct grant *g)
 {
-	return earlier(g->lease->valid_ms, earlier(g->ends_ms, g->withheld_ms)) - core->now.ms;
+	return grant_until_ms(g) - core->now.ms;
 }
 
 int64_t
@@ -196,6 +217,18 @@ grant_share(struct core *core, struct grant *g)
 		return;
 	g->kind = KIND_SHARED;
 	resource_touch(core, g->lease->resource);
+}
+
+void
+grant_tell_no_more(struct grant *g)
+{
+	g->told_until_ms = grant_until_ms(g);
+}
+
+void
+grant_tell_on(struct grant *g)
+{
+	g->told_until_ms = TIMER_NEVER;
 }
 
 static void
@@ -235,7 +268,7 @@ grant_release(struct core *core, struct grant *g)
 void
 grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 {
-	if (g->session != NULL) {
+	if (g->session != NULL && !g->untold) {
 		/* The end of a LEASE is what its holder asked for: no reason to close its connection. */
 		loss_add(core, g->session, g, reason, reason != LOSS_LEASE);
 		emit_note(core, NOTE_LOST, g->lease->resource, g->session, g->token, -1, loss_word(reason));
@@ -243,36 +276,37 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 	grant_end(core, g);
 }
 
-void
+int64_t
 grant_abandon(struct core *core, struct grant *g)
 {
-	int64_t left = grant_valid_ms(core, g);
+	int64_t told_ms = earlier(grant_until_ms(g), g->told_until_ms);
+	int64_t until_ms = told_ms + g->lease->resource->rule->crash_delay_ms;
 
 	assert(g->session != NULL);
-	if (left <= 0) {
-		grant_end(core, g);
-		return;
+	if (until_ms <= core->now.ms || g->untold) {
+		grant_release(core, g);
+		return 0;
 	}
-	emit_note(core, NOTE_WITHHELD, g->lease->resource, g->session, g->token, left, NULL);
+	emit_note(
+		core, NOTE_WITHHELD, g->lease->resource, g->session, g->token, until_ms - core->now.ms, NULL);
 	grant_leave_session(core, g);
 	core->counts.withheld++;
-	g->withheld_ms = core->now.ms + left;
-	timer_arm(&core->timers, &g->timer, g->withheld_ms);
+	g->ends_ms = TIMER_NEVER;
+	g->told_until_ms = told_ms;
+	g->withheld_ms = until_ms;
+	timer_arm(&core->timers, &g->timer, until_ms);
 	resource_touch(core, g->lease->resource);
+	return until_ms - core->now.ms;
 }
 
 int64_t
 grant_break(struct core *core, struct grant *g)
 {
-	int64_t left = grant_valid_ms(core, g);
-
-	if (g->session != NULL) {
-		loss_add(core, g->session, g, LOSS_BROKEN, true);
-		emit_note(core, NOTE_LOST, g->lease->resource, g->session, g->token, -1,
-			loss_word(LOSS_BROKEN));
-		grant_abandon(core, g);
-	}
-	return left > 0 ? left : 0;
+	if (g->session == NULL)
+		return g->withheld_ms - core->now.ms;
+	loss_add(core, g->session, g, LOSS_BROKEN, true);
+	emit_note(core, NOTE_LOST, g->lease->resource, g->session, g->token, -1, loss_word(LOSS_BROKEN));
+	return grant_abandon(core, g);
 }
 
 void

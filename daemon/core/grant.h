@@ -3,7 +3,8 @@
  *
  * It ends by its holder (released: passes on at once), is lost (the session is told), or is abandoned by a
  * session that may still be working: then it is withheld, owned by nobody, until the deadline its holder
- * was told at most: the validity of the lease at that moment.
+ * was told at most, the validity of the lease when it was last told anything, and then for the rule's
+ * crash-delay, as long as the lease can be kept.
  */
 #ifndef CORE_GRANT_H
 #define CORE_GRANT_H
@@ -23,6 +24,13 @@ struct grant *grant_find(const struct resource *r, const struct session *s, stru
 struct grant *grant_of(const struct resource *r, const struct session *s);
 struct grant *grant_with(const struct resource *r, int64_t token);
 
+/* Its session shows that it knows of it: a repeated LOCK, or another verb. True: it had not been told. */
+bool grant_claim(struct grant *g);
+
+/* Its session has lost its last connection, and has one again. */
+void grant_tell_no_more(struct grant *g);
+void grant_tell_on(struct grant *g);
+
 /* How long it is surely good for, ms; <= 0: not any more. */
 int64_t grant_valid_ms(const struct core *core, const struct grant *g);
 
@@ -40,8 +48,8 @@ void grant_share(struct core *core, struct grant *g);
 void grant_release(struct core *core, struct grant *g);
 void grant_lose(struct core *core, struct grant *g, enum loss_reason reason);
 
-/* Cuts it from its session and withholds it. */
-void grant_abandon(struct core *core, struct grant *g);
+/* Cuts it from its session and withholds it. Answers for how long, ms; 0: nobody can rely on it. */
+int64_t grant_abandon(struct core *core, struct grant *g);
 
 /* BREAK: its session loses it, the name stays withheld. Answers for how long, ms. */
 int64_t grant_break(struct core *core, struct grant *g);

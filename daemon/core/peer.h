@@ -23,6 +23,7 @@ struct peer {
 	char address[PEER_ADDRESS_MAX]; /* "10.0.0.7:4711", or "unix" */
 	char name[PEER_NAME_MAX];       /* CLIENT SETNAME, as far as it fits; "": none */
 	bool admin;                     /* may BREAK */
+	uint64_t user; /* the same for all connections of one user; 0: of nobody in particular */
 };
 
 /* A process a session is bound to: pid and start time, so that a recycled pid is another process. */
@@ -32,7 +33,9 @@ struct process {
 };
 
 enum end {
-	END_CLEAN,    /* QUIT, end of file of a local peer, exit of the bound process: holds end */
+	END_CLEAN,    /* QUIT, RESET, exit of the bound process: holds end */
+	END_GONE,     /* a local peer closed its end, or one whose listener says that this is enough: holds
+			 end, unless the session has a grace: it may come back */
 	END_ABANDONED /* anything else: the client may still be working, holds are withheld */
 };
 

@@ -3,8 +3,10 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/master.h"
+#include "daemon/core/pulse.h"
 #include "daemon/core/resource.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +60,14 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	return w;
 }
 
+/* It could not ask for anything while it waited. */
+static void
+queue_unblock(const struct core *core, struct conn *conn)
+{
+	conn->blocked = NULL;
+	pulse_heard(core, conn->session);
+}
+
 void
 queue_remove(struct core *core, struct waiter *w)
 {
@@ -66,8 +76,8 @@ queue_remove(struct core *core, struct waiter *w)
 	timer_cancel(&core->timers, &w->timer);
 	TAILQ_REMOVE(&r->waiters, w, in_resource);
 	LIST_REMOVE(w, in_session);
-	if (!w->async)
-		w->conn->blocked = NULL;
+	if (w->conn != NULL && !w->async)
+		queue_unblock(core, w->conn);
 	r->waiter_count--;
 	r->once_count -= w->once;
 	r->async_count -= w->async;
@@ -77,20 +87,27 @@ queue_remove(struct core *core, struct waiter *w)
 	grave_bury(core, &w->grave);
 }
 
+static void
+queue_tell(struct core *core, const struct waiter *w, const struct reply *reply)
+{
+	struct push push = {.type = PUSH_FAILED, .id = w->id, .name = w->resource->name};
+
+	if (!w->async) {
+		emit_reply(core, w->conn->id, reply);
+		return;
+	}
+	push.code = reply->type == REPLY_ERROR ? reply->code : CODE_COUNT;
+	memcpy(push.text, reply->text, sizeof(push.text));
+	emit_push(core, w->conn->id, &push);
+}
+
 void
 queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 {
 	if (reply->type == REPLY_NULL)
 		emit_note(core, NOTE_TIMEOUT, w->resource, w->session, 0, core->now.ms - w->since_ms, NULL);
-	if (!w->async) {
-		emit_reply(core, w->conn->id, reply);
-	} else {
-		struct push push = {.type = PUSH_FAILED, .id = w->id, .name = w->resource->name};
-
-		push.code = reply->type == REPLY_ERROR ? reply->code : CODE_COUNT;
-		memcpy(push.text, reply->text, sizeof(push.text));
-		emit_push(core, w->conn->id, &push);
-	}
+	if (w->conn != NULL)
+		queue_tell(core, w, reply);
 	queue_remove(core, w);
 }
 
@@ -112,6 +129,37 @@ queue_make_once(struct core *core, struct waiter *w)
 	if (until_ms < w->timer.at_ms)
 		timer_arm(&core->timers, &w->timer, until_ms);
 	resource_touch(core, w->resource);
+}
+
+void
+queue_stray(struct waiter *w)
+{
+	if (!w->async)
+		w->conn->blocked = NULL;
+	w->conn = NULL;
+}
+
+bool
+queue_is_repeated(const struct waiter *w, const struct command *c)
+{
+	return w->conn == NULL && w->kind == c->kind && slice_equal(w->resource->name, c->name) &&
+	       slice_equal(w->owner, c->owner) && slice_equal(w->id, c->id);
+}
+
+void
+queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct command *c, int64_t until_ms,
+	bool once)
+{
+	assert(w->conn == NULL && !w->once && w->session == conn->session);
+	w->conn = conn;
+	if (!w->async)
+		conn->blocked = w;
+	w->lease_ms = c->lease_ms;
+	w->max_hold_ms = c->max_hold_ms;
+	w->validity = c->validity;
+	timer_arm(&core->timers, &w->timer, until_ms);
+	if (once)
+		queue_make_once(core, w);
 }
 
 void

@@ -19,6 +19,14 @@ void queue_answer(struct core *core, struct waiter *w, const struct reply *reply
 /* Removes it without an answer: its client is gone, or was granted. */
 void queue_remove(struct core *core, struct waiter *w);
 
+/* Its connection is lost, and its session may come back for it: it keeps its place. */
+void queue_stray(struct waiter *w);
+
+/* Whether it is a stray, and this LOCK says what it said; and then it waits for conn, on new terms. */
+bool queue_is_repeated(const struct waiter *w, const struct command *c);
+void queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct command *c,
+	int64_t until_ms, bool once);
+
 /* Trying once takes as long as the master takes, but not longer than until then. */
 int64_t queue_once_until(const struct core *core);
 

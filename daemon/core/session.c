@@ -7,6 +7,7 @@
 #include "daemon/core/loss.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/table.h"
+#include "daemon/core/user.h"
 #include "proto/number.h"
 
 #include <assert.h>
@@ -18,7 +19,9 @@
 #define SECRET_WORDS 3
 #define SECRET_BYTES ((size_t)SECRET_WORDS * 16)
 
-static struct session *
+#define SLACK_MOST_MS 1000
+
+struct session *
 session_new(struct core *core, const struct peer *peer)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -28,11 +31,14 @@ session_new(struct core *core, const struct peer *peer)
 	s->id = core->session_ids + 1;
 	s->peer = *peer;
 	s->opened_ms = core->now.ms;
+	s->heard_ms = core->now.ms;
 	s->onloss = ONLOSS_CLOSE;
 	TAILQ_INIT(&s->conns);
 	LIST_INIT(&s->grants);
 	LIST_INIT(&s->waiters);
 	TAILQ_INIT(&s->losses);
+	timer_init(&s->grace_timer, TIMER_GRACE);
+	timer_init(&s->pulse_timer, TIMER_PULSE);
 	if (!table_add_session(core, s)) {
 		free(s);
 		return NULL;
@@ -42,15 +48,15 @@ session_new(struct core *core, const struct peer *peer)
 	return s;
 }
 
-static void
-session_attach(struct session *s, struct conn *conn)
+int64_t
+session_slack_ms(int64_t ms)
 {
-	conn->session = s;
-	TAILQ_INSERT_TAIL(&s->conns, conn, in_session);
-	s->conn_count++;
+	int64_t slack = ms / 8 + 1;
+
+	return slack < SLACK_MOST_MS ? slack : SLACK_MOST_MS;
 }
 
-static void
+void
 session_unbind(struct core *core, struct session *s)
 {
 	if (s->process.pid == 0)
@@ -59,8 +65,7 @@ session_unbind(struct core *core, struct session *s)
 	memset(&s->process, 0, sizeof(s->process));
 }
 
-/* Ends what it holds and waits for; the session itself stays. */
-static void
+void
 session_clear(struct core *core, struct session *s, enum end end)
 {
 	while (!LIST_EMPTY(&s->waiters))
@@ -68,161 +73,28 @@ session_clear(struct core *core, struct session *s, enum end end)
 	while (!LIST_EMPTY(&s->grants)) {
 		struct grant *g = LIST_FIRST(&s->grants);
 
-		if (end == END_CLEAN)
-			grant_release(core, g);
-		else
+		if (end == END_ABANDONED)
 			grant_abandon(core, g);
+		else
+			grant_release(core, g);
 	}
 	loss_forget_all(core, s);
 }
 
-static void
+void
 session_end(struct core *core, struct session *s, enum end end)
 {
+	assert(s->conn_count == 0);
 	session_clear(core, s, end);
 	session_unbind(core, s);
+	if (s->grace_ms > 0)
+		user_leave(core, s->user);
+	core->pulses -= s->heartbeat_ms > 0;
+	timer_cancel(&core->timers, &s->grace_timer);
+	timer_cancel(&core->timers, &s->pulse_timer);
 	table_remove_session(core, s);
 	core->counts.sessions--;
 	grave_bury(core, &s->grave);
-}
-
-/* Takes a connection away; the session ends with its last one. */
-static void
-session_detach(struct core *core, struct conn *conn, enum end end)
-{
-	struct session *s = conn->session;
-
-	TAILQ_REMOVE(&s->conns, conn, in_session);
-	s->conn_count--;
-	conn->session = NULL;
-	if (s->onloss == ONLOSS_PUSH && s->push_conn == conn->id)
-		s->onloss = ONLOSS_CLOSE;
-	if (s->conn_count > 0) {
-		deadlock_look(core, s);
-		return;
-	}
-	if (s->process.pid == 0)
-		session_end(core, s, end);
-	else
-		/* Whoever looks wants the process that keeps it, not the one that is gone. */
-		s->peer.pid = s->process.pid;
-}
-
-void
-session_open(struct core *core, conn_id id, const struct peer *peer)
-{
-	struct conn *conn = calloc(1, sizeof(*conn));
-	struct session *s;
-
-	assert(id != 0 && table_conn(core, id) == NULL);
-	if (conn == NULL) {
-		emit_close(core, id);
-		return;
-	}
-	conn->id = id;
-	if (!table_add_conn(core, conn)) {
-		free(conn);
-		emit_close(core, id);
-		return;
-	}
-	s = session_new(core, peer);
-	if (s == NULL) {
-		table_remove_conn(core, conn);
-		free(conn);
-		emit_close(core, id);
-		return;
-	}
-	session_attach(s, conn);
-}
-
-void
-session_peer(struct conn *conn, const struct peer *peer)
-{
-	conn->session->peer = *peer;
-}
-
-void
-session_finish(struct core *core, struct conn *conn)
-{
-	struct waiter *w;
-
-	LIST_FOREACH (w, &conn->session->waiters, in_session) {
-		if (w->conn == conn)
-			queue_make_once(core, w);
-	}
-}
-
-void
-session_close(struct core *core, struct conn *conn, enum end end)
-{
-	struct waiter *w, *next;
-
-	LIST_FOREACH_SAFE (w, &conn->session->waiters, in_session, next) {
-		if (w->conn == conn)
-			queue_remove(core, w);
-	}
-	session_detach(core, conn, end);
-	table_remove_conn(core, conn);
-	grave_bury(core, &conn->grave);
-}
-
-void
-session_exit(struct core *core, const struct process *process)
-{
-	struct session *s = table_bound(core, process);
-	struct conn *conn;
-
-	if (s == NULL)
-		return;
-	if (s->conn_count == 0) {
-		session_end(core, s, END_CLEAN);
-		return;
-	}
-	session_clear(core, s, END_CLEAN);
-	session_unbind(core, s);
-	TAILQ_FOREACH (conn, &s->conns, in_session)
-		emit_close(core, conn->id);
-}
-
-/* Makes conn speak for s instead. False, and answered, when its own session has something to lose. */
-static bool
-session_move(struct core *core, struct conn *conn, struct session *s)
-{
-	if (conn->session == s)
-		return true;
-	if (conn->session->grant_count + conn->session->waiter_count > 0 || conn->session->process.pid != 0) {
-		emit_error(core, conn->id, CODE_ERR,
-			"this connection has a session of its own that holds, waits or is bound: join first");
-		return false;
-	}
-	session_detach(core, conn, END_CLEAN);
-	session_attach(s, conn);
-	return true;
-}
-
-void
-session_bind(struct core *core, struct conn *conn, const struct process *process)
-{
-	struct session *s = table_bound(core, process);
-
-	if (s == NULL) {
-		s = conn->session;
-		if (s->process.pid != 0) {
-			emit_error(core, conn->id, CODE_ERR, "this session is bound to process %lld already",
-				(long long)s->process.pid);
-			return;
-		}
-		s->process = *process;
-		if (!table_add_bound(core, s)) {
-			memset(&s->process, 0, sizeof(s->process));
-			emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
-			return;
-		}
-		emit_watch(core, process);
-	} else if (!session_move(core, conn, s)) {
-		return;
-	}
-	emit_int(core, conn->id, (int64_t)s->grant_count);
 }
 
 void
@@ -256,8 +128,8 @@ secret_parse(struct slice text, uint64_t words[SECRET_WORDS])
 	return true;
 }
 
-void
-session_join(struct core *core, struct conn *conn, struct slice secret)
+struct session *
+session_by_secret(struct core *core, const struct conn *conn, struct slice secret)
 {
 	uint64_t words[SECRET_WORDS] = {0};
 	struct session *s = NULL;
@@ -267,10 +139,9 @@ session_join(struct core *core, struct conn *conn, struct slice secret)
 	/* One comparison of both words: how long it takes says nothing about either. */
 	if (s == NULL || !s->has_secret || ((s->secret[0] ^ words[1]) | (s->secret[1] ^ words[2])) != 0) {
 		emit_error(core, conn->id, CODE_ERR, "no session has this secret: it may have ended");
-		return;
+		return NULL;
 	}
-	if (session_move(core, conn, s))
-		emit_int(core, conn->id, (int64_t)s->grant_count);
+	return s;
 }
 
 void

@@ -1,21 +1,34 @@
 /*
- * session: one client's identity; and conn, a connection that speaks for it.
+ * session: one client's identity: what it holds, waits for and has lost.
  *
- * A session ends with its last connection, or with the process it is bound to.
+ * Who speaks for it, and when it ends, is decided in speaker (connections and the process it is bound to),
+ * grace (the time without any) and pulse (requests that do not come).
  */
 #ifndef CORE_SESSION_H
 #define CORE_SESSION_H
 
 #include "daemon/core/state.h"
 
-void session_open(struct core *core, conn_id id, const struct peer *peer);
-void session_peer(struct conn *conn, const struct peer *peer);
-void session_finish(struct core *core, struct conn *conn);
-void session_close(struct core *core, struct conn *conn, enum end end);
-void session_exit(struct core *core, const struct process *process);
+/* NULL: out of memory. */
+struct session *session_new(struct core *core, const struct peer *peer) __attribute__((warn_unused_result));
 
-void session_bind(struct core *core, struct conn *conn, const struct process *process);
-void session_join(struct core *core, struct conn *conn, struct slice secret);
+/* Has no connection any more, and nobody will come back. */
+void session_end(struct core *core, struct session *s, enum end end);
+
+/* Ends what it holds and waits for; the session itself stays. */
+void session_clear(struct core *core, struct session *s, enum end end);
+
+/* After a time of a session is over, what came before its end may still be unread, when this daemon was late
+ * itself: it ends only so many ms later. */
+int64_t session_slack_ms(int64_t ms);
+
+/* The process it is bound to keeps it no longer. */
+void session_unbind(struct core *core, struct session *s);
+
+/* The session with this secret; NULL, and conn has its answer: none. */
+struct session *session_by_secret(struct core *core, const struct conn *conn, struct slice secret);
+
+/* SESSION SECRET, SESSION ONLOSS. */
 void session_secret(struct core *core, struct conn *conn);
 void session_onloss(struct core *core, struct conn *conn, enum onloss onloss);
 

@@ -96,7 +96,22 @@ struct session {
 	uint64_t secret[2];
 	struct process process; /* pid 0: ends with its last connection */
 	int64_t opened_ms;
+	uint64_t user;            /* grace_ms > 0: for whom it is counted */
+	int64_t grace_ms;         /* survives the loss of its last connection for so long; 0: does not */
+	struct timer grace_timer; /* counted from such a loss */
+	bool last_call;           /* the grace is over, but for what may not have been read yet */
+	int64_t heartbeat_ms;     /* has to be heard of so often; 0: no matter */
+	int64_t heard_ms;         /* when it was last */
+	struct timer pulse_timer;
+	bool doubted; /* as last_call */
 	struct mark mark;
+};
+
+/* Whoever has sessions with a grace. */
+struct user {
+	UT_hash_handle hh;
+	uint64_t id;
+	int64_t sessions;
 };
 
 /* A hold that was lost, until its session hears of it. */
@@ -124,6 +139,8 @@ struct grant {
 	int64_t ends_ms;           /* LEASE or MAXHOLD; TIMER_NEVER */
 	int64_t ceiling_ms;        /* MAXHOLD alone: how far EXTEND may go; TIMER_NEVER */
 	int64_t withheld_ms;       /* withheld until then */
+	int64_t told_until_ms;     /* nobody can be told of more than this; TIMER_NEVER: somebody can */
+	bool untold;               /* its LOCK lost its connection: nobody knows that it is held */
 	bool leased;               /* LEASE was given: not renewed, may be extended */
 	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever comes first */
 	struct slice owner;
@@ -137,7 +154,7 @@ struct waiter {
 	LIST_ENTRY(waiter) in_session;
 	struct resource *resource;
 	struct session *session;
-	struct conn *conn;
+	struct conn *conn;  /* NULL: lost; the session may come back for it (grace.h) */
 	struct timer timer; /* end of WAIT */
 	enum kind kind;
 	int64_t since_ms;
@@ -328,6 +345,9 @@ struct core {
 	struct conn *conns;
 	struct session *sessions;
 	struct session *bound; /* the same sessions, by process */
+	struct user *users;
+	int64_t graces; /* sessions with a grace */
+	int64_t pulses; /* sessions with a heartbeat */
 	struct resource *resources;
 	struct undo *undos;
 	struct resource_list dirty;

@@ -68,6 +68,28 @@ table_remove_bound(struct core *core, struct session *session)
 	HASH_DELETE(hh_process, core->bound, session);
 }
 
+struct user *
+table_user(const struct core *core, uint64_t id)
+{
+	struct user *found;
+
+	HASH_FIND(hh, core->users, &id, sizeof(id), found);
+	return found;
+}
+
+bool
+table_add_user(struct core *core, struct user *user)
+{
+	HASH_ADD(hh, core->users, id, sizeof(user->id), user);
+	return user->hh.tbl != NULL;
+}
+
+void
+table_remove_user(struct core *core, struct user *user)
+{
+	HASH_DELETE(hh, core->users, user);
+}
+
 struct resource *
 table_resource(const struct core *core, struct slice name)
 {

@@ -20,6 +20,10 @@ struct session *table_bound(const struct core *core, const struct process *proce
 bool table_add_bound(struct core *core, struct session *session) __attribute__((warn_unused_result));
 void table_remove_bound(struct core *core, struct session *session);
 
+struct user *table_user(const struct core *core, uint64_t id);
+bool table_add_user(struct core *core, struct user *user) __attribute__((warn_unused_result));
+void table_remove_user(struct core *core, struct user *user);
+
 struct resource *table_resource(const struct core *core, struct slice name);
 bool table_add_resource(struct core *core, struct resource *resource) __attribute__((warn_unused_result));
 void table_remove_resource(struct core *core, struct resource *resource);

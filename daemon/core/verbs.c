@@ -2,12 +2,15 @@
 
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/loss.h"
+#include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
 #include "daemon/core/share.h"
+#include "daemon/core/speaker.h"
 #include "daemon/core/table.h"
 #include "daemon/core/verdict.h"
 
@@ -19,6 +22,7 @@ static void
 lock_reenter(struct core *core, const struct conn *conn, struct grant *g, const struct command *c)
 {
 	struct reply reply = {.type = REPLY_INT, .code = CODE_COUNT, .n = g->token};
+	bool repeated = grant_claim(g) && g->kind == c->kind;
 
 	if (g->kind == KIND_SHARED && c->kind == KIND_EXCLUSIVE) {
 		emit_error(core, conn->id, CODE_UPGRADE,
@@ -26,13 +30,13 @@ lock_reenter(struct core *core, const struct conn *conn, struct grant *g, const 
 			(long long)g->token);
 		return;
 	}
-	if (c->owner.n == 0) {
+	if (c->owner.n == 0 && !repeated) {
 		emit_error(core, conn->id, CODE_HELD,
 			"this session holds it already, token %lld: use OWNER tags to re-enter",
 			(long long)g->token);
 		return;
 	}
-	g->count++;
+	g->count += !repeated;
 	if (c->validity) {
 		reply.type = REPLY_VALIDITY;
 		reply.ms = grant_told_ms(core, g);
@@ -51,14 +55,26 @@ static bool
 lock_refused(struct core *core, const struct conn *conn, const struct command *c)
 {
 	const struct core_settings *set = &core->settings;
-	const struct session *s = conn->session;
 
 	if (core->draining) {
 		emit_error(core, conn->id, CODE_DRAINING, "%s", draining);
 	} else if (c->name.n > set->name_bytes) {
 		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
 			c->name.n, set->name_bytes);
-	} else if ((int64_t)s->grant_count >= set->grants_per_session) {
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Why this session may not wait for more than it does. True: answered. */
+static bool
+lock_limited(struct core *core, const struct conn *conn)
+{
+	const struct core_settings *set = &core->settings;
+	const struct session *s = conn->session;
+
+	if ((int64_t)s->grant_count >= set->grants_per_session) {
 		emit_error(core, conn->id, CODE_LIMIT, "grants-per-session: this session holds %zu names",
 			s->grant_count);
 	} else if ((int64_t)s->waiter_count >= set->waiters_per_session) {
@@ -90,16 +106,46 @@ lock_hopeless(const struct resource *r, const struct command *c)
 	       (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
 }
 
+/* By another LOCK than the one that may be repeated here. */
 static bool
-async_id_taken(const struct session *s, struct slice id)
+async_id_taken(const struct session *s, const struct command *c)
 {
 	const struct waiter *w;
 
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (w->async && slice_equal(w->id, id))
+		if (w->async && slice_equal(w->id, c->id) && !queue_is_repeated(w, c))
 			return true;
 	}
 	return false;
+}
+
+/* again: the wait whose place it takes; NULL: none */
+static void
+lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waiter *again,
+	const struct command *c)
+{
+	int64_t wait_ms = lock_wait_ms(r, c);
+	int64_t until_ms = wait_ms < 0 ? TIMER_NEVER : core->now.ms + wait_ms;
+	struct waiter *w = again;
+	struct reply verdict;
+
+	if (w == NULL && wait_ms == 0 && c->id.n == 0 && lock_hopeless(r, c)) {
+		verdict_name(core, r, &verdict);
+		emit_reply(core, conn->id, &verdict);
+		return;
+	}
+	if (wait_ms == 0)
+		until_ms = queue_once_until(core);
+	if (w == NULL)
+		w = queue_add(core, r, conn, c, until_ms, wait_ms == 0);
+	else
+		queue_adopt(core, w, conn, c, until_ms, wait_ms == 0);
+	if (w == NULL)
+		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
+	else if (c->id.n > 0)
+		emit_reply(core, conn->id, &(struct reply){.type = REPLY_QUEUED, .code = CODE_COUNT});
+	else if (deadlock_closes(core, w, &verdict))
+		queue_answer(core, w, &verdict);
 }
 
 static void
@@ -108,17 +154,16 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	struct resource *r = table_resource(core, c->name);
 	struct grant *g = grant_find(r, conn->session, c->owner);
 	struct loss *loss = loss_find(conn->session, c->name, c->owner);
-	struct waiter *w;
-	struct reply verdict;
-	int64_t wait_ms, until_ms;
+	struct waiter *again;
 
 	if (g != NULL) {
 		lock_reenter(core, conn, g, c);
 		return;
 	}
-	if (lock_refused(core, conn, c))
+	again = grace_find(conn->session, c);
+	if (lock_refused(core, conn, c) || (again == NULL && lock_limited(core, conn)))
 		return;
-	if (c->id.n > 0 && async_id_taken(conn->session, c->id)) {
+	if (c->id.n > 0 && async_id_taken(conn->session, c)) {
 		emit_error(core, conn->id, CODE_ERR, "ASYNC id is in use: CANCEL it or take another");
 		return;
 	}
@@ -132,22 +177,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	resource_touch(core, r);
 	if (lock_mismatched(core, conn, r, c))
 		return;
-	wait_ms = lock_wait_ms(r, c);
-	if (wait_ms == 0 && c->id.n == 0 && lock_hopeless(r, c)) {
-		verdict_name(core, r, &verdict);
-		emit_reply(core, conn->id, &verdict);
-		return;
-	}
-	until_ms = wait_ms < 0 ? TIMER_NEVER : core->now.ms + wait_ms;
-	if (wait_ms == 0)
-		until_ms = queue_once_until(core);
-	w = queue_add(core, r, conn, c, until_ms, wait_ms == 0);
-	if (w == NULL)
-		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
-	else if (c->id.n > 0)
-		emit_reply(core, conn->id, &(struct reply){.type = REPLY_QUEUED, .code = CODE_COUNT});
-	else if (deadlock_closes(core, w, &verdict))
-		queue_answer(core, w, &verdict);
+	lock_wait(core, conn, r, again, c);
 }
 
 /* Not the holder: perhaps it was. */
@@ -173,10 +203,21 @@ answer_released(struct core *core, const struct conn *conn, const struct command
 		loss_forget(core, conn->session, loss);
 }
 
+/* The hold that a verb is about. Who asks for it knows of it. */
+static struct grant *
+verb_hold(const struct core *core, const struct conn *conn, const struct command *c)
+{
+	struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
+
+	if (g != NULL)
+		(void)grant_claim(g);
+	return g;
+}
+
 static void
 verb_unlock(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
+	struct grant *g = verb_hold(core, conn, c);
 
 	if (g == NULL) {
 		answer_released(core, conn, c);
@@ -195,7 +236,7 @@ verb_unlock(struct core *core, struct conn *conn, const struct command *c)
 static void
 verb_downgrade(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
+	struct grant *g = verb_hold(core, conn, c);
 
 	if (g == NULL) {
 		answer_released(core, conn, c);
@@ -208,7 +249,7 @@ verb_downgrade(struct core *core, struct conn *conn, const struct command *c)
 static void
 verb_check(struct core *core, struct conn *conn, const struct command *c)
 {
-	const struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
+	const struct grant *g = verb_hold(core, conn, c);
 	const struct loss *loss = loss_find(conn->session, c->name, c->owner);
 
 	if (g != NULL && (c->token == 0 || c->token == g->token))
@@ -222,7 +263,7 @@ verb_check(struct core *core, struct conn *conn, const struct command *c)
 static void
 verb_extend(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
+	struct grant *g = verb_hold(core, conn, c);
 
 	if (g == NULL)
 		answer_not_held(core, conn, c, loss_find(conn->session, c->name, c->owner));
@@ -268,6 +309,18 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 							      : "");
 }
 
+/* What a daemon that is about to end cannot promise. */
+static void
+verb_grace(struct core *core, struct conn *conn, const struct command *c)
+{
+	if (core->draining)
+		emit_error(core, conn->id, CODE_DRAINING, "%s", draining);
+	else if (c->verb == VERB_SESSION_RESUME)
+		speaker_resume(core, conn, c->secret);
+	else
+		grace_ask(core, conn, c->grace_ms);
+}
+
 void
 verb_run(struct core *core, struct conn *conn, const struct command *command)
 {
@@ -302,7 +355,14 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 		session_secret(core, conn);
 		return;
 	case VERB_SESSION_JOIN:
-		session_join(core, conn, command->secret);
+		speaker_join(core, conn, command->secret);
+		return;
+	case VERB_SESSION_RESUME:
+	case VERB_SESSION_GRACE:
+		verb_grace(core, conn, command);
+		return;
+	case VERB_SESSION_HEARTBEAT:
+		pulse_ask(core, conn, command->heartbeat_ms);
 		return;
 	case VERB_SESSION_ONLOSS:
 		session_onloss(core, conn, command->onloss);
@@ -326,6 +386,7 @@ verb_drain(struct core *core)
 		queue_answer_all(core, r, &refusal);
 		resource_touch(core, r);
 	}
+	grace_drain(core);
 	/* Holders are told by the end of their connections; their leases are left to run out, not released.
 	 */
 	HASH_ITER (hh, core->sessions, s, s_next) {

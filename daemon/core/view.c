@@ -163,6 +163,14 @@ core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	}
 }
 
+static int64_t
+session_left_ms(const struct session *s, int64_t now_ms)
+{
+	if (s->conn_count > 0 || s->grace_timer.at_ms == TIMER_NEVER)
+		return -1;
+	return s->grace_timer.at_ms > now_ms ? s->grace_timer.at_ms - now_ms : 0;
+}
+
 void
 core_each_session(const struct core *core, int64_t now_ms,
 	bool (*each)(void *arg, const struct session_view *view), void *arg)
@@ -176,11 +184,22 @@ core_each_session(const struct core *core, int64_t now_ms,
 			.waiters = s->waiter_count,
 			.age_ms = now_ms - s->opened_ms,
 			.bound_pid = s->process.pid,
+			.grace_ms = s->grace_ms,
+			.left_ms = session_left_ms(s, now_ms),
+			.heartbeat_ms = s->heartbeat_ms,
 		};
 
 		if (!each(arg, &view))
 			return;
 	}
+}
+
+bool
+core_wants_pulse(const struct core *core, conn_id conn)
+{
+	const struct conn *c = core->pulses > 0 ? table_conn(core, conn) : NULL;
+
+	return c != NULL && c->session->heartbeat_ms > 0;
 }
 
 session_id

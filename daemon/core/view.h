@@ -91,7 +91,10 @@ struct session_view {
 	size_t grants;
 	size_t waiters;
 	int64_t age_ms;
-	int64_t bound_pid; /* 0: ends with its connections */
+	int64_t bound_pid;    /* 0: ends with its connections */
+	int64_t grace_ms;     /* survives them so long; 0: does not */
+	int64_t left_ms;      /* of that, while it has no connection; -1: it has one, or none is needed */
+	int64_t heartbeat_ms; /* 0: none */
 };
 
 void core_view_master(const struct core *core, int64_t now_ms, unsigned master, struct master_view *out);
@@ -112,6 +115,9 @@ void core_each_waiter(const struct core *core, int64_t now_ms, struct slice name
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
 void core_each_session(const struct core *core, int64_t now_ms,
 	bool (*each)(void *arg, const struct session_view *view), void *arg);
+
+/* Whether EVENT_HEARD is wanted of this connection: its session has a heartbeat. Cheap where none has. */
+bool core_wants_pulse(const struct core *core, conn_id conn);
 
 /* The session this connection speaks for; 0: none. */
 session_id core_session_of(const struct core *core, conn_id conn);

@@ -12,6 +12,7 @@ static const struct rule rules[] = {
 	{.match = "string*", .key = "%", .interop = INTEROP_STRING, .lease_ms = LEASE_MS, .wait_ms = -1},
 	{.match = "redisson*", .interop = INTEROP_REDISSON, .lease_ms = LEASE_MS, .wait_ms = -1},
 	{.match = "capped*", .lease_ms = LEASE_MS, .wait_ms = -1, .max_hold_ms = 300},
+	{.match = "fragile*", .lease_ms = LEASE_MS, .wait_ms = -1, .crash_delay_ms = CRASH_DELAY_MS},
 	{.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1},
 };
 
@@ -269,6 +270,7 @@ story_begin(struct story *w, unsigned masters, unsigned links)
 		.grants_per_session = 3,
 		.waiters_per_session = 3,
 		.lost_per_session = 2,
+		.grace = {.sessions = 3, .per_user = 2, .most_ms = 60000},
 		.name_bytes = 64};
 	w->now = (struct now){.ms = 1000000, .wall_us = INT64_C(1760000000000000)};
 	w->core = core_new(&w->settings, w->now);

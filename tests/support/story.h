@@ -19,10 +19,12 @@
 
 #include <stdbool.h>
 
-#define LEASE_MS  1000
-#define MARGIN_MS 100
-#define GUARD_MS  (LEASE_MS + LEASE_MS / 100 + 2 + MARGIN_MS)
-#define MEMORY    UINT64_C(77)
+#define LEASE_MS       1000
+#define MARGIN_MS      100
+#define GUARD_MS       (LEASE_MS + LEASE_MS / 100 + 2 + MARGIN_MS)
+#define MEMORY         UINT64_C(77)
+/* Of names that begin with "fragile". */
+#define CRASH_DELAY_MS 3000
 
 struct story {
 	struct core *core;

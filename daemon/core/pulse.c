@@ -1,0 +1,83 @@
+#include "daemon/core/pulse.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/grace.h"
+#include "daemon/core/session.h"
+
+static void
+pulse_arm(struct core *core, struct session *s)
+{
+	timer_arm(&core->timers, &s->pulse_timer,
+		s->heartbeat_ms > 0 ? s->heard_ms + s->heartbeat_ms : TIMER_NEVER);
+}
+
+void
+pulse_ask(struct core *core, struct conn *conn, int64_t ms)
+{
+	struct session *s = conn->session;
+
+	core->pulses += ms > 0;
+	core->pulses -= s->heartbeat_ms > 0;
+	s->heartbeat_ms = ms;
+	s->doubted = false;
+	pulse_arm(core, s);
+	emit_ok(core, conn->id);
+}
+
+void
+pulse_begin(struct core *core, struct session *s)
+{
+	pulse_heard(core, s);
+	s->doubted = false;
+	pulse_arm(core, s);
+}
+
+static bool
+pulse_blocked(const struct session *s)
+{
+	const struct conn *conn;
+
+	TAILQ_FOREACH (conn, &s->conns, in_session) {
+		if (conn->blocked != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void
+pulse_missed(struct core *core, struct session *s)
+{
+	struct conn *conn;
+
+	emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->heard_ms, NULL);
+	session_unbind(core, s);
+	if (!grace_keeps(core, s))
+		session_clear(core, s, END_ABANDONED);
+	TAILQ_FOREACH (conn, &s->conns, in_session)
+		emit_close(core, conn->id);
+	if (s->conn_count > 0)
+		return;
+	if (grace_keeps(core, s))
+		grace_begin(core, s);
+	else
+		session_end(core, s, END_ABANDONED);
+}
+
+void
+pulse_timer(struct core *core, struct session *s)
+{
+	/* Its grace runs. */
+	if (s->conn_count == 0 && s->process.pid == 0)
+		return;
+	if (pulse_blocked(s))
+		pulse_heard(core, s);
+	if (s->heard_ms + s->heartbeat_ms > core->now.ms) {
+		s->doubted = false;
+		pulse_arm(core, s);
+	} else if (!s->doubted) {
+		s->doubted = true;
+		timer_arm(&core->timers, &s->pulse_timer, core->now.ms + session_slack_ms(s->heartbeat_ms));
+	} else {
+		pulse_missed(core, s);
+	}
+}

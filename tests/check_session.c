@@ -1,0 +1,781 @@
+/*
+ * Sessions that outlive a connection, sessions that have to be heard of, and what is withheld for longer.
+ * Each test is a short story (tests/support/story.h).
+ */
+#include "daemon/core/view.h"
+#include "tests/support/story.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GRACE_MS 4000
+#define SLACK_MS (GRACE_MS / 8 + 1)
+
+/* What SESSION GRACE or SECRET answered. */
+static struct slice
+secret_of(const struct story *w)
+{
+	ck_assert_uint_gt(w->actions.n, 0);
+	ck_assert_int_eq(w->actions.list[0].u.reply.type, REPLY_TEXT);
+	return slice_of(w->actions.list[0].u.reply.text);
+}
+
+/* A session's secret, which outlives the step. */
+struct secret {
+	char text[64];
+};
+
+static struct secret
+ask_grace(struct story *w, conn_id conn, int64_t ms)
+{
+	struct secret secret;
+
+	run(w, conn, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = ms});
+	(void)snprintf(secret.text, sizeof(secret.text), "%s", secret_of(w).p);
+	return secret;
+}
+
+static const char *
+resume(struct story *w, conn_id conn, const char *secret)
+{
+	return run(w, conn, (struct command){.verb = VERB_SESSION_RESUME, .secret = slice_of(secret)});
+}
+
+static const char *
+heartbeat(struct story *w, conn_id conn, int64_t ms)
+{
+	return run(w, conn, (struct command){.verb = VERB_SESSION_HEARTBEAT, .heartbeat_ms = ms});
+}
+
+static const char *
+heard(struct story *w, conn_id conn)
+{
+	ck_assert(core_wants_pulse(w->core, conn));
+	return step(w, &(struct event){.type = EVENT_HEARD, .conn = conn});
+}
+
+static void
+open_as(struct story *w, conn_id conn, uint64_t user)
+{
+	struct peer peer = {.pid = 100 + (int64_t)conn, .uid = 0, .user = user};
+
+	step(w, &(struct event){.type = EVENT_OPEN, .conn = conn, .peer = &peer});
+}
+
+/* Lets time pass, while the master renews whatever it is asked to; what else happened. */
+static const char *
+keep(struct story *w, int64_t ms)
+{
+	static char all[4096];
+	struct call calls[8];
+
+	all[0] = '\0';
+	for (int64_t passed = 0; passed < ms; passed++) {
+		size_t n = 0;
+
+		after(w, 1);
+		for (size_t i = 0; i < w->actions.n; i++) {
+			const struct action *a = &w->actions.list[i];
+
+			if (a->type == ACTION_CALL && a->u.call.op == CALL_RENEW)
+				calls[n++] = a->u.call;
+			ck_assert_uint_le(n, 8);
+		}
+		if (strncmp(w->trace, "renew", 5) != 0)
+			strcat(all, w->trace);
+		for (size_t i = 0; i < n; i++) {
+			char name[64];
+
+			(void)snprintf(name, sizeof(name), "%.*s", (int)calls[i].name.n, calls[i].name.p);
+			strcat(all, answer(w, CALL_RENEW, OUTCOME_YES, name, calls[i].attempt));
+		}
+	}
+	return all;
+}
+
+/* c1 holds a, with a grace; its connection is lost. */
+static struct secret
+cut_holder(struct story *w)
+{
+	struct secret secret;
+
+	story_ready(w);
+	secret = ask_grace(w, 1, GRACE_MS);
+	lock(w, 1, "a");
+	granted(w, "a", 1, 500);
+	ck_assert_str_eq(close_as(w, 1, END_ABANDONED), "");
+	return secret;
+}
+
+/* c2 holds a; c1, with a grace, waits for it, then c3; c1's connection is lost. */
+static struct secret
+cut_waiter(struct story *w)
+{
+	struct secret secret;
+
+	story_ready(w);
+	secret = ask_grace(w, 1, GRACE_MS);
+	lock(w, 2, "a");
+	granted(w, "a", 1, 500);
+	lock(w, 1, "a");
+	lock(w, 3, "a");
+	ck_assert_str_eq(close_as(w, 1, END_ABANDONED), "");
+	return secret;
+}
+
+START_TEST(a_session_that_is_resumed_holds_what_it_held)
+{
+	struct story w;
+	struct secret secret = cut_holder(&w);
+
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	ck_assert_str_eq(keep(&w, GRACE_MS), "");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 :1");
+	ck_assert_str_eq(lock(&w, 3, "a"), "c3 -HELD");
+	ck_assert_str_eq(keep(&w, GRACE_MS), "");
+	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_UNLOCK, .name = SLICE("a"), .token = 500}),
+		"c3 :0 | c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(without_anybody_who_comes_back_it_ends_with_its_grace)
+{
+	struct story w;
+	struct secret secret = cut_holder(&w);
+
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	ck_assert_str_eq(keep(&w, GRACE_MS + SLACK_MS - 1), "");
+	/* Nobody has been told anything since the cut, so what was told then is over. */
+	ck_assert_str_eq(keep(&w, 1), "c2 :501");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 -ERR");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_was_told_before_the_cut_outlasts_a_short_grace)
+{
+	struct story w;
+
+	story_ready(&w);
+	ask_grace(&w, 1, 100);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_str_eq(keep(&w, 987), "");
+	ck_assert_str_eq(keep(&w, 1), "c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_goodbye_ends_it_and_an_end_of_file_does_not)
+{
+	struct story w;
+
+	story_ready(&w);
+	ask_grace(&w, 1, GRACE_MS);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "c2 :501");
+	ask_grace(&w, 2, GRACE_MS);
+	lock(&w, 3, "a");
+	ck_assert_str_eq(close_as(&w, 2, END_GONE), "");
+	/* Without a grace it is an end. */
+	lock(&w, 4, "b");
+	granted(&w, "b", 2, 700);
+	ck_assert_str_eq(close_as(&w, 4, END_GONE), "release b#2");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_place_in_the_queue_is_taken_over)
+{
+	struct story w;
+	struct secret secret = cut_waiter(&w);
+
+	ck_assert_str_eq(resume(&w, 4, secret.text), "c4 :0");
+	ck_assert_str_eq(lock(&w, 4, "a"), "");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c4 :501");
+	ck_assert_str_eq(unlock(&w, 4, "a"), "c4 :0 | c3 :502");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_lock_granted_meanwhile_is_answered_when_it_is_repeated)
+{
+	struct story w;
+	struct secret secret = cut_waiter(&w);
+
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
+	ck_assert_str_eq(resume(&w, 4, secret.text), "c4 :1");
+	ck_assert_str_eq(
+		run(&w, 4, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .validity = true}),
+		"c4 :501 for 977");
+	/* Only once: another thread may ask next. */
+	ck_assert_str_eq(lock(&w, 4, "a"), "c4 -HELD");
+	ck_assert_str_eq(keep(&w, GRACE_MS + SLACK_MS), "");
+	ck_assert_str_eq(unlock(&w, 4, "a"), "c4 :0 | c3 :502");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_repeated_lock_with_a_tag_counts_once)
+{
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	lock(&w, 2, "a");
+	granted(&w, "a", 1, 500);
+	lock_as(&w, 1, "a", "t1");
+	close_as(&w, 1, END_ABANDONED);
+	unlock(&w, 2, "a");
+	resume(&w, 4, secret.text);
+	ck_assert_str_eq(lock_as(&w, 4, "a", "t2"), "c4 -DEADLOCK");
+	ck_assert_str_eq(lock_as(&w, 4, "a", "t1"), "c4 :501");
+	ck_assert_str_eq(lock_as(&w, 4, "a", "t1"), "c4 :501");
+	ck_assert_str_eq(
+		run(&w, 4, (struct command){.verb = VERB_UNLOCK, .name = SLICE("a"), .owner = SLICE("t1")}),
+		"c4 :1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(any_use_of_an_untold_hold_shows_that_it_is_known)
+{
+	struct story w;
+	struct secret secret = cut_waiter(&w);
+
+	unlock(&w, 2, "a");
+	resume(&w, 4, secret.text);
+	ck_assert_str_eq(check(&w, 4, "a"), "c4 :977");
+	ck_assert_str_eq(keep(&w, GRACE_MS + SLACK_MS), "");
+	ck_assert_str_eq(unlock(&w, 4, "a"), "c4 :0 | c3 :502");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_nobody_comes_back_for_is_given_up_with_the_grace)
+{
+	struct story w;
+	struct secret secret = cut_waiter(&w);
+
+	/* Untold, so nobody relies on it: it passes on at once. */
+	unlock(&w, 2, "a");
+	resume(&w, 4, secret.text);
+	ck_assert_str_eq(keep(&w, GRACE_MS + SLACK_MS - 1), "");
+	ck_assert_str_eq(keep(&w, 1), "c3 :502");
+	ck_assert_str_eq(check(&w, 4, "a"), "c4 null");
+	story_done(&w);
+
+	/* A place that is not taken over is left. */
+	secret = cut_waiter(&w);
+	resume(&w, 4, secret.text);
+	ck_assert_str_eq(keep(&w, GRACE_MS + SLACK_MS), "");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_wait_runs_on_without_its_connection)
+{
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	lock(&w, 2, "a");
+	granted(&w, "a", 1, 500);
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 300});
+	lock(&w, 3, "a");
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_str_eq(keep(&w, 300), "");
+	resume(&w, 4, secret.text);
+	/* Its WAIT is over, and its place with it. */
+	ck_assert_str_eq(lock(&w, 4, "a"), "");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_repeated_lock_waits_as_long_as_it_says_now)
+{
+	struct story w;
+	struct secret secret = cut_waiter(&w);
+
+	resume(&w, 4, secret.text);
+	ck_assert_str_eq(lock_once(&w, 4, "a"), "c4 null");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 :501");
+	story_done(&w);
+	secret = cut_waiter(&w);
+	resume(&w, 4, secret.text);
+	ck_assert_str_eq(
+		run(&w, 4, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 200}), "");
+	ck_assert_str_eq(keep(&w, 199), "");
+	ck_assert_str_eq(keep(&w, 1), "c4 null");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_async_wait_is_taken_over_by_its_id_and_can_be_cancelled)
+{
+	const struct command again = {.verb = VERB_LOCK, .name = SLICE("a"), .id = SLICE("j1")};
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	lock(&w, 2, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(run(&w, 1, again), "c1 +QUEUED");
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .id = SLICE("j2")}),
+		"c1 +QUEUED");
+	close_as(&w, 1, END_ABANDONED);
+	resume(&w, 4, secret.text);
+	ck_assert_str_eq(
+		run(&w, 4, (struct command){.verb = VERB_LOCK, .name = SLICE("b"), .id = SLICE("j1")}),
+		"c4 -ERR");
+	ck_assert_str_eq(run(&w, 4, again), "c4 +QUEUED");
+	ck_assert_str_eq(run(&w, 4, (struct command){.verb = VERB_CANCEL, .id = SLICE("j2")}), "c4 :1");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c4 push grant j1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_resumes_takes_over_from_a_connection_that_is_half_open)
+{
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	lock(&w, 1, "b");
+	granted(&w, "b", 1, 700);
+	lock(&w, 2, "a");
+	granted(&w, "a", 2, 500);
+	lock(&w, 1, "a");
+	lock(&w, 3, "a");
+	ck_assert_str_eq(resume(&w, 4, secret.text), "c1 close | c4 :1");
+	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
+	ck_assert_str_eq(lock(&w, 4, "a"), "");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c4 :501");
+	ck_assert_str_eq(unlock(&w, 4, "b"), "c4 :0 | release b#1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(without_a_grace_a_take_over_keeps_holds_but_no_waits)
+{
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_SECRET});
+	(void)snprintf(secret.text, sizeof(secret.text), "%s", secret_of(&w).p);
+	lock(&w, 1, "b");
+	granted(&w, "b", 1, 700);
+	lock(&w, 2, "a");
+	granted(&w, "a", 2, 500);
+	lock(&w, 1, "a");
+	ck_assert_str_eq(resume(&w, 4, secret.text), "c1 close | c4 :1");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#2");
+	ck_assert_str_eq(close_as(&w, 4, END_CLEAN), "release b#1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(join_comes_back_too_and_closes_nobody)
+{
+	struct story w;
+	struct secret secret = cut_holder(&w);
+
+	ck_assert_str_eq(
+		run(&w, 2, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret.text)}),
+		"c2 :1");
+	ck_assert_str_eq(
+		run(&w, 3, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret.text)}),
+		"c3 :1");
+	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | release a#1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(only_the_secret_of_a_session_that_lives_resumes_and_only_an_idle_connection)
+{
+	struct story w;
+	struct secret secret = cut_holder(&w);
+	struct secret wrong = secret;
+
+	wrong.text[47] = wrong.text[47] == '0' ? '1' : '0';
+	ck_assert_str_eq(resume(&w, 2, wrong.text), "c2 -ERR");
+	ck_assert_str_eq(resume(&w, 2, "nonsense"), "c2 -ERR");
+	lock(&w, 2, "b");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 :1");
+	/* Again, by the one that has it. */
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 :1");
+	granted(&w, "b", 2, 700);
+	ck_assert_str_eq(resume(&w, 2, secret.text), "c2 -ERR");
+	close_as(&w, 3, END_CLEAN);
+	ck_assert_str_eq(resume(&w, 4, secret.text), "c4 -ERR");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_grace_can_be_given_back)
+{
+	struct story w;
+
+	story_ready(&w);
+	ask_grace(&w, 1, GRACE_MS);
+	ask_grace(&w, 1, 0);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(close_as(&w, 1, END_GONE), "release a#1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(graces_are_limited_in_number_by_user_and_in_time)
+{
+	const struct command ask = {.verb = VERB_SESSION_GRACE, .grace_ms = 1000};
+	const struct command give_back = {.verb = VERB_SESSION_GRACE};
+	struct story w;
+
+	story_ready(&w);
+	open_as(&w, 11, 7);
+	open_as(&w, 12, 7);
+	open_as(&w, 13, 7);
+	open_as(&w, 14, 8);
+	open_as(&w, 15, 9);
+	ck_assert_str_eq(
+		run(&w, 11, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 60001}), "c11 -LIMIT");
+	ask_grace(&w, 11, 1000);
+	ask_grace(&w, 11, 2000);
+	ask_grace(&w, 12, 1000);
+	ck_assert_str_eq(run(&w, 13, ask), "c13 -LIMIT");
+	ask_grace(&w, 14, 1000);
+	ck_assert_str_eq(run(&w, 15, ask), "c15 -LIMIT");
+	/* One that is detached counts on, one that ends does not. */
+	close_as(&w, 14, END_ABANDONED);
+	ck_assert_str_eq(run(&w, 15, ask), "c15 -LIMIT");
+	run(&w, 12, give_back);
+	ask_grace(&w, 13, 1000);
+	close_as(&w, 11, END_CLEAN);
+	ask_grace(&w, 15, 1000);
+	ck_assert_str_eq(run(&w, 12, ask), "c12 -LIMIT");
+	keep(&w, 1000 + 126);
+	ask_grace(&w, 12, 1000);
+	core_set_grace(w.core, &(struct core_grace){.sessions = 1, .per_user = 1, .most_ms = 10});
+	ck_assert_str_eq(
+		run(&w, 12, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 11}), "c12 -LIMIT");
+	ask_grace(&w, 12, 10);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_loss_while_nobody_is_there_is_told_on_the_next_use)
+{
+	struct story w;
+	struct secret secret = cut_holder(&w);
+
+	ck_assert_str_eq(run(&w, 2, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500}),
+		"c2 :988");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 :0");
+	ck_assert_str_eq(check(&w, 3, "a"), "c3 -LOST");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 -LOST");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 -NOTHELD");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(pushes_of_losses_have_to_be_asked_for_again)
+{
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_PUSH});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	close_as(&w, 1, END_ABANDONED);
+	resume(&w, 3, secret.text);
+	ck_assert_str_eq(run(&w, 2, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500}),
+		"c3 close | c2 :988");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_process_keeps_its_session_beyond_the_grace_and_ends_it_within)
+{
+	const struct process process = {4711, 1};
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	close_as(&w, 1, END_GONE);
+	ck_assert_str_eq(keep(&w, 2 * GRACE_MS), "");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 :1");
+	close_as(&w, 3, END_ABANDONED);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = process}), "c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(draining_keeps_nothing_for_anybody_to_come_back_for)
+{
+	struct story w;
+	struct secret secret = cut_holder(&w);
+
+	lock(&w, 2, "b");
+	granted(&w, "b", 2, 700);
+	ask_grace(&w, 2, GRACE_MS);
+	keep(&w, LEASE_MS);
+	/* What was told of a is over, so its lease goes back; b's holder is told. */
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 close | release a#1");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 -DRAINING");
+	ck_assert_str_eq(
+		run(&w, 3, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 1000}), "c3 -DRAINING");
+	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_session_that_is_silent_for_too_long_is_closed_and_abandoned)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(heartbeat(&w, 1, 400), "c1 +OK");
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	ck_assert_str_eq(keep(&w, 399), "");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :898");
+	ck_assert_str_eq(keep(&w, 399), "");
+	ck_assert_str_eq(heard(&w, 1), "");
+	/* What came in time may be read a little later. */
+	ck_assert_str_eq(keep(&w, 400 + 50), "");
+	ck_assert_str_eq(heard(&w, 1), "");
+	ck_assert_str_eq(keep(&w, 400 + 50), "");
+	ck_assert_str_eq(keep(&w, 1), "c1 close");
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_str_eq(keep(&w, LEASE_MS), "c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_session_whose_lock_waits_cannot_be_heard_of)
+{
+	struct story w;
+
+	story_ready(&w);
+	heartbeat(&w, 1, 400);
+	lock(&w, 2, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 1, "a");
+	ck_assert_str_eq(keep(&w, 3000), "");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c1 :501");
+	/* From the answer on it counts. */
+	ck_assert_str_eq(keep(&w, 450), "");
+	ck_assert_str_eq(keep(&w, 1), "c1 close");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_heartbeat_can_be_changed_and_given_back)
+{
+	struct story w;
+
+	story_ready(&w);
+	heartbeat(&w, 1, 400);
+	heartbeat(&w, 1, 4000);
+	ck_assert_str_eq(keep(&w, 3999), "");
+	ck_assert_str_eq(heartbeat(&w, 1, 0), "c1 +OK");
+	ck_assert(!core_wants_pulse(w.core, 1));
+	ck_assert_str_eq(keep(&w, 9000), "");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_silent_session_with_a_grace_can_be_resumed_and_is_listened_to_again)
+{
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	heartbeat(&w, 1, 400);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(keep(&w, 451), "c1 close");
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_str_eq(keep(&w, GRACE_MS), "");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 :1");
+	ck_assert_str_eq(keep(&w, 450), "");
+	ck_assert_str_eq(keep(&w, 1), "c3 close");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_process_does_not_keep_a_session_that_is_silent)
+{
+	struct story w;
+
+	story_ready(&w);
+	heartbeat(&w, 1, 400);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1}});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	close_as(&w, 1, END_GONE);
+	ck_assert_str_eq(keep(&w, 451 + LEASE_MS), "c2 :501");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = {4711, 1}}), "");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_crash_delay_withholds_an_abandoned_hold_for_longer)
+{
+	struct story w;
+	struct resource_view view;
+
+	story_ready(&w);
+	lock(&w, 1, "fragile");
+	granted(&w, "fragile", 1, 500);
+	lock(&w, 2, "fragile");
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_str_eq(keep(&w, 988 + CRASH_DELAY_MS - 1), "");
+	ck_assert(core_view_resource(w.core, w.now.ms, SLICE("fragile"), &view));
+	ck_assert(view.held && view.hold.withheld && view.hold.valid_ms == 1);
+	ck_assert_str_eq(keep(&w, 1), "c2 :501");
+	/* What ends in good order passes on at once. */
+	lock(&w, 3, "fragile");
+	ck_assert_str_eq(close_as(&w, 2, END_CLEAN), "c3 :502");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_crash_delay_counts_from_the_deadline_told_before_the_cut)
+{
+	struct story w;
+
+	story_ready(&w);
+	ask_grace(&w, 1, GRACE_MS);
+	lock(&w, 1, "fragile");
+	granted(&w, "fragile", 1, 500);
+	lock(&w, 2, "fragile");
+	close_as(&w, 1, END_ABANDONED);
+	/* 988 ms were told; the grace is longer than that and the delay. */
+	ck_assert_str_eq(keep(&w, GRACE_MS + SLACK_MS), "c2 :501");
+	ask_grace(&w, 2, 100);
+	lock(&w, 3, "fragile");
+	close_as(&w, 2, END_ABANDONED);
+	ck_assert_str_eq(keep(&w, CRASH_DELAY_MS), "");
+	ck_assert_str_eq(keep(&w, LEASE_MS), "c3 :502");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_crash_delay_ends_with_a_lease_that_cannot_be_kept)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "fragile");
+	granted(&w, "fragile", 1, 500);
+	close_as(&w, 1, END_ABANDONED);
+	after(&w, 988);
+	ck_assert(!core_view_resource(w.core, w.now.ms, SLICE("fragile"), &(struct resource_view){0}));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_broken_hold_is_withheld_with_the_crash_delay)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "fragile");
+	granted(&w, "fragile", 1, 500);
+	ck_assert_str_eq(
+		run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("fragile"), .token = 500}),
+		"c1 close | c3 :3988");
+	ck_assert_str_eq(keep(&w, 100), "");
+	ck_assert_str_eq(
+		run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("fragile"), .token = 500}),
+		"c3 :3888");
+	story_done(&w);
+}
+END_TEST
+
+static bool
+take_view(void *arg, const struct session_view *view)
+{
+	struct session_view *out = arg;
+
+	if (view->id == 1)
+		*out = *view;
+	return true;
+}
+
+START_TEST(a_session_shows_its_grace_and_what_is_left_of_it)
+{
+	struct story w;
+	struct session_view view = {0};
+
+	story_ready(&w);
+	heartbeat(&w, 1, 7000);
+	ask_grace(&w, 1, GRACE_MS);
+	core_each_session(w.core, w.now.ms, take_view, &view);
+	ck_assert(view.grace_ms == GRACE_MS && view.left_ms == -1 && view.heartbeat_ms == 7000);
+	close_as(&w, 1, END_ABANDONED);
+	keep(&w, 1000);
+	core_each_session(w.core, w.now.ms, take_view, &view);
+	ck_assert(view.connections == 0 && view.left_ms == GRACE_MS - 1000);
+	story_done(&w);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("session", NULL, NULL, a_session_that_is_resumed_holds_what_it_held,
+		without_anybody_who_comes_back_it_ends_with_its_grace,
+		what_was_told_before_the_cut_outlasts_a_short_grace,
+		a_goodbye_ends_it_and_an_end_of_file_does_not, a_place_in_the_queue_is_taken_over,
+		a_lock_granted_meanwhile_is_answered_when_it_is_repeated,
+		a_repeated_lock_with_a_tag_counts_once, any_use_of_an_untold_hold_shows_that_it_is_known,
+		what_nobody_comes_back_for_is_given_up_with_the_grace, a_wait_runs_on_without_its_connection,
+		a_repeated_lock_waits_as_long_as_it_says_now,
+		an_async_wait_is_taken_over_by_its_id_and_can_be_cancelled,
+		who_resumes_takes_over_from_a_connection_that_is_half_open,
+		without_a_grace_a_take_over_keeps_holds_but_no_waits, join_comes_back_too_and_closes_nobody,
+		only_the_secret_of_a_session_that_lives_resumes_and_only_an_idle_connection,
+		a_grace_can_be_given_back, graces_are_limited_in_number_by_user_and_in_time,
+		a_loss_while_nobody_is_there_is_told_on_the_next_use,
+		pushes_of_losses_have_to_be_asked_for_again,
+		a_process_keeps_its_session_beyond_the_grace_and_ends_it_within,
+		draining_keeps_nothing_for_anybody_to_come_back_for,
+		a_session_that_is_silent_for_too_long_is_closed_and_abandoned,
+		a_session_whose_lock_waits_cannot_be_heard_of, a_heartbeat_can_be_changed_and_given_back,
+		a_silent_session_with_a_grace_can_be_resumed_and_is_listened_to_again,
+		a_process_does_not_keep_a_session_that_is_silent,
+		a_crash_delay_withholds_an_abandoned_hold_for_longer,
+		a_crash_delay_counts_from_the_deadline_told_before_the_cut,
+		a_crash_delay_ends_with_a_lease_that_cannot_be_kept,
+		a_broken_hold_is_withheld_with_the_crash_delay,
+		a_session_shows_its_grace_and_what_is_left_of_it);
+}
