@@ -51,46 +51,6 @@ batches_done(struct batches *batches)
 		batch_free(batch);
 }
 
-/* A copy of calls and names in one piece. */
-static struct batch *
-batch_new(const struct call *calls, const size_t *offsets, size_t n, const char *names, size_t bytes)
-{
-	struct batch *batch = must(malloc(sizeof *batch + n * sizeof *calls + bytes));
-	char *text = (char *)(batch->calls + n);
-	size_t i;
-
-	*batch = (struct batch){.n = n};
-	memcpy(batch->calls, calls, n * sizeof *calls);
-	if (bytes > 0)
-		memcpy(text, names, bytes);
-	for (i = 0; i < n; i++) {
-		batch->calls[i].name.p = text + offsets[i];
-		batch->calls[i].key = NULL;
-	}
-	return batch;
-}
-
-struct batch *
-batch_of(const struct call *call)
-{
-	const size_t start = 0;
-
-	return batch_new(call, &start, 1, call->name.p, call->name.n);
-}
-
-struct batch *
-batch_of_group(const struct group *group)
-{
-	return batch_new(group->calls, group->offsets, group->n, group->names, group->used);
-}
-
-void
-batch_free(struct batch *batch)
-{
-	free(batch->votes);
-	free(batch);
-}
-
 static void
 text_copy(struct slice *text, char **room)
 {
@@ -101,6 +61,47 @@ text_copy(struct slice *text, char **room)
 	*room += text->n;
 }
 
+/* A copy of calls and their texts in one piece. */
+static struct batch *
+batch_new(const struct call *calls, size_t n)
+{
+	struct batch *batch;
+	size_t i, bytes = 0;
+	char *room;
+
+	for (i = 0; i < n; i++)
+		bytes += calls[i].name.n + calls[i].slots.n;
+	batch = must(malloc(sizeof *batch + n * sizeof *calls + bytes));
+	room = (char *)(batch->calls + n);
+	*batch = (struct batch){.n = n};
+	memcpy(batch->calls, calls, n * sizeof *calls);
+	for (i = 0; i < n; i++) {
+		text_copy(&batch->calls[i].name, &room);
+		text_copy(&batch->calls[i].slots, &room);
+		batch->calls[i].key = NULL;
+	}
+	return batch;
+}
+
+struct batch *
+batch_of(const struct call *call)
+{
+	return batch_new(call, 1);
+}
+
+struct batch *
+batch_of_group(struct group *group)
+{
+	return batch_new(group_calls(group), group->n);
+}
+
+void
+batch_free(struct batch *batch)
+{
+	free(batch->votes);
+	free(batch);
+}
+
 void
 batch_keep(struct batch *batch, const struct vote *votes)
 {
@@ -109,12 +110,13 @@ batch_keep(struct batch *batch, const struct vote *votes)
 
 	assert(batch->n > 0 && !batch->votes);
 	for (i = 0; i < batch->n; i++)
-		bytes += votes[i].holder.n + votes[i].text.n + votes[i].run.n;
+		bytes += votes[i].holder.n + votes[i].slots.n + votes[i].text.n + votes[i].run.n;
 	batch->votes = must(malloc(batch->n * sizeof *votes + bytes));
 	memcpy(batch->votes, votes, batch->n * sizeof *votes);
 	room = (char *)(batch->votes + batch->n);
 	for (i = 0; i < batch->n; i++) {
 		text_copy(&batch->votes[i].holder, &room);
+		text_copy(&batch->votes[i].slots, &room);
 		text_copy(&batch->votes[i].text, &room);
 		text_copy(&batch->votes[i].run, &room);
 	}

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Calls that travel, or could not travel, together. Their names follow them in memory. */
+/* Calls that travel, or could not travel, together. Their names and slots follow them in memory. */
 struct batch {
 	struct batch *next;  /* in its queue */
 	struct vote *votes;  /* one for each call, when they are known and wait; else NULL */
@@ -29,7 +29,7 @@ struct batch {
 /* A batch of one call. */
 struct batch *batch_of(const struct call *call) __attribute__((returns_nonnull, warn_unused_result));
 /* A copy of a group in one piece, without the keys, which a reload may free. */
-struct batch *batch_of_group(const struct group *group) __attribute__((returns_nonnull, warn_unused_result));
+struct batch *batch_of_group(struct group *group) __attribute__((returns_nonnull, warn_unused_result));
 
 void batch_free(struct batch *batch);
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define ARGS_FIXED    16 /* EVALSHA sha n, and at most the arguments of HELLO */
-#define ARGS_PER_CALL 9  /* ACQUIRE of N masters: 3 keys and 6 arguments, when terms differ; LATCH: 8 */
+#define ARGS_PER_CALL 10 /* ACQUIRE of a share at N masters: 3 keys and 7 arguments, when terms differ */
 #define NUMBER_BYTES  20 /* the longest: INT64_MIN, UINT64_MAX */
 
 void
@@ -31,10 +31,24 @@ call_command_done(struct call_command *command)
 	memset(command, 0, sizeof(*command));
 }
 
+enum script_id
+script_of(const struct call *call)
+{
+	static const enum script_id of_groups[CALL_OP_COUNT] = {
+#define GROUP_SCRIPT(name, script) [CALL_##name] = SCRIPT_GROUP_##name,
+		GROUP_SCRIPTS(GROUP_SCRIPT)
+#undef GROUP_SCRIPT
+	};
+
+	if (call->kind != KIND_EXCLUSIVE && of_groups[call->op] != 0)
+		return of_groups[call->op];
+	return (enum script_id)call->op;
+}
+
 bool
 call_groups(const struct call *a, const struct call *b)
 {
-	return a->op == b->op && a->link == b->link && a->incarnation == b->incarnation &&
+	return script_of(a) == script_of(b) && a->link == b->link && a->incarnation == b->incarnation &&
 	       a->op != CALL_HELLO && a->op != CALL_ADMIT &&
 	       (a->op != CALL_RELEASE || a->queue_ms == b->queue_ms);
 }
@@ -151,6 +165,27 @@ arg_owner(struct call_command *command, const struct call_settings *settings, co
 	put_end(command);
 }
 
+/* See lua/form.inc. */
+static void
+arg_form(struct call_command *command, const struct call *call)
+{
+	put_begin(command);
+	if (call->kind == KIND_SHARED) {
+		put_text(command, "shared");
+	} else {
+		assert(call->limit > 0);
+		put_text(command, "permits ");
+		put_number(command, call->limit);
+		put(command, " ", 1);
+		put_number(command, call->permits);
+		put(command, " ", 1);
+		put_unsigned(command, (uint64_t)call->hint % (uint64_t)call->limit);
+		put(command, " ", 1);
+		put(command, call->slots.p, call->slots.n);
+	}
+	put_end(command);
+}
+
 static bool
 terms_equal(const struct call *a, const struct call *b)
 {
@@ -228,7 +263,7 @@ arg_lease(struct call_command *command, const struct call_settings *settings, co
 	put_end(command);
 }
 
-/* What an operation takes: one letter for each KEYS and ARGV of lua/<op>.lua, in its order. What each name
+/* What a script takes: one letter for each KEYS and ARGV at its top, in its order. What each name
  * has goes letter by letter: the first for all names, then the next one for all. */
 struct shape {
 	const char *keys;      /* once: n node, r reclaimed */
@@ -239,27 +274,33 @@ struct shape {
 	bool places;           /* with the queue's time */
 };
 
-static const struct shape shapes[CALL_OP_COUNT] = {
-	[CALL_HELLO] = {"nr", "", "idtLJhRTX", "", false, false},
-	[CALL_ADMIT] = {"nr", "", "it", "", false, false},
-	[CALL_ACQUIRE] = {"n", "lq", "idxDt", "o", true, true},
-	[CALL_RENEW] = {"n", "lq", "it", "o", true, false},
-	[CALL_RECLAIM] = {"nr", "l", "i", "oPDtN", false, false},
-	[CALL_RELEASE] = {"n", "lq", "ix", "o", false, false},
-	[CALL_LEAVE] = {"n", "lq", "idx", "", false, false},
-	[CALL_LATCH] = {"n", "c", "idx", "OIDsPqw", false, false},
+static const struct shape shapes[SCRIPT_COUNT] = {
+	[SCRIPT_HELLO] = {"nr", "", "idtLJhRTX", "", false, false},
+	[SCRIPT_ADMIT] = {"nr", "", "it", "", false, false},
+	[SCRIPT_ACQUIRE] = {"n", "lq", "idxDt", "o", true, true},
+	[SCRIPT_RENEW] = {"n", "lq", "it", "o", true, false},
+	[SCRIPT_RECLAIM] = {"nr", "l", "i", "oPDtN", false, false},
+	[SCRIPT_RELEASE] = {"n", "lq", "ix", "o", false, false},
+	[SCRIPT_LEAVE] = {"n", "lq", "idx", "", false, false},
+	[SCRIPT_LATCH] = {"n", "c", "idx", "OIDsPqw", false, false},
+	[SCRIPT_GROUP_ACQUIRE] = {"n", "lq", "idxDt", "ok", true, true},
+	[SCRIPT_GROUP_RENEW] = {"n", "lq", "ixt", "ok", true, false},
+	[SCRIPT_GROUP_RECLAIM] = {"nr", "l", "i", "okPDtN", false, false},
+	[SCRIPT_GROUP_RELEASE] = {"n", "lq", "ix", "ok", false, false},
 };
 
 /* Where each name has a token counter of its own. */
-static const struct shape fenced_shapes[CALL_OP_COUNT] = {
-	[CALL_ACQUIRE] = {"n", "lqf", "idxD-", "ot", true, true},
-	[CALL_RENEW] = {"n", "lqf", "i-", "ot", true, false},
+static const struct shape fenced_shapes[SCRIPT_COUNT] = {
+	[SCRIPT_ACQUIRE] = {"n", "lqf", "idxD-", "ot", true, true},
+	[SCRIPT_RENEW] = {"n", "lqf", "i-", "ot", true, false},
+	[SCRIPT_GROUP_ACQUIRE] = {"n", "lqf", "idxD-", "otk", true, true},
+	[SCRIPT_GROUP_RENEW] = {"n", "lqf", "ix-", "otk", true, false},
 };
 
 static const struct shape *
-shape_of(const struct call_settings *settings, enum call_op op)
+shape_of(const struct call_settings *settings, enum script_id id)
 {
-	return settings->fenced && fenced_shapes[op].keys != NULL ? &fenced_shapes[op] : &shapes[op];
+	return settings->fenced && fenced_shapes[id].keys != NULL ? &fenced_shapes[id] : &shapes[id];
 }
 
 static void
@@ -379,6 +420,9 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'o':
 		arg_owner(command, settings, call);
 		return;
+	case 'k':
+		arg_form(command, call);
+		return;
 	case '-':
 		arg_text(command, "");
 		return;
@@ -414,7 +458,7 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 	for (size_t i = 0; i < n; i++) {
 		size_t template = calls[i].key != NULL ? strlen(calls[i].key) : 0;
 		bytes += 3 * (shared + 3 * calls[i].name.n) + template + calls[i].name.n;
-		bytes += CALL_DAEMON_ID_SIZE + 8 * (NUMBER_BYTES + 1) + calls[i].tag.n;
+		bytes += CALL_DAEMON_ID_SIZE + 12 * (NUMBER_BYTES + 1) + calls[i].tag.n + calls[i].slots.n;
 	}
 	return bytes;
 }
@@ -440,12 +484,13 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 	size_t n)
 {
 	assert(n >= 1 && n <= CALL_GROUP_MAX);
-	const struct shape *shape = shape_of(settings, calls[0].op);
+	enum script_id id = script_of(&calls[0]);
+	const struct shape *shape = shape_of(settings, id);
 	const struct call common = call_common(calls, n);
 	if (!command_reserve(command, ARGS_FIXED + n * ARGS_PER_CALL, bytes_needed(settings, calls, n)))
 		return false;
 	arg_text(command, "EVALSHA");
-	arg_text(command, scripts[common.op].sha1);
+	arg_text(command, scripts[id].sha1);
 	arg_number(command, (int64_t)(strlen(shape->keys) + n * strlen(shape->name_keys)));
 	for (const char *k = shape->keys; *k != '\0'; k++)
 		key_one(command, settings, &common, *k);

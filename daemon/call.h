@@ -12,6 +12,9 @@
  * bytes % and } of NAME become %25 and %7D, so that the hash tag is the whole name. The node is
  * NAMESPACE:node, an inbox NAMESPACE:inbox:<daemon-id>.
  *
+ * What lies at the lease's key is the owner, a string, or where several have the lock a group, a hash:
+ * lua/group.inc.
+ *
  * Calls that share a command share their earliest deadline, and where names are not fenced the highest of
  * their token proposals.
  */
@@ -60,7 +63,7 @@ struct call_command {
 void call_command_init(struct call_command *command);
 void call_command_done(struct call_command *command);
 
-/* Whether b may travel in the same command as a: same operation, link and incarnation, and about names. */
+/* Whether b may travel in the same command as a: same script, link and incarnation, and about names. */
 bool call_groups(const struct call *a, const struct call *b);
 
 /*

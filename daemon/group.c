@@ -37,29 +37,41 @@ group_knows(const struct group *group, uint32_t hash)
 }
 
 static void
+group_copy(struct group *group, struct slice text)
+{
+	if (text.n > 0)
+		memcpy(group->texts + group->used, text.p, text.n);
+	group->used += text.n;
+}
+
+static void
 group_add(struct group *group, const struct call *call, uint32_t hash)
 {
 	assert(group->n < CALL_GROUP_MAX);
 	if (!group->calls)
 		group->calls = must(malloc(CALL_GROUP_MAX * sizeof *group->calls));
-	if (group->room - group->used < call->name.n) {
-		group->room = (group->used + call->name.n) * 2;
-		group->names = must(realloc(group->names, group->room));
+	if (group->room - group->used < call->name.n + call->slots.n) {
+		group->room = (group->used + call->name.n + call->slots.n) * 2;
+		group->texts = must(realloc(group->texts, group->room));
 	}
-	if (call->name.n > 0)
-		memcpy(group->names + group->used, call->name.p, call->name.n);
 	group->calls[group->n] = *call;
 	group->hashes[group->n] = hash;
 	group->offsets[group->n] = group->used;
-	group->used += call->name.n;
+	group_copy(group, call->name);
+	group_copy(group, call->slots);
 	group->n++;
 }
 
 const struct call *
 group_calls(struct group *group)
 {
-	for (size_t i = 0; i < group->n; i++)
-		group->calls[i].name.p = group->calls[i].name.n > 0 ? group->names + group->offsets[i] : NULL;
+	for (size_t i = 0; i < group->n; i++) {
+		struct call *call = &group->calls[i];
+		size_t at = group->offsets[i];
+
+		call->name.p = call->name.n > 0 ? group->texts + at : NULL;
+		call->slots.p = call->slots.n > 0 ? group->texts + at + call->name.n : NULL;
+	}
 	return group->calls;
 }
 
@@ -70,14 +82,13 @@ group_clear(struct group *group)
 	group->used = 0;
 }
 
-/* Whether a group has to leave before a call that will be in another one, or in a new one of its operation.
- */
+/* Whether a group has to leave before a call that will be in another one, or in a new one of its script. */
 static bool
 group_precedes(const struct group *group, const struct call *call, uint32_t hash)
 {
 	if (group->n == 0)
 		return false;
-	if (group->calls[0].op == call->op)
+	if (script_of(&group->calls[0]) == script_of(call))
 		return group->n == CALL_GROUP_MAX || !call_groups(&group->calls[0], call);
 	/* What does not group even with itself is about no name. */
 	return !call_groups(call, call) || !call_groups(&group->calls[0], &group->calls[0]) ||
@@ -89,19 +100,19 @@ groups_add(struct groups *groups, const struct call *call, group_close *close, v
 {
 	uint32_t hash = name_hash(call->name);
 
-	for (size_t op = 0; op < CALL_OP_COUNT; op++) {
-		if (group_precedes(&groups->of[op], call, hash))
-			close(arg, &groups->of[op]);
+	for (size_t id = 0; id < SCRIPT_COUNT; id++) {
+		if (group_precedes(&groups->of[id], call, hash))
+			close(arg, &groups->of[id]);
 	}
-	group_add(&groups->of[call->op], call, hash);
+	group_add(&groups->of[script_of(call)], call, hash);
 }
 
 void
 groups_close(struct groups *groups, group_close *close, void *arg)
 {
-	for (size_t op = 0; op < CALL_OP_COUNT; op++) {
-		if (groups->of[op].n > 0)
-			close(arg, &groups->of[op]);
+	for (size_t id = 0; id < SCRIPT_COUNT; id++) {
+		if (groups->of[id].n > 0)
+			close(arg, &groups->of[id]);
 	}
 }
 
@@ -110,17 +121,17 @@ groups_empty(const struct groups *groups)
 {
 	size_t n = 0;
 
-	for (size_t op = 0; op < CALL_OP_COUNT; op++)
-		n += groups->of[op].n;
+	for (size_t id = 0; id < SCRIPT_COUNT; id++)
+		n += groups->of[id].n;
 	return n == 0;
 }
 
 void
 groups_done(struct groups *groups)
 {
-	for (size_t op = 0; op < CALL_OP_COUNT; op++) {
-		free(groups->of[op].calls);
-		free(groups->of[op].names);
+	for (size_t id = 0; id < SCRIPT_COUNT; id++) {
+		free(groups->of[id].calls);
+		free(groups->of[id].texts);
 	}
 	memset(groups, 0, sizeof *groups);
 }

@@ -1,7 +1,7 @@
 /*
  * group: calls that wait for others to share a command with.
  *
- *     call, call, … ──▶ groups, one for each operation ──close()──▶ commands
+ *     call, call, … ──▶ groups, one for each script ──close()──▶ commands
  *
  * Under load acquires and releases of many names arise by turns; one group alone would be closed at each
  * change. A name is in one open group at most, so that calls about a name leave in the order in which they
@@ -16,32 +16,32 @@
 
 #include "daemon/call.h"
 #include "daemon/core/call.h"
+#include "daemon/script.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of one operation, link and memory of the master: call_groups(). Zero when it is empty for the first time.
- */
+/* Of one script, link and memory of the master: call_groups(). Zero when it is empty for the first time. */
 struct group {
 	size_t n;
 	struct call *calls;
 	uint32_t hashes[CALL_GROUP_MAX]; /* of the names */
-	size_t offsets[CALL_GROUP_MAX];  /* of the names, in: */
-	char *names;
+	size_t offsets[CALL_GROUP_MAX];  /* of the names, each followed by its call's slots, in: */
+	char *texts;
 	size_t used;
 	size_t room;
 };
 
 /* All zero in the beginning. */
 struct groups {
-	struct group of[CALL_OP_COUNT];
+	struct group of[SCRIPT_COUNT];
 };
 
 /* Makes a command of a group and empties it with group_clear(). */
 typedef void group_close(void *arg, struct group *group);
 
-/* Copies the call and its name; its key stays the caller's. Closes what has to leave before. */
+/* Copies the call, its name and slots; its key stays the caller's. Closes what has to leave before. */
 void groups_add(struct groups *groups, const struct call *call, group_close *close, void *arg);
 /* Closes all. */
 void groups_close(struct groups *groups, group_close *close, void *arg);

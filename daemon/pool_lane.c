@@ -1,7 +1,7 @@
 /*
  * pool_lane: one link of the pool; see pool_inner.h.
  *
- *     lane_call ──▶ group of its operation ──▶ batch ──▶ link ──▶ … ──▶ batch ──▶ votes
+ *     lane_call ──▶ group of its script ─────▶ batch ──▶ link ──▶ … ──▶ batch ──▶ votes
  *          └──────▶ unsent ─────────────────── (next turn) ───────────────────▶ votes
  *
  * Where replicas have to acknowledge, one WAIT follows all that a turn has sent, and the votes of what it
@@ -182,7 +182,7 @@ lane_load_scripts(struct lane *lane)
 {
 	size_t i;
 
-	for (i = 0; i < CALL_OP_COUNT; i++) {
+	for (i = 0; i < SCRIPT_COUNT; i++) {
 		const char *argv[] = {"SCRIPT", "LOAD", scripts[i].text};
 		const size_t argvlen[] = {6, 4, scripts[i].length};
 

@@ -1,7 +1,8 @@
 /*
  * script: the Lua scripts of lua/, embedded at build time by lua/embed.
  *
- * One for each operation of call.h, in its order. Constant; used by call.c, the pool and the simulator.
+ * One for each operation of call.h, in its order, and behind them those that do the same for shared leases
+ * and permits. Constant; used by call.c, the pool and the simulator.
  */
 #ifndef DAEMON_SCRIPT_H
 #define DAEMON_SCRIPT_H
@@ -17,6 +18,27 @@ struct script {
 	const char *text; /* for EVAL and SCRIPT LOAD */
 };
 
-extern const struct script scripts[CALL_OP_COUNT];
+/* GROUP_SCRIPT(op, script): what an operation is for members of a group; operations that are not here are the
+ * same for all kinds. */
+#define GROUP_SCRIPTS(GROUP_SCRIPT)                                                                          \
+	GROUP_SCRIPT(ACQUIRE, group_acquire)                                                                 \
+	GROUP_SCRIPT(RENEW, group_renew)                                                                     \
+	GROUP_SCRIPT(RECLAIM, group_reclaim)                                                                 \
+	GROUP_SCRIPT(RELEASE, group_release)
+
+enum script_id {
+#define CALL_OP(name, script) SCRIPT_##name,
+	CALL_OPS(CALL_OP)
+#undef CALL_OP
+#define GROUP_SCRIPT(name, script) SCRIPT_GROUP_##name,
+		GROUP_SCRIPTS(GROUP_SCRIPT)
+#undef GROUP_SCRIPT
+			SCRIPT_COUNT
+};
+
+extern const struct script scripts[SCRIPT_COUNT];
+
+/* The script of a call: of its operation, and of its lease's kind. */
+enum script_id script_of(const struct call *call);
 
 #endif

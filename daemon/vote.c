@@ -6,6 +6,8 @@
  */
 #include "daemon/call.h"
 
+#include "daemon/script.h"
+
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,11 +205,12 @@ decode_whole(const redisReply *reply, struct vote *vote)
 
 /* Just a number is a yes; what it counts depends on the question. */
 static bool
-decode_number(int64_t n, int64_t block, struct vote *vote)
+decode_number(int64_t n, const struct call *call, struct vote *vote)
 {
+	int64_t block = call->block;
 	switch (vote->op) {
 	case CALL_ACQUIRE:
-		if (n < 1 || block < 1 || n > NUMBER_MAX - block)
+		if (n < 1 || block < 1 || n > NUMBER_MAX - block || call->kind == KIND_PERMITS)
 			return false;
 		vote->token_first = n;
 		vote->token_last = n + block - 1;
@@ -225,8 +228,43 @@ decode_number(int64_t n, int64_t block, struct vote *vote)
 	return true;
 }
 
+/* A number below the limit, without needless digits, from *i on, which is behind it then. */
 static bool
-decode_yes(const redisReply *answer, struct vote *vote)
+slot_read(struct slice slots, size_t *i, int64_t limit, int64_t *slot)
+{
+	size_t from = *i;
+	for (*slot = 0; *i < slots.n && slots.p[*i] >= '0' && slots.p[*i] <= '9' && *slot < limit; ++*i)
+		*slot = *slot * 10 + (slots.p[*i] - '0');
+	return *i > from && *slot < limit && (slots.p[from] != '0' || *i == from + 1);
+}
+
+/* "3,7": as many permits as the call wants, rising. */
+static bool
+slots_fit(struct slice slots, const struct call *call)
+{
+	int64_t count = 0, last = -1, slot;
+	for (size_t i = 0; slot_read(slots, &i, call->limit, &slot) && slot > last; i++) {
+		last = slot;
+		count++;
+		if (i == slots.n)
+			return count == call->permits;
+		if (slots.p[i] != ',')
+			return false;
+	}
+	return false;
+}
+
+static bool
+decode_slots(const redisReply *answer, const struct call *call, struct vote *vote)
+{
+	if (call->kind != KIND_PERMITS || vote->op != CALL_ACQUIRE)
+		return true;
+	vote->slots = element_text(answer, 4);
+	return slots_fit(vote->slots, call) && (call->slots.n == 0 || slice_equal(vote->slots, call->slots));
+}
+
+static bool
+decode_yes(const redisReply *answer, const struct call *call, struct vote *vote)
 {
 	int64_t first, last;
 	if (vote->op != CALL_ACQUIRE && vote->op != CALL_RENEW)
@@ -235,7 +273,7 @@ decode_yes(const redisReply *answer, struct vote *vote)
 		return false;
 	if (first == 0 && (last != 0 || vote->op == CALL_ACQUIRE))
 		return false;
-	if (!element_number(answer, 3, &vote->position))
+	if (!element_number(answer, 3, &vote->position) || !decode_slots(answer, call, vote))
 		return false;
 	vote->token_first = first;
 	vote->token_last = last;
@@ -273,11 +311,16 @@ decode_no_latch(const redisReply *answer, struct vote *vote)
 }
 
 static bool
-decode_busy(const redisReply *answer, struct vote *vote)
+decode_busy(const redisReply *answer, const struct call *call, struct vote *vote)
 {
 	int64_t position, change_ms;
 	if (!element_number(answer, 2, &position) || !element_number(answer, 3, &change_ms))
 		return false;
+	if (call->kind == KIND_PERMITS) {
+		vote->slots = element_text(answer, 4);
+		if (vote->slots.n > 0 && !slots_fit(vote->slots, call))
+			return false;
+	}
 	vote->holder = element_text(answer, 1);
 	vote->position = position;
 	vote->change_ms = change_ms;
@@ -285,20 +328,32 @@ decode_busy(const redisReply *answer, struct vote *vote)
 	return true;
 }
 
+/* {'limit', n} */
+static bool
+decode_limit(const redisReply *answer, const struct call *call, struct vote *vote)
+{
+	if (!element_number(answer, 1, &vote->limit) || vote->limit < 1 || vote->limit == call->limit)
+		return false;
+	vote->outcome = OUTCOME_LIMIT;
+	return true;
+}
+
 /* The answer for one name. */
 static bool
-decode_name(const redisReply *answer, int64_t block, struct vote *vote)
+decode_name(const redisReply *answer, const struct call *call, struct vote *vote)
 {
 	bool timed = vote->op == CALL_ACQUIRE || vote->op == CALL_RECLAIM || vote->op == CALL_LATCH;
 	int64_t n;
 	if (reply_number(answer, &n))
-		return decode_number(n, block, vote);
+		return decode_number(n, call, vote);
 	if (answer == NULL || answer->type != REDIS_REPLY_ARRAY)
 		return false;
 	if (element_is(answer, 0, "yes"))
-		return vote->op == CALL_LATCH ? decode_latch(answer, vote) : decode_yes(answer, vote);
+		return vote->op == CALL_LATCH ? decode_latch(answer, vote) : decode_yes(answer, call, vote);
 	if (element_is(answer, 0, "busy") && vote->op == CALL_ACQUIRE)
-		return decode_busy(answer, vote);
+		return decode_busy(answer, call, vote);
+	if (element_is(answer, 0, "limit") && vote->op == CALL_ACQUIRE && call->kind == KIND_PERMITS)
+		return decode_limit(answer, call, vote);
 	if (element_is(answer, 0, "no") && vote->op == CALL_LATCH)
 		return decode_no_latch(answer, vote);
 	if (element_is(answer, 0, "no") && vote->op != CALL_ACQUIRE && vote->op != CALL_LEAVE) {
@@ -324,17 +379,18 @@ op_is_whole(enum call_op op)
 
 /* {'all', time} or, to ACQUIRE, {'all', time, first token}: skipped is what the names before this one got. */
 static bool
-decode_all(const redisReply *reply, int64_t skipped, int64_t block, struct vote *vote)
+decode_all(const redisReply *reply, int64_t skipped, const struct call *call, struct vote *vote)
 {
 	int64_t first;
-	switch (vote->op) {
-	case CALL_ACQUIRE:
+	switch (script_of(call)) {
+	case SCRIPT_ACQUIRE:
 		return reply->elements == 3 && element_number(reply, 2, &first) && first >= 1 &&
-		       first <= NUMBER_MAX - skipped && decode_number(first + skipped, block, vote);
-	case CALL_RENEW:
-		return reply->elements == 2 && decode_number(0, 0, vote);
-	case CALL_RELEASE:
-		return reply->elements == 2 && decode_number(1, 0, vote);
+		       first <= NUMBER_MAX - skipped && decode_number(first + skipped, call, vote);
+	case SCRIPT_RENEW:
+	case SCRIPT_GROUP_RENEW:
+		return reply->elements == 2 && decode_number(0, call, vote);
+	case SCRIPT_RELEASE:
+		return reply->elements == 2 && decode_number(1, call, vote);
 	default:
 		return false;
 	}
@@ -355,12 +411,12 @@ decode_one(const redisReply *reply, const struct call *calls, size_t i, size_t n
 		return true;
 	}
 	if (element_is(reply, 0, "all"))
-		return decode_all(reply, skipped, calls[i].block, vote);
+		return decode_all(reply, skipped, &calls[i], vote);
 	if (!element_is(reply, 0, "ok"))
 		return false;
 	if (op_is_whole(vote->op))
 		return decode_whole(reply, vote);
-	return reply->elements == n + 2 && decode_name(reply->element[i + 2], calls[i].block, vote);
+	return reply->elements == n + 2 && decode_name(reply->element[i + 2], &calls[i], vote);
 }
 
 void

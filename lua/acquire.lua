@@ -34,32 +34,7 @@ local fenced = args[5] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
 local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
 local left, read = 0, 5 + n * (fenced and 2 or 1) -- names they still hold for; arguments that have been read
-
-local function refused(ttl_ms)
-	if not (deadline and ttl_ms and block and queue_ms and proposal) then
-		return { 'error', 'ERR malformed call' }
-	end
-	if proposal > TOKEN_MAX or highest > TOKENS_END then
-		return { 'error', 'ERR token proposal above 2^52, or the counter at its end' }
-	end
-	if block < 1 or block > BLOCK_MAX or queue_ms > 60000 then
-		return { 'error', 'ERR block or queue time out of range' }
-	end
-	if ttl_ms < 1 or ttl_ms > ttl_max then
-		return { 'error', 'ERR ttl is outside 1..' .. decimal(ttl_max) .. ' ms' }
-	end
-	return now > deadline and { 'late' } or nil
-end
-
-local function terms_read(i)
-	if left == 0 then
-		ttl, block, queue_ms = args[read + 1], tonumber(args[read + 2]), tonumber(args[read + 3])
-		left = tonumber(args[read + 4]) or n
-		read = read + 4
-	end
-	proposal = tonumber(fenced and args[n + 5 + i] or args[5])
-	refusal = refused(tonumber(ttl))
-end
+-- include: terms
 
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
 local answers, rest, taken = { 'ok', now, 0 }, {}, 0
@@ -85,86 +60,18 @@ end
 -- include: number
 -- include: queue
 -- include: answer
+-- include: owner
+-- include: group
+-- include: next
+-- include: place
 
--- The daemon of a lease taken by holdfast; nil: somebody else's lock under a foreign key template.
-local function native(holder)
-	local daemon = string.match(holder, '^(%x+):%d+$')
-	return daemon and #daemon == 32 and daemon or nil
-end
-
--- Whether this is a lease of ours that we have given up: who has one does not ask for another. An answer was
--- lost, or a late renewal has made it longer; nobody relies on it. Of a later attempt this call is a late copy.
-local function abandoned(holder, owner)
-	local daemon, other = string.match(holder, '^(%x+):(%d+)$')
-	local attempt = number(string.match(owner, '%d+$'))
-	return daemon == me and number(other) and attempt and number(other) < attempt
-end
-
-local function place_keep(queue)
-	if queue_position(queue, me) == 0 then
-		local last = redis.call('ZREVRANGE', queue.q, 0, 0, 'WITHSCORES')
-		redis.call('ZADD', queue.q, decimal((tonumber(last[2]) or 0) + 1), me)
-		table.insert(queue.order, me)
-	end
-	redis.call('HSET', queue.w, me, decimal(now + queue_ms * 1000))
-	queue_live(queue, queue_ms)
-end
-
--- The head had its window and left the lock alone.
-local function head_to_tail(queue)
-	local head = table.remove(queue.order, 1)
-	table.insert(queue.order, head)
-	if redis.call('ZSCORE', queue.q, head) then
-		local last = redis.call('ZREVRANGE', queue.q, 0, 0, 'WITHSCORES')
-		redis.call('ZADD', queue.q, decimal((tonumber(last[2]) or 0) + 1), head)
-	end
-end
-
--- Of a free lock: nil when it is ours to take, else ms until the one it is kept for has had its time.
-local function turn_wait(queue)
-	if queue_position(queue, me) == 0 then
-		table.insert(queue.order, me) -- a single try stands at the end for the time of this call
-	end
-	if queue.order[1] == me then
-		return nil
-	end
-	if queue.claim and queue.claim.daemon == queue.order[1] then
-		if now < queue.claim.till then
-			return math.ceil((queue.claim.till - now) / 1000)
-		end
-		head_to_tail(queue)
-		if queue.order[1] == me then
-			return nil
-		end
-	end
-	queue_call_head(queue, inbox)
-	return CLAIM_US / 1000
-end
-
--- Of a taken lock: ms until it can end by itself. Tells the holder that somebody waits.
-local function holder_wait(lease, holder, queue)
-	local daemon = native(holder)
-	local left = redis.call('PTTL', lease)
-	if daemon and (left < 0 or left > ttl_max) then
-		-- None of ours lives that long: the clock stepped back, or somebody took the expiry away.
-		redis.call('PEXPIRE', lease, decimal(ttl_max))
-		left = ttl_max
-	end
-	if daemon and daemon ~= me then
-		redis.pcall('PUBLISH', inbox .. daemon, 'want ' .. queue_name(queue, inbox))
-	end
-	return left < 0 and ttl_max or left
-end
-
--- Held by somebody else: wait in the queue.
-local function busy_held(queue, lease, holder)
+-- Held by others: wait in the queue.
+local function busy_held(queue, holder, change)
 	if queue_ms > 0 then
-		place_keep(queue)
+		place_keep(queue, 'x')
 	end
-	if queue.claim and #queue.order > 0 then
-		redis.call('HDEL', queue.w, 'claim')
-	end
-	return { 'busy', holder, queue_position(queue, me), holder_wait(lease, holder, queue) }
+	claim_drop(queue)
+	return { 'busy', holder, queue_position(queue, me), change }
 end
 
 -- Free: nil when we may take it, else the answer.
@@ -173,43 +80,54 @@ local function busy_free(queue)
 		return nil
 	end
 	if queue_ms > 0 then
-		place_keep(queue)
+		place_keep(queue, 'x')
 	end
 	local queued = queue_position(queue, me) > 0
-	local wait = turn_wait(queue)
+	local wait = turn_wait(queue, false, 'x')
 	if not wait then
 		return nil
 	end
 	return { 'busy', '', queued and queue_position(queue, me) or 0, wait }
 end
 
+-- nil when we may take it, else the answer.
+local function busy(queue, lease, owner, lock)
+	if type(lock) == 'string' then
+		if abandoned(lock, owner) then
+			redis.call('DEL', lease)
+			lock = false
+		elseif lock == owner then
+			return nil
+		else
+			return busy_held(queue, lock, holder_wait(lease, lock, queue))
+		end
+	end
+	lock = lock and group_left(lock, owner)
+	if not lock then
+		return busy_free(queue)
+	end
+	if lock.limit then
+		place_drop(queue, lock)
+		return { 'wrongkind' }
+	end
+	group_want(lock, me, inbox, queue_name(queue, inbox))
+	return busy_held(queue, group_last(lock).owner, group_rest(lock, lock.count))
+end
+
 local function acquire(i)
 	local lease, owner = keys[i + 1], args[i + 5]
 	local queue = queue_read(keys[n + 1 + i], queue_ms < 0)
-	local holder = redis.call('GET', lease)
+	local lock = lock_read(lease)
 	queue_prune(queue)
-	if holder and abandoned(holder, owner) then
-		redis.call('DEL', lease)
-		holder = false
-	end
-	if holder ~= owner then
-		local busy
-		if holder then
-			busy = busy_held(queue, lease, holder)
-		else
-			busy = busy_free(queue)
-		end
-		if busy then
-			return busy
-		end
+	local said = busy(queue, lease, owner, lock)
+	if said then
+		return said
 	end
 	-- The tokens first: should the lease fail, only numbers are lost.
 	local first, last = tokens_take(keys[2 * n + 1 + i], proposal, block)
 	redis.call('SET', lease, owner, 'PX', ttl)
 	queue_remove(queue, me)
-	if queue.claim and #queue.order > 0 then
-		redis.call('HDEL', queue.w, 'claim')
-	end
+	claim_drop(queue)
 	return { 'yes', first, last, #queue.order }
 end
 

@@ -1,6 +1,7 @@
 -- reclaim: re-assert a lease that is still valid while the master is guarded after it may have forgotten.
 --
--- KEYS  1: node; 2: reclaimed (hash lease key -> '<owner> <newest token>'); then the lease of each name
+-- KEYS  1: node; 2: reclaimed (hash lease key -> '<owner> <newest token>'; groups: see group_reclaim.lua); then the
+--       lease of each name
 -- ARGV  1: incarnation; then the owner of each name; then the ttl (ms) of each; then the deadline (µs of this
 --       master's TIME) of each; then the highest token known to each; then the newest token of each lease
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
@@ -23,39 +24,25 @@ end
 -- include: decimal
 -- include: number
 -- include: answer
+-- include: owner
+-- include: group
 
-local RECLAIMED_LIVE_MS = 86400000
 local n = (#ARGV - 1) / 5
-local reached = highest
-
-local function native(holder)
-	local daemon = string.match(holder, '^(%x+):%d+$')
-	return daemon and #daemon == 32
-end
+-- include: reclaim
 
 local function reclaim(i)
-	local lease, owner, ttl = KEYS[i + 2], ARGV[i + 1], ARGV[n + i + 1]
-	local deadline, token = number(ARGV[2 * n + i + 1]), number(ARGV[3 * n + i + 1])
-	local newest = number(ARGV[4 * n + i + 1])
-	if not (deadline and token and newest and token <= TOKEN_MAX * 2) then
-		return { 'error', 'ERR malformed call' }
+	local lease, owner = KEYS[i + 2], ARGV[i + 1]
+	local terms, refusal = reclaim_terms(i, n + 1)
+	if refusal then
+		return refusal
 	end
-	if not (number(ttl) and number(ttl) > 0 and number(ttl) <= ttl_max) then
-		return { 'error', 'ERR ttl is outside 1..' .. decimal(ttl_max) .. ' ms' }
-	end
-	if now > deadline then
-		return { 'late' }
-	end
-	local reclaimer, theirs = string.match(redis.call('HGET', KEYS[2], lease) or '', '^(%S+) (%d+)$')
-	local holder = redis.call('GET', lease)
-	if reclaimer and reclaimer ~= owner and tonumber(theirs) >= newest or holder and not native(holder) then
+	local by, theirs = reclaimed(lease)
+	local lock = lock_read(lease)
+	if by and by ~= owner and theirs >= terms.newest or type(lock) == 'string' and not native(lock) then
 		return { 'no' }
 	end
-	redis.call('PERSIST', KEYS[1]) -- a full master takes what follows a first write that needs no memory
-	reached = math.max(reached, token)
-	redis.call('HSET', KEYS[2], lease, owner .. ' ' .. decimal(newest))
-	redis.call('PEXPIRE', KEYS[2], RECLAIMED_LIVE_MS)
-	redis.call('SET', lease, owner, 'PX', ttl)
+	reclaim_keep(terms.token, lease, owner, terms.newest)
+	redis.call('SET', lease, owner, 'PX', decimal(terms.ttl_ms))
 	return 1
 end
 
@@ -63,7 +50,5 @@ local answers = { 'ok', now }
 for i = 1, n do
 	answers[i + 2] = answer(reclaim, i)
 end
-if reached > highest then
-	redis.call('HSET', KEYS[1], 'highest', decimal(reached))
-end
+reached_keep()
 return answers

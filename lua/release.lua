@@ -58,7 +58,7 @@ local function release(i)
 	redis.call('DEL', lease)
 	queue_prune(queue)
 	if place_ms then
-		queue_return(queue, string.match(args[i + 2], '^%x+'), place_ms)
+		queue_return(queue, string.match(args[i + 2], '^%x+'), place_ms, 'x')
 	else
 		queue_call_head(queue, args[2])
 	end

@@ -25,30 +25,9 @@ end
 local keys, args = KEYS, ARGV -- locals cost less
 local fenced = args[2] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
-local ttl, block, refusal -- the terms, and what is wrong with them
+local common, each = 2, n + 2
 local left, read = 0, 2 + n * (fenced and 2 or 1) -- names they still hold for; arguments that have been read
-
-local function terms_read()
-	ttl, block, left = args[read + 1], tonumber(args[read + 2]), tonumber(args[read + 3]) or n
-	read = read + 3
-	local ttl_ms = tonumber(ttl)
-	refusal = nil
-	if not (ttl_ms and block and block <= BLOCK_MAX) then
-		refusal = { 'error', 'ERR malformed call' }
-	elseif ttl_ms < 1 or ttl_ms > ttl_max then
-		refusal = { 'error', 'ERR ttl is outside 1..' .. decimal(ttl_max) .. ' ms' }
-	end
-end
-
--- The lease is kept whatever becomes of the tokens: a full master may refuse to store a fence.
-local function block_take(i)
-	local token = tonumber(fenced and args[n + 2 + i] or args[2])
-	if not token or token > TOKEN_MAX or highest > TOKENS_END then
-		return 0, 0
-	end
-	local ok, first, last = pcall(tokens_take, keys[2 * n + 1 + i], token, block)
-	return ok and first or 0, ok and last or 0
-end
+-- include: renewal
 
 local function waiting(i)
 	local count = redis.pcall('ZCARD', keys[n + 1 + i])

@@ -28,7 +28,7 @@ encoded_by(const struct call_settings *by, const struct call *calls, size_t n)
 	ck_assert(call_encode(&command, by, calls, n));
 	ck_assert_int_eq((int)command.argvlen[0], 7);
 	ck_assert_mem_eq(command.argv[0], "EVALSHA", 7);
-	ck_assert_mem_eq(command.argv[1], scripts[calls[0].op].sha1, 40);
+	ck_assert_mem_eq(command.argv[1], scripts[script_of(&calls[0])].sha1, 40);
 	for (int i = 2; i < command.argc; i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%.*s", i > 2 ? " " : "",
 			(int)command.argvlen[i], command.argv[i]);

@@ -777,7 +777,7 @@ END_TEST
 START_TEST(the_sha1_is_that_of_the_text)
 {
 	stage_init(&stage, true);
-	for (size_t i = 0; i < CALL_OP_COUNT; i++) {
+	for (size_t i = 0; i < SCRIPT_COUNT; i++) {
 		struct slice args[] = {SLICE("return redis.sha1hex(ARGV[1])"), SLICE("0"),
 			{scripts[i].text, scripts[i].length}};
 		redisReply *reply = stage_eval(&stage, 3, args);

@@ -20,8 +20,8 @@
 struct engine {
 	lua_State *lua;
 	struct pieces pieces;
-	int compiled[CALL_OP_COUNT]; /* registry references; LUA_NOREF: not yet */
-	engine_command *command;     /* of the script that runs */
+	int compiled[SCRIPT_COUNT]; /* registry references; LUA_NOREF: not yet */
+	engine_command *command;    /* of the script that runs */
 	void *arg;
 };
 
@@ -347,7 +347,7 @@ engine_shared(void)
 		return shared;
 	shared = calloc(1, sizeof(*shared));
 	assert(shared != NULL);
-	for (size_t i = 0; i < CALL_OP_COUNT; i++)
+	for (size_t i = 0; i < SCRIPT_COUNT; i++)
 		shared->compiled[i] = LUA_NOREF;
 	engine_open(shared);
 	return shared;

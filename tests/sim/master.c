@@ -12,7 +12,7 @@
 struct master {
 	struct store *store;
 	struct master_health health;
-	bool loaded[CALL_OP_COUNT]; /* known to EVALSHA */
+	bool loaded[SCRIPT_COUNT]; /* known to EVALSHA */
 	char run_id[41];
 	char replid[41];
 	char info[160];
@@ -146,7 +146,7 @@ master_on_publish(struct master *m, master_publish *publish, void *arg)
 static int
 script_by_sha1(const char *sha1, size_t n)
 {
-	for (int op = 0; op < CALL_OP_COUNT; op++)
+	for (int op = 0; op < SCRIPT_COUNT; op++)
 		if (n == 40 && memcmp(scripts[op].sha1, sha1, 40) == 0)
 			return op;
 	return -1;
@@ -155,7 +155,7 @@ script_by_sha1(const char *sha1, size_t n)
 static int
 script_by_text(const char *text, size_t n)
 {
-	for (int op = 0; op < CALL_OP_COUNT; op++)
+	for (int op = 0; op < SCRIPT_COUNT; op++)
 		if (scripts[op].length == n && memcmp(scripts[op].text, text, n) == 0)
 			return op;
 	return -1;

@@ -5,31 +5,87 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-bool
-said_lease_there(struct server *s, const struct call *call, struct slice *owner)
+#define KEY_BYTES (2 * WIRE_NAME_BYTES)
+
+static struct slice
+lease_key(const struct call *call, char key[KEY_BYTES])
 {
-	char key[2 * WIRE_NAME_BYTES];
 	if (call->key != NULL)
-		snprintf(key, sizeof(key), "lock:%.*s", (int)call->name.n, call->name.p);
+		snprintf(key, KEY_BYTES, "lock:%.*s", (int)call->name.n, call->name.p);
 	else
-		snprintf(key, sizeof(key), "hf:{%.*s}", (int)call->name.n, call->name.p);
-	return store_get(master_store(s->master), server_wall_us(s), slice_of(key), owner);
+		snprintf(key, KEY_BYTES, "hf:{%.*s}", (int)call->name.n, call->name.p);
+	return slice_of(key);
+}
+
+/* Whose a member of a group is, as long as it lives: '<owner> <deadline>'. */
+static bool
+member_owner(struct server *s, struct slice key, struct slice member, struct slice *owner)
+{
+	struct slice value;
+	int64_t wall_us = server_wall_us(s);
+	if (!store_exists(master_store(s->master), wall_us, key) ||
+		!store_field(master_store(s->master), key, member, &value))
+		return false;
+	const char *blank = memchr(value.p, ' ', value.n);
+	if (blank == NULL || strtoll(blank, NULL, 10) <= wall_us)
+		return false;
+	*owner = (struct slice){value.p, (size_t)(blank - value.p)};
+	return true;
+}
+
+/* Whose all these members are; of permits those that slots names. */
+static bool
+members_owner(struct server *s, const char *daemon_id, const struct call *call, struct slice slots,
+	struct slice *owner)
+{
+	char text[KEY_BYTES];
+	struct slice key = lease_key(call, text), first = {NULL, 0};
+	if (call->kind == KIND_SHARED)
+		return member_owner(s, key, slice_of(daemon_id), owner);
+	for (size_t i = 0; i < slots.n;) {
+		const char *p = slots.p + i, *comma = memchr(p, ',', slots.n - i);
+		size_t n = comma != NULL ? (size_t)(comma - p) : slots.n - i;
+		if (!member_owner(s, key, (struct slice){p, n}, owner))
+			return false;
+		if (i > 0 && !slice_equal(first, *owner))
+			return false;
+		first = *owner;
+		i += n + 1;
+	}
+	return slots.n > 0;
+}
+
+bool
+said_lease_there(struct server *s, const char *daemon_id, const struct call *call)
+{
+	char key[KEY_BYTES];
+	struct slice owner;
+	return store_get(master_store(s->master), server_wall_us(s), lease_key(call, key), &owner) ||
+	       (call->kind != KIND_EXCLUSIVE && members_owner(s, daemon_id, call, call->slots, &owner));
 }
 
 /* Who is told that a lease is his has it. */
 static void
-check_owner(struct server *s, const char *daemon_id, const struct call *call)
+check_owner(struct server *s, const char *daemon_id, const struct call *call, const struct vote *vote)
 {
 	struct slice owner = {NULL, 0};
-	char mine[64];
+	char key[KEY_BYTES], mine[64];
+	bool there;
 	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM)
 		return;
 	snprintf(mine, sizeof(mine), "%s:%" PRIu64, daemon_id, call->attempt);
-	if (!said_lease_there(s, call, &owner) || !slice_equal(owner, slice_of(mine)))
+	if (call->kind == KIND_EXCLUSIVE)
+		there = store_get(master_store(s->master), server_wall_us(s), lease_key(call, key), &owner);
+	else
+		there = members_owner(
+			s, daemon_id, call, vote->slots.n > 0 ? vote->slots : call->slots, &owner);
+	if (!there || !slice_equal(owner, slice_of(mine)))
 		world_fail(s->world, "owner only: %s of %.*s says yes to %s, but it is %.*s's",
-			scripts[call->op].name, (int)call->name.n, call->name.p, mine, (int)owner.n, owner.p);
+			scripts[script_of(call)].name, (int)call->name.n, call->name.p, mine, (int)owner.n,
+			owner.n > 0 ? owner.p : "");
 }
 
 /* Tokens are reserved strictly above all that this memory of the master has given out. */
@@ -78,11 +134,12 @@ check_meant(struct server *s, const struct call *call, const struct vote *vote)
 	if (!store_field(master_store(s->master), SLICE("hf:node"), SLICE("incarnation"), &incarnation) ||
 		!slice_equal(incarnation, slice_of(meant)))
 		world_fail(s->world, "incarnation: %s of %.*s is done, but it was meant for %s, not %.*s",
-			scripts[call->op].name, (int)call->name.n, call->name.n > 0 ? call->name.p : "",
-			meant, (int)incarnation.n, incarnation.n > 0 ? incarnation.p : "");
+			scripts[script_of(call)].name, (int)call->name.n,
+			call->name.n > 0 ? call->name.p : "", meant, (int)incarnation.n,
+			incarnation.n > 0 ? incarnation.p : "");
 	if (takes && vote->outcome == OUTCOME_YES && server_wall_us(s) > call->deadline_us)
 		world_fail(s->world, "late: %s of %.*s takes it %" PRId64 " us after its deadline",
-			scripts[call->op].name, (int)call->name.n, call->name.p,
+			scripts[script_of(call)].name, (int)call->name.n, call->name.p,
 			server_wall_us(s) - call->deadline_us);
 }
 
@@ -98,7 +155,7 @@ said_check(
 		check_words(s, &votes[i]);
 		check_meant(s, &calls[i], &votes[i]);
 		if (votes[i].outcome == OUTCOME_YES)
-			check_owner(s, daemon_id, &calls[i]);
+			check_owner(s, daemon_id, &calls[i], &votes[i]);
 		if (votes[i].token_first > 0)
 			check_block(s, &votes[i]);
 	}

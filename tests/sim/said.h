@@ -16,8 +16,8 @@
 
 struct server;
 
-/* Whether the lease that this call is about is there now, and whose. */
-bool said_lease_there(struct server *server, const struct call *call, struct slice *owner);
+/* Whether the lease that this daemon's call is about is there now, whosesoever. */
+bool said_lease_there(struct server *server, const char *daemon_id, const struct call *call);
 
 /* The answer of this server to n calls of this daemon. */
 void said_check(struct server *server, const char *daemon_id, const struct call *calls, size_t n,

@@ -111,8 +111,8 @@ stage_calls(struct stage *s, const struct call_settings *daemon, const struct ca
 	memcpy(argvlen, command.argvlen, (size_t)command.argc * sizeof(argvlen[0]));
 	argv[0] = "EVAL";
 	argvlen[0] = 4;
-	argv[1] = scripts[calls[0].op].text;
-	argvlen[1] = scripts[calls[0].op].length;
+	argv[1] = scripts[script_of(&calls[0])].text;
+	argvlen[1] = scripts[script_of(&calls[0])].length;
 	if (last != NULL)
 		freeReplyObject(last);
 	last = run(s, command.argc, argv, argvlen);

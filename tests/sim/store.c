@@ -69,7 +69,7 @@ entry_find(struct store *store, int64_t wall_us, struct slice key)
 }
 
 struct entry *
-entry_add(struct store *store, struct slice key, enum kind kind)
+entry_add(struct store *store, struct slice key, enum type type)
 {
 	if (store->n == store->room) {
 		store->room = store->room > 0 ? 2 * store->room : 16;
@@ -77,7 +77,7 @@ entry_add(struct store *store, struct slice key, enum kind kind)
 		assert(store->entries != NULL);
 	}
 	struct entry *entry = &store->entries[store->n++];
-	*entry = (struct entry){.key = text_dup(key), .kind = kind};
+	*entry = (struct entry){.key = text_dup(key), .type = type};
 	return entry;
 }
 
@@ -145,7 +145,7 @@ store_copy(const struct store *store)
 	struct store *copy = store_new();
 	for (size_t i = 0; i < store->n; i++) {
 		const struct entry *from = &store->entries[i];
-		struct entry *to = entry_add(copy, text_slice(&from->key), from->kind);
+		struct entry *to = entry_add(copy, text_slice(&from->key), from->type);
 		to->expire_ms = from->expire_ms;
 		if (from->string.p != NULL)
 			to->string = text_dup(text_slice(&from->string));
@@ -173,7 +173,7 @@ void
 store_put(struct store *store, struct slice key, struct slice value, int64_t expire_ms)
 {
 	store_delete(store, key);
-	struct entry *entry = entry_add(store, key, KIND_STRING);
+	struct entry *entry = entry_add(store, key, TYPE_STRING);
 	entry->string = text_dup(value);
 	entry->expire_ms = expire_ms;
 }
@@ -182,7 +182,7 @@ bool
 store_get(struct store *store, int64_t wall_us, struct slice key, struct slice *value)
 {
 	struct entry *entry = entry_find(store, wall_us, key);
-	if (entry == NULL || entry->kind != KIND_STRING)
+	if (entry == NULL || entry->type != TYPE_STRING)
 		return false;
 	*value = text_slice(&entry->string);
 	return true;
@@ -192,7 +192,7 @@ bool
 store_field(struct store *store, struct slice key, struct slice field, struct slice *value)
 {
 	struct entry *entry = entry_find(store, 0, key);
-	struct pair *pair = entry != NULL && entry->kind == KIND_HASH ? pair_find(entry, field) : NULL;
+	struct pair *pair = entry != NULL && entry->type == TYPE_HASH ? pair_find(entry, field) : NULL;
 	if (pair == NULL)
 		return false;
 	*value = text_slice(&pair->value);
@@ -209,7 +209,7 @@ bool
 store_member(struct store *store, int64_t wall_us, struct slice key, size_t i, struct slice *member)
 {
 	const struct entry *entry = entry_find(store, wall_us, key);
-	if (entry == NULL || entry->kind != KIND_ZSET || i >= entry->n)
+	if (entry == NULL || entry->type != TYPE_ZSET || i >= entry->n)
 		return false;
 	*member = text_slice(&entry->pairs[i].field);
 	return true;

@@ -45,12 +45,12 @@ arg_number(struct slice s, int64_t *n)
 	return *end == '\0' && text[0] != ' ' && text[0] != '+';
 }
 
-/* The key v[1], when it is of this kind or absent; else *wrong. */
+/* The key v[i], when it is of this type or absent; else *wrong. */
 static struct entry *
-key_of(const struct args *a, size_t i, enum kind kind, bool *wrong)
+key_of(const struct args *a, size_t i, enum type type, bool *wrong)
 {
 	struct entry *entry = entry_find(a->store, a->env->wall_us, a->v[i]);
-	*wrong = entry != NULL && entry->kind != kind;
+	*wrong = entry != NULL && entry->type != type;
 	return entry;
 }
 
@@ -58,7 +58,7 @@ static redisReply *
 do_get(const struct args *a)
 {
 	bool wrong;
-	struct entry *entry = key_of(a, 1, KIND_STRING, &wrong);
+	struct entry *entry = key_of(a, 1, TYPE_STRING, &wrong);
 	if (wrong)
 		return wrong_type();
 	return entry != NULL ? answer_text(text_slice(&entry->string)) : answer_nil();
@@ -71,7 +71,7 @@ do_mget(const struct args *a)
 	redisReply *r = answer_array(a->n - 1);
 	for (size_t i = 1; i < a->n; i++) {
 		bool wrong;
-		struct entry *entry = key_of(a, i, KIND_STRING, &wrong);
+		struct entry *entry = key_of(a, i, TYPE_STRING, &wrong);
 		answer_set(r, i - 1,
 			wrong || entry == NULL ? answer_nil() : answer_text(text_slice(&entry->string)));
 	}
@@ -98,7 +98,7 @@ do_set(const struct args *a)
 		return answer_nil();
 	if (entry != NULL)
 		entry_remove(a->store, entry);
-	entry = entry_add(a->store, a->v[1], KIND_STRING);
+	entry = entry_add(a->store, a->v[1], TYPE_STRING);
 	entry->string = text_dup(a->v[2]);
 	entry->expire_ms = px > 0 ? a->env->wall_us / 1000 + px : 0;
 	return answer_status("OK");
@@ -125,6 +125,14 @@ do_exists(const struct args *a)
 	for (size_t i = 1; i < a->n; i++)
 		n += entry_find(a->store, a->env->wall_us, a->v[i]) != NULL;
 	return answer_int(n);
+}
+
+static redisReply *
+do_type(const struct args *a)
+{
+	static const char *const words[] = {"string", "hash", "zset"};
+	const struct entry *entry = entry_find(a->store, a->env->wall_us, a->v[1]);
+	return answer_status(entry != NULL ? words[entry->type] : "none");
 }
 
 static redisReply *
@@ -173,7 +181,7 @@ static redisReply *
 do_hget(const struct args *a)
 {
 	bool wrong;
-	struct entry *entry = key_of(a, 1, KIND_HASH, &wrong);
+	struct entry *entry = key_of(a, 1, TYPE_HASH, &wrong);
 	return wrong ? wrong_type() : hash_field(entry, a->v[2]);
 }
 
@@ -181,7 +189,7 @@ static redisReply *
 do_hmget(const struct args *a)
 {
 	bool wrong;
-	struct entry *entry = key_of(a, 1, KIND_HASH, &wrong);
+	struct entry *entry = key_of(a, 1, TYPE_HASH, &wrong);
 	if (wrong)
 		return wrong_type();
 	redisReply *r = answer_array(a->n - 2);
@@ -194,7 +202,7 @@ static redisReply *
 do_hgetall(const struct args *a)
 {
 	bool wrong;
-	struct entry *entry = key_of(a, 1, KIND_HASH, &wrong);
+	struct entry *entry = key_of(a, 1, TYPE_HASH, &wrong);
 	if (wrong)
 		return wrong_type();
 	size_t n = entry != NULL ? entry->n : 0;
@@ -207,16 +215,24 @@ do_hgetall(const struct args *a)
 }
 
 static redisReply *
+do_hlen(const struct args *a)
+{
+	bool wrong;
+	struct entry *entry = key_of(a, 1, TYPE_HASH, &wrong);
+	return wrong ? wrong_type() : answer_int(entry != NULL ? (int64_t)entry->n : 0);
+}
+
+static redisReply *
 do_hset(const struct args *a)
 {
 	bool wrong;
 	if (a->n % 2 != 0)
 		return answer_error("ERR wrong number of arguments for 'hset' command");
-	struct entry *entry = key_of(a, 1, KIND_HASH, &wrong);
+	struct entry *entry = key_of(a, 1, TYPE_HASH, &wrong);
 	if (wrong)
 		return wrong_type();
 	if (entry == NULL)
-		entry = entry_add(a->store, a->v[1], KIND_HASH);
+		entry = entry_add(a->store, a->v[1], TYPE_HASH);
 	int64_t added = 0;
 	for (size_t i = 2; i < a->n; i += 2) {
 		struct pair *pair = pair_find(entry, a->v[i]);
@@ -231,10 +247,10 @@ do_hset(const struct args *a)
 
 /* HDEL and ZREM: an aggregate that becomes empty is gone. */
 static redisReply *
-pairs_delete(const struct args *a, enum kind kind)
+pairs_delete(const struct args *a, enum type type)
 {
 	bool wrong;
-	struct entry *entry = key_of(a, 1, kind, &wrong);
+	struct entry *entry = key_of(a, 1, type, &wrong);
 	if (wrong)
 		return wrong_type();
 	int64_t n = 0;
@@ -253,13 +269,13 @@ pairs_delete(const struct args *a, enum kind kind)
 static redisReply *
 do_hdel(const struct args *a)
 {
-	return pairs_delete(a, KIND_HASH);
+	return pairs_delete(a, TYPE_HASH);
 }
 
 static redisReply *
 do_zrem(const struct args *a)
 {
-	return pairs_delete(a, KIND_ZSET);
+	return pairs_delete(a, TYPE_ZSET);
 }
 
 static int
@@ -286,11 +302,11 @@ do_zadd(const struct args *a)
 	double value = strtod(score, &end);
 	if (*end != '\0')
 		return answer_error("ERR value is not a valid float");
-	struct entry *entry = key_of(a, 1, KIND_ZSET, &wrong);
+	struct entry *entry = key_of(a, 1, TYPE_ZSET, &wrong);
 	if (wrong)
 		return wrong_type();
 	if (entry == NULL)
-		entry = entry_add(a->store, a->v[1], KIND_ZSET);
+		entry = entry_add(a->store, a->v[1], TYPE_ZSET);
 	struct pair *pair = pair_find(entry, a->v[3]);
 	bool added = pair == NULL;
 	if (added)
@@ -304,7 +320,7 @@ static redisReply *
 do_zcard(const struct args *a)
 {
 	bool wrong;
-	struct entry *entry = key_of(a, 1, KIND_ZSET, &wrong);
+	struct entry *entry = key_of(a, 1, TYPE_ZSET, &wrong);
 	if (wrong)
 		return wrong_type();
 	return answer_int(entry != NULL ? (int64_t)entry->n : 0);
@@ -314,7 +330,7 @@ static redisReply *
 do_zscore(const struct args *a)
 {
 	bool wrong;
-	struct entry *entry = key_of(a, 1, KIND_ZSET, &wrong);
+	struct entry *entry = key_of(a, 1, TYPE_ZSET, &wrong);
 	if (wrong)
 		return wrong_type();
 	struct pair *pair = entry != NULL ? pair_find(entry, a->v[2]) : NULL;
@@ -332,7 +348,7 @@ do_zrange(const struct args *a)
 		return answer_error("ERR syntax error");
 	if (!arg_number(a->v[2], &start) || !arg_number(a->v[3], &stop))
 		return answer_error("ERR value is not an integer or out of range");
-	struct entry *entry = key_of(a, 1, KIND_ZSET, &wrong);
+	struct entry *entry = key_of(a, 1, TYPE_ZSET, &wrong);
 	if (wrong)
 		return wrong_type();
 	int64_t n = entry != NULL ? (int64_t)entry->n : 0;
@@ -392,13 +408,15 @@ static const struct command_row {
 	{"SET", 3, 6, true, true, do_set},
 	{"DEL", 2, 99, true, false, do_del},
 	{"EXISTS", 2, 99, false, false, do_exists},
+	{"TYPE", 2, 2, false, false, do_type},
 	{"PTTL", 2, 2, false, false, do_pttl},
 	{"PEXPIRE", 3, 3, true, false, do_pexpire},
 	{"PERSIST", 2, 2, true, false, do_persist},
 	{"HGET", 3, 3, false, false, do_hget},
-	{"HMGET", 3, 99, false, false, do_hmget},
+	{"HMGET", 3, 8000, false, false, do_hmget},
 	{"HGETALL", 2, 2, false, false, do_hgetall},
-	{"HSET", 4, 99, true, true, do_hset},
+	{"HLEN", 2, 2, false, false, do_hlen},
+	{"HSET", 4, 8000, true, true, do_hset},
 	{"HDEL", 3, 8000, true, false, do_hdel},
 	{"ZADD", 4, 4, true, true, do_zadd},
 	{"ZREM", 3, 99, true, false, do_zrem},

@@ -4,7 +4,7 @@
 
 #include "tests/sim/store.h"
 
-enum kind { KIND_STRING, KIND_HASH, KIND_ZSET };
+enum type { TYPE_STRING, TYPE_HASH, TYPE_ZSET };
 
 struct text {
 	char *p;
@@ -20,7 +20,7 @@ struct pair {
 
 struct entry {
 	struct text key;
-	enum kind kind;
+	enum type type;
 	int64_t expire_ms; /* 0: never */
 	struct text string;
 	struct pair *pairs; /* hash: in order of creation; zset: by score, then member */
@@ -39,7 +39,7 @@ void text_set(struct text *text, struct slice s);
 struct slice text_slice(const struct text *text);
 
 struct entry *entry_find(struct store *store, int64_t wall_us, struct slice key); /* drops it when expired */
-struct entry *entry_add(struct store *store, struct slice key, enum kind kind);
+struct entry *entry_add(struct store *store, struct slice key, enum type type);
 void entry_remove(struct store *store, struct entry *entry);
 struct pair *pair_find(struct entry *entry, struct slice field);
 struct pair *pair_add(struct entry *entry, struct slice field);

@@ -152,19 +152,19 @@ static void
 batch_run(struct batch *b)
 {
 	struct server *s = b->wire->way->server;
+	const char *daemon_id = b->wire->way->host->call_settings.daemon_id;
 	bool there[CALL_GROUP_MAX] = {false};
-	struct slice owner;
 	bool keeps = b->calls[0].op == CALL_RENEW || b->calls[0].op == CALL_RELEASE;
 	for (size_t i = 0; keeps && i < b->n; i++)
-		there[i] = said_lease_there(s, &b->calls[i], &owner);
+		there[i] = said_lease_there(s, daemon_id, &b->calls[i]);
 	b->arrived = true;
 	b->reply = server_run(s, b->command.argc, b->command.argv, b->command.argvlen);
 	if (b->wire->way->host->life == b->host_life)
-		said_check(s, b->wire->way->host->call_settings.daemon_id, b->calls, b->n, b->reply);
+		said_check(s, daemon_id, b->calls, b->n, b->reply);
 	for (size_t i = 0; keeps && i < b->n; i++)
-		if (!there[i] && said_lease_there(s, &b->calls[i], &owner))
+		if (!there[i] && said_lease_there(s, daemon_id, &b->calls[i]))
 			world_fail(s->world, "re-created: a %s made a lease of %s",
-				scripts[b->calls[0].op].name, b->names[i]);
+				scripts[script_of(&b->calls[0])].name, b->names[i]);
 }
 
 /* At the master: it runs whether or not anybody still waits for it. */
@@ -184,7 +184,7 @@ batch_arrive(void *arg, uint64_t a, void *data)
 		batch_run(b);
 		if (!b->waited)
 			trace_line(&w->trace, w->now_us, "m%u     ran %s %s of d%u, too late", s->index,
-				scripts[b->calls[0].op].name, b->names[0], wire->way->host->index);
+				scripts[script_of(&b->calls[0])].name, b->names[0], wire->way->host->index);
 	}
 	if (!b->waited) {
 		batch_free(b);
@@ -242,11 +242,14 @@ batch_send(void *arg, struct group *group)
 	struct host *h = wire->way->host;
 	struct world *w = h->world;
 	const struct call *calls = group_calls(group);
-	size_t n = group->n;
-	struct batch *b = malloc(sizeof(*b) + n * (sizeof(b->calls[0]) + sizeof(b->names[0])));
+	size_t n = group->n, slots_n = 0;
+	for (size_t i = 0; i < n; i++)
+		slots_n += calls[i].slots.n;
+	struct batch *b = malloc(sizeof(*b) + n * (sizeof(b->calls[0]) + sizeof(b->names[0])) + slots_n);
 	assert(b != NULL);
 	memset(b, 0, sizeof(*b));
 	b->names = (char(*)[WIRE_NAME_BYTES])(void *)&b->calls[n];
+	char *slots = (char *)&b->names[n];
 	b->wire = wire;
 	b->host_life = h->life;
 	b->wire_life = wire->life;
@@ -260,6 +263,10 @@ batch_send(void *arg, struct group *group)
 		if (calls[i].name.n > 0)
 			memcpy(b->names[i], calls[i].name.p, calls[i].name.n);
 		b->calls[i].name.p = b->names[i];
+		if (calls[i].slots.n > 0)
+			memcpy(slots, calls[i].slots.p, calls[i].slots.n);
+		b->calls[i].slots.p = slots;
+		slots += calls[i].slots.n;
 	}
 	group_clear(group);
 	if (!call_encode(&b->command, &h->call_settings, b->calls, b->n))
@@ -322,8 +329,8 @@ wire_call(struct wire *wire, const struct call *call)
 {
 	struct host *h = wire->way->host;
 	trace_line(&h->world->trace, h->world->now_us, "d%u > m%u %s %.*s #%" PRIu64 "%s", h->index,
-		call->master, scripts[call->op].name, (int)call->name.n, call->name.n > 0 ? call->name.p : "",
-		call->attempt, wire->up ? "" : " (no link)");
+		call->master, scripts[script_of(call)].name, (int)call->name.n,
+		call->name.n > 0 ? call->name.p : "", call->attempt, wire->up ? "" : " (no link)");
 	if (call->op == CALL_ACQUIRE)
 		progress_asked(h, checker_name_of(call->name), call->attempt);
 	else if (call->op == CALL_LEAVE)

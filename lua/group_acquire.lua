@@ -1,0 +1,247 @@
+-- group_acquire: take a share of each name, or a place in its queue: be one of its readers, or have some of its
+-- permits.
+--
+-- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
+-- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; 4: deadline (µs of this master's TIME); 5: token proposal;
+--       then the owner of each name; with N masters, where 5 is '', then the token proposal of each; then the form
+--       of each (see form.inc); then terms, four each: ttl (ms), block (tokens), queue (ms a place lives; 0: none;
+--       -1: it is at another master, heed none here), of how many names from here on
+-- Reply {'forgotten', time} or {'ok', time, one answer per name}:
+--       first                         readers: we are one; BLOCK tokens from this one on are ours; no writer waits
+--       {'yes', first, last, waiting, slots}  the same, and so many other daemons wait, among readers only where one
+--                                     of them wants to write; slots: the permits that are ours ('3,7')
+--       {'busy', holder, position, change, slots}  holder '': it could be had, but others are ahead; position 0: not
+--                                     queued; change: ms until something can change by itself; slots: when those
+--                                     that were named are taken, others that could be had, or ''
+--       {'limit', n}                  there are n permits while any of them is taken
+--       {'late'}                      executed after its deadline
+--       {'wrongkind'}                 another kind of lock is taken here, or a key holds something else
+--       {'error', text}
+--
+-- Readers enter past none but readers, and nobody passes one who waits for more permits than are free.
+-- Repeating is harmless: a reader is one member whatever happens; permits that are the attempt's already are found
+-- again, or when there are more than a hundred and others have become free before them in between, those too
+-- are taken until they run out. A deadline stops a copy that was under way for too long.
+-- include: clock
+-- include: node
+
+if not known or not admitted then
+	return { 'forgotten', now }
+end
+-- include: decimal
+-- include: number
+-- include: tokens
+
+local keys, args = KEYS, ARGV
+local me, inbox, deadline = args[2], args[3], tonumber(args[4])
+local fenced = args[5] == ''
+local n = (#keys - 1) / (fenced and 3 or 2)
+local forms = 5 + n * (fenced and 2 or 1) -- arguments before the first form
+local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
+local left, read = 0, forms + n -- names they still hold for; arguments that have been read
+-- include: terms
+-- include: queue
+-- include: answer
+-- include: owner
+-- include: group
+-- include: next
+-- include: place
+-- include: form
+
+-- Of these members those that the owner has, and those that nobody has.
+local function members_sort(it, names, mine, free)
+	for k, value in ipairs(redis.call('HMGET', it.lease, unpack(names))) do
+		local owner, deadline = member_read(value)
+		if not owner or deadline <= now then
+			free[#free + 1] = names[k]
+		elseif owner == it.owner then
+			mine[#mine + 1] = names[k]
+		end
+	end
+end
+
+-- The permits that are named, or nil; second: whether they are ours already.
+local function slots_named(it)
+	local names, mine, free = it.form.members, {}, {}
+	for i = 1, #names, CHUNK do
+		members_sort(it, { unpack(names, i, math.min(i + CHUNK - 1, #names)) }, mine, free)
+	end
+	return #mine + #free == #names and names or nil, #mine == #names
+end
+
+-- As many as are wanted, or nil; second: whether they are ours already.
+local function slots_any(it)
+	local form, mine, free = it.form, {}, {}
+	for from = 0, form.limit - 1, CHUNK do
+		local names = {}
+		for k = from, math.min(from + CHUNK, form.limit) - 1 do
+			names[#names + 1] = decimal((form.hint + k) % form.limit)
+		end
+		members_sort(it, names, mine, free)
+		if #mine + #free >= form.permits then
+			break
+		end
+	end
+	local ours = #mine >= form.permits
+	if #mine + #free < form.permits then
+		return nil, false
+	end
+	local slots = {}
+	for k = 1, form.permits do
+		slots[k] = mine[k] or free[k - #mine]
+	end
+	table.sort(slots, function(a, b)
+		return tonumber(a) < tonumber(b)
+	end)
+	return slots, ours
+end
+
+-- Whom we would be in the group, or nil when too much is taken; second: whether these permits are ours already.
+local function members_find(it)
+	if not it.form.limit then
+		return it.form.members, false
+	end
+	return (it.form.members and slots_named or slots_any)(it)
+end
+
+local function take(it, members)
+	local queue = it.queue
+	-- The tokens first: should the lease fail, only numbers are lost.
+	local first, last = tokens_take(it.fence, proposal, block)
+	group_put(it.lease, it.form.kind, members, it.owner, tonumber(ttl))
+	queue_remove(queue, me)
+	if #queue.order > 0 then
+		lock_call(lock_read(it.lease), queue, inbox)
+	end
+	local others = queue_waiting(queue, it.form)
+	if others == 0 and not it.form.limit then
+		return first
+	end
+	return { 'yes', first, last, others, it.form.limit and table.concat(members, ',') or '' }
+end
+
+-- Permits that can be had without a look at all the others.
+local function glance(it)
+	local kind = redis.call('TYPE', it.lease).ok
+	if kind == 'none' or kind == 'hash' and redis.call('HGET', it.lease, 'kind') == it.form.kind then
+		local members, ours = members_find(it)
+		return members and (ours or turn_ours(it.queue, it.form.place)) and members
+	end
+end
+
+local function refuse(it, lock, ...)
+	place_drop(it.queue, lock)
+	return { ... }
+end
+
+local function busy(it, queued, holder, change, slots)
+	return { 'busy', holder, queued and queue_position(it.queue, me) or 0, change, slots or '' }
+end
+
+-- Somebody has it alone: the answer, or nil when that is us, who have given it up or share it from now on.
+local function look_alone(it, owner)
+	if abandoned(owner, it.owner) or owner == it.owner and not it.form.limit then
+		redis.call('DEL', it.lease)
+		return nil
+	elseif it.form.limit then
+		return refuse(it, owner, 'wrongkind')
+	end
+	if queue_ms > 0 then
+		place_keep(it.queue, it.form.place)
+	end
+	claim_drop(it.queue)
+	return busy(it, true, owner, holder_wait(it.lease, owner, it.queue))
+end
+
+-- It is a group: the answer, or nil when it is one that we may join.
+local function look_group(it, lock)
+	if not lock or lock.kind == it.form.kind then
+		return nil
+	elseif lock.limit and it.form.limit then
+		return refuse(it, lock, 'limit', lock.limit)
+	end
+	return refuse(it, lock, 'wrongkind')
+end
+
+-- Others come first, or too little is left. wait: see turn_wait().
+local function busy_group(it, lock, queued, wait, members)
+	local holder, slots = '', ''
+	if not members then
+		holder = group_last(lock).owner
+		slots = it.form.members and slots_any(it) or {}
+		slots = table.concat(slots, ',')
+	end
+	if wait then
+		return busy(it, queued, holder, wait, slots)
+	end
+	local head = it.queue.form[it.queue.order[1]] or it.form.place
+	local need = tonumber(string.match(head, '^p(%d+)$'))
+	local lack = need and lock.limit and need - (lock.limit - lock.count) or lock.count
+	group_want(lock, me, inbox, queue_name(it.queue, inbox))
+	return busy(it, queued, holder, group_rest(lock, lack), slots)
+end
+
+-- In the queue: takes it when it is our turn and enough is left.
+local function line_up(it, lock)
+	local queue, place, wait = it.queue, it.form.place, nil
+	local members = members_find(it)
+	if members and turn_ours(queue, place) then
+		return take(it, members)
+	end
+	if queue_ms > 0 then
+		place_keep(queue, place)
+	end
+	local queued = queue_position(queue, me) > 0
+	if #queue.order > 0 then
+		wait = turn_wait(queue, lock, place)
+	end
+	if wait == nil and members then
+		return take(it, members)
+	end
+	if wait == nil and not lock_takes(lock, place) then
+		claim_drop(queue)
+	end
+	return busy_group(it, lock, queued, wait, members)
+end
+
+local function acquire(i)
+	local owner = args[i + 5]
+	local it = { lease = keys[i + 1], fence = keys[2 * n + 1 + i], owner = owner }
+	it.form = form_read(args[forms + i], owner)
+	if not it.form then
+		return { 'error', 'ERR malformed call' }
+	end
+	it.queue = queue_read(keys[n + 1 + i], queue_ms < 0)
+	local members = it.form.limit and glance(it)
+	if members then
+		return take(it, members)
+	end
+	local lock, said = lock_read(it.lease), nil
+	local mine = type(lock) == 'string' and { owner = lock } or lock and lock.members[me]
+	queue_prune(it.queue)
+	if type(lock) == 'string' then
+		lock, said = false, look_alone(it, lock)
+	else
+		lock = lock and group_left(lock, owner)
+		said = look_group(it, lock)
+	end
+	if said then
+		return said
+	elseif mine and mine.owner == owner then
+		return take(it, it.form.members) -- what was ours alone, too
+	elseif mine and lock and lock.members[me] then
+		return busy(it, true, mine.owner, group_rest(lock, lock.count)) -- a late copy, we are a later attempt
+	end
+	return line_up(it, lock)
+end
+
+local answers = { 'ok', now, 0 }
+for i = 1, n do
+	if left == 0 or fenced then
+		terms_read(i)
+	end
+	left = left - 1
+	answers[i + 2] = refusal or answer(acquire, i)
+end
+tokens_keep()
+return answers

@@ -1,0 +1,85 @@
+-- group_reclaim: re-assert a share that is still valid while the master is guarded after it may have forgotten.
+--
+-- KEYS  1: node; 2: reclaimed (see reclaim.lua); then the lease of each name
+-- ARGV  1: incarnation; then the owner of each name; then the form of each (see form.inc), permits by their
+--       numbers; then the ttl (ms) of each; then the deadline (µs of this master's TIME) of each; then the highest
+--       token known to each; then the newest token of each share
+-- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
+--       1         the share is there for ttl from now
+--       {'no'}    somebody else reclaimed a newer lease of it, alone or among others, or one of its permits; or a
+--                 lock of a foreign program is there
+--       {'late'}  executed after its deadline
+--       {'wrongkind'} or {'error', text}
+--
+-- In reclaimed a group has '<lease key>' -> 'group <newest token>', so that one who has it alone and is older is
+-- refused, and '<lease key> <member>' -> '<owner> <newest token>' for each member. What lies at the key and was not
+-- reclaimed is replaced: member by member in a group of this kind, else as a whole. For the rest see reclaim.lua.
+-- Repeating is harmless: the same owner gets the same share, and only before the deadline.
+-- include: clock
+-- include: node
+
+if not known or admitted then
+	return { 'forgotten', now }
+end
+-- include: decimal
+-- include: number
+-- include: answer
+-- include: owner
+-- include: group
+-- include: form
+
+local n = (#ARGV - 1) / 6
+-- include: reclaim
+
+-- Whether somebody else has reclaimed a newer lease that leaves no room for this share. other: what is at the key is
+-- no group of its kind.
+local function beaten(lease, form, owner, newest, other)
+	local by, theirs = reclaimed(lease)
+	if by ~= 'group' then
+		return by and by ~= owner and theirs >= newest
+	elseif other and theirs >= newest then
+		return true
+	end
+	for _, member in ipairs(form.members) do
+		by, theirs = reclaimed(lease .. ' ' .. member)
+		if by and by ~= owner and theirs >= newest then
+			return true
+		end
+	end
+	return false
+end
+
+local function newest_of(lease, newest)
+	local by, theirs = reclaimed(lease)
+	return by == 'group' and math.max(theirs, newest) or newest
+end
+
+local function reclaim(i)
+	local lease, owner = KEYS[i + 2], ARGV[i + 1]
+	local form = form_read(ARGV[n + i + 1], owner)
+	local terms, refusal = reclaim_terms(i, 2 * n + 1)
+	if refusal or not (form and form.members) then
+		return refusal or { 'error', 'ERR malformed call' }
+	end
+	local same = redis.call('TYPE', lease).ok == 'hash' and redis.call('HGET', lease, 'kind') == form.kind
+	local lock = not same and lock_read(lease)
+	if type(lock) == 'string' and not native(lock) or beaten(lease, form, owner, terms.newest, lock) then
+		return { 'no' }
+	end
+	reclaim_keep(terms.token, lease, 'group', newest_of(lease, terms.newest))
+	for _, member in ipairs(form.members) do
+		redis.call('HSET', KEYS[2], lease .. ' ' .. member, owner .. ' ' .. decimal(terms.newest))
+	end
+	if lock then
+		redis.call('DEL', lease)
+	end
+	group_put(lease, form.kind, form.members, owner, terms.ttl_ms)
+	return 1
+end
+
+local answers = { 'ok', now }
+for i = 1, n do
+	answers[i + 2] = answer(reclaim, i)
+end
+reached_keep()
+return answers

@@ -1,0 +1,105 @@
+-- group_renew: keep our share of each name, perhaps with a new block of tokens; or share what we have alone. Never
+-- re-creates a share.
+--
+-- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
+-- ARGV  1: incarnation; 2: inbox prefix; 3: token proposal; then the owner of each name; with N masters, where 3 is
+--       '', then the token proposal of each; then the form of each (see form.inc), permits by their numbers; then
+--       terms, three each: ttl (ms), block (tokens; 0: none), of how many names from here on
+-- Reply {'forgotten', time}, {'all', time} when all are ours, nobody waits and no tokens were asked for, or
+--       {'ok', time, one answer per name}:
+--       waiting               still ours for ttl from now; so many daemons wait, in case no message said so; among
+--                             readers only where one of them wants to write
+--       {'yes', first, last, waiting}  the same, where tokens were asked for; first 0: there are none
+--       {'no'}                not ours (any more), or not all of it
+--       {'wrongkind'} or {'error', text}
+--
+-- A lease that the owner has alone is shared from now on, and readers at the head of the queue are called.
+-- Repeating is harmless: a share is only made longer while it is exactly ours; a block reserved twice is a gap.
+-- include: clock
+-- include: node
+
+if not known or not admitted then
+	return { 'forgotten', now }
+end
+-- include: decimal
+-- include: number
+-- include: tokens
+
+local keys, args = KEYS, ARGV
+local fenced = args[3] == ''
+local n = (#keys - 1) / (fenced and 3 or 2)
+local common, each = 3, n + 3
+local forms = 3 + n * (fenced and 2 or 1) -- arguments before the first form
+local left, read = 0, forms + n -- names they still hold for; arguments that have been read
+-- include: renewal
+-- include: queue
+-- include: answer
+-- include: owner
+-- include: group
+-- include: next
+-- include: form
+
+local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
+
+-- Whether all these members are the owner's and live.
+local function members_live(lease, members, owner)
+	for i = 1, #members, CHUNK do
+		local some = { unpack(members, i, math.min(i + CHUNK - 1, #members)) }
+		for _, value in ipairs(redis.call('HMGET', lease, unpack(some))) do
+			local who, deadline = member_read(value)
+			if who ~= owner or deadline <= now then
+				return false
+			end
+		end
+	end
+	return true
+end
+
+-- Gone, or the hash of somebody else.
+local function look(lease, kind)
+	if kind or redis.call('EXISTS', lease) == 1 then
+		kind_read(kind)
+	end
+	return { 'no' }
+end
+
+local function renew(i)
+	local lease, owner = keys[i + 1], args[i + 3]
+	local form = form_read(args[forms + i], owner)
+	if not form or not form.members then
+		return { 'error', 'ERR malformed call' }
+	end
+	local queue = queue_read(keys[n + 1 + i], queues == 0)
+	local kind = redis.pcall('HGET', lease, 'kind')
+	if type(kind) == 'table' then
+		-- No hash: ours alone, or nothing we know.
+		if redis.call('GET', lease) ~= owner or form.limit then
+			return { 'no' }
+		end
+		redis.call('DEL', lease)
+		group_put(lease, form.kind, form.members, owner, tonumber(ttl))
+		queue_prune(queue)
+		lock_call(lock_read(lease), queue, args[2])
+	elseif members_live(lease, form.members, owner) then
+		group_put(lease, form.kind, form.members, owner, tonumber(ttl))
+	else
+		return look(lease, kind)
+	end
+	if block == 0 then
+		return queue_waiting(queue, form)
+	end
+	local first, last = block_take(i)
+	return { 'yes', first, last, queue_waiting(queue, form) }
+end
+
+local answers, kept = { 'ok', now, 0 }, 0
+for i = 1, n do
+	if left == 0 then
+		terms_read()
+	end
+	left = left - 1
+	answers[i + 2] = refusal or answer(renew, i)
+	kept = answers[i + 2] == 0 and kept + 1 or kept
+end
+tokens_keep()
+return kept == n and { 'all', now } or answers

@@ -1,0 +1,58 @@
+/*
+ * cast: five daemons and a stage with an admitted master, for suites about the scripts of lua/.
+ *
+ * Each test is run on a real server and on the simulated one.
+ */
+#ifndef SIM_CAST_H
+#define SIM_CAST_H
+
+#include "tests/sim/stage.h"
+
+#define CAST_TTL_MS      11000 /* the longest lease and the clock margin */
+#define CAST_FOREVER_US  INT64_C(9000000000000000)
+#define CAST_INCARNATION 0xabc
+
+/* Their ids begin with different letters, by which stage_heard() tells them apart. */
+enum { DA, DB, DC, DD, DE, CAST_SIZE };
+#define CAST_TAIL "1234567890123456789012345678901"
+#define A         "a" CAST_TAIL
+#define B         "b" CAST_TAIL
+#define C         "c" CAST_TAIL
+#define D         "d" CAST_TAIL
+#define E         "e" CAST_TAIL
+
+extern const struct call_settings cast[CAST_SIZE];
+
+/* A test by this name that is played on both, from the moment at which the master is admitted. */
+#define ON_BOTH(name)                                                                                        \
+	static void name##_on(struct stage *stage);                                                          \
+	START_TEST(name)                                                                                     \
+	{                                                                                                    \
+		for (int i = 0; i < 2; i++) {                                                                \
+			struct stage stage;                                                                  \
+			stage_init(&stage, i == 0);                                                          \
+			cast_open(&stage, CAST_INCARNATION);                                                 \
+			name##_on(&stage);                                                                   \
+			stage_done(&stage);                                                                  \
+		}                                                                                            \
+	}                                                                                                    \
+	END_TEST                                                                                             \
+	static void name##_on(struct stage *stage)
+
+/* Greeted, and not admitted. */
+void cast_hello(struct stage *stage, uint64_t incarnation);
+void cast_open(struct stage *stage, uint64_t incarnation);
+
+/* A call with all it needs, but for its kind. */
+struct call cast_call(enum call_op op, const char *name, uint64_t attempt);
+/* The same lease in another operation. */
+struct call cast_as(struct call call, enum call_op op);
+/* n permits, of which k are wanted; slots NULL: any. */
+struct call cast_permits(struct call call, int64_t n, int64_t k, const char *slots);
+/* One call of one daemon; texts in the vote live until the next. */
+struct vote cast_say(struct stage *stage, int daemon, struct call call);
+
+/* What the script returns as text, "" when it is no string; valid until the next. Its KEYS[1] is key. */
+const char *cast_ask(struct stage *stage, const char *script, const char *key);
+
+#endif
