@@ -45,7 +45,7 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 
-.PHONY: all check check-unit check-e2e check-layers interop soak nemesis sim model mutants fuzz fuzz-run bench cover asan format need-format \
+.PHONY: all check check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz fuzz-run bench cover asan format need-format \
 	lint lint-format lint-tidy lint-cppcheck lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
 
@@ -157,6 +157,9 @@ mutants: $(O)/tests/sim/holdfast-sim ## break each rule of the lock in a copy of
 
 interop: all ## prove the daemon with nine Redis clients as they come; what is missing is fetched, or skipped
 	@tests/interop/run
+
+rivals: all ## prove that locks of Redisson, redsync, node-redlock and redis-py exclude ours, and ours theirs (ROUNDS=n)
+	@$(if $(ROUNDS),ROUNDS=$(ROUNDS)) tests/interop/rivals/run
 
 # Here times are judged as well, so it wants a machine of its own.
 SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network) tests/e2e/depth.py

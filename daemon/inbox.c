@@ -5,6 +5,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/channels.h"
 #include "proto/command.h"
 #include "proto/name.h"
 
@@ -23,11 +24,13 @@ struct inbox {
 	struct log *log;
 	struct stats *stats;
 	char *channel;
+	struct channels channels; /* of somebody else's locks */
 	struct link *link;
+	bool listens; /* it is subscribed */
 };
 
 /* Contexts, to tell the answers apart. */
-static const char step_id, step_tracking, step_subscribe;
+static const char step_id, step_tracking, step_subscribe, step_listen, step_leave;
 
 static void
 inbox_say(struct inbox *inbox, const char *step, int argc, const char *const *argv)
@@ -66,9 +69,41 @@ inbox_track(struct inbox *inbox, long long id)
 }
 
 static void
+channel_join(void *arg, const char *channel)
+{
+	inbox_say(arg, &step_listen, 2, (const char *[]){"SUBSCRIBE", channel});
+}
+
+static void
+channel_leave(void *arg, const char *channel)
+{
+	struct inbox *inbox = arg;
+
+	if (inbox->listens)
+		inbox_say(inbox, &step_leave, 2, (const char *[]){"UNSUBSCRIBE", channel});
+}
+
+static void
 inbox_subscribe(struct inbox *inbox)
 {
 	inbox_say(inbox, &step_subscribe, 2, (const char *[]){"SUBSCRIBE", inbox->channel});
+	inbox->listens = true;
+	channels_each(&inbox->channels, channel_join, inbox);
+	link_flush(inbox->link);
+}
+
+void
+inbox_listen(struct inbox *inbox, struct slice name, bool on)
+{
+	const char *channel;
+
+	if (on) {
+		channel = channels_add(&inbox->channels, name);
+		if (channel && inbox->listens)
+			channel_join(inbox, channel);
+	} else {
+		channels_remove(&inbox->channels, name, channel_leave, inbox);
+	}
 	link_flush(inbox->link);
 }
 
@@ -76,8 +111,23 @@ inbox_subscribe(struct inbox *inbox)
 static void
 on_down(void *arg, const char *why)
 {
-	(void)arg;
+	struct inbox *inbox = arg;
+
 	(void)why;
+	inbox->listens = false;
+}
+
+/* What was published before that has been missed. */
+static void
+inbox_joined(struct inbox *inbox, const struct redisReply *reply)
+{
+	struct slice name = {NULL, 0};
+
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+		reply->element[1]->type == REDIS_REPLY_STRING)
+		name = channels_name(&inbox->channels, reply->element[1]->str, reply->element[1]->len);
+	if (name.n > 0)
+		inbox->hooks->wake(inbox->arg, name);
 }
 
 /* The answer to SUBSCRIBE; an error is most often an ACL without the channel. */
@@ -104,6 +154,10 @@ on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply 
 		inbox_subscribed(inbox, reply);
 		return;
 	}
+	if (context == &step_listen)
+		inbox_joined(inbox, reply);
+	if (context == &step_listen || context == &step_leave)
+		return;
 	/* An old server, or an ACL: a flush is then seen at the next greeting. */
 	if (reply->type == REDIS_REPLY_ERROR)
 		LOG_EVENT(inbox->log, LOG_DEBUG_LEVEL, "inbox.untracked",
@@ -132,11 +186,19 @@ on_message(void *arg, const struct redisReply *message)
 {
 	struct inbox *inbox = arg;
 	const struct redisReply *payload = message->element[2];
-	struct slice name;
+	const struct redisReply *channel = message->element[1];
+	struct slice name = {NULL, 0};
 
+	if (channel->type == REDIS_REPLY_STRING)
+		name = channels_name(&inbox->channels, channel->str, channel->len);
+	if (name.n > 0) {
+		inbox->stats->inbox_wakes++;
+		inbox->hooks->wake(inbox->arg, name);
+		return;
+	}
 	/* Nobody can publish nothing. */
-	if (payload->type == REDIS_REPLY_NIL && message->element[1]->type == REDIS_REPLY_STRING &&
-		strcmp(message->element[1]->str, INVALIDATE) == 0) {
+	if (payload->type == REDIS_REPLY_NIL && channel->type == REDIS_REPLY_STRING &&
+		strcmp(channel->str, INVALIDATE) == 0) {
 		inbox->stats->inbox_flushes++;
 		inbox->hooks->flushed(inbox->arg);
 	} else if (payload->type == REDIS_REPLY_STRING && message_name(payload, "wake", &name)) {
@@ -181,6 +243,7 @@ inbox_free(struct inbox *inbox)
 	if (!inbox)
 		return;
 	link_free(inbox->link);
+	channels_done(&inbox->channels);
 	free(inbox->channel);
 	free(inbox);
 }

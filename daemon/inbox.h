@@ -29,6 +29,10 @@ struct inbox *inbox_new(struct event_base *base, const struct link_settings *set
 	__attribute__((warn_unused_result));
 void inbox_free(struct inbox *inbox);
 
+/* Hears of the ends of somebody else's locks of this name, by wake(), or no longer. Once listening, wake()
+ * comes for what may have been missed before. */
+void inbox_listen(struct inbox *inbox, struct slice name, bool on);
+
 /* As link_aim(). */
 bool inbox_aim(struct inbox *inbox, const char *host, uint16_t port) __attribute__((warn_unused_result));
 

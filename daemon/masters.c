@@ -128,6 +128,13 @@ masters_call(struct masters *masters, const struct call *call)
 }
 
 void
+masters_listen(struct masters *masters, struct slice name, bool on)
+{
+	for (unsigned i = 0; i < masters->count; i++)
+		pool_listen(masters->list[i].pool, name, on);
+}
+
+void
 masters_flush(struct masters *masters)
 {
 	for (unsigned i = 0; i < masters->count; i++) {

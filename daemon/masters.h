@@ -30,6 +30,8 @@ struct masters *masters_new(struct event_base *base, const struct pool_settings 
 void masters_free(struct masters *masters);
 
 void masters_call(struct masters *masters, const struct call *call);
+/* As pool_listen(), at every master. */
+void masters_listen(struct masters *masters, struct slice name, bool on);
 /* The end of a turn of the loop: what was called so far leaves now. */
 void masters_flush(struct masters *masters);
 

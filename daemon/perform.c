@@ -96,6 +96,9 @@ perform_action(struct perform *p, const struct action *action)
 		p->calls_out++;
 		masters_call(p->masters, &action->u.call);
 		break;
+	case ACTION_LISTEN:
+		masters_listen(p->masters, action->u.listen.name, action->u.listen.on);
+		break;
 	case ACTION_WATCH:
 		p->watch_wanted = true;
 		break;

@@ -102,6 +102,12 @@ pool_call(struct pool *pool, const struct call *call)
 }
 
 void
+pool_listen(struct pool *pool, struct slice name, bool on)
+{
+	inbox_listen(pool->inbox, name, on);
+}
+
+void
 pool_flush(struct pool *pool)
 {
 	unsigned i;

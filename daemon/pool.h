@@ -102,6 +102,8 @@ void pool_see(const struct pool *pool, struct pool_view *out);
 
 /* Copies what it needs of the call. A call that cannot leave is answered UNSENT, later. */
 void pool_call(struct pool *pool, const struct call *call);
+/* Hears of the ends of somebody else's locks of this name, by wake(), or no longer. */
+void pool_listen(struct pool *pool, struct slice name, bool on);
 /* The end of a turn of the loop: what was called so far leaves now. */
 void pool_flush(struct pool *pool);
 

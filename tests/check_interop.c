@@ -73,6 +73,22 @@ START_TEST(who_does_not_stand_in_our_queue_gets_a_turn_all_the_same)
 }
 END_TEST
 
+START_TEST(an_end_that_is_told_is_listened_for_while_the_name_is_of_interest)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(lock(&w, 1, "redisson"), "acquire redisson#1");
+	ck_assert_str_eq(taken(&w, "redisson", 1), "listen redisson");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("redisson")}),
+		"acquire redisson#2");
+	ck_assert_str_eq(taken(&w, "redisson", 2), "");
+	/* Who gives up does not stand in a queue there. */
+	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "ignore redisson");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(nobody_rests_for_nobody)
 {
 	struct story w;
@@ -91,5 +107,5 @@ main(void)
 {
 	return SUITE_RUN("interop", NULL, NULL, a_lock_of_somebody_who_tells_nobody_is_looked_at_often,
 		a_lock_whose_end_is_told_is_not, who_does_not_stand_in_our_queue_gets_a_turn_all_the_same,
-		nobody_rests_for_nobody);
+		an_end_that_is_told_is_listened_for_while_the_name_is_of_interest, nobody_rests_for_nobody);
 }

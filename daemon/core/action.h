@@ -14,12 +14,14 @@
 #include <stddef.h>
 
 enum action_type {
-	ACTION_REPLY, /* conn, reply: the one answer to its oldest unanswered core command */
-	ACTION_PUSH,  /* conn, push: out of band, RESP3 connections only */
-	ACTION_CLOSE, /* conn: flush and close it; EVENT_CLOSE follows as usual */
-	ACTION_CALL,  /* call: one vote follows */
-	ACTION_WATCH, /* process: tell EVENT_EXIT when it ends */
-	ACTION_NOTE   /* note: for the log, the EVENTS stream and the counters */
+	ACTION_REPLY,  /* conn, reply: the one answer to its oldest unanswered core command */
+	ACTION_PUSH,   /* conn, push: out of band, RESP3 connections only */
+	ACTION_CLOSE,  /* conn: flush and close it; EVENT_CLOSE follows as usual */
+	ACTION_CALL,   /* call: one vote follows */
+	ACTION_LISTEN, /* listen: hear of the ends of somebody else's locks of a name, by EVENT_WAKE, or no
+			  longer */
+	ACTION_WATCH,  /* process: tell EVENT_EXIT when it ends */
+	ACTION_NOTE    /* note: for the log, the EVENTS stream and the counters */
 };
 
 /* What is pushed: `grant id token`, `failed id code text`, `lost name owner token reason`. */
@@ -78,6 +80,11 @@ struct note {
 	int master;       /* -1: none */
 };
 
+struct listen {
+	struct slice name;
+	bool on;
+};
+
 struct action {
 	enum action_type type;
 	conn_id conn;
@@ -85,6 +92,7 @@ struct action {
 		struct reply reply;
 		struct push push;
 		struct call call;
+		struct listen listen;
 		struct process process;
 		struct note note;
 	} u;

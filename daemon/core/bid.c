@@ -37,7 +37,8 @@ bid_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 {
 	int64_t queue_ms = CALL_QUEUELESS;
 
-	if (i == l->home)
+	/* Redisson knows no queue, and who stood in ours would not be called when its lock ends. */
+	if (i == l->home && l->resource->rule->interop != INTEROP_REDISSON)
 		queue_ms = queue_patient(l->resource) ? QUEUE_MS : 0;
 	seat_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
 }
@@ -81,6 +82,8 @@ bid_wait(struct core *core, struct lease *l, int64_t ms)
 
 	if (l->resource->rule->interop == INTEROP_STRING && most > POLL_MS)
 		most = POLL_MS;
+	if (l->resource->rule->interop == INTEROP_REDISSON)
+		resource_listen(core, l->resource);
 	if (ms > most)
 		ms = most;
 	if (ms < 1)

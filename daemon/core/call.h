@@ -69,6 +69,7 @@ struct call {
 	uint64_t attempt; /* the owner's second half; for HELLO and ADMIT a serial; returned in the vote */
 	uint64_t incarnation; /* the master's memory this call is meant for; HELLO: a fresh candidate */
 	struct slice name;    /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
+	enum interop interop; /* who else locks it */
 	const char *key;      /* key template with one '%' for the name; NULL: NAMESPACE:{%} */
 	int64_t ttl_ms;       /* ACQUIRE, RENEW, RECLAIM: lifetime of the key, L + J, > 0 */
 	int64_t deadline_us;  /* ACQUIRE, RECLAIM: refuse yourself when executed later than this TIME */

@@ -105,6 +105,12 @@ emit_call(struct core *core, const struct call *call)
 }
 
 void
+emit_listen(struct core *core, struct slice name, bool on)
+{
+	emit(core, ACTION_LISTEN, 0)->u.listen = (struct listen){name, on};
+}
+
+void
 emit_watch(struct core *core, const struct process *process)
 {
 	emit(core, ACTION_WATCH, 0)->u.process = *process;

@@ -127,6 +127,7 @@ lease_leave_queue(struct core *core, struct lease *l)
 					  .attempt = l->attempt,
 					  .incarnation = m->incarnation,
 					  .name = l->resource->name,
+					  .interop = l->resource->rule->interop,
 					  .key = l->resource->rule->key});
 	l->queued = false;
 	l->position = 0;

@@ -1,5 +1,6 @@
 #include "daemon/core/resource.h"
 
+#include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/table.h"
@@ -82,11 +83,21 @@ resource_touched(struct core *core)
 }
 
 void
+resource_listen(struct core *core, struct resource *r)
+{
+	if (!r->listens)
+		emit_listen(core, r->name, true);
+	r->listens = true;
+}
+
+void
 resource_forget(struct core *core, struct resource *r)
 {
 	assert(r->grant_count == 0 && r->waiter_count == 0 && r->lease.state == LEASE_NONE && !r->dirty);
 	timer_cancel(&core->timers, &r->lease.timer);
 	table_remove_resource(core, r);
+	if (r->listens)
+		emit_listen(core, r->name, false);
 	core->counts.resources--;
 	free(r->lease.foreign);
 	r->lease.foreign = NULL;

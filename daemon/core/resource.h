@@ -18,6 +18,9 @@ void resource_touch(struct core *core, struct resource *r);
 /* Takes the next touched one; NULL: none left. */
 struct resource *resource_touched(struct core *core);
 
+/* Asks to hear of the ends of somebody else's locks of it; until it is forgotten. */
+void resource_listen(struct core *core, struct resource *r);
+
 /* Forgets it, if there is nothing left to remember. */
 void resource_forget(struct core *core, struct resource *r);
 

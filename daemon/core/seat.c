@@ -43,6 +43,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 		.incarnation = m->incarnation,
 		.name = r->name,
 		.kind = l->kind,
+		.interop = r->rule->interop,
 		.key = r->rule->key};
 
 	assert(!seat->asking);

@@ -259,7 +259,8 @@ struct resource {
 	struct grave grave;
 	UT_hash_handle hh;
 	TAILQ_ENTRY(resource) in_dirty;
-	bool dirty; /* something changed: settle it before the step ends */
+	bool dirty;   /* something changed: settle it before the step ends */
+	bool listens; /* to the ends of somebody else's locks of it */
 	unsigned link;
 	const struct rule *rule;
 	struct lease lease;
@@ -288,6 +289,7 @@ struct undo {
 	int64_t give_up_ms; /* the key is gone by itself */
 	bool sent;          /* a release is on its way */
 	enum kind kind;
+	enum interop interop;
 	unsigned link;
 	const char *key;
 	struct slice name;

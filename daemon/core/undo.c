@@ -35,6 +35,7 @@ undo_send(struct core *core, struct undo *u, int64_t place_ms)
 					  .incarnation = m->incarnation,
 					  .name = u->name,
 					  .kind = u->kind,
+					  .interop = u->interop,
 					  .key = u->key,
 					  .queue_ms = place_ms});
 	}
@@ -65,6 +66,7 @@ undo_start(struct core *core, const struct lease *l, unsigned master, int64_t af
 	u->after_us = after_us;
 	u->kind = l->kind;
 	u->link = r->link;
+	u->interop = r->rule->interop;
 	u->key = r->rule->key;
 	/* From now, not from its last renewal: later than need be, and never too early. */
 	u->give_up_ms = core->now.ms + l->term_ms + core->settings.margin_ms + master_patience_ms(core);

@@ -206,6 +206,7 @@ perform(struct host *h, const struct action *a)
 	case ACTION_CALL:
 		perform_call(h, &a->u.call);
 		return;
+	case ACTION_LISTEN:
 	case ACTION_WATCH:
 		return;
 	case ACTION_NOTE:

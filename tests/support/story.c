@@ -112,6 +112,10 @@ step(struct story *w, const struct event *event)
 			if (!w->timer || a->u.call.op != CALL_HELLO)
 				trace_call(w, &a->u.call);
 			break;
+		case ACTION_LISTEN:
+			trace_add(w, "%s %.*s", a->u.listen.on ? "listen" : "ignore", (int)a->u.listen.name.n,
+				a->u.listen.name.p);
+			break;
 		case ACTION_WATCH:
 			trace_add(w, "watch %lld", (long long)a->u.process.pid);
 			break;
