@@ -34,6 +34,23 @@ nest_check(struct wire *w, const struct taking *t, const char *secret, const cha
 	return true;
 }
 
+/* Whether what is held around us covers what is wanted. */
+static bool
+nest_covers(const struct options *o, const char *kind)
+{
+	return kind == NULL || strcmp(kind, nest_kind(o)) == 0 ||
+	       (strcmp(kind, "exclusive") == 0 && o->shared);
+}
+
+const char *
+nest_kind(const struct options *o)
+{
+	if (o->slots > 0) {
+		return "permits";
+	}
+	return o->shared ? "shared" : "exclusive";
+}
+
 bool
 nest_join(struct wire *w, const struct taking *t, struct grant *g)
 {
@@ -42,7 +59,7 @@ nest_join(struct wire *w, const struct taking *t, struct grant *g)
 	const char *token = getenv("HOLDFAST_TOKEN");
 
 	if (name == NULL || secret == NULL || token == NULL || strcmp(name, t->o->name) != 0 ||
-		strlen(secret) > SECRET_BYTES_MAX ||
+		strlen(secret) > SECRET_BYTES_MAX || !nest_covers(t->o, getenv("HOLDFAST_KIND")) ||
 		!number_parse(slice_of(token), 1, OPTION_TOKEN_MAX, &g->token)) {
 		return false;
 	}

@@ -7,9 +7,13 @@
 
 #include "client/take.h"
 
+/* "exclusive", "shared" or "permits": what the command finds as HOLDFAST_KIND. */
+const char *nest_kind(const struct options *o);
+
 /*
- * Whether a run around this process (HOLDFAST_NAME, HOLDFAST_SESSION, HOLDFAST_TOKEN) holds the name now:
- * then *w speaks for its session, and *g is its hold. False: *w is closed. Says nothing.
+ * Whether a run around this process (HOLDFAST_NAME, HOLDFAST_SESSION, HOLDFAST_TOKEN, HOLDFAST_KIND) holds
+ * the name now, so that it covers what is wanted: then *w speaks for its session, and *g is its hold. False:
+ * *w is closed. Says nothing.
  */
 bool nest_join(struct wire *w, const struct taking *t, struct grant *g) __attribute__((warn_unused_result));
 

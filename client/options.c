@@ -342,6 +342,9 @@ options_complete(struct reader *r)
 			"holder%s",
 			o->name, "");
 	}
+	if (o->exclusive + o->shared + (o->slots > 0) > 1) {
+		return reader_fail(r, "--exclusive, --shared and --slots exclude each other: choose one%s%s", "", "");
+	}
 	if (o->nonblock) {
 		o->wait_ms = 0;
 	}

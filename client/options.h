@@ -24,6 +24,7 @@ enum task {
 #define EVERYWHERE ((1u << TASK_COUNT) - 1)
 
 #define OPTION_SECONDS_MAX INT64_C(31536000000) /* ms: a year, as COMMAND_MS_MAX */
+#define OPTION_SLOTS_MAX   10000                /* as LIMIT */
 #define OPTION_TOKEN_MAX   (INT64_C(1) << 53)
 
 enum loss_way {
@@ -47,6 +48,8 @@ struct options {
 	int64_t wait_ms;     /* -1: as the daemon's rule for the name says; --nonblock makes it 0 */
 	int64_t busy_status; /* STATUS_BUSY */
 	bool exclusive;
+	bool shared;
+	int64_t slots; /* 0: no semaphore */
 	int64_t lease_ms; /* 0: renewed as long as it is held */
 	const char *why;
 	int64_t master_wait_ms; /* 30 s */

@@ -122,6 +122,7 @@ environment_set(const struct run *r)
 	token[number_print(token, r->grant.token)] = '\0';
 	(void)setenv("HOLDFAST_NAME", r->o->name, 1);
 	(void)setenv("HOLDFAST_TOKEN", token, 1);
+	(void)setenv("HOLDFAST_KIND", nest_kind(r->o), 1);
 	(void)setenv("HOLDFAST_SESSION", r->grant.secret, 1);
 	/* What is there may have a password, which has to come along; --socket has none. */
 	if (r->o->socket != NULL || getenv("HOLDFAST_URL") == NULL) {

@@ -90,7 +90,17 @@ ask_lock(struct wire *w, const struct options *o)
 	const char *words[12] = {"LOCK", o->name, "VALIDITY"};
 	char wait[NUMBER_TEXT_MAX];
 	char lease[NUMBER_TEXT_MAX];
+	char slots[NUMBER_TEXT_MAX];
 	size_t n = 3;
+
+	if (o->shared) {
+		words[n++] = "SHARED";
+	}
+	if (o->slots > 0) {
+		slots[number_print(slots, o->slots)] = '\0';
+		words[n++] = "LIMIT";
+		words[n++] = slots;
+	}
 
 	if (o->wait_ms >= 0) {
 		wait[number_print(wait, o->wait_ms)] = '\0';

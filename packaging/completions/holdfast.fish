@@ -8,7 +8,7 @@ end
 function __holdfast_rest
 	set -l words (commandline -opc)
 	set -e words[1..2]
-	argparse -s n/nonblock w/timeout= E/conflict-exit-code= x/exclusive t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
+	argparse -s n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
 	string join \n -- $argv
 end
 # Whether the verb is one of these and its options may stand here.
@@ -42,6 +42,8 @@ complete -c holdfast -n '__holdfast_options run lock hold' -s n -l nonblock -d '
 complete -c holdfast -n '__holdfast_options run lock hold' -s w -l timeout -x -d 'wait no longer than this'
 complete -c holdfast -n '__holdfast_options run lock hold' -s E -l conflict-exit-code -x -d 'exit code when busy (75)'
 complete -c holdfast -n '__holdfast_options run lock hold' -s x -l exclusive -d 'an exclusive lock; this is the default'
+complete -c holdfast -n '__holdfast_options run lock hold' -s s -l shared -d 'a shared lock: with others who take it so, and nobody else'
+complete -c holdfast -n '__holdfast_options run lock hold' -s N -l slots -x -d 'one of SLOTS places: so many may have it at a time'
 complete -c holdfast -n '__holdfast_options run lock hold' -s t -l lease -x -d 'the hold ends by itself after TTL seconds, without renewal'
 complete -c holdfast -n '__holdfast_options run lock hold' -l why -x -d 'what the lock is for; shown to whoever waits'
 complete -c holdfast -n '__holdfast_options run lock hold' -l master-wait -x -d 'give up when no master answers for this long (30)'

@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import subprocess
 
 import harness
 import tool
@@ -13,6 +14,17 @@ from tool import DEAF, PLAIN
 
 def world(place, **options):
     return place.daemon(master=place.redis(), **options).admitted()
+
+
+def ended(place, daemon, *options):
+    """A run of `a` whose command has just ended, with 3."""
+    wrapper = tool.start(place, daemon, "run", *options, "a", "--", "sh", "-c", 'echo "pids $$"; read line; exit 3',
+                         stdin=subprocess.PIPE)
+    ends = tool.Ends(tool.pids(wrapper))
+    wrapper.process.stdin.close()
+    ends.wait()
+    ends.close()
+    return wrapper
 
 
 def record(place, daemon, line):
@@ -68,27 +80,21 @@ def test_min_hold(place):
 def test_min_hold_ended_early(place):
     """a signal ends what is left of --min-hold"""
     daemon = world(place)
-    wrapper = tool.start(place, daemon, "run", "--min-hold", "1000", "a", "--", "sh", "-c", 'echo "pids $$"; exit 3')
-    ends = tool.Ends(tool.pids(wrapper))
-    ends.wait()
+    wrapper = ended(place, daemon, "--min-hold", "1000")
     wrapper.signal(signal.SIGTERM)
     expect(wrapper.wait(), 3)
     expect(isinstance(daemon.client()("LOCK", "a", "WAIT", "0"), int), True)
-    ends.close()
 
 
 def test_min_hold_lost(place):
     """a lock that is broken meanwhile is not kept, and the command had ended well"""
     daemon = world(place, config="lease: 3s\n")
-    wrapper = tool.start(place, daemon, "run", "--min-hold", "1000", "a", "--", "sh", "-c", 'echo "pids $$"; exit 3')
-    ends = tool.Ends(tool.pids(wrapper))
-    ends.wait()
+    wrapper = ended(place, daemon, "--min-hold", "1000")
     client = daemon.client(form=3)
     token = client("INSPECT", "a")["holder"]["token"]
     client("BREAK", "a", "TOKEN", token)
     status = wrapper.wait()
     expect(status in (3, 76), True, status)
-    ends.close()
 
 
 def test_record(place):
@@ -142,6 +148,29 @@ def test_nested_stopped(place):
     waiter.send("LOCK", "a")
     tool.never_early(waiter, ends)
     expect(wrapper.wait(), 76)
+    ends.close()
+
+
+def test_nested_shared(place):
+    """a shared run covers a shared one, an exclusive run both; a shared run covers no exclusive one"""
+    daemon = world(place)
+    for outer, inner, wanted in (("-s", "-s", 0), ("-x", "-s", 0), ("-x", "-x", 0), ("-s", "-nx", 75)):
+        status, output = tool.call(place, daemon, "run", outer, "a", "--", harness.HOLDFAST, "run", inner, "a", "--",
+                                   "true")
+        expect((outer, inner, status), (outer, inner, wanted), output)
+
+
+def test_shared(place):
+    """shared runs run side by side, and nobody else meanwhile"""
+    daemon = world(place)
+    runs = [tool.start(place, daemon, "run", "-s", "a", "--", "sh", "-c", PLAIN) for _ in range(3)]
+    numbers = [number for run in runs for number in tool.pids(run)]
+    expect(tool.call(place, daemon, "run", "-nq", "a", "--", "true"), (75, ""))
+    ends = tool.Ends(numbers)
+    client = tool.waiting(place, daemon, "a")
+    for run in runs:
+        run.signal(signal.SIGTERM)
+    tool.never_early(client, ends)
     ends.close()
 
 
