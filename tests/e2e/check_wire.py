@@ -67,7 +67,19 @@ def test_bad_requests(place):
                   ("LOCK", "a", "LEASE", 0), ("LOCK", "a", "WAIT", 1, "WAIT", 2), ("LOCK", "a", "SIDEWAYS"),
                   ("LOCK", "a", "OWNER", "x" * 1000), ("UNLOCK",), ("EXTEND", "a"), ("EXTEND", "a", "x"),
                   ("SESSION",), ("SESSION", "WHAT"), ("SESSION", "ONLOSS", "EXPLODE"), ("SELECT", 1),
-                  ("HELLO", 9), ("CHECK", "a", "TOKEN", "x")):
+                  ("HELLO", 9), ("CHECK", "a", "TOKEN", "x"), ("LOCK", "a", "SHARED", "LIMIT", 3),
+                  ("LOCK", "a", "SHARED", "SHARED"), ("LOCK", "a", "PERMITS", 1), ("LOCK", "a", "LIMIT", 0),
+                  ("LOCK", "a", "LIMIT", 10001), ("LOCK", "a", "LIMIT", 2, "PERMITS", 3), ("LOCK", "a", "LIMIT", -1),
+                  ("LOCK", "a", "RETRIES", "x"), ("LOCK", "a", "RETRIES", 2 ** 63), ("DOWNGRADE",),
+                  ("DOWNGRADE", "a", "SHARED"), ("MLOCK",), ("MLOCK", 1), ("MLOCK", 0, "a"), ("MLOCK", -1, "a"),
+                  ("MLOCK", 65, "a"), ("MLOCK", 2 ** 64 + 1, "a"), ("MLOCK", 2, "a"), ("MLOCK", 2, "a", "a"),
+                  ("MLOCK", 2, "a", "b\r\nc"), ("MLOCK", 1, "a", "b"), ("MLOCK", 1, "a", "VALIDITY"), ("MUNLOCK", 1),
+                  ("MUNLOCK", "a"), ("MUNLOCK", 1, "a", "WAIT", 5), ("LATCH",), ("LATCH", "a"), ("LATCH", "a", "UP"),
+                  ("LATCH", "a", "SET"), ("LATCH", "a", "SET", 0), ("LATCH", "a", "SET", 10 ** 7),
+                  ("LATCH", "a\x00", "COUNT"), ("LATCH", "x" * 513, "SET", 1), ("LATCH", "a", "DOWN", "x"),
+                  ("LATCH", "a", "AWAIT", "WAIT"), ("LATCH", "a", "COUNT", 1), ("SESSION", "GRACE"),
+                  ("SESSION", "GRACE", -1), ("SESSION", "GRACE", 2 ** 63), ("SESSION", "RESUME"),
+                  ("SESSION", "RESUME", "x" * 65), ("SESSION", "RESUME", "0" * 48), ("SESSION", "HEARTBEAT", "soon")):
         answer = client(*words)
         if not isinstance(answer, resp.Error):
             raise AssertionError("%r was taken: %r" % (words, answer))

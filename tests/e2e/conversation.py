@@ -104,7 +104,7 @@ class Conversation:
         pattern, groups = self.pattern(text)
         match = pattern.match(got) if text.endswith("...") else pattern.fullmatch(got)
         if match is None:
-            raise AssertionError("the document says %r, the daemon %r" % (text, got))
+            raise AssertionError("expected %r, the daemon said %r" % (text, got))
         for name, value in zip(groups, match.groups()):
             self.bound.setdefault(name, value.decode())
 
