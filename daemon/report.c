@@ -17,8 +17,8 @@
 
 #include <stdlib.h>
 
-/* More waiters than anybody reads. */
-#define REPORT_WAITERS_MAX 1000
+/* More holders, and more waiters, than anybody reads. */
+#define REPORT_QUEUE_MAX 1000
 
 /* What CLIENT SETNAME said, by session: the core knows sessions, not the names of their connections. */
 struct label {
@@ -162,8 +162,9 @@ resource_state(const struct resource_view *view)
 static void
 write_holder(struct report *report, struct buffer *b, const struct hold_view *hold)
 {
-	reply_write_map(b, report->protocol, 12);
+	reply_write_map(b, report->protocol, 13);
 	write_who(report, b, hold->session, hold->peer);
+	reply_write_pair_text(b, "kind", kind_word(hold->kind));
 	reply_write_pair_bulk(b, "owner", hold->owner);
 	reply_write_pair_int(b, "token", hold->token);
 	reply_write_pair_int(b, "count", hold->count);
@@ -174,18 +175,37 @@ write_holder(struct report *report, struct buffer *b, const struct hold_view *ho
 }
 
 static bool
+report_hold(void *arg, const struct hold_view *hold)
+{
+	struct report *report = arg;
+	write_holder(report, &report->text, hold);
+	return report_more(report);
+}
+
+static bool
 report_waiter(void *arg, const struct waiter_view *waiter)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
-	reply_write_map(b, report->protocol, 10);
+	reply_write_map(b, report->protocol, 11);
 	reply_write_pair_int(b, "position", waiter->position);
 	write_who(report, b, waiter->session, waiter->peer);
+	reply_write_pair_text(b, "kind", kind_word(waiter->kind));
 	reply_write_pair_bulk(b, "owner", waiter->owner);
 	reply_write_pair_int(b, "age_ms", waiter->age_ms);
 	reply_write_pair_int(b, "left_ms", waiter->left_ms);
 	reply_write_pair_bulk(b, "why", waiter->why);
 	return report_more(report);
+}
+
+/* The elements that were written aside become the value of this key; then the next ones may come. */
+static void
+report_send_pair(struct report *report, struct connection *c, const char *key)
+{
+	reply_write_text(connection_out(c), key);
+	report_send_array(report, c);
+	buffer_consume(&report->text, buffer_length(&report->text));
+	report->count = 0;
 }
 
 void
@@ -196,13 +216,13 @@ report_inspect(struct desk *desk, struct connection *c, const struct command *co
 	struct masters_sum masters;
 	struct buffer *out = connection_out(c);
 	report_begin(&report, desk, c);
-	report.most = REPORT_WAITERS_MAX;
+	report.most = REPORT_QUEUE_MAX;
+	report.bytes /= 2;
 	if (!core_view_resource(desk->core, report.now_ms, command->name, &view)) {
 		view = (struct resource_view){.name = command->name, .lease = "none"};
 	}
 	masters_see(desk->masters, desk->core, report.now_ms, &masters);
-	core_each_waiter(desk->core, report.now_ms, command->name, report_waiter, &report);
-	reply_write_map(out, report.protocol, 14);
+	reply_write_map(out, report.protocol, 15);
 	reply_write_pair_bulk(out, "name", view.name);
 	reply_write_pair_text(out, "kind", kind_word(view.kind));
 	reply_write_pair_text(out, "state", resource_state(&view));
@@ -229,8 +249,10 @@ report_inspect(struct desk *desk, struct connection *c, const struct command *co
 	} else {
 		reply_write_pair_null(out, report.protocol, "holder");
 	}
-	reply_write_text(out, "waiters");
-	report_send_array(&report, c);
+	core_each_hold(desk->core, report.now_ms, command->name, report_hold, &report);
+	report_send_pair(&report, c, "holders");
+	core_each_waiter(desk->core, report.now_ms, command->name, report_waiter, &report);
+	report_send_pair(&report, c, "waiters");
 	report_end(&report, c);
 }
 
@@ -244,8 +266,9 @@ report_lock(void *arg, const struct resource_view *view)
 	if (report->match.n > 0 && !glob_match(report->match, view->name)) {
 		return true;
 	}
-	reply_write_map(b, report->protocol, 14);
+	reply_write_map(b, report->protocol, 16);
 	reply_write_pair_bulk(b, "name", view->name);
+	reply_write_pair_text(b, "kind", kind_word(view->kind));
 	reply_write_pair_text(b, "state", resource_state(view));
 	write_who(report, b, hold->session, hold->peer);
 	reply_write_pair_bulk(b, "owner", hold->owner);
@@ -254,6 +277,7 @@ report_lock(void *arg, const struct resource_view *view)
 	reply_write_pair_int(b, "valid_ms", hold->valid_ms);
 	reply_write_pair_bulk(b, "why", hold->why);
 	reply_write_pair_int(b, "votes", view->votes);
+	reply_write_pair_int(b, "holders", (int64_t)view->holds);
 	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
 	return report_more(report);
 }

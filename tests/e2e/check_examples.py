@@ -18,6 +18,8 @@ DOCUMENT = os.path.join(harness.ROOT, "proto", "PROTOCOL.md")
 # function below. `1` is the one that sends the request of the row.
 BEFORE = {
     "LOCK, somebody else has it": ["2> LOCK a", "2< ..."],
+    "LOCK, held shared already": ["1> LOCK a SHARED", "1< ..."],
+    "DOWNGRADE": ["1> LOCK a", "1< ..."],
     "LOCK, a circle of waits": ["1> LOCK a", "1< ...", "2> LOCK b", "2< ...", "2> LOCK a"],
     "UNLOCK, holds left": ["1> LOCK a", "1< ..."],
     "UNLOCK, lost": ["1> SESSION ONLOSS NEXT", "1< +OK", "1> LOCK a LEASE 1", "1< ...", "2> LOCK a", "2< ..."],
@@ -27,6 +29,7 @@ BEFORE = {
                           "2< $48\\r\\n{s}", "1> SESSION JOIN s", "1< :0", "2> LOCK a ASYNC j1", "2< +QUEUED"],
     "BREAK": ["2> LOCK a", "2< :1760000000000001"],
     "SESSION JOIN": ["2> LOCK a", "2< ...", "2> SESSION SECRET", "2< $48\\r\\n{00...}"],
+    "SESSION RESUME": ["2> SESSION GRACE 60000", "2< $48\\r\\n{00...}", "2> LOCK a", "2< ...", "2x"],
     "INSPECT": ["2> LOCK a", "2< ..."],
     "LOCKS": ["2> LOCK a", "2< ..."],
     "an event": ["1> EVENTS MATCH a", "1< +OK", "2> LOCK a", "2< ...", "1< ...", "1< ...", "2> UNLOCK a", "2< :0"],
@@ -38,7 +41,8 @@ BEFORE = {
     "push: lost": ["1> SESSION ONLOSS PUSH", "1< +OK", "1> LOCK a MAXHOLD 1", "1< ..."],
 }
 # Their numbers and lengths differ from daemon to daemon.
-LOOSE = {"SESSION ID", "SESSIONS", "CLIENT ID", "CLIENT INFO, CLIENT LIST", "an event"}
+LOOSE = {"SESSION ID", "SESSIONS", "CLIENT ID", "CLIENT INFO, CLIENT LIST", "an event", "COMMAND LIST", "COMMAND COUNT",
+         "SESSION HELP, LATCH HELP, CLIENT HELP, COMMAND HELP, CONFIG HELP"}
 AWAY = {"LOCK, error", "push: failed"}  # played to a daemon without its master
 ALONE = {"BREAK", "DRAIN"}              # each to a daemon of its own, which is no good for others afterwards
 
