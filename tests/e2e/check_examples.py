@@ -168,7 +168,7 @@ def test_conversations(place):
         try:
             talk.play(block)
         except AssertionError as error:
-            raise AssertionError("PROTOCOL.md:%d: %s" % (number, error))
+            raise AssertionError("PROTOCOL.md:%d: %s" % (number, error)) from None
         finally:
             talk.done()
         played += 1

@@ -23,7 +23,7 @@ import harness
 import resp
 
 LINE = re.compile(r"(\d+)([<>x])(?: (.*))?$")
-VARIABLE = re.compile(r"\.\.\.|\{[^}]+\}|\\r\\n|\bsession \d+|\b[0-9a-f]{48}\b|\d+")
+VARIABLE = re.compile(r"\.\.\.|\{[^}]+\}|\\r\\n|\bsession \d+|(?<![0-9a-f])[0-9a-f]{48}(?![0-9a-f])|\d+")
 
 
 class Connection:
@@ -130,7 +130,7 @@ class Conversation:
                                       lambda one=one: self.requests_of(one.id) >= one.sent)
             except (AssertionError, resp.Late, resp.Closed) as error:
                 raise AssertionError("%s\n%s" % (error, "\n".join(
-                    ("--> " if i == at else "    ") + text for i, text in enumerate(lines))))
+                    ("--> " if i == at else "    ") + text for i, text in enumerate(lines)))) from None
 
     def done(self):
         for one in self.connections.values():
