@@ -4,7 +4,7 @@ Lines of a conversation:
 
     1> LOCK a WAIT 0                connection 1 sends this (each opens with its first line)
     1< :1760000000000001            and this is its next answer or push, whole
-    1x                              the connection is cut
+    1x                              the connection is cut, and the daemon knows it
 
 What an answer shows is what has to come, byte for byte, but for what differs from one day to the next: `...` is
 anything. A fencing token, a secret, `session 7` and what stands in {braces} is anything the first time, and from then on
@@ -111,7 +111,7 @@ class Conversation:
     def requests_of(self, number):
         with resp.Client(self.daemon.socket) as client:
             match = re.search(r"^id=%d .*\brequests=(\d+)" % number, client("CLIENT", "LIST"), re.M)
-        return int(match.group(1)) if match else 0
+        return int(match.group(1)) if match else None
 
     def play(self, lines):
         for at, line in enumerate(lines):
@@ -120,6 +120,7 @@ class Conversation:
             try:
                 if what == "x":
                     one.client.close()
+                    harness.until("it is noticed: " + line, lambda one=one: self.requests_of(one.id) is None)
                     del self.connections[number]
                 elif what == "<":
                     self.expect(text, one.raw())
@@ -127,7 +128,7 @@ class Conversation:
                     one.send(self.request(text))
                     if at + 1 < len(lines) and not lines[at + 1].startswith(number + "<"):
                         harness.until("it is served: " + line,
-                                      lambda one=one: self.requests_of(one.id) >= one.sent)
+                                      lambda one=one: (self.requests_of(one.id) or 0) >= one.sent)
             except (AssertionError, resp.Late, resp.Closed) as error:
                 raise AssertionError("%s\n%s" % (error, "\n".join(
                     ("--> " if i == at else "    ") + text for i, text in enumerate(lines)))) from None
