@@ -193,6 +193,64 @@ START_TEST(tokens_count_only_where_a_majority_was_raised_alike)
 }
 END_TEST
 
+/* The lease was given back, since another daemon waits, and is wanted again by connection 2: home is asked.
+ */
+static struct seats
+story_yielded(struct story *w)
+{
+	struct seats s = story_held(w);
+
+	lock(w, 2, "a");
+	step(w, &(struct event){.type = EVENT_WANT, .name = SLICE("a")});
+	after(w, w->settings.streak_ms);
+	unlock(w, 1, "a");
+	ck_assert_uint_eq(calls_of(w, CALL_RELEASE), 3);
+	ck_assert_uint_eq(calls_of(w, CALL_ACQUIRE), 1);
+	ck_assert_uint_eq(last_call(w)->master, s.home);
+	return s;
+}
+
+START_TEST(who_yields_takes_no_master_from_the_other_daemon)
+{
+	struct story w;
+	struct seats s = story_yielded(&w);
+
+	HEARD(&w, s.home, busy(&w, "a", 2));
+	ck_assert_ptr_null(last_call(&w));
+	step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")});
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_yields_to_nobody_goes_on_to_the_others)
+{
+	struct story w;
+	struct seats s = story_yielded(&w);
+
+	HEARD(&w, s.home, granted(&w, "a", 2, 1500));
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 2);
+	HEARD(&w, s.one, granted(&w, "a", 2, 1500));
+	ck_assert_ptr_nonnull(strstr(w.trace, "c2 :1500"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_yields_does_not_wait_for_a_silent_home)
+{
+	struct story w;
+	struct seats s = story_yielded(&w);
+
+	after(&w, LEASE_MS / 3 / 4);
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 2);
+	HEARD(&w, s.one, granted(&w, "a", 2, 1500));
+	HEARD(&w, s.two, granted(&w, "a", 2, 1500));
+	after(&w, LEASE_MS / 3 / 4);
+	ck_assert_ptr_nonnull(strstr(w.trace, "c2 :1500"));
+	story_done(&w);
+}
+END_TEST
+
 /* A yes to what was asked last, with these tokens. */
 static const char *
 given(struct story *w, enum call_op op, int64_t first, int64_t last)
@@ -519,6 +577,8 @@ main(void)
 		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
 		who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
+		who_yields_takes_no_master_from_the_other_daemon, who_yields_to_nobody_goes_on_to_the_others,
+		who_yields_does_not_wait_for_a_silent_home,
 		tokens_count_only_where_a_majority_was_raised_alike,
 		tokens_that_the_last_answer_settles_are_followed_by_more_in_time,
 		tokens_that_run_out_are_asked_for_again_before_the_lease_is_renewed,

@@ -66,9 +66,26 @@ bid_begin(struct core *core, struct lease *l)
 	l->change_ms = 0;
 	l->attempt = ++core->attempts;
 	lease_round(core, l, r->rule->lease_ms, tokens_first());
+	l->knocking = l->yielded && core->settings.masters > 1;
+	l->yielded = false;
+	/* The word of home is waited for, but not for as long as a vote. */
+	timer_arm(&core->timers, &l->timer, core->now.ms + (l->knocking ? patience / 4 : patience));
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (master_usable(&core->masters[i], r->link) && (i == home || !l->knocking))
+			bid_ask(core, l, i, patience);
+	}
+}
+
+/* Home has not refused: so to the others. */
+static void
+bid_go_on(struct core *core, struct lease *l)
+{
+	int64_t patience = bid_patience_ms(core, l);
+
+	l->knocking = false;
 	timer_arm(&core->timers, &l->timer, core->now.ms + patience);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (master_usable(&core->masters[i], r->link))
+		if (master_usable(&core->masters[i], l->resource->link) && i != l->home)
 			bid_ask(core, l, i, patience);
 	}
 }
@@ -315,6 +332,8 @@ bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 	default: /* FORGOTTEN, DEMOTED, UNSENT: nothing was done, no verdict */
 		break;
 	}
+	if (l->knocking && l->change_ms == 0 && !l->seats[l->home].asking)
+		bid_go_on(core, l);
 	bid_count(core, l, true);
 }
 
@@ -361,7 +380,9 @@ void
 bid_timer(struct core *core, struct lease *l)
 {
 	l->rests = false;
-	if (l->state == LEASE_ACQUIRING)
+	if (l->state == LEASE_ACQUIRING && l->knocking)
+		bid_go_on(core, l);
+	else if (l->state == LEASE_ACQUIRING)
 		bid_patience_over(core, l);
 	else
 		bid_wake(core, l);

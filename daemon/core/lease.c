@@ -158,12 +158,15 @@ lease_heard(struct core *core, struct lease *l, const struct vote *vote)
 void
 lease_give_back(struct core *core, struct lease *l)
 {
+	bool yielded = l->wanted;
+
 	assert(l->state == LEASE_HELD && l->grant_count == 0);
 	emit_note(core, NOTE_UNLEASED, l->resource, NULL, 0, -1, NULL);
 	seats_undo(core, l, 0);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
 	l->rests = l->resource->rule->interop != INTEROP_NONE && l->resource->waiter_count > 0;
+	l->yielded = yielded && !l->rests;
 	resource_touch(core, l->resource);
 }
 

@@ -232,6 +232,8 @@ struct lease {
 	bool served;              /* HELD: somebody was granted on it */
 	bool refused;             /* WAITING: by a verdict, not for want of one */
 	bool wanted;              /* HELD: another daemon waits, or somebody may whom we cannot hear */
+	bool yielded;             /* NONE: given back while another daemon waits, which goes first */
+	bool knocking;            /* ACQUIRING: only home has been asked so far */
 	bool rests;               /* NONE, WAITING: given back for him, who has to notice first */
 	unsigned char home;       /* the master on which the queue of this name lives */
 	unsigned char split;      /* rounds in a row in which nobody had a majority */
