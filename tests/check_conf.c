@@ -93,19 +93,21 @@ END_TEST
 
 START_TEST(every_key_reaches_its_field)
 {
-	struct conf *conf = good("listen:\n"
-				 "  - unix: /tmp/a.sock\n    mode: 0600\n    group: root\n"
-				 "  - tcp: '[::1]:5625'\n    on-close: release\n"
-				 "  - { tcp: 0.0.0.0:5626, insecure: yes }\n"
-				 "namespace: site-a\nmasters: [ 'redis://h:7000/3' ]\npool: 4\n"
-				 "lease: 3s\nclock-margin: 250ms\nhandoff: { streak: 1, time: 2s }\n"
-				 "restart-guard: off\n"
-				 "rules:\n  - { match: 'cron/*', lease: 1m, wait: 5m, max-hold: 1h, key: "
-				 "'c:%', interop: string }\n"
-				 "  - match: '*'\n"
-				 "limits: { clients: 5, name-bytes: 64, request-bytes: 1m, arguments: 16 }\n"
-				 "log: { level: debug, to: /var/log/h.log }\n"
-				 "embedded: { directory: /d, redis-server: /usr/bin/valkey-server }\n");
+	struct conf *conf = good(
+		"listen:\n"
+		"  - unix: /tmp/a.sock\n    mode: 0600\n    group: root\n"
+		"  - tcp: '[::1]:5625'\n    on-close: release\n"
+		"  - { tcp: 0.0.0.0:5626, insecure: yes }\n"
+		"namespace: site-a\nmasters: [ 'redis://h:7000/3' ]\npool: 4\n"
+		"lease: 3s\nclock-margin: 250ms\nhandoff: { streak: 1, time: 2s }\n"
+		"restart-guard: off\n"
+		"rules:\n  - { match: 'cron/*', lease: 1m, wait: 5m, max-hold: 1h, crash-delay: 5s, key: "
+		"'c:%', interop: string }\n"
+		"  - match: '*'\n"
+		"limits: { clients: 5, name-bytes: 64, request-bytes: 1m, arguments: 16,\n"
+		"  grace-sessions: 7, grace-time: 1h }\n"
+		"log: { level: debug, to: /var/log/h.log }\n"
+		"embedded: { directory: /d, redis-server: /usr/bin/valkey-server }\n");
 
 	ck_assert_uint_eq(conf->listener_count, 3);
 	ck_assert_int_eq(conf->listeners[0].mode, 0600);
@@ -125,12 +127,16 @@ START_TEST(every_key_reaches_its_field)
 	ck_assert_int_eq(conf->rules[0].lease_ms, 60000);
 	ck_assert_int_eq(conf->rules[0].wait_ms, 300000);
 	ck_assert_int_eq(conf->rules[0].max_hold_ms, 3600000);
+	ck_assert_int_eq(conf->rules[0].crash_delay_ms, 5000);
 	ck_assert_str_eq(conf->rules[0].key, "c:%");
 	ck_assert_int_eq(conf->rules[0].interop, CONF_INTEROP_STRING);
 	ck_assert_int_eq(conf->rules[1].interop, CONF_INTEROP_OFF);
 	ck_assert_int_eq(conf->rules[1].lease_ms, 3000);
 	ck_assert_int_eq(conf->rules[1].wait_ms, CONF_WAIT_FOREVER);
 	ck_assert_int_eq(conf->rules[1].max_hold_ms, CONF_HOLD_NONE);
+	ck_assert_int_eq(conf->rules[1].crash_delay_ms, 0);
+	ck_assert_int_eq(conf->limits.grace_sessions, 7);
+	ck_assert_int_eq(conf->limits.grace_ms, 3600000);
 	ck_assert_int_eq(conf->limits.arguments, 16);
 	ck_assert_int_eq(conf->log.level, CONF_LEVEL_DEBUG);
 	ck_assert_str_eq(conf->embedded.redis_server, "/usr/bin/valkey-server");

@@ -109,12 +109,15 @@ END_TEST
 START_TEST(keys_and_the_names_that_have_them_stay_as_they_were)
 {
 	struct conf *boot = load("rules: [ { match: a, key: 'k:%' }, { match: b } ]\n");
-	struct conf *conf = load("lease: 5s\nrules: [ { match: a, key: 'y:%', lease: 2s }, { match: z } ]\n");
+	struct conf *conf = load("lease: 5s\nrules: [ { match: a, key: 'y:%', lease: 2s, crash-delay: 3s }, "
+				 "{ match: z } ]\n");
 	struct rule *rules = settings_rules(conf, boot);
 
 	ck_assert_str_eq(rules[0].match, "a");
 	ck_assert_str_eq(rules[0].key, "k:%");
 	ck_assert_int_eq(rules[0].lease_ms, 2000);
+	ck_assert_int_eq(rules[0].crash_delay_ms, 3000);
+	ck_assert_int_eq(rules[1].crash_delay_ms, 0);
 	ck_assert_str_eq(rules[1].match, "z");
 	ck_assert_ptr_null(rules[1].key);
 	ck_assert_str_eq(rules[2].match, "*");

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of a master, for faults of the network between them.
+"""A TCP proxy in front of a master or a daemon, for faults of the network between them and who uses them.
 
 Each direction can be held (bytes wait, as behind a partition or a lost packet that is sent again), delayed, or reset.
 """
@@ -11,7 +11,7 @@ UP, DOWN = "up", "down"  # towards the master, and back
 
 class Proxy:
     def __init__(self, target):
-        self.target = target  # path of the master's Unix socket
+        self.target = target  # path of a Unix socket, or host and port
         self.changed = threading.Condition()
         self.held = set()
         self.delay = 0.0
@@ -22,7 +22,8 @@ class Proxy:
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(("127.0.0.1", 0))
         self.listener.listen(64)
-        self.url = "redis://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.address = self.listener.getsockname()
+        self.url = "redis://127.0.0.1:%d" % self.address[1]
         self.thread = threading.Thread(target=self.accept, daemon=True)
         self.thread.start()
 
@@ -32,7 +33,7 @@ class Proxy:
                 client = self.listener.accept()[0]
             except OSError:
                 return
-            master = socket.socket(socket.AF_UNIX)
+            master = socket.socket(socket.AF_INET if isinstance(self.target, tuple) else socket.AF_UNIX)
             try:
                 if self.refusing:
                     raise ConnectionRefusedError
@@ -72,7 +73,10 @@ class Proxy:
             self.pairs.remove(pair)
             self.changed.notify_all()
         reset(pair[0])
-        pair[1].close()
+        if isinstance(self.target, tuple):
+            reset(pair[1])
+        else:
+            pair[1].close()
 
     def hold(self, *directions):
         with self.changed:
