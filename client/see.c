@@ -237,13 +237,19 @@ show_map(const struct answer *lock, bool local)
 
 	show_line("name", "%.*s", TEXT(lock, "name"));
 	show_line("state", "%.*s", TEXT(lock, "state"));
+	if (slice_equal(answer_get_text(lock, "kind"), SLICE("latch"))) {
+		show_line("left", "%" PRId64 " of %" PRId64 " steps", answer_get_int(lock, "left", 0),
+			answer_get_int(lock, "set", 0));
+	}
 	if (holder != NULL && holder->type == ANSWER_MAP) {
 		show_holder(holder, local);
 	}
 	if (answer_get_text(lock, "elsewhere").n > 0) {
 		show_line("elsewhere", "the daemon %.*s has the lease", TEXT(lock, "elsewhere"));
 	}
-	show_line("lease", "%.*s", TEXT(lock, "lease"));
+	if (answer_get_text(lock, "lease").n > 0) {
+		show_line("lease", "%.*s", TEXT(lock, "lease"));
+	}
 	show_line("master", "%.*s", TEXT(lock, "master"));
 	if (waiters != NULL) {
 		show_waiters(waiters, local);

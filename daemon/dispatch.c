@@ -34,6 +34,7 @@ static desk_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_COMMAND_DOCS] = handshake_catalog,
 	[VERB_COMMAND_INFO] = handshake_catalog,
 	[VERB_COMMAND_LIST] = handshake_catalog,
+	[VERB_LATCH_HELP] = handshake_catalog,
 	[VERB_SESSION_HELP] = handshake_catalog,
 	[VERB_CLIENT_HELP] = handshake_catalog,
 	[VERB_COMMAND_HELP] = handshake_catalog,

@@ -207,6 +207,9 @@ on_message(void *arg, const struct redisReply *message)
 	} else if (payload->type == REDIS_REPLY_STRING && message_name(payload, "want", &name)) {
 		inbox->stats->inbox_wants++;
 		inbox->hooks->want(inbox->arg, name);
+	} else if (payload->type == REDIS_REPLY_STRING && message_name(payload, "latch", &name)) {
+		inbox->stats->inbox_latches++;
+		inbox->hooks->latch(inbox->arg, name);
 	} else {
 		inbox->stats->inbox_ignored++;
 		LOG_EVENT(inbox->log, LOG_DEBUG_LEVEL, "inbox.ignored",

@@ -17,10 +17,11 @@ struct inbox;
 
 /* Called from the event loop only; none may free the inbox. Names are valid until the hook returns. */
 struct inbox_hooks {
-	void (*subscribed)(void *arg);              /* messages may have been missed before */
-	void (*wake)(void *arg, struct slice name); /* it is our turn, try now */
-	void (*want)(void *arg, struct slice name); /* another daemon waits for a lease of ours */
-	void (*flushed)(void *arg);                 /* the master's data was flushed */
+	void (*subscribed)(void *arg);               /* messages may have been missed before */
+	void (*wake)(void *arg, struct slice name);  /* it is our turn, try now */
+	void (*want)(void *arg, struct slice name);  /* another daemon waits for a lease of ours */
+	void (*latch)(void *arg, struct slice name); /* this latch was set, or has opened */
+	void (*flushed)(void *arg);                  /* the master's data was flushed */
 };
 
 /* channel is copied; hooks, log and stats are kept by reference. NULL: out of memory. */

@@ -75,6 +75,8 @@ info_locks(const struct desk *desk, struct buffer *text)
 	info_line(text, "grants:%zu", counts.grants);
 	info_line(text, "withheld:%zu", counts.withheld);
 	info_line(text, "waiters:%zu", counts.waiters);
+	info_line(text, "latches:%zu", counts.latches);
+	info_line(text, "latch_requests:%zu", counts.asks);
 	info_line(text, "lease_max_ms:%" PRId64, desk->facts.lease_max_ms);
 	info_line(text, "clock_margin_ms:%" PRId64, desk->facts.margin_ms);
 	info_line(text, "namespace:%s", desk->facts.namespace);

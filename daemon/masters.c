@@ -60,6 +60,14 @@ on_want(void *arg, struct slice name)
 }
 
 static void
+on_latch(void *arg, struct slice name)
+{
+	const struct member *m = arg;
+	m->masters->event(
+		m->masters->arg, &(struct event){.type = EVENT_LATCH, .master = m->index, .name = name});
+}
+
+static void
 on_flushed(void *arg)
 {
 	const struct member *m = arg;
@@ -81,6 +89,7 @@ static const struct pool_hooks pool_hooks = {
 	.subscribed = on_subscribed,
 	.wake = on_wake,
 	.want = on_want,
+	.latch = on_latch,
 	.flushed = on_flushed,
 	.vote = on_vote,
 };

@@ -271,6 +271,14 @@ on_want(void *arg, struct slice name)
 }
 
 static void
+on_latch(void *arg, struct slice name)
+{
+	struct pool *pool = arg;
+
+	pool->hooks->latch(pool->arg, name);
+}
+
+static void
 on_flushed(void *arg)
 {
 	struct pool *pool = arg;
@@ -280,7 +288,12 @@ on_flushed(void *arg)
 }
 
 static const struct inbox_hooks inbox_hooks = {
-	.subscribed = on_subscribed, .wake = on_wake, .want = on_want, .flushed = on_flushed};
+	.subscribed = on_subscribed,
+	.wake = on_wake,
+	.want = on_want,
+	.latch = on_latch,
+	.flushed = on_flushed,
+};
 
 static bool
 settings_make_sense(const struct pool_settings *s)

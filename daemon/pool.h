@@ -3,7 +3,7 @@
  *
  *     driver ── pool_call() ──▶ batch ──▶ link ──▶ master          calls of one operation share one script
  *     driver ◀── vote() ◀──── take apart ◀── link ◀── master
- *            ◀── wake(), want(), flushed(), subscribed() ◀── inbox ◀── master
+ *            ◀── wake(), want(), latch(), flushed(), subscribed() ◀── inbox ◀── master
  *
  * The driver is the only user. The pool decides nothing: it never repeats a call, never reorders the calls of
  * one link about one name, and never calls a hook from within pool_call(), pool_flush() or pool_free().
@@ -72,6 +72,7 @@ struct pool_hooks {
 	void (*subscribed)(void *arg); /* the inbox listens (again): messages may have been missed before */
 	void (*wake)(void *arg, struct slice name);
 	void (*want)(void *arg, struct slice name);
+	void (*latch)(void *arg, struct slice name);
 	void (*flushed)(void *arg); /* the master says that its data was flushed */
 	/* One per call, before the link_down of its link. */
 	void (*vote)(void *arg, const struct vote *vote);

@@ -111,13 +111,20 @@ report_begin(struct report *report, struct desk *desk, struct connection *c)
 	}
 }
 
-/* One more element is written; whether there may be another. */
+/* Whether there may be another element. */
+static bool
+report_has_room(const struct report *report)
+{
+	return report->count < report->most && buffer_length(&report->text) < report->bytes &&
+	       !report->text.failed;
+}
+
+/* One more is written; whether there may be another. */
 static bool
 report_more(struct report *report)
 {
 	report->count++;
-	return report->count < report->most && buffer_length(&report->text) < report->bytes &&
-	       !report->text.failed;
+	return report_has_room(report);
 }
 
 static void
@@ -208,17 +215,63 @@ report_send_pair(struct report *report, struct connection *c, const char *key)
 	report->count = 0;
 }
 
+static bool
+report_latch_waiter(void *arg, const struct waiter_view *waiter)
+{
+	struct report *report = arg;
+	struct buffer *b = &report->text;
+	reply_write_map(b, report->protocol, 7);
+	write_who(report, b, waiter->session, waiter->peer);
+	reply_write_pair_int(b, "age_ms", waiter->age_ms);
+	reply_write_pair_int(b, "left_ms", waiter->left_ms);
+	return report_more(report);
+}
+
+/* name, kind, state, set, left, live_ms: six pairs */
+static void
+write_latch(struct buffer *b, const struct latch_view *view)
+{
+	reply_write_pair_bulk(b, "name", view->name);
+	reply_write_pair_text(b, "kind", "latch");
+	reply_write_pair_text(b, "state", view->state);
+	reply_write_pair_int(b, "set", view->set);
+	reply_write_pair_int(b, "left", view->left);
+	reply_write_pair_int(b, "live_ms", view->live_ms);
+}
+
+static void
+inspect_latch(struct report *report, struct connection *c, const struct latch_view *view)
+{
+	struct desk *desk = report->desk;
+	struct masters_sum masters;
+	struct buffer *out = connection_out(c);
+	masters_see(desk->masters, desk->core, report->now_ms, &masters);
+	core_each_latch_waiter(desk->core, report->now_ms, view->name, report_latch_waiter, report);
+	reply_write_map(out, report->protocol, 8);
+	write_latch(out, view);
+	reply_write_pair_text(out, "master", masters.word);
+	reply_write_text(out, "waiters");
+	report_send_array(report, c);
+	report_end(report, c);
+}
+
 void
 report_inspect(struct desk *desk, struct connection *c, const struct command *command)
 {
 	struct report report;
 	struct resource_view view;
+	struct latch_view latch;
 	struct masters_sum masters;
 	struct buffer *out = connection_out(c);
 	report_begin(&report, desk, c);
 	report.most = REPORT_QUEUE_MAX;
+	bool known = core_view_resource(desk->core, report.now_ms, command->name, &view);
+	if (!known && core_view_latch(desk->core, report.now_ms, command->name, &latch)) {
+		inspect_latch(&report, c, &latch);
+		return;
+	}
 	report.bytes /= 2;
-	if (!core_view_resource(desk->core, report.now_ms, command->name, &view)) {
+	if (!known) {
 		view = (struct resource_view){.name = command->name, .lease = "none"};
 	}
 	masters_see(desk->masters, desk->core, report.now_ms, &masters);
@@ -282,6 +335,20 @@ report_lock(void *arg, const struct resource_view *view)
 	return report_more(report);
 }
 
+static bool
+report_latch(void *arg, const struct latch_view *view)
+{
+	struct report *report = arg;
+	struct buffer *b = &report->text;
+	if (report->match.n > 0 && !glob_match(report->match, view->name)) {
+		return true;
+	}
+	reply_write_map(b, report->protocol, 7);
+	write_latch(b, view);
+	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
+	return report_more(report);
+}
+
 void
 report_locks(struct desk *desk, struct connection *c, const struct command *command)
 {
@@ -290,6 +357,9 @@ report_locks(struct desk *desk, struct connection *c, const struct command *comm
 	report.match = command->match;
 	report.most = (size_t)command->count;
 	core_each_resource(desk->core, report.now_ms, report_lock, &report);
+	if (report_has_room(&report)) {
+		core_each_latch(desk->core, report.now_ms, report_latch, &report);
+	}
 	report_send_array(&report, c);
 	report_end(&report, c);
 }

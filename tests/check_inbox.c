@@ -43,13 +43,23 @@ on_want(void *arg, struct slice name)
 }
 
 static void
+on_latch(void *arg, struct slice name)
+{
+	(void)arg;
+	ck_abort_msg("latch %.*s", (int)name.n, name.p);
+}
+
+static void
 on_flushed(void *arg)
 {
 	((struct probe *)arg)->flushes++;
 }
 
-static const struct inbox_hooks hooks = {
-	.subscribed = on_subscribed, .wake = on_wake, .want = on_want, .flushed = on_flushed};
+static const struct inbox_hooks hooks = {.subscribed = on_subscribed,
+	.wake = on_wake,
+	.want = on_want,
+	.latch = on_latch,
+	.flushed = on_flushed};
 
 static bool
 is_subscribed(void *arg)

@@ -36,7 +36,7 @@ struct probe {
 	struct pool_settings settings;
 	struct pool *pool;
 	bool up[POOL_LINKS_MAX];
-	unsigned ups, downs, subscribed, wakes, wants, flushes;
+	unsigned ups, downs, subscribed, wakes, wants, latches, flushes;
 	char why[256];
 	char name[80]; /* of the last message */
 	size_t called, votes;
@@ -99,6 +99,15 @@ on_want(void *arg, struct slice name)
 }
 
 static void
+on_latch(void *arg, struct slice name)
+{
+	struct probe *probe = arg;
+
+	ck_assert(slice_equal(name, SLICE("cron")));
+	probe->latches++;
+}
+
+static void
 on_flushed(void *arg)
 {
 	((struct probe *)arg)->flushes++;
@@ -152,6 +161,7 @@ static const struct pool_hooks hooks = {.link_up = on_link_up,
 	.subscribed = on_subscribed,
 	.wake = on_wake,
 	.want = on_want,
+	.latch = on_latch,
 	.flushed = on_flushed,
 	.vote = on_vote};
 
@@ -633,7 +643,7 @@ three_messages(void *arg)
 	return probe->wakes + probe->wants + probe->stats.inbox_ignored >= 3;
 }
 
-START_TEST(messages_arrive_as_wake_and_want)
+START_TEST(messages_arrive_as_wake_want_and_latch)
 {
 	struct redis_server server;
 	struct probe probe;
@@ -641,10 +651,12 @@ START_TEST(messages_arrive_as_wake_and_want)
 	start(&probe, &server, 1);
 	ck_assert_int_eq(redis_integer(&server, "PUBLISH " INBOX " %s", "wake deploy"), 1);
 	ck_assert_int_eq(redis_integer(&server, "PUBLISH " INBOX " %s", "wake deploy"), 1);
+	ck_assert_int_eq(redis_integer(&server, "PUBLISH " INBOX " %s", "latch cron"), 1);
 	ck_assert_int_eq(redis_integer(&server, "PUBLISH " INBOX " %s", "want cron/\xc3\xbc"), 1);
 	probe_await(&probe, three_messages);
 	ck_assert_uint_eq(probe.wakes, 2);
 	ck_assert_uint_eq(probe.wants, 1);
+	ck_assert_uint_eq(probe.latches, 1);
 	ck_assert_str_eq(probe.name, "cron/\xc3\xbc");
 	stop(&probe, &server);
 }
@@ -778,7 +790,7 @@ main(void)
 		asking_again_for_ever_does_not_hold_up_the_loop,
 		forgotten_scripts_are_loaded_again_and_nothing_ran, a_user_that_may_not_load_scripts_is_told,
 		names_are_any_bytes_a_client_may_send, links_are_independent,
-		messages_arrive_as_wake_and_want, hostile_messages_are_ignored_and_counted,
+		messages_arrive_as_wake_want_and_latch, hostile_messages_are_ignored_and_counted,
 		every_subscription_is_told, an_idle_inbox_watches_its_own_health,
 		a_pool_that_is_freed_with_calls_under_way_says_nothing, settings_without_sense_are_refused);
 }

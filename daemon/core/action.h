@@ -47,6 +47,9 @@ struct push {
 	NOTE(LEASED, "lease.acquired", DEBUG)             /* the daemon has the lease at the master */       \
 	NOTE(UNLEASED, "lease.released", DEBUG)           /* and gave it back */                             \
 	NOTE(RECLAIMED, "lease.reclaimed", INFO)          /* and re-asserted it at a restarted master */     \
+	NOTE(LATCH_SET, "latch.set", DEBUG)               /* a session made it; it lives for ttl_ms */       \
+	NOTE(LATCH_OPENED, "latch.opened", DEBUG)         /* this daemon knows that it is open */            \
+	NOTE(LATCH_LOST, "latch.lost", WARNING)           /* the master may have forgotten part of it */     \
 	NOTE(RENEW_FAILED, "lease.renew_failed", WARNING) /* text: why; it is tried again while valid */     \
 	NOTE(DETACHED, "session.detached", INFO)          /* lost its last connection; for ttl_ms */         \
 	NOTE(RESUMED, "session.resumed", INFO)            /* has a connection again; ttl_ms were left */     \

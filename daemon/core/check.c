@@ -112,6 +112,43 @@ check_sessions(const struct core *core, struct core_counts *seen)
 	assert(graces == core->graces && pulses == core->pulses);
 }
 
+/* Of one place; which of them belong there is their kind's business. */
+static void
+check_asks(const struct core *core, const struct latch *l, enum ask_place place, struct core_counts *seen,
+	size_t *patient)
+{
+	const struct ask *a;
+
+	TAILQ_FOREACH (a, &l->asks[place], in_place) {
+		assert(a->latch == l && a->place == place && l->name.n > 0);
+		assert(place == ASK_SENT || a->conn != NULL);
+		assert(a->conn == NULL || (a->conn->ask == a && a->conn->blocked == NULL));
+		/* Whoever does not wait for ever is answered in time. */
+		assert(a->conn == NULL || a->timer.at_ms != TIMER_NEVER || a->kind == ASK_AWAIT);
+		assert(place != ASK_SENT || a->kind == ASK_SET || a->kind == ASK_DOWN);
+		assert(place != ASK_SENT || table_ask(core, a->attempt) == a);
+		assert(place != ASK_WAITS || (a->kind == ASK_AWAIT && !a->once));
+		*patient += a->conn != NULL && !a->once;
+		seen->asks += a->conn != NULL;
+	}
+}
+
+static void
+check_latch(const struct core *core, const struct latch *l, struct core_counts *seen)
+{
+	size_t patient = 0;
+
+	for (int place = 0; place < ASK_PLACE_COUNT; place++)
+		check_asks(core, l, (enum ask_place)place, seen, &patient);
+	assert(patient == l->patient);
+	assert(l->id == 0 || l->lost || (l->set > 0 && l->left >= 0 && l->left <= l->set));
+	assert(!l->idle || (l->id != 0 && l->timer.at_ms == l->ends_ms));
+	/* Who waits looks again by himself, or the master's return is told. */
+	assert(patient == 0 || l->look != 0 || l->timer.at_ms != TIMER_NEVER ||
+		!quorum_usable(core, l->link));
+	seen->latches++;
+}
+
 void
 core_check(const struct core *core, int64_t now_ms)
 {
@@ -128,6 +165,9 @@ core_check(const struct core *core, int64_t now_ms)
 	check_sessions(core, &seen);
 	for (const struct undo *u = core->undos; u != NULL; u = u->hh.next)
 		seen.releasing++;
+	for (const struct latch *l = core->latches; l != NULL; l = l->hh.next)
+		check_latch(core, l, &seen);
+	assert(seen.latches == core->counts.latches && seen.asks == core->counts.asks);
 	assert(seen.sessions == core->counts.sessions && seen.resources == core->counts.resources);
 	assert(seen.leases == core->counts.leases && seen.grants == core->counts.grants);
 	assert(seen.withheld == core->counts.withheld && seen.waiters == core->counts.waiters);

@@ -6,6 +6,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/keep.h"
+#include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/master.h"
@@ -40,6 +41,7 @@ core_new(const struct core_settings *settings, struct now now)
 	core->now = now;
 	timers_init(&core->timers);
 	TAILQ_INIT(&core->dirty);
+	TAILQ_INIT(&core->idle);
 	for (unsigned i = 0; i < settings->masters; i++)
 		master_init(core, &core->masters[i], i);
 	return core;
@@ -79,6 +81,7 @@ core_free(struct core *core)
 	if (core == NULL)
 		return;
 	free_resources(core);
+	latch_free_all(core);
 	HASH_ITER (hh, core->sessions, s, s_next) {
 		loss_forget_all(core, s);
 		if (s->process.pid != 0)
@@ -163,6 +166,12 @@ run_timers(struct core *core)
 		case TIMER_UNDO:
 			undo_timer(core, OWNER_OF(t, struct undo, timer));
 			break;
+		case TIMER_LATCH:
+			latch_timer(core, OWNER_OF(t, struct latch, timer));
+			break;
+		case TIMER_ASK:
+			latch_ask_timer(core, OWNER_OF(t, struct ask, timer));
+			break;
 		case TIMER_MASTER:
 			quorum_timer(core, OWNER_OF(t, struct master, timer));
 			break;
@@ -225,6 +234,9 @@ take_vote(struct core *core, const struct vote *vote)
 		undo_vote(core, vote);
 		return;
 	case CALL_LEAVE:
+		return;
+	case CALL_LATCH:
+		latch_vote(core, vote);
 		return;
 	default:
 		r = table_resource(core, vote->name);
@@ -315,6 +327,9 @@ take_event(struct core *core, const struct event *event)
 	case EVENT_WAKE:
 	case EVENT_WANT:
 		take_inbox(core, event);
+		return;
+	case EVENT_LATCH:
+		latch_wake(core, event->name);
 		return;
 	case EVENT_DRAIN:
 		verb_drain(core);

@@ -133,6 +133,18 @@ emit_note(struct core *core, enum note_type type, const struct resource *r, cons
 }
 
 void
+emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session,
+	int64_t ttl_ms, const char *text)
+{
+	struct note *note;
+
+	emit_note(core, type, NULL, NULL, 0, ttl_ms, text);
+	note = &core->actions->list[core->actions->n - 1].u.note;
+	note->name = l->name;
+	note->session = session;
+}
+
+void
 emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token,
 	int64_t ttl_ms, const char *text)
 {

@@ -24,6 +24,10 @@ void emit_watch(struct core *core, const struct process *process);
 void emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	int64_t token, int64_t ttl_ms, const char *text);
 
+/* About a latch. */
+void emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session,
+	int64_t ttl_ms, const char *text);
+
 /* About a master. */
 void emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token,
 	int64_t ttl_ms, const char *text);

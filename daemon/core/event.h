@@ -36,6 +36,7 @@ enum event_type {
 	EVENT_VOTE,       /* vote */
 	EVENT_WAKE,       /* name: the queue's head is ours, try now */
 	EVENT_WANT,       /* name: another daemon waits for a lease of ours */
+	EVENT_LATCH,      /* name: the latch of this name was set, or has opened */
 	EVENT_TIMER,      /* core_wake_at() has come */
 	EVENT_DRAIN       /* shut down: release what nobody holds, tell holders, refuse the rest */
 };

@@ -11,27 +11,33 @@
 #include <string.h>
 
 /* FNV-1a: which link a name uses. Any spread will do; it only has to stay the same. */
-static unsigned
-name_link(struct slice name, unsigned links)
+unsigned
+resource_link_of(const struct core *core, struct slice name)
 {
 	uint32_t hash = 2166136261U;
 
 	for (size_t i = 0; i < name.n; i++)
 		hash = (hash ^ (unsigned char)name.p[i]) * 16777619U;
-	return hash % links;
+	return hash % core->settings.links;
+}
+
+const struct rule *
+resource_rule_of(const struct core *core, struct slice name)
+{
+	const struct core_settings *set = &core->settings;
+	size_t i = 0;
+
+	while (!glob_match(slice_of(set->rules[i].match), name)) {
+		i++;
+		assert(i < set->rule_count && "the last rule matches everything");
+	}
+	return &set->rules[i];
 }
 
 void
 resource_rule(struct core *core, struct resource *r)
 {
-	const struct core_settings *set = &core->settings;
-
-	for (size_t i = 0; i < set->rule_count; i++) {
-		r->rule = &set->rules[i];
-		if (glob_match(slice_of(r->rule->match), r->name))
-			return;
-	}
-	assert(false && "the last rule matches everything");
+	r->rule = resource_rule_of(core, r->name);
 }
 
 struct resource *
@@ -49,7 +55,7 @@ resource_get(struct core *core, struct slice name)
 	if (name.n > 0)
 		memcpy(bytes, name.p, name.n);
 	r->name = (struct slice){bytes, name.n};
-	r->link = name_link(name, core->settings.links);
+	r->link = resource_link_of(core, name);
 	TAILQ_INIT(&r->waiters);
 	lease_init(&r->lease, r, r->seats);
 	resource_rule(core, r);

@@ -27,4 +27,8 @@ void resource_forget(struct core *core, struct resource *r);
 /* Finds its rule (again). */
 void resource_rule(struct core *core, struct resource *r);
 
+/* What goes for a name, resource or not: its rule, and the link to its master. */
+const struct rule *resource_rule_of(const struct core *core, struct slice name);
+unsigned resource_link_of(const struct core *core, struct slice name);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "daemon/core/bid.h"
 #include "daemon/core/keep.h"
+#include "daemon/core/latch.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/share.h"
 #include "daemon/core/undo.h"
@@ -28,6 +29,7 @@ settle_retry(struct core *core)
 		resource_touch(core, r);
 	}
 	undo_retry_all(core);
+	latch_retry_all(core);
 }
 
 /* A master forgot: every lease that is still valid is asserted there again. */

@@ -4,6 +4,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grave.h"
+#include "daemon/core/latch.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/session.h"
@@ -133,11 +134,13 @@ speaker_finish(struct core *core, struct conn *conn)
 		if (w->conn == conn)
 			queue_make_once(core, w);
 	}
+	latch_finish(core, conn);
 }
 
 void
 speaker_close(struct core *core, struct conn *conn, enum end end)
 {
+	latch_close(core, conn);
 	speaker_detach(core, conn, end);
 	speaker_free(core, conn);
 }

@@ -5,9 +5,9 @@
  *                    └───▶ waiter ◀──────────────┘      undo: leases given up, until the master confirmed it
  *
  * A conn is a connection, a session whom it speaks for. A resource is a name somebody here holds, waits for
- * or has a lease of. The nouns' functions live in files of their names; the data is here, so that it can be
- * read at one glance. An object that ends is buried, not freed: actions may point into it until the next
- * step.
+ * or has a lease of. A latch is one that somebody here asks about (ask), or has asked about before. The
+ * nouns' functions live in files of their names; the data is here, so that it can be read at one glance. An
+ * object that ends is buried, not freed: actions may point into it until the next step.
  */
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
@@ -49,6 +49,8 @@ LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
 TAILQ_HEAD(loss_list, loss);
 TAILQ_HEAD(resource_list, resource);
+TAILQ_HEAD(ask_list, ask);
+TAILQ_HEAD(latch_list, latch);
 
 struct conn {
 	struct grave grave;
@@ -57,6 +59,7 @@ struct conn {
 	conn_id id;
 	struct session *session;
 	struct waiter *blocked; /* the LOCK it waits in; NULL: none */
+	struct ask *ask;        /* the LATCH request it waits in; NULL: none */
 };
 
 /* One step of a circle of waits: a session waits, and somebody keeps it from being answered: by a hold, or by
@@ -298,6 +301,66 @@ struct undo {
 	char bytes[];
 };
 
+enum ask_kind { ASK_SET, ASK_DOWN, ASK_AWAIT, ASK_COUNT };
+
+/* Where a request is on its way. */
+enum ask_place {
+	ASK_DUE,   /* the master has to be asked for it, or is being looked at for it */
+	ASK_SENT,  /* SET, DOWN: a call of its own is under way */
+	ASK_WAITS, /* AWAIT: it is not open yet, as far as the master has said */
+	ASK_PLACE_COUNT
+};
+
+/* A LATCH request that is not answered yet. */
+struct ask {
+	struct grave grave;
+	UT_hash_handle hh; /* SENT: by attempt */
+	TAILQ_ENTRY(ask) in_place;
+	struct latch *latch;
+	struct conn *conn; /* NULL: nobody is answered any more; SENT, its vote is waited for */
+	enum ask_kind kind;
+	enum ask_place place;
+	struct timer timer; /* it is answered then at the latest */
+	bool once;          /* the next word of the master is its answer; else an AWAIT that waits */
+	bool unsure;        /* SET, DOWN: it may have been carried out, the answer was lost */
+	uint64_t since;     /* the last attempt number before it came: answers to those say nothing to it */
+	uint64_t attempt;   /* SENT: of its call */
+	uint64_t
+		memory; /* of the master. SENT: for which that is meant; AWAIT: in which it found the latch */
+	uint64_t id; /* of the latch. SET: of its own; DOWN: it was sent for; AWAIT: it waits for; 0: none */
+	session_id session;
+	int64_t steps;
+	int64_t since_ms;
+	int64_t ends_ms; /* SET: end of its LEASE; TIMER_NEVER: none was given */
+	struct slice tag;
+	char bytes[];
+};
+
+/* What the master said of a latch, while somebody asks or while it may still be there. */
+struct latch {
+	struct grave grave;
+	UT_hash_handle hh;
+	TAILQ_ENTRY(latch) in_idle;
+	bool idle; /* nobody asks */
+	unsigned link;
+	struct timer timer;                    /* look or send again, or forget it */
+	struct ask_list asks[ASK_PLACE_COUNT]; /* in the order of their coming there */
+	size_t patient;                        /* AWAITs among them that wait */
+	uint64_t id;                           /* 0: not known, or not there */
+	uint64_t memory;                       /* the master's, which said so */
+	int64_t set;
+	int64_t left;
+	int64_t ends_ms;            /* it may be there until then */
+	bool lost;                  /* it, or part of it, has been forgotten since */
+	bool stale;                 /* who waits wants to know again */
+	uint64_t look;              /* attempt of the look under way; 0: none */
+	uint64_t look_memory;       /* for which that is meant */
+	int64_t again_ms;           /* nothing is sent before */
+	enum lease_trouble trouble; /* what stood in the way last time */
+	struct slice name;
+	char bytes[];
+};
+
 #define MASTER_REASON_MAX 512
 #define MASTER_RUN_MAX    48
 
@@ -354,6 +417,10 @@ struct core {
 	int64_t pulses; /* sessions with a heartbeat */
 	struct resource *resources;
 	struct undo *undos;
+	struct latch *latches;
+	struct ask *asks;       /* whose calls are under way, by attempt */
+	struct latch_list idle; /* latches nobody asks about, in the order in which that began */
+	size_t idle_count;
 	struct resource_list dirty;
 	struct grave *graveyard;
 	struct actions *actions; /* of the step that runs */

@@ -137,3 +137,47 @@ table_remove_undo(struct core *core, struct undo *undo)
 {
 	HASH_DELETE(hh, core->undos, undo);
 }
+
+struct latch *
+table_latch(const struct core *core, struct slice name)
+{
+	struct latch *found;
+
+	HASH_FIND(hh, core->latches, name.p, name.n, found);
+	return found;
+}
+
+bool
+table_add_latch(struct core *core, struct latch *latch)
+{
+	HASH_ADD_KEYPTR(hh, core->latches, latch->name.p, latch->name.n, latch);
+	return latch->hh.tbl != NULL;
+}
+
+void
+table_remove_latch(struct core *core, struct latch *latch)
+{
+	HASH_DELETE(hh, core->latches, latch);
+}
+
+struct ask *
+table_ask(const struct core *core, uint64_t attempt)
+{
+	struct ask *found;
+
+	HASH_FIND(hh, core->asks, &attempt, sizeof(attempt), found);
+	return found;
+}
+
+bool
+table_add_ask(struct core *core, struct ask *ask)
+{
+	HASH_ADD(hh, core->asks, attempt, sizeof(ask->attempt), ask);
+	return ask->hh.tbl != NULL;
+}
+
+void
+table_remove_ask(struct core *core, struct ask *ask)
+{
+	HASH_DELETE(hh, core->asks, ask);
+}

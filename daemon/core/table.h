@@ -32,4 +32,13 @@ struct undo *table_undo(const struct core *core, uint64_t attempt, unsigned mast
 bool table_add_undo(struct core *core, struct undo *undo) __attribute__((warn_unused_result));
 void table_remove_undo(struct core *core, struct undo *undo);
 
+struct latch *table_latch(const struct core *core, struct slice name);
+bool table_add_latch(struct core *core, struct latch *latch) __attribute__((warn_unused_result));
+void table_remove_latch(struct core *core, struct latch *latch);
+
+/* Those whose calls are under way. */
+struct ask *table_ask(const struct core *core, uint64_t attempt);
+bool table_add_ask(struct core *core, struct ask *ask) __attribute__((warn_unused_result));
+void table_remove_ask(struct core *core, struct ask *ask);
+
 #endif

@@ -20,6 +20,8 @@ enum timer_kind {
 	TIMER_GRANT,  /* a hold's LEASE, MAXHOLD or withholding is over */
 	TIMER_LEASE,  /* a lease has to be tried, renewed or given up */
 	TIMER_UNDO,   /* a release has to be repeated */
+	TIMER_LATCH,  /* a latch has to be looked at, or forgotten */
+	TIMER_ASK,    /* the time of a LATCH request is over */
 	TIMER_MASTER, /* greet, or end the guard */
 	TIMER_GRACE,  /* a session without connection has waited long enough */
 	TIMER_PULSE   /* a session has to be heard of */

@@ -4,6 +4,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/latch.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
@@ -325,7 +326,7 @@ void
 verb_run(struct core *core, struct conn *conn, const struct command *command)
 {
 	/* A connection whose LOCK waits has its later requests held back by the adapter. */
-	assert(conn->blocked == NULL);
+	assert(conn->blocked == NULL && conn->ask == NULL);
 	switch (command->verb) {
 	case VERB_LOCK:
 		verb_lock(core, conn, command);
@@ -347,6 +348,12 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 		return;
 	case VERB_BREAK:
 		verb_break(core, conn, command);
+		return;
+	case VERB_LATCH_SET:
+	case VERB_LATCH_DOWN:
+	case VERB_LATCH_AWAIT:
+	case VERB_LATCH_COUNT:
+		latch_ask(core, conn, command);
 		return;
 	case VERB_SESSION_ID:
 		emit_int(core, conn->id, (int64_t)conn->session->id);
@@ -387,6 +394,7 @@ verb_drain(struct core *core)
 		resource_touch(core, r);
 	}
 	grace_drain(core);
+	latch_drain(core, &refusal);
 	/* Holders are told by the end of their connections; their leases are left to run out, not released.
 	 */
 	HASH_ITER (hh, core->sessions, s, s_next) {

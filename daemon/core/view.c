@@ -209,3 +209,77 @@ core_session_of(const struct core *core, conn_id conn)
 
 	return c == NULL ? 0 : c->session->id;
 }
+
+static void
+view_latch(const struct latch *l, int64_t now_ms, struct latch_view *out)
+{
+	bool there = l->id != 0 && !l->lost && now_ms < l->ends_ms;
+
+	*out = (struct latch_view){.name = l->name, .state = l->lost ? "lost" : "unset"};
+	if (there) {
+		out->state = l->left == 0 ? "open" : "closed";
+		out->set = l->set;
+		out->left = l->left;
+		out->live_ms = l->ends_ms - now_ms;
+	}
+	for (int place = 0; place < ASK_PLACE_COUNT; place++) {
+		const struct ask *a;
+
+		TAILQ_FOREACH (a, &l->asks[place], in_place)
+			out->waiters += a->kind == ASK_AWAIT;
+	}
+}
+
+bool
+core_view_latch(const struct core *core, int64_t now_ms, struct slice name, struct latch_view *out)
+{
+	const struct latch *l = table_latch(core, name);
+
+	if (l == NULL)
+		return false;
+	view_latch(l, now_ms, out);
+	return true;
+}
+
+void
+core_each_latch(const struct core *core, int64_t now_ms,
+	bool (*each)(void *arg, const struct latch_view *view), void *arg)
+{
+	for (const struct latch *l = core->latches; l != NULL; l = l->hh.next) {
+		struct latch_view view;
+
+		view_latch(l, now_ms, &view);
+		if (!each(arg, &view))
+			return;
+	}
+}
+
+static bool
+each_await(const struct ask_list *asks, int64_t now_ms,
+	bool (*each)(void *arg, const struct waiter_view *view), void *arg)
+{
+	const struct ask *a;
+
+	TAILQ_FOREACH (a, asks, in_place) {
+		struct waiter_view view = {
+			.session = a->session,
+			.peer = &a->conn->session->peer,
+			.age_ms = now_ms - a->since_ms,
+			.left_ms = a->timer.at_ms == TIMER_NEVER ? -1 : a->timer.at_ms - now_ms,
+		};
+
+		if (a->kind == ASK_AWAIT && !each(arg, &view))
+			return false;
+	}
+	return true;
+}
+
+void
+core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slice name,
+	bool (*each)(void *arg, const struct waiter_view *view), void *arg)
+{
+	const struct latch *l = table_latch(core, name);
+
+	if (l != NULL && each_await(&l->asks[ASK_WAITS], now_ms, each, arg))
+		(void)each_await(&l->asks[ASK_DUE], now_ms, each, arg);
+}

@@ -41,6 +41,8 @@ struct core_counts {
 	size_t withheld;  /* abandoned, waiting for their told deadline */
 	size_t waiters;
 	size_t releasing; /* leases given up, not yet confirmed by the master */
+	size_t latches;   /* asked about, or known to be at the master */
+	size_t asks;      /* LATCH requests without an answer */
 };
 
 struct hold_view {
@@ -84,6 +86,15 @@ struct resource_view {
 	int64_t tokens_left; /* in the reserved block */
 };
 
+struct latch_view {
+	struct slice name;
+	const char *state; /* "unset": not there, or not known here; "closed", "open", "lost" */
+	int64_t set;       /* closed, open */
+	int64_t left;      /* closed: as last seen */
+	int64_t live_ms;   /* closed, open: how long it lives if nobody uses it */
+	size_t waiters;
+};
+
 struct session_view {
 	session_id id;
 	const struct peer *peer;
@@ -112,6 +123,13 @@ void core_each_resource(const struct core *core, int64_t now_ms,
 void core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct hold_view *view), void *arg);
 void core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
+	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
+/* Latches that are asked about here, or have been. False when there is none of this name. Their waiters have
+ * no owner and no position. */
+bool core_view_latch(const struct core *core, int64_t now_ms, struct slice name, struct latch_view *out);
+void core_each_latch(const struct core *core, int64_t now_ms,
+	bool (*each)(void *arg, const struct latch_view *view), void *arg);
+void core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
 void core_each_session(const struct core *core, int64_t now_ms,
 	bool (*each)(void *arg, const struct session_view *view), void *arg);

@@ -34,9 +34,10 @@ inbox_message(void *arg, uint64_t life, void *data)
 	if (m->type == EVENT_WAKE)
 		progress_told(h, checker_name_of(slice_of(m->name)));
 	trace_line(&w->trace, w->now_us, "m%u > d%u %s %s", way->server->index, h->index,
-		m->type == EVENT_WAKE   ? "wake"
-		: m->type == EVENT_WANT ? "want"
-					: "flushed",
+		m->type == EVENT_WAKE    ? "wake"
+		: m->type == EVENT_WANT  ? "want"
+		: m->type == EVENT_LATCH ? "latch"
+					 : "flushed",
 		m->name);
 	host_step(
 		h, &(struct event){.type = m->type, .master = way->server->index, .name = slice_of(m->name)});
@@ -67,6 +68,24 @@ inbox_deliver(struct inbox *inbox, enum event_type type, struct slice name, int6
 	schedule_add(&w->schedule, at, inbox_message, inbox, inbox->life, m);
 }
 
+/* And how long its word is, with the space. */
+static enum event_type
+message_type(struct slice message, size_t *word)
+{
+	static const struct {
+		const char *word;
+		enum event_type type;
+	} types[] = {{"wake ", EVENT_WAKE}, {"want ", EVENT_WANT}, {"latch ", EVENT_LATCH}};
+	size_t i = 0;
+	while (message.n < strlen(types[i].word) ||
+		memcmp(message.p, types[i].word, strlen(types[i].word)) != 0) {
+		i++;
+		assert(i < sizeof(types) / sizeof(types[0]));
+	}
+	*word = strlen(types[i].word);
+	return types[i].type;
+}
+
 int
 inbox_published(struct host *h, const struct server *s, struct slice channel, struct slice message)
 {
@@ -75,10 +94,9 @@ inbox_published(struct host *h, const struct server *s, struct slice channel, st
 	if (!inbox_listens(inbox) || channel.n < strlen(id) ||
 		memcmp(channel.p + channel.n - strlen(id), id, strlen(id)) != 0)
 		return 0;
-	assert(message.n > 5);
-	bool wake = memcmp(message.p, "wake ", 5) == 0;
-	assert(wake || memcmp(message.p, "want ", 5) == 0);
-	inbox_deliver(inbox, wake ? EVENT_WAKE : EVENT_WANT, (struct slice){message.p + 5, message.n - 5},
+	size_t word = 0;
+	enum event_type type = message_type(message, &word);
+	inbox_deliver(inbox, type, (struct slice){message.p + word, message.n - word},
 		way_delay(inbox->way, false));
 	return 1;
 }

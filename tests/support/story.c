@@ -66,8 +66,19 @@ trace_call(struct story *w, const struct call *call)
 #undef CALL_OP
 	};
 
+	static const char *const latch_words[] = {
+#define LATCH_OP(name, word) word,
+		LATCH_OPS(LATCH_OP)
+#undef LATCH_OP
+	};
+
 	char at[16] = "";
 
+	if (call->op == CALL_LATCH) {
+		trace_add(w, "%s %.*s#%llu", latch_words[call->latch_op], (int)call->name.n, call->name.p,
+			(unsigned long long)call->attempt);
+		return;
+	}
 	if (w->settings.masters > 1)
 		(void)snprintf(at, sizeof(at), "@%u", call->master + 1);
 	if (call->name.n == 0)

@@ -5,6 +5,7 @@
  *     c1 :7        reply to connection 1          acquire a#1    call for name a, attempt 1
  *     c1 close     close connection 1             release a#1 hello admit ... likewise
  *                                                 renew a#1 shared            of a shared lease
+ *                                                 set a#1 down a#2 look a#3   for the latch a
  *
  * Among several masters a call is followed by the number of its master from 1 on, as in acquire a#1@2, and
  * what a master answers or does is of the one that w->at says, 0-based.

@@ -1,0 +1,482 @@
+#include "daemon/core/latch.h"
+
+#include "daemon/core/ask.h"
+#include "daemon/core/drift.h"
+#include "daemon/core/emit.h"
+#include "daemon/core/grave.h"
+#include "daemon/core/master.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WATCH_MS     3000 /* for so long the master tells us; each look asks for as long again */
+#define WAIT_MOST_MS 1000 /* who waits looks again after this, should all messages be lost */
+#define RETRY_MS     200  /* after an error of the master */
+#define AGAIN_MS     40   /* after a call that did not leave, or was not answered */
+/* Latches remembered that nobody asks about; the oldest are forgotten first. A DOWN needs a look before it
+ * then, and LOST is "no such latch". */
+#define IDLE_MOST    1000
+
+static struct master *
+master_of(struct core *core)
+{
+	assert(core->settings.masters == 1);
+	return &core->masters[0];
+}
+
+/* ---- keeping ---- */
+
+static void
+latch_busy(struct core *core, struct latch *l)
+{
+	if (!l->idle)
+		return;
+	TAILQ_REMOVE(&core->idle, l, in_idle);
+	core->idle_count--;
+	l->idle = false;
+	timer_cancel(&core->timers, &l->timer);
+}
+
+static void
+latch_forget(struct core *core, struct latch *l)
+{
+	assert(asks_none(l));
+	latch_busy(core, l);
+	timer_cancel(&core->timers, &l->timer);
+	table_remove_latch(core, l);
+	core->counts.latches--;
+	grave_bury(core, &l->grave);
+}
+
+/* Nobody asks. What was learned is remembered for as long as it may be of use. */
+static void
+latch_rest(struct core *core, struct latch *l)
+{
+	if (l->id == 0 || core->now.ms >= l->ends_ms) {
+		latch_forget(core, l);
+		return;
+	}
+	timer_arm(&core->timers, &l->timer, l->ends_ms);
+	if (l->idle)
+		return;
+	TAILQ_INSERT_TAIL(&core->idle, l, in_idle);
+	core->idle_count++;
+	l->idle = true;
+}
+
+static struct latch *
+latch_new(struct core *core, struct slice name)
+{
+	struct latch *l = calloc(1, sizeof(*l) + name.n);
+
+	if (l == NULL)
+		return NULL;
+	memcpy(l->bytes, name.p, name.n);
+	l->name = (struct slice){l->bytes, name.n};
+	l->link = resource_link_of(core, name);
+	for (int place = 0; place < ASK_PLACE_COUNT; place++)
+		TAILQ_INIT(&l->asks[place]);
+	timer_init(&l->timer, TIMER_LATCH);
+	if (!table_add_latch(core, l)) {
+		free(l);
+		return NULL;
+	}
+	core->counts.latches++;
+	return l;
+}
+
+static struct latch *
+latch_get(struct core *core, struct slice name)
+{
+	struct latch *l = table_latch(core, name);
+
+	if (l != NULL)
+		return l;
+	if (core->idle_count >= IDLE_MOST)
+		latch_forget(core, TAILQ_FIRST(&core->idle));
+	return latch_new(core, name);
+}
+
+void
+latch_free_all(struct core *core)
+{
+	struct latch *l, *next;
+
+	HASH_ITER (hh, core->latches, l, next) {
+		asks_free(core, l);
+		table_remove_latch(core, l);
+		free(l);
+	}
+}
+
+/* ---- asking the master ---- */
+
+static void
+call_set(struct core *core, struct latch *l, struct ask *a)
+{
+	struct master *m = master_of(core);
+	int64_t most_ms = master_patience_ms(core), left_ms = a->ends_ms - core->now.ms;
+
+	/* Past its own end nothing is set: one that was, and has ended, must not be there again. */
+	if (a->ends_ms != TIMER_NEVER && left_ms < most_ms)
+		most_ms = left_ms;
+	if (most_ms <= 0) {
+		ask_answer_verdict(core, a);
+		return;
+	}
+	if (!ask_send(core, a, m->incarnation))
+		return;
+	master_call(core, &(struct call){.op = CALL_LATCH,
+				  .latch_op = LATCH_OP_SET,
+				  .link = l->link,
+				  .attempt = a->attempt,
+				  .incarnation = m->incarnation,
+				  .name = l->name,
+				  .latch = a->id,
+				  .steps = a->steps,
+				  .ttl_ms = a->ends_ms == TIMER_NEVER ? 0 : left_ms,
+				  .deadline_us = master_time_us(core, m, most_ms)});
+}
+
+static void
+call_down(struct core *core, struct latch *l, struct ask *a)
+{
+	struct master *m = master_of(core);
+
+	/* Once it may have been carried out it is for that latch alone. */
+	if (!a->unsure)
+		a->id = l->id;
+	if (!ask_send(core, a, m->incarnation))
+		return;
+	master_call(core, &(struct call){.op = CALL_LATCH,
+				  .latch_op = LATCH_OP_DOWN,
+				  .link = l->link,
+				  .attempt = a->attempt,
+				  .incarnation = m->incarnation,
+				  .name = l->name,
+				  .latch = a->id,
+				  .steps = a->steps,
+				  .session = a->session,
+				  .tag = a->tag});
+}
+
+static void
+call_look(struct core *core, struct latch *l)
+{
+	struct master *m = master_of(core);
+
+	l->look = ++core->attempts;
+	l->look_memory = m->incarnation;
+	l->stale = false;
+	timer_cancel(&core->timers, &l->timer);
+	master_call(core, &(struct call){.op = CALL_LATCH,
+				  .latch_op = LATCH_OP_LOOK,
+				  .link = l->link,
+				  .attempt = l->look,
+				  .incarnation = m->incarnation,
+				  .name = l->name,
+				  .queue_ms = l->patient > 0 ? WATCH_MS : 0});
+}
+
+/* What is due leaves, or waits for a look. */
+static void
+latch_send(struct core *core, struct latch *l)
+{
+	bool known = l->id != 0 && !l->lost;
+	bool look = l->stale && !TAILQ_EMPTY(&l->asks[ASK_WAITS]);
+	struct ask *a, *next;
+
+	TAILQ_FOREACH_SAFE (a, &l->asks[ASK_DUE], in_place, next) {
+		if (a->kind == ASK_SET)
+			call_set(core, l, a);
+		else if (a->kind == ASK_DOWN && (a->unsure || known))
+			call_down(core, l, a);
+		else
+			look = true;
+	}
+	if (look && l->look == 0)
+		call_look(core, l);
+}
+
+/* Something stood in the way: when to try again. False: nothing did. */
+static bool
+latch_hitch(struct core *core, struct latch *l, enum outcome outcome)
+{
+	int64_t ms = outcome == OUTCOME_ERROR ? RETRY_MS : AGAIN_MS;
+
+	l->trouble = TROUBLE_NONE;
+	if (outcome == OUTCOME_YES || outcome == OUTCOME_NO || outcome == OUTCOME_WRONGKIND)
+		return false;
+	if (outcome == OUTCOME_ERROR)
+		l->trouble = TROUBLE_ERROR;
+	else if (outcome == OUTCOME_UNKNOWN)
+		l->trouble = TROUBLE_SILENT;
+	l->again_ms = core->now.ms + core_jitter(core, ms / 2, ms);
+	return true;
+}
+
+/* When to come back for who is not answered. */
+static void
+latch_arm(struct core *core, struct latch *l, bool usable)
+{
+	int64_t third = core->settings.lease_max_ms / 3;
+	int64_t most = third < WAIT_MOST_MS ? third : WAIT_MOST_MS;
+
+	/* The return of the master is told, and so is the outcome of a look. */
+	if (!usable || l->look != 0)
+		timer_cancel(&core->timers, &l->timer);
+	else if (core->now.ms < l->again_ms)
+		timer_arm(&core->timers, &l->timer, l->again_ms);
+	else if (l->patient > 0 && l->timer.at_ms == TIMER_NEVER)
+		timer_arm(&core->timers, &l->timer, core->now.ms + core_jitter(core, most - most / 4, most));
+}
+
+/* Something has happened: does what follows from it. */
+static void
+latch_settle(struct core *core, struct latch *l)
+{
+	bool usable = quorum_usable(core, l->link);
+
+	if (usable && core->now.ms >= l->again_ms)
+		latch_send(core, l);
+	else if (!usable && !quorum_near(core, l->link))
+		asks_refuse(core, l);
+	if (asks_none(l))
+		latch_rest(core, l);
+	else
+		latch_arm(core, l, usable);
+}
+
+/* ---- what the master said ---- */
+
+/* A moment later than it can end there, by our clock. */
+static int64_t
+ends_at(const struct core *core, int64_t ttl_ms)
+{
+	return core->now.ms + ttl_ms + drift_ms(ttl_ms) + core->settings.margin_ms;
+}
+
+static void
+latch_learn(struct core *core, struct latch *l, const struct vote *vote, uint64_t memory)
+{
+	const struct latch_state *s = &vote->latch;
+	bool known = l->id == s->id && !l->lost, was_open = known && l->left == 0;
+
+	l->id = s->id;
+	l->memory = memory;
+	l->set = s->set;
+	/* Whoever says that it has become more is mistaken: somebody has been told less. */
+	l->left = known && l->left < s->left ? l->left : s->left;
+	l->ends_ms = ends_at(core, s->ttl_ms);
+	l->lost = false;
+	if (l->left == 0 && !was_open)
+		emit_latch_note(core, NOTE_LATCH_OPENED, l, 0, -1, NULL);
+	asks_hear(core, l, vote->attempt, !known || (l->left == 0 && !was_open));
+}
+
+/* There is none that counts. There was one, before the memory changed, when it is still remembered at the
+ * master, or here. */
+static void
+latch_learn_none(struct core *core, struct latch *l, const struct vote *vote, uint64_t memory)
+{
+	const struct latch_state *s = &vote->latch;
+	bool known = l->id != 0 && core->now.ms < l->ends_ms && (l->lost || l->memory != memory);
+	bool forgotten = known || s->id != 0;
+
+	if (s->id != 0)
+		l->ends_ms = ends_at(core, s->ttl_ms);
+	if (s->id != 0 || !forgotten)
+		l->id = s->id;
+	if (forgotten && !l->lost)
+		emit_latch_note(core, NOTE_LATCH_LOST, l, 0, -1,
+			"the master restarted or was replaced, and may lack what was counted");
+	l->lost = forgotten;
+	asks_hear_none(core, l, vote->attempt, forgotten);
+}
+
+static void
+latch_hear(struct core *core, struct latch *l, const struct vote *vote, uint64_t memory)
+{
+	if (vote->outcome == OUTCOME_YES)
+		latch_learn(core, l, vote, memory);
+	else if (vote->outcome == OUTCOME_NO)
+		latch_learn_none(core, l, vote, memory);
+	else
+		asks_hear_wrong_kind(core, l);
+}
+
+static void
+look_vote(struct core *core, struct latch *l, const struct vote *vote)
+{
+	l->look = 0;
+	if (!latch_hitch(core, l, vote->outcome))
+		latch_hear(core, l, vote, l->look_memory);
+	else if (vote->outcome == OUTCOME_ERROR)
+		asks_refuse(core, l);
+}
+
+/* The latch is as it says after what was asked; that has been done, if it is the one that was meant. */
+static void
+ask_done(struct core *core, struct ask *a, const struct vote *vote)
+{
+	struct latch *l = a->latch;
+	bool meant = vote->latch.id == a->id;
+
+	if (a->kind == ASK_SET && meant)
+		emit_latch_note(core, NOTE_LATCH_SET, l, a->session, vote->latch.ttl_ms, NULL);
+	if (a->conn == NULL)
+		return;
+	if (a->kind == ASK_SET)
+		ask_answer_int(core, a, meant);
+	else if (meant)
+		ask_answer_int(core, a, vote->latch.left);
+	else if (a->unsure)
+		ask_answer_lost(core, a, l->memory != a->memory);
+	/* Else nothing was done, the one it was said to had ended: once more, to this one. */
+}
+
+static void
+ask_vote(struct core *core, struct ask *a, const struct vote *vote)
+{
+	struct latch *l = a->latch;
+
+	a->unsure |= vote->outcome == OUTCOME_UNKNOWN;
+	if (!latch_hitch(core, l, vote->outcome)) {
+		if (vote->outcome == OUTCOME_YES)
+			ask_done(core, a, vote);
+		latch_hear(core, l, vote, a->memory);
+	} else if (vote->outcome == OUTCOME_ERROR && a->conn != NULL) {
+		ask_answer_verdict(core, a);
+	}
+}
+
+/* ---- events ---- */
+
+/* Why it cannot even be asked. True: answered. */
+static bool
+latch_refused(struct core *core, const struct conn *conn, const struct command *c)
+{
+	const struct core_settings *set = &core->settings;
+
+	if (set->masters > 1)
+		emit_error(core, conn->id, CODE_ERR,
+			"LATCH needs a single master, and this daemon has %u: use one that has one",
+			set->masters);
+	else if (core->draining)
+		emit_error(core, conn->id, CODE_DRAINING,
+			"the daemon is shutting down: connect again in a moment");
+	else if (c->name.n > set->name_bytes)
+		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
+			c->name.n, set->name_bytes);
+	else
+		return false;
+	return true;
+}
+
+void
+latch_ask(struct core *core, struct conn *conn, const struct command *c)
+{
+	int64_t wait_ms = c->wait_ms;
+	struct latch *l;
+
+	if (latch_refused(core, conn, c))
+		return;
+	if (wait_ms == COMMAND_WAIT_RULE)
+		wait_ms = resource_rule_of(core, c->name)->wait_ms;
+	l = latch_get(core, c->name);
+	if (l == NULL || ask_add(core, l, conn, c, wait_ms) == NULL)
+		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
+	else
+		latch_busy(core, l);
+	if (l != NULL)
+		latch_settle(core, l);
+}
+
+void
+latch_finish(struct core *core, struct conn *conn)
+{
+	if (conn->ask == NULL)
+		return;
+	ask_make_once(core, conn->ask);
+	latch_settle(core, conn->ask->latch);
+}
+
+void
+latch_close(struct core *core, struct conn *conn)
+{
+	struct ask *a = conn->ask;
+
+	if (a == NULL)
+		return;
+	ask_leave(core, a);
+	latch_settle(core, a->latch);
+}
+
+void
+latch_vote(struct core *core, const struct vote *vote)
+{
+	struct latch *l = table_latch(core, vote->name);
+	struct ask *a = ask_take(core, vote->attempt);
+
+	if (l == NULL)
+		return; /* a look for nobody */
+	if (a != NULL)
+		ask_vote(core, a, vote);
+	else if (l->look == vote->attempt)
+		look_vote(core, l, vote);
+	latch_settle(core, l);
+}
+
+void
+latch_wake(struct core *core, struct slice name)
+{
+	struct latch *l = table_latch(core, name);
+
+	if (l == NULL || l->idle)
+		return; /* a hint about something that is over */
+	l->stale = true;
+	latch_settle(core, l);
+}
+
+void
+latch_retry_all(struct core *core)
+{
+	struct latch *l, *next;
+
+	HASH_ITER (hh, core->latches, l, next) {
+		l->again_ms = 0;
+		l->stale = true;
+		latch_settle(core, l);
+	}
+}
+
+void
+latch_drain(struct core *core, const struct reply *refusal)
+{
+	struct latch *l, *next;
+
+	HASH_ITER (hh, core->latches, l, next) {
+		asks_answer_all(core, l, refusal, false);
+		latch_settle(core, l);
+	}
+}
+
+void
+latch_timer(struct core *core, struct latch *l)
+{
+	l->stale = true;
+	latch_settle(core, l);
+}
+
+void
+latch_ask_timer(struct core *core, struct ask *a)
+{
+	struct latch *l = a->latch;
+
+	ask_answer_verdict(core, a);
+	latch_settle(core, l);
+}
