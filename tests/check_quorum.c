@@ -89,7 +89,27 @@ START_TEST(two_votes_wait_for_the_word_of_home)
 
 	HEARD(&w, s.one, granted(&w, "a", 1, 500));
 	ck_assert_str_eq(HEARD(&w, s.two, granted(&w, "a", 1, 500)), "");
-	ck_assert_str_eq(HEARD(&w, s.home, busy(&w, "a", 1)), "c1 :500");
+	ck_assert_str_eq(HEARD(&w, s.home, answer(&w, CALL_ACQUIRE, OUTCOME_ERROR, "a", 1)), "c1 :500");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(two_votes_are_left_to_whom_home_gave_it_unless_he_does_not_come)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	for (uint64_t attempt = 1; attempt < 3; attempt++) {
+		HEARD(&w, s.one, granted(&w, "a", attempt, 500));
+		HEARD(&w, s.two, granted(&w, "a", attempt, 500));
+		HEARD(&w, s.home, busy(&w, "a", attempt));
+		ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 2);
+		after(&w, 10);
+		ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
+	}
+	HEARD(&w, s.one, granted(&w, "a", 3, 500));
+	HEARD(&w, s.two, granted(&w, "a", 3, 500));
+	ck_assert_str_eq(HEARD(&w, s.home, busy(&w, "a", 3)), "c1 :500");
 	story_done(&w);
 }
 END_TEST
@@ -573,7 +593,9 @@ int
 main(void)
 {
 	return SUITE_RUN("quorum", NULL, NULL, one_of_three_is_not_enough_and_two_are,
-		two_votes_wait_for_the_word_of_home, not_our_turn_at_home_counts_whatever_the_others_say,
+		two_votes_wait_for_the_word_of_home,
+		two_votes_are_left_to_whom_home_gave_it_unless_he_does_not_come,
+		not_our_turn_at_home_counts_whatever_the_others_say,
 		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
 		who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,

@@ -22,6 +22,7 @@
 #define REST_MS      30   /* after a yield to somebody who does not stand in our queue */
 #define SPLIT_MS     4 /* after a round that nobody won: at most so long at first, then twice as long, ... */
 #define SPLIT_MOST   6 /* ... so often; then it counts as a refusal */
+#define DEFER_MOST   2 /* rounds in a row that are left to the daemon to which home gave the lease */
 
 /* An answer that takes longer than this would leave a lease that is hardly good for anything. */
 static int64_t
@@ -172,6 +173,7 @@ bid_won(struct core *core, struct lease *l)
 	l->trouble = TROUBLE_NONE;
 	l->queued = false;
 	l->split = 0;
+	l->deferred = 0;
 	l->refreshing = false;
 	l->served = false;
 	l->dry = false;
@@ -225,6 +227,28 @@ bid_split(struct core *core, struct lease *l, bool taken)
 		l->split++;
 }
 
+/*
+ * Home has given it to another daemon, and the others to us. It is that one's turn, and now it can have the
+ * rest: we come back in the time that this takes. If it goes on, home remembers somebody who is gone.
+ */
+static bool
+bid_defers(const struct lease *l)
+{
+	return l->change_ms > 0 && l->deferred < DEFER_MOST;
+}
+
+static void
+bid_defer(struct core *core, struct lease *l)
+{
+	int64_t took_ms = core->now.ms - l->sent_ms + SPLIT_MS;
+
+	bid_undo(core, l);
+	l->deferred++;
+	l->refused = false;
+	l->trouble = TROUBLE_NONE;
+	bid_wait(core, l, core_jitter(core, took_ms, 2 * took_ms));
+}
+
 /* One verdict for the whole round. */
 static void
 bid_not_won(struct core *core, struct lease *l)
@@ -275,6 +299,8 @@ bid_count(struct core *core, struct lease *l, bool patient)
 		return;
 	if (home_open)
 		bid_hurry(core, l);
+	else if (won && bid_defers(l))
+		bid_defer(core, l);
 	else if (won)
 		bid_won(core, l);
 	else

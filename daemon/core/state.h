@@ -240,6 +240,7 @@ struct lease {
 	bool rests;               /* NONE, WAITING: given back for him, who has to notice first */
 	unsigned char home;       /* the master on which the queue of this name lives */
 	unsigned char split;      /* rounds in a row in which nobody had a majority */
+	unsigned char deferred;   /* and that we won, and left to the daemon to which home gave it */
 	bool contended;           /* ACQUIRING: somebody else has it at some master */
 	enum lease_trouble hitch; /* ACQUIRING: what else stood in the way so far */
 	enum lease_trouble trouble; /* what stood in the way last time, */
