@@ -2,6 +2,7 @@
 """What PROTOCOL.md shows is what the daemon says: its conversations, and every row of its table of exact bytes."""
 
 import array
+import itertools
 import os
 import re
 import socket
@@ -25,6 +26,11 @@ BEFORE = {
     "UNLOCK, lost": ["1> SESSION ONLOSS NEXT", "1< +OK", "1> LOCK a LEASE 1", "1< ...", "2> LOCK a", "2< ..."],
     "CHECK, held": ["1> LOCK a", "1< ..."],
     "EXTEND": ["1> LOCK a LEASE 60000", "1< ..."],
+    "LATCH SET, there already": ["2> LATCH l SET 2", "2< :1"],
+    "LATCH DOWN": ["2> LATCH l SET 2", "2< :1"],
+    "LATCH AWAIT, open": ["2> LATCH l SET 1", "2< :1", "2> LATCH l DOWN", "2< :0"],
+    "LATCH AWAIT, still closed": ["2> LATCH l SET 2", "2< :1"],
+    "LATCH COUNT": ["2> LATCH l SET 1", "2< :1"],
     "CANCEL, it waited": ["3> LOCK a", "3< ...", "2> HELLO 3", "2< ...", "2> SESSION SECRET",
                           "2< $48\\r\\n{s}", "1> SESSION JOIN s", "1< :0", "2> LOCK a ASYNC j1", "2< +QUEUED"],
     "BREAK": ["2> LOCK a", "2< :1760000000000001"],
@@ -86,10 +92,12 @@ def bind(one):
     return child
 
 
-def play_row(daemon, row, version, as_array):
+def play_row(daemon, row, version, as_array, latches=itertools.count()):
     title, request, *answers = row
     text, closes = cell_bytes(answers[version - 2])
     talk = Conversation(daemon, version)
+    # Latches outlive the session that made them.
+    talk.bound.update((name, "%s%d" % (name, next(latches))) for name in "lm")
     child = None
     try:
         one = talk.connection("1")
