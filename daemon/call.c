@@ -40,6 +40,14 @@ script_of(const struct call *call)
 #undef GROUP_SCRIPT
 	};
 
+	static const enum script_id of_redisson[CALL_OP_COUNT] = {
+#define REDISSON_SCRIPT(name, script) [CALL_##name] = SCRIPT_REDISSON_##name,
+		REDISSON_SCRIPTS(REDISSON_SCRIPT)
+#undef REDISSON_SCRIPT
+	};
+
+	if (call->interop == INTEROP_REDISSON && of_redisson[call->op] != 0)
+		return of_redisson[call->op];
 	if (call->kind != KIND_EXCLUSIVE && of_groups[call->op] != 0)
 		return of_groups[call->op];
 	return (enum script_id)call->op;
@@ -266,9 +274,10 @@ arg_lease(struct call_command *command, const struct call_settings *settings, co
 /* What a script takes: one letter for each KEYS and ARGV at its top, in its order. What each name
  * has goes letter by letter: the first for all names, then the next one for all. */
 struct shape {
-	const char *keys;      /* once: n node, r reclaimed */
-	const char *name_keys; /* each: l lease, first; q queue, f fence; or c latch, alone */
-	const char *args;      /* once; see arg_one() and number_of() */
+	const char *keys; /* once: n node, r reclaimed */
+	const char
+		*name_keys; /* each: l lease, first; q queue, f fence; or c latch or b the bare name, alone */
+	const char *args;   /* once; see arg_one() and number_of() */
 	const char *name_args; /* each */
 	bool terms;            /* behind them: the ttl and block of all */
 	bool places;           /* with the queue's time */
@@ -287,6 +296,10 @@ static const struct shape shapes[SCRIPT_COUNT] = {
 	[SCRIPT_GROUP_RENEW] = {"n", "lq", "ixt", "ok", true, false},
 	[SCRIPT_GROUP_RECLAIM] = {"nr", "l", "i", "okPDtN", false, false},
 	[SCRIPT_GROUP_RELEASE] = {"n", "lq", "ix", "ok", false, false},
+	[SCRIPT_REDISSON_ACQUIRE] = {"n", "b", "iDt", "oPB", false, false},
+	[SCRIPT_REDISSON_RENEW] = {"n", "b", "it", "oPB", false, false},
+	[SCRIPT_REDISSON_RECLAIM] = {"n", "b", "i", "oPDt", false, false},
+	[SCRIPT_REDISSON_RELEASE] = {"n", "b", "i", "o", false, false},
 };
 
 /* Where each name has a token counter of its own. */
@@ -317,6 +330,11 @@ key_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'l':
 		arg_lease(command, settings, call);
 		return;
+	case 'b':
+		put_begin(command);
+		put(command, call->name.p, call->name.n);
+		put_end(command);
+		return;
 	case 'c':
 		arg_native(command, settings, call->name, ":l");
 		return;
@@ -346,7 +364,7 @@ name_keys(struct call_command *command, const struct call_settings *settings, co
 	int lease = command->argc;
 	for (; *what != '\0'; what++) {
 		for (size_t i = 0; i < n; i++) {
-			if (*what != 'l' && *what != 'c' && calls[i].key == NULL)
+			if (strchr("lcb", *what) == NULL && calls[i].key == NULL)
 				arg_beside(command, lease + (int)i, *what);
 			else
 				key_one(command, settings, &calls[i], *what);
@@ -362,6 +380,8 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 		return call->token;
 	case 'N':
 		return call->newest;
+	case 'B':
+		return call->block;
 	case 'P':
 		return call->ttl_ms;
 	case 's':
@@ -502,7 +522,7 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 			arg_one(command, settings, &calls[i], *a);
 	if (shape->terms)
 		args_terms(command, calls, n, shape->places);
-	if (common.op == CALL_RELEASE && common.queue_ms > 0)
+	if (common.op == CALL_RELEASE && common.queue_ms > 0 && common.interop != INTEROP_REDISSON)
 		arg_number(command, common.queue_ms);
 	return true;
 }

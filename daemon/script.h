@@ -2,7 +2,7 @@
  * script: the Lua scripts of lua/, embedded at build time by lua/embed.
  *
  * One for each operation of call.h, in its order, and behind them those that do the same for shared leases
- * and permits. Constant; used by call.c, the pool and the simulator.
+ * and permits, and for names that Redisson locks, too. Constant; used by call.c, the pool and the simulator.
  */
 #ifndef DAEMON_SCRIPT_H
 #define DAEMON_SCRIPT_H
@@ -26,6 +26,13 @@ struct script {
 	GROUP_SCRIPT(RECLAIM, group_reclaim)                                                                 \
 	GROUP_SCRIPT(RELEASE, group_release)
 
+/* REDISSON_SCRIPT(op, script): what an operation is where Redisson locks the name, too. */
+#define REDISSON_SCRIPTS(REDISSON_SCRIPT)                                                                    \
+	REDISSON_SCRIPT(ACQUIRE, redisson_acquire)                                                           \
+	REDISSON_SCRIPT(RENEW, redisson_renew)                                                               \
+	REDISSON_SCRIPT(RECLAIM, redisson_reclaim)                                                           \
+	REDISSON_SCRIPT(RELEASE, redisson_release)
+
 enum script_id {
 #define CALL_OP(name, script) SCRIPT_##name,
 	CALL_OPS(CALL_OP)
@@ -33,12 +40,15 @@ enum script_id {
 #define GROUP_SCRIPT(name, script) SCRIPT_GROUP_##name,
 		GROUP_SCRIPTS(GROUP_SCRIPT)
 #undef GROUP_SCRIPT
-			SCRIPT_COUNT
+#define REDISSON_SCRIPT(name, script) SCRIPT_REDISSON_##name,
+			REDISSON_SCRIPTS(REDISSON_SCRIPT)
+#undef REDISSON_SCRIPT
+				SCRIPT_COUNT
 };
 
 extern const struct script scripts[SCRIPT_COUNT];
 
-/* The script of a call: of its operation, and of its lease's kind. */
+/* The script of a call: of its operation, its lease's kind, and who else locks the name. */
 enum script_id script_of(const struct call *call);
 
 #endif

@@ -1,0 +1,55 @@
+-- redisson_reclaim: re-assert an RLock that is still valid while the master is guarded after it may have forgotten.
+--
+-- KEYS  1: node; then the lease of each name, which is the name
+-- ARGV  1: incarnation; then the owner of each name; then the ttl (ms) of each; then the deadline (µs of this
+--       master's TIME) of each; then the highest token known to each
+-- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
+--       1         the lease is there for ttl from now
+--       {'no'}    somebody else has it: Redisson waits for no guard, and nothing of his is ever replaced
+--       {'late'}  executed after its deadline
+--       {'wrongkind'} or {'error', text}
+--
+-- Repeating is harmless: the same owner gets the same lease, and only before the deadline.
+-- include: clock
+-- include: node
+
+if not known or admitted then
+	return { 'forgotten', now }
+end
+-- include: decimal
+-- include: number
+-- include: answer
+
+local n = (#ARGV - 1) / 4
+local reached = highest
+
+local function reclaim(i)
+	local lease, owner, ttl = KEYS[i + 1], ARGV[i + 1], number(ARGV[n + i + 1])
+	local deadline, token = number(ARGV[2 * n + i + 1]), number(ARGV[3 * n + i + 1])
+	if not (deadline and token and ttl and token <= TOKEN_MAX * 2) then
+		return { 'error', 'ERR malformed call' }
+	end
+	if ttl < 1 or ttl > ttl_max then
+		return { 'error', 'ERR ttl is outside 1..' .. decimal(ttl_max) .. ' ms' }
+	end
+	if now > deadline then
+		return { 'late' }
+	end
+	local holder = redis.call('HKEYS', lease)[1]
+	if holder and holder ~= owner then
+		return { 'no' }
+	end
+	reached = math.max(reached, token)
+	redis.call('HSET', lease, owner, 1)
+	redis.call('PEXPIRE', lease, decimal(ttl))
+	return 1
+end
+
+local answers = { 'ok', now }
+for i = 1, n do
+	answers[i + 2] = answer(reclaim, i)
+end
+if reached > highest then
+	redis.call('HSET', KEYS[1], 'highest', decimal(reached))
+end
+return answers
