@@ -81,6 +81,7 @@ local function renew(i)
 		queue_prune(queue)
 		lock_call(lock_read(lease), queue, args[2])
 	elseif members_live(lease, form.members, owner) then
+		redis.call('PERSIST', KEYS[1]) -- a full master takes what follows a first write that needs no memory
 		group_put(lease, form.kind, form.members, owner, tonumber(ttl))
 	else
 		return look(lease, kind)
