@@ -125,6 +125,63 @@ START_TEST(fenced_names_bring_their_counters_and_proposals)
 }
 END_TEST
 
+static struct call
+permits_of(enum call_op op, const char *slots)
+{
+	struct call call = call_of(op);
+	call.kind = KIND_PERMITS;
+	call.limit = 10;
+	call.permits = 2;
+	call.hint = 24;
+	call.slots = slice_of(slots);
+	return call;
+}
+
+START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
+{
+	struct call calls[2] = {call_of(CALL_ACQUIRE), permits_of(CALL_ACQUIRE, "")};
+	calls[0].kind = KIND_SHARED;
+	calls[0].token = 5;
+	calls[1].name = SLICE("b");
+	calls[1].token = 6;
+	ck_assert_int_eq(script_of(&calls[0]), SCRIPT_GROUP_ACQUIRE);
+	ck_assert_str_eq(encoded(calls, 2), "5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
+					    "00000000000000ab " DAEMON " hf:inbox: 0 6 " DAEMON ":7 " DAEMON
+					    ":7 shared permits 10 2 4  0 0 0 2");
+	struct call_settings fenced = settings;
+	fenced.fenced = true;
+	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
+		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
+		"00000000000000ab " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON
+		":7 5 6 shared permits 10 2 4  0 0 0 2");
+	struct call call = permits_of(CALL_RENEW, "3,7");
+	call.token = 6;
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: 6 " DAEMON
+		":7 permits 10 2 4 3,7 0 0 1");
+	ck_assert_str_eq(encoded_by(&fenced, &call, 1),
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab hf:inbox:  " DAEMON
+		":7 6 permits 10 2 4 3,7 0 0 1");
+	call = permits_of(CALL_RECLAIM, "3,7");
+	call.newest = 5;
+	ck_assert_str_eq(encoded(&call, 1), "3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab " DAEMON
+					    ":7 permits 10 2 4 3,7 0 0 0 5");
+	call = permits_of(CALL_RELEASE, "");
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON
+		":7 permits 10 2 4 ");
+	call.queue_ms = 3000;
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON
+		":7 permits 10 2 4  3000");
+	/* A place in the queue is left in one way, whatever was waited for. */
+	call = permits_of(CALL_LEAVE, "");
+	ck_assert_int_eq(script_of(&call), SCRIPT_LEAVE);
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON " hf:inbox:");
+}
+END_TEST
+
 START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 {
 	struct call call = {.op = CALL_HELLO, .incarnation = UINT64_MAX, .token = 9, .disowned = 0xbb};
@@ -242,6 +299,16 @@ START_TEST(the_most_and_longest_calls_fit)
 		calls[i].op = CALL_RECLAIM;
 	ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
 	ck_assert_int_eq(command.argc, 3 + 2 + CALL_GROUP_MAX + 1 + 5 * CALL_GROUP_MAX);
+	static char slots[50000];
+	memset(slots, ',', sizeof(slots));
+	for (size_t i = 0; i < CALL_GROUP_MAX; i++) {
+		calls[i].op = CALL_ACQUIRE;
+		calls[i].kind = KIND_PERMITS;
+		calls[i].limit = calls[i].permits = calls[i].hint = INT64_MAX;
+		calls[i].slots = (struct slice){slots, sizeof(slots)};
+	}
+	ck_assert(call_encode(&command, &fenced, calls, CALL_GROUP_MAX));
+	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 5 + 7 * CALL_GROUP_MAX);
 	call_command_done(&command);
 }
 END_TEST
@@ -258,7 +325,16 @@ START_TEST(only_calls_of_one_kind_and_link_and_memory_share_a_command)
 	b = a;
 	b.op = CALL_RELEASE;
 	ck_assert(!call_groups(&a, &b));
+	b = a;
+	b.kind = KIND_SHARED;
+	ck_assert(!call_groups(&a, &b));
+	a.kind = KIND_PERMITS;
+	ck_assert(call_groups(&a, &b));
+	a.op = b.op = CALL_LEAVE;
+	a.kind = KIND_EXCLUSIVE;
+	ck_assert(call_groups(&a, &b));
 	a.op = CALL_RELEASE;
+	b = a;
 	ck_assert(call_groups(&a, &b));
 	a.queue_ms = 3000;
 	ck_assert(!call_groups(&a, &b));
@@ -382,6 +458,93 @@ START_TEST(what_is_done_for_all_names_needs_no_number)
 		ck_assert_int_eq(votes[1].token_first, 0);
 		freeReplyObject(reply);
 	}
+}
+END_TEST
+
+/* Of a call that wants 2 of 10. */
+static enum outcome
+outcome_of(enum call_op op, const char *named, redisReply *answer)
+{
+	struct call call = permits_of(op, named);
+	call.block = 10;
+	return decoded(&call, ok(answer)).outcome;
+}
+
+START_TEST(permits_are_said_by_their_numbers)
+{
+	static const char *const bad[] = {"", "3", "7,3", "3,3", "3,10", "3,7,8", "3,7,", ",3,7", "3, 7",
+		"03,7", "3,-7", "3;7", "3,7x", "3,99999999999999999999", "a"};
+	struct call call = permits_of(CALL_ACQUIRE, "");
+	struct vote v;
+	redisReply *reply = ok(texts("yes", "11", "20", "3", "3,7", NULL));
+	call_decode(reply, &call, 1, &v);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.token_last, 20);
+	ck_assert(slice_equal(v.slots, SLICE("3,7")));
+	freeReplyObject(reply);
+	reply = ok(texts("busy", "x:1", "2", "300", "0,9", NULL));
+	call_decode(reply, &call, 1, &v);
+	ck_assert_int_eq(v.outcome, OUTCOME_BUSY);
+	ck_assert(slice_equal(v.slots, SLICE("0,9")));
+	freeReplyObject(reply);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ck_assert_msg(outcome_of(CALL_ACQUIRE, "", texts("yes", "11", "20", "3", bad[i], NULL)) ==
+				      OUTCOME_UNKNOWN,
+			"%s", bad[i]);
+		ck_assert_msg(outcome_of(CALL_ACQUIRE, "", texts("busy", "", "0", "3", bad[i], NULL)) ==
+				      (i == 0 ? OUTCOME_BUSY : OUTCOME_UNKNOWN),
+			"%s", bad[i]);
+	}
+	ck_assert_int_eq(outcome_of(CALL_ACQUIRE, "", texts("yes", "11", "20", "3", NULL)), OUTCOME_UNKNOWN);
+	ck_assert_int_eq(outcome_of(CALL_ACQUIRE, "", texts("busy", "", "0", "3", NULL)), OUTCOME_BUSY);
+	ck_assert_int_eq(outcome_of(CALL_ACQUIRE, "", answer_int(11)), OUTCOME_UNKNOWN);
+	/* Who names some gets these. */
+	ck_assert_int_eq(
+		outcome_of(CALL_ACQUIRE, "3,7", texts("yes", "11", "20", "3", "3,7", NULL)), OUTCOME_YES);
+	ck_assert_int_eq(
+		outcome_of(CALL_ACQUIRE, "3,8", texts("yes", "11", "20", "3", "3,7", NULL)), OUTCOME_UNKNOWN);
+	ck_assert_int_eq(
+		outcome_of(CALL_ACQUIRE, "3,8", texts("busy", "", "0", "3", "3,7", NULL)), OUTCOME_BUSY);
+}
+END_TEST
+
+START_TEST(another_limit_is_told)
+{
+	struct call call = permits_of(CALL_ACQUIRE, "");
+	struct vote v = decoded(&call, ok(texts("limit", "3", NULL)));
+	ck_assert_int_eq(v.outcome, OUTCOME_LIMIT);
+	ck_assert_int_eq(v.limit, 3);
+	v = decoded(&call, ok(texts("limit", "10", NULL)));
+	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
+	ck_assert_int_eq(v.limit, 0);
+	ck_assert_int_eq(decoded(&call, ok(texts("limit", "0", NULL))).outcome, OUTCOME_UNKNOWN);
+	ck_assert_int_eq(decoded(&call, ok(texts("limit", NULL))).outcome, OUTCOME_UNKNOWN);
+	call.op = CALL_RENEW;
+	ck_assert_int_eq(decoded(&call, ok(texts("limit", "3", NULL))).outcome, OUTCOME_UNKNOWN);
+	call = call_of(CALL_ACQUIRE);
+	call.kind = KIND_SHARED;
+	ck_assert_int_eq(decoded(&call, ok(texts("limit", "3", NULL))).outcome, OUTCOME_UNKNOWN);
+}
+END_TEST
+
+START_TEST(a_reader_needs_no_numbers)
+{
+	struct call call = call_of(CALL_ACQUIRE);
+	call.kind = KIND_SHARED;
+	call.block = 10;
+	struct vote v = decoded(&call, ok(answer_int(11)));
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.token_last, 20);
+	v = decoded(&call, ok(texts("yes", "11", "20", "3", "", NULL)));
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_uint_eq(v.slots.n, 0);
+	ck_assert_int_eq(decoded(&call, ok(texts("busy", "", "1", "3", "", NULL))).outcome, OUTCOME_BUSY);
+	/* Of what the group scripts do not say for all names at once. */
+	ck_assert_int_eq(decoded(&call, texts("all", "5", "11", NULL)).outcome, OUTCOME_UNKNOWN);
+	call.op = CALL_RELEASE;
+	ck_assert_int_eq(decoded(&call, texts("all", "5", NULL)).outcome, OUTCOME_UNKNOWN);
+	call.op = CALL_RENEW;
+	ck_assert_int_eq(decoded(&call, texts("all", "5", NULL)).outcome, OUTCOME_YES);
 }
 END_TEST
 
@@ -630,6 +793,8 @@ main(void)
 {
 	return SUITE_RUN("call", NULL, NULL, acquires_of_two_names_share_a_command,
 		fenced_names_bring_their_counters_and_proposals,
+		shares_have_scripts_of_their_own_and_say_their_form, permits_are_said_by_their_numbers,
+		another_limit_is_told, a_reader_needs_no_numbers,
 		a_number_is_a_yes_and_says_what_is_not_a_matter_of_course, one_answer_may_be_for_all_names,
 		what_is_done_for_all_names_needs_no_number, a_greeting_carries_the_limits_of_this_daemon,
 		every_operation_has_its_keys, a_latch_has_a_key_of_its_own_and_each_its_arguments,

@@ -22,17 +22,12 @@ static struct sent sent;
 static void
 on_close(void *arg, struct group *group)
 {
-	static const char *const words[] = {
-#define CALL_OP(name, script) #script,
-		CALL_OPS(CALL_OP)
-#undef CALL_OP
-	};
 	struct sent *s = arg;
 	const struct call *calls = group_calls(group);
 	size_t at = strlen(s->text);
 
 	ck_assert_uint_gt(group->n, 0);
-	at += (size_t)snprintf(s->text + at, sizeof(s->text) - at, "%s", words[calls[0].op]);
+	at += (size_t)snprintf(s->text + at, sizeof(s->text) - at, "%s", scripts[script_of(&calls[0])].name);
 	for (size_t i = 0; i < group->n; i++) {
 		ck_assert(i == 0 || call_groups(&calls[0], &calls[i]));
 		at += (size_t)snprintf(s->text + at, sizeof(s->text) - at, " %.*s", (int)calls[i].name.n,
@@ -57,14 +52,20 @@ teardown(void)
 }
 
 static void
-add(enum call_op op, const char *name)
+add_kind(enum call_op op, enum kind kind, const char *name)
 {
 	char text[32]; /* gone afterwards: names are copied */
-	struct call call = {.op = op, .name = {text, strlen(name)}};
+	struct call call = {.op = op, .kind = kind, .name = {text, strlen(name)}};
 
 	snprintf(text, sizeof(text), "%s", name);
 	groups_add(&groups, &call, on_close, &sent);
 	memset(text, 'x', sizeof(text));
+}
+
+static void
+add(enum call_op op, const char *name)
+{
+	add_kind(op, KIND_EXCLUSIVE, name);
 }
 
 static const char *
@@ -139,6 +140,64 @@ START_TEST(another_memory_of_the_master_needs_another_command)
 }
 END_TEST
 
+START_TEST(readers_and_permits_travel_together_and_apart_from_exclusive_leases)
+{
+	add_kind(CALL_ACQUIRE, KIND_SHARED, "a");
+	add(CALL_ACQUIRE, "b");
+	add_kind(CALL_ACQUIRE, KIND_PERMITS, "c");
+	add_kind(CALL_ACQUIRE, KIND_PERMITS, "c"); /* two leases of one name */
+	add_kind(CALL_RELEASE, KIND_SHARED, "d");
+	ck_assert_uint_eq(sent.commands, 0);
+	ck_assert_str_eq(all(), "acquire b; group_acquire a c c; group_release d; ");
+}
+END_TEST
+
+START_TEST(calls_about_a_name_keep_their_order_whatever_their_kind)
+{
+	add(CALL_ACQUIRE, "a");
+	add_kind(CALL_RENEW, KIND_SHARED, "a"); /* it is shared from now on */
+	add_kind(CALL_RELEASE, KIND_SHARED, "a");
+	add(CALL_ACQUIRE, "a");
+	add(CALL_LEAVE, "a");
+	add_kind(CALL_ACQUIRE, KIND_SHARED, "a");
+	ck_assert_str_eq(
+		all(), "acquire a; group_renew a; group_release a; acquire a; leave a; group_acquire a; ");
+}
+END_TEST
+
+/* What a closed group's calls name, gathered for the test below. */
+static void
+on_close_slots(void *arg, struct group *group)
+{
+	const struct call *calls = group_calls(group);
+	char *text = arg;
+
+	for (size_t i = 0; i < group->n; i++)
+		sprintf(text + strlen(text), "%.*s=%.*s ", (int)calls[i].name.n, calls[i].name.p,
+			(int)calls[i].slots.n, calls[i].slots.n > 0 ? calls[i].slots.p : "");
+	group_clear(group);
+}
+
+START_TEST(slots_are_copied_with_the_names)
+{
+	char text[256] = "";
+
+	for (int i = 0; i < 20; i++) {
+		char name[8], slots[16];
+		struct call call = {.op = CALL_RENEW, .kind = KIND_PERMITS, .limit = 50, .permits = 2};
+
+		snprintf(name, sizeof(name), "n%d", i);
+		snprintf(slots, sizeof(slots), "%d,%d", i, i + 9);
+		call.name = slice_of(name);
+		call.slots = i % 2 == 0 ? slice_of(slots) : SLICE("");
+		groups_add(&groups, &call, on_close_slots, text);
+	}
+	groups_close(&groups, on_close_slots, text);
+	ck_assert_str_eq(text, "n0=0,9 n1= n2=2,11 n3= n4=4,13 n5= n6=6,15 n7= n8=8,17 n9= n10=10,19 n11= "
+			       "n12=12,21 n13= n14=14,23 n15= n16=16,25 n17= n18=18,27 n19= ");
+}
+END_TEST
+
 START_TEST(random_calls_of_a_name_keep_their_order)
 {
 	static const enum call_op ops[] = {CALL_ACQUIRE, CALL_RENEW, CALL_RECLAIM, CALL_RELEASE, CALL_LEAVE};
@@ -186,5 +245,8 @@ main(void)
 	return SUITE_RUN("group", setup, teardown, operations_that_take_turns_share_two_commands,
 		calls_about_a_name_leave_in_the_order_in_which_they_came,
 		a_call_about_no_name_overtakes_nothing_and_is_not_overtaken, a_group_that_is_full_leaves,
-		another_memory_of_the_master_needs_another_command, random_calls_of_a_name_keep_their_order);
+		another_memory_of_the_master_needs_another_command,
+		readers_and_permits_travel_together_and_apart_from_exclusive_leases,
+		calls_about_a_name_keep_their_order_whatever_their_kind, slots_are_copied_with_the_names,
+		random_calls_of_a_name_keep_their_order);
 }

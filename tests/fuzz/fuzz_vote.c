@@ -36,9 +36,9 @@ static struct slice
 word(struct input *in)
 {
 	static const char *const words[] = {"ok", "all", "yes", "no", "busy", "late", "forgotten",
-		"wrongkind", "error", "good", "mismatch", "replica", "0", "1", "1760000000000000",
+		"wrongkind", "limit", "error", "good", "mismatch", "replica", "0", "1", "1760000000000000",
 		"9007199254740992", "9007199254740993", "00000000000000ff", "READONLY x", "NOSCRIPT x", "-1",
-		""};
+		"3,7", "7,3", "3", ""};
 	uint8_t which = byte(in);
 	if (which < sizeof(words) / sizeof(words[0]))
 		return slice_of(words[which]);
@@ -104,6 +104,26 @@ check_text(struct slice s)
 	free(copy);
 }
 
+/* "3,7": as many as were wanted, rising and below the limit. */
+static void
+check_slots(struct slice slots, const struct call *call)
+{
+	long last = -1;
+	int64_t count = 0;
+	char *text = malloc(slots.n + 1), *rest = NULL;
+	assert(text != NULL && slots.n > 0);
+	memcpy(text, slots.p, slots.n);
+	text[slots.n] = '\0';
+	for (char *word = strtok_r(text, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
+		long slot = strtol(word, NULL, 10);
+		assert(slot > last && slot < call->limit);
+		last = slot;
+		count++;
+	}
+	assert(count == call->permits);
+	free(text);
+}
+
 static void
 check_vote(const struct vote *v, const struct call *call)
 {
@@ -120,8 +140,13 @@ check_vote(const struct vote *v, const struct call *call)
 	assert(v->latch.left >= 0 && v->latch.left <= v->latch.set && v->latch.ttl_ms >= 0);
 	assert(v->op == CALL_LATCH || v->latch.id == 0);
 	assert(v->op != CALL_LATCH || v->outcome != OUTCOME_YES || (v->latch.id != 0 && v->latch.set > 0));
+	assert(v->outcome == OUTCOME_LIMIT ? v->limit > 0 && v->limit != call->limit : v->limit == 0);
+	assert(v->slots.n == 0 || call->kind == KIND_PERMITS);
+	if (call->kind == KIND_PERMITS && v->op == CALL_ACQUIRE && v->outcome == OUTCOME_YES)
+		check_slots(v->slots, call);
 	check_text(v->text);
 	check_text(v->holder);
+	check_text(v->slots);
 }
 
 int
@@ -131,11 +156,19 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct call calls[CALL_GROUP_MAX];
 	struct vote votes[CALL_GROUP_MAX];
 	enum call_op op = (enum call_op)(byte(&in) % CALL_OP_COUNT);
+	uint8_t form = byte(&in);
 	bool single = op == CALL_HELLO || op == CALL_ADMIT;
 	size_t n = single ? 1 : 1 + byte(&in) % CALL_GROUP_MAX;
 	for (size_t i = 0; i < n; i++)
-		calls[i] = (struct call){
-			.op = op, .attempt = i + 1, .link = 1, .name = SLICE("name"), .block = 10};
+		calls[i] = (struct call){.op = op,
+			.attempt = i + 1,
+			.link = 1,
+			.name = SLICE("name"),
+			.block = 10,
+			.kind = (enum kind)(form % KIND_COUNT),
+			.limit = 1 + form % 50,
+			.permits = 1 + form % 3,
+			.slots = form % 7 == 0 ? SLICE("3,7") : SLICE("")};
 	redisReply *reply = tree(&in, 0);
 	(void)call_noscript(reply);
 	call_decode(reply, calls, n, votes);
