@@ -131,21 +131,11 @@ bid_refused(struct core *core, struct lease *l, enum lease_trouble trouble, int6
 	bid_wait(core, l, ms);
 }
 
-/* What was granted, or may have been, is given up. Where home said that it is our turn, it stays that: those
- * who came between do not put us behind all who wait. */
-static void
-bid_undo(struct core *core, struct lease *l)
-{
-	bool our_turn = core->settings.masters > 1 && l->seats[l->home].ours && queue_patient(l->resource);
-
-	l->queued |= our_turn;
-	seats_undo(core, l, our_turn ? QUEUE_MS : 0);
-}
-
+/* What was granted, or may have been, is given up. */
 static void
 bid_missed(struct core *core, struct lease *l, enum lease_trouble trouble, int64_t ms)
 {
-	bid_undo(core, l);
+	seats_undo(core, l, 0);
 	bid_refused(core, l, trouble, ms);
 }
 
@@ -212,14 +202,19 @@ bid_busy(struct lease *l, const struct vote *vote)
 	}
 }
 
-/* Each of several daemons got some masters, and nobody enough, or somebody whose turn it is not: soon again,
- * but not all at the same time. */
+/*
+ * Each of several daemons got some masters, and nobody enough, or somebody whose turn it is not: soon again,
+ * but not all at the same time. Where home said that it is our turn it stays that, so that those who came
+ * between do not put us behind all who wait; but not for ever: others may be able to make something of it.
+ */
 static void
 bid_split(struct core *core, struct lease *l, bool taken)
 {
 	int64_t ms = SPLIT_MS << l->split;
+	bool ours = l->seats[l->home].ours && l->split < SPLIT_MOST && queue_patient(l->resource);
 
-	bid_undo(core, l);
+	l->queued |= ours;
+	seats_undo(core, l, ours ? QUEUE_MS : 0);
 	l->refused = taken || l->split == SPLIT_MOST;
 	l->trouble = TROUBLE_NONE;
 	bid_wait(core, l, core_jitter(core, l->split == SPLIT_MOST ? ms / 2 : 1, ms));
@@ -242,7 +237,7 @@ bid_defer(struct core *core, struct lease *l)
 {
 	int64_t took_ms = core->now.ms - l->sent_ms + SPLIT_MS;
 
-	bid_undo(core, l);
+	seats_undo(core, l, 0);
 	l->deferred++;
 	l->refused = false;
 	l->trouble = TROUBLE_NONE;
@@ -268,7 +263,7 @@ bid_not_won(struct core *core, struct lease *l)
 	} else if (l->hitch != TROUBLE_NONE) {
 		bid_missed(core, l, l->hitch, RETRY_MS);
 	} else { /* nothing was done, no verdict */
-		bid_undo(core, l);
+		seats_undo(core, l, 0);
 		l->refused = false;
 		bid_wait(core, l, AGAIN_MS);
 	}
