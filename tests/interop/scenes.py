@@ -102,6 +102,34 @@ def scene_lock(stage):
     expect(expect_kind(stage.puppet.call("a", "UNLOCK", "a"), "int"), 0)
 
 
+def scene_latch(stage):
+    """{library} makes a latch, awaits it, and goes on when it is open"""
+    first, second = stage.puppet.open("first"), stage.puppet.open("second")
+    call = stage.puppet.call
+    expect(expect_kind(call(first, "LATCH", "l", "SET", "1"), "int"), 1)
+    expect_kind(call(second, "LATCH", "l", "AWAIT", "WAIT", "0"), "null")
+    expect_refused(call(first, "LATCH", "m", "DOWN"), "ERR")
+    turn = stage.puppet.begin(second, "LATCH", "l", "AWAIT", "WAIT", "1500")
+    harness.until("it is awaited", lambda: stage.peer()("INSPECT", "l")["waiters"])
+    expect(expect_kind(call(first, "LATCH", "l", "DOWN"), "int"), 0)
+    expect(expect_kind(turn.result(), "int"), 0)
+
+
+def scene_resume(stage):
+    """{library} comes back over another connection, and holds what it held"""
+    peer = stage.peer()
+    stage.puppet.open("first")
+    secret = expect_kind(stage.puppet.call("first", "SESSION", "GRACE", "45000"), "text")
+    token = expect_token(expect_kind(stage.puppet.call("first", "LOCK", "a"), "int"))
+    stage.puppet.close("first")
+    expect(peer("LOCK", "a", "WAIT", "0"), None)
+    stage.puppet.open("second")
+    expect(expect_kind(stage.puppet.call("second", "SESSION", "RESUME", secret), "int"), 1)
+    expect_between(expect_kind(stage.puppet.call("second", "CHECK", "a", "TOKEN", token), "int"), 1, LEASE_MS)
+    expect(expect_kind(stage.puppet.call("second", "UNLOCK", "a", "TOKEN", token), "int"), 0)
+    expect_token(peer("LOCK", "a", "WAIT", "0"), above=token)
+
+
 def scene_contended(stage):
     """{library} waits its turn within its read timeout, and is told when it does not come"""
     holder = stage.puppet.open("holder")
@@ -425,5 +453,5 @@ def scene_loss_waiting(stage):
     stage.comment(repr(turn.outcome))
 
 
-SCENES = (scene_handshake, scene_lock, scene_contended, scene_order, scene_shared, scene_loss, scene_loss_waiting,
-          scene_race, scene_late, scene_late_pool, scene_exhausted)
+SCENES = (scene_handshake, scene_lock, scene_latch, scene_resume, scene_contended, scene_order, scene_shared, scene_loss,
+          scene_loss_waiting, scene_race, scene_late, scene_late_pool, scene_exhausted)
