@@ -181,6 +181,21 @@ START_TEST(who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_w
 }
 END_TEST
 
+START_TEST(where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	HEARD(&w, s.one, busy(&w, "a", 1));
+	after(&w, LEASE_MS / 3 / 4);
+	ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 2);
+	after(&w, 10);
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_majority_that_names_one_holder_is_a_verdict_whatever_home_says)
 {
 	struct story w;
@@ -598,6 +613,7 @@ main(void)
 		not_our_turn_at_home_counts_whatever_the_others_say,
 		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
 		who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough,
+		where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
 		who_yields_takes_no_master_from_the_other_daemon, who_yields_to_nobody_goes_on_to_the_others,
 		who_yields_does_not_wait_for_a_silent_home,

@@ -269,7 +269,8 @@ bid_not_won(struct core *core, struct lease *l)
 	}
 }
 
-/* Only the word of home is missing, which is advice: waited for, but not for as long as a vote. */
+/* Only the word of home is missing, which is advice; or what we have got so far is kept from others who
+ * contend: waited for, but not for as long as a vote. */
 static void
 bid_hurry(struct core *core, struct lease *l)
 {
@@ -290,8 +291,11 @@ bid_count(struct core *core, struct lease *l, bool patient)
 	bool unclear = ours == 0 && asking > 0 && l->hitch != TROUBLE_NONE && l->change_ms == 0;
 	bool won = ours >= quorum_majority(core);
 
-	if (!won && (ours + asking >= quorum_majority(core) || unclear))
+	if (!won && (ours + asking >= quorum_majority(core) || unclear)) {
+		if (ours > 0 && l->contended)
+			bid_hurry(core, l);
 		return;
+	}
 	if (home_open)
 		bid_hurry(core, l);
 	else if (won && bid_defers(l))
