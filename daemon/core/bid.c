@@ -40,7 +40,7 @@ bid_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 
 	/* Redisson knows no queue, and who stood in ours would not be called when its lock ends. */
 	if (i == l->home && l->resource->rule->interop != INTEROP_REDISSON)
-		queue_ms = queue_patient(l->resource) ? QUEUE_MS : 0;
+		queue_ms = l->patient ? QUEUE_MS : 0;
 	seat_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
 }
 
@@ -60,6 +60,7 @@ bid_begin(struct core *core, struct lease *l)
 	seats_clear(core, l);
 	l->kind = TAILQ_FIRST(&r->waiters)->kind;
 	l->home = (unsigned char)home;
+	l->patient = queue_patient(r);
 	l->again = false;
 	l->wanted = false;
 	l->contended = false;

@@ -19,7 +19,8 @@ check_waiters(const struct resource *r)
 	TAILQ_FOREACH (w, &r->waiters, in_resource) {
 		assert(w->resource == r);
 		assert(w->conn == NULL || w->conn->session == w->session);
-		assert(w->conn == NULL || w->async || w->conn->blocked == w);
+		assert(w->conn == NULL || w->async || w->part != NULL || w->conn->blocked == w);
+		assert(w->part == NULL || (w->part->waiter == w && w->part->bundle == w->conn->bundle));
 		/* Somebody may come back for it, and only so long. */
 		assert(w->conn != NULL || (!w->once && w->session->grace_timer.at_ms != TIMER_NEVER));
 		waiters++;
@@ -149,12 +150,45 @@ check_latch(const struct core *core, const struct latch *l, struct core_counts *
 	seen->latches++;
 }
 
+/* All are held, or waited for; in order, everything behind the first that is waited for is left alone. */
+static void
+check_bundle(const struct conn *conn)
+{
+	const struct bundle *b = conn->bundle;
+	size_t waits = 0, holds = 0;
+
+	assert(b->conn == conn && !b->touched && !b->refused && b->count > 0);
+	for (size_t i = 0; i < b->count; i++) {
+		const struct part *p = &b->parts[i];
+
+		assert(p->bundle == b && (p->waiter == NULL || p->grant == NULL));
+		assert(p->waiter == NULL || p->waiter->conn == conn);
+		assert(p->grant == NULL || (p->grant->part == p && p->grant->session == conn->session));
+		assert(!b->ordered || waits == 0 || (p->waiter == NULL && p->grant == NULL));
+		waits += p->waiter != NULL;
+		holds += p->grant != NULL;
+	}
+	assert(b->ordered ? waits == 1 || holds == b->count : waits + holds == b->count);
+}
+
+static void
+check_bundles(const struct core *core, struct core_counts *seen)
+{
+	for (const struct conn *conn = core->conns; conn != NULL; conn = conn->hh.next) {
+		if (conn->bundle == NULL)
+			continue;
+		assert(conn->blocked == NULL);
+		check_bundle(conn);
+		seen->bundles++;
+	}
+}
+
 void
 core_check(const struct core *core, int64_t now_ms)
 {
 	struct core_counts seen = {0};
 
-	assert(TAILQ_EMPTY(&core->dirty));
+	assert(TAILQ_EMPTY(&core->dirty) && TAILQ_EMPTY(&core->bundles));
 	for (const struct resource *r = core->resources; r != NULL; r = r->hh.next) {
 		check_waiters(r);
 		check_lease(core, r, now_ms);
@@ -163,6 +197,7 @@ core_check(const struct core *core, int64_t now_ms)
 		seen.leases += r->lease.state == LEASE_HELD;
 	}
 	check_sessions(core, &seen);
+	check_bundles(core, &seen);
 	for (const struct undo *u = core->undos; u != NULL; u = u->hh.next)
 		seen.releasing++;
 	for (const struct latch *l = core->latches; l != NULL; l = l->hh.next)
@@ -171,6 +206,6 @@ core_check(const struct core *core, int64_t now_ms)
 	assert(seen.sessions == core->counts.sessions && seen.resources == core->counts.resources);
 	assert(seen.leases == core->counts.leases && seen.grants == core->counts.grants);
 	assert(seen.withheld == core->counts.withheld && seen.waiters == core->counts.waiters);
-	assert(seen.releasing == core->counts.releasing);
+	assert(seen.releasing == core->counts.releasing && seen.bundles == core->counts.bundles);
 	assert(core->draining || core_wake_at(core) > now_ms);
 }

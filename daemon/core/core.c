@@ -1,6 +1,7 @@
 #include "daemon/core/core.h"
 
 #include "daemon/core/bid.h"
+#include "daemon/core/bundle.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
@@ -42,6 +43,7 @@ core_new(const struct core_settings *settings, struct now now)
 	timers_init(&core->timers);
 	TAILQ_INIT(&core->dirty);
 	TAILQ_INIT(&core->idle);
+	TAILQ_INIT(&core->bundles);
 	for (unsigned i = 0; i < settings->masters; i++)
 		master_init(core, &core->masters[i], i);
 	return core;
@@ -95,6 +97,7 @@ core_free(struct core *core)
 	}
 	HASH_ITER (hh, core->conns, c, c_next) {
 		table_remove_conn(core, c);
+		free(c->bundle);
 		free(c);
 	}
 	HASH_ITER (hh, core->undos, u, u_next) {
@@ -156,6 +159,9 @@ run_timers(struct core *core)
 		switch (t->kind) {
 		case TIMER_WAITER:
 			waiter_timer(core, OWNER_OF(t, struct waiter, timer));
+			break;
+		case TIMER_BUNDLE:
+			bundle_timer(core, OWNER_OF(t, struct bundle, timer));
 			break;
 		case TIMER_GRANT:
 			grant_timer(core, OWNER_OF(t, struct grant, timer));

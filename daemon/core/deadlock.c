@@ -11,6 +11,7 @@
  */
 #include "daemon/core/deadlock.h"
 
+#include "daemon/core/bundle.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/share.h"
 #include "proto/escape.h"
@@ -76,7 +77,7 @@ search_take(struct search *search)
 static const struct waiter *
 conn_wait(const struct conn *conn)
 {
-	const struct waiter *w = conn->blocked;
+	const struct waiter *w = conn->bundle != NULL ? bundle_wait(conn->bundle) : conn->blocked;
 
 	return w == NULL || w->once ? NULL : w;
 }
@@ -102,18 +103,18 @@ session_stuck(const struct search *search, const struct session *s)
 
 /* ---- who keeps a wait from being answered ---- */
 
-/* ASYNC waits ahead of it. */
+/* ASYNC waits ahead of it; readers only where a writer stands between. */
 static bool
 each_ahead(struct search *search, const struct waiter *w, on_keeper *tell)
 {
-	const struct waiter *ahead;
+	const struct waiter *ahead = w;
+	bool apart = w->kind != KIND_SHARED;
 
 	if (w->resource->async_count == 0)
 		return false;
-	TAILQ_FOREACH (ahead, &w->resource->waiters, in_resource) {
-		if (ahead == w || !search_look(search))
-			return false;
-		if (ahead->async && !ahead->once && tell(search, ahead->session, w, true))
+	while ((ahead = TAILQ_PREV(ahead, waiter_queue, in_resource)) != NULL && search_look(search)) {
+		apart = apart || ahead->kind != KIND_SHARED;
+		if (apart && ahead->async && !ahead->once && tell(search, ahead->session, w, true))
 			return true;
 	}
 	return false;
@@ -121,31 +122,34 @@ each_ahead(struct search *search, const struct waiter *w, on_keeper *tell)
 
 /* Whether a hold is in its way, or in that of somebody ahead of it: readers are not in that of readers. */
 static bool
-wait_is_kept(struct search *search, const struct waiter *w)
+wait_is_shut(struct search *search, const struct waiter *w)
 {
 	const struct waiter *ahead;
 
+	if (w->kind != KIND_SHARED)
+		return true;
 	TAILQ_FOREACH (ahead, &w->resource->waiters, in_resource) {
 		if (!search_look(search) || !share_open(search->core, w->resource, ahead))
 			return true;
 		if (ahead == w)
-			return false;
+			break;
 	}
-	return true;
+	return false;
 }
 
 static bool
 each_keeper(struct search *search, const struct waiter *w, on_keeper *tell)
 {
+	const struct lease *l = &w->resource->lease;
 	const struct grant *g;
 
-	if (w->kind == KIND_SHARED && !wait_is_kept(search, w))
-		return false;
-	TAILQ_FOREACH (g, &w->resource->lease.grants, in_lease) {
-		if (!search_look(search))
-			return false;
-		if (g->session != NULL && tell(search, g->session, w, false))
-			return true;
+	if (l->grant_count > 0 && wait_is_shut(search, w)) {
+		TAILQ_FOREACH (g, &l->grants, in_lease) {
+			if (!search_look(search))
+				return false;
+			if (g->session != NULL && tell(search, g->session, w, false))
+				return true;
+		}
 	}
 	return each_ahead(search, w, tell);
 }

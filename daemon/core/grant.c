@@ -1,5 +1,6 @@
 #include "daemon/core/grant.h"
 
+#include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
@@ -25,8 +26,8 @@ after(int64_t now_ms, int64_t ms)
 }
 
 /* LEASE and MAXHOLD are upper bounds; the rule's max-hold is one more. */
-static void
-grant_terms(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms)
+void
+grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms)
 {
 	int64_t now = core->now.ms;
 	int64_t lease_end = after(now, lease_ms);
@@ -59,16 +60,22 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	g->granted_ms = core->now.ms;
 	g->withheld_ms = TIMER_NEVER;
 	g->told_until_ms = TIMER_NEVER;
+	g->ends_ms = TIMER_NEVER;
 	timer_init(&g->timer, TIMER_GRANT);
-	grant_terms(core, g, w->lease_ms, w->max_hold_ms);
+	if (w->part == NULL)
+		grant_begin(core, g, w->lease_ms, w->max_hold_ms);
 	return g;
 }
 
 static void
-grant_answer(struct core *core, const struct waiter *w, struct grant *g)
+grant_answer(struct core *core, struct waiter *w, struct grant *g)
 {
 	struct reply reply = {.type = REPLY_INT, .code = CODE_COUNT, .n = g->token};
 
+	if (w->part != NULL) {
+		bundle_granted(core, w, g);
+		return;
+	}
 	if (w->conn == NULL) {
 		g->untold = true;
 		return;
@@ -145,7 +152,7 @@ grant_search(const struct resource *r, const struct session *s, const struct sli
 }
 
 struct grant *
-grant_find(const struct resource *r, const struct session *s, struct slice owner)
+grant_any(const struct resource *r, const struct session *s, struct slice owner)
 {
 	return r == NULL ? NULL : grant_search(r, s, &owner);
 }
@@ -166,6 +173,14 @@ grant_with(const struct resource *r, int64_t token)
 			return g;
 	}
 	return NULL;
+}
+
+struct grant *
+grant_find(const struct resource *r, const struct session *s, struct slice owner)
+{
+	struct grant *g = grant_any(r, s, owner);
+
+	return g == NULL || g->part != NULL ? NULL : g;
 }
 
 bool
@@ -249,6 +264,8 @@ grant_end(struct core *core, struct grant *g)
 {
 	struct lease *l = g->lease;
 
+	if (g->part != NULL)
+		bundle_lost(core, g);
 	grant_leave_session(core, g);
 	timer_cancel(&core->timers, &g->timer);
 	TAILQ_REMOVE(&l->grants, g, in_lease);
@@ -268,7 +285,7 @@ grant_release(struct core *core, struct grant *g)
 void
 grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 {
-	if (g->session != NULL && !g->untold) {
+	if (g->session != NULL && !g->untold && g->part == NULL) {
 		/* The end of a LEASE is what its holder asked for: no reason to close its connection. */
 		loss_add(core, g->session, g, reason, reason != LOSS_LEASE);
 		emit_note(core, NOTE_LOST, g->lease->resource, g->session, g->token, -1, loss_word(reason));
@@ -282,7 +299,7 @@ grant_abandon(struct core *core, struct grant *g)
 	int64_t told_ms = earlier(grant_until_ms(g), g->told_until_ms);
 	int64_t until_ms = told_ms + g->lease->resource->rule->crash_delay_ms;
 
-	assert(g->session != NULL);
+	assert(g->session != NULL && g->part == NULL);
 	if (until_ms <= core->now.ms || g->untold) {
 		grant_release(core, g);
 		return 0;
@@ -304,6 +321,10 @@ grant_break(struct core *core, struct grant *g)
 {
 	if (g->session == NULL)
 		return g->withheld_ms - core->now.ms;
+	if (g->part != NULL) {
+		grant_lose(core, g, LOSS_BROKEN);
+		return 0;
+	}
 	loss_add(core, g->session, g, LOSS_BROKEN, true);
 	emit_note(core, NOTE_LOST, g->lease->resource, g->session, g->token, -1, loss_word(LOSS_BROKEN));
 	return grant_abandon(core, g);

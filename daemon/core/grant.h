@@ -17,7 +17,13 @@ struct grant *grant_first(const struct lease *l);
 /* Turns a waiter into a holder on this lease, with this token, and answers it. The lease is good. */
 void grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token);
 
-/* The hold this session has of r under this owner tag; NULL: none. */
+/* LEASE and MAXHOLD begin; 0: none. */
+void grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms);
+
+/* The hold this session has of r under this owner tag, or may have when its MLOCK is answered; NULL: none. */
+struct grant *grant_any(const struct resource *r, const struct session *s, struct slice owner);
+
+/* And only one that the session has been told of. */
 struct grant *grant_find(const struct resource *r, const struct session *s, struct slice owner);
 
 /* Any hold this session has of r, and the one with this token; NULL: none. */

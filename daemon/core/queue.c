@@ -1,5 +1,6 @@
 #include "daemon/core/queue.h"
 
+#include "daemon/core/bundle.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/master.h"
@@ -76,7 +77,7 @@ queue_remove(struct core *core, struct waiter *w)
 	timer_cancel(&core->timers, &w->timer);
 	TAILQ_REMOVE(&r->waiters, w, in_resource);
 	LIST_REMOVE(w, in_session);
-	if (w->conn != NULL && !w->async)
+	if (w->conn != NULL && w->conn->blocked == w)
 		queue_unblock(core, w->conn);
 	r->waiter_count--;
 	r->once_count -= w->once;
@@ -104,6 +105,10 @@ queue_tell(struct core *core, const struct waiter *w, const struct reply *reply)
 void
 queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 {
+	if (w->part != NULL) {
+		bundle_refused(core, w, reply);
+		return;
+	}
 	if (reply->type == REPLY_NULL)
 		emit_note(core, NOTE_TIMEOUT, w->resource, w->session, 0, core->now.ms - w->since_ms, NULL);
 	if (w->conn != NULL)

@@ -1,5 +1,6 @@
 #include "daemon/core/session.h"
 
+#include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
@@ -68,6 +69,12 @@ session_unbind(struct core *core, struct session *s)
 void
 session_clear(struct core *core, struct session *s, enum end end)
 {
+	struct conn *conn;
+
+	TAILQ_FOREACH (conn, &s->conns, in_session) {
+		if (conn->bundle != NULL)
+			bundle_drop(core, conn->bundle);
+	}
 	while (!LIST_EMPTY(&s->waiters))
 		queue_remove(core, LIST_FIRST(&s->waiters));
 	while (!LIST_EMPTY(&s->grants)) {

@@ -1,6 +1,7 @@
 #include "daemon/core/settle.h"
 
 #include "daemon/core/bid.h"
+#include "daemon/core/bundle.h"
 #include "daemon/core/keep.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/resource.h"
@@ -10,6 +11,8 @@
 static void
 settle_one(struct core *core, struct resource *r)
 {
+	if (r->part_count > 0)
+		bundle_look(core, r);
 	share_settle(core, r);
 	if (!r->dirty && r->grant_count == 0 && r->waiter_count == 0 && r->lease.state == LEASE_NONE)
 		resource_forget(core, r);
@@ -44,11 +47,20 @@ settle_reclaim(struct core *core, const struct master *m)
 	}
 }
 
+static bool
+settle_next(struct core *core)
+{
+	struct resource *r = resource_touched(core);
+
+	if (r == NULL)
+		return false;
+	settle_one(core, r);
+	return true;
+}
+
 void
 settle(struct core *core)
 {
-	struct resource *r;
-
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (!core->masters[i].reclaim)
 			continue;
@@ -59,6 +71,7 @@ settle(struct core *core)
 		core->retry = false;
 		settle_retry(core);
 	}
-	while ((r = resource_touched(core)) != NULL)
-		settle_one(core, r);
+	/* A bundle that waits for a name next should do so before that is given back. */
+	while (bundle_settle(core) || settle_next(core))
+		continue;
 }

@@ -131,6 +131,16 @@ share_refuse_once(struct core *core, struct resource *r, bool usable)
 	}
 }
 
+/* The last bid was for readers and now a writer is first, or the other way round; or it was a single try, and
+ * who waits now should stand in the queue. */
+static bool
+share_bid_was_other(const struct resource *r)
+{
+	const struct lease *l = &r->lease;
+
+	return l->kind != TAILQ_FIRST(&r->waiters)->kind || (queue_patient(r) && !l->patient);
+}
+
 /* Nothing at the master, or refused there for now. */
 static void
 share_without(struct core *core, struct resource *r)
@@ -156,7 +166,7 @@ share_without(struct core *core, struct resource *r)
 		bid_step_back(core, l);
 	else if (l->state == LEASE_NONE && l->rests)
 		bid_rest(core, l);
-	else if (l->state == LEASE_NONE || (!l->rests && l->kind != TAILQ_FIRST(&r->waiters)->kind))
+	else if (l->state == LEASE_NONE || (!l->rests && share_bid_was_other(r)))
 		bid_begin(core, l);
 }
 

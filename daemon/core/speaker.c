@@ -1,5 +1,6 @@
 #include "daemon/core/speaker.h"
 
+#include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
@@ -24,12 +25,14 @@ speaker_attach(struct core *core, struct conn *conn, struct session *s)
 	pulse_begin(core, s);
 }
 
-/* Its waits end, or, where they are kept, go on without it. */
+/* Its waits end, or, where they are kept, go on without it; but an MLOCK ends with its connection. */
 static void
 speaker_drop_waits(struct core *core, struct conn *conn, bool keep)
 {
 	struct waiter *w, *next;
 
+	if (conn->bundle != NULL)
+		bundle_drop(core, conn->bundle);
 	LIST_FOREACH_SAFE (w, &conn->session->waiters, in_session, next) {
 		if (w->conn != conn)
 			continue;
@@ -130,6 +133,8 @@ speaker_finish(struct core *core, struct conn *conn)
 {
 	struct waiter *w;
 
+	if (conn->bundle != NULL)
+		bundle_make_once(core, conn->bundle);
 	LIST_FOREACH (w, &conn->session->waiters, in_session) {
 		if (w->conn == conn)
 			queue_make_once(core, w);

@@ -51,6 +51,7 @@ TAILQ_HEAD(loss_list, loss);
 TAILQ_HEAD(resource_list, resource);
 TAILQ_HEAD(ask_list, ask);
 TAILQ_HEAD(latch_list, latch);
+TAILQ_HEAD(bundle_list, bundle);
 
 struct conn {
 	struct grave grave;
@@ -60,6 +61,7 @@ struct conn {
 	struct session *session;
 	struct waiter *blocked; /* the LOCK it waits in; NULL: none */
 	struct ask *ask;        /* the LATCH request it waits in; NULL: none */
+	struct bundle *bundle;  /* the MLOCK it waits in; NULL: none */
 };
 
 /* One step of a circle of waits: a session waits, and somebody keeps it from being answered: by a hold, or by
@@ -146,6 +148,7 @@ struct grant {
 	bool untold;               /* its LOCK lost its connection: nobody knows that it is held */
 	bool leased;               /* LEASE was given: not renewed, may be extended */
 	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever comes first */
+	struct part *part;         /* of an MLOCK that is not answered yet: told to nobody; NULL: none */
 	struct slice owner;
 	struct slice why;
 	char bytes[];
@@ -163,13 +166,41 @@ struct waiter {
 	int64_t since_ms;
 	int64_t lease_ms;
 	int64_t max_hold_ms;
-	bool once;     /* WAIT 0: the next verdict is its answer */
-	bool async;    /* answered by a push */
-	bool validity; /* answered with token and validity */
+	bool once;         /* WAIT 0: the next verdict is its answer */
+	bool async;        /* answered by a push */
+	bool validity;     /* answered with token and validity */
+	struct part *part; /* of an MLOCK, which gets the answer; NULL: none */
 	struct slice owner;
 	struct slice why;
 	struct slice id;
 	char bytes[];
+};
+
+/* One name of an MLOCK: tried or waited for, then held until all are. */
+struct part {
+	struct bundle *bundle;
+	struct slice name;
+	struct waiter *waiter; /* NULL: none */
+	struct grant *grant;   /* NULL: none */
+	size_t place;          /* in the request */
+};
+
+/* An MLOCK that is not answered yet. */
+struct bundle {
+	struct grave grave;
+	TAILQ_ENTRY(bundle) in_touched;
+	bool touched; /* something changed: settle it before the step ends */
+	struct conn *conn;
+	struct timer timer; /* end of WAIT */
+	int64_t since_ms;
+	struct command lock;  /* what is asked for each name */
+	bool once;            /* the next verdict is its answer */
+	bool ordered;         /* one name after the other; else all are tried at once */
+	bool refused;         /* a name was refused since it was settled last, */
+	struct reply verdict; /* thus */
+	int64_t *tokens;      /* room for the answer */
+	size_t count;
+	struct part parts[]; /* by the bytes of their names; the tokens and the texts follow them */
 };
 
 /* LEASE_STATE(id, word in INSPECT) */
@@ -237,6 +268,7 @@ struct lease {
 	bool wanted;              /* HELD: another daemon waits, or somebody may whom we cannot hear */
 	bool yielded;             /* NONE: given back while another daemon waits, which goes first */
 	bool knocking;            /* ACQUIRING: only home has been asked so far */
+	bool patient;             /* the last bid asked for a place in the queue */
 	bool rests;               /* NONE, WAITING: given back for him, who has to notice first */
 	unsigned char home;       /* the master on which the queue of this name lives */
 	unsigned char split;      /* rounds in a row in which nobody had a majority */
@@ -275,6 +307,7 @@ struct resource {
 	size_t waiter_count;
 	size_t once_count;
 	size_t async_count;
+	size_t part_count; /* grants that are parts of an MLOCK */
 	struct slice name;
 	struct seat seats[]; /* of lease; the bytes of the name follow them */
 };
@@ -423,6 +456,7 @@ struct core {
 	struct latch_list idle; /* latches nobody asks about, in the order in which that began */
 	size_t idle_count;
 	struct resource_list dirty;
+	struct bundle_list bundles; /* those that were touched */
 	struct grave *graveyard;
 	struct actions *actions; /* of the step that runs */
 	struct now now;          /* of the step that runs */

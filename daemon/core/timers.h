@@ -17,6 +17,7 @@
 enum timer_kind {
 	TIMER_NONE,   /* not set up */
 	TIMER_WAITER, /* the WAIT of a LOCK is over */
+	TIMER_BUNDLE, /* the WAIT of an MLOCK is over */
 	TIMER_GRANT,  /* a hold's LEASE, MAXHOLD or withholding is over */
 	TIMER_LEASE,  /* a lease has to be tried, renewed or given up */
 	TIMER_UNDO,   /* a release has to be repeated */

@@ -1,5 +1,6 @@
 #include "daemon/core/verbs.h"
 
+#include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
@@ -87,26 +88,6 @@ lock_limited(struct core *core, const struct conn *conn)
 	return true;
 }
 
-/* Why the name cannot be locked in this way. True: answered. */
-static bool
-lock_mismatched(struct core *core, const struct conn *conn, const struct resource *r, const struct command *c)
-{
-	if (c->kind == KIND_EXCLUSIVE || (r->rule->key == NULL && r->rule->interop == INTEROP_NONE))
-		return false;
-	emit_error(core, conn->id, CODE_WRONGKIND,
-		"other programs lock this name too, and know exclusive locks only: its rule has a key or "
-		"interop");
-	return true;
-}
-
-/* Trying once needs no master where somebody here holds the name, or waits for it in vain. */
-static bool
-lock_hopeless(const struct resource *r, const struct command *c)
-{
-	return (r->grant_count > 0 && (c->kind == KIND_EXCLUSIVE || share_written(r))) ||
-	       (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
-}
-
 /* By another LOCK than the one that may be repeated here. */
 static bool
 async_id_taken(const struct session *s, const struct command *c)
@@ -130,7 +111,7 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 	struct waiter *w = again;
 	struct reply verdict;
 
-	if (w == NULL && wait_ms == 0 && c->id.n == 0 && lock_hopeless(r, c)) {
+	if (w == NULL && wait_ms == 0 && c->id.n == 0 && verdict_hopeless(r, c->kind)) {
 		verdict_name(core, r, &verdict);
 		emit_reply(core, conn->id, &verdict);
 		return;
@@ -156,9 +137,15 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	struct grant *g = grant_find(r, conn->session, c->owner);
 	struct loss *loss = loss_find(conn->session, c->name, c->owner);
 	struct waiter *again;
+	struct reply verdict;
 
 	if (g != NULL) {
 		lock_reenter(core, conn, g, c);
+		return;
+	}
+	if (grant_any(r, conn->session, c->owner) != NULL) {
+		emit_error(core, conn->id, CODE_HELD,
+			"an MLOCK of this session is taking it: wait for its answer");
 		return;
 	}
 	again = grace_find(conn->session, c);
@@ -176,8 +163,10 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	resource_touch(core, r);
-	if (lock_mismatched(core, conn, r, c))
+	if (verdict_mismatch(r, c->kind, &verdict)) {
+		emit_reply(core, conn->id, &verdict);
 		return;
+	}
 	lock_wait(core, conn, r, again, c);
 }
 
@@ -326,10 +315,19 @@ void
 verb_run(struct core *core, struct conn *conn, const struct command *command)
 {
 	/* A connection whose LOCK waits has its later requests held back by the adapter. */
-	assert(conn->blocked == NULL && conn->ask == NULL);
+	assert(conn->blocked == NULL && conn->bundle == NULL && conn->ask == NULL);
 	switch (command->verb) {
 	case VERB_LOCK:
 		verb_lock(core, conn, command);
+		return;
+	case VERB_MLOCK:
+		if (core->draining)
+			emit_error(core, conn->id, CODE_DRAINING, "%s", draining);
+		else
+			bundle_lock(core, conn, command);
+		return;
+	case VERB_MUNLOCK:
+		bundle_unlock(core, conn, command);
 		return;
 	case VERB_UNLOCK:
 		verb_unlock(core, conn, command);
@@ -389,6 +387,7 @@ verb_drain(struct core *core)
 
 	core->draining = true;
 	reply_error(&refusal, CODE_DRAINING, "%s", draining);
+	bundle_answer_all(core, &refusal);
 	HASH_ITER (hh, core->resources, r, next) {
 		queue_answer_all(core, r, &refusal);
 		resource_touch(core, r);

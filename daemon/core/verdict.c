@@ -1,6 +1,8 @@
 #include "daemon/core/verdict.h"
 
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/share.h"
 
 void
 verdict_masters(const struct core *core, const struct lease *l, struct reply *out)
@@ -42,4 +44,22 @@ verdict_name(const struct core *core, const struct resource *r, struct reply *ou
 		*out = null;
 	else
 		verdict_masters(core, &r->lease, out);
+}
+
+bool
+verdict_mismatch(const struct resource *r, enum kind kind, struct reply *out)
+{
+	if (kind == KIND_EXCLUSIVE || (r->rule->key == NULL && r->rule->interop == INTEROP_NONE))
+		return false;
+	reply_error(out, CODE_WRONGKIND,
+		"other programs lock this name too, and know exclusive locks only: its rule has a key or "
+		"interop");
+	return true;
+}
+
+bool
+verdict_hopeless(const struct resource *r, enum kind kind)
+{
+	return (r->grant_count > 0 && (kind == KIND_EXCLUSIVE || share_written(r))) ||
+	       (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
 }

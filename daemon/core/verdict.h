@@ -13,4 +13,10 @@ void verdict_masters(const struct core *core, const struct lease *l, struct repl
 /* Of a LOCK that nobody waits with: null when the name is held here, or what the masters said of it. */
 void verdict_name(const struct core *core, const struct resource *r, struct reply *out);
 
+/* Whether the name cannot be locked in this way at all; *out says why. */
+bool verdict_mismatch(const struct resource *r, enum kind kind, struct reply *out);
+
+/* Whether trying once needs no master: somebody here holds the name, or waits for it in vain. */
+bool verdict_hopeless(const struct resource *r, enum kind kind);
+
 #endif

@@ -40,6 +40,7 @@ struct core_counts {
 	size_t grants;    /* held by sessions */
 	size_t withheld;  /* abandoned, waiting for their told deadline */
 	size_t waiters;
+	size_t bundles;   /* MLOCKs not answered yet; their names count as held or waited for */
 	size_t releasing; /* leases given up, not yet confirmed by the master */
 	size_t latches;   /* asked about, or known to be at the master */
 	size_t asks;      /* LATCH requests without an answer */

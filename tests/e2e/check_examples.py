@@ -21,6 +21,8 @@ BEFORE = {
     "LOCK, somebody else has it": ["2> LOCK a", "2< ..."],
     "LOCK, held shared already": ["1> LOCK a SHARED", "1< ..."],
     "DOWNGRADE": ["1> LOCK a", "1< ..."],
+    "MLOCK, somebody else has one": ["2> LOCK b", "2< ..."],
+    "MUNLOCK": ["1> MLOCK 2 a b", "1< ..."],
     "LOCK, a circle of waits": ["1> LOCK a", "1< ...", "2> LOCK b", "2< ...", "2> LOCK a"],
     "UNLOCK, holds left": ["1> LOCK a", "1< ..."],
     "UNLOCK, lost": ["1> SESSION ONLOSS NEXT", "1< +OK", "1> LOCK a LEASE 1", "1< ...", "2> LOCK a", "2< ..."],

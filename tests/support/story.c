@@ -46,6 +46,13 @@ trace_reply(struct story *w, conn_id conn, const struct reply *reply)
 	case REPLY_VALIDITY:
 		trace_add(w, "c%llu :%lld for %lld", c, (long long)reply->n, (long long)reply->ms);
 		break;
+	case REPLY_TOKENS:
+		trace_add(w, "c%llu [", c);
+		for (size_t i = 0; i < reply->count; i++)
+			(void)snprintf(w->trace + strlen(w->trace), sizeof(w->trace) - strlen(w->trace),
+				"%s:%lld", i > 0 ? " " : "", (long long)reply->tokens[i]);
+		(void)snprintf(w->trace + strlen(w->trace), sizeof(w->trace) - strlen(w->trace), "]");
+		break;
 	case REPLY_ERROR:
 		trace_add(w, "c%llu -%s", c, code_word(reply->code));
 		break;

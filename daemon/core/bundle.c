@@ -1,0 +1,569 @@
+/*
+ * bundle: see bundle.h. Called by verbs, and by queue and grant for their waiters and grants.
+ *
+ * What becomes of a bundle is decided in bundle_settle() alone: queue and grant may be in the middle of their
+ * lists when they tell of a change.
+ */
+#include "daemon/core/bundle.h"
+
+#include "daemon/core/deadlock.h"
+#include "daemon/core/emit.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/grave.h"
+#include "daemon/core/keep.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/pulse.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/table.h"
+#include "daemon/core/verdict.h"
+#include "proto/escape.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct reply null = {.type = REPLY_NULL, .code = CODE_COUNT};
+
+static struct reply
+no_memory(void)
+{
+	struct reply reply;
+
+	reply_error(&reply, CODE_LIMIT, "out of memory: try again later");
+	return reply;
+}
+
+static void
+bundle_touch(struct core *core, struct bundle *b)
+{
+	if (b->touched)
+		return;
+	b->touched = true;
+	TAILQ_INSERT_TAIL(&core->bundles, b, in_touched);
+}
+
+/* ---- its parts ---- */
+
+static void
+part_tell(struct part *p)
+{
+	struct grant *g = p->grant;
+
+	g->lease->resource->part_count--;
+	g->part = NULL;
+	p->grant = NULL;
+}
+
+static void
+part_give_back(struct core *core, struct part *p)
+{
+	struct grant *g = p->grant;
+
+	if (p->waiter != NULL)
+		queue_remove(core, p->waiter);
+	p->waiter = NULL;
+	if (g == NULL)
+		return;
+	part_tell(p);
+	grant_release(core, g);
+}
+
+/* Stands in the queue of its name. False: out of memory. */
+static bool
+part_wait(struct core *core, struct part *p, bool once)
+{
+	struct bundle *b = p->bundle;
+	struct resource *r = resource_get(core, p->name);
+	struct command lock = b->lock;
+
+	if (r == NULL)
+		return false;
+	resource_touch(core, r);
+	lock.name = p->name;
+	p->waiter = queue_add(core, r, b->conn, &lock, once ? queue_once_until(core) : TIMER_NEVER, once);
+	if (p->waiter == NULL)
+		return false;
+	p->waiter->part = p;
+	b->conn->blocked = NULL;
+	return true;
+}
+
+/* The smallest name that is not held yet. */
+static struct part *
+bundle_next(struct bundle *b)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		if (b->parts[i].grant == NULL)
+			return &b->parts[i];
+	}
+	return NULL;
+}
+
+/* ---- its end ---- */
+
+static void
+bundle_end(struct core *core, struct bundle *b)
+{
+	timer_cancel(&core->timers, &b->timer);
+	if (b->touched)
+		TAILQ_REMOVE(&core->bundles, b, in_touched);
+	b->conn->bundle = NULL;
+	pulse_heard(core, b->conn->session);
+	core->counts.bundles--;
+	grave_bury(core, &b->grave);
+}
+
+void
+bundle_drop(struct core *core, struct bundle *b)
+{
+	for (size_t i = 0; i < b->count; i++)
+		part_give_back(core, &b->parts[i]);
+	bundle_end(core, b);
+}
+
+static void
+bundle_fail(struct core *core, struct bundle *b, const struct reply *reply)
+{
+	const struct part *next = bundle_next(b);
+
+	if (reply->type == REPLY_NULL && next != NULL)
+		emit_note(core, NOTE_TIMEOUT, table_resource(core, next->name), b->conn->session, 0,
+			core->now.ms - b->since_ms, NULL);
+	emit_reply(core, b->conn->id, reply);
+	bundle_drop(core, b);
+}
+
+/* All are held; LEASE and MAXHOLD begin when the session is told. */
+static void
+bundle_answer(struct core *core, struct bundle *b)
+{
+	struct reply reply = {
+		.type = REPLY_TOKENS, .code = CODE_COUNT, .tokens = b->tokens, .count = b->count};
+
+	for (size_t i = 0; i < b->count; i++) {
+		struct part *p = &b->parts[i];
+		struct grant *g = p->grant;
+
+		b->tokens[p->place] = g->token;
+		part_tell(p);
+		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms);
+	}
+	emit_reply(core, b->conn->id, &reply);
+	bundle_end(core, b);
+}
+
+/* ---- its way ---- */
+
+static bool
+bundle_tries(const struct bundle *b)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		if (b->parts[i].grant == NULL && b->parts[i].waiter == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* What stands in the way of a name that is not held. */
+static void
+bundle_verdict(const struct core *core, const struct part *p, struct reply *out)
+{
+	const struct resource *r = p == NULL ? NULL : table_resource(core, p->name);
+
+	if (r != NULL)
+		verdict_name(core, r, out);
+	else if (p == NULL)
+		reply_error(out, CODE_NOMASTER, "the master did not answer in time");
+	else
+		*out = null;
+}
+
+/* A name that others have, and masters that are away, are waited for; nothing else is. */
+static bool
+verdict_passes(const struct reply *verdict)
+{
+	return verdict->type == REPLY_NULL || verdict->code == CODE_NOMASTER || verdict->code == CODE_GUARD ||
+	       verdict->code == CODE_MASTERERR;
+}
+
+/* A grant has to be good for a while when it is told: what was taken first may have to be renewed by now. */
+static void
+bundle_finish(struct core *core, struct bundle *b)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < b->count; i++) {
+		struct lease *l = b->parts[i].grant->lease;
+
+		if (lease_good(core, l))
+			continue;
+		good = false;
+		keep_refresh(core, l);
+	}
+	if (good)
+		bundle_answer(core, b);
+}
+
+static void
+bundle_wait_for(struct core *core, struct bundle *b, struct part *p)
+{
+	struct reply refusal;
+
+	for (size_t i = 0; i < b->count; i++) {
+		if (&b->parts[i] > p)
+			part_give_back(core, &b->parts[i]);
+	}
+	if (p->waiter != NULL && p->waiter->once == b->once)
+		return;
+	part_give_back(core, p);
+	if (!part_wait(core, p, b->once)) {
+		refusal = no_memory();
+		bundle_fail(core, b, &refusal);
+	} else if (deadlock_closes(core, p->waiter, &refusal)) {
+		bundle_fail(core, b, &refusal);
+	}
+}
+
+static void
+bundle_go_on(struct core *core, struct bundle *b)
+{
+	struct part *next = bundle_next(b);
+	struct reply verdict = b->verdict;
+	bool refused = b->refused;
+
+	b->refused = false;
+	if (refused && (b->ordered || b->once || !verdict_passes(&verdict))) {
+		bundle_fail(core, b, &verdict);
+	} else if (next == NULL) {
+		bundle_finish(core, b);
+	} else if (b->ordered || !bundle_tries(b)) {
+		b->ordered = true;
+		bundle_wait_for(core, b, next);
+	}
+}
+
+bool
+bundle_settle(struct core *core)
+{
+	struct bundle *b = TAILQ_FIRST(&core->bundles);
+
+	if (b == NULL)
+		return false;
+	TAILQ_REMOVE(&core->bundles, b, in_touched);
+	b->touched = false;
+	bundle_go_on(core, b);
+	return true;
+}
+
+/* ---- what happens to it ---- */
+
+void
+bundle_granted(struct core *core, struct waiter *w, struct grant *g)
+{
+	struct part *p = w->part;
+
+	p->waiter = NULL;
+	p->grant = g;
+	g->part = p;
+	g->lease->resource->part_count++;
+	bundle_touch(core, p->bundle);
+}
+
+void
+bundle_refused(struct core *core, struct waiter *w, const struct reply *reply)
+{
+	struct part *p = w->part;
+	struct bundle *b = p->bundle;
+
+	p->waiter = NULL;
+	queue_remove(core, w);
+	if (!b->refused || !verdict_passes(reply))
+		b->verdict = *reply;
+	b->refused = true;
+	bundle_touch(core, b);
+}
+
+void
+bundle_lost(struct core *core, struct grant *g)
+{
+	struct part *p = g->part;
+
+	part_tell(p);
+	bundle_touch(core, p->bundle);
+}
+
+void
+bundle_look(struct core *core, const struct resource *r)
+{
+	const struct grant *g;
+
+	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
+		if (g->part != NULL)
+			bundle_touch(core, g->part->bundle);
+	}
+}
+
+const struct waiter *
+bundle_wait(const struct bundle *b)
+{
+	for (size_t i = 0; b->ordered && i < b->count; i++) {
+		if (b->parts[i].waiter != NULL)
+			return b->parts[i].waiter;
+	}
+	return NULL;
+}
+
+void
+bundle_timer(struct core *core, struct bundle *b)
+{
+	struct reply verdict;
+
+	bundle_verdict(core, bundle_next(b), &verdict);
+	bundle_fail(core, b, &verdict);
+}
+
+void
+bundle_make_once(struct core *core, struct bundle *b)
+{
+	int64_t until_ms = queue_once_until(core);
+
+	b->once = true;
+	if (until_ms < b->timer.at_ms)
+		timer_arm(&core->timers, &b->timer, until_ms);
+	for (size_t i = 0; i < b->count; i++) {
+		if (b->parts[i].waiter != NULL)
+			queue_make_once(core, b->parts[i].waiter);
+	}
+}
+
+void
+bundle_answer_all(struct core *core, const struct reply *reply)
+{
+	for (struct conn *conn = core->conns; conn != NULL; conn = conn->hh.next) {
+		if (conn->bundle != NULL)
+			bundle_fail(core, conn->bundle, reply);
+	}
+}
+
+/* ---- MLOCK ---- */
+
+static struct slice
+keep(char **at, struct slice from)
+{
+	struct slice kept = {*at, from.n};
+
+	if (from.n > 0)
+		memcpy(*at, from.p, from.n);
+	*at += from.n;
+	return kept;
+}
+
+static int
+name_order(struct slice a, struct slice b)
+{
+	int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+
+	return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+/* Into the order of their bytes, which all daemons agree on. */
+static void
+bundle_put(struct bundle *b, struct slice name, size_t place)
+{
+	size_t i = b->count++;
+
+	for (; i > 0 && name_order(b->parts[i - 1].name, name) > 0; i--)
+		b->parts[i] = b->parts[i - 1];
+	b->parts[i] = (struct part){.bundle = b, .name = name, .place = place};
+}
+
+static struct bundle *
+bundle_new(struct core *core, struct conn *conn, const struct command *c)
+{
+	size_t bytes = c->owner.n + c->why.n;
+	struct bundle *b;
+	char *at;
+
+	for (size_t i = 0; i < c->name_count; i++)
+		bytes += c->names[i].n;
+	b = calloc(1, sizeof(*b) + c->name_count * (sizeof(b->parts[0]) + sizeof(b->tokens[0])) + bytes);
+	if (b == NULL)
+		return NULL;
+	b->tokens = (int64_t *)(void *)(b->parts + c->name_count);
+	at = (char *)(b->tokens + c->name_count);
+	b->conn = conn;
+	b->since_ms = core->now.ms;
+	b->lock = (struct command){.verb = VERB_LOCK,
+		.owner = keep(&at, c->owner),
+		.why = keep(&at, c->why),
+		.lease_ms = c->lease_ms,
+		.max_hold_ms = c->max_hold_ms,
+		.kind = c->kind,
+		.retries = c->retries};
+	for (size_t i = 0; i < c->name_count; i++)
+		bundle_put(b, keep(&at, c->names[i]), i);
+	timer_init(&b->timer, TIMER_BUNDLE);
+	conn->bundle = b;
+	core->counts.bundles++;
+	return b;
+}
+
+/* Of several rules, the longest wait counts. */
+static int64_t
+bundle_wait_ms(struct core *core, const struct command *c)
+{
+	int64_t most = 0;
+
+	for (size_t i = 0; i < c->name_count; i++) {
+		int64_t ms = resource_rule_of(core, c->names[i])->wait_ms;
+
+		if (ms < 0)
+			return ms;
+		most = ms > most ? ms : most;
+	}
+	return most;
+}
+
+/* Why the session may not have this name. True: answered. */
+static bool
+name_refused(struct core *core, const struct conn *conn, const struct command *c, struct slice name)
+{
+	const struct grant *g = grant_any(table_resource(core, name), conn->session, c->owner);
+	char text[REPLY_TEXT_MAX / 2];
+
+	if (name.n > core->settings.name_bytes) {
+		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu", name.n,
+			core->settings.name_bytes);
+		return true;
+	}
+	if (g == NULL)
+		return false;
+	(void)escape_text(text, sizeof(text), name, ESCAPE_PLAIN);
+	emit_error(core, conn->id, CODE_HELD,
+		"this session holds %s already, token %lld: MLOCK never re-enters", text,
+		(long long)g->token);
+	return true;
+}
+
+/* Why this MLOCK may not even try. True: answered. */
+static bool
+bundle_denied(struct core *core, const struct conn *conn, const struct command *c)
+{
+	const struct core_settings *set = &core->settings;
+	const struct session *s = conn->session;
+
+	if ((int64_t)(s->grant_count + c->name_count) > set->grants_per_session) {
+		emit_error(core, conn->id, CODE_LIMIT, "grants-per-session: this session holds %zu names",
+			s->grant_count);
+		return true;
+	}
+	if ((int64_t)s->waiter_count >= set->waiters_per_session) {
+		emit_error(core, conn->id, CODE_LIMIT, "waiters-per-session: this session waits %zu times",
+			s->waiter_count);
+		return true;
+	}
+	for (size_t i = 0; i < c->name_count; i++) {
+		if (name_refused(core, conn, c, c->names[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Looks at the names before any is asked for. False: the reply is the answer; *open: nobody here is in the
+ * way of any. */
+static bool
+bundle_look_ahead(struct core *core, struct bundle *b, bool *open, struct reply *out)
+{
+	*open = true;
+	for (size_t i = 0; i < b->count; i++) {
+		struct resource *r = resource_get(core, b->parts[i].name);
+
+		if (r == NULL) {
+			*out = no_memory();
+			return false;
+		}
+		resource_touch(core, r);
+		if (verdict_mismatch(r, b->lock.kind, out))
+			return false;
+		if (!verdict_hopeless(r, b->lock.kind))
+			continue;
+		*open = false;
+		verdict_name(core, r, out);
+	}
+	return *open || !b->once;
+}
+
+/* All at once, so that their calls leave together; or one by one, where trying would be in vain. */
+static void
+bundle_begin(struct core *core, struct bundle *b)
+{
+	struct reply refusal;
+	bool open;
+
+	if (!bundle_look_ahead(core, b, &open, &refusal)) {
+		bundle_fail(core, b, &refusal);
+		return;
+	}
+	for (size_t i = 0; open && i < b->count; i++) {
+		if (!part_wait(core, &b->parts[i], true)) {
+			refusal = no_memory();
+			bundle_fail(core, b, &refusal);
+			return;
+		}
+	}
+	b->ordered = !open;
+	bundle_touch(core, b);
+}
+
+void
+bundle_lock(struct core *core, struct conn *conn, const struct command *c)
+{
+	struct session *s = conn->session;
+	struct bundle *b;
+	struct loss *loss;
+	int64_t wait_ms = c->wait_ms == COMMAND_WAIT_RULE ? bundle_wait_ms(core, c) : c->wait_ms;
+
+	if (bundle_denied(core, conn, c))
+		return;
+	b = bundle_new(core, conn, c);
+	if (b == NULL) {
+		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
+		return;
+	}
+	for (size_t i = 0; i < c->name_count; i++) {
+		loss = loss_find(s, c->names[i], c->owner);
+		if (loss != NULL)
+			loss_forget(core, s, loss);
+	}
+	b->once = wait_ms == 0;
+	if (b->once)
+		timer_arm(&core->timers, &b->timer, queue_once_until(core));
+	else if (wait_ms > 0)
+		timer_arm(&core->timers, &b->timer, core->now.ms + wait_ms);
+	bundle_begin(core, b);
+}
+
+void
+bundle_unlock(struct core *core, struct conn *conn, const struct command *c)
+{
+	struct session *s = conn->session;
+	int64_t given = 0;
+
+	for (size_t i = 0; i < c->name_count; i++) {
+		struct grant *g = grant_find(table_resource(core, c->names[i]), s, c->owner);
+		struct loss *loss = loss_find(s, c->names[i], c->owner);
+
+		if (loss != NULL)
+			loss_forget(core, s, loss);
+		if (g == NULL)
+			continue;
+		given++;
+		(void)grant_claim(g);
+		if (--g->count == 0)
+			grant_release(core, g);
+	}
+	emit_int(core, conn->id, given);
+}

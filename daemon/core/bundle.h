@@ -1,0 +1,45 @@
+/*
+ * bundle: the names of one MLOCK, of which a session gets all or none.
+ *
+ *     all at once, ──all granted────────────────────────────────▶ answered with their tokens
+ *     each tried once                                            ▲
+ *          └─one refused─▶ one after the other, in the order of ─┘
+ *                          their bytes, each waited for
+ *
+ * Whoever waits for a name in a bundle holds nothing but smaller names of it; so bundles never wait for each
+ * other in a circle, within a daemon or between several. Until the answer its holds are the session's as far
+ * as others are concerned, but told to nobody: they are given back, not withheld, when something goes wrong,
+ * and one that is lost is taken again, after all that are larger have been given back.
+ */
+#ifndef CORE_BUNDLE_H
+#define CORE_BUNDLE_H
+
+#include "daemon/core/state.h"
+
+/* MLOCK and MUNLOCK. */
+void bundle_lock(struct core *core, struct conn *conn, const struct command *command);
+void bundle_unlock(struct core *core, struct conn *conn, const struct command *command);
+
+/* Before a step ends: what follows for those that were touched. False: none was. */
+bool bundle_settle(struct core *core);
+
+/* From queue and grant, about a waiter or a grant that is part of one. */
+void bundle_granted(struct core *core, struct waiter *w, struct grant *g);
+void bundle_refused(struct core *core, struct waiter *w, const struct reply *reply);
+void bundle_lost(struct core *core, struct grant *g);
+
+/* Something about the lease of a name has changed that is part of one. */
+void bundle_look(struct core *core, const struct resource *r);
+
+/* The name it waits for, for as long as that takes; NULL: it tries. */
+const struct waiter *bundle_wait(const struct bundle *b);
+
+/* WAIT is over. No more requests will come: what it waits for is tried once. Its connection is gone. */
+void bundle_timer(struct core *core, struct bundle *b);
+void bundle_make_once(struct core *core, struct bundle *b);
+void bundle_drop(struct core *core, struct bundle *b);
+
+/* Every one that waits gets this answer. */
+void bundle_answer_all(struct core *core, const struct reply *reply);
+
+#endif
