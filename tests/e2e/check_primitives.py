@@ -99,6 +99,26 @@ def test_read_write_lock(place):
         """)
 
 
+def test_multi_lock(place):
+    """Redisson MultiLock: all of its locks, or none of them"""
+    talk(daemon_of(place), """
+        1> LOCK b
+        1< :1760000000000001
+        2> MLOCK 3 a b c WAIT 0
+        2< $-1
+        1> LOCK a WAIT 0
+        1< :1760000000000002
+        2> MLOCK 3 c b a
+        1> MUNLOCK 2 a b
+        1< :2
+        2< *3\\r\\n:1760000000000003\\r\\n:1760000000000004\\r\\n:1760000000000005
+        1> LOCK c WAIT 0
+        1< $-1
+        2> MUNLOCK 3 a b c
+        2< :3
+        """)
+
+
 def test_red_lock(place):
     """Redisson RedLock: a majority of independent masters grants it, a minority may be gone"""
     masters = [place.redis("m%d" % i) for i in range(3)]
@@ -201,6 +221,24 @@ def test_inter_process_read_write_lock(place):
         1< -UPGRADE ...
         1> UNLOCK a OWNER t
         1< :0
+        """)
+
+
+def test_inter_process_multi_lock(place):
+    """Curator InterProcessMultiLock: two that want the same names in different orders both get them"""
+    talk(daemon_of(place), """
+        1> MLOCK 2 a b
+        1< *2\\r\\n:1760000000000001\\r\\n:1760000000000002
+        2> MLOCK 2 b a
+        3> MLOCK 2 a b
+        1> UNLOCK b
+        1< :0
+        1> MUNLOCK 2 a b
+        1< :1
+        2< *2\\r\\n:1760000000000003\\r\\n:1760000000000004
+        2> MUNLOCK 2 a b
+        2< :2
+        3< *2\\r\\n:1760000000000005\\r\\n:1760000000000006
         """)
 
 

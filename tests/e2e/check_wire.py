@@ -89,6 +89,27 @@ def test_bad_requests(place):
     expect_between(client("LOCK", "\u00fcml\u00e4ut/\u65e5\u672c", "WAIT", 0), 1, 2 ** 53)
 
 
+def test_many_names(place):
+    """64 names of 512 bytes are locked by one request, as a line and as an array, whole and in pieces"""
+    daemon = daemon_of(place)
+    names = ["%02d" % i + "n" * 510 for i in range(64)]
+    holder = daemon.client()
+    for encode in (resp.encode, resp.encode_line):
+        client = daemon.client()
+        text = encode("MLOCK", 64, *names, "WAIT", 45000)
+        for pieces in (1, 7):
+            size = len(text) // pieces + 1
+            for at in range(0, len(text), size):
+                client.send_raw(text[at:at + size])
+            tokens = client.reply()
+            expect(len(tokens), 64)
+            expect(holder("LOCK", names[63], "WAIT", 0), None)
+            expect_between(client("CHECK", names[63], "TOKEN", tokens[63]), 1, LEASE_MS)
+            client.send_raw(encode("MUNLOCK", 64, *names))
+            expect(client.reply(), 64)
+        expect_code(client("MLOCK", 64, *names[:63], names[0]), "ERR")
+
+
 def test_names_in_logs(place):
     """control bytes from a client reach neither the log nor another client"""
     daemon = daemon_of(place)
