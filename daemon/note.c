@@ -53,6 +53,9 @@ note_count(const struct note *note, struct stats *stats)
 	case NOTE_TIMEOUT:
 		stats->locks_timed_out++;
 		break;
+	case NOTE_DEADLOCK:
+		stats->locks_deadlocked++;
+		break;
 	default:
 		break;
 	}

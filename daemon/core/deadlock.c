@@ -12,12 +12,15 @@
 #include "daemon/core/deadlock.h"
 
 #include "daemon/core/bundle.h"
+#include "daemon/core/emit.h"
+#include "daemon/core/grave.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/share.h"
 #include "proto/escape.h"
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LOOKS_MAX 20000 /* at connections, holds and waiters: less than a millisecond */
@@ -339,6 +342,24 @@ name_circle(const struct search *search, struct reply *out)
 		search->last.from == search->target ? ": no connection is left to unlock it" : "");
 }
 
+/* The text has to outlive the step. */
+struct last_words {
+	struct grave grave;
+	char text[REPLY_TEXT_MAX];
+};
+
+static void
+note_circle(struct core *core, const struct waiter *w, const struct reply *refusal)
+{
+	struct last_words *words = malloc(sizeof(*words));
+
+	if (words != NULL) {
+		memcpy(words->text, refusal->text, sizeof(words->text));
+		grave_bury(core, &words->grave);
+	}
+	emit_note(core, NOTE_DEADLOCK, w->resource, w->session, 0, -1, words == NULL ? NULL : words->text);
+}
+
 bool
 deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 {
@@ -357,6 +378,7 @@ deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 	if (s->mark.free || !find_way_back(&search, w) || search.looks == 0)
 		return false;
 	name_circle(&search, out);
+	note_circle(core, w, out);
 	return true;
 }
 
