@@ -102,7 +102,7 @@ START_TEST(command_docs_has_a_summary_and_arguments_for_each)
 		ck_assert_uint_eq(all->count, 4);
 		one = answer_get(answer_get(all, "lock"), "arguments");
 		ck_assert_ptr_nonnull(one);
-		ck_assert_uint_eq(one->count, 9);
+		ck_assert_uint_eq(one->count, 12);
 		ck_assert(slice_equal(answer_get_text(&one->items[0], "name"), SLICE("name")));
 		ck_assert(slice_equal(answer_get_text(&one->items[1], "token"), SLICE("SHARED")));
 		one = answer_get(answer_get(all, "session"), "subcommands");

@@ -7,6 +7,7 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
+#include "daemon/core/slots.h"
 #include "daemon/core/tokens.h"
 
 #include <assert.h>
@@ -44,6 +45,23 @@ bid_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 	seat_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
 }
 
+/* What the first waiter wants; everybody comes after him. */
+static void
+bid_terms(struct core *core, struct lease *l)
+{
+	const struct waiter *first = TAILQ_FIRST(&l->resource->waiters);
+
+	if (l->permits != first->permits)
+		slots_forget(core, l);
+	slots_forget_offer(core, l);
+	l->kind = first->kind;
+	l->permits = first->permits;
+	if (l->kind != KIND_PERMITS)
+		return;
+	/* Not all daemons should try for the same ones. */
+	l->hint = core->settings.masters > 1 ? core_jitter(core, 0, l->resource->limit - 1) : 0;
+}
+
 void
 bid_begin(struct core *core, struct lease *l)
 {
@@ -58,7 +76,7 @@ bid_begin(struct core *core, struct lease *l)
 		lease_leave_queue(core, l);
 	lease_move(core, l, LEASE_ACQUIRING);
 	seats_clear(core, l);
-	l->kind = TAILQ_FIRST(&r->waiters)->kind;
+	bid_terms(core, l);
 	l->home = (unsigned char)home;
 	l->patient = queue_patient(r);
 	l->again = false;
@@ -128,6 +146,7 @@ static void
 bid_refused(struct core *core, struct lease *l, enum lease_trouble trouble, int64_t ms)
 {
 	l->refused = true;
+	l->fresh = true;
 	l->trouble = trouble;
 	bid_wait(core, l, ms);
 }
@@ -140,12 +159,15 @@ bid_missed(struct core *core, struct lease *l, enum lease_trouble trouble, int64
 	bid_refused(core, l, trouble, ms);
 }
 
-/* Granted by a memory before a change that we have seen meanwhile: to be asserted at the new one. */
+/* Granted by a memory before a change that we have seen meanwhile: to be asserted at the new one. Or other
+ * slots were granted than elsewhere: to be asked for those. */
 static bool
-bid_of_old_memory(const struct core *core, const struct lease *l)
+bid_is_patchy(const struct core *core, const struct lease *l)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (l->seats[i].ours && l->seats[i].incarnation != core->masters[i].incarnation)
+		const struct seat *seat = &l->seats[i];
+
+		if (seat->odd || (seat->ours && seat->incarnation != core->masters[i].incarnation))
 			return true;
 	}
 	return false;
@@ -154,8 +176,10 @@ bid_of_old_memory(const struct core *core, const struct lease *l)
 static void
 bid_won(struct core *core, struct lease *l)
 {
+	bool known = l->kind != KIND_PERMITS || slots_won(core, l);
+
 	l->valid_ms = seats_valid_ms(core, l);
-	if (l->valid_ms <= core->now.ms) {
+	if (!known || l->valid_ms <= core->now.ms) {
 		bid_missed(core, l, TROUBLE_SILENT, RETRY_MS);
 		return;
 	}
@@ -178,7 +202,7 @@ bid_won(struct core *core, struct lease *l)
 	l->block = 0;
 	l->spare_first = 0;
 	lease_take_tokens(core, l);
-	l->refresh_ms = bid_of_old_memory(core, l) ? core->now.ms : lease_refresh_at(l, l->sent_ms);
+	l->refresh_ms = bid_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, l->sent_ms);
 	lease_arm(core, l);
 	emit_note(core, NOTE_LEASED, l->resource, NULL, l->spare_first, l->valid_ms - core->now.ms, NULL);
 	resource_touch(core, l->resource);
@@ -195,7 +219,9 @@ bid_busy(struct lease *l, const struct vote *vote)
 		lease_no_foreign(l);
 		l->queued = vote->position > 0;
 		l->position = vote->position;
-		l->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
+		/* Others are free than those that were asked for: no reason to wait. */
+		if (vote->slots.n == 0)
+			l->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
 	}
 	if (n > 0 && l->foreign == NULL && (l->foreign = malloc(n + 1)) != NULL) {
 		memcpy(l->foreign, vote->holder.p, n);
@@ -217,6 +243,7 @@ bid_split(struct core *core, struct lease *l, bool taken)
 	l->queued |= ours;
 	seats_undo(core, l, ours ? QUEUE_MS : 0);
 	l->refused = taken || l->split == SPLIT_MOST;
+	l->fresh = l->refused;
 	l->trouble = TROUBLE_NONE;
 	bid_wait(core, l, core_jitter(core, l->split == SPLIT_MOST ? ms / 2 : 1, ms));
 	if (l->split < SPLIT_MOST)
@@ -250,16 +277,19 @@ static void
 bid_not_won(struct core *core, struct lease *l)
 {
 	bool taken = seats_holder(core, l) >= quorum_majority(core);
+	bool contended = l->contended || l->offer != NULL;
 
+	if (l->kind == KIND_PERMITS)
+		slots_ask_offer(core, l);
 	if (l->change_ms > 0) {
 		bid_missed(core, l, TROUBLE_NONE, l->again ? 1 : l->change_ms);
 	} else if (taken && l->seats[l->home].ours) {
 		bid_split(core, l, true);
 	} else if (taken) {
 		bid_missed(core, l, TROUBLE_NONE, RETRY_MS);
-	} else if (l->hitch == TROUBLE_KIND) {
-		bid_missed(core, l, TROUBLE_KIND, WAIT_MOST_MS);
-	} else if (l->contended) {
+	} else if (l->hitch == TROUBLE_KIND || l->hitch == TROUBLE_LIMIT) {
+		bid_missed(core, l, l->hitch, WAIT_MOST_MS);
+	} else if (contended) {
 		bid_split(core, l, false);
 	} else if (l->hitch != TROUBLE_NONE) {
 		bid_missed(core, l, l->hitch, RETRY_MS);
@@ -330,6 +360,8 @@ bid_late(struct core *core, struct lease *l, unsigned i)
 void
 bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
+	if (vote->slots.n > 0)
+		slots_offered(core, l, vote->slots);
 	switch (vote->outcome) {
 	case OUTCOME_YES:
 		l->wanted |= vote->position > 0;
@@ -348,6 +380,10 @@ bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 		break;
 	case OUTCOME_WRONGKIND:
 		bid_hitch(l, vote->master, TROUBLE_KIND);
+		break;
+	case OUTCOME_LIMIT:
+		bid_hitch(l, vote->master, TROUBLE_LIMIT);
+		l->limit_there = vote->limit;
 		break;
 	case OUTCOME_ERROR:
 		bid_hitch(l, vote->master, TROUBLE_ERROR);

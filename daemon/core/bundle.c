@@ -8,6 +8,7 @@
 
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/family.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/keep.h"
@@ -71,17 +72,21 @@ part_give_back(struct core *core, struct part *p)
 	grant_release(core, g);
 }
 
-/* Stands in the queue of its name. False: out of memory. */
+/* Stands in the queue of its name. False: *why is the answer. */
 static bool
-part_wait(struct core *core, struct part *p, bool once)
+part_wait(struct core *core, struct part *p, bool once, struct reply *why)
 {
 	struct bundle *b = p->bundle;
 	struct resource *r = resource_get(core, p->name);
 	struct command lock = b->lock;
 
+	*why = no_memory();
 	if (r == NULL)
 		return false;
 	resource_touch(core, r);
+	if (family_refuses(r, &lock, why))
+		return false;
+	family_join(core, r, &lock);
 	lock.name = p->name;
 	p->waiter = queue_add(core, r, b->conn, &lock, once ? queue_once_until(core) : TIMER_NEVER, once);
 	if (p->waiter == NULL)
@@ -219,8 +224,7 @@ bundle_wait_for(struct core *core, struct bundle *b, struct part *p)
 	if (p->waiter != NULL && p->waiter->once == b->once)
 		return;
 	part_give_back(core, p);
-	if (!part_wait(core, p, b->once)) {
-		refusal = no_memory();
+	if (!part_wait(core, p, b->once, &refusal)) {
 		bundle_fail(core, b, &refusal);
 	} else if (deadlock_closes(core, p->waiter, &refusal)) {
 		bundle_fail(core, b, &refusal);
@@ -486,7 +490,7 @@ bundle_look_ahead(struct core *core, struct bundle *b, bool *open, struct reply 
 			return false;
 		}
 		resource_touch(core, r);
-		if (verdict_mismatch(r, b->lock.kind, out))
+		if (family_refuses(r, &b->lock, out))
 			return false;
 		if (!verdict_hopeless(r, b->lock.kind))
 			continue;
@@ -508,8 +512,7 @@ bundle_begin(struct core *core, struct bundle *b)
 		return;
 	}
 	for (size_t i = 0; open && i < b->count; i++) {
-		if (!part_wait(core, &b->parts[i], true)) {
-			refusal = no_memory();
+		if (!part_wait(core, &b->parts[i], true, &refusal)) {
 			bundle_fail(core, b, &refusal);
 			return;
 		}
@@ -538,8 +541,8 @@ bundle_lock(struct core *core, struct conn *conn, const struct command *c)
 		if (loss != NULL)
 			loss_forget(core, s, loss);
 	}
-	b->once = wait_ms == 0;
-	if (b->once)
+	b->once = wait_ms == 0 || c->retries == 0;
+	if (wait_ms == 0)
 		timer_arm(&core->timers, &b->timer, queue_once_until(core));
 	else if (wait_ms > 0)
 		timer_arm(&core->timers, &b->timer, core->now.ms + wait_ms);

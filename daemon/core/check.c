@@ -23,6 +23,7 @@ check_waiters(const struct resource *r)
 		assert(w->part == NULL || (w->part->waiter == w && w->part->bundle == w->conn->bundle));
 		/* Somebody may come back for it, and only so long. */
 		assert(w->conn != NULL || (!w->once && w->session->grace_timer.at_ms != TIMER_NEVER));
+		assert((w->kind == KIND_PERMITS) == (r->limit > 0) && w->permits <= r->limit);
 		waiters++;
 		once += w->once;
 		async += w->async;
@@ -31,10 +32,8 @@ check_waiters(const struct resource *r)
 }
 
 static void
-check_lease(const struct core *core, const struct resource *r, int64_t now_ms)
+check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 {
-	const struct lease *l = &r->lease;
-
 	/* Nobody is granted anything, and nothing is held, without a lease that is surely ours. */
 	assert(l->grant_count == 0 || l->state == LEASE_HELD);
 	assert(l->state != LEASE_HELD || l->valid_ms > now_ms);
@@ -48,11 +47,45 @@ check_lease(const struct core *core, const struct resource *r, int64_t now_ms)
 	assert(l->spare_first == 0 || l->spare_first > l->token_last);
 	/* A lease becomes shared and nothing else: what was asked before may lag behind, never run ahead. */
 	assert(l->state != LEASE_HELD || l->told == l->kind || l->kind == KIND_SHARED);
-	/* Who waits is waited for: by a hold, a lease under way, or the return of the master. */
+}
+
+/* Who waits is waited for: by a hold, a lease under way, or the return of the master. Without a reason to
+ * remember the name, it has been forgotten. */
+static void
+check_share(const struct core *core, const struct resource *r)
+{
+	const struct lease *l = &r->lease;
+
+	assert(l == TAILQ_FIRST(&r->leases) && TAILQ_NEXT(l, in_resource) == NULL);
 	assert(r->waiter_count == 0 || r->grant_count > 0 || l->state != LEASE_NONE ||
 		!quorum_usable(core, r->link));
-	/* Without a reason to remember it, it has been forgotten. */
 	assert(r->grant_count > 0 || r->waiter_count > 0 || l->state != LEASE_NONE);
+}
+
+/* One hold on each stake, as large as the stake; nobody holds the first ones and the one that is bid for. */
+static void
+check_stakes(const struct core *core, const struct resource *r)
+{
+	const struct lease *l;
+	bool kept = false, held = false;
+
+	assert(r->lease.state == LEASE_NONE && r->lease.grant_count == 0);
+	assert(r->grant_count > 0 || r->waiter_count > 0 || !TAILQ_EMPTY(&r->leases));
+	TAILQ_FOREACH (l, &r->leases, in_resource) {
+		assert(l->kind == KIND_PERMITS && l->grant_count <= 1);
+		assert(l->grant_count > 0 || !held);
+		held |= l->grant_count > 0;
+		if (l == r->bidder) {
+			assert(l->state != LEASE_HELD && l->grant_count == 0);
+			continue;
+		}
+		assert(l->state == LEASE_HELD && table_stake(core, l->attempt) == l);
+		assert(l->slots != NULL && l->offer == NULL);
+		assert(l->permits >= 1 && l->permits <= r->limit);
+		kept |= l->grant_count == 0;
+	}
+	assert(r->bidder == NULL || r->bidder->state != LEASE_NONE || !quorum_usable(core, r->link));
+	assert(r->waiter_count == 0 || kept || r->bidder != NULL || !quorum_usable(core, r->link));
 }
 
 static void
@@ -68,22 +101,43 @@ check_grant(const struct grant *g, int64_t now_ms)
 }
 
 static void
-check_grants(const struct resource *r, int64_t now_ms, struct core_counts *seen)
+check_grants(const struct lease *l, int64_t now_ms, struct core_counts *seen)
 {
-	const struct lease *l = &r->lease;
 	const struct grant *g;
 	size_t grants = 0;
 
-	assert(l->resource == r);
 	TAILQ_FOREACH (g, &l->grants, in_lease) {
-		assert(g->lease == l);
+		assert(g->lease == l && g->permits == l->permits);
 		/* A writer is alone, and stands on a lease that nobody shares. */
-		assert(g->kind == KIND_SHARED || (l->grant_count == 1 && l->kind == KIND_EXCLUSIVE));
+		assert(g->kind == KIND_SHARED || l->grant_count == 1);
+		assert(g->kind == l->kind || (g->kind == KIND_SHARED && l->kind == KIND_EXCLUSIVE));
 		check_grant(g, now_ms);
 		seen->withheld += g->session == NULL;
 		grants++;
 	}
-	assert(grants == l->grant_count && grants == r->grant_count);
+	assert(grants == l->grant_count);
+}
+
+static void
+check_resource(const struct core *core, const struct resource *r, int64_t now_ms, struct core_counts *seen)
+{
+	const struct lease *l;
+	size_t grants = 0;
+	int64_t taken = 0;
+
+	TAILQ_FOREACH (l, &r->leases, in_resource) {
+		assert(l->resource == r);
+		check_lease(core, l, now_ms);
+		check_grants(l, now_ms, seen);
+		seen->leases += l->state == LEASE_HELD;
+		grants += l->grant_count;
+		taken += l->grant_count > 0 ? l->permits : 0;
+	}
+	assert(grants == r->grant_count && taken == r->taken);
+	if (r->limit == 0)
+		check_share(core, r);
+	else
+		check_stakes(core, r);
 }
 
 static void
@@ -191,10 +245,8 @@ core_check(const struct core *core, int64_t now_ms)
 	assert(TAILQ_EMPTY(&core->dirty) && TAILQ_EMPTY(&core->bundles));
 	for (const struct resource *r = core->resources; r != NULL; r = r->hh.next) {
 		check_waiters(r);
-		check_lease(core, r, now_ms);
-		check_grants(r, now_ms, &seen);
+		check_resource(core, r, now_ms, &seen);
 		seen.resources++;
-		seen.leases += r->lease.state == LEASE_HELD;
 	}
 	check_sessions(core, &seen);
 	check_bundles(core, &seen);

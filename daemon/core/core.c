@@ -16,8 +16,8 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/settle.h"
-#include "daemon/core/share.h"
 #include "daemon/core/speaker.h"
+#include "daemon/core/stake.h"
 #include "daemon/core/table.h"
 #include "daemon/core/undo.h"
 #include "daemon/core/verbs.h"
@@ -50,10 +50,31 @@ core_new(const struct core_settings *settings, struct now now)
 }
 
 static void
+free_leases(struct core *core, struct resource *r)
+{
+	struct lease *l, *next;
+	struct grant *g;
+
+	TAILQ_FOREACH_SAFE (l, &r->leases, in_resource, next) {
+		while ((g = TAILQ_FIRST(&l->grants)) != NULL) {
+			TAILQ_REMOVE(&l->grants, g, in_lease);
+			free(g);
+		}
+		free(l->foreign);
+		free(l->slots);
+		free(l->offer);
+		if (l == &r->lease)
+			continue;
+		if (l != r->bidder)
+			table_remove_stake(core, l);
+		free(l);
+	}
+}
+
+static void
 free_resources(struct core *core)
 {
 	struct resource *r, *next;
-	struct grant *g;
 
 	/* All waiters first: leaving touches the timers and the list of other resources, which must still be
 	 * there. */
@@ -62,11 +83,7 @@ free_resources(struct core *core)
 			queue_remove(core, TAILQ_FIRST(&r->waiters));
 	}
 	HASH_ITER (hh, core->resources, r, next) {
-		while ((g = TAILQ_FIRST(&r->lease.grants)) != NULL) {
-			TAILQ_REMOVE(&r->lease.grants, g, in_lease);
-			free(g);
-		}
-		free(r->lease.foreign);
+		free_leases(core, r);
 		table_remove_resource(core, r);
 		free(r);
 	}
@@ -136,7 +153,9 @@ waiter_timer(struct core *core, struct waiter *w)
 {
 	struct reply verdict;
 
-	share_verdict(core, w, &verdict);
+	if (queue_looks(core, w))
+		return;
+	settle_verdict(core, w, &verdict);
 	queue_answer(core, w, &verdict);
 }
 
@@ -217,11 +236,18 @@ leapt_outcome(const struct vote *vote)
 	return vote->outcome;
 }
 
+static struct lease *
+lease_of(const struct core *core, struct resource *r, uint64_t attempt)
+{
+	return r->limit == 0 ? &r->lease : stake_find(core, r, attempt);
+}
+
 static void
 take_vote(struct core *core, const struct vote *vote)
 {
 	struct master *m = &core->masters[vote->master];
 	struct resource *r;
+	struct lease *l;
 	struct vote believed;
 
 	assert(vote->master < core->settings.masters);
@@ -246,8 +272,9 @@ take_vote(struct core *core, const struct vote *vote)
 		return;
 	default:
 		r = table_resource(core, vote->name);
-		if (r != NULL)
-			lease_vote(core, &r->lease, vote);
+		l = r == NULL ? NULL : lease_of(core, r, vote->attempt);
+		if (l != NULL)
+			lease_vote(core, l, vote);
 	}
 }
 
@@ -258,10 +285,12 @@ take_inbox(struct core *core, const struct event *event)
 
 	if (r == NULL)
 		return; /* a hint about something that is over */
-	if (event->type == EVENT_WAKE)
+	if (event->type == EVENT_WANT)
+		leases_want(core, r);
+	else if (r->limit == 0)
 		bid_wake(core, &r->lease);
-	else
-		lease_want(core, &r->lease);
+	else if (r->bidder != NULL)
+		bid_wake(core, r->bidder);
 }
 
 /* Events of a connection. Its end may have been handled already, then there is nothing to do. */

@@ -55,6 +55,7 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	g->lease = l;
 	g->session = w->session;
 	g->kind = w->kind;
+	g->permits = w->permits;
 	g->token = token;
 	g->count = 1;
 	g->granted_ms = core->now.ms;
@@ -109,7 +110,8 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	struct grant *g;
 	struct reply full;
 
-	assert(l->state == LEASE_HELD && (l->kind == w->kind || l->kind == KIND_EXCLUSIVE));
+	assert(l->state == LEASE_HELD && l->permits == w->permits);
+	assert(l->kind == w->kind || (l->kind == KIND_EXCLUSIVE && w->kind == KIND_SHARED));
 	assert(l->grant_count == 0 || (w->kind == KIND_SHARED && grant_first(l)->kind == KIND_SHARED));
 	g = grant_new(core, l, w, token);
 	if (g == NULL) {
@@ -120,6 +122,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	TAILQ_INSERT_TAIL(&l->grants, g, in_lease);
 	l->grant_count++;
 	l->resource->grant_count++;
+	l->resource->taken += g->permits;
 	LIST_INSERT_HEAD(&s->grants, g, in_session);
 	s->grant_count++;
 	core->counts.grants++;
@@ -131,11 +134,26 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 		deadlock_look(core, s);
 }
 
+struct grant *
+grant_next(const struct resource *r, const struct grant *g)
+{
+	const struct lease *l = g == NULL ? TAILQ_FIRST(&r->leases) : g->lease;
+	struct grant *next = g == NULL ? NULL : TAILQ_NEXT(g, in_lease);
+
+	if (g != NULL && next == NULL)
+		l = TAILQ_NEXT(l, in_resource);
+	while (next == NULL && l != NULL) {
+		next = TAILQ_FIRST(&l->grants);
+		l = TAILQ_NEXT(l, in_resource);
+	}
+	return next;
+}
+
 /* Through the shorter list: many may hold one name, and one may hold many. owner NULL: whatever tag. */
 static struct grant *
 grant_search(const struct resource *r, const struct session *s, const struct slice *owner)
 {
-	struct grant *g;
+	struct grant *g = NULL;
 
 	if (s->grant_count < r->grant_count) {
 		LIST_FOREACH (g, &s->grants, in_session) {
@@ -144,7 +162,7 @@ grant_search(const struct resource *r, const struct session *s, const struct sli
 		}
 		return NULL;
 	}
-	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
+	while ((g = grant_next(r, g)) != NULL) {
 		if (g->session == s && (owner == NULL || slice_equal(g->owner, *owner)))
 			return g;
 	}
@@ -166,9 +184,9 @@ grant_of(const struct resource *r, const struct session *s)
 struct grant *
 grant_with(const struct resource *r, int64_t token)
 {
-	struct grant *g;
+	struct grant *g = NULL;
 
-	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
+	while ((g = grant_next(r, g)) != NULL) {
 		if (g->token == token)
 			return g;
 	}
@@ -263,6 +281,7 @@ static void
 grant_end(struct core *core, struct grant *g)
 {
 	struct lease *l = g->lease;
+	struct resource *r = l->resource;
 
 	if (g->part != NULL)
 		bundle_lost(core, g);
@@ -270,8 +289,13 @@ grant_end(struct core *core, struct grant *g)
 	timer_cancel(&core->timers, &g->timer);
 	TAILQ_REMOVE(&l->grants, g, in_lease);
 	l->grant_count--;
-	l->resource->grant_count--;
-	resource_touch(core, l->resource);
+	r->grant_count--;
+	r->taken -= g->permits;
+	if (l != &r->lease) { /* stakes that nobody holds stand in front */
+		TAILQ_REMOVE(&r->leases, l, in_resource);
+		TAILQ_INSERT_HEAD(&r->leases, l, in_resource);
+	}
+	resource_touch(core, r);
 	grave_bury(core, &g->grave);
 }
 

@@ -7,6 +7,7 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
+#include "daemon/core/slots.h"
 #include "daemon/core/tokens.h"
 
 #include <assert.h>
@@ -28,6 +29,15 @@ lease_init(struct lease *l, struct resource *r, struct seat *seats)
 	l->seats = seats;
 	TAILQ_INIT(&l->grants);
 	timer_init(&l->timer, TIMER_LEASE);
+}
+
+void
+lease_done(struct core *core, struct lease *l)
+{
+	assert(l->state == LEASE_NONE && l->grant_count == 0);
+	timer_cancel(&core->timers, &l->timer);
+	slots_forget(core, l);
+	lease_no_foreign(l);
 }
 
 void
@@ -85,6 +95,7 @@ lease_clear(struct core *core, struct lease *l)
 {
 	timer_cancel(&core->timers, &l->timer);
 	seats_clear(core, l);
+	slots_forget(core, l);
 	lease_no_foreign(l);
 	l->refreshing = false;
 	l->again = false;
@@ -142,6 +153,23 @@ lease_leave(struct core *core, struct lease *l)
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
 	resource_touch(core, l->resource);
+}
+
+void
+lease_drop(struct core *core, struct lease *l)
+{
+	if (l->state == LEASE_HELD) {
+		lease_give_back(core, l);
+	} else if (l->state == LEASE_WAITING) {
+		lease_leave(core, l);
+	} else if (l->state == LEASE_ACQUIRING) {
+		seats_undo(core, l, 0);
+		/* The question may have brought us a place. */
+		l->queued = true;
+		lease_leave_queue(core, l);
+		lease_move(core, l, LEASE_NONE);
+		lease_clear(core, l);
+	}
 }
 
 bool
@@ -214,6 +242,15 @@ lease_want(struct core *core, struct lease *l)
 	if (l->state == LEASE_HELD)
 		lease_arm(core, l);
 	resource_touch(core, l->resource);
+}
+
+void
+leases_want(struct core *core, struct resource *r)
+{
+	struct lease *l;
+
+	TAILQ_FOREACH (l, &r->leases, in_resource)
+		lease_want(core, l);
 }
 
 bool

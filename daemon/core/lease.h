@@ -23,6 +23,9 @@ void lease_init(struct lease *l, struct resource *r, struct seat *seats);
 /* Who waits says so again and again; not heard for so long, it may have gone. */
 #define LEASE_WANT_MS 3000
 
+/* NONE, and it will not be used again. */
+void lease_done(struct core *core, struct lease *l);
+
 /* Only to a state that the picture allows. */
 void lease_move(struct core *core, struct lease *l, enum lease_state next);
 
@@ -47,14 +50,18 @@ void lease_arm(struct core *core, struct lease *l);
 void lease_give_back(struct core *core, struct lease *l);
 void lease_leave(struct core *core, struct lease *l);
 
+/* In whatever state, and nobody holds it: none of it is wanted any more. */
+void lease_drop(struct core *core, struct lease *l);
+
 /* HELD: it is gone, and what stood on it with it. */
 void lease_lost(struct core *core, struct lease *l, enum loss_reason reason);
 
 /* Gives up our place in the queue, where there is one. */
 void lease_leave_queue(struct core *core, struct lease *l);
 
-/* Another daemon waits for it. */
+/* Another daemon waits for it, or for the name. */
 void lease_want(struct core *core, struct lease *l);
+void leases_want(struct core *core, struct resource *r);
 
 /* HELD, with a majority, and surely for long enough that a grant can be given on it: half the lease. */
 bool lease_good(const struct core *core, const struct lease *l);

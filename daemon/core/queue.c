@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOOK_MS 1000 /* as often as a master is asked, should all wake-ups be lost */
+
 static struct slice
 keep(char **at, struct slice from)
 {
@@ -20,6 +22,18 @@ keep(char **at, struct slice from)
 		memcpy(*at, from.p, from.n);
 	*at += from.n;
 	return kept;
+}
+
+/* For the end of its WAIT, or for its next look. */
+static void
+queue_arm(struct core *core, struct waiter *w)
+{
+	int64_t third = w->resource->rule->lease_ms / 3;
+	int64_t look_ms = core->now.ms + (third < LOOK_MS ? third : LOOK_MS);
+
+	if (w->once || w->retries < 0 || w->until_ms < look_ms)
+		look_ms = w->until_ms;
+	timer_arm(&core->timers, &w->timer, look_ms);
 }
 
 struct waiter *
@@ -37,6 +51,9 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->session = conn->session;
 	w->conn = conn;
 	w->kind = command->kind;
+	w->permits = command->permits;
+	w->retries = command->retries;
+	w->until_ms = until_ms;
 	w->since_ms = core->now.ms;
 	w->lease_ms = command->lease_ms;
 	w->max_hold_ms = command->max_hold_ms;
@@ -47,7 +64,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->why = keep(&at, command->why);
 	w->id = keep(&at, command->id);
 	timer_init(&w->timer, TIMER_WAITER);
-	timer_arm(&core->timers, &w->timer, until_ms);
+	queue_arm(core, w);
 
 	TAILQ_INSERT_TAIL(&r->waiters, w, in_resource);
 	LIST_INSERT_HEAD(&w->session->waiters, w, in_session);
@@ -131,9 +148,36 @@ queue_make_once(struct core *core, struct waiter *w)
 		return;
 	w->once = true;
 	w->resource->once_count++;
-	if (until_ms < w->timer.at_ms)
-		timer_arm(&core->timers, &w->timer, until_ms);
+	if (until_ms < w->until_ms)
+		w->until_ms = until_ms;
+	queue_arm(core, w);
 	resource_touch(core, w->resource);
+}
+
+void
+queue_refused(struct core *core, struct resource *r, const struct reply *verdict)
+{
+	struct waiter *w, *next;
+
+	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
+		if (!w->once && w->retries == 0)
+			queue_answer(core, w, verdict);
+		else if (w->retries > 0)
+			w->retries--;
+	}
+}
+
+bool
+queue_looks(struct core *core, struct waiter *w)
+{
+	bool held = w->resource->grant_count > 0 && w->resource->limit == 0;
+
+	/* Coming was the first attempt. */
+	if (core->now.ms >= w->until_ms || (held && w->retries <= 1))
+		return false;
+	w->retries -= held;
+	queue_arm(core, w);
+	return true;
 }
 
 void
@@ -147,8 +191,9 @@ queue_stray(struct waiter *w)
 bool
 queue_is_repeated(const struct waiter *w, const struct command *c)
 {
-	return w->conn == NULL && w->kind == c->kind && slice_equal(w->resource->name, c->name) &&
-	       slice_equal(w->owner, c->owner) && slice_equal(w->id, c->id);
+	return w->conn == NULL && w->kind == c->kind && w->permits == c->permits &&
+	       slice_equal(w->resource->name, c->name) && slice_equal(w->owner, c->owner) &&
+	       slice_equal(w->id, c->id);
 }
 
 void
@@ -162,7 +207,9 @@ queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct
 	w->lease_ms = c->lease_ms;
 	w->max_hold_ms = c->max_hold_ms;
 	w->validity = c->validity;
-	timer_arm(&core->timers, &w->timer, until_ms);
+	w->retries = c->retries;
+	w->until_ms = until_ms;
+	queue_arm(core, w);
 	if (once)
 		queue_make_once(core, w);
 }

@@ -9,7 +9,7 @@
 #include "daemon/core/state.h"
 
 /* What a LOCK asked for, turned into a waiter at the tail. NULL: out of memory. until_ms: TIMER_NEVER, or
- * when WAIT is over; once: WAIT 0. */
+ * when WAIT is over; once: WAIT 0, or RETRIES 0. */
 struct waiter *queue_add(struct core *core, struct resource *r, struct conn *conn,
 	const struct command *command, int64_t until_ms, bool once) __attribute__((warn_unused_result));
 
@@ -26,6 +26,12 @@ void queue_stray(struct waiter *w);
 bool queue_is_repeated(const struct waiter *w, const struct command *c);
 void queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct command *c,
 	int64_t until_ms, bool once);
+/* All who wait have been refused: that is the answer for those who have no RETRIES left. */
+void queue_refused(struct core *core, struct resource *r, const struct reply *verdict);
+
+/* Its timer. False: its WAIT is over, or its RETRIES. Else it looked whether the name, which is held here, is
+ * free yet: no master is asked meanwhile, and that counts as if one had been. */
+bool queue_looks(struct core *core, struct waiter *w);
 
 /* Trying once takes as long as the master takes, but not longer than until then. */
 int64_t queue_once_until(const struct core *core);

@@ -58,6 +58,8 @@ resource_get(struct core *core, struct slice name)
 	r->link = resource_link_of(core, name);
 	TAILQ_INIT(&r->waiters);
 	lease_init(&r->lease, r, r->seats);
+	TAILQ_INIT(&r->leases);
+	TAILQ_INSERT_HEAD(&r->leases, &r->lease, in_resource);
 	resource_rule(core, r);
 	if (!table_add_resource(core, r)) {
 		free(r);
@@ -88,6 +90,13 @@ resource_touched(struct core *core)
 	return r;
 }
 
+bool
+resource_idle(const struct resource *r)
+{
+	return r->grant_count == 0 && r->waiter_count == 0 && r->lease.state == LEASE_NONE &&
+	       (r->limit == 0 || TAILQ_EMPTY(&r->leases));
+}
+
 void
 resource_listen(struct core *core, struct resource *r)
 {
@@ -99,13 +108,11 @@ resource_listen(struct core *core, struct resource *r)
 void
 resource_forget(struct core *core, struct resource *r)
 {
-	assert(r->grant_count == 0 && r->waiter_count == 0 && r->lease.state == LEASE_NONE && !r->dirty);
-	timer_cancel(&core->timers, &r->lease.timer);
+	assert(resource_idle(r) && !r->dirty);
+	lease_done(core, &r->lease);
 	table_remove_resource(core, r);
 	if (r->listens)
 		emit_listen(core, r->name, false);
 	core->counts.resources--;
-	free(r->lease.foreign);
-	r->lease.foreign = NULL;
 	grave_bury(core, &r->grave);
 }

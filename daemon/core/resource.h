@@ -21,7 +21,10 @@ struct resource *resource_touched(struct core *core);
 /* Asks to hear of the ends of somebody else's locks of it; until it is forgotten. */
 void resource_listen(struct core *core, struct resource *r);
 
-/* Forgets it, if there is nothing left to remember. */
+/* There is nothing left to remember of it. */
+bool resource_idle(const struct resource *r);
+
+/* Idle and not touched: forgets it. */
 void resource_forget(struct core *core, struct resource *r);
 
 /* Finds its rule (again). */

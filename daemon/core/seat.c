@@ -1,8 +1,10 @@
 #include "daemon/core/seat.h"
 
 #include "daemon/core/drift.h"
+#include "daemon/core/hash.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/slots.h"
 #include "daemon/core/undo.h"
 
 #include <assert.h>
@@ -44,6 +46,10 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 		.name = r->name,
 		.kind = l->kind,
 		.interop = r->rule->interop,
+		.limit = r->limit,
+		.permits = l->permits,
+		.hint = l->hint,
+		.slots = slots_text(l->slots),
 		.key = r->rule->key};
 
 	assert(!seat->asking);
@@ -60,17 +66,6 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	master_call(core, &call);
 }
 
-/* FNV-1a; never 0. */
-static uint64_t
-hash_of(struct slice text)
-{
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (size_t i = 0; i < text.n; i++)
-		hash = (hash ^ (unsigned char)text.p[i]) * UINT64_C(1099511628211);
-	return hash | 1;
-}
-
 void
 seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 {
@@ -81,6 +76,7 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 	case OUTCOME_YES:
 		seat->ours = true;
 		seat->holder = 0;
+		seat->slots = vote->slots.n > 0 ? hash_text(vote->slots) : seat->slots;
 		/* A reclaim among several masters is no vote: its master has none until it is admitted. */
 		if ((vote->op != CALL_RECLAIM || core->settings.masters == 1) &&
 			seat->asked_ms > seat->valid_ms)
@@ -95,9 +91,12 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 	case OUTCOME_NO:
 	case OUTCOME_BUSY:
 	case OUTCOME_WRONGKIND:
+	case OUTCOME_LIMIT:
 		seat->ours = false;
 		seat->valid_ms = 0;
-		seat->holder = vote->holder.n > 0 ? hash_of(vote->holder) : 0;
+		seat->slots = vote->slots.n > 0 ? hash_text(vote->slots) : 0;
+		/* Who has one slot is not in the way where others are free. */
+		seat->holder = vote->holder.n > 0 && seat->slots == 0 ? hash_text(vote->holder) : 0;
 		break;
 	default: /* nothing was done, nothing is known */
 		break;
@@ -107,11 +106,30 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 		seat->unsure_us = 0;
 }
 
+/* How many gave the same slots, where that is the most. */
+static unsigned
+seats_alike(const struct core *core, const struct lease *l)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		unsigned same = 0;
+
+		for (unsigned k = 0; k < core->settings.masters; k++)
+			same += l->seats[i].ours && l->seats[k].ours &&
+				l->seats[k].slots == l->seats[i].slots;
+		most = same > most ? same : most;
+	}
+	return most;
+}
+
 unsigned
 seats_ours(const struct core *core, const struct lease *l)
 {
 	unsigned n = 0;
 
+	if (l->kind == KIND_PERMITS && l->state != LEASE_HELD)
+		return seats_alike(core, l);
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		n += l->seats[i].ours;
 	return n;
@@ -209,7 +227,7 @@ seats_undo(struct core *core, const struct lease *l, int64_t place_ms)
 
 		if (seat->unsure_us > after_us)
 			after_us = seat->unsure_us;
-		if (seat->ours || seat->asking || after_us > 0)
+		if (seat->ours || seat->odd || seat->asking || after_us > 0)
 			undo_start(core, l, i, after_us, i == l->home ? place_ms : 0);
 	}
 }

@@ -25,6 +25,7 @@ void seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, i
 /* An answer to its question. */
 void seat_heard(const struct core *core, struct lease *l, const struct vote *vote);
 
+/* How many are; of a stake that is asked for, how many gave the same slots. */
 unsigned seats_ours(const struct core *core, const struct lease *l);
 unsigned seats_asking(const struct core *core, const struct lease *l);
 

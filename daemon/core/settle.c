@@ -6,6 +6,7 @@
 #include "daemon/core/latch.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/share.h"
+#include "daemon/core/stake.h"
 #include "daemon/core/undo.h"
 
 static void
@@ -13,8 +14,11 @@ settle_one(struct core *core, struct resource *r)
 {
 	if (r->part_count > 0)
 		bundle_look(core, r);
-	share_settle(core, r);
-	if (!r->dirty && r->grant_count == 0 && r->waiter_count == 0 && r->lease.state == LEASE_NONE)
+	if (r->limit == 0)
+		share_settle(core, r);
+	else
+		stake_settle(core, r);
+	if (!r->dirty && resource_idle(r))
 		resource_forget(core, r);
 }
 
@@ -23,12 +27,15 @@ static void
 settle_retry(struct core *core)
 {
 	struct resource *r, *next;
+	struct lease *l;
 
 	HASH_ITER (hh, core->resources, r, next) {
-		if (r->lease.state == LEASE_HELD)
-			keep_catch_up(core, &r->lease);
-		else
-			bid_wake(core, &r->lease);
+		TAILQ_FOREACH (l, &r->leases, in_resource) {
+			if (l->state == LEASE_HELD)
+				keep_catch_up(core, l);
+			else
+				bid_wake(core, l);
+		}
 		resource_touch(core, r);
 	}
 	undo_retry_all(core);
@@ -40,10 +47,13 @@ static void
 settle_reclaim(struct core *core, const struct master *m)
 {
 	struct resource *r, *next;
+	struct lease *l;
 
 	HASH_ITER (hh, core->resources, r, next) {
-		if (r->lease.state == LEASE_HELD)
-			keep_reclaim(core, &r->lease, m->index);
+		TAILQ_FOREACH (l, &r->leases, in_resource) {
+			if (l->state == LEASE_HELD)
+				keep_reclaim(core, l, m->index);
+		}
 	}
 }
 
@@ -56,6 +66,15 @@ settle_next(struct core *core)
 		return false;
 	settle_one(core, r);
 	return true;
+}
+
+void
+settle_verdict(const struct core *core, const struct waiter *w, struct reply *out)
+{
+	if (w->resource->limit == 0)
+		share_verdict(core, w, out);
+	else
+		stake_verdict(core, w, out);
 }
 
 void

@@ -10,4 +10,7 @@
 /* Before a step ends: settles everything that was touched. */
 void settle(struct core *core);
 
+/* What a waiter is told who cannot wait any longer. */
+void settle_verdict(const struct core *core, const struct waiter *w, struct reply *out);
+
 #endif

@@ -34,10 +34,12 @@ share_verdict(const struct core *core, const struct waiter *w, struct reply *out
 {
 	const struct resource *r = w->resource;
 
-	if (r->lease.state == LEASE_HELD && w == TAILQ_FIRST(&r->waiters) && share_open(core, r, w))
-		verdict_masters(core, &r->lease, out);
+	bool open = w == TAILQ_FIRST(&r->waiters) && share_open(core, r, w);
+
+	if (r->lease.state == LEASE_HELD && !open)
+		verdict_null(out);
 	else
-		verdict_name(core, r, out);
+		verdict_masters(core, r, &r->lease, out);
 }
 
 /* False: not yet, the lease has to be refreshed first. */
@@ -76,12 +78,13 @@ share_turn(struct core *core, struct resource *r)
 static void
 share_answer_once(struct core *core, struct resource *r)
 {
-	const struct reply null = {.type = REPLY_NULL, .code = CODE_COUNT};
 	struct waiter *w, *next;
+	struct reply null;
 	bool behind = false; /* somebody in front who stays lets nobody past */
 
 	if (r->once_count == 0)
 		return;
+	verdict_null(&null);
 	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
 		bool shut = behind || !share_open(core, r, w);
 
@@ -122,7 +125,7 @@ share_refuse_once(struct core *core, struct resource *r, bool usable)
 
 	if (r->once_count == 0)
 		return;
-	verdict_name(core, r, &verdict);
+	verdict_masters(core, r, l, &verdict);
 	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
 		if (w->once && (behind || w->kind == KIND_EXCLUSIVE))
 			queue_answer(core, w, &verdict);
@@ -150,12 +153,17 @@ share_without(struct core *core, struct resource *r)
 	struct reply verdict;
 
 	if (l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {
-		verdict_name(core, r, &verdict);
+		verdict_masters(core, r, l, &verdict);
 		queue_answer_all(core, r, &verdict);
 	}
 	/* While a master is being greeted the verdict is a moment away. */
 	if ((l->state == LEASE_WAITING && l->refused) || (!usable && !quorum_near(core, r->link)))
 		share_refuse_once(core, r, usable);
+	if (l->state == LEASE_WAITING && l->fresh) {
+		verdict_masters(core, r, l, &verdict);
+		queue_refused(core, r, &verdict);
+	}
+	l->fresh = false;
 	if (r->waiter_count == 0) {
 		if (l->state == LEASE_WAITING)
 			lease_leave(core, l);

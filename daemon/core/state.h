@@ -1,7 +1,7 @@
 /*
  * state: all the core remembers, in one picture.
  *
- *     conn ──▶ session ──▶ grant ──▶ lease ◀──▶ resource        (the hold, what it stands on, and its name)
+ *     conn ──▶ session ──▶ grant ──▶ lease ◀──▶ resource      (the hold, what it stands on, and its name)
  *                    └───▶ waiter ◀──────────────┘      undo: leases given up, until the master confirmed it
  *
  * A conn is a connection, a session whom it speaks for. A resource is a name somebody here holds, waits for
@@ -45,6 +45,7 @@ enum loss_reason {
 TAILQ_HEAD(conn_list, conn);
 LIST_HEAD(grant_list, grant);
 TAILQ_HEAD(hold_list, grant);
+TAILQ_HEAD(lease_list, lease);
 LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
 TAILQ_HEAD(loss_list, loss);
@@ -138,6 +139,7 @@ struct grant {
 	struct session *session; /* NULL: withheld */
 	struct timer timer;
 	enum kind kind;
+	int64_t permits; /* PERMITS: how many; else 0 */
 	int64_t token;
 	int64_t count; /* times entered, >= 1 */
 	int64_t granted_ms;
@@ -160,9 +162,12 @@ struct waiter {
 	LIST_ENTRY(waiter) in_session;
 	struct resource *resource;
 	struct session *session;
-	struct conn *conn;  /* NULL: lost; the session may come back for it (grace.h) */
-	struct timer timer; /* end of WAIT */
+	struct conn *conn; /* NULL: lost; the session may come back for it (grace.h) */
+	struct timer timer;
 	enum kind kind;
+	int64_t permits;
+	int64_t retries;  /* refusals until the next one is its answer; -1: they are not counted */
+	int64_t until_ms; /* end of WAIT; TIMER_NEVER */
 	int64_t since_ms;
 	int64_t lease_ms;
 	int64_t max_hold_ms;
@@ -222,7 +227,8 @@ enum lease_trouble {
 	TROUBLE_NONE,
 	TROUBLE_ERROR,  /* an error of the master, see master.error */
 	TROUBLE_SILENT, /* no answer in time */
-	TROUBLE_KIND    /* the key holds something else */
+	TROUBLE_KIND,   /* the key holds something else */
+	TROUBLE_LIMIT   /* the name has another LIMIT there */
 };
 
 /*
@@ -237,20 +243,37 @@ struct seat {
 				 create anything */
 	int64_t unsure_us;    /* a question without an answer may create the lease until then; 0: none */
 	uint64_t holder;      /* whose the last refusal named, as a hash; 0: none */
+	uint64_t slots;       /* those it gave last or, when it is not ours, could give, as a hash; 0: none */
 	int64_t token_first;  /* tokens raised there in this round; 0: none */
 	int64_t token_last;
 	bool asking; /* a question is under way */
 	bool ours;   /* it said so, and has not taken it back */
 	bool late;   /* one retry after LATE has been spent */
+	bool odd;    /* it gave slots that are not ours to keep: released together with the lease */
+};
+
+/* See slots.h. */
+struct slots {
+	struct grave grave;
+	uint64_t hash;
+	size_t n;
+	char bytes[];
 };
 
 struct lease {
+	struct grave grave; /* of a stake */
+	UT_hash_handle hh;  /* of a stake, by its attempt */
+	TAILQ_ENTRY(lease) in_resource;
 	struct resource *resource;
 	struct seat *seats; /* one for each master; they lie where the lease lies */
 	enum lease_state state;
-	enum kind kind;  /* what is asked for, and what we count it as from then on */
-	enum kind asked; /* what the round that runs, or the last one, asked for, */
-	enum kind told;  /* HELD: and what a majority of the seats has been told */
+	enum kind kind;      /* what is asked for, and what we count it as from then on */
+	enum kind asked;     /* what the round that runs, or the last one, asked for, */
+	enum kind told;      /* HELD: and what a majority of the seats has been told */
+	int64_t permits;     /* PERMITS: how many */
+	struct slots *slots; /* PERMITS: which; not HELD: to be asked for, NULL: any */
+	int64_t hint;        /* PERMITS: from which number on to look for free ones */
+	struct slots *offer; /* PERMITS, not HELD: which ones might be had; NULL: none */
 	struct timer timer;
 	struct hold_list grants; /* what stands on it, oldest first */
 	size_t grant_count;
@@ -277,6 +300,8 @@ struct lease {
 	enum lease_trouble hitch; /* ACQUIRING: what else stood in the way so far */
 	enum lease_trouble trouble; /* what stood in the way last time, */
 	unsigned char trouble_at;   /* and at which master */
+	int64_t limit_there;        /* TROUBLE_LIMIT: the one it has there */
+	bool fresh;                 /* WAITING: the refusal has not been counted yet */
 	int64_t change_ms;          /* ACQUIRING: ms until something can change, says home; 0: it did not */
 	int64_t wanted_ms;          /* since when, */
 	int64_t heard_ms;           /* and when that was heard last */
@@ -301,8 +326,12 @@ struct resource {
 	bool listens; /* to the ends of somebody else's locks of it */
 	unsigned link;
 	const struct rule *rule;
-	struct lease lease;
+	int64_t limit;               /* permits that there are; 0: it is locked exclusive and shared */
+	struct lease lease;          /* not with permits */
+	struct lease_list leases;    /* that one; or the stakes: those that nobody holds first */
+	struct lease *bidder;        /* with permits: the one of them that is asked for; NULL: none */
 	size_t grant_count;          /* on all its leases */
+	int64_t taken;               /* permits of these grants */
 	struct waiter_queue waiters; /* in arrival order */
 	size_t waiter_count;
 	size_t once_count;
@@ -332,6 +361,9 @@ struct undo {
 	unsigned link;
 	const char *key;
 	struct slice name;
+	int64_t limit;
+	int64_t permits;
+	struct slice slots; /* n == 0: whatever is ours */
 	char bytes[];
 };
 
@@ -450,6 +482,7 @@ struct core {
 	int64_t graces; /* sessions with a grace */
 	int64_t pulses; /* sessions with a heartbeat */
 	struct resource *resources;
+	struct lease *stakes;
 	struct undo *undos;
 	struct latch *latches;
 	struct ask *asks;       /* whose calls are under way, by attempt */

@@ -112,6 +112,28 @@ table_remove_resource(struct core *core, struct resource *resource)
 	HASH_DELETE(hh, core->resources, resource);
 }
 
+struct lease *
+table_stake(const struct core *core, uint64_t attempt)
+{
+	struct lease *found;
+
+	HASH_FIND(hh, core->stakes, &attempt, sizeof(attempt), found);
+	return found;
+}
+
+bool
+table_add_stake(struct core *core, struct lease *stake)
+{
+	HASH_ADD(hh, core->stakes, attempt, sizeof(stake->attempt), stake);
+	return stake->hh.tbl != NULL;
+}
+
+void
+table_remove_stake(struct core *core, struct lease *stake)
+{
+	HASH_DELETE(hh, core->stakes, stake);
+}
+
 struct undo *
 table_undo(const struct core *core, uint64_t attempt, unsigned master)
 {

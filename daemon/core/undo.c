@@ -3,6 +3,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/master.h"
+#include "daemon/core/slots.h"
 #include "daemon/core/table.h"
 
 #include <assert.h>
@@ -36,6 +37,9 @@ undo_send(struct core *core, struct undo *u, int64_t place_ms)
 					  .name = u->name,
 					  .kind = u->kind,
 					  .interop = u->interop,
+					  .limit = u->limit,
+					  .permits = u->permits,
+					  .slots = u->slots,
 					  .key = u->key,
 					  .queue_ms = place_ms});
 	}
@@ -51,11 +55,23 @@ undo_end(struct core *core, struct undo *u)
 	grave_bury(core, &u->grave);
 }
 
+/* Named where these are all: to look through the others takes the master longer. */
+static struct slice
+undo_slots(const struct lease *l, unsigned master)
+{
+	const struct seat *seat = &l->seats[master];
+	bool all =
+		l->state == LEASE_HELD && seat->ours && !seat->odd && !seat->asking && seat->unsure_us == 0;
+
+	return slots_text(all ? l->slots : NULL);
+}
+
 void
 undo_start(struct core *core, const struct lease *l, unsigned master, int64_t after_us, int64_t place_ms)
 {
 	const struct resource *r = l->resource;
-	struct undo *u = calloc(1, sizeof(*u) + r->name.n);
+	struct slice slots = undo_slots(l, master);
+	struct undo *u = calloc(1, sizeof(*u) + r->name.n + slots.n);
 
 	if (u == NULL)
 		return; /* out of memory: its key runs out by itself */
@@ -64,7 +80,12 @@ undo_start(struct core *core, const struct lease *l, unsigned master, int64_t af
 	u->of.attempt = l->attempt;
 	u->of.master = master;
 	u->after_us = after_us;
+	if (slots.n > 0)
+		memcpy(u->bytes + r->name.n, slots.p, slots.n);
+	u->slots = (struct slice){u->bytes + r->name.n, slots.n};
 	u->kind = l->kind;
+	u->limit = r->limit;
+	u->permits = l->permits;
 	u->link = r->link;
 	u->interop = r->rule->interop;
 	u->key = r->rule->key;

@@ -3,6 +3,7 @@
 #include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/family.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
@@ -23,9 +24,13 @@ static const char draining[] = "the daemon is shutting down: connect again in a 
 static void
 lock_reenter(struct core *core, const struct conn *conn, struct grant *g, const struct command *c)
 {
-	struct reply reply = {.type = REPLY_INT, .code = CODE_COUNT, .n = g->token};
-	bool repeated = grant_claim(g) && g->kind == c->kind;
+	bool repeated = grant_claim(g) && g->kind == c->kind && g->permits == c->permits;
+	struct reply reply;
 
+	if (family_refuses(g->lease->resource, c, &reply)) {
+		emit_reply(core, conn->id, &reply);
+		return;
+	}
 	if (g->kind == KIND_SHARED && c->kind == KIND_EXCLUSIVE) {
 		emit_error(core, conn->id, CODE_UPGRADE,
 			"this session holds it shared, token %lld: UNLOCK first, others may read it too",
@@ -38,7 +43,15 @@ lock_reenter(struct core *core, const struct conn *conn, struct grant *g, const 
 			(long long)g->token);
 		return;
 	}
+	if (g->kind == KIND_PERMITS && c->permits > g->permits) {
+		emit_error(core, conn->id, CODE_UPGRADE,
+			"this OWNER holds %lld permits and asks for %lld: UNLOCK first, or take another "
+			"OWNER",
+			(long long)g->permits, (long long)c->permits);
+		return;
+	}
 	g->count += !repeated;
+	reply = (struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = g->token};
 	if (c->validity) {
 		reply.type = REPLY_VALIDITY;
 		reply.ms = grant_told_ms(core, g);
@@ -108,10 +121,11 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 {
 	int64_t wait_ms = lock_wait_ms(r, c);
 	int64_t until_ms = wait_ms < 0 ? TIMER_NEVER : core->now.ms + wait_ms;
+	bool once = wait_ms == 0 || c->retries == 0;
 	struct waiter *w = again;
 	struct reply verdict;
 
-	if (w == NULL && wait_ms == 0 && c->id.n == 0 && verdict_hopeless(r, c->kind)) {
+	if (w == NULL && once && c->id.n == 0 && verdict_hopeless(r, c->kind)) {
 		verdict_name(core, r, &verdict);
 		emit_reply(core, conn->id, &verdict);
 		return;
@@ -119,9 +133,9 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 	if (wait_ms == 0)
 		until_ms = queue_once_until(core);
 	if (w == NULL)
-		w = queue_add(core, r, conn, c, until_ms, wait_ms == 0);
+		w = queue_add(core, r, conn, c, until_ms, once);
 	else
-		queue_adopt(core, w, conn, c, until_ms, wait_ms == 0);
+		queue_adopt(core, w, conn, c, until_ms, once);
 	if (w == NULL)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 	else if (c->id.n > 0)
@@ -163,10 +177,11 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	resource_touch(core, r);
-	if (verdict_mismatch(r, c->kind, &verdict)) {
+	if (family_refuses(r, c, &verdict)) {
 		emit_reply(core, conn->id, &verdict);
 		return;
 	}
+	family_join(core, r, c);
 	lock_wait(core, conn, r, again, c);
 }
 
@@ -232,6 +247,11 @@ verb_downgrade(struct core *core, struct conn *conn, const struct command *c)
 		answer_released(core, conn, c);
 		return;
 	}
+	if (g->kind == KIND_PERMITS) {
+		emit_error(core, conn->id, CODE_WRONGKIND,
+			"permits are not shared: UNLOCK, and LOCK fewer PERMITS");
+		return;
+	}
 	grant_share(core, g);
 	emit_int(core, conn->id, g->token);
 }
@@ -285,7 +305,7 @@ static void
 verb_break(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct resource *r = table_resource(core, c->name);
-	const struct grant *first = r == NULL ? NULL : grant_first(&r->lease);
+	const struct grant *first = r == NULL ? NULL : grant_next(r, NULL);
 	struct grant *g = r == NULL ? NULL : grant_with(r, c->token);
 
 	if (g != NULL)

@@ -5,29 +5,50 @@
 #include "daemon/core/share.h"
 
 void
-verdict_masters(const struct core *core, const struct lease *l, struct reply *out)
+verdict_null(struct reply *out)
 {
 	const struct reply null = {.type = REPLY_NULL, .code = CODE_COUNT};
 
 	*out = null;
-	if (!quorum_usable(core, l->resource->link)) {
-		quorum_verdict(core, l->resource->link, out);
-		return;
-	}
+}
+
+/* What stood in the way at a master. True: something did. */
+static bool
+verdict_trouble(const struct core *core, const struct lease *l, struct reply *out)
+{
 	switch (l->trouble) {
+	case TROUBLE_NONE:
+		return false;
 	case TROUBLE_ERROR:
 		reply_error(out, CODE_MASTERERR, "the master said: %s", core->masters[l->trouble_at].error);
-		return;
+		return true;
 	case TROUBLE_SILENT:
 		reply_error(out, CODE_NOMASTER, "the master did not answer in time");
-		return;
+		return true;
 	case TROUBLE_KIND:
 		reply_error(out, CODE_WRONGKIND,
 			"the key of this name at the master holds something that is not a lock of this kind");
-		return;
-	default:
-		break;
+		return true;
+	case TROUBLE_LIMIT:
+		reply_error(out, CODE_LIMIT,
+			"it has LIMIT %lld at the master while it is in use: give that, or wait until nobody "
+			"holds it",
+			(long long)l->limit_there);
+		return true;
 	}
+	return false;
+}
+
+void
+verdict_masters(const struct core *core, const struct resource *r, const struct lease *l, struct reply *out)
+{
+	verdict_null(out);
+	if (!quorum_usable(core, r->link)) {
+		quorum_verdict(core, r->link, out);
+		return;
+	}
+	if (l == NULL || verdict_trouble(core, l, out))
+		return;
 	/* Nobody has said that it is taken, and null would say just that. */
 	if (l->state == LEASE_HELD)
 		reply_error(out, CODE_NOMASTER, "the master has not renewed the lease, or given no tokens");
@@ -38,23 +59,10 @@ verdict_masters(const struct core *core, const struct lease *l, struct reply *ou
 void
 verdict_name(const struct core *core, const struct resource *r, struct reply *out)
 {
-	const struct reply null = {.type = REPLY_NULL, .code = CODE_COUNT};
-
 	if (r->grant_count > 0 || r->lease.state == LEASE_HELD)
-		*out = null;
+		verdict_null(out);
 	else
-		verdict_masters(core, &r->lease, out);
-}
-
-bool
-verdict_mismatch(const struct resource *r, enum kind kind, struct reply *out)
-{
-	if (kind == KIND_EXCLUSIVE || (r->rule->key == NULL && r->rule->interop == INTEROP_NONE))
-		return false;
-	reply_error(out, CODE_WRONGKIND,
-		"other programs lock this name too, and know exclusive locks only: its rule has a key or "
-		"interop");
-	return true;
+		verdict_masters(core, r, &r->lease, out);
 }
 
 bool

@@ -7,14 +7,16 @@
 
 #include "daemon/core/state.h"
 
-/* Nobody here stands in the way: what the masters said of this lease last, or why they cannot be asked. */
-void verdict_masters(const struct core *core, const struct lease *l, struct reply *out);
+/* Others have it. */
+void verdict_null(struct reply *out);
+
+/* Nobody here stands in the way: why the masters cannot be asked, or what they said last of this lease; NULL:
+ * they were not asked for one. */
+void verdict_masters(
+	const struct core *core, const struct resource *r, const struct lease *l, struct reply *out);
 
 /* Of a LOCK that nobody waits with: null when the name is held here, or what the masters said of it. */
 void verdict_name(const struct core *core, const struct resource *r, struct reply *out);
-
-/* Whether the name cannot be locked in this way at all; *out says why. */
-bool verdict_mismatch(const struct resource *r, enum kind kind, struct reply *out);
 
 /* Whether trying once needs no master: somebody here holds the name, or waits for it in vain. */
 bool verdict_hopeless(const struct resource *r, enum kind kind);

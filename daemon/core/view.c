@@ -50,6 +50,7 @@ static void
 view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct hold_view *out)
 {
 	out->kind = g->kind;
+	out->permits = g->permits;
 	out->session = g->session == NULL ? 0 : g->session->id;
 	out->peer = g->session == NULL ? NULL : &g->session->peer;
 	out->owner = g->owner;
@@ -64,34 +65,50 @@ view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct
 static enum kind
 view_kind(const struct resource *r)
 {
+	if (r->limit > 0)
+		return KIND_PERMITS;
 	if (r->grant_count > 0)
 		return grant_first(&r->lease)->kind;
 	return r->waiter_count > 0 ? TAILQ_FIRST(&r->waiters)->kind : r->lease.kind;
 }
 
+/* Of several stakes the one that says most: what the oldest hold stands on, else what is asked for. */
+static const struct lease *
+view_lease(const struct resource *r, const struct grant *oldest)
+{
+	if (r->limit == 0)
+		return &r->lease;
+	if (oldest != NULL)
+		return oldest->lease;
+	return TAILQ_EMPTY(&r->leases) ? &r->lease : TAILQ_FIRST(&r->leases);
+}
+
 static void
 view_resource(const struct core *core, int64_t now_ms, const struct resource *r, struct resource_view *out)
 {
-	const struct lease *l = &r->lease;
+	const struct grant *oldest = grant_next(r, NULL);
+	const struct lease *l = view_lease(r, oldest), *bid = r->bidder != NULL ? r->bidder : l;
 	const struct resource_view none = {.held = false};
 
 	*out = none;
 	out->name = r->name;
 	out->lease = lease_words[l->state];
 	out->lease_ms = l->state == LEASE_HELD ? l->valid_ms - now_ms : 0;
-	if (l->foreign != NULL)
-		out->foreign = slice_of(l->foreign);
-	out->position = l->position;
+	if (bid->foreign != NULL)
+		out->foreign = slice_of(bid->foreign);
+	out->position = bid->position;
 	out->votes = seats_ours(core, l);
-	out->home = l->home;
+	out->home = bid->home;
 	out->wanted = l->wanted;
 	out->waiters = r->waiter_count;
 	out->tokens_left = l->state == LEASE_HELD ? l->token_last - l->token + 1 : 0;
 	out->kind = view_kind(r);
 	out->holds = r->grant_count;
-	out->held = r->grant_count > 0;
-	if (out->held)
-		view_hold(core, now_ms, grant_first(l), &out->hold);
+	out->limit = r->limit;
+	out->taken = r->taken;
+	out->held = oldest != NULL;
+	if (oldest != NULL)
+		view_hold(core, now_ms, oldest, &out->hold);
 }
 
 bool
@@ -123,11 +140,11 @@ core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct hold_view *view), void *arg)
 {
 	const struct resource *r = table_resource(core, name);
-	const struct grant *g;
+	const struct grant *g = NULL;
 
 	if (r == NULL)
 		return;
-	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
+	while ((g = grant_next(r, g)) != NULL) {
 		struct hold_view view;
 
 		view_hold(core, now_ms, g, &view);
@@ -149,13 +166,14 @@ core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	TAILQ_FOREACH (w, &r->waiters, in_resource) {
 		struct waiter_view view = {
 			.kind = w->kind,
+			.permits = w->permits,
 			.session = w->session->id,
 			.peer = &w->session->peer,
 			.owner = w->owner,
 			.why = w->why,
 			.position = ++position,
 			.age_ms = now_ms - w->since_ms,
-			.left_ms = w->timer.at_ms == TIMER_NEVER ? -1 : w->timer.at_ms - now_ms,
+			.left_ms = w->until_ms == TIMER_NEVER ? -1 : w->until_ms - now_ms,
 		};
 
 		if (!each(arg, &view))

@@ -48,6 +48,7 @@ struct core_counts {
 
 struct hold_view {
 	enum kind kind;
+	int64_t permits;    /* how many; 0: not of a semaphore */
 	session_id session; /* 0: abandoned by its session */
 	const struct peer *peer;
 	struct slice owner;
@@ -61,6 +62,7 @@ struct hold_view {
 
 struct waiter_view {
 	enum kind kind;
+	int64_t permits;
 	session_id session;
 	const struct peer *peer;
 	struct slice owner;
@@ -80,6 +82,8 @@ struct resource_view {
 	struct slice foreign;  /* owner text of another daemon's lease as last seen; n == 0: none seen */
 	int64_t position;      /* of this daemon in the master's queue; 0: not in it */
 	bool wanted;           /* another daemon waits for our lease */
+	int64_t limit;         /* PERMITS: how many there are; else 0, */
+	int64_t taken;         /* and held here */
 	bool held;             /* hold is meaningful: */
 	struct hold_view hold; /* the oldest */
 	size_t holds;

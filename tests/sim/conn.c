@@ -147,6 +147,7 @@ conn_run(struct conn *c)
 		.owner = text_or_none(r->owner),
 		.id = text_or_none(r->id),
 		.wait_ms = r->wait_ms,
+		.retries = COMMAND_RETRIES_ANY,
 		.lease_ms = r->lease_ms,
 		.max_hold_ms = r->max_hold_ms,
 		.extend_ms = r->extend_ms,

@@ -80,19 +80,26 @@ trace_call(struct story *w, const struct call *call)
 	};
 
 	char at[16] = "";
+	char kind[64] = "";
 
 	if (call->op == CALL_LATCH) {
 		trace_add(w, "%s %.*s#%llu", latch_words[call->latch_op], (int)call->name.n, call->name.p,
 			(unsigned long long)call->attempt);
 		return;
 	}
+	if (call->kind == KIND_SHARED)
+		(void)snprintf(kind, sizeof(kind), " shared");
+	else if (call->kind == KIND_PERMITS)
+		(void)snprintf(kind, sizeof(kind), " %lld of %lld%s%.*s", (long long)call->permits,
+			(long long)call->limit, call->slots.n > 0 ? ": " : "", (int)call->slots.n,
+			call->slots.p);
 	if (w->settings.masters > 1)
 		(void)snprintf(at, sizeof(at), "@%u", call->master + 1);
 	if (call->name.n == 0)
 		trace_add(w, "%s%s", words[call->op], at);
 	else
 		trace_add(w, "%s %.*s#%llu%s%s%s", words[call->op], (int)call->name.n, call->name.p,
-			(unsigned long long)call->attempt, at, call->kind == KIND_SHARED ? " shared" : "",
+			(unsigned long long)call->attempt, at, kind,
 			call->op == CALL_ACQUIRE && call->queue_ms == 0 ? " once" : "");
 }
 
@@ -160,6 +167,8 @@ run(struct story *w, conn_id conn, struct command command)
 {
 	if (command.verb == VERB_LOCK && command.wait_ms == 0)
 		command.wait_ms = COMMAND_WAIT_RULE;
+	if ((command.verb == VERB_LOCK || command.verb == VERB_MLOCK) && command.retries == 0)
+		command.retries = COMMAND_RETRIES_ANY;
 	return step(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &command});
 }
 

@@ -6,6 +6,7 @@
  *     c1 close     close connection 1             release a#1 hello admit ... likewise
  *                                                 renew a#1 shared            of a shared lease
  *                                                 set a#1 down a#2 look a#3   for the latch a
+ *                                                 renew a#1 2 of 3: 0,1       of these permits
  *
  * Among several masters a call is followed by the number of its master from 1 on, as in acquire a#1@2, and
  * what a master answers or does is of the one that w->at says, 0-based.
@@ -50,7 +51,7 @@ void story_done(struct story *w);
 const char *step(struct story *w, const struct event *event);
 const char *after(struct story *w, int64_t ms);
 
-/* A client's request: wait_ms 0 in a LOCK means the rule's. */
+/* A client's request: in a LOCK, wait_ms 0 means the rule's, and retries 0 that they are not counted. */
 const char *run(struct story *w, conn_id conn, struct command command);
 const char *lock(struct story *w, conn_id conn, const char *name);
 const char *lock_shared(struct story *w, conn_id conn, const char *name);

@@ -1,0 +1,51 @@
+#include "daemon/core/family.h"
+
+#include "daemon/core/lease.h"
+#include "daemon/core/stake.h"
+
+bool
+family_refuses(const struct resource *r, const struct command *c, struct reply *why)
+{
+	int64_t limit = c->kind == KIND_PERMITS ? c->limit : 0;
+	bool foreign = r->rule->key != NULL || r->rule->interop != INTEROP_NONE;
+
+	if (foreign && c->kind != KIND_EXCLUSIVE) {
+		reply_error(why, CODE_WRONGKIND,
+			"other programs lock this name too, and know exclusive locks only: its rule has a "
+			"key or interop");
+		return true;
+	}
+	if (limit == r->limit || (r->grant_count == 0 && r->waiter_count == 0))
+		return false;
+	if (limit == 0)
+		reply_error(why, CODE_WRONGKIND,
+			"it is a semaphore while it is in use: LOCK it with LIMIT %lld, or take another name",
+			(long long)r->limit);
+	else if (r->limit == 0)
+		reply_error(why, CODE_WRONGKIND,
+			"it is no semaphore while it is in use: LOCK it without LIMIT, or take another name");
+	else
+		reply_error(why, CODE_LIMIT,
+			"it has LIMIT %lld while it is in use: give that, or wait until nobody holds or "
+			"wants it",
+			(long long)r->limit);
+	return true;
+}
+
+void
+family_join(struct core *core, struct resource *r, const struct command *c)
+{
+	int64_t limit = c->kind == KIND_PERMITS ? c->limit : 0;
+
+	if (limit == r->limit)
+		return;
+	if (r->limit == 0) {
+		lease_drop(core, &r->lease);
+		TAILQ_REMOVE(&r->leases, &r->lease, in_resource);
+	} else {
+		stakes_drop(core, r);
+	}
+	r->limit = limit;
+	if (limit == 0)
+		TAILQ_INSERT_HEAD(&r->leases, &r->lease, in_resource);
+}

@@ -1,0 +1,527 @@
+/*
+ * Permits of a name, and RETRIES; stories as in check_core.c.
+ */
+#include "daemon/core/core.h"
+#include "daemon/core/view.h"
+#include "tests/support/story.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <string.h>
+
+static struct command
+permits_of(const char *name, int64_t limit, int64_t permits)
+{
+	return (struct command){.verb = VERB_LOCK,
+		.name = slice_of(name),
+		.kind = KIND_PERMITS,
+		.limit = limit,
+		.permits = permits};
+}
+
+static const char *
+permits(struct story *w, conn_id conn, int64_t limit, int64_t k)
+{
+	return run(w, conn, permits_of("a", limit, k));
+}
+
+static const char *
+permits_once(struct story *w, conn_id conn, int64_t limit, int64_t k)
+{
+	struct command command = permits_of("a", limit, k);
+
+	return step(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &command});
+}
+
+static const char *
+permits_as(struct story *w, conn_id conn, int64_t limit, int64_t k, const char *owner)
+{
+	struct command command = permits_of("a", limit, k);
+
+	command.owner = slice_of(owner);
+	return run(w, conn, command);
+}
+
+/* The master gives these slots, with tokens from 100 times the attempt on. */
+static const char *
+given(struct story *w, uint64_t attempt, const char *slots)
+{
+	return vote(w, (struct vote){.op = CALL_ACQUIRE,
+			       .name = SLICE("a"),
+			       .attempt = attempt,
+			       .token_first = (int64_t)attempt * 100,
+			       .token_last = (int64_t)attempt * 100 + 99,
+			       .slots = slice_of(slots)});
+}
+
+/* Too few are free; or, with slots, others than those that were named. */
+static const char *
+lacking(struct story *w, uint64_t attempt, const char *slots)
+{
+	return vote(w, (struct vote){.op = CALL_ACQUIRE,
+			       .outcome = OUTCOME_BUSY,
+			       .name = SLICE("a"),
+			       .attempt = attempt,
+			       .holder = SLICE("0123456789abcdef0123456789abcdef:9"),
+			       .position = 1,
+			       .change_ms = 500,
+			       .slots = slice_of(slots)});
+}
+
+static const char *
+limited(struct story *w, uint64_t attempt, int64_t limit)
+{
+	return vote(w, (struct vote){.op = CALL_ACQUIRE,
+			       .outcome = OUTCOME_LIMIT,
+			       .name = SLICE("a"),
+			       .attempt = attempt,
+			       .limit = limit});
+}
+
+/* The first one of two permits is held by connection 1. */
+static void
+story_of_two(struct story *w)
+{
+	story_ready(w);
+	ck_assert_str_eq(permits(w, 1, 2, 1), "acquire a#1 1 of 2");
+	ck_assert_str_eq(given(w, 1, "0"), "c1 :100");
+}
+
+START_TEST(each_hold_stands_on_a_stake_of_its_own)
+{
+	struct resource_view view;
+	struct story w;
+
+	story_of_two(&w);
+	ck_assert_str_eq(permits(&w, 2, 2, 1), "acquire a#2 1 of 2");
+	ck_assert_str_eq(given(&w, 2, "1"), "c2 :200");
+	ck_assert(core_view_resource(w.core, w.now.ms, SLICE("a"), &view));
+	ck_assert_int_eq(view.kind, KIND_PERMITS);
+	ck_assert_int_eq(view.limit, 2);
+	ck_assert_int_eq(view.taken, 2);
+	ck_assert_uint_eq(view.holds, 2);
+	ck_assert_int_eq(view.hold.token, 100);
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1 1 of 2: 0");
+	ck_assert_str_eq(check(&w, 2, "a"), "c2 :977");
+	ck_assert_str_eq(after(&w, 333), "renew a#2 1 of 2: 1");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 2), "");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#2 1 of 2: 1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_pass_on_here_to_who_wants_as_many)
+{
+	struct story w;
+
+	story_of_two(&w);
+	permits(&w, 2, 2, 1);
+	lacking(&w, 2, "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :101 | leave a#2");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1 1 of 2: 0");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_are_given_back_for_who_wants_more)
+{
+	struct story w;
+
+	story_of_two(&w);
+	ck_assert_str_eq(permits(&w, 2, 2, 2), "acquire a#2 2 of 2");
+	lacking(&w, 2, "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1 1 of 2: 0");
+	ck_assert_str_eq(
+		step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")}), "acquire a#3 2 of 2");
+	ck_assert_str_eq(given(&w, 3, "0,1"), "c2 :300");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_that_another_daemon_waits_for_do_not_pass_on_here)
+{
+	struct story w;
+
+	story_of_two(&w);
+	permits(&w, 2, 2, 1);
+	lacking(&w, 2, "");
+	ck_assert_str_eq(wanted(&w, "a"), "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1 1 of 2: 0");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_wants_many_is_not_passed_by_who_wants_few)
+{
+	struct story w;
+
+	story_ready(&w);
+	permits(&w, 1, 3, 2);
+	given(&w, 1, "0,1");
+	ck_assert_str_eq(permits(&w, 2, 3, 3), "acquire a#2 3 of 3");
+	ck_assert_str_eq(permits(&w, 3, 3, 1), "");
+	lacking(&w, 2, "");
+	ck_assert_str_eq(permits_once(&w, 4, 3, 1), "c4 null");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1 2 of 3: 0,1");
+	step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")});
+	ck_assert_str_eq(given(&w, 3, "0,1,2"), "c2 :300 | acquire a#4 1 of 3");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_tries_once_for_few_is_not_refused_for_who_tries_for_many)
+{
+	struct story w;
+
+	story_of_two(&w);
+	ck_assert_str_eq(permits_once(&w, 2, 2, 2), "acquire a#2 2 of 2 once");
+	ck_assert_str_eq(permits_once(&w, 3, 2, 1), "");
+	ck_assert_str_eq(lacking(&w, 2, ""), "c2 null | acquire a#3 1 of 2 once");
+	ck_assert_str_eq(given(&w, 3, "1"), "c3 :300");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(one_bid_is_under_way_at_a_time_and_the_next_one_follows)
+{
+	struct story w;
+
+	story_of_two(&w);
+	ck_assert_str_eq(permits(&w, 2, 2, 1), "acquire a#2 1 of 2");
+	ck_assert_str_eq(permits(&w, 3, 2, 1), "");
+	ck_assert_str_eq(given(&w, 2, "1"), "c2 :200 | acquire a#3 1 of 2");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(another_limit_is_refused_while_permits_are_held)
+{
+	struct story w;
+
+	story_of_two(&w);
+	ck_assert_str_eq(permits(&w, 2, 3, 1), "c2 -LIMIT");
+	ck_assert_str_eq(permits_as(&w, 1, 3, 1, "t"), "c1 -LIMIT");
+	unlock(&w, 1, "a");
+	ck_assert_str_eq(permits(&w, 2, 3, 1), "acquire a#2 1 of 3");
+	ck_assert_str_eq(limited(&w, 2, 5), "c2 -LIMIT");
+	ck_assert_str_eq(permits(&w, 2, 5, 1), "acquire a#3 1 of 5");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_name_is_one_kind_of_lock_at_a_time)
+{
+	struct story w;
+
+	story_of_two(&w);
+	ck_assert_str_eq(lock(&w, 2, "a"), "c2 -WRONGKIND");
+	ck_assert_str_eq(lock(&w, 1, "a"), "c1 -WRONGKIND");
+	ck_assert_str_eq(lock_shared(&w, 2, "a"), "c2 -WRONGKIND");
+	unlock(&w, 1, "a");
+	ck_assert_str_eq(lock(&w, 2, "a"), "acquire a#2");
+	ck_assert_str_eq(permits(&w, 1, 2, 1), "c1 -WRONGKIND");
+	granted(&w, "a", 2, 500);
+	ck_assert_str_eq(permits(&w, 1, 2, 1), "c1 -WRONGKIND");
+	ck_assert_str_eq(permits(&w, 2, 2, 1), "c2 -WRONGKIND");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_name_that_nobody_waits_for_any_more_may_become_another_kind)
+{
+	struct command brief = permits_of("a", 2, 1);
+	struct story w;
+
+	story_ready(&w);
+	brief.wait_ms = 5;
+	ck_assert_str_eq(run(&w, 1, brief), "acquire a#1 1 of 2");
+	ck_assert_str_eq(after(&w, 5), "c1 -NOMASTER");
+	ck_assert_str_eq(lock(&w, 1, "a"), "release a#1 1 of 2 | leave a#1 | acquire a#2");
+	ck_assert_str_eq(given(&w, 1, "0"), "");
+	ck_assert_str_eq(granted(&w, "a", 2, 500), "c1 :500");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(and_back_again)
+{
+	const struct command brief = {.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 5};
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, brief);
+	busy(&w, "a", 1);
+	ck_assert_str_eq(after(&w, 5), "c1 null | leave a#1");
+	run(&w, 1, brief);
+	after(&w, 5);
+	ck_assert_str_eq(permits(&w, 1, 2, 2), "release a#2 | leave a#2 | acquire a#3 2 of 2");
+	ck_assert_str_eq(given(&w, 3, "0,1"), "c1 :300");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_master_that_has_another_kind_of_lock_says_so_to_all)
+{
+	struct story w;
+
+	story_ready(&w);
+	permits(&w, 1, 2, 1);
+	permits(&w, 2, 2, 1);
+	ck_assert_str_eq(
+		answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1), "c1 -WRONGKIND | c2 -WRONGKIND");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(locking_again_takes_no_more_permits)
+{
+	struct story w;
+
+	story_ready(&w);
+	permits_as(&w, 1, 3, 2, "t");
+	given(&w, 1, "0,1");
+	ck_assert_str_eq(permits_as(&w, 1, 3, 2, "t"), "c1 :100");
+	ck_assert_str_eq(permits_as(&w, 1, 3, 1, "t"), "c1 :100");
+	ck_assert_str_eq(permits_as(&w, 1, 3, 3, "t"), "c1 -UPGRADE");
+	/* Another tag is another locker. */
+	ck_assert_str_eq(permits_as(&w, 1, 3, 1, "u"), "acquire a#2 1 of 3");
+	ck_assert_str_eq(given(&w, 2, "2"), "c1 :200");
+	ck_assert_str_eq(permits(&w, 2, 3, 1), "acquire a#3 1 of 3");
+	given(&w, 3, "1");
+	ck_assert_str_eq(permits(&w, 2, 3, 1), "c2 -HELD");
+	ck_assert_str_eq(
+		run(&w, 2, (struct command){.verb = VERB_DOWNGRADE, .name = SLICE("a")}), "c2 -WRONGKIND");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_stake_is_lost_alone)
+{
+	struct story w;
+
+	story_of_two(&w);
+	permits(&w, 2, 2, 1);
+	given(&w, 2, "1");
+	ck_assert_str_eq(after(&w, 333), "renew a#1 1 of 2: 0 | renew a#2 1 of 2: 1");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_NO, "a", 1), "c1 close");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 2), "");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(check(&w, 2, "a"), "c2 :977");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_of_a_session_that_ended_come_back_at_once)
+{
+	struct story w;
+
+	story_of_two(&w);
+	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "release a#1 1 of 2: 0");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_of_a_session_that_vanished_are_withheld)
+{
+	struct story w;
+
+	story_of_two(&w);
+	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
+	ck_assert_str_eq(permits(&w, 2, 2, 1), "acquire a#2 1 of 2");
+	lacking(&w, 2, "");
+	after(&w, 333);
+	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
+	after(&w, 333);
+	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
+	while (strstr(w.trace, "c2 :") == NULL) {
+		ck_assert_int_lt(w.now.ms, 1000000 + 1000);
+		after(&w, 1);
+	}
+	ck_assert_int_eq(w.now.ms, 1000000 + 988);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_stake_that_is_too_short_is_refreshed_before_it_passes_on)
+{
+	struct story w;
+
+	story_of_two(&w);
+	permits(&w, 2, 2, 1);
+	lacking(&w, 2, "");
+	ck_assert_str_eq(after(&w, 333), "renew a#1 1 of 2: 0 | acquire a#3 1 of 2");
+	lacking(&w, 3, "");
+	for (int i = 0; i < 200; i++)
+		ck_assert_str_eq(after(&w, 1), "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "c2 :101 | leave a#3");
+	story_done(&w);
+}
+END_TEST
+
+/* ---- several masters ---- */
+
+static const char *
+given_at(struct story *w, unsigned master, uint64_t attempt, const char *slots)
+{
+	w->at = master;
+	return given(w, attempt, slots);
+}
+
+static void
+story_among_three(struct story *w)
+{
+	story_among(w, 3);
+	ck_assert_str_eq(
+		permits(w, 1, 3, 1), "acquire a#1@1 1 of 3 | acquire a#1@2 1 of 3 | acquire a#1@3 1 of 3");
+}
+
+START_TEST(among_masters_a_majority_has_to_give_the_same_permits)
+{
+	struct story w;
+
+	story_among_three(&w);
+	ck_assert_str_eq(given_at(&w, 0, 1, "0"), "");
+	ck_assert_str_eq(given_at(&w, 1, 1, "2"), "");
+	ck_assert_str_eq(given_at(&w, 2, 1, "2"), "c1 :100");
+	/* The first one gave another: it is asked for the same one, and what it gave goes with the stake. */
+	ck_assert_str_eq(
+		after(&w, 1), "acquire a#1@1 1 of 3: 2 | renew a#1@2 1 of 3: 2 | renew a#1@3 1 of 3: 2");
+	ck_assert_str_eq(given_at(&w, 0, 1, "2"), "");
+	ck_assert_str_eq(unlock(&w, 1, "a"),
+		"c1 :0 | release a#1@1 1 of 3 | release a#1@2 1 of 3 | release a#1@3 1 of 3");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_of_two_masters_that_differ_are_no_majority)
+{
+	struct story w;
+
+	story_among_three(&w);
+	given_at(&w, 0, 1, "0");
+	given_at(&w, 1, 1, "2");
+	ck_assert_str_eq(given_at(&w, 2, 1, "1"),
+		"release a#1@1 1 of 3 | release a#1@2 1 of 3 | release a#1@3 1 of 3");
+	/* Soon again, and for the same ones everywhere. */
+	while (w.trace[0] == '\0' || w.trace[0] == 'r') {
+		ck_assert_int_lt(w.now.ms, 1000000 + 10);
+		after(&w, 1);
+	}
+	ck_assert_str_eq(
+		w.trace, "acquire a#2@1 1 of 3: 0 | acquire a#2@2 1 of 3: 0 | acquire a#2@3 1 of 3: 0");
+	given_at(&w, 0, 2, "0");
+	w.at = 1;
+	lacking(&w, 2, "1");
+	ck_assert_str_eq(given_at(&w, 2, 2, "0"), "c1 :200");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_that_somebody_was_faster_to_take_are_not_asked_for_again)
+{
+	struct story w;
+
+	story_among_three(&w);
+	given_at(&w, 0, 1, "0");
+	given_at(&w, 1, 1, "1");
+	given_at(&w, 2, 1, "2");
+	for (int i = 0; i < 10 && w.trace[0] != 'a'; i++)
+		after(&w, 1);
+	for (w.at = 0; w.at < 3; w.at++)
+		lacking(&w, 2, "1");
+	for (int i = 0; i < 20 && w.trace[0] != 'a'; i++)
+		after(&w, 1);
+	ck_assert_str_eq(
+		w.trace, "acquire a#3@1 1 of 3: 1 | acquire a#3@2 1 of 3: 1 | acquire a#3@3 1 of 3: 1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(too_few_permits_are_a_refusal_wherever_it_is_said)
+{
+	struct story w;
+
+	story_among(&w, 3);
+	permits_once(&w, 1, 3, 1);
+	for (w.at = 0; w.at < 3 && strstr(w.trace, "null") == NULL; w.at++)
+		lacking(&w, 1, "");
+	ck_assert_str_eq(strstr(w.trace, "c1 "), "c1 null | leave a#1@2");
+	story_done(&w);
+}
+END_TEST
+
+/* ---- RETRIES ---- */
+
+static const char *
+lock_trying(struct story *w, conn_id conn, int64_t retries)
+{
+	struct command command = {
+		.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = COMMAND_WAIT_RULE, .retries = retries};
+
+	return step(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &command});
+}
+
+START_TEST(a_wait_may_be_bounded_by_attempts)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(lock_trying(&w, 1, 2), "acquire a#1");
+	ck_assert_str_eq(busy(&w, "a", 1), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")}), "acquire a#2");
+	ck_assert_str_eq(busy(&w, "a", 2), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")}), "acquire a#3");
+	ck_assert_str_eq(busy(&w, "a", 3), "c1 null | leave a#3");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(without_retries_a_lock_asks_once)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(lock_trying(&w, 1, 0), "acquire a#1 once");
+	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_BUSY, "a", 1), "c1 null");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(while_somebody_here_holds_it_looking_counts_as_an_attempt)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(lock_trying(&w, 2, 0), "c2 null");
+	ck_assert_str_eq(lock_trying(&w, 2, 2), "");
+	ck_assert_str_eq(after(&w, 333), "renew a#1");
+	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
+	ck_assert_ptr_nonnull(strstr(after(&w, 333), "c2 null"));
+	story_done(&w);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("permits", NULL, NULL, each_hold_stands_on_a_stake_of_its_own,
+		permits_pass_on_here_to_who_wants_as_many, permits_are_given_back_for_who_wants_more,
+		permits_that_another_daemon_waits_for_do_not_pass_on_here,
+		who_wants_many_is_not_passed_by_who_wants_few,
+		who_tries_once_for_few_is_not_refused_for_who_tries_for_many,
+		one_bid_is_under_way_at_a_time_and_the_next_one_follows,
+		another_limit_is_refused_while_permits_are_held, a_name_is_one_kind_of_lock_at_a_time,
+		a_name_that_nobody_waits_for_any_more_may_become_another_kind, and_back_again,
+		a_master_that_has_another_kind_of_lock_says_so_to_all, locking_again_takes_no_more_permits,
+		a_stake_is_lost_alone, permits_of_a_session_that_ended_come_back_at_once,
+		permits_of_a_session_that_vanished_are_withheld,
+		a_stake_that_is_too_short_is_refreshed_before_it_passes_on,
+		among_masters_a_majority_has_to_give_the_same_permits,
+		permits_of_two_masters_that_differ_are_no_majority,
+		permits_that_somebody_was_faster_to_take_are_not_asked_for_again,
+		too_few_permits_are_a_refusal_wherever_it_is_said, a_wait_may_be_bounded_by_attempts,
+		without_retries_a_lock_asks_once, while_somebody_here_holds_it_looking_counts_as_an_attempt);
+}
