@@ -12,8 +12,9 @@
  * bytes % and } of NAME become %25 and %7D, so that the hash tag is the whole name. The node is
  * NAMESPACE:node, an inbox NAMESPACE:inbox:<daemon-id>.
  *
- * What lies at the lease's key is the owner, a string, or where several have the lock a group, a hash:
- * lua/group.inc.
+ * An exclusive lease is a string, its owner. Shared leases and permits are members of a group, a hash at the
+ * same key: 'kind' says which, and each member, a daemon-id or the number of a permit, has its owner and a
+ * deadline (lua/group.inc). GUARANTEES.md has all keys in one table.
  *
  * Calls that share a command share their earliest deadline, and where names are not fenced the highest of
  * their token proposals.
