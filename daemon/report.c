@@ -169,9 +169,10 @@ resource_state(const struct resource_view *view)
 static void
 write_holder(struct report *report, struct buffer *b, const struct hold_view *hold)
 {
-	reply_write_map(b, report->protocol, 13);
+	reply_write_map(b, report->protocol, 14);
 	write_who(report, b, hold->session, hold->peer);
 	reply_write_pair_text(b, "kind", kind_word(hold->kind));
+	reply_write_pair_int(b, "permits", hold->permits);
 	reply_write_pair_bulk(b, "owner", hold->owner);
 	reply_write_pair_int(b, "token", hold->token);
 	reply_write_pair_int(b, "count", hold->count);
@@ -194,10 +195,11 @@ report_waiter(void *arg, const struct waiter_view *waiter)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
-	reply_write_map(b, report->protocol, 11);
+	reply_write_map(b, report->protocol, 12);
 	reply_write_pair_int(b, "position", waiter->position);
 	write_who(report, b, waiter->session, waiter->peer);
 	reply_write_pair_text(b, "kind", kind_word(waiter->kind));
+	reply_write_pair_int(b, "permits", waiter->permits);
 	reply_write_pair_bulk(b, "owner", waiter->owner);
 	reply_write_pair_int(b, "age_ms", waiter->age_ms);
 	reply_write_pair_int(b, "left_ms", waiter->left_ms);
@@ -275,9 +277,11 @@ report_inspect(struct desk *desk, struct connection *c, const struct command *co
 		view = (struct resource_view){.name = command->name, .lease = "none"};
 	}
 	masters_see(desk->masters, desk->core, report.now_ms, &masters);
-	reply_write_map(out, report.protocol, 15);
+	reply_write_map(out, report.protocol, 17);
 	reply_write_pair_bulk(out, "name", view.name);
 	reply_write_pair_text(out, "kind", kind_word(view.kind));
+	reply_write_pair_int(out, "limit", view.limit);
+	reply_write_pair_int(out, "taken", view.taken);
 	reply_write_pair_text(out, "state", resource_state(&view));
 	reply_write_pair_text(out, "lease", view.lease);
 	reply_write_pair_int(out, "lease_ms", view.lease_ms);
@@ -319,9 +323,11 @@ report_lock(void *arg, const struct resource_view *view)
 	if (report->match.n > 0 && !glob_match(report->match, view->name)) {
 		return true;
 	}
-	reply_write_map(b, report->protocol, 16);
+	reply_write_map(b, report->protocol, 18);
 	reply_write_pair_bulk(b, "name", view->name);
 	reply_write_pair_text(b, "kind", kind_word(view->kind));
+	reply_write_pair_int(b, "limit", view->limit);
+	reply_write_pair_int(b, "taken", view->taken);
 	reply_write_pair_text(b, "state", resource_state(view));
 	write_who(report, b, hold->session, hold->peer);
 	reply_write_pair_bulk(b, "owner", hold->owner);

@@ -213,13 +213,14 @@ START_TEST(inspect_shows_holder_and_waiters)
 	rig_say(second, "LOCK a WHY patience\r\n");
 	rig_sync_all();
 	rig_ask(first, "INSPECT a",
-		"*30\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nstate\r\n$"
+		"*34\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nlimit\r\n:0\r\n$"
+		"5\r\ntaken\r\n:0\r\n$5\r\nstate\r\n$"
 		"4\r\nheld\r\n");
 	const char *rest = rig_hear_until(first, "patience\r\n");
 	ck_assert_ptr_nonnull(
-		strstr(rest, "$6\r\nholder\r\n*26\r\n$7\r\nsession\r\n:1\r\n$6\r\nclient\r\n$3\r\none\r\n"));
+		strstr(rest, "$6\r\nholder\r\n*28\r\n$7\r\nsession\r\n:1\r\n$6\r\nclient\r\n$3\r\none\r\n"));
 	ck_assert_ptr_nonnull(strstr(rest, "$3\r\nwhy\r\n$9\r\nsome work\r\n"));
-	ck_assert_ptr_nonnull(strstr(rest, "$7\r\nwaiters\r\n*1\r\n*22\r\n$8\r\nposition\r\n:1\r\n"));
+	ck_assert_ptr_nonnull(strstr(rest, "$7\r\nwaiters\r\n*1\r\n*24\r\n$8\r\nposition\r\n:1\r\n"));
 	close(first);
 	close(second);
 }
@@ -232,14 +233,34 @@ START_TEST(inspect_shows_every_reader)
 	rig_ask_line(first, "LOCK a SHARED OWNER two", ":1");
 	rig_say(second, "LOCK a WHY patience\r\n");
 	rig_sync_all();
-	rig_ask(first, "INSPECT a", "*30\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$6\r\nshared\r\n");
+	rig_ask(first, "INSPECT a", "*34\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$6\r\nshared\r\n");
 	const char *rest = rig_hear_until(first, "patience\r\n");
 	const char *one = strstr(rest, "$5\r\nowner\r\n$3\r\none\r\n");
-	const char *all = strstr(rest, "$7\r\nholders\r\n*2\r\n*26\r\n$7\r\nsession\r\n:1\r\n");
+	const char *all = strstr(rest, "$7\r\nholders\r\n*2\r\n*28\r\n$7\r\nsession\r\n:1\r\n");
 	ck_assert(one != NULL && all != NULL && one < all);
 	ck_assert_ptr_nonnull(strstr(all, "$5\r\nowner\r\n$3\r\none\r\n"));
-	ck_assert_ptr_nonnull(strstr(all, "$4\r\nkind\r\n$6\r\nshared\r\n$5\r\nowner\r\n$3\r\ntwo\r\n"));
-	ck_assert_ptr_nonnull(strstr(all, "$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nowner\r\n$0\r\n"));
+	ck_assert_ptr_nonnull(strstr(
+		all, "$4\r\nkind\r\n$6\r\nshared\r\n$7\r\npermits\r\n:0\r\n$5\r\nowner\r\n$3\r\ntwo\r\n"));
+	ck_assert_ptr_nonnull(
+		strstr(all, "$4\r\nkind\r\n$9\r\nexclusive\r\n$7\r\npermits\r\n:0\r\n$5\r\nowner\r\n$0\r\n"));
+	close(first);
+	close(second);
+}
+END_TEST
+
+START_TEST(inspect_shows_how_many_permits_are_taken)
+{
+	int first = rig_client(), second = rig_client();
+	rig_ask_line(first, "LOCK a LIMIT 5 PERMITS 2", ":1");
+	rig_ask_line(second, "LOCK a LIMIT 5 PERMITS 3", ":1");
+	rig_ask(first, "INSPECT a",
+		"*34\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$7\r\npermits\r\n$5\r\nlimit\r\n:5\r\n$"
+		"5\r\ntaken\r\n:5\r\n");
+	const char *rest = rig_hear_until(first, "waiters\r\n*0\r\n");
+	const char *two = strstr(rest, "$7\r\nholders\r\n*2\r\n");
+	ck_assert_ptr_nonnull(two);
+	ck_assert_ptr_nonnull(strstr(two, "$7\r\npermits\r\n:2\r\n"));
+	ck_assert_ptr_nonnull(strstr(two, "$7\r\npermits\r\n:3\r\n"));
 	close(first);
 	close(second);
 }
@@ -270,7 +291,8 @@ START_TEST(a_name_nobody_knows_is_free)
 {
 	int fd = rig_client();
 	rig_ask(fd, "INSPECT nobody",
-		"*30\r\n$4\r\nname\r\n$6\r\nnobody\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nstate\r\n$"
+		"*34\r\n$4\r\nname\r\n$6\r\nnobody\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nlimit\r\n:0\r\n$"
+		"5\r\ntaken\r\n:0\r\n$5\r\nstate\r\n$"
 		"4\r\nfree\r\n"
 		"$5\r\nlease\r\n$4\r\nnone\r\n$8\r\nlease_ms\r\n:0\r\n$9\r\nelsewhere\r\n$-1\r\n$"
 		"8\r\nposition\r\n:0\r\n"
@@ -405,7 +427,7 @@ START_TEST(who_a_bound_session_was_is_known_without_a_connection)
 	close(first);
 	close(second);
 	rig_sync_all();
-	rig_ask_line(viewer, "INSPECT a", "*30");
+	rig_ask_line(viewer, "INSPECT a", "*34");
 	ck_assert_ptr_nonnull(
 		strstr(rig_hear_until(viewer, "waiters\r\n*0\r\n"), "client\r\n$4\r\nlate\r\n"));
 	rig_ask_line(viewer, "LOCKS", "*1");
@@ -509,10 +531,11 @@ main(void)
 		an_asynchronous_lock_is_pushed, an_end_of_file_waits_for_the_pushes_that_are_due,
 		reset_ends_the_session_and_begins_another, events_come_as_lines_or_pushes,
 		a_watcher_that_does_not_read_is_cut, inspect_shows_holder_and_waiters,
-		inspect_shows_every_reader, info_tells_each_master, a_name_nobody_knows_is_free,
-		locks_are_listed_as_far_as_asked, info_has_the_fields_libraries_look_for,
-		an_admin_may_kill_a_client, a_bound_session_lives_as_long_as_its_process,
-		a_binding_without_a_process_is_refused, who_a_bound_session_was_is_known_without_a_connection,
+		inspect_shows_every_reader, inspect_shows_how_many_permits_are_taken, info_tells_each_master,
+		a_name_nobody_knows_is_free, locks_are_listed_as_far_as_asked,
+		info_has_the_fields_libraries_look_for, an_admin_may_kill_a_client,
+		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
+		who_a_bound_session_was_is_known_without_a_connection,
 		a_reload_is_asked_for_by_verb_and_by_signal, a_drain_tells_holders_frees_the_rest_and_ends,
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
 		a_browser_is_cut_off);
