@@ -111,6 +111,40 @@ START_TEST(command_docs_has_a_summary_and_arguments_for_each)
 }
 END_TEST
 
+START_TEST(a_verb_with_a_name_in_front_of_its_subcommand_is_one_command_with_alternatives)
+{
+	const struct slice names[] = {SLICE("latch"), SLICE("latch|set"), SLICE("LATCH|HELP")};
+
+	for (int version = 2; version <= 3; version++) {
+		const struct answer *all = ask(version, VERB_COMMAND_INFO, names, 3);
+		const struct answer *one;
+
+		ck_assert_int_eq(all->items[0].items[1].n, -3);
+		ck_assert_uint_eq(all->items[0].items[2].count, 2);
+		ck_assert_int_eq(all->items[0].items[3].n, 1);
+		ck_assert_uint_eq(all->items[0].items[9].count, 0);
+		ck_assert_int_eq(all->items[1].type, ANSWER_NULL);
+		ck_assert_int_eq(all->items[2].items[1].n, 2);
+		all = ask(version, VERB_COMMAND_DOCS, names, 2);
+		ck_assert_uint_eq(all->count, 2);
+		ck_assert_ptr_null(answer_get(answer_get(all, "latch"), "subcommands"));
+		one = answer_get(answer_get(all, "latch"), "arguments");
+		ck_assert_uint_eq(one->count, 2);
+		ck_assert(slice_equal(answer_get_text(&one->items[0], "name"), SLICE("name")));
+		one = &one->items[1];
+		ck_assert(slice_equal(answer_get_text(one, "type"), SLICE("oneof")));
+		one = answer_get(one, "arguments");
+		ck_assert_uint_eq(one->count, 4);
+		one = answer_get(&one->items[1], "arguments");
+		ck_assert_uint_eq(one->count, 3);
+		ck_assert(slice_equal(answer_get_text(&one->items[0], "token"), SLICE("DOWN")));
+		ck_assert(slice_equal(answer_get_text(&one->items[1], "name"), SLICE("n")));
+		ck_assert_ptr_nonnull(answer_get(&one->items[1], "flags"));
+		ck_assert(slice_equal(answer_get_text(&one->items[2], "token"), SLICE("OWNER")));
+	}
+}
+END_TEST
+
 /* As redis-cli shows them: what must be given has no flag, what may be given has one. */
 START_TEST(arguments_are_optional_only_where_the_syntax_says_so)
 {
@@ -153,7 +187,7 @@ END_TEST
 START_TEST(help_names_each_subcommand)
 {
 	static const enum verb verbs[] = {
-		VERB_SESSION_HELP, VERB_CLIENT_HELP, VERB_COMMAND_HELP, VERB_CONFIG_HELP};
+		VERB_LATCH_HELP, VERB_SESSION_HELP, VERB_CLIENT_HELP, VERB_COMMAND_HELP, VERB_CONFIG_HELP};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
 		struct slice word = command_info(verbs[i])->word;
@@ -174,6 +208,7 @@ main(void)
 {
 	return SUITE_RUN("catalog", NULL, end, command_describes_every_word_once,
 		command_info_answers_for_each_name_asked, command_docs_has_a_summary_and_arguments_for_each,
+		a_verb_with_a_name_in_front_of_its_subcommand_is_one_command_with_alternatives,
 		arguments_are_optional_only_where_the_syntax_says_so,
 		command_list_names_words_and_subcommands, help_names_each_subcommand);
 }

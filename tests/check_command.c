@@ -20,7 +20,7 @@ static char line[4096];
 static int
 parse(const char *text)
 {
-	static const struct request_limits limits = {4096, 64};
+	static const struct request_limits limits = {4096, 128};
 	struct request_parser parser = {0};
 	size_t n = strlen(text);
 
@@ -89,6 +89,146 @@ START_TEST(a_lock_takes_its_options_in_any_order_and_case)
 	good("LOCK WAIT WAIT 0", VERB_LOCK);
 	is(command.name, "WAIT");
 	ck_assert_int_eq(command.wait_ms, 0);
+}
+END_TEST
+
+START_TEST(a_lock_is_of_one_kind)
+{
+	good("LOCK a", VERB_LOCK);
+	ck_assert_int_eq(command.kind, KIND_EXCLUSIVE);
+	ck_assert_int_eq(command.retries, COMMAND_RETRIES_ANY);
+	good("LOCK a shared WAIT 5 RETRIES 0", VERB_LOCK);
+	ck_assert_int_eq(command.kind, KIND_SHARED);
+	ck_assert_int_eq(command.limit + command.permits + command.retries, 0);
+	good("LOCK a PERMITS 3 LIMIT 3", VERB_LOCK);
+	ck_assert_int_eq(command.kind, KIND_PERMITS);
+	ck_assert_int_eq(command.limit, 3);
+	ck_assert_int_eq(command.permits, 3);
+	good("LOCK a LIMIT 10000 RETRIES 1000000", VERB_LOCK);
+	ck_assert_int_eq(command.permits, 1);
+	ck_assert_int_eq(command.retries, COMMAND_RETRIES_MAX);
+	bad("LOCK a PERMITS 1", "ERR PERMITS needs LIMIT: LIMIT n PERMITS k");
+	bad("LOCK a PERMITS 4 LIMIT 3", "ERR PERMITS must not be more than LIMIT: 4 of 3");
+	bad("LOCK a SHARED LIMIT 3",
+		"ERR SHARED and LIMIT exclude each other: a semaphore has permits, no readers");
+	bad("LOCK a SHARED PERMITS 3", "ERR PERMITS needs LIMIT: LIMIT n PERMITS k");
+	bad("LOCK a LIMIT 0", "ERR LIMIT must be a whole number from 1 to 10000, not '0'");
+	bad("LOCK a LIMIT 10001", "ERR LIMIT must be a whole number from 1 to 10000, not '10001'");
+	bad("LOCK a LIMIT 3 PERMITS 0", "ERR PERMITS must be a whole number from 1 to 10000, not '0'");
+	bad("LOCK a RETRIES -1", "ERR RETRIES must be a whole number from 0 to 1000000, not '-1'");
+	bad("UNLOCK a SHARED", "ERR unknown option 'SHARED'; usage: UNLOCK name [OWNER tag] [TOKEN n]");
+	good("DOWNGRADE a OWNER t", VERB_DOWNGRADE);
+	is(command.owner, "t");
+}
+END_TEST
+
+START_TEST(many_names_follow_their_number)
+{
+	good("MLOCK 2 a b", VERB_MLOCK);
+	ck_assert_uint_eq(command.name_count, 2);
+	is(command.names[0], "a");
+	is(command.names[1], "b");
+	ck_assert_uint_eq(command.name.n, 0);
+	ck_assert_int_eq(command.wait_ms, COMMAND_WAIT_RULE);
+	good("mlock 3 WAIT 5 why WAIT 0 RETRIES 1 LEASE 2 MAXHOLD 3 OWNER t WHY x SHARED", VERB_MLOCK);
+	ck_assert_uint_eq(command.name_count, 3);
+	is(command.names[2], "why");
+	ck_assert_int_eq(command.wait_ms + command.retries + command.lease_ms + command.max_hold_ms, 6);
+	ck_assert_int_eq(command.kind, KIND_SHARED);
+	good("MUNLOCK 1 a OWNER t", VERB_MUNLOCK);
+	ck_assert_uint_eq(command.name_count, 1);
+	is(command.owner, "t");
+	bad("MLOCK 2", "ERR wrong number of arguments for 'mlock' command; usage: MLOCK n name [name ...] "
+		       "[WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text] [SHARED]");
+	bad("MLOCK a b", "ERR the number of names must be from 1 to 64, not 'a'");
+	bad("MLOCK 0 a", "ERR the number of names must be from 1 to 64, not '0'");
+	bad("MLOCK 65 a", "ERR the number of names must be from 1 to 64, not '65'");
+	bad("MLOCK 3 a b", "ERR 3 names have to follow, not 2");
+	bad("MLOCK 3 a \"b c\" d", "ERR bad name 'b c': it contains a space");
+	bad("MLOCK 3 a b a", "ERR bad name 'a': it is given twice");
+	bad("MUNLOCK 1 a b",
+		"ERR unknown option 'b' behind 1 name; usage: MUNLOCK n name [name ...] [OWNER tag]");
+	bad("MUNLOCK 2 a OWNER t", "ERR unknown option 't' behind 2 names; usage: MUNLOCK n name [name ...] "
+				   "[OWNER tag]");
+	bad("MLOCK 1 a VALIDITY",
+		"ERR unknown option 'VALIDITY' behind 1 name; usage: MLOCK n name [name ...] "
+		"[WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text] [SHARED]");
+}
+END_TEST
+
+START_TEST(sixty_four_names_are_taken)
+{
+	char text[1024] = "MLOCK 64";
+	size_t n = strlen(text);
+
+	for (int i = 0; i < 64; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " n%d", i);
+	good(text, VERB_MLOCK);
+	ck_assert_uint_eq(command.name_count, 64);
+	is(command.names[63], "n63");
+	snprintf(text + n, sizeof(text) - n, " WAIT 7");
+	good(text, VERB_MLOCK);
+	ck_assert_int_eq(command.wait_ms, 7);
+	snprintf(text + n, sizeof(text) - n, " n64");
+	ck_assert_int_eq(parse(text), -1);
+	ck_assert_ptr_nonnull(strstr(error.text, "unknown option 'n64' behind 64 names; "));
+}
+END_TEST
+
+START_TEST(a_latch_has_its_subcommand_behind_the_name)
+{
+	good("LATCH a SET 3", VERB_LATCH_SET);
+	is(command.name, "a");
+	ck_assert_int_eq(command.steps, 3);
+	ck_assert_int_eq(command.lease_ms, 0);
+	good("latch HELP set 1000000 lease 5", VERB_LATCH_SET);
+	is(command.name, "HELP");
+	ck_assert_int_eq(command.steps, COMMAND_STEPS_MAX);
+	ck_assert_int_eq(command.lease_ms, 5);
+	good("LATCH a DOWN", VERB_LATCH_DOWN);
+	ck_assert_int_eq(command.steps, 0);
+	good("LATCH a DOWN 2", VERB_LATCH_DOWN);
+	ck_assert_int_eq(command.steps, 2);
+	good("LATCH a DOWN OWNER t", VERB_LATCH_DOWN);
+	is(command.owner, "t");
+	good("LATCH a DOWN 2 OWNER t", VERB_LATCH_DOWN);
+	ck_assert_int_eq(command.steps, 2);
+	good("LATCH a AWAIT", VERB_LATCH_AWAIT);
+	ck_assert_int_eq(command.wait_ms, COMMAND_WAIT_RULE);
+	good("LATCH a AWAIT WAIT 4", VERB_LATCH_AWAIT);
+	ck_assert_int_eq(command.wait_ms, 4);
+	good("LATCH a COUNT", VERB_LATCH_COUNT);
+	good("LATCH HELP", VERB_LATCH_HELP);
+	bad("LATCH", "ERR wrong number of arguments for 'latch' command. Try LATCH HELP.");
+	bad("LATCH a", "ERR wrong number of arguments for 'latch' command. Try LATCH HELP.");
+	bad("LATCH a UP", "ERR unknown subcommand 'UP'. Try LATCH HELP.");
+	bad("LATCH SET a 3", "ERR unknown subcommand 'a'. Try LATCH HELP.");
+	bad("LATCH a SET",
+		"ERR wrong number of arguments for 'latch|set' command; usage: LATCH name SET n [LEASE ms]");
+	bad("LATCH a SET 0", "ERR n must be a whole number from 1 to 1000000, not '0'");
+	bad("LATCH a SET LEASE 5", "ERR n must be a whole number from 1 to 1000000, not 'LEASE'");
+	bad("LATCH a DOWN -1", "ERR n must be a whole number from 1 to 1000000, not '-1'");
+	bad("LATCH a DOWN 1 2", "ERR unknown option '2'; usage: LATCH name DOWN [n] [OWNER tag]");
+	bad("LATCH a COUNT 1",
+		"ERR wrong number of arguments for 'latch|count' command; usage: LATCH name COUNT");
+	bad("LATCH \"a b\" COUNT", "ERR bad name 'a b': it contains a space");
+}
+END_TEST
+
+START_TEST(a_session_outlives_its_connection_when_it_says_so)
+{
+	good("SESSION GRACE 30000", VERB_SESSION_GRACE);
+	ck_assert_int_eq(command.grace_ms, 30000);
+	good("SESSION GRACE 0", VERB_SESSION_GRACE);
+	ck_assert_int_eq(command.grace_ms, 0);
+	good("SESSION RESUME abcdef", VERB_SESSION_RESUME);
+	is(command.secret, "abcdef");
+	good("SESSION HEARTBEAT 0", VERB_SESSION_HEARTBEAT);
+	ck_assert_int_eq(command.heartbeat_ms, 0);
+	good("SESSION HEARTBEAT 31536000000", VERB_SESSION_HEARTBEAT);
+	ck_assert_int_eq(command.heartbeat_ms, COMMAND_MS_MAX);
+	bad("SESSION GRACE x", "ERR GRACE must be a whole number from 0 to 31536000000, not 'x'");
+	bad("SESSION HEARTBEAT -1", "ERR HEARTBEAT must be a whole number from 0 to 31536000000, not '-1'");
 }
 END_TEST
 
@@ -302,6 +442,8 @@ START_TEST(the_table_is_in_order)
 		ck_assert_uint_gt(info->word.n, 0);
 		ck_assert(info->max < 0 || info->min <= info->max);
 		ck_assert_uint_eq(strlen(info->summary) > 0, 1);
+		if (info->flags & COMMAND_NAMED)
+			ck_assert_int_eq(strncmp(info->syntax, "name ", 5), 0);
 		/* Rows of one word stand together, or the lookup would miss some. */
 		for (int w = v + 2; w < VERB_COUNT; w++) {
 			if (slice_equal(command_info((enum verb)w)->word, info->word))
@@ -315,10 +457,13 @@ int
 main(void)
 {
 	return SUITE_RUN("command", NULL, NULL, a_lock_alone_has_every_option_absent,
-		a_lock_takes_its_options_in_any_order_and_case, every_verb_finds_its_row,
-		lists_take_a_pattern_and_a_bound, hello_chooses_logs_in_and_names_at_once,
-		auth_takes_a_password_alone_or_with_its_user, a_client_says_who_it_is,
-		what_redis_does_not_know_is_refused_in_its_words, an_error_is_cut_not_overrun,
-		an_option_that_is_wrong_names_itself, a_bad_name_says_what_is_bad_about_it,
-		a_secret_is_never_repeated, what_pushes_needs_resp3, the_table_is_in_order);
+		a_lock_takes_its_options_in_any_order_and_case, a_lock_is_of_one_kind,
+		many_names_follow_their_number, sixty_four_names_are_taken,
+		a_latch_has_its_subcommand_behind_the_name, a_session_outlives_its_connection_when_it_says_so,
+		every_verb_finds_its_row, lists_take_a_pattern_and_a_bound,
+		hello_chooses_logs_in_and_names_at_once, auth_takes_a_password_alone_or_with_its_user,
+		a_client_says_who_it_is, what_redis_does_not_know_is_refused_in_its_words,
+		an_error_is_cut_not_overrun, an_option_that_is_wrong_names_itself,
+		a_bad_name_says_what_is_bad_about_it, a_secret_is_never_repeated, what_pushes_needs_resp3,
+		the_table_is_in_order);
 }

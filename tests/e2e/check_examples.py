@@ -19,6 +19,7 @@ DOCUMENT = os.path.join(harness.ROOT, "proto", "PROTOCOL.md")
 # function below. `1` is the one that sends the request of the row.
 BEFORE = {
     "LOCK, somebody else has it": ["2> LOCK a", "2< ..."],
+    "LOCK RETRIES, refused so often": ["2> LOCK a", "2< ..."],
     "LOCK, held shared already": ["1> LOCK a SHARED", "1< ..."],
     "DOWNGRADE": ["1> LOCK a", "1< ..."],
     "MLOCK, somebody else has one": ["2> LOCK b", "2< ..."],

@@ -155,6 +155,38 @@ def test_fenced_lock(place):
     expect_between(one("LOCK", "a", "WAIT", 45000), new + 1, 2 ** 53)
 
 
+def test_semaphore(place):
+    """Redisson Semaphore: n permits, some at a time, and those of a client that was killed come back"""
+    daemon = daemon_of(place)
+    killed = holder(place, daemon, "LOCK s LIMIT 3 PERMITS 2")
+    one, two = daemon.client(), daemon.client()
+    expect_between(one("LOCK", "s", "LIMIT", 3, "WAIT", 0), 1, 2 ** 53)
+    expect(two("LOCK", "s", "LIMIT", 3, "PERMITS", 2, "WAIT", 0), None)
+    two.send("LOCK", "s", "LIMIT", 3, "PERMITS", 2, "WAIT", 45000)
+    daemon.queued("s")
+    killed.kill()
+    expect_between(two.reply(), 1, 2 ** 53)
+    expect(one("UNLOCK", "s"), 0)
+
+
+def test_permit_expirable_semaphore(place):
+    """Redisson PermitExpirableSemaphore: each permit has an id and a time of its own"""
+    talk(daemon_of(place), """
+        1> SESSION ONLOSS NEXT
+        1< +OK
+        1> LOCK s LIMIT 2 OWNER permit-1 LEASE 20
+        1< :1760000000000001
+        1> LOCK s LIMIT 2 OWNER permit-2
+        1< :1760000000000002
+        2> LOCK s LIMIT 2
+        2< :1760000000000003
+        1> CHECK s OWNER permit-1
+        1< -LOST lease ...
+        1> UNLOCK s OWNER permit-2
+        1< :0
+        """)
+
+
 def test_count_down_latch(place):
     """Redisson CountDownLatch: set once, counted down by many, and whoever awaits it goes on"""
     talk(daemon_of(place), """
@@ -221,6 +253,26 @@ def test_inter_process_read_write_lock(place):
         1< -UPGRADE ...
         1> UNLOCK a OWNER t
         1< :0
+        """)
+
+
+def test_inter_process_semaphore_v2(place):
+    """Curator InterProcessSemaphoreV2: leases of a counted number, in order, and a large request is not passed over"""
+    talk(daemon_of(place), """
+        1> LOCK s LIMIT 3
+        1< :1760000000000001
+        2> LOCK s LIMIT 3 PERMITS 3
+        3> LOCK s LIMIT 3
+        4> LOCK s LIMIT 3 WAIT 0
+        4< $-1
+        5> LOCK s LIMIT 4 WAIT 0
+        5< -LIMIT ...
+        1> UNLOCK s
+        1< :0
+        2< :1760000000000002
+        2> UNLOCK s
+        2< :0
+        3< :1760000000000003
         """)
 
 

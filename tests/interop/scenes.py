@@ -102,6 +102,30 @@ def scene_lock(stage):
     expect(expect_kind(stage.puppet.call("a", "UNLOCK", "a"), "int"), 0)
 
 
+def scene_kinds(stage):
+    """{library} shares a lock, takes permits and several locks at once, and gets the documented answers"""
+    first, second = stage.puppet.open("first"), stage.puppet.open("second")
+
+    def ask(kind, client, *words):
+        return expect_kind(stage.puppet.call(client, *words), kind)
+
+    token = expect_token(ask("int", first, "LOCK", "a", "SHARED"))
+    expect_token(ask("int", second, "LOCK", "a", "SHARED"))
+    expect_refused(stage.puppet.call(first, "LOCK", "a"), "UPGRADE")
+    expect(ask("int", first, "DOWNGRADE", "a"), token)
+    expect(ask("int", first, "UNLOCK", "a"), 0)
+    expect(ask("int", second, "UNLOCK", "a"), 0)
+    expect_token(ask("int", first, "LOCK", "s", "LIMIT", "3", "PERMITS", "2"))
+    ask("null", second, "LOCK", "s", "LIMIT", "3", "PERMITS", "2", "RETRIES", "0")
+    expect_refused(stage.puppet.call(second, "LOCK", "s", "WAIT", "0"), "WRONGKIND")
+    expect_token(ask("int", second, "LOCK", "b"))
+    ask("null", first, "MLOCK", "2", "a", "b", "WAIT", "0")
+    expect(ask("int", second, "UNLOCK", "b"), 0)
+    for one in ask("list", first, "MLOCK", "2", "a", "b"):
+        expect_token(int(one))
+    expect(ask("int", first, "MUNLOCK", "3", "a", "b", "c"), 2)
+
+
 def scene_latch(stage):
     """{library} makes a latch, awaits it, and goes on when it is open"""
     first, second = stage.puppet.open("first"), stage.puppet.open("second")
@@ -453,5 +477,5 @@ def scene_loss_waiting(stage):
     stage.comment(repr(turn.outcome))
 
 
-SCENES = (scene_handshake, scene_lock, scene_latch, scene_resume, scene_contended, scene_order, scene_shared, scene_loss,
-          scene_loss_waiting, scene_race, scene_late, scene_late_pool, scene_exhausted)
+SCENES = (scene_handshake, scene_lock, scene_kinds, scene_latch, scene_resume, scene_contended, scene_order, scene_shared,
+          scene_loss, scene_loss_waiting, scene_race, scene_late, scene_late_pool, scene_exhausted)
