@@ -150,6 +150,7 @@ struct conf {
 	int64_t pool;        /* links to each of them */
 	int64_t lease_ms;    /* L of names without a rule */
 	int64_t margin_ms;   /* J */
+	int64_t retain_ms;   /* 0: a lease that nobody uses is given back at once */
 	struct conf_handoff handoff;
 	int restart_guard; /* enum conf_guard */
 	struct conf_rule *rules;

@@ -254,6 +254,7 @@ core_settings_of(struct main *m)
 		.where = m->addresses,
 		.links = (unsigned)conf->pool,
 		.streak = conf->handoff.streak,
+		.retain_ms = conf->retain_ms,
 		.streak_ms = conf->handoff.time_ms,
 		.grants_per_session = conf->limits.grants_per_session,
 		.waiters_per_session = conf->limits.waiters_per_session,

@@ -62,6 +62,7 @@ START_TEST(an_empty_file_means_the_defaults)
 	ck_assert_int_eq(conf->lease_ms, 10000);
 	ck_assert_int_eq(conf->margin_ms, 1000);
 	ck_assert_int_eq(conf->pool, 1);
+	ck_assert_int_eq(conf->retain_ms, 100);
 	ck_assert_int_eq(conf->handoff.streak, 64);
 	ck_assert_int_eq(conf->handoff.time_ms, 100);
 	ck_assert_int_eq(conf->restart_guard, CONF_GUARD_AUTO);

@@ -48,6 +48,7 @@ struct core_settings {
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
 	const char *const *where; /* their addresses, for people; kept by the caller; NULL: numbers do */
 	unsigned links;           /* to each of them, 1 .. CORE_LINKS_MAX */
+	int64_t retain_ms;        /* how long a lease is kept that nobody uses any more; 0: not at all */
 	int64_t streak;           /* local grants in a row while another daemon waits, >= 1 */
 	int64_t streak_ms;        /* and for how long at most */
 	int64_t grants_per_session;

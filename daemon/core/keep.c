@@ -192,8 +192,14 @@ keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 void
 keep_timer(struct core *core, struct lease *l)
 {
+	if (l->resource->waiter_count > 0)
+		l->idle_ms = 0;
 	if (core->now.ms >= l->valid_ms)
 		lease_lost(core, l, LOSS_EXPIRED);
+	else if (l->idle_ms != 0 && core->now.ms >= l->idle_ms)
+		resource_touch(core, l->resource);
+	else if (core->now.ms < l->refresh_ms)
+		lease_arm(core, l);
 	else if (l->refreshing)
 		keep_go_on(core, l);
 	else

@@ -78,6 +78,8 @@ lease_arm(struct core *core, struct lease *l)
 	 * not within this turn. */
 	if (l->refresh_ms < at)
 		at = l->refresh_ms > core->now.ms ? l->refresh_ms : core->now.ms + 1;
+	if (l->idle_ms != 0 && l->idle_ms < at)
+		at = l->idle_ms;
 	timer_arm(&core->timers, &l->timer, at);
 }
 
@@ -102,6 +104,7 @@ lease_clear(struct core *core, struct lease *l)
 	l->queued = false;
 	l->wanted = false;
 	l->served = false;
+	l->idle_ms = 0;
 	l->rests = false;
 	l->refused = false;
 	l->split = 0;
@@ -251,6 +254,23 @@ leases_want(struct core *core, struct resource *r)
 
 	TAILQ_FOREACH (l, &r->leases, in_resource)
 		lease_want(core, l);
+}
+
+bool
+lease_retain(struct core *core, struct lease *l)
+{
+	int64_t until_ms = core->now.ms + core->settings.retain_ms;
+
+	if (!l->served || l->wanted || core->draining || core->settings.retain_ms == 0 ||
+		l->resource->rule->key != NULL || l->resource->rule->interop != INTEROP_NONE)
+		return false;
+	if (l->idle_ms == 0) {
+		l->idle_ms = until_ms;
+		/* A timer that comes too early costs less than one that is set at every UNLOCK. */
+		if (until_ms < l->timer.at_ms)
+			lease_arm(core, l);
+	}
+	return core->now.ms < l->idle_ms;
 }
 
 bool

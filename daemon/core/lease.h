@@ -63,6 +63,10 @@ void lease_leave_queue(struct core *core, struct lease *l);
 void lease_want(struct core *core, struct lease *l);
 void leases_want(struct core *core, struct resource *r);
 
+/* Whether a lease that nobody here holds or waits for is kept for a while: for who locks the name again soon,
+ * and as long as no other daemon wants it. */
+bool lease_retain(struct core *core, struct lease *l);
+
 /* HELD, with a majority, and surely for long enough that a grant can be given on it: half the lease. */
 bool lease_good(const struct core *core, const struct lease *l);
 

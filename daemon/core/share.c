@@ -58,6 +58,7 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 		return false;
 	}
 	l->served = true;
+	l->idle_ms = 0;
 	l->streak += l->wanted;
 	grant_give(core, l, w, token);
 	keep_refill(core, l);
@@ -107,7 +108,7 @@ share_held(struct core *core, struct resource *r)
 		share_turn(core, r);
 		w = TAILQ_FIRST(&r->waiters);
 	}
-	if (l->grant_count == 0 && (w == NULL || !share_open(core, r, w)))
+	if (l->grant_count == 0 && (w == NULL ? !lease_retain(core, l) : !share_open(core, r, w)))
 		lease_give_back(core, l);
 	else
 		share_answer_once(core, r);

@@ -282,6 +282,7 @@ struct lease {
 	int64_t term_ms;          /* how long a lease it asked for: the rule may say something else by now */
 	int64_t valid_ms;         /* HELD: surely ours until then */
 	int64_t refresh_ms;       /* HELD: when to renew */
+	int64_t idle_ms;          /* HELD: given back then, unless somebody wants it again; 0: it is in use */
 	bool refreshing;          /* HELD: a round is under way */
 	bool dry;                 /* HELD: the last round brought no tokens, though they run short */
 	bool again;               /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */

@@ -150,4 +150,5 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 		plan_faults(plan, &rng);
 	plan_possible(plan);
 	plan_clocks(plan);
+	plan->retain_ms = rng_percent(&rng, 40) ? 0 : rng_range(&rng, 1, 500);
 }

@@ -68,6 +68,7 @@ struct plan {
 	int64_t margin_ms;
 	int64_t streak;
 	int64_t streak_ms;
+	int64_t retain_ms;
 	bool trusted;           /* the first greeting admits: no guard at the beginning */
 	bool foreign;           /* the last name has a key template and half the lease */
 	bool wild;              /* clocks may show anything: tokens have to live by their counters */

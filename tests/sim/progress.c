@@ -134,7 +134,9 @@ somebody_can(const struct world *w, unsigned name)
 static int64_t
 most_us(const struct world *w, unsigned name)
 {
-	return (timer_ms(w, name) + 300) * 1000 + 8 * (2 * w->plan.network_us + w->plan.spread_us) + 100000;
+	/* Who keeps what he does not use may not hear that it is wanted. */
+	return (timer_ms(w, name) + 300 + w->plan.retain_ms) * 1000 +
+	       8 * (2 * w->plan.network_us + w->plan.spread_us) + 100000;
 }
 
 static void

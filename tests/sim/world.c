@@ -46,6 +46,7 @@ init_settings(struct world *w)
 		.margin_ms = p->margin_ms,
 		.masters = p->masters,
 		.links = p->links,
+		.retain_ms = p->retain_ms,
 		.streak = p->streak,
 		.streak_ms = p->streak_ms,
 		.grants_per_session = 100,
