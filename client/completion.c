@@ -11,7 +11,8 @@
 
 /* Tasks whose positional argument is the name of a lock. */
 #define NAMERS                                                                                               \
-	(ON(RUN) | ON(LOCK) | ON(UNLOCK) | ON(HOLD) | ON(CHECK) | ON(LS) | ON(SHOW) | ON(WATCH) | ON(BREAK))
+	(ON(RUN) | ON(LOCK) | ON(UNLOCK) | ON(HOLD) | ON(CHECK) | ON(LS) | ON(SHOW) | ON(WATCH) |            \
+		ON(BREAK) | ON(LATCH) | ON(AWAIT))
 
 /* Text for the inside of '...': in bash and zsh a quote has to leave it for a moment, in fish it may not. */
 static void

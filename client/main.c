@@ -49,6 +49,8 @@ perform(const struct options *o)
 		[TASK_UNLOCK] = task_unlock,
 		[TASK_HOLD] = task_hold,
 		[TASK_CHECK] = task_check,
+		[TASK_LATCH] = task_latch,
+		[TASK_AWAIT] = task_await,
 		[TASK_LS] = task_ls,
 		[TASK_SHOW] = task_show,
 		[TASK_SESSIONS] = task_sessions,

@@ -291,6 +291,12 @@ read_positional(struct reader *r, const char *text)
 		r->o->name = text;
 		return true;
 	}
+	for (size_t i = 0; r->o->task == TASK_LATCH && i < 2; i++) {
+		if (r->o->words[i] == NULL) {
+			r->o->words[i] = text;
+			return true;
+		}
+	}
 	if (r->o->task == TASK_RUN) {
 		r->next--;
 		r->command = true;
@@ -314,6 +320,32 @@ read_argument(struct reader *r)
 		return read_positional(r, text);
 	}
 	return text[1] == '-' ? read_word(r, text + 2) : read_letters(r, text + 1);
+}
+
+/* latch NAME [set N | down [N]] */
+static bool
+latch_complete(struct reader *r)
+{
+	const char *verb = r->o->words[0], *steps = r->o->words[1];
+	bool set = verb != NULL && strcmp(verb, "set") == 0;
+	int64_t n;
+
+	if (verb != NULL && !set && strcmp(verb, "down") != 0) {
+		return reader_fail(
+			r, "holdfast latch %.64s %.64s: set N or down [N] is allowed", r->o->name, verb);
+	}
+	if (set && steps == NULL) {
+		return reader_fail(
+			r, "holdfast latch %.64s set: the number of steps is missing%s", r->o->name, "");
+	}
+	if (steps != NULL && !number_parse(slice_of(steps), 1, OPTION_STEPS_MAX, &n)) {
+		return reader_fail(
+			r, "holdfast latch %.64s: %.64s: 1 to 1000000 steps are allowed", r->o->name, steps);
+	}
+	if (r->o->lease_ms > 0 && !set) {
+		return reader_fail(r, "holdfast latch %.64s: --lease goes with set%s", r->o->name, "");
+	}
+	return true;
 }
 
 /* What no single argument can tell. */
@@ -342,8 +374,12 @@ options_complete(struct reader *r)
 			"holder%s",
 			o->name, "");
 	}
+	if (o->task == TASK_LATCH && !latch_complete(r)) {
+		return false;
+	}
 	if (o->exclusive + o->shared + (o->slots > 0) > 1) {
-		return reader_fail(r, "--exclusive, --shared and --slots exclude each other: choose one%s%s", "", "");
+		return reader_fail(
+			r, "--exclusive, --shared and --slots exclude each other: choose one%s%s", "", "");
 	}
 	if (o->nonblock) {
 		o->wait_ms = 0;

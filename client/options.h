@@ -23,6 +23,7 @@ enum task {
 #define TAKERS     (ON(RUN) | ON(LOCK) | ON(HOLD))
 #define EVERYWHERE ((1u << TASK_COUNT) - 1)
 
+#define OPTION_STEPS_MAX   1000000              /* of a latch */
 #define OPTION_SECONDS_MAX INT64_C(31536000000) /* ms: a year, as COMMAND_MS_MAX */
 #define OPTION_SLOTS_MAX   10000                /* as LIMIT */
 #define OPTION_TOKEN_MAX   (INT64_C(1) << 53)
@@ -41,15 +42,16 @@ struct loss {
 
 /* Absent values: NULL, false, and what options_parse() says for numbers. */
 struct options {
-	enum task task;   /* TASK_COUNT: none named (--help, --version) */
-	const char *name; /* NAME, GLOB, SECTION or shell; NULL: not given */
-	char **command;   /* TASK_RUN: what to run, NULL-terminated as argv is */
+	enum task task;       /* TASK_COUNT: none named (--help, --version) */
+	const char *name;     /* NAME, GLOB, SECTION or shell; NULL: not given */
+	const char *words[2]; /* TASK_LATCH: "set" or "down", and N; NULL: not given */
+	char **command;       /* TASK_RUN: what to run, NULL-terminated as argv is */
 	bool nonblock;
 	int64_t wait_ms;     /* -1: as the daemon's rule for the name says; --nonblock makes it 0 */
 	int64_t busy_status; /* STATUS_BUSY */
 	bool exclusive;
 	bool shared;
-	int64_t slots; /* 0: no semaphore */
+	int64_t slots;    /* 0: no semaphore */
 	int64_t lease_ms; /* 0: renewed as long as it is held */
 	const char *why;
 	int64_t master_wait_ms; /* 30 s */

@@ -13,6 +13,9 @@ int task_run(const struct options *o, const struct address *a);
 int task_lock(const struct options *o, const struct address *a);
 int task_unlock(const struct options *o, const struct address *a);
 int task_check(const struct options *o, const struct address *a);
+/* latch.c */
+int task_latch(const struct options *o, const struct address *a);
+int task_await(const struct options *o, const struct address *a);
 /* keep.c */
 int task_hold(const struct options *o, const struct address *a);
 /* see.c */

@@ -7,6 +7,8 @@ _holdfast_options() {
 	unlock) printf '%s' '--pid --token --json --quiet --verbose --socket --help --version ' ;;
 	hold) printf '%s' '--nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --token-file --json --quiet --verbose --socket --help --version ' ;;
 	check) printf '%s' '--pid --token --json --quiet --verbose --socket --help --version ' ;;
+	latch) printf '%s' '--lease --json --quiet --verbose --socket --help --version ' ;;
+	await) printf '%s' '--nonblock --timeout --conflict-exit-code --json --quiet --verbose --socket --help --version ' ;;
 	ls) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	show) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	sessions) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
@@ -30,7 +32,7 @@ _holdfast() {
 	local verb=${COMP_WORDS[1]} i=2
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check ls show sessions watch ping info break completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping info break completion --help --version' -- "$word")
 		return
 	fi
 	while ((i < COMP_CWORD)); do
@@ -72,7 +74,7 @@ _holdfast() {
 	esac
 	case $verb in
 	completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- "$word") ;;
-	run | lock | unlock | hold | check | ls | show | watch | break)
+	run | lock | unlock | hold | check | latch | await | ls | show | watch | break)
 		((i < COMP_CWORD)) || _holdfast_names "$word"
 		;;
 	esac

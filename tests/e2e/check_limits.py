@@ -160,6 +160,28 @@ def test_nested_shared(place):
         expect((outer, inner, status), (outer, inner, wanted), output)
 
 
+def test_latch(place):
+    """latch makes one, does steps and says how many are left; await ends when it is open"""
+    daemon = world(place)
+    expect(tool.call(place, daemon, "latch", "l")[0], 1)
+    expect(tool.call(place, daemon, "latch", "l", "set", "3"), (0, ""))
+    expect(tool.call(place, daemon, "latch", "l", "set", "3")[0], 1)
+    expect(tool.call(place, daemon, "latch", "l", "down"), (0, "2"))
+    expect(tool.call(place, daemon, "await", "-n", "l")[0], 75)
+    waiter = tool.start(place, daemon, "await", "l", "--json")
+    with daemon.client(form=3) as watcher:
+        harness.until("somebody waits", lambda: watcher("INSPECT", "l").get("waiters"))
+    expect(waiter.alive(), True)
+    expect(tool.call(place, daemon, "latch", "l", "down", "2"), (0, "0"))
+    expect(waiter.wait(), 0, waiter.output.text())
+    expect(json.loads(waiter.output.text()), {"name": "l", "open": True})
+    expect(tool.call(place, daemon, "latch", "l", "--json"), (0, '{"name":"l","left":0}'))
+    for words, said in ((("up",), "set N or down"), (("set",), "is missing"), (("set", "0"), "1 to 1000000"),
+                        (("down", "-t", "5"), "goes with set")):
+        status, output = tool.call(place, daemon, "latch", "l", *words)
+        expect((status, said in output), (64, True), output)
+
+
 def test_shared(place):
     """shared runs run side by side, and nobody else meanwhile"""
     daemon = world(place)

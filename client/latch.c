@@ -1,0 +1,137 @@
+/*
+ * latch: latch and await, for steps that others wait for.
+ */
+#include "client/say.h"
+#include "client/status.h"
+#include "client/take.h"
+#include "client/tasks.h"
+#include "client/voice.h"
+#include "proto/number.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct answer *
+ask_set(struct wire *w, const struct options *o)
+{
+	char lease[NUMBER_TEXT_MAX];
+
+	if (o->lease_ms == 0) {
+		wire_ask(w, "LATCH", o->name, "SET", o->words[1]);
+	} else {
+		lease[number_print(lease, o->lease_ms)] = '\0';
+		wire_ask(w, "LATCH", o->name, "SET", o->words[1], "LEASE", lease);
+	}
+	return wire_answer(w);
+}
+
+static const struct answer *
+ask_down(struct wire *w, const struct options *o)
+{
+	wire_ask(w, "LATCH", o->name, "DOWN", o->words[1] != NULL ? o->words[1] : "1");
+	return wire_answer(w);
+}
+
+static const struct answer *
+ask_count(struct wire *w, const struct options *o)
+{
+	wire_ask(w, "LATCH", o->name, "COUNT");
+	return wire_answer(w);
+}
+
+/* What a latch answers, an integer or null. */
+static int
+tell(const struct options *o, const struct answer *answer)
+{
+	bool set = o->words[0] != NULL && strcmp(o->words[0], "set") == 0;
+	bool no = answer->type == ANSWER_NULL || (set && answer->n == 0);
+
+	if (o->json) {
+		int status =
+			set ? voice_print("{s:s, s:b}", "name", o->name, "set", answer->n == 1)
+			    : voice_print("{s:s, s:o}", "name", o->name, "left",
+				      answer->type == ANSWER_NULL ? json_null() : json_integer(answer->n));
+
+		return status != STATUS_DONE || !no ? status : STATUS_NO;
+	}
+	if (no) {
+		if (!o->quiet) {
+			say(set ? "the latch %s is there already" : "there is no latch %s", o->name);
+		}
+		return STATUS_NO;
+	}
+	if (!set && !o->quiet && (printf("%" PRId64 "\n", answer->n) < 0 || fflush(stdout) != 0)) {
+		say("cannot print how many steps are left: standard output is closed");
+		return STATUS_INTERNAL;
+	}
+	return STATUS_DONE;
+}
+
+int
+task_latch(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	const struct answer *answer;
+	char what[NAME_BYTES_MAX + 32];
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE) {
+		if (o->words[0] == NULL) {
+			answer = ask_count(&wire, o);
+		} else {
+			answer = strcmp(o->words[0], "set") == 0 ? ask_set(&wire, o) : ask_down(&wire, o);
+		}
+		if (answer == NULL || (answer->type != ANSWER_INT && answer->type != ANSWER_NULL)) {
+			(void)snprintf(what, sizeof(what), "latch %s", o->name);
+			status = take_refusal(&wire, answer, what);
+		} else {
+			status = tell(o, answer);
+		}
+	}
+	wire_close(&wire);
+	return status;
+}
+
+/* A signal ends the process, and with its connection the wait. */
+static const struct answer *
+await_open(struct wire *w, const struct options *o)
+{
+	char wait[NUMBER_TEXT_MAX];
+
+	if (o->wait_ms < 0) {
+		wire_ask(w, "LATCH", o->name, "AWAIT");
+	} else {
+		wait[number_print(wait, o->wait_ms)] = '\0';
+		wire_ask(w, "LATCH", o->name, "AWAIT", "WAIT", wait);
+	}
+	(void)wire_flush(w);
+	return wire_wait(w, INT64_MAX);
+}
+
+int
+task_await(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	const struct answer *answer;
+	char what[NAME_BYTES_MAX + 32];
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE) {
+		answer = await_open(&wire, o);
+		if (answer != NULL && answer->type == ANSWER_NULL) {
+			status = (int)o->busy_status;
+			if (!o->quiet) {
+				say("the latch %s is still closed%s", o->name,
+					o->wait_ms > 0 ? ", and the wait is over" : "");
+			}
+		} else if (answer == NULL || answer->type != ANSWER_INT) {
+			(void)snprintf(what, sizeof(what), "cannot wait for the latch %s", o->name);
+			status = take_refusal(&wire, answer, what);
+		} else if (o->json) {
+			status = voice_print("{s:s, s:b}", "name", o->name, "open", true);
+		}
+	}
+	wire_close(&wire);
+	return status;
+}
