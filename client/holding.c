@@ -14,15 +14,29 @@
 #define RELEASE_MS 2000
 
 void
-holding_start(struct holding *h, struct wire *wire, const char *name, const struct grant *g, int64_t grace_ms)
+holding_start(struct holding *h, struct wire *wire, const struct options *o, const struct grant *g,
+	int64_t grace_ms)
 {
 	int64_t now = clock_ms();
 
 	memset(h, 0, sizeof(*h));
 	h->wire = wire;
-	h->name = name;
-	h->token = g->token;
+	h->name = o->name;
+	h->also = &o->also;
+	h->grant = g;
 	deadline_start(&h->deadline, now, g->expire_ms > now ? g->expire_ms - now : 0, grace_ms);
+}
+
+static const char *
+name_of(const struct holding *h, size_t i)
+{
+	return i == 0 ? h->name : h->also->names[i - 1];
+}
+
+static int64_t
+token_of(const struct holding *h, size_t i)
+{
+	return i == 0 ? h->grant->token : h->grant->also_tokens[i - 1];
 }
 
 static void
@@ -48,9 +62,11 @@ holding_silence(struct holding *h)
 static void
 push_read(struct holding *h, const struct answer *push)
 {
-	if (answer_is_push(push, "lost", 5) && slice_equal(push->items[1].text, slice_of(h->name)) &&
-		push->items[3].n == h->token) {
-		holding_lose(h, push->items[4].text);
+	for (size_t i = 0; answer_is_push(push, "lost", 5) && i <= h->also->count; i++) {
+		if (slice_equal(push->items[1].text, slice_of(name_of(h, i))) &&
+			push->items[3].n == token_of(h, i)) {
+			holding_lose(h, push->items[4].text);
+		}
 	}
 }
 
@@ -60,11 +76,15 @@ check_read(struct holding *h, const struct answer *answer)
 	struct slice rest;
 	enum code code;
 
-	if (h->deadline.sent_ms == 0) {
+	if (h->due == 0) {
 		return;
 	}
+	h->due--;
 	if (answer->type == ANSWER_INT) {
-		deadline_told(&h->deadline, answer->n);
+		h->told_ms = answer->n < h->told_ms ? answer->n : h->told_ms;
+		if (h->due == 0 && h->deadline.sent_ms > 0) {
+			deadline_told(&h->deadline, h->told_ms);
+		}
 		return;
 	}
 	if (answer->type == ANSWER_NULL) {
@@ -101,13 +121,24 @@ holding_read(struct holding *h)
 }
 
 static void
-holding_ask(struct holding *h)
+ask_each(struct holding *h, const char *verb)
 {
 	char token[NUMBER_TEXT_MAX];
+
+	for (size_t i = 0; i <= h->also->count; i++) {
+		token[number_print(token, token_of(h, i))] = '\0';
+		wire_ask(h->wire, verb, name_of(h, i), "TOKEN", token);
+	}
+}
+
+static void
+holding_ask(struct holding *h)
+{
 	int64_t now = clock_ms();
 
-	token[number_print(token, h->token)] = '\0';
-	wire_ask(h->wire, "CHECK", h->name, "TOKEN", token);
+	ask_each(h, "CHECK");
+	h->due = h->also->count + 1;
+	h->told_ms = INT64_MAX;
 	deadline_asked(&h->deadline, now);
 	if (!wire_flush(h->wire)) {
 		holding_silence(h);
@@ -150,23 +181,20 @@ holding_release(struct holding *h)
 {
 	const struct answer *answer;
 	struct slice rest;
-	char token[NUMBER_TEXT_MAX];
 	int64_t until_ms = clock_ms() + RELEASE_MS;
 
 	if (h->gone || h->lost) {
 		return !h->lost;
 	}
-	token[number_print(token, h->token)] = '\0';
-	wire_ask(h->wire, "UNLOCK", h->name, "TOKEN", token);
+	ask_each(h, "UNLOCK");
 	(void)wire_flush(h->wire);
-	answer = wire_wait(h->wire, until_ms);
-	if (answer != NULL && h->deadline.sent_ms > 0) {
-		/* That was the answer to the CHECK on its way. */
+	/* What is due first are the answers to CHECKs on their way. */
+	for (size_t due = h->due + h->also->count + 1; due > 0; due--) {
 		answer = wire_wait(h->wire, until_ms);
+		if (answer != NULL && answer->type == ANSWER_ERROR &&
+			answer_code(answer, &rest) == CODE_LOST) {
+			holding_lose(h, rest);
+		}
 	}
-	if (answer != NULL && answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_LOST) {
-		holding_lose(h, rest);
-		return false;
-	}
-	return true;
+	return !h->lost;
 }

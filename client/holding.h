@@ -1,5 +1,6 @@
 /*
- * holding: keeps an eye on a lock that is held: asks for its validity in time, and hears of its loss.
+ * holding: keeps an eye on a lock that is held, or on several: asks for its validity in time, and hears of
+ * its loss.
  *
  * Used by run and hold, which poll wire.fd and call in; it sends and reads, but never blocks and says
  * nothing.
@@ -17,15 +18,19 @@
 struct holding {
 	struct wire *wire;
 	const char *name;
-	int64_t token;
+	const struct also *also; /* more names; what is told of all is the worst of them */
+	const struct grant *grant;
+	size_t due;      /* answers to CHECK */
+	int64_t told_ms; /* the least of those that came */
 	struct deadline deadline;
 	bool lost; /* the daemon said so */
 	bool gone; /* the connection ended; what was told last stands */
 	char why[WIRE_TEXT_MAX];
 };
 
-void holding_start(
-	struct holding *h, struct wire *wire, const char *name, const struct grant *g, int64_t grace_ms);
+/* o and g are kept by reference. */
+void holding_start(struct holding *h, struct wire *wire, const struct options *o, const struct grant *g,
+	int64_t grace_ms);
 
 /* The connection is readable. */
 void holding_read(struct holding *h);

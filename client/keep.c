@@ -91,7 +91,7 @@ task_hold(const struct options *o, const struct address *a)
 		(void)sigprocmask(SIG_BLOCK, &set, NULL);
 		signals = signalfd(-1, &set, SFD_CLOEXEC);
 		timer = wakeup_open();
-		holding_start(&holding, &wire, o->name, &grant, 0);
+		holding_start(&holding, &wire, o, &grant, 0);
 		status = token_print(o, &grant);
 		if (status == STATUS_DONE) {
 			status = signals >= 0 && timer >= 0 ? keep(o, &holding, signals, timer)

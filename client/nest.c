@@ -1,5 +1,5 @@
 /*
- * nest: SESSION JOIN with the secret in the environment, and CHECK.
+ * nest: what a command finds in its environment, and SESSION JOIN with the secret there, and CHECK.
  */
 #include "client/nest.h"
 
@@ -51,15 +51,97 @@ nest_kind(const struct options *o)
 	return o->shared ? "shared" : "exclusive";
 }
 
+/* Numbers and names have no spaces: words one behind the other. */
+static void
+words_add(char *text, size_t room, const char *word)
+{
+	size_t n = strlen(text);
+
+	(void)snprintf(text + n, room - n, "%s%s", n > 0 ? " " : "", word);
+}
+
+void
+nest_export(const struct options *o, const struct address *a, const struct grant *g)
+{
+	char names[(OPTION_ALSO_MAX + 1) * (NAME_BYTES_MAX + 1)] = "";
+	char tokens[(OPTION_ALSO_MAX + 1) * NUMBER_TEXT_MAX] = "";
+	char token[NUMBER_TEXT_MAX];
+
+	for (size_t i = 0; i <= o->also.count; i++) {
+		token[number_print(token, i == 0 ? g->token : g->also_tokens[i - 1])] = '\0';
+		words_add(names, sizeof(names), i == 0 ? o->name : o->also.names[i - 1]);
+		words_add(tokens, sizeof(tokens), token);
+	}
+	token[number_print(token, g->token)] = '\0';
+	(void)setenv("HOLDFAST_NAME", o->name, 1);
+	(void)setenv("HOLDFAST_NAMES", names, 1);
+	(void)setenv("HOLDFAST_TOKEN", token, 1);
+	(void)setenv("HOLDFAST_TOKENS", tokens, 1);
+	(void)setenv("HOLDFAST_KIND", nest_kind(o), 1);
+	(void)setenv("HOLDFAST_SESSION", g->secret, 1);
+	/* What is there may have a password, which has to come along; --socket has none. */
+	if (o->socket != NULL || getenv("HOLDFAST_URL") == NULL) {
+		(void)setenv("HOLDFAST_URL", a->text, 1);
+	}
+}
+
+/* The i-th word, and its length; NULL: there is none. */
+static const char *
+word_at(const char *text, size_t i, size_t *n)
+{
+	for (; text != NULL; i--) {
+		*n = strcspn(text, " ");
+		if (i == 0) {
+			return *n > 0 ? text : NULL;
+		}
+		text = text[*n] == ' ' ? text + *n + 1 : NULL;
+	}
+	return NULL;
+}
+
+/* Whether a run around us has this name, and which of its tokens is that of it. */
+static bool
+around_us(const char *name, char token[NUMBER_TEXT_MAX])
+{
+	const char *names = getenv("HOLDFAST_NAMES"), *tokens = getenv("HOLDFAST_TOKENS");
+	const char *word;
+	size_t n;
+
+	for (size_t i = 0; (word = word_at(names, i, &n)) != NULL; i++) {
+		if (strlen(name) != n || memcmp(word, name, n) != 0) {
+			continue;
+		}
+		word = word_at(tokens, i, &n);
+		if (word == NULL || n >= NUMBER_TEXT_MAX) {
+			return false;
+		}
+		memcpy(token, word, n);
+		token[n] = '\0';
+		return true;
+	}
+	return false;
+}
+
+bool
+nest_overlaps(const struct options *o)
+{
+	char token[NUMBER_TEXT_MAX];
+	bool found = o->also.count > 0 && around_us(o->name, token);
+
+	for (size_t i = 0; i < o->also.count; i++) {
+		found = found || around_us(o->also.names[i], token);
+	}
+	return found;
+}
+
 bool
 nest_join(struct wire *w, const struct taking *t, struct grant *g)
 {
-	const char *name = getenv("HOLDFAST_NAME");
 	const char *secret = getenv("HOLDFAST_SESSION");
-	const char *token = getenv("HOLDFAST_TOKEN");
+	char token[NUMBER_TEXT_MAX];
 
-	if (name == NULL || secret == NULL || token == NULL || strcmp(name, t->o->name) != 0 ||
-		strlen(secret) > SECRET_BYTES_MAX || !nest_covers(t->o, getenv("HOLDFAST_KIND")) ||
+	if (secret == NULL || strlen(secret) > SECRET_BYTES_MAX || !around_us(t->o->name, token) ||
+		!nest_covers(t->o, getenv("HOLDFAST_KIND")) ||
 		!number_parse(slice_of(token), 1, OPTION_TOKEN_MAX, &g->token)) {
 		return false;
 	}

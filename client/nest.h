@@ -7,11 +7,17 @@
 
 #include "client/take.h"
 
+/* Puts name, token, kind, session and address of a hold into the environment, for the command. */
+void nest_export(const struct options *o, const struct address *a, const struct grant *g);
+
+/* Whether a run around this process has one of several names: then they cannot be had all together. */
+bool nest_overlaps(const struct options *o);
+
 /* "exclusive", "shared" or "permits": what the command finds as HOLDFAST_KIND. */
 const char *nest_kind(const struct options *o);
 
 /*
- * Whether a run around this process (HOLDFAST_NAME, HOLDFAST_SESSION, HOLDFAST_TOKEN, HOLDFAST_KIND) holds
+ * Whether a run around this process (see nest_export()) holds
  * the name now, so that it covers what is wanted: then *w speaks for its session, and *g is its hold. False:
  * *w is closed. Says nothing.
  */

@@ -146,6 +146,16 @@ fail_range(struct reader *r, const struct option_entry *e, const char *value)
 	return false;
 }
 
+static bool
+also_add(struct reader *r, struct also *also, const char *name)
+{
+	if (also->count == OPTION_ALSO_MAX) {
+		return reader_fail(r, "--also %.64s: no more than 64 names%s", name, "");
+	}
+	also->names[also->count++] = name;
+	return true;
+}
+
 /* Puts value into the field of e; the value of a flag is NULL. */
 static bool
 option_set(struct reader *r, const struct option_entry *e, const char *value)
@@ -161,6 +171,8 @@ option_set(struct reader *r, const struct option_entry *e, const char *value)
 	case OPTION_TEXT:
 		*(const char **)field = value;
 		return true;
+	case OPTION_ALSO:
+		return also_add(r, (struct also *)field, value);
 	case OPTION_LOSS:
 		return loss_parse(value, (struct loss *)field) ||
 		       reader_fail(
@@ -380,6 +392,10 @@ options_complete(struct reader *r)
 	if (o->exclusive + o->shared + (o->slots > 0) > 1) {
 		return reader_fail(
 			r, "--exclusive, --shared and --slots exclude each other: choose one%s%s", "", "");
+	}
+	if (o->also.count > 0 && o->slots > 0) {
+		return reader_fail(
+			r, "--slots is for one name: leave --also %.64s out%s", o->also.names[0], "");
 	}
 	if (o->nonblock) {
 		o->wait_ms = 0;

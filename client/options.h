@@ -28,6 +28,13 @@ enum task {
 #define OPTION_SLOTS_MAX   10000                /* as LIMIT */
 #define OPTION_TOKEN_MAX   (INT64_C(1) << 53)
 
+#define OPTION_ALSO_MAX 63 /* MLOCK takes one more */
+
+struct also {
+	const char *names[OPTION_ALSO_MAX];
+	size_t count;
+};
+
 enum loss_way {
 	LOSS_TERM,  /* TERM in time before the deadline, KILL at the deadline */
 	LOSS_KILL,  /* KILL at the deadline */
@@ -46,6 +53,7 @@ struct options {
 	const char *name;     /* NAME, GLOB, SECTION or shell; NULL: not given */
 	const char *words[2]; /* TASK_LATCH: "set" or "down", and N; NULL: not given */
 	char **command;       /* TASK_RUN: what to run, NULL-terminated as argv is */
+	struct also also;     /* TASK_RUN: more names, held all together or not at all */
 	bool nonblock;
 	int64_t wait_ms;     /* -1: as the daemon's rule for the name says; --nonblock makes it 0 */
 	int64_t busy_status; /* STATUS_BUSY */
@@ -74,7 +82,7 @@ struct options {
 
 #define OPTIONS_TEXT_MAX 256
 
-enum option_kind { OPTION_FLAG, OPTION_SECONDS, OPTION_NUMBER, OPTION_TEXT, OPTION_LOSS };
+enum option_kind { OPTION_FLAG, OPTION_SECONDS, OPTION_NUMBER, OPTION_TEXT, OPTION_LOSS, OPTION_ALSO };
 
 /* A row of option.def. */
 struct option_entry {

@@ -114,22 +114,6 @@ signals_settle(const struct run *r)
 	}
 }
 
-static void
-environment_set(const struct run *r)
-{
-	char token[NUMBER_TEXT_MAX];
-
-	token[number_print(token, r->grant.token)] = '\0';
-	(void)setenv("HOLDFAST_NAME", r->o->name, 1);
-	(void)setenv("HOLDFAST_TOKEN", token, 1);
-	(void)setenv("HOLDFAST_KIND", nest_kind(r->o), 1);
-	(void)setenv("HOLDFAST_SESSION", r->grant.secret, 1);
-	/* What is there may have a password, which has to come along; --socket has none. */
-	if (r->o->socket != NULL || getenv("HOLDFAST_URL") == NULL) {
-		(void)setenv("HOLDFAST_URL", r->a->text, 1);
-	}
-}
-
 /* A pipe of which we are no part must be able to end: the command has these now. */
 static void
 streams_drop(void)
@@ -182,7 +166,7 @@ command_start(struct run *r)
 	}
 	r->fds[WATCH_SUPERVISOR] = (struct pollfd){r->supervisor.control, POLLIN, 0};
 	r->fds[WATCH_WIRE] = (struct pollfd){r->wire.fd, POLLIN, 0};
-	holding_start(&r->holding, &r->wire, r->o->name, &r->grant, r->o->kill_after_ms);
+	holding_start(&r->holding, &r->wire, r->o, &r->grant, r->o->kill_after_ms);
 	limits_start(&r->limits, clock_ms(), r->o->max_run_ms, r->o->kill_after_ms, r->o->min_hold_ms);
 	supervisor_go(&r->supervisor);
 	signals_settle(r);
@@ -547,7 +531,7 @@ run_locked(struct run *r)
 		return status;
 	}
 	r->plan.shared = terminal_foreground();
-	environment_set(r);
+	nest_export(r->o, r->a, &r->grant);
 	return signals_open(r) ? run_command(r) : STATUS_INTERNAL;
 }
 
@@ -567,6 +551,12 @@ task_run(const struct options *o, const struct address *a)
 		return STATUS_USAGE;
 	}
 	take_label(label, o->command[0]);
+	if (nest_overlaps(o)) {
+		say("the holdfast run that this is a part of has some of these locks: --also takes all of "
+		    "them or "
+		    "none");
+		return STATUS_USAGE;
+	}
 	r.nested = nest_join(&r.wire, &taking, &r.grant);
 	if (r.nested && o->verbose) {
 		say("%s is held by the holdfast run that this is a part of: joining it", o->name);

@@ -4,7 +4,7 @@
  *     HELLO 3 …            one write, four answers; only the last one may take its time
  *     SESSION ONLOSS PUSH
  *     SESSION SECRET
- *     LOCK name WAIT … VALIDITY
+ *     LOCK name WAIT … VALIDITY, or MLOCK n name… WAIT … and CHECK of each
  */
 #include "client/take.h"
 
@@ -87,12 +87,21 @@ take_greeting(struct wire *w, const struct address *a, const char *label)
 static void
 ask_lock(struct wire *w, const struct options *o)
 {
-	const char *words[12] = {"LOCK", o->name, "VALIDITY"};
+	const char *words[14 + OPTION_ALSO_MAX] = {"LOCK", o->name, "VALIDITY"};
+	char count[NUMBER_TEXT_MAX];
 	char wait[NUMBER_TEXT_MAX];
 	char lease[NUMBER_TEXT_MAX];
 	char slots[NUMBER_TEXT_MAX];
 	size_t n = 3;
 
+	if (o->also.count > 0) {
+		count[number_print(count, (int64_t)o->also.count + 1)] = '\0';
+		words[0] = "MLOCK";
+		words[1] = count;
+		words[2] = o->name;
+		memcpy(words + 3, o->also.names, o->also.count * sizeof(*words));
+		n += o->also.count;
+	}
 	if (o->shared) {
 		words[n++] = "SHARED";
 	}
@@ -207,11 +216,37 @@ tell_again(struct wire *w, const struct options *o, struct grant *g)
 	int64_t sent_ms = clock_ms();
 
 	wire_ask(w, "CHECK", o->name);
-	answer = wire_answer(w);
-	if (answer == NULL || answer->type != ANSWER_INT) {
+	for (size_t i = 0; i < o->also.count; i++) {
+		wire_ask(w, "CHECK", o->also.names[i]);
+	}
+	g->expire_ms = INT64_MAX;
+	for (size_t i = 0; i <= o->also.count; i++) {
+		answer = wire_answer(w);
+		if (answer == NULL || answer->type != ANSWER_INT) {
+			return false;
+		}
+		if (sent_ms + answer->n < g->expire_ms) {
+			g->expire_ms = sent_ms + answer->n;
+		}
+	}
+	return true;
+}
+
+/* LOCK ... VALIDITY answers token and validity, MLOCK a token for each name. */
+static bool
+grant_read(const struct options *o, const struct answer *answer, int64_t sent_ms, struct grant *g)
+{
+	size_t also = o->also.count;
+
+	if (answer == NULL || answer->type != ANSWER_ARRAY || answer->count != (also > 0 ? also + 1 : 2)) {
 		return false;
 	}
-	g->expire_ms = sent_ms + answer->n;
+	g->token = answer->items[0].n;
+	g->granted_ms = clock_ms();
+	g->expire_ms = also > 0 ? sent_ms : sent_ms + answer->items[1].n;
+	for (size_t i = 0; i < also; i++) {
+		g->also_tokens[i] = answer->items[i + 1].n;
+	}
 	return true;
 }
 
@@ -242,14 +277,11 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 		*status = busy(t->o);
 		return false;
 	}
-	if (answer == NULL || answer->type != ANSWER_ARRAY || answer->count != 2) {
+	if (!grant_read(t->o, answer, sent_ms, g)) {
 		*status = take_refusal(w, answer, what);
 		return false;
 	}
-	g->token = answer->items[0].n;
-	g->granted_ms = clock_ms();
-	g->expire_ms = sent_ms + answer->items[1].n;
-	if (clock_ms() - sent_ms > AT_ONCE_MS && !tell_again(w, t->o, g)) {
+	if ((t->o->also.count > 0 || clock_ms() - sent_ms > AT_ONCE_MS) && !tell_again(w, t->o, g)) {
 		say("%s: it was granted, and lost at once", what);
 		*status = STATUS_LOST;
 		return false;

@@ -12,10 +12,11 @@
 
 struct grant {
 	int64_t token;
-	int64_t granted_ms;                /* CLOCK_BOOTTIME: when it was there; 0: never */
-	int64_t expire_ms;                 /* CLOCK_BOOTTIME: surely good until then */
-	bool busy;                         /* it is not, because somebody else has it */
-	char secret[SECRET_BYTES_MAX + 1]; /* of the session; "" unless it was asked for */
+	int64_t granted_ms;                   /* CLOCK_BOOTTIME: when it was there; 0: never */
+	int64_t expire_ms;                    /* CLOCK_BOOTTIME: surely good until then */
+	int64_t also_tokens[OPTION_ALSO_MAX]; /* of --also, in the order of the names */
+	bool busy;                            /* it is not, because somebody else has it */
+	char secret[SECRET_BYTES_MAX + 1];    /* of the session; "" unless it was asked for */
 };
 
 struct taking {

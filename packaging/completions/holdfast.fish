@@ -8,7 +8,7 @@ end
 function __holdfast_rest
 	set -l words (commandline -opc)
 	set -e words[1..2]
-	argparse -s n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
+	argparse -s also= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
 	string join \n -- $argv
 end
 # Whether the verb is one of these and its options may stand here.
@@ -40,6 +40,7 @@ complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a ping -d 'ask 
 complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a info -d 'print the daemon\'s state and counters'
 complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a break -d 'take a lock away from its holder; --token shows that you looked'
 complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a completion -d 'print the completion script for a shell'
+complete -c holdfast -n '__holdfast_options run' -l also -x -d 'hold this lock, too: all of them or none; may be repeated'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s n -l nonblock -d 'do not wait'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s w -l timeout -x -d 'wait no longer than this'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s E -l conflict-exit-code -x -d 'exit code when busy (75)'

@@ -160,6 +160,35 @@ def test_nested_shared(place):
         expect((outer, inner, status), (outer, inner, wanted), output)
 
 
+def test_also(place):
+    """--also holds all or none, with a token for each, in whatever order others name them"""
+    daemon = world(place)
+    crowd = [tool.start(place, daemon, "run", "--also", second, first, "--", "sh", "-c",
+                        'test "$(echo $HOLDFAST_NAMES)" = "%s %s" && set -- $HOLDFAST_TOKENS && test $# = 2'
+                        % (first, second))
+             for first, second in (("a", "b"), ("b", "a")) * 4]
+    expect([process.wait() for process in crowd], [0] * 8)
+    holder = daemon.client()
+    holder("LOCK", "b")
+    status, output = tool.call(place, daemon, "run", "-n", "--also", "b", "a", "--", "true")
+    expect((status, "taken" in output), (75, True), output)
+    expect(isinstance(daemon.client()("LOCK", "a", "WAIT", "0"), int), True)
+
+
+def test_also_lost(place):
+    """one of several locks lost stops the command"""
+    daemon = world(place, config="lease: 3s\n")
+    wrapper = tool.start(place, daemon, "run", "--also", "b", "a", "--", "sh", "-c", PLAIN)
+    ends = tool.Ends(tool.pids(wrapper))
+    client = daemon.client(form=3)
+    client("BREAK", "b", "TOKEN", client("INSPECT", "b")["holder"]["token"])
+    waiter = daemon.client()
+    waiter.send("LOCK", "b")
+    tool.never_early(waiter, ends)
+    expect(wrapper.wait(), 76)
+    ends.close()
+
+
 def test_latch(place):
     """latch makes one, does steps and says how many are left; await ends when it is open"""
     daemon = world(place)
