@@ -320,7 +320,9 @@ report_lock(void *arg, const struct resource_view *view)
 	struct report *report = arg;
 	const struct hold_view *hold = view->held ? &view->hold : &nobody;
 	struct buffer *b = &report->text;
-	if (report->match.n > 0 && !glob_match(report->match, view->name)) {
+	/* What is merely kept for who comes next is nobody's. */
+	if ((view->holds == 0 && view->waiters == 0) ||
+		(report->match.n > 0 && !glob_match(report->match, view->name))) {
 		return true;
 	}
 	reply_write_map(b, report->protocol, 18);

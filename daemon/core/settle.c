@@ -4,6 +4,7 @@
 #include "daemon/core/bundle.h"
 #include "daemon/core/keep.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/share.h"
 #include "daemon/core/stake.h"
@@ -42,7 +43,7 @@ settle_retry(struct core *core)
 	latch_retry_all(core);
 }
 
-/* A master forgot: every lease that is still valid is asserted there again. */
+/* A master forgot: every lease that is still valid is asserted there again, unless nobody needs it. */
 static void
 settle_reclaim(struct core *core, const struct master *m)
 {
@@ -51,7 +52,9 @@ settle_reclaim(struct core *core, const struct master *m)
 
 	HASH_ITER (hh, core->resources, r, next) {
 		TAILQ_FOREACH (l, &r->leases, in_resource) {
-			if (l->state == LEASE_HELD)
+			if (l->state == LEASE_HELD && l->idle_ms != 0 && r->waiter_count == 0)
+				lease_give_back(core, l);
+			else if (l->state == LEASE_HELD)
 				keep_reclaim(core, l, m->index);
 		}
 	}
