@@ -23,7 +23,8 @@ ask(struct story *w, conn_id conn, struct command command, const char *names)
 		names += strcspn(names, " ");
 	}
 	command.names = list;
-	command.retries = COMMAND_RETRIES_ANY;
+	if (command.retries == 0)
+		command.retries = COMMAND_RETRIES_ANY;
 	return step(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &command});
 }
 
@@ -314,6 +315,22 @@ START_TEST(lease_and_maxhold_count_from_the_answer)
 }
 END_TEST
 
+START_TEST(retries_count_the_refusals_of_all_its_names_together)
+{
+	struct story w;
+
+	story_ready(&w);
+	ask(&w, 1, (struct command){.verb = VERB_MLOCK, .wait_ms = COMMAND_WAIT_RULE, .retries = 2}, "a b");
+	ck_assert_str_eq(taken(&w, "a", 1), "acquire a#3");
+	granted(&w, "b", 2, 600);
+	ck_assert_str_eq(busy(&w, "a", 3), "");
+	ck_assert_str_eq(after(&w, 340), "acquire a#4");
+	ck_assert_str_eq(granted(&w, "a", 4, 500), "acquire b#5");
+	ck_assert_str_eq(busy(&w, "b", 5), "leave b#5 | c1 null | release a#4");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_name_that_is_held_already_is_named)
 {
 	struct story w;
@@ -479,7 +496,8 @@ main(void)
 		no_more_requests_make_it_a_single_try, a_drain_answers_and_gives_back,
 		one_that_is_lost_while_another_is_waited_for_is_taken_again_and_nobody_hears_of_it,
 		what_was_taken_first_is_renewed_before_it_is_told, lease_and_maxhold_count_from_the_answer,
-		a_name_that_is_held_already_is_named, more_names_than_a_session_may_hold_are_refused,
+		retries_count_the_refusals_of_all_its_names_together, a_name_that_is_held_already_is_named,
+		more_names_than_a_session_may_hold_are_refused,
 		a_name_that_waits_for_its_own_session_is_a_circle, a_bundle_closes_a_circle_with_a_plain_lock,
 		a_plain_lock_closes_a_circle_with_a_bundle, a_key_of_another_kind_is_said_at_once,
 		readers_share_all_names_and_a_name_that_cannot_be_shared_is_said,

@@ -253,6 +253,128 @@ START_TEST(an_asynchronous_wait_ahead_of_who_it_waits_for_closes_a_circle)
 }
 END_TEST
 
+static const char *
+lock_some(struct story *w, conn_id conn, const char *name, int64_t permits, int64_t limit)
+{
+	return run(w, conn,
+		(struct command){.verb = VERB_LOCK,
+			.name = slice_of(name),
+			.kind = KIND_PERMITS,
+			.permits = permits,
+			.limit = limit});
+}
+
+/* The connection takes so many permits of three, which are these slots. */
+static void
+take_some(struct story *w, conn_id conn, int64_t permits, uint64_t attempt, const char *slots)
+{
+	lock_some(w, conn, "s", permits, 3);
+	vote(w, (struct vote){.op = CALL_ACQUIRE,
+			.name = SLICE("s"),
+			.attempt = attempt,
+			.token_first = (int64_t)attempt * 1000,
+			.token_last = (int64_t)attempt * 1000 + 99,
+			.slots = slice_of(slots)});
+}
+
+START_TEST(readers_wait_for_a_writer_ahead_of_them_and_he_for_readers)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 1000);
+	take(&w, 2, "b", 2);
+	ck_assert_str_eq(lock(&w, 3, "a"), "");
+	ck_assert_str_eq(lock_shared(&w, 2, "a"), "");
+	/* 2 would read beside 1, but the writer comes first, and he waits for 1. */
+	ck_assert_str_eq(lock(&w, 1, "b"), "c1 -DEADLOCK");
+	ck_assert_str_eq(
+		words(&w), "session 1 waits for b, held by session 2, which waits for a, held by session 1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(readers_do_not_wait_for_readers)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 1000);
+	take(&w, 2, "b", 2);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(lock_shared(&w, 2, "a"), "c2 :1001");
+	ck_assert_str_eq(unlock(&w, 2, "b"), "c2 :0 | c1 :2001");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(two_readers_that_wait_to_write_what_both_read_are_a_circle)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 1000);
+	ck_assert_str_eq(lock_shared(&w, 2, "a"), "c2 :1001");
+	ck_assert_str_eq(lock_as(&w, 1, "a", "w"), "c1 -DEADLOCK");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_semaphore_is_a_circle_only_where_the_others_have_too_few_permits)
+{
+	struct story w;
+
+	story_ready(&w);
+	take_some(&w, 1, 1, 1, "0");
+	take_some(&w, 2, 1, 2, "1");
+	take_some(&w, 3, 1, 3, "2");
+	take(&w, 4, "b", 4);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	/* 2 and 3 work, and will give back one each: as many as 4 wants. */
+	ck_assert_str_eq(lock_some(&w, 4, "s", 2, 3), "acquire s#5 2 of 3");
+	ck_assert_str_eq(lock_some(&w, 2, "b", 1, 1), "c2 -WRONGKIND");
+	/* But when 2 waits for 4, too, there are too few. */
+	ck_assert_str_eq(lock(&w, 2, "b"), "c2 -DEADLOCK");
+	ck_assert_str_eq(
+		words(&w), "session 2 waits for b, held by session 4, which waits for s, held by session 2");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_semaphore_is_a_circle_where_too_many_permits_stay_away)
+{
+	struct story w;
+
+	story_ready(&w);
+	take_some(&w, 1, 2, 1, "0,1");
+	take_some(&w, 3, 1, 2, "2");
+	take(&w, 4, "b", 3);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(lock_some(&w, 4, "s", 2, 3), "c4 -DEADLOCK");
+	ck_assert_str_eq(
+		words(&w), "session 4 waits for s, held by session 1, which waits for b, held by session 4");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(behind_a_large_request_that_waits_for_ever_a_small_one_does_too)
+{
+	struct story w;
+
+	story_ready(&w);
+	take_some(&w, 1, 2, 1, "0,1");
+	take(&w, 4, "b", 2);
+	ck_assert_str_eq(lock_some(&w, 2, "s", 3, 3), "acquire s#3 3 of 3");
+	ck_assert_str_eq(lock_some(&w, 4, "s", 1, 3), "");
+	/* 2 waits for 1, and 4 behind 2, though a permit is free. */
+	ck_assert_str_eq(lock(&w, 1, "b"), "c1 -DEADLOCK");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(who_waits_behind_a_circle_is_not_in_it)
 {
 	struct story w;
@@ -283,5 +405,10 @@ main(void)
 		a_session_that_waits_for_itself_is_refused, what_is_withheld_passes_on_by_itself,
 		an_asynchronous_wait_blocks_nobody,
 		an_asynchronous_wait_ahead_of_who_it_waits_for_closes_a_circle,
+		readers_wait_for_a_writer_ahead_of_them_and_he_for_readers, readers_do_not_wait_for_readers,
+		two_readers_that_wait_to_write_what_both_read_are_a_circle,
+		a_semaphore_is_a_circle_only_where_the_others_have_too_few_permits,
+		a_semaphore_is_a_circle_where_too_many_permits_stay_away,
+		behind_a_large_request_that_waits_for_ever_a_small_one_does_too,
 		who_waits_behind_a_circle_is_not_in_it);
 }

@@ -244,6 +244,8 @@ bundle_go_on(struct core *core, struct bundle *b)
 	} else if (next == NULL) {
 		bundle_finish(core, b);
 	} else if (b->ordered || !bundle_tries(b)) {
+		/* The first try was one of RETRIES. */
+		b->lock.retries -= !b->ordered && refused && b->lock.retries > 0;
 		b->ordered = true;
 		bundle_wait_for(core, b, next);
 	}
@@ -269,6 +271,7 @@ bundle_granted(struct core *core, struct waiter *w, struct grant *g)
 {
 	struct part *p = w->part;
 
+	p->bundle->lock.retries = w->retries;
 	p->waiter = NULL;
 	p->grant = g;
 	g->part = p;

@@ -141,12 +141,12 @@ wait_is_shut(struct search *search, const struct waiter *w)
 }
 
 static bool
-each_keeper(struct search *search, const struct waiter *w, on_keeper *tell)
+each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 {
-	const struct lease *l = &w->resource->lease;
+	const struct lease *l;
 	const struct grant *g;
 
-	if (l->grant_count > 0 && wait_is_shut(search, w)) {
+	TAILQ_FOREACH (l, &w->resource->leases, in_resource) {
 		TAILQ_FOREACH (g, &l->grants, in_lease) {
 			if (!search_look(search))
 				return false;
@@ -154,6 +154,14 @@ each_keeper(struct search *search, const struct waiter *w, on_keeper *tell)
 				return true;
 		}
 	}
+	return false;
+}
+
+static bool
+each_keeper(struct search *search, const struct waiter *w, on_keeper *tell)
+{
+	if (w->resource->grant_count > 0 && wait_is_shut(search, w) && each_holder(search, w, tell))
+		return true;
 	return each_ahead(search, w, tell);
 }
 
@@ -195,13 +203,57 @@ keeper_is_stuck(struct search *search, struct session *keeper, const struct wait
 	return session_stuck(search, keeper);
 }
 
+/* Of a semaphore so many permits that will not come back. */
+static int64_t
+permits_stuck(struct search *search, const struct resource *r)
+{
+	const struct lease *l;
+	const struct grant *g;
+	int64_t stuck = 0;
+
+	TAILQ_FOREACH (l, &r->leases, in_resource) {
+		TAILQ_FOREACH (g, &l->grants, in_lease) {
+			if (search_look(search) && session_stuck(search, g->session))
+				stuck += g->permits;
+		}
+	}
+	return stuck;
+}
+
+/* Whether the others are too few, for it or for somebody ahead of it. */
+static bool
+permits_lack(struct search *search, const struct waiter *w)
+{
+	const struct resource *r = w->resource;
+	int64_t left = r->limit - permits_stuck(search, r);
+	const struct waiter *ahead;
+
+	if (left == r->limit && r->async_count == 0)
+		return false;
+	TAILQ_FOREACH (ahead, &r->waiters, in_resource) {
+		if (!search_look(search) || (!ahead->once && ahead->permits > left))
+			return true;
+		if (ahead == w)
+			break;
+		if (ahead->async && !ahead->once && session_stuck(search, ahead->session))
+			left -= ahead->permits;
+	}
+	return false;
+}
+
+static bool
+wait_is_stuck(struct search *search, const struct waiter *w)
+{
+	return w->kind == KIND_PERMITS ? permits_lack(search, w) : each_keeper(search, w, keeper_is_stuck);
+}
+
 static bool
 session_goes_on(struct search *search, const struct session *s)
 {
 	const struct conn *conn;
 
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
-		if (!each_keeper(search, conn_wait(conn), keeper_is_stuck))
+		if (!wait_is_stuck(search, conn_wait(conn)))
 			return true;
 	}
 	return false;

@@ -77,6 +77,25 @@ def test_circle_of_three(place):
     expect_between(clients[0].reply(), 1, 2 ** 53)
 
 
+def test_circle_of_kinds(place):
+    """a circle may lead over readers, a writer who waits for them, and permits of which too few are left"""
+    _, daemon = pair(place)
+    reader, writer, other = (daemon.client() for _ in range(3))
+    expect_between(reader("LOCK", "a", "SHARED"), 1, 2 ** 53)
+    expect_between(other("LOCK", "s", "LIMIT", 3, "PERMITS", 2), 1, 2 ** 53)
+    writer.send("LOCK", "a", "WAIT", LONG)
+    daemon.queued("a")
+    other.send("LOCK", "a", "SHARED", "WAIT", LONG)
+    daemon.queued("a", 2)
+    expect_deadlock(reader("LOCK", "s", "LIMIT", 3, "PERMITS", 2), "s", "a")
+    one = reader("LOCK", "s", "LIMIT", 3)
+    expect_between(one, 1, 2 ** 53, "the permit that is left")
+    expect(reader("UNLOCK", "a"), 0)
+    expect_between(writer.reply(), 1, 2 ** 53)
+    expect(writer("UNLOCK", "a"), 0)
+    expect_between(other.reply(), 1, 2 ** 53)
+
+
 def test_no_circle(place):
     """a session that can still unlock, or only tries, is in no circle"""
     _, daemon = pair(place)
