@@ -292,6 +292,7 @@ static const struct shape shapes[SCRIPT_COUNT] = {
 	[SCRIPT_RELEASE] = {"n", "lq", "ix", "o", false, false},
 	[SCRIPT_LEAVE] = {"n", "lq", "idx", "", false, false},
 	[SCRIPT_LATCH] = {"n", "c", "idx", "OIDsPqw", false, false},
+	[SCRIPT_ENTER] = {"n", "lq", "idx", "q", false, false},
 	[SCRIPT_GROUP_ACQUIRE] = {"n", "lq", "idxDt", "ok", true, true},
 	[SCRIPT_GROUP_RENEW] = {"n", "lq", "ixt", "ok", true, false},
 	[SCRIPT_GROUP_RECLAIM] = {"nr", "l", "i", "okPDtN", false, false},

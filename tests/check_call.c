@@ -209,6 +209,10 @@ START_TEST(every_operation_has_its_keys)
 	call.op = CALL_LEAVE;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON " hf:inbox:");
+	call.op = CALL_ENTER;
+	call.kind = KIND_SHARED;
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON " hf:inbox: 3000");
 	call = (struct call){.op = CALL_ADMIT, .incarnation = 1, .token = 12};
 	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed 0000000000000001 12");
 }
@@ -379,6 +383,7 @@ START_TEST(a_number_is_a_yes_and_says_what_is_not_a_matter_of_course)
 		{CALL_RELEASE, 1, OUTCOME_YES, 0, 0, 0},
 		{CALL_RELEASE, 0, OUTCOME_UNKNOWN, 0, 0, 0},
 		{CALL_LEAVE, 1, OUTCOME_YES, 0, 0, 0},
+		{CALL_ENTER, 1, OUTCOME_YES, 0, 0, 0},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct call call = call_of(rows[i].op);

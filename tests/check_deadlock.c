@@ -285,7 +285,7 @@ START_TEST(readers_wait_for_a_writer_ahead_of_them_and_he_for_readers)
 	lock_shared(&w, 1, "a");
 	granted(&w, "a", 1, 1000);
 	take(&w, 2, "b", 2);
-	ck_assert_str_eq(lock(&w, 3, "a"), "");
+	ck_assert_str_eq(lock(&w, 3, "a"), "enter a#1 shared");
 	ck_assert_str_eq(lock_shared(&w, 2, "a"), "");
 	/* 2 would read beside 1, but the writer comes first, and he waits for 1. */
 	ck_assert_str_eq(lock(&w, 1, "b"), "c1 -DEADLOCK");

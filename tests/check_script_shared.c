@@ -377,6 +377,29 @@ ON_BOTH(a_writer_that_leaves_lets_the_readers_behind_it_in)
 	ck_assert_str_eq(stage_heard(stage), "");
 }
 
+ON_BOTH(a_writer_that_waits_for_readers_of_its_own_keeps_others_from_coming_in)
+{
+	struct call enter = shared(cast_call(CALL_ENTER, "a", 1));
+	enter.queue_ms = 3000;
+	is(cast_say(stage, DA, enter), OUTCOME_NO);
+	reads(stage, DA, 1);
+	reads(stage, DB, 1);
+	(void)stage_heard(stage);
+	is(cast_say(stage, DA, enter), OUTCOME_YES);
+	ck_assert_str_eq(stage_heard(stage), "b:want a;");
+	is(reads(stage, DC, 1), OUTCOME_BUSY);
+	/* Said again it is the same place. */
+	is(cast_say(stage, DA, enter), OUTCOME_YES);
+	is_busy(writes(stage, DD, 1), B ":1", 3);
+	shares(stage, DA, CALL_RELEASE, 1);
+	is_busy(writes(stage, DA, 2), B ":1", 1);
+	(void)stage_heard(stage);
+	shares(stage, DB, CALL_RELEASE, 1);
+	ck_assert_str_eq(stage_heard(stage), "a:wake a;");
+	is(writes(stage, DA, 2), OUTCOME_YES);
+	is(cast_say(stage, DA, enter), OUTCOME_NO);
+}
+
 ON_BOTH(what_we_had_given_up_is_in_nobodys_way)
 {
 	/* A share of an earlier attempt, and the lock is wanted alone. */
@@ -800,8 +823,10 @@ main(void)
 		a_reader_passes_readers_who_have_not_come_yet, readers_who_wait_are_in_no_readers_way,
 		a_head_that_does_not_come_is_passed_by_a_reader,
 		a_reader_that_is_called_and_does_not_come_is_passed_by_a_writer,
-		a_writer_that_leaves_lets_the_readers_behind_it_in, what_we_had_given_up_is_in_nobodys_way,
-		who_has_it_alone_may_share_it_without_a_gap, a_lease_that_is_to_be_shared_ends_as_it_is,
+		a_writer_that_leaves_lets_the_readers_behind_it_in,
+		a_writer_that_waits_for_readers_of_its_own_keeps_others_from_coming_in,
+		what_we_had_given_up_is_in_nobodys_way, who_has_it_alone_may_share_it_without_a_gap,
+		a_lease_that_is_to_be_shared_ends_as_it_is,
 		a_reader_that_had_its_turn_for_nothing_has_it_again,
 		a_seat_that_is_repaired_becomes_shared_too, a_key_of_another_kind_is_not_touched,
 		permits_and_readers_are_not_of_one_family, who_waits_for_the_wrong_kind_leaves_the_queue,

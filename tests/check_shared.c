@@ -83,7 +83,7 @@ START_TEST(a_writer_waits_for_every_reader_and_asks_for_a_lease_of_its_own)
 
 	story_of_a_reader(&w);
 	lock_shared(&w, 2, "a");
-	ck_assert_str_eq(lock(&w, 3, "a"), "");
+	ck_assert_str_eq(lock(&w, 3, "a"), "enter a#1 shared");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1 shared | acquire a#2");
 	ck_assert_str_eq(granted(&w, "a", 2, 1500), "c3 :1500");
@@ -96,12 +96,42 @@ START_TEST(a_reader_does_not_pass_a_writer_that_waits)
 	struct story w;
 
 	story_of_a_reader(&w);
-	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	ck_assert_str_eq(lock(&w, 2, "a"), "enter a#1 shared");
 	ck_assert_str_eq(lock_shared(&w, 3, "a"), "");
 	ck_assert_str_eq(shared_once(&w, 4, "a"), "c4 null");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1 shared | acquire a#2");
 	ck_assert_str_eq(granted(&w, "a", 2, 1500), "c2 :1500");
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 :1501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_writer_that_waits_for_readers_here_keeps_its_place_among_the_daemons)
+{
+	struct story w;
+
+	story_of_a_reader(&w);
+	ck_assert_str_eq(lock(&w, 2, "a"), "enter a#1 shared");
+	for (int i = 1; i <= 2; i++) {
+		ck_assert_str_eq(after(&w, 333), "renew a#1 shared");
+		/* It is the one who waits, and nobody else. */
+		ck_assert_str_eq(renewed(&w, "a", 1, 1), "");
+	}
+	ck_assert_str_eq(after(&w, 333), "renew a#1 shared");
+	ck_assert_str_eq(renewed(&w, "a", 1, 1), "");
+	ck_assert_str_eq(after(&w, 1), "enter a#1 shared");
+	ck_assert_str_eq(close_as(&w, 2, END_CLEAN), "leave a#1");
+	ck_assert_str_eq(lock_shared(&w, 3, "a"), "c3 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_tries_once_takes_no_place)
+{
+	struct story w;
+
+	story_of_a_reader(&w);
+	ck_assert_str_eq(lock_once(&w, 2, "a"), "c2 null");
 	story_done(&w);
 }
 END_TEST
@@ -115,7 +145,7 @@ START_TEST(when_the_writer_gives_up_those_behind_it_come_in)
 	run(&w, 2, patient);
 	lock_shared(&w, 3, "a");
 	lock_shared(&w, 4, "a");
-	ck_assert_str_eq(after(&w, 50), "c2 null | c3 :501 | c4 :502");
+	ck_assert_str_eq(after(&w, 50), "c2 null | c3 :501 | c4 :502 | leave a#1");
 	story_done(&w);
 }
 END_TEST
@@ -363,7 +393,7 @@ START_TEST(an_abandoned_reader_keeps_writers_away_and_not_readers)
 	ck_assert_str_eq(lock_shared(&w, 2, "a"), "c2 :501");
 	ck_assert_str_eq(lock_once(&w, 3, "a"), "c3 null");
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
-	ck_assert_str_eq(lock(&w, 3, "a"), "");
+	ck_assert_str_eq(lock(&w, 3, "a"), "enter a#1 shared");
 	ck_assert_str_eq(after(&w, 333), "renew a#1 shared");
 	renewed(&w, "a", 1, 0);
 	ck_assert_str_eq(after(&w, 333), "renew a#1 shared");
@@ -427,7 +457,9 @@ main(void)
 {
 	return SUITE_RUN("shared", NULL, NULL, many_readers_here_are_one_shared_lease,
 		a_writer_waits_for_every_reader_and_asks_for_a_lease_of_its_own,
-		a_reader_does_not_pass_a_writer_that_waits, when_the_writer_gives_up_those_behind_it_come_in,
+		a_reader_does_not_pass_a_writer_that_waits,
+		a_writer_that_waits_for_readers_here_keeps_its_place_among_the_daemons,
+		who_tries_once_takes_no_place, when_the_writer_gives_up_those_behind_it_come_in,
 		all_readers_in_front_of_the_next_writer_come_in_together,
 		readers_on_an_exclusive_lease_share_it_when_another_daemon_asks,
 		a_renewal_under_way_is_followed_by_one_that_shares,

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUEUE_MS     3000 /* lifetime of our place in the queue; each retry refreshes it */
 #define WAIT_MOST_MS 1000 /* every wait looks again after this, should all wake-ups be lost */
 #define RETRY_MS     200  /* after an error of the master */
 #define AGAIN_MS     40   /* after a call that did not leave, or found no scripts */
@@ -41,7 +40,7 @@ bid_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 
 	/* Redisson knows no queue, and who stood in ours would not be called when its lock ends. */
 	if (i == l->home && l->resource->rule->interop != INTEROP_REDISSON)
-		queue_ms = l->patient ? QUEUE_MS : 0;
+		queue_ms = l->patient ? LEASE_PLACE_MS : 0;
 	seat_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
 }
 
@@ -241,7 +240,7 @@ bid_split(struct core *core, struct lease *l, bool taken)
 	bool ours = l->seats[l->home].ours && l->split < SPLIT_MOST && queue_patient(l->resource);
 
 	l->queued |= ours;
-	seats_undo(core, l, ours ? QUEUE_MS : 0);
+	seats_undo(core, l, ours ? LEASE_PLACE_MS : 0);
 	l->refused = taken || l->split == SPLIT_MOST;
 	l->fresh = l->refused;
 	l->trouble = TROUBLE_NONE;

@@ -29,7 +29,8 @@
 	CALL_OP(RECLAIM, reclaim) /* re-assert a valid lease while the master is guarded */                  \
 	CALL_OP(RELEASE, release) /* end the lease of this attempt, wake the head of the queue */            \
 	CALL_OP(LEAVE, leave)     /* give up this daemon's place in the queue */                             \
-	CALL_OP(LATCH, latch)     /* set a latch, count it down, or look at it */
+	CALL_OP(LATCH, latch)     /* set a latch, count it down, or look at it */                            \
+	CALL_OP(ENTER, enter)     /* take one for a writer here who waits for our own readers */
 
 enum call_op {
 #define CALL_OP(name, script) CALL_##name,
@@ -84,7 +85,8 @@ struct call {
 	uint64_t disowned;  /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
 	int64_t queue_ms;   /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
 			       CALL_QUEUELESS: the queue of this name lives on another master. RELEASE:
-			       lifetime of a place at the head, to which it goes back; 0: none */
+			       lifetime of a place at the head, to which it goes back; 0: none. ENTER: of a
+			       place */
 
 	/* LATCH only. ttl_ms: SET, how long it lives, 0: a day and one more with each use; queue_ms: LOOK,
 	 * for how long messages about it are wanted, 0: none; deadline_us: SET. */

@@ -45,6 +45,8 @@ check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 	assert(l->state != LEASE_HELD || seats_ours(core, l) > 0);
 	assert(l->state != LEASE_HELD || l->term_ms > 0);
 	assert(l->spare_first == 0 || l->spare_first > l->token_last);
+	assert(!l->lines ||
+		(l->state == LEASE_HELD && l->kind == KIND_SHARED && l->timer.at_ms <= l->line_ms));
 	/* A lease becomes shared and nothing else: what was asked before may lag behind, never run ahead. */
 	assert(l->state != LEASE_HELD || l->told == l->kind || l->kind == KIND_SHARED);
 }

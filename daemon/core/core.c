@@ -266,6 +266,7 @@ take_vote(struct core *core, const struct vote *vote)
 		undo_vote(core, vote);
 		return;
 	case CALL_LEAVE:
+	case CALL_ENTER:
 		return;
 	case CALL_LATCH:
 		latch_vote(core, vote);

@@ -173,7 +173,7 @@ keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 		emit_note(core, NOTE_RENEW_FAILED, l->resource, NULL, 0, l->valid_ms - core->now.ms,
 			core->masters[vote->master].error);
 	/* In case the message that said so was lost. */
-	if (yes && vote->position > 0)
+	if (yes && vote->position > (l->lines && vote->master == l->home))
 		lease_want(core, l);
 	else if (yes && l->kind == KIND_SHARED && core->now.ms - l->heard_ms >= LEASE_WANT_MS)
 		l->wanted = false;
@@ -198,6 +198,8 @@ keep_timer(struct core *core, struct lease *l)
 		lease_lost(core, l, LOSS_EXPIRED);
 	else if (l->idle_ms != 0 && core->now.ms >= l->idle_ms)
 		resource_touch(core, l->resource);
+	else if (l->lines && core->now.ms >= l->line_ms)
+		lease_line_up(core, l);
 	else if (core->now.ms < l->refresh_ms)
 		lease_arm(core, l);
 	else if (l->refreshing)

@@ -13,6 +13,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#define LINE_MS 1000 /* so often a place is kept for a writer who waits for readers here */
+
 #define TO(state) (1U << (state))
 
 static const unsigned lease_allowed[LEASE_STATE_COUNT] = {
@@ -80,6 +82,8 @@ lease_arm(struct core *core, struct lease *l)
 		at = l->refresh_ms > core->now.ms ? l->refresh_ms : core->now.ms + 1;
 	if (l->idle_ms != 0 && l->idle_ms < at)
 		at = l->idle_ms;
+	if (l->lines && l->line_ms < at)
+		at = l->line_ms;
 	timer_arm(&core->timers, &l->timer, at);
 }
 
@@ -102,6 +106,7 @@ lease_clear(struct core *core, struct lease *l)
 	l->refreshing = false;
 	l->again = false;
 	l->queued = false;
+	l->lines = false;
 	l->wanted = false;
 	l->served = false;
 	l->idle_ms = 0;
@@ -146,6 +151,36 @@ lease_leave_queue(struct core *core, struct lease *l)
 					  .key = l->resource->rule->key});
 	l->queued = false;
 	l->position = 0;
+}
+
+void
+lease_line_up(struct core *core, struct lease *l)
+{
+	const struct resource *r = l->resource;
+	const struct master *m = &core->masters[l->home];
+
+	assert(l->state == LEASE_HELD && l->kind == KIND_SHARED);
+	if (master_usable(m, r->link)) {
+		l->queued = true;
+		master_call(core, &(struct call){.op = CALL_ENTER,
+					  .master = m->index,
+					  .link = r->link,
+					  .attempt = l->attempt,
+					  .incarnation = m->incarnation,
+					  .name = r->name,
+					  .kind = l->kind,
+					  .queue_ms = LEASE_PLACE_MS});
+	}
+	l->lines = true;
+	l->line_ms = core->now.ms + LINE_MS;
+	lease_arm(core, l);
+}
+
+void
+lease_line_off(struct core *core, struct lease *l)
+{
+	l->lines = false;
+	lease_leave_queue(core, l);
 }
 
 void

@@ -21,7 +21,9 @@
 void lease_init(struct lease *l, struct resource *r, struct seat *seats);
 
 /* Who waits says so again and again; not heard for so long, it may have gone. */
-#define LEASE_WANT_MS 3000
+#define LEASE_WANT_MS  3000
+/* Lifetime of our place in the queue; each retry refreshes it. */
+#define LEASE_PLACE_MS 3000
 
 /* NONE, and it will not be used again. */
 void lease_done(struct core *core, struct lease *l);
@@ -58,6 +60,11 @@ void lease_lost(struct core *core, struct lease *l, enum loss_reason reason);
 
 /* Gives up our place in the queue, where there is one. */
 void lease_leave_queue(struct core *core, struct lease *l);
+
+/* HELD and shared: a place in the queue for a writer who waits here until it is given back, so that no more
+ * readers come in elsewhere; and not any more. */
+void lease_line_up(struct core *core, struct lease *l);
+void lease_line_off(struct core *core, struct lease *l);
 
 /* Another daemon waits for it, or for the name. */
 void lease_want(struct core *core, struct lease *l);

@@ -96,6 +96,22 @@ share_answer_once(struct core *core, struct resource *r)
 	}
 }
 
+/* A writer that waits here for readers stands in the queue meanwhile: those who come to read elsewhere come
+ * later. */
+static void
+share_line(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+	const struct waiter *first = TAILQ_FIRST(&r->waiters);
+	bool lines = l->kind == KIND_SHARED && l->grant_count > 0 && first != NULL &&
+		     first->kind == KIND_EXCLUSIVE && !first->once;
+
+	if (lines && !l->lines)
+		lease_line_up(core, l);
+	else if (!lines && l->lines && (first == NULL || first->kind == KIND_SHARED))
+		lease_line_off(core, l);
+}
+
 /* The lease is ours. */
 static void
 share_held(struct core *core, struct resource *r)
@@ -108,6 +124,7 @@ share_held(struct core *core, struct resource *r)
 		share_turn(core, r);
 		w = TAILQ_FIRST(&r->waiters);
 	}
+	share_line(core, r);
 	if (l->grant_count == 0 && (w == NULL ? !lease_retain(core, l) : !share_open(core, r, w)))
 		lease_give_back(core, l);
 	else

@@ -293,6 +293,7 @@ struct lease {
 	bool yielded;             /* NONE: given back while another daemon waits, which goes first */
 	bool knocking;            /* ACQUIRING: only home has been asked so far */
 	bool patient;             /* the last bid asked for a place in the queue */
+	bool lines;               /* HELD: shared, and a writer here stands in the queue for its end */
 	bool rests;               /* NONE, WAITING: given back for him, who has to notice first */
 	unsigned char home;       /* the master on which the queue of this name lives */
 	unsigned char split;      /* rounds in a row in which nobody had a majority */
@@ -306,6 +307,7 @@ struct lease {
 	int64_t change_ms;          /* ACQUIRING: ms until something can change, says home; 0: it did not */
 	int64_t wanted_ms;          /* since when, */
 	int64_t heard_ms;           /* and when that was heard last */
+	int64_t line_ms;            /* lines: when to say so again */
 	int64_t streak;             /* local grants since then */
 	int64_t proposal;           /* token proposed in this round */
 	int64_t asked_block;        /* and how many; 0: none */
