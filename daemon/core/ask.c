@@ -169,6 +169,7 @@ asks_free(struct core *core, struct latch *l)
 static void
 ask_answer(struct core *core, struct ask *a, const struct reply *reply)
 {
+	assert(a->conn != NULL);
 	emit_reply(core, a->conn->id, reply);
 	ask_leave(core, a);
 }

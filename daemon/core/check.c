@@ -20,7 +20,8 @@ check_waiters(const struct resource *r)
 		assert(w->resource == r);
 		assert(w->conn == NULL || w->conn->session == w->session);
 		assert(w->conn == NULL || w->async || w->part != NULL || w->conn->blocked == w);
-		assert(w->part == NULL || (w->part->waiter == w && w->part->bundle == w->conn->bundle));
+		assert(w->part == NULL || w->part->waiter == w);
+		assert(w->part == NULL || (w->conn != NULL && w->part->bundle == w->conn->bundle));
 		/* Somebody may come back for it, and only so long. */
 		assert(w->conn != NULL || (!w->once && w->session->grace_timer.at_ms != TIMER_NEVER));
 		assert((w->kind == KIND_PERMITS) == (r->limit > 0) && w->permits <= r->limit);
@@ -99,7 +100,7 @@ check_grant(const struct grant *g, int64_t now_ms)
 	/* A refreshed lease may go on below a withheld hold; what was told may not go beyond the lease. */
 	assert(g->session != NULL || g->told_until_ms <= g->lease->valid_ms);
 	/* What nobody knows of somebody may come back for, and only so long. */
-	assert(!g->untold || g->session->grace_timer.at_ms != TIMER_NEVER);
+	assert(!g->untold || (g->session != NULL && g->session->grace_timer.at_ms != TIMER_NEVER));
 }
 
 static void

@@ -383,7 +383,7 @@ name_circle(const struct search *search, struct reply *out)
 		size_t gap = left > 1 ? GAP_MAX : 0;
 
 		if (n + strlen(write_leg(leg, &s->mark.leg, s)) + 2 * sizeof(", which") + gap > most) {
-			n += (size_t)snprintf(text + n, sizeof(text) - n, ", ... %zu more ...", left);
+			(void)snprintf(text + n, sizeof(text) - n, ", ... %zu more ...", left);
 			which = ", which";
 			break;
 		}
