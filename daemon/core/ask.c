@@ -2,6 +2,7 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
+#include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/table.h"
@@ -95,6 +96,7 @@ ask_leave(struct core *core, struct ask *a)
 	timer_cancel(&core->timers, &a->timer);
 	a->latch->patient -= is_patient(a);
 	a->conn->ask = NULL;
+	pulse_heard(core, a->conn->session);
 	a->conn = NULL;
 	core->counts.asks--;
 	if (a->place != ASK_SENT)

@@ -11,7 +11,7 @@
 static void
 grace_arm(struct core *core, struct session *s)
 {
-	s->last_call = false;
+	s->grace_look_ms = 0;
 	timer_arm(&core->timers, &s->grace_timer, core->now.ms + s->grace_ms);
 }
 
@@ -137,12 +137,10 @@ grace_drain(struct core *core)
 void
 grace_timer(struct core *core, struct session *s)
 {
-	if (!s->last_call) {
-		s->last_call = true;
-		timer_arm(&core->timers, &s->grace_timer, core->now.ms + session_slack_ms(s->grace_ms));
-	} else if (s->conn_count == 0 && s->process.pid == 0) {
+	if (session_looks_again(core, &s->grace_timer, &s->grace_look_ms, s->grace_ms))
+		return;
+	if (s->conn_count == 0 && s->process.pid == 0)
 		grace_end(core, s);
-	} else {
+	else
 		grace_drop_strays(core, s);
-	}
 }

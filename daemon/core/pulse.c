@@ -19,7 +19,7 @@ pulse_ask(struct core *core, struct conn *conn, int64_t ms)
 	core->pulses += ms > 0;
 	core->pulses -= s->heartbeat_ms > 0;
 	s->heartbeat_ms = ms;
-	s->doubted = false;
+	s->pulse_look_ms = 0;
 	pulse_arm(core, s);
 	emit_ok(core, conn->id);
 }
@@ -28,7 +28,7 @@ void
 pulse_begin(struct core *core, struct session *s)
 {
 	pulse_heard(core, s);
-	s->doubted = false;
+	s->pulse_look_ms = 0;
 	pulse_arm(core, s);
 }
 
@@ -72,12 +72,9 @@ pulse_timer(struct core *core, struct session *s)
 	if (pulse_blocked(s))
 		pulse_heard(core, s);
 	if (s->heard_ms + s->heartbeat_ms > core->now.ms) {
-		s->doubted = false;
+		s->pulse_look_ms = 0;
 		pulse_arm(core, s);
-	} else if (!s->doubted) {
-		s->doubted = true;
-		timer_arm(&core->timers, &s->pulse_timer, core->now.ms + session_slack_ms(s->heartbeat_ms));
-	} else {
+	} else if (!session_looks_again(core, &s->pulse_timer, &s->pulse_look_ms, s->heartbeat_ms)) {
 		pulse_missed(core, s);
 	}
 }

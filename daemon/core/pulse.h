@@ -8,7 +8,7 @@
  *                       While one of its connections is blocked in a request that waits nothing can come, and
  *                       nothing is missed: ms count from the answer. An ASYNC wait blocks nobody.
  * The end of ms         A request that came in time may not have been read yet, when this daemon itself was
- *                       late. So what is due is looked at once more after an eighth of ms, a second at most.
+ *                       late. So what is due is looked at once more (session_looks_again()).
  *
  * A request costs one store: the timer looks when it is due, not before. Requests that the core never sees
  * come as EVENT_HEARD, of sessions that asked for it (core_wants_pulse()).

@@ -49,12 +49,16 @@ session_new(struct core *core, const struct peer *peer)
 	return s;
 }
 
-int64_t
-session_slack_ms(int64_t ms)
+bool
+session_looks_again(struct core *core, struct timer *timer, int64_t *look_ms, int64_t ms)
 {
-	int64_t slack = ms / 8 + 1;
+	int64_t slack = ms / 8 + 1 < SLACK_MOST_MS ? ms / 8 + 1 : SLACK_MOST_MS;
 
-	return slack < SLACK_MOST_MS ? slack : SLACK_MOST_MS;
+	if (*look_ms != 0 && core->now.ms <= *look_ms + slack)
+		return false;
+	*look_ms = core->now.ms + slack;
+	timer_arm(&core->timers, timer, *look_ms);
+	return true;
 }
 
 void

@@ -18,9 +18,12 @@ void session_end(struct core *core, struct session *s, enum end end);
 /* Ends what it holds and waits for; the session itself stays. */
 void session_clear(struct core *core, struct session *s, enum end end);
 
-/* After a time of a session is over, what came before its end may still be unread, when this daemon was late
- * itself: it ends only so many ms later. */
-int64_t session_slack_ms(int64_t ms);
+/*
+ * A time of a session is over, which was of ms: what came before its end may still be unread, because this
+ * daemon was late itself. True: the timer is armed to look once more, an eighth of ms later, a second at
+ * most; and again should that look be late. *look_ms is kept for it between, 0 at first.
+ */
+bool session_looks_again(struct core *core, struct timer *timer, int64_t *look_ms, int64_t ms);
 
 /* The process it is bound to keeps it no longer. */
 void session_unbind(struct core *core, struct session *s);

@@ -25,12 +25,13 @@ speaker_attach(struct core *core, struct conn *conn, struct session *s)
 	pulse_begin(core, s);
 }
 
-/* Its waits end, or, where they are kept, go on without it; but an MLOCK ends with its connection. */
+/* Its waits end, or, where they are kept, go on without it; but MLOCK and LATCH end with their connection. */
 static void
 speaker_drop_waits(struct core *core, struct conn *conn, bool keep)
 {
 	struct waiter *w, *next;
 
+	latch_close(core, conn);
 	if (conn->bundle != NULL)
 		bundle_drop(core, conn->bundle);
 	LIST_FOREACH_SAFE (w, &conn->session->waiters, in_session, next) {
@@ -145,7 +146,6 @@ speaker_finish(struct core *core, struct conn *conn)
 void
 speaker_close(struct core *core, struct conn *conn, enum end end)
 {
-	latch_close(core, conn);
 	speaker_detach(core, conn, end);
 	speaker_free(core, conn);
 }

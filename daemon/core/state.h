@@ -105,11 +105,11 @@ struct session {
 	uint64_t user;            /* grace_ms > 0: for whom it is counted */
 	int64_t grace_ms;         /* survives the loss of its last connection for so long; 0: does not */
 	struct timer grace_timer; /* counted from such a loss */
-	bool last_call;           /* the grace is over, but for what may not have been read yet */
-	int64_t heartbeat_ms;     /* has to be heard of so often; 0: no matter */
-	int64_t heard_ms;         /* when it was last */
+	int64_t grace_look_ms; /* it is over, and looked at once more then (session_looks_again()); 0: not */
+	int64_t heartbeat_ms;  /* has to be heard of so often; 0: no matter */
+	int64_t heard_ms;      /* when it was last */
 	struct timer pulse_timer;
-	bool doubted; /* as last_call */
+	int64_t pulse_look_ms; /* as grace_look_ms */
 	struct mark mark;
 };
 

@@ -33,12 +33,9 @@ checker_done(struct world *w)
 		next = h->next;
 		free(h);
 	}
-	for (struct wait *v = k->waits, *next; v != NULL; v = next) {
-		next = v->next;
-		free(v);
-	}
 	k->holds = NULL;
-	k->waits = NULL;
+	waits_free(w);
+	pact_free(w);
 }
 
 static session_id
@@ -180,14 +177,27 @@ check_validity(struct world *w, const struct host *host, unsigned name)
 			checker_name(name), host->index, there ? view.lease_ms : 0, lease_ms);
 }
 
-static struct hold *
-hold_granted(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
+/* A LOCK that is answered, of somebody who holds it with this token: once more, or for the first time. */
+static void
+hold_entered(const struct world *w, const struct conn *c, struct hold *h)
 {
-	session_id session = session_of(c);
+	if (!c->over)
+		h->ended_us = INT64_MAX;
+	if (h->untold)
+		h->valid_us = w->now_us + 1;
+	else
+		h->count++;
+	h->untold = false;
+}
+
+static struct hold *
+hold_granted(struct world *w, const struct conn *c, session_id session, unsigned name, const char *owner,
+	int64_t token)
+{
 	struct hold *h = hold_find(w, c, session, name, owner);
 	w->checker.grants++;
-	if (h != NULL && h->token == token && hold_good_us(h) > w->now_us) {
-		h->count++;
+	if (h != NULL && h->token == token && (h->untold || hold_good_us(h) > w->now_us)) {
+		hold_entered(w, c, h);
 		return h;
 	}
 	bool tainted = w->checker.tainted[name][c->host->index];
@@ -217,118 +227,13 @@ hold_granted(struct world *w, struct conn *c, unsigned name, const char *owner, 
 	return h;
 }
 
-/* ---- waiting ---- */
-
-static struct wait **
-wait_at(struct world *w, const struct conn *c, const char *id)
-{
-	struct wait **at = &w->checker.waits;
-	while (*at != NULL && !((*at)->conn == c && strcmp((*at)->id, id) == 0))
-		at = &(*at)->next;
-	return at;
-}
-
-static void
-wait_remove(struct wait **at)
-{
-	struct wait *v = *at;
-	*at = v->next;
-	free(v);
-}
-
-static void
-wait_add(struct world *w, struct conn *c)
-{
-	const struct request *r = &c->current;
-	struct wait *v = calloc(1, sizeof(*v)), **at = &w->checker.waits;
-	assert(v != NULL);
-	v->conn = c;
-	v->name = r->name;
-	memcpy(v->id, r->id, sizeof(v->id));
-	v->since_us = w->now_us;
-	v->until_ms = INT64_MAX;
-	if (r->wait_ms > 0)
-		v->until_ms = host_ms(c->host) + r->wait_ms;
-	else if (r->wait_ms == 0)
-		v->until_ms = host_ms(c->host) + 4001;
-	while (*at != NULL)
-		at = &(*at)->next;
-	*at = v;
-}
-
-/* The one that is granted is the oldest that waits at this daemon for this name. */
-static void
-check_order(struct world *w, const struct conn *c, const struct wait *granted)
-{
-	const struct wait *v = w->checker.waits;
-	while (v != granted && !(v->name == granted->name && v->conn->host == c->host &&
-				       v->conn->host_life == c->host_life && !v->conn->closing))
-		v = v->next;
-	if (v != granted)
-		world_fail(w, "order: c%u is granted %s before c%u, who waits for longer", c->client->index,
-			checker_name(granted->name), v->conn->client->index);
-}
-
 void
 checker_command(struct world *w, struct conn *c)
 {
 	if (c->current.verb != VERB_LOCK)
 		return;
-	wait_add(w, c);
+	waits_begin(w, c);
 	progress_told(c->host, c->current.name);
-}
-
-void
-checker_finished(struct world *w, struct conn *c)
-{
-	int64_t until_ms = host_ms(c->host) + 4001;
-	for (struct wait *v = w->checker.waits; v != NULL; v = v->next)
-		if (v->conn == c && v->until_ms > until_ms)
-			v->until_ms = until_ms;
-}
-
-void
-checker_conn_closed(struct world *w, struct conn *c)
-{
-	struct wait **at = &w->checker.waits;
-	while (*at != NULL) {
-		if ((*at)->conn == c)
-			wait_remove(at);
-		else
-			at = &(*at)->next;
-	}
-}
-
-bool
-checker_waits(const struct world *w, int64_t before_us)
-{
-	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
-		if (v->since_us < before_us)
-			return true;
-	return false;
-}
-
-bool
-checker_waits_for(const struct world *w, unsigned name)
-{
-	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
-		if (v->name == name)
-			return true;
-	return false;
-}
-
-void
-checker_progress(struct world *w, int64_t since_us, int64_t most_us)
-{
-	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
-		int64_t from = v->since_us > since_us ? v->since_us : since_us;
-		if (w->now_us - from <= most_us)
-			continue;
-		world_fail(w, "progress: c%u waits for %s at d%u for %" PRId64 " ms, while nothing is wrong",
-			v->conn->client->index, checker_name(v->name), v->conn->host->index,
-			(w->now_us - from) / 1000);
-		return;
-	}
 }
 
 /* ---- replies ---- */
@@ -354,6 +259,9 @@ static const struct {
 	{VERB_SESSION_SECRET, ANSWER(TEXT), 0},
 	{VERB_SESSION_JOIN, ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR)},
 	{VERB_SESSION_BIND, ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR)},
+	{VERB_SESSION_GRACE, ANSWER(TEXT) | ANSWER(ERROR), ALLOW(LIMIT) | ALLOW(DRAINING)},
+	{VERB_SESSION_RESUME, ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR) | ALLOW(DRAINING)},
+	{VERB_SESSION_HEARTBEAT, ANSWER(OK), 0},
 };
 
 static void
@@ -373,8 +281,8 @@ static void
 lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 {
 	const struct request *r = &c->current;
-	struct wait **at = wait_at(w, c, r->id);
-	if (*at == NULL) {
+	struct wait *v = waits_find(w, c, r->id);
+	if (v == NULL) {
 		world_fail(w, "one answer: c%u is answered twice", c->client->index);
 		return;
 	}
@@ -384,14 +292,14 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		return;
 	}
 	if (reply->type != REPLY_INT && reply->type != REPLY_VALIDITY) {
-		wait_remove(at);
+		waits_end(w, v);
 		return;
 	}
 	const struct hold *mine = hold_find(w, c, session_of(c), r->name, r->owner);
 	if (mine == NULL || mine->token != reply->n)
-		check_order(w, c, *at);
-	wait_remove(at);
-	struct hold *h = hold_granted(w, c, r->name, r->owner, reply->n);
+		waits_check_order(w, v);
+	waits_end(w, v);
+	struct hold *h = hold_granted(w, c, session_of(c), r->name, r->owner, reply->n);
 	if (reply->type == REPLY_VALIDITY && told_us(c, reply->ms) > h->told_us)
 		h->told_us = told_us(c, reply->ms);
 }
@@ -405,13 +313,28 @@ check_stale(struct world *w, const struct conn *c, const struct hold *h)
 			c->client->index, checker_name(h->name), w->now_us - h->valid_us);
 }
 
+/* Whoever comes back within his grace holds what he held, unless he is told that it is lost. */
+static void
+check_denied(struct world *w, const struct conn *c, const struct hold *h, const struct reply *reply)
+{
+	const struct request *r = &c->current;
+	bool denied =
+		reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code == CODE_NOTHELD);
+	bool sure = !h->lost && !h->tainted && !h->untold && hold_until(h) > w->now_us;
+	if (denied && sure && (r->token == 0 || r->token == h->token) && pact_of(w, h->host, h->session))
+		world_fail(w, "grace: c%u does not hold %s any more, and nobody told it", c->client->index,
+			checker_name(r->name));
+}
+
 static void
 held_answered(struct world *w, struct conn *c, const struct reply *reply)
 {
 	const struct request *r = &c->current;
+	struct hold *h = hold_find(w, c, session_of(c), r->name, r->owner);
+	if (h != NULL)
+		check_denied(w, c, h, reply);
 	if (reply->type != REPLY_INT)
 		return;
-	struct hold *h = hold_find(w, c, session_of(c), r->name, r->owner);
 	if (h == NULL) {
 		world_fail(w, "owner only: c%u is answered :%" PRId64 " for %s, which it does not hold",
 			c->client->index, reply->n, checker_name(r->name));
@@ -423,6 +346,9 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			world_fail(w, "re-entry: c%u has %" PRId64 " holds of %s left, not %" PRId64,
 				c->client->index, h->count - 1, checker_name(r->name), reply->n);
 		h->count = reply->n;
+		/* Somebody of its session has entered once more than who thought that this was its end. */
+		if (!c->over)
+			h->ended_us = INT64_MAX;
 		if (reply->n == 0)
 			hold_remove(w, h);
 	} else if (r->verb == VERB_CHECK) {
@@ -440,6 +366,7 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 {
 	w->checker.answers++;
 	check_documented(w, c, reply);
+	pact_reply(w, c, reply);
 	switch (c->current.verb) {
 	case VERB_LOCK:
 		lock_answered(w, c, reply);
@@ -450,12 +377,12 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 		held_answered(w, c, reply);
 		return;
 	case VERB_CANCEL: {
-		struct wait **at = wait_at(w, c, c->current.id);
-		if ((reply->n == 1) != (*at != NULL))
+		struct wait *v = waits_find(w, c, c->current.id);
+		if ((reply->n == 1) != (v != NULL))
 			world_fail(
 				w, "one answer: CANCEL of c%u answers %" PRId64, c->client->index, reply->n);
-		if (*at != NULL)
-			wait_remove(at);
+		if (v != NULL)
+			waits_end(w, v);
 		return;
 	}
 	default:
@@ -471,18 +398,16 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 		return;
 	assert(push->id.n < sizeof(id));
 	memcpy(id, push->id.p, push->id.n);
-	struct wait **at = wait_at(w, c, id);
-	if (*at == NULL) {
+	struct wait *v = waits_find(w, c, id);
+	if (v == NULL) {
 		world_fail(w, "one answer: a push for %s that c%u does not wait for", id, c->client->index);
 		return;
 	}
 	if (push->type == PUSH_GRANT) {
-		unsigned name = (*at)->name;
-		check_order(w, c, *at);
-		/* The OWNER of an ASYNC lock is remembered by its client. */
-		hold_granted(w, c, name, c->client->lock.owner, push->token);
+		waits_check_order(w, v);
+		(void)hold_granted(w, c, session_of(c), v->name, v->owner, push->token);
 	}
-	wait_remove(at);
+	waits_end(w, v);
 }
 
 /* ---- holders ---- */
@@ -503,29 +428,60 @@ checker_ended(struct world *w, uint64_t tag)
 			h->ended_us = w->now_us;
 }
 
-static void
-check_waits(struct world *w, const struct host *host, int64_t now_ms)
+/* Nobody can be told more than he was when its connection was lost. */
+static bool
+is_detached(const struct world *w, const struct hold *h)
 {
-	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
-		if (v->conn->host != host || v->conn->host_life != host->life || v->until_ms > now_ms)
-			continue;
-		world_fail(w, "in time: c%u waits for %s %" PRId64 " ms longer than it wants",
-			v->conn->client->index, checker_name(v->name), now_ms - v->until_ms);
-	}
+	const struct pact *p = pact_of(w, h->host, h->session);
+	return p != NULL && p->detached;
+}
+
+static void
+check_kept(struct world *w, const struct hold *h, bool held)
+{
+	if (!held && !h->lost && !h->tainted && !h->untold && h->ended_us > w->now_us)
+		world_fail(w, "grace: d%u has given %s up, which session %" PRIu64 " may come back for",
+			h->host->index, checker_name(h->name), h->session);
+}
+
+void
+checker_lost(struct host *host, unsigned name, int64_t token)
+{
+	for (struct hold *h = host->world->checker.holds; h != NULL; h = h->next)
+		h->lost |= h->host == host && h->name == name && h->token == token;
+}
+
+void
+checker_granted_to_stray(struct host *host, session_id session, unsigned name, int64_t token)
+{
+	struct world *w = host->world;
+	struct wait *v = waits_find_stray(w, host, session, name);
+	if (v == NULL)
+		return;
+	waits_check_order(w, v);
+	struct hold *h = hold_granted(w, v->conn, session, name, v->owner, token);
+	h->untold = true;
+	h->valid_us = 0;
+	waits_end(w, v);
 }
 
 void
 checker_step(struct world *w, struct host *host, int64_t now_ms)
 {
-	check_waits(w, host, now_ms);
+	waits_step(w, host, now_ms);
 	for (unsigned i = 0; i < w->plan.names; i++)
 		w->checker.tainted[i][host->index] &= lease_there(host, i);
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		struct resource_view view;
 		if (h->host != host || h->host_life != host->life)
 			continue;
-		if (!core_view_resource(host->core, now_ms, slice_of(checker_name(h->name)), &view) ||
-			!view.held || view.hold.token != h->token)
+		bool held = core_view_resource(host->core, now_ms, slice_of(checker_name(h->name)), &view) &&
+			    view.held && view.hold.token == h->token;
+		if (is_detached(w, h)) {
+			check_kept(w, h, held);
+			continue;
+		}
+		if (!held || h->untold)
 			continue;
 		h->valid_us = host_true_us(host, now_ms + view.hold.valid_ms);
 	}

@@ -15,7 +15,9 @@
 
 #include "daemon/core/action.h"
 #include "tests/sim/conn.h"
+#include "tests/sim/pact.h"
 #include "tests/sim/plan.h"
+#include "tests/sim/waits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,21 +39,14 @@ struct hold {
 	int64_t valid_us; /* as its daemon saw it last */
 	int64_t ended_us; /* by its holder; INT64_MAX: not yet */
 	bool tainted;
-};
-
-/* A LOCK that is not answered yet. */
-struct wait {
-	struct wait *next; /* in the order of the daemons' taking them */
-	struct conn *conn;
-	unsigned name;
-	char id[24];      /* ASYNC; "": the connection waits */
-	int64_t until_ms; /* the host's clock; INT64_MAX: for ever */
-	int64_t since_us;
+	bool lost;   /* its daemon has said so */
+	bool untold; /* nobody knows of it: its session had no connection */
 };
 
 struct checker {
 	struct hold *holds;
 	struct wait *waits;
+	struct pact *pacts;
 	int64_t token[PLAN_NAMES_MAX];
 	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease that a daemon has of a name */
 	uint64_t grants;
@@ -71,8 +66,9 @@ void checker_ended(struct world *world, uint64_t tag); /* properly, the whole se
 void checker_command(struct world *world, struct conn *conn);
 void checker_reply(struct world *world, struct conn *conn, const struct reply *reply);
 void checker_push(struct world *world, struct conn *conn, const struct push *push);
-void checker_finished(struct world *world, struct conn *conn);
-void checker_conn_closed(struct world *world, struct conn *conn);
+void checker_lost(struct host *host, unsigned name, int64_t token);
+/* A hold of a session whose LOCK lost its connection. */
+void checker_granted_to_stray(struct host *host, session_id session, unsigned name, int64_t token);
 void checker_step(struct world *world, struct host *host, int64_t now_ms);
 void checker_subscribed(struct world *world, const struct host *host);
 
@@ -84,11 +80,5 @@ int64_t checker_good_us(const struct world *world, unsigned name);
 
 /* The token of the newest hold; 0: nobody holds it. */
 int64_t checker_token(const struct world *world, unsigned name);
-
-/* While nothing goes wrong: nobody waits for longer than this since then. */
-void checker_progress(struct world *world, int64_t since_us, int64_t most_us);
-/* Whether anybody who asked before then still waits. */
-bool checker_waits(const struct world *world, int64_t before_us);
-bool checker_waits_for(const struct world *world, unsigned name);
 
 #endif

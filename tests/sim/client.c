@@ -34,9 +34,26 @@ client_stop(struct client *c)
 	c->stopping = true;
 }
 
+/* What it comes back to, if it does. */
+static void
+client_remember(struct client *c)
+{
+	struct lost *lost = &c->lost;
+	lost->host = c->conn->host;
+	lost->host_life = c->conn->host_life;
+	lost->local = c->conn->local;
+	lost->tag = c->conn->tag;
+	lost->state = c->state;
+	lost->count = c->count;
+}
+
 static void
 client_over(struct client *c)
 {
+	/* Who was about to come back has not: it is as it was before. */
+	if (c->lost.secret[0] != '\0' && !c->lost.returning)
+		client_remember(c);
+	c->lost.returning = false;
 	c->conn = NULL;
 	c->life++;
 	c->asked = false;
@@ -67,6 +84,9 @@ static void
 client_leave(struct client *c, bool quit)
 {
 	quit = quit && !client_shares(c);
+	/* Without a word it may come back, or not. */
+	if (quit || rng_percent(&c->world->rng, 30))
+		c->lost.secret[0] = '\0';
 	trace_line(&c->world->trace, c->world->now_us, "c%u     %s", c->index, quit ? "quits" : "is gone");
 	conn_leave(c->conn, quit);
 	if (c->conn->pid != 0)
@@ -80,6 +100,34 @@ client_kill(struct client *c)
 {
 	if (c->conn != NULL)
 		client_leave(c, false);
+}
+
+/* Its connection breaks: both ends see it, or only this one for now. */
+static void
+client_breaks(void *arg, uint64_t life, void *data)
+{
+	struct client *c = arg;
+	struct rng *rng = &c->world->rng;
+	(void)data;
+	if (c->conn == NULL || c->life != life)
+		return;
+	bool vanishes = !c->conn->local && rng_percent(rng, 40);
+	trace_line(&c->world->trace, c->world->now_us, "c%u     is cut off%s", c->index,
+		vanishes ? ", and its daemon does not know" : "");
+	if (vanishes)
+		conn_vanish(c->conn);
+	else
+		conn_leave(c->conn, false);
+	client_over(c);
+}
+
+static void
+client_breaks_later(struct client *c)
+{
+	struct world *w = c->world;
+	if (w->phase != PHASE_DRAIN && rng_percent(&w->rng, 70))
+		world_after(
+			w, rng_range(&w->rng, 0, w->plan.lease_ms * 2000), client_breaks, c, c->life, NULL);
 }
 
 void
@@ -127,7 +175,13 @@ client_introduce(struct client *c)
 	} else if (chance < 25) {
 		r.verb = VERB_SESSION_BIND;
 		r.pid = (int64_t)++c->world->serials;
-	} else if (chance < 80) {
+	} else if (chance < 45) {
+		r.verb = VERB_SESSION_GRACE;
+		r.ms = rng_range(rng, 1, c->world->plan.lease_ms);
+	} else if (chance < 50) {
+		r.verb = VERB_SESSION_HEARTBEAT;
+		r.ms = rng_range(rng, c->world->plan.lease_ms / 4, 3 * c->world->plan.lease_ms);
+	} else if (chance < 85) {
 		r.onloss = rng_percent(rng, 50) ? ONLOSS_PUSH : ONLOSS_NEXT;
 	} else {
 		client_after(c, c->world->plan.think_us);
@@ -136,11 +190,27 @@ client_introduce(struct client *c)
 	client_send(c, &r);
 }
 
+/* Comes back for what it had when its connection was lost. */
+static void
+client_return(struct client *c)
+{
+	struct request r = {.verb = VERB_SESSION_RESUME, .tag = c->lost.tag};
+	memcpy(r.secret, c->lost.secret, sizeof(r.secret));
+	c->lost.returning = true;
+	c->conn = conn_open(c, c->lost.host, c->lost.local);
+	client_send(c, &r);
+}
+
 static void
 client_connect(struct client *c)
 {
 	struct world *w = c->world;
 	struct host *h = &w->hosts[rng_range(&w->rng, 0, w->plan.hosts - 1)];
+	if (c->lost.secret[0] != '\0' && c->lost.host->alive && c->lost.host->life == c->lost.host_life) {
+		client_return(c);
+		return;
+	}
+	c->lost.secret[0] = '\0';
 	if (!h->alive) {
 		client_after(c, 100000);
 		return;
@@ -303,6 +373,12 @@ static void
 client_lock_answered(struct client *c, const struct reply *reply)
 {
 	bool granted = reply->type == REPLY_INT || reply->type == REPLY_VALIDITY;
+	if (c->state != CLIENT_HOLDING && reply->type == REPLY_ERROR && reply->code == CODE_HELD &&
+		c->lost.secret[0] != '\0') {
+		/* It came back: the answer was lost with its connection. */
+		client_holds(c, 0);
+		return;
+	}
 	if (c->state == CLIENT_HOLDING) {
 		/* It entered once more, or finds its hold lost. */
 		if (granted && reply->n == c->token)
@@ -320,6 +396,25 @@ client_lock_answered(struct client *c, const struct reply *reply)
 	client_after(c, reply->type == REPLY_ERROR ? 50000 : c->world->plan.think_us);
 }
 
+/* It has its session back: what waited is asked for again, and the rest goes on. */
+static void
+client_resumed(struct client *c, const struct reply *reply)
+{
+	c->lost.returning = false;
+	if (reply->type != REPLY_INT) {
+		c->lost.secret[0] = '\0';
+		client_after(c, c->world->plan.think_us);
+		return;
+	}
+	c->state = c->lost.state;
+	c->count = c->lost.count;
+	client_breaks_later(c);
+	if (c->state == CLIENT_WAITING)
+		client_send(c, &c->lock);
+	else
+		client_after(c, c->world->plan.think_us);
+}
+
 void
 client_answered(struct client *c, const struct request *request, const struct reply *reply)
 {
@@ -332,6 +427,15 @@ client_answered(struct client *c, const struct request *request, const struct re
 	case VERB_SESSION_SECRET:
 		snprintf(c->secret, sizeof(c->secret), "%.63s", reply->text);
 		break;
+	case VERB_SESSION_GRACE:
+		if (reply->type != REPLY_TEXT)
+			break;
+		snprintf(c->lost.secret, sizeof(c->lost.secret), "%.63s", reply->text);
+		client_breaks_later(c);
+		break;
+	case VERB_SESSION_RESUME:
+		client_resumed(c, reply);
+		return;
 	case VERB_LOCK:
 		client_lock_answered(c, reply);
 		return;

@@ -21,8 +21,18 @@ struct client {
 	bool stopping;     /* takes no new locks and leaves */
 	bool asked;        /* a request is unanswered */
 	enum { CLIENT_IDLE, CLIENT_WAITING, CLIENT_HOLDING } state;
-	bool finished;       /* asks nothing more on this connection */
-	char secret[64];     /* of its session, for others to join; "": not asked for */
+	bool finished;   /* asks nothing more on this connection */
+	char secret[64]; /* of its session, for others to join; "": not asked for */
+	struct lost {
+		char secret[64]; /* with which it can be resumed; "": there is nothing to come back to */
+		struct host *host;
+		uint64_t host_life;
+		bool local;
+		uint64_t tag;
+		bool returning; /* it has asked for that */
+		int state;      /* as it was when the connection was lost */
+		int count;
+	} lost;
 	struct request lock; /* what it waits for or holds */
 	int64_t token;
 	int count;

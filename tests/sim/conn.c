@@ -127,7 +127,7 @@ trace_request(const struct conn *c, const struct request *r)
 {
 	struct world *w = c->world;
 	const int64_t numbers[] = {c->client->index, c->host->index, r->verb, r->name, r->wait_ms,
-		r->lease_ms, r->max_hold_ms, r->extend_ms, r->token, r->validity, r->pid};
+		r->lease_ms, r->max_hold_ms, r->extend_ms, r->token, r->validity, r->pid, r->ms};
 	trace_numbers(&w->trace, w->now_us, sizeof(numbers) / sizeof(numbers[0]), numbers);
 	if (!w->trace.keep)
 		return;
@@ -154,16 +154,19 @@ conn_run(struct conn *c)
 		.token = r->token,
 		.validity = r->validity,
 		.onloss = r->onloss,
+		.grace_ms = r->ms,
+		.heartbeat_ms = r->ms,
 	};
 	command.name = slice_of(checker_name(r->name));
 	command.secret = text_or_none(r->secret);
 	checker_command(w, c);
-	if (r->verb == VERB_SESSION_BIND) {
-		struct process process = {r->pid, 1};
-		host_step(c->host, &(struct event){.type = EVENT_BIND, .conn = c->id, .process = process});
-		return;
-	}
-	host_step(c->host, &(struct event){.type = EVENT_COMMAND, .conn = c->id, .command = &command});
+	struct event event = {.type = EVENT_COMMAND, .conn = c->id, .command = &command};
+	if (r->verb == VERB_SESSION_BIND)
+		event = (struct event){.type = EVENT_BIND, .conn = c->id, .process = {r->pid, 1}};
+	c->running = true;
+	host_step(c->host, &event);
+	c->running = false;
+	pact_heard(w, c);
 }
 
 static void
@@ -219,22 +222,25 @@ conn_send(struct conn *c, const struct request *request)
 }
 
 static void
-host_closes(void *arg, uint64_t clean, void *data)
+host_closes(void *arg, uint64_t how, void *data)
 {
 	struct conn *c = arg;
 	struct world *w = c->world;
 	(void)data;
 	if (!host_is_there(c) || host_stands(c) || !c->open)
 		return;
+	static const char *const words[] = {
+		[END_CLEAN] = "clean", [END_GONE] = "gone", [END_ABANDONED] = "abandoned"};
 	c->n = 0;
-	trace_line(&w->trace, w->now_us, "c%u > d%u closed, %s", c->client->index, c->host->index,
-		clean ? "clean" : "abandoned");
+	trace_line(
+		&w->trace, w->now_us, "c%u > d%u closed, %s", c->client->index, c->host->index, words[how]);
 	/* What is due is still answered before its end is looked at. */
 	c->closing = true;
-	enum end end = clean ? END_CLEAN : END_ABANDONED;
+	enum end end = (enum end)how;
 	host_step(c->host, &(struct event){.type = EVENT_CLOSE, .conn = c->id, .end = end});
 	c->open = false;
-	checker_conn_closed(w, c);
+	pact_closed(w, c, end);
+	waits_close(w, c);
 }
 
 static void
@@ -247,7 +253,7 @@ host_finishes(void *arg, uint64_t a, void *data)
 		return;
 	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u no more requests", c->client->index,
 		c->host->index);
-	checker_finished(c->world, c);
+	waits_finish(c->world, c);
 	host_step(c->host, &(struct event){.type = EVENT_FINISH, .conn = c->id});
 }
 
@@ -281,12 +287,25 @@ void
 conn_leave(struct conn *c, bool quit)
 {
 	struct world *w = c->world;
-	bool clean = quit || c->local;
+	enum end end = c->local ? END_GONE : END_ABANDONED;
+	bool ends = quit || (c->local && !c->graced);
+	if (quit)
+		end = END_CLEAN;
 	assert(!c->left);
 	c->left = true;
-	if (clean && !conn_tag_lives(c))
+	if (ends && !conn_tag_lives(c))
 		conn_tag_ends(c);
-	schedule_add(&w->schedule, later(w, &c->to_host_us), host_closes, c, clean, NULL);
+	schedule_add(&w->schedule, later(w, &c->to_host_us), host_closes, c, end, NULL);
+}
+
+void
+conn_vanish(struct conn *c)
+{
+	struct world *w = c->world;
+	assert(!c->left && !c->local);
+	c->left = true;
+	c->to_host_us = w->now_us + rng_range(&w->rng, 0, 2000 * w->plan.lease_ms);
+	schedule_add(&w->schedule, later(w, &c->to_host_us), host_closes, c, END_ABANDONED, NULL);
 }
 
 /* ---- host to client ---- */
@@ -369,8 +388,11 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 		return;
 	}
 	checker_reply(w, c, reply);
-	if (reply->type == REPLY_INT && c->current.verb == VERB_SESSION_JOIN)
+	bool joins = c->current.verb == VERB_SESSION_JOIN || c->current.verb == VERB_SESSION_RESUME;
+	if (reply->type == REPLY_INT && joins)
 		c->tag = c->current.tag;
+	c->graced |= (reply->type == REPLY_INT && c->current.verb == VERB_SESSION_RESUME) ||
+		     (reply->type == REPLY_TEXT && c->current.verb == VERB_SESSION_GRACE);
 
 	struct parcel *p = calloc(1, sizeof(*p));
 	assert(p != NULL);
@@ -424,7 +446,7 @@ conn_close_by_host(struct host *h, conn_id id)
 	c->ending = true;
 	trace_line(&w->trace, w->now_us, "d%u > c%u closes", h->index, c->client->index);
 	schedule_add(&w->schedule, later(w, &c->to_client_us), client_closes, c, 0, NULL);
-	world_after(w, 0, host_closes, c, false, NULL);
+	world_after(w, 0, host_closes, c, END_ABANDONED, NULL);
 }
 
 void
@@ -434,8 +456,7 @@ conn_host_gone(struct host *h)
 	LIST_FOREACH (c, &h->world->conns, in_world) {
 		if (c->host != h || c->host_life != h->life)
 			continue;
-		if (c->open)
-			checker_conn_closed(h->world, c);
+		waits_forget(h->world, c);
 		c->open = false;
 		if (client_is_there(c))
 			schedule_add(&h->world->schedule, later(h->world, &c->to_client_us), client_closes, c,
@@ -459,6 +480,8 @@ request_text(const struct request *r, char *out, size_t size)
 		at += (size_t)snprintf(out + at, size - at,
 			" WAIT %" PRId64 " LEASE %" PRId64 " MAXHOLD %" PRId64, r->wait_ms, r->lease_ms,
 			r->max_hold_ms);
+	if (r->ms > 0)
+		at += (size_t)snprintf(out + at, size - at, " %" PRId64, r->ms);
 	if (r->extend_ms > 0)
 		at += (size_t)snprintf(out + at, size - at, " %" PRId64, r->extend_ms);
 	if (r->token > 0)

@@ -31,8 +31,9 @@ struct request {
 	bool validity;
 	enum onloss onloss;
 	char secret[64];
-	uint64_t tag;    /* SESSION JOIN: of the session whose secret it is */
+	uint64_t tag;    /* SESSION JOIN, RESUME: of the session whose secret it is */
 	int64_t pid;     /* SESSION BIND */
+	int64_t ms;      /* SESSION GRACE, SESSION HEARTBEAT */
 	int64_t sent_us; /* true time */
 	uint64_t serial; /* in the order in which the daemon took them */
 };
@@ -52,12 +53,15 @@ struct conn {
 	bool closing; /* the core is told of its end in this very step */
 	bool ending;  /* the core wants it closed */
 	bool left;    /* the client's end is closed */
+	bool graced;  /* its session outlives it */
+	bool ousted;  /* another one speaks for its session */
 	bool over;    /* and so is its session, properly: nobody relies on what it may still be given */
 	int64_t to_host_us;
 	int64_t to_client_us;
 	struct request queue[CONN_REQUESTS_MAX];
 	unsigned n;
 	bool busy;
+	bool running; /* the core is told of the request in this very step */
 	struct request current;
 };
 
@@ -67,6 +71,8 @@ struct conn *conn_open(struct client *client, struct host *host, bool local);
 void conn_send(struct conn *conn, const struct request *request);
 /* The client closes its end; quit: says so before. */
 void conn_leave(struct conn *conn, bool quit);
+/* Nothing gets through any more, and its daemon learns of it later (TCP). */
+void conn_vanish(struct conn *conn);
 /* No more requests will come, but the answer is waited for. */
 void conn_finish(struct conn *conn);
 /* The process that sessions are bound to ends. */

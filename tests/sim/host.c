@@ -182,6 +182,7 @@ perform_note(struct host *h, const struct note *n)
 		NOTES(NOTE)
 #undef NOTE
 	};
+	pact_note(h, n);
 	if (n->type == NOTE_LEASED)
 		progress_leased(h, checker_name_of(n->name));
 	trace_line(&h->world->trace, h->world->now_us,

@@ -141,6 +141,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	/* The foreign name has half the lease, and a third of that is how long an answer may take. */
 	if (plan->network_us + plan->spread_us > plan->lease_ms * 1000 / 16)
 		plan->spread_us = plan->lease_ms * 1000 / 16 - plan->network_us;
+	plan->crash_delay_ms = rng_percent(&rng, 25) ? rng_range(&rng, 1, plan->lease_ms) : 0;
 	plan->think_us = pick(&rng, thinks, 3);
 	plan->hold_us = pick(&rng, holds, 3);
 	plan->long_percent = (int)pick(&rng, longs, 3);

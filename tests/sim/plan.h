@@ -66,6 +66,7 @@ struct plan {
 	unsigned links;
 	int64_t lease_ms;
 	int64_t margin_ms;
+	int64_t crash_delay_ms; /* of all names but one that has a rule of its own */
 	int64_t streak;
 	int64_t streak_ms;
 	int64_t retain_ms;

@@ -98,7 +98,8 @@ host_can(const struct host *h, const bool *clear)
 	return n >= plan_majority(&w->plan);
 }
 
-/* Abandoned by its holder, who may be gone by now without his daemon knowing that. */
+/* Abandoned by its holder, who may be gone by now without his daemon knowing that, or kept for one who may
+ * come back. */
 static bool
 withheld(const struct world *w, unsigned name)
 {
@@ -107,7 +108,7 @@ withheld(const struct world *w, unsigned name)
 		struct resource_view view;
 		if (h->alive &&
 			core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
-			view.held && view.hold.withheld)
+			view.held && (view.hold.withheld || pact_of(w, h, view.hold.session) != NULL))
 			return true;
 	}
 	return false;
@@ -124,8 +125,8 @@ somebody_can(const struct world *w, unsigned name)
 		clear[i] = server_sound(s) && !lease_blocks(s, name);
 	}
 	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
-		if (v->name == name && v->conn->host_life == v->conn->host->life && !v->conn->closing &&
-			host_can(v->conn->host, clear))
+		if (v->name == name && !v->stray && v->conn->host_life == v->conn->host->life &&
+			!v->conn->closing && host_can(v->conn->host, clear))
 			return true;
 	return false;
 }
@@ -143,7 +144,7 @@ static void
 look_at_name(struct world *w, unsigned name)
 {
 	struct progress *p = &w->progress;
-	if (!checker_waits_for(w, name) || checker_good_us(w, name) > w->now_us || !somebody_can(w, name) ||
+	if (!waits_for(w, name) || checker_good_us(w, name) > w->now_us || !somebody_can(w, name) ||
 		withheld(w, name)) {
 		p->free_us[name] = w->now_us;
 		return;

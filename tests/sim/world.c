@@ -39,7 +39,8 @@ init_settings(struct world *w)
 		.wait_ms = -1};
 	if (p->foreign)
 		w->rules[0].lease_ms = p->lease_ms / 2;
-	w->rules[1] = (struct rule){.match = "*", .lease_ms = p->lease_ms, .wait_ms = -1};
+	w->rules[1] = (struct rule){
+		.match = "*", .lease_ms = p->lease_ms, .wait_ms = -1, .crash_delay_ms = p->crash_delay_ms};
 	w->settings = (struct core_settings){.rules = w->rules,
 		.rule_count = 2,
 		.lease_max_ms = p->lease_ms,
@@ -185,7 +186,8 @@ static int64_t
 longest_wait_us(const struct world *w)
 {
 	const struct plan *p = &w->plan;
-	int64_t turn_us = p->hold_us * 2 + p->lease_ms * 2600 + p->streak_ms * 1000 + 320000;
+	int64_t turn_us = p->hold_us * 2 + (p->lease_ms * 5700 + p->crash_delay_ms * 1000) +
+			  p->streak_ms * 1000 + 320000;
 	return 4000000 + 2 * lease_and_margin_us(w) + (int64_t)p->clients * p->hosts * turn_us;
 }
 
@@ -196,8 +198,8 @@ live_calm(struct world *w)
 	int64_t since_us = w->now_us, most_us = longest_wait_us(w);
 	do {
 		world_run_until(w, w->now_us + 500000);
-		checker_progress(w, since_us, most_us);
-	} while (!w->failed && checker_waits(w, since_us + 1000000));
+		waits_check_progress(w, since_us, most_us);
+	} while (!w->failed && waits_since(w, since_us + 1000000));
 }
 
 static bool
@@ -219,7 +221,9 @@ live_drain(struct world *w)
 		client_stop(&w->clients[i]);
 	while (!w->failed && w->now_us < until_us && !clients_are_gone(w))
 		world_run_until(w, w->now_us + 500000);
-	until_us = w->now_us + 2 * lease_and_margin_us(w) + 5000000;
+	/* What is lost is noticed, its grace is over, and what was told then; and somebody waited for that.
+	 */
+	until_us = w->now_us + 6 * lease_and_margin_us(w) + 5000000;
 	char what[160];
 	/* Twice: what is still under way might make something of it again. */
 	for (int clean = 0; !w->failed && clean < 2;) {

@@ -1,0 +1,196 @@
+/* pact: see pact.h. */
+#include "tests/sim/pact.h"
+
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+static bool
+is_alive(const struct pact *p)
+{
+	return !p->over && p->host->alive && p->host->life == p->host_life;
+}
+
+static struct pact *
+find_tag(struct world *w, uint64_t tag)
+{
+	struct pact *p = w->checker.pacts;
+	while (p != NULL && p->tag != tag)
+		p = p->next;
+	return p;
+}
+
+static struct pact *
+find_session(const struct world *w, const struct host *host, session_id session)
+{
+	struct pact *p = w->checker.pacts;
+	while (p != NULL && !(p->host == host && is_alive(p) && p->session == session))
+		p = p->next;
+	return p;
+}
+
+const struct pact *
+pact_of(const struct world *w, const struct host *host, session_id session)
+{
+	return find_session(w, host, session);
+}
+
+static struct pact *
+add(struct world *w, const struct conn *c)
+{
+	struct pact *p = calloc(1, sizeof(*p));
+	assert(p != NULL);
+	*p = (struct pact){.next = w->checker.pacts,
+		.host = c->host,
+		.host_life = c->host_life,
+		.tag = c->tag,
+		.session = core_session_of(c->host->core, c->id)};
+	w->checker.pacts = p;
+	return p;
+}
+
+/* Others that still speak for it are closed; what they wait for strays. */
+static void
+take_over(struct world *w, const struct pact *p, const struct conn *by)
+{
+	struct conn *other;
+	LIST_FOREACH (other, &w->conns, in_world) {
+		if (other == by || other->tag != p->tag || !other->open || other->ousted)
+			continue;
+		other->ousted = true;
+		waits_stray(w, other, p->session, host_ms(p->host) + p->grace_ms);
+	}
+}
+
+static void
+resumed(struct world *w, struct conn *c, const struct reply *reply)
+{
+	struct pact *p = find_tag(w, c->current.tag);
+	bool refused = reply->type == REPLY_ERROR;
+	if (p == NULL || !is_alive(p) || p->host->draining)
+		return;
+	if (refused && (!p->detached || host_ms(p->host) < p->cut_ms + p->grace_ms)) {
+		world_fail(w, "grace: c%u cannot resume its session within the grace: %s", c->client->index,
+			reply->text);
+		return;
+	}
+	if (refused)
+		return;
+	if (core_session_of(c->host->core, c->id) != p->session)
+		world_fail(w, "grace: c%u has resumed another session than its own", c->client->index);
+	p->detached = false;
+	take_over(w, p, c);
+}
+
+void
+pact_reply(struct world *w, struct conn *c, const struct reply *reply)
+{
+	struct pact *p = find_tag(w, c->tag);
+	switch (c->current.verb) {
+	case VERB_SESSION_GRACE:
+		if (reply->type != REPLY_TEXT)
+			return;
+		if (p == NULL)
+			p = add(w, c);
+		p->grace_ms = c->current.ms;
+		return;
+	case VERB_SESSION_HEARTBEAT:
+		if (p == NULL)
+			p = add(w, c);
+		p->heartbeat_ms = c->current.ms;
+		p->heard_ms = host_ms(c->host);
+		return;
+	case VERB_SESSION_RESUME:
+		resumed(w, c, reply);
+		pact_heard(w, c);
+		return;
+	default:
+		pact_heard(w, c);
+		return;
+	}
+}
+
+void
+pact_heard(struct world *w, const struct conn *c)
+{
+	bool resumes = c->busy && c->current.verb == VERB_SESSION_RESUME;
+	struct pact *p = find_tag(w, resumes ? c->current.tag : c->tag);
+	if (p != NULL)
+		p->heard_ms = host_ms(p->host);
+}
+
+void
+pact_closed(struct world *w, const struct conn *c, enum end end)
+{
+	struct pact *p = find_tag(w, c->tag);
+	if (p == NULL || !is_alive(p) || c->ousted)
+		return;
+	if (p->grace_ms == 0 || end == END_CLEAN || p->host->draining) {
+		p->over = true;
+		return;
+	}
+	p->detached = true;
+	p->cut_ms = host_ms(p->host);
+	waits_stray(w, c, p->session, p->cut_ms + p->grace_ms);
+}
+
+static void
+expired(struct pact *p)
+{
+	struct host *h = p->host;
+	struct world *w = h->world;
+	if (!h->draining && (!p->detached || host_ms(h) < p->cut_ms + p->grace_ms))
+		world_fail(w, "grace: session %" PRIu64 " of d%u ends within its grace of %" PRId64 " ms",
+			p->session, h->index, p->grace_ms);
+	p->over = true;
+	waits_drop(w, h, p->session);
+}
+
+/* Who waits for an answer cannot ask for anything. */
+static bool
+is_blocked(const struct pact *p)
+{
+	const struct conn *c;
+	LIST_FOREACH (c, &p->host->world->conns, in_world)
+		if (c->tag == p->tag && c->open && c->busy && !c->running && !c->ousted)
+			return true;
+	return false;
+}
+
+static void
+silent(const struct pact *p)
+{
+	int64_t for_ms = host_ms(p->host) - p->heard_ms;
+	if (p->heartbeat_ms == 0 || for_ms < p->heartbeat_ms || is_blocked(p))
+		world_fail(p->host->world,
+			"heartbeat: session %" PRIu64 " of d%u is closed after %" PRId64 " ms of %" PRId64,
+			p->session, p->host->index, for_ms, p->heartbeat_ms);
+}
+
+void
+pact_note(struct host *h, const struct note *n)
+{
+	struct pact *p = n->session != 0 ? find_session(h->world, h, n->session) : NULL;
+	if (n->type == NOTE_LOST)
+		checker_lost(h, checker_name_of(n->name), n->token);
+	if (p == NULL)
+		return;
+	if (n->type == NOTE_EXPIRED)
+		expired(p);
+	else if (n->type == NOTE_SILENT)
+		silent(p);
+	else if (n->type == NOTE_GRANTED)
+		checker_granted_to_stray(h, n->session, checker_name_of(n->name), n->token);
+}
+
+void
+pact_free(struct world *w)
+{
+	while (w->checker.pacts != NULL) {
+		struct pact *p = w->checker.pacts;
+		w->checker.pacts = p->next;
+		free(p);
+	}
+}

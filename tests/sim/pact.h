@@ -1,0 +1,46 @@
+/*
+ * pact: what a session was promised beyond its connection, and is held to. A part of the checker.
+ *
+ * A session with a grace whose connection is lost can be resumed until its grace is over, by its daemon's
+ * clock; it does not end before, what it holds is lost only with a word, and it holds nothing any more than
+ * it could have been told when it has ended. A session with a heartbeat is closed only when it was silent for
+ * so long.
+ */
+#ifndef SIM_PACT_H
+#define SIM_PACT_H
+
+#include "daemon/core/action.h"
+#include "tests/sim/conn.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host;
+struct world;
+
+struct pact {
+	struct pact *next;
+	struct host *host;
+	uint64_t host_life;
+	uint64_t tag; /* of its connections */
+	session_id session;
+	int64_t grace_ms;
+	int64_t heartbeat_ms;
+	int64_t heard_ms; /* its last request, or the last answer: by the host's clock */
+	bool detached;
+	int64_t cut_ms; /* since then */
+	bool over;      /* it has ended */
+};
+
+/* What daemons answer, tell, and learn. */
+void pact_reply(struct world *world, struct conn *conn, const struct reply *reply);
+void pact_heard(struct world *world, const struct conn *conn);
+void pact_closed(struct world *world, const struct conn *conn, enum end end);
+void pact_note(struct host *host, const struct note *note);
+
+/* The living session of this daemon that has one; NULL: none. */
+const struct pact *pact_of(const struct world *world, const struct host *host, session_id session);
+
+void pact_free(struct world *world);
+
+#endif

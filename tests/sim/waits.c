@@ -1,0 +1,248 @@
+/* waits: see waits.h. */
+#include "tests/sim/waits.h"
+
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ONCE_MS 4001 /* WAIT 0 takes as long as a master takes, and no longer */
+
+static bool
+is_at(const struct wait *v, const struct host *host)
+{
+	return v->conn->host == host && v->conn->host_life == host->life;
+}
+
+struct wait *
+waits_find(struct world *w, const struct conn *c, const char *id)
+{
+	struct wait *v = w->checker.waits;
+	while (v != NULL && !(v->conn == c && !v->stray && strcmp(v->id, id) == 0))
+		v = v->next;
+	return v;
+}
+
+struct wait *
+waits_find_stray(struct world *w, const struct host *host, session_id session, unsigned name)
+{
+	struct wait *v = w->checker.waits;
+	while (v != NULL && !(v->stray && is_at(v, host) && v->session == session && v->name == name))
+		v = v->next;
+	return v;
+}
+
+void
+waits_end(struct world *w, struct wait *wait)
+{
+	struct wait **at = &w->checker.waits;
+	while (*at != wait)
+		at = &(*at)->next;
+	*at = wait->next;
+	free(wait);
+}
+
+/* What the same LOCK has waited for already, over a connection that is lost. */
+static struct wait *
+find_repeated(struct world *w, const struct conn *c)
+{
+	const struct request *r = &c->current;
+	struct wait *v = w->checker.waits;
+	while (v != NULL && !(v->stray && is_at(v, c->host) && v->conn->tag == c->tag && v->name == r->name &&
+				    strcmp(v->owner, r->owner) == 0 && strcmp(v->id, r->id) == 0))
+		v = v->next;
+	return v;
+}
+
+static struct wait *
+add(struct world *w)
+{
+	struct wait *v = calloc(1, sizeof(*v)), **at = &w->checker.waits;
+	assert(v != NULL);
+	v->since_us = w->now_us;
+	while (*at != NULL)
+		at = &(*at)->next;
+	*at = v;
+	return v;
+}
+
+void
+waits_begin(struct world *w, struct conn *c)
+{
+	const struct request *r = &c->current;
+	struct wait *v = find_repeated(w, c);
+	if (v == NULL)
+		v = add(w);
+	else
+		v->loose |= host_ms(c->host) >= v->kept_ms;
+	v->conn = c;
+	v->stray = false;
+	v->name = r->name;
+	memcpy(v->owner, r->owner, sizeof(v->owner));
+	memcpy(v->id, r->id, sizeof(v->id));
+	v->once = r->wait_ms == 0;
+	v->until_ms = INT64_MAX;
+	if (r->wait_ms > 0)
+		v->until_ms = host_ms(c->host) + r->wait_ms;
+	else if (r->wait_ms == 0)
+		v->until_ms = host_ms(c->host) + ONCE_MS;
+}
+
+/* Whether nobody behind it may be served before it. */
+static bool
+has_its_place(const struct wait *v, const struct host *host)
+{
+	return is_at(v, host) && !v->conn->closing && !v->loose && !(v->stray && host_ms(host) >= v->kept_ms);
+}
+
+void
+waits_check_order(struct world *w, const struct wait *granted)
+{
+	const struct wait *v = w->checker.waits;
+	const struct host *host = granted->conn->host;
+	if (granted->loose)
+		return;
+	while (v != granted && !(v->name == granted->name && has_its_place(v, host)))
+		v = v->next;
+	if (v != granted)
+		world_fail(w, "order: c%u is granted %s before c%u, who waits for longer",
+			granted->conn->client->index, checker_name(granted->name), v->conn->client->index);
+}
+
+void
+waits_finish(struct world *w, const struct conn *c)
+{
+	int64_t until_ms = host_ms(c->host) + ONCE_MS;
+	for (struct wait *v = w->checker.waits; v != NULL; v = v->next) {
+		if (v->conn != c || v->stray)
+			continue;
+		v->once = true;
+		if (v->until_ms > until_ms)
+			v->until_ms = until_ms;
+	}
+}
+
+void
+waits_close(struct world *w, const struct conn *c)
+{
+	for (struct wait *v = w->checker.waits, *next; v != NULL; v = next) {
+		next = v->next;
+		if (v->conn == c && !v->stray)
+			waits_end(w, v);
+	}
+}
+
+void
+waits_forget(struct world *w, const struct conn *c)
+{
+	for (struct wait *v = w->checker.waits, *next; v != NULL; v = next) {
+		next = v->next;
+		if (v->conn == c)
+			waits_end(w, v);
+	}
+}
+
+void
+waits_stray(struct world *w, const struct conn *c, session_id session, int64_t kept_ms)
+{
+	for (struct wait *v = w->checker.waits; v != NULL; v = v->next) {
+		if (v->conn != c || v->once || v->stray)
+			continue;
+		v->stray = true;
+		/* Of something that is no lock all who wait are told, also who is not there. */
+		v->loose |= w->plan.fault[FAULT_KIND];
+		v->session = session;
+		v->kept_ms = kept_ms;
+	}
+}
+
+void
+waits_drop(struct world *w, const struct host *host, session_id session)
+{
+	for (struct wait *v = w->checker.waits, *next; v != NULL; v = next) {
+		next = v->next;
+		if (v->stray && v->conn->host == host && v->session == session)
+			waits_end(w, v);
+	}
+}
+
+struct sought {
+	session_id session;
+	bool found;
+};
+
+static bool
+seek(void *arg, const struct waiter_view *view)
+{
+	struct sought *sought = arg;
+	sought->found |= view->session == sought->session;
+	return !sought->found;
+}
+
+/* Whether the place is still there, when its time is over. */
+static bool
+is_kept(const struct wait *v, const struct host *host, int64_t now_ms)
+{
+	struct sought sought = {.session = v->session};
+	if (now_ms < v->kept_ms)
+		return true;
+	core_each_waiter(host->core, now_ms, slice_of(checker_name(v->name)), seek, &sought);
+	return sought.found;
+}
+
+void
+waits_step(struct world *w, const struct host *host, int64_t now_ms)
+{
+	for (struct wait *v = w->checker.waits, *next; v != NULL; v = next) {
+		next = v->next;
+		if (!is_at(v, host))
+			continue;
+		bool over = v->until_ms <= now_ms;
+		if (v->stray && (over || !is_kept(v, host, now_ms)))
+			waits_end(w, v);
+		else if (over)
+			world_fail(w, "in time: c%u waits for %s %" PRId64 " ms longer than it wants",
+				v->conn->client->index, checker_name(v->name), now_ms - v->until_ms);
+	}
+}
+
+bool
+waits_since(const struct world *w, int64_t before_us)
+{
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		if (!v->stray && v->since_us < before_us)
+			return true;
+	return false;
+}
+
+bool
+waits_for(const struct world *w, unsigned name)
+{
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		if (!v->stray && v->name == name)
+			return true;
+	return false;
+}
+
+void
+waits_check_progress(struct world *w, int64_t since_us, int64_t most_us)
+{
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
+		int64_t from = v->since_us > since_us ? v->since_us : since_us;
+		if (v->stray || w->now_us - from <= most_us)
+			continue;
+		world_fail(w, "progress: c%u waits for %s at d%u for %" PRId64 " ms, while nothing is wrong",
+			v->conn->client->index, checker_name(v->name), v->conn->host->index,
+			(w->now_us - from) / 1000);
+		return;
+	}
+}
+
+void
+waits_free(struct world *w)
+{
+	while (w->checker.waits != NULL)
+		waits_end(w, w->checker.waits);
+}

@@ -1,0 +1,67 @@
+/*
+ * waits: the LOCKs that are not answered yet, in the order in which the daemons took them. A part of the
+ * checker: each gets one answer, in time, and waiters of one daemon are served in their order.
+ *
+ * A stray is one whose connection was lost while its session has a grace: its place is kept for whoever comes
+ * back, for so long. What a daemon adds to that is a gift: nothing is expected of its place any more.
+ */
+#ifndef SIM_WAITS_H
+#define SIM_WAITS_H
+
+#include "daemon/core/event.h"
+#include "tests/sim/conn.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host;
+struct world;
+
+struct wait {
+	struct wait *next;
+	struct conn *conn; /* that it came from */
+	unsigned name;
+	char owner[8];
+	char id[24];      /* ASYNC; "": the connection waits */
+	int64_t until_ms; /* the host's clock; INT64_MAX: for ever */
+	int64_t since_us;
+	bool once;          /* WAIT 0, or no more requests will come */
+	bool loose;         /* it may have lost its place */
+	bool stray;         /* its connection is lost; */
+	session_id session; /* that may come back for it, */
+	int64_t kept_ms;    /* by the host's clock until then */
+};
+
+/* A LOCK is taken: it waits, or goes on with what it waited for. */
+void waits_begin(struct world *world, struct conn *conn);
+/* Not answered yet; NULL: no such. */
+struct wait *waits_find(struct world *world, const struct conn *conn, const char *id);
+/* The oldest of this session that strays. */
+struct wait *waits_find_stray(
+	struct world *world, const struct host *host, session_id session, unsigned name);
+void waits_end(struct world *world, struct wait *wait);
+
+/* The one that is granted is the oldest that waits at this daemon for this name. */
+void waits_check_order(struct world *world, const struct wait *granted);
+
+void waits_finish(struct world *world, const struct conn *conn);
+/* The connection is gone, and its waits, or they stray until then. */
+void waits_close(struct world *world, const struct conn *conn);
+/* Its daemon is gone. */
+void waits_forget(struct world *world, const struct conn *conn);
+void waits_stray(struct world *world, const struct conn *conn, session_id session, int64_t kept_ms);
+/* The session has ended. */
+void waits_drop(struct world *world, const struct host *host, session_id session);
+
+/* After each step of a daemon. */
+void waits_step(struct world *world, const struct host *host, int64_t now_ms);
+
+/* While nothing goes wrong: nobody waits for longer than this since then. */
+void waits_check_progress(struct world *world, int64_t since_us, int64_t most_us);
+/* Whether anybody who asked before then still waits, and whether anybody waits for this name. */
+bool waits_since(const struct world *world, int64_t before_us);
+bool waits_for(const struct world *world, unsigned name);
+
+void waits_free(struct world *world);
+
+#endif
