@@ -346,8 +346,12 @@ def test_leader_latch(place):
 
 
 def test_session(place):
-    """ZooKeeper sessions: one whose connection broke is taken up again in time, and holds what it held"""
-    talk(daemon_of(place), """
+    """ZooKeeper sessions: taken up again after a broken connection with all that was held, and ended by silence"""
+    daemon = daemon_of(place)
+    silent = daemon.client()
+    expect(silent("SESSION", "HEARTBEAT", 20), "OK")
+    expect(silent.closed(), True)
+    talk(daemon, """
         1> SESSION GRACE 60000
         1< $48\\r\\n{secret}
         1> LOCK a
@@ -367,7 +371,7 @@ def test_session(place):
 # --- MySQL ------------------------------------------------------------------------------------------------
 
 def test_get_lock(place):
-    """MySQL GET_LOCK, IS_FREE_LOCK, RELEASE_LOCK, RELEASE_ALL_LOCKS: by session, and free when it ends"""
+    """MySQL GET_LOCK, RELEASE_LOCK, RELEASE_ALL_LOCKS: by session, and free when it ends"""
     talk(daemon_of(place), """
         1> LOCK a WAIT 1000 OWNER me
         1< :1760000000000001
