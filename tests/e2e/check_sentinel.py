@@ -2,6 +2,7 @@
 """A master with two replicas that three sentinels fail over: never two holders, and work goes on at the new one."""
 
 import os
+import re
 import shutil
 import signal
 
@@ -49,9 +50,10 @@ class Sentinel:
 
 
 class Group:
-    """A master, two replicas and three sentinels. direct: where the master is for those who go around the way."""
+    """A master, two replicas and three sentinels. direct: where the master is for those who go around the way.
+    heir: the only replica that may become the master."""
 
-    def __init__(self, place, replicas=2, way=False):
+    def __init__(self, place, replicas=2, way=False, heir=None):
         self.place = place
         self.ports = {}
         self.servers = []
@@ -63,7 +65,8 @@ class Group:
             place.ends.append(self.way.close)
             self.port = int(self.way.url.rsplit(":", 1)[1])
         for n in range(1, replicas + 1):
-            self.add("r%d" % n, "--replicaof", "127.0.0.1 %d" % self.port)
+            self.add("r%d" % n, "--replicaof", "127.0.0.1 %d" % self.port,
+                     "--replica-priority", "100" if heir in (None, n) else "0")
         self.synced(replicas)
         # The first one notices first, and alone: sentinels that begin at the same time compete for a while.
         self.sentinels = [Sentinel(place, "s0", self.port, quorum=1, down_ms=1500),
@@ -107,14 +110,15 @@ class Group:
 class Placed:
     """The place of a Scene whose daemons find their master through Sentinel."""
 
-    def __init__(self, group):
+    def __init__(self, group, more=""):
         self.group = group
+        self.more = more
 
     def __getattr__(self, name):
         return getattr(self.group.place, name)
 
     def daemon(self, name, master, config):
-        return self.group.daemon(name, config=config)
+        return self.group.daemon(name, config=config + self.more)
 
 
 def test_found(place):
@@ -162,6 +166,34 @@ def test_asked_failover(place):
     group.failed_over()
     scene.admitted(marks)
     scene.progress(100)
+    scene.finish(kept=False)
+
+
+def test_lagging(place):
+    """the master is killed under load and a replica that lags becomes it: what it never heard of is not given twice"""
+    group = Group(place, way=True, heir=1)
+    scene = Scene(Placed(group, "rules:\n  - { match: long, lease: 12s }\n"), redis=group.servers[0])
+    master, heir = group.servers[:2]
+    marks = scene.marks()
+    link = re.search(r"laddr=127\.0\.0\.1:(\d+)", heir("CLIENT", "LIST", "TYPE", "master")).group(1)
+    expect(group.way.hold_one(int(link)), 1, "the heir's connection to the master")
+    holder, waiter = [daemon.client() for daemon in scene.daemons]
+    holder("SESSION", "ONLOSS", "NEXT")
+    token = holder("LOCK", "long", "WAIT", 20000)
+    expect_between(token, 1, TOKEN_MAX)
+    scene.progress(100)
+    expect((master("EXISTS", "holdfast:{long}"), heir("EXISTS", "holdfast:{long}")), (1, 0), "it lags")
+    waiter.send("LOCK", "long", "WAIT", 60000)
+    scene.daemons[1].queued("long")
+    master.kill()
+    group.way.reset()
+    expect(group.failed_over() is heir, True, "the heir is the master")
+    scene.admitted(marks)
+    expect_between(holder("CHECK", "long"), 1, 12000, "the validity of what the heir never heard of")
+    expect(waiter.silent(0), True, "the waiter waits")
+    scene.progress(100)
+    expect(holder("UNLOCK", "long", "TOKEN", token), 0)
+    expect_between(waiter.reply(60), token + 1, TOKEN_MAX)
     scene.finish(kept=False)
 
 

@@ -1,6 +1,7 @@
 """A TCP proxy in front of a master or a daemon, for faults of the network between them and who uses them.
 
-Each direction can be held (bytes wait, as behind a partition or a lost packet that is sent again), delayed, or reset.
+Each direction can be held (bytes wait, as behind a partition or a lost packet that is sent again), delayed, or reset;
+what the master sends can be held for one connection alone.
 """
 
 import socket
@@ -16,6 +17,7 @@ class Proxy:
         self.held = set()
         self.delay = 0.0
         self.pairs = set()
+        self.slow = set()
         self.closed = False
         self.refusing = False
         self.listener = socket.socket()
@@ -53,7 +55,8 @@ class Proxy:
             while True:
                 data = source.recv(1 << 16)
                 with self.changed:
-                    self.changed.wait_for(lambda: direction not in self.held or pair not in self.pairs)
+                    self.changed.wait_for(lambda: pair not in self.pairs or not (
+                        direction in self.held or direction == DOWN and pair in self.slow))
                     if pair not in self.pairs:
                         return
                     if self.delay:
@@ -71,6 +74,7 @@ class Proxy:
             if pair not in self.pairs:
                 return
             self.pairs.remove(pair)
+            self.slow.discard(pair)
             self.changed.notify_all()
         reset(pair[0])
         if isinstance(self.target, tuple):
@@ -81,6 +85,12 @@ class Proxy:
     def hold(self, *directions):
         with self.changed:
             self.held.update(directions)
+
+    def hold_one(self, port):
+        """Nothing more arrives at the client that came from this port."""
+        with self.changed:
+            self.slow.update(pair for pair in self.pairs if pair[0].getpeername()[1] == port)
+            return len(self.slow)
 
     def go(self):
         with self.changed:
