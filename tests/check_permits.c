@@ -295,6 +295,23 @@ START_TEST(locking_again_takes_no_more_permits)
 }
 END_TEST
 
+START_TEST(a_session_that_waits_twice_has_permits_once)
+{
+	struct story w;
+
+	story_of_two(&w);
+	run(&w, 3, (struct command){.verb = VERB_SESSION_SECRET});
+	char secret[64];
+	memcpy(secret, w.trace + strlen("c3 "), 49);
+	run(&w, 4, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret)});
+	permits_as(&w, 3, 2, 2, "t");
+	permits_as(&w, 4, 2, 1, "t");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1 1 of 2: 0");
+	ck_assert_str_eq(given(&w, 2, "0,1"), "c3 :200 | c4 :200");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_stake_is_lost_alone)
 {
 	struct story w;
@@ -516,7 +533,8 @@ main(void)
 		another_limit_is_refused_while_permits_are_held, a_name_is_one_kind_of_lock_at_a_time,
 		a_name_that_nobody_waits_for_any_more_may_become_another_kind, and_back_again,
 		a_master_that_has_another_kind_of_lock_says_so_to_all, locking_again_takes_no_more_permits,
-		a_stake_is_lost_alone, permits_of_a_session_that_ended_come_back_at_once,
+		a_session_that_waits_twice_has_permits_once, a_stake_is_lost_alone,
+		permits_of_a_session_that_ended_come_back_at_once,
 		permits_of_a_session_that_vanished_are_withheld,
 		a_stake_that_is_too_short_is_refreshed_before_it_passes_on,
 		among_masters_a_majority_has_to_give_the_same_permits,

@@ -273,6 +273,41 @@ START_TEST(a_session_may_read_twice_unless_a_writer_waits_for_it)
 }
 END_TEST
 
+/* Two connections of one session, of which the second sends the first one's secret. */
+static void
+join(struct story *w, conn_id conn, conn_id other)
+{
+	const char *said = run(w, conn, (struct command){.verb = VERB_SESSION_SECRET});
+	char secret[64];
+
+	ck_assert_uint_eq(strlen(said), strlen("c1 ") + 48);
+	memcpy(secret, said + strlen("c1 "), 49);
+	run(w, other, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret)});
+}
+
+START_TEST(a_session_that_waits_twice_holds_once)
+{
+	struct story w;
+
+	story_ready(&w);
+	join(&w, 1, 2);
+	join(&w, 1, 3);
+	lock(&w, 4, "a");
+	granted(&w, "a", 1, 500);
+	lock_shared(&w, 1, "a");
+	lock_shared(&w, 2, "a");
+	ck_assert_str_eq(unlock(&w, 4, "a"), "c4 :0 | c1 :501 | c2 -HELD");
+	unlock(&w, 1, "a");
+	lock(&w, 4, "b");
+	granted(&w, "b", 2, 600);
+	shared_as(&w, 1, "b", "t");
+	shared_as(&w, 2, "b", "t");
+	shared_as(&w, 3, "b", "u");
+	ck_assert_str_eq(unlock(&w, 4, "b"), "c4 :0 | c1 :601 | c2 :601 | c3 :602");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(while_a_writer_waits_elsewhere_no_reader_comes_in_here)
 {
 	struct story w;
@@ -465,7 +500,7 @@ main(void)
 		a_renewal_under_way_is_followed_by_one_that_shares,
 		downgrading_keeps_the_token_and_lets_readers_in, only_a_holder_downgrades,
 		a_shared_hold_does_not_become_exclusive, locking_again_to_read_never_weakens_a_hold,
-		a_session_may_read_twice_unless_a_writer_waits_for_it,
+		a_session_may_read_twice_unless_a_writer_waits_for_it, a_session_that_waits_twice_holds_once,
 		while_a_writer_waits_elsewhere_no_reader_comes_in_here,
 		a_writer_elsewhere_that_gave_up_is_not_waited_for,
 		a_lost_message_is_made_good_by_the_next_renewal,

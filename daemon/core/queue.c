@@ -114,6 +114,10 @@ queue_tell(struct core *core, const struct waiter *w, const struct reply *reply)
 		emit_reply(core, w->conn->id, reply);
 		return;
 	}
+	if (reply->type == REPLY_INT) {
+		push.type = PUSH_GRANT;
+		push.token = reply->n;
+	}
 	push.code = reply->type == REPLY_ERROR ? reply->code : CODE_COUNT;
 	memcpy(push.text, reply->text, sizeof(push.text));
 	emit_push(core, w->conn->id, &push);

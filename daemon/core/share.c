@@ -6,6 +6,7 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/reenter.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/verdict.h"
 
@@ -48,6 +49,8 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 {
 	int64_t token;
 
+	if (reenter_waiter(core, w))
+		return true;
 	if (!lease_good(core, l)) {
 		keep_refresh(core, l);
 		return false;

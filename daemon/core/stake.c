@@ -7,6 +7,7 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/reenter.h"
 #include "daemon/core/table.h"
 #include "daemon/core/verdict.h"
 
@@ -117,10 +118,23 @@ stake_grant(struct core *core, struct lease *l, struct waiter *w)
 		return;
 	}
 	l->served = true;
-	TAILQ_REMOVE(&l->resource->leases, l, in_resource);
-	TAILQ_INSERT_TAIL(&l->resource->leases, l, in_resource);
 	grant_give(core, l, w, token);
+	if (l->grant_count > 0) {
+		TAILQ_REMOVE(&l->resource->leases, l, in_resource);
+		TAILQ_INSERT_TAIL(&l->resource->leases, l, in_resource);
+	}
 	keep_refill(core, l);
+}
+
+/* Who comes next. Who was granted meanwhile what it waits for is answered. */
+static struct waiter *
+stake_first(struct core *core, struct resource *r)
+{
+	struct waiter *w = TAILQ_FIRST(&r->waiters);
+
+	while (w != NULL && reenter_waiter(core, w))
+		w = TAILQ_FIRST(&r->waiters);
+	return w;
 }
 
 /* Stakes that nobody holds, which stand in front of the others. True: one is kept for the first waiter. */
@@ -130,8 +144,9 @@ stake_serve_idle(struct core *core, struct resource *r)
 	struct lease *l, *next;
 	bool kept = false;
 
+	(void)stake_first(core, r);
 	TAILQ_FOREACH_SAFE (l, &r->leases, in_resource, next) {
-		struct waiter *w = TAILQ_FIRST(&r->waiters);
+		struct waiter *w = stake_first(core, r);
 
 		if (l->grant_count > 0)
 			break;
@@ -142,6 +157,7 @@ stake_serve_idle(struct core *core, struct resource *r)
 		else
 			stake_grant(core, l, w);
 	}
+	(void)stake_first(core, r);
 	TAILQ_FOREACH (l, &r->leases, in_resource) {
 		if (l->grant_count > 0)
 			break;

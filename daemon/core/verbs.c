@@ -10,6 +10,7 @@
 #include "daemon/core/loss.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
+#include "daemon/core/reenter.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
 #include "daemon/core/share.h"
@@ -20,44 +21,6 @@
 #include <assert.h>
 
 static const char draining[] = "the daemon is shutting down: connect again in a moment";
-
-static void
-lock_reenter(struct core *core, const struct conn *conn, struct grant *g, const struct command *c)
-{
-	bool repeated = grant_claim(g) && g->kind == c->kind && g->permits == c->permits;
-	struct reply reply;
-
-	if (family_refuses(g->lease->resource, c, &reply)) {
-		emit_reply(core, conn->id, &reply);
-		return;
-	}
-	if (g->kind == KIND_SHARED && c->kind == KIND_EXCLUSIVE) {
-		emit_error(core, conn->id, CODE_UPGRADE,
-			"this session holds it shared, token %lld: UNLOCK first, others may read it too",
-			(long long)g->token);
-		return;
-	}
-	if (c->owner.n == 0 && !repeated) {
-		emit_error(core, conn->id, CODE_HELD,
-			"this session holds it already, token %lld: use OWNER tags to re-enter",
-			(long long)g->token);
-		return;
-	}
-	if (g->kind == KIND_PERMITS && c->permits > g->permits) {
-		emit_error(core, conn->id, CODE_UPGRADE,
-			"this OWNER holds %lld permits and asks for %lld: UNLOCK first, or take another "
-			"OWNER",
-			(long long)g->permits, (long long)c->permits);
-		return;
-	}
-	g->count += !repeated;
-	reply = (struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = g->token};
-	if (c->validity) {
-		reply.type = REPLY_VALIDITY;
-		reply.ms = grant_told_ms(core, g);
-	}
-	emit_reply(core, conn->id, &reply);
-}
 
 static int64_t
 lock_wait_ms(const struct resource *r, const struct command *c)
@@ -154,7 +117,8 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	struct reply verdict;
 
 	if (g != NULL) {
-		lock_reenter(core, conn, g, c);
+		reenter_lock(core, g, c, &verdict);
+		emit_reply(core, conn->id, &verdict);
 		return;
 	}
 	if (grant_any(r, conn->session, c->owner) != NULL) {

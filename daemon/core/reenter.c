@@ -1,0 +1,72 @@
+#include "daemon/core/reenter.h"
+
+#include "daemon/core/family.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/queue.h"
+
+/* What is asked, by whichever of the two. */
+struct wish {
+	enum kind kind;
+	int64_t permits;
+	bool tagged;
+	bool validity;
+};
+
+static void
+reenter(struct core *core, struct grant *g, const struct wish *wish, struct reply *out)
+{
+	/* Its grant was told to nobody: then this is not once more. */
+	bool untold = grant_claim(g) && g->kind == wish->kind && g->permits == wish->permits;
+	long long token = g->token;
+
+	if (g->kind == KIND_SHARED && wish->kind == KIND_EXCLUSIVE) {
+		reply_error(out, CODE_UPGRADE,
+			"this session holds it shared, token %lld: UNLOCK first, others may read it too",
+			token);
+	} else if (!wish->tagged && !untold) {
+		reply_error(out, CODE_HELD,
+			"this session holds it already, token %lld: use OWNER tags to re-enter", token);
+	} else if (wish->permits > g->permits) {
+		reply_error(out, CODE_UPGRADE,
+			"this OWNER holds %lld permits and asks for %lld: UNLOCK first, or take another "
+			"OWNER",
+			(long long)g->permits, (long long)wish->permits);
+	} else {
+		g->count += !untold;
+		*out = (struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = token};
+		if (wish->validity) {
+			out->type = REPLY_VALIDITY;
+			out->ms = grant_told_ms(core, g);
+		}
+	}
+}
+
+void
+reenter_lock(struct core *core, struct grant *g, const struct command *c, struct reply *out)
+{
+	const struct wish wish = {c->kind, c->permits, c->owner.n > 0, c->validity};
+
+	if (!family_refuses(g->lease->resource, c, out))
+		reenter(core, g, &wish, out);
+}
+
+bool
+reenter_waiter(struct core *core, struct waiter *w)
+{
+	const struct wish wish = {w->kind, w->permits, w->owner.n > 0, w->validity};
+	struct grant *g = grant_any(w->resource, w->session, w->owner);
+	struct reply reply;
+
+	if (g == NULL)
+		return false;
+	if (w->conn == NULL) {
+		queue_remove(core, w);
+		return true;
+	}
+	if (g->part != NULL || w->part != NULL)
+		reply_error(&reply, CODE_HELD, "this session holds it already, or is taking it by an MLOCK");
+	else
+		reenter(core, g, &wish, &reply);
+	queue_answer(core, w, &reply);
+	return true;
+}
