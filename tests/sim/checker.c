@@ -35,6 +35,7 @@ checker_done(struct world *w)
 	}
 	k->holds = NULL;
 	waits_free(w);
+	bundles_free(w);
 	pact_free(w);
 }
 
@@ -227,9 +228,45 @@ hold_granted(struct world *w, const struct conn *c, session_id session, unsigned
 	return h;
 }
 
+struct hold *
+checker_hold(struct world *w, const struct conn *c, unsigned name, const char *owner)
+{
+	return hold_find(w, c, session_of(c), name, owner);
+}
+
+const struct hold *
+checker_hold_with(const struct world *w, const struct host *host, unsigned name, int64_t token)
+{
+	const struct hold *h = w->checker.holds;
+	while (h != NULL &&
+		!(h->name == name && h->host == host && h->host_life == host->life && h->token == token))
+		h = h->next;
+	return h;
+}
+
+bool
+checker_holds(const struct world *w, const struct hold *h)
+{
+	return !h->lost && !h->untold && !h->tainted && h->valid_us > w->now_us;
+}
+
+void
+checker_granted(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
+{
+	(void)hold_granted(w, c, session_of(c), name, owner, token);
+}
+
+void
+checker_given_back(struct world *w, struct hold *h)
+{
+	if (--h->count == 0)
+		hold_remove(w, h);
+}
+
 void
 checker_command(struct world *w, struct conn *c)
 {
+	bundles_command(w, c);
 	if (c->current.verb != VERB_LOCK)
 		return;
 	waits_begin(w, c);
@@ -250,6 +287,10 @@ static const struct {
 	{VERB_LOCK, ANSWER(INT) | ANSWER(VALIDITY) | ANSWER(NULL) | ANSWER(QUEUED) | ANSWER(ERROR),
 		ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) |
 			ALLOW(DRAINING) | ALLOW(DEADLOCK)},
+	{VERB_MLOCK, ANSWER(TOKENS) | ANSWER(NULL) | ANSWER(ERROR),
+		ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) |
+			ALLOW(DRAINING) | ALLOW(DEADLOCK)},
+	{VERB_MUNLOCK, ANSWER(INT), 0},
 	{VERB_UNLOCK, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST)},
 	{VERB_CHECK, ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), ALLOW(LOST)},
 	{VERB_EXTEND, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(ERR)},
@@ -291,6 +332,8 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 			world_fail(w, "reply: QUEUED for a LOCK without ASYNC");
 		return;
 	}
+	if (reply->type == REPLY_ERROR && reply->code == CODE_DEADLOCK)
+		circle_verify(w, c, reply);
 	if (reply->type != REPLY_INT && reply->type != REPLY_VALIDITY) {
 		waits_end(w, v);
 		return;
@@ -340,6 +383,9 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			c->client->index, reply->n, checker_name(r->name));
 		return;
 	}
+	if (h->untold)
+		h->valid_us = w->now_us + 1;
+	h->untold = false;
 	check_stale(w, c, h);
 	if (r->verb == VERB_UNLOCK) {
 		if (reply->n != h->count - 1)
@@ -370,6 +416,10 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 	switch (c->current.verb) {
 	case VERB_LOCK:
 		lock_answered(w, c, reply);
+		return;
+	case VERB_MLOCK:
+	case VERB_MUNLOCK:
+		bundles_reply(w, c, reply);
 		return;
 	case VERB_UNLOCK:
 	case VERB_CHECK:
@@ -485,6 +535,8 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 			continue;
 		h->valid_us = host_true_us(host, now_ms + view.hold.valid_ms);
 	}
+	bundles_step(w, host, now_ms);
+	circle_step(w, host);
 }
 
 /* A wake-up may have been missed before: every wait asks again, if the master can be asked (rule 5). */

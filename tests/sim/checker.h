@@ -14,6 +14,8 @@
 #define SIM_CHECKER_H
 
 #include "daemon/core/action.h"
+#include "tests/sim/bundles.h"
+#include "tests/sim/circle.h"
 #include "tests/sim/conn.h"
 #include "tests/sim/pact.h"
 #include "tests/sim/plan.h"
@@ -47,6 +49,7 @@ struct checker {
 	struct hold *holds;
 	struct wait *waits;
 	struct pact *pacts;
+	struct bundle_wait *bundles;
 	int64_t token[PLAN_NAMES_MAX];
 	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease that a daemon has of a name */
 	uint64_t grants;
@@ -57,6 +60,15 @@ const char *checker_name(unsigned name);
 unsigned checker_name_of(struct slice text);
 
 void checker_done(struct world *world);
+
+/* The hold of this connection's session; NULL: none that anybody knows of. */
+struct hold *checker_hold(struct world *world, const struct conn *conn, unsigned name, const char *owner);
+const struct hold *checker_hold_with(
+	const struct world *world, const struct host *host, unsigned name, int64_t token);
+/* Whether its daemon surely keeps it. */
+bool checker_holds(const struct world *world, const struct hold *hold);
+void checker_granted(struct world *world, struct conn *conn, unsigned name, const char *owner, int64_t token);
+void checker_given_back(struct world *world, struct hold *hold);
 
 /* What clients do. */
 void checker_release_sent(struct world *world, struct conn *conn, const struct request *request);

@@ -11,7 +11,7 @@
 
 static void client_turn(void *arg, uint64_t turn, void *data);
 
-static void
+void
 client_after(struct client *c, int64_t most_us)
 {
 	if (c->manual)
@@ -65,7 +65,7 @@ client_over(struct client *c)
 }
 
 /* Whether other connections may speak for its session. */
-static bool
+bool
 client_shares(const struct client *c)
 {
 	return c->secret[0] != '\0' || c->conn->tag != c->conn->id;
@@ -80,7 +80,7 @@ process_ends(void *arg, uint64_t a, void *data)
 	conn_exit(arg);
 }
 
-static void
+void
 client_leave(struct client *c, bool quit)
 {
 	quit = quit && !client_shares(c);
@@ -138,7 +138,7 @@ client_closed(struct client *c)
 	client_over(c);
 }
 
-static void
+void
 client_send(struct client *c, const struct request *r)
 {
 	c->asked = true;
@@ -216,6 +216,7 @@ client_connect(struct client *c)
 		return;
 	}
 	c->conn = conn_open(c, h, rng_percent(&w->rng, 60));
+	many_begin(c);
 	client_introduce(c);
 }
 
@@ -337,6 +338,10 @@ client_turn(void *arg, uint64_t turn, void *data)
 			client_connect(c);
 		return;
 	}
+	if (c->many.on) {
+		many_turn(c);
+		return;
+	}
 	switch (c->state) {
 	case CLIENT_IDLE:
 		if (c->stopping || rng_percent(&w->rng, 3))
@@ -409,33 +414,21 @@ client_resumed(struct client *c, const struct reply *reply)
 	c->state = c->lost.state;
 	c->count = c->lost.count;
 	client_breaks_later(c);
-	if (c->state == CLIENT_WAITING)
+	if (c->state == CLIENT_WAITING && !c->many.on)
 		client_send(c, &c->lock);
 	else
 		client_after(c, c->world->plan.think_us);
 }
 
-void
-client_answered(struct client *c, const struct request *request, const struct reply *reply)
+/* Of what it holds or waits for. */
+static void
+client_told(struct client *c, const struct request *request, const struct reply *reply)
 {
-	c->asked = false;
-	if (c->finished) {
-		client_leave(c, false);
+	if (c->many.on) {
+		many_answered(c, request, reply);
 		return;
 	}
 	switch (request->verb) {
-	case VERB_SESSION_SECRET:
-		snprintf(c->secret, sizeof(c->secret), "%.63s", reply->text);
-		break;
-	case VERB_SESSION_GRACE:
-		if (reply->type != REPLY_TEXT)
-			break;
-		snprintf(c->lost.secret, sizeof(c->lost.secret), "%.63s", reply->text);
-		client_breaks_later(c);
-		break;
-	case VERB_SESSION_RESUME:
-		client_resumed(c, reply);
-		return;
 	case VERB_LOCK:
 		client_lock_answered(c, reply);
 		return;
@@ -462,8 +455,40 @@ client_answered(struct client *c, const struct request *request, const struct re
 }
 
 void
+client_answered(struct client *c, const struct request *request, const struct reply *reply)
+{
+	c->asked = false;
+	if (c->finished) {
+		client_leave(c, false);
+		return;
+	}
+	switch (request->verb) {
+	case VERB_SESSION_SECRET:
+		snprintf(c->secret, sizeof(c->secret), "%.63s", reply->text);
+		break;
+	case VERB_SESSION_GRACE:
+		if (reply->type != REPLY_TEXT)
+			break;
+		snprintf(c->lost.secret, sizeof(c->lost.secret), "%.63s", reply->text);
+		client_breaks_later(c);
+		break;
+	case VERB_SESSION_RESUME:
+		client_resumed(c, reply);
+		return;
+	default:
+		client_told(c, request, reply);
+		return;
+	}
+	client_after(c, c->world->plan.think_us);
+}
+
+void
 client_pushed(struct client *c, enum push_type type, const char *id, int64_t token)
 {
+	if (c->many.on) {
+		many_lost(c, token);
+		return;
+	}
 	if (type == PUSH_LOST) {
 		if (c->state == CLIENT_HOLDING && c->token == token)
 			c->state = CLIENT_IDLE;

@@ -6,6 +6,7 @@
 #define SIM_CLIENT_H
 
 #include "tests/sim/conn.h"
+#include "tests/sim/many.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +34,7 @@ struct client {
 		int state;      /* as it was when the connection was lost */
 		int count;
 	} lost;
+	struct many many;
 	struct request lock; /* what it waits for or holds */
 	int64_t token;
 	int count;
@@ -44,6 +46,13 @@ void client_init(struct world *world, unsigned index);
 void client_stop(struct client *client);
 /* Dies, or its network does: what it holds it holds no more, but nobody may rely on that. */
 void client_kill(struct client *client);
+
+/* For what it does in its turns. */
+void client_after(struct client *client, int64_t most_us);
+void client_send(struct client *client, const struct request *request);
+void client_leave(struct client *client, bool quit);
+/* Whether other connections may speak for its session. */
+bool client_shares(const struct client *client);
 
 /* From the connection. */
 void client_answered(struct client *client, const struct request *request, const struct reply *reply);

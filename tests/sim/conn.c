@@ -129,6 +129,8 @@ trace_request(const struct conn *c, const struct request *r)
 	const int64_t numbers[] = {c->client->index, c->host->index, r->verb, r->name, r->wait_ms,
 		r->lease_ms, r->max_hold_ms, r->extend_ms, r->token, r->validity, r->pid, r->ms};
 	trace_numbers(&w->trace, w->now_us, sizeof(numbers) / sizeof(numbers[0]), numbers);
+	for (unsigned i = 0; i < r->count; i++)
+		trace_numbers(&w->trace, w->now_us, 1, &(const int64_t){r->names[i]});
 	if (!w->trace.keep)
 		return;
 	char text[160];
@@ -157,6 +159,11 @@ conn_run(struct conn *c)
 		.grace_ms = r->ms,
 		.heartbeat_ms = r->ms,
 	};
+	struct slice names[PLAN_NAMES_MAX];
+	for (unsigned i = 0; i < r->count; i++)
+		names[i] = slice_of(checker_name(r->names[i]));
+	command.names = names;
+	command.name_count = r->count;
 	command.name = slice_of(checker_name(r->name));
 	command.secret = text_or_none(r->secret);
 	checker_command(w, c);
@@ -241,6 +248,7 @@ host_closes(void *arg, uint64_t how, void *data)
 	c->open = false;
 	pact_closed(w, c, end);
 	waits_close(w, c);
+	bundles_closed(w, c);
 }
 
 static void
@@ -254,6 +262,7 @@ host_finishes(void *arg, uint64_t a, void *data)
 	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u no more requests", c->client->index,
 		c->host->index);
 	waits_finish(c->world, c);
+	bundles_finished(c->world, c);
 	host_step(c->host, &(struct event){.type = EVENT_FINISH, .conn = c->id});
 }
 
@@ -317,6 +326,7 @@ struct parcel {
 	enum push_type push;
 	char id[24];
 	int64_t token;
+	int64_t tokens[PLAN_NAMES_MAX];
 };
 
 static bool
@@ -353,6 +363,10 @@ reply_text(const struct reply *r, char *out, size_t size)
 	case REPLY_ERROR:
 		snprintf(out, size, "-%s %s", code_word(r->code), r->text);
 		return;
+	case REPLY_TOKENS:
+		for (size_t i = 0, at = 0; i < r->count; i++)
+			at += (size_t)snprintf(out + at, size - at, ":%" PRId64 " ", r->tokens[i]);
+		return;
 	default:
 		snprintf(out, size, "%s",
 			r->type == REPLY_NULL     ? "null"
@@ -370,6 +384,8 @@ trace_reply(const struct conn *c, const struct reply *r)
 		r->type == REPLY_ERROR ? (int64_t)r->code : -1, counts ? r->n : 0,
 		r->type == REPLY_VALIDITY ? r->ms : 0};
 	trace_numbers(&w->trace, w->now_us, sizeof(numbers) / sizeof(numbers[0]), numbers);
+	if (r->type == REPLY_TOKENS)
+		trace_numbers(&w->trace, w->now_us, r->count, r->tokens);
 	if (!w->trace.keep)
 		return;
 	char text[300];
@@ -398,6 +414,9 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 	assert(p != NULL);
 	p->request = c->current;
 	p->reply = *reply;
+	if (reply->type == REPLY_TOKENS && reply->count <= PLAN_NAMES_MAX)
+		memcpy(p->tokens, reply->tokens, reply->count * sizeof(p->tokens[0]));
+	p->reply.tokens = p->tokens;
 	schedule_add(&w->schedule, later(w, &c->to_client_us), client_receives, c, 0, p);
 	c->busy = false;
 	if (c->n > 0)
@@ -457,6 +476,7 @@ conn_host_gone(struct host *h)
 		if (c->host != h || c->host_life != h->life)
 			continue;
 		waits_forget(h->world, c);
+		bundles_closed(h->world, c);
 		c->open = false;
 		if (client_is_there(c))
 			schedule_add(&h->world->schedule, later(h->world, &c->to_client_us), client_closes, c,
@@ -470,13 +490,15 @@ request_text(const struct request *r, char *out, size_t size)
 	const struct command_info *info = command_info(r->verb);
 	int n = snprintf(out, size, "%s%s%s", info->word.p, info->sub.n > 0 ? " " : "", info->sub.p);
 	size_t at = (size_t)n;
-	if (r->verb < VERB_SESSION_ID && r->verb != VERB_CANCEL)
+	for (unsigned i = 0; i < r->count; i++)
+		at += (size_t)snprintf(out + at, size - at, " %s", checker_name(r->names[i]));
+	if (r->verb < VERB_SESSION_ID && r->verb != VERB_CANCEL && r->count == 0)
 		at += (size_t)snprintf(out + at, size - at, " %s", checker_name(r->name));
 	if (r->owner[0] != '\0')
 		at += (size_t)snprintf(out + at, size - at, " OWNER %s", r->owner);
 	if (r->id[0] != '\0')
 		at += (size_t)snprintf(out + at, size - at, " ID %s", r->id);
-	if (r->verb == VERB_LOCK)
+	if (r->verb == VERB_LOCK || r->verb == VERB_MLOCK)
 		at += (size_t)snprintf(out + at, size - at,
 			" WAIT %" PRId64 " LEASE %" PRId64 " MAXHOLD %" PRId64, r->wait_ms, r->lease_ms,
 			r->max_hold_ms);

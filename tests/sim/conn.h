@@ -7,6 +7,7 @@
 
 #include "daemon/core/action.h"
 #include "proto/command.h"
+#include "tests/sim/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +22,8 @@ struct world;
 struct request {
 	enum verb verb;
 	unsigned name;
+	unsigned names[PLAN_NAMES_MAX]; /* MLOCK, MUNLOCK */
+	unsigned count;                 /* of them */
 	char owner[8];
 	char id[24];
 	int64_t wait_ms;

@@ -116,6 +116,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	static const int64_t counts[] = {1};
 	static const int64_t leases[] = {600, 1000, 1000, 3000, 10000};
 	static const int64_t margins[] = {10, 10, 1, 0}; /* percent */
+	static const int64_t manies[] = {0, 10, 50, 100};
 	static const int64_t thinks[] = {2000, 20000, 200000};
 	static const int64_t longs[] = {2, 10, 50};
 	static const int64_t holds[] = {1000, 30000, 300000};
@@ -149,6 +150,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->fault_every_us = plan->lease_ms * rng_range(&rng, 30, 600);
 	if (!rng_percent(&rng, 10))
 		plan_faults(plan, &rng);
+	plan->many_percent = (int)pick(&rng, manies, 4);
 	plan_possible(plan);
 	plan_clocks(plan);
 	plan->retain_ms = rng_percent(&rng, 40) ? 0 : rng_range(&rng, 1, 500);

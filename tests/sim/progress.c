@@ -145,7 +145,7 @@ look_at_name(struct world *w, unsigned name)
 {
 	struct progress *p = &w->progress;
 	if (!waits_for(w, name) || checker_good_us(w, name) > w->now_us || !somebody_can(w, name) ||
-		withheld(w, name)) {
+		withheld(w, name) || bundles_keep(w, name)) {
 		p->free_us[name] = w->now_us;
 		return;
 	}

@@ -1,0 +1,160 @@
+/* circle: see circle.h. */
+#include "tests/sim/circle.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STUCK_MAX (4 * PLAN_CLIENTS_MAX)
+
+/* Those of one daemon who seem to wait for each other. */
+struct stuck {
+	session_id session[STUCK_MAX];
+	unsigned n;
+};
+
+static bool
+is_stuck(const struct stuck *s, session_id session)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->session[i] == session)
+			return true;
+	return false;
+}
+
+static session_id
+session_of(const struct conn *c)
+{
+	return core_session_of(c->host->core, c->id);
+}
+
+static bool
+speaks_at(const struct conn *c, const struct host *host)
+{
+	return c->host == host && c->host_life == host->life && c->open && session_of(c) != 0;
+}
+
+/* Waits for as long as it takes. An MLOCK only may: it tries first. */
+static bool
+conn_waits(struct world *w, const struct conn *c, bool mlock)
+{
+	const struct wait *v;
+	if (!c->busy)
+		return false;
+	if (c->current.verb == VERB_MLOCK)
+		return mlock && bundles_find(w, c) != NULL;
+	if (c->current.verb != VERB_LOCK || c->current.id[0] != '\0')
+		return false;
+	v = waits_find(w, c, "");
+	return v != NULL && !v->once;
+}
+
+/* Everybody all of whose connections wait. */
+static void
+collect(struct world *w, const struct host *host, bool mlock, struct stuck *s)
+{
+	const struct conn *c;
+	s->n = 0;
+	LIST_FOREACH (c, &w->conns, in_world)
+		if (speaks_at(c, host) && s->n < STUCK_MAX && !is_stuck(s, session_of(c)))
+			s->session[s->n++] = session_of(c);
+	LIST_FOREACH (c, &w->conns, in_world) {
+		if (!speaks_at(c, host) || conn_waits(w, c, mlock))
+			continue;
+		for (unsigned i = 0; i < s->n; i++)
+			if (s->session[i] == session_of(c))
+				s->session[i] = s->session[--s->n];
+	}
+}
+
+/* Whether an MLOCK that is not answered may have this name already. */
+static bool
+is_taken_by_mlock(struct world *w, const struct host *host, const struct stuck *s, const struct conn *but,
+	unsigned name)
+{
+	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next) {
+		if (v->conn == but || !speaks_at(v->conn, host) || !is_stuck(s, session_of(v->conn)))
+			continue;
+		for (unsigned i = 0; i < v->conn->current.count; i++)
+			if (v->conn->current.names[i] == name)
+				return true;
+	}
+	return false;
+}
+
+/* Whether somebody of these has the name and, as far as anybody knows, keeps it; or will be given it before.
+ */
+static bool
+is_kept(struct world *w, const struct host *host, const struct stuck *s, unsigned name, bool loosely)
+{
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->host == host && h->host_life == host->life && h->name == name &&
+			is_stuck(s, h->session) && (loosely || checker_holds(w, h)))
+			return true;
+	for (const struct wait *v = w->checker.waits; loosely && v != NULL; v = v->next)
+		if (v->id[0] != '\0' && v->name == name && speaks_at(v->conn, host) &&
+			is_stuck(s, session_of(v->conn)))
+			return true;
+	return false;
+}
+
+static bool
+goes_on(struct world *w, const struct conn *c, const struct stuck *s, bool loosely)
+{
+	const struct request *r = &c->current;
+	if (r->verb == VERB_LOCK)
+		return !is_kept(w, c->host, s, r->name, loosely) &&
+		       !(loosely && is_taken_by_mlock(w, c->host, s, c, r->name));
+	for (unsigned i = 0; i < r->count; i++)
+		if (is_kept(w, c->host, s, r->names[i], loosely) ||
+			is_taken_by_mlock(w, c->host, s, c, r->names[i]))
+			return false;
+	return true;
+}
+
+/* Takes away everybody who can go on when those that are away have gone on. */
+static void
+reduce(struct world *w, const struct host *host, struct stuck *s, bool loosely)
+{
+	const struct conn *c;
+	unsigned before;
+	do {
+		before = s->n;
+		LIST_FOREACH (c, &w->conns, in_world) {
+			if (!speaks_at(c, host) || !is_stuck(s, session_of(c)) || !goes_on(w, c, s, loosely))
+				continue;
+			for (unsigned i = 0; i < s->n; i++)
+				if (s->session[i] == session_of(c))
+					s->session[i] = s->session[--s->n];
+		}
+	} while (s->n < before);
+}
+
+void
+circle_verify(struct world *w, struct conn *c, const struct reply *reply)
+{
+	struct stuck s;
+	char begin[64];
+	collect(w, c->host, true, &s);
+	reduce(w, c->host, &s, true);
+	if (!is_stuck(&s, session_of(c)))
+		world_fail(w, "deadlock: c%u is refused, but it waits in no circle: %s", c->client->index,
+			reply->text);
+	snprintf(begin, sizeof(begin), "session %" PRIu64 " ", session_of(c));
+	if (strncmp(reply->text, begin, strlen(begin)) != 0)
+		world_fail(w, "deadlock: c%u is not who the circle begins with: %s", c->client->index,
+			reply->text);
+}
+
+void
+circle_step(struct world *w, const struct host *host)
+{
+	struct stuck s;
+	collect(w, host, false, &s);
+	reduce(w, host, &s, false);
+	if (s.n > 0)
+		world_fail(w, "deadlock: session %" PRIu64 " of d%u waits for itself, and is not told",
+			s.session[0], host->index);
+}
