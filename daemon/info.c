@@ -70,6 +70,7 @@ info_locks(const struct desk *desk, struct buffer *text)
 	struct core_counts counts;
 	core_view_counts(desk->core, &counts);
 	info_line(text, "sessions:%zu", counts.sessions);
+	info_line(text, "sessions_with_grace:%zu", counts.graces);
 	info_line(text, "names:%zu", counts.resources);
 	info_line(text, "leases:%zu", counts.leases);
 	info_line(text, "grants:%zu", counts.grants);

@@ -328,8 +328,14 @@ void
 processes_bind(struct processes *set, struct process process, session_id session)
 {
 	struct watch *watch = watch_find(set, process);
-	if (!watch || session == 0 || watch->session != 0) {
+	if (!watch || session == 0 || watch->session == session) {
 		return;
+	}
+	/* One that was bound to it before has ended by its silence. */
+	if (watch->session != 0) {
+		HASH_DELETE(hh_session, set->sessions, watch);
+		free(watch->label);
+		watch->label = NULL;
 	}
 	watch->session = session;
 	HASH_ADD(hh_session, set->sessions, session, sizeof watch->session, watch);

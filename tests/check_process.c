@@ -273,9 +273,14 @@ START_TEST(a_label_is_kept_while_its_process_lives)
 	processes_keep_label(probe.set, 7, "last");
 	ck_assert_str_eq(processes_label(probe.set, 7), "last");
 	ck_assert_ptr_null(processes_label(probe.set, 8));
+	/* The session has ended for another reason, and the process is bound to the next one. */
+	processes_bind(probe.set, process, 8);
+	ck_assert_ptr_null(processes_label(probe.set, 7));
+	processes_keep_label(probe.set, 8, "next");
+	ck_assert_str_eq(processes_label(probe.set, 8), "next");
 	end(pid);
 	ck_assert(await(probe.base, has_ended, &probe));
-	ck_assert_ptr_null(processes_label(probe.set, 7));
+	ck_assert_ptr_null(processes_label(probe.set, 8));
 }
 END_TEST
 

@@ -146,7 +146,7 @@ check_resource(const struct core *core, const struct resource *r, int64_t now_ms
 static void
 check_sessions(const struct core *core, struct core_counts *seen)
 {
-	int64_t graces = 0, pulses = 0;
+	int64_t pulses = 0;
 
 	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
 		const struct grant *g;
@@ -161,13 +161,13 @@ check_sessions(const struct core *core, struct core_counts *seen)
 			waiters++;
 		assert(grants == s->grant_count && waiters == s->waiter_count);
 		assert(s->conn_count > 0 || s->process.pid != 0 || s->grace_timer.at_ms != TIMER_NEVER);
-		graces += s->grace_ms > 0;
+		seen->graces += s->grace_ms > 0;
 		pulses += s->heartbeat_ms > 0;
 		seen->sessions++;
 		seen->grants += grants;
 		seen->waiters += waiters;
 	}
-	assert(graces == core->graces && pulses == core->pulses);
+	assert(pulses == core->pulses);
 }
 
 /* Of one place; which of them belong there is their kind's business. */
@@ -261,6 +261,7 @@ core_check(const struct core *core, int64_t now_ms)
 	assert(seen.sessions == core->counts.sessions && seen.resources == core->counts.resources);
 	assert(seen.leases == core->counts.leases && seen.grants == core->counts.grants);
 	assert(seen.withheld == core->counts.withheld && seen.waiters == core->counts.waiters);
+	assert(seen.graces == core->counts.graces);
 	assert(seen.releasing == core->counts.releasing && seen.bundles == core->counts.bundles);
 	assert(core->draining || core_wake_at(core) > now_ms);
 }

@@ -482,7 +482,6 @@ struct core {
 	struct session *sessions;
 	struct session *bound; /* the same sessions, by process */
 	struct user *users;
-	int64_t graces; /* sessions with a grace */
 	int64_t pulses; /* sessions with a heartbeat */
 	struct resource *resources;
 	struct lease *stakes;

@@ -44,16 +44,16 @@ user_enter(struct core *core, const struct conn *conn, uint64_t id)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 		return false;
 	}
-	if (core->graces >= most->sessions)
+	if ((int64_t)core->counts.graces >= most->sessions)
 		emit_error(core, conn->id, CODE_LIMIT,
-			"grace-sessions: %lld sessions have a grace, as many as it allows",
-			(long long)core->graces);
+			"grace-sessions: %zu sessions have a grace, as many as it allows",
+			core->counts.graces);
 	else if (id != 0 && u->sessions >= most->per_user)
 		emit_error(core, conn->id, CODE_LIMIT,
 			"sessions-per-user: this user has %lld sessions with a grace, as many as it allows",
 			(long long)u->sessions);
 	else {
-		core->graces++;
+		core->counts.graces++;
 		u->sessions++;
 		return true;
 	}
@@ -66,8 +66,8 @@ user_leave(struct core *core, uint64_t id)
 {
 	struct user *u = table_user(core, id);
 
-	assert(u != NULL && u->sessions > 0 && core->graces > 0);
-	core->graces--;
+	assert(u != NULL && u->sessions > 0 && core->counts.graces > 0);
+	core->counts.graces--;
 	u->sessions--;
 	user_settle(core, u);
 }

@@ -35,6 +35,7 @@ struct master_view {
 /* How many there are now. */
 struct core_counts {
 	size_t sessions;
+	size_t graces;    /* sessions that outlive a lost connection */
 	size_t resources; /* names with a holder, a waiter or a lease */
 	size_t leases;    /* held at the master */
 	size_t grants;    /* held by sessions */
