@@ -19,6 +19,7 @@
 --       {'error', text}
 --
 -- Readers enter past none but readers, and nobody passes one who waits for more permits than are free.
+-- With N masters an attempt that names permits has exactly these: what it was given before is given back.
 -- Repeating is harmless: a reader is one member whatever happens; permits that are the attempt's already are found
 -- again, or when there are more than a hundred and others have become free before them in between, those too
 -- are taken until they run out. A deadline stops a copy that was under way for too long.
@@ -104,11 +105,31 @@ local function members_find(it)
 	return (it.form.members and slots_named or slots_any)(it)
 end
 
+-- What the attempt has besides: this master first gave others than most did, and those of the most are named now.
+local function others_drop(it, members)
+	local keep, drop = { kind = true }, {}
+	for _, member in ipairs(members) do
+		keep[member] = true
+	end
+	local flat = redis.call('HGETALL', it.lease)
+	for i = 1, #flat, 2 do
+		if not keep[flat[i]] and member_read(flat[i + 1]) == it.owner then
+			drop[#drop + 1] = flat[i]
+		end
+	end
+	for i = 1, #drop, CHUNK do
+		redis.call('HDEL', it.lease, unpack(drop, i, math.min(i + CHUNK - 1, #drop)))
+	end
+end
+
 local function take(it, members)
 	local queue = it.queue
 	-- The tokens first: should the lease fail, only numbers are lost.
 	local first, last = tokens_take(it.fence, proposal, block)
 	group_put(it.lease, it.form.kind, members, it.owner, tonumber(ttl))
+	if fenced and it.form.limit and it.form.members then
+		others_drop(it, members)
+	end
 	queue_remove(queue, me)
 	if #queue.order > 0 then
 		lock_call(lock_read(it.lease), queue, inbox)

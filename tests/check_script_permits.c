@@ -172,6 +172,35 @@ ON_BOTH(who_names_permits_gets_exactly_those_or_a_proposal)
 	ck_assert_str_eq(group(stage, "hf:{a}"), "10: 0b 1b 3a 7a");
 }
 
+ON_BOTH(of_several_masters_one_that_gave_others_takes_them_back)
+{
+	struct call_settings fenced = cast[DA];
+	struct call call = of(CALL_ACQUIRE, 1, 5, 2, NULL);
+	struct vote v;
+	fenced.fenced = true;
+	call.incarnation = CAST_INCARNATION;
+	call.token = INT64_C(1) << 51;
+	stage_calls(stage, &fenced, &call, 1, &v);
+	is_slots(v, "0,1");
+	ck_assert_int_eq(v.token_first, INT64_C(1) << 51);
+	take(stage, DB, 1, 5, 4);
+	(void)stage_heard(stage);
+	call.slots = SLICE("1,4");
+	call.queue_ms = CALL_QUEUELESS;
+	call.token += 100;
+	stage_calls(stage, &fenced, &call, 1, &v);
+	is_slots(v, "1,4");
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 100);
+	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 1a 4a");
+	is(cast_say(stage, DB, of(CALL_RELEASE, 9, 5, 1, "0")), OUTCOME_NO);
+	/* A later attempt is another one. */
+	call.attempt = 2;
+	call.slots = SLICE("0,2");
+	stage_calls(stage, &fenced, &call, 1, &v);
+	is_slots(v, "0,2");
+	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0a 1a 2a 4a");
+}
+
 ON_BOTH(each_permit_lives_as_long_as_was_said)
 {
 	struct call brief = of(CALL_ACQUIRE, 1, 3, 2, NULL);
@@ -622,6 +651,7 @@ main(void)
 		no_more_are_given_than_there_are, one_daemon_may_have_some_more_than_once,
 		an_attempt_that_has_permits_gets_them_again_with_other_tokens,
 		permits_are_looked_for_from_the_hint_on, who_names_permits_gets_exactly_those_or_a_proposal,
+		of_several_masters_one_that_gave_others_takes_them_back,
 		each_permit_lives_as_long_as_was_said, a_lease_that_has_lost_a_permit_is_not_kept,
 		a_release_that_names_none_or_others_ends_all_that_is_ours, malformed_permits_are_refused,
 		permits_may_reserve_tokens_when_they_are_renewed,
