@@ -111,7 +111,7 @@ local function busy(queue, lease, owner, lock)
 		return { 'wrongkind' }
 	end
 	group_want(lock, me, inbox, queue_name(queue, inbox))
-	return busy_held(queue, group_last(lock).owner, group_rest(lock, lock.count))
+	return busy_held(queue, group_last(lock), group_rest(lock, lock.count))
 end
 
 local function acquire(i)

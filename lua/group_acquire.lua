@@ -18,7 +18,8 @@
 --       {'wrongkind'}                 another kind of lock is taken here, or a key holds something else
 --       {'error', text}
 --
--- Readers enter past none but readers, and nobody passes one who waits for more permits than are free.
+-- Readers enter past none but readers, and nobody passes one who waits for more permits than are free. Where more
+-- than a hundred are taken they are looked at one by one only once in a second: the master has other things to do.
 -- With N masters an attempt that names permits has exactly these: what it was given before is given back.
 -- Repeating is harmless: a reader is one member whatever happens; permits that are the attempt's already are found
 -- again, or when there are more than a hundred and others have become free before them in between, those too
@@ -49,41 +50,53 @@ local left, read = 0, forms + n -- names they still hold for; arguments that hav
 -- include: place
 -- include: form
 
--- Of these members those that the owner has, and those that nobody has.
-local function members_sort(it, names, mine, free)
-	for k, value in ipairs(redis.call('HMGET', it.lease, unpack(names))) do
-		local owner, deadline = member_read(value)
+local LOOK_US = 1000000 -- a crowd of more than CHUNK is looked at all over once in this time
+
+-- Of these permits those that the owner has, and those that nobody has. lock: the group, if it is known; else it is
+-- looked at.
+local function slots_sort(it, lock, slots, mine, free)
+	local values = not lock and redis.call('HMGET', it.lease, unpack(slots))
+	for k, slot in ipairs(slots) do
+		local owner, deadline
+		if lock then
+			owner, deadline = lock.owner[slot], lock.deadline[slot]
+		else
+			owner, deadline = member_read(values[k])
+		end
 		if not owner or deadline <= now then
-			free[#free + 1] = names[k]
+			free[#free + 1] = slot
 		elseif owner == it.owner then
-			mine[#mine + 1] = names[k]
+			mine[#mine + 1] = slot
 		end
 	end
 end
 
 -- The permits that are named, or nil; second: whether they are ours already.
-local function slots_named(it)
-	local names, mine, free = it.form.members, {}, {}
-	for i = 1, #names, CHUNK do
-		members_sort(it, { unpack(names, i, math.min(i + CHUNK - 1, #names)) }, mine, free)
+local function slots_named(it, lock)
+	local slots, mine, free = it.form.members, {}, {}
+	for i = 1, #slots, CHUNK do
+		slots_sort(it, lock, { unpack(slots, i, math.min(i + CHUNK - 1, #slots)) }, mine, free)
 	end
-	return #mine + #free == #names and names or nil, #mine == #names
+	return #mine + #free == #slots and slots or nil, #mine == #slots
+end
+
+local function by_number(a, b)
+	return tonumber(a) < tonumber(b)
 end
 
 -- As many as are wanted, or nil; second: whether they are ours already.
-local function slots_any(it)
+local function slots_any(it, lock)
 	local form, mine, free = it.form, {}, {}
 	for from = 0, form.limit - 1, CHUNK do
-		local names = {}
+		local slots = {}
 		for k = from, math.min(from + CHUNK, form.limit) - 1 do
-			names[#names + 1] = decimal((form.hint + k) % form.limit)
+			slots[#slots + 1] = string.format('%d', (form.hint + k) % form.limit)
 		end
-		members_sort(it, names, mine, free)
+		slots_sort(it, lock, slots, mine, free)
 		if #mine + #free >= form.permits then
 			break
 		end
 	end
-	local ours = #mine >= form.permits
 	if #mine + #free < form.permits then
 		return nil, false
 	end
@@ -91,18 +104,16 @@ local function slots_any(it)
 	for k = 1, form.permits do
 		slots[k] = mine[k] or free[k - #mine]
 	end
-	table.sort(slots, function(a, b)
-		return tonumber(a) < tonumber(b)
-	end)
-	return slots, ours
+	table.sort(slots, by_number)
+	return slots, #mine >= form.permits
 end
 
 -- Whom we would be in the group, or nil when too much is taken; second: whether these permits are ours already.
-local function members_find(it)
+local function members_find(it, lock)
 	if not it.form.limit then
 		return it.form.members, false
 	end
-	return (it.form.members and slots_named or slots_any)(it)
+	return (it.form.members and slots_named or slots_any)(it, lock)
 end
 
 -- What the attempt has besides: this master first gave others than most did, and those of the most are named now.
@@ -132,7 +143,7 @@ local function take(it, members)
 	end
 	queue_remove(queue, me)
 	if #queue.order > 0 then
-		lock_call(lock_read(it.lease), queue, inbox)
+		lock_call(lock_glance(it.lease), queue, inbox)
 	end
 	local others = queue_waiting(queue, it.form)
 	if others == 0 and not it.form.limit then
@@ -141,12 +152,20 @@ local function take(it, members)
 	return { 'yes', first, last, others, it.form.limit and table.concat(members, ',') or '' }
 end
 
--- Permits that can be had without a look at all the others.
+-- Permits that can be had without a look at all the others: there are enough even if nobody is dead.
 local function glance(it)
-	local kind = redis.call('TYPE', it.lease).ok
-	if kind == 'none' or kind == 'hash' and redis.call('HGET', it.lease, 'kind') == it.form.kind then
+	local kind = redis.pcall('HGET', it.lease, 'kind')
+	if kind == it.form.kind then
+		it.count = redis.call('HLEN', it.lease) - 1
+	elseif kind or redis.call('EXISTS', it.lease) == 1 then
+		return nil
+	end
+	if it.form.members or it.count + it.form.permits <= it.form.limit then
 		local members, ours = members_find(it)
-		return members and (ours or turn_ours(it.queue, it.form.place)) and members
+		if members and (ours or turn_ours(it.queue, it.form.place)) then
+			return members
+		end
+		it.enough = members ~= nil
 	end
 end
 
@@ -157,6 +176,41 @@ end
 
 local function busy(it, queued, holder, change, slots)
 	return { 'busy', holder, queued and queue_position(it.queue, me) or 0, change, slots or '' }
+end
+
+-- The first whom we see in it.
+local function somebody(it)
+	local slots = {}
+	for k = 1, math.min(CHUNK, it.form.limit) do
+		slots[k] = string.format('%d', (it.form.hint + k - 1) % it.form.limit)
+	end
+	for _, value in ipairs(redis.call('HMGET', it.lease, unpack(slots))) do
+		local owner = member_read(value)
+		if owner then
+			return owner
+		end
+	end
+	return ''
+end
+
+-- Of a crowd that has just been looked at: busy, if only because nobody looks again so soon. Else nil.
+local function busy_crowd(it)
+	local looked = number(redis.call('HGET', it.queue.w, 'looked'))
+	if not looked or looked > now or now - looked >= LOOK_US then
+		return nil
+	end
+	queue_prune(it.queue)
+	if queue_ms > 0 then
+		place_keep(it.queue, it.form.place)
+	end
+	return busy(it, true, it.enough and '' or somebody(it), math.ceil((looked + LOOK_US - now) / 1000))
+end
+
+local function crowd_looked(it)
+	redis.call('HSET', it.queue.w, 'looked', decimal(now))
+	if redis.call('PTTL', it.queue.w) < 0 then
+		redis.call('PEXPIRE', it.queue.w, LOOK_US / 1000)
+	end
 end
 
 -- Somebody has it alone: the answer, or nil when that is us, who have given it up or share it from now on.
@@ -187,9 +241,12 @@ end
 -- Others come first, or too little is left. wait: see turn_wait().
 local function busy_group(it, lock, queued, wait, members)
 	local holder, slots = '', ''
+	if lock and lock.limit and lock.count > CHUNK then
+		crowd_looked(it)
+	end
 	if not members then
-		holder = group_last(lock).owner
-		slots = it.form.members and slots_any(it) or {}
+		holder = group_last(lock)
+		slots = it.form.members and slots_any(it, lock) or {}
 		slots = table.concat(slots, ',')
 	end
 	if wait then
@@ -205,8 +262,8 @@ end
 -- In the queue: takes it when it is our turn and enough is left.
 local function line_up(it, lock)
 	local queue, place, wait = it.queue, it.form.place, nil
-	local members = members_find(it)
-	if members and turn_ours(queue, place) then
+	local members, ours = members_find(it, lock)
+	if members and (ours or turn_ours(queue, place)) then
 		return take(it, members)
 	end
 	if queue_ms > 0 then
@@ -227,7 +284,7 @@ end
 
 local function acquire(i)
 	local owner = args[i + 5]
-	local it = { lease = keys[i + 1], fence = keys[2 * n + 1 + i], owner = owner }
+	local it = { lease = keys[i + 1], fence = keys[2 * n + 1 + i], owner = owner, count = 0 }
 	it.form = form_read(args[forms + i], owner)
 	if not it.form then
 		return { 'error', 'ERR malformed call' }
@@ -237,8 +294,12 @@ local function acquire(i)
 	if members then
 		return take(it, members)
 	end
+	local crowded = it.count > CHUNK and busy_crowd(it)
+	if crowded then
+		return crowded
+	end
 	local lock, said = lock_read(it.lease), nil
-	local mine = type(lock) == 'string' and { owner = lock } or lock and lock.members[me]
+	local mine = type(lock) == 'string' and lock or lock and lock.owner[me]
 	queue_prune(it.queue)
 	if type(lock) == 'string' then
 		lock, said = false, look_alone(it, lock)
@@ -248,10 +309,10 @@ local function acquire(i)
 	end
 	if said then
 		return said
-	elseif mine and mine.owner == owner then
+	elseif mine == owner then
 		return take(it, it.form.members) -- what was ours alone, too
-	elseif mine and lock and lock.members[me] then
-		return busy(it, true, mine.owner, group_rest(lock, lock.count)) -- a late copy, we are a later attempt
+	elseif mine and lock and lock.owner[me] then
+		return busy(it, true, mine, group_rest(lock, lock.count)) -- a late copy, we are a later attempt
 	end
 	return line_up(it, lock)
 end

@@ -142,6 +142,9 @@ ON_BOTH(an_attempt_that_has_permits_gets_them_again_with_other_tokens)
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0a 1a");
 	/* Also when others wait, and others have become free in between. */
 	take(stage, DB, 1, 5, 3);
+	is_busy(take(stage, DC, 1, 5, 1), B ":1", 1, "");
+	is_slots(take(stage, DA, 1, 5, 2), "0,1");
+	is_slots(cast_say(stage, DA, of(CALL_ACQUIRE, 1, 5, 2, "0,1")), "0,1");
 	take(stage, DC, 1, 5, 1);
 	give(stage, DB, 1, 5, 3, "2,3,4");
 	is_slots(take(stage, DA, 1, 5, 2), "0,1");
@@ -203,10 +206,10 @@ ON_BOTH(of_several_masters_one_that_gave_others_takes_them_back)
 
 ON_BOTH(each_permit_lives_as_long_as_was_said)
 {
-	struct call brief = of(CALL_ACQUIRE, 1, 3, 2, NULL);
+	struct call brief = of(CALL_ACQUIRE, 1, 3, 2, "0,1");
 	brief.ttl_ms = 20;
+	cast_say(stage, DB, of(CALL_ACQUIRE, 1, 3, 1, "2"));
 	cast_say(stage, DA, brief);
-	take(stage, DB, 1, 3, 1);
 	stage_wait_ms(stage, 40);
 	is(cast_say(stage, DA, of(CALL_RENEW, 1, 3, 2, "0,1")), OUTCOME_NO);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "3: 0a 1a 2b");
@@ -316,7 +319,12 @@ ON_BOTH(the_few_that_are_left_of_many_are_found)
 	is_slots(cast_say(stage, DA, of(CALL_ACQUIRE, 1, 1000, 500, every(1000, 2, 0))), every(1000, 2, 0));
 	is_slots(cast_say(stage, DB, of(CALL_ACQUIRE, 1, 1000, 499, every(998, 2, 1))), every(998, 2, 1));
 	is_busy(cast_say(stage, DC, call), B ":1", 1, "");
+	/* All of them are not looked at again so soon: who comes is told of the first that is seen. */
+	struct vote v = cast_say(stage, DD, call);
+	is_busy(v, A ":1", 2, "");
+	ck_assert_int_le(v.change_ms, 1000);
 	cast_say(stage, DC, of(CALL_LEAVE, 2, 1000, 2, NULL));
+	cast_say(stage, DD, of(CALL_LEAVE, 2, 1000, 2, NULL));
 	call.permits = 1;
 	call.hint = 500;
 	is_slots(cast_say(stage, DC, call), "999");
@@ -328,6 +336,33 @@ ON_BOTH(the_few_that_are_left_of_many_are_found)
 		"hf:{a}");
 	is_busy(take(stage, DD, 1, 1000, 1000), B ":1", 1, "");
 	ck_assert_str_eq(group(stage, "hf:{a}"), "1000: 5b");
+}
+
+ON_BOTH(the_dead_of_a_crowd_are_found_within_a_second)
+{
+	struct call once = of(CALL_ACQUIRE, 2, 500, 1, NULL);
+	once.queue_ms = 0;
+	is_slots(take(stage, DA, 1, 500, 500), every(500, 1, 0));
+	is_busy(cast_say(stage, DB, once), A ":1", 0, "");
+	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}:q"), -2);
+	/* One is dead, and still among the crowd. */
+	stage_do(stage, "return redis.call('HSET', KEYS[1], '250', '" A ":1 0000000000000001')", "hf:{a}");
+	is_busy(cast_say(stage, DB, once), A ":1", 0, "");
+	is_busy(take(stage, DC, 1, 500, 1), A ":1", 1, "");
+	stage_wait_ms(stage, 1000);
+	is_slots(take(stage, DC, 1, 500, 1), "250");
+	give(stage, DC, 1, 500, 1, "250");
+	/* Enough for one, and another is first: so it is told, crowd or not. */
+	give(stage, DC, 1, 500, 1, "250");
+	is_busy(take(stage, DB, 3, 500, 2), A ":1", 1, "");
+	is_busy(take(stage, DC, 2, 500, 1), "", 2, "");
+	is_busy(take(stage, DC, 2, 500, 1), "", 2, "");
+	/* What is free is called for without a look at all. */
+	(void)stage_heard(stage);
+	give(stage, DA, 1, 500, 500, NULL);
+	ck_assert_str_eq(stage_heard(stage), "b:wake a;");
+	is_slots(take(stage, DB, 3, 500, 2), "0,1");
+	ck_assert_str_eq(stage_heard(stage), "c:wake a;");
 }
 
 /* ---- the queue ---- */
@@ -656,8 +691,9 @@ main(void)
 		a_release_that_names_none_or_others_ends_all_that_is_ours, malformed_permits_are_refused,
 		permits_may_reserve_tokens_when_they_are_renewed,
 		a_thousand_permits_are_taken_kept_and_given_back, the_few_that_are_left_of_many_are_found,
-		who_wants_many_is_not_passed_by_who_wants_few, who_wants_many_and_does_not_come_is_passed,
-		permits_call_one_waiter_after_the_other, a_second_release_does_not_call_the_head_again,
+		the_dead_of_a_crowd_are_found_within_a_second, who_wants_many_is_not_passed_by_who_wants_few,
+		who_wants_many_and_does_not_come_is_passed, permits_call_one_waiter_after_the_other,
+		a_second_release_does_not_call_the_head_again,
 		leaving_the_queue_calls_who_can_do_with_what_is_free,
 		where_the_queue_does_not_live_nobody_is_heeded, who_had_its_turn_for_nothing_has_it_again,
 		another_limit_is_refused_while_any_is_taken, another_limit_counts_once_the_last_one_is_dead,
