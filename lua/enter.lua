@@ -34,7 +34,7 @@ local function enter(i)
 		return { 'error', 'ERR malformed call' }
 	end
 	local lock = lock_read(KEYS[i + 1])
-	if type(lock) ~= 'table' or lock.limit or not lock.members[me] then
+	if type(lock) ~= 'table' or lock.limit or not lock.owner[me] then
 		return { 'no' }
 	end
 	local queue = queue_read(KEYS[n + 1 + i])

@@ -57,8 +57,9 @@ bid_terms(struct core *core, struct lease *l)
 	l->permits = first->permits;
 	if (l->kind != KIND_PERMITS)
 		return;
-	/* Not all daemons should try for the same ones. */
-	l->hint = core->settings.masters > 1 ? core_jitter(core, 0, l->resource->limit - 1) : 0;
+	/* Not all daemons should try for the same ones, nor look through all that are taken before they find
+	 * some. */
+	l->hint = core_jitter(core, 0, l->resource->limit - 1);
 }
 
 void
