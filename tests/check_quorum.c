@@ -286,6 +286,51 @@ START_TEST(who_yields_does_not_wait_for_a_silent_home)
 }
 END_TEST
 
+/* Not free at home, where others stand before us. */
+static const char *
+busy_behind(struct story *w, uint64_t attempt, int64_t position)
+{
+	return vote(w, (struct vote){.op = CALL_ACQUIRE,
+			       .outcome = OUTCOME_BUSY,
+			       .name = slice_of("a"),
+			       .attempt = attempt,
+			       .holder = slice_of("0123456789abcdef0123456789abcdef:9"),
+			       .position = position,
+			       .change_ms = 500});
+}
+
+START_TEST(who_stands_behind_others_asks_home_until_it_is_called)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.one, busy(&w, "a", 1));
+	HEARD(&w, s.two, busy(&w, "a", 1));
+	HEARD(&w, s.home, busy_behind(&w, 1, 2));
+	after(&w, LEASE_MS / 3 + 1);
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 1);
+	ck_assert_uint_eq(last_call(&w)->master, s.home);
+	HEARD(&w, s.home, busy_behind(&w, 2, 2));
+	step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")});
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(the_head_of_the_queue_asks_all)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.one, busy(&w, "a", 1));
+	HEARD(&w, s.two, busy(&w, "a", 1));
+	HEARD(&w, s.home, busy_behind(&w, 1, 1));
+	after(&w, LEASE_MS / 3 + 1);
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
+	story_done(&w);
+}
+END_TEST
+
 /* A yes to what was asked last, with these tokens. */
 static const char *
 given(struct story *w, enum call_op op, int64_t first, int64_t last)
@@ -615,6 +660,7 @@ main(void)
 		who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough,
 		where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
+		who_stands_behind_others_asks_home_until_it_is_called, the_head_of_the_queue_asks_all,
 		who_yields_takes_no_master_from_the_other_daemon, who_yields_to_nobody_goes_on_to_the_others,
 		who_yields_does_not_wait_for_a_silent_home,
 		tokens_count_only_where_a_majority_was_raised_alike,

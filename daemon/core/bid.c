@@ -74,6 +74,8 @@ bid_begin(struct core *core, struct lease *l)
 		lease_clear(core, l);
 	if (home != l->home)
 		lease_leave_queue(core, l);
+	l->knocking = core->settings.masters > 1 && (l->yielded || l->position > 1);
+	l->yielded = false;
 	lease_move(core, l, LEASE_ACQUIRING);
 	seats_clear(core, l);
 	bid_terms(core, l);
@@ -86,8 +88,6 @@ bid_begin(struct core *core, struct lease *l)
 	l->change_ms = 0;
 	l->attempt = ++core->attempts;
 	lease_round(core, l, r->rule->lease_ms, tokens_first());
-	l->knocking = l->yielded && core->settings.masters > 1;
-	l->yielded = false;
 	/* The word of home is waited for, but not for as long as a vote. */
 	timer_arm(&core->timers, &l->timer, core->now.ms + (l->knocking ? patience / 4 : patience));
 	for (unsigned i = 0; i < core->settings.masters; i++) {
@@ -230,17 +230,21 @@ bid_busy(struct lease *l, const struct vote *vote)
 }
 
 /*
- * Each of several daemons got some masters, and nobody enough, or somebody whose turn it is not: soon again,
- * but not all at the same time. Where home said that it is our turn it stays that, so that those who came
- * between do not put us behind all who wait; but not for ever: others may be able to make something of it.
+ * Each of several daemons got some masters, and nobody enough; or somebody has enough without home: soon
+ * again, but not all at the same time. Where home said that it is our turn it stays that, so that those who
+ * came between do not put us behind all who wait; but unless nobody can have it now, not for ever: others may
+ * be able to make something of the turn.
  */
 static void
 bid_split(struct core *core, struct lease *l, bool taken)
 {
 	int64_t ms = SPLIT_MS << l->split;
-	bool ours = l->seats[l->home].ours && l->split < SPLIT_MOST && queue_patient(l->resource);
+	bool ours = l->seats[l->home].ours && queue_patient(l->resource) && (taken || l->split < SPLIT_MOST);
 
-	l->queued |= ours;
+	if (ours) {
+		l->queued = true;
+		l->position = 1;
+	}
 	seats_undo(core, l, ours ? LEASE_PLACE_MS : 0);
 	l->refused = taken || l->split == SPLIT_MOST;
 	l->fresh = l->refused;
@@ -281,6 +285,9 @@ bid_not_won(struct core *core, struct lease *l)
 
 	if (l->kind == KIND_PERMITS)
 		slots_ask_offer(core, l);
+	/* Who was called meanwhile stands at the head now. */
+	if (l->again && l->position > 1)
+		l->position = 1;
 	if (l->change_ms > 0) {
 		bid_missed(core, l, TROUBLE_NONE, l->again ? 1 : l->change_ms);
 	} else if (taken && l->seats[l->home].ours) {
@@ -399,8 +406,8 @@ bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 	bid_count(core, l, true);
 }
 
-void
-bid_wake(struct core *core, struct lease *l)
+static void
+bid_look(struct core *core, struct lease *l)
 {
 	const struct resource *r = l->resource;
 
@@ -414,6 +421,15 @@ bid_wake(struct core *core, struct lease *l)
 		bid_begin(core, l);
 	else
 		timer_arm(&core->timers, &l->timer, core->now.ms + WAIT_MOST_MS);
+}
+
+void
+bid_wake(struct core *core, struct lease *l)
+{
+	/* Home has called the head of its queue, or may have. */
+	if (l->position > 1)
+		l->position = 1;
+	bid_look(core, l);
 }
 
 /* Who has not answered is not waited for: the releases go down the same links, behind the acquires (rule 2).
@@ -447,5 +463,5 @@ bid_timer(struct core *core, struct lease *l)
 	else if (l->state == LEASE_ACQUIRING)
 		bid_patience_over(core, l);
 	else
-		bid_wake(core, l);
+		bid_look(core, l);
 }
