@@ -7,6 +7,7 @@
 #include "tests/support/suite.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *
@@ -217,6 +218,19 @@ START_TEST(downgrading_keeps_the_token_and_lets_readers_in)
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 :502");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_lock_that_other_programs_know_is_not_downgraded)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "string");
+	granted(&w, "string", 1, 500);
+	ck_assert_str_eq(downgrade(&w, 1, "string"), "c1 -WRONGKIND");
+	ck_assert_str_eq(unlock(&w, 1, "string"), "c1 :0 | release string#1");
 	story_done(&w);
 }
 END_TEST
@@ -498,7 +512,8 @@ main(void)
 		all_readers_in_front_of_the_next_writer_come_in_together,
 		readers_on_an_exclusive_lease_share_it_when_another_daemon_asks,
 		a_renewal_under_way_is_followed_by_one_that_shares,
-		downgrading_keeps_the_token_and_lets_readers_in, only_a_holder_downgrades,
+		downgrading_keeps_the_token_and_lets_readers_in,
+		a_lock_that_other_programs_know_is_not_downgraded, only_a_holder_downgrades,
 		a_shared_hold_does_not_become_exclusive, locking_again_to_read_never_weakens_a_hold,
 		a_session_may_read_twice_unless_a_writer_waits_for_it, a_session_that_waits_twice_holds_once,
 		while_a_writer_waits_elsewhere_no_reader_comes_in_here,

@@ -206,9 +206,16 @@ static void
 verb_downgrade(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct grant *g = verb_hold(core, conn, c);
+	struct command shared = *c;
+	struct reply why;
 
 	if (g == NULL) {
 		answer_released(core, conn, c);
+		return;
+	}
+	shared.kind = KIND_SHARED;
+	if (g->kind == KIND_EXCLUSIVE && family_refuses(g->lease->resource, &shared, &why)) {
+		emit_reply(core, conn->id, &why);
 		return;
 	}
 	if (g->kind == KIND_PERMITS) {

@@ -28,7 +28,7 @@ look_at(struct host *h, unsigned name)
 	struct world *w = h->world;
 	struct resource_view view;
 	if (!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
-		strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
+		view.kind != KIND_EXCLUSIVE || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
 		return;
 	unsigned n = seats(h, name);
 	if (n < plan_majority(&w->plan))

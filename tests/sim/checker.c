@@ -125,18 +125,40 @@ checker_taint(struct world *w, unsigned name)
 
 /* ---- grants ---- */
 
+/* What a granted LOCK had asked for. */
+struct asked {
+	unsigned name;
+	const char *owner;
+	enum kind kind;
+	int64_t permits; /* of plan.permits; 0: it is of no semaphore */
+};
+
+/* Readers go together, and permits as long as there are some. taken: what a semaphore has given out. */
+static bool
+excludes(const struct world *w, const struct hold *h, const struct asked *r, int64_t *taken)
+{
+	*taken += h->permits;
+	if (h->kind == KIND_PERMITS && r->kind == KIND_PERMITS)
+		return *taken > w->plan.permits;
+	return h->kind != KIND_SHARED || r->kind != KIND_SHARED;
+}
+
 static void
-check_exclusion(struct world *w, const struct conn *c, unsigned name, int64_t token, bool tainted)
+check_exclusion(struct world *w, const struct conn *c, unsigned name, const struct asked *r, int64_t token,
+	bool tainted)
 {
 	struct hold *h = w->checker.holds, *next;
+	int64_t taken = r->permits;
 	for (; h != NULL; h = next) {
 		next = h->next;
 		if (h->name != name)
 			continue;
 		/* What its holder has ended may still be answered by its daemon. */
 		if (hold_good_us(h) <= w->now_us) {
-			hold_remove(w, h);
-		} else if (hold_until(h) > w->now_us && !h->tainted && !tainted) {
+			if (h->kind == KIND_EXCLUSIVE || h->kind != r->kind)
+				hold_remove(w, h);
+		} else if (hold_until(h) > w->now_us && !h->tainted && !tainted &&
+			   excludes(w, h, r, &taken)) {
 			world_fail(w,
 				"exclusion: %s is granted at d%u with token %" PRId64
 				" while d%u's token %" PRId64 " is good for %" PRId64 " us more",
@@ -147,14 +169,20 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, int64_t to
 }
 
 static void
-check_token(struct world *w, unsigned name, int64_t token, bool tainted)
+check_token(struct world *w, unsigned name, const struct asked *r, int64_t token, bool tainted)
 {
-	int64_t *last = &w->checker.token[name];
-	if (token <= 0 || (token <= *last && !tainted))
+	struct checker *k = &w->checker;
+	int64_t last = r->kind == KIND_EXCLUSIVE ? k->token[name] : k->exclusive[name];
+	if (token <= 0 || (token <= last && !tainted))
 		world_fail(w, "tokens: %s is granted with %" PRId64 " after %" PRId64, checker_name(name),
-			token, *last);
-	if (token > *last)
-		*last = token;
+			token, last);
+	for (const struct hold *h = k->holds; h != NULL; h = h->next)
+		if (h->name == name && h->token == token && !tainted)
+			world_fail(w, "tokens: %s is granted twice with %" PRId64, checker_name(name), token);
+	if (token > k->token[name])
+		k->token[name] = token;
+	if (r->kind == KIND_EXCLUSIVE && token > k->exclusive[name])
+		k->exclusive[name] = token;
 }
 
 /* The told deadline counts from when the question was sent, by the client's clock. */
@@ -192,9 +220,10 @@ hold_entered(const struct world *w, const struct conn *c, struct hold *h)
 }
 
 static struct hold *
-hold_granted(struct world *w, const struct conn *c, session_id session, unsigned name, const char *owner,
-	int64_t token)
+hold_granted(struct world *w, const struct conn *c, session_id session, const struct asked *r, int64_t token)
 {
+	unsigned name = r->name;
+	const char *owner = r->owner;
 	struct hold *h = hold_find(w, c, session, name, owner);
 	w->checker.grants++;
 	if (h != NULL && h->token == token && (h->untold || hold_good_us(h) > w->now_us)) {
@@ -203,9 +232,10 @@ hold_granted(struct world *w, const struct conn *c, session_id session, unsigned
 	}
 	bool tainted = w->checker.tainted[name][c->host->index];
 	progress_granted(w, name);
-	check_exclusion(w, c, name, token, tainted);
-	check_token(w, name, token, tainted);
-	check_validity(w, c->host, name);
+	check_exclusion(w, c, name, r, token, tainted);
+	check_token(w, name, r, token, tainted);
+	if (r->kind != KIND_PERMITS)
+		check_validity(w, c->host, name);
 	h = calloc(1, sizeof(*h));
 	assert(h != NULL);
 	*h = (struct hold){.next = w->checker.holds,
@@ -214,6 +244,8 @@ hold_granted(struct world *w, const struct conn *c, session_id session, unsigned
 		.host_life = c->host_life,
 		.session = session,
 		.tag = c->tag,
+		.kind = r->kind,
+		.permits = r->permits,
 		.token = token,
 		.count = 1,
 		.ended_us = INT64_MAX,
@@ -253,7 +285,8 @@ checker_holds(const struct world *w, const struct hold *h)
 void
 checker_granted(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
 {
-	(void)hold_granted(w, c, session_of(c), name, owner, token);
+	const struct asked asked = {name, owner, KIND_EXCLUSIVE, 0};
+	(void)hold_granted(w, c, session_of(c), &asked, token);
 }
 
 void
@@ -286,10 +319,11 @@ static const struct {
 } documented[] = {
 	{VERB_LOCK, ANSWER(INT) | ANSWER(VALIDITY) | ANSWER(NULL) | ANSWER(QUEUED) | ANSWER(ERROR),
 		ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) |
-			ALLOW(DRAINING) | ALLOW(DEADLOCK)},
+			ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE)},
+	{VERB_DOWNGRADE, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(WRONGKIND)},
 	{VERB_MLOCK, ANSWER(TOKENS) | ANSWER(NULL) | ANSWER(ERROR),
 		ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) |
-			ALLOW(DRAINING) | ALLOW(DEADLOCK)},
+			ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE)},
 	{VERB_MUNLOCK, ANSWER(INT), 0},
 	{VERB_UNLOCK, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST)},
 	{VERB_CHECK, ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), ALLOW(LOST)},
@@ -342,7 +376,8 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 	if (mine == NULL || mine->token != reply->n)
 		waits_check_order(w, v);
 	waits_end(w, v);
-	struct hold *h = hold_granted(w, c, session_of(c), r->name, r->owner, reply->n);
+	const struct asked asked = {r->name, r->owner, r->kind, r->permits};
+	struct hold *h = hold_granted(w, c, session_of(c), &asked, reply->n);
 	if (reply->type == REPLY_VALIDITY && told_us(c, reply->ms) > h->told_us)
 		h->told_us = told_us(c, reply->ms);
 }
@@ -397,6 +432,8 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			h->ended_us = INT64_MAX;
 		if (reply->n == 0)
 			hold_remove(w, h);
+	} else if (r->verb == VERB_DOWNGRADE) {
+		h->kind = KIND_SHARED;
 	} else if (r->verb == VERB_CHECK) {
 		if (reply->n < 0 || reply->n > w->plan.lease_ms)
 			world_fail(w, "told: CHECK answers %" PRId64 " ms", reply->n);
@@ -423,6 +460,7 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 		return;
 	case VERB_UNLOCK:
 	case VERB_CHECK:
+	case VERB_DOWNGRADE:
 	case VERB_EXTEND:
 		held_answered(w, c, reply);
 		return;
@@ -454,8 +492,9 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 		return;
 	}
 	if (push->type == PUSH_GRANT) {
+		const struct asked asked = {v->name, v->owner, v->kind, v->permits};
 		waits_check_order(w, v);
-		(void)hold_granted(w, c, session_of(c), v->name, v->owner, push->token);
+		(void)hold_granted(w, c, session_of(c), &asked, push->token);
 	}
 	waits_end(w, v);
 }
@@ -509,10 +548,31 @@ checker_granted_to_stray(struct host *host, session_id session, unsigned name, i
 	if (v == NULL)
 		return;
 	waits_check_order(w, v);
-	struct hold *h = hold_granted(w, v->conn, session, name, v->owner, token);
+	const struct asked asked = {name, v->owner, v->kind, v->permits};
+	struct hold *h = hold_granted(w, v->conn, session, &asked, token);
 	h->untold = true;
 	h->valid_us = 0;
 	waits_end(w, v);
+}
+
+/* A hold, and the daemon that is asked for it. */
+struct looked {
+	const struct hold *hold;
+	const struct host *host;
+	int64_t now_ms;
+	bool held;
+	int64_t valid_us; /* held: until then */
+};
+
+static bool
+look_at_hold(void *arg, const struct hold_view *view)
+{
+	struct looked *looked = arg;
+	if (view->token != looked->hold->token)
+		return true;
+	looked->held = true;
+	looked->valid_us = host_true_us(looked->host, looked->now_ms + view->valid_ms);
+	return false;
 }
 
 void
@@ -522,18 +582,14 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	for (unsigned i = 0; i < w->plan.names; i++)
 		w->checker.tainted[i][host->index] &= lease_there(host, i);
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
-		struct resource_view view;
+		struct looked looked = {h, host, now_ms, false, 0};
 		if (h->host != host || h->host_life != host->life)
 			continue;
-		bool held = core_view_resource(host->core, now_ms, slice_of(checker_name(h->name)), &view) &&
-			    view.held && view.hold.token == h->token;
-		if (is_detached(w, h)) {
-			check_kept(w, h, held);
-			continue;
-		}
-		if (!held || h->untold)
-			continue;
-		h->valid_us = host_true_us(host, now_ms + view.hold.valid_ms);
+		core_each_hold(host->core, now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
+		if (is_detached(w, h))
+			check_kept(w, h, looked.held);
+		else if (looked.held && !h->untold)
+			h->valid_us = looked.valid_us;
 	}
 	bundles_step(w, host, now_ms);
 	circle_step(w, host);

@@ -3,8 +3,10 @@
  *
  * A hold is sure from its grant until the earliest of: its holder sends the last UNLOCK or leaves properly;
  * the later of what it was told (CHECK, VALIDITY) and what its daemon was sure of when it last looked. Two
- * sure holds of one name never overlap; a new hold's token is greater than all before; each request gets one
- * answer out of those that are documented, in time; waiters of one daemon are served in their order.
+ * sure holds of one name that exclude each other never overlap, and no more permits are out than there are;
+ * a new exclusive hold's token is greater than all before, any other's than those of exclusive ones; each
+ * request gets one answer out of those that are documented, in time; waiters of one daemon are served in
+ * their order.
  *
  * Somebody who writes to a lease's key at too many masters (meddle.h) breaks what exclusion assumes: the
  * leases that are there are tainted from then on. Their daemons learn of it when they renew; but if the
@@ -35,6 +37,8 @@ struct hold {
 	session_id session;
 	uint64_t tag; /* of the session's connections */
 	char owner[8];
+	enum kind kind;
+	int64_t permits; /* of plan.permits; 0: it is of no semaphore */
 	int64_t token;
 	int64_t count;
 	int64_t told_us;  /* true time */
@@ -50,7 +54,8 @@ struct checker {
 	struct wait *waits;
 	struct pact *pacts;
 	struct bundle_wait *bundles;
-	int64_t token[PLAN_NAMES_MAX];
+	int64_t token[PLAN_NAMES_MAX];                /* the greatest of all grants, */
+	int64_t exclusive[PLAN_NAMES_MAX];            /* and of those that were exclusive */
 	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease that a daemon has of a name */
 	uint64_t grants;
 	uint64_t answers;

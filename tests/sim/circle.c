@@ -84,14 +84,22 @@ is_taken_by_mlock(struct world *w, const struct host *host, const struct stuck *
 	return false;
 }
 
+/* Whether it surely keeps somebody waiting who asks for this. */
+static bool
+hold_blocks(const struct hold *h, enum kind kind)
+{
+	return h->kind != KIND_PERMITS && (h->kind == KIND_EXCLUSIVE || kind == KIND_EXCLUSIVE);
+}
+
 /* Whether somebody of these has the name and, as far as anybody knows, keeps it; or will be given it before.
  */
 static bool
-is_kept(struct world *w, const struct host *host, const struct stuck *s, unsigned name, bool loosely)
+is_kept(struct world *w, const struct host *host, const struct stuck *s, unsigned name, enum kind kind,
+	bool loosely)
 {
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (h->host == host && h->host_life == host->life && h->name == name &&
-			is_stuck(s, h->session) && (loosely || checker_holds(w, h)))
+		if ((loosely || hold_blocks(h, kind)) && h->host == host && h->host_life == host->life &&
+			h->name == name && is_stuck(s, h->session) && (loosely || checker_holds(w, h)))
 			return true;
 	for (const struct wait *v = w->checker.waits; loosely && v != NULL; v = v->next)
 		if (v->id[0] != '\0' && v->name == name && speaks_at(v->conn, host) &&
@@ -105,10 +113,10 @@ goes_on(struct world *w, const struct conn *c, const struct stuck *s, bool loose
 {
 	const struct request *r = &c->current;
 	if (r->verb == VERB_LOCK)
-		return !is_kept(w, c->host, s, r->name, loosely) &&
+		return !is_kept(w, c->host, s, r->name, r->kind, loosely) &&
 		       !(loosely && is_taken_by_mlock(w, c->host, s, c, r->name));
 	for (unsigned i = 0; i < r->count; i++)
-		if (is_kept(w, c->host, s, r->names[i], loosely) ||
+		if (is_kept(w, c->host, s, r->names[i], KIND_EXCLUSIVE, loosely) ||
 			is_taken_by_mlock(w, c->host, s, c, r->names[i]))
 			return false;
 	return true;

@@ -221,6 +221,19 @@ client_connect(struct client *c)
 }
 
 static void
+client_choose_kind(const struct client *c, struct request *r)
+{
+	struct world *w = c->world;
+	struct rng *rng = &w->rng;
+	if (r->name == 1 && w->plan.permits > 0) {
+		r->kind = KIND_PERMITS;
+		r->permits = rng_percent(rng, 70) ? 1 : rng_range(rng, 1, w->plan.permits);
+	} else if (!(r->name == 2 && w->plan.foreign) && rng_percent(rng, w->plan.shared_percent)) {
+		r->kind = KIND_SHARED;
+	}
+}
+
+static void
 client_lock(struct client *c)
 {
 	struct world *w = c->world;
@@ -229,6 +242,7 @@ client_lock(struct client *c)
 	struct request *r = &c->lock;
 	*r = (struct request){.verb = VERB_LOCK, .wait_ms = COMMAND_WAIT_RULE};
 	r->name = (unsigned)rng_range(rng, 0, w->plan.names - 1);
+	client_choose_kind(c, r);
 	if (rng_percent(rng, 30))
 		r->wait_ms = rng_percent(rng, 50) ? 0 : rng_range(rng, 1, lease);
 	if (rng_percent(rng, 30))
@@ -284,6 +298,8 @@ client_hold(struct client *c)
 	} else if (chance < 60 && c->lock.lease_ms > 0) {
 		r.verb = VERB_EXTEND;
 		r.extend_ms = rng_range(rng, 1, 2 * w->plan.lease_ms);
+	} else if (chance < 64 && w->plan.shared_percent > 0 && c->lock.kind == KIND_EXCLUSIVE) {
+		r.verb = VERB_DOWNGRADE;
 	} else if (chance < 70) {
 		r = c->lock;
 		r.id[0] = '\0';
@@ -438,6 +454,12 @@ client_told(struct client *c, const struct request *request, const struct reply 
 		else
 			c->state = CLIENT_IDLE;
 		break;
+	case VERB_DOWNGRADE:
+		if (reply->type == REPLY_INT)
+			c->lock.kind = KIND_SHARED;
+		else if (reply->code != CODE_WRONGKIND)
+			c->state = CLIENT_IDLE;
+		break;
 	case VERB_CHECK:
 	case VERB_EXTEND:
 		if (reply->type != REPLY_INT)
@@ -459,6 +481,9 @@ client_answered(struct client *c, const struct request *request, const struct re
 {
 	c->asked = false;
 	if (c->finished) {
+		/* Of several names it could not tell, when it came back, which ones it has. */
+		if (c->many.on)
+			c->lost.secret[0] = '\0';
 		client_leave(c, false);
 		return;
 	}

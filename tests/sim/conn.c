@@ -127,7 +127,8 @@ trace_request(const struct conn *c, const struct request *r)
 {
 	struct world *w = c->world;
 	const int64_t numbers[] = {c->client->index, c->host->index, r->verb, r->name, r->wait_ms,
-		r->lease_ms, r->max_hold_ms, r->extend_ms, r->token, r->validity, r->pid, r->ms};
+		r->lease_ms, r->max_hold_ms, r->extend_ms, r->token, r->validity, r->pid, r->ms, r->kind,
+		r->permits};
 	trace_numbers(&w->trace, w->now_us, sizeof(numbers) / sizeof(numbers[0]), numbers);
 	for (unsigned i = 0; i < r->count; i++)
 		trace_numbers(&w->trace, w->now_us, 1, &(const int64_t){r->names[i]});
@@ -146,6 +147,9 @@ conn_run(struct conn *c)
 	trace_request(c, r);
 	struct command command = {
 		.verb = r->verb,
+		.kind = r->kind,
+		.limit = r->kind == KIND_PERMITS ? w->plan.permits : 0,
+		.permits = r->permits,
 		.owner = text_or_none(r->owner),
 		.id = text_or_none(r->id),
 		.wait_ms = r->wait_ms,
@@ -494,6 +498,10 @@ request_text(const struct request *r, char *out, size_t size)
 		at += (size_t)snprintf(out + at, size - at, " %s", checker_name(r->names[i]));
 	if (r->verb < VERB_SESSION_ID && r->verb != VERB_CANCEL && r->count == 0)
 		at += (size_t)snprintf(out + at, size - at, " %s", checker_name(r->name));
+	if (r->kind == KIND_SHARED)
+		at += (size_t)snprintf(out + at, size - at, " SHARED");
+	if (r->permits > 0)
+		at += (size_t)snprintf(out + at, size - at, " PERMITS %" PRId64, r->permits);
 	if (r->owner[0] != '\0')
 		at += (size_t)snprintf(out + at, size - at, " OWNER %s", r->owner);
 	if (r->id[0] != '\0')

@@ -24,6 +24,8 @@ struct request {
 	unsigned name;
 	unsigned names[PLAN_NAMES_MAX]; /* MLOCK, MUNLOCK */
 	unsigned count;                 /* of them */
+	enum kind kind;
+	int64_t permits; /* of plan.permits; 0: it is no semaphore */
 	char owner[8];
 	char id[24];
 	int64_t wait_ms;

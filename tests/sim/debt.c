@@ -15,6 +15,13 @@ debt_of(struct host *h, unsigned master, unsigned name)
 	return d;
 }
 
+/* A semaphore has several leases at a time; what it owes is looked for when the world drains. */
+static bool
+debt_many(const struct host *h, unsigned name)
+{
+	return h->world->plan.permits > 0 && name == 1;
+}
+
 /* The daemon has done with this attempt: unless it has released it, it must have noted that it will. */
 static void
 debt_due(struct host *h, unsigned master, unsigned name, struct debt *d)
@@ -34,6 +41,8 @@ debt_call(struct host *h, const struct call *call)
 	if (call->op != CALL_ACQUIRE && call->op != CALL_RELEASE)
 		return;
 	unsigned name = checker_name_of(call->name);
+	if (debt_many(h, name))
+		return;
 	struct debt *d = debt_of(h, call->master, name);
 	if (call->op == CALL_ACQUIRE) {
 		/* A new attempt: it has done with the last one at every master. */
@@ -52,8 +61,9 @@ debt_vote(struct host *h, const struct vote *vote)
 {
 	if (vote->op != CALL_ACQUIRE && vote->op != CALL_RENEW && vote->op != CALL_RECLAIM)
 		return;
-	struct debt *d = debt_of(h, vote->master, checker_name_of(vote->name));
-	if (d->attempt != vote->attempt)
+	unsigned name = checker_name_of(vote->name);
+	struct debt *d = debt_of(h, vote->master, name);
+	if (debt_many(h, name) || d->attempt != vote->attempt)
 		return;
 	if (vote->op == CALL_ACQUIRE)
 		d->asking = false;

@@ -47,8 +47,10 @@ others_keep(const struct server *victim, unsigned name)
 	const struct world *w = victim->world;
 	struct slice owner;
 	char text[64];
+	/* Who of several is kept elsewhere is not looked at. */
 	if (!server_owner(victim, name, &owner))
-		return true;
+		return !store_exists(
+			master_store(victim->master), server_wall_us(victim), server_lease_key(w, name));
 	snprintf(text, sizeof(text), "%.*s", (int)owner.n, owner.p);
 	int64_t needed_us = needed_until_us(w, name, text);
 	unsigned keep = 0;

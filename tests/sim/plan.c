@@ -153,5 +153,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->many_percent = (int)pick(&rng, manies, 4);
 	plan_possible(plan);
 	plan_clocks(plan);
+	plan->shared_percent = rng_percent(&rng, 40) ? 0 : (int)rng_range(&rng, 10, 90);
+	plan->permits = rng_percent(&rng, 60) ? 0 : rng_range(&rng, 1, 5);
 	plan->retain_ms = rng_percent(&rng, 40) ? 0 : rng_range(&rng, 1, 500);
 }

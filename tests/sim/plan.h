@@ -70,6 +70,8 @@ struct plan {
 	int64_t streak;
 	int64_t streak_ms;
 	int64_t retain_ms;
+	int shared_percent;     /* of the locks that are asked for, among those that may be */
+	int64_t permits;        /* the second name is a semaphore of so many; 0: it is none */
 	bool trusted;           /* the first greeting admits: no guard at the beginning */
 	bool foreign;           /* the last name has a key template and half the lease */
 	bool wild;              /* clocks may show anything: tokens have to live by their counters */

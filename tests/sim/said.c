@@ -76,6 +76,12 @@ check_owner(struct server *s, const char *daemon_id, const struct call *call, co
 	bool there;
 	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM)
 		return;
+	/* Who has lost a slot to somebody who wrote there, and does not know yet, may reclaim it in the same
+	 * call as who has it by now. */
+	const bool *fault = s->world->plan.fault;
+	if (call->op == CALL_RECLAIM && call->kind == KIND_PERMITS &&
+		(fault[FAULT_DELETE] || fault[FAULT_OVERWRITE] || fault[FAULT_KIND]))
+		return;
 	snprintf(mine, sizeof(mine), "%s:%" PRIu64, daemon_id, call->attempt);
 	if (call->kind == KIND_EXCLUSIVE)
 		there = store_get(master_store(s->master), server_wall_us(s), lease_key(call, key), &owner);

@@ -81,6 +81,8 @@ waits_begin(struct world *w, struct conn *c)
 	v->stray = false;
 	v->name = r->name;
 	memcpy(v->owner, r->owner, sizeof(v->owner));
+	v->kind = r->kind;
+	v->permits = r->permits;
 	memcpy(v->id, r->id, sizeof(v->id));
 	v->once = r->wait_ms == 0;
 	v->until_ms = INT64_MAX;

@@ -22,6 +22,8 @@ struct wait {
 	struct conn *conn; /* that it came from */
 	unsigned name;
 	char owner[8];
+	enum kind kind;
+	int64_t permits;  /* of plan.permits; 0: it is no semaphore */
 	char id[24];      /* ASYNC; "": the connection waits */
 	int64_t until_ms; /* the host's clock; INT64_MAX: for ever */
 	int64_t since_us;
