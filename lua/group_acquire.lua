@@ -15,7 +15,8 @@
 --                                     that were named are taken, others that could be had, or ''
 --       {'limit', n}                  there are n permits while any of them is taken
 --       {'late'}                      executed after its deadline
---       {'wrongkind'}                 another kind of lock is taken here, or a key holds something else
+--       {'wrongkind'}                 another kind of lock is taken here, or a key holds something else; where permits
+--                                     are wanted its daemons hear of it, for they may only keep it for a while
 --       {'error', text}
 --
 -- Readers enter past none but readers, and nobody passes one who waits for more permits than are free. Where more
@@ -219,6 +220,7 @@ local function look_alone(it, owner)
 		redis.call('DEL', it.lease)
 		return nil
 	elseif it.form.limit then
+		holder_wait(it.lease, owner, it.queue) -- who only keeps it for a while gives it back
 		return refuse(it, owner, 'wrongkind')
 	end
 	if queue_ms > 0 then
@@ -234,6 +236,8 @@ local function look_group(it, lock)
 		return nil
 	elseif lock.limit and it.form.limit then
 		return refuse(it, lock, 'limit', lock.limit)
+	elseif it.form.limit then
+		group_want(lock, me, inbox, queue_name(it.queue, inbox))
 	end
 	return refuse(it, lock, 'wrongkind')
 end

@@ -533,10 +533,13 @@ ON_BOTH(permits_and_readers_are_not_of_one_family)
 {
 	struct call some = cast_permits(cast_call(CALL_ACQUIRE, "a", 1), 3, 1, NULL);
 	reads(stage, DA, 1);
+	(void)stage_heard(stage);
 	is(cast_say(stage, DB, some), OUTCOME_WRONGKIND);
+	ck_assert_str_eq(stage_heard(stage), "a:want a;");
 	shares(stage, DA, CALL_RELEASE, 1);
 	writes(stage, DA, 2);
 	is(cast_say(stage, DB, some), OUTCOME_WRONGKIND);
+	ck_assert_str_eq(stage_heard(stage), "a:want a;");
 	alone(stage, DA, CALL_RELEASE, 2);
 	is(cast_say(stage, DB, some), OUTCOME_YES);
 	is(reads(stage, DA, 3), OUTCOME_WRONGKIND);

@@ -189,6 +189,7 @@ bid_won(struct core *core, struct lease *l)
 	l->queued = false;
 	l->split = 0;
 	l->deferred = 0;
+	l->doubted = false;
 	l->refreshing = false;
 	l->served = false;
 	l->dry = false;
@@ -276,6 +277,22 @@ bid_defer(struct core *core, struct lease *l)
 	bid_wait(core, l, core_jitter(core, took_ms, 2 * took_ms));
 }
 
+/* Another kind of lock is there. Where permits are wanted it may be a lease that nobody uses any more, and
+ * that its daemon only keeps for a while: it has been told, and gives it back. */
+static void
+bid_wrong(struct core *core, struct lease *l)
+{
+	if (l->hitch == TROUBLE_LIMIT || l->kind != KIND_PERMITS || l->doubted) {
+		bid_missed(core, l, l->hitch, WAIT_MOST_MS);
+		return;
+	}
+	seats_undo(core, l, 0);
+	l->doubted = true;
+	l->refused = false;
+	l->trouble = TROUBLE_NONE;
+	bid_wait(core, l, AGAIN_MS);
+}
+
 /* One verdict for the whole round. */
 static void
 bid_not_won(struct core *core, struct lease *l)
@@ -295,7 +312,7 @@ bid_not_won(struct core *core, struct lease *l)
 	} else if (taken) {
 		bid_missed(core, l, TROUBLE_NONE, RETRY_MS);
 	} else if (l->hitch == TROUBLE_KIND || l->hitch == TROUBLE_LIMIT) {
-		bid_missed(core, l, l->hitch, WAIT_MOST_MS);
+		bid_wrong(core, l);
 	} else if (contended) {
 		bid_split(core, l, false);
 	} else if (l->hitch != TROUBLE_NONE) {

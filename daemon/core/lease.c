@@ -114,6 +114,7 @@ lease_clear(struct core *core, struct lease *l)
 	l->refused = false;
 	l->split = 0;
 	l->deferred = 0;
+	l->doubted = false;
 	l->reached = 0;
 	l->streak = 0;
 	l->token = 1;

@@ -299,6 +299,7 @@ struct lease {
 	unsigned char split;      /* rounds in a row in which nobody had a majority */
 	unsigned char deferred;   /* and that we won, and left to the daemon to which home gave it */
 	bool contended;           /* ACQUIRING: somebody else has it at some master */
+	bool doubted;             /* another kind of lock was found, and may be gone by now */
 	enum lease_trouble hitch; /* ACQUIRING: what else stood in the way so far */
 	enum lease_trouble trouble; /* what stood in the way last time, */
 	unsigned char trouble_at;   /* and at which master */
