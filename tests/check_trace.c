@@ -3,7 +3,7 @@
  * they say to each other. Times, tokens and greetings are left out of the lines; T is a token, D the
  * daemon-id of a lease.
  */
-#include "tests/sim/world.h"
+#include "tests/sim/play.h"
 #include "tests/support/suite.h"
 
 #include <ctype.h>
@@ -11,28 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct world w;
-static struct conn *conns[4];
-static size_t told; /* how much of the trace has been looked at */
+static struct play play;
+static struct world *const w = &play.w;
 
-/* Daemons that are connected to admitted masters, and one client for each of the connections below. */
 static void
 begin_with(unsigned hosts, unsigned masters)
 {
-	struct plan plan = {.seed = 1,
-		.hosts = hosts,
-		.names = 2,
-		.masters = masters,
-		.links = 1,
-		.lease_ms = 1000,
-		.margin_ms = 100,
-		.streak = 1,
-		.streak_ms = 10,
-		.trusted = true};
-	world_open(&w, &plan, true);
-	w.phase = PHASE_CALM;
-	world_run_until(&w, 300000);
-	told = w.trace.n;
+	play_begin(&play, hosts, masters);
 }
 
 static void
@@ -44,91 +29,31 @@ begin(unsigned hosts)
 static void
 end(void)
 {
-	ck_assert_msg(!w.failed, "%s", w.why);
-	world_close(&w);
+	play_end(&play);
 }
 
 static void
 pass_ms(int ms)
 {
-	world_run_until(&w, w.now_us + ms * 1000);
+	play_pass_ms(&play, ms);
 }
 
-/* Client c connects to daemon d, by TCP, so that going away is not a clean end. */
 static void
 connect_to(unsigned c, unsigned d)
 {
-	w.clients[c] = (struct client){.world = &w, .index = c, .manual = true};
-	conns[c] = w.clients[c].conn = conn_open(&w.clients[c], &w.hosts[d], false);
-	pass_ms(1);
+	play_connect(&play, c, d);
 }
 
 static void
 ask(unsigned c, enum verb verb, int64_t wait_ms)
 {
-	struct request r = {.verb = verb, .wait_ms = wait_ms};
-	conn_send(conns[c], &r);
-	pass_ms(2);
+	play_ask(&play, c, &(struct request){.verb = verb, .wait_ms = wait_ms});
 }
 
-static const char *
-skip_noise(const char *line)
-{
-	static const char *const noise[] = {
-		" hello ", " link ", "subscribed", "master.", "lease.", "lock.", "starts as"};
-	size_t n = strcspn(line, "\n");
-	for (size_t i = 0; i < sizeof(noise) / sizeof(noise[0]); i++)
-		if (memmem(line, n, noise[i], strlen(noise[i])) != NULL)
-			return line + n + 1;
-	return line;
-}
-
-/* One line without its time; long numbers become T, a lease's owner D, attempts and empty fields go. */
-static const char *
-put_line(const char *line, char *out)
-{
-	line = strchr(line, ']') + 2;
-	while (*line != '\n') {
-		size_t hex = strspn(line, "0123456789abcdef"), digits = strspn(line, "0123456789");
-		if (hex == 32) {
-			*out++ = 'D';
-			line += hex;
-			line += *line == ':' ? 1 + strspn(line + 1, "0123456789") : 0;
-		} else if (digits > 12) {
-			*out++ = 'T';
-			line += digits;
-		} else if (strncmp(line, " tokens ", 8) == 0) {
-			line += strcspn(line, "\n");
-		} else if (*line == '#') {
-			line += 1 + strspn(line + 1, "0123456789");
-			out -= out[-1] == ' ';
-		} else {
-			*out++ = *line++;
-		}
-	}
-	*out++ = '\n';
-	*out = '\0';
-	return line + 1;
-}
-
-/* What has been said since it was last asked. */
 static const char *
 story(void)
 {
-	static char text[8192];
-	char *out = text;
-	const char *line = w.trace.text + told;
-	*out = '\0';
-	while (*line != '\0') {
-		const char *next = skip_noise(line);
-		if (next == line) {
-			next = put_line(line, out);
-			out += strlen(out);
-		}
-		line = next;
-	}
-	told = w.trace.n;
-	return text;
+	return play_story(&play);
 }
 
 START_TEST(one_client_takes_a_lock_and_gives_it_back)
@@ -216,7 +141,7 @@ START_TEST(a_flushed_master_gets_its_lease_back_and_grants_nothing_new_before_th
 	connect_to(0, 0);
 	connect_to(1, 1);
 	ask(0, VERB_LOCK, -1);
-	server_flush(&w.servers[0]);
+	server_flush(&w->servers[0]);
 	(void)story();
 	ask(1, VERB_LOCK, 0);
 	pass_ms(5);
@@ -246,9 +171,9 @@ START_TEST(an_acquire_whose_answer_is_lost_is_released_again)
 {
 	begin(1);
 	connect_to(0, 0);
-	w.hosts[0].ways[0].slow_until_us = w.now_us + 2000;
+	w->hosts[0].ways[0].slow_until_us = w->now_us + 2000;
 	ask(0, VERB_LOCK, -1);
-	wire_break(&w.hosts[0].ways[0].wires[0], "reset");
+	wire_break(&w->hosts[0].ways[0].wires[0], "reset");
 	pass_ms(300);
 	const char *text = story();
 	const char *unknown = strstr(text, "m0 > d0 acquire a: unknown\n");
@@ -268,7 +193,7 @@ START_TEST(an_abandoned_hold_is_withheld_for_as_long_as_it_was_told)
 	ask(0, VERB_LOCK, -1);
 	ask(1, VERB_LOCK, -1);
 	(void)story();
-	conn_leave(conns[0], false);
+	conn_leave(play.conns[0], false);
 	pass_ms(900);
 	const char *text = story();
 	ck_assert_msg(strstr(text, "c0 > d0 closed, abandoned\n") != NULL, "%.3000s", text);
@@ -286,7 +211,7 @@ START_TEST(a_daemon_that_stood_still_tells_the_loss_before_it_reads_what_came)
 	connect_to(0, 0);
 	ask(0, VERB_LOCK, -1);
 	(void)story();
-	w.hosts[0].paused_until_us = w.now_us + 1500000;
+	w->hosts[0].paused_until_us = w->now_us + 1500000;
 	ask(0, VERB_CHECK, 0);
 	pass_ms(1600);
 	const char *text = story();
@@ -307,8 +232,8 @@ said(const char *text, const char *line)
 static void
 cut(unsigned d, unsigned m, int ms)
 {
-	struct way *way = &w.hosts[d].ways[m];
-	way->cut_there_until_us = way->cut_back_until_us = w.now_us + ms * 1000;
+	struct way *way = &w->hosts[d].ways[m];
+	way->cut_there_until_us = way->cut_back_until_us = w->now_us + ms * 1000;
 }
 
 START_TEST(three_masters_are_asked_at_once_and_released_at_once)
@@ -345,9 +270,9 @@ START_TEST(two_masters_of_three_are_enough_and_the_third_gets_the_lease_when_it_
 	const char *text = story();
 	ck_assert_msg(said(text, "d0 > c0 :T\n"), "%.3000s", text);
 	pass_ms(600);
-	ck_assert(server_owner(&w.servers[2], 0, &(struct slice){NULL, 0}));
+	ck_assert(server_owner(&w->servers[2], 0, &(struct slice){NULL, 0}));
 	/* Whichever of the others is lost now. */
-	server_crash(&w.servers[0], NULL, 1000);
+	server_crash(&w->servers[0], NULL, 1000);
 	(void)story();
 	ask(1, VERB_LOCK, 0);
 	pass_ms(20);
@@ -362,7 +287,7 @@ START_TEST(a_daemon_that_reaches_one_master_of_three_says_so)
 	begin_with(1, 3);
 	connect_to(0, 0);
 	for (unsigned m = 0; m < 2; m++) {
-		server_crash(&w.servers[m], master_store(w.servers[m].master), 10000000);
+		server_crash(&w->servers[m], master_store(w->servers[m].master), 10000000);
 		pass_ms(5);
 	}
 	ask(0, VERB_LOCK, 0);
@@ -378,11 +303,11 @@ START_TEST(votes_that_are_split_are_given_back_and_asked_for_again)
 	for (unsigned d = 0; d < 3; d++) {
 		connect_to(d, d);
 		for (unsigned m = 0; m < 3; m++)
-			w.hosts[d].ways[m].far_us = m == d ? 0 : 5000;
+			w->hosts[d].ways[m].far_us = m == d ? 0 : 5000;
 	}
 	struct request r = {.verb = VERB_LOCK, .wait_ms = -1};
 	for (unsigned d = 0; d < 3; d++)
-		conn_send(conns[d], &r);
+		conn_send(play.conns[d], &r);
 	pass_ms(100);
 	const char *text = story();
 	for (int d = 0; d < 3; d++) {
@@ -394,7 +319,7 @@ START_TEST(votes_that_are_split_are_given_back_and_asked_for_again)
 		won[1] = won[6] = own[1];
 		ck_assert_msg(said(text, back) || said(text, won), "%.6000s", text);
 	}
-	ck_assert_uint_eq(w.checker.grants, 1);
+	ck_assert_uint_eq(w->checker.grants, 1);
 	end();
 }
 END_TEST
@@ -403,13 +328,13 @@ START_TEST(a_master_that_goes_on_too_late_refuses_what_it_was_asked)
 {
 	begin_with(1, 3);
 	connect_to(0, 0);
-	w.servers[1].stopped_until_us = w.now_us + 600000;
+	w->servers[1].stopped_until_us = w->now_us + 600000;
 	ask(0, VERB_LOCK, -1);
 	ask(0, VERB_UNLOCK, 0);
 	pass_ms(700);
 	const char *text = story();
 	ck_assert_msg(said(text, "m1 > d0 acquire a: late\n"), "%.3000s", text);
-	ck_assert(!server_owner(&w.servers[1], 0, &(struct slice){NULL, 0}));
+	ck_assert(!server_owner(&w->servers[1], 0, &(struct slice){NULL, 0}));
 	end();
 }
 END_TEST
@@ -420,9 +345,9 @@ START_TEST(nobody_is_granted_anything_before_the_guard_is_over_when_all_masters_
 	connect_to(0, 0);
 	connect_to(1, 1);
 	ask(0, VERB_LOCK, -1);
-	int64_t token = checker_token(&w, 0);
+	int64_t token = checker_token(w, 0);
 	for (unsigned m = 0; m < 3; m++)
-		server_crash(&w.servers[m], NULL, 1000);
+		server_crash(&w->servers[m], NULL, 1000);
 	ask(1, VERB_LOCK, -1);
 	pass_ms(1050);
 	const char *text = story();
@@ -431,7 +356,7 @@ START_TEST(nobody_is_granted_anything_before_the_guard_is_over_when_all_masters_
 	pass_ms(1000);
 	text = story();
 	ck_assert_msg(said(text, "d1 > c1 :T\n"), "%.6000s", text);
-	ck_assert(checker_token(&w, 0) > token);
+	ck_assert(checker_token(w, 0) > token);
 	end();
 }
 END_TEST
@@ -444,7 +369,7 @@ START_TEST(a_lease_on_two_masters_survives_that_the_clock_of_one_leaps)
 	cut(0, 2, 300);
 	ask(0, VERB_LOCK, -1);
 	(void)story();
-	w.servers[1].wall_offset_us += INT64_C(3600000000);
+	w->servers[1].wall_offset_us += INT64_C(3600000000);
 	ask(1, VERB_LOCK, -1);
 	pass_ms(1500);
 	const char *text = story();
@@ -468,9 +393,9 @@ START_TEST(the_same_seed_gives_the_same_run)
 		for (int i = 0; i < 2; i++) {
 			struct plan plan;
 			plan_draw(&plan, 7, masters);
-			world_open(&w, &plan, i == 1);
-			world_live(&w);
-			hash[i] = w.trace.hash;
+			world_open(w, &plan, i == 1);
+			world_live(w);
+			hash[i] = w->trace.hash;
 			end();
 		}
 		ck_assert(hash[0] == hash[1]);
@@ -483,10 +408,10 @@ START_TEST(a_hundred_seeds_break_no_promise)
 	for (uint64_t seed = 1; seed <= 100; seed++) {
 		struct plan plan;
 		plan_draw(&plan, seed, 0);
-		world_open(&w, &plan, false);
-		world_live(&w);
-		ck_assert_msg(!w.failed, "seed %d: %s", (int)seed, w.why);
-		world_close(&w);
+		world_open(w, &plan, false);
+		world_live(w);
+		ck_assert_msg(!w->failed, "seed %d: %s", (int)seed, w->why);
+		world_close(w);
 	}
 }
 END_TEST
