@@ -142,7 +142,7 @@ START_TEST(who_is_refused_waits_for_one_name_after_the_other_and_holds_only_smal
 	ck_assert_str_eq(taken(&w, "b", 2), "acquire b#4 | release c#3");
 	ck_assert_str_eq(busy(&w, "b", 4), "");
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("b")}), "acquire b#5");
-	ck_assert_str_eq(granted(&w, "b", 5, 700), "acquire c#6");
+	ck_assert_str_eq(granted(&w, "b", 5, 700), "acquire c#6 once");
 	ck_assert_str_eq(granted(&w, "c", 6, 950), "c1 [:950 :700 :500]");
 	story_done(&w);
 }
@@ -170,7 +170,7 @@ START_TEST(what_is_not_told_yet_is_held_against_others_and_not_by_the_session)
 	story_ready(&w);
 	lock(&w, 2, "b");
 	granted(&w, "b", 1, 500);
-	ck_assert_str_eq(mlock(&w, 1, "a b"), "acquire a#2");
+	ck_assert_str_eq(mlock(&w, 1, "a b"), "acquire a#2 once");
 	granted(&w, "a", 2, 700);
 	ck_assert_str_eq(lock_once(&w, 3, "a"), "c3 null");
 	story_done(&w);
@@ -184,7 +184,7 @@ START_TEST(the_end_of_the_wait_gives_everything_back)
 	story_ready(&w);
 	lock(&w, 2, "b");
 	granted(&w, "b", 1, 500);
-	ck_assert_str_eq(mlock_within(&w, 1, 100, "a b"), "acquire a#2");
+	ck_assert_str_eq(mlock_within(&w, 1, 100, "a b"), "acquire a#2 once");
 	granted(&w, "a", 2, 700);
 	ck_assert_str_eq(after(&w, 99), "");
 	ck_assert_str_eq(after(&w, 1), "c1 null | release a#2");
@@ -258,17 +258,36 @@ START_TEST(one_that_is_lost_while_another_is_waited_for_is_taken_again_and_nobod
 	story_ready(&w);
 	lock(&w, 2, "c");
 	granted(&w, "c", 1, 500);
-	ck_assert_str_eq(mlock(&w, 1, "a b c"), "acquire a#2");
-	ck_assert_str_eq(granted(&w, "a", 2, 700), "acquire b#3");
+	ck_assert_str_eq(mlock(&w, 1, "a b c"), "acquire a#2 once | acquire b#3 once");
+	ck_assert_str_eq(granted(&w, "a", 2, 700), "");
 	ck_assert_str_eq(granted(&w, "b", 3, 800), "");
 	ck_assert_str_eq(after(&w, 333), "renew c#1 | renew a#2 | renew b#3");
 	renewed(&w, "c", 1);
 	renewed(&w, "b", 3);
-	/* Somebody took a away: b must not be held while a is waited for. */
-	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_NO, "a", 2), "acquire a#4 | release b#3");
-	ck_assert_str_eq(granted(&w, "a", 4, 701), "acquire b#5");
-	ck_assert_str_eq(granted(&w, "b", 5, 801), "");
-	ck_assert_str_eq(unlock(&w, 2, "c"), "c2 :0 | c1 [:701 :801 :501]");
+	/* Somebody took a away: b must not be held while a is waited for, but may be tried again. */
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_NO, "a", 2), "acquire a#4 once");
+	ck_assert_str_eq(taken(&w, "a", 4), "acquire a#5 | release b#3");
+	ck_assert_str_eq(granted(&w, "a", 5, 701), "acquire b#6 once");
+	ck_assert_str_eq(granted(&w, "b", 6, 900), "");
+	ck_assert_str_eq(unlock(&w, 2, "c"), "c2 :0 | c1 [:701 :900 :501]");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(after_a_wait_the_rest_is_tried_together_up_to_a_name_that_somebody_here_has)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 2, "b");
+	granted(&w, "b", 1, 500);
+	mlock(&w, 1, "a b c");
+	granted(&w, "a", 2, 700);
+	ck_assert_str_eq(unlock(&w, 2, "b"), "c2 :0 | acquire c#3 once");
+	lock(&w, 2, "c");
+	ck_assert_str_eq(taken(&w, "c", 3), "acquire c#4");
+	ck_assert_str_eq(granted(&w, "c", 4, 900), "c2 :900");
+	ck_assert_str_eq(unlock(&w, 2, "c"), "c2 :0 | c1 [:700 :501 :901]");
 	story_done(&w);
 }
 END_TEST
@@ -325,7 +344,7 @@ START_TEST(retries_count_the_refusals_of_all_its_names_together)
 	granted(&w, "b", 2, 600);
 	ck_assert_str_eq(busy(&w, "a", 3), "");
 	ck_assert_str_eq(after(&w, 340), "acquire a#4");
-	ck_assert_str_eq(granted(&w, "a", 4, 500), "acquire b#5");
+	ck_assert_str_eq(granted(&w, "a", 4, 500), "acquire b#5 once");
 	ck_assert_str_eq(busy(&w, "b", 5), "leave b#5 | c1 null | release a#4");
 	story_done(&w);
 }
@@ -439,7 +458,7 @@ START_TEST(a_tried_name_that_is_refused_after_a_while_is_waited_for_without_the_
 	/* a is not granted in time. */
 	ck_assert_str_eq(after(&w, 333), "renew b#2 | release a#1 | release b#2");
 	ck_assert_str_eq(hello(&w, true, MEMORY), "acquire a#3");
-	ck_assert_str_eq(granted(&w, "a", 3, 700), "acquire b#4");
+	ck_assert_str_eq(granted(&w, "a", 3, 700), "acquire b#4 once");
 	ck_assert_str_eq(granted(&w, "b", 4, 800), "c1 [:700 :800]");
 	story_done(&w);
 }
@@ -495,6 +514,7 @@ main(void)
 		a_client_that_leaves_gives_back_at_once_what_it_was_not_told_of,
 		no_more_requests_make_it_a_single_try, a_drain_answers_and_gives_back,
 		one_that_is_lost_while_another_is_waited_for_is_taken_again_and_nobody_hears_of_it,
+		after_a_wait_the_rest_is_tried_together_up_to_a_name_that_somebody_here_has,
 		what_was_taken_first_is_renewed_before_it_is_told, lease_and_maxhold_count_from_the_answer,
 		retries_count_the_refusals_of_all_its_names_together, a_name_that_is_held_already_is_named,
 		more_names_than_a_session_may_hold_are_refused,

@@ -50,6 +50,15 @@ ask(unsigned c, enum verb verb, int64_t wait_ms)
 	play_ask(&play, c, &(struct request){.verb = verb, .wait_ms = wait_ms});
 }
 
+/* MLOCK or MUNLOCK of a and b, in this order or in the other. */
+static void
+ask_both(unsigned c, enum verb verb, bool turned)
+{
+	struct request r = {.verb = verb, .wait_ms = -1, .names = {turned, !turned}, .count = 2};
+	conn_send(conns[c], &r);
+	pass_ms(2);
+}
+
 static const char *
 story(void)
 {
@@ -386,6 +395,54 @@ END_TEST
 
 /* ---- chance ---- */
 
+START_TEST(two_daemons_that_take_the_same_names_in_opposite_orders_both_get_them)
+{
+	begin(2);
+	connect_to(0, 0);
+	connect_to(1, 1);
+	ask_both(0, VERB_MLOCK, false);
+	ask_both(1, VERB_MLOCK, true);
+	ask_both(0, VERB_MUNLOCK, false);
+	pass_ms(5);
+	ask_both(1, VERB_MUNLOCK, true);
+	ck_assert_str_eq(story(), "c0 > d0 MLOCK a b WAIT -1 LEASE 0 MAXHOLD 0\n"
+				  "d0 > m0 acquire a\n"
+				  "d0 > m0 acquire b\n"
+				  "m0 > d0 acquire a: yes\n"
+				  "m0 > d0 acquire b: yes\n"
+				  "d0 > c0 :T :T \n"
+				  "c1 > d1 MLOCK b a WAIT -1 LEASE 0 MAXHOLD 0\n"
+				  "d1 > m0 acquire a\n"
+				  "d1 > m0 acquire b\n"
+				  "m0 > d0 want a\n"
+				  "m0 > d0 want b\n"
+				  "m0 > d1 acquire a: busy by D\n"
+				  "d1 > m0 acquire a\n"
+				  "m0 > d1 acquire b: busy by D\n"
+				  "m0 > d0 want a\n"
+				  "m0 > d1 acquire a: busy by D\n"
+				  "c0 > d0 MUNLOCK a b\n"
+				  "d0 > c0 :2\n"
+				  "d0 > m0 release a\n"
+				  "d0 > m0 release b\n"
+				  "m0 > d1 wake a\n"
+				  "d1 > m0 acquire a\n"
+				  "m0 > d0 release a: yes\n"
+				  "m0 > d0 release b: yes\n"
+				  "m0 > d1 acquire a: yes\n"
+				  "d1 > m0 acquire b\n"
+				  "m0 > d1 acquire b: yes\n"
+				  "d1 > c1 :T :T \n"
+				  "c1 > d1 MUNLOCK b a\n"
+				  "d1 > c1 :2\n"
+				  "d1 > m0 release b\n"
+				  "d1 > m0 release a\n"
+				  "m0 > d1 release b: yes\n"
+				  "m0 > d1 release a: yes\n");
+	end();
+}
+END_TEST
+
 START_TEST(the_same_seed_gives_the_same_run)
 {
 	for (unsigned masters = 1; masters <= PLAN_MASTERS_MAX; masters += 2) {
@@ -433,5 +490,6 @@ main(void)
 		a_master_that_goes_on_too_late_refuses_what_it_was_asked,
 		nobody_is_granted_anything_before_the_guard_is_over_when_all_masters_forgot,
 		a_lease_on_two_masters_survives_that_the_clock_of_one_leaps, the_same_seed_gives_the_same_run,
+		two_daemons_that_take_the_same_names_in_opposite_orders_both_get_them,
 		a_hundred_seeds_break_no_promise);
 }

@@ -107,6 +107,15 @@ bundle_next(struct bundle *b)
 	return NULL;
 }
 
+/* Somebody here has it, or waits for it in vain. */
+static bool
+part_is_shut(const struct core *core, const struct part *p)
+{
+	const struct resource *r = table_resource(core, p->name);
+
+	return r != NULL && verdict_hopeless(r, p->bundle->lock.kind);
+}
+
 /* ---- its end ---- */
 
 static void
@@ -162,16 +171,6 @@ bundle_answer(struct core *core, struct bundle *b)
 
 /* ---- its way ---- */
 
-static bool
-bundle_tries(const struct bundle *b)
-{
-	for (size_t i = 0; i < b->count; i++) {
-		if (b->parts[i].grant == NULL && b->parts[i].waiter == NULL)
-			return false;
-	}
-	return true;
-}
-
 /* What stands in the way of a name that is not held. */
 static void
 bundle_verdict(const struct core *core, const struct part *p, struct reply *out)
@@ -213,22 +212,51 @@ bundle_finish(struct core *core, struct bundle *b)
 }
 
 static void
+bundle_give_back(struct core *core, struct bundle *b, struct part *from)
+{
+	for (struct part *p = from; p < b->parts + b->count; p++)
+		part_give_back(core, p);
+}
+
+/* Until it comes, nothing that is larger is held. */
+static void
 bundle_wait_for(struct core *core, struct bundle *b, struct part *p)
 {
 	struct reply refusal;
 
-	for (size_t i = 0; i < b->count; i++) {
-		if (&b->parts[i] > p)
-			part_give_back(core, &b->parts[i]);
-	}
+	b->ordered = true;
+	bundle_give_back(core, b, p + 1);
 	if (p->waiter != NULL && p->waiter->once == b->once)
 		return;
 	part_give_back(core, p);
-	if (!part_wait(core, p, b->once, &refusal)) {
+	if (!part_wait(core, p, b->once, &refusal) || deadlock_closes(core, p->waiter, &refusal))
 		bundle_fail(core, b, &refusal);
-	} else if (deadlock_closes(core, p->waiter, &refusal)) {
+}
+
+/* Those that are still missing, all at once, so that their calls leave together; but trying would be in vain
+ * where somebody here is in the way. */
+static void
+bundle_try(struct core *core, struct bundle *b, struct part *from)
+{
+	struct part *p = from;
+	struct reply refusal;
+
+	b->ordered = false;
+	bundle_give_back(core, b, from);
+	for (; p < b->parts + b->count && !part_is_shut(core, p); p++) {
+		if (part_wait(core, p, true, &refusal))
+			continue;
 		bundle_fail(core, b, &refusal);
+		return;
 	}
+	if (p == from)
+		bundle_wait_for(core, b, from);
+}
+
+static bool
+bundle_has_failed(const struct bundle *b)
+{
+	return b->refused && (b->ordered || b->once || b->lock.retries == 0 || !verdict_passes(&b->verdict));
 }
 
 static void
@@ -236,17 +264,19 @@ bundle_go_on(struct core *core, struct bundle *b)
 {
 	struct part *next = bundle_next(b);
 	struct reply verdict = b->verdict;
-	bool refused = b->refused;
+	bool failed = bundle_has_failed(b), refused = b->refused;
 
 	b->refused = false;
-	if (refused && (b->ordered || b->once || !verdict_passes(&verdict))) {
+	if (failed) {
 		bundle_fail(core, b, &verdict);
 	} else if (next == NULL) {
 		bundle_finish(core, b);
-	} else if (b->ordered || !bundle_tries(b)) {
-		/* The first try was one of RETRIES. */
-		b->lock.retries -= !b->ordered && refused && b->lock.retries > 0;
-		b->ordered = true;
+	} else if (refused) {
+		b->lock.retries -= b->lock.retries > 0;
+		bundle_wait_for(core, b, next);
+	} else if (next->waiter == NULL && b->ordered) {
+		bundle_try(core, b, next);
+	} else if (next->waiter == NULL) {
 		bundle_wait_for(core, b, next);
 	}
 }
@@ -479,12 +509,12 @@ bundle_denied(struct core *core, const struct conn *conn, const struct command *
 	return false;
 }
 
-/* Looks at the names before any is asked for. False: the reply is the answer; *open: nobody here is in the
- * way of any. */
+/* What is wrong with any of the names, before one is asked for. True: nothing. */
 static bool
-bundle_look_ahead(struct core *core, struct bundle *b, bool *open, struct reply *out)
+bundle_may_begin(struct core *core, struct bundle *b, struct reply *out)
 {
-	*open = true;
+	bool shut = false;
+
 	for (size_t i = 0; i < b->count; i++) {
 		struct resource *r = resource_get(core, b->parts[i].name);
 
@@ -495,33 +525,12 @@ bundle_look_ahead(struct core *core, struct bundle *b, bool *open, struct reply 
 		resource_touch(core, r);
 		if (family_refuses(r, &b->lock, out))
 			return false;
-		if (!verdict_hopeless(r, b->lock.kind))
+		if (!b->once || !verdict_hopeless(r, b->lock.kind))
 			continue;
-		*open = false;
+		shut = true;
 		verdict_name(core, r, out);
 	}
-	return *open || !b->once;
-}
-
-/* All at once, so that their calls leave together; or one by one, where trying would be in vain. */
-static void
-bundle_begin(struct core *core, struct bundle *b)
-{
-	struct reply refusal;
-	bool open;
-
-	if (!bundle_look_ahead(core, b, &open, &refusal)) {
-		bundle_fail(core, b, &refusal);
-		return;
-	}
-	for (size_t i = 0; open && i < b->count; i++) {
-		if (!part_wait(core, &b->parts[i], true, &refusal)) {
-			bundle_fail(core, b, &refusal);
-			return;
-		}
-	}
-	b->ordered = !open;
-	bundle_touch(core, b);
+	return !shut;
 }
 
 void
@@ -530,6 +539,7 @@ bundle_lock(struct core *core, struct conn *conn, const struct command *c)
 	struct session *s = conn->session;
 	struct bundle *b;
 	struct loss *loss;
+	struct reply refusal;
 	int64_t wait_ms = c->wait_ms == COMMAND_WAIT_RULE ? bundle_wait_ms(core, c) : c->wait_ms;
 
 	if (bundle_denied(core, conn, c))
@@ -549,7 +559,10 @@ bundle_lock(struct core *core, struct conn *conn, const struct command *c)
 		timer_arm(&core->timers, &b->timer, queue_once_until(core));
 	else if (wait_ms > 0)
 		timer_arm(&core->timers, &b->timer, core->now.ms + wait_ms);
-	bundle_begin(core, b);
+	if (bundle_may_begin(core, b, &refusal))
+		bundle_try(core, b, b->parts);
+	else
+		bundle_fail(core, b, &refusal);
 }
 
 void

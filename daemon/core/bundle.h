@@ -1,10 +1,12 @@
 /*
  * bundle: the names of one MLOCK, of which a session gets all or none.
  *
- *     all at once, ──all granted────────────────────────────────▶ answered with their tokens
- *     each tried once                                            ▲
- *          └─one refused─▶ one after the other, in the order of ─┘
- *                          their bytes, each waited for
+ *     all that are missing, ──all granted──▶ answered with their tokens
+ *     each tried once
+ *         │  ▲
+ *     refused│granted
+ *         ▼  │
+ *     the smallest of them, waited for, with nothing larger held
  *
  * Whoever waits for a name in a bundle holds nothing but smaller names of it; so bundles never wait for each
  * other in a circle, within a daemon or between several. Until the answer its holds are the session's as far
