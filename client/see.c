@@ -232,17 +232,22 @@ show_waiters(const struct answer *waiters, bool local)
 static int
 show_map(const struct answer *lock, bool local)
 {
-	const struct answer *holder = answer_get(lock, "holder");
+	const struct answer *holders = answer_get(lock, "holders");
 	const struct answer *waiters = answer_get(lock, "waiters");
 
 	show_line("name", "%.*s", TEXT(lock, "name"));
+	show_line("kind", "%.*s", TEXT(lock, "kind"));
 	show_line("state", "%.*s", TEXT(lock, "state"));
+	if (answer_get_int(lock, "limit", 0) > 0) {
+		show_line("permits", "%" PRId64 " of %" PRId64 " are taken here",
+			answer_get_int(lock, "taken", 0), answer_get_int(lock, "limit", 0));
+	}
 	if (slice_equal(answer_get_text(lock, "kind"), SLICE("latch"))) {
 		show_line("left", "%" PRId64 " of %" PRId64 " steps", answer_get_int(lock, "left", 0),
 			answer_get_int(lock, "set", 0));
 	}
-	if (holder != NULL && holder->type == ANSWER_MAP) {
-		show_holder(holder, local);
+	for (size_t i = 0; holders != NULL && i < holders->count; i++) {
+		show_holder(&holders->items[i], local);
 	}
 	if (answer_get_text(lock, "elsewhere").n > 0) {
 		show_line("elsewhere", "the daemon %.*s has the lease", TEXT(lock, "elsewhere"));
@@ -266,7 +271,8 @@ task_show(const struct options *o, const struct address *a)
 	bool known;
 
 	if (lock != NULL) {
-		known = !slice_equal(answer_get_text(lock, "state"), SLICE("free")) ||
+		known = (!slice_equal(answer_get_text(lock, "state"), SLICE("free")) &&
+				!slice_equal(answer_get_text(lock, "state"), SLICE("leased"))) ||
 			answer_get_text(lock, "elsewhere").n > 0;
 		status = o->json ? voice_print_json(voice_of(lock)) : show_map(lock, !a->tcp);
 		if (status == STATUS_DONE && !known) {

@@ -52,16 +52,22 @@ my_place(const struct answer *inspect)
 }
 
 static void
-describe_holder(char *out, size_t room, const struct answer *holder, bool local)
+describe_holder(char *out, size_t room, const struct answer *inspect, bool local)
 {
+	const struct answer *holder = answer_get(inspect, "holder"),
+			    *holders = answer_get(inspect, "holders");
+	char more[32] = "";
 	struct slice why = answer_get_text(holder, "why");
 	char held[SPAN_TEXT_MAX];
 	char name[WHO_TEXT_MAX];
 	char place[WHO_TEXT_MAX];
 
-	(void)snprintf(out, room, "held for %s by %s (%s, uid %" PRId64 ")%s%.*s",
+	if (holders != NULL && holders->count > 1) {
+		(void)snprintf(more, sizeof(more), " and %zu more", holders->count - 1);
+	}
+	(void)snprintf(out, room, "held for %s by %s (%s, uid %" PRId64 ")%s%s%.*s",
 		span_text(held, answer_get_int(holder, "held_ms", 0)), who_name(name, holder, local),
-		who_place(place, holder), answer_get_int(holder, "uid", -1), why.n > 0 ? ": " : "",
+		who_place(place, holder), answer_get_int(holder, "uid", -1), more, why.n > 0 ? ": " : "",
 		(int)why.n, why.p == NULL ? "" : why.p);
 }
 
@@ -76,7 +82,7 @@ say_who(struct waiting *w, const struct answer *inspect)
 	char line[LINE_MAX_BYTES];
 
 	if (token > 0) {
-		describe_holder(line, sizeof(line), holder, !w->a->tcp);
+		describe_holder(line, sizeof(line), inspect, !w->a->tcp);
 	} else if (!slice_equal(master, SLICE("admitted"))) {
 		(void)snprintf(line, sizeof(line), "the master is %.*s", (int)master.n,
 			master.p == NULL ? "" : master.p);

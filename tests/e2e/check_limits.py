@@ -160,6 +160,25 @@ def test_nested_shared(place):
         expect((outer, inner, status), (outer, inner, wanted), output)
 
 
+def test_slots(place):
+    """-N lets so many run at a time, and show names them all"""
+    daemon = world(place)
+    runs = [tool.start(place, daemon, "run", "-N", "3", "a", "--", "sh", "-c", PLAIN) for _ in range(3)]
+    for run in runs:
+        tool.pids(run)
+    expect(tool.call(place, daemon, "run", "-nq", "-N", "3", "a", "--", "true"), (75, ""))
+    status, output = tool.call(place, daemon, "show", "a")
+    expect((status, output.count("holder"), "3 of 3" in output), (0, 3, True), output)
+    status, output = tool.call(place, daemon, "run", "-n", "-N", "2", "a", "--", "true")
+    expect((status, "LIMIT" in output), (69, True), output)
+    expect(tool.call(place, daemon, "run", "-sN3", "a", "--", "true")[0], 64)
+    for run in runs:
+        run.signal(signal.SIGTERM)
+    for run in runs:
+        run.wait()
+    expect(tool.call(place, daemon, "run", "-N", "3", "a", "--", "true"), (0, ""))
+
+
 def test_also(place):
     """--also holds all or none, with a token for each, in whatever order others name them"""
     daemon = world(place)
