@@ -155,7 +155,8 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 			continue;
 		/* What its holder has ended may still be answered by its daemon. */
 		if (hold_good_us(h) <= w->now_us) {
-			if (h->kind == KIND_EXCLUSIVE || h->kind != r->kind)
+			/* Nobody relies on what nobody knows of, but its daemon may have it still. */
+			if (!h->untold && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind))
 				hold_remove(w, h);
 		} else if (hold_until(h) > w->now_us && !h->tainted && !tainted &&
 			   excludes(w, h, r, &taken)) {
