@@ -89,14 +89,12 @@ dispatch_core(struct desk *desk, struct connection *c, struct command *command)
 	desk->hooks->command(desk->arg, c, command);
 }
 
-/* Answers what is not for the core. bad: it is no command at all, and *error says why. */
+/* Answers what is not for the core. */
 static void
-dispatch_here(struct desk *desk, struct connection *c, const struct command *command, const struct reply *bad)
+dispatch_here(struct desk *desk, struct connection *c, const struct command *command)
 {
 	desk->hooks->heard(desk->arg, c);
-	if (bad) {
-		connection_reply(c, bad);
-	} else if (command_info(command->verb)->flags & COMMAND_CLOSE) {
+	if (command_info(command->verb)->flags & COMMAND_CLOSE) {
 		connection_cut(c, END_ABANDONED, "speaks HTTP");
 	} else if (dispatch_allows(c, command)) {
 		assert(dispatch_verbs[command->verb]);
@@ -120,7 +118,8 @@ dispatch_request(struct desk *desk, struct connection *c, const struct request *
 		return;
 	}
 	if (bad) {
-		dispatch_here(desk, c, NULL, &error);
+		desk->hooks->heard(desk->arg, c);
+		connection_reply(c, &error);
 		return;
 	}
 	who->last = command.verb;
@@ -133,5 +132,5 @@ dispatch_request(struct desk *desk, struct connection *c, const struct request *
 		}
 		return;
 	}
-	dispatch_here(desk, c, &command, NULL);
+	dispatch_here(desk, c, &command);
 }

@@ -183,7 +183,7 @@ START_TEST(slots_are_copied_with_the_names)
 	char text[256] = "";
 
 	for (int i = 0; i < 20; i++) {
-		char name[8], slots[16];
+		char name[16], slots[32];
 		struct call call = {.op = CALL_RENEW, .kind = KIND_PERMITS, .limit = 50, .permits = 2};
 
 		snprintf(name, sizeof(name), "n%d", i);

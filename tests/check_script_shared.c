@@ -659,7 +659,7 @@ ON_BOTH(names_of_one_command_are_shared_each_for_itself)
 
 ON_BOTH(the_most_names_fit_in_one_command)
 {
-	static char names[CALL_GROUP_MAX][8];
+	static char names[CALL_GROUP_MAX][16];
 	struct call calls[CALL_GROUP_MAX];
 	struct vote votes[CALL_GROUP_MAX];
 	for (int i = 0; i < CALL_GROUP_MAX; i++) {
