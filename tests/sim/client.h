@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum client_state { CLIENT_IDLE, CLIENT_WAITING, CLIENT_HOLDING };
+
 struct client {
 	struct world *world;
 	unsigned index;
@@ -21,7 +23,7 @@ struct client {
 	bool manual;       /* a test tells it what to do */
 	bool stopping;     /* takes no new locks and leaves */
 	bool asked;        /* a request is unanswered */
-	enum { CLIENT_IDLE, CLIENT_WAITING, CLIENT_HOLDING } state;
+	enum client_state state;
 	bool finished;   /* asks nothing more on this connection */
 	char secret[64]; /* of its session, for others to join; "": not asked for */
 	struct lost {
@@ -30,8 +32,8 @@ struct client {
 		uint64_t host_life;
 		bool local;
 		uint64_t tag;
-		bool returning; /* it has asked for that */
-		int state;      /* as it was when the connection was lost */
+		bool returning;          /* it has asked for that */
+		enum client_state state; /* as it was when the connection was lost */
 		int count;
 	} lost;
 	struct many many;
