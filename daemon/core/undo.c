@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNDO_RETRY_MS 500 /* while the master is in use but answers with errors */
+#define UNDO_RETRY_MS 500 /* at most, while the master is in use but answers with errors */
 #define UNDO_AGAIN_MS 40  /* after one that did not leave, or found no scripts */
 
 /* Looks again then, at the latest when its key has run out anyway: a master's clock may have stepped back. */
@@ -119,7 +119,11 @@ undo_vote(struct core *core, const struct vote *vote)
 		undo_arm(core, u, core->now.ms + 1 + (u->after_us - vote->time_us) / 1000);
 		return;
 	}
-	retry_ms = vote->outcome == OUTCOME_UNSENT ? UNDO_AGAIN_MS : UNDO_RETRY_MS;
+	/* More often where leases are short: once the master is well again, this is all that keeps them
+	 * there. */
+	retry_ms = master_patience_ms(core) < UNDO_RETRY_MS ? master_patience_ms(core) : UNDO_RETRY_MS;
+	if (vote->outcome == OUTCOME_UNSENT)
+		retry_ms = UNDO_AGAIN_MS;
 	undo_arm(core, u, core->now.ms + core_jitter(core, retry_ms / 2, retry_ms));
 }
 
