@@ -55,8 +55,7 @@ static void
 ask_both(unsigned c, enum verb verb, bool turned)
 {
 	struct request r = {.verb = verb, .wait_ms = -1, .names = {turned, !turned}, .count = 2};
-	conn_send(conns[c], &r);
-	pass_ms(2);
+	play_ask(&play, c, &r);
 }
 
 static const char *
