@@ -179,7 +179,7 @@ START_TEST(an_mlock_ends_with_its_connection)
 	secret = ask_grace(&w, 1);
 	lock(&w, 2, "b");
 	granted(&w, "b", 1, 500);
-	ck_assert_str_eq(run(&w, 1, mlock), "acquire a#2");
+	ck_assert_str_eq(run(&w, 1, mlock), "acquire a#2 once");
 	ck_assert_str_eq(granted(&w, "a", 2, 700), "");
 	/* Of all or none it has none. */
 	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "release a#2");
