@@ -96,7 +96,8 @@ waits_begin(struct world *w, struct conn *c)
 static bool
 has_its_place(const struct wait *v, const struct host *host)
 {
-	return is_at(v, host) && !v->conn->closing && !v->loose && !(v->stray && host_ms(host) >= v->kept_ms);
+	return is_at(v, host) && !v->conn->closing && !v->conn->ending && !v->loose &&
+	       !(v->stray && host_ms(host) >= v->kept_ms);
 }
 
 void
