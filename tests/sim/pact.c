@@ -167,6 +167,13 @@ silent(const struct pact *p)
 		world_fail(p->host->world,
 			"heartbeat: session %" PRIu64 " of d%u is closed after %" PRId64 " ms of %" PRId64,
 			p->session, p->host->index, for_ms, p->heartbeat_ms);
+	if (p->grace_ms > 0)
+		return;
+	/* What it waits for ends with it, before its connections do. */
+	struct conn *c;
+	LIST_FOREACH (c, &p->host->world->conns, in_world)
+		if (c->tag == p->tag && c->open)
+			waits_close(p->host->world, c);
 }
 
 void
