@@ -45,7 +45,7 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 
-.PHONY: all check check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz fuzz-run bench cover asan format need-format \
+.PHONY: all check check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz fuzz-run bench bench-quick cover asan format need-format \
 	lint lint-format lint-tidy lint-cppcheck lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
 
@@ -173,18 +173,23 @@ nemesis: all $(SHIM) ## SECONDS of faults with MASTERS real masters, 3 daemons a
 		$(if $(filter command environment,$(origin SECONDS)),--seconds $(SECONDS)) $(NEMESIS)
 
 # Programs of the bench; they measure from outside and link nothing of ours.
-SECONDS ?= 5
-BENCH   := $(O)/bench/load $(O)/bench/bare
+BENCH   := $(addprefix $(O)/bench/,load rival hold delay bare)
 
-$(O)/bench/load: $(call obj,$(addprefix tests/bench/,load.c judge.c samples.c))
+$(O)/bench/load: $(call obj,$(addprefix tests/bench/,load.c dial.c judge.c request.c samples.c usage.c))
+$(O)/bench/rival: $(call obj,$(addprefix tests/bench/,rival.c dial.c judge.c request.c samples.c))
+$(O)/bench/hold: $(call obj,$(addprefix tests/bench/,hold.c dial.c request.c))
+$(O)/bench/delay: $(call obj,$(addprefix tests/bench/,delay.c dial.c))
 $(O)/bench/bare: $(call obj,tests/bench/bare.c)
 $(BENCH):
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -levent_core
 
-bench: all $(BENCH) ## compare with a bare loop and with Redis itself, SECONDS for each figure (default 5)
-	@tests/bench/bench.py -s $(SECONDS) -o $(O)/bench.json
+bench: all $(BENCH) ## compare with a bare loop, Redis itself and others; slices of SECONDS (default 1), PARTS=...
+	@tests/bench/bench.py $(if $(SECONDS),-s $(SECONDS)) -o $(O)/bench.json $(PARTS)
+
+bench-quick: all $(BENCH) ## the same in under 50 s: ratios alone, and which goals hold
+	@tests/bench/bench.py --quick $(if $(SECONDS),-s $(SECONDS)) -o $(O)/bench-quick.json $(PARTS)
 
 asan: ## run every test under the address and undefined behaviour sanitizers
 	$(MAKE) O=$(O)/asan SAN=address,undefined CFLAGS='-O1 -g' check

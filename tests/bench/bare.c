@@ -1,7 +1,8 @@
 /*
  * bare: the least that hands a lock from client to client; what holdfastd's hand-off is measured against.
  *
- *     bare SOCKET
+ *     bare SOCKET         one lock
+ *     bare SOCKET echo    "+PONG" to every request: the ceiling of any server on this loop
  *
  * One lock in memory, a queue of those who wait, tokens that count. It knows two requests as the load program
  * sends them, never parses, checks or times anything, and takes every read for one whole request, which holds
@@ -33,6 +34,7 @@ TAILQ_HEAD(client_queue, client);
 struct bare {
 	struct event_base *base;
 	struct client_queue waiting;
+	bool echo;
 	bool held;
 	uint64_t token;
 };
@@ -77,6 +79,8 @@ client_readable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (n <= 0) {
 		event_base_loopbreak(bare->base);
+	} else if (bare->echo) {
+		client_write(client, "+PONG\r\n", 7);
 	} else if ((size_t)n < strlen(LOCK_REQUEST) ||
 		   memcmp(request, LOCK_REQUEST, strlen(LOCK_REQUEST)) != 0) {
 		client_write(client, ":0\r\n", 4);
@@ -128,8 +132,9 @@ main(int argc, char **argv)
 	struct bare bare = {.waiting = TAILQ_HEAD_INITIALIZER(bare.waiting)};
 	struct event *acceptable;
 
-	if (argc != 2)
-		errx(2, "usage: bare SOCKET");
+	bare.echo = argc == 3 && strcmp(argv[2], "echo") == 0;
+	if (argc != 2 + bare.echo)
+		errx(2, "usage: bare SOCKET [echo]");
 	bare.base = event_base_new();
 	if (!bare.base)
 		errx(2, "no event loop");

@@ -1,67 +1,82 @@
 /*
  * load: clients in a closed loop, who time their requests and judge the answers. Run by bench.py.
  *
- *     load KIND SOCKET CLIENTS SECONDS [PAUSE_MS [SHA1]]       SOCKET: a path, or 127.0.0.1:PORT
+ *     load [-c CLIENTS] [-t SECONDS] [-p PAUSE_MS] [-s SHA1] KIND PLACE...       PLACE: a path, or
+ * 127.0.0.1:PORT
  *
- *     handoff  LOCK and UNLOCK of one name by all             lock    the same, each client its own name
- *     direct   SET NX PX and EVALSHA SHA1 at a Redis          ping    PING
- *     idle     one LOCK and UNLOCK each, prints "ready", and keeps the connections until end of input
+ * PLACE is a path, or 127.0.0.1:PORT; KIND is
+ *
+ *     handoff       LOCK and UNLOCK of one name by all        lock     the same, each client its own name
+ *     first         the same, a new name each time            ping     PING
+ *     direct        SET NX PX and EVALSHA SHA1 at a Redis, each client its own name
+ *     direct-first  the same, a new name each time            renew    EVALSHA SHA1 of a key that is there
  *
  * A cycle is all requests of its kind, one after the other, each sent when the one before is answered, and
  * when all that had arrived by then was read: a hold lasts long enough for another to be seen beside it.
- * After SECONDS no cycle begins; those under way come to their end, so that nothing is left behind. Prints
- * one line of JSON. Exit 1: an answer broke a promise; 2: it could not measure.
+ * Clients are dealt out to the places in turn. What happens in the SECONDS of -w does not count. After those
+ * of -t no cycle begins; those under way come to their end, so that nothing is left behind. Prints one line
+ * of JSON, with the CPU that the processes of -m used. Exit 1: an answer broke a promise; 2: it could not
+ * measure.
  */
+#include "tests/bench/dial.h"
 #include "tests/bench/judge.h"
+#include "tests/bench/request.h"
 #include "tests/bench/samples.h"
+#include "tests/bench/tick.h"
+#include "tests/bench/usage.h"
 
-#include <assert.h>
 #include <err.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STEPS_MAX   2
-#define WORDS_MAX   6
 #define CLIENTS_MAX 100000
-#define NAME        "(name)" /* stands for the name of the client's lock */
+#define PLACES_MAX  8
+#define SPOTS_MAX   2         /* places of the name in one request */
+#define NAME        "(name)"  /* stands for the name of the client's lock */
+#define OWNER       "(owner)" /* the same in every cycle */
 #define SHA1        "(sha1)"
+#define COUNTER     "-0000000000" /* ends a name that is new each time */
 
 struct step {
-	const char *words[WORDS_MAX + 1]; /* NULL ends them */
-	const char *answer;               /* NULL: a token */
+	const char *words[REQUEST_WORDS_MAX + 1]; /* NULL ends them */
+	const char *answer;                       /* NULL: a token */
 };
+
+#define LOCK_UNLOCK                                                                                          \
+	{                                                                                                    \
+		{{"LOCK", NAME}, NULL},                                                                      \
+		{                                                                                            \
+			{"UNLOCK", NAME}, ":0"                                                               \
+		}                                                                                            \
+	}
+#define SET_EVALSHA                                                                                          \
+	{                                                                                                    \
+		{{"SET", NAME, OWNER, "NX", "PX", "10000"}, "+OK"},                                          \
+		{                                                                                            \
+			{"EVALSHA", SHA1, "1", NAME, OWNER}, ":1"                                            \
+		}                                                                                            \
+	}
 
 static const struct kind {
 	const char *name;
 	bool shared; /* one lock for all */
 	bool judged;
-	bool once;
+	bool fresh; /* a new name in each cycle */
 	struct step steps[STEPS_MAX];
 } kinds[] = {
-	{"handoff", true, true, false, {{{"LOCK", NAME}, NULL}, {{"UNLOCK", NAME}, ":0"}}},
-	{"lock", false, true, false, {{{"LOCK", NAME}, NULL}, {{"UNLOCK", NAME}, ":0"}}},
-	{"idle", false, true, true, {{{"LOCK", NAME}, NULL}, {{"UNLOCK", NAME}, ":0"}}},
-	{"direct", false, false, false,
-		{{{"SET", NAME, NAME, "NX", "PX", "10000"}, "+OK"},
-			{{"EVALSHA", SHA1, "1", NAME, NAME}, ":1"}}},
+	{"handoff", true, true, false, LOCK_UNLOCK},
+	{"lock", false, true, false, LOCK_UNLOCK},
+	{"first", false, true, true, LOCK_UNLOCK},
+	{"direct", false, false, false, SET_EVALSHA},
+	{"direct-first", false, false, true, SET_EVALSHA},
+	{"renew", false, false, false, {{{"EVALSHA", SHA1, "1", NAME, OWNER, "10000"}, ":1"}}},
 	{"ping", false, false, false, {{{"PING"}, "+PONG"}}},
-};
-
-struct request {
-	char text[192];
-	size_t n;
 };
 
 struct client {
@@ -70,20 +85,29 @@ struct client {
 	struct party party;
 	int fd;
 	struct event *readable;
-	struct event *next; /* sends the next request */
+	struct event *pause;
+	STAILQ_ENTRY(client) entry; /* of those that send next */
 	struct request requests[STEPS_MAX];
+	char *spots[STEPS_MAX * SPOTS_MAX + 1]; /* of the counters in the requests; NULL ends them */
 	unsigned step;
 	int64_t began_ns;
 	char answer[512];
 	size_t answer_n;
 };
 
+STAILQ_HEAD(client_queue, client);
+
 struct load {
 	const struct kind *kind;
 	struct event_base *base;
 	struct client *clients;
 	unsigned client_n;
+	char **places;
+	unsigned place_n;
 	struct judge *judges;
+	struct client_queue next; /* who sends, when all that arrived was read */
+	struct event *send;
+	double warm_seconds, seconds;
 	struct timeval pause;
 	const char *sha1;
 	unsigned steps;
@@ -93,48 +117,59 @@ struct load {
 	int64_t ended_ns;
 	uint64_t cycles; /* with those that ended after the time was over */
 	struct samples samples;
+	struct samples waits; /* for the first answer of a cycle */
+	struct usage usage;
 };
 
-static int64_t
-now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-/* --- requests ------------------------------------------------------------------------------------------- */
+/* --- one client ----------------------------------------------------------------------------------------- */
 
 static void
-request_put(struct request *request, const char *text, size_t n)
+client_make(struct client *client, unsigned step, const char *name, const char *owner)
 {
-	int room = (int)(sizeof request->text - request->n);
-	int put = snprintf(request->text + request->n, (size_t)room, "$%zu\r\n%s\r\n", n, text);
+	const char *const *words = client->load->kind->steps[step].words;
+	const char *made[REQUEST_WORDS_MAX + 1] = {0};
 
-	assert(put < room);
-	request->n += (size_t)put;
+	for (unsigned i = 0; words[i]; i++)
+		made[i] = strcmp(words[i], NAME) == 0    ? name
+			  : strcmp(words[i], OWNER) == 0 ? owner
+			  : strcmp(words[i], SHA1) == 0  ? client->load->sha1
+							 : words[i];
+	request_make(&client->requests[step], made);
 }
 
 static void
-request_make(struct request *request, const struct step *step, const char *name, const char *sha1)
+client_words(struct client *client, unsigned number)
 {
-	unsigned n = 0;
+	struct load *load = client->load;
+	bool fresh = load->kind->fresh;
+	unsigned spot_n = 0;
+	char name[64], owner[32];
 
-	while (step->words[n])
-		n++;
-	request->n = (size_t)snprintf(request->text, sizeof request->text, "*%u\r\n", n);
-	for (unsigned i = 0; i < n; i++) {
-		const char *word = step->words[i];
-		if (strcmp(word, NAME) == 0)
-			word = name;
-		else if (strcmp(word, SHA1) == 0)
-			word = sha1;
-		request_put(request, word, strlen(word));
+	snprintf(owner, sizeof owner, "bench:%u", load->kind->shared ? 0 : number);
+	if (fresh)
+		snprintf(name, sizeof name, "%s:%d" COUNTER, owner, (int)getpid());
+	else
+		snprintf(name, sizeof name, "%s", owner);
+	for (unsigned i = 0; i < load->steps; i++) {
+		char *spot = NULL;
+		client_make(client, i, name, owner);
+		while (fresh && (spot = request_find(&client->requests[i], COUNTER, spot)) != NULL)
+			client->spots[spot_n++] = spot;
 	}
 }
 
-/* --- one client ----------------------------------------------------------------------------------------- */
+/* The next name: counts in place, in each request. Tokens grow for each name. */
+static void
+client_rename(struct client *client)
+{
+	for (char **spot = client->spots; *spot; spot++) {
+		char *digit = *spot + strlen(COUNTER) - 1;
+		while (*digit == '9')
+			*digit-- = '0';
+		++*digit;
+	}
+	client->judge->token = 0;
+}
 
 static const struct step *
 client_step(const struct client *client)
@@ -145,22 +180,35 @@ client_step(const struct client *client)
 static void
 client_send(struct client *client)
 {
-	const struct request *request = &client->requests[client->step];
-
 	if (client->load->kind->judged && !client_step(client)->answer)
 		judge_ask(client->judge, &client->party);
 	else if (client->load->kind->judged)
 		judge_release(client->judge);
-	if (write(client->fd, request->text, request->n) != (ssize_t)request->n)
-		err(2, "a request did not leave whole");
+	request_send(&client->requests[client->step], client->fd);
 }
 
 static void
 client_begin(struct client *client)
 {
 	client->load->busy++;
-	client->began_ns = now_ns();
+	if (client->load->kind->fresh)
+		client_rename(client);
+	client->began_ns = tick_ns();
 	client_send(client);
+}
+
+/* A whole answer of one line: ":" and a number that is no 0. False when it is anything else. */
+static bool
+token_read(const char *answer, uint64_t *token)
+{
+	uint64_t n = 0;
+
+	if (*answer++ != ':')
+		return false;
+	while (*answer >= '0' && *answer <= '9')
+		n = n * 10 + (uint64_t)(*answer++ - '0');
+	*token = n;
+	return *answer == '\0' && n > 0;
 }
 
 static void
@@ -169,17 +217,27 @@ client_judge(struct client *client)
 	const struct step *step = client_step(client);
 	const char *broken = NULL;
 	uint64_t token;
-	char rest;
 
 	if (step->answer)
 		broken = strcmp(client->answer, step->answer) == 0 ? NULL : "another answer than ";
-	else if (sscanf(client->answer, ":%" SCNu64 "%c", &token, &rest) == 1)
+	else if (token_read(client->answer, &token))
 		broken = judge_grant(client->judge, &client->party, token);
 	else
 		broken = "no token";
 	if (broken)
 		errx(1, "%s to %s: %s%s", client->answer, step->words[0], broken,
 			step->answer ? step->answer : "");
+}
+
+/* Behind those that are active already. */
+static void
+client_next(struct client *client)
+{
+	struct load *load = client->load;
+
+	if (STAILQ_EMPTY(&load->next))
+		event_active(load->send, EV_TIMEOUT, 1);
+	STAILQ_INSERT_TAIL(&load->next, client, entry);
 }
 
 static void
@@ -189,17 +247,31 @@ client_end(struct client *client)
 
 	load->busy--;
 	load->cycles++;
-	if (load->over || load->kind->once) {
+	if (load->over) {
 		if (load->busy == 0)
 			event_base_loopbreak(load->base);
 		return;
 	}
-	samples_add(&load->samples, now_ns() - client->began_ns);
+	samples_add(&load->samples, tick_ns() - client->began_ns);
 	client->step = 0;
 	if (load->pause.tv_sec || load->pause.tv_usec)
-		event_add(client->next, &load->pause);
+		event_add(client->pause, &load->pause);
 	else
-		event_active(client->next, EV_TIMEOUT, 1);
+		client_next(client);
+}
+
+static void
+client_answered(struct client *client)
+{
+	struct load *load = client->load;
+
+	client_judge(client);
+	if (client->step == 0 && load->kind->shared && !load->over)
+		samples_add(&load->waits, tick_ns() - client->began_ns);
+	if (++client->step < load->steps)
+		client_next(client);
+	else
+		client_end(client);
 }
 
 static void
@@ -217,91 +289,80 @@ client_readable(evutil_socket_t fd, short what, void *arg)
 		return;
 	client->answer[client->answer_n - 2] = '\0'; /* one request under way, one line */
 	client->answer_n = 0;
-	client_judge(client);
-	if (++client->step < client->load->steps)
-		event_active(client->next, EV_TIMEOUT, 1); /* behind what is active already */
-	else
-		client_end(client);
+	client_answered(client);
 }
 
 static void
-client_next(evutil_socket_t fd, short what, void *arg)
+client_pause(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *client = arg;
 
 	(void)fd;
 	(void)what;
-	if (client->step > 0)
-		client_send(client);
-	else if (!client->load->over)
+	if (!client->load->over)
 		client_begin(client);
 }
 
-static int
-connect_unix(const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	if (strlen(path) >= sizeof address.sun_path)
-		errx(2, "%s: too long for a socket", path);
-	strcpy(address.sun_path, path);
-	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) != 0)
-		err(2, "%s", path);
-	return fd;
-}
-
-/* Small requests leave at once, as with every good client. */
-static int
-connect_tcp(const char *place)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-	const char *port = strchr(place, ':');
-
-	if (!port || strncmp(place, "127.0.0.1:", 10) != 0)
-		errx(2, "%s: neither an absolute path nor 127.0.0.1:PORT", place);
-	address.sin_port = htons((uint16_t)strtoul(port + 1, NULL, 10));
-	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
-		connect(fd, (const struct sockaddr *)&address, sizeof address) != 0)
-		err(2, "%s", place);
-	return fd;
-}
-
 static void
-client_connect(struct client *client, const char *place)
+client_init(struct client *client, struct load *load, unsigned number)
 {
-	client->fd = place[0] == '/' ? connect_unix(place) : connect_tcp(place);
-	if (fcntl(client->fd, F_SETFL, O_NONBLOCK) != 0)
-		err(2, "fcntl");
-}
-
-static void
-client_init(struct client *client, struct load *load, unsigned number, const char *path)
-{
-	char name[32];
-
 	client->load = load;
 	client->judge = &load->judges[load->kind->shared ? 0 : number];
-	snprintf(name, sizeof name, "bench:%u", load->kind->shared ? 0 : number);
-	for (unsigned i = 0; i < load->steps; i++)
-		request_make(&client->requests[i], &load->kind->steps[i], name, load->sha1);
-	client_connect(client, path);
+	client_words(client, number);
+	client->fd = dial(load->places[number % load->place_n]);
+	dial_nonblock(client->fd);
 	client->readable = event_new(load->base, client->fd, EV_READ | EV_PERSIST, client_readable, client);
-	client->next = evtimer_new(load->base, client_next, client);
-	if (!client->readable || !client->next || event_add(client->readable, NULL) != 0)
+	client->pause = evtimer_new(load->base, client_pause, client);
+	if (!client->readable || !client->pause || event_add(client->readable, NULL) != 0)
 		errx(2, "no event for a client");
 }
 
 static void
 client_done(struct client *client)
 {
-	event_free(client->next);
+	event_free(client->pause);
 	event_free(client->readable);
 	close(client->fd);
 }
 
 /* --- the run -------------------------------------------------------------------------------------------- */
+
+static void
+load_send(evutil_socket_t fd, short what, void *arg)
+{
+	struct load *load = arg;
+	struct client *client;
+
+	(void)fd;
+	(void)what;
+	while ((client = STAILQ_FIRST(&load->next)) != NULL) {
+		STAILQ_REMOVE_HEAD(&load->next, entry);
+		if (client->step > 0)
+			client_send(client);
+		else if (!load->over)
+			client_begin(client);
+	}
+}
+
+/* Forgets what was before: from now on it counts. */
+static void
+load_warm(evutil_socket_t fd, short what, void *arg)
+{
+	struct load *load = arg;
+
+	(void)fd;
+	(void)what;
+	for (unsigned i = 0; i < load->client_n; i++) {
+		load->clients[i].party.grants = 0;
+		load->judges[i].changes = 0;
+		load->judges[i].overtaken = 0;
+	}
+	load->cycles = 0;
+	load->samples.n = 0;
+	load->waits.n = 0;
+	usage_begin(&load->usage);
+	load->began_ns = tick_ns();
+}
 
 static void
 load_over(evutil_socket_t fd, short what, void *arg)
@@ -311,13 +372,13 @@ load_over(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	load->over = true;
-	load->ended_ns = now_ns();
+	load->ended_ns = tick_ns();
 	if (load->busy == 0)
 		event_base_loopbreak(load->base);
 }
 
 static void
-load_init(struct load *load, const char *path)
+load_init(struct load *load)
 {
 	struct event_config *config = event_config_new();
 
@@ -327,28 +388,46 @@ load_init(struct load *load, const char *path)
 	event_config_free(config);
 	load->clients = calloc(load->client_n, sizeof *load->clients);
 	load->judges = calloc(load->client_n, sizeof *load->judges);
-	if (!load->base || !load->clients || !load->judges)
+	STAILQ_INIT(&load->next);
+	load->send = load->base ? evtimer_new(load->base, load_send, load) : NULL;
+	if (!load->send || !load->clients || !load->judges)
 		errx(2, "no memory for %u clients", load->client_n);
 	while (load->steps < STEPS_MAX && load->kind->steps[load->steps].words[0])
 		load->steps++;
 	for (unsigned i = 0; i < load->client_n; i++) {
 		judge_init(&load->judges[i]);
-		client_init(&load->clients[i], load, i, path);
+		client_init(&load->clients[i], load, i);
 	}
 }
 
 static void
-load_run(struct load *load, double seconds)
+load_run(struct load *load)
 {
-	struct timeval end = {.tv_sec = (time_t)seconds};
+	struct timeval warm = tick_timeval((int64_t)(load->warm_seconds * 1e6));
+	struct timeval end = tick_timeval((int64_t)((load->warm_seconds + load->seconds) * 1e6));
 
-	end.tv_usec = (suseconds_t)((seconds - (double)end.tv_sec) * 1e6);
-	load->began_ns = now_ns();
-	if (!load->kind->once)
-		event_base_once(load->base, -1, EV_TIMEOUT, load_over, load, &end);
+	event_base_once(load->base, -1, EV_TIMEOUT, load_warm, load, &warm);
+	event_base_once(load->base, -1, EV_TIMEOUT, load_over, load, &end);
 	for (unsigned i = 0; i < load->client_n; i++)
 		client_begin(&load->clients[i]);
 	event_base_dispatch(load->base);
+	usage_end(&load->usage);
+}
+
+/* The least and the most that one place's clients got, of a fair share. */
+static void
+load_print_places(const struct load *load, uint64_t grants)
+{
+	uint64_t own[PLACES_MAX] = {0}, least = UINT64_MAX, most = 0;
+	double fair = grants ? (double)grants / load->place_n : 1;
+
+	for (unsigned i = 0; i < load->client_n; i++)
+		own[i % load->place_n] += load->clients[i].party.grants;
+	for (unsigned i = 0; i < load->place_n; i++) {
+		least = own[i] < least ? own[i] : least;
+		most = own[i] > most ? own[i] : most;
+	}
+	printf("\"least_place\": %.4f, \"most_place\": %.4f, ", (double)least / fair, (double)most / fair);
 }
 
 static void
@@ -370,7 +449,11 @@ load_print(struct load *load)
 		(double)load->samples.n / seconds, (double)changes / seconds);
 	printf("\"p50_us\": %.2f, \"p99_us\": %.2f, ", samples_percentile(&load->samples, 50),
 		samples_percentile(&load->samples, 99));
-	printf("\"least_share\": %.4f, \"most_share\": %.4f, \"overtaken\": %" PRIu64 "}\n",
+	printf("\"wait_p50_us\": %.2f, \"wait_p99_us\": %.2f, ", samples_percentile(&load->waits, 50),
+		samples_percentile(&load->waits, 99));
+	load_print_places(load, grants);
+	usage_print(&load->usage, load->cycles);
+	printf(", \"least_share\": %.4f, \"most_share\": %.4f, \"overtaken\": %" PRIu64 "}\n",
 		(double)least / fair, (double)most / fair, overtaken);
 }
 
@@ -382,19 +465,9 @@ load_done(struct load *load)
 	free(load->clients);
 	free(load->judges);
 	samples_done(&load->samples);
+	samples_done(&load->waits);
+	event_free(load->send);
 	event_base_free(load->base);
-}
-
-static void
-descriptors_allow(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		err(2, "getrlimit");
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-		err(2, "setrlimit");
 }
 
 static const struct kind *
@@ -406,33 +479,46 @@ kind_find(const char *name)
 	errx(2, "no kind of load is called %s", name);
 }
 
+static void
+load_option(struct load *load, int option, const char *value)
+{
+	if (option == 'c')
+		load->client_n = (unsigned)strtoul(value, NULL, 10);
+	else if (option == 't')
+		load->seconds = strtod(value, NULL);
+	else if (option == 'w')
+		load->warm_seconds = strtod(value, NULL);
+	else if (option == 'm')
+		usage_watch(&load->usage, (int)strtol(value, NULL, 10));
+	else if (option == 'p')
+		load->pause = tick_timeval((int64_t)strtoul(value, NULL, 10) * 1000);
+	else if (option == 's')
+		load->sha1 = value;
+	else
+		errx(2, "usage: load [-c CLIENTS] [-w SECONDS] [-t SECONDS] [-p PAUSE_MS] [-s SHA1] [-m "
+			"PID]... "
+			"KIND PLACE...");
+}
+
 int
 main(int argc, char **argv)
 {
-	struct load load = {.sha1 = argc > 6 ? argv[6] : ""};
+	struct load load = {.client_n = 1, .seconds = 1, .sha1 = ""};
+	int option;
 
-	if (argc < 5)
-		errx(2, "usage: load KIND SOCKET CLIENTS SECONDS [PAUSE_MS [SHA1]]");
-	load.kind = kind_find(argv[1]);
-	load.client_n = (unsigned)strtoul(argv[3], NULL, 10);
+	while ((option = getopt(argc, argv, "c:w:t:p:s:m:")) != -1)
+		load_option(&load, option, optarg);
+	if (argc - optind < 2 || argc - optind > 1 + PLACES_MAX)
+		errx(2, "it needs a KIND and 1 to %d PLACEs", PLACES_MAX);
 	if (load.client_n == 0 || load.client_n > CLIENTS_MAX)
-		errx(2, "%s clients: 1 to %d", argv[3], CLIENTS_MAX);
-	if (argc > 5) {
-		unsigned long pause_ms = strtoul(argv[5], NULL, 10);
-		load.pause.tv_sec = (time_t)(pause_ms / 1000);
-		load.pause.tv_usec = (suseconds_t)(pause_ms % 1000 * 1000);
-	}
-	descriptors_allow();
-	load_init(&load, argv[2]);
-	load_run(&load, strtod(argv[4], NULL));
-	if (load.kind->once) {
-		puts("ready");
-		fflush(stdout);
-		while (getchar() != EOF)
-			;
-	} else {
-		load_print(&load);
-	}
+		errx(2, "%u clients: 1 to %d", load.client_n, CLIENTS_MAX);
+	load.kind = kind_find(argv[optind]);
+	load.places = argv + optind + 1;
+	load.place_n = (unsigned)(argc - optind - 1);
+	dial_descriptors();
+	load_init(&load);
+	load_run(&load);
+	load_print(&load);
 	load_done(&load);
 	return 0;
 }

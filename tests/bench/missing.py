@@ -2,8 +2,10 @@
 
 import harness
 import proxy
+from stage import column, ratios
+from table import Goal
 
-CONFIG = "lease: 10s\nclock-margin: 1s\nrestart-guard: off\nlog: { level: warning }\n"
+CONFIG = "lease: 10s\nclock-margin: 1s\nrestart-guard: off\nretain: 0ms\nlog: { level: warning }\n"
 
 
 class Masters:
@@ -23,7 +25,6 @@ class Masters:
             place.ends.append(self.line.close)
             self.missing.url = self.line.url
         self.url = '", "'.join(server.url for server in self.servers)  # between the quotes of a list
-
 
     def lose(self, how):
         if how == "killed":
@@ -54,18 +55,22 @@ def marked_down(daemon):
             client("UNLOCK", "probe")
 
 
-def measure(bench, in_turns, ratios, column):
-    _, healthy = ready(bench.place, "healthy")
+def locks(stage, daemon):
+    return lambda seconds: stage.load("lock", 8, seconds, daemon.socket, pause=1)
+
+
+def measure(stage):
+    _, healthy = ready(stage.place, "healthy")
     for how in ("killed", "stopped", "blackholed"):
-        masters, daemon = ready(bench.place, how, how == "blackholed")
+        masters, daemon = ready(stage.place, how, how == "blackholed")
         masters.lose(how)
         marked_down(daemon)
-        runs = in_turns(bench.seconds, well=lambda seconds: bench.locks(healthy, seconds),
-                        less=lambda seconds, d=daemon: bench.locks(d, seconds))
-        bench.table.title("one of three masters %s, beside three that are well" % how)
-        bench.table.add("p99 of LOCK, three", "us", column(runs["well"], "p99_us"))
-        bench.table.add("p99 of LOCK, one %s" % how, "us", column(runs["less"], "p99_us"))
-        bench.table.add("p99, one %s : three" % how, "x", ratios(runs["less"], runs["well"], "p99_us"),
-                        "p99 with a master %s at most 1.5x" % how, 1.5)
+        runs = stage.in_turns(well=locks(stage, healthy), less=locks(stage, daemon))
+        stage.table.title("one of three masters %s, beside three that are well" % how)
+        stage.table.add("p99 of LOCK, three", "us", column(runs["well"], "p99_us"))
+        stage.table.add("p99 of LOCK, one %s" % how, "us", column(runs["less"], "p99_us"))
+        stage.table.add("p99, one %s : three" % how, "x", ratios(runs["less"], runs["well"], "p99_us"),
+                        Goal("p99 with a master %s" % how, most=1.5))
         masters.find()
         daemon.done()
+    healthy.done()

@@ -1,0 +1,173 @@
+"""What all figures stand on: servers over TCP on loopback, loads in turns, and what each process used.
+
+Times differ from machine to machine and from minute to minute, ratios much less: whatever is compared is measured in
+turns, five short runs each after one that does not count, and every ratio is one of neighbours.
+"""
+
+import json
+import os
+import re
+import resource
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+
+import harness  # noqa: E402
+
+ROUNDS = 5
+WARM_SECONDS = 0.05  # of a first turn, which is not kept
+SETTLE_SECONDS = 0.03  # at the beginning of each slice, while all connect and begin at once
+CONFIG = """\
+lease: 10s
+clock-margin: 1s
+restart-guard: off
+log: { level: warning }
+limits: { clients: 11000, sessions-per-user: 11000, grants-per-session: 1000000, waiters-per-session: 100000 }
+"""
+RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
+# What a Redisson-style lock does: a hash of the owner and how often it entered, and a message at the end.
+TRY = """\
+if redis.call('EXISTS', KEYS[1]) == 0 then
+    redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    return false
+end
+return redis.call('PTTL', KEYS[1])"""
+TELL = """\
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+redis.call('DEL', KEYS[1])
+redis.call('PUBLISH', KEYS[2], 'free')
+return 1"""
+
+def program(name):
+    return os.path.join(harness.BUILD, "bench", name)
+
+
+def cpu(process):
+    """Seconds of CPU that a process has used, all its threads."""
+    used = 0
+    folder = "/proc/%d/task" % process.pid
+    for thread in os.listdir(folder):
+        with open(os.path.join(folder, thread, "schedstat"), encoding="ascii") as stream:
+            used += int(stream.read().split()[0])
+    return used / 1e9
+
+
+def memory(process):
+    """Its resident bytes."""
+    with open("/proc/%d/status" % process.pid, encoding="ascii") as stream:
+        return int(re.search(r"VmRSS:\s+(\d+)", stream.read()).group(1)) * 1024
+
+
+def column(results, key):
+    return [result[key] for result in results]
+
+
+def ratios(results, others, key):
+    return [one[key] / max(other[key], 1e-9) for one, other in zip(results, others)]
+
+
+class Holder:
+    """Connections of the hold program."""
+
+    def __init__(self, place, connections, where):
+        self.process = place.run(program("hold"), str(connections), where, stdin=-1)
+        self.process.output.wait("ready", timeout=120)
+        self.lines = self.process.output.mark()
+
+    def __call__(self, *words):
+        """Tells it to do something; the seconds it took, and what else it says."""
+        self.process.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        self.process.process.stdin.flush()
+        _, _, self.lines = self.process.output.wait(".", self.lines, timeout=300)
+        self.lines += 1
+        line = self.process.output.lines[self.lines - 1][1]
+        if not re.match(r"[\d.]+ [\d.]+$", line):
+            raise AssertionError("hold, told to %s: %s" % (words[0], line))
+        return [float(word) for word in line.split()]
+
+    def done(self):
+        self.process.process.stdin.close()
+        self.process.wait()
+
+
+class Stage:
+    def __init__(self, place, slice_seconds, table, quick):
+        self.place = place
+        self.slice = slice_seconds
+        self.table = table
+        self.quick = quick
+        self.redis = self.master("redis")
+        self.sha1 = {name: self.redis("SCRIPT", "LOAD", text) for name, text in
+                     (("release", RELEASE), ("renew", RENEW), ("try", TRY), ("tell", TELL))}
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # inherited by all that is started
+
+    def master(self, name):
+        """A Redis over TCP on loopback: a master is seldom on the host of its clients."""
+        port = harness.free_port()
+        redis = self.place.redis(name, options=["--port", str(port), "--maxclients", "30000"])
+        redis.at = "127.0.0.1:%d" % port
+        redis.url = "redis://" + redis.at
+        return redis
+
+    def daemon(self, name, config="", master=None, own=True):
+        """Ready to grant. own: it shares no name with the other daemons at its master."""
+        keys = dict(line.split(":", 1) for line in (CONFIG + config).splitlines())
+        if own:
+            keys["namespace"] = " " + name
+        text = "".join("%s:%s\n" % item for item in keys.items())
+        return self.place.daemon(name, master=master or self.redis, config=text).admitted()
+
+    def run(self, name, seconds, *words):
+        process = self.place.run(program(name), *[str(word) for word in words])
+        status = process.wait(seconds + harness.PATIENCE)
+        if status != 0:
+            raise AssertionError("%s %s ends with %d:\n%s" % (name, " ".join(map(str, words)), status,
+                                                              process.output.tail()))
+        return json.loads(process.output.text())
+
+    def load(self, kind, clients, seconds, *places, pause=0, sha1="", watched=(), warm=SETTLE_SECONDS):
+        words = ["-c", clients, "-w", warm, "-t", seconds, "-p", pause, "-s", sha1 or "-"]
+        for process in watched:
+            words += ["-m", process.pid]
+        return self.run("load", seconds, *words, kind, *places)
+
+    def rival(self, kind, clients, seconds, redis):
+        release = self.sha1["tell" if kind == "redisson" else "release"]
+        return self.run("rival", seconds, "-c", clients, "-t", seconds, "-r", self.sha1["try"], "-u", release, kind,
+                        redis.at)
+
+    def measured(self, kind, clients, seconds, places, daemons=(), redis=None, **more):
+        """A load, with what a cycle cost: us of CPU at daemons and Redis, and commands."""
+        redis = redis or self.redis
+        commands = commands_of(redis)
+        watched = [redis.process] + [daemon.process for daemon in daemons]
+        result = self.load(kind, clients, seconds, *places, watched=watched, **more)
+        result["redis_us"] = result["used_us"][0]
+        result["daemon_us"] = sum(result["used_us"][1:])
+        result["commands"] = self.commands_each(redis, commands, result)
+        return result
+
+    @staticmethod
+    def commands_each(redis, before, result):
+        """Less the one that asks. Those that were sent while nothing counted are in it: it is a little too much."""
+        return (commands_of(redis) - before - 1) / max(result["cycles"], 1)
+
+    def in_turns(self, seconds=None, **works):
+        """Each work's results, of ROUNDS rounds; a work takes the seconds it may measure."""
+        for work in works.values():
+            work(min(WARM_SECONDS, seconds or self.slice))
+        results = {name: [] for name in works}
+        names = list(works)
+        for number in range(ROUNDS):
+            for at in range(len(names)):
+                name = names[(number + at) % len(names)]
+                results[name].append(works[name](seconds or self.slice))
+        return results
+
+
+def commands_of(redis):
+    """How many commands it has run, those inside scripts counted."""
+    return int(re.search(r"total_commands_processed:(\d+)", redis("INFO", "stats")).group(1))
