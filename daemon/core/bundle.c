@@ -205,7 +205,7 @@ bundle_finish(struct core *core, struct bundle *b)
 		if (lease_good(core, l))
 			continue;
 		good = false;
-		keep_refresh(core, l);
+		keep_mend(core, l);
 	}
 	if (good)
 		bundle_answer(core, b);

@@ -105,6 +105,14 @@ keep_reclaim(struct core *core, struct lease *l, unsigned master)
 }
 
 void
+keep_mend(struct core *core, struct lease *l)
+{
+	/* Where a round has just failed, the timer tries again, and sooner would not help. */
+	if (l->refresh_ms > core->now.ms + keep_soon_ms(l))
+		keep_refresh(core, l);
+}
+
+void
 keep_share(struct core *core, struct lease *l)
 {
 	assert(l->state == LEASE_HELD && l->kind == KIND_EXCLUSIVE);

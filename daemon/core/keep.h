@@ -14,6 +14,10 @@
  * under way; where no master can be asked, the timer comes back. */
 void keep_refresh(struct core *core, struct lease *l);
 
+/* Somebody waits for it, and it is not good enough to be granted: refreshes it now, unless that is done soon
+ * anyway. */
+void keep_mend(struct core *core, struct lease *l);
+
 /* Exclusive, and readers alone stand on it: shared with other daemons from now on. Counted so at once; the
  * masters are told by a round, or the one after the one that runs. */
 void keep_share(struct core *core, struct lease *l);

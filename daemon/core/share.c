@@ -52,7 +52,7 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 	if (reenter_waiter(core, w))
 		return true;
 	if (!lease_good(core, l)) {
-		keep_refresh(core, l);
+		keep_mend(core, l);
 		return false;
 	}
 	token = lease_token(l);

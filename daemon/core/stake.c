@@ -109,7 +109,7 @@ stake_grant(struct core *core, struct lease *l, struct waiter *w)
 	int64_t token;
 
 	if (!lease_good(core, l)) {
-		keep_refresh(core, l);
+		keep_mend(core, l);
 		return;
 	}
 	token = lease_token(l);

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #define EVERY_US    25000
-#define ROUNDS_MOST 40 /* in a row, at first: contention costs some */
-#define PASSED_MOST 4  /* by one daemon: its turn, one begun before, and what a claim window may cost */
+#define ROUNDS_MOST 40   /* in a row, at first: contention costs some */
+#define CALLS_MOST  1500 /* in a second, for one name at all masters, */
+#define CALLS_EACH  60   /* and more for each message, LOCK and grant */
+#define PASSED_MOST 4    /* by one daemon: its turn, one begun before, and what a claim window may cost */
 
 static int64_t
 smaller(int64_t a, int64_t b)
@@ -218,8 +220,23 @@ void
 progress_told(struct host *h, unsigned name)
 {
 	struct asking *a = &h->world->progress.asking[h->index][name];
+	a->reasons++;
 	a->rounds = 0;
 	a->since_us = h->world->now_us;
+}
+
+/* Whatever goes wrong, and whoever has the lease. */
+void
+progress_called(struct host *h, unsigned name)
+{
+	struct asking *a = &h->world->progress.asking[h->index][name];
+	if (h->world->now_us - a->calls_us >= 1000000) {
+		a->calls_us = h->world->now_us;
+		a->calls = a->reasons = 0;
+	}
+	if (++a->calls > CALLS_MOST + a->reasons * CALLS_EACH)
+		world_fail(h->world, "unrest: d%u has made %u calls for %s within a second", h->index,
+			a->calls, checker_name(name));
 }
 
 void

@@ -22,6 +22,9 @@ struct progress {
 	int64_t free_us[PLAN_NAMES_MAX]; /* since when nothing has kept some waiter */
 	int64_t worst_us;                /* longest that this has lasted */
 	struct asking {
+		int64_t calls_us; /* a second that began then: */
+		unsigned calls;   /* so many were made, */
+		unsigned reasons; /* and so much happened that is a reason to */
 		uint64_t attempt; /* the last round */
 		unsigned rounds;  /* since then */
 		int64_t since_us;
@@ -42,6 +45,9 @@ void progress_leased(struct host *host, unsigned name);
 
 /* A daemon has been told its place in the queue, or gives that up. */
 void progress_queued(struct host *host, unsigned name, bool queued);
+
+/* A daemon makes any call for it but a release. */
+void progress_called(struct host *host, unsigned name);
 
 /* A daemon asks for a lease, or has news that are reason to. */
 void progress_asked(struct host *host, unsigned name, uint64_t attempt);
