@@ -109,7 +109,11 @@ START_TEST(two_votes_are_left_to_whom_home_gave_it_unless_he_does_not_come)
 	}
 	HEARD(&w, s.one, granted(&w, "a", 3, 500));
 	HEARD(&w, s.two, granted(&w, "a", 3, 500));
-	ck_assert_str_eq(HEARD(&w, s.home, busy(&w, "a", 3)), "c1 :500");
+	HEARD(&w, s.home, busy(&w, "a", 3));
+	ck_assert_ptr_nonnull(strstr(w.trace, "c1 :500"));
+	/* There our place is still kept, before those who wait. */
+	ck_assert_uint_eq(calls_of(&w, CALL_LEAVE), 1);
+	ck_assert_uint_eq(last_call(&w)->master, s.home);
 	story_done(&w);
 }
 END_TEST
@@ -313,6 +317,23 @@ START_TEST(who_stands_behind_others_asks_home_until_it_is_called)
 	HEARD(&w, s.home, busy_behind(&w, 2, 2));
 	step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")});
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_finds_itself_the_head_asks_the_others_too)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.one, busy(&w, "a", 1));
+	HEARD(&w, s.two, busy(&w, "a", 1));
+	HEARD(&w, s.home, busy_behind(&w, 1, 2));
+	after(&w, LEASE_MS / 3 + 1);
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 1);
+	/* What is in the way may be at home alone. */
+	HEARD(&w, s.home, busy_behind(&w, 2, 1));
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 2);
 	story_done(&w);
 }
 END_TEST
@@ -660,7 +681,8 @@ main(void)
 		who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough,
 		where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
-		who_stands_behind_others_asks_home_until_it_is_called, the_head_of_the_queue_asks_all,
+		who_stands_behind_others_asks_home_until_it_is_called,
+		who_finds_itself_the_head_asks_the_others_too, the_head_of_the_queue_asks_all,
 		who_yields_takes_no_master_from_the_other_daemon, who_yields_to_nobody_goes_on_to_the_others,
 		who_yields_does_not_wait_for_a_silent_home,
 		tokens_count_only_where_a_majority_was_raised_alike,

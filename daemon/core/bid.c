@@ -96,7 +96,7 @@ bid_begin(struct core *core, struct lease *l)
 	}
 }
 
-/* Home has not refused: so to the others. */
+/* Home has not refused, or we are the head of its queue: so to the others. */
 static void
 bid_go_on(struct core *core, struct lease *l)
 {
@@ -186,6 +186,9 @@ bid_won(struct core *core, struct lease *l)
 	lease_move(core, l, LEASE_HELD);
 	lease_no_foreign(l);
 	l->trouble = TROUBLE_NONE;
+	/* Home did not grant it, and so it still has our place. */
+	if (l->queued && !l->seats[l->home].ours)
+		lease_leave_queue(core, l);
 	l->queued = false;
 	l->split = 0;
 	l->deferred = 0;
@@ -384,6 +387,8 @@ bid_late(struct core *core, struct lease *l, unsigned i)
 void
 bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
+	bool behind = l->position > 1;
+
 	if (vote->slots.n > 0)
 		slots_offered(core, l, vote->slots);
 	switch (vote->outcome) {
@@ -418,7 +423,8 @@ bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 	default: /* FORGOTTEN, DEMOTED, UNSENT: nothing was done, no verdict */
 		break;
 	}
-	if (l->knocking && l->change_ms == 0 && !l->seats[l->home].asking)
+	/* What home knows of may be there alone; but only the head looks for that at the others. */
+	if (l->knocking && !l->seats[l->home].asking && (l->change_ms == 0 || (behind && l->position <= 1)))
 		bid_go_on(core, l);
 	bid_count(core, l, true);
 }
