@@ -445,6 +445,40 @@ ON_BOTH(a_second_release_does_not_call_the_head_again)
 	ck_assert_str_eq(stage_heard(stage), "b:wake a;");
 }
 
+ON_BOTH(a_head_is_called_again_when_enough_was_gone_in_between)
+{
+	struct call call = of(CALL_ACQUIRE, 1, 2, 1, NULL);
+	take(stage, DA, 1, 2, 2);
+	take(stage, DB, 1, 2, 2);
+	(void)stage_heard(stage);
+	give(stage, DA, 1, 2, 2, "0,1");
+	call.queue_ms = CALL_QUEUELESS; /* one that heeds no queue, as at other masters */
+	is_slots(cast_say(stage, DC, call), "0");
+	ck_assert_str_eq(stage_heard(stage), "b:wake a;");
+	is_busy(take(stage, DD, 1, 2, 2), C ":1", 2, "");
+	(void)stage_heard(stage);
+	give(stage, DC, 1, 2, 1, "0");
+	ck_assert_str_eq(stage_heard(stage), "b:wake a;");
+}
+
+ON_BOTH(who_waits_is_told_when_enough_may_have_ended_by_themselves)
+{
+	static const int64_t ttl_ms[] = {2000, 5000, 8000};
+	for (int i = 0; i < 3; i++) {
+		struct call call = of(CALL_ACQUIRE, 1, 3, 1, NULL);
+		call.ttl_ms = ttl_ms[i];
+		cast_say(stage, DA + i, call);
+	}
+	for (int k = 1; k <= 3; k++) {
+		struct call call = of(CALL_ACQUIRE, 1, 3, k, NULL);
+		call.queue_ms = 0;
+		struct vote v = cast_say(stage, DD, call);
+		is_busy(v, C ":1", 0, "");
+		ck_assert_int_le(v.change_ms, ttl_ms[k - 1]);
+		ck_assert_int_gt(v.change_ms, ttl_ms[k - 1] - 1900);
+	}
+}
+
 ON_BOTH(leaving_the_queue_calls_who_can_do_with_what_is_free)
 {
 	take(stage, DA, 1, 3, 2);
@@ -694,6 +728,8 @@ main(void)
 		the_dead_of_a_crowd_are_found_within_a_second, who_wants_many_is_not_passed_by_who_wants_few,
 		who_wants_many_and_does_not_come_is_passed, permits_call_one_waiter_after_the_other,
 		a_second_release_does_not_call_the_head_again,
+		a_head_is_called_again_when_enough_was_gone_in_between,
+		who_waits_is_told_when_enough_may_have_ended_by_themselves,
 		leaving_the_queue_calls_who_can_do_with_what_is_free,
 		where_the_queue_does_not_live_nobody_is_heeded, who_had_its_turn_for_nothing_has_it_again,
 		another_limit_is_refused_while_any_is_taken, another_limit_counts_once_the_last_one_is_dead,

@@ -151,6 +151,12 @@ ON_BOTH(a_group_of_the_dead_is_no_group)
 	stage_wait_ms(stage, 40);
 	is(cast_say(stage, DB, cast_permits(cast_call(CALL_ACQUIRE, "a", 2), 3, 1, NULL)), OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "permits 3 0");
+	/* It is cleared away by who looks at it, also when somebody else is called. */
+	cast_say(stage, DA, shared(cast_call(CALL_ACQUIRE, "b", 1)));
+	cast_say(stage, DB, cast_call(CALL_ACQUIRE, "b", 3));
+	stage_do(stage, "return redis.call('HSET', KEYS[1], '" A "', '" A ":1 0000000000000001')", "hf:{b}");
+	is_busy(cast_say(stage, DC, cast_call(CALL_ACQUIRE, "b", 1)), "", 2);
+	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{b}"), -2);
 }
 
 ON_BOTH(lifetimes_and_forms_out_of_range_are_refused)
