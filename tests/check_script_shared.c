@@ -712,6 +712,13 @@ ON_BOTH(a_master_that_forgot_shares_nothing_and_takes_reclaims)
 	}
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared a b");
 	ck_assert_int_gt(stage_ttl_ms(stage, "hf:{a}"), CAST_TTL_MS - 1000);
+	/* Nothing else until it is admitted. */
+	for (int op = CALL_ACQUIRE; op <= CALL_RENEW; op++) {
+		struct call early = shared(cast_call((enum call_op)op, "a", 1));
+		early.incarnation = 0xdef;
+		is(cast_say(stage, DA, early), OUTCOME_FORGOTTEN);
+		is(cast_say(stage, DA, cast_permits(early, 3, 1, "1")), OUTCOME_FORGOTTEN);
+	}
 	/* An older lease of one who had it alone is not taken, and changes nothing. */
 	is(cast_say(stage, DC, reclaim_of(7, last - 1)), OUTCOME_NO);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared a b");
