@@ -21,7 +21,7 @@
 --
 -- Readers enter past none but readers, and nobody passes one who waits for more permits than are free. Where more
 -- than a hundred are taken they are looked at one by one only once in a second: the master has other things to do.
--- With N masters an attempt that names permits has exactly these: what it was given before is given back.
+-- With N masters an attempt that names permits has exactly these or none: what it was given before is given back.
 -- Repeating is harmless: a reader is one member whatever happens; permits that are the attempt's already are found
 -- again, or when there are more than a hundred and others have become free before them in between, those too
 -- are taken until they run out. A deadline stops a copy that was under way for too long.
@@ -81,6 +81,32 @@ local function slots_named(it, lock)
 	return #mine + #free == #slots and slots or nil, #mine == #slots
 end
 
+-- Who has the first of the permits that are named, of those that are not ours.
+local function slots_holder(it, lock)
+	for _, slot in ipairs(it.form.members) do
+		local owner = lock.owner[slot]
+		if owner and owner ~= it.owner then
+			return owner
+		end
+	end
+end
+
+-- What the attempt has besides those that it names now: this master first gave others than most did.
+local function others_drop(it, lock)
+	local named, others = {}, {}
+	for _, slot in ipairs(it.form.members) do
+		named[slot] = true
+	end
+	for _, slot in ipairs(lock.order) do
+		if lock.owner[slot] == it.owner and not named[slot] then
+			others[#others + 1] = slot
+		end
+	end
+	for _, slot in ipairs(others) do
+		group_drop(lock, slot)
+	end
+end
+
 local function by_number(a, b)
 	return tonumber(a) < tonumber(b)
 end
@@ -117,31 +143,11 @@ local function members_find(it, lock)
 	return (it.form.members and slots_named or slots_any)(it, lock)
 end
 
--- What the attempt has besides: this master first gave others than most did, and those of the most are named now.
-local function others_drop(it, members)
-	local keep, drop = { kind = true }, {}
-	for _, member in ipairs(members) do
-		keep[member] = true
-	end
-	local flat = redis.call('HGETALL', it.lease)
-	for i = 1, #flat, 2 do
-		if not keep[flat[i]] and member_read(flat[i + 1]) == it.owner then
-			drop[#drop + 1] = flat[i]
-		end
-	end
-	for i = 1, #drop, CHUNK do
-		redis.call('HDEL', it.lease, unpack(drop, i, math.min(i + CHUNK - 1, #drop)))
-	end
-end
-
 local function take(it, members)
 	local queue = it.queue
 	-- The tokens first: should the lease fail, only numbers are lost.
 	local first, last = tokens_take(it.fence, proposal, block)
 	group_put(it.lease, it.form.kind, members, it.owner, tonumber(ttl))
-	if fenced and it.form.limit and it.form.members then
-		others_drop(it, members)
-	end
 	queue_remove(queue, me)
 	if #queue.order > 0 then
 		lock_call(lock_glance(it.lease), queue, inbox)
@@ -249,7 +255,7 @@ local function busy_group(it, lock, queued, wait, members)
 		crowd_looked(it)
 	end
 	if not members then
-		holder = group_last(lock)
+		holder = it.form.members and slots_holder(it, lock) or group_last(lock)
 		slots = it.form.members and slots_any(it, lock) or {}
 		slots = table.concat(slots, ',')
 	end
@@ -294,7 +300,8 @@ local function acquire(i)
 		return { 'error', 'ERR malformed call' }
 	end
 	it.queue = queue_read(keys[n + 1 + i], queue_ms < 0)
-	local members = it.form.limit and glance(it)
+	local mends = fenced and it.form.limit and it.form.members -- with one master there is nothing to mend
+	local members = it.form.limit and not mends and glance(it)
 	if members then
 		return take(it, members)
 	end
@@ -308,6 +315,9 @@ local function acquire(i)
 	if type(lock) == 'string' then
 		lock, said = false, look_alone(it, lock)
 	else
+		if mends and lock then
+			others_drop(it, lock)
+		end
 		lock = lock and group_left(lock, owner)
 		said = look_group(it, lock)
 	end

@@ -171,7 +171,7 @@ ON_BOTH(who_names_permits_gets_exactly_those_or_a_proposal)
 	is_busy(cast_say(stage, DB, of(CALL_ACQUIRE, 1, 10, 2, "2,3")), A ":1", 1, "0,1");
 	is_slots(cast_say(stage, DB, of(CALL_ACQUIRE, 2, 10, 2, "0,1")), "0,1");
 	/* Too few for any. */
-	is_busy(cast_say(stage, DC, of(CALL_ACQUIRE, 1, 10, 7, "0,1,2,3,4,5,6")), B ":2", 1, "");
+	is_busy(cast_say(stage, DC, of(CALL_ACQUIRE, 1, 10, 7, "2,3,4,5,6,7,8")), A ":1", 1, "");
 	ck_assert_str_eq(group(stage, "hf:{a}"), "10: 0b 1b 3a 7a");
 }
 
@@ -195,6 +195,22 @@ ON_BOTH(of_several_masters_one_that_gave_others_takes_them_back)
 	is_slots(v, "1,4");
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 100);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 1a 4a");
+	/* Also where it cannot have what it names. */
+	take(stage, DC, 1, 5, 1);
+	cast_say(stage, DB, of(CALL_LEAVE, 1, 5, 4, NULL));
+	is_slots(take(stage, DC, 2, 5, 1), "0");
+	struct call other = call;
+	other.attempt = 3;
+	other.permits = 1;
+	other.slots = SLICE("");
+	other.hint = 3;
+	stage_calls(stage, &fenced, &other, 1, &v);
+	is_slots(v, "3");
+	other.slots = SLICE("4");
+	stage_calls(stage, &fenced, &other, 1, &v);
+	is_busy(v, A ":1", 0, "3");
+	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0c 1a 4a");
+	give(stage, DC, 2, 5, 1, "0");
 	is(cast_say(stage, DB, of(CALL_RELEASE, 9, 5, 1, "0")), OUTCOME_NO);
 	/* A later attempt is another one. */
 	call.attempt = 2;
@@ -465,12 +481,12 @@ ON_BOTH(who_waits_is_told_when_enough_may_have_ended_by_themselves)
 {
 	static const int64_t ttl_ms[] = {2000, 5000, 8000};
 	for (int i = 0; i < 3; i++) {
-		struct call call = of(CALL_ACQUIRE, 1, 3, 1, NULL);
+		struct call call = of(CALL_ACQUIRE, 1, 4, 1, NULL);
 		call.ttl_ms = ttl_ms[i];
 		cast_say(stage, DA + i, call);
 	}
 	for (int k = 1; k <= 3; k++) {
-		struct call call = of(CALL_ACQUIRE, 1, 3, k, NULL);
+		struct call call = of(CALL_ACQUIRE, 1, 4, k + 1, NULL); /* and one is free */
 		call.queue_ms = 0;
 		struct vote v = cast_say(stage, DD, call);
 		is_busy(v, C ":1", 0, "");

@@ -545,6 +545,7 @@ ON_BOTH(permits_and_readers_are_not_of_one_family)
 	shares(stage, DA, CALL_RELEASE, 1);
 	writes(stage, DA, 2);
 	is(cast_say(stage, DB, some), OUTCOME_WRONGKIND);
+	is(cast_say(stage, DA, cast_permits(cast_call(CALL_RENEW, "a", 2), 3, 1, "0")), OUTCOME_NO);
 	ck_assert_str_eq(stage_heard(stage), "a:want a;");
 	alone(stage, DA, CALL_RELEASE, 2);
 	is(cast_say(stage, DB, some), OUTCOME_YES);
