@@ -92,6 +92,9 @@ deliver_vote(struct host *h, const struct vote *v)
 {
 	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0)
 		progress_queued(h, checker_name_of(v->name), true);
+	/* Who waits for what cannot be had loses its place. */
+	if (v->op == CALL_ACQUIRE && (v->outcome == OUTCOME_WRONGKIND || v->outcome == OUTCOME_LIMIT))
+		progress_queued(h, checker_name_of(v->name), false);
 	trace_vote(h, v);
 	host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
 }
