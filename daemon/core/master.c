@@ -184,9 +184,11 @@ master_link_up(struct core *core, struct master *m, unsigned link)
 {
 	assert(link < core->settings.links);
 	m->links[link] = (struct master_link){.up = true};
+	/* Another link may be about to be greeted again sooner, after an answer that was no good. */
+	if (m->state == MASTER_AWAY || m->greet_ms > core->now.ms + greet_every_ms(core))
+		m->greet_ms = core->now.ms + greet_every_ms(core);
 	if (m->state == MASTER_AWAY)
 		master_move(core, m, MASTER_GREETING);
-	m->greet_ms = core->now.ms + greet_every_ms(core);
 	master_greet(core, m, link);
 	master_arm(core, m);
 }

@@ -12,8 +12,7 @@ const char *
 checker_name(unsigned name)
 {
 	static const char *const names[PLAN_NAMES_MAX] = {"a", "b", "foreign"};
-	assert(name < PLAN_NAMES_MAX);
-	return names[name];
+	return name < PLAN_NAMES_MAX ? names[name] : latches_name(name);
 }
 
 unsigned
@@ -301,6 +300,8 @@ void
 checker_command(struct world *w, struct conn *c)
 {
 	bundles_command(w, c);
+	if (latches_verb(c->current.verb))
+		latches_command(w, c);
 	if (c->current.verb != VERB_LOCK)
 		return;
 	waits_begin(w, c);
@@ -311,6 +312,7 @@ checker_command(struct world *w, struct conn *c)
 
 #define ALLOW(code)  (1U << CODE_##code)
 #define ANSWER(type) (1U << REPLY_##type)
+#define LATCH_CODES  (ALLOW(ERR) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) | ALLOW(DRAINING))
 
 /* What may come back, by verb. */
 static const struct {
@@ -331,6 +333,10 @@ static const struct {
 	{VERB_EXTEND, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(ERR)},
 	{VERB_CANCEL, ANSWER(INT), 0},
 	{VERB_BREAK, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD)},
+	{VERB_LATCH_SET, ANSWER(INT) | ANSWER(ERROR), LATCH_CODES},
+	{VERB_LATCH_DOWN, ANSWER(INT) | ANSWER(ERROR), LATCH_CODES | ALLOW(LOST)},
+	{VERB_LATCH_AWAIT, ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), LATCH_CODES | ALLOW(LOST)},
+	{VERB_LATCH_COUNT, ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), LATCH_CODES | ALLOW(LOST)},
 	{VERB_SESSION_ONLOSS, ANSWER(OK), 0},
 	{VERB_SESSION_SECRET, ANSWER(TEXT), 0},
 	{VERB_SESSION_JOIN, ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR)},
@@ -475,7 +481,8 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 		return;
 	}
 	default:
-		return;
+		if (latches_verb(c->current.verb))
+			latches_reply(w, c, reply);
 	}
 }
 
@@ -506,7 +513,8 @@ void
 checker_release_sent(struct world *w, struct conn *c, const struct request *r)
 {
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (h->tag == c->tag && h->name == r->name && strcmp(h->owner, r->owner) == 0)
+		if (h->tag == c->tag && h->name == r->name && strcmp(h->owner, r->owner) == 0 &&
+			(r->token == 0 || r->token == h->token))
 			h->ended_us = w->now_us;
 }
 
@@ -580,6 +588,7 @@ void
 checker_step(struct world *w, struct host *host, int64_t now_ms)
 {
 	waits_step(w, host, now_ms);
+	latches_step(w, host, now_ms);
 	for (unsigned i = 0; i < w->plan.names; i++)
 		w->checker.tainted[i][host->index] &= lease_there(host, i);
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {

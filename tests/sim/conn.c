@@ -128,7 +128,7 @@ trace_request(const struct conn *c, const struct request *r)
 	struct world *w = c->world;
 	const int64_t numbers[] = {c->client->index, c->host->index, r->verb, r->name, r->wait_ms,
 		r->lease_ms, r->max_hold_ms, r->extend_ms, r->token, r->validity, r->pid, r->ms, r->kind,
-		r->permits};
+		r->permits, r->steps};
 	trace_numbers(&w->trace, w->now_us, sizeof(numbers) / sizeof(numbers[0]), numbers);
 	for (unsigned i = 0; i < r->count; i++)
 		trace_numbers(&w->trace, w->now_us, 1, &(const int64_t){r->names[i]});
@@ -158,6 +158,7 @@ conn_run(struct conn *c)
 		.max_hold_ms = r->max_hold_ms,
 		.extend_ms = r->extend_ms,
 		.token = r->token,
+		.steps = r->steps,
 		.validity = r->validity,
 		.onloss = r->onloss,
 		.grace_ms = r->ms,
@@ -253,6 +254,7 @@ host_closes(void *arg, uint64_t how, void *data)
 	pact_closed(w, c, end);
 	waits_close(w, c);
 	bundles_closed(w, c);
+	latches_closed(w, c);
 }
 
 static void
@@ -267,6 +269,7 @@ host_finishes(void *arg, uint64_t a, void *data)
 		c->host->index);
 	waits_finish(c->world, c);
 	bundles_finished(c->world, c);
+	latches_finished(c->world, c);
 	host_step(c->host, &(struct event){.type = EVENT_FINISH, .conn = c->id});
 }
 
@@ -481,6 +484,7 @@ conn_host_gone(struct host *h)
 			continue;
 		waits_forget(h->world, c);
 		bundles_closed(h->world, c);
+		latches_closed(h->world, c);
 		c->open = false;
 		if (client_is_there(c))
 			schedule_add(&h->world->schedule, later(h->world, &c->to_client_us), client_closes, c,
@@ -512,6 +516,9 @@ request_text(const struct request *r, char *out, size_t size)
 			r->max_hold_ms);
 	if (r->ms > 0)
 		at += (size_t)snprintf(out + at, size - at, " %" PRId64, r->ms);
+	if (latches_verb(r->verb))
+		at += (size_t)snprintf(out + at, size - at, " %" PRId64 " WAIT %" PRId64 " LEASE %" PRId64,
+			r->steps, r->wait_ms, r->lease_ms);
 	if (r->extend_ms > 0)
 		at += (size_t)snprintf(out + at, size - at, " %" PRId64, r->extend_ms);
 	if (r->token > 0)

@@ -33,6 +33,7 @@ struct request {
 	int64_t max_hold_ms;
 	int64_t extend_ms;
 	int64_t token;
+	int64_t steps;
 	bool validity;
 	enum onloss onloss;
 	char secret[64];

@@ -388,6 +388,7 @@ fault_server(struct world *w, struct server *s, enum fault fault)
 		return;
 	case FAULT_SCRIPTS:
 		master_forget_scripts(s->master);
+		s->bare_until_us = w->now_us + 4 * (w->plan.network_us + w->plan.spread_us) + 50000;
 		return;
 	case FAULT_FORWARD:
 		fault_forward(w, s);

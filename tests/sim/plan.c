@@ -29,10 +29,10 @@ void
 plan_text(const struct plan *plan, char *out, size_t size)
 {
 	size_t n = (size_t)snprintf(out, size,
-		"%u masters, %u daemons, %u clients, %u names, %u links, lease %" PRId64 " + %" PRId64
-		" ms%s; faults:",
-		plan->masters, plan->hosts, plan->clients, plan->names, plan->links, plan->lease_ms,
-		plan->margin_ms, plan->wild ? ", wild clocks" : "");
+		"%u masters, %u daemons, %u clients, %u names, %u latches, %u links, lease %" PRId64
+		" + %" PRId64 " ms%s; faults:",
+		plan->masters, plan->hosts, plan->clients, plan->names, plan->latches, plan->links,
+		plan->lease_ms, plan->margin_ms, plan->wild ? ", wild clocks" : "");
 	for (int i = 0; i < FAULT_COUNT && n < size; i++)
 		if (plan->fault[i])
 			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
@@ -156,4 +156,5 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->shared_percent = rng_percent(&rng, 40) ? 0 : (int)rng_range(&rng, 10, 90);
 	plan->permits = rng_percent(&rng, 60) ? 0 : rng_range(&rng, 1, 5);
 	plan->retain_ms = rng_percent(&rng, 40) ? 0 : rng_range(&rng, 1, 500);
+	plan->latches = (unsigned)rng_range(&rng, 0, PLAN_LATCHES_MAX);
 }

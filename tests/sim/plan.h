@@ -15,6 +15,7 @@
 #define PLAN_HOSTS_MAX   4
 #define PLAN_CLIENTS_MAX 12
 #define PLAN_NAMES_MAX   3
+#define PLAN_LATCHES_MAX 2
 
 /* FAULT(id, word): what may go wrong. */
 #define FAULTS(FAULT)                                                                                        \
@@ -63,6 +64,7 @@ struct plan {
 	unsigned hosts;
 	unsigned clients;
 	unsigned names;
+	unsigned latches; /* beside them; 0: none */
 	unsigned links;
 	int64_t lease_ms;
 	int64_t margin_ms;

@@ -133,12 +133,44 @@ somebody_can(const struct world *w, unsigned name)
 	return false;
 }
 
-/* A look of each waiter, the window of a head that does not come, and the ways. */
+/* Whether nobody waits there for this name any more. */
+static bool
+host_waits_not(const struct world *w, struct slice daemon, unsigned name)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *h = &w->hosts[i];
+		struct resource_view view;
+		if (h->alive && slice_equal(daemon, slice_of(h->call_settings.daemon_id)))
+			return !core_view_resource(
+				       h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
+			       view.waiters == 0;
+	}
+	return true;
+}
+
+/* How many places are left of daemons that have given theirs up, when the master did not hear of it. */
+static unsigned
+idle_places(const struct world *w, unsigned name)
+{
+	unsigned n = 0;
+	for (unsigned k = 0; k < w->plan.masters; k++) {
+		const struct server *s = &w->servers[k];
+		struct slice daemon;
+		for (size_t i = 0; store_member(
+			     master_store(s->master), server_wall_us(s), server_queue_key(name), i, &daemon);
+			i++)
+			n += host_waits_not(w, daemon, name);
+	}
+	return n;
+}
+
+/* A look of each waiter, the windows of heads that do not come, and the ways. */
 static int64_t
 most_us(const struct world *w, unsigned name)
 {
+	unsigned places = idle_places(w, name), windows = places > 1 ? places : 1;
 	/* Who keeps what he does not use may not hear that it is wanted. */
-	return (timer_ms(w, name) + 300 + w->plan.retain_ms) * 1000 +
+	return (timer_ms(w, name) + 300 * windows + w->plan.retain_ms) * 1000 +
 	       8 * (2 * w->plan.network_us + w->plan.spread_us) + 100000;
 }
 

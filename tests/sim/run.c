@@ -173,6 +173,7 @@ run_shrink(struct plan *plan)
 		again |= shrink_number(plan, offsetof(struct plan, clients), 1);
 		again |= shrink_number(plan, offsetof(struct plan, hosts), 1);
 		again |= shrink_number(plan, offsetof(struct plan, names), 1);
+		again |= shrink_number(plan, offsetof(struct plan, latches), 0);
 		again |= shrink_number(plan, offsetof(struct plan, links), 1);
 		again |= shrink_time(plan);
 	}

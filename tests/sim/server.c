@@ -109,8 +109,8 @@ bool
 server_sound(const struct server *s)
 {
 	const struct master_health *health = master_health(s->master);
-	return s->up && s->world->now_us >= s->stopped_until_us && !health->full && !health->readonly &&
-	       !health->loading && !health->misconf;
+	return s->up && s->world->now_us >= s->stopped_until_us && s->world->now_us >= s->bare_until_us &&
+	       !health->full && !health->readonly && !health->loading && !health->misconf;
 }
 
 bool

@@ -20,6 +20,7 @@ struct server {
 	uint64_t life;            /* connections belong to one life of the process */
 	int64_t stopped_until_us; /* SIGSTOP: what arrives waits, and runs then */
 	int64_t deaf_until_us;    /* messages are lost */
+	int64_t bare_until_us;    /* its scripts were flushed: until then it may have to be asked twice */
 	int64_t wall_offset_us;
 	int64_t ppm;
 	int64_t forward_until_us;      /* no further step forward before: at most J in the life of a lease */

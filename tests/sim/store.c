@@ -206,6 +206,18 @@ store_exists(struct store *store, int64_t wall_us, struct slice key)
 }
 
 bool
+store_pair(struct store *store, int64_t wall_us, struct slice key, size_t i, struct slice *field,
+	struct slice *value)
+{
+	const struct entry *entry = entry_find(store, wall_us, key);
+	if (entry == NULL || entry->type != TYPE_HASH || i >= entry->n)
+		return false;
+	*field = text_slice(&entry->pairs[i].field);
+	*value = text_slice(&entry->pairs[i].value);
+	return true;
+}
+
+bool
 store_member(struct store *store, int64_t wall_us, struct slice key, size_t i, struct slice *member)
 {
 	const struct entry *entry = entry_find(store, wall_us, key);

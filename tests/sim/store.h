@@ -43,6 +43,9 @@ void store_put(struct store *store, struct slice key, struct slice value, int64_
 bool store_get(struct store *store, int64_t wall_us, struct slice key, struct slice *value);
 bool store_field(struct store *store, struct slice key, struct slice field, struct slice *value); /* a hash */
 bool store_exists(struct store *store, int64_t wall_us, struct slice key);
+/* The i-th field of a hash, in no promised order. */
+bool store_pair(struct store *store, int64_t wall_us, struct slice key, size_t i, struct slice *field,
+	struct slice *value);
 /* The i-th member of a sorted set, by rank. */
 bool store_member(struct store *store, int64_t wall_us, struct slice key, size_t i, struct slice *member);
 int64_t store_expires_ms(struct store *store, struct slice key); /* wall clock; 0: never or no such key */

@@ -63,6 +63,17 @@ batch_held(struct batch *b, bool answer)
 }
 
 static void
+trace_latch_vote(struct host *h, const struct vote *v)
+{
+	struct world *w = h->world;
+	trace_line(&w->trace, w->now_us,
+		"m%u > d%u latch %.*s #%" PRIu64 ": %d, %" PRIx64 " set %" PRId64 " left %" PRId64
+		" for %" PRId64,
+		v->master, h->index, (int)v->name.n, v->name.p, v->attempt, (int)v->outcome, v->latch.id,
+		v->latch.set, v->latch.left, v->latch.ttl_ms);
+}
+
+static void
 trace_vote(struct host *h, const struct vote *v)
 {
 	static const char *const words[] = {[OUTCOME_YES] = "yes",
@@ -95,7 +106,10 @@ deliver_vote(struct host *h, const struct vote *v)
 	/* Who waits for what cannot be had loses its place. */
 	if (v->op == CALL_ACQUIRE && (v->outcome == OUTCOME_WRONGKIND || v->outcome == OUTCOME_LIMIT))
 		progress_queued(h, checker_name_of(v->name), false);
-	trace_vote(h, v);
+	if (v->op == CALL_LATCH)
+		trace_latch_vote(h, v);
+	else
+		trace_vote(h, v);
 	host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
 }
 
@@ -162,6 +176,7 @@ batch_run(struct batch *b)
 		there[i] = said_lease_there(s, daemon_id, &b->calls[i]);
 	b->arrived = true;
 	b->reply = server_run(s, b->command.argc, b->command.argv, b->command.argvlen);
+	latches_ran(s, b);
 	if (b->wire->way->host->life == b->host_life)
 		said_check(s, daemon_id, b->calls, b->n, b->reply);
 	for (size_t i = 0; keeps && i < b->n; i++)

@@ -115,6 +115,7 @@ void
 world_close(struct world *w)
 {
 	checker_done(w);
+	latches_done(w);
 	wire_free_all(&w->batches);
 	conn_free_all(&w->conns);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
@@ -142,6 +143,7 @@ keys_left(struct server *s, char *what, size_t size)
 	size_t keys = store_count(store, server_wall_us(s));
 	for (size_t i = 0; i < keys && store_key(store, i, &key); i++) {
 		bool stays = (key.n >= 2 && memcmp(key.p + key.n - 2, ":f", 2) == 0) ||
+			     (key.n >= 2 && memcmp(key.p + key.n - 2, ":l", 2) == 0) ||
 			     slice_equal(key, SLICE("hf:node"));
 		/* A clock that stepped back makes keys live longer that nobody looks at. */
 		stays |= s->world->plan.fault[FAULT_BACK] && store_expires_ms(store, key) > 0;
@@ -160,9 +162,9 @@ objects_left(const struct host *h, char *what, size_t size)
 	core_view_counts(h->core, &n);
 	snprintf(what, size,
 		"drain: d%u still has %zu sessions, %zu names, %zu leases, %zu grants, %zu withheld, %zu "
-		"waiters",
-		h->index, n.sessions, n.resources, n.leases, n.grants, n.withheld, n.waiters);
-	return n.sessions + n.resources + n.leases + n.grants + n.withheld + n.waiters > 0;
+		"waiters, %zu latch requests",
+		h->index, n.sessions, n.resources, n.leases, n.grants, n.withheld, n.waiters, n.asks);
+	return n.sessions + n.resources + n.leases + n.grants + n.withheld + n.waiters + n.asks > 0;
 }
 
 /* After all clients have left nothing may be left of them. */
@@ -177,6 +179,11 @@ anything_left(struct world *w, char *what, size_t size)
 		left = true;
 		snprintf(what, size, "one answer: an MLOCK of c%u was never answered",
 			w->checker.bundles->conn->client->index);
+	}
+	if (!left && latches_wait(w)) {
+		left = true;
+		snprintf(what, size, "one answer: a LATCH of c%u was never answered",
+			w->latches.waits->conn->client->index);
 	}
 	for (unsigned i = 0; i < w->plan.hosts && !left; i++)
 		left = w->hosts[i].alive && objects_left(&w->hosts[i], what, size);
@@ -250,6 +257,7 @@ world_live(struct world *w)
 	orphan_watch(w);
 	progress_watch(w);
 	belief_watch(w);
+	latches_watch(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);
 	world_run_until(w, w->now_us + 3000000 + (plan_loses(p) || !p->trusted ? lease_and_margin_us(w) : 0));

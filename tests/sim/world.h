@@ -16,6 +16,7 @@
 #include "tests/sim/client.h"
 #include "tests/sim/debt.h"
 #include "tests/sim/host.h"
+#include "tests/sim/latches.h"
 #include "tests/sim/orphan.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/progress.h"
@@ -39,6 +40,7 @@ struct world {
 	struct all_batches batches;
 	struct all_conns conns;
 	struct checker checker;
+	struct latches latches;
 	struct orphans orphans[PLAN_MASTERS_MAX];
 	struct progress progress;
 	struct debt debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];

@@ -1,0 +1,112 @@
+/*
+ * latches: the checker's part about latches (G12), and what the world knows of them.
+ *
+ * What the master answers to each call is written down when the script runs, whether or not anybody will hear
+ * it. There a latch appears by SET only, and when there is none that counts; it counts down only, by what was
+ * really said meanwhile, each session and tag as the most it has said; and it is there until its time. What a
+ * daemon answers is what the master said after the request came. Nobody waits for one that is open.
+ */
+#ifndef SIM_LATCHES_H
+#define SIM_LATCHES_H
+
+#include "daemon/call.h"
+#include "proto/command.h"
+#include "tests/sim/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct batch;
+struct conn;
+struct host;
+struct reply;
+struct server;
+struct world;
+
+#define LATCH_BY_BYTES 64
+
+/* What the master said to one call. */
+struct latch_word {
+	int64_t at_us;
+	const struct host *host;
+	uint64_t host_life;
+	enum latch_op op;
+	char by[LATCH_BY_BYTES]; /* DOWN */
+	int64_t steps;           /* SET, DOWN */
+	uint64_t meant;          /* SET, DOWN: the latch that it was said to */
+	int64_t deadline_us;     /* SET: the master's clock */
+	uint64_t memory;
+	bool there;
+	struct latch_state state;
+};
+
+/* Steps that somebody has done. */
+struct latch_mark {
+	struct latch_mark *next;
+	char by[LATCH_BY_BYTES];
+	int64_t steps;
+};
+
+/* One name. */
+struct latch_tale {
+	struct latch_word *words; /* in the order in which they were said */
+	size_t n;
+	size_t room;
+	struct latch_mark *marks; /* of the latch that was there last, */
+	uint64_t id;              /* which is this, 0: there was none; */
+	int64_t since_us;         /* set then, */
+	uint64_t memory;          /* in this memory of the master; */
+	int64_t ends_us;          /* it ends then by the master's clock, if nobody uses it */
+};
+
+/* A DOWN that a daemon took. */
+struct latch_said {
+	struct latch_said *next;
+	unsigned name;
+	char by[LATCH_BY_BYTES];
+	int64_t steps;
+	int64_t over_us;  /* when it was answered, or its connection ended; INT64_MAX: not yet */
+	uint64_t counted; /* the latch in which it was seen to count; 0: none */
+};
+
+/* A LATCH request that is not answered yet. */
+struct latch_wait {
+	struct latch_wait *next;
+	struct conn *conn;
+	unsigned name;
+	struct latch_said *said; /* DOWN */
+	int64_t since_us;
+	int64_t until_ms; /* the host's clock */
+	int64_t open_us;  /* AWAIT: since when nothing has kept it from being answered; INT64_MAX: something
+			     does */
+};
+
+struct latches {
+	struct latch_tale of[PLAN_LATCHES_MAX];
+	struct latch_said *said;
+	struct latch_wait *waits;
+};
+
+/* Requests name latches from PLAN_NAMES_MAX on. */
+const char *latches_name(unsigned name);
+bool latches_verb(enum verb verb);
+
+/* Looks every now and then, from now on. */
+void latches_watch(struct world *world);
+void latches_done(struct world *world);
+
+/* What daemons do. */
+void latches_command(struct world *world, struct conn *conn);
+void latches_reply(struct world *world, struct conn *conn, const struct reply *reply);
+void latches_finished(struct world *world, struct conn *conn);
+void latches_closed(struct world *world, const struct conn *conn);
+void latches_step(struct world *world, const struct host *host, int64_t now_ms);
+
+/* What the master does: it has run this, and answered. */
+void latches_ran(struct server *server, const struct batch *batch);
+
+/* Whether anybody waits for an answer. */
+bool latches_wait(const struct world *world);
+
+#endif
