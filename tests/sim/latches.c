@@ -32,8 +32,10 @@ static struct latch_tale *
 tale_of(struct world *w, struct slice name)
 {
 	unsigned i = 0;
-	while (!slice_equal(name, slice_of(names[i])))
+	while (!slice_equal(name, slice_of(names[i]))) {
 		i++;
+		assert(i < PLAN_LATCHES_MAX);
+	}
 	return &w->latches.of[i];
 }
 
@@ -485,19 +487,24 @@ most_us(const struct world *w)
 	return (third_ms + 300) * 1000 + 8 * (2 * w->plan.network_us + w->plan.spread_us) + 100000;
 }
 
-static void
-look_at(struct world *w, struct latch_wait *v)
+/* Whether nothing keeps it from being answered. */
+static bool
+can_be_answered(const struct world *w, const struct latch_wait *v)
 {
 	const struct conn *c = v->conn;
 	const struct server *s = &w->servers[0];
 	struct master_view master;
-	bool waits = c->current.verb == VERB_LATCH_AWAIT && c->host_life == c->host->life && !c->closing &&
-		     !c->ending;
-	if (waits && host_sound_at(c->host, s) && server_sound(s) && is_open(s, latches_name(v->name)))
-		core_view_master(c->host->core, host_ms(c->host), 0, &master);
-	else
-		waits = false;
-	if (!waits || master.down) {
+	if (c->current.verb != VERB_LATCH_AWAIT || c->host_life != c->host->life || c->closing || c->ending ||
+		!host_sound_at(c->host, s) || !server_sound(s) || !is_open(s, latches_name(v->name)))
+		return false;
+	core_view_master(c->host->core, host_ms(c->host), 0, &master);
+	return !master.down;
+}
+
+static void
+look_at(struct world *w, struct latch_wait *v)
+{
+	if (!can_be_answered(w, v)) {
 		v->open_us = INT64_MAX;
 		return;
 	}
@@ -505,7 +512,7 @@ look_at(struct world *w, struct latch_wait *v)
 		v->open_us = w->now_us;
 	if (w->now_us - v->open_us > most_us(w))
 		world_fail(w, "progress: c%u waits for the latch %s, which has been open for %" PRId64 " ms",
-			c->client->index, latches_name(v->name), (w->now_us - v->open_us) / 1000);
+			v->conn->client->index, latches_name(v->name), (w->now_us - v->open_us) / 1000);
 }
 
 static void
