@@ -132,6 +132,9 @@ check_word(struct server *s, struct latch_tale *t, const struct latch_word *word
 		return;
 	if (word->state.id != t->id)
 		check_set(w, t, word, wall_us);
+	else if (word->memory != t->memory)
+		world_fail(w, "latch: %s counts, and was set before the master's memory changed",
+			tale_name(w, t));
 	else if (wall_us > t->ends_us + 1000)
 		world_fail(w, "latch: %s is there %" PRId64 " us after its time", tale_name(w, t),
 			wall_us - t->ends_us);
