@@ -46,7 +46,9 @@ static int64_t
 how_long(struct client *c)
 {
 	struct world *w = c->world;
-	if (c->many.held != 0 && w->plan.hosts > 1)
+	/* Who has come back may hold what it was never told of. */
+	bool holds = c->many.held != 0 || c->lost.secret[0] != '\0';
+	if (holds && w->plan.hosts > 1)
 		return rng_range(&w->rng, 1, w->plan.lease_ms);
 	if (rng_percent(&w->rng, 30))
 		return rng_percent(&w->rng, 50) ? 0 : rng_range(&w->rng, 1, w->plan.lease_ms);

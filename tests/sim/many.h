@@ -2,8 +2,8 @@
  * many: a client that takes several names: together by MLOCK, or one more while it holds others, and gives
  * them back one by one or together. What it does in its turns; all else is like any client.
  *
- * Circles over several daemons are not found by anybody, so whoever asks for more than it has waits for ever
- * only when there is one daemon.
+ * Circles over several daemons are not found by anybody, so whoever asks for more than it has, or may have,
+ * waits for ever only when there is one daemon.
  */
 #ifndef SIM_MANY_H
 #define SIM_MANY_H
