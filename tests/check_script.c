@@ -473,6 +473,18 @@ ON_BOTH(who_had_its_turn_for_nothing_has_it_again)
 	ck_assert_int_eq(acquire(DB, 9).position, 2);
 }
 
+ON_BOTH(who_comes_stands_behind_one_that_went_ahead_of_the_first)
+{
+	open_master();
+	acquire(DA, 1);
+	acquire(DB, 1);
+	/* As after some turns for nothing: each of them stands one before the first. */
+	stage_do(&stage, "return redis.call('ZADD', KEYS[1], '-7', '" B "')", "hf:{a}:q");
+	ck_assert_int_eq(acquire(DC, 1).position, 2);
+	ck_assert_int_eq(acquire(DC, 1).position, 2);
+	ck_assert_int_eq(acquire(DB, 1).position, 1);
+}
+
 ON_BOTH(one_try_does_not_queue_and_does_not_jump_the_queue)
 {
 	open_master();
@@ -805,10 +817,12 @@ main(void)
 		names_that_somebody_waits_for_end_among_others_as_alone, messages_carry_the_name_as_it_is,
 		renewing_may_reserve_tokens, lifetimes_out_of_range_are_refused,
 		names_of_one_command_have_each_its_own_terms, who_waits_is_queued_and_the_holder_is_told,
-		who_had_its_turn_for_nothing_has_it_again, one_try_does_not_queue_and_does_not_jump_the_queue,
-		a_head_that_does_not_come_goes_to_the_end, a_lock_that_ran_out_is_kept_for_the_head_too,
-		a_place_that_is_not_refreshed_ends, leaving_calls_the_next_head_of_a_free_lock,
-		names_of_one_command_answer_for_themselves, foreign_locks_are_respected_and_never_cut_short,
+		who_had_its_turn_for_nothing_has_it_again,
+		who_comes_stands_behind_one_that_went_ahead_of_the_first,
+		one_try_does_not_queue_and_does_not_jump_the_queue, a_head_that_does_not_come_goes_to_the_end,
+		a_lock_that_ran_out_is_kept_for_the_head_too, a_place_that_is_not_refreshed_ends,
+		leaving_calls_the_next_head_of_a_free_lock, names_of_one_command_answer_for_themselves,
+		foreign_locks_are_respected_and_never_cut_short,
 		a_lease_of_ours_that_lives_too_long_is_cut_short,
 		a_reclaim_brings_a_lease_back_and_beats_the_dead,
 		of_two_that_reclaim_the_newer_lease_stays_whoever_comes_first,
