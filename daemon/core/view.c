@@ -94,6 +94,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	out->name = r->name;
 	out->lease = lease_words[l->state];
 	out->lease_ms = l->state == LEASE_HELD ? l->valid_ms - now_ms : 0;
+	out->renewing = l->state == LEASE_HELD && l->refreshing;
 	if (bid->foreign != NULL)
 		out->foreign = slice_of(bid->foreign);
 	out->position = bid->position;

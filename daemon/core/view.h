@@ -78,6 +78,7 @@ struct resource_view {
 	enum kind kind;        /* of the holds; without any, of what is asked for */
 	const char *lease;     /* word: "none", "acquiring", "waiting", "held" */
 	int64_t lease_ms;      /* validity left of the lease; 0 when none */
+	bool renewing;         /* masters are being asked for more of it */
 	unsigned votes;        /* masters that confirmed it and have not taken that back */
 	unsigned home;         /* the master on which its queue lives; meaningful while position > 0 */
 	struct slice foreign;  /* owner text of another daemon's lease as last seen; n == 0: none seen */

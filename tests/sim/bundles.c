@@ -94,7 +94,7 @@ session_waits(const struct world *w, const struct host *host, session_id session
 {
 	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next)
 		if (v->conn->host == host && v->conn->host_life == host->life &&
-			core_session_of(host->core, v->conn->id) == session)
+			conn_session(v->conn) == session)
 			return true;
 	return false;
 }

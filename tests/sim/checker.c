@@ -38,12 +38,6 @@ checker_done(struct world *w)
 	pact_free(w);
 }
 
-static session_id
-session_of(const struct conn *c)
-{
-	return core_session_of(c->host->core, c->id);
-}
-
 static bool
 hold_is(const struct hold *h, const struct conn *c, session_id session, unsigned name, const char *owner)
 {
@@ -263,7 +257,7 @@ hold_granted(struct world *w, const struct conn *c, session_id session, const st
 struct hold *
 checker_hold(struct world *w, const struct conn *c, unsigned name, const char *owner)
 {
-	return hold_find(w, c, session_of(c), name, owner);
+	return hold_find(w, c, conn_session(c), name, owner);
 }
 
 const struct hold *
@@ -286,7 +280,7 @@ void
 checker_granted(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
 {
 	const struct asked asked = {name, owner, KIND_EXCLUSIVE, 0};
-	(void)hold_granted(w, c, session_of(c), &asked, token);
+	(void)hold_granted(w, c, conn_session(c), &asked, token);
 }
 
 void
@@ -379,12 +373,12 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		waits_end(w, v);
 		return;
 	}
-	const struct hold *mine = hold_find(w, c, session_of(c), r->name, r->owner);
+	const struct hold *mine = hold_find(w, c, conn_session(c), r->name, r->owner);
 	if (mine == NULL || mine->token != reply->n)
 		waits_check_order(w, v);
 	waits_end(w, v);
 	const struct asked asked = {r->name, r->owner, r->kind, r->permits};
-	struct hold *h = hold_granted(w, c, session_of(c), &asked, reply->n);
+	struct hold *h = hold_granted(w, c, conn_session(c), &asked, reply->n);
 	if (reply->type == REPLY_VALIDITY && told_us(c, reply->ms) > h->told_us)
 		h->told_us = told_us(c, reply->ms);
 }
@@ -415,7 +409,7 @@ static void
 held_answered(struct world *w, struct conn *c, const struct reply *reply)
 {
 	const struct request *r = &c->current;
-	struct hold *h = hold_find(w, c, session_of(c), r->name, r->owner);
+	struct hold *h = hold_find(w, c, conn_session(c), r->name, r->owner);
 	if (h != NULL)
 		check_denied(w, c, h, reply);
 	if (reply->type != REPLY_INT)
@@ -502,7 +496,7 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 	if (push->type == PUSH_GRANT) {
 		const struct asked asked = {v->name, v->owner, v->kind, v->permits};
 		waits_check_order(w, v);
-		(void)hold_granted(w, c, session_of(c), &asked, push->token);
+		(void)hold_granted(w, c, conn_session(c), &asked, push->token);
 	}
 	waits_end(w, v);
 }

@@ -11,6 +11,7 @@
 
 /* Those of one daemon who seem to wait for each other. */
 struct stuck {
+	const struct conn *asks; /* who is answered; it may be closed in the same step */
 	session_id session[STUCK_MAX];
 	unsigned n;
 };
@@ -24,16 +25,11 @@ is_stuck(const struct stuck *s, session_id session)
 	return false;
 }
 
-static session_id
-session_of(const struct conn *c)
-{
-	return core_session_of(c->host->core, c->id);
-}
-
 static bool
-speaks_at(const struct conn *c, const struct host *host)
+speaks_at(const struct stuck *s, const struct conn *c, const struct host *host)
 {
-	return c->host == host && c->host_life == host->life && c->open && session_of(c) != 0;
+	bool there = c->open && (!c->closing || c == s->asks);
+	return c->host == host && c->host_life == host->life && there && conn_session(c) != 0;
 }
 
 /* Waits for as long as it takes. An MLOCK only may: it tries first. */
@@ -58,13 +54,13 @@ collect(struct world *w, const struct host *host, bool mlock, struct stuck *s)
 	const struct conn *c;
 	s->n = 0;
 	LIST_FOREACH (c, &w->conns, in_world)
-		if (speaks_at(c, host) && s->n < STUCK_MAX && !is_stuck(s, session_of(c)))
-			s->session[s->n++] = session_of(c);
+		if (speaks_at(s, c, host) && s->n < STUCK_MAX && !is_stuck(s, conn_session(c)))
+			s->session[s->n++] = conn_session(c);
 	LIST_FOREACH (c, &w->conns, in_world) {
-		if (!speaks_at(c, host) || conn_waits(w, c, mlock))
+		if (!speaks_at(s, c, host) || conn_waits(w, c, mlock))
 			continue;
 		for (unsigned i = 0; i < s->n; i++)
-			if (s->session[i] == session_of(c))
+			if (s->session[i] == conn_session(c))
 				s->session[i] = s->session[--s->n];
 	}
 }
@@ -75,7 +71,7 @@ is_taken_by_mlock(struct world *w, const struct host *host, const struct stuck *
 	unsigned name)
 {
 	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next) {
-		if (v->conn == but || !speaks_at(v->conn, host) || !is_stuck(s, session_of(v->conn)))
+		if (v->conn == but || !speaks_at(s, v->conn, host) || !is_stuck(s, conn_session(v->conn)))
 			continue;
 		for (unsigned i = 0; i < v->conn->current.count; i++)
 			if (v->conn->current.names[i] == name)
@@ -102,8 +98,8 @@ is_kept(struct world *w, const struct host *host, const struct stuck *s, unsigne
 			h->name == name && is_stuck(s, h->session) && (loosely || checker_holds(w, h)))
 			return true;
 	for (const struct wait *v = w->checker.waits; loosely && v != NULL; v = v->next)
-		if (v->id[0] != '\0' && v->name == name && speaks_at(v->conn, host) &&
-			is_stuck(s, session_of(v->conn)))
+		if (v->id[0] != '\0' && v->name == name && speaks_at(s, v->conn, host) &&
+			is_stuck(s, conn_session(v->conn)))
 			return true;
 	return false;
 }
@@ -131,10 +127,11 @@ reduce(struct world *w, const struct host *host, struct stuck *s, bool loosely)
 	do {
 		before = s->n;
 		LIST_FOREACH (c, &w->conns, in_world) {
-			if (!speaks_at(c, host) || !is_stuck(s, session_of(c)) || !goes_on(w, c, s, loosely))
+			if (!speaks_at(s, c, host) || !is_stuck(s, conn_session(c)) ||
+				!goes_on(w, c, s, loosely))
 				continue;
 			for (unsigned i = 0; i < s->n; i++)
-				if (s->session[i] == session_of(c))
+				if (s->session[i] == conn_session(c))
 					s->session[i] = s->session[--s->n];
 		}
 	} while (s->n < before);
@@ -143,14 +140,14 @@ reduce(struct world *w, const struct host *host, struct stuck *s, bool loosely)
 void
 circle_verify(struct world *w, struct conn *c, const struct reply *reply)
 {
-	struct stuck s;
+	struct stuck s = {.asks = c};
 	char begin[64];
 	collect(w, c->host, true, &s);
 	reduce(w, c->host, &s, true);
-	if (!is_stuck(&s, session_of(c)))
+	if (!is_stuck(&s, conn_session(c)))
 		world_fail(w, "deadlock: c%u is refused, but it waits in no circle: %s", c->client->index,
 			reply->text);
-	snprintf(begin, sizeof(begin), "session %" PRIu64 " ", session_of(c));
+	snprintf(begin, sizeof(begin), "session %" PRIu64 " ", conn_session(c));
 	if (strncmp(reply->text, begin, strlen(begin)) != 0)
 		world_fail(w, "deadlock: c%u is not who the circle begins with: %s", c->client->index,
 			reply->text);
@@ -159,7 +156,7 @@ circle_verify(struct world *w, struct conn *c, const struct reply *reply)
 void
 circle_step(struct world *w, const struct host *host)
 {
-	struct stuck s;
+	struct stuck s = {.asks = NULL};
 	collect(w, host, false, &s);
 	reduce(w, host, &s, false);
 	if (s.n > 0)

@@ -552,10 +552,10 @@ client_answered(struct client *c, const struct request *request, const struct re
 }
 
 void
-client_pushed(struct client *c, enum push_type type, const char *id, int64_t token)
+client_pushed(struct client *c, enum push_type type, unsigned name, const char *id, int64_t token)
 {
 	if (c->many.on) {
-		many_lost(c, token);
+		many_lost(c, name, token);
 		return;
 	}
 	if (type == PUSH_LOST) {

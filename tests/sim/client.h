@@ -58,7 +58,7 @@ bool client_shares(const struct client *client);
 
 /* From the connection. */
 void client_answered(struct client *client, const struct request *request, const struct reply *reply);
-void client_pushed(struct client *client, enum push_type type, const char *id, int64_t token);
+void client_pushed(struct client *client, enum push_type type, unsigned name, const char *id, int64_t token);
 void client_closed(struct client *client);
 
 #endif

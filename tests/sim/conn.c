@@ -233,6 +233,12 @@ conn_send(struct conn *c, const struct request *request)
 	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_receives, c, 0, copy);
 }
 
+session_id
+conn_session(const struct conn *c)
+{
+	return c->closing ? c->session : core_session_of(c->host->core, c->id);
+}
+
 static void
 host_closes(void *arg, uint64_t how, void *data)
 {
@@ -247,6 +253,7 @@ host_closes(void *arg, uint64_t how, void *data)
 	trace_line(
 		&w->trace, w->now_us, "c%u > d%u closed, %s", c->client->index, c->host->index, words[how]);
 	/* What is due is still answered before its end is looked at. */
+	c->session = conn_session(c);
 	c->closing = true;
 	enum end end = (enum end)how;
 	host_step(c->host, &(struct event){.type = EVENT_CLOSE, .conn = c->id, .end = end});
@@ -331,6 +338,7 @@ struct parcel {
 	struct request request;
 	struct reply reply;
 	enum push_type push;
+	unsigned name;
 	char id[24];
 	int64_t token;
 	int64_t tokens[PLAN_NAMES_MAX];
@@ -350,7 +358,7 @@ client_receives(void *arg, uint64_t a, void *data)
 	(void)a;
 	if (client_is_there(c)) {
 		if (p->is_push)
-			client_pushed(c->client, p->push, p->id, p->token);
+			client_pushed(c->client, p->push, p->name, p->id, p->token);
 		else
 			client_answered(c->client, &p->request, &p->reply);
 	}
@@ -444,6 +452,7 @@ conn_push(struct host *h, conn_id id, const struct push *push)
 	assert(p != NULL && push->id.n < sizeof(p->id));
 	p->is_push = true;
 	p->push = push->type;
+	p->name = checker_name_of(push->name);
 	p->token = push->token;
 	if (push->id.n > 0)
 		memcpy(p->id, push->id.p, push->id.n);

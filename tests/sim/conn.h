@@ -56,12 +56,13 @@ struct conn {
 	int64_t pid;  /* its session is bound to; 0: none */
 	bool local;   /* Unix socket: its end is clean */
 	bool open;    /* the core knows it */
-	bool closing; /* the core is told of its end in this very step */
-	bool ending;  /* the core wants it closed */
-	bool left;    /* the client's end is closed */
-	bool graced;  /* its session outlives it */
-	bool ousted;  /* another one speaks for its session */
-	bool over;    /* and so is its session, properly: nobody relies on what it may still be given */
+	bool closing; /* the core is told of its end in this very step; until then it spoke for */
+	session_id session;
+	bool ending; /* the core wants it closed */
+	bool left;   /* the client's end is closed */
+	bool graced; /* its session outlives it */
+	bool ousted; /* another one speaks for its session */
+	bool over;   /* and so is its session, properly: nobody relies on what it may still be given */
 	int64_t to_host_us;
 	int64_t to_client_us;
 	struct request queue[CONN_REQUESTS_MAX];
@@ -83,6 +84,8 @@ void conn_vanish(struct conn *conn);
 void conn_finish(struct conn *conn);
 /* The process that sessions are bound to ends. */
 void conn_exit(struct conn *conn);
+/* The session that it speaks for; 0: none. */
+session_id conn_session(const struct conn *conn);
 void conn_free_all(struct all_conns *all);
 
 /* The host's side. */

@@ -302,8 +302,8 @@ static void
 by_of(const struct conn *c, char *by)
 {
 	const struct request *r = &c->current;
-	snprintf(by, LATCH_BY_BYTES, "%s:%" PRIu64 "%s%s", c->host->call_settings.daemon_id,
-		core_session_of(c->host->core, c->id), r->owner[0] != '\0' ? ":" : "", r->owner);
+	snprintf(by, LATCH_BY_BYTES, "%s:%" PRIu64 "%s%s", c->host->call_settings.daemon_id, conn_session(c),
+		r->owner[0] != '\0' ? ":" : "", r->owner);
 }
 
 static struct latch_said *

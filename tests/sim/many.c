@@ -201,9 +201,8 @@ many_answered(struct client *c, const struct request *r, const struct reply *rep
 }
 
 void
-many_lost(struct client *c, int64_t token)
+many_lost(struct client *c, unsigned name, int64_t token)
 {
-	for (unsigned i = 0; i < c->world->plan.names; i++)
-		if (c->many.tokens[i] == token)
-			c->many.held &= ~BIT(i);
+	if (c->many.tokens[name] == token)
+		c->many.held &= ~BIT(name);
 }

@@ -29,7 +29,7 @@ struct many {
 void many_begin(struct client *client);
 void many_turn(struct client *client);
 void many_answered(struct client *client, const struct request *request, const struct reply *reply);
-/* What it had with this token is lost. */
-void many_lost(struct client *client, int64_t token);
+/* What it had of this name, with this token, is lost. */
+void many_lost(struct client *client, unsigned name, int64_t token);
 
 #endif

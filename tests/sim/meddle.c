@@ -32,7 +32,8 @@ needed_until_us(const struct world *w, unsigned name, const char *owner)
 		if (!h->alive || strncmp(owner, h->call_settings.daemon_id, 32) != 0 ||
 			!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view))
 			continue;
-		bool asks = strcmp(view.lease, "acquiring") == 0;
+		/* An answer from before may be on its way, and count. */
+		bool asks = strcmp(view.lease, "acquiring") == 0 || view.renewing;
 		int64_t lease_ms = asks ? w->plan.lease_ms : view.lease_ms;
 		int64_t lease_us = host_true_us(h, host_ms(h) + lease_ms);
 		until_us = lease_us > until_us ? lease_us : until_us;

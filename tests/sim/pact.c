@@ -46,7 +46,7 @@ add(struct world *w, const struct conn *c)
 		.host = c->host,
 		.host_life = c->host_life,
 		.tag = c->tag,
-		.session = core_session_of(c->host->core, c->id)};
+		.session = conn_session(c)};
 	w->checker.pacts = p;
 	return p;
 }
@@ -78,7 +78,7 @@ resumed(struct world *w, struct conn *c, const struct reply *reply)
 	}
 	if (refused)
 		return;
-	if (core_session_of(c->host->core, c->id) != p->session)
+	if (conn_session(c) != p->session)
 		world_fail(w, "grace: c%u has resumed another session than its own", c->client->index);
 	p->detached = false;
 	take_over(w, p, c);

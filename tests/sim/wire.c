@@ -98,10 +98,18 @@ trace_vote(struct host *h, const struct vote *v)
 								 : "");
 }
 
+/* An answer that comes late is to who has left the queue since. */
+static bool
+host_bids(const struct host *h, struct slice name)
+{
+	struct resource_view view;
+	return core_view_resource(h->core, host_ms(h), name, &view) && strcmp(view.lease, "acquiring") == 0;
+}
+
 static void
 deliver_vote(struct host *h, const struct vote *v)
 {
-	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0)
+	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0 && host_bids(h, v->name))
 		progress_queued(h, checker_name_of(v->name), true);
 	/* Who waits for what cannot be had loses its place. */
 	if (v->op == CALL_ACQUIRE && (v->outcome == OUTCOME_WRONGKIND || v->outcome == OUTCOME_LIMIT))
