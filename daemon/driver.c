@@ -25,14 +25,22 @@
 
 /* ---- what happens to the core ---- */
 
+static void
+driver_draw(struct driver *d)
+{
+	d->now.random[0] = random_next(&d->random);
+	d->now.random[1] = random_next(&d->random);
+}
+
 static struct now
 driver_now(struct driver *d)
 {
-	return (struct now){
-		.ms = clock_ms(),
-		.wall_us = clock_wall_us(),
-		.random = {random_next(&d->random), random_next(&d->random)},
-	};
+	int64_t now_ms = clock_ms();
+	if (now_ms != d->now.ms) {
+		d->now.ms = now_ms;
+		d->now.wall_us = clock_wall_us();
+	}
+	return d->now;
 }
 
 static void
@@ -42,6 +50,9 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	d->stepping = true;
 	int64_t granted = d->stats->locks_granted;
 	core_step(d->core, now, event, &d->actions);
+	if (core_drew(d->core)) {
+		driver_draw(d);
+	}
 	perform_actions(&d->perform, &d->actions);
 	if (event->type != EVENT_VOTE) {
 		d->stats->locks_handed_off += d->stats->locks_granted - granted;
@@ -246,6 +257,7 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	d->stats = stats;
 	d->notify = notify;
 	random_init(&d->random);
+	driver_draw(d);
 	actions_init(&d->actions);
 	/* Twice as often as the service manager asks for. */
 	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);

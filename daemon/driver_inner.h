@@ -24,6 +24,7 @@ struct driver {
 	struct perform perform;
 	struct door door;
 	struct random random;
+	struct now now; /* of the last event; its random numbers are still unused */
 	struct listeners listeners;
 	int (*reload)(void *arg, char *text, size_t room);
 	void *reload_arg;

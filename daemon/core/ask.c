@@ -47,7 +47,7 @@ until_ms(const struct core *core, const struct ask *a, int64_t wait_ms)
 struct ask *
 ask_add(struct core *core, struct latch *l, struct conn *conn, const struct command *c, int64_t wait_ms)
 {
-	struct ask *a = calloc(1, sizeof(*a) + c->owner.n);
+	struct ask *a = grave_new(core, sizeof(*a) + c->owner.n);
 
 	if (a == NULL)
 		return NULL;

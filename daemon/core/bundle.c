@@ -426,7 +426,8 @@ bundle_new(struct core *core, struct conn *conn, const struct command *c)
 
 	for (size_t i = 0; i < c->name_count; i++)
 		bytes += c->names[i].n;
-	b = calloc(1, sizeof(*b) + c->name_count * (sizeof(b->parts[0]) + sizeof(b->tokens[0])) + bytes);
+	b = grave_new(
+		core, sizeof(*b) + c->name_count * (sizeof(b->parts[0]) + sizeof(b->tokens[0])) + bytes);
 	if (b == NULL)
 		return NULL;
 	b->tokens = (int64_t *)(void *)(b->parts + c->name_count);

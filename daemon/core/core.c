@@ -121,7 +121,8 @@ core_free(struct core *core)
 		table_remove_undo(core, u);
 		free(u);
 	}
-	grave_empty(core);
+	grave_done(core);
+	timers_done(&core->timers);
 	free(core);
 }
 
@@ -129,6 +130,12 @@ int64_t
 core_wake_at(const struct core *core)
 {
 	return timers_first(&core->timers);
+}
+
+bool
+core_drew(const struct core *core)
+{
+	return core->drew;
 }
 
 void
@@ -382,6 +389,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	assert(now.ms >= core->now.ms);
 	core->now = now;
 	core->chance = now.random[0];
+	core->drew = false;
 	core->actions = actions;
 	run_timers(core);
 	settle(core);

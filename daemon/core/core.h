@@ -68,6 +68,9 @@ void core_free(struct core *core);
 
 void core_step(struct core *core, struct now now, const struct event *event, struct actions *actions);
 
+/* Whether the last step used its random numbers; else the next one may have the same, nobody knows them. */
+bool core_drew(const struct core *core);
+
 /* When EVENT_TIMER is due, CLOCK_BOOTTIME in ms; INT64_MAX: never. */
 int64_t core_wake_at(const struct core *core);
 

@@ -403,7 +403,7 @@ struct last_words {
 static void
 note_circle(struct core *core, const struct waiter *w, const struct reply *refusal)
 {
-	struct last_words *words = malloc(sizeof(*words));
+	struct last_words *words = grave_new(core, sizeof(*words));
 
 	if (words != NULL) {
 		memcpy(words->text, refusal->text, sizeof(words->text));

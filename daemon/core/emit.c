@@ -158,6 +158,7 @@ core_chance(struct core *core)
 {
 	uint64_t z = core->chance += UINT64_C(0x9e3779b97f4a7c15);
 
+	core->drew = true;
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
 	return z ^ (z >> 31);

@@ -16,8 +16,8 @@
 /* Time and chance, read by the driver afresh for each event. */
 struct now {
 	int64_t ms;         /* CLOCK_BOOTTIME */
-	int64_t wall_us;    /* CLOCK_REALTIME; only proposes tokens, never times anything */
-	uint64_t random[2]; /* unpredictable: secrets and jitter come from here */
+	int64_t wall_us;    /* CLOCK_REALTIME in this ms; only proposes tokens, never times anything */
+	uint64_t random[2]; /* unpredictable: secrets and jitter come from here; see core_drew() */
 };
 
 enum event_type {

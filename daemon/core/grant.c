@@ -42,7 +42,7 @@ grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 static struct grant *
 grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {
-	struct grant *g = calloc(1, sizeof(*g) + w->owner.n + w->why.n);
+	struct grant *g = grave_new(core, sizeof(*g) + w->owner.n + w->why.n);
 
 	if (g == NULL)
 		return NULL;

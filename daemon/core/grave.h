@@ -1,14 +1,22 @@
 /*
- * grave: where objects rest between their end and the next step, because actions may still point into them.
+ * grave: where objects rest between their end and the next step, because actions may still point into them;
+ * and their memory, which comes back: what a LOCK and an UNLOCK need has been there since the last ones.
  */
 #ifndef CORE_GRAVE_H
 #define CORE_GRAVE_H
 
 #include "daemon/core/state.h"
 
+/* Zeroed memory for an object that begins with its grave. To be buried, or given to free(). NULL: none left.
+ */
+void *grave_new(struct core *core, size_t bytes) __attribute__((warn_unused_result));
+
 void grave_bury(struct core *core, struct grave *dead);
 
-/* Frees the buried. Only at the start of a step, and at the core's own end. */
+/* Frees the buried, or keeps their memory. Only at the start of a step. */
 void grave_empty(struct core *core);
+
+/* The core's own end: frees all of that. */
+void grave_done(struct core *core);
 
 #endif

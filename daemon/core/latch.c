@@ -71,7 +71,7 @@ latch_rest(struct core *core, struct latch *l)
 static struct latch *
 latch_new(struct core *core, struct slice name)
 {
-	struct latch *l = calloc(1, sizeof(*l) + name.n);
+	struct latch *l = grave_new(core, sizeof(*l) + name.n);
 
 	if (l == NULL)
 		return NULL;

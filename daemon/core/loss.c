@@ -59,7 +59,7 @@ static void
 loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason)
 {
 	struct slice name = g->lease->resource->name;
-	struct loss *loss = calloc(1, sizeof(*loss) + name.n + g->owner.n);
+	struct loss *loss = grave_new(core, sizeof(*loss) + name.n + g->owner.n);
 
 	/* Out of memory: the hold is simply not there any more, NOTHELD instead of LOST. */
 	if (loss == NULL)

@@ -41,7 +41,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	int64_t until_ms, bool once)
 {
 	size_t bytes = command->owner.n + command->why.n + command->id.n;
-	struct waiter *w = calloc(1, sizeof(*w) + bytes);
+	struct waiter *w = grave_new(core, sizeof(*w) + bytes);
 	char *at;
 
 	if (w == NULL)

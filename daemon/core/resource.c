@@ -48,7 +48,7 @@ resource_get(struct core *core, struct slice name)
 
 	if (r != NULL)
 		return r;
-	r = calloc(1, sizeof(*r) + core->settings.masters * sizeof(*r->seats) + name.n);
+	r = grave_new(core, sizeof(*r) + core->settings.masters * sizeof(*r->seats) + name.n);
 	if (r == NULL)
 		return NULL;
 	bytes = (char *)(r->seats + core->settings.masters);

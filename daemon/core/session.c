@@ -25,7 +25,7 @@
 struct session *
 session_new(struct core *core, const struct peer *peer)
 {
-	struct session *s = calloc(1, sizeof(*s));
+	struct session *s = grave_new(core, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
@@ -117,6 +117,7 @@ session_secret(struct core *core, struct conn *conn)
 	if (!s->has_secret) {
 		s->secret[0] = core->now.random[0];
 		s->secret[1] = core->now.random[1];
+		core->drew = true;
 		s->has_secret = true;
 	}
 	(void)snprintf(reply.text, sizeof(reply.text), "%016llx%016llx%016llx", (unsigned long long)s->id,

@@ -13,9 +13,9 @@ slots_text(const struct slots *slots)
 }
 
 static struct slots *
-slots_new(struct slice text)
+slots_new(struct core *core, struct slice text)
 {
-	struct slots *slots = malloc(sizeof(*slots) + text.n);
+	struct slots *slots = grave_new(core, sizeof(*slots) + text.n);
 
 	if (slots == NULL)
 		return NULL;
@@ -71,7 +71,7 @@ slots_offered(struct core *core, struct lease *l, struct slice text)
 					slots_weight(core, l, l->offer->hash) >= slots_weight(core, l, hash)))
 		return;
 	slots_end(core, &l->offer);
-	l->offer = slots_new(text);
+	l->offer = slots_new(core, text);
 }
 
 void

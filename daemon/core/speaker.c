@@ -99,7 +99,7 @@ speaker_oust(struct core *core, struct conn *conn)
 void
 speaker_open(struct core *core, conn_id id, const struct peer *peer)
 {
-	struct conn *conn = calloc(1, sizeof(*conn));
+	struct conn *conn = grave_new(core, sizeof(*conn));
 	struct session *s;
 
 	assert(id != 0 && table_conn(core, id) == NULL);

@@ -17,7 +17,7 @@
 static struct lease *
 stake_new(struct core *core, struct resource *r)
 {
-	struct lease *l = calloc(1, sizeof(*l) + core->settings.masters * sizeof(struct seat));
+	struct lease *l = grave_new(core, sizeof(*l) + core->settings.masters * sizeof(struct seat));
 
 	if (l == NULL)
 		return NULL;

@@ -14,16 +14,30 @@
 
 #include "daemon/core/action.h"
 #include "daemon/core/core.h"
+#include "daemon/core/hash.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 
 #include <bsd/sys/queue.h>
-#define HASH_NONFATAL_OOM 1
+#define HASH_NONFATAL_OOM            1
+#define HASH_FUNCTION(key, n, hashv) ((hashv) = hash_key((key), (n)))
 #include <uthash.h>
 
 /* First member of everything that is buried. */
 struct grave {
-	struct grave *next;
+	union {
+		size_t row;         /* it lives: where its memory belongs, see grave.c */
+		struct grave *next; /* it is buried */
+	} u;
+};
+
+#define GRAVE_ROWS 64
+
+/* Memory of one size. */
+struct graves {
+	struct grave *dead; /* actions may point to them */
+	struct grave *free; /* kept for the next ones */
+	size_t free_count;
 };
 
 /* Why a hold ended otherwise than by its holder: LOSS(id, word, text for people) */
@@ -493,10 +507,12 @@ struct core {
 	size_t idle_count;
 	struct resource_list dirty;
 	struct bundle_list bundles; /* those that were touched */
-	struct grave *graveyard;
+	struct graves graves[GRAVE_ROWS];
+	uint64_t graves_used;    /* a bit for each row with somebody dead */
 	struct actions *actions; /* of the step that runs */
 	struct now now;          /* of the step that runs */
 	uint64_t chance;         /* jitter of the step that runs */
+	bool drew;               /* the step has used its random numbers */
 	uint64_t attempts;       /* the last attempt number used */
 	session_id session_ids;  /* the last session id used */
 	uint64_t searches;       /* the last search for deadlocks */

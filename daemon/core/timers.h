@@ -1,15 +1,15 @@
 /*
- * timers: everything in the core that has to happen at a time, in one ordered tree.
+ * timers: everything in the core that has to happen at a time, in one heap.
  *
  * A timer is embedded in the object it belongs to; its kind says which object that is. The core runs what is
- * due at the start of every step and tells the driver when to come back (core_wake_at). Arming, cancelling
- * and finding the first are O(log n).
+ * due at the start of every step and tells the driver when to come back (core_wake_at). Arming and cancelling
+ * are O(log n), finding the first O(1). Without memory for the heap the process ends.
  */
 #ifndef CORE_TIMERS_H
 #define CORE_TIMERS_H
 
-#include <bsd/sys/tree.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define TIMER_NEVER INT64_MAX
@@ -29,20 +29,22 @@ enum timer_kind {
 };
 
 struct timer {
-	RB_ENTRY(timer) link;
 	int64_t at_ms;   /* CLOCK_BOOTTIME; TIMER_NEVER while not armed */
 	uint64_t serial; /* ties are broken in the order of arming, the same in every replay */
+	uint32_t place;  /* in the heap, while armed */
 	enum timer_kind kind;
 };
 
-RB_HEAD(timer_tree, timer);
-
+/* All that are armed: each is before those below it, the first is on top. */
 struct timers {
-	struct timer_tree tree;
+	struct timer **heap;
+	size_t n;
+	size_t room;
 	uint64_t serial;
 };
 
 void timers_init(struct timers *t);
+void timers_done(struct timers *t);
 void timer_init(struct timer *timer, enum timer_kind kind);
 
 /* Arms or re-arms; TIMER_NEVER cancels. */
@@ -50,7 +52,11 @@ void timer_arm(struct timers *t, struct timer *timer, int64_t at_ms);
 void timer_cancel(struct timers *t, struct timer *timer);
 
 /* When the first one is due, TIMER_NEVER when none is armed. */
-int64_t timers_first(const struct timers *t);
+static inline int64_t
+timers_first(const struct timers *t)
+{
+	return t->n > 0 ? t->heap[0]->at_ms : TIMER_NEVER;
+}
 
 /* Takes out the first timer that is due, NULL when none is. */
 struct timer *timers_due(struct timers *t, int64_t now_ms);

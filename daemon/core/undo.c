@@ -71,7 +71,7 @@ undo_start(struct core *core, const struct lease *l, unsigned master, int64_t af
 {
 	const struct resource *r = l->resource;
 	struct slice slots = undo_slots(l, master);
-	struct undo *u = calloc(1, sizeof(*u) + r->name.n + slots.n);
+	struct undo *u = grave_new(core, sizeof(*u) + r->name.n + slots.n);
 
 	if (u == NULL)
 		return; /* out of memory: its key runs out by itself */
