@@ -77,13 +77,20 @@ queue_blocks(const struct server *s, unsigned name)
 	return false;
 }
 
-/* Whether it still counts on a master that does not answer: it takes its patience to find that out. */
+/* Whether it still counts on a master that does not answer. It takes its patience to find that out, and
+ * nobody else has its turn meanwhile. */
 static bool
-host_hopes(const struct host *h, const struct server *s)
+host_hopes(const struct host *h)
 {
-	struct master_view view;
-	core_view_master(h->core, host_ms(h), s->index, &view);
-	return view.state == MASTER_ADMITTED && !view.down && !(server_sound(s) && host_sound_at(h, s));
+	const struct world *w = h->world;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		const struct server *s = &w->servers[i];
+		struct master_view view;
+		core_view_master(h->core, host_ms(h), i, &view);
+		if (view.state == MASTER_ADMITTED && !view.down && !(server_sound(s) && host_sound_at(h, s)))
+			return true;
+	}
+	return false;
 }
 
 /* Whether nothing keeps who waits at this daemon from being served. */
@@ -92,11 +99,8 @@ host_can(const struct host *h, const bool *clear)
 {
 	const struct world *w = h->world;
 	unsigned n = 0;
-	for (unsigned i = 0; i < w->plan.masters; i++) {
-		if (h->alive && host_hopes(h, &w->servers[i]))
-			return false;
+	for (unsigned i = 0; i < w->plan.masters; i++)
 		n += clear[i] && host_sound_at(h, &w->servers[i]);
-	}
 	return n >= plan_majority(&w->plan);
 }
 
@@ -126,11 +130,16 @@ somebody_can(const struct world *w, unsigned name)
 			return false;
 		clear[i] = server_sound(s) && !lease_blocks(s, name);
 	}
-	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
-		if (v->name == name && !v->stray && v->conn->host_life == v->conn->host->life &&
-			!v->conn->closing && host_can(v->conn->host, clear))
-			return true;
-	return false;
+	bool can = false;
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
+		const struct host *h = v->conn->host;
+		if (v->name != name || v->stray || v->conn->host_life != h->life || v->conn->closing)
+			continue;
+		if (h->alive && host_hopes(h))
+			return false;
+		can = can || host_can(h, clear);
+	}
+	return can;
 }
 
 /* Whether nobody waits there for this name any more. */
