@@ -185,6 +185,52 @@ START_TEST(who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_w
 }
 END_TEST
 
+/* Home gives it, each of the others has given it to somebody else. */
+static void
+nobody_wins(struct story *w, struct seats s, uint64_t attempt)
+{
+	HEARD(w, s.home, granted(w, "a", attempt, 500));
+	HEARD(w, s.one, busy(w, "a", attempt));
+	HEARD(w, s.two,
+		vote(w, (struct vote){.op = CALL_ACQUIRE,
+				.outcome = OUTCOME_BUSY,
+				.name = slice_of("a"),
+				.attempt = attempt,
+				.holder = slice_of("fedcba9876543210fedcba9876543210:7")}));
+}
+
+static void
+until_it_asks(struct story *w)
+{
+	do {
+		after(w, 1);
+	} while (calls_of(w, CALL_ACQUIRE) == 0);
+}
+
+START_TEST(a_turn_that_cannot_be_used_is_given_up_and_the_next_one_is_kept_again)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+	uint64_t attempt = 1;
+
+	nobody_wins(&w, s, attempt);
+	while (last_call(&w)->queue_ms > 0) {
+		ck_assert_uint_lt(attempt, 10);
+		until_it_asks(&w);
+		nobody_wins(&w, s, ++attempt);
+	}
+	ck_assert_uint_gt(attempt, 4);
+	until_it_asks(&w);
+	HEARD(&w, s.one, busy(&w, "a", ++attempt));
+	HEARD(&w, s.two, busy(&w, "a", attempt));
+	HEARD(&w, s.home, busy(&w, "a", attempt));
+	until_it_asks(&w);
+	nobody_wins(&w, s, ++attempt);
+	ck_assert_int_gt(last_call(&w)->queue_ms, 0);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand)
 {
 	struct story w;
@@ -679,6 +725,7 @@ main(void)
 		not_our_turn_at_home_counts_whatever_the_others_say,
 		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
 		who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough,
+		a_turn_that_cannot_be_used_is_given_up_and_the_next_one_is_kept_again,
 		where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
 		who_stands_behind_others_asks_home_until_it_is_called,

@@ -309,6 +309,7 @@ bid_not_won(struct core *core, struct lease *l)
 	if (l->again && l->position > 1)
 		l->position = 1;
 	if (l->change_ms > 0) {
+		l->split = 0;
 		bid_missed(core, l, TROUBLE_NONE, l->again ? 1 : l->change_ms);
 	} else if (taken && l->seats[l->home].ours) {
 		bid_split(core, l, true);
