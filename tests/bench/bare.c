@@ -6,7 +6,7 @@
  *
  * One lock in memory, a queue of those who wait, tokens that count. It knows two requests as the load program
  * sends them, never parses, checks or times anything, and takes every read for one whole request, which holds
- * because each client waits for its answer. One run: it ends when the first client leaves.
+ * because each client waits for its answer. One run: it ends when the first client leaves; an echo goes on.
  */
 #include <err.h>
 #include <event2/event.h>
@@ -26,6 +26,7 @@
 struct client {
 	TAILQ_ENTRY(client) entry;
 	int fd;
+	struct event *readable;
 	struct bare *bare;
 };
 
@@ -77,7 +78,11 @@ client_readable(evutil_socket_t fd, short what, void *arg)
 	ssize_t n = read(fd, request, sizeof request);
 
 	(void)what;
-	if (n <= 0) {
+	if (n <= 0 && bare->echo) {
+		event_free(client->readable);
+		close(fd);
+		free(client);
+	} else if (n <= 0) {
 		event_base_loopbreak(bare->base);
 	} else if (bare->echo) {
 		client_write(client, "+PONG\r\n", 7);
@@ -97,7 +102,6 @@ client_accept(evutil_socket_t listening, short what, void *arg)
 {
 	struct bare *bare = arg;
 	struct client *client = calloc(1, sizeof *client);
-	struct event *readable;
 
 	(void)what;
 	if (!client)
@@ -106,8 +110,8 @@ client_accept(evutil_socket_t listening, short what, void *arg)
 	client->fd = accept(listening, NULL, NULL);
 	if (client->fd < 0)
 		err(2, "accept");
-	readable = event_new(bare->base, client->fd, EV_READ | EV_PERSIST, client_readable, client);
-	if (!readable || event_add(readable, NULL) != 0)
+	client->readable = event_new(bare->base, client->fd, EV_READ | EV_PERSIST, client_readable, client);
+	if (!client->readable || event_add(client->readable, NULL) != 0)
 		errx(2, "no event for a client");
 }
 

@@ -19,14 +19,17 @@ import time
 import stage as stages
 import harness
 import contended
+import curves
 import missing
 import neighbours
+import others
+import plots
 import scale
 import table as tables
 import uncontended
 
 QUICK = {"contended": contended, "uncontended": uncontended, "scale": scale}
-ALL = dict(QUICK, neighbours=neighbours, missing=missing)
+ALL = dict(QUICK, neighbours=neighbours, missing=missing, others=others, curves=curves)
 
 
 def machine(redis):
@@ -73,7 +76,9 @@ def main():
     about["seconds"] = time.monotonic() - began
     if options.output:
         with open(options.output, "w", encoding="utf-8") as stream:
-            json.dump({"machine": about, "rows": table.rows, "notes": table.notes}, stream, indent=1)
+            json.dump({"machine": about, "rows": table.rows, "notes": table.notes, "curves": table.curves}, stream, indent=1)
+        if table.curves:
+            print("\n" + plots.draw(table.curves, os.path.splitext(options.output)[0] + "-plots"))
     print("\n%.0f s, load average in the end %.2f; nobody held twice, every token grew" % (
         about["seconds"], about["load_average_end"]))
     print(table.verdict())

@@ -6,10 +6,14 @@
  *
  * PLACE is a path, or 127.0.0.1:PORT; KIND is
  *
- *     handoff       LOCK and UNLOCK of one name by all        lock     the same, each client its own name
- *     first         the same, a new name each time            ping     PING
+ *     handoff       LOCK and UNLOCK of NAMES names (1), client by client in turn
+ *     lock          the same, each client its own name
+ *     first         the same, a new name each time
+ *     ping          PING
  *     direct        SET NX PX and EVALSHA SHA1 at a Redis, each client its own name
- *     direct-first  the same, a new name each time            renew    EVALSHA SHA1 of a key that is there
+ *     direct-first  the same, a new name each time
+ *     renew         EVALSHA SHA1 of a key that is there
+ *     slock         LOCK and UNLOCK at an slock, NAMES as with handoff
  *
  * A cycle is all requests of its kind, one after the other, each sent when the one before is answered, and
  * when all that had arrived by then was read: a hold lasts long enough for another to be seen beside it.
@@ -41,11 +45,13 @@
 #define NAME        "(name)"  /* stands for the name of the client's lock */
 #define OWNER       "(owner)" /* the same in every cycle */
 #define SHA1        "(sha1)"
-#define COUNTER     "-0000000000" /* ends a name that is new each time */
+#define COUNTER     "-0000000000"        /* ends a name that is new each time */
+#define SLOCK_DONE  "*12\r\n$1\r\n0\r\n" /* begins its answer of so many lines: */
+#define SLOCK_LINES 25
 
 struct step {
 	const char *words[REQUEST_WORDS_MAX + 1]; /* NULL ends them */
-	const char *answer;                       /* NULL: a token */
+	const char *answer;                       /* how it begins; NULL: a token */
 };
 
 #define LOCK_UNLOCK                                                                                          \
@@ -65,18 +71,22 @@ struct step {
 
 static const struct kind {
 	const char *name;
-	bool shared; /* one lock for all */
+	bool shared; /* the clients have names in common */
 	bool judged;
-	bool fresh; /* a new name in each cycle */
+	bool fresh;     /* a new name in each cycle */
+	unsigned lines; /* of an answer */
 	struct step steps[STEPS_MAX];
 } kinds[] = {
-	{"handoff", true, true, false, LOCK_UNLOCK},
-	{"lock", false, true, false, LOCK_UNLOCK},
-	{"first", false, true, true, LOCK_UNLOCK},
-	{"direct", false, false, false, SET_EVALSHA},
-	{"direct-first", false, false, true, SET_EVALSHA},
-	{"renew", false, false, false, {{{"EVALSHA", SHA1, "1", NAME, OWNER, "10000"}, ":1"}}},
-	{"ping", false, false, false, {{{"PING"}, "+PONG"}}},
+	{"handoff", true, true, false, 1, LOCK_UNLOCK},
+	{"lock", false, true, false, 1, LOCK_UNLOCK},
+	{"first", false, true, true, 1, LOCK_UNLOCK},
+	{"direct", false, false, false, 1, SET_EVALSHA},
+	{"direct-first", false, false, true, 1, SET_EVALSHA},
+	{"renew", false, false, false, 1, {{{"EVALSHA", SHA1, "1", NAME, OWNER, "10000"}, ":1"}}},
+	{"slock", true, true, false, SLOCK_LINES,
+		{{{"LOCK", NAME, "LOCK_ID", OWNER, "TIMEOUT", "60"}, SLOCK_DONE},
+			{{"UNLOCK", NAME, "LOCK_ID", OWNER}, SLOCK_DONE}}},
+	{"ping", false, false, false, 1, {{{"PING"}, "+PONG"}}},
 };
 
 struct client {
@@ -93,6 +103,7 @@ struct client {
 	int64_t began_ns;
 	char answer[512];
 	size_t answer_n;
+	unsigned lines; /* of it, so far */
 };
 
 STAILQ_HEAD(client_queue, client);
@@ -104,6 +115,7 @@ struct load {
 	unsigned client_n;
 	char **places;
 	unsigned place_n;
+	unsigned name_n; /* of those that are shared */
 	struct judge *judges;
 	struct client_queue next; /* who sends, when all that arrived was read */
 	struct event *send;
@@ -145,11 +157,11 @@ client_words(struct client *client, unsigned number)
 	unsigned spot_n = 0;
 	char name[64], owner[32];
 
-	snprintf(owner, sizeof owner, "bench:%u", load->kind->shared ? 0 : number);
+	snprintf(owner, sizeof owner, "bench:%u", number);
 	if (fresh)
 		snprintf(name, sizeof name, "%s:%d" COUNTER, owner, (int)getpid());
 	else
-		snprintf(name, sizeof name, "%s", owner);
+		snprintf(name, sizeof name, "bench:%u", load->kind->shared ? number % load->name_n : number);
 	for (unsigned i = 0; i < load->steps; i++) {
 		char *spot = NULL;
 		client_make(client, i, name, owner);
@@ -180,7 +192,7 @@ client_step(const struct client *client)
 static void
 client_send(struct client *client)
 {
-	if (client->load->kind->judged && !client_step(client)->answer)
+	if (client->load->kind->judged && client->step == 0)
 		judge_ask(client->judge, &client->party);
 	else if (client->load->kind->judged)
 		judge_release(client->judge);
@@ -216,14 +228,14 @@ client_judge(struct client *client)
 {
 	const struct step *step = client_step(client);
 	const char *broken = NULL;
-	uint64_t token;
+	uint64_t token = client->judge->token + 1; /* of who gives none */
 
-	if (step->answer)
-		broken = strcmp(client->answer, step->answer) == 0 ? NULL : "another answer than ";
-	else if (token_read(client->answer, &token))
-		broken = judge_grant(client->judge, &client->party, token);
-	else
+	if (step->answer && strncmp(client->answer, step->answer, strlen(step->answer)) != 0)
+		broken = "another answer than ";
+	else if (!step->answer && !token_read(client->answer, &token))
 		broken = "no token";
+	else if (client->step == 0 && client->load->kind->judged)
+		broken = judge_grant(client->judge, &client->party, token);
 	if (broken)
 		errx(1, "%s to %s: %s%s", client->answer, step->words[0], broken,
 			step->answer ? step->answer : "");
@@ -283,12 +295,13 @@ client_readable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (n <= 0)
 		errx(1, "a connection ended after %" PRIu64 " cycles", client->load->cycles);
-	client->answer_n += (size_t)n;
-	client->answer[client->answer_n] = '\0';
-	if (client->answer_n < 2 || client->answer[client->answer_n - 1] != '\n')
+	for (ssize_t i = 0; i < n; i++)
+		client->lines += client->answer[client->answer_n++] == '\n';
+	if (client->lines < client->load->kind->lines)
 		return;
-	client->answer[client->answer_n - 2] = '\0'; /* one request under way, one line */
+	client->answer[client->answer_n - 2] = '\0'; /* one request under way, one answer */
 	client->answer_n = 0;
+	client->lines = 0;
 	client_answered(client);
 }
 
@@ -307,7 +320,7 @@ static void
 client_init(struct client *client, struct load *load, unsigned number)
 {
 	client->load = load;
-	client->judge = &load->judges[load->kind->shared ? 0 : number];
+	client->judge = &load->judges[load->kind->shared ? number % load->name_n : number];
 	client_words(client, number);
 	client->fd = dial(load->places[number % load->place_n]);
 	dial_nonblock(client->fd);
@@ -484,6 +497,8 @@ load_option(struct load *load, int option, const char *value)
 {
 	if (option == 'c')
 		load->client_n = (unsigned)strtoul(value, NULL, 10);
+	else if (option == 'n')
+		load->name_n = (unsigned)strtoul(value, NULL, 10);
 	else if (option == 't')
 		load->seconds = strtod(value, NULL);
 	else if (option == 'w')
@@ -495,7 +510,8 @@ load_option(struct load *load, int option, const char *value)
 	else if (option == 's')
 		load->sha1 = value;
 	else
-		errx(2, "usage: load [-c CLIENTS] [-w SECONDS] [-t SECONDS] [-p PAUSE_MS] [-s SHA1] [-m "
+		errx(2, "usage: load [-c CLIENTS] [-n NAMES] [-w SECONDS] [-t SECONDS] [-p PAUSE_MS] [-s "
+			"SHA1] [-m "
 			"PID]... "
 			"KIND PLACE...");
 }
@@ -503,15 +519,17 @@ load_option(struct load *load, int option, const char *value)
 int
 main(int argc, char **argv)
 {
-	struct load load = {.client_n = 1, .seconds = 1, .sha1 = ""};
+	struct load load = {.client_n = 1, .name_n = 1, .seconds = 1, .sha1 = ""};
 	int option;
 
-	while ((option = getopt(argc, argv, "c:w:t:p:s:m:")) != -1)
+	while ((option = getopt(argc, argv, "c:n:w:t:p:s:m:")) != -1)
 		load_option(&load, option, optarg);
 	if (argc - optind < 2 || argc - optind > 1 + PLACES_MAX)
 		errx(2, "it needs a KIND and 1 to %d PLACEs", PLACES_MAX);
 	if (load.client_n == 0 || load.client_n > CLIENTS_MAX)
 		errx(2, "%u clients: 1 to %d", load.client_n, CLIENTS_MAX);
+	if (load.name_n == 0 || load.name_n > load.client_n)
+		errx(2, "%u names: 1 to as many as clients", load.name_n);
 	load.kind = kind_find(argv[optind]);
 	load.places = argv + optind + 1;
 	load.place_n = (unsigned)(argc - optind - 1);

@@ -128,11 +128,12 @@ class Stage:
                                                               process.output.tail()))
         return json.loads(process.output.text())
 
-    def load(self, kind, clients, seconds, *places, pause=0, sha1="", watched=(), warm=SETTLE_SECONDS):
-        words = ["-c", clients, "-w", warm, "-t", seconds, "-p", pause, "-s", sha1 or "-"]
+    def load(self, kind, clients, seconds, *places, pause=0, sha1="", watched=(), warm=SETTLE_SECONDS,
+             names=1):
+        words = ["-c", clients, "-n", names, "-w", warm, "-t", seconds, "-p", pause, "-s", sha1 or "-"]
         for process in watched:
             words += ["-m", process.pid]
-        return self.run("load", seconds, *words, kind, *places)
+        return self.run("load", warm + seconds, *words, kind, *places)
 
     def rival(self, kind, clients, seconds, redis):
         release = self.sha1["tell" if kind == "redisson" else "release"]

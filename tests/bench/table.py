@@ -28,6 +28,7 @@ class Table:
     def __init__(self):
         self.rows = []
         self.notes = []
+        self.curves = {}
         self.halves = False  # of many values the middle half is shown
         self.heading = ""
 
@@ -57,8 +58,16 @@ class Table:
         self.rows.append(row)
         print("  %-56s %10s   %s..%s %s%s" % (what, short(value), short(low), short(high), unit, note), flush=True)
 
+    def point(self, curve, point):
+        """A point of a curve, with all that was measured there; x: what grows."""
+        self.curves.setdefault(curve, []).append(point)
+        print("  %-34s %8d   %s" % (curve, point["x"], "  ".join(
+            "%s %s" % (key, short(value)) for key, value in point.items() if key != "x")), flush=True)
+
     def verdict(self):
         goals = [row for row in self.rows if "goal" in row]
+        if not goals:
+            return "bench: nothing here has a goal"
         missed = [row["goal"] for row in goals if not row["holds"]]
         return "bench: %d of %d goals hold%s" % (len(goals) - len(missed), len(goals),
                                                  "; not: " + ", ".join(missed) if missed else "")
