@@ -14,6 +14,15 @@
 	(ON(RUN) | ON(LOCK) | ON(UNLOCK) | ON(HOLD) | ON(CHECK) | ON(LS) | ON(SHOW) | ON(WATCH) |            \
 		ON(BREAK) | ON(LATCH) | ON(AWAIT))
 
+/* The words that a task's positional argument is one of; NULL: it is none of some words. */
+static const char *
+task_words(unsigned task)
+{
+	return task == TASK_COMPLETION ? "bash zsh fish"
+	       : task == TASK_BENCH    ? "uncontended contended mixed"
+				       : NULL;
+}
+
 /* Text for the inside of '...': in bash and zsh a quote has to leave it for a moment, in fish it may not. */
 static void
 print_quoted(FILE *out, const char *text, const char *quote)
@@ -151,8 +160,15 @@ bash_tail(FILE *out)
 		"\t\treturn\n"
 		"\t\t;;\n"
 		"\tesac\n"
-		"\tcase $verb in\n"
-		"\tcompletion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- \"$word\") ;;\n\t");
+		"\tcase $verb in\n");
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		if (task_words(i) != NULL) {
+			(void)fprintf(out,
+				"\t%s) mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$word\") ;;\n",
+				options_task((enum task)i)->word, task_words(i));
+		}
+	}
+	(void)fputc('\t', out);
 	print_tasks(out, NAMERS, " | ");
 	(void)fprintf(out, ")\n"
 			   "\t\t((i < COMP_CWORD)) || _holdfast_names \"$word\"\n"
@@ -281,8 +297,9 @@ completion_zsh(FILE *out)
 		if (i == TASK_RUN) {
 			(void)fprintf(out, " \\\n\t\t\t'*:::command:_holdfast_command'");
 		}
-		if (i == TASK_COMPLETION) {
-			(void)fprintf(out, " \\\n\t\t\t'1:shell:(bash zsh fish)'");
+		if (task_words(i) != NULL) {
+			(void)fprintf(out, " \\\n\t\t\t'1:%s:(%s)'", i == TASK_BENCH ? "kind" : "shell",
+				task_words(i));
 		}
 		(void)fprintf(out, "\n\t\t;;\n");
 	}
@@ -375,8 +392,13 @@ completion_fish(FILE *out)
 	(void)fprintf(out,
 		"; and test (count (__holdfast_rest)) -eq 0' -a '(" NAMES ")'\n"
 		"complete -c holdfast -n '__holdfast_verb run; and test (count (__holdfast_rest)) -gt 0' "
-		"-a '(__holdfast_command)'\n"
-		"complete -c holdfast -n '__holdfast_verb completion' -a 'bash zsh fish'\n");
+		"-a '(__holdfast_command)'\n");
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		if (task_words(i) != NULL) {
+			(void)fprintf(out, "complete -c holdfast -n '__holdfast_verb %s' -a '%s'\n",
+				options_task((enum task)i)->word, task_words(i));
+		}
+	}
 }
 
 bool

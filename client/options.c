@@ -412,7 +412,9 @@ options_parse(struct options *o, int argc, char **argv, char *why)
 		.wait_ms = -1,
 		.busy_status = STATUS_BUSY,
 		.master_wait_ms = 30 * 1000,
-		.kill_after_ms = 5 * 1000};
+		.kill_after_ms = 5 * 1000,
+		.clients = 64,
+		.bench_ms = 1000};
 	while (*r.next != NULL && !r.command) {
 		if (!read_argument(&r)) {
 			return false;

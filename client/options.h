@@ -24,6 +24,8 @@ enum task {
 #define EVERYWHERE ((1u << TASK_COUNT) - 1)
 
 #define OPTION_STEPS_MAX   1000000              /* of a latch */
+#define OPTION_CLIENTS_MAX 10000                /* of a bench, and of its names */
+#define OPTION_BENCH_MAX   INT64_C(3600000)     /* ms: an hour */
 #define OPTION_SECONDS_MAX INT64_C(31536000000) /* ms: a year, as COMMAND_MS_MAX */
 #define OPTION_SLOTS_MAX   10000                /* as LIMIT */
 #define OPTION_TOKEN_MAX   (INT64_C(1) << 53)
@@ -72,6 +74,9 @@ struct options {
 	int64_t pid;           /* 0: the parent */
 	const char *token_file;
 	int64_t token; /* 0: any */
+	int64_t clients;
+	int64_t names; /* 0: as the kind of bench says */
+	int64_t bench_ms;
 	bool json;
 	bool quiet;
 	bool verbose;

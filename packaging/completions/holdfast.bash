@@ -16,6 +16,7 @@ _holdfast_options() {
 	ping) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	info) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	break) printf '%s' '--token --json --quiet --verbose --socket --help --version ' ;;
+	bench) printf '%s' '--clients --names --seconds --json --quiet --verbose --socket --help --version ' ;;
 	completion) printf '%s' '--quiet --verbose --help --version ' ;;
 	esac
 }
@@ -32,12 +33,12 @@ _holdfast() {
 	local verb=${COMP_WORDS[1]} i=2
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping info break completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping info break bench completion --help --version' -- "$word")
 		return
 	fi
 	while ((i < COMP_CWORD)); do
 		case ${COMP_WORDS[i]} in
-		--also | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | -S | --socket) ((i++)) ;;
+		--also | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | -c | --clients | --names | --seconds | -S | --socket) ((i++)) ;;
 		-*) ;;
 		*) break ;;
 		esac
@@ -64,7 +65,7 @@ _holdfast() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 		;;
-	--also | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token) return ;;
+	--also | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | -c | --clients | --names | --seconds) return ;;
 	esac
 	case $word in
 	-*)
@@ -73,6 +74,7 @@ _holdfast() {
 		;;
 	esac
 	case $verb in
+	bench) mapfile -t COMPREPLY < <(compgen -W 'uncontended contended mixed' -- "$word") ;;
 	completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- "$word") ;;
 	run | lock | unlock | hold | check | latch | await | ls | show | watch | break)
 		((i < COMP_CWORD)) || _holdfast_names "$word"

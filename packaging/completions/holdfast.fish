@@ -8,7 +8,7 @@ end
 function __holdfast_rest
 	set -l words (commandline -opc)
 	set -e words[1..2]
-	argparse -s also= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
+	argparse -s also= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= c/clients= names= seconds= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
 	string join \n -- $argv
 end
 # Whether the verb is one of these and its options may stand here.
@@ -39,6 +39,7 @@ complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a watch -d 'pri
 complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a ping -d 'ask whether the daemon answers'
 complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a info -d 'print the daemon\'s state and counters'
 complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a break -d 'take a lock away from its holder; --token shows that you looked'
+complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a bench -d 'measure how fast the daemon hands out locks, and verify each grant'
 complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a completion -d 'print the completion script for a shell'
 complete -c holdfast -n '__holdfast_options run' -l also -x -d 'hold this lock, too: all of them or none; may be repeated'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s n -l nonblock -d 'do not wait'
@@ -59,12 +60,16 @@ complete -c holdfast -n '__holdfast_options run' -l status-fd -x -d 'write what 
 complete -c holdfast -n '__holdfast_options lock unlock check' -l pid -x -d 'the process that owns the lock (the parent)'
 complete -c holdfast -n '__holdfast_options run lock hold' -l token-file -r -F -d 'write the fencing token to FILE; - is stdout'
 complete -c holdfast -n '__holdfast_options unlock check break' -l token -x -d 'only the hold with this fencing token'
-complete -c holdfast -n '__holdfast_options lock unlock hold check latch await ls show sessions watch ping info break' -l json -d 'print JSON'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping info break completion' -s q -l quiet -d 'say nothing but errors; ls: names only'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping info break completion' -s v -l verbose -d 'say what happens'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping info break' -s S -l socket -r -F -d 'the daemon\'s socket, or host:port ($HOLDFAST_URL)'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping info break completion' -s h -l help -d 'print this help'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping info break completion' -s V -l version -d 'print the version'
+complete -c holdfast -n '__holdfast_options bench' -s c -l clients -x -d 'how many connections lock (64)'
+complete -c holdfast -n '__holdfast_options bench' -l names -x -d 'how many names they have in common (contended: 1; mixed: one for four)'
+complete -c holdfast -n '__holdfast_options bench' -l seconds -x -d 'how long each kind takes (1)'
+complete -c holdfast -n '__holdfast_options lock unlock hold check latch await ls show sessions watch ping info break bench' -l json -d 'print JSON'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping info break bench completion' -s q -l quiet -d 'say nothing but errors; ls: names only'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping info break bench completion' -s v -l verbose -d 'say what happens'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping info break bench' -s S -l socket -r -F -d 'the daemon\'s socket, or host:port ($HOLDFAST_URL)'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping info break bench completion' -s h -l help -d 'print this help'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping info break bench completion' -s V -l version -d 'print the version'
 complete -c holdfast -n '__holdfast_verb run lock unlock hold check latch await ls show watch break; and test (count (__holdfast_rest)) -eq 0' -a '(holdfast ls -q 2>/dev/null)'
 complete -c holdfast -n '__holdfast_verb run; and test (count (__holdfast_rest)) -gt 0' -a '(__holdfast_command)'
+complete -c holdfast -n '__holdfast_verb bench' -a 'uncontended contended mixed'
 complete -c holdfast -n '__holdfast_verb completion' -a 'bash zsh fish'
