@@ -135,7 +135,7 @@ connection_write(struct connection *c)
 		stats->net_output_bytes += put;
 		c->stalls = 0;
 		buffer_consume(&c->out, (size_t)put);
-		buffer_trim(&c->out);
+		buffer_return(&c->out, &c->set->store);
 	}
 	c->blocked = buffer_length(&c->out) > 0;
 }
@@ -172,6 +172,7 @@ connections_flush(struct connections *set)
 struct buffer *
 connection_out(struct connection *c)
 {
+	buffer_borrow(&c->out, &c->set->store);
 	return &c->out;
 }
 
@@ -207,7 +208,7 @@ connection_written(struct connection *c)
 void
 connection_reply(struct connection *c, const struct reply *reply)
 {
-	reply_write(&c->out, c->identity.protocol, reply);
+	reply_write(connection_out(c), c->identity.protocol, reply);
 	connection_written(c);
 }
 

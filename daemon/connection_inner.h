@@ -72,6 +72,7 @@ struct connections {
 	size_t out_bytes;           /* unread output that stops serving */
 	struct connection *serving; /* its requests are being served right now */
 	struct request request;     /* the one being served */
+	struct buffer_store store;  /* memory for answers */
 	char scratch[CONNECTION_READ_BYTES];
 };
 

@@ -100,6 +100,7 @@ connections_free(struct connections *set)
 	while (!TAILQ_EMPTY(&set->all)) {
 		connection_free(TAILQ_FIRST(&set->all));
 	}
+	buffer_store_done(&set->store);
 	roster_done(&set->roster);
 	free(set);
 }

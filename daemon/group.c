@@ -95,34 +95,56 @@ group_precedes(const struct group *group, const struct call *call, uint32_t hash
 	       group_knows(group, hash);
 }
 
+_Static_assert(SCRIPT_COUNT <= 32, "a set of scripts is one uint32_t");
+
+/* Takes the next one out of a set of scripts. */
+static enum script_id
+scripts_take(uint32_t *set)
+{
+	int id = __builtin_ctz(*set);
+
+	*set &= *set - 1;
+	return (enum script_id)id;
+}
+
 void
 groups_add(struct groups *groups, const struct call *call, group_close *close, void *arg)
 {
-	uint32_t hash = name_hash(call->name);
+	uint32_t hash = name_hash(call->name), set = groups->open;
+	enum script_id script = script_of(call);
 
-	for (size_t id = 0; id < SCRIPT_COUNT; id++) {
-		if (group_precedes(&groups->of[id], call, hash))
-			close(arg, &groups->of[id]);
+	while (set != 0) {
+		struct group *group = &groups->of[scripts_take(&set)];
+
+		if (group_precedes(group, call, hash))
+			close(arg, group);
 	}
-	group_add(&groups->of[script_of(call)], call, hash);
+	group_add(&groups->of[script], call, hash);
+	groups->open |= UINT32_C(1) << script;
 }
 
 void
 groups_close(struct groups *groups, group_close *close, void *arg)
 {
-	for (size_t id = 0; id < SCRIPT_COUNT; id++) {
-		if (groups->of[id].n > 0)
-			close(arg, &groups->of[id]);
+	uint32_t set = groups->open;
+
+	while (set != 0) {
+		struct group *group = &groups->of[scripts_take(&set)];
+
+		if (group->n > 0)
+			close(arg, group);
 	}
+	groups->open = 0;
 }
 
 bool
 groups_empty(const struct groups *groups)
 {
+	uint32_t set = groups->open;
 	size_t n = 0;
 
-	for (size_t id = 0; id < SCRIPT_COUNT; id++)
-		n += groups->of[id].n;
+	while (set != 0)
+		n += groups->of[scripts_take(&set)].n;
 	return n == 0;
 }
 

@@ -35,6 +35,7 @@ struct group {
 
 /* All zero in the beginning. */
 struct groups {
+	uint32_t open; /* a bit for each that may have calls: the others need no look */
 	struct group of[SCRIPT_COUNT];
 };
 

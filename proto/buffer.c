@@ -125,3 +125,33 @@ buffer_trim(struct buffer *b)
 	b->data = data;
 	b->room = length > BUFFER_ROOM_MIN ? length : BUFFER_ROOM_MIN;
 }
+
+void
+buffer_store_done(struct buffer_store *store)
+{
+	while (store->n > 0)
+		free(store->blocks[--store->n]);
+}
+
+void
+buffer_borrow(struct buffer *b, struct buffer_store *store)
+{
+	if (b->data != NULL || store->n == 0 || b->max < BUFFER_ROOM_MIN)
+		return;
+	b->data = store->blocks[--store->n];
+	b->room = BUFFER_ROOM_MIN;
+}
+
+void
+buffer_return(struct buffer *b, struct buffer_store *store)
+{
+	if (buffer_length(b) == 0 && b->room == BUFFER_ROOM_MIN && store->n < BUFFER_STORE_MOST) {
+		store->blocks[store->n++] = b->data;
+		b->data = NULL;
+		b->room = 0;
+		b->start = 0;
+		b->end = 0;
+	} else {
+		buffer_trim(b);
+	}
+}

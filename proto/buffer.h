@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define BUFFER_STORE_MOST 32
+
 struct buffer {
 	char *data;
 	size_t start; /* first byte that was not consumed */
@@ -73,5 +75,17 @@ void buffer_rewind(struct buffer *b, size_t length);
 
 /* Gives memory back that is far more than what waits needs; all of it when nothing waits. */
 void buffer_trim(struct buffer *b);
+
+/* Memory of buffers that were emptied, for those that are filled next. All zero in the beginning. */
+struct buffer_store {
+	size_t n;
+	char *blocks[BUFFER_STORE_MOST];
+};
+
+void buffer_store_done(struct buffer_store *store);
+/* Memory for one that has none, if there is some. */
+void buffer_borrow(struct buffer *b, struct buffer_store *store);
+/* buffer_trim(), but what an empty one had goes to the store. */
+void buffer_return(struct buffer *b, struct buffer_store *store);
 
 #endif

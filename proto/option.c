@@ -309,6 +309,13 @@ static const struct option {
 
 #define OPTION_COUNT (sizeof(options) / sizeof(*options))
 
+/* The verbs that cannot do without one. */
+static const uint64_t options_required = 0
+#define OPTION(word, field, verbs, required, syntax, summary) | (required)
+#include "proto/option.def"
+#undef OPTION
+	;
+
 _Static_assert(VERB_COUNT <= 64, "a set of verbs is one uint64_t");
 _Static_assert(OPTION_COUNT <= 64, "a set of options is one uint64_t");
 
@@ -408,7 +415,7 @@ option_parse(const struct slice *args, size_t n, struct command *out, struct rep
 			return -1;
 		i += (size_t)took;
 	}
-	for (size_t i = 0; i < OPTION_COUNT; i++) {
+	for (size_t i = 0; (options_required >> out->verb & 1) && i < OPTION_COUNT; i++) {
 		if ((options[i].info.required >> out->verb & 1) && !(seen >> i & 1)) {
 			reply_error(error, CODE_ERR, "%s %s is missing", options[i].info.word.p,
 				options[i].info.syntax);

@@ -124,11 +124,41 @@ START_TEST(an_empty_buffer_keeps_no_memory)
 }
 END_TEST
 
+START_TEST(what_one_has_emptied_serves_the_next)
+{
+	struct buffer_store store = {0};
+	const char *block;
+
+	buffer_init(&b, 100000);
+	buffer_borrow(&b, &store);
+	ck_assert_ptr_null(b.data);
+	buffer_put(&b, "first", 5);
+	block = b.data;
+	buffer_return(&b, &store);
+	holds("first");
+	buffer_consume(&b, 5);
+	buffer_return(&b, &store);
+	ck_assert_ptr_null(b.data);
+	ck_assert_uint_eq(store.n, 1);
+	buffer_borrow(&b, &store);
+	ck_assert_ptr_eq(b.data, block);
+	buffer_put(&b, "second", 6);
+	holds("second");
+	for (int i = 0; i < 500; i++)
+		buffer_put(&b, "0123456789", 10);
+	buffer_consume(&b, 5006);
+	buffer_return(&b, &store);
+	ck_assert_ptr_null(b.data);
+	ck_assert_uint_eq(store.n, 0);
+	buffer_store_done(&store);
+}
+END_TEST
+
 int
 main(void)
 {
 	return SUITE_RUN("buffer", NULL, end, bytes_come_out_as_they_went_in,
 		it_fills_to_its_maximum_and_not_beyond, what_was_consumed_makes_room,
 		reserved_room_is_claimed_by_what_was_written, a_rewind_takes_back_and_forgives,
-		an_empty_buffer_keeps_no_memory);
+		an_empty_buffer_keeps_no_memory, what_one_has_emptied_serves_the_next);
 }

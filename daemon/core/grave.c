@@ -82,13 +82,11 @@ row_empty(struct graves *row, size_t most)
 void
 grave_empty(struct core *core)
 {
-	for (size_t row = 0; core->graves_used != 0; row++) {
-		uint64_t bit = UINT64_C(1) << row;
+	while (core->graves_used != 0) {
+		int row = __builtin_ctzll(core->graves_used);
 
-		if (!(core->graves_used & bit))
-			continue;
 		row_empty(&core->graves[row], row == 0 ? 0 : KEPT_MOST);
-		core->graves_used &= ~bit;
+		core->graves_used &= core->graves_used - 1;
 	}
 }
 
