@@ -162,7 +162,7 @@ rivals: all ## prove that locks of Redisson, redsync, node-redlock and redis-py 
 	@$(if $(ROUNDS),ROUNDS=$(ROUNDS)) tests/interop/rivals/run
 
 # Here times are judged as well, so it wants a machine of its own.
-SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network) tests/e2e/depth.py
+SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network crowd flush kinds latch multi) tests/e2e/depth.py
 
 soak: all ## 100,000 increments by three daemons, how long things take, and ten minutes of random faults
 	@HOLDFAST_MEASURE=1 HOLDFAST_SOAK=100000 tests/run -v -j 1 -t 1200 $(SOAK) "tests/e2e/soak.py 600"
