@@ -278,6 +278,48 @@ START_TEST(tokens_count_only_where_a_majority_was_raised_alike)
 }
 END_TEST
 
+static const char *
+renewed(struct story *w, int64_t token)
+{
+	return vote(w, (struct vote){.op = CALL_RENEW,
+			       .outcome = OUTCOME_YES,
+			       .name = SLICE("a"),
+			       .attempt = 1,
+			       .token_first = token,
+			       .token_last = token + 31});
+}
+
+START_TEST(tokens_that_were_asked_for_in_vain_are_asked_for_further_ahead)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+	int64_t token = INT64_C(4000000000000000), highest = token + 999, ahead = 0;
+
+	HEARD(&w, s.two, answer(&w, CALL_ACQUIRE, OUTCOME_ERROR, "a", 1));
+	HEARD(&w, s.home, granted(&w, "a", 1, token - 5));
+	HEARD(&w, s.one, granted(&w, "a", 1, token));
+	for (int round = 0; round < 4; round++) {
+		ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 2);
+		token = last_call(&w)->token;
+		ck_assert_int_gt(token - highest, ahead);
+		ahead = token - highest;
+		/* Others have taken more meanwhile, so that each goes on with its own. */
+		token += 100;
+		HEARD(&w, s.home, renewed(&w, token - 5));
+		HEARD(&w, s.one, renewed(&w, token));
+		highest = token + 31;
+		ck_assert_ptr_null(strstr(w.trace, "c1"));
+		do
+			after(&w, 1);
+		while (calls_of(&w, CALL_RENEW) == 0);
+	}
+	token = last_call(&w)->token;
+	HEARD(&w, s.home, renewed(&w, token));
+	ck_assert_ptr_nonnull(strstr(HEARD(&w, s.one, renewed(&w, token)), "c1 :"));
+	story_done(&w);
+}
+END_TEST
+
 /* The lease was given back, since another daemon waits, and is wanted again by connection 2: home is asked.
  */
 static struct seats
@@ -733,6 +775,7 @@ main(void)
 		who_yields_takes_no_master_from_the_other_daemon, who_yields_to_nobody_goes_on_to_the_others,
 		who_yields_does_not_wait_for_a_silent_home,
 		tokens_count_only_where_a_majority_was_raised_alike,
+		tokens_that_were_asked_for_in_vain_are_asked_for_further_ahead,
 		tokens_that_the_last_answer_settles_are_followed_by_more_in_time,
 		tokens_that_run_out_are_asked_for_again_before_the_lease_is_renewed,
 		a_lease_lasts_as_long_as_the_older_half_of_its_majority,

@@ -154,6 +154,8 @@ keep_settle_round(struct core *core, struct lease *l, bool yes)
 	/* A guarded master has no tokens to give, a full one no room for the counter, and several may
 	 * disagree: asked again after a while. */
 	l->dry = !l->refreshing && l->asked_block > 0 && keep_short_of_tokens(l);
+	if (l->dry && l->vain < UINT8_MAX)
+		l->vain++;
 	if (l->dry && l->token > l->token_last && l->refresh_ms > core->now.ms + soon)
 		l->refresh_ms = core->now.ms + soon;
 }

@@ -116,6 +116,7 @@ lease_clear(struct core *core, struct lease *l)
 	l->deferred = 0;
 	l->doubted = false;
 	l->reached = 0;
+	l->vain = 0;
 	l->streak = 0;
 	l->token = 1;
 	l->token_last = 0;
@@ -128,7 +129,7 @@ lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 {
 	l->sent_ms = core->now.ms;
 	l->term_ms = term_ms;
-	l->proposal = tokens_propose(core, l->reached);
+	l->proposal = tokens_propose(core, l->reached, l->vain);
 	l->asked_block = block;
 	l->asked = l->kind;
 	for (unsigned i = 0; i < core->settings.masters; i++)
@@ -261,6 +262,7 @@ lease_take_tokens(struct core *core, struct lease *l)
 	l->spare_first = first;
 	l->spare_last = last;
 	l->dry = false;
+	l->vain = 0;
 }
 
 void

@@ -299,6 +299,7 @@ struct lease {
 	int64_t idle_ms;          /* HELD: given back then, unless somebody wants it again; 0: it is in use */
 	bool refreshing;          /* HELD: a round is under way */
 	bool dry;                 /* HELD: the last round brought no tokens, though they run short */
+	unsigned char vain;       /* HELD: and so did as many before it */
 	bool again;               /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
 	bool queued;              /* WAITING: this daemon has a place in the queue at home */
 	bool served;              /* HELD: somebody was granted on it */

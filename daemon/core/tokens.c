@@ -6,6 +6,8 @@
 #define TOKEN_BLOCK  1000  /* reserved at once where they run short: hand-offs take the next without asking */
 #define TOKEN_FEW    32    /* while tokens run ahead of the clock */
 
+#define DOUBLINGS_MOST 8
+
 void
 tokens_saw(struct core *core, int64_t token)
 {
@@ -29,9 +31,12 @@ token_above(const struct core *core, int64_t known)
 }
 
 int64_t
-tokens_propose(const struct core *core, int64_t reached)
+tokens_propose(const struct core *core, int64_t reached, unsigned vain)
 {
-	return token_above(core, reached > core->past ? reached : core->past);
+	unsigned doublings = vain < DOUBLINGS_MOST ? vain : DOUBLINGS_MOST;
+	int64_t known = reached > core->past ? reached : core->past;
+
+	return token_above(core, vain > 0 ? known + (TOKEN_FEW << doublings) : known);
 }
 
 int64_t

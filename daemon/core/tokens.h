@@ -16,8 +16,10 @@ void tokens_saw(struct core *core, int64_t token);
 /* A master's memory changed: what has been seen until now may have been forgotten there. */
 void tokens_forgotten(struct core *core);
 
-/* To begin a round with: above reached, the wall clock where it can be, and all that may be forgotten. */
-int64_t tokens_propose(const struct core *core, int64_t reached);
+/* To begin a round with: above reached, the wall clock where it can be, and all that may be forgotten. After
+ * rounds in a row that were in vain further above it each time: other daemons take tokens of the same name
+ * meanwhile, one master is ahead of another, and a proposal that lies below that leaves it so. */
+int64_t tokens_propose(const struct core *core, int64_t reached, unsigned vain);
 
 /* Above everything known: a floor. */
 int64_t tokens_floor(const struct core *core);
