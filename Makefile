@@ -125,13 +125,26 @@ $(SHIM): tests/shim/clock.c
 	$(call say,LD)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $<
 
-check: all $(SHIM) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line is the sum
+# Programs of the bench; they measure from outside and link nothing of ours.
+BENCH   := $(addprefix $(O)/bench/,load rival hold delay bare)
+
+$(O)/bench/load: $(call obj,$(addprefix tests/bench/,load.c dial.c judge.c request.c samples.c usage.c))
+$(O)/bench/rival: $(call obj,$(addprefix tests/bench/,rival.c dial.c judge.c request.c samples.c))
+$(O)/bench/hold: $(call obj,$(addprefix tests/bench/,hold.c dial.c request.c))
+$(O)/bench/delay: $(call obj,$(addprefix tests/bench/,delay.c dial.c))
+$(O)/bench/bare: $(call obj,tests/bench/bare.c)
+$(BENCH):
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -levent_core
+
+check: all $(SHIM) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line is the sum
 	@tests/run -j $(JOBS) -t 900 -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(MODEL) $(E2E)
 
 check-unit: $(CHECKS) ## run the Check suites alone
 	@tests/run -j $(JOBS) $(CHECKS)
 
-check-e2e: all $(SHIM) ## run the tests against a real redis-server alone
+check-e2e: all $(SHIM) $(BENCH) ## run the tests against a real redis-server alone
 	@tests/run -j $(JOBS) $(E2E)
 
 check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purity, and that there are no globals
@@ -171,19 +184,6 @@ soak: all ## 100,000 increments by three daemons, how long things take, and ten 
 nemesis: all $(SHIM) ## SECONDS of faults with MASTERS real masters, 3 daemons and 64 clients (600, 3; SEED= repeats)
 	@tests/e2e/nemesis.py --masters $(or $(MASTERS),3) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
 		$(if $(filter command environment,$(origin SECONDS)),--seconds $(SECONDS)) $(NEMESIS)
-
-# Programs of the bench; they measure from outside and link nothing of ours.
-BENCH   := $(addprefix $(O)/bench/,load rival hold delay bare)
-
-$(O)/bench/load: $(call obj,$(addprefix tests/bench/,load.c dial.c judge.c request.c samples.c usage.c))
-$(O)/bench/rival: $(call obj,$(addprefix tests/bench/,rival.c dial.c judge.c request.c samples.c))
-$(O)/bench/hold: $(call obj,$(addprefix tests/bench/,hold.c dial.c request.c))
-$(O)/bench/delay: $(call obj,$(addprefix tests/bench/,delay.c dial.c))
-$(O)/bench/bare: $(call obj,tests/bench/bare.c)
-$(BENCH):
-	@mkdir -p $(@D)
-	$(call say,LD)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -levent_core
 
 bench: all $(BENCH) ## compare with a bare loop, Redis itself and others; slices of SECONDS (default 1), PARTS=...
 	@tests/bench/bench.py $(if $(SECONDS),-s $(SECONDS)) -o $(O)/bench.json $(PARTS)

@@ -22,7 +22,8 @@ class Contended:
         path = os.path.join(self.stage.place.path, "bare%d" % self.bares)
         server = self.stage.place.run(program("bare"), path)
         server.output.wait("ready")
-        result = self.stage.load("handoff", CLIENTS, seconds, path)
+        result = self.stage.load("handoff", CLIENTS, seconds, path, watched=[server])
+        result["server_us"] = result["used_us"][0]
         server.wait()
         return result
 
@@ -51,6 +52,7 @@ class Contended:
             [run["wait_p99_us"] / (1e6 * CLIENTS / run["changes_per_second"]) for run in runs["bare"]])
         add("granted out of order of arrival", "%", [100 * run["overtaken"] / run["cycles"] for run in ours])
         add("CPU of the daemon per hand-off", "us", column(ours, "daemon_us"))
+        add("CPU of the bare loop per hand-off", "us", column(runs["bare"], "server_us"))
         return ours
 
     def rivals(self, ours):

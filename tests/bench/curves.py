@@ -3,11 +3,12 @@
 These are points of curves, medians of five turns each; plots.py draws them.
 """
 
+import os
 import statistics
 import time
 
 from scale import holding, redis_bytes, waiting
-from stage import ROUNDS, Holder, cpu, memory
+from stage import ROUNDS, Holder, cpu, memory, program
 
 CLIENTS = (1, 10, 64, 300, 1000, 3000, 10000)
 LOCKS = (100, 1000, 10000, 100000, 1000000)
@@ -16,7 +17,7 @@ NAMES = (1, 10, 100, 1000)
 CLIENTS_PER_NAME = 4
 SLICE_SECONDS = 0.2
 KEYS = ("per_second", "p50_us", "p99_us", "wait_p50_us", "wait_p99_us", "daemon_us", "redis_us", "commands",
-        "least_share")
+        "least_share", "overtaken")
 
 
 def middle(works):
@@ -34,10 +35,21 @@ def show(stage, curve, x, point):
     stage.table.point(curve, dict(x=x, **point))
 
 
+def echoed(stage, echo, clients, seconds, warm):
+    """Two requests to an echo on the same event loop, in the place of LOCK and UNLOCK: the ceiling."""
+    result = stage.load("ping", clients, seconds, echo.at, watched=[echo], warm=warm)
+    return {"per_second": result["per_second"] / 2, "p50_us": result["p50_us"] * 2,
+            "p99_us": result["p99_us"] * 2, "daemon_us": result["used_us"][0] * 2}
+
+
 def over_clients(stage):
     """Each kind of use with more and more clients, who all work."""
     retained = stage.daemon("curve", "retain: 10s\nlease: 10m\n")
     given_back = stage.daemon("back", "retain: 0ms\n")
+    path = os.path.join(stage.place.path, "curve-echo")
+    echo = stage.place.run(program("bare"), path, "echo")
+    echo.output.wait("ready")
+    echo.at = path
     stage.table.title("more and more clients")
     for clients in CLIENTS:
         warm = 0.1 + clients / 10000
@@ -50,11 +62,12 @@ def over_clients(stage):
                 "handoff", n, s, [retained.socket], [retained], warm=w),
             "direct to Redis": lambda s, n=clients, w=warm: stage.measured(
                 "direct-first", n, s, [stage.redis.at], sha1=stage.sha1["release"], warm=w),
+            "an echo, twice": lambda s, n=clients, w=warm: echoed(stage, echo, n, s, w),
         }
         for name, point in middle(works).items():
             show(stage, "clients: " + name, clients, point)
-    for daemon in (retained, given_back):
-        daemon.kill()
+    for server in (retained, given_back, echo):
+        server.kill()
     stage.redis("FLUSHALL")
 
 
@@ -67,8 +80,11 @@ def over_locks(stage):
         began = time.monotonic()
         holder, each, redis_each = holding(stage, daemon, locks, holders)
         took = time.monotonic() - began
-        works = {"pair": lambda s, d=daemon: stage.measured("lock", 64, s, [d.socket], [d])}
-        point = middle(works)["pair"]
+        runs = middle({
+            "again": lambda s, d=daemon: stage.measured("lock", 64, s, [d.socket], [d]),
+            "new": lambda s, d=daemon: stage.measured("first", 64, s, [d.socket], [d])})
+        point = runs["again"]
+        show(stage, "locks held, new names", locks, runs["new"])
         idle = cpu(daemon.process)
         time.sleep(1)
         point.update(bytes_each=each, redis_bytes_each=redis_each, rss=memory(daemon.process), took_s=took,

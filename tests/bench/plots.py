@@ -12,17 +12,25 @@ import sys
 
 CLIENTS = ("clients: a lock each, retained", "clients: one lock for all", "clients: a new name each time",
            "clients: direct to Redis")
+ECHO = "clients: an echo, twice"
 MICROSECONDS, PER_SECOND = "microseconds", "per second"
+
+
+def each(key, names=CLIENTS):
+    return [(name, key, 1, name.split(": ")[1]) for name in names]
+
 
 # file: (title, x axis, y axis, whether y is logarithmic, [(curve, key, factor, what it is)])
 PLOTS = {
     "clients-throughput": ("LOCK + UNLOCK by more and more clients", "clients", "pairs " + PER_SECOND, False,
-                           [(name, "per_second", 1, name.split(": ")[1]) for name in CLIENTS]),
-    "clients-latency": ("time of LOCK + UNLOCK", "clients", MICROSECONDS, True,
-                        [(name, key, 1, "%s, %s" % (name.split(": ")[1], key[:3])) for name in CLIENTS
-                         for key in ("p50_us", "p99_us")]),
+                           each("per_second", CLIENTS + (ECHO,))),
+    "clients-p50": ("p50 of LOCK + UNLOCK", "clients", MICROSECONDS, True, each("p50_us")),
+    "clients-p99": ("p99 of LOCK + UNLOCK", "clients", MICROSECONDS, True, each("p99_us")),
+    "clients-cost": ("CPU of the server for LOCK + UNLOCK, without Redis", "clients", MICROSECONDS, False,
+                     each("daemon_us", CLIENTS[:3] + (ECHO,))),
     "locks-throughput": ("64 clients beside locks that are held", "locks held", "pairs " + PER_SECOND, False,
-                         [("locks held", "per_second", 1, "pairs")]),
+                         [("locks held", "per_second", 1, "the same names, retained"),
+                          ("locks held, new names", "per_second", 1, "a new name each time")]),
     "locks-latency": ("64 clients beside locks that are held", "locks held", MICROSECONDS, False,
                       [("locks held", "p50_us", 1, "p50 of a pair"), ("locks held", "p99_us", 1, "p99 of a pair")]),
     "cost": ("CPU of the daemon for LOCK + UNLOCK", "locks held, or connections", MICROSECONDS, False,
@@ -40,11 +48,12 @@ PLOTS = {
               [("names contended", "per_second", 1, "hand-offs, all names together")]),
 }
 HEAD = """\
-set terminal svg size 640,400 noenhanced font "sans-serif,12" background rgb "white"
+set terminal svg size 680,420 noenhanced font "sans-serif,12" background rgb "white"
+set rmargin 6
 set grid
 set key outside below
 set logscale x
-set format x "%%.0f"
+set format "%%.0f"
 set title "%s"
 set xlabel "%s"
 set ylabel "%s"

@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
 """holdfast bench: what it prints is true, it leaves nothing behind, and it finds a daemon that breaks its promises."""
 
-import contextlib
 import json
-import socket
-import threading
 
 import harness
-import resp
 import tool
 from harness import expect, expect_between
+from liar import Liar
 
 SHORT = ("--seconds", "50ms")
 KEYS = {"kind", "clients", "names", "seconds", "pairs", "changes", "pairs_per_second", "wait_p50_us", "wait_p99_us",
@@ -73,47 +70,6 @@ def test_own_names(place):
     bench(place, daemon, "-c", 4)
     for name in names:
         expect(client("UNLOCK", name), 0)
-
-
-class Liar:
-    """A daemon that grants everything to everybody: the tokens grow, or do not."""
-
-    def __init__(self, place, token):
-        self.socket = place.path + "/liar"
-        self.token = token
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.socket)
-        self.listener.listen()
-        place.sockets.append(self.listener)
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
-
-    def serve(self, client):
-        data = b""
-        with client, contextlib.suppress(OSError):
-            while True:
-                more = client.recv(65536)
-                if not more:
-                    return
-                data += more
-                request = resp.parse(data)
-                while request:
-                    words, at = request
-                    data = data[at:]
-                    client.sendall(self.answer(words))
-                    request = resp.parse(data)
-
-    def answer(self, words):
-        if words[0] == "HELLO":
-            return b"%0\r\n"
-        return b":0\r\n" if words[0] == "UNLOCK" else b":%d\r\n" % self.token()
 
 
 def test_two_holders(place):
