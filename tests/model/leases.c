@@ -17,7 +17,10 @@
  * it. That is a vote with one master only: with several, somebody may still count a seat of the lost memory,
  * and with that and another one have a majority beside the reclaimer's.
  *
- * Promised: two daemons never hold the lease at the same time (OVERLAP).
+ * Where leases are retained there are users: one is granted the lock on a lease, and when it has given it
+ * back the lease stays for the next one, who is granted it without a word to the masters.
+ *
+ * Promised: two daemons never hold the lease at the same time, and no two of them have a user (OVERLAP).
  *
  * Left out, since they only keep others away: keys of attempts that were given up (they go at once, as
  * holders may hold on as long as they like), and answers that are lost.
@@ -46,6 +49,12 @@ enum release {
 	RELEASE_DAEMON, /* deletes the daemon's key, of whichever attempt */
 };
 
+enum retain {
+	RETAIN_NOT = 0, /* without users: whoever holds the lease uses it */
+	RETAIN_WHILE_GOOD,
+	RETAIN_BLINDLY, /* who comes next is granted it without a look at the lease */
+};
+
 struct lease_rules {
 	uint8_t masters;
 	uint8_t daemons;
@@ -60,6 +69,7 @@ struct lease_rules {
 	uint8_t lost;   /* masters that may be without memory at a time; 0: a minority */
 	enum validity validity;
 	enum release release;
+	enum retain retain;
 	bool travels; /* answers take their time too */
 	bool reclaim_votes;
 	bool reclaim_late;   /* also after the guard */
@@ -93,6 +103,8 @@ struct master {
 struct lease_state {
 	struct master master[MASTERS_MAX];
 	uint8_t holds[DAEMONS_MAX];
+	uint8_t uses[DAEMONS_MAX]; /* it has a user, */
+	uint8_t idle[DAEMONS_MAX]; /* or keeps the lease for the next one */
 };
 
 struct turn {
@@ -144,7 +156,16 @@ attempt_end(const struct lease_rules *rules, struct lease_state *s, unsigned d)
 		if (master->owner == d + 1)
 			master->owner = master->ttl = master->stepped = 0;
 	}
-	s->holds[d] = false;
+	s->holds[d] = s->uses[d] = s->idle[d] = false;
+}
+
+/* Users know how long they may rely on it. */
+static void
+lease_run_out(const struct lease_rules *rules, struct lease_state *s, unsigned d)
+{
+	bool unnoticed = s->idle[d] && rules->retain == RETAIN_BLINDLY;
+	attempt_end(rules, s, d);
+	s->idle[d] = unnoticed;
 }
 
 /* Completes the step: who has enough seats holds the lease, who has no longer, does not. */
@@ -155,7 +176,7 @@ leases_settle(struct turn *t)
 	for (unsigned d = 0; d < t->rules->daemons; d++) {
 		bool good = lease_good(t->rules, &t->next, d);
 		if (!good && t->next.holds[d]) {
-			attempt_end(t->rules, &t->next, d);
+			lease_run_out(t->rules, &t->next, d);
 			change = ": a lease has run out";
 		} else if (good && !t->next.holds[d]) {
 			t->next.holds[d] = true;
@@ -228,6 +249,27 @@ move_end(struct turn *t, unsigned d)
 		return;
 	attempt_end(t->rules, &t->next, d);
 	OFFER(t, "%c %s", 'A' + d, t->from->holds[d] ? "releases the lease" : "gives up");
+}
+
+static void
+move_use(struct turn *t, unsigned d)
+{
+	bool may = t->from->holds[d] || t->from->idle[d];
+	if (t->rules->retain == RETAIN_NOT || t->from->uses[d] || !may)
+		return;
+	t->next.uses[d] = true;
+	t->next.idle[d] = false;
+	OFFER(t, "%c grants it", 'A' + d);
+}
+
+static void
+move_retain(struct turn *t, unsigned d)
+{
+	if (!t->from->uses[d])
+		return;
+	t->next.uses[d] = false;
+	t->next.idle[d] = true;
+	OFFER(t, "%c's user gives it back, and the lease is kept", 'A' + d);
 }
 
 static void
@@ -402,8 +444,11 @@ leases_moves(const void *rules, unsigned depth, const void *state, struct explor
 		if (may_restart(&t, m))
 			move_restart(&t, m);
 	}
-	for (unsigned d = 0; d < r->daemons; d++)
+	for (unsigned d = 0; d < r->daemons; d++) {
 		move_end(&t, d);
+		move_use(&t, d);
+		move_retain(&t, d);
+	}
 }
 
 static const char *
@@ -411,10 +456,12 @@ leases_broken(const void *rules, const void *state)
 {
 	const struct lease_rules *r = rules;
 	const struct lease_state *s = state;
-	unsigned holders = 0;
-	for (unsigned d = 0; d < r->daemons; d++)
+	unsigned holders = 0, users = 0;
+	for (unsigned d = 0; d < r->daemons; d++) {
 		holders += s->holds[d];
-	return holders > 1 ? OVERLAP : NULL;
+		users += s->uses[d];
+	}
+	return holders > 1 || users > 1 ? OVERLAP : NULL;
 }
 
 static void
@@ -425,6 +472,8 @@ leases_relabel(const struct lease_rules *rules, const struct lease_state *from, 
 	*to = *from;
 	for (unsigned d = 0; d < rules->daemons; d++) {
 		to->holds[d] = from->holds[order[d]];
+		to->uses[d] = from->uses[order[d]];
+		to->idle[d] = from->idle[order[d]];
 		for (unsigned m = 0; m < rules->masters; m++) {
 			to->master[m].seat[d] = from->master[m].seat[order[d]];
 			if (from->master[m].owner == order[d] + 1)
@@ -458,6 +507,7 @@ enum landmark {
 	LANDMARK_RIVAL = 2,
 	LANDMARK_LATE = 4,
 	LANDMARK_RECLAIM = 8,
+	LANDMARK_IDLE = 16,
 };
 
 static unsigned
@@ -468,6 +518,7 @@ leases_landmark(const void *rules, const void *state)
 	unsigned met = 0;
 	for (unsigned d = 0; d < r->daemons; d++) {
 		met |= s->holds[d] ? LANDMARK_HOLD : 0;
+		met |= s->holds[d] && s->idle[d] ? LANDMARK_IDLE : 0;
 		for (unsigned m = 0; m < r->masters; m++) {
 			const struct master *master = &s->master[m];
 			bool rival = s->holds[d] && master->owner != 0 && master->owner != d + 1;
@@ -485,7 +536,7 @@ leases_landmarks_due(const void *rules)
 {
 	const struct lease_rules *r = rules;
 	return LANDMARK_HOLD | LANDMARK_LATE | (r->masters > 1 ? LANDMARK_RIVAL : 0) |
-	       (r->guard > 0 ? LANDMARK_RECLAIM : 0);
+	       (r->guard > 0 ? LANDMARK_RECLAIM : 0) | (r->retain != RETAIN_NOT ? LANDMARK_IDLE : 0);
 }
 
 static const struct variant variants[] = {
@@ -504,7 +555,8 @@ const struct model leases_model = {
 	.normalize = leases_normalize,
 	.landmark = leases_landmark,
 	.landmarks_due = leases_landmarks_due,
-	.landmarks = (const char *const[]){"a lease", "a rival's key", "a late call", "a reclaimed key"},
+	.landmarks = (const char *const[]){"a lease", "a rival's key", "a late call", "a reclaimed key",
+		"an idle lease"},
 	.variants = variants,
 	.variant_count = sizeof variants / sizeof variants[0],
 };
