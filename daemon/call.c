@@ -58,7 +58,8 @@ call_groups(const struct call *a, const struct call *b)
 {
 	return script_of(a) == script_of(b) && a->link == b->link && a->incarnation == b->incarnation &&
 	       a->op != CALL_HELLO && a->op != CALL_ADMIT &&
-	       (a->op != CALL_RELEASE || a->queue_ms == b->queue_ms);
+	       (a->op != CALL_RELEASE ||
+		       (a->queue_ms == b->queue_ms && (a->deadline_us > 0) == (b->deadline_us > 0)));
 }
 
 /* Room for everything is made before anything is written, so that writing cannot fail and nothing moves. */
@@ -500,6 +501,14 @@ call_common(const struct call *calls, size_t n)
 	return common;
 }
 
+/* About a place in the queue, or that the time is to be told. */
+static bool
+release_says_more(enum script_id id, const struct call *call)
+{
+	return (id == SCRIPT_RELEASE && (call->queue_ms > 0 || call->deadline_us > 0)) ||
+	       (id == SCRIPT_GROUP_RELEASE && call->queue_ms > 0);
+}
+
 bool
 call_encode(struct call_command *command, const struct call_settings *settings, const struct call *calls,
 	size_t n)
@@ -523,7 +532,7 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 			arg_one(command, settings, &calls[i], *a);
 	if (shape->terms)
 		args_terms(command, calls, n, shape->places);
-	if (common.op == CALL_RELEASE && common.queue_ms > 0 && common.interop != INTEROP_REDISSON)
+	if (release_says_more(id, &common))
 		arg_number(command, common.queue_ms);
 	return true;
 }

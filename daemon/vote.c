@@ -396,6 +396,14 @@ decode_all(const redisReply *reply, int64_t skipped, const struct call *call, st
 	}
 }
 
+/* 1: all is released, and nobody asked for the time. */
+static bool
+decode_short(const redisReply *reply, const struct call *call, struct vote *vote)
+{
+	return reply->type == REDIS_REPLY_INTEGER && script_of(call) == SCRIPT_RELEASE &&
+	       call->deadline_us == 0 && decode_number(reply->integer, call, vote);
+}
+
 /* Of one call: whether the reply was one its script can give. */
 static bool
 decode_one(const redisReply *reply, const struct call *calls, size_t i, size_t n, int64_t skipped,
@@ -433,8 +441,9 @@ call_decode(const redisReply *reply, const struct call *calls, size_t n, struct 
 			continue;
 		}
 		int64_t time_us = 0;
-		bool good = reply->type == REDIS_REPLY_ARRAY && element_number(reply, 1, &time_us) &&
-			    decode_one(reply, calls, i, n, skipped, vote);
+		bool good = decode_short(reply, &calls[i], vote) ||
+			    (reply->type == REDIS_REPLY_ARRAY && element_number(reply, 1, &time_us) &&
+				    decode_one(reply, calls, i, n, skipped, vote));
 		if (!good)
 			call_fail(&calls[i], OUTCOME_UNKNOWN,
 				"the master answered what no script of ours says", vote);

@@ -2,44 +2,56 @@
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each
 -- ARGV  1: incarnation; 2: inbox prefix; then the owner of each name; then, where other masters did not grant what was
---       granted here, how long (ms) its daemon stands at the head of the queue again; else none
--- Reply {'forgotten', time}, {'all', time} when all were ours and are gone, or {'ok', time, one answer per name}:
+--       granted here, how long (ms) its daemon stands at the head of the queue again; or 0, where the answer has to
+--       tell the time; else none
+-- Reply {'forgotten', time}, 1 or, where it has to tell the time, {'all', time} when all were ours and are gone, or
+--       {'ok', time, one answer per name}:
 --       1        it was ours and is gone
 --       {'no'}   not ours (any more); nothing was done
 --       {'wrongkind'} or {'error', text}
 --
 -- What is ours and nobody waits for ends with one command for all.
 -- Repeating is harmless: an attempt number is never used again, so a late copy finds nothing of its own.
--- include: clock
-
-if redis.call('HGET', KEYS[1], 'incarnation') ~= ARGV[1] then
-	return { 'forgotten', now }
-end
 
 local keys, args = KEYS, ARGV -- locals cost less
 local n = (#keys - 1) / 2
 local place_ms = tonumber(args[n + 3])
-local holders = redis.call('MGET', unpack(keys, 2, n + 1))
-local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
-local answers, ours, rest = { 'ok', now, 0 }, {}, {}
-for i = 1, n do
-	if holders[i] ~= args[i + 2] then
-		answers[i + 2] = { 'no' }
-		rest[#rest + 1] = not holders[i] and i or nil -- gone, or another kind of key
-	else
-		answers[i + 2] = 1
-		if not place_ms and (queues == 0 or redis.call('EXISTS', keys[n + 1 + i]) == 0) then
-			ours[#ours + 1] = keys[i + 1]
-		else
-			rest[#rest + 1] = i
+local known = redis.call('HGET', keys[1], 'incarnation') == args[1]
+local holders, ours, ended, count = {}, {}, {}, 0
+if known then
+	-- Of another kind of key they say as little as of none, or an error; that is looked at below.
+	holders = n == 1 and { redis.pcall('GET', keys[2]) } or redis.call('MGET', unpack(keys, 2, n + 1))
+end
+if known and (not place_ms or place_ms == 0) then
+	local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
+	for i = 1, n do
+		if holders[i] == args[i + 2] and (queues == 0 or redis.call('EXISTS', keys[n + 1 + i]) == 0) then
+			count = count + 1
+			ours[count], ended[i] = keys[i + 1], true
 		end
 	end
+	if count > 0 then
+		redis.call('DEL', unpack(ours))
+	end
+	if count == n and not place_ms then
+		return 1
+	end
 end
-if #ours > 0 then
-	redis.call('DEL', unpack(ours))
+-- include: clock
+
+if not known then
+	return { 'forgotten', now }
 end
-if #ours == n then
+if count == n then
 	return { 'all', now }
+end
+
+local answers, rest = { 'ok', now, 0 }, {}
+for i = 1, n do
+	answers[i + 2] = ended[i] and 1 or { 'no' }
+	if not ended[i] and (holders[i] == args[i + 2] or type(holders[i]) ~= 'string') then
+		rest[#rest + 1] = i
+	end
 end
 if #rest == 0 then
 	return answers
@@ -57,7 +69,7 @@ local function release(i)
 	end
 	redis.call('DEL', lease)
 	queue_prune(queue)
-	if place_ms then
+	if place_ms and place_ms > 0 then
 		queue_return(queue, string.match(args[i + 2], '^%x+'), place_ms, 'x')
 	else
 		queue_call_head(queue, args[2])

@@ -206,6 +206,12 @@ START_TEST(every_operation_has_its_keys)
 	call.queue_ms = 3000;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7 3000");
+	call.queue_ms = 0;
+	call.deadline_us = 9; /* the answer has to tell the time */
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7 0");
+	call.deadline_us = 0;
+	call.queue_ms = 3000;
 	call.op = CALL_LEAVE;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON " hf:inbox:");
@@ -342,6 +348,11 @@ START_TEST(only_calls_of_one_kind_and_link_and_memory_share_a_command)
 	ck_assert(call_groups(&a, &b));
 	a.queue_ms = 3000;
 	ck_assert(!call_groups(&a, &b));
+	a.queue_ms = 0;
+	a.deadline_us = 9;
+	ck_assert(!call_groups(&a, &b));
+	b.deadline_us = 8;
+	ck_assert(call_groups(&a, &b));
 	a.op = b.op = CALL_HELLO;
 	ck_assert(!call_groups(&a, &b));
 }
@@ -434,6 +445,29 @@ START_TEST(one_answer_may_be_for_all_names)
 	call_decode(reply, calls, 3, votes);
 	ck_assert_int_eq(votes[0].outcome, OUTCOME_UNKNOWN);
 	freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(a_release_of_all_names_tells_the_time_only_where_it_has_to)
+{
+	struct call calls[2] = {call_of(CALL_RELEASE), call_of(CALL_RELEASE)};
+	struct vote votes[2];
+	redisReply one = {.type = REDIS_REPLY_INTEGER, .integer = 1};
+
+	call_decode(&one, calls, 2, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_YES);
+	ck_assert_int_eq(votes[1].outcome, OUTCOME_YES);
+	ck_assert_int_eq(votes[1].time_us, 0);
+	one.integer = 0;
+	call_decode(&one, calls, 1, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_UNKNOWN);
+	one.integer = 1;
+	calls[0].deadline_us = 9;
+	call_decode(&one, calls, 1, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_UNKNOWN);
+	calls[0] = call_of(CALL_LEAVE);
+	call_decode(&one, calls, 1, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_UNKNOWN);
 }
 END_TEST
 
@@ -801,6 +835,7 @@ main(void)
 		shares_have_scripts_of_their_own_and_say_their_form, permits_are_said_by_their_numbers,
 		another_limit_is_told, a_reader_needs_no_numbers,
 		a_number_is_a_yes_and_says_what_is_not_a_matter_of_course, one_answer_may_be_for_all_names,
+		a_release_of_all_names_tells_the_time_only_where_it_has_to,
 		what_is_done_for_all_names_needs_no_number, a_greeting_carries_the_limits_of_this_daemon,
 		every_operation_has_its_keys, a_latch_has_a_key_of_its_own_and_each_its_arguments,
 		a_template_makes_the_lease_key_and_only_that, a_name_cannot_leave_its_braces, names_are_bytes,

@@ -610,6 +610,7 @@ ON_BOTH(names_that_somebody_waits_for_end_among_others_as_alone)
 	calls[2].attempt = 9;
 	stage_calls(&stage, &daemons[DA], calls, 4, votes);
 	ck_assert_int_eq(votes[0].outcome, OUTCOME_YES);
+	ck_assert_int_gt(votes[0].time_us, 0);
 	ck_assert_int_eq(votes[1].outcome, OUTCOME_YES);
 	ck_assert_int_eq(votes[2].outcome, OUTCOME_NO);
 	ck_assert_int_eq(votes[3].outcome, OUTCOME_WRONGKIND);
@@ -625,6 +626,29 @@ ON_BOTH(names_that_somebody_waits_for_end_among_others_as_alone)
 	ck_assert_int_eq(votes[0].outcome, OUTCOME_YES);
 	ck_assert_int_eq(votes[1].outcome, OUTCOME_BUSY);
 	ck_assert_int_eq(votes[2].outcome, OUTCOME_YES);
+}
+
+ON_BOTH(a_release_tells_the_time_where_an_acquire_may_be_under_way)
+{
+	struct call release = {.op = CALL_RELEASE, .attempt = 1, .name = SLICE("a")};
+	open_master();
+	acquire(DA, 1);
+	struct vote v = run_call(DA, release);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_eq(v.time_us, 0);
+	acquire(DA, 2);
+	release.attempt = 2;
+	release.deadline_us = 1;
+	v = run_call(DA, release);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_gt(v.time_us, 0);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), "");
+	v = run_call(DA, release);
+	ck_assert_int_eq(v.outcome, OUTCOME_NO);
+	ck_assert_int_gt(v.time_us, 0);
+	/* What it does not hold any more it does not hold either where nobody asked. */
+	release.deadline_us = 0;
+	ck_assert_int_eq(run_call(DA, release).outcome, OUTCOME_NO);
 }
 
 ON_BOTH(messages_carry_the_name_as_it_is)
@@ -814,7 +838,8 @@ main(void)
 		a_fenced_name_counts_for_itself_and_goes_on_above_all_without_its_counter,
 		fenced_names_of_a_command_have_each_its_own_proposal,
 		a_counter_at_its_end_grants_nothing_more,
-		names_that_somebody_waits_for_end_among_others_as_alone, messages_carry_the_name_as_it_is,
+		names_that_somebody_waits_for_end_among_others_as_alone,
+		a_release_tells_the_time_where_an_acquire_may_be_under_way, messages_carry_the_name_as_it_is,
 		renewing_may_reserve_tokens, lifetimes_out_of_range_are_refused,
 		names_of_one_command_have_each_its_own_terms, who_waits_is_queued_and_the_holder_is_told,
 		who_had_its_turn_for_nothing_has_it_again,

@@ -73,7 +73,9 @@ struct call {
 	enum interop interop; /* who else locks it */
 	const char *key;      /* key template with one '%' for the name; NULL: NAMESPACE:{%} */
 	int64_t ttl_ms;       /* ACQUIRE, RENEW, RECLAIM: lifetime of the key, L + J, > 0 */
-	int64_t deadline_us;  /* ACQUIRE, RECLAIM: refuse yourself when executed later than this TIME */
+	int64_t deadline_us;  /* ACQUIRE, RECLAIM: refuse yourself when executed later than this TIME;
+				 RELEASE: > 0: an acquire may still be under way, the vote must tell the time
+			       */
 	int64_t token;  /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
 	int64_t newest; /* RECLAIM: newest token of this lease: of two that reclaim, the newer one is right */
 	int64_t block;  /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
@@ -148,7 +150,8 @@ struct vote {
 	unsigned link;       /* of the call */
 	uint64_t attempt;    /* of the call */
 	struct slice name;   /* of the call */
-	int64_t time_us;     /* the master's TIME when the script ran; 0 when no script answered */
+	int64_t time_us;     /* the master's TIME when the script ran; 0 when no script answered, or it did
+				not have to tell */
 	int64_t token_first; /* ACQUIRE, RENEW: YES with a new block: first..last are ours; else 0 */
 	int64_t token_last;
 	struct slice holder; /* ACQUIRE BUSY: owner text of the lease in the way; n == 0: the name is free,

@@ -41,6 +41,7 @@ undo_send(struct core *core, struct undo *u, int64_t place_ms)
 					  .permits = u->permits,
 					  .slots = u->slots,
 					  .key = u->key,
+					  .deadline_us = u->after_us,
 					  .queue_ms = place_ms});
 	}
 	timer_arm(&core->timers, &u->timer, u->give_up_ms);
@@ -112,7 +113,7 @@ undo_vote(struct core *core, const struct vote *vote)
 	u->sent = false;
 	if (vote->outcome == OUTCOME_YES || vote->outcome == OUTCOME_NO ||
 		vote->outcome == OUTCOME_WRONGKIND) {
-		if (vote->time_us > u->after_us) {
+		if (u->after_us == 0 || vote->time_us > u->after_us) {
 			undo_end(core, u);
 			return;
 		}

@@ -165,6 +165,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.link = 1,
 			.name = SLICE("name"),
 			.block = 10,
+			.deadline_us = form % 2,
 			.kind = (enum kind)(form % KIND_COUNT),
 			.limit = 1 + form % 50,
 			.permits = 1 + form % 3,
