@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import re
+import resource
 import sys
 import time
 
@@ -29,7 +30,21 @@ import table as tables
 import uncontended
 
 QUICK = {"contended": contended, "uncontended": uncontended, "scale": scale}
+QUIET_PERCENT = 5  # more than this, and what is next to each other was not measured alike
 ALL = dict(QUICK, neighbours=neighbours, missing=missing, others=others, curves=curves)
+
+
+def processors_used():
+    """Seconds that all processes together have had of the processors since the start of the machine."""
+    with open("/proc/stat", encoding="ascii") as stream:
+        user, nice, system, _, _, interrupt, soft = [int(word) for word in stream.readline().split()[1:8]]
+    return (user + nice + system + interrupt + soft) / os.sysconf("SC_CLK_TCK")
+
+
+def own_used():
+    """The same of this process and all that it has waited for."""
+    return sum(getattr(resource.getrusage(who), field) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+               for field in ("ru_utime", "ru_stime"))
 
 
 def machine(redis):
@@ -64,7 +79,7 @@ def main():
     for part in options.parts:
         if part not in ALL:
             parser.error("%s is no part; parts are %s" % (part, ", ".join(ALL)))
-    began = time.monotonic()
+    began, others = time.monotonic(), processors_used() - own_used()
     place = harness.Place()
     table = tables.Table()
     try:
@@ -74,6 +89,7 @@ def main():
     finally:
         place.done()
     about["seconds"] = time.monotonic() - began
+    about["others_percent"] = 100 * (processors_used() - own_used() - others) / about["seconds"] / os.cpu_count()
     if options.output:
         with open(options.output, "w", encoding="utf-8") as stream:
             json.dump({"machine": about, "rows": table.rows, "notes": table.notes, "curves": table.curves}, stream, indent=1)
@@ -81,6 +97,8 @@ def main():
             print("\n" + plots.draw(table.curves, os.path.splitext(options.output)[0] + "-plots"))
     print("\n%.0f s, load average in the end %.2f; nobody held twice, every token grew" % (
         about["seconds"], about["load_average_end"]))
+    print("other processes had %.0f %% of the processors%s" % (
+        about["others_percent"], ": expect noise" if about["others_percent"] > QUIET_PERCENT else ""))
     print(table.verdict())
 
 

@@ -10,7 +10,7 @@ import time
 from scale import holding, redis_bytes, waiting
 from stage import ROUNDS, Holder, cpu, memory, program
 
-CLIENTS = (1, 10, 64, 300, 1000, 3000, 10000)
+CLIENTS = (1, 10, 100, 1000, 10000)
 LOCKS = (100, 1000, 10000, 100000, 1000000)
 CROWD = (10, 100, 1000, 10000)
 NAMES = (1, 10, 100, 1000)

@@ -26,6 +26,7 @@
 #include "tests/bench/judge.h"
 #include "tests/bench/request.h"
 #include "tests/bench/samples.h"
+#include "tests/bench/tally.h"
 #include "tests/bench/tick.h"
 #include "tests/bench/usage.h"
 
@@ -131,6 +132,8 @@ struct load {
 	struct samples samples;
 	struct samples waits; /* for the first answer of a cycle */
 	struct usage usage;
+	const char *redis; /* NULL: nobody counts commands */
+	struct tally tally;
 };
 
 /* --- one client ----------------------------------------------------------------------------------------- */
@@ -373,6 +376,8 @@ load_warm(evutil_socket_t fd, short what, void *arg)
 	load->cycles = 0;
 	load->samples.n = 0;
 	load->waits.n = 0;
+	if (load->redis)
+		tally_begin(&load->tally, load->redis);
 	usage_begin(&load->usage);
 	load->began_ns = tick_ns();
 }
@@ -425,6 +430,7 @@ load_run(struct load *load)
 		client_begin(&load->clients[i]);
 	event_base_dispatch(load->base);
 	usage_end(&load->usage);
+	tally_end(&load->tally);
 }
 
 /* The least and the most that one place's clients got, of a fair share. */
@@ -466,6 +472,7 @@ load_print(struct load *load)
 		samples_percentile(&load->waits, 99));
 	load_print_places(load, grants);
 	usage_print(&load->usage, load->cycles);
+	printf(", \"commands\": %.6f", (double)load->tally.count / (double)(load->cycles ? load->cycles : 1));
 	printf(", \"least_share\": %.4f, \"most_share\": %.4f, \"overtaken\": %" PRIu64 "}\n",
 		(double)least / fair, (double)most / fair, overtaken);
 }
@@ -505,6 +512,8 @@ load_option(struct load *load, int option, const char *value)
 		load->warm_seconds = strtod(value, NULL);
 	else if (option == 'm')
 		usage_watch(&load->usage, (int)strtol(value, NULL, 10));
+	else if (option == 'r')
+		load->redis = value;
 	else if (option == 'p')
 		load->pause = tick_timeval((int64_t)strtoul(value, NULL, 10) * 1000);
 	else if (option == 's')
@@ -522,7 +531,7 @@ main(int argc, char **argv)
 	struct load load = {.client_n = 1, .name_n = 1, .seconds = 1, .sha1 = ""};
 	int option;
 
-	while ((option = getopt(argc, argv, "c:n:w:t:p:s:m:")) != -1)
+	while ((option = getopt(argc, argv, "c:n:w:t:p:s:m:r:")) != -1)
 		load_option(&load, option, optarg);
 	if (argc - optind < 2 || argc - optind > 1 + PLACES_MAX)
 		errx(2, "it needs a KIND and 1 to %d PLACEs", PLACES_MAX);

@@ -1,10 +1,11 @@
 """Many: locks held and renewed, connections, waiters; what each costs, and whether a lock costs more beside them."""
 
+import os
 import statistics
 import time
 
 import harness
-from stage import ROUNDS, Holder, column, cpu, memory, ratios
+from stage import ROUNDS, Holder, column, cpu, memory, program, ratios
 from table import Goal
 
 RENEWED = 100000
@@ -133,6 +134,21 @@ def flat_active(stage):
               "cost with 10000 active connections")
     few.done()
     many.done()
+    echo_growth(stage)
+
+
+def echo_growth(stage):
+    """The control: what the sockets of so many clients cost a server that does nothing else."""
+    path = os.path.join(stage.place.path, "growth")
+    server = stage.place.run(program("bare"), path, "echo")
+    server.output.wait("ready")
+
+    def work(clients):
+        return lambda seconds: stage.load("ping", clients, seconds, path, watched=[server], warm=0.5)
+    runs = stage.in_turns(few=work(10), many=work(CONNECTIONS))
+    few, many = [[run["used_us"][0] for run in runs[name]] for name in ("few", "many")]
+    stage.table.add("the control, an echo: CPU per request, many : few", "x", [b / a for a, b in zip(few, many)])
+    server.kill()
 
 
 def flat_locks(stage, locks):

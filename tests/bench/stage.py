@@ -129,10 +129,12 @@ class Stage:
         return json.loads(process.output.text())
 
     def load(self, kind, clients, seconds, *places, pause=0, sha1="", watched=(), warm=SETTLE_SECONDS,
-             names=1):
+             names=1, redis=None):
         words = ["-c", clients, "-n", names, "-w", warm, "-t", seconds, "-p", pause, "-s", sha1 or "-"]
         for process in watched:
             words += ["-m", process.pid]
+        if redis:
+            words += ["-r", redis.at]
         return self.run("load", warm + seconds, *words, kind, *places)
 
     def rival(self, kind, clients, seconds, redis):
@@ -143,18 +145,11 @@ class Stage:
     def measured(self, kind, clients, seconds, places, daemons=(), redis=None, **more):
         """A load, with what a cycle cost: us of CPU at daemons and Redis, and commands."""
         redis = redis or self.redis
-        commands = commands_of(redis)
         watched = [redis.process] + [daemon.process for daemon in daemons]
-        result = self.load(kind, clients, seconds, *places, watched=watched, **more)
+        result = self.load(kind, clients, seconds, *places, watched=watched, redis=redis, **more)
         result["redis_us"] = result["used_us"][0]
         result["daemon_us"] = sum(result["used_us"][1:])
-        result["commands"] = self.commands_each(redis, commands, result)
         return result
-
-    @staticmethod
-    def commands_each(redis, before, result):
-        """Less the one that asks. Those that were sent while nothing counted are in it: it is a little too much."""
-        return (commands_of(redis) - before - 1) / max(result["cycles"], 1)
 
     def in_turns(self, seconds=None, **works):
         """Each work's results, of ROUNDS rounds; a work takes the seconds it may measure."""
