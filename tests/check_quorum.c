@@ -89,7 +89,8 @@ START_TEST(two_votes_wait_for_the_word_of_home)
 
 	HEARD(&w, s.one, granted(&w, "a", 1, 500));
 	ck_assert_str_eq(HEARD(&w, s.two, granted(&w, "a", 1, 500)), "");
-	ck_assert_str_eq(HEARD(&w, s.home, answer(&w, CALL_ACQUIRE, OUTCOME_ERROR, "a", 1)), "c1 :500");
+	ck_assert_ptr_nonnull(
+		strstr(HEARD(&w, s.home, answer(&w, CALL_ACQUIRE, OUTCOME_ERROR, "a", 1)), "c1 :500"));
 	story_done(&w);
 }
 END_TEST
@@ -378,15 +379,18 @@ START_TEST(who_yields_does_not_wait_for_a_silent_home)
 }
 END_TEST
 
+#define SOMEBODY "0123456789abcdef0123456789abcdef:9"
+#define ANOTHER  "fedcba9876543210fedcba9876543210:7"
+
 /* Not free at home, where others stand before us. */
 static const char *
-busy_behind(struct story *w, uint64_t attempt, int64_t position)
+busy_behind(struct story *w, uint64_t attempt, const char *holder, int64_t position)
 {
 	return vote(w, (struct vote){.op = CALL_ACQUIRE,
 			       .outcome = OUTCOME_BUSY,
 			       .name = slice_of("a"),
 			       .attempt = attempt,
-			       .holder = slice_of("0123456789abcdef0123456789abcdef:9"),
+			       .holder = slice_of(holder),
 			       .position = position,
 			       .change_ms = 500});
 }
@@ -398,31 +402,43 @@ START_TEST(who_stands_behind_others_asks_home_until_it_is_called)
 
 	HEARD(&w, s.one, busy(&w, "a", 1));
 	HEARD(&w, s.two, busy(&w, "a", 1));
-	HEARD(&w, s.home, busy_behind(&w, 1, 2));
+	HEARD(&w, s.home, busy_behind(&w, 1, SOMEBODY, 2));
 	after(&w, LEASE_MS / 3 + 1);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 1);
 	ck_assert_uint_eq(last_call(&w)->master, s.home);
-	HEARD(&w, s.home, busy_behind(&w, 2, 2));
+	HEARD(&w, s.home, busy_behind(&w, 2, ANOTHER, 2));
 	step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")});
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
 	story_done(&w);
 }
 END_TEST
 
-START_TEST(who_finds_itself_the_head_asks_the_others_too)
+/* What is in the way may be at home alone. */
+static void
+story_asks_on(const char *holder, int64_t position)
 {
 	struct story w;
 	struct seats s = story_asked(&w);
 
 	HEARD(&w, s.one, busy(&w, "a", 1));
 	HEARD(&w, s.two, busy(&w, "a", 1));
-	HEARD(&w, s.home, busy_behind(&w, 1, 2));
+	HEARD(&w, s.home, busy_behind(&w, 1, SOMEBODY, 3));
 	after(&w, LEASE_MS / 3 + 1);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 1);
-	/* What is in the way may be at home alone. */
-	HEARD(&w, s.home, busy_behind(&w, 2, 1));
+	HEARD(&w, s.home, busy_behind(&w, 2, holder, position));
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 2);
 	story_done(&w);
+}
+
+START_TEST(who_finds_itself_the_head_asks_the_others_too)
+{
+	story_asks_on(ANOTHER, 1);
+}
+END_TEST
+
+START_TEST(who_finds_nothing_changed_asks_the_others_too)
+{
+	story_asks_on(SOMEBODY, 2);
 }
 END_TEST
 
@@ -433,7 +449,7 @@ START_TEST(the_head_of_the_queue_asks_all)
 
 	HEARD(&w, s.one, busy(&w, "a", 1));
 	HEARD(&w, s.two, busy(&w, "a", 1));
-	HEARD(&w, s.home, busy_behind(&w, 1, 1));
+	HEARD(&w, s.home, busy_behind(&w, 1, SOMEBODY, 1));
 	after(&w, LEASE_MS / 3 + 1);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
 	story_done(&w);
@@ -602,7 +618,7 @@ START_TEST(a_silent_master_is_waited_for_once)
 	HEARD(&w, s.one, granted(&w, "a", 1, 500));
 	HEARD(&w, s.two, granted(&w, "a", 1, 500));
 	/* Home says nothing: after a while the others are enough ... */
-	ck_assert_str_eq(after(&w, 84), "c1 :500");
+	ck_assert_ptr_nonnull(strstr(after(&w, 84), "c1 :500"));
 	after(&w, 250);
 	core_view_master(w.core, w.now.ms, s.home, &view);
 	ck_assert(view.down);
@@ -771,9 +787,9 @@ main(void)
 		where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
 		who_stands_behind_others_asks_home_until_it_is_called,
-		who_finds_itself_the_head_asks_the_others_too, the_head_of_the_queue_asks_all,
-		who_yields_takes_no_master_from_the_other_daemon, who_yields_to_nobody_goes_on_to_the_others,
-		who_yields_does_not_wait_for_a_silent_home,
+		who_finds_itself_the_head_asks_the_others_too, who_finds_nothing_changed_asks_the_others_too,
+		the_head_of_the_queue_asks_all, who_yields_takes_no_master_from_the_other_daemon,
+		who_yields_to_nobody_goes_on_to_the_others, who_yields_does_not_wait_for_a_silent_home,
 		tokens_count_only_where_a_majority_was_raised_alike,
 		tokens_that_were_asked_for_in_vain_are_asked_for_further_ahead,
 		tokens_that_the_last_answer_settles_are_followed_by_more_in_time,

@@ -41,6 +41,8 @@ bid_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 	/* Redisson knows no queue, and who stood in ours would not be called when its lock ends. */
 	if (i == l->home && l->resource->rule->interop != INTEROP_REDISSON)
 		queue_ms = l->patient ? LEASE_PLACE_MS : 0;
+	/* Before home says so: its answer may come too late, and then we have a place there. */
+	l->queued |= queue_ms > 0;
 	seat_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
 }
 
@@ -96,7 +98,7 @@ bid_begin(struct core *core, struct lease *l)
 	}
 }
 
-/* Home has not refused, or we are the head of its queue: so to the others. */
+/* Home does not keep us from asking the others. */
 static void
 bid_go_on(struct core *core, struct lease *l)
 {
@@ -220,6 +222,7 @@ bid_busy(struct lease *l, const struct vote *vote)
 
 	l->contended = true;
 	if (vote->master == l->home) {
+		l->lasts = l->foreign != NULL && slice_equal(vote->holder, slice_of(l->foreign));
 		lease_no_foreign(l);
 		l->queued = vote->position > 0;
 		l->position = vote->position;
@@ -365,9 +368,12 @@ bid_count(struct core *core, struct lease *l, bool patient)
 		bid_not_won(core, l);
 }
 
+/* Of what cannot be had home keeps no place for us. */
 static void
 bid_hitch(struct lease *l, unsigned master, enum lease_trouble trouble)
 {
+	if (master == l->home && (trouble == TROUBLE_KIND || trouble == TROUBLE_LIMIT))
+		l->queued = false;
 	l->hitch = trouble;
 	l->trouble_at = (unsigned char)master;
 }
@@ -424,8 +430,10 @@ bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 	default: /* FORGOTTEN, DEMOTED, UNSENT: nothing was done, no verdict */
 		break;
 	}
-	/* What home knows of may be there alone; but only the head looks for that at the others. */
-	if (l->knocking && !l->seats[l->home].asking && (l->change_ms == 0 || (behind && l->position <= 1)))
+	/* What home knows of may be there alone. The head looks for that at the others, and who stands behind
+	 * it does when nothing has changed since it looked last: the head may not be able to. */
+	if (l->knocking && !l->seats[l->home].asking &&
+		(l->change_ms == 0 || (behind && (l->position <= 1 || l->lasts))))
 		bid_go_on(core, l);
 	bid_count(core, l, true);
 }

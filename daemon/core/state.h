@@ -301,7 +301,7 @@ struct lease {
 	bool dry;                 /* HELD: the last round brought no tokens, though they run short */
 	unsigned char vain;       /* HELD: and so did as many before it */
 	bool again;               /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
-	bool queued;              /* WAITING: this daemon has a place in the queue at home */
+	bool queued;              /* not HELD: this daemon may have a place in the queue at home */
 	bool served;              /* HELD: somebody was granted on it */
 	bool refused;             /* WAITING: by a verdict, not for want of one */
 	bool wanted;              /* HELD: another daemon waits, or somebody may whom we cannot hear */
@@ -313,6 +313,7 @@ struct lease {
 	unsigned char home;       /* the master on which the queue of this name lives */
 	unsigned char split;      /* rounds in a row in which nobody had a majority */
 	unsigned char deferred;   /* and that we won, and left to the daemon to which home gave it */
+	bool lasts;               /* ACQUIRING: home names the same holder as last time */
 	bool contended;           /* ACQUIRING: somebody else has it at some master */
 	bool doubted;             /* another kind of lock was found, and may be gone by now */
 	enum lease_trouble hitch; /* ACQUIRING: what else stood in the way so far */

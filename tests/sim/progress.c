@@ -324,6 +324,21 @@ progress_leased(struct host *h, unsigned name)
 }
 
 void
+progress_left(struct host *h, unsigned name)
+{
+	struct asking *a = &h->world->progress.asking[h->index][name];
+	a->left = a->attempt;
+	progress_queued(h, name, false);
+}
+
+bool
+progress_stands(const struct host *h, unsigned name, uint64_t attempt)
+{
+	const struct asking *a = &h->world->progress.asking[h->index][name];
+	return attempt == a->attempt && attempt != a->left;
+}
+
+void
 progress_asked(struct host *h, unsigned name, uint64_t attempt)
 {
 	struct asking *a = &h->world->progress.asking[h->index][name];

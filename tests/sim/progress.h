@@ -25,7 +25,8 @@ struct progress {
 		int64_t calls_us; /* a second that began then: */
 		unsigned calls;   /* so many were made, */
 		unsigned reasons; /* and so much happened that is a reason to */
-		uint64_t attempt; /* the last round */
+		uint64_t attempt; /* the last round, */
+		uint64_t left;    /* and the one after which it left the queue */
 		unsigned rounds;  /* since then */
 		int64_t since_us;
 		bool queued;                /* at the masters, as they said */
@@ -48,6 +49,10 @@ void progress_queued(struct host *host, unsigned name, bool queued);
 
 /* A daemon makes any call for it but a release. */
 void progress_called(struct host *host, unsigned name);
+
+/* It leaves the queue; and whether it has done neither that nor asked again since that attempt. */
+void progress_left(struct host *host, unsigned name);
+bool progress_stands(const struct host *host, unsigned name, uint64_t attempt);
 
 /* A daemon asks for a lease, or has news that are reason to. */
 void progress_asked(struct host *host, unsigned name, uint64_t attempt);

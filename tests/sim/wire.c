@@ -98,18 +98,11 @@ trace_vote(struct host *h, const struct vote *v)
 								 : "");
 }
 
-/* An answer that comes late is to who has left the queue since. */
-static bool
-host_bids(const struct host *h, struct slice name)
-{
-	struct resource_view view;
-	return core_view_resource(h->core, host_ms(h), name, &view) && strcmp(view.lease, "acquiring") == 0;
-}
-
 static void
 deliver_vote(struct host *h, const struct vote *v)
 {
-	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0 && host_bids(h, v->name))
+	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0 &&
+		progress_stands(h, checker_name_of(v->name), v->attempt))
 		progress_queued(h, checker_name_of(v->name), true);
 	/* Who waits for what cannot be had loses its place. */
 	if (v->op == CALL_ACQUIRE && (v->outcome == OUTCOME_WRONGKIND || v->outcome == OUTCOME_LIMIT))
@@ -363,7 +356,7 @@ wire_call(struct wire *wire, const struct call *call)
 	if (call->op == CALL_ACQUIRE)
 		progress_asked(h, checker_name_of(call->name), call->attempt);
 	else if (call->op == CALL_LEAVE)
-		progress_queued(h, checker_name_of(call->name), false);
+		progress_left(h, checker_name_of(call->name));
 	if (!wire->up) {
 		struct call *copy = malloc(sizeof(*copy) + WIRE_NAME_BYTES);
 		assert(copy != NULL && call->name.n < WIRE_NAME_BYTES);
