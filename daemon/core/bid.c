@@ -153,11 +153,13 @@ bid_refused(struct core *core, struct lease *l, enum lease_trouble trouble, int6
 	bid_wait(core, l, ms);
 }
 
-/* What was granted, or may have been, is given up. */
+/* What was granted, or may have been, is given up. Where home was about to call it our turn it stays that. */
 static void
 bid_missed(struct core *core, struct lease *l, enum lease_trouble trouble, int64_t ms)
 {
-	seats_undo(core, l, 0);
+	bool open = l->seats[l->home].asking && queue_patient(l->resource);
+
+	seats_undo(core, l, open ? LEASE_PLACE_MS : 0);
 	bid_refused(core, l, trouble, ms);
 }
 

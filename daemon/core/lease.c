@@ -204,8 +204,6 @@ lease_drop(struct core *core, struct lease *l)
 		lease_leave(core, l);
 	} else if (l->state == LEASE_ACQUIRING) {
 		seats_undo(core, l, 0);
-		/* The question may have brought us a place. */
-		l->queued = true;
 		lease_leave_queue(core, l);
 		lease_move(core, l, LEASE_NONE);
 		lease_clear(core, l);

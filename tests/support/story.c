@@ -287,13 +287,14 @@ open_conn(struct story *w, conn_id conn)
 }
 
 static void
-story_begin(struct story *w, unsigned masters, unsigned links)
+story_begin(struct story *w, unsigned masters, unsigned links, int64_t retain_ms)
 {
 	memset(w, 0, sizeof(*w));
 	w->settings = (struct core_settings){.rules = rules,
 		.rule_count = sizeof(rules) / sizeof(rules[0]),
 		.lease_max_ms = LEASE_MS,
 		.margin_ms = MARGIN_MS,
+		.retain_ms = retain_ms,
 		.masters = masters,
 		.links = links,
 		.streak = 2,
@@ -314,13 +315,13 @@ story_begin(struct story *w, unsigned masters, unsigned links)
 void
 story_init(struct story *w)
 {
-	story_begin(w, 1, 1);
+	story_begin(w, 1, 1, 0);
 }
 
 void
 story_linked(struct story *w, unsigned links)
 {
-	story_begin(w, 1, links);
+	story_begin(w, 1, links, 0);
 }
 
 void
@@ -339,14 +340,20 @@ story_ready(struct story *w)
 }
 
 void
-story_among(struct story *w, unsigned masters)
+story_retaining(struct story *w, unsigned masters, int64_t ms)
 {
-	story_begin(w, masters, 1);
+	story_begin(w, masters, 1, ms);
 	for (w->at = 0; w->at < masters; w->at++) {
 		link_up(w);
 		hello(w, true, MEMORY + w->at);
 	}
 	w->at = 0;
+}
+
+void
+story_among(struct story *w, unsigned masters)
+{
+	story_retaining(w, masters, 0);
 }
 
 const struct call *

@@ -46,6 +46,8 @@ void story_linked(struct story *w, unsigned links);
 /* A story whose master is admitted, and one of several that are. */
 void story_ready(struct story *w);
 void story_among(struct story *w, unsigned masters);
+/* ... and leases that nobody uses are kept for so long. */
+void story_retaining(struct story *w, unsigned masters, int64_t ms);
 void story_done(struct story *w);
 
 const char *step(struct story *w, const struct event *event);

@@ -1,0 +1,193 @@
+/*
+ * Leases that are kept for a while after their last use; stories as in check_core.c.
+ */
+#include "daemon/core/core.h"
+#include "daemon/core/view.h"
+#include "tests/support/story.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <string.h>
+
+#define RETAIN_MS 100
+
+static bool
+is_leased(struct story *w)
+{
+	struct resource_view view;
+
+	return core_view_resource(w->core, w->now.ms, SLICE("a"), &view) && strcmp(view.lease, "held") == 0;
+}
+
+/* Connection 1 has had it. */
+static void
+story_used(struct story *w, unsigned masters, int64_t retain_ms)
+{
+	story_retaining(w, masters, retain_ms);
+	lock(w, 1, "a");
+	for (w->at = 0; w->at < masters; w->at++)
+		granted(w, "a", 1, 500);
+	w->at = 0;
+	ck_assert_str_eq(unlock(w, 1, "a"), "c1 :0");
+	ck_assert(is_leased(w));
+}
+
+START_TEST(who_locks_it_again_has_it_at_once_with_the_next_token)
+{
+	struct story w;
+
+	story_used(&w, 1, RETAIN_MS);
+	for (int i = 1; i <= 3; i++) {
+		after(&w, RETAIN_MS - 10);
+		ck_assert_str_eq(lock(&w, 2, "a"), i == 1 ? "c2 :501" : i == 2 ? "c2 :502" : "c2 :503");
+		ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
+	}
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_nobody_wants_again_is_given_back_when_its_time_is_over)
+{
+	struct story w;
+
+	story_used(&w, 1, RETAIN_MS);
+	ck_assert_str_eq(after(&w, RETAIN_MS - 1), "");
+	ck_assert(is_leased(&w));
+	ck_assert_str_eq(after(&w, 2), "release a#1");
+	ck_assert(!is_leased(&w));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(it_is_renewed_while_it_is_kept)
+{
+	struct story w;
+
+	story_used(&w, 1, 3 * LEASE_MS);
+	ck_assert_str_eq(after(&w, LEASE_MS / 3 + 1), "renew a#1");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "");
+	ck_assert_str_eq(lock(&w, 2, "a"), "c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(another_daemon_that_wants_it_gets_it_at_once)
+{
+	struct story w;
+
+	story_used(&w, 1, RETAIN_MS);
+	ck_assert_str_eq(wanted(&w, "a"), "release a#1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_is_wanted_while_it_is_used_is_not_kept)
+{
+	struct story w;
+
+	story_used(&w, 1, RETAIN_MS);
+	ck_assert_str_eq(lock(&w, 2, "a"), "c2 :501");
+	ck_assert_str_eq(wanted(&w, "a"), "");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_was_never_used_is_not_kept)
+{
+	struct story w;
+
+	story_retaining(&w, 1, RETAIN_MS);
+	ck_assert_str_eq(lock(&w, 1, "a"), "acquire a#1");
+	close_as(&w, 1, END_CLEAN);
+	granted(&w, "a", 1, 500);
+	ck_assert(!is_leased(&w));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_lease_that_is_nearly_over_is_mended_before_it_is_granted)
+{
+	struct story w;
+
+	story_used(&w, 1, 3 * LEASE_MS);
+	after(&w, LEASE_MS / 3 + 1);
+	after(&w, LEASE_MS / 3);
+	/* The renewal is not answered: nobody is told of what is left. */
+	ck_assert_ptr_null(strstr(lock(&w, 2, "a"), "c2"));
+	ck_assert_ptr_nonnull(strstr(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "c2 :501"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_lease_that_ran_out_unused_is_granted_to_nobody)
+{
+	struct story w;
+
+	story_used(&w, 1, 3 * LEASE_MS);
+	after(&w, LEASE_MS / 3 + 1);
+	after(&w, LEASE_MS);
+	ck_assert(!is_leased(&w));
+	ck_assert_ptr_null(strstr(lock(&w, 2, "a"), "c2 :"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(when_the_master_has_forgotten_it_is_not_reclaimed)
+{
+	struct story w;
+
+	story_used(&w, 1, 3 * LEASE_MS);
+	ck_assert_ptr_null(strstr(hello(&w, false, MEMORY + 1), "reclaim"));
+	ck_assert(!is_leased(&w));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_daemon_that_shuts_down_gives_it_back)
+{
+	struct story w;
+
+	story_used(&w, 1, RETAIN_MS);
+	ck_assert_ptr_nonnull(strstr(step(&w, &(struct event){.type = EVENT_DRAIN}), "release a#1"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(among_three_masters_it_is_kept_and_given_back_alike)
+{
+	struct story w;
+
+	story_used(&w, 3, RETAIN_MS);
+	ck_assert_str_eq(lock(&w, 2, "a"), "c2 :501");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
+	ck_assert_str_eq(wanted(&w, "a"), "release a#1@1 | release a#1@2 | release a#1@3");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(readers_find_a_lease_that_a_writer_left)
+{
+	struct story w;
+
+	story_used(&w, 1, RETAIN_MS);
+	ck_assert_str_eq(lock_shared(&w, 2, "a"), "c2 :501");
+	ck_assert_str_eq(lock_shared(&w, 3, "a"), "c3 :502");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0");
+	ck_assert(is_leased(&w));
+	story_done(&w);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("retain", NULL, NULL, who_locks_it_again_has_it_at_once_with_the_next_token,
+		what_nobody_wants_again_is_given_back_when_its_time_is_over, it_is_renewed_while_it_is_kept,
+		another_daemon_that_wants_it_gets_it_at_once, what_is_wanted_while_it_is_used_is_not_kept,
+		what_was_never_used_is_not_kept, a_lease_that_is_nearly_over_is_mended_before_it_is_granted,
+		a_lease_that_ran_out_unused_is_granted_to_nobody,
+		when_the_master_has_forgotten_it_is_not_reclaimed, a_daemon_that_shuts_down_gives_it_back,
+		among_three_masters_it_is_kept_and_given_back_alike, readers_find_a_lease_that_a_writer_left);
+}
