@@ -183,6 +183,8 @@ perform_note(struct host *h, const struct note *n)
 #undef NOTE
 	};
 	pact_note(h, n);
+	if (n->type == NOTE_GRANTED)
+		progress_passed(h->world, checker_name_of(n->name));
 	if (n->type == NOTE_LEASED)
 		progress_leased(h, checker_name_of(n->name));
 	trace_line(&h->world->trace, h->world->now_us,

@@ -222,15 +222,17 @@ host_has_all(const struct host *h)
 	return true;
 }
 
-/* Order is promised among daemons that see the same home. */
+/* Order is promised among daemons that see the same home, while nobody else's lease is in the way there. */
 static void
-look_at_place(struct world *w, unsigned host, unsigned name)
+look_at_places(struct world *w, unsigned name)
 {
 	bool promised = w->phase != PHASE_FAULTS;
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		promised = promised && host_has_all(&w->hosts[i]);
-	if (!promised)
-		progress_queued(&w->hosts[host], name, false);
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		promised = promised && !lease_blocks(&w->servers[i], name);
+	for (unsigned i = 0; i < w->plan.hosts && !promised; i++)
+		progress_queued(&w->hosts[i], name, false);
 }
 
 static void
@@ -241,10 +243,9 @@ look(void *arg, uint64_t a, void *data)
 	(void)data;
 	for (unsigned i = 0; i < w->plan.names; i++) {
 		look_at_name(w, i);
-		for (unsigned k = 0; k < w->plan.hosts; k++) {
+		look_at_places(w, i);
+		for (unsigned k = 0; k < w->plan.hosts; k++)
 			look_at_asking(w, k, i);
-			look_at_place(w, k, i);
-		}
 	}
 	world_after(w, EVERY_US, look, w, 0, NULL);
 }
@@ -281,9 +282,15 @@ progress_called(struct host *h, unsigned name)
 }
 
 void
-progress_granted(struct world *w, unsigned name)
+progress_passed(struct world *w, unsigned name)
 {
 	w->progress.free_us[name] = w->now_us;
+}
+
+void
+progress_granted(struct world *w, unsigned name)
+{
+	progress_passed(w, name);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		progress_told(&w->hosts[i], name);
 }

@@ -50,6 +50,9 @@ void progress_queued(struct host *host, unsigned name, bool queued);
 /* A daemon makes any call for it but a release. */
 void progress_called(struct host *host, unsigned name);
 
+/* Somebody had it for a moment, whoever is told: a part of an MLOCK that fails. */
+void progress_passed(struct world *world, unsigned name);
+
 /* It leaves the queue; and whether it has done neither that nor asked again since that attempt. */
 void progress_left(struct host *host, unsigned name);
 bool progress_stands(const struct host *host, unsigned name, uint64_t attempt);
