@@ -7,8 +7,6 @@
 #include "daemon/script.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,9 +156,12 @@ arg_number(struct call_command *command, int64_t n)
 static void
 arg_incarnation(struct call_command *command, uint64_t incarnation)
 {
-	char text[24];
-	snprintf(text, sizeof(text), "%016" PRIx64, incarnation);
-	arg_text(command, text);
+	char text[16];
+	for (size_t i = sizeof(text); i > 0; incarnation >>= 4)
+		text[--i] = "0123456789abcdef"[incarnation & 15];
+	put_begin(command);
+	put(command, text, sizeof(text));
+	put_end(command);
 }
 
 /* <daemon-id>:<attempt> */

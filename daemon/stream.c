@@ -231,6 +231,14 @@ stream_put_header(struct stream *stream, char type, size_t number)
 	char header[HEADER_BYTES];
 	char *end = header + sizeof header, *p = end;
 
+	if (number < 100) { /* as nearly all are */
+		memcpy(header,
+			(char[]){type, (char)('0' + number / 10), (char)('0' + number % 10), '\r', '\n'}, 5);
+		p = number < 10 ? header + 1 : header;
+		*p = type;
+		stream_put(stream, p, number < 10 ? 4 : 5);
+		return;
+	}
 	*--p = '\n';
 	*--p = '\r';
 	do {

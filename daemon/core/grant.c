@@ -42,16 +42,13 @@ grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 static struct grant *
 grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {
-	struct grant *g = grave_new(core, sizeof(*g) + w->owner.n + w->why.n);
+	struct grant *g = grave_new(core, sizeof(*g) + w->owner_n + w->why_n);
 
 	if (g == NULL)
 		return NULL;
-	if (w->owner.n > 0)
-		memcpy(g->bytes, w->owner.p, w->owner.n);
-	if (w->why.n > 0)
-		memcpy(g->bytes + w->owner.n, w->why.p, w->why.n);
-	g->owner = (struct slice){g->bytes, w->owner.n};
-	g->why = (struct slice){g->bytes + w->owner.n, w->why.n};
+	memcpy(g->bytes, w->bytes, (size_t)w->owner_n + w->why_n);
+	g->owner_n = w->owner_n;
+	g->why_n = w->why_n;
 	g->lease = l;
 	g->session = w->session;
 	g->kind = w->kind;
@@ -84,7 +81,7 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 	if (w->async) {
 		struct push push = {.type = PUSH_GRANT, .code = CODE_COUNT, .token = g->token};
 
-		push.id = w->id;
+		push.id = waiter_id(w);
 		push.name = g->lease->resource->name;
 		emit_push(core, w->conn->id, &push);
 		return;
@@ -157,13 +154,13 @@ grant_search(const struct resource *r, const struct session *s, const struct sli
 
 	if (s->grant_count < r->grant_count) {
 		LIST_FOREACH (g, &s->grants, in_session) {
-			if (g->lease->resource == r && (owner == NULL || slice_equal(g->owner, *owner)))
+			if (g->lease->resource == r && (owner == NULL || slice_equal(grant_owner(g), *owner)))
 				return g;
 		}
 		return NULL;
 	}
 	while ((g = grant_next(r, g)) != NULL) {
-		if (g->session == s && (owner == NULL || slice_equal(g->owner, *owner)))
+		if (g->session == s && (owner == NULL || slice_equal(grant_owner(g), *owner)))
 			return g;
 	}
 	return NULL;

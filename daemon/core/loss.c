@@ -59,16 +59,17 @@ static void
 loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason)
 {
 	struct slice name = g->lease->resource->name;
-	struct loss *loss = grave_new(core, sizeof(*loss) + name.n + g->owner.n);
+	struct slice owner = grant_owner(g);
+	struct loss *loss = grave_new(core, sizeof(*loss) + name.n + owner.n);
 
 	/* Out of memory: the hold is simply not there any more, NOTHELD instead of LOST. */
 	if (loss == NULL)
 		return;
 	memcpy(loss->bytes, name.p, name.n);
-	if (g->owner.n > 0)
-		memcpy(loss->bytes + name.n, g->owner.p, g->owner.n);
+	if (owner.n > 0)
+		memcpy(loss->bytes + name.n, owner.p, owner.n);
 	loss->name = (struct slice){loss->bytes, name.n};
-	loss->owner = (struct slice){loss->bytes + name.n, g->owner.n};
+	loss->owner = (struct slice){loss->bytes + name.n, owner.n};
 	loss->reason = reason;
 	loss->token = g->token;
 	TAILQ_INSERT_TAIL(&s->losses, loss, in_session);
@@ -79,8 +80,10 @@ loss_remember(struct core *core, struct session *s, const struct grant *g, enum 
 static void
 loss_push(struct core *core, conn_id conn, const struct grant *g, enum loss_reason reason)
 {
-	struct push push = {
-		.type = PUSH_LOST, .token = g->token, .name = g->lease->resource->name, .owner = g->owner};
+	struct push push = {.type = PUSH_LOST,
+		.token = g->token,
+		.name = g->lease->resource->name,
+		.owner = grant_owner(g)};
 
 	(void)snprintf(push.text, sizeof(push.text), "%s %s", loss_word(reason), loss_text(reason));
 	emit_push(core, conn, &push);

@@ -13,15 +13,14 @@
 
 #define LOOK_MS 1000 /* as often as a master is asked, should all wake-ups be lost */
 
-static struct slice
+static uint16_t
 keep(char **at, struct slice from)
 {
-	struct slice kept = {*at, from.n};
-
+	assert(from.n <= UINT16_MAX);
 	if (from.n > 0)
 		memcpy(*at, from.p, from.n);
 	*at += from.n;
-	return kept;
+	return (uint16_t)from.n;
 }
 
 /* For the end of its WAIT, or for its next look. */
@@ -60,9 +59,9 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->once = once;
 	w->async = command->id.n > 0;
 	w->validity = command->validity;
-	w->owner = keep(&at, command->owner);
-	w->why = keep(&at, command->why);
-	w->id = keep(&at, command->id);
+	w->owner_n = keep(&at, command->owner);
+	w->why_n = keep(&at, command->why);
+	w->id_n = keep(&at, command->id);
 	timer_init(&w->timer, TIMER_WAITER);
 	queue_arm(core, w);
 
@@ -108,7 +107,7 @@ queue_remove(struct core *core, struct waiter *w)
 static void
 queue_tell(struct core *core, const struct waiter *w, const struct reply *reply)
 {
-	struct push push = {.type = PUSH_FAILED, .id = w->id, .name = w->resource->name};
+	struct push push = {.type = PUSH_FAILED, .id = waiter_id(w), .name = w->resource->name};
 
 	if (!w->async) {
 		emit_reply(core, w->conn->id, reply);
@@ -196,8 +195,8 @@ bool
 queue_is_repeated(const struct waiter *w, const struct command *c)
 {
 	return w->conn == NULL && w->kind == c->kind && w->permits == c->permits &&
-	       slice_equal(w->resource->name, c->name) && slice_equal(w->owner, c->owner) &&
-	       slice_equal(w->id, c->id);
+	       slice_equal(w->resource->name, c->name) && slice_equal(waiter_owner(w), c->owner) &&
+	       slice_equal(waiter_id(w), c->id);
 }
 
 void

@@ -53,8 +53,8 @@ reenter_lock(struct core *core, struct grant *g, const struct command *c, struct
 bool
 reenter_waiter(struct core *core, struct waiter *w)
 {
-	const struct wish wish = {w->kind, w->permits, w->owner.n > 0, w->validity};
-	struct grant *g = grant_any(w->resource, w->session, w->owner);
+	const struct wish wish = {w->kind, w->permits, w->owner_n > 0, w->validity};
+	struct grant *g = grant_any(w->resource, w->session, waiter_owner(w));
 	struct reply reply;
 
 	if (g == NULL)

@@ -165,10 +165,22 @@ struct grant {
 	bool leased;               /* LEASE was given: not renewed, may be extended */
 	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever comes first */
 	struct part *part;         /* of an MLOCK that is not answered yet: told to nobody; NULL: none */
-	struct slice owner;
-	struct slice why;
-	char bytes[];
+	uint16_t owner_n;
+	uint16_t why_n;
+	char bytes[]; /* owner and why */
 };
+
+static inline struct slice
+grant_owner(const struct grant *g)
+{
+	return (struct slice){g->bytes, g->owner_n};
+}
+
+static inline struct slice
+grant_why(const struct grant *g)
+{
+	return (struct slice){g->bytes + g->owner_n, g->why_n};
+}
 
 struct waiter {
 	struct grave grave;
@@ -185,15 +197,33 @@ struct waiter {
 	int64_t since_ms;
 	int64_t lease_ms;
 	int64_t max_hold_ms;
-	bool once;         /* WAIT 0: the next verdict is its answer */
-	bool async;        /* answered by a push */
-	bool validity;     /* answered with token and validity */
+	bool once;     /* WAIT 0: the next verdict is its answer */
+	bool async;    /* answered by a push */
+	bool validity; /* answered with token and validity */
+	uint16_t owner_n;
+	uint16_t why_n;
+	uint16_t id_n;
 	struct part *part; /* of an MLOCK, which gets the answer; NULL: none */
-	struct slice owner;
-	struct slice why;
-	struct slice id;
-	char bytes[];
+	char bytes[];      /* owner, why and id */
 };
+
+static inline struct slice
+waiter_owner(const struct waiter *w)
+{
+	return (struct slice){w->bytes, w->owner_n};
+}
+
+static inline struct slice
+waiter_why(const struct waiter *w)
+{
+	return (struct slice){w->bytes + w->owner_n, w->why_n};
+}
+
+static inline struct slice
+waiter_id(const struct waiter *w)
+{
+	return (struct slice){w->bytes + w->owner_n + w->why_n, w->id_n};
+}
 
 /* One name of an MLOCK: tried or waited for, then held until all are. */
 struct part {

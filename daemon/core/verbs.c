@@ -71,7 +71,7 @@ async_id_taken(const struct session *s, const struct command *c)
 	const struct waiter *w;
 
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (w->async && slice_equal(w->id, c->id) && !queue_is_repeated(w, c))
+		if (w->async && slice_equal(waiter_id(w), c->id) && !queue_is_repeated(w, c))
 			return true;
 	}
 	return false;
@@ -263,7 +263,7 @@ verb_cancel(struct core *core, struct conn *conn, const struct command *c)
 	struct waiter *w;
 
 	LIST_FOREACH (w, &conn->session->waiters, in_session) {
-		if (w->async && slice_equal(w->id, c->id)) {
+		if (w->async && slice_equal(waiter_id(w), c->id)) {
 			queue_remove(core, w);
 			emit_int(core, conn->id, 1);
 			return;

@@ -53,8 +53,8 @@ view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct
 	out->permits = g->permits;
 	out->session = g->session == NULL ? 0 : g->session->id;
 	out->peer = g->session == NULL ? NULL : &g->session->peer;
-	out->owner = g->owner;
-	out->why = g->why;
+	out->owner = grant_owner(g);
+	out->why = grant_why(g);
 	out->token = g->token;
 	out->count = g->count;
 	out->held_ms = now_ms - g->granted_ms;
@@ -170,8 +170,8 @@ core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 			.permits = w->permits,
 			.session = w->session->id,
 			.peer = &w->session->peer,
-			.owner = w->owner,
-			.why = w->why,
+			.owner = waiter_owner(w),
+			.why = waiter_why(w),
 			.position = ++position,
 			.age_ms = now_ms - w->since_ms,
 			.left_ms = w->until_ms == TIMER_NEVER ? -1 : w->until_ms - now_ms,
