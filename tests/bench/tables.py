@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Prints the curves of a bench as tables for SCALE.md.
+"""The curves of a bench as tables: prints them, or puts them where they stand in SCALE.md.
 
-  tests/bench/tables.py FILE     FILE: what bench.py wrote
+  tests/bench/tables.py FILE [DOCUMENT]     FILE: what bench.py wrote
+
+In a document a table stands between <!-- its curve --> and <!-- end -->; so does <!-- machine -->.
 """
 
 import json
+import re
 import sys
 
 # curve: (what grows, [(key, factor, decimals, column)])
@@ -61,14 +64,79 @@ def table(what, columns, points):
     return "\n".join(lines)
 
 
-def main():
-    with open(sys.argv[1], encoding="utf-8") as stream:
-        bench = json.load(stream)
-    print("%(processors)d processors (%(model)s), Linux %(kernel)s, Redis %(redis)s, load average %(load_average).2f "
-          "to %(load_average_end).2f" % bench["machine"])
+def last(bench, curve, key):
+    """What the longest of a curve says."""
+    return bench["curves"][curve][-1][key]
+
+
+def between(bench, curve, key):
+    """The least and the most along a curve, but for a single one of what grows: nothing is shared by one."""
+    values = [point[key] for point in bench["curves"][curve] if point["x"] > 1]
+    return "%.1f to %.1f" % (min(values), max(values))
+
+
+def costs(bench):
+    """What one more of each costs."""
+    connection, lock, waiter = [last(bench, curve, "bytes_each")
+                                for curve in ("idle connections", "locks held", "waiters on one name")]
+    redis = last(bench, "locks held", "redis_bytes_each")
+    return """\
+| one more | costs the daemon | and Redis | no more than |
+|---|---|---|---|
+| idle connection | %d bytes | nothing | `limits.clients`, for one user `limits.sessions-per-user` |
+| held lock | %d bytes, three renewals in a lease | %d bytes, as many | `limits.grants-per-session` for a session |
+| waiter | %d bytes above its connection | nothing, but for a host's first | `limits.waiters-per-session` for a session |
+| pair on a name that the host keeps using | %s µs | nothing | |
+| hand-off to the next in line on the host | %s µs | a command for 50 and more | |
+
+So a daemon takes about 3 MB, and %.1f MB more for each thousand connections, %.1f MB for each thousand held locks,
+%.1f MB for each thousand waiters.""" % (
+        connection, lock, redis, waiter, between(bench, "clients: a lock each, retained", "daemon_us"),
+        between(bench, "clients: one lock for all", "daemon_us"), connection / 1e3, lock / 1e3, waiter / 1e3)
+
+
+def renewals(bench):
+    values = {row["figure"]: row["median"] for row in bench["rows"] if row["under"].startswith("100,000 leases")}
+    return ("Keeping 100,000 leases of 10 s takes {:,.0f} renewals a second: {:.1f} % of a processor for the daemon, {:.1f} % "
+            "for Redis,\n{:.2f} of what as many single renewals would cost it.").format(
+                values["renewals"], values["CPU of the daemon"], values["CPU of Redis"],
+                values["CPU of Redis : that of single renewals"])
+
+
+def blocks(bench):
+    """What there is to be put where, by its name."""
+    found = {"machine": "Measured on %(processors)d processors (%(model)s), Linux %(kernel)s, Redis %(redis)s; other\n"
+                        "processes had %(others_percent).0f %% of the processors meanwhile, load average "
+                        "%(load_average).1f to %(load_average_end).1f." % bench["machine"]}
+    if bench["curves"]:
+        found["costs"] = costs(bench)
+    if any("renewals" == row["figure"] for row in bench["rows"]):
+        found["renewals"] = renewals(bench)
     for curve, (what, columns) in TABLES.items():
         if curve in bench["curves"]:
-            print("\n" + table(what, columns, bench["curves"][curve]))
+            found[curve] = table(what, columns, bench["curves"][curve])
+    return found
+
+
+def put(text, found):
+    def replaced(match):
+        name = match.group(1)
+        if name not in found:
+            sys.exit("the bench has no curve %r" % name)
+        return "<!-- %s -->\n%s\n<!-- end -->" % (name, found[name])
+    return re.sub(r"<!-- (.+) -->\n(?:(?!<!--).*\n)*<!-- end -->", replaced, text)
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as stream:
+        found = blocks(json.load(stream))
+    if len(sys.argv) < 3:
+        print("\n\n".join(found.values()))
+        return
+    with open(sys.argv[2], encoding="utf-8") as stream:
+        text = put(stream.read(), found)
+    with open(sys.argv[2], "w", encoding="utf-8") as stream:
+        stream.write(text)
 
 
 if __name__ == "__main__":
