@@ -392,6 +392,58 @@ START_TEST(who_waits_behind_a_circle_is_not_in_it)
 }
 END_TEST
 
+static void
+open_conn(struct story *w, conn_id conn)
+{
+	step(w, &(struct event){.type = EVENT_OPEN, .conn = conn, .peer = &(struct peer){.uid = 0}});
+}
+
+/* A lock of "a" that differs from others of its session by its tag. */
+static void
+lock_tagged(struct story *w, conn_id conn, enum kind kind, int tag)
+{
+	char owner[16];
+
+	(void)snprintf(owner, sizeof(owner), "t%d", tag);
+	run(w, conn,
+		(struct command){
+			.verb = VERB_LOCK, .name = SLICE("a"), .kind = kind, .owner = slice_of(owner)});
+}
+
+/* To search anew for each wait, whenever a connection goes, takes many minutes. */
+START_TEST(for_a_session_of_many_connections_one_search_is_enough)
+{
+	enum { HOLDS = 500, CONNS = 3000, FIRST = 100 };
+	struct story w;
+
+	story_init(&w);
+	core_free(w.core);
+	w.settings.grants_per_session = HOLDS + 1;
+	w.settings.waiters_per_session = CONNS;
+	w.core = core_new(&w.settings, w.now);
+	ck_assert_ptr_nonnull(w.core);
+	open_conn(&w, 1);
+	open_conn(&w, 2);
+	step(&w, &(struct event){.type = EVENT_LINK_UP});
+	hello(&w, true, MEMORY);
+	take(&w, 2, "own", 1);
+	lock_tagged(&w, 1, KIND_SHARED, 0);
+	granted(&w, "a", 2, 2000);
+	for (int i = 1; i < HOLDS; i++)
+		lock_tagged(&w, 1, KIND_SHARED, i);
+	for (int i = 0; i < CONNS; i++) {
+		open_conn(&w, FIRST + (conn_id)i);
+		join(&w, FIRST + (conn_id)i, 2);
+		lock_tagged(&w, FIRST + (conn_id)i, KIND_EXCLUSIVE, i);
+	}
+	close_as(&w, 2, END_CLEAN);
+	for (int i = 1; i < CONNS; i++)
+		close_as(&w, FIRST + (conn_id)i, END_CLEAN);
+	ck_assert_str_eq(lock(&w, 1, "own"), "c1 -DEADLOCK");
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -410,5 +462,6 @@ main(void)
 		a_semaphore_is_a_circle_only_where_the_others_have_too_few_permits,
 		a_semaphore_is_a_circle_where_too_many_permits_stay_away,
 		behind_a_large_request_that_waits_for_ever_a_small_one_does_too,
-		who_waits_behind_a_circle_is_not_in_it);
+		who_waits_behind_a_circle_is_not_in_it,
+		for_a_session_of_many_connections_one_search_is_enough);
 }

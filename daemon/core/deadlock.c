@@ -412,36 +412,56 @@ note_circle(struct core *core, const struct waiter *w, const struct reply *refus
 	emit_note(core, NOTE_DEADLOCK, w->resource, w->session, 0, -1, words == NULL ? NULL : words->text);
 }
 
-bool
-deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
+/* Whether a session stands, and will for ever for all that is known. */
+static bool
+search_finds_stuck(struct search *search, struct core *core, struct session *s)
 {
-	struct session *s = w->session;
-	struct search search = {.core = core, .id = core->searches + 1, .looks = LOOKS_MAX, .target = s};
+	*search = (struct search){.core = core, .id = ++core->searches, .looks = LOOKS_MAX, .target = s};
+	search->end = &search->next;
+	if (!session_stands(search, s))
+		return false;
+	meet_all(search, s);
+	free_all(search);
+	return !s->mark.free;
+}
 
-	/* Who holds nothing, and waits once, is in nobody's way but that of who waits behind him. */
-	if (w->async || w->once || (s->grant_count == 0 && s->waiter_count == 1))
+/* Whether this wait of it is one reason. Who was passed for another one is no way back for this one either.
+ */
+static bool
+search_closes(struct search *search, struct core *core, const struct waiter *w, struct reply *out)
+{
+	if (!find_way_back(search, w) || search->looks == 0)
 		return false;
-	core->searches++;
-	search.end = &search.next;
-	if (!session_stands(&search, s))
-		return false;
-	meet_all(&search, s);
-	free_all(&search);
-	if (s->mark.free || !find_way_back(&search, w) || search.looks == 0)
-		return false;
-	name_circle(&search, out);
+	name_circle(search, out);
 	note_circle(core, w, out);
 	return true;
 }
 
+bool
+deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
+{
+	struct session *s = w->session;
+	struct search search;
+
+	/* Who holds nothing, and waits once, is in nobody's way but that of who waits behind him. */
+	if (w->async || w->once || (s->grant_count == 0 && s->waiter_count == 1))
+		return false;
+	return search_finds_stuck(&search, core, s) && search_closes(&search, core, w, out);
+}
+
+/* One search for all its waits: they may be as many as its connections, and it is called for each that goes.
+ */
 void
 deadlock_look(struct core *core, struct session *s)
 {
+	struct search search;
 	struct reply refusal;
 	struct waiter *w;
 
+	if ((s->grant_count == 0 && s->waiter_count == 1) || !search_finds_stuck(&search, core, s))
+		return;
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (w->conn == NULL || !deadlock_closes(core, w, &refusal))
+		if (w->conn == NULL || w->async || w->once || !search_closes(&search, core, w, &refusal))
 			continue;
 		queue_answer(core, w, &refusal);
 		return;
