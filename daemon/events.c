@@ -10,19 +10,43 @@
 
 #include <bsd/sys/queue.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct events_stream {
 	LIST_ENTRY(events_stream) entry;
 	struct connection *connection;
-	size_t match_bytes; /* 0: every event */
-	char match[];
+	struct glob *match; /* NULL: every event */
 };
 
 struct events {
 	LIST_HEAD(events_list, events_stream) streams;
 	size_t count;
 };
+
+static void
+stream_free(struct events_stream *stream)
+{
+	if (stream) {
+		glob_free(stream->match);
+		free(stream);
+	}
+}
+
+/* NULL: out of memory. */
+static struct events_stream *
+stream_new(struct connection *c, struct slice match)
+{
+	struct events_stream *stream = calloc(1, sizeof *stream);
+	if (!stream) {
+		return NULL;
+	}
+	stream->connection = c;
+	stream->match = match.n > 0 ? glob_new(match) : NULL;
+	if (match.n > 0 && !stream->match) {
+		free(stream);
+		return NULL;
+	}
+	return stream;
+}
 
 struct events *
 events_new(void)
@@ -39,7 +63,7 @@ events_free(struct events *events)
 	while (!LIST_EMPTY(&events->streams)) {
 		struct events_stream *stream = LIST_FIRST(&events->streams);
 		LIST_REMOVE(stream, entry);
-		free(stream);
+		stream_free(stream);
 	}
 	free(events);
 }
@@ -55,7 +79,7 @@ events_leave(struct events *events, struct connection *c)
 	LIST_FOREACH (stream, &events->streams, entry) {
 		if (stream->connection == c) {
 			LIST_REMOVE(stream, entry);
-			free(stream);
+			stream_free(stream);
 			events->count--;
 			return;
 		}
@@ -67,16 +91,16 @@ events_verb(struct desk *desk, struct connection *c, const struct command *comma
 {
 	struct events *events = desk->events;
 	events_leave(events, c);
-	struct events_stream *stream = malloc(sizeof *stream + command->match.n);
-	if (events->count >= EVENTS_STREAMS_MAX || !stream) {
-		free(stream);
+	if (events->count >= EVENTS_STREAMS_MAX) {
 		connection_error(
 			c, CODE_LIMIT, "at most %d connections may ask for EVENTS", EVENTS_STREAMS_MAX);
 		return;
 	}
-	stream->connection = c;
-	stream->match_bytes = command->match.n;
-	memcpy(stream->match, command->match.n ? command->match.p : "", command->match.n);
+	struct events_stream *stream = stream_new(c, command->match);
+	if (!stream) {
+		connection_error(c, CODE_LIMIT, "out of memory: try again later");
+		return;
+	}
 	LIST_INSERT_HEAD(&events->streams, stream, entry);
 	events->count++;
 	connection_identity(c)->streams = true;
@@ -86,8 +110,7 @@ events_verb(struct desk *desk, struct connection *c, const struct command *comma
 static bool
 stream_wants(const struct events_stream *stream, const struct note *note)
 {
-	struct slice match = {stream->match, stream->match_bytes};
-	return match.n == 0 || (note->name.n > 0 && glob_match(match, note->name));
+	return !stream->match || (note->name.n > 0 && glob_takes(stream->match, note->name));
 }
 
 void

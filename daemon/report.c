@@ -32,9 +32,9 @@ struct report {
 	int64_t now_ms;
 	struct buffer text; /* the elements */
 	size_t count;
-	size_t most;  /* elements */
-	size_t bytes; /* of text */
-	struct slice match;
+	size_t most;        /* elements */
+	size_t bytes;       /* of text */
+	struct glob *match; /* NULL: every name */
 	struct label *labels;
 	size_t label_count;
 };
@@ -322,7 +322,7 @@ report_lock(void *arg, const struct resource_view *view)
 	struct buffer *b = &report->text;
 	/* What is merely kept for who comes next is nobody's. */
 	if ((view->holds == 0 && view->waiters == 0) ||
-		(report->match.n > 0 && !glob_match(report->match, view->name))) {
+		(report->match && !glob_takes(report->match, view->name))) {
 		return true;
 	}
 	reply_write_map(b, report->protocol, 18);
@@ -348,7 +348,7 @@ report_latch(void *arg, const struct latch_view *view)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
-	if (report->match.n > 0 && !glob_match(report->match, view->name)) {
+	if (report->match && !glob_takes(report->match, view->name)) {
 		return true;
 	}
 	reply_write_map(b, report->protocol, 7);
@@ -361,8 +361,13 @@ void
 report_locks(struct desk *desk, struct connection *c, const struct command *command)
 {
 	struct report report;
+	struct glob *match = command->match.n > 0 ? glob_new(command->match) : NULL;
+	if (command->match.n > 0 && !match) {
+		connection_error(c, CODE_LIMIT, "out of memory: try again later");
+		return;
+	}
 	report_begin(&report, desk, c);
-	report.match = command->match;
+	report.match = match;
 	report.most = (size_t)command->count;
 	core_each_resource(desk->core, report.now_ms, report_lock, &report);
 	if (report_has_room(&report)) {
@@ -370,6 +375,7 @@ report_locks(struct desk *desk, struct connection *c, const struct command *comm
 	}
 	report_send_array(&report, c);
 	report_end(&report, c);
+	glob_free(match);
 }
 
 static bool

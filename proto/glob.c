@@ -1,7 +1,14 @@
 /*
- * glob: matches with one point of return only: when a character does not fit, the latest '*' takes one more.
- * An earlier '*' never needs another try, since the latest one can take whatever it could. That keeps the
- * cost at pattern times name, where the usual recursion is exponential in the number of stars.
+ * glob: two matchers.
+ *
+ * glob_match has one point of return only: when a character does not fit, the latest '*' takes one more. An
+ * earlier '*' never needs another try, since the latest one can take whatever it could. That keeps the cost
+ * at pattern times name, where the usual recursion is exponential in the number of stars.
+ *
+ * glob_takes follows all ways through the pattern at once, one bit each: bit i says that what was read of the
+ * name fits what stands before the element i. A character moves each bit past its element where that takes
+ * it, and leaves it where there is a '*'. Which elements take a character is a row of bits, the same for all
+ * characters between two that occur in the pattern: a class.
  */
 #include "proto/glob.h"
 
@@ -9,6 +16,21 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+
+/* Each character of the pattern begins a class, as does the one behind it, and the very first. */
+#define CLASSES_MAX (2 * GLOB_BYTES_MAX + 1)
+#define WORDS_MAX   (GLOB_BYTES_MAX / 64 + 1)
+
+struct glob {
+	size_t elements;
+	size_t words; /* of a row: bits for the elements, and for their end */
+	size_t class_count;
+	uint32_t classes[CLASSES_MAX]; /* their first characters, ascending */
+	uint16_t ascii[128];           /* the classes of these, to be quick */
+	uint64_t stars[WORDS_MAX];     /* a '*' before the element, or before the end */
+	uint64_t rows[];               /* of each class: the elements that take it */
+};
 
 /* One character, or one byte where it is not UTF-8 (which no code point stands for). */
 static uint32_t
@@ -141,4 +163,125 @@ glob_match(struct slice pattern, struct slice name)
 		at = star;
 	}
 	return true;
+}
+
+static int
+compare_characters(const void *a, const void *b)
+{
+	uint32_t one = *(const uint32_t *)a;
+	uint32_t other = *(const uint32_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+static void
+read_classes(struct glob *glob, struct slice pattern)
+{
+	size_t found = 0;
+	size_t at = 0;
+
+	glob->classes[found++] = 0;
+	while (at < pattern.n) {
+		uint32_t c = take(pattern, &at);
+
+		glob->classes[found++] = c;
+		glob->classes[found++] = c + 1;
+	}
+	qsort(glob->classes, found, sizeof(glob->classes[0]), compare_characters);
+	for (size_t i = 0; i < found; i++) {
+		if (i == 0 || glob->classes[i] != glob->classes[i - 1])
+			glob->classes[glob->class_count++] = glob->classes[i];
+	}
+}
+
+static size_t
+find_class(const struct glob *glob, uint32_t c)
+{
+	size_t low = 0;
+	size_t high = glob->class_count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (glob->classes[middle] <= c)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Which elements take the class; notes stars and counts elements by the way. */
+static void
+read_row(struct glob *glob, struct slice pattern, size_t class)
+{
+	uint64_t *row = &glob->rows[class * WORDS_MAX];
+	size_t element = 0;
+	size_t at = 0;
+	bool hit;
+
+	while (at < pattern.n) {
+		if (pattern.p[at] == '*') {
+			glob->stars[element / 64] |= UINT64_C(1) << element % 64;
+			at++;
+			continue;
+		}
+		if (take_element(pattern, &at, glob->classes[class], &hit) && hit)
+			row[element / 64] |= UINT64_C(1) << element % 64;
+		element++;
+	}
+	glob->elements = element;
+}
+
+struct glob *
+glob_new(struct slice pattern)
+{
+	struct glob classes = {.class_count = 0};
+	struct glob *glob;
+
+	if (pattern.n > GLOB_BYTES_MAX || glob_check(pattern) != NULL)
+		return NULL;
+	read_classes(&classes, pattern);
+	glob = calloc(1, sizeof(*glob) + classes.class_count * WORDS_MAX * sizeof(glob->rows[0]));
+	if (glob == NULL)
+		return NULL;
+	*glob = classes;
+	for (size_t i = 0; i < glob->class_count; i++)
+		read_row(glob, pattern, i);
+	for (uint32_t c = 0; c < 128; c++)
+		glob->ascii[c] = (uint16_t)find_class(glob, c);
+	glob->words = glob->elements / 64 + 1;
+	return glob;
+}
+
+void
+glob_free(struct glob *glob)
+{
+	free(glob);
+}
+
+bool
+glob_takes(const struct glob *glob, struct slice name)
+{
+	uint64_t ways[WORDS_MAX] = {1};
+	size_t seen = 0;
+
+	while (seen < name.n) {
+		uint32_t c = take(name, &seen);
+		const uint64_t *row =
+			&glob->rows[(c < 128 ? glob->ascii[c] : find_class(glob, c)) * WORDS_MAX];
+		uint64_t carry = 0;
+		uint64_t left = 0;
+
+		for (size_t i = 0; i < glob->words; i++) {
+			uint64_t past = ways[i] & row[i];
+
+			ways[i] = past << 1 | carry | (ways[i] & glob->stars[i]);
+			carry = past >> 63;
+			left |= ways[i];
+		}
+		if (left == 0)
+			return false;
+	}
+	return ways[glob->elements / 64] >> glob->elements % 64 & 1;
 }

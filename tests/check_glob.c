@@ -8,10 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Both matchers, which have to agree. */
+static bool
+match_slices(struct slice pattern, struct slice name)
+{
+	struct glob *glob = glob_new(pattern);
+	bool plain = glob_match(pattern, name);
+
+	ck_assert(glob != NULL || glob_check(pattern) != NULL);
+	if (glob != NULL && glob_takes(glob, name) != plain)
+		ck_abort_msg("%.*s %.*s", (int)pattern.n, pattern.p, (int)name.n, name.p);
+	glob_free(glob);
+	return plain;
+}
+
 static bool
 match(const char *pattern, const char *name)
 {
-	return glob_match(slice_of(pattern), slice_of(name));
+	return match_slices(slice_of(pattern), slice_of(name));
 }
 
 START_TEST(plain_characters_stand_for_themselves)
@@ -113,20 +127,28 @@ START_TEST(it_agrees_with_a_matcher_that_tries_everything)
 	char name[8] = "";
 
 	for (int i = 0; i < 4096; i++) {
+		struct glob *glob;
+
 		for (int j = 0; j < 6; j++)
 			pattern[j] = alphabet[i >> (2 * j) & 3];
+		glob = glob_new(slice_of(pattern));
+		ck_assert_ptr_nonnull(glob);
 		for (int k = 0; k < 128; k++) {
 			for (int j = 0; j < 7; j++)
 				name[j] = k >> j & 1 ? 'a' : 'b';
 			for (int cut = 0; cut <= 7; cut++) {
 				char kept = name[cut];
+				bool right;
 
 				name[cut] = '\0';
-				if (match(pattern, name) != slow(pattern, name))
+				right = slow(pattern, name);
+				if (glob_match(slice_of(pattern), slice_of(name)) != right ||
+					glob_takes(glob, slice_of(name)) != right)
 					ck_abort_msg("%s %s", pattern, name);
 				name[cut] = kept;
 			}
 		}
+		glob_free(glob);
 	}
 }
 END_TEST
@@ -146,6 +168,68 @@ START_TEST(many_stars_cost_no_more_than_pattern_times_name)
 }
 END_TEST
 
+/* Long enough for many words of bits, and of more characters than ASCII has. */
+START_TEST(both_matchers_agree_on_whatever_can_be_written)
+{
+	static const char *const parts[] = {"a", "b", "*", "?", "[a-c]", "[!b]", "[^\xc3\xa4-\xc3\xbc]",
+		"\xc3\xa4", "\xe9\x94\x81", "\xff", "[b\xff]", "\\*", "[]-a]", "[c-a]"};
+	static const char *const letters[] = {
+		"a", "a", "b", "c", "*", "]", "\xc3\xa4", "\xe9\x94\x81", "\xff", "\xc3"};
+	uint32_t chance = 1;
+	int hits = 0;
+
+	for (int i = 0; i < 20000; i++) {
+		char pattern[GLOB_BYTES_MAX + 1] = "";
+		char name[GLOB_BYTES_MAX + 1] = "";
+		size_t most = i % 10 == 0 ? 60 : 4;
+
+		for (size_t n = 0; n < most; n++) {
+			chance = chance * 1664525 + 1013904223;
+			strcat(pattern, parts[(chance >> 16) % (sizeof(parts) / sizeof(parts[0]))]);
+			chance = chance * 1664525 + 1013904223;
+			strcat(name, letters[(chance >> 16) % (sizeof(letters) / sizeof(letters[0]))]);
+		}
+		hits += match(pattern, name);
+	}
+	ck_assert_int_gt(hits, 100);
+}
+END_TEST
+
+START_TEST(a_pattern_has_so_many_bytes_at_most)
+{
+	char pattern[GLOB_BYTES_MAX + 1];
+	struct glob *glob;
+
+	memset(pattern, 'a', sizeof(pattern));
+	ck_assert(match_slices(
+		(struct slice){pattern, GLOB_BYTES_MAX}, (struct slice){pattern, GLOB_BYTES_MAX}));
+	ck_assert(!match_slices(
+		(struct slice){pattern, GLOB_BYTES_MAX}, (struct slice){pattern, GLOB_BYTES_MAX - 1}));
+	glob = glob_new((struct slice){pattern, sizeof(pattern)});
+	ck_assert_ptr_null(glob);
+}
+END_TEST
+
+/* Of a pattern that glob_match needs a millisecond for. */
+START_TEST(a_pattern_that_was_read_costs_no_more_than_the_name)
+{
+	char pattern[253];
+	char name[512];
+	struct glob *glob;
+
+	memset(pattern, 'a', sizeof(pattern));
+	pattern[0] = '*';
+	pattern[251] = 'b';
+	pattern[252] = '*';
+	memset(name, 'a', sizeof(name));
+	glob = glob_new((struct slice){pattern, sizeof(pattern)});
+	ck_assert_ptr_nonnull(glob);
+	for (int i = 0; i < 200000; i++)
+		ck_assert(!glob_takes(glob, (struct slice){name, sizeof(name)}));
+	glob_free(glob);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -153,5 +237,7 @@ main(void)
 		a_question_mark_takes_one_character, a_set_takes_one_of_its_characters,
 		a_backslash_takes_the_next_character_itself, a_malformed_pattern_matches_nothing_and_says_why,
 		it_agrees_with_a_matcher_that_tries_everything,
-		many_stars_cost_no_more_than_pattern_times_name);
+		many_stars_cost_no_more_than_pattern_times_name,
+		both_matchers_agree_on_whatever_can_be_written, a_pattern_has_so_many_bytes_at_most,
+		a_pattern_that_was_read_costs_no_more_than_the_name);
 }
