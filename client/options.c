@@ -137,12 +137,15 @@ loss_parse(const char *text, struct loss *loss)
 static bool
 fail_range(struct reader *r, const struct option_entry *e, const char *value)
 {
-	bool seconds = e->kind == OPTION_SECONDS;
-
-	(void)snprintf(r->why, OPTIONS_TEXT_MAX, "--%s %.64s: %s from %lld to %lld%s is allowed", e->word,
-		value, seconds ? "a time" : "a number", (long long)e->least,
-		(long long)(seconds ? e->most / 1000 : e->most),
-		seconds ? " seconds (or with a unit: 500ms, 10s, 5m, 2h)" : "");
+	if (e->kind == OPTION_SECONDS) {
+		(void)snprintf(r->why, OPTIONS_TEXT_MAX,
+			"--%s %.64s: a time from %s to %lld seconds (or with a unit: 500ms, 10s, 5m, 2h) is "
+			"allowed",
+			e->word, value, e->least > 0 ? "0.001" : "0", (long long)e->most / 1000);
+	} else {
+		(void)snprintf(r->why, OPTIONS_TEXT_MAX, "--%s %.64s: a number from %lld to %lld is allowed",
+			e->word, value, (long long)e->least, (long long)e->most);
+	}
 	return false;
 }
 

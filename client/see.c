@@ -136,11 +136,27 @@ task_ls(const struct options *o, const struct address *a)
 	return status;
 }
 
+/* How long it outlives its last connection, or what is left of that. */
+static const char *
+grace_text(char out[WHO_TEXT_MAX], const struct answer *session)
+{
+	int64_t grace_ms = answer_get_int(session, "grace_ms", 0);
+	int64_t left_ms = answer_get_int(session, "left_ms", -1);
+	char span[SPAN_TEXT_MAX];
+
+	if (grace_ms == 0) {
+		return "-";
+	}
+	(void)snprintf(out, WHO_TEXT_MAX, "%s%s", span_text(span, left_ms < 0 ? grace_ms : left_ms),
+		left_ms < 0 ? "" : " left");
+	return out;
+}
+
 int
 task_sessions(const struct options *o, const struct address *a)
 {
 	static const char *const heads[] = {"SESSION", "CLIENT", "WHERE", "UID", "AGE", "CONNECTIONS",
-		"HOLDS", "WAITS", "BOUND TO", NULL};
+		"HOLDS", "WAITS", "BOUND TO", "GRACE", NULL};
 	struct wire wire = {.fd = -1};
 	struct grid g;
 	char text[WHO_TEXT_MAX];
@@ -163,6 +179,7 @@ task_sessions(const struct options *o, const struct address *a)
 			grid_int(&g, answer_get_int(s, "grants", 0));
 			grid_int(&g, answer_get_int(s, "waiters", 0));
 			grid_int(&g, answer_get_int(s, "bound_pid", 0));
+			grid_text(&g, slice_of(grace_text(text, s)));
 		}
 		status = grid_end(&g);
 	}

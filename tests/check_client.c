@@ -168,7 +168,8 @@ static const struct {
 	{"holdfast lock -w 1d a", "--timeout 1d"},
 	{"holdfast lock -w 99999999999999999999999 a", "--timeout 999"},
 	{"holdfast lock -E 256 a", "--conflict-exit-code 256: a number from 0 to 255"},
-	{"holdfast lock -t 0 a", "--lease 0"},
+	{"holdfast lock -t 0 a", "--lease 0: a time from 0.001 to 31536000 seconds"},
+	{"holdfast run --max-run 0 a true", "--max-run 0: a time from 0.001 to 31536000 seconds"},
 	{"holdfast lock --pid 0 a", "--pid 0"},
 	{"holdfast run --on-lost cry a true", "--on-lost cry: term, kill, warn or signal:NAME"},
 	{"holdfast run --on-lost signal:NONE a true", "--on-lost signal:NONE"},
@@ -457,6 +458,7 @@ START_TEST(every_error_code_becomes_an_exit_code_of_the_table)
 		}
 		ck_assert_msg(s->meaning != NULL && status != 0, "code %u becomes %d", code, status);
 	}
+	ck_assert_int_eq(status_of_code(CODE_UPGRADE), 64);
 	ck_assert_int_eq(status_of_code(CODE_NOMASTER), 69);
 	ck_assert_int_eq(status_of_code(CODE_LOST), 76);
 	ck_assert_int_eq(status_of_code(CODE_NOPERM), 77);

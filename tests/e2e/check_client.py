@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 
 import harness
@@ -330,6 +331,34 @@ def test_names(place):
     daemon = world(place)
     status, text = tool.call(place, daemon, "run", "a b", "true")
     expect((status, "bad name" in text), (64, True), text)
+
+
+def test_sessions_grace(place):
+    """sessions says how long one outlives its connection, and how much of that is left"""
+    daemon = world(place)
+    client = daemon.client()
+    number = str(client("SESSION", "ID"))
+    client("SESSION", "GRACE", 300000)
+
+    def grace():
+        status, text = tool.call(place, daemon, "sessions")
+        expect(status, 0, text)
+        rows = [re.split("  +", line.strip()) for line in text.splitlines()]
+        return {row[0]: row[-1] for row in rows}
+
+    expect(sorted(grace().values()), ["-", "5m00s", "GRACE"])
+    client.close()
+    harness.until("it has no connection", lambda: re.fullmatch("[0-9]m[0-9]+s left", grace()[number]))
+
+
+def test_upgrade(place):
+    """asking alone for what one holds shared is a wrong command line, and no failure"""
+    daemon = world(place)
+    script = tool.script(place, daemon, "holdfast lock -s a --pid $$ && holdfast lock a --pid $$; echo rc $?; "
+                         "holdfast check a --pid $$; echo check $?")
+    script.wait()
+    text = script.output.text()
+    expect(("UPGRADE" in text, "rc 64" in text, "check 0" in text), (True, True, True), text)
 
 
 if __name__ == "__main__":

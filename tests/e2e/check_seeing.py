@@ -67,5 +67,17 @@ def test_stalled_daemon(place):
     expect("master.silent" in daemon.output.text(), False, daemon.output.text())
 
 
+def test_streams(place):
+    """so many connections have a stream of events, and each that ends makes room for another"""
+    daemon = place.daemon(master=place.redis())
+    clients = [daemon.client() for _ in range(64)]
+    for client in clients:
+        expect(client("EVENTS", "MATCH", "a*"), "OK")
+    late = daemon.client()
+    harness.expect_code(late("EVENTS"), "LIMIT")
+    expect(clients[0]("RESET"), "RESET")
+    expect(late("EVENTS"), "OK")
+
+
 if __name__ == "__main__":
     harness.main(globals())

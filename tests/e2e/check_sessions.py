@@ -553,5 +553,33 @@ def test_crash_delay_reloaded(place):
     expect_between(withheld, 3600000, 3600000 + harness.LEASE_MS)
 
 
+def test_two_waits(place):
+    """two connections of a session that wait for a name without tag are granted it one after the other"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    holder, first, second = daemon.client(), daemon.client(), daemon.client()
+    holder("LOCK", "a")
+    second("SESSION", "JOIN", first("SESSION", "SECRET"))
+    first.send("LOCK", "a")
+    daemon.queued("a")
+    second.send("LOCK", "a")
+    daemon.queued("a", 2)
+    expect(holder("UNLOCK", "a"), 0)
+    token = first.reply()
+    expect(first("UNLOCK", "a"), 0)
+    expect(second.reply() > token, True)
+    expect_code(first("LOCK", "a"), "HELD")
+
+
+def test_back_to_resp2(place):
+    """a connection that left RESP3 is closed when a push is due"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    holder, client = daemon.client(), daemon.client(3)
+    holder("LOCK", "a")
+    expect(client("LOCK", "a", "ASYNC", "j1"), "QUEUED")
+    client("HELLO", 2)
+    expect(holder("UNLOCK", "a"), 0)
+    expect(client.closed(), True)
+
+
 if __name__ == "__main__":
     harness.main(globals())
