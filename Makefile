@@ -165,7 +165,7 @@ model: $(MODEL) ## explore tests/model, the protocol in miniature, to the last s
 # How many worlds a planted bug may survive.
 MUTANT_SEEDS ?= 3000
 
-mutants: $(O)/tests/sim/holdfast-sim ## break each rule of the lock in a copy of the sources; the simulator must notice
+mutants: $(O)/tests/sim/holdfast-sim ## break each rule of the lock in a copy of the sources; the simulator or a suite must notice
 	@tests/sim/mutants $(MUTANT_SEEDS) $(JOBS)
 
 interop: all ## prove the daemon with nine Redis clients as they come; what is missing is fetched, or skipped

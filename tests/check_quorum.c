@@ -634,10 +634,11 @@ START_TEST(a_master_that_forgot_is_told_and_its_word_is_no_vote)
 	struct story w;
 	struct seats s = story_held(&w);
 
+	after(&w, 333);
+	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 3);
+	HEARD(&w, s.two, answer(&w, CALL_RENEW, OUTCOME_FORGOTTEN, "a", 1));
 	HEARD(&w, s.two, hello(&w, false, MEMORY + 100));
 	ck_assert_ptr_nonnull(strstr(w.trace, "reclaim a#1"));
-	after(&w, 333);
-	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 2);
 	HEARD(&w, s.two, answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1));
 	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	/* Asserted there, kept at one of the two that remember: that is one vote. */
