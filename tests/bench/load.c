@@ -360,11 +360,25 @@ load_send(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+static void
+load_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct load *load = arg;
+
+	(void)fd;
+	(void)what;
+	load->over = true;
+	load->ended_ns = tick_ns();
+	if (load->busy == 0)
+		event_base_loopbreak(load->base);
+}
+
 /* Forgets what was before: from now on it counts. */
 static void
 load_warm(evutil_socket_t fd, short what, void *arg)
 {
 	struct load *load = arg;
+	struct timeval end = tick_timeval((int64_t)(load->seconds * 1e6));
 
 	(void)fd;
 	(void)what;
@@ -380,19 +394,7 @@ load_warm(evutil_socket_t fd, short what, void *arg)
 		tally_begin(&load->tally, load->redis);
 	usage_begin(&load->usage);
 	load->began_ns = tick_ns();
-}
-
-static void
-load_over(evutil_socket_t fd, short what, void *arg)
-{
-	struct load *load = arg;
-
-	(void)fd;
-	(void)what;
-	load->over = true;
-	load->ended_ns = tick_ns();
-	if (load->busy == 0)
-		event_base_loopbreak(load->base);
+	event_base_once(load->base, -1, EV_TIMEOUT, load_over, load, &end);
 }
 
 static void
@@ -422,10 +424,8 @@ static void
 load_run(struct load *load)
 {
 	struct timeval warm = tick_timeval((int64_t)(load->warm_seconds * 1e6));
-	struct timeval end = tick_timeval((int64_t)((load->warm_seconds + load->seconds) * 1e6));
 
 	event_base_once(load->base, -1, EV_TIMEOUT, load_warm, load, &warm);
-	event_base_once(load->base, -1, EV_TIMEOUT, load_over, load, &end);
 	for (unsigned i = 0; i < load->client_n; i++)
 		client_begin(&load->clients[i]);
 	event_base_dispatch(load->base);

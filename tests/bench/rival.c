@@ -309,12 +309,14 @@ static void
 rival_settled(evutil_socket_t fd, short what, void *arg)
 {
 	struct rival *rival = arg;
+	struct timeval end = tick_timeval((int64_t)(rival->seconds * 1e6));
 
 	(void)fd;
 	(void)what;
 	rival->began_ns = tick_ns();
 	rival->began_token = rival->token;
 	rival->began_changes = rival->judge.changes;
+	event_base_once(rival->base, -1, EV_TIMEOUT, rival_over, rival, &end);
 }
 
 static void
@@ -335,10 +337,8 @@ static void
 rival_run(struct rival *rival)
 {
 	struct timeval settled = tick_timeval(SETTLE_US);
-	struct timeval end = tick_timeval((int64_t)(rival->seconds * 1e6) + SETTLE_US);
 
 	event_base_once(rival->base, -1, EV_TIMEOUT, rival_settled, rival, &settled);
-	event_base_once(rival->base, -1, EV_TIMEOUT, rival_over, rival, &end);
 	for (unsigned i = 0; i < rival->client_n; i++)
 		client_begin(&rival->clients[i]);
 	event_base_dispatch(rival->base);
