@@ -4,8 +4,10 @@
  * All that can be asked are asked at once. A majority wins; a minority is given back at once, on the same
  * links. One of them, home, has the queue of the name: its "not your turn" counts whatever the others say,
  * and its word on when to come back. Who gave a lease back while another daemon waits, or stands behind
- * others, asks home alone at first, so as not to take a master from the one whose turn it is. Who lost
- * without a winner comes back soon, but not all at the same time.
+ * others, asks home alone at first, so as not to take a master from the one whose turn it is; the others
+ * only when home leaves that open, when it turns out to be the head, or when home is held by the same one as
+ * at the last look: somebody gone may be there alone. Who lost without a winner comes back soon, but not all
+ * at the same time.
  */
 #ifndef CORE_BID_H
 #define CORE_BID_H
