@@ -211,26 +211,38 @@ look_at_asking(struct world *w, unsigned host, unsigned name)
 			host, a->rounds, checker_name(name), for_ms);
 }
 
-/* Whether every master is well for it: then all such daemons see the same home of a name. */
+/* Whether every master is well for it, and it knows: then all such daemons see the same home of a name. */
 static bool
 host_has_all(const struct host *h)
 {
 	const struct world *w = h->world;
-	for (unsigned i = 0; i < w->plan.masters; i++)
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		struct master_view view;
 		if (!server_sound(&w->servers[i]) || !host_sound_at(h, &w->servers[i]))
 			return false;
+		core_view_master(h->core, host_ms(h), i, &view);
+		if (view.down)
+			return false;
+	}
 	return true;
 }
 
 /* Order is promised among daemons that see the same home, while nobody else's lease is in the way there. */
-static void
-look_at_places(struct world *w, unsigned name)
+static bool
+order_promised(const struct world *w, unsigned name)
 {
 	bool promised = w->phase != PHASE_FAULTS;
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		promised = promised && host_has_all(&w->hosts[i]);
 	for (unsigned i = 0; i < w->plan.masters; i++)
 		promised = promised && !lease_blocks(&w->servers[i], name);
+	return promised;
+}
+
+static void
+look_at_places(struct world *w, unsigned name)
+{
+	bool promised = order_promised(w, name);
 	for (unsigned i = 0; i < w->plan.hosts && !promised; i++)
 		progress_queued(&w->hosts[i], name, false);
 }
@@ -325,6 +337,7 @@ progress_leased(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
 	progress_queued(h, name, false);
+	look_at_places(w, name);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		if (&w->hosts[i] != h)
 			pass_over(&w->hosts[i], h, name);
