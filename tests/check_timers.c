@@ -1,0 +1,118 @@
+/* Tests of daemon/core/timers.c. */
+#include "daemon/core/timers.h"
+#include "tests/sim/rng.h"
+#include "tests/support/suite.h"
+
+#include <stdlib.h>
+
+#define MANY 300
+
+static struct timers timers;
+static struct timer all[MANY];
+
+static void
+begin(void)
+{
+	timers_init(&timers);
+	for (int i = 0; i < MANY; i++)
+		timer_init(&all[i], TIMER_LEASE);
+}
+
+static void
+end(void)
+{
+	timers_done(&timers);
+}
+
+START_TEST(they_come_in_the_order_of_their_times)
+{
+	begin();
+	ck_assert(timers_first(&timers) == TIMER_NEVER);
+	timer_arm(&timers, &all[0], 30);
+	timer_arm(&timers, &all[1], 10);
+	timer_arm(&timers, &all[2], 20);
+	ck_assert_int_eq(timers_first(&timers), 10);
+	ck_assert_ptr_null(timers_due(&timers, 9));
+	ck_assert_ptr_eq(timers_due(&timers, 25), &all[1]);
+	ck_assert_ptr_eq(timers_due(&timers, 25), &all[2]);
+	ck_assert_ptr_null(timers_due(&timers, 25));
+	ck_assert_int_eq(timers_first(&timers), 30);
+}
+END_TEST
+
+START_TEST(of_one_time_the_one_that_was_armed_first_comes_first)
+{
+	begin();
+	for (int i = 0; i < MANY; i++)
+		timer_arm(&timers, &all[i], 5);
+	timer_arm(&timers, &all[0], 6);
+	timer_arm(&timers, &all[0], 5); /* armed anew: behind the others */
+	timer_arm(&timers, &all[1], 5); /* as it was: keeps its place */
+	for (int i = 1; i < MANY; i++)
+		ck_assert_ptr_eq(timers_due(&timers, 5), &all[i]);
+	ck_assert_ptr_eq(timers_due(&timers, 5), &all[0]);
+	ck_assert_ptr_null(timers_due(&timers, 5));
+}
+END_TEST
+
+START_TEST(what_is_cancelled_does_not_come)
+{
+	begin();
+	for (int i = 0; i < MANY; i++)
+		timer_arm(&timers, &all[i], i % 7);
+	for (int i = 0; i < MANY; i += 2)
+		timer_cancel(&timers, &all[i]);
+	timer_cancel(&timers, &all[0]); /* once is enough */
+	timer_arm(&timers, &all[1], TIMER_NEVER);
+	for (int i = 3; i < MANY; i += 2)
+		ck_assert_ptr_nonnull(timers_due(&timers, 7));
+	ck_assert(timers_first(&timers) == TIMER_NEVER);
+	ck_assert(all[1].at_ms == TIMER_NEVER && all[299].at_ms == TIMER_NEVER);
+}
+END_TEST
+
+/* What a look through all of them would find. */
+static struct timer *
+first_of_all(void)
+{
+	struct timer *first = NULL;
+
+	for (int i = 0; i < MANY; i++) {
+		struct timer *t = &all[i];
+
+		if (t->at_ms != TIMER_NEVER &&
+			(first == NULL || t->at_ms < first->at_ms ||
+				(t->at_ms == first->at_ms && t->serial < first->serial)))
+			first = t;
+	}
+	return first;
+}
+
+START_TEST(whatever_is_armed_moved_and_cancelled_the_first_is_known)
+{
+	struct rng rng = {7};
+
+	begin();
+	for (int step = 0; step < 5000; step++) {
+		struct timer *t = &all[rng_next(&rng) % MANY];
+		struct timer *first;
+
+		if (rng_next(&rng) % 4 == 0)
+			timer_cancel(&timers, t);
+		else
+			timer_arm(&timers, t, (int64_t)(rng_next(&rng) % 50));
+		first = first_of_all();
+		ck_assert_int_eq(timers_first(&timers), first == NULL ? TIMER_NEVER : first->at_ms);
+		if (first != NULL && step % 8 == 0)
+			ck_assert_ptr_eq(timers_due(&timers, first->at_ms), first);
+	}
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("timers", NULL, end, they_come_in_the_order_of_their_times,
+		of_one_time_the_one_that_was_armed_first_comes_first, what_is_cancelled_does_not_come,
+		whatever_is_armed_moved_and_cancelled_the_first_is_known);
+}
