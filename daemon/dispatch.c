@@ -74,6 +74,7 @@ dispatch_allows(struct connection *c, const struct command *command)
 	return true;
 }
 
+/* The driver notes when it was; it has to look at the clock anyway. */
 static void
 dispatch_core(struct desk *desk, struct connection *c, struct command *command)
 {
@@ -110,9 +111,12 @@ dispatch_request(struct desk *desk, struct connection *c, const struct request *
 	struct reply error;
 	desk->stats->commands_processed++;
 	who->requests++;
-	who->last_ms = clock_ms();
 	int bad = command_parse(request, &command, &error);
 	unsigned flags = bad ? 0 : command_info(command.verb)->flags;
+	bool core = (flags & COMMAND_CORE) && command.verb != VERB_SESSION_BIND;
+	if (!core || who->stranger) {
+		who->last_ms = clock_ms();
+	}
 	if (!(flags & COMMAND_OPEN) && who->stranger) {
 		connection_error(c, CODE_NOAUTH, "log in first: AUTH user password");
 		return;
@@ -128,6 +132,7 @@ dispatch_request(struct desk *desk, struct connection *c, const struct request *
 		if (dispatch_allows(c, &command)) {
 			dispatch_core(desk, c, &command);
 		} else {
+			who->last_ms = clock_ms();
 			desk->hooks->heard(desk->arg, c);
 		}
 		return;

@@ -24,9 +24,10 @@ driver_keep_label(struct driver *d, conn_id id, const char *label)
 static void
 driver_on_command(void *arg, struct connection *c, const struct command *command)
 {
-	driver_event(
-		arg, &(struct event){
-			     .type = EVENT_COMMAND, .conn = connection_identity(c)->id, .command = command});
+	struct driver *d = arg;
+	struct identity *who = connection_identity(c);
+	driver_event(d, &(struct event){.type = EVENT_COMMAND, .conn = who->id, .command = command});
+	who->last_ms = d->now.ms;
 }
 
 static void

@@ -47,33 +47,39 @@ emit_reply(struct core *core, conn_id conn, const struct reply *reply)
 }
 
 static void
-emit_plain(struct core *core, conn_id conn, enum reply_type type, int64_t n)
+emit_plain(struct core *core, conn_id conn, enum reply_type type, int64_t n, int64_t ms)
 {
 	struct reply *reply = &emit(core, ACTION_REPLY, conn)->u.reply;
 
 	reply->type = type;
 	reply->code = CODE_COUNT;
 	reply->n = n;
-	reply->ms = 0;
+	reply->ms = ms;
 	reply->text[0] = '\0';
 }
 
 void
 emit_int(struct core *core, conn_id conn, int64_t n)
 {
-	emit_plain(core, conn, REPLY_INT, n);
+	emit_plain(core, conn, REPLY_INT, n, 0);
+}
+
+void
+emit_validity(struct core *core, conn_id conn, int64_t token, int64_t ms)
+{
+	emit_plain(core, conn, REPLY_VALIDITY, token, ms);
 }
 
 void
 emit_null(struct core *core, conn_id conn)
 {
-	emit_plain(core, conn, REPLY_NULL, 0);
+	emit_plain(core, conn, REPLY_NULL, 0, 0);
 }
 
 void
 emit_ok(struct core *core, conn_id conn)
 {
-	emit_plain(core, conn, REPLY_OK, 0);
+	emit_plain(core, conn, REPLY_OK, 0, 0);
 }
 
 void

@@ -9,6 +9,7 @@
 
 void emit_reply(struct core *core, conn_id conn, const struct reply *reply);
 void emit_int(struct core *core, conn_id conn, int64_t n);
+void emit_validity(struct core *core, conn_id conn, int64_t token, int64_t ms);
 void emit_null(struct core *core, conn_id conn);
 void emit_ok(struct core *core, conn_id conn);
 void emit_error(struct core *core, conn_id conn, enum code code, const char *format, ...)

@@ -68,8 +68,6 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 static void
 grant_answer(struct core *core, struct waiter *w, struct grant *g)
 {
-	struct reply reply = {.type = REPLY_INT, .code = CODE_COUNT, .n = g->token};
-
 	if (w->part != NULL) {
 		bundle_granted(core, w, g);
 		return;
@@ -86,11 +84,10 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 		emit_push(core, w->conn->id, &push);
 		return;
 	}
-	if (w->validity) {
-		reply.type = REPLY_VALIDITY;
-		reply.ms = grant_told_ms(core, g);
-	}
-	emit_reply(core, w->conn->id, &reply);
+	if (w->validity)
+		emit_validity(core, w->conn->id, g->token, grant_told_ms(core, g));
+	else
+		emit_int(core, w->conn->id, g->token);
 }
 
 struct grant *
