@@ -51,7 +51,7 @@ def over_clients(stage):
     echo.output.wait("ready")
     echo.at = path
     stage.table.title("more and more clients")
-    for clients in CLIENTS:
+    for clients in filter(stage.has_room, CLIENTS):
         warm = 0.1 + clients / 10000
         works = {
             "a lock each, retained": lambda s, n=clients, w=warm: stage.measured(
@@ -98,7 +98,7 @@ def over_locks(stage):
 def over_connections(stage):
     """10 clients, beside more and more connections that do nothing; then these all wait for one name."""
     stage.table.title("more and more connections, and waiters on one name")
-    for count in CROWD:
+    for count in filter(stage.has_room, CROWD):
         daemon = stage.daemon("crowd%d" % count, "lease: 10m\n")
         bare = memory(daemon.process)
         crowd = Holder(stage.place, count, daemon.socket)
@@ -126,7 +126,7 @@ def over_names(stage):
     """Names with four clients each, who all want theirs."""
     daemon = stage.daemon("names", "lease: 10m\n")
     stage.table.title("more and more names, %d clients on each" % CLIENTS_PER_NAME)
-    for names in NAMES:
+    for names in filter(lambda names: stage.has_room(names * CLIENTS_PER_NAME), NAMES):
         clients = names * CLIENTS_PER_NAME
         point = middle({"names": lambda s, n=names, c=clients: stage.measured(
             "handoff", c, s, [daemon.socket], [daemon], names=n, warm=0.1 + c / 10000)})["names"]

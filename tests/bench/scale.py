@@ -168,11 +168,12 @@ def flat_locks(stage, locks):
 
 
 def measure(stage):
-    daemon, crowd = connections(stage)
-    flat_connections(stage, daemon)
-    crowd.done()
-    daemon.kill()
-    if not stage.quick:
-        flat_active(stage)
+    if stage.has_room(CONNECTIONS):
+        daemon, crowd = connections(stage)
+        flat_connections(stage, daemon)
+        crowd.done()
+        daemon.kill()
+        if not stage.quick:
+            flat_active(stage)
     renewals(stage)
     flat_locks(stage, 100000 if stage.quick else 1000000)

@@ -101,8 +101,16 @@ class Stage:
         self.redis = self.master("redis")
         self.sha1 = {name: self.redis("SCRIPT", "LOAD", text) for name, text in
                      (("release", RELEASE), ("renew", RENEW), ("try", TRY), ("tell", TELL))}
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # inherited by all that is started
+        self.descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors,) * 2)  # inherited by all that is started
+
+    def has_room(self, connections):
+        """Whether a process may have so many, and a few more for itself; says so when it may not."""
+        if self.descriptors >= connections + 200:
+            return True
+        self.table.note("skipped: {:,} connections; a process may have {:,} descriptors here (ulimit -n)".format(
+            connections, self.descriptors))
+        return False
 
     def master(self, name):
         """A Redis over TCP on loopback: a master is seldom on the host of its clients."""

@@ -69,5 +69,7 @@ class Table:
         if not goals:
             return "bench: nothing here has a goal"
         missed = [row["goal"] for row in goals if not row["holds"]]
-        return "bench: %d of %d goals hold%s" % (len(goals) - len(missed), len(goals),
-                                                 "; not: " + ", ".join(missed) if missed else "")
+        skipped = sum(note["note"].startswith("skipped") for note in self.notes)
+        return "bench: %d of %d goals hold%s%s" % (len(goals) - len(missed), len(goals),
+                                                   "; not: " + ", ".join(missed) if missed else "",
+                                                   "; %d skipped, see above" % skipped if skipped else "")
