@@ -13,6 +13,7 @@ class Liar:
     def __init__(self, place, token):
         self.socket = place.path + "/liar"
         self.token = token
+        self.turn = threading.Lock()  # tokens leave in the order in which they were drawn
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.socket)
         self.listener.listen()
@@ -39,7 +40,8 @@ class Liar:
                 while request:
                     words, at = request
                     data = data[at:]
-                    client.sendall(self.answer(words))
+                    with self.turn:
+                        client.sendall(self.answer(words))
                     request = resp.parse(data)
 
     def answer(self, words):
