@@ -350,8 +350,9 @@ wire_call(struct wire *wire, const struct call *call)
 	trace_line(&h->world->trace, h->world->now_us, "d%u > m%u %s %.*s #%" PRIu64 "%s", h->index,
 		call->master, scripts[script_of(call)].name, (int)call->name.n,
 		call->name.n > 0 ? call->name.p : "", call->attempt, wire->up ? "" : " (no link)");
-	/* A release belongs to a round that was counted; a clock that stepped back needs many of them. */
-	if (call->name.n > 0 && call->op != CALL_RELEASE)
+	/* A release belongs to a round that was counted; a clock that stepped back needs many of them.
+	 * Latches are no names of locks. */
+	if (call->name.n > 0 && call->op != CALL_RELEASE && call->op != CALL_LATCH)
 		progress_called(h, checker_name_of(call->name));
 	if (call->op == CALL_ACQUIRE)
 		progress_asked(h, checker_name_of(call->name), call->attempt);
