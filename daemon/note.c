@@ -27,6 +27,13 @@ log_absent(void)
 	return log_text(NULL, NULL);
 }
 
+/* The session may be gone when somebody reads this: so who it was stands here, too. */
+static struct log_field
+log_peer(const char *key, const char *text)
+{
+	return log_text(text[0] ? key : NULL, text);
+}
+
 void
 note_log(const struct note *note, const char *where, struct log *log)
 {
@@ -35,6 +42,9 @@ note_log(const struct note *note, const char *where, struct log *log)
 		note->name.n ? log_bytes("name", note->name.p, note->name.n) : log_absent(),
 		note->owner.n ? log_bytes("owner", note->owner.p, note->owner.n) : log_absent(),
 		note->session ? log_number("session", (int64_t)note->session) : log_absent(),
+		note->peer && note->peer->pid > 0 ? log_number("pid", note->peer->pid) : log_absent(),
+		note->peer ? log_peer("client", note->peer->name) : log_absent(),
+		note->peer ? log_peer("address", note->peer->address) : log_absent(),
 		note->token ? log_number("token", note->token) : log_absent(),
 		note->ttl_ms >= 0 ? log_number("ttl_ms", note->ttl_ms) : log_absent(),
 		log_text("text", note->text));

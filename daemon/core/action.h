@@ -75,13 +75,14 @@ enum note_type {
 
 struct note {
 	enum note_type type;
-	session_id session; /* 0: none */
-	struct slice name;  /* n == 0: none */
-	struct slice owner;
-	int64_t token;    /* 0: none */
-	int64_t ttl_ms;   /* -1: none */
-	const char *text; /* NULL: none */
-	int master;       /* -1: none */
+	session_id session;      /* 0: none */
+	const struct peer *peer; /* of the session; NULL: unknown */
+	struct slice name;       /* n == 0: none */
+	struct slice owner;      /* tag of a hold or wait; n == 0: none */
+	int64_t token;           /* 0: none */
+	int64_t ttl_ms;          /* -1: none */
+	const char *text;        /* NULL: none */
+	int master;              /* -1: none */
 };
 
 struct listen {

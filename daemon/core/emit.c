@@ -130,12 +130,21 @@ emit_note(struct core *core, enum note_type type, const struct resource *r, cons
 
 	note->type = type;
 	note->session = s == NULL ? 0 : s->id;
+	note->peer = s == NULL ? NULL : &s->peer;
 	note->name = r == NULL ? (struct slice){NULL, 0} : r->name;
 	note->owner = (struct slice){NULL, 0};
 	note->token = token;
 	note->ttl_ms = ttl_ms;
 	note->text = text;
 	note->master = -1;
+}
+
+void
+emit_tag_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
+	struct slice owner, int64_t token, int64_t ttl_ms, const char *text)
+{
+	emit_note(core, type, r, s, token, ttl_ms, text);
+	core->actions->list[core->actions->n - 1].u.note.owner = owner;
 }
 
 void

@@ -25,6 +25,10 @@ void emit_watch(struct core *core, const struct process *process);
 void emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	int64_t token, int64_t ttl_ms, const char *text);
 
+/* The same, of a hold or a wait that has an owner tag. */
+void emit_tag_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
+	struct slice owner, int64_t token, int64_t ttl_ms, const char *text);
+
 /* About a latch. */
 void emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session,
 	int64_t ttl_ms, const char *text);

@@ -96,6 +96,12 @@ grant_first(const struct lease *l)
 	return TAILQ_FIRST(&l->grants);
 }
 
+static void
+grant_note(struct core *core, enum note_type type, const struct grant *g, int64_t ttl_ms, const char *text)
+{
+	emit_tag_note(core, type, g->lease->resource, g->session, grant_owner(g), g->token, ttl_ms, text);
+}
+
 void
 grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 {
@@ -121,7 +127,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	s->grant_count++;
 	core->counts.grants++;
 	grant_answer(core, w, g);
-	emit_note(core, NOTE_GRANTED, l->resource, s, token, grant_valid_ms(core, g), NULL);
+	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL);
 	queue_remove(core, w);
 	/* Others may wait for what it will not give back, for it stands. */
 	if (async)
@@ -296,7 +302,7 @@ grant_end(struct core *core, struct grant *g)
 void
 grant_release(struct core *core, struct grant *g)
 {
-	emit_note(core, NOTE_RELEASED, g->lease->resource, g->session, g->token, -1, NULL);
+	grant_note(core, NOTE_RELEASED, g, -1, NULL);
 	grant_end(core, g);
 }
 
@@ -306,7 +312,7 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 	if (g->session != NULL && !g->untold && g->part == NULL) {
 		/* The end of a LEASE is what its holder asked for: no reason to close its connection. */
 		loss_add(core, g->session, g, reason, reason != LOSS_LEASE);
-		emit_note(core, NOTE_LOST, g->lease->resource, g->session, g->token, -1, loss_word(reason));
+		grant_note(core, NOTE_LOST, g, -1, loss_word(reason));
 	}
 	grant_end(core, g);
 }
@@ -322,8 +328,7 @@ grant_abandon(struct core *core, struct grant *g)
 		grant_release(core, g);
 		return 0;
 	}
-	emit_note(
-		core, NOTE_WITHHELD, g->lease->resource, g->session, g->token, until_ms - core->now.ms, NULL);
+	grant_note(core, NOTE_WITHHELD, g, until_ms - core->now.ms, NULL);
 	grant_leave_session(core, g);
 	core->counts.withheld++;
 	g->ends_ms = TIMER_NEVER;
@@ -344,7 +349,7 @@ grant_break(struct core *core, struct grant *g)
 		return 0;
 	}
 	loss_add(core, g->session, g, LOSS_BROKEN, true);
-	emit_note(core, NOTE_LOST, g->lease->resource, g->session, g->token, -1, loss_word(LOSS_BROKEN));
+	grant_note(core, NOTE_LOST, g, -1, loss_word(LOSS_BROKEN));
 	return grant_abandon(core, g);
 }
 

@@ -130,7 +130,8 @@ queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 		return;
 	}
 	if (reply->type == REPLY_NULL)
-		emit_note(core, NOTE_TIMEOUT, w->resource, w->session, 0, core->now.ms - w->since_ms, NULL);
+		emit_tag_note(core, NOTE_TIMEOUT, w->resource, w->session, waiter_owner(w), 0,
+			core->now.ms - w->since_ms, NULL);
 	if (w->conn != NULL)
 		queue_tell(core, w, reply);
 	queue_remove(core, w);

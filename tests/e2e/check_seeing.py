@@ -2,6 +2,7 @@
 """What people are shown: INFO's sections, who a session was, and a master that says nothing."""
 
 import json
+import os
 import re
 
 import harness
@@ -77,6 +78,28 @@ def test_streams(place):
     harness.expect_code(late("EVENTS"), "LIMIT")
     expect(clients[0]("RESET"), "RESET")
     expect(late("EVENTS"), "OK")
+
+
+def test_who(place):
+    """events of holds and waits have the owner tag, and the log says whose session it was that is gone"""
+    daemon = place.daemon(master=place.redis(), config="log: { level: info }\n").admitted()
+    stream, holder, waiter = daemon.client(), daemon.client(), daemon.client()
+    expect(stream("EVENTS", "MATCH", "a"), "OK")
+    holder("CLIENT", "SETNAME", "billing")
+    session = holder("SESSION", "ID")
+    token = holder("LOCK", "a", "OWNER", "t1")
+    expect(waiter("LOCK", "a", "OWNER", "t2", "WAIT", 1), None)
+    holder("SESSION", "HEARTBEAT", 1)
+    expect(holder.closed(), True)
+    lines = []
+    while not lines or "lock.withheld" not in lines[-1]:
+        lines.append(stream.reply())
+    for event, tag in (("granted", "t1"), ("timeout", "t2"), ("withheld", "t1")):
+        line = [line for line in lines if "lock." + event in line]
+        expect(len(line) == 1 and " owner=%s " % tag in line[0], True, "%s: %r" % (event, lines))
+    for event in ("session.silent", "lock.withheld name=a owner=t1"):
+        daemon.output.wait(r"%s session=%d pid=%d client=billing address=unix " % (event, session, os.getpid()))
+    daemon.output.wait(r"lock\.withheld .* token=%d " % token)
 
 
 if __name__ == "__main__":
