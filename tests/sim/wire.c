@@ -206,6 +206,9 @@ batch_arrive(void *arg, uint64_t a, void *data)
 				scripts[script_of(&b->calls[0])].name, b->names[0], wire->way->host->index);
 	}
 	if (!b->waited) {
+		/* A place that was taken since goes with the one that was left. */
+		if (!dead && b->calls[0].op == CALL_LEAVE)
+			progress_queued(wire->way->host, checker_name_of(slice_of(b->names[0])), false);
 		batch_free(b);
 		return;
 	}
