@@ -345,7 +345,7 @@ START_TEST(who_yields_takes_no_master_from_the_other_daemon)
 
 	HEARD(&w, s.home, busy(&w, "a", 2));
 	ck_assert_ptr_null(last_call(&w));
-	step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")});
+	step(&w, &(struct event){.type = EVENT_WAKE, .master = s.home, .name = SLICE("a")});
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
 	story_done(&w);
 }
@@ -407,7 +407,7 @@ START_TEST(who_stands_behind_others_asks_home_until_it_is_called)
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 1);
 	ck_assert_uint_eq(last_call(&w)->master, s.home);
 	HEARD(&w, s.home, busy_behind(&w, 2, ANOTHER, 2));
-	step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")});
+	step(&w, &(struct event){.type = EVENT_WAKE, .master = s.home, .name = SLICE("a")});
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
 	story_done(&w);
 }
@@ -439,6 +439,22 @@ END_TEST
 START_TEST(who_finds_nothing_changed_asks_the_others_too)
 {
 	story_asks_on(SOMEBODY, 2);
+}
+END_TEST
+
+START_TEST(a_master_that_is_not_home_any_more_calls_nobody)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.one, busy(&w, "a", 1));
+	HEARD(&w, s.two, busy(&w, "a", 1));
+	HEARD(&w, s.home, busy_behind(&w, 1, SOMEBODY, 2));
+	step(&w, &(struct event){.type = EVENT_WAKE, .master = s.one, .name = SLICE("a")});
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 0);
+	ck_assert_uint_eq(calls_of(&w, CALL_LEAVE), 1);
+	ck_assert_uint_eq(last_call(&w)->master, s.one);
+	story_done(&w);
 }
 END_TEST
 
@@ -789,8 +805,9 @@ main(void)
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
 		who_stands_behind_others_asks_home_until_it_is_called,
 		who_finds_itself_the_head_asks_the_others_too, who_finds_nothing_changed_asks_the_others_too,
-		the_head_of_the_queue_asks_all, who_yields_takes_no_master_from_the_other_daemon,
-		who_yields_to_nobody_goes_on_to_the_others, who_yields_does_not_wait_for_a_silent_home,
+		a_master_that_is_not_home_any_more_calls_nobody, the_head_of_the_queue_asks_all,
+		who_yields_takes_no_master_from_the_other_daemon, who_yields_to_nobody_goes_on_to_the_others,
+		who_yields_does_not_wait_for_a_silent_home,
 		tokens_count_only_where_a_majority_was_raised_alike,
 		tokens_that_were_asked_for_in_vain_are_asked_for_further_ahead,
 		tokens_that_the_last_answer_settles_are_followed_by_more_in_time,

@@ -466,6 +466,16 @@ bid_wake(struct core *core, struct lease *l)
 	bid_look(core, l);
 }
 
+void
+bid_called(struct core *core, struct lease *l, unsigned master)
+{
+	/* A place from when that master was home: it is not our turn, and somebody there waits for us. */
+	if (core->settings.masters > 1 && master != l->home)
+		lease_leave_at(core, l, master);
+	else
+		bid_wake(core, l);
+}
+
 /* Who has not answered is not waited for: the releases go down the same links, behind the acquires (rule 2).
  */
 static void

@@ -26,7 +26,8 @@ void bid_vote(struct core *core, struct lease *l, const struct vote *vote);
 /* ACQUIRING: the answers take too long. WAITING: time to look again. */
 void bid_timer(struct core *core, struct lease *l);
 
-/* A wake-up for this name, or reason to believe one was missed. */
+/* A wake-up for this name from that master, or reason to believe that one was missed. */
+void bid_called(struct core *core, struct lease *l, unsigned master);
 void bid_wake(struct core *core, struct lease *l);
 
 /* WAITING, without a majority that could be asked: gives up our place in the queue. */

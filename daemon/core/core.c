@@ -296,9 +296,9 @@ take_inbox(struct core *core, const struct event *event)
 	if (event->type == EVENT_WANT)
 		leases_want(core, r);
 	else if (r->limit == 0)
-		bid_wake(core, &r->lease);
+		bid_called(core, &r->lease, event->master);
 	else if (r->bidder != NULL)
-		bid_wake(core, r->bidder);
+		bid_called(core, r->bidder, event->master);
 }
 
 /* Events of a connection. Its end may have been handled already, then there is nothing to do. */

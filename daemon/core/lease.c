@@ -137,12 +137,12 @@ lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 }
 
 void
-lease_leave_queue(struct core *core, struct lease *l)
+lease_leave_at(struct core *core, const struct lease *l, unsigned master)
 {
-	const struct master *m = &core->masters[l->home];
+	const struct master *m = &core->masters[master];
 
 	/* Unheard, our place would end by itself; leaving just spares the others that time. */
-	if (l->queued && master_releases(m, l->resource->link))
+	if (master_releases(m, l->resource->link))
 		master_call(core, &(struct call){.op = CALL_LEAVE,
 					  .master = m->index,
 					  .link = l->resource->link,
@@ -151,6 +151,13 @@ lease_leave_queue(struct core *core, struct lease *l)
 					  .name = l->resource->name,
 					  .interop = l->resource->rule->interop,
 					  .key = l->resource->rule->key});
+}
+
+void
+lease_leave_queue(struct core *core, struct lease *l)
+{
+	if (l->queued)
+		lease_leave_at(core, l, l->home);
 	l->queued = false;
 	l->position = 0;
 }

@@ -58,8 +58,9 @@ void lease_drop(struct core *core, struct lease *l);
 /* HELD: it is gone, and what stood on it with it. */
 void lease_lost(struct core *core, struct lease *l, enum loss_reason reason);
 
-/* Gives up our place in the queue, where there is one. */
+/* Gives up our place in the queue, where there is one; or that at a master which is not home any more. */
 void lease_leave_queue(struct core *core, struct lease *l);
+void lease_leave_at(struct core *core, const struct lease *l, unsigned master);
 
 /* HELD and shared: a place in the queue for a writer who waits here until it is given back, so that no more
  * readers come in elsewhere; and not any more. */
