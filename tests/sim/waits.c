@@ -154,8 +154,8 @@ waits_stray(struct world *w, const struct conn *c, session_id session, int64_t k
 		if (v->conn != c || v->once || v->stray)
 			continue;
 		v->stray = true;
-		/* Of something that is no lock all who wait are told, also who is not there. */
-		v->loose |= w->plan.fault[FAULT_KIND];
+		/* Of what is no lock, or of another kind, all who wait are told, also who is not there. */
+		v->loose |= w->plan.fault[FAULT_KIND] || v->permits > 0;
 		v->session = session;
 		v->kept_ms = kept_ms;
 	}
