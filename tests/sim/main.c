@@ -4,7 +4,7 @@
  *     holdfast-sim [--seeds A..B] [--masters N] [--jobs N] [--without FAULT]...
  *                  [--lines N] [--verbose] [--trace] [--no-shrink]
  *
- * Without --masters each seed draws how many masters there are: 1, 3 or 5. The same seed gives the same run,
+ * Without --masters there is one. The same seed gives the same run,
  * bit for bit: --verbose shows the hash of its trace. --trace prints what happened. Of the first seed that
  * fails, a smaller world that fails too is looked for and its end printed. Exit 1: a seed failed; 2: wrong
  * usage.
