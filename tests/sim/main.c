@@ -4,10 +4,9 @@
  *     holdfast-sim [--seeds A..B] [--masters N] [--jobs N] [--without FAULT]...
  *                  [--lines N] [--verbose] [--trace] [--no-shrink]
  *
- * Without --masters there is one. The same seed gives the same run,
- * bit for bit: --verbose shows the hash of its trace. --trace prints what happened. Of the first seed that
- * fails, a smaller world that fails too is looked for and its end printed. Exit 1: a seed failed; 2: wrong
- * usage.
+ * Without --masters there is one. The same seed gives the same run, bit for bit: --verbose shows the hash of
+ * its trace. --trace prints what happened. Of the first seed that fails, a smaller world that fails too is
+ * looked for and its end printed. Exit 1: a seed failed; 2: wrong usage.
  */
 #include "tests/sim/run.h"
 
@@ -23,7 +22,7 @@
 struct options {
 	uint64_t first;
 	uint64_t last;
-	unsigned masters; /* 0: as the seed says */
+	unsigned masters; /* 0: one */
 	unsigned jobs;
 	unsigned lines; /* of the trace of what failed */
 	bool without[FAULT_COUNT];
