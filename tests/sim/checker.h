@@ -57,6 +57,9 @@ struct checker {
 	int64_t token[PLAN_NAMES_MAX];                /* the greatest of all grants, */
 	int64_t exclusive[PLAN_NAMES_MAX];            /* and of those that were exclusive */
 	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease that a daemon has of a name */
+	/* The life of a daemon in which a master told it that a name cannot be had: is of another kind or
+	 * LIMIT. */
+	uint64_t refused[PLAN_NAMES_MAX][PLAN_HOSTS_MAX];
 	uint64_t grants;
 	uint64_t answers;
 };

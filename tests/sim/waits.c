@@ -147,6 +147,22 @@ waits_forget(struct world *w, const struct conn *c)
 	}
 }
 
+/* Of what cannot be had all who wait are told, also who is not there; how long the daemon believes it is its
+ * own affair. */
+static bool
+is_refused(const struct world *w, const struct wait *v)
+{
+	return w->checker.refused[v->name][v->conn->host->index] == v->conn->host_life;
+}
+
+void
+waits_refuse(struct world *w, const struct host *host, unsigned name)
+{
+	w->checker.refused[name][host->index] = host->life;
+	for (struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		v->loose |= v->stray && v->name == name && is_at(v, host);
+}
+
 void
 waits_stray(struct world *w, const struct conn *c, session_id session, int64_t kept_ms)
 {
@@ -154,8 +170,7 @@ waits_stray(struct world *w, const struct conn *c, session_id session, int64_t k
 		if (v->conn != c || v->once || v->stray)
 			continue;
 		v->stray = true;
-		/* Of what is no lock, or of another kind, all who wait are told, also who is not there. */
-		v->loose |= w->plan.fault[FAULT_KIND] || v->permits > 0;
+		v->loose |= w->plan.fault[FAULT_KIND] || is_refused(w, v);
 		v->session = session;
 		v->kept_ms = kept_ms;
 	}

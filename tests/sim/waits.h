@@ -52,6 +52,8 @@ void waits_close(struct world *world, const struct conn *conn);
 /* Its daemon is gone. */
 void waits_forget(struct world *world, const struct conn *conn);
 void waits_stray(struct world *world, const struct conn *conn, session_id session, int64_t kept_ms);
+/* A master told this daemon that the name is of another kind, or has another LIMIT. */
+void waits_refuse(struct world *world, const struct host *host, unsigned name);
 /* The session has ended. */
 void waits_drop(struct world *world, const struct host *host, session_id session);
 

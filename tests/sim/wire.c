@@ -105,8 +105,10 @@ deliver_vote(struct host *h, const struct vote *v)
 		progress_stands(h, checker_name_of(v->name), v->attempt))
 		progress_queued(h, checker_name_of(v->name), true);
 	/* Who waits for what cannot be had loses its place. */
-	if (v->op == CALL_ACQUIRE && (v->outcome == OUTCOME_WRONGKIND || v->outcome == OUTCOME_LIMIT))
+	if (v->op == CALL_ACQUIRE && (v->outcome == OUTCOME_WRONGKIND || v->outcome == OUTCOME_LIMIT)) {
 		progress_queued(h, checker_name_of(v->name), false);
+		waits_refuse(h->world, h, checker_name_of(v->name));
+	}
 	if (v->op == CALL_LATCH)
 		trace_latch_vote(h, v);
 	else
