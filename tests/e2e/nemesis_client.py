@@ -5,17 +5,16 @@ wrote is there, and its successor appends to the same files. On order its TCP cl
 vanish without a word as a host does that lost its power.
 """
 
-import heapq
 import multiprocessing
 import os
 import random
-import selectors
 import socket
 
 import history
 import resp
 from history import MS, now_ns
 from nemesis_wire import keep_only, reset
+from talker import RETRY, Loop, Talker
 
 TCP_REPAIR = 19
 # Of the told deadline that is left when a careful holder asks again.
@@ -42,64 +41,36 @@ class Plan:
         return number % len(self.doors), socket.AF_UNIX, unix
 
 
-class Client:
-    """One client as a state machine over a non-blocking socket."""
+class Client(Talker):
+    """One client, which writes down whatever happens to it."""
 
     def __init__(self, worker, number):
+        daemon, family, address = worker.plan.door(number)
+        super().__init__(worker, family, address)
         self.worker = worker
         self.plan = worker.plan
         self.number = number
+        self.daemon = daemon
         self.chance = random.Random("%s/%d/%d" % (self.plan.seed, number, now_ns()))
-        self.daemon, self.family, self.address = self.plan.door(number)
         self.write = history.Writer(os.path.join(self.plan.folder, "client.%02d.d%d.%s" % (
             number, self.daemon + 1, self.kind())))
         self.hot = number % 8 < 5
         self.patient = number % 3 == 1  # asks for no closed connection at a loss
         self.encode = resp.encode if number % 2 else resp.encode_line
-        self.socket = None
-        self.data = b""
-        self.state = None
         self.name = None
         self.asked = 0
         self.deadline = 0
         self.until = 0
-        self.connections = 0
 
     def kind(self):
         return "tcp" if self.family == socket.AF_INET else "unix"
 
-    def later(self, seconds, call):
-        """Unless the connection has ended by then."""
-        connection = self.connections
-        self.worker.later(seconds, lambda: call() if connection == self.connections else None)
-
-    def connect(self):
-        if self.state == "done":
-            return
-        self.socket = socket.socket(self.family, socket.SOCK_STREAM)
-        self.socket.settimeout(5)
-        try:
-            self.socket.connect(self.address)
-        except OSError:
-            self.socket.close()
-            self.socket = None
-            self.later(0.02, self.connect)
-            return
-        self.socket.setblocking(False)
-        self.data = b""
-        self.worker.selector.register(self.socket, selectors.EVENT_READ, self)
+    def begin(self):
         self.write("open", self.kind())
         if self.patient:
             self.send("onloss", "SESSION", "ONLOSS", "NEXT")
         else:
             self.lock()
-
-    def send(self, state, *words):
-        self.state = state
-        try:
-            self.socket.sendall(self.encode(*words))
-        except OSError:
-            pass  # the end of the connection is read next
 
     def lock(self):
         if self.worker.stopping:
@@ -114,59 +85,30 @@ class Client:
 
     def finish(self):
         if self.state != "done":
-            self.hang_up(lambda one: one.close())
+            self.hang_up()
             self.state = "done"
             self.worker.running -= 1
 
-    def drop(self, close):
-        self.connections += 1
-        if self.socket is not None:
-            self.worker.selector.unregister(self.socket)
-            close(self.socket)
-            self.socket = None
-
-    def hang_up(self, close):
+    def hang_up(self, close=socket.socket.close):
         """Our own end of the connection; what is held is left behind."""
         if self.socket is not None:
             self.write("end", "self")
         self.drop(close)
 
-    def again(self, seconds=0.02):
+    def again(self, seconds=RETRY):
         self.state = None
         self.later(seconds, self.connect)
 
-    def readable(self):
-        try:
-            data = self.socket.recv(4096)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self.write("end", "peer")
-            self.drop(lambda one: one.close())
-            self.again()
-            return
-        self.data += data
-        try:
-            found = resp.parse(self.data)
-        except (resp.Broken, ValueError) as error:
-            self.odd(self.state, error)
-            return
-        if found is not None:
-            self.data = self.data[found[1]:]
-            getattr(self, "told_" + (self.state or "nothing"))(found[0])
+    def ended(self):
+        self.write("end", "peer")
+        self.drop()
+        self.again()
 
     def odd(self, verb, answer):
         """No document knows such an answer; a new connection is the way on."""
         self.write("odd", verb, repr(answer))
-        self.drop(lambda one: one.close())
+        self.drop()
         self.again()
-
-    def told_nothing(self, answer):
-        self.odd("nothing", answer)
-
-    told_holding = told_nothing
 
     def told_onloss(self, answer):
         if answer == "OK" and isinstance(answer, resp.Simple):
@@ -213,7 +155,7 @@ class Client:
         if now_ns() < self.until and not self.worker.stopping:
             self.check()
         elif self.chance.random() < self.careless():
-            self.hang_up(reset if self.chance.random() < 0.5 else lambda one: one.close())
+            self.hang_up(reset if self.chance.random() < 0.5 else socket.socket.close)
             self.again(0.1)
         else:
             self.write("unlock", self.name)
@@ -274,18 +216,9 @@ class Client:
             return
         self.hang_up(reset)
         self.name = self.plan.gone[self.daemon]
-        self.socket = socket.socket(self.family, socket.SOCK_STREAM)
-        self.socket.settimeout(5)
-        try:
-            self.socket.connect(self.address)
-        except OSError:
-            self.socket.close()
-            self.socket = None
+        if not self.open():
             self.again()
             return
-        self.socket.setblocking(False)
-        self.data = b""
-        self.worker.selector.register(self.socket, selectors.EVENT_READ, self)
         self.write("open", self.kind())
         self.asked = self.write("ask", self.name, 300)
         self.send("vanish", "LOCK", self.name, "WAIT", 300, "VALIDITY")
@@ -299,36 +232,15 @@ class Client:
         self.again(0.2)
 
 
-class Worker:
+class Worker(Loop):
     """One process's clients."""
 
     def __init__(self, plan, numbers, pipe):
+        super().__init__(pipe)
         self.plan = plan
-        self.pipe = pipe
-        self.selector = selectors.DefaultSelector()
-        self.timers = []
-        self.serial = 0
         self.stopping = False
         self.clients = [Client(self, number) for number in numbers]
         self.running = len(self.clients)
-
-    def later(self, seconds, call):
-        self.serial += 1
-        heapq.heappush(self.timers, (now_ns() + int(seconds * 1e9), self.serial, call))
-
-    def turn(self):
-        left = max(0.0, (self.timers[0][0] - now_ns()) / 1e9) if self.timers else 1.0
-        for key, _ in self.selector.select(left):
-            if key.data is None:
-                self.obey()
-            elif key.data.socket is key.fileobj:
-                key.data.readable()
-        due = []
-        moment = now_ns()
-        while self.timers and self.timers[0][0] <= moment:
-            due.append(heapq.heappop(self.timers)[2])
-        for call in due:
-            call()
 
     def obey(self):
         try:
@@ -346,7 +258,6 @@ class Worker:
             self.selector.unregister(self.pipe)
 
     def run(self):
-        self.selector.register(self.pipe, selectors.EVENT_READ, None)
         for client in self.clients:
             self.later(0, client.connect)
         while self.running > 0:

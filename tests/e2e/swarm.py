@@ -7,16 +7,15 @@ holder was surely entitled, [grant read, min(UNLOCK sent, deadline, loss told)),
 processes of the host share. judge() knows nothing of the daemon: it only compares intervals and tokens.
 """
 
-import heapq
 import json
 import multiprocessing
 import os
 import random
-import selectors
 import socket
 import time
 
 import resp
+from talker import RETRY, Loop, Talker
 
 COUNTER = "%020d"
 
@@ -63,54 +62,29 @@ class Plan:
             return True
 
 
-class Walker:
-    """One client as a state machine over a non-blocking socket."""
+class Walker(Talker):
+    """One client, which draws its rounds one by one where they are a total."""
 
     def __init__(self, worker, number, address):
+        super().__init__(worker, socket.AF_UNIX, address)
         self.worker = worker
         self.number = number
-        self.address = address
         self.name = worker.plan.names[number % len(worker.plan.names)]
         self.left = worker.plan.rounds or -1  # increments; -1: no end
         if worker.plan.left is not None:
             self.left = 0
-        self.state = None
-        self.socket = None
-        self.data = b""
         self.hold = None
         self.sent = 0.0
-        self.connections = 0
 
-    def later(self, seconds, call):
-        """Unless the connection has ended by then."""
-        connection = self.connections
-        self.worker.later(seconds, lambda: call() if connection == self.connections else None)
+    def refused(self):
+        self.worker.count("refused")
 
-    def connect(self):
-        if self.state == "done":
-            return
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(5)
-        try:
-            self.socket.connect(self.address)
-        except OSError:
-            self.socket.close()
-            self.socket = None
-            self.worker.count("refused")
-            self.later(0.02, self.connect)
-            return
-        self.socket.setblocking(False)
-        self.data = b""
-        self.worker.selector.register(self.socket, selectors.EVENT_READ, self)
+    def begin(self):
         self.lock()
 
     def send(self, state, *words):
-        self.state = state
         self.sent = now()
-        try:
-            self.socket.sendall(resp.encode_line(*words))
-        except OSError:
-            pass  # the end of the connection is read next
+        super().send(state, *words)
 
     def lock(self):
         if self.state == "done":
@@ -127,29 +101,6 @@ class Walker:
         self.drop()
         self.worker.running -= 1
 
-    def drop(self):
-        self.connections += 1
-        if self.socket is not None:
-            self.worker.selector.unregister(self.socket)
-            self.socket.close()
-            self.socket = None
-
-    def readable(self):
-        try:
-            data = self.socket.recv(4096)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self.ended()
-            return
-        self.data += data
-        found = resp.parse(self.data)
-        if found is not None:
-            self.data = self.data[found[1]:]
-            getattr(self, "told_" + self.state)(found[0])
-
     def ended(self):
         """The connection is closed: with it the daemon says that a hold is lost."""
         if self.hold is not None:
@@ -157,7 +108,7 @@ class Walker:
             self.record(now(), False)
         self.worker.count("closed")
         self.drop()
-        self.later(0.02, self.connect)
+        self.later(RETRY, self.connect)
 
     def told_lock(self, answer):
         if isinstance(answer, list):
@@ -195,9 +146,6 @@ class Walker:
         self.record(now(), False)
         self.lock()
 
-    def told_holding(self, answer):
-        raise resp.Broken("an answer to no request: %r" % (answer,))
-
     def write(self):
         fd = os.open(counter_path(self.worker.plan.folder, self.name), os.O_WRONLY | os.O_CLOEXEC)
         os.pwrite(fd, (COUNTER % (self.read + 1)).encode(), 0)
@@ -219,15 +167,12 @@ class Walker:
         self.hold = None
 
 
-class Worker:
+class Worker(Loop):
     """One process's clients."""
 
     def __init__(self, plan, numbers, pipe):
+        super().__init__(pipe)
         self.plan = plan
-        self.pipe = pipe
-        self.selector = selectors.DefaultSelector()
-        self.timers = []
-        self.serial = 0
         self.counts = {}
         self.holds = []
         self.stopping = False
@@ -237,27 +182,11 @@ class Worker:
     def count(self, what):
         self.counts[what] = self.counts.get(what, 0) + 1
 
-    def later(self, seconds, call):
-        self.serial += 1
-        heapq.heappush(self.timers, (now() + seconds, self.serial, call))
-
-    def turn(self):
-        left = max(0.0, self.timers[0][0] - now()) if self.timers else 1.0
-        for key, _ in self.selector.select(left):
-            if key.data is None:
-                self.stopping = True
-                self.selector.unregister(self.pipe)
-            else:
-                key.data.readable()
-        due = []
-        moment = now()
-        while self.timers and self.timers[0][0] <= moment:
-            due.append(heapq.heappop(self.timers)[2])
-        for call in due:
-            call()
+    def obey(self):
+        self.stopping = True
+        self.selector.unregister(self.pipe)
 
     def run(self):
-        self.selector.register(self.pipe, selectors.EVENT_READ, None)
         for walker in self.walkers:
             self.later(0, walker.connect)
         while self.running > 0:
