@@ -303,15 +303,15 @@ settings_make_sense(const struct pool_settings *s)
 	       s->db >= 0 && s->connect_ms > 0 && s->reply_ms > 0 && s->lease_max_ms > 0 && s->margin_ms >= 0;
 }
 
-/* Short enough that a call does not count as unanswered meanwhile. */
+/* A tenth of the longest lease, within these bounds. */
 static int64_t
-pool_wait_ms(const struct pool_settings *s)
+pool_tenth_ms(const struct pool_settings *s, int64_t least_ms, int64_t most_ms)
 {
 	int64_t tenth_ms = s->lease_max_ms / 10;
 
-	if (tenth_ms > WAIT_MAX_MS)
-		return WAIT_MAX_MS;
-	return tenth_ms > WAIT_MIN_MS ? tenth_ms : WAIT_MIN_MS;
+	if (tenth_ms > most_ms)
+		return most_ms;
+	return tenth_ms > least_ms ? tenth_ms : least_ms;
 }
 
 /* False: out of memory. */
@@ -333,21 +333,10 @@ pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 		.trusted = s->trusted || s->unguarded};
 	pool->unguarded = s->unguarded;
 	pool->replicas.watched = s->replicas_ack;
-	pool->wait_ms = pool_wait_ms(s);
+	/* Short enough that a call does not count as unanswered meanwhile. */
+	pool->wait_ms = pool_tenth_ms(s, WAIT_MIN_MS, WAIT_MAX_MS);
 	memcpy(pool->call_settings.daemon_id, s->daemon_id, CALL_DAEMON_ID_SIZE);
 	return true;
-}
-
-/* Several attempts have to fit into the life of a lease: a master that is back keeps what it would otherwise
- * cost. */
-static int64_t
-pool_retry_most_ms(const struct pool_settings *s)
-{
-	int64_t tenth_ms = s->lease_max_ms / 10;
-
-	if (tenth_ms > LINK_RETRY_MAX_MS)
-		return LINK_RETRY_MAX_MS;
-	return tenth_ms > LINK_RETRY_MIN_MS ? tenth_ms : LINK_RETRY_MIN_MS;
 }
 
 static bool
@@ -363,7 +352,9 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 		.client_name = client_name,
 		.connect_ms = s->connect_ms,
 		.reply_ms = s->reply_ms,
-		.retry_most_ms = pool_retry_most_ms(s),
+		/* Several attempts have to fit into the life of a lease: a master that is back keeps what it
+		 * would otherwise cost. */
+		.retry_most_ms = pool_tenth_ms(s, LINK_RETRY_MIN_MS, LINK_RETRY_MAX_MS),
 		.output_bytes = s->output_bytes};
 	unsigned i;
 
