@@ -48,6 +48,8 @@ struct desk_hooks {
 	void (*heard)(void *arg, struct connection *connection);
 	/* identity.peer has changed. */
 	void (*peer)(void *arg, struct connection *connection);
+	/* The connection leaves RESP3, or has come to it. */
+	void (*deaf)(void *arg, struct connection *connection, bool deaf);
 	/* RESET: the session ends, and another begins. */
 	void (*reset)(void *arg, struct connection *connection);
 	void (*drain)(void *arg);

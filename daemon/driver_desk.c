@@ -103,6 +103,13 @@ driver_on_peer(void *arg, struct connection *c)
 }
 
 static void
+driver_on_deaf(void *arg, struct connection *c, bool deaf)
+{
+	const struct identity *who = connection_identity(c);
+	driver_event(arg, &(struct event){.type = EVENT_DEAF, .conn = who->id, .deaf = deaf});
+}
+
+static void
 driver_on_reset(void *arg, struct connection *c)
 {
 	conn_id before = connection_identity(c)->id;
@@ -148,6 +155,7 @@ const struct desk_hooks driver_desk_hooks = {
 	.bind = driver_on_bind,
 	.heard = driver_on_heard,
 	.peer = driver_on_peer,
+	.deaf = driver_on_deaf,
 	.reset = driver_on_reset,
 	.drain = driver_drain,
 	.reload = driver_reload,

@@ -125,6 +125,20 @@ handshake_greet(struct desk *desk, struct connection *c)
 	connection_written(c);
 }
 
+/* What the core pushes while it believes that it can is written by the protocol that allows for it. */
+static void
+handshake_speak(struct desk *desk, struct connection *c, int protocol)
+{
+	struct identity *who = connection_identity(c);
+	if (protocol < 3) {
+		desk->hooks->deaf(desk->arg, c, true);
+		who->protocol = protocol;
+	} else {
+		who->protocol = protocol;
+		desk->hooks->deaf(desk->arg, c, false);
+	}
+}
+
 /* Nothing of it counts unless all of it is fine. */
 void
 handshake_hello(struct desk *desk, struct connection *c, const struct command *command)
@@ -140,8 +154,8 @@ handshake_hello(struct desk *desk, struct connection *c, const struct command *c
 	if (command->labelled && !label_keep(desk, c, command->label)) {
 		return;
 	}
-	if (command->protocol != 0) {
-		who->protocol = (int)command->protocol;
+	if (command->protocol != 0 && command->protocol != who->protocol) {
+		handshake_speak(desk, c, (int)command->protocol);
 	}
 	handshake_greet(desk, c);
 }

@@ -749,10 +749,50 @@ START_TEST(a_session_shows_its_grace_and_what_is_left_of_it)
 }
 END_TEST
 
+START_TEST(a_connection_that_cannot_be_pushed_to_is_closed_instead_of_granted_and_nothing_is_withheld)
+{
+	const struct command wanted_a = {.verb = VERB_LOCK, .name = SLICE("fragile a"), .id = SLICE("j1")};
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "fragile a");
+	granted(&w, "fragile a", 1, 500);
+	ck_assert_str_eq(run(&w, 2, wanted_a), "c2 +QUEUED");
+	lock(&w, 2, "fragile b");
+	granted(&w, "fragile b", 2, 600);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DEAF, .conn = 2, .deaf = true}), "");
+	/* The next in line has it at once, with the token behind the one that nobody was told. */
+	lock(&w, 3, "fragile a");
+	ck_assert_str_eq(unlock(&w, 1, "fragile a"), "c1 :0 | c2 close | c3 :502");
+	/* What it was told of is withheld as ever. */
+	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
+	ck_assert_str_eq(lock_once(&w, 1, "fragile b"), "c1 null");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_connection_that_can_be_pushed_to_again_has_its_push)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .id = SLICE("j1")});
+	step(&w, &(struct event){.type = EVENT_DEAF, .conn = 2, .deaf = true});
+	step(&w, &(struct event){.type = EVENT_DEAF, .conn = 2, .deaf = false});
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 push grant j1");
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
-	return SUITE_RUN("session", NULL, NULL, a_session_that_is_resumed_holds_what_it_held,
+	return SUITE_RUN("session", NULL, NULL,
+		a_connection_that_cannot_be_pushed_to_is_closed_instead_of_granted_and_nothing_is_withheld,
+		a_connection_that_can_be_pushed_to_again_has_its_push,
+		a_session_that_is_resumed_holds_what_it_held,
 		without_anybody_who_comes_back_it_ends_with_its_grace,
 		what_was_told_before_the_cut_outlasts_a_short_grace,
 		a_goodbye_ends_it_and_an_end_of_file_does_not, a_place_in_the_queue_is_taken_over,

@@ -313,6 +313,9 @@ take_conn(struct core *core, const struct event *event)
 	case EVENT_PEER:
 		speaker_peer(conn, event->peer);
 		return;
+	case EVENT_DEAF:
+		conn->deaf = event->deaf;
+		return;
 	case EVENT_FINISH:
 		speaker_finish(core, conn);
 		return;
@@ -342,6 +345,7 @@ take_event(struct core *core, const struct event *event)
 		speaker_open(core, event->conn, event->peer);
 		return;
 	case EVENT_PEER:
+	case EVENT_DEAF:
 	case EVENT_FINISH:
 	case EVENT_CLOSE:
 	case EVENT_HEARD:

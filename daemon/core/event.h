@@ -23,6 +23,7 @@ struct now {
 enum event_type {
 	EVENT_OPEN,       /* conn, peer: a connection is there, and with it a session */
 	EVENT_PEER,       /* conn, peer: it logged in or was named: what is known of it changed */
+	EVENT_DEAF,       /* conn, deaf: it left RESP3, and cannot be pushed to; or came back to it */
 	EVENT_FINISH,     /* conn: no more requests will come: a wait of it becomes WAIT 0 */
 	EVENT_CLOSE,      /* conn, end: the connection is gone */
 	EVENT_COMMAND,    /* conn, command: one of the verbs that command.def marks for the core */
@@ -45,6 +46,7 @@ struct event {
 	enum event_type type;
 	conn_id conn;
 	enum end end;
+	bool deaf;
 	unsigned master;
 	unsigned link;
 	struct slice name;

@@ -102,6 +102,15 @@ grant_note(struct core *core, enum note_type type, const struct grant *g, int64_
 	emit_tag_note(core, type, g->lease->resource, g->session, grant_owner(g), g->token, ttl_ms, text);
 }
 
+/* Its turn has come and nobody can be told: it ends, instead of becoming a hold that is withheld from
+ * everybody although nobody believes to have it. */
+static void
+grant_spare(struct core *core, struct waiter *w)
+{
+	emit_close(core, w->conn->id);
+	queue_remove(core, w);
+}
+
 void
 grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 {
@@ -113,6 +122,10 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	assert(l->state == LEASE_HELD && l->permits == w->permits);
 	assert(l->kind == w->kind || (l->kind == KIND_EXCLUSIVE && w->kind == KIND_SHARED));
 	assert(l->grant_count == 0 || (w->kind == KIND_SHARED && grant_first(l)->kind == KIND_SHARED));
+	if (async && w->conn != NULL && w->conn->deaf) {
+		grant_spare(core, w);
+		return;
+	}
 	g = grant_new(core, l, w, token);
 	if (g == NULL) {
 		reply_error(&full, CODE_LIMIT, "out of memory: try again later");

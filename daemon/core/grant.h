@@ -17,7 +17,8 @@ struct grant *grant_next(const struct resource *r, const struct grant *g);
 /* The oldest hold that stands on it; NULL: none. */
 struct grant *grant_first(const struct lease *l);
 
-/* Turns a waiter into a holder on this lease, with this token, and answers it. The lease is good. */
+/* Turns a waiter into a holder on this lease, with this token, and answers it. The lease is good. One that
+ * cannot be answered, because its connection left RESP3, ends instead, and so does the connection. */
 void grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token);
 
 /* LEASE and MAXHOLD begin; 0: none. */

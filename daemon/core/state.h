@@ -74,6 +74,7 @@ struct conn {
 	TAILQ_ENTRY(conn) in_session;
 	conn_id id;
 	struct session *session;
+	bool deaf;              /* cannot be pushed to any more: whoever has to hear has to be closed */
 	struct waiter *blocked; /* the LOCK it waits in; NULL: none */
 	struct ask *ask;        /* the LATCH request it waits in; NULL: none */
 	struct bundle *bundle;  /* the MLOCK it waits in; NULL: none */

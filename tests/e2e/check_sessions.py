@@ -581,5 +581,32 @@ def test_back_to_resp2(place):
     expect(client.closed(), True)
 
 
+def test_back_to_resp2_withholds_nothing(place):
+    """what is due to such a connection, which was told of nothing, is withheld from nobody; what it had is"""
+    world = World(place)
+    holder, watcher = world.client(), world.client(3)
+    holder("LOCK", "fragile/a")
+    client = world.remote(3)
+    client("LOCK", "fragile/mine", "WAIT", 0)
+    expect(client("LOCK", "fragile/a", "ASYNC", "j1"), "QUEUED")
+    client("HELLO", 2)
+    expect(holder("UNLOCK", "fragile/a"), 0)
+    expect(client.closed(), True)
+    expect_between(holder("LOCK", "fragile/a", "WAIT", 0), 1, 2 ** 53)
+    harness.until("what it had is withheld", lambda: watcher("INSPECT", "fragile/mine")["state"] == "withheld")
+
+
+def test_back_to_resp3(place):
+    """a connection that comes back to RESP3 in time has its push"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    holder, client = daemon.client(), daemon.client(3)
+    holder("LOCK", "a")
+    expect(client("LOCK", "a", "ASYNC", "j1"), "QUEUED")
+    client("HELLO", 2)
+    client("HELLO", 3)
+    expect(holder("UNLOCK", "a"), 0)
+    expect(client.push()[:2], ["grant", "j1"])
+
+
 if __name__ == "__main__":
     harness.main(globals())
