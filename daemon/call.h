@@ -31,6 +31,10 @@
 struct redisReply;
 
 #define CALL_GROUP_MAX      64 /* calls in one command: bounds the time a script keeps the master to itself */
+/* Permits in one command, unless a single call has more: what is slow about them is slow for each, and an
+ * answer that names more of them than some ten thousand is larger than a master's answer may be (stream.h).
+ */
+#define CALL_GROUP_PERMITS  2000
 #define CALL_DAEMON_ID_SIZE 33 /* 32 hexadecimal digits and NUL */
 
 /* What every call of this daemon has in common. Strings are the caller's and outlive the last call_encode().

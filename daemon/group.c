@@ -59,6 +59,7 @@ group_add(struct group *group, const struct call *call, uint32_t hash)
 	group->offsets[group->n] = group->used;
 	group_copy(group, call->name);
 	group_copy(group, call->slots);
+	group->permits += call->permits;
 	group->n++;
 }
 
@@ -79,7 +80,15 @@ void
 group_clear(struct group *group)
 {
 	group->n = 0;
+	group->permits = 0;
 	group->used = 0;
+}
+
+static bool
+group_full(const struct group *group, const struct call *call)
+{
+	return group->n == CALL_GROUP_MAX ||
+	       (group->permits > 0 && group->permits + call->permits > CALL_GROUP_PERMITS);
 }
 
 /* Whether a group has to leave before a call that will be in another one, or in a new one of its script. */
@@ -89,7 +98,7 @@ group_precedes(const struct group *group, const struct call *call, uint32_t hash
 	if (group->n == 0)
 		return false;
 	if (script_of(&group->calls[0]) == script_of(call))
-		return group->n == CALL_GROUP_MAX || !call_groups(&group->calls[0], call);
+		return group_full(group, call) || !call_groups(&group->calls[0], call);
 	/* What does not group even with itself is about no name. */
 	return !call_groups(call, call) || !call_groups(&group->calls[0], &group->calls[0]) ||
 	       group_knows(group, hash);

@@ -25,6 +25,7 @@
 /* Of one script, link and memory of the master: call_groups(). Zero when it is empty for the first time. */
 struct group {
 	size_t n;
+	int64_t permits; /* of all of them */
 	struct call *calls;
 	uint32_t hashes[CALL_GROUP_MAX]; /* of the names */
 	size_t offsets[CALL_GROUP_MAX];  /* of the names, each followed by its call's slots, in: */

@@ -128,6 +128,28 @@ START_TEST(a_group_that_is_full_leaves)
 }
 END_TEST
 
+static void
+add_permits(const char *name, int64_t permits)
+{
+	groups_add(&groups,
+		&(struct call){
+			.op = CALL_RENEW, .kind = KIND_PERMITS, .permits = permits, .name = slice_of(name)},
+		on_close, &sent);
+}
+
+START_TEST(so_many_permits_leave_together_or_one_call_alone)
+{
+	add_permits("a", CALL_GROUP_PERMITS - 1);
+	add_permits("b", 1);
+	add_permits("c", CALL_GROUP_PERMITS + 1);
+	add_permits("d", 1);
+	add_permits("e", CALL_GROUP_PERMITS);
+	add_permits("f", CALL_GROUP_PERMITS);
+	ck_assert_str_eq(
+		all(), "group_renew a b; group_renew c; group_renew d; group_renew e; group_renew f; ");
+}
+END_TEST
+
 START_TEST(another_memory_of_the_master_needs_another_command)
 {
 	struct call call = {.op = CALL_RENEW, .name = SLICE("a"), .incarnation = 1};
@@ -245,6 +267,7 @@ main(void)
 	return SUITE_RUN("group", setup, teardown, operations_that_take_turns_share_two_commands,
 		calls_about_a_name_leave_in_the_order_in_which_they_came,
 		a_call_about_no_name_overtakes_nothing_and_is_not_overtaken, a_group_that_is_full_leaves,
+		so_many_permits_leave_together_or_one_call_alone,
 		another_memory_of_the_master_needs_another_command,
 		readers_and_permits_travel_together_and_apart_from_exclusive_leases,
 		calls_about_a_name_keep_their_order_whatever_their_kind, slots_are_copied_with_the_names,

@@ -223,6 +223,30 @@ def test_permits_quorum(place):
     permits(place, 3)
 
 
+def thousands(place, masters):
+    """Many holds of all permits that there can be, at once: none is in the way of the others, nor of the master."""
+    _, daemons = hosts(place, masters)
+    clients = [daemons[0].client() for _ in range(12)]
+    for at, client in enumerate(clients):
+        client.send("LOCK", "s%d" % at, "LIMIT", 10000, "PERMITS", 10000)
+    for client in clients:
+        granted(client.reply())
+    expect_code(clients[0]("LOCK", "s0", "LIMIT", 10000, "PERMITS", 10000), "HELD")
+    for at, client in enumerate(clients):
+        expect(client("UNLOCK", "s%d" % at), 0)
+    expect("link.down" in daemons[0].output.text(), False, daemons[0].output.text())
+
+
+def test_thousands(place):
+    """a dozen holds of ten thousand permits each, taken at once"""
+    thousands(place, 1)
+
+
+def test_thousands_quorum(place):
+    """the same on three masters"""
+    thousands(place, 3)
+
+
 def test_other_host(place):
     """what a name is in use as at one host is told at the other"""
     _, (first, second) = hosts(place, 1)
