@@ -3,6 +3,7 @@
  * one object is asserted where that object changes; here are those between objects.
  */
 #include "daemon/core/core.h"
+#include "daemon/core/holds.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/state.h"
@@ -148,13 +149,14 @@ check_sessions(const struct core *core, struct core_counts *seen)
 {
 	int64_t pulses = 0;
 
-	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
+	for (struct session *s = core->sessions; s != NULL; s = s->hh.next) {
 		const struct grant *g;
 		const struct waiter *w;
 		size_t grants = 0, waiters = 0;
 
 		LIST_FOREACH (g, &s->grants, in_session) {
 			assert(g->session == s);
+			assert(s->holds == NULL || holds_find(s, g->lease->resource, grant_owner(g)) == g);
 			grants++;
 		}
 		LIST_FOREACH (w, &s->waiters, in_session)

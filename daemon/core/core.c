@@ -6,6 +6,7 @@
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
+#include "daemon/core/holds.h"
 #include "daemon/core/keep.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
@@ -106,6 +107,7 @@ core_free(struct core *core)
 		if (s->process.pid != 0)
 			table_remove_bound(core, s);
 		table_remove_session(core, s);
+		holds_done(s);
 		free(s);
 	}
 	HASH_ITER (hh, core->users, user, user_next) {

@@ -5,6 +5,7 @@
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
+#include "daemon/core/holds.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
@@ -138,6 +139,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	l->resource->taken += g->permits;
 	LIST_INSERT_HEAD(&s->grants, g, in_session);
 	s->grant_count++;
+	holds_add(s, g);
 	core->counts.grants++;
 	grant_answer(core, w, g);
 	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL);
@@ -162,36 +164,10 @@ grant_next(const struct resource *r, const struct grant *g)
 	return next;
 }
 
-/* Through the shorter list: many may hold one name, and one may hold many. owner NULL: whatever tag. */
-static struct grant *
-grant_search(const struct resource *r, const struct session *s, const struct slice *owner)
-{
-	struct grant *g = NULL;
-
-	if (s->grant_count < r->grant_count) {
-		LIST_FOREACH (g, &s->grants, in_session) {
-			if (g->lease->resource == r && (owner == NULL || slice_equal(grant_owner(g), *owner)))
-				return g;
-		}
-		return NULL;
-	}
-	while ((g = grant_next(r, g)) != NULL) {
-		if (g->session == s && (owner == NULL || slice_equal(grant_owner(g), *owner)))
-			return g;
-	}
-	return NULL;
-}
-
 struct grant *
-grant_any(const struct resource *r, const struct session *s, struct slice owner)
+grant_any(const struct resource *r, struct session *s, struct slice owner)
 {
-	return r == NULL ? NULL : grant_search(r, s, &owner);
-}
-
-struct grant *
-grant_of(const struct resource *r, const struct session *s)
-{
-	return grant_search(r, s, NULL);
+	return r == NULL ? NULL : holds_find(s, r, owner);
 }
 
 struct grant *
@@ -207,7 +183,7 @@ grant_with(const struct resource *r, int64_t token)
 }
 
 struct grant *
-grant_find(const struct resource *r, const struct session *s, struct slice owner)
+grant_find(const struct resource *r, struct session *s, struct slice owner)
 {
 	struct grant *g = grant_any(r, s, owner);
 
@@ -284,6 +260,7 @@ grant_leave_session(struct core *core, struct grant *g)
 		core->counts.withheld--;
 		return;
 	}
+	holds_remove(g->session, g);
 	LIST_REMOVE(g, in_session);
 	g->session->grant_count--;
 	g->session = NULL;

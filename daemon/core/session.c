@@ -5,6 +5,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
+#include "daemon/core/holds.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/table.h"
@@ -105,6 +106,7 @@ session_end(struct core *core, struct session *s, enum end end)
 	timer_cancel(&core->timers, &s->pulse_timer);
 	table_remove_session(core, s);
 	core->counts.sessions--;
+	holds_done(s);
 	grave_bury(core, &s->grave);
 }
 

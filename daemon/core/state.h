@@ -106,6 +106,7 @@ struct session {
 	size_t conn_count;
 	struct grant_list grants;
 	size_t grant_count;
+	struct holds *holds; /* the same ones, by name and tag; NULL: no need */
 	struct session_waiters waiters;
 	size_t waiter_count;
 	struct loss_list losses; /* oldest first */

@@ -356,6 +356,18 @@ story_among(struct story *w, unsigned masters)
 	story_retaining(w, masters, 0);
 }
 
+void
+story_anew(struct story *w)
+{
+	core_free(w->core);
+	w->core = core_new(&w->settings, w->now);
+	ck_assert_ptr_nonnull(w->core);
+	for (conn_id c = 1; c <= 4; c++)
+		open_conn(w, c);
+	link_up(w);
+	hello(w, true, MEMORY);
+}
+
 const struct call *
 last_call(const struct story *w)
 {

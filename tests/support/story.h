@@ -48,6 +48,8 @@ void story_ready(struct story *w);
 void story_among(struct story *w, unsigned masters);
 /* ... and leases that nobody uses are kept for so long. */
 void story_retaining(struct story *w, unsigned masters, int64_t ms);
+/* w->settings are others now: the same beginning with a core that has them, its one master admitted. */
+void story_anew(struct story *w);
 void story_done(struct story *w);
 
 const char *step(struct story *w, const struct event *event);
