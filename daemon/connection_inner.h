@@ -2,7 +2,7 @@
  * connection_inner: what connection.c (one connection) and connections.c (all of them) share, and nobody else
  * sees. The set calls what is here for one, never the other way round.
  *
- * What has to happen later is noted on one of three lists and done in connections_turn():
+ * What has to happen later is noted on one of three lists and done at the end of the turn:
  *
  *     ready    has requests that were not served yet
  *     written  has answers that were not written yet

@@ -180,7 +180,7 @@ connections_each(struct connections *set, bool (*each)(void *arg, struct connect
 }
 
 /* Those that become ready meanwhile have their turn in the next one. */
-static void
+void
 connections_serve(struct connections *set)
 {
 	struct connection *c;
@@ -197,7 +197,6 @@ void
 connections_turn(struct connections *set)
 {
 	struct connection *c;
-	connections_serve(set);
 	connections_flush(set);
 	while ((c = TAILQ_FIRST(&set->ended))) {
 		TAILQ_REMOVE(&set->ended, c, ready);

@@ -2,7 +2,7 @@
  * connections: all connections, and the end of a turn.
  *
  * The door adds to them, the driver turns them, whoever answers finds his connection here. Hooks are called
- * from the event loop and from connections_turn() only.
+ * from the event loop, connections_serve() and connections_turn() only.
  */
 #ifndef DAEMON_CONNECTIONS_H
 #define DAEMON_CONNECTIONS_H
@@ -35,7 +35,9 @@ size_t connections_count(const struct connections *set);
 void connections_each(
 	struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg);
 
-/* The end of a turn: serves those with requests left over, writes answers, ends what has ended. */
+/* Serves those with requests left over by the turn before. */
+void connections_serve(struct connections *set);
+/* The end of a turn: writes answers, ends what has ended. */
 void connections_turn(struct connections *set);
 /* There is more to do: the next turn must not wait. */
 bool connections_busy(const struct connections *set);

@@ -221,8 +221,10 @@ driver_turn(struct driver *d)
 {
 	loop_turn(d->loop, connections_busy(d->connections));
 	door_turn(&d->door);
+	connections_serve(d->connections);
+	masters_flush(d->masters); /* before the answers: the masters are at work while these are written */
 	connections_turn(d->connections);
-	masters_flush(d->masters);
+	masters_flush(d->masters); /* what the ends of connections led to */
 	int64_t wake_at = core_wake_at(d->core);
 	if (door_wake_at(&d->door) < wake_at) {
 		wake_at = door_wake_at(&d->door);

@@ -133,6 +133,7 @@ static void
 turn(void)
 {
 	event_base_loop(probe.base, EVLOOP_NONBLOCK);
+	connections_serve(probe.set);
 	connections_turn(probe.set);
 }
 
