@@ -34,13 +34,12 @@ local fenced = args[5] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
 local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
 local left, read = 0, 5 + n * (fenced and 2 or 1) -- names they still hold for; arguments that have been read
--- include: terms
 
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
 local answers, rest, taken = { 'ok', now, 0 }, {}, 0
 for i = 1, n do
 	if left == 0 or fenced then
-		terms_read(i)
+-- include: terms
 	end
 	left = left - 1
 	local alone = queues == 0 or queue_ms < 0 or redis.call('EXISTS', keys[n + 1 + i]) == 0

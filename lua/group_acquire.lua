@@ -42,7 +42,6 @@ local n = (#keys - 1) / (fenced and 3 or 2)
 local forms = 5 + n * (fenced and 2 or 1) -- arguments before the first form
 local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
 local left, read = 0, forms + n -- names they still hold for; arguments that have been read
--- include: terms
 -- include: queue
 -- include: answer
 -- include: owner
@@ -333,7 +332,7 @@ end
 local answers = { 'ok', now, 0 }
 for i = 1, n do
 	if left == 0 or fenced then
-		terms_read(i)
+-- include: terms
 	end
 	left = left - 1
 	answers[i + 2] = refusal or answer(acquire, i)
