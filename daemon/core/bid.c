@@ -56,12 +56,12 @@ bid_terms(struct core *core, struct lease *l)
 		slots_forget(core, l);
 	slots_forget_offer(core, l);
 	l->kind = first->kind;
-	l->permits = first->permits;
+	l->permits = (int16_t)first->permits;
 	if (l->kind != KIND_PERMITS)
 		return;
 	/* Not all daemons should try for the same ones, nor look through all that are taken before they find
 	 * some. */
-	l->hint = core_jitter(core, 0, l->resource->limit - 1);
+	stake_of(l)->hint = core_jitter(core, 0, l->resource->limit - 1);
 }
 
 void
@@ -69,25 +69,27 @@ bid_begin(struct core *core, struct lease *l)
 {
 	const struct resource *r = l->resource;
 	int64_t patience = bid_patience_ms(core, l);
-	unsigned home = quorum_home(core, r->name, r->link);
+	unsigned home = quorum_home(core, resource_name(r), r->link);
+	struct traffic *t;
 
 	assert(quorum_usable(core, r->link));
 	if (l->state == LEASE_NONE)
 		lease_clear(core, l);
+	t = lease_traffic(core, l);
 	if (home != l->home)
 		lease_leave_queue(core, l);
-	l->knocking = core->settings.masters > 1 && (l->yielded || l->position > 1);
+	l->knocking = core->settings.masters > 1 && (l->yielded || t->position > 1);
 	l->yielded = false;
 	lease_move(core, l, LEASE_ACQUIRING);
 	seats_clear(core, l);
 	bid_terms(core, l);
-	l->home = (unsigned char)home;
+	l->home = (uint8_t)home;
 	l->patient = queue_patient(r);
 	l->again = false;
 	l->wanted = false;
-	l->contended = false;
-	l->hitch = TROUBLE_NONE;
-	l->change_ms = 0;
+	t->contended = false;
+	t->hitch = TROUBLE_NONE;
+	t->change_ms = 0;
 	l->attempt = ++core->attempts;
 	lease_round(core, l, r->rule->lease_ms, tokens_first());
 	/* The word of home is waited for, but not for as long as a vote. */
@@ -157,7 +159,7 @@ bid_refused(struct core *core, struct lease *l, enum lease_trouble trouble, int6
 static void
 bid_missed(struct core *core, struct lease *l, enum lease_trouble trouble, int64_t ms)
 {
-	bool open = l->seats[l->home].asking && queue_patient(l->resource);
+	bool open = l->traffic->questions[l->home].asking && queue_patient(l->resource);
 
 	seats_undo(core, l, open ? LEASE_PLACE_MS : 0);
 	bid_refused(core, l, trouble, ms);
@@ -169,9 +171,8 @@ static bool
 bid_is_patchy(const struct core *core, const struct lease *l)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct seat *seat = &l->seats[i];
-
-		if (seat->odd || (seat->ours && seat->incarnation != core->masters[i].incarnation))
+		if (seat_is_odd(l, i) ||
+			(seat_is_ours(l, i) && l->seats[i].incarnation != core->masters[i].incarnation))
 			return true;
 	}
 	return false;
@@ -181,6 +182,7 @@ static void
 bid_won(struct core *core, struct lease *l)
 {
 	bool known = l->kind != KIND_PERMITS || slots_won(core, l);
+	struct traffic *t = l->traffic;
 
 	l->valid_ms = seats_valid_ms(core, l);
 	if (!known || l->valid_ms <= core->now.ms) {
@@ -191,28 +193,28 @@ bid_won(struct core *core, struct lease *l)
 	lease_no_foreign(l);
 	l->trouble = TROUBLE_NONE;
 	/* Home did not grant it, and so it still has our place. */
-	if (l->queued && !l->seats[l->home].ours)
+	if (l->queued && !seat_is_ours(l, l->home))
 		lease_leave_queue(core, l);
 	l->queued = false;
-	l->split = 0;
-	l->deferred = 0;
-	l->doubted = false;
+	t->split = 0;
+	t->deferred = 0;
+	t->doubted = false;
 	l->refreshing = false;
 	l->served = false;
 	l->dry = false;
 	l->wanted |= l->resource->rule->interop != INTEROP_NONE;
 	l->told = l->asked;
-	l->wanted_ms = core->now.ms;
-	l->heard_ms = core->now.ms;
-	l->streak = 0;
+	t->wanted_ms = core->now.ms;
+	t->heard_ms = core->now.ms;
+	t->streak = 0;
 	l->token = 1;
 	l->token_last = 0;
 	l->block = 0;
-	l->spare_first = 0;
+	t->spare_first = 0;
 	lease_take_tokens(core, l);
-	l->refresh_ms = bid_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, l->sent_ms);
+	l->refresh_ms = bid_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
 	lease_arm(core, l);
-	emit_note(core, NOTE_LEASED, l->resource, NULL, l->spare_first, l->valid_ms - core->now.ms, NULL);
+	emit_note(core, NOTE_LEASED, l->resource, NULL, t->spare_first, l->valid_ms - core->now.ms, NULL);
 	resource_touch(core, l->resource);
 }
 
@@ -221,20 +223,21 @@ static void
 bid_busy(struct lease *l, const struct vote *vote)
 {
 	size_t n = vote->holder.n < FOREIGN_MAX ? vote->holder.n : FOREIGN_MAX;
+	struct traffic *t = l->traffic;
 
-	l->contended = true;
+	t->contended = true;
 	if (vote->master == l->home) {
-		l->lasts = l->foreign != NULL && slice_equal(vote->holder, slice_of(l->foreign));
+		t->lasts = t->foreign != NULL && slice_equal(vote->holder, slice_of(t->foreign));
 		lease_no_foreign(l);
 		l->queued = vote->position > 0;
-		l->position = vote->position;
+		t->position = vote->position;
 		/* Others are free than those that were asked for: no reason to wait. */
 		if (vote->slots.n == 0)
-			l->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
+			t->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
 	}
-	if (n > 0 && l->foreign == NULL && (l->foreign = malloc(n + 1)) != NULL) {
-		memcpy(l->foreign, vote->holder.p, n);
-		l->foreign[n] = '\0';
+	if (n > 0 && t->foreign == NULL && (t->foreign = malloc(n + 1)) != NULL) {
+		memcpy(t->foreign, vote->holder.p, n);
+		t->foreign[n] = '\0';
 	}
 }
 
@@ -247,20 +250,22 @@ bid_busy(struct lease *l, const struct vote *vote)
 static void
 bid_split(struct core *core, struct lease *l, bool taken)
 {
-	int64_t ms = SPLIT_MS << l->split;
-	bool ours = l->seats[l->home].ours && queue_patient(l->resource) && (taken || l->split < SPLIT_MOST);
+	struct traffic *t = l->traffic;
+	int64_t ms = SPLIT_MS << t->split;
+	bool ours =
+		seat_is_ours(l, l->home) && queue_patient(l->resource) && (taken || t->split < SPLIT_MOST);
 
 	if (ours) {
 		l->queued = true;
-		l->position = 1;
+		t->position = 1;
 	}
 	seats_undo(core, l, ours ? LEASE_PLACE_MS : 0);
-	l->refused = taken || l->split == SPLIT_MOST;
+	l->refused = taken || t->split == SPLIT_MOST;
 	l->fresh = l->refused;
 	l->trouble = TROUBLE_NONE;
-	bid_wait(core, l, core_jitter(core, l->split == SPLIT_MOST ? ms / 2 : 1, ms));
-	if (l->split < SPLIT_MOST)
-		l->split++;
+	bid_wait(core, l, core_jitter(core, t->split == SPLIT_MOST ? ms / 2 : 1, ms));
+	if (t->split < SPLIT_MOST)
+		t->split++;
 }
 
 /*
@@ -270,16 +275,16 @@ bid_split(struct core *core, struct lease *l, bool taken)
 static bool
 bid_defers(const struct lease *l)
 {
-	return l->change_ms > 0 && l->deferred < DEFER_MOST;
+	return l->traffic->change_ms > 0 && l->traffic->deferred < DEFER_MOST;
 }
 
 static void
 bid_defer(struct core *core, struct lease *l)
 {
-	int64_t took_ms = core->now.ms - l->sent_ms + SPLIT_MS;
+	int64_t took_ms = core->now.ms - l->traffic->sent_ms + SPLIT_MS;
 
 	seats_undo(core, l, 0);
-	l->deferred++;
+	l->traffic->deferred++;
 	l->refused = false;
 	l->trouble = TROUBLE_NONE;
 	bid_wait(core, l, core_jitter(core, took_ms, 2 * took_ms));
@@ -290,12 +295,14 @@ bid_defer(struct core *core, struct lease *l)
 static void
 bid_wrong(struct core *core, struct lease *l)
 {
-	if (l->hitch == TROUBLE_LIMIT || l->kind != KIND_PERMITS || l->doubted) {
-		bid_missed(core, l, l->hitch, WAIT_MOST_MS);
+	struct traffic *t = l->traffic;
+
+	if (t->hitch == TROUBLE_LIMIT || l->kind != KIND_PERMITS || t->doubted) {
+		bid_missed(core, l, t->hitch, WAIT_MOST_MS);
 		return;
 	}
 	seats_undo(core, l, 0);
-	l->doubted = true;
+	t->doubted = true;
 	l->refused = false;
 	l->trouble = TROUBLE_NONE;
 	bid_wait(core, l, AGAIN_MS);
@@ -306,26 +313,27 @@ static void
 bid_not_won(struct core *core, struct lease *l)
 {
 	bool taken = seats_holder(core, l) >= quorum_majority(core);
-	bool contended = l->contended || l->offer != NULL;
+	struct traffic *t = l->traffic;
+	bool contended = t->contended || slots_are_offered(l);
 
 	if (l->kind == KIND_PERMITS)
 		slots_ask_offer(core, l);
 	/* Who was called meanwhile stands at the head now. */
-	if (l->again && l->position > 1)
-		l->position = 1;
-	if (l->change_ms > 0) {
-		l->split = 0;
-		bid_missed(core, l, TROUBLE_NONE, l->again ? 1 : l->change_ms);
-	} else if (taken && l->seats[l->home].ours) {
+	if (l->again && t->position > 1)
+		t->position = 1;
+	if (t->change_ms > 0) {
+		t->split = 0;
+		bid_missed(core, l, TROUBLE_NONE, l->again ? 1 : t->change_ms);
+	} else if (taken && seat_is_ours(l, l->home)) {
 		bid_split(core, l, true);
 	} else if (taken) {
 		bid_missed(core, l, TROUBLE_NONE, RETRY_MS);
-	} else if (l->hitch == TROUBLE_KIND || l->hitch == TROUBLE_LIMIT) {
+	} else if (t->hitch == TROUBLE_KIND || t->hitch == TROUBLE_LIMIT) {
 		bid_wrong(core, l);
 	} else if (contended) {
 		bid_split(core, l, false);
-	} else if (l->hitch != TROUBLE_NONE) {
-		bid_missed(core, l, l->hitch, RETRY_MS);
+	} else if (t->hitch != TROUBLE_NONE) {
+		bid_missed(core, l, t->hitch, RETRY_MS);
 	} else { /* nothing was done, no verdict */
 		seats_undo(core, l, 0);
 		l->refused = false;
@@ -348,15 +356,16 @@ bid_hurry(struct core *core, struct lease *l)
 static void
 bid_count(struct core *core, struct lease *l, bool patient)
 {
+	const struct traffic *t = l->traffic;
 	unsigned ours = seats_ours(core, l), asking = patient ? seats_asking(core, l) : 0;
-	bool home_open = patient && l->seats[l->home].asking;
+	bool home_open = patient && t->questions[l->home].asking;
 	/* A trouble at one master may be contention at the others, and then that is the verdict; but nobody
 	 * should wait for it. */
-	bool unclear = ours == 0 && asking > 0 && l->hitch != TROUBLE_NONE && l->change_ms == 0;
+	bool unclear = ours == 0 && asking > 0 && t->hitch != TROUBLE_NONE && t->change_ms == 0;
 	bool won = ours >= quorum_majority(core);
 
 	if (!won && (ours + asking >= quorum_majority(core) || unclear)) {
-		if (ours > 0 && l->contended)
+		if (ours > 0 && t->contended)
 			bid_hurry(core, l);
 		return;
 	}
@@ -376,8 +385,8 @@ bid_hitch(struct lease *l, unsigned master, enum lease_trouble trouble)
 {
 	if (master == l->home && (trouble == TROUBLE_KIND || trouble == TROUBLE_LIMIT))
 		l->queued = false;
-	l->hitch = trouble;
-	l->trouble_at = (unsigned char)master;
+	l->traffic->hitch = trouble;
+	l->trouble_at = (uint8_t)master;
 }
 
 /* Our idea of the master's time was old: it has just been renewed, one more try is fair. */
@@ -385,10 +394,11 @@ static void
 bid_late(struct core *core, struct lease *l, unsigned i)
 {
 	int64_t patience = bid_patience_ms(core, l);
+	struct question *asked = &l->traffic->questions[i];
 
-	if (l->seats[i].late || !master_usable(&core->masters[i], l->resource->link))
+	if (asked->late || !master_usable(&core->masters[i], l->resource->link))
 		return;
-	l->seats[i].late = true;
+	asked->late = true;
 	timer_arm(&core->timers, &l->timer, core->now.ms + patience);
 	bid_ask(core, l, i, patience);
 }
@@ -396,9 +406,10 @@ bid_late(struct core *core, struct lease *l, unsigned i)
 void
 bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
-	bool behind = l->position > 1;
+	struct traffic *t = l->traffic;
+	bool behind = t->position > 1;
 
-	if (vote->slots.n > 0)
+	if (vote->slots.n > 0 && l->kind == KIND_PERMITS)
 		slots_offered(core, l, vote->slots);
 	switch (vote->outcome) {
 	case OUTCOME_YES:
@@ -421,7 +432,7 @@ bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 		break;
 	case OUTCOME_LIMIT:
 		bid_hitch(l, vote->master, TROUBLE_LIMIT);
-		l->limit_there = vote->limit;
+		t->limit_there = vote->limit;
 		break;
 	case OUTCOME_ERROR:
 		bid_hitch(l, vote->master, TROUBLE_ERROR);
@@ -434,8 +445,8 @@ bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 	}
 	/* What home knows of may be there alone. The head looks for that at the others, and who stands behind
 	 * it does when nothing has changed since it looked last: the head may not be able to. */
-	if (l->knocking && !l->seats[l->home].asking &&
-		(l->change_ms == 0 || (behind && (l->position <= 1 || l->lasts))))
+	if (l->knocking && !t->questions[l->home].asking &&
+		(t->change_ms == 0 || (behind && (t->position <= 1 || t->lasts))))
 		bid_go_on(core, l);
 	bid_count(core, l, true);
 }
@@ -461,8 +472,8 @@ void
 bid_wake(struct core *core, struct lease *l)
 {
 	/* Home has called the head of its queue, or may have. */
-	if (l->position > 1)
-		l->position = 1;
+	if (l->traffic != NULL && l->traffic->position > 1)
+		l->traffic->position = 1;
 	bid_look(core, l);
 }
 
@@ -481,11 +492,13 @@ bid_called(struct core *core, struct lease *l, unsigned master)
 static void
 bid_patience_over(struct core *core, struct lease *l)
 {
+	const struct traffic *t = l->traffic;
+
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (!l->seats[i].asking || core->now.ms < l->sent_ms + bid_patience_ms(core, l))
+		if (!t->questions[i].asking || core->now.ms < t->sent_ms + bid_patience_ms(core, l))
 			continue;
 		master_suspect(core, &core->masters[i], l->resource->link);
-		if (l->hitch == TROUBLE_NONE)
+		if (t->hitch == TROUBLE_NONE)
 			bid_hitch(l, i, TROUBLE_SILENT);
 	}
 	bid_count(core, l, false);

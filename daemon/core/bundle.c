@@ -86,7 +86,9 @@ part_wait(struct core *core, struct part *p, bool once, struct reply *why)
 	resource_touch(core, r);
 	if (family_refuses(r, &lock, why))
 		return false;
-	family_join(core, r, &lock);
+	*why = no_memory();
+	if (!family_join(core, r, &lock))
+		return false;
 	lock.name = p->name;
 	p->waiter = queue_add(core, r, b->conn, &lock, once ? queue_once_until(core) : TIMER_NEVER, once);
 	if (p->waiter == NULL)

@@ -4,8 +4,10 @@
  */
 #include "daemon/core/core.h"
 #include "daemon/core/holds.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/seat.h"
+#include "daemon/core/stake.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 
@@ -33,11 +35,22 @@ check_waiters(const struct resource *r)
 	assert(waiters == r->waiter_count && once == r->once_count && async == r->async_count);
 }
 
+static size_t
+lease_grants(const struct lease *l)
+{
+	const struct grant *g;
+	size_t n = 0;
+
+	TAILQ_FOREACH (g, &l->grants, in_lease)
+		n++;
+	return n;
+}
+
 static void
 check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 {
 	/* Nobody is granted anything, and nothing is held, without a lease that is surely ours. */
-	assert(l->grant_count == 0 || l->state == LEASE_HELD);
+	assert(TAILQ_EMPTY(&l->grants) || l->state == LEASE_HELD);
 	assert(l->state != LEASE_HELD || l->valid_ms > now_ms);
 	/* Whatever goes on, there is a time at which it is looked at again. */
 	assert(l->state == LEASE_NONE || l->timer.at_ms != TIMER_NEVER);
@@ -46,9 +59,13 @@ check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 	assert(l->state != LEASE_HELD || l->valid_ms <= now_ms + l->term_ms);
 	assert(l->state != LEASE_HELD || seats_ours(core, l) > 0);
 	assert(l->state != LEASE_HELD || l->term_ms > 0);
-	assert(l->spare_first == 0 || l->spare_first > l->token_last);
-	assert(!l->lines ||
-		(l->state == LEASE_HELD && l->kind == KIND_SHARED && l->timer.at_ms <= l->line_ms));
+	assert(l->traffic == NULL || l->traffic->spare_first == 0 || l->traffic->spare_first > l->token_last);
+	/* What is asked for has traffic, and what there is nothing of has none. */
+	assert(l->traffic != NULL ||
+		(l->state != LEASE_ACQUIRING && !l->refreshing && !l->wanted && !l->lines));
+	assert(!l->lines || (l->state == LEASE_HELD && l->kind == KIND_SHARED && l->traffic != NULL &&
+				    l->timer.at_ms <= l->traffic->line_ms));
+	assert(l->traffic == NULL || l->state != LEASE_NONE);
 	/* A lease becomes shared and nothing else: what was asked before may lag behind, never run ahead. */
 	assert(l->state != LEASE_HELD || l->told == l->kind || l->kind == KIND_SHARED);
 }
@@ -60,7 +77,7 @@ check_share(const struct core *core, const struct resource *r)
 {
 	const struct lease *l = &r->lease;
 
-	assert(l == TAILQ_FIRST(&r->leases) && TAILQ_NEXT(l, in_resource) == NULL);
+	assert(l->kind != KIND_PERMITS && l->permits == 0);
 	assert(r->waiter_count == 0 || r->grant_count > 0 || l->state != LEASE_NONE ||
 		!quorum_usable(core, r->link));
 	assert(r->grant_count > 0 || r->waiter_count > 0 || l->state != LEASE_NONE);
@@ -70,34 +87,35 @@ check_share(const struct core *core, const struct resource *r)
 static void
 check_stakes(const struct core *core, const struct resource *r)
 {
-	const struct lease *l;
+	const struct lease *bidder = stake_bidder(r), *l;
+	const struct stake *s;
 	bool kept = false, held = false;
 
-	assert(r->lease.state == LEASE_NONE && r->lease.grant_count == 0);
-	assert(r->grant_count > 0 || r->waiter_count > 0 || !TAILQ_EMPTY(&r->leases));
-	TAILQ_FOREACH (l, &r->leases, in_resource) {
-		assert(l->kind == KIND_PERMITS && l->grant_count <= 1);
-		assert(l->grant_count > 0 || !held);
-		held |= l->grant_count > 0;
-		if (l == r->bidder) {
-			assert(l->state != LEASE_HELD && l->grant_count == 0);
+	assert(r->lease.state == LEASE_NONE && TAILQ_EMPTY(&r->lease.grants));
+	assert(r->grant_count > 0 || r->waiter_count > 0 || !TAILQ_EMPTY(&r->stakes->list));
+	TAILQ_FOREACH (s, &r->stakes->list, in_resource) {
+		l = &s->lease;
+		assert(l->kind == KIND_PERMITS && lease_grants(l) <= 1);
+		assert(!TAILQ_EMPTY(&l->grants) || !held);
+		held |= !TAILQ_EMPTY(&l->grants);
+		if (l == bidder) {
+			assert(l->state != LEASE_HELD && TAILQ_EMPTY(&l->grants));
 			continue;
 		}
-		assert(l->state == LEASE_HELD && table_stake(core, l->attempt) == l);
-		assert(l->slots != NULL && l->offer == NULL);
+		assert(l->state == LEASE_HELD && table_stake(core, l->attempt) == s);
+		assert(s->slots != NULL && s->offer == NULL);
 		assert(l->permits >= 1 && l->permits <= r->limit);
-		kept |= l->grant_count == 0;
+		kept |= TAILQ_EMPTY(&l->grants);
 	}
-	assert(r->bidder == NULL || r->bidder->state != LEASE_NONE || !quorum_usable(core, r->link));
-	assert(r->waiter_count == 0 || kept || r->bidder != NULL || !quorum_usable(core, r->link));
+	assert(bidder == NULL || bidder->state != LEASE_NONE || !quorum_usable(core, r->link));
+	assert(r->waiter_count == 0 || kept || bidder != NULL || !quorum_usable(core, r->link));
 }
 
 static void
 check_grant(const struct grant *g, int64_t now_ms)
 {
 	assert(g->count >= 1 && g->token > 0);
-	assert(g->ends_ms > now_ms && g->withheld_ms > now_ms);
-	assert((g->session == NULL) == (g->withheld_ms != TIMER_NEVER));
+	assert(g->ends_ms > now_ms && (g->session != NULL || g->ends_ms != TIMER_NEVER));
 	/* A refreshed lease may go on below a withheld hold; what was told may not go beyond the lease. */
 	assert(g->session != NULL || g->told_until_ms <= g->lease->valid_ms);
 	/* What nobody knows of somebody may come back for, and only so long. */
@@ -107,19 +125,17 @@ check_grant(const struct grant *g, int64_t now_ms)
 static void
 check_grants(const struct lease *l, int64_t now_ms, struct core_counts *seen)
 {
+	size_t grants = lease_grants(l);
 	const struct grant *g;
-	size_t grants = 0;
 
 	TAILQ_FOREACH (g, &l->grants, in_lease) {
-		assert(g->lease == l && g->permits == l->permits);
+		assert(g->lease == l);
 		/* A writer is alone, and stands on a lease that nobody shares. */
-		assert(g->kind == KIND_SHARED || l->grant_count == 1);
+		assert(g->kind == KIND_SHARED || grants == 1);
 		assert(g->kind == l->kind || (g->kind == KIND_SHARED && l->kind == KIND_EXCLUSIVE));
 		check_grant(g, now_ms);
 		seen->withheld += g->session == NULL;
-		grants++;
 	}
-	assert(grants == l->grant_count);
 }
 
 static void
@@ -129,15 +145,15 @@ check_resource(const struct core *core, const struct resource *r, int64_t now_ms
 	size_t grants = 0;
 	int64_t taken = 0;
 
-	TAILQ_FOREACH (l, &r->leases, in_resource) {
+	for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
 		assert(l->resource == r);
 		check_lease(core, l, now_ms);
 		check_grants(l, now_ms, seen);
 		seen->leases += l->state == LEASE_HELD;
-		grants += l->grant_count;
-		taken += l->grant_count > 0 ? l->permits : 0;
+		grants += lease_grants(l);
+		taken += !TAILQ_EMPTY(&l->grants) ? l->permits : 0;
 	}
-	assert(grants == r->grant_count && taken == r->taken);
+	assert(grants == r->grant_count && (r->limit == 0 || taken == r->stakes->taken));
 	if (r->limit == 0)
 		check_share(core, r);
 	else
@@ -246,7 +262,7 @@ core_check(const struct core *core, int64_t now_ms)
 {
 	struct core_counts seen = {0};
 
-	assert(TAILQ_EMPTY(&core->dirty) && TAILQ_EMPTY(&core->bundles));
+	assert(STAILQ_EMPTY(&core->dirty) && TAILQ_EMPTY(&core->bundles));
 	for (const struct resource *r = core->resources; r != NULL; r = r->hh.next) {
 		check_waiters(r);
 		check_resource(core, r, now_ms, &seen);

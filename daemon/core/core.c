@@ -27,9 +27,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The object a timer is embedded in. */
-#define OWNER_OF(timer, type, member) ((type *)(void *)((char *)(timer)-offsetof(type, member)))
-
 struct core *
 core_new(const struct core_settings *settings, struct now now)
 {
@@ -42,7 +39,7 @@ core_new(const struct core_settings *settings, struct now now)
 	core->settings = *settings;
 	core->now = now;
 	timers_init(&core->timers);
-	TAILQ_INIT(&core->dirty);
+	STAILQ_INIT(&core->dirty);
 	TAILQ_INIT(&core->idle);
 	TAILQ_INIT(&core->bundles);
 	for (unsigned i = 0; i < settings->masters; i++)
@@ -51,25 +48,36 @@ core_new(const struct core_settings *settings, struct now now)
 }
 
 static void
-free_leases(struct core *core, struct resource *r)
+free_lease(struct lease *l)
 {
-	struct lease *l, *next;
 	struct grant *g;
 
-	TAILQ_FOREACH_SAFE (l, &r->leases, in_resource, next) {
-		while ((g = TAILQ_FIRST(&l->grants)) != NULL) {
-			TAILQ_REMOVE(&l->grants, g, in_lease);
-			free(g);
-		}
-		free(l->foreign);
-		free(l->slots);
-		free(l->offer);
-		if (l == &r->lease)
-			continue;
-		if (l != r->bidder)
-			table_remove_stake(core, l);
-		free(l);
+	while ((g = TAILQ_FIRST(&l->grants)) != NULL) {
+		TAILQ_REMOVE(&l->grants, g, in_lease);
+		free(g);
 	}
+	if (l->traffic != NULL)
+		free(l->traffic->foreign);
+	free(l->traffic);
+}
+
+static void
+free_leases(struct core *core, struct resource *r)
+{
+	struct stake *s, *next;
+
+	free_lease(&r->lease);
+	if (r->stakes == NULL)
+		return;
+	TAILQ_FOREACH_SAFE (s, &r->stakes->list, in_resource, next) {
+		free_lease(&s->lease);
+		free(s->slots);
+		free(s->offer);
+		if (s != r->stakes->bidder)
+			table_remove_stake(core, s);
+		free(s);
+	}
+	free(r->stakes);
 }
 
 static void
@@ -299,8 +307,8 @@ take_inbox(struct core *core, const struct event *event)
 		leases_want(core, r);
 	else if (r->limit == 0)
 		bid_called(core, &r->lease, event->master);
-	else if (r->bidder != NULL)
-		bid_called(core, r->bidder, event->master);
+	else if (stake_bidder(r) != NULL)
+		bid_called(core, stake_bidder(r), event->master);
 }
 
 /* Events of a connection. Its end may have been handled already, then there is nothing to do. */

@@ -14,6 +14,7 @@
 #include "daemon/core/bundle.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/share.h"
 #include "proto/escape.h"
@@ -146,7 +147,7 @@ each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 	const struct lease *l;
 	const struct grant *g;
 
-	TAILQ_FOREACH (l, &w->resource->leases, in_resource) {
+	for (l = lease_next(w->resource, NULL); l != NULL; l = lease_next(w->resource, l)) {
 		TAILQ_FOREACH (g, &l->grants, in_lease) {
 			if (!search_look(search))
 				return false;
@@ -211,10 +212,10 @@ permits_stuck(struct search *search, const struct resource *r)
 	const struct grant *g;
 	int64_t stuck = 0;
 
-	TAILQ_FOREACH (l, &r->leases, in_resource) {
+	for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
 		TAILQ_FOREACH (g, &l->grants, in_lease) {
 			if (search_look(search) && session_stuck(search, g->session))
-				stuck += g->permits;
+				stuck += g->lease->permits;
 		}
 	}
 	return stuck;
@@ -348,8 +349,8 @@ write_leg(char out[LEG_MAX], const struct leg *leg, const struct session *to)
 	char name[NAME_MAX], who[WHO_MAX];
 
 	(void)snprintf(out, LEG_MAX, " waits for %s, %s %s",
-		write_text(name, sizeof(name), leg->wait->resource->name), leg->ahead ? "behind" : "held by",
-		write_who(who, to));
+		write_text(name, sizeof(name), resource_name(leg->wait->resource)),
+		leg->ahead ? "behind" : "held by", write_who(who, to));
 	return out;
 }
 

@@ -131,7 +131,7 @@ emit_note(struct core *core, enum note_type type, const struct resource *r, cons
 	note->type = type;
 	note->session = s == NULL ? 0 : s->id;
 	note->peer = s == NULL ? NULL : &s->peer;
-	note->name = r == NULL ? (struct slice){NULL, 0} : r->name;
+	note->name = r == NULL ? (struct slice){NULL, 0} : resource_name(r);
 	note->owner = (struct slice){NULL, 0};
 	note->token = token;
 	note->ttl_ms = ttl_ms;

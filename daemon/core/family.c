@@ -32,20 +32,19 @@ family_refuses(const struct resource *r, const struct command *c, struct reply *
 	return true;
 }
 
-void
+bool
 family_join(struct core *core, struct resource *r, const struct command *c)
 {
 	int64_t limit = c->kind == KIND_PERMITS ? c->limit : 0;
 
 	if (limit == r->limit)
-		return;
-	if (r->limit == 0) {
+		return true;
+	if (limit > 0 && r->stakes == NULL && !stakes_new(core, r))
+		return false;
+	if (r->limit == 0)
 		lease_drop(core, &r->lease);
-		TAILQ_REMOVE(&r->leases, &r->lease, in_resource);
-	} else {
+	else
 		stakes_drop(core, r);
-	}
-	r->limit = limit;
-	if (limit == 0)
-		TAILQ_INSERT_HEAD(&r->leases, &r->lease, in_resource);
+	r->limit = (int16_t)limit;
+	return true;
 }

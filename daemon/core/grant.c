@@ -6,9 +6,11 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/holds.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/stake.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -53,11 +55,9 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	g->lease = l;
 	g->session = w->session;
 	g->kind = w->kind;
-	g->permits = w->permits;
 	g->token = token;
 	g->count = 1;
 	g->granted_ms = core->now.ms;
-	g->withheld_ms = TIMER_NEVER;
 	g->told_until_ms = TIMER_NEVER;
 	g->ends_ms = TIMER_NEVER;
 	timer_init(&g->timer, TIMER_GRANT);
@@ -81,7 +81,7 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 		struct push push = {.type = PUSH_GRANT, .code = CODE_COUNT, .token = g->token};
 
 		push.id = waiter_id(w);
-		push.name = g->lease->resource->name;
+		push.name = resource_name(g->lease->resource);
 		emit_push(core, w->conn->id, &push);
 		return;
 	}
@@ -122,7 +122,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 
 	assert(l->state == LEASE_HELD && l->permits == w->permits);
 	assert(l->kind == w->kind || (l->kind == KIND_EXCLUSIVE && w->kind == KIND_SHARED));
-	assert(l->grant_count == 0 || (w->kind == KIND_SHARED && grant_first(l)->kind == KIND_SHARED));
+	assert(TAILQ_EMPTY(&l->grants) || (w->kind == KIND_SHARED && grant_first(l)->kind == KIND_SHARED));
 	if (async && w->conn != NULL && w->conn->deaf) {
 		grant_spare(core, w);
 		return;
@@ -134,9 +134,9 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 		return;
 	}
 	TAILQ_INSERT_TAIL(&l->grants, g, in_lease);
-	l->grant_count++;
 	l->resource->grant_count++;
-	l->resource->taken += g->permits;
+	if (l->kind == KIND_PERMITS)
+		l->resource->stakes->taken += l->permits;
 	LIST_INSERT_HEAD(&s->grants, g, in_session);
 	s->grant_count++;
 	holds_add(s, g);
@@ -152,15 +152,13 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 struct grant *
 grant_next(const struct resource *r, const struct grant *g)
 {
-	const struct lease *l = g == NULL ? TAILQ_FIRST(&r->leases) : g->lease;
+	const struct lease *l = g == NULL ? NULL : g->lease;
 	struct grant *next = g == NULL ? NULL : TAILQ_NEXT(g, in_lease);
 
-	if (g != NULL && next == NULL)
-		l = TAILQ_NEXT(l, in_resource);
-	while (next == NULL && l != NULL) {
+	if (r->limit == 0)
+		return g == NULL ? grant_first(&r->lease) : next;
+	while (next == NULL && (l = lease_next(r, l)) != NULL)
 		next = TAILQ_FIRST(&l->grants);
-		l = TAILQ_NEXT(l, in_resource);
-	}
 	return next;
 }
 
@@ -203,7 +201,7 @@ grant_claim(struct grant *g)
 static int64_t
 grant_until_ms(const struct grant *g)
 {
-	return earlier(g->lease->valid_ms, earlier(g->ends_ms, g->withheld_ms));
+	return earlier(g->lease->valid_ms, g->ends_ms);
 }
 
 int64_t
@@ -278,13 +276,9 @@ grant_end(struct core *core, struct grant *g)
 	grant_leave_session(core, g);
 	timer_cancel(&core->timers, &g->timer);
 	TAILQ_REMOVE(&l->grants, g, in_lease);
-	l->grant_count--;
 	r->grant_count--;
-	r->taken -= g->permits;
-	if (l != &r->lease) { /* stakes that nobody holds stand in front */
-		TAILQ_REMOVE(&r->leases, l, in_resource);
-		TAILQ_INSERT_HEAD(&r->leases, l, in_resource);
-	}
+	if (l->kind == KIND_PERMITS)
+		stake_released(l);
 	resource_touch(core, r);
 	grave_bury(core, &g->grave);
 }
@@ -321,9 +315,8 @@ grant_abandon(struct core *core, struct grant *g)
 	grant_note(core, NOTE_WITHHELD, g, until_ms - core->now.ms, NULL);
 	grant_leave_session(core, g);
 	core->counts.withheld++;
-	g->ends_ms = TIMER_NEVER;
 	g->told_until_ms = told_ms;
-	g->withheld_ms = until_ms;
+	g->ends_ms = until_ms;
 	timer_arm(&core->timers, &g->timer, until_ms);
 	resource_touch(core, g->lease->resource);
 	return until_ms - core->now.ms;
@@ -333,7 +326,7 @@ int64_t
 grant_break(struct core *core, struct grant *g)
 {
 	if (g->session == NULL)
-		return g->withheld_ms - core->now.ms;
+		return g->ends_ms - core->now.ms;
 	if (g->part != NULL) {
 		grant_lose(core, g, LOSS_BROKEN);
 		return 0;

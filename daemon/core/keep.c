@@ -27,7 +27,7 @@ keep_short_of_tokens(const struct lease *l)
 {
 	int64_t left = l->token_last - l->token + 1;
 
-	return l->spare_first == 0 && (left < TOKEN_LEAST || left < l->block / 2);
+	return lease_spare(l) == 0 && (left < TOKEN_LEAST || left < l->block / 2);
 }
 
 void
@@ -60,7 +60,7 @@ keep_next_term_ms(const struct core *core, const struct lease *l)
 static void
 keep_ask(struct core *core, struct lease *l, bool all)
 {
-	int64_t kept_ms = lease_valid_from(l, l->sent_ms);
+	int64_t kept_ms = lease_valid_from(l, l->traffic->sent_ms);
 	enum call_op op;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
@@ -137,15 +137,16 @@ static void
 keep_settle_round(struct core *core, struct lease *l, bool yes)
 {
 	int64_t valid_ms = seats_valid_ms(core, l), soon = keep_soon_ms(l);
+	const struct traffic *t = l->traffic;
 
 	if (valid_ms > l->valid_ms)
 		l->valid_ms = valid_ms;
 	if (!l->refreshing)
 		return;
-	if (seats_until(core, l, lease_valid_from(l, l->sent_ms)) >= quorum_majority(core)) {
+	if (seats_until(core, l, lease_valid_from(l, t->sent_ms)) >= quorum_majority(core)) {
 		l->refreshing = false;
 		l->told = l->asked;
-		l->refresh_ms = l->told == l->kind ? lease_refresh_at(l, l->sent_ms) : core->now.ms;
+		l->refresh_ms = l->told == l->kind ? lease_refresh_at(l, t->sent_ms) : core->now.ms;
 	} else {
 		l->refreshing = seats_asking(core, l) > 0;
 		if (!yes || !l->refreshing)
@@ -153,7 +154,7 @@ keep_settle_round(struct core *core, struct lease *l, bool yes)
 	}
 	/* A guarded master has no tokens to give, a full one no room for the counter, and several may
 	 * disagree: asked again after a while. */
-	l->dry = !l->refreshing && l->asked_block > 0 && keep_short_of_tokens(l);
+	l->dry = !l->refreshing && t->asked_block > 0 && keep_short_of_tokens(l);
 	if (l->dry && l->vain < UINT8_MAX)
 		l->vain++;
 	if (l->dry && l->token > l->token_last && l->refresh_ms > core->now.ms + soon)
@@ -174,18 +175,19 @@ void
 keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
 	const struct seat *seat = &l->seats[vote->master];
+	const struct traffic *t = l->traffic;
 	bool yes = vote->outcome == OUTCOME_YES;
 
 	if (yes && vote->op == CALL_RECLAIM)
-		emit_note(core, NOTE_RECLAIMED, l->resource, NULL, l->token, seat->asked_ms - core->now.ms,
-			NULL);
+		emit_note(core, NOTE_RECLAIMED, l->resource, NULL, l->token,
+			t->questions[vote->master].asked_ms - core->now.ms, NULL);
 	if (vote->outcome == OUTCOME_ERROR)
 		emit_note(core, NOTE_RENEW_FAILED, l->resource, NULL, 0, l->valid_ms - core->now.ms,
 			core->masters[vote->master].error);
 	/* In case the message that said so was lost. */
 	if (yes && vote->position > (l->lines && vote->master == l->home))
 		lease_want(core, l);
-	else if (yes && l->kind == KIND_SHARED && core->now.ms - l->heard_ms >= LEASE_WANT_MS)
+	else if (yes && l->kind == KIND_SHARED && core->now.ms - t->heard_ms >= LEASE_WANT_MS)
 		l->wanted = false;
 	if (keep_hopeless(core, l)) {
 		lease_lost(core, l, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
@@ -196,6 +198,7 @@ keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 	if (yes && seat->incarnation != core->masters[vote->master].incarnation)
 		l->refresh_ms = core->now.ms;
 	lease_arm(core, l);
+	lease_quiet(core, l);
 	resource_touch(core, l->resource);
 }
 
@@ -208,7 +211,7 @@ keep_timer(struct core *core, struct lease *l)
 		lease_lost(core, l, LOSS_EXPIRED);
 	else if (l->idle_ms != 0 && core->now.ms >= l->idle_ms)
 		resource_touch(core, l->resource);
-	else if (l->lines && core->now.ms >= l->line_ms)
+	else if (l->lines && core->now.ms >= l->traffic->line_ms)
 		lease_line_up(core, l);
 	else if (core->now.ms < l->refresh_ms)
 		lease_arm(core, l);

@@ -3,6 +3,7 @@
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/grave.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
@@ -25,21 +26,74 @@ static const unsigned lease_allowed[LEASE_STATE_COUNT] = {
 };
 
 void
-lease_init(struct lease *l, struct resource *r, struct seat *seats)
+lease_init(struct lease *l, struct resource *r)
 {
 	l->resource = r;
-	l->seats = seats;
 	TAILQ_INIT(&l->grants);
 	timer_init(&l->timer, TIMER_LEASE);
+}
+
+struct lease *
+lease_next(const struct resource *r, const struct lease *l)
+{
+	const struct lease *only = &r->lease;
+	struct stake *s;
+
+	if (r->limit == 0)
+		return l == NULL ? (struct lease *)(uintptr_t)only : NULL;
+	s = l == NULL ? TAILQ_FIRST(&r->stakes->list) : TAILQ_NEXT(stake_of(l), in_resource);
+	return s == NULL ? NULL : &s->lease;
+}
+
+struct traffic *
+traffic_new(struct core *core, struct lease *l)
+{
+	struct traffic *t = grave_new(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
+
+	assert(l->traffic == NULL && t != NULL);
+	t->reached = l->token_last;
+	l->traffic = t;
+	return t;
+}
+
+static void
+traffic_end(struct core *core, struct lease *l)
+{
+	if (l->traffic == NULL)
+		return;
+	lease_no_foreign(l);
+	grave_bury(core, &l->traffic->grave);
+	l->traffic = NULL;
+}
+
+/* Several masters are asked again one by one, on the terms of the last round. */
+void
+lease_quiet(struct core *core, struct lease *l)
+{
+	const struct traffic *t = l->traffic;
+
+	if (t == NULL || core->settings.masters > 1 || l->refreshing || l->wanted || l->lines)
+		return;
+	if (t->questions[0].asking || t->questions[0].unsure_us > 0 || t->spare_first > 0 ||
+		t->reached > l->token_last)
+		return;
+	traffic_end(core, l);
+}
+
+struct slice
+lease_foreign(const struct lease *l)
+{
+	const char *text = l->traffic != NULL ? l->traffic->foreign : NULL;
+
+	return text == NULL ? (struct slice){NULL, 0} : slice_of(text);
 }
 
 void
 lease_done(struct core *core, struct lease *l)
 {
-	assert(l->state == LEASE_NONE && l->grant_count == 0);
+	assert(l->state == LEASE_NONE && l->traffic == NULL && TAILQ_EMPTY(&l->grants));
 	timer_cancel(&core->timers, &l->timer);
 	slots_forget(core, l);
-	lease_no_foreign(l);
 }
 
 void
@@ -71,28 +125,32 @@ lease_refresh_at(const struct lease *l, int64_t sent_ms)
 void
 lease_arm(struct core *core, struct lease *l)
 {
-	int64_t at = l->valid_ms, doubt = l->heard_ms + LEASE_WANT_MS;
+	int64_t at = l->valid_ms;
 
 	/* While a writer elsewhere waits, no new readers come in here: does it still? */
-	if (l->kind == KIND_SHARED && l->wanted && doubt > core->now.ms && doubt < l->refresh_ms)
-		l->refresh_ms = doubt;
+	if (l->kind == KIND_SHARED && l->wanted) {
+		int64_t doubt = l->traffic->heard_ms + LEASE_WANT_MS;
+
+		if (doubt > core->now.ms && doubt < l->refresh_ms)
+			l->refresh_ms = doubt;
+	}
 	/* An answer that took longer than a third of the lease is followed by the next question at once, but
 	 * not within this turn. */
 	if (l->refresh_ms < at)
 		at = l->refresh_ms > core->now.ms ? l->refresh_ms : core->now.ms + 1;
 	if (l->idle_ms != 0 && l->idle_ms < at)
 		at = l->idle_ms;
-	if (l->lines && l->line_ms < at)
-		at = l->line_ms;
+	if (l->lines && l->traffic->line_ms < at)
+		at = l->traffic->line_ms;
 	timer_arm(&core->timers, &l->timer, at);
 }
 
 void
 lease_no_foreign(struct lease *l)
 {
-	free(l->foreign);
-	l->foreign = NULL;
-	l->position = 0;
+	free(l->traffic->foreign);
+	l->traffic->foreign = NULL;
+	l->traffic->position = 0;
 }
 
 /* Forgets all that belonged to the last lease. */
@@ -100,9 +158,9 @@ void
 lease_clear(struct core *core, struct lease *l)
 {
 	timer_cancel(&core->timers, &l->timer);
+	traffic_end(core, l);
 	seats_clear(core, l);
 	slots_forget(core, l);
-	lease_no_foreign(l);
 	l->refreshing = false;
 	l->again = false;
 	l->queued = false;
@@ -112,28 +170,25 @@ lease_clear(struct core *core, struct lease *l)
 	l->idle_ms = 0;
 	l->rests = false;
 	l->refused = false;
-	l->split = 0;
-	l->deferred = 0;
-	l->doubted = false;
-	l->reached = 0;
 	l->vain = 0;
-	l->streak = 0;
 	l->token = 1;
 	l->token_last = 0;
-	l->spare_first = 0;
 	l->valid_ms = 0;
 }
 
 void
 lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 {
-	l->sent_ms = core->now.ms;
-	l->term_ms = term_ms;
-	l->proposal = tokens_propose(core, l->reached, l->vain);
-	l->asked_block = block;
+	struct traffic *t = lease_traffic(core, l);
+
+	assert(term_ms <= INT32_MAX);
+	l->term_ms = (int32_t)term_ms;
 	l->asked = l->kind;
+	t->sent_ms = core->now.ms;
+	t->proposal = tokens_propose(core, t->reached, l->vain);
+	t->asked_block = block;
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		l->seats[i].token_first = 0;
+		t->questions[i].token_first = 0;
 }
 
 void
@@ -148,7 +203,7 @@ lease_leave_at(struct core *core, const struct lease *l, unsigned master)
 					  .link = l->resource->link,
 					  .attempt = l->attempt,
 					  .incarnation = m->incarnation,
-					  .name = l->resource->name,
+					  .name = resource_name(l->resource),
 					  .interop = l->resource->rule->interop,
 					  .key = l->resource->rule->key});
 }
@@ -159,7 +214,8 @@ lease_leave_queue(struct core *core, struct lease *l)
 	if (l->queued)
 		lease_leave_at(core, l, l->home);
 	l->queued = false;
-	l->position = 0;
+	if (l->traffic != NULL)
+		l->traffic->position = 0;
 }
 
 void
@@ -176,12 +232,12 @@ lease_line_up(struct core *core, struct lease *l)
 					  .link = r->link,
 					  .attempt = l->attempt,
 					  .incarnation = m->incarnation,
-					  .name = r->name,
+					  .name = resource_name(r),
 					  .kind = l->kind,
 					  .queue_ms = LEASE_PLACE_MS});
 	}
 	l->lines = true;
-	l->line_ms = core->now.ms + LINE_MS;
+	lease_traffic(core, l)->line_ms = core->now.ms + LINE_MS;
 	lease_arm(core, l);
 }
 
@@ -220,12 +276,14 @@ lease_drop(struct core *core, struct lease *l)
 bool
 lease_heard(struct core *core, struct lease *l, const struct vote *vote)
 {
+	struct traffic *t = l->traffic;
+
 	tokens_saw(core, vote->token_last);
-	if (l->attempt != vote->attempt || !l->seats[vote->master].asking)
+	if (l->attempt != vote->attempt || t == NULL || !t->questions[vote->master].asking)
 		return false;
 	seat_heard(core, l, vote);
-	if (vote->token_last > l->reached)
-		l->reached = vote->token_last;
+	if (vote->token_last > t->reached)
+		t->reached = vote->token_last;
 	return true;
 }
 
@@ -234,7 +292,7 @@ lease_give_back(struct core *core, struct lease *l)
 {
 	bool yielded = l->wanted;
 
-	assert(l->state == LEASE_HELD && l->grant_count == 0);
+	assert(l->state == LEASE_HELD && TAILQ_EMPTY(&l->grants));
 	emit_note(core, NOTE_UNLEASED, l->resource, NULL, 0, -1, NULL);
 	seats_undo(core, l, 0);
 	lease_move(core, l, LEASE_NONE);
@@ -260,12 +318,13 @@ lease_lost(struct core *core, struct lease *l, enum loss_reason reason)
 void
 lease_take_tokens(struct core *core, struct lease *l)
 {
+	struct traffic *t = l->traffic;
 	int64_t first, last;
 
-	if (l->spare_first != 0 || !seats_tokens(core, l, &first, &last) || first <= l->token_last)
+	if (t->spare_first != 0 || !seats_tokens(core, l, &first, &last) || first <= l->token_last)
 		return;
-	l->spare_first = first;
-	l->spare_last = last;
+	t->spare_first = first;
+	t->spare_last = last;
 	l->dry = false;
 	l->vain = 0;
 }
@@ -273,18 +332,21 @@ lease_take_tokens(struct core *core, struct lease *l)
 void
 lease_want(struct core *core, struct lease *l)
 {
+	struct traffic *t;
+
 	/* While our acquire is under way it may have been granted already, and this is about that lease. */
 	if (l->state != LEASE_HELD && l->state != LEASE_ACQUIRING)
 		return;
 	/* Until the masters know that it is shared, readers elsewhere ask for what they are about to get. */
 	if (l->state == LEASE_HELD && l->kind != l->told)
 		return;
-	l->heard_ms = core->now.ms;
+	t = lease_traffic(core, l);
+	t->heard_ms = core->now.ms;
 	if (l->wanted)
 		return;
 	l->wanted = true;
-	l->wanted_ms = core->now.ms;
-	l->streak = 0;
+	t->wanted_ms = core->now.ms;
+	t->streak = 0;
 	if (l->state == LEASE_HELD)
 		lease_arm(core, l);
 	resource_touch(core, l->resource);
@@ -295,7 +357,7 @@ leases_want(struct core *core, struct resource *r)
 {
 	struct lease *l;
 
-	TAILQ_FOREACH (l, &r->leases, in_resource)
+	for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l))
 		lease_want(core, l);
 }
 
@@ -327,18 +389,23 @@ bool
 lease_must_yield(const struct core *core, const struct lease *l)
 {
 	return l->wanted && l->served &&
-	       (l->streak >= core->settings.streak ||
-		       core->now.ms - l->wanted_ms >= core->settings.streak_ms);
+	       (l->traffic->streak >= core->settings.streak ||
+		       core->now.ms - l->traffic->wanted_ms >= core->settings.streak_ms);
 }
 
 int64_t
-lease_token(struct lease *l)
+lease_token(struct core *core, struct lease *l)
 {
-	if (l->token > l->token_last && l->spare_first > 0) {
-		l->token = l->spare_first;
-		l->token_last = l->spare_last;
-		l->block = l->token_last - l->token + 1;
-		l->spare_first = 0;
+	struct traffic *t = l->traffic;
+
+	if (l->token > l->token_last && t != NULL && t->spare_first > 0) {
+		int64_t block = t->spare_last - t->spare_first + 1;
+
+		l->token = t->spare_first;
+		l->token_last = t->spare_last;
+		l->block = block < INT32_MAX ? (int32_t)block : INT32_MAX;
+		t->spare_first = 0;
+		lease_quiet(core, l);
 	}
 	return l->token <= l->token_last ? l->token++ : 0;
 }

@@ -17,8 +17,34 @@
 
 #include "daemon/core/state.h"
 
-/* NONE, of this name; seats: room for one of each master, all zero. */
-void lease_init(struct lease *l, struct resource *r, struct seat *seats);
+/* NONE, of this name; its memory is all zero. */
+void lease_init(struct lease *l, struct resource *r);
+
+/* The lease of r after this one: it has one, or with permits any number; NULL: the first one, and none. */
+struct lease *lease_next(const struct resource *r, const struct lease *l);
+
+/* What goes on about it, from now on if nothing did. Without memory for that the process ends: a lease that
+ * cannot be asked for or kept is worse (rule 7). */
+struct traffic *traffic_new(struct core *core, struct lease *l);
+
+static inline struct traffic *
+lease_traffic(struct core *core, struct lease *l)
+{
+	return l->traffic != NULL ? l->traffic : traffic_new(core, l);
+}
+
+/* HELD: if nothing goes on any more, there is nothing to remember of it. */
+void lease_quiet(struct core *core, struct lease *l);
+
+/* Whose lease was in the way last, as the masters name him; n == 0: nobody's. */
+struct slice lease_foreign(const struct lease *l);
+
+/* A block of tokens fetched ahead: its last one; 0: none. */
+static inline int64_t
+lease_spare(const struct lease *l)
+{
+	return l->traffic != NULL && l->traffic->spare_first > 0 ? l->traffic->spare_last : 0;
+}
 
 /* Who waits says so again and again; not heard for so long, it may have gone. */
 #define LEASE_WANT_MS  3000
@@ -85,6 +111,6 @@ bool lease_must_yield(const struct core *core, const struct lease *l);
 void lease_take_tokens(struct core *core, struct lease *l);
 
 /* The next fencing token; 0: none left, refresh first. */
-int64_t lease_token(struct lease *lease);
+int64_t lease_token(struct core *core, struct lease *l);
 
 #endif

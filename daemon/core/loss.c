@@ -58,7 +58,7 @@ loss_forget_all(struct core *core, struct session *s)
 static void
 loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason)
 {
-	struct slice name = g->lease->resource->name;
+	struct slice name = resource_name(g->lease->resource);
 	struct slice owner = grant_owner(g);
 	struct loss *loss = grave_new(core, sizeof(*loss) + name.n + owner.n);
 
@@ -82,7 +82,7 @@ loss_push(struct core *core, conn_id conn, const struct grant *g, enum loss_reas
 {
 	struct push push = {.type = PUSH_LOST,
 		.token = g->token,
-		.name = g->lease->resource->name,
+		.name = resource_name(g->lease->resource),
 		.owner = grant_owner(g)};
 
 	(void)snprintf(push.text, sizeof(push.text), "%s %s", loss_word(reason), loss_text(reason));

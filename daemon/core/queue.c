@@ -107,7 +107,7 @@ queue_remove(struct core *core, struct waiter *w)
 static void
 queue_tell(struct core *core, const struct waiter *w, const struct reply *reply)
 {
-	struct push push = {.type = PUSH_FAILED, .id = waiter_id(w), .name = w->resource->name};
+	struct push push = {.type = PUSH_FAILED, .id = waiter_id(w), .name = resource_name(w->resource)};
 
 	if (!w->async) {
 		emit_reply(core, w->conn->id, reply);
@@ -196,7 +196,7 @@ bool
 queue_is_repeated(const struct waiter *w, const struct command *c)
 {
 	return w->conn == NULL && w->kind == c->kind && w->permits == c->permits &&
-	       slice_equal(w->resource->name, c->name) && slice_equal(waiter_owner(w), c->owner) &&
+	       slice_equal(resource_name(w->resource), c->name) && slice_equal(waiter_owner(w), c->owner) &&
 	       slice_equal(waiter_id(w), c->id);
 }
 

@@ -16,7 +16,7 @@ static void
 reenter(struct core *core, struct grant *g, const struct wish *wish, struct reply *out)
 {
 	/* Its grant was told to nobody: then this is not once more. */
-	bool untold = grant_claim(g) && g->kind == wish->kind && g->permits == wish->permits;
+	bool untold = grant_claim(g) && g->kind == wish->kind && g->lease->permits == wish->permits;
 	long long token = g->token;
 
 	if (g->kind == KIND_SHARED && wish->kind == KIND_EXCLUSIVE) {
@@ -26,11 +26,11 @@ reenter(struct core *core, struct grant *g, const struct wish *wish, struct repl
 	} else if (!wish->tagged && !untold) {
 		reply_error(out, CODE_HELD,
 			"this session holds it already, token %lld: use OWNER tags to re-enter", token);
-	} else if (wish->permits > g->permits) {
+	} else if (wish->permits > g->lease->permits) {
 		reply_error(out, CODE_UPGRADE,
 			"this OWNER holds %lld permits and asks for %lld: UNLOCK first, or take another "
 			"OWNER",
-			(long long)g->permits, (long long)wish->permits);
+			(long long)g->lease->permits, (long long)wish->permits);
 	} else {
 		g->count += !untold;
 		*out = (struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = token};

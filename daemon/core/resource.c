@@ -37,29 +37,28 @@ resource_rule_of(const struct core *core, struct slice name)
 void
 resource_rule(struct core *core, struct resource *r)
 {
-	r->rule = resource_rule_of(core, r->name);
+	r->rule = resource_rule_of(core, resource_name(r));
 }
 
 struct resource *
 resource_get(struct core *core, struct slice name)
 {
 	struct resource *r = table_resource(core, name);
-	char *bytes;
+	size_t before = offsetof(struct resource, lease.seats) + core->settings.masters * sizeof(struct seat);
 
 	if (r != NULL)
 		return r;
-	r = grave_new(core, sizeof(*r) + core->settings.masters * sizeof(*r->seats) + name.n);
+	assert(name.n <= NAME_BYTES_MAX);
+	r = grave_new(core, before + name.n);
 	if (r == NULL)
 		return NULL;
-	bytes = (char *)(r->seats + core->settings.masters);
+	r->name_at = (uint16_t)before;
+	r->name_n = (uint16_t)name.n;
 	if (name.n > 0)
-		memcpy(bytes, name.p, name.n);
-	r->name = (struct slice){bytes, name.n};
-	r->link = resource_link_of(core, name);
+		memcpy((char *)r + before, name.p, name.n);
+	r->link = (uint8_t)resource_link_of(core, name);
 	TAILQ_INIT(&r->waiters);
-	lease_init(&r->lease, r, r->seats);
-	TAILQ_INIT(&r->leases);
-	TAILQ_INSERT_HEAD(&r->leases, &r->lease, in_resource);
+	lease_init(&r->lease, r);
 	resource_rule(core, r);
 	if (!table_add_resource(core, r)) {
 		free(r);
@@ -75,17 +74,17 @@ resource_touch(struct core *core, struct resource *r)
 	if (r->dirty)
 		return;
 	r->dirty = true;
-	TAILQ_INSERT_TAIL(&core->dirty, r, in_dirty);
+	STAILQ_INSERT_TAIL(&core->dirty, r, in_dirty);
 }
 
 struct resource *
 resource_touched(struct core *core)
 {
-	struct resource *r = TAILQ_FIRST(&core->dirty);
+	struct resource *r = STAILQ_FIRST(&core->dirty);
 
 	if (r == NULL)
 		return NULL;
-	TAILQ_REMOVE(&core->dirty, r, in_dirty);
+	STAILQ_REMOVE_HEAD(&core->dirty, in_dirty);
 	r->dirty = false;
 	return r;
 }
@@ -94,14 +93,14 @@ bool
 resource_idle(const struct resource *r)
 {
 	return r->grant_count == 0 && r->waiter_count == 0 && r->lease.state == LEASE_NONE &&
-	       (r->limit == 0 || TAILQ_EMPTY(&r->leases));
+	       (r->limit == 0 || TAILQ_EMPTY(&r->stakes->list));
 }
 
 void
 resource_listen(struct core *core, struct resource *r)
 {
 	if (!r->listens)
-		emit_listen(core, r->name, true);
+		emit_listen(core, resource_name(r), true);
 	r->listens = true;
 }
 
@@ -112,7 +111,9 @@ resource_forget(struct core *core, struct resource *r)
 	lease_done(core, &r->lease);
 	table_remove_resource(core, r);
 	if (r->listens)
-		emit_listen(core, r->name, false);
+		emit_listen(core, resource_name(r), false);
+	if (r->stakes != NULL)
+		grave_bury(core, &r->stakes->grave);
 	core->counts.resources--;
 	grave_bury(core, &r->grave);
 }

@@ -2,6 +2,7 @@
 
 #include "daemon/core/drift.h"
 #include "daemon/core/hash.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/slots.h"
@@ -10,10 +11,47 @@
 #include <assert.h>
 #include <string.h>
 
+_Static_assert(CORE_MASTERS_MAX <= 8, "a lease has a bit for each seat");
+
+static void
+seat_set_ours(struct lease *l, unsigned i, bool ours)
+{
+	l->ours = (uint8_t)((l->ours & ~(1U << i)) | (unsigned)ours << i);
+}
+
+void
+seat_set_odd(struct lease *l, unsigned i)
+{
+	seat_set_ours(l, i, false);
+	l->odd = (uint8_t)(l->odd | 1U << i);
+	l->seats[i].valid_ms = 0;
+}
+
+/* NULL: nothing has been asked. */
+static const struct question *
+seat_question_of(const struct lease *l, unsigned i)
+{
+	return l->traffic == NULL ? NULL : &l->traffic->questions[i];
+}
+
+static bool
+seat_is_asking(const struct lease *l, unsigned i)
+{
+	return l->traffic != NULL && l->traffic->questions[i].asking;
+}
+
 void
 seats_clear(const struct core *core, struct lease *l)
 {
-	memset(l->seats, 0, core->settings.masters * sizeof(*l->seats));
+	static const struct question unasked;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		l->seats[i] = (struct seat){0};
+		if (l->traffic != NULL)
+			l->traffic->questions[i] = unasked;
+	}
+	l->ours = 0;
+	l->odd = 0;
 }
 
 bool
@@ -21,10 +59,10 @@ seat_question(const struct core *core, const struct lease *l, unsigned i, enum c
 {
 	const struct master *m = &core->masters[i];
 
-	if (l->seats[i].asking || !master_keeps(m, l->resource->link, op))
+	if (seat_is_asking(l, i) || !master_keeps(m, l->resource->link, op))
 		return false;
 	/* Never re-created by renewing: what is missing is acquired, with a deadline of its own (rule 6). */
-	if (*op == CALL_RENEW && !l->seats[i].ours) {
+	if (*op == CALL_RENEW && !seat_is_ours(l, i)) {
 		*op = CALL_ACQUIRE;
 		return master_usable(m, l->resource->link);
 	}
@@ -37,31 +75,34 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 {
 	const struct master *m = &core->masters[i];
 	const struct resource *r = l->resource;
-	struct seat *seat = &l->seats[i];
+	struct traffic *t = lease_traffic(core, l);
+	struct question *asked = &t->questions[i];
 	struct call call = {.op = op,
 		.master = i,
 		.link = r->link,
 		.attempt = l->attempt,
 		.incarnation = m->incarnation,
-		.name = r->name,
+		.name = resource_name(r),
 		.kind = l->kind,
 		.interop = r->rule->interop,
 		.limit = r->limit,
 		.permits = l->permits,
-		.hint = l->hint,
-		.slots = slots_text(l->slots),
 		.key = r->rule->key};
 
-	assert(!seat->asking);
-	seat->asking = true;
-	seat->incarnation = m->incarnation;
-	seat->asked_ms = core->now.ms + l->term_ms - drift_ms(l->term_ms);
-	seat->deadline_us = op == CALL_RENEW ? 0 : master_time_us(core, m, patience_ms);
+	if (l->kind == KIND_PERMITS) {
+		call.hint = stake_of(l)->hint;
+		call.slots = slots_named(l);
+	}
+	assert(!asked->asking);
+	asked->asking = true;
+	l->seats[i].incarnation = m->incarnation;
+	asked->asked_ms = core->now.ms + l->term_ms - drift_ms(l->term_ms);
+	asked->deadline_us = op == CALL_RENEW ? 0 : master_time_us(core, m, patience_ms);
 	call.ttl_ms = l->term_ms + core->settings.margin_ms;
-	call.deadline_us = seat->deadline_us;
-	call.token = op == CALL_RECLAIM ? core->highest : l->proposal;
-	call.newest = l->spare_first > 0 ? l->spare_last : l->token_last;
-	call.block = op == CALL_ACQUIRE && l->asked_block == 0 ? 1 : l->asked_block;
+	call.deadline_us = asked->deadline_us;
+	call.token = op == CALL_RECLAIM ? core->highest : t->proposal;
+	call.newest = t->spare_first > 0 ? t->spare_last : l->token_last;
+	call.block = op == CALL_ACQUIRE && t->asked_block == 0 ? 1 : t->asked_block;
 	call.queue_ms = queue_ms;
 	master_call(core, &call);
 }
@@ -70,54 +111,55 @@ void
 seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct seat *seat = &l->seats[vote->master];
+	struct question *asked = &l->traffic->questions[vote->master];
 
-	seat->asking = false;
+	asked->asking = false;
 	switch (vote->outcome) {
 	case OUTCOME_YES:
-		seat->ours = true;
-		seat->holder = 0;
-		seat->slots = vote->slots.n > 0 ? hash_text(vote->slots) : seat->slots;
+		seat_set_ours(l, vote->master, true);
+		asked->holder = 0;
+		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : asked->slots;
 		/* A reclaim among several masters is no vote: its master has none until it is admitted. */
 		if ((vote->op != CALL_RECLAIM || core->settings.masters == 1) &&
-			seat->asked_ms > seat->valid_ms)
-			seat->valid_ms = seat->asked_ms;
-		seat->token_first = vote->token_last >= vote->token_first ? vote->token_first : 0;
-		seat->token_last = vote->token_last;
+			asked->asked_ms > seat->valid_ms)
+			seat->valid_ms = asked->asked_ms;
+		asked->token_first = vote->token_last >= vote->token_first ? vote->token_first : 0;
+		asked->token_last = vote->token_last;
 		break;
 	case OUTCOME_UNKNOWN:
-		if (seat->deadline_us > seat->unsure_us)
-			seat->unsure_us = seat->deadline_us;
+		if (asked->deadline_us > asked->unsure_us)
+			asked->unsure_us = asked->deadline_us;
 		break;
 	case OUTCOME_NO:
 	case OUTCOME_BUSY:
 	case OUTCOME_WRONGKIND:
 	case OUTCOME_LIMIT:
-		seat->ours = false;
+		seat_set_ours(l, vote->master, false);
 		seat->valid_ms = 0;
-		seat->slots = vote->slots.n > 0 ? hash_text(vote->slots) : 0;
+		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : 0;
 		/* Who has one slot is not in the way where others are free. */
-		seat->holder = vote->holder.n > 0 && seat->slots == 0 ? hash_text(vote->holder) : 0;
+		asked->holder = vote->holder.n > 0 && asked->slots == 0 ? hash_text(vote->holder) : 0;
 		break;
 	default: /* nothing was done, nothing is known */
 		break;
 	}
-	seat->deadline_us = 0;
-	if (vote->time_us > seat->unsure_us)
-		seat->unsure_us = 0;
+	asked->deadline_us = 0;
+	if (vote->time_us > asked->unsure_us)
+		asked->unsure_us = 0;
 }
 
 /* How many gave the same slots, where that is the most. */
 static unsigned
 seats_alike(const struct core *core, const struct lease *l)
 {
+	const struct question *asked = l->traffic->questions;
 	unsigned most = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		unsigned same = 0;
 
 		for (unsigned k = 0; k < core->settings.masters; k++)
-			same += l->seats[i].ours && l->seats[k].ours &&
-				l->seats[k].slots == l->seats[i].slots;
+			same += seat_is_ours(l, i) && seat_is_ours(l, k) && asked[k].slots == asked[i].slots;
 		most = same > most ? same : most;
 	}
 	return most;
@@ -129,9 +171,9 @@ seats_ours(const struct core *core, const struct lease *l)
 	unsigned n = 0;
 
 	if (l->kind == KIND_PERMITS && l->state != LEASE_HELD)
-		return seats_alike(core, l);
-	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += l->seats[i].ours;
+		return l->traffic == NULL ? 0 : seats_alike(core, l);
+	for (unsigned bits = l->ours; bits != 0; bits &= bits - 1)
+		n++;
 	return n;
 }
 
@@ -141,7 +183,7 @@ seats_asking(const struct core *core, const struct lease *l)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += l->seats[i].asking;
+		n += seat_is_asking(l, i);
 	return n;
 }
 
@@ -158,13 +200,14 @@ seats_until(const struct core *core, const struct lease *l, int64_t ms)
 unsigned
 seats_holder(const struct core *core, const struct lease *l)
 {
+	const struct question *asked = l->traffic->questions;
 	unsigned most = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		unsigned same = 0;
 
 		for (unsigned k = 0; k < core->settings.masters; k++)
-			same += l->seats[i].holder != 0 && l->seats[k].holder == l->seats[i].holder;
+			same += asked[i].holder != 0 && asked[k].holder == asked[i].holder;
 		most = same > most ? same : most;
 	}
 	return most;
@@ -190,29 +233,30 @@ seats_valid_ms(const struct core *core, const struct lease *l)
 static bool
 token_counts(const struct core *core, const struct lease *l, unsigned i)
 {
-	const struct seat *seat = &l->seats[i];
+	const struct traffic *t = l->traffic;
 
-	return seat->token_first > 0 &&
-	       (core->settings.masters == 1 || (seat->incarnation == core->masters[i].incarnation &&
-						       core->now.ms - l->sent_ms < master_guard_ms(core)));
+	return t->questions[i].token_first > 0 &&
+	       (core->settings.masters == 1 || (l->seats[i].incarnation == core->masters[i].incarnation &&
+						       core->now.ms - t->sent_ms < master_guard_ms(core)));
 }
 
 bool
 seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last)
 {
+	struct question *asked = l->traffic->questions;
+
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct seat *seat = &l->seats[i];
 		unsigned same = 0;
 
 		for (unsigned k = 0; k < core->settings.masters; k++)
-			same += token_counts(core, l, k) && l->seats[k].token_first == seat->token_first &&
-				l->seats[k].token_last == seat->token_last;
+			same += token_counts(core, l, k) && asked[k].token_first == asked[i].token_first &&
+				asked[k].token_last == asked[i].token_last;
 		if (same < quorum_majority(core))
 			continue;
-		*first = seat->token_first;
-		*last = seat->token_last;
+		*first = asked[i].token_first;
+		*last = asked[i].token_last;
 		for (unsigned k = 0; k < core->settings.masters; k++)
-			l->seats[k].token_first = 0;
+			asked[k].token_first = 0;
 		return true;
 	}
 	return false;
@@ -222,12 +266,13 @@ void
 seats_undo(struct core *core, const struct lease *l, int64_t place_ms)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct seat *seat = &l->seats[i];
-		int64_t after_us = seat->asking ? seat->deadline_us : 0;
+		const struct question *asked = seat_question_of(l, i);
+		bool asking = asked != NULL && asked->asking;
+		int64_t after_us = asking ? asked->deadline_us : 0;
 
-		if (seat->unsure_us > after_us)
-			after_us = seat->unsure_us;
-		if (seat->ours || seat->odd || seat->asking || after_us > 0)
+		if (asked != NULL && asked->unsure_us > after_us)
+			after_us = asked->unsure_us;
+		if (seat_is_ours(l, i) || seat_is_odd(l, i) || asking || after_us > 0)
 			undo_start(core, l, i, after_us, i == l->home ? place_ms : 0);
 	}
 }

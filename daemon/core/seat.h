@@ -11,6 +11,21 @@
 
 #include "daemon/core/state.h"
 
+static inline bool
+seat_is_ours(const struct lease *l, unsigned i)
+{
+	return (l->ours >> i & 1) != 0;
+}
+
+static inline bool
+seat_is_odd(const struct lease *l, unsigned i)
+{
+	return (l->odd >> i & 1) != 0;
+}
+
+/* Its master gave slots that the stake does not consist of. */
+void seat_set_odd(struct lease *l, unsigned i);
+
 /* Nothing of an earlier attempt counts any more. */
 void seats_clear(const struct core *core, struct lease *l);
 

@@ -31,7 +31,7 @@ settle_retry(struct core *core)
 	struct lease *l;
 
 	HASH_ITER (hh, core->resources, r, next) {
-		TAILQ_FOREACH (l, &r->leases, in_resource) {
+		for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
 			if (l->state == LEASE_HELD)
 				keep_catch_up(core, l);
 			else
@@ -51,7 +51,7 @@ settle_reclaim(struct core *core, const struct master *m)
 	struct lease *l;
 
 	HASH_ITER (hh, core->resources, r, next) {
-		TAILQ_FOREACH (l, &r->leases, in_resource) {
+		for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
 			if (l->state == LEASE_HELD && l->idle_ms != 0 && r->waiter_count == 0)
 				lease_give_back(core, l);
 			else if (l->state == LEASE_HELD)

@@ -24,10 +24,10 @@ share_open(const struct core *core, const struct resource *r, const struct waite
 	const struct lease *l = &r->lease;
 
 	if (l->kind == KIND_SHARED)
-		return w->kind == KIND_SHARED && (!l->wanted || w->since_ms <= l->wanted_ms);
+		return w->kind == KIND_SHARED && (!l->wanted || w->since_ms <= l->traffic->wanted_ms);
 	if (lease_must_yield(core, l))
 		return false;
-	return l->grant_count == 0 || (w->kind == KIND_SHARED && !share_written(r));
+	return TAILQ_EMPTY(&l->grants) || (w->kind == KIND_SHARED && !share_written(r));
 }
 
 void
@@ -55,14 +55,15 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 		keep_mend(core, l);
 		return false;
 	}
-	token = lease_token(l);
+	token = lease_token(core, l);
 	if (token == 0) {
 		keep_refill(core, l);
 		return false;
 	}
 	l->served = true;
 	l->idle_ms = 0;
-	l->streak += l->wanted;
+	if (l->wanted)
+		l->traffic->streak++;
 	grant_give(core, l, w, token);
 	keep_refill(core, l);
 	return true;
@@ -74,7 +75,7 @@ share_turn(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 
-	if (l->kind == KIND_EXCLUSIVE && l->wanted && l->grant_count > 0 && !share_written(r))
+	if (l->kind == KIND_EXCLUSIVE && l->wanted && !TAILQ_EMPTY(&l->grants) && !share_written(r))
 		keep_share(core, l);
 }
 
@@ -106,7 +107,7 @@ share_line(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	const struct waiter *first = TAILQ_FIRST(&r->waiters);
-	bool lines = l->kind == KIND_SHARED && l->grant_count > 0 && first != NULL &&
+	bool lines = l->kind == KIND_SHARED && !TAILQ_EMPTY(&l->grants) && first != NULL &&
 		     first->kind == KIND_EXCLUSIVE && !first->once;
 
 	if (lines && !l->lines)
@@ -128,7 +129,7 @@ share_held(struct core *core, struct resource *r)
 		w = TAILQ_FIRST(&r->waiters);
 	}
 	share_line(core, r);
-	if (l->grant_count == 0 && (w == NULL ? !lease_retain(core, l) : !share_open(core, r, w)))
+	if (TAILQ_EMPTY(&l->grants) && (w == NULL ? !lease_retain(core, l) : !share_open(core, r, w)))
 		lease_give_back(core, l);
 	else
 		share_answer_once(core, r);

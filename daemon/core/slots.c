@@ -2,14 +2,23 @@
 
 #include "daemon/core/grave.h"
 #include "daemon/core/hash.h"
+#include "daemon/core/seat.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct slice
-slots_text(const struct slots *slots)
+slots_named(const struct lease *l)
 {
+	const struct slots *slots = l->kind == KIND_PERMITS ? stake_of(l)->slots : NULL;
+
 	return slots == NULL ? (struct slice){NULL, 0} : (struct slice){slots->bytes, slots->n};
+}
+
+bool
+slots_are_offered(const struct lease *l)
+{
+	return l->kind == KIND_PERMITS && stake_of(l)->offer != NULL;
 }
 
 static struct slots *
@@ -37,14 +46,17 @@ slots_end(struct core *core, struct slots **slots)
 void
 slots_forget_offer(struct core *core, struct lease *l)
 {
-	slots_end(core, &l->offer);
+	if (l->kind == KIND_PERMITS)
+		slots_end(core, &stake_of(l)->offer);
 }
 
 void
 slots_forget(struct core *core, struct lease *l)
 {
-	slots_end(core, &l->slots);
-	slots_end(core, &l->offer);
+	if (l->kind != KIND_PERMITS)
+		return;
+	slots_end(core, &stake_of(l)->slots);
+	slots_end(core, &stake_of(l)->offer);
 }
 
 /* How many gave these, above how many offered them. */
@@ -54,10 +66,8 @@ slots_weight(const struct core *core, const struct lease *l, uint64_t hash)
 	unsigned weight = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct seat *seat = &l->seats[i];
-
-		if (seat->slots == hash)
-			weight += seat->ours ? CORE_MASTERS_MAX + 1 : 1;
+		if (l->traffic->questions[i].slots == hash)
+			weight += seat_is_ours(l, i) ? CORE_MASTERS_MAX + 1 : 1;
 	}
 	return weight;
 }
@@ -65,37 +75,35 @@ slots_weight(const struct core *core, const struct lease *l, uint64_t hash)
 void
 slots_offered(struct core *core, struct lease *l, struct slice text)
 {
+	struct stake *s = stake_of(l);
 	uint64_t hash = hash_text(text);
 
-	if (l->offer != NULL && (l->offer->hash == hash ||
-					slots_weight(core, l, l->offer->hash) >= slots_weight(core, l, hash)))
+	if (s->offer != NULL && (s->offer->hash == hash ||
+					slots_weight(core, l, s->offer->hash) >= slots_weight(core, l, hash)))
 		return;
-	slots_end(core, &l->offer);
-	l->offer = slots_new(core, text);
+	slots_end(core, &s->offer);
+	s->offer = slots_new(core, text);
 }
 
 void
 slots_ask_offer(struct core *core, struct lease *l)
 {
-	slots_end(core, &l->slots);
-	l->slots = l->offer;
-	l->offer = NULL;
+	struct stake *s = stake_of(l);
+
+	slots_end(core, &s->slots);
+	s->slots = s->offer;
+	s->offer = NULL;
 }
 
 bool
 slots_won(struct core *core, struct lease *l)
 {
-	if (l->offer == NULL)
+	if (!slots_are_offered(l))
 		return false;
 	slots_ask_offer(core, l);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		struct seat *seat = &l->seats[i];
-
-		if (!seat->ours || seat->slots == l->slots->hash)
-			continue;
-		seat->ours = false;
-		seat->odd = true;
-		seat->valid_ms = 0;
+		if (seat_is_ours(l, i) && l->traffic->questions[i].slots != stake_of(l)->slots->hash)
+			seat_set_odd(l, i);
 	}
 	return true;
 }

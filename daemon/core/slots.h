@@ -11,8 +11,11 @@
 
 #include "daemon/core/state.h"
 
-/* The text, or an empty one. */
-struct slice slots_text(const struct slots *slots);
+/* Those that a lease asks for or consists of, or none. */
+struct slice slots_named(const struct lease *l);
+
+/* What might be had is known. */
+bool slots_are_offered(const struct lease *l);
 
 /* Neither asked for nor offered any more. */
 void slots_forget(struct core *core, struct lease *l);

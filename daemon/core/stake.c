@@ -14,59 +14,88 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static struct lease *
+bool
+stakes_new(struct core *core, struct resource *r)
+{
+	r->stakes = grave_new(core, sizeof(*r->stakes));
+	if (r->stakes == NULL)
+		return false;
+	TAILQ_INIT(&r->stakes->list);
+	return true;
+}
+
+struct lease *
+stake_bidder(const struct resource *r)
+{
+	return r->stakes == NULL || r->stakes->bidder == NULL ? NULL : &r->stakes->bidder->lease;
+}
+
+static struct stake *
 stake_new(struct core *core, struct resource *r)
 {
-	struct lease *l = grave_new(core, sizeof(*l) + core->settings.masters * sizeof(struct seat));
+	struct stake *s = grave_new(core, sizeof(*s) + core->settings.masters * sizeof(struct seat));
 
-	if (l == NULL)
+	if (s == NULL)
 		return NULL;
-	lease_init(l, r, (struct seat *)(void *)(l + 1));
-	TAILQ_INSERT_HEAD(&r->leases, l, in_resource);
-	return l;
+	lease_init(&s->lease, r);
+	s->lease.kind = KIND_PERMITS;
+	TAILQ_INSERT_HEAD(&r->stakes->list, s, in_resource);
+	return s;
 }
 
 static void
-stake_end(struct core *core, struct lease *l)
+stake_end(struct core *core, struct stake *s)
 {
-	struct resource *r = l->resource;
+	struct stakes *all = s->lease.resource->stakes;
 
-	lease_drop(core, l);
-	assert(l->state == LEASE_NONE && l->grant_count == 0);
-	lease_done(core, l);
-	TAILQ_REMOVE(&r->leases, l, in_resource);
-	if (l == r->bidder)
-		r->bidder = NULL;
+	lease_drop(core, &s->lease);
+	assert(s->lease.state == LEASE_NONE && TAILQ_EMPTY(&s->lease.grants));
+	lease_done(core, &s->lease);
+	TAILQ_REMOVE(&all->list, s, in_resource);
+	if (s == all->bidder)
+		all->bidder = NULL;
 	else
-		table_remove_stake(core, l);
-	grave_bury(core, &l->grave);
+		table_remove_stake(core, s);
+	grave_bury(core, &s->grave);
 }
 
 void
 stakes_drop(struct core *core, struct resource *r)
 {
-	while (!TAILQ_EMPTY(&r->leases))
-		stake_end(core, TAILQ_FIRST(&r->leases));
+	while (!TAILQ_EMPTY(&r->stakes->list))
+		stake_end(core, TAILQ_FIRST(&r->stakes->list));
+}
+
+void
+stake_released(struct lease *l)
+{
+	struct stakes *all = l->resource->stakes;
+	struct stake *s = stake_of(l);
+
+	all->taken -= l->permits;
+	TAILQ_REMOVE(&all->list, s, in_resource);
+	TAILQ_INSERT_HEAD(&all->list, s, in_resource);
 }
 
 struct lease *
 stake_find(const struct core *core, const struct resource *r, uint64_t attempt)
 {
-	struct lease *l;
+	struct lease *bidder = stake_bidder(r);
+	struct stake *s;
 
-	if (r->bidder != NULL && r->bidder->attempt == attempt)
-		return r->bidder;
-	l = table_stake(core, attempt);
-	return l != NULL && l->resource == r ? l : NULL;
+	if (bidder != NULL && bidder->attempt == attempt)
+		return bidder;
+	s = table_stake(core, attempt);
+	return s != NULL && s->lease.resource == r ? &s->lease : NULL;
 }
 
 /* What there is of it for the first waiter. */
 static const struct lease *
 stake_asked(const struct resource *r)
 {
-	const struct lease *first = TAILQ_FIRST(&r->leases);
+	const struct lease *first = lease_next(r, NULL), *bidder = stake_bidder(r);
 
-	return r->bidder == NULL && first != NULL && first->grant_count == 0 ? first : r->bidder;
+	return bidder == NULL && first != NULL && TAILQ_EMPTY(&first->grants) ? first : bidder;
 }
 
 void
@@ -85,15 +114,15 @@ stake_verdict(const struct core *core, const struct waiter *w, struct reply *out
 static void
 stake_arrive(struct core *core, struct resource *r)
 {
-	struct lease *l = r->bidder;
+	struct stake *s = r->stakes->bidder;
 
-	if (l == NULL || l->state != LEASE_HELD)
+	if (s == NULL || s->lease.state != LEASE_HELD)
 		return;
-	if (!table_add_stake(core, l)) {
-		stake_end(core, l);
+	if (!table_add_stake(core, s)) {
+		stake_end(core, s);
 		return;
 	}
-	r->bidder = NULL;
+	r->stakes->bidder = NULL;
 }
 
 /* It is good for this waiter, as soon as it has been refreshed where that is due. */
@@ -104,24 +133,26 @@ stake_fits(const struct lease *l, const struct waiter *w)
 }
 
 static void
-stake_grant(struct core *core, struct lease *l, struct waiter *w)
+stake_grant(struct core *core, struct stake *s, struct waiter *w)
 {
+	struct stake_list *all = &s->lease.resource->stakes->list;
+	struct lease *l = &s->lease;
 	int64_t token;
 
 	if (!lease_good(core, l)) {
 		keep_mend(core, l);
 		return;
 	}
-	token = lease_token(l);
+	token = lease_token(core, l);
 	if (token == 0) {
 		keep_refill(core, l);
 		return;
 	}
 	l->served = true;
 	grant_give(core, l, w, token);
-	if (l->grant_count > 0) {
-		TAILQ_REMOVE(&l->resource->leases, l, in_resource);
-		TAILQ_INSERT_TAIL(&l->resource->leases, l, in_resource);
+	if (!TAILQ_EMPTY(&l->grants)) {
+		TAILQ_REMOVE(all, s, in_resource);
+		TAILQ_INSERT_TAIL(all, s, in_resource);
 	}
 	keep_refill(core, l);
 }
@@ -141,27 +172,28 @@ stake_first(struct core *core, struct resource *r)
 static bool
 stake_serve_idle(struct core *core, struct resource *r)
 {
-	struct lease *l, *next;
+	struct stakes *all = r->stakes;
+	struct stake *s, *next;
 	bool kept = false;
 
 	(void)stake_first(core, r);
-	TAILQ_FOREACH_SAFE (l, &r->leases, in_resource, next) {
+	TAILQ_FOREACH_SAFE (s, &all->list, in_resource, next) {
 		struct waiter *w = stake_first(core, r);
 
-		if (l->grant_count > 0)
+		if (!TAILQ_EMPTY(&s->lease.grants))
 			break;
-		if (l == r->bidder)
+		if (s == all->bidder)
 			continue;
-		if (!stake_fits(l, w))
-			stake_end(core, l);
+		if (!stake_fits(&s->lease, w))
+			stake_end(core, s);
 		else
-			stake_grant(core, l, w);
+			stake_grant(core, s, w);
 	}
 	(void)stake_first(core, r);
-	TAILQ_FOREACH (l, &r->leases, in_resource) {
-		if (l->grant_count > 0)
+	TAILQ_FOREACH (s, &all->list, in_resource) {
+		if (!TAILQ_EMPTY(&s->lease.grants))
 			break;
-		kept |= l != r->bidder;
+		kept |= s != all->bidder;
 	}
 	return kept;
 }
@@ -171,15 +203,16 @@ stake_serve_idle(struct core *core, struct resource *r)
 static void
 stake_refuse_once(struct core *core, struct resource *r, bool usable)
 {
+	const struct lease *bidder = stake_bidder(r);
 	struct waiter *w, *next;
 	struct reply verdict;
 	bool behind = !usable;
 
 	if (r->once_count == 0)
 		return;
-	verdict_masters(core, r, r->bidder, &verdict);
+	verdict_masters(core, r, bidder, &verdict);
 	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
-		if (w->once && (behind || w->permits >= r->bidder->permits))
+		if (w->once && (behind || w->permits >= bidder->permits))
 			queue_answer(core, w, &verdict);
 		else
 			behind |= !w->once;
@@ -198,7 +231,8 @@ static void
 stake_bid(struct core *core, struct resource *r, bool usable)
 {
 	const struct waiter *first = TAILQ_FIRST(&r->waiters);
-	struct lease *l = r->bidder;
+	struct stakes *all = r->stakes;
+	struct lease *l = stake_bidder(r);
 	struct reply full;
 
 	if (!usable) {
@@ -208,13 +242,13 @@ stake_bid(struct core *core, struct resource *r, bool usable)
 		return;
 	}
 	if (l == NULL) {
-		l = stake_new(core, r);
-		if (l == NULL) {
+		all->bidder = stake_new(core, r);
+		if (all->bidder == NULL) {
 			reply_error(&full, CODE_LIMIT, "out of memory: try again later");
 			queue_answer_all(core, r, &full);
 			return;
 		}
-		r->bidder = l;
+		l = &all->bidder->lease;
 	}
 	if (l->state == LEASE_NONE || (l->state == LEASE_WAITING && stake_bid_was_other(l, first)))
 		bid_begin(core, l);
@@ -231,7 +265,7 @@ stake_settle(struct core *core, struct resource *r)
 	stake_arrive(core, r);
 	if (stake_serve_idle(core, r))
 		return;
-	l = r->bidder;
+	l = stake_bidder(r);
 	refused = l != NULL && l->state == LEASE_WAITING && l->refused;
 	if (refused && (l->trouble == TROUBLE_KIND || l->trouble == TROUBLE_LIMIT)) {
 		verdict_masters(core, r, l, &verdict);
@@ -248,5 +282,5 @@ stake_settle(struct core *core, struct resource *r)
 	if (r->waiter_count > 0)
 		stake_bid(core, r, usable);
 	else if (l != NULL && l->state != LEASE_ACQUIRING)
-		stake_end(core, l);
+		stake_end(core, r->stakes->bidder);
 }

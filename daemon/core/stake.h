@@ -19,6 +19,15 @@
 /* Before a step ends: grants whom it can, asks for what the first waiter wants, gives back what is left. */
 void stake_settle(struct core *core, struct resource *r);
 
+/* Room for them. False: out of memory. */
+bool stakes_new(struct core *core, struct resource *r) __attribute__((warn_unused_result));
+
+/* The one that is asked for; NULL: none. */
+struct lease *stake_bidder(const struct resource *r);
+
+/* The hold on it has ended. */
+void stake_released(struct lease *l);
+
 /* The stake of this attempt; NULL: there is none any more. */
 struct lease *stake_find(const struct core *core, const struct resource *r, uint64_t attempt);
 

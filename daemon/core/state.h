@@ -5,9 +5,10 @@
  *                    └───▶ waiter ◀──────────────┘      undo: leases given up, until the master confirmed it
  *
  * A conn is a connection, a session whom it speaks for. A resource is a name somebody here holds, waits for
- * or has a lease of. A latch is one that somebody here asks about (ask), or has asked about before. The
- * nouns' functions live in files of their names; the data is here, so that it can be read at one glance. An
- * object that ends is buried, not freed: actions may point into it until the next step.
+ * or has a lease of; there may be millions that are just held, and what these need is kept small. A latch is
+ * one that somebody here asks about (ask), or has asked about before. The nouns' functions live in files of
+ * their names; the data is here, so that it can be read at one glance. An object that ends is buried, not
+ * freed: actions may point into it until the next step.
  */
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
@@ -59,11 +60,11 @@ enum loss_reason {
 TAILQ_HEAD(conn_list, conn);
 LIST_HEAD(grant_list, grant);
 TAILQ_HEAD(hold_list, grant);
-TAILQ_HEAD(lease_list, lease);
+TAILQ_HEAD(stake_list, stake);
 LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
 TAILQ_HEAD(loss_list, loss);
-TAILQ_HEAD(resource_list, resource);
+STAILQ_HEAD(resource_list, resource);
 TAILQ_HEAD(ask_list, ask);
 TAILQ_HEAD(latch_list, latch);
 TAILQ_HEAD(bundle_list, bundle);
@@ -152,21 +153,19 @@ struct grant {
 	LIST_ENTRY(grant) in_session;
 	TAILQ_ENTRY(grant) in_lease;
 	struct lease *lease;
-	struct session *session; /* NULL: withheld */
+	struct session *session; /* NULL: withheld, until ends_ms */
 	struct timer timer;
-	enum kind kind;
-	int64_t permits; /* PERMITS: how many; else 0 */
+	struct part *part; /* of an MLOCK that is not answered yet: told to nobody; NULL: none */
 	int64_t token;
 	int64_t count; /* times entered, >= 1 */
 	int64_t granted_ms;
-	int64_t ends_ms;           /* LEASE or MAXHOLD; TIMER_NEVER */
-	int64_t ceiling_ms;        /* MAXHOLD alone: how far EXTEND may go; TIMER_NEVER */
-	int64_t withheld_ms;       /* withheld until then */
-	int64_t told_until_ms;     /* nobody can be told of more than this; TIMER_NEVER: somebody can */
-	bool untold;               /* its LOCK lost its connection: nobody knows that it is held */
-	bool leased;               /* LEASE was given: not renewed, may be extended */
-	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever comes first */
-	struct part *part;         /* of an MLOCK that is not answered yet: told to nobody; NULL: none */
+	int64_t ends_ms;               /* LEASE or MAXHOLD; TIMER_NEVER */
+	int64_t ceiling_ms;            /* MAXHOLD alone: how far EXTEND may go; TIMER_NEVER */
+	int64_t told_until_ms;         /* nobody can be told of more than this; TIMER_NEVER: somebody can */
+	enum kind kind : 8;            /* with permits it has as many as its lease */
+	enum loss_reason ends_why : 8; /* LEASE or MAXHOLD, whichever comes first */
+	bool untold : 1;               /* its LOCK lost its connection: nobody knows that it is held */
+	bool leased : 1;               /* LEASE was given: not renewed, may be extended */
 	uint16_t owner_n;
 	uint16_t why_n;
 	char bytes[]; /* owner and why */
@@ -284,21 +283,92 @@ enum lease_trouble {
 struct seat {
 	uint64_t incarnation; /* of the memory that was asked last */
 	int64_t valid_ms;     /* confirmed until then; 0: not */
-	int64_t asked_ms;     /* what a yes to the question under way makes of valid_ms */
-	int64_t deadline_us;  /* asking: when that question refuses itself, its master's time; 0: it cannot
-				 create anything */
-	int64_t unsure_us;    /* a question without an answer may create the lease until then; 0: none */
-	uint64_t holder;      /* whose the last refusal named, as a hash; 0: none */
-	uint64_t slots;       /* those it gave last or, when it is not ours, could give, as a hash; 0: none */
-	int64_t token_first;  /* tokens raised there in this round; 0: none */
-	int64_t token_last;
-	bool asking; /* a question is under way */
-	bool ours;   /* it said so, and has not taken it back */
-	bool late;   /* one retry after LATE has been spent */
-	bool odd;    /* it gave slots that are not ours to keep: released together with the lease */
 };
 
-/* See slots.h. */
+/* What one master is being asked, and what it said last. */
+struct question {
+	int64_t asked_ms;    /* what a yes to the question under way makes of the seat's valid_ms */
+	int64_t deadline_us; /* asking: when that question refuses itself, its master's time; 0: it cannot
+				create anything */
+	int64_t unsure_us;   /* one without an answer may create the lease until then; 0: none */
+	uint64_t holder;     /* whose the last refusal named, as a hash; 0: none */
+	uint64_t slots;      /* those it gave last or, when it is not ours, could give, as a hash; 0: none */
+	int64_t token_first; /* tokens raised there in this round; 0: none */
+	int64_t token_last;
+	bool asking; /* a question is under way */
+	bool late;   /* one retry after LATE has been spent */
+};
+
+/*
+ * What goes on about a lease, at the masters and between the daemons: a bid, a refresh, somebody else who
+ * wants it. Most leases are held and at rest, and have none.
+ */
+struct traffic {
+	struct grave grave;
+	int64_t sent_ms;     /* when the round that runs, or the last one, began */
+	int64_t proposal;    /* token proposed in it */
+	int64_t asked_block; /* and how many; 0: none */
+	int64_t reached;     /* highest token that a master answered */
+	int64_t spare_first; /* a block fetched ahead; 0: none */
+	int64_t spare_last;
+	int64_t wanted_ms;           /* since when, */
+	int64_t heard_ms;            /* and when that was heard last */
+	int64_t streak;              /* local grants since then */
+	int64_t line_ms;             /* lines: when to say so again */
+	int64_t change_ms;           /* ACQUIRING: ms until something can change, says home; 0: it did not */
+	int64_t limit_there;         /* TROUBLE_LIMIT: the one it has there */
+	int64_t position;            /* in the master's queue as last seen */
+	char *foreign;               /* owner text in the way as last seen; NULL: none */
+	unsigned char split;         /* rounds in a row in which nobody had a majority */
+	unsigned char deferred;      /* and that we won, and left to the daemon to which home gave it */
+	bool lasts;                  /* ACQUIRING: home names the same holder as last time */
+	bool contended;              /* ACQUIRING: somebody else has it at some master */
+	bool doubted;                /* another kind of lock was found, and may be gone by now */
+	enum lease_trouble hitch;    /* ACQUIRING: what else stood in the way so far */
+	struct question questions[]; /* one for each master */
+};
+
+struct lease {
+	struct resource *resource;
+	struct traffic *traffic; /* NULL: none, it is at rest */
+	struct timer timer;
+	struct hold_list grants; /* what stands on it, oldest first */
+	uint64_t attempt;
+	int64_t valid_ms;   /* HELD: surely ours until then */
+	int64_t refresh_ms; /* HELD: when to renew */
+	int64_t idle_ms;    /* HELD: given back then, unless somebody wants it again; 0: it is in use */
+	int64_t token;      /* next fencing token; token > token_last: none left */
+	int64_t token_last;
+	int32_t term_ms; /* how long a lease it asked for: the rule may say something else by now */
+	int32_t block;   /* how many tokens there were */
+	int16_t permits; /* PERMITS: how many */
+	uint8_t ours;    /* a bit for each seat: it said so, and has not taken it back */
+	uint8_t odd;     /* and: it gave slots that are not ours to keep, released together with the lease */
+	uint8_t home;    /* the master on which the queue of this name lives */
+	uint8_t vain;    /* HELD: rounds in a row that brought no tokens, though they run short */
+	uint8_t trouble_at;             /* at which master something stood in the way last time, */
+	enum lease_trouble trouble : 8; /* and what */
+	enum lease_state state : 8;
+	enum kind kind : 8;  /* what is asked for, and what we count it as from then on */
+	enum kind asked : 8; /* what the round that runs, or the last one, asked for, */
+	enum kind told : 8;  /* HELD: and what a majority of the seats has been told */
+	bool refreshing : 1; /* HELD: a round is under way */
+	bool dry : 1;        /* HELD: the last round was one of these */
+	bool again : 1;      /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
+	bool queued : 1;     /* not HELD: this daemon may have a place in the queue at home */
+	bool served : 1;     /* HELD: somebody was granted on it */
+	bool refused : 1;    /* WAITING: by a verdict, not for want of one */
+	bool fresh : 1;      /* WAITING: the refusal has not been counted yet */
+	bool wanted : 1;     /* HELD: another daemon waits, or somebody may whom we cannot hear */
+	bool yielded : 1;    /* NONE: given back while another daemon waits, which goes first */
+	bool knocking : 1;   /* ACQUIRING: only home has been asked so far */
+	bool patient : 1;    /* the last bid asked for a place in the queue */
+	bool lines : 1;      /* HELD: shared, and a writer here stands in the queue for its end */
+	bool rests : 1;      /* NONE, WAITING: given back for him, who has to notice first */
+	struct seat seats[]; /* one for each master */
+};
+
+/* Permits of a name: see stake.h and slots.h. */
 struct slots {
 	struct grave grave;
 	uint64_t hash;
@@ -306,92 +376,59 @@ struct slots {
 	char bytes[];
 };
 
-struct lease {
-	struct grave grave; /* of a stake */
-	UT_hash_handle hh;  /* of a stake, by its attempt */
-	TAILQ_ENTRY(lease) in_resource;
-	struct resource *resource;
-	struct seat *seats; /* one for each master; they lie where the lease lies */
-	enum lease_state state;
-	enum kind kind;      /* what is asked for, and what we count it as from then on */
-	enum kind asked;     /* what the round that runs, or the last one, asked for, */
-	enum kind told;      /* HELD: and what a majority of the seats has been told */
-	int64_t permits;     /* PERMITS: how many */
-	struct slots *slots; /* PERMITS: which; not HELD: to be asked for, NULL: any */
-	int64_t hint;        /* PERMITS: from which number on to look for free ones */
-	struct slots *offer; /* PERMITS, not HELD: which ones might be had; NULL: none */
-	struct timer timer;
-	struct hold_list grants; /* what stands on it, oldest first */
-	size_t grant_count;
-	uint64_t attempt;
-	int64_t sent_ms;          /* when the round that runs, or the last one, began */
-	int64_t term_ms;          /* how long a lease it asked for: the rule may say something else by now */
-	int64_t valid_ms;         /* HELD: surely ours until then */
-	int64_t refresh_ms;       /* HELD: when to renew */
-	int64_t idle_ms;          /* HELD: given back then, unless somebody wants it again; 0: it is in use */
-	bool refreshing;          /* HELD: a round is under way */
-	bool dry;                 /* HELD: the last round brought no tokens, though they run short */
-	unsigned char vain;       /* HELD: and so did as many before it */
-	bool again;               /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
-	bool queued;              /* not HELD: this daemon may have a place in the queue at home */
-	bool served;              /* HELD: somebody was granted on it */
-	bool refused;             /* WAITING: by a verdict, not for want of one */
-	bool wanted;              /* HELD: another daemon waits, or somebody may whom we cannot hear */
-	bool yielded;             /* NONE: given back while another daemon waits, which goes first */
-	bool knocking;            /* ACQUIRING: only home has been asked so far */
-	bool patient;             /* the last bid asked for a place in the queue */
-	bool lines;               /* HELD: shared, and a writer here stands in the queue for its end */
-	bool rests;               /* NONE, WAITING: given back for him, who has to notice first */
-	unsigned char home;       /* the master on which the queue of this name lives */
-	unsigned char split;      /* rounds in a row in which nobody had a majority */
-	unsigned char deferred;   /* and that we won, and left to the daemon to which home gave it */
-	bool lasts;               /* ACQUIRING: home names the same holder as last time */
-	bool contended;           /* ACQUIRING: somebody else has it at some master */
-	bool doubted;             /* another kind of lock was found, and may be gone by now */
-	enum lease_trouble hitch; /* ACQUIRING: what else stood in the way so far */
-	enum lease_trouble trouble; /* what stood in the way last time, */
-	unsigned char trouble_at;   /* and at which master */
-	int64_t limit_there;        /* TROUBLE_LIMIT: the one it has there */
-	bool fresh;                 /* WAITING: the refusal has not been counted yet */
-	int64_t change_ms;          /* ACQUIRING: ms until something can change, says home; 0: it did not */
-	int64_t wanted_ms;          /* since when, */
-	int64_t heard_ms;           /* and when that was heard last */
-	int64_t line_ms;            /* lines: when to say so again */
-	int64_t streak;             /* local grants since then */
-	int64_t proposal;           /* token proposed in this round */
-	int64_t asked_block;        /* and how many; 0: none */
-	int64_t reached;            /* highest token that a master answered */
-	int64_t token;              /* next fencing token; token > token_last: none left */
-	int64_t token_last;
-	int64_t block;       /* how many there were */
-	int64_t spare_first; /* a block fetched ahead; 0: none */
-	int64_t spare_last;
-	int64_t position; /* in the master's queue as last seen */
-	char *foreign;    /* owner text in the way as last seen; NULL: none */
+struct stake {
+	struct grave grave;
+	UT_hash_handle hh; /* by its lease's attempt */
+	TAILQ_ENTRY(stake) in_resource;
+	struct slots *slots; /* which; not HELD: to be asked for, NULL: any */
+	struct slots *offer; /* not HELD: which ones might be had; NULL: none */
+	int64_t hint;        /* from which number on to look for free ones */
+	struct lease lease;
+};
+
+struct stakes {
+	struct grave grave;
+	struct stake_list list; /* those that nobody holds first */
+	struct stake *bidder;   /* the one of them that is asked for; NULL: none */
+	int64_t taken;          /* permits that are held */
 };
 
 struct resource {
 	struct grave grave;
 	UT_hash_handle hh;
-	TAILQ_ENTRY(resource) in_dirty;
-	bool dirty;   /* something changed: settle it before the step ends */
-	bool listens; /* to the ends of somebody else's locks of it */
-	unsigned link;
+	STAILQ_ENTRY(resource) in_dirty;
 	const struct rule *rule;
-	int64_t limit;               /* permits that there are; 0: it is locked exclusive and shared */
-	struct lease lease;          /* not with permits */
-	struct lease_list leases;    /* that one; or the stakes: those that nobody holds first */
-	struct lease *bidder;        /* with permits: the one of them that is asked for; NULL: none */
-	size_t grant_count;          /* on all its leases */
-	int64_t taken;               /* permits of these grants */
 	struct waiter_queue waiters; /* in arrival order */
-	size_t waiter_count;
-	size_t once_count;
-	size_t async_count;
-	size_t part_count; /* grants that are parts of an MLOCK */
-	struct slice name;
-	struct seat seats[]; /* of lease; the bytes of the name follow them */
+	struct stakes *stakes;       /* limit > 0; else NULL */
+	uint32_t waiter_count;
+	uint32_t once_count;
+	uint32_t async_count;
+	uint32_t part_count;  /* grants that are parts of an MLOCK */
+	uint32_t grant_count; /* on all its leases */
+	int16_t limit;        /* permits that there are; 0: it is locked exclusive and shared */
+	uint16_t name_n;
+	uint16_t name_at; /* bytes from here */
+	uint8_t link;
+	bool dirty : 1;     /* something changed: settle it before the step ends */
+	bool listens : 1;   /* to the ends of somebody else's locks of it */
+	struct lease lease; /* not with permits. Its seats, and then the bytes of the name follow */
 };
+
+static inline struct slice
+resource_name(const struct resource *r)
+{
+	return (struct slice){(const char *)r + r->name_at, r->name_n};
+}
+
+/* The object that this is part of. */
+#define OWNER_OF(part, type, member) ((type *)(void *)((char *)(part)-offsetof(type, member)))
+
+/* Of a lease of permits. */
+static inline struct stake *
+stake_of(const struct lease *l)
+{
+	return OWNER_OF(l, struct stake, lease);
+}
 
 /* Of one lease at one master. */
 struct undo_key {
@@ -533,7 +570,7 @@ struct core {
 	struct user *users;
 	int64_t pulses; /* sessions with a heartbeat */
 	struct resource *resources;
-	struct lease *stakes;
+	struct stake *stakes;
 	struct undo *undos;
 	struct latch *latches;
 	struct ask *asks;       /* whose calls are under way, by attempt */

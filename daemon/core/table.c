@@ -102,7 +102,7 @@ table_resource(const struct core *core, struct slice name)
 bool
 table_add_resource(struct core *core, struct resource *resource)
 {
-	HASH_ADD_KEYPTR(hh, core->resources, resource->name.p, resource->name.n, resource);
+	HASH_ADD_KEYPTR(hh, core->resources, resource_name(resource).p, resource->name_n, resource);
 	return resource->hh.tbl != NULL;
 }
 
@@ -112,24 +112,24 @@ table_remove_resource(struct core *core, struct resource *resource)
 	HASH_DELETE(hh, core->resources, resource);
 }
 
-struct lease *
+struct stake *
 table_stake(const struct core *core, uint64_t attempt)
 {
-	struct lease *found;
+	struct stake *found;
 
 	HASH_FIND(hh, core->stakes, &attempt, sizeof(attempt), found);
 	return found;
 }
 
 bool
-table_add_stake(struct core *core, struct lease *stake)
+table_add_stake(struct core *core, struct stake *stake)
 {
-	HASH_ADD(hh, core->stakes, attempt, sizeof(stake->attempt), stake);
+	HASH_ADD(hh, core->stakes, lease.attempt, sizeof(stake->lease.attempt), stake);
 	return stake->hh.tbl != NULL;
 }
 
 void
-table_remove_stake(struct core *core, struct lease *stake)
+table_remove_stake(struct core *core, struct stake *stake)
 {
 	HASH_DELETE(hh, core->stakes, stake);
 }

@@ -29,9 +29,9 @@ bool table_add_resource(struct core *core, struct resource *resource) __attribut
 void table_remove_resource(struct core *core, struct resource *resource);
 
 /* Stakes that are asked for or held, by the attempt they have then. */
-struct lease *table_stake(const struct core *core, uint64_t attempt);
-bool table_add_stake(struct core *core, struct lease *stake) __attribute__((warn_unused_result));
-void table_remove_stake(struct core *core, struct lease *stake);
+struct stake *table_stake(const struct core *core, uint64_t attempt);
+bool table_add_stake(struct core *core, struct stake *stake) __attribute__((warn_unused_result));
+void table_remove_stake(struct core *core, struct stake *stake);
 
 struct undo *table_undo(const struct core *core, uint64_t attempt, unsigned master);
 bool table_add_undo(struct core *core, struct undo *undo) __attribute__((warn_unused_result));

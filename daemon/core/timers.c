@@ -10,14 +10,14 @@
 static bool
 timer_before(const struct timer *a, const struct timer *b)
 {
-	return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->serial < b->serial;
+	return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : (int32_t)(a->serial - b->serial) < 0;
 }
 
 static void
 heap_put(struct timers *t, size_t place, struct timer *timer)
 {
 	t->heap[place] = timer;
-	timer->place = (uint32_t)place;
+	timer->place = (uint32_t)place & (TIMERS_MAX - 1);
 }
 
 /* Towards the first, until one is before it. */
@@ -78,8 +78,7 @@ timers_done(struct timers *t)
 void
 timer_init(struct timer *timer, enum timer_kind kind)
 {
-	timer->kind = kind;
-	timer->at_ms = TIMER_NEVER;
+	*timer = (struct timer){.at_ms = TIMER_NEVER, .kind = kind};
 }
 
 void
@@ -109,7 +108,7 @@ heap_make_room(struct timers *t)
 		return;
 	heap = realloc(t->heap, room * sizeof(struct timer *));
 	/* A lease whose end nobody would notice is worse than a daemon that stops (rule 7). */
-	assert(heap != NULL && room <= UINT32_MAX);
+	assert(heap != NULL && room <= TIMERS_MAX);
 	t->heap = heap;
 	t->room = room;
 }

@@ -29,18 +29,20 @@ enum timer_kind {
 };
 
 struct timer {
-	int64_t at_ms;   /* CLOCK_BOOTTIME; TIMER_NEVER while not armed */
-	uint64_t serial; /* ties are broken in the order of arming, the same in every replay */
-	uint32_t place;  /* in the heap, while armed */
-	enum timer_kind kind;
+	int64_t at_ms;       /* CLOCK_BOOTTIME; TIMER_NEVER while not armed */
+	uint32_t serial;     /* ties are broken in the order of arming, the same in every replay */
+	uint32_t place : 28; /* in the heap, while armed */
+	enum timer_kind kind : 4;
 };
+
+#define TIMERS_MAX (1U << 28)
 
 /* All that are armed: each is before those below it, the first is on top. */
 struct timers {
 	struct timer **heap;
 	size_t n;
 	size_t room;
-	uint64_t serial;
+	uint32_t serial; /* comes round: only the order of those that are armed counts */
 };
 
 void timers_init(struct timers *t);

@@ -3,6 +3,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/master.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/slots.h"
 #include "daemon/core/table.h"
 
@@ -60,30 +61,30 @@ undo_end(struct core *core, struct undo *u)
 static struct slice
 undo_slots(const struct lease *l, unsigned master)
 {
-	const struct seat *seat = &l->seats[master];
-	bool all =
-		l->state == LEASE_HELD && seat->ours && !seat->odd && !seat->asking && seat->unsure_us == 0;
+	const struct question *asked = l->traffic == NULL ? NULL : &l->traffic->questions[master];
+	bool quiet = asked == NULL || (!asked->asking && asked->unsure_us == 0);
+	bool all = l->state == LEASE_HELD && seat_is_ours(l, master) && !seat_is_odd(l, master) && quiet;
 
-	return slots_text(all ? l->slots : NULL);
+	return all ? slots_named(l) : (struct slice){NULL, 0};
 }
 
 void
 undo_start(struct core *core, const struct lease *l, unsigned master, int64_t after_us, int64_t place_ms)
 {
 	const struct resource *r = l->resource;
-	struct slice slots = undo_slots(l, master);
-	struct undo *u = grave_new(core, sizeof(*u) + r->name.n + slots.n);
+	struct slice name = resource_name(r), slots = undo_slots(l, master);
+	struct undo *u = grave_new(core, sizeof(*u) + name.n + slots.n);
 
 	if (u == NULL)
 		return; /* out of memory: its key runs out by itself */
-	memcpy(u->bytes, r->name.p, r->name.n);
-	u->name = (struct slice){u->bytes, r->name.n};
+	memcpy(u->bytes, name.p, name.n);
+	u->name = (struct slice){u->bytes, name.n};
 	u->of.attempt = l->attempt;
 	u->of.master = master;
 	u->after_us = after_us;
 	if (slots.n > 0)
-		memcpy(u->bytes + r->name.n, slots.p, slots.n);
-	u->slots = (struct slice){u->bytes + r->name.n, slots.n};
+		memcpy(u->bytes + name.n, slots.p, slots.n);
+	u->slots = (struct slice){u->bytes + name.n, slots.n};
 	u->kind = l->kind;
 	u->limit = r->limit;
 	u->permits = l->permits;

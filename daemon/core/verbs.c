@@ -7,6 +7,7 @@
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
@@ -145,7 +146,10 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		emit_reply(core, conn->id, &verdict);
 		return;
 	}
-	family_join(core, r, c);
+	if (!family_join(core, r, c)) {
+		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
+		return;
+	}
 	lock_wait(core, conn, r, again, c);
 }
 
@@ -286,8 +290,9 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 			(long long)first->token, (long long)c->token);
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "nobody holds it through this daemon%s",
-			r != NULL && r->lease.foreign != NULL ? ": break it at the daemon that INSPECT names"
-							      : "");
+			r != NULL && lease_foreign(&r->lease).n > 0
+				? ": break it at the daemon that INSPECT names"
+				: "");
 }
 
 /* What a daemon that is about to end cannot promise. */

@@ -33,7 +33,7 @@ verdict_trouble(const struct core *core, const struct lease *l, struct reply *ou
 		reply_error(out, CODE_LIMIT,
 			"it has LIMIT %lld at the master while it is in use: give that, or wait until nobody "
 			"holds it",
-			(long long)l->limit_there);
+			(long long)l->traffic->limit_there);
 		return true;
 	}
 	return false;

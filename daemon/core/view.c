@@ -1,7 +1,9 @@
 #include "daemon/core/view.h"
 
 #include "daemon/core/grant.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/seat.h"
+#include "daemon/core/stake.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 
@@ -50,7 +52,7 @@ static void
 view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct hold_view *out)
 {
 	out->kind = g->kind;
-	out->permits = g->permits;
+	out->permits = g->lease->permits;
 	out->session = g->session == NULL ? 0 : g->session->id;
 	out->peer = g->session == NULL ? NULL : &g->session->peer;
 	out->owner = grant_owner(g);
@@ -80,24 +82,23 @@ view_lease(const struct resource *r, const struct grant *oldest)
 		return &r->lease;
 	if (oldest != NULL)
 		return oldest->lease;
-	return TAILQ_EMPTY(&r->leases) ? &r->lease : TAILQ_FIRST(&r->leases);
+	return TAILQ_EMPTY(&r->stakes->list) ? &r->lease : lease_next(r, NULL);
 }
 
 static void
 view_resource(const struct core *core, int64_t now_ms, const struct resource *r, struct resource_view *out)
 {
 	const struct grant *oldest = grant_next(r, NULL);
-	const struct lease *l = view_lease(r, oldest), *bid = r->bidder != NULL ? r->bidder : l;
+	const struct lease *l = view_lease(r, oldest), *bid = stake_bidder(r) != NULL ? stake_bidder(r) : l;
 	const struct resource_view none = {.held = false};
 
 	*out = none;
-	out->name = r->name;
+	out->name = resource_name(r);
 	out->lease = lease_words[l->state];
 	out->lease_ms = l->state == LEASE_HELD ? l->valid_ms - now_ms : 0;
 	out->renewing = l->state == LEASE_HELD && l->refreshing;
-	if (bid->foreign != NULL)
-		out->foreign = slice_of(bid->foreign);
-	out->position = bid->position;
+	out->foreign = lease_foreign(bid);
+	out->position = bid->traffic == NULL ? 0 : bid->traffic->position;
 	out->votes = seats_ours(core, l);
 	out->home = bid->home;
 	out->wanted = l->wanted;
@@ -106,7 +107,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	out->kind = view_kind(r);
 	out->holds = r->grant_count;
 	out->limit = r->limit;
-	out->taken = r->taken;
+	out->taken = r->stakes == NULL ? 0 : r->stakes->taken;
 	out->held = oldest != NULL;
 	if (oldest != NULL)
 		view_hold(core, now_ms, oldest, &out->hold);
