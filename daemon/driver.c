@@ -365,6 +365,7 @@ void
 driver_set_limits(struct driver *d, const struct driver_limits *limits)
 {
 	core_set_grace(d->core, &limits->grace);
+	core_set_per_user(d->core, &limits->per_user);
 	door_set_limits(&d->door, &limits->door);
 	d->desk.facts.clients_max = limits->door.clients;
 	processes_set_limits(d->processes, &limits->processes);

@@ -37,6 +37,7 @@ struct driver_limits {
 	struct door_limits door;
 	struct processes_limits processes;
 	struct core_grace grace;
+	struct core_per_user per_user;
 };
 
 struct driver_settings {

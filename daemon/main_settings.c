@@ -147,6 +147,7 @@ settings_limits(const struct conf *conf, int64_t descriptors)
 		.grace.sessions = conf->limits.grace_sessions,
 		.grace.per_user = conf->limits.sessions_per_user,
 		.grace.most_ms = conf->limits.grace_ms,
+		.per_user.locks = conf->limits.locks_per_user,
 	};
 }
 

@@ -19,6 +19,7 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/table.h"
+#include "daemon/core/user.h"
 #include "daemon/core/verdict.h"
 #include "proto/escape.h"
 
@@ -128,6 +129,7 @@ bundle_end(struct core *core, struct bundle *b)
 		TAILQ_REMOVE(&core->bundles, b, in_touched);
 	b->conn->bundle = NULL;
 	pulse_heard(core, b->conn->session);
+	user_give(b->conn->session, (int64_t)b->count);
 	core->counts.bundles--;
 	grave_bury(core, &b->grave);
 }
@@ -447,6 +449,7 @@ bundle_new(struct core *core, struct conn *conn, const struct command *c)
 		bundle_put(b, keep(&at, c->names[i]), i);
 	timer_init(&b->timer, TIMER_BUNDLE);
 	conn->bundle = b;
+	user_take(conn->session, (int64_t)b->count);
 	core->counts.bundles++;
 	return b;
 }
@@ -505,6 +508,8 @@ bundle_denied(struct core *core, const struct conn *conn, const struct command *
 			s->waiter_count);
 		return true;
 	}
+	if (user_full(core, conn, (int64_t)c->name_count))
+		return true;
 	for (size_t i = 0; i < c->name_count; i++) {
 		if (name_refused(core, conn, c, c->names[i]))
 			return true;

@@ -3,6 +3,7 @@
  * one object is asserted where that object changes; here are those between objects.
  */
 #include "daemon/core/core.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/quorum.h"
@@ -10,6 +11,7 @@
 #include "daemon/core/stake.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
+#include "daemon/core/user.h"
 
 #include <assert.h>
 
@@ -160,6 +162,61 @@ check_resource(const struct core *core, const struct resource *r, int64_t now_ms
 		check_stakes(core, r);
 }
 
+/* What a session has, counted anew. An MLOCK that waits has room for all its names besides. */
+static int64_t
+session_locks(const struct session *s)
+{
+	const struct grant *g;
+	const struct waiter *w;
+	const struct conn *conn;
+	int64_t locks = 0;
+
+	LIST_FOREACH (g, &s->grants, in_session)
+		locks += user_locks(g->lease->permits);
+	LIST_FOREACH (w, &s->waiters, in_session)
+		locks += user_locks(w->permits);
+	TAILQ_FOREACH (conn, &s->conns, in_session)
+		locks += conn->bundle != NULL ? (int64_t)conn->bundle->count : 0;
+	return locks;
+}
+
+/* What sessions of this user have left behind. */
+static int64_t
+user_withheld(const struct core *core, const struct user *u)
+{
+	int64_t locks = 0;
+
+	for (const struct resource *r = core->resources; r != NULL; r = r->hh.next) {
+		const struct grant *g = NULL;
+
+		while ((g = grant_next(r, g)) != NULL) {
+			if (g->session == NULL && g->left_by == u)
+				locks += user_locks(g->lease->permits);
+		}
+	}
+	return locks;
+}
+
+static void
+check_users(const struct core *core)
+{
+	for (const struct user *u = core->users; u != NULL; u = u->hh.next) {
+		int64_t sessions = 0, graces = 0, locks = 0;
+
+		for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
+			if (s->user != u)
+				continue;
+			assert(s->peer.user == u->id && s->locks == session_locks(s));
+			sessions++;
+			graces += s->grace_ms > 0;
+			locks += s->locks;
+		}
+		assert(sessions == u->sessions && graces == u->graces);
+		assert(user_withheld(core, u) == u->withheld && locks + u->withheld == u->locks);
+		assert(u->sessions > 0 || u->withheld > 0);
+	}
+}
+
 static void
 check_sessions(const struct core *core, struct core_counts *seen)
 {
@@ -269,6 +326,7 @@ core_check(const struct core *core, int64_t now_ms)
 		seen.resources++;
 	}
 	check_sessions(core, &seen);
+	check_users(core);
 	check_bundles(core, &seen);
 	for (const struct undo *u = core->undos; u != NULL; u = u->hh.next)
 		seen.releasing++;

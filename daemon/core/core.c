@@ -21,6 +21,7 @@
 #include "daemon/core/stake.h"
 #include "daemon/core/table.h"
 #include "daemon/core/undo.h"
+#include "daemon/core/user.h"
 #include "daemon/core/verbs.h"
 
 #include <assert.h>
@@ -163,6 +164,12 @@ void
 core_set_grace(struct core *core, const struct core_grace *grace)
 {
 	core->settings.grace = *grace;
+}
+
+void
+core_set_per_user(struct core *core, const struct core_per_user *per_user)
+{
+	core->settings.per_user = *per_user;
 }
 
 static void
@@ -321,7 +328,7 @@ take_conn(struct core *core, const struct event *event)
 		return;
 	switch (event->type) {
 	case EVENT_PEER:
-		speaker_peer(conn, event->peer);
+		speaker_peer(core, conn, event->peer);
 		return;
 	case EVENT_DEAF:
 		conn->deaf = event->deaf;

@@ -37,6 +37,11 @@ struct core_grace {
 	int64_t most_ms;  /* longest */
 };
 
+/* What sessions of one user have together, at most. */
+struct core_per_user {
+	int64_t locks; /* held, waited for, and withheld after them; each permit of a semaphore is one */
+};
+
 #define CORE_LINKS_MAX   8
 #define CORE_MASTERS_MAX 7
 
@@ -56,6 +61,7 @@ struct core_settings {
 	int64_t lost_per_session; /* remembered losses; the oldest go first */
 	size_t name_bytes;        /* longest name taken, <= NAME_BYTES_MAX */
 	struct core_grace grace;
+	struct core_per_user per_user;
 };
 
 /*
@@ -80,6 +86,7 @@ void core_set_rules(struct core *core, const struct rule *rules, size_t count);
 
 /* From now on; sessions keep what they have. */
 void core_set_grace(struct core *core, const struct core_grace *grace);
+void core_set_per_user(struct core *core, const struct core_per_user *per_user);
 
 /* Asserts every invariant over the whole state. Slow: for tests and the simulator. */
 void core_check(const struct core *core, int64_t now_ms);

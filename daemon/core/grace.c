@@ -27,9 +27,8 @@ grace_ask(struct core *core, struct conn *conn, int64_t ms)
 		return;
 	}
 	if (ms > 0 && s->grace_ms == 0) {
-		if (!user_enter(core, conn, s->peer.user))
+		if (!user_grace_enter(core, conn))
 			return;
-		s->user = s->peer.user;
 	}
 	if (ms > 0)
 		s->grace_ms = ms;
@@ -48,7 +47,7 @@ void
 grace_drop(struct core *core, struct session *s)
 {
 	if (s->grace_ms > 0)
-		user_leave(core, s->user);
+		user_grace_leave(core, s);
 	s->grace_ms = 0;
 }
 

@@ -11,6 +11,7 @@
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/stake.h"
+#include "daemon/core/user.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -140,6 +141,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	LIST_INSERT_HEAD(&s->grants, g, in_session);
 	s->grant_count++;
 	holds_add(s, g);
+	user_take(s, l->permits);
 	core->counts.grants++;
 	grant_answer(core, w, g);
 	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL);
@@ -254,10 +256,6 @@ grant_tell_on(struct grant *g)
 static void
 grant_leave_session(struct core *core, struct grant *g)
 {
-	if (g->session == NULL) {
-		core->counts.withheld--;
-		return;
-	}
 	holds_remove(g->session, g);
 	LIST_REMOVE(g, in_session);
 	g->session->grant_count--;
@@ -273,7 +271,13 @@ grant_end(struct core *core, struct grant *g)
 
 	if (g->part != NULL)
 		bundle_lost(core, g);
-	grant_leave_session(core, g);
+	if (g->session != NULL) {
+		user_give(g->session, l->permits);
+		grant_leave_session(core, g);
+	} else {
+		user_pass_on(core, g);
+		core->counts.withheld--;
+	}
 	timer_cancel(&core->timers, &g->timer);
 	TAILQ_REMOVE(&l->grants, g, in_lease);
 	r->grant_count--;
@@ -306,6 +310,7 @@ grant_abandon(struct core *core, struct grant *g)
 {
 	int64_t told_ms = earlier(grant_until_ms(g), g->told_until_ms);
 	int64_t until_ms = told_ms + g->lease->resource->rule->crash_delay_ms;
+	struct session *s = g->session;
 
 	assert(g->session != NULL && g->part == NULL);
 	if (until_ms <= core->now.ms || g->untold) {
@@ -314,6 +319,7 @@ grant_abandon(struct core *core, struct grant *g)
 	}
 	grant_note(core, NOTE_WITHHELD, g, until_ms - core->now.ms, NULL);
 	grant_leave_session(core, g);
+	user_leave_behind(g, s);
 	core->counts.withheld++;
 	g->told_until_ms = told_ms;
 	g->ends_ms = until_ms;

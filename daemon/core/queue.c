@@ -6,6 +6,7 @@
 #include "daemon/core/master.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/user.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -73,6 +74,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	r->once_count += once;
 	r->async_count += w->async;
 	w->session->waiter_count++;
+	user_take(w->session, w->permits);
 	core->counts.waiters++;
 	return w;
 }
@@ -99,6 +101,7 @@ queue_remove(struct core *core, struct waiter *w)
 	r->once_count -= w->once;
 	r->async_count -= w->async;
 	w->session->waiter_count--;
+	user_give(w->session, w->permits);
 	core->counts.waiters--;
 	resource_touch(core, r);
 	grave_bury(core, &w->grave);

@@ -41,13 +41,29 @@ session_new(struct core *core, const struct peer *peer)
 	TAILQ_INIT(&s->losses);
 	timer_init(&s->grace_timer, TIMER_GRACE);
 	timer_init(&s->pulse_timer, TIMER_PULSE);
+	if (!user_join(core, s)) {
+		free(s);
+		return NULL;
+	}
 	if (!table_add_session(core, s)) {
+		user_quit(core, s);
 		free(s);
 		return NULL;
 	}
 	core->session_ids++;
 	core->counts.sessions++;
 	return s;
+}
+
+void
+session_peer(struct core *core, struct session *s, const struct peer *peer)
+{
+	struct peer before = s->peer;
+
+	s->peer = *peer;
+	/* Without memory for another user it stays with the one that it had. */
+	if (!user_change(core, s))
+		s->peer.user = before.user;
 }
 
 bool
@@ -100,7 +116,8 @@ session_end(struct core *core, struct session *s, enum end end)
 	session_clear(core, s, end);
 	session_unbind(core, s);
 	if (s->grace_ms > 0)
-		user_leave(core, s->user);
+		user_grace_leave(core, s);
+	user_quit(core, s);
 	core->pulses -= s->heartbeat_ms > 0;
 	timer_cancel(&core->timers, &s->grace_timer);
 	timer_cancel(&core->timers, &s->pulse_timer);

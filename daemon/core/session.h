@@ -12,6 +12,9 @@
 /* NULL: out of memory. */
 struct session *session_new(struct core *core, const struct peer *peer) __attribute__((warn_unused_result));
 
+/* What is known of whoever speaks for it changed. */
+void session_peer(struct core *core, struct session *s, const struct peer *peer);
+
 /* Has no connection any more, and nobody will come back. */
 void session_end(struct core *core, struct session *s, enum end end);
 

@@ -124,9 +124,9 @@ speaker_open(struct core *core, conn_id id, const struct peer *peer)
 }
 
 void
-speaker_peer(struct conn *conn, const struct peer *peer)
+speaker_peer(struct core *core, struct conn *conn, const struct peer *peer)
 {
-	conn->session->peer = *peer;
+	session_peer(core, conn->session, peer);
 }
 
 void
@@ -185,7 +185,7 @@ speaker_move(struct core *core, struct conn *conn, struct session *s)
 	}
 	/* Without a connection nobody knows whose it is but by the one that came. */
 	if (s->conn_count == 0 && s->process.pid == 0)
-		s->peer = own->peer;
+		session_peer(core, s, &own->peer);
 	speaker_detach(core, conn, END_CLEAN);
 	speaker_attach(core, conn, s);
 	return true;

@@ -10,7 +10,7 @@
 #include "daemon/core/state.h"
 
 void speaker_open(struct core *core, conn_id id, const struct peer *peer);
-void speaker_peer(struct conn *conn, const struct peer *peer);
+void speaker_peer(struct core *core, struct conn *conn, const struct peer *peer);
 
 /* No more requests will come: its waits are answered with what there is now. */
 void speaker_finish(struct core *core, struct conn *conn);

@@ -119,7 +119,8 @@ struct session {
 	uint64_t secret[2];
 	struct process process; /* pid 0: ends with its last connection */
 	int64_t opened_ms;
-	uint64_t user;            /* grace_ms > 0: for whom it is counted */
+	struct user *user;        /* for whom it is counted */
+	int64_t locks;            /* it holds and waits for, each permit of a semaphore for one */
 	int64_t grace_ms;         /* survives the loss of its last connection for so long; 0: does not */
 	struct timer grace_timer; /* counted from such a loss */
 	int64_t grace_look_ms; /* it is over, and looked at once more then (session_looks_again()); 0: not */
@@ -128,13 +129,6 @@ struct session {
 	struct timer pulse_timer;
 	int64_t pulse_look_ms; /* as grace_look_ms */
 	struct mark mark;
-};
-
-/* Whoever has sessions with a grace. */
-struct user {
-	UT_hash_handle hh;
-	uint64_t id;
-	int64_t sessions;
 };
 
 /* A hold that was lost, until its session hears of it. */
@@ -150,7 +144,10 @@ struct loss {
 
 struct grant {
 	struct grave grave;
-	LIST_ENTRY(grant) in_session;
+	union {
+		LIST_ENTRY(grant) in_session;
+		struct user *left_by; /* withheld: one of whose sessions had it */
+	};
 	TAILQ_ENTRY(grant) in_lease;
 	struct lease *lease;
 	struct session *session; /* NULL: withheld, until ends_ms */

@@ -1,5 +1,7 @@
 #include "daemon/core/table.h"
 
+#include "daemon/core/user.h"
+
 #include <string.h>
 
 struct conn *

@@ -24,50 +24,119 @@ user_get(struct core *core, uint64_t id)
 	return u;
 }
 
-/* Without a session there is nothing to remember. */
+/* Without a session, and with nothing left behind, there is nothing to remember. */
 static void
 user_settle(struct core *core, struct user *u)
 {
-	if (u->sessions > 0)
+	if (u->sessions > 0 || u->withheld > 0)
 		return;
+	assert(u->locks == 0 && u->graces == 0);
 	table_remove_user(core, u);
 	free(u);
 }
 
 bool
-user_enter(struct core *core, const struct conn *conn, uint64_t id)
+user_join(struct core *core, struct session *s)
+{
+	s->user = user_get(core, s->peer.user);
+	if (s->user == NULL)
+		return false;
+	s->user->sessions++;
+	return true;
+}
+
+void
+user_quit(struct core *core, struct session *s)
+{
+	assert(s->locks == 0);
+	s->user->sessions--;
+	user_settle(core, s->user);
+	s->user = NULL;
+}
+
+bool
+user_change(struct core *core, struct session *s)
+{
+	struct user *before = s->user, *u;
+
+	if (before->id == s->peer.user)
+		return true;
+	u = user_get(core, s->peer.user);
+	if (u == NULL)
+		return false;
+	before->sessions--;
+	u->sessions++;
+	before->locks -= s->locks;
+	u->locks += s->locks;
+	before->graces -= s->grace_ms > 0;
+	u->graces += s->grace_ms > 0;
+	s->user = u;
+	user_settle(core, before);
+	return true;
+}
+
+bool
+user_grace_enter(struct core *core, const struct conn *conn)
 {
 	const struct core_grace *most = &core->settings.grace;
-	struct user *u = user_get(core, id);
+	struct user *u = conn->session->user;
 
-	if (u == NULL) {
-		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
-		return false;
-	}
 	if ((int64_t)core->counts.graces >= most->sessions)
 		emit_error(core, conn->id, CODE_LIMIT,
 			"grace-sessions: %zu sessions have a grace, as many as it allows",
 			core->counts.graces);
-	else if (id != 0 && u->sessions >= most->per_user)
+	else if (u->id != 0 && u->graces >= most->per_user)
 		emit_error(core, conn->id, CODE_LIMIT,
 			"sessions-per-user: this user has %lld sessions with a grace, as many as it allows",
-			(long long)u->sessions);
+			(long long)u->graces);
 	else {
 		core->counts.graces++;
-		u->sessions++;
+		u->graces++;
 		return true;
 	}
-	user_settle(core, u);
 	return false;
 }
 
 void
-user_leave(struct core *core, uint64_t id)
+user_grace_leave(struct core *core, struct session *s)
 {
-	struct user *u = table_user(core, id);
-
-	assert(u != NULL && u->sessions > 0 && core->counts.graces > 0);
+	assert(s->user->graces > 0 && core->counts.graces > 0);
 	core->counts.graces--;
-	u->sessions--;
+	s->user->graces--;
+}
+
+bool
+user_full(struct core *core, const struct conn *conn, int64_t locks)
+{
+	const struct user *u = conn->session->user;
+
+	if (u->locks + locks <= core->settings.per_user.locks)
+		return false;
+	emit_error(core, conn->id, CODE_LIMIT,
+		"locks-per-user: this user holds and waits for %lld, %lld of them withheld after sessions "
+		"that "
+		"ended, and %lld more are too many: UNLOCK some, or wait",
+		(long long)u->locks, (long long)u->withheld, (long long)locks);
+	return true;
+}
+
+void
+user_leave_behind(struct grant *g, struct session *s)
+{
+	int64_t locks = user_locks(g->lease->permits);
+
+	g->left_by = s->user;
+	s->locks -= locks;
+	s->user->withheld += locks;
+}
+
+void
+user_pass_on(struct core *core, struct grant *g)
+{
+	int64_t locks = user_locks(g->lease->permits);
+	struct user *u = g->left_by;
+
+	u->locks -= locks;
+	u->withheld -= locks;
 	user_settle(core, u);
 }

@@ -1,15 +1,63 @@
 /*
- * user: how many sessions with a grace each user has, so that one of them cannot take all there may be.
+ * user: what the sessions of each user have together, so that one of them cannot take all there may be.
  *
- * Who is a user is said by peer.user; 0 is nobody in particular, and is not counted apart.
+ *     session ──▶ user ◀── what was withheld after a session of his
+ *
+ * Who is a user is said by peer.user; 0 is everybody of whom nothing is known. A lock is a hold or a wait;
+ * of a semaphore each permit is one. What is withheld counts on after its session, until it passes on.
  */
 #ifndef CORE_USER_H
 #define CORE_USER_H
 
 #include "daemon/core/state.h"
 
-/* One more. False, and conn has its answer: there is no room. */
-bool user_enter(struct core *core, const struct conn *conn, uint64_t id) __attribute__((warn_unused_result));
-void user_leave(struct core *core, uint64_t id);
+/* Whoever has sessions, or had, and left something behind. */
+struct user {
+	UT_hash_handle hh;
+	uint64_t id;
+	int64_t sessions;
+	int64_t graces;   /* of these, with a grace */
+	int64_t locks;    /* they hold and wait for, and what is withheld after them, */
+	int64_t withheld; /* which is so much of it */
+};
+
+/* Begins to count for the user of its peer, and for the one that this has become. When out of memory, false,
+ * and it is counted as before. */
+bool user_join(struct core *core, struct session *s) __attribute__((warn_unused_result));
+bool user_change(struct core *core, struct session *s) __attribute__((warn_unused_result));
+/* It ends, and holds and waits for nothing. */
+void user_quit(struct core *core, struct session *s);
+
+/* One session more of his has a grace, or one less. False, and conn has its answer: there is no room. */
+bool user_grace_enter(struct core *core, const struct conn *conn) __attribute__((warn_unused_result));
+void user_grace_leave(struct core *core, struct session *s);
+
+/* A hold or wait of so many permits, 0: that is no semaphore's. */
+static inline int64_t
+user_locks(int64_t permits)
+{
+	return permits > 0 ? permits : 1;
+}
+
+static inline void
+user_take(struct session *s, int64_t permits)
+{
+	s->locks += user_locks(permits);
+	s->user->locks += user_locks(permits);
+}
+
+static inline void
+user_give(struct session *s, int64_t permits)
+{
+	s->locks -= user_locks(permits);
+	s->user->locks -= user_locks(permits);
+}
+
+/* This many more are too many. True: conn has its answer. */
+bool user_full(struct core *core, const struct conn *conn, int64_t locks);
+
+/* A hold is cut from its session and withheld; and passes on. */
+void user_leave_behind(struct grant *g, struct session *s);
+void user_pass_on(struct core *core, struct grant *g);
 
 #endif

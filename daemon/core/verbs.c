@@ -17,6 +17,7 @@
 #include "daemon/core/share.h"
 #include "daemon/core/speaker.h"
 #include "daemon/core/table.h"
+#include "daemon/core/user.h"
 #include "daemon/core/verdict.h"
 
 #include <assert.h>
@@ -48,7 +49,7 @@ lock_refused(struct core *core, const struct conn *conn, const struct command *c
 
 /* Why this session may not wait for more than it does. True: answered. */
 static bool
-lock_limited(struct core *core, const struct conn *conn)
+lock_limited(struct core *core, const struct conn *conn, const struct command *c)
 {
 	const struct core_settings *set = &core->settings;
 	const struct session *s = conn->session;
@@ -60,7 +61,7 @@ lock_limited(struct core *core, const struct conn *conn)
 		emit_error(core, conn->id, CODE_LIMIT, "waiters-per-session: this session waits %zu times",
 			s->waiter_count);
 	} else {
-		return false;
+		return user_full(core, conn, user_locks(c->permits));
 	}
 	return true;
 }
@@ -128,7 +129,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	again = grace_find(conn->session, c);
-	if (lock_refused(core, conn, c) || (again == NULL && lock_limited(core, conn)))
+	if (lock_refused(core, conn, c) || (again == NULL && lock_limited(core, conn, c)))
 		return;
 	if (c->id.n > 0 && async_id_taken(conn->session, c)) {
 		emit_error(core, conn->id, CODE_ERR, "ASYNC id is in use: CANCEL it or take another");

@@ -22,7 +22,8 @@ lease: 10s
 clock-margin: 1s
 restart-guard: off
 log: { level: warning }
-limits: { clients: 11000, sessions-per-user: 11000, grants-per-session: 1000000, waiters-per-session: 100000 }
+limits: { clients: 11000, sessions-per-user: 11000, grants-per-session: 1000000, locks-per-user: 10000000,
+  waiters-per-session: 100000 }
 """
 RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"

@@ -84,7 +84,7 @@ def costs(bench):
 | one more | costs the daemon | and Redis | no more than |
 |---|---|---|---|
 | idle connection | %d bytes | nothing | `limits.clients`, for one user `limits.sessions-per-user` |
-| held lock | %d bytes, three renewals in a lease | %d bytes, as many | `limits.grants-per-session` for a session |
+| held lock | %d bytes, three renewals in a lease | %d bytes, as many | `limits.locks-per-user`, for a session `limits.grants-per-session` |
 | waiter | %d bytes above its connection | nothing, but for a host's first | `limits.waiters-per-session` for a session |
 | pair on a name that the host keeps using | %s µs | nothing | |
 | hand-off to the next in line on the host | %s µs | a command for 50 and more | |

@@ -254,6 +254,31 @@ def test_session_limits(place):
     expect_code(client("LOCK", "123456789"), "LIMIT")
 
 
+def test_user_limits(place):
+    """what one user may hold, wait for and leave behind is bounded, and takes nothing from others"""
+    rules = "rules: [ { match: 'fragile/*', crash-delay: 1h } ]\n"
+    daemon = daemon_of(place, tcp=True, config=rules + "limits: { locks-per-user: 20 }\n")
+    left = 0
+    while True:
+        client = daemon.client(tcp=True)
+        answer = client("LOCK", "fragile/%d" % left, "WAIT", 0)
+        if isinstance(answer, resp.Error):
+            break
+        client.reset()
+        left += 1
+    expect(left, 20)
+    expect_code(answer, "LIMIT")
+    expect("locks-per-user" in answer and "20 of them withheld" in answer, True, answer)
+    expect_code(client("LOCK", "s", "LIMIT", 2), "LIMIT")
+    expect_code(client("MLOCK", 1, "a"), "LIMIT")
+    local = daemon.client()
+    expect_code(local("LOCK", "s", "LIMIT", 30, "PERMITS", 21), "LIMIT")
+    expect_between(local("LOCK", "s", "LIMIT", 30, "PERMITS", 20), 1, 2 ** 53)
+    daemon.configure(rules + "limits: { locks-per-user: 21 }\n")
+    expect("locks-per-user" in local("RELOAD"), True)
+    expect_between(client("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
+
+
 def test_mass_cancel(place):
     """1,000 waiters that vanish at once leave nothing behind"""
     daemon = daemon_of(place)
