@@ -459,12 +459,19 @@ def run_one(number, test):
     return True
 
 
+def heed_signals():
+    """A shell's background job ignores SIGINT, what nohup starts SIGHUP, and so would everything started here."""
+    for one in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:  # which Python ignores by itself
+        if signal.getsignal(one) == signal.SIG_IGN:
+            signal.signal(one, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def main(names):
     """Runs the tests of a file, or those whose names are given as arguments."""
     sys.stdout.reconfigure(line_buffering=True)
     tests = [(name, test) for name, test in names.items() if name.startswith("test_")]
-    # A shell's background job ignores SIGINT, and so would everything started here.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    heed_signals()
     wanted = sys.argv[1:]
     if wanted:
         tests = [(name, test) for name, test in tests if any(word in name for word in wanted)]
