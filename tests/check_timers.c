@@ -67,7 +67,7 @@ START_TEST(what_is_cancelled_does_not_come)
 	for (int i = 3; i < MANY; i += 2)
 		ck_assert_ptr_nonnull(timers_due(&timers, 7));
 	ck_assert(timers_first(&timers) == TIMER_NEVER);
-	ck_assert(all[1].at_ms == TIMER_NEVER && all[299].at_ms == TIMER_NEVER);
+	ck_assert(!timer_is_armed(&all[1]) && !timer_is_armed(&all[299]));
 }
 END_TEST
 
@@ -75,17 +75,17 @@ END_TEST
 static struct timer *
 first_of_all(void)
 {
-	struct timer *first = NULL;
+	struct timer_place *first = NULL;
 
 	for (int i = 0; i < MANY; i++) {
-		struct timer *t = &all[i];
+		struct timer_place *at = timers.heap + all[i].place - 1;
 
-		if (t->at_ms != TIMER_NEVER &&
-			(first == NULL || t->at_ms < first->at_ms ||
-				(t->at_ms == first->at_ms && t->serial < first->serial)))
-			first = t;
+		if (timer_is_armed(&all[i]) &&
+			(first == NULL || at->at_ms < first->at_ms ||
+				(at->at_ms == first->at_ms && at->serial < first->serial)))
+			first = at;
 	}
-	return first;
+	return first == NULL ? NULL : first->timer;
 }
 
 START_TEST(whatever_is_armed_moved_and_cancelled_the_first_is_known)
@@ -102,9 +102,10 @@ START_TEST(whatever_is_armed_moved_and_cancelled_the_first_is_known)
 		else
 			timer_arm(&timers, t, (int64_t)(rng_next(&rng) % 50));
 		first = first_of_all();
-		ck_assert_int_eq(timers_first(&timers), first == NULL ? TIMER_NEVER : first->at_ms);
+		ck_assert_int_eq(
+			timers_first(&timers), first == NULL ? TIMER_NEVER : timer_at(&timers, first));
 		if (first != NULL && step % 8 == 0)
-			ck_assert_ptr_eq(timers_due(&timers, first->at_ms), first);
+			ck_assert_ptr_eq(timers_due(&timers, timer_at(&timers, first)), first);
 	}
 }
 END_TEST

@@ -114,7 +114,7 @@ ask_make_once(struct core *core, struct ask *a)
 	a->once = true;
 	a->since = core->attempts;
 	ask_move(a, ASK_DUE);
-	if (once_ms < a->timer.at_ms)
+	if (once_ms < timer_at(&core->timers, &a->timer))
 		timer_arm(&core->timers, &a->timer, once_ms);
 }
 

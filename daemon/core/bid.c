@@ -348,7 +348,7 @@ bid_hurry(struct core *core, struct lease *l)
 {
 	int64_t at = core->now.ms + bid_patience_ms(core, l) / 4;
 
-	if (at < l->timer.at_ms)
+	if (at < timer_at(&core->timers, &l->timer))
 		timer_arm(&core->timers, &l->timer, at);
 }
 

@@ -372,7 +372,7 @@ bundle_make_once(struct core *core, struct bundle *b)
 	int64_t until_ms = queue_once_until(core);
 
 	b->once = true;
-	if (until_ms < b->timer.at_ms)
+	if (until_ms < timer_at(&core->timers, &b->timer))
 		timer_arm(&core->timers, &b->timer, until_ms);
 	for (size_t i = 0; i < b->count; i++) {
 		if (b->parts[i].waiter != NULL)

@@ -28,7 +28,7 @@ check_waiters(const struct resource *r)
 		assert(w->part == NULL || w->part->waiter == w);
 		assert(w->part == NULL || (w->conn != NULL && w->part->bundle == w->conn->bundle));
 		/* Somebody may come back for it, and only so long. */
-		assert(w->conn != NULL || (!w->once && w->session->grace_timer.at_ms != TIMER_NEVER));
+		assert(w->conn != NULL || (!w->once && timer_is_armed(&w->session->grace_timer)));
 		assert((w->kind == KIND_PERMITS) == (r->limit > 0) && w->permits <= r->limit);
 		waiters++;
 		once += w->once;
@@ -55,8 +55,8 @@ check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 	assert(TAILQ_EMPTY(&l->grants) || l->state == LEASE_HELD);
 	assert(l->state != LEASE_HELD || l->valid_ms > now_ms);
 	/* Whatever goes on, there is a time at which it is looked at again. */
-	assert(l->state == LEASE_NONE || l->timer.at_ms != TIMER_NEVER);
-	assert(l->state != LEASE_HELD || l->timer.at_ms <= l->valid_ms);
+	assert(l->state == LEASE_NONE || timer_is_armed(&l->timer));
+	assert(l->state != LEASE_HELD || timer_at(&core->timers, &l->timer) <= l->valid_ms);
 	/* Nothing is good for longer than it can have been asked for, and tokens only grow. */
 	assert(l->state != LEASE_HELD || l->valid_ms <= now_ms + l->term_ms);
 	assert(l->state != LEASE_HELD || seats_ours(core, l) > 0);
@@ -66,7 +66,7 @@ check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 	assert(l->traffic != NULL ||
 		(l->state != LEASE_ACQUIRING && !l->refreshing && !l->wanted && !l->lines));
 	assert(!l->lines || (l->state == LEASE_HELD && l->kind == KIND_SHARED && l->traffic != NULL &&
-				    l->timer.at_ms <= l->traffic->line_ms));
+				    timer_at(&core->timers, &l->timer) <= l->traffic->line_ms));
 	assert(l->traffic == NULL || l->state != LEASE_NONE);
 	/* A lease becomes shared and nothing else: what was asked before may lag behind, never run ahead. */
 	assert(l->state != LEASE_HELD || l->told == l->kind || l->kind == KIND_SHARED);
@@ -121,7 +121,7 @@ check_grant(const struct grant *g, int64_t now_ms)
 	/* A refreshed lease may go on below a withheld hold; what was told may not go beyond the lease. */
 	assert(g->session != NULL || g->told_until_ms <= g->lease->valid_ms);
 	/* What nobody knows of somebody may come back for, and only so long. */
-	assert(!g->untold || (g->session != NULL && g->session->grace_timer.at_ms != TIMER_NEVER));
+	assert(!g->untold || (g->session != NULL && timer_is_armed(&g->session->grace_timer)));
 }
 
 static void
@@ -235,7 +235,7 @@ check_sessions(const struct core *core, struct core_counts *seen)
 		LIST_FOREACH (w, &s->waiters, in_session)
 			waiters++;
 		assert(grants == s->grant_count && waiters == s->waiter_count);
-		assert(s->conn_count > 0 || s->process.pid != 0 || s->grace_timer.at_ms != TIMER_NEVER);
+		assert(s->conn_count > 0 || s->process.pid != 0 || timer_is_armed(&s->grace_timer));
 		seen->graces += s->grace_ms > 0;
 		pulses += s->heartbeat_ms > 0;
 		seen->sessions++;
@@ -257,7 +257,7 @@ check_asks(const struct core *core, const struct latch *l, enum ask_place place,
 		assert(place == ASK_SENT || a->conn != NULL);
 		assert(a->conn == NULL || (a->conn->ask == a && a->conn->blocked == NULL));
 		/* Whoever does not wait for ever is answered in time. */
-		assert(a->conn == NULL || a->timer.at_ms != TIMER_NEVER || a->kind == ASK_AWAIT);
+		assert(a->conn == NULL || timer_is_armed(&a->timer) || a->kind == ASK_AWAIT);
 		assert(place != ASK_SENT || a->kind == ASK_SET || a->kind == ASK_DOWN);
 		assert(place != ASK_SENT || table_ask(core, a->attempt) == a);
 		assert(place != ASK_WAITS || (a->kind == ASK_AWAIT && !a->once));
@@ -275,10 +275,9 @@ check_latch(const struct core *core, const struct latch *l, struct core_counts *
 		check_asks(core, l, (enum ask_place)place, seen, &patient);
 	assert(patient == l->patient);
 	assert(l->id == 0 || l->lost || (l->set > 0 && l->left >= 0 && l->left <= l->set));
-	assert(!l->idle || (l->id != 0 && l->timer.at_ms == l->ends_ms));
+	assert(!l->idle || (l->id != 0 && timer_at(&core->timers, &l->timer) == l->ends_ms));
 	/* Who waits looks again by himself, or the master's return is told. */
-	assert(patient == 0 || l->look != 0 || l->timer.at_ms != TIMER_NEVER ||
-		!quorum_usable(core, l->link));
+	assert(patient == 0 || l->look != 0 || timer_is_armed(&l->timer) || !quorum_usable(core, l->link));
 	seen->latches++;
 }
 

@@ -69,11 +69,12 @@ grace_attach(struct core *core, struct session *s)
 {
 	struct grant *g;
 
-	if (s->conn_count > 1 || s->grace_ms == 0 || s->grace_timer.at_ms == TIMER_NEVER)
+	if (s->conn_count > 1 || s->grace_ms == 0 || !timer_is_armed(&s->grace_timer))
 		return;
 	LIST_FOREACH (g, &s->grants, in_session)
 		grant_tell_on(g);
-	emit_note(core, NOTE_RESUMED, NULL, s, 0, s->grace_timer.at_ms - core->now.ms, NULL);
+	emit_note(core, NOTE_RESUMED, NULL, s, 0, timer_at(&core->timers, &s->grace_timer) - core->now.ms,
+		NULL);
 }
 
 void

@@ -231,7 +231,7 @@ latch_arm(struct core *core, struct latch *l, bool usable)
 		timer_cancel(&core->timers, &l->timer);
 	else if (core->now.ms < l->again_ms)
 		timer_arm(&core->timers, &l->timer, l->again_ms);
-	else if (l->patient > 0 && l->timer.at_ms == TIMER_NEVER)
+	else if (l->patient > 0 && !timer_is_armed(&l->timer))
 		timer_arm(&core->timers, &l->timer, core->now.ms + core_jitter(core, most - most / 4, most));
 }
 

@@ -372,7 +372,7 @@ lease_retain(struct core *core, struct lease *l)
 	if (l->idle_ms == 0) {
 		l->idle_ms = until_ms;
 		/* A timer that comes too early costs less than one that is set at every UNLOCK. */
-		if (until_ms < l->timer.at_ms)
+		if (until_ms < timer_at(&core->timers, &l->timer))
 			lease_arm(core, l);
 	}
 	return core->now.ms < l->idle_ms;

@@ -128,7 +128,7 @@ master_call(struct core *core, const struct call *call)
 	if (l->due++ == 0) {
 		l->quiet_ms = core->now.ms;
 		/* It comes at the latest when this silence is a doubt; usually it finds nothing. */
-		if (m->timer.at_ms > link_doubt_ms(core, l))
+		if (timer_at(&core->timers, &m->timer) > link_doubt_ms(core, l))
 			timer_arm(&core->timers, &m->timer, link_doubt_ms(core, l));
 	}
 	emit_call(core, call);

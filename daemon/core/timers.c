@@ -8,40 +8,40 @@
 #define FAN          4 /* children of one: a flat heap touches fewer timers than a deep one */
 
 static bool
-timer_before(const struct timer *a, const struct timer *b)
+place_before(const struct timer_place *a, const struct timer_place *b)
 {
 	return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : (int32_t)(a->serial - b->serial) < 0;
 }
 
 static void
-heap_put(struct timers *t, size_t place, struct timer *timer)
+heap_put(struct timers *t, size_t at, const struct timer_place *place)
 {
-	t->heap[place] = timer;
-	timer->place = (uint32_t)place & (TIMERS_MAX - 1);
+	t->heap[at] = *place;
+	place->timer->place = (uint32_t)at + 1;
 }
 
 /* Towards the first, until one is before it. */
 static size_t
-heap_rise(struct timers *t, size_t place, const struct timer *timer)
+heap_rise(struct timers *t, size_t at, const struct timer_place *place)
 {
-	while (place > 0) {
-		size_t above = (place - 1) / FAN;
+	while (at > 0) {
+		size_t above = (at - 1) / FAN;
 
-		if (!timer_before(timer, t->heap[above]))
+		if (!place_before(place, &t->heap[above]))
 			break;
-		heap_put(t, place, t->heap[above]);
-		place = above;
+		heap_put(t, at, &t->heap[above]);
+		at = above;
 	}
-	return place;
+	return at;
 }
 
 static size_t
-heap_first_below(const struct timers *t, size_t place)
+heap_first_below(const struct timers *t, size_t at)
 {
-	size_t first = place * FAN + 1, end = first + FAN < t->n ? first + FAN : t->n;
+	size_t first = at * FAN + 1, end = first + FAN < t->n ? first + FAN : t->n;
 
 	for (size_t i = first + 1; i < end; i++) {
-		if (timer_before(t->heap[i], t->heap[first]))
+		if (place_before(&t->heap[i], &t->heap[first]))
 			first = i;
 	}
 	return first;
@@ -49,17 +49,25 @@ heap_first_below(const struct timers *t, size_t place)
 
 /* Away from the first, until it is before all below. */
 static size_t
-heap_sink(struct timers *t, size_t place, const struct timer *timer)
+heap_sink(struct timers *t, size_t at, const struct timer_place *place)
 {
-	while (place * FAN + 1 < t->n) {
-		size_t below = heap_first_below(t, place);
+	while (at * FAN + 1 < t->n) {
+		size_t below = heap_first_below(t, at);
 
-		if (!timer_before(t->heap[below], timer))
+		if (!place_before(&t->heap[below], place))
 			break;
-		heap_put(t, place, t->heap[below]);
-		place = below;
+		heap_put(t, at, &t->heap[below]);
+		at = below;
 	}
-	return place;
+	return at;
+}
+
+/* Puts it where it belongs; at is free, and everything else is in order. */
+static void
+heap_settle(struct timers *t, size_t at, struct timer_place place)
+{
+	at = heap_sink(t, at, &place);
+	heap_put(t, heap_rise(t, at, &place), &place);
 }
 
 void
@@ -78,37 +86,33 @@ timers_done(struct timers *t)
 void
 timer_init(struct timer *timer, enum timer_kind kind)
 {
-	*timer = (struct timer){.at_ms = TIMER_NEVER, .kind = kind};
+	*timer = (struct timer){.kind = kind};
 }
 
 void
 timer_cancel(struct timers *t, struct timer *timer)
 {
-	struct timer *last;
-	size_t place = timer->place;
+	size_t at = timer->place;
 
-	if (timer->at_ms == TIMER_NEVER)
+	if (at-- == 0)
 		return;
-	assert(t->heap[place] == timer);
-	timer->at_ms = TIMER_NEVER;
-	last = t->heap[--t->n];
-	if (last == timer)
-		return;
-	place = heap_sink(t, place, last);
-	heap_put(t, heap_rise(t, place, last), last);
+	assert(t->heap[at].timer == timer);
+	timer->place = 0;
+	if (at < --t->n)
+		heap_settle(t, at, t->heap[t->n]);
 }
 
 static void
 heap_make_room(struct timers *t)
 {
 	size_t room = t->room == 0 ? TIMERS_FIRST : t->room * 2;
-	struct timer **heap;
+	struct timer_place *heap;
 
 	if (t->n < t->room)
 		return;
-	heap = realloc(t->heap, room * sizeof(struct timer *));
+	heap = realloc(t->heap, room * sizeof(*heap));
 	/* A lease whose end nobody would notice is worse than a daemon that stops (rule 7). */
-	assert(heap != NULL && room <= TIMERS_MAX);
+	assert(heap != NULL && room < UINT32_MAX);
 	t->heap = heap;
 	t->room = room;
 }
@@ -117,25 +121,27 @@ void
 timer_arm(struct timers *t, struct timer *timer, int64_t at_ms)
 {
 	assert(timer->kind != TIMER_NONE);
-	if (timer->at_ms == at_ms)
+	if (timer_at(t, timer) == at_ms)
 		return;
-	timer_cancel(t, timer);
-	if (at_ms == TIMER_NEVER)
+	if (at_ms == TIMER_NEVER) {
+		timer_cancel(t, timer);
 		return;
-	timer->at_ms = at_ms;
-	timer->serial = ++t->serial;
-	heap_make_room(t);
-	t->n++;
-	heap_put(t, heap_rise(t, t->n - 1, timer), timer);
+	}
+	if (timer->place == 0) {
+		heap_make_room(t);
+		timer->place = (uint32_t)++t->n;
+	}
+	heap_settle(t, timer->place - 1U, (struct timer_place){at_ms, timer, ++t->serial});
 }
 
 struct timer *
 timers_due(struct timers *t, int64_t now_ms)
 {
-	struct timer *first = t->n > 0 ? t->heap[0] : NULL;
+	struct timer *first;
 
-	if (first == NULL || first->at_ms > now_ms)
+	if (timers_first(t) > now_ms)
 		return NULL;
+	first = t->heap[0].timer;
 	timer_cancel(t, first);
 	return first;
 }

@@ -29,17 +29,20 @@ enum timer_kind {
 };
 
 struct timer {
-	int64_t at_ms;       /* CLOCK_BOOTTIME; TIMER_NEVER while not armed */
-	uint32_t serial;     /* ties are broken in the order of arming, the same in every replay */
-	uint32_t place : 28; /* in the heap, while armed */
-	enum timer_kind kind : 4;
+	uint32_t place; /* in the heap, counted from 1; 0: not armed */
+	enum timer_kind kind;
 };
 
-#define TIMERS_MAX (1U << 28)
+/* What is compared is here and not in the timer: these lie side by side, and timers anywhere. */
+struct timer_place {
+	int64_t at_ms; /* CLOCK_BOOTTIME */
+	struct timer *timer;
+	uint32_t serial; /* ties are broken in the order of arming, the same in every replay */
+};
 
 /* All that are armed: each is before those below it, the first is on top. */
 struct timers {
-	struct timer **heap;
+	struct timer_place *heap;
 	size_t n;
 	size_t room;
 	uint32_t serial; /* comes round: only the order of those that are armed counts */
@@ -53,11 +56,24 @@ void timer_init(struct timer *timer, enum timer_kind kind);
 void timer_arm(struct timers *t, struct timer *timer, int64_t at_ms);
 void timer_cancel(struct timers *t, struct timer *timer);
 
+static inline bool
+timer_is_armed(const struct timer *timer)
+{
+	return timer->place > 0;
+}
+
+/* When it is due, TIMER_NEVER when it is not armed. */
+static inline int64_t
+timer_at(const struct timers *t, const struct timer *timer)
+{
+	return timer_is_armed(timer) ? t->heap[timer->place - 1].at_ms : TIMER_NEVER;
+}
+
 /* When the first one is due, TIMER_NEVER when none is armed. */
 static inline int64_t
 timers_first(const struct timers *t)
 {
-	return t->n > 0 ? t->heap[0]->at_ms : TIMER_NEVER;
+	return t->n > 0 ? t->heap[0].at_ms : TIMER_NEVER;
 }
 
 /* Takes out the first timer that is due, NULL when none is. */

@@ -184,11 +184,13 @@ core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 }
 
 static int64_t
-session_left_ms(const struct session *s, int64_t now_ms)
+session_left_ms(const struct core *core, const struct session *s, int64_t now_ms)
 {
-	if (s->conn_count > 0 || s->grace_timer.at_ms == TIMER_NEVER)
+	int64_t at_ms = timer_at(&core->timers, &s->grace_timer);
+
+	if (s->conn_count > 0 || at_ms == TIMER_NEVER)
 		return -1;
-	return s->grace_timer.at_ms > now_ms ? s->grace_timer.at_ms - now_ms : 0;
+	return at_ms > now_ms ? at_ms - now_ms : 0;
 }
 
 void
@@ -205,7 +207,7 @@ core_each_session(const struct core *core, int64_t now_ms,
 			.age_ms = now_ms - s->opened_ms,
 			.bound_pid = s->process.pid,
 			.grace_ms = s->grace_ms,
-			.left_ms = session_left_ms(s, now_ms),
+			.left_ms = session_left_ms(core, s, now_ms),
 			.heartbeat_ms = s->heartbeat_ms,
 		};
 
@@ -275,7 +277,7 @@ core_each_latch(const struct core *core, int64_t now_ms,
 }
 
 static bool
-each_await(const struct ask_list *asks, int64_t now_ms,
+each_await(const struct core *core, const struct ask_list *asks, int64_t now_ms,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg)
 {
 	const struct ask *a;
@@ -285,7 +287,8 @@ each_await(const struct ask_list *asks, int64_t now_ms,
 			.session = a->session,
 			.peer = &a->conn->session->peer,
 			.age_ms = now_ms - a->since_ms,
-			.left_ms = a->timer.at_ms == TIMER_NEVER ? -1 : a->timer.at_ms - now_ms,
+			.left_ms =
+				timer_is_armed(&a->timer) ? timer_at(&core->timers, &a->timer) - now_ms : -1,
 		};
 
 		if (a->kind == ASK_AWAIT && !each(arg, &view))
@@ -300,6 +303,6 @@ core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slice nam
 {
 	const struct latch *l = table_latch(core, name);
 
-	if (l != NULL && each_await(&l->asks[ASK_WAITS], now_ms, each, arg))
-		(void)each_await(&l->asks[ASK_DUE], now_ms, each, arg);
+	if (l != NULL && each_await(core, &l->asks[ASK_WAITS], now_ms, each, arg))
+		(void)each_await(core, &l->asks[ASK_DUE], now_ms, each, arg);
 }
