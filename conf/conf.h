@@ -118,6 +118,7 @@ struct conf_limits {
 	int64_t grace_sessions;
 	int64_t grace_ms;
 	int64_t locks_per_user;
+	int64_t latches_per_user;
 	int64_t grants_per_session;
 	int64_t waiters_per_session;
 	int64_t lost_per_session;

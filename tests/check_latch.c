@@ -707,6 +707,176 @@ START_TEST(who_waits_is_seen)
 }
 END_TEST
 
+/* With room for two. */
+static void
+story_of_makers(struct story *w)
+{
+	story_init(w);
+	w->settings.per_user.latches = 2;
+	story_anew(w);
+}
+
+static const char *
+set_named(struct story *w, conn_id conn, const char *name, int64_t n, int64_t lease_ms)
+{
+	return run(w, conn,
+		(struct command){
+			.verb = VERB_LATCH_SET, .name = slice_of(name), .steps = n, .lease_ms = lease_ms});
+}
+
+static const char *
+is_named(struct story *w, const char *name, uint64_t attempt, uint64_t id, int64_t left, int64_t ttl_ms)
+{
+	return vote(w, (struct vote){.op = CALL_LATCH,
+			       .name = slice_of(name),
+			       .attempt = attempt,
+			       .latch = {.id = id, .set = 3, .left = left, .ttl_ms = ttl_ms}});
+}
+
+/* Made for so long; its id. */
+static uint64_t
+make_by(struct story *w, conn_id conn, const char *name, uint64_t attempt, int64_t ttl_ms)
+{
+	uint64_t id;
+
+	set_named(w, conn, name, 3, 0);
+	id = last_call(w)->latch;
+	ck_assert_ptr_nonnull(strstr(is_named(w, name, attempt, id, 3, ttl_ms), " :1"));
+	return id;
+}
+
+static uint64_t
+make(struct story *w, const char *name, uint64_t attempt, int64_t ttl_ms)
+{
+	return make_by(w, 1, name, attempt, ttl_ms);
+}
+
+/* The master has been greeted anew meanwhile, and has forgotten nothing. */
+static void
+later(struct story *w, int64_t ms)
+{
+	after(w, ms);
+	link_down(w, "reset");
+	link_up(w);
+	hello(w, true, MEMORY);
+}
+
+START_TEST(a_user_makes_so_many_and_again_when_one_has_ended)
+{
+	struct story w;
+	uint64_t id;
+
+	story_of_makers(&w);
+	id = make(&w, "a", 1, DAY_MS);
+	make(&w, "b", 2, 5000);
+	ck_assert_str_eq(set_named(&w, 1, "c", 3, 0), "c1 -LIMIT");
+	ck_assert_str_eq(set_named(&w, 2, "c", 3, 0), "c2 -LIMIT");
+	/* To say that one is there needs no room. */
+	ck_assert_str_eq(set_named(&w, 2, "a", 3, 0), "set a#3");
+	ck_assert_str_eq(is_named(&w, "a", 3, id, 3, DAY_MS), "c2 :0");
+	later(&w, 5100 + MARGIN_MS);
+	make(&w, "c", 4, DAY_MS);
+	ck_assert_str_eq(set_named(&w, 1, "b", 3, 0), "c1 -LIMIT");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(one_that_is_used_counts_for_as_long_as_it_is_there)
+{
+	struct story w;
+	uint64_t id;
+
+	story_of_makers(&w);
+	make(&w, "a", 1, 5000);
+	id = make(&w, "b", 2, 5000);
+	later(&w, 2500);
+	run(&w, 3, (struct command){.verb = VERB_LATCH_DOWN, .name = SLICE("b")});
+	ck_assert_str_eq(is_named(&w, "b", 3, id, 2, 5000), "c3 :2");
+	later(&w, 2600 + MARGIN_MS);
+	make(&w, "c", 4, DAY_MS);
+	ck_assert_str_eq(set_named(&w, 1, "d", 3, 0), "c1 -LIMIT");
+	/* Somebody has taken it away. */
+	run(&w, 3, (struct command){.verb = VERB_LATCH_COUNT, .name = SLICE("b")});
+	ck_assert_str_eq(answer(&w, CALL_LATCH, OUTCOME_NO, "b", 5), "c3 null");
+	make(&w, "d", 6, DAY_MS);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(one_that_was_there_or_was_not_made_counts_for_nobody)
+{
+	struct story w;
+
+	story_of_makers(&w);
+	make(&w, "a", 1, DAY_MS);
+	ck_assert_str_eq(set_named(&w, 1, "b", 3, 0), "set b#2");
+	ck_assert_str_eq(set_named(&w, 2, "c", 3, 0), "c2 -LIMIT");
+	ck_assert_str_eq(is_named(&w, "b", 2, 77, 3, DAY_MS), "c1 :0");
+	ck_assert_str_eq(set_named(&w, 1, "c", 3, 0), "set c#3");
+	ck_assert_str_eq(answer(&w, CALL_LATCH, OUTCOME_WRONGKIND, "c", 3), "c1 -WRONGKIND");
+	ck_assert_str_eq(set_named(&w, 1, "d", 3, 0), "set d#4");
+	ck_assert_str_eq(answer(&w, CALL_LATCH, OUTCOME_ERROR, "d", 4), "c1 -MASTERERR");
+	link_down(&w, "reset");
+	ck_assert_str_eq(set_named(&w, 1, "e", 3, 0), "c1 -NOMASTER");
+	link_up(&w);
+	hello(&w, true, MEMORY);
+	make(&w, "f", 5, DAY_MS);
+	ck_assert_str_eq(set_named(&w, 1, "g", 3, 0), "c1 -LIMIT");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(whoever_leaves_before_the_answer_has_made_it_all_the_same)
+{
+	struct story w;
+	uint64_t id;
+
+	story_of_makers(&w);
+	set_named(&w, 1, "a", 3, 0);
+	id = last_call(&w)->latch;
+	close_as(&w, 1, END_GONE);
+	set_named(&w, 2, "b", 3, 0);
+	close_as(&w, 2, END_GONE);
+	ck_assert_str_eq(set_named(&w, 3, "c", 3, 0), "c3 -LIMIT");
+	is_named(&w, "a", 1, id, 3, DAY_MS);
+	/* Of this nobody can tell. */
+	answer(&w, CALL_LATCH, OUTCOME_UNKNOWN, "b", 2);
+	ck_assert_str_eq(set_named(&w, 3, "c", 3, 0), "c3 -LIMIT");
+	later(&w, DAY_MS + DAY_MS / 50);
+	make_by(&w, 3, "c", 3, DAY_MS);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(of_many_steps_each_hundred_counts)
+{
+	struct story w;
+
+	story_of_makers(&w);
+	ck_assert_str_eq(set_named(&w, 1, "a", 201, 0), "c1 -LIMIT");
+	ck_assert_str_eq(set_named(&w, 1, "a", 200, 0), "set a#1");
+	ck_assert_str_eq(set_named(&w, 2, "b", 1, 0), "c2 -LIMIT");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_master_that_forgot_begins_the_count_anew)
+{
+	struct story w;
+
+	story_of_makers(&w);
+	make(&w, "a", 1, DAY_MS);
+	make(&w, "b", 2, DAY_MS);
+	later(&w, 1);
+	ck_assert_str_eq(set_named(&w, 1, "c", 3, 0), "c1 -LIMIT");
+	master_forgets(&w);
+	make(&w, "c", 3, DAY_MS);
+	make(&w, "a", 4, DAY_MS);
+	ck_assert_str_eq(set_named(&w, 1, "d", 3, 0), "c1 -LIMIT");
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -739,5 +909,9 @@ main(void)
 		several_masters_have_no_latches, a_name_may_be_a_lock_and_a_latch,
 		what_a_mistaken_master_says_never_counts_up,
 		latches_that_nobody_asks_about_are_remembered_for_their_time_and_up_to_a_number,
-		who_waits_is_seen);
+		who_waits_is_seen, a_user_makes_so_many_and_again_when_one_has_ended,
+		one_that_is_used_counts_for_as_long_as_it_is_there,
+		one_that_was_there_or_was_not_made_counts_for_nobody,
+		whoever_leaves_before_the_answer_has_made_it_all_the_same, of_many_steps_each_hundred_counts,
+		a_master_that_forgot_begins_the_count_anew);
 }

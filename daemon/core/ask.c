@@ -2,6 +2,7 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
+#include "daemon/core/mint.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
@@ -51,6 +52,12 @@ ask_add(struct core *core, struct latch *l, struct conn *conn, const struct comm
 
 	if (a == NULL)
 		return NULL;
+	a->id = kind_of(c->verb) == ASK_SET ? core_chance(core) | 1 : 0;
+	a->ends_ms = c->lease_ms > 0 ? core->now.ms + c->lease_ms : TIMER_NEVER;
+	if (a->id != 0 && !mint_begin(core, conn->session->user, a->id, c->steps, a->ends_ms)) {
+		free(a);
+		return NULL;
+	}
 	a->latch = l;
 	a->conn = conn;
 	a->kind = kind_of(c->verb);
@@ -60,9 +67,6 @@ ask_add(struct core *core, struct latch *l, struct conn *conn, const struct comm
 	a->since_ms = core->now.ms;
 	a->session = conn->session->id;
 	a->steps = c->steps > 0 ? c->steps : 1;
-	a->ends_ms = c->lease_ms > 0 ? core->now.ms + c->lease_ms : TIMER_NEVER;
-	if (a->kind == ASK_SET)
-		a->id = core_chance(core) | 1;
 	if (c->owner.n > 0)
 		memcpy(a->bytes, c->owner.p, c->owner.n);
 	a->tag = (struct slice){a->bytes, c->owner.n};
@@ -91,6 +95,13 @@ ask_end(struct core *core, struct ask *a)
 }
 
 void
+ask_forgo(struct core *core, const struct ask *a)
+{
+	if (a->kind == ASK_SET && !a->unsure)
+		mint_forgo(core, a->id);
+}
+
+void
 ask_leave(struct core *core, struct ask *a)
 {
 	timer_cancel(&core->timers, &a->timer);
@@ -99,8 +110,10 @@ ask_leave(struct core *core, struct ask *a)
 	pulse_heard(core, a->conn->session);
 	a->conn = NULL;
 	core->counts.asks--;
-	if (a->place != ASK_SENT)
-		ask_end(core, a);
+	if (a->place == ASK_SENT)
+		return;
+	ask_forgo(core, a);
+	ask_end(core, a);
 }
 
 void

@@ -19,6 +19,8 @@
 struct ask *ask_add(struct core *core, struct latch *l, struct conn *conn, const struct command *command,
 	int64_t wait_ms) __attribute__((warn_unused_result));
 
+/* Nothing more is asked for it: a latch that surely was not made counts for nobody. */
+void ask_forgo(struct core *core, const struct ask *a);
 /* Nobody listens any more. */
 void ask_leave(struct core *core, struct ask *a);
 /* The next word is its answer, as with WAIT 0. */

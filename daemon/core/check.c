@@ -6,6 +6,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/mint.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/stake.h"
@@ -197,6 +198,18 @@ user_withheld(const struct core *core, const struct user *u)
 	return locks;
 }
 
+static int64_t
+user_latches(const struct core *core, const struct user *u)
+{
+	int64_t cost = 0;
+
+	for (const struct mint *m = core->mints; m != NULL; m = m->hh.next) {
+		assert(timer_is_armed(&m->timer));
+		cost += m->user == u ? m->cost : 0;
+	}
+	return cost;
+}
+
 static void
 check_users(const struct core *core)
 {
@@ -213,7 +226,8 @@ check_users(const struct core *core)
 		}
 		assert(sessions == u->sessions && graces == u->graces);
 		assert(user_withheld(core, u) == u->withheld && locks + u->withheld == u->locks);
-		assert(u->sessions > 0 || u->withheld > 0);
+		assert(user_latches(core, u) == u->latches);
+		assert(u->sessions > 0 || u->withheld > 0 || u->latches > 0);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/master.h"
+#include "daemon/core/mint.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
@@ -111,6 +112,7 @@ core_free(struct core *core)
 		return;
 	free_resources(core);
 	latch_free_all(core);
+	mint_free_all(core);
 	HASH_ITER (hh, core->sessions, s, s_next) {
 		loss_forget_all(core, s);
 		if (s->process.pid != 0)
@@ -229,6 +231,9 @@ run_timers(struct core *core)
 			break;
 		case TIMER_PULSE:
 			pulse_timer(core, OWNER_OF(t, struct session, pulse_timer));
+			break;
+		case TIMER_MINT:
+			mint_timer(core, OWNER_OF(t, struct mint, timer));
 			break;
 		default:
 			assert(false && "a timer of no kind");

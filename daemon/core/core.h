@@ -39,7 +39,8 @@ struct core_grace {
 
 /* What sessions of one user have together, at most. */
 struct core_per_user {
-	int64_t locks; /* held, waited for, and withheld after them; each permit of a semaphore is one */
+	int64_t locks;   /* held, waited for, and withheld after them; each permit of a semaphore is one */
+	int64_t latches; /* made, for as long as they may be there; each begun hundred of steps is one */
 };
 
 #define CORE_LINKS_MAX   8

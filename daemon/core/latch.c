@@ -5,9 +5,11 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/master.h"
+#include "daemon/core/mint.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/table.h"
+#include "daemon/core/user.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -266,12 +268,15 @@ latch_learn(struct core *core, struct latch *l, const struct vote *vote, uint64_
 	const struct latch_state *s = &vote->latch;
 	bool known = l->id == s->id && !l->lost, was_open = known && l->left == 0;
 
+	if (l->id != 0 && l->id != s->id)
+		mint_drop(core, l->id);
 	l->id = s->id;
 	l->memory = memory;
 	l->set = s->set;
 	/* Whoever says that it has become more is mistaken: somebody has been told less. */
 	l->left = known && l->left < s->left ? l->left : s->left;
 	l->ends_ms = ends_at(core, s->ttl_ms);
+	mint_seen(core, l->id, l->ends_ms);
 	l->lost = false;
 	if (l->left == 0 && !was_open)
 		emit_latch_note(core, NOTE_LATCH_OPENED, l, 0, -1, NULL);
@@ -289,6 +294,8 @@ latch_learn_none(struct core *core, struct latch *l, const struct vote *vote, ui
 
 	if (s->id != 0)
 		l->ends_ms = ends_at(core, s->ttl_ms);
+	else if (l->id != 0)
+		mint_drop(core, l->id);
 	if (s->id != 0 || !forgotten)
 		l->id = s->id;
 	if (forgotten && !l->lost)
@@ -327,6 +334,10 @@ ask_done(struct core *core, struct ask *a, const struct vote *vote)
 	bool meant = vote->latch.id == a->id;
 
 	if (a->kind == ASK_SET && meant)
+		mint_seen(core, a->id, ends_at(core, vote->latch.ttl_ms));
+	else if (a->kind == ASK_SET)
+		mint_drop(core, a->id);
+	if (a->kind == ASK_SET && meant)
 		emit_latch_note(core, NOTE_LATCH_SET, l, a->session, vote->latch.ttl_ms, NULL);
 	if (a->conn == NULL)
 		return;
@@ -343,6 +354,7 @@ static void
 ask_vote(struct core *core, struct ask *a, const struct vote *vote)
 {
 	struct latch *l = a->latch;
+	bool orphan = a->conn == NULL;
 
 	a->unsure |= vote->outcome == OUTCOME_UNKNOWN;
 	if (!latch_hitch(core, l, vote->outcome)) {
@@ -352,6 +364,8 @@ ask_vote(struct core *core, struct ask *a, const struct vote *vote)
 	} else if (vote->outcome == OUTCOME_ERROR && a->conn != NULL) {
 		ask_answer_verdict(core, a);
 	}
+	if (orphan)
+		ask_forgo(core, a);
 }
 
 /* ---- events ---- */
@@ -377,6 +391,16 @@ latch_refused(struct core *core, const struct conn *conn, const struct command *
 	return true;
 }
 
+/* Whether a SET can make one: of one that is there it only says so. */
+static bool
+latch_makes(const struct core *core, const struct command *c)
+{
+	const struct latch *l = table_latch(core, c->name);
+
+	return c->verb == VERB_LATCH_SET &&
+	       (l == NULL || l->id == 0 || l->lost || core->now.ms >= l->ends_ms);
+}
+
 void
 latch_ask(struct core *core, struct conn *conn, const struct command *c)
 {
@@ -384,6 +408,8 @@ latch_ask(struct core *core, struct conn *conn, const struct command *c)
 	struct latch *l;
 
 	if (latch_refused(core, conn, c))
+		return;
+	if (latch_makes(core, c) && user_latches_full(core, conn, mint_cost(c->steps)))
 		return;
 	if (wait_ms == COMMAND_WAIT_RULE)
 		wait_ms = resource_rule_of(core, c->name)->wait_ms;
@@ -445,8 +471,11 @@ latch_wake(struct core *core, struct slice name)
 void
 latch_retry_all(struct core *core)
 {
+	const struct master *m = &core->masters[0];
 	struct latch *l, *next;
 
+	if (m->known)
+		mint_remember(core, m->incarnation);
 	HASH_ITER (hh, core->latches, l, next) {
 		l->again_ms = 0;
 		l->stale = true;

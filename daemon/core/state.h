@@ -570,6 +570,8 @@ struct core {
 	struct stake *stakes;
 	struct undo *undos;
 	struct latch *latches;
+	struct mint *mints;
+	uint64_t mints_memory;  /* the master's, in which they are */
 	struct ask *asks;       /* whose calls are under way, by attempt */
 	struct latch_list idle; /* latches nobody asks about, in the order in which that began */
 	size_t idle_count;

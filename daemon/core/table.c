@@ -1,5 +1,6 @@
 #include "daemon/core/table.h"
 
+#include "daemon/core/mint.h"
 #include "daemon/core/user.h"
 
 #include <string.h>
@@ -182,6 +183,28 @@ void
 table_remove_latch(struct core *core, struct latch *latch)
 {
 	HASH_DELETE(hh, core->latches, latch);
+}
+
+struct mint *
+table_mint(const struct core *core, uint64_t latch)
+{
+	struct mint *found;
+
+	HASH_FIND(hh, core->mints, &latch, sizeof(latch), found);
+	return found;
+}
+
+bool
+table_add_mint(struct core *core, struct mint *mint)
+{
+	HASH_ADD(hh, core->mints, latch, sizeof(mint->latch), mint);
+	return mint->hh.tbl != NULL;
+}
+
+void
+table_remove_mint(struct core *core, struct mint *mint)
+{
+	HASH_DELETE(hh, core->mints, mint);
 }
 
 struct ask *

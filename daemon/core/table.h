@@ -41,6 +41,10 @@ struct latch *table_latch(const struct core *core, struct slice name);
 bool table_add_latch(struct core *core, struct latch *latch) __attribute__((warn_unused_result));
 void table_remove_latch(struct core *core, struct latch *latch);
 
+struct mint *table_mint(const struct core *core, uint64_t latch);
+bool table_add_mint(struct core *core, struct mint *mint) __attribute__((warn_unused_result));
+void table_remove_mint(struct core *core, struct mint *mint);
+
 /* Those whose calls are under way. */
 struct ask *table_ask(const struct core *core, uint64_t attempt);
 bool table_add_ask(struct core *core, struct ask *ask) __attribute__((warn_unused_result));

@@ -25,7 +25,8 @@ enum timer_kind {
 	TIMER_ASK,    /* the time of a LATCH request is over */
 	TIMER_MASTER, /* greet, or end the guard */
 	TIMER_GRACE,  /* a session without connection has waited long enough */
-	TIMER_PULSE   /* a session has to be heard of */
+	TIMER_PULSE,  /* a session has to be heard of */
+	TIMER_MINT    /* the time of a latch that a user has made is over */
 };
 
 struct timer {

@@ -28,7 +28,7 @@ user_get(struct core *core, uint64_t id)
 static void
 user_settle(struct core *core, struct user *u)
 {
-	if (u->sessions > 0 || u->withheld > 0)
+	if (u->sessions > 0 || u->withheld > 0 || u->latches > 0)
 		return;
 	assert(u->locks == 0 && u->graces == 0);
 	table_remove_user(core, u);
@@ -139,4 +139,32 @@ user_pass_on(struct core *core, struct grant *g)
 	u->locks -= locks;
 	u->withheld -= locks;
 	user_settle(core, u);
+}
+
+void
+user_latch_enter(struct user *u, int64_t cost)
+{
+	u->latches += cost;
+}
+
+void
+user_latch_leave(struct core *core, struct user *u, int64_t cost)
+{
+	u->latches -= cost;
+	user_settle(core, u);
+}
+
+bool
+user_latches_full(struct core *core, const struct conn *conn, int64_t cost)
+{
+	const struct user *u = conn->session->user;
+
+	if (u->latches + cost <= core->settings.per_user.latches)
+		return false;
+	emit_error(core, conn->id, CODE_LIMIT,
+		"latches-per-user: this user has made latches that count for %lld, and %lld more are too "
+		"many: "
+		"use those again, or give them a LEASE and wait until it is over",
+		(long long)u->latches, (long long)cost);
+	return true;
 }

@@ -19,6 +19,7 @@ struct user {
 	int64_t graces;   /* of these, with a grace */
 	int64_t locks;    /* they hold and wait for, and what is withheld after them, */
 	int64_t withheld; /* which is so much of it */
+	int64_t latches;  /* they have made (mint.h) */
 };
 
 /* Begins to count for the user of its peer, and for the one that this has become. When out of memory, false,
@@ -59,5 +60,11 @@ bool user_full(struct core *core, const struct conn *conn, int64_t locks);
 /* A hold is cut from its session and withheld; and passes on. */
 void user_leave_behind(struct grant *g, struct session *s);
 void user_pass_on(struct core *core, struct grant *g);
+
+/* A latch more, which counts for so many; and one less. */
+void user_latch_enter(struct user *u, int64_t cost);
+void user_latch_leave(struct core *core, struct user *u, int64_t cost);
+/* One that costs this would be too many. True: conn has its answer. */
+bool user_latches_full(struct core *core, const struct conn *conn, int64_t cost);
 
 #endif

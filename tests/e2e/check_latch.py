@@ -281,5 +281,25 @@ def test_seen(place):
     expect(d1.info()["latches"], "1")
 
 
+def test_bounded(place):
+    """one user makes so many latches, whoever waits for the answers; those there are serve on, and room comes back"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config="limits: { latches-per-user: 4 }\n").admitted()
+    hasty = daemon.client()
+    hasty.send("LATCH", "l1", "SET", 3)
+    hasty.close()
+    client = daemon.client()
+    until("it has been made", lambda: client("LATCH", "l1", "COUNT") == 3)
+    expect(client("LATCH", "l2", "SET", 1), 1)
+    expect(client("LATCH", "l3", "SET", 101, "LEASE", 4000), 1)
+    answer = daemon.client()("LATCH", "l4", "SET", 1)
+    expect_code(answer, "LIMIT")
+    expect("latches-per-user" in answer, True, answer)
+    expect(client("LATCH", "l2", "SET", 1), 0)
+    expect(client("LATCH", "l2", "DOWN"), 0)
+    until("the time of one is over", lambda: client("LATCH", "l4", "SET", 1) == 1)
+    expect_between(len(redis("KEYS", "*:l")), 3, 4)
+
+
 if __name__ == "__main__":
     harness.main(globals())

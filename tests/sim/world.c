@@ -54,7 +54,7 @@ init_settings(struct world *w)
 		.waiters_per_session = 100,
 		.lost_per_session = 10,
 		.grace = {.sessions = 64, .per_user = 64, .most_ms = 3600000},
-		.per_user = {.locks = 1000000},
+		.per_user = {.locks = 1000000, .latches = 1000000},
 		.name_bytes = 64};
 }
 
