@@ -80,9 +80,7 @@ first_of_all(void)
 	for (int i = 0; i < MANY; i++) {
 		struct timer_place *at = timers.heap + all[i].place - 1;
 
-		if (timer_is_armed(&all[i]) &&
-			(first == NULL || at->at_ms < first->at_ms ||
-				(at->at_ms == first->at_ms && at->serial < first->serial)))
+		if (timer_is_armed(&all[i]) && (first == NULL || at->key < first->key))
 			first = at;
 	}
 	return first == NULL ? NULL : first->timer;

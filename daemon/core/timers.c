@@ -7,12 +7,6 @@
 #define TIMERS_FIRST 256
 #define FAN          4 /* children of one: a flat heap touches fewer timers than a deep one */
 
-static bool
-place_before(const struct timer_place *a, const struct timer_place *b)
-{
-	return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : (int32_t)(a->serial - b->serial) < 0;
-}
-
 static void
 heap_put(struct timers *t, size_t at, const struct timer_place *place)
 {
@@ -27,7 +21,7 @@ heap_rise(struct timers *t, size_t at, const struct timer_place *place)
 	while (at > 0) {
 		size_t above = (at - 1) / FAN;
 
-		if (!place_before(place, &t->heap[above]))
+		if (t->heap[above].key <= place->key)
 			break;
 		heap_put(t, at, &t->heap[above]);
 		at = above;
@@ -41,7 +35,7 @@ heap_first_below(const struct timers *t, size_t at)
 	size_t first = at * FAN + 1, end = first + FAN < t->n ? first + FAN : t->n;
 
 	for (size_t i = first + 1; i < end; i++) {
-		if (place_before(&t->heap[i], &t->heap[first]))
+		if (t->heap[i].key < t->heap[first].key)
 			first = i;
 	}
 	return first;
@@ -54,7 +48,7 @@ heap_sink(struct timers *t, size_t at, const struct timer_place *place)
 	while (at * FAN + 1 < t->n) {
 		size_t below = heap_first_below(t, at);
 
-		if (!place_before(&t->heap[below], place))
+		if (place->key <= t->heap[below].key)
 			break;
 		heap_put(t, at, &t->heap[below]);
 		at = below;
@@ -131,7 +125,10 @@ timer_arm(struct timers *t, struct timer *timer, int64_t at_ms)
 		heap_make_room(t);
 		timer->place = (uint32_t)++t->n;
 	}
-	heap_settle(t, timer->place - 1U, (struct timer_place){at_ms, timer, ++t->serial});
+	assert(at_ms > -TIMER_FAR_MS && at_ms < TIMER_FAR_MS);
+	t->serial = (t->serial + 1) & ((1U << TIMER_SERIAL_BITS) - 1);
+	heap_settle(t, timer->place - 1U,
+		(struct timer_place){at_ms * (INT64_C(1) << TIMER_SERIAL_BITS) + t->serial, timer});
 }
 
 struct timer *

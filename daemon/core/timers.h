@@ -34,11 +34,16 @@ struct timer {
 	enum timer_kind kind;
 };
 
-/* What is compared is here and not in the timer: these lie side by side, and timers anywhere. */
+/* What is compared is here and not in the timer: these lie side by side, and timers anywhere. The key is when
+ * it is due, CLOCK_BOOTTIME, and in the low bits a number that counts the armings and comes round. So ties
+ * are broken in the order of arming unless there were a million of them in between, and the same in every
+ * replay. */
+#define TIMER_SERIAL_BITS 20
+#define TIMER_FAR_MS      (INT64_C(1) << (62 - TIMER_SERIAL_BITS)) /* nothing is due then, or before -then */
+
 struct timer_place {
-	int64_t at_ms; /* CLOCK_BOOTTIME */
+	int64_t key;
 	struct timer *timer;
-	uint32_t serial; /* ties are broken in the order of arming, the same in every replay */
 };
 
 /* All that are armed: each is before those below it, the first is on top. */
@@ -46,7 +51,7 @@ struct timers {
 	struct timer_place *heap;
 	size_t n;
 	size_t room;
-	uint32_t serial; /* comes round: only the order of those that are armed counts */
+	uint32_t serial;
 };
 
 void timers_init(struct timers *t);
@@ -63,18 +68,24 @@ timer_is_armed(const struct timer *timer)
 	return timer->place > 0;
 }
 
+static inline int64_t
+timer_place_at(const struct timer_place *place)
+{
+	return place->key >> TIMER_SERIAL_BITS;
+}
+
 /* When it is due, TIMER_NEVER when it is not armed. */
 static inline int64_t
 timer_at(const struct timers *t, const struct timer *timer)
 {
-	return timer_is_armed(timer) ? t->heap[timer->place - 1].at_ms : TIMER_NEVER;
+	return timer_is_armed(timer) ? timer_place_at(&t->heap[timer->place - 1]) : TIMER_NEVER;
 }
 
 /* When the first one is due, TIMER_NEVER when none is armed. */
 static inline int64_t
 timers_first(const struct timers *t)
 {
-	return t->n > 0 ? t->heap[0].at_ms : TIMER_NEVER;
+	return t->n > 0 ? timer_place_at(&t->heap[0]) : TIMER_NEVER;
 }
 
 /* Takes out the first timer that is due, NULL when none is. */
