@@ -114,7 +114,7 @@ bundle_next(struct bundle *b)
 static bool
 part_is_shut(const struct core *core, const struct part *p)
 {
-	const struct resource *r = table_resource(core, p->name);
+	const struct resource *r = names_find(&core->names, p->name);
 
 	return r != NULL && verdict_hopeless(r, p->bundle->lock.kind);
 }
@@ -148,7 +148,7 @@ bundle_fail(struct core *core, struct bundle *b, const struct reply *reply)
 	const struct part *next = bundle_next(b);
 
 	if (reply->type == REPLY_NULL && next != NULL)
-		emit_note(core, NOTE_TIMEOUT, table_resource(core, next->name), b->conn->session, 0,
+		emit_note(core, NOTE_TIMEOUT, names_find(&core->names, next->name), b->conn->session, 0,
 			core->now.ms - b->since_ms, NULL);
 	emit_reply(core, b->conn->id, reply);
 	bundle_drop(core, b);
@@ -179,7 +179,7 @@ bundle_answer(struct core *core, struct bundle *b)
 static void
 bundle_verdict(const struct core *core, const struct part *p, struct reply *out)
 {
-	const struct resource *r = p == NULL ? NULL : table_resource(core, p->name);
+	const struct resource *r = p == NULL ? NULL : names_find(&core->names, p->name);
 
 	if (r != NULL)
 		verdict_name(core, r, out);
@@ -474,7 +474,7 @@ bundle_wait_ms(struct core *core, const struct command *c)
 static bool
 name_refused(struct core *core, const struct conn *conn, const struct command *c, struct slice name)
 {
-	const struct grant *g = grant_any(table_resource(core, name), conn->session, c->owner);
+	const struct grant *g = grant_any(names_find(&core->names, name), conn->session, c->owner);
 	char text[REPLY_TEXT_MAX / 2];
 
 	if (name.n > core->settings.name_bytes) {
@@ -580,7 +580,7 @@ bundle_unlock(struct core *core, struct conn *conn, const struct command *c)
 	int64_t given = 0;
 
 	for (size_t i = 0; i < c->name_count; i++) {
-		struct grant *g = grant_find(table_resource(core, c->names[i]), s, c->owner);
+		struct grant *g = grant_find(names_find(&core->names, c->names[i]), s, c->owner);
 		struct loss *loss = loss_find(s, c->names[i], c->owner);
 
 		if (loss != NULL)

@@ -41,6 +41,7 @@ core_new(const struct core_settings *settings, struct now now)
 	core->settings = *settings;
 	core->now = now;
 	timers_init(&core->timers);
+	names_init(&core->names);
 	STAILQ_INIT(&core->dirty);
 	TAILQ_INIT(&core->idle);
 	TAILQ_INIT(&core->bundles);
@@ -89,15 +90,17 @@ free_resources(struct core *core)
 
 	/* All waiters first: leaving touches the timers and the list of other resources, which must still be
 	 * there. */
-	HASH_ITER (hh, core->resources, r, next) {
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		while (!TAILQ_EMPTY(&r->waiters))
 			queue_remove(core, TAILQ_FIRST(&r->waiters));
 	}
-	HASH_ITER (hh, core->resources, r, next) {
+	for (r = names_first(&core->names); r != NULL; r = next) {
+		next = names_next(&core->names, r);
 		free_leases(core, r);
-		table_remove_resource(core, r);
+		names_remove(&core->names, r);
 		free(r);
 	}
+	names_done(&core->names);
 }
 
 void
@@ -154,11 +157,11 @@ core_drew(const struct core *core)
 void
 core_set_rules(struct core *core, const struct rule *rules, size_t count)
 {
-	struct resource *r, *next;
+	struct resource *r;
 
 	core->settings.rules = rules;
 	core->settings.rule_count = count;
-	HASH_ITER (hh, core->resources, r, next)
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
 		resource_rule(core, r);
 }
 
@@ -301,7 +304,7 @@ take_vote(struct core *core, const struct vote *vote)
 		latch_vote(core, vote);
 		return;
 	default:
-		r = table_resource(core, vote->name);
+		r = names_find(&core->names, vote->name);
 		l = r == NULL ? NULL : lease_of(core, r, vote->attempt);
 		if (l != NULL)
 			lease_vote(core, l, vote);
@@ -311,7 +314,7 @@ take_vote(struct core *core, const struct vote *vote)
 static void
 take_inbox(struct core *core, const struct event *event)
 {
-	struct resource *r = table_resource(core, event->name);
+	struct resource *r = names_find(&core->names, event->name);
 
 	if (r == NULL)
 		return; /* a hint about something that is over */

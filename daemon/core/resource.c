@@ -43,7 +43,7 @@ resource_rule(struct core *core, struct resource *r)
 struct resource *
 resource_get(struct core *core, struct slice name)
 {
-	struct resource *r = table_resource(core, name);
+	struct resource *r = names_find(&core->names, name);
 	size_t before = offsetof(struct resource, lease.seats) + core->settings.masters * sizeof(struct seat);
 
 	if (r != NULL)
@@ -60,10 +60,7 @@ resource_get(struct core *core, struct slice name)
 	TAILQ_INIT(&r->waiters);
 	lease_init(&r->lease, r);
 	resource_rule(core, r);
-	if (!table_add_resource(core, r)) {
-		free(r);
-		return NULL;
-	}
+	names_add(&core->names, r);
 	core->counts.resources++;
 	return r;
 }
@@ -109,7 +106,7 @@ resource_forget(struct core *core, struct resource *r)
 {
 	assert(resource_idle(r) && !r->dirty);
 	lease_done(core, &r->lease);
-	table_remove_resource(core, r);
+	names_remove(&core->names, r);
 	if (r->listens)
 		emit_listen(core, resource_name(r), false);
 	if (r->stakes != NULL)

@@ -27,10 +27,10 @@ settle_one(struct core *core, struct resource *r)
 static void
 settle_retry(struct core *core)
 {
-	struct resource *r, *next;
+	struct resource *r;
 	struct lease *l;
 
-	HASH_ITER (hh, core->resources, r, next) {
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
 			if (l->state == LEASE_HELD)
 				keep_catch_up(core, l);
@@ -47,10 +47,10 @@ settle_retry(struct core *core)
 static void
 settle_reclaim(struct core *core, const struct master *m)
 {
-	struct resource *r, *next;
+	struct resource *r;
 	struct lease *l;
 
-	HASH_ITER (hh, core->resources, r, next) {
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
 			if (l->state == LEASE_HELD && l->idle_ms != 0 && r->waiter_count == 0)
 				lease_give_back(core, l);

@@ -16,6 +16,7 @@
 #include "daemon/core/action.h"
 #include "daemon/core/core.h"
 #include "daemon/core/hash.h"
+#include "daemon/core/names.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 
@@ -392,11 +393,12 @@ struct stakes {
 
 struct resource {
 	struct grave grave;
-	UT_hash_handle hh;
+	struct resource *next; /* in its chain of names */
 	STAILQ_ENTRY(resource) in_dirty;
 	const struct rule *rule;
 	struct waiter_queue waiters; /* in arrival order */
 	struct stakes *stakes;       /* limit > 0; else NULL */
+	uint32_t hash;               /* of its name */
 	uint32_t waiter_count;
 	uint32_t once_count;
 	uint32_t async_count;
@@ -565,8 +567,8 @@ struct core {
 	struct session *sessions;
 	struct session *bound; /* the same sessions, by process */
 	struct user *users;
-	int64_t pulses; /* sessions with a heartbeat */
-	struct resource *resources;
+	int64_t pulses;     /* sessions with a heartbeat */
+	struct names names; /* of the resources */
 	struct stake *stakes;
 	struct undo *undos;
 	struct latch *latches;

@@ -93,28 +93,6 @@ table_remove_user(struct core *core, struct user *user)
 	HASH_DELETE(hh, core->users, user);
 }
 
-struct resource *
-table_resource(const struct core *core, struct slice name)
-{
-	struct resource *found;
-
-	HASH_FIND(hh, core->resources, name.p, name.n, found);
-	return found;
-}
-
-bool
-table_add_resource(struct core *core, struct resource *resource)
-{
-	HASH_ADD_KEYPTR(hh, core->resources, resource_name(resource).p, resource->name_n, resource);
-	return resource->hh.tbl != NULL;
-}
-
-void
-table_remove_resource(struct core *core, struct resource *resource)
-{
-	HASH_DELETE(hh, core->resources, resource);
-}
-
 struct stake *
 table_stake(const struct core *core, uint64_t attempt)
 {

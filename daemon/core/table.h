@@ -1,6 +1,6 @@
 /*
- * table: finding things by their names. Adding fails only when out of memory; what was not added is still
- * the caller's.
+ * table: finding things by their names, but for resources (names.h). Adding fails only when out of memory;
+ * what was not added is still the caller's.
  */
 #ifndef CORE_TABLE_H
 #define CORE_TABLE_H
@@ -23,10 +23,6 @@ void table_remove_bound(struct core *core, struct session *session);
 struct user *table_user(const struct core *core, uint64_t id);
 bool table_add_user(struct core *core, struct user *user) __attribute__((warn_unused_result));
 void table_remove_user(struct core *core, struct user *user);
-
-struct resource *table_resource(const struct core *core, struct slice name);
-bool table_add_resource(struct core *core, struct resource *resource) __attribute__((warn_unused_result));
-void table_remove_resource(struct core *core, struct resource *resource);
 
 /* Stakes that are asked for or held, by the attempt they have then. */
 struct stake *table_stake(const struct core *core, uint64_t attempt);

@@ -112,7 +112,7 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 static void
 verb_lock(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct resource *r = table_resource(core, c->name);
+	struct resource *r = names_find(&core->names, c->name);
 	struct grant *g = grant_find(r, conn->session, c->owner);
 	struct loss *loss = loss_find(conn->session, c->name, c->owner);
 	struct waiter *again;
@@ -181,7 +181,7 @@ answer_released(struct core *core, const struct conn *conn, const struct command
 static struct grant *
 verb_hold(const struct core *core, const struct conn *conn, const struct command *c)
 {
-	struct grant *g = grant_find(table_resource(core, c->name), conn->session, c->owner);
+	struct grant *g = grant_find(names_find(&core->names, c->name), conn->session, c->owner);
 
 	if (g != NULL)
 		(void)grant_claim(g);
@@ -280,7 +280,7 @@ verb_cancel(struct core *core, struct conn *conn, const struct command *c)
 static void
 verb_break(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct resource *r = table_resource(core, c->name);
+	struct resource *r = names_find(&core->names, c->name);
 	const struct grant *first = r == NULL ? NULL : grant_next(r, NULL);
 	struct grant *g = r == NULL ? NULL : grant_with(r, c->token);
 
@@ -378,14 +378,14 @@ void
 verb_drain(struct core *core)
 {
 	struct reply refusal;
-	struct resource *r, *next;
+	struct resource *r;
 	struct session *s, *s_next;
 	struct conn *conn;
 
 	core->draining = true;
 	reply_error(&refusal, CODE_DRAINING, "%s", draining);
 	bundle_answer_all(core, &refusal);
-	HASH_ITER (hh, core->resources, r, next) {
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		queue_answer_all(core, r, &refusal);
 		resource_touch(core, r);
 	}

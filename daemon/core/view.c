@@ -116,7 +116,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 bool
 core_view_resource(const struct core *core, int64_t now_ms, struct slice name, struct resource_view *out)
 {
-	const struct resource *r = table_resource(core, name);
+	const struct resource *r = names_find(&core->names, name);
 
 	if (r == NULL)
 		return false;
@@ -128,7 +128,8 @@ void
 core_each_resource(const struct core *core, int64_t now_ms,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg)
 {
-	for (const struct resource *r = core->resources; r != NULL; r = r->hh.next) {
+	for (const struct resource *r = names_first(&core->names); r != NULL;
+		r = names_next(&core->names, r)) {
 		struct resource_view view;
 
 		view_resource(core, now_ms, r, &view);
@@ -141,7 +142,7 @@ void
 core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct hold_view *view), void *arg)
 {
-	const struct resource *r = table_resource(core, name);
+	const struct resource *r = names_find(&core->names, name);
 	const struct grant *g = NULL;
 
 	if (r == NULL)
@@ -159,7 +160,7 @@ void
 core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg)
 {
-	const struct resource *r = table_resource(core, name);
+	const struct resource *r = names_find(&core->names, name);
 	const struct waiter *w;
 	int64_t position = 0;
 

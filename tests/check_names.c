@@ -1,0 +1,176 @@
+/*
+ * The table of names, against what it should have in it.
+ */
+#include "daemon/core/names.h"
+#include "daemon/core/state.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MANY 20000
+
+/* Names by number, and which of them should be there. */
+struct model {
+	struct names names;
+	struct resource *all[MANY];
+	bool there[MANY];
+	unsigned seen[MANY];
+	uint32_t seed;
+};
+
+static struct resource *
+resource_of(const char *text)
+{
+	size_t n = strlen(text);
+	struct resource *r = calloc(1, sizeof(*r) + n);
+
+	ck_assert_ptr_nonnull(r);
+	r->name_at = sizeof(*r);
+	r->name_n = (uint16_t)n;
+	memcpy((char *)r + r->name_at, text, n);
+	return r;
+}
+
+static struct model *
+model_new(void)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	char text[32];
+
+	ck_assert_ptr_nonnull(m);
+	names_init(&m->names);
+	for (size_t i = 0; i < MANY; i++) {
+		(void)snprintf(text, sizeof(text), "name:%zu", i);
+		m->all[i] = resource_of(text);
+	}
+	return m;
+}
+
+static void
+model_set(struct model *m, size_t i, bool there)
+{
+	if (there && !m->there[i])
+		names_add(&m->names, m->all[i]);
+	if (!there && m->there[i])
+		names_remove(&m->names, m->all[i]);
+	m->there[i] = there;
+}
+
+static void
+model_free(struct model *m)
+{
+	for (size_t i = 0; i < MANY; i++) {
+		model_set(m, i, false);
+		free(m->all[i]);
+	}
+	names_done(&m->names);
+	free(m);
+}
+
+/* Each is found by its name or not at all, and met once on the way through all of them. */
+static void
+model_check(struct model *m)
+{
+	size_t count = 0;
+
+	memset(m->seen, 0, sizeof(m->seen));
+	for (const struct resource *r = names_first(&m->names); r != NULL; r = names_next(&m->names, r)) {
+		struct slice name = resource_name(r);
+
+		m->seen[strtoul(name.p + strlen("name:"), NULL, 10)]++;
+	}
+	for (size_t i = 0; i < MANY; i++) {
+		struct resource *found = names_find(&m->names, resource_name(m->all[i]));
+
+		ck_assert_ptr_eq(found, m->there[i] ? m->all[i] : NULL);
+		ck_assert_uint_eq(m->seen[i], m->there[i]);
+		count += m->there[i];
+	}
+	ck_assert_uint_eq(m->names.count, count);
+}
+
+static uint32_t
+model_draw(struct model *m, uint32_t below)
+{
+	m->seed = m->seed * 1664525U + 1013904223U;
+	return (m->seed >> 8) % below;
+}
+
+START_TEST(names_that_come_and_go_are_found_while_they_are_there)
+{
+	struct model *m = model_new();
+
+	model_check(m);
+	for (int round = 1; round <= 8; round++) {
+		for (size_t i = 0; i < MANY; i++)
+			model_set(m, model_draw(m, MANY), model_draw(m, 8) >= (uint32_t)round - 1);
+		model_check(m);
+	}
+	model_free(m);
+}
+END_TEST
+
+START_TEST(each_name_adds_one_chain_at_most_and_chains_stay_short)
+{
+	struct model *m = model_new();
+
+	for (size_t i = 0; i < MANY; i++) {
+		uint32_t before = m->names.n;
+
+		model_set(m, i, true);
+		ck_assert_uint_le(m->names.n, before + 1);
+		ck_assert_uint_le(m->names.count, (size_t)NAMES_PER_CHAIN * (m->names.n + 1));
+	}
+	model_check(m);
+	model_free(m);
+}
+END_TEST
+
+START_TEST(all_can_be_removed_on_the_way_through_them)
+{
+	struct model *m = model_new();
+	struct resource *r, *next;
+
+	for (size_t i = 0; i < MANY; i++)
+		model_set(m, i, true);
+	for (r = names_first(&m->names); r != NULL; r = next) {
+		next = names_next(&m->names, r);
+		names_remove(&m->names, r);
+	}
+	memset(m->there, 0, sizeof(m->there));
+	model_check(m);
+	model_free(m);
+}
+END_TEST
+
+START_TEST(a_name_is_told_from_one_that_it_begins_with)
+{
+	struct resource *longer = resource_of("name"), *shorter = resource_of("nam"), *none = resource_of("");
+	struct names names;
+
+	names_init(&names);
+	names_add(&names, longer);
+	names_add(&names, none);
+	ck_assert_ptr_null(names_find(&names, resource_name(shorter)));
+	names_add(&names, shorter);
+	ck_assert_ptr_eq(names_find(&names, resource_name(longer)), longer);
+	ck_assert_ptr_eq(names_find(&names, resource_name(shorter)), shorter);
+	ck_assert_ptr_eq(names_find(&names, resource_name(none)), none);
+	names_remove(&names, longer);
+	names_remove(&names, shorter);
+	names_remove(&names, none);
+	names_done(&names);
+	free(longer);
+	free(shorter);
+	free(none);
+}
+END_TEST
+int
+main(void)
+{
+	return SUITE_RUN("names", NULL, NULL, names_that_come_and_go_are_found_while_they_are_there,
+		each_name_adds_one_chain_at_most_and_chains_stay_short,
+		all_can_be_removed_on_the_way_through_them, a_name_is_told_from_one_that_it_begins_with);
+}
