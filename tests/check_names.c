@@ -69,14 +69,14 @@ model_free(struct model *m)
 	free(m);
 }
 
-/* Each is found by its name or not at all, and met once on the way through all of them. */
+/* Each is found by its name or not at all, and met once on the way through all of them, the oldest first. */
 static void
 model_check(struct model *m)
 {
 	size_t count = 0;
 
 	memset(m->seen, 0, sizeof(m->seen));
-	for (const struct resource *r = names_first(&m->names); r != NULL; r = names_next(&m->names, r)) {
+	for (const struct resource *r = names_first(&m->names); r != NULL; r = names_next(r)) {
 		struct slice name = resource_name(r);
 
 		m->seen[strtoul(name.p + strlen("name:"), NULL, 10)]++;
@@ -136,7 +136,7 @@ START_TEST(all_can_be_removed_on_the_way_through_them)
 	for (size_t i = 0; i < MANY; i++)
 		model_set(m, i, true);
 	for (r = names_first(&m->names); r != NULL; r = next) {
-		next = names_next(&m->names, r);
+		next = names_next(r);
 		names_remove(&m->names, r);
 	}
 	memset(m->there, 0, sizeof(m->there));

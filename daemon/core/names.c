@@ -30,6 +30,7 @@ void
 names_init(struct names *names)
 {
 	memset(names, 0, sizeof(*names));
+	TAILQ_INIT(&names->all);
 	names->pieces[0] = names->first;
 	names->n = FIRST;
 	names->mask = FIRST - 1;
@@ -106,6 +107,7 @@ names_add(struct names *names, struct resource *r)
 	chain = chain_at(names, chain_of(names, r->hash));
 	r->next = *chain;
 	*chain = r;
+	TAILQ_INSERT_TAIL(&names->all, r, in_names);
 	names->count++;
 }
 
@@ -117,30 +119,18 @@ names_remove(struct names *names, struct resource *r)
 	while (*at != r)
 		at = &(*at)->next;
 	*at = r->next;
+	TAILQ_REMOVE(&names->all, r, in_names);
 	names->count--;
-}
-
-/* The first one from this chain on. */
-static struct resource *
-names_from(const struct names *names, uint32_t at)
-{
-	for (; at < names->n; at++) {
-		struct resource *r = *chain_at(names, at);
-
-		if (r != NULL)
-			return r;
-	}
-	return NULL;
 }
 
 struct resource *
 names_first(const struct names *names)
 {
-	return names_from(names, 0);
+	return TAILQ_FIRST(&names->all);
 }
 
 struct resource *
-names_next(const struct names *names, const struct resource *r)
+names_next(const struct resource *r)
 {
-	return r->next != NULL ? r->next : names_from(names, chain_of(names, r->hash) + 1);
+	return TAILQ_NEXT(r, in_names);
 }

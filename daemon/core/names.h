@@ -3,8 +3,8 @@
  *
  * A table of chains that grows by one chain at a time (linear hashing): of a million names the one that comes
  * next takes no longer than any other, where a table that doubles would let everybody wait for the move. What
- * a name costs is the pointer and the hash in its resource, and half a pointer for the chains. Adding cannot
- * fail: without memory the chains become longer.
+ * a name costs is three pointers and the hash in its resource, and half a pointer for the chains. Adding
+ * cannot fail: without memory the chains become longer.
  *
  *     chains 0..n-1: a hash belongs to chain hash & mask, or if that is not there yet, to the one that will
  * be cut in two for it, hash & mask/2
@@ -14,6 +14,7 @@
 
 #include "proto/slice.h"
 
+#include <bsd/sys/queue.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,10 +24,13 @@ struct resource;
 #define NAMES_PER_CHAIN 2 /* on average, before there is one chain more */
 #define NAMES_PIECES    26
 
+TAILQ_HEAD(names_list, resource);
+
 struct names {
 	size_t count;
-	uint32_t n;    /* chains */
-	uint32_t mask; /* the power of two that is not below n, less one */
+	struct names_list all; /* oldest first */
+	uint32_t n;            /* chains */
+	uint32_t mask;         /* the power of two that is not below n, less one */
 	/* Of chains: the first as many as there are at first, each other as many as all before it. */
 	struct resource **pieces[NAMES_PIECES];
 	struct resource *first[1 << NAMES_FIRST_LOG];
@@ -44,9 +48,9 @@ struct resource *names_find(const struct names *names, struct slice name);
 void names_add(struct names *names, struct resource *r);
 void names_remove(struct names *names, struct resource *r);
 
-/* All of them, in no order: the one after r, NULL: after the last one. Who removes one asks for the next one
- * first, and nobody adds any meanwhile. */
+/* All of them, those that came first before the others: the one after r, NULL: after the last one. Who
+ * removes one asks for the next one first. */
 struct resource *names_first(const struct names *names);
-struct resource *names_next(const struct names *names, const struct resource *r);
+struct resource *names_next(const struct resource *r);
 
 #endif

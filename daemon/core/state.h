@@ -393,6 +393,7 @@ struct stakes {
 
 struct resource {
 	struct grave grave;
+	TAILQ_ENTRY(resource) in_names;
 	struct resource *next; /* in its chain of names */
 	STAILQ_ENTRY(resource) in_dirty;
 	const struct rule *rule;
