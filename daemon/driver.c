@@ -329,6 +329,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		connections_new(base, &settings->limits.connections, &driver_connections_hooks, d, d->stats);
 	d->processes = processes_new(base, &settings->limits.processes, driver_on_exit, d);
 	d->core = core_new(&settings->core, driver_now(d));
+	driver_draw(d);
 	if (!d->desk.access || !d->desk.events || !d->connections || !d->processes || !d->core) {
 		return -1;
 	}

@@ -40,7 +40,7 @@ model_new(void)
 	char text[32];
 
 	ck_assert_ptr_nonnull(m);
-	names_init(&m->names);
+	names_init(&m->names, (const uint64_t[2]){1, 2});
 	for (size_t i = 0; i < MANY; i++) {
 		(void)snprintf(text, sizeof(text), "name:%zu", i);
 		m->all[i] = resource_of(text);
@@ -150,7 +150,7 @@ START_TEST(a_name_is_told_from_one_that_it_begins_with)
 	struct resource *longer = resource_of("name"), *shorter = resource_of("nam"), *none = resource_of("");
 	struct names names;
 
-	names_init(&names);
+	names_init(&names, (const uint64_t[2]){3, 4});
 	names_add(&names, longer);
 	names_add(&names, none);
 	ck_assert_ptr_null(names_find(&names, resource_name(shorter)));

@@ -474,7 +474,7 @@ bundle_wait_ms(struct core *core, const struct command *c)
 static bool
 name_refused(struct core *core, const struct conn *conn, const struct command *c, struct slice name)
 {
-	const struct grant *g = grant_any(names_find(&core->names, name), conn->session, c->owner);
+	const struct grant *g = grant_any(core, names_find(&core->names, name), conn->session, c->owner);
 	char text[REPLY_TEXT_MAX / 2];
 
 	if (name.n > core->settings.name_bytes) {
@@ -580,7 +580,7 @@ bundle_unlock(struct core *core, struct conn *conn, const struct command *c)
 	int64_t given = 0;
 
 	for (size_t i = 0; i < c->name_count; i++) {
-		struct grant *g = grant_find(names_find(&core->names, c->names[i]), s, c->owner);
+		struct grant *g = grant_find(core, names_find(&core->names, c->names[i]), s, c->owner);
 		struct loss *loss = loss_find(s, c->names[i], c->owner);
 
 		if (loss != NULL)

@@ -243,7 +243,8 @@ check_sessions(const struct core *core, struct core_counts *seen)
 
 		LIST_FOREACH (g, &s->grants, in_session) {
 			assert(g->session == s);
-			assert(s->holds == NULL || holds_find(s, g->lease->resource, grant_owner(g)) == g);
+			assert(s->holds == NULL ||
+				holds_find(core, s, g->lease->resource, grant_owner(g)) == g);
 			grants++;
 		}
 		LIST_FOREACH (w, &s->waiters, in_session)

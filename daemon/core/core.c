@@ -40,8 +40,10 @@ core_new(const struct core_settings *settings, struct now now)
 	assert(settings->links >= 1 && settings->links <= CORE_LINKS_MAX && settings->rule_count >= 1);
 	core->settings = *settings;
 	core->now = now;
+	core->secret[0] = now.random[0];
+	core->secret[1] = now.random[1];
 	timers_init(&core->timers);
-	names_init(&core->names);
+	names_init(&core->names, core->secret);
 	STAILQ_INIT(&core->dirty);
 	TAILQ_INIT(&core->idle);
 	TAILQ_INIT(&core->bundles);

@@ -67,7 +67,8 @@ struct core_settings {
 
 /*
  * settings are copied, the rules they point to are not: they must live until the core or the next
- * core_set_rules(), their key templates as long as the core. NULL when out of memory.
+ * core_set_rules(), their key templates as long as the core. now.random stays with the core: the first step
+ * has other random numbers. NULL when out of memory.
  */
 struct core *core_new(const struct core_settings *settings, struct now now)
 	__attribute__((warn_unused_result));

@@ -140,7 +140,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 		l->resource->stakes->taken += l->permits;
 	LIST_INSERT_HEAD(&s->grants, g, in_session);
 	s->grant_count++;
-	holds_add(s, g);
+	holds_add(core, s, g);
 	user_take(s, l->permits);
 	core->counts.grants++;
 	grant_answer(core, w, g);
@@ -165,9 +165,9 @@ grant_next(const struct resource *r, const struct grant *g)
 }
 
 struct grant *
-grant_any(const struct resource *r, struct session *s, struct slice owner)
+grant_any(const struct core *core, const struct resource *r, struct session *s, struct slice owner)
 {
-	return r == NULL ? NULL : holds_find(s, r, owner);
+	return r == NULL ? NULL : holds_find(core, s, r, owner);
 }
 
 struct grant *
@@ -183,9 +183,9 @@ grant_with(const struct resource *r, int64_t token)
 }
 
 struct grant *
-grant_find(const struct resource *r, struct session *s, struct slice owner)
+grant_find(const struct core *core, const struct resource *r, struct session *s, struct slice owner)
 {
-	struct grant *g = grant_any(r, s, owner);
+	struct grant *g = grant_any(core, r, s, owner);
 
 	return g == NULL || g->part != NULL ? NULL : g;
 }

@@ -25,10 +25,12 @@ void grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t to
 void grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms);
 
 /* The hold this session has of r under this owner tag, or may have when its MLOCK is answered; NULL: none. */
-struct grant *grant_any(const struct resource *r, struct session *s, struct slice owner);
+struct grant *grant_any(
+	const struct core *core, const struct resource *r, struct session *s, struct slice owner);
 
 /* And only one that the session has been told of. */
-struct grant *grant_find(const struct resource *r, struct session *s, struct slice owner);
+struct grant *grant_find(
+	const struct core *core, const struct resource *r, struct session *s, struct slice owner);
 
 /* The hold with this token; NULL: none. */
 struct grant *grant_with(const struct resource *r, int64_t token);

@@ -1,5 +1,8 @@
 /*
  * hash: a text as a number, where it only matters whether two are the same; and keys as numbers for tables.
+ *
+ * Names and tags are the clients' choice: found by a hash that anybody can compute, thousands that share one
+ * would make each look at any of them a look at all. So those are hashed with a secret.
  */
 #ifndef CORE_HASH_H
 #define CORE_HASH_H
@@ -20,7 +23,55 @@ hash_text(struct slice text)
 	return hash | 1;
 }
 
-/* Any bytes, eight at a time. */
+static inline uint64_t
+hash_turn(uint64_t word, unsigned bits)
+{
+	return word << bits | word >> (64 - bits);
+}
+
+static inline void
+hash_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[2] += v[3];
+	v[1] = hash_turn(v[1], 13) ^ v[0];
+	v[3] = hash_turn(v[3], 16) ^ v[2];
+	v[0] = hash_turn(v[0], 32);
+	v[2] += v[1];
+	v[0] += v[3];
+	v[1] = hash_turn(v[1], 17) ^ v[2];
+	v[3] = hash_turn(v[3], 21) ^ v[0];
+	v[2] = hash_turn(v[2], 32);
+}
+
+/* SipHash-1-3 (Aumasson, Bernstein): who does not know the secret cannot choose texts that share a hash. */
+static inline uint64_t
+hash_secretly(const uint64_t secret[2], struct slice text)
+{
+	uint64_t v[4] = {secret[0] ^ UINT64_C(0x736f6d6570736575), secret[1] ^ UINT64_C(0x646f72616e646f6d),
+		secret[0] ^ UINT64_C(0x6c7967656e657261), secret[1] ^ UINT64_C(0x7465646279746573)};
+	uint64_t word, last = (uint64_t)text.n << 56;
+	const char *p = text.p;
+	size_t n = text.n;
+
+	for (; n >= sizeof(word); n -= sizeof(word), p += sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		v[3] ^= word;
+		hash_round(v);
+		v[0] ^= word;
+	}
+	for (size_t i = 0; i < n; i++)
+		last |= (uint64_t)(unsigned char)p[i] << (8 * i);
+	v[3] ^= last;
+	hash_round(v);
+	v[0] ^= last;
+	v[2] ^= 0xff;
+	for (int i = 0; i < 3; i++)
+		hash_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* Keys that are our own, eight bytes at a time. */
 static inline unsigned
 hash_key(const void *key, size_t n)
 {

@@ -9,6 +9,7 @@
 
 /* Open addressing: a hold stands at the place of its hash, or at the next one that was free. */
 struct holds {
+	const uint64_t *secret; /* the core's */
 	size_t count;
 	size_t mask; /* places - 1; at most half of them are taken */
 	struct grant *places[];
@@ -19,9 +20,7 @@ struct holds {
 static size_t
 place_of(const struct holds *h, const struct resource *r, struct slice owner)
 {
-	size_t name = hash_key(&r, sizeof(r)), tag = hash_key(owner.p, owner.n);
-
-	return (name ^ (tag << 1)) & h->mask;
+	return (hash_key(&r, sizeof(r)) ^ hash_secretly(h->secret, owner)) & h->mask;
 }
 
 static size_t
@@ -43,7 +42,7 @@ place_put(struct holds *h, struct grant *g)
 
 /* Of all that it has; without one when out of memory. */
 static void
-holds_make(struct session *s)
+holds_make(const struct core *core, struct session *s)
 {
 	size_t room = ROOM_LEAST;
 	struct holds *h;
@@ -55,6 +54,7 @@ holds_make(struct session *s)
 	h = calloc(1, sizeof(*h) + room * sizeof(struct grant *));
 	if (h == NULL)
 		return;
+	h->secret = core->secret;
 	h->mask = room - 1;
 	LIST_FOREACH (g, &s->grants, in_session)
 		place_put(h, g);
@@ -76,13 +76,13 @@ table_find(const struct holds *h, const struct resource *r, struct slice owner)
 }
 
 struct grant *
-holds_find(struct session *s, const struct resource *r, struct slice owner)
+holds_find(const struct core *core, struct session *s, const struct resource *r, struct slice owner)
 {
 	struct grant *g = NULL;
 
 	if (r->grant_count > HOLDS_FEW && s->grant_count > HOLDS_FEW) {
 		if (s->holds == NULL)
-			holds_make(s);
+			holds_make(core, s);
 		if (s->holds != NULL)
 			return table_find(s->holds, r, owner);
 	}
@@ -101,14 +101,14 @@ holds_find(struct session *s, const struct resource *r, struct slice owner)
 }
 
 void
-holds_add(struct session *s, struct grant *g)
+holds_add(const struct core *core, struct session *s, struct grant *g)
 {
 	struct holds *h = s->holds;
 
 	if (h == NULL)
 		return;
 	if (2 * (h->count + 1) > h->mask)
-		holds_make(s); /* the list has it already */
+		holds_make(core, s); /* the list has it already */
 	else
 		place_put(h, g);
 }

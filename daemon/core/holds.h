@@ -15,10 +15,11 @@
 #define HOLDS_FEW 16
 
 /* The hold this session has of r under this owner tag; NULL: none. */
-struct grant *holds_find(struct session *s, const struct resource *r, struct slice owner);
+struct grant *holds_find(
+	const struct core *core, struct session *s, const struct resource *r, struct slice owner);
 
 /* It has one more; and it is about to have one less. */
-void holds_add(struct session *s, struct grant *g);
+void holds_add(const struct core *core, struct session *s, struct grant *g);
 void holds_remove(struct session *s, const struct grant *g);
 
 /* The table of a session that ends. */

@@ -27,9 +27,10 @@ chain_of(const struct names *names, uint32_t hash)
 }
 
 void
-names_init(struct names *names)
+names_init(struct names *names, const uint64_t secret[2])
 {
 	memset(names, 0, sizeof(*names));
+	memcpy(names->secret, secret, sizeof(names->secret));
 	TAILQ_INIT(&names->all);
 	names->pieces[0] = names->first;
 	names->n = FIRST;
@@ -47,7 +48,7 @@ names_done(struct names *names)
 struct resource *
 names_find(const struct names *names, struct slice name)
 {
-	uint32_t hash = hash_key(name.p, name.n);
+	uint32_t hash = (uint32_t)hash_secretly(names->secret, name);
 	struct resource *r = *chain_at(names, chain_of(names, hash));
 
 	while (r != NULL && (r->hash != hash || !slice_equal(resource_name(r), name)))
@@ -101,7 +102,7 @@ names_add(struct names *names, struct resource *r)
 	struct slice name = resource_name(r);
 	struct resource **chain;
 
-	r->hash = hash_key(name.p, name.n);
+	r->hash = (uint32_t)hash_secretly(names->secret, name);
 	if (names->count / NAMES_PER_CHAIN >= names->n)
 		names_grow(names);
 	chain = chain_at(names, chain_of(names, r->hash));

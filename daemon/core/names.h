@@ -27,6 +27,7 @@ struct resource;
 TAILQ_HEAD(names_list, resource);
 
 struct names {
+	uint64_t secret[2]; /* clients choose names: they must not choose the chain too (hash.h) */
 	size_t count;
 	struct names_list all; /* oldest first */
 	uint32_t n;            /* chains */
@@ -36,7 +37,8 @@ struct names {
 	struct resource *first[1 << NAMES_FIRST_LOG];
 };
 
-void names_init(struct names *names);
+/* secret: unpredictable; copied. */
+void names_init(struct names *names, const uint64_t secret[2]);
 
 /* Frees the chains. There are no names any more. */
 void names_done(struct names *names);

@@ -54,7 +54,7 @@ bool
 reenter_waiter(struct core *core, struct waiter *w)
 {
 	const struct wish wish = {w->kind, w->permits, w->owner_n > 0, w->validity};
-	struct grant *g = grant_any(w->resource, w->session, waiter_owner(w));
+	struct grant *g = grant_any(core, w->resource, w->session, waiter_owner(w));
 	struct reply reply;
 
 	if (g == NULL)

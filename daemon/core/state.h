@@ -559,6 +559,7 @@ struct master {
 
 struct core {
 	struct core_settings settings;
+	uint64_t secret[2]; /* of the tables that clients choose the keys of (hash.h) */
 	struct timers timers;
 	struct master masters[CORE_MASTERS_MAX];
 	int64_t highest; /* highest token seen anywhere */

@@ -5,6 +5,13 @@
 
 #include <string.h>
 
+/* Of a client's choice. */
+static unsigned
+table_hash(const struct core *core, struct slice name)
+{
+	return (unsigned)hash_secretly(core->secret, name);
+}
+
 struct conn *
 table_conn(const struct core *core, conn_id id)
 {
@@ -144,16 +151,19 @@ table_remove_undo(struct core *core, struct undo *undo)
 struct latch *
 table_latch(const struct core *core, struct slice name)
 {
+	unsigned hash = table_hash(core, name);
 	struct latch *found;
 
-	HASH_FIND(hh, core->latches, name.p, name.n, found);
+	HASH_FIND_BYHASHVALUE(hh, core->latches, name.p, name.n, hash, found);
 	return found;
 }
 
 bool
 table_add_latch(struct core *core, struct latch *latch)
 {
-	HASH_ADD_KEYPTR(hh, core->latches, latch->name.p, latch->name.n, latch);
+	unsigned hash = table_hash(core, latch->name);
+
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, core->latches, latch->name.p, latch->name.n, hash, latch);
 	return latch->hh.tbl != NULL;
 }
 

@@ -113,7 +113,7 @@ static void
 verb_lock(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct resource *r = names_find(&core->names, c->name);
-	struct grant *g = grant_find(r, conn->session, c->owner);
+	struct grant *g = grant_find(core, r, conn->session, c->owner);
 	struct loss *loss = loss_find(conn->session, c->name, c->owner);
 	struct waiter *again;
 	struct reply verdict;
@@ -123,7 +123,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		emit_reply(core, conn->id, &verdict);
 		return;
 	}
-	if (grant_any(r, conn->session, c->owner) != NULL) {
+	if (grant_any(core, r, conn->session, c->owner) != NULL) {
 		emit_error(core, conn->id, CODE_HELD,
 			"an MLOCK of this session is taking it: wait for its answer");
 		return;
@@ -181,7 +181,7 @@ answer_released(struct core *core, const struct conn *conn, const struct command
 static struct grant *
 verb_hold(const struct core *core, const struct conn *conn, const struct command *c)
 {
-	struct grant *g = grant_find(names_find(&core->names, c->name), conn->session, c->owner);
+	struct grant *g = grant_find(core, names_find(&core->names, c->name), conn->session, c->owner);
 
 	if (g != NULL)
 		(void)grant_claim(g);
