@@ -46,7 +46,7 @@ grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 static struct grant *
 grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {
-	struct grant *g = grave_new(core, sizeof(*g) + w->owner_n + w->why_n);
+	struct grant *g = grave_new(core, offsetof(struct grant, bytes) + w->owner_n + w->why_n);
 
 	if (g == NULL)
 		return NULL;

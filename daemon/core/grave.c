@@ -29,51 +29,57 @@ row_of(size_t bytes)
 	return row < GRAVE_ROWS ? row : 0;
 }
 
+/* What has been an object. */
+struct buried {
+	struct buried *next;
+};
+
 void *
 grave_new(struct core *core, size_t bytes)
 {
 	size_t row = row_of(bytes);
 	struct graves *kept = &core->graves[row];
-	struct grave *grave = kept->free;
+	struct grave *grave = (void *)kept->free;
 
-	assert(bytes >= sizeof(*grave));
+	assert(bytes >= sizeof(struct buried));
 	if (grave == NULL) {
 		grave = calloc(1, row == 0 ? bytes : row * ROW_STEP + ROW_EXTRA);
-		if (grave != NULL)
-			grave->u.row = row;
-		return grave;
+		if (grave == NULL)
+			return NULL;
+	} else {
+		kept->free = kept->free->next;
+		kept->free_count--;
+		memset(grave, 0, bytes);
 	}
-	kept->free = grave->u.next;
-	kept->free_count--;
-	memset(grave, 0, bytes);
-	grave->u.row = row;
+	grave->row = (uint8_t)row;
 	return grave;
 }
 
 void
 grave_bury(struct core *core, struct grave *dead)
 {
-	size_t row = dead->u.row;
+	size_t row = dead->row;
+	struct buried *buried = (void *)dead;
 
 	assert(row < GRAVE_ROWS);
 	if (core->graves[row].dead == NULL)
 		core->graves_used |= UINT64_C(1) << row;
-	dead->u.next = core->graves[row].dead;
-	core->graves[row].dead = dead;
+	buried->next = core->graves[row].dead;
+	core->graves[row].dead = buried;
 }
 
 static void
 row_empty(struct graves *row, size_t most)
 {
 	while (row->dead != NULL) {
-		struct grave *dead = row->dead;
+		struct buried *dead = row->dead;
 
-		row->dead = dead->u.next;
+		row->dead = dead->next;
 		if (row->free_count >= most) {
 			free(dead);
 			continue;
 		}
-		dead->u.next = row->free;
+		dead->next = row->free;
 		row->free = dead;
 		row->free_count++;
 	}
@@ -96,10 +102,10 @@ grave_done(struct core *core)
 	grave_empty(core);
 	for (size_t row = 0; row < GRAVE_ROWS; row++) {
 		while (core->graves[row].free != NULL) {
-			struct grave *grave = core->graves[row].free;
+			struct buried *kept = core->graves[row].free;
 
-			core->graves[row].free = grave->u.next;
-			free(grave);
+			core->graves[row].free = kept->next;
+			free(kept);
 		}
 	}
 }

@@ -56,7 +56,7 @@ resource_get(struct core *core, struct slice name)
 	r->name_n = (uint16_t)name.n;
 	if (name.n > 0)
 		memcpy((char *)r + before, name.p, name.n);
-	r->link = (uint8_t)resource_link_of(core, name);
+	r->link = resource_link_of(core, name) & 63;
 	TAILQ_INIT(&r->waiters);
 	lease_init(&r->lease, r);
 	resource_rule(core, r);

@@ -25,20 +25,18 @@
 #define HASH_FUNCTION(key, n, hashv) ((hashv) = hash_key((key), (n)))
 #include <uthash.h>
 
-/* First member of everything that is buried. */
+/* First member of everything that is buried. Its grave then takes the first eight bytes: what else is small
+ * may stand there, but nothing that anybody looks at after the end. */
 struct grave {
-	union {
-		size_t row;         /* it lives: where its memory belongs, see grave.c */
-		struct grave *next; /* it is buried */
-	} u;
+	uint8_t row; /* where its memory belongs, see grave.c */
 };
 
 #define GRAVE_ROWS 64
 
 /* Memory of one size. */
 struct graves {
-	struct grave *dead; /* actions may point to them */
-	struct grave *free; /* kept for the next ones */
+	struct buried *dead; /* actions may point to them */
+	struct buried *free; /* kept for the next ones */
 	size_t free_count;
 };
 
@@ -145,6 +143,12 @@ struct loss {
 
 struct grant {
 	struct grave grave;
+	enum kind kind : 8;            /* with permits it has as many as its lease */
+	enum loss_reason ends_why : 8; /* LEASE or MAXHOLD, whichever comes first */
+	bool untold : 1;               /* its LOCK lost its connection: nobody knows that it is held */
+	bool leased : 1;               /* LEASE was given: not renewed, may be extended */
+	uint16_t owner_n;
+	uint16_t why_n;
 	union {
 		LIST_ENTRY(grant) in_session;
 		struct user *left_by; /* withheld: one of whose sessions had it */
@@ -157,16 +161,10 @@ struct grant {
 	int64_t token;
 	int64_t count; /* times entered, >= 1 */
 	int64_t granted_ms;
-	int64_t ends_ms;               /* LEASE or MAXHOLD; TIMER_NEVER */
-	int64_t ceiling_ms;            /* MAXHOLD alone: how far EXTEND may go; TIMER_NEVER */
-	int64_t told_until_ms;         /* nobody can be told of more than this; TIMER_NEVER: somebody can */
-	enum kind kind : 8;            /* with permits it has as many as its lease */
-	enum loss_reason ends_why : 8; /* LEASE or MAXHOLD, whichever comes first */
-	bool untold : 1;               /* its LOCK lost its connection: nobody knows that it is held */
-	bool leased : 1;               /* LEASE was given: not renewed, may be extended */
-	uint16_t owner_n;
-	uint16_t why_n;
-	char bytes[]; /* owner and why */
+	int64_t ends_ms;       /* LEASE or MAXHOLD; TIMER_NEVER */
+	int64_t ceiling_ms;    /* MAXHOLD alone: how far EXTEND may go; TIMER_NEVER */
+	int64_t told_until_ms; /* nobody can be told of more than this; TIMER_NEVER: somebody can */
+	char bytes[];          /* owner and why */
 };
 
 static inline struct slice
@@ -393,6 +391,12 @@ struct stakes {
 
 struct resource {
 	struct grave grave;
+	uint8_t link : 6;
+	bool dirty : 1;   /* something changed: settle it before the step ends */
+	bool listens : 1; /* to the ends of somebody else's locks of it */
+	int16_t limit;    /* permits that there are; 0: it is locked exclusive and shared */
+	uint16_t name_n;
+	uint16_t name_at; /* bytes from here */
 	TAILQ_ENTRY(resource) in_names;
 	struct resource *next; /* in its chain of names */
 	STAILQ_ENTRY(resource) in_dirty;
@@ -405,13 +409,7 @@ struct resource {
 	uint32_t async_count;
 	uint32_t part_count;  /* grants that are parts of an MLOCK */
 	uint32_t grant_count; /* on all its leases */
-	int16_t limit;        /* permits that there are; 0: it is locked exclusive and shared */
-	uint16_t name_n;
-	uint16_t name_at; /* bytes from here */
-	uint8_t link;
-	bool dirty : 1;     /* something changed: settle it before the step ends */
-	bool listens : 1;   /* to the ends of somebody else's locks of it */
-	struct lease lease; /* not with permits. Its seats, and then the bytes of the name follow */
+	struct lease lease;   /* not with permits. Its seats, and then the bytes of the name follow */
 };
 
 static inline struct slice
