@@ -216,55 +216,52 @@ stream_reserve(struct stream *stream, size_t n)
 
 #define HEADER_BYTES 24 /* '*' or '$', at most 20 digits, CR LF, NUL */
 
-static void
-stream_put(struct stream *stream, const char *bytes, size_t n)
+/* Prints a header, and says where it ends. */
+static char *
+header_print(char *out, char type, size_t number)
 {
-	assert(n <= stream->room - stream->tail);
-	if (n > 0)
-		memcpy(stream->output + stream->tail, bytes, n);
-	stream->tail += n;
-}
+	char digits[HEADER_BYTES];
+	char *end = digits + sizeof digits, *p = end;
 
-static void
-stream_put_header(struct stream *stream, char type, size_t number)
-{
-	char header[HEADER_BYTES];
-	char *end = header + sizeof header, *p = end;
-
-	if (number < 100) { /* as nearly all are */
-		memcpy(header,
-			(char[]){type, (char)('0' + number / 10), (char)('0' + number % 10), '\r', '\n'}, 5);
-		p = number < 10 ? header + 1 : header;
-		*p = type;
-		stream_put(stream, p, number < 10 ? 4 : 5);
-		return;
+	*out++ = type;
+	if (number < 10) { /* nearly all are less than 100 */
+		*out++ = (char)('0' + number);
+	} else if (number < 100) {
+		*out++ = (char)('0' + number / 10);
+		*out++ = (char)('0' + number % 10);
+	} else {
+		for (; number > 0; number /= 10)
+			*--p = (char)('0' + number % 10);
+		memcpy(out, p, (size_t)(end - p));
+		out += end - p;
 	}
-	*--p = '\n';
-	*--p = '\r';
-	do {
-		*--p = (char)('0' + number % 10);
-		number /= 10;
-	} while (number > 0);
-	*--p = type;
-	stream_put(stream, p, (size_t)(end - p));
+	*out++ = '\r';
+	*out++ = '\n';
+	return out;
 }
 
 bool
 stream_write(struct stream *stream, int argc, const char *const *argv, const size_t *argvlen)
 {
 	size_t need = HEADER_BYTES;
+	char *out;
 	int i;
 
 	for (i = 0; i < argc; i++)
 		need += HEADER_BYTES + argvlen[i] + 2;
 	if (!stream_reserve(stream, need))
 		return false;
-	stream_put_header(stream, '*', (size_t)argc);
+	out = header_print(stream->output + stream->tail, '*', (size_t)argc);
 	for (i = 0; i < argc; i++) {
-		stream_put_header(stream, '$', argvlen[i]);
-		stream_put(stream, argv[i], argvlen[i]);
-		stream_put(stream, "\r\n", 2);
+		out = header_print(out, '$', argvlen[i]);
+		if (argvlen[i] > 0)
+			memcpy(out, argv[i], argvlen[i]);
+		out += argvlen[i];
+		*out++ = '\r';
+		*out++ = '\n';
 	}
+	stream->tail = (size_t)(out - stream->output);
+	assert(stream->tail <= stream->room);
 	return true;
 }
 
