@@ -15,6 +15,7 @@ struct member {
 struct masters {
 	masters_event *event;
 	void *arg;
+	bool called; /* since they were flushed */
 	unsigned count;
 	struct member list[];
 };
@@ -133,6 +134,7 @@ void
 masters_call(struct masters *masters, const struct call *call)
 {
 	assert(call->master < masters->count);
+	masters->called = true;
 	pool_call(masters->list[call->master].pool, call);
 }
 
@@ -146,9 +148,10 @@ masters_listen(struct masters *masters, struct slice name, bool on)
 void
 masters_flush(struct masters *masters)
 {
-	for (unsigned i = 0; i < masters->count; i++) {
+	for (unsigned i = 0; masters->called && i < masters->count; i++) {
 		pool_flush(masters->list[i].pool);
 	}
+	masters->called = false;
 }
 
 unsigned
