@@ -309,7 +309,14 @@ static const struct option {
 
 #define OPTION_COUNT (sizeof(options) / sizeof(*options))
 
-/* The verbs that cannot do without one. */
+/* The verbs that have any, */
+static const uint64_t options_known = 0
+#define OPTION(word, field, verbs, required, syntax, summary) | (verbs)
+#include "proto/option.def"
+#undef OPTION
+	;
+
+/* and those that cannot do without one. */
 static const uint64_t options_required = 0
 #define OPTION(word, field, verbs, required, syntax, summary) | (required)
 #include "proto/option.def"
@@ -341,11 +348,7 @@ option_read(enum field_id id, const struct slice *args, size_t n, struct command
 bool
 option_known(enum verb verb)
 {
-	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		if (options[i].info.verbs >> verb & 1)
-			return true;
-	}
-	return false;
+	return options_known >> verb & 1;
 }
 
 static size_t

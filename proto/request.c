@@ -102,6 +102,16 @@ scan_count(struct request_parser *parser, const char *data, size_t n, const stru
 	return 1;
 }
 
+static int
+refuse_type(char got, struct reply *error)
+{
+	char text[ESCAPE_BYTE_MAX + 1];
+
+	(void)escape_text(text, sizeof(text), (struct slice){&got, 1}, ESCAPE_PLAIN);
+	reply_error(error, CODE_ERR, "Protocol error: expected '$', got '%s'", text);
+	return -1;
+}
+
 /* One bulk string from parser->seen on, which is *argument for as long as data stays. 1: read, 0: more,
  * -1: refused. */
 static int
@@ -114,13 +124,8 @@ scan_bulk(struct request_parser *parser, const char *data, size_t n, const struc
 
 	if (parser->seen >= n)
 		return 0;
-	if (data[parser->seen] != '$') {
-		char got[ESCAPE_BYTE_MAX + 1];
-
-		(void)escape_text(got, sizeof(got), (struct slice){data + parser->seen, 1}, ESCAPE_PLAIN);
-		reply_error(error, CODE_ERR, "Protocol error: expected '$', got '%s'", got);
-		return -1;
-	}
+	if (data[parser->seen] != '$')
+		return refuse_type(data[parser->seen], error);
 	header = read_header(data, n, parser->seen, &length, &next);
 	if (header == HEADER_PART)
 		return 0;
