@@ -55,7 +55,7 @@ part_tell(struct part *p)
 	struct grant *g = p->grant;
 
 	g->lease->resource->part_count--;
-	g->part = NULL;
+	g->terms->part = NULL;
 	p->grant = NULL;
 }
 
@@ -308,7 +308,7 @@ bundle_granted(struct core *core, struct waiter *w, struct grant *g)
 	p->bundle->lock.retries = w->retries;
 	p->waiter = NULL;
 	p->grant = g;
-	g->part = p;
+	g->terms->part = p;
 	g->lease->resource->part_count++;
 	bundle_touch(core, p->bundle);
 }
@@ -330,7 +330,7 @@ bundle_refused(struct core *core, struct waiter *w, const struct reply *reply)
 void
 bundle_lost(struct core *core, struct grant *g)
 {
-	struct part *p = g->part;
+	struct part *p = grant_part(g);
 
 	part_tell(p);
 	bundle_touch(core, p->bundle);
@@ -342,8 +342,8 @@ bundle_look(struct core *core, const struct resource *r)
 	const struct grant *g;
 
 	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
-		if (g->part != NULL)
-			bundle_touch(core, g->part->bundle);
+		if (grant_part(g) != NULL)
+			bundle_touch(core, grant_part(g)->bundle);
 	}
 }
 

@@ -118,9 +118,10 @@ static void
 check_grant(const struct grant *g, int64_t now_ms)
 {
 	assert(g->count >= 1 && g->token > 0);
-	assert(g->ends_ms > now_ms && (g->session != NULL || g->ends_ms != TIMER_NEVER));
+	assert(g->terms == NULL || g->terms->grant == g);
+	assert(grant_ends_ms(g) > now_ms && (g->session != NULL || grant_ends_ms(g) != TIMER_NEVER));
 	/* A refreshed lease may go on below a withheld hold; what was told may not go beyond the lease. */
-	assert(g->session != NULL || g->told_until_ms <= g->lease->valid_ms);
+	assert(g->session != NULL || g->terms->told_until_ms <= g->lease->valid_ms);
 	/* What nobody knows of somebody may come back for, and only so long. */
 	assert(!g->untold || (g->session != NULL && timer_is_armed(&g->session->grace_timer)));
 }
@@ -309,7 +310,7 @@ check_bundle(const struct conn *conn)
 
 		assert(p->bundle == b && (p->waiter == NULL || p->grant == NULL));
 		assert(p->waiter == NULL || p->waiter->conn == conn);
-		assert(p->grant == NULL || (p->grant->part == p && p->grant->session == conn->session));
+		assert(p->grant == NULL || (grant_part(p->grant) == p && p->grant->session == conn->session));
 		assert(!b->ordered || !missing || (p->waiter == NULL && p->grant == NULL));
 		assert(missing || p->grant != NULL || p->waiter != NULL);
 		missing = missing || p->grant == NULL;

@@ -59,6 +59,7 @@ free_lease(struct lease *l)
 
 	while ((g = TAILQ_FIRST(&l->grants)) != NULL) {
 		TAILQ_REMOVE(&l->grants, g, in_lease);
+		free(g->terms);
 		free(g);
 	}
 	if (l->traffic != NULL)
@@ -214,7 +215,7 @@ run_timers(struct core *core)
 			bundle_timer(core, OWNER_OF(t, struct bundle, timer));
 			break;
 		case TIMER_GRANT:
-			grant_timer(core, OWNER_OF(t, struct grant, timer));
+			grant_timer(core, OWNER_OF(t, struct terms, timer)->grant);
 			break;
 		case TIMER_LEASE:
 			lease_timer(core, OWNER_OF(t, struct lease, timer));

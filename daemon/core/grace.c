@@ -59,7 +59,7 @@ grace_begin(struct core *core, struct session *s)
 	assert(s->conn_count == 0 && s->grace_ms > 0);
 	/* Nobody can be told more than he was by now. */
 	LIST_FOREACH (g, &s->grants, in_session)
-		grant_tell_no_more(g);
+		grant_tell_no_more(core, g);
 	emit_note(core, NOTE_DETACHED, NULL, s, 0, s->grace_ms, NULL);
 	grace_arm(core, s);
 }

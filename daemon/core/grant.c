@@ -29,27 +29,74 @@ after(int64_t now_ms, int64_t ms)
 	return ms > 0 ? now_ms + ms : TIMER_NEVER;
 }
 
+/* NULL: out of memory. */
+static struct terms *
+terms_new(struct core *core, struct grant *g)
+{
+	struct terms *t = grave_new(core, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	timer_init(&t->timer, TIMER_GRANT);
+	t->grant = g;
+	t->ends_ms = TIMER_NEVER;
+	t->ceiling_ms = TIMER_NEVER;
+	t->told_until_ms = TIMER_NEVER;
+	g->terms = t;
+	return t;
+}
+
+/* Of a hold that needs them from now on. One whose end nobody would notice is worse than a daemon that stops
+ * (rule 7). */
+static struct terms *
+grant_terms(struct core *core, struct grant *g)
+{
+	struct terms *t = g->terms != NULL ? g->terms : terms_new(core, g);
+
+	assert(t != NULL);
+	return t;
+}
+
+static void
+terms_end(struct core *core, struct terms *t)
+{
+	if (t == NULL)
+		return;
+	timer_cancel(&core->timers, &t->timer);
+	grave_bury(core, &t->grave);
+}
+
 /* LEASE and MAXHOLD are upper bounds; the rule's max-hold is one more. */
 void
 grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms)
 {
-	int64_t now = core->now.ms;
-	int64_t lease_end = after(now, lease_ms);
+	int64_t now = core->now.ms, lease_end = after(now, lease_ms);
+	int64_t ceiling = earlier(after(now, max_hold_ms), after(now, g->lease->resource->rule->max_hold_ms));
+	struct terms *t;
 
-	g->ceiling_ms = earlier(after(now, max_hold_ms), after(now, g->lease->resource->rule->max_hold_ms));
 	g->leased = lease_ms > 0;
-	g->ends_ms = earlier(lease_end, g->ceiling_ms);
-	g->ends_why = lease_end <= g->ceiling_ms && g->leased ? LOSS_LEASE : LOSS_MAXHOLD;
-	timer_arm(&core->timers, &g->timer, g->ends_ms);
+	g->ends_why = lease_end <= ceiling && g->leased ? LOSS_LEASE : LOSS_MAXHOLD;
+	if (g->terms == NULL && lease_end == TIMER_NEVER && ceiling == TIMER_NEVER)
+		return;
+	t = grant_terms(core, g);
+	t->ceiling_ms = ceiling;
+	t->ends_ms = earlier(lease_end, ceiling);
+	timer_arm(&core->timers, &t->timer, t->ends_ms);
 }
 
 static struct grant *
 grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {
 	struct grant *g = grave_new(core, offsetof(struct grant, bytes) + w->owner_n + w->why_n);
+	bool bounded = w->part != NULL || w->lease_ms > 0 || w->max_hold_ms > 0 ||
+		       l->resource->rule->max_hold_ms > 0;
 
 	if (g == NULL)
 		return NULL;
+	if (bounded && terms_new(core, g) == NULL) {
+		free(g);
+		return NULL;
+	}
 	memcpy(g->bytes, w->bytes, (size_t)w->owner_n + w->why_n);
 	g->owner_n = w->owner_n;
 	g->why_n = w->why_n;
@@ -59,9 +106,6 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	g->token = token;
 	g->count = 1;
 	g->granted_ms = core->now.ms;
-	g->told_until_ms = TIMER_NEVER;
-	g->ends_ms = TIMER_NEVER;
-	timer_init(&g->timer, TIMER_GRANT);
 	if (w->part == NULL)
 		grant_begin(core, g, w->lease_ms, w->max_hold_ms);
 	return g;
@@ -187,7 +231,7 @@ grant_find(const struct core *core, const struct resource *r, struct session *s,
 {
 	struct grant *g = grant_any(core, r, s, owner);
 
-	return g == NULL || g->part != NULL ? NULL : g;
+	return g == NULL || grant_part(g) != NULL ? NULL : g;
 }
 
 bool
@@ -203,7 +247,7 @@ grant_claim(struct grant *g)
 static int64_t
 grant_until_ms(const struct grant *g)
 {
-	return earlier(g->lease->valid_ms, g->ends_ms);
+	return earlier(g->lease->valid_ms, grant_ends_ms(g));
 }
 
 int64_t
@@ -225,11 +269,12 @@ void
 grant_extend(struct core *core, struct grant *g, int64_t ms)
 {
 	int64_t wanted = core->now.ms + ms;
+	struct terms *t = g->terms;
 
 	assert(g->leased);
-	g->ends_ms = earlier(wanted, g->ceiling_ms);
-	g->ends_why = wanted <= g->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
-	timer_arm(&core->timers, &g->timer, g->ends_ms);
+	t->ends_ms = earlier(wanted, t->ceiling_ms);
+	g->ends_why = wanted <= t->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
+	timer_arm(&core->timers, &t->timer, t->ends_ms);
 }
 
 void
@@ -242,15 +287,16 @@ grant_share(struct core *core, struct grant *g)
 }
 
 void
-grant_tell_no_more(struct grant *g)
+grant_tell_no_more(struct core *core, struct grant *g)
 {
-	g->told_until_ms = grant_until_ms(g);
+	grant_terms(core, g)->told_until_ms = grant_until_ms(g);
 }
 
 void
 grant_tell_on(struct grant *g)
 {
-	g->told_until_ms = TIMER_NEVER;
+	if (g->terms != NULL)
+		g->terms->told_until_ms = TIMER_NEVER;
 }
 
 static void
@@ -269,7 +315,7 @@ grant_end(struct core *core, struct grant *g)
 	struct lease *l = g->lease;
 	struct resource *r = l->resource;
 
-	if (g->part != NULL)
+	if (grant_part(g) != NULL)
 		bundle_lost(core, g);
 	if (g->session != NULL) {
 		user_give(g->session, l->permits);
@@ -278,7 +324,7 @@ grant_end(struct core *core, struct grant *g)
 		user_pass_on(core, g);
 		core->counts.withheld--;
 	}
-	timer_cancel(&core->timers, &g->timer);
+	terms_end(core, g->terms);
 	TAILQ_REMOVE(&l->grants, g, in_lease);
 	r->grant_count--;
 	if (l->kind == KIND_PERMITS)
@@ -297,7 +343,7 @@ grant_release(struct core *core, struct grant *g)
 void
 grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 {
-	if (g->session != NULL && !g->untold && g->part == NULL) {
+	if (g->session != NULL && !g->untold && grant_part(g) == NULL) {
 		/* The end of a LEASE is what its holder asked for: no reason to close its connection. */
 		loss_add(core, g->session, g, reason, reason != LOSS_LEASE);
 		grant_note(core, NOTE_LOST, g, -1, loss_word(reason));
@@ -308,11 +354,13 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 int64_t
 grant_abandon(struct core *core, struct grant *g)
 {
-	int64_t told_ms = earlier(grant_until_ms(g), g->told_until_ms);
+	int64_t before_ms = g->terms == NULL ? TIMER_NEVER : g->terms->told_until_ms;
+	int64_t told_ms = earlier(grant_until_ms(g), before_ms);
 	int64_t until_ms = told_ms + g->lease->resource->rule->crash_delay_ms;
 	struct session *s = g->session;
+	struct terms *t;
 
-	assert(g->session != NULL && g->part == NULL);
+	assert(s != NULL && grant_part(g) == NULL);
 	if (until_ms <= core->now.ms || g->untold) {
 		grant_release(core, g);
 		return 0;
@@ -321,9 +369,10 @@ grant_abandon(struct core *core, struct grant *g)
 	grant_leave_session(core, g);
 	user_leave_behind(g, s);
 	core->counts.withheld++;
-	g->told_until_ms = told_ms;
-	g->ends_ms = until_ms;
-	timer_arm(&core->timers, &g->timer, until_ms);
+	t = grant_terms(core, g);
+	t->told_until_ms = told_ms;
+	t->ends_ms = until_ms;
+	timer_arm(&core->timers, &t->timer, until_ms);
 	resource_touch(core, g->lease->resource);
 	return until_ms - core->now.ms;
 }
@@ -332,8 +381,8 @@ int64_t
 grant_break(struct core *core, struct grant *g)
 {
 	if (g->session == NULL)
-		return g->ends_ms - core->now.ms;
-	if (g->part != NULL) {
+		return grant_ends_ms(g) - core->now.ms;
+	if (grant_part(g) != NULL) {
 		grant_lose(core, g, LOSS_BROKEN);
 		return 0;
 	}

@@ -38,8 +38,22 @@ struct grant *grant_with(const struct resource *r, int64_t token);
 /* Its session shows that it knows of it: a repeated LOCK, or another verb. True: it had not been told. */
 bool grant_claim(struct grant *g);
 
+/* The part of an MLOCK that it is until that is answered; NULL: none. */
+static inline struct part *
+grant_part(const struct grant *g)
+{
+	return g->terms == NULL ? NULL : g->terms->part;
+}
+
+/* When its terms end it; TIMER_NEVER: they do not. */
+static inline int64_t
+grant_ends_ms(const struct grant *g)
+{
+	return g->terms == NULL ? TIMER_NEVER : g->terms->ends_ms;
+}
+
 /* Its session has lost its last connection, and has one again. */
-void grant_tell_no_more(struct grant *g);
+void grant_tell_no_more(struct core *core, struct grant *g);
 void grant_tell_on(struct grant *g);
 
 /* How long it is surely good for, ms; <= 0: not any more. */

@@ -63,7 +63,7 @@ reenter_waiter(struct core *core, struct waiter *w)
 		queue_remove(core, w);
 		return true;
 	}
-	if (g->part != NULL || w->part != NULL)
+	if (grant_part(g) != NULL || w->part != NULL)
 		reply_error(&reply, CODE_HELD, "this session holds it already, or is taking it by an MLOCK");
 	else
 		reenter(core, g, &wish, &reply);

@@ -16,6 +16,7 @@
 #include "daemon/core/action.h"
 #include "daemon/core/core.h"
 #include "daemon/core/hash.h"
+#include "daemon/core/master_data.h"
 #include "daemon/core/names.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/view.h"
@@ -155,16 +156,23 @@ struct grant {
 	};
 	TAILQ_ENTRY(grant) in_lease;
 	struct lease *lease;
-	struct session *session; /* NULL: withheld, until ends_ms */
-	struct timer timer;
-	struct part *part; /* of an MLOCK that is not answered yet: told to nobody; NULL: none */
+	struct session *session; /* NULL: withheld, until its terms end */
+	struct terms *terms;     /* NULL: it lasts as long as its session wants */
 	int64_t token;
 	int64_t count; /* times entered, >= 1 */
 	int64_t granted_ms;
-	int64_t ends_ms;       /* LEASE or MAXHOLD; TIMER_NEVER */
+	char bytes[]; /* owner and why */
+};
+
+/* What bounds a hold, but for its lease. */
+struct terms {
+	struct grave grave;
+	struct timer timer;
+	struct grant *grant;
+	struct part *part;     /* of an MLOCK that is not answered yet: told to nobody; NULL: none */
+	int64_t ends_ms;       /* LEASE or MAXHOLD, or its withholding; TIMER_NEVER */
 	int64_t ceiling_ms;    /* MAXHOLD alone: how far EXTEND may go; TIMER_NEVER */
 	int64_t told_until_ms; /* nobody can be told of more than this; TIMER_NEVER: somebody can */
-	char bytes[];          /* owner and why */
 };
 
 static inline struct slice
@@ -512,47 +520,6 @@ struct latch {
 	enum lease_trouble trouble; /* what stood in the way last time */
 	struct slice name;
 	char bytes[];
-};
-
-#define MASTER_REASON_MAX 512
-#define MASTER_RUN_MAX    48
-
-struct master_link {
-	bool up;
-	bool greeting;       /* a HELLO is on its way, */
-	int64_t greeting_ms; /* which left then */
-	bool greeted;        /* it reaches the master we know */
-	bool suspect;        /* it has been silent; the next answer clears it */
-	size_t due;          /* calls without an answer */
-	int64_t quiet_ms;    /* due > 0: silent since then */
-};
-
-struct master {
-	enum master_state state;
-	unsigned index;
-	struct timer timer;
-	struct master_link links[CORE_LINKS_MAX];
-	uint64_t incarnation;
-	int64_t guard_until_ms;
-	int64_t admit_ms; /* GUARDED: when to ask for the admission, then or later */
-	int64_t greet_ms;
-	bool admitting;                 /* an ADMIT is on its way */
-	bool guarding;                  /* guard_until_ms is of this incarnation */
-	bool complained;                /* its last answers were the error that has been noted */
-	bool known;                     /* incarnation is meaningful */
-	bool reclaim;                   /* leases have to be re-asserted: settle refreshes them all */
-	int64_t time_us;                /* its TIME when last seen ... */
-	int64_t time_seen_ms;           /* ... and when that was */
-	int64_t ahead_us;               /* its clock is at most so far ahead of ours, */
-	int64_t ahead_seen_ms;          /* as seen then; 0: not yet */
-	uint64_t disowned;              /* the memory whose clock leapt; 0: none */
-	int64_t highest;                /* highest token its last greeting told ... */
-	int64_t highest_ms;             /* ... and when that greeting was sent; 0: none of this memory */
-	uint64_t serial;                /* of HELLO and ADMIT */
-	uint64_t admit_serial;          /* of the ADMIT on its way */
-	char run[MASTER_RUN_MAX];       /* the server process */
-	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
-	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
 };
 
 struct core {

@@ -1,0 +1,57 @@
+/*
+ * master_data: what the core remembers of each master: whether it can be used, and how far its memory and its
+ * clock can be trusted. A part of state.h, for whoever may look at all of that; master.h has the functions.
+ */
+#ifndef CORE_MASTER_DATA_H
+#define CORE_MASTER_DATA_H
+
+#include "daemon/core/core.h"
+#include "daemon/core/timers.h"
+#include "daemon/core/view.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MASTER_REASON_MAX 512
+#define MASTER_RUN_MAX    48
+
+struct master_link {
+	bool up;
+	bool greeting;       /* a HELLO is on its way, */
+	int64_t greeting_ms; /* which left then */
+	bool greeted;        /* it reaches the master we know */
+	bool suspect;        /* it has been silent; the next answer clears it */
+	size_t due;          /* calls without an answer */
+	int64_t quiet_ms;    /* due > 0: silent since then */
+};
+
+struct master {
+	enum master_state state;
+	unsigned index;
+	struct timer timer;
+	struct master_link links[CORE_LINKS_MAX];
+	uint64_t incarnation;
+	int64_t guard_until_ms;
+	int64_t admit_ms; /* GUARDED: when to ask for the admission, then or later */
+	int64_t greet_ms;
+	bool admitting;                 /* an ADMIT is on its way */
+	bool guarding;                  /* guard_until_ms is of this incarnation */
+	bool complained;                /* its last answers were the error that has been noted */
+	bool known;                     /* incarnation is meaningful */
+	bool reclaim;                   /* leases have to be re-asserted: settle refreshes them all */
+	int64_t time_us;                /* its TIME when last seen ... */
+	int64_t time_seen_ms;           /* ... and when that was */
+	int64_t ahead_us;               /* its clock is at most so far ahead of ours, */
+	int64_t ahead_seen_ms;          /* as seen then; 0: not yet */
+	uint64_t disowned;              /* the memory whose clock leapt; 0: none */
+	int64_t highest;                /* highest token its last greeting told ... */
+	int64_t highest_ms;             /* ... and when that greeting was sent; 0: none of this memory */
+	uint64_t serial;                /* of HELLO and ADMIT */
+	uint64_t admit_serial;          /* of the ADMIT on its way */
+	char run[MASTER_RUN_MAX];       /* the server process */
+	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
+	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
+};
+
+#endif
