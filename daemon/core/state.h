@@ -404,15 +404,15 @@ struct resource {
 	bool listens : 1; /* to the ends of somebody else's locks of it */
 	int16_t limit;    /* permits that there are; 0: it is locked exclusive and shared */
 	uint16_t name_n;
-	uint16_t name_at; /* bytes from here */
-	TAILQ_ENTRY(resource) in_names;
+	uint16_t name_at;      /* bytes from here */
 	struct resource *next; /* in its chain of names */
+	uint32_t hash;         /* of its name; a search of the chain looks no further than here */
+	uint32_t waiter_count;
+	TAILQ_ENTRY(resource) in_names;
 	STAILQ_ENTRY(resource) in_dirty;
 	const struct rule *rule;
 	struct waiter_queue waiters; /* in arrival order */
 	struct stakes *stakes;       /* limit > 0; else NULL */
-	uint32_t hash;               /* of its name */
-	uint32_t waiter_count;
 	uint32_t once_count;
 	uint32_t async_count;
 	uint32_t part_count;  /* grants that are parts of an MLOCK */
