@@ -19,6 +19,7 @@ struct access;
 struct core;
 struct door;
 struct events;
+struct labours;
 struct log;
 struct masters;
 struct processes;
@@ -64,6 +65,7 @@ struct desk {
 	const struct processes *processes; /* for the labels of bound sessions */
 	struct access *access;
 	struct events *events;
+	struct labours *labours;
 	struct stats *stats;
 	struct log *log;
 	struct door *door;

@@ -9,6 +9,7 @@
 #include "daemon/events.h"
 #include "daemon/handshake.h"
 #include "daemon/info.h"
+#include "daemon/labours.h"
 #include "daemon/report.h"
 
 #include <assert.h>
@@ -98,8 +99,13 @@ dispatch_here(struct desk *desk, struct connection *c, const struct command *com
 	if (command_info(command->verb)->flags & COMMAND_CLOSE) {
 		connection_cut(c, END_ABANDONED, "speaks HTTP");
 	} else if (dispatch_allows(c, command)) {
-		assert(dispatch_verbs[command->verb]);
-		dispatch_verbs[command->verb](desk, c, command);
+		desk_verb *handler = dispatch_verbs[command->verb];
+		assert(handler);
+		if (labours_is(command->verb)) {
+			labours_take(desk, c, command, handler);
+		} else {
+			handler(desk, c, command);
+		}
 	}
 }
 

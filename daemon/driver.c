@@ -219,8 +219,9 @@ driver_is_done(const struct driver *d)
 void
 driver_turn(struct driver *d)
 {
-	loop_turn(d->loop, connections_busy(d->connections));
+	loop_turn(d->loop, connections_busy(d->connections) || labours_wait(&d->labours));
 	door_turn(&d->door);
+	labours_turn(&d->desk);
 	connections_serve(d->connections);
 	masters_flush(d->masters); /* before the answers: the masters are at work while these are written */
 	connections_turn(d->connections);
@@ -261,6 +262,7 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	random_init(&d->random);
 	driver_draw(d);
 	actions_init(&d->actions);
+	labours_init(&d->labours);
 	/* Twice as often as the service manager asks for. */
 	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);
 	if (!d->loop) {
@@ -285,6 +287,7 @@ driver_free(struct driver *d)
 	processes_free(d->processes);
 	masters_free(d->masters);
 	core_free(d->core);
+	labours_done(&d->labours);
 	events_free(d->desk.events);
 	access_free(d->desk.access);
 	door_done(&d->door);
@@ -308,6 +311,7 @@ driver_set_desk(struct driver *d, const struct desk_facts *facts)
 		.processes = d->processes,
 		.access = d->desk.access,
 		.events = d->desk.events,
+		.labours = &d->labours,
 		.stats = d->stats,
 		.log = d->log,
 		.door = &d->door,

@@ -7,6 +7,7 @@
 #include "daemon/base/random.h"
 #include "daemon/door.h"
 #include "daemon/driver.h"
+#include "daemon/labours.h"
 #include "daemon/listeners.h"
 #include "daemon/perform.h"
 
@@ -23,6 +24,7 @@ struct driver {
 	struct desk desk;
 	struct perform perform;
 	struct door door;
+	struct labours labours;
 	struct random random;
 	struct now now; /* of the last event; its random numbers are still unused */
 	struct listeners listeners;

@@ -522,6 +522,70 @@ START_TEST(a_browser_is_cut_off)
 }
 END_TEST
 
+/* So many requests for a list, and a last one for something else. */
+#define LISTS 50
+
+static void
+say_lists(int fd)
+{
+	for (int i = 0; i < LISTS; i++) {
+		rig_say(fd, i % 2 == 0 ? "LOCKS MATCH nobody*\r\n" : "INSPECT \"nobody\"\r\n");
+	}
+	rig_say(fd, "PING\r\n");
+}
+
+/* Answers of either that are there to be read, without taking them. */
+static size_t
+heard_lists(int fd)
+{
+	char bytes[65536];
+	ssize_t n = recv(fd, bytes, sizeof bytes - 1, MSG_DONTWAIT | MSG_PEEK);
+	size_t count = 0;
+	bytes[n > 0 ? n : 0] = '\0';
+	for (const char *at = bytes; (at = strstr(at, "\r\nstate\r\n")); at++) {
+		count += 2;
+	}
+	return count;
+}
+
+START_TEST(whoever_asks_for_list_after_list_keeps_nobody_waiting)
+{
+	int greedy[2] = {rig_client(), rig_client()}, other = rig_client();
+	rig_sync_all();
+	say_lists(greedy[0]);
+	say_lists(greedy[1]);
+	rig_ask(other, "PING", "+PONG\r\n");
+	ck_assert_uint_lt(heard_lists(greedy[0]) + heard_lists(greedy[1]), LISTS / 2);
+	for (int i = 0; i < 2; i++) {
+		for (int list = 0; list < LISTS / 2; list++) {
+			ck_assert_str_eq(rig_hear_line(greedy[i]), "*0\r\n");
+			ck_assert_ptr_nonnull(strstr(rig_hear_until(greedy[i], "waiters\r\n"), "nobody"));
+			ck_assert_str_eq(rig_hear_line(greedy[i]), "*0\r\n");
+		}
+		ck_assert_str_eq(rig_hear_line(greedy[i]), "+PONG\r\n");
+		close(greedy[i]);
+	}
+	close(other);
+}
+END_TEST
+
+START_TEST(whoever_waits_for_a_list_may_go)
+{
+	int greedy[2] = {rig_client(), rig_client()}, other = rig_client();
+	rig_sync_all();
+	say_lists(greedy[0]);
+	say_lists(greedy[1]);
+	rig_ask(other, "PING", "+PONG\r\n");
+	close(greedy[0]);
+	ck_assert_int_eq(shutdown(greedy[1], SHUT_WR), 0);
+	/* What was asked before the end is answered. */
+	ck_assert_ptr_nonnull(strstr(rig_hear(greedy[1], 0), "+PONG\r\n"));
+	ck_assert_ptr_nonnull(strstr(rig_ask_bulk(other, "INFO clients"), "connected_clients:1\r\n"));
+	close(greedy[1]);
+	close(other);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -538,5 +602,6 @@ main(void)
 		who_a_bound_session_was_is_known_without_a_connection,
 		a_reload_is_asked_for_by_verb_and_by_signal, a_drain_tells_holders_frees_the_rest_and_ends,
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
-		a_browser_is_cut_off);
+		a_browser_is_cut_off, whoever_asks_for_list_after_list_keeps_nobody_waiting,
+		whoever_waits_for_a_list_may_go);
 }
