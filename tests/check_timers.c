@@ -78,9 +78,12 @@ first_of_all(void)
 	struct timer_place *first = NULL;
 
 	for (int i = 0; i < MANY; i++) {
-		struct timer_place *at = timers.heap + all[i].place - 1;
+		struct timer_place *at;
 
-		if (timer_is_armed(&all[i]) && (first == NULL || at->key < first->key))
+		if (!timer_is_armed(&all[i]))
+			continue;
+		at = timers.heap + all[i].place - 1;
+		if (first == NULL || at->key < first->key)
 			first = at;
 	}
 	return first == NULL ? NULL : first->timer;
