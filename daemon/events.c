@@ -86,14 +86,42 @@ events_leave(struct events *events, struct connection *c)
 	}
 }
 
+static size_t
+events_of_user(const struct events *events, uint64_t user)
+{
+	const struct events_stream *stream;
+	size_t count = 0;
+	LIST_FOREACH (stream, &events->streams, entry) {
+		count += connection_identity(stream->connection)->peer.user == user;
+	}
+	return count;
+}
+
+/* True: and c has its answer. */
+static bool
+events_full(const struct events *events, struct connection *c)
+{
+	const struct peer *peer = &connection_identity(c)->peer;
+	size_t room = EVENTS_STREAMS_MAX - (peer->admin ? 0 : EVENTS_ADMIN_ROOM);
+	if (events->count >= room) {
+		connection_error(c, CODE_LIMIT, "%zu connections ask for EVENTS, as many as may%s",
+			events->count, peer->admin ? "" : ": the rest are for administrators");
+	} else if (!peer->admin && events_of_user(events, peer->user) >= EVENTS_STREAMS_USER) {
+		connection_error(c, CODE_LIMIT,
+			"at most %d connections of one user may ask for EVENTS: RESET one",
+			EVENTS_STREAMS_USER);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 void
 events_verb(struct desk *desk, struct connection *c, const struct command *command)
 {
 	struct events *events = desk->events;
 	events_leave(events, c);
-	if (events->count >= EVENTS_STREAMS_MAX) {
-		connection_error(
-			c, CODE_LIMIT, "at most %d connections may ask for EVENTS", EVENTS_STREAMS_MAX);
+	if (events_full(events, c)) {
 		return;
 	}
 	struct events_stream *stream = stream_new(c, command->match);

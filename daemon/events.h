@@ -12,8 +12,11 @@
 
 #include <stddef.h>
 
-/* Each note is written to every stream, in the middle of whatever caused it. */
-#define EVENTS_STREAMS_MAX 64
+/* Each note is written to every stream, in the middle of whatever caused it. One user has a quarter of the
+ * room at most, and the last of it is for administrators, whom these bounds are not for. */
+#define EVENTS_STREAMS_MAX  64
+#define EVENTS_STREAMS_USER 16
+#define EVENTS_ADMIN_ROOM   8
 
 /* NULL: out of memory. */
 struct events *events_new(void) __attribute__((warn_unused_result));

@@ -35,7 +35,7 @@ bool
 labours_is(enum verb verb)
 {
 	return verb == VERB_LOCKS || verb == VERB_INSPECT || verb == VERB_SESSIONS ||
-	       verb == VERB_CLIENT_LIST;
+	       verb == VERB_CLIENT_LIST || verb == VERB_EVENTS;
 }
 
 static struct slice

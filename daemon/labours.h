@@ -1,5 +1,6 @@
 /*
- * labours: requests that take long because they look at everything there is, one in each turn of the loop.
+ * labours: requests that take long, because they look at everything there is or make a glob that may be long,
+ * one in each turn of the loop.
  *
  *     dispatch ──▶ labours_take() ──┬─ the first one of a turn ────────────▶ its handler
  *                                   └─ the others ──▶ first come, first served, one in each turn that follows

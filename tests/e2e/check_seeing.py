@@ -80,6 +80,32 @@ def test_streams(place):
     expect(late("EVENTS"), "OK")
 
 
+def test_streams_of_a_user(place):
+    """one user has so many of them, and leaves room for others and, at last, for administrators"""
+    users = "users: [ %s ]\n" % ", ".join("{ name: u%d, password-env: SECRET }" % at for at in range(5))
+    daemon = place.daemon(master=place.redis(), tcp=True, config=users, environment={"SECRET": "x"}).admitted()
+
+    def stream(user):
+        client = daemon.client(tcp=True)
+        client("AUTH", "u%d" % user, "x")
+        return client, client("EVENTS", "MATCH", "a*")
+
+    first = [stream(0) for _ in range(17)]
+    expect([answer for _, answer in first[:16]], ["OK"] * 16)
+    harness.expect_code(first[16][1], "LIMIT")
+    expect("of one user" in first[16][1], True, first[16][1])
+    expect([stream(user)[1] for user in (1, 2, 3) for _ in range(13)], ["OK"] * 39)
+    expect(stream(4)[1], "OK")
+    late, answer = stream(4)
+    harness.expect_code(answer, "LIMIT")
+    expect("administrators" in answer, True, answer)
+    expect([daemon.client()("EVENTS") for _ in range(8)], ["OK"] * 8)
+    harness.expect_code(daemon.client()("EVENTS"), "LIMIT")
+    for client, _ in first[:9]:
+        expect(client("RESET"), "RESET")
+    expect(late("EVENTS"), "OK")
+
+
 def test_who(place):
     """events of holds and waits have the owner tag, and the log says whose session it was that is gone"""
     daemon = place.daemon(master=place.redis(), config="log: { level: info }\n").admitted()
