@@ -9,6 +9,7 @@
 #ifndef DAEMON_DESK_H
 #define DAEMON_DESK_H
 
+#include "daemon/base/log.h"
 #include "daemon/connections.h"
 #include "proto/command.h"
 
@@ -20,7 +21,6 @@ struct core;
 struct door;
 struct events;
 struct labours;
-struct log;
 struct masters;
 struct processes;
 struct stats;
@@ -68,6 +68,7 @@ struct desk {
 	struct labours *labours;
 	struct stats *stats;
 	struct log *log;
+	struct log_gate wrongpass;
 	struct door *door;
 	struct desk_facts facts;
 	uint64_t calls[VERB_COUNT]; /* how often each verb was asked for */

@@ -72,6 +72,18 @@ handshake_echo(struct desk *desk, struct connection *c, const struct command *co
 	connection_written(c);
 }
 
+/* A name that is no user's can be as long as a request: the log wants its beginning. */
+static void
+handshake_log_wrongpass(struct desk *desk, struct connection *c, struct slice user)
+{
+	const struct identity *who = connection_identity(c);
+	if (log_gate(desk->log, &desk->wrongpass, LOG_WARNING_LEVEL, "client.wrongpass")) {
+		LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "client.wrongpass",
+			log_number("client", (int64_t)who->id), log_text("address", who->peer.address),
+			log_bytes("user", user.p, user.n < 128 ? user.n : 128));
+	}
+}
+
 /* The kernel's word stays: logging in never takes away what a local user may do. */
 static bool
 handshake_login(struct desk *desk, struct connection *c, const struct command *command)
@@ -79,9 +91,7 @@ handshake_login(struct desk *desk, struct connection *c, const struct command *c
 	struct identity *who = connection_identity(c);
 	const struct access_user *user = access_login(desk->access, command->user, command->password);
 	if (!user) {
-		LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "client.wrongpass",
-			log_number("client", (int64_t)who->id), log_text("address", who->peer.address),
-			log_bytes("user", command->user.p, command->user.n));
+		handshake_log_wrongpass(desk, c, command->user);
 		connection_error(c, CODE_WRONGPASS, "there is no such user, or the password is another one");
 		return false;
 	}

@@ -6,6 +6,8 @@
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 
+#include <string.h>
+
 static const struct {
 	const char *name;
 	enum log_level level;
@@ -34,9 +36,21 @@ log_peer(const char *key, const char *text)
 	return log_text(text[0] ? key : NULL, text);
 }
 
-void
-note_log(const struct note *note, const char *where, struct log *log)
+/* There may be as many of them as there are names and sessions, and as clients like. Of each lock that was
+ * lost somebody may have to know later, but of those that ended as their holder had it. */
+static bool
+note_is_of_many(const struct note *note)
 {
+	bool own = note->text && (strcmp(note->text, "lease") == 0 || strcmp(note->text, "maxhold") == 0);
+	return (note->name.n > 0 || note->session != 0) && (note->type != NOTE_LOST || own);
+}
+
+void
+note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log)
+{
+	if (note_is_of_many(note) &&
+		!log_gate(log, &gates->of[note->type], note_rows[note->type].level, note_name(note->type)))
+		return;
 	LOG_EVENT(log, note_rows[note->type].level, note_name(note->type),
 		log_text(where ? "master" : NULL, where),
 		note->name.n ? log_bytes("name", note->name.p, note->name.n) : log_absent(),

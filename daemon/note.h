@@ -6,16 +6,21 @@
 #ifndef DAEMON_NOTE_H
 #define DAEMON_NOTE_H
 
+#include "daemon/base/log.h"
 #include "daemon/core/action.h"
 #include "proto/fields.h"
 
-struct log;
 struct stats;
 
 /* "lock.granted" */
 const char *note_name(enum note_type type);
+/* What clients can cause is thinned out (log_gate()): a gate for each type. */
+struct note_gates {
+	struct log_gate of[NOTE_COUNT];
+};
+
 /* where: the address of note->master; NULL when it has none. */
-void note_log(const struct note *note, const char *where, struct log *log);
+void note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log);
 void note_count(const struct note *note, struct stats *stats);
 
 /* Longest line: every field with every byte escaped would be longer, and is cut by leaving it out. */

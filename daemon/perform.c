@@ -8,7 +8,6 @@
 #include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/masters.h"
-#include "daemon/note.h"
 #include "proto/composer.h"
 
 #include <string.h>
@@ -74,7 +73,7 @@ void
 perform_note(struct perform *p, const struct note *note)
 {
 	const char *where = note->master >= 0 ? masters_where(p->masters, (unsigned)note->master) : NULL;
-	note_log(note, where, p->log);
+	note_log(note, where, &p->gates, p->log);
 	note_count(note, p->stats);
 	events_tell(p->events, note, where);
 }

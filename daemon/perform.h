@@ -8,6 +8,7 @@
 #define DAEMON_PERFORM_H
 
 #include "daemon/core/action.h"
+#include "daemon/note.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +26,9 @@ struct perform {
 	struct events *events;
 	struct log *log;
 	struct stats *stats;
-	size_t calls_out;  /* calls without a vote yet; the driver counts the votes */
-	bool watch_wanted; /* an ACTION_WATCH came; the driver sets it back */
+	struct note_gates gates; /* all zero in the beginning */
+	size_t calls_out;        /* calls without a vote yet; the driver counts the votes */
+	bool watch_wanted;       /* an ACTION_WATCH came; the driver sets it back */
 };
 
 /* Performs the actions in order and empties the list. */

@@ -293,6 +293,31 @@ START_TEST(too_many_lines_a_second_are_dropped_but_errors_pass)
 }
 END_TEST
 
+START_TEST(what_others_cause_is_thinned_out_and_counted)
+{
+	struct log_gate gate = {0}, other = {0};
+	struct sink sink;
+	int passed = 0;
+
+	sink_init(&sink, LOG_INFO_LEVEL);
+	for (int i = 0; i < 4 * LOG_GATE_LINES; i++)
+		passed += log_gate(&sink.log, &gate, LOG_INFO_LEVEL, "e");
+	/* A second may end in between, never three. */
+	ck_assert_int_ge(passed, LOG_GATE_LINES);
+	ck_assert_int_le(passed, 3 * LOG_GATE_LINES);
+	ck_assert(log_gate(&sink.log, &other, LOG_INFO_LEVEL, "f"));
+	ck_assert(!log_gate(&sink.log, &other, LOG_DEBUG_LEVEL, "f"));
+	gate.window_ms -= 1000;
+	ck_assert(log_gate(&sink.log, &gate, LOG_INFO_LEVEL, "e"));
+	ck_assert_ptr_nonnull(strstr(sink_read(&sink), " info log.thinned event=e lines="));
+	ck_assert_int_eq(gate.left_out, 0);
+	sink.log.level = LOG_DEBUG_LEVEL;
+	for (int i = 0; i < 4 * LOG_GATE_LINES; i++)
+		ck_assert(log_gate(&sink.log, &gate, LOG_INFO_LEVEL, "e"));
+	sink_done(&sink);
+}
+END_TEST
+
 START_TEST(nowhere_is_a_place_to_log_to)
 {
 	struct log log;
@@ -327,5 +352,6 @@ main(void)
 		a_reader_that_stops_costs_lines_and_no_time, a_reader_that_went_away_does_not_kill,
 		a_socket_that_nobody_reads_or_has_closed_does_not_kill,
 		a_full_disk_costs_lines_and_nothing_else, too_many_lines_a_second_are_dropped_but_errors_pass,
-		nowhere_is_a_place_to_log_to, levels_have_names);
+		what_others_cause_is_thinned_out_and_counted, nowhere_is_a_place_to_log_to,
+		levels_have_names);
 }

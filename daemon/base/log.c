@@ -262,6 +262,32 @@ log_event(struct log *log, enum log_level level, const char *event, const struct
 	log_count(log, log_offer(log, &line));
 }
 
+bool
+log_gate(struct log *log, struct log_gate *gate, enum log_level level, const char *event)
+{
+	int64_t now_ms;
+
+	if (!log_wants(log, level))
+		return false;
+	if (log->level == LOG_DEBUG_LEVEL)
+		return true;
+	now_ms = clock_ms();
+	if (now_ms - gate->window_ms >= 1000) {
+		gate->window_ms = now_ms;
+		gate->lines = 0;
+	}
+	if (gate->lines >= LOG_GATE_LINES) {
+		gate->left_out++;
+		return false;
+	}
+	gate->lines++;
+	if (gate->left_out > 0)
+		LOG_EVENT(log, level, "log.thinned", log_text("event", event),
+			log_number("lines", gate->left_out));
+	gate->left_out = 0;
+	return true;
+}
+
 static bool
 is_journal(int fd)
 {

@@ -93,6 +93,23 @@ log_number(const char *key, int64_t value)
 void log_event(struct log *log, enum log_level level, const char *event, const struct log_field *fields,
 	size_t count);
 
+/*
+ * One event that others can cause as often as they like. So many lines of it pass in a second; the next one
+ * that passes is preceded by `log.thinned event=EVENT lines=N`, of how many did not. At level debug all pass.
+ * All zero in the beginning.
+ */
+#define LOG_GATE_LINES 50
+
+struct log_gate {
+	int64_t window_ms; /* start of the second that is counted */
+	int64_t lines;     /* in it */
+	int64_t left_out;  /* and not told yet */
+};
+
+/* Whether a line of it is to be written now. */
+bool log_gate(struct log *log, struct log_gate *gate, enum log_level level, const char *event)
+	__attribute__((warn_unused_result));
+
 /* LOG_EVENT(log, LOG_INFO_LEVEL, "link.up", log_number("link", 0), log_text("master", where)) */
 #define LOG_EVENT(log, level, event, ...)                                                                    \
 	do {                                                                                                 \

@@ -279,6 +279,22 @@ def test_user_limits(place):
     expect_between(client("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
 
 
+def test_log_flood(place):
+    """of clients that are silenced again and again so many have a line in the log, and the others are counted there"""
+    daemon = daemon_of(place, config="log: { level: info }\n")
+
+    def thinned():
+        clients = [daemon.client() for _ in range(150)]
+        for client in clients:
+            client.send("SESSION", "HEARTBEAT", 1)
+        for client in clients:
+            expect(client.closed(), True)
+            client.close()
+        return "log.thinned event=session.silent lines=" in daemon.output.text()
+
+    harness.until("some were left out, and that was told", thinned)
+
+
 def test_mass_cancel(place):
     """1,000 waiters that vanish at once leave nothing behind"""
     daemon = daemon_of(place)
