@@ -140,6 +140,25 @@ connection_write(struct connection *c)
 	c->blocked = buffer_length(&c->out) > 0;
 }
 
+/*
+ * After its socket took what it would: counts the memory of what is left. Each client alone is within its
+ * limits; thousands that ask for long lists and read none of them, or send all but the end of long requests,
+ * are not.
+ */
+static void
+connection_count_kept(struct connection *c)
+{
+	struct connections *set = c->set;
+	size_t kept = c->in.room + c->out.room;
+	set->kept_bytes += kept - c->kept;
+	c->kept = kept;
+	if (set->limits.buffer_bytes > 0 && set->kept_bytes > set->limits.buffer_bytes &&
+		kept > CONNECTION_SHARE_BYTES && !c->identity.peer.admin) {
+		set->stats->client_output_closed++;
+		connection_cut(c, END_ABANDONED, "buffer limit");
+	}
+}
+
 void
 connection_flush(struct connection *c)
 {
@@ -147,6 +166,9 @@ connection_flush(struct connection *c)
 		return;
 	}
 	connection_write(c);
+	if (c->state != CONNECTION_ENDED) {
+		connection_count_kept(c);
+	}
 	if (c->state == CONNECTION_CLOSING && buffer_length(&c->out) == 0) {
 		connection_cut(c, c->end, c->why);
 	}
@@ -405,6 +427,10 @@ connection_take(struct connection *c, size_t n)
 		connection_cut(c, END_ABANDONED, "out of memory");
 	} else {
 		connection_settle_fd(c);
+	}
+	/* Nothing in and nothing out is the rule. */
+	if (c->in.room + c->kept > 0 && c->state == CONNECTION_OPEN) {
+		connection_count_kept(c);
 	}
 }
 

@@ -42,9 +42,15 @@ struct connections;
 /* Answers are written when so many connections have some, so that clients work while others are served. */
 #define CONNECTION_WRITE_COUNT 8
 
+/* What one connection may keep in memory however much all of them do. */
+#define CONNECTION_SHARE_BYTES 16384
+
 struct connections_limits {
 	struct request_limits request;
 	size_t output_bytes; /* unread by the client; past it the connection is cut */
+	/* Memory for what waits, of all of them; past it one that has more than its share and comes by is
+	 * cut. 0: no limit */
+	size_t buffer_bytes;
 };
 
 struct connections_hooks {

@@ -38,6 +38,7 @@ struct connection {
 	struct buffer out;
 	const char *why; /* CLOSING, ENDED */
 	int fd;
+	size_t kept;   /* of its memory, counted in set->kept_bytes */
 	size_t owed;   /* pushes that are due */
 	int passed_fd; /* negative: none, as passing.h says */
 	short armed;   /* what event waits for */
@@ -69,6 +70,7 @@ struct connections {
 	size_t written_count;
 	size_t ended_count;
 	size_t kept_fds;
+	size_t kept_bytes;          /* memory of buffers with something in them */
 	size_t out_bytes;           /* unread output that stops serving */
 	struct connection *serving; /* its requests are being served right now */
 	struct request request;     /* the one being served */

@@ -78,6 +78,7 @@ connection_free(struct connection *c)
 	}
 	TAILQ_REMOVE(&set->all, c, entry);
 	roster_remove(&set->roster, c->identity.id);
+	set->kept_bytes -= c->kept;
 	set->stats->clients_connected--;
 	set->ended_count -= c->state == CONNECTION_ENDED;
 	connection_drop_fd(c);

@@ -139,6 +139,7 @@ settings_limits(const struct conf *conf, int64_t descriptors)
 		.connections.request.bytes = (size_t)conf->limits.request_bytes,
 		.connections.request.arguments = (size_t)conf->limits.arguments,
 		.connections.output_bytes = (size_t)conf->limits.output_bytes,
+		.connections.buffer_bytes = (size_t)conf->limits.buffer_bytes,
 		.door.clients = (size_t)conf->limits.clients,
 		.door.per_user = (size_t)conf->limits.sessions_per_user,
 		.door.login_ms = conf->limits.login_ms,

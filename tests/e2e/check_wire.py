@@ -279,6 +279,29 @@ def test_user_limits(place):
     expect_between(client("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
 
 
+def test_never_read_together(place):
+    """clients that each keep within their own limit and together do not are cut off; who reads is served"""
+    daemon = daemon_of(place, tcp=True, config="limits: { buffer-bytes: 1m }\n")
+    holder = daemon.client(3)
+    for at in range(1000):
+        holder.send("LOCK", "n" * 400 + str(at), "ASYNC", str(at))
+    expect([holder.reply() for _ in range(1000)], ["QUEUED"] * 1000)
+    for _ in range(1000):
+        holder.push()
+    closed = int(daemon.info()["client_output_closed"])
+    deaf = []
+    while int(daemon.info()["client_output_closed"]) < closed + 5:
+        client = daemon.client(tcp=True)
+        for _ in range(20):
+            client.send("LOCKS")
+        deaf.append(client)
+        expect_between(len(deaf), 1, 200)
+    healthy(daemon)
+    expect(daemon.client(3)("CHECK", "n" * 400 + "7"), None)
+    with resp.Client(daemon.tcp, 3) as client:
+        expect_between(len(client("LOCKS", "COUNT", 10)), 10, 10)
+
+
 def test_log_flood(place):
     """of clients that are silenced again and again so many have a line in the log, and the others are counted there"""
     daemon = daemon_of(place, config="log: { level: info }\n")
