@@ -21,7 +21,7 @@ struct stream;
 
 #define STREAM_ELEMENTS_MAX    128       /* of one array: our scripts answer one per name, at most 64 */
 #define STREAM_DEPTH_MAX       7         /* of arrays in arrays: ours need 3 */
-#define STREAM_REPLY_BYTES_MAX (1 << 18) /* of one reply: ours are some kilobytes */
+#define STREAM_REPLY_BYTES_MAX (1 << 18) /* of one reply: ours are some kilobytes, with all permits 50 */
 
 struct stream_hooks {
 	/* One reply; it is freed afterwards. None follows after stream_break(). */
