@@ -499,6 +499,25 @@ START_TEST(a_broken_hold_that_nobody_was_told_of_is_free_at_once)
 }
 END_TEST
 
+START_TEST(a_lease_that_it_takes_as_its_rest_is_over_is_renewed_on)
+{
+	struct story w;
+
+	story_retaining(&w, 1, 100);
+	lock(&w, 1, "b");
+	granted(&w, "b", 1, 500);
+	run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .max_hold_ms = 100});
+	granted(&w, "a", 2, 600);
+	ck_assert_str_eq(unlock(&w, 1, "b"), "c1 :0");
+	ck_assert_str_eq(mlock(&w, 3, "b a"), "");
+	/* What nobody uses would be given back now; but the hold of a ends first, in the same step. */
+	after(&w, 100);
+	ck_assert_str_eq(check(&w, 3, "b"), "c3 :878");
+	ck_assert_str_eq(after(&w, LEASE_MS / 3), "renew a#2 | renew b#1");
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -523,5 +542,6 @@ main(void)
 		readers_share_all_names_and_a_name_that_cannot_be_shared_is_said,
 		a_tried_name_that_is_refused_after_a_while_is_waited_for_without_the_others,
 		while_the_master_is_away_it_is_waited_for,
-		a_broken_hold_that_nobody_was_told_of_is_free_at_once);
+		a_broken_hold_that_nobody_was_told_of_is_free_at_once,
+		a_lease_that_it_takes_as_its_rest_is_over_is_renewed_on);
 }

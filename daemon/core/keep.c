@@ -207,10 +207,12 @@ keep_timer(struct core *core, struct lease *l)
 {
 	if (l->resource->waiter_count > 0)
 		l->idle_ms = 0;
+	/* It is given back before this step ends, unless somebody wants it by then who waits for what else
+	 * ends just now: then it goes on. */
+	if (l->idle_ms != 0 && core->now.ms >= l->idle_ms)
+		resource_touch(core, l->resource);
 	if (core->now.ms >= l->valid_ms)
 		lease_lost(core, l, LOSS_EXPIRED);
-	else if (l->idle_ms != 0 && core->now.ms >= l->idle_ms)
-		resource_touch(core, l->resource);
 	else if (l->lines && core->now.ms >= l->traffic->line_ms)
 		lease_line_up(core, l);
 	else if (core->now.ms < l->refresh_ms)

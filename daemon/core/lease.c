@@ -138,7 +138,7 @@ lease_arm(struct core *core, struct lease *l)
 	 * not within this turn. */
 	if (l->refresh_ms < at)
 		at = l->refresh_ms > core->now.ms ? l->refresh_ms : core->now.ms + 1;
-	if (l->idle_ms != 0 && l->idle_ms < at)
+	if (l->idle_ms > core->now.ms && l->idle_ms < at)
 		at = l->idle_ms;
 	if (l->lines && l->traffic->line_ms < at)
 		at = l->traffic->line_ms;
