@@ -534,6 +534,26 @@ START_TEST(a_process_keeps_its_session_beyond_the_grace_and_ends_it_within)
 }
 END_TEST
 
+START_TEST(what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broken)
+{
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1}});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_str_eq(keep(&w, 2 * GRACE_MS), "");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 :1");
+	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_CHECK, .name = SLICE("a")}), "c3 :977");
+	ck_assert_str_eq(run(&w, 2, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500}),
+		"c3 close | c2 :988");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(draining_keeps_nothing_for_anybody_to_come_back_for)
 {
 	struct story w;
@@ -808,6 +828,7 @@ main(void)
 		a_loss_while_nobody_is_there_is_told_on_the_next_use,
 		pushes_of_losses_have_to_be_asked_for_again,
 		a_process_keeps_its_session_beyond_the_grace_and_ends_it_within,
+		what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broken,
 		draining_keeps_nothing_for_anybody_to_come_back_for,
 		a_session_that_is_silent_for_too_long_is_closed_and_abandoned,
 		a_session_whose_lock_waits_cannot_be_heard_of, a_heartbeat_can_be_changed_and_given_back,

@@ -246,6 +246,9 @@ check_sessions(const struct core *core, struct core_counts *seen)
 			assert(g->session == s);
 			assert(s->holds == NULL ||
 				holds_find(core, s, g->lease->resource, grant_owner(g)) == g);
+			/* Whoever has a connection may be told more by now. */
+			assert(s->conn_count == 0 || g->terms == NULL ||
+				g->terms->told_until_ms == TIMER_NEVER);
 			grants++;
 		}
 		LIST_FOREACH (w, &s->waiters, in_session)

@@ -69,10 +69,13 @@ grace_attach(struct core *core, struct session *s)
 {
 	struct grant *g;
 
-	if (s->conn_count > 1 || s->grace_ms == 0 || !timer_is_armed(&s->grace_timer))
+	if (s->conn_count > 1 || s->grace_ms == 0)
 		return;
+	/* Whether or not the grace runs: its process may have kept the session for longer. */
 	LIST_FOREACH (g, &s->grants, in_session)
 		grant_tell_on(g);
+	if (!timer_is_armed(&s->grace_timer))
+		return;
 	emit_note(core, NOTE_RESUMED, NULL, s, 0, timer_at(&core->timers, &s->grace_timer) - core->now.ms,
 		NULL);
 }
