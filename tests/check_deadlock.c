@@ -22,6 +22,19 @@ words(const struct story *w)
 	return "";
 }
 
+/* What its first note about a circle says. */
+static const char *
+noted(const struct story *w)
+{
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct action *a = &w->actions.list[i];
+
+		if (a->type == ACTION_NOTE && a->u.note.type == NOTE_DEADLOCK)
+			return a->u.note.text;
+	}
+	return "";
+}
+
 static void
 name_conn(struct story *w, conn_id conn, const char *name)
 {
@@ -68,6 +81,7 @@ START_TEST(who_closes_a_circle_of_two_is_refused_and_the_other_goes_on)
 	ck_assert_str_eq(lock(&w, 2, "a"), "c2 -DEADLOCK");
 	ck_assert_str_eq(
 		words(&w), "session 2 waits for a, held by session 1, which waits for b, held by session 2");
+	ck_assert_str_eq(noted(&w), words(&w));
 	ck_assert_str_eq(unlock(&w, 2, "b"), "c2 :0 | c1 :2001");
 	ck_assert_str_eq(lock(&w, 2, "a"), "");
 	story_done(&w);

@@ -398,7 +398,7 @@ name_circle(const struct search *search, struct reply *out)
 /* The text has to outlive the step. */
 struct last_words {
 	struct grave grave;
-	char text[REPLY_TEXT_MAX];
+	_Alignas(8) char text[REPLY_TEXT_MAX]; /* behind what its grave takes */
 };
 
 static void
