@@ -117,6 +117,25 @@ see(const struct story *w, struct latch_view *view)
 	return core_view_latch(w->core, w->now.ms, SLICE("a"), view);
 }
 
+START_TEST(a_latch_whose_key_lives_for_ages_is_looked_at_again_in_time)
+{
+	struct story w;
+	struct latch_view view;
+
+	story_ready(&w);
+	ck_assert_str_eq(count(&w, 1), "look a#1");
+	ck_assert_str_eq(
+		vote(&w, (struct vote){.op = CALL_LATCH,
+				 .name = SLICE("a"),
+				 .attempt = 1,
+				 .latch = {.id = 9, .set = 2, .left = 1, .ttl_ms = INT64_C(1) << 53}}),
+		"c1 :1");
+	ck_assert(core_view_latch(w.core, w.now.ms, SLICE("a"), &view));
+	ck_assert_int_le(view.live_ms, 2 * COMMAND_MS_MAX);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_latch_is_set_by_one)
 {
 	struct latch_view view;
@@ -881,6 +900,7 @@ int
 main(void)
 {
 	return SUITE_RUN("latch", NULL, NULL, a_latch_is_set_by_one,
+		a_latch_whose_key_lives_for_ages_is_looked_at_again_in_time,
 		who_counts_down_is_the_session_and_its_tag,
 		a_latch_set_elsewhere_is_looked_at_before_it_is_counted_down,
 		no_such_latch_is_an_error_to_down_null_to_count_and_a_wait_to_await,

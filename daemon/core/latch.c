@@ -255,10 +255,13 @@ latch_settle(struct core *core, struct latch *l)
 
 /* ---- what the master said ---- */
 
-/* A moment later than it can end there, by our clock. */
+/* A moment later than it can end there, by our clock. Of a key that somebody else lets live longer than any
+ * LEASE may be, that is soon enough to look again. */
 static int64_t
 ends_at(const struct core *core, int64_t ttl_ms)
 {
+	if (ttl_ms > COMMAND_MS_MAX)
+		ttl_ms = COMMAND_MS_MAX;
 	return core->now.ms + ttl_ms + drift_ms(ttl_ms) + core->settings.margin_ms;
 }
 
