@@ -95,26 +95,55 @@ START_TEST(two_votes_wait_for_the_word_of_home)
 }
 END_TEST
 
-START_TEST(two_votes_are_left_to_whom_home_gave_it_unless_he_does_not_come)
+/* The two others grant it, and home names this attempt of another daemon. */
+static void
+home_names(struct story *w, struct seats s, uint64_t attempt, const char *holder)
 {
+	HEARD(w, s.one, granted(w, "a", attempt, 500));
+	HEARD(w, s.two, granted(w, "a", attempt, 500));
+	HEARD(w, s.home,
+		vote(w, (struct vote){.op = CALL_ACQUIRE,
+				.outcome = OUTCOME_BUSY,
+				.name = slice_of("a"),
+				.attempt = attempt,
+				.holder = slice_of(holder),
+				.position = 1,
+				.change_ms = 500}));
+}
+
+START_TEST(two_votes_are_left_to_whom_home_gave_it_twice_while_he_tries)
+{
+	static const char *const holders[] = {
+		"0123456789abcdef0123456789abcdef:9", "0123456789abcdef0123456789abcdef:a"};
 	struct story w;
 	struct seats s = story_asked(&w);
 
 	for (uint64_t attempt = 1; attempt < 3; attempt++) {
-		HEARD(&w, s.one, granted(&w, "a", attempt, 500));
-		HEARD(&w, s.two, granted(&w, "a", attempt, 500));
-		HEARD(&w, s.home, busy(&w, "a", attempt));
+		home_names(&w, s, attempt, holders[attempt - 1]);
 		ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 2);
 		after(&w, 10);
 		ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
 	}
-	HEARD(&w, s.one, granted(&w, "a", 3, 500));
-	HEARD(&w, s.two, granted(&w, "a", 3, 500));
-	HEARD(&w, s.home, busy(&w, "a", 3));
+	home_names(&w, s, 3, "0123456789abcdef0123456789abcdef:b");
 	ck_assert_ptr_nonnull(strstr(w.trace, "c1 :500"));
 	/* There our place is still kept, before those who wait. */
 	ck_assert_uint_eq(calls_of(&w, CALL_LEAVE), 1);
 	ck_assert_uint_eq(last_call(&w)->master, s.home);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(two_votes_are_left_once_to_whom_home_gave_it_and_who_is_gone)
+{
+	const char *gone = "0123456789abcdef0123456789abcdef:9";
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	home_names(&w, s, 1, gone);
+	ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 2);
+	after(&w, 10);
+	home_names(&w, s, 2, gone);
+	ck_assert_ptr_nonnull(strstr(w.trace, "c1 :500"));
 	story_done(&w);
 }
 END_TEST
@@ -796,7 +825,8 @@ main(void)
 {
 	return SUITE_RUN("quorum", NULL, NULL, one_of_three_is_not_enough_and_two_are,
 		two_votes_wait_for_the_word_of_home,
-		two_votes_are_left_to_whom_home_gave_it_unless_he_does_not_come,
+		two_votes_are_left_to_whom_home_gave_it_twice_while_he_tries,
+		two_votes_are_left_once_to_whom_home_gave_it_and_who_is_gone,
 		not_our_turn_at_home_counts_whatever_the_others_say,
 		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
 		who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough,

@@ -22,7 +22,8 @@
 #define REST_MS      30   /* after a yield to somebody who does not stand in our queue */
 #define SPLIT_MS     4 /* after a round that nobody won: at most so long at first, then twice as long, ... */
 #define SPLIT_MOST   6 /* ... so often; then it counts as a refusal */
-#define DEFER_MOST   2 /* rounds in a row that are left to the daemon to which home gave the lease */
+#define HOME_MOST_MS 500 /* for the word of home alone */
+#define DEFER_MOST   2   /* rounds in a row that are left to the daemon to which home gave the lease */
 
 /* An answer that takes longer than this would leave a lease that is hardly good for anything. */
 static int64_t
@@ -31,6 +32,15 @@ bid_patience_ms(const struct core *core, const struct lease *l)
 	int64_t third = l->resource->rule->lease_ms / 3, patience = master_patience_ms(core);
 
 	return third < patience ? third : patience;
+}
+
+/* The word of home is advice: waited for, but not for as long as a vote. */
+static int64_t
+bid_home_patience_ms(const struct core *core, const struct lease *l)
+{
+	int64_t half = bid_patience_ms(core, l) / 2;
+
+	return half < HOME_MOST_MS ? half : HOME_MOST_MS;
 }
 
 static void
@@ -92,8 +102,8 @@ bid_begin(struct core *core, struct lease *l)
 	t->change_ms = 0;
 	l->attempt = ++core->attempts;
 	lease_round(core, l, r->rule->lease_ms, tokens_first());
-	/* The word of home is waited for, but not for as long as a vote. */
-	timer_arm(&core->timers, &l->timer, core->now.ms + (l->knocking ? patience / 4 : patience));
+	timer_arm(&core->timers, &l->timer,
+		core->now.ms + (l->knocking ? bid_home_patience_ms(core, l) : patience));
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (master_usable(&core->masters[i], r->link) && (i == home || !l->knocking))
 			bid_ask(core, l, i, patience);
@@ -270,12 +280,15 @@ bid_split(struct core *core, struct lease *l, bool taken)
 
 /*
  * Home has given it to another daemon, and the others to us. It is that one's turn, and now it can have the
- * rest: we come back in the time that this takes. If it goes on, home remembers somebody who is gone.
+ * rest: we come back in the time that this takes. If it goes on, or home names the same attempt again, home
+ * remembers somebody who is gone.
  */
 static bool
 bid_defers(const struct lease *l)
 {
-	return l->traffic->change_ms > 0 && l->traffic->deferred < DEFER_MOST;
+	const struct traffic *t = l->traffic;
+
+	return t->change_ms > 0 && (t->deferred == 0 || (t->deferred < DEFER_MOST && !t->lasts));
 }
 
 static void
@@ -341,12 +354,11 @@ bid_not_won(struct core *core, struct lease *l)
 	}
 }
 
-/* Only the word of home is missing, which is advice; or what we have got so far is kept from others who
- * contend: waited for, but not for as long as a vote. */
+/* Only the word of home is missing; or what we have got so far is kept from others who contend. */
 static void
 bid_hurry(struct core *core, struct lease *l)
 {
-	int64_t at = core->now.ms + bid_patience_ms(core, l) / 4;
+	int64_t at = core->now.ms + bid_home_patience_ms(core, l);
 
 	if (at < timer_at(&core->timers, &l->timer))
 		timer_arm(&core->timers, &l->timer, at);
