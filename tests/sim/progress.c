@@ -19,30 +19,12 @@ smaller(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static int64_t
-lease_ms_of(const struct world *w, unsigned name)
-{
-	return w->plan.foreign && name == 2 ? w->plan.lease_ms / 2 : w->plan.lease_ms;
-}
-
 /* At most so long until who waits looks again. */
 static int64_t
 timer_ms(const struct world *w, unsigned name)
 {
-	return smaller(lease_ms_of(w, name) / 3, 1000);
-}
-
-/* The word of the master with the queue is waited for for a twelfth of a lease: who is further away from it
- * takes what the others give it. */
-static bool
-is_near(const struct host *h, unsigned name)
-{
-	const struct world *w = h->world;
-	int64_t most_us = lease_ms_of(w, name) * 1000 / 12;
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		if (2 * way_most_us(&h->ways[i]) > most_us)
-			return false;
-	return true;
+	int64_t lease_ms = w->plan.foreign && name == 2 ? w->plan.lease_ms / 2 : w->plan.lease_ms;
+	return smaller(lease_ms / 3, 1000);
 }
 
 /* Whether so many masters are well for it that it can make something of a lease, or give it up. */
@@ -339,14 +321,14 @@ progress_queued(struct host *h, unsigned name, bool queued)
 	memset(a->passed, 0, sizeof(a->passed));
 }
 
-/* Somebody else gets the lease that it waits for. Where messages are lost or slow, turns are, too; where a
- * clock steps back, places outlive who had them. */
+/* Somebody else gets the lease that it waits for. Where messages are lost, turns are, too; where a clock
+ * steps back, places outlive who had them. */
 static void
 pass_over(const struct host *passed, const struct host *by, unsigned name)
 {
 	struct world *w = by->world;
 	struct asking *a = &w->progress.asking[passed->index][name];
-	if (!a->queued || w->plan.fault[FAULT_MESSAGES] || w->plan.fault[FAULT_BACK] || !is_near(by, name))
+	if (!a->queued || w->plan.fault[FAULT_MESSAGES] || w->plan.fault[FAULT_BACK])
 		return;
 	if (++a->passed[by->index] > PASSED_MOST)
 		world_fail(w, "order: d%u has got %s %d times while d%u stood in the queue for it", by->index,

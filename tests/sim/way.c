@@ -29,13 +29,6 @@ way_delay(struct way *way, bool there)
 	return way->far_us + rng_range(&w->rng, usual / 2, usual + usual / 2);
 }
 
-int64_t
-way_most_us(const struct way *way)
-{
-	int64_t usual = way->host->world->plan.network_us;
-	return way->far_us + usual + usual / 2;
-}
-
 bool
 way_opens(const struct way *way)
 {

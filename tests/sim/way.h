@@ -34,9 +34,6 @@ void way_init(struct way *way, struct host *host, struct server *server);
 /* How long a message takes to the master (there) or back. */
 int64_t way_delay(struct way *way, bool there);
 
-/* And how long at most, while nothing is wrong. */
-int64_t way_most_us(const struct way *way);
-
 /* Whether a connection can be made now. */
 bool way_opens(const struct way *way);
 
