@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define HEARD(w, at_, call) ((w)->at = (at_), (call))
+#define HOME_MS             (LEASE_MS / 6) /* so long the word of home is waited for */
 
 /* The masters in the order of this story: home, and the two others. */
 struct seats {
@@ -268,7 +269,7 @@ START_TEST(where_others_contend_a_silent_master_is_not_waited_for_with_a_minorit
 
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, s.one, busy(&w, "a", 1));
-	after(&w, LEASE_MS / 3 / 4);
+	after(&w, HOME_MS);
 	ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 2);
 	after(&w, 10);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
@@ -398,11 +399,11 @@ START_TEST(who_yields_does_not_wait_for_a_silent_home)
 	struct story w;
 	struct seats s = story_yielded(&w);
 
-	after(&w, LEASE_MS / 3 / 4);
+	after(&w, HOME_MS);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 2);
 	HEARD(&w, s.one, granted(&w, "a", 2, 1500));
 	HEARD(&w, s.two, granted(&w, "a", 2, 1500));
-	after(&w, LEASE_MS / 3 / 4);
+	after(&w, HOME_MS);
 	ck_assert_ptr_nonnull(strstr(w.trace, "c2 :1500"));
 	story_done(&w);
 }
@@ -663,7 +664,7 @@ START_TEST(a_silent_master_is_waited_for_once)
 	HEARD(&w, s.one, granted(&w, "a", 1, 500));
 	HEARD(&w, s.two, granted(&w, "a", 1, 500));
 	/* Home says nothing: after a while the others are enough ... */
-	ck_assert_ptr_nonnull(strstr(after(&w, 84), "c1 :500"));
+	ck_assert_ptr_nonnull(strstr(after(&w, HOME_MS), "c1 :500"));
 	after(&w, 250);
 	core_view_master(w.core, w.now.ms, s.home, &view);
 	ck_assert(view.down);
