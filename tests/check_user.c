@@ -207,6 +207,94 @@ START_TEST(who_logs_in_as_another_takes_along_what_he_has)
 }
 END_TEST
 
+START_TEST(who_logs_in_as_another_who_has_no_room_for_his_locks_stays_counted_as_he_was)
+{
+	struct story w;
+
+	story_of_users(&w);
+	take(&w, 11, "a", 1);
+	take(&w, 11, "b", 2);
+	take(&w, 14, "c", 3);
+	take(&w, 14, "d", 4);
+	login(&w, 11, BOB);
+	take(&w, 14, "e", 5);
+	ck_assert_str_eq(lock(&w, 14, "f"), "c14 -LIMIT");
+	take(&w, 12, "f", 6);
+	ck_assert_str_eq(lock(&w, 13, "g"), "c13 -LIMIT");
+	/* As soon as there is room, and something is said of him again. */
+	unlock(&w, 14, "c");
+	unlock(&w, 14, "d");
+	login(&w, 11, BOB);
+	take(&w, 12, "g", 7);
+	ck_assert_str_eq(lock(&w, 14, "h"), "c14 -LIMIT");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_logs_in_as_another_who_has_no_room_for_his_grace_stays_counted_as_he_was)
+{
+	const struct command grace = {.verb = VERB_SESSION_GRACE, .grace_ms = 100};
+	struct story w;
+
+	story_of_users(&w);
+	w.settings.grace.per_user = 1;
+	core_set_grace(w.core, &w.settings.grace);
+	ck_assert_ptr_nonnull(strstr(run(&w, 11, grace), "c11 0"));
+	ck_assert_ptr_nonnull(strstr(run(&w, 14, grace), "c14 0"));
+	login(&w, 11, BOB);
+	ck_assert_str_eq(run(&w, 12, grace), "c12 -LIMIT");
+	story_done(&w);
+}
+END_TEST
+
+static void
+take_for(struct story *w, conn_id conn, const char *name, uint64_t attempt, int64_t lease_ms)
+{
+	run(w, conn, (struct command){.verb = VERB_LOCK, .name = slice_of(name), .lease_ms = lease_ms});
+	granted(w, name, attempt, (int64_t)attempt * 1000);
+}
+
+START_TEST(of_all_sessions_of_a_user_as_many_losses_are_remembered_as_he_may_have_locks)
+{
+	struct story w;
+
+	story_of_users(&w);
+	take_for(&w, 11, "a", 1, 10);
+	take_for(&w, 12, "b", 2, 10);
+	take_for(&w, 13, "c", 3, 20);
+	after(&w, 10);
+	take_for(&w, 13, "d", 4, 20);
+	take_for(&w, 14, "e", 5, 20);
+	after(&w, 20);
+	/* Whose session it is that has lost one too many is reminded of its latest. */
+	ck_assert_str_eq(unlock(&w, 13, "c"), "c13 -NOTHELD");
+	ck_assert_str_eq(unlock(&w, 13, "d"), "c13 -LOST");
+	ck_assert_str_eq(unlock(&w, 11, "a"), "c11 -LOST");
+	ck_assert_str_eq(unlock(&w, 12, "b"), "c12 -LOST");
+	ck_assert_str_eq(unlock(&w, 14, "e"), "c14 -LOST");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_a_session_has_lost_goes_along_with_it_to_another_user)
+{
+	struct story w;
+
+	story_of_users(&w);
+	take_for(&w, 11, "a", 1, 10);
+	take_for(&w, 11, "b", 2, 10);
+	take_for(&w, 14, "c", 3, 10);
+	after(&w, 10);
+	login(&w, 11, BOB);
+	take_for(&w, 14, "d", 4, 10);
+	after(&w, 10);
+	ck_assert_str_eq(unlock(&w, 14, "c"), "c14 -NOTHELD");
+	ck_assert_str_eq(unlock(&w, 14, "d"), "c14 -LOST");
+	ck_assert_str_eq(unlock(&w, 11, "a"), "c11 -LOST");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_hold_that_is_broken_counts_while_it_is_withheld)
 {
 	struct story w;
@@ -231,5 +319,9 @@ main(void)
 		when_it_has_passed_on_there_is_room_again, of_a_semaphore_each_permit_counts,
 		an_mlock_has_room_for_all_its_names_or_is_refused,
 		who_logs_in_as_another_takes_along_what_he_has,
+		who_logs_in_as_another_who_has_no_room_for_his_locks_stays_counted_as_he_was,
+		who_logs_in_as_another_who_has_no_room_for_his_grace_stays_counted_as_he_was,
+		of_all_sessions_of_a_user_as_many_losses_are_remembered_as_he_may_have_locks,
+		what_a_session_has_lost_goes_along_with_it_to_another_user,
 		a_hold_that_is_broken_counts_while_it_is_withheld);
 }

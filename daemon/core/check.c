@@ -182,6 +182,18 @@ session_locks(const struct session *s)
 	return locks;
 }
 
+static int64_t
+session_losses(const struct session *s)
+{
+	const struct loss *loss;
+	int64_t losses = 0;
+
+	TAILQ_FOREACH (loss, &s->losses, in_session)
+		losses++;
+	assert(losses == s->loss_count);
+	return losses;
+}
+
 /* What sessions of this user have left behind. */
 static int64_t
 user_withheld(const struct core *core, const struct user *u)
@@ -215,7 +227,7 @@ static void
 check_users(const struct core *core)
 {
 	for (const struct user *u = core->users; u != NULL; u = u->hh.next) {
-		int64_t sessions = 0, graces = 0, locks = 0;
+		int64_t sessions = 0, graces = 0, locks = 0, losses = 0;
 
 		for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
 			if (s->user != u)
@@ -224,8 +236,9 @@ check_users(const struct core *core)
 			sessions++;
 			graces += s->grace_ms > 0;
 			locks += s->locks;
+			losses += session_losses(s);
 		}
-		assert(sessions == u->sessions && graces == u->graces);
+		assert(sessions == u->sessions && graces == u->graces && losses == u->losses);
 		assert(user_withheld(core, u) == u->withheld && locks + u->withheld == u->locks);
 		assert(user_latches(core, u) == u->latches);
 		assert(u->sessions > 0 || u->withheld > 0 || u->latches > 0);

@@ -59,7 +59,7 @@ struct core_settings {
 	int64_t streak_ms;        /* and for how long at most */
 	int64_t grants_per_session;
 	int64_t waiters_per_session;
-	int64_t lost_per_session; /* remembered losses; the oldest go first */
+	int64_t lost_per_session; /* remembered losses; the oldest go first. Of one user per_user.locks */
 	size_t name_bytes;        /* longest name taken, <= NAME_BYTES_MAX */
 	struct core_grace grace;
 	struct core_per_user per_user;

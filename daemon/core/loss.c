@@ -2,6 +2,7 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
+#include "daemon/core/user.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ void
 loss_forget(struct core *core, struct session *s, struct loss *loss)
 {
 	TAILQ_REMOVE(&s->losses, loss, in_session);
-	s->loss_count--;
+	user_remind(s, -1);
 	grave_bury(core, &loss->grave);
 }
 
@@ -53,6 +54,14 @@ loss_forget_all(struct core *core, struct session *s)
 {
 	while (!TAILQ_EMPTY(&s->losses))
 		loss_forget(core, s, TAILQ_FIRST(&s->losses));
+}
+
+/* Of so many, and of so many that other sessions of its user are reminded of besides, the oldest goes. */
+static bool
+loss_is_one_too_many(const struct core *core, const struct session *s)
+{
+	return s->loss_count > core->settings.lost_per_session ||
+	       s->user->losses > core->settings.per_user.locks;
 }
 
 static void
@@ -73,7 +82,8 @@ loss_remember(struct core *core, struct session *s, const struct grant *g, enum 
 	loss->reason = reason;
 	loss->token = g->token;
 	TAILQ_INSERT_TAIL(&s->losses, loss, in_session);
-	if (++s->loss_count > core->settings.lost_per_session)
+	user_remind(s, 1);
+	if (loss_is_one_too_many(core, s))
 		loss_forget(core, s, TAILQ_FIRST(&s->losses));
 }
 

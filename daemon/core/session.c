@@ -61,7 +61,7 @@ session_peer(struct core *core, struct session *s, const struct peer *peer)
 	struct peer before = s->peer;
 
 	s->peer = *peer;
-	/* Without memory for another user it stays with the one that it had. */
+	/* Without room for it with another user it stays with the one that it had. */
 	if (!user_change(core, s))
 		s->peer.user = before.user;
 }

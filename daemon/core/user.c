@@ -30,7 +30,7 @@ user_settle(struct core *core, struct user *u)
 {
 	if (u->sessions > 0 || u->withheld > 0 || u->latches > 0)
 		return;
-	assert(u->locks == 0 && u->graces == 0);
+	assert(u->locks == 0 && u->graces == 0 && u->losses == 0);
 	table_remove_user(core, u);
 	free(u);
 }
@@ -54,6 +54,17 @@ user_quit(struct core *core, struct session *s)
 	s->user = NULL;
 }
 
+/* Whether it may have all that this session has besides. */
+static bool
+user_has_room(const struct core *core, const struct user *u, const struct session *s)
+{
+	const struct core_settings *set = &core->settings;
+
+	return (s->locks == 0 || u->locks + s->locks <= set->per_user.locks) &&
+	       (s->loss_count == 0 || u->losses + s->loss_count <= set->per_user.locks) &&
+	       (s->grace_ms == 0 || u->id == 0 || u->graces < set->grace.per_user);
+}
+
 bool
 user_change(struct core *core, struct session *s)
 {
@@ -64,12 +75,18 @@ user_change(struct core *core, struct session *s)
 	u = user_get(core, s->peer.user);
 	if (u == NULL)
 		return false;
+	if (!user_has_room(core, u, s)) {
+		user_settle(core, u);
+		return false;
+	}
 	before->sessions--;
 	u->sessions++;
 	before->locks -= s->locks;
 	u->locks += s->locks;
 	before->graces -= s->grace_ms > 0;
 	u->graces += s->grace_ms > 0;
+	before->losses -= s->loss_count;
+	u->losses += s->loss_count;
 	s->user = u;
 	user_settle(core, before);
 	return true;

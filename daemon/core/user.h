@@ -19,12 +19,14 @@ struct user {
 	int64_t graces;   /* of these, with a grace */
 	int64_t locks;    /* they hold and wait for, and what is withheld after them, */
 	int64_t withheld; /* which is so much of it */
+	int64_t losses;   /* they are reminded of (loss.h) */
 	int64_t latches;  /* they have made (mint.h) */
 };
 
-/* Begins to count for the user of its peer, and for the one that this has become. When out of memory, false,
- * and it is counted as before. */
+/* Begins to count for the user of its peer. False: out of memory. */
 bool user_join(struct core *core, struct session *s) __attribute__((warn_unused_result));
+/* And for the one that this has become. False, and it is counted as before: that one has no room for what it
+ * has, or there is no memory. Else who knows two users could fill one of them again and again. */
 bool user_change(struct core *core, struct session *s) __attribute__((warn_unused_result));
 /* It ends, and holds and waits for nothing. */
 void user_quit(struct core *core, struct session *s);
@@ -52,6 +54,14 @@ user_give(struct session *s, int64_t permits)
 {
 	s->locks -= user_locks(permits);
 	s->user->locks -= user_locks(permits);
+}
+
+/* Its session is reminded of one loss more, or of one less. */
+static inline void
+user_remind(struct session *s, int64_t losses)
+{
+	s->loss_count += losses;
+	s->user->losses += losses;
 }
 
 /* This many more are too many. True: conn has its answer. */
