@@ -174,13 +174,13 @@ idle_places(const struct world *w, unsigned name)
 }
 
 /* A look of each waiter, the windows of heads that do not come, and the ways. To whom a master names that is
- * gone, what was won at the others is left twice, and there is a look between. */
+ * gone, what was won at the others is left once. */
 static int64_t
 most_us(const struct world *w, unsigned name)
 {
 	unsigned places = idle_places(w, name), windows = places > 1 ? places : 1, looks = 1;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		looks = lease_blocks(&w->servers[i], name) ? 3 : looks;
+		looks = lease_blocks(&w->servers[i], name) ? 2 : looks;
 	/* Who keeps what he does not use may not hear that it is wanted. */
 	return (timer_ms(w, name) * looks + 300 * windows + w->plan.retain_ms) * 1000 +
 	       8 * (2 * w->plan.network_us + w->plan.spread_us) + 100000;
