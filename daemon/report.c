@@ -87,7 +87,6 @@ report_label(const struct report *report, session_id session, const struct peer 
 	return peer ? peer->name : "";
 }
 
-/* Without memory for the labels the report goes on without them. */
 static void
 report_begin(struct report *report, struct desk *desk, struct connection *c)
 {
@@ -100,6 +99,13 @@ report_begin(struct report *report, struct desk *desk, struct connection *c)
 		.bytes = bytes,
 	};
 	buffer_init(&report->text, bytes * 2);
+}
+
+/* For a report of sessions: it looks at all connections. Without memory it goes on without labels. */
+static void
+report_begin_labelled(struct report *report, struct desk *desk, struct connection *c)
+{
+	report_begin(report, desk, c);
 	connections_each(desk->connections, label_count, report);
 	if (report->label_count > 0) {
 		report->labels = calloc(report->label_count, sizeof *report->labels);
@@ -265,7 +271,7 @@ report_inspect(struct desk *desk, struct connection *c, const struct command *co
 	struct latch_view latch;
 	struct masters_sum masters;
 	struct buffer *out = connection_out(c);
-	report_begin(&report, desk, c);
+	report_begin_labelled(&report, desk, c);
 	report.most = REPORT_QUEUE_MAX;
 	bool known = core_view_resource(desk->core, report.now_ms, command->name, &view);
 	if (!known && core_view_latch(desk->core, report.now_ms, command->name, &latch)) {
@@ -366,7 +372,7 @@ report_locks(struct desk *desk, struct connection *c, const struct command *comm
 		connection_error(c, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	report_begin(&report, desk, c);
+	report_begin_labelled(&report, desk, c);
 	report.match = match;
 	report.most = (size_t)command->count;
 	core_each_resource(desk->core, report.now_ms, report_lock, &report);
@@ -401,7 +407,7 @@ report_sessions(struct desk *desk, struct connection *c, const struct command *c
 {
 	struct report report;
 	(void)command;
-	report_begin(&report, desk, c);
+	report_begin_labelled(&report, desk, c);
 	core_each_session(desk->core, report.now_ms, report_session, &report);
 	report_send_array(&report, c);
 	report_end(&report, c);
