@@ -181,8 +181,8 @@ static bool
 bid_is_patchy(const struct core *core, const struct lease *l)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (seat_is_odd(l, i) ||
-			(seat_is_ours(l, i) && l->seats[i].incarnation != core->masters[i].incarnation))
+		if (seat_is_odd(l, i) || (seat_is_ours(l, i) && l->traffic->questions[i].incarnation !=
+									core->masters[i].incarnation))
 			return true;
 	}
 	return false;

@@ -174,7 +174,6 @@ keep_hopeless(const struct core *core, const struct lease *l)
 void
 keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
-	const struct seat *seat = &l->seats[vote->master];
 	const struct traffic *t = l->traffic;
 	bool yes = vote->outcome == OUTCOME_YES;
 
@@ -195,7 +194,7 @@ keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 	}
 	lease_take_tokens(core, l);
 	keep_settle_round(core, l, yes);
-	if (yes && seat->incarnation != core->masters[vote->master].incarnation)
+	if (yes && t->questions[vote->master].incarnation != core->masters[vote->master].incarnation)
 		l->refresh_ms = core->now.ms;
 	lease_arm(core, l);
 	lease_quiet(core, l);

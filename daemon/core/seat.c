@@ -95,7 +95,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	}
 	assert(!asked->asking);
 	asked->asking = true;
-	l->seats[i].incarnation = m->incarnation;
+	asked->incarnation = m->incarnation;
 	asked->asked_ms = core->now.ms + l->term_ms - drift_ms(l->term_ms);
 	asked->deadline_us = op == CALL_RENEW ? 0 : master_time_us(core, m, patience_ms);
 	call.ttl_ms = l->term_ms + core->settings.margin_ms;
@@ -236,7 +236,7 @@ token_counts(const struct core *core, const struct lease *l, unsigned i)
 	const struct traffic *t = l->traffic;
 
 	return t->questions[i].token_first > 0 &&
-	       (core->settings.masters == 1 || (l->seats[i].incarnation == core->masters[i].incarnation &&
+	       (core->settings.masters == 1 || (t->questions[i].incarnation == core->masters[i].incarnation &&
 						       core->now.ms - t->sent_ms < master_guard_ms(core)));
 }
 

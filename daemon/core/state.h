@@ -285,19 +285,19 @@ enum lease_trouble {
  * time of its own, counted from before its last confirmed question left.
  */
 struct seat {
-	uint64_t incarnation; /* of the memory that was asked last */
-	int64_t valid_ms;     /* confirmed until then; 0: not */
+	int64_t valid_ms; /* confirmed until then; 0: not */
 };
 
 /* What one master is being asked, and what it said last. */
 struct question {
-	int64_t asked_ms;    /* what a yes to the question under way makes of the seat's valid_ms */
-	int64_t deadline_us; /* asking: when that question refuses itself, its master's time; 0: it cannot
-				create anything */
-	int64_t unsure_us;   /* one without an answer may create the lease until then; 0: none */
-	uint64_t holder;     /* whose the last refusal named, as a hash; 0: none */
-	uint64_t slots;      /* those it gave last or, when it is not ours, could give, as a hash; 0: none */
-	int64_t token_first; /* tokens raised there in this round; 0: none */
+	uint64_t incarnation; /* of its memory, as it was asked last */
+	int64_t asked_ms;     /* what a yes to the question under way makes of the seat's valid_ms */
+	int64_t deadline_us;  /* asking: when that question refuses itself, its master's time; 0: it cannot
+				 create anything */
+	int64_t unsure_us;    /* one without an answer may create the lease until then; 0: none */
+	uint64_t holder;      /* whose the last refusal named, as a hash; 0: none */
+	uint64_t slots;       /* those it gave last or, when it is not ours, could give, as a hash; 0: none */
+	int64_t token_first;  /* tokens raised there in this round; 0: none */
 	int64_t token_last;
 	bool asking; /* a question is under way */
 	bool late;   /* one retry after LATE has been spent */
