@@ -69,14 +69,14 @@ model_free(struct model *m)
 	free(m);
 }
 
-/* Each is found by its name or not at all, and met once on the way through all of them, the oldest first. */
+/* Each is found by its name or not at all, and met once on the way through all of them. */
 static void
 model_check(struct model *m)
 {
 	size_t count = 0;
 
 	memset(m->seen, 0, sizeof(m->seen));
-	for (const struct resource *r = names_first(&m->names); r != NULL; r = names_next(r)) {
+	for (const struct resource *r = names_first(&m->names); r != NULL; r = names_next(&m->names, r)) {
 		struct slice name = resource_name(r);
 
 		m->seen[strtoul(name.p + strlen("name:"), NULL, 10)]++;
@@ -128,6 +128,35 @@ START_TEST(each_name_adds_one_chain_at_most_and_chains_stay_short)
 }
 END_TEST
 
+START_TEST(chains_go_again_one_by_one_when_there_are_few_names)
+{
+	struct model *m = model_new();
+	uint32_t least = m->names.n, most;
+
+	for (size_t i = 0; i < MANY; i++)
+		model_set(m, i, true);
+	most = m->names.n;
+	for (size_t i = 100; i < MANY; i++)
+		model_set(m, i, false);
+	ck_assert_uint_eq(m->names.n, most);
+	for (size_t i = 0; i < MANY; i++) {
+		uint32_t before = m->names.n;
+
+		model_set(m, 100, true);
+		ck_assert_uint_ge(m->names.n + 1, before);
+		if (i % 1000 == 0)
+			model_check(m);
+		model_set(m, 100, false);
+	}
+	ck_assert_uint_lt(m->names.n, 101 * NAMES_SPARE + NAMES_SPARE);
+	ck_assert_uint_ge(m->names.n, least);
+	for (size_t i = 0; i < MANY; i++)
+		model_set(m, i, true);
+	model_check(m);
+	model_free(m);
+}
+END_TEST
+
 START_TEST(all_can_be_removed_on_the_way_through_them)
 {
 	struct model *m = model_new();
@@ -136,7 +165,7 @@ START_TEST(all_can_be_removed_on_the_way_through_them)
 	for (size_t i = 0; i < MANY; i++)
 		model_set(m, i, true);
 	for (r = names_first(&m->names); r != NULL; r = next) {
-		next = names_next(r);
+		next = names_next(&m->names, r);
 		names_remove(&m->names, r);
 	}
 	memset(m->there, 0, sizeof(m->there));
@@ -172,5 +201,6 @@ main(void)
 {
 	return SUITE_RUN("names", NULL, NULL, names_that_come_and_go_are_found_while_they_are_there,
 		each_name_adds_one_chain_at_most_and_chains_stay_short,
+		chains_go_again_one_by_one_when_there_are_few_names,
 		all_can_be_removed_on_the_way_through_them, a_name_is_told_from_one_that_it_begins_with);
 }

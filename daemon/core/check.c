@@ -200,7 +200,8 @@ user_withheld(const struct core *core, const struct user *u)
 {
 	int64_t locks = 0;
 
-	for (const struct resource *r = names_first(&core->names); r != NULL; r = names_next(r)) {
+	for (const struct resource *r = names_first(&core->names); r != NULL;
+		r = names_next(&core->names, r)) {
 		const struct grant *g = NULL;
 
 		while ((g = grant_next(r, g)) != NULL) {
@@ -351,7 +352,8 @@ core_check(const struct core *core, int64_t now_ms)
 	struct core_counts seen = {0};
 
 	assert(STAILQ_EMPTY(&core->dirty) && TAILQ_EMPTY(&core->bundles));
-	for (const struct resource *r = names_first(&core->names); r != NULL; r = names_next(r)) {
+	for (const struct resource *r = names_first(&core->names); r != NULL;
+		r = names_next(&core->names, r)) {
 		check_waiters(r);
 		check_resource(core, r, now_ms, &seen);
 		seen.resources++;

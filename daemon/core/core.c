@@ -93,12 +93,12 @@ free_resources(struct core *core)
 
 	/* All waiters first: leaving touches the timers and the list of other resources, which must still be
 	 * there. */
-	for (r = names_first(&core->names); r != NULL; r = names_next(r)) {
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		while (!TAILQ_EMPTY(&r->waiters))
 			queue_remove(core, TAILQ_FIRST(&r->waiters));
 	}
 	for (r = names_first(&core->names); r != NULL; r = next) {
-		next = names_next(r);
+		next = names_next(&core->names, r);
 		free_leases(core, r);
 		names_remove(&core->names, r);
 		free(r);
@@ -164,7 +164,7 @@ core_set_rules(struct core *core, const struct rule *rules, size_t count)
 
 	core->settings.rules = rules;
 	core->settings.rule_count = count;
-	for (r = names_first(&core->names); r != NULL; r = names_next(r))
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
 		resource_rule(core, r);
 }
 

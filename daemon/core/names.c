@@ -31,7 +31,6 @@ names_init(struct names *names, const uint64_t secret[2])
 {
 	memset(names, 0, sizeof(*names));
 	memcpy(names->secret, secret, sizeof(names->secret));
-	TAILQ_INIT(&names->all);
 	names->pieces[0] = names->first;
 	names->n = FIRST;
 	names->mask = FIRST - 1;
@@ -56,14 +55,22 @@ names_find(const struct names *names, struct slice name)
 	return r;
 }
 
+static size_t
+names_pieces(const struct names *names)
+{
+	size_t n = 1;
+
+	while (n < NAMES_PIECES && names->pieces[n] != NULL)
+		n++;
+	return n;
+}
+
 /* Twice as many chains as there are. False: they cannot be had. */
 static bool
 names_make_room(struct names *names)
 {
-	size_t piece = 1;
+	size_t piece = names_pieces(names);
 
-	while (piece < NAMES_PIECES && names->pieces[piece] != NULL)
-		piece++;
 	if (piece == NAMES_PIECES)
 		return false;
 	names->pieces[piece] = malloc(names->n * sizeof(struct resource *));
@@ -96,6 +103,35 @@ names_grow(struct names *names)
 	}
 }
 
+/* One chain less: its names go to the one that it took them from. */
+static void
+names_shrink(struct names *names)
+{
+	uint32_t last = --names->n, half = names->mask >> 1;
+	size_t piece = names_pieces(names) - 1;
+	struct resource **from = chain_at(names, last), **to = chain_at(names, last & half);
+
+	while (*to != NULL)
+		to = &(*to)->next;
+	*to = *from;
+	if (last > half + 1)
+		return;
+	/* It was the first of its piece. */
+	names->mask = half;
+	free(names->pieces[piece]);
+	names->pieces[piece] = NULL;
+}
+
+/* Here and not where a name goes, so that all can be removed on the way through them. */
+static void
+names_fit(struct names *names)
+{
+	if (names->count / NAMES_PER_CHAIN >= names->n)
+		names_grow(names);
+	else if (names->n > FIRST && names->count < names->n / NAMES_SPARE)
+		names_shrink(names);
+}
+
 void
 names_add(struct names *names, struct resource *r)
 {
@@ -103,12 +139,10 @@ names_add(struct names *names, struct resource *r)
 	struct resource **chain;
 
 	r->hash = (uint32_t)hash_secretly(names->secret, name);
-	if (names->count / NAMES_PER_CHAIN >= names->n)
-		names_grow(names);
+	names_fit(names);
 	chain = chain_at(names, chain_of(names, r->hash));
 	r->next = *chain;
 	*chain = r;
-	TAILQ_INSERT_TAIL(&names->all, r, in_names);
 	names->count++;
 }
 
@@ -120,18 +154,30 @@ names_remove(struct names *names, struct resource *r)
 	while (*at != r)
 		at = &(*at)->next;
 	*at = r->next;
-	TAILQ_REMOVE(&names->all, r, in_names);
 	names->count--;
+}
+
+/* The first name in this chain or behind it. */
+static struct resource *
+names_from(const struct names *names, uint32_t chain)
+{
+	for (; chain < names->n; chain++) {
+		struct resource *r = *chain_at(names, chain);
+
+		if (r != NULL)
+			return r;
+	}
+	return NULL;
 }
 
 struct resource *
 names_first(const struct names *names)
 {
-	return TAILQ_FIRST(&names->all);
+	return names_from(names, 0);
 }
 
 struct resource *
-names_next(const struct resource *r)
+names_next(const struct names *names, const struct resource *r)
 {
-	return TAILQ_NEXT(r, in_names);
+	return r->next != NULL ? r->next : names_from(names, chain_of(names, r->hash) + 1);
 }

@@ -30,7 +30,7 @@ settle_retry(struct core *core)
 	struct resource *r;
 	struct lease *l;
 
-	for (r = names_first(&core->names); r != NULL; r = names_next(r)) {
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
 			if (l->state == LEASE_HELD)
 				keep_catch_up(core, l);
@@ -50,7 +50,7 @@ settle_reclaim(struct core *core, const struct master *m)
 	struct resource *r;
 	struct lease *l;
 
-	for (r = names_first(&core->names); r != NULL; r = names_next(r)) {
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
 			if (l->state == LEASE_HELD && l->idle_ms != 0 && r->waiter_count == 0)
 				lease_give_back(core, l);

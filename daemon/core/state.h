@@ -408,7 +408,6 @@ struct resource {
 	struct resource *next; /* in its chain of names */
 	uint32_t hash;         /* of its name; a search of the chain looks no further than here */
 	uint32_t waiter_count;
-	TAILQ_ENTRY(resource) in_names;
 	STAILQ_ENTRY(resource) in_dirty;
 	const struct rule *rule;
 	struct waiter_queue waiters; /* in arrival order */

@@ -385,7 +385,7 @@ verb_drain(struct core *core)
 	core->draining = true;
 	reply_error(&refusal, CODE_DRAINING, "%s", draining);
 	bundle_answer_all(core, &refusal);
-	for (r = names_first(&core->names); r != NULL; r = names_next(r)) {
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		queue_answer_all(core, r, &refusal);
 		resource_touch(core, r);
 	}

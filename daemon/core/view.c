@@ -128,7 +128,8 @@ void
 core_each_resource(const struct core *core, int64_t now_ms,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg)
 {
-	for (const struct resource *r = names_first(&core->names); r != NULL; r = names_next(r)) {
+	for (const struct resource *r = names_first(&core->names); r != NULL;
+		r = names_next(&core->names, r)) {
 		struct resource_view view;
 
 		view_resource(core, now_ms, r, &view);
