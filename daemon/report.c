@@ -15,16 +15,11 @@
 #include "proto/fields.h"
 #include "proto/glob.h"
 
-#include <stdlib.h>
-
 /* More holders, and more waiters, than anybody reads. */
 #define REPORT_QUEUE_MAX 1000
 
-/* What CLIENT SETNAME said, by session: the core knows sessions, not the names of their connections. */
-struct label {
-	session_id session;
-	const char *text;
-};
+/* A session has one connection as a rule; of many the latest are asked for a name. */
+#define REPORT_LABEL_LOOKS 16
 
 struct report {
 	struct desk *desk;
@@ -35,54 +30,33 @@ struct report {
 	size_t most;        /* elements */
 	size_t bytes;       /* of text */
 	struct glob *match; /* NULL: every name */
-	struct label *labels;
-	size_t label_count;
+};
+
+/* What CLIENT SETNAME said, of a session: the core knows sessions, not the names of their connections. */
+struct label {
+	struct desk *desk;
+	const char *text; /* NULL: none */
+	int looks;
 };
 
 static bool
-label_count(void *arg, struct connection *c)
+label_look(void *arg, conn_id conn)
 {
-	struct report *report = arg;
-	report->label_count += connection_identity(c)->label != NULL;
-	return true;
-}
-
-static bool
-label_take(void *arg, struct connection *c)
-{
-	struct report *report = arg;
-	const struct identity *who = connection_identity(c);
-	if (who->label) {
-		report->labels[report->label_count].session = core_session_of(report->desk->core, who->id);
-		report->labels[report->label_count].text = who->label;
-		report->label_count++;
-	}
-	return true;
-}
-
-static int
-label_compare(const void *a, const void *b)
-{
-	session_id left = ((const struct label *)a)->session;
-	session_id right = ((const struct label *)b)->session;
-	return (left > right) - (left < right);
+	struct label *label = arg;
+	struct connection *c = connections_find(label->desk->connections, conn);
+	label->text = c ? connection_identity(c)->label : NULL;
+	return !label->text && --label->looks > 0;
 }
 
 /* Of a session without connections it is what the last one called itself. */
 static const char *
 report_label(const struct report *report, session_id session, const struct peer *peer)
 {
-	const struct label wanted = {.session = session};
-	const struct label *found = NULL;
-	if (report->label_count > 0 && session != 0) {
-		found = bsearch(&wanted, report->labels, report->label_count, sizeof wanted, label_compare);
-	}
-	const char *kept = found ? NULL : processes_label(report->desk->processes, session);
-	if (found) {
-		return found->text;
-	}
-	if (kept) {
-		return kept;
+	struct label label = {.desk = report->desk, .looks = REPORT_LABEL_LOOKS};
+	core_each_conn(report->desk->core, session, label_look, &label);
+	const char *text = label.text ? label.text : processes_label(report->desk->processes, session);
+	if (text) {
+		return text;
 	}
 	return peer ? peer->name : "";
 }
@@ -99,22 +73,6 @@ report_begin(struct report *report, struct desk *desk, struct connection *c)
 		.bytes = bytes,
 	};
 	buffer_init(&report->text, bytes * 2);
-}
-
-/* For a report of sessions: it looks at all connections. Without memory it goes on without labels. */
-static void
-report_begin_labelled(struct report *report, struct desk *desk, struct connection *c)
-{
-	report_begin(report, desk, c);
-	connections_each(desk->connections, label_count, report);
-	if (report->label_count > 0) {
-		report->labels = calloc(report->label_count, sizeof *report->labels);
-		report->label_count = 0;
-		if (report->labels) {
-			connections_each(desk->connections, label_take, report);
-			qsort(report->labels, report->label_count, sizeof *report->labels, label_compare);
-		}
-	}
 }
 
 /* Whether there may be another element. */
@@ -138,7 +96,6 @@ report_end(struct report *report, struct connection *c)
 {
 	connection_written(c);
 	buffer_done(&report->text);
-	free(report->labels);
 }
 
 static void
@@ -271,7 +228,7 @@ report_inspect(struct desk *desk, struct connection *c, const struct command *co
 	struct latch_view latch;
 	struct masters_sum masters;
 	struct buffer *out = connection_out(c);
-	report_begin_labelled(&report, desk, c);
+	report_begin(&report, desk, c);
 	report.most = REPORT_QUEUE_MAX;
 	bool known = core_view_resource(desk->core, report.now_ms, command->name, &view);
 	if (!known && core_view_latch(desk->core, report.now_ms, command->name, &latch)) {
@@ -372,7 +329,7 @@ report_locks(struct desk *desk, struct connection *c, const struct command *comm
 		connection_error(c, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	report_begin_labelled(&report, desk, c);
+	report_begin(&report, desk, c);
 	report.match = match;
 	report.most = (size_t)command->count;
 	core_each_resource(desk->core, report.now_ms, report_lock, &report);
@@ -407,7 +364,7 @@ report_sessions(struct desk *desk, struct connection *c, const struct command *c
 {
 	struct report report;
 	(void)command;
-	report_begin_labelled(&report, desk, c);
+	report_begin(&report, desk, c);
 	core_each_session(desk->core, report.now_ms, report_session, &report);
 	report_send_array(&report, c);
 	report_end(&report, c);

@@ -447,6 +447,27 @@ START_TEST(who_a_bound_session_was_is_known_without_a_connection)
 }
 END_TEST
 
+START_TEST(a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one)
+{
+	int first = rig_client(), second = rig_client(), viewer = rig_client();
+	char join[128];
+	rig_ask(first, "CLIENT SETNAME early", "+OK\r\n");
+	snprintf(join, sizeof join, "SESSION JOIN %s", rig_ask_bulk(first, "SESSION SECRET"));
+	rig_ask(second, join, ":0\r\n");
+	rig_ask_line(first, "LOCK a", ":1");
+	rig_ask_line(viewer, "LOCKS", "*1");
+	ck_assert_ptr_nonnull(
+		strstr(rig_hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$5\r\nearly\r\n"));
+	rig_ask(second, "CLIENT SETNAME late", "+OK\r\n");
+	rig_ask_line(viewer, "LOCKS", "*1");
+	ck_assert_ptr_nonnull(
+		strstr(rig_hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$4\r\nlate\r\n"));
+	close(first);
+	close(second);
+	close(viewer);
+}
+END_TEST
+
 START_TEST(a_reload_is_asked_for_by_verb_and_by_signal)
 {
 	int fd = rig_client();
@@ -600,6 +621,7 @@ main(void)
 		info_has_the_fields_libraries_look_for, an_admin_may_kill_a_client,
 		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
 		who_a_bound_session_was_is_known_without_a_connection,
+		a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one,
 		a_reload_is_asked_for_by_verb_and_by_signal, a_drain_tells_holders_frees_the_rest_and_ends,
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
 		a_browser_is_cut_off, whoever_asks_for_list_after_list_keeps_nobody_waiting,

@@ -233,6 +233,21 @@ core_session_of(const struct core *core, conn_id conn)
 	return c == NULL ? 0 : c->session->id;
 }
 
+void
+core_each_conn(const struct core *core, session_id session, bool (*each)(void *arg, conn_id conn), void *arg)
+{
+	const struct session *s = table_session(core, session);
+	const struct conn *conn;
+
+	if (s == NULL)
+		return;
+	TAILQ_FOREACH_REVERSE(conn, &s->conns, conn_list, in_session)
+	{
+		if (!each(arg, conn->id))
+			return;
+	}
+}
+
 static void
 view_latch(const struct latch *l, int64_t now_ms, struct latch_view *out)
 {

@@ -146,5 +146,8 @@ bool core_wants_pulse(const struct core *core, conn_id conn);
 
 /* The session this connection speaks for; 0: none. */
 session_id core_session_of(const struct core *core, conn_id conn);
+/* The other way round: those that speak for a session, the latest first. */
+void core_each_conn(
+	const struct core *core, session_id session, bool (*each)(void *arg, conn_id conn), void *arg);
 
 #endif
