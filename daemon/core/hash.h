@@ -44,6 +44,28 @@ hash_round(uint64_t v[4])
 	v[2] = hash_turn(v[2], 32);
 }
 
+/* The last n & 7 bytes of a text, in as few steps; of texts of one length no two that differ look the same.
+ */
+static inline uint64_t
+hash_rest(const char *p, size_t n)
+{
+	uint64_t rest = 0;
+	uint32_t four;
+	uint16_t two;
+
+	if ((n & 1) != 0)
+		rest = (unsigned char)p[n & 6];
+	if ((n & 2) != 0) {
+		memcpy(&two, p + (n & 4), sizeof(two));
+		rest = rest << 16 | two;
+	}
+	if ((n & 4) != 0) {
+		memcpy(&four, p, sizeof(four));
+		rest = rest << 32 | four;
+	}
+	return rest;
+}
+
 /* SipHash-1-3 (Aumasson, Bernstein): who does not know the secret cannot choose texts that share a hash. */
 static inline uint64_t
 hash_secretly(const uint64_t secret[2], struct slice text)
@@ -60,8 +82,7 @@ hash_secretly(const uint64_t secret[2], struct slice text)
 		hash_round(v);
 		v[0] ^= word;
 	}
-	for (size_t i = 0; i < n; i++)
-		last |= (uint64_t)(unsigned char)p[i] << (8 * i);
+	last |= hash_rest(p, n);
 	v[3] ^= last;
 	hash_round(v);
 	v[0] ^= last;

@@ -41,15 +41,12 @@ resource_rule(struct core *core, struct resource *r)
 }
 
 struct resource *
-resource_get(struct core *core, struct slice name)
+resource_new(struct core *core, struct slice name)
 {
-	struct resource *r = names_find(&core->names, name);
 	size_t before = offsetof(struct resource, lease.seats) + core->settings.masters * sizeof(struct seat);
+	struct resource *r = grave_new(core, before + name.n);
 
-	if (r != NULL)
-		return r;
 	assert(name.n <= NAME_BYTES_MAX);
-	r = grave_new(core, before + name.n);
 	if (r == NULL)
 		return NULL;
 	r->name_at = (uint16_t)before;
@@ -63,6 +60,14 @@ resource_get(struct core *core, struct slice name)
 	names_add(&core->names, r);
 	core->counts.resources++;
 	return r;
+}
+
+struct resource *
+resource_get(struct core *core, struct slice name)
+{
+	struct resource *r = names_find(&core->names, name);
+
+	return r != NULL ? r : resource_new(core, name);
 }
 
 void

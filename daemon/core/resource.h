@@ -9,6 +9,9 @@
 
 #include "daemon/core/state.h"
 
+/* Makes one that is not there yet. NULL: out of memory. */
+struct resource *resource_new(struct core *core, struct slice name) __attribute__((warn_unused_result));
+
 /* Finds or makes it. NULL: out of memory. */
 struct resource *resource_get(struct core *core, struct slice name) __attribute__((warn_unused_result));
 

@@ -137,7 +137,8 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	}
 	if (loss != NULL)
 		loss_forget(core, conn->session, loss);
-	r = resource_get(core, c->name);
+	if (r == NULL)
+		r = resource_new(core, c->name);
 	if (r == NULL) {
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 		return;
