@@ -200,51 +200,59 @@ lease_timer(struct core *core, struct lease *l)
 		bid_timer(core, l);
 }
 
+static void
+run_timer(struct core *core, struct timer *t)
+{
+	switch (t->kind) {
+	case TIMER_WAITER:
+		waiter_timer(core, OWNER_OF(t, struct waiter, timer));
+		break;
+	case TIMER_BUNDLE:
+		bundle_timer(core, OWNER_OF(t, struct bundle, timer));
+		break;
+	case TIMER_GRANT:
+		grant_timer(core, OWNER_OF(t, struct terms, timer)->grant);
+		break;
+	case TIMER_LEASE:
+		lease_timer(core, OWNER_OF(t, struct lease, timer));
+		break;
+	case TIMER_UNDO:
+		undo_timer(core, OWNER_OF(t, struct undo, timer));
+		break;
+	case TIMER_LATCH:
+		latch_timer(core, OWNER_OF(t, struct latch, timer));
+		break;
+	case TIMER_ASK:
+		latch_ask_timer(core, OWNER_OF(t, struct ask, timer));
+		break;
+	case TIMER_MASTER:
+		quorum_timer(core, OWNER_OF(t, struct master, timer));
+		break;
+	case TIMER_GRACE:
+		grace_timer(core, OWNER_OF(t, struct session, grace_timer));
+		break;
+	case TIMER_PULSE:
+		pulse_timer(core, OWNER_OF(t, struct session, pulse_timer));
+		break;
+	case TIMER_MINT:
+		mint_timer(core, OWNER_OF(t, struct mint, timer));
+		break;
+	default:
+		assert(false && "a timer of no kind");
+	}
+}
+
 /* What is due comes before what arrived: a late turn must find its leases expired, not renewed (rule 3). */
 static void
 run_timers(struct core *core)
 {
 	struct timer *t;
 
-	while ((t = timers_due(&core->timers, core->now.ms)) != NULL) {
-		switch (t->kind) {
-		case TIMER_WAITER:
-			waiter_timer(core, OWNER_OF(t, struct waiter, timer));
-			break;
-		case TIMER_BUNDLE:
-			bundle_timer(core, OWNER_OF(t, struct bundle, timer));
-			break;
-		case TIMER_GRANT:
-			grant_timer(core, OWNER_OF(t, struct terms, timer)->grant);
-			break;
-		case TIMER_LEASE:
-			lease_timer(core, OWNER_OF(t, struct lease, timer));
-			break;
-		case TIMER_UNDO:
-			undo_timer(core, OWNER_OF(t, struct undo, timer));
-			break;
-		case TIMER_LATCH:
-			latch_timer(core, OWNER_OF(t, struct latch, timer));
-			break;
-		case TIMER_ASK:
-			latch_ask_timer(core, OWNER_OF(t, struct ask, timer));
-			break;
-		case TIMER_MASTER:
-			quorum_timer(core, OWNER_OF(t, struct master, timer));
-			break;
-		case TIMER_GRACE:
-			grace_timer(core, OWNER_OF(t, struct session, grace_timer));
-			break;
-		case TIMER_PULSE:
-			pulse_timer(core, OWNER_OF(t, struct session, pulse_timer));
-			break;
-		case TIMER_MINT:
-			mint_timer(core, OWNER_OF(t, struct mint, timer));
-			break;
-		default:
-			assert(false && "a timer of no kind");
-		}
-	}
+	if (timers_first(&core->timers) > core->now.ms)
+		return;
+	while ((t = timers_due(&core->timers, core->now.ms)) != NULL)
+		run_timer(core, t);
+	settle(core);
 }
 
 static void
@@ -424,7 +432,6 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	core->drew = false;
 	core->actions = actions;
 	run_timers(core);
-	settle(core);
 	take_event(core, event);
 	settle(core);
 	core->actions = NULL;

@@ -122,12 +122,15 @@ share_held(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	struct waiter *w = TAILQ_FIRST(&r->waiters);
+	bool dirty = r->dirty;
 
 	share_turn(core, r);
+	r->dirty = true; /* whatever a grant changes is looked at right here */
 	while (w != NULL && share_open(core, r, w) && share_grant(core, l, w)) {
 		share_turn(core, r);
 		w = TAILQ_FIRST(&r->waiters);
 	}
+	r->dirty = dirty;
 	share_line(core, r);
 	if (TAILQ_EMPTY(&l->grants) && (w == NULL ? !lease_retain(core, l) : !share_open(core, r, w)))
 		lease_give_back(core, l);
