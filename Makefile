@@ -106,7 +106,7 @@ JOBS  ?= $(shell nproc)
 MODEL := $(O)/tests/model/holdfast-model
 PLAIN := $(patsubst %.c,$(O)/plain/%.o,$(CORE_SRC) $(PROTO_SRC))
 HOUSE_OBJ := $(if $(SAN)$(findstring --coverage,$(CFLAGS)),,$(filter-out $(O)/obj/gen/%,$(LIB_OBJ)) $(call obj,$(CLIENT_SRC)))
-HOUSE := "tests/check-layers selftest" "tests/check-layers includes" \
+HOUSE := "tests/check-layers selftest" "tests/check-layers includes" "tests/sim/mutants plant" \
 	$(if $(PLAIN),"tests/check-layers purity $(PLAIN)") $(if $(HOUSE_OBJ),"tests/check-layers globals $(HOUSE_OBJ)")
 
 export CC
@@ -147,7 +147,7 @@ check-unit: $(CHECKS) ## run the Check suites alone
 check-e2e: all $(SHIM) $(BENCH) ## run the tests against a real redis-server alone
 	@tests/run -j $(JOBS) $(E2E)
 
-check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purity, and that there are no globals
+check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purity, that there are no globals, and that mutants fit
 	@tests/run -j $(JOBS) $(HOUSE)
 
 SEEDS ?= 2000
