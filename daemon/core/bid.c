@@ -93,7 +93,7 @@ bid_begin(struct core *core, struct lease *l)
 	lease_move(core, l, LEASE_ACQUIRING);
 	seats_clear(core, l);
 	bid_terms(core, l);
-	l->home = (uint8_t)home;
+	l->home = home & LEASE_MASTERS;
 	l->patient = queue_patient(r);
 	l->again = false;
 	l->wanted = false;
@@ -398,7 +398,7 @@ bid_hitch(struct lease *l, unsigned master, enum lease_trouble trouble)
 	if (master == l->home && (trouble == TROUBLE_KIND || trouble == TROUBLE_LIMIT))
 		l->queued = false;
 	l->traffic->hitch = trouble;
-	l->trouble_at = (uint8_t)master;
+	l->trouble_at = master & LEASE_MASTERS;
 }
 
 /* Our idea of the master's time was old: it has just been renewed, one more try is fair. */

@@ -332,10 +332,12 @@ struct traffic {
 	struct question questions[]; /* one for each master */
 };
 
+/* Masters that a lease can tell apart. */
+#define LEASE_MASTERS 15
+
 struct lease {
 	struct resource *resource;
 	struct traffic *traffic; /* NULL: none, it is at rest */
-	struct timer timer;
 	struct hold_list grants; /* what stands on it, oldest first */
 	uint64_t attempt;
 	int64_t valid_ms;   /* HELD: surely ours until then */
@@ -345,30 +347,31 @@ struct lease {
 	int64_t token_last;
 	int32_t term_ms; /* how long a lease it asked for: the rule may say something else by now */
 	int32_t block;   /* how many tokens there were */
-	int16_t permits; /* PERMITS: how many */
-	uint8_t ours;    /* a bit for each seat: it said so, and has not taken it back */
-	uint8_t odd;     /* and: it gave slots that are not ours to keep, released together with the lease */
-	uint8_t home;    /* the master on which the queue of this name lives */
-	uint8_t vain;    /* HELD: rounds in a row that brought no tokens, though they run short */
-	uint8_t trouble_at;             /* at which master something stood in the way last time, */
-	enum lease_trouble trouble : 8; /* and what */
+	struct timer timer;
+	int16_t permits;  /* PERMITS: how many */
+	uint8_t ours;     /* a bit for each seat: it said so, and has not taken it back */
+	uint8_t odd;      /* and: it gave slots that are not ours to keep, released together with the lease */
+	uint8_t vain;     /* HELD: rounds in a row that brought no tokens, though they run short */
+	uint8_t home : 4; /* the master on which the queue of this name lives */
+	uint8_t trouble_at : 4;         /* at which master something stood in the way last time, */
+	enum lease_trouble trouble : 3; /* and what */
+	bool refreshing : 1;            /* HELD: a round is under way */
+	bool dry : 1;                   /* HELD: the last round was one of these */
+	bool again : 1;                 /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
+	bool queued : 1;                /* not HELD: this daemon may have a place in the queue at home */
+	bool served : 1;                /* HELD: somebody was granted on it */
+	bool refused : 1;               /* WAITING: by a verdict, not for want of one */
+	bool fresh : 1;                 /* WAITING: the refusal has not been counted yet */
+	bool wanted : 1;                /* HELD: another daemon waits, or somebody may whom we cannot hear */
+	bool yielded : 1;               /* NONE: given back while another daemon waits, which goes first */
+	bool knocking : 1;              /* ACQUIRING: only home has been asked so far */
+	bool patient : 1;               /* the last bid asked for a place in the queue */
+	bool lines : 1;                 /* HELD: shared, and a writer here stands in the queue for its end */
+	bool rests : 1;                 /* NONE, WAITING: given back for him, who has to notice first */
 	enum lease_state state : 8;
 	enum kind kind : 8;  /* what is asked for, and what we count it as from then on */
 	enum kind asked : 8; /* what the round that runs, or the last one, asked for, */
 	enum kind told : 8;  /* HELD: and what a majority of the seats has been told */
-	bool refreshing : 1; /* HELD: a round is under way */
-	bool dry : 1;        /* HELD: the last round was one of these */
-	bool again : 1;      /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
-	bool queued : 1;     /* not HELD: this daemon may have a place in the queue at home */
-	bool served : 1;     /* HELD: somebody was granted on it */
-	bool refused : 1;    /* WAITING: by a verdict, not for want of one */
-	bool fresh : 1;      /* WAITING: the refusal has not been counted yet */
-	bool wanted : 1;     /* HELD: another daemon waits, or somebody may whom we cannot hear */
-	bool yielded : 1;    /* NONE: given back while another daemon waits, which goes first */
-	bool knocking : 1;   /* ACQUIRING: only home has been asked so far */
-	bool patient : 1;    /* the last bid asked for a place in the queue */
-	bool lines : 1;      /* HELD: shared, and a writer here stands in the queue for its end */
-	bool rests : 1;      /* NONE, WAITING: given back for him, who has to notice first */
 	struct seat seats[]; /* one for each master */
 };
 

@@ -11,7 +11,7 @@ static void
 heap_put(struct timers *t, size_t at, const struct timer_place *place)
 {
 	t->heap[at] = *place;
-	place->timer->place = (uint32_t)at + 1;
+	place->timer->place = (uint32_t)(at + 1) & TIMER_PLACES;
 }
 
 /* Towards the first, until one is before it. */
@@ -106,7 +106,7 @@ heap_make_room(struct timers *t)
 		return;
 	heap = realloc(t->heap, room * sizeof(*heap));
 	/* A lease whose end nobody would notice is worse than a daemon that stops (rule 7). */
-	assert(heap != NULL && room < UINT32_MAX);
+	assert(heap != NULL && room <= TIMER_PLACES);
 	t->heap = heap;
 	t->room = room;
 }
@@ -123,7 +123,7 @@ timer_arm(struct timers *t, struct timer *timer, int64_t at_ms)
 	}
 	if (timer->place == 0) {
 		heap_make_room(t);
-		timer->place = (uint32_t)++t->n;
+		timer->place = (uint32_t)++t->n & TIMER_PLACES;
 	}
 	assert(at_ms > -TIMER_FAR_MS && at_ms < TIMER_FAR_MS);
 	t->serial = (t->serial + 1) & ((1U << TIMER_SERIAL_BITS) - 1);

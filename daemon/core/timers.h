@@ -29,9 +29,11 @@ enum timer_kind {
 	TIMER_MINT    /* the time of a latch that a user has made is over */
 };
 
+#define TIMER_PLACES ((1U << 28) - 1)
+
 struct timer {
-	uint32_t place; /* in the heap, counted from 1; 0: not armed */
-	enum timer_kind kind;
+	uint32_t place : 28; /* in the heap, counted from 1; 0: not armed */
+	enum timer_kind kind : 4;
 };
 
 /* What is compared is here and not in the timer: these lie side by side, and timers anywhere. The key is when
