@@ -286,8 +286,8 @@ driver_free(struct driver *d)
 	connections_free(d->connections);
 	processes_free(d->processes);
 	masters_free(d->masters);
-	core_free(d->core);
 	labours_done(&d->labours);
+	core_free(d->core);
 	events_free(d->desk.events);
 	access_free(d->desk.access);
 	door_done(&d->door);

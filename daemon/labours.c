@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct labour {
-	STAILQ_ENTRY(labour) entry;
-	conn_id id;
+/* One that has not begun. */
+struct request_labour {
+	struct labour labour;
 	desk_verb *handler;
 	struct command command;
 	char bytes[]; /* name and glob of it */
@@ -21,13 +21,22 @@ labours_init(struct labours *labours)
 	labours->done = false;
 }
 
+static struct labour *
+labours_pop(struct labours *labours)
+{
+	struct labour *labour = STAILQ_FIRST(&labours->waiting);
+	if (labour) {
+		STAILQ_REMOVE_HEAD(&labours->waiting, entry);
+	}
+	return labour;
+}
+
 void
 labours_done(struct labours *labours)
 {
 	struct labour *labour;
-	while ((labour = STAILQ_FIRST(&labours->waiting))) {
-		STAILQ_REMOVE_HEAD(&labours->waiting, entry);
-		free(labour);
+	while ((labour = labours_pop(labours))) {
+		labour->turn(labour, NULL, NULL);
 	}
 }
 
@@ -50,20 +59,39 @@ slice_keep(char **at, struct slice text)
 }
 
 static void
+request_turn(struct labour *labour, struct desk *desk, struct connection *c)
+{
+	struct request_labour *request = (struct request_labour *)labour;
+	if (c) {
+		request->handler(desk, c, &request->command);
+	}
+	free(request);
+}
+
+static void
 labours_put(struct labours *labours, struct connection *c, const struct command *command, desk_verb *handler)
 {
-	struct labour *labour = malloc(sizeof *labour + command->name.n + command->match.n);
-	if (!labour) {
+	struct request_labour *request = malloc(sizeof *request + command->name.n + command->match.n);
+	if (!request) {
 		connection_error(c, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	char *at = labour->bytes;
+	char *at = request->bytes;
+	request->labour.id = connection_identity(c)->id;
+	request->labour.turn = request_turn;
+	request->handler = handler;
+	request->command = (struct command){.verb = command->verb, .count = command->count};
+	request->command.name = slice_keep(&at, command->name);
+	request->command.match = slice_keep(&at, command->match);
+	STAILQ_INSERT_TAIL(&labours->waiting, &request->labour, entry);
+	connection_wait(c);
+}
+
+void
+labours_go_on(struct labours *labours, struct labour *labour, struct connection *c)
+{
 	labour->id = connection_identity(c)->id;
-	labour->handler = handler;
-	labour->command = (struct command){.verb = command->verb, .count = command->count};
-	labour->command.name = slice_keep(&at, command->name);
-	labour->command.match = slice_keep(&at, command->match);
-	STAILQ_INSERT_TAIL(&labours->waiting, labour, entry);
+	STAILQ_INSERT_HEAD(&labours->waiting, labour, entry);
 	connection_wait(c);
 }
 
@@ -85,16 +113,14 @@ labours_turn(struct desk *desk)
 	struct labours *labours = desk->labours;
 	struct labour *labour;
 	labours->done = false;
-	while (!labours->done && (labour = STAILQ_FIRST(&labours->waiting))) {
-		struct connection *c = connections_find(desk->connections, labour->id);
-		STAILQ_REMOVE_HEAD(&labours->waiting, entry);
+	while (!labours->done && (labour = labours_pop(labours))) {
 		/* It may have gone meanwhile. */
+		struct connection *c = connections_find(desk->connections, labour->id);
 		if (c) {
 			labours->done = true;
 			connection_answered(c);
-			labour->handler(desk, c, &labour->command);
 		}
-		free(labour);
+		labour->turn(labour, desk, c);
 	}
 }
 

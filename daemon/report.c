@@ -9,14 +9,20 @@
 #include "daemon/access.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/view.h"
+#include "daemon/labours.h"
 #include "daemon/masters.h"
 #include "daemon/process.h"
 #include "proto/composer.h"
 #include "proto/fields.h"
 #include "proto/glob.h"
 
+#include <stdlib.h>
+
 /* More holders, and more waiters, than anybody reads. */
 #define REPORT_QUEUE_MAX 1000
+
+/* Names that one turn looks at: with a glob that takes long some are a millisecond. */
+#define REPORT_TURN_LOOKS 500
 
 /* A session has one connection as a rule; of many the latest are asked for a name. */
 #define REPORT_LABEL_LOOKS 16
@@ -320,25 +326,61 @@ report_latch(void *arg, const struct latch_view *view)
 	return report_more(report);
 }
 
+/* LOCKS goes on for as many turns as it takes to look at all names. */
+struct listing {
+	struct labour labour;
+	struct report report;
+	struct names_walk walk;
+};
+
+static void
+listing_free(struct listing *listing)
+{
+	buffer_done(&listing->report.text);
+	glob_free(listing->report.match);
+	free(listing);
+}
+
+static void
+listing_turn(struct labour *labour, struct desk *desk, struct connection *c)
+{
+	struct listing *listing = (struct listing *)labour;
+	struct report *report = &listing->report;
+	if (!c) {
+		listing_free(listing);
+		return;
+	}
+	report->now_ms = clock_ms();
+	if (core_walk_on(
+		    desk->core, report->now_ms, &listing->walk, REPORT_TURN_LOOKS, report_lock, report)) {
+		labours_go_on(desk->labours, labour, c);
+		return;
+	}
+	if (report_has_room(report)) {
+		core_each_latch(desk->core, report->now_ms, report_latch, report);
+	}
+	report_send_array(report, c);
+	connection_written(c);
+	listing_free(listing);
+}
+
 void
 report_locks(struct desk *desk, struct connection *c, const struct command *command)
 {
-	struct report report;
+	struct listing *listing = calloc(1, sizeof *listing);
 	struct glob *match = command->match.n > 0 ? glob_new(command->match) : NULL;
-	if (command->match.n > 0 && !match) {
+	if (!listing || (command->match.n > 0 && !match)) {
+		free(listing);
+		glob_free(match);
 		connection_error(c, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	report_begin(&report, desk, c);
-	report.match = match;
-	report.most = (size_t)command->count;
-	core_each_resource(desk->core, report.now_ms, report_lock, &report);
-	if (report_has_room(&report)) {
-		core_each_latch(desk->core, report.now_ms, report_latch, &report);
-	}
-	report_send_array(&report, c);
-	report_end(&report, c);
-	glob_free(match);
+	report_begin(&listing->report, desk, c);
+	listing->report.match = match;
+	listing->report.most = (size_t)command->count;
+	listing->labour.turn = listing_turn;
+	core_walk_begin(desk->core, &listing->walk);
+	listing_turn(&listing->labour, desk, c);
 }
 
 static bool

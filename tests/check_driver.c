@@ -607,6 +607,68 @@ START_TEST(whoever_waits_for_a_list_may_go)
 }
 END_TEST
 
+/* Names that take several turns to list, of a client each: twelve times as many as an MLOCK takes. */
+#define HOLDERS 12
+
+static void
+hold_many(int holders[HOLDERS])
+{
+	char request[2048];
+	for (int i = 0; i < HOLDERS; i++) {
+		size_t n = (size_t)snprintf(request, sizeof request, "MLOCK %d", COMMAND_NAMES_MAX);
+		for (int name = 0; name < COMMAND_NAMES_MAX; name++) {
+			n += (size_t)snprintf(request + n, sizeof request - n, " many/%d/%d", i, name);
+		}
+		holders[i] = rig_client();
+		rig_ask_line(holders[i], request, "*64");
+		for (int line = 0; line < COMMAND_NAMES_MAX; line++) {
+			rig_hear_line(holders[i]);
+		}
+	}
+}
+
+START_TEST(a_list_of_many_names_lets_others_in_between_and_is_whole)
+{
+	int holders[HOLDERS], viewer = rig_client(), other = rig_client();
+	size_t names = 0;
+	hold_many(holders);
+	rig_sync_all();
+	rig_say(viewer, "LOCKS MATCH many/*\r\nPING\r\n");
+	rig_say(other, "PING\r\nLOCKS MATCH many/0/1\r\n");
+	ck_assert_str_eq(rig_hear_line(other), "+PONG\r\n");
+	/* Only now: it waits for the end of the other one. */
+	ck_assert_int_eq(recv(viewer, &(char){0}, 1, MSG_DONTWAIT | MSG_PEEK), -1);
+	ck_assert_str_eq(rig_hear_line(other), "*1\r\n");
+	ck_assert_str_eq(rig_hear_line(viewer), "*768\r\n");
+	for (const char *line = ""; strcmp(line, "+PONG\r\n") != 0; line = rig_hear_line(viewer)) {
+		names += strncmp(line, "many/", 5) == 0;
+	}
+	ck_assert_uint_eq(names, 768);
+	for (int i = 0; i < HOLDERS; i++) {
+		close(holders[i]);
+	}
+	close(viewer);
+	close(other);
+}
+END_TEST
+
+START_TEST(whoever_asked_for_a_list_of_many_names_may_go_before_its_end)
+{
+	int holders[HOLDERS], viewer = rig_client(), other = rig_client();
+	hold_many(holders);
+	rig_sync_all();
+	rig_say(viewer, "LOCKS MATCH many/*\r\n");
+	rig_ask(other, "PING", "+PONG\r\n");
+	ck_assert_int_eq(recv(viewer, &(char){0}, 1, MSG_DONTWAIT | MSG_PEEK), -1);
+	close(viewer);
+	rig_ask_line(other, "LOCKS COUNT 2", "*2");
+	for (int i = 0; i < HOLDERS; i++) {
+		close(holders[i]);
+	}
+	close(other);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -625,5 +687,6 @@ main(void)
 		a_reload_is_asked_for_by_verb_and_by_signal, a_drain_tells_holders_frees_the_rest_and_ends,
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
 		a_browser_is_cut_off, whoever_asks_for_list_after_list_keeps_nobody_waiting,
-		whoever_waits_for_a_list_may_go);
+		whoever_waits_for_a_list_may_go, a_list_of_many_names_lets_others_in_between_and_is_whole,
+		whoever_asked_for_a_list_of_many_names_may_go_before_its_end);
 }

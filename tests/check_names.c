@@ -157,6 +157,87 @@ START_TEST(chains_go_again_one_by_one_when_there_are_few_names)
 }
 END_TEST
 
+static bool
+model_meet(void *arg, const struct resource *r)
+{
+	struct model *m = arg;
+	struct slice name = resource_name(r);
+
+	m->seen[strtoul(name.p + strlen("name:"), NULL, 10)]++;
+	return true;
+}
+
+/* A walk, with some names that come and some that go at each of its pauses, so that there are in the end
+ * about as many as wanted. A third of the names is left as it is. */
+static void
+model_walk(struct model *m, uint32_t wanted)
+{
+	struct names_walk walk;
+
+	memset(m->seen, 0, sizeof(m->seen));
+	names_walk_begin(&m->names, &walk);
+	while (names_walk_on(&m->names, &walk, model_meet, m)) {
+		for (int i = 0; i < 8; i++) {
+			uint32_t name = model_draw(m, MANY);
+
+			if (name % 3 != 0)
+				model_set(m, name, model_draw(m, MANY) < wanted);
+		}
+	}
+	for (size_t i = 0; i < MANY; i++) {
+		ck_assert_uint_le(m->seen[i], 1);
+		if (i % 3 == 0)
+			ck_assert_uint_eq(m->seen[i], m->there[i]);
+	}
+}
+
+START_TEST(a_walk_that_pauses_meets_who_stays_once_and_nobody_twice)
+{
+	struct model *m = model_new();
+
+	for (size_t i = 0; i < 200; i++)
+		model_set(m, i, true);
+	/* As the table grows and grows, and as it becomes smaller again. */
+	for (uint32_t round = 0; round < 12; round++)
+		model_walk(m, round < 6 ? MANY : 0);
+	for (size_t i = 0; i < MANY; i += 3)
+		model_set(m, i, true);
+	for (uint32_t round = 0; round < 12; round++)
+		model_walk(m, round % 2 == 0 ? MANY : 0);
+	for (size_t i = 300; i < MANY; i++)
+		model_set(m, i, false);
+	for (uint32_t round = 0; round < 12; round++)
+		model_walk(m, 10);
+	model_check(m);
+	model_free(m);
+}
+END_TEST
+
+static bool
+model_meet_one(void *arg, const struct resource *r)
+{
+	(void)model_meet(arg, r);
+	return false;
+}
+
+START_TEST(a_walk_ends_when_that_is_enough)
+{
+	struct model *m = model_new();
+	struct names_walk walk;
+
+	for (size_t i = 0; i < MANY; i++)
+		model_set(m, i, true);
+	memset(m->seen, 0, sizeof(m->seen));
+	names_walk_begin(&m->names, &walk);
+	while (names_walk_on(&m->names, &walk, model_meet_one, m))
+		continue;
+	for (size_t i = 1; i < MANY; i++)
+		m->seen[0] += m->seen[i];
+	ck_assert_uint_eq(m->seen[0], 1);
+	model_free(m);
+}
+END_TEST
+
 START_TEST(all_can_be_removed_on_the_way_through_them)
 {
 	struct model *m = model_new();
@@ -202,5 +283,6 @@ main(void)
 	return SUITE_RUN("names", NULL, NULL, names_that_come_and_go_are_found_while_they_are_there,
 		each_name_adds_one_chain_at_most_and_chains_stay_short,
 		chains_go_again_one_by_one_when_there_are_few_names,
+		a_walk_that_pauses_meets_who_stays_once_and_nobody_twice, a_walk_ends_when_that_is_enough,
 		all_can_be_removed_on_the_way_through_them, a_name_is_told_from_one_that_it_begins_with);
 }

@@ -181,3 +181,31 @@ names_next(const struct names *names, const struct resource *r)
 {
 	return r->next != NULL ? r->next : names_from(names, chain_of(names, r->hash) + 1);
 }
+
+void
+names_walk_begin(const struct names *names, struct names_walk *walk)
+{
+	*walk = (struct names_walk){.n = names->n, .mask = names->mask};
+}
+
+/* Whatever the table is now, a name belongs to the chain that it would have been in then. By now there may be
+ * several of that one, so far apart as it was from the next with the same low bits; or it is a part of one.
+ */
+bool
+names_walk_on(const struct names *names, struct names_walk *walk,
+	bool (*each)(void *arg, const struct resource *r), void *arg)
+{
+	uint32_t half = (walk->mask >> 1) + 1, at = walk->at;
+	uint32_t apart = (at | half) < walk->n ? walk->mask + 1 : half;
+
+	if (at >= walk->n)
+		return false;
+	walk->at++;
+	for (uint32_t chain = chain_of(names, at); chain < names->n; chain += apart) {
+		for (const struct resource *r = *chain_at(names, chain); r != NULL; r = r->next) {
+			if ((r->hash & (apart - 1)) == at && !each(arg, r))
+				return false;
+		}
+	}
+	return true;
+}

@@ -35,6 +35,12 @@ struct names {
 	struct resource *first[1 << NAMES_FIRST_LOG];
 };
 
+/* How far a walk through all names has come that pauses, while they come and go. */
+struct names_walk {
+	uint32_t n, mask; /* of the table when it began */
+	uint32_t at;      /* the next of the chains of then */
+};
+
 /* secret: unpredictable; copied. */
 void names_init(struct names *names, const uint64_t secret[2]);
 
@@ -52,5 +58,11 @@ void names_remove(struct names *names, struct resource *r);
  * the way; who removes one asks for the next one first. */
 struct resource *names_first(const struct names *names);
 struct resource *names_next(const struct names *names, const struct resource *r);
+
+void names_walk_begin(const struct names *names, struct names_walk *walk);
+/* Tells of those that belong to the next chain: on the whole way once of a name that is there all the time,
+ * once at most of any other. False: no chain was left, or each() has said that it is enough. */
+bool names_walk_on(const struct names *names, struct names_walk *walk,
+	bool (*each)(void *arg, const struct resource *r), void *arg);
 
 #endif

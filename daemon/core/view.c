@@ -124,18 +124,43 @@ core_view_resource(const struct core *core, int64_t now_ms, struct slice name, s
 	return true;
 }
 
+struct walk_view {
+	const struct core *core;
+	int64_t now_ms;
+	size_t looks; /* left */
+	bool (*each)(void *arg, const struct resource_view *view);
+	void *arg;
+};
+
+static bool
+walk_view(void *arg, const struct resource *r)
+{
+	struct walk_view *walk = arg;
+	struct resource_view view;
+
+	walk->looks -= walk->looks > 0;
+	view_resource(walk->core, walk->now_ms, r, &view);
+	return walk->each(walk->arg, &view);
+}
+
 void
-core_each_resource(const struct core *core, int64_t now_ms,
+core_walk_begin(const struct core *core, struct names_walk *walk)
+{
+	names_walk_begin(&core->names, walk);
+}
+
+bool
+core_walk_on(const struct core *core, int64_t now_ms, struct names_walk *walk, size_t looks,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg)
 {
-	for (const struct resource *r = names_first(&core->names); r != NULL;
-		r = names_next(&core->names, r)) {
-		struct resource_view view;
+	struct walk_view view = {core, now_ms, looks, each, arg};
 
-		view_resource(core, now_ms, r, &view);
-		if (!each(arg, &view))
-			return;
+	/* An empty chain is a look, too. */
+	for (; view.looks > 0; view.looks -= view.looks > 0) {
+		if (!names_walk_on(&core->names, walk, walk_view, &view))
+			return false;
 	}
+	return true;
 }
 
 void

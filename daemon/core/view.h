@@ -6,6 +6,7 @@
 #define CORE_VIEW_H
 
 #include "daemon/core/core.h"
+#include "daemon/core/names.h"
 
 /* The master's state as this daemon sees it: MASTER_STATE(name, word in INFO and INSPECT) */
 #define MASTER_STATES(MASTER_STATE)                                                                          \
@@ -122,9 +123,13 @@ void core_view_counts(const struct core *core, struct core_counts *out);
 bool core_view_resource(
 	const struct core *core, int64_t now_ms, struct slice name, struct resource_view *out);
 
-/* Calls back for each, in no promised order, until the callback returns false. They must not call
+/* They call back for each, in no promised order, until the callback returns false. It must not call
  * core_step(). */
-void core_each_resource(const struct core *core, int64_t now_ms,
+
+/* So many names or so, and on with the next ones when it is called again, in another step or this one: of
+ * names that come or go meanwhile some are told of. True: there may be more. */
+void core_walk_begin(const struct core *core, struct names_walk *walk);
+bool core_walk_on(const struct core *core, int64_t now_ms, struct names_walk *walk, size_t looks,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg);
 /* Oldest first. */
 void core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
