@@ -60,7 +60,7 @@ bid_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 static void
 bid_terms(struct core *core, struct lease *l)
 {
-	const struct waiter *first = TAILQ_FIRST(&l->resource->waiters);
+	const struct waiter *first = TAILQ_FIRST(&l->resource->queue->waiters);
 
 	if (l->permits != first->permits)
 		slots_forget(core, l);
@@ -474,7 +474,7 @@ bid_look(struct core *core, struct lease *l)
 	}
 	if (l->state != LEASE_WAITING || l->rests)
 		return;
-	if (r->waiter_count > 0 && quorum_usable(core, r->link))
+	if (r->queue->count > 0 && quorum_usable(core, r->link))
 		bid_begin(core, l);
 	else
 		timer_arm(&core->timers, &l->timer, core->now.ms + WAIT_MOST_MS);

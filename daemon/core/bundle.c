@@ -54,7 +54,6 @@ part_tell(struct part *p)
 {
 	struct grant *g = p->grant;
 
-	g->lease->resource->part_count--;
 	g->terms->part = NULL;
 	p->grant = NULL;
 }
@@ -309,7 +308,7 @@ bundle_granted(struct core *core, struct waiter *w, struct grant *g)
 	p->waiter = NULL;
 	p->grant = g;
 	g->terms->part = p;
-	g->lease->resource->part_count++;
+	g->lease->resource->parts = true;
 	bundle_touch(core, p->bundle);
 }
 
@@ -337,13 +336,16 @@ bundle_lost(struct core *core, struct grant *g)
 }
 
 void
-bundle_look(struct core *core, const struct resource *r)
+bundle_look(struct core *core, struct resource *r)
 {
 	const struct grant *g;
 
+	r->parts = false;
 	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
-		if (grant_part(g) != NULL)
-			bundle_touch(core, grant_part(g)->bundle);
+		if (grant_part(g) == NULL)
+			continue;
+		r->parts = true;
+		bundle_touch(core, grant_part(g)->bundle);
 	}
 }
 

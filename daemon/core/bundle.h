@@ -31,7 +31,7 @@ void bundle_refused(struct core *core, struct waiter *w, const struct reply *rep
 void bundle_lost(struct core *core, struct grant *g);
 
 /* Something about the lease of a name has changed that is part of one. */
-void bundle_look(struct core *core, const struct resource *r);
+void bundle_look(struct core *core, struct resource *r);
 
 /* The name it waits for, for as long as that takes; NULL: it tries. */
 const struct waiter *bundle_wait(const struct bundle *b);

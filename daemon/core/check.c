@@ -17,12 +17,12 @@
 #include <assert.h>
 
 static void
-check_waiters(const struct resource *r)
+check_waiters(const struct core *core, const struct resource *r)
 {
 	const struct waiter *w;
 	size_t waiters = 0, once = 0, async = 0;
 
-	TAILQ_FOREACH (w, &r->waiters, in_resource) {
+	TAILQ_FOREACH (w, &r->queue->waiters, in_resource) {
 		assert(w->resource == r);
 		assert(w->conn == NULL || w->conn->session == w->session);
 		assert(w->conn == NULL || w->async || w->part != NULL || w->conn->blocked == w);
@@ -35,7 +35,8 @@ check_waiters(const struct resource *r)
 		once += w->once;
 		async += w->async;
 	}
-	assert(waiters == r->waiter_count && once == r->once_count && async == r->async_count);
+	assert((r->queue == &core->nobody) == (waiters == 0));
+	assert(waiters == r->queue->count && once == r->queue->once && async == r->queue->async);
 }
 
 static size_t
@@ -81,9 +82,9 @@ check_share(const struct core *core, const struct resource *r)
 	const struct lease *l = &r->lease;
 
 	assert(l->kind != KIND_PERMITS && l->permits == 0);
-	assert(r->waiter_count == 0 || r->grant_count > 0 || l->state != LEASE_NONE ||
+	assert(r->queue->count == 0 || r->grant_count > 0 || l->state != LEASE_NONE ||
 		!quorum_usable(core, r->link));
-	assert(r->grant_count > 0 || r->waiter_count > 0 || l->state != LEASE_NONE);
+	assert(r->grant_count > 0 || r->queue->count > 0 || l->state != LEASE_NONE);
 }
 
 /* One hold on each stake, as large as the stake; nobody holds the first ones and the one that is bid for. */
@@ -95,7 +96,7 @@ check_stakes(const struct core *core, const struct resource *r)
 	bool kept = false, held = false;
 
 	assert(r->lease.state == LEASE_NONE && TAILQ_EMPTY(&r->lease.grants));
-	assert(r->grant_count > 0 || r->waiter_count > 0 || !TAILQ_EMPTY(&r->stakes->list));
+	assert(r->grant_count > 0 || r->queue->count > 0 || !TAILQ_EMPTY(&r->stakes->list));
 	TAILQ_FOREACH (s, &r->stakes->list, in_resource) {
 		l = &s->lease;
 		assert(l->kind == KIND_PERMITS && lease_grants(l) <= 1);
@@ -111,7 +112,7 @@ check_stakes(const struct core *core, const struct resource *r)
 		kept |= TAILQ_EMPTY(&l->grants);
 	}
 	assert(bidder == NULL || bidder->state != LEASE_NONE || !quorum_usable(core, r->link));
-	assert(r->waiter_count == 0 || kept || bidder != NULL || !quorum_usable(core, r->link));
+	assert(r->queue->count == 0 || kept || bidder != NULL || !quorum_usable(core, r->link));
 }
 
 static void
@@ -138,6 +139,7 @@ check_grants(const struct lease *l, int64_t now_ms, struct core_counts *seen)
 		assert(g->kind == KIND_SHARED || grants == 1);
 		assert(g->kind == l->kind || (g->kind == KIND_SHARED && l->kind == KIND_EXCLUSIVE));
 		check_grant(g, now_ms);
+		assert(grant_part(g) == NULL || l->resource->parts);
 		seen->withheld += g->session == NULL;
 	}
 }
@@ -354,7 +356,7 @@ core_check(const struct core *core, int64_t now_ms)
 	assert(STAILQ_EMPTY(&core->dirty) && TAILQ_EMPTY(&core->bundles));
 	for (const struct resource *r = names_first(&core->names); r != NULL;
 		r = names_next(&core->names, r)) {
-		check_waiters(r);
+		check_waiters(core, r);
 		check_resource(core, r, now_ms, &seen);
 		seen.resources++;
 	}

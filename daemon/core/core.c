@@ -45,6 +45,7 @@ core_new(const struct core_settings *settings, struct now now)
 	timers_init(&core->timers);
 	names_init(&core->names, core->secret);
 	STAILQ_INIT(&core->dirty);
+	TAILQ_INIT(&core->nobody.waiters);
 	TAILQ_INIT(&core->idle);
 	TAILQ_INIT(&core->bundles);
 	for (unsigned i = 0; i < settings->masters; i++)
@@ -94,8 +95,8 @@ free_resources(struct core *core)
 	/* All waiters first: leaving touches the timers and the list of other resources, which must still be
 	 * there. */
 	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
-		while (!TAILQ_EMPTY(&r->waiters))
-			queue_remove(core, TAILQ_FIRST(&r->waiters));
+		while (!TAILQ_EMPTY(&r->queue->waiters))
+			queue_remove(core, TAILQ_FIRST(&r->queue->waiters));
 	}
 	for (r = names_first(&core->names); r != NULL; r = next) {
 		next = names_next(&core->names, r);
@@ -104,6 +105,7 @@ free_resources(struct core *core)
 		free(r);
 	}
 	names_done(&core->names);
+	queues_done(core);
 }
 
 void

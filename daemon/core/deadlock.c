@@ -114,7 +114,7 @@ each_ahead(struct search *search, const struct waiter *w, on_keeper *tell)
 	const struct waiter *ahead = w;
 	bool apart = w->kind != KIND_SHARED;
 
-	if (w->resource->async_count == 0)
+	if (w->resource->queue->async == 0)
 		return false;
 	while ((ahead = TAILQ_PREV(ahead, waiter_queue, in_resource)) != NULL && search_look(search)) {
 		apart = apart || ahead->kind != KIND_SHARED;
@@ -132,7 +132,7 @@ wait_is_shut(struct search *search, const struct waiter *w)
 
 	if (w->kind != KIND_SHARED)
 		return true;
-	TAILQ_FOREACH (ahead, &w->resource->waiters, in_resource) {
+	TAILQ_FOREACH (ahead, &w->resource->queue->waiters, in_resource) {
 		if (!search_look(search) || !share_open(search->core, w->resource, ahead))
 			return true;
 		if (ahead == w)
@@ -229,9 +229,9 @@ permits_lack(struct search *search, const struct waiter *w)
 	int64_t left = r->limit - permits_stuck(search, r);
 	const struct waiter *ahead;
 
-	if (left == r->limit && r->async_count == 0)
+	if (left == r->limit && r->queue->async == 0)
 		return false;
-	TAILQ_FOREACH (ahead, &r->waiters, in_resource) {
+	TAILQ_FOREACH (ahead, &r->queue->waiters, in_resource) {
 		if (!search_look(search) || (!ahead->once && ahead->permits > left))
 			return true;
 		if (ahead == w)

@@ -15,7 +15,7 @@ family_refuses(const struct resource *r, const struct command *c, struct reply *
 			"key or interop");
 		return true;
 	}
-	if (limit == r->limit || (r->grant_count == 0 && r->waiter_count == 0))
+	if (limit == r->limit || (r->grant_count == 0 && r->queue->count == 0))
 		return false;
 	if (limit == 0)
 		reply_error(why, CODE_WRONGKIND,

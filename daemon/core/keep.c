@@ -204,7 +204,7 @@ keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 void
 keep_timer(struct core *core, struct lease *l)
 {
-	if (l->resource->waiter_count > 0)
+	if (l->resource->queue->count > 0)
 		l->idle_ms = 0;
 	/* It is given back before this step ends, unless somebody wants it by then who waits for what else
 	 * ends just now: then it goes on. */

@@ -297,7 +297,7 @@ lease_give_back(struct core *core, struct lease *l)
 	seats_undo(core, l, 0);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
-	l->rests = l->resource->rule->interop != INTEROP_NONE && l->resource->waiter_count > 0;
+	l->rests = l->resource->rule->interop != INTEROP_NONE && l->resource->queue->count > 0;
 	l->yielded = yielded && !l->rests;
 	resource_touch(core, l->resource);
 }

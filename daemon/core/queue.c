@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS 1000 /* as often as a master is asked, should all wake-ups be lost */
+#define QUEUES_KEPT 256
+#define LOOK_MS     1000 /* as often as a master is asked, should all wake-ups be lost */
 
 static uint16_t
 keep(char **at, struct slice from)
@@ -36,16 +37,70 @@ queue_arm(struct core *core, struct waiter *w)
 	timer_arm(&core->timers, &w->timer, look_ms);
 }
 
+/* NULL: out of memory. */
+static struct queue *
+queue_open(struct core *core, struct resource *r)
+{
+	struct queue *q = core->queues;
+
+	if (r->queue != &core->nobody)
+		return r->queue;
+	if (q != NULL) {
+		core->queues = q->spare;
+		core->queue_count--;
+	} else {
+		q = calloc(1, sizeof(*q));
+		if (q == NULL)
+			return NULL;
+	}
+	TAILQ_INIT(&q->waiters);
+	r->queue = q;
+	return q;
+}
+
+/* Nobody waits any more: all of it is zero again. */
+static void
+queue_close(struct core *core, struct resource *r)
+{
+	struct queue *q = r->queue;
+
+	r->queue = &core->nobody;
+	if (core->queue_count == QUEUES_KEPT) {
+		free(q);
+		return;
+	}
+	q->spare = core->queues;
+	core->queues = q;
+	core->queue_count++;
+}
+
+void
+queues_done(struct core *core)
+{
+	while (core->queues != NULL) {
+		struct queue *q = core->queues;
+
+		core->queues = q->spare;
+		free(q);
+	}
+}
+
 struct waiter *
 queue_add(struct core *core, struct resource *r, struct conn *conn, const struct command *command,
 	int64_t until_ms, bool once)
 {
 	size_t bytes = command->owner.n + command->why.n + command->id.n;
 	struct waiter *w = grave_new(core, sizeof(*w) + bytes);
+	struct queue *q;
 	char *at;
 
 	if (w == NULL)
 		return NULL;
+	q = queue_open(core, r);
+	if (q == NULL) {
+		free(w);
+		return NULL;
+	}
 	at = w->bytes;
 	w->resource = r;
 	w->session = conn->session;
@@ -66,13 +121,13 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	timer_init(&w->timer, TIMER_WAITER);
 	queue_arm(core, w);
 
-	TAILQ_INSERT_TAIL(&r->waiters, w, in_resource);
+	TAILQ_INSERT_TAIL(&q->waiters, w, in_resource);
 	LIST_INSERT_HEAD(&w->session->waiters, w, in_session);
 	if (!w->async)
 		conn->blocked = w;
-	r->waiter_count++;
-	r->once_count += once;
-	r->async_count += w->async;
+	q->count++;
+	q->once += once;
+	q->async += w->async;
 	w->session->waiter_count++;
 	user_take(w->session, w->permits);
 	core->counts.waiters++;
@@ -91,15 +146,17 @@ void
 queue_remove(struct core *core, struct waiter *w)
 {
 	struct resource *r = w->resource;
+	struct queue *q = r->queue;
 
 	timer_cancel(&core->timers, &w->timer);
-	TAILQ_REMOVE(&r->waiters, w, in_resource);
+	TAILQ_REMOVE(&q->waiters, w, in_resource);
 	LIST_REMOVE(w, in_session);
 	if (w->conn != NULL && w->conn->blocked == w)
 		queue_unblock(core, w->conn);
-	r->waiter_count--;
-	r->once_count -= w->once;
-	r->async_count -= w->async;
+	q->once -= w->once;
+	q->async -= w->async;
+	if (--q->count == 0)
+		queue_close(core, r);
 	w->session->waiter_count--;
 	user_give(w->session, w->permits);
 	core->counts.waiters--;
@@ -154,7 +211,7 @@ queue_make_once(struct core *core, struct waiter *w)
 	if (w->once)
 		return;
 	w->once = true;
-	w->resource->once_count++;
+	w->resource->queue->once++;
 	if (until_ms < w->until_ms)
 		w->until_ms = until_ms;
 	queue_arm(core, w);
@@ -166,7 +223,7 @@ queue_refused(struct core *core, struct resource *r, const struct reply *verdict
 {
 	struct waiter *w, *next;
 
-	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
+	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
 		if (!w->once && w->retries == 0)
 			queue_answer(core, w, verdict);
 		else if (w->retries > 0)
@@ -224,12 +281,12 @@ queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct
 void
 queue_answer_all(struct core *core, struct resource *r, const struct reply *reply)
 {
-	while (!TAILQ_EMPTY(&r->waiters))
-		queue_answer(core, TAILQ_FIRST(&r->waiters), reply);
+	while (!TAILQ_EMPTY(&r->queue->waiters))
+		queue_answer(core, TAILQ_FIRST(&r->queue->waiters), reply);
 }
 
 bool
 queue_patient(const struct resource *r)
 {
-	return r->waiter_count > r->once_count;
+	return r->queue->count > r->queue->once;
 }

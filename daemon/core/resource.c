@@ -53,8 +53,8 @@ resource_new(struct core *core, struct slice name)
 	r->name_n = (uint16_t)name.n;
 	if (name.n > 0)
 		memcpy((char *)r + before, name.p, name.n);
-	r->link = resource_link_of(core, name) & 63;
-	TAILQ_INIT(&r->waiters);
+	r->link = resource_link_of(core, name) & (CORE_LINKS_MAX - 1);
+	r->queue = &core->nobody;
 	lease_init(&r->lease, r);
 	resource_rule(core, r);
 	names_add(&core->names, r);
@@ -94,7 +94,7 @@ resource_touched(struct core *core)
 bool
 resource_idle(const struct resource *r)
 {
-	return r->grant_count == 0 && r->waiter_count == 0 && r->lease.state == LEASE_NONE &&
+	return r->grant_count == 0 && r->queue->count == 0 && r->lease.state == LEASE_NONE &&
 	       (r->limit == 0 || TAILQ_EMPTY(&r->stakes->list));
 }
 

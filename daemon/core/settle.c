@@ -13,7 +13,7 @@
 static void
 settle_one(struct core *core, struct resource *r)
 {
-	if (r->part_count > 0)
+	if (r->parts)
 		bundle_look(core, r);
 	if (r->limit == 0)
 		share_settle(core, r);
@@ -52,7 +52,7 @@ settle_reclaim(struct core *core, const struct master *m)
 
 	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
-			if (l->state == LEASE_HELD && l->idle_ms != 0 && r->waiter_count == 0)
+			if (l->state == LEASE_HELD && l->idle_ms != 0 && r->queue->count == 0)
 				lease_give_back(core, l);
 			else if (l->state == LEASE_HELD)
 				keep_reclaim(core, l, m->index);

@@ -35,7 +35,7 @@ share_verdict(const struct core *core, const struct waiter *w, struct reply *out
 {
 	const struct resource *r = w->resource;
 
-	bool open = w == TAILQ_FIRST(&r->waiters) && share_open(core, r, w);
+	bool open = w == TAILQ_FIRST(&r->queue->waiters) && share_open(core, r, w);
 
 	if (r->lease.state == LEASE_HELD && !open)
 		verdict_null(out);
@@ -87,10 +87,10 @@ share_answer_once(struct core *core, struct resource *r)
 	struct reply null;
 	bool behind = false; /* somebody in front who stays lets nobody past */
 
-	if (r->once_count == 0)
+	if (r->queue->once == 0)
 		return;
 	verdict_null(&null);
-	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
+	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
 		bool shut = behind || !share_open(core, r, w);
 
 		if (shut && w->once)
@@ -106,7 +106,7 @@ static void
 share_line(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
-	const struct waiter *first = TAILQ_FIRST(&r->waiters);
+	const struct waiter *first = TAILQ_FIRST(&r->queue->waiters);
 	bool lines = l->kind == KIND_SHARED && !TAILQ_EMPTY(&l->grants) && first != NULL &&
 		     first->kind == KIND_EXCLUSIVE && !first->once;
 
@@ -121,14 +121,14 @@ static void
 share_held(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
-	struct waiter *w = TAILQ_FIRST(&r->waiters);
+	struct waiter *w = TAILQ_FIRST(&r->queue->waiters);
 	bool dirty = r->dirty;
 
 	share_turn(core, r);
 	r->dirty = true; /* whatever a grant changes is looked at right here */
 	while (w != NULL && share_open(core, r, w) && share_grant(core, l, w)) {
 		share_turn(core, r);
-		w = TAILQ_FIRST(&r->waiters);
+		w = TAILQ_FIRST(&r->queue->waiters);
 	}
 	r->dirty = dirty;
 	share_line(core, r);
@@ -148,10 +148,10 @@ share_refuse_once(struct core *core, struct resource *r, bool usable)
 	struct reply verdict;
 	bool behind = !usable || l->kind == KIND_SHARED;
 
-	if (r->once_count == 0)
+	if (r->queue->once == 0)
 		return;
 	verdict_masters(core, r, l, &verdict);
-	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
+	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
 		if (w->once && (behind || w->kind == KIND_EXCLUSIVE))
 			queue_answer(core, w, &verdict);
 		else
@@ -166,7 +166,7 @@ share_bid_was_other(const struct resource *r)
 {
 	const struct lease *l = &r->lease;
 
-	return l->kind != TAILQ_FIRST(&r->waiters)->kind || (queue_patient(r) && !l->patient);
+	return l->kind != TAILQ_FIRST(&r->queue->waiters)->kind || (queue_patient(r) && !l->patient);
 }
 
 /* Nothing at the master, or refused there for now. */
@@ -189,7 +189,7 @@ share_without(struct core *core, struct resource *r)
 		queue_refused(core, r, &verdict);
 	}
 	l->fresh = false;
-	if (r->waiter_count == 0) {
+	if (r->queue->count == 0) {
 		if (l->state == LEASE_WAITING)
 			lease_leave(core, l);
 		return;

@@ -104,7 +104,7 @@ stake_verdict(const struct core *core, const struct waiter *w, struct reply *out
 	const struct resource *r = w->resource;
 
 	/* Behind others it is they who are in the way. */
-	if (w == TAILQ_FIRST(&r->waiters) || !quorum_usable(core, r->link))
+	if (w == TAILQ_FIRST(&r->queue->waiters) || !quorum_usable(core, r->link))
 		verdict_masters(core, r, stake_asked(r), out);
 	else
 		verdict_null(out);
@@ -161,10 +161,10 @@ stake_grant(struct core *core, struct stake *s, struct waiter *w)
 static struct waiter *
 stake_first(struct core *core, struct resource *r)
 {
-	struct waiter *w = TAILQ_FIRST(&r->waiters);
+	struct waiter *w = TAILQ_FIRST(&r->queue->waiters);
 
 	while (w != NULL && reenter_waiter(core, w))
-		w = TAILQ_FIRST(&r->waiters);
+		w = TAILQ_FIRST(&r->queue->waiters);
 	return w;
 }
 
@@ -208,10 +208,10 @@ stake_refuse_once(struct core *core, struct resource *r, bool usable)
 	struct reply verdict;
 	bool behind = !usable;
 
-	if (r->once_count == 0)
+	if (r->queue->once == 0)
 		return;
 	verdict_masters(core, r, bidder, &verdict);
-	TAILQ_FOREACH_SAFE (w, &r->waiters, in_resource, next) {
+	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
 		if (w->once && (behind || w->permits >= bidder->permits))
 			queue_answer(core, w, &verdict);
 		else
@@ -230,7 +230,7 @@ stake_bid_was_other(const struct lease *l, const struct waiter *first)
 static void
 stake_bid(struct core *core, struct resource *r, bool usable)
 {
-	const struct waiter *first = TAILQ_FIRST(&r->waiters);
+	const struct waiter *first = TAILQ_FIRST(&r->queue->waiters);
 	struct stakes *all = r->stakes;
 	struct lease *l = stake_bidder(r);
 	struct reply full;
@@ -279,7 +279,7 @@ stake_settle(struct core *core, struct resource *r)
 		queue_refused(core, r, &verdict);
 		l->fresh = false;
 	}
-	if (r->waiter_count > 0)
+	if (r->queue->count > 0)
 		stake_bid(core, r, usable);
 	else if (l != NULL && l->state != LEASE_ACQUIRING)
 		stake_end(core, r->stakes->bidder);

@@ -400,26 +400,34 @@ struct stakes {
 	int64_t taken;          /* permits that are held */
 };
 
+/* Who waits for a name. Most are held by somebody and wanted by nobody else, and have none. */
+struct queue {
+	union {
+		struct waiter_queue waiters; /* in arrival order */
+		struct queue *spare;         /* in core.queues: the next one */
+	};
+	uint32_t count;
+	uint32_t once;  /* of these, WAIT 0 or at the end of their WAIT */
+	uint32_t async; /* and ASYNC */
+};
+
 struct resource {
 	struct grave grave;
-	uint8_t link : 6;
+	uint8_t link : 3;
 	bool dirty : 1;   /* something changed: settle it before the step ends */
 	bool listens : 1; /* to the ends of somebody else's locks of it */
+	bool parts : 1;   /* grants may be parts of an MLOCK */
 	int16_t limit;    /* permits that there are; 0: it is locked exclusive and shared */
 	uint16_t name_n;
 	uint16_t name_at;      /* bytes from here */
 	struct resource *next; /* in its chain of names */
 	uint32_t hash;         /* of its name; a search of the chain looks no further than here */
-	uint32_t waiter_count;
+	uint32_t grant_count;  /* on all its leases */
 	STAILQ_ENTRY(resource) in_dirty;
 	const struct rule *rule;
-	struct waiter_queue waiters; /* in arrival order */
-	struct stakes *stakes;       /* limit > 0; else NULL */
-	uint32_t once_count;
-	uint32_t async_count;
-	uint32_t part_count;  /* grants that are parts of an MLOCK */
-	uint32_t grant_count; /* on all its leases */
-	struct lease lease;   /* not with permits. Its seats, and then the bytes of the name follow */
+	struct queue *queue;   /* who waits for it; core.nobody: nobody */
+	struct stakes *stakes; /* limit > 0; else NULL */
+	struct lease lease;    /* not with permits. Its seats, and then the bytes of the name follow */
 };
 
 static inline struct slice
@@ -547,6 +555,9 @@ struct core {
 	struct latch_list idle; /* latches nobody asks about, in the order in which that began */
 	size_t idle_count;
 	struct resource_list dirty;
+	struct queue nobody;  /* of all names for which nobody waits */
+	struct queue *queues; /* kept for the next ones */
+	size_t queue_count;
 	struct bundle_list bundles; /* those that were touched */
 	struct graves graves[GRAVE_ROWS];
 	uint64_t graves_used;    /* a bit for each row with somebody dead */

@@ -71,7 +71,7 @@ view_kind(const struct resource *r)
 		return KIND_PERMITS;
 	if (r->grant_count > 0)
 		return grant_first(&r->lease)->kind;
-	return r->waiter_count > 0 ? TAILQ_FIRST(&r->waiters)->kind : r->lease.kind;
+	return r->queue->count > 0 ? TAILQ_FIRST(&r->queue->waiters)->kind : r->lease.kind;
 }
 
 /* Of several stakes the one that says most: what the oldest hold stands on, else what is asked for. */
@@ -102,7 +102,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	out->votes = seats_ours(core, l);
 	out->home = bid->home;
 	out->wanted = l->wanted;
-	out->waiters = r->waiter_count;
+	out->waiters = r->queue->count;
 	out->tokens_left = l->state == LEASE_HELD ? l->token_last - l->token + 1 : 0;
 	out->kind = view_kind(r);
 	out->holds = r->grant_count;
@@ -191,7 +191,7 @@ core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 
 	if (r == NULL)
 		return;
-	TAILQ_FOREACH (w, &r->waiters, in_resource) {
+	TAILQ_FOREACH (w, &r->queue->waiters, in_resource) {
 		struct waiter_view view = {
 			.kind = w->kind,
 			.permits = w->permits,
