@@ -341,7 +341,7 @@ bundle_look(struct core *core, struct resource *r)
 	const struct grant *g;
 
 	r->parts = false;
-	TAILQ_FOREACH (g, &r->lease.grants, in_lease) {
+	for (g = r->lease.grants; g != NULL; g = g->after) {
 		if (grant_part(g) == NULL)
 			continue;
 		r->parts = true;

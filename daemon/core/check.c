@@ -45,7 +45,7 @@ lease_grants(const struct lease *l)
 	const struct grant *g;
 	size_t n = 0;
 
-	TAILQ_FOREACH (g, &l->grants, in_lease)
+	for (g = l->grants; g != NULL; g = g->after)
 		n++;
 	return n;
 }
@@ -54,7 +54,7 @@ static void
 check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 {
 	/* Nobody is granted anything, and nothing is held, without a lease that is surely ours. */
-	assert(TAILQ_EMPTY(&l->grants) || l->state == LEASE_HELD);
+	assert(l->grants == NULL || l->state == LEASE_HELD);
 	assert(l->state != LEASE_HELD || l->valid_ms > now_ms);
 	/* Whatever goes on, there is a time at which it is looked at again. */
 	assert(l->state == LEASE_NONE || timer_is_armed(&l->timer));
@@ -95,21 +95,21 @@ check_stakes(const struct core *core, const struct resource *r)
 	const struct stake *s;
 	bool kept = false, held = false;
 
-	assert(r->lease.state == LEASE_NONE && TAILQ_EMPTY(&r->lease.grants));
+	assert(r->lease.state == LEASE_NONE && r->lease.grants == NULL);
 	assert(r->grant_count > 0 || r->queue->count > 0 || !TAILQ_EMPTY(&r->stakes->list));
 	TAILQ_FOREACH (s, &r->stakes->list, in_resource) {
 		l = &s->lease;
 		assert(l->kind == KIND_PERMITS && lease_grants(l) <= 1);
-		assert(!TAILQ_EMPTY(&l->grants) || !held);
-		held |= !TAILQ_EMPTY(&l->grants);
+		assert(l->grants != NULL || !held);
+		held |= l->grants != NULL;
 		if (l == bidder) {
-			assert(l->state != LEASE_HELD && TAILQ_EMPTY(&l->grants));
+			assert(l->state != LEASE_HELD && l->grants == NULL);
 			continue;
 		}
 		assert(l->state == LEASE_HELD && table_stake(core, l->attempt) == s);
 		assert(s->slots != NULL && s->offer == NULL);
 		assert(l->permits >= 1 && l->permits <= r->limit);
-		kept |= TAILQ_EMPTY(&l->grants);
+		kept |= l->grants == NULL;
 	}
 	assert(bidder == NULL || bidder->state != LEASE_NONE || !quorum_usable(core, r->link));
 	assert(r->queue->count == 0 || kept || bidder != NULL || !quorum_usable(core, r->link));
@@ -133,7 +133,7 @@ check_grants(const struct lease *l, int64_t now_ms, struct core_counts *seen)
 	size_t grants = lease_grants(l);
 	const struct grant *g;
 
-	TAILQ_FOREACH (g, &l->grants, in_lease) {
+	for (g = l->grants; g != NULL; g = g->after) {
 		assert(g->lease == l);
 		/* A writer is alone, and stands on a lease that nobody shares. */
 		assert(g->kind == KIND_SHARED || grants == 1);
@@ -157,7 +157,7 @@ check_resource(const struct core *core, const struct resource *r, int64_t now_ms
 		check_grants(l, now_ms, seen);
 		seen->leases += l->state == LEASE_HELD;
 		grants += lease_grants(l);
-		taken += !TAILQ_EMPTY(&l->grants) ? l->permits : 0;
+		taken += l->grants != NULL ? l->permits : 0;
 	}
 	assert(grants == r->grant_count && (r->limit == 0 || taken == r->stakes->taken));
 	if (r->limit == 0)

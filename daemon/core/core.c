@@ -28,6 +28,7 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 struct core *
 core_new(const struct core_settings *settings, struct now now)
@@ -58,8 +59,8 @@ free_lease(struct lease *l)
 {
 	struct grant *g;
 
-	while ((g = TAILQ_FIRST(&l->grants)) != NULL) {
-		TAILQ_REMOVE(&l->grants, g, in_lease);
+	while ((g = l->grants) != NULL) {
+		DL_DELETE2(l->grants, g, before, after);
 		free(g->terms);
 		free(g);
 	}

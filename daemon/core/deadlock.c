@@ -148,7 +148,7 @@ each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 	const struct grant *g;
 
 	for (l = lease_next(w->resource, NULL); l != NULL; l = lease_next(w->resource, l)) {
-		TAILQ_FOREACH (g, &l->grants, in_lease) {
+		for (g = l->grants; g != NULL; g = g->after) {
 			if (!search_look(search))
 				return false;
 			if (g->session != NULL && tell(search, g->session, w, false))
@@ -213,7 +213,7 @@ permits_stuck(struct search *search, const struct resource *r)
 	int64_t stuck = 0;
 
 	for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
-		TAILQ_FOREACH (g, &l->grants, in_lease) {
+		for (g = l->grants; g != NULL; g = g->after) {
 			if (search_look(search) && session_stuck(search, g->session))
 				stuck += g->lease->permits;
 		}

@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 static int64_t
 earlier(int64_t a, int64_t b)
@@ -139,7 +140,7 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 struct grant *
 grant_first(const struct lease *l)
 {
-	return TAILQ_FIRST(&l->grants);
+	return l->grants;
 }
 
 static void
@@ -167,7 +168,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 
 	assert(l->state == LEASE_HELD && l->permits == w->permits);
 	assert(l->kind == w->kind || (l->kind == KIND_EXCLUSIVE && w->kind == KIND_SHARED));
-	assert(TAILQ_EMPTY(&l->grants) || (w->kind == KIND_SHARED && grant_first(l)->kind == KIND_SHARED));
+	assert(l->grants == NULL || (w->kind == KIND_SHARED && grant_first(l)->kind == KIND_SHARED));
 	if (async && w->conn != NULL && w->conn->deaf) {
 		grant_spare(core, w);
 		return;
@@ -178,7 +179,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 		queue_answer(core, w, &full);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&l->grants, g, in_lease);
+	DL_APPEND2(l->grants, g, before, after);
 	l->resource->grant_count++;
 	if (l->kind == KIND_PERMITS)
 		l->resource->stakes->taken += l->permits;
@@ -199,12 +200,12 @@ struct grant *
 grant_next(const struct resource *r, const struct grant *g)
 {
 	const struct lease *l = g == NULL ? NULL : g->lease;
-	struct grant *next = g == NULL ? NULL : TAILQ_NEXT(g, in_lease);
+	struct grant *next = g == NULL ? NULL : g->after;
 
 	if (r->limit == 0)
 		return g == NULL ? grant_first(&r->lease) : next;
 	while (next == NULL && (l = lease_next(r, l)) != NULL)
-		next = TAILQ_FIRST(&l->grants);
+		next = l->grants;
 	return next;
 }
 
@@ -325,7 +326,7 @@ grant_end(struct core *core, struct grant *g)
 		core->counts.withheld--;
 	}
 	terms_end(core, g->terms);
-	TAILQ_REMOVE(&l->grants, g, in_lease);
+	DL_DELETE2(l->grants, g, before, after);
 	r->grant_count--;
 	if (l->kind == KIND_PERMITS)
 		stake_released(l);

@@ -29,7 +29,6 @@ void
 lease_init(struct lease *l, struct resource *r)
 {
 	l->resource = r;
-	TAILQ_INIT(&l->grants);
 	timer_init(&l->timer, TIMER_LEASE);
 }
 
@@ -91,7 +90,7 @@ lease_foreign(const struct lease *l)
 void
 lease_done(struct core *core, struct lease *l)
 {
-	assert(l->state == LEASE_NONE && l->traffic == NULL && TAILQ_EMPTY(&l->grants));
+	assert(l->state == LEASE_NONE && l->traffic == NULL && l->grants == NULL);
 	timer_cancel(&core->timers, &l->timer);
 	slots_forget(core, l);
 }
@@ -292,7 +291,7 @@ lease_give_back(struct core *core, struct lease *l)
 {
 	bool yielded = l->wanted;
 
-	assert(l->state == LEASE_HELD && TAILQ_EMPTY(&l->grants));
+	assert(l->state == LEASE_HELD && l->grants == NULL);
 	emit_note(core, NOTE_UNLEASED, l->resource, NULL, 0, -1, NULL);
 	seats_undo(core, l, 0);
 	lease_move(core, l, LEASE_NONE);
@@ -306,8 +305,8 @@ lease_give_back(struct core *core, struct lease *l)
 void
 lease_lost(struct core *core, struct lease *l, enum loss_reason reason)
 {
-	while (!TAILQ_EMPTY(&l->grants))
-		grant_lose(core, TAILQ_FIRST(&l->grants), reason);
+	while (l->grants != NULL)
+		grant_lose(core, l->grants, reason);
 	/* Our keys may outlive our certainty of them: nobody should have to wait for their end. */
 	seats_undo(core, l, 0);
 	lease_move(core, l, LEASE_NONE);

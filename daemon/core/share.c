@@ -27,7 +27,7 @@ share_open(const struct core *core, const struct resource *r, const struct waite
 		return w->kind == KIND_SHARED && (!l->wanted || w->since_ms <= l->traffic->wanted_ms);
 	if (lease_must_yield(core, l))
 		return false;
-	return TAILQ_EMPTY(&l->grants) || (w->kind == KIND_SHARED && !share_written(r));
+	return l->grants == NULL || (w->kind == KIND_SHARED && !share_written(r));
 }
 
 void
@@ -75,7 +75,7 @@ share_turn(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 
-	if (l->kind == KIND_EXCLUSIVE && l->wanted && !TAILQ_EMPTY(&l->grants) && !share_written(r))
+	if (l->kind == KIND_EXCLUSIVE && l->wanted && l->grants != NULL && !share_written(r))
 		keep_share(core, l);
 }
 
@@ -107,7 +107,7 @@ share_line(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	const struct waiter *first = TAILQ_FIRST(&r->queue->waiters);
-	bool lines = l->kind == KIND_SHARED && !TAILQ_EMPTY(&l->grants) && first != NULL &&
+	bool lines = l->kind == KIND_SHARED && l->grants != NULL && first != NULL &&
 		     first->kind == KIND_EXCLUSIVE && !first->once;
 
 	if (lines && !l->lines)
@@ -132,7 +132,7 @@ share_held(struct core *core, struct resource *r)
 	}
 	r->dirty = dirty;
 	share_line(core, r);
-	if (TAILQ_EMPTY(&l->grants) && (w == NULL ? !lease_retain(core, l) : !share_open(core, r, w)))
+	if (l->grants == NULL && (w == NULL ? !lease_retain(core, l) : !share_open(core, r, w)))
 		lease_give_back(core, l);
 	else
 		share_answer_once(core, r);

@@ -49,7 +49,7 @@ stake_end(struct core *core, struct stake *s)
 	struct stakes *all = s->lease.resource->stakes;
 
 	lease_drop(core, &s->lease);
-	assert(s->lease.state == LEASE_NONE && TAILQ_EMPTY(&s->lease.grants));
+	assert(s->lease.state == LEASE_NONE && s->lease.grants == NULL);
 	lease_done(core, &s->lease);
 	TAILQ_REMOVE(&all->list, s, in_resource);
 	if (s == all->bidder)
@@ -95,7 +95,7 @@ stake_asked(const struct resource *r)
 {
 	const struct lease *first = lease_next(r, NULL), *bidder = stake_bidder(r);
 
-	return bidder == NULL && first != NULL && TAILQ_EMPTY(&first->grants) ? first : bidder;
+	return bidder == NULL && first != NULL && first->grants == NULL ? first : bidder;
 }
 
 void
@@ -150,7 +150,7 @@ stake_grant(struct core *core, struct stake *s, struct waiter *w)
 	}
 	l->served = true;
 	grant_give(core, l, w, token);
-	if (!TAILQ_EMPTY(&l->grants)) {
+	if (l->grants != NULL) {
 		TAILQ_REMOVE(all, s, in_resource);
 		TAILQ_INSERT_TAIL(all, s, in_resource);
 	}
@@ -180,7 +180,7 @@ stake_serve_idle(struct core *core, struct resource *r)
 	TAILQ_FOREACH_SAFE (s, &all->list, in_resource, next) {
 		struct waiter *w = stake_first(core, r);
 
-		if (!TAILQ_EMPTY(&s->lease.grants))
+		if (s->lease.grants != NULL)
 			break;
 		if (s == all->bidder)
 			continue;
@@ -191,7 +191,7 @@ stake_serve_idle(struct core *core, struct resource *r)
 	}
 	(void)stake_first(core, r);
 	TAILQ_FOREACH (s, &all->list, in_resource) {
-		if (!TAILQ_EMPTY(&s->lease.grants))
+		if (s->lease.grants != NULL)
 			break;
 		kept |= s != all->bidder;
 	}

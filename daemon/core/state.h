@@ -59,7 +59,6 @@ enum loss_reason {
 
 TAILQ_HEAD(conn_list, conn);
 LIST_HEAD(grant_list, grant);
-TAILQ_HEAD(hold_list, grant);
 TAILQ_HEAD(stake_list, stake);
 LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
@@ -154,8 +153,9 @@ struct grant {
 		LIST_ENTRY(grant) in_session;
 		struct user *left_by; /* withheld: one of whose sessions had it */
 	};
-	TAILQ_ENTRY(grant) in_lease;
 	struct lease *lease;
+	struct grant *before;    /* on its lease; of the first one the last one */
+	struct grant *after;     /* NULL: none */
 	struct session *session; /* NULL: withheld, until its terms end */
 	struct terms *terms;     /* NULL: it lasts as long as its session wants */
 	int64_t token;
@@ -338,7 +338,7 @@ struct traffic {
 struct lease {
 	struct resource *resource;
 	struct traffic *traffic; /* NULL: none, it is at rest */
-	struct hold_list grants; /* what stands on it, oldest first */
+	struct grant *grants;    /* what stands on it, oldest first; a list of utlist.h */
 	uint64_t attempt;
 	int64_t valid_ms;   /* HELD: surely ours until then */
 	int64_t refresh_ms; /* HELD: when to renew */
