@@ -234,10 +234,6 @@ driver_turn(struct driver *d)
 		wake_at = d->drain_until_ms;
 	}
 	loop_alarm_at(d->loop, wake_at);
-	int64_t now_ms = clock_ms();
-	if (core_wake_at(d->core) > now_ms) {
-		d->awake_ms = now_ms;
-	}
 	d->stats->turns++;
 }
 

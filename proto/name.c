@@ -8,11 +8,29 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+/* So many bytes in front are visible characters of ASCII for certain. Eight are looked at together. */
+static size_t
+plain_bytes(struct slice text)
+{
+	const uint64_t each = UINT64_C(0x0101010101010101), high = each * 0x80;
+	size_t n = 0;
+	uint64_t word;
+
+	for (; text.n - n >= sizeof(word); n += sizeof(word)) {
+		memcpy(&word, text.p + n, sizeof(word));
+		/* In each byte: below 0x80, above ' ', and no DEL. */
+		if ((~word & (word + each * (0x7f - ' ')) & ~(word + each) & high) != high)
+			break;
+	}
+	return n;
+}
 
 static const char *
 check_characters(struct slice text, bool spaces)
 {
-	for (size_t i = 0; i < text.n;) {
+	for (size_t i = plain_bytes(text); i < text.n;) {
 		uint32_t c;
 		size_t step;
 

@@ -43,19 +43,13 @@ read_short(const char *p, size_t n, int64_t *value, size_t *length)
 	return true;
 }
 
-/* A header line at data[at]: its type byte is known. *next: behind its CRLF. */
+/* Any other, whole or not, well-formed or not. */
 static enum header
-read_header(const char *data, size_t n, size_t at, int64_t *value, size_t *next)
+read_long(const char *data, size_t n, size_t at, int64_t *value, size_t *next)
 {
 	size_t most = n - at < REQUEST_HEADER_MAX ? n - at : REQUEST_HEADER_MAX;
-	const char *end;
+	const char *end = memchr(data + at, '\r', most);
 	struct slice digits;
-
-	if (read_short(data + at, n - at, value, next)) {
-		*next += at;
-		return HEADER_WHOLE;
-	}
-	end = memchr(data + at, '\r', most);
 
 	if (end == NULL)
 		return most < REQUEST_HEADER_MAX ? HEADER_PART : HEADER_BAD;
@@ -65,6 +59,18 @@ read_header(const char *data, size_t n, size_t at, int64_t *value, size_t *next)
 	if (end[1] != '\n' || !number_parse(digits, INT64_MIN, INT64_MAX, value))
 		return HEADER_BAD;
 	*next = (size_t)(end - data) + 2;
+	return HEADER_WHOLE;
+}
+
+/* A header line at data[at]: its type byte is known. *next: behind its CRLF. */
+static inline enum header
+read_header(const char *data, size_t n, size_t at, int64_t *value, size_t *next)
+{
+	size_t length;
+
+	if (!read_short(data + at, n - at, value, &length))
+		return read_long(data, n, at, value, next);
+	*next = at + length;
 	return HEADER_WHOLE;
 }
 
