@@ -71,7 +71,7 @@ void connection_written(struct connection *connection);
 void connection_reply(struct connection *connection, const struct reply *reply);
 /* The same with an error: reply_error() says how. */
 void connection_error(struct connection *connection, enum code code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+	__attribute__((cold, format(printf, 3, 4)));
 /* Writes the answers of all connections that have some, now. Calls no hook. */
 void connections_flush(struct connections *set);
 size_t connection_unread_bytes(const struct connection *connection);
@@ -91,7 +91,7 @@ bool connection_is_finished(const struct connection *connection);
 /* Serves no more requests, writes what there is, and closes. The first end that is given counts. */
 void connection_close(struct connection *connection, enum end end, const char *why);
 /* Closes without writing. */
-void connection_cut(struct connection *connection, enum end end, const char *why);
+void connection_cut(struct connection *connection, enum end end, const char *why) __attribute__((cold));
 
 /* Gives the connection another number; -1: out of memory, it keeps the old one. */
 int connection_renumber(struct connection *connection) __attribute__((warn_unused_result));

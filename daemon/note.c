@@ -48,6 +48,9 @@ note_is_of_many(const struct note *note)
 void
 note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log)
 {
+	/* Of nearly all, and this is asked for each hold that begins or ends. */
+	if (!log_wants(log, note_rows[note->type].level))
+		return;
 	if (note_is_of_many(note) &&
 		!log_gate(log, &gates->of[note->type], note_rows[note->type].level, note_name(note->type)))
 		return;

@@ -48,8 +48,8 @@ const char *code_meaning(enum code code);
 /* Makes *reply an error. The text may hold any bytes: control bytes and broken UTF-8 come out as \xHH, and
  * what does not fit is cut. */
 void reply_error(struct reply *reply, enum code code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+	__attribute__((cold, format(printf, 3, 4)));
 void reply_verror(struct reply *reply, enum code code, const char *format, va_list list)
-	__attribute__((format(printf, 3, 0)));
+	__attribute__((cold, format(printf, 3, 0)));
 
 #endif

@@ -91,7 +91,7 @@ log_number(const char *key, int64_t value)
 
 /* event: our own constant, such as "master.away"; the fields follow in order. Any byte may be in a value. */
 void log_event(struct log *log, enum log_level level, const char *event, const struct log_field *fields,
-	size_t count);
+	size_t count) __attribute__((cold));
 
 /*
  * One event that others can cause as often as they like. So many lines of it pass in a second; the next one

@@ -13,7 +13,7 @@ void emit_validity(struct core *core, conn_id conn, int64_t token, int64_t ms);
 void emit_null(struct core *core, conn_id conn);
 void emit_ok(struct core *core, conn_id conn);
 void emit_error(struct core *core, conn_id conn, enum code code, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+	__attribute__((cold, format(printf, 4, 5)));
 
 void emit_push(struct core *core, conn_id conn, const struct push *push);
 void emit_close(struct core *core, conn_id conn);

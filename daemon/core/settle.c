@@ -94,6 +94,6 @@ settle(struct core *core)
 		settle_retry(core);
 	}
 	/* A bundle that waits for a name next should do so before that is given back. */
-	while (bundle_settle(core) || settle_next(core))
+	while ((!TAILQ_EMPTY(&core->bundles) && bundle_settle(core)) || settle_next(core))
 		continue;
 }

@@ -113,19 +113,19 @@ static void
 verb_lock(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct resource *r = names_find(&core->names, c->name);
-	struct grant *g = grant_find(core, r, conn->session, c->owner);
+	struct grant *g = grant_any(core, r, conn->session, c->owner);
 	struct loss *loss = loss_find(conn->session, c->name, c->owner);
 	struct waiter *again;
 	struct reply verdict;
 
+	if (g != NULL && grant_part(g) != NULL) {
+		emit_error(core, conn->id, CODE_HELD,
+			"an MLOCK of this session is taking it: wait for its answer");
+		return;
+	}
 	if (g != NULL) {
 		reenter_lock(core, g, c, &verdict);
 		emit_reply(core, conn->id, &verdict);
-		return;
-	}
-	if (grant_any(core, r, conn->session, c->owner) != NULL) {
-		emit_error(core, conn->id, CODE_HELD,
-			"an MLOCK of this session is taking it: wait for its answer");
 		return;
 	}
 	again = grace_find(conn->session, c);
