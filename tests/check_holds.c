@@ -140,9 +140,29 @@ START_TEST(a_session_with_many_ends_as_any_other)
 }
 END_TEST
 
+START_TEST(a_hold_is_entered_so_many_times_and_not_more)
+{
+	struct story w;
+	struct grant *g;
+
+	story_ready(&w);
+	lock_as(&w, 1, "a", "t1");
+	granted(&w, "a", 1, 500);
+	g = names_find(&w.core->names, SLICE("a"))->lease.grants;
+	g->count = UINT32_MAX - 1;
+	ck_assert_str_eq(lock_as(&w, 1, "a", "t1"), "c1 :500");
+	ck_assert_str_eq(lock_as(&w, 1, "a", "t1"), "c1 -LIMIT");
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_UNLOCK, .name = SLICE("a"), .owner = SLICE("t1")}),
+		"c1 :4294967294");
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
 	return SUITE_RUN("holds", NULL, NULL, each_of_many_is_found_by_its_name_and_tag,
-		whatever_comes_and_goes_the_others_are_found, a_session_with_many_ends_as_any_other);
+		whatever_comes_and_goes_the_others_are_found, a_session_with_many_ends_as_any_other,
+		a_hold_is_entered_so_many_times_and_not_more);
 }

@@ -119,7 +119,7 @@ static void
 check_grant(const struct grant *g, int64_t now_ms)
 {
 	assert(g->count >= 1 && g->token > 0);
-	assert(g->terms == NULL || g->terms->grant == g);
+	assert(grant_terms(g) == NULL || g->terms->grant == g);
 	assert(grant_ends_ms(g) > now_ms && (g->session != NULL || grant_ends_ms(g) != TIMER_NEVER));
 	/* A refreshed lease may go on below a withheld hold; what was told may not go beyond the lease. */
 	assert(g->session != NULL || g->terms->told_until_ms <= g->lease->valid_ms);
@@ -263,8 +263,7 @@ check_sessions(const struct core *core, struct core_counts *seen)
 			assert(s->holds == NULL ||
 				holds_find(core, s, g->lease->resource, grant_owner(g)) == g);
 			/* Whoever has a connection may be told more by now. */
-			assert(s->conn_count == 0 || g->terms == NULL ||
-				g->terms->told_until_ms == TIMER_NEVER);
+			assert(s->conn_count == 0 || !g->bounded || g->terms->told_until_ms == TIMER_NEVER);
 			grants++;
 		}
 		LIST_FOREACH (w, &s->waiters, in_session)

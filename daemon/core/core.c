@@ -61,7 +61,7 @@ free_lease(struct lease *l)
 
 	while ((g = l->grants) != NULL) {
 		DL_DELETE2(l->grants, g, before, after);
-		free(g->terms);
+		free(grant_terms(g));
 		free(g);
 	}
 	if (l->traffic != NULL)

@@ -18,6 +18,9 @@
 #include <string.h>
 #include <utlist.h>
 
+_Static_assert(OWNER_BYTES_MAX <= UINT8_MAX, "a hold has 8 bits for the length of its OWNER");
+_Static_assert(WHY_BYTES_MAX <= GRANT_WHY_MAX, "and so many for that of its WHY");
+
 static int64_t
 earlier(int64_t a, int64_t b)
 {
@@ -40,19 +43,21 @@ terms_new(struct core *core, struct grant *g)
 		return NULL;
 	timer_init(&t->timer, TIMER_GRANT);
 	t->grant = g;
+	t->granted_ms = g->granted_ms;
 	t->ends_ms = TIMER_NEVER;
 	t->ceiling_ms = TIMER_NEVER;
 	t->told_until_ms = TIMER_NEVER;
 	g->terms = t;
+	g->bounded = true;
 	return t;
 }
 
 /* Of a hold that needs them from now on. One whose end nobody would notice is worse than a daemon that stops
  * (rule 7). */
 static struct terms *
-grant_terms(struct core *core, struct grant *g)
+grant_bound(struct core *core, struct grant *g)
 {
-	struct terms *t = g->terms != NULL ? g->terms : terms_new(core, g);
+	struct terms *t = g->bounded ? g->terms : terms_new(core, g);
 
 	assert(t != NULL);
 	return t;
@@ -75,11 +80,11 @@ grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 	int64_t ceiling = earlier(after(now, max_hold_ms), after(now, g->lease->resource->rule->max_hold_ms));
 	struct terms *t;
 
-	g->leased = lease_ms > 0;
-	g->ends_why = lease_end <= ceiling && g->leased ? LOSS_LEASE : LOSS_MAXHOLD;
-	if (g->terms == NULL && lease_end == TIMER_NEVER && ceiling == TIMER_NEVER)
+	if (!g->bounded && lease_end == TIMER_NEVER && ceiling == TIMER_NEVER)
 		return;
-	t = grant_terms(core, g);
+	t = grant_bound(core, g);
+	t->leased = lease_ms > 0;
+	t->ends_why = lease_end <= ceiling && t->leased ? LOSS_LEASE : LOSS_MAXHOLD;
 	t->ceiling_ms = ceiling;
 	t->ends_ms = earlier(lease_end, ceiling);
 	timer_arm(&core->timers, &t->timer, t->ends_ms);
@@ -94,19 +99,19 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 
 	if (g == NULL)
 		return NULL;
-	if (bounded && terms_new(core, g) == NULL) {
-		free(g);
-		return NULL;
-	}
 	memcpy(g->bytes, w->bytes, (size_t)w->owner_n + w->why_n);
-	g->owner_n = w->owner_n;
-	g->why_n = w->why_n;
+	g->owner_n = (uint8_t)w->owner_n;
+	g->why_n = w->why_n & GRANT_WHY_MAX;
 	g->lease = l;
 	g->session = w->session;
 	g->kind = w->kind;
 	g->token = token;
 	g->count = 1;
 	g->granted_ms = core->now.ms;
+	if (bounded && terms_new(core, g) == NULL) {
+		free(g);
+		return NULL;
+	}
 	if (w->part == NULL)
 		grant_begin(core, g, w->lease_ms, w->max_hold_ms);
 	return g;
@@ -270,11 +275,11 @@ void
 grant_extend(struct core *core, struct grant *g, int64_t ms)
 {
 	int64_t wanted = core->now.ms + ms;
-	struct terms *t = g->terms;
+	struct terms *t = grant_terms(g);
 
-	assert(g->leased);
+	assert(t != NULL && t->leased);
 	t->ends_ms = earlier(wanted, t->ceiling_ms);
-	g->ends_why = wanted <= t->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
+	t->ends_why = wanted <= t->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
 	timer_arm(&core->timers, &t->timer, t->ends_ms);
 }
 
@@ -290,13 +295,13 @@ grant_share(struct core *core, struct grant *g)
 void
 grant_tell_no_more(struct core *core, struct grant *g)
 {
-	grant_terms(core, g)->told_until_ms = grant_until_ms(g);
+	grant_bound(core, g)->told_until_ms = grant_until_ms(g);
 }
 
 void
 grant_tell_on(struct grant *g)
 {
-	if (g->terms != NULL)
+	if (g->bounded)
 		g->terms->told_until_ms = TIMER_NEVER;
 }
 
@@ -325,7 +330,7 @@ grant_end(struct core *core, struct grant *g)
 		user_pass_on(core, g);
 		core->counts.withheld--;
 	}
-	terms_end(core, g->terms);
+	terms_end(core, grant_terms(g));
 	DL_DELETE2(l->grants, g, before, after);
 	r->grant_count--;
 	if (l->kind == KIND_PERMITS)
@@ -355,7 +360,7 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 int64_t
 grant_abandon(struct core *core, struct grant *g)
 {
-	int64_t before_ms = g->terms == NULL ? TIMER_NEVER : g->terms->told_until_ms;
+	int64_t before_ms = g->bounded ? g->terms->told_until_ms : TIMER_NEVER;
 	int64_t told_ms = earlier(grant_until_ms(g), before_ms);
 	int64_t until_ms = told_ms + g->lease->resource->rule->crash_delay_ms;
 	struct session *s = g->session;
@@ -370,7 +375,7 @@ grant_abandon(struct core *core, struct grant *g)
 	grant_leave_session(core, g);
 	user_leave_behind(g, s);
 	core->counts.withheld++;
-	t = grant_terms(core, g);
+	t = grant_bound(core, g);
 	t->told_until_ms = told_ms;
 	t->ends_ms = until_ms;
 	timer_arm(&core->timers, &t->timer, until_ms);
@@ -398,5 +403,5 @@ grant_timer(struct core *core, struct grant *g)
 	if (g->session == NULL)
 		grant_end(core, g);
 	else
-		grant_lose(core, g, g->ends_why);
+		grant_lose(core, g, g->terms->ends_why);
 }

@@ -38,18 +38,31 @@ struct grant *grant_with(const struct resource *r, int64_t token);
 /* Its session shows that it knows of it: a repeated LOCK, or another verb. True: it had not been told. */
 bool grant_claim(struct grant *g);
 
+/* What bounds it; NULL: nothing. */
+static inline struct terms *
+grant_terms(const struct grant *g)
+{
+	return g->bounded ? g->terms : NULL;
+}
+
+static inline int64_t
+grant_since_ms(const struct grant *g)
+{
+	return g->bounded ? g->terms->granted_ms : g->granted_ms;
+}
+
 /* The part of an MLOCK that it is until that is answered; NULL: none. */
 static inline struct part *
 grant_part(const struct grant *g)
 {
-	return g->terms == NULL ? NULL : g->terms->part;
+	return g->bounded ? g->terms->part : NULL;
 }
 
 /* When its terms end it; TIMER_NEVER: they do not. */
 static inline int64_t
 grant_ends_ms(const struct grant *g)
 {
-	return g->terms == NULL ? TIMER_NEVER : g->terms->ends_ms;
+	return g->bounded ? g->terms->ends_ms : TIMER_NEVER;
 }
 
 /* Its session has lost its last connection, and has one again. */

@@ -37,28 +37,29 @@ queue_arm(struct core *core, struct waiter *w)
 	timer_arm(&core->timers, &w->timer, look_ms);
 }
 
-/* NULL: out of memory. */
-static struct queue *
+/* False: out of memory. */
+static bool
 queue_open(struct core *core, struct resource *r)
 {
-	struct queue *q = core->queues;
+	struct queue *q;
 
 	if (r->queue != &core->nobody)
-		return r->queue;
-	if (q != NULL) {
-		core->queues = q->spare;
-		core->queue_count--;
-	} else {
+		return true;
+	q = core->queues;
+	if (q == NULL) {
 		q = calloc(1, sizeof(*q));
 		if (q == NULL)
-			return NULL;
+			return false;
+		TAILQ_INIT(&q->waiters);
+	} else {
+		core->queues = q->spare;
+		core->queue_count--;
 	}
-	TAILQ_INIT(&q->waiters);
 	r->queue = q;
-	return q;
+	return true;
 }
 
-/* Nobody waits any more: all of it is zero again. */
+/* Nobody waits any more: it is as it was made. */
 static void
 queue_close(struct core *core, struct resource *r)
 {
@@ -96,8 +97,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 
 	if (w == NULL)
 		return NULL;
-	q = queue_open(core, r);
-	if (q == NULL) {
+	if (!queue_open(core, r)) {
 		free(w);
 		return NULL;
 	}
@@ -121,6 +121,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	timer_init(&w->timer, TIMER_WAITER);
 	queue_arm(core, w);
 
+	q = r->queue;
 	TAILQ_INSERT_TAIL(&q->waiters, w, in_resource);
 	LIST_INSERT_HEAD(&w->session->waiters, w, in_session);
 	if (!w->async)

@@ -31,6 +31,9 @@ reenter(struct core *core, struct grant *g, const struct wish *wish, struct repl
 			"this OWNER holds %lld permits and asks for %lld: UNLOCK first, or take another "
 			"OWNER",
 			(long long)g->lease->permits, (long long)wish->permits);
+	} else if (g->count == UINT32_MAX && !untold) {
+		reply_error(out, CODE_LIMIT, "this OWNER holds it %lu times, and not more: UNLOCK first",
+			(unsigned long)g->count);
 	} else {
 		g->count += !untold;
 		*out = (struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = token};

@@ -141,14 +141,16 @@ struct loss {
 	char bytes[];
 };
 
+#define GRANT_WHY_MAX ((1U << 11) - 1)
+
 struct grant {
 	struct grave grave;
-	enum kind kind : 8;            /* with permits it has as many as its lease */
-	enum loss_reason ends_why : 8; /* LEASE or MAXHOLD, whichever comes first */
-	bool untold : 1;               /* its LOCK lost its connection: nobody knows that it is held */
-	bool leased : 1;               /* LEASE was given: not renewed, may be extended */
-	uint16_t owner_n;
-	uint16_t why_n;
+	uint8_t owner_n;
+	uint16_t why_n : 11;
+	bool untold : 1;    /* its LOCK lost its connection: nobody knows that it is held */
+	bool bounded : 1;   /* it has terms */
+	enum kind kind : 3; /* with permits it has as many as its lease */
+	uint32_t count;     /* times entered, >= 1 */
 	union {
 		LIST_ENTRY(grant) in_session;
 		struct user *left_by; /* withheld: one of whose sessions had it */
@@ -157,10 +159,11 @@ struct grant {
 	struct grant *before;    /* on its lease; of the first one the last one */
 	struct grant *after;     /* NULL: none */
 	struct session *session; /* NULL: withheld, until its terms end */
-	struct terms *terms;     /* NULL: it lasts as long as its session wants */
 	int64_t token;
-	int64_t count; /* times entered, >= 1 */
-	int64_t granted_ms;
+	union {
+		int64_t granted_ms;  /* not bounded: it lasts as long as its session wants */
+		struct terms *terms; /* else; and there is when it was granted */
+	};
 	char bytes[]; /* owner and why */
 };
 
@@ -169,10 +172,13 @@ struct terms {
 	struct grave grave;
 	struct timer timer;
 	struct grant *grant;
-	struct part *part;     /* of an MLOCK that is not answered yet: told to nobody; NULL: none */
-	int64_t ends_ms;       /* LEASE or MAXHOLD, or its withholding; TIMER_NEVER */
-	int64_t ceiling_ms;    /* MAXHOLD alone: how far EXTEND may go; TIMER_NEVER */
-	int64_t told_until_ms; /* nobody can be told of more than this; TIMER_NEVER: somebody can */
+	int64_t granted_ms;
+	struct part *part;         /* of an MLOCK that is not answered yet: told to nobody; NULL: none */
+	int64_t ends_ms;           /* LEASE or MAXHOLD, or its withholding; TIMER_NEVER */
+	int64_t ceiling_ms;        /* MAXHOLD alone: how far EXTEND may go; TIMER_NEVER */
+	int64_t told_until_ms;     /* nobody can be told of more than this; TIMER_NEVER: somebody can */
+	bool leased;               /* LEASE was given: not renewed, may be extended */
+	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever comes first */
 };
 
 static inline struct slice
@@ -402,10 +408,8 @@ struct stakes {
 
 /* Who waits for a name. Most are held by somebody and wanted by nobody else, and have none. */
 struct queue {
-	union {
-		struct waiter_queue waiters; /* in arrival order */
-		struct queue *spare;         /* in core.queues: the next one */
-	};
+	struct queue *spare;         /* in core.queues: the next one */
+	struct waiter_queue waiters; /* in arrival order */
 	uint32_t count;
 	uint32_t once;  /* of these, WAIT 0 or at the end of their WAIT */
 	uint32_t async; /* and ASYNC */

@@ -254,7 +254,7 @@ verb_extend(struct core *core, struct conn *conn, const struct command *c)
 
 	if (g == NULL)
 		answer_not_held(core, conn, c, loss_find(conn->session, c->name, c->owner));
-	else if (!g->leased)
+	else if (grant_terms(g) == NULL || !g->terms->leased)
 		emit_error(core, conn->id, CODE_ERR,
 			"this hold has no LEASE: it is kept until UNLOCK, there is nothing to extend");
 	else {

@@ -59,7 +59,7 @@ view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct
 	out->why = grant_why(g);
 	out->token = g->token;
 	out->count = g->count;
-	out->held_ms = now_ms - g->granted_ms;
+	out->held_ms = now_ms - grant_since_ms(g);
 	out->valid_ms = grant_valid_ms(core, g) + core->now.ms - now_ms;
 	out->withheld = g->session == NULL;
 }
