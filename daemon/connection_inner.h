@@ -12,7 +12,7 @@
 #define DAEMON_CONNECTION_INNER_H
 
 #include "daemon/connection.h"
-#include "daemon/roster.h"
+#include "daemon/core/roster.h"
 
 #include <bsd/sys/queue.h>
 #include <event2/event.h>

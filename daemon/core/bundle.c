@@ -385,9 +385,14 @@ bundle_make_once(struct core *core, struct bundle *b)
 void
 bundle_answer_all(struct core *core, const struct reply *reply)
 {
-	for (struct conn *conn = core->conns; conn != NULL; conn = conn->hh.next) {
-		if (conn->bundle != NULL)
-			bundle_fail(core, conn->bundle, reply);
+	struct session *s, *next;
+	struct conn *conn;
+
+	HASH_ITER (hh, core->sessions, s, next) {
+		TAILQ_FOREACH (conn, &s->conns, in_session) {
+			if (conn->bundle != NULL)
+				bundle_fail(core, conn->bundle, reply);
+		}
 	}
 }
 

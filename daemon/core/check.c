@@ -335,16 +335,26 @@ check_bundle(const struct conn *conn)
 	}
 }
 
+/* Each connection speaks for one session, and is found by its number. */
 static void
-check_bundles(const struct core *core, struct core_counts *seen)
+check_conns(const struct core *core, struct core_counts *seen)
 {
-	for (const struct conn *conn = core->conns; conn != NULL; conn = conn->hh.next) {
-		if (conn->bundle == NULL)
-			continue;
-		assert(conn->blocked == NULL);
-		check_bundle(conn);
-		seen->bundles++;
+	const struct session *s, *next;
+	const struct conn *conn;
+	size_t count = 0;
+
+	HASH_ITER (hh, core->sessions, s, next) {
+		TAILQ_FOREACH (conn, &s->conns, in_session) {
+			assert(conn->session == s && table_conn(core, conn->id) == conn);
+			count++;
+			if (conn->bundle == NULL)
+				continue;
+			assert(conn->blocked == NULL);
+			check_bundle(conn);
+			seen->bundles++;
+		}
 	}
+	assert(count == core->conns.count);
 }
 
 void
@@ -361,7 +371,7 @@ core_check(const struct core *core, int64_t now_ms)
 	}
 	check_sessions(core, &seen);
 	check_users(core);
-	check_bundles(core, &seen);
+	check_conns(core, &seen);
 	for (const struct undo *u = core->undos; u != NULL; u = u->hh.next)
 		seen.releasing++;
 	for (const struct latch *l = core->latches; l != NULL; l = l->hh.next)

@@ -113,7 +113,7 @@ void
 core_free(struct core *core)
 {
 	struct session *s, *s_next;
-	struct conn *c, *c_next;
+	struct conn *c;
 	struct undo *u, *u_next;
 	struct user *user, *user_next;
 
@@ -128,16 +128,17 @@ core_free(struct core *core)
 			table_remove_bound(core, s);
 		table_remove_session(core, s);
 		holds_done(s);
+		while ((c = TAILQ_FIRST(&s->conns)) != NULL) {
+			TAILQ_REMOVE(&s->conns, c, in_session);
+			free(c->bundle);
+			free(c);
+		}
 		free(s);
 	}
+	roster_done(&core->conns);
 	HASH_ITER (hh, core->users, user, user_next) {
 		table_remove_user(core, user);
 		free(user);
-	}
-	HASH_ITER (hh, core->conns, c, c_next) {
-		table_remove_conn(core, c);
-		free(c->bundle);
-		free(c);
 	}
 	HASH_ITER (hh, core->undos, u, u_next) {
 		table_remove_undo(core, u);

@@ -18,6 +18,7 @@
 #include "daemon/core/hash.h"
 #include "daemon/core/master_data.h"
 #include "daemon/core/names.h"
+#include "daemon/core/roster.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 
@@ -70,14 +71,13 @@ TAILQ_HEAD(bundle_list, bundle);
 
 struct conn {
 	struct grave grave;
-	UT_hash_handle hh;
-	TAILQ_ENTRY(conn) in_session;
+	bool deaf; /* cannot be pushed to any more: whoever has to hear has to be closed */
 	conn_id id;
 	struct session *session;
-	bool deaf;              /* cannot be pushed to any more: whoever has to hear has to be closed */
 	struct waiter *blocked; /* the LOCK it waits in; NULL: none */
 	struct ask *ask;        /* the LATCH request it waits in; NULL: none */
 	struct bundle *bundle;  /* the MLOCK it waits in; NULL: none */
+	TAILQ_ENTRY(conn) in_session;
 };
 
 /* One step of a circle of waits: a session waits, and somebody keeps it from being answered: by a hold, or by
@@ -99,11 +99,13 @@ struct mark {
 
 struct session {
 	struct grave grave;
-	UT_hash_handle hh;
-	UT_hash_handle hh_process;
+	bool has_secret;
+	enum onloss onloss;
+	/* What each request looks at, next to each other: of thousands of sessions none is in a cache. */
 	session_id id;
-	struct conn_list conns;
-	size_t conn_count;
+	int64_t heard_ms;  /* when it was last */
+	struct user *user; /* for whom it is counted */
+	int64_t locks;     /* it holds and waits for, each permit of a semaphore for one */
 	struct grant_list grants;
 	size_t grant_count;
 	struct holds *holds; /* the same ones, by name and tag; NULL: no need */
@@ -111,20 +113,20 @@ struct session {
 	size_t waiter_count;
 	struct loss_list losses; /* oldest first */
 	int64_t loss_count;
+
+	UT_hash_handle hh;
+	UT_hash_handle hh_process;
+	struct conn_list conns;
+	size_t conn_count;
 	struct peer peer;
-	enum onloss onloss;
 	conn_id push_conn; /* ONLOSS PUSH: where to */
-	bool has_secret;
 	uint64_t secret[2];
 	struct process process; /* pid 0: ends with its last connection */
 	int64_t opened_ms;
-	struct user *user;        /* for whom it is counted */
-	int64_t locks;            /* it holds and waits for, each permit of a semaphore for one */
 	int64_t grace_ms;         /* survives the loss of its last connection for so long; 0: does not */
 	struct timer grace_timer; /* counted from such a loss */
 	int64_t grace_look_ms; /* it is over, and looked at once more then (session_looks_again()); 0: not */
 	int64_t heartbeat_ms;  /* has to be heard of so often; 0: no matter */
-	int64_t heard_ms;      /* when it was last */
 	struct timer pulse_timer;
 	int64_t pulse_look_ms; /* as grace_look_ms */
 	struct mark mark;
@@ -544,7 +546,7 @@ struct core {
 	int64_t highest; /* highest token seen anywhere */
 	int64_t past;    /* and that before any master's memory changed last */
 	bool retry;      /* wake-ups may have been missed: settle tries everything again */
-	struct conn *conns;
+	struct roster conns;
 	struct session *sessions;
 	struct session *bound; /* the same sessions, by process */
 	struct user *users;

@@ -15,23 +15,19 @@ table_hash(const struct core *core, struct slice name)
 struct conn *
 table_conn(const struct core *core, conn_id id)
 {
-	struct conn *found;
-
-	HASH_FIND(hh, core->conns, &id, sizeof(id), found);
-	return found;
+	return roster_find(&core->conns, id);
 }
 
 bool
 table_add_conn(struct core *core, struct conn *conn)
 {
-	HASH_ADD(hh, core->conns, id, sizeof(conn->id), conn);
-	return conn->hh.tbl != NULL;
+	return roster_add(&core->conns, conn->id, conn) == 0;
 }
 
 void
 table_remove_conn(struct core *core, struct conn *conn)
 {
-	HASH_DELETE(hh, core->conns, conn);
+	roster_remove(&core->conns, conn->id);
 }
 
 struct session *

@@ -1,7 +1,7 @@
 /*
  * roster: open addressing with linear probing; removal moves later ones up, so there are no tombstones.
  */
-#include "daemon/roster.h"
+#include "daemon/core/roster.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ roster_grow(struct roster *roster)
 }
 
 int
-roster_add(struct roster *roster, conn_id id, struct connection *connection)
+roster_add(struct roster *roster, conn_id id, void *entry)
 {
 	assert(id != 0);
 	if ((roster->count + 1) * 4 > roster->room * 3 && roster_grow(roster) != 0) {
@@ -60,7 +60,7 @@ roster_add(struct roster *roster, conn_id id, struct connection *connection)
 	}
 	size_t at = roster_seek(roster, id);
 	assert(roster->places[at].id == 0);
-	roster->places[at] = (struct roster_place){id, connection};
+	roster->places[at] = (struct roster_place){id, entry};
 	roster->count++;
 	return 0;
 }
@@ -84,12 +84,12 @@ roster_remove(struct roster *roster, conn_id id)
 	roster->places[hole] = (struct roster_place){0};
 }
 
-struct connection *
+void *
 roster_find(const struct roster *roster, conn_id id)
 {
 	if (roster->room == 0) {
 		return NULL;
 	}
 	const struct roster_place *place = &roster->places[roster_seek(roster, id)];
-	return place->id == id && id != 0 ? place->connection : NULL;
+	return place->id == id && id != 0 ? place->entry : NULL;
 }
