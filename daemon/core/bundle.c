@@ -385,15 +385,12 @@ bundle_make_once(struct core *core, struct bundle *b)
 void
 bundle_answer_all(struct core *core, const struct reply *reply)
 {
-	struct session *s, *next;
 	struct conn *conn;
 
-	HASH_ITER (hh, core->sessions, s, next) {
-		TAILQ_FOREACH (conn, &s->conns, in_session) {
+	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next)
+		TAILQ_FOREACH (conn, &s->conns, in_session)
 			if (conn->bundle != NULL)
 				bundle_fail(core, conn->bundle, reply);
-		}
-	}
 }
 
 /* ---- MLOCK ---- */
