@@ -529,6 +529,35 @@ START_TEST(while_somebody_here_holds_it_looking_counts_as_an_attempt)
 }
 END_TEST
 
+/* A semaphore of which nothing is asked for, and then the name as it was before. */
+START_TEST(a_semaphore_without_stakes_is_seen_and_left_again)
+{
+	struct resource_view view;
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	link_down(&w, "refused");
+	unlock(&w, 1, "a");
+	ck_assert_str_eq(permits(&w, 2, 3, 2), "");
+	ck_assert(core_view_resource(w.core, w.now.ms, SLICE("a"), &view));
+	ck_assert_int_eq(view.kind, KIND_PERMITS);
+	ck_assert_str_eq(view.lease, "none");
+	ck_assert_uint_eq(view.waiters, 1);
+	ck_assert_int_eq(view.limit, 3);
+	ck_assert_int_eq(view.taken, 0);
+	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500}),
+		"c3 -NOTHELD");
+	ck_assert_str_eq(close_as(&w, 2, END_GONE), "");
+	ck_assert_str_eq(lock(&w, 1, "a"), "");
+	link_up(&w);
+	ck_assert_ptr_nonnull(strstr(hello(&w, true, MEMORY), "acquire a#2"));
+	ck_assert_str_eq(granted(&w, "a", 2, 700), "c1 :700");
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -549,5 +578,6 @@ main(void)
 		permits_of_two_masters_that_differ_are_no_majority,
 		permits_that_somebody_was_faster_to_take_are_not_asked_for_again,
 		too_few_permits_are_a_refusal_wherever_it_is_said, a_wait_may_be_bounded_by_attempts,
-		without_retries_a_lock_asks_once, while_somebody_here_holds_it_looking_counts_as_an_attempt);
+		without_retries_a_lock_asks_once, while_somebody_here_holds_it_looking_counts_as_an_attempt,
+		a_semaphore_without_stakes_is_seen_and_left_again);
 }

@@ -86,13 +86,13 @@ part_wait(struct core *core, struct part *p, bool once, struct reply *why)
 	resource_touch(core, r);
 	if (family_refuses(r, &lock, why))
 		return false;
-	*why = no_memory();
-	if (!family_join(core, r, &lock))
-		return false;
+	family_join(core, r, &lock);
 	lock.name = p->name;
 	p->waiter = queue_add(core, r, b->conn, &lock, once ? queue_once_until(core) : TIMER_NEVER, once);
-	if (p->waiter == NULL)
+	if (p->waiter == NULL) {
+		*why = no_memory();
 		return false;
+	}
 	p->waiter->part = p;
 	b->conn->blocked = NULL;
 	return true;

@@ -95,9 +95,8 @@ check_stakes(const struct core *core, const struct resource *r)
 	const struct stake *s;
 	bool kept = false, held = false;
 
-	assert(r->lease.state == LEASE_NONE && r->lease.grants == NULL);
-	assert(r->grant_count > 0 || r->queue->count > 0 || !TAILQ_EMPTY(&r->stakes->list));
-	TAILQ_FOREACH (s, &r->stakes->list, in_resource) {
+	assert(r->grant_count > 0 || r->queue->count > 0 || !TAILQ_EMPTY(&r->stakes.list));
+	TAILQ_FOREACH (s, &r->stakes.list, in_resource) {
 		l = &s->lease;
 		assert(l->kind == KIND_PERMITS && lease_grants(l) <= 1);
 		assert(l->grants != NULL || !held);
@@ -159,7 +158,8 @@ check_resource(const struct core *core, const struct resource *r, int64_t now_ms
 		grants += lease_grants(l);
 		taken += l->grants != NULL ? l->permits : 0;
 	}
-	assert(grants == r->grant_count && (r->limit == 0 || taken == r->stakes->taken));
+	assert(r->limit == 0 || !r->parts);
+	assert(grants == r->grant_count && (r->limit == 0 || taken == r->stakes.taken));
 	if (r->limit == 0)
 		check_share(core, r);
 	else

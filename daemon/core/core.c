@@ -74,18 +74,18 @@ free_leases(struct core *core, struct resource *r)
 {
 	struct stake *s, *next;
 
-	free_lease(&r->lease);
-	if (r->stakes == NULL)
+	if (r->limit == 0) {
+		free_lease(&r->lease);
 		return;
-	TAILQ_FOREACH_SAFE (s, &r->stakes->list, in_resource, next) {
+	}
+	TAILQ_FOREACH_SAFE (s, &r->stakes.list, in_resource, next) {
 		free_lease(&s->lease);
 		free(s->slots);
 		free(s->offer);
-		if (s != r->stakes->bidder)
+		if (s != r->stakes.bidder)
 			table_remove_stake(core, s);
 		free(s);
 	}
-	free(r->stakes);
 }
 
 static void

@@ -3,6 +3,9 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/stake.h"
 
+#include <assert.h>
+#include <string.h>
+
 bool
 family_refuses(const struct resource *r, const struct command *c, struct reply *why)
 {
@@ -32,19 +35,33 @@ family_refuses(const struct resource *r, const struct command *c, struct reply *
 	return true;
 }
 
-bool
+static void
+family_end(struct core *core, struct resource *r)
+{
+	assert(r->grant_count == 0 && r->queue->count == 0);
+	r->parts = false;
+	if (r->limit > 0) {
+		stakes_drop(core, r);
+	} else {
+		lease_drop(core, &r->lease);
+		lease_done(core, &r->lease);
+	}
+}
+
+void
 family_join(struct core *core, struct resource *r, const struct command *c)
 {
 	int64_t limit = c->kind == KIND_PERMITS ? c->limit : 0;
 
 	if (limit == r->limit)
-		return true;
-	if (limit > 0 && r->stakes == NULL && !stakes_new(core, r))
-		return false;
-	if (r->limit == 0)
-		lease_drop(core, &r->lease);
-	else
-		stakes_drop(core, r);
+		return;
+	family_end(core, r);
 	r->limit = (int16_t)limit;
-	return true;
+	if (limit > 0) {
+		stakes_init(r);
+	} else {
+		/* With its seats it reaches as far as the name. */
+		memset(&r->lease, 0, r->name_at - offsetof(struct resource, lease));
+		lease_init(&r->lease, r);
+	}
 }

@@ -15,8 +15,7 @@ bool family_refuses(const struct resource *r, const struct command *c, struct re
 	__attribute__((warn_unused_result));
 
 /* Not refused: from now on it is locked so. What is left of a family that nobody uses any more is given back.
- * False: out of memory. */
-bool family_join(struct core *core, struct resource *r, const struct command *c)
-	__attribute__((warn_unused_result));
+ */
+void family_join(struct core *core, struct resource *r, const struct command *c);
 
 #endif

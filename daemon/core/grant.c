@@ -187,7 +187,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	DL_APPEND2(l->grants, g, before, after);
 	l->resource->grant_count++;
 	if (l->kind == KIND_PERMITS)
-		l->resource->stakes->taken += l->permits;
+		l->resource->stakes.taken += l->permits;
 	LIST_INSERT_HEAD(&s->grants, g, in_session);
 	s->grant_count++;
 	holds_add(core, s, g);

@@ -40,7 +40,7 @@ lease_next(const struct resource *r, const struct lease *l)
 
 	if (r->limit == 0)
 		return l == NULL ? (struct lease *)(uintptr_t)only : NULL;
-	s = l == NULL ? TAILQ_FIRST(&r->stakes->list) : TAILQ_NEXT(stake_of(l), in_resource);
+	s = l == NULL ? TAILQ_FIRST(&r->stakes.list) : TAILQ_NEXT(stake_of(l), in_resource);
 	return s == NULL ? NULL : &s->lease;
 }
 

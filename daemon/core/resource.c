@@ -94,8 +94,8 @@ resource_touched(struct core *core)
 bool
 resource_idle(const struct resource *r)
 {
-	return r->grant_count == 0 && r->queue->count == 0 && r->lease.state == LEASE_NONE &&
-	       (r->limit == 0 || TAILQ_EMPTY(&r->stakes->list));
+	return r->grant_count == 0 && r->queue->count == 0 &&
+	       (r->limit == 0 ? r->lease.state == LEASE_NONE : TAILQ_EMPTY(&r->stakes.list));
 }
 
 void
@@ -110,12 +110,11 @@ void
 resource_forget(struct core *core, struct resource *r)
 {
 	assert(resource_idle(r) && !r->dirty);
-	lease_done(core, &r->lease);
+	if (r->limit == 0)
+		lease_done(core, &r->lease);
 	names_remove(&core->names, r);
 	if (r->listens)
 		emit_listen(core, resource_name(r), false);
-	if (r->stakes != NULL)
-		grave_bury(core, &r->stakes->grave);
 	core->counts.resources--;
 	grave_bury(core, &r->grave);
 }

@@ -14,20 +14,17 @@
 #include <assert.h>
 #include <stdlib.h>
 
-bool
-stakes_new(struct core *core, struct resource *r)
+void
+stakes_init(struct resource *r)
 {
-	r->stakes = grave_new(core, sizeof(*r->stakes));
-	if (r->stakes == NULL)
-		return false;
-	TAILQ_INIT(&r->stakes->list);
-	return true;
+	r->stakes = (struct stakes){.bidder = NULL};
+	TAILQ_INIT(&r->stakes.list);
 }
 
 struct lease *
 stake_bidder(const struct resource *r)
 {
-	return r->stakes == NULL || r->stakes->bidder == NULL ? NULL : &r->stakes->bidder->lease;
+	return r->limit == 0 || r->stakes.bidder == NULL ? NULL : &r->stakes.bidder->lease;
 }
 
 static struct stake *
@@ -39,14 +36,14 @@ stake_new(struct core *core, struct resource *r)
 		return NULL;
 	lease_init(&s->lease, r);
 	s->lease.kind = KIND_PERMITS;
-	TAILQ_INSERT_HEAD(&r->stakes->list, s, in_resource);
+	TAILQ_INSERT_HEAD(&r->stakes.list, s, in_resource);
 	return s;
 }
 
 static void
 stake_end(struct core *core, struct stake *s)
 {
-	struct stakes *all = s->lease.resource->stakes;
+	struct stakes *all = &s->lease.resource->stakes;
 
 	lease_drop(core, &s->lease);
 	assert(s->lease.state == LEASE_NONE && s->lease.grants == NULL);
@@ -62,14 +59,14 @@ stake_end(struct core *core, struct stake *s)
 void
 stakes_drop(struct core *core, struct resource *r)
 {
-	while (!TAILQ_EMPTY(&r->stakes->list))
-		stake_end(core, TAILQ_FIRST(&r->stakes->list));
+	while (!TAILQ_EMPTY(&r->stakes.list))
+		stake_end(core, TAILQ_FIRST(&r->stakes.list));
 }
 
 void
 stake_released(struct lease *l)
 {
-	struct stakes *all = l->resource->stakes;
+	struct stakes *all = &l->resource->stakes;
 	struct stake *s = stake_of(l);
 
 	all->taken -= l->permits;
@@ -114,7 +111,7 @@ stake_verdict(const struct core *core, const struct waiter *w, struct reply *out
 static void
 stake_arrive(struct core *core, struct resource *r)
 {
-	struct stake *s = r->stakes->bidder;
+	struct stake *s = r->stakes.bidder;
 
 	if (s == NULL || s->lease.state != LEASE_HELD)
 		return;
@@ -122,7 +119,7 @@ stake_arrive(struct core *core, struct resource *r)
 		stake_end(core, s);
 		return;
 	}
-	r->stakes->bidder = NULL;
+	r->stakes.bidder = NULL;
 }
 
 /* It is good for this waiter, as soon as it has been refreshed where that is due. */
@@ -135,7 +132,7 @@ stake_fits(const struct lease *l, const struct waiter *w)
 static void
 stake_grant(struct core *core, struct stake *s, struct waiter *w)
 {
-	struct stake_list *all = &s->lease.resource->stakes->list;
+	struct stake_list *all = &s->lease.resource->stakes.list;
 	struct lease *l = &s->lease;
 	int64_t token;
 
@@ -172,7 +169,7 @@ stake_first(struct core *core, struct resource *r)
 static bool
 stake_serve_idle(struct core *core, struct resource *r)
 {
-	struct stakes *all = r->stakes;
+	struct stakes *all = &r->stakes;
 	struct stake *s, *next;
 	bool kept = false;
 
@@ -231,7 +228,7 @@ static void
 stake_bid(struct core *core, struct resource *r, bool usable)
 {
 	const struct waiter *first = TAILQ_FIRST(&r->queue->waiters);
-	struct stakes *all = r->stakes;
+	struct stakes *all = &r->stakes;
 	struct lease *l = stake_bidder(r);
 	struct reply full;
 
@@ -282,5 +279,5 @@ stake_settle(struct core *core, struct resource *r)
 	if (r->queue->count > 0)
 		stake_bid(core, r, usable);
 	else if (l != NULL && l->state != LEASE_ACQUIRING)
-		stake_end(core, r->stakes->bidder);
+		stake_end(core, r->stakes.bidder);
 }

@@ -19,8 +19,8 @@
 /* Before a step ends: grants whom it can, asks for what the first waiter wants, gives back what is left. */
 void stake_settle(struct core *core, struct resource *r);
 
-/* Room for them. False: out of memory. */
-bool stakes_new(struct core *core, struct resource *r) __attribute__((warn_unused_result));
+/* There are none. */
+void stakes_init(struct resource *r);
 
 /* The one that is asked for; NULL: none. */
 struct lease *stake_bidder(const struct resource *r);

@@ -402,7 +402,6 @@ struct stake {
 };
 
 struct stakes {
-	struct grave grave;
 	struct stake_list list; /* those that nobody holds first */
 	struct stake *bidder;   /* the one of them that is asked for; NULL: none */
 	int64_t taken;          /* permits that are held */
@@ -431,9 +430,12 @@ struct resource {
 	uint32_t grant_count;  /* on all its leases */
 	STAILQ_ENTRY(resource) in_dirty;
 	const struct rule *rule;
-	struct queue *queue;   /* who waits for it; core.nobody: nobody */
-	struct stakes *stakes; /* limit > 0; else NULL */
-	struct lease lease;    /* not with permits. Its seats, and then the bytes of the name follow */
+	struct queue *queue; /* who waits for it; core.nobody: nobody */
+	union {
+		struct stakes stakes; /* limit > 0 */
+		struct lease lease;   /* limit == 0. Its seats follow, */
+	};
+	/* and then the bytes of the name */
 };
 
 static inline struct slice

@@ -148,10 +148,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		emit_reply(core, conn->id, &verdict);
 		return;
 	}
-	if (!family_join(core, r, c)) {
-		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
-		return;
-	}
+	family_join(core, r, c);
 	lock_wait(core, conn, r, again, c);
 }
 
@@ -292,7 +289,7 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 			(long long)first->token, (long long)c->token);
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "nobody holds it through this daemon%s",
-			r != NULL && lease_foreign(&r->lease).n > 0
+			r != NULL && r->limit == 0 && lease_foreign(&r->lease).n > 0
 				? ": break it at the daemon that INSPECT names"
 				: "");
 }

@@ -59,15 +59,19 @@ verdict_masters(const struct core *core, const struct resource *r, const struct 
 void
 verdict_name(const struct core *core, const struct resource *r, struct reply *out)
 {
-	if (r->grant_count > 0 || r->lease.state == LEASE_HELD)
+	const struct lease *l = r->limit == 0 ? &r->lease : NULL;
+
+	if (r->grant_count > 0 || (l != NULL && l->state == LEASE_HELD))
 		verdict_null(out);
 	else
-		verdict_masters(core, r, &r->lease, out);
+		verdict_masters(core, r, l, out);
 }
 
 bool
 verdict_hopeless(const struct resource *r, enum kind kind)
 {
+	if (r->limit > 0)
+		return r->grant_count > 0 && kind == KIND_EXCLUSIVE;
 	return (r->grant_count > 0 && (kind == KIND_EXCLUSIVE || share_written(r))) ||
 	       (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
 }

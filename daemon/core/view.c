@@ -78,11 +78,13 @@ view_kind(const struct resource *r)
 static const struct lease *
 view_lease(const struct resource *r, const struct grant *oldest)
 {
+	static const struct lease none;
+
 	if (r->limit == 0)
 		return &r->lease;
 	if (oldest != NULL)
 		return oldest->lease;
-	return TAILQ_EMPTY(&r->stakes->list) ? &r->lease : lease_next(r, NULL);
+	return TAILQ_EMPTY(&r->stakes.list) ? &none : lease_next(r, NULL);
 }
 
 static void
@@ -107,7 +109,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	out->kind = view_kind(r);
 	out->holds = r->grant_count;
 	out->limit = r->limit;
-	out->taken = r->stakes == NULL ? 0 : r->stakes->taken;
+	out->taken = r->limit == 0 ? 0 : r->stakes.taken;
 	out->held = oldest != NULL;
 	if (oldest != NULL)
 		view_hold(core, now_ms, oldest, &out->hold);
