@@ -24,7 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKS_MAX 20000 /* at connections, holds and waiters: less than a millisecond */
+#define LOOKS_MAX 20000 /* at connections, holds and waiters: a millisecond or two */
+#define LOOKS_FEW 64    /* at what a session has, before a search */
 #define NAME_MAX  33    /* bytes of a lock's name in the text, NUL included */
 #define LABEL_MAX 17    /* and of a session's */
 #define WHO_MAX   (LABEL_MAX + 32)
@@ -260,21 +261,31 @@ session_goes_on(struct search *search, const struct session *s)
 	return false;
 }
 
+/* Who is free has no place among those that were met. True: somebody was. */
+static bool
+free_some(struct search *search)
+{
+	struct session **at = &search->met, *s;
+	bool any = false;
+
+	while ((s = *at) != NULL && search->looks > 0) {
+		if (!session_goes_on(search, s)) {
+			at = &s->mark.met;
+			continue;
+		}
+		s->mark.free = true;
+		*at = s->mark.met;
+		any = true;
+	}
+	return any;
+}
+
 static void
 free_all(struct search *search)
 {
-	bool again = true;
-
 	/* Who was met last stands at the end of a chain of waits, and frees the others one by one. */
-	while (again && search->looks > 0) {
-		again = false;
-		for (struct session *s = search->met; s != NULL; s = s->mark.met) {
-			if (s->mark.free || !session_goes_on(search, s))
-				continue;
-			s->mark.free = true;
-			again = true;
-		}
-	}
+	while (search->looks > 0 && free_some(search))
+		continue;
 }
 
 /* ---- the way back ---- */
@@ -413,6 +424,26 @@ note_circle(struct core *core, const struct waiter *w, const struct reply *refus
 	emit_note(core, NOTE_DEADLOCK, w->resource, w->session, 0, -1, words == NULL ? NULL : words->text);
 }
 
+/* Whether anybody may wait for what a session has: else no way leads back to it. Of one that has much only a
+ * search can tell. */
+static bool
+session_is_awaited(const struct session *s)
+{
+	size_t looks = LOOKS_FEW;
+	const struct grant *g;
+	const struct waiter *w;
+
+	LIST_FOREACH (g, &s->grants, in_session) {
+		if (g->lease->resource->queue->count > 0 || --looks == 0)
+			return true;
+	}
+	LIST_FOREACH (w, &s->waiters, in_session) {
+		if ((w->async && w->resource->queue->count > 1) || --looks == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Whether a session stands, and will for ever for all that is known. */
 static bool
 search_finds_stuck(struct search *search, struct core *core, struct session *s)
@@ -444,8 +475,7 @@ deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 	struct session *s = w->session;
 	struct search search;
 
-	/* Who holds nothing, and waits once, is in nobody's way but that of who waits behind him. */
-	if (w->async || w->once || (s->grant_count == 0 && s->waiter_count == 1))
+	if (w->async || w->once || !session_is_awaited(s))
 		return false;
 	return search_finds_stuck(&search, core, s) && search_closes(&search, core, w, out);
 }
@@ -459,7 +489,7 @@ deadlock_look(struct core *core, struct session *s)
 	struct reply refusal;
 	struct waiter *w;
 
-	if ((s->grant_count == 0 && s->waiter_count == 1) || !search_finds_stuck(&search, core, s))
+	if (!session_is_awaited(s) || !search_finds_stuck(&search, core, s))
 		return;
 	LIST_FOREACH (w, &s->waiters, in_session) {
 		if (w->conn == NULL || w->async || w->once || !search_closes(&search, core, w, &refusal))
