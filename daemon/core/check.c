@@ -362,7 +362,7 @@ core_check(const struct core *core, int64_t now_ms)
 {
 	struct core_counts seen = {0};
 
-	assert(STAILQ_EMPTY(&core->dirty) && TAILQ_EMPTY(&core->bundles));
+	assert(touched_empty(&core->touched) && TAILQ_EMPTY(&core->bundles));
 	for (const struct resource *r = names_first(&core->names); r != NULL;
 		r = names_next(&core->names, r)) {
 		check_waiters(core, r);

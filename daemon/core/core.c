@@ -45,7 +45,7 @@ core_new(const struct core_settings *settings, struct now now)
 	core->secret[1] = now.random[1];
 	timers_init(&core->timers);
 	names_init(&core->names, core->secret);
-	STAILQ_INIT(&core->dirty);
+	touched_init(&core->touched);
 	TAILQ_INIT(&core->nobody.waiters);
 	TAILQ_INIT(&core->idle);
 	TAILQ_INIT(&core->bundles);
@@ -145,6 +145,7 @@ core_free(struct core *core)
 		free(u);
 	}
 	grave_done(core);
+	touched_done(&core->touched);
 	timers_done(&core->timers);
 	free(core);
 }

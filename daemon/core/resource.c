@@ -76,18 +76,16 @@ resource_touch(struct core *core, struct resource *r)
 	if (r->dirty)
 		return;
 	r->dirty = true;
-	STAILQ_INSERT_TAIL(&core->dirty, r, in_dirty);
+	touched_put(&core->touched, r);
 }
 
 struct resource *
 resource_touched(struct core *core)
 {
-	struct resource *r = STAILQ_FIRST(&core->dirty);
+	struct resource *r = touched_take(&core->touched);
 
-	if (r == NULL)
-		return NULL;
-	STAILQ_REMOVE_HEAD(&core->dirty, in_dirty);
-	r->dirty = false;
+	if (r != NULL)
+		r->dirty = false;
 	return r;
 }
 

@@ -96,4 +96,6 @@ settle(struct core *core)
 	/* A bundle that waits for a name next should do so before that is given back. */
 	while ((!TAILQ_EMPTY(&core->bundles) && bundle_settle(core)) || settle_next(core))
 		continue;
+	if (core->touched.room > core->touched.list + TOUCHED_KEPT)
+		touched_shrink(&core->touched);
 }

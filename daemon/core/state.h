@@ -20,6 +20,7 @@
 #include "daemon/core/names.h"
 #include "daemon/core/roster.h"
 #include "daemon/core/timers.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/view.h"
 
 #include <bsd/sys/queue.h>
@@ -64,7 +65,6 @@ TAILQ_HEAD(stake_list, stake);
 LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
 TAILQ_HEAD(loss_list, loss);
-STAILQ_HEAD(resource_list, resource);
 TAILQ_HEAD(ask_list, ask);
 TAILQ_HEAD(latch_list, latch);
 TAILQ_HEAD(bundle_list, bundle);
@@ -428,7 +428,6 @@ struct resource {
 	struct resource *next; /* in its chain of names */
 	uint32_t hash;         /* of its name; a search of the chain looks no further than here */
 	uint32_t grant_count;  /* on all its leases */
-	STAILQ_ENTRY(resource) in_dirty;
 	const struct rule *rule;
 	struct queue *queue; /* who waits for it; core.nobody: nobody */
 	union {
@@ -562,7 +561,7 @@ struct core {
 	struct ask *asks;       /* whose calls are under way, by attempt */
 	struct latch_list idle; /* latches nobody asks about, in the order in which that began */
 	size_t idle_count;
-	struct resource_list dirty;
+	struct touched touched;
 	struct queue nobody;  /* of all names for which nobody waits */
 	struct queue *queues; /* kept for the next ones */
 	size_t queue_count;
