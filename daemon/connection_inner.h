@@ -27,24 +27,19 @@ enum connection_state {
 TAILQ_HEAD(connection_list, connection);
 
 struct connection {
-	TAILQ_ENTRY(connection) entry; /* all, in the order of their numbers */
-	TAILQ_ENTRY(connection) ready; /* OPEN: set->ready; ENDED: set->ended */
-	TAILQ_ENTRY(connection) written;
+	/* What each request needs, next to each other: of thousands of connections none is in a cache. */
 	struct connections *set;
-	struct event event;
-	struct identity identity;
+	TAILQ_ENTRY(connection) written;
 	struct request_parser parser;
 	struct buffer in;
 	struct buffer out;
-	const char *why; /* CLOSING, ENDED */
+	size_t kept; /* of its memory, counted in set->kept_bytes */
+	size_t owed; /* pushes that are due */
 	int fd;
-	size_t kept;   /* of its memory, counted in set->kept_bytes */
-	size_t owed;   /* pushes that are due */
 	int passed_fd; /* negative: none, as passing.h says */
 	short armed;   /* what event waits for */
 	short stalls;  /* seconds without a byte taken while there was something to write, or a push due */
 	enum connection_state state;
-	enum end end;
 	bool keeps_fd; /* passed_fd is counted in set->kept_fds */
 	bool is_ready;
 	bool is_written;
@@ -52,6 +47,13 @@ struct connection {
 	bool blocked;  /* the socket took no more */
 	bool finished; /* the client will send no more than what is on its way */
 	bool eof;      /* and all of that was read */
+	enum end end;
+	struct event event;
+	struct identity identity;
+
+	TAILQ_ENTRY(connection) entry; /* all, in the order of their numbers */
+	TAILQ_ENTRY(connection) ready; /* OPEN: set->ready; ENDED: set->ended */
+	const char *why;               /* CLOSING, ENDED */
 };
 
 struct connections {

@@ -18,26 +18,28 @@ struct access_user;
 struct quota_seat;
 
 struct identity {
+	/* What each request looks at or changes. */
 	conn_id id;
+	int64_t last_ms; /* its latest request */
+	uint64_t requests;
+	enum verb last; /* verb of the latest; VERB_COUNT: none yet */
+	int protocol;   /* 2 or 3 */
+	bool local;     /* Unix socket */
+	bool streams;   /* EVENTS */
+	bool stranger;  /* has to log in, and has not; the door's to set */
+
+	bool extra;        /* an administrator beyond the limits; likewise */
+	bool release;      /* TCP: a clean close ends holds */
+	bool native_admin; /* peer.admin as the kernel says it, without login */
 	struct peer peer;
-	int protocol;                   /* 2 or 3 */
-	bool native_admin;              /* peer.admin as the kernel says it, without login */
-	bool local;                     /* Unix socket */
-	bool release;                   /* TCP: a clean close ends holds */
-	bool streams;                   /* EVENTS */
 	const struct access_user *user; /* NULL: not logged in */
 	struct quota_seat *seat;        /* NULL: not counted for any user */
 	TAILQ_ENTRY(identity) strangers;
 	int64_t stranger_ms; /* since when it is one */
-	bool stranger;       /* has to log in, and has not; the door's to set */
-	bool extra;          /* an administrator beyond the limits; likewise */
 	char *label;         /* CLIENT SETNAME; NULL: none */
 	char *lib_name;      /* CLIENT SETINFO; NULL: none */
 	char *lib_ver;
 	int64_t since_ms; /* when it connected, CLOCK_BOOTTIME */
-	int64_t last_ms;  /* its latest request */
-	enum verb last;   /* verb of it; VERB_COUNT: none yet */
-	uint64_t requests;
 };
 
 #endif
