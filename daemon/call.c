@@ -234,6 +234,10 @@ static void
 put_name(struct call_command *command, struct slice name)
 {
 	size_t done = 0;
+	if (memchr(name.p, '%', name.n) == NULL && memchr(name.p, '}', name.n) == NULL) {
+		put(command, name.p, name.n);
+		return;
+	}
 	for (size_t i = 0; i < name.n; i++) {
 		if (name.p[i] != '%' && name.p[i] != '}')
 			continue;

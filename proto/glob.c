@@ -144,6 +144,8 @@ glob_match(struct slice pattern, struct slice name)
 		if (at < pattern.n && pattern.p[at] == '*') {
 			star = ++at;
 			taken = seen;
+			if (at == pattern.n)
+				return true; /* it takes the rest */
 			continue;
 		}
 		if (at < pattern.n && seen < name.n) {

@@ -17,7 +17,7 @@
 #endif
 #endif
 #ifndef KEPT_MOST
-#define KEPT_MOST 256
+#define KEPT_MOST 1024
 #endif
 
 /* The row for so many bytes; 0: for none, it is too much. */
