@@ -276,6 +276,54 @@ START_TEST(of_all_sessions_of_a_user_as_many_losses_are_remembered_as_he_may_hav
 }
 END_TEST
 
+static const char *
+unlock_as(struct story *w, conn_id conn, const char *name, const char *owner)
+{
+	return run(w, conn,
+		(struct command){.verb = VERB_UNLOCK, .name = slice_of(name), .owner = slice_of(owner)});
+}
+
+START_TEST(a_loss_is_of_one_name_and_one_tag)
+{
+	struct story w;
+
+	story_of_users(&w);
+	run(&w, 11,
+		(struct command){
+			.verb = VERB_LOCK, .name = SLICE("ab"), .owner = SLICE("c"), .lease_ms = 10});
+	granted(&w, "ab", 1, 1000);
+	run(&w, 11,
+		(struct command){
+			.verb = VERB_LOCK, .name = SLICE("a"), .owner = SLICE("bc"), .lease_ms = 10});
+	granted(&w, "a", 2, 2000);
+	after(&w, 10);
+	ck_assert_str_eq(unlock_as(&w, 11, "abc", ""), "c11 -NOTHELD");
+	ck_assert_str_eq(unlock_as(&w, 11, "a", "bc"), "c11 -LOST");
+	ck_assert_str_eq(unlock_as(&w, 11, "a", "bc"), "c11 -NOTHELD");
+	ck_assert_str_eq(unlock_as(&w, 11, "ab", "c"), "c11 -LOST");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_is_lost_twice_is_told_once)
+{
+	struct command twice = {
+		.verb = VERB_LOCK, .name = SLICE("a"), .id = SLICE("i"), .wait_ms = 1000, .lease_ms = 10};
+	struct story w;
+
+	story_of_users(&w);
+	run(&w, 11, twice);
+	twice.id = SLICE("j");
+	run(&w, 11, twice);
+	ck_assert_str_eq(granted(&w, "a", 1, 1000), "c11 push grant i");
+	ck_assert_str_eq(after(&w, 10), "c11 push grant j");
+	after(&w, 10);
+	ck_assert_str_eq(unlock(&w, 11, "a"), "c11 -LOST");
+	ck_assert_str_eq(unlock(&w, 11, "a"), "c11 -NOTHELD");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(what_a_session_has_lost_goes_along_with_it_to_another_user)
 {
 	struct story w;
@@ -322,6 +370,7 @@ main(void)
 		who_logs_in_as_another_who_has_no_room_for_his_locks_stays_counted_as_he_was,
 		who_logs_in_as_another_who_has_no_room_for_his_grace_stays_counted_as_he_was,
 		of_all_sessions_of_a_user_as_many_losses_are_remembered_as_he_may_have_locks,
+		a_loss_is_of_one_name_and_one_tag, what_is_lost_twice_is_told_once,
 		what_a_session_has_lost_goes_along_with_it_to_another_user,
 		a_hold_that_is_broken_counts_while_it_is_withheld);
 }

@@ -562,7 +562,7 @@ bundle_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	for (size_t i = 0; i < c->name_count; i++) {
-		loss = loss_find(s, c->names[i], c->owner);
+		loss = loss_find(core, s, c->names[i], c->owner);
 		if (loss != NULL)
 			loss_forget(core, s, loss);
 	}
@@ -585,7 +585,7 @@ bundle_unlock(struct core *core, struct conn *conn, const struct command *c)
 
 	for (size_t i = 0; i < c->name_count; i++) {
 		struct grant *g = grant_find(core, names_find(&core->names, c->names[i]), s, c->owner);
-		struct loss *loss = loss_find(s, c->names[i], c->owner);
+		struct loss *loss = loss_find(core, s, c->names[i], c->owner);
 
 		if (loss != NULL)
 			loss_forget(core, s, loss);

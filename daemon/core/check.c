@@ -190,7 +190,7 @@ session_losses(const struct session *s)
 	const struct loss *loss;
 	int64_t losses = 0;
 
-	TAILQ_FOREACH (loss, &s->losses, in_session)
+	for (loss = s->losses; loss != NULL; loss = loss->hh.next)
 		losses++;
 	assert(losses == s->loss_count);
 	return losses;

@@ -4,6 +4,7 @@
 #include "daemon/core/grave.h"
 #include "daemon/core/user.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,22 +30,52 @@ loss_text(enum loss_reason reason)
 	return losses[reason].text;
 }
 
-struct loss *
-loss_find(const struct session *s, struct slice name, struct slice owner)
-{
-	struct loss *loss;
+/* A name and a tag as one text, and its hash: of both a client's choice. */
+struct loss_key {
+	unsigned hash;
+	size_t n;
+	char bytes[sizeof(uint16_t) + NAME_BYTES_MAX + OWNER_BYTES_MAX];
+};
 
-	TAILQ_FOREACH (loss, &s->losses, in_session) {
-		if (slice_equal(loss->name, name) && slice_equal(loss->owner, owner))
-			return loss;
-	}
-	return NULL;
+static void
+loss_key(const struct core *core, struct slice name, struct slice owner, struct loss_key *key)
+{
+	uint16_t name_n = (uint16_t)name.n;
+	char *at = key->bytes;
+
+	assert(name.n <= NAME_BYTES_MAX && owner.n <= OWNER_BYTES_MAX);
+	memcpy(at, &name_n, sizeof(name_n));
+	memcpy(at += sizeof(name_n), name.p, name.n);
+	if (owner.n > 0)
+		memcpy(at + name.n, owner.p, owner.n);
+	key->n = sizeof(name_n) + name.n + owner.n;
+	key->hash = (unsigned)hash_secretly(core->secret, (struct slice){key->bytes, key->n});
+}
+
+static struct loss *
+loss_with(const struct session *s, const struct loss_key *key)
+{
+	struct loss *found;
+
+	HASH_FIND_BYHASHVALUE(hh, s->losses, key->bytes, key->n, key->hash, found);
+	return found;
+}
+
+struct loss *
+loss_find(const struct core *core, const struct session *s, struct slice name, struct slice owner)
+{
+	struct loss_key key;
+
+	if (s->losses == NULL)
+		return NULL;
+	loss_key(core, name, owner, &key);
+	return loss_with(s, &key);
 }
 
 void
 loss_forget(struct core *core, struct session *s, struct loss *loss)
 {
-	TAILQ_REMOVE(&s->losses, loss, in_session);
+	HASH_DELETE(hh, s->losses, loss);
 	user_remind(s, -1);
 	grave_bury(core, &loss->grave);
 }
@@ -52,8 +83,8 @@ loss_forget(struct core *core, struct session *s, struct loss *loss)
 void
 loss_forget_all(struct core *core, struct session *s)
 {
-	while (!TAILQ_EMPTY(&s->losses))
-		loss_forget(core, s, TAILQ_FIRST(&s->losses));
+	while (s->losses != NULL)
+		loss_forget(core, s, s->losses);
 }
 
 /* Of so many, and of so many that other sessions of its user are reminded of besides, the oldest goes. */
@@ -64,27 +95,32 @@ loss_is_one_too_many(const struct core *core, const struct session *s)
 	       s->user->losses > core->settings.per_user.locks;
 }
 
+/* When out of memory the hold is simply not there any more: NOTHELD instead of LOST. */
 static void
 loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason)
 {
-	struct slice name = resource_name(g->lease->resource);
-	struct slice owner = grant_owner(g);
-	struct loss *loss = grave_new(core, sizeof(*loss) + name.n + owner.n);
+	struct loss_key key;
+	struct loss *loss;
 
-	/* Out of memory: the hold is simply not there any more, NOTHELD instead of LOST. */
+	loss_key(core, resource_name(g->lease->resource), grant_owner(g), &key);
+	loss = loss_with(s, &key);
+	/* It waited for the name once more when it lost it the last time. */
+	if (loss != NULL)
+		loss_forget(core, s, loss);
+	loss = grave_new(core, sizeof(*loss) + key.n);
 	if (loss == NULL)
 		return;
-	memcpy(loss->bytes, name.p, name.n);
-	if (owner.n > 0)
-		memcpy(loss->bytes + name.n, owner.p, owner.n);
-	loss->name = (struct slice){loss->bytes, name.n};
-	loss->owner = (struct slice){loss->bytes + name.n, owner.n};
+	memcpy(loss->bytes, key.bytes, key.n);
 	loss->reason = reason;
 	loss->token = g->token;
-	TAILQ_INSERT_TAIL(&s->losses, loss, in_session);
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, s->losses, loss->bytes, key.n, key.hash, loss);
+	if (loss->hh.tbl == NULL) {
+		free(loss);
+		return;
+	}
 	user_remind(s, 1);
 	if (loss_is_one_too_many(core, s))
-		loss_forget(core, s, TAILQ_FIRST(&s->losses));
+		loss_forget(core, s, s->losses);
 }
 
 static void

@@ -14,7 +14,8 @@ void loss_add(
 	struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell);
 
 /* What the session has not heard of yet; NULL: nothing. */
-struct loss *loss_find(const struct session *s, struct slice name, struct slice owner);
+struct loss *loss_find(
+	const struct core *core, const struct session *s, struct slice name, struct slice owner);
 
 void loss_forget(struct core *core, struct session *s, struct loss *loss);
 void loss_forget_all(struct core *core, struct session *s);

@@ -38,7 +38,6 @@ session_new(struct core *core, const struct peer *peer)
 	TAILQ_INIT(&s->conns);
 	LIST_INIT(&s->grants);
 	LIST_INIT(&s->waiters);
-	TAILQ_INIT(&s->losses);
 	timer_init(&s->grace_timer, TIMER_GRACE);
 	timer_init(&s->pulse_timer, TIMER_PULSE);
 	if (!user_join(core, s)) {

@@ -64,7 +64,6 @@ LIST_HEAD(grant_list, grant);
 TAILQ_HEAD(stake_list, stake);
 LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
-TAILQ_HEAD(loss_list, loss);
 TAILQ_HEAD(ask_list, ask);
 TAILQ_HEAD(latch_list, latch);
 TAILQ_HEAD(bundle_list, bundle);
@@ -111,7 +110,7 @@ struct session {
 	struct holds *holds; /* the same ones, by name and tag; NULL: no need */
 	struct session_waiters waiters;
 	size_t waiter_count;
-	struct loss_list losses; /* oldest first */
+	struct loss *losses; /* by name and tag; oldest first */
 	int64_t loss_count;
 
 	UT_hash_handle hh;
@@ -135,12 +134,10 @@ struct session {
 /* A hold that was lost, until its session hears of it. */
 struct loss {
 	struct grave grave;
-	TAILQ_ENTRY(loss) in_session;
+	UT_hash_handle hh;
 	enum loss_reason reason;
 	int64_t token;
-	struct slice name;
-	struct slice owner;
-	char bytes[];
+	char bytes[]; /* what it is found by: the length of the name, the name and the tag */
 };
 
 #define GRANT_WHY_MAX ((1U << 11) - 1)

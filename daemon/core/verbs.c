@@ -114,7 +114,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct resource *r = names_find(&core->names, c->name);
 	struct grant *g = grant_any(core, r, conn->session, c->owner);
-	struct loss *loss = loss_find(conn->session, c->name, c->owner);
+	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 	struct waiter *again;
 	struct reply verdict;
 
@@ -168,7 +168,7 @@ answer_not_held(struct core *core, const struct conn *conn, const struct command
 static void
 answer_released(struct core *core, const struct conn *conn, const struct command *c)
 {
-	struct loss *loss = loss_find(conn->session, c->name, c->owner);
+	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 
 	answer_not_held(core, conn, c, loss);
 	if (loss != NULL)
@@ -234,7 +234,7 @@ static void
 verb_check(struct core *core, struct conn *conn, const struct command *c)
 {
 	const struct grant *g = verb_hold(core, conn, c);
-	const struct loss *loss = loss_find(conn->session, c->name, c->owner);
+	const struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 
 	if (g != NULL && (c->token == 0 || c->token == g->token))
 		emit_int(core, conn->id, grant_told_ms(core, g));
@@ -250,7 +250,7 @@ verb_extend(struct core *core, struct conn *conn, const struct command *c)
 	struct grant *g = verb_hold(core, conn, c);
 
 	if (g == NULL)
-		answer_not_held(core, conn, c, loss_find(conn->session, c->name, c->owner));
+		answer_not_held(core, conn, c, loss_find(core, conn->session, c->name, c->owner));
 	else if (grant_terms(g) == NULL || !g->terms->leased)
 		emit_error(core, conn->id, CODE_ERR,
 			"this hold has no LEASE: it is kept until UNLOCK, there is nothing to extend");
