@@ -194,6 +194,9 @@ grant_why(const struct grant *g)
 
 struct waiter {
 	struct grave grave;
+	bool once;     /* WAIT 0: the next verdict is its answer */
+	bool async;    /* answered by a push */
+	bool validity; /* answered with token and validity */
 	TAILQ_ENTRY(waiter) in_resource;
 	LIST_ENTRY(waiter) in_session;
 	struct resource *resource;
@@ -207,9 +210,6 @@ struct waiter {
 	int64_t since_ms;
 	int64_t lease_ms;
 	int64_t max_hold_ms;
-	bool once;     /* WAIT 0: the next verdict is its answer */
-	bool async;    /* answered by a push */
-	bool validity; /* answered with token and validity */
 	uint16_t owner_n;
 	uint16_t why_n;
 	uint16_t id_n;
