@@ -378,7 +378,7 @@ report_locks(struct desk *desk, struct connection *c, const struct command *comm
 	report_begin(&listing->report, desk, c);
 	listing->report.match = match;
 	listing->report.most = (size_t)command->count;
-	listing->labour.turn = listing_turn;
+	listing->labour = (struct labour){.goes_on = true, .turn = listing_turn};
 	core_walk_begin(desk->core, &listing->walk);
 	listing_turn(&listing->labour, desk, c);
 }
