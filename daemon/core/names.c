@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define FIRST (1U << NAMES_FIRST_LOG)
+#define AHEAD 16 /* chains, that a walk fetches before it comes there */
 
 /* By its number. Chain 2^k is the first one of its piece. */
 static struct resource **
@@ -157,6 +158,16 @@ names_remove(struct names *names, struct resource *r)
 	names->count--;
 }
 
+/* From anywhere in memory, while others are looked at: half of a walk would be waiting for that. */
+static void
+names_fetch(const struct resource *r)
+{
+	if (r == NULL)
+		return;
+	__builtin_prefetch(r);
+	__builtin_prefetch((const char *)r + 64);
+}
+
 /* The first name in this chain or behind it. */
 static struct resource *
 names_from(const struct names *names, uint32_t chain)
@@ -164,6 +175,8 @@ names_from(const struct names *names, uint32_t chain)
 	for (; chain < names->n; chain++) {
 		struct resource *r = *chain_at(names, chain);
 
+		if (chain + AHEAD < names->n)
+			names_fetch(*chain_at(names, chain + AHEAD));
 		if (r != NULL)
 			return r;
 	}

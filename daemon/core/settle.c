@@ -23,7 +23,8 @@ settle_one(struct core *core, struct resource *r)
 		resource_forget(core, r);
 }
 
-/* A master's state changed: everything that waits looks again. Rare, so it may look at all names. */
+/* A master's state changed: everything that waits looks again. Rare, so it may look at all names; but what is
+ * just held, by millions perhaps, looks at nothing. */
 static void
 settle_retry(struct core *core)
 {
@@ -37,7 +38,8 @@ settle_retry(struct core *core)
 			else
 				bid_wake(core, l);
 		}
-		resource_touch(core, r);
+		if (r->queue->count > 0 || r->parts)
+			resource_touch(core, r);
 	}
 	undo_retry_all(core);
 	latch_retry_all(core);
