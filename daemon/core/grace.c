@@ -93,6 +93,9 @@ grace_find(const struct session *s, const struct command *c)
 {
 	struct waiter *w, *found = NULL;
 
+	/* What is left of a connection is there for as long as this runs. */
+	if (!timer_is_armed(&s->grace_timer))
+		return NULL;
 	/* The latest comes first. */
 	LIST_FOREACH (w, &s->waiters, in_session) {
 		if (queue_is_repeated(w, c))
