@@ -314,11 +314,17 @@ struct question {
  */
 struct traffic {
 	struct grave grave;
-	int64_t sent_ms;     /* when the round that runs, or the last one, began */
-	int64_t proposal;    /* token proposed in it */
-	int64_t asked_block; /* and how many; 0: none */
-	int64_t reached;     /* highest token that a master answered */
-	int64_t spare_first; /* a block fetched ahead; 0: none */
+	unsigned char split;          /* rounds in a row in which nobody had a majority */
+	unsigned char deferred;       /* and that we won, and left to the daemon to which home gave it */
+	bool lasts;                   /* ACQUIRING: home names the same holder as last time */
+	bool contended;               /* ACQUIRING: somebody else has it at some master */
+	bool doubted;                 /* another kind of lock was found, and may be gone by now */
+	enum lease_trouble hitch : 8; /* ACQUIRING: what else stood in the way so far */
+	int64_t sent_ms;              /* when the round that runs, or the last one, began */
+	int64_t proposal;             /* token proposed in it */
+	int64_t asked_block;          /* and how many; 0: none */
+	int64_t reached;              /* highest token that a master answered */
+	int64_t spare_first;          /* a block fetched ahead; 0: none */
 	int64_t spare_last;
 	int64_t wanted_ms;           /* since when, */
 	int64_t heard_ms;            /* and when that was heard last */
@@ -328,12 +334,6 @@ struct traffic {
 	int64_t limit_there;         /* TROUBLE_LIMIT: the one it has there */
 	int64_t position;            /* in the master's queue as last seen */
 	char *foreign;               /* owner text in the way as last seen; NULL: none */
-	unsigned char split;         /* rounds in a row in which nobody had a majority */
-	unsigned char deferred;      /* and that we won, and left to the daemon to which home gave it */
-	bool lasts;                  /* ACQUIRING: home names the same holder as last time */
-	bool contended;              /* ACQUIRING: somebody else has it at some master */
-	bool doubted;                /* another kind of lock was found, and may be gone by now */
-	enum lease_trouble hitch;    /* ACQUIRING: what else stood in the way so far */
 	struct question questions[]; /* one for each master */
 };
 
