@@ -8,11 +8,11 @@
 #include "daemon/base/log.h"
 #include "daemon/base/random.h"
 #include "daemon/base/stats.h"
+#include "daemon/bell.h"
 #include "daemon/dial.h"
 #include "daemon/stream.h"
 
 #include <assert.h>
-#include <event2/event.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ struct link {
 	enum state state;
 	struct dial *dial;
 	struct stream *stream; /* LOGIN, UP */
-	struct event *timer;   /* WAITING: begin; DIALING, LOGIN: too late; UP: look */
+	struct bell *bell;     /* WAITING: begin; DIALING, LOGIN: too late; UP: look */
 	unsigned failures;     /* in a row */
 	int64_t since_ms;      /* of UP */
 	int64_t due_ms;        /* UP: an answer is due since; 0: none is */
@@ -76,17 +76,6 @@ link_move(struct link *link, enum state next)
 
 	assert(allowed[link->state] & 1u << next);
 	link->state = next;
-}
-
-static void
-link_arm(struct link *link, int64_t ms)
-{
-	struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-	int rc = event_add(link->timer, &tv);
-
-	/* It can only fail for want of memory, and a link without a timer would be dead for ever. */
-	if (rc != 0)
-		abort();
 }
 
 static bool
@@ -235,7 +224,7 @@ link_down(struct link *link, const char *why)
 	if (was_up && clock_ms() - link->since_ms >= STABLE_MS)
 		link->failures = 0;
 	link->failures++;
-	link_arm(link, retry_ms(link));
+	bell_set(link->bell, retry_ms(link));
 	link_fail_pending(link, sent);
 	link_tell_down(link, reason, was_up);
 }
@@ -254,7 +243,7 @@ link_login_done(struct link *link)
 	link->away_told = false;
 	link->suspect = false;
 	link->stats->master_connects++;
-	link_arm(link, link->settings.reply_ms / 2 + 1);
+	bell_set(link->bell, link->settings.reply_ms / 2 + 1);
 	if (!link->flaps)
 		link_log_up(link);
 	link->hooks->up(link->arg);
@@ -385,31 +374,29 @@ link_look(struct link *link)
 			stream_break(link->stream, "out of memory");
 		stream_flush(link->stream);
 	}
-	link_arm(link, link->suspect ? SUSPECT_MS : limit_ms / 2 + 1);
+	bell_set(link->bell, link->suspect ? SUSPECT_MS : limit_ms / 2 + 1);
 }
 
 static void
 link_dial(struct link *link)
 {
 	if (link->aim_host && !dial_aim(link->dial, link->aim_host, link->aim_port)) {
-		link_arm(link, LINK_RETRY_MIN_MS);
+		bell_set(link->bell, LINK_RETRY_MIN_MS);
 		return;
 	}
 	free(link->aim_host);
 	link->aim_host = NULL;
 	link_move(link, DIALING);
-	link_arm(link, link->settings.connect_ms);
+	bell_set(link->bell, link->settings.connect_ms);
 	dial_start(link->dial);
 }
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+on_bell(void *arg)
 {
 	struct link *link = arg;
 	char why[WHY_MAX];
 
-	(void)fd;
-	(void)what;
 	switch (link->state) {
 	case WAITING:
 		link_dial(link);
@@ -470,7 +457,7 @@ link_aim(struct link *link, const char *host, uint16_t port)
 		link_move(link, WAITING);
 	}
 	if (link->state == WAITING) {
-		link_arm(link, 0);
+		bell_set(link->bell, 0);
 	} else {
 		snprintf(why, sizeof why, "the master is at %.200s port %u now", host, port);
 		stream_break(link->stream, why);
@@ -518,14 +505,14 @@ link_new(struct event_base *base, const struct link_settings *settings, const st
 	link->log = log;
 	link->stats = stats;
 	random_init(&link->random);
-	link->timer = event_new(base, -1, 0, on_timer, link);
+	link->bell = bell_new(base, on_bell, link);
 	link->dial = dial_new(base, settings->host, settings->port, settings->path, on_dialed, link);
-	if (!link_copy_settings(link, settings) || !link->timer || !link->dial) {
+	if (!link_copy_settings(link, settings) || !link->bell || !link->dial) {
 		link_free(link);
 		return NULL;
 	}
 	if (settings->host || settings->path)
-		link_arm(link, 0);
+		bell_set(link->bell, 0);
 	return link;
 }
 
@@ -536,8 +523,7 @@ link_free(struct link *link)
 		return;
 	stream_free(link->stream);
 	dial_free(link->dial);
-	if (link->timer)
-		event_free(link->timer);
+	bell_free(link->bell);
 	free((char *)link->settings.user);
 	if (link->settings.password)
 		explicit_bzero((char *)link->settings.password, strlen(link->settings.password));

@@ -4,6 +4,7 @@
 #include "daemon/loop.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/bell.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,7 +26,8 @@ struct loop {
 	int64_t armed_ms; /* what the timer is set to; INT64_MAX: not at all */
 	int64_t wanted_ms;
 	struct event alarm;
-	struct event tick;
+	struct bell *bell; /* NULL: nobody wants a tick */
+	int64_t tick_ms;
 	struct event signals[LOOP_SIGNALS];
 };
 
@@ -82,27 +84,29 @@ loop_signalled(int number, short what, void *arg)
 }
 
 static void
-loop_ticked(int fd, short what, void *arg)
+loop_ticked(void *arg)
 {
-	(void)fd;
-	(void)what;
 	struct loop *loop = arg;
+	bell_set(loop->bell, loop->tick_ms);
 	loop->hooks->tick(loop->arg);
 }
 
 static int
 loop_watch(struct loop *loop, int64_t tick_ms)
 {
-	const struct timeval tick = {.tv_sec = (time_t)(tick_ms / 1000), .tv_usec = (tick_ms % 1000) * 1000};
 	event_assign(&loop->alarm, loop->base, loop->timer, EV_READ | EV_PERSIST, loop_rang, loop);
-	event_assign(&loop->tick, loop->base, -1, EV_PERSIST, loop_ticked, loop);
 	int failed = event_add(&loop->alarm, NULL);
 	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
 		evsignal_assign(&loop->signals[i], loop->base, loop_signals[i], loop_signalled, loop);
 		failed |= event_add(&loop->signals[i], NULL);
 	}
 	if (tick_ms > 0) {
-		failed |= event_add(&loop->tick, &tick);
+		loop->tick_ms = tick_ms;
+		loop->bell = bell_new(loop->base, loop_ticked, loop);
+		if (!loop->bell) {
+			return -1;
+		}
+		bell_set(loop->bell, tick_ms);
 	}
 	return failed;
 }
@@ -144,7 +148,7 @@ loop_free(struct loop *loop)
 		return;
 	}
 	loop_forget(&loop->alarm);
-	loop_forget(&loop->tick);
+	bell_free(loop->bell);
 	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
 		loop_forget(&loop->signals[i]);
 	}

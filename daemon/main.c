@@ -27,7 +27,7 @@
 /* Below errors; a busy daemon at level debug may say much. */
 #define MAIN_LOG_PER_SECOND 20000
 /* What the daemon needs besides one for each client and each bound session. */
-#define MAIN_DESCRIPTORS    (64 + CONNECTION_KEPT_FDS + DOOR_ADMIN_ROOM)
+#define MAIN_DESCRIPTORS    (128 + CONNECTION_KEPT_FDS + DOOR_ADMIN_ROOM)
 
 struct main {
 	struct options options;

@@ -6,10 +6,10 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/bell.h"
 #include "daemon/link.h"
 
 #include <assert.h>
-#include <event2/event.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ struct sentinel {
 	struct log *log;
 	struct stats stats; /* of the links: INFO counts those to masters */
 	char *name;
-	struct event *timer;
+	struct bell *bell;
 	bool closely;
 	bool found;
 	struct opinion believed; /* when found */
@@ -91,16 +91,12 @@ static void
 sentinel_arm(struct sentinel *s)
 {
 	int64_t ms = s->closely ? SENTINEL_ASK_CLOSE_MS : SENTINEL_ASK_MS;
-	struct timeval tv;
 	size_t i;
 
 	for (i = 0; i < s->count; i++)
 		if (s->watchers[i].deaf && ms > SENTINEL_ASK_DEAF_MS)
 			ms = SENTINEL_ASK_DEAF_MS;
-	tv = (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-	/* It can only fail for want of memory, and nobody would be asked any more. */
-	if (event_add(s->timer, &tv) != 0)
-		abort();
+	bell_set(s->bell, ms);
 }
 
 static void
@@ -114,10 +110,8 @@ sentinel_ask(struct sentinel *s)
 }
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+on_bell(void *arg)
 {
-	(void)fd;
-	(void)what;
 	sentinel_ask(arg);
 }
 
@@ -387,8 +381,8 @@ sentinel_new(struct event_base *base, const struct sentinel_settings *settings,
 	s->log = log;
 	stats_init(&s->stats);
 	s->name = strdup(settings->name);
-	s->timer = event_new(base, -1, 0, on_timer, s);
-	if (!s->name || !s->timer || !watchers_open(s, base, settings)) {
+	s->bell = bell_new(base, on_bell, s);
+	if (!s->name || !s->bell || !watchers_open(s, base, settings)) {
 		sentinel_free(s);
 		return NULL;
 	}
@@ -405,8 +399,7 @@ sentinel_free(struct sentinel *s)
 		return;
 	for (i = 0; i < s->count; i++)
 		link_free(s->watchers[i].link);
-	if (s->timer)
-		event_free(s->timer);
+	bell_free(s->bell);
 	free(s->name);
 	free(s);
 }
