@@ -3,6 +3,7 @@
 #   O=DIR      where to build (default: build)
 #   SAN=LIST   sanitizers, e.g. SAN=address,undefined
 #   CC=clang   the other compiler; both must build without a warning
+#   LTO=       builds the daemon file by file: it links at once, and takes a fifteenth more CPU
 #   V=1        show every command
 
 O       ?= build
@@ -19,8 +20,16 @@ CFLAGS   ?= -O2 -g
 CPPFLAGS += -I. -I$(O)/gen -DHOLDFAST_VERSION='"$(VERSION)"'
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Werror
 ALL_CFLAGS  = -std=c11 -D_GNU_SOURCE $(WARN) -fstack-protector-strong $(CFLAGS) $(SAN_FLAGS)
-ALL_LDFLAGS = $(LDFLAGS) -Wl,-z,relro,-z,now $(SAN_FLAGS)
+ALL_LDFLAGS = $(LDFLAGS) -Wl,-z,relro,-z,now $(SAN_FLAGS) $(LTO_LINK)
 SAN_FLAGS   = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+
+# The daemon is many small files, and much of what a request costs is the way between them, through caches that are cold
+# whenever somebody wakes it up: it is optimized once more as a whole. Its objects can also be linked without that, as
+# all tests do. Not where a compiler cannot, and not where each line has to stay what it is.
+LTO_FLAGS := -flto=auto -ffat-lto-objects
+LTO_CAN   := $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(LTO_FLAGS) -x c -o /dev/null - 2>/dev/null && echo yes)
+LTO       ?= $(if $(SAN)$(filter -O0 -flto% --coverage,$(CFLAGS)),,$(if $(LTO_CAN),$(LTO_FLAGS)))
+LTO_LINK   = $(if $(filter -flto%,$(CFLAGS)),,-fno-lto)
 
 DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml
 CLIENT_LIBS := -ljansson
@@ -44,6 +53,7 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
+$(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO)
 
 .PHONY: all check check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz fuzz-run bench bench-quick cover asan format need-format \
 	lint lint-format lint-tidy lint-cppcheck lint-shell lint-manuals install deb prove clean help
@@ -51,6 +61,7 @@ LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/o
 
 all: $(O)/holdfastd $(O)/holdfast
 
+$(O)/holdfastd: LTO_LINK := $(or $(LTO),$(LTO_LINK))
 $(O)/holdfastd: $(O)/obj/daemon/main.o $(O)/libholdfastd.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
