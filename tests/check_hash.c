@@ -24,6 +24,25 @@ START_TEST(a_text_and_a_secret_make_the_number_that_siphash_says)
 }
 END_TEST
 
+/* Of the bytes behind the last eight, too, however many there are. */
+START_TEST(each_byte_of_a_text_counts)
+{
+	const uint64_t secret[2] = {1, 2};
+	char text[17] = "abcdefghijklmnop";
+
+	for (size_t n = 1; n < sizeof(text); n++) {
+		uint64_t before = hash_secretly(secret, (struct slice){text, n});
+
+		ck_assert_uint_ne(before, hash_secretly(secret, (struct slice){text, n - 1}));
+		for (size_t i = 0; i < n; i++) {
+			text[i] ^= 0x40;
+			ck_assert_uint_ne(before, hash_secretly(secret, (struct slice){text, n}));
+			text[i] ^= 0x40;
+		}
+	}
+}
+END_TEST
+
 START_TEST(another_secret_makes_another_number)
 {
 	const uint64_t one[2] = {1, 2}, other[2] = {1, 3}, third[2] = {2, 2};
@@ -62,5 +81,6 @@ int
 main(void)
 {
 	return SUITE_RUN("hash", NULL, NULL, a_text_and_a_secret_make_the_number_that_siphash_says,
-		another_secret_makes_another_number, names_that_were_chosen_to_share_a_number_do_not);
+		each_byte_of_a_text_counts, another_secret_makes_another_number,
+		names_that_were_chosen_to_share_a_number_do_not);
 }

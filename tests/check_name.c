@@ -88,6 +88,26 @@ START_TEST(labels_are_printable_ascii)
 }
 END_TEST
 
+/* Names are looked at in eights: whatever the length, each place, and each byte alone. */
+START_TEST(a_byte_is_judged_alike_wherever_it_stands)
+{
+	char name[26];
+
+	for (size_t n = 1; n < sizeof(name); n++) {
+		for (size_t at = 0; at < n; at++) {
+			for (int byte = 0; byte < 256; byte++) {
+				bool plain = byte > ' ' && byte < 0x7f;
+
+				memset(name, 'a', n);
+				name[at] = (char)byte;
+				if ((name_check_tag((struct slice){name, n}, n) == NULL) != plain)
+					ck_abort_msg("byte %d at %zu of %zu", byte, at, n);
+			}
+		}
+	}
+}
+END_TEST
+
 /* Every code point, encoded by the rule, comes back; everything next to it does not. */
 START_TEST(utf8_is_exactly_rfc_3629)
 {
@@ -120,5 +140,6 @@ main(void)
 {
 	return SUITE_RUN("name", NULL, NULL, ordinary_names_are_fine, bad_names_are_told_why,
 		lengths_are_counted_in_bytes, tags_may_begin_with_a_brace, texts_may_be_empty_and_have_spaces,
-		labels_are_printable_ascii, utf8_is_exactly_rfc_3629);
+		labels_are_printable_ascii, a_byte_is_judged_alike_wherever_it_stands,
+		utf8_is_exactly_rfc_3629);
 }
