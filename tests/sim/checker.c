@@ -225,7 +225,7 @@ hold_granted(struct world *w, const struct conn *c, session_id session, const st
 		return h;
 	}
 	bool tainted = w->checker.tainted[name][c->host->index];
-	progress_granted(w, name);
+	progress_granted(c->host, name, r->kind);
 	check_exclusion(w, c, name, r, token, tainted);
 	check_token(w, name, r, token, tainted);
 	if (r->kind != KIND_PERMITS)

@@ -302,10 +302,28 @@ progress_passed(struct world *w, unsigned name)
 	w->progress.free_us[name] = w->now_us;
 }
 
-void
-progress_granted(struct world *w, unsigned name)
+/* It may have heard of the other one within the step in which it granted. */
+static void
+look_at_streak(struct host *h, unsigned name, enum kind kind)
 {
+	struct world *w = h->world;
+	struct asking *a = &w->progress.asking[h->index][name];
+	struct resource_view view;
+	bool wanted =
+		core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) && view.wanted;
+	a->streak = wanted && kind == KIND_EXCLUSIVE ? a->streak + 1 : 0;
+	if (a->streak > w->plan.streak + 1)
+		world_fail(w,
+			"order: d%u has granted %s %" PRId64 " times while it knew that another daemon waits",
+			h->index, checker_name(name), a->streak);
+}
+
+void
+progress_granted(struct host *h, unsigned name, enum kind kind)
+{
+	struct world *w = h->world;
 	progress_passed(w, name);
+	look_at_streak(h, name, kind);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		progress_told(&w->hosts[i], name);
 }
@@ -339,6 +357,7 @@ void
 progress_leased(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
+	w->progress.asking[h->index][name].streak = 0;
 	progress_queued(h, name, false);
 	look_at_places(w, name);
 	for (unsigned i = 0; i < w->plan.hosts; i++)

@@ -1,7 +1,7 @@
 /*
  * progress: looks for waiters whom nothing keeps from being served, and who are not (G11); for daemons in the
- * queue that others pass over too often (G10); and for daemons that ask the masters over and over although
- * nothing has changed.
+ * queue that others pass over too often, or that they keep waiting with one grant after the other (G10); and
+ * for daemons that ask the masters over and over although nothing has changed.
  *
  * Nothing keeps a waiter: nobody may rely on a hold of the name, its daemon has admitted a majority of
  * masters that are well and well connected, and counts on no others any more; and on these neither a lease
@@ -10,6 +10,7 @@
 #ifndef SIM_PROGRESS_H
 #define SIM_PROGRESS_H
 
+#include "proto/kind.h"
 #include "tests/sim/plan.h"
 
 #include <stdbool.h>
@@ -32,14 +33,15 @@ struct progress {
 		bool queued;                /* at the masters, as they said */
 		int64_t queued_us;          /* since when */
 		int passed[PLAN_HOSTS_MAX]; /* leases that these daemons got since then */
+		int64_t streak; /* grants in a row on its lease, while it knew that another waits */
 	} asking[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 };
 
 /* Looks every now and then, from now on. */
 void progress_watch(struct world *world);
 
-/* A hold of this name was granted: for its waiters everything begins anew. */
-void progress_granted(struct world *world, unsigned name);
+/* A daemon granted a hold of this name: for its waiters everything begins anew. */
+void progress_granted(struct host *host, unsigned name, enum kind kind);
 
 /* A daemon has got the lease. */
 void progress_leased(struct host *host, unsigned name);
