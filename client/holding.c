@@ -145,13 +145,15 @@ holding_ask(struct holding *h)
 	}
 }
 
-/* Found over without an answer outstanding: nobody looked at the clock in time. */
+/* Over, or nearly, without an answer outstanding: it is not the daemon that is silent. */
 static void
-holding_overslept(struct holding *h)
+holding_runs_out(struct holding *h, enum deadline_step step)
 {
 	if (h->why[0] == '\0' && h->deadline.sent_ms == 0) {
-		(void)snprintf(h->why, sizeof(h->why),
-			"this host or process slept for longer than the lock was surely good");
+		(void)snprintf(h->why, sizeof(h->why), "%s",
+			step == DEADLINE_STOP
+				? "its time is nearly over, and the daemon has not renewed it"
+				: "this host or process slept for longer than the lock was surely good");
 	}
 }
 
@@ -164,8 +166,8 @@ holding_step(struct holding *h)
 		holding_ask(h);
 		step = deadline_step(&h->deadline, clock_ms());
 	}
-	if (step == DEADLINE_EXPIRE) {
-		holding_overslept(h);
+	if (step == DEADLINE_STOP || step == DEADLINE_EXPIRE) {
+		holding_runs_out(h, step);
 	}
 	return step == DEADLINE_ASK ? DEADLINE_WAIT : step;
 }

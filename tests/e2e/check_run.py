@@ -325,7 +325,20 @@ def test_lease(place):
     client = tool.waiting(place, daemon, "x")
     tool.never_early(client, ends)
     expect(wrapper.wait(), 76)
+    expect("its time is nearly over" in wrapper.output.text(), True, wrapper.output.text())
     ends.close()
+
+
+def test_master_hangs(place):
+    """the master hangs: the command is stopped before the lease ends, and the daemon is not blamed"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config=BRISK).admitted()
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", PLAIN)
+    tool.pids(wrapper)
+    redis.process.stop()
+    expect(wrapper.wait(), 76, wrapper.output.text())
+    expect("its time is nearly over" in wrapper.output.text(), True, wrapper.output.text())
+    redis.process.cont()
 
 
 def test_pipeline(place):
