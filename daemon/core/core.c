@@ -106,7 +106,6 @@ free_resources(struct core *core)
 		free(r);
 	}
 	names_done(&core->names);
-	queues_done(core);
 }
 
 void

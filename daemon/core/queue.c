@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUEUES_KEPT 256
-#define LOOK_MS     1000 /* as often as a master is asked, should all wake-ups be lost */
+#define LOOK_MS 1000 /* as often as a master is asked, should all wake-ups be lost */
 
 static uint16_t
 keep(char **at, struct slice from)
@@ -45,45 +44,20 @@ queue_open(struct core *core, struct resource *r)
 
 	if (r->queue != &core->nobody)
 		return true;
-	q = core->queues;
-	if (q == NULL) {
-		q = calloc(1, sizeof(*q));
-		if (q == NULL)
-			return false;
-		TAILQ_INIT(&q->waiters);
-	} else {
-		core->queues = q->spare;
-		core->queue_count--;
-	}
+	q = grave_new(core, sizeof(*q));
+	if (q == NULL)
+		return false;
+	TAILQ_INIT(&q->waiters);
 	r->queue = q;
 	return true;
 }
 
-/* Nobody waits any more: it is as it was made. */
+/* Nobody waits any more. */
 static void
 queue_close(struct core *core, struct resource *r)
 {
-	struct queue *q = r->queue;
-
+	grave_bury(core, &r->queue->grave);
 	r->queue = &core->nobody;
-	if (core->queue_count == QUEUES_KEPT) {
-		free(q);
-		return;
-	}
-	q->spare = core->queues;
-	core->queues = q;
-	core->queue_count++;
-}
-
-void
-queues_done(struct core *core)
-{
-	while (core->queues != NULL) {
-		struct queue *q = core->queues;
-
-		core->queues = q->spare;
-		free(q);
-	}
 }
 
 struct waiter *

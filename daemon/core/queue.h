@@ -42,9 +42,6 @@ void queue_make_once(struct core *core, struct waiter *w);
 /* Answers everyone. */
 void queue_answer_all(struct core *core, struct resource *r, const struct reply *reply);
 
-/* The core's own end: nobody waits for anything any more. */
-void queues_done(struct core *core);
-
 /* Waits for longer than one verdict. */
 bool queue_patient(const struct resource *r);
 

@@ -406,7 +406,7 @@ struct stakes {
 
 /* Who waits for a name. Most are held by somebody and wanted by nobody else, and have none. */
 struct queue {
-	struct queue *spare;         /* in core.queues: the next one */
+	struct grave grave;
 	struct waiter_queue waiters; /* in arrival order */
 	uint32_t count;
 	uint32_t once;  /* of these, WAIT 0 or at the end of their WAIT */
@@ -559,9 +559,7 @@ struct core {
 	struct latch_list idle; /* latches nobody asks about, in the order in which that began */
 	size_t idle_count;
 	struct touched touched;
-	struct queue nobody;  /* of all names for which nobody waits */
-	struct queue *queues; /* kept for the next ones */
-	size_t queue_count;
+	struct queue nobody;        /* of all names for which nobody waits */
 	struct bundle_list bundles; /* those that were touched */
 	struct graves graves[GRAVE_ROWS];
 	uint64_t graves_used;    /* a bit for each row with somebody dead */
