@@ -443,6 +443,28 @@ START_TEST(who_stands_behind_others_asks_home_until_it_is_called)
 }
 END_TEST
 
+START_TEST(a_master_that_comes_and_goes_does_not_call_who_stands_behind_others)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.one, busy(&w, "a", 1));
+	HEARD(&w, s.two, busy(&w, "a", 1));
+	HEARD(&w, s.home, busy_behind(&w, 1, SOMEBODY, 2));
+	HEARD(&w, s.one, link_down(&w, "reset"));
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 1);
+	ck_assert_uint_eq(last_call(&w)->master, s.home);
+	/* While that is asked it comes back; home is asked again at once, and still alone. */
+	HEARD(&w, s.one, link_up(&w));
+	HEARD(&w, s.one, hello(&w, true, MEMORY));
+	HEARD(&w, s.home, busy_behind(&w, 2, ANOTHER, 2));
+	after(&w, 3);
+	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 1);
+	ck_assert_uint_eq(last_call(&w)->master, s.home);
+	story_done(&w);
+}
+END_TEST
+
 /* What is in the way may be at home alone. */
 static void
 story_asks_on(const char *holder, int64_t position)
@@ -835,6 +857,7 @@ main(void)
 		where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
 		who_stands_behind_others_asks_home_until_it_is_called,
+		a_master_that_comes_and_goes_does_not_call_who_stands_behind_others,
 		who_finds_itself_the_head_asks_the_others_too, who_finds_nothing_changed_asks_the_others_too,
 		a_master_that_is_not_home_any_more_calls_nobody, the_head_of_the_queue_asks_all,
 		who_yields_takes_no_master_from_the_other_daemon, who_yields_to_nobody_goes_on_to_the_others,

@@ -96,6 +96,7 @@ bid_begin(struct core *core, struct lease *l)
 	l->home = home & LEASE_MASTERS;
 	l->patient = queue_patient(r);
 	l->again = false;
+	t->called = false;
 	l->wanted = false;
 	t->contended = false;
 	t->hitch = TROUBLE_NONE;
@@ -331,8 +332,8 @@ bid_not_won(struct core *core, struct lease *l)
 
 	if (l->kind == KIND_PERMITS)
 		slots_ask_offer(core, l);
-	/* Who was called meanwhile stands at the head now. */
-	if (l->again && t->position > 1)
+	/* Meanwhile the head was called, whatever home had said before. */
+	if (t->called && t->position > 1)
 		t->position = 1;
 	if (t->change_ms > 0) {
 		t->split = 0;
@@ -463,7 +464,7 @@ bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 	bid_count(core, l, true);
 }
 
-static void
+void
 bid_look(struct core *core, struct lease *l)
 {
 	const struct resource *r = l->resource;
@@ -481,22 +482,19 @@ bid_look(struct core *core, struct lease *l)
 }
 
 void
-bid_wake(struct core *core, struct lease *l)
-{
-	/* Home has called the head of its queue, or may have. */
-	if (l->traffic != NULL && l->traffic->position > 1)
-		l->traffic->position = 1;
-	bid_look(core, l);
-}
-
-void
 bid_called(struct core *core, struct lease *l, unsigned master)
 {
 	/* A place from when that master was home: it is not our turn, and somebody there waits for us. */
-	if (core->settings.masters > 1 && master != l->home)
+	if (core->settings.masters > 1 && master != l->home) {
 		lease_leave_at(core, l, master);
-	else
-		bid_wake(core, l);
+		return;
+	}
+	if (l->traffic != NULL) {
+		l->traffic->called = true;
+		if (l->traffic->position > 1)
+			l->traffic->position = 1;
+	}
+	bid_look(core, l);
 }
 
 /* Who has not answered is not waited for: the releases go down the same links, behind the acquires (rule 2).

@@ -26,9 +26,13 @@ void bid_vote(struct core *core, struct lease *l, const struct vote *vote);
 /* ACQUIRING: the answers take too long. WAITING: time to look again. */
 void bid_timer(struct core *core, struct lease *l);
 
-/* A wake-up for this name from that master, or reason to believe that one was missed. */
+/* A wake-up for this name from that master: home calls the head of its queue. */
 void bid_called(struct core *core, struct lease *l, unsigned master);
-void bid_wake(struct core *core, struct lease *l);
+
+/* A wake-up may have been missed, or a master can be asked again. That does not make us the head: with
+ * several masters one of them may come and go many times a second, and whoever takes that for a call takes
+ * the others from the one whose turn it is each time. */
+void bid_look(struct core *core, struct lease *l);
 
 /* WAITING, without a majority that could be asked: gives up our place in the queue. */
 void bid_step_back(struct core *core, struct lease *l);

@@ -36,7 +36,7 @@ settle_retry(struct core *core)
 			if (l->state == LEASE_HELD)
 				keep_catch_up(core, l);
 			else
-				bid_wake(core, l);
+				bid_look(core, l);
 		}
 		if (r->queue->count > 0 || r->parts)
 			resource_touch(core, r);

@@ -317,6 +317,7 @@ struct traffic {
 	unsigned char split;          /* rounds in a row in which nobody had a majority */
 	unsigned char deferred;       /* and that we won, and left to the daemon to which home gave it */
 	bool lasts;                   /* ACQUIRING: home names the same holder as last time */
+	bool called;                  /* ACQUIRING: home called the head of its queue meanwhile: us */
 	bool contended;               /* ACQUIRING: somebody else has it at some master */
 	bool doubted;                 /* another kind of lock was found, and may be gone by now */
 	enum lease_trouble hitch : 8; /* ACQUIRING: what else stood in the way so far */
@@ -362,7 +363,7 @@ struct lease {
 	enum lease_trouble trouble : 3; /* and what */
 	bool refreshing : 1;            /* HELD: a round is under way */
 	bool dry : 1;                   /* HELD: the last round was one of these */
-	bool again : 1;                 /* ACQUIRING: a wake-up came meanwhile, a refusal is out of date */
+	bool again : 1;                 /* ACQUIRING: a refusal is out of date, a wake-up or a master came */
 	bool queued : 1;                /* not HELD: this daemon may have a place in the queue at home */
 	bool served : 1;                /* HELD: somebody was granted on it */
 	bool refused : 1;               /* WAITING: by a verdict, not for want of one */
