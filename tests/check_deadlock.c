@@ -2,6 +2,8 @@
  * Waits that wait for themselves; stories as in check_core.c.
  */
 #include "daemon/core/core.h"
+#include "daemon/core/deadlock.h"
+#include "daemon/core/state.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 
@@ -453,7 +455,94 @@ START_TEST(for_a_session_of_many_connections_one_search_is_enough)
 	close_as(&w, 2, END_CLEAN);
 	for (int i = 1; i < CONNS; i++)
 		close_as(&w, FIRST + (conn_id)i, END_CLEAN);
+	after(&w, 10); /* such searches have taken many looks */
 	ck_assert_str_eq(lock(&w, 1, "own"), "c1 -DEADLOCK");
+	story_done(&w);
+}
+END_TEST
+
+enum { READERS = 600, CLIENTS = 40, CLIENT = 100, READER = 1000 };
+
+/* Many read "a", the first of them waits for "gate", which clients read, who are next to wait for "a". */
+static void
+story_crowd(struct story *w)
+{
+	story_ready(w);
+	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
+		open_conn(w, c);
+	for (conn_id c = READER; c < READER + READERS; c++)
+		open_conn(w, c);
+	lock_shared(w, READER, "a");
+	granted(w, "a", 1, 1000);
+	for (conn_id c = READER + 1; c < READER + READERS; c++)
+		lock_shared(w, c, "a");
+	lock_shared(w, CLIENT, "gate");
+	granted(w, "gate", 2, 2000);
+	for (conn_id c = CLIENT + 1; c < CLIENT + CLIENTS; c++)
+		lock_shared(w, c, "gate");
+}
+
+START_TEST(who_holds_what_only_others_wait_for_looks_at_no_crowd)
+{
+	struct story w;
+
+	story_crowd(&w);
+	ck_assert_str_eq(lock(&w, 1, "gate"), "enter gate#2 shared");
+	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
+		ck_assert_ptr_null(strstr(lock(&w, c, "a"), "-DEADLOCK"));
+	ck_assert_uint_le(w.core->doubts.looked, CLIENTS * (CLIENTS + 10));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_crowd_is_looked_at_once_however_many_wait_for_what_it_holds)
+{
+	struct story w;
+
+	story_crowd(&w);
+	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
+		ck_assert_ptr_null(strstr(lock(&w, c, "a"), "-DEADLOCK"));
+	w.core->doubts.looked = 0;
+	ck_assert_str_eq(lock(&w, READER, "gate"), "c1000 -DEADLOCK");
+	ck_assert_uint_le(w.core->doubts.looked, 3 * (READERS + CLIENTS));
+	story_done(&w);
+}
+END_TEST
+
+/* Of the last event's answers. */
+static unsigned
+refusals(const struct story *w)
+{
+	unsigned n = 0;
+
+	for (const char *at = w->trace; (at = strstr(at, "-DEADLOCK")) != NULL; at++)
+		n++;
+	return n;
+}
+
+START_TEST(searches_of_a_crowd_take_turns_and_find_each_circle)
+{
+	struct story w;
+	unsigned refused = 0, turns = 0;
+	uint64_t before;
+
+	story_crowd(&w);
+	ck_assert_str_eq(lock(&w, READER, "gate"), "enter gate#2 shared");
+	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++) {
+		lock(&w, c, "a");
+		refused += refusals(&w);
+	}
+	ck_assert_uint_ge(refused, 1);
+	ck_assert_uint_lt(refused, CLIENTS);
+	ck_assert_uint_le(w.core->doubts.looked, DEADLOCK_LOOKS + CLIENTS * 64);
+	for (; refused < CLIENTS && turns < CLIENTS; turns++) {
+		before = w.core->doubts.looked;
+		w.now.ms = core_wake_at(w.core);
+		after(&w, 0);
+		refused += refusals(&w);
+		ck_assert_uint_le(w.core->doubts.looked, before + DEADLOCK_LOOKS + CLIENTS * 64);
+	}
+	ck_assert_uint_eq(refused, CLIENTS);
 	story_done(&w);
 }
 END_TEST
@@ -477,5 +566,8 @@ main(void)
 		a_semaphore_is_a_circle_where_too_many_permits_stay_away,
 		behind_a_large_request_that_waits_for_ever_a_small_one_does_too,
 		who_waits_behind_a_circle_is_not_in_it,
-		for_a_session_of_many_connections_one_search_is_enough);
+		for_a_session_of_many_connections_one_search_is_enough,
+		who_holds_what_only_others_wait_for_looks_at_no_crowd,
+		a_crowd_is_looked_at_once_however_many_wait_for_what_it_holds,
+		searches_of_a_crowd_take_turns_and_find_each_circle);
 }

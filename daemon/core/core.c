@@ -2,6 +2,7 @@
 
 #include "daemon/core/bid.h"
 #include "daemon/core/bundle.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
@@ -49,6 +50,8 @@ core_new(const struct core_settings *settings, struct now now)
 	TAILQ_INIT(&core->nobody.waiters);
 	TAILQ_INIT(&core->idle);
 	TAILQ_INIT(&core->bundles);
+	TAILQ_INIT(&core->doubts.sessions);
+	timer_init(&core->doubts.timer, TIMER_DOUBT);
 	for (unsigned i = 0; i < settings->masters; i++)
 		master_init(core, &core->masters[i], i);
 	return core;
@@ -240,6 +243,9 @@ run_timer(struct core *core, struct timer *t)
 		break;
 	case TIMER_MINT:
 		mint_timer(core, OWNER_OF(t, struct mint, timer));
+		break;
+	case TIMER_DOUBT:
+		deadlock_timer(core);
 		break;
 	default:
 		assert(false && "a timer of no kind");

@@ -1,10 +1,16 @@
 /*
  * deadlock: see deadlock.h. Called when a wait begins; writes nothing but the marks of its search.
  *
- * Three steps, over marks in the sessions themselves, so that no memory is needed:
+ * Three steps, over marks in the sessions and queues themselves, so that no memory is needed:
  *   1. meet everybody who stands and can be reached from the session that begins to wait;
  *   2. free whoever can go on once those that are free have, until nobody else can;
  *   3. among the rest, find the shortest way from the session back to itself.
+ * The holds of a name are passed once in each step, however many wait for it. Before that a few looks go the
+ * other way, from the session to who waits for it: mostly nobody does who has what it waits for.
+ *
+ * All searches together have so many looks in a while, or a thousand LOCKs of a name that thousands read
+ * would be one turn of a second. What is more is put off: it is searched later, one each time, and refused
+ * then.
  *
  * Grants go in the order of the queue, so who waits is served unless something that is held stays held. Of
  * those ahead only an ASYNC wait of a session that stands counts: nobody will give back what it is given.
@@ -12,30 +18,28 @@
 #include "daemon/core/deadlock.h"
 
 #include "daemon/core/bundle.h"
+#include "daemon/core/circle.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/share.h"
-#include "proto/escape.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKS_MAX 20000 /* at connections, holds and waiters: a millisecond or two */
-#define LOOKS_FEW 64    /* at what a session has, before a search */
-#define NAME_MAX  33    /* bytes of a lock's name in the text, NUL included */
-#define LABEL_MAX 17    /* and of a session's */
-#define WHO_MAX   (LABEL_MAX + 32)
-#define LEG_MAX   (NAME_MAX + WHO_MAX + 32)
-#define GAP_MAX   32 /* what stands for legs that are left out */
+#define LOOKS_FEW 64 /* before a search, to see whether there is any need */
+#define LATER_MS                                                                                             \
+	10 /* a search that was put off: so much later, and so long until there is one of them more */
 
 struct search {
 	const struct core *core;
-	uint64_t id;
-	size_t looks;         /* left; 0: given up */
+	uint64_t id;          /* marks sessions, */
+	uint64_t pass;        /* and names whose holds have been passed */
+	size_t looks;         /* left; 0: given up, or put off */
+	size_t most;          /* there were */
 	struct session *met;  /* who stands, the last one first */
 	struct session *next; /* to be looked at, */
 	struct session **end; /* and behind the last of them */
@@ -142,20 +146,21 @@ wait_is_shut(struct search *search, const struct waiter *w)
 	return false;
 }
 
+/* Of each name once in a pass: all that there was to tell has been told. */
 static bool
 each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 {
-	const struct lease *l;
-	const struct grant *g;
+	struct queue *q = w->resource->queue;
+	const struct grant *g = NULL;
 
-	for (l = lease_next(w->resource, NULL); l != NULL; l = lease_next(w->resource, l)) {
-		for (g = l->grants; g != NULL; g = g->after) {
-			if (!search_look(search))
-				return false;
-			if (g->session != NULL && tell(search, g->session, w, false))
-				return true;
-		}
+	if (q->pass == search->pass)
+		return false;
+	while ((g = grant_next(w->resource, g)) != NULL && search_look(search)) {
+		if (g->session != NULL && tell(search, g->session, w, false))
+			return true;
 	}
+	q->pass = search->pass;
+	q->stuck = grant_next(w->resource, NULL);
 	return false;
 }
 
@@ -174,9 +179,17 @@ meet(struct search *search, struct session *keeper, const struct waiter *w, bool
 {
 	(void)w;
 	(void)ahead;
-	if (keeper->mark.search == search->id || !session_stands(search, keeper))
+	if (keeper->mark.search == search->id)
 		return false;
-	keeper->mark = (struct mark){.search = search->id, .met = search->met};
+	if (!session_stands(search, keeper)) {
+		keeper->mark.search = search->id;
+		keeper->mark.free = true;
+		return false;
+	}
+	keeper->mark.search = search->id;
+	keeper->mark.met = search->met;
+	keeper->mark.leg.from = NULL;
+	keeper->mark.free = false;
 	search->met = keeper;
 	search_put(search, keeper);
 	return false;
@@ -203,6 +216,22 @@ keeper_is_stuck(struct search *search, struct session *keeper, const struct wait
 	(void)w;
 	(void)ahead;
 	return session_stuck(search, keeper);
+}
+
+/* Who is free stays it: the first hold of somebody who is not is looked for from where it was last time. */
+static bool
+holder_is_stuck(struct search *search, const struct resource *r)
+{
+	struct queue *q = r->queue;
+
+	if (q->pass != search->pass)
+		return false;
+	while (q->stuck != NULL && !session_stuck(search, q->stuck->session)) {
+		if (!search_look(search))
+			return false;
+		q->stuck = grant_next(r, q->stuck);
+	}
+	return q->stuck != NULL;
 }
 
 /* Of a semaphore so many permits that will not come back. */
@@ -246,7 +275,13 @@ permits_lack(struct search *search, const struct waiter *w)
 static bool
 wait_is_stuck(struct search *search, const struct waiter *w)
 {
-	return w->kind == KIND_PERMITS ? permits_lack(search, w) : each_keeper(search, w, keeper_is_stuck);
+	const struct resource *r = w->resource;
+
+	if (w->kind == KIND_PERMITS)
+		return permits_lack(search, w);
+	if (r->grant_count > 0 && wait_is_shut(search, w) && holder_is_stuck(search, r))
+		return true;
+	return each_ahead(search, w, keeper_is_stuck);
 }
 
 static bool
@@ -326,86 +361,6 @@ find_way_back(struct search *search, const struct waiter *w)
 	return false;
 }
 
-/* ---- the circle in words ---- */
-
-/* Escaped, and cut where it is too long. */
-static const char *
-write_text(char *out, size_t room, struct slice text)
-{
-	if (escape_length(text, ESCAPE_PLAIN) < room) {
-		(void)escape_text(out, room, text, ESCAPE_PLAIN);
-		return out;
-	}
-	strcpy(out + escape_text(out, room - 2, text, ESCAPE_PLAIN), "..");
-	return out;
-}
-
-static const char *
-write_who(char out[WHO_MAX], const struct session *s)
-{
-	char label[LABEL_MAX];
-	unsigned long long id = s->id;
-
-	if (s->peer.name[0] == '\0')
-		(void)snprintf(out, WHO_MAX, "session %llu", id);
-	else
-		(void)snprintf(out, WHO_MAX, "session %llu (%s)", id,
-			write_text(label, sizeof(label), slice_of(s->peer.name)));
-	return out;
-}
-
-static const char *
-write_leg(char out[LEG_MAX], const struct leg *leg, const struct session *to)
-{
-	char name[NAME_MAX], who[WHO_MAX];
-
-	(void)snprintf(out, LEG_MAX, " waits for %s, %s %s",
-		write_text(name, sizeof(name), resource_name(leg->wait->resource)),
-		leg->ahead ? "behind" : "held by", write_who(who, to));
-	return out;
-}
-
-/* The legs of the way were found from its end; links the sessions in its order, and counts them. */
-static struct session *
-turn_round(const struct search *search, size_t *count)
-{
-	struct session *first = NULL;
-
-	*count = 0;
-	for (struct session *s = search->last.from; s != search->target; s = s->mark.leg.from) {
-		s->mark.next = first;
-		first = s;
-		++*count;
-	}
-	return first;
-}
-
-/* "session 1 waits for b, held by session 2, which waits for a, held by session 1". Of a long circle the
- * middle is left out. */
-static void
-name_circle(const struct search *search, struct reply *out)
-{
-	char text[REPLY_TEXT_MAX], leg[LEG_MAX], last[LEG_MAX], who[WHO_MAX];
-	const char *which = "";
-	size_t left, most = sizeof(text) - strlen(write_leg(last, &search->last, search->target));
-	const struct session *s = turn_round(search, &left);
-	size_t n = (size_t)snprintf(text, sizeof(text), "%s", write_who(who, search->target));
-
-	for (; s != NULL; s = s->mark.next, left--) {
-		size_t gap = left > 1 ? GAP_MAX : 0;
-
-		if (n + strlen(write_leg(leg, &s->mark.leg, s)) + 2 * sizeof(", which") + gap > most) {
-			(void)snprintf(text + n, sizeof(text) - n, ", ... %zu more ...", left);
-			which = ", which";
-			break;
-		}
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", which, leg);
-		which = ", which";
-	}
-	reply_error(out, CODE_DEADLOCK, "%s%s%s%s", text, which, last,
-		search->last.from == search->target ? ": no connection is left to unlock it" : "");
-}
-
 /* The text has to outlive the step. */
 struct last_words {
 	struct grave grave;
@@ -424,36 +379,134 @@ note_circle(struct core *core, const struct waiter *w, const struct reply *refus
 	emit_note(core, NOTE_DEADLOCK, w->resource, w->session, 0, -1, words == NULL ? NULL : words->text);
 }
 
-/* Whether anybody may wait for what a session has: else no way leads back to it. Of one that has much only a
- * search can tell. */
-static bool
-session_is_awaited(const struct session *s)
+/* ---- the other way ---- */
+
+static void
+search_put_once(struct search *search, struct session *s)
 {
-	size_t looks = LOOKS_FEW;
+	if (s->mark.search == search->id)
+		return;
+	s->mark.search = search->id;
+	search_put(search, s);
+}
+
+/* Those who wait for what a session has; or behind it, where it waits ASYNC. False: enough, it or one of them
+ * may be who is sought, or they are too many. */
+static bool
+each_who_waits(struct search *search, const struct session *s)
+{
 	const struct grant *g;
-	const struct waiter *w;
+	const struct waiter *w, *behind;
 
 	LIST_FOREACH (g, &s->grants, in_session) {
-		if (g->lease->resource->queue->count > 0 || --looks == 0)
-			return true;
+		const struct queue *q = g->lease->resource->queue;
+
+		if (q->pass == search->pass || !search_look(search))
+			return false;
+		TAILQ_FOREACH (behind, &q->waiters, in_resource) {
+			if (!search_look(search))
+				return false;
+			search_put_once(search, behind->session);
+		}
 	}
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if ((w->async && w->resource->queue->count > 1) || --looks == 0)
+		if (!search_look(search) || (w->async && w->resource->queue->pass == search->pass))
+			return false;
+		for (behind = w; w->async && (behind = TAILQ_NEXT(behind, in_resource)) != NULL;) {
+			if (!search_look(search))
+				return false;
+			search_put_once(search, behind->session);
+		}
+	}
+	return true;
+}
+
+/* Whether a way of waits may lead back to a session, from what it waits for. Of a crowd only a search can
+ * tell.
+ */
+static bool
+way_may_lead_back(struct search *search, struct session *s)
+{
+	const struct waiter *w;
+
+	LIST_FOREACH (w, &s->waiters, in_session) {
+		if (!search_look(search))
+			return true;
+		if (w->conn != NULL && !w->async && !w->once)
+			w->resource->queue->pass = search->pass;
+	}
+	search_put_once(search, s);
+	while ((s = search_take(search)) != NULL) {
+		if (!each_who_waits(search, s))
 			return true;
 	}
 	return false;
 }
 
-/* Whether a session stands, and will for ever for all that is known. */
+static bool
+session_may_close(struct core *core, struct session *s)
+{
+	struct search search = {.core = core, .id = ++core->searches, .looks = LOOKS_FEW};
+	bool may;
+
+	if (s->grant_count == 0 && s->waiter_count == 1)
+		return false;
+	search.pass = search.id;
+	search.end = &search.next;
+	may = way_may_lead_back(&search, s);
+	core->doubts.looked += LOOKS_FEW - search.looks;
+	return may;
+}
+
+/* ---- searches ---- */
+
+/* In some time there may be as many looks again. */
+static size_t
+doubts_looks(struct core *core)
+{
+	struct doubts *d = &core->doubts;
+	int64_t ms = core->now.ms - d->since_ms;
+
+	d->looks = ms >= LATER_MS ? DEADLOCK_LOOKS : d->looks + (size_t)ms * (DEADLOCK_LOOKS / LATER_MS);
+	if (d->looks > DEADLOCK_LOOKS)
+		d->looks = DEADLOCK_LOOKS;
+	d->since_ms = core->now.ms;
+	return d->looks;
+}
+
+static void
+doubts_add(struct core *core, struct session *s)
+{
+	struct doubts *d = &core->doubts;
+
+	if (!s->doubted)
+		TAILQ_INSERT_TAIL(&d->sessions, s, in_doubts);
+	s->doubted = true;
+	if (!timer_is_armed(&d->timer))
+		timer_arm(&core->timers, &d->timer, core->now.ms + LATER_MS);
+}
+
+void
+deadlock_forget(struct core *core, struct session *s)
+{
+	if (s->doubted)
+		TAILQ_REMOVE(&core->doubts.sessions, s, in_doubts);
+	s->doubted = false;
+}
+
+/* Whether a session stands, and will for ever for all that is known. search_end() follows in any case. */
 static bool
 search_finds_stuck(struct search *search, struct core *core, struct session *s)
 {
-	*search = (struct search){.core = core, .id = ++core->searches, .looks = LOOKS_MAX, .target = s};
+	*search = (struct search){.core = core, .id = ++core->searches, .target = s};
+	search->looks = search->most = doubts_looks(core);
+	search->pass = search->id;
 	search->end = &search->next;
 	if (!session_stands(search, s))
 		return false;
 	meet_all(search, s);
 	free_all(search);
+	search->pass = ++core->searches;
 	return !s->mark.free;
 }
 
@@ -464,9 +517,19 @@ search_closes(struct search *search, struct core *core, const struct waiter *w, 
 {
 	if (!find_way_back(search, w) || search->looks == 0)
 		return false;
-	name_circle(search, out);
+	circle_tell(search->target, &search->last, out);
 	note_circle(core, w, out);
 	return true;
+}
+
+/* Without as many looks as there may be it has said nothing yet. */
+static void
+search_end(struct search *search, struct core *core, struct session *s)
+{
+	core->doubts.looks = search->looks;
+	core->doubts.looked += search->most - search->looks;
+	if (search->looks == 0 && search->most < DEADLOCK_LOOKS)
+		doubts_add(core, s);
 }
 
 bool
@@ -474,10 +537,13 @@ deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 {
 	struct session *s = w->session;
 	struct search search;
+	bool closes;
 
-	if (w->async || w->once || !session_is_awaited(s))
+	if (w->async || w->once || !session_may_close(core, s))
 		return false;
-	return search_finds_stuck(&search, core, s) && search_closes(&search, core, w, out);
+	closes = search_finds_stuck(&search, core, s) && search_closes(&search, core, w, out);
+	search_end(&search, core, s);
+	return closes;
 }
 
 /* One search for all its waits: they may be as many as its connections, and it is called for each that goes.
@@ -485,16 +551,37 @@ deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 void
 deadlock_look(struct core *core, struct session *s)
 {
+	struct waiter *w = NULL;
 	struct search search;
 	struct reply refusal;
-	struct waiter *w;
 
-	if (!session_is_awaited(s) || !search_finds_stuck(&search, core, s))
+	if (!session_may_close(core, s))
 		return;
-	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (w->conn == NULL || w->async || w->once || !search_closes(&search, core, w, &refusal))
-			continue;
-		queue_answer(core, w, &refusal);
-		return;
+	if (search_finds_stuck(&search, core, s)) {
+		LIST_FOREACH (w, &s->waiters, in_session) {
+			if (w->conn != NULL && !w->async && !w->once &&
+				search_closes(&search, core, w, &refusal))
+				break;
+		}
 	}
+	search_end(&search, core, s);
+	if (w != NULL)
+		queue_answer(core, w, &refusal);
+}
+
+/* The first of those that were put off has all looks, so that it is the last time for it. */
+void
+deadlock_timer(struct core *core)
+{
+	struct doubts *d = &core->doubts;
+	struct session *s;
+
+	d->looks = DEADLOCK_LOOKS;
+	d->since_ms = core->now.ms;
+	while (d->looks > 0 && (s = TAILQ_FIRST(&d->sessions)) != NULL) {
+		deadlock_forget(core, s);
+		deadlock_look(core, s);
+	}
+	if (!TAILQ_EMPTY(&d->sessions))
+		timer_arm(&core->timers, &d->timer, core->now.ms + LATER_MS);
 }

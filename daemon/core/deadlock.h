@@ -8,12 +8,18 @@
  *
  * Not looked at, for they end by themselves: what is tried once, what an abandoned session still withholds,
  * and whatever happens at other daemons. Nothing is found that is not there; in a crowd too large to look
- * through in reasonable time a circle may be overlooked, and lasts until somebody's WAIT is over.
+ * through in reasonable time a circle may be overlooked, and lasts until somebody's WAIT is over. Where many
+ * searches of crowds come at the same time some of them are put off, and who closes a circle waits for a
+ * while before he is told.
  */
 #ifndef CORE_DEADLOCK_H
 #define CORE_DEADLOCK_H
 
 #include "daemon/core/state.h"
+
+#define DEADLOCK_LOOKS                                                                                       \
+	20000 /* of a search, at connections, holds and waits: a millisecond or two; and of all that         \
+		 are in the same ms */
 
 /* Whether this wait, which has just begun, closes a circle. True: *out is the DEADLOCK that names it. */
 bool deadlock_closes(struct core *core, const struct waiter *w, struct reply *out);
@@ -21,5 +27,10 @@ bool deadlock_closes(struct core *core, const struct waiter *w, struct reply *ou
 /* Something else than a new wait may have closed a circle: the session has a connection less, or was given
  * something while it stands. Refuses one of its waits then. */
 void deadlock_look(struct core *core, struct session *s);
+
+/* Time for one that was put off. */
+void deadlock_timer(struct core *core);
+/* The session ends. */
+void deadlock_forget(struct core *core, struct session *s);
 
 #endif

@@ -117,6 +117,7 @@ session_end(struct core *core, struct session *s, enum end end)
 	if (s->grace_ms > 0)
 		user_grace_leave(core, s);
 	user_quit(core, s);
+	deadlock_forget(core, s);
 	core->pulses -= s->heartbeat_ms > 0;
 	timer_cancel(&core->timers, &s->grace_timer);
 	timer_cancel(&core->timers, &s->pulse_timer);

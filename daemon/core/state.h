@@ -67,6 +67,7 @@ TAILQ_HEAD(waiter_queue, waiter);
 TAILQ_HEAD(ask_list, ask);
 TAILQ_HEAD(latch_list, latch);
 TAILQ_HEAD(bundle_list, bundle);
+TAILQ_HEAD(session_list, session);
 
 struct conn {
 	struct grave grave;
@@ -99,6 +100,7 @@ struct mark {
 struct session {
 	struct grave grave;
 	bool has_secret;
+	bool doubted; /* a search for a deadlock has been put off */
 	enum onloss onloss;
 	/* What each request looks at, next to each other: of thousands of sessions none is in a cache. */
 	session_id id;
@@ -129,6 +131,16 @@ struct session {
 	struct timer pulse_timer;
 	int64_t pulse_look_ms; /* as grace_look_ms */
 	struct mark mark;
+	TAILQ_ENTRY(session) in_doubts;
+};
+
+/* What searches for deadlocks may look at, and sessions for which one has been put off. */
+struct doubts {
+	struct session_list sessions;
+	struct timer timer;
+	int64_t since_ms; /* there have been so many looks left, */
+	size_t looks;
+	uint64_t looked; /* and so many looks in all */
 };
 
 /* A hold that was lost, until its session hears of it. */
@@ -412,6 +424,9 @@ struct queue {
 	uint32_t count;
 	uint32_t once;  /* of these, WAIT 0 or at the end of their WAIT */
 	uint32_t async; /* and ASYNC */
+	/* What a search for deadlocks writes here; without a meaning outside of the search. */
+	uint64_t pass;             /* in which its holds were passed, */
+	const struct grant *stuck; /* the first one of somebody who cannot go on, as far as was looked */
 };
 
 struct resource {
@@ -570,7 +585,8 @@ struct core {
 	bool drew;               /* the step has used its random numbers */
 	uint64_t attempts;       /* the last attempt number used */
 	session_id session_ids;  /* the last session id used */
-	uint64_t searches;       /* the last search for deadlocks */
+	uint64_t searches;       /* the last pass of a search for deadlocks, */
+	struct doubts doubts;    /* and those that are due */
 	struct core_counts counts;
 	bool draining;
 };
