@@ -140,7 +140,7 @@ $(SHIM): tests/shim/clock.c
 BENCH   := $(addprefix $(O)/bench/,load rival hold delay bare)
 
 $(O)/bench/load: $(call obj,$(addprefix tests/bench/,load.c dial.c judge.c request.c samples.c tally.c usage.c))
-$(O)/bench/rival: $(call obj,$(addprefix tests/bench/,rival.c dial.c judge.c request.c samples.c))
+$(O)/bench/rival: $(call obj,$(addprefix tests/bench/,rival.c dial.c request.c))
 $(O)/bench/hold: $(call obj,$(addprefix tests/bench/,hold.c dial.c request.c))
 $(O)/bench/delay: $(call obj,$(addprefix tests/bench/,delay.c dial.c))
 $(O)/bench/bare: $(call obj,tests/bench/bare.c)

@@ -8,7 +8,7 @@ from stage import column, commands_of, program, ratios
 from table import Goal
 
 CLIENTS = 64
-RIVAL_SLICES = 2.5  # who waits for a sleep to end needs longer to show what it does
+RIVAL_SLICES = 3  # who waits for a sleep to end needs longer to show what it does
 
 
 @contextlib.contextmanager
@@ -56,7 +56,7 @@ class Contended:
     def rival(self, kind, clients=CLIENTS):
         def work(seconds):
             commands = commands_of(self.stage.redis)
-            result = self.stage.rival(kind, clients, seconds, self.stage.redis)
+            result = self.stage.rival(kind, clients, seconds, self.stage.redis.at)
             result["commands"] = (commands_of(self.stage.redis) - commands - 1) / max(result["cycles"], 1)
             return result
         return work
@@ -91,33 +91,33 @@ class Contended:
         ideal = [run["wait_p99_us"] / (1e6 * CLIENTS / run["changes_per_second"]) for run in ours]
         add("p99 of a wait : the fair ideal", "x", ideal, Goal("p99 of a wait", most=2))
         add("granted out of order of arrival", "%", [100 * run["overtaken"] / run["cycles"] for run in ours])
-        return ours
 
-    def rivals(self, ours):
-        """Each client has its own connections, as if it were a host of its own; one process plays them all, as it plays ours.
-
-        Subscribers fall into step: either the one that gives the lock back wins it again and again, or it passes on each
-        time. A slice is one or the other, so it is their mean that counts.
-        """
-        runs = self.stage.in_turns(self.stage.slice * RIVAL_SLICES, redisson=self.rival("redisson"),
-                                   redsync=self.rival("redsync"))
-        self.stage.table.title("the same, each client on its own with Redis (means)")
+    def rivals(self):
+        """Each of their clients is a process with its own connections, as if it were a host of its own (rival.c says why).
+        Ours are those that were held against the bare loop; what ours do as processes is beside it."""
+        works = {"ours": self.ours(), "redisson": self.rival("redisson"), "redsync": self.rival("redsync")}
+        if not self.stage.quick:
+            works["processes"] = lambda seconds: self.stage.rival("holdfast", CLIENTS, seconds, self.daemon.socket)
+        runs = self.stage.in_turns(self.stage.slice * RIVAL_SLICES, **works)
+        add = self.stage.table.add
+        self.stage.table.title("the same, each client on its own with Redis")
+        add("changes of holder, holdfast", "/s", column(runs["ours"], "changes_per_second"))
+        if "processes" in runs:
+            add("changes of holder, holdfast, each client a process", "/s", column(runs["processes"], "changes_per_second"))
         for kind, name in (("redisson", "subscribe and retry (as Redisson)"), ("redsync", "sleep and retry (as redsync)")):
             self.rival_rows(name, runs[kind])
-            self.stage.table.add("holdfast : " + kind, "x", self.against(ours, runs[kind]),
-                                 Goal("hand-off against %s" % kind, least=200))
+            add("holdfast : " + kind, "x", ratios(runs["ours"], runs[kind], "changes_per_second"),
+                Goal("hand-off against %s" % kind, least=200))
+            if "processes" in runs:
+                add("holdfast, each client a process : " + kind, "x",
+                    ratios(runs["processes"], runs[kind], "changes_per_second"))
 
     def rival_rows(self, name, runs):
-        mean = statistics.fmean
-        self.stage.table.add("changes of holder, " + name, "/s", column(runs, "changes_per_second"), middle=mean)
-        self.stage.table.add("acquisitions", "/s", column(runs, "per_second"), middle=mean)
-        self.stage.table.add("commands per acquisition", "", column(runs, "commands"), middle=mean)
-        self.stage.table.add("clients that got nothing", "", column(runs, "starved"), middle=mean)
-
-    @staticmethod
-    def against(ours, theirs):
-        mean = max(statistics.fmean(column(theirs, "changes_per_second")), 1e-9)
-        return [run["changes_per_second"] / mean for run in ours]
+        add = self.stage.table.add
+        add("changes of holder, " + name, "/s", column(runs, "changes_per_second"))
+        add("acquisitions", "/s", column(runs, "per_second"))
+        add("commands per acquisition", "", column(runs, "commands"))
+        add("clients that got nothing", "", column(runs, "starved"))
 
     def three(self):
         stage = self.stage
@@ -135,7 +135,7 @@ class Contended:
         add("least client's share of a fair one", "x", column(runs["ours"], "least_share"))
         add("Redis commands per hand-off", "", column(runs["ours"], "commands"))
         self.rival_rows("as Redisson, %d clients" % (3 * CLIENTS), runs["redisson"])
-        add("holdfast : redisson", "x", self.against(runs["ours"], runs["redisson"]),
+        add("holdfast : redisson", "x", ratios(runs["ours"], runs["redisson"], "changes_per_second"),
             Goal("three daemons against redisson", least=50))
         for daemon in daemons:
             daemon.done()
@@ -144,6 +144,7 @@ class Contended:
 def measure(stage):
     contended = Contended(stage)
     contended.hand_off()
-    contended.rivals(contended.fairness())
+    contended.fairness()
+    contended.rivals()
     contended.three()
     contended.daemon.done()

@@ -17,6 +17,7 @@ import harness  # noqa: E402
 ROUNDS = 5
 WARM_SECONDS = 0.05  # of a first turn, which is not kept
 SETTLE_SECONDS = 0.03  # at the beginning of each slice, while all connect and begin at once
+RIVAL_SETTLE_SECONDS = 0.4  # where each that is refused sleeps for up to 0.25 s
 CONFIG = """\
 lease: 10s
 clock-margin: 1s
@@ -29,7 +30,7 @@ RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL'
 RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
 # What a Redisson-style lock does: a hash of the owner and how often it entered, and a message at the end.
 TRY = """\
-if redis.call('EXISTS', KEYS[1]) == 0 then
+if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
     redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
     return false
@@ -37,6 +38,7 @@ end
 return redis.call('PTTL', KEYS[1])"""
 TELL = """\
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) > 0 then return 1 end
 redis.call('DEL', KEYS[1])
 redis.call('PUBLISH', KEYS[2], 'free')
 return 1"""
@@ -146,10 +148,10 @@ class Stage:
             words += ["-r", redis.at]
         return self.run("load", warm + seconds, *words, kind, *places)
 
-    def rival(self, kind, clients, seconds, redis):
+    def rival(self, kind, clients, seconds, place, warm=RIVAL_SETTLE_SECONDS):
         release = self.sha1["tell" if kind == "redisson" else "release"]
-        return self.run("rival", seconds, "-c", clients, "-t", seconds, "-r", self.sha1["try"], "-u", release, kind,
-                        redis.at)
+        return self.run("rival", warm + seconds, "-c", clients, "-w", warm, "-t", seconds, "-r", self.sha1["try"], "-u",
+                        release, kind, place)
 
     def measured(self, kind, clients, seconds, places, daemons=(), redis=None, **more):
         """A load, with what a cycle cost: us of CPU at daemons and Redis, and commands."""

@@ -96,17 +96,29 @@ def test_rivals(place):
     redis, at = tcp(place)
     scripts = [redis("SCRIPT", "LOAD", text) for text in (RELEASE, TRY, TELL)]
     for kind, release in (("redsync", scripts[0]), ("redisson", scripts[2])):
-        result = figures(place, "rival", "-c", 3, "-t", 0.3, "-r", scripts[1], "-u", release, kind, at)
+        result = figures(place, "rival", "-c", 3, "-w", 0.1, "-t", 0.3, "-r", scripts[1], "-u", release, kind, at)
         expect_between(result["cycles"], 1, 2 ** 53, kind)
+        expect_between(result["changes_per_second"], 0, result["per_second"], kind)
         expect(redis("DBSIZE"), 0, kind)
 
 
+def test_processes(place):
+    """clients that are processes hand a lock of the daemon on, and leave none"""
+    daemon = place.daemon(master=place.redis(), config="log: { level: warning }\n").admitted()
+    result = figures(place, "rival", "-c", 3, "-t", 0.3, "holdfast", daemon.socket)
+    info = daemon.info()
+    expect_between(result["cycles"], 3, int(info["locks_granted"]))
+    expect((info["grants"], info["waiters"], result["starved"]), ("0", "0", 0))
+
+
 def test_rival_judge(place):
-    """a rival ends with 1 when the lock is given to two"""
+    """a rival ends with 1 when the lock is given to two, or a token does not grow"""
     redis, at = tcp(place)
     free, done = [redis("SCRIPT", "LOAD", text) for text in ("return false", "return 1")]
     status, output = call(place, "rival", "-c", 2, "-t", 30, "-r", free, "-u", done, "redisson", at)
     expect((status, "granted while another holds it" in output), (1, True), output)
+    status, output = call(place, "rival", "-c", 1, "-t", 30, "holdfast", Liar(place, lambda: 7).socket)
+    expect((status, "token that does not grow" in output), (1, True), output)
 
 
 def test_hold(place):
