@@ -89,7 +89,8 @@ request_labour_new(const struct command *command, desk_verb *handler)
 		return NULL;
 	}
 	char *at = request->bytes;
-	request->labour = (struct labour){.goes_on = command->verb == VERB_LOCKS, .turn = request_turn};
+	request->labour = (struct labour){.turn = request_turn};
+	request->labour.goes_on = command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS;
 	request->handler = handler;
 	request->command = (struct command){.verb = command->verb, .count = command->count};
 	request->command.name = slice_keep(&at, command->name);

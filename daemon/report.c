@@ -21,7 +21,7 @@
 /* More holders, and more waiters, than anybody reads. */
 #define REPORT_QUEUE_MAX 1000
 
-/* Names that one turn looks at: with a glob that takes long some are a millisecond. */
+/* Names, latches or sessions that one turn looks at: with a glob that takes long some are a millisecond. */
 #define REPORT_TURN_LOOKS 500
 
 /* A session has one connection as a rule; of many the latest are asked for a name. */
@@ -326,11 +326,15 @@ report_latch(void *arg, const struct latch_view *view)
 	return report_more(report);
 }
 
-/* LOCKS goes on for as many turns as it takes to look at all names. */
+/* A list goes on for as many turns as it takes to look at everything. */
 struct listing {
 	struct labour labour;
 	struct report report;
-	struct names_walk walk;
+	/* LOCKS: */
+	struct names_walk names;
+	bool named; /* all names have been looked at; now the latches */
+	/* and of these, or of SESSIONS: */
+	struct table_walk walk;
 };
 
 static void
@@ -341,31 +345,9 @@ listing_free(struct listing *listing)
 	free(listing);
 }
 
-static void
-listing_turn(struct labour *labour, struct desk *desk, struct connection *c)
-{
-	struct listing *listing = (struct listing *)labour;
-	struct report *report = &listing->report;
-	if (!c) {
-		listing_free(listing);
-		return;
-	}
-	report->now_ms = clock_ms();
-	if (core_walk_on(
-		    desk->core, report->now_ms, &listing->walk, REPORT_TURN_LOOKS, report_lock, report)) {
-		labours_go_on(desk->labours, labour, c);
-		return;
-	}
-	if (report_has_room(report)) {
-		core_each_latch(desk->core, report->now_ms, report_latch, report);
-	}
-	report_send_array(report, c);
-	connection_written(c);
-	listing_free(listing);
-}
-
-void
-report_locks(struct desk *desk, struct connection *c, const struct command *command)
+/* NULL: out of memory; c has its answer. */
+static struct listing *
+listing_new(struct desk *desk, struct connection *c, const struct command *command)
 {
 	struct listing *listing = calloc(1, sizeof *listing);
 	struct glob *match = command->match.n > 0 ? glob_new(command->match) : NULL;
@@ -373,14 +355,67 @@ report_locks(struct desk *desk, struct connection *c, const struct command *comm
 		free(listing);
 		glob_free(match);
 		connection_error(c, CODE_LIMIT, "out of memory: try again later");
-		return;
+		return NULL;
 	}
 	report_begin(&listing->report, desk, c);
 	listing->report.match = match;
+	listing->labour = (struct labour){.goes_on = true};
+	return listing;
+}
+
+/* Looks at a part. True: there may be more. */
+typedef bool list_part(struct listing *listing, const struct core *core);
+
+static void
+listing_turn(struct listing *listing, struct desk *desk, struct connection *c, list_part *part)
+{
+	struct report *report = &listing->report;
+	if (!c) {
+		listing_free(listing);
+		return;
+	}
+	report->now_ms = clock_ms();
+	if (part(listing, desk->core)) {
+		labours_go_on(desk->labours, &listing->labour, c);
+		return;
+	}
+	report_send_array(report, c);
+	connection_written(c);
+	listing_free(listing);
+}
+
+static bool
+locks_part(struct listing *listing, const struct core *core)
+{
+	struct report *report = &listing->report;
+	if (!listing->named) {
+		listing->named = !core_walk_on(
+			core, report->now_ms, &listing->names, REPORT_TURN_LOOKS, report_lock, report);
+		if (!listing->named || !report_has_room(report)) {
+			return !listing->named;
+		}
+	}
+	return core_walk_latches(
+		core, report->now_ms, &listing->walk, REPORT_TURN_LOOKS, report_latch, report);
+}
+
+static void
+locks_turn(struct labour *labour, struct desk *desk, struct connection *c)
+{
+	listing_turn((struct listing *)labour, desk, c, locks_part);
+}
+
+void
+report_locks(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct listing *listing = listing_new(desk, c, command);
+	if (!listing) {
+		return;
+	}
 	listing->report.most = (size_t)command->count;
-	listing->labour = (struct labour){.goes_on = true, .turn = listing_turn};
-	core_walk_begin(desk->core, &listing->walk);
-	listing_turn(&listing->labour, desk, c);
+	listing->labour.turn = locks_turn;
+	core_walk_begin(desk->core, &listing->names);
+	locks_turn(&listing->labour, desk, c);
 }
 
 static bool
@@ -401,15 +436,29 @@ report_session(void *arg, const struct session_view *view)
 	return report_more(report);
 }
 
+static bool
+sessions_part(struct listing *listing, const struct core *core)
+{
+	struct report *report = &listing->report;
+	return core_walk_sessions(
+		core, report->now_ms, &listing->walk, REPORT_TURN_LOOKS, report_session, report);
+}
+
+static void
+sessions_turn(struct labour *labour, struct desk *desk, struct connection *c)
+{
+	listing_turn((struct listing *)labour, desk, c, sessions_part);
+}
+
 void
 report_sessions(struct desk *desk, struct connection *c, const struct command *command)
 {
-	struct report report;
-	(void)command;
-	report_begin(&report, desk, c);
-	core_each_session(desk->core, report.now_ms, report_session, &report);
-	report_send_array(&report, c);
-	report_end(&report, c);
+	struct listing *listing = listing_new(desk, c, command);
+	if (!listing) {
+		return;
+	}
+	listing->labour.turn = sessions_turn;
+	sessions_turn(&listing->labour, desk, c);
 }
 
 static void

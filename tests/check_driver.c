@@ -658,6 +658,54 @@ START_TEST(a_list_of_many_names_lets_others_in_between_and_is_whole)
 }
 END_TEST
 
+#define LATCHES 800
+
+/* A line for each, behind which another client is heard that asked at the same time. */
+static void
+expect_list(const char *request, const char *first, const char *each, size_t count)
+{
+	int viewer = rig_client(), other = rig_client();
+	size_t found = 0;
+	rig_sync_all();
+	rig_say(viewer, request);
+	rig_say(other, "PING\r\n");
+	ck_assert_str_eq(rig_hear_line(other), "+PONG\r\n");
+	ck_assert(!has_heard(viewer));
+	ck_assert_str_eq(rig_hear_line(viewer), first);
+	for (const char *line = ""; strcmp(line, "+PONG\r\n") != 0; line = rig_hear_line(viewer)) {
+		found += strncmp(line, each, strlen(each)) == 0;
+	}
+	ck_assert_uint_eq(found, count);
+	close(viewer);
+	close(other);
+}
+
+START_TEST(a_list_of_many_latches_lets_others_in_between_and_is_whole)
+{
+	int fd = rig_client();
+	char request[64];
+	for (int i = 0; i < LATCHES; i++) {
+		snprintf(request, sizeof request, "LATCH l%d SET 1", i);
+		rig_ask_line(fd, request, ":1");
+	}
+	expect_list("LOCKS MATCH l*\r\nPING\r\n", "*800\r\n", "latch", LATCHES);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_list_of_many_sessions_lets_others_in_between_and_is_whole)
+{
+	static int clients[600];
+	for (int i = 0; i < 600; i++) {
+		clients[i] = rig_client();
+	}
+	expect_list("SESSIONS\r\nPING\r\n", "*602\r\n", "session", 602);
+	for (int i = 0; i < 600; i++) {
+		close(clients[i]);
+	}
+}
+END_TEST
+
 START_TEST(users_that_ask_for_lists_take_turns)
 {
 	int holders[HOLDERS], greedy[3], other = rig_client(), heard = 0;
@@ -729,6 +777,8 @@ main(void)
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
 		a_browser_is_cut_off, whoever_asks_for_list_after_list_keeps_nobody_waiting,
 		whoever_waits_for_a_list_may_go, a_list_of_many_names_lets_others_in_between_and_is_whole,
+		a_list_of_many_latches_lets_others_in_between_and_is_whole,
+		a_list_of_many_sessions_lets_others_in_between_and_is_whole,
 		users_that_ask_for_lists_take_turns,
 		whoever_asked_for_a_list_of_many_names_may_go_before_its_end);
 }

@@ -759,12 +759,67 @@ START_TEST(a_session_shows_its_grace_and_what_is_left_of_it)
 	story_ready(&w);
 	heartbeat(&w, 1, 7000);
 	ask_grace(&w, 1, GRACE_MS);
-	core_each_session(w.core, w.now.ms, take_view, &view);
+	(void)core_walk_sessions(w.core, w.now.ms, &(struct table_walk){0}, 100, take_view, &view);
 	ck_assert(view.grace_ms == GRACE_MS && view.left_ms == -1 && view.heartbeat_ms == 7000);
 	close_as(&w, 1, END_ABANDONED);
 	keep(&w, 1000);
-	core_each_session(w.core, w.now.ms, take_view, &view);
+	(void)core_walk_sessions(w.core, w.now.ms, &(struct table_walk){0}, 100, take_view, &view);
 	ck_assert(view.connections == 0 && view.left_ms == GRACE_MS - 1000);
+	story_done(&w);
+}
+END_TEST
+
+enum { SEEN = 2000 };
+
+struct seen {
+	int times[SEEN];
+	size_t looks;
+};
+
+static bool
+see(void *arg, const struct session_view *view)
+{
+	struct seen *seen = arg;
+
+	ck_assert_uint_lt(view->id, SEEN);
+	seen->times[view->id]++;
+	seen->looks++;
+	return true;
+}
+
+static void
+open_some(struct story *w, conn_id first, conn_id end)
+{
+	for (conn_id c = first; c < end; c++)
+		step(w, &(struct event){.type = EVENT_OPEN, .conn = c, .peer = &(struct peer){.uid = 0}});
+}
+
+START_TEST(a_walk_through_sessions_pauses_and_tells_once_of_each_that_stays)
+{
+	struct seen seen = {.looks = 0};
+	struct table_walk walk = {0};
+	struct story w;
+	bool more = true;
+
+	story_ready(&w);
+	open_some(&w, 5, 500);
+	/* Each tenth of the first ones goes meanwhile, and many come. */
+	for (conn_id c = 10; more; c += 10) {
+		seen.looks = 0;
+		more = core_walk_sessions(w.core, w.now.ms, &walk, 20, see, &seen);
+		ck_assert_uint_le(seen.looks, 50);
+		if (c < 500)
+			close_as(&w, c, END_CLEAN);
+		if (c < 200)
+			open_some(&w, 60 * c, 60 * c + 60);
+	}
+	for (int i = 1; i < 500; i++)
+		ck_assert(seen.times[i] == 1 || (i % 10 == 0 && seen.times[i] == 0));
+	for (int i = 500; i < SEEN; i++)
+		ck_assert_int_le(seen.times[i], 1);
+	/* Nobody is left, and some come: the table begins anew. */
+	walk = (struct table_walk){0};
+	ck_assert(core_walk_sessions(w.core, w.now.ms, &walk, 20, see, &seen));
 	story_done(&w);
 }
 END_TEST
@@ -838,5 +893,6 @@ main(void)
 		a_crash_delay_counts_from_the_deadline_told_before_the_cut,
 		a_crash_delay_ends_with_a_lease_that_cannot_be_kept,
 		a_broken_hold_is_withheld_with_the_crash_delay,
-		a_session_shows_its_grace_and_what_is_left_of_it);
+		a_session_shows_its_grace_and_what_is_left_of_it,
+		a_walk_through_sessions_pauses_and_tells_once_of_each_that_stays);
 }

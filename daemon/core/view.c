@@ -130,9 +130,50 @@ struct walk_view {
 	const struct core *core;
 	int64_t now_ms;
 	size_t looks; /* left */
-	bool (*each)(void *arg, const struct resource_view *view);
+	union {
+		bool (*each)(void *arg, const struct resource_view *view);
+		bool (*each_latch)(void *arg, const struct latch_view *view);
+		bool (*each_session)(void *arg, const struct session_view *view);
+	};
 	void *arg;
 };
+
+/* Tells of the next part. Parts become twice as many when there is much more, and few when there was nothing
+ * at all: whatever the table is now, an element belongs to the part that it would have been in then. */
+static bool
+walk_part(const UT_hash_table *table, struct table_walk *walk, struct walk_view *view,
+	bool (*tell)(struct walk_view *view, const void *element))
+{
+	unsigned at = walk->at++;
+	const UT_hash_handle *hh;
+
+	for (unsigned i = at & (table->num_buckets - 1); i < table->num_buckets; i += walk->n) {
+		for (hh = table->buckets[i].hh_head; hh != NULL; hh = hh->hh_next) {
+			if ((hh->hashv & (walk->n - 1)) != at)
+				continue;
+			view->looks -= view->looks > 0;
+			if (!tell(view, (const char *)hh - table->hho))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool
+walk_table(const UT_hash_table *table, struct table_walk *walk, struct walk_view *view,
+	bool (*tell)(struct walk_view *view, const void *element))
+{
+	if (table == NULL)
+		return false;
+	if (walk->n == 0)
+		walk->n = table->num_buckets;
+	/* An empty part is a look, too. */
+	for (; view->looks > 0; view->looks -= view->looks > 0) {
+		if (walk->at == walk->n || !walk_part(table, walk, view, tell))
+			return false;
+	}
+	return true;
+}
 
 static bool
 walk_view(void *arg, const struct resource *r)
@@ -155,7 +196,7 @@ bool
 core_walk_on(const struct core *core, int64_t now_ms, struct names_walk *walk, size_t looks,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg)
 {
-	struct walk_view view = {core, now_ms, looks, each, arg};
+	struct walk_view view = {core, now_ms, looks, {each}, arg};
 
 	/* An empty chain is a look, too. */
 	for (; view.looks > 0; view.looks -= view.looks > 0) {
@@ -221,27 +262,34 @@ session_left_ms(const struct core *core, const struct session *s, int64_t now_ms
 	return at_ms > now_ms ? at_ms - now_ms : 0;
 }
 
-void
-core_each_session(const struct core *core, int64_t now_ms,
+static bool
+walk_session(struct walk_view *walk, const void *element)
+{
+	const struct session *s = element;
+	struct session_view view = {
+		.id = s->id,
+		.peer = &s->peer,
+		.connections = s->conn_count,
+		.grants = s->grant_count,
+		.waiters = s->waiter_count,
+		.age_ms = walk->now_ms - s->opened_ms,
+		.bound_pid = s->process.pid,
+		.grace_ms = s->grace_ms,
+		.left_ms = session_left_ms(walk->core, s, walk->now_ms),
+		.heartbeat_ms = s->heartbeat_ms,
+	};
+
+	return walk->each_session(walk->arg, &view);
+}
+
+bool
+core_walk_sessions(const struct core *core, int64_t now_ms, struct table_walk *walk, size_t looks,
 	bool (*each)(void *arg, const struct session_view *view), void *arg)
 {
-	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
-		struct session_view view = {
-			.id = s->id,
-			.peer = &s->peer,
-			.connections = s->conn_count,
-			.grants = s->grant_count,
-			.waiters = s->waiter_count,
-			.age_ms = now_ms - s->opened_ms,
-			.bound_pid = s->process.pid,
-			.grace_ms = s->grace_ms,
-			.left_ms = session_left_ms(core, s, now_ms),
-			.heartbeat_ms = s->heartbeat_ms,
-		};
+	struct walk_view view = {core, now_ms, looks, {.each_session = each}, arg};
+	const struct session *first = core->sessions;
 
-		if (!each(arg, &view))
-			return;
-	}
+	return walk_table(first == NULL ? NULL : first->hh.tbl, walk, &view, walk_session);
 }
 
 bool
@@ -280,18 +328,13 @@ view_latch(const struct latch *l, int64_t now_ms, struct latch_view *out)
 {
 	bool there = l->id != 0 && !l->lost && now_ms < l->ends_ms;
 
-	*out = (struct latch_view){.name = l->name, .state = l->lost ? "lost" : "unset"};
+	*out = (struct latch_view){
+		.name = l->name, .state = l->lost ? "lost" : "unset", .waiters = l->patient};
 	if (there) {
 		out->state = l->left == 0 ? "open" : "closed";
 		out->set = l->set;
 		out->left = l->left;
 		out->live_ms = l->ends_ms - now_ms;
-	}
-	for (int place = 0; place < ASK_PLACE_COUNT; place++) {
-		const struct ask *a;
-
-		TAILQ_FOREACH (a, &l->asks[place], in_place)
-			out->waiters += a->kind == ASK_AWAIT;
 	}
 }
 
@@ -306,17 +349,23 @@ core_view_latch(const struct core *core, int64_t now_ms, struct slice name, stru
 	return true;
 }
 
-void
-core_each_latch(const struct core *core, int64_t now_ms,
+static bool
+walk_latch(struct walk_view *walk, const void *element)
+{
+	struct latch_view view;
+
+	view_latch(element, walk->now_ms, &view);
+	return walk->each_latch(walk->arg, &view);
+}
+
+bool
+core_walk_latches(const struct core *core, int64_t now_ms, struct table_walk *walk, size_t looks,
 	bool (*each)(void *arg, const struct latch_view *view), void *arg)
 {
-	for (const struct latch *l = core->latches; l != NULL; l = l->hh.next) {
-		struct latch_view view;
+	struct walk_view view = {core, now_ms, looks, {.each_latch = each}, arg};
+	const struct latch *first = core->latches;
 
-		view_latch(l, now_ms, &view);
-		if (!each(arg, &view))
-			return;
-	}
+	return walk_table(first == NULL ? NULL : first->hh.tbl, walk, &view, walk_latch);
 }
 
 static bool

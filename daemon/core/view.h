@@ -126,25 +126,32 @@ bool core_view_resource(
 /* They call back for each, in no promised order, until the callback returns false. It must not call
  * core_step(). */
 
-/* So many names or so, and on with the next ones when it is called again, in another step or this one: of
- * names that come or go meanwhile some are told of. True: there may be more. */
+/* How far a walk through all latches or sessions has come that pauses; zero: it begins. */
+struct table_walk {
+	unsigned n;  /* parts of the table when it began, a power of two */
+	unsigned at; /* the next of the parts of then */
+};
+
+/* These take so many looks or so, and go on with the next ones when they are called again, in another step or
+ * this one: of what comes or goes meanwhile some are told of. True: there may be more. */
 void core_walk_begin(const struct core *core, struct names_walk *walk);
 bool core_walk_on(const struct core *core, int64_t now_ms, struct names_walk *walk, size_t looks,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg);
+/* Latches that are asked about here, or have been. */
+bool core_walk_latches(const struct core *core, int64_t now_ms, struct table_walk *walk, size_t looks,
+	bool (*each)(void *arg, const struct latch_view *view), void *arg);
+bool core_walk_sessions(const struct core *core, int64_t now_ms, struct table_walk *walk, size_t looks,
+	bool (*each)(void *arg, const struct session_view *view), void *arg);
+
 /* Oldest first. */
 void core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct hold_view *view), void *arg);
 void core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
-/* Latches that are asked about here, or have been. False when there is none of this name. Their waiters have
- * no owner and no position. */
+/* False when there is none of this name. Its waiters have no owner and no position. */
 bool core_view_latch(const struct core *core, int64_t now_ms, struct slice name, struct latch_view *out);
-void core_each_latch(const struct core *core, int64_t now_ms,
-	bool (*each)(void *arg, const struct latch_view *view), void *arg);
 void core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
-void core_each_session(const struct core *core, int64_t now_ms,
-	bool (*each)(void *arg, const struct session_view *view), void *arg);
 
 /* Whether EVENT_HEARD is wanted of this connection: its session has a heartbeat. Cheap where none has. */
 bool core_wants_pulse(const struct core *core, conn_id conn);
