@@ -9,6 +9,8 @@
 #include "daemon/core/seat.h"
 #include "daemon/core/slots.h"
 #include "daemon/core/tokens.h"
+#include "daemon/core/traffic.h"
+#include "daemon/core/undo.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -85,7 +87,7 @@ bid_begin(struct core *core, struct lease *l)
 	assert(quorum_usable(core, r->link));
 	if (l->state == LEASE_NONE)
 		lease_clear(core, l);
-	t = lease_traffic(core, l);
+	t = traffic_of(core, l);
 	if (home != l->home)
 		lease_leave_queue(core, l);
 	l->knocking = core->settings.masters > 1 && (l->yielded || t->position > 1);
@@ -172,7 +174,7 @@ bid_missed(struct core *core, struct lease *l, enum lease_trouble trouble, int64
 {
 	bool open = l->traffic->questions[l->home].asking && queue_patient(l->resource);
 
-	seats_undo(core, l, open ? LEASE_PLACE_MS : 0);
+	undo_seats(core, l, open ? LEASE_PLACE_MS : 0);
 	bid_refused(core, l, trouble, ms);
 }
 
@@ -201,7 +203,7 @@ bid_won(struct core *core, struct lease *l)
 		return;
 	}
 	lease_move(core, l, LEASE_HELD);
-	lease_no_foreign(l);
+	traffic_no_foreign(l->traffic);
 	l->trouble = TROUBLE_NONE;
 	/* Home did not grant it, and so it still has our place. */
 	if (l->queued && !seat_is_ours(l, l->home))
@@ -239,7 +241,7 @@ bid_busy(struct lease *l, const struct vote *vote)
 	t->contended = true;
 	if (vote->master == l->home) {
 		t->lasts = t->foreign != NULL && slice_equal(vote->holder, slice_of(t->foreign));
-		lease_no_foreign(l);
+		traffic_no_foreign(l->traffic);
 		l->queued = vote->position > 0;
 		t->position = vote->position;
 		/* Others are free than those that were asked for: no reason to wait. */
@@ -270,7 +272,7 @@ bid_split(struct core *core, struct lease *l, bool taken)
 		l->queued = true;
 		t->position = 1;
 	}
-	seats_undo(core, l, ours ? LEASE_PLACE_MS : 0);
+	undo_seats(core, l, ours ? LEASE_PLACE_MS : 0);
 	l->refused = taken || t->split == SPLIT_MOST;
 	l->fresh = l->refused;
 	l->trouble = TROUBLE_NONE;
@@ -297,7 +299,7 @@ bid_defer(struct core *core, struct lease *l)
 {
 	int64_t took_ms = core->now.ms - l->traffic->sent_ms + SPLIT_MS;
 
-	seats_undo(core, l, 0);
+	undo_seats(core, l, 0);
 	l->traffic->deferred++;
 	l->refused = false;
 	l->trouble = TROUBLE_NONE;
@@ -315,7 +317,7 @@ bid_wrong(struct core *core, struct lease *l)
 		bid_missed(core, l, t->hitch, WAIT_MOST_MS);
 		return;
 	}
-	seats_undo(core, l, 0);
+	undo_seats(core, l, 0);
 	t->doubted = true;
 	l->refused = false;
 	l->trouble = TROUBLE_NONE;
@@ -349,7 +351,7 @@ bid_not_won(struct core *core, struct lease *l)
 	} else if (t->hitch != TROUBLE_NONE) {
 		bid_missed(core, l, t->hitch, RETRY_MS);
 	} else { /* nothing was done, no verdict */
-		seats_undo(core, l, 0);
+		undo_seats(core, l, 0);
 		l->refused = false;
 		bid_wait(core, l, AGAIN_MS);
 	}

@@ -7,6 +7,7 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/tokens.h"
+#include "daemon/core/traffic.h"
 
 #include <assert.h>
 
@@ -27,7 +28,7 @@ keep_short_of_tokens(const struct lease *l)
 {
 	int64_t left = l->token_last - l->token + 1;
 
-	return lease_spare(l) == 0 && (left < TOKEN_LEAST || left < l->block / 2);
+	return traffic_spare(l) == 0 && (left < TOKEN_LEAST || left < l->block / 2);
 }
 
 void

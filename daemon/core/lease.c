@@ -10,9 +10,10 @@
 #include "daemon/core/seat.h"
 #include "daemon/core/slots.h"
 #include "daemon/core/tokens.h"
+#include "daemon/core/traffic.h"
+#include "daemon/core/undo.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #define LINE_MS 1000 /* so often a place is kept for a writer who waits for readers here */
 
@@ -44,27 +45,6 @@ lease_next(const struct resource *r, const struct lease *l)
 	return s == NULL ? NULL : &s->lease;
 }
 
-struct traffic *
-traffic_new(struct core *core, struct lease *l)
-{
-	struct traffic *t = grave_new(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
-
-	assert(l->traffic == NULL && t != NULL);
-	t->reached = l->token_last;
-	l->traffic = t;
-	return t;
-}
-
-static void
-traffic_end(struct core *core, struct lease *l)
-{
-	if (l->traffic == NULL)
-		return;
-	lease_no_foreign(l);
-	grave_bury(core, &l->traffic->grave);
-	l->traffic = NULL;
-}
-
 /* Several masters are asked again one by one, on the terms of the last round. */
 void
 lease_quiet(struct core *core, struct lease *l)
@@ -77,14 +57,6 @@ lease_quiet(struct core *core, struct lease *l)
 		t->reached > l->token_last)
 		return;
 	traffic_end(core, l);
-}
-
-struct slice
-lease_foreign(const struct lease *l)
-{
-	const char *text = l->traffic != NULL ? l->traffic->foreign : NULL;
-
-	return text == NULL ? (struct slice){NULL, 0} : slice_of(text);
 }
 
 void
@@ -144,14 +116,6 @@ lease_arm(struct core *core, struct lease *l)
 	timer_arm(&core->timers, &l->timer, at);
 }
 
-void
-lease_no_foreign(struct lease *l)
-{
-	free(l->traffic->foreign);
-	l->traffic->foreign = NULL;
-	l->traffic->position = 0;
-}
-
 /* Forgets all that belonged to the last lease. */
 void
 lease_clear(struct core *core, struct lease *l)
@@ -178,7 +142,7 @@ lease_clear(struct core *core, struct lease *l)
 void
 lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 {
-	struct traffic *t = lease_traffic(core, l);
+	struct traffic *t = traffic_of(core, l);
 
 	assert(term_ms <= INT32_MAX);
 	l->term_ms = (int32_t)term_ms;
@@ -236,7 +200,7 @@ lease_line_up(struct core *core, struct lease *l)
 					  .queue_ms = LEASE_PLACE_MS});
 	}
 	l->lines = true;
-	lease_traffic(core, l)->line_ms = core->now.ms + LINE_MS;
+	traffic_of(core, l)->line_ms = core->now.ms + LINE_MS;
 	lease_arm(core, l);
 }
 
@@ -265,7 +229,7 @@ lease_drop(struct core *core, struct lease *l)
 	} else if (l->state == LEASE_WAITING) {
 		lease_leave(core, l);
 	} else if (l->state == LEASE_ACQUIRING) {
-		seats_undo(core, l, 0);
+		undo_seats(core, l, 0);
 		lease_leave_queue(core, l);
 		lease_move(core, l, LEASE_NONE);
 		lease_clear(core, l);
@@ -293,7 +257,7 @@ lease_give_back(struct core *core, struct lease *l)
 
 	assert(l->state == LEASE_HELD && l->grants == NULL);
 	emit_note(core, NOTE_UNLEASED, l->resource, NULL, 0, -1, NULL);
-	seats_undo(core, l, 0);
+	undo_seats(core, l, 0);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
 	l->rests = l->resource->rule->interop != INTEROP_NONE && l->resource->queue->count > 0;
@@ -308,7 +272,7 @@ lease_lost(struct core *core, struct lease *l, enum loss_reason reason)
 	while (l->grants != NULL)
 		grant_lose(core, l->grants, reason);
 	/* Our keys may outlive our certainty of them: nobody should have to wait for their end. */
-	seats_undo(core, l, 0);
+	undo_seats(core, l, 0);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
 	resource_touch(core, l->resource);
@@ -339,7 +303,7 @@ lease_want(struct core *core, struct lease *l)
 	/* Until the masters know that it is shared, readers elsewhere ask for what they are about to get. */
 	if (l->state == LEASE_HELD && l->kind != l->told)
 		return;
-	t = lease_traffic(core, l);
+	t = traffic_of(core, l);
 	t->heard_ms = core->now.ms;
 	if (l->wanted)
 		return;

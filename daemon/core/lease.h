@@ -23,28 +23,8 @@ void lease_init(struct lease *l, struct resource *r);
 /* The lease of r after this one: it has one, or with permits any number; NULL: the first one, and none. */
 struct lease *lease_next(const struct resource *r, const struct lease *l);
 
-/* What goes on about it, from now on if nothing did. Without memory for that the process ends: a lease that
- * cannot be asked for or kept is worse (rule 7). */
-struct traffic *traffic_new(struct core *core, struct lease *l);
-
-static inline struct traffic *
-lease_traffic(struct core *core, struct lease *l)
-{
-	return l->traffic != NULL ? l->traffic : traffic_new(core, l);
-}
-
 /* HELD: if nothing goes on any more, there is nothing to remember of it. */
 void lease_quiet(struct core *core, struct lease *l);
-
-/* Whose lease was in the way last, as the masters name him; n == 0: nobody's. */
-struct slice lease_foreign(const struct lease *l);
-
-/* A block of tokens fetched ahead: its last one; 0: none. */
-static inline int64_t
-lease_spare(const struct lease *l)
-{
-	return l->traffic != NULL && l->traffic->spare_first > 0 ? l->traffic->spare_last : 0;
-}
 
 /* Who waits says so again and again; not heard for so long, it may have gone. */
 #define LEASE_WANT_MS  3000
@@ -59,7 +39,6 @@ void lease_move(struct core *core, struct lease *l, enum lease_state next);
 
 /* Forgets all that belonged to the last lease. */
 void lease_clear(struct core *core, struct lease *l);
-void lease_no_foreign(struct lease *l);
 
 /* Questions to the masters begin: a term, a token and a block of them for all. */
 void lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block);

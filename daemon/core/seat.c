@@ -2,11 +2,9 @@
 
 #include "daemon/core/drift.h"
 #include "daemon/core/hash.h"
-#include "daemon/core/lease.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/slots.h"
-#include "daemon/core/undo.h"
+#include "daemon/core/traffic.h"
 
 #include <assert.h>
 #include <string.h>
@@ -25,13 +23,6 @@ seat_set_odd(struct lease *l, unsigned i)
 	seat_set_ours(l, i, false);
 	l->odd = (uint8_t)(l->odd | 1U << i);
 	l->seats[i].valid_ms = 0;
-}
-
-/* NULL: nothing has been asked. */
-static const struct question *
-seat_question_of(const struct lease *l, unsigned i)
-{
-	return l->traffic == NULL ? NULL : &l->traffic->questions[i];
 }
 
 static bool
@@ -75,7 +66,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 {
 	const struct master *m = &core->masters[i];
 	const struct resource *r = l->resource;
-	struct traffic *t = lease_traffic(core, l);
+	struct traffic *t = traffic_of(core, l);
 	struct question *asked = &t->questions[i];
 	struct call call = {.op = op,
 		.master = i,
@@ -91,7 +82,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 
 	if (l->kind == KIND_PERMITS) {
 		call.hint = stake_of(l)->hint;
-		call.slots = slots_named(l);
+		call.slots = stake_slots(l);
 	}
 	assert(!asked->asking);
 	asked->asking = true;
@@ -260,19 +251,4 @@ seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *
 		return true;
 	}
 	return false;
-}
-
-void
-seats_undo(struct core *core, const struct lease *l, int64_t place_ms)
-{
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct question *asked = seat_question_of(l, i);
-		bool asking = asked != NULL && asked->asking;
-		int64_t after_us = asking ? asked->deadline_us : 0;
-
-		if (asked != NULL && asked->unsure_us > after_us)
-			after_us = asked->unsure_us;
-		if (seat_is_ours(l, i) || seat_is_odd(l, i) || asking || after_us > 0)
-			undo_start(core, l, i, after_us, i == l->home ? place_ms : 0);
-	}
 }

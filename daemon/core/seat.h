@@ -56,8 +56,4 @@ int64_t seats_valid_ms(const struct core *core, const struct lease *l);
 /* Tokens that a majority has strictly been raised to in this round. False: there are none. Taken once. */
 bool seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last);
 
-/* Releases every seat that is ours or may be. place_ms: for how long the daemon goes back to the head of the
- * queue at home; 0: it does not. */
-void seats_undo(struct core *core, const struct lease *l, int64_t place_ms);
-
 #endif

@@ -7,14 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct slice
-slots_named(const struct lease *l)
-{
-	const struct slots *slots = l->kind == KIND_PERMITS ? stake_of(l)->slots : NULL;
-
-	return slots == NULL ? (struct slice){NULL, 0} : (struct slice){slots->bytes, slots->n};
-}
-
 bool
 slots_are_offered(const struct lease *l)
 {

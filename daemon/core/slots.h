@@ -11,9 +11,6 @@
 
 #include "daemon/core/state.h"
 
-/* Those that a lease asks for or consists of, or none. */
-struct slice slots_named(const struct lease *l);
-
 /* What might be had is known. */
 bool slots_are_offered(const struct lease *l);
 

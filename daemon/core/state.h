@@ -466,6 +466,15 @@ stake_of(const struct lease *l)
 	return OWNER_OF(l, struct stake, lease);
 }
 
+/* The permits that a lease asks for or consists of, or none. */
+static inline struct slice
+stake_slots(const struct lease *l)
+{
+	const struct slots *slots = l->kind == KIND_PERMITS ? stake_of(l)->slots : NULL;
+
+	return slots == NULL ? (struct slice){NULL, 0} : (struct slice){slots->bytes, slots->n};
+}
+
 /* Of one lease at one master. */
 struct undo_key {
 	uint64_t attempt;

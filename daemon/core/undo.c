@@ -4,7 +4,6 @@
 #include "daemon/core/grave.h"
 #include "daemon/core/master.h"
 #include "daemon/core/seat.h"
-#include "daemon/core/slots.h"
 #include "daemon/core/table.h"
 
 #include <assert.h>
@@ -65,10 +64,12 @@ undo_slots(const struct lease *l, unsigned master)
 	bool quiet = asked == NULL || (!asked->asking && asked->unsure_us == 0);
 	bool all = l->state == LEASE_HELD && seat_is_ours(l, master) && !seat_is_odd(l, master) && quiet;
 
-	return all ? slots_named(l) : (struct slice){NULL, 0};
+	return all ? stake_slots(l) : (struct slice){NULL, 0};
 }
 
-void
+/* after_us: when the last call that may still create it refuses itself, that master's time; 0: there is none.
+ */
+static void
 undo_start(struct core *core, const struct lease *l, unsigned master, int64_t after_us, int64_t place_ms)
 {
 	const struct resource *r = l->resource;
@@ -101,6 +102,21 @@ undo_start(struct core *core, const struct lease *l, unsigned master, int64_t af
 	core->counts.releasing++;
 	/* Said once: when it is repeated, the daemon may long have left the queue. */
 	undo_send(core, u, place_ms);
+}
+
+void
+undo_seats(struct core *core, const struct lease *l, int64_t place_ms)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct question *asked = l->traffic == NULL ? NULL : &l->traffic->questions[i];
+		bool asking = asked != NULL && asked->asking;
+		int64_t after_us = asking ? asked->deadline_us : 0;
+
+		if (asked != NULL && asked->unsure_us > after_us)
+			after_us = asked->unsure_us;
+		if (seat_is_ours(l, i) || seat_is_odd(l, i) || asking || after_us > 0)
+			undo_start(core, l, i, after_us, i == l->home ? place_ms : 0);
+	}
 }
 
 void

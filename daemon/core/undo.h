@@ -10,11 +10,9 @@
 
 #include "daemon/core/state.h"
 
-/* Of this lease as it is now, at one master. after_us: when the last call that may still create it refuses
- * itself, that master's time; 0: there is none. place_ms: for how long the daemon goes back to the head of
- * the queue there; 0: it does not. */
-void undo_start(
-	struct core *core, const struct lease *l, unsigned master, int64_t after_us, int64_t place_ms);
+/* Of this lease as it is now: every seat that is ours or may be. place_ms: for how long the daemon goes back
+ * to the head of the queue at home; 0: it does not. */
+void undo_seats(struct core *core, const struct lease *l, int64_t place_ms);
 
 void undo_vote(struct core *core, const struct vote *vote);
 void undo_timer(struct core *core, struct undo *undo);

@@ -7,7 +7,6 @@
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
-#include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
@@ -17,6 +16,7 @@
 #include "daemon/core/share.h"
 #include "daemon/core/speaker.h"
 #include "daemon/core/table.h"
+#include "daemon/core/traffic.h"
 #include "daemon/core/user.h"
 #include "daemon/core/verdict.h"
 
@@ -289,7 +289,7 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 			(long long)first->token, (long long)c->token);
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "nobody holds it through this daemon%s",
-			r != NULL && r->limit == 0 && lease_foreign(&r->lease).n > 0
+			r != NULL && r->limit == 0 && traffic_foreign(&r->lease).n > 0
 				? ": break it at the daemon that INSPECT names"
 				: "");
 }

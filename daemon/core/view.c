@@ -6,6 +6,7 @@
 #include "daemon/core/stake.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
+#include "daemon/core/traffic.h"
 
 #include <assert.h>
 
@@ -99,7 +100,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	out->lease = lease_words[l->state];
 	out->lease_ms = l->state == LEASE_HELD ? l->valid_ms - now_ms : 0;
 	out->renewing = l->state == LEASE_HELD && l->refreshing;
-	out->foreign = lease_foreign(bid);
+	out->foreign = traffic_foreign(bid);
 	out->position = bid->traffic == NULL ? 0 : bid->traffic->position;
 	out->votes = seats_ours(core, l);
 	out->home = bid->home;
