@@ -9,6 +9,7 @@
 #include "daemon/core/seat.h"
 #include "daemon/core/slots.h"
 #include "daemon/core/tokens.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/traffic.h"
 #include "daemon/core/undo.h"
 
@@ -144,7 +145,7 @@ bid_wait(struct core *core, struct lease *l, int64_t ms)
 		ms = 1;
 	lease_move(core, l, LEASE_WAITING);
 	timer_arm(&core->timers, &l->timer, core->now.ms + 1 + core_jitter(core, ms - ms / 4, ms));
-	resource_touch(core, l->resource);
+	touched_add(core, l->resource);
 }
 
 void
@@ -228,7 +229,7 @@ bid_won(struct core *core, struct lease *l)
 	l->refresh_ms = bid_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
 	lease_arm(core, l);
 	emit_note(core, NOTE_LEASED, l->resource, NULL, t->spare_first, l->valid_ms - core->now.ms, NULL);
-	resource_touch(core, l->resource);
+	touched_add(core, l->resource);
 }
 
 /* Refused by somebody; what home says of it counts. */

@@ -16,9 +16,8 @@
 #include "daemon/core/loss.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/table.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/user.h"
 #include "daemon/core/verdict.h"
 #include "proto/escape.h"
@@ -83,7 +82,7 @@ part_wait(struct core *core, struct part *p, bool once, struct reply *why)
 	*why = no_memory();
 	if (r == NULL)
 		return false;
-	resource_touch(core, r);
+	touched_add(core, r);
 	if (family_refuses(r, &lock, why))
 		return false;
 	family_join(core, r, &lock);
@@ -534,7 +533,7 @@ bundle_may_begin(struct core *core, struct bundle *b, struct reply *out)
 			*out = no_memory();
 			return false;
 		}
-		resource_touch(core, r);
+		touched_add(core, r);
 		if (family_refuses(r, &b->lock, out))
 			return false;
 		if (!b->once || !verdict_hopeless(r, b->lock.kind))

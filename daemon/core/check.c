@@ -5,13 +5,14 @@
 #include "daemon/core/core.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
-#include "daemon/core/lease.h"
 #include "daemon/core/mint.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/stake.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -150,7 +151,7 @@ check_resource(const struct core *core, const struct resource *r, int64_t now_ms
 	size_t grants = 0;
 	int64_t taken = 0;
 
-	for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
+	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 		assert(l->resource == r);
 		check_lease(core, l, now_ms);
 		check_grants(l, now_ms, seen);
@@ -206,7 +207,7 @@ user_withheld(const struct core *core, const struct user *u)
 		r = names_next(&core->names, r)) {
 		const struct grant *g = NULL;
 
-		while ((g = grant_next(r, g)) != NULL) {
+		while ((g = resource_next_grant(r, g)) != NULL) {
 			if (g->session == NULL && g->left_by == u)
 				locks += user_locks(g->lease->permits);
 		}
@@ -362,7 +363,7 @@ core_check(const struct core *core, int64_t now_ms)
 {
 	struct core_counts seen = {0};
 
-	assert(touched_empty(&core->touched) && TAILQ_EMPTY(&core->bundles));
+	assert(touched_at_rest(core) && TAILQ_EMPTY(&core->bundles));
 	for (const struct resource *r = names_first(&core->names); r != NULL;
 		r = names_next(&core->names, r)) {
 		check_waiters(core, r);

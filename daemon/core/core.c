@@ -3,7 +3,6 @@
 #include "daemon/core/bid.h"
 #include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
@@ -22,6 +21,7 @@
 #include "daemon/core/speaker.h"
 #include "daemon/core/stake.h"
 #include "daemon/core/table.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/undo.h"
 #include "daemon/core/user.h"
 #include "daemon/core/verbs.h"
@@ -332,6 +332,16 @@ take_vote(struct core *core, const struct vote *vote)
 	}
 }
 
+/* Another daemon waits for it. */
+static void
+name_wanted(struct core *core, struct resource *r)
+{
+	struct lease *l;
+
+	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
+		lease_want(core, l);
+}
+
 static void
 take_inbox(struct core *core, const struct event *event)
 {
@@ -340,7 +350,7 @@ take_inbox(struct core *core, const struct event *event)
 	if (r == NULL)
 		return; /* a hint about something that is over */
 	if (event->type == EVENT_WANT)
-		leases_want(core, r);
+		name_wanted(core, r);
 	else if (r->limit == 0)
 		bid_called(core, &r->lease, event->master);
 	else if (stake_bidder(r) != NULL)

@@ -24,7 +24,7 @@
 #include "daemon/core/grave.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/share.h"
+#include "daemon/core/resource.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ wait_is_shut(struct search *search, const struct waiter *w)
 	if (w->kind != KIND_SHARED)
 		return true;
 	TAILQ_FOREACH (ahead, &w->resource->queue->waiters, in_resource) {
-		if (!search_look(search) || !share_open(search->core, w->resource, ahead))
+		if (!search_look(search) || !lease_open(search->core, &w->resource->lease, ahead))
 			return true;
 		if (ahead == w)
 			break;
@@ -155,12 +155,12 @@ each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 
 	if (q->pass == search->pass)
 		return false;
-	while ((g = grant_next(w->resource, g)) != NULL && search_look(search)) {
+	while ((g = resource_next_grant(w->resource, g)) != NULL && search_look(search)) {
 		if (g->session != NULL && tell(search, g->session, w, false))
 			return true;
 	}
 	q->pass = search->pass;
-	q->stuck = grant_next(w->resource, NULL);
+	q->stuck = resource_next_grant(w->resource, NULL);
 	return false;
 }
 
@@ -229,7 +229,7 @@ holder_is_stuck(struct search *search, const struct resource *r)
 	while (q->stuck != NULL && !session_stuck(search, q->stuck->session)) {
 		if (!search_look(search))
 			return false;
-		q->stuck = grant_next(r, q->stuck);
+		q->stuck = resource_next_grant(r, q->stuck);
 	}
 	return q->stuck != NULL;
 }
@@ -242,7 +242,7 @@ permits_stuck(struct search *search, const struct resource *r)
 	const struct grant *g;
 	int64_t stuck = 0;
 
-	for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
+	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 		for (g = l->grants; g != NULL; g = g->after) {
 			if (search_look(search) && session_stuck(search, g->session))
 				stuck += g->lease->permits;

@@ -6,11 +6,11 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/holds.h"
-#include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/stake.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -202,19 +202,6 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 }
 
 struct grant *
-grant_next(const struct resource *r, const struct grant *g)
-{
-	const struct lease *l = g == NULL ? NULL : g->lease;
-	struct grant *next = g == NULL ? NULL : g->after;
-
-	if (r->limit == 0)
-		return g == NULL ? grant_first(&r->lease) : next;
-	while (next == NULL && (l = lease_next(r, l)) != NULL)
-		next = l->grants;
-	return next;
-}
-
-struct grant *
 grant_any(const struct core *core, const struct resource *r, struct session *s, struct slice owner)
 {
 	return r == NULL ? NULL : holds_find(core, s, r, owner);
@@ -225,7 +212,7 @@ grant_with(const struct resource *r, int64_t token)
 {
 	struct grant *g = NULL;
 
-	while ((g = grant_next(r, g)) != NULL) {
+	while ((g = resource_next_grant(r, g)) != NULL) {
 		if (g->token == token)
 			return g;
 	}
@@ -289,7 +276,7 @@ grant_share(struct core *core, struct grant *g)
 	if (g->kind != KIND_EXCLUSIVE)
 		return;
 	g->kind = KIND_SHARED;
-	resource_touch(core, g->lease->resource);
+	touched_add(core, g->lease->resource);
 }
 
 void
@@ -335,7 +322,7 @@ grant_end(struct core *core, struct grant *g)
 	r->grant_count--;
 	if (l->kind == KIND_PERMITS)
 		stake_released(l);
-	resource_touch(core, r);
+	touched_add(core, r);
 	grave_bury(core, &g->grave);
 }
 
@@ -379,7 +366,7 @@ grant_abandon(struct core *core, struct grant *g)
 	t->told_until_ms = told_ms;
 	t->ends_ms = until_ms;
 	timer_arm(&core->timers, &t->timer, until_ms);
-	resource_touch(core, g->lease->resource);
+	touched_add(core, g->lease->resource);
 	return until_ms - core->now.ms;
 }
 

@@ -11,9 +11,6 @@
 
 #include "daemon/core/state.h"
 
-/* The hold of r after this one, the oldest first; NULL: the first one, and none. */
-struct grant *grant_next(const struct resource *r, const struct grant *g);
-
 /* The oldest hold that stands on it; NULL: none. */
 struct grant *grant_first(const struct lease *l);
 

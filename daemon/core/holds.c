@@ -1,6 +1,6 @@
 #include "daemon/core/holds.h"
 
-#include "daemon/core/grant.h"
+#include "daemon/core/resource.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ holds_find(const struct core *core, struct session *s, const struct resource *r,
 		}
 		return NULL;
 	}
-	while ((g = grant_next(r, g)) != NULL) {
+	while ((g = resource_next_grant(r, g)) != NULL) {
 		if (g->session == s && slice_equal(grant_owner(g), owner))
 			return g;
 	}

@@ -2,12 +2,14 @@
 
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/tokens.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/traffic.h"
+#include "daemon/core/undo.h"
 
 #include <assert.h>
 
@@ -172,6 +174,19 @@ keep_hopeless(const struct core *core, const struct lease *l)
 	return seats_ours(core, l) == 0 || seats_holder(core, l) >= quorum_majority(core);
 }
 
+/* The lease is gone, and what stood on it with it. */
+static void
+keep_lost(struct core *core, struct lease *l, enum loss_reason reason)
+{
+	while (l->grants != NULL)
+		grant_lose(core, l->grants, reason);
+	/* Our keys may outlive our certainty of them: nobody should have to wait for their end. */
+	undo_seats(core, l, 0);
+	lease_move(core, l, LEASE_NONE);
+	lease_clear(core, l);
+	touched_add(core, l->resource);
+}
+
 void
 keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
@@ -190,7 +205,7 @@ keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 	else if (yes && l->kind == KIND_SHARED && core->now.ms - t->heard_ms >= LEASE_WANT_MS)
 		l->wanted = false;
 	if (keep_hopeless(core, l)) {
-		lease_lost(core, l, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
+		keep_lost(core, l, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
 		return;
 	}
 	lease_take_tokens(core, l);
@@ -199,7 +214,7 @@ keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 		l->refresh_ms = core->now.ms;
 	lease_arm(core, l);
 	lease_quiet(core, l);
-	resource_touch(core, l->resource);
+	touched_add(core, l->resource);
 }
 
 void
@@ -210,9 +225,9 @@ keep_timer(struct core *core, struct lease *l)
 	/* It is given back before this step ends, unless somebody wants it by then who waits for what else
 	 * ends just now: then it goes on. */
 	if (l->idle_ms != 0 && core->now.ms >= l->idle_ms)
-		resource_touch(core, l->resource);
+		touched_add(core, l->resource);
 	if (core->now.ms >= l->valid_ms)
-		lease_lost(core, l, LOSS_EXPIRED);
+		keep_lost(core, l, LOSS_EXPIRED);
 	else if (l->lines && core->now.ms >= l->traffic->line_ms)
 		lease_line_up(core, l);
 	else if (core->now.ms < l->refresh_ms)

@@ -2,14 +2,12 @@
 
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/grant.h"
-#include "daemon/core/grave.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/slots.h"
 #include "daemon/core/tokens.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/traffic.h"
 #include "daemon/core/undo.h"
 
@@ -31,18 +29,6 @@ lease_init(struct lease *l, struct resource *r)
 {
 	l->resource = r;
 	timer_init(&l->timer, TIMER_LEASE);
-}
-
-struct lease *
-lease_next(const struct resource *r, const struct lease *l)
-{
-	const struct lease *only = &r->lease;
-	struct stake *s;
-
-	if (r->limit == 0)
-		return l == NULL ? (struct lease *)(uintptr_t)only : NULL;
-	s = l == NULL ? TAILQ_FIRST(&r->stakes.list) : TAILQ_NEXT(stake_of(l), in_resource);
-	return s == NULL ? NULL : &s->lease;
 }
 
 /* Several masters are asked again one by one, on the terms of the last round. */
@@ -218,7 +204,7 @@ lease_leave(struct core *core, struct lease *l)
 	lease_leave_queue(core, l);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
-	resource_touch(core, l->resource);
+	touched_add(core, l->resource);
 }
 
 void
@@ -262,20 +248,7 @@ lease_give_back(struct core *core, struct lease *l)
 	lease_clear(core, l);
 	l->rests = l->resource->rule->interop != INTEROP_NONE && l->resource->queue->count > 0;
 	l->yielded = yielded && !l->rests;
-	resource_touch(core, l->resource);
-}
-
-/* The lease is gone, and what stood on it with it. */
-void
-lease_lost(struct core *core, struct lease *l, enum loss_reason reason)
-{
-	while (l->grants != NULL)
-		grant_lose(core, l->grants, reason);
-	/* Our keys may outlive our certainty of them: nobody should have to wait for their end. */
-	undo_seats(core, l, 0);
-	lease_move(core, l, LEASE_NONE);
-	lease_clear(core, l);
-	resource_touch(core, l->resource);
+	touched_add(core, l->resource);
 }
 
 void
@@ -312,16 +285,7 @@ lease_want(struct core *core, struct lease *l)
 	t->streak = 0;
 	if (l->state == LEASE_HELD)
 		lease_arm(core, l);
-	resource_touch(core, l->resource);
-}
-
-void
-leases_want(struct core *core, struct resource *r)
-{
-	struct lease *l;
-
-	for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l))
-		lease_want(core, l);
+	touched_add(core, l->resource);
 }
 
 bool
@@ -354,6 +318,22 @@ lease_must_yield(const struct core *core, const struct lease *l)
 	return l->wanted && l->served &&
 	       (l->traffic->streak >= core->settings.streak ||
 		       core->now.ms - l->traffic->wanted_ms >= core->settings.streak_ms);
+}
+
+bool
+lease_written(const struct lease *l)
+{
+	return l->grants != NULL && l->grants->kind == KIND_EXCLUSIVE;
+}
+
+bool
+lease_open(const struct core *core, const struct lease *l, const struct waiter *w)
+{
+	if (l->kind == KIND_SHARED)
+		return w->kind == KIND_SHARED && (!l->wanted || w->since_ms <= l->traffic->wanted_ms);
+	if (lease_must_yield(core, l))
+		return false;
+	return l->grants == NULL || (w->kind == KIND_SHARED && !lease_written(l));
 }
 
 int64_t

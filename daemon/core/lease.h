@@ -20,9 +20,6 @@
 /* NONE, of this name; its memory is all zero. */
 void lease_init(struct lease *l, struct resource *r);
 
-/* The lease of r after this one: it has one, or with permits any number; NULL: the first one, and none. */
-struct lease *lease_next(const struct resource *r, const struct lease *l);
-
 /* HELD: if nothing goes on any more, there is nothing to remember of it. */
 void lease_quiet(struct core *core, struct lease *l);
 
@@ -60,9 +57,6 @@ void lease_leave(struct core *core, struct lease *l);
 /* In whatever state, and nobody holds it: none of it is wanted any more. */
 void lease_drop(struct core *core, struct lease *l);
 
-/* HELD: it is gone, and what stood on it with it. */
-void lease_lost(struct core *core, struct lease *l, enum loss_reason reason);
-
 /* Gives up our place in the queue, where there is one; or that at a master which is not home any more. */
 void lease_leave_queue(struct core *core, struct lease *l);
 void lease_leave_at(struct core *core, const struct lease *l, unsigned master);
@@ -72,9 +66,8 @@ void lease_leave_at(struct core *core, const struct lease *l, unsigned master);
 void lease_line_up(struct core *core, struct lease *l);
 void lease_line_off(struct core *core, struct lease *l);
 
-/* Another daemon waits for it, or for the name. */
+/* Another daemon waits for it. */
 void lease_want(struct core *core, struct lease *l);
-void leases_want(struct core *core, struct resource *r);
 
 /* Whether a lease that nobody here holds or waits for is kept for a while: for who locks the name again soon,
  * and as long as no other daemon wants it. */
@@ -85,6 +78,13 @@ bool lease_good(const struct core *core, const struct lease *l);
 
 /* Another daemon waits and has waited for the streak or its time. */
 bool lease_must_yield(const struct core *core, const struct lease *l);
+
+/* Whether a writer holds it here. */
+bool lease_written(const struct lease *l);
+
+/* HELD, and not of permits: nobody's hold stands in this waiter's way, nor does a daemon that waits
+ * elsewhere. */
+bool lease_open(const struct core *core, const struct lease *l, const struct waiter *w);
 
 /* Keeps a block of tokens that a majority agreed on, if there is one. */
 void lease_take_tokens(struct core *core, struct lease *l);

@@ -5,7 +5,7 @@
 #include "daemon/core/grave.h"
 #include "daemon/core/master.h"
 #include "daemon/core/pulse.h"
-#include "daemon/core/resource.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -135,7 +135,7 @@ queue_remove(struct core *core, struct waiter *w)
 	w->session->waiter_count--;
 	user_give(w->session, w->permits);
 	core->counts.waiters--;
-	resource_touch(core, r);
+	touched_add(core, r);
 	grave_bury(core, &w->grave);
 }
 
@@ -190,7 +190,7 @@ queue_make_once(struct core *core, struct waiter *w)
 	if (until_ms < w->until_ms)
 		w->until_ms = until_ms;
 	queue_arm(core, w);
-	resource_touch(core, w->resource);
+	touched_add(core, w->resource);
 }
 
 void

@@ -3,7 +3,6 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/table.h"
 #include "proto/glob.h"
 
 #include <assert.h>
@@ -70,25 +69,6 @@ resource_get(struct core *core, struct slice name)
 	return r != NULL ? r : resource_new(core, name);
 }
 
-void
-resource_touch(struct core *core, struct resource *r)
-{
-	if (r->dirty)
-		return;
-	r->dirty = true;
-	touched_put(&core->touched, r);
-}
-
-struct resource *
-resource_touched(struct core *core)
-{
-	struct resource *r = touched_take(&core->touched);
-
-	if (r != NULL)
-		r->dirty = false;
-	return r;
-}
-
 bool
 resource_idle(const struct resource *r)
 {
@@ -115,4 +95,29 @@ resource_forget(struct core *core, struct resource *r)
 		emit_listen(core, resource_name(r), false);
 	core->counts.resources--;
 	grave_bury(core, &r->grave);
+}
+
+struct lease *
+resource_next_lease(const struct resource *r, const struct lease *l)
+{
+	const struct lease *only = &r->lease;
+	struct stake *s;
+
+	if (r->limit == 0)
+		return l == NULL ? (struct lease *)(uintptr_t)only : NULL;
+	s = l == NULL ? TAILQ_FIRST(&r->stakes.list) : TAILQ_NEXT(stake_of(l), in_resource);
+	return s == NULL ? NULL : &s->lease;
+}
+
+struct grant *
+resource_next_grant(const struct resource *r, const struct grant *g)
+{
+	const struct lease *l = g == NULL ? NULL : g->lease;
+	struct grant *next = g == NULL ? NULL : g->after;
+
+	if (r->limit == 0)
+		return g == NULL ? r->lease.grants : next;
+	while (next == NULL && (l = resource_next_lease(r, l)) != NULL)
+		next = l->grants;
+	return next;
 }

@@ -15,12 +15,6 @@ struct resource *resource_new(struct core *core, struct slice name) __attribute_
 /* Finds or makes it. NULL: out of memory. */
 struct resource *resource_get(struct core *core, struct slice name) __attribute__((warn_unused_result));
 
-/* It has to be settled before the step ends. */
-void resource_touch(struct core *core, struct resource *r);
-
-/* Takes the next touched one; NULL: none left. */
-struct resource *resource_touched(struct core *core);
-
 /* Asks to hear of the ends of somebody else's locks of it; until it is forgotten. */
 void resource_listen(struct core *core, struct resource *r);
 
@@ -29,6 +23,12 @@ bool resource_idle(const struct resource *r);
 
 /* Idle and not touched: forgets it. */
 void resource_forget(struct core *core, struct resource *r);
+
+/* The lease of r after this one: it has one, or with permits any number; NULL: the first one, and none. */
+struct lease *resource_next_lease(const struct resource *r, const struct lease *l);
+
+/* The hold of r after this one, the oldest first; NULL: the first one, and none. */
+struct grant *resource_next_grant(const struct resource *r, const struct grant *g);
 
 /* Finds its rule (again). */
 void resource_rule(struct core *core, struct resource *r);

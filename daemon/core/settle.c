@@ -8,6 +8,7 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/share.h"
 #include "daemon/core/stake.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/undo.h"
 
 static void
@@ -32,14 +33,14 @@ settle_retry(struct core *core)
 	struct lease *l;
 
 	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
-		for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
+		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 			if (l->state == LEASE_HELD)
 				keep_catch_up(core, l);
 			else
 				bid_look(core, l);
 		}
 		if (r->queue->count > 0 || r->parts)
-			resource_touch(core, r);
+			touched_add(core, r);
 	}
 	undo_retry_all(core);
 	latch_retry_all(core);
@@ -53,7 +54,7 @@ settle_reclaim(struct core *core, const struct master *m)
 	struct lease *l;
 
 	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
-		for (l = lease_next(r, NULL); l != NULL; l = lease_next(r, l)) {
+		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 			if (l->state == LEASE_HELD && l->idle_ms != 0 && r->queue->count == 0)
 				lease_give_back(core, l);
 			else if (l->state == LEASE_HELD)
@@ -65,7 +66,7 @@ settle_reclaim(struct core *core, const struct master *m)
 static bool
 settle_next(struct core *core)
 {
-	struct resource *r = resource_touched(core);
+	struct resource *r = touched_next(core);
 
 	if (r == NULL)
 		return false;
@@ -98,6 +99,4 @@ settle(struct core *core)
 	/* A bundle that waits for a name next should do so before that is given back. */
 	while ((!TAILQ_EMPTY(&core->bundles) && bundle_settle(core)) || settle_next(core))
 		continue;
-	if (core->touched.room > core->touched.list + TOUCHED_KEPT)
-		touched_shrink(&core->touched);
 }

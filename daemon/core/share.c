@@ -7,35 +7,14 @@
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/reenter.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/verdict.h"
-
-bool
-share_written(const struct resource *r)
-{
-	const struct grant *g = grant_first(&r->lease);
-
-	return g != NULL && g->kind == KIND_EXCLUSIVE;
-}
-
-bool
-share_open(const struct core *core, const struct resource *r, const struct waiter *w)
-{
-	const struct lease *l = &r->lease;
-
-	if (l->kind == KIND_SHARED)
-		return w->kind == KIND_SHARED && (!l->wanted || w->since_ms <= l->traffic->wanted_ms);
-	if (lease_must_yield(core, l))
-		return false;
-	return l->grants == NULL || (w->kind == KIND_SHARED && !share_written(r));
-}
 
 void
 share_verdict(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	const struct resource *r = w->resource;
 
-	bool open = w == TAILQ_FIRST(&r->queue->waiters) && share_open(core, r, w);
+	bool open = w == TAILQ_FIRST(&r->queue->waiters) && lease_open(core, &r->lease, w);
 
 	if (r->lease.state == LEASE_HELD && !open)
 		verdict_null(out);
@@ -75,7 +54,7 @@ share_turn(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 
-	if (l->kind == KIND_EXCLUSIVE && l->wanted && l->grants != NULL && !share_written(r))
+	if (l->kind == KIND_EXCLUSIVE && l->wanted && l->grants != NULL && !lease_written(l))
 		keep_share(core, l);
 }
 
@@ -91,7 +70,7 @@ share_answer_once(struct core *core, struct resource *r)
 		return;
 	verdict_null(&null);
 	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
-		bool shut = behind || !share_open(core, r, w);
+		bool shut = behind || !lease_open(core, &r->lease, w);
 
 		if (shut && w->once)
 			queue_answer(core, w, &null);
@@ -126,13 +105,13 @@ share_held(struct core *core, struct resource *r)
 
 	share_turn(core, r);
 	r->dirty = true; /* whatever a grant changes is looked at right here */
-	while (w != NULL && share_open(core, r, w) && share_grant(core, l, w)) {
+	while (w != NULL && lease_open(core, &r->lease, w) && share_grant(core, l, w)) {
 		share_turn(core, r);
 		w = TAILQ_FIRST(&r->queue->waiters);
 	}
 	r->dirty = dirty;
 	share_line(core, r);
-	if (l->grants == NULL && (w == NULL ? !lease_retain(core, l) : !share_open(core, r, w)))
+	if (l->grants == NULL && (w == NULL ? !lease_retain(core, l) : !lease_open(core, &r->lease, w)))
 		lease_give_back(core, l);
 	else
 		share_answer_once(core, r);

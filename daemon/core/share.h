@@ -22,10 +22,4 @@ void share_settle(struct core *core, struct resource *r);
 /* What a waiter is told whose WAIT is over. */
 void share_verdict(const struct core *core, const struct waiter *w, struct reply *out);
 
-/* Whether a writer holds it here. */
-bool share_written(const struct resource *r);
-
-/* HELD: nobody's hold stands in this waiter's way, nor does a daemon that waits elsewhere. */
-bool share_open(const struct core *core, const struct resource *r, const struct waiter *w);
-
 #endif

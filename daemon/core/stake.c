@@ -8,6 +8,7 @@
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/reenter.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/table.h"
 #include "daemon/core/verdict.h"
 
@@ -90,7 +91,7 @@ stake_find(const struct core *core, const struct resource *r, uint64_t attempt)
 static const struct lease *
 stake_asked(const struct resource *r)
 {
-	const struct lease *first = lease_next(r, NULL), *bidder = stake_bidder(r);
+	const struct lease *first = resource_next_lease(r, NULL), *bidder = stake_bidder(r);
 
 	return bidder == NULL && first != NULL && first->grants == NULL ? first : bidder;
 }

@@ -13,9 +13,8 @@
 #include "daemon/core/reenter.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
-#include "daemon/core/share.h"
 #include "daemon/core/speaker.h"
-#include "daemon/core/table.h"
+#include "daemon/core/touched.h"
 #include "daemon/core/traffic.h"
 #include "daemon/core/user.h"
 #include "daemon/core/verdict.h"
@@ -143,7 +142,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	resource_touch(core, r);
+	touched_add(core, r);
 	if (family_refuses(r, c, &verdict)) {
 		emit_reply(core, conn->id, &verdict);
 		return;
@@ -279,7 +278,7 @@ static void
 verb_break(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct resource *r = names_find(&core->names, c->name);
-	const struct grant *first = r == NULL ? NULL : grant_next(r, NULL);
+	const struct grant *first = r == NULL ? NULL : resource_next_grant(r, NULL);
 	struct grant *g = r == NULL ? NULL : grant_with(r, c->token);
 
 	if (g != NULL)
@@ -385,7 +384,7 @@ verb_drain(struct core *core)
 	bundle_answer_all(core, &refusal);
 	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		queue_answer_all(core, r, &refusal);
-		resource_touch(core, r);
+		touched_add(core, r);
 	}
 	grace_drain(core);
 	latch_drain(core, &refusal);

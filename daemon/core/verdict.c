@@ -1,8 +1,8 @@
 #include "daemon/core/verdict.h"
 
+#include "daemon/core/lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/share.h"
 
 void
 verdict_null(struct reply *out)
@@ -72,6 +72,6 @@ verdict_hopeless(const struct resource *r, enum kind kind)
 {
 	if (r->limit > 0)
 		return r->grant_count > 0 && kind == KIND_EXCLUSIVE;
-	return (r->grant_count > 0 && (kind == KIND_EXCLUSIVE || share_written(r))) ||
+	return (r->grant_count > 0 && (kind == KIND_EXCLUSIVE || lease_written(&r->lease))) ||
 	       (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
 }

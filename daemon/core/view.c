@@ -1,7 +1,7 @@
 #include "daemon/core/view.h"
 
 #include "daemon/core/grant.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/stake.h"
 #include "daemon/core/state.h"
@@ -85,13 +85,13 @@ view_lease(const struct resource *r, const struct grant *oldest)
 		return &r->lease;
 	if (oldest != NULL)
 		return oldest->lease;
-	return TAILQ_EMPTY(&r->stakes.list) ? &none : lease_next(r, NULL);
+	return TAILQ_EMPTY(&r->stakes.list) ? &none : resource_next_lease(r, NULL);
 }
 
 static void
 view_resource(const struct core *core, int64_t now_ms, const struct resource *r, struct resource_view *out)
 {
-	const struct grant *oldest = grant_next(r, NULL);
+	const struct grant *oldest = resource_next_grant(r, NULL);
 	const struct lease *l = view_lease(r, oldest), *bid = stake_bidder(r) != NULL ? stake_bidder(r) : l;
 	const struct resource_view none = {.held = false};
 
@@ -216,7 +216,7 @@ core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
 
 	if (r == NULL)
 		return;
-	while ((g = grant_next(r, g)) != NULL) {
+	while ((g = resource_next_grant(r, g)) != NULL) {
 		struct hold_view view;
 
 		view_hold(core, now_ms, g, &view);
