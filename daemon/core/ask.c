@@ -3,7 +3,6 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/mint.h"
-#include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/table.h"
@@ -107,7 +106,7 @@ ask_leave(struct core *core, struct ask *a)
 	timer_cancel(&core->timers, &a->timer);
 	a->latch->patient -= is_patient(a);
 	a->conn->ask = NULL;
-	pulse_heard(core, a->conn->session);
+	conn_heard(core, a->conn);
 	a->conn = NULL;
 	core->counts.asks--;
 	if (a->place == ASK_SENT)

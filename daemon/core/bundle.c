@@ -1,9 +1,3 @@
-/*
- * bundle: see bundle.h. Called by verbs, and by queue and grant for their waiters and grants.
- *
- * What becomes of a bundle is decided in bundle_settle() alone: queue and grant may be in the middle of their
- * lists when they tell of a change.
- */
 #include "daemon/core/bundle.h"
 
 #include "daemon/core/deadlock.h"
@@ -14,7 +8,7 @@
 #include "daemon/core/keep.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
-#include "daemon/core/pulse.h"
+#include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/touched.h"
@@ -37,25 +31,7 @@ no_memory(void)
 	return reply;
 }
 
-static void
-bundle_touch(struct core *core, struct bundle *b)
-{
-	if (b->touched)
-		return;
-	b->touched = true;
-	TAILQ_INSERT_TAIL(&core->bundles, b, in_touched);
-}
-
 /* ---- its parts ---- */
-
-static void
-part_tell(struct part *p)
-{
-	struct grant *g = p->grant;
-
-	g->terms->part = NULL;
-	p->grant = NULL;
-}
 
 static void
 part_give_back(struct core *core, struct part *p)
@@ -67,7 +43,7 @@ part_give_back(struct core *core, struct part *p)
 	p->waiter = NULL;
 	if (g == NULL)
 		return;
-	part_tell(p);
+	part_let_go(p);
 	grant_release(core, g);
 }
 
@@ -126,7 +102,7 @@ bundle_end(struct core *core, struct bundle *b)
 	if (b->touched)
 		TAILQ_REMOVE(&core->bundles, b, in_touched);
 	b->conn->bundle = NULL;
-	pulse_heard(core, b->conn->session);
+	conn_heard(core, b->conn);
 	user_give(b->conn->session, (int64_t)b->count);
 	core->counts.bundles--;
 	grave_bury(core, &b->grave);
@@ -164,7 +140,7 @@ bundle_answer(struct core *core, struct bundle *b)
 		struct grant *g = p->grant;
 
 		b->tokens[p->place] = g->token;
-		part_tell(p);
+		part_let_go(p);
 		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms);
 	}
 	emit_reply(core, b->conn->id, &reply);
@@ -185,14 +161,6 @@ bundle_verdict(const struct core *core, const struct part *p, struct reply *out)
 		reply_error(out, CODE_NOMASTER, "the master did not answer in time");
 	else
 		*out = null;
-}
-
-/* A name that others have, and masters that are away, are waited for; nothing else is. */
-static bool
-verdict_passes(const struct reply *verdict)
-{
-	return verdict->type == REPLY_NULL || verdict->code == CODE_NOMASTER || verdict->code == CODE_GUARD ||
-	       verdict->code == CODE_MASTERERR;
 }
 
 /* A grant has to be good for a while when it is told: what was taken first may have to be renewed by now. */
@@ -258,7 +226,7 @@ bundle_try(struct core *core, struct bundle *b, struct part *from)
 static bool
 bundle_has_failed(const struct bundle *b)
 {
-	return b->refused && (b->ordered || b->once || b->lock.retries == 0 || !verdict_passes(&b->verdict));
+	return b->refused && (b->ordered || b->once || b->lock.retries == 0 || !part_may_come(&b->verdict));
 }
 
 static void
@@ -297,66 +265,6 @@ bundle_settle(struct core *core)
 }
 
 /* ---- what happens to it ---- */
-
-void
-bundle_granted(struct core *core, struct waiter *w, struct grant *g)
-{
-	struct part *p = w->part;
-
-	p->bundle->lock.retries = w->retries;
-	p->waiter = NULL;
-	p->grant = g;
-	g->terms->part = p;
-	g->lease->resource->parts = true;
-	bundle_touch(core, p->bundle);
-}
-
-void
-bundle_refused(struct core *core, struct waiter *w, const struct reply *reply)
-{
-	struct part *p = w->part;
-	struct bundle *b = p->bundle;
-
-	p->waiter = NULL;
-	queue_remove(core, w);
-	if (!b->refused || !verdict_passes(reply))
-		b->verdict = *reply;
-	b->refused = true;
-	bundle_touch(core, b);
-}
-
-void
-bundle_lost(struct core *core, struct grant *g)
-{
-	struct part *p = grant_part(g);
-
-	part_tell(p);
-	bundle_touch(core, p->bundle);
-}
-
-void
-bundle_look(struct core *core, struct resource *r)
-{
-	const struct grant *g;
-
-	r->parts = false;
-	for (g = r->lease.grants; g != NULL; g = g->after) {
-		if (grant_part(g) == NULL)
-			continue;
-		r->parts = true;
-		bundle_touch(core, grant_part(g)->bundle);
-	}
-}
-
-const struct waiter *
-bundle_wait(const struct bundle *b)
-{
-	for (size_t i = 0; b->ordered && i < b->count; i++) {
-		if (b->parts[i].waiter != NULL)
-			return b->parts[i].waiter;
-	}
-	return NULL;
-}
 
 void
 bundle_timer(struct core *core, struct bundle *b)

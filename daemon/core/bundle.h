@@ -25,17 +25,6 @@ void bundle_unlock(struct core *core, struct conn *conn, const struct command *c
 /* Before a step ends: what follows for those that were touched. False: none was. */
 bool bundle_settle(struct core *core);
 
-/* From queue and grant, about a waiter or a grant that is part of one. */
-void bundle_granted(struct core *core, struct waiter *w, struct grant *g);
-void bundle_refused(struct core *core, struct waiter *w, const struct reply *reply);
-void bundle_lost(struct core *core, struct grant *g);
-
-/* Something about the lease of a name has changed that is part of one. */
-void bundle_look(struct core *core, struct resource *r);
-
-/* The name it waits for, for as long as that takes; NULL: it tries. */
-const struct waiter *bundle_wait(const struct bundle *b);
-
 /* WAIT is over. No more requests will come: what it waits for is tried once. Its connection is gone. */
 void bundle_timer(struct core *core, struct bundle *b);
 void bundle_make_once(struct core *core, struct bundle *b);

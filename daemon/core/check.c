@@ -6,6 +6,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/mint.h"
+#include "daemon/core/part.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
@@ -139,7 +140,7 @@ check_grants(const struct lease *l, int64_t now_ms, struct core_counts *seen)
 		assert(g->kind == KIND_SHARED || grants == 1);
 		assert(g->kind == l->kind || (g->kind == KIND_SHARED && l->kind == KIND_EXCLUSIVE));
 		check_grant(g, now_ms);
-		assert(grant_part(g) == NULL || l->resource->parts);
+		assert(part_of(g) == NULL || l->resource->parts);
 		seen->withheld += g->session == NULL;
 	}
 }
@@ -329,7 +330,7 @@ check_bundle(const struct conn *conn)
 
 		assert(p->bundle == b && (p->waiter == NULL || p->grant == NULL));
 		assert(p->waiter == NULL || p->waiter->conn == conn);
-		assert(p->grant == NULL || (grant_part(p->grant) == p && p->grant->session == conn->session));
+		assert(p->grant == NULL || (part_of(p->grant) == p && p->grant->session == conn->session));
 		assert(!b->ordered || !missing || (p->waiter == NULL && p->grant == NULL));
 		assert(missing || p->grant != NULL || p->waiter != NULL);
 		missing = missing || p->grant == NULL;

@@ -379,14 +379,14 @@ take_conn(struct core *core, const struct event *event)
 		speaker_close(core, conn, event->end);
 		return;
 	case EVENT_HEARD:
-		pulse_heard(core, conn->session);
+		conn_heard(core, conn);
 		return;
 	case EVENT_BIND:
-		pulse_heard(core, conn->session);
+		conn_heard(core, conn);
 		speaker_bind(core, conn, &event->process);
 		return;
 	default:
-		pulse_heard(core, conn->session);
+		conn_heard(core, conn);
 		verb_run(core, conn, event->command);
 	}
 }

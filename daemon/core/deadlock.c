@@ -17,12 +17,12 @@
  */
 #include "daemon/core/deadlock.h"
 
-#include "daemon/core/bundle.h"
 #include "daemon/core/circle.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 
@@ -86,7 +86,7 @@ search_take(struct search *search)
 static const struct waiter *
 conn_wait(const struct conn *conn)
 {
-	const struct waiter *w = conn->bundle != NULL ? bundle_wait(conn->bundle) : conn->blocked;
+	const struct waiter *w = conn->bundle != NULL ? part_waited(conn->bundle) : conn->blocked;
 
 	return w == NULL || w->once ? NULL : w;
 }

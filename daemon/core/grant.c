@@ -1,12 +1,12 @@
 #include "daemon/core/grant.h"
 
-#include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/loss.h"
+#include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/stake.h"
@@ -121,7 +121,7 @@ static void
 grant_answer(struct core *core, struct waiter *w, struct grant *g)
 {
 	if (w->part != NULL) {
-		bundle_granted(core, w, g);
+		part_granted(core, w, g);
 		return;
 	}
 	if (w->conn == NULL) {
@@ -140,12 +140,6 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 		emit_validity(core, w->conn->id, g->token, grant_told_ms(core, g));
 	else
 		emit_int(core, w->conn->id, g->token);
-}
-
-struct grant *
-grant_first(const struct lease *l)
-{
-	return l->grants;
 }
 
 static void
@@ -173,7 +167,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 
 	assert(l->state == LEASE_HELD && l->permits == w->permits);
 	assert(l->kind == w->kind || (l->kind == KIND_EXCLUSIVE && w->kind == KIND_SHARED));
-	assert(l->grants == NULL || (w->kind == KIND_SHARED && grant_first(l)->kind == KIND_SHARED));
+	assert(l->grants == NULL || (w->kind == KIND_SHARED && l->grants->kind == KIND_SHARED));
 	if (async && w->conn != NULL && w->conn->deaf) {
 		grant_spare(core, w);
 		return;
@@ -224,7 +218,7 @@ grant_find(const struct core *core, const struct resource *r, struct session *s,
 {
 	struct grant *g = grant_any(core, r, s, owner);
 
-	return g == NULL || grant_part(g) != NULL ? NULL : g;
+	return g == NULL || part_of(g) != NULL ? NULL : g;
 }
 
 bool
@@ -308,8 +302,8 @@ grant_end(struct core *core, struct grant *g)
 	struct lease *l = g->lease;
 	struct resource *r = l->resource;
 
-	if (grant_part(g) != NULL)
-		bundle_lost(core, g);
+	if (part_of(g) != NULL)
+		part_lost(core, part_of(g));
 	if (g->session != NULL) {
 		user_give(g->session, l->permits);
 		grant_leave_session(core, g);
@@ -336,7 +330,7 @@ grant_release(struct core *core, struct grant *g)
 void
 grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 {
-	if (g->session != NULL && !g->untold && grant_part(g) == NULL) {
+	if (g->session != NULL && !g->untold && part_of(g) == NULL) {
 		/* The end of a LEASE is what its holder asked for: no reason to close its connection. */
 		loss_add(core, g->session, g, reason, reason != LOSS_LEASE);
 		grant_note(core, NOTE_LOST, g, -1, loss_word(reason));
@@ -353,7 +347,7 @@ grant_abandon(struct core *core, struct grant *g)
 	struct session *s = g->session;
 	struct terms *t;
 
-	assert(s != NULL && grant_part(g) == NULL);
+	assert(s != NULL && part_of(g) == NULL);
 	if (until_ms <= core->now.ms || g->untold) {
 		grant_release(core, g);
 		return 0;
@@ -375,7 +369,7 @@ grant_break(struct core *core, struct grant *g)
 {
 	if (g->session == NULL)
 		return grant_ends_ms(g) - core->now.ms;
-	if (grant_part(g) != NULL) {
+	if (part_of(g) != NULL) {
 		grant_lose(core, g, LOSS_BROKEN);
 		return 0;
 	}

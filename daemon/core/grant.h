@@ -11,9 +11,6 @@
 
 #include "daemon/core/state.h"
 
-/* The oldest hold that stands on it; NULL: none. */
-struct grant *grant_first(const struct lease *l);
-
 /* Turns a waiter into a holder on this lease, with this token, and answers it. The lease is good. One that
  * cannot be answered, because its connection left RESP3, ends instead, and so does the connection. */
 void grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token);
@@ -46,13 +43,6 @@ static inline int64_t
 grant_since_ms(const struct grant *g)
 {
 	return g->bounded ? g->terms->granted_ms : g->granted_ms;
-}
-
-/* The part of an MLOCK that it is until that is answered; NULL: none. */
-static inline struct part *
-grant_part(const struct grant *g)
-{
-	return g->bounded ? g->terms->part : NULL;
 }
 
 /* When its terms end it; TIMER_NEVER: they do not. */

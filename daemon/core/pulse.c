@@ -27,7 +27,7 @@ pulse_ask(struct core *core, struct conn *conn, int64_t ms)
 void
 pulse_begin(struct core *core, struct session *s)
 {
-	pulse_heard(core, s);
+	s->heard_ms = core->now.ms;
 	s->pulse_look_ms = 0;
 	pulse_arm(core, s);
 }
@@ -70,7 +70,7 @@ pulse_timer(struct core *core, struct session *s)
 	if (s->conn_count == 0 && s->process.pid == 0)
 		return;
 	if (pulse_blocked(s))
-		pulse_heard(core, s);
+		s->heard_ms = core->now.ms;
 	if (s->heard_ms + s->heartbeat_ms > core->now.ms) {
 		s->pulse_look_ms = 0;
 		pulse_arm(core, s);

@@ -25,11 +25,4 @@ void pulse_begin(struct core *core, struct session *s);
 
 void pulse_timer(struct core *core, struct session *s);
 
-/* A request came, or the answer that kept others from coming is there. */
-static inline void
-pulse_heard(const struct core *core, struct session *s)
-{
-	s->heard_ms = core->now.ms;
-}
-
 #endif

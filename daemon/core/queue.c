@@ -1,10 +1,9 @@
 #include "daemon/core/queue.h"
 
-#include "daemon/core/bundle.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/master.h"
-#include "daemon/core/pulse.h"
+#include "daemon/core/part.h"
 #include "daemon/core/touched.h"
 #include "daemon/core/user.h"
 
@@ -114,7 +113,7 @@ static void
 queue_unblock(const struct core *core, struct conn *conn)
 {
 	conn->blocked = NULL;
-	pulse_heard(core, conn->session);
+	conn_heard(core, conn);
 }
 
 void
@@ -161,7 +160,8 @@ void
 queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 {
 	if (w->part != NULL) {
-		bundle_refused(core, w, reply);
+		part_refused(core, w->part, reply);
+		queue_remove(core, w);
 		return;
 	}
 	if (reply->type == REPLY_NULL)

@@ -2,6 +2,7 @@
 
 #include "daemon/core/family.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 
 /* What is asked, by whichever of the two. */
@@ -66,7 +67,7 @@ reenter_waiter(struct core *core, struct waiter *w)
 		queue_remove(core, w);
 		return true;
 	}
-	if (grant_part(g) != NULL || w->part != NULL)
+	if (part_of(g) != NULL || w->part != NULL)
 		reply_error(&reply, CODE_HELD, "this session holds it already, or is taking it by an MLOCK");
 	else
 		reenter(core, g, &wish, &reply);

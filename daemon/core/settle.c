@@ -5,9 +5,10 @@
 #include "daemon/core/keep.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/part.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/share.h"
-#include "daemon/core/stake.h"
 #include "daemon/core/touched.h"
 #include "daemon/core/undo.h"
 
@@ -15,11 +16,11 @@ static void
 settle_one(struct core *core, struct resource *r)
 {
 	if (r->parts)
-		bundle_look(core, r);
+		parts_look(core, r);
 	if (r->limit == 0)
 		share_settle(core, r);
 	else
-		stake_settle(core, r);
+		permits_settle(core, r);
 	if (!r->dirty && resource_idle(r))
 		resource_forget(core, r);
 }
@@ -80,7 +81,7 @@ settle_verdict(const struct core *core, const struct waiter *w, struct reply *ou
 	if (w->resource->limit == 0)
 		share_verdict(core, w, out);
 	else
-		stake_verdict(core, w, out);
+		permits_verdict(core, w, out);
 }
 
 void

@@ -8,22 +8,24 @@
  *                                │   ▲                                               │ the hold ends
  *                given back ◀────┘   └───────────────────────────────────────────────┘
  *
- * Who wants many is not passed by those who want few: while the first waiter lacks permits, nobody behind it
- * is served. A stake whose hold has ended goes to the first waiter here only when nobody waits elsewhere.
+ * This file is the list of them; permits.h is about what becomes of each.
  */
 #ifndef CORE_STAKE_H
 #define CORE_STAKE_H
 
 #include "daemon/core/state.h"
 
-/* Before a step ends: grants whom it can, asks for what the first waiter wants, gives back what is left. */
-void stake_settle(struct core *core, struct resource *r);
-
 /* There are none. */
 void stakes_init(struct resource *r);
 
 /* The one that is asked for; NULL: none. */
 struct lease *stake_bidder(const struct resource *r);
+
+/* One more, to be asked for. NULL: out of memory. */
+struct stake *stake_new(struct core *core, struct resource *r);
+
+/* In whatever state, and nobody holds it: it is not wanted any more. */
+void stake_end(struct core *core, struct stake *s);
 
 /* The hold on it has ended. */
 void stake_released(struct lease *l);
@@ -33,8 +35,5 @@ struct lease *stake_find(const struct core *core, const struct resource *r, uint
 
 /* Nobody holds any: gives back all there are. */
 void stakes_drop(struct core *core, struct resource *r);
-
-/* What a waiter is told whose WAIT is over. */
-void stake_verdict(const struct core *core, const struct waiter *w, struct reply *out);
 
 #endif

@@ -600,4 +600,11 @@ struct core {
 	bool draining;
 };
 
+/* A request came on it, or the answer that kept others from coming is there: see pulse.h. */
+static inline void
+conn_heard(const struct core *core, struct conn *conn)
+{
+	conn->session->heard_ms = core->now.ms;
+}
+
 #endif

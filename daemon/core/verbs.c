@@ -8,6 +8,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/loss.h"
+#include "daemon/core/part.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/reenter.h"
@@ -117,7 +118,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	struct waiter *again;
 	struct reply verdict;
 
-	if (g != NULL && grant_part(g) != NULL) {
+	if (g != NULL && part_of(g) != NULL) {
 		emit_error(core, conn->id, CODE_HELD,
 			"an MLOCK of this session is taking it: wait for its answer");
 		return;

@@ -71,7 +71,7 @@ view_kind(const struct resource *r)
 	if (r->limit > 0)
 		return KIND_PERMITS;
 	if (r->grant_count > 0)
-		return grant_first(&r->lease)->kind;
+		return r->lease.grants->kind;
 	return r->queue->count > 0 ? TAILQ_FIRST(&r->queue->waiters)->kind : r->lease.kind;
 }
 

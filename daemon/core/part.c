@@ -1,0 +1,82 @@
+#include "daemon/core/part.h"
+
+static void
+part_touch(struct core *core, const struct part *p)
+{
+	struct bundle *b = p->bundle;
+
+	if (b->touched)
+		return;
+	b->touched = true;
+	TAILQ_INSERT_TAIL(&core->bundles, b, in_touched);
+}
+
+void
+part_granted(struct core *core, struct waiter *w, struct grant *g)
+{
+	struct part *p = w->part;
+
+	p->bundle->lock.retries = w->retries;
+	p->waiter = NULL;
+	p->grant = g;
+	g->terms->part = p;
+	g->lease->resource->parts = true;
+	part_touch(core, p);
+}
+
+bool
+part_may_come(const struct reply *refusal)
+{
+	return refusal->type == REPLY_NULL || refusal->code == CODE_NOMASTER || refusal->code == CODE_GUARD ||
+	       refusal->code == CODE_MASTERERR;
+}
+
+void
+part_refused(struct core *core, struct part *p, const struct reply *reply)
+{
+	struct bundle *b = p->bundle;
+
+	p->waiter = NULL;
+	if (!b->refused || !part_may_come(reply))
+		b->verdict = *reply;
+	b->refused = true;
+	part_touch(core, p);
+}
+
+void
+part_let_go(struct part *p)
+{
+	p->grant->terms->part = NULL;
+	p->grant = NULL;
+}
+
+void
+part_lost(struct core *core, struct part *p)
+{
+	part_let_go(p);
+	part_touch(core, p);
+}
+
+void
+parts_look(struct core *core, struct resource *r)
+{
+	const struct grant *g;
+
+	r->parts = false;
+	for (g = r->lease.grants; g != NULL; g = g->after) {
+		if (part_of(g) == NULL)
+			continue;
+		r->parts = true;
+		part_touch(core, part_of(g));
+	}
+}
+
+const struct waiter *
+part_waited(const struct bundle *b)
+{
+	for (size_t i = 0; b->ordered && i < b->count; i++) {
+		if (b->parts[i].waiter != NULL)
+			return b->parts[i].waiter;
+	}
+	return NULL;
+}
