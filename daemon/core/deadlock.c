@@ -19,7 +19,6 @@
 
 #include "daemon/core/circle.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/part.h"

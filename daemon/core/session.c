@@ -1,6 +1,7 @@
 #include "daemon/core/session.h"
 
 #include "daemon/core/bundle.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
