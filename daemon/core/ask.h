@@ -13,7 +13,7 @@
 #ifndef CORE_ASK_H
 #define CORE_ASK_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/latch_data.h"
 
 /* What this command asks, due; wait_ms: of an AWAIT, -1: for ever. NULL: out of memory. */
 struct ask *ask_add(struct core *core, struct latch *l, struct conn *conn, const struct command *command,

@@ -5,6 +5,7 @@
 #include "daemon/core/core.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
+#include "daemon/core/latch_data.h"
 #include "daemon/core/mint.h"
 #include "daemon/core/part.h"
 #include "daemon/core/quorum.h"

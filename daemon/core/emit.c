@@ -1,5 +1,7 @@
 #include "daemon/core/emit.h"
 
+#include "daemon/core/latch_data.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>

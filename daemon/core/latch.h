@@ -26,7 +26,7 @@
 #ifndef CORE_LATCH_H
 #define CORE_LATCH_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/latch_data.h"
 
 /* LATCH SET, DOWN, AWAIT, COUNT: answered now or later. */
 void latch_ask(struct core *core, struct conn *conn, const struct command *command);

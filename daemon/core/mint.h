@@ -11,17 +11,7 @@
 #ifndef CORE_MINT_H
 #define CORE_MINT_H
 
-#include "daemon/core/state.h"
-
-/* A latch that a user has made here. */
-struct mint {
-	UT_hash_handle hh;
-	uint64_t latch; /* its id */
-	struct user *user;
-	int64_t cost;
-	struct timer timer; /* it may be there until then */
-	bool seen;          /* it has been */
-};
+#include "daemon/core/latch_data.h"
 
 /* For how many one of so many steps counts: one for each begun hundred, since the master may have to remember
  * who did each step. */

@@ -64,7 +64,6 @@ LIST_HEAD(grant_list, grant);
 TAILQ_HEAD(stake_list, stake);
 LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
-TAILQ_HEAD(ask_list, ask);
 TAILQ_HEAD(latch_list, latch);
 TAILQ_HEAD(bundle_list, bundle);
 TAILQ_HEAD(session_list, session);
@@ -95,6 +94,18 @@ struct mark {
 	struct session *next; /* of those to be looked at, or in the circle */
 	struct leg leg;       /* that led to it */
 	bool free;            /* it can go on */
+};
+
+/* Whoever has sessions, or had, and left something behind. */
+struct user {
+	UT_hash_handle hh;
+	uint64_t id;
+	int64_t sessions;
+	int64_t graces;   /* of these, with a grace */
+	int64_t locks;    /* they hold and wait for, and what is withheld after them, */
+	int64_t withheld; /* which is so much of it */
+	int64_t losses;   /* they are reminded of (loss.h) */
+	int64_t latches;  /* they have made (mint.h) */
 };
 
 struct session {
@@ -498,66 +509,6 @@ struct undo {
 	int64_t limit;
 	int64_t permits;
 	struct slice slots; /* n == 0: whatever is ours */
-	char bytes[];
-};
-
-enum ask_kind { ASK_SET, ASK_DOWN, ASK_AWAIT, ASK_COUNT };
-
-/* Where a request is on its way. */
-enum ask_place {
-	ASK_DUE,   /* the master has to be asked for it, or is being looked at for it */
-	ASK_SENT,  /* SET, DOWN: a call of its own is under way */
-	ASK_WAITS, /* AWAIT: it is not open yet, as far as the master has said */
-	ASK_PLACE_COUNT
-};
-
-/* A LATCH request that is not answered yet. */
-struct ask {
-	struct grave grave;
-	UT_hash_handle hh; /* SENT: by attempt */
-	TAILQ_ENTRY(ask) in_place;
-	struct latch *latch;
-	struct conn *conn; /* NULL: nobody is answered any more; SENT, its vote is waited for */
-	enum ask_kind kind;
-	enum ask_place place;
-	struct timer timer; /* it is answered then at the latest */
-	bool once;          /* the next word of the master is its answer; else an AWAIT that waits */
-	bool unsure;        /* SET, DOWN: it may have been carried out, the answer was lost */
-	uint64_t since;     /* the last attempt number before it came: answers to those say nothing to it */
-	uint64_t attempt;   /* SENT: of its call */
-	uint64_t
-		memory; /* of the master. SENT: for which that is meant; AWAIT: in which it found the latch */
-	uint64_t id; /* of the latch. SET: of its own; DOWN: it was sent for; AWAIT: it waits for; 0: none */
-	session_id session;
-	int64_t steps;
-	int64_t since_ms;
-	int64_t ends_ms; /* SET: end of its LEASE; TIMER_NEVER: none was given */
-	struct slice tag;
-	char bytes[];
-};
-
-/* What the master said of a latch, while somebody asks or while it may still be there. */
-struct latch {
-	struct grave grave;
-	UT_hash_handle hh;
-	TAILQ_ENTRY(latch) in_idle;
-	bool idle; /* nobody asks */
-	unsigned link;
-	struct timer timer;                    /* look or send again, or forget it */
-	struct ask_list asks[ASK_PLACE_COUNT]; /* in the order of their coming there */
-	size_t patient;                        /* AWAITs among them that wait */
-	uint64_t id;                           /* 0: not known, or not there */
-	uint64_t memory;                       /* the master's, which said so */
-	int64_t set;
-	int64_t left;
-	int64_t ends_ms;            /* it may be there until then */
-	bool lost;                  /* it, or part of it, has been forgotten since */
-	bool stale;                 /* who waits wants to know again */
-	uint64_t look;              /* attempt of the look under way; 0: none */
-	uint64_t look_memory;       /* for which that is meant */
-	int64_t again_ms;           /* nothing is sent before */
-	enum lease_trouble trouble; /* what stood in the way last time */
-	struct slice name;
 	char bytes[];
 };
 

@@ -1,7 +1,6 @@
 #include "daemon/core/table.h"
 
-#include "daemon/core/mint.h"
-#include "daemon/core/user.h"
+#include "daemon/core/latch_data.h"
 
 #include <string.h>
 

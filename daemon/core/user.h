@@ -11,18 +11,6 @@
 
 #include "daemon/core/state.h"
 
-/* Whoever has sessions, or had, and left something behind. */
-struct user {
-	UT_hash_handle hh;
-	uint64_t id;
-	int64_t sessions;
-	int64_t graces;   /* of these, with a grace */
-	int64_t locks;    /* they hold and wait for, and what is withheld after them, */
-	int64_t withheld; /* which is so much of it */
-	int64_t losses;   /* they are reminded of (loss.h) */
-	int64_t latches;  /* they have made (mint.h) */
-};
-
 /* Begins to count for the user of its peer. False: out of memory. */
 bool user_join(struct core *core, struct session *s) __attribute__((warn_unused_result));
 /* And for the one that this has become. False, and it is counted as before: that one has no room for what it

@@ -1,6 +1,7 @@
 #include "daemon/core/view.h"
 
 #include "daemon/core/grant.h"
+#include "daemon/core/latch_data.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/stake.h"
