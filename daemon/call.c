@@ -202,8 +202,8 @@ terms_equal(const struct call *a, const struct call *b)
 	return a->ttl_ms == b->ttl_ms && a->block == b->block && a->queue_ms == b->queue_ms;
 }
 
-/* What most calls of a command have in common, once for each row of those that have, and how many these are.
- */
+/* What most calls of a command have in common, once for each row of those that have, and how many these are
+ * unless it is the last row. */
 static void
 args_terms(struct call_command *command, const struct call *calls, size_t n, bool places)
 {
@@ -215,7 +215,8 @@ args_terms(struct call_command *command, const struct call *calls, size_t n, boo
 		arg_number(command, calls[i].block);
 		if (places)
 			arg_number(command, calls[i].queue_ms);
-		arg_number(command, (int64_t)count);
+		if (i + count < n)
+			arg_number(command, (int64_t)count);
 	}
 }
 
@@ -292,10 +293,10 @@ struct shape {
 static const struct shape shapes[SCRIPT_COUNT] = {
 	[SCRIPT_HELLO] = {"nr", "", "idtLJhRTX", "", false, false},
 	[SCRIPT_ADMIT] = {"nr", "", "it", "", false, false},
-	[SCRIPT_ACQUIRE] = {"n", "lq", "idxDt", "o", true, true},
+	[SCRIPT_ACQUIRE] = {"n", "lq", "iDt", "o", true, true},
 	[SCRIPT_RENEW] = {"n", "lq", "it", "o", true, false},
 	[SCRIPT_RECLAIM] = {"nr", "l", "i", "oPDtN", false, false},
-	[SCRIPT_RELEASE] = {"n", "lq", "ix", "o", false, false},
+	[SCRIPT_RELEASE] = {"n", "lq", "i", "o", false, false},
 	[SCRIPT_LEAVE] = {"n", "lq", "idx", "", false, false},
 	[SCRIPT_LATCH] = {"n", "c", "idx", "OIDsPqw", false, false},
 	[SCRIPT_ENTER] = {"n", "lq", "idx", "q", false, false},
@@ -311,7 +312,7 @@ static const struct shape shapes[SCRIPT_COUNT] = {
 
 /* Where each name has a token counter of its own. */
 static const struct shape fenced_shapes[SCRIPT_COUNT] = {
-	[SCRIPT_ACQUIRE] = {"n", "lqf", "idxD-", "ot", true, true},
+	[SCRIPT_ACQUIRE] = {"n", "lqf", "iD-", "ot", true, true},
 	[SCRIPT_RENEW] = {"n", "lqf", "i-", "ot", true, false},
 	[SCRIPT_GROUP_ACQUIRE] = {"n", "lqf", "idxD-", "otk", true, true},
 	[SCRIPT_GROUP_RENEW] = {"n", "lqf", "ix-", "otk", true, false},

@@ -71,13 +71,10 @@ reply_number(const redisReply *reply, int64_t *n)
 	return true;
 }
 
-/* The i-th element as a number of 0 .. 2^53: an integer, or a string of nothing but digits. */
+/* Nothing but digits, of 0 .. 2^53. */
 static bool
-element_number(const redisReply *reply, size_t i, int64_t *n)
+text_number(struct slice s, int64_t *n)
 {
-	if (i < reply->elements && reply->element != NULL && reply_number(reply->element[i], n))
-		return true;
-	struct slice s = element_text(reply, i);
 	if (s.n == 0 || s.n > 16)
 		return false;
 	int64_t sum = 0;
@@ -90,6 +87,15 @@ element_number(const redisReply *reply, size_t i, int64_t *n)
 		return false;
 	*n = sum;
 	return true;
+}
+
+/* The i-th element as a number of 0 .. 2^53: an integer, or a string of nothing but digits. */
+static bool
+element_number(const redisReply *reply, size_t i, int64_t *n)
+{
+	if (i < reply->elements && reply->element != NULL && reply_number(reply->element[i], n))
+		return true;
+	return text_number(element_text(reply, i), n);
 }
 
 static bool
@@ -377,15 +383,52 @@ op_is_whole(enum call_op op)
 	return op == CALL_HELLO || op == CALL_ADMIT;
 }
 
-/* {'all', time} or, to ACQUIRE, {'all', time, first token}: skipped is what the names before this one got. */
+/* The tokens of one of several names that got theirs from first on: skipped is what the names before it got.
+ */
+static bool
+decode_row(int64_t first, int64_t skipped, const struct call *call, struct vote *vote)
+{
+	return first >= 1 && first <= NUMBER_MAX - skipped && decode_number(first + skipped, call, vote);
+}
+
+/* The digits up to a blank or the end, which are cut off. */
+static bool
+number_cut(struct slice *text, int64_t *n)
+{
+	const char *blank = text->n > 0 ? memchr(text->p, ' ', text->n) : NULL;
+	struct slice digits = {text->p, blank != NULL ? (size_t)(blank - text->p) : text->n};
+	size_t gone = digits.n + (blank != NULL);
+	text->p += gone;
+	text->n -= gone;
+	return text_number(digits, n);
+}
+
+/* '<s> <us> <token before the first>': all is acquired. */
+static bool
+decode_text(const redisReply *reply, int64_t skipped, const struct call *call, struct vote *vote,
+	int64_t *time_us)
+{
+	int64_t s, us, token;
+	if (reply->type != REDIS_REPLY_STRING || reply->str == NULL || script_of(call) != SCRIPT_ACQUIRE)
+		return false;
+	struct slice text = {reply->str, (size_t)reply->len};
+	if (!number_cut(&text, &s) || !number_cut(&text, &us) || !number_cut(&text, &token) || text.n > 0)
+		return false;
+	if (us >= 1000000 || s > (NUMBER_MAX - us) / 1000000 || !decode_row(token + 1, skipped, call, vote))
+		return false;
+	*time_us = s * 1000000 + us;
+	return true;
+}
+
+/* {'all', time} or, to ACQUIRE, {'all', time, first token}. */
 static bool
 decode_all(const redisReply *reply, int64_t skipped, const struct call *call, struct vote *vote)
 {
 	int64_t first;
 	switch (script_of(call)) {
 	case SCRIPT_ACQUIRE:
-		return reply->elements == 3 && element_number(reply, 2, &first) && first >= 1 &&
-		       first <= NUMBER_MAX - skipped && decode_number(first + skipped, call, vote);
+		return reply->elements == 3 && element_number(reply, 2, &first) &&
+		       decode_row(first, skipped, call, vote);
 	case SCRIPT_RENEW:
 	case SCRIPT_GROUP_RENEW:
 		return reply->elements == 2 && decode_number(0, call, vote);
@@ -442,6 +485,7 @@ call_decode(const redisReply *reply, const struct call *calls, size_t n, struct 
 		}
 		int64_t time_us = 0;
 		bool good = decode_short(reply, &calls[i], vote) ||
+			    decode_text(reply, skipped, &calls[i], vote, &time_us) ||
 			    (reply->type == REDIS_REPLY_ARRAY && element_number(reply, 1, &time_us) &&
 				    decode_one(reply, calls, i, n, skipped, vote));
 		if (!good)

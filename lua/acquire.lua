@@ -1,12 +1,13 @@
 -- acquire: take the lease of each name, or a place in its queue.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
--- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; 4: deadline (µs of this master's TIME); 5: token proposal;
---       then the owner of each name; with N masters, where 5 is '', then the token proposal of each; then terms,
---       four each: ttl (ms), block (tokens), queue (ms a place lives; 0: none; -1: it is
---       at another master, heed none here), of how many names from here on
--- Reply {'forgotten', time}, {'all', time, first} when every lease is ours, with the blocks one behind the other from
---       there on, and nobody waits; or {'ok', time, one answer per name}:
+-- ARGV  1: incarnation; 2: deadline (µs of this master's TIME); 3: token proposal; then the owner of each name; with
+--       N masters, where 3 is '', then the token proposal of each; then terms, four each: ttl (ms), block (tokens),
+--       queue (ms a place lives; 0: none; -1: it is at another master, heed none here), of how many names from here
+--       on; none: of all that are left
+-- Reply {'forgotten', time}; when every lease is ours and nobody waits, {'all', time, first}, with the blocks one
+--       behind the other from there on, or, as a text, '<s of time> <µs> <token>' with them right above that token;
+--       or {'ok', time, one answer per name}:
 --       first                         the lease is ours; so are BLOCK tokens from this one on; nobody else waits
 --       {'yes', first, last, waiting}  the same, and so many other daemons wait
 --       {'busy', holder, position, change}  holder '': free, but others are ahead; position 0: not queued;
@@ -16,7 +17,8 @@
 --       {'error', text}
 --
 -- A name nobody waits for is taken at once, if it can be: that is the first half. What stands in the way, another
--- kind of key or a full master too, is found out in the second, of which nothing runs when no name needs it.
+-- kind of key or a full master too, is found out in the second, of which nothing runs when no name needs it. The
+-- first half makes no functions and writes no numbers: for one name that took a quarter of its time.
 -- Repeating is harmless: an attempt that has the lease gets it again with a fresh block, a place in the queue
 -- is kept, and a deadline stops a copy that was under way for too long.
 -- include: clock
@@ -25,37 +27,56 @@
 if not known or not admitted then
 	return { 'forgotten', now }
 end
--- include: decimal
 -- include: tokens
 
 local keys, args, try = KEYS, ARGV, redis.pcall -- locals cost less
-local me, inbox, deadline = args[2], args[3], tonumber(args[4])
-local fenced = args[5] == ''
+local common, deadline = 3, tonumber(args[2])
+local fenced = args[common] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
 local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
-local left, read = 0, 5 + n * (fenced and 2 or 1) -- names they still hold for; arguments that have been read
+local left, read = 0, common + n * (fenced and 2 or 1) -- names they still hold for; arguments that have been read
 
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
-local answers, rest, taken = { 'ok', now, 0 }, {}, 0
+local answers, rest, ours, taken = { 'ok', now, 0 }, {}, fenced and {}, 0
 for i = 1, n do
 	if left == 0 or fenced then
 -- include: terms
 	end
 	left = left - 1
 	local alone = queues == 0 or queue_ms < 0 or redis.call('EXISTS', keys[n + 1 + i]) == 0
-	local set = alone and not refusal and try('SET', keys[i + 1], args[i + 5], 'NX', 'PX', ttl)
-	if set and set.ok then
-		taken = taken + 1
-		answers[i + 2] = tokens_take(keys[2 * n + 1 + i], proposal, block)
-	else
+	local set = alone and not refusal and try('SET', keys[i + 1], args[common + i], 'NX', 'PX', ttl)
+	if not (set and set.ok) then
 		answers[i + 2] = refusal or 0
 		rest[#rest + 1] = not refusal and { i, ttl, block, queue_ms, proposal } or nil
+	elseif fenced then
+		ours[#ours + 1] = { i, block, proposal }
+	else
+		taken = taken + 1
+		answers[i + 2] = proposal > reached and proposal or reached + 1
+		reached = answers[i + 2] + block - 1
 	end
+end
+if taken > 0 and proposal <= highest + 1 then
+	redis.call('HINCRBY', keys[1], 'highest', n == 1 and args[read - 2] or reached - highest)
+	if taken == n then
+		return clock[1] .. ' ' .. clock[2] .. ' ' .. fields[3]
+	end
+	highest = reached
+end
+-- include: decimal
+-- include: block
+
+for _, one in ipairs(ours or {}) do
+	local i
+	i, block, proposal = unpack(one)
+	answers[i + 2] = tokens_take(keys[2 * n + 1 + i], proposal, block)
 end
 if #rest == 0 then
 	tokens_keep()
-	return taken == n and not fenced and { 'all', now, answers[3] } or answers
+	return taken == n and { 'all', now, answers[3] } or answers
 end
+
+local me, inbox = string.match(args[common + 1], '^%x+'), string.gsub(keys[1], 'node$', 'inbox:')
 -- include: number
 -- include: queue
 -- include: answer
@@ -114,7 +135,7 @@ local function busy(queue, lease, owner, lock)
 end
 
 local function acquire(i)
-	local lease, owner = keys[i + 1], args[i + 5]
+	local lease, owner = keys[i + 1], args[common + i]
 	local queue = queue_read(keys[n + 1 + i], queue_ms < 0)
 	local lock = lock_read(lease)
 	queue_prune(queue)

@@ -5,7 +5,7 @@
 -- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; 4: deadline (µs of this master's TIME); 5: token proposal;
 --       then the owner of each name; with N masters, where 5 is '', then the token proposal of each; then the form
 --       of each (see form.inc); then terms, four each: ttl (ms), block (tokens), queue (ms a place lives; 0: none;
---       -1: it is at another master, heed none here), of how many names from here on
+--       -1: it is at another master, heed none here), of how many names from here on; none: of all that are left
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
 --       first                         readers: we are one; BLOCK tokens from this one on are ours; no writer waits
 --       {'yes', first, last, waiting, slots}  the same, and so many other daemons wait, among readers only where one
@@ -34,12 +34,14 @@ end
 -- include: decimal
 -- include: number
 -- include: tokens
+-- include: block
 
 local keys, args = KEYS, ARGV
 local me, inbox, deadline = args[2], args[3], tonumber(args[4])
-local fenced = args[5] == ''
+local common = 5
+local fenced = args[common] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
-local forms = 5 + n * (fenced and 2 or 1) -- arguments before the first form
+local forms = common + n * (fenced and 2 or 1) -- arguments before the first form
 local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
 local left, read = 0, forms + n -- names they still hold for; arguments that have been read
 -- include: queue

@@ -4,7 +4,8 @@
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
 -- ARGV  1: incarnation; 2: inbox prefix; 3: token proposal; then the owner of each name; with N masters, where 3 is
 --       '', then the token proposal of each; then the form of each (see form.inc), permits by their numbers; then
---       terms, three each: ttl (ms), block (tokens; 0: none), of how many names from here on
+--       terms, three each: ttl (ms), block (tokens; 0: none), of how many names from here on; none: of all that are
+--       left
 -- Reply {'forgotten', time}, {'all', time} when all are ours, nobody waits and no tokens were asked for, or
 --       {'ok', time, one answer per name}:
 --       waiting               still ours for ttl from now; so many daemons wait, in case no message said so; among
@@ -24,6 +25,7 @@ end
 -- include: decimal
 -- include: number
 -- include: tokens
+-- include: block
 
 local keys, args = KEYS, ARGV
 local fenced = args[3] == ''

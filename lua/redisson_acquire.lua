@@ -19,6 +19,7 @@ end
 -- include: number
 -- include: answer
 -- include: tokens
+-- include: block
 -- include: redisson
 
 local n = (#ARGV - 3) / 3

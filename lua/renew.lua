@@ -3,7 +3,7 @@
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
 -- ARGV  1: incarnation; 2: token proposal; then the owner of each name; with N masters, where 2 is '', then the
 --       token proposal of each; then terms, three each: ttl (ms), block (tokens; 0: none), of how many names
---       from here on
+--       from here on; none: of all that are left
 -- Reply {'forgotten', time}, {'all', time} when all are ours, nobody waits and no tokens were asked for, or
 --       {'ok', time, one answer per name}:
 --       waiting               still ours for ttl from now; so many daemons wait, in case no message said so
@@ -21,6 +21,7 @@ if not known or not admitted then
 end
 -- include: decimal
 -- include: tokens
+-- include: block
 
 local keys, args = KEYS, ARGV -- locals cost less
 local fenced = args[2] == ''

@@ -99,9 +99,9 @@ START_TEST(acquires_of_two_names_share_a_command)
 	calls[1].attempt = 8;
 	calls[1].deadline_us = 1750000000000000;
 	/* Each keys and arguments of its own, both the earlier deadline and the higher proposal. */
-	ck_assert_str_eq(encoded(calls, 2), "5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
-					    "00000000000000ab " DAEMON " hf:inbox: 1750000000000000 5 " DAEMON
-					    ":7 " DAEMON ":8 11000 10 3000 1 0 0 0 1");
+	ck_assert_str_eq(encoded(calls, 2),
+		"5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
+		"00000000000000ab 1750000000000000 5 " DAEMON ":7 " DAEMON ":8 11000 10 3000 1 0 0 0");
 }
 END_TEST
 
@@ -115,13 +115,13 @@ START_TEST(fenced_names_bring_their_counters_and_proposals)
 	calls[1].token = 6;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
-		"00000000000000ab " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON ":7 5 6 0 0 0 2");
+		"00000000000000ab 0  " DAEMON ":7 " DAEMON ":7 5 6 0 0 0");
 	calls[0].op = CALL_RENEW;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
-		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab  " DAEMON ":7 5 0 0 1");
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab  " DAEMON ":7 5 0 0");
 	calls[0].op = CALL_RELEASE;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON ":7");
 }
 END_TEST
 
@@ -147,21 +147,21 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 	ck_assert_int_eq(script_of(&calls[0]), SCRIPT_GROUP_ACQUIRE);
 	ck_assert_str_eq(encoded(calls, 2), "5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
 					    "00000000000000ab " DAEMON " hf:inbox: 0 6 " DAEMON ":7 " DAEMON
-					    ":7 shared permits 10 2 4  0 0 0 2");
+					    ":7 shared permits 10 2 4  0 0 0");
 	struct call_settings fenced = settings;
 	fenced.fenced = true;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
 		"00000000000000ab " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON
-		":7 5 6 shared permits 10 2 4  0 0 0 2");
+		":7 5 6 shared permits 10 2 4  0 0 0");
 	struct call call = permits_of(CALL_RENEW, "3,7");
 	call.token = 6;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: 6 " DAEMON
-		":7 permits 10 2 4 3,7 0 0 1");
+		":7 permits 10 2 4 3,7 0 0");
 	ck_assert_str_eq(encoded_by(&fenced, &call, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab hf:inbox:  " DAEMON
-		":7 6 permits 10 2 4 3,7 0 0 1");
+		":7 6 permits 10 2 4 3,7 0 0");
 	call = permits_of(CALL_RECLAIM, "3,7");
 	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1), "3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab " DAEMON
@@ -194,22 +194,22 @@ START_TEST(every_operation_has_its_keys)
 {
 	struct call call = call_of(CALL_RENEW);
 	call.ttl_ms = 1;
-	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 1 0 1");
+	ck_assert_str_eq(
+		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 1 0");
 	call.op = CALL_RECLAIM;
 	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab " DAEMON ":7 1 0 0 5");
 	call.op = CALL_RELEASE;
-	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7");
+	ck_assert_str_eq(
+		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON ":7");
 	call.queue_ms = 3000;
-	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7 3000");
+	ck_assert_str_eq(
+		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON ":7 3000");
 	call.queue_ms = 0;
 	call.deadline_us = 9; /* the answer has to tell the time */
-	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON ":7 0");
+	ck_assert_str_eq(
+		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON ":7 0");
 	call.deadline_us = 0;
 	call.queue_ms = 3000;
 	call.op = CALL_LEAVE;
@@ -249,7 +249,7 @@ START_TEST(a_template_makes_the_lease_key_and_only_that)
 	struct call call = call_of(CALL_RENEW);
 	call.key = "lock:%:x";
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node lock:deploy:x hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 0 0 1");
+		"3 hf:node lock:deploy:x hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 0 0");
 }
 END_TEST
 
@@ -258,10 +258,10 @@ START_TEST(a_name_cannot_leave_its_braces)
 	struct call call = call_of(CALL_RENEW);
 	call.name = SLICE("}a%{b}");
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0 1");
+		"3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0");
 	call.key = "%";
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0 1");
+		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0");
 }
 END_TEST
 
@@ -300,11 +300,11 @@ START_TEST(the_most_and_longest_calls_fit)
 	call_command_init(&command);
 	for (int i = 0; i < 3; i++)
 		ck_assert(call_encode(&command, &fenced, calls, CALL_GROUP_MAX));
-	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 5 + 2 * CALL_GROUP_MAX + 4);
+	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 3 + 2 * CALL_GROUP_MAX + 3);
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
 		calls[i].ttl_ms += (int64_t)i;
 	ck_assert(call_encode(&command, &fenced, calls, CALL_GROUP_MAX));
-	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 5 + 6 * CALL_GROUP_MAX);
+	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 3 + 6 * CALL_GROUP_MAX - 1);
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
 		calls[i].op = CALL_RECLAIM;
 	ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
@@ -318,7 +318,7 @@ START_TEST(the_most_and_longest_calls_fit)
 		calls[i].slots = (struct slice){slots, sizeof(slots)};
 	}
 	ck_assert(call_encode(&command, &fenced, calls, CALL_GROUP_MAX));
-	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 5 + 7 * CALL_GROUP_MAX);
+	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 5 + 7 * CALL_GROUP_MAX - 1);
 	call_command_done(&command);
 }
 END_TEST
@@ -445,6 +445,56 @@ START_TEST(one_answer_may_be_for_all_names)
 	call_decode(reply, calls, 3, votes);
 	ck_assert_int_eq(votes[0].outcome, OUTCOME_UNKNOWN);
 	freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(a_text_may_be_the_answer_for_all_names)
+{
+	static const struct {
+		const char *text;
+		int64_t first; /* of the second call; 0: no script says this */
+		int64_t time_us;
+	} rows[] = {
+		{"1760000000 5 99", 110, 1760000000000005},
+		{"0 0 0", 11, 0},
+		{"9007199254 740992 99", 110, INT64_C(1) << 53},
+		{"9007199254 740993 99", 0, 0},
+		{"9007199254740992 0 99", 0, 0},
+		{"1 1000000 99", 0, 0},
+		{"1 5 9007199254740980", 9007199254740991, 1000005},
+		{"1 5 9007199254740981", 0, 0}, /* beyond 2^53 */
+		{"1 5 9007199254740993", 0, 0},
+		{"1 5", 0, 0},
+		{"1 5 ", 0, 0},
+		{"1  5", 0, 0},
+		{" 1 5 9", 0, 0},
+		{"1 5 9 9", 0, 0},
+		{"1 5 -9", 0, 0},
+		{"1 5 9x", 0, 0},
+		{"", 0, 0},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct call calls[2] = {call_of(CALL_ACQUIRE), call_of(CALL_ACQUIRE)};
+		struct vote votes[2];
+		redisReply *reply = answer_text(slice_of(rows[i].text));
+		calls[0].block = 10;
+		calls[1].block = 1;
+		call_decode(reply, calls, 2, votes);
+		ck_assert_msg(votes[1].outcome == (rows[i].first > 0 ? OUTCOME_YES : OUTCOME_UNKNOWN),
+			"%s: %d", rows[i].text, votes[1].outcome);
+		ck_assert_int_eq(votes[1].token_first, rows[i].first);
+		ck_assert_int_eq(votes[1].token_last, rows[i].first);
+		ck_assert_int_eq(votes[1].time_us, rows[i].time_us);
+		/* Nor does any other script. */
+		calls[1].op = CALL_RENEW;
+		call_decode(reply, &calls[1], 1, votes);
+		ck_assert_int_eq(votes[0].outcome, OUTCOME_UNKNOWN);
+		calls[1].op = CALL_ACQUIRE;
+		calls[1].kind = KIND_SHARED;
+		call_decode(reply, &calls[1], 1, votes);
+		ck_assert_int_eq(votes[0].outcome, OUTCOME_UNKNOWN);
+		freeReplyObject(reply);
+	}
 }
 END_TEST
 
@@ -835,6 +885,7 @@ main(void)
 		shares_have_scripts_of_their_own_and_say_their_form, permits_are_said_by_their_numbers,
 		another_limit_is_told, a_reader_needs_no_numbers,
 		a_number_is_a_yes_and_says_what_is_not_a_matter_of_course, one_answer_may_be_for_all_names,
+		a_text_may_be_the_answer_for_all_names,
 		a_release_of_all_names_tells_the_time_only_where_it_has_to,
 		what_is_done_for_all_names_needs_no_number, a_greeting_carries_the_limits_of_this_daemon,
 		every_operation_has_its_keys, a_latch_has_a_key_of_its_own_and_each_its_arguments,

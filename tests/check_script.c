@@ -280,6 +280,34 @@ ON_BOTH(tokens_are_strictly_above_all_before)
 	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_ERROR);
 }
 
+/* One name, or two that come together, where the proposal is behind, just at and ahead of what was given. */
+ON_BOTH(the_highest_token_is_kept_whatever_was_proposed)
+{
+	struct call calls[2] = {acquire_of("a", 1), acquire_of("b", 2)};
+	struct vote votes[2];
+	open_master();
+	int64_t highest = acquire(DA, 1).token_last;
+	for (int64_t k = 0; k < 8; k++) {
+		size_t n = k % 2 == 0 ? 1 : 2;
+		int64_t token = highest - 1 + k / 2;
+		for (size_t i = 0; i < n; i++) {
+			simple(DA, CALL_RELEASE, calls[i].attempt);
+			calls[i].attempt += 2;
+			calls[i].incarnation = INCARNATION;
+			calls[i].token = token;
+			calls[i].name.p = i == 0 ? "a" : &"bcdefghi"[k];
+		}
+		stage_calls(&stage, &daemons[DA], calls, n, votes);
+		ck_assert_int_eq(votes[0].outcome, OUTCOME_YES);
+		ck_assert_int_eq(votes[0].token_first, token > highest ? token : highest + 1);
+		ck_assert_int_gt(votes[0].time_us, 0);
+		ck_assert_int_eq(votes[n - 1].token_last, votes[0].token_first + 10 * (int64_t)n - 1);
+		ck_assert_int_eq(votes[n - 1].time_us, votes[0].time_us);
+		highest = hello(DA, 1).highest;
+		ck_assert_int_eq(votes[n - 1].token_last, highest);
+	}
+}
+
 ON_BOTH(the_names_of_a_command_share_out_the_tokens)
 {
 	struct call calls[3] = {acquire_of("a", 1), acquire_of("b", 2), acquire_of("a", 1)};
@@ -834,7 +862,7 @@ main(void)
 		other_limits_are_refused_while_somebody_lives_by_them, a_lease_is_taken_kept_and_given_back,
 		an_attempt_that_has_the_lease_gets_it_again_with_other_tokens, only_the_owner_touches_a_lease,
 		a_late_acquire_refuses_itself, tokens_are_strictly_above_all_before,
-		the_names_of_a_command_share_out_the_tokens,
+		the_highest_token_is_kept_whatever_was_proposed, the_names_of_a_command_share_out_the_tokens,
 		a_fenced_name_counts_for_itself_and_goes_on_above_all_without_its_counter,
 		fenced_names_of_a_command_have_each_its_own_proposal,
 		a_counter_at_its_end_grants_nothing_more,

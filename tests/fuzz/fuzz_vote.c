@@ -38,7 +38,7 @@ word(struct input *in)
 	static const char *const words[] = {"ok", "all", "yes", "no", "busy", "late", "forgotten",
 		"wrongkind", "limit", "error", "good", "mismatch", "replica", "0", "1", "1760000000000000",
 		"9007199254740992", "9007199254740993", "00000000000000ff", "READONLY x", "NOSCRIPT x", "-1",
-		"3,7", "7,3", "3", ""};
+		"3,7", "7,3", "3", "1760000000 5 11", ""};
 	uint8_t which = byte(in);
 	if (which < sizeof(words) / sizeof(words[0]))
 		return slice_of(words[which]);

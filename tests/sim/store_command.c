@@ -8,6 +8,7 @@
 #include "tests/sim/store_data.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,31 @@ do_hset(const struct args *a)
 	return answer_int(added);
 }
 
+static redisReply *
+do_hincrby(const struct args *a)
+{
+	bool wrong;
+	int64_t by, n = 0;
+	char text[24];
+	struct entry *entry = key_of(a, 1, TYPE_HASH, &wrong);
+	if (!arg_number(a->v[3], &by))
+		return answer_error("ERR value is not an integer or out of range");
+	if (wrong)
+		return wrong_type();
+	if (entry == NULL)
+		entry = entry_add(a->store, a->v[1], TYPE_HASH);
+	struct pair *pair = pair_find(entry, a->v[2]);
+	if (pair != NULL && !arg_number(text_slice(&pair->value), &n))
+		return answer_error("ERR hash value is not an integer");
+	if (by > 0 ? n > INT64_MAX - by : n < INT64_MIN - by)
+		return answer_error("ERR increment or decrement would overflow");
+	if (pair == NULL)
+		pair = pair_add(entry, a->v[2]);
+	snprintf(text, sizeof(text), "%" PRId64, n + by);
+	text_set(&pair->value, slice_of(text));
+	return answer_int(n + by);
+}
+
 /* HDEL and ZREM: an aggregate that becomes empty is gone. */
 static redisReply *
 pairs_delete(const struct args *a, enum type type)
@@ -418,6 +444,7 @@ static const struct command_row {
 	{"HLEN", 2, 2, false, false, do_hlen},
 	{"HSET", 4, 8000, true, true, do_hset},
 	{"HDEL", 3, 8000, true, false, do_hdel},
+	{"HINCRBY", 4, 4, true, true, do_hincrby},
 	{"ZADD", 4, 4, true, true, do_zadd},
 	{"ZREM", 3, 99, true, false, do_zrem},
 	{"ZCARD", 2, 2, false, false, do_zcard},
