@@ -2,8 +2,9 @@
  * labours: requests that take long, because they look at everything there is or make a glob that may be long,
  * one in each turn of the loop, or a part of one.
  *
- *     dispatch ──▶ labours_take() ──▶ of each user first come, first served ──▶ the handler ──▶ the answer,
- * or one in each turn, of one user after the other      ▲   labours_go_on() └─────────┘
+ *     dispatch ──▶ labours_take() ──▶ one in each turn, of one user ──▶ the handler ──▶ the answer, or
+ *                                     after the other, and of each       ▲    labours_go_on() ──┐
+ *                                     first come, first served           └──────────────────────┘
  *
  * Meanwhile a connection waits for its answer, as it does for the core's, and whoever asks for little is
  * served in each turn: however many clients list all locks as fast as they can, he waits for a part of a

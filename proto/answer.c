@@ -1,8 +1,9 @@
 /*
  * answer: scans until one answer is whole, then builds its tree.
  *
- *     bytes ──▶ scan, element by element (answer_parser: which aggregates are open) ──▶ build: one array of
- * nodes, children of one parent side by side
+ *     bytes ──▶ scan, element by element ──▶ build: one array of nodes,
+ *               (answer_parser: which             children of one parent side by side
+ *               aggregates are open)
  *
  * Both passes read elements with the same function, so they cannot disagree. Called by the bundled client and
  * by tests; never prints.

@@ -1,8 +1,9 @@
 /*
  * request: scans, and fills in what it sees; of a request that comes in pieces, once it is complete.
  *
- *     bytes ──▶ scan: is it complete, and where does it end? ──▶ fill: where do its arguments lie? ──▶ struct
- * request remembers how far it came (request_parser)      cannot fail
+ *     bytes ──▶ scan: is it complete, and where ──▶ fill: where do its ──▶ struct request
+ *               does it end? (request_parser            arguments lie?
+ *               remembers how far it came)              (cannot fail)
  *
  * Called for every connection with something to read. Never allocates, never logs, never looks at a byte
  * twice while a request trickles in (header lines excepted, which are short).

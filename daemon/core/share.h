@@ -1,11 +1,10 @@
 /*
  * share: exclusive and shared holds of a name, which stand on the one lease the daemon has of it.
  *
- *                      ┌──── a writer holds it
- *      EXCLUSIVE lease ┤
- *        ▲             └──── readers hold it ──another daemon wants it──▶ SHARED lease: readers, here and
- * there │                                                                  │ └──a writer is first here──
- * given back ◀──the last reader is gone──┘◀──a reader is first here── bid
+ *     a writer is first here ──bid──▶ EXCLUSIVE lease: a writer has it, or readers ──▶ given back
+ *                                         │ readers have it, and another daemon wants it
+ *                                         ▼
+ *     a reader is first here ──bid──▶ SHARED lease: readers, here and there ─────────▶ given back
  *
  * Waiters are served in the order in which they came. A writer is alone; readers come in together, all that
  * wait in front of the next writer, and none behind it. While a daemon elsewhere waits to write, nobody who
