@@ -1,8 +1,7 @@
 /*
  * load: clients in a closed loop, who time their requests and judge the answers. Run by bench.py.
  *
- *     load [-c CLIENTS] [-t SECONDS] [-p PAUSE_MS] [-s SHA1] KIND PLACE...       PLACE: a path, or
- * 127.0.0.1:PORT
+ *     load [-c CLIENTS] [-t SECONDS] [-p PAUSE_MS] [-s SHA1] KIND PLACE...
  *
  * PLACE is a path, or 127.0.0.1:PORT; KIND is
  *
