@@ -167,6 +167,34 @@ START_TEST(of_a_semaphore_each_permit_counts)
 }
 END_TEST
 
+/* Each once, however it goes with them: by a hold, a wait, or its place in the MLOCK. */
+START_TEST(names_of_an_mlock_count_once_while_it_waits_and_after)
+{
+	struct story w;
+
+	story_of_users(&w);
+	take(&w, 14, "b", 1);
+	mlock(&w, 11, "a", "b");
+	ck_assert_str_eq(granted(&w, "a", 2, 2000), "");
+	take(&w, 12, "c", 3);
+	ck_assert_str_eq(lock(&w, 13, "d"), "c13 -LIMIT");
+	ck_assert_str_eq(unlock(&w, 14, "b"), "c14 :0 | c11 [:2000 :1001]");
+	ck_assert_str_eq(lock(&w, 13, "d"), "c13 -LIMIT");
+	unlock(&w, 11, "a");
+	ck_assert_str_eq(lock(&w, 13, "d"), "acquire d#4");
+	close_as(&w, 13, END_CLEAN);
+	/* And none is left when it goes unanswered. */
+	mlock(&w, 12, "b", "e");
+	close_as(&w, 12, END_CLEAN);
+	close_as(&w, 11, END_CLEAN);
+	for (conn_id c = 15; c < 18; c++) {
+		open_as(&w, c, ANN);
+		ck_assert_ptr_null(strstr(lock(&w, c, "x"), "-LIMIT"));
+	}
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(an_mlock_has_room_for_all_its_names_or_is_refused)
 {
 	struct story w;
@@ -365,6 +393,7 @@ main(void)
 	return SUITE_RUN("user", NULL, NULL, all_sessions_of_a_user_count_together_and_apart_from_others,
 		waits_count_and_end_with_their_connection, what_is_withheld_counts_until_it_passes_on,
 		when_it_has_passed_on_there_is_room_again, of_a_semaphore_each_permit_counts,
+		names_of_an_mlock_count_once_while_it_waits_and_after,
 		an_mlock_has_room_for_all_its_names_or_is_refused,
 		who_logs_in_as_another_takes_along_what_he_has,
 		who_logs_in_as_another_who_has_no_room_for_his_locks_stays_counted_as_he_was,

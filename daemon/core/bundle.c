@@ -38,12 +38,15 @@ part_give_back(struct core *core, struct part *p)
 {
 	struct grant *g = p->grant;
 
-	if (p->waiter != NULL)
+	if (p->waiter != NULL) {
 		queue_remove(core, p->waiter);
-	p->waiter = NULL;
+		p->waiter = NULL;
+		part_join(p);
+	}
 	if (g == NULL)
 		return;
 	part_let_go(p);
+	part_join(p);
 	grant_release(core, g);
 }
 
@@ -69,6 +72,7 @@ part_wait(struct core *core, struct part *p, bool once, struct reply *why)
 		return false;
 	}
 	p->waiter->part = p;
+	part_leave(p);
 	b->conn->blocked = NULL;
 	return true;
 }
@@ -103,7 +107,8 @@ bundle_end(struct core *core, struct bundle *b)
 		TAILQ_REMOVE(&core->bundles, b, in_touched);
 	b->conn->bundle = NULL;
 	conn_heard(core, b->conn);
-	user_give(b->conn->session, (int64_t)b->count);
+	if (b->apart > 0)
+		user_give(b->conn->session, (int64_t)b->apart);
 	core->counts.bundles--;
 	grave_bury(core, &b->grave);
 }
@@ -360,7 +365,8 @@ bundle_new(struct core *core, struct conn *conn, const struct command *c)
 		bundle_put(b, keep(&at, c->names[i]), i);
 	timer_init(&b->timer, TIMER_BUNDLE);
 	conn->bundle = b;
-	user_take(conn->session, (int64_t)b->count);
+	b->apart = b->count;
+	user_take(conn->session, (int64_t)b->apart);
 	core->counts.bundles++;
 	return b;
 }

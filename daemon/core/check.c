@@ -171,6 +171,17 @@ check_resource(const struct core *core, const struct resource *r, int64_t now_ms
 
 /* What a session has, counted anew. An MLOCK that waits has room for all its names besides. */
 static int64_t
+bundle_apart(const struct bundle *b)
+{
+	size_t apart = 0;
+
+	for (size_t i = 0; i < b->count; i++)
+		apart += b->parts[i].waiter == NULL && b->parts[i].grant == NULL;
+	assert(apart == b->apart);
+	return (int64_t)apart;
+}
+
+static int64_t
 session_locks(const struct session *s)
 {
 	const struct grant *g;
@@ -183,7 +194,7 @@ session_locks(const struct session *s)
 	LIST_FOREACH (w, &s->waiters, in_session)
 		locks += user_locks(w->permits);
 	TAILQ_FOREACH (conn, &s->conns, in_session)
-		locks += conn->bundle != NULL ? (int64_t)conn->bundle->count : 0;
+		locks += conn->bundle != NULL ? bundle_apart(conn->bundle) : 0;
 	return locks;
 }
 

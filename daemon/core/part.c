@@ -1,5 +1,9 @@
 #include "daemon/core/part.h"
 
+#include "daemon/core/user.h"
+
+#include <assert.h>
+
 static void
 part_touch(struct core *core, const struct part *p)
 {
@@ -9,6 +13,21 @@ part_touch(struct core *core, const struct part *p)
 		return;
 	b->touched = true;
 	TAILQ_INSERT_TAIL(&core->bundles, b, in_touched);
+}
+
+void
+part_join(struct part *p)
+{
+	p->bundle->apart++;
+	user_take(p->bundle->conn->session, 1);
+}
+
+void
+part_leave(struct part *p)
+{
+	assert(p->bundle->apart > 0);
+	p->bundle->apart--;
+	user_give(p->bundle->conn->session, 1);
 }
 
 void
@@ -37,6 +56,7 @@ part_refused(struct core *core, struct part *p, const struct reply *reply)
 	struct bundle *b = p->bundle;
 
 	p->waiter = NULL;
+	part_join(p);
 	if (!b->refused || !part_may_come(reply))
 		b->verdict = *reply;
 	b->refused = true;
@@ -54,6 +74,7 @@ void
 part_lost(struct core *core, struct part *p)
 {
 	part_let_go(p);
+	part_join(p);
 	part_touch(core, p);
 }
 

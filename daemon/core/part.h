@@ -16,6 +16,11 @@ part_of(const struct grant *g)
 	return g->bounded ? g->terms->part : NULL;
 }
 
+/* It is counted once for its user: as what it waits for or holds, and by the bundle when it does neither, so
+ * that who has begun never finds the room taken. The bundle counts it from now on; and no longer. */
+void part_join(struct part *p);
+void part_leave(struct part *p);
+
 /* Its waiter was granted this hold, or is refused; its hold is about to end. */
 void part_granted(struct core *core, struct waiter *w, struct grant *g);
 void part_refused(struct core *core, struct part *p, const struct reply *reply);

@@ -282,6 +282,8 @@ struct bundle {
 	struct reply verdict; /* thus */
 	int64_t *tokens;      /* room for the answer */
 	size_t count;
+	size_t apart; /* parts that are neither held nor waited for, and are counted for the user all the same
+		       */
 	struct part parts[]; /* by the bytes of their names; the tokens and the texts follow them */
 };
 
