@@ -41,7 +41,7 @@ struct driver_limits {
 };
 
 struct driver_settings {
-	struct core_settings core;                    /* rules: as core.h says, the caller keeps them */
+	struct core_settings core;                    /* copied, as core.h says */
 	struct pool_settings pools[CORE_MASTERS_MAX]; /* of each of core.masters */
 	struct driver_limits limits;
 	struct desk_facts facts;

@@ -2,6 +2,8 @@
  * What a lease is good for, and for how long; stories as in check_core.c.
  */
 #include "daemon/core/core.h"
+#include "daemon/core/names.h"
+#include "daemon/core/state.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -69,6 +71,72 @@ START_TEST(a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told)
 	ck_assert_int_eq(last_call(&w)->ttl_ms, 655 + 6 + 2 + MARGIN_MS);
 	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
+	story_done(&w);
+}
+END_TEST
+
+enum { MANY = 5000, PART = 2000 };
+
+/* Names whose rule allows so long a lease. */
+static size_t
+ruled(const struct story *w, int64_t lease_ms)
+{
+	size_t n = 0;
+
+	for (const struct resource *r = names_first(&w->core->names); r != NULL;
+		r = names_next(&w->core->names, r))
+		n += r->rule->lease_ms == lease_ms;
+	return n;
+}
+
+/* Without the invariants of all names at each step. */
+static void
+lock_many(struct story *w)
+{
+	char name[16];
+
+	for (int i = 0; i < MANY; i++) {
+		struct command c = {.verb = VERB_LOCK, .wait_ms = -1, .retries = COMMAND_RETRIES_ANY};
+
+		(void)snprintf(name, sizeof(name), "n%d", i);
+		c.name = slice_of(name);
+		c.id = slice_of(name);
+		w->actions.n = 0;
+		core_step(w->core, w->now, &(struct event){.type = EVENT_COMMAND, .conn = 1, .command = &c},
+			&w->actions);
+	}
+}
+
+START_TEST(other_rules_reach_many_names_in_as_many_turns_as_it_takes)
+{
+	struct rule first[2], second[2];
+	struct story w;
+	size_t before;
+
+	memcpy(first, longer, sizeof(first));
+	memcpy(second, shorter, sizeof(second));
+	story_init(&w);
+	w.settings.waiters_per_session = MANY;
+	story_anew(&w);
+	lock_many(&w);
+	core_set_rules(w.core, first, 2);
+	/* They are the core's own by now, and others come before all names have seen them. */
+	memset(first, 0xff, sizeof(first));
+	before = ruled(&w, 4 * LEASE_MS);
+	ck_assert(before > 0 && before <= PART);
+	core_set_rules(w.core, second, 2);
+	memset(second, 0xff, sizeof(second));
+	/* Whoever comes meanwhile has the new ones at once. */
+	before = ruled(&w, LEASE_MS / 4);
+	lock(&w, 2, "another");
+	ck_assert_uint_eq(ruled(&w, LEASE_MS / 4), before + 1);
+	for (size_t n = before + 1; n < MANY + 1; n = ruled(&w, LEASE_MS / 4)) {
+		ck_assert_int_eq(core_wake_at(w.core), w.now.ms + 1);
+		after(&w, 1);
+		ck_assert_uint_gt(ruled(&w, LEASE_MS / 4), n);
+		ck_assert_uint_le(ruled(&w, LEASE_MS / 4), n + PART);
+	}
+	ck_assert_int_gt(core_wake_at(w.core), w.now.ms + 1);
 	story_done(&w);
 }
 END_TEST
@@ -251,6 +319,7 @@ main(void)
 	return SUITE_RUN("lease", NULL, NULL, a_longer_rule_lengthens_no_lease_that_was_asked_for_before,
 		a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease,
 		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told,
+		other_rules_reach_many_names_in_as_many_turns_as_it_takes,
 		a_short_lease_survives_a_short_absence, a_link_that_comes_back_during_a_guard_is_used_at_once,
 		a_master_without_tokens_is_not_asked_for_them_without_a_pause, tokens_do_not_outrun_the_clock,
 		a_wait_that_became_a_single_try_still_ends_in_time, null_means_that_somebody_has_it,

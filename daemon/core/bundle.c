@@ -11,6 +11,7 @@
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/touched.h"
 #include "daemon/core/user.h"
 #include "daemon/core/verdict.h"
@@ -378,7 +379,7 @@ bundle_wait_ms(struct core *core, const struct command *c)
 	int64_t most = 0;
 
 	for (size_t i = 0; i < c->name_count; i++) {
-		int64_t ms = resource_rule_of(core, c->names[i])->wait_ms;
+		int64_t ms = rules_find(&core->rules, c->names[i])->wait_ms;
 
 		if (ms < 0)
 			return ms;

@@ -10,6 +10,7 @@
 #include "daemon/core/part.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/stake.h"
 #include "daemon/core/state.h"
@@ -153,6 +154,7 @@ check_resource(const struct core *core, const struct resource *r, int64_t now_ms
 	size_t grants = 0;
 	int64_t taken = 0;
 
+	assert(rules_have(&core->rules, r->rule));
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 		assert(l->resource == r);
 		check_lease(core, l, now_ms);

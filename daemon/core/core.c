@@ -17,6 +17,7 @@
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/settle.h"
 #include "daemon/core/speaker.h"
 #include "daemon/core/stake.h"
@@ -40,7 +41,12 @@ core_new(const struct core_settings *settings, struct now now)
 		return NULL;
 	assert(settings->masters % 2 == 1 && settings->masters <= CORE_MASTERS_MAX);
 	assert(settings->links >= 1 && settings->links <= CORE_LINKS_MAX && settings->rule_count >= 1);
+	if (!rules_init(&core->rules, settings->rules, settings->rule_count)) {
+		free(core);
+		return NULL;
+	}
 	core->settings = *settings;
+	core->settings.rules = NULL; /* they need not be there any more */
 	core->now = now;
 	core->secret[0] = now.random[0];
 	core->secret[1] = now.random[1];
@@ -149,6 +155,7 @@ core_free(struct core *core)
 	grave_done(core);
 	touched_done(&core->touched);
 	timers_done(&core->timers);
+	rules_done(&core->rules);
 	free(core);
 }
 
@@ -167,12 +174,7 @@ core_drew(const struct core *core)
 void
 core_set_rules(struct core *core, const struct rule *rules, size_t count)
 {
-	struct resource *r;
-
-	core->settings.rules = rules;
-	core->settings.rule_count = count;
-	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
-		resource_rule(core, r);
+	rules_replace(core, rules, count);
 }
 
 void
@@ -246,6 +248,9 @@ run_timer(struct core *core, struct timer *t)
 		break;
 	case TIMER_DOUBT:
 		deadlock_timer(core);
+		break;
+	case TIMER_RULES:
+		rules_timer(core);
 		break;
 	default:
 		assert(false && "a timer of no kind");

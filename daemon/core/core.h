@@ -47,7 +47,7 @@ struct core_per_user {
 #define CORE_MASTERS_MAX 7
 
 struct core_settings {
-	const struct rule *rules; /* the last one matches everything; kept by the caller */
+	const struct rule *rules; /* the last one matches everything */
 	size_t rule_count;        /* >= 1 */
 	int64_t lease_max_ms;     /* longest lease any daemon of this namespace uses */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
@@ -66,8 +66,8 @@ struct core_settings {
 };
 
 /*
- * settings are copied, the rules they point to are not: they must live until the core or the next
- * core_set_rules(), their key templates as long as the core. now.random stays with the core: the first step
+ * settings are copied, and the rules they point to, but for their key templates: these must live as long as
+ * the core. now.random stays with the core: the first step
  * has other random numbers. NULL when out of memory.
  */
 struct core *core_new(const struct core_settings *settings, struct now now)
@@ -82,8 +82,9 @@ bool core_drew(const struct core *core);
 /* When EVENT_TIMER is due, CLOCK_BOOTTIME in ms; INT64_MAX: never. */
 int64_t core_wake_at(const struct core *core);
 
-/* Other rules from now on. No name may get another key template by it, and no lease may be longer than
- * lease_max_ms. */
+/* Other rules from now on, but for names that are held or waited for only as soon as these have been looked
+ * at, some thousands in each ms. No name may get another key template by it, and no lease may be longer than
+ * lease_max_ms. Without memory for them the process ends. */
 void core_set_rules(struct core *core, const struct rule *rules, size_t count);
 
 /* From now on; sessions keep what they have. */

@@ -8,6 +8,7 @@
 #include "daemon/core/mint.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/table.h"
 #include "daemon/core/user.h"
 
@@ -415,7 +416,7 @@ latch_ask(struct core *core, struct conn *conn, const struct command *c)
 	if (latch_makes(core, c) && user_latches_full(core, conn, mint_cost(c->steps)))
 		return;
 	if (wait_ms == COMMAND_WAIT_RULE)
-		wait_ms = resource_rule_of(core, c->name)->wait_ms;
+		wait_ms = rules_find(&core->rules, c->name)->wait_ms;
 	l = latch_get(core, c->name);
 	if (l == NULL || ask_add(core, l, conn, c, wait_ms) == NULL)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");

@@ -3,7 +3,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/lease.h"
-#include "proto/glob.h"
+#include "daemon/core/rules.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -18,25 +18,6 @@ resource_link_of(const struct core *core, struct slice name)
 	for (size_t i = 0; i < name.n; i++)
 		hash = (hash ^ (unsigned char)name.p[i]) * 16777619U;
 	return hash % core->settings.links;
-}
-
-const struct rule *
-resource_rule_of(const struct core *core, struct slice name)
-{
-	const struct core_settings *set = &core->settings;
-	size_t i = 0;
-
-	while (!glob_match(slice_of(set->rules[i].match), name)) {
-		i++;
-		assert(i < set->rule_count && "the last rule matches everything");
-	}
-	return &set->rules[i];
-}
-
-void
-resource_rule(struct core *core, struct resource *r)
-{
-	r->rule = resource_rule_of(core, resource_name(r));
 }
 
 struct resource *
@@ -55,7 +36,7 @@ resource_new(struct core *core, struct slice name)
 	r->link = resource_link_of(core, name) & (CORE_LINKS_MAX - 1);
 	r->queue = &core->nobody;
 	lease_init(&r->lease, r);
-	resource_rule(core, r);
+	r->rule = rules_find(&core->rules, name);
 	names_add(&core->names, r);
 	core->counts.resources++;
 	return r;

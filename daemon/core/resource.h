@@ -30,11 +30,7 @@ struct lease *resource_next_lease(const struct resource *r, const struct lease *
 /* The hold of r after this one, the oldest first; NULL: the first one, and none. */
 struct grant *resource_next_grant(const struct resource *r, const struct grant *g);
 
-/* Finds its rule (again). */
-void resource_rule(struct core *core, struct resource *r);
-
-/* What goes for a name, resource or not: its rule, and the link to its master. */
-const struct rule *resource_rule_of(const struct core *core, struct slice name);
+/* Of a name, resource or not: the link to its master. */
 unsigned resource_link_of(const struct core *core, struct slice name);
 
 #endif

@@ -514,10 +514,19 @@ struct undo {
 	char bytes[];
 };
 
+/* What the configuration says of names, and said before (rules.h). */
+struct rules {
+	struct rule_set *newest;
+	struct names_walk walk; /* there are older ones: how far it has come */
+	struct timer timer;     /* and when it goes on */
+	size_t looks;           /* left in this turn */
+};
+
 struct core {
 	struct core_settings settings;
 	uint64_t secret[2]; /* of the tables that clients choose the keys of (hash.h) */
 	struct timers timers;
+	struct rules rules;
 	struct master masters[CORE_MASTERS_MAX];
 	int64_t highest; /* highest token seen anywhere */
 	int64_t past;    /* and that before any master's memory changed last */

@@ -27,7 +27,8 @@ enum timer_kind {
 	TIMER_GRACE,  /* a session without connection has waited long enough */
 	TIMER_PULSE,  /* a session has to be heard of */
 	TIMER_MINT,   /* the time of a latch that a user has made is over */
-	TIMER_DOUBT   /* a search for a deadlock was put off */
+	TIMER_DOUBT,  /* a search for a deadlock was put off */
+	TIMER_RULES   /* more names have to be looked at for other rules */
 };
 
 #define TIMER_PLACES ((1U << 28) - 1)

@@ -1,0 +1,133 @@
+#include "daemon/core/rules.h"
+
+#include "daemon/core/names.h"
+#include "daemon/core/timers.h"
+#include "proto/glob.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TURN_LOOKS 2000 /* at names, in one turn: a tenth of a millisecond or so */
+#define TURN_MS    1
+
+struct rule_set {
+	struct rule_set *next; /* the one before it; NULL: none */
+	size_t count;
+	struct rule rules[]; /* their globs follow them */
+};
+
+/* NULL: out of memory. */
+static struct rule_set *
+set_new(const struct rule *first, size_t count)
+{
+	size_t bytes = 0;
+	struct rule_set *set;
+	char *at;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += strlen(first[i].match) + 1;
+	set = malloc(sizeof(*set) + count * sizeof(*first) + bytes);
+	if (set == NULL)
+		return NULL;
+	set->next = NULL;
+	set->count = count;
+	at = (char *)(set->rules + count);
+	for (size_t i = 0; i < count; i++) {
+		size_t n = strlen(first[i].match) + 1;
+
+		set->rules[i] = first[i];
+		set->rules[i].match = memcpy(at, first[i].match, n);
+		at += n;
+	}
+	return set;
+}
+
+static void
+set_free_all(struct rule_set *set)
+{
+	while (set != NULL) {
+		struct rule_set *next = set->next;
+
+		free(set);
+		set = next;
+	}
+}
+
+bool
+rules_init(struct rules *rules, const struct rule *first, size_t count)
+{
+	timer_init(&rules->timer, TIMER_RULES);
+	rules->newest = set_new(first, count);
+	return rules->newest != NULL;
+}
+
+void
+rules_done(struct rules *rules)
+{
+	set_free_all(rules->newest);
+}
+
+const struct rule *
+rules_find(const struct rules *rules, struct slice name)
+{
+	const struct rule_set *set = rules->newest;
+	size_t i = 0;
+
+	while (!glob_match(slice_of(set->rules[i].match), name)) {
+		i++;
+		assert(i < set->count && "the last rule matches everything");
+	}
+	return &set->rules[i];
+}
+
+bool
+rules_have(const struct rules *rules, const struct rule *rule)
+{
+	const struct rule_set *set = rules->newest;
+
+	while (set != NULL && (rule < set->rules || rule >= set->rules + set->count))
+		set = set->next;
+	return set != NULL;
+}
+
+static bool
+rules_look(void *arg, const struct resource *r)
+{
+	struct rules *rules = arg;
+
+	rules->looks -= rules->looks > 0;
+	((struct resource *)(uintptr_t)r)->rule = rules_find(rules, resource_name(r));
+	return true;
+}
+
+void
+rules_timer(struct core *core)
+{
+	struct rules *rules = &core->rules;
+
+	/* An empty chain is a look, too. */
+	for (rules->looks = TURN_LOOKS; rules->looks > 0; rules->looks -= rules->looks > 0) {
+		if (names_walk_on(&core->names, &rules->walk, rules_look, rules))
+			continue;
+		set_free_all(rules->newest->next);
+		rules->newest->next = NULL;
+		return;
+	}
+	timer_arm(&core->timers, &rules->timer, core->now.ms + TURN_MS);
+}
+
+void
+rules_replace(struct core *core, const struct rule *first, size_t count)
+{
+	struct rules *rules = &core->rules;
+	struct rule_set *set = set_new(first, count);
+
+	assert(set != NULL);
+	set->next = rules->newest;
+	rules->newest = set;
+	names_walk_begin(&core->names, &rules->walk);
+	timer_cancel(&core->timers, &rules->timer);
+	rules_timer(core);
+}

@@ -1,0 +1,34 @@
+/*
+ * rules: what the configuration says of names, as it says it now, and as it did for names that have not been
+ * looked at since.
+ *
+ *     core_set_rules() ──▶ newest ◀── names that are new, or have been looked at
+ *                            │ next
+ *                            ▼
+ *                          older  ◀── the others, until the walk is over
+ *
+ * Other rules go for all names, and there may be a million: they are looked at by and by. Until then each
+ * name follows its rule as it was. What the rules say is copied, but for the key templates.
+ */
+#ifndef CORE_RULES_H
+#define CORE_RULES_H
+
+#include "daemon/core/state.h"
+
+/* False: out of memory. */
+bool rules_init(struct rules *rules, const struct rule *first, size_t count)
+	__attribute__((warn_unused_result));
+void rules_done(struct rules *rules);
+
+/* Without memory for others the process ends. */
+void rules_replace(struct core *core, const struct rule *first, size_t count);
+/* Time to look at more names. */
+void rules_timer(struct core *core);
+
+/* The first one that matches. */
+const struct rule *rules_find(const struct rules *rules, struct slice name);
+
+/* Whether this is one that has not been forgotten. */
+bool rules_have(const struct rules *rules, const struct rule *rule);
+
+#endif
