@@ -282,6 +282,40 @@ START_TEST(a_holder_reclaims_from_a_master_that_forgot)
 }
 END_TEST
 
+static unsigned
+notes(const struct story *w, enum note_type type)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < w->actions.n; i++)
+		n += w->actions.list[i].type == ACTION_NOTE && w->actions.list[i].u.note.type == type;
+	return n;
+}
+
+START_TEST(a_reclaim_is_told_once_in_a_guard_and_again_in_the_next)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	after(&w, 330);
+	answer(&w, CALL_RENEW, OUTCOME_FORGOTTEN, "a", 1);
+	hello(&w, false, MEMORY + 1);
+	answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
+	ck_assert_uint_eq(notes(&w, NOTE_RECLAIMED), 1);
+	ck_assert_str_eq(after(&w, 333), "reclaim a#1");
+	answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
+	ck_assert_uint_eq(notes(&w, NOTE_RECLAIMED), 0);
+	ck_assert_str_eq(after(&w, 333), "reclaim a#1");
+	answer(&w, CALL_RECLAIM, OUTCOME_FORGOTTEN, "a", 1);
+	ck_assert_str_eq(hello(&w, false, MEMORY + 2), "reclaim a#1");
+	answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
+	ck_assert_uint_eq(notes(&w, NOTE_RECLAIMED), 1);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_reclaim_that_is_refused_is_a_loss)
 {
 	struct story w;
@@ -456,7 +490,8 @@ main(void)
 		a_lease_that_cannot_be_renewed_is_lost_in_time,
 		another_daemon_that_wants_the_name_gets_it_after_the_streak, tokens_are_fetched_ahead_of_need,
 		a_new_master_is_guarded_and_says_so, a_holder_reclaims_from_a_master_that_forgot,
-		a_reclaim_that_is_refused_is_a_loss, lease_and_maxhold_end_the_hold, a_wait_ends_in_time,
+		a_reclaim_is_told_once_in_a_guard_and_again_in_the_next, a_reclaim_that_is_refused_is_a_loss,
+		lease_and_maxhold_end_the_hold, a_wait_ends_in_time,
 		an_async_wait_is_answered_by_a_push_and_can_be_cancelled,
 		a_bound_session_outlives_its_connections_and_ends_with_its_process,
 		a_session_is_joined_by_its_secret_only, limits_are_kept,

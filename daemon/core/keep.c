@@ -100,6 +100,7 @@ keep_reclaim(struct core *core, struct lease *l, unsigned master)
 {
 	enum call_op op;
 
+	l->noted &= (uint8_t) ~(1U << master);
 	/* The only master decides about the lease, one of several about its seat. */
 	if (core->settings.masters == 1)
 		keep_refresh(core, l);
@@ -187,15 +188,30 @@ keep_lost(struct core *core, struct lease *l, enum loss_reason reason)
 	touched_add(core, l->resource);
 }
 
+/* It is renewed so for as long as the master is guarded: said once. */
+static void
+keep_note_reclaimed(struct core *core, struct lease *l, const struct vote *vote)
+{
+	uint8_t bit = (uint8_t)(1U << vote->master);
+
+	if (vote->op != CALL_RECLAIM) {
+		l->noted &= (uint8_t)~bit;
+		return;
+	}
+	if ((l->noted & bit) == 0)
+		emit_note(core, NOTE_RECLAIMED, l->resource, NULL, l->token,
+			l->traffic->questions[vote->master].asked_ms - core->now.ms, NULL);
+	l->noted |= bit;
+}
+
 void
 keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
 	const struct traffic *t = l->traffic;
 	bool yes = vote->outcome == OUTCOME_YES;
 
-	if (yes && vote->op == CALL_RECLAIM)
-		emit_note(core, NOTE_RECLAIMED, l->resource, NULL, l->token,
-			t->questions[vote->master].asked_ms - core->now.ms, NULL);
+	if (yes)
+		keep_note_reclaimed(core, l, vote);
 	if (vote->outcome == OUTCOME_ERROR)
 		emit_note(core, NOTE_RENEW_FAILED, l->resource, NULL, 0, l->valid_ms - core->now.ms,
 			core->masters[vote->master].error);

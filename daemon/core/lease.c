@@ -120,6 +120,7 @@ lease_clear(struct core *core, struct lease *l)
 	l->rests = false;
 	l->refused = false;
 	l->vain = 0;
+	l->noted = 0;
 	l->token = 1;
 	l->token_last = 0;
 	l->valid_ms = 0;
@@ -132,7 +133,7 @@ lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 
 	assert(term_ms <= INT32_MAX);
 	l->term_ms = (int32_t)term_ms;
-	l->asked = l->kind;
+	l->asked = (enum kind)l->kind;
 	t->sent_ms = core->now.ms;
 	t->proposal = tokens_propose(core, t->reached, l->vain);
 	t->asked_block = block;

@@ -401,8 +401,9 @@ struct lease {
 	bool rests : 1;                 /* NONE, WAITING: given back for him, who has to notice first */
 	enum lease_state state : 8;
 	enum kind kind : 8;  /* what is asked for, and what we count it as from then on */
-	enum kind asked : 8; /* what the round that runs, or the last one, asked for, */
-	enum kind told : 8;  /* HELD: and what a majority of the seats has been told */
+	enum kind asked : 4; /* what the round that runs, or the last one, asked for, */
+	enum kind told : 4;  /* HELD: and what a majority of the seats has been told */
+	uint8_t noted; /* a bit for each seat: that it was reclaimed, at a guard that is not over for it */
 	struct seat seats[]; /* one for each master */
 };
 
