@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static void connection_arrived(int fd, short what, void *arg);
 static void connection_happened(int fd, short what, void *arg);
 
 static void
@@ -98,7 +99,8 @@ connection_arm(struct connection *c)
 		event_del(&c->event);
 	}
 	c->armed = want;
-	event_assign(&c->event, c->set->base, c->fd, want, connection_happened, c);
+	event_assign(&c->event, c->set->base, c->fd, want,
+		want == (EV_PERSIST | EV_READ) ? connection_arrived : connection_happened, c);
 	if (event_add(&c->event, want & EV_TIMEOUT ? &second : NULL) != 0) {
 		connection_cut(c, END_ABANDONED, "out of memory");
 	}
@@ -524,4 +526,25 @@ connection_happened(int fd, short what, void *arg)
 		}
 	}
 	connection_arm(c);
+}
+
+void
+connection_arrive(struct connection *c)
+{
+	connection_happened(c->fd, EV_READ, c);
+}
+
+/* Noted only, so that connections_serve() knows whose turn comes next. */
+static void
+connection_arrived(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	struct connection *c = arg;
+	struct connections *set = c->set;
+	if (set->arrived_count < set->arrived_room) {
+		set->arrived[set->arrived_count++] = c;
+	} else {
+		connection_arrive(c);
+	}
 }

@@ -56,6 +56,9 @@ struct connections_limits {
 struct connections_hooks {
 	/* The next request, unless connection_waits(). Valid until the hook returns. */
 	void (*request)(void *arg, struct connection *connection, const struct request *request);
+	/* Something of the connection of this number is to be read behind so many others, 2 and then 1: to
+	 * fetch memory for it while they are served. */
+	void (*expect)(void *arg, conn_id id, unsigned ahead);
 	/* The client will send no more than it has sent: nothing may wait for long now. */
 	void (*finished)(void *arg, struct connection *connection);
 	/* It is over. The connection is freed right after. why is for the log. */

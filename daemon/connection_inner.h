@@ -2,8 +2,9 @@
  * connection_inner: what connection.c (one connection) and connections.c (all of them) share, and nobody else
  * sees. The set calls what is here for one, never the other way round.
  *
- * What has to happen later is noted on one of three lists and done at the end of the turn:
+ * What has to happen later is noted on one of these lists and done later in the turn:
  *
+ *     arrived  has something to be read
  *     ready    has requests that were not served yet
  *     written  has answers that were not written yet
  *     ended    is over: tell, then free
@@ -28,7 +29,6 @@ TAILQ_HEAD(connection_list, connection);
 
 struct connection {
 	/* What each request needs, next to each other: of thousands of connections none is in a cache. */
-	struct connections *set;
 	TAILQ_ENTRY(connection) written;
 	struct request_parser parser;
 	struct buffer in;
@@ -48,8 +48,10 @@ struct connection {
 	bool finished; /* the client will send no more than what is on its way */
 	bool eof;      /* and all of that was read */
 	enum end end;
-	struct event event;
 	struct identity identity;
+
+	struct connections *set; /* by the event: all that is needed to note an arrival */
+	struct event event;
 
 	TAILQ_ENTRY(connection) entry; /* all, in the order of their numbers */
 	TAILQ_ENTRY(connection) ready; /* OPEN: set->ready; ENDED: set->ended */
@@ -72,8 +74,11 @@ struct connections {
 	size_t written_count;
 	size_t ended_count;
 	size_t kept_fds;
-	size_t kept_bytes;          /* memory of buffers with something in them */
-	size_t out_bytes;           /* unread output that stops serving */
+	size_t kept_bytes; /* memory of buffers with something in them */
+	size_t out_bytes;  /* unread output that stops serving */
+	struct connection **arrived;
+	size_t arrived_count;
+	size_t arrived_room;        /* as many as there are, or more */
 	struct connection *serving; /* its requests are being served right now */
 	struct request request;     /* the one being served */
 	struct buffer_store store;  /* memory for answers */
@@ -82,6 +87,8 @@ struct connections {
 
 /* Reads, writes and watches as the state asks for. */
 void connection_arm(struct connection *c);
+/* Reads and serves what arrived. */
+void connection_arrive(struct connection *c);
 /* Serves what was read and not served yet. */
 void connection_serve(struct connection *c);
 /* Writes what there is, and looks what that makes possible. */

@@ -8,9 +8,15 @@
 #include "daemon/connection_inner.h"
 #include "daemon/passing.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define ARRIVED_ROOM_MIN 64
+#define CACHE_LINE_BYTES 64
+#define EXPECT_AHEAD     4
+#define EXPECT_MIN       128 /* of fewer, what is needed is in a cache already */
 
 /* A buffer may fill up in one go: what is read beyond a request that is not complete. */
 static size_t
@@ -103,6 +109,7 @@ connections_free(struct connections *set)
 	}
 	buffer_store_done(&set->store);
 	roster_done(&set->roster);
+	free(set->arrived);
 	free(set);
 }
 
@@ -112,11 +119,28 @@ connections_limits(const struct connections *set)
 	return &set->limits;
 }
 
+/* Room for one more of which something arrives. */
+static int
+connections_widen(struct connections *set)
+{
+	if (set->roster.count < set->arrived_room) {
+		return 0;
+	}
+	size_t room = set->arrived_room ? set->arrived_room * 2 : ARRIVED_ROOM_MIN;
+	struct connection **wider = realloc(set->arrived, room * sizeof *wider);
+	if (!wider) {
+		return -1;
+	}
+	set->arrived = wider;
+	set->arrived_room = room;
+	return 0;
+}
+
 struct connection *
 connections_add(struct connections *set, int fd, const struct peer *peer, bool local, bool release)
 {
 	struct connection *c = calloc(1, sizeof *c);
-	if (!c || roster_add(&set->roster, set->last_id + 1, c) != 0) {
+	if (!c || connections_widen(set) != 0 || roster_add(&set->roster, set->last_id + 1, c) != 0) {
 		free(c);
 		close(fd);
 		return NULL;
@@ -180,11 +204,43 @@ connections_each(struct connections *set, bool (*each)(void *arg, struct connect
 	}
 }
 
+/* What is read of it and changed with each request. */
+static void
+connection_prefetch(const struct connection *c)
+{
+	const char *p = (const char *)c;
+	for (size_t at = 0; at <= offsetof(struct connection, identity.peer); at += CACHE_LINE_BYTES) {
+		__builtin_prefetch(p + at, 1);
+	}
+}
+
+/* Memory for the next ones is on its way while one is served: each look finds where the one after it goes. */
+static void
+connections_expect(const struct connections *set, size_t at)
+{
+	if (set->arrived_count >= EXPECT_MIN && at + EXPECT_AHEAD < set->arrived_count) {
+		connection_prefetch(set->arrived[at + EXPECT_AHEAD]);
+		set->hooks->expect(set->arg, set->arrived[at + 2]->identity.id, 2);
+		set->hooks->expect(set->arg, set->arrived[at + 1]->identity.id, 1);
+	}
+}
+
+static void
+connections_read(struct connections *set)
+{
+	for (size_t i = 0; i < set->arrived_count; i++) {
+		connections_expect(set, i);
+		connection_arrive(set->arrived[i]);
+	}
+	set->arrived_count = 0;
+}
+
 /* Those that become ready meanwhile have their turn in the next one. */
 void
 connections_serve(struct connections *set)
 {
 	struct connection *c;
+	connections_read(set);
 	for (size_t n = set->ready_count; n > 0 && (c = TAILQ_FIRST(&set->ready)); n--) {
 		TAILQ_REMOVE(&set->ready, c, ready);
 		c->is_ready = false;

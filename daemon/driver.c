@@ -139,6 +139,13 @@ driver_on_request(void *arg, struct connection *c, const struct request *request
 }
 
 static void
+driver_on_expected(void *arg, conn_id id, unsigned ahead)
+{
+	const struct driver *d = arg;
+	core_expect(d->core, id, ahead);
+}
+
+static void
 driver_on_finished(void *arg, struct connection *c)
 {
 	driver_event(arg, &(struct event){.type = EVENT_FINISH, .conn = connection_identity(c)->id});
@@ -161,6 +168,7 @@ driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
 
 static const struct connections_hooks driver_connections_hooks = {
 	.request = driver_on_request,
+	.expect = driver_on_expected,
 	.finished = driver_on_finished,
 	.closed = driver_on_closed,
 };

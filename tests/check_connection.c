@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define TURNS_MAX 100000
+#define CROWD     150 /* enough for the next ones to be announced */
 
 /* All connections, and what their hooks were told. */
 struct probe {
@@ -37,6 +38,9 @@ struct probe {
 	char why[64];
 	char seen[4096]; /* first words of the requests, each followed by a blank */
 	int taken_fd;
+	struct connection *victim;  /* of KILL */
+	conn_id expected[2][CROWD]; /* which were to come next but one, and next */
+	unsigned expected_n[2];
 };
 
 static struct probe probe;
@@ -62,6 +66,9 @@ on_request(void *arg, struct connection *c, const struct request *request)
 		connection_owe(c);
 		return;
 	}
+	if (slice_equal(verb, SLICE("KILL"))) {
+		connection_cut(p->victim, END_ABANDONED, "killed");
+	}
 	if (slice_equal(verb, SLICE("FD"))) {
 		p->taken_fd = connection_take_fd(c);
 	}
@@ -80,6 +87,16 @@ on_request(void *arg, struct connection *c, const struct request *request)
 		reply_write_simple(connection_out(c), "PONG");
 	}
 	connection_written(c);
+}
+
+static void
+on_expected(void *arg, conn_id id, unsigned ahead)
+{
+	struct probe *p = arg;
+	ck_assert_uint_eq(ahead, ahead > 1 ? 2 : 1);
+	if (p->expected_n[2 - ahead] < CROWD) {
+		p->expected[2 - ahead][p->expected_n[2 - ahead]++] = id;
+	}
 }
 
 static void
@@ -103,6 +120,7 @@ on_closed(void *arg, struct connection *c, enum end end, const char *why)
 
 static const struct connections_hooks hooks = {
 	.request = on_request,
+	.expect = on_expected,
 	.finished = on_finished,
 	.closed = on_closed,
 };
@@ -132,7 +150,7 @@ teardown(void)
 static void
 turn(void)
 {
-	event_base_loop(probe.base, EVLOOP_NONBLOCK);
+	event_base_loop(probe.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 	connections_serve(probe.set);
 	connections_turn(probe.set);
 }
@@ -256,6 +274,74 @@ START_TEST(a_request_may_be_split_at_any_byte)
 		close(fd);
 		settle();
 	}
+}
+END_TEST
+
+static void
+crowd_says(const int *clients, const char *first)
+{
+	for (int i = 0; i < CROWD; i++) {
+		say(clients[i], i == 0 ? first : "PING\r\n");
+	}
+}
+
+/* The loop takes as many events at once as there were, from a few on. */
+static void
+crowd_comes(int *clients)
+{
+	for (int i = 0; i < CROWD; i++) {
+		clients[i] = client_local();
+	}
+	for (int i = 0; i < 3; i++) {
+		crowd_says(clients, "PING\r\n");
+		settle();
+	}
+	for (int i = 0; i < CROWD; i++) {
+		ck_assert_str_eq(hear(clients[i]), "+PONG\r\n+PONG\r\n+PONG\r\n");
+	}
+	probe.served = 0;
+	memset(probe.expected_n, 0, sizeof probe.expected_n);
+}
+
+static void
+crowd_done(const int *clients)
+{
+	for (int i = 0; i < CROWD; i++) {
+		close(clients[i]);
+	}
+	settle();
+}
+
+START_TEST(of_many_that_spoke_the_next_ones_are_announced)
+{
+	int clients[CROWD];
+	crowd_comes(clients);
+	crowd_says(clients, "PING\r\n");
+	turn();
+	ck_assert_uint_eq(probe.served, CROWD);
+	ck_assert_uint_eq(probe.expected_n[0], CROWD - 4);
+	ck_assert_uint_eq(probe.expected_n[1], CROWD - 4);
+	for (unsigned i = 0; i < CROWD - 4; i++) {
+		ck_assert_uint_eq(probe.expected[0][i], i + 3);
+		ck_assert_uint_eq(probe.expected[1][i], i + 2);
+	}
+	crowd_done(clients);
+}
+END_TEST
+
+START_TEST(who_is_cut_before_its_turn_is_not_served)
+{
+	int clients[CROWD];
+	crowd_comes(clients);
+	crowd_says(clients, "KILL\r\n");
+	probe.victim = connections_find(probe.set, 5);
+	turn();
+	ck_assert_uint_eq(probe.served, CROWD - 1);
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_str_eq(probe.why, "killed");
+	ck_assert_str_eq(hear(clients[4]), "");
+	ck_assert_str_eq(hear(clients[5]), "+PONG\r\n");
+	crowd_done(clients);
 }
 END_TEST
 
@@ -812,7 +898,8 @@ int
 main(void)
 {
 	return SUITE_RUN("connection", setup, teardown, pipelined_requests_are_answered_in_order,
-		a_request_may_be_split_at_any_byte, later_requests_wait_behind_one_that_waits,
+		a_request_may_be_split_at_any_byte, of_many_that_spoke_the_next_ones_are_announced,
+		who_is_cut_before_its_turn_is_not_served, later_requests_wait_behind_one_that_waits,
 		an_end_of_file_lets_what_was_sent_finish, an_end_of_file_waits_for_a_push_that_is_due,
 		who_does_not_wait_for_his_push_is_noticed,
 		a_local_client_that_dies_while_it_waits_ends_at_once,

@@ -302,6 +302,22 @@ core_wants_pulse(const struct core *core, conn_id conn)
 	return c != NULL && c->session->heartbeat_ms > 0;
 }
 
+void
+core_expect(const struct core *core, conn_id conn, unsigned ahead)
+{
+	const struct conn *c = table_conn(core, conn);
+
+	if (c == NULL)
+		return;
+	if (ahead > 1) {
+		__builtin_prefetch(&c->session);
+		__builtin_prefetch(&c->bundle);
+	} else {
+		__builtin_prefetch(c->session, 1);
+		__builtin_prefetch(&c->session->waiters);
+	}
+}
+
 session_id
 core_session_of(const struct core *core, conn_id conn)
 {

@@ -156,6 +156,10 @@ void core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slic
 /* Whether EVENT_HEARD is wanted of this connection: its session has a heartbeat. Cheap where none has. */
 bool core_wants_pulse(const struct core *core, conn_id conn);
 
+/* A request of this connection comes after so many others: with 2, then with 1 its memory is asked for, which
+ * is in no cache when there are thousands. Changes nothing. */
+void core_expect(const struct core *core, conn_id conn, unsigned ahead);
+
 /* The session this connection speaks for; 0: none. */
 session_id core_session_of(const struct core *core, conn_id conn);
 /* The other way round: those that speak for a session, the latest first. */
