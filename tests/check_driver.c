@@ -333,7 +333,7 @@ START_TEST(info_has_the_fields_libraries_look_for)
 	const char *text = rig_ask_bulk(fd, "INFO");
 	static const char *const wanted[] = {"# Server\r\n", "redis_version:7", "redis_mode:standalone",
 		"role:master", "loading:0", "connected_clients:1", "# Masters\r\n", "# Stats\r\n",
-		"# Commandstats\r\n", "holdfast_version:9.8.7", "maxclients:50"};
+		"# Commandstats\r\n", "holdfast_version:9.8.7", "maxclients:800"};
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
 		ck_assert_msg(strstr(text, wanted[i]) != NULL, "%s is not in %s", wanted[i], text);
 	}
