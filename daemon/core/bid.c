@@ -395,12 +395,12 @@ bid_count(struct core *core, struct lease *l, bool patient)
 		bid_not_won(core, l);
 }
 
-/* Of what cannot be had home keeps no place for us. */
+/* Of what cannot be had we keep no place at home: it would be called, and others would wait for it. */
 static void
-bid_hitch(struct lease *l, unsigned master, enum lease_trouble trouble)
+bid_hitch(struct core *core, struct lease *l, unsigned master, enum lease_trouble trouble)
 {
 	if (master == l->home && (trouble == TROUBLE_KIND || trouble == TROUBLE_LIMIT))
-		l->queued = false;
+		lease_leave_queue(core, l);
 	l->traffic->hitch = trouble;
 	l->trouble_at = master & LEASE_MASTERS;
 }
@@ -444,17 +444,17 @@ bid_vote(struct core *core, struct lease *l, const struct vote *vote)
 		bid_late(core, l, vote->master);
 		break;
 	case OUTCOME_WRONGKIND:
-		bid_hitch(l, vote->master, TROUBLE_KIND);
+		bid_hitch(core, l, vote->master, TROUBLE_KIND);
 		break;
 	case OUTCOME_LIMIT:
-		bid_hitch(l, vote->master, TROUBLE_LIMIT);
+		bid_hitch(core, l, vote->master, TROUBLE_LIMIT);
 		t->limit_there = vote->limit;
 		break;
 	case OUTCOME_ERROR:
-		bid_hitch(l, vote->master, TROUBLE_ERROR);
+		bid_hitch(core, l, vote->master, TROUBLE_ERROR);
 		break;
 	case OUTCOME_UNKNOWN:
-		bid_hitch(l, vote->master, TROUBLE_SILENT);
+		bid_hitch(core, l, vote->master, TROUBLE_SILENT);
 		break;
 	default: /* FORGOTTEN, DEMOTED, UNSENT: nothing was done, no verdict */
 		break;
@@ -512,7 +512,7 @@ bid_patience_over(struct core *core, struct lease *l)
 			continue;
 		master_suspect(core, &core->masters[i], l->resource->link);
 		if (t->hitch == TROUBLE_NONE)
-			bid_hitch(l, i, TROUBLE_SILENT);
+			bid_hitch(core, l, i, TROUBLE_SILENT);
 	}
 	bid_count(core, l, false);
 }
