@@ -2,6 +2,7 @@
  * check: every invariant of the whole state, for tests and the simulator. An invariant that can be seen from
  * one object is asserted where that object changes; here are those between objects.
  */
+#include "daemon/core/asyncs.h"
 #include "daemon/core/core.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
@@ -282,8 +283,10 @@ check_sessions(const struct core *core, struct core_counts *seen)
 			assert(s->conn_count == 0 || !g->bounded || g->terms->told_until_ms == TIMER_NEVER);
 			grants++;
 		}
-		LIST_FOREACH (w, &s->waiters, in_session)
+		LIST_FOREACH (w, &s->waiters, in_session) {
+			assert(!w->async || s->asyncs == NULL || asyncs_find(core, s, waiter_id(w)) == w);
 			waiters++;
+		}
 		assert(grants == s->grant_count && waiters == s->waiter_count);
 		assert(s->conn_count > 0 || s->process.pid != 0 || timer_is_armed(&s->grace_timer));
 		seen->graces += s->grace_ms > 0;

@@ -1,5 +1,6 @@
 #include "daemon/core/core.h"
 
+#include "daemon/core/asyncs.h"
 #include "daemon/core/bid.h"
 #include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
@@ -136,6 +137,7 @@ core_free(struct core *core)
 			table_remove_bound(core, s);
 		table_remove_session(core, s);
 		holds_done(s);
+		asyncs_done(s);
 		while ((c = TAILQ_FIRST(&s->conns)) != NULL) {
 			TAILQ_REMOVE(&s->conns, c, in_session);
 			free(c->bundle);

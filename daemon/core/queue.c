@@ -1,5 +1,6 @@
 #include "daemon/core/queue.h"
 
+#include "daemon/core/asyncs.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/master.h"
@@ -97,7 +98,9 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	q = r->queue;
 	TAILQ_INSERT_TAIL(&q->waiters, w, in_resource);
 	LIST_INSERT_HEAD(&w->session->waiters, w, in_session);
-	if (!w->async)
+	if (w->async)
+		asyncs_add(core, w);
+	else
 		conn->blocked = w;
 	q->count++;
 	q->once += once;
@@ -125,6 +128,8 @@ queue_remove(struct core *core, struct waiter *w)
 	timer_cancel(&core->timers, &w->timer);
 	TAILQ_REMOVE(&q->waiters, w, in_resource);
 	LIST_REMOVE(w, in_session);
+	if (w->async)
+		asyncs_remove(w);
 	if (w->conn != NULL && w->conn->blocked == w)
 		queue_unblock(core, w->conn);
 	q->once -= w->once;

@@ -1,5 +1,6 @@
 #include "daemon/core/session.h"
 
+#include "daemon/core/asyncs.h"
 #include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
@@ -124,6 +125,7 @@ session_end(struct core *core, struct session *s, enum end end)
 	table_remove_session(core, s);
 	core->counts.sessions--;
 	holds_done(s);
+	asyncs_done(s);
 	grave_bury(core, &s->grave);
 }
 

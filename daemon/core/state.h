@@ -123,7 +123,8 @@ struct session {
 	struct holds *holds; /* the same ones, by name and tag; NULL: no need */
 	struct session_waiters waiters;
 	size_t waiter_count;
-	struct loss *losses; /* by name and tag; oldest first */
+	struct asyncs *asyncs; /* those that are ASYNC, by their ids; NULL: no need */
+	struct loss *losses;   /* by name and tag; oldest first */
 	int64_t loss_count;
 
 	UT_hash_handle hh;

@@ -1,5 +1,6 @@
 #include "daemon/core/verbs.h"
 
+#include "daemon/core/asyncs.h"
 #include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
@@ -68,15 +69,11 @@ lock_limited(struct core *core, const struct conn *conn, const struct command *c
 
 /* By another LOCK than the one that may be repeated here. */
 static bool
-async_id_taken(const struct session *s, const struct command *c)
+async_id_taken(const struct core *core, struct session *s, const struct command *c)
 {
-	const struct waiter *w;
+	const struct waiter *w = asyncs_find(core, s, c->id);
 
-	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (w->async && slice_equal(waiter_id(w), c->id) && !queue_is_repeated(w, c))
-			return true;
-	}
-	return false;
+	return w != NULL && !queue_is_repeated(w, c);
 }
 
 /* again: the wait whose place it takes; NULL: none */
@@ -131,7 +128,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	again = grace_find(conn->session, c);
 	if (lock_refused(core, conn, c) || (again == NULL && lock_limited(core, conn, c)))
 		return;
-	if (c->id.n > 0 && async_id_taken(conn->session, c)) {
+	if (c->id.n > 0 && async_id_taken(core, conn->session, c)) {
 		emit_error(core, conn->id, CODE_ERR, "ASYNC id is in use: CANCEL it or take another");
 		return;
 	}
@@ -263,16 +260,11 @@ verb_extend(struct core *core, struct conn *conn, const struct command *c)
 static void
 verb_cancel(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct waiter *w;
+	struct waiter *w = asyncs_find(core, conn->session, c->id);
 
-	LIST_FOREACH (w, &conn->session->waiters, in_session) {
-		if (w->async && slice_equal(waiter_id(w), c->id)) {
-			queue_remove(core, w);
-			emit_int(core, conn->id, 1);
-			return;
-		}
-	}
-	emit_int(core, conn->id, 0);
+	if (w != NULL)
+		queue_remove(core, w);
+	emit_int(core, conn->id, w != NULL);
 }
 
 static void
