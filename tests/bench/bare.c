@@ -4,9 +4,10 @@
  *     bare SOCKET         one lock
  *     bare SOCKET echo    "+PONG" to every request: the ceiling of any server on this loop
  *
- * One lock in memory, a queue of those who wait, tokens that count. It knows two requests as the load program
- * sends them, never parses, checks or times anything, and takes every read for one whole request, which holds
- * because each client waits for its answer. One run: it ends when the first client leaves; an echo goes on.
+ * One lock in memory, a queue of those who wait, tokens that count. It knows LOCK as the load program sends
+ * it, takes all else for a release, never parses, checks or times anything, and takes every read for one
+ * whole request, which holds because each client waits for its answer. One run: it ends when the first client
+ * leaves; an echo goes on.
  */
 #include <err.h>
 #include <event2/event.h>

@@ -16,10 +16,11 @@
  *
  * A cycle is all requests of its kind, one after the other, each sent when the one before is answered, and
  * when all that had arrived by then was read: a hold lasts long enough for another to be seen beside it.
- * Clients are dealt out to the places in turn. What happens in the SECONDS of -w does not count. After those
- * of -t no cycle begins; those under way come to their end, so that nothing is left behind. Prints one line
- * of JSON, with the CPU that the processes of -m used. Exit 1: an answer broke a promise; 2: it could not
- * measure.
+ * Clients are dealt out to the places in turn, and begin when each was answered a PING (not by an slock):
+ * only then the order of requests is the order in which they can be heard. What happens in the SECONDS of -w
+ * does not count. After those of -t no cycle begins; those under way come to their end, so that nothing is
+ * left behind. Prints one line of JSON, with the CPU that the processes of -m used. Exit 1: an answer broke a
+ * promise; 2: it could not measure.
  */
 #include "tests/bench/dial.h"
 #include "tests/bench/judge.h"
@@ -76,18 +77,19 @@ static const struct kind {
 	bool judged;
 	bool fresh;     /* a new name in each cycle */
 	unsigned lines; /* of an answer */
+	bool quiet;     /* knows no PING */
 	struct step steps[STEPS_MAX];
 } kinds[] = {
-	{"handoff", true, true, false, 1, LOCK_UNLOCK},
-	{"lock", false, true, false, 1, LOCK_UNLOCK},
-	{"first", false, true, true, 1, LOCK_UNLOCK},
-	{"direct", false, false, false, 1, SET_EVALSHA},
-	{"direct-first", false, false, true, 1, SET_EVALSHA},
-	{"renew", false, false, false, 1, {{{"EVALSHA", SHA1, "1", NAME, OWNER, "10000"}, ":1"}}},
-	{"slock", true, true, false, SLOCK_LINES,
+	{"handoff", true, true, false, 1, false, LOCK_UNLOCK},
+	{"lock", false, true, false, 1, false, LOCK_UNLOCK},
+	{"first", false, true, true, 1, false, LOCK_UNLOCK},
+	{"direct", false, false, false, 1, false, SET_EVALSHA},
+	{"direct-first", false, false, true, 1, false, SET_EVALSHA},
+	{"renew", false, false, false, 1, false, {{{"EVALSHA", SHA1, "1", NAME, OWNER, "10000"}, ":1"}}},
+	{"slock", true, true, false, SLOCK_LINES, true,
 		{{{"LOCK", NAME, "LOCK_ID", OWNER, "TIMEOUT", "60"}, SLOCK_DONE},
 			{{"UNLOCK", NAME, "LOCK_ID", OWNER}, SLOCK_DONE}}},
-	{"ping", false, false, false, 1, {{{"PING"}, "+PONG"}}},
+	{"ping", false, false, false, 1, false, {{{"PING"}, "+PONG"}}},
 };
 
 struct client {
@@ -327,7 +329,6 @@ client_init(struct client *client, struct load *load, unsigned number)
 	client->load = load;
 	client->judge = &load->judges[load->kind->shared ? number % load->name_n : number];
 	client_words(client, number);
-	client->fd = dial(load->places[number % load->place_n]);
 	dial_nonblock(client->fd);
 	/* Whatever has arrived is read at once, so the kernel need not look again: an eighth of a request's
 	 * cost. */
@@ -336,6 +337,22 @@ client_init(struct client *client, struct load *load, unsigned number)
 	client->pause = evtimer_new(load->base, client_pause, client);
 	if (!client->readable || !client->pause || event_add(client->readable, NULL) != 0)
 		errx(2, "no event for a client");
+}
+
+/* Of any kind. */
+static void
+client_hear_line(struct client *client)
+{
+	char end = '\0';
+
+	for (size_t n = 0; end != '\n'; n++) {
+		if (n == sizeof client->answer - 1 || read(client->fd, &end, 1) != 1)
+			errx(1, "no answer to PING");
+		client->answer[n] = end;
+		client->answer[n + 1] = '\0';
+	}
+	if (client->answer[0] == '-')
+		errx(1, "%s", client->answer);
 }
 
 static void
@@ -402,6 +419,22 @@ load_warm(evutil_socket_t fd, short what, void *arg)
 	event_base_once(load->base, -1, EV_TIMEOUT, load_over, load, &end);
 }
 
+/* Who has connected may still wait to be accepted, and would be asking before it can be heard: all are
+ * answered once before the first request is sent. */
+static void
+load_connect(struct load *load)
+{
+	struct request ping;
+
+	request_make(&ping, (const char *[]){"PING", NULL});
+	for (unsigned i = 0; i < load->client_n; i++)
+		load->clients[i].fd = dial(load->places[i % load->place_n]);
+	for (unsigned i = 0; i < load->client_n && !load->kind->quiet; i++)
+		request_send(&ping, load->clients[i].fd);
+	for (unsigned i = 0; i < load->client_n && !load->kind->quiet; i++)
+		client_hear_line(&load->clients[i]);
+}
+
 static void
 load_init(struct load *load)
 {
@@ -419,6 +452,7 @@ load_init(struct load *load)
 		errx(2, "no memory for %u clients", load->client_n);
 	while (load->steps < STEPS_MAX && load->kind->steps[load->steps].words[0])
 		load->steps++;
+	load_connect(load);
 	for (unsigned i = 0; i < load->client_n; i++) {
 		judge_init(&load->judges[i]);
 		client_init(&load->clients[i], load, i);

@@ -76,6 +76,22 @@ def test_judge(place):
     expect((status, "granted while another holds it" in output), (1, True), output)
 
 
+def test_greeting(place):
+    """a load asks for nothing before each of its clients was answered once"""
+    seen, tokens = [], itertools.count(1)
+
+    class Witness(Liar):
+        def answer(self, words):
+            seen.append(words[0])
+            return super().answer(words)
+
+    figures(place, "load", "-c", 1, *SHORT, "handoff", Witness(place, lambda: next(tokens)).socket)
+    expect(seen[:3], ["PING", "LOCK", "UNLOCK"])
+    seen.clear()
+    call(place, "load", "-c", 40, "-n", 40, "-t", 0.05, "handoff", place.path + "/liar")
+    expect(seen[:41], ["PING"] * 40 + ["LOCK"])
+
+
 def test_tokens(place):
     """a load ends with 1 when a token does not grow"""
     status, output = call(place, "load", "-c", 1, "-t", 30, "lock", Liar(place, lambda: 7).socket)
