@@ -8,7 +8,7 @@ from stage import column, commands_of, program, ratios
 from table import Goal
 
 CLIENTS = 64
-RIVAL_SLICES = 3  # who waits for a sleep to end needs longer to show what it does
+RIVAL_SLICES = 2.5  # who waits for a sleep to end needs longer to show what it does
 
 
 @contextlib.contextmanager
@@ -91,14 +91,17 @@ class Contended:
         ideal = [run["wait_p99_us"] / (1e6 * CLIENTS / run["changes_per_second"]) for run in ours]
         add("p99 of a wait : the fair ideal", "x", ideal, Goal("p99 of a wait", most=2))
         add("granted out of order of arrival", "%", [100 * run["overtaken"] / run["cycles"] for run in ours])
+        return ours
 
-    def rivals(self):
+    def rivals(self, ours):
         """Each of their clients is a process with its own connections, as if it were a host of its own (rival.c says why).
         Ours are those that were held against the bare loop; what ours do as processes is beside it."""
-        works = {"ours": self.ours(), "redisson": self.rival("redisson"), "redsync": self.rival("redsync")}
+        works = {"redisson": self.rival("redisson"), "redsync": self.rival("redsync")}
         if not self.stage.quick:
+            works["ours"] = self.ours()
             works["processes"] = lambda seconds: self.stage.rival("holdfast", CLIENTS, seconds, self.daemon.socket)
-        runs = self.stage.in_turns(self.stage.slice * RIVAL_SLICES, **works)
+        runs = self.stage.in_turns(self.stage.slice * RIVAL_SLICES, cold=("redisson", "redsync", "processes"), **works)
+        runs.setdefault("ours", ours)
         add = self.stage.table.add
         self.stage.table.title("the same, each client on its own with Redis")
         add("changes of holder, holdfast", "/s", column(runs["ours"], "changes_per_second"))
@@ -126,7 +129,8 @@ class Contended:
         def ours(seconds):
             return stage.measured("handoff", 3 * CLIENTS, seconds, [daemon.socket for daemon in daemons], daemons)
 
-        runs = stage.in_turns(stage.slice * RIVAL_SLICES, ours=ours, redisson=self.rival("redisson", 3 * CLIENTS))
+        runs = stage.in_turns(stage.slice * RIVAL_SLICES, cold=("redisson",), ours=ours,
+                              redisson=self.rival("redisson", 3 * CLIENTS))
         add = stage.table.add
         stage.table.title("three daemons with %d clients each, one lock" % CLIENTS)
         add("changes of holder, holdfast", "/s", column(runs["ours"], "changes_per_second"))
@@ -144,7 +148,6 @@ class Contended:
 def measure(stage):
     contended = Contended(stage)
     contended.hand_off()
-    contended.fairness()
-    contended.rivals()
+    contended.rivals(contended.fairness())
     contended.three()
     contended.daemon.done()

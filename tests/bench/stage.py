@@ -17,7 +17,7 @@ import harness  # noqa: E402
 ROUNDS = 5
 WARM_SECONDS = 0.05  # of a first turn, which is not kept
 SETTLE_SECONDS = 0.03  # at the beginning of each slice, while all connect and begin at once
-RIVAL_SETTLE_SECONDS = 0.4  # where each that is refused sleeps for up to 0.25 s
+RIVAL_SETTLE_SECONDS = 0.3  # where each that is refused sleeps for up to 0.25 s
 CONFIG = """\
 lease: 10s
 clock-margin: 1s
@@ -162,10 +162,12 @@ class Stage:
         result["daemon_us"] = sum(result["used_us"][1:])
         return result
 
-    def in_turns(self, seconds=None, **works):
-        """Each work's results, of ROUNDS rounds; a work takes the seconds it may measure."""
-        for work in works.values():
-            work(min(WARM_SECONDS, seconds or self.slice))
+    def in_turns(self, seconds=None, cold=(), **works):
+        """Each work's results, of ROUNDS rounds; a work takes the seconds it may measure. cold: those that a first turn
+        would not warm."""
+        for name, work in works.items():
+            if name not in cold:
+                work(min(WARM_SECONDS, seconds or self.slice))
         results = {name: [] for name in works}
         names = list(works)
         for number in range(ROUNDS):
