@@ -21,6 +21,7 @@ import stage as stages
 import harness
 import contended
 import curves
+import genuine
 import missing
 import neighbours
 import others
@@ -31,7 +32,7 @@ import uncontended
 
 QUICK = {"contended": contended, "uncontended": uncontended, "scale": scale}
 QUIET_PERCENT = 5  # more than this, and what is next to each other was not measured alike
-ALL = dict(QUICK, neighbours=neighbours, missing=missing, others=others, curves=curves)
+ALL = dict(QUICK, neighbours=neighbours, missing=missing, others=others, genuine=genuine, curves=curves)
 
 
 def processors_used():

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -46,11 +48,54 @@ func inside(counter string) int {
 	return overlaps
 }
 
+// So many goroutines for so many ms, behind as many that warm them up, with all defaults of redsync; each its own
+// client, or all the same.
+func contend(make func() *redsync.Redsync, name string, count, ms int, own bool) {
+	var counts, over atomic.Bool
+	var former, changes, acquisitions int // whoever holds the lock counts
+	var done sync.WaitGroup
+	shared := make()
+	for i := 1; i <= count; i++ {
+		mine := shared
+		if own {
+			mine = make()
+		}
+		done.Add(1)
+		go func(me int) {
+			defer done.Done()
+			for mutex := mine.NewMutex(name); !over.Load(); {
+				if mutex.Lock() != nil {
+					continue
+				}
+				if counts.Load() {
+					acquisitions++
+					if former != me {
+						changes++
+					}
+				}
+				former = me
+				if _, err := mutex.Unlock(); err != nil {
+					panic(err)
+				}
+			}
+		}(i)
+	}
+	time.Sleep(time.Duration(ms) * time.Millisecond)
+	counts.Store(true)
+	time.Sleep(time.Duration(ms) * time.Millisecond)
+	over.Store(true)
+	done.Wait()
+	fmt.Println("contended", changes, "of", acquisitions)
+}
+
 func main() {
 	name, counter := os.Args[2], os.Args[3]
-	sync := redsync.New(goredis.NewPool(redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + os.Args[1]})))
+	create := func() *redsync.Redsync {
+		return redsync.New(goredis.NewPool(redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + os.Args[1]})))
+	}
+	shared := create()
 	lock := func(expiry time.Duration) *redsync.Mutex {
-		return sync.NewMutex(name, redsync.WithExpiry(expiry), redsync.WithTries(1000000),
+		return shared.NewMutex(name, redsync.WithExpiry(expiry), redsync.WithTries(1000000),
 			redsync.WithRetryDelay(5*time.Millisecond))
 	}
 	held := lock(3 * time.Second)
@@ -67,6 +112,12 @@ func main() {
 			_, err := held.Unlock()
 			must(err)
 			fmt.Println("unlocked", before)
+		case "contend":
+			count, err := strconv.Atoi(words[1])
+			must(err)
+			ms, err := strconv.Atoi(words[2])
+			must(err)
+			contend(create, name, count, ms, words[3] == "own")
 		default:
 			rounds, err := strconv.Atoi(words[1])
 			must(err)
