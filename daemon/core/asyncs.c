@@ -1,69 +1,33 @@
 #include "daemon/core/asyncs.h"
 
-#include <assert.h>
-#include <stdlib.h>
+#include "daemon/core/index.h"
 
-#define ROOM_LEAST 64
-
-/* Open addressing: a wait stands at the place of its hash, or at the next one that was free. */
-struct asyncs {
-	const uint64_t *secret; /* the core's */
-	size_t count;
-	size_t mask; /* places - 1; at most half of them are taken */
-	struct waiter *places[];
-};
-
-static size_t
-place_of(const struct asyncs *a, struct slice id)
+static uint64_t
+wait_hash(const uint64_t secret[2], const void *thing)
 {
-	return hash_secretly(a->secret, id) & a->mask;
+	return hash_secretly(secret, waiter_id(thing));
 }
 
-static void
-place_put(struct asyncs *a, struct waiter *w)
+static bool
+wait_is_of(const void *thing, const void *key)
 {
-	size_t at = place_of(a, waiter_id(w));
+	const struct slice *id = key;
 
-	while (a->places[at] != NULL)
-		at = (at + 1) & a->mask;
-	a->places[at] = w;
-	a->count++;
+	return slice_equal(waiter_id(thing), *id);
 }
 
 /* Of all that it has; without one when out of memory. */
 static void
 asyncs_make(const struct core *core, struct session *s)
 {
-	size_t room = ROOM_LEAST;
-	struct asyncs *a;
 	struct waiter *w;
 
 	asyncs_done(s);
-	while (room < 4 * s->waiter_count)
-		room *= 2;
-	a = calloc(1, sizeof(*a) + room * sizeof(struct waiter *));
-	if (a == NULL)
-		return;
-	a->secret = core->secret;
-	a->mask = room - 1;
+	s->asyncs = index_new(core->secret, wait_hash, s->waiter_count);
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (w->async)
-			place_put(a, w);
+		if (s->asyncs != NULL && w->async && !index_put(s->asyncs, w))
+			asyncs_done(s);
 	}
-	s->asyncs = a;
-}
-
-static struct waiter *
-table_find(const struct asyncs *a, struct slice id)
-{
-	size_t at = place_of(a, id);
-	struct waiter *w;
-
-	for (; (w = a->places[at]) != NULL; at = (at + 1) & a->mask) {
-		if (slice_equal(waiter_id(w), id))
-			return w;
-	}
-	return NULL;
 }
 
 struct waiter *
@@ -74,7 +38,7 @@ asyncs_find(const struct core *core, struct session *s, struct slice id)
 	if (s->asyncs == NULL && s->waiter_count > ASYNCS_FEW)
 		asyncs_make(core, s);
 	if (s->asyncs != NULL)
-		return table_find(s->asyncs, id);
+		return index_find(s->asyncs, hash_secretly(core->secret, id), wait_is_of, &id);
 	LIST_FOREACH (w, &s->waiters, in_session) {
 		if (w->async && slice_equal(waiter_id(w), id))
 			return w;
@@ -85,52 +49,29 @@ asyncs_find(const struct core *core, struct session *s, struct slice id)
 void
 asyncs_add(const struct core *core, struct waiter *w)
 {
-	struct asyncs *a = w->session->asyncs;
+	struct session *s = w->session;
 
-	if (a == NULL)
-		return;
-	if (2 * (a->count + 1) > a->mask)
-		asyncs_make(core, w->session); /* the list has it already */
-	else
-		place_put(a, w);
-}
-
-/* Whoever stands further from his own place than the hole moves into it, and leaves one himself. */
-static void
-place_close(struct asyncs *a, size_t hole)
-{
-	for (size_t at = (hole + 1) & a->mask; a->places[at] != NULL; at = (at + 1) & a->mask) {
-		size_t own = place_of(a, waiter_id(a->places[at]));
-
-		if (((at - own) & a->mask) < ((at - hole) & a->mask))
-			continue;
-		a->places[hole] = a->places[at];
-		hole = at;
-	}
-	a->places[hole] = NULL;
+	/* Full: the list has it already. */
+	if (s->asyncs != NULL && !index_put(s->asyncs, w))
+		asyncs_make(core, s);
 }
 
 void
 asyncs_remove(const struct waiter *w)
 {
-	struct asyncs *a = w->session->asyncs;
-	size_t at;
+	struct session *s = w->session;
 
-	if (a == NULL)
+	if (s->asyncs == NULL)
 		return;
-	at = place_of(a, waiter_id(w));
-	while (a->places[at] != w)
-		at = (at + 1) & a->mask;
-	place_close(a, at);
-	a->count--;
+	index_remove(s->asyncs, w);
 	/* Of all waits, as where it is made: else it could come and go with each of them. */
-	if (w->session->waiter_count <= ASYNCS_FEW / 2)
-		asyncs_done(w->session);
+	if (s->waiter_count <= ASYNCS_FEW / 2)
+		asyncs_done(s);
 }
 
 void
 asyncs_done(struct session *s)
 {
-	free(s->asyncs);
+	index_free(s->asyncs);
 	s->asyncs = NULL;
 }

@@ -120,11 +120,11 @@ struct session {
 	int64_t locks;     /* it holds and waits for, each permit of a semaphore for one */
 	struct grant_list grants;
 	size_t grant_count;
-	struct holds *holds; /* the same ones, by name and tag; NULL: no need */
+	struct index *holds; /* the same ones, by name and tag; NULL: no need */
 	struct session_waiters waiters;
 	size_t waiter_count;
-	struct asyncs *asyncs; /* those that are ASYNC, by their ids; NULL: no need */
-	struct loss *losses;   /* by name and tag; oldest first */
+	struct index *asyncs; /* those that are ASYNC, by their ids; NULL: no need */
+	struct loss *losses;  /* by name and tag; oldest first */
 	int64_t loss_count;
 
 	UT_hash_handle hh;
