@@ -434,6 +434,13 @@ link_flush(struct link *link)
 }
 
 void
+link_acknowledge(struct link *link)
+{
+	if (link->state == UP)
+		stream_acknowledge(link->stream);
+}
+
+void
 link_break(struct link *link, const char *why)
 {
 	if (link->stream)

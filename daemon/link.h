@@ -73,6 +73,8 @@ void link_free(struct link *link);
 bool link_send(struct link *link, int argc, const char *const *argv, const size_t *argvlen, void *context)
 	__attribute__((warn_unused_result));
 void link_flush(struct link *link);
+/* See stream_acknowledge(). */
+void link_acknowledge(struct link *link);
 
 /* Gives the connection up for this reason when the loop turns, and connects again. */
 void link_break(struct link *link, const char *why);

@@ -24,6 +24,7 @@ struct lane {
 	bool up;            /* told to the driver */
 	size_t scripts_due; /* SCRIPT LOADs without an answer */
 	struct groups groups;
+	unsigned lone; /* commands for one name in a row, with at most one other under way; up to LONE_MIN */
 	struct batches sent; /* under way, in the order of their answers */
 	struct batches kept; /* answered, but not told before replicas have acknowledged, in that order */
 	unsigned commands;   /* not yet written */

@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,7 @@ struct stream {
 	size_t unfinished; /* bytes since the last whole reply */
 	int64_t heard_ms;
 	int write_error; /* errno; what the master said before it closed is read first */
+	bool is_tcp;     /* as far as is known */
 	bool broken;     /* why is set; end() follows */
 	char why[256];
 };
@@ -266,6 +269,15 @@ stream_write(struct stream *stream, int argc, const char *const *argv, const siz
 }
 
 void
+stream_acknowledge(struct stream *stream)
+{
+	int once = 2; /* 1 would go on acknowledging each answer by itself */
+
+	if (stream->is_tcp)
+		stream->is_tcp = setsockopt(stream->fd, IPPROTO_TCP, TCP_QUICKACK, &once, sizeof once) == 0;
+}
+
+void
 stream_break(struct stream *stream, const char *why)
 {
 	stream_fail(stream, why);
@@ -300,6 +312,7 @@ stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, vo
 	stream->arg = arg;
 	stream->stats = stats;
 	stream->fd = fd;
+	stream->is_tcp = true;
 	stream->heard_ms = clock_ms();
 	stream->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, stream);
 	stream->writable = event_new(base, fd, EV_WRITE, on_writable, stream);

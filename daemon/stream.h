@@ -43,6 +43,8 @@ bool stream_write(struct stream *stream, int argc, const char *const *argv, cons
 	__attribute__((warn_unused_result));
 /* Sends what is there; what the socket does not take follows by itself. */
 void stream_flush(struct stream *stream);
+/* Acknowledges what was read at once, where the kernel would wait for more. Only a matter of time. */
+void stream_acknowledge(struct stream *stream);
 /* Ends it with this reason as soon as the loop turns, unless it ended before. why is copied. */
 void stream_break(struct stream *stream, const char *why);
 

@@ -10,10 +10,13 @@
 #include "tests/support/redis.h"
 #include "tests/support/suite.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -990,6 +993,116 @@ START_TEST(a_link_that_breaks_again_and_again_is_logged_once)
 }
 END_TEST
 
+/* A master over TCP, played by the test: the kernel's view of its side of the connection. */
+struct tcp_master {
+	int listening, fd; /* -1: not accepted yet */
+	uint16_t port;
+};
+
+static void
+master_listen(struct tcp_master *master)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof address;
+
+	master->fd = -1;
+	master->listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ck_assert_int_ge(master->listening, 0);
+	ck_assert_int_eq(bind(master->listening, (struct sockaddr *)&address, n), 0);
+	ck_assert_int_eq(listen(master->listening, 1), 0);
+	ck_assert_int_eq(getsockname(master->listening, (struct sockaddr *)&address, &n), 0);
+	master->port = ntohs(address.sin_port);
+}
+
+static bool
+is_accepted(void *arg)
+{
+	struct tcp_master *master = arg;
+
+	master->fd = accept(master->listening, NULL, NULL);
+	return master->fd >= 0;
+}
+
+static void
+master_says(const struct tcp_master *master, const char *text)
+{
+	ck_assert_int_eq((int)send(master->fd, text, strlen(text), MSG_NOSIGNAL), (int)strlen(text));
+}
+
+static unsigned
+master_unacknowledged(const struct tcp_master *master)
+{
+	struct tcp_info info;
+	socklen_t n = sizeof info;
+
+	ck_assert_int_eq(getsockopt(master->fd, IPPROTO_TCP, TCP_INFO, &info, &n), 0);
+	return info.tcpi_unacked;
+}
+
+static bool
+one_is_due(void *arg)
+{
+	struct probe *probe = arg;
+
+	return probe->replies + 1 == probe->next;
+}
+
+START_TEST(an_answer_is_acknowledged_before_the_next_one_comes)
+{
+	struct tcp_master master;
+	struct probe probe;
+
+	master_listen(&master);
+	probe_init(&probe);
+	probe.settings.host = "127.0.0.1";
+	probe.settings.port = master.port;
+	probe_begin(&probe);
+	ck_assert(await(probe.base, is_accepted, &master));
+	master_says(&master, WELCOME);
+	probe_await(&probe, is_up);
+	/* Of a conversation the kernel acknowledges what it hears with what it says. */
+	for (int i = 0; i < 32; i++) {
+		ck_assert(SEND(&probe, "INCR", "n"));
+		link_flush(probe.link);
+		master_says(&master, ":1\r\n");
+		probe_await(&probe, all_replied);
+	}
+	ck_assert(SEND(&probe, "INCR", "n"));
+	ck_assert(SEND(&probe, "INCR", "n"));
+	link_flush(probe.link);
+	master_says(&master, ":1\r\n");
+	probe_await(&probe, one_is_due);
+	link_acknowledge(probe.link);
+	ck_assert_uint_eq(master_unacknowledged(&master), 0);
+	master_says(&master, ":2\r\n");
+	probe_await(&probe, all_replied);
+	ck_assert_int_eq(probe.last_integer, 2);
+	probe_done(&probe);
+	close(master.fd);
+	close(master.listening);
+}
+END_TEST
+
+START_TEST(over_a_unix_socket_there_is_nothing_to_acknowledge)
+{
+	struct redis_server server;
+	struct probe probe;
+
+	redis_init(&server, false, NULL);
+	probe_init(&probe);
+	begin_at_unix(&probe, &server);
+	for (int i = 0; i < 3; i++) {
+		ck_assert(SEND(&probe, "INCR", "n"));
+		link_flush(probe.link);
+		link_acknowledge(probe.link);
+		probe_await(&probe, all_replied);
+	}
+	ck_assert_int_eq(probe.last_integer, 3);
+	probe_done(&probe);
+	redis_done(&server);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -1015,5 +1128,7 @@ main(void)
 		a_link_without_a_place_waits_until_it_has_one,
 		a_link_that_is_aimed_elsewhere_goes_there_at_once,
 		a_link_is_aimed_elsewhere_while_nobody_answers,
-		a_link_that_breaks_again_and_again_is_logged_once);
+		a_link_that_breaks_again_and_again_is_logged_once,
+		an_answer_is_acknowledged_before_the_next_one_comes,
+		over_a_unix_socket_there_is_nothing_to_acknowledge);
 }
