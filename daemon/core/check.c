@@ -376,6 +376,20 @@ check_conns(const struct core *core, struct core_counts *seen)
 	assert(count == core->conns.count);
 }
 
+/* Whoever waits does so in one of them, as check_waiters() has seen. */
+static void
+check_queues(const struct core *core)
+{
+	const struct queue *q;
+	size_t waiters = 0;
+
+	TAILQ_FOREACH (q, &core->queues, in_core) {
+		assert(q->count > 0 && q->resource->queue == q);
+		waiters += q->count;
+	}
+	assert(waiters == core->counts.waiters);
+}
+
 void
 core_check(const struct core *core, int64_t now_ms)
 {
@@ -388,6 +402,7 @@ core_check(const struct core *core, int64_t now_ms)
 		check_resource(core, r, now_ms, &seen);
 		seen.resources++;
 	}
+	check_queues(core);
 	check_sessions(core, &seen);
 	check_users(core);
 	check_conns(core, &seen);

@@ -22,6 +22,7 @@
 #include "daemon/core/settle.h"
 #include "daemon/core/speaker.h"
 #include "daemon/core/stake.h"
+#include "daemon/core/sweep.h"
 #include "daemon/core/table.h"
 #include "daemon/core/touched.h"
 #include "daemon/core/undo.h"
@@ -55,6 +56,8 @@ core_new(const struct core_settings *settings, struct now now)
 	names_init(&core->names, core->secret);
 	touched_init(&core->touched);
 	TAILQ_INIT(&core->nobody.waiters);
+	TAILQ_INIT(&core->queues);
+	timer_init(&core->sweep_timer, TIMER_SWEEP);
 	TAILQ_INIT(&core->idle);
 	TAILQ_INIT(&core->bundles);
 	TAILQ_INIT(&core->doubts.sessions);
@@ -253,6 +256,9 @@ run_timer(struct core *core, struct timer *t)
 		break;
 	case TIMER_RULES:
 		rules_timer(core);
+		break;
+	case TIMER_SWEEP:
+		sweep_timer(core);
 		break;
 	default:
 		assert(false && "a timer of no kind");

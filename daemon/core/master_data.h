@@ -6,6 +6,7 @@
 #define CORE_MASTER_DATA_H
 
 #include "daemon/core/core.h"
+#include "daemon/core/names.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 
@@ -35,21 +36,23 @@ struct master {
 	int64_t guard_until_ms;
 	int64_t admit_ms; /* GUARDED: when to ask for the admission, then or later */
 	int64_t greet_ms;
-	bool admitting;                 /* an ADMIT is on its way */
-	bool guarding;                  /* guard_until_ms is of this incarnation */
-	bool complained;                /* its last answers were the error that has been noted */
-	bool known;                     /* incarnation is meaningful */
-	bool reclaim;                   /* leases have to be re-asserted: settle refreshes them all */
-	int64_t time_us;                /* its TIME when last seen ... */
-	int64_t time_seen_ms;           /* ... and when that was */
-	int64_t ahead_us;               /* its clock is at most so far ahead of ours, */
-	int64_t ahead_seen_ms;          /* as seen then; 0: not yet */
-	uint64_t disowned;              /* the memory whose clock leapt; 0: none */
-	int64_t highest;                /* highest token its last greeting told ... */
-	int64_t highest_ms;             /* ... and when that greeting was sent; 0: none of this memory */
-	uint64_t serial;                /* of HELLO and ADMIT */
-	uint64_t admit_serial;          /* of the ADMIT on its way */
-	char run[MASTER_RUN_MAX];       /* the server process */
+	bool admitting;               /* an ADMIT is on its way */
+	bool guarding;                /* guard_until_ms is of this incarnation */
+	bool complained;              /* its last answers were the error that has been noted */
+	bool known;                   /* incarnation is meaningful */
+	bool reclaim;                 /* leases have to be re-asserted, which begins before the step ends, */
+	bool reclaims;                /* and goes on: */
+	struct names_walk reclaiming; /* so far */
+	int64_t time_us;              /* its TIME when last seen ... */
+	int64_t time_seen_ms;         /* ... and when that was */
+	int64_t ahead_us;             /* its clock is at most so far ahead of ours, */
+	int64_t ahead_seen_ms;        /* as seen then; 0: not yet */
+	uint64_t disowned;            /* the memory whose clock leapt; 0: none */
+	int64_t highest;              /* highest token its last greeting told ... */
+	int64_t highest_ms;           /* ... and when that greeting was sent; 0: none of this memory */
+	uint64_t serial;              /* of HELLO and ADMIT */
+	uint64_t admit_serial;        /* of the ADMIT on its way */
+	char run[MASTER_RUN_MAX];     /* the server process */
 	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
 	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
 };

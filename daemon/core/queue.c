@@ -48,6 +48,8 @@ queue_open(struct core *core, struct resource *r)
 	if (q == NULL)
 		return false;
 	TAILQ_INIT(&q->waiters);
+	q->resource = r;
+	TAILQ_INSERT_TAIL(&core->queues, q, in_core);
 	r->queue = q;
 	return true;
 }
@@ -56,6 +58,7 @@ queue_open(struct core *core, struct resource *r)
 static void
 queue_close(struct core *core, struct resource *r)
 {
+	TAILQ_REMOVE(&core->queues, r->queue, in_core);
 	grave_bury(core, &r->queue->grave);
 	r->queue = &core->nobody;
 }

@@ -67,6 +67,7 @@ TAILQ_HEAD(waiter_queue, waiter);
 TAILQ_HEAD(latch_list, latch);
 TAILQ_HEAD(bundle_list, bundle);
 TAILQ_HEAD(session_list, session);
+TAILQ_HEAD(queue_list, queue);
 
 struct conn {
 	struct grave grave;
@@ -435,6 +436,8 @@ struct stakes {
 /* Who waits for a name. Most are held by somebody and wanted by nobody else, and have none. */
 struct queue {
 	struct grave grave;
+	TAILQ_ENTRY(queue) in_core;
+	struct resource *resource;
 	struct waiter_queue waiters; /* in arrival order */
 	uint32_t count;
 	uint32_t once;  /* of these, WAIT 0 or at the end of their WAIT */
@@ -548,7 +551,11 @@ struct core {
 	struct latch_list idle; /* latches nobody asks about, in the order in which that began */
 	size_t idle_count;
 	struct touched touched;
-	struct queue nobody;        /* of all names for which nobody waits */
+	struct queue_list queues;   /* of all names for which somebody waits */
+	struct queue nobody;        /* and of the others */
+	bool catches;               /* what is held is being looked at, after a master's state has changed: */
+	struct names_walk catching; /* so far */
+	struct timer sweep_timer;
 	struct bundle_list bundles; /* those that were touched */
 	struct graves graves[GRAVE_ROWS];
 	uint64_t graves_used;    /* a bit for each row with somebody dead */

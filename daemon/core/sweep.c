@@ -1,0 +1,145 @@
+#include "daemon/core/sweep.h"
+
+#include "daemon/core/bid.h"
+#include "daemon/core/keep.h"
+#include "daemon/core/latch.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/names.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/timers.h"
+#include "daemon/core/touched.h"
+#include "daemon/core/undo.h"
+
+#include <stdint.h>
+
+#define TURN_MS 1
+
+struct sweep {
+	struct core *core;
+	struct master *master; /* that forgot; NULL: one is back */
+	size_t looks;          /* left */
+};
+
+static void
+sweep_lease(struct core *core, struct lease *l)
+{
+	if (l->state == LEASE_HELD)
+		keep_catch_up(core, l);
+	else
+		bid_look(core, l);
+}
+
+/* It waits, and may have missed what it waits for: at once. */
+static void
+sweep_waiting(struct core *core)
+{
+	const struct queue *q;
+	struct lease *l;
+
+	TAILQ_FOREACH (q, &core->queues, in_core) {
+		struct resource *r = q->resource;
+
+		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
+			sweep_lease(core, l);
+		touched_add(core, r);
+	}
+}
+
+/* Who waits has had his look when the sweep began, or came later. */
+static bool
+sweep_catch_up(void *arg, const struct resource *seen)
+{
+	struct sweep *sweep = arg;
+	struct resource *r = (struct resource *)(uintptr_t)seen;
+	struct lease *l;
+
+	sweep->looks -= sweep->looks > 0;
+	if (r->queue->count > 0)
+		return true;
+	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
+		sweep_lease(sweep->core, l);
+	if (r->parts)
+		touched_add(sweep->core, r);
+	return true;
+}
+
+/* Every lease that is still valid is asserted there again, unless nobody needs it. */
+static bool
+sweep_reclaim(void *arg, const struct resource *seen)
+{
+	struct sweep *sweep = arg;
+	struct resource *r = (struct resource *)(uintptr_t)seen;
+	struct lease *l;
+
+	sweep->looks -= sweep->looks > 0;
+	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
+		if (l->state == LEASE_HELD && l->idle_ms != 0 && r->queue->count == 0)
+			lease_give_back(sweep->core, l);
+		else if (l->state == LEASE_HELD)
+			keep_reclaim(sweep->core, l, sweep->master->index);
+	}
+	return true;
+}
+
+/* Goes on. False: it is over. */
+static bool
+sweep_walk(struct sweep *sweep, struct names_walk *walk, bool (*each)(void *arg, const struct resource *r))
+{
+	/* An empty chain is a look, too. */
+	for (sweep->looks = SWEEP_LOOKS; sweep->looks > 0; sweep->looks -= sweep->looks > 0) {
+		if (!names_walk_on(&sweep->core->names, walk, each, sweep))
+			return false;
+	}
+	return true;
+}
+
+void
+sweep_timer(struct core *core)
+{
+	struct sweep sweep = {.core = core};
+	bool more = false;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		struct master *m = &core->masters[i];
+
+		/* One that is away is asked nothing: it goes on when it is back. */
+		if (!m->reclaims || (m->state != MASTER_GUARDED && m->state != MASTER_ADMITTED))
+			continue;
+		sweep.master = m;
+		m->reclaims = sweep_walk(&sweep, &m->reclaiming, sweep_reclaim);
+		more |= m->reclaims;
+	}
+	if (core->catches)
+		core->catches = sweep_walk(&sweep, &core->catching, sweep_catch_up);
+	if (more || core->catches)
+		timer_arm(&core->timers, &core->sweep_timer, core->now.ms + TURN_MS);
+}
+
+void
+sweep_begin(struct core *core)
+{
+	bool any = core->retry;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		struct master *m = &core->masters[i];
+
+		if (!m->reclaim)
+			continue;
+		m->reclaim = false;
+		m->reclaims = true;
+		names_walk_begin(&core->names, &m->reclaiming);
+		any = true;
+	}
+	if (core->retry) {
+		core->retry = false;
+		core->catches = true;
+		names_walk_begin(&core->names, &core->catching);
+		sweep_waiting(core);
+		undo_retry_all(core);
+		latch_retry_all(core);
+	}
+	if (any) {
+		timer_cancel(&core->timers, &core->sweep_timer);
+		sweep_timer(core);
+	}
+}

@@ -1,0 +1,22 @@
+/*
+ * sweep: a look at all names, when a master's state has changed: who waits looks again, what is held catches
+ * up or is asserted again where it may have been forgotten.
+ *
+ * There may be a million names that are just held. Who waits has his look at once, the others have theirs
+ * some thousands in each ms, and clients are served between. That takes nothing from anybody: a lease is good
+ * for as long as it was, and its own timer renews or reclaims it in time without a sweep, too.
+ */
+#ifndef CORE_SWEEP_H
+#define CORE_SWEEP_H
+
+#include "daemon/core/state.h"
+
+#define SWEEP_LOOKS 5000 /* at names, in one turn: a millisecond or so */
+
+/* Before a step ends: begins what has been asked for. */
+void sweep_begin(struct core *core);
+
+/* Time to go on. */
+void sweep_timer(struct core *core);
+
+#endif
