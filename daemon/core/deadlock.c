@@ -531,6 +531,13 @@ search_end(struct search *search, struct core *core, struct session *s)
 		doubts_add(core, s);
 }
 
+/* Else only the masters are asked, and no way leads on from it (each_keeper()). */
+static bool
+wait_has_keeper(const struct waiter *w)
+{
+	return w->resource->grant_count > 0 || w->resource->queue->async > 0;
+}
+
 bool
 deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 {
@@ -538,7 +545,7 @@ deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 	struct search search;
 	bool closes;
 
-	if (w->async || w->once || !session_may_close(core, s))
+	if (w->async || w->once || !wait_has_keeper(w) || !session_may_close(core, s))
 		return false;
 	closes = search_finds_stuck(&search, core, s) && search_closes(&search, core, w, out);
 	search_end(&search, core, s);
