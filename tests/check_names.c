@@ -158,7 +158,7 @@ START_TEST(chains_go_again_one_by_one_when_there_are_few_names)
 END_TEST
 
 static bool
-model_meet(void *arg, const struct resource *r)
+model_meet(void *arg, struct resource *r)
 {
 	struct model *m = arg;
 	struct slice name = resource_name(r);
@@ -214,7 +214,7 @@ START_TEST(a_walk_that_pauses_meets_who_stays_once_and_nobody_twice)
 END_TEST
 
 static bool
-model_meet_one(void *arg, const struct resource *r)
+model_meet_one(void *arg, struct resource *r)
 {
 	(void)model_meet(arg, r);
 	return false;

@@ -30,8 +30,7 @@
 #include <string.h>
 
 #define LOOKS_FEW 64 /* before a search, to see whether there is any need */
-#define LATER_MS                                                                                             \
-	10 /* a search that was put off: so much later, and so long until there is one of them more */
+#define LATER_MS  10 /* until a search that was put off, and between two of them */
 
 struct search {
 	const struct core *core;

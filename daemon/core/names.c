@@ -205,8 +205,8 @@ names_walk_begin(const struct names *names, struct names_walk *walk)
  * several of that one, so far apart as it was from the next with the same low bits; or it is a part of one.
  */
 bool
-names_walk_on(const struct names *names, struct names_walk *walk,
-	bool (*each)(void *arg, const struct resource *r), void *arg)
+names_walk_on(const struct names *names, struct names_walk *walk, bool (*each)(void *arg, struct resource *r),
+	void *arg)
 {
 	uint32_t half = (walk->mask >> 1) + 1, at = walk->at;
 	uint32_t apart = (at | half) < walk->n ? walk->mask + 1 : half;
@@ -215,7 +215,7 @@ names_walk_on(const struct names *names, struct names_walk *walk,
 		return false;
 	walk->at++;
 	for (uint32_t chain = chain_of(names, at); chain < names->n; chain += apart) {
-		for (const struct resource *r = *chain_at(names, chain); r != NULL; r = r->next) {
+		for (struct resource *r = *chain_at(names, chain); r != NULL; r = r->next) {
 			if ((r->hash & (apart - 1)) == at && !each(arg, r))
 				return false;
 		}

@@ -63,6 +63,6 @@ void names_walk_begin(const struct names *names, struct names_walk *walk);
 /* Tells of those that belong to the next chain: on the whole way once of a name that is there all the time,
  * once at most of any other. False: no chain was left, or each() has said that it is enough. */
 bool names_walk_on(const struct names *names, struct names_walk *walk,
-	bool (*each)(void *arg, const struct resource *r), void *arg);
+	bool (*each)(void *arg, struct resource *r), void *arg);
 
 #endif

@@ -5,7 +5,6 @@
 #include "proto/glob.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,12 +92,12 @@ rules_have(const struct rules *rules, const struct rule *rule)
 }
 
 static bool
-rules_look(void *arg, const struct resource *r)
+rules_look(void *arg, struct resource *r)
 {
 	struct rules *rules = arg;
 
 	rules->looks -= rules->looks > 0;
-	((struct resource *)(uintptr_t)r)->rule = rules_find(rules, resource_name(r));
+	r->rule = rules_find(rules, resource_name(r));
 	return true;
 }
 

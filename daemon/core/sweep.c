@@ -10,8 +10,6 @@
 #include "daemon/core/touched.h"
 #include "daemon/core/undo.h"
 
-#include <stdint.h>
-
 #define TURN_MS 1
 
 struct sweep {
@@ -47,10 +45,9 @@ sweep_waiting(struct core *core)
 
 /* Who waits has had his look when the sweep began, or came later. */
 static bool
-sweep_catch_up(void *arg, const struct resource *seen)
+sweep_catch_up(void *arg, struct resource *r)
 {
 	struct sweep *sweep = arg;
-	struct resource *r = (struct resource *)(uintptr_t)seen;
 	struct lease *l;
 
 	sweep->looks -= sweep->looks > 0;
@@ -65,10 +62,9 @@ sweep_catch_up(void *arg, const struct resource *seen)
 
 /* Every lease that is still valid is asserted there again, unless nobody needs it. */
 static bool
-sweep_reclaim(void *arg, const struct resource *seen)
+sweep_reclaim(void *arg, struct resource *r)
 {
 	struct sweep *sweep = arg;
-	struct resource *r = (struct resource *)(uintptr_t)seen;
 	struct lease *l;
 
 	sweep->looks -= sweep->looks > 0;
@@ -83,7 +79,7 @@ sweep_reclaim(void *arg, const struct resource *seen)
 
 /* Goes on. False: it is over. */
 static bool
-sweep_walk(struct sweep *sweep, struct names_walk *walk, bool (*each)(void *arg, const struct resource *r))
+sweep_walk(struct sweep *sweep, struct names_walk *walk, bool (*each)(void *arg, struct resource *r))
 {
 	/* An empty chain is a look, too. */
 	for (sweep->looks = SWEEP_LOOKS; sweep->looks > 0; sweep->looks -= sweep->looks > 0) {

@@ -178,7 +178,7 @@ walk_table(const UT_hash_table *table, struct table_walk *walk, struct walk_view
 }
 
 static bool
-walk_view(void *arg, const struct resource *r)
+walk_view(void *arg, struct resource *r)
 {
 	struct walk_view *walk = arg;
 	struct resource_view view;
