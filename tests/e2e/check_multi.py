@@ -241,27 +241,30 @@ class Watch:
         expect(self.line("MONITOR"), "OK")
 
     def scripts(self, key):
-        """How many scripts have been run with such a key among others, up to now."""
+        """The scripts that have been run with such a key among others, since it was asked for last."""
         self.redis("ECHO", "until here")
-        count = 0
+        runs = []
         while True:
             text = self.line.reply()
             if "until here" in text:
-                return count
-            count += re.search(r'"evalsha"', text, re.I) is not None and key in text
+                return runs
+            script = re.search(r'"evalsha" "(\w+)"', text, re.I)
+            if script and key in text:
+                runs.append(script.group(1))
 
 
 def test_one_call(place):
     """names that share a master are taken with one script call, and given back with one"""
     redis, daemon = pair(place)
     client = daemon.client()
-    names = ["name-%d" % n for n in range(64)]
+    # A call has 64 at most, and what the daemon was asked for in the beginning may be given back at the same time.
+    names = ["name-%d" % n for n in range(60)]
     watch = Watch(place, redis)
     expect_tokens(client("MLOCK", len(names), *names, "WAIT", 0), len(names))
-    expect(watch.scripts("{name-"), 1, "script calls of MLOCK with 64 names")
+    expect(len(watch.scripts("{name-")), 1, "script calls of MLOCK with 60 names")
     expect(client("MUNLOCK", len(names), *names), len(names))
-    harness.until("64 keys gone", lambda: not redis("KEYS", "holdfast:{name-*}"))
-    expect(watch.scripts("{name-"), 1, "script calls of MUNLOCK with 64 names")
+    harness.until("60 keys gone", lambda: not redis("KEYS", "holdfast:{name-*}"))
+    expect(len(watch.scripts("{name-")), 1, "script calls of MUNLOCK with 60 names")
 
 
 # --- many -------------------------------------------------------------------------------------------------------
@@ -340,7 +343,16 @@ def test_three_masters(place):
     client = daemons[0].client()
     watches = [Watch(place, master) for master in masters]
     expect_tokens(client("MLOCK", 3, "x", "y", "z", "WAIT", LONG), 3)
-    expect([watch.scripts("{x}") for watch in watches], [1, 1, 1], "script calls at each master")
+    # Two of three answers are enough, and tokens on which the first ones do not agree are asked for again.
+    runs = [[], [], []]
+
+    def everywhere():
+        for known, watch in zip(runs, watches):
+            known += watch.scripts("{x}")
+        return all(runs)
+
+    harness.until("MLOCK is known at each master", everywhere)
+    expect([known.count(known[0]) for known in runs], [1, 1, 1], "script calls of MLOCK at each master")
     expect(daemons[1].client()("MLOCK", 2, "w", "z", "WAIT", 0), None)
     expect(client("MUNLOCK", 3, "x", "y", "z"), 3)
     table = Table()
