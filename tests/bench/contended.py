@@ -1,31 +1,13 @@
 """One lock that many want: how often it changes hands, at what cost, and how fairly."""
 
-import contextlib
 import os
 import statistics
 
-from stage import column, commands_of, program, ratios
+from stage import column, commands_of, placed, program, ratios
 from table import Goal
 
 CLIENTS = 64
 RIVAL_SLICES = 2.5  # who waits for a sleep to end needs longer to show what it does
-
-
-@contextlib.contextmanager
-def placed(server, apart):
-    """Puts a server on one processor, and the clients that are started meanwhile on another, or on the same."""
-    processors = sorted(os.sched_getaffinity(0))
-    if apart is None or len(processors) < 2:
-        yield
-        return
-    os.sched_setaffinity(server.pid, processors[:1])
-    os.sched_setaffinity(0, processors[1:2] if apart else processors[:1])
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, processors)
-        with contextlib.suppress(ProcessLookupError):
-            os.sched_setaffinity(server.pid, processors)
 
 
 class Contended:

@@ -4,6 +4,7 @@ Times differ from machine to machine and from minute to minute, ratios much less
 turns, five short runs each after one that does not count, and every ratio is one of neighbours.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -175,6 +176,25 @@ class Stage:
                 name = names[(number + at) % len(names)]
                 results[name].append(works[name](seconds or self.slice))
         return results
+
+
+@contextlib.contextmanager
+def placed(server, apart, *others):
+    """Puts a server on one processor, others and the clients that are started meanwhile on another, or on the same."""
+    processors = sorted(os.sched_getaffinity(0))
+    if apart is None or len(processors) < 2:
+        yield
+        return
+    os.sched_setaffinity(server.pid, processors[:1])
+    beside = [0] + [other.pid for other in others]
+    for pid in beside:
+        os.sched_setaffinity(pid, processors[1:2] if apart else processors[:1])
+    try:
+        yield
+    finally:
+        for pid in beside + [server.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(pid, processors)
 
 
 def commands_of(redis):
