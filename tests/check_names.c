@@ -176,7 +176,7 @@ model_walk(struct model *m, uint32_t wanted)
 
 	memset(m->seen, 0, sizeof(m->seen));
 	names_walk_begin(&m->names, &walk);
-	while (names_walk_on(&m->names, &walk, model_meet, m)) {
+	while (names_walk_on(&m->names, &walk, 1, model_meet, m)) {
 		for (int i = 0; i < 8; i++) {
 			uint32_t name = model_draw(m, MANY);
 
@@ -229,7 +229,7 @@ START_TEST(a_walk_ends_when_that_is_enough)
 		model_set(m, i, true);
 	memset(m->seen, 0, sizeof(m->seen));
 	names_walk_begin(&m->names, &walk);
-	while (names_walk_on(&m->names, &walk, model_meet_one, m))
+	while (names_walk_on(&m->names, &walk, 1, model_meet_one, m))
 		continue;
 	for (size_t i = 1; i < MANY; i++)
 		m->seen[0] += m->seen[i];

@@ -203,22 +203,36 @@ names_walk_begin(const struct names *names, struct names_walk *walk)
 
 /* Whatever the table is now, a name belongs to the chain that it would have been in then. By now there may be
  * several of that one, so far apart as it was from the next with the same low bits; or it is a part of one.
- */
-bool
-names_walk_on(const struct names *names, struct names_walk *walk, bool (*each)(void *arg, struct resource *r),
-	void *arg)
+ * False: each() has said that it is enough. */
+static bool
+walk_chain(const struct names *names, struct names_walk *walk, size_t *seen,
+	bool (*each)(void *arg, struct resource *r), void *arg)
 {
-	uint32_t half = (walk->mask >> 1) + 1, at = walk->at;
+	uint32_t half = (walk->mask >> 1) + 1, at = walk->at++;
 	uint32_t apart = (at | half) < walk->n ? walk->mask + 1 : half;
 
-	if (at >= walk->n)
-		return false;
-	walk->at++;
+	++*seen;
 	for (uint32_t chain = chain_of(names, at); chain < names->n; chain += apart) {
 		for (struct resource *r = *chain_at(names, chain); r != NULL; r = r->next) {
-			if ((r->hash & (apart - 1)) == at && !each(arg, r))
+			if ((r->hash & (apart - 1)) != at)
+				continue;
+			++*seen;
+			if (!each(arg, r))
 				return false;
 		}
+	}
+	return true;
+}
+
+bool
+names_walk_on(const struct names *names, struct names_walk *walk, size_t looks,
+	bool (*each)(void *arg, struct resource *r), void *arg)
+{
+	size_t seen = 0;
+
+	while (seen < looks) {
+		if (walk->at >= walk->n || !walk_chain(names, walk, &seen, each, arg))
+			return false;
 	}
 	return true;
 }

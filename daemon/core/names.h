@@ -60,9 +60,10 @@ struct resource *names_first(const struct names *names);
 struct resource *names_next(const struct names *names, const struct resource *r);
 
 void names_walk_begin(const struct names *names, struct names_walk *walk);
-/* Tells of those that belong to the next chain: on the whole way once of a name that is there all the time,
- * once at most of any other. False: no chain was left, or each() has said that it is enough. */
-bool names_walk_on(const struct names *names, struct names_walk *walk,
+/* Goes on for so many looks or so, at least at one chain; an empty one is a look, too. Tells on the whole way
+ * once of a name that is there all the time, once at most of any other. False: no chain was left, or each()
+ * has said that it is enough. */
+bool names_walk_on(const struct names *names, struct names_walk *walk, size_t looks,
 	bool (*each)(void *arg, struct resource *r), void *arg);
 
 #endif

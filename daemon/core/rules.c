@@ -96,7 +96,6 @@ rules_look(void *arg, struct resource *r)
 {
 	struct rules *rules = arg;
 
-	rules->looks -= rules->looks > 0;
 	r->rule = rules_find(rules, resource_name(r));
 	return true;
 }
@@ -106,15 +105,12 @@ rules_timer(struct core *core)
 {
 	struct rules *rules = &core->rules;
 
-	/* An empty chain is a look, too. */
-	for (rules->looks = TURN_LOOKS; rules->looks > 0; rules->looks -= rules->looks > 0) {
-		if (names_walk_on(&core->names, &rules->walk, rules_look, rules))
-			continue;
-		set_free_all(rules->newest->next);
-		rules->newest->next = NULL;
+	if (names_walk_on(&core->names, &rules->walk, TURN_LOOKS, rules_look, rules)) {
+		timer_arm(&core->timers, &rules->timer, core->now.ms + TURN_MS);
 		return;
 	}
-	timer_arm(&core->timers, &rules->timer, core->now.ms + TURN_MS);
+	set_free_all(rules->newest->next);
+	rules->newest->next = NULL;
 }
 
 void

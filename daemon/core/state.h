@@ -524,7 +524,6 @@ struct rules {
 	struct rule_set *newest;
 	struct names_walk walk; /* there are older ones: how far it has come */
 	struct timer timer;     /* and when it goes on */
-	size_t looks;           /* left in this turn */
 };
 
 struct core {

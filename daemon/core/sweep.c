@@ -15,7 +15,6 @@
 struct sweep {
 	struct core *core;
 	struct master *master; /* that forgot; NULL: one is back */
-	size_t looks;          /* left */
 };
 
 static void
@@ -50,7 +49,6 @@ sweep_catch_up(void *arg, struct resource *r)
 	struct sweep *sweep = arg;
 	struct lease *l;
 
-	sweep->looks -= sweep->looks > 0;
 	if (r->queue->count > 0)
 		return true;
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
@@ -67,24 +65,11 @@ sweep_reclaim(void *arg, struct resource *r)
 	struct sweep *sweep = arg;
 	struct lease *l;
 
-	sweep->looks -= sweep->looks > 0;
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 		if (l->state == LEASE_HELD && l->idle_ms != 0 && r->queue->count == 0)
 			lease_give_back(sweep->core, l);
 		else if (l->state == LEASE_HELD)
 			keep_reclaim(sweep->core, l, sweep->master->index);
-	}
-	return true;
-}
-
-/* Goes on. False: it is over. */
-static bool
-sweep_walk(struct sweep *sweep, struct names_walk *walk, bool (*each)(void *arg, struct resource *r))
-{
-	/* An empty chain is a look, too. */
-	for (sweep->looks = SWEEP_LOOKS; sweep->looks > 0; sweep->looks -= sweep->looks > 0) {
-		if (!names_walk_on(&sweep->core->names, walk, each, sweep))
-			return false;
 	}
 	return true;
 }
@@ -102,11 +87,12 @@ sweep_timer(struct core *core)
 		if (!m->reclaims || (m->state != MASTER_GUARDED && m->state != MASTER_ADMITTED))
 			continue;
 		sweep.master = m;
-		m->reclaims = sweep_walk(&sweep, &m->reclaiming, sweep_reclaim);
+		m->reclaims = names_walk_on(&core->names, &m->reclaiming, SWEEP_LOOKS, sweep_reclaim, &sweep);
 		more |= m->reclaims;
 	}
 	if (core->catches)
-		core->catches = sweep_walk(&sweep, &core->catching, sweep_catch_up);
+		core->catches =
+			names_walk_on(&core->names, &core->catching, SWEEP_LOOKS, sweep_catch_up, &sweep);
 	if (more || core->catches)
 		timer_arm(&core->timers, &core->sweep_timer, core->now.ms + TURN_MS);
 }

@@ -183,7 +183,6 @@ walk_view(void *arg, struct resource *r)
 	struct walk_view *walk = arg;
 	struct resource_view view;
 
-	walk->looks -= walk->looks > 0;
 	view_resource(walk->core, walk->now_ms, r, &view);
 	return walk->each(walk->arg, &view);
 }
@@ -200,12 +199,7 @@ core_walk_on(const struct core *core, int64_t now_ms, struct names_walk *walk, s
 {
 	struct walk_view view = {core, now_ms, looks, {each}, arg};
 
-	/* An empty chain is a look, too. */
-	for (; view.looks > 0; view.looks -= view.looks > 0) {
-		if (!names_walk_on(&core->names, walk, walk_view, &view))
-			return false;
-	}
-	return true;
+	return names_walk_on(&core->names, walk, looks, walk_view, &view);
 }
 
 void
