@@ -21,6 +21,8 @@
 #define PASSWORD_VARIABLE  "HOLDFAST_MASTER_PASSWORD"
 #define EMBEDDED_DIRECTORY "redis"
 #define DIRECTORY_MAX      90 /* leaves room for "/" and a socket's name in sun_path */
+#define TOKEN_COUNTERS     "redisson_lock_token:"
+#define ONLY_KEY_MAX       1024 /* a glob of 512 bytes in a template of 256 */
 
 /* Keys of a master that belong to Sentinel, or are beside it what a URL says otherwise. */
 static bool
@@ -362,11 +364,60 @@ interop_verify(const struct verify *v, const struct node *root, const struct con
 			conf->master_count);
 }
 
+/* A rule none of whose names could be locked: their keys are others' (PROTOCOL.md 2.1). */
+static void
+key_verify(const struct verify *v, const struct node *root, const struct conf *conf, size_t i)
+{
+	const char *key = conf->rules[i].key;
+	size_t n = strlen(conf->namespace);
+	bool own = strncmp(key, conf->namespace, n) == 0 && strncmp(key + n, ":{", 2) == 0;
+
+	if (own || strncmp(key, TOKEN_COUNTERS, strlen(TOKEN_COUNTERS)) == 0)
+		errors_add(v->errors, item_place(v, item_node(root, "rules", i), "key"),
+			"rules: key: keys that begin with %s%s are holdfast's own; leave key: out, or take "
+			"another",
+			own ? conf->namespace : TOKEN_COUNTERS, own ? ":{" : "");
+}
+
+/* The key of a rule that is for one name alone; false: it is not, or the name has a key of its own. */
+static bool
+only_key(const struct conf_rule *rule, char out[ONLY_KEY_MAX])
+{
+	const char *key = rule->interop == CONF_INTEROP_REDISSON ? "%" : rule->key;
+	const char *percent = strchr(key, '%');
+
+	if (percent == NULL || strpbrk(rule->match, "*?[\\") != NULL)
+		return false;
+	snprintf(out, ONLY_KEY_MAX, "%.*s%s%s", (int)(percent - key), key, rule->match, percent + 1);
+	return true;
+}
+
+static void
+only_keys_verify(const struct verify *v, const struct node *root, const struct conf *conf, size_t i)
+{
+	char key[ONLY_KEY_MAX], before[ONLY_KEY_MAX];
+
+	if (!only_key(&conf->rules[i], key))
+		return;
+	for (size_t j = 0; j < i; j++) {
+		if (!only_key(&conf->rules[j], before) || strcmp(key, before) != 0 ||
+			strcmp(conf->rules[i].match, conf->rules[j].match) == 0)
+			continue;
+		errors_add(v->errors, item_place(v, item_node(root, "rules", i), "match"),
+			"rules: the key of %s is that of %s by item %zu, and a key has one name; use that "
+			"one",
+			conf->rules[i].match, conf->rules[j].match, j + 1);
+	}
+}
+
 static void
 rules_verify(const struct verify *v, const struct node *root, const struct conf *conf)
 {
-	for (size_t i = 0; i < conf->rule_count; i++)
+	for (size_t i = 0; i < conf->rule_count; i++) {
 		interop_verify(v, root, conf, i);
+		key_verify(v, root, conf, i);
+		only_keys_verify(v, root, conf, i);
+	}
 	for (size_t i = 1; i < conf->rule_count; i++)
 		for (size_t j = 0; j < i; j++) {
 			const char *before = conf->rules[j].match;

@@ -248,6 +248,7 @@ core_settings_of(struct main *m)
 	return (struct core_settings){
 		.rules = m->rules,
 		.rule_count = SETTINGS_RULES,
+		.namespace_ = conf->namespace,
 		.lease_max_ms = conf_longest_lease_ms(conf),
 		.margin_ms = conf->margin_ms,
 		.masters = settings_masters(conf),

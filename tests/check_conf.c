@@ -191,6 +191,24 @@ START_TEST(locks_of_other_libraries_have_their_keys)
 }
 END_TEST
 
+START_TEST(keys_that_cannot_be_locked_are_refused)
+{
+	bad("rules: [ { match: a, key: 'holdfast:{%}' } ]\n",
+		"f.yml:1:27: rules: key: keys that begin with holdfast:{ are holdfast's own;");
+	bad("namespace: app\nrules: [ { match: a, key: 'app:{x}:%' } ]\n",
+		"f.yml:2:27: rules: key: keys that begin with app:{ are");
+	bad("rules: [ { match: a, key: 'redisson_lock_token:{%}' } ]\n",
+		"f.yml:1:27: rules: key: keys that begin with redisson_lock_token: are");
+	conf_free(good("namespace: app\nrules: [ { match: a, key: 'holdfast:{%}' }, { match: b, key: 'app:%' "
+		       "} ]\n"));
+	bad("rules: [ { match: billing, key: 'lock:%' }, { match: 'lock:billing', key: '%' } ]\n",
+		"f.yml:1:54: rules: the key of lock:billing is that of billing by item 1,");
+	bad("rules: [ { match: 'lock:billing', interop: redisson }, { match: billing, key: 'lock:%' } ]\n",
+		"f.yml:1:65: rules: the key of billing is that of lock:billing by item 1,");
+	conf_free(good("rules: [ { match: billing, key: 'lock:%' }, { match: 'lock:*', key: '%' } ]\n"));
+}
+END_TEST
+
 START_TEST(the_nearest_key_is_suggested)
 {
 	bad("leese: 3s\n", "f.yml:1:1: unknown key \"leese\"; did you mean \"lease\"?");
@@ -622,6 +640,7 @@ main(void)
 	tcase_add_test(tcase, lists_and_mappings_may_be_left_empty);
 	tcase_add_test(tcase, durations_and_sizes_need_their_unit);
 	tcase_add_test(tcase, locks_of_other_libraries_have_their_keys);
+	tcase_add_test(tcase, keys_that_cannot_be_locked_are_refused);
 	tcase_add_test(tcase, the_nearest_key_is_suggested);
 	tcase_add_test(tcase, all_errors_of_a_file_are_told_up_to_a_bound);
 	tcase_add_test(tcase, a_value_of_the_wrong_shape_is_refused);

@@ -6,6 +6,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/keep.h"
+#include "daemon/core/key.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/part.h"
@@ -392,12 +393,18 @@ bundle_wait_ms(struct core *core, const struct command *c)
 static bool
 name_refused(struct core *core, const struct conn *conn, const struct command *c, struct slice name)
 {
-	const struct grant *g = grant_any(core, names_find(&core->names, name), conn->session, c->owner);
+	const struct resource *r = names_find(&core->names, name);
+	const struct grant *g = grant_any(core, r, conn->session, c->owner);
+	struct reply why;
 	char text[REPLY_TEXT_MAX / 2];
 
 	if (name.n > core->settings.name_bytes) {
 		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu", name.n,
 			core->settings.name_bytes);
+		return true;
+	}
+	if (r == NULL && key_refuses(core, name, &why)) {
+		emit_reply(core, conn->id, &why);
 		return true;
 	}
 	if (g == NULL)

@@ -43,6 +43,7 @@ core_new(const struct core_settings *settings, struct now now)
 		return NULL;
 	assert(settings->masters % 2 == 1 && settings->masters <= CORE_MASTERS_MAX);
 	assert(settings->links >= 1 && settings->links <= CORE_LINKS_MAX && settings->rule_count >= 1);
+	assert(settings->namespace_ != NULL);
 	if (!rules_init(&core->rules, settings->rules, settings->rule_count)) {
 		free(core);
 		return NULL;

@@ -19,10 +19,12 @@
 
 struct core;
 
+#define RULE_KEY_MAX 256 /* bytes */
+
 /* What the configuration says of names that match a glob; first match wins. Milliseconds. */
 struct rule {
 	const char *match; /* glob: * ? [a-z] and \ as in fnmatch without path rules */
-	const char *key;   /* key template at the master with one '%'; NULL: NAMESPACE:{%} */
+	const char *key;   /* key template at the master with one '%', <= RULE_KEY_MAX; NULL: NAMESPACE:{%} */
 	enum interop interop;
 	int64_t lease_ms;       /* L: 100 .. lease_max_ms */
 	int64_t wait_ms;        /* default WAIT; -1: for ever */
@@ -49,6 +51,7 @@ struct core_per_user {
 struct core_settings {
 	const struct rule *rules; /* the last one matches everything */
 	size_t rule_count;        /* >= 1 */
+	const char *namespace_;   /* that all keys of ours begin with; kept by the caller */
 	int64_t lease_max_ms;     /* longest lease any daemon of this namespace uses */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */

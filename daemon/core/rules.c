@@ -81,6 +81,12 @@ rules_find(const struct rules *rules, struct slice name)
 	return &set->rules[i];
 }
 
+const struct rule *
+rules_first(const struct rules *rules)
+{
+	return rules->newest->rules;
+}
+
 bool
 rules_have(const struct rules *rules, const struct rule *rule)
 {

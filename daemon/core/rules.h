@@ -28,6 +28,9 @@ void rules_timer(struct core *core);
 /* The first one that matches. */
 const struct rule *rules_find(const struct rules *rules, struct slice name);
 
+/* The first one there is; the others follow it. */
+const struct rule *rules_first(const struct rules *rules);
+
 /* Whether this is one that has not been forgotten. */
 bool rules_have(const struct rules *rules, const struct rule *rule);
 

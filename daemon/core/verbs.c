@@ -7,6 +7,7 @@
 #include "daemon/core/family.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/key.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/part.h"
@@ -128,6 +129,10 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	again = grace_find(conn->session, c);
 	if (lock_refused(core, conn, c) || (again == NULL && lock_limited(core, conn, c)))
 		return;
+	if (r == NULL && key_refuses(core, c->name, &verdict)) {
+		emit_reply(core, conn->id, &verdict);
+		return;
+	}
 	if (c->id.n > 0 && async_id_taken(core, conn->session, c)) {
 		emit_error(core, conn->id, CODE_ERR, "ASYNC id is in use: CANCEL it or take another");
 		return;

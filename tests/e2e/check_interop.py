@@ -125,5 +125,61 @@ def test_string_for_ever(place):
     expect(redis("GET", "lock:x"), "theirs")
 
 
+SHARED_KEYS = """lease: 2s
+clock-margin: 100ms
+rules:
+  - { match: 'bill*', key: 'lock:%' }
+  - { match: 'x*', interop: redisson }
+  - { match: 'native', wait: forever }
+  - { match: '*', key: '%' }
+"""
+
+
+def refused(client, *request):
+    answer = client(*request)
+    expect_code(answer, "ERR")
+    return str(answer)
+
+
+def test_one_key_two_names(place):
+    """of two names that have one key at the master one is locked, and the other refused, through every daemon"""
+    redis = place.redis()
+    daemons = [place.daemon(name, master=redis, config=SHARED_KEYS).admitted() for name in ("d1", "d2")]
+    holder, others = daemons[0].client(), [daemon.client() for daemon in daemons]
+    token = holder("LOCK", "billing")
+    for other in others:
+        said = refused(other, "LOCK", "lock:billing", "WAIT", "0")
+        for part in ("lock:billing", "billing", "bill*"):
+            expect(part in said, True, said)
+        refused(other, "MLOCK", "2", "more", "lock:billing")
+        expect(other("CHECK", "lock:billing"), None)
+        expect_code(other("UNLOCK", "lock:billing"), "NOTHELD")
+    harness.expect_between(holder("CHECK", "billing", "TOKEN", token), 1, 2000)
+    # Whoever waits under the one name is called when it is free: no timer of another name has to run out.
+    others[1].send("LOCK", "billing")
+    daemons[1].queued("billing")
+    expect(holder("UNLOCK", "billing"), 0)
+    harness.expect_between(others[1].reply(), token + 1, 2 ** 53)
+    # Whether anybody has the first name or not.
+    others[1]("UNLOCK", "billing")
+    refused(others[0], "LOCK", "lock:billing")
+
+
+def test_keys_of_holdfast(place):
+    """no name locks a key that holdfast keeps for itself, and what is there stays whole"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config=SHARED_KEYS).admitted()
+    client, other = daemon.client(), daemon.client()
+    expect(isinstance(client("LOCK", "native"), int), True)
+    for name in ("holdfast:{native}", "holdfast:{native}:q", "holdfast:{native}:w", "holdfast:{native}:f",
+                 "holdfast:{native}:l", "holdfast:node", "holdfast:reclaimed", "redisson_lock_token:{x}"):
+        expect("holdfast's own" in refused(other, "LOCK", name), True, name)
+    harness.expect_between(client("CHECK", "native"), 1, 2000)
+    # A name may look like one of them where nothing of holdfast's lies.
+    expect(isinstance(other("LOCK", "holdfast:nodes"), int), True)
+    expect(isinstance(other("LOCK", "holdfast:inbox:" + 32 * "0"), int), True)
+    expect(redis("KEYS", "redisson_lock_token:*"), [])
+
+
 if __name__ == "__main__":
     harness.main(globals())

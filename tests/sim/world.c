@@ -43,6 +43,7 @@ init_settings(struct world *w)
 		.match = "*", .lease_ms = p->lease_ms, .wait_ms = -1, .crash_delay_ms = p->crash_delay_ms};
 	w->settings = (struct core_settings){.rules = w->rules,
 		.rule_count = 2,
+		.namespace_ = "hf",
 		.lease_max_ms = p->lease_ms,
 		.margin_ms = p->margin_ms,
 		.masters = p->masters,

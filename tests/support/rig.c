@@ -38,6 +38,7 @@ rig_settings(void)
 	struct driver_settings settings = {
 		.core = {.rules = rules,
 			.rule_count = 1,
+			.namespace_ = "holdfast",
 			.lease_max_ms = 1000,
 			.margin_ms = 100,
 			.masters = 1,

@@ -292,6 +292,7 @@ story_begin(struct story *w, unsigned masters, unsigned links, int64_t retain_ms
 	memset(w, 0, sizeof(*w));
 	w->settings = (struct core_settings){.rules = rules,
 		.rule_count = sizeof(rules) / sizeof(rules[0]),
+		.namespace_ = "hf",
 		.lease_max_ms = LEASE_MS,
 		.margin_ms = MARGIN_MS,
 		.retain_ms = retain_ms,
