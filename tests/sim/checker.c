@@ -126,6 +126,13 @@ struct asked {
 	int64_t permits; /* of plan.permits; 0: it is of no semaphore */
 };
 
+/* What is locked is the key. */
+static bool
+same_key(const struct world *w, unsigned a, unsigned b)
+{
+	return plan_first(&w->plan, a) == plan_first(&w->plan, b);
+}
+
 /* Readers go together, and permits as long as there are some. taken: what a semaphore has given out. */
 static bool
 excludes(const struct world *w, const struct hold *h, const struct asked *r, int64_t *taken)
@@ -144,7 +151,7 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 	int64_t taken = r->permits;
 	for (; h != NULL; h = next) {
 		next = h->next;
-		if (h->name != name)
+		if (!same_key(w, h->name, name))
 			continue;
 		/* What its holder has ended may still be answered by its daemon. */
 		if (hold_good_us(h) <= w->now_us) {
@@ -166,17 +173,18 @@ static void
 check_token(struct world *w, unsigned name, const struct asked *r, int64_t token, bool tainted)
 {
 	struct checker *k = &w->checker;
-	int64_t last = r->kind == KIND_EXCLUSIVE ? k->token[name] : k->exclusive[name];
+	unsigned key = plan_first(&w->plan, name);
+	int64_t last = r->kind == KIND_EXCLUSIVE ? k->token[key] : k->exclusive[key];
 	if (token <= 0 || (token <= last && !tainted))
 		world_fail(w, "tokens: %s is granted with %" PRId64 " after %" PRId64, checker_name(name),
 			token, last);
 	for (const struct hold *h = k->holds; h != NULL; h = h->next)
-		if (h->name == name && h->token == token && !tainted)
+		if (same_key(w, h->name, name) && h->token == token && !tainted)
 			world_fail(w, "tokens: %s is granted twice with %" PRId64, checker_name(name), token);
-	if (token > k->token[name])
-		k->token[name] = token;
-	if (r->kind == KIND_EXCLUSIVE && token > k->exclusive[name])
-		k->exclusive[name] = token;
+	if (token > k->token[key])
+		k->token[key] = token;
+	if (r->kind == KIND_EXCLUSIVE && token > k->exclusive[key])
+		k->exclusive[key] = token;
 }
 
 /* The told deadline counts from when the question was sent, by the client's clock. */
@@ -340,14 +348,25 @@ static const struct {
 	{VERB_SESSION_HEARTBEAT, ANSWER(OK), 0},
 };
 
+/* Whether it is about a name whose key is another's. */
+static bool
+names_a_twin(const struct world *w, const struct request *r)
+{
+	bool twin = r->verb == VERB_LOCK && plan_first(&w->plan, r->name) != r->name;
+	for (unsigned i = 0; i < r->count; i++)
+		twin |= r->verb == VERB_MLOCK && plan_first(&w->plan, r->names[i]) != r->names[i];
+	return twin;
+}
+
 static void
 check_documented(struct world *w, const struct conn *c, const struct reply *reply)
 {
 	size_t i = 0;
 	while (documented[i].verb != c->current.verb)
 		i++;
+	unsigned codes = documented[i].codes | (names_a_twin(w, &c->current) ? ALLOW(ERR) : 0);
 	bool good = (documented[i].replies & 1U << reply->type) &&
-		    (reply->type != REPLY_ERROR || (documented[i].codes & 1U << reply->code));
+		    (reply->type != REPLY_ERROR || (codes & 1U << reply->code));
 	if (!good)
 		world_fail(w, "reply: c%u got an undocumented answer %d/%s: %s", c->client->index,
 			reply->type, reply->type == REPLY_ERROR ? code_word(reply->code) : "", reply->text);

@@ -228,7 +228,7 @@ client_choose_kind(const struct client *c, struct request *r)
 	if (r->name == 1 && w->plan.permits > 0) {
 		r->kind = KIND_PERMITS;
 		r->permits = rng_percent(rng, 70) ? 1 : rng_range(rng, 1, w->plan.permits);
-	} else if (!(r->name == 2 && w->plan.foreign) && rng_percent(rng, w->plan.shared_percent)) {
+	} else if (!plan_keyed(&w->plan, r->name) && rng_percent(rng, w->plan.shared_percent)) {
 		r->kind = KIND_SHARED;
 	}
 }

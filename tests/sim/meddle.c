@@ -85,7 +85,7 @@ void
 meddle(struct world *w, enum fault fault)
 {
 	static const char *const tails[] = {":f", ":q", ":w"};
-	unsigned name = (unsigned)rng_range(&w->rng, 0, w->plan.names - 1);
+	unsigned name = plan_first(&w->plan, (unsigned)rng_range(&w->rng, 0, w->plan.names - 1));
 	unsigned one = (unsigned)rng_range(&w->rng, 0, w->plan.masters - 1);
 	int percent = rng_percent(&w->rng, 70) ? 0 : 60;
 	bool lease = fault != FAULT_DELETE || rng_percent(&w->rng, 50);

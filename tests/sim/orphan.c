@@ -41,7 +41,8 @@ look_at(struct server *s, unsigned name)
 	struct orphans *o = &w->orphans[s->index];
 	char text[64];
 	struct slice owner;
-	const struct host *h = server_owner(s, name, &owner) ? forgetful(w, name, owner) : NULL;
+	bool first = plan_first(&w->plan, name) == name;
+	const struct host *h = first && server_owner(s, name, &owner) ? forgetful(w, name, owner) : NULL;
 	if (h == NULL) {
 		o->since_us[name] = INT64_MAX;
 		return;

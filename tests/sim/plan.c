@@ -19,6 +19,18 @@ plan_loses(const struct plan *plan)
 	       plan->fault[FAULT_TOTAL] || plan->fault[FAULT_AMNESIA];
 }
 
+bool
+plan_keyed(const struct plan *plan, unsigned name)
+{
+	return name == 2 ? plan->foreign : plan->twins;
+}
+
+unsigned
+plan_first(const struct plan *plan, unsigned name)
+{
+	return plan->twins && name == 1 ? 0 : name;
+}
+
 unsigned
 plan_majority(const struct plan *plan)
 {
@@ -30,9 +42,10 @@ plan_text(const struct plan *plan, char *out, size_t size)
 {
 	size_t n = (size_t)snprintf(out, size,
 		"%u masters, %u daemons, %u clients, %u names, %u latches, %u links, lease %" PRId64
-		" + %" PRId64 " ms%s; faults:",
+		" + %" PRId64 " ms%s%s; faults:",
 		plan->masters, plan->hosts, plan->clients, plan->names, plan->latches, plan->links,
-		plan->lease_ms, plan->margin_ms, plan->wild ? ", wild clocks" : "");
+		plan->lease_ms, plan->margin_ms, plan->wild ? ", wild clocks" : "",
+		plan->twins ? ", one key for two names" : "");
 	for (int i = 0; i < FAULT_COUNT && n < size; i++)
 		if (plan->fault[i])
 			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
@@ -157,4 +170,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->permits = rng_percent(&rng, 60) ? 0 : rng_range(&rng, 1, 5);
 	plan->retain_ms = rng_percent(&rng, 40) ? 0 : rng_range(&rng, 1, 500);
 	plan->latches = (unsigned)rng_range(&rng, 0, PLAN_LATCHES_MAX);
+	plan->twins = rng_percent(&rng, 8) && plan->names > 1;
+	if (plan->twins)
+		plan->permits = 0;
 }

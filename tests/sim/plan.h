@@ -76,6 +76,7 @@ struct plan {
 	int64_t permits;        /* the second name is a semaphore of so many; 0: it is none */
 	bool trusted;           /* the first greeting admits: no guard at the beginning */
 	bool foreign;           /* the last name has a key template and half the lease */
+	bool twins;             /* the first two names have one key, which is the first one's */
 	bool wild;              /* clocks may show anything: tokens have to live by their counters */
 	int64_t network_us;     /* usual delay, one way */
 	int64_t spread_us;      /* what is added for a daemon and a master that are far apart, at most */
@@ -93,6 +94,12 @@ struct plan {
 
 /* masters: so many; 0: the seed draws that too. */
 void plan_draw(struct plan *plan, uint64_t seed, unsigned masters);
+
+/* Whether its rule gives this name a key: other programs may lock it, and it is locked exclusively only. */
+bool plan_keyed(const struct plan *plan, unsigned name);
+
+/* The name that can be locked of those with the key of this one. */
+unsigned plan_first(const struct plan *plan, unsigned name);
 
 /* Whether a master may forget what it knew. */
 bool plan_loses(const struct plan *plan);

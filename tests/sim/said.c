@@ -8,18 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_BYTES (2 * WIRE_NAME_BYTES)
-
-static struct slice
-lease_key(const struct call *call, char key[KEY_BYTES])
-{
-	if (call->key != NULL)
-		snprintf(key, KEY_BYTES, "lock:%.*s", (int)call->name.n, call->name.p);
-	else
-		snprintf(key, KEY_BYTES, "hf:{%.*s}", (int)call->name.n, call->name.p);
-	return slice_of(key);
-}
-
 /* Whose a member of a group is, as long as it lives: '<owner> <deadline>'. */
 static bool
 member_owner(struct server *s, struct slice key, struct slice member, struct slice *owner)
@@ -41,8 +29,7 @@ static bool
 members_owner(struct server *s, const char *daemon_id, const struct call *call, struct slice slots,
 	struct slice *owner)
 {
-	char text[KEY_BYTES];
-	struct slice key = lease_key(call, text), first = {NULL, 0};
+	struct slice key = server_lease_key(s->world, checker_name_of(call->name)), first = {NULL, 0};
 	if (call->kind == KIND_SHARED)
 		return member_owner(s, key, slice_of(daemon_id), owner);
 	for (size_t i = 0; i < slots.n;) {
@@ -61,9 +48,8 @@ members_owner(struct server *s, const char *daemon_id, const struct call *call, 
 bool
 said_lease_there(struct server *s, const char *daemon_id, const struct call *call)
 {
-	char key[KEY_BYTES];
 	struct slice owner;
-	return store_get(master_store(s->master), server_wall_us(s), lease_key(call, key), &owner) ||
+	return server_owner(s, checker_name_of(call->name), &owner) ||
 	       (call->kind != KIND_EXCLUSIVE && members_owner(s, daemon_id, call, call->slots, &owner));
 }
 
@@ -72,7 +58,7 @@ static void
 check_owner(struct server *s, const char *daemon_id, const struct call *call, const struct vote *vote)
 {
 	struct slice owner = {NULL, 0};
-	char key[KEY_BYTES], mine[64];
+	char mine[64];
 	bool there;
 	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM)
 		return;
@@ -84,7 +70,7 @@ check_owner(struct server *s, const char *daemon_id, const struct call *call, co
 		return;
 	snprintf(mine, sizeof(mine), "%s:%" PRIu64, daemon_id, call->attempt);
 	if (call->kind == KIND_EXCLUSIVE)
-		there = store_get(master_store(s->master), server_wall_us(s), lease_key(call, key), &owner);
+		there = server_owner(s, checker_name_of(call->name), &owner);
 	else
 		there = members_owner(
 			s, daemon_id, call, vote->slots.n > 0 ? vote->slots : call->slots, &owner);

@@ -123,7 +123,9 @@ struct slice
 server_lease_key(const struct world *w, unsigned name)
 {
 	static const struct slice keys[PLAN_NAMES_MAX] = {{"hf:{a}", 6}, {"hf:{b}", 6}, {"hf:{foreign}", 12}};
-	return w->plan.foreign && name == 2 ? SLICE("lock:foreign") : keys[name];
+	if (plan_keyed(&w->plan, name))
+		return name == 2 ? SLICE("lock:foreign") : SLICE("ab");
+	return keys[name];
 }
 
 struct slice

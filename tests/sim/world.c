@@ -32,17 +32,24 @@ world_after(struct world *w, int64_t delay_us, job_run *run, void *arg, uint64_t
 static void
 init_settings(struct world *w)
 {
+	static const char *const matches[] = {NULL, "a", "b", "*"};
+	static const char *const keys[] = {NULL, "%b", "a%", NULL};
 	const struct plan *p = &w->plan;
+	const size_t count = sizeof(w->rules) / sizeof(w->rules[0]);
 	w->rules[0] = (struct rule){.match = "foreign",
 		.key = p->foreign ? "lock:%" : NULL,
 		.lease_ms = p->lease_ms,
 		.wait_ms = -1};
 	if (p->foreign)
 		w->rules[0].lease_ms = p->lease_ms / 2;
-	w->rules[1] = (struct rule){
-		.match = "*", .lease_ms = p->lease_ms, .wait_ms = -1, .crash_delay_ms = p->crash_delay_ms};
+	for (size_t i = 1; i < count; i++)
+		w->rules[i] = (struct rule){.match = matches[i],
+			.key = p->twins ? keys[i] : NULL,
+			.lease_ms = p->lease_ms,
+			.wait_ms = -1,
+			.crash_delay_ms = p->crash_delay_ms};
 	w->settings = (struct core_settings){.rules = w->rules,
-		.rule_count = 2,
+		.rule_count = count,
 		.namespace_ = "hf",
 		.lease_max_ms = p->lease_ms,
 		.margin_ms = p->margin_ms,

@@ -44,7 +44,7 @@ struct world {
 	struct orphans orphans[PLAN_MASTERS_MAX];
 	struct progress progress;
 	struct debt debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
-	struct rule rules[2];
+	struct rule rules[4]; /* that of the foreign name, of a and of b where they have any, and of all */
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
 	bool failed;
