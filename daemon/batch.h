@@ -20,7 +20,7 @@
 struct batch {
 	struct batch *next;  /* in its queue */
 	struct vote *votes;  /* one for each call, when they are known and wait; else NULL */
-	bool acked;          /* granted, they count only when replicas have acknowledged it */
+	bool acked;          /* what is answered counts only when replicas have acknowledged it */
 	const char *refused; /* it was not sent for this reason; NULL: for want of a link or of room */
 	size_t n;
 	struct call calls[];

@@ -68,13 +68,13 @@ lane_send_group(void *arg, struct group *group)
 	const struct call *calls = group_calls(group);
 	size_t n = group->n;
 	enum call_op op = calls[0].op;
-	bool refused = pool->replicas.missing && op == CALL_ACQUIRE;
+	const char *refused = replicas_refuse(&pool->replicas, op);
 	bool encoded = lane->up && !refused && call_encode(&pool->command, &pool->call_settings, calls, n);
 	struct batch *batch = batch_of_group(group);
 
 	group_clear(group);
 	batch->acked = replicas_matter(&pool->replicas, op);
-	batch->refused = refused && lane->up ? pool->replicas.why : NULL;
+	batch->refused = lane->up ? refused : NULL;
 	if (!encoded || !link_send(lane->link, pool->command.argc, pool->command.argv, pool->command.argvlen,
 				batch)) {
 		pool_put_unsent(pool, batch);
@@ -136,8 +136,7 @@ lane_probe(struct lane *lane)
 
 /* ---- votes in ---- */
 
-/* What is kept, in the order in which it was answered. A grant that is not acknowledged has an unknown end.
- */
+/* What is kept, in the order in which it was answered. */
 static void
 lane_tell_kept(struct lane *lane, bool acknowledged)
 {
@@ -148,14 +147,10 @@ lane_tell_kept(struct lane *lane, bool acknowledged)
 	while ((batch = batches_take(&lane->kept))) {
 		for (i = 0; i < batch->n; i++) {
 			struct vote *vote = &batch->votes[i];
-			int64_t time_us = vote->time_us;
 
-			if (batch->acked && !acknowledged && vote->outcome == OUTCOME_YES) {
+			if (batch->acked && !acknowledged &&
+				replicas_disbelieve(&pool->replicas, &batch->calls[i], vote))
 				pool->stats->master_unreplicated++;
-				call_fail(&batch->calls[i], OUTCOME_UNKNOWN,
-					"too few replicas acknowledged it", vote);
-				vote->time_us = time_us;
-			}
 			pool_tell(pool, vote);
 		}
 		batch_free(batch);

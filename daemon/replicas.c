@@ -3,6 +3,8 @@
  */
 #include "daemon/replicas.h"
 
+#include "daemon/call.h"
+
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +28,36 @@ replicas_needed(const struct replicas *r)
 bool
 replicas_matter(const struct replicas *r, enum call_op op)
 {
-	return replicas_needed(r) > 0 &&
-	       (op == CALL_ACQUIRE || op == CALL_RENEW || op == CALL_RECLAIM || op == CALL_ADMIT);
+	return replicas_needed(r) > 0 && op != CALL_RELEASE && op != CALL_LEAVE && op != CALL_ENTER;
+}
+
+const char *
+replicas_refuse(const struct replicas *r, enum call_op op)
+{
+	return r->missing && (op == CALL_ACQUIRE || op == CALL_LATCH) ? r->why : NULL;
+}
+
+/* Whether it tells what may be otherwise at a majority: that there is no latch is such a thing, too. */
+static bool
+vote_rests_on_replicas(const struct vote *vote)
+{
+	if (vote->op == CALL_HELLO)
+		return vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD;
+	return vote->outcome == OUTCOME_YES || (vote->op == CALL_LATCH && vote->outcome == OUTCOME_NO);
+}
+
+bool
+replicas_disbelieve(const struct replicas *r, const struct call *call, struct vote *vote)
+{
+	bool greeting = call->op == CALL_HELLO && r->missing;
+	int64_t time_us = vote->time_us;
+
+	if (!vote_rests_on_replicas(vote))
+		return false;
+	call_fail(call, greeting ? OUTCOME_ERROR : OUTCOME_UNKNOWN,
+		greeting ? r->why : "too few replicas acknowledged it", vote);
+	vote->time_us = time_us;
+	return true;
 }
 
 void

@@ -35,9 +35,18 @@ unsigned replicas_known(const struct replicas *replicas);
 /* How many have to acknowledge; 0: none. */
 unsigned replicas_needed(const struct replicas *replicas);
 
-/* Whether a call of this operation, granted, counts only when it is acknowledged. A release need not be: what
- * is not released runs out. */
+/* Whether what is answered to a call of this operation counts only when it is acknowledged. A release need
+ * not be: what is not released runs out. */
 bool replicas_matter(const struct replicas *replicas, enum call_op op);
+
+/* Why a call of this operation is not even sent, an error reply for people: nothing new is begun while too
+ * few acknowledge. NULL: it is sent. */
+const char *replicas_refuse(const struct replicas *replicas, enum call_op op);
+
+/* Makes of a vote what it is worth without acknowledgement. True: it is worth less. What a master grants,
+ * says of its memory or of a latch may be known to nobody else: a greeting is an error then, and the rest has
+ * an unknown end. That it cannot be used as a master, or does not grant, is believed. */
+bool replicas_disbelieve(const struct replicas *replicas, const struct call *call, struct vote *vote);
 
 /* The answer to INFO replication. Asked at each new connection, and when the sentinels know of more or fewer;
  * not in between: a master that loses its replicas must not take that for a smaller group. */

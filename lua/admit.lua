@@ -6,7 +6,8 @@
 --
 -- Compare-and-set on the incarnation: a daemon that watched another memory cannot admit this one. The floor
 -- is raised before anything new is granted: re-flooring later, or not at all, would hand out tokens twice.
--- Repeating is harmless: once admitted, the answer is the same floor and nothing changes.
+-- Repeating is harmless: once admitted, the answer is the same floor. Even then something is written, behind which
+-- replicas can acknowledge the admission, whoever made it.
 -- include: clock
 -- include: node
 -- include: decimal
@@ -22,8 +23,11 @@ if not admitted then
 		return { 'error', now, 'ERR highest token is malformed or above 2^52' }
 	end
 	highest = math.max(highest, token, now)
-	redis.call('PERSIST', KEYS[1]) -- a full master takes what follows a first write that needs no memory
-	redis.call('HSET', KEYS[1], 'floor', decimal(highest), 'highest', decimal(highest), 'admitted', '1')
 	redis.call('DEL', KEYS[2])
 end
+redis.call('PERSIST', KEYS[1]) -- a full master takes what follows a first write that needs no memory
+if not admitted then
+	redis.call('HSET', KEYS[1], 'floor', decimal(highest), 'highest', decimal(highest))
+end
+redis.call('HSET', KEYS[1], 'admitted', '1')
 return { 'ok', now, highest }

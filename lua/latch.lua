@@ -20,6 +20,9 @@
 -- time, used or not), and 'by:<daemon-id>:<who>' -> steps. Beside it, key .. 'w', who wants to hear of it: a hash,
 -- daemon-id -> deadline (µs). Who does is told once, 'latch NAME', when it is set and when it opens.
 --
+-- Whatever is told stands in the stream to the replicas before the empty message that each call publishes: who has
+-- that has all of it, also where nothing is written, and a cut-off master can say nothing on its own (replicas-ack).
+--
 -- Repeating is harmless: what is there is not set again, and who set it finds his own id; a copy of a set that comes
 -- late is stopped by its deadline. A down counts as the most that its who has said, and only for the very latch
 -- that was meant, so that a copy finds nothing to do, however late.
@@ -38,6 +41,8 @@ local DAY_MS = 86400000
 local keys, args = KEYS, ARGV
 local memory, me, inbox = args[1], args[2], args[3]
 local n = #keys - 1
+
+redis.call('PUBLISH', inbox, '')
 
 local function left_of(latch)
 	return math.max(0, latch.set - latch.done)

@@ -23,6 +23,8 @@ struct told {
 	enum outcome outcome;
 	uint64_t attempt;
 	int64_t time_us;
+	bool admitted;
+	struct latch_state latch;
 	char name[80];
 	char text[160];
 };
@@ -74,11 +76,15 @@ on_vote(void *arg, const struct vote *vote)
 	struct told *told = &p->told[p->votes++];
 
 	ck_assert_uint_le(p->votes, p->called);
-	*told = (struct told){
-		.op = vote->op, .outcome = vote->outcome, .attempt = vote->attempt, .time_us = vote->time_us};
+	*told = (struct told){.op = vote->op,
+		.outcome = vote->outcome,
+		.attempt = vote->attempt,
+		.time_us = vote->time_us,
+		.admitted = vote->admitted,
+		.latch = vote->latch};
 	snprintf(told->name, sizeof told->name, "%.*s", (int)vote->name.n, vote->name.p);
 	snprintf(told->text, sizeof told->text, "%.*s", (int)vote->text.n, vote->text.p);
-	if (vote->op == CALL_HELLO)
+	if (vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES)
 		p->incarnation = vote->incarnation;
 }
 
@@ -106,6 +112,13 @@ all_voted(void *arg)
 }
 
 static void
+send_call(struct probe *p, const struct call *one)
+{
+	p->called++;
+	pool_call(p->pool, one);
+}
+
+static void
 call(struct probe *p, enum call_op op, const char *name, uint64_t attempt)
 {
 	const struct call one = {.op = op,
@@ -117,8 +130,33 @@ call(struct probe *p, enum call_op op, const char *name, uint64_t attempt)
 		.token = clock_wall_us(),
 		.block = 10};
 
-	p->called++;
-	pool_call(p->pool, &one);
+	send_call(p, &one);
+}
+
+static const struct told *
+answer(struct probe *p)
+{
+	pool_flush(p->pool);
+	ck_assert(await(p->base, all_voted, p));
+	return &p->told[p->votes - 1];
+}
+
+/* What is done to the latch "l", known by this number or to be known by it. */
+static const struct told *
+ask_latch(struct probe *p, enum latch_op op, uint64_t latch)
+{
+	const struct call one = {.op = CALL_LATCH,
+		.attempt = 500 + p->called,
+		.incarnation = p->incarnation,
+		.name = slice_of("l"),
+		.latch_op = op,
+		.latch = latch,
+		.steps = 1,
+		.ttl_ms = 60000,
+		.deadline_us = clock_wall_us() + 60000000};
+
+	send_call(p, &one);
+	return answer(p);
 }
 
 /* One call, and its vote. */
@@ -126,9 +164,7 @@ static const struct told *
 ask(struct probe *p, enum call_op op, const char *name, uint64_t attempt)
 {
 	call(p, op, name, attempt);
-	pool_flush(p->pool);
-	ck_assert(await(p->base, all_voted, p));
-	return &p->told[p->votes - 1];
+	return answer(p);
 }
 
 static bool
@@ -187,14 +223,21 @@ begin(struct probe *p, unsigned named)
 	p->pool = pool_new(p->base, &settings, &hooks, p, &p->log, &p->stats);
 	ck_assert_ptr_nonnull(p->pool);
 	ck_assert(await(p->base, is_up, p));
+}
+
+/* A pool that a greeting has shown the master to, and its one replica has acknowledged it. */
+static void
+start_with(struct probe *p, unsigned named)
+{
+	open_servers(p);
+	begin(p, named);
 	ck_assert_int_eq(ask(p, CALL_HELLO, NULL, 1)->outcome, OUTCOME_YES);
 }
 
 static void
 start(struct probe *p)
 {
-	open_servers(p);
-	begin(p, 0);
+	start_with(p, 0);
 }
 
 static void
@@ -294,7 +337,7 @@ START_TEST(many_turns_share_the_waits)
 }
 END_TEST
 
-START_TEST(releases_and_greetings_wait_for_nobody)
+START_TEST(releases_wait_for_nobody)
 {
 	struct probe p;
 	int64_t before;
@@ -304,7 +347,6 @@ START_TEST(releases_and_greetings_wait_for_nobody)
 	before = waits(&p);
 	redis_pause(&p.replica);
 	ck_assert_int_eq(ask(&p, CALL_RELEASE, "a", 10)->outcome, OUTCOME_YES);
-	ck_assert_int_eq(ask(&p, CALL_HELLO, NULL, 11)->outcome, OUTCOME_YES);
 	ck_assert_int_eq(ask(&p, CALL_LEAVE, "a", 12)->outcome, OUTCOME_YES);
 	ck_assert_int_eq(waits(&p), before);
 	redis_continue(&p.replica);
@@ -317,7 +359,8 @@ await_grant(struct probe *p)
 {
 	int64_t until_ms = clock_ms() + AWAIT_LIMIT_MS;
 
-	while (ask(p, CALL_ACQUIRE, "again", 1000 + p->called)->outcome != OUTCOME_YES) {
+	while (ask(p, CALL_HELLO, NULL, 1000 + p->called)->outcome != OUTCOME_YES ||
+		ask(p, CALL_ACQUIRE, "again", 1000 + p->called)->outcome != OUTCOME_YES) {
 		ck_assert_int_lt(clock_ms(), until_ms);
 		await_ms(p->base, 20);
 	}
@@ -356,6 +399,106 @@ START_TEST(without_the_replica_nothing_is_granted_until_it_is_back)
 }
 END_TEST
 
+START_TEST(a_greeting_counts_when_the_replica_has_it)
+{
+	struct probe p;
+	const struct told *told;
+
+	start(&p);
+	redis_pause(&p.replica);
+	told = ask(&p, CALL_HELLO, NULL, 11);
+	ck_assert_int_eq(told->outcome, OUTCOME_ERROR);
+	ck_assert_str_eq(told->text, "NOREPLICAS 0 of 1 replicas acknowledge, at least 1 must");
+	ck_assert_int_eq(ask(&p, CALL_HELLO, NULL, 12)->outcome, OUTCOME_ERROR);
+	redis_continue(&p.replica);
+	while ((told = ask(&p, CALL_HELLO, NULL, 13))->outcome != OUTCOME_YES)
+		;
+	ck_assert(told->admitted);
+	stop(&p);
+}
+END_TEST
+
+START_TEST(an_admission_that_another_made_counts_when_the_replica_has_it)
+{
+	struct probe p;
+
+	start(&p);
+	redis_run(&p.master, "HSET holdfast:node admitted 0");
+	ck_assert(!ask(&p, CALL_RECLAIM, "a", 11)->admitted);
+	redis_pause(&p.replica);
+	redis_run(&p.master, "HSET holdfast:node admitted 1");
+	/* The daemon's own connection has written nothing that is not acknowledged. */
+	ck_assert_int_eq(ask(&p, CALL_ADMIT, NULL, 12)->outcome, OUTCOME_UNKNOWN);
+	ck_assert_int_eq(ask(&p, CALL_HELLO, NULL, 13)->outcome, OUTCOME_ERROR);
+	redis_continue(&p.replica);
+	while (ask(&p, CALL_ADMIT, NULL, 14)->outcome != OUTCOME_YES)
+		;
+	stop(&p);
+}
+END_TEST
+
+START_TEST(what_is_said_of_a_latch_counts_when_the_replica_has_it)
+{
+	struct probe p;
+	const struct told *told;
+
+	start(&p);
+	ck_assert_int_eq(ask_latch(&p, LATCH_OP_LOOK, 0)->outcome, OUTCOME_NO);
+	ck_assert_int_eq(ask_latch(&p, LATCH_OP_SET, 0xa)->outcome, OUTCOME_YES);
+	ck_assert_int_eq(redis_integer(&p.replica, "EXISTS holdfast:{l}:l"), 1);
+	redis_pause(&p.replica);
+	ck_assert_int_eq(ask_latch(&p, LATCH_OP_DOWN, 0xa)->outcome, OUTCOME_UNKNOWN);
+	/* The next one is not even tried. */
+	told = ask_latch(&p, LATCH_OP_DOWN, 0xa);
+	ck_assert_int_eq(told->outcome, OUTCOME_ERROR);
+	ck_assert_str_eq(told->text, "NOREPLICAS 0 of 1 replicas acknowledge, at least 1 must");
+	redis_continue(&p.replica);
+	while ((told = ask_latch(&p, LATCH_OP_LOOK, 0))->outcome == OUTCOME_ERROR)
+		await_ms(p.base, 20);
+	ck_assert_int_eq(told->outcome, OUTCOME_YES);
+	ck_assert_int_eq(told->latch.left, 0);
+	stop(&p);
+}
+END_TEST
+
+/* What others have done to it, or that it has ended, this connection has not written. */
+static void
+look_without_replica(const char *done)
+{
+	struct probe p;
+
+	start(&p);
+	ck_assert_int_eq(ask_latch(&p, LATCH_OP_SET, 0xa)->outcome, OUTCOME_YES);
+	redis_pause(&p.replica);
+	redis_run(&p.master, done);
+	ck_assert_int_eq(ask_latch(&p, LATCH_OP_LOOK, 0)->outcome, OUTCOME_UNKNOWN);
+	redis_continue(&p.replica);
+	stop(&p);
+}
+
+START_TEST(that_a_latch_is_open_counts_when_the_replica_has_it)
+{
+	look_without_replica("HSET holdfast:{l}:l done 1");
+}
+END_TEST
+
+START_TEST(that_there_is_no_latch_counts_when_the_replica_has_it)
+{
+	look_without_replica("DEL holdfast:{l}:l");
+}
+END_TEST
+
+START_TEST(a_replica_is_refused_for_what_it_is)
+{
+	struct probe p;
+
+	start(&p);
+	redis_run(&p.master, "REPLICAOF 127.0.0.1 1");
+	ck_assert_int_eq(ask(&p, CALL_HELLO, NULL, 11)->outcome, OUTCOME_YES);
+	stop(&p);
+}
+END_TEST
+
 START_TEST(a_master_that_dies_meanwhile_leaves_it_unknown)
 {
 	struct probe p;
@@ -390,6 +533,9 @@ START_TEST(a_replica_that_is_away_belongs_to_the_group)
 
 	open_servers(&p);
 	begin(&p, 3);
+	told = ask(&p, CALL_HELLO, NULL, 9);
+	ck_assert_int_eq(told->outcome, OUTCOME_ERROR);
+	ck_assert_str_eq(told->text, "NOREPLICAS 1 of 3 replicas acknowledge, at least 2 must");
 	told = ask(&p, CALL_ACQUIRE, "a", 10);
 	ck_assert_int_eq(told->outcome, OUTCOME_ERROR);
 	ck_assert_str_eq(told->text, "NOREPLICAS 1 of 3 replicas acknowledge, at least 2 must");
@@ -437,8 +583,7 @@ START_TEST(a_new_connection_to_a_master_without_replicas_knows_the_group)
 {
 	struct probe p;
 
-	open_servers(&p);
-	begin(&p, 1);
+	start_with(&p, 1);
 	ck_assert_int_eq(ask(&p, CALL_ACQUIRE, "a", 10)->outcome, OUTCOME_YES);
 	redis_kill(&p.replica);
 	p.up = false;
@@ -461,6 +606,7 @@ START_TEST(a_master_alone_needs_nobody)
 		await_ms(p.base, 10);
 	begin(&p, 0);
 	before = waits(&p);
+	ck_assert_int_eq(ask(&p, CALL_HELLO, NULL, 1)->outcome, OUTCOME_YES);
 	ck_assert_int_eq(ask(&p, CALL_ACQUIRE, "a", 10)->outcome, OUTCOME_YES);
 	ck_assert_int_eq(waits(&p), before);
 	stop(&p);
@@ -472,7 +618,11 @@ main(void)
 {
 	return SUITE_RUN("pool_replicas", NULL, NULL, a_grant_is_told_when_the_replica_has_it,
 		one_wait_covers_a_turn_and_votes_of_a_name_keep_their_order, many_turns_share_the_waits,
-		releases_and_greetings_wait_for_nobody,
+		releases_wait_for_nobody, a_greeting_counts_when_the_replica_has_it,
+		an_admission_that_another_made_counts_when_the_replica_has_it,
+		what_is_said_of_a_latch_counts_when_the_replica_has_it,
+		that_a_latch_is_open_counts_when_the_replica_has_it,
+		that_there_is_no_latch_counts_when_the_replica_has_it, a_replica_is_refused_for_what_it_is,
 		without_the_replica_nothing_is_granted_until_it_is_back,
 		a_master_that_dies_meanwhile_leaves_it_unknown, a_replica_that_is_away_belongs_to_the_group,
 		a_replica_that_leaves_does_not_make_the_group_smaller,

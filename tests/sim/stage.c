@@ -13,8 +13,10 @@
 static void
 hear(struct stage *s, struct slice channel, struct slice message)
 {
-	/* hf:inbox:<daemon-id>: its first digit tells daemons apart. */
+	/* hf:inbox:<daemon-id>: its first digit tells daemons apart. What is empty is for replicas alone. */
 	size_t at = strlen(s->heard);
+	if (message.n == 0)
+		return;
 	snprintf(s->heard + at, sizeof(s->heard) - at, "%.1s:%.*s;", channel.p + strlen("hf:inbox:"),
 		(int)message.n, message.p);
 }

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Who follows whom: a promoted master counts from when a majority follows it, and one that was left says nothing."""
+
+import contextlib
+import signal
+import socket
+import threading
+
+import harness
+import resp
+from harness import boottime, comment, expect, expect_between, expect_code, expect_not_before, until
+
+TOKEN_MAX = 2 ** 53
+# An old guard would be over long before the lease that is told is.
+CONFIG = "lease: 6s\nclock-margin: 200ms\nrestart-guard: auto\n"
+GUARD_S = 6 * 1.01 + 0.002 + 0.2
+
+
+class Oracle:
+    """A sentinel that says what the test wants, to one daemon: where the master is, with two replicas."""
+
+    def __init__(self, place, port):
+        self.place = place
+        self.master = port
+        self.epoch = 0
+        self.streams = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        place.ends.append(self.close)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                stream = self.listener.accept()[0]
+            except OSError:
+                return
+            self.streams.append(stream)
+            threading.Thread(target=self.serve, args=(stream,), daemon=True).start()
+
+    def serve(self, stream):
+        data = b""
+        with stream, contextlib.suppress(OSError):
+            while True:
+                more = stream.recv(65536)
+                if not more:
+                    return
+                data += more
+                request = resp.parse(data)
+                while request:
+                    words, at = request
+                    data = data[at:]
+                    stream.sendall(self.answer(words))
+                    request = resp.parse(data)
+
+    def answer(self, words):
+        if words[0] == "SENTINEL":
+            fields = ["ip", "127.0.0.1", "port", str(self.master), "num-slaves", "2", "config-epoch", str(self.epoch)]
+            return b"*%d\r\n" % len(fields) + b"".join(b"$%d\r\n%s\r\n" % (len(one), one.encode()) for one in fields)
+        if words[0] in ("SUBSCRIBE", "UNSUBSCRIBE"):
+            return b"*3\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n:1\r\n" % (
+                len(words[0]), words[0].lower().encode(), len(words[1]), words[1].encode())
+        return b"+PONG\r\n" if words[0] == "PING" else b"+OK\r\n"
+
+    def point(self, port):
+        """There was a failover."""
+        self.master = port
+        self.epoch += 1
+        text = b"mymaster 127.0.0.1 1 127.0.0.1 %d" % port
+        for stream in self.streams:
+            with contextlib.suppress(OSError):
+                stream.sendall(b"*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$%d\r\n%s\r\n" % (len(text), text))
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for stream in self.streams:
+            with contextlib.suppress(OSError):
+                stream.shutdown(socket.SHUT_RDWR)
+
+    def daemon(self, name, config=CONFIG):
+        return self.place.daemon(name, config=(
+            "masters:\n  - sentinel: { name: mymaster, sentinels: [127.0.0.1:%d] }\n" % self.port) + config)
+
+
+class Trio:
+    """Three servers, the first of which the others follow, and two daemons with an oracle each."""
+
+    def __init__(self, place):
+        self.ports = [harness.free_port() for _ in range(3)]
+        self.servers = [place.redis("r%d" % n, options=[
+            "--port", str(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period",
+            "1"]) for n, port in enumerate(self.ports)]
+        self.follow(1, 0)
+        self.follow(2, 0)
+        self.synced(0, 2)
+        self.oracles = [Oracle(place, self.ports[0]) for _ in range(2)]
+        self.daemons = [oracle.daemon("d%d" % n) for n, oracle in enumerate(self.oracles, 1)]
+        self.clients = [daemon.admitted().client() for daemon in self.daemons]
+
+    def follow(self, server, master):
+        expect(self.servers[server]("REPLICAOF", "127.0.0.1", self.ports[master]), "OK")
+
+    def synced(self, master, count):
+        """So many acknowledge promptly: one that was just synchronised does not at first."""
+        with resp.Client(self.servers[master].socket) as client:
+            for _ in range(3):
+                expect(client("SET", "begun", "1"), "OK")
+                while client("WAIT", count, 10000) < count:
+                    pass
+
+    def promote(self, server):
+        """It is the master now, for the second daemon; nobody follows it yet. Where its log goes on."""
+        expect(self.servers[server]("REPLICAOF", "NO", "ONE"), "OK")
+        mark = self.daemons[1].output.mark()
+        self.oracles[1].point(self.ports[server])
+        return mark
+
+
+def test_nobody_follows(place):
+    """a promoted master that nobody follows is not believed, and its guard begins when a majority follows it"""
+    trio = Trio(place)
+    one, two = trio.clients
+    first, second = trio.daemons
+    one("SESSION", "ONLOSS", "NEXT")
+    token = one("LOCK", "a", "WAIT", 0)
+    expect_between(token, 1, TOKEN_MAX)
+    two.send("LOCK", "a", "WAIT", 90000)
+    second.queued("a")
+    mark = trio.promote(1)
+    promoted = second.output.wait(r"master\.(refused|guarded) ", mark)[0]
+    # The old master and the other replica are a majority for as long as they are left to it.
+    until("a guard from when it was seen is over", lambda: (
+        expect_between(one("CHECK", "a"), 1, 6000), boottime() > promoted + GUARD_S + 1)[1])
+    refusal = second.client()("LOCK", "b", "WAIT", 0)
+    asked = boottime()
+    told = asked + one("CHECK", "a") / 1000
+    trio.follow(2, 1)
+    followed = boottime()
+    expect_between(two.reply(), token + 1, TOKEN_MAX)
+    granted = boottime()
+    comment("told until %.1f s after the replica was pointed to it, granted after %.1f s" % (
+        told - followed, granted - followed))
+    expect_not_before(granted, told, "the next holder", harness.WHOLE_MS)
+    expect_not_before(granted, followed + GUARD_S - 0.002, "the end of the guard")
+    expect_code(one("CHECK", "a"), "LOST")
+    expect_code(refusal, "NOMASTER")
+    expect("NOREPLICAS 0 of 2 replicas acknowledge, at least 1 must" in refusal, True, refusal)
+
+
+def test_admission_alone(place):
+    """an admission that no replica has is not believed by another daemon, which comes later"""
+    trio = Trio(place)
+    second = trio.daemons[1]
+    mark = trio.promote(1)
+    second.output.wait(r"master\.refused .*NOREPLICAS", mark)
+    # As a daemon would have written it that did not wait for anybody.
+    expect(trio.servers[1]("HSET", "holdfast:node", "admitted", "1"), 0)
+    late = trio.oracles[1].daemon("d3")
+    late.output.wait(r"master\.refused .*NOREPLICAS")
+    expect_code(late.client()("LOCK", "a", "WAIT", 0), "NOMASTER")
+    expect("master.admitted" in late.output.text(), False)
+    trio.follow(2, 1)
+    late.output.wait(r"master\.admitted")
+    late.admitted()
+
+
+def test_latch_set_twice(place):
+    """a master that its replicas have left makes no latch that is made elsewhere, and says of none that it is open"""
+    trio = Trio(place)
+    one, two = trio.clients
+    other = trio.daemons[0].client()
+    expect(one("LATCH", "old", "SET", 1), 1)
+    expect(two("LATCH", "old", "COUNT"), 1)
+    mark = trio.promote(1)
+    trio.follow(2, 1)
+    answer = one("LATCH", "new", "SET", 1)
+    expect(isinstance(answer, resp.Error) and answer.code in ("NOMASTER", "MASTERERR"), True, repr(answer))
+    trio.daemons[1].output.wait(r"master\.admitted", mark)
+    expect(two("LATCH", "new", "SET", 1), 1)
+    # Its own word is worth nothing, whatever stands there.
+    expect(trio.servers[0]("HSET", "holdfast:{old}:l", "done", "1"), 0)
+    for words in (("COUNT",), ("DOWN",), ("AWAIT", "WAIT", 0)):
+        answer = other("LATCH", "old", *words)
+        expect(isinstance(answer, resp.Error) and answer.code in ("NOMASTER", "MASTERERR"), True, repr(answer))
+    expect("NOREPLICAS" in answer, True, answer)
+    expect_code(two("LATCH", "old", "COUNT"), "LOST")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    harness.main(globals())
