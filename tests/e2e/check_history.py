@@ -149,11 +149,18 @@ def test_downgrade(place):
 
 def test_reentry(place):
     """a hold that was entered twice ends with the second UNLOCK"""
-    one = ["1 ask a 0", "2 grant a 1 100", "3 ask a 0", "4 grant a 1 100", "10 unlock a", "11 unlocked a 1"]
+    one = ["1 ask a 0", "2 grant a 1 100", "3 enter a", "4 grant a 1 100", "10 unlock a", "11 unlocked a 1"]
     over = ["60 unlock a", "61 unlocked a 0"]
     expect(tell(place, one=one + over, two=hold(5, 60, 100, 70, 2)), {})
     expect(tell(place, one=one + over, two=hold(5, 59, 100, 70, 2)), {"overlaps": 1})
     expect(tell(place, one=one[:-1] + ["11 unlocked a 0"] + over), {"odd": 1})
+    # It was lost before it was entered again.
+    for answer in ("30 null a", "30 error LOCK GUARD text", "30 grant a 5 100"):
+        lost = ["1 ask a 0", "2 grant a 1 100", "29 enter a", answer]
+        expect(tell(place, one=lost, two=hold(5, 29, 100, 70, 2)), {"overlaps": 1}, answer)
+    expect(tell(place, one=lost[:2] + ["29 ask a 0", "30 grant a 5 100"]), {"odd": 1})
+    expect(tell(place, one=one[:5] + ["11 error UNLOCK LOST text"], two=hold(5, 11, 100, 70, 2)), {})
+    expect(tell(place, one=one[:5] + ["11 error UNLOCK LOST text"], two=hold(5, 10, 100, 70, 2)), {"overlaps": 1})
 
 
 def test_told(place):
@@ -168,7 +175,8 @@ def test_told(place):
     expect(tell(place, one=["1 ask a 0 x 20 40", *extended[1:-1], "6 extended a 38"] + over), {"told": 1})
     # What it asked to have shorter may be another's then.
     one = ["1 ask a 0 x 90", "2 grant a 1 85", "5 extend a 10", "6 end peer"]
-    expect(tell(place, one=["0 open tcp", *one[:-1], "6 end self"], two=hold(5, 15, 100, 60, 2)), {})
+    expect(tell(place, one=["0 open tcp", *one[:-1], "6 end self"], two=hold(5, 13, 100, 60, 2)), {})
+    expect(tell(place, one=["0 open tcp", *one[:-1], "6 end self"], two=hold(5, 12, 100, 60, 2)), {"overlaps": 1})
     expect(tell(place, one=["0 open tcp", *one[:-2], "6 end self"], two=hold(5, 15, 100, 60, 2)), {"overlaps": 1})
     told = written(place, {"one": hold(1, 2, 1001, 3, 1)}, lease_ms=1000).judge().counts()
     expect(told, {"told": 1})

@@ -11,6 +11,7 @@ FORM is what a hold is of its name: `x` exclusive, `s` shared, `p2/5` two of fiv
   open unix|tcp        a connection is there
   ask NAME WAIT_MS [FORM [LEASE_MS [MAXHOLD_MS]]]     LOCK ... VALIDITY is sent
   again NAME WAIT_MS FORM                             the same as before the connection was cut, after RESUME
+  enter NAME           the same of a name that its tag holds
   grant NAME TOKEN MS  its answer                     null NAME            its answer
   queue ID NAME WAIT_MS FORM                          LOCK ... ASYNC is sent
   queued ID            its answer                     cancel ID            CANCEL is sent
@@ -51,8 +52,9 @@ AWAY = {"NOMASTER", "NOQUORUM", "GUARD", "MASTERERR", "DRAINING"}
 EXPECTED = {"LOCK": AWAY | {"WRONGKIND", "LIMIT"}, "MLOCK": AWAY | {"WRONGKIND"}, "ASYNC": {"DRAINING"},
             "UNLOCK": {"LOST"}, "SESSION": {"DRAINING"}, "RESUME": {"DRAINING", "ERR"},
             "LATCH": AWAY | {"LOST", "ERR"}}
-# And a LOCK that is sent again after RESUME: the answer with its grant was lost on the way.
-EXPECTED_AGAIN = EXPECTED["LOCK"] | {"HELD"}
+# And where it is sent again after RESUME: the answer before was lost on its way.
+EXPECTED_AGAIN = {"AGAIN": {"HELD"}, "UNLOCK": {"NOTHELD"}}
+LOCKS = ("LOCK", "AGAIN", "ENTER")
 # What an answer may be late beyond what was asked for. A daemon may be stopped for two leases meanwhile, and restart.
 STUCK_NS = 15 * 1000 * MS
 EXCLUSIVE, SHARED, PERMITS = "xsp"
@@ -216,10 +218,16 @@ class Reader:
         name, wait_ms, form = details
         self.asked(at, "AGAIN", wait_ms, names=(name,), form=form, wanted=self.wanted.get(name, at))
 
+    def on_enter(self, at, details, _line):
+        self.asked(at, "ENTER", names=details, wanted=at)
+
     def on_grant(self, at, details, line):
         name, token, ms = details[0], int(details[1]), int(details[2])
-        question = self.answered(at, line, "LOCK", "AGAIN")
+        question = self.answered(at, line, *LOCKS)
         hold = self.held.get(name)
+        if hold is not None and hold.token != token and question.verb == "ENTER":
+            self.finish(name, at, "lost, as LOCK says")
+            hold = None
         if hold is None:
             hold = self.begin(question, name, token, at)
         elif hold.token == token:
@@ -229,8 +237,9 @@ class Reader:
             return
         self.tell(hold, question.at, ms, line)
 
-    def on_null(self, at, _details, line):
-        self.answered(at, line, "LOCK", "AGAIN")
+    def on_null(self, at, details, line):
+        if self.answered(at, line, *LOCKS).verb == "ENTER":
+            self.finish(details[0], at, "lost, as LOCK says")
 
     def on_mlock(self, at, details, _line):
         self.asked(at, "MLOCK", details[0], names=details[2:], form=details[1])
@@ -251,7 +260,7 @@ class Reader:
     def on_queue(self, at, details, _line):
         tag, name, wait_ms, form = details
         wanted = self.queued[tag].wanted if tag in self.queued else at
-        self.asked(at, "ASYNC")
+        self.asked(at, "ASYNC", names=(tag,))
         self.queued[tag] = Question(at, "ASYNC", int(wait_ms), (name,), form, wanted)
 
     def on_queued(self, at, _details, line):
@@ -305,8 +314,10 @@ class Reader:
         self.asked(at, "EXTEND", names=(details[0],), lease_ms=int(details[1]))
         hold = self.held.get(details[0])
         if hold is not None:
-            # It may end sooner than it was told, as its holder wants; and later, until the answer says when.
-            hold.deadline = min(hold.deadline, after_ms(at, details[1]))
+            # It may end sooner than it was told, as its holder wants, and as clocks differ; and later, until the
+            # answer says when.
+            ms = int(details[1])
+            hold.deadline = min(hold.deadline, at + max(0, ms - ms // 100 - 2) * MS)
             hold.lease_end = math.inf
 
     def on_extended(self, at, details, line):
@@ -390,10 +401,15 @@ class Reader:
         self.finish_all(at, "quit")
 
     def on_error(self, at, details, line):
-        again = self.answered(at, line).verb == "AGAIN"
+        question = self.answered(at, line)
+        expected = EXPECTED[details[0]] | (EXPECTED_AGAIN.get(question.verb, set()) if self.grace else set())
         self.counts["error " + details[1]] += 1
-        if details[1] not in (EXPECTED_AGAIN if again else EXPECTED[details[0]]):
+        if details[1] not in expected:
             self.odd.append(line)
+        if question.verb in ("ENTER", "UNLOCK"):
+            self.finish(question.names[0], at, "lost, as %s says" % details[0])
+        elif question.verb == "ASYNC":
+            self.queued.pop(question.names[0], None)
 
     def on_odd(self, _at, _details, line):
         self.pending = None
@@ -528,12 +544,14 @@ class History:
         self.folder = folder
         self.lease_ms = lease_ms
         self.readers = {}
+        self.read_at = 0  # what was written down by then is known
 
     def close(self):
         for reader in self.readers.values():
             reader.close()
 
     def read(self):
+        self.read_at = now_ns()
         for name in sorted(os.listdir(self.folder)):
             if name not in self.readers:
                 self.readers[name] = Reader(os.path.join(self.folder, name), self.lease_ms)
@@ -556,7 +574,7 @@ class History:
         codes = {word.split()[1] for word in self.counts() if re.match("error ", word)}
         asked = [one for reader in self.readers.values() for one in reader.latch.all]
         return Verdict(overlaps=overlaps(holds), inversions=inversions(holds), told=self.lines("told"),
-                       latches=list(history_latch.judge(asked, self.lines("harms"), since)),
+                       latches=list(history_latch.judge(asked, self.lines("harms"), since, self.read_at)),
                        odd=self.lines("odd"), late=self.lines("late"), codes=sorted(codes - documented()))
 
 

@@ -33,6 +33,9 @@ class Op:
         self.end = math.inf
         self.left = None
 
+    def asked_only(self):
+        return Op(self.name, self.what, self.start, self.client, self.steps, self.who)
+
     @property
     def count(self):
         """The steps it was told are left; None: it was told something else, or nothing."""
@@ -63,11 +66,11 @@ class Asked:
         self.all[-1].end, self.all[-1].left = at, left
 
 
-def judge(asked, harms, since=0):
-    """Lines about what is wrong with the latches that somebody asked about since then."""
+def judge(asked, harms, since, until):
+    """Lines about what is wrong with the latches that somebody asked about since then, as far as answered until then."""
     names = collections.defaultdict(list)
     for op in asked:
-        names[op.name].append(op)
+        names[op.name].append(op if op.end <= until else op.asked_only())
     for ops in names.values():
         if max(op.start for op in ops) >= since:
             yield from judge_one(sorted(ops, key=lambda op: op.start), harms)

@@ -16,6 +16,7 @@ their memory at once as well, which is beyond the assumptions of several masters
 """
 
 import argparse
+import collections
 import os
 import random
 import re
@@ -29,6 +30,7 @@ import clockshim
 import harness
 import history
 import nemesis_client
+import nemesis_crowd
 import nemesis_faults
 import nemesis_wire
 import resp
@@ -122,24 +124,27 @@ class Stage:
         self.folder = os.path.join(place.path, "history")
         os.mkdir(self.folder)
         self.plan = nemesis_client.Plan(self.folder, [(daemon.socket, daemon.tcp) for daemon in self.daemons],
-                                        CLIENTS, options.seed)
-        self.crowd = nemesis_client.Crowd(self.plan, WORKERS)
+                                        CLIENTS, options.seed, latches=len(self.masters) == 1)
+        self.harms = history.Writer(os.path.join(self.folder, "nemesis"))
+        place.ends.append(self.harms.close)
+        self.crowd = nemesis_crowd.Crowd(self.plan, WORKERS)
         place.ends.append(self.crowd.end)
-        self.history = history.History(self.folder)
+        self.history = history.History(self.folder, LEASE * 1000)
         place.ends.append(self.history.close)
 
     def daemon(self, number):
         clock = clockshim.Clock(self.place, "d%d" % (number + 1))
         daemon = self.place.daemon(
             "d%d" % (number + 1), master=[master.url(number) for master in self.masters], tcp=True,
-            config="lease: %dms\nclock-margin: %dms\npool: 2\nlog: { level: %s }\nrestart-guard: %s\n" % (
+            config="lease: %dms\nclock-margin: %dms\npool: 2\nlog: { level: %s }\nrestart-guard: %s\n"
+                   "limits: { latches-per-user: 10000000 }\n" % (
                 LEASE * 1000, MARGIN * 1000, self.options.log, self.options.guard),
             environment=dict(clock.environment, HOLDFAST_MASTER_PASSWORD="pw"))
         daemon.clock = clock
         return daemon
 
     def names(self):
-        return self.plan.hot + self.plan.cool + self.plan.gone
+        return self.plan.names()
 
     def restore(self):
         for master in self.masters:
@@ -311,6 +316,9 @@ class Course:
             self.note("round %d: %s" % (self.number, self.describe(fault, target)))
             for master in target if fault.costs else []:
                 master.harmed = boottime() + 1000
+        harmful = any(fault.costs for fault, _, _ in chosen)
+        if harmful:
+            self.stage.harms("harm")
         threads = [threading.Thread(target=self.play, args=one) for one in chosen]
         for thread in threads:
             thread.start()
@@ -325,6 +333,8 @@ class Course:
                 master.harmed = boottime()
         self.stage.restore()
         self.recover(chosen, now_ns())
+        if harmful:
+            self.stage.harms("heal")
         pause(max(0.0, began + 2 + chance.random() ** 2 * 8 - boottime()))
 
     def recover(self, chosen, healed):
@@ -369,7 +379,7 @@ class Course:
         while True:
             self.stage.history.read()
             first = history.first_grants(
-                self.stage.history.holds(since), self.stage.plan.hot, [daemon.name for daemon in self.stage.daemons], since)
+                self.stage.history.holds(since), self.stage.plan.busy(), [daemon.name for daemon in self.stage.daemons], since)
             # Time in which nothing here could run is not the daemons'.
             waited = (now_ns() - since) / 1e9 - self.idler.held_up(since, now_ns())
             if all(took is not None for took in first.values()) or waited > PROGRESS_BOUND:
@@ -403,11 +413,11 @@ class Drain:
         self.course = course
 
     def left(self):
-        """Keys that are not counters of tokens or the master's memory of itself."""
+        """Keys that are not counters of tokens, latches or the master's memory of itself."""
         found = []
         for master in self.stage.masters:
             found += ["%s %s" % (master.name, key) for key in master("KEYS", "*")
-                      if not key.endswith(":f") and key != "holdfast:node"]
+                      if not re.search(r":(f|l|lw)$|^holdfast:node$", key)]
         for daemon in self.stage.daemons:
             info = daemon.info()
             found += ["%s %s:%s" % (daemon.name, key, info[key])
@@ -444,6 +454,10 @@ def report(course, stage):
         course.number, counts["grant"], counts["lost"],
         " ".join("%s=%d" % (word.replace("error ", ""), count) for word, count in sorted(counts.items())
                  if word == "null" or word.startswith("error "))))
+    kinds = collections.Counter(hold.kind for hold in stage.history.holds())
+    harness.comment("held: %d exclusive, %d shared, %d permits; %d MLOCKs, %d pushed, %d sessions resumed, %d latch answers" % (
+        kinds[history.EXCLUSIVE], kinds[history.SHARED], kinds[history.PERMITS], counts["tokens"], counts["pushed"],
+        counts["resumed"], counts["left"]))
     for number, what in ((1, "from a heal until every daemon used a majority"),
                          (2, "from then until every hot name, and every daemon, had a grant")):
         values = [sample[number] for sample in samples]

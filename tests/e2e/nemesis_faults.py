@@ -86,6 +86,31 @@ def flush(_stage, _chance, masters):
 
 
 @fault("master", costs="memory")
+def swapped(_stage, chance, masters):
+    """Another database comes to the place of its own, and goes again: empty, or with what was there the last time."""
+    for master in masters:
+        if chance.random() < 0.5:
+            with resp.Client(master.redis.socket) as client:
+                client("SELECT", 1)
+                client("FLUSHDB")
+        master("SWAPDB", 0, 1)
+    pause(chance.choice((0.1, 0.4, 2.0)) * (0.5 + chance.random()))
+    for master in masters:
+        master("SWAPDB", 0, 1)
+
+
+@fault("master", costs="memory")
+def reverted(_stage, chance, masters):
+    """The same process reads what it wrote to its disk some time ago."""
+    for master in masters:
+        master("SAVE")
+    pause(0.1 + chance.random() * 1.5)
+    for master in masters:
+        master("DEBUG", "RELOAD", "NOSAVE")
+        master.forget_dump()
+
+
+@fault("master", costs="memory")
 def replica(_stage, chance, masters):
     """READONLY or MASTERDOWN meanwhile, and another replication id afterwards."""
     stale = chance.choice(("yes", "no"))

@@ -112,14 +112,20 @@ class Talker:
             self.ended()
             return
         self.data += data
-        try:
-            found = resp.parse(self.data)
-        except (resp.Broken, ValueError) as error:
-            self.odd(self.state, error)
-            return
-        if found is not None:
+        connection = self.connections
+        while connection == self.connections:
+            try:
+                found = resp.parse(self.data)
+            except (resp.Broken, ValueError) as error:
+                self.odd(self.state, error)
+                return
+            if found is None:
+                return
             self.data = self.data[found[1]:]
-            getattr(self, "told_" + (self.state or "nothing"))(found[0])
+            if isinstance(found[0], resp.Push):
+                self.pushed(found[0])
+            else:
+                getattr(self, "told_" + (self.state or "nothing"))(found[0])
 
     def ended(self):
         """By the other end."""
@@ -128,6 +134,10 @@ class Talker:
     def odd(self, asked, answer):
         """No document knows such an answer."""
         raise resp.Broken("an answer to %s: %r" % (asked, answer))
+
+    def pushed(self, push):
+        """It came unasked."""
+        self.odd("nothing", push)
 
     def told_nothing(self, answer):
         self.odd("nothing", answer)
