@@ -52,7 +52,8 @@ local left, read = 0, forms + n -- names they still hold for; arguments that hav
 -- include: place
 -- include: form
 
-local LOOK_US = 1000000 -- a crowd of more than CHUNK is looked at all over once in this time
+-- A crowd of more than CHUNK is looked at all over once in this time; no lease lives for longer and is not seen to end.
+local LOOK_US = math.min(1000000, ttl_max * 1000)
 
 -- Of these permits those that the owner has, and those that nobody has. lock: the group, if it is known; else it is
 -- looked at.
