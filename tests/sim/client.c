@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CROWD 100 /* permits beyond which a master does not look at each of them every time (lua/group.inc)  \
+		   */
+
 static void client_turn(void *arg, uint64_t turn, void *data);
 
 void
@@ -227,7 +230,8 @@ client_choose_kind(const struct client *c, struct request *r)
 	struct rng *rng = &w->rng;
 	if (r->name == 1 && w->plan.permits > 0) {
 		r->kind = KIND_PERMITS;
-		r->permits = rng_percent(rng, 70) ? 1 : rng_range(rng, 1, w->plan.permits);
+		bool few = rng_percent(rng, w->plan.permits > CROWD ? 20 : 70);
+		r->permits = few ? 1 : rng_range(rng, 1, w->plan.most_permits);
 	} else if (!plan_keyed(&w->plan, r->name) && rng_percent(rng, w->plan.shared_percent)) {
 		r->kind = KIND_SHARED;
 	}

@@ -42,10 +42,10 @@ plan_text(const struct plan *plan, char *out, size_t size)
 {
 	size_t n = (size_t)snprintf(out, size,
 		"%u masters, %u daemons, %u clients, %u names, %u latches, %u links, lease %" PRId64
-		" + %" PRId64 " ms%s%s; faults:",
+		" + %" PRId64 " ms%s%s, %" PRId64 " permits; faults:",
 		plan->masters, plan->hosts, plan->clients, plan->names, plan->latches, plan->links,
 		plan->lease_ms, plan->margin_ms, plan->wild ? ", wild clocks" : "",
-		plan->twins ? ", one key for two names" : "");
+		plan->twins ? ", one key for two names" : "", plan->permits);
 	for (int i = 0; i < FAULT_COUNT && n < size; i++)
 		if (plan->fault[i])
 			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
@@ -123,6 +123,14 @@ plan_faults(struct plan *plan, struct rng *rng)
 		plan->fault[i] = rng_percent(rng, percent);
 }
 
+/* Hundreds of permits, and holders that have some tens each, so that a handful of them has all. */
+static void
+plan_crowd(struct plan *plan, struct rng *rng)
+{
+	plan->permits = rng_range(rng, 101, 400);
+	plan->most_permits = plan->permits / rng_range(rng, 2, 5);
+}
+
 void
 plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 {
@@ -173,4 +181,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->twins = rng_percent(&rng, 8) && plan->names > 1;
 	if (plan->twins)
 		plan->permits = 0;
+	plan->most_permits = plan->permits;
+	if (plan->permits > 0 && plan->names > 1 && rng_percent(&rng, 25))
+		plan_crowd(plan, &rng);
 }

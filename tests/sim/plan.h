@@ -74,6 +74,7 @@ struct plan {
 	int64_t retain_ms;
 	int shared_percent;     /* of the locks that are asked for, among those that may be */
 	int64_t permits;        /* the second name is a semaphore of so many; 0: it is none */
+	int64_t most_permits;   /* asked for at a time */
 	bool trusted;           /* the first greeting admits: no guard at the beginning */
 	bool foreign;           /* the last name has a key template and half the lease */
 	bool twins;             /* the first two names have one key, which is the first one's */

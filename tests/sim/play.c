@@ -22,6 +22,7 @@ play_begin_permits(struct play *play, unsigned hosts, unsigned masters, int64_t 
 		.streak = 1,
 		.streak_ms = 10,
 		.permits = permits,
+		.most_permits = permits,
 		.trusted = true};
 	world_open(&play->w, &plan, true);
 	play->w.phase = PHASE_CALM;

@@ -80,6 +80,25 @@ check_owner(struct server *s, const char *daemon_id, const struct call *call, co
 			owner.n > 0 ? owner.p : "");
 }
 
+/* What a master has taken back is gone, all of it. */
+static void
+check_released(struct server *s, const char *daemon_id, const struct call *call, const struct vote *vote)
+{
+	char mine[64];
+	if (vote->op != CALL_RELEASE || vote->outcome != OUTCOME_YES)
+		return;
+	unsigned name = checker_name_of(call->name);
+	size_t n = (size_t)snprintf(mine, sizeof(mine), "%s:%" PRIu64, daemon_id, call->attempt);
+	struct store *store = master_store(s->master);
+	struct slice key = server_lease_key(s->world, name), owner, field, value;
+	bool there = server_owner(s, name, &owner) && slice_equal(owner, slice_of(mine));
+	for (size_t i = 0; !there && store_pair(store, server_wall_us(s), key, i, &field, &value); i++)
+		there = value.n > n && value.p[n] == ' ' && memcmp(value.p, mine, n) == 0;
+	if (there)
+		world_fail(s->world, "owner only: %s of %.*s says yes to %s, and some of it is left",
+			scripts[script_of(call)].name, (int)call->name.n, call->name.p, mine);
+}
+
 /* Tokens are reserved strictly above all that this memory of the master has given out. */
 static void
 check_block(struct server *s, const struct vote *vote)
@@ -148,6 +167,7 @@ said_check(
 		check_meant(s, &calls[i], &votes[i]);
 		if (votes[i].outcome == OUTCOME_YES)
 			check_owner(s, daemon_id, &calls[i], &votes[i]);
+		check_released(s, daemon_id, &calls[i], &votes[i]);
 		if (votes[i].token_first > 0)
 			check_block(s, &votes[i]);
 	}
