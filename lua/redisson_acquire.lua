@@ -18,6 +18,7 @@ end
 -- include: decimal
 -- include: number
 -- include: answer
+-- include: owner
 -- include: tokens
 -- include: block
 -- include: redisson
@@ -43,6 +44,11 @@ local function acquire(i)
 	local holder = redis.call('HKEYS', lease)[1]
 	if holder and holder ~= owner then
 		local left = redis.call('PTTL', lease)
+		if native(holder) and (left < 0 or left > ttl_max) then
+			-- None of ours lives that long: the clock stepped back, or somebody took the expiry away.
+			redis.call('PEXPIRE', lease, decimal(ttl_max))
+			left = ttl_max
+		end
 		return { 'busy', holder, 0, left < 0 and ttl_max or left }
 	end
 	-- The tokens first: should the lease fail, only numbers are lost.

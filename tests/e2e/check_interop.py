@@ -72,6 +72,22 @@ def test_redisson_that_died(place):
     expect(isinstance(daemon.client()("LOCK", "x"), int), True)
 
 
+def test_redisson_clock_back(place):
+    """the RLock of a daemon that died ends within a lease and the margin, though the clock stepped back by a minute"""
+    redis, daemon = redisson(place)
+    dead = "0123456789abcdef" * 2 + ":7"
+    redis("HSET", "x", dead, "1")
+    redis("PEXPIRE", "x", "61100")
+    redis("HSET", "x1", "b4a1f6fc-0d2b-4f0e-9d4c-1f0e5a3c2b1d:7", "1")
+    redis("PEXPIRE", "x1", "61100")
+    client = daemon.client()
+    expect(client("LOCK", "x1", "WAIT", "0"), None)
+    expect(client("LOCK", "x", "WAIT", "0"), None)
+    harness.expect_between(redis("PTTL", "x"), 1, 1100)
+    # A time to live of Redisson's own is what it says.
+    harness.expect_between(redis("PTTL", "x1"), 1101, 61100)
+
+
 def test_redisson_counter(place):
     """tokens are above what the counter of an RFencedLock says"""
     redis, daemon = redisson(place)
