@@ -112,6 +112,7 @@ checker_taint(struct world *w, unsigned name)
 {
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		w->checker.tainted[name][i] = lease_there(&w->hosts[i], name);
+	rival_taint(w, name);
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
 		h->tainted |= h->name == name;
 }
@@ -167,6 +168,45 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 				hold_until(h) - w->now_us);
 		}
 	}
+}
+
+/* Redisson knows no guard: who had a lock before the master forgot may have it beside a rival until it is
+ * over.
+ */
+static bool
+rival_is_sound(const struct world *w)
+{
+	int64_t guard_us = (w->plan.lease_ms + w->plan.margin_ms) * 1100, forgot_us = w->servers[0].forgot_us;
+	return forgot_us == 0 || w->now_us > forgot_us + guard_us;
+}
+
+static void
+check_rival(struct world *w, const struct conn *c, unsigned name, int64_t token, bool tainted)
+{
+	if (rival_holds(w, name) && rival_is_sound(w) && !tainted)
+		world_fail(w,
+			"exclusion: %s is granted at d%u with token %" PRId64
+			" while somebody else's lock is good for %" PRId64 " us more",
+			checker_name(name), c->host->index, token, w->rival.until_us - w->now_us);
+}
+
+void
+checker_rival_granted(struct world *w, unsigned name, int64_t token)
+{
+	struct checker *k = &w->checker;
+	for (const struct hold *h = k->holds; h != NULL; h = h->next)
+		if (h->name == name && hold_until(h) > w->now_us && !h->tainted && rival_is_sound(w))
+			world_fail(w,
+				"exclusion: somebody else locks %s while d%u's token %" PRId64
+				" is good for %" PRId64 " us more",
+				checker_name(name), h->host->index, h->token, hold_until(h) - w->now_us);
+	/* A master that forgot forgot his counter, too. */
+	if (plan_loses(&w->plan))
+		return;
+	if (token <= k->token[name])
+		world_fail(w, "tokens: somebody else gets %" PRId64 " of %s after %" PRId64, token,
+			checker_name(name), k->token[name]);
+	k->token[name] = k->exclusive[name] = token;
 }
 
 static void
@@ -235,6 +275,7 @@ hold_granted(struct world *w, const struct conn *c, session_id session, const st
 	bool tainted = w->checker.tainted[name][c->host->index];
 	progress_granted(c->host, name, r->kind);
 	check_exclusion(w, c, name, r, token, tainted);
+	check_rival(w, c, name, token, tainted);
 	check_token(w, name, r, token, tainted);
 	if (r->kind != KIND_PERMITS)
 		check_validity(w, c->host, name);

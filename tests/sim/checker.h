@@ -78,6 +78,9 @@ bool checker_holds(const struct world *world, const struct hold *hold);
 void checker_granted(struct world *world, struct conn *conn, unsigned name, const char *owner, int64_t token);
 void checker_given_back(struct world *world, struct hold *hold);
 
+/* What a rival does (rival.h). */
+void checker_rival_granted(struct world *world, unsigned name, int64_t token);
+
 /* What clients do. */
 void checker_release_sent(struct world *world, struct conn *conn, const struct request *request);
 void checker_ended(struct world *world, uint64_t tag); /* properly, the whole session */

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CROWD 100 /* permits beyond which a master does not look at each of them every time (lua/group.inc)  \
-		   */
+#define CROWD                                                                                                \
+	100 /* permits beyond which a master does not look at each of them every time (lua/group.inc)        \
+	     */
 
 static void client_turn(void *arg, uint64_t turn, void *data);
 

@@ -64,6 +64,7 @@ host_start(struct host *h)
 	h->born_us = w->now_us;
 	h->base_ms = rng_range(&w->rng, 1000, 100000000);
 	h->flushing = false;
+	h->listens = false;
 	h->timer_us = INT64_MAX;
 	snprintf(h->call_settings.daemon_id, sizeof(h->call_settings.daemon_id), "%016" PRIx64 "%016x",
 		rng_next(&w->rng), h->index);
@@ -210,6 +211,10 @@ perform(struct host *h, const struct action *a)
 		perform_call(h, &a->u.call);
 		return;
 	case ACTION_LISTEN:
+		h->listens = a->u.listen.on;
+		for (unsigned i = 0; i < h->world->plan.masters; i++)
+			inbox_listen(&h->ways[i].inbox, h->listens);
+		return;
 	case ACTION_WATCH:
 		return;
 	case ACTION_NOTE:

@@ -36,6 +36,7 @@ struct host {
 	int64_t paused_until_us;
 	struct way ways[PLAN_MASTERS_MAX];
 	bool flushing;
+	bool listens;     /* to the ends of somebody else's locks of the last name */
 	int64_t timer_us; /* the alarm that is set; INT64_MAX: none */
 	uint64_t timers;
 };

@@ -17,6 +17,7 @@ struct way;
 struct inbox {
 	struct way *way;
 	bool up;
+	bool joined;   /* to the channel on which Redisson publishes ends (rival.h) */
 	uint64_t life; /* one number for each connection */
 	uint64_t server_life;
 	int64_t arrives_us;
@@ -25,6 +26,9 @@ struct inbox {
 void inbox_connect(struct inbox *inbox);
 void inbox_break(struct inbox *inbox);
 void inbox_forget(struct inbox *inbox); /* the daemon dies */
+
+/* The daemon wants to hear of the ends of Redisson's locks, or no longer. */
+void inbox_listen(struct inbox *inbox, bool on);
 
 /* A message of the master to this channel: 1 when this daemon listens. */
 int inbox_published(

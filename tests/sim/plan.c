@@ -42,10 +42,11 @@ plan_text(const struct plan *plan, char *out, size_t size)
 {
 	size_t n = (size_t)snprintf(out, size,
 		"%u masters, %u daemons, %u clients, %u names, %u latches, %u links, lease %" PRId64
-		" + %" PRId64 " ms%s%s, %" PRId64 " permits; faults:",
+		" + %" PRId64 " ms%s%s%s, %" PRId64 " permits; faults:",
 		plan->masters, plan->hosts, plan->clients, plan->names, plan->latches, plan->links,
 		plan->lease_ms, plan->margin_ms, plan->wild ? ", wild clocks" : "",
-		plan->twins ? ", one key for two names" : "", plan->permits);
+		plan->twins ? ", one key for two names" : "", plan->redisson ? ", a rival" : "",
+		plan->permits);
 	for (int i = 0; i < FAULT_COUNT && n < size; i++)
 		if (plan->fault[i])
 			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
@@ -184,4 +185,5 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->most_permits = plan->permits;
 	if (plan->permits > 0 && plan->names > 1 && rng_percent(&rng, 25))
 		plan_crowd(plan, &rng);
+	plan->redisson = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && plan->masters == 1;
 }

@@ -59,7 +59,7 @@ lease_blocks(const struct server *s, unsigned name)
 	struct store *store = master_store(s->master);
 	int64_t wall_us = server_wall_us(s);
 	return store_exists(store, wall_us, key) &&
-	       (!store_get(store, wall_us, key, &owner) || !owner_is_well(s, owner));
+	       (!server_owner(s, name, &owner) || !owner_is_well(s, owner));
 }
 
 /* A place in the queue of somebody who will not come: at the home of a name it costs time, wherever that is.
@@ -190,8 +190,8 @@ static void
 look_at_name(struct world *w, unsigned name)
 {
 	struct progress *p = &w->progress;
-	if (!waits_for(w, name) || checker_good_us(w, name) > w->now_us || !somebody_can(w, name) ||
-		withheld(w, name) || bundles_keep(w, name)) {
+	if (!waits_for(w, name) || checker_good_us(w, name) > w->now_us || rival_holds(w, name) ||
+		!somebody_can(w, name) || withheld(w, name) || bundles_keep(w, name)) {
 		p->free_us[name] = w->now_us;
 		return;
 	}

@@ -80,6 +80,7 @@ server_crash(struct server *s, struct store *store, int64_t down_us)
 	struct world *w = s->world;
 	s->up = false;
 	s->life++;
+	s->forgot_us = store == master_store(s->master) ? s->forgot_us : w->now_us;
 	s->stopped_until_us = 0;
 	memset(s->token, 0, sizeof(s->token));
 	master_restart(s->master, rng_next(&w->rng), store);
@@ -93,6 +94,7 @@ void
 server_flush(struct server *s)
 {
 	store_flush(master_store(s->master));
+	s->forgot_us = s->world->now_us;
 	memset(s->token, 0, sizeof(s->token));
 	for (unsigned i = 0; i < s->world->plan.hosts; i++)
 		inbox_flushed(&s->world->hosts[i], s);
@@ -124,7 +126,7 @@ server_lease_key(const struct world *w, unsigned name)
 {
 	static const struct slice keys[PLAN_NAMES_MAX] = {{"hf:{a}", 6}, {"hf:{b}", 6}, {"hf:{foreign}", 12}};
 	if (plan_keyed(&w->plan, name))
-		return name == 2 ? SLICE("lock:foreign") : SLICE("ab");
+		return name == 2 ? w->plan.redisson ? SLICE("foreign") : SLICE("lock:foreign") : SLICE("ab");
 	return keys[name];
 }
 
@@ -139,5 +141,9 @@ server_queue_key(unsigned name)
 bool
 server_owner(const struct server *s, unsigned name, struct slice *owner)
 {
-	return store_get(master_store(s->master), server_wall_us(s), server_lease_key(s->world, name), owner);
+	struct slice key = server_lease_key(s->world, name), count;
+	struct store *store = master_store(s->master);
+	if (s->world->plan.redisson && name == 2)
+		return store_pair(store, server_wall_us(s), key, 0, owner, &count);
+	return store_get(store, server_wall_us(s), key, owner);
 }

@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Of the last name, where it is Redisson's too. */
+#define SERVER_TOKEN_COUNTER "redisson_lock_token:{foreign}"
+#define SERVER_END_CHANNEL   "redisson_lock__channel:{foreign}"
+
 struct world;
 
 struct server {
@@ -24,6 +28,7 @@ struct server {
 	int64_t wall_offset_us;
 	int64_t ppm;
 	int64_t forward_until_us;      /* no further step forward before: at most J in the life of a lease */
+	int64_t forgot_us;             /* when it last may have forgotten something; 0: never */
 	int64_t leapt_until_us;        /* its clock has leapt: until then its leases are missed */
 	struct store *backup;          /* what a restart with old data finds */
 	int64_t token[PLAN_NAMES_MAX]; /* the last one of each name that this memory has given out */

@@ -216,6 +216,28 @@ do_hgetall(const struct args *a)
 }
 
 static redisReply *
+do_hkeys(const struct args *a)
+{
+	bool wrong;
+	struct entry *entry = key_of(a, 1, TYPE_HASH, &wrong);
+	if (wrong)
+		return wrong_type();
+	size_t n = entry != NULL ? entry->n : 0;
+	redisReply *r = answer_array(n);
+	for (size_t i = 0; i < n; i++)
+		answer_set(r, i, answer_text(text_slice(&entry->pairs[i].field)));
+	return r;
+}
+
+static redisReply *
+do_hexists(const struct args *a)
+{
+	bool wrong;
+	struct entry *entry = key_of(a, 1, TYPE_HASH, &wrong);
+	return wrong ? wrong_type() : answer_int(entry != NULL && pair_find(entry, a->v[2]) != NULL);
+}
+
+static redisReply *
 do_hlen(const struct args *a)
 {
 	bool wrong;
@@ -441,6 +463,8 @@ static const struct command_row {
 	{"HGET", 3, 3, false, false, do_hget},
 	{"HMGET", 3, 8000, false, false, do_hmget},
 	{"HGETALL", 2, 2, false, false, do_hgetall},
+	{"HKEYS", 2, 2, false, false, do_hkeys},
+	{"HEXISTS", 3, 3, false, false, do_hexists},
 	{"HLEN", 2, 2, false, false, do_hlen},
 	{"HSET", 4, 8000, true, true, do_hset},
 	{"HDEL", 3, 8000, true, false, do_hdel},

@@ -37,7 +37,8 @@ init_settings(struct world *w)
 	const struct plan *p = &w->plan;
 	const size_t count = sizeof(w->rules) / sizeof(w->rules[0]);
 	w->rules[0] = (struct rule){.match = "foreign",
-		.key = p->foreign ? "lock:%" : NULL,
+		.key = p->foreign && !p->redisson ? "lock:%" : NULL,
+		.interop = p->redisson ? INTEROP_REDISSON : INTEROP_NONE,
 		.lease_ms = p->lease_ms,
 		.wait_ms = -1};
 	if (p->foreign)
@@ -153,7 +154,8 @@ keys_left(struct server *s, char *what, size_t size)
 	for (size_t i = 0; i < keys && store_key(store, i, &key); i++) {
 		bool stays = (key.n >= 2 && memcmp(key.p + key.n - 2, ":f", 2) == 0) ||
 			     (key.n >= 2 && memcmp(key.p + key.n - 2, ":l", 2) == 0) ||
-			     slice_equal(key, SLICE("hf:node"));
+			     slice_equal(key, SLICE("hf:node")) ||
+			     slice_equal(key, SLICE(SERVER_TOKEN_COUNTER));
 		/* A clock that stepped back makes keys live longer that nobody looks at. */
 		stays |= s->world->plan.fault[FAULT_BACK] && store_expires_ms(store, key) > 0;
 		if (stays)
@@ -267,6 +269,7 @@ world_live(struct world *w)
 	progress_watch(w);
 	belief_watch(w);
 	latches_watch(w);
+	rival_watch(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);
 	world_run_until(w, w->now_us + 3000000 + (plan_loses(p) || !p->trusted ? lease_and_margin_us(w) : 0));

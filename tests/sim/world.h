@@ -20,6 +20,7 @@
 #include "tests/sim/orphan.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/progress.h"
+#include "tests/sim/rival.h"
 #include "tests/sim/rng.h"
 #include "tests/sim/schedule.h"
 #include "tests/sim/server.h"
@@ -43,6 +44,7 @@ struct world {
 	struct latches latches;
 	struct orphans orphans[PLAN_MASTERS_MAX];
 	struct progress progress;
+	struct rival rival;
 	struct debt debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
 	struct rule rules[4]; /* that of the foreign name, of a and of b where they have any, and of all */
 	struct core_settings settings;
