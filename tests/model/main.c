@@ -24,8 +24,8 @@ struct options {
 	int name_count;
 };
 
-static const struct model *const models[] = {
-	&jugs_model, &tokens_model, &leases_model, &undo_model, &permits_model, &latch_model};
+static const struct model *const models[] = {&jugs_model, &tokens_model, &leases_model, &undo_model,
+	&permits_model, &latch_model, &making_model, &change_model};
 
 static _Noreturn void
 usage(void)

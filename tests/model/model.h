@@ -52,9 +52,11 @@ struct model {
 	size_t variant_count;
 };
 
+extern const struct model change_model;
 extern const struct model jugs_model;
 extern const struct model latch_model;
 extern const struct model leases_model;
+extern const struct model making_model;
 extern const struct model permits_model;
 extern const struct model tokens_model;
 extern const struct model undo_model;
