@@ -154,13 +154,34 @@ arg_number(struct call_command *command, int64_t n)
 }
 
 static void
-arg_incarnation(struct call_command *command, uint64_t incarnation)
+put_incarnation(struct call_command *command, uint64_t incarnation)
 {
 	char text[16];
 	for (size_t i = sizeof(text); i > 0; incarnation >>= 4)
 		text[--i] = "0123456789abcdef"[incarnation & 15];
-	put_begin(command);
 	put(command, text, sizeof(text));
+}
+
+static void
+arg_incarnation(struct call_command *command, uint64_t incarnation)
+{
+	put_begin(command);
+	put_incarnation(command, incarnation);
+	put_end(command);
+}
+
+/* <incarnation> <mark>: see lua/node.inc. */
+static void
+arg_memory(struct call_command *command, const struct call *call)
+{
+	char mark[16];
+	int64_t n = call->mark;
+	for (size_t i = sizeof(mark); i > 0; n /= 10)
+		mark[--i] = (char)('0' + n % 10);
+	put_begin(command);
+	put_incarnation(command, call->incarnation);
+	put(command, " ", 1);
+	put(command, mark, sizeof(mark));
 	put_end(command);
 }
 
@@ -291,31 +312,31 @@ struct shape {
 };
 
 static const struct shape shapes[SCRIPT_COUNT] = {
-	[SCRIPT_HELLO] = {"nr", "", "idtLJhRTX", "", false, false},
-	[SCRIPT_ADMIT] = {"nr", "", "it", "", false, false},
-	[SCRIPT_ACQUIRE] = {"n", "lq", "iDt", "o", true, true},
-	[SCRIPT_RENEW] = {"n", "lq", "it", "o", true, false},
-	[SCRIPT_RECLAIM] = {"nr", "l", "i", "oPDtN", false, false},
+	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTX", "", false, false},
+	[SCRIPT_ADMIT] = {"nr", "", "mt", "", false, false},
+	[SCRIPT_ACQUIRE] = {"n", "lq", "mDt", "o", true, true},
+	[SCRIPT_RENEW] = {"n", "lq", "mt", "o", true, false},
+	[SCRIPT_RECLAIM] = {"nr", "l", "m", "oPDtN", false, false},
 	[SCRIPT_RELEASE] = {"n", "lq", "i", "o", false, false},
-	[SCRIPT_LEAVE] = {"n", "lq", "idx", "", false, false},
-	[SCRIPT_LATCH] = {"n", "c", "idx", "OIDsPqw", false, false},
-	[SCRIPT_ENTER] = {"n", "lq", "idx", "q", false, false},
-	[SCRIPT_GROUP_ACQUIRE] = {"n", "lq", "idxDt", "ok", true, true},
-	[SCRIPT_GROUP_RENEW] = {"n", "lq", "ixt", "ok", true, false},
-	[SCRIPT_GROUP_RECLAIM] = {"nr", "l", "i", "okPDtN", false, false},
-	[SCRIPT_GROUP_RELEASE] = {"n", "lq", "ix", "ok", false, false},
-	[SCRIPT_REDISSON_ACQUIRE] = {"n", "b", "iDt", "oPB", false, false},
-	[SCRIPT_REDISSON_RENEW] = {"n", "b", "it", "oPB", false, false},
-	[SCRIPT_REDISSON_RECLAIM] = {"n", "b", "i", "oPDt", false, false},
+	[SCRIPT_LEAVE] = {"n", "lq", "mdx", "", false, false},
+	[SCRIPT_LATCH] = {"n", "c", "mdx", "OIDsPqw", false, false},
+	[SCRIPT_ENTER] = {"n", "lq", "mdx", "q", false, false},
+	[SCRIPT_GROUP_ACQUIRE] = {"n", "lq", "mdxDt", "ok", true, true},
+	[SCRIPT_GROUP_RENEW] = {"n", "lq", "mxt", "ok", true, false},
+	[SCRIPT_GROUP_RECLAIM] = {"nr", "l", "m", "okPDtN", false, false},
+	[SCRIPT_GROUP_RELEASE] = {"n", "lq", "mx", "ok", false, false},
+	[SCRIPT_REDISSON_ACQUIRE] = {"n", "b", "mDt", "oPB", false, false},
+	[SCRIPT_REDISSON_RENEW] = {"n", "b", "mt", "oPB", false, false},
+	[SCRIPT_REDISSON_RECLAIM] = {"n", "b", "m", "oPDt", false, false},
 	[SCRIPT_REDISSON_RELEASE] = {"n", "b", "i", "o", false, false},
 };
 
 /* Where each name has a token counter of its own. */
 static const struct shape fenced_shapes[SCRIPT_COUNT] = {
-	[SCRIPT_ACQUIRE] = {"n", "lqf", "iD-", "ot", true, true},
-	[SCRIPT_RENEW] = {"n", "lqf", "i-", "ot", true, false},
-	[SCRIPT_GROUP_ACQUIRE] = {"n", "lqf", "idxD-", "otk", true, true},
-	[SCRIPT_GROUP_RENEW] = {"n", "lqf", "ix-", "otk", true, false},
+	[SCRIPT_ACQUIRE] = {"n", "lqf", "mD-", "ot", true, true},
+	[SCRIPT_RENEW] = {"n", "lqf", "m-", "ot", true, false},
+	[SCRIPT_GROUP_ACQUIRE] = {"n", "lqf", "mdxD-", "otk", true, true},
+	[SCRIPT_GROUP_RENEW] = {"n", "lqf", "mx-", "otk", true, false},
 };
 
 static const struct shape *
@@ -439,6 +460,9 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'i':
 		arg_incarnation(command, call->incarnation);
 		return;
+	case 'm':
+		arg_memory(command, call);
+		return;
 	case 'd':
 		arg_text(command, settings->daemon_id);
 		return;
@@ -491,8 +515,8 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 	return bytes;
 }
 
-/* What is said once for all: the earliest deadline is every one's, and no token lies below the highest
- * proposal. */
+/* What is said once for all: the earliest deadline is every one's, no token lies below the highest proposal,
+ * and the memory is one that has told the greatest mark. */
 static struct call
 call_common(const struct call *calls, size_t n)
 {
@@ -503,6 +527,8 @@ call_common(const struct call *calls, size_t n)
 			common.deadline_us = calls[i].deadline_us;
 		if (calls[i].token > common.token)
 			common.token = calls[i].token;
+		if (calls[i].mark > common.mark)
+			common.mark = calls[i].mark;
 	}
 	return common;
 }

@@ -420,6 +420,18 @@ decode_text(const redisReply *reply, int64_t skipped, const struct call *call, s
 	return true;
 }
 
+/* When an array was made; behind it, in the same text, there may be the highest token. */
+static bool
+decode_time(const redisReply *reply, int64_t *time_us, int64_t *highest)
+{
+	struct slice text = element_text(reply, 1);
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return false;
+	if (text.n == 0)
+		return element_number(reply, 1, time_us);
+	return number_cut(&text, time_us) && (text.n == 0 || text_number(text, highest));
+}
+
 /* {'all', time} or, to ACQUIRE, {'all', time, first token}. */
 static bool
 decode_all(const redisReply *reply, int64_t skipped, const struct call *call, struct vote *vote)
@@ -486,7 +498,7 @@ call_decode(const redisReply *reply, const struct call *calls, size_t n, struct 
 		int64_t time_us = 0;
 		bool good = decode_short(reply, &calls[i], vote) ||
 			    decode_text(reply, skipped, &calls[i], vote, &time_us) ||
-			    (reply->type == REDIS_REPLY_ARRAY && element_number(reply, 1, &time_us) &&
+			    (decode_time(reply, &time_us, &vote->highest) &&
 				    decode_one(reply, calls, i, n, skipped, vote));
 		if (!good)
 			call_fail(&calls[i], OUTCOME_UNKNOWN,

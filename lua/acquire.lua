@@ -7,7 +7,7 @@
 --       on; none: of all that are left
 -- Reply {'forgotten', time}; when every lease is ours and nobody waits, {'all', time, first}, with the blocks one
 --       behind the other from there on, or, as a text, '<s of time> <µs> <token>' with them right above that token;
---       or {'ok', time, one answer per name}:
+--       or {'ok', time, one answer per name}; where one is busy the time is '<time> <highest token>':
 --       first                         the lease is ours; so are BLOCK tokens from this one on; nobody else waits
 --       {'yes', first, last, waiting}  the same, and so many other daemons wait
 --       {'busy', holder, position, change}  holder '': free, but others are ahead; position 0: not queued;
@@ -141,6 +141,7 @@ local function acquire(i)
 	queue_prune(queue)
 	local said = busy(queue, lease, owner, lock)
 	if said then
+		refuses = true
 		return said
 	end
 	-- The tokens first: should the lease fail, only numbers are lost.
@@ -157,4 +158,5 @@ for _, one in ipairs(rest) do
 	answers[i + 2] = answer(acquire, i)
 end
 tokens_keep()
+answers[2] = time_and_mark()
 return answers

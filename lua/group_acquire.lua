@@ -6,7 +6,8 @@
 --       then the owner of each name; with N masters, where 5 is '', then the token proposal of each; then the form
 --       of each (see form.inc); then terms, four each: ttl (ms), block (tokens), queue (ms a place lives; 0: none;
 --       -1: it is at another master, heed none here), of how many names from here on; none: of all that are left
--- Reply {'forgotten', time} or {'ok', time, one answer per name}:
+-- Reply {'forgotten', time} or {'ok', time, one answer per name}; where one is busy the time is '<time> <highest
+--       token>':
 --       first                         readers: we are one; BLOCK tokens from this one on are ours; no writer waits
 --       {'yes', first, last, waiting, slots}  the same, and so many other daemons wait, among readers only where one
 --                                     of them wants to write; slots: the permits that are ours ('3,7')
@@ -183,6 +184,7 @@ local function refuse(it, lock, ...)
 end
 
 local function busy(it, queued, holder, change, slots)
+	refuses = true
 	return { 'busy', holder, queued and queue_position(it.queue, me) or 0, change, slots or '' }
 end
 
@@ -341,4 +343,5 @@ for i = 1, n do
 	answers[i + 2] = refusal or answer(acquire, i)
 end
 tokens_keep()
+answers[2] = time_and_mark()
 return answers

@@ -1,17 +1,20 @@
 -- hello: who are you, and do you remember us? Registers the daemon; opens a guard where memory may be lost.
 --
 -- KEYS  1: node; 2: reclaimed
--- ARGV  1: incarnation to use if this is another memory; 2: daemon-id; 3: highest token known; 4: longest
---       lease (ms); 5: clock margin (ms); 6: layout (hash of key templates); 7: how long the registration
---       lives (ms); 8: '1' trusts this master without a guard; 9: an incarnation that is not to be trusted any
---       more, whatever it remembers: its clock leapt, leases ended before their time
+-- ARGV  1: incarnation to use if this is another memory, and the mark (node.inc); 2: daemon-id; 3: highest
+--       token known; 4: longest lease (ms); 5: clock margin (ms); 6: layout (hash of key templates); 7: how long
+--       the registration lives (ms); 8: '1' trusts this master without a guard; 9: an incarnation that is not to
+--       be trusted any more, whatever it remembers: its clock leapt, leases ended before their time
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text}
 --       greeting: good | replica | cluster | evicting | mismatch; incarnation is '' unless good
 --       text: good: the run id of the server; mismatch: the limits stored and given
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
 -- ones: it gets a new incarnation in the same instant, which refuses every script meant for the old one, and is
--- not admitted; so does one whose incarnation is disowned. Floor and highest token are kept if they are there.
+-- not admitted; so does one whose incarnation is disowned, and one whose highest token is below the mark: it went back
+-- to a snapshot, or another database took its place. Floor and highest token are kept if they are there. The highest
+-- token grows with each greeting, so that a snapshot from before it is behind the daemon's mark; a new incarnation's is
+-- above this master's clock, too, and with it above the marks of the other daemons, unless tokens ran ahead of it.
 -- Repeating is harmless: the same identity answers what is stored; a copy that comes late only opens a guard
 -- that the master's change has earned anyway.
 
@@ -40,9 +43,10 @@ local function greet(greeting, incarnation, admitted, highest, text)
 	return { 'ok', decimal(now), greeting, incarnation, admitted, decimal(highest), text }
 end
 
+local candidate, mark = string.sub(ARGV[1], 1, -18), number(string.sub(ARGV[1], -16))
 local lease_max, margin, layout, live_ms = number(ARGV[4]), number(ARGV[5]), ARGV[6], number(ARGV[7])
 local token = number(ARGV[3])
-if not (token and lease_max and margin and live_ms) or token > TOKEN_MAX * 2 then
+if not (mark and token and lease_max and margin and live_ms) or math.max(mark, token) > TOKEN_MAX * 2 then
 	return { 'error', decimal(now), 'ERR malformed call' }
 end
 
@@ -90,8 +94,9 @@ local run, replid = info('server', 'run_id'), info('replication', 'master_replid
 local admitted = node.admitted == '1'
 local highest, floor = number(node.highest) or 0, number(node.floor) or 0
 local incarnation = node.incarnation
-if not incarnation or node.run ~= run or node.replid ~= replid or incarnation == ARGV[9] then
-	incarnation, admitted = ARGV[1], false
+if not incarnation or node.run ~= run or node.replid ~= replid or incarnation == ARGV[9] or highest < mark then
+	incarnation, admitted = candidate, false
+	highest = math.max(highest, mark, now)
 	redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'incarnation', incarnation, 'admitted', '0')
 	redis.call('DEL', KEYS[2])
 end
@@ -102,11 +107,12 @@ if not admitted then
 		highest, admitted = floor, true
 		redis.call('HSET', KEYS[1], 'floor', decimal(floor), 'admitted', '1')
 	end
-	redis.call('HSET', KEYS[1], 'highest', decimal(highest))
 end
+highest = highest + 1
 if #dead > 0 then
 	redis.call('HDEL', KEYS[1], unpack(dead))
 end
 redis.call('HSET', KEYS[1], 'lease_max', ARGV[4], 'margin', ARGV[5], 'layout', layout,
-	'ttl_max', decimal(lease_max + margin), 'd:' .. ARGV[2], decimal(now + live_ms * 1000))
+	'ttl_max', decimal(lease_max + margin), 'd:' .. ARGV[2], decimal(now + live_ms * 1000),
+	'highest', decimal(highest))
 return greet('good', incarnation, admitted and '1' or '0', highest, run)

@@ -39,7 +39,7 @@ end
 local DAY_MS = 86400000
 
 local keys, args = KEYS, ARGV
-local memory, me, inbox = args[1], args[2], args[3]
+local memory, me, inbox = fields[1], args[2], args[3]
 local n = #keys - 1
 
 redis.call('PUBLISH', inbox, '')

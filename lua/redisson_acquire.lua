@@ -3,7 +3,8 @@
 -- KEYS  1: node; then the lease of each name, which is the name
 -- ARGV  1: incarnation; 2: deadline (µs of this master's TIME); 3: token proposal; then the owner of each name;
 --       then the ttl (ms) of each; then the block (tokens) of each
--- Reply {'forgotten', time} or {'ok', time, one answer per name}:
+-- Reply {'forgotten', time} or {'ok', time, one answer per name}; where one is busy the time is '<time> <highest
+--       token>':
 --       {'yes', first, last, 0}       the lease is ours, and so are the tokens
 --       {'busy', holder, 0, change}   change: ms until it can end by itself
 --       {'late'}, {'wrongkind'} or {'error', text}
@@ -49,6 +50,7 @@ local function acquire(i)
 			redis.call('PEXPIRE', lease, decimal(ttl_max))
 			left = ttl_max
 		end
+		refuses = true
 		return { 'busy', holder, 0, left < 0 and ttl_max or left }
 	end
 	-- The tokens first: should the lease fail, only numbers are lost.
@@ -63,4 +65,5 @@ for i = 1, n do
 	answers[i + 2] = answer(acquire, i)
 end
 tokens_keep()
+answers[2] = time_and_mark()
 return answers

@@ -84,7 +84,8 @@ ok(redisReply *answer)
 static struct call
 call_of(enum call_op op)
 {
-	return (struct call){.op = op, .attempt = 7, .incarnation = 0xab, .name = SLICE("deploy")};
+	return (struct call){
+		.op = op, .attempt = 7, .incarnation = 0xab, .mark = 42, .name = SLICE("deploy")};
 }
 
 START_TEST(acquires_of_two_names_share_a_command)
@@ -98,10 +99,11 @@ START_TEST(acquires_of_two_names_share_a_command)
 	calls[1].name = SLICE("b");
 	calls[1].attempt = 8;
 	calls[1].deadline_us = 1750000000000000;
-	/* Each keys and arguments of its own, both the earlier deadline and the higher proposal. */
-	ck_assert_str_eq(encoded(calls, 2),
-		"5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
-		"00000000000000ab 1750000000000000 5 " DAEMON ":7 " DAEMON ":8 11000 10 3000 1 0 0 0");
+	calls[1].mark = 43;
+	/* Each keys and arguments of its own, both the earlier deadline, the higher proposal and mark. */
+	ck_assert_str_eq(encoded(calls, 2), "5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
+					    "00000000000000ab 0000000000000043 1750000000000000 5 " DAEMON
+					    ":7 " DAEMON ":8 11000 10 3000 1 0 0 0");
 }
 END_TEST
 
@@ -115,10 +117,11 @@ START_TEST(fenced_names_bring_their_counters_and_proposals)
 	calls[1].token = 6;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
-		"00000000000000ab 0  " DAEMON ":7 " DAEMON ":7 5 6 0 0 0");
+		"00000000000000ab 0000000000000042 0  " DAEMON ":7 " DAEMON ":7 5 6 0 0 0");
 	calls[0].op = CALL_RENEW;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
-		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab  " DAEMON ":7 5 0 0");
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab 0000000000000042  " DAEMON
+		":7 5 0 0");
 	calls[0].op = CALL_RELEASE;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON ":7");
@@ -145,47 +148,50 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 	calls[1].name = SLICE("b");
 	calls[1].token = 6;
 	ck_assert_int_eq(script_of(&calls[0]), SCRIPT_GROUP_ACQUIRE);
-	ck_assert_str_eq(encoded(calls, 2), "5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
-					    "00000000000000ab " DAEMON " hf:inbox: 0 6 " DAEMON ":7 " DAEMON
-					    ":7 shared permits 10 2 4  0 0 0");
+	ck_assert_str_eq(encoded(calls, 2),
+		"5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
+		"00000000000000ab 0000000000000042 " DAEMON " hf:inbox: 0 6 " DAEMON ":7 " DAEMON
+		":7 shared permits 10 2 4  0 0 0");
 	struct call_settings fenced = settings;
 	fenced.fenced = true;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
-		"00000000000000ab " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON
+		"00000000000000ab 0000000000000042 " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON
 		":7 5 6 shared permits 10 2 4  0 0 0");
 	struct call call = permits_of(CALL_RENEW, "3,7");
 	call.token = 6;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: 6 " DAEMON
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 hf:inbox: 6 " DAEMON
 		":7 permits 10 2 4 3,7 0 0");
 	ck_assert_str_eq(encoded_by(&fenced, &call, 1),
-		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab hf:inbox:  " DAEMON
-		":7 6 permits 10 2 4 3,7 0 0");
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab 0000000000000042 "
+		"hf:inbox:  " DAEMON ":7 6 permits 10 2 4 3,7 0 0");
 	call = permits_of(CALL_RECLAIM, "3,7");
 	call.newest = 5;
-	ck_assert_str_eq(encoded(&call, 1), "3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab " DAEMON
-					    ":7 permits 10 2 4 3,7 0 0 0 5");
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab 0000000000000042 " DAEMON
+		":7 permits 10 2 4 3,7 0 0 0 5");
 	call = permits_of(CALL_RELEASE, "");
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 hf:inbox: " DAEMON
 		":7 permits 10 2 4 ");
 	call.queue_ms = 3000;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab hf:inbox: " DAEMON
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 hf:inbox: " DAEMON
 		":7 permits 10 2 4  3000");
 	/* A place in the queue is left in one way, whatever was waited for. */
 	call = permits_of(CALL_LEAVE, "");
 	ck_assert_int_eq(script_of(&call), SCRIPT_LEAVE);
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON " hf:inbox:");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON " hf:inbox:");
 }
 END_TEST
 
 START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 {
 	struct call call = {.op = CALL_HELLO, .incarnation = UINT64_MAX, .token = 9, .disowned = 0xbb};
-	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed ffffffffffffffff " DAEMON
+	call.mark = INT64_C(1) << 52;
+	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed ffffffffffffffff 4503599627370496 " DAEMON
 					    " 9 10000 1000 l1 14333 0 00000000000000bb");
 }
 END_TEST
@@ -194,12 +200,12 @@ START_TEST(every_operation_has_its_keys)
 {
 	struct call call = call_of(CALL_RENEW);
 	call.ttl_ms = 1;
-	ck_assert_str_eq(
-		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 1 0");
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 0 " DAEMON ":7 1 0");
 	call.op = CALL_RECLAIM;
 	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab " DAEMON ":7 1 0 0 5");
+		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab 0000000000000042 " DAEMON ":7 1 0 0 5");
 	call.op = CALL_RELEASE;
 	ck_assert_str_eq(
 		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON ":7");
@@ -214,13 +220,14 @@ START_TEST(every_operation_has_its_keys)
 	call.queue_ms = 3000;
 	call.op = CALL_LEAVE;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON " hf:inbox:");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON " hf:inbox:");
 	call.op = CALL_ENTER;
 	call.kind = KIND_SHARED;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON " hf:inbox: 3000");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON
+		" hf:inbox: 3000");
 	call = (struct call){.op = CALL_ADMIT, .incarnation = 1, .token = 12};
-	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed 0000000000000001 12");
+	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed 0000000000000001 0000000000000000 12");
 }
 END_TEST
 
@@ -239,7 +246,8 @@ START_TEST(a_latch_has_a_key_of_its_own_and_each_its_arguments)
 	calls[1].tag = SLICE("t 1");
 	calls[1].queue_ms = 5;
 	ck_assert_str_eq(encoded(calls, 2),
-		"3 hf:node hf:{deploy}:l hf:{50%25}:l 00000000000000ab " DAEMON " hf:inbox: set down "
+		"3 hf:node hf:{deploy}:l hf:{50%25}:l 00000000000000ab 0000000000000042 " DAEMON
+		" hf:inbox: set down "
 		"00000000000000ef 0000000000000000 1760000000000000 0 3 0 60000 0 0 5 0 9:t 1");
 }
 END_TEST
@@ -249,7 +257,7 @@ START_TEST(a_template_makes_the_lease_key_and_only_that)
 	struct call call = call_of(CALL_RENEW);
 	call.key = "lock:%:x";
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node lock:deploy:x hf:{deploy}:q 00000000000000ab 0 " DAEMON ":7 0 0");
+		"3 hf:node lock:deploy:x hf:{deploy}:q 00000000000000ab 0000000000000042 0 " DAEMON ":7 0 0");
 }
 END_TEST
 
@@ -258,10 +266,11 @@ START_TEST(a_name_cannot_leave_its_braces)
 	struct call call = call_of(CALL_RENEW);
 	call.name = SLICE("}a%{b}");
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0");
+		"3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q 00000000000000ab 0000000000000042 0 " DAEMON
+		":7 0 0");
 	call.key = "%";
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:q 00000000000000ab 0 " DAEMON ":7 0 0");
+		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:q 00000000000000ab 0000000000000042 0 " DAEMON ":7 0 0");
 }
 END_TEST
 
@@ -647,7 +656,32 @@ START_TEST(busy_says_who_and_where_and_when)
 	ck_assert(slice_equal(v.holder, SLICE("x:1")));
 	ck_assert_int_eq(v.position, 2);
 	ck_assert_int_eq(v.change_ms, 300);
+	ck_assert_int_eq(v.highest, 0);
 	freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(with_the_time_there_may_be_the_highest_token)
+{
+	static const char *const bad[] = {"", " 7", "1760000000000000 x", "1760000000000000 7 8"};
+	struct call call = call_of(CALL_ACQUIRE);
+	redisReply *whole = answer_array(3);
+	struct vote v;
+	answer_set(whole, 0, answer_text(SLICE("ok")));
+	answer_set(whole, 1, answer_text(SLICE("1760000000000000 7")));
+	answer_set(whole, 2, texts("busy", "x:1", "2", "300", NULL));
+	call_decode(whole, &call, 1, &v);
+	ck_assert_int_eq(v.outcome, OUTCOME_BUSY);
+	ck_assert_int_eq(v.time_us, 1760000000000000);
+	ck_assert_int_eq(v.highest, 7);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		freeReplyObject(whole->element[1]);
+		whole->element[1] = NULL;
+		answer_set(whole, 1, answer_text(slice_of(bad[i])));
+		call_decode(whole, &call, 1, &v);
+		ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
+	}
+	freeReplyObject(whole);
 }
 END_TEST
 
@@ -892,9 +926,9 @@ main(void)
 		a_template_makes_the_lease_key_and_only_that, a_name_cannot_leave_its_braces, names_are_bytes,
 		the_most_and_longest_calls_fit, only_calls_of_one_kind_and_link_and_memory_share_a_command,
 		a_grant_brings_its_tokens_and_the_length_of_the_queue, busy_says_who_and_where_and_when,
-		a_latch_is_told_as_it_is_or_not_at_all, words_become_outcomes, each_name_has_its_own_answer,
-		a_master_that_forgot_says_so_for_all, a_greeting_is_taken_apart,
-		an_admission_answers_the_floor,
+		with_the_time_there_may_be_the_highest_token, a_latch_is_told_as_it_is_or_not_at_all,
+		words_become_outcomes, each_name_has_its_own_answer, a_master_that_forgot_says_so_for_all,
+		a_greeting_is_taken_apart, an_admission_answers_the_floor,
 		an_error_of_the_whole_command_is_unknown_unless_it_says_that_nothing_ran,
 		a_forgotten_script_is_told_apart, a_reply_no_script_gives_is_an_unknown_outcome,
 		a_call_that_got_no_answer_has_a_vote_too);

@@ -69,7 +69,8 @@ struct call {
 	unsigned link;    /* which link of its pool, 0-based; a name always uses the same one */
 	uint64_t attempt; /* the owner's second half; for HELLO and ADMIT a serial; returned in the vote */
 	uint64_t incarnation; /* the master's memory this call is meant for; HELLO: a fresh candidate */
-	struct slice name;    /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
+	int64_t mark;      /* the greatest token that this master has told this daemon; RELEASE: no matter */
+	struct slice name; /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
 	enum interop interop; /* who else locks it */
 	const char *key;      /* key template with one '%' for the name; NULL: NAMESPACE:{%} */
 	int64_t ttl_ms;       /* ACQUIRE, RENEW, RECLAIM: lifetime of the key, L + J, > 0 */
@@ -169,8 +170,8 @@ struct vote {
 	enum greeting greeting;
 	bool admitted;        /* false: guarded; reclaims are taken, nothing new is granted */
 	uint64_t incarnation; /* the master's memory from now on */
-	int64_t highest;      /* highest token the master knows of; ADMIT YES: the new floor */
-	struct slice run;     /* the server process: two masters with the same one are one */
+	int64_t highest;  /* highest token the master knows of; ADMIT YES: the new floor; ACQUIRE BUSY, too */
+	struct slice run; /* the server process: two masters with the same one are one */
 };
 
 #endif

@@ -124,14 +124,16 @@ master_call(struct core *core, const struct call *call)
 {
 	struct master *m = &core->masters[call->master];
 	struct master_link *l = &m->links[call->link];
+	struct call marked = *call;
 
+	marked.mark = m->mark;
 	if (l->due++ == 0) {
 		l->quiet_ms = core->now.ms;
 		/* It comes at the latest when this silence is a doubt; usually it finds nothing. */
 		if (timer_at(&core->timers, &m->timer) > link_doubt_ms(core, l))
 			timer_arm(&core->timers, &m->timer, link_doubt_ms(core, l));
 	}
-	emit_call(core, call);
+	emit_call(core, &marked);
 }
 
 /* HELLO on one link: whom do we talk to, and does it remember? */
@@ -412,6 +414,14 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	return true;
 }
 
+/* What a memory has told it stores: one that stores less has gone back. */
+static void
+master_told(struct master *m, int64_t token)
+{
+	if (token > m->mark && token <= TOKEN_MOST)
+		m->mark = token;
+}
+
 void
 master_heard(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -429,6 +439,8 @@ master_heard(struct core *core, struct master *m, const struct vote *vote)
 		m->time_us = vote->time_us;
 		m->time_seen_ms = core->now.ms;
 	}
+	master_told(m, vote->token_last);
+	master_told(m, vote->highest);
 	if (vote->outcome == OUTCOME_ERROR)
 		master_complains(core, m, vote->text);
 	else if (vote->outcome == OUTCOME_YES && vote->op != CALL_HELLO)

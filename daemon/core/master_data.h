@@ -48,11 +48,12 @@ struct master {
 	int64_t ahead_us;             /* its clock is at most so far ahead of ours, */
 	int64_t ahead_seen_ms;        /* as seen then; 0: not yet */
 	uint64_t disowned;            /* the memory whose clock leapt; 0: none */
-	int64_t highest;              /* highest token its last greeting told ... */
-	int64_t highest_ms;           /* ... and when that greeting was sent; 0: none of this memory */
-	uint64_t serial;              /* of HELLO and ADMIT */
-	uint64_t admit_serial;        /* of the ADMIT on its way */
-	char run[MASTER_RUN_MAX];     /* the server process */
+	int64_t mark;             /* the greatest token it has told, in whatever memory: see lua/node.inc */
+	int64_t highest;          /* highest token its last greeting told ... */
+	int64_t highest_ms;       /* ... and when that greeting was sent; 0: none of this memory */
+	uint64_t serial;          /* of HELLO and ADMIT */
+	uint64_t admit_serial;    /* of the ADMIT on its way */
+	char run[MASTER_RUN_MAX]; /* the server process */
 	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
 	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
 };

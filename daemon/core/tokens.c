@@ -1,6 +1,5 @@
 #include "daemon/core/tokens.h"
 
-#define TOKEN_MOST   (INT64_C(1) << 52)
 #define TOKENS_AHEAD 10000 /* as many microseconds: a restart takes longer */
 #define TOKEN_FIRST  10    /* come with a lease: most end before they need more */
 #define TOKEN_BLOCK  2000  /* reserved at once where they run short: hand-offs take the next without asking */

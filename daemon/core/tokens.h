@@ -10,6 +10,8 @@
 
 #include "daemon/core/state.h"
 
+#define TOKEN_MOST (INT64_C(1) << 52) /* none above is believed */
+
 /* A token was seen, given out by whomever. */
 void tokens_saw(struct core *core, int64_t token);
 

@@ -24,7 +24,9 @@ class Field:
 
     def __init__(self, place, masters, guard="auto", lease=LEASE, margin=MARGIN):
         self.clocks = [clockshim.Clock(place, "m%d" % n) for n in range(1, masters + 1)]
-        self.masters = [place.redis("m%d" % n, environment=clock.environment)
+        # DEBUG RELOAD, so that a process goes back to a dump.
+        self.masters = [place.redis("m%d" % n, environment=clock.environment,
+                                    options=("--enable-debug-command", "local"))
                         for n, clock in enumerate(self.clocks, 1)]
         self.lines = [[proxy.Proxy(master.socket) for master in self.masters] for _ in range(2)]
         place.ends += [line.close for lines in self.lines for line in lines]
@@ -253,6 +255,87 @@ def test_restarted_stale(place):
     field.pass_on(token)
     with field.daemons[0].client() as other:
         expect_between(other("LOCK", "old", "WAIT", 60000), 1, 2 ** 53, "the lock that only the dump knew as taken")
+
+
+# --- masters whose memory goes back while they run ----------------------------------------------------------------
+
+def went_back(place, masters, go_back):
+    """
+    A master has the memory of before the lock, in the same process and with the same connections: nothing but the
+    tokens tells. Of three, the holder has two, as above. The waiter has been refused, and waits.
+    """
+    field = Field(place, masters)
+    if masters > 1:
+        field.cut(0, 2)
+        field.await_state(field.daemons[0], 2, "away")
+    expect(field.masters[0]("SAVE"), "OK")
+    token = field.lock()
+    field.cut(0, 0)
+    go_back(field)
+    expect(field.masters[0]("EXISTS", "holdfast:{a}"), 0)
+    field.await_state(field.daemons[1], 0, "guarded")
+    expect(field.waiter.silent(0), True, "the waiter waits")
+    expect_between(field.holder("CHECK", "a", "TOKEN", token), 1, LEASE * 1000, "the holder's validity")
+    for number in range(masters):
+        field.mend(0, number)
+    for daemon in field.daemons:
+        field.await_admitted(daemon)
+    field.await_owner(0)
+    field.pass_on(token)
+
+
+def reload(field):
+    expect(field.masters[0]("DEBUG", "RELOAD", "NOSAVE"), "OK")
+
+
+def test_reverted(place):
+    """the only master goes back to an older dump and is the same process: the holder keeps the lock"""
+    went_back(place, 1, reload)
+
+
+def test_one_reverted(place):
+    """one of the two masters out of three that know of a lock goes back to an older dump: the holder keeps it"""
+    went_back(place, 3, reload)
+
+
+def test_node_restored(place):
+    """somebody restores the older node of the only master, and the lock is gone: the holder keeps it"""
+    field = Field(place, 1)
+    node = {}
+    flat = field.masters[0]("HGETALL", "holdfast:node")
+    node = flat if isinstance(flat, dict) else dict(zip(flat[::2], flat[1::2]))
+    token = field.lock()
+    field.cut(0, 0)
+    words = [word for pair in node.items() for word in pair]
+    expect(field.masters[0]("EVAL", "redis.call('FLUSHALL') return redis.call('HSET', KEYS[1], unpack(ARGV))", 1,
+                            "holdfast:node", *words), len(node))
+    field.await_state(field.daemons[1], 0, "guarded")
+    expect(field.waiter.silent(0), True, "the waiter waits")
+    field.mend(0, 0)
+    for daemon in field.daemons:
+        field.await_admitted(daemon)
+    field.pass_on(token)
+
+
+def test_swapped(place):
+    """the only master's database is swapped for an empty one, a lock is taken there, and it is swapped back"""
+    field = Field(place, 1)
+    expect(field.masters[0]("SWAPDB", 0, 1), "OK")
+    for daemon in field.daemons:
+        field.await_state(daemon, 0, "guarded")
+    for daemon in field.daemons:
+        field.await_admitted(daemon)
+    token = field.lock()
+    field.cut(0, 0)
+    expect(field.masters[0]("SWAPDB", 0, 1), "OK")
+    expect(field.masters[0]("EXISTS", "holdfast:{a}"), 0)
+    field.await_state(field.daemons[1], 0, "guarded")
+    expect(field.waiter.silent(0), True, "the waiter waits")
+    expect_between(field.holder("CHECK", "a", "TOKEN", token), 1, LEASE * 1000, "the holder's validity")
+    field.mend(0, 0)
+    for daemon in field.daemons:
+        field.await_admitted(daemon)
+    field.pass_on(token)
 
 
 def test_overwritten(place):

@@ -218,7 +218,7 @@ fault_forward(struct world *w, struct server *s)
 static bool
 server_lacks(const struct server *s)
 {
-	return !server_admitted(s) || s->world->now_us < s->leapt_until_us;
+	return !server_admitted(s) || s->world->now_us < s->lacks_until_us;
 }
 
 /* Whether this one may lose what it knows: a minority does at a time, where more is not asked for. */
@@ -336,7 +336,7 @@ leap_strikes(void *arg, uint64_t a, void *data)
 		return;
 	trace_line(&w->trace, w->now_us, "m%u     leaps", s->index);
 	s->wall_offset_us += rng_range(&w->rng, w->plan.lease_ms * 2000, HOUR_US);
-	s->leapt_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 2200;
+	s->lacks_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 2200;
 }
 
 /* It shows where a lease is kept by no more than a majority. */
@@ -369,6 +369,14 @@ fault_loss(struct world *w, struct server *s, enum fault fault)
 	case FAULT_WHOLE:
 		server_crash(s, master_store(s->master), some_time(w) / 4);
 		return;
+	case FAULT_REVERT:
+		if (server_may_turn_to(s, s->backup))
+			server_revert(s);
+		return;
+	case FAULT_SWAP:
+		if (server_may_turn_to(s, s->other))
+			server_swap(s);
+		return;
 	default: /* FLUSH */
 		server_flush(s);
 		return;
@@ -400,6 +408,8 @@ fault_server(struct world *w, struct server *s, enum fault fault)
 	case FAULT_STALE:
 	case FAULT_WHOLE:
 	case FAULT_FLUSH:
+	case FAULT_REVERT:
+	case FAULT_SWAP:
 		fault_loss(w, s, fault);
 		return;
 	default:

@@ -72,6 +72,7 @@ host_start(struct host *h)
 	assert(h->core != NULL);
 	trace_line(&w->trace, w->now_us, "d%u     starts as %.6s", h->index, h->call_settings.daemon_id);
 	for (unsigned i = 0; i < w->plan.masters; i++) {
+		h->ways[i].told = 0;
 		for (unsigned k = 0; k < w->plan.links; k++)
 			wire_connect(&h->ways[i].wires[k]);
 		inbox_connect(&h->ways[i].inbox);

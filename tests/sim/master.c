@@ -130,6 +130,14 @@ master_store(struct master *m)
 	return m->store;
 }
 
+struct store *
+master_exchange(struct master *m, struct store *store)
+{
+	struct store *had = m->store;
+	m->store = store;
+	return had;
+}
+
 struct master_health *
 master_health(struct master *m)
 {

@@ -40,6 +40,8 @@ void master_load_scripts(struct master *master); /* SCRIPT LOAD of each */
 bool master_admitted(struct master *master);
 
 struct store *master_store(struct master *master);
+/* The same process with another memory, which is taken over; the one it had is the caller's. */
+struct store *master_exchange(struct master *master, struct store *store);
 struct master_health *master_health(struct master *master);
 void master_on_publish(struct master *master, master_publish *publish, void *arg);
 

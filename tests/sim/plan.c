@@ -16,7 +16,8 @@ bool
 plan_loses(const struct plan *plan)
 {
 	return plan->fault[FAULT_EMPTY] || plan->fault[FAULT_STALE] || plan->fault[FAULT_FLUSH] ||
-	       plan->fault[FAULT_TOTAL] || plan->fault[FAULT_AMNESIA];
+	       plan->fault[FAULT_TOTAL] || plan->fault[FAULT_AMNESIA] || plan->fault[FAULT_REVERT] ||
+	       plan->fault[FAULT_SWAP];
 }
 
 bool
@@ -99,7 +100,7 @@ static void
 plan_possible(struct plan *plan)
 {
 	static const enum fault many[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA, FAULT_LEAP};
-	/* Who has not known a clock before it leapt cannot see that it did. */
+	/* Who has not known a clock before it leapt cannot see that it did, nor that a memory went back. */
 	static const enum fault fresh[] = {FAULT_CRASH, FAULT_DRAIN, FAULT_AMNESIA};
 	static const enum fault step[] = {FAULT_FORWARD};
 	static const enum fault worst = FAULT_AMNESIA;
@@ -107,7 +108,7 @@ plan_possible(struct plan *plan)
 		plan_without(plan, many, sizeof(many) / sizeof(many[0]));
 		plan->wild = false;
 	}
-	if (plan->fault[FAULT_LEAP])
+	if (plan->fault[FAULT_LEAP] || plan->fault[FAULT_REVERT] || plan->fault[FAULT_SWAP])
 		plan_without(plan, fresh, sizeof(fresh) / sizeof(fresh[0]));
 	if (plan->margin_ms == 0)
 		plan_without(plan, step, 1); /* what no margin absorbs */

@@ -37,6 +37,8 @@
 	FAULT(TOTAL, "total")         /* most masters, or all, restart without data at once */               \
 	FAULT(AMNESIA, "amnesia")     /* one of many restarts without data at the worst moment */            \
 	FAULT(FLUSH, "flush")         /* FLUSHALL */                                                         \
+	FAULT(REVERT, "revert")       /* it goes back to old data, and it is the same process */             \
+	FAULT(SWAP, "swap")           /* SWAPDB, there or back */                                            \
 	FAULT(SCRIPTS, "scripts")     /* SCRIPT FLUSH */                                                     \
 	FAULT(FULL, "full")           /* over maxmemory */                                                   \
 	FAULT(READONLY, "readonly")   /* a replica for a while */                                            \

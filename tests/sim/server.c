@@ -27,6 +27,7 @@ server_init(struct world *w, unsigned index)
 	s->ppm = rng_range(&w->rng, -4000, 4000);
 	s->wall_offset_us = rng_range(&w->rng, -w->plan.wall_apart_us, w->plan.wall_apart_us);
 	s->backup = store_new();
+	s->other = store_new();
 }
 
 void
@@ -34,6 +35,7 @@ server_done(struct server *s)
 {
 	master_free(s->master);
 	store_free(s->backup);
+	store_free(s->other);
 }
 
 /* It runs too fast for two leases and then as much too slowly: wrong rates, but no drift that adds up. */
@@ -105,6 +107,48 @@ server_backup(struct server *s)
 {
 	store_free(s->backup);
 	s->backup = store_copy(master_store(s->master));
+}
+
+bool
+server_may_turn_to(const struct server *s, struct store *memory)
+{
+	struct slice text;
+	int64_t highest = 0;
+	if (!store_field(memory, SLICE("hf:node"), SLICE("highest"), &text))
+		return true; /* it knows of nobody */
+	for (size_t i = 0; i < text.n; i++)
+		highest = highest * 10 + (text.p[i] - '0');
+	for (unsigned i = 0; i < s->world->plan.hosts; i++) {
+		const struct way *way = &s->world->hosts[i].ways[s->index];
+		if (way->told <= highest || !wires_know(way, highest + 1))
+			return false;
+	}
+	return true;
+}
+
+static void
+server_turn_to(struct server *s, struct store *memory)
+{
+	const struct plan *plan = &s->world->plan;
+	s->other = master_exchange(s->master, memory);
+	memset(s->token, 0, sizeof(s->token));
+	s->forgot_us = s->world->now_us;
+	s->lacks_until_us = s->world->now_us + (plan->lease_ms + plan->margin_ms) * 2200;
+}
+
+void
+server_revert(struct server *s)
+{
+	struct store *other = s->other;
+	server_turn_to(s, store_copy(s->backup));
+	store_free(s->other);
+	s->other = other;
+}
+
+void
+server_swap(struct server *s)
+{
+	server_turn_to(s, s->other);
 }
 
 bool

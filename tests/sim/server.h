@@ -29,8 +29,9 @@ struct server {
 	int64_t ppm;
 	int64_t forward_until_us;      /* no further step forward before: at most J in the life of a lease */
 	int64_t forgot_us;             /* when it last may have forgotten something; 0: never */
-	int64_t leapt_until_us;        /* its clock has leapt: until then its leases are missed */
+	int64_t lacks_until_us;        /* its clock leapt, or its memory went back: its leases are missed */
 	struct store *backup;          /* what a restart with old data finds */
+	struct store *other;           /* what is in its other database */
 	int64_t token[PLAN_NAMES_MAX]; /* the last one of each name that this memory has given out */
 };
 
@@ -41,6 +42,13 @@ int64_t server_wall_us(const struct server *server);
 
 /* Runs a command now, in this process' own clock. */
 redisReply *server_run(struct server *server, int argc, const char *const *argv, const size_t *argvlen);
+
+/* Whether all daemons were told more than this memory knows: then it may take the place of the one there is.
+ */
+bool server_may_turn_to(const struct server *server, struct store *memory);
+/* The same process has its backup for a memory, or what is in its other database. */
+void server_revert(struct server *server);
+void server_swap(struct server *server);
 
 /* A script that is not the project's, for faults and checks; its reply is dropped. */
 void server_meddle(struct server *server, const char *script, const char *key);

@@ -25,6 +25,7 @@ struct way {
 	int64_t cut_back_until_us;  /* nothing comes from it */
 	int64_t slow_until_us;      /* everything from it, and perhaps to it, takes long */
 	bool slow_there;            /* to it too */
+	int64_t told;               /* the greatest token that an answer has told this process */
 	struct wire wires[WAY_WIRES_MAX];
 	struct inbox inbox;
 };

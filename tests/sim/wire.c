@@ -101,6 +101,11 @@ trace_vote(struct host *h, const struct vote *v)
 static void
 deliver_vote(struct host *h, const struct vote *v)
 {
+	struct way *way = &h->ways[v->master];
+	if (v->highest > way->told)
+		way->told = v->highest;
+	if (v->token_last > way->told)
+		way->told = v->token_last;
 	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0 &&
 		progress_stands(h, checker_name_of(v->name), v->attempt))
 		progress_queued(h, checker_name_of(v->name), true);
@@ -318,6 +323,17 @@ void
 wire_flush(struct wire *wire)
 {
 	groups_close(&wire->open, batch_send, wire);
+}
+
+bool
+wires_know(const struct way *way, int64_t token)
+{
+	const struct batch *b;
+	LIST_FOREACH (b, &way->host->world->batches, in_world)
+		for (size_t i = 0; i < b->n && b->wire->way == way && !b->arrived; i++)
+			if (b->calls[i].mark < token)
+				return false;
+	return true;
 }
 
 bool

@@ -63,6 +63,9 @@ void wire_free_all(struct all_batches *all);
 void wire_connect(struct wire *wire);
 void wire_call(struct wire *wire, const struct call *call);
 void wire_flush(struct wire *wire);
+/* Nothing that was sent on this way, and has not arrived, was sent before its daemon was told of this token.
+ */
+bool wires_know(const struct way *way, int64_t token);
 /* No link of this way owes its daemon an answer. */
 bool wires_quiet(const struct way *way);
 
