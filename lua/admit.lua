@@ -1,7 +1,7 @@
 -- admit: the guard is over; raise the token floor and give the master its vote back.
 --
 -- KEYS  1: node; 2: reclaimed
--- ARGV  1: incarnation; 2: highest token known or the daemon's wall clock (µs), whichever is greater
+-- ARGV  1: incarnation; 2: highest token known or, with N masters, the daemon's wall clock (µs), if it is greater
 -- Reply {'forgotten', time}, {'error', time, text} or {'ok', time, floor}
 --
 -- Compare-and-set on the incarnation: a daemon that watched another memory cannot admit this one. The floor

@@ -251,7 +251,8 @@ START_TEST(tokens_of_a_forgotten_memory_are_not_proposed_again)
 	granted(&w, "a", 1, w.now.wall_us + 3600000000);
 	unlock(&w, 1, "a");
 	lock(&w, 2, "b");
-	ck_assert_int_eq(last_call(&w)->token, w.now.wall_us);
+	/* The only master counts by itself: no clock of ours has a say. */
+	ck_assert_int_eq(last_call(&w)->token, 1);
 	granted(&w, "b", 2, w.now.wall_us);
 	hello(&w, true, MEMORY + 1);
 	lock(&w, 3, "c");

@@ -105,6 +105,21 @@ START_TEST(a_database_that_is_swapped_and_comes_back_is_guarded)
 }
 END_TEST
 
+START_TEST(tokens_grow_when_the_only_master_and_a_daemon_whose_clock_is_ahead_go_down_together)
+{
+	begin(1);
+	w->hosts[0].wall_offset_us = 57000000;
+	ask(0, VERB_LOCK, -1);
+	SAYS(play_story(&play), "d0 > c0 :T\n");
+	server_crash(&w->servers[0], NULL, 1000);
+	host_crash(&w->hosts[0]);
+	play_pass_ms(&play, 2000);
+	ask(1, VERB_LOCK, -1);
+	SAYS(play_story(&play), "d1 > c1 :T\n");
+	play_end(&play);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -112,5 +127,6 @@ main(void)
 		a_master_that_goes_back_to_a_snapshot_is_guarded_and_the_holder_reclaims,
 		one_of_three_masters_goes_back_and_its_vote_does_not_count,
 		who_is_refused_knows_what_was_granted_since_it_last_greeted,
-		a_database_that_is_swapped_and_comes_back_is_guarded);
+		a_database_that_is_swapped_and_comes_back_is_guarded,
+		tokens_grow_when_the_only_master_and_a_daemon_whose_clock_is_ahead_go_down_together);
 }

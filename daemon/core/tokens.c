@@ -20,13 +20,26 @@ tokens_forgotten(struct core *core)
 	core->past = core->highest;
 }
 
-/* A wall clock set absurdly far ahead must not burn the tokens of all the years until then. */
+/* With one master its own clock begins them, when it admits, and it counts from there. With N none of them
+ * does: a wall clock then, but one set absurdly far ahead must not burn the tokens of all the years until
+ * then. */
 static int64_t
 token_above(const struct core *core, int64_t known)
 {
-	int64_t wall = core->now.wall_us;
+	int64_t wall = core->settings.masters > 1 ? core->now.wall_us : 0;
 
 	return wall > known && wall <= TOKEN_MOST ? wall : known + 1;
+}
+
+/* The clock that tokens have to stay behind. */
+static int64_t
+token_clock_us(const struct core *core)
+{
+	const struct master *m = &core->masters[0];
+
+	if (core->settings.masters > 1 || m->time_us == 0)
+		return core->now.wall_us;
+	return m->time_us + (core->now.ms - m->time_seen_ms) * 1000;
 }
 
 int64_t
@@ -53,5 +66,5 @@ tokens_first(void)
 int64_t
 tokens_block(const struct core *core)
 {
-	return core->highest > core->now.wall_us + TOKENS_AHEAD ? TOKEN_FEW : TOKEN_BLOCK;
+	return core->highest > token_clock_us(core) + TOKENS_AHEAD ? TOKEN_FEW : TOKEN_BLOCK;
 }

@@ -2,8 +2,10 @@
  * tokens: where fencing tokens begin.
  *
  * The masters count on from what they have given out; a proposal only has to lie above what they may have
- * forgotten. Nothing but the wall clock remembers the tokens of masters and daemons that are gone together,
- * so tokens must not run ahead of it: while they do, small blocks are asked for.
+ * forgotten. Nothing but a clock remembers the tokens of masters and daemons that are gone together, so
+ * tokens must not run ahead of it: while they do, small blocks are asked for. With one master it is the
+ * master's: a daemon whose clock is ahead may be the one that is gone. With several, of which any may be, the
+ * daemon's.
  */
 #ifndef CORE_TOKENS_H
 #define CORE_TOKENS_H
@@ -18,9 +20,9 @@ void tokens_saw(struct core *core, int64_t token);
 /* A master's memory changed: what has been seen until now may have been forgotten there. */
 void tokens_forgotten(struct core *core);
 
-/* To begin a round with: above reached, the wall clock where it can be, and all that may be forgotten. After
- * rounds in a row that were in vain further above it each time: other daemons take tokens of the same name
- * meanwhile, one master is ahead of another, and a proposal that lies below that leaves it so. */
+/* To begin a round with: above reached and all that may be forgotten, with N masters the wall clock, too.
+ * After rounds in a row that were in vain further above it each time: other daemons take tokens of the same
+ * name meanwhile, one master is ahead of another, and a proposal that lies below that leaves it so. */
 int64_t tokens_propose(const struct core *core, int64_t reached, unsigned vain);
 
 /* Above everything known: a floor. */

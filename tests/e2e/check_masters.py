@@ -487,6 +487,22 @@ def test_wall_of_daemons(place):
     wall_of_daemons(place, 1)
 
 
+def test_wall_that_is_gone(place):
+    """a daemon whose clock is a minute ahead and the only master go down together: tokens grow all the same"""
+    wall = clockshim.Clock(place, "d1")
+    wall.step(60)
+    redis = place.redis()
+    config = "lease: 1s\nclock-margin: 100ms\nrestart-guard: auto\n"
+    ahead = place.daemon("d1", master=redis, config=config, environment=wall.environment)
+    token = ahead.client()("LOCK", "a", "WAIT", 60000)
+    expect_between(token, 1, 2 ** 53)
+    ahead.kill()
+    redis.kill()
+    redis.restart()
+    client = place.daemon("d2", master=redis, config=config).client()
+    expect_between(client("LOCK", "a", "WAIT", 60000), token + 1, 2 ** 53, "the next token")
+
+
 def test_wall_of_daemons_of_three(place):
     """the daemons' wall clocks go apart by two hours with three masters: no effect, tokens grow"""
     wall_of_daemons(place, 3)

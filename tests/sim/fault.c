@@ -214,6 +214,18 @@ fault_forward(struct world *w, struct server *s)
 	s->forward_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 1100;
 }
 
+/* Not before the tokens that it gave out: should it forget them and nobody else know, its clock begins the
+ * next. */
+static void
+fault_back(struct world *w, struct server *s)
+{
+	int64_t step_us = some_time(w), most_us = 0;
+	for (unsigned i = 0; i < w->plan.names; i++)
+		most_us = later(most_us, w->checker.token[i]);
+	if (w->plan.masters > 1 || !plan_loses(&w->plan) || server_wall_us(s) - step_us > most_us)
+		s->wall_offset_us -= step_us;
+}
+
 /* What is left of what this master knew is not what it was given. */
 static bool
 server_lacks(const struct server *s)
@@ -402,7 +414,7 @@ fault_server(struct world *w, struct server *s, enum fault fault)
 		fault_forward(w, s);
 		return;
 	case FAULT_BACK:
-		s->wall_offset_us -= some_time(w);
+		fault_back(w, s);
 		return;
 	case FAULT_EMPTY:
 	case FAULT_STALE:

@@ -70,7 +70,8 @@ plan_without(struct plan *plan, const enum fault *faults, size_t n)
  * Where the clocks are wild, a master that forgot gets its token floor from what the others know, so that
  * these have to be there. Where a majority may forget, or the others may be away, only the clocks are left to
  * order tokens: the floor is above those of the masters and of the daemon that admits, so that no token of
- * a daemon that died meanwhile may be further ahead than a guard.
+ * a daemon that died meanwhile may be further ahead than a guard. With one master its clock alone counts,
+ * whatever the daemons' show.
  */
 static void
 plan_clocks(struct plan *plan)
@@ -87,6 +88,8 @@ plan_clocks(struct plan *plan)
 		return;
 	}
 	plan_without(plan, odd, 1);
+	if (plan->masters == 1)
+		return;
 	plan->wall_apart_us = 0;
 	plan->wall_ahead_us = guard_us * 3 / 4;
 	if (plan->fault[FAULT_BACK]) {
