@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The judge of the nemesis, its network and its clocks: what they must find, planted; what they must do, looked at."""
 
+import argparse
 import os
 import socket
 import sys
@@ -9,6 +10,7 @@ import time
 import clockshim
 import harness
 import history
+import nemesis_stage
 import nemesis_wire
 from harness import boottime, expect, expect_between
 from history import MS
@@ -211,7 +213,8 @@ def test_async(place):
     expect(tell(place, one=one[:4] + ["10 cancel q", "11 cancelled q 0"]), {})
     # A loss that was pushed ends the hold, one of another token does not.
     for token, found in ((1, {}), (3, {"overlaps": 1})):
-        expect(tell(place, one=one + ["20 told a %d expired" % token, "80 end self"], two=hold(5, 21, 100, 70, 4)), found)
+        told = one + ["20 told a %d expired" % token, "80 end self"]
+        expect(tell(place, one=told, two=hold(5, 21, 100, 70, 4)), found)
 
 
 def test_grace(place):
@@ -241,7 +244,8 @@ def test_latches(place):
     def latch(*more, **clients):
         return tell(place, one=["1 latch l set 3000", "2 left made", *more], **clients)
 
-    down = ["3 latch l down 2 one", "4 left 2998", "5 latch l down 2 one", "6 left 2998", "7 latch l count", "8 left 2998"]
+    down = ["3 latch l down 2 one", "4 left 2998", "5 latch l down 2 one", "6 left 2998",
+            "7 latch l count", "8 left 2998"]
     expect(latch(*down), {})
     expect(latch(*down, two=["5 latch l down 3000 two", "9 left 0", "10 latch l await 100", "11 left 0"]), {})
     expect(latch(*down[:3], "6 left 2996"), {"latches": 1})  # said again, and counted again
@@ -297,6 +301,49 @@ def test_clock(place):
     expect_between(wall - time.time(), 3600 - harness.PATIENCE, 3600)
     expect_between(time.monotonic() - monotonic, 0, harness.PATIENCE)
     expect_between(boottime() - boot, 0, harness.PATIENCE)
+
+
+def test_roles(place):
+    """without any fault the clients of the nemesis hold all kinds of locks, come back and count, and nothing is found"""
+    stage = nemesis_stage.Stage(place, argparse.Namespace(masters=1, guard="off", log="warning", seed="roles"))
+    words = ["tokens", "pushed", "cancelled", "resumed", "extended", "shared", "munlocked", "enter", "quit", "left"]
+
+    def seen():
+        stage.history.read()
+        return {hold.kind for hold in stage.history.holds()} | {word for word in words if stage.history.counts()[word]}
+
+    harness.until("all are seen", lambda: seen() == {*history.EXCLUSIVE, *history.SHARED, *history.PERMITS, *words})
+    expect(stage.crowd.stop(harness.PATIENCE), [], "clients that do not end")
+    stage.history.read()
+    found = stage.history.judge().found
+    found.pop("late")  # a busy machine
+    expect({what: ones for what, ones in found.items() if ones}, {})
+
+
+def party_behind(port):
+    """A process that says who it is, and connects."""
+    return [sys.executable, "-c", "import socket; one = socket.create_connection(('127.0.0.1', %d)); print(one.recv(9), "
+            "flush=True)" % port], {"NEMESIS_PARTY": "1"}
+
+
+def test_wire_knows(place):
+    """where all come to one port, a process is known by its environment, and cut off alone"""
+    path = os.path.join(place.path, "echo")
+    master = socket.socket(socket.AF_UNIX)
+    master.bind(path)
+    master.listen()
+    place.sockets.append(master)
+    wire = nemesis_wire.Wire(path, 3, one_port=True)
+    place.ends.append(wire.close)
+    wire.refuse([0, 2])
+    command, environment = party_behind(wire.ports[0])
+    known = place.run(*command, environment=environment)
+    served = master.accept()[0]
+    place.sockets.append(served)
+    served.sendall(b"who")
+    known.output.wait("who")
+    unknown = place.run(*command)
+    unknown.output.wait("ConnectionResetError|b''")
 
 
 def wire_of(place):

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Real masters, daemons and clients under every fault that must be survived, and a judge; not part of `make check`.
 
-  tests/e2e/nemesis.py [--seed N] [--seconds S] [--masters 1|3|5] [--guard off] [--total]
+  tests/e2e/nemesis.py [--seed N] [--seconds S] [--masters 1|3|5 | --sentinel] [--guard off] [--total]
                        [--faults NAME,...] [--without NAME,...] [--keep DIR]
 
 Each master is a redis-server with a clock of its own (clockshim.py) behind a proxy (nemesis_wire.py); three daemons use
-them, and 64 clients those (nemesis_client.py). Every 2 to 10 seconds a fault, or two, of nemesis_faults.py begin, drawn
+them, and 64 clients those, which do what their roles say (nemesis_roles.py). With --sentinel the master has two replicas
+and three sentinels (nemesis_sentinel.py). Every 2 to 10 seconds a fault, or two, of nemesis_faults.py begin, drawn
 from the seed. When they are over, everything is healed, and it is measured how long it takes until locks are granted.
-What the clients were told is judged all the time and in the end (history.py); then everything stops, and nothing may
-be left at the masters. What a failing or a slow run leaves in DIR: logs of daemons and masters, histories, the course
-of faults.
+What the clients were told is judged all the time and in the end (history.py, history_latch.py); then everything stops,
+and nothing may be left at the masters. What a failing or a slow run leaves in DIR: logs of daemons and masters,
+histories, the course of faults.
 
 `--guard off` must fail: it shows that the judge sees two holders where there are two. `--total` lets all masters lose
 their memory at once as well, which is beyond the assumptions of several masters, and not beyond the guard.
@@ -26,159 +27,22 @@ import threading
 import time
 import traceback
 
-import clockshim
 import harness
 import history
-import nemesis_client
-import nemesis_crowd
 import nemesis_faults
-import nemesis_wire
-import resp
+import nemesis_sentinel
+import nemesis_stage
 from harness import boottime
 from history import now_ns
 from nemesis_faults import LEASE, MARGIN
+from nemesis_stage import CLIENTS, DAEMONS, WORKERS
 from scene import pause
 
-DAEMONS = 3
-CLIENTS = 64
-WORKERS = 8
 # Work has to go on within a second; what takes so long is no matter of a busy machine any more.
 PROGRESS_WANTED = 1.0
 PROGRESS_BOUND = 10.0
 # A vanished client is noticed after 20 s, and then its lock is withheld for a lease.
 VANISHED = 25.0
-USER = ["--user", "hf", "on", ">pw", "~*", "&*", "+@all"]
-
-
-class Master:
-    def __init__(self, place, number):
-        name = "m%d" % (number + 1)
-        self.name = name
-        self.clock = clockshim.Clock(place, name)
-        self.redis = place.redis(name, environment=self.clock.environment, options=[
-            "--enable-protected-configs", "yes", "--enable-debug-command", "yes", "--busy-reply-threshold", "50",
-            "--save", "", *USER])
-        self.wire = nemesis_wire.Wire(self.redis.socket, DAEMONS)
-        place.ends.append(self.wire.close)
-        self.control = None
-        self.harmed = None  # when it last lost memory or time
-
-    def __call__(self, *words):
-        """A command on a connection that stays, so that it goes on while new ones are refused."""
-        for _ in range(2):
-            try:
-                if self.control is None:
-                    self.control = resp.Client(self.redis.socket)
-                return self.control(*words)
-            except (OSError, resp.Closed):
-                self.hang_up()
-        raise AssertionError("%s does not answer %r" % (self.name, words))
-
-    def hang_up(self):
-        if self.control is not None:
-            self.control.close()
-            self.control = None
-
-    def url(self, daemon):
-        """An address object, as the harness wants it."""
-        return Url("redis://hf@127.0.0.1:%d" % self.wire.ports[daemon])
-
-    def forget_dump(self):
-        path = os.path.join(self.redis.folder, "dump.rdb")
-        if os.path.exists(path):
-            os.unlink(path)
-
-    def restore(self):
-        """Whatever was done to it: it serves as in the beginning."""
-        if not self.redis.process.alive():
-            self.hang_up()
-            self.redis.restart()
-        if self.redis.process.stopped:
-            self.redis.process.cont()
-        for key, value in (("maxclients", "1000"), ("maxmemory", "0"), ("save", ""), ("dir", self.redis.folder),
-                           ("min-replicas-to-write", "0"), ("replica-serve-stale-data", "yes"),
-                           ("stop-writes-on-bgsave-error", "no")):
-            self("CONFIG", "SET", key, value)
-        self("CONFIG", "SET", "stop-writes-on-bgsave-error", "yes")
-        self.forget_dump()
-        self("CLIENT", "UNPAUSE")
-        self("ACL", "SETUSER", "hf", "on", "resetpass", ">pw", "~*", "&*", "+@all")
-        if self("ROLE")[0] != "master":
-            self("REPLICAOF", "NO", "ONE")
-        self.wire.heal(range(DAEMONS))
-
-
-class Url:
-    def __init__(self, url):
-        self.url = url
-
-
-class Stage:
-    """Everything that runs."""
-
-    def __init__(self, place, options):
-        self.place = place
-        self.options = options
-        self.masters = [Master(place, number) for number in range(options.masters)]
-        self.daemons = [self.daemon(number) for number in range(DAEMONS)]
-        self.folder = os.path.join(place.path, "history")
-        os.mkdir(self.folder)
-        self.plan = nemesis_client.Plan(self.folder, [(daemon.socket, daemon.tcp) for daemon in self.daemons],
-                                        CLIENTS, options.seed, latches=len(self.masters) == 1)
-        self.harms = history.Writer(os.path.join(self.folder, "nemesis"))
-        place.ends.append(self.harms.close)
-        self.crowd = nemesis_crowd.Crowd(self.plan, WORKERS)
-        place.ends.append(self.crowd.end)
-        self.history = history.History(self.folder, LEASE * 1000)
-        place.ends.append(self.history.close)
-
-    def daemon(self, number):
-        clock = clockshim.Clock(self.place, "d%d" % (number + 1))
-        daemon = self.place.daemon(
-            "d%d" % (number + 1), master=[master.url(number) for master in self.masters], tcp=True,
-            config="lease: %dms\nclock-margin: %dms\npool: 2\nlog: { level: %s }\nrestart-guard: %s\n"
-                   "limits: { latches-per-user: 10000000 }\n" % (
-                LEASE * 1000, MARGIN * 1000, self.options.log, self.options.guard),
-            environment=dict(clock.environment, HOLDFAST_MASTER_PASSWORD="pw"))
-        daemon.clock = clock
-        return daemon
-
-    def names(self):
-        return self.plan.names()
-
-    def restore(self):
-        for master in self.masters:
-            master.restore()
-        for daemon in self.daemons:
-            if daemon.process.stopped:
-                daemon.process.cont()
-
-    def check_alive(self):
-        for daemon in self.daemons:
-            if not daemon.process.alive():
-                raise AssertionError("%s ended by itself:\n%s" % (daemon.name, daemon.output.tail()))
-
-    def admitted(self, daemon):
-        """How many masters this daemon uses."""
-        try:
-            info = daemon.info()
-        except (OSError, resp.Closed, resp.Late):
-            return 0
-        return sum(1 for key, value in info.items() if re.match(r"master\d+_state$", key) and value == "admitted")
-
-    def await_masters(self, count, timeout):
-        """Until every daemon uses so many: (when that was seen in ns, None), or (None, what is missing)."""
-        until = time.monotonic() + timeout
-        waiting = list(self.daemons)
-        while True:
-            waiting = [daemon for daemon in waiting if self.admitted(daemon) < count]
-            if not waiting:
-                return now_ns(), None
-            if time.monotonic() > until:
-                self.check_alive()
-                return None, ", ".join("%s uses %d of %d" % (daemon.name, self.admitted(daemon), count)
-                                       for daemon in waiting)
-            pause(0.01)
 
 
 class Idler:
@@ -221,7 +85,7 @@ class Budget:
         masters = self.stage.masters
         period = LEASE + MARGIN + 1.0
         well = [master for master in masters if master.harmed is None or boottime() - master.harmed > period]
-        allowed = 1 if len(masters) == 1 and fault.costs == "memory" else (len(masters) - 1) // 2
+        allowed = 1 if self.stage.votes == 1 and fault.costs == "memory" else (self.stage.votes - 1) // 2
         return well, allowed - (len(masters) - len(well))
 
 
@@ -277,11 +141,13 @@ class Course:
             return chance.choice(self.stage.daemons)
         if fault.domain == "client":
             return chance.randrange(WORKERS)
+        if fault.domain == "sentinel":
+            return self.stage.sentinels
         if fault.domain == "total":
             return masters
         if fault.domain == "network":
             doors = chance.choice(([chance.randrange(DAEMONS)], [chance.randrange(DAEMONS)], list(range(DAEMONS))))
-            return [(master.wire, doors) for master in self.some(masters, chance)]
+            return [(server.wire, doors) for server in self.some(self.stage.servers, chance)]
         if fault.costs is None:
             return self.some(masters, chance)
         well, allowed = self.budget.spare(fault)
@@ -293,14 +159,16 @@ class Course:
         return chance.sample(masters, chance.choice((minority, minority, 1, len(masters))))
 
     def describe(self, fault, target):
-        masters = self.stage.masters
         if fault.domain in ("master", "total"):
             return "%s of %s" % (fault.__name__, " ".join(master.name for master in target))
         if fault.domain == "network":
-            wires = [master.wire for master in masters]
+            servers = self.stage.servers
+            wires = [server.wire for server in servers]
             return "%s between %s and %s" % (
                 fault.__name__, " ".join("d%d" % (door + 1) for door in target[0][1]),
-                " ".join(masters[wires.index(wire)].name for wire, _ in target))
+                " ".join(servers[wires.index(wire)].name for wire, _ in target))
+        if fault.domain == "sentinel":
+            return fault.__name__
         return "%s of %s" % (fault.__name__, target.name if fault.domain == "daemon" else "worker %d" % target)
 
     def play(self, fault, chance, target):
@@ -315,8 +183,9 @@ class Course:
         for fault, _, target in chosen:
             self.note("round %d: %s" % (self.number, self.describe(fault, target)))
             for master in target if fault.costs else []:
-                master.harmed = boottime() + 1000
-        harmful = any(fault.costs for fault, _, _ in chosen)
+                for one in self.stage.kin(master):
+                    one.harmed = boottime() + 1000
+        harmful = any(self.stage.harmed_by(fault) for fault, _, _ in chosen)
         if harmful:
             self.stage.harms("harm")
         threads = [threading.Thread(target=self.play, args=one) for one in chosen]
@@ -328,7 +197,7 @@ class Course:
         self.stage.check_alive()
         if self.errors:
             raise AssertionError("the nemesis itself failed:\n%s" % "\n".join(self.errors))
-        for master in self.stage.masters:
+        for master in self.stage.servers:
             if master.harmed is not None and master.harmed > boottime():
                 master.harmed = boottime()
         self.stage.restore()
@@ -339,7 +208,7 @@ class Course:
 
     def recover(self, chosen, healed):
         names = "+".join(fault.__name__ for fault, _, _ in chosen) or "nothing"
-        masters = len(self.stage.masters)
+        masters = self.stage.votes
         usable, missing = self.stage.await_masters(masters // 2 + 1, 2 * PROGRESS_BOUND)
         if missing:
             self.problem("after %s no majority: %s" % (names, missing))
@@ -368,7 +237,7 @@ class Course:
 
     def guard_end(self, chosen, healed):
         """When the last daemon took up a majority that had forgotten, in ns, which may be seen late. 0: none had."""
-        if not any(fault.costs == "memory" and len(self.stage.masters) == 1 or fault.costs == "all"
+        if not any(fault.costs == "memory" and self.stage.votes == 1 or fault.costs == "all"
                    for fault, _, _ in chosen):
             return 0
         admitted = [at for daemon in self.stage.daemons for at, line in list(daemon.output.lines)
@@ -379,7 +248,8 @@ class Course:
         while True:
             self.stage.history.read()
             first = history.first_grants(
-                self.stage.history.holds(since), self.stage.plan.busy(), [daemon.name for daemon in self.stage.daemons], since)
+                self.stage.history.holds(since), self.stage.plan.busy(),
+                [daemon.name for daemon in self.stage.daemons], since)
             # Time in which nothing here could run is not the daemons'.
             waited = (now_ns() - since) / 1e9 - self.idler.held_up(since, now_ns())
             if all(took is not None for took in first.values()) or waited > PROGRESS_BOUND:
@@ -455,7 +325,7 @@ def report(course, stage):
         " ".join("%s=%d" % (word.replace("error ", ""), count) for word, count in sorted(counts.items())
                  if word == "null" or word.startswith("error "))))
     kinds = collections.Counter(hold.kind for hold in stage.history.holds())
-    harness.comment("held: %d exclusive, %d shared, %d permits; %d MLOCKs, %d pushed, %d sessions resumed, %d latch answers" % (
+    harness.comment("held: %d exclusive, %d shared, %d permits; %d MLOCKs, %d ASYNC, %d resumed, %d latch answers" % (
         kinds[history.EXCLUSIVE], kinds[history.SHARED], kinds[history.PERMITS], counts["tokens"], counts["pushed"],
         counts["resumed"], counts["left"]))
     for number, what in ((1, "from a heal until every daemon used a majority"),
@@ -471,7 +341,8 @@ def report(course, stage):
 
 def keep(stage, course, verdict, folder):
     """All that is needed to understand a failing run."""
-    folder = os.path.abspath(os.path.join(folder, "seed-%s-masters-%d" % (course.options.seed, course.options.masters)))
+    folder = os.path.abspath(os.path.join(folder, "seed-%s-%s" % (
+        course.options.seed, course.stage.describe().replace(" ", "-"))))
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(stage.folder, os.path.join(folder, "history"))
     for process in stage.place.processes:
@@ -487,11 +358,11 @@ def keep(stage, course, verdict, folder):
 
 
 def play(place, options):
-    stage = Stage(place, options)
+    stage = (nemesis_sentinel.Watched if options.sentinel else nemesis_stage.Stage)(place, options)
     course = Course(stage, options)
-    course.note("seed %s: %d masters, %d daemons, %d clients, %.0f s" % (
-        options.seed, options.masters, DAEMONS, CLIENTS, options.seconds))
-    _, missing = stage.await_masters(options.masters, 30)
+    course.note("seed %s: %s, %d daemons, %d clients, %.0f s" % (
+        options.seed, stage.describe(), DAEMONS, CLIENTS, options.seconds))
+    _, missing = stage.await_masters(stage.votes, 30)
     harness.expect(missing, None)
     try:
         course.run(options.seconds)
@@ -512,6 +383,7 @@ def main():
     parser.add_argument("--seed", default=str(random.randrange(10 ** 9)))
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--masters", type=int, choices=(1, 3, 5), default=3)
+    parser.add_argument("--sentinel", action="store_true", help="one master with two replicas, which sentinels fail over")
     parser.add_argument("--faults", default="", help="only these, by the names of their functions")
     parser.add_argument("--without", default="", help="all but these")
     parser.add_argument("--guard", choices=("auto", "off"), default="auto")
@@ -523,8 +395,8 @@ def main():
 
     def test_nemesis(place):
         play(place, options)
-    test_nemesis.__doc__ = "%.0f seconds of faults with %d masters and seed %s" % (
-        options.seconds, options.masters, options.seed)
+    test_nemesis.__doc__ = "%.0f seconds of faults with %s and seed %s" % (
+        options.seconds, "Sentinel" if options.sentinel else "%d masters" % options.masters, options.seed)
     harness.main({"test_nemesis": test_nemesis})
 
 

@@ -38,7 +38,12 @@ def fault(domain, costs=None, aftermath=0.0, only=lambda stage: True):
 
 
 def many(stage):
-    return len(stage.masters) > 1
+    return stage.votes > 1
+
+
+def unwatched(stage):
+    """Sentinels would undo it."""
+    return stage.votes == len(stage.servers)
 
 
 # --- masters --------------------------------------------------------------------------------------------------
@@ -110,7 +115,7 @@ def reverted(_stage, chance, masters):
         master.forget_dump()
 
 
-@fault("master", costs="memory")
+@fault("master", costs="memory", only=unwatched)
 def replica(_stage, chance, masters):
     """READONLY or MASTERDOWN meanwhile, and another replication id afterwards."""
     stale = chance.choice(("yes", "no"))

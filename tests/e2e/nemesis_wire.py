@@ -1,6 +1,6 @@
 """The network between some daemons and one master: a TCP proxy in a process of its own.
 
-Each daemon has a port of its own here, so that faults can hit one daemon or all, and each direction by itself:
+Each daemon has a door of its own here, so that faults can hit one daemon or all, and each direction by itself:
   hold      bytes wait and arrive later, as behind a partition that heals
   drop      bytes vanish, and with them all that follow on that connection; healing resets such connections
   delay     every chunk takes so long
@@ -114,17 +114,64 @@ class Door:
         self.refusing = False
 
 
+class Parties:
+    """Which process is at the other end of a connection of this host: the number in its environment, NEMESIS_PARTY."""
+
+    def __init__(self):
+        self.known = {}  # by pid
+
+    def of(self, endpoint, other):
+        """other: it has none, or is gone."""
+        inode = socket_inode(endpoint.getpeername()[1], endpoint.getsockname()[1])
+        pids = [name for name in os.listdir("/proc") if name.isdigit()]
+        known = {pid: self.known[pid] if pid in self.known else party_of(pid) for pid in pids}
+        self.known = {pid: party for pid, party in known.items() if party is not None}
+        return next((party for pid, party in self.known.items() if owns(pid, "socket:[%s]" % inode)), other)
+
+
+def socket_inode(port, towards):
+    """Of the socket that is bound to this port and connected to that one."""
+    with open("/proc/net/tcp", encoding="ascii") as stream:
+        for line in stream:
+            local, remote, *_, inode = line.split()[1:10]
+            if local.endswith(":%04X" % port) and remote.endswith(":%04X" % towards):
+                return inode
+    return ""
+
+
+def party_of(pid):
+    try:
+        with open("/proc/%s/environ" % pid, "rb") as stream:
+            for one in stream.read().split(b"\0"):
+                if one.startswith(b"NEMESIS_PARTY="):
+                    return int(one.split(b"=")[1])
+    except OSError:
+        pass
+    return None
+
+
+def owns(pid, link):
+    folder = "/proc/%s/fd" % pid
+    try:
+        return any(os.readlink(os.path.join(folder, name)) == link for name in os.listdir(folder))
+    except OSError:
+        return False  # it, or one of its files, is gone
+
+
 class Engine:
     """The loop of the proxy's process."""
 
-    def __init__(self, target, listeners, pipe):
+    def __init__(self, target, listeners, doors, pipe):
         self.target = target
         self.pipe = pipe
+        self.listeners = len(listeners)
         self.doors = [Door(listener) for listener in listeners]
+        self.doors += [Door(listeners[0]) for _ in range(doors - len(listeners))]
+        self.parties = Parties()
         self.pairs = set()
         self.selector = selectors.DefaultSelector()
         self.selector.register(pipe, selectors.EVENT_READ, None)
-        for door in self.doors:
+        for door in self.doors[:self.listeners]:
             self.selector.register(door.listener, selectors.EVENT_READ, door)
 
     def accept(self, door):
@@ -132,7 +179,9 @@ class Engine:
             client = door.listener.accept()[0]
         except OSError:
             return
-        master = socket.socket(socket.AF_UNIX)
+        if len(self.doors) > self.listeners:
+            door = self.doors[self.parties.of(client, len(self.doors) - 1)]
+        master = socket.socket(socket.AF_INET if isinstance(self.target, tuple) else socket.AF_UNIX)
         try:
             if door.refusing:
                 raise ConnectionRefusedError
@@ -260,19 +309,20 @@ def keep_only(*kept):
                 pass  # the directory itself
 
 
-def serve(target, listeners, pipe):
+def serve(target, listeners, doors, pipe):
     keep_only(pipe, *listeners)
-    Engine(target, listeners, pipe).run()
+    Engine(target, listeners, doors, pipe).run()
     os._exit(0)
 
 
 class Wire:
-    """Proxies of `doors` daemons to the master behind the Unix socket `target`."""
+    """Proxies to who listens at `target`, a Unix socket or an address: `doors` of them, each with a port of its own; or
+    with one for all, and then the door is that of the process that connects (Parties), the last one for all others."""
 
-    def __init__(self, target, doors):
+    def __init__(self, target, doors, one_port=False):
         self.lock = threading.Lock()
         self.listeners = []
-        for _ in range(doors):
+        for _ in range(1 if one_port else doors):
             listener = socket.socket()
             listener.bind(("127.0.0.1", 0))
             listener.listen(64)
@@ -281,7 +331,7 @@ class Wire:
         self.ports = [listener.getsockname()[1] for listener in self.listeners]
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(target, self.listeners, theirs))
+        self.process = context.Process(target=serve, args=(target, self.listeners, doors, theirs))
         self.process.start()
         theirs.close()
         for listener in self.listeners:
