@@ -128,10 +128,11 @@ $(O)/plain/%.o: %.c
 	$(call say,PURE)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 -D_GNU_SOURCE -O2 -U_FORTIFY_SOURCE -MMD -MP -c -o $@ $<
 
-# A clock to be stepped, preloaded into real servers and daemons; it must not carry the sanitizers of what it shims.
-SHIM := $(O)/tests/shim/clock.so
+# A clock to be stepped, and chance that repeats itself, preloaded into real servers and daemons; they must not carry the
+# sanitizers of what they shim.
+SHIM := $(O)/tests/shim/clock.so $(O)/tests/shim/random.so
 
-$(SHIM): tests/shim/clock.c
+$(SHIM): $(O)/%.so: %.c
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $<

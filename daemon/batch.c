@@ -70,7 +70,7 @@ batch_new(const struct call *calls, size_t n)
 	char *room;
 
 	for (i = 0; i < n; i++)
-		bytes += calls[i].name.n + calls[i].slots.n;
+		bytes += calls[i].name.n + calls[i].slots.n + calls[i].nonces.n;
 	batch = must(malloc(sizeof *batch + n * sizeof *calls + bytes));
 	room = (char *)(batch->calls + n);
 	*batch = (struct batch){.n = n};
@@ -78,6 +78,7 @@ batch_new(const struct call *calls, size_t n)
 	for (i = 0; i < n; i++) {
 		text_copy(&batch->calls[i].name, &room);
 		text_copy(&batch->calls[i].slots, &room);
+		text_copy(&batch->calls[i].nonces, &room);
 		batch->calls[i].key = NULL;
 	}
 	return batch;

@@ -312,15 +312,15 @@ struct shape {
 };
 
 static const struct shape shapes[SCRIPT_COUNT] = {
-	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTX", "", false, false},
+	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTXn", "", false, false},
 	[SCRIPT_ADMIT] = {"nr", "", "mt", "", false, false},
 	[SCRIPT_ACQUIRE] = {"n", "lq", "mDt", "o", true, true},
 	[SCRIPT_RENEW] = {"n", "lq", "mt", "o", true, false},
 	[SCRIPT_RECLAIM] = {"nr", "l", "m", "oPDtN", false, false},
 	[SCRIPT_RELEASE] = {"n", "lq", "i", "o", false, false},
-	[SCRIPT_LEAVE] = {"n", "lq", "mdx", "", false, false},
+	[SCRIPT_LEAVE] = {"n", "lq", "mdx", "o", false, false},
 	[SCRIPT_LATCH] = {"n", "c", "mdx", "OIDsPqw", false, false},
-	[SCRIPT_ENTER] = {"n", "lq", "mdx", "q", false, false},
+	[SCRIPT_ENTER] = {"n", "lq", "mdx", "qo", false, false},
 	[SCRIPT_GROUP_ACQUIRE] = {"n", "lq", "mdxDt", "ok", true, true},
 	[SCRIPT_GROUP_RENEW] = {"n", "lq", "mxt", "ok", true, false},
 	[SCRIPT_GROUP_RECLAIM] = {"nr", "l", "m", "okPDtN", false, false},
@@ -493,6 +493,11 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'w':
 		arg_who(command, call);
 		return;
+	case 'n':
+		put_begin(command);
+		put(command, call->nonces.p, call->nonces.n);
+		put_end(command);
+		return;
 	case 'T':
 		arg_text(command, settings->trusted ? "1" : "0");
 		return;
@@ -511,6 +516,7 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 		size_t template = calls[i].key != NULL ? strlen(calls[i].key) : 0;
 		bytes += 3 * (shared + 3 * calls[i].name.n) + template + calls[i].name.n;
 		bytes += CALL_DAEMON_ID_SIZE + 12 * (NUMBER_BYTES + 1) + calls[i].tag.n + calls[i].slots.n;
+		bytes += calls[i].nonces.n;
 	}
 	return bytes;
 }

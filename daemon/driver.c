@@ -32,15 +32,30 @@ driver_draw(struct driver *d)
 	d->now.random[1] = random_next(&d->random);
 }
 
+/*
+ * A copy of this process, made while it runs (a machine's image, CRIU), begins with the same random numbers,
+ * those that are drawn already, and with those its kernel has drawn. The two are never at the same nanosecond
+ * of their clocks for long.
+ */
 static struct now
 driver_now(struct driver *d)
 {
-	int64_t now_ms = clock_ms();
-	if (now_ms != d->now.ms) {
-		d->now.ms = now_ms;
+	int64_t now_ns = clock_ns();
+	if (now_ns / 1000000 != d->now.ms) {
+		d->now.ms = now_ns / 1000000;
 		d->now.wall_us = clock_wall_us();
 	}
-	return d->now;
+	struct now now = d->now;
+	now.random[0] ^= (uint64_t)now_ns;
+	return now;
+}
+
+/* The daemon ends, not because somebody wants it to. Clients have been told, or will be by the end. */
+static void
+driver_fail(struct driver *d)
+{
+	d->failed = true;
+	d->drain_until_ms = d->now.ms + DRIVER_DRAIN_MS;
 }
 
 static void
@@ -54,6 +69,9 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 		driver_draw(d);
 	}
 	perform_actions(&d->perform, &d->actions);
+	if (core_ended(d->core) && !d->failed) {
+		driver_fail(d);
+	}
 	if (event->type != EVENT_VOTE) {
 		d->stats->locks_handed_off += d->stats->locks_granted - granted;
 	}
@@ -217,6 +235,9 @@ driver_is_done(const struct driver *d)
 	if (d->stopped) {
 		return true;
 	}
+	if (core_ended(d->core)) {
+		return !connections_unwritten(d->connections) || clock_ms() >= d->drain_until_ms;
+	}
 	if (!d->draining) {
 		return false;
 	}
@@ -238,19 +259,20 @@ driver_turn(struct driver *d)
 	if (door_wake_at(&d->door) < wake_at) {
 		wake_at = door_wake_at(&d->door);
 	}
-	if (d->draining && d->drain_until_ms < wake_at) {
+	if ((d->draining || d->failed) && d->drain_until_ms < wake_at) {
 		wake_at = d->drain_until_ms;
 	}
 	loop_alarm_at(d->loop, wake_at);
 	d->stats->turns++;
 }
 
-void
+int
 driver_run(struct driver *d)
 {
 	while (!driver_is_done(d)) {
 		driver_turn(d);
 	}
+	return d->failed ? -1 : 0;
 }
 
 struct driver *

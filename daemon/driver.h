@@ -81,8 +81,9 @@ void driver_set_rules(struct driver *driver, const struct rule *rules, size_t co
 int driver_set_users(struct driver *driver, const struct access_user *users, size_t count)
 	__attribute__((warn_unused_result));
 
-/* Until SIGTERM, SIGINT or DRAIN, and what that entails, are over. */
-void driver_run(struct driver *driver);
+/* Until SIGTERM, SIGINT or DRAIN, and what that entails, are over. -1: it had to end by itself, and has said
+ * why. */
+int driver_run(struct driver *driver);
 /* One turn; for tests. */
 void driver_turn(struct driver *driver);
 

@@ -34,6 +34,7 @@ struct driver {
 	int64_t drain_until_ms;
 	bool draining;
 	bool stopped;
+	bool failed;   /* it had to give up */
 	bool stepping; /* core_step() or its actions are under way */
 };
 

@@ -182,6 +182,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 		{"cluster", GREETING_CLUSTER},
 		{"evicting", GREETING_EVICTING},
 		{"mismatch", GREETING_MISMATCH},
+		{"cloned", GREETING_CLONED},
 	};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (!element_is(reply, 2, words[i].word))
@@ -362,7 +363,7 @@ decode_name(const redisReply *answer, const struct call *call, struct vote *vote
 		return decode_limit(answer, call, vote);
 	if (element_is(answer, 0, "no") && vote->op == CALL_LATCH)
 		return decode_no_latch(answer, vote);
-	if (element_is(answer, 0, "no") && vote->op != CALL_ACQUIRE && vote->op != CALL_LEAVE) {
+	if (element_is(answer, 0, "no") && vote->op != CALL_ACQUIRE) {
 		vote->outcome = OUTCOME_NO;
 	} else if (element_is(answer, 0, "late") && timed) {
 		vote->outcome = OUTCOME_LATE;

@@ -113,16 +113,12 @@ end
 -- nil when we may take it, else the answer.
 local function busy(queue, lease, owner, lock)
 	if type(lock) == 'string' then
-		if abandoned(lock, owner) then
-			redis.call('DEL', lease)
-			lock = false
-		elseif lock == owner then
+		if lock == owner then
 			return nil
-		else
-			return busy_held(queue, lock, holder_wait(lease, lock, queue))
 		end
+		return busy_held(queue, lock, holder_wait(lease, lock, queue))
 	end
-	lock = lock and group_left(lock, owner)
+	lock = lock and group_left(lock)
 	if not lock then
 		return busy_free(queue)
 	end
@@ -137,6 +133,7 @@ end
 local function acquire(i)
 	local lease, owner = keys[i + 1], args[common + i]
 	local queue = queue_read(keys[n + 1 + i], queue_ms < 0)
+	queue.attempt = owner_attempt(owner)
 	local lock = lock_read(lease)
 	queue_prune(queue)
 	local said = busy(queue, lease, owner, lock)

@@ -2,7 +2,8 @@
 -- readers come in elsewhere, and those daemons where there are some hear of it.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each
--- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; then the time (ms) a place lives, of each name
+-- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; then the time (ms) a place lives, of each name;
+--       then the attempt of each, as an owner
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
 --       1       we stand in the queue, for that long
 --       {'no'}  we are no reader of it (any more); nothing was done
@@ -39,6 +40,7 @@ local function enter(i)
 	end
 	local queue = queue_read(KEYS[n + 1 + i])
 	queue_prune(queue)
+	queue.attempt = owner_attempt(ARGV[3 + n + i])
 	place_keep(queue, 'x')
 	group_want(lock, me, inbox, queue_name(queue, inbox))
 	return 1

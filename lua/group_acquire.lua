@@ -223,9 +223,9 @@ local function crowd_looked(it)
 	end
 end
 
--- Somebody has it alone: the answer, or nil when that is us, who have given it up or share it from now on.
+-- Somebody has it alone: the answer, or nil when that is us, who share it from now on.
 local function look_alone(it, owner)
-	if abandoned(owner, it.owner) or owner == it.owner and not it.form.limit then
+	if owner == it.owner and not it.form.limit then
 		redis.call('DEL', it.lease)
 		return nil
 	elseif it.form.limit then
@@ -303,6 +303,7 @@ local function acquire(i)
 		return { 'error', 'ERR malformed call' }
 	end
 	it.queue = queue_read(keys[n + 1 + i], queue_ms < 0)
+	it.queue.attempt = owner_attempt(owner)
 	local mends = fenced and it.form.limit and it.form.members -- with one master there is nothing to mend
 	local members = it.form.limit and not mends and glance(it)
 	if members then
@@ -321,7 +322,7 @@ local function acquire(i)
 		if mends and lock then
 			others_drop(it, lock)
 		end
-		lock = lock and group_left(lock, owner)
+		lock = lock and group_left(lock)
 		said = look_group(it, lock)
 	end
 	if said then
@@ -329,7 +330,7 @@ local function acquire(i)
 	elseif mine == owner then
 		return take(it, it.form.members) -- what was ours alone, too
 	elseif mine and lock and lock.owner[me] then
-		return busy(it, true, mine, group_rest(lock, lock.count)) -- a late copy, we are a later attempt
+		return busy(it, true, mine, group_rest(lock, lock.count)) -- another attempt of ours: it ends first
 	end
 	return line_up(it, lock)
 end

@@ -89,7 +89,7 @@ local function release(i)
 	end
 	queue_prune(queue)
 	if place_ms then
-		queue_return(queue, native(owner), place_ms, form.place)
+		queue_return(queue, owner, place_ms, form.place)
 	elseif #queue.order > 0 then
 		lock_call(kind == 'hash' and lock_glance(lease), queue, args[2])
 	end

@@ -4,9 +4,11 @@
 -- ARGV  1: incarnation to use if this is another memory, and the mark (node.inc); 2: daemon-id; 3: highest
 --       token known; 4: longest lease (ms); 5: clock margin (ms); 6: layout (hash of key templates); 7: how long
 --       the registration lives (ms); 8: '1' trusts this master without a guard; 9: an incarnation that is not to
---       be trusted any more, whatever it remembers: its clock leapt, leases ended before their time
+--       be trusted any more, whatever it remembers: its clock leapt, leases ended before their time;
+--       10: the nonce of this greeting, 16 hexadecimal digits, and behind it, each after a space, those of
+--       greetings before it
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text}
---       greeting: good | replica | cluster | evicting | mismatch; incarnation is '' unless good
+--       greeting: good | replica | cluster | evicting | mismatch | cloned; incarnation is '' unless good
 --       text: good: the run id of the server; mismatch: the limits stored and given
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
@@ -15,6 +17,8 @@
 -- to a snapshot, or another database took its place. Floor and highest token are kept if they are there. The highest
 -- token grows with each greeting, so that a snapshot from before it is behind the daemon's mark; a new incarnation's is
 -- above this master's clock, too, and with it above the marks of the other daemons, unless tokens ran ahead of it.
+-- A registration bears the nonce of the greeting that made it. When that is none of those this daemon has sent,
+-- another process has the same daemon-id: a copy that was made while it ran. The second to come is told.
 -- Repeating is harmless: the same identity answers what is stored; a copy that comes late only opens a guard
 -- that the master's change has earned anyway.
 
@@ -66,11 +70,21 @@ for i = 1, #flat, 2 do
 	node[flat[i]] = flat[i + 1]
 end
 
+local run, replid = info('server', 'run_id'), info('replication', 'master_replid')
+local incarnation, highest, floor = node.incarnation, number(node.highest) or 0, number(node.floor) or 0
+local changed = not incarnation or node.run ~= run or node.replid ~= replid or incarnation == ARGV[9] or highest < mark
+
+-- What another memory says of us is out of date.
+local of, nonce = string.match(node['d:' .. ARGV[2]] or '', ' (%x+) (%x+)$')
+if not changed and of == incarnation and not string.find(ARGV[10], nonce, 1, true) then
+	return greet('cloned', '', '0', 0, '')
+end
+
 -- Limits may change once no other daemon that agreed to the old ones lives.
 local longest_ms = math.max(live_ms, (number(node.lease_max) or 0) + (number(node.margin) or 0))
 for field, value in pairs(node) do
 	local daemon = string.match(field, '^d:(.*)$')
-	local deadline = number(value)
+	local deadline = number(string.match(value, '^%d+'))
 	if daemon and daemon ~= ARGV[2] then
 		local alive = deadline and deadline > now and deadline <= now + 2 * longest_ms * 1000
 		table.insert(alive and live or dead, field)
@@ -90,11 +104,8 @@ end
 -- The hash must not expire; and after a first write that needs no memory a full master takes the others too.
 redis.call('PERSIST', KEYS[1])
 
-local run, replid = info('server', 'run_id'), info('replication', 'master_replid')
 local admitted = node.admitted == '1'
-local highest, floor = number(node.highest) or 0, number(node.floor) or 0
-local incarnation = node.incarnation
-if not incarnation or node.run ~= run or node.replid ~= replid or incarnation == ARGV[9] or highest < mark then
+if changed then
 	incarnation, admitted = candidate, false
 	highest = math.max(highest, mark, now)
 	redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'incarnation', incarnation, 'admitted', '0')
@@ -113,6 +124,6 @@ if #dead > 0 then
 	redis.call('HDEL', KEYS[1], unpack(dead))
 end
 redis.call('HSET', KEYS[1], 'lease_max', ARGV[4], 'margin', ARGV[5], 'layout', layout,
-	'ttl_max', decimal(lease_max + margin), 'd:' .. ARGV[2], decimal(now + live_ms * 1000),
-	'highest', decimal(highest))
+	'ttl_max', decimal(lease_max + margin), 'highest', decimal(highest), 'd:' .. ARGV[2],
+	decimal(now + live_ms * 1000) .. ' ' .. incarnation .. ' ' .. string.sub(ARGV[10], 1, 16))
 return greet('good', incarnation, admitted and '1' or '0', highest, run)

@@ -1,12 +1,14 @@
 -- leave: give up this daemon's place in the queue of each name; the next head is called when it can have the lock.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each
--- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix
+-- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; then the attempt of each name, as an owner
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
---       1  no place is left
+--       1       no place is left
+--       {'no'}  a later attempt has asked for the place: it stays
 --       {'wrongkind'} or {'error', text}
 --
--- Repeating is harmless: a place that is gone stays gone, and calling a head twice only makes it look twice.
+-- Repeating is harmless: a place that is gone stays gone, one that was taken after the question is not ours to give,
+-- and calling a head twice only makes it look twice.
 -- include: clock
 -- include: node
 
@@ -23,9 +25,18 @@ end
 
 local n = (#KEYS - 1) / 2
 
+-- Attempts are 64 bits, more than a number holds.
+local function attempt_later(one, other)
+	return #one > #other or #one == #other and one > other
+end
+
 local function leave(i)
 	local queue = queue_read(KEYS[n + 1 + i])
 	queue_prune(queue)
+	local by = queue.by[ARGV[2]]
+	if by and attempt_later(by, owner_attempt(ARGV[3 + i])) then
+		return { 'no' }
+	end
 	queue_remove(queue, ARGV[2])
 	if #queue.order > 0 then
 		lock_call(lock_read(KEYS[i + 1]), queue, ARGV[3])

@@ -78,7 +78,7 @@ local function release(i)
 	redis.call('DEL', lease)
 	queue_prune(queue)
 	if place_ms and place_ms > 0 then
-		queue_return(queue, string.match(args[i + 1], '^%x+'), place_ms, 'x')
+		queue_return(queue, args[i + 1], place_ms, 'x')
 	else
 		queue_call_head(queue, inbox)
 	end

@@ -183,7 +183,8 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 	call = permits_of(CALL_LEAVE, "");
 	ck_assert_int_eq(script_of(&call), SCRIPT_LEAVE);
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON " hf:inbox:");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON
+		" hf:inbox: " DAEMON ":7");
 }
 END_TEST
 
@@ -191,8 +192,9 @@ START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 {
 	struct call call = {.op = CALL_HELLO, .incarnation = UINT64_MAX, .token = 9, .disowned = 0xbb};
 	call.mark = INT64_C(1) << 52;
+	call.nonces = SLICE("n2 n1 ");
 	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed ffffffffffffffff 4503599627370496 " DAEMON
-					    " 9 10000 1000 l1 14333 0 00000000000000bb");
+					    " 9 10000 1000 l1 14333 0 00000000000000bb n2 n1 ");
 }
 END_TEST
 
@@ -220,12 +222,13 @@ START_TEST(every_operation_has_its_keys)
 	call.queue_ms = 3000;
 	call.op = CALL_LEAVE;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON " hf:inbox:");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON
+		" hf:inbox: " DAEMON ":7");
 	call.op = CALL_ENTER;
 	call.kind = KIND_SHARED;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON
-		" hf:inbox: 3000");
+		" hf:inbox: 3000 " DAEMON ":7");
 	call = (struct call){.op = CALL_ADMIT, .incarnation = 1, .token = 12};
 	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed 0000000000000001 0000000000000000 12");
 }
@@ -739,7 +742,7 @@ START_TEST(words_become_outcomes)
 		{CALL_RECLAIM, "late", OUTCOME_LATE},
 		{CALL_RELEASE, "no", OUTCOME_NO},
 		{CALL_RELEASE, "busy", OUTCOME_UNKNOWN},
-		{CALL_LEAVE, "no", OUTCOME_UNKNOWN},
+		{CALL_LEAVE, "no", OUTCOME_NO},
 		{CALL_LEAVE, "error", OUTCOME_ERROR},
 		{CALL_LEAVE, "", OUTCOME_UNKNOWN},
 	};

@@ -458,6 +458,98 @@ START_TEST(draining_tells_holders_and_leaves_their_leases_to_run_out)
 }
 END_TEST
 
+/* The HELLO that just left. */
+static uint64_t
+greeting_serial(const struct story *w)
+{
+	for (size_t i = 0; i < w->actions.n; i++) {
+		if (w->actions.list[i].type == ACTION_CALL && w->actions.list[i].u.call.op == CALL_HELLO)
+			return w->actions.list[i].u.call.attempt;
+	}
+	ck_abort_msg("no greeting");
+	return 0;
+}
+
+START_TEST(a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master)
+{
+	struct story w;
+	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED};
+	uint64_t serial;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	lock(&w, 3, "b");
+	(void)after(&w, LEASE_MS / 3);
+	serial = greeting_serial(&w);
+	/* Of one that was sent before: what came between may be ours. */
+	told.attempt = serial - 1;
+	ck_assert_ptr_nonnull(strstr(vote(&w, told), "hello"));
+	ck_assert(!core_ended(w.core));
+	told.attempt = greeting_serial(&w);
+	w.now.ms += LEASE_MS / 3; /* there is more to be asked of the master by now */
+	ck_assert_str_eq(vote(&w, told), "c1 close");
+	ck_assert(core_ended(w.core));
+	ck_assert_str_eq(unlock(&w, 1, "a"), "");
+	ck_assert_str_eq(close_as(&w, 1, END_GONE), "");
+	ck_assert_str_eq(after(&w, 10 * LEASE_MS), "");
+	ck_assert_int_eq(core_wake_at(w.core), INT64_MAX);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(two_copies_of_a_daemon_have_other_attempts_and_nonces)
+{
+	struct story w[2];
+	struct call hello[2], acquire[2];
+	char nonces[2][160];
+
+	for (int i = 0; i < 2; i++) {
+		story_ready(&w[i]);
+		w[i].now.random[0] += (uint64_t)i; /* all in which they differ */
+		(void)after(&w[i], LEASE_MS / 3);
+		hello[i] = w[i].actions.list[0].u.call;
+		ck_assert_int_eq((int)hello[i].op, CALL_HELLO);
+		ck_assert_uint_ge(hello[i].nonces.n, 34);
+		(void)snprintf(
+			nonces[i], sizeof(nonces[i]), "%.*s", (int)hello[i].nonces.n, hello[i].nonces.p);
+		lock(&w[i], 1, "a");
+		acquire[i] = w[i].actions.list[0].u.call;
+		ck_assert_int_eq((int)acquire[i].op, CALL_ACQUIRE);
+	}
+	ck_assert_uint_ne(acquire[0].attempt, acquire[1].attempt);
+	ck_assert_uint_eq(
+		acquire[0].attempt >> ATTEMPT_CHANCE_BITS, acquire[1].attempt >> ATTEMPT_CHANCE_BITS);
+	/* The newest comes first, and behind it those they have in common. */
+	ck_assert_int_ne(strncmp(nonces[0], nonces[1], 16), 0);
+	ck_assert_str_eq(nonces[0] + 17, nonces[1] + 17);
+	story_done(&w[0]);
+	story_done(&w[1]);
+}
+END_TEST
+
+START_TEST(no_nonce_is_dropped_that_the_master_may_have_seen_last)
+{
+	struct story w;
+	struct slice nonces;
+	char first[17] = "", text[200];
+
+	story_ready(&w);
+	for (int i = 0; i < 20; i++) {
+		(void)step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("gone")});
+		(void)link_up(&w);
+		(void)greeting_serial(&w);
+		nonces = w.actions.list[0].u.call.nonces;
+		(void)snprintf(text, sizeof(text), "%.*s", (int)nonces.n, nonces.p);
+		if (i == 0)
+			(void)snprintf(first, sizeof(first), "%.16s", text + 17); /* it was answered */
+		ck_assert_ptr_nonnull(strstr(text, first));
+	}
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_broken_hold_stays_withheld)
 {
 	struct story w;
@@ -495,5 +587,8 @@ main(void)
 		an_async_wait_is_answered_by_a_push_and_can_be_cancelled,
 		a_bound_session_outlives_its_connections_and_ends_with_its_process,
 		a_session_is_joined_by_its_secret_only, limits_are_kept,
-		draining_tells_holders_and_leaves_their_leases_to_run_out, a_broken_hold_stays_withheld);
+		draining_tells_holders_and_leaves_their_leases_to_run_out, a_broken_hold_stays_withheld,
+		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
+		two_copies_of_a_daemon_have_other_attempts_and_nonces,
+		no_nonce_is_dropped_that_the_master_may_have_seen_last);
 }

@@ -273,10 +273,65 @@ ON_BOTH(an_attempt_that_has_the_lease_gets_it_again_with_other_tokens)
 	open_master();
 	int64_t last = acquire(DA, 1).token_last;
 	ck_assert_int_gt(acquire(DA, 1).token_first, last);
-	/* A lease of an earlier attempt is one that was given up, of a later one it is not. */
+}
+
+/* A lease of another attempt may be one that was given up, or that of a copy of the daemon. */
+ON_BOTH(a_lease_of_another_attempt_of_its_own_daemon_is_in_its_way)
+{
+	open_master();
+	ck_assert_int_eq(acquire(DA, 2).outcome, OUTCOME_YES);
+	ck_assert_int_eq(acquire(DA, 3).outcome, OUTCOME_BUSY);
+	ck_assert_int_eq(acquire(DA, 1).outcome, OUTCOME_BUSY);
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), A ":2");
+	simple(DA, CALL_RELEASE, 2);
 	ck_assert_int_eq(acquire(DA, 3).outcome, OUTCOME_YES);
-	ck_assert_int_eq(acquire(DA, 2).outcome, OUTCOME_BUSY);
-	ck_assert_str_eq(stage_get(&stage, "hf:{a}"), A ":3");
+}
+
+static struct vote
+hello_with(int daemon, const char *nonces)
+{
+	return run_call(daemon,
+		(struct call){.op = CALL_HELLO, .incarnation = INCARNATION, .nonces = slice_of(nonces)});
+}
+
+#define N1 "0000000000000001 "
+#define N2 "0000000000000002 "
+#define N3 "0000000000000003 "
+#define NX "fffffffffffffff0 "
+
+ON_BOTH(of_two_copies_of_a_daemon_the_second_is_told)
+{
+	ck_assert_int_eq(hello_with(DA, N1).greeting, GREETING_GOOD);
+	/* An answer that was lost, and the same once more. */
+	ck_assert_int_eq(hello_with(DA, N3 N2 N1).greeting, GREETING_GOOD);
+	ck_assert_int_eq(hello_with(DA, N3 N2 N1).greeting, GREETING_GOOD);
+	ck_assert_int_eq(hello_with(DB, NX).greeting, GREETING_GOOD);
+	/* One that came before it, from another link, changes nothing. */
+	ck_assert_int_eq(hello_with(DA, N2 N1).greeting, GREETING_CLONED);
+	ck_assert_int_eq(hello_with(DA, NX N2 N1).greeting, GREETING_CLONED);
+	ck_assert_int_eq(hello_with(DA, NX N3 N2).greeting, GREETING_GOOD);
+	ck_assert_int_eq(hello_with(DA, N1 N3 N2).greeting, GREETING_CLONED);
+	/* What another memory says of us does not count. */
+	stage_restart(&stage);
+	ck_assert_int_eq(hello_with(DA, N1).greeting, GREETING_GOOD);
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'run', 'another')", "hf:node");
+	ck_assert_int_eq(hello_with(DA, N2).greeting, GREETING_GOOD);
+}
+
+ON_BOTH(who_leaves_late_does_not_take_a_newer_place_along)
+{
+	open_master();
+	acquire(DA, 1);
+	ck_assert_int_eq(acquire(DB, 9).position, 1);
+	ck_assert_int_eq(acquire(DB, 10).position, 1);
+	ck_assert_int_eq(simple(DB, CALL_LEAVE, 9).outcome, OUTCOME_NO);
+	ck_assert_int_eq(acquire(DC, 1).position, 2);
+	ck_assert_int_eq(simple(DB, CALL_LEAVE, 10).outcome, OUTCOME_YES);
+	ck_assert_int_eq(acquire(DC, 1).position, 1);
+	/* Later than a number of Lua holds. */
+	acquire(DB, UINT64_MAX);
+	ck_assert_int_eq(simple(DB, CALL_LEAVE, UINT64_MAX - 1).outcome, OUTCOME_NO);
+	ck_assert_int_eq(simple(DB, CALL_LEAVE, UINT64_MAX).outcome, OUTCOME_YES);
 }
 
 ON_BOTH(only_the_owner_touches_a_lease)
@@ -536,8 +591,8 @@ ON_BOTH(who_had_its_turn_for_nothing_has_it_again)
 	ck_assert_int_eq(run_call(DA, back).outcome, OUTCOME_NO);
 	ck_assert_int_eq(acquire(DA, 2).position, 3);
 	/* Who was not in the queue stands in it now, too. */
-	simple(DB, CALL_LEAVE, 1);
-	simple(DC, CALL_LEAVE, 1);
+	simple(DB, CALL_LEAVE, 9);
+	simple(DC, CALL_LEAVE, 9);
 	ck_assert_int_eq(acquire(DA, 3).outcome, OUTCOME_YES);
 	back.attempt = 3;
 	ck_assert_int_eq(run_call(DA, back).outcome, OUTCOME_YES);
@@ -905,7 +960,10 @@ main(void)
 		a_memory_that_went_back_takes_no_call_of_who_knows_better,
 		a_memory_that_went_back_is_guarded_as_another_one, a_trusted_master_is_admitted_at_once,
 		other_limits_are_refused_while_somebody_lives_by_them, a_lease_is_taken_kept_and_given_back,
-		an_attempt_that_has_the_lease_gets_it_again_with_other_tokens, only_the_owner_touches_a_lease,
+		an_attempt_that_has_the_lease_gets_it_again_with_other_tokens,
+		a_lease_of_another_attempt_of_its_own_daemon_is_in_its_way,
+		of_two_copies_of_a_daemon_the_second_is_told,
+		who_leaves_late_does_not_take_a_newer_place_along, only_the_owner_touches_a_lease,
 		a_late_acquire_refuses_itself, tokens_are_strictly_above_all_before,
 		the_highest_token_is_kept_whatever_was_proposed, the_names_of_a_command_share_out_the_tokens,
 		a_fenced_name_counts_for_itself_and_goes_on_above_all_without_its_counter,

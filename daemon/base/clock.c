@@ -7,30 +7,36 @@
 #include <time.h>
 
 static int64_t
-read_us(clockid_t id)
+read_ns(clockid_t id)
 {
 	struct timespec ts;
 	int rc = clock_gettime(id, &ts);
 
 	assert(rc == 0); /* both clocks exist since Linux 2.6.39 */
 	(void)rc;
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+int64_t
+clock_ns(void)
+{
+	return read_ns(CLOCK_BOOTTIME);
 }
 
 int64_t
 clock_us(void)
 {
-	return read_us(CLOCK_BOOTTIME);
+	return read_ns(CLOCK_BOOTTIME) / 1000;
 }
 
 int64_t
 clock_ms(void)
 {
-	return read_us(CLOCK_BOOTTIME) / 1000;
+	return read_ns(CLOCK_BOOTTIME) / 1000000;
 }
 
 int64_t
 clock_wall_us(void)
 {
-	return read_us(CLOCK_REALTIME);
+	return read_ns(CLOCK_REALTIME) / 1000;
 }

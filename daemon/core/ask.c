@@ -134,7 +134,7 @@ bool
 ask_send(struct core *core, struct ask *a, uint64_t memory)
 {
 	assert(a->place == ASK_DUE && a->conn != NULL);
-	a->attempt = ++core->attempts;
+	a->attempt = core_attempt(core);
 	a->memory = memory;
 	if (!table_add_ask(core, a))
 		return false;

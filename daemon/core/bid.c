@@ -104,7 +104,7 @@ bid_begin(struct core *core, struct lease *l)
 	t->contended = false;
 	t->hitch = TROUBLE_NONE;
 	t->change_ms = 0;
-	l->attempt = ++core->attempts;
+	l->attempt = core_attempt(core);
 	lease_round(core, l, r->rule->lease_ms, tokens_first());
 	timer_arm(&core->timers, &l->timer,
 		core->now.ms + (l->knocking ? bid_home_patience_ms(core, l) : patience));

@@ -59,6 +59,10 @@ enum interop {
 	INTEROP_REDISSON /* a hash at the bare name; the end of a hold is published */
 };
 
+/* An attempt number is a count, and below it so many bits of chance: two copies of one process, which count
+ * on from the same number, do not take each other's leases for their own. */
+#define ATTEMPT_CHANCE_BITS 22
+
 /*
  * A lease's owner at the master is the text "<daemon-id>:<attempt>"; the adapter knows the daemon-id (32
  * lower-case hexadecimal digits). Each acquire has an attempt number of its own, never used again.
@@ -82,14 +86,16 @@ struct call {
 	int64_t block;  /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
 	enum kind kind; /* of the lease; RENEW with SHARED makes an exclusive lease of ours a shared one */
 	int64_t limit;  /* PERMITS: how many the name has */
-	int64_t permits;    /* PERMITS: how many of them are wanted, 1 .. limit */
-	int64_t hint;       /* PERMITS, ACQUIRE: look for free ones from this number on, modulo limit */
-	struct slice slots; /* PERMITS: exactly these; n == 0 (ACQUIRE alone): any. Valid as the name is */
-	uint64_t disowned;  /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
-	int64_t queue_ms;   /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
-			       CALL_QUEUELESS: the queue of this name lives on another master. RELEASE:
-			       lifetime of a place at the head, to which it goes back; 0: none. ENTER: of a
-			       place */
+	int64_t permits;     /* PERMITS: how many of them are wanted, 1 .. limit */
+	int64_t hint;        /* PERMITS, ACQUIRE: look for free ones from this number on, modulo limit */
+	struct slice slots;  /* PERMITS: exactly these; n == 0 (ACQUIRE alone): any. Valid as the name is */
+	struct slice nonces; /* HELLO: of this greeting, 16 hexadecimal digits, and behind it, each after a
+				space, of greetings before it. Valid as the name is */
+	uint64_t disowned; /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
+	int64_t queue_ms;  /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
+			      CALL_QUEUELESS: the queue of this name lives on another master. RELEASE:
+			      lifetime of a place at the head, to which it goes back; 0: none. ENTER: of a
+			      place */
 
 	/* LATCH only. ttl_ms: SET, how long it lives, 0: a day and one more with each use; queue_ms: LOOK,
 	 * for how long messages about it are wanted, 0: none; deadline_us: SET. */
@@ -127,7 +133,8 @@ enum outcome {
 	GREETING(CLUSTER, "runs in cluster mode: use a standalone server")                                   \
 	GREETING(EVICTING, "may evict keys: set maxmemory-policy noeviction")                                \
 	GREETING(MISMATCH, "is used by daemons with other limits: make lease, clock-margin, restart-guard, " \
-			   "the number of masters, replicas-ack and the rules with keys agree")
+			   "the number of masters, replicas-ack and the rules with keys agree")              \
+	GREETING(CLONED, "knows another process with our daemon-id: a copy of this one, made while it ran")
 
 enum greeting {
 #define GREETING(name, text) GREETING_##name,

@@ -168,7 +168,13 @@ core_free(struct core *core)
 int64_t
 core_wake_at(const struct core *core)
 {
-	return timers_first(&core->timers);
+	return core->ended ? TIMER_NEVER : timers_first(&core->timers);
+}
+
+bool
+core_ended(const struct core *core)
+{
+	return core->ended;
 }
 
 bool
@@ -456,6 +462,33 @@ take_event(struct core *core, const struct event *event)
 	}
 }
 
+/* Not what this step wanted of the masters: it may undo what the other process has there. */
+static void
+drop_calls(struct actions *actions)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < actions->n; i++) {
+		if (actions->list[i].type != ACTION_CALL)
+			actions->list[kept++] = actions->list[i];
+	}
+	actions->n = kept;
+}
+
+/* Every hold is lost, and nothing is given back. */
+static void
+end_all(struct core *core)
+{
+	struct session *s, *next;
+	const struct grant *g;
+
+	drop_calls(core->actions);
+	HASH_ITER (hh, core->sessions, s, next) {
+		LIST_FOREACH (g, &s->grants, in_session)
+			loss_add(core, s, g, LOSS_CLONED, true);
+	}
+}
+
 void
 core_step(struct core *core, struct now now, const struct event *event, struct actions *actions)
 {
@@ -464,9 +497,14 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	core->now = now;
 	core->chance = now.random[0];
 	core->drew = false;
+	if (core->ended)
+		return;
 	core->actions = actions;
 	run_timers(core);
 	take_event(core, event);
-	settle(core);
+	if (core->ended)
+		end_all(core);
+	else
+		settle(core);
 	core->actions = NULL;
 }

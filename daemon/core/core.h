@@ -82,6 +82,11 @@ void core_step(struct core *core, struct now now, const struct event *event, str
 /* Whether the last step used its random numbers; else the next one may have the same, nobody knows them. */
 bool core_drew(const struct core *core);
 
+/* Another process has the same daemon-id, a copy of this one: nobody who holds a lock can rely on it any
+ * more, and each has been told in his way. Whatever happens from now on nothing follows from it, no call
+ * either: what is at the masters may be the other's. */
+bool core_ended(const struct core *core);
+
 /* When EVENT_TIMER is due, CLOCK_BOOTTIME in ms; INT64_MAX: never. */
 int64_t core_wake_at(const struct core *core);
 

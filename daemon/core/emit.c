@@ -181,6 +181,15 @@ core_chance(struct core *core)
 	return z ^ (z >> 31);
 }
 
+uint64_t
+core_attempt(struct core *core)
+{
+	uint64_t count = (core->attempts >> ATTEMPT_CHANCE_BITS) + 1;
+
+	core->attempts = count << ATTEMPT_CHANCE_BITS | core_chance(core) >> (64 - ATTEMPT_CHANCE_BITS);
+	return core->attempts;
+}
+
 int64_t
 core_jitter(struct core *core, int64_t low, int64_t high)
 {

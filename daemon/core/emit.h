@@ -41,4 +41,8 @@ void emit_master_note(struct core *core, enum note_type type, const struct maste
 uint64_t core_chance(struct core *core);
 int64_t core_jitter(struct core *core, int64_t low, int64_t high);
 
+/* An attempt number, above all before it. Nobody can tell it beforehand: a copy of this process has others.
+ */
+uint64_t core_attempt(struct core *core);
+
 #endif

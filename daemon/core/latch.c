@@ -172,7 +172,7 @@ call_look(struct core *core, struct latch *l)
 {
 	struct master *m = master_of(core);
 
-	l->look = ++core->attempts;
+	l->look = core_attempt(core);
 	l->look_memory = m->incarnation;
 	l->stale = false;
 	timer_cancel(&core->timers, &l->timer);

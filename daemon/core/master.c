@@ -5,6 +5,7 @@
 #include "daemon/core/tokens.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -136,6 +137,33 @@ master_call(struct core *core, const struct call *call)
 	emit_call(core, &marked);
 }
 
+/*
+ * A nonce for the next HELLO. The master remembers that of the last one it ran, which may be any since the
+ * last that was answered: these are kept, and before one of them would be dropped the newest is sent again.
+ * Nobody but this process knows it: two copies of it draw different ones, and what the other has left at the
+ * master is none that was sent.
+ */
+static void
+master_draw_nonce(struct core *core, struct master *m)
+{
+	char text[MASTER_NONCE_SIZE + 1];
+
+	if (m->nonces_drawn >= m->nonce_heard + MASTER_NONCES - 1)
+		return;
+	m->nonces_drawn++;
+	(void)snprintf(text, sizeof(text), "%016" PRIx64 " ", core_chance(core));
+	memmove(m->nonces + MASTER_NONCE_SIZE, m->nonces, sizeof(m->nonces) - MASTER_NONCE_SIZE);
+	memcpy(m->nonces, text, MASTER_NONCE_SIZE);
+}
+
+static struct slice
+master_nonces(const struct master *m)
+{
+	size_t n = m->nonces_drawn < MASTER_NONCES ? m->nonces_drawn : MASTER_NONCES;
+
+	return (struct slice){m->nonces, n * MASTER_NONCE_SIZE};
+}
+
 /* HELLO on one link: whom do we talk to, and does it remember? */
 static void
 master_greet(struct core *core, struct master *m, unsigned link)
@@ -146,10 +174,14 @@ master_greet(struct core *core, struct master *m, unsigned link)
 		return;
 	l->greeting = true;
 	l->greeting_ms = core->now.ms;
+	master_draw_nonce(core, m);
+	l->greeting_nonce = m->nonces_drawn;
+	m->hello_serial = ++m->serial;
 	master_call(core, &(struct call){.op = CALL_HELLO,
 				  .master = m->index,
 				  .link = link,
-				  .attempt = ++m->serial,
+				  .attempt = m->hello_serial,
+				  .nonces = master_nonces(m),
 				  .incarnation = core_chance(core) | 1,
 				  .token = core->highest,
 				  .disowned = m->disowned});
@@ -274,6 +306,8 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 		master_greet(core, m, vote->link);
 		return;
 	}
+	if (m->links[vote->link].greeting_nonce > m->nonce_heard)
+		m->nonce_heard = m->links[vote->link].greeting_nonce;
 	m->known = true;
 	m->incarnation = vote->incarnation;
 	m->disowned = 0;
@@ -339,6 +373,18 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 		slice_of(number));
 }
 
+/* What the master ran before it may be a later HELLO of ours, on another link: it is asked once more. */
+static void
+master_cloned(struct core *core, struct master *m, const struct vote *vote)
+{
+	if (vote->attempt != m->hello_serial) {
+		master_greet(core, m, vote->link);
+		return;
+	}
+	emit_master_note(core, NOTE_CLONED, m, 0, -1, greeting_text[GREETING_CLONED]);
+	core->ended = true;
+}
+
 static void
 master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -347,6 +393,8 @@ master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 		return;
 	if (vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD)
 		master_good(core, m, vote);
+	else if (vote->outcome == OUTCOME_YES && vote->greeting == GREETING_CLONED)
+		master_cloned(core, m, vote);
 	else if (vote->outcome == OUTCOME_YES)
 		master_refuse(core, m, greeting_text[vote->greeting], vote->text);
 	else if (vote->outcome == OUTCOME_DEMOTED ||

@@ -16,15 +16,18 @@
 
 #define MASTER_REASON_MAX 512
 #define MASTER_RUN_MAX    48
+#define MASTER_NONCES     8
+#define MASTER_NONCE_SIZE 17 /* 16 hexadecimal digits and a space */
 
 struct master_link {
 	bool up;
-	bool greeting;       /* a HELLO is on its way, */
-	int64_t greeting_ms; /* which left then */
-	bool greeted;        /* it reaches the master we know */
-	bool suspect;        /* it has been silent; the next answer clears it */
-	size_t due;          /* calls without an answer */
-	int64_t quiet_ms;    /* due > 0: silent since then */
+	bool greeting;           /* a HELLO is on its way, */
+	int64_t greeting_ms;     /* which left then, */
+	uint64_t greeting_nonce; /* with the nonce of this number */
+	bool greeted;            /* it reaches the master we know */
+	bool suspect;            /* it has been silent; the next answer clears it */
+	size_t due;              /* calls without an answer */
+	int64_t quiet_ms;        /* due > 0: silent since then */
 };
 
 struct master {
@@ -48,14 +51,18 @@ struct master {
 	int64_t ahead_us;             /* its clock is at most so far ahead of ours, */
 	int64_t ahead_seen_ms;        /* as seen then; 0: not yet */
 	uint64_t disowned;            /* the memory whose clock leapt; 0: none */
-	int64_t mark;             /* the greatest token it has told, in whatever memory: see lua/node.inc */
-	int64_t highest;          /* highest token its last greeting told ... */
-	int64_t highest_ms;       /* ... and when that greeting was sent; 0: none of this memory */
-	uint64_t serial;          /* of HELLO and ADMIT */
-	uint64_t admit_serial;    /* of the ADMIT on its way */
-	char run[MASTER_RUN_MAX]; /* the server process */
-	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
-	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
+	int64_t mark;          /* the greatest token it has told, in whatever memory: see lua/node.inc */
+	int64_t highest;       /* highest token its last greeting told ... */
+	int64_t highest_ms;    /* ... and when that greeting was sent; 0: none of this memory */
+	uint64_t serial;       /* of HELLO and ADMIT */
+	uint64_t hello_serial; /* of the latest HELLO */
+	uint64_t nonces_drawn; /* so many were sent with HELLO, the latest of them */
+	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE]; /* are these, newest first; */
+	uint64_t nonce_heard;                           /* the number of the newest that was answered well */
+	uint64_t admit_serial;                          /* of the ADMIT on its way */
+	char run[MASTER_RUN_MAX];                       /* the server process */
+	char reason[MASTER_REASON_MAX];                 /* AWAY, REFUSED: why */
+	char error[MASTER_REASON_MAX];                  /* its last error, for MASTERERR */
 };
 
 #endif

@@ -50,7 +50,8 @@ struct graves {
 	LOSS(REFUSED, "refused", "the restarted master gave the name to another holder")                     \
 	LOSS(LEASE, "lease", "its LEASE is over")                                                            \
 	LOSS(MAXHOLD, "maxhold", "its MAXHOLD is over")                                                      \
-	LOSS(BROKEN, "broken", "an administrator broke it")
+	LOSS(BROKEN, "broken", "an administrator broke it")                                                  \
+	LOSS(CLONED, "cloned", "another copy of this daemon may hold it, too")
 
 enum loss_reason {
 #define LOSS(id, word, text) LOSS_##id,
@@ -568,6 +569,7 @@ struct core {
 	struct doubts doubts;    /* and those that are due */
 	struct core_counts counts;
 	bool draining;
+	bool ended; /* another process is this one, too: it answers for nothing any more */
 };
 
 /* A request came on it, or the answer that kept others from coming is there: see pulse.h. */

@@ -79,6 +79,15 @@ fault_host(struct world *w, enum fault fault)
 	}
 }
 
+static void
+fault_clone(struct world *w)
+{
+	const struct host *of = any_host(w);
+	struct host *h = any_host(w);
+	if (of != NULL && h != NULL && h != of)
+		host_clone(h, of);
+}
+
 /* ---- what happens between a daemon and the masters ---- */
 
 static void
@@ -453,6 +462,9 @@ fault_strike(struct world *w, enum fault fault)
 	case FAULT_DRAIN:
 	case FAULT_WALL:
 		fault_host(w, fault);
+		return;
+	case FAULT_CLONE:
+		fault_clone(w);
 		return;
 	case FAULT_SPLIT:
 		fault_split(w);

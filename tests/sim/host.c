@@ -1,6 +1,7 @@
 /* host: see host.h. */
 #include "tests/sim/host.h"
 
+#include "tests/sim/clone.h"
 #include "tests/sim/debt.h"
 #include "tests/sim/world.h"
 
@@ -54,12 +55,12 @@ host_init(struct world *w, unsigned index)
 	host_start(h);
 }
 
-void
-host_start(struct host *h)
+static void
+host_begin(struct host *h, const struct host *of)
 {
 	struct world *w = h->world;
 	h->alive = true;
-	h->draining = false;
+	h->draining = h->ending = false;
 	h->life++;
 	h->born_us = w->now_us;
 	h->base_ms = rng_range(&w->rng, 1000, 100000000);
@@ -70,6 +71,10 @@ host_start(struct host *h)
 		rng_next(&w->rng), h->index);
 	h->core = core_new(&w->settings, host_now(h));
 	assert(h->core != NULL);
+	if (of != NULL) {
+		memcpy(h->call_settings.daemon_id, of->call_settings.daemon_id, CALL_DAEMON_ID_SIZE);
+		clone_make(h->core, of->core);
+	}
 	trace_line(&w->trace, w->now_us, "d%u     starts as %.6s", h->index, h->call_settings.daemon_id);
 	for (unsigned i = 0; i < w->plan.masters; i++) {
 		h->ways[i].told = 0;
@@ -77,6 +82,12 @@ host_start(struct host *h)
 			wire_connect(&h->ways[i].wires[k]);
 		inbox_connect(&h->ways[i].inbox);
 	}
+}
+
+void
+host_start(struct host *h)
+{
+	host_begin(h, NULL);
 }
 
 static void
@@ -99,6 +110,13 @@ host_crash(struct host *h)
 {
 	trace_line(&h->world->trace, h->world->now_us, "d%u     dies", h->index);
 	host_end(h);
+}
+
+void
+host_clone(struct host *h, const struct host *of)
+{
+	host_crash(h);
+	host_begin(h, of);
 }
 
 void
@@ -195,6 +213,18 @@ perform_note(struct host *h, const struct note *n)
 		n->token, n->ttl_ms, n->text != NULL ? n->text : "");
 }
 
+/* It has given up, and is started again. */
+static void
+ended(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	(void)data;
+	if (!h->alive || h->life != life)
+		return;
+	host_crash(h);
+	host_start(h);
+}
+
 static void
 perform(struct host *h, const struct action *a)
 {
@@ -234,6 +264,10 @@ host_step(struct host *h, struct event *event)
 	core_check(h->core, now.ms);
 	if (event->type == EVENT_VOTE)
 		debt_vote(h, event->vote);
+	if (core_ended(h->core) && !h->ending) {
+		h->ending = true;
+		world_after(w, 0, ended, h, h->life, NULL);
+	}
 	for (size_t i = 0; i < h->actions.n; i++)
 		perform(h, &h->actions.list[i]);
 	h->actions.n = 0;

@@ -23,6 +23,7 @@ struct host {
 	unsigned index;
 	bool alive;
 	bool draining;
+	bool ending;   /* it has given up, and is about to be gone */
 	uint64_t life; /* one number for each process */
 	struct core *core;
 	struct actions actions;
@@ -44,6 +45,8 @@ struct host {
 void host_init(struct world *world, unsigned index);
 void host_start(struct host *host);
 void host_crash(struct host *host);
+/* Its place is taken by a copy of another that is alive: a machine's image that is started once more. */
+void host_clone(struct host *host, const struct host *of);
 void host_drain(struct host *host);
 void host_done(struct host *host);
 

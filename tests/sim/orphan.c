@@ -83,7 +83,7 @@ orphan_watch(struct world *w)
 		for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 			w->orphans[k].since_us[i] = INT64_MAX;
 	/* Where a master's clock steps back, a key may outlive the repeats of its release; then it ends by
-	 * itself. */
-	if (!w->plan.fault[FAULT_BACK])
+	 * itself; so does what a copy had that has given up. */
+	if (!w->plan.fault[FAULT_BACK] && !w->plan.fault[FAULT_CLONE])
 		world_after(w, EVERY_US, look, w, 0, NULL);
 }

@@ -104,7 +104,7 @@ plan_possible(struct plan *plan)
 {
 	static const enum fault many[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA, FAULT_LEAP};
 	/* Who has not known a clock before it leapt cannot see that it did, nor that a memory went back. */
-	static const enum fault fresh[] = {FAULT_CRASH, FAULT_DRAIN, FAULT_AMNESIA};
+	static const enum fault fresh[] = {FAULT_CRASH, FAULT_DRAIN, FAULT_CLONE, FAULT_AMNESIA};
 	static const enum fault step[] = {FAULT_FORWARD};
 	static const enum fault worst = FAULT_AMNESIA;
 	if (plan->masters == 1) {
@@ -190,4 +190,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	if (plan->permits > 0 && plan->names > 1 && rng_percent(&rng, 25))
 		plan_crowd(plan, &rng);
 	plan->redisson = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && plan->masters == 1;
+	/* Sessions of two copies have the same numbers: what both count down counts once. */
+	if (plan->fault[FAULT_CLONE])
+		plan->latches = 0;
 }

@@ -29,6 +29,7 @@
 	FAULT(PAUSE, "pause")         /* a daemon stands still */                                            \
 	FAULT(CRASH, "crash")         /* a daemon dies and comes back as another */                          \
 	FAULT(DRAIN, "drain")         /* a daemon is told to stop */                                         \
+	FAULT(CLONE, "clone")         /* a copy of a daemon, made while it runs, begins elsewhere */         \
 	FAULT(WALL, "wall")           /* a daemon's wall clock is set */                                     \
 	FAULT(STOP, "stop")           /* a master stands still, and goes on with what it was sent */         \
 	FAULT(EMPTY, "empty")         /* it restarts without data */                                         \

@@ -51,6 +51,21 @@ owner_is_well(const struct server *s, struct slice owner)
 	return false;
 }
 
+/* It may be that of a copy that has given up: whose it was knows nothing of it. */
+static bool
+nobody_knows(const struct world *w, unsigned name)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *h = &w->hosts[i];
+		struct resource_view view;
+		if (h->alive &&
+			core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
+			strcmp(view.lease, "held") == 0)
+			return false;
+	}
+	return w->plan.fault[FAULT_CLONE];
+}
+
 /* A lease of somebody who will not take it away. */
 static bool
 lease_blocks(const struct server *s, unsigned name)
@@ -59,7 +74,7 @@ lease_blocks(const struct server *s, unsigned name)
 	struct store *store = master_store(s->master);
 	int64_t wall_us = server_wall_us(s);
 	return store_exists(store, wall_us, key) &&
-	       (!server_owner(s, name, &owner) || !owner_is_well(s, owner));
+	       (!server_owner(s, name, &owner) || !owner_is_well(s, owner) || nobody_knows(s->world, name));
 }
 
 /* A place in the queue of somebody who will not come: at the home of a name it costs time, wherever that is.

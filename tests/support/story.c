@@ -6,6 +6,7 @@
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct rule rules[] = {
@@ -84,7 +85,7 @@ trace_call(struct story *w, const struct call *call)
 
 	if (call->op == CALL_LATCH) {
 		trace_add(w, "%s %.*s#%llu", latch_words[call->latch_op], (int)call->name.n, call->name.p,
-			(unsigned long long)call->attempt);
+			(unsigned long long)(call->attempt >> ATTEMPT_CHANCE_BITS));
 		return;
 	}
 	if (call->kind == KIND_SHARED)
@@ -99,7 +100,7 @@ trace_call(struct story *w, const struct call *call)
 		trace_add(w, "%s%s", words[call->op], at);
 	else
 		trace_add(w, "%s %.*s#%llu%s%s%s", words[call->op], (int)call->name.n, call->name.p,
-			(unsigned long long)call->attempt, at, kind,
+			(unsigned long long)(call->attempt >> ATTEMPT_CHANCE_BITS), at, kind,
 			call->op == CALL_ACQUIRE && call->queue_ms == 0 ? " once" : "");
 }
 
@@ -112,13 +113,59 @@ trace_push(struct story *w, conn_id conn, const struct push *push)
 	trace_add(w, "c%llu push %s %.*s", (unsigned long long)conn, words[push->type], (int)what.n, what.p);
 }
 
+static void
+attempt_note(struct story *w, uint64_t attempt)
+{
+	uint64_t count = attempt >> ATTEMPT_CHANCE_BITS;
+	size_t room = w->attempts_room;
+
+	while (room <= count)
+		room = room > 0 ? 2 * room : 64;
+	if (room > w->attempts_room) {
+		w->attempts = realloc(w->attempts, room * sizeof(*w->attempts));
+		ck_assert_ptr_nonnull(w->attempts);
+		memset(w->attempts + w->attempts_room, 0, (room - w->attempts_room) * sizeof(*w->attempts));
+		w->attempts_room = room;
+	}
+	w->attempts[count] = attempt;
+}
+
+/* The attempt of this count, or what is one already. */
+static uint64_t
+attempt_of(const struct story *w, uint64_t count)
+{
+	return count < w->attempts_room && w->attempts[count] != 0 ? w->attempts[count] : count;
+}
+
+void
+story_step(struct story *w, const struct event *event)
+{
+	struct event named = *event;
+	struct vote vote;
+
+	if (event->type == EVENT_VOTE) {
+		vote = *event->vote;
+		if (vote.op != CALL_HELLO && vote.op != CALL_ADMIT)
+			vote.attempt = attempt_of(w, vote.attempt);
+		named.vote = &vote;
+	}
+	core_step(w->core, w->now, &named, &w->actions);
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct call *call = &w->actions.list[i].u.call;
+
+		if (w->actions.list[i].type == ACTION_CALL && call->op != CALL_HELLO &&
+			call->op != CALL_ADMIT)
+			attempt_note(w, call->attempt);
+	}
+}
+
 const char *
 step(struct story *w, const struct event *event)
 {
 	w->actions.n = 0;
 	w->trace[0] = '\0';
 	w->now.random[0] += 12345;
-	core_step(w->core, w->now, event, &w->actions);
+	story_step(w, event);
 	core_check(w->core, w->now.ms);
 	for (size_t i = 0; i < w->actions.n; i++) {
 		const struct action *a = &w->actions.list[i];
@@ -331,6 +378,7 @@ story_done(struct story *w)
 {
 	core_free(w->core);
 	actions_done(&w->actions);
+	free(w->attempts);
 }
 
 void

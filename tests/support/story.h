@@ -2,7 +2,7 @@
  * story: the core by itself, for tests: events in, actions out, the master played by the test. What the core
  * wants done after each event is told as text.
  *
- *     c1 :7        reply to connection 1          acquire a#1    call for name a, attempt 1
+ *     c1 :7        reply to connection 1          acquire a#1    call for name a, attempt number 1
  *     c1 close     close connection 1             release a#1 hello admit ... likewise
  *                                                 renew a#1 shared            of a shared lease
  *                                                 set a#1 down a#2 look a#3   for the latch a
@@ -37,8 +37,13 @@ struct story {
 	int64_t leap_ms; /* and how far its clock has gone ahead */
 	bool timer; /* the step is a timer's: the master is greeted from time to time, which is not the story
 		     */
+	uint64_t *attempts; /* of those so far, by their count */
+	size_t attempts_room;
 	char trace[4096];
 };
+
+/* core_step() into w->actions. A vote may name an attempt as the story does, by its count. */
+void story_step(struct story *w, const struct event *event);
 
 /* Four connections; the master is not there yet, neither on its only link nor on any of so many. */
 void story_init(struct story *w);
