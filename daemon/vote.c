@@ -192,6 +192,9 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 			vote->run = element_text(reply, 6);
 		else
 			vote->text = element_text(reply, 6);
+		/* Two masters that do not say who they are would be one. */
+		if (vote->greeting == GREETING_GOOD && vote->run.n == 0)
+			return false;
 		vote->admitted = element_is(reply, 4, "1");
 		return element_number(reply, 5, &vote->highest) &&
 		       (vote->greeting != GREETING_GOOD || element_incarnation(reply, 3, &vote->incarnation));

@@ -71,6 +71,10 @@ for i = 1, #flat, 2 do
 end
 
 local run, replid = info('server', 'run_id'), info('replication', 'master_replid')
+if run == '' or replid == '' then
+	-- Two that tell none would be taken for one, and its next life for this one.
+	return { 'error', decimal(now), 'ERR INFO tells no run_id or no master_replid: take a Redis or Valkey that does' }
+end
 local incarnation, highest, floor = node.incarnation, number(node.highest) or 0, number(node.floor) or 0
 local changed = not incarnation or node.run ~= run or node.replid ~= replid or incarnation == ARGV[9] or highest < mark
 

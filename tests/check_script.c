@@ -318,6 +318,18 @@ ON_BOTH(of_two_copies_of_a_daemon_the_second_is_told)
 	ck_assert_int_eq(hello_with(DA, N2).greeting, GREETING_GOOD);
 }
 
+START_TEST(a_server_that_tells_no_identity_is_refused)
+{
+	stage_init(&stage, false);
+	master_health(stage.master)->nameless = true;
+	struct vote v = hello(DA, 1);
+	ck_assert_int_eq(v.outcome, OUTCOME_ERROR);
+	ck_assert_ptr_nonnull(memmem(v.text.p, v.text.n, "run_id", 6));
+	ck_assert_int_eq(acquire(DA, 1).outcome, OUTCOME_FORGOTTEN);
+	stage_done(&stage);
+}
+END_TEST
+
 ON_BOTH(who_leaves_late_does_not_take_a_newer_place_along)
 {
 	open_master();
@@ -962,7 +974,7 @@ main(void)
 		other_limits_are_refused_while_somebody_lives_by_them, a_lease_is_taken_kept_and_given_back,
 		an_attempt_that_has_the_lease_gets_it_again_with_other_tokens,
 		a_lease_of_another_attempt_of_its_own_daemon_is_in_its_way,
-		of_two_copies_of_a_daemon_the_second_is_told,
+		of_two_copies_of_a_daemon_the_second_is_told, a_server_that_tells_no_identity_is_refused,
 		who_leaves_late_does_not_take_a_newer_place_along, only_the_owner_touches_a_lease,
 		a_late_acquire_refuses_itself, tokens_are_strictly_above_all_before,
 		the_highest_token_is_kept_whatever_was_proposed, the_names_of_a_command_share_out_the_tokens,

@@ -28,7 +28,9 @@ static const char *
 master_info(void *arg, struct slice section)
 {
 	struct master *m = arg;
-	if (slice_equal(section, SLICE("server")))
+	if (slice_equal(section, SLICE("server")) && m->health.nameless)
+		snprintf(m->info, sizeof(m->info), "# Server\r\n");
+	else if (slice_equal(section, SLICE("server")))
 		snprintf(m->info, sizeof(m->info), "# Server\r\nrun_id:%s\r\n", m->run_id);
 	else if (slice_equal(section, SLICE("replication")))
 		snprintf(m->info, sizeof(m->info), "# Replication\r\nrole:%s\r\nmaster_replid:%s\r\n",

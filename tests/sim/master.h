@@ -23,6 +23,7 @@ struct master_health {
 	bool misconf;
 	bool cluster;
 	bool evicting;
+	bool nameless; /* does not say who it is */
 };
 
 typedef int64_t master_publish(void *arg, struct slice channel, struct slice message);
