@@ -19,6 +19,8 @@
 -- above this master's clock, too, and with it above the marks of the other daemons, unless tokens ran ahead of it.
 -- A registration bears the nonce of the greeting that made it. When that is none of those this daemon has sent,
 -- another process has the same daemon-id: a copy that was made while it ran. The second to come is told.
+-- Limits and layout that are replaced take the incarnation along, though nothing is forgotten: a daemon that stood
+-- still for longer than its registration lives may still go by the old ones, which give other keys to its names.
 -- Repeating is harmless: the same identity answers what is stored; a copy that comes late only opens a guard
 -- that the master's change has earned anyway.
 
@@ -114,6 +116,9 @@ if changed then
 	highest = math.max(highest, mark, now)
 	redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'incarnation', incarnation, 'admitted', '0')
 	redis.call('DEL', KEYS[2])
+elseif not agreed then
+	incarnation = candidate
+	redis.call('HSET', KEYS[1], 'incarnation', incarnation)
 end
 if not admitted then
 	highest = math.max(highest, token)

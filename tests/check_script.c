@@ -250,6 +250,43 @@ ON_BOTH(other_limits_are_refused_while_somebody_lives_by_them)
 	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
 }
 
+ON_BOTH(who_slept_through_a_change_of_limits_is_not_listened_to)
+{
+	struct call_settings other = daemons[DB], old = daemons[DA];
+	struct call call = {.op = CALL_HELLO, .incarnation = 5};
+	struct call asks = {.op = CALL_ACQUIRE,
+		.incarnation = 5,
+		.name = SLICE("a"),
+		.attempt = 1,
+		.ttl_ms = 10,
+		.block = 1,
+		.token = 1,
+		.deadline_us = INT64_C(9000000000000000)};
+	struct vote v;
+	old.lease_max_ms = 20;
+	old.margin_ms = 10;
+	old.trusted = other.trusted = true;
+	stage_calls(&stage, &old, &call, 1, &v);
+	stage_calls(&stage, &old, &asks, 1, &v);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	stage_wait_ms(&stage, 40);
+	other.lease_max_ms = 20;
+	other.margin_ms = 10;
+	other.layout = "a=lock:%";
+	call.incarnation = 6;
+	stage_calls(&stage, &other, &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	/* Nothing is forgotten, so nothing is guarded. */
+	ck_assert(v.admitted && v.incarnation == 6);
+	asks.attempt = 2;
+	stage_calls(&stage, &old, &asks, 1, &v);
+	ck_assert_int_eq(v.outcome, OUTCOME_FORGOTTEN);
+	/* Who agrees to what is there finds the same memory. */
+	call.incarnation = 7;
+	stage_calls(&stage, &other, &call, 1, &v);
+	ck_assert(v.admitted && v.incarnation == 6);
+}
+
 ON_BOTH(a_lease_is_taken_kept_and_given_back)
 {
 	open_master();
@@ -971,7 +1008,8 @@ main(void)
 		a_changed_identity_opens_a_guard_and_keeps_the_tokens,
 		a_memory_that_went_back_takes_no_call_of_who_knows_better,
 		a_memory_that_went_back_is_guarded_as_another_one, a_trusted_master_is_admitted_at_once,
-		other_limits_are_refused_while_somebody_lives_by_them, a_lease_is_taken_kept_and_given_back,
+		other_limits_are_refused_while_somebody_lives_by_them,
+		who_slept_through_a_change_of_limits_is_not_listened_to, a_lease_is_taken_kept_and_given_back,
 		an_attempt_that_has_the_lease_gets_it_again_with_other_tokens,
 		a_lease_of_another_attempt_of_its_own_daemon_is_in_its_way,
 		of_two_copies_of_a_daemon_the_second_is_told, a_server_that_tells_no_identity_is_refused,

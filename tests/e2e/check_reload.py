@@ -83,6 +83,23 @@ def test_keys_stay(place):
     expect_between(redis("EXISTS", "mine:{a/2}"), 1, 1)
 
 
+def test_asleep_through_other_rules(place):
+    """a daemon that stood still while all others were started anew with other keys grants nothing by its old ones"""
+    redis = place.redis()
+    brisk = "lease: 1s\nclock-margin: 100ms\n"
+    first = place.daemon("d1", master=redis, config=brisk).admitted()
+    client = first.client()
+    first.process.stop()
+    second = place.daemon("d2", master=redis, config=brisk + "rules: [ { match: a, key: 'lock:%' } ]\n").admitted()
+    holder = second.client()
+    token = holder("LOCK", "a")
+    client.send("LOCK", "a", "WAIT", "0")
+    first.process.cont()
+    expect_code(client.reply(), "NOMASTER")
+    expect_between(holder("CHECK", "a", "TOKEN", token), 1, 1000)
+    expect(redis("EXISTS", "holdfast:{a}"), 0)
+
+
 def test_refused_by_the_system(place):
     """a reload that the system refuses changes nothing, and says of nothing that it has changed"""
     daemon = place.daemon(master=place.redis()).admitted()
