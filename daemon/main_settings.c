@@ -96,6 +96,19 @@ replicas_ack_off(const struct conf *conf)
 	return false;
 }
 
+/* What ends a text here, or a part of it, looks otherwise within: no two layouts are written alike. */
+static void
+put_plain(const char *before, const char *text, FILE *to)
+{
+	fputs(before, to);
+	for (; *text != '\0'; text++) {
+		if (strchr(";=,\\", *text)) {
+			putc('\\', to);
+		}
+		putc(*text, to);
+	}
+}
+
 /*
  * How many masters there are, since a majority of fewer is no majority of more; whether one that forgot is
  * guarded, since one daemon that does not would admit it for all; whether replicas have to acknowledge, since
@@ -119,7 +132,8 @@ settings_layout(const struct conf *conf)
 		fputs(";replicas-ack=off", to);
 	}
 	for (size_t i = 0; i < conf_layout_rules(conf); i++) {
-		fprintf(to, ";%s=%s", conf->rules[i].match, conf->rules[i].key);
+		put_plain(";", conf->rules[i].match, to);
+		put_plain("=", conf->rules[i].key, to);
 		if (conf->rules[i].interop != CONF_INTEROP_OFF) {
 			fprintf(to, ",interop=%d", conf->rules[i].interop);
 		}

@@ -36,6 +36,13 @@ START_TEST(daemons_agree_on_the_number_of_masters_the_guard_and_the_keys)
 		"masters=1;replicas-ack=off");
 	layout_is("restart-guard: off\nrules: [ { match: a }, { match: b, key: 'k:%' }, { match: c } ]\n",
 		"masters=1;restart-guard=off;a=;b=k:%");
+	/* Each of these is another layout than the one above it. */
+	layout_is("rules: [ { match: 'a=b', key: 'c%' } ]\n", "masters=1;a\\=b=c%");
+	layout_is("rules: [ { match: a, key: 'b=c%' } ]\n", "masters=1;a=b\\=c%");
+	layout_is("rules: [ { match: a, key: 'x%;b=' }, { match: c, key: 'z%' } ]\n",
+		"masters=1;a=x%\\;b\\=;c=z%");
+	layout_is("rules: [ { match: a, key: 'x%' }, { match: b }, { match: c, key: 'z%' } ]\n",
+		"masters=1;a=x%;b=;c=z%");
 }
 END_TEST
 
