@@ -4,22 +4,56 @@
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EVERY_US 10000
 
-/* At how many masters a lease of this daemon is there. */
-static unsigned
-seats(const struct host *h, unsigned name)
+static int64_t
+later(int64_t a, int64_t b)
 {
-	const struct world *w = h->world;
-	unsigned n = 0;
-	for (unsigned i = 0; i < w->plan.masters; i++) {
-		struct slice owner;
-		n += server_owner(&w->servers[i], name, &owner) && owner.n > 32 &&
-		     memcmp(owner.p, h->call_settings.daemon_id, 32) == 0;
+	return a > b ? a : b;
+}
+
+/* What was confirmed before a master lost it is relied on for at most a lease. */
+static bool
+lacks(const struct server *s, unsigned name)
+{
+	const struct world *w = s->world;
+	int64_t spoilt_us = s->spoilt_us[plan_first(&w->plan, name)];
+	int64_t lost_us = later(s->forgot_us, spoilt_us);
+	if (w->now_us < s->lacks_until_us)
+		return true;
+	return lost_us != 0 && w->now_us - lost_us <= w->plan.lease_ms * 1010 + 10000;
+}
+
+/* How much of a name is there for this daemon: 1 when it has it alone or reads, or its permits. */
+static int64_t
+seats_at(const struct host *h, const struct server *s, unsigned name, enum kind kind)
+{
+	struct slice owner, field, value, key = server_lease_key(h->world, name);
+	struct store *store = master_store(s->master);
+	int64_t n = 0, wall_us = server_wall_us(s);
+	const char *id = h->call_settings.daemon_id;
+	if (plan_keyed(&h->world->plan, name) ? server_owner(s, name, &owner)
+					      : store_get(store, wall_us, key, &owner))
+		return owner.n > 32 && memcmp(owner.p, id, 32) == 0 && kind != KIND_PERMITS;
+	if (kind == KIND_EXCLUSIVE || !store_exists(store, wall_us, key))
+		return 0;
+	for (size_t i = 0; store_pair(store, wall_us, key, i, &field, &value); i++) {
+		const char *blank = memchr(value.p, ' ', value.n);
+		n += blank != NULL && value.n > 32 && memcmp(value.p, id, 32) == 0 &&
+		     strtoll(blank, NULL, 10) > wall_us;
 	}
 	return n;
+}
+
+static bool
+count_permits(void *arg, const struct hold_view *view)
+{
+	int64_t *held = arg;
+	*held += view->valid_ms > 0 ? view->permits : 0;
+	return true;
 }
 
 static void
@@ -27,14 +61,51 @@ look_at(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
 	struct resource_view view;
-	if (!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
-		view.kind != KIND_EXCLUSIVE || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
+	int64_t had = 0, held = 1;
+	unsigned unknown = 0;
+	if (!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view))
 		return;
-	unsigned n = seats(h, name);
-	if (n < plan_majority(&w->plan))
+	if (view.limit > 0) {
+		held = 0;
+		core_each_hold(h->core, host_ms(h), slice_of(checker_name(name)), count_permits, &held);
+	} else if (strcmp(view.lease, "held") != 0 || view.lease_ms <= 0) {
+		return;
+	}
+	/* What others wrote over, or took meanwhile, is known when it is renewed. */
+	if (excuse(w, EXCUSE_BELIEF_TAINTED, w->checker.tainted[name][h->index]))
+		return;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		if (excuse(w, EXCUSE_BELIEF_LOST, lacks(&w->servers[i], name)))
+			unknown++;
+		else
+			had += seats_at(h, &w->servers[i], name, view.limit > 0 ? KIND_PERMITS : view.kind);
+	}
+	if (had + (int64_t)unknown * held < (int64_t)plan_majority(&w->plan) * held)
 		world_fail(w,
-			"belief: d%u is sure of its lease of %s for %" PRId64 " ms, but has it at %u of %u",
-			h->index, checker_name(name), view.lease_ms, n, w->plan.masters);
+			"belief: d%u is sure of %" PRId64 " of %s for %" PRId64 " ms, but has %" PRId64
+			" at those of %u masters that remember",
+			h->index, held, checker_name(name), view.lease_ms, had, w->plan.masters);
+}
+
+/* A lease is given back to a master that missed it: after a while in which all is well it is at every one. */
+static void
+look_at_repair(struct host *h, unsigned name)
+{
+	struct world *w = h->world;
+	int64_t since_us = well_all_us(w, h), leased_us = w->progress.asking[h->index][name].leased_us;
+	struct resource_view view;
+	if (since_us == INT64_MAX || w->phase == PHASE_FAULTS)
+		return;
+	since_us = since_us > leased_us ? since_us : leased_us;
+	if (w->now_us - since_us < w->plan.lease_ms * 2500 ||
+		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
+		view.limit > 0 || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
+		return;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		if (!lacks(&w->servers[i], name) && seats_at(h, &w->servers[i], name, view.kind) == 0)
+			world_fail(w,
+				"repair: d%u has had its lease of %s for %" PRId64 " ms, and m%u lacks it",
+				h->index, checker_name(name), (w->now_us - leased_us) / 1000, i);
 }
 
 static void
@@ -44,16 +115,15 @@ look(void *arg, uint64_t a, void *data)
 	(void)a;
 	(void)data;
 	for (unsigned i = 0; i < w->plan.hosts; i++)
-		for (unsigned k = 0; k < w->plan.names && w->hosts[i].alive; k++)
+		for (unsigned k = 0; k < w->plan.names && w->hosts[i].alive; k++) {
 			look_at(&w->hosts[i], k);
+			look_at_repair(&w->hosts[i], k);
+		}
 	world_after(w, EVERY_US, look, w, 0, NULL);
 }
 
 void
 belief_watch(struct world *w)
 {
-	const bool *fault = w->plan.fault;
-	if (!plan_loses(&w->plan) && !fault[FAULT_LEAP] && !fault[FAULT_DELETE] && !fault[FAULT_OVERWRITE] &&
-		!fault[FAULT_KIND])
-		world_after(w, EVERY_US, look, w, 0, NULL);
+	world_after(w, EVERY_US, look, w, 0, NULL);
 }

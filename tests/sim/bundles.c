@@ -55,8 +55,10 @@ bundles_command(struct world *w, struct conn *c)
 	*v = (struct bundle_wait){.next = w->checker.bundles, .conn = c, .since_us = w->now_us};
 	v->until_ms = r->wait_ms < 0 ? INT64_MAX : host_ms(c->host) + (r->wait_ms > 0 ? r->wait_ms : ONCE_MS);
 	w->checker.bundles = v;
-	for (unsigned i = 0; i < r->count; i++)
+	for (unsigned i = 0; i < r->count; i++) {
 		progress_told(c->host, r->names[i]);
+		well_touched(w, r->names[i]);
+	}
 }
 
 void

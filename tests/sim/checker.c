@@ -64,6 +64,12 @@ hold_remove(struct world *w, struct hold *hold)
 	free(hold);
 }
 
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Until when its daemon stands for it. */
 static int64_t
 hold_good_us(const struct hold *h)
@@ -113,6 +119,7 @@ checker_taint(struct world *w, unsigned name)
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		w->checker.tainted[name][i] = lease_there(&w->hosts[i], name);
 	rival_taint(w, name);
+	w->checker.tainted_us[name] = w->now_us;
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
 		h->tainted |= h->name == name;
 }
@@ -125,6 +132,8 @@ struct asked {
 	const char *owner;
 	enum kind kind;
 	int64_t permits; /* of plan.permits; 0: it is of no semaphore */
+	int64_t lease_ms;
+	int64_t max_hold_ms;
 };
 
 /* What is locked is the key. */
@@ -159,7 +168,8 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 			/* Nobody relies on what nobody knows of, but its daemon may have it still. */
 			if (!h->untold && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind))
 				hold_remove(w, h);
-		} else if (hold_until(h) > w->now_us && !h->tainted && !tainted &&
+		} else if (hold_until(h) > w->now_us &&
+			   !excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted || tainted) &&
 			   excludes(w, h, r, &taken)) {
 			world_fail(w,
 				"exclusion: %s is granted at d%u with token %" PRId64
@@ -215,6 +225,7 @@ check_token(struct world *w, unsigned name, const struct asked *r, int64_t token
 	struct checker *k = &w->checker;
 	unsigned key = plan_first(&w->plan, name);
 	int64_t last = r->kind == KIND_EXCLUSIVE ? k->token[key] : k->exclusive[key];
+	(void)excuse(w, EXCUSE_TOKEN_TAINTED, tainted);
 	if (token <= 0 || (token <= last && !tainted))
 		world_fail(w, "tokens: %s is granted with %" PRId64 " after %" PRId64, checker_name(name),
 			token, last);
@@ -261,6 +272,16 @@ hold_entered(const struct world *w, const struct conn *c, struct hold *h)
 	h->untold = false;
 }
 
+/* LEASE and MAXHOLD count from when its holder is told. */
+static void
+hold_begins(struct hold *h, const struct asked *r)
+{
+	int64_t now_ms = host_ms(h->host);
+	h->leased = r->lease_ms > 0;
+	h->ceiling_ms = r->max_hold_ms > 0 ? now_ms + r->max_hold_ms : INT64_MAX;
+	h->ends_ms = h->leased ? earlier(now_ms + r->lease_ms, h->ceiling_ms) : h->ceiling_ms;
+}
+
 static struct hold *
 hold_granted(struct world *w, const struct conn *c, session_id session, const struct asked *r, int64_t token)
 {
@@ -268,11 +289,17 @@ hold_granted(struct world *w, const struct conn *c, session_id session, const st
 	const char *owner = r->owner;
 	struct hold *h = hold_find(w, c, session, name, owner);
 	w->checker.grants++;
+	well_touched(w, name);
 	if (h != NULL && h->token == token && (h->untold || hold_good_us(h) > w->now_us)) {
+		/* It was a part of an MLOCK, which waited beside what a lost connection left. */
+		if (h->untold && c->current.verb == VERB_MLOCK)
+			hold_begins(h, r);
 		hold_entered(w, c, h);
 		return h;
 	}
 	bool tainted = w->checker.tainted[name][c->host->index];
+	if (c->host->draining)
+		world_fail(w, "drain: d%u grants %s while it stops", c->host->index, checker_name(name));
 	progress_granted(c->host, name, r->kind);
 	check_exclusion(w, c, name, r, token, tainted);
 	check_rival(w, c, name, token, tainted);
@@ -294,6 +321,7 @@ hold_granted(struct world *w, const struct conn *c, session_id session, const st
 		.ended_us = INT64_MAX,
 		.tainted = tainted};
 	memcpy(h->owner, owner, sizeof(h->owner));
+	hold_begins(h, r);
 	/* Until the end of this step; then checker_step() asks the daemon. */
 	h->valid_us = w->now_us + 1;
 
@@ -328,7 +356,8 @@ checker_holds(const struct world *w, const struct hold *h)
 void
 checker_granted(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
 {
-	const struct asked asked = {name, owner, KIND_EXCLUSIVE, 0};
+	const struct request *r = &c->current;
+	const struct asked asked = {name, owner, KIND_EXCLUSIVE, 0, r->lease_ms, r->max_hold_ms};
 	(void)hold_granted(w, c, conn_session(c), &asked, token);
 }
 
@@ -430,6 +459,7 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 	if (reply->type == REPLY_ERROR && reply->code == CODE_DEADLOCK)
 		circle_verify(w, c, reply);
 	if (reply->type != REPLY_INT && reply->type != REPLY_VALIDITY) {
+		honest_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code, reply->text);
 		waits_end(w, v);
 		return;
 	}
@@ -437,7 +467,7 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 	if (mine == NULL || mine->token != reply->n)
 		waits_check_order(w, v);
 	waits_end(w, v);
-	const struct asked asked = {r->name, r->owner, r->kind, r->permits};
+	const struct asked asked = {r->name, r->owner, r->kind, r->permits, r->lease_ms, r->max_hold_ms};
 	struct hold *h = hold_granted(w, c, conn_session(c), &asked, reply->n);
 	if (reply->type == REPLY_VALIDITY && told_us(c, reply->ms) > h->told_us)
 		h->told_us = told_us(c, reply->ms);
@@ -483,6 +513,9 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 		h->valid_us = w->now_us + 1;
 	h->untold = false;
 	check_stale(w, c, h);
+	if ((r->verb == VERB_UNLOCK || r->verb == VERB_CHECK) && r->token != 0 && r->token != h->token)
+		world_fail(w, "owner only: c%u is answered for %s with another token than its own",
+			c->client->index, checker_name(r->name));
 	if (r->verb == VERB_UNLOCK) {
 		if (reply->n != h->count - 1)
 			world_fail(w, "re-entry: c%u has %" PRId64 " holds of %s left, not %" PRId64,
@@ -502,6 +535,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 	} else {
 		/* EXTEND sets the end anew, sooner too: from its sending on the holder knows. */
 		h->told_us = w->now_us;
+		h->ends_ms = earlier(host_ms(c->host) + r->extend_ms, h->ceiling_ms);
 	}
 }
 
@@ -510,6 +544,8 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 {
 	w->checker.answers++;
 	check_documented(w, c, reply);
+	losses_reply(w, c, reply);
+	honest_reply(w, c, reply);
 	pact_reply(w, c, reply);
 	switch (c->current.verb) {
 	case VERB_LOCK:
@@ -534,6 +570,11 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 			waits_end(w, v);
 		return;
 	}
+	case VERB_BREAK:
+		if (reply->type == REPLY_INT && c->current.token == CLIENT_WRONG_TOKEN)
+			world_fail(w, "owner only: BREAK ends a hold of %s that was not named",
+				checker_name(c->current.name));
+		return;
 	default:
 		if (latches_verb(c->current.verb))
 			latches_reply(w, c, reply);
@@ -544,6 +585,7 @@ void
 checker_push(struct world *w, struct conn *c, const struct push *push)
 {
 	char id[24] = {0};
+	losses_push(w, c, push);
 	if (push->type == PUSH_LOST)
 		return;
 	assert(push->id.n < sizeof(id));
@@ -554,9 +596,12 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 		return;
 	}
 	if (push->type == PUSH_GRANT) {
-		const struct asked asked = {v->name, v->owner, v->kind, v->permits};
+		const struct asked asked = {
+			v->name, v->owner, v->kind, v->permits, v->lease_ms, v->max_hold_ms};
 		waits_check_order(w, v);
 		(void)hold_granted(w, c, conn_session(c), &asked, push->token);
+	} else {
+		honest_refused(w, v, push->code, push->text);
 	}
 	waits_end(w, v);
 }
@@ -611,7 +656,7 @@ checker_granted_to_stray(struct host *host, session_id session, unsigned name, i
 	if (v == NULL)
 		return;
 	waits_check_order(w, v);
-	const struct asked asked = {name, v->owner, v->kind, v->permits};
+	const struct asked asked = {name, v->owner, v->kind, v->permits, v->lease_ms, v->max_hold_ms};
 	struct hold *h = hold_granted(w, v->conn, session, &asked, token);
 	h->untold = true;
 	h->valid_us = 0;
@@ -624,7 +669,9 @@ struct looked {
 	const struct host *host;
 	int64_t now_ms;
 	bool held;
-	int64_t valid_us; /* held: until then */
+	int64_t valid_us; /* held: until then, */
+	int64_t left_ms;  /* which is so long */
+	bool withheld;    /* held: from others alone */
 };
 
 static bool
@@ -635,7 +682,51 @@ look_at_hold(void *arg, const struct hold_view *view)
 		return true;
 	looked->held = true;
 	looked->valid_us = host_true_us(looked->host, looked->now_ms + view->valid_ms);
+	looked->left_ms = view->valid_ms;
+	looked->withheld = view->withheld;
 	return false;
+}
+
+/* What is due comes first: nothing is held past its end. */
+static void
+check_over(struct world *w, const struct hold *h, const struct looked *looked)
+{
+	if (looked->left_ms <= 0)
+		world_fail(w,
+			"stale: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
+			" ms after its end",
+			h->host->index, checker_name(h->name), h->token, -looked->left_ms);
+	if (!looked->withheld && looked->now_ms >= h->ends_ms)
+		world_fail(w,
+			"terms: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
+			" ms after the end of its LEASE or MAXHOLD",
+			h->host->index, checker_name(h->name), h->token, looked->now_ms - h->ends_ms);
+}
+
+/* What has been confirmed since then by a majority that has not forgotten is the daemon's own. */
+static bool
+taint_over(const struct world *w, unsigned name)
+{
+	int64_t since_us = w->checker.tainted_us[name];
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		if (w->servers[i].forgot_us >= since_us || w->servers[i].lacks_until_us >= since_us)
+			return false;
+	return w->now_us - since_us > w->plan.lease_ms * 1010 + 10000;
+}
+
+/* Their daemons learn of it when they renew. */
+static void
+taints_step(struct world *w, const struct host *host)
+{
+	for (unsigned i = 0; i < w->plan.names; i++) {
+		bool *tainted = &w->checker.tainted[i][host->index];
+		if (!*tainted)
+			continue;
+		*tainted = lease_there(host, i) && !taint_over(w, i);
+		for (struct hold *h = w->checker.holds; h != NULL && !*tainted && taint_over(w, i);
+			h = h->next)
+			h->tainted &= h->name != i || h->host != host;
+	}
 }
 
 void
@@ -643,18 +734,20 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 {
 	waits_step(w, host, now_ms);
 	latches_step(w, host, now_ms);
-	for (unsigned i = 0; i < w->plan.names; i++)
-		w->checker.tainted[i][host->index] &= lease_there(host, i);
+	taints_step(w, host);
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
-		struct looked looked = {h, host, now_ms, false, 0};
+		struct looked looked = {.hold = h, .host = host, .now_ms = now_ms};
 		if (h->host != host || h->host_life != host->life)
 			continue;
 		core_each_hold(host->core, now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
+		if (looked.held)
+			check_over(w, h, &looked);
 		if (is_detached(w, h))
 			check_kept(w, h, looked.held);
 		else if (looked.held && !h->untold)
 			h->valid_us = looked.valid_us;
 	}
+	losses_step(w, host);
 	bundles_step(w, host, now_ms);
 	circle_step(w, host);
 }

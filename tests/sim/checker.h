@@ -41,9 +41,12 @@ struct hold {
 	int64_t permits; /* of plan.permits; 0: it is of no semaphore */
 	int64_t token;
 	int64_t count;
-	int64_t told_us;  /* true time */
-	int64_t valid_us; /* as its daemon saw it last */
-	int64_t ended_us; /* by its holder; INT64_MAX: not yet */
+	bool leased;        /* LEASE was asked for */
+	int64_t ends_ms;    /* LEASE or MAXHOLD, by the host's clock; INT64_MAX: neither */
+	int64_t ceiling_ms; /* MAXHOLD alone */
+	int64_t told_us;    /* true time */
+	int64_t valid_us;   /* as its daemon saw it last */
+	int64_t ended_us;   /* by its holder; INT64_MAX: not yet */
 	bool tainted;
 	bool lost;   /* its daemon has said so */
 	bool untold; /* nobody knows of it: its session had no connection */
@@ -57,6 +60,7 @@ struct checker {
 	int64_t token[PLAN_NAMES_MAX];                /* the greatest of all grants, */
 	int64_t exclusive[PLAN_NAMES_MAX];            /* and of those that were exclusive */
 	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease that a daemon has of a name */
+	int64_t tainted_us[PLAN_NAMES_MAX];           /* the last time */
 	/* The life of a daemon in which a master told it that a name cannot be had: is of another kind or
 	 * LIMIT. */
 	uint64_t refused[PLAN_NAMES_MAX][PLAN_HOSTS_MAX];

@@ -305,7 +305,10 @@ client_hold(struct client *c)
 		r.extend_ms = rng_range(rng, 1, 2 * w->plan.lease_ms);
 	} else if (chance < 64 && w->plan.shared_percent > 0 && c->lock.kind == KIND_EXCLUSIVE) {
 		r.verb = VERB_DOWNGRADE;
-	} else if (chance < 70) {
+	} else if (chance >= 64 && chance < 67) {
+		r.verb = chance < 65 ? VERB_UNLOCK : VERB_CHECK;
+		r.token = CLIENT_WRONG_TOKEN;
+	} else if (chance < 72) {
 		r = c->lock;
 		r.id[0] = '\0';
 		r.wait_ms = 0;
@@ -382,6 +385,8 @@ client_break(struct client *c)
 	struct request r = {.verb = VERB_BREAK};
 	r.name = (unsigned)rng_range(&c->world->rng, 0, c->world->plan.names - 1);
 	r.token = checker_token(c->world, r.name);
+	if (rng_percent(&c->world->rng, 20))
+		r.token = CLIENT_WRONG_TOKEN;
 	if (r.token > 0)
 		client_send(c, &r);
 	else
@@ -491,6 +496,13 @@ client_told(struct client *c, const struct request *request, const struct reply 
 {
 	if (c->many.on) {
 		many_answered(c, request, reply);
+		return;
+	}
+	if (request->token == CLIENT_WRONG_TOKEN) {
+		/* It holds what it held, or has lost it. */
+		if (reply->type == REPLY_ERROR && reply->code == CODE_LOST)
+			c->state = CLIENT_IDLE;
+		client_after(c, 50000);
 		return;
 	}
 	switch (request->verb) {

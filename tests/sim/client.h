@@ -44,6 +44,8 @@ struct client {
 	bool canceling;
 };
 
+#define CLIENT_WRONG_TOKEN 7 /* one that nobody was ever given */
+
 void client_init(struct world *world, unsigned index);
 void client_stop(struct client *client);
 /* Dies, or its network does: what it holds it holds no more, but nobody may rely on that. */

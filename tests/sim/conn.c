@@ -178,6 +178,7 @@ conn_run(struct conn *c)
 	c->running = true;
 	host_step(c->host, &event);
 	c->running = false;
+	losses_command(w, c);
 	pact_heard(w, c);
 }
 
@@ -256,7 +257,10 @@ host_closes(void *arg, uint64_t how, void *data)
 	c->session = conn_session(c);
 	c->closing = true;
 	enum end end = (enum end)how;
+	w->closes = c;
+	w->closes_clean = end == END_CLEAN || end == END_GONE;
 	host_step(c->host, &(struct event){.type = EVENT_CLOSE, .conn = c->id, .end = end});
+	w->closes = NULL;
 	c->open = false;
 	pact_closed(w, c, end);
 	waits_close(w, c);

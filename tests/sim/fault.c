@@ -231,8 +231,14 @@ fault_back(struct world *w, struct server *s)
 	int64_t step_us = some_time(w), most_us = 0;
 	for (unsigned i = 0; i < w->plan.names; i++)
 		most_us = later(most_us, w->checker.token[i]);
-	if (w->plan.masters > 1 || !plan_loses(&w->plan) || server_wall_us(s) - step_us > most_us)
-		s->wall_offset_us -= step_us;
+	/* Unless its daemons live, and tell it. */
+	if (w->plan.masters == 1 && plan_loses(&w->plan) && !w->plan.wild &&
+		server_wall_us(s) - step_us <= most_us)
+		return;
+	s->wall_offset_us -= step_us;
+	/* Keys and places live for so much longer, unless a script looks at them. */
+	int64_t lives_us = (w->plan.lease_ms + w->plan.margin_ms) * 1050 + 5000000;
+	s->back_until_us = later(s->back_until_us, w->now_us + step_us + lives_us);
 }
 
 /* What is left of what this master knew is not what it was given. */

@@ -3,6 +3,7 @@
 
 #include "tests/sim/clone.h"
 #include "tests/sim/debt.h"
+#include "tests/sim/drain.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -70,6 +71,7 @@ host_begin(struct host *h, const struct host *of)
 	snprintf(h->call_settings.daemon_id, sizeof(h->call_settings.daemon_id), "%016" PRIx64 "%016x",
 		rng_next(&w->rng), h->index);
 	h->core = core_new(&w->settings, host_now(h));
+	well_host_starts(w, h);
 	assert(h->core != NULL);
 	if (of != NULL) {
 		memcpy(h->call_settings.daemon_id, of->call_settings.daemon_id, CALL_DAEMON_ID_SIZE);
@@ -202,9 +204,15 @@ perform_note(struct host *h, const struct note *n)
 		NOTES(NOTE)
 #undef NOTE
 	};
+	losses_note(h, n);
 	pact_note(h, n);
 	if (n->type == NOTE_GRANTED)
 		progress_passed(h->world, checker_name_of(n->name));
+	if (n->type == NOTE_GRANTED || n->type == NOTE_LEASED)
+		well_touched(h->world, checker_name_of(n->name));
+	h->opinion.changed |= n->master >= 0;
+	if (n->type == NOTE_LOST || n->type == NOTE_UNLEASED)
+		h->world->lost_here[h->index] = true;
 	if (n->type == NOTE_LEASED)
 		progress_leased(h, checker_name_of(n->name));
 	trace_line(&h->world->trace, h->world->now_us,
@@ -260,6 +268,8 @@ host_step(struct host *h, struct event *event)
 	struct world *w = h->world;
 	assert(h->alive && h->paused_until_us <= w->now_us && h->actions.n == 0);
 	struct now now = host_now(h);
+	honest_before(h);
+	w->lost_here[h->index] = false;
 	core_step(h->core, now, event, &h->actions);
 	core_check(h->core, now.ms);
 	if (event->type == EVENT_VOTE)
@@ -325,6 +335,8 @@ drained(void *arg, uint64_t life, void *data)
 	(void)data;
 	if (!h->alive || h->life != life)
 		return;
+	if (h->paused_until_us <= h->world->now_us)
+		drain_ended(h->world, h);
 	host_crash(h);
 	if (h->world->phase != PHASE_FAULTS)
 		host_start(h); /* what heals everything has been and gone */
@@ -336,5 +348,6 @@ host_drain(struct host *h)
 	h->draining = true;
 	trace_line(&h->world->trace, h->world->now_us, "d%u     is told to stop", h->index);
 	host_step(h, &(struct event){.type = EVENT_DRAIN});
+	drain_began(h->world, h);
 	world_after(h->world, 300000, drained, h, h->life, NULL);
 }

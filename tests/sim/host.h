@@ -18,6 +18,14 @@
 struct server;
 struct world;
 
+/* How many masters a daemon thinks are so. */
+struct opinion {
+	unsigned admitted;
+	unsigned usable; /* admitted, greeted on all links, and not silent */
+	unsigned guarded;
+	bool changed; /* of one of them, in the step that runs */
+};
+
 struct host {
 	struct world *world;
 	unsigned index;
@@ -27,6 +35,7 @@ struct host {
 	uint64_t life; /* one number for each process */
 	struct core *core;
 	struct actions actions;
+	struct opinion opinion; /* before the step that runs */
 	struct call_settings call_settings;
 
 	int64_t ppm;     /* how fast its clock runs */

@@ -38,6 +38,7 @@ struct progress {
 	uint64_t done;
 	uint64_t grants;
 	uint64_t answers;
+	struct excuses excuses;
 };
 
 /* What all of them share. */
@@ -119,6 +120,7 @@ run_share(const struct options *o, unsigned share, struct board *board)
 		progress->done++;
 		progress->grants += out.grants;
 		progress->answers += out.answers;
+		excuses_add(&progress->excuses, &out.excuses);
 		if (o->verbose || !out.good)
 			printf("seed %" PRIu64 ": %s, hash %016" PRIx64 ", %" PRIu64 " grants, %" PRIu64
 			       " answers, slowest progress %" PRId64 " ms%s%s\n",
@@ -192,9 +194,11 @@ main(int argc, char **argv)
 		sum.done += board->progress[i].done;
 		sum.grants += board->progress[i].grants;
 		sum.answers += board->progress[i].answers;
+		excuses_add(&sum.excuses, &board->progress[i].excuses);
 	}
 	if (!good)
 		show_failure(&o, board->failed);
+	excuses_print(&sum.excuses);
 	printf("sim: %" PRIu64 " seeds, %" PRIu64 " grants, %" PRIu64 " answers: %s\n", sum.done, sum.grants,
 		sum.answers, good ? "nothing found" : "FAILED");
 	return good ? 0 : 1;

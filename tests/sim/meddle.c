@@ -98,6 +98,8 @@ meddle(struct world *w, enum fault fault)
 			continue;
 		if (lease && !others_keep(&w->servers[i], name))
 			checker_taint(w, name);
+		if (lease)
+			w->servers[i].spoilt_us[name] = w->now_us;
 		spoil(&w->servers[i], fault, key);
 	}
 }

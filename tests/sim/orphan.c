@@ -68,7 +68,10 @@ look(void *arg, uint64_t a, void *data)
 		struct server *s = &w->servers[k];
 		bool sound = server_sound(s);
 		for (unsigned i = 0; i < w->plan.hosts; i++)
-			if (!sound || !host_sound_at(&w->hosts[i], s))
+			/* Where its clock steps back, a key may outlive the repeats of its release; then it
+			 * ends by itself. */
+			if (excuse(w, EXCUSE_ORPHAN_BACK, w->now_us < s->back_until_us) || !sound ||
+				!host_sound_at(&w->hosts[i], s))
 				w->orphans[k].sound_us[i] = w->now_us;
 		for (unsigned i = 0; i < w->plan.names; i++)
 			look_at(s, i);
@@ -82,8 +85,7 @@ orphan_watch(struct world *w)
 	for (unsigned k = 0; k < w->plan.masters; k++)
 		for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 			w->orphans[k].since_us[i] = INT64_MAX;
-	/* Where a master's clock steps back, a key may outlive the repeats of its release; then it ends by
-	 * itself; so does what a copy had that has given up. */
-	if (!w->plan.fault[FAULT_BACK] && !w->plan.fault[FAULT_CLONE])
+	/* What a copy had that has given up ends by itself. */
+	if (!w->plan.fault[FAULT_CLONE])
 		world_after(w, EVERY_US, look, w, 0, NULL);
 }

@@ -92,17 +92,21 @@ queue_blocks(const struct server *s, unsigned name)
 	return false;
 }
 
-/* Whether it still counts on a master that does not answer. It takes its patience to find that out, and
- * nobody else has its turn meanwhile. */
+/* Whether it still counts on a master that has just fallen silent. It takes its patience to find that out,
+ * the greeting's or a call's, and nobody else has its turn meanwhile. */
 static bool
 host_hopes(const struct host *h)
 {
 	const struct world *w = h->world;
+	int64_t third_ms = w->plan.lease_ms / 3;
+	int64_t finds_us = (smaller(third_ms, 5000) + 2 * smaller(third_ms, 2000) + 300) * 1000;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
 		const struct server *s = &w->servers[i];
 		struct master_view view;
 		core_view_master(h->core, host_ms(h), i, &view);
-		if (view.state == MASTER_ADMITTED && !view.down && !(server_sound(s) && host_sound_at(h, s)))
+		if (view.state == MASTER_ADMITTED && !view.down &&
+			!(server_sound(s) && host_sound_at(h, s)) &&
+			w->now_us - w->well.ill_us[h->index][i] < finds_us)
 			return true;
 	}
 	return false;
@@ -141,7 +145,7 @@ somebody_can(const struct world *w, unsigned name)
 	bool clear[PLAN_MASTERS_MAX] = {false};
 	for (unsigned i = 0; i < w->plan.masters; i++) {
 		const struct server *s = &w->servers[i];
-		if (server_sound(s) && queue_blocks(s, name))
+		if (excuse(w, EXCUSE_PROGRESS_PLACE, server_sound(s) && queue_blocks(s, name)))
 			return false;
 		clear[i] = server_sound(s) && !lease_blocks(s, name);
 	}
@@ -150,11 +154,11 @@ somebody_can(const struct world *w, unsigned name)
 		const struct host *h = v->conn->host;
 		if (v->name != name || v->stray || v->conn->host_life != h->life || v->conn->closing)
 			continue;
-		if (h->alive && host_hopes(h))
+		if (excuse(w, EXCUSE_PROGRESS_HOPE, h->alive && host_hopes(h)))
 			return false;
 		can = can || host_can(h, clear);
 	}
-	return can;
+	return !excuse(w, EXCUSE_PROGRESS_MASTERS, !can);
 }
 
 /* Whether nobody waits there for this name any more. */
@@ -201,12 +205,23 @@ most_us(const struct world *w, unsigned name)
 	       8 * (2 * w->plan.network_us + w->plan.spread_us) + 100000;
 }
 
+/* A master's clock stepped back: what is left behind there may stay for longer. */
+bool
+progress_is_back(const struct world *w)
+{
+	bool back = false;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		back |= w->now_us < w->servers[i].back_until_us;
+	return back;
+}
+
 static void
 look_at_name(struct world *w, unsigned name)
 {
 	struct progress *p = &w->progress;
 	if (!waits_for(w, name) || checker_good_us(w, name) > w->now_us || rival_holds(w, name) ||
-		!somebody_can(w, name) || withheld(w, name) || bundles_keep(w, name)) {
+		withheld(w, name) || bundles_keep(w, name) ||
+		excuse(w, EXCUSE_PROGRESS_BACK, progress_is_back(w)) || !somebody_can(w, name)) {
 		p->free_us[name] = w->now_us;
 		return;
 	}
@@ -283,9 +298,7 @@ look(void *arg, uint64_t a, void *data)
 void
 progress_watch(struct world *w)
 {
-	/* Where a master's clock steps back, what is left behind there may stay for longer. */
-	if (!w->plan.fault[FAULT_BACK])
-		world_after(w, EVERY_US, look, w, 0, NULL);
+	world_after(w, EVERY_US, look, w, 0, NULL);
 }
 
 void
@@ -361,7 +374,7 @@ pass_over(const struct host *passed, const struct host *by, unsigned name)
 {
 	struct world *w = by->world;
 	struct asking *a = &w->progress.asking[passed->index][name];
-	if (!a->queued || w->plan.fault[FAULT_MESSAGES] || w->plan.fault[FAULT_BACK])
+	if (!a->queued || excuse(w, EXCUSE_ORDER_BACK, w->plan.fault[FAULT_MESSAGES] || progress_is_back(w)))
 		return;
 	if (++a->passed[by->index] > PASSED_MOST)
 		world_fail(w, "order: d%u has got %s %d times while d%u stood in the queue for it", by->index,
@@ -373,6 +386,7 @@ progress_leased(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
 	w->progress.asking[h->index][name].streak = 0;
+	w->progress.asking[h->index][name].leased_us = w->now_us;
 	progress_queued(h, name, false);
 	look_at_places(w, name);
 	for (unsigned i = 0; i < w->plan.hosts; i++)

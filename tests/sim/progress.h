@@ -33,6 +33,7 @@ struct progress {
 		bool queued;                /* at the masters, as they said */
 		int64_t queued_us;          /* since when */
 		int passed[PLAN_HOSTS_MAX]; /* leases that these daemons got since then */
+		int64_t leased_us;          /* it got the lease then */
 		int64_t streak; /* grants in a row on its lease, while it knew that another waits */
 	} asking[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 };
@@ -42,6 +43,9 @@ void progress_watch(struct world *world);
 
 /* A daemon granted a hold of this name: for its waiters everything begins anew. */
 void progress_granted(struct host *host, unsigned name, enum kind kind);
+
+/* Whether what is left behind at a master may outlive its time. */
+bool progress_is_back(const struct world *world);
 
 /* A daemon has got the lease. */
 void progress_leased(struct host *host, unsigned name);

@@ -4,6 +4,7 @@
 #ifndef SIM_RUN_H
 #define SIM_RUN_H
 
+#include "tests/sim/excuse.h"
 #include "tests/sim/plan.h"
 
 #include <stdbool.h>
@@ -14,6 +15,7 @@ struct outcome_of_run {
 	uint64_t grants;
 	uint64_t answers;
 	int64_t worst_us; /* that a waiter was kept by nothing */
+	struct excuses excuses;
 	char why[400];
 };
 

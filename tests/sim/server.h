@@ -27,11 +27,13 @@ struct server {
 	int64_t bare_until_us;    /* its scripts were flushed: until then it may have to be asked twice */
 	int64_t wall_offset_us;
 	int64_t ppm;
-	int64_t forward_until_us;      /* no further step forward before: at most J in the life of a lease */
-	int64_t forgot_us;             /* when it last may have forgotten something; 0: never */
-	int64_t lacks_until_us;        /* its clock leapt, or its memory went back: its leases are missed */
-	struct store *backup;          /* what a restart with old data finds */
-	struct store *other;           /* what is in its other database */
+	int64_t forward_until_us; /* no further step forward before: at most J in the life of a lease */
+	int64_t forgot_us;        /* when it last may have forgotten something; 0: never */
+	int64_t lacks_until_us;   /* its clock leapt, or its memory went back: its leases are missed */
+	int64_t spoilt_us[PLAN_NAMES_MAX]; /* somebody wrote to the lease's key; 0: never */
+	int64_t back_until_us; /* its clock stepped back: until then what is there may outlive its time */
+	struct store *backup;  /* what a restart with old data finds */
+	struct store *other;   /* what is in its other database */
 	int64_t token[PLAN_NAMES_MAX]; /* the last one of each name that this memory has given out */
 };
 

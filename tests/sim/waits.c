@@ -73,16 +73,22 @@ waits_begin(struct world *w, struct conn *c)
 {
 	const struct request *r = &c->current;
 	struct wait *v = find_repeated(w, c);
+	bool free = r->wait_ms == 0 && v == NULL && well_free(w, r->name);
 	if (v == NULL)
 		v = add(w);
 	else
 		v->loose |= host_ms(c->host) >= v->kept_ms;
+	well_touched(w, r->name);
+	v->free_us = free ? w->well.free_us[r->name] : 0;
+	v->touched = w->well.touched[r->name];
 	v->conn = c;
 	v->stray = false;
 	v->name = r->name;
 	memcpy(v->owner, r->owner, sizeof(v->owner));
 	v->kind = r->kind;
 	v->permits = r->permits;
+	v->lease_ms = r->lease_ms;
+	v->max_hold_ms = r->max_hold_ms;
 	memcpy(v->id, r->id, sizeof(v->id));
 	v->once = r->wait_ms == 0;
 	v->until_ms = INT64_MAX;

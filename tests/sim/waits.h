@@ -23,10 +23,14 @@ struct wait {
 	unsigned name;
 	char owner[8];
 	enum kind kind;
-	int64_t permits;  /* of plan.permits; 0: it is no semaphore */
+	int64_t permits; /* of plan.permits; 0: it is no semaphore */
+	int64_t lease_ms;
+	int64_t max_hold_ms;
 	char id[24];      /* ASYNC; "": the connection waits */
 	int64_t until_ms; /* the host's clock; INT64_MAX: for ever */
 	int64_t since_us;
+	int64_t free_us;    /* nobody had the name or wanted it, since then; 0: somebody did, */
+	uint64_t touched;   /* and how often somebody had come for it by then */
 	bool once;          /* WAIT 0, or no more requests will come */
 	bool loose;         /* it may have lost its place */
 	bool stray;         /* its connection is lost; */

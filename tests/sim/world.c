@@ -94,6 +94,9 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 	memset(w, 0, sizeof(*w));
 	w->plan = *plan;
 	w->rng.state = plan->seed;
+	w->excuses = calloc(1, sizeof(*w->excuses));
+	if (w->excuses == NULL)
+		abort();
 	trace_init(&w->trace, keep_trace);
 	LIST_INIT(&w->batches);
 	LIST_INIT(&w->conns);
@@ -126,6 +129,7 @@ world_close(struct world *w)
 {
 	checker_done(w);
 	latches_done(w);
+	losses_done(w);
 	wire_free_all(&w->batches);
 	conn_free_all(&w->conns);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
@@ -134,6 +138,7 @@ world_close(struct world *w)
 	for (unsigned i = 0; i < w->plan.masters; i++)
 		server_done(&w->servers[i]);
 	trace_done(&w->trace);
+	free(w->excuses);
 }
 
 /* ---- the phases ---- */
@@ -268,6 +273,7 @@ world_live(struct world *w)
 	orphan_watch(w);
 	progress_watch(w);
 	belief_watch(w);
+	well_watch(w);
 	latches_watch(w);
 	rival_watch(w);
 	world_run_until(w, p->faults_us);

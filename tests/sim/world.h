@@ -15,8 +15,11 @@
 #include "tests/sim/checker.h"
 #include "tests/sim/client.h"
 #include "tests/sim/debt.h"
+#include "tests/sim/excuse.h"
+#include "tests/sim/honest.h"
 #include "tests/sim/host.h"
 #include "tests/sim/latches.h"
+#include "tests/sim/losses.h"
 #include "tests/sim/orphan.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/progress.h"
@@ -25,6 +28,7 @@
 #include "tests/sim/schedule.h"
 #include "tests/sim/server.h"
 #include "tests/sim/trace.h"
+#include "tests/sim/well.h"
 
 #define WORLD_WALL_US INT64_C(1760000000000000) /* what a right wall clock shows at the beginning */
 
@@ -42,6 +46,12 @@ struct world {
 	struct all_conns conns;
 	struct checker checker;
 	struct latches latches;
+	struct losses losses;
+	struct well well;
+	struct excuses *excuses;
+	bool lost_here[PLAN_HOSTS_MAX]; /* a hold or a lease, in the step that runs */
+	const struct conn *closes;      /* its end is told to its daemon in this very step; NULL: none */
+	bool closes_clean;              /* and is the end of what its session holds */
 	struct orphans orphans[PLAN_MASTERS_MAX];
 	struct progress progress;
 	struct rival rival;

@@ -1,0 +1,50 @@
+/*
+ * excuse: counts how often the checker does not judge what it looks at, and why not. Printed at the end of a
+ * run: an exception that is taken often is a gap.
+ */
+#ifndef SIM_EXCUSE_H
+#define SIM_EXCUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct world;
+
+/* EXCUSE(id, what is not judged, and when) */
+#define EXCUSES(EXCUSE)                                                                                      \
+	EXCUSE(EXCLUSION_TAINTED, "exclusion: somebody wrote to the key of one of two holds")                \
+	EXCUSE(TOKEN_TAINTED, "tokens: somebody wrote to the key of the lease")                              \
+	EXCUSE(BELIEF_TAINTED, "belief: somebody wrote to the key of the lease")                             \
+	EXCUSE(BELIEF_LOST, "belief: the master lost its memory, leapt or was written to, a lease ago")      \
+	EXCUSE(LOSS_TAINTED, "loss: somebody wrote to the key of the lease")                                 \
+	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
+	EXCUSE(PROGRESS_BACK, "progress: a master's clock stepped back")                                     \
+	EXCUSE(PROGRESS_HOPE, "progress: a daemon counts on a master that has just fallen silent")           \
+	EXCUSE(PROGRESS_PLACE, "progress: a place in the queue is left of a daemon that cannot come")        \
+	EXCUSE(PROGRESS_MASTERS, "progress: no daemon with a waiter has a majority of masters that can")     \
+	EXCUSE(ORPHAN_BACK, "orphan: a master's clock stepped back")                                         \
+	EXCUSE(ORDER_BACK, "order: a master's clock stepped back, or messages are lost")
+
+enum excuse {
+#define EXCUSE(id, text) EXCUSE_##id,
+	EXCUSES(EXCUSE)
+#undef EXCUSE
+		EXCUSE_COUNT
+};
+
+struct excuses {
+	struct excuse_count {
+		uint64_t looks;
+		uint64_t taken;
+	} of[EXCUSE_COUNT];
+};
+
+/* One more look; taken: it is not judged. Gives that back. */
+bool excuse(const struct world *world, enum excuse id, bool taken);
+
+void excuses_add(struct excuses *sum, const struct excuses *more);
+
+/* A line for each. */
+void excuses_print(const struct excuses *excuses);
+
+#endif

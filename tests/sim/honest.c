@@ -1,0 +1,189 @@
+/* honest: see honest.h. */
+#include "tests/sim/honest.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What a daemon thinks of its masters. */
+static struct opinion
+opinion(const struct host *h)
+{
+	struct opinion o = {.admitted = 0};
+	for (unsigned i = 0; i < h->world->plan.masters; i++) {
+		struct master_view view;
+		core_view_master(h->core, host_ms(h), i, &view);
+		bool admitted = view.state == MASTER_ADMITTED;
+		o.admitted += admitted;
+		o.usable += admitted && !view.down && view.links_up == h->world->plan.links;
+		o.guarded += view.state == MASTER_GUARDED;
+	}
+	return o;
+}
+
+void
+honest_before(struct host *h)
+{
+	h->opinion = opinion(h);
+}
+
+/* It has all it needs, before and after this step. */
+static bool
+surely_can(const struct host *h)
+{
+	unsigned need = plan_majority(&h->world->plan);
+	return !h->opinion.changed && h->opinion.usable >= need && opinion(h).usable >= need;
+}
+
+static bool
+surely_cannot(const struct host *h)
+{
+	unsigned need = plan_majority(&h->world->plan);
+	return !h->opinion.changed && h->opinion.admitted < need && opinion(h).admitted < need;
+}
+
+static bool
+starts(const char *text, const char *word)
+{
+	return strncmp(text, word, strlen(word)) == 0;
+}
+
+/* Whether nothing has been wrong between it and all masters for longer than any answer takes. */
+static bool
+all_is_well(const struct host *h)
+{
+	const struct world *w = h->world;
+	int64_t since_us = well_all_us(w, h);
+	return since_us != INT64_MAX && w->now_us - since_us > (w->plan.lease_ms + 4000) * 1000;
+}
+
+static void
+check_masters(struct world *w, const struct conn *c, const struct host *h, enum code code, const char *text)
+{
+	bool late = starts(text, "the master did not answer") || starts(text, "the master has not");
+	bool said = starts(text, "the master said");
+	if (code == CODE_GUARD && (surely_can(h) || h->opinion.guarded + opinion(h).guarded == 0))
+		world_fail(w, "honest: c%u is told that masters are guarded: %s", c->client->index, text);
+	if (code == CODE_NOMASTER && surely_can(h) && !late)
+		world_fail(w, "honest: c%u is told that masters are missing: %s", c->client->index, text);
+	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late &&
+		h->opinion.guarded + opinion(h).guarded == 2)
+		world_fail(
+			w, "honest: c%u is not told that the master is guarded: %s", c->client->index, text);
+	if (said != (code == CODE_MASTERERR))
+		world_fail(w, "honest: c%u is told -%s for what the master said: %s", c->client->index,
+			code_word(code), text);
+	if (!late && all_is_well(h))
+		world_fail(w, "honest: c%u is told -%s %s, and nothing is wrong", c->client->index,
+			code_word(code), text);
+}
+
+/* Somebody may have it here, as far as the daemon knows. */
+static bool
+is_had(const struct host *h, unsigned name)
+{
+	struct resource_view view;
+	return core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
+	       (view.held || strcmp(view.lease, "held") == 0);
+}
+
+/* Nobody has had it or wanted it, from long before this was asked until now. */
+static bool
+was_free(const struct world *w, const struct wait *v)
+{
+	return v->free_us > 0 &&
+	       v->since_us - v->free_us > (w->plan.lease_ms + w->plan.retain_ms + 1000) * 1000 &&
+	       w->well.touched[v->name] == v->touched;
+}
+
+void
+honest_refused(struct world *w, const struct wait *v, enum code code, const char *text)
+{
+	const struct host *h = v->conn->host;
+	if (code == CODE_NOMASTER || code == CODE_GUARD || code == CODE_MASTERERR)
+		check_masters(w, v->conn, h, code, text);
+	if (code != CODE_COUNT)
+		return;
+	if (surely_cannot(h) && !is_had(h, v->name) && !w->lost_here[h->index])
+		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
+			v->conn->client->index, checker_name(v->name));
+	if (v->once && was_free(w, v) && all_is_well(h))
+		world_fail(w, "honest: c%u is refused %s, which nobody has", v->conn->client->index,
+			checker_name(v->name));
+}
+
+/* ---- what is held ---- */
+
+static const struct hold *
+any_hold(struct world *w, const struct conn *c, const char *owner)
+{
+	const struct request *r = &c->current;
+	const struct hold *h = r->count == 0 ? checker_hold(w, c, r->name, owner) : NULL;
+	for (unsigned i = 0; i < r->count && h == NULL; i++)
+		h = checker_hold(w, c, r->names[i], owner);
+	return h;
+}
+
+static bool
+session_takes(const struct world *w, const struct conn *c)
+{
+	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next)
+		if (v->conn->host == c->host && conn_session(v->conn) == conn_session(c))
+			return true;
+	return false;
+}
+
+static bool
+may_be_other(const struct world *w, const struct request *r)
+{
+	bool kinds = w->plan.permits > 0 || w->plan.foreign || w->plan.redisson || w->plan.twins;
+	return kinds || r->verb == VERB_DOWNGRADE || w->plan.fault[FAULT_KIND] ||
+	       w->plan.fault[FAULT_OVERWRITE];
+}
+
+void
+honest_reply(struct world *w, struct conn *c, const struct reply *reply)
+{
+	const struct request *r = &c->current;
+	if (reply->type != REPLY_ERROR)
+		return;
+	const struct hold *h = any_hold(w, c, r->owner);
+	switch (reply->code) {
+	case CODE_DRAINING:
+		if (!c->host->draining)
+			world_fail(w, "honest: c%u is told that d%u stops", c->client->index, c->host->index);
+		return;
+	case CODE_HELD:
+		if (h == NULL && !session_takes(w, c))
+			world_fail(w, "honest: c%u is told that it holds what it does not", c->client->index);
+		return;
+	case CODE_UPGRADE:
+		if (h == NULL || (h->kind != KIND_SHARED && h->permits >= r->permits))
+			world_fail(w, "honest: c%u is told that it has less of it", c->client->index);
+		return;
+	case CODE_WRONGKIND:
+		if (!may_be_other(w, r))
+			world_fail(w, "honest: c%u is told that there is another kind of lock: %s",
+				c->client->index, reply->text);
+		return;
+	case CODE_NOTHELD:
+		if (r->verb != VERB_BREAK && h != NULL && checker_holds(w, h) && h->ended_us >= w->now_us &&
+			(r->token == 0 || r->token == h->token))
+			world_fail(w, "honest: c%u is told that it does not hold %s", c->client->index,
+				checker_name(r->name));
+		return;
+	case CODE_ERR:
+		if (r->verb == VERB_EXTEND && h != NULL && h->leased)
+			world_fail(w, "honest: c%u is told that its hold has no LEASE", c->client->index);
+		return;
+	case CODE_NOMASTER:
+	case CODE_GUARD:
+	case CODE_MASTERERR:
+		if (r->verb == VERB_MLOCK)
+			check_masters(w, c, c->host, reply->code, reply->text);
+		return;
+	default:
+		return;
+	}
+}

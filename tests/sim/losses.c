@@ -1,0 +1,281 @@
+/* losses: see losses.h. */
+#include "tests/sim/losses.h"
+
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REMEMBERED_MOST 10 /* lost_per_session: of more the oldest is forgotten */
+
+static bool
+is_of(const struct loss_told *l, const struct host *h, session_id session)
+{
+	return l->host == h && l->host_life == h->life && l->session == session;
+}
+
+static struct loss_told **
+find(struct world *w, const struct host *h, session_id session, unsigned name, const char *owner)
+{
+	struct loss_told **at = &w->losses.told;
+	while (*at != NULL &&
+		!(is_of(*at, h, session) && (*at)->name == name && strcmp((*at)->owner, owner) == 0))
+		at = &(*at)->next;
+	return at;
+}
+
+static void
+forget(struct loss_told **at)
+{
+	struct loss_told *l = *at;
+	if (l == NULL)
+		return;
+	*at = l->next;
+	free(l);
+}
+
+static void
+asked(struct world *w, const struct conn *c, unsigned name, const char *owner)
+{
+	struct loss_told *l = *find(w, c->host, conn_session(c), name, owner);
+	if (l != NULL)
+		l->asked = true;
+}
+
+void
+losses_done(struct world *w)
+{
+	for (struct loss_told *l = w->losses.told, *next; l != NULL; l = next) {
+		next = l->next;
+		free(l);
+	}
+	for (struct loss_manner *m = w->losses.manners, *next; m != NULL; m = next) {
+		next = m->next;
+		free(m);
+	}
+	w->losses = (struct losses){.told = NULL};
+}
+
+static struct loss_manner *
+manner_of(struct world *w, const struct host *h, session_id session)
+{
+	struct loss_manner *m = w->losses.manners;
+	while (m != NULL && !(m->host == h && m->host_life == h->life && m->session == session))
+		m = m->next;
+	return m;
+}
+
+/* ---- why ---- */
+
+/* Its LEASE or MAXHOLD is a reason when it is over, and the end of the lease when that is. */
+static void
+check_reason(struct world *w, const struct host *h, const struct hold *hold, const char *why)
+{
+	int64_t now_ms = host_ms(h);
+	bool bounds = strcmp(why, "lease") == 0 || strcmp(why, "maxhold") == 0;
+	bool expired = strcmp(why, "expired") == 0;
+	if (bounds && now_ms < hold->ends_ms)
+		world_fail(w, "loss: d%u says that the %s of %s is over, %" PRId64 " ms too soon", h->index,
+			why, checker_name(hold->name), hold->ends_ms - now_ms);
+	if (strcmp(why, "lease") == 0 && hold->ends_ms == hold->ceiling_ms && !hold->leased)
+		world_fail(w, "loss: d%u ends a hold of %s by a LEASE that it does not have", h->index,
+			checker_name(hold->name));
+	if (strcmp(why, "maxhold") == 0 && hold->ceiling_ms > now_ms)
+		world_fail(w, "loss: d%u ends a hold of %s by a MAXHOLD that is not over", h->index,
+			checker_name(hold->name));
+	if ((bounds || expired) && hold->valid_us > w->now_us + 1000 && !hold->untold &&
+		!(bounds && now_ms >= hold->ends_ms))
+		world_fail(w, "loss: d%u calls its hold of %s %s, and was sure of it for %" PRId64 " us more",
+			h->index, checker_name(hold->name), why, hold->valid_us - w->now_us);
+}
+
+static void
+withheld(struct host *h, const struct note *n, const struct hold *hold)
+{
+	struct world *w = h->world;
+	const struct conn *c = w->closes;
+	/* Its rule may withhold it for longer than what was told. */
+	int64_t delay_ms = w->rules[hold->name == 2 ? 0 : 1].crash_delay_ms;
+	int64_t told_ms = (hold->valid_us - w->now_us) / 1000, left_ms = told_ms + delay_ms;
+	const struct pact *p = pact_of(w, h, n->session);
+	if (c != NULL && c->host == h && c->session == n->session && w->closes_clean &&
+		(p == NULL || p->heartbeat_ms == 0))
+		world_fail(w, "session end: d%u withholds %s, which its holder has ended", h->index,
+			checker_name(hold->name));
+	/* Seen by two clocks. */
+	if (n->ttl_ms < left_ms - 3 - (told_ms < 0 ? -told_ms : told_ms) / 200 - delay_ms / 200)
+		world_fail(w,
+			"told: d%u withholds %s for %" PRId64 " ms, and may not pass it on for %" PRId64,
+			h->index, checker_name(hold->name), n->ttl_ms, left_ms);
+}
+
+/* Every lock that is held goes on while a majority of its masters can be renewed: who could do that for all
+ * of a lease has lost it for no reason, unless somebody wrote to its key. */
+static void
+check_cause(struct world *w, const struct host *h, unsigned name, const char *why)
+{
+	int64_t since_us = well_keeps_us(w, h), most_us = w->plan.lease_ms * 1100 + 100000;
+	bool ended = strcmp(why, "expired") == 0 || strcmp(why, "taken") == 0 || strcmp(why, "refused") == 0;
+	/* A memory that comes back may bring what was written long ago. */
+	bool spoilt = plan_loses(&w->plan) && (w->plan.fault[FAULT_KIND] || w->plan.fault[FAULT_OVERWRITE]);
+	if (!ended || excuse(w, EXCUSE_LOSS_TAINTED, spoilt || w->checker.tainted[name][h->index]) ||
+		excuse(w, EXCUSE_LOSS_MASTERS, since_us == INT64_MAX || w->now_us - since_us <= most_us))
+		return;
+	world_fail(w, "loss: d%u loses %s (%s), and could use its masters for %" PRId64 " ms", h->index,
+		checker_name(name), why, (w->now_us - since_us) / 1000);
+}
+
+static void
+lost(struct host *h, const struct note *n, unsigned name)
+{
+	struct world *w = h->world;
+	struct loss_told *l = calloc(1, sizeof(*l));
+	assert(l != NULL && n->owner.n < sizeof(l->owner));
+	*l = (struct loss_told){.host = h, .host_life = h->life, .session = n->session, .name = name};
+	if (n->owner.n > 0)
+		memcpy(l->owner, n->owner.p, n->owner.n);
+	/* The end of a LEASE is what its holder asked for. */
+	l->due = n->text == NULL || strcmp(n->text, "lease") != 0;
+	forget(find(w, h, n->session, name, l->owner));
+	l->pushed = w->losses.pushed != NULL && w->losses.pushed_name == name &&
+		    w->losses.pushed->host == h && conn_session(w->losses.pushed) == n->session;
+	w->losses.pushed = NULL;
+	l->next = w->losses.told;
+	w->losses.told = l;
+}
+
+void
+losses_note(struct host *h, const struct note *n)
+{
+	struct world *w = h->world;
+	if (n->session == 0 || (n->type != NOTE_LOST && n->type != NOTE_WITHHELD))
+		return;
+	unsigned name = checker_name_of(n->name);
+	const struct hold *hold = checker_hold_with(w, h, name, n->token);
+	if (n->type == NOTE_LOST)
+		lost(h, n, name);
+	if (n->type == NOTE_LOST && n->text != NULL)
+		check_cause(w, h, name, n->text);
+	if (hold == NULL || hold->session != n->session)
+		return;
+	if (n->type == NOTE_LOST && n->text != NULL)
+		check_reason(w, h, hold, n->text);
+	else if (n->type == NOTE_WITHHELD)
+		withheld(h, n, hold);
+}
+
+/* ---- who is told ---- */
+
+void
+losses_push(struct world *w, const struct conn *c, const struct push *push)
+{
+	if (push->type != PUSH_LOST)
+		return;
+	w->losses.pushed = c;
+	w->losses.pushed_name = checker_name_of(push->name);
+}
+
+static bool
+speaks_for(const struct conn *c, const struct host *h, session_id session)
+{
+	return c->host == h && c->host_life == h->life && c->open && !c->ousted && conn_session(c) == session;
+}
+
+static void
+check_told(struct world *w, const struct host *h, const struct loss_told *l)
+{
+	const struct loss_manner *m = manner_of(w, h, l->session);
+	const struct conn *c;
+	bool push = m != NULL && m->onloss == ONLOSS_PUSH && speaks_for(m->conn, h, l->session);
+	if (m != NULL && m->onloss == ONLOSS_NEXT)
+		return;
+	if (push) {
+		if (!l->pushed && !m->conn->ending && !m->conn->closing)
+			world_fail(w, "loss: session %" PRIu64 " of d%u has lost %s, and gets no word of it",
+				l->session, h->index, checker_name(l->name));
+		return;
+	}
+	LIST_FOREACH (c, &w->conns, in_world)
+		if (speaks_for(c, h, l->session) && !c->ending && !c->closing)
+			world_fail(w,
+				"loss: session %" PRIu64 " of d%u has lost %s, and c%u is left in peace",
+				l->session, h->index, checker_name(l->name), c->client->index);
+}
+
+void
+losses_step(struct world *w, const struct host *h)
+{
+	for (struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
+		if (!l->due || l->host != h || l->host_life != h->life)
+			continue;
+		check_told(w, h, l);
+		l->due = false;
+	}
+}
+
+/* ---- what is answered ---- */
+
+void
+losses_command(struct world *w, const struct conn *c)
+{
+	const struct request *r = &c->current;
+	if (r->verb == VERB_LOCK)
+		asked(w, c, r->name, r->owner);
+	for (unsigned i = 0; (r->verb == VERB_MLOCK || r->verb == VERB_MUNLOCK) && i < r->count; i++)
+		asked(w, c, r->names[i], r->owner);
+}
+
+static void
+manner_set(struct world *w, const struct conn *c)
+{
+	session_id session = conn_session(c);
+	struct loss_manner *m = manner_of(w, c->host, session);
+	if (m == NULL) {
+		m = calloc(1, sizeof(*m));
+		assert(m != NULL);
+		*m = (struct loss_manner){.next = w->losses.manners,
+			.host = c->host,
+			.host_life = c->host_life,
+			.session = session};
+		w->losses.manners = m;
+	}
+	m->onloss = c->current.onloss;
+	m->conn = c;
+}
+
+/* Whether all are remembered. */
+static bool
+few(const struct world *w, const struct conn *c)
+{
+	unsigned n = 0;
+	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next)
+		n += is_of(l, c->host, conn_session(c));
+	return n < REMEMBERED_MOST;
+}
+
+void
+losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
+{
+	const struct request *r = &c->current;
+	bool told = reply->type == REPLY_ERROR && reply->code == CODE_LOST;
+	bool denied =
+		reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code == CODE_NOTHELD);
+	if (r->verb == VERB_SESSION_ONLOSS && reply->type == REPLY_OK)
+		manner_set(w, c);
+	if (r->verb != VERB_UNLOCK && r->verb != VERB_CHECK && r->verb != VERB_EXTEND &&
+		r->verb != VERB_DOWNGRADE)
+		return;
+	struct loss_told **at = find(w, c->host, conn_session(c), r->name, r->owner);
+	if (told && *at == NULL)
+		world_fail(w, "loss: c%u is told that it has lost %s, which it has not", c->client->index,
+			checker_name(r->name));
+	/* It may have waited for the name before it lost it, and hold it again. */
+	const struct hold *hold = checker_hold(w, c, r->name, r->owner);
+	if (denied && *at != NULL && !(*at)->asked && few(w, c) && (hold == NULL || hold->lost))
+		world_fail(w, "loss: c%u is not told that it has lost %s", c->client->index,
+			checker_name(r->name));
+	if (told && (r->verb == VERB_UNLOCK || r->verb == VERB_DOWNGRADE))
+		forget(at);
+}

@@ -1,0 +1,161 @@
+/* well: see well.h. */
+#include "tests/sim/well.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define EVERY_US 20000
+
+/* ---- ways ---- */
+
+static bool
+is_well(const struct host *h, const struct server *s, bool guarded)
+{
+	struct master_view view;
+	if (!h->alive || h->draining || h->world->now_us < h->paused_until_us || !server_sound(s) ||
+		!way_sound(&h->ways[s->index]))
+		return false;
+	core_view_master(h->core, host_ms(h), s->index, &view);
+	return (view.state == MASTER_ADMITTED || (guarded && view.state == MASTER_GUARDED)) && !view.down &&
+	       view.links_up == h->world->plan.links;
+}
+
+static void
+look_at_way(struct world *w, const struct host *h, const struct server *s)
+{
+	int64_t *since = &w->well.since_us[h->index][s->index], *kept = &w->well.kept_us[h->index][s->index];
+	bool keeps = is_well(h, s, w->plan.masters == 1);
+	if (!keeps)
+		*kept = INT64_MAX;
+	else if (*kept == INT64_MAX)
+		*kept = w->now_us;
+	if (!keeps || !is_well(h, s, false)) {
+		if (*since != INT64_MAX)
+			w->well.ill_us[h->index][s->index] = w->now_us;
+		*since = INT64_MAX;
+	} else if (*since == INT64_MAX)
+		*since = w->now_us;
+}
+
+/* The n-th oldest. */
+static int64_t
+nth(const struct world *w, const int64_t *since_us, unsigned n)
+{
+	int64_t least = INT64_MAX;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		unsigned older = 0;
+		for (unsigned k = 0; k < w->plan.masters; k++)
+			older += since_us[k] <= since_us[i];
+		if (older >= n && since_us[i] < least)
+			least = since_us[i];
+	}
+	return least;
+}
+
+int64_t
+well_majority_us(const struct world *w, const struct host *h)
+{
+	return nth(w, w->well.since_us[h->index], plan_majority(&w->plan));
+}
+
+int64_t
+well_all_us(const struct world *w, const struct host *h)
+{
+	return nth(w, w->well.since_us[h->index], w->plan.masters);
+}
+
+int64_t
+well_keeps_us(const struct world *w, const struct host *h)
+{
+	return nth(w, w->well.kept_us[h->index], plan_majority(&w->plan));
+}
+
+void
+well_host_starts(struct world *w, const struct host *h)
+{
+	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
+		w->well.since_us[h->index][i] = w->well.kept_us[h->index][i] = INT64_MAX;
+	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
+		w->well.unused_us[h->index][i] = INT64_MAX;
+}
+
+/* ---- names ---- */
+
+bool
+well_free(const struct world *w, unsigned name)
+{
+	struct resource_view view;
+	struct slice daemon;
+	if (waits_for(w, name) || checker_good_us(w, name) > w->now_us)
+		return false;
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		if (w->hosts[i].alive && core_view_resource(w->hosts[i].core, host_ms(&w->hosts[i]),
+						 slice_of(checker_name(name)), &view))
+			return false;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		const struct server *s = &w->servers[i];
+		struct store *store = master_store(s->master);
+		if (store_exists(store, server_wall_us(s), server_lease_key(w, name)) ||
+			store_member(store, server_wall_us(s), server_queue_key(name), 0, &daemon))
+			return false;
+	}
+	return true;
+}
+
+/* What nobody uses is kept for a moment, and not at all where others lock the name, too. */
+static void
+look_at_unused(struct world *w, const struct host *h, unsigned name)
+{
+	int64_t *since = &w->well.unused_us[h->index][name];
+	bool foreign = plan_keyed(&w->plan, name);
+	struct resource_view view;
+	if (!h->alive || h->draining || h->paused_until_us + 50000 > w->now_us ||
+		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
+		strcmp(view.lease, "held") != 0 || view.holds > 0 || view.waiters > 0) {
+		*since = INT64_MAX;
+		return;
+	}
+	if (*since == INT64_MAX)
+		*since = w->now_us;
+	if (w->now_us - *since > (foreign ? 0 : w->plan.retain_ms * 1010) + 50000)
+		world_fail(w, "unused: d%u keeps its lease of %s for %" PRId64 " ms, and nobody uses it",
+			h->index, checker_name(name), (w->now_us - *since) / 1000);
+}
+
+void
+well_touched(struct world *w, unsigned name)
+{
+	for (unsigned k = 0; k < w->plan.names; k++) {
+		if (plan_first(&w->plan, k) != plan_first(&w->plan, name))
+			continue;
+		for (unsigned i = 0; i < w->plan.hosts; i++)
+			w->well.unused_us[i][k] = INT64_MAX;
+		w->well.touched[k]++;
+	}
+}
+
+static void
+look(void *arg, uint64_t a, void *data)
+{
+	struct world *w = arg;
+	(void)a;
+	(void)data;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		for (unsigned k = 0; k < w->plan.masters; k++)
+			look_at_way(w, &w->hosts[i], &w->servers[k]);
+		for (unsigned k = 0; k < w->plan.names; k++)
+			look_at_unused(w, &w->hosts[i], k);
+	}
+	for (unsigned i = 0; i < w->plan.names; i++)
+		if (!well_free(w, i))
+			w->well.free_us[i] = w->now_us;
+	world_after(w, EVERY_US, look, w, 0, NULL);
+}
+
+void
+well_watch(struct world *w)
+{
+	world_after(w, EVERY_US, look, w, 0, NULL);
+}
