@@ -12,9 +12,9 @@
 #define PREFIX "redisson_lock__channel:"
 
 struct channel {
-	UT_hash_handle hh; /* by name, with the channel's text in front of it */
+	UT_hash_handle hh; /* by name, which is a part of the text */
 	size_t n;
-	size_t name_at; /* the name is a part of the text */
+	size_t name_at;
 	size_t name_n;
 	char text[];
 };
@@ -38,54 +38,66 @@ channel_new(struct slice name)
 }
 
 static struct channel *
-channel_find(const struct channels *channels, const char *text, size_t n)
+channel_find(const struct channels *channels, struct slice name)
 {
 	struct channel *c;
 
-	HASH_FIND(hh, channels->all, text, n, c);
+	HASH_FIND(hh, channels->all, name.p, name.n, c);
 	return c;
 }
 
 const char *
 channels_add(struct channels *channels, struct slice name)
 {
-	struct channel *c = channel_new(name);
+	struct channel *c;
 	bool added;
 
+	if (channel_find(channels, name))
+		return NULL;
+	c = channel_new(name);
 	if (!c)
 		return NULL;
-	if (channel_find(channels, c->text, c->n)) {
-		free(c);
-		return NULL;
-	}
-	HASH_ADD_KEYPTR(hh, channels->all, c->text, c->n, c);
+	HASH_ADD_KEYPTR(hh, channels->all, c->text + c->name_at, c->name_n, c);
 	added = c->hh.tbl != NULL;
 	if (!added)
 		free(c);
 	return added ? c->text : NULL;
 }
 
+size_t
+channels_names(
+	const struct channels *channels, const char *channel, size_t n, struct slice names[CHANNELS_NAMES])
+{
+	struct slice whole, inner;
+	size_t count = 0;
+
+	if (n <= strlen(PREFIX) || memcmp(channel, PREFIX, strlen(PREFIX)) != 0)
+		return 0;
+	whole = (struct slice){channel + strlen(PREFIX), n - strlen(PREFIX)};
+	/* A name without braces is not the channel's whole rest, and one with them is. */
+	if (memchr(whole.p, '{', whole.n) && channel_find(channels, whole))
+		names[count++] = whole;
+	if (whole.n < 3 || whole.p[0] != '{' || whole.p[whole.n - 1] != '}')
+		return count;
+	inner = (struct slice){whole.p + 1, whole.n - 2};
+	if (!memchr(inner.p, '{', inner.n) && channel_find(channels, inner))
+		names[count++] = inner;
+	return count;
+}
+
 void
 channels_remove(
 	struct channels *channels, struct slice name, void (*each)(void *arg, const char *channel), void *arg)
 {
-	struct channel *like = channel_new(name);
-	struct channel *c = like ? channel_find(channels, like->text, like->n) : NULL;
+	struct channel *c = channel_find(channels, name);
+	struct slice names[CHANNELS_NAMES];
 
-	free(like);
 	if (!c)
 		return;
 	HASH_DEL(channels->all, c);
-	each(arg, c->text);
+	if (channels_names(channels, c->text, c->n, names) == 0)
+		each(arg, c->text);
 	free(c);
-}
-
-struct slice
-channels_name(const struct channels *channels, const char *channel, size_t n)
-{
-	const struct channel *c = channel_find(channels, channel, n);
-
-	return c ? (struct slice){c->text + c->name_at, c->name_n} : (struct slice){NULL, 0};
 }
 
 void

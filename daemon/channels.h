@@ -1,7 +1,8 @@
 /*
  * channels: on which channels the ends of somebody else's locks are published, and which name each is about.
  *
- * The inbox is the only user. A channel is Redisson's for the RLock of that name.
+ * The inbox is the only user. A channel is Redisson's for the RLock of that name; two names may share one, as
+ * x and {x} do.
  */
 #ifndef DAEMON_CHANNELS_H
 #define DAEMON_CHANNELS_H
@@ -21,12 +22,15 @@ struct channels {
  */
 const char *channels_add(struct channels *channels, struct slice name);
 
-/* Calls back with the channel, for UNSUBSCRIBE, if it is there, and forgets it. */
+/* Forgets it, and calls back with the channel, for UNSUBSCRIBE, if it was there and no other name has it. */
 void channels_remove(struct channels *channels, struct slice name,
 	void (*each)(void *arg, const char *channel), void *arg);
 
-/* The name a channel is about; n == 0: none that we know. */
-struct slice channels_name(const struct channels *channels, const char *channel, size_t n);
+#define CHANNELS_NAMES 2
+
+/* The names that a channel is about, of those that were added; how many. They are parts of its text. */
+size_t channels_names(
+	const struct channels *channels, const char *channel, size_t n, struct slice names[CHANNELS_NAMES]);
 
 void channels_each(const struct channels *channels, void (*each)(void *arg, const char *channel), void *arg);
 void channels_done(struct channels *channels);

@@ -117,17 +117,26 @@ on_down(void *arg, const char *why)
 	inbox->listens = false;
 }
 
+/* Those who wait for the end of somebody else's lock; how many names it is about. */
+static size_t
+channel_wake(const struct inbox *inbox, const struct redisReply *channel)
+{
+	struct slice names[CHANNELS_NAMES];
+	size_t n = 0;
+
+	if (channel->type == REDIS_REPLY_STRING)
+		n = channels_names(&inbox->channels, channel->str, channel->len, names);
+	for (size_t i = 0; i < n; i++)
+		inbox->hooks->wake(inbox->arg, names[i]);
+	return n;
+}
+
 /* What was published before that has been missed. */
 static void
-inbox_joined(struct inbox *inbox, const struct redisReply *reply)
+inbox_joined(const struct inbox *inbox, const struct redisReply *reply)
 {
-	struct slice name = {NULL, 0};
-
-	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
-		reply->element[1]->type == REDIS_REPLY_STRING)
-		name = channels_name(&inbox->channels, reply->element[1]->str, reply->element[1]->len);
-	if (name.n > 0)
-		inbox->hooks->wake(inbox->arg, name);
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 3)
+		channel_wake(inbox, reply->element[1]);
 }
 
 /* The answer to SUBSCRIBE; an error is most often an ACL without the channel. */
@@ -189,11 +198,8 @@ on_message(void *arg, const struct redisReply *message)
 	const struct redisReply *channel = message->element[1];
 	struct slice name = {NULL, 0};
 
-	if (channel->type == REDIS_REPLY_STRING)
-		name = channels_name(&inbox->channels, channel->str, channel->len);
-	if (name.n > 0) {
+	if (channel_wake(inbox, channel) > 0) {
 		inbox->stats->inbox_wakes++;
-		inbox->hooks->wake(inbox->arg, name);
 		return;
 	}
 	/* Nobody can publish nothing. */

@@ -64,6 +64,30 @@ def test_redisson_excludes_us(place):
     until("it listens no longer", lambda: redis("PUBSUB", "NUMSUB", CHANNEL)[1] == 0)
 
 
+def test_redisson_shared_channel(place):
+    """names with one channel, as x and {x}: the end of either wakes who waits, also when nobody waits for the other"""
+    redis = place.redis()
+    config = "lease: 10s\nrules:\n  - { match: '*', interop: redisson }\n"
+    daemon = place.daemon(master=redis, config=config).admitted()
+    for name in ("x", "{x}"):
+        redis("HSET", name, "other:1", "1")
+    one, two = daemon.client(), daemon.client()
+    one.send("LOCK", "x")
+    until("the daemon listens", lambda: redis("PUBSUB", "NUMSUB", CHANNEL)[1] == 1)
+    two.send("LOCK", "{x}")
+    daemon.queued("{x}")
+    redis("DEL", "x")
+    redis("PUBLISH", CHANNEL, "0")
+    # Its timer alone would look again after a third of the lease.
+    expect(isinstance(one.reply(), int), True)
+    one("UNLOCK", "x")
+    one("LOCK", "x")
+    expect(redis("PUBSUB", "NUMSUB", CHANNEL)[1], 1)
+    redis("DEL", "{x}")
+    redis("PUBLISH", CHANNEL, "0")
+    expect(isinstance(two.reply(), int), True)
+
+
 def test_redisson_that_died(place):
     """an RLock whose holder died ends with its time to live"""
     redis, daemon = redisson(place)
