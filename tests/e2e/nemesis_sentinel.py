@@ -28,7 +28,8 @@ PARTIES = FIRST_SENTINEL + SENTINELS + 1
 NAME = "mymaster"
 # The first sentinel notices first, and alone: those that begin at the same time compete for a while.
 DOWN_MS = (1000, 3000, 5000)
-FAILOVER = 30.0
+# What else sentinels do, such as telling a replica of the new master, takes as long; so does the end of a failover.
+FAILOVER_TIMEOUT = 3.0
 
 
 def replica_of(port):
@@ -84,7 +85,7 @@ class Sentinel:
             stream.write("sentinel announce-ip 127.0.0.1\nsentinel announce-port %d\n" % self.port)
             stream.write("sentinel monitor %s 127.0.0.1 %d %d\n" % (NAME, master_port, 1 if number == 0 else 2))
             stream.write("sentinel down-after-milliseconds %s %d\n" % (NAME, DOWN_MS[number]))
-            stream.write("sentinel failover-timeout %s 5000\n" % NAME)
+            stream.write("sentinel failover-timeout %s %d\n" % (NAME, FAILOVER_TIMEOUT * 1000))
         self.start()
 
     def start(self):
@@ -194,10 +195,11 @@ class Watched(Stage):
                    info.get("master0_address") == "127.0.0.1:%d" % self.now.port)
 
     def cut(self, side, directions=BOTH, mode="drop"):
-        """Between these parties and all others."""
+        """Between these parties and all others, and nothing else."""
         for end in self.servers + self.sentinels:
-            across = [party for party in range(PARTIES - 1) if (party in side) != (end.party in side)]
+            across = {party for party in range(PARTIES - 1) if (party in side) != (end.party in side)}
             end.wire.set(across, directions, mode=mode)
+            end.wire.heal(set(range(PARTIES)) - across)
 
     def replicas(self):
         return [server for server in self.servers if server is not self.now]
@@ -210,6 +212,12 @@ class Watched(Stage):
             if ports - {str(self.now.port), None}:
                 return
             pause(0.05)
+
+    def await_following(self, replica, seconds):
+        """Until it follows another master than before, if that comes to pass."""
+        until = now_ns() + int(seconds * 1e9)
+        while now_ns() < until and replica("ROLE")[2] == self.now.port:
+            pause(0.01)
 
 
 # --- faults of its own ----------------------------------------------------------------------------------------------
@@ -254,12 +262,21 @@ def master_stopped(stage, chance, masters):
 
 @fault("master", costs="memory", only=watched)
 def master_cut(stage, chance, masters):
-    """The master, some of the daemons and perhaps a replica are cut off from the sentinels and all others."""
-    side = {masters[0].party} | set(chance.sample(range(DAEMONS), chance.choice((0, 1, 1, 2))))
-    side |= {one.party for one in chance.sample(stage.replicas(), chance.choice((0, 1, 1)))}
-    stage.cut(side, chance.choice((BOTH, BOTH, BOTH, (UP,), (DOWN,))), chance.choice(("drop", "drop", "hold")))
+    """
+    The master, some of the daemons and perhaps a replica are cut off from the sentinels and all others. Sometimes that
+    replica comes back first: the new master may have been without any until then, and the old one goes on without it.
+    """
+    daemons = chance.sample(range(DAEMONS), chance.choice((0, 1, 1, 2)))
+    side = {masters[0].party, *daemons}
+    stays = chance.sample(stage.replicas(), chance.choice((0, 1, 1)))
+    stage.cut(side | {one.party for one in stays}, chance.choice((BOTH, BOTH, BOTH, (UP,), (DOWN,))),
+              chance.choice(("drop", "drop", "hold")))
     stage.await_failover(8)
     pause((LEASE + MARGIN) * chance.choice((0.1, 1.5, 3)) * (0.5 + chance.random()))
+    if stays and chance.random() < 0.7:
+        stage.cut(side)
+        stage.await_following(stays[0], 4 * FAILOVER_TIMEOUT)
+        pause(LEASE * chance.random() * 2)
 
 
 @fault("master", costs="memory", only=watched)
