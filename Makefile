@@ -164,8 +164,8 @@ check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purit
 
 SEEDS ?= 2000
 
-sim: $(O)/tests/sim/holdfast-sim ## simulate SEEDS worlds of daemons, clients and failing masters (2000; MASTERS=3|5, else one)
-	@$< --seeds 1..$(SEEDS) --jobs $(JOBS) $(if $(MASTERS),--masters $(MASTERS))
+sim: $(O)/tests/sim/holdfast-sim ## simulate SEEDS worlds of daemons, clients and failing masters (2000; MASTERS=3|5 or SENTINEL=1, else one)
+	@$< --seeds 1..$(SEEDS) --jobs $(JOBS) $(if $(SENTINEL),--masters sentinel,$(if $(MASTERS),--masters $(MASTERS)))
 
 # A greater depth allows more of everything, and takes far longer. SHOW=1 prints how each wrong variant breaks its
 # promise, step by step; ONLY=tokens or ONLY='tokens/count up' explores that alone.

@@ -20,7 +20,7 @@ any_host(struct world *w)
 static struct server *
 any_server(struct world *w)
 {
-	return &w->servers[rng_range(&w->rng, 0, w->plan.masters - 1)];
+	return &w->servers[rng_range(&w->rng, 0, plan_servers(&w->plan) - 1)];
 }
 
 static int64_t
@@ -155,7 +155,7 @@ fault_ways(struct world *w, enum fault fault)
 		return;
 	int percent = rng_percent(&w->rng, 60) ? 0 : 60;
 	unsigned one = any_server(w)->index;
-	for (unsigned i = 0; i < w->plan.masters; i++)
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 		if (i == one || rng_percent(&w->rng, percent))
 			fault_way(w, &h->ways[i], fault);
 }
@@ -217,7 +217,7 @@ fault_forward(struct world *w, struct server *s)
 	struct host *h = any_host(w);
 	/* It shows where a lease is not renewed any more. */
 	if (h != NULL && rng_percent(&w->rng, 50))
-		for (unsigned i = 0; i < w->plan.masters; i++)
+		for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 			if (i == s->index || rng_percent(&w->rng, 50))
 				slow_turns_dead(&h->ways[i], 0, NULL);
 	s->forward_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 1100;
@@ -472,6 +472,11 @@ fault_strike(struct world *w, enum fault fault)
 	case FAULT_CLONE:
 		fault_clone(w);
 		return;
+	case FAULT_FAILOVER:
+	case FAULT_CUT_OFF:
+	case FAULT_RESYNC:
+		sentinels_strike(w, fault);
+		return;
 	case FAULT_SPLIT:
 		fault_split(w);
 		return;
@@ -522,12 +527,14 @@ static int64_t
 over_us(const struct world *w)
 {
 	int64_t over = 0;
-	for (unsigned k = 0; k < w->plan.masters; k++)
+	for (unsigned k = 0; k < plan_servers(&w->plan); k++) {
 		over = later(over, w->servers[k].stopped_until_us);
+		over = later(over, w->servers[k].unseen_until_us);
+	}
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
-		over = later(over, h->paused_until_us);
-		for (unsigned k = 0; k < w->plan.masters; k++)
+		over = later(over, later(h->paused_until_us, h->deaf_until_us));
+		for (unsigned k = 0; k < plan_servers(&w->plan); k++)
 			over = later(over, way_clear_us(&h->ways[k]));
 	}
 	return over;
@@ -540,13 +547,15 @@ fault_heal(struct world *w)
 	while (over_us(w) > w->now_us && !w->failed)
 		world_run_until(w, over_us(w));
 	trace_line(&w->trace, w->now_us, "healed");
-	for (unsigned k = 0; k < w->plan.masters; k++) {
+	for (unsigned k = 0; k < plan_servers(&w->plan); k++) {
 		struct server *s = &w->servers[k];
-		*master_health(s->master) = (struct master_health){0};
+		bool replica = w->plan.replicas > 0 && s->replication.follows >= 0;
+		*master_health(s->master) = (struct master_health){.readonly = replica};
 		s->up = true;
 		s->deaf_until_us = w->plan.fault[FAULT_MESSAGES] ? INT64_MAX : 0;
 	}
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		if (!w->hosts[i].alive)
 			host_start(&w->hosts[i]);
+	sentinels_heal(w);
 }

@@ -51,9 +51,91 @@ host_init(struct world *w, unsigned index)
 	h->call_settings.margin_ms = w->plan.margin_ms;
 	h->call_settings.layout = "x";
 	actions_init(&h->actions);
-	for (unsigned i = 0; i < w->plan.masters; i++)
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 		way_init(&h->ways[i], h, &w->servers[i]);
 	host_start(h);
+}
+
+/* ---- what the pool knows of replicas ---- */
+
+static void
+replicas_begin(struct host *h)
+{
+	h->replicas =
+		(struct replicas){.watched = h->world->plan.replicas > 0, .named = h->world->plan.replicas};
+	h->probing = false;
+}
+
+void
+host_see_replicas(struct host *h, const struct server *s)
+{
+	char text[64];
+	if (!h->replicas.watched)
+		return;
+	snprintf(text, sizeof(text), "# Replication\r\nconnected_slaves:%u\r\n", replication_connected(s));
+	redisReply *info = answer_text(slice_of(text));
+	replicas_read_info(&h->replicas, info);
+	freeReplyObject(info);
+	if (h->replicas.missing)
+		host_probe_later(h);
+}
+
+int64_t
+host_wait_us(const struct host *h)
+{
+	int64_t tenth_us = h->world->plan.lease_ms * 100;
+	return tenth_us < 20000 ? 20000 : tenth_us > 500000 ? 500000 : tenth_us;
+}
+
+static void
+probe(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	(void)data;
+	if (!h->alive || h->life != life)
+		return;
+	h->probing = false;
+	if (!h->replicas.missing)
+		return;
+	for (unsigned i = 0; h->paused_until_us <= h->world->now_us && i < h->world->plan.links; i++)
+		if (wire_probe(&h->ways[h->aim].wires[i]))
+			break;
+	host_probe_later(h);
+}
+
+void
+host_probe_later(struct host *h)
+{
+	if (h->probing)
+		return;
+	h->probing = true;
+	world_after(h->world, 2 * host_wait_us(h), probe, h, h->life, NULL);
+}
+
+static void
+way_connect(struct way *way)
+{
+	for (unsigned i = 0; i < way->host->world->plan.links; i++)
+		wire_connect(&way->wires[i]);
+	inbox_connect(&way->inbox);
+}
+
+void
+host_aim(struct host *h, unsigned server)
+{
+	struct way *before = &h->ways[h->aim];
+	uint64_t life = h->life;
+	if (h->aim == server)
+		return;
+	trace_line(&h->world->trace, h->world->now_us, "d%u     is aimed at m%u", h->index, server);
+	h->aim = server;
+	h->replicas.connected = 0;
+	h->replicas.missing = false;
+	inbox_forget(&before->inbox);
+	for (unsigned i = 0; i < h->world->plan.links && h->alive && h->life == life; i++)
+		wire_break(&before->wires[i], "the sentinels name another one");
+	if (h->alive && h->life == life)
+		way_connect(&h->ways[server]);
 }
 
 static void
@@ -78,11 +160,10 @@ host_begin(struct host *h, const struct host *of)
 		clone_make(h->core, of->core);
 	}
 	trace_line(&w->trace, w->now_us, "d%u     starts as %.6s", h->index, h->call_settings.daemon_id);
-	for (unsigned i = 0; i < w->plan.masters; i++) {
+	replicas_begin(h);
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++) {
 		h->ways[i].told = 0;
-		for (unsigned k = 0; k < w->plan.links; k++)
-			wire_connect(&h->ways[i].wires[k]);
-		inbox_connect(&h->ways[i].inbox);
+		way_connect(&h->ways[i]);
 	}
 }
 
@@ -95,7 +176,7 @@ host_start(struct host *h)
 static void
 host_end(struct host *h)
 {
-	for (unsigned i = 0; i < h->world->plan.masters; i++) {
+	for (unsigned i = 0; i < plan_servers(&h->world->plan); i++) {
 		for (unsigned k = 0; k < h->world->plan.links; k++)
 			wire_forget(&h->ways[i].wires[k]);
 		inbox_forget(&h->ways[i].inbox);
@@ -124,7 +205,7 @@ host_clone(struct host *h, const struct host *of)
 void
 host_done(struct host *h)
 {
-	for (unsigned i = 0; i < h->world->plan.masters; i++)
+	for (unsigned i = 0; i < plan_servers(&h->world->plan); i++)
 		for (unsigned k = 0; k < WAY_WIRES_MAX; k++)
 			wire_done(&h->ways[i].wires[k]);
 	core_free(h->core);
@@ -179,7 +260,7 @@ on_flush(void *arg, uint64_t life, void *data)
 		return;
 	}
 	h->flushing = false;
-	for (unsigned i = 0; i < h->world->plan.masters; i++)
+	for (unsigned i = 0; i < plan_servers(&h->world->plan); i++)
 		for (unsigned k = 0; k < h->world->plan.links; k++)
 			wire_flush(&h->ways[i].wires[k]);
 }
@@ -188,7 +269,7 @@ static void
 perform_call(struct host *h, const struct call *call)
 {
 	debt_call(h, call);
-	wire_call(&h->ways[call->master].wires[call->link], call);
+	wire_call(&h->ways[h->world->plan.replicas > 0 ? h->aim : call->master].wires[call->link], call);
 	if (h->flushing)
 		return;
 	h->flushing = true;

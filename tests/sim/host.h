@@ -8,6 +8,7 @@
 
 #include "daemon/call.h"
 #include "daemon/core/core.h"
+#include "daemon/replicas.h"
 #include "tests/sim/conn.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/way.h"
@@ -45,6 +46,11 @@ struct host {
 
 	int64_t paused_until_us;
 	struct way ways[PLAN_MASTERS_MAX];
+	/* Where there are sentinels: */
+	unsigned aim;          /* the server that they have named */
+	int64_t deaf_until_us; /* it hears nothing of them */
+	struct replicas replicas;
+	bool probing;
 	bool flushing;
 	bool listens;     /* to the ends of somebody else's locks of the last name */
 	int64_t timer_us; /* the alarm that is set; INT64_MAX: none */
@@ -64,6 +70,14 @@ int64_t host_ms(const struct host *host);
 int64_t host_true_us(const struct host *host, int64_t ms);
 /* One event into the core, and all that follows from it. The host must be alive and not paused. */
 void host_step(struct host *host, struct event *event);
+
+/* Its sentinels name this server now. */
+void host_aim(struct host *host, unsigned server);
+/* What its pool does about replicas: asks how many are connected, when a link to that server is up; looks
+ * again whether they are back; how long they have to acknowledge. */
+void host_see_replicas(struct host *host, const struct server *server);
+void host_probe_later(struct host *host);
+int64_t host_wait_us(const struct host *host);
 
 /* Nothing is wrong with it and its way to this master, and it has admitted it. */
 bool host_sound_at(const struct host *host, const struct server *server);

@@ -39,8 +39,7 @@ inbox_message(void *arg, uint64_t life, void *data)
 		: m->type == EVENT_LATCH ? "latch"
 					 : "flushed",
 		m->name);
-	host_step(
-		h, &(struct event){.type = m->type, .master = way->server->index, .name = slice_of(m->name)});
+	host_step(h, &(struct event){.type = m->type, .master = way_master(way), .name = slice_of(m->name)});
 	free(m);
 }
 
@@ -146,7 +145,7 @@ inbox_connected(void *arg, uint64_t life, void *data)
 	struct host *h = way->host;
 	struct world *w = h->world;
 	(void)data;
-	if (!h->alive || inbox->up || inbox->life != life)
+	if (!h->alive || inbox->up || inbox->life != life || !way_aimed(way))
 		return;
 	if (!way_opens(way)) {
 		inbox_connect(inbox);
@@ -159,7 +158,7 @@ inbox_connected(void *arg, uint64_t life, void *data)
 	if (h->listens)
 		inbox_listen(inbox, true);
 	bool quiet = wires_quiet(way);
-	host_step(h, &(struct event){.type = EVENT_SUBSCRIBED, .master = way->server->index});
+	host_step(h, &(struct event){.type = EVENT_SUBSCRIBED, .master = way_master(way)});
 	/* Where an answer is outstanding the master may be asked nothing else. */
 	if (quiet && w->plan.masters == 1)
 		checker_subscribed(w, h);
@@ -169,6 +168,8 @@ void
 inbox_connect(struct inbox *inbox)
 {
 	struct world *w = inbox->way->host->world;
+	if (!way_aimed(inbox->way))
+		return;
 	world_after(w, rng_range(&w->rng, 2 * w->plan.network_us, 100000), inbox_connected, inbox,
 		inbox->life, NULL);
 }

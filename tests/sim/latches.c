@@ -29,14 +29,21 @@ latches_verb(enum verb verb)
 }
 
 static struct latch_tale *
-tale_of(struct world *w, struct slice name)
+tale_of(struct server *s, struct slice name)
 {
 	unsigned i = 0;
 	while (!slice_equal(name, slice_of(names[i]))) {
 		i++;
 		assert(i < PLAN_LATCHES_MAX);
 	}
-	return &w->latches.of[i];
+	return &s->world->latches.of[s->index][i];
+}
+
+/* Which of the names it is about. */
+static size_t
+tale_index(const struct world *w, const struct latch_tale *t)
+{
+	return (size_t)(t - &w->latches.of[0][0]) % PLAN_LATCHES_MAX;
 }
 
 static void
@@ -53,9 +60,10 @@ void
 latches_done(struct world *w)
 {
 	struct latches *l = &w->latches;
-	for (unsigned i = 0; i < PLAN_LATCHES_MAX; i++) {
-		marks_free(&l->of[i]);
-		free(l->of[i].words);
+	for (unsigned i = 0; i < PLAN_MASTERS_MAX * PLAN_LATCHES_MAX; i++) {
+		struct latch_tale *t = &l->of[i / PLAN_LATCHES_MAX][i % PLAN_LATCHES_MAX];
+		marks_free(t);
+		free(t->words);
 	}
 	for (struct latch_said *s = l->said, *next; s != NULL; s = next) {
 		next = s->next;
@@ -74,7 +82,7 @@ latches_done(struct world *w)
 static const char *
 tale_name(const struct world *w, const struct latch_tale *t)
 {
-	return names[t - w->latches.of];
+	return names[tale_index(w, t)];
 }
 
 /* Whether the one that was there last has time left. A key's is counted in whole ms; one that ended is not
@@ -192,7 +200,7 @@ static bool
 was_said(struct world *w, const struct latch_tale *t, const char *by, int64_t steps)
 {
 	struct latch_said *s = w->latches.said;
-	unsigned name = PLAN_NAMES_MAX + (unsigned)(t - w->latches.of);
+	unsigned name = PLAN_NAMES_MAX + (unsigned)tale_index(w, t);
 	while (s != NULL && !(s->name == name && s->steps == steps && s->over_us >= t->since_us &&
 				    (s->counted == 0 || s->counted == t->id) && strcmp(s->by, by) == 0))
 		s = s->next;
@@ -276,8 +284,12 @@ latches_ran(struct server *s, const struct batch *b)
 		return;
 	call_decode(b->reply, calls, n, votes);
 	for (size_t i = 0; i < n; i++) {
-		struct latch_word word = {.at_us = w->now_us, .host = h, .host_life = b->host_life};
-		struct latch_tale *t = tale_of(w, calls[i].name);
+		struct latch_word word = {.at_us = w->now_us,
+			.host = h,
+			.host_life = b->host_life,
+			.server = s->index,
+			.reach = b->reach};
+		struct latch_tale *t = tale_of(s, calls[i].name);
 		if (votes[i].outcome != OUTCOME_YES && votes[i].outcome != OUTCOME_NO)
 			continue;
 		word_make(&word, &calls[i], &votes[i]);
@@ -287,7 +299,7 @@ latches_ran(struct server *s, const struct batch *b)
 		word_add(t, &word);
 	}
 	for (unsigned i = 0; i < PLAN_LATCHES_MAX; i++) {
-		struct latch_tale *t = &w->latches.of[i];
+		struct latch_tale *t = &w->latches.of[s->index][i];
 		if (t->n > 0 && t->words[t->n - 1].at_us == w->now_us && t->words[t->n - 1].there) {
 			check_marks(s, t);
 			for (size_t k = t->n; k > 0 && t->words[k - 1].at_us == w->now_us; k--)
@@ -398,29 +410,53 @@ word_answers(const struct latch_word *word, const struct latch_wait *v, const st
 	}
 }
 
+/* Whether it rests on nothing that a failover may lose, and that is unknown elsewhere. */
+static bool
+word_counts(const struct world *w, const struct latch_word *word)
+{
+	return w->plan.replicas == 0 || replication_known(&w->servers[word->server], &word->reach);
+}
+
 /* What the master said since the request came; of another memory than before, or of another latch. */
 static bool
-tale_answers(const struct latch_tale *t, const struct latch_wait *v, const struct reply *reply)
+tale_answers(const struct world *w, const struct latch_tale *t, const struct latch_wait *v,
+	const struct reply *reply)
 {
 	for (size_t i = t->n; i > 0 && t->words[i - 1].at_us >= v->since_us; i--)
-		if (word_answers(&t->words[i - 1], v, reply))
+		if (word_answers(&t->words[i - 1], v, reply) && word_counts(w, &t->words[i - 1]))
 			return true;
 	return false;
 }
 
-/* It has ended, or been forgotten, as far as the master said since. */
+/* It has ended, or been forgotten, as far as the master said since. id: as another master said before; 0:
+ * none has. */
 static bool
-tale_lost(const struct latch_tale *t, const struct latch_wait *v)
+tale_lost(const struct world *w, const struct latch_tale *t, const struct latch_wait *v, uint64_t *id)
 {
-	uint64_t id = 0;
 	for (size_t i = t->n; i > 0 && t->words[i - 1].at_us >= v->since_us; i--) {
 		const struct latch_word *word = &t->words[i - 1];
-		if (!word->there || (id != 0 && word->state.id != id) ||
+		if (!word_counts(w, word))
+			continue;
+		if (!word->there || (*id != 0 && word->state.id != *id) ||
 			(word->op == LATCH_OP_DOWN && word->meant != word->state.id))
 			return true;
-		id = word->state.id;
+		*id = word->state.id;
 	}
 	return false;
+}
+
+/* Whether any master has said what it is answered by. */
+static bool
+is_said(const struct world *w, const struct latch_wait *v, const struct reply *reply)
+{
+	bool lost = reply->type == REPLY_ERROR && reply->code == CODE_LOST;
+	bool said = false;
+	uint64_t id = 0;
+	for (unsigned i = 0; i < plan_servers(&w->plan) && !said; i++) {
+		const struct latch_tale *t = &w->latches.of[i][v->name - PLAN_NAMES_MAX];
+		said = lost ? tale_lost(w, t, v, &id) : tale_answers(w, t, v, reply);
+	}
+	return said;
 }
 
 void
@@ -432,16 +468,13 @@ latches_reply(struct world *w, struct conn *c, const struct reply *reply)
 		world_fail(w, "one answer: c%u is answered twice", c->client->index);
 		return;
 	}
-	const struct latch_tale *t = &w->latches.of[v->name - PLAN_NAMES_MAX];
 	bool error = reply->type == REPLY_ERROR;
 	bool fine = error;
 	if (w->plan.masters > 1 && !(error && reply->code == CODE_ERR))
 		world_fail(
 			w, "latch: several masters answer c%u otherwise than by a refusal", c->client->index);
-	else if (w->plan.masters == 1 && (!error || reply->code == CODE_ERR))
-		fine = tale_answers(t, v, reply);
-	else if (error && reply->code == CODE_LOST)
-		fine = tale_lost(t, v);
+	else if (w->plan.masters == 1 && (!error || reply->code == CODE_ERR || reply->code == CODE_LOST))
+		fine = is_said(w, v, reply);
 	if (!fine)
 		world_fail(w, "latch: c%u is answered what the master has not said since it asked for %s",
 			c->client->index, latches_name(v->name));
@@ -532,6 +565,6 @@ look(void *arg, uint64_t a, void *data)
 void
 latches_watch(struct world *w)
 {
-	if (w->plan.latches > 0 && w->plan.masters == 1)
+	if (w->plan.latches > 0 && w->plan.masters == 1 && w->plan.replicas == 0)
 		world_after(w, EVERY_US, look, w, 0, NULL);
 }

@@ -4,7 +4,8 @@
  * What the master answers to each call is written down when the script runs, whether or not anybody will hear
  * it. There a latch appears by SET only, and when there is none that counts; it counts down only, by what was
  * really said meanwhile, each session and tag as the most it has said; and it is there until its time. What a
- * daemon answers is what the master said after the request came. Nobody waits for one that is open.
+ * daemon answers is what the master said after the request came, and where it has replicas a majority of the
+ * servers has all that this rests on. Nobody waits for one that is open.
  */
 #ifndef SIM_LATCHES_H
 #define SIM_LATCHES_H
@@ -12,6 +13,7 @@
 #include "daemon/call.h"
 #include "proto/command.h"
 #include "tests/sim/plan.h"
+#include "tests/sim/replication.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,6 +41,8 @@ struct latch_word {
 	uint64_t memory;
 	bool there;
 	struct latch_state state;
+	unsigned server;    /* where there are replicas: which one said it, */
+	struct reach reach; /* and what they have to have of its stream */
 };
 
 /* Steps that somebody has done. */
@@ -83,7 +87,9 @@ struct latch_wait {
 };
 
 struct latches {
-	struct latch_tale of[PLAN_LATCHES_MAX];
+	/* Of each server, as each memory of a server has latches of its own; without replicas there is one.
+	 */
+	struct latch_tale of[PLAN_MASTERS_MAX][PLAN_LATCHES_MAX];
 	struct latch_said *said;
 	struct latch_wait *waits;
 };

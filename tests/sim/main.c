@@ -1,12 +1,13 @@
 /*
  * holdfast-sim: runs simulated worlds, one for each seed, and says which of them broke a promise.
  *
- *     holdfast-sim [--seeds A..B] [--masters N] [--jobs N] [--without FAULT]...
+ *     holdfast-sim [--seeds A..B] [--masters N|sentinel] [--jobs N] [--without FAULT]...
  *                  [--lines N] [--verbose] [--trace] [--no-shrink]
  *
- * Without --masters there is one. The same seed gives the same run, bit for bit: --verbose shows the hash of
- * its trace. --trace prints what happened. Of the first seed that fails, a smaller world that fails too is
- * looked for and its end printed. Exit 1: a seed failed; 2: wrong usage.
+ * Without --masters there is one; with sentinel it has replicas, and sentinels fail it over. The same seed
+ * gives the same run, bit for bit: --verbose shows the hash of its trace. --trace prints what happened. Of
+ * the first seed that fails, a smaller world that fails too is looked for and its end printed. Exit 1: a seed
+ * failed; 2: wrong usage.
  */
 #include "tests/sim/run.h"
 
@@ -23,6 +24,7 @@ struct options {
 	uint64_t first;
 	uint64_t last;
 	unsigned masters; /* 0: one */
+	bool sentinel;
 	unsigned jobs;
 	unsigned lines; /* of the trace of what failed */
 	bool without[FAULT_COUNT];
@@ -51,9 +53,9 @@ struct board {
 static _Noreturn void
 usage(void)
 {
-	fprintf(stderr,
-		"usage: holdfast-sim [--seeds A..B] [--masters 1|3|5] [--jobs N] [--without FAULT]... "
-		"[--lines N] [--verbose] [--trace] [--no-shrink]\n");
+	fprintf(stderr, "usage: holdfast-sim [--seeds A..B] [--masters 1|3|5|sentinel] [--jobs N] [--without "
+			"FAULT]... "
+			"[--lines N] [--verbose] [--trace] [--no-shrink]\n");
 	exit(2);
 }
 
@@ -72,6 +74,8 @@ static void
 draw(const struct options *o, uint64_t seed, struct plan *plan)
 {
 	plan_draw(plan, seed, o->masters);
+	if (o->sentinel)
+		plan_sentinel(plan);
 	for (int i = 0; i < FAULT_COUNT; i++)
 		plan->fault[i] = plan->fault[i] && !o->without[i];
 }
@@ -87,6 +91,8 @@ options_read(struct options *o, int argc, char **argv)
 			o->trace = true;
 		else if (strcmp(argv[i], "--no-shrink") == 0)
 			o->shrink = false;
+		else if (strcmp(argv[i], "--masters") == 0 && value && strcmp(argv[i + 1], "sentinel") == 0)
+			o->sentinel = ++i > 0;
 		else if (strcmp(argv[i], "--masters") == 0 && value)
 			o->masters = (unsigned)strtoul(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--without") == 0 && value)

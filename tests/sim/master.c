@@ -18,6 +18,8 @@ struct master {
 	char info[160];
 	master_publish *publish;
 	void *publish_arg;
+	master_change *change;
+	void *change_arg;
 	struct store_env env; /* of the script that runs */
 	bool written;
 };
@@ -54,7 +56,10 @@ static redisReply *
 master_command(void *arg, size_t argc, const struct slice *argv)
 {
 	struct master *m = arg;
-	return store_run(m->store, &m->env, argc, argv);
+	redisReply *reply = store_run(m->store, &m->env, argc, argv);
+	if (m->change != NULL && store_changed(argv[0], reply))
+		m->change(m->change_arg, argc, argv);
+	return reply;
 }
 
 /* ---- the server ---- */
@@ -101,6 +106,19 @@ master_restart(struct master *m, uint64_t seed, struct store *store)
 	m->health = (struct master_health){0};
 	master_identify(m, seed);
 	master_forget_scripts(m);
+}
+
+void
+master_take(struct master *m, struct store *store)
+{
+	store_free(m->store);
+	m->store = store;
+}
+
+void
+master_promote(struct master *m, uint64_t seed)
+{
+	hex_id(m->replid, seed, 2);
 }
 
 void
@@ -151,6 +169,13 @@ master_on_publish(struct master *m, master_publish *publish, void *arg)
 {
 	m->publish = publish;
 	m->publish_arg = arg;
+}
+
+void
+master_on_change(struct master *m, master_change *change, void *arg)
+{
+	m->change = change;
+	m->change_arg = arg;
 }
 
 static int

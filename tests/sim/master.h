@@ -27,6 +27,8 @@ struct master_health {
 };
 
 typedef int64_t master_publish(void *arg, struct slice channel, struct slice message);
+/* A command of a script that replicas hear of. */
+typedef void master_change(void *arg, size_t argc, const struct slice *argv);
 
 struct master *master_new(uint64_t seed);
 void master_free(struct master *master);
@@ -34,6 +36,10 @@ void master_free(struct master *master);
 /* A new process: other run id and replication id, no scripts. store NULL: starts empty; else it is taken
  * over. */
 void master_restart(struct master *master, uint64_t seed, struct store *store);
+/* The same process with the data of another: it follows that one now, or did until it was promoted. Each
+ * promotion gives it a new replication id. */
+void master_take(struct master *master, struct store *store);
+void master_promote(struct master *master, uint64_t seed);
 void master_forget_scripts(struct master *master);
 void master_load_scripts(struct master *master); /* SCRIPT LOAD of each */
 
@@ -45,6 +51,7 @@ struct store *master_store(struct master *master);
 struct store *master_exchange(struct master *master, struct store *store);
 struct master_health *master_health(struct master *master);
 void master_on_publish(struct master *master, master_publish *publish, void *arg);
+void master_on_change(struct master *master, master_change *change, void *arg);
 
 /* Runs one command at this wall clock. The reply is the caller's. */
 redisReply *master_run(

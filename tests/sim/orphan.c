@@ -86,6 +86,6 @@ orphan_watch(struct world *w)
 		for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 			w->orphans[k].since_us[i] = INT64_MAX;
 	/* What a copy had that has given up ends by itself. */
-	if (!w->plan.fault[FAULT_CLONE])
+	if (!w->plan.fault[FAULT_CLONE] && w->plan.replicas == 0)
 		world_after(w, EVERY_US, look, w, 0, NULL);
 }

@@ -15,9 +15,9 @@ const char *const fault_word[FAULT_COUNT] = {
 bool
 plan_loses(const struct plan *plan)
 {
-	return plan->fault[FAULT_EMPTY] || plan->fault[FAULT_STALE] || plan->fault[FAULT_FLUSH] ||
-	       plan->fault[FAULT_TOTAL] || plan->fault[FAULT_AMNESIA] || plan->fault[FAULT_REVERT] ||
-	       plan->fault[FAULT_SWAP];
+	return plan->replicas > 0 || plan->fault[FAULT_EMPTY] || plan->fault[FAULT_STALE] ||
+	       plan->fault[FAULT_FLUSH] || plan->fault[FAULT_TOTAL] || plan->fault[FAULT_AMNESIA] ||
+	       plan->fault[FAULT_REVERT] || plan->fault[FAULT_SWAP];
 }
 
 bool
@@ -33,6 +33,12 @@ plan_first(const struct plan *plan, unsigned name)
 }
 
 unsigned
+plan_servers(const struct plan *plan)
+{
+	return plan->masters + plan->replicas;
+}
+
+unsigned
 plan_majority(const struct plan *plan)
 {
 	return plan->masters / 2 + 1;
@@ -42,10 +48,10 @@ void
 plan_text(const struct plan *plan, char *out, size_t size)
 {
 	size_t n = (size_t)snprintf(out, size,
-		"%u masters, %u daemons, %u clients, %u names, %u latches, %u links, lease %" PRId64
-		" + %" PRId64 " ms%s%s%s, %" PRId64 " permits; faults:",
-		plan->masters, plan->hosts, plan->clients, plan->names, plan->latches, plan->links,
-		plan->lease_ms, plan->margin_ms, plan->wild ? ", wild clocks" : "",
+		"%u masters, %u replicas, %u daemons, %u clients, %u names, %u latches, %u links, lease "
+		"%" PRId64 " + %" PRId64 " ms%s%s%s, %" PRId64 " permits; faults:",
+		plan->masters, plan->replicas, plan->hosts, plan->clients, plan->names, plan->latches,
+		plan->links, plan->lease_ms, plan->margin_ms, plan->wild ? ", wild clocks" : "",
 		plan->twins ? ", one key for two names" : "", plan->redisson ? ", a rival" : "",
 		plan->permits);
 	for (int i = 0; i < FAULT_COUNT && n < size; i++)
@@ -92,7 +98,7 @@ plan_clocks(struct plan *plan)
 		return;
 	}
 	plan_without(plan, odd, 1);
-	if (plan->masters == 1)
+	if (plan_servers(plan) == 1)
 		return;
 	plan->wall_apart_us = 0;
 	plan->wall_ahead_us = guard_us * 3 / 4;
@@ -128,7 +134,7 @@ static void
 plan_faults(struct plan *plan, struct rng *rng)
 {
 	int percent = (int)rng_range(rng, 5, 40);
-	for (int i = 0; i < FAULT_COUNT; i++)
+	for (int i = 0; i < FAULT_OF_SENTINELS; i++)
 		plan->fault[i] = rng_percent(rng, percent);
 }
 
@@ -197,4 +203,28 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	/* Sessions of two copies have the same numbers: what both count down counts once. */
 	if (plan->fault[FAULT_CLONE])
 		plan->latches = 0;
+}
+
+void
+plan_sentinel(struct plan *plan)
+{
+	/* What happens to one master alone, or to several that are independent. */
+	static const enum fault others[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA, FAULT_FLUSH, FAULT_FULL,
+		FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF, FAULT_BACK, FAULT_LEAP, FAULT_DELETE,
+		FAULT_OVERWRITE, FAULT_KIND, FAULT_CLONE, FAULT_REVERT, FAULT_SWAP};
+	static const int64_t counts[] = {2, 2, 2, 3, 4};
+	struct rng rng = {plan->seed * UINT64_C(0x9fb21c651e98df25) + 3};
+	plan->masters = 1;
+	plan->replicas = (unsigned)pick(&rng, counts, 5);
+	plan->wild = false;
+	plan->redisson = false; /* it waits for no guard */
+	plan_without(plan, others, sizeof(others) / sizeof(others[0]));
+	plan->fault[FAULT_CUT_OFF] = rng_percent(&rng, 80);
+	plan->fault[FAULT_FAILOVER] = rng_percent(&rng, 40);
+	plan->fault[FAULT_RESYNC] = rng_percent(&rng, 30);
+	if (plan->hosts < 2)
+		plan->hosts = 2;
+	/* A cut lasts for some leases, and so does what follows from it. */
+	plan->faults_us += plan->lease_ms * 1000 * rng_range(&rng, 4, 10);
+	plan_clocks(plan);
 }

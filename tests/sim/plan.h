@@ -50,20 +50,26 @@
 	FAULT(LEAP, "leap")           /* that of a few of many leaps an hour ahead */                        \
 	FAULT(DELETE, "delete")       /* somebody deletes a lease's key */                                   \
 	FAULT(OVERWRITE, "overwrite") /* or writes over it */                                                \
-	FAULT(KIND, "kind")           /* with something of another type */
+	FAULT(KIND, "kind")           /* with something of another type */                                   \
+	/* Where there are sentinels: */                                                                     \
+	FAULT(FAILOVER, "failover") /* they are asked for another master */                                  \
+	FAULT(CUT_OFF, "cut-off")   /* the master, with replicas and daemons, is cut off from them */        \
+	FAULT(RESYNC, "resync")     /* a replica loses its connection to its master */
 
 enum fault {
 #define FAULT(id, word) FAULT_##id,
 	FAULTS(FAULT)
 #undef FAULT
-		FAULT_COUNT
+		FAULT_COUNT,
+	FAULT_OF_SENTINELS = FAULT_FAILOVER /* the first of those */
 };
 
 extern const char *const fault_word[FAULT_COUNT];
 
 struct plan {
 	uint64_t seed;
-	unsigned masters; /* 1, 3 or 5 */
+	unsigned masters;  /* 1, 3 or 5 */
+	unsigned replicas; /* of the one master, which sentinels fail over; 0: there are none */
 	unsigned hosts;
 	unsigned clients;
 	unsigned names;
@@ -105,6 +111,12 @@ bool plan_keyed(const struct plan *plan, unsigned name);
 
 /* The name that can be locked of those with the key of this one. */
 unsigned plan_first(const struct plan *plan, unsigned name);
+
+/* Makes of it a world with one master, its replicas and sentinels. */
+void plan_sentinel(struct plan *plan);
+
+/* How many processes there are that may be masters. */
+unsigned plan_servers(const struct plan *plan);
 
 /* Whether a master may forget what it knew. */
 bool plan_loses(const struct plan *plan);

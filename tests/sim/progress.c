@@ -298,7 +298,8 @@ look(void *arg, uint64_t a, void *data)
 void
 progress_watch(struct world *w)
 {
-	world_after(w, EVERY_US, look, w, 0, NULL);
+	if (w->plan.replicas == 0)
+		world_after(w, EVERY_US, look, w, 0, NULL);
 }
 
 void
@@ -368,13 +369,15 @@ progress_queued(struct host *h, unsigned name, bool queued)
 }
 
 /* Somebody else gets the lease that it waits for. Where messages are lost, turns are, too; where a clock
- * steps back, places outlive who had them. */
+ * steps back, places outlive who had them; with a failover they are gone. */
 static void
 pass_over(const struct host *passed, const struct host *by, unsigned name)
 {
 	struct world *w = by->world;
 	struct asking *a = &w->progress.asking[passed->index][name];
-	if (!a->queued || excuse(w, EXCUSE_ORDER_BACK, w->plan.fault[FAULT_MESSAGES] || progress_is_back(w)))
+	if (!a->queued ||
+		excuse(w, EXCUSE_ORDER_BACK, w->plan.fault[FAULT_MESSAGES] || progress_is_back(w)) ||
+		w->plan.replicas > 0)
 		return;
 	if (++a->passed[by->index] > PASSED_MOST)
 		world_fail(w, "order: d%u has got %s %d times while d%u stood in the queue for it", by->index,

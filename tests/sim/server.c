@@ -51,7 +51,9 @@ server_wall_us(const struct server *s)
 redisReply *
 server_run(struct server *s, int argc, const char *const *argv, const size_t *argvlen)
 {
-	return master_run(s->master, server_wall_us(s), argc, argv, argvlen);
+	redisReply *reply = master_run(s->master, server_wall_us(s), argc, argv, argvlen);
+	replication_commit(s);
+	return reply;
 }
 
 void
@@ -86,9 +88,19 @@ server_crash(struct server *s, struct store *store, int64_t down_us)
 	s->stopped_until_us = 0;
 	memset(s->token, 0, sizeof(s->token));
 	master_restart(s->master, rng_next(&w->rng), store);
+	if (w->plan.replicas > 0)
+		replication_crashed(s);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		host_server_gone(&w->hosts[i], s);
 	world_after(w, down_us, server_back, s, s->life, NULL);
+}
+
+void
+server_hang_up(struct server *s)
+{
+	s->life++;
+	for (unsigned i = 0; i < s->world->plan.hosts; i++)
+		host_server_gone(&s->world->hosts[i], s);
 }
 
 /* Client tracking tells those who listen. */

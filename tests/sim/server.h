@@ -6,6 +6,7 @@
 
 #include "tests/sim/master.h"
 #include "tests/sim/plan.h"
+#include "tests/sim/replication.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@ struct server {
 	uint64_t life;            /* connections belong to one life of the process */
 	int64_t stopped_until_us; /* SIGSTOP: what arrives waits, and runs then */
 	int64_t deaf_until_us;    /* messages are lost */
+	int64_t unseen_until_us;  /* by the sentinels */
 	int64_t bare_until_us;    /* its scripts were flushed: until then it may have to be asked twice */
 	int64_t wall_offset_us;
 	int64_t ppm;
@@ -34,7 +36,8 @@ struct server {
 	int64_t back_until_us; /* its clock stepped back: until then what is there may outlive its time */
 	struct store *backup;  /* what a restart with old data finds */
 	struct store *other;   /* what is in its other database */
-	int64_t token[PLAN_NAMES_MAX]; /* the last one of each name that this memory has given out */
+	struct replication replication; /* where there are sentinels */
+	int64_t token[PLAN_NAMES_MAX];  /* the last one of each name that this memory has given out */
 };
 
 void server_init(struct world *world, unsigned index);
@@ -57,6 +60,8 @@ void server_meddle(struct server *server, const char *script, const char *key);
 
 /* kill -9; all connections die. Comes back after a while with this store (NULL: empty). */
 void server_crash(struct server *server, struct store *store, int64_t down_us);
+/* All its connections end, and it lives on. */
+void server_hang_up(struct server *server);
 void server_flush(struct server *server);
 void server_backup(struct server *server);
 

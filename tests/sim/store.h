@@ -37,6 +37,9 @@ void store_flush(struct store *store);
 redisReply *store_run(
 	struct store *store, const struct store_env *env, size_t argc, const struct slice *argv);
 
+/* Whether a replica hears of a command that was answered so: of a write that changed nothing it does not. */
+bool store_changed(struct slice name, const redisReply *reply);
+
 /* For faults and checks, past the commands. wall_us decides what has expired. */
 bool store_delete(struct store *store, struct slice key);
 void store_put(struct store *store, struct slice key, struct slice value, int64_t expire_ms); /* 0: never */

@@ -480,14 +480,31 @@ static const struct command_row {
 	{"INFO", 2, 2, false, false, do_info},
 };
 
+static const struct command_row *
+row_of(struct slice name)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (arg_is(name, rows[i].name))
+			return &rows[i];
+	return NULL;
+}
+
+bool
+store_changed(struct slice name, const redisReply *reply)
+{
+	const struct command_row *row = row_of(name);
+	bool always = arg_is(name, "HSET") || arg_is(name, "HINCRBY") || arg_is(name, "ZADD");
+	if (row == NULL || reply->type == REDIS_REPLY_ERROR || reply->type == REDIS_REPLY_NIL)
+		return false;
+	return arg_is(name, "PUBLISH") ||
+	       (row->write && (always || reply->type != REDIS_REPLY_INTEGER || reply->integer != 0));
+}
+
 redisReply *
 store_run(struct store *store, const struct store_env *env, size_t argc, const struct slice *argv)
 {
 	assert(argc > 0);
-	const struct command_row *row = NULL;
-	for (size_t i = 0; row == NULL && i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (arg_is(argv[0], rows[i].name))
-			row = &rows[i];
+	const struct command_row *row = row_of(argv[0]);
 	if (row == NULL)
 		return answer_error("ERR Unknown Redis command called from script");
 	if (argc < row->args_min || argc > row->args_max)

@@ -19,6 +19,18 @@ way_init(struct way *way, struct host *h, struct server *s)
 		wire_init(&way->wires[i], way, i);
 }
 
+bool
+way_aimed(const struct way *way)
+{
+	return way->host->world->plan.replicas == 0 || way->host->aim == way->server->index;
+}
+
+unsigned
+way_master(const struct way *way)
+{
+	return way->host->world->plan.replicas == 0 ? way->server->index : 0;
+}
+
 int64_t
 way_delay(struct way *way, bool there)
 {

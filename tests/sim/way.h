@@ -32,6 +32,11 @@ struct way {
 
 void way_init(struct way *way, struct host *host, struct server *server);
 
+/* Whether the daemon takes this server for its master, and which one that is in its configuration: where
+ * there are sentinels, they name the only one. */
+bool way_aimed(const struct way *way);
+unsigned way_master(const struct way *way);
+
 /* How long a message takes to the master (there) or back. */
 int64_t way_delay(struct way *way, bool there);
 

@@ -14,8 +14,9 @@ static bool
 is_well(const struct host *h, const struct server *s, bool guarded)
 {
 	struct master_view view;
-	if (!h->alive || h->draining || h->world->now_us < h->paused_until_us || !server_sound(s) ||
-		!way_sound(&h->ways[s->index]))
+	/* Which of the servers is the master is left to the sentinels, and whether a majority follows. */
+	if (h->world->plan.replicas > 0 || !h->alive || h->draining ||
+		h->world->now_us < h->paused_until_us || !server_sound(s) || !way_sound(&h->ways[s->index]))
 		return false;
 	core_view_master(h->core, host_ms(h), s->index, &view);
 	return (view.state == MASTER_ADMITTED || (guarded && view.state == MASTER_GUARDED)) && !view.down &&

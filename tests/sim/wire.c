@@ -11,12 +11,17 @@
 #include <string.h>
 
 #define SILENCE_US 2000000 /* as POOL_SETTINGS_DEFAULT.reply_ms */
+#define WAITS_MAX  2       /* as in daemon/pool_lane.c */
+#define BEHIND_US  500     /* what is behind a WAIT looks again */
+
+static void wire_wait(struct wire *wire);
 
 void
 wire_init(struct wire *wire, struct way *way, unsigned index)
 {
 	*wire = (struct wire){.way = way, .index = index};
 	TAILQ_INIT(&wire->waiting);
+	TAILQ_INIT(&wire->kept);
 }
 
 void
@@ -122,15 +127,53 @@ deliver_vote(struct host *h, const struct vote *v)
 }
 
 static void
-batch_fail(struct batch *b, enum outcome outcome)
+batch_fail(struct batch *b, enum outcome outcome, const char *why)
 {
 	struct host *h = b->wire->way->host;
 	uint64_t life = b->host_life;
 	for (size_t i = 0; i < b->n && h->alive && h->life == life; i++) {
 		struct vote v;
-		call_fail(&b->calls[i], outcome, NULL, &v);
+		call_fail(&b->calls[i], outcome, why, &v);
 		deliver_vote(h, &v);
 	}
+}
+
+/* What the master answered, or what is left of that without acknowledgement. */
+static void
+batch_tell(struct batch *b, bool acknowledged)
+{
+	struct host *h = b->wire->way->host;
+	struct vote votes[CALL_GROUP_MAX];
+	call_decode(b->reply, b->calls, b->n, votes);
+	for (size_t i = 0; i < b->n && h->life == b->host_life; i++) {
+		if (b->acked && !acknowledged)
+			(void)replicas_disbelieve(&h->replicas, &b->calls[i], &votes[i]);
+		deliver_vote(h, &votes[i]);
+	}
+}
+
+static void
+wire_tell_kept(struct wire *wire, bool acknowledged)
+{
+	struct batch *b;
+	while ((b = TAILQ_FIRST(&wire->kept)) != NULL) {
+		TAILQ_REMOVE(&wire->kept, b, in_wire);
+		batch_tell(b, acknowledged);
+		batch_free(b);
+	}
+}
+
+static void
+wire_waited(struct wire *wire, int64_t acknowledged)
+{
+	struct host *h = wire->way->host;
+	bool enough = replicas_judge(&h->replicas, acknowledged);
+	wire->waits--;
+	wire_tell_kept(wire, enough);
+	if (!enough)
+		host_probe_later(h);
+	if (wire->wait_due && wire->up)
+		wire_wait(wire);
 }
 
 static void
@@ -159,15 +202,21 @@ batch_answer(void *arg, uint64_t a, void *data)
 	assert(TAILQ_FIRST(&wire->waiting) == b);
 	TAILQ_REMOVE(&wire->waiting, b, in_wire);
 	b->waited = false;
+	if (b->wait) {
+		int64_t acknowledged = b->replicas;
+		batch_free(b);
+		wire_waited(wire, acknowledged);
+		return;
+	}
 	if (call_noscript(b->reply)) {
 		world_after(h->world, h->world->plan.network_us, load_scripts, wire->way->server,
 			b->server_life, NULL);
-		batch_fail(b, OUTCOME_UNSENT);
+		batch_fail(b, OUTCOME_UNSENT, NULL);
+	} else if (b->acked || !TAILQ_EMPTY(&wire->kept)) {
+		TAILQ_INSERT_TAIL(&wire->kept, b, in_wire);
+		return;
 	} else {
-		struct vote votes[CALL_GROUP_MAX];
-		call_decode(b->reply, b->calls, b->n, votes);
-		for (size_t i = 0; i < b->n && h->life == b->host_life; i++)
-			deliver_vote(h, &votes[i]);
+		batch_tell(b, true);
 	}
 	batch_free(b);
 }
@@ -182,8 +231,12 @@ batch_run(struct batch *b)
 	bool keeps = b->calls[0].op == CALL_RENEW || b->calls[0].op == CALL_RELEASE;
 	for (size_t i = 0; keeps && i < b->n; i++)
 		there[i] = said_lease_there(s, daemon_id, &b->calls[i]);
+	int64_t before = s->replication.stream.offset;
 	b->arrived = true;
 	b->reply = server_run(s, b->command.argc, b->command.argv, b->command.argvlen);
+	b->reach = s->replication.stream;
+	if (b->reach.offset != before && b->wire_life == b->wire->life)
+		b->wire->wrote = b->reach.offset;
 	latches_ran(s, b);
 	if (b->wire->way->host->life == b->host_life)
 		said_check(s, daemon_id, b->calls, b->n, b->reply);
@@ -191,6 +244,81 @@ batch_run(struct batch *b)
 		if (!there[i] && said_lease_there(s, daemon_id, &b->calls[i]))
 			world_fail(s->world, "re-created: a %s made a lease of %s",
 				scripts[script_of(&b->calls[0])].name, b->names[i]);
+}
+
+/* Its answer is on its way. */
+static void
+batch_leaves(struct batch *b)
+{
+	struct wire *wire = b->wire;
+	struct world *w = wire->way->host->world;
+	int64_t at = w->now_us + way_delay(wire->way, false);
+	if (at < wire->answers_us)
+		at = wire->answers_us;
+	wire->answers_us = at;
+	schedule_add(&w->schedule, at, batch_answer, b, 0, NULL);
+}
+
+static void
+wait_look(struct wire *wire)
+{
+	struct batch *b = wire->blocked;
+	struct server *s = wire->way->server;
+	unsigned n = replication_acked(s, wire->wrote);
+	bool master = s->replication.follows < 0;
+	if (b == NULL || (master && n < (unsigned)b->replicas && s->world->now_us < wire->blocked_until_us))
+		return;
+	wire->blocked = NULL;
+	b->replicas = master ? (int64_t)n : -1;
+	batch_leaves(b);
+}
+
+static void
+wait_over(void *arg, uint64_t life, void *data)
+{
+	struct wire *wire = arg;
+	(void)data;
+	if (wire->life == life)
+		wait_look(wire);
+}
+
+/* At the master: what comes behind it on the connection waits, too. */
+static void
+wait_begin(struct batch *b)
+{
+	struct wire *wire = b->wire;
+	struct world *w = wire->way->host->world;
+	wire->blocked = b;
+	wire->blocked_until_us = w->now_us + host_wait_us(wire->way->host);
+	wait_look(wire);
+	if (wire->blocked != NULL)
+		schedule_add(&w->schedule, wire->blocked_until_us, wait_over, wire, wire->life, NULL);
+}
+
+void
+wires_look(struct server *s)
+{
+	struct world *w = s->world;
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		for (unsigned k = 0; k < w->plan.links; k++)
+			wait_look(&w->hosts[i].ways[s->index].wires[k]);
+}
+
+/* Whether the master has not come to it yet: something that was sent before has not arrived, or waits there.
+ */
+static bool
+batch_behind(const struct batch *b)
+{
+	const struct batch *first;
+	if (b->wire->blocked != NULL)
+		return true;
+	TAILQ_FOREACH (first, &b->wire->waiting, in_wire) {
+		if (first == b)
+			return false;
+		if (!first->arrived)
+			return true;
+	}
+	return false;
 }
 
 /* At the master: it runs whether or not anybody still waits for it. */
@@ -206,7 +334,14 @@ batch_arrive(void *arg, uint64_t a, void *data)
 	if (batch_held(b, false))
 		return;
 	bool dead = b->lost || b->server_life != s->life || !s->up;
-	if (!dead) {
+	if (!dead && b->waited && w->plan.replicas > 0 && batch_behind(b)) {
+		/* All who look again do so at the same time, in their order. */
+		schedule_again(&w->schedule, (w->now_us / BEHIND_US + 1) * BEHIND_US);
+		return;
+	}
+	if (!dead && b->wait) {
+		b->arrived = true;
+	} else if (!dead) {
 		batch_run(b);
 		if (!b->waited)
 			trace_line(&w->trace, w->now_us, "m%u     ran %s %s of d%u, too late", s->index,
@@ -214,19 +349,16 @@ batch_arrive(void *arg, uint64_t a, void *data)
 	}
 	if (!b->waited) {
 		/* A place that was taken since goes with the one that was left. */
-		if (!dead && b->calls[0].op == CALL_LEAVE)
+		if (!dead && !b->wait && b->calls[0].op == CALL_LEAVE)
 			progress_queued(wire->way->host, checker_name_of(slice_of(b->names[0])), false);
 		batch_free(b);
 		return;
 	}
 	b->jobless = dead; /* the wire's break will vote and free it */
-	if (dead)
-		return;
-	int64_t at = w->now_us + way_delay(wire->way, false);
-	if (at < wire->answers_us)
-		at = wire->answers_us;
-	wire->answers_us = at;
-	schedule_add(&w->schedule, at, batch_answer, b, 0, NULL);
+	if (!dead && b->wait)
+		wait_begin(b);
+	else if (!dead)
+		batch_leaves(b);
 }
 
 /* The pool gives a silent master up. */
@@ -264,14 +396,13 @@ wire_doom(void *arg, uint64_t life, void *data)
 		wire_break(wire, "reset");
 }
 
-static void
-batch_send(void *arg, struct group *group)
+/* A copy of the calls. */
+static struct batch *
+batch_new(struct wire *wire, const struct call *calls, size_t n)
 {
-	struct wire *wire = arg;
 	struct host *h = wire->way->host;
 	struct world *w = h->world;
-	const struct call *calls = group_calls(group);
-	size_t n = group->n, slots_n = 0;
+	size_t slots_n = 0;
 	for (size_t i = 0; i < n; i++)
 		slots_n += calls[i].slots.n;
 	struct batch *b = malloc(sizeof(*b) + n * (sizeof(b->calls[0]) + sizeof(b->names[0])) + slots_n);
@@ -285,7 +416,8 @@ batch_send(void *arg, struct group *group)
 	b->server_life = wire->server_life;
 	b->sent_us = w->now_us;
 	b->n = n;
-	memcpy(b->calls, calls, n * sizeof(b->calls[0]));
+	if (n > 0)
+		memcpy(b->calls, calls, n * sizeof(b->calls[0]));
 	for (size_t i = 0; i < n; i++) {
 		assert(calls[i].name.n < WIRE_NAME_BYTES);
 		memset(b->names[i], 0, WIRE_NAME_BYTES);
@@ -297,12 +429,17 @@ batch_send(void *arg, struct group *group)
 		b->calls[i].slots.p = slots;
 		slots += calls[i].slots.n;
 	}
-	group_clear(group);
-	if (!call_encode(&b->command, &h->call_settings, b->calls, b->n))
-		abort();
+	LIST_INSERT_HEAD(&w->batches, b, in_world);
+	return b;
+}
+
+static void
+batch_depart(struct batch *b)
+{
+	struct wire *wire = b->wire;
+	struct world *w = wire->way->host->world;
 	b->waited = true;
 	TAILQ_INSERT_TAIL(&wire->waiting, b, in_wire);
-	LIST_INSERT_HEAD(&w->batches, b, in_world);
 	int64_t at = w->now_us + way_delay(wire->way, true);
 	if (at < wire->arrives_us)
 		at = wire->arrives_us;
@@ -319,10 +456,63 @@ batch_send(void *arg, struct group *group)
 	}
 }
 
+static void
+batch_refuse(void *arg, uint64_t life, void *data)
+{
+	struct batch *b = arg;
+	struct host *h = b->wire->way->host;
+	(void)data;
+	if (h->alive && h->life == life && h->paused_until_us > h->world->now_us) {
+		schedule_again(&h->world->schedule, h->paused_until_us);
+		return;
+	}
+	batch_fail(b, OUTCOME_ERROR, h->replicas.why);
+	batch_free(b);
+}
+
+static void
+batch_send(void *arg, struct group *group)
+{
+	struct wire *wire = arg;
+	struct host *h = wire->way->host;
+	struct batch *b = batch_new(wire, group_calls(group), group->n);
+	group_clear(group);
+	if (replicas_refuse(&h->replicas, b->calls[0].op) != NULL) {
+		world_after(h->world, 0, batch_refuse, b, h->life, NULL);
+		return;
+	}
+	if (!call_encode(&b->command, &h->call_settings, b->calls, b->n))
+		abort();
+	b->acked = replicas_matter(&h->replicas, b->calls[0].op);
+	wire->wait_due |= b->acked;
+	batch_depart(b);
+}
+
+static void
+wire_wait(struct wire *wire)
+{
+	struct batch *b = batch_new(wire, NULL, 0);
+	b->wait = true;
+	b->replicas = replicas_needed(&wire->way->host->replicas);
+	wire->waits++;
+	wire->wait_due = false;
+	batch_depart(b);
+}
+
 void
 wire_flush(struct wire *wire)
 {
 	groups_close(&wire->open, batch_send, wire);
+	if (wire->wait_due && wire->waits < WAITS_MAX)
+		wire_wait(wire);
+}
+
+bool
+wire_probe(struct wire *wire)
+{
+	if (wire->up && wire->waits == 0)
+		wire_wait(wire);
+	return wire->up;
 }
 
 bool
@@ -412,6 +602,21 @@ wire_cut(struct wire *wire)
 	}
 }
 
+/* Nobody waits at the master for replicas any more, either. */
+static void
+wire_close(struct wire *wire)
+{
+	wire->up = false;
+	wire->watched = false;
+	wire->life++;
+	wire->waits = 0;
+	wire->wait_due = false;
+	wire->wrote = 0;
+	if (wire->blocked != NULL)
+		wire->blocked->jobless = true;
+	wire->blocked = NULL;
+}
+
 /* Frees it, unless a job still knows it. */
 static void
 batch_leave(struct batch *b)
@@ -434,21 +639,20 @@ wire_break(struct wire *wire, const char *why)
 {
 	struct host *h = wire->way->host;
 	struct world *w = h->world;
-	unsigned master = wire->way->server->index;
+	unsigned master = way_master(wire->way);
 	uint64_t life = h->life;
 	struct batch *b;
 	if (!wire->up)
 		return;
-	trace_line(&w->trace, w->now_us, "d%u     link %u to m%u is down: %s", h->index, wire->index, master,
-		why);
+	trace_line(&w->trace, w->now_us, "d%u     link %u to m%u is down: %s", h->index, wire->index,
+		wire->way->server->index, why);
 	wire_flush(wire);
 	wire_cut(wire);
-	wire->up = false;
-	wire->watched = false;
-	wire->life++;
+	wire_close(wire);
+	wire_tell_kept(wire, false);
 	while ((b = TAILQ_FIRST(&wire->waiting)) != NULL) {
 		TAILQ_REMOVE(&wire->waiting, b, in_wire);
-		batch_fail(b, OUTCOME_UNKNOWN);
+		batch_fail(b, OUTCOME_UNKNOWN, NULL);
 		batch_leave(b);
 	}
 	if (!h->alive || h->life != life)
@@ -457,7 +661,8 @@ wire_break(struct wire *wire, const char *why)
 			     .master = master,
 			     .link = wire->index,
 			     .text = slice_of(why)});
-	world_after(w, rng_range(&w->rng, 1000, 200000), wire_reconnect, wire, 0, NULL);
+	if (way_aimed(wire->way))
+		world_after(w, rng_range(&w->rng, 1000, 200000), wire_reconnect, wire, 0, NULL);
 }
 
 void
@@ -466,9 +671,11 @@ wire_forget(struct wire *wire)
 	struct batch *b;
 	wire_flush(wire);
 	wire_cut(wire);
-	wire->up = false;
-	wire->watched = false;
-	wire->life++;
+	wire_close(wire);
+	while ((b = TAILQ_FIRST(&wire->kept)) != NULL) {
+		TAILQ_REMOVE(&wire->kept, b, in_wire);
+		batch_free(b);
+	}
 	while ((b = TAILQ_FIRST(&wire->waiting)) != NULL) {
 		TAILQ_REMOVE(&wire->waiting, b, in_wire);
 		batch_leave(b);
@@ -483,7 +690,7 @@ wire_connected(void *arg, uint64_t life, void *data)
 	struct host *h = wire->way->host;
 	struct world *w = h->world;
 	(void)data;
-	if (!h->alive || wire->up || h->life != life)
+	if (!h->alive || wire->up || h->life != life || !way_aimed(wire->way))
 		return;
 	if (!way_opens(wire->way) || master_health(s->master)->loading) {
 		wire_connect(wire);
@@ -493,8 +700,10 @@ wire_connected(void *arg, uint64_t life, void *data)
 	wire->server_life = s->life;
 	wire->arrives_us = wire->answers_us = w->now_us;
 	master_load_scripts(s->master);
+	host_see_replicas(h, s);
 	trace_line(&w->trace, w->now_us, "d%u     link %u to m%u is up", h->index, wire->index, s->index);
-	host_step(h, &(struct event){.type = EVENT_LINK_UP, .master = s->index, .link = wire->index});
+	host_step(h,
+		&(struct event){.type = EVENT_LINK_UP, .master = way_master(wire->way), .link = wire->index});
 }
 
 void
@@ -503,6 +712,6 @@ wire_connect(struct wire *wire)
 	struct host *h = wire->way->host;
 	struct world *w = h->world;
 	int64_t wait = rng_range(&w->rng, 2 * w->plan.network_us, 100000);
-	if (h->alive && !wire->up)
+	if (h->alive && !wire->up && way_aimed(wire->way))
 		world_after(w, wait, wire_connected, wire, h->life, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "daemon/call.h"
 #include "daemon/group.h"
+#include "tests/sim/replication.h"
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 #define WIRE_NAME_BYTES 24
 
 struct host;
+struct server;
 struct way;
 struct wire;
 
@@ -28,6 +30,10 @@ struct batch {
 	uint64_t wire_life;
 	uint64_t server_life;
 	int64_t sent_us;
+	bool wait;              /* WAIT, and no calls */
+	bool acked;             /* its votes count when replicas have acknowledged what it did */
+	int64_t replicas;       /* WAIT: that have, as the master says; -1: it is none */
+	struct reach reach;     /* of the master, behind it */
 	bool arrived;           /* at the master */
 	bool lost;              /* never will */
 	int64_t stuck_until_us; /* somewhere in the network of a connection that is dead at this end */
@@ -54,7 +60,15 @@ struct wire {
 	bool doomed; /* breaks with the next command under way */
 	bool watched;
 	struct batches waiting; /* oldest first */
-	struct groups open;     /* calls collected for the next commands */
+	/* Where replicas have to acknowledge, as daemon/pool_lane.c does it: one WAIT behind all that a turn
+	 * has sent, and its votes are told with the answer. */
+	struct batches kept;
+	unsigned waits;
+	bool wait_due;
+	int64_t wrote;         /* at the master: offset of the last change of this connection */
+	struct batch *blocked; /* there: the WAIT that is not answered yet, */
+	int64_t blocked_until_us;
+	struct groups open; /* calls collected for the next commands */
 };
 
 void wire_init(struct wire *wire, struct way *way, unsigned index);
@@ -66,6 +80,10 @@ void wire_flush(struct wire *wire);
 /* Nothing that was sent on this way, and has not arrived, was sent before its daemon was told of this token.
  */
 bool wires_know(const struct way *way, int64_t token);
+/* Asks for acknowledgement although nothing needs it. False: there is no connection. */
+bool wire_probe(struct wire *wire);
+/* More is acknowledged there, or it is no master any more. */
+void wires_look(struct server *server);
 /* No link of this way owes its daemon an answer. */
 bool wires_quiet(const struct way *way);
 

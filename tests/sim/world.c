@@ -100,12 +100,15 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 	trace_init(&w->trace, keep_trace);
 	LIST_INIT(&w->batches);
 	LIST_INIT(&w->conns);
+	LIST_INIT(&w->parcels);
 	init_settings(w);
-	for (unsigned i = 0; i < plan->masters; i++) {
+	for (unsigned i = 0; i < plan_servers(plan); i++) {
 		server_init(w, i);
-		if (plan->trusted)
+		if (plan->trusted && i < plan->masters)
 			admit_before(&w->servers[i]);
 	}
+	if (plan->replicas > 0)
+		replication_begin(w);
 	for (unsigned i = 0; i < plan->hosts; i++)
 		host_init(w, i);
 	for (unsigned i = 0; i < plan->clients; i++)
@@ -134,8 +137,9 @@ world_close(struct world *w)
 	conn_free_all(&w->conns);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		host_done(&w->hosts[i]);
+	replication_done(w);
 	schedule_done(&w->schedule);
-	for (unsigned i = 0; i < w->plan.masters; i++)
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 		server_done(&w->servers[i]);
 	trace_done(&w->trace);
 	free(w->excuses);
@@ -204,7 +208,7 @@ anything_left(struct world *w, char *what, size_t size)
 	for (unsigned i = 0; i < w->plan.hosts && !left; i++)
 		left = w->hosts[i].alive && objects_left(&w->hosts[i], what, size);
 	for (unsigned i = 0; i < w->plan.masters && !left; i++)
-		left = keys_left(&w->servers[i], what, size);
+		left = keys_left(&w->servers[w->sentinels.master + i], what, size);
 	return left;
 }
 
@@ -274,11 +278,14 @@ world_live(struct world *w)
 	progress_watch(w);
 	belief_watch(w);
 	well_watch(w);
+	sentinels_watch(w);
 	latches_watch(w);
 	rival_watch(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);
-	world_run_until(w, w->now_us + 3000000 + (plan_loses(p) || !p->trusted ? lease_and_margin_us(w) : 0));
+	/* A last failover may be on its way, and then there is another guard. */
+	int64_t guards = (plan_loses(p) || !p->trusted) + 2 * (p->replicas > 0);
+	world_run_until(w, w->now_us + 3000000 + guards * lease_and_margin_us(w));
 	live_calm(w);
 	live_drain(w);
 }

@@ -26,6 +26,7 @@
 #include "tests/sim/rival.h"
 #include "tests/sim/rng.h"
 #include "tests/sim/schedule.h"
+#include "tests/sim/sentinels.h"
 #include "tests/sim/server.h"
 #include "tests/sim/trace.h"
 #include "tests/sim/well.h"
@@ -40,6 +41,10 @@ struct world {
 	int64_t now_us;
 	uint64_t serials; /* for connections, requests, processes */
 	struct server servers[PLAN_MASTERS_MAX];
+	struct sentinels sentinels;
+	int64_t apart_until_us[PLAN_MASTERS_MAX]
+			      [PLAN_MASTERS_MAX]; /* nothing gets from one server to the other */
+	struct all_parcels parcels;
 	struct host hosts[PLAN_HOSTS_MAX];
 	struct client clients[PLAN_CLIENTS_MAX];
 	struct all_batches batches;
