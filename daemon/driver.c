@@ -228,6 +228,13 @@ static const struct loop_hooks driver_loop_hooks = {
 	.tick = driver_on_tick,
 };
 
+/* The last moment of one that ends. */
+static int64_t
+driver_end_ms(const struct driver *d)
+{
+	return d->linger_until_ms > d->drain_until_ms ? d->linger_until_ms : d->drain_until_ms;
+}
+
 /* Drained: everything that could be given back is, and everybody has been told. */
 static bool
 driver_is_done(const struct driver *d)
@@ -238,17 +245,37 @@ driver_is_done(const struct driver *d)
 	if (core_ended(d->core)) {
 		return !connections_unwritten(d->connections) || clock_ms() >= d->drain_until_ms;
 	}
-	if (!d->draining) {
+	if (!d->draining || clock_ms() < d->linger_until_ms) {
 		return false;
 	}
 	return (d->perform.calls_out == 0 && !connections_unwritten(d->connections)) ||
 	       clock_ms() >= d->drain_until_ms;
 }
 
+/* A daemon that nobody can reach, and whose successor everybody reaches, must not hold any locks: its master
+ * may be a private one. */
+static void
+driver_look_out(struct driver *d)
+{
+	const char *why;
+	const struct listener *lost = listeners_lost(&d->listeners, clock_ms(), &why);
+	if (!lost || d->draining || d->failed) {
+		return;
+	}
+	LOG_EVENT(d->log, LOG_ERROR_LEVEL, "daemon.displaced", log_text("socket", listener_address(lost)),
+		log_text("why", why), log_text("text", "its locks are given up, and it ends"));
+	driver_fail(d);
+	if (!driver_is_clean(d)) {
+		d->linger_until_ms = clock_ms() + d->linger_ms;
+	}
+	driver_drain(d);
+}
+
 void
 driver_turn(struct driver *d)
 {
 	loop_turn(d->loop, connections_busy(d->connections) || labours_wait(&d->labours));
+	driver_look_out(d);
 	door_turn(&d->door);
 	labours_turn(&d->desk);
 	connections_serve(d->connections);
@@ -259,8 +286,8 @@ driver_turn(struct driver *d)
 	if (door_wake_at(&d->door) < wake_at) {
 		wake_at = door_wake_at(&d->door);
 	}
-	if ((d->draining || d->failed) && d->drain_until_ms < wake_at) {
-		wake_at = d->drain_until_ms;
+	if ((d->draining || d->failed) && driver_end_ms(d) < wake_at) {
+		wake_at = driver_end_ms(d);
 	}
 	loop_alarm_at(d->loop, wake_at);
 	d->stats->turns++;
@@ -353,6 +380,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	struct event_base *base = loop_base(d->loop);
 	d->reload = settings->reload;
 	d->reload_arg = settings->arg;
+	d->linger_ms = settings->linger_ms;
 	d->desk.access = access_new(NULL, 0);
 	d->desk.events = events_new();
 	d->connections =
@@ -390,6 +418,12 @@ driver_listen(struct driver *d, const struct socket_settings *settings, size_t c
 	size_t error_room)
 {
 	return listeners_set(&d->listeners, settings, count, error, error_room);
+}
+
+const char *
+driver_known_before(const struct driver *d)
+{
+	return listeners_known_before(&d->listeners);
 }
 
 void

@@ -32,6 +32,8 @@ struct driver {
 	void *reload_arg;
 	int64_t awake_ms; /* when nothing was overdue the last time somebody looked */
 	int64_t drain_until_ms;
+	int64_t linger_ms; /* see driver_settings */
+	int64_t linger_until_ms;
 	bool draining;
 	bool stopped;
 	bool failed;   /* it had to give up */

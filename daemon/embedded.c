@@ -14,11 +14,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -29,6 +31,7 @@
 #define STABLE_MS      10000 /* up for so long: the next death is a new one */
 #define LINE_MAX_BYTES 512   /* of what the server says, the rest of a line is cut */
 #define PATH_BYTES     4096
+#define NAMES          8 /* daemons that had the directory, one after the other, and are there still */
 #define READY          "eady to accept connections" /* "The server is now ready ...", "Ready ..." */
 
 struct embedded {
@@ -40,8 +43,9 @@ struct embedded {
 	char *directory;
 	int directory_fd;
 	int lock_fd;
-	bool claimed; /* the lock is ours: so is everything in the directory */
-	bool trusted;
+	bool claimed;      /* the lock is ours: so is everything in the directory */
+	const char *doubt; /* why its memory is not trusted; NULL: it is */
+	int name_fd;       /* the abstract socket; -1: none */
 
 	pid_t pid; /* 0: none */
 	int said;  /* the read end of its standard output, which ends when it does */
@@ -134,11 +138,48 @@ open_directory(struct embedded *e, char *why)
 	return true;
 }
 
+/*
+ * Takes a name that outlives the directory. False: another daemon has one that is there still, and may have
+ * told its clients something. Some are tried, so that each of several has its own.
+ */
+static bool
+claim_name(struct embedded *e)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	bool alone = true;
+	int i, n;
+
+	e->name_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	for (i = 0; i < NAMES && e->name_fd >= 0; i++) {
+		n = snprintf(
+			at.sun_path + 1, sizeof at.sun_path - 1, "hf%u/%d%s", geteuid(), i, e->directory);
+		if (n >= (int)sizeof at.sun_path - 1)
+			n = (int)sizeof at.sun_path - 2; /* cut: at worst somebody else's, and a guard */
+		if (bind(e->name_fd, (struct sockaddr *)&at,
+			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+			return alone;
+		alone = alone && errno != EADDRINUSE;
+	}
+	return alone;
+}
+
+static const char *
+find_doubt(const struct embedded_settings *settings, bool first, bool clean, bool alone)
+{
+	if (clean)
+		return NULL;
+	if (!first)
+		return "the last daemon here did not end cleanly, or with locks held";
+	if (settings->doubt)
+		return settings->doubt;
+	return alone ? NULL : "another daemon that was here is there still";
+}
+
 /* Takes the directory for this daemon, and reads how its last one ended. */
 static bool
-claim_directory(struct embedded *e, char *why)
+claim_directory(struct embedded *e, const struct embedded_settings *settings, char *why)
 {
-	bool first = true;
+	bool first = true, clean, alone;
 
 	e->lock_fd = openat(e->directory_fd, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (e->lock_fd < 0 && errno == EEXIST) {
@@ -153,7 +194,9 @@ claim_directory(struct embedded *e, char *why)
 			"both share one",
 			e->directory);
 	e->claimed = true;
-	e->trusted = unlinkat(e->directory_fd, "clean", 0) == 0 || first;
+	clean = unlinkat(e->directory_fd, "clean", 0) == 0;
+	alone = claim_name(e);
+	e->doubt = find_doubt(settings, first, clean, alone);
 	/* A power cut must not bring the mark of a clean end back. */
 	if (fsync(e->directory_fd) != 0)
 		return explain(why, "cannot sync %s: %s", e->directory, strerror(errno));
@@ -386,7 +429,8 @@ embedded_open(struct embedded *e, const struct embedded_settings *settings, char
 		return explain(why,
 			"%s: a Unix socket's path has at most %zu bytes, choose a shorter directory",
 			e->directory, sizeof e->path - sizeof "/redis.sock");
-	if (!find_program(e, settings->program, why) || !open_directory(e, why) || !claim_directory(e, why))
+	if (!find_program(e, settings->program, why) || !open_directory(e, why) ||
+		!claim_directory(e, settings, why))
 		return false;
 	if (!child_start(e))
 		return explain(why, "cannot start %s: %s", e->program, strerror(errno));
@@ -406,14 +450,15 @@ embedded_new(struct event_base *base, const struct embedded_settings *settings, 
 	e->base = base;
 	e->log = log;
 	e->stats = stats;
-	e->directory_fd = e->lock_fd = -1;
+	e->directory_fd = e->lock_fd = e->name_fd = -1;
+	e->doubt = "nothing is known";
 	if (embedded_open(e, settings, why)) {
 		LOG_EVENT(log, LOG_INFO_LEVEL, "embedded.started", log_text("program", e->program),
 			log_number("pid", e->pid), log_text("socket", e->path),
-			log_text("memory", e->trusted ? "trusted" : "guarded"));
+			log_text("memory", e->doubt ? "guarded" : "trusted"), log_text("why", e->doubt));
 		return e;
 	}
-	embedded_free(e, e->trusted); /* nothing was granted: what was trusted still is */
+	embedded_free(e, !e->doubt); /* nothing was granted: what was trusted still is */
 	return NULL;
 }
 
@@ -435,6 +480,8 @@ embedded_free(struct embedded *e, bool clean)
 		close(e->lock_fd);
 	if (e->directory_fd >= 0)
 		close(e->directory_fd);
+	if (e->name_fd >= 0)
+		close(e->name_fd);
 	free(e->directory);
 	free(e);
 }
@@ -448,7 +495,13 @@ embedded_path(const struct embedded *e)
 bool
 embedded_trusted(const struct embedded *e)
 {
-	return e->trusted;
+	return !e->doubt;
+}
+
+const char *
+embedded_doubt(const struct embedded *e)
+{
+	return e->doubt;
 }
 
 pid_t

@@ -6,8 +6,9 @@
  * pool connects to its socket as to any other master.
  *
  * The directory also remembers how the last run ended: only a recorded clean end without live grants, or a
- * first start, makes the new master one that forgot nothing. So the directory has to outlive the daemon: one
- * that the service manager removes at every stop would make every start a first one.
+ * first start of which no client can have known an earlier one, makes the new master one that forgot nothing.
+ * While it runs the daemon has an abstract Unix socket that is named after the directory: who makes the
+ * directory anew, because it was removed, sees that the last one is there still.
  */
 #ifndef DAEMON_EMBEDDED_H
 #define DAEMON_EMBEDDED_H
@@ -27,6 +28,8 @@ struct stats;
 struct embedded_settings {
 	const char *directory; /* made, mode 0700, if it is not there, and its parents, mode 0755 */
 	const char *program;   /* path; NULL: redis-server, else valkey-server, from PATH */
+	const char *doubt; /* why somebody may have been told something by a daemon that left nothing in the
+			      directory: it was in another's place, or on another disk; NULL: nobody can */
 };
 
 /*
@@ -44,6 +47,8 @@ const char *embedded_path(const struct embedded *embedded);
 /* Whether the master that embedded_new() started surely forgot nothing that matters (pool_settings.trusted).
  */
 bool embedded_trusted(const struct embedded *embedded);
+/* Why it is not trusted; NULL: it is. */
+const char *embedded_doubt(const struct embedded *embedded);
 /* 0: it is down just now. */
 pid_t embedded_pid(const struct embedded *embedded);
 

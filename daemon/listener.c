@@ -29,7 +29,9 @@ struct listener {
 	bool local;
 	bool release;
 	bool started;
-	uid_t owner; /* of a Unix socket */
+	uid_t owner; /* of a Unix socket, */
+	dev_t device;
+	ino_t inode; /* and where it is in the file system; 0: nowhere that is known */
 	char address[SOCKET_ADDRESS_MAX];
 };
 
@@ -130,6 +132,8 @@ listener_new(struct event_base *base, int fd, const struct listener_hooks *hooks
 	struct stat seen;
 	if (listener->local && stat(listener->address, &seen) == 0) {
 		listener->owner = seen.st_uid;
+		listener->device = seen.st_dev;
+		listener->inode = seen.st_ino;
 	}
 	event_assign(&listener->ready, base, fd, EV_READ | EV_PERSIST, listener_ready, listener);
 	evtimer_assign(&listener->resume, base, listener_resume, listener);
@@ -200,7 +204,7 @@ listener_free(struct listener *listener)
 	event_del(&listener->ready);
 	event_del(&listener->resume);
 	/* First out of sight, then closed: nobody finds a name that does not answer. */
-	if (listener->place.path) {
+	if (listener->place.path && !listener_lost(listener)) {
 		unlink(listener->place.path);
 	}
 	close(listener->fd);
@@ -209,6 +213,33 @@ listener_free(struct listener *listener)
 	}
 	socket_place_leave(&listener->place);
 	free(listener);
+}
+
+bool
+listener_is_behind(const struct listener *listener, const char *path)
+{
+	struct stat seen;
+	return listener->inode != 0 && stat(path, &seen) == 0 && seen.st_dev == listener->device &&
+	       seen.st_ino == listener->inode;
+}
+
+const char *
+listener_lost(const struct listener *listener)
+{
+	struct stat seen;
+	if (!listener->local || listener->inode == 0 || listener_is_behind(listener, listener->address)) {
+		return NULL;
+	}
+	if (stat(listener->address, &seen) == 0) {
+		return "is another's now";
+	}
+	return listener->place.path && (errno == ENOENT || errno == ENOTDIR) ? "was removed" : NULL;
+}
+
+bool
+listener_fresh(const struct listener *listener)
+{
+	return listener->place.path && listener->place.made;
 }
 
 bool

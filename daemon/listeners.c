@@ -3,7 +3,14 @@
  */
 #include "daemon/listeners.h"
 
+#include <event2/event.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+/* Not all that takes a socket away is told: a file system may be. */
+#define LISTENERS_LOOK_MS 1000
 
 static void
 listeners_drop(struct listeners *set, size_t i)
@@ -12,9 +19,103 @@ listeners_drop(struct listeners *set, size_t i)
 	set->list[i] = set->list[--set->count];
 }
 
+static void
+listeners_stirred(int fd, short what, void *arg)
+{
+	struct listeners *set = arg;
+	char events[4096];
+	(void)what;
+	set->look = true;
+	while (read(fd, events, sizeof events) > 0) {
+	}
+}
+
+/* Without inotify they are looked at from time to time. */
+static void
+listeners_watch(struct listeners *set, const struct listener *listener)
+{
+	char directory[SOCKET_ADDRESS_MAX];
+	snprintf(directory, sizeof directory, "%s", listener_address(listener));
+	char *slash = strrchr(directory, '/');
+	if (!listener_local(listener) || !slash || set->watching < 0) {
+		return;
+	}
+	if (set->watching == 0) {
+		set->watching = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+		set->watch = set->watching < 0 ? NULL
+					       : event_new(set->base, set->watching, EV_READ | EV_PERSIST,
+							 listeners_stirred, set);
+		if (set->watch) {
+			event_add(set->watch, NULL);
+		}
+	}
+	slash[slash == directory] = '\0';
+	(void)inotify_add_watch(set->watching, directory,
+		IN_CREATE | IN_DELETE | IN_MOVE | IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT);
+}
+
+/* Whether one of ours was renamed over another: who connects there comes to us, and nobody else can be here.
+ */
+static bool
+listeners_moved(const struct listeners *set, const struct listener *listener)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const struct listener *other = set->list[i].listener;
+		if (listener_is_behind(other, listener_address(listener)) ||
+			listener_is_behind(listener, listener_address(other))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct listener *
+listeners_lost(struct listeners *set, int64_t now_ms, const char **why)
+{
+	if (!set->look && now_ms < set->looked_ms + LISTENERS_LOOK_MS) {
+		return NULL;
+	}
+	set->look = false;
+	set->looked_ms = now_ms;
+	for (size_t i = 0; i < set->count; i++) {
+		const struct listener *listener = set->list[i].listener;
+		*why = listener_lost(listener);
+		if (*why && !listeners_moved(set, listener)) {
+			return listener;
+		}
+	}
+	return NULL;
+}
+
+const char *
+listeners_known_before(const struct listeners *set)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const struct listener *listener = set->list[i].listener;
+		if (!listener_local(listener)) {
+			return "clients may have come by TCP";
+		}
+		if (set->list[i].inherited) {
+			return "the socket is older than this process";
+		}
+		if (!listener_fresh(listener)) {
+			return "the directory of the socket was there before";
+		}
+	}
+	return NULL;
+}
+
 void
 listeners_close(struct listeners *set)
 {
+	if (set->watch) {
+		event_free(set->watch);
+		set->watch = NULL;
+	}
+	if (set->watching > 0) {
+		close(set->watching);
+	}
+	set->watching = 0;
 	while (set->count > 0) {
 		listeners_drop(set, set->count - 1);
 	}
@@ -40,6 +141,7 @@ listeners_keep(
 		listener_free(listener);
 		return SOCKET_MEMORY;
 	}
+	listeners_watch(set, listener);
 	set->list[set->count].listener = listener;
 	set->list[set->count].inherited = inherited;
 	set->count++;

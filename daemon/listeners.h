@@ -15,6 +15,10 @@ struct listeners {
 	const struct listener_hooks *hooks;
 	void *arg;
 	bool started;
+	bool look;           /* something has happened in a directory with a socket */
+	int64_t looked_ms;   /* when they were looked at last */
+	int watching;        /* inotify; 0: not yet, -1: there is none to be had */
+	struct event *watch; /* of it */
 	size_t count;
 	struct {
 		struct listener *listener;
@@ -25,6 +29,16 @@ struct listeners {
 /* Begins to accept; sockets that come later do so at once. Before, clients queue up at the sockets. -1: out
  * of memory. */
 int listeners_start(struct listeners *set) __attribute__((warn_unused_result));
+
+/*
+ * The first socket that clients do not find any more, since it was removed or another is in its place, and
+ * why; NULL: there is none, or nothing has happened since they were looked at, a moment ago. To be asked in
+ * each turn of the loop, which is woken when something happens.
+ */
+const struct listener *listeners_lost(struct listeners *set, int64_t now_ms, const char **why);
+
+/* Why somebody may have known these sockets before this process had them; NULL: nobody can. */
+const char *listeners_known_before(const struct listeners *set);
 
 /* Closes all of them. */
 void listeners_close(struct listeners *set);

@@ -282,6 +282,9 @@ driver_begin(struct main *m)
 				.lease_max_ms = conf_longest_lease_ms(conf),
 				.margin_ms = conf->margin_ms,
 			},
+		/* Who starts in our place waits for as long as a master that forgot is guarded, once it sees
+		   us. */
+		.linger_ms = m->embedded ? conf_longest_lease_ms(conf) : 0,
 		.reload = main_reload,
 		.arg = m,
 	};
@@ -340,6 +343,7 @@ embedded_begin(struct main *m)
 	const struct embedded_settings settings = {
 		.directory = m->boot->embedded.directory,
 		.program = m->boot->embedded.redis_server[0] ? m->boot->embedded.redis_server : NULL,
+		.doubt = driver_known_before(m->driver),
 	};
 	if (m->boot->master_count > 0) {
 		return EX_OK;

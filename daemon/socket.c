@@ -205,7 +205,7 @@ unix_clear(const struct sockaddr_un *at, char *error, size_t error_room)
 
 /* The directory of the socket, made if need be: whoever may write to it could put another socket in place. */
 static int
-unix_directory(const char *path, char *error, size_t error_room)
+unix_directory(const char *path, bool *made, char *error, size_t error_room)
 {
 	char directory[SOCKET_ADDRESS_MAX];
 	struct stat seen;
@@ -215,7 +215,8 @@ unix_directory(const char *path, char *error, size_t error_room)
 		return 0;
 	}
 	*slash = '\0';
-	if (mkdir(directory, 0755) != 0 && errno != EEXIST) {
+	*made = mkdir(directory, 0755) == 0;
+	if (!*made && errno != EEXIST) {
 		snprintf(error, error_room, "cannot make the directory %s: %s: make it, or listen elsewhere",
 			directory, strerror(errno));
 		return SOCKET_DENIED;
@@ -272,7 +273,9 @@ socket_place_leave(struct socket_place *place)
 	char name[SOCKET_ADDRESS_MAX + 8];
 	if (place->path) {
 		snprintf(name, sizeof name, "%s.lock", place->path);
-		unlink(name);
+		if (place->lock >= 0 && lock_is_current(place->lock, name)) {
+			unlink(name);
+		}
 		free(place->path);
 		place->path = NULL;
 	}
@@ -340,7 +343,7 @@ socket_listen_unix(
 		return SOCKET_DENIED;
 	}
 	strcpy(at.sun_path, settings->path);
-	int failed = unix_directory(settings->path, error, error_room);
+	int failed = unix_directory(settings->path, &place->made, error, error_room);
 	if (failed) {
 		return failed;
 	}

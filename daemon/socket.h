@@ -43,6 +43,7 @@ enum socket_failure {
 struct socket_place {
 	char *path; /* NULL: nothing */
 	int lock;   /* holds path.lock, so that two instances starting together do not both win; -1: none */
+	bool made;  /* its directory was not there before */
 };
 
 /*

@@ -180,6 +180,50 @@ START_TEST(the_first_start_and_a_clean_end_are_trusted_and_nothing_else_is)
 }
 END_TEST
 
+START_TEST(a_first_start_is_guarded_where_somebody_may_have_known_another)
+{
+	struct house house;
+
+	house_init(&house);
+	house.settings.doubt = "clients may have come from afar";
+	house_open(&house);
+	ck_assert(!embedded_trusted(house.embedded));
+	ck_assert_str_eq(embedded_doubt(house.embedded), "clients may have come from afar");
+	house_close(&house, true);
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded)); /* that is on record */
+	house_close(&house, false);
+	house.settings.doubt = NULL;
+	house_open(&house);
+	ck_assert_ptr_nonnull(strstr(embedded_doubt(house.embedded), "did not end cleanly"));
+	house_close(&house, false);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(a_directory_that_is_made_anew_is_not_the_first_while_the_last_daemon_is_there)
+{
+	struct house house;
+	struct embedded *last;
+	char away[128];
+
+	house_init(&house);
+	house_open(&house);
+	last = house.embedded;
+	snprintf(away, sizeof away, "%s/away", house.dir.path);
+	ck_assert_int_eq(rename(house.directory, away), 0);
+	house_open(&house);
+	ck_assert_str_eq(embedded_doubt(house.embedded), "another daemon that was here is there still");
+	house_close(&house, false);
+	embedded_free(last, false);
+	ck_assert_int_eq(rename(house.directory, strcat(away, "2")), 0);
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, false);
+	house_done(&house);
+}
+END_TEST
+
 START_TEST(a_start_that_fails_keeps_what_was_trusted)
 {
 	struct house house;
@@ -449,6 +493,8 @@ main(void)
 {
 	return SUITE_RUN("embedded", NULL, NULL, it_starts_private_without_port_persistence_or_eviction,
 		the_first_start_and_a_clean_end_are_trusted_and_nothing_else_is,
+		a_first_start_is_guarded_where_somebody_may_have_known_another,
+		a_directory_that_is_made_anew_is_not_the_first_while_the_last_daemon_is_there,
 		a_start_that_fails_keeps_what_was_trusted, nothing_is_kept_across_a_restart,
 		it_is_started_again_when_it_dies, a_server_that_keeps_dying_is_not_hammered,
 		it_is_gone_when_we_stop_and_so_is_its_socket, it_dies_with_a_daemon_that_is_killed,

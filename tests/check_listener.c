@@ -408,6 +408,62 @@ START_TEST(a_reload_opens_what_is_new_and_closes_what_is_gone)
 }
 END_TEST
 
+static bool
+has_stirred(void *arg)
+{
+	return ((struct listeners *)arg)->look;
+}
+
+START_TEST(a_socket_that_is_removed_or_replaced_is_missed_at_once)
+{
+	char other[128];
+	const char *why = NULL;
+	struct listeners set = {.base = probe.base, .hooks = &hooks, .arg = &probe};
+	snprintf(other, sizeof other, "%s/run/other.sock", probe.dir.path);
+	struct socket_settings settings[] = {at_path(), {.path = other, .mode = 0600}};
+	ck_assert_int_eq(listeners_set(&set, settings, 2, probe.error, sizeof probe.error), 0);
+	ck_assert_int_eq(listeners_start(&set), 0);
+	ck_assert_ptr_null(listeners_lost(&set, 5000, &why));
+	/* One of ours over another of ours. */
+	ck_assert_int_eq(rename(other, probe.path), 0);
+	ck_assert(await(probe.base, has_stirred, &set));
+	ck_assert_ptr_null(listeners_lost(&set, 5000, &why));
+	/* Gone. Nothing is said of it a second time within a second, unless something happens. */
+	ck_assert_int_eq(unlink(probe.path), 0);
+	ck_assert(await(probe.base, has_stirred, &set));
+	ck_assert_ptr_nonnull(listeners_lost(&set, 5000, &why));
+	ck_assert_str_eq(why, "was removed");
+	ck_assert_ptr_null(listeners_lost(&set, 5999, &why));
+	ck_assert_ptr_nonnull(listeners_lost(&set, 6000, &why));
+	/* Somebody else's, which stays. */
+	int fd = open(probe.path, O_CREAT | O_WRONLY, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert(await(probe.base, has_stirred, &set));
+	ck_assert_ptr_nonnull(listeners_lost(&set, 6000, &why));
+	ck_assert_str_eq(why, "is another's now");
+	listeners_close(&set);
+	ck_assert_int_eq(access(probe.path, F_OK), 0);
+	ck_assert_int_eq(unlink(probe.path), 0);
+}
+END_TEST
+
+START_TEST(nobody_can_have_known_a_socket_in_a_directory_that_was_not_there)
+{
+	struct listeners set = {.base = probe.base, .hooks = &hooks, .arg = &probe};
+	struct socket_settings settings[] = {at_path()}, tcp = {.host = "127.0.0.1"};
+	ck_assert_int_eq(listeners_set(&set, settings, 1, probe.error, sizeof probe.error), 0);
+	ck_assert_ptr_null(listeners_known_before(&set));
+	int fd = socket_listen_tcp(&tcp, probe.error, sizeof probe.error);
+	ck_assert_int_eq(listeners_adopt(&set, fd, probe.error, sizeof probe.error), 0);
+	ck_assert_ptr_nonnull(strstr(listeners_known_before(&set), "TCP"));
+	listeners_close(&set);
+	ck_assert_int_eq(listeners_set(&set, settings, 1, probe.error, sizeof probe.error), 0);
+	ck_assert_ptr_nonnull(strstr(listeners_known_before(&set), "directory"));
+	listeners_close(&set);
+}
+END_TEST
+
 START_TEST(a_reload_that_fails_leaves_all_as_it_was)
 {
 	struct listeners set = {.base = probe.base, .hooks = &hooks, .arg = &probe};
@@ -436,5 +492,8 @@ main(void)
 		a_port_in_use_is_told, without_descriptors_the_client_is_told_and_the_loop_rests,
 		an_inherited_socket_serves_and_stays_in_place,
 		an_inherited_descriptor_that_does_not_listen_is_refused,
-		a_reload_opens_what_is_new_and_closes_what_is_gone, a_reload_that_fails_leaves_all_as_it_was);
+		a_reload_opens_what_is_new_and_closes_what_is_gone,
+		a_socket_that_is_removed_or_replaced_is_missed_at_once,
+		nobody_can_have_known_a_socket_in_a_directory_that_was_not_there,
+		a_reload_that_fails_leaves_all_as_it_was);
 }
