@@ -80,6 +80,8 @@ batch_new(const struct call *calls, size_t n)
 		text_copy(&batch->calls[i].slots, &room);
 		text_copy(&batch->calls[i].nonces, &room);
 		batch->calls[i].key = NULL;
+		/* The command has them by now. */
+		batch->calls[i].masterset = batch->calls[i].places = (struct slice){NULL, 0};
 	}
 	return batch;
 }
@@ -111,7 +113,8 @@ batch_keep(struct batch *batch, const struct vote *votes)
 
 	assert(batch->n > 0 && !batch->votes);
 	for (i = 0; i < batch->n; i++)
-		bytes += votes[i].holder.n + votes[i].slots.n + votes[i].text.n + votes[i].run.n;
+		bytes += votes[i].holder.n + votes[i].slots.n + votes[i].text.n + votes[i].run.n +
+			 votes[i].masterset.n + votes[i].places.n;
 	batch->votes = must(malloc(batch->n * sizeof *votes + bytes));
 	memcpy(batch->votes, votes, batch->n * sizeof *votes);
 	room = (char *)(batch->votes + batch->n);
@@ -120,5 +123,7 @@ batch_keep(struct batch *batch, const struct vote *votes)
 		text_copy(&batch->votes[i].slots, &room);
 		text_copy(&batch->votes[i].text, &room);
 		text_copy(&batch->votes[i].run, &room);
+		text_copy(&batch->votes[i].masterset, &room);
+		text_copy(&batch->votes[i].places, &room);
 	}
 }

@@ -55,7 +55,7 @@ bool
 call_groups(const struct call *a, const struct call *b)
 {
 	return script_of(a) == script_of(b) && a->link == b->link && a->incarnation == b->incarnation &&
-	       a->op != CALL_HELLO && a->op != CALL_ADMIT &&
+	       a->op != CALL_HELLO && a->op != CALL_ADMIT && a->set == b->set &&
 	       (a->op != CALL_RELEASE ||
 		       (a->queue_ms == b->queue_ms && (a->deadline_us > 0) == (b->deadline_us > 0)));
 }
@@ -118,11 +118,17 @@ put_text(struct call_command *command, const char *text)
 }
 
 static void
-arg_text(struct call_command *command, const char *text)
+arg_slice(struct call_command *command, struct slice text)
 {
 	put_begin(command);
-	put_text(command, text);
+	put(command, text.p, text.n);
 	put_end(command);
+}
+
+static void
+arg_text(struct call_command *command, const char *text)
+{
+	arg_slice(command, slice_of(text));
 }
 
 static void
@@ -154,34 +160,34 @@ arg_number(struct call_command *command, int64_t n)
 }
 
 static void
-put_incarnation(struct call_command *command, uint64_t incarnation)
+put_hexadecimal(struct call_command *command, uint64_t n, size_t digits)
 {
 	char text[16];
-	for (size_t i = sizeof(text); i > 0; incarnation >>= 4)
-		text[--i] = "0123456789abcdef"[incarnation & 15];
-	put(command, text, sizeof(text));
+	for (size_t i = digits; i > 0; n >>= 4)
+		text[--i] = "0123456789abcdef"[n & 15];
+	put(command, text, digits);
 }
 
 static void
-arg_incarnation(struct call_command *command, uint64_t incarnation)
+arg_hexadecimal(struct call_command *command, uint64_t n)
 {
 	put_begin(command);
-	put_incarnation(command, incarnation);
+	put_hexadecimal(command, n, 16);
 	put_end(command);
 }
 
-/* <incarnation> <mark>: see lua/node.inc. */
+/* '<incarnation><set of masters>', as the node stores it, and ' <mark>': see lua/node.inc. */
 static void
-arg_memory(struct call_command *command, const struct call *call)
+arg_memory(struct call_command *command, const struct call *call, bool marked)
 {
-	char mark[16];
+	char mark[17] = {' '};
 	int64_t n = call->mark;
-	for (size_t i = sizeof(mark); i > 0; n /= 10)
-		mark[--i] = (char)('0' + n % 10);
+	for (size_t i = sizeof(mark) - 1; i > 0; n /= 10)
+		mark[i--] = (char)('0' + n % 10);
 	put_begin(command);
-	put_incarnation(command, call->incarnation);
-	put(command, " ", 1);
-	put(command, mark, sizeof(mark));
+	put_hexadecimal(command, call->incarnation, 16);
+	put_hexadecimal(command, call->set, 8);
+	put(command, mark, marked ? sizeof(mark) : 0);
 	put_end(command);
 }
 
@@ -312,7 +318,7 @@ struct shape {
 };
 
 static const struct shape shapes[SCRIPT_COUNT] = {
-	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTXn", "", false, false},
+	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTXnMSWA", "", false, false},
 	[SCRIPT_ADMIT] = {"nr", "", "mt", "", false, false},
 	[SCRIPT_ACQUIRE] = {"n", "lq", "mDt", "o", true, true},
 	[SCRIPT_RENEW] = {"n", "lq", "mt", "o", true, false},
@@ -360,9 +366,7 @@ key_one(struct call_command *command, const struct call_settings *settings, cons
 		arg_lease(command, settings, call);
 		return;
 	case 'b':
-		put_begin(command);
-		put(command, call->name.p, call->name.n);
-		put_end(command);
+		arg_slice(command, call->name);
 		return;
 	case 'c':
 		arg_native(command, settings, call->name, ":l");
@@ -407,6 +411,8 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 	switch (what) {
 	case 't':
 		return call->token;
+	case 'A':
+		return call->agreement;
 	case 'N':
 		return call->newest;
 	case 'B':
@@ -458,10 +464,8 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 {
 	switch (what) {
 	case 'i':
-		arg_incarnation(command, call->incarnation);
-		return;
 	case 'm':
-		arg_memory(command, call);
+		arg_memory(command, call, what == 'm');
 		return;
 	case 'd':
 		arg_text(command, settings->daemon_id);
@@ -482,21 +486,28 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 		arg_text(command, settings->layout);
 		return;
 	case 'X':
-		arg_incarnation(command, call->disowned);
+		arg_hexadecimal(command, call->disowned);
 		return;
 	case 'O':
 		arg_text(command, latch_words[call->latch_op]);
 		return;
 	case 'I':
-		arg_incarnation(command, call->latch);
+		arg_hexadecimal(command, call->latch);
 		return;
 	case 'w':
 		arg_who(command, call);
 		return;
 	case 'n':
-		put_begin(command);
-		put(command, call->nonces.p, call->nonces.n);
-		put_end(command);
+		arg_slice(command, call->nonces);
+		return;
+	case 'M':
+		arg_hexadecimal(command, call->id);
+		return;
+	case 'S':
+		arg_slice(command, call->masterset);
+		return;
+	case 'W':
+		arg_slice(command, call->places);
 		return;
 	case 'T':
 		arg_text(command, settings->trusted ? "1" : "0");
@@ -516,7 +527,7 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 		size_t template = calls[i].key != NULL ? strlen(calls[i].key) : 0;
 		bytes += 3 * (shared + 3 * calls[i].name.n) + template + calls[i].name.n;
 		bytes += CALL_DAEMON_ID_SIZE + 12 * (NUMBER_BYTES + 1) + calls[i].tag.n + calls[i].slots.n;
-		bytes += calls[i].nonces.n;
+		bytes += calls[i].nonces.n + calls[i].masterset.n + calls[i].places.n;
 	}
 	return bytes;
 }

@@ -44,14 +44,20 @@ group_copy(struct group *group, struct slice text)
 	group->used += text.n;
 }
 
+static size_t
+call_texts(const struct call *call)
+{
+	return call->name.n + call->slots.n + call->masterset.n + call->places.n;
+}
+
 static void
 group_add(struct group *group, const struct call *call, uint32_t hash)
 {
 	assert(group->n < CALL_GROUP_MAX);
 	if (!group->calls)
 		group->calls = must(malloc(CALL_GROUP_MAX * sizeof *group->calls));
-	if (group->room - group->used < call->name.n + call->slots.n) {
-		group->room = (group->used + call->name.n + call->slots.n) * 2;
+	if (group->room - group->used < call_texts(call)) {
+		group->room = (group->used + call_texts(call)) * 2;
 		group->texts = must(realloc(group->texts, group->room));
 	}
 	group->calls[group->n] = *call;
@@ -59,6 +65,8 @@ group_add(struct group *group, const struct call *call, uint32_t hash)
 	group->offsets[group->n] = group->used;
 	group_copy(group, call->name);
 	group_copy(group, call->slots);
+	group_copy(group, call->masterset);
+	group_copy(group, call->places);
 	group->permits += call->permits;
 	group->n++;
 }
@@ -71,7 +79,12 @@ group_calls(struct group *group)
 		size_t at = group->offsets[i];
 
 		call->name.p = call->name.n > 0 ? group->texts + at : NULL;
-		call->slots.p = call->slots.n > 0 ? group->texts + at + call->name.n : NULL;
+		at += call->name.n;
+		call->slots.p = call->slots.n > 0 ? group->texts + at : NULL;
+		at += call->slots.n;
+		call->masterset.p = call->masterset.n > 0 ? group->texts + at : NULL;
+		at += call->masterset.n;
+		call->places.p = call->places.n > 0 ? group->texts + at : NULL;
 	}
 	return group->calls;
 }

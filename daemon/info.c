@@ -109,10 +109,15 @@ static void
 info_masters(const struct desk *desk, struct buffer *text)
 {
 	struct masters_sum sum;
+	struct masterset_view set;
 	masters_see(desk->masters, desk->core, clock_ms(), &sum);
 	info_line(text, "masters:%u", masters_count(desk->masters));
 	info_line(text, "masters_usable:%u/%u", sum.usable, sum.majority);
 	info_line(text, "masters_state:%s", sum.word);
+	core_view_masterset(desk->core, &set);
+	info_line(text, "masters_agreement:%s", set.word);
+	info_line(text, "masters_set:%s", set.set);
+	info_line(text, "masters_set_places:%s", set.places);
 	for (unsigned i = 0; i < masters_count(desk->masters); i++) {
 		info_master(desk, text, i);
 	}

@@ -44,6 +44,8 @@ struct main {
 	char where[CORE_MASTERS_MAX][SETTINGS_WHERE_MAX];
 	struct main_sentinel sentinels[CORE_MASTERS_MAX];
 	const char *addresses[CORE_MASTERS_MAX]; /* the same, as the core takes them */
+	char ways[CORE_MASTERS_MAX][MASTERSET_WAY_MAX];
+	const char *way_texts[CORE_MASTERS_MAX]; /* likewise */
 	char *layout;
 	struct driver *driver;
 	struct embedded *embedded;
@@ -229,12 +231,14 @@ pools_make(struct main *m, struct pool_settings *pools)
 	for (size_t i = conf->master_count; i-- > 0;) {
 		pools[i] = pools[0];
 		settings_place(&conf->masters[i], &pools[i], &m->sentinels[i], m->where[i]);
+		settings_way(&conf->masters[i], m->ways[i]);
 	}
 	if (conf->master_count == 0) {
 		pools->path = embedded_path(m->embedded);
 		pools->trusted = embedded_trusted(m->embedded);
 		pools->title = "embedded";
 		snprintf(m->where[0], sizeof m->where[0], "%s %s", pools->title, pools->path);
+		snprintf(m->ways[0], sizeof m->ways[0], "embedded");
 	}
 }
 
@@ -243,6 +247,7 @@ core_settings_of(struct main *m)
 {
 	for (unsigned i = 0; i < CORE_MASTERS_MAX; i++) {
 		m->addresses[i] = m->where[i];
+		m->way_texts[i] = m->ways[i];
 	}
 	const struct conf *conf = m->boot;
 	return (struct core_settings){
@@ -253,6 +258,7 @@ core_settings_of(struct main *m)
 		.margin_ms = conf->margin_ms,
 		.masters = settings_masters(conf),
 		.where = m->addresses,
+		.ways = m->way_texts,
 		.links = (unsigned)conf->pool,
 		.streak = conf->handoff.streak,
 		.retain_ms = conf->retain_ms,

@@ -5,6 +5,7 @@
 
 #include "conf/url.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,18 +85,6 @@ settings_rules(const struct conf *conf, const struct conf *boot)
 	return rules;
 }
 
-static bool
-replicas_ack_off(const struct conf *conf)
-{
-	for (size_t i = 0; i < conf->master_count; i++) {
-		const struct conf_sentinel *sentinel = &conf->masters[i].sentinel;
-		if (sentinel->name[0] != '\0' && !sentinel->replicas_ack) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* What ends a text here, or a part of it, looks otherwise within: no two layouts are written alike. */
 static void
 put_plain(const char *before, const char *text, FILE *to)
@@ -109,12 +98,8 @@ put_plain(const char *before, const char *text, FILE *to)
 	}
 }
 
-/*
- * How many masters there are, since a majority of fewer is no majority of more; whether one that forgot is
- * guarded, since one daemon that does not would admit it for all; whether replicas have to acknowledge, since
- * one daemon that does not wait for them could go on at a master that was cut off; and which names have keys
- * of another layout.
- */
+/* Whether a master that forgot is guarded, since one daemon that does not would admit it for all; and which
+ * names have keys of another layout. */
 char *
 settings_layout(const struct conf *conf)
 {
@@ -124,12 +109,9 @@ settings_layout(const struct conf *conf)
 	if (!to) {
 		return NULL;
 	}
-	fprintf(to, "masters=%u", settings_masters(conf));
+	fputs("default", to);
 	if (conf->restart_guard == CONF_GUARD_OFF) {
 		fputs(";restart-guard=off", to);
-	}
-	if (replicas_ack_off(conf)) {
-		fputs(";replicas-ack=off", to);
 	}
 	for (size_t i = 0; i < conf_layout_rules(conf); i++) {
 		put_plain(";", conf->rules[i].match, to);
@@ -224,6 +206,27 @@ settings_place(const struct conf_master *master, struct pool_settings *pool, str
 	pool->user = text_or_null(master->url.user);
 	pool->password = text_or_null(master->password);
 	pool->db = master->url.database;
+}
+
+/* A database of its own is another memory. */
+void
+settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX])
+{
+	const struct conf_sentinel *sentinel = &master->sentinel;
+	bool found = master->url.kind == CONF_URL_NONE;
+	long long database = found ? (long long)master->database : master->url.database;
+	size_t n = (size_t)snprintf(way, MASTERSET_WAY_MAX, "%s", found ? "sentinel:" : "url");
+	for (const char *p = found ? sentinel->name : ""; *p != '\0' && n < MASTERSET_WAY_MAX / 2; p++) {
+		bool plain = isalnum((unsigned char)*p) || strchr("._-", *p);
+		n += (size_t)snprintf(
+			way + n, MASTERSET_WAY_MAX - n, plain ? "%c" : "%%%02X", (unsigned char)*p);
+	}
+	if (database != 0) {
+		n += (size_t)snprintf(way + n, MASTERSET_WAY_MAX - n, ",database=%lld", database);
+	}
+	if (found && !sentinel->replicas_ack) {
+		snprintf(way + n, MASTERSET_WAY_MAX - n, ",replicas-ack=no");
+	}
 }
 
 int

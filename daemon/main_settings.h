@@ -55,4 +55,7 @@ struct main_sentinel {
 void settings_place(const struct conf_master *master, struct pool_settings *pool,
 	struct main_sentinel *sentinel, char where[SETTINGS_WHERE_MAX]);
 
+/* The way to it as the set of masters names it (core.h). */
+void settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX]);
+
 #endif

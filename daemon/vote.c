@@ -170,6 +170,20 @@ decode_error(const redisReply *reply, const struct call *call, struct vote *vote
 	vote->text = text;
 }
 
+/* What it stores of the set of masters: its own id, the set, the places, and how far it has come. */
+static bool
+decode_masterset(const redisReply *reply, struct vote *vote)
+{
+	int64_t agreement;
+	if (!element_incarnation(reply, 7, &vote->id) || vote->id == 0 ||
+		!element_number(reply, 10, &agreement) || agreement > AGREEMENT_AGREED)
+		return false;
+	vote->masterset = element_text(reply, 8);
+	vote->places = element_text(reply, 9);
+	vote->agreement = (enum agreement)agreement;
+	return (vote->masterset.n > 0) == (agreement > 0);
+}
+
 static bool
 decode_greeting(const redisReply *reply, struct vote *vote)
 {
@@ -182,6 +196,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 		{"cluster", GREETING_CLUSTER},
 		{"evicting", GREETING_EVICTING},
 		{"mismatch", GREETING_MISMATCH},
+		{"otherset", GREETING_OTHERSET},
 		{"cloned", GREETING_CLONED},
 	};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -196,8 +211,12 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 		if (vote->greeting == GREETING_GOOD && vote->run.n == 0)
 			return false;
 		vote->admitted = element_is(reply, 4, "1");
-		return element_number(reply, 5, &vote->highest) &&
-		       (vote->greeting != GREETING_GOOD || element_incarnation(reply, 3, &vote->incarnation));
+		if (!element_number(reply, 5, &vote->highest))
+			return false;
+		if (vote->greeting == GREETING_OTHERSET)
+			return decode_masterset(reply, vote) && vote->masterset.n > 0;
+		return vote->greeting != GREETING_GOOD ||
+		       (element_incarnation(reply, 3, &vote->incarnation) && decode_masterset(reply, vote));
 	}
 	return false;
 }
@@ -206,7 +225,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 static bool
 decode_whole(const redisReply *reply, struct vote *vote)
 {
-	bool good = vote->op == CALL_HELLO ? reply->elements == 7 && decode_greeting(reply, vote)
+	bool good = vote->op == CALL_HELLO ? reply->elements == 11 && decode_greeting(reply, vote)
 					   : reply->elements == 3 && element_number(reply, 2, &vote->highest);
 	if (good)
 		vote->outcome = OUTCOME_YES;

@@ -1,15 +1,19 @@
 -- hello: who are you, and do you remember us? Registers the daemon; opens a guard where memory may be lost.
 --
 -- KEYS  1: node; 2: reclaimed
--- ARGV  1: incarnation to use if this is another memory, and the mark (node.inc); 2: daemon-id; 3: highest
---       token known; 4: longest lease (ms); 5: clock margin (ms); 6: layout (hash of key templates); 7: how long
---       the registration lives (ms); 8: '1' trusts this master without a guard; 9: an incarnation that is not to
---       be trusted any more, whatever it remembers: its clock leapt, leases ended before their time;
---       10: the nonce of this greeting, 16 hexadecimal digits, and behind it, each after a space, those of
---       greetings before it
--- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text}
---       greeting: good | replica | cluster | evicting | mismatch | cloned; incarnation is '' unless good
+-- ARGV  1: incarnation to use if this is another memory with the tag of the set of masters in 12, and the mark
+--       (node.inc); 2: daemon-id; 3: highest token known; 4: longest lease (ms); 5: clock margin (ms); 6: layout
+--       (hash of key templates); 7: how long the registration lives (ms); 8: '1' trusts this master without a guard;
+--       9: an incarnation that is not to be trusted any more, whatever it remembers: its clock leapt, leases ended
+--       before their time; 10: the nonce of this greeting, 16 hexadecimal digits, and behind it, each after a space,
+--       those of greetings before it; 11: the id of this master if it has none, or has lost it; 12: the set of
+--       masters as this daemon knows it, '<generation> <id>:<way> <id>:<way>...', '' when it does not yet; 13: the
+--       places of its members, for people; 14: how far it may go here: 0 not at all, 1 offered, 2 accepted, 3 agreed
+-- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
+--       agreement}
+--       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned; incarnation is '' unless good
 --       text: good: the run id of the server; mismatch: the limits stored and given
+--       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 when none is
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
 -- ones: it gets a new incarnation in the same instant, which refuses every script meant for the old one, and is
@@ -21,8 +25,17 @@
 -- another process has the same daemon-id: a copy that was made while it ran. The second to come is told.
 -- Limits and layout that are replaced take the incarnation along, though nothing is forgotten: a daemon that stood
 -- still for longer than its registration lives may still go by the old ones, which give other keys to its names.
+--
+-- The set that is given is stored, or goes a step further, unless another one is stored that it does not follow.
+-- What is agreed follows what is but offered, and a set of an earlier generation. What is offered follows another
+-- set when no daemon lives that is registered here: a set's daemons are registered as long as their leases may last.
+-- What is accepted or agreed it follows only with a majority of its members, so that no majority goes on without it.
+-- A master that may have lost its memory takes no offer before its guard is over: until then the daemons of its set
+-- can bring it back. Who is told 'otherset' has changed nothing else, and its registration does not live longer. The
+-- tag in the node is 0 until the set is agreed on.
+--
 -- Repeating is harmless: the same identity answers what is stored; a copy that comes late only opens a guard
--- that the master's change has earned anyway.
+-- that the master's change has earned anyway, and takes no set further than its daemon knew it to be.
 
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2]) -- µs
@@ -45,14 +58,18 @@ local function info(section, field)
 	return string.match(text, '[\r\n]' .. field .. ':([^\r\n]*)') or ''
 end
 
+local node = {}
+
 local function greet(greeting, incarnation, admitted, highest, text)
-	return { 'ok', decimal(now), greeting, incarnation, admitted, decimal(highest), text }
+	return { 'ok', decimal(now), greeting, incarnation, admitted, decimal(highest), text, node.id or '',
+		node.set or '', node.places or '', node.agreement or '0' }
 end
 
-local candidate, mark = string.sub(ARGV[1], 1, -18), number(string.sub(ARGV[1], -16))
+local candidate, given_tag, mark = string.match(ARGV[1], '^(%x+)(%x%x%x%x%x%x%x%x) (%d+)$')
+mark = number(mark)
 local lease_max, margin, layout, live_ms = number(ARGV[4]), number(ARGV[5]), ARGV[6], number(ARGV[7])
-local token = number(ARGV[3])
-if not (mark and token and lease_max and margin and live_ms) or math.max(mark, token) > TOKEN_MAX * 2 then
+local token, step = number(ARGV[3]), number(ARGV[14])
+if not (mark and token and lease_max and margin and live_ms and step) or math.max(mark, token) > TOKEN_MAX * 2 then
 	return { 'error', decimal(now), 'ERR malformed call' }
 end
 
@@ -66,7 +83,7 @@ if info('memory', 'maxmemory_policy') ~= 'noeviction' then
 	return greet('evicting', '', '0', 0, '')
 end
 
-local node, live, dead = {}, {}, {}
+local live, dead = {}, {}
 local flat = redis.call('HGETALL', KEYS[1])
 for i = 1, #flat, 2 do
 	node[flat[i]] = flat[i + 1]
@@ -77,7 +94,9 @@ if run == '' or replid == '' then
 	-- Two that tell none would be taken for one, and its next life for this one.
 	return { 'error', decimal(now), 'ERR INFO tells no run_id or no master_replid: take a Redis or Valkey that does' }
 end
-local incarnation, highest, floor = node.incarnation, number(node.highest) or 0, number(node.floor) or 0
+local incarnation, tag = string.match(node.incarnation or '', '^(%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x)(%x*)$')
+tag = tag and #tag == 8 and tag or '00000000'
+local highest, floor = number(node.highest) or 0, number(node.floor) or 0
 local changed = not incarnation or node.run ~= run or node.replid ~= replid or incarnation == ARGV[9] or highest < mark
 
 -- What another memory says of us is out of date.
@@ -114,15 +133,83 @@ local admitted = node.admitted == '1'
 if changed then
 	incarnation, admitted = candidate, false
 	highest = math.max(highest, mark, now)
-	redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'incarnation', incarnation, 'admitted', '0')
+	redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'incarnation', incarnation .. tag, 'admitted', '0',
+		'forgot', decimal(now), 'highest', decimal(highest))
 	redis.call('DEL', KEYS[2])
-elseif not agreed then
+end
+local trusts = not admitted and ARGV[8] == '1'
+
+local OFFERED, AGREED = 1, 3
+local set, agreement = ARGV[12], number(node.agreement) or 0
+node.id = node.id or ARGV[11]
+
+local function generation(text)
+	return number(string.match(text or '', '^%d+')) or 0
+end
+
+-- Whether the set has a majority of the members of the one that is stored.
+local function outvotes()
+	local n, both = 0, 0
+	for member in string.gmatch(node.set, ' (%x+):') do
+		n = n + 1
+		both = both + (string.find(set, ' ' .. member .. ':', 1, true) and 1 or 0)
+	end
+	return both > n / 2
+end
+
+local function follows()
+	local id = step == AGREED and ARGV[11] or node.id
+	if not string.find(set, ' ' .. id .. ':', 1, true) then
+		return false
+	end
+	if step == AGREED then
+		return not node.set or agreement <= OFFERED or generation(node.set) < generation(set)
+	end
+	-- The daemons of the other one have had the time to come back: that of a registration, longer than the guard.
+	local since = changed and now or number(node.forgot) or 0
+	local known = admitted or trusts or since <= now and now - since > live_ms * 1000
+	return step == OFFERED and known and (not node.set or #live == 0 and (agreement <= OFFERED or outvotes()))
+end
+
+local function register(deadline)
+	redis.call('HSET', KEYS[1], 'd:' .. ARGV[2], deadline .. ' ' .. incarnation .. ' ' .. string.sub(ARGV[10], 1, 16))
+end
+
+local before = agreement
+if set ~= '' and set ~= node.set then
+	if follows() then
+		node.id = step == AGREED and ARGV[11] or node.id
+		node.set, node.places, agreement, before, tag = set, ARGV[13], step, 0, '00000000'
+	elseif node.set then
+		if node['d:' .. ARGV[2]] then
+			register(string.match(node['d:' .. ARGV[2]], '^%d*'))
+		end
+		return greet('otherset', '', '0', 0, '')
+	end
+elseif set ~= '' then
+	agreement = math.max(agreement, step)
+end
+if step == AGREED and set == node.set then
+	tag = given_tag
+	if before < AGREED then
+		-- All members have told their tokens by then: a majority of this set may know less than one of the last.
+		highest = math.max(highest, token)
+		floor = highest
+		redis.call('HSET', KEYS[1], 'floor', decimal(floor))
+	end
+end
+node.agreement = decimal(agreement)
+if not agreed then
 	incarnation = candidate
-	redis.call('HSET', KEYS[1], 'incarnation', incarnation)
+end
+
+redis.call('HSET', KEYS[1], 'incarnation', incarnation .. tag, 'id', node.id)
+if node.set then
+	redis.call('HSET', KEYS[1], 'set', node.set, 'places', node.places or '', 'agreement', node.agreement)
 end
 if not admitted then
 	highest = math.max(highest, token)
-	if ARGV[8] == '1' then
+	if trusts then
 		floor = math.max(floor, highest, now)
 		highest, admitted = floor, true
 		redis.call('HSET', KEYS[1], 'floor', decimal(floor), 'admitted', '1')
@@ -133,6 +220,6 @@ if #dead > 0 then
 	redis.call('HDEL', KEYS[1], unpack(dead))
 end
 redis.call('HSET', KEYS[1], 'lease_max', ARGV[4], 'margin', ARGV[5], 'layout', layout,
-	'ttl_max', decimal(lease_max + margin), 'highest', decimal(highest), 'd:' .. ARGV[2],
-	decimal(now + live_ms * 1000) .. ' ' .. incarnation .. ' ' .. string.sub(ARGV[10], 1, 16))
+	'ttl_max', decimal(lease_max + margin), 'highest', decimal(highest))
+register(decimal(now + live_ms * 1000))
 return greet('good', incarnation, admitted and '1' or '0', highest, run)

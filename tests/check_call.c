@@ -101,9 +101,10 @@ START_TEST(acquires_of_two_names_share_a_command)
 	calls[1].deadline_us = 1750000000000000;
 	calls[1].mark = 43;
 	/* Each keys and arguments of its own, both the earlier deadline, the higher proposal and mark. */
-	ck_assert_str_eq(encoded(calls, 2), "5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
-					    "00000000000000ab 0000000000000043 1750000000000000 5 " DAEMON
-					    ":7 " DAEMON ":8 11000 10 3000 1 0 0 0");
+	ck_assert_str_eq(encoded(calls, 2),
+		"5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
+		"00000000000000ab00000000 0000000000000043 1750000000000000 5 " DAEMON ":7 " DAEMON
+		":8 11000 10 3000 1 0 0 0");
 }
 END_TEST
 
@@ -117,14 +118,14 @@ START_TEST(fenced_names_bring_their_counters_and_proposals)
 	calls[1].token = 6;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
-		"00000000000000ab 0000000000000042 0  " DAEMON ":7 " DAEMON ":7 5 6 0 0 0");
+		"00000000000000ab00000000 0000000000000042 0  " DAEMON ":7 " DAEMON ":7 5 6 0 0 0");
 	calls[0].op = CALL_RENEW;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
-		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab 0000000000000042  " DAEMON
-		":7 5 0 0");
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 0000000000000042 "
+		" " DAEMON ":7 5 0 0");
 	calls[0].op = CALL_RELEASE;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON ":7");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 " DAEMON ":7");
 }
 END_TEST
 
@@ -150,51 +151,57 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 	ck_assert_int_eq(script_of(&calls[0]), SCRIPT_GROUP_ACQUIRE);
 	ck_assert_str_eq(encoded(calls, 2),
 		"5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
-		"00000000000000ab 0000000000000042 " DAEMON " hf:inbox: 0 6 " DAEMON ":7 " DAEMON
+		"00000000000000ab00000000 0000000000000042 " DAEMON " hf:inbox: 0 6 " DAEMON ":7 " DAEMON
 		":7 shared permits 10 2 4  0 0 0");
 	struct call_settings fenced = settings;
 	fenced.fenced = true;
 	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
-		"00000000000000ab 0000000000000042 " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON
+		"00000000000000ab00000000 0000000000000042 " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON
 		":7 5 6 shared permits 10 2 4  0 0 0");
 	struct call call = permits_of(CALL_RENEW, "3,7");
 	call.token = 6;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 hf:inbox: 6 " DAEMON
-		":7 permits 10 2 4 3,7 0 0");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 "
+		"0000000000000042 hf:inbox: 6 " DAEMON ":7 permits 10 2 4 3,7 0 0");
 	ck_assert_str_eq(encoded_by(&fenced, &call, 1),
-		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab 0000000000000042 "
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 0000000000000042 "
 		"hf:inbox:  " DAEMON ":7 6 permits 10 2 4 3,7 0 0");
 	call = permits_of(CALL_RECLAIM, "3,7");
 	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab 0000000000000042 " DAEMON
+		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab00000000 0000000000000042 " DAEMON
 		":7 permits 10 2 4 3,7 0 0 0 5");
 	call = permits_of(CALL_RELEASE, "");
-	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 hf:inbox: " DAEMON
-		":7 permits 10 2 4 ");
+	ck_assert_str_eq(encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 "
+					    "0000000000000042 hf:inbox: " DAEMON ":7 permits 10 2 4 ");
 	call.queue_ms = 3000;
-	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 hf:inbox: " DAEMON
-		":7 permits 10 2 4  3000");
+	ck_assert_str_eq(encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 "
+					    "0000000000000042 hf:inbox: " DAEMON ":7 permits 10 2 4  3000");
 	/* A place in the queue is left in one way, whatever was waited for. */
 	call = permits_of(CALL_LEAVE, "");
 	ck_assert_int_eq(script_of(&call), SCRIPT_LEAVE);
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 0000000000000042 " DAEMON
 		" hf:inbox: " DAEMON ":7");
 }
 END_TEST
 
 START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 {
-	struct call call = {.op = CALL_HELLO, .incarnation = UINT64_MAX, .token = 9, .disowned = 0xbb};
+	struct call call = {.op = CALL_HELLO,
+		.incarnation = UINT64_MAX,
+		.token = 9,
+		.disowned = 0xbb,
+		.id = 0xcc,
+		.masterset = SLICE("set"),
+		.places = SLICE("places"),
+		.agreement = AGREEMENT_ACCEPTED};
 	call.mark = INT64_C(1) << 52;
 	call.nonces = SLICE("n2 n1 ");
-	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed ffffffffffffffff 4503599627370496 " DAEMON
-					    " 9 10000 1000 l1 14333 0 00000000000000bb n2 n1 ");
+	ck_assert_str_eq(encoded(&call, 1),
+		"2 hf:node hf:reclaimed ffffffffffffffff00000000 4503599627370496 " DAEMON
+		" 9 10000 1000 l1 14333 0 00000000000000bb n2 n1  00000000000000cc set places 2");
 }
 END_TEST
 
@@ -203,34 +210,37 @@ START_TEST(every_operation_has_its_keys)
 	struct call call = call_of(CALL_RENEW);
 	call.ttl_ms = 1;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 0 " DAEMON ":7 1 0");
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 0000000000000042 0 " DAEMON
+		":7 1 0");
 	call.op = CALL_RECLAIM;
 	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab 0000000000000042 " DAEMON ":7 1 0 0 5");
+		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab00000000 0000000000000042 " DAEMON
+		":7 1 0 0 5");
 	call.op = CALL_RELEASE;
-	ck_assert_str_eq(
-		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON ":7");
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 " DAEMON ":7");
 	call.queue_ms = 3000;
-	ck_assert_str_eq(
-		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON ":7 3000");
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 " DAEMON ":7 3000");
 	call.queue_ms = 0;
 	call.deadline_us = 9; /* the answer has to tell the time */
-	ck_assert_str_eq(
-		encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab " DAEMON ":7 0");
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 " DAEMON ":7 0");
 	call.deadline_us = 0;
 	call.queue_ms = 3000;
 	call.op = CALL_LEAVE;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 0000000000000042 " DAEMON
 		" hf:inbox: " DAEMON ":7");
 	call.op = CALL_ENTER;
 	call.kind = KIND_SHARED;
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab 0000000000000042 " DAEMON
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 0000000000000042 " DAEMON
 		" hf:inbox: 3000 " DAEMON ":7");
-	call = (struct call){.op = CALL_ADMIT, .incarnation = 1, .token = 12};
-	ck_assert_str_eq(encoded(&call, 1), "2 hf:node hf:reclaimed 0000000000000001 0000000000000000 12");
+	call = (struct call){.op = CALL_ADMIT, .incarnation = 1, .set = 7, .token = 12};
+	ck_assert_str_eq(
+		encoded(&call, 1), "2 hf:node hf:reclaimed 000000000000000100000007 0000000000000000 12");
 }
 END_TEST
 
@@ -249,7 +259,7 @@ START_TEST(a_latch_has_a_key_of_its_own_and_each_its_arguments)
 	calls[1].tag = SLICE("t 1");
 	calls[1].queue_ms = 5;
 	ck_assert_str_eq(encoded(calls, 2),
-		"3 hf:node hf:{deploy}:l hf:{50%25}:l 00000000000000ab 0000000000000042 " DAEMON
+		"3 hf:node hf:{deploy}:l hf:{50%25}:l 00000000000000ab00000000 0000000000000042 " DAEMON
 		" hf:inbox: set down "
 		"00000000000000ef 0000000000000000 1760000000000000 0 3 0 60000 0 0 5 0 9:t 1");
 }
@@ -260,7 +270,8 @@ START_TEST(a_template_makes_the_lease_key_and_only_that)
 	struct call call = call_of(CALL_RENEW);
 	call.key = "lock:%:x";
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node lock:deploy:x hf:{deploy}:q 00000000000000ab 0000000000000042 0 " DAEMON ":7 0 0");
+		"3 hf:node lock:deploy:x hf:{deploy}:q 00000000000000ab00000000 0000000000000042 0 " DAEMON
+		":7 0 0");
 }
 END_TEST
 
@@ -268,12 +279,12 @@ START_TEST(a_name_cannot_leave_its_braces)
 {
 	struct call call = call_of(CALL_RENEW);
 	call.name = SLICE("}a%{b}");
-	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q 00000000000000ab 0000000000000042 0 " DAEMON
-		":7 0 0");
+	ck_assert_str_eq(encoded(&call, 1), "3 hf:node hf:{%7Da%25{b%7D} hf:{%7Da%25{b%7D}:q "
+					    "00000000000000ab00000000 0000000000000042 0 " DAEMON ":7 0 0");
 	call.key = "%";
 	ck_assert_str_eq(encoded(&call, 1),
-		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:q 00000000000000ab 0000000000000042 0 " DAEMON ":7 0 0");
+		"3 hf:node }a%{b} hf:{%7Da%25{b%7D}:q 00000000000000ab00000000 0000000000000042 0 " DAEMON
+		":7 0 0");
 }
 END_TEST
 
@@ -789,23 +800,54 @@ END_TEST
 START_TEST(a_greeting_is_taken_apart)
 {
 	struct call call = {.op = CALL_HELLO};
-	struct vote v = decoded(&call, texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc", NULL));
+	struct vote v = decoded(&call, texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc",
+					       "00000000000000ee", "1 x", "p", "2", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_GOOD);
 	ck_assert(v.admitted);
 	ck_assert_uint_eq(v.incarnation, 255);
 	ck_assert_int_eq(v.highest, 77);
 	ck_assert_uint_eq(v.run.n, 3);
-	v = decoded(&call, texts("ok", "5", "replica", "", "0", "0", "", NULL));
+	ck_assert_uint_eq(v.id, 0xee);
+	ck_assert_uint_eq(v.masterset.n, 3);
+	ck_assert_uint_eq(v.places.n, 1);
+	ck_assert_int_eq(v.agreement, AGREEMENT_ACCEPTED);
+	v = decoded(&call, texts("ok", "5", "replica", "", "0", "0", "", "", "", "", "0", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_REPLICA);
-	v = decoded(&call, texts("ok", "5", "good", "00000000000000fg", "1", "77", "", NULL));
+	v = decoded(&call, texts("ok", "5", "good", "00000000000000fg", "1", "77", "", "00000000000000ee", "",
+				   "", "0", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
 	v = decoded(&call, texts("forgotten", "5", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
 	v = decoded(&call, answer_error("CLUSTERDOWN Hash slot not served"));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_CLUSTER);
+}
+END_TEST
+
+START_TEST(a_greeting_tells_the_set_of_masters_or_nothing_is_believed)
+{
+	struct call call = {.op = CALL_HELLO};
+	static const struct {
+		const char *greeting, *id, *set, *agreement;
+		enum outcome outcome;
+	} rows[] = {
+		{"good", "00000000000000ee", "", "0", OUTCOME_YES},
+		{"good", "0000000000000000", "", "0", OUTCOME_UNKNOWN}, /* no id */
+		{"good", "", "", "0", OUTCOME_UNKNOWN},
+		{"good", "00000000000000ee", "", "3", OUTCOME_UNKNOWN}, /* nothing cannot be agreed on */
+		{"good", "00000000000000ee", "1 x", "0", OUTCOME_UNKNOWN},
+		{"good", "00000000000000ee", "1 x", "4", OUTCOME_UNKNOWN},
+		{"otherset", "00000000000000ee", "2 y", "3", OUTCOME_YES},
+		{"otherset", "00000000000000ee", "", "0", OUTCOME_UNKNOWN},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct vote v =
+			decoded(&call, texts("ok", "5", rows[i].greeting, "00000000000000ff", "1", "77",
+					       "abc", rows[i].id, rows[i].set, "q", rows[i].agreement, NULL));
+		ck_assert_msg(v.outcome == rows[i].outcome, "row %zu", i);
+	}
 }
 END_TEST
 
@@ -931,7 +973,8 @@ main(void)
 		a_grant_brings_its_tokens_and_the_length_of_the_queue, busy_says_who_and_where_and_when,
 		with_the_time_there_may_be_the_highest_token, a_latch_is_told_as_it_is_or_not_at_all,
 		words_become_outcomes, each_name_has_its_own_answer, a_master_that_forgot_says_so_for_all,
-		a_greeting_is_taken_apart, an_admission_answers_the_floor,
+		a_greeting_is_taken_apart, a_greeting_tells_the_set_of_masters_or_nothing_is_believed,
+		an_admission_answers_the_floor,
 		an_error_of_the_whole_command_is_unknown_unless_it_says_that_nothing_ran,
 		a_forgotten_script_is_told_apart, a_reply_no_script_gives_is_an_unknown_outcome,
 		a_call_that_got_no_answer_has_a_vote_too);

@@ -26,23 +26,40 @@ layout_is(const char *text, const char *expected)
 	conf_free(conf);
 }
 
-START_TEST(daemons_agree_on_the_number_of_masters_the_guard_and_the_keys)
+START_TEST(daemons_agree_on_the_guard_and_the_keys)
 {
-	layout_is("", "masters=1");
-	layout_is("masters: [ 'redis://a' ]\n", "masters=1");
-	layout_is("masters: [ 'redis://a', 'redis://b', 'redis://c' ]\n", "masters=3");
-	layout_is("masters: [ sentinel: { name: m, sentinels: [ a ] } ]\n", "masters=1");
-	layout_is("masters: [ sentinel: { name: m, sentinels: [ a ], replicas-ack: no } ]\n",
-		"masters=1;replicas-ack=off");
+	layout_is("", "default");
+	layout_is("masters: [ 'redis://a', 'redis://b', 'redis://c' ]\n", "default");
 	layout_is("restart-guard: off\nrules: [ { match: a }, { match: b, key: 'k:%' }, { match: c } ]\n",
-		"masters=1;restart-guard=off;a=;b=k:%");
+		"default;restart-guard=off;a=;b=k:%");
 	/* Each of these is another layout than the one above it. */
-	layout_is("rules: [ { match: 'a=b', key: 'c%' } ]\n", "masters=1;a\\=b=c%");
-	layout_is("rules: [ { match: a, key: 'b=c%' } ]\n", "masters=1;a=b\\=c%");
+	layout_is("rules: [ { match: 'a=b', key: 'c%' } ]\n", "default;a\\=b=c%");
+	layout_is("rules: [ { match: a, key: 'b=c%' } ]\n", "default;a=b\\=c%");
 	layout_is("rules: [ { match: a, key: 'x%;b=' }, { match: c, key: 'z%' } ]\n",
-		"masters=1;a=x%\\;b\\=;c=z%");
+		"default;a=x%\\;b\\=;c=z%");
 	layout_is("rules: [ { match: a, key: 'x%' }, { match: b }, { match: c, key: 'z%' } ]\n",
-		"masters=1;a=x%;b=;c=z%");
+		"default;a=x%;b=;c=z%");
+}
+END_TEST
+
+static void
+way_is(const char *text, const char *expected)
+{
+	struct conf *conf = load(text);
+	char way[MASTERSET_WAY_MAX];
+	settings_way(&conf->masters[0], way);
+	ck_assert_str_eq(way, expected);
+	conf_free(conf);
+}
+
+START_TEST(the_way_to_a_master_tells_what_changes_its_meaning)
+{
+	way_is("masters: [ 'redis://u:p@a:7000' ]\n", "url");
+	way_is("masters: [ 'redis://a/3' ]\n", "url,database=3");
+	way_is("masters: [ 'unix:///run/r' ]\n", "url");
+	way_is("masters: [ sentinel: { name: m-1, sentinels: [ a ] } ]\n", "sentinel:m-1");
+	way_is("masters: [ sentinel: { name: 'm:1', sentinels: [ a ], replicas-ack: no } ]\n",
+		"sentinel:m%3A1,replicas-ack=no");
 }
 END_TEST
 
@@ -139,8 +156,8 @@ int
 main(void)
 {
 	unsetenv("HOLDFAST_MASTER_PASSWORD");
-	return SUITE_RUN("main_settings", NULL, NULL,
-		daemons_agree_on_the_number_of_masters_the_guard_and_the_keys, each_master_has_its_place,
+	return SUITE_RUN("main_settings", NULL, NULL, daemons_agree_on_the_guard_and_the_keys,
+		the_way_to_a_master_tells_what_changes_its_meaning, each_master_has_its_place,
 		a_master_behind_sentinel_has_those_who_know_it, the_embedded_master_counts_as_one,
 		keys_and_the_names_that_have_them_stay_as_they_were);
 }

@@ -115,8 +115,11 @@ all_voted(void *arg)
 static void
 call(struct probe *p, unsigned master)
 {
-	const struct call hello = {
-		.op = CALL_HELLO, .master = master, .attempt = ++p->called, .incarnation = 0xabc0 + master};
+	const struct call hello = {.op = CALL_HELLO,
+		.master = master,
+		.attempt = ++p->called,
+		.incarnation = 0xabc0 + master,
+		.id = 1};
 
 	masters_call(p->masters, &hello);
 }

@@ -261,6 +261,7 @@ greet(struct probe *probe)
 {
 	struct call hello = call_of(probe, CALL_HELLO, NULL);
 
+	hello.id = 1;
 	hello.incarnation = 0xabc0000000000000u + probe->attempt;
 	probe_call(probe, &hello);
 	flush(probe);

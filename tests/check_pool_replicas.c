@@ -123,6 +123,7 @@ call(struct probe *p, enum call_op op, const char *name, uint64_t attempt)
 {
 	const struct call one = {.op = op,
 		.attempt = attempt,
+		.id = 1,
 		.incarnation = op == CALL_HELLO ? 0xabc : p->incarnation,
 		.name = name ? slice_of(name) : (struct slice){0},
 		.ttl_ms = 10000,

@@ -134,7 +134,7 @@ has_voted(void *arg)
 static void
 greet(struct probe *p)
 {
-	const struct call hello = {.op = CALL_HELLO, .attempt = 1, .incarnation = 0xabc};
+	const struct call hello = {.op = CALL_HELLO, .attempt = 1, .incarnation = 0xabc, .id = 1};
 
 	p->votes = 0;
 	pool_call(p->pool, &hello);

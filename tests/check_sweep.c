@@ -73,6 +73,7 @@ greet(struct story *w, bool admitted, uint64_t incarnation)
 		.incarnation = incarnation,
 		.time_us = w->now.ms * 1000 + 5000000};
 
+	agree(w, &hello);
 	quickly(w, &(struct event){.type = EVENT_VOTE, .vote = &hello});
 }
 

@@ -60,6 +60,7 @@ struct push {
 	NOTE(MASTER_SILENT, "master.silent", WARNING)     /* asked, and no answer for ttl_ms */              \
 	NOTE(MASTER_GUARDED, "master.guarded", WARNING)   /* forgot or may have forgotten; for ttl_ms */     \
 	NOTE(MASTER_ADMITTED, "master.admitted", INFO)    /* in full use */                                  \
+	NOTE(MASTERS_AGREED, "masters.agreed", INFO)      /* text: the set of masters */                     \
 	NOTE(MASTER_LEAPT, "master.leapt", WARNING)       /* its clock went forward by ttl_ms */             \
 	NOTE(MASTER_FLOOR, "master.floor", WARNING)       /* its tokens go on above a guess; text: why */    \
 	NOTE(MASTER_REFUSED, "master.refused", ERROR)     /* cannot be used; text: why and what to change */ \

@@ -63,6 +63,9 @@ enum interop {
  * on from the same number, do not take each other's leases for their own. */
 #define ATTEMPT_CHANCE_BITS 22
 
+/* How far a set of masters has come at one of them (masterset.h). */
+enum agreement { AGREEMENT_NONE, AGREEMENT_OFFERED, AGREEMENT_ACCEPTED, AGREEMENT_AGREED };
+
 /*
  * A lease's owner at the master is the text "<daemon-id>:<attempt>"; the adapter knows the daemon-id (32
  * lower-case hexadecimal digits). Each acquire has an attempt number of its own, never used again.
@@ -92,10 +95,11 @@ struct call {
 	struct slice nonces; /* HELLO: of this greeting, 16 hexadecimal digits, and behind it, each after a
 				space, of greetings before it. Valid as the name is */
 	uint64_t disowned; /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
-	int64_t queue_ms;  /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
-			      CALL_QUEUELESS: the queue of this name lives on another master. RELEASE:
-			      lifetime of a place at the head, to which it goes back; 0: none. ENTER: of a
-			      place */
+	uint32_t set; /* the set of masters this call is meant for (masterset.h); 0: none is agreed on yet */
+	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
+			     CALL_QUEUELESS: the queue of this name lives on another master. RELEASE:
+			     lifetime of a place at the head, to which it goes back; 0: none. ENTER: of a
+			     place */
 
 	/* LATCH only. ttl_ms: SET, how long it lives, 0: a day and one more with each use; queue_ms: LOOK,
 	 * for how long messages about it are wanted, 0: none; deadline_us: SET. */
@@ -104,6 +108,13 @@ struct call {
 	int64_t steps;  /* SET: how many open it; DOWN: how many are done by this session and tag */
 	uint64_t session; /* DOWN */
 	struct slice tag; /* DOWN: n == 0: none. Valid until the vote for this call has been given */
+
+	/* HELLO only: the set of masters, and how far it may go at this one (masterset.h). Valid as the name
+	 * is */
+	uint64_t id;            /* the master's, should it have none, or have lost it */
+	struct slice masterset; /* n == 0: not known yet */
+	struct slice places;
+	enum agreement agreement;
 };
 
 /* As queue_ms: neither take a place nor heed those of others. */
@@ -132,8 +143,9 @@ enum outcome {
 	GREETING(REPLICA, "is a replica: name its master instead")                                           \
 	GREETING(CLUSTER, "runs in cluster mode: use a standalone server")                                   \
 	GREETING(EVICTING, "may evict keys: set maxmemory-policy noeviction")                                \
-	GREETING(MISMATCH, "is used by daemons with other limits: make lease, clock-margin, restart-guard, " \
-			   "the number of masters, replicas-ack and the rules with keys agree")              \
+	GREETING(MISMATCH, "is used by daemons with other limits: make lease, clock-margin, restart-guard "  \
+			   "and the rules with keys agree")                                                  \
+	GREETING(OTHERSET, "belongs to another set of masters")                                              \
 	GREETING(CLONED, "knows another process with our daemon-id: a copy of this one, made while it ran")
 
 enum greeting {
@@ -179,6 +191,12 @@ struct vote {
 	uint64_t incarnation; /* the master's memory from now on */
 	int64_t highest;  /* highest token the master knows of; ADMIT YES: the new floor; ACQUIRE BUSY, too */
 	struct slice run; /* the server process: two masters with the same one are one */
+
+	/* HELLO YES, GOOD or OTHERSET: as the master stores it (masterset.h) */
+	uint64_t id;
+	struct slice masterset; /* n == 0: none */
+	struct slice places;
+	enum agreement agreement;
 };
 
 #endif

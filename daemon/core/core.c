@@ -13,6 +13,7 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/master.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/mint.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
@@ -63,6 +64,7 @@ core_new(const struct core_settings *settings, struct now now)
 	TAILQ_INIT(&core->bundles);
 	TAILQ_INIT(&core->doubts.sessions);
 	timer_init(&core->doubts.timer, TIMER_DOUBT);
+	masterset_init(core);
 	for (unsigned i = 0; i < settings->masters; i++)
 		master_init(core, &core->masters[i], i);
 	return core;

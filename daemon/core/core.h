@@ -45,8 +45,9 @@ struct core_per_user {
 	int64_t latches; /* made, for as long as they may be there; each begun hundred of steps is one */
 };
 
-#define CORE_LINKS_MAX   8
-#define CORE_MASTERS_MAX 7
+#define CORE_LINKS_MAX    8
+#define CORE_MASTERS_MAX  7
+#define MASTERSET_WAY_MAX 256 /* the way to a master as text, with its NUL */
 
 struct core_settings {
 	const struct rule *rules; /* the last one matches everything */
@@ -56,10 +57,13 @@ struct core_settings {
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
 	const char *const *where; /* their addresses, for people; kept by the caller; NULL: numbers do */
-	unsigned links;           /* to each of them, 1 .. CORE_LINKS_MAX */
-	int64_t retain_ms;        /* how long a lease is kept that nobody uses any more; 0: not at all */
-	int64_t streak;           /* local grants in a row while another daemon waits, >= 1 */
-	int64_t streak_ms;        /* and for how long at most */
+	/* The way to each: "url" or "sentinel:NAME" and what changes its meaning, without blanks, shorter
+	 * than MASTERSET_WAY_MAX; all daemons go the same way to a server. Kept by the caller; NULL: "url" */
+	const char *const *ways;
+	unsigned links;    /* to each of them, 1 .. CORE_LINKS_MAX */
+	int64_t retain_ms; /* how long a lease is kept that nobody uses any more; 0: not at all */
+	int64_t streak;    /* local grants in a row while another daemon waits, >= 1 */
+	int64_t streak_ms; /* and for how long at most */
 	int64_t grants_per_session;
 	int64_t waiters_per_session;
 	int64_t lost_per_session; /* remembered losses; the oldest go first. Of one user per_user.locks */

@@ -109,7 +109,10 @@ emit_close(struct core *core, conn_id conn)
 void
 emit_call(struct core *core, const struct call *call)
 {
-	emit(core, ACTION_CALL, 0)->u.call = *call;
+	struct call *emitted = &emit(core, ACTION_CALL, 0)->u.call;
+
+	*emitted = *call;
+	emitted->set = core->masterset.tag;
 }
 
 void

@@ -58,6 +58,7 @@ lease_move(struct core *core, struct lease *l, enum lease_state next)
 {
 	assert(lease_allowed[l->state] & TO(next));
 	core->counts.leases += (size_t)(next == LEASE_HELD) - (size_t)(l->state == LEASE_HELD);
+	core->bids += (size_t)(next == LEASE_ACQUIRING) - (size_t)(l->state == LEASE_ACQUIRING);
 	l->state = next;
 }
 

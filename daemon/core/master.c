@@ -2,6 +2,7 @@
 
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/tokens.h"
 
 #include <assert.h>
@@ -169,6 +170,7 @@ static void
 master_greet(struct core *core, struct master *m, unsigned link)
 {
 	struct master_link *l = &m->links[link];
+	struct call hello;
 
 	if (!l->up || l->greeting)
 		return;
@@ -177,14 +179,16 @@ master_greet(struct core *core, struct master *m, unsigned link)
 	master_draw_nonce(core, m);
 	l->greeting_nonce = m->nonces_drawn;
 	m->hello_serial = ++m->serial;
-	master_call(core, &(struct call){.op = CALL_HELLO,
-				  .master = m->index,
-				  .link = link,
-				  .attempt = m->hello_serial,
-				  .nonces = master_nonces(m),
-				  .incarnation = core_chance(core) | 1,
-				  .token = core->highest,
-				  .disowned = m->disowned});
+	hello = (struct call){.op = CALL_HELLO,
+		.master = m->index,
+		.link = link,
+		.attempt = m->hello_serial,
+		.nonces = master_nonces(m),
+		.incarnation = core_chance(core) | 1,
+		.token = core->highest,
+		.disowned = m->disowned};
+	masterset_ask(core, m, link, &hello);
+	master_call(core, &hello);
 }
 
 void
@@ -356,6 +360,35 @@ master_twin(const struct core *core, const struct master *m)
 	return NULL;
 }
 
+/* Every master has to hear what this daemon knows of the set; a verdict that counts comes with the answer. */
+static void
+master_spread(struct core *core)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		struct master *m = &core->masters[i];
+
+		if (m->state == MASTER_AWAY || m->id == 0 || m->enrolled)
+			continue;
+		m->greet_ms = core->now.ms;
+		master_arm(core, m);
+	}
+}
+
+/* Whether it is one of ours, so far as it says. */
+static bool
+master_of_set(struct core *core, struct master *m, const struct vote *vote)
+{
+	enum membership membership = masterset_told(core, m, vote);
+
+	if (membership == MEMBERSHIP_OTHER)
+		master_refuse(core, m, masterset_why(core), (struct slice){NULL, 0});
+	else if (membership == MEMBERSHIP_AGAIN)
+		master_greet(core, m, vote->link);
+	if (masterset_news(core))
+		master_spread(core);
+	return membership == MEMBERSHIP_FINE;
+}
+
 static void
 master_good(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -365,7 +398,8 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 	keep_text(m->run, sizeof(m->run), vote->run);
 	twin = master_twin(core, m);
 	if (twin == NULL) {
-		master_greeted(core, m, vote);
+		if (master_of_set(core, m, vote))
+			master_greeted(core, m, vote);
 		return;
 	}
 	(void)snprintf(number, sizeof(number), "%u", twin->index + 1);
@@ -395,6 +429,8 @@ master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 		master_good(core, m, vote);
 	else if (vote->outcome == OUTCOME_YES && vote->greeting == GREETING_CLONED)
 		master_cloned(core, m, vote);
+	else if (vote->outcome == OUTCOME_YES && vote->greeting == GREETING_OTHERSET)
+		(void)master_of_set(core, m, vote);
 	else if (vote->outcome == OUTCOME_YES)
 		master_refuse(core, m, greeting_text[vote->greeting], vote->text);
 	else if (vote->outcome == OUTCOME_DEMOTED ||
@@ -415,6 +451,9 @@ master_admit_vote(struct core *core, struct master *m, const struct vote *vote)
 	if (vote->outcome == OUTCOME_YES && m->state == MASTER_GUARDED) {
 		tokens_saw(core, vote->highest);
 		m->highest = vote->highest;
+		/* Only now it takes an offer. */
+		if (!core->masterset.agreed)
+			m->greet_ms = core->now.ms;
 		master_admitted(core, m);
 		return;
 	}
@@ -541,47 +580,6 @@ master_timer(struct core *core, struct master *m)
 	if (core->now.ms >= m->greet_ms)
 		master_greet_all(core, m);
 	master_arm(core, m);
-}
-
-bool
-master_usable(const struct master *m, unsigned link)
-{
-	const struct master_link *l = &m->links[link];
-
-	return m->state == MASTER_ADMITTED && l->greeted && !l->suspect;
-}
-
-void
-master_why_not(const struct core *core, const struct master *m, unsigned link, char *out, size_t room)
-{
-	long long left = (long long)(m->guard_until_ms - core->now.ms);
-
-	if (m->state == MASTER_GUARDED)
-		(void)snprintf(
-			out, room, "restarted or is new: new leases resume in %lld ms", left > 0 ? left : 0);
-	else if (m->state == MASTER_REFUSED)
-		(void)snprintf(out, room, "%s", m->reason);
-	else if (m->state == MASTER_GREETING)
-		(void)snprintf(out, room, "is being greeted: try again in a moment");
-	else if (m->links[link].suspect)
-		(void)snprintf(out, room, "does not answer");
-	else
-		(void)snprintf(out, room, "is not reachable%s%s", m->reason[0] ? ": " : "", m->reason);
-}
-
-bool
-master_keeps(const struct master *m, unsigned link, enum call_op *op)
-{
-	*op = m->state == MASTER_GUARDED ? CALL_RECLAIM : CALL_RENEW;
-	return m->links[link].greeted && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED);
-}
-
-bool
-master_releases(const struct master *m, unsigned link)
-{
-	enum call_op op;
-
-	return master_keeps(m, link, &op);
 }
 
 void

@@ -19,6 +19,13 @@
 #define MASTER_NONCES     8
 #define MASTER_NONCE_SIZE 17 /* 16 hexadecimal digits and a space */
 
+/* As text, for each of the masters: an id of 16 digits and the way to it, or its place, and what parts them.
+ */
+#define MASTERSET_PLACE_MAX  640
+#define MASTERSET_TEXT_MAX   (16 + CORE_MASTERS_MAX * (MASTERSET_WAY_MAX + 18))
+#define MASTERSET_PLACES_MAX (CORE_MASTERS_MAX * MASTERSET_PLACE_MAX)
+#define MASTERSET_WHY_MAX    480
+
 struct master_link {
 	bool up;
 	bool greeting;           /* a HELLO is on its way, */
@@ -26,6 +33,7 @@ struct master_link {
 	uint64_t greeting_nonce; /* with the nonce of this number */
 	bool greeted;            /* it reaches the master we know */
 	bool suspect;            /* it has been silent; the next answer clears it */
+	uint64_t set_serial;     /* of masterset, when that HELLO left */
 	size_t due;              /* calls without an answer */
 	int64_t quiet_ms;        /* due > 0: silent since then */
 };
@@ -60,9 +68,15 @@ struct master {
 	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE]; /* are these, newest first; */
 	uint64_t nonce_heard;                           /* the number of the newest that was answered well */
 	uint64_t admit_serial;                          /* of the ADMIT on its way */
-	char run[MASTER_RUN_MAX];                       /* the server process */
-	char reason[MASTER_REASON_MAX];                 /* AWAY, REFUSED: why */
-	char error[MASTER_REASON_MAX];                  /* its last error, for MASTERERR */
+	uint64_t id;                                    /* its permanent one, as it told; 0: not yet */
+	uint64_t member;                /* and as it told belonging to the set that is agreed; 0: not yet */
+	enum agreement agreement;       /* how far our set has come there (masterset.h) */
+	bool enrolled;                  /* it says that the set that we have agreed on is agreed */
+	bool blank;                     /* it stores no set */
+	bool other;                     /* it is not one of ours */
+	char run[MASTER_RUN_MAX];       /* the server process */
+	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
+	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
 };
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/master.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/tokens.h"
 
 #include <assert.h>
@@ -30,7 +31,7 @@ usable_count(const struct core *core, unsigned link)
 bool
 quorum_usable(const struct core *core, unsigned link)
 {
-	return usable_count(core, link) >= quorum_majority(core);
+	return masterset_usable(core) && usable_count(core, link) >= quorum_majority(core);
 }
 
 bool
@@ -38,9 +39,13 @@ quorum_near(const struct core *core, unsigned link)
 {
 	unsigned n = usable_count(core, link);
 
+	if (masterset_refused(core))
+		return false;
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += core->masters[i].state == MASTER_GREETING;
-	return n >= quorum_majority(core);
+		n += core->masters[i].state == MASTER_GREETING ||
+		     (core->masters[i].state == MASTER_ADMITTED && !core->masters[i].enrolled);
+	/* The first set takes all of them, one that is agreed on a majority. */
+	return n >= (masterset_agreed(core) ? quorum_majority(core) : core->settings.masters);
 }
 
 /* When the guards of so many masters are over that there is a majority, ms from now; -1: that is not enough.
@@ -48,7 +53,8 @@ quorum_near(const struct core *core, unsigned link)
 static int64_t
 guarded_for_ms(const struct core *core, unsigned link)
 {
-	unsigned missing = quorum_majority(core) - usable_count(core, link);
+	unsigned usable = usable_count(core, link);
+	unsigned missing = usable < quorum_majority(core) ? quorum_majority(core) - usable : 0;
 	int64_t until[CORE_MASTERS_MAX];
 	unsigned n = 0;
 
@@ -63,7 +69,7 @@ guarded_for_ms(const struct core *core, unsigned link)
 		until[at] = m->guard_until_ms;
 		n++;
 	}
-	if (n < missing)
+	if (missing == 0 || n < missing)
 		return -1;
 	return until[missing - 1] > core->now.ms ? until[missing - 1] - core->now.ms : 0;
 }
@@ -90,7 +96,8 @@ list_missing(const struct core *core, unsigned link, char *out, size_t room)
 		const struct master *m = &core->masters[i];
 		char name[WHY_MAX], why[WHY_MAX];
 
-		if (master_usable(m, link))
+		/* One that waits for the others is not missing. */
+		if (master_usable(m, link) || (m->state == MASTER_ADMITTED && !masterset_agreed(core)))
 			continue;
 		name_master(core, m, name, sizeof(name));
 		master_why_not(core, m, link, why, sizeof(why));
@@ -105,8 +112,16 @@ quorum_verdict(const struct core *core, unsigned link, struct reply *why)
 	char missing[REPLY_TEXT_MAX];
 
 	assert(!quorum_usable(core, link));
+	if (masterset_refused(core)) {
+		reply_error(why, CODE_NOMASTER, "%s", masterset_why(core));
+		return;
+	}
 	list_missing(core, link, missing, sizeof(missing));
-	if (core->settings.masters == 1)
+	if (guard_ms < 0 && !masterset_agreed(core))
+		reply_error(why, CODE_NOMASTER,
+			"the set of masters is not agreed on yet, which takes all of them%s%s",
+			missing[0] != '\0' ? ": " : "", missing);
+	else if (core->settings.masters == 1)
 		reply_error(why, guard_ms >= 0 ? CODE_GUARD : CODE_NOMASTER, "%s", missing);
 	else if (guard_ms >= 0)
 		reply_error(

@@ -527,12 +527,26 @@ struct rules {
 	struct timer timer;     /* and when it goes on */
 };
 
+/* The set of masters that is agreed on, or would be (masterset.h). */
+struct masterset {
+	char text[MASTERSET_TEXT_MAX];     /* '<generation> <id>:<way> ...', by id; empty: not known yet */
+	char places[MASTERSET_PLACES_MAX]; /* of its members, in that order, for people */
+	int64_t generation;                /* of the next one that is composed here */
+	uint32_t tag;                      /* of the set, in every call; 0: none is agreed on */
+	bool agreed;                       /* all masters have accepted it once, */
+	bool usable;                       /* and none of ours says otherwise now */
+	uint64_t serial;                   /* of what greetings say of it, */
+	uint64_t told;                     /* and that of which the masters are told by now */
+	char why[MASTERSET_WHY_MAX];       /* what the last master that has another one said */
+};
+
 struct core {
 	struct core_settings settings;
 	uint64_t secret[2]; /* of the tables that clients choose the keys of (hash.h) */
 	struct timers timers;
 	struct rules rules;
 	struct master masters[CORE_MASTERS_MAX];
+	struct masterset masterset;
 	int64_t highest; /* highest token seen anywhere */
 	int64_t past;    /* and that before any master's memory changed last */
 	bool retry;      /* wake-ups may have been missed: settle tries everything again */
@@ -568,6 +582,7 @@ struct core {
 	uint64_t searches;       /* the last pass of a search for deadlocks, */
 	struct doubts doubts;    /* and those that are due */
 	struct core_counts counts;
+	size_t bids; /* leases that are asked for */
 	bool draining;
 	bool ended; /* another process is this one, too: it answers for nothing any more */
 };

@@ -2,6 +2,7 @@
 
 #include "daemon/core/grant.h"
 #include "daemon/core/latch_data.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/stake.h"
@@ -30,8 +31,9 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 
 	assert(master < core->settings.masters);
 
-	out->state = m->state;
-	out->word = master_words[m->state];
+	/* Until it has heard of the set it is not in use. */
+	out->state = m->state == MASTER_ADMITTED && !m->enrolled ? MASTER_GREETING : m->state;
+	out->word = master_words[out->state];
 	out->reason = m->state == MASTER_AWAY || m->state == MASTER_REFUSED ? m->reason : "";
 	out->guard_ms =
 		m->state == MASTER_GUARDED && m->guard_until_ms > now_ms ? m->guard_until_ms - now_ms : 0;
@@ -42,6 +44,19 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 		out->links_up += m->links[i].greeted;
 		out->down |= m->links[i].suspect;
 	}
+}
+
+void
+core_view_masterset(const struct core *core, struct masterset_view *out)
+{
+	const struct masterset *set = &core->masterset;
+
+	*out = (struct masterset_view){.word = masterset_refused(core) ? "refused"
+					       : set->agreed           ? "agreed"
+								       : "forming",
+		.set = set->text,
+		.places = set->places,
+		.agreed = set->agreed};
 }
 
 void

@@ -33,6 +33,14 @@ struct master_view {
 	bool down;         /* it has been silent: no new question waits for it */
 };
 
+/* The set of masters; see masterset.h. Valid until the next step. */
+struct masterset_view {
+	const char *word;   /* forming, agreed, or refused: a master of ours belongs to another set */
+	const char *set;    /* as the masters store it; "": not known yet */
+	const char *places; /* of its members */
+	bool agreed;        /* all masters have accepted it once */
+};
+
 /* How many there are now. */
 struct core_counts {
 	size_t sessions;
@@ -116,6 +124,7 @@ struct session_view {
 	int64_t heartbeat_ms; /* 0: none */
 };
 
+void core_view_masterset(const struct core *core, struct masterset_view *out);
 void core_view_master(const struct core *core, int64_t now_ms, unsigned master, struct master_view *out);
 void core_view_counts(const struct core *core, struct core_counts *out);
 

@@ -28,6 +28,18 @@ timer_ms(const struct world *w, unsigned name)
 }
 
 /* Whether so many masters are well for it that it can make something of a lease, or give it up. */
+/* How many masters it takes: a majority, but all of them as long as no set of them is agreed on. */
+static unsigned
+host_needs(const struct host *h)
+{
+	const struct world *w = h->world;
+	struct masterset_view set;
+	if (!h->alive)
+		return plan_majority(&w->plan);
+	core_view_masterset(h->core, &set);
+	return set.agreed ? plan_majority(&w->plan) : w->plan.masters;
+}
+
 static bool
 host_has_majority(const struct host *h)
 {
@@ -35,7 +47,7 @@ host_has_majority(const struct host *h)
 	unsigned n = 0;
 	for (unsigned i = 0; i < w->plan.masters; i++)
 		n += server_sound(&w->servers[i]) && host_sound_at(h, &w->servers[i]);
-	return n >= plan_majority(&w->plan);
+	return n >= host_needs(h);
 }
 
 /* Whether the daemon that this text, of a lease or of a place, belongs to can do something about it. */
@@ -120,7 +132,7 @@ host_can(const struct host *h, const bool *clear)
 	unsigned n = 0;
 	for (unsigned i = 0; i < w->plan.masters; i++)
 		n += clear[i] && host_sound_at(h, &w->servers[i]);
-	return n >= plan_majority(&w->plan);
+	return n >= host_needs(h);
 }
 
 /* Abandoned by its holder, who may be gone by now without his daemon knowing that, or kept for one who may

@@ -135,13 +135,13 @@ static void
 check_meant(struct server *s, const struct call *call, const struct vote *vote)
 {
 	struct slice incarnation = {NULL, 0};
-	char meant[20];
+	char meant[32];
 	bool takes = call->op == CALL_ACQUIRE || call->op == CALL_RECLAIM;
 	bool done = vote->outcome == OUTCOME_YES || vote->outcome == OUTCOME_BUSY ||
 		    vote->outcome == OUTCOME_NO || vote->outcome == OUTCOME_WRONGKIND;
 	if (call->op == CALL_HELLO || !done)
 		return;
-	snprintf(meant, sizeof(meant), "%016" PRIx64, call->incarnation);
+	snprintf(meant, sizeof(meant), "%016" PRIx64 "%08" PRIx32, call->incarnation, call->set);
 	if (!store_field(master_store(s->master), SLICE("hf:node"), SLICE("incarnation"), &incarnation) ||
 		!slice_equal(incarnation, slice_of(meant)))
 		world_fail(s->world, "incarnation: %s of %.*s is done, but it was meant for %s, not %.*s",

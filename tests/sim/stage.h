@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define STAGE_ID 0x1001U /* of a master, where a greeting names none */
+
 struct stage {
 	bool real;
 	struct redis_server redis;

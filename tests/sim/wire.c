@@ -79,6 +79,16 @@ trace_latch_vote(struct host *h, const struct vote *v)
 }
 
 static void
+trace_greeting(struct host *h, const struct vote *v)
+{
+	struct world *w = h->world;
+	trace_line(&w->trace, w->now_us, "m%u > d%u hello #%" PRIu64 ": %s, %s set %d %.*s", v->master,
+		h->index, v->attempt, v->greeting == GREETING_GOOD ? "good" : "refused",
+		v->admitted ? "admitted" : "guarded", (int)v->agreement, (int)v->masterset.n,
+		v->masterset.n > 0 ? v->masterset.p : "");
+}
+
+static void
 trace_vote(struct host *h, const struct vote *v)
 {
 	static const char *const words[] = {[OUTCOME_YES] = "yes",
@@ -95,12 +105,10 @@ trace_vote(struct host *h, const struct vote *v)
 	struct world *w = h->world;
 	trace_line(&w->trace, w->now_us,
 		"m%u > d%u %s %.*s #%" PRIu64 ": %s%s%.*s tokens %" PRId64 "..%" PRId64 " place %" PRId64
-		" change %" PRId64 " %s",
+		" change %" PRId64,
 		v->master, h->index, scripts[v->op].name, (int)v->name.n, v->name.n > 0 ? v->name.p : "",
 		v->attempt, words[v->outcome], v->holder.n > 0 ? " by " : "", (int)v->holder.n,
-		v->holder.n > 0 ? v->holder.p : "", v->token_first, v->token_last, v->position, v->change_ms,
-		v->op == CALL_HELLO && v->outcome == OUTCOME_YES ? (v->admitted ? "admitted" : "guarded")
-								 : "");
+		v->holder.n > 0 ? v->holder.p : "", v->token_first, v->token_last, v->position, v->change_ms);
 }
 
 static void
@@ -121,6 +129,8 @@ deliver_vote(struct host *h, const struct vote *v)
 	}
 	if (v->op == CALL_LATCH)
 		trace_latch_vote(h, v);
+	else if (v->op == CALL_HELLO && v->outcome == OUTCOME_YES)
+		trace_greeting(h, v);
 	else
 		trace_vote(h, v);
 	host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
@@ -396,6 +406,15 @@ wire_doom(void *arg, uint64_t life, void *data)
 		wire_break(wire, "reset");
 }
 
+static void
+text_move(struct slice *text, char **room)
+{
+	if (text->n > 0)
+		memcpy(*room, text->p, text->n);
+	text->p = *room;
+	*room += text->n;
+}
+
 /* A copy of the calls. */
 static struct batch *
 batch_new(struct wire *wire, const struct call *calls, size_t n)
@@ -404,7 +423,7 @@ batch_new(struct wire *wire, const struct call *calls, size_t n)
 	struct world *w = h->world;
 	size_t slots_n = 0;
 	for (size_t i = 0; i < n; i++)
-		slots_n += calls[i].slots.n;
+		slots_n += calls[i].slots.n + calls[i].masterset.n + calls[i].places.n;
 	struct batch *b = malloc(sizeof(*b) + n * (sizeof(b->calls[0]) + sizeof(b->names[0])) + slots_n);
 	assert(b != NULL);
 	memset(b, 0, sizeof(*b));
@@ -424,10 +443,9 @@ batch_new(struct wire *wire, const struct call *calls, size_t n)
 		if (calls[i].name.n > 0)
 			memcpy(b->names[i], calls[i].name.p, calls[i].name.n);
 		b->calls[i].name.p = b->names[i];
-		if (calls[i].slots.n > 0)
-			memcpy(slots, calls[i].slots.p, calls[i].slots.n);
-		b->calls[i].slots.p = slots;
-		slots += calls[i].slots.n;
+		text_move(&b->calls[i].slots, &slots);
+		text_move(&b->calls[i].masterset, &slots);
+		text_move(&b->calls[i].places, &slots);
 	}
 	LIST_INSERT_HEAD(&w->batches, b, in_world);
 	return b;

@@ -67,7 +67,16 @@ init_settings(struct world *w)
 		.name_bytes = 64};
 }
 
-/* A daemon of an earlier day has admitted it: no guard to begin with. */
+#define MASTER_SET_MAX 256
+
+static uint64_t
+master_id(unsigned index)
+{
+	return 0x1001 + index;
+}
+
+/* A daemon of an earlier day has admitted it, and all of them have accepted their set: no guard to begin
+ * with. */
 static void
 admit_before(struct server *s)
 {
@@ -78,13 +87,27 @@ admit_before(struct server *s)
 		.margin_ms = p->margin_ms,
 		.layout = "x",
 		.trusted = true};
-	struct call hello = {.op = CALL_HELLO, .master = s->index, .incarnation = 1};
+	char set[MASTER_SET_MAX], places[MASTER_SET_MAX] = "";
+	struct call hello = {
+		.op = CALL_HELLO, .master = s->index, .incarnation = 1, .id = master_id(s->index)};
 	struct call_command command;
+	size_t n = (size_t)snprintf(set, sizeof(set), "1"), placed = 0;
+	for (unsigned i = 0; i < p->masters; i++) {
+		n += (size_t)snprintf(set + n, sizeof(set) - n, " %016" PRIx64 ":url", master_id(i));
+		placed += (size_t)snprintf(
+			places + placed, sizeof(places) - placed, "%smaster-%u", i > 0 ? " " : "", i + 1);
+	}
+	hello.masterset = slice_of(set);
+	hello.places = slice_of(places);
 	call_command_init(&command);
 	master_load_scripts(s->master);
-	if (!call_encode(&command, &settings, &hello, 1))
-		abort();
-	freeReplyObject(server_run(s, command.argc, command.argv, command.argvlen));
+	/* One step after the other; the last one is left to the daemons. */
+	while (hello.agreement < AGREEMENT_ACCEPTED) {
+		hello.agreement++;
+		if (!call_encode(&command, &settings, &hello, 1))
+			abort();
+		freeReplyObject(server_run(s, command.argc, command.argv, command.argvlen));
+	}
 	call_command_done(&command);
 }
 

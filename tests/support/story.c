@@ -270,9 +270,23 @@ wanted(struct story *w, const char *name)
 	return step(w, &(struct event){.type = EVENT_WANT, .name = slice_of(name)});
 }
 
+void
+agree(struct story *w, struct vote *vote)
+{
+	size_t n = (size_t)snprintf(w->set, sizeof(w->set), "1");
+
+	for (unsigned i = 0; i < w->settings.masters; i++)
+		n += (size_t)snprintf(w->set + n, sizeof(w->set) - n, " %016x:url", STORY_ID + i);
+	vote->id = STORY_ID + w->at;
+	vote->masterset = slice_of(w->set);
+	vote->agreement = AGREEMENT_AGREED;
+}
+
 const char *
 vote(struct story *w, struct vote vote)
 {
+	if (vote.op == CALL_HELLO && vote.id == 0)
+		agree(w, &vote);
 	vote.master = w->at;
 	vote.time_us = (w->now.ms + w->leap_ms) * 1000 + 5000000;
 	return step(w, &(struct event){.type = EVENT_VOTE, .vote = &vote});

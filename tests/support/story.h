@@ -25,6 +25,8 @@
 #define MARGIN_MS      100
 #define GUARD_MS       (LEASE_MS + LEASE_MS / 100 + 2 + MARGIN_MS)
 #define MEMORY         UINT64_C(77)
+/* The first master's permanent id; the others follow. */
+#define STORY_ID       0x1001U
 /* Of names that begin with "fragile". */
 #define CRASH_DELAY_MS 3000
 
@@ -39,6 +41,7 @@ struct story {
 		     */
 	uint64_t *attempts; /* of those so far, by their count */
 	size_t attempts_room;
+	char set[512]; /* of masters, as they say it */
 	char trace[4096];
 };
 
@@ -79,6 +82,8 @@ const char *granted(struct story *w, const char *name, uint64_t attempt, int64_t
 const char *busy(struct story *w, const char *name, uint64_t attempt);
 const char *answer(
 	struct story *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt);
+/* Puts the set of masters into a greeting: all of the story have agreed on it, on an earlier day. */
+void agree(struct story *w, struct vote *hello);
 const char *hello(struct story *w, bool admitted, uint64_t incarnation);
 
 /* Its links. */

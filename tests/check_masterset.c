@@ -1,0 +1,338 @@
+/*
+ * Tests of daemon/core/masterset: which set of masters a daemon takes leases under, step by step, with
+ * masters played by the test.
+ */
+#include "daemon/core/view.h"
+#include "tests/support/story.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ID(n) ((uint64_t)STORY_ID + (n))
+
+static struct story w;
+static struct call last[CORE_MASTERS_MAX]; /* greeting of each master */
+static const char *const *ways;
+
+/* Of the last step. */
+static void
+collect(void)
+{
+	for (size_t i = 0; i < w.actions.n; i++) {
+		const struct action *a = &w.actions.list[i];
+
+		if (a->type == ACTION_CALL && a->u.call.op == CALL_HELLO)
+			last[a->u.call.master] = a->u.call;
+	}
+}
+
+/* A story whose masters have not been greeted yet. */
+static void
+begin(unsigned masters)
+{
+	story_init(&w);
+	core_free(w.core);
+	memset(last, 0, sizeof(last));
+	w.settings.masters = masters;
+	w.settings.ways = ways;
+	w.core = core_new(&w.settings, w.now);
+	ck_assert_ptr_nonnull(w.core);
+	for (conn_id c = 1; c <= 2; c++) {
+		struct peer peer = {.pid = 100, .uid = 0};
+
+		step(&w, &(struct event){.type = EVENT_OPEN, .conn = c, .peer = &peer});
+	}
+	for (w.at = 0; w.at < masters; w.at++) {
+		link_up(&w);
+		collect();
+	}
+	w.at = 0;
+}
+
+/* The answer of master n; once more where it came before it had heard the latest. */
+static const char *
+say(unsigned n, struct vote v)
+{
+	uint64_t before = last[n].attempt;
+
+	w.at = n;
+	vote(&w, v);
+	collect();
+	if (last[n].attempt != before) {
+		vote(&w, v);
+		collect();
+	}
+	return w.trace;
+}
+
+/* What master n tells: its id, and a set that has come so far there. */
+static const char *
+tells(unsigned n, const char *set, enum agreement agreement)
+{
+	struct vote v = {.op = CALL_HELLO,
+		.admitted = true,
+		.incarnation = MEMORY + n,
+		.id = ID(n),
+		.masterset = slice_of(set),
+		.places = slice_of("there"),
+		.agreement = agreement};
+
+	w.at = n;
+	return say(n, v);
+}
+
+/* The same, where what was given does not follow it. */
+static const char *
+tells_other(unsigned n, const char *set, enum agreement agreement)
+{
+	struct vote v = {.op = CALL_HELLO,
+		.greeting = GREETING_OTHERSET,
+		.id = ID(n),
+		.masterset = slice_of(set),
+		.places = slice_of("there"),
+		.agreement = agreement};
+
+	w.at = n;
+	return say(n, v);
+}
+
+/* The greeting that left for master n last. */
+static struct call
+greeting(unsigned n)
+{
+	collect();
+	after(&w, 2);
+	collect();
+	ck_assert_msg(last[n].op == CALL_HELLO && last[n].attempt > 0, "master %u is not greeted", n);
+	return last[n];
+}
+
+static const char *
+state(void)
+{
+	struct masterset_view set;
+
+	core_view_masterset(w.core, &set);
+	return set.word;
+}
+
+static const char *
+set_text(void)
+{
+	struct masterset_view set;
+
+	core_view_masterset(w.core, &set);
+	return set.set;
+}
+
+#define S123       "1 0000000000001001:url 0000000000001002:url 0000000000001003:url"
+#define S12X       "1 0000000000001001:url 0000000000001002:url 00000000000000ff:url"
+#define S123_LATER "2 0000000000001001:url 0000000000001002:url 0000000000001003:url"
+
+static void
+all_tell(const char *set, enum agreement agreement)
+{
+	for (unsigned n = 0; n < w.settings.masters; n++)
+		tells(n, set, agreement);
+}
+
+START_TEST(each_step_is_taken_at_all_before_the_next)
+{
+	struct call hello;
+
+	begin(3);
+	tells(0, "", AGREEMENT_NONE);
+	tells(1, "", AGREEMENT_NONE);
+	ck_assert_str_eq(set_text(), "");
+	tells(2, "", AGREEMENT_NONE);
+	ck_assert_str_eq(set_text(), S123);
+	hello = greeting(0);
+	ck_assert_int_eq(hello.agreement, AGREEMENT_OFFERED);
+	ck_assert(slice_equal(hello.masterset, slice_of(S123)));
+	tells(0, S123, AGREEMENT_OFFERED);
+	tells(1, S123, AGREEMENT_OFFERED);
+	ck_assert_int_eq(greeting(2).agreement, AGREEMENT_OFFERED);
+	tells(2, S123, AGREEMENT_OFFERED);
+	ck_assert_int_eq(greeting(1).agreement, AGREEMENT_ACCEPTED);
+	tells(0, S123, AGREEMENT_ACCEPTED);
+	tells(1, S123, AGREEMENT_ACCEPTED);
+	ck_assert_str_eq(state(), "forming");
+	ck_assert_str_eq(lock_once(&w, 1, "a"), ""); /* it is about to be agreed on */
+	tells(2, S123, AGREEMENT_ACCEPTED);
+	ck_assert_str_eq(state(), "agreed");
+	hello = greeting(2);
+	ck_assert_int_eq(hello.agreement, AGREEMENT_AGREED);
+	ck_assert_uint_ne(hello.set, 0);
+	/* Not before a majority of them knows: calls would be forgotten. */
+	tells(0, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(after(&w, 1), "");
+	ck_assert_ptr_nonnull(strstr(tells(1, S123, AGREEMENT_AGREED), "acquire a"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_offer_to_all_is_not_enough)
+{
+	begin(3);
+	all_tell("", AGREEMENT_NONE);
+	all_tell(S123, AGREEMENT_OFFERED);
+	ck_assert_str_eq(state(), "forming");
+	ck_assert_str_eq(lock(&w, 1, "a"), "");
+	story_done(&w);
+}
+END_TEST
+
+/* What a master that may have lost its memory remembers may be older than what it forgot. */
+START_TEST(a_master_that_is_guarded_accepts_nothing)
+{
+	struct vote v = {.op = CALL_HELLO,
+		.incarnation = MEMORY + 2,
+		.id = ID(2),
+		.masterset = slice_of(S123),
+		.agreement = AGREEMENT_ACCEPTED};
+
+	begin(3);
+	all_tell("", AGREEMENT_NONE);
+	tells(0, S123, AGREEMENT_ACCEPTED);
+	tells(1, S123, AGREEMENT_ACCEPTED);
+	w.at = 2;
+	vote(&w, v);
+	ck_assert_str_eq(state(), "forming");
+	tells(2, S123, AGREEMENT_ACCEPTED);
+	ck_assert_str_eq(state(), "agreed");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_is_agreed_is_taken_up_by_who_has_its_masters)
+{
+	begin(3);
+	tells(1, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "agreed");
+	ck_assert_ptr_nonnull(strstr(lock(&w, 1, "a"), ""));
+	ck_assert_ptr_nonnull(strstr(tells(0, S123, AGREEMENT_AGREED), "acquire a"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(another_number_or_way_is_another_set)
+{
+	static const char *const way[] = {"sentinel:m"};
+
+	begin(1);
+	tells(0, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	story_done(&w);
+	begin(3);
+	tells(0, "1 0000000000001001:url", AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	story_done(&w);
+	ways = way;
+	begin(1);
+	tells(0, "1 0000000000001001:url", AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	ck_assert_str_eq(lock_once(&w, 1, "a"), "c1 -NOMASTER");
+	story_done(&w);
+	ways = NULL;
+}
+END_TEST
+
+/* A verdict about this daemon: there is a majority, and it may not be used. */
+START_TEST(another_set_at_one_master_stops_all_new_leases)
+{
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "agreed");
+	tells_other(2, "2 0000000000001003:url 00000000000000ff:url 00000000000000fe:url", AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	ck_assert_str_eq(lock_once(&w, 1, "a"), "c1 -NOMASTER");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_stranger_among_ours_stops_them_too)
+{
+	begin(3);
+	tells(0, S12X, AGREEMENT_AGREED);
+	tells(1, S12X, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "agreed");
+	/* An empty server at no place of the set may be new: it gets no memory that is not its own. */
+	tells(2, "", AGREEMENT_NONE);
+	ck_assert_str_eq(state(), "refused");
+	ck_assert_int_lt(greeting(2).agreement, AGREEMENT_AGREED);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_holds_leases_stays_registered_under_their_set)
+{
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	lock(&w, 1, "a");
+	for (w.at = 0; w.at < 3; w.at++)
+		granted(&w, "a", 1, 1000);
+	tells_other(2, "2 0000000000001003:url 00000000000000ff:url 00000000000000fe:url", AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	ck_assert_str_eq(set_text(), S123);
+	ck_assert_ptr_nonnull(strstr(check(&w, 1, "a"), "c1 :"));
+	ck_assert_str_eq(lock_once(&w, 2, "b"), "c2 -NOMASTER");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_member_that_forgot_is_given_its_id_and_the_set)
+{
+	struct call hello;
+
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	w.at = 1;
+	link_down(&w, "reset");
+	link_up(&w);
+	hello = greeting(1);
+	ck_assert_uint_eq(hello.id, ID(1));
+	ck_assert_int_eq(hello.agreement, AGREEMENT_AGREED);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_we_offer_follows_all_that_was_agreed_on)
+{
+	begin(3);
+	tells(2, "", AGREEMENT_NONE);
+	tells(0, S12X, AGREEMENT_AGREED);
+	tells(1, S12X, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	ck_assert_int_eq(greeting(0).agreement, AGREEMENT_OFFERED);
+	ck_assert_str_eq(set_text(), S123_LATER);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_set_that_cannot_be_read_is_not_ours)
+{
+	static const char *const texts[] = {"x", "1", "1 1001:url", "1 000000000000100g:url",
+		"1 0000000000001001:", "1  0000000000001001:url", "-1 0000000000001001:url",
+		"1 0000000000000000:url", "99999999999999999999 0000000000001001:url"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		begin(1);
+		tells(0, texts[i], AGREEMENT_AGREED);
+		ck_assert_msg(strcmp(state(), "refused") == 0, "%s", texts[i]);
+		story_done(&w);
+	}
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("masterset", NULL, NULL, each_step_is_taken_at_all_before_the_next,
+		an_offer_to_all_is_not_enough, a_master_that_is_guarded_accepts_nothing,
+		what_is_agreed_is_taken_up_by_who_has_its_masters, another_number_or_way_is_another_set,
+		another_set_at_one_master_stops_all_new_leases, a_stranger_among_ours_stops_them_too,
+		who_holds_leases_stays_registered_under_their_set,
+		a_member_that_forgot_is_given_its_id_and_the_set,
+		what_we_offer_follows_all_that_was_agreed_on, a_set_that_cannot_be_read_is_not_ours);
+}

@@ -1,0 +1,215 @@
+/*
+ * Tests of lua/hello.lua: which set of masters a master stores, and whom it refuses, on a real server and on
+ * the simulated one.
+ */
+#include "tests/sim/cast.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ID     "0000000000001001"
+#define S      "1 " ID ":url 0000000000001002:url 0000000000001003:url"
+#define T      "1 " ID ":url 0000000000001002:url 0000000000001004:url"
+#define T2     "2 " ID ":url 0000000000001002:url 0000000000001004:url"
+#define FEW    "2 " ID ":url 0000000000001005:url 0000000000001006:url"
+#define ABROAD "1 0000000000001002:url 0000000000001003:url 0000000000001004:url"
+
+static struct stage stage;
+
+/* Each test is run once on each kind of server. */
+#undef ON_BOTH
+#define ON_BOTH(name)                                                                                        \
+	static void name##_on(void);                                                                         \
+	START_TEST(name)                                                                                     \
+	{                                                                                                    \
+		for (int i = 0; i < 2; i++) {                                                                \
+			stage_init(&stage, i == 0);                                                          \
+			name##_on();                                                                         \
+			stage_done(&stage);                                                                  \
+		}                                                                                            \
+	}                                                                                                    \
+	END_TEST                                                                                             \
+	static void name##_on(void)
+
+/* A daemon that says so; its registration lives for some 30 ms. */
+static struct vote
+says(int daemon, const char *set, enum agreement agreement, uint32_t tag)
+{
+	struct call_settings brief = cast[daemon];
+	struct call call = {.op = CALL_HELLO,
+		.incarnation = CAST_INCARNATION,
+		.set = tag,
+		.id = STAGE_ID,
+		.masterset = slice_of(set),
+		.places = slice_of("a b c"),
+		.agreement = agreement};
+	struct vote vote;
+
+	brief.lease_max_ms = 20;
+	brief.margin_ms = 5;
+	stage_calls(&stage, &brief, &call, 1, &vote);
+	ck_assert_int_eq(vote.outcome, OUTCOME_YES);
+	return vote;
+}
+
+static void
+admitted(int daemon)
+{
+	(void)says(daemon, "", AGREEMENT_NONE, 0);
+	ck_assert_int_eq(cast_say(&stage, daemon,
+				 (struct call){.op = CALL_ADMIT, .incarnation = CAST_INCARNATION, .token = 1})
+				 .outcome,
+		OUTCOME_YES);
+}
+
+static void
+ends(struct vote vote, enum greeting greeting, const char *set, enum agreement agreement)
+{
+	ck_assert_int_eq(vote.greeting, greeting);
+	ck_assert_msg(
+		slice_equal(vote.masterset, slice_of(set)), "%.*s", (int)vote.masterset.n, vote.masterset.p);
+	ck_assert_int_eq(vote.agreement, agreement);
+	ck_assert_uint_eq(vote.id, STAGE_ID);
+}
+
+static bool
+admits(uint32_t tag)
+{
+	return cast_say(&stage, DA,
+		       (struct call){
+			       .op = CALL_ADMIT, .incarnation = CAST_INCARNATION, .set = tag, .token = 1})
+		       .outcome == OUTCOME_YES;
+}
+
+ON_BOTH(a_set_goes_its_steps_and_never_back)
+{
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_OFFERED, 7), GREETING_GOOD, S, AGREEMENT_OFFERED);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 7), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
+	ck_assert(admits(0) && !admits(7));
+	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DB, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_AGREED);
+	/* From here on who does not say which set it is meant for is forgotten. */
+	ck_assert(admits(7) && !admits(0) && !admits(8));
+}
+
+ON_BOTH(an_offer_is_not_taken_while_memory_may_be_lost)
+{
+	(void)says(DA, "", AGREEMENT_NONE, 0);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, "", AGREEMENT_NONE);
+	/* Who knows that it is agreed brings it back at once. */
+	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DA, T, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
+}
+
+ON_BOTH(an_acceptance_needs_an_offer)
+{
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, "", AGREEMENT_NONE);
+}
+
+ON_BOTH(an_offer_gives_way_to_what_is_agreed_and_to_nothing_else_while_its_daemons_live)
+{
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
+	ends(says(DB, T, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_OFFERED);
+	ends(says(DB, T, AGREEMENT_ACCEPTED, 0), GREETING_OTHERSET, S, AGREEMENT_OFFERED);
+	ends(says(DB, T, AGREEMENT_AGREED, 9), GREETING_GOOD, T, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_OTHERSET, T, AGREEMENT_AGREED);
+	ck_assert(admits(9) && !admits(7));
+}
+
+ON_BOTH(an_acceptance_gives_way_to_a_later_generation_alone)
+{
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, T, AGREEMENT_AGREED, 9), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, T2, AGREEMENT_AGREED, 9), GREETING_GOOD, T2, AGREEMENT_AGREED);
+}
+
+ON_BOTH(what_is_agreed_gives_way_to_an_offer_once_no_daemon_lives)
+{
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
+	stage_wait_ms(&stage, 60);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
+	/* Nobody may go on under the old one unnoticed; its daemons may still bring it back. */
+	ck_assert(!admits(7) && admits(0));
+	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+}
+
+ON_BOTH(what_is_agreed_gives_way_only_with_a_majority_of_its_members)
+{
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	stage_wait_ms(&stage, 60);
+	ends(says(DB, FEW, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
+	stage_wait_ms(&stage, 60);
+	/* Of an offer none needs to be there. */
+	ends(says(DC, FEW, AGREEMENT_OFFERED, 0), GREETING_GOOD, FEW, AGREEMENT_OFFERED);
+}
+
+ON_BOTH(the_tokens_of_a_new_set_go_on_above_all_that_its_members_told)
+{
+	admitted(DA);
+	struct call call = {.op = CALL_HELLO,
+		.incarnation = CAST_INCARNATION,
+		.set = 7,
+		.token = INT64_C(1) << 51,
+		.id = STAGE_ID,
+		.masterset = slice_of(S),
+		.agreement = AGREEMENT_AGREED};
+	struct vote vote;
+	stage_calls(&stage, &cast[DA], &call, 1, &vote);
+	ck_assert_int_gt(vote.highest, call.token);
+	ck_assert_str_eq(cast_ask(&stage, "return redis.call('HGET', KEYS[1], 'floor')", "hf:node"),
+		"2251799813685248");
+}
+
+ON_BOTH(who_was_refused_is_not_registered)
+{
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	stage_wait_ms(&stage, 60);
+	ends(says(DC, T, AGREEMENT_NONE, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
+}
+
+ON_BOTH(a_set_without_this_master_is_not_stored)
+{
+	admitted(DA);
+	ends(says(DA, ABROAD, AGREEMENT_OFFERED, 0), GREETING_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, ABROAD, AGREEMENT_AGREED, 7), GREETING_GOOD, "", AGREEMENT_NONE);
+}
+
+ON_BOTH(a_changed_identity_keeps_the_set_and_takes_no_offer)
+{
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	stage_wait_ms(&stage, 60);
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'run', 'another')", "hf:node");
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
+	/* Its guard began with that. */
+	ck_assert(!says(DA, "", AGREEMENT_NONE, 0).admitted);
+	stage_wait_ms(&stage, 60);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
+}
+
+int
+main(void)
+{
+	return SUITE_RUN("script_set", NULL, NULL, a_set_goes_its_steps_and_never_back,
+		an_offer_is_not_taken_while_memory_may_be_lost, an_acceptance_needs_an_offer,
+		an_offer_gives_way_to_what_is_agreed_and_to_nothing_else_while_its_daemons_live,
+		an_acceptance_gives_way_to_a_later_generation_alone,
+		what_is_agreed_gives_way_to_an_offer_once_no_daemon_lives, who_was_refused_is_not_registered,
+		what_is_agreed_gives_way_only_with_a_majority_of_its_members,
+		the_tokens_of_a_new_set_go_on_above_all_that_its_members_told,
+		a_set_without_this_master_is_not_stored, a_changed_identity_keeps_the_set_and_takes_no_offer);
+}

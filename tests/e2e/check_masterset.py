@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Daemons that are told of different masters: which set they agree on, and who is refused.
+
+Two majorities share a master only when both are of one set. Each test lets daemons with different lists meet at some
+of the servers, in an order in which both would hold if each believed its own list.
+"""
+
+import harness
+import resp
+from harness import expect, expect_between, expect_code
+
+# The guard of a new master is over soon, and no lease runs out on a machine that stands still for a second.
+CONFIG = "lease: 3s\nclock-margin: 300ms\nrestart-guard: auto\n"
+SHORT = "lease: 1s\nclock-margin: 100ms\nretain: 0\nrestart-guard: auto\n"
+
+
+def servers(place, count, first=0):
+    return [place.redis("r%d" % n) for n in range(first, first + count)]
+
+
+def agreed(daemon):
+    harness.until("%s agrees on its masters" % daemon.name,
+                  lambda: daemon.info()["masters_agreement"] == "agreed")
+
+
+def refused(daemon):
+    """Until it is; the line that says so."""
+    line = daemon.output.wait(r"master\.refused.*another set.*")[1].group(0)
+    harness.until("%s is refused" % daemon.name, lambda: daemon.info()["masters_agreement"] == "refused")
+    return line
+
+
+def grants(daemon, name="a"):
+    """Whether it grants the name, given the time for it."""
+    return isinstance(daemon.client()("LOCK", name, "WAIT", 0), int)
+
+
+def test_one_set_is_made(place):
+    """three masters and two daemons that list them in another order, by other names: one set, and each excludes the other"""
+    masters = servers(place, 3)
+    one = place.daemon("d1", master=masters, config=CONFIG)
+    two = place.daemon("d2", master=masters[::-1], config=CONFIG)
+    for daemon in (one, two):
+        daemon.admitted()
+        agreed(daemon)
+    expect(one.info()["masters_set"], two.info()["masters_set"])
+    ids = {master("HGET", "holdfast:node", "id") for master in masters}
+    expect(len(ids), 3, "ids")
+    for master in masters:
+        expect(master("HGET", "holdfast:node", "agreement"), "3")
+        expect(master("HGET", "holdfast:node", "set"), one.info()["masters_set"])
+    expect_between(one.client()("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
+    expect(two.client()("LOCK", "a", "WAIT", 0), None)
+
+
+def test_two_lists_that_share_two(place):
+    """one daemon has A, B, C, one already A, B, D: the second takes no lease anywhere, and is told both lists"""
+    masters = servers(place, 4)
+    one = place.daemon("d1", master=masters[:3], config=CONFIG).admitted()
+    two = place.daemon("d2", master=masters[:2] + masters[3:], config=CONFIG)
+    line = refused(two)
+    for master in masters:
+        expect(master.socket in line, True, "%s in %s" % (master.socket, line))
+    token = one.client()("LOCK", "a", "WAIT", 0)
+    expect_between(token, 1, 2 ** 53)
+    answer = two.client()("LOCK", "a", "WAIT", 0)
+    expect_code(answer, "NOMASTER")
+    expect("another set" in str(answer), True, str(answer))
+    # Also of names that nobody has, and at the master that only it knows.
+    for name in range(20):
+        expect(grants(two, "free%d" % name), False)
+    expect(masters[3]("EXISTS", "holdfast:{a}"), 0)
+    expect_between(one.client()("LOCK", "b", "WAIT", 0), 1, 2 ** 53, "the first one goes on")
+
+
+def test_two_lists_at_once(place):
+    """both start at the same time with masters nobody has used: at most one of the two sets is made"""
+    masters = servers(place, 4)
+    one = place.idle_daemon("d1", master=masters[:3], config=CONFIG)
+    two = place.idle_daemon("d2", master=masters[:2] + masters[3:], config=CONFIG)
+    for daemon in (one, two):
+        daemon.spawn()
+    for daemon in (one, two):
+        daemon.await_state("READY=1")
+    states = harness.until("one of them is refused", lambda: next(
+        (s for s in [[d.info()["masters_agreement"] for d in (one, two)]] if "refused" in s), None))
+    expect(states.count("agreed") <= 1, True, str(states))
+    held = [grants(daemon, "n%d" % name) for name in range(20) for daemon in (one, two)]
+    expect(any(held[::2]) and any(held[1::2]), False, "both grant")
+
+
+def test_one_and_three(place):
+    """one daemon has one master, one has three with that one among them: the second is refused, and the other way round"""
+    masters = servers(place, 3)
+    place.daemon("d1", master=masters[0], config=CONFIG).admitted()
+    three = place.daemon("d2", master=masters, config=CONFIG)
+    refused(three)
+    expect(grants(three), False)
+    others = servers(place, 3, 3)
+    place.daemon("d3", master=others, config=CONFIG).admitted()
+    alone = place.daemon("d4", master=others[2], config=CONFIG)
+    refused(alone)
+    expect_code(alone.client()("LOCK", "a", "WAIT", 0), "NOMASTER")
+
+
+def test_holders_keep(place):
+    """what a daemon holds is renewed while it is refused, and nothing new is granted"""
+    masters = servers(place, 3)
+    daemon = place.daemon("d1", master=masters, config=SHORT).admitted()
+    holder = daemon.client()
+    token = holder("LOCK", "a", "WAIT", 0)
+    # What a change of the set by hand, past the daemons, looks like to it.
+    text = daemon.info()["masters_set"].split(" ")
+    masters[2]("HSET", "holdfast:node", "set", " ".join(["7"] + text[1:3]), "agreement", "3", "places", "elsewhere-1 elsewhere-2")
+    line = refused(daemon)
+    expect("elsewhere-1" in line, True, line)
+    expect(grants(daemon, "b"), False)
+    mark = harness.boottime()
+    harness.until("two leases have passed", lambda: harness.boottime() > mark + 2.0)
+    expect_between(holder("CHECK", "a", "TOKEN", token), 1, 1000, "still held")
+
+
+def test_restarted_with_another_list(place):
+    """restarted with another list it is refused while a daemon of the old one lives; without, the list is taken up"""
+    masters = servers(place, 4)
+    stays = place.daemon("d1", master=masters[:3], config=SHORT).admitted()
+    goes = place.daemon("d2", master=masters[:3], config=SHORT).admitted()
+    expect(goes.terminate(), 0)
+    again = place.daemon("d3", master=masters[:2] + masters[3:], config=SHORT)
+    refused(again)
+    expect(grants(again), False)
+    token = stays.client()("LOCK", "a", "WAIT", 0)
+    expect_between(token, 1, 2 ** 53)
+    stays.kill()
+    # Its lease may be held until its end, and its registration is longer.
+    killed = harness.boottime()
+    client = again.client()
+    while not isinstance(client("LOCK", "a", "WAIT", 1000), int):
+        expect(harness.boottime() < killed + harness.PATIENCE, True, "the new list is taken up")
+    agreed(again)
+    expect(again.info()["masters_set"].split(" ")[0], "2", "the generation")
+    expect(masters[3]("HGET", "holdfast:node", "agreement"), "3")
+    late = place.daemon("d4", master=masters[:3], config=SHORT)
+    refused(late)
+
+
+def test_grown_from_one_with_a_stop(place):
+    """all daemons of one master are stopped, and start with three"""
+    masters = servers(place, 3)
+    alone = place.daemon("d1", master=masters[0], config=SHORT).admitted()
+    before = alone.client()("LOCK", "a", "WAIT", 0)
+    expect(alone.terminate(), 0)
+    ones = [place.daemon("d%d" % n, master=masters, config=SHORT) for n in (2, 3)]
+    after = ones[0].client()("LOCK", "a", "WAIT", 45000)
+    expect_between(after, before + 1, 2 ** 53, "its token is greater")
+    agreed(ones[1])
+    harness.until("the other one knows it", lambda: ones[1].client()("LOCK", "a", "WAIT", 0) is None)
+
+
+def test_memory_lost(place):
+    """a member that lost its memory gets its id and the set back from a daemon, before anybody else can have it"""
+    masters = servers(place, 3)
+    daemon = place.daemon("d1", master=masters, config=SHORT).admitted()
+    number = [master("HGET", "holdfast:node", "id") for master in masters]
+    text = daemon.info()["masters_set"]
+    masters[1].kill()
+    masters[1].restart()
+    harness.until("its id is back", lambda: masters[1]("HGET", "holdfast:node", "agreement") == "3")
+    expect(masters[1]("HGET", "holdfast:node", "id"), number[1])
+    expect(masters[1]("HGET", "holdfast:node", "set"), text)
+    stranger = place.daemon("d2", master=masters[1], config=SHORT)
+    refused(stranger)
+    # A daemon that starts now knows it by its place.
+    daemon.kill()
+    masters[1].kill()
+    masters[1].restart()
+    other = place.daemon("d3", master=masters, config=SHORT).admitted()
+    harness.until("its id is back", lambda: masters[1]("HGET", "holdfast:node", "id") == number[1])
+    expect(other.info()["masters_set"], text)
+
+
+def test_only_master_lost_its_memory(place):
+    """the only master lost its memory: who lives brings the set back within the guard, a newcomer with another list does not get it"""
+    masters = servers(place, 3)
+    daemon = place.daemon("d1", master=masters[0], config=SHORT).admitted()
+    holder = daemon.client()
+    token = holder("LOCK", "a", "WAIT", 0)
+    newcomer = place.daemon("d2", master=masters, config=SHORT)
+    refused(newcomer)
+    masters[0].kill()
+    masters[0].restart()
+    harness.until("the set is back", lambda: masters[0]("HGET", "holdfast:node", "agreement") == "3")
+    expect_between(holder("CHECK", "a", "TOKEN", token), 1, 1000)
+    expect(grants(newcomer), False)
+
+
+def test_empty_server_at_another_place(place):
+    """an empty server in the place of a member is no member that lost its memory"""
+    masters = servers(place, 4)
+    one = place.daemon("d1", master=masters[:3], config=CONFIG).admitted()
+    token = one.client()("LOCK", "a", "WAIT", 0)
+    expect_between(token, 1, 2 ** 53)
+    # C is away for this one, which finds D empty.
+    two = place.daemon("d2", master=masters[:2] + masters[3:], config=CONFIG)
+    two.output.wait(r"master\.refused.*(is new|another set).*")
+    expect(grants(two), False)
+    expect(grants(two, "b"), False)
+    expect(masters[3]("HGET", "holdfast:node", "set") in (None, ""), True, "it is given no set")
+
+
+def test_first_start_needs_all(place):
+    """the first start waits for all masters, and says which is missing; later a majority is enough"""
+    masters = servers(place, 3)
+    masters[2].kill()
+    daemon = place.daemon("d1", master=masters, config=SHORT)
+
+    client = daemon.client()
+
+    def waits():
+        answer = client("LOCK", "a", "WAIT", 0)
+        expect(isinstance(answer, resp.Error), True, repr(answer))
+        return answer.code == "NOMASTER" and "not agreed" in str(answer) and masters[2].socket in str(answer)
+    harness.until("it says what it waits for", waits)
+    masters[2].restart()
+    daemon.admitted()
+    expect(daemon.terminate(), 0)
+    masters[2].kill()
+    place.daemon("d2", master=masters, config=SHORT).admitted()
+
+
+if __name__ == "__main__":
+    harness.main(globals())
