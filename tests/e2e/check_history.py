@@ -180,9 +180,9 @@ def test_told(place):
     expect(tell(place, one=["0 open tcp", *one[:-1], "6 end self"], two=hold(5, 13, 100, 60, 2)), {})
     expect(tell(place, one=["0 open tcp", *one[:-1], "6 end self"], two=hold(5, 12, 100, 60, 2)), {"overlaps": 1})
     expect(tell(place, one=["0 open tcp", *one[:-2], "6 end self"], two=hold(5, 15, 100, 60, 2)), {"overlaps": 1})
-    told = written(place, {"one": hold(1, 2, 1001, 3, 1)}, lease_ms=1000).judge().counts()
-    expect(told, {"told": 1})
-    expect(written(place, {"one": hold(1, 2, 1000, 3, 1)}, lease_ms=1000).judge().counts(), {})
+    for name, ms, good in (("a", 1000, True), ("a", 1001, False), ("b", 51, True), ("b", 52, False)):
+        told = written(place, {"one": hold(1, 2, ms, 3, 1, name)}, rules=history.Rules(1000, {"b": 50})).judge()
+        expect(told.counts(), {} if good else {"told": 1}, name)
 
 
 def test_several(place):

@@ -124,6 +124,9 @@ class Hold:
             self.name, self.form, self.client, self.token, self.wanted, self.start, self.deadline, self.end, self.why)
 
 
+# What the daemons are configured with: nobody can be told of more than lease_ms; max_hold_ms: by name.
+Rules = collections.namedtuple("Rules", "lease_ms max_hold_ms")
+
 # A question without an answer; of a LOCK also what for, and when it was wanted first; of an UNLOCK the holds left.
 Question = collections.namedtuple("Question", "at verb wait_ms names form wanted lease_ms maxhold_ms left",
                                   defaults=((), EXCLUSIVE, 0, 0, 0, 0))
@@ -132,9 +135,9 @@ Question = collections.namedtuple("Question", "at verb wait_ms names form wanted
 class Reader:
     """One client's file, read as far as it is written."""
 
-    def __init__(self, path, lease_ms=math.inf):
+    def __init__(self, path, rules):
         self.client = os.path.basename(path)
-        self.lease_ms = lease_ms  # nobody can be told more
+        self.rules = rules
         self.stream = open(path, encoding="utf-8", newline="\n")
         self.rest = ""
         self.held = {}  # by name
@@ -185,7 +188,7 @@ class Reader:
     def begin(self, question, name, token, at):
         hold = Hold(name, self.client, question.form, token, question.wanted or question.at, at)
         hold.lease_end = after_ms(at, question.lease_ms)
-        hold.ceiling = after_ms(at, question.maxhold_ms)
+        hold.ceiling = min(after_ms(at, question.maxhold_ms), after_ms(at, self.rules.max_hold_ms.get(name, 0)))
         self.held[name] = hold
         self.holds.append(hold)
         return hold
@@ -193,7 +196,7 @@ class Reader:
     def tell(self, hold, asked, ms, line):
         """It may rely on it for so long from when it asked."""
         deadline = asked + ms * MS
-        if deadline > min(hold.lease_end, hold.ceiling) or ms > self.lease_ms:
+        if deadline > min(hold.lease_end, hold.ceiling) or ms > self.rules.lease_ms:
             self.told.append(line)
         hold.deadline = max(hold.deadline, deadline)
 
@@ -538,11 +541,11 @@ class Verdict:
 
 
 class History:
-    """The files of all clients in a folder. lease_ms: nobody can be told that a hold is good for longer."""
+    """The files of all clients in a folder. rules: what can be told at most."""
 
-    def __init__(self, folder, lease_ms=math.inf):
+    def __init__(self, folder, rules=Rules(math.inf, {})):
         self.folder = folder
-        self.lease_ms = lease_ms
+        self.rules = rules
         self.readers = {}
         self.read_at = 0  # what was written down by then is known
 
@@ -554,7 +557,7 @@ class History:
         self.read_at = now_ns()
         for name in sorted(os.listdir(self.folder)):
             if name not in self.readers:
-                self.readers[name] = Reader(os.path.join(self.folder, name), self.lease_ms)
+                self.readers[name] = Reader(os.path.join(self.folder, name), self.rules)
             self.readers[name].read()
 
     def holds(self, since=0):

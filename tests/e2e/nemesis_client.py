@@ -1,4 +1,4 @@
-"""One client of the nemesis: it locks, holds, checks, releases, and hangs up; what it locks is its role's (nemesis_roles.py).
+"""One client of the nemesis: it locks, holds, checks, releases and hangs up; what it locks, its role says (nemesis_roles.py).
 
 All that a client asks and is told goes to its history (history.py). On order its TCP clients reset their connections,
 or vanish without a word as a host does that lost its power.
@@ -15,6 +15,8 @@ from nemesis_wire import reset
 from talker import RETRY, Talker
 
 TCP_REPAIR = 19
+# By the daemons' rules.
+MAX_HOLD_MS = {"bound0": 700}
 # Of the told deadline that is left when a careful holder asks again.
 SPARE_NS = 100 * MS
 

@@ -105,7 +105,7 @@ class Stage:
         place.ends.append(self.harms.close)
         self.crowd = nemesis_crowd.Crowd(self.plan, WORKERS)
         place.ends.append(self.crowd.end)
-        self.history = history.History(self.folder, LEASE * 1000)
+        self.history = history.History(self.folder, history.Rules(LEASE * 1000, nemesis_client.MAX_HOLD_MS))
         place.ends.append(self.history.close)
 
     def start_servers(self):
@@ -140,8 +140,10 @@ class Stage:
         daemon = self.place.daemon(
             "d%d" % (number + 1), master=masters, tcp=True,
             config="lease: %dms\nclock-margin: %dms\npool: 2\nlog: { level: %s }\nrestart-guard: %s\n"
-                   "limits: { latches-per-user: 10000000 }\n%s" % (
-                       LEASE * 1000, MARGIN * 1000, self.options.log, self.options.guard, more),
+                   "limits: { latches-per-user: 10000000 }\nrules: [ %s ]\n%s" % (
+                       LEASE * 1000, MARGIN * 1000, self.options.log, self.options.guard,
+                       ", ".join("{ match: %s, max-hold: %dms }" % rule for rule in nemesis_client.MAX_HOLD_MS.items()),
+                       more),
             environment=dict(clock.environment, HOLDFAST_MASTER_PASSWORD="pw", NEMESIS_PARTY=str(number)))
         daemon.clock = clock
         return daemon
