@@ -180,20 +180,11 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 	}
 }
 
-/* Redisson knows no guard: who had a lock before the master forgot may have it beside a rival until it is
- * over.
- */
-static bool
-rival_is_sound(const struct world *w)
-{
-	int64_t guard_us = (w->plan.lease_ms + w->plan.margin_ms) * 1100, forgot_us = w->servers[0].forgot_us;
-	return forgot_us == 0 || w->now_us > forgot_us + guard_us;
-}
-
 static void
 check_rival(struct world *w, const struct conn *c, unsigned name, int64_t token, bool tainted)
 {
-	if (rival_holds(w, name) && rival_is_sound(w) && !tainted)
+	if (rival_holds(w, name) && !excuse(w, EXCUSE_RIVAL_FORGOT, !rival_is_sound(w)) &&
+		!excuse(w, EXCUSE_EXCLUSION_TAINTED, tainted))
 		world_fail(w,
 			"exclusion: %s is granted at d%u with token %" PRId64
 			" while somebody else's lock is good for %" PRId64 " us more",
@@ -205,13 +196,15 @@ checker_rival_granted(struct world *w, unsigned name, int64_t token)
 {
 	struct checker *k = &w->checker;
 	for (const struct hold *h = k->holds; h != NULL; h = h->next)
-		if (h->name == name && hold_until(h) > w->now_us && !h->tainted && rival_is_sound(w))
+		if (h->name == name && hold_until(h) > w->now_us &&
+			!excuse(w, EXCUSE_RIVAL_FORGOT, !rival_is_sound(w)) &&
+			!excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted))
 			world_fail(w,
 				"exclusion: somebody else locks %s while d%u's token %" PRId64
 				" is good for %" PRId64 " us more",
 				checker_name(name), h->host->index, h->token, hold_until(h) - w->now_us);
-	/* A master that forgot forgot his counter, too. */
-	if (plan_loses(&w->plan))
+	/* A string has no token; and a master that forgot forgot his counter, too. */
+	if (token == 0 || excuse(w, EXCUSE_RIVAL_TOKEN, plan_loses(&w->plan)))
 		return;
 	if (token <= k->token[name])
 		world_fail(w, "tokens: somebody else gets %" PRId64 " of %s after %" PRId64, token,

@@ -13,9 +13,12 @@ struct world;
 /* EXCUSE(id, what is not judged, and when) */
 #define EXCUSES(EXCUSE)                                                                                      \
 	EXCUSE(EXCLUSION_TAINTED, "exclusion: somebody wrote to the key of one of two holds")                \
+	EXCUSE(RIVAL_FORGOT, "exclusion: a rival locks, too, and a master forgot or leapt a lease ago")      \
+	EXCUSE(RIVAL_TOKEN, "tokens: a rival's, where the master may forget his counter")                    \
 	EXCUSE(TOKEN_TAINTED, "tokens: somebody wrote to the key of the lease")                              \
 	EXCUSE(BELIEF_TAINTED, "belief: somebody wrote to the key of the lease")                             \
 	EXCUSE(BELIEF_LOST, "belief: the master lost its memory, leapt or was written to, a lease ago")      \
+	EXCUSE(LOSS_RIVAL, "loss: a rival locks, too, and a master forgot or leapt a lease ago")             \
 	EXCUSE(LOSS_TAINTED, "loss: somebody wrote to the key of the lease")                                 \
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
 	EXCUSE(PROGRESS_BACK, "progress: a master's clock stepped back")                                     \

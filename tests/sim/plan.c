@@ -52,7 +52,9 @@ plan_text(const struct plan *plan, char *out, size_t size)
 		"%" PRId64 " + %" PRId64 " ms%s%s%s, %" PRId64 " permits; faults:",
 		plan->masters, plan->replicas, plan->hosts, plan->clients, plan->names, plan->latches,
 		plan->links, plan->lease_ms, plan->margin_ms, plan->wild ? ", wild clocks" : "",
-		plan->twins ? ", one key for two names" : "", plan->redisson ? ", a rival" : "",
+		plan->twins ? ", one key for two names" : "", plan->redisson  ? ", RLocks"
+		: plan->redsync ? ", strings"
+				: "",
 		plan->permits);
 	for (int i = 0; i < FAULT_COUNT && n < size; i++)
 		if (plan->fault[i])
@@ -200,6 +202,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	if (plan->permits > 0 && plan->names > 1 && rng_percent(&rng, 25))
 		plan_crowd(plan, &rng);
 	plan->redisson = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && plan->masters == 1;
+	plan->redsync = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && !plan->redisson;
 	/* Sessions of two copies have the same numbers: what both count down counts once. */
 	if (plan->fault[FAULT_CLONE])
 		plan->latches = 0;
@@ -217,7 +220,7 @@ plan_sentinel(struct plan *plan)
 	plan->masters = 1;
 	plan->replicas = (unsigned)pick(&rng, counts, 5);
 	plan->wild = false;
-	plan->redisson = false; /* it waits for no guard */
+	plan->redisson = plan->redsync = false; /* a rival waits for no guard */
 	plan_without(plan, others, sizeof(others) / sizeof(others[0]));
 	plan->fault[FAULT_CUT_OFF] = rng_percent(&rng, 80);
 	plan->fault[FAULT_FAILOVER] = rng_percent(&rng, 40);

@@ -86,7 +86,8 @@ struct plan {
 	int64_t most_permits;   /* asked for at a time */
 	bool trusted;           /* the first greeting admits: no guard at the beginning */
 	bool foreign;           /* the last name has a key template and half the lease */
-	bool redisson;          /* or is a bare one, and somebody else has RLocks of it (rival.h) */
+	bool redisson;          /* or is a bare one, and somebody else has RLocks of it (rival.h), */
+	bool redsync;           /* or strings at the key that it has a template for */
 	bool twins;             /* the first two names have one key, which is the first one's */
 	bool wild;              /* clocks may show anything: tokens have to live by their counters */
 	int64_t network_us;     /* usual delay, one way */

@@ -9,39 +9,68 @@
 
 #define NAME 2 /* the only one that it locks */
 
-/* Redisson's, but for numbers that Lua prints with a dot. KEYS: the lock, its counter, its channel. ARGV:
- * who, ms. The answer is the token, or 0. */
-static const char lock_script[] = "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end "
-				  "local token = (tonumber(redis.call('GET', KEYS[2])) or 0) + 1 "
-				  "redis.call('SET', KEYS[2], string.format('%.0f', token)) "
-				  "redis.call('HINCRBY', KEYS[1], ARGV[1], 1) "
-				  "redis.call('PEXPIRE', KEYS[1], ARGV[2]) "
-				  "return token";
-/* The answer is whether it was there. */
-static const char renew_script[] = "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end "
-				   "redis.call('PEXPIRE', KEYS[1], ARGV[2]) "
-				   "return 1";
-static const char unlock_script[] = "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end "
-				    "redis.call('DEL', KEYS[1]) "
-				    "redis.call('PUBLISH', KEYS[3], '0') "
-				    "return 1";
+/* Effects of a library's own scripts. KEYS: the lock, its counter, its channel. ARGV: who, ms. The answers:
+ * what it got, or 0; whether it was there; the same. */
+struct way_to_lock {
+	const char *lock;
+	const char *renew;
+	const char *unlock;
+};
 
-/* -1: the master has refused it. */
-static int64_t
-rival_run(struct world *w, const char *script)
+/* But for numbers that Lua prints with a dot. */
+static const struct way_to_lock redisson = {"if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end "
+					    "local token = (tonumber(redis.call('GET', KEYS[2])) or 0) + 1 "
+					    "redis.call('SET', KEYS[2], string.format('%.0f', token)) "
+					    "redis.call('HINCRBY', KEYS[1], ARGV[1], 1) "
+					    "redis.call('PEXPIRE', KEYS[1], ARGV[2]) "
+					    "return token",
+	"if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end "
+	"return redis.call('PEXPIRE', KEYS[1], ARGV[2])",
+	"if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end "
+	"redis.call('DEL', KEYS[1]) redis.call('PUBLISH', KEYS[3], '0') return 1"};
+
+static const struct way_to_lock redsync = {
+	"return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0",
+	"return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0",
+	"return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0"};
+
+static const struct way_to_lock *
+way_of(const struct world *w)
 {
+	return w->plan.redisson ? &redisson : &redsync;
+}
+
+/* 0 too when the master has refused it. */
+static int64_t
+rival_run(struct server *s, const char *script)
+{
+	struct world *w = s->world;
+	struct slice key = server_lease_key(w, NAME);
 	char who[24], ms[24];
 	snprintf(who, sizeof(who), "rival:%" PRIu64, w->rival.locks);
 	snprintf(ms, sizeof(ms), "%" PRId64, w->rival.ttl_ms);
-	const char *argv[] = {
-		"EVAL", script, "3", "foreign", SERVER_TOKEN_COUNTER, SERVER_END_CHANNEL, who, ms};
+	const char *argv[] = {"EVAL", script, "3", key.p, SERVER_TOKEN_COUNTER, SERVER_END_CHANNEL, who, ms};
 	size_t argvlen[sizeof(argv) / sizeof(argv[0])];
 	for (size_t i = 0; i < sizeof(argv) / sizeof(argv[0]); i++)
 		argvlen[i] = strlen(argv[i]);
-	redisReply *reply = server_run(&w->servers[0], sizeof(argv) / sizeof(argv[0]), argv, argvlen);
-	int64_t n = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -1;
+	redisReply *reply = server_run(s, sizeof(argv) / sizeof(argv[0]), argv, argvlen);
+	int64_t n = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
 	freeReplyObject(reply);
 	return n;
+}
+
+/* At every master that is well; what the last one of a majority said, or 0. */
+static int64_t
+rival_ask(struct world *w, const char *script)
+{
+	int64_t said = 0;
+	unsigned count = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		int64_t n = server_sound(&w->servers[i]) ? rival_run(&w->servers[i], script) : 0;
+		count += n > 0;
+		said = n > 0 ? n : said;
+	}
+	return count >= plan_majority(&w->plan) ? said : 0;
 }
 
 /* As long as its key lives, less a step of the master's clock and what clocks differ by. */
@@ -58,6 +87,25 @@ rival_holds(const struct world *w, unsigned name)
 	return name == NAME && w->now_us < w->rival.until_us;
 }
 
+bool
+rival_locks(const struct world *w, unsigned name)
+{
+	return name == NAME && (w->plan.redisson || w->plan.redsync);
+}
+
+bool
+rival_is_sound(const struct world *w)
+{
+	int64_t guard_us = (w->plan.lease_ms + w->plan.margin_ms) * 1100;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		const struct server *s = &w->servers[i];
+		if (w->now_us <= s->lacks_until_us ||
+			(s->forgot_us > 0 && w->now_us <= s->forgot_us + guard_us))
+			return false;
+	}
+	return true;
+}
+
 void
 rival_taint(struct world *w, unsigned name)
 {
@@ -65,15 +113,27 @@ rival_taint(struct world *w, unsigned name)
 		w->rival.until_us = 0;
 }
 
+/* Also what a minority of the masters gave. */
+static void
+rival_unlock(struct world *w)
+{
+	w->rival.until_us = 0; /* before it asks for that */
+	trace_line(&w->trace, w->now_us, "rival  unlocks foreign");
+	(void)rival_ask(w, way_of(w)->unlock);
+	progress_passed(w, NAME);
+}
+
 static void
 rival_lock(struct world *w)
 {
 	w->rival.locks++;
-	int64_t token = rival_run(w, lock_script);
-	if (token <= 0)
+	int64_t got = rival_ask(w, way_of(w)->lock);
+	if (got == 0) {
+		rival_unlock(w);
 		return;
-	trace_line(&w->trace, w->now_us, "rival  locks foreign, token %" PRId64, token);
-	checker_rival_granted(w, NAME, token);
+	}
+	trace_line(&w->trace, w->now_us, "rival  locks foreign: %" PRId64, got);
+	checker_rival_granted(w, NAME, w->plan.redisson ? got : 0);
 	rival_relies(w);
 	progress_passed(w, NAME);
 }
@@ -82,19 +142,14 @@ static void
 rival_hold(struct world *w)
 {
 	int chance = (int)rng_range(&w->rng, 0, 99);
-	if (w->phase != PHASE_FAULTS || chance < 40) {
-		w->rival.until_us = 0; /* before it asks for that */
-		trace_line(&w->trace, w->now_us, "rival  unlocks foreign");
-		(void)rival_run(w, unlock_script);
-		progress_passed(w, NAME);
-	} else if (chance < 90) {
-		if (rival_run(w, renew_script) == 1)
-			rival_relies(w);
-		else
-			w->rival.until_us = 0;
-	} else {
+	if (w->phase != PHASE_FAULTS || chance < 40)
+		rival_unlock(w);
+	else if (chance < 90 && rival_ask(w, way_of(w)->renew) > 0)
+		rival_relies(w);
+	else if (chance < 90)
+		rival_unlock(w);
+	else
 		w->rival.until_us = 0; /* it dies */
-	}
 }
 
 static void
@@ -103,12 +158,10 @@ rival_turn(void *arg, uint64_t a, void *data)
 	struct world *w = arg;
 	(void)a;
 	(void)data;
-	if (server_sound(&w->servers[0])) {
-		if (rival_holds(w, NAME))
-			rival_hold(w);
-		else if (w->phase == PHASE_FAULTS)
-			rival_lock(w);
-	}
+	if (rival_holds(w, NAME))
+		rival_hold(w);
+	else if (w->phase == PHASE_FAULTS)
+		rival_lock(w);
 	if (w->phase == PHASE_FAULTS || w->now_us < w->rival.until_us)
 		world_after(w, rng_range(&w->rng, 0, w->rival.ttl_ms * 500), rival_turn, w, 0, NULL);
 }
@@ -117,6 +170,6 @@ void
 rival_watch(struct world *w)
 {
 	w->rival = (struct rival){.ttl_ms = w->rules[0].lease_ms + w->plan.margin_ms};
-	if (w->plan.redisson)
+	if (rival_locks(w, NAME))
 		world_after(w, 100000, rival_turn, w, 0, NULL);
 }

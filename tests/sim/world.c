@@ -38,7 +38,9 @@ init_settings(struct world *w)
 	const size_t count = sizeof(w->rules) / sizeof(w->rules[0]);
 	w->rules[0] = (struct rule){.match = "foreign",
 		.key = p->foreign && !p->redisson ? "lock:%" : NULL,
-		.interop = p->redisson ? INTEROP_REDISSON : INTEROP_NONE,
+		.interop = p->redisson  ? INTEROP_REDISSON
+			   : p->redsync ? INTEROP_STRING
+					: INTEROP_NONE,
 		.lease_ms = p->lease_ms,
 		.wait_ms = -1};
 	if (p->foreign)
