@@ -86,6 +86,9 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	}
 	assert(!asked->asking);
 	asked->asking = true;
+	/* What another memory gave in this round counts no more (token_counts()). */
+	if (asked->incarnation != m->incarnation)
+		asked->token_first = 0;
 	asked->incarnation = m->incarnation;
 	asked->asked_ms = core->now.ms + l->term_ms - drift_ms(l->term_ms);
 	asked->deadline_us = op == CALL_RENEW ? 0 : master_time_us(core, m, patience_ms);
