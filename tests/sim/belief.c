@@ -102,10 +102,33 @@ look_at_repair(struct host *h, unsigned name)
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
 		return;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		if (!lacks(&w->servers[i], name) && seats_at(h, &w->servers[i], name, view.kind) == 0)
+		/* Where somebody else's key is, it has to wait for the end of that. */
+		if (!lacks(&w->servers[i], name) &&
+			!store_exists(master_store(w->servers[i].master), server_wall_us(&w->servers[i]),
+				server_lease_key(w, name)))
 			world_fail(w,
 				"repair: d%u has had its lease of %s for %" PRId64 " ms, and m%u lacks it",
 				h->index, checker_name(name), (w->now_us - leased_us) / 1000, i);
+}
+
+/* It is renewed at a third: whoever could use a majority for a whole lease has much left of it. */
+static void
+look_at_renewal(struct host *h, unsigned name)
+{
+	struct world *w = h->world;
+	int64_t since_us = well_majority_us(w, h), leased_us = w->progress.asking[h->index][name].leased_us;
+	struct resource_view view;
+	since_us = since_us > leased_us ? since_us : leased_us;
+	if (since_us == INT64_MAX || w->now_us - since_us < w->plan.lease_ms * 1100 + 100000 ||
+		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
+		view.limit > 0 || strcmp(view.lease, "held") != 0 || w->checker.tainted[name][h->index])
+		return;
+	int64_t lease_ms = w->plan.foreign && name == 2 ? w->plan.lease_ms / 2 : w->plan.lease_ms;
+	if (view.lease_ms < lease_ms / 4)
+		world_fail(w,
+			"renewal: d%u has %" PRId64 " of %" PRId64
+			" ms left of its lease of %s, and could renew it",
+			h->index, view.lease_ms, lease_ms, checker_name(name));
 }
 
 static void
@@ -118,6 +141,7 @@ look(void *arg, uint64_t a, void *data)
 		for (unsigned k = 0; k < w->plan.names && w->hosts[i].alive; k++) {
 			look_at(&w->hosts[i], k);
 			look_at_repair(&w->hosts[i], k);
+			look_at_renewal(&w->hosts[i], k);
 		}
 	world_after(w, EVERY_US, look, w, 0, NULL);
 }

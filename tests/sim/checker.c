@@ -265,6 +265,21 @@ hold_entered(const struct world *w, const struct conn *c, struct hold *h)
 	h->untold = false;
 }
 
+/* Who holds less of it, or tells its holds not apart, does not enter once more. */
+static void
+check_entered(struct world *w, const struct conn *c, const struct hold *h, const struct asked *r)
+{
+	if (h->kind == KIND_SHARED && r->kind == KIND_EXCLUSIVE)
+		world_fail(w, "upgrade: c%u reads %s, and is told that it has it alone", c->client->index,
+			checker_name(h->name));
+	if (r->permits > h->permits)
+		world_fail(w, "upgrade: c%u has %" PRId64 " permits of %s, and is told that it has %" PRId64,
+			c->client->index, h->permits, checker_name(h->name), r->permits);
+	if (r->owner[0] == '\0' && !h->untold && !h->lost && c->current.verb == VERB_LOCK)
+		world_fail(w, "re-entry: c%u enters %s once more without an OWNER", c->client->index,
+			checker_name(h->name));
+}
+
 /* LEASE and MAXHOLD count from when its holder is told. */
 static void
 hold_begins(struct hold *h, const struct asked *r)
@@ -287,10 +302,12 @@ hold_granted(struct world *w, const struct conn *c, session_id session, const st
 		/* It was a part of an MLOCK, which waited beside what a lost connection left. */
 		if (h->untold && c->current.verb == VERB_MLOCK)
 			hold_begins(h, r);
+		check_entered(w, c, h, r);
 		hold_entered(w, c, h);
 		return h;
 	}
 	bool tainted = w->checker.tainted[name][c->host->index];
+	losses_granted(w, c->host, session, name, owner);
 	if (c->host->draining)
 		world_fail(w, "drain: d%u grants %s while it stops", c->host->index, checker_name(name));
 	progress_granted(c->host, name, r->kind);
@@ -526,6 +543,9 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			world_fail(w, "told: CHECK answers %" PRId64 " ms", reply->n);
 		h->told_us = told_us(c, reply->n);
 	} else {
+		if (!h->leased)
+			world_fail(w, "terms: EXTEND of c%u is granted for %s, which has no LEASE",
+				c->client->index, checker_name(h->name));
 		/* EXTEND sets the end anew, sooner too: from its sending on the holder knows. */
 		h->told_us = w->now_us;
 		h->ends_ms = earlier(host_ms(c->host) + r->extend_ms, h->ceiling_ms);
@@ -733,6 +753,8 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 		if (h->host != host || h->host_life != host->life)
 			continue;
 		core_each_hold(host->core, now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
+		if (looked.withheld && h->withheld_us == 0)
+			h->withheld_us = w->now_us;
 		if (looked.held)
 			check_over(w, h, &looked);
 		if (is_detached(w, h))
@@ -762,4 +784,22 @@ checker_subscribed(struct world *w, const struct host *host)
 			view.waiters > 0 && strcmp(view.lease, "waiting") == 0)
 			world_fail(w, "progress: d%u listens again and does not ask for %s", host->index,
 				checker_name(i));
+}
+
+/* That ends all that its session holds. */
+void
+checker_exited(struct world *w, const struct conn *c)
+{
+	const struct host *host = c->host;
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
+		struct looked looked = {.hold = h, .host = host, .now_ms = host_ms(host)};
+		if (h->tag != c->tag || h->host != host || h->host_life != host->life)
+			continue;
+		core_each_hold(
+			host->core, looked.now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
+		bool before = h->lost || (h->withheld_us != 0 && h->withheld_us < w->now_us);
+		if (looked.held && !before)
+			world_fail(w, "session end: d%u keeps %s after the end of the process that had it",
+				host->index, checker_name(h->name));
+	}
 }

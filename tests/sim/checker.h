@@ -48,8 +48,9 @@ struct hold {
 	int64_t valid_us;   /* as its daemon saw it last */
 	int64_t ended_us;   /* by its holder; INT64_MAX: not yet */
 	bool tainted;
-	bool lost;   /* its daemon has said so */
-	bool untold; /* nobody knows of it: its session had no connection */
+	bool lost;           /* its daemon has said so */
+	int64_t withheld_us; /* since then; 0: it is not */
+	bool untold;         /* nobody knows of it: its session had no connection */
 };
 
 struct checker {
@@ -97,6 +98,8 @@ void checker_lost(struct host *host, unsigned name, int64_t token);
 /* A hold of a session whose LOCK lost its connection. */
 void checker_granted_to_stray(struct host *host, session_id session, unsigned name, int64_t token);
 void checker_step(struct world *world, struct host *host, int64_t now_ms);
+/* The process that this connection's session is bound to has ended. */
+void checker_exited(struct world *world, const struct conn *conn);
 void checker_subscribed(struct world *world, const struct host *host);
 
 /* What faults do. */

@@ -300,7 +300,7 @@ client_hold(struct client *c)
 	int chance = (int)rng_range(rng, 0, 99);
 	if (chance < 40) {
 		r.verb = VERB_CHECK;
-	} else if (chance < 60 && c->lock.lease_ms > 0) {
+	} else if (chance < 60 && (c->lock.lease_ms > 0 || chance < 42)) {
 		r.verb = VERB_EXTEND;
 		r.extend_ms = rng_range(rng, 1, 2 * w->plan.lease_ms);
 	} else if (chance < 64 && w->plan.shared_percent > 0 && c->lock.kind == KIND_EXCLUSIVE) {
@@ -312,6 +312,11 @@ client_hold(struct client *c)
 		r = c->lock;
 		r.id[0] = '\0';
 		r.wait_ms = 0;
+		/* More than it has. */
+		if (chance < 69 && r.kind == KIND_SHARED)
+			r.kind = KIND_EXCLUSIVE;
+		else if (chance < 69 && r.permits > 0 && r.permits < w->plan.permits)
+			r.permits++;
 	} else {
 		client_after(c, w->plan.hold_us);
 		return;
@@ -393,6 +398,22 @@ client_break(struct client *c)
 		client_after(c, c->world->plan.think_us);
 }
 
+/* Of what it may have lost, and does not hold. */
+static void
+client_ask_in_vain(struct client *c)
+{
+	struct world *w = c->world;
+	struct request r = {.verb = rng_percent(&w->rng, 50) ? VERB_UNLOCK : VERB_CHECK};
+	r.name = (unsigned)rng_range(&w->rng, 0, w->plan.names - 1);
+	r.token = CLIENT_WRONG_TOKEN;
+	if (rng_percent(&w->rng, 50)) {
+		r.token = 0;
+		r.name = c->lock.name;
+		memcpy(r.owner, c->lock.owner, sizeof(r.owner));
+	}
+	client_send(c, &r);
+}
+
 static void
 client_turn(void *arg, uint64_t turn, void *data)
 {
@@ -416,6 +437,8 @@ client_turn(void *arg, uint64_t turn, void *data)
 			client_leave(c, rng_percent(&w->rng, 50));
 		else if (w->phase == PHASE_FAULTS && rng_percent(&w->rng, 2))
 			client_break(c);
+		else if (!client_shares(c) && rng_percent(&w->rng, 3))
+			client_ask_in_vain(c);
 		else if (w->plan.latches > 0 && rng_percent(&w->rng, client_latches(w)))
 			client_latch(c);
 		else
@@ -460,7 +483,8 @@ client_lock_answered(struct client *c, const struct reply *reply)
 			c->count++;
 		else if (granted)
 			client_holds(c, reply->n);
-		else if (reply->type != REPLY_ERROR || reply->code != CODE_HELD)
+		else if (reply->type != REPLY_ERROR ||
+			 (reply->code != CODE_HELD && reply->code != CODE_UPGRADE))
 			c->state = CLIENT_IDLE;
 	} else if (granted) {
 		client_holds(c, reply->n);

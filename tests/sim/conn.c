@@ -301,6 +301,8 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u process %" PRId64 " has ended",
 		c->client->index, c->host->index, c->pid);
 	host_step(c->host, &(struct event){.type = EVENT_EXIT, .process = {c->pid, 1}});
+	if (c->bound && c->tag == c->id)
+		checker_exited(c->world, c);
 }
 
 void
@@ -423,6 +425,7 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 		return;
 	}
 	checker_reply(w, c, reply);
+	c->bound |= reply->type == REPLY_INT && c->current.verb == VERB_SESSION_BIND;
 	bool joins = c->current.verb == VERB_SESSION_JOIN || c->current.verb == VERB_SESSION_RESUME;
 	if (reply->type == REPLY_INT && joins)
 		c->tag = c->current.tag;

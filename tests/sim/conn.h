@@ -54,6 +54,7 @@ struct conn {
 	uint64_t client_life;
 	uint64_t tag; /* of its session: those who speak for the same one have the same */
 	int64_t pid;  /* its session is bound to; 0: none */
+	bool bound;   /* and its daemon knows */
 	bool local;   /* Unix socket: its end is clean */
 	bool open;    /* the core knows it */
 	bool closing; /* the core is told of its end in this very step; until then it spoke for */

@@ -5,6 +5,18 @@
 
 #include <string.h>
 
+/* What nobody holds is released at once. */
+static void
+check_unused(struct world *w, const struct host *host)
+{
+	struct resource_view view;
+	for (unsigned i = 0; i < w->plan.names; i++)
+		if (core_view_resource(host->core, host_ms(host), slice_of(checker_name(i)), &view) &&
+			strcmp(view.lease, "held") == 0 && view.holds == 0)
+			world_fail(w, "drain: d%u ends with a lease of %s that nobody uses", host->index,
+				checker_name(i));
+}
+
 /* Who waits is answered, and who holds is told by the end of its connection, in the same step (G15). */
 void
 drain_began(struct world *w, const struct host *host)
@@ -24,16 +36,11 @@ drain_began(struct world *w, const struct host *host)
 				world_fail(w, "drain: c%u holds %s and is not told that d%u stops",
 					c->client->index, checker_name(h->name), host->index);
 	}
+	check_unused(w, host);
 }
 
-/* What nobody holds is released by then. */
 void
 drain_ended(struct world *w, const struct host *host)
 {
-	struct resource_view view;
-	for (unsigned i = 0; i < w->plan.names; i++)
-		if (core_view_resource(host->core, host_ms(host), slice_of(checker_name(i)), &view) &&
-			strcmp(view.lease, "held") == 0 && view.holds == 0)
-			world_fail(w, "drain: d%u ends with a lease of %s that nobody uses", host->index,
-				checker_name(i));
+	check_unused(w, host);
 }

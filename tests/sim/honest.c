@@ -88,6 +88,17 @@ is_had(const struct host *h, unsigned name)
 	       (view.held || strcmp(view.lease, "held") == 0);
 }
 
+/* Others read it here, and no writer waits, here or elsewhere: whoever would read, too, may enter. */
+static bool
+is_read(const struct host *h, unsigned name)
+{
+	struct resource_view view;
+	return !h->world->lost_here[h->index] &&
+	       core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) && view.held &&
+	       view.hold.kind == KIND_SHARED && !view.hold.withheld && !view.wanted && view.waiters == 0 &&
+	       strcmp(view.lease, "held") == 0 && view.lease_ms > h->world->plan.lease_ms * 2 / 3;
+}
+
 /* Nobody has had it or wanted it, from long before this was asked until now. */
 static bool
 was_free(const struct world *w, const struct wait *v)
@@ -107,6 +118,9 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 		return;
 	if (surely_cannot(h) && !is_had(h, v->name) && !w->lost_here[h->index])
 		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
+			v->conn->client->index, checker_name(v->name));
+	if (v->once && v->kind == KIND_SHARED && is_read(h, v->name))
+		world_fail(w, "honest: c%u is refused a share of %s, which others read",
 			v->conn->client->index, checker_name(v->name));
 	if (v->once && was_free(w, v) && all_is_well(h))
 		world_fail(w, "honest: c%u is refused %s, which nobody has", v->conn->client->index,

@@ -291,9 +291,6 @@ perform_note(struct host *h, const struct note *n)
 		progress_passed(h->world, checker_name_of(n->name));
 	if (n->type == NOTE_GRANTED || n->type == NOTE_LEASED)
 		well_touched(h->world, checker_name_of(n->name));
-	h->opinion.changed |= n->master >= 0;
-	if (n->type == NOTE_LOST || n->type == NOTE_UNLEASED)
-		h->world->lost_here[h->index] = true;
 	if (n->type == NOTE_LEASED)
 		progress_leased(h, checker_name_of(n->name));
 	trace_line(&h->world->trace, h->world->now_us,
@@ -343,6 +340,20 @@ perform(struct host *h, const struct action *a)
 	}
 }
 
+/* What the step has changed, before any answer in it is judged: in which order it came does not show. */
+static void
+foresee(struct host *h)
+{
+	for (size_t i = 0; i < h->actions.n; i++) {
+		const struct note *n = &h->actions.list[i].u.note;
+		if (h->actions.list[i].type != ACTION_NOTE)
+			continue;
+		h->opinion.changed |= n->master >= 0;
+		if (n->type == NOTE_LOST || n->type == NOTE_UNLEASED)
+			h->world->lost_here[h->index] = true;
+	}
+}
+
 void
 host_step(struct host *h, struct event *event)
 {
@@ -359,6 +370,7 @@ host_step(struct host *h, struct event *event)
 		h->ending = true;
 		world_after(w, 0, ended, h, h->life, NULL);
 	}
+	foresee(h);
 	for (size_t i = 0; i < h->actions.n; i++)
 		perform(h, &h->actions.list[i]);
 	h->actions.n = 0;

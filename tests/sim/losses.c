@@ -67,6 +67,15 @@ manner_of(struct world *w, const struct host *h, session_id session)
 	return m;
 }
 
+void
+losses_granted(struct world *w, const struct host *h, session_id session, unsigned name, const char *owner)
+{
+	struct loss_told *l = *find(w, h, session, name, owner);
+	/* A LOCK that waited already when it was lost leaves it to be told. */
+	if (l != NULL && l->asked)
+		forget(find(w, h, session, name, owner));
+}
+
 /* ---- why ---- */
 
 /* Its LEASE or MAXHOLD is a reason when it is over, and the end of the lease when that is. */

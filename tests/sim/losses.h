@@ -50,6 +50,9 @@ struct losses {
 void losses_note(struct host *host, const struct note *note);
 void losses_push(struct world *world, const struct conn *conn, const struct push *push);
 void losses_reply(struct world *world, const struct conn *conn, const struct reply *reply);
+/* A session has the name again: what it lost before is over. */
+void losses_granted(
+	struct world *world, const struct host *host, session_id session, unsigned name, const char *owner);
 /* At the end of a step: who has to be told has been. */
 void losses_step(struct world *world, const struct host *host);
 

@@ -270,3 +270,16 @@ waits_free(struct world *w)
 	while (w->checker.waits != NULL)
 		waits_end(w, w->checker.waits);
 }
+
+void
+waits_check_refused(struct host *h, unsigned name, uint64_t attempt)
+{
+	struct world *w = h->world;
+	if (!h->alive || (w->plan.permits > 0 && name == 1) ||
+		w->progress.asking[h->index][name].attempt != attempt)
+		return;
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		if (v->name == name && is_at(v, h) && !v->stray && !v->conn->closing && !v->conn->ending)
+			world_fail(w, "honest: c%u is not told that %s is of another kind",
+				v->conn->client->index, checker_name(name));
+}

@@ -38,6 +38,8 @@ struct wait {
 	int64_t kept_ms;    /* by the host's clock until then */
 };
 
+/* What it waits for at this daemon cannot be had, said the only master to this attempt: all are told so. */
+void waits_check_refused(struct host *host, unsigned name, uint64_t attempt);
 /* A LOCK is taken: it waits, or goes on with what it waited for. */
 void waits_begin(struct world *world, struct conn *conn);
 /* Not answered yet; NULL: no such. */

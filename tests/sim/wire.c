@@ -133,7 +133,10 @@ deliver_vote(struct host *h, const struct vote *v)
 		trace_greeting(h, v);
 	else
 		trace_vote(h, v);
+	struct vote kept = *v;
 	host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
+	if (kept.op == CALL_ACQUIRE && kept.outcome == OUTCOME_WRONGKIND && h->world->plan.masters == 1)
+		waits_check_refused(h, checker_name_of(kept.name), kept.attempt);
 }
 
 static void
