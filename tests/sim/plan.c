@@ -52,7 +52,8 @@ plan_text(const struct plan *plan, char *out, size_t size)
 		"%" PRId64 " + %" PRId64 " ms%s%s%s, %" PRId64 " permits; faults:",
 		plan->masters, plan->replicas, plan->hosts, plan->clients, plan->names, plan->latches,
 		plan->links, plan->lease_ms, plan->margin_ms, plan->wild ? ", wild clocks" : "",
-		plan->twins ? ", one key for two names" : "", plan->redisson  ? ", RLocks"
+		plan->twins ? ", one key for two names" : "",
+		plan->redisson  ? ", RLocks"
 		: plan->redsync ? ", strings"
 				: "",
 		plan->permits);
