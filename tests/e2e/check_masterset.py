@@ -157,6 +157,22 @@ def test_grown_from_one_with_a_stop(place):
     harness.until("the other one knows it", lambda: ones[1].client()("LOCK", "a", "WAIT", 0) is None)
 
 
+def test_grown_to_five_with_a_stop(place):
+    """three become five, and one of the old three is down at first: the set is made when it is there"""
+    masters = servers(place, 5)
+    three = place.daemon("d1", master=masters[:3], config=SHORT).admitted()
+    before = three.client()("LOCK", "a", "WAIT", 0)
+    expect(three.terminate(), 0)
+    masters[2].process.stop()
+    five = place.daemon("d2", master=masters, config=SHORT)
+    expect_code(five.client()("LOCK", "a", "WAIT", 0), "NOMASTER")
+    masters[2].process.cont()
+    expect_between(five.client()("LOCK", "a", "WAIT", 45000), before + 1, 2 ** 53, "its token is greater")
+    expect(len(five.info()["masters_set"].split(" ")), 6)
+    for master in masters:
+        harness.until("agreed", lambda one=master: one("HGET", "holdfast:node", "agreement") == "3")
+
+
 def test_memory_lost(place):
     """a member that lost its memory gets its id and the set back from a daemon, before anybody else can have it"""
     masters = servers(place, 3)

@@ -140,6 +140,22 @@ def test_found(place):
     daemon.output.wait(r"sentinel\.found.* replicas=2 ")
 
 
+def test_url_and_name(place):
+    """one daemon finds the master through Sentinel, one by its URL: the second is refused, and takes over when the first has gone"""
+    group = Group(place)
+    one = group.daemon("d1").admitted()
+    held = one.client()
+    token = held("LOCK", "a", "WAIT", 0)
+    expect_between(token, 1, TOKEN_MAX)
+    two = place.daemon("d2", master=group.servers[0], config=CONFIG)
+    two.output.wait(r"master\.refused.*another set")
+    expect_code(two.client()("LOCK", "b", "WAIT", 0), "NOMASTER")
+    expect_between(held("CHECK", "a", "TOKEN", token), 1, 2000)
+    one.kill()
+    expect_between(two.client()("LOCK", "a", "WAIT", 45000), token + 1, TOKEN_MAX, "its token")
+    expect(two.info()["masters_set"].split(" ")[0], "2", "the generation")
+
+
 def test_failover(place):
     """the master is killed under load: nobody holds together, and work goes on at the new one after its guard"""
     group = Group(place)
