@@ -438,6 +438,33 @@ START_TEST(an_admission_that_another_made_counts_when_the_replica_has_it)
 }
 END_TEST
 
+static int64_t
+changes(struct probe *p)
+{
+	redisReply *info = redis_command(&p->master, "INFO persistence");
+	const char *at = strstr(info->str, "rdb_changes_since_last_save:");
+	long long n = -1;
+
+	if (at)
+		sscanf(at, "rdb_changes_since_last_save:%lld", &n);
+	freeReplyObject(info);
+	return n;
+}
+
+START_TEST(an_admission_that_is_there_already_is_written_again)
+{
+	struct probe p;
+	int64_t before;
+
+	start(&p);
+	before = changes(&p);
+	ck_assert_int_eq(ask(&p, CALL_ADMIT, NULL, 11)->outcome, OUTCOME_YES);
+	/* Some servers let WAIT look no further than to what its own connection has written. */
+	ck_assert_int_gt(changes(&p), before);
+	stop(&p);
+}
+END_TEST
+
 START_TEST(what_is_said_of_a_latch_counts_when_the_replica_has_it)
 {
 	struct probe p;
@@ -621,6 +648,7 @@ main(void)
 		one_wait_covers_a_turn_and_votes_of_a_name_keep_their_order, many_turns_share_the_waits,
 		releases_wait_for_nobody, a_greeting_counts_when_the_replica_has_it,
 		an_admission_that_another_made_counts_when_the_replica_has_it,
+		an_admission_that_is_there_already_is_written_again,
 		what_is_said_of_a_latch_counts_when_the_replica_has_it,
 		that_a_latch_is_open_counts_when_the_replica_has_it,
 		that_there_is_no_latch_counts_when_the_replica_has_it, a_replica_is_refused_for_what_it_is,
