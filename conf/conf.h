@@ -30,7 +30,7 @@ struct conf_address {
 	int port;
 };
 
-enum conf_on_close { CONF_ON_CLOSE_WITHHOLD, CONF_ON_CLOSE_RELEASE };
+enum conf_on_close { CONF_ON_CLOSE_AUTO, CONF_ON_CLOSE_WITHHOLD, CONF_ON_CLOSE_RELEASE };
 
 /* Exactly one of path and tcp is there. */
 struct conf_listener {
@@ -39,7 +39,8 @@ struct conf_listener {
 	char *group;             /* Unix socket: "": the group of the process */
 	int64_t gid;             /* of group, when there is one */
 	struct conf_address tcp; /* numeric address to bind to */
-	int on_close;            /* tcp: enum conf_on_close, what a clean close means for holds */
+	int on_close;            /* enum conf_on_close, what a close means for holds; AUTO: of a Unix socket
+				    RELEASE, of TCP WITHHOLD */
 	bool insecure;           /* tcp: may be open to other hosts without users */
 };
 

@@ -34,7 +34,7 @@ enum schema_scope {
 	TYPE(WHOLE, NUMBER, "a whole number")                                                                \
 	TYPE(MODE, NUMBER, "permissions in octal, such as \"0660\"")                                         \
 	TYPE(BOOL, FLAG, "yes or no")                                                                        \
-	TYPE(ON_CLOSE, CHOICE, "withhold or release")                                                        \
+	TYPE(ON_CLOSE, CHOICE, "auto, withhold or release")                                                  \
 	TYPE(GUARD, CHOICE, "auto or off")                                                                   \
 	TYPE(INTEROP, CHOICE, "off, string or redisson")                                                     \
 	TYPE(LEVEL, CHOICE, "debug, info, warning or error")                                                 \

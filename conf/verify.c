@@ -40,7 +40,7 @@ verify_applies(const struct schema_key *key, const void *item)
 
 	if (key->scope == SCOPE_MASTER)
 		return master_applies(key, item);
-	if (key->scope != SCOPE_LISTEN)
+	if (key->scope != SCOPE_LISTEN || key->type == TYPE_ON_CLOSE)
 		return true;
 	if (key->type == TYPE_PATH || key->type == TYPE_MODE || key->type == TYPE_GROUP)
 		return listener->path[0] != '\0';

@@ -109,15 +109,15 @@ connection_arm(struct connection *c)
 static enum end
 connection_hangup_end(const struct connection *c)
 {
-	return c->identity.local ? END_GONE : END_ABANDONED;
+	return c->identity.local && c->identity.release ? END_GONE : END_ABANDONED;
 }
 
-/* An end of file in good order: of a local process it is an end, of a TCP peer only where the listener says
- * so. */
+/* An end of file in good order: of a local process it is an end unless the listener says otherwise, which it
+ * does where a proxy may be at the other end; of a TCP peer only where it says so. */
 static enum end
 connection_eof_end(const struct connection *c)
 {
-	return c->identity.local || c->identity.release ? END_GONE : END_ABANDONED;
+	return c->identity.release ? END_GONE : END_ABANDONED;
 }
 
 static void

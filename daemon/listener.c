@@ -182,6 +182,7 @@ listener_adopt(struct event_base *base, int fd, const struct listener_hooks *hoo
 		close(fd);
 		return SOCKET_MEMORY;
 	}
+	listener->release = listener->local;
 	*out = listener;
 	return 0;
 }

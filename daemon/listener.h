@@ -46,7 +46,7 @@ int listener_start(struct listener *listener) __attribute__((warn_unused_result)
 void listener_free(struct listener *listener);
 
 bool listener_local(const struct listener *listener);    /* a Unix socket */
-bool listener_releases(const struct listener *listener); /* a clean close ends holds */
+bool listener_releases(const struct listener *listener); /* see socket_settings.release */
 /* A reload: what a clean close means from now on; mode and group of a socket that was opened here. */
 int listener_change(struct listener *listener, const struct socket_settings *settings, char *error,
 	size_t error_room) __attribute__((warn_unused_result));

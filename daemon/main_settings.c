@@ -266,7 +266,8 @@ settings_listen(struct driver *driver, const struct conf *conf, char error[SETTI
 			.gid = (gid_t)from->gid,
 			.host = local ? NULL : from->tcp.host,
 			.port = (uint16_t)from->tcp.port,
-			.release = from->on_close == CONF_ON_CLOSE_RELEASE,
+			.release = from->on_close == CONF_ON_CLOSE_RELEASE ||
+				   (from->on_close == CONF_ON_CLOSE_AUTO && local),
 		};
 	}
 	int failed = driver_listen(driver, settings, conf->listener_count, error, SETTINGS_ERROR_MAX);

@@ -96,7 +96,7 @@ START_TEST(every_key_reaches_its_field)
 {
 	struct conf *conf = good(
 		"listen:\n"
-		"  - unix: /tmp/a.sock\n    mode: 0600\n    group: root\n"
+		"  - unix: /tmp/a.sock\n    mode: 0600\n    group: root\n    on-close: withhold\n"
 		"  - tcp: '[::1]:5625'\n    on-close: release\n"
 		"  - { tcp: 0.0.0.0:5626, insecure: yes }\n"
 		"namespace: site-a\nmasters: [ 'redis://h:7000/3' ]\npool: 4\n"
@@ -115,6 +115,7 @@ START_TEST(every_key_reaches_its_field)
 	ck_assert_int_eq(conf->listeners[0].mode, 0600);
 	ck_assert_str_eq(conf->listeners[0].group, "root");
 	ck_assert_int_eq(conf->listeners[0].gid, 0);
+	ck_assert_int_eq(conf->listeners[0].on_close, CONF_ON_CLOSE_WITHHOLD);
 	ck_assert_str_eq(conf->listeners[1].tcp.host, "::1");
 	ck_assert_int_eq(conf->listeners[1].tcp.port, 5625);
 	ck_assert_int_eq(conf->listeners[1].on_close, CONF_ON_CLOSE_RELEASE);
@@ -336,8 +337,6 @@ START_TEST(a_listener_is_one_socket)
 	bad("listen: [ { unix: /a, tcp: '127.0.0.1:1' } ]\n", "f.yml:1:11: listen: an item with both");
 	bad("listen: [ { tcp: '127.0.0.1:1', mode: 0600 } ]\n",
 		"f.yml:1:39: listen: mode means nothing for a TCP address; leave it out");
-	bad("listen: [ { unix: /a, on-close: release } ]\n",
-		"f.yml:1:33: listen: on-close means nothing for a Unix socket; leave it out");
 	bad("listen: [ { unix: /a }, { unix: /a } ]\n", "f.yml:1:25: listen: the same as item 1");
 	bad("listen: [ { tcp: 'localhost:1' } ]\n", "f.yml:1:18: listen[0].tcp: \"localhost:1\" is no such");
 	bad("listen: [ { tcp: '127.0.0.1' } ]\n", "f.yml:1:18: listen[0].tcp: ");

@@ -175,13 +175,19 @@ settle(void)
 
 /* A client's end; the daemon's is added to the set. */
 static int
-client_local(void)
+client_local_as(bool release)
 {
 	int pair[2];
 	const struct peer peer = {.uid = 0, .address = "unix"};
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
-	ck_assert_ptr_nonnull(connections_add(probe.set, pair[1], &peer, true, false));
+	ck_assert_ptr_nonnull(connections_add(probe.set, pair[1], &peer, true, release));
 	return pair[0];
+}
+
+static int
+client_local(void)
+{
+	return client_local_as(true);
 }
 
 static int
@@ -456,6 +462,27 @@ START_TEST(a_tcp_close_is_abandoned_unless_the_listener_releases)
 	settle();
 	ck_assert_uint_eq(probe.closed, 2);
 	ck_assert_int_eq(probe.end, END_GONE);
+}
+END_TEST
+
+START_TEST(a_close_at_a_socket_for_a_proxy_is_abandoned)
+{
+	int fd = client_local_as(false);
+	say(fd, "PING\r\n");
+	settle();
+	close(fd);
+	settle();
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_int_eq(probe.end, END_ABANDONED);
+	/* A half-close that is waited out, and then the hang-up. */
+	fd = client_local_as(false);
+	say(fd, "WAIT\r\n");
+	shutdown(fd, SHUT_WR);
+	settle();
+	close(fd);
+	settle();
+	ck_assert_uint_eq(probe.closed, 2);
+	ck_assert_int_eq(probe.end, END_ABANDONED);
 }
 END_TEST
 
@@ -904,6 +931,7 @@ main(void)
 		who_does_not_wait_for_his_push_is_noticed,
 		a_local_client_that_dies_while_it_waits_ends_at_once,
 		a_local_client_that_closed_is_noticed_after_its_end_of_file,
+		a_close_at_a_socket_for_a_proxy_is_abandoned,
 		a_tcp_close_is_abandoned_unless_the_listener_releases,
 		a_client_that_is_not_read_is_bounded_and_still_watched,
 		a_half_closed_client_that_is_not_read_is_told_as_finished,

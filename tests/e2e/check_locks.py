@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The lock verbs, end to end: one daemon, one real master, every form of the protocol."""
 
+import os
 import select
 import subprocess
 import threading
@@ -352,6 +353,28 @@ def test_close_releases(place):
         expect_between(waiter("LOCK", name, "WAIT", 45000), 1, 2 ** 53)
         if end == "reset":
             expect_not_before(boottime() - asked, valid_ms / 1000, "the next holder after a reset")
+        waiter.close()
+
+
+def test_unix_close_withholds(place):
+    """on-close: withhold takes no close of a Unix connection for an end: a proxy may be in between; QUIT still is one"""
+    daemon = place.idle_daemon(master=place.redis(), config="lease: 2s\n")
+    path = os.path.join(daemon.folder, "proxied")
+    daemon.listen += "  - { unix: %s, on-close: withhold }\n" % path
+    daemon.configure("lease: 2s\n")
+    daemon.start().admitted()
+    for end in ("close", "QUIT"):
+        holder, waiter = place.keep(harness.resp.Client(path)), daemon.client()
+        holder("LOCK", "a")
+        asked = boottime()
+        valid_ms = holder("CHECK", "a")
+        if end == "QUIT":
+            expect(holder("QUIT"), "OK")
+        else:
+            getattr(holder, end)()
+        expect_between(waiter("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
+        if end != "QUIT":
+            expect_not_before(boottime() - asked, valid_ms / 1000, "the next holder after a " + end)
         waiter.close()
 
 

@@ -85,7 +85,7 @@ rig_init(void)
 	snprintf(rig.path, sizeof rig.path, "%s/run/hf.sock", rig.redis.dir.path);
 	rig.port = free_port();
 	const struct socket_settings sockets[] = {
-		{.path = rig.path, .mode = 0600}, {.host = "127.0.0.1", .port = rig.port}};
+		{.path = rig.path, .mode = 0600, .release = true}, {.host = "127.0.0.1", .port = rig.port}};
 	const struct driver_settings settings = rig_settings();
 	rig.driver = driver_new(&rig.log, &rig.stats, &rig.notify);
 	ck_assert_ptr_nonnull(rig.driver);
