@@ -5,7 +5,6 @@
 
 #include "conf/url.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,25 +207,19 @@ settings_place(const struct conf_master *master, struct pool_settings *pool, str
 	pool->db = master->url.database;
 }
 
-/* A database of its own is another memory. */
+/* A database of its own is another memory. The name that sentinels know a master by is no part of it: with
+ * replicas-ack it does not matter whose word a daemon follows. */
 void
 settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX])
 {
-	const struct conf_sentinel *sentinel = &master->sentinel;
 	bool found = master->url.kind == CONF_URL_NONE;
 	long long database = found ? (long long)master->database : master->url.database;
-	size_t n = (size_t)snprintf(way, MASTERSET_WAY_MAX, "%s", found ? "sentinel:" : "url");
-	for (const char *p = found ? sentinel->name : ""; *p != '\0' && n < MASTERSET_WAY_MAX / 2; p++) {
-		bool plain = isalnum((unsigned char)*p) || strchr("._-", *p);
-		n += (size_t)snprintf(
-			way + n, MASTERSET_WAY_MAX - n, plain ? "%c" : "%%%02X", (unsigned char)*p);
-	}
+	char number[32] = "";
 	if (database != 0) {
-		n += (size_t)snprintf(way + n, MASTERSET_WAY_MAX - n, ",database=%lld", database);
+		snprintf(number, sizeof number, ",database=%lld", database);
 	}
-	if (found && !sentinel->replicas_ack) {
-		snprintf(way + n, MASTERSET_WAY_MAX - n, ",replicas-ack=no");
-	}
+	snprintf(way, MASTERSET_WAY_MAX, "%s%s%s", found ? "sentinel" : "url", number,
+		found && !master->sentinel.replicas_ack ? ",replicas-ack=no" : "");
 }
 
 int

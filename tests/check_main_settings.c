@@ -57,9 +57,9 @@ START_TEST(the_way_to_a_master_tells_what_changes_its_meaning)
 	way_is("masters: [ 'redis://u:p@a:7000' ]\n", "url");
 	way_is("masters: [ 'redis://a/3' ]\n", "url,database=3");
 	way_is("masters: [ 'unix:///run/r' ]\n", "url");
-	way_is("masters: [ sentinel: { name: m-1, sentinels: [ a ] } ]\n", "sentinel:m-1");
-	way_is("masters: [ sentinel: { name: 'm:1', sentinels: [ a ], replicas-ack: no } ]\n",
-		"sentinel:m%3A1,replicas-ack=no");
+	way_is("masters: [ sentinel: { name: m, sentinels: [ a ] } ]\n", "sentinel");
+	way_is("masters: [ { sentinel: { name: m, sentinels: [ a ], replicas-ack: no }, database: 2 } ]\n",
+		"sentinel,database=2,replicas-ack=no");
 }
 END_TEST
 

@@ -218,7 +218,7 @@ END_TEST
 
 START_TEST(another_number_or_way_is_another_set)
 {
-	static const char *const way[] = {"sentinel:m"};
+	static const char *const way[] = {"sentinel"};
 
 	begin(1);
 	tells(0, S123, AGREEMENT_AGREED);

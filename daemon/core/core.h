@@ -47,7 +47,7 @@ struct core_per_user {
 
 #define CORE_LINKS_MAX    8
 #define CORE_MASTERS_MAX  7
-#define MASTERSET_WAY_MAX 256 /* the way to a master as text, with its NUL */
+#define MASTERSET_WAY_MAX 64 /* the way to a master as text, with its NUL */
 
 struct core_settings {
 	const struct rule *rules; /* the last one matches everything */
@@ -57,7 +57,7 @@ struct core_settings {
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
 	const char *const *where; /* their addresses, for people; kept by the caller; NULL: numbers do */
-	/* The way to each: "url" or "sentinel:NAME" and what changes its meaning, without blanks, shorter
+	/* The way to each: "url" or "sentinel" and what changes its meaning, without blanks, shorter
 	 * than MASTERSET_WAY_MAX; all daemons go the same way to a server. Kept by the caller; NULL: "url" */
 	const char *const *ways;
 	unsigned links;    /* to each of them, 1 .. CORE_LINKS_MAX */

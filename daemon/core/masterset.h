@@ -2,7 +2,7 @@
  * masterset: the set of masters that the daemons of a namespace have agreed on.
  *
  * Two majorities share a master only when both are of one set, so each master stores which set it belongs to:
- * a generation, and of each member its permanent id and the way to it ("url", "sentinel:NAME"). The
+ * a generation, and of each member its permanent id and the way to it ("url", "sentinel"). The
  * configuration is how the set is found, and first made. Three steps make it, and each is taken at every
  * member before the next:
  *

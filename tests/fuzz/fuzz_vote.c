@@ -5,6 +5,7 @@
  * Input: which operation, how many calls, then a reply as a tree: a byte for the type, then its content.
  */
 #include "daemon/call.h"
+#include "daemon/core/members.h"
 #include "tests/sim/answer.h"
 
 #include <assert.h>
@@ -38,7 +39,10 @@ word(struct input *in)
 	static const char *const words[] = {"ok", "all", "yes", "no", "busy", "late", "forgotten",
 		"wrongkind", "limit", "error", "good", "mismatch", "replica", "0", "1", "1760000000000000",
 		"9007199254740992", "9007199254740993", "00000000000000ff", "READONLY x", "NOSCRIPT x", "-1",
-		"3,7", "7,3", "3", "1760000000 5 11", ""};
+		"3,7", "7,3", "3", "1760000000 5 11", "", "otherset", "1 00000000000000ff:url",
+		"2 00000000000000ff:url "
+		"00000000000000fe:sentinel",
+		"here there"};
 	uint8_t which = byte(in);
 	if (which < sizeof(words) / sizeof(words[0]))
 		return slice_of(words[which]);
@@ -124,6 +128,28 @@ check_slots(struct slice slots, const struct call *call)
 	free(text);
 }
 
+/* The set of masters: there is none, or it is agreed on so far; and whatever it says can be read. */
+static void
+check_masterset(const struct vote *v)
+{
+	struct members members;
+	assert((v->masterset.n > 0) == (v->agreement > AGREEMENT_NONE) && v->agreement <= AGREEMENT_AGREED);
+	assert(v->op == CALL_HELLO || v->id == 0);
+	assert(v->outcome != OUTCOME_YES || v->op != CALL_HELLO || v->id != 0 ||
+		(v->greeting != GREETING_GOOD && v->greeting != GREETING_OTHERSET));
+	check_text(v->masterset);
+	check_text(v->places);
+	if (!members_read(v->masterset, v->places, &members))
+		return;
+	assert(members.n > 0 && members.n <= MEMBERS_MAX && members.generation >= 0);
+	for (unsigned i = 0; i < members.n; i++) {
+		assert(members.ids[i] != 0 && members.ways[i].n > 0);
+		assert(members_find(&members, members.ids[i]) >= 0);
+		check_text(members.ways[i]);
+		check_text(members.places[i]);
+	}
+}
+
 static void
 check_vote(const struct vote *v, const struct call *call)
 {
@@ -147,6 +173,8 @@ check_vote(const struct vote *v, const struct call *call)
 	check_text(v->text);
 	check_text(v->holder);
 	check_text(v->slots);
+	if (v->outcome == OUTCOME_YES)
+		check_masterset(v);
 }
 
 int
