@@ -15,6 +15,10 @@ static struct story w;
 static struct call last[CORE_MASTERS_MAX]; /* greeting of each master */
 static const char *const *ways;
 
+#define THREE "master-1 master-2 master-3"
+
+static const char *places = THREE;
+
 /* Of the last step. */
 static void
 collect(void)
@@ -75,7 +79,7 @@ tells(unsigned n, const char *set, enum agreement agreement)
 		.incarnation = MEMORY + n,
 		.id = ID(n),
 		.masterset = slice_of(set),
-		.places = slice_of("there"),
+		.places = slice_of(places),
 		.agreement = agreement};
 
 	w.at = n;
@@ -90,7 +94,7 @@ tells_other(unsigned n, const char *set, enum agreement agreement)
 		.greeting = GREETING_OTHERSET,
 		.id = ID(n),
 		.masterset = slice_of(set),
-		.places = slice_of("there"),
+		.places = slice_of(places),
 		.agreement = agreement};
 
 	w.at = n;
@@ -297,8 +301,26 @@ START_TEST(a_member_that_forgot_is_given_its_id_and_the_set)
 }
 END_TEST
 
+/* Where the list has been changed it may be the new one that answers last. */
+START_TEST(a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up)
+{
+	places = "master-1 master-2 another";
+	begin(3);
+	tells(0, S12X, AGREEMENT_AGREED);
+	tells(1, S12X, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	ck_assert_str_eq(lock_once(&w, 1, "a"), "c1 -NOMASTER");
+	tells(2, "", AGREEMENT_NONE);
+	ck_assert_int_eq(greeting(0).agreement, AGREEMENT_OFFERED);
+	ck_assert_str_eq(set_text(), S123_LATER);
+	story_done(&w);
+	places = THREE;
+}
+END_TEST
+
 START_TEST(what_we_offer_follows_all_that_was_agreed_on)
 {
+	places = "master-1 master-2 another";
 	begin(3);
 	tells(2, "", AGREEMENT_NONE);
 	tells(0, S12X, AGREEMENT_AGREED);
@@ -307,6 +329,7 @@ START_TEST(what_we_offer_follows_all_that_was_agreed_on)
 	ck_assert_int_eq(greeting(0).agreement, AGREEMENT_OFFERED);
 	ck_assert_str_eq(set_text(), S123_LATER);
 	story_done(&w);
+	places = THREE;
 }
 END_TEST
 
@@ -334,5 +357,6 @@ main(void)
 		another_set_at_one_master_stops_all_new_leases, a_stranger_among_ours_stops_them_too,
 		who_holds_leases_stays_registered_under_their_set,
 		a_member_that_forgot_is_given_its_id_and_the_set,
+		a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up,
 		what_we_offer_follows_all_that_was_agreed_on, a_set_that_cannot_be_read_is_not_ours);
 }
