@@ -29,7 +29,8 @@
 -- The set that is given is stored, or goes a step further, unless another one is stored that it does not follow.
 -- What is agreed follows what is but offered, and a set of an earlier generation. What is offered follows another
 -- set when no daemon lives that is registered here: a set's daemons are registered as long as their leases may last.
--- What is accepted or agreed it follows only with a majority of its members, so that no majority goes on without it.
+-- What is accepted or agreed it follows only with a majority of its members, by id or place, so that no majority goes
+-- on without it.
 -- A master that may have lost its memory takes no offer before its guard is over: until then the daemons of its set
 -- can bring it back. Who is told 'otherset' has changed nothing else, and its registration does not live longer. The
 -- tag in the node is 0 until the set is agreed on.
@@ -147,12 +148,16 @@ local function generation(text)
 	return number(string.match(text or '', '^%d+')) or 0
 end
 
--- Whether the set has a majority of the members of the one that is stored.
+-- Whether the set has a majority of the members of the one that is stored: by their ids, or by their places, as a
+-- member that lost its memory may have another id by now.
 local function outvotes()
-	local n, both = 0, 0
+	local n, both, places = 0, 0, string.gmatch(node.places or '', '%S+')
 	for member in string.gmatch(node.set, ' (%x+):') do
+		local place = places() or ''
+		local named = string.find(set, ' ' .. member .. ':', 1, true)
+			or place ~= '' and string.find(' ' .. ARGV[13] .. ' ', ' ' .. place .. ' ', 1, true)
 		n = n + 1
-		both = both + (string.find(set, ' ' .. member .. ':', 1, true) and 1 or 0)
+		both = both + (named and 1 or 0)
 	end
 	return both > n / 2
 end

@@ -34,7 +34,7 @@ static struct stage stage;
 
 /* A daemon that says so; its registration lives for some 30 ms. */
 static struct vote
-says(int daemon, const char *set, enum agreement agreement, uint32_t tag)
+says_of(int daemon, const char *set, const char *places, enum agreement agreement, uint32_t tag)
 {
 	struct call_settings brief = cast[daemon];
 	struct call call = {.op = CALL_HELLO,
@@ -42,7 +42,7 @@ says(int daemon, const char *set, enum agreement agreement, uint32_t tag)
 		.set = tag,
 		.id = STAGE_ID,
 		.masterset = slice_of(set),
-		.places = slice_of("a b c"),
+		.places = slice_of(places),
 		.agreement = agreement};
 	struct vote vote;
 
@@ -51,6 +51,13 @@ says(int daemon, const char *set, enum agreement agreement, uint32_t tag)
 	stage_calls(&stage, &brief, &call, 1, &vote);
 	ck_assert_int_eq(vote.outcome, OUTCOME_YES);
 	return vote;
+}
+
+/* Of members at places that no other set of these tests has. */
+static struct vote
+says(int daemon, const char *set, enum agreement agreement, uint32_t tag)
+{
+	return says_of(daemon, set, strcmp(set, FEW) == 0 ? "a e f" : "a b c", agreement, tag);
 }
 
 static void
@@ -155,6 +162,24 @@ ON_BOTH(what_is_agreed_gives_way_only_with_a_majority_of_its_members)
 	ends(says(DC, FEW, AGREEMENT_OFFERED, 0), GREETING_GOOD, FEW, AGREEMENT_OFFERED);
 }
 
+ON_BOTH(members_that_have_other_ids_since_they_forgot_count_by_their_places)
+{
+	admitted(DA);
+	(void)says(DA, S, AGREEMENT_OFFERED, 0);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
+	stage_wait_ms(&stage, 60);
+	ends(says_of(DA, FEW, "a b", AGREEMENT_OFFERED, 0), GREETING_GOOD, FEW, AGREEMENT_OFFERED);
+}
+
+ON_BOTH(a_place_counts_as_a_whole)
+{
+	admitted(DA);
+	(void)says(DA, S, AGREEMENT_OFFERED, 0);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
+	stage_wait_ms(&stage, 60);
+	ends(says_of(DA, FEW, "a bb cc", AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+}
+
 ON_BOTH(the_tokens_of_a_new_set_go_on_above_all_that_its_members_told)
 {
 	admitted(DA);
@@ -210,6 +235,7 @@ main(void)
 		an_acceptance_gives_way_to_a_later_generation_alone,
 		what_is_agreed_gives_way_to_an_offer_once_no_daemon_lives, who_was_refused_is_not_registered,
 		what_is_agreed_gives_way_only_with_a_majority_of_its_members,
-		the_tokens_of_a_new_set_go_on_above_all_that_its_members_told,
+		members_that_have_other_ids_since_they_forgot_count_by_their_places,
+		a_place_counts_as_a_whole, the_tokens_of_a_new_set_go_on_above_all_that_its_members_told,
 		a_set_without_this_master_is_not_stored, a_changed_identity_keeps_the_set_and_takes_no_offer);
 }
