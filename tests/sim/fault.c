@@ -256,7 +256,9 @@ may_lose(const struct server *s)
 	unsigned lacking = 0;
 	if (w->plan.masters == 1 || w->plan.fault[FAULT_TOTAL])
 		return true;
-	for (unsigned i = 0; i < w->plan.masters; i++)
+	if (w->plan.others == 1 && s->index == w->plan.other[0])
+		return false;
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 		lacking += &w->servers[i] != s && server_lacks(&w->servers[i]);
 	return lacking + 1 < plan_majority(&w->plan);
 }
@@ -540,9 +542,19 @@ over_us(const struct world *w)
 	return over;
 }
 
+/* Daemons that have another list are stopped, and come back with the right one. */
+static void
+heal_lists(struct world *w)
+{
+	for (unsigned i = 0; i < w->plan.hosts && w->plan.others > 0; i++)
+		if (w->hosts[i].alive)
+			host_crash(&w->hosts[i]);
+}
+
 void
 fault_heal(struct world *w)
 {
+	heal_lists(w);
 	w->phase = PHASE_CALM;
 	while (over_us(w) > w->now_us && !w->failed)
 		world_run_until(w, over_us(w));

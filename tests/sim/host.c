@@ -45,7 +45,6 @@ host_init(struct world *w, unsigned index)
 	*h = (struct host){.world = w, .index = index};
 	h->ppm = rng_range(&w->rng, -4000, 4000);
 	h->wall_offset_us = rng_range(&w->rng, -w->plan.wall_behind_us, w->plan.wall_ahead_us);
-	h->call_settings.fenced = w->plan.masters > 1;
 	h->call_settings.namespace_ = NAMESPACE;
 	h->call_settings.lease_max_ms = w->plan.lease_ms;
 	h->call_settings.margin_ms = w->plan.margin_ms;
@@ -138,10 +137,40 @@ host_aim(struct host *h, unsigned server)
 		way_connect(&h->ways[server]);
 }
 
+/* Its list of masters, which may have been changed while it was away. */
+static void
+host_configure(struct host *h)
+{
+	static const char *const names[PLAN_MASTERS_MAX] = {
+		"master-1", "master-2", "master-3", "master-4", "master-5"};
+	struct world *w = h->world;
+	const struct plan *p = &w->plan;
+	bool other = p->others > 0 && w->phase == PHASE_FAULTS && rng_percent(&w->rng, 50);
+	h->masters = other ? p->others : p->masters;
+	for (unsigned i = 0; i < h->masters; i++) {
+		h->place[i] = other ? p->other[i] : i;
+		h->where[i] = names[h->place[i]];
+	}
+	h->call_settings.fenced = h->masters > 1;
+	if (p->others > 0)
+		trace_line(&w->trace, w->now_us, "d%u     has %u masters, the last is m%u", h->index,
+			h->masters, h->place[h->masters - 1]);
+}
+
+unsigned
+host_master_of(const struct host *h, const struct server *s)
+{
+	unsigned i = 0;
+	while (i < h->masters && h->place[i] != s->index)
+		i++;
+	return i;
+}
+
 static void
 host_begin(struct host *h, const struct host *of)
 {
 	struct world *w = h->world;
+	struct core_settings settings = w->settings;
 	h->alive = true;
 	h->draining = h->ending = false;
 	h->life++;
@@ -152,7 +181,10 @@ host_begin(struct host *h, const struct host *of)
 	h->timer_us = INT64_MAX;
 	snprintf(h->call_settings.daemon_id, sizeof(h->call_settings.daemon_id), "%016" PRIx64 "%016x",
 		rng_next(&w->rng), h->index);
-	h->core = core_new(&w->settings, host_now(h));
+	host_configure(h);
+	settings.masters = h->masters;
+	settings.where = w->plan.others > 0 ? h->where : NULL;
+	h->core = core_new(&settings, host_now(h));
 	well_host_starts(w, h);
 	assert(h->core != NULL);
 	if (of != NULL) {
@@ -269,7 +301,8 @@ static void
 perform_call(struct host *h, const struct call *call)
 {
 	debt_call(h, call);
-	wire_call(&h->ways[h->world->plan.replicas > 0 ? h->aim : call->master].wires[call->link], call);
+	wire_call(&h->ways[h->world->plan.replicas > 0 ? h->aim : h->place[call->master]].wires[call->link],
+		call);
 	if (h->flushing)
 		return;
 	h->flushing = true;
@@ -329,7 +362,7 @@ perform(struct host *h, const struct action *a)
 		return;
 	case ACTION_LISTEN:
 		h->listens = a->u.listen.on;
-		for (unsigned i = 0; i < h->world->plan.masters; i++)
+		for (unsigned i = 0; i < plan_servers(&h->world->plan); i++)
 			inbox_listen(&h->ways[i].inbox, h->listens);
 		return;
 	case ACTION_WATCH:
@@ -414,10 +447,11 @@ bool
 host_sound_at(const struct host *h, const struct server *s)
 {
 	struct master_view view;
-	if (!h->alive || h->draining || h->world->now_us < h->paused_until_us ||
-		!way_sound(&h->ways[s->index]))
+	const struct way *way = &h->ways[s->index];
+	if (!h->alive || h->draining || h->world->now_us < h->paused_until_us || !way_aimed(way) ||
+		!way_sound(way))
 		return false;
-	core_view_master(h->core, host_ms(h), s->index, &view);
+	core_view_master(h->core, host_ms(h), way_master(way), &view);
 	return view.state == MASTER_ADMITTED;
 }
 

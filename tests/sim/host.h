@@ -45,7 +45,10 @@ struct host {
 	int64_t wall_offset_us;
 
 	int64_t paused_until_us;
-	struct way ways[PLAN_MASTERS_MAX];
+	unsigned masters;                    /* so many does it know: */
+	unsigned place[PLAN_MASTERS_MAX];    /* which one of the world is each of them, */
+	const char *where[PLAN_MASTERS_MAX]; /* by name */
+	struct way ways[PLAN_MASTERS_MAX];   /* by their place */
 	/* Where there are sentinels: */
 	unsigned aim;          /* the server that they have named */
 	int64_t deaf_until_us; /* it hears nothing of them */
@@ -78,6 +81,9 @@ void host_aim(struct host *host, unsigned server);
 void host_see_replicas(struct host *host, const struct server *server);
 void host_probe_later(struct host *host);
 int64_t host_wait_us(const struct host *host);
+
+/* Which of its masters this is; as many as it knows if it is none of them. */
+unsigned host_master_of(const struct host *host, const struct server *server);
 
 /* Nothing is wrong with it and its way to this master, and it has admitted it. */
 bool host_sound_at(const struct host *host, const struct server *server);

@@ -35,7 +35,7 @@ plan_first(const struct plan *plan, unsigned name)
 unsigned
 plan_servers(const struct plan *plan)
 {
-	return plan->masters + plan->replicas;
+	return plan->masters + plan->replicas + plan->spare;
 }
 
 unsigned
@@ -60,6 +60,9 @@ plan_text(const struct plan *plan, char *out, size_t size)
 	for (int i = 0; i < FAULT_COUNT && n < size; i++)
 		if (plan->fault[i])
 			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
+	for (unsigned i = 0; i < plan->others && n < size; i++)
+		n += (size_t)snprintf(
+			out + n, size - n, "%sm%u", i == 0 ? "; other lists: " : " ", plan->other[i]);
 }
 
 static int64_t
@@ -149,6 +152,30 @@ plan_crowd(struct plan *plan, struct rng *rng)
 	plan->most_permits = plan->permits / rng_range(rng, 2, 5);
 }
 
+/*
+ * Daemons whose lists of masters differ: one of the masters is another one, or there are fewer. Daemons die
+ * and come back with either list. A master that is a whole list may not forget, as nobody but it knows that
+ * there are two.
+ */
+static void
+plan_lists(struct plan *plan, struct rng *rng)
+{
+	static const enum fault more[] = {FAULT_TOTAL, FAULT_AMNESIA, FAULT_LEAP, FAULT_DELETE,
+		FAULT_OVERWRITE, FAULT_KIND, FAULT_REVERT, FAULT_SWAP, FAULT_CLONE};
+	bool fewer = plan->masters == PLAN_MASTERS_MAX || rng_percent(rng, 30);
+	plan_without(plan, more, sizeof(more) / sizeof(more[0]));
+	plan->others = fewer ? plan->masters - 2 : plan->masters;
+	for (unsigned i = 0; i < plan->others; i++)
+		plan->other[i] = i;
+	if (!fewer) {
+		plan->other[plan->others - 1] = plan->masters;
+		plan->spare = 1;
+	}
+	plan->hosts = plan->hosts > 1 ? plan->hosts : 2;
+	plan->fault[FAULT_CRASH] = rng_percent(rng, 70);
+	plan->latches = 0;
+}
+
 void
 plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 {
@@ -202,6 +229,8 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->most_permits = plan->permits;
 	if (plan->permits > 0 && plan->names > 1 && rng_percent(&rng, 25))
 		plan_crowd(plan, &rng);
+	if (plan->masters > 1 && rng_percent(&rng, 10))
+		plan_lists(plan, &rng);
 	plan->redisson = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && plan->masters == 1;
 	plan->redsync = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && !plan->redisson;
 	/* Sessions of two copies have the same numbers: what both count down counts once. */

@@ -70,6 +70,9 @@ struct plan {
 	uint64_t seed;
 	unsigned masters;  /* 1, 3 or 5 */
 	unsigned replicas; /* of the one master, which sentinels fail over; 0: there are none */
+	unsigned others;   /* some daemons are configured with so many masters, 0: none are: */
+	unsigned other[PLAN_MASTERS_MAX]; /* these, as long as things go wrong */
+	unsigned spare;                   /* masters that only these daemons know, which are the last */
 	unsigned hosts;
 	unsigned clients;
 	unsigned names;

@@ -280,7 +280,7 @@ host_has_all(const struct host *h)
 static bool
 order_promised(const struct world *w, unsigned name)
 {
-	bool promised = w->phase != PHASE_FAULTS;
+	bool promised = w->phase != PHASE_FAULTS && world_alike(w);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		promised = promised && host_has_all(&w->hosts[i]);
 	for (unsigned i = 0; i < w->plan.masters; i++)
@@ -314,6 +314,11 @@ look(void *arg, uint64_t a, void *data)
 void
 progress_watch(struct world *w)
 {
+	for (unsigned i = 0; i < w->plan.names; i++) {
+		look_at_places(w, i);
+		progress_passed(w, i);
+	}
+	w->progress.watched = true;
 	if (w->plan.replicas == 0)
 		world_after(w, EVERY_US, look, w, 0, NULL);
 }

@@ -20,6 +20,7 @@ struct host;
 struct world;
 
 struct progress {
+	bool watched;                    /* progress_watch() has been called */
 	int64_t free_us[PLAN_NAMES_MAX]; /* since when nothing has kept some waiter */
 	int64_t worst_us;                /* longest that this has lasted */
 	struct asking {

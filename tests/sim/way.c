@@ -22,13 +22,16 @@ way_init(struct way *way, struct host *h, struct server *s)
 bool
 way_aimed(const struct way *way)
 {
-	return way->host->world->plan.replicas == 0 || way->host->aim == way->server->index;
+	const struct host *h = way->host;
+	if (h->world->plan.replicas > 0)
+		return h->aim == way->server->index;
+	return host_master_of(h, way->server) < h->masters;
 }
 
 unsigned
 way_master(const struct way *way)
 {
-	return way->host->world->plan.replicas == 0 ? way->server->index : 0;
+	return way->host->world->plan.replicas == 0 ? host_master_of(way->host, way->server) : 0;
 }
 
 int64_t

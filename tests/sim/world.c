@@ -99,13 +99,16 @@ admit_before(struct server *s)
 		placed += (size_t)snprintf(
 			places + placed, sizeof(places) - placed, "%smaster-%u", i > 0 ? " " : "", i + 1);
 	}
-	hello.masterset = slice_of(set);
-	hello.places = slice_of(places);
+	if (p->others == 0) {
+		hello.masterset = slice_of(set);
+		hello.places = slice_of(places);
+	}
 	call_command_init(&command);
 	master_load_scripts(s->master);
-	/* One step after the other; the last one is left to the daemons. */
-	while (hello.agreement < AGREEMENT_ACCEPTED) {
-		hello.agreement++;
+	/* One step after the other; the last one is left to the daemons, and all where their lists differ. */
+	unsigned last = p->others == 0 ? AGREEMENT_ACCEPTED : AGREEMENT_NONE;
+	for (unsigned step = p->others == 0 ? AGREEMENT_OFFERED : AGREEMENT_NONE; step <= last; step++) {
+		hello.agreement = step;
 		if (!call_encode(&command, &settings, &hello, 1))
 			abort();
 		freeReplyObject(server_run(s, command.argc, command.argv, command.argvlen));
@@ -129,7 +132,7 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 	init_settings(w);
 	for (unsigned i = 0; i < plan_servers(plan); i++) {
 		server_init(w, i);
-		if (plan->trusted && i < plan->masters)
+		if (plan->trusted && i < plan->masters + plan->spare)
 			admit_before(&w->servers[i]);
 	}
 	if (plan->replicas > 0)
@@ -294,15 +297,30 @@ live_drain(struct world *w)
 	}
 }
 
-void
-world_live(struct world *w)
+bool
+world_alike(const struct world *w)
 {
-	const struct plan *p = &w->plan;
-	fault_plan(w);
+	return w->plan.others == 0 || w->progress.watched;
+}
+
+/* Daemons that go by different lists may all be refused: nothing but safety is promised to them. */
+static void
+watch(struct world *w)
+{
 	orphan_watch(w);
 	progress_watch(w);
 	belief_watch(w);
 	well_watch(w);
+}
+
+void
+world_live(struct world *w)
+{
+	const struct plan *p = &w->plan;
+	bool alike = p->others == 0;
+	fault_plan(w);
+	if (alike)
+		watch(w);
 	sentinels_watch(w);
 	latches_watch(w);
 	rival_watch(w);
@@ -311,6 +329,11 @@ world_live(struct world *w)
 	/* A last failover may be on its way, and then there is another guard. */
 	int64_t guards = (plan_loses(p) || !p->trusted) + 2 * (p->replicas > 0);
 	world_run_until(w, w->now_us + 3000000 + guards * lease_and_margin_us(w));
+	if (!alike) {
+		/* The registrations of those who used other masters run out, and guards that begin then. */
+		world_run_until(w, w->now_us + 4 * lease_and_margin_us(w));
+		watch(w);
+	}
 	live_calm(w);
 	live_drain(w);
 }

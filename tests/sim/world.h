@@ -78,6 +78,9 @@ void world_open(struct world *world, const struct plan *plan, bool keep_trace);
 void world_run_until(struct world *world, int64_t until_us);
 void world_close(struct world *world);
 
+/* All daemons have the same masters, and have had time to agree: more is judged than safety. */
+bool world_alike(const struct world *world);
+
 /* The whole life: faults, calm, drain, and the checks between. */
 void world_live(struct world *world);
 
