@@ -313,9 +313,10 @@ client_hold(struct client *c)
 		r.id[0] = '\0';
 		r.wait_ms = 0;
 		/* More than it has. */
-		if (chance < 69 && r.kind == KIND_SHARED)
+		bool more = chance == 67 && rng_percent(rng, 30);
+		if (more && r.kind == KIND_SHARED)
 			r.kind = KIND_EXCLUSIVE;
-		else if (chance < 69 && r.permits > 0 && r.permits < w->plan.permits)
+		else if (more && r.permits > 0 && r.permits < w->plan.permits)
 			r.permits++;
 	} else {
 		client_after(c, w->plan.hold_us);

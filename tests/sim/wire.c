@@ -2,6 +2,7 @@
 #include "tests/sim/wire.h"
 
 #include "tests/sim/said.h"
+#include "tests/sim/turns.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -244,6 +245,8 @@ batch_run(struct batch *b)
 	bool keeps = b->calls[0].op == CALL_RENEW || b->calls[0].op == CALL_RELEASE;
 	for (size_t i = 0; keeps && i < b->n; i++)
 		there[i] = said_lease_there(s, daemon_id, &b->calls[i]);
+	struct turns turns;
+	turns_before(&turns, s, daemon_id, b->calls, b->n);
 	int64_t before = s->replication.stream.offset;
 	b->arrived = true;
 	b->reply = server_run(s, b->command.argc, b->command.argv, b->command.argvlen);
@@ -251,6 +254,7 @@ batch_run(struct batch *b)
 	if (b->reach.offset != before && b->wire_life == b->wire->life)
 		b->wire->wrote = b->reach.offset;
 	latches_ran(s, b);
+	turns_check(&turns, s, b->calls, b->n, b->reply);
 	if (b->wire->way->host->life == b->host_life)
 		said_check(s, daemon_id, b->calls, b->n, b->reply);
 	for (size_t i = 0; keeps && i < b->n; i++)
