@@ -21,6 +21,7 @@
 -- to a snapshot, or another database took its place. Floor and highest token are kept if they are there. The highest
 -- token grows with each greeting, so that a snapshot from before it is behind the daemon's mark; a new incarnation's is
 -- above this master's clock, too, and with it above the marks of the other daemons, unless tokens ran ahead of it.
+-- One that has evicted keys since the last greeting, under a policy that was set for a while, forgot them.
 -- A registration bears the nonce of the greeting that made it. When that is none of those this daemon has sent,
 -- another process has the same daemon-id: a copy that was made while it ran. The second to come is told.
 -- Limits and layout that are replaced take the incarnation along, though nothing is forgotten: a daemon that stood
@@ -98,7 +99,9 @@ end
 local incarnation, tag = string.match(node.incarnation or '', '^(%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x)(%x*)$')
 tag = tag and #tag == 8 and tag or '00000000'
 local highest, floor = number(node.highest) or 0, number(node.floor) or 0
+local evicted = info('stats', 'evicted_keys')
 local changed = not incarnation or node.run ~= run or node.replid ~= replid or incarnation == ARGV[9] or highest < mark
+	or node.evicted and node.evicted ~= evicted
 
 -- What another memory says of us is out of date.
 local of, nonce = string.match(node['d:' .. ARGV[2]] or '', ' (%x+) (%x+)$')
@@ -129,6 +132,9 @@ end
 
 -- The hash must not expire; and after a first write that needs no memory a full master takes the others too.
 redis.call('PERSIST', KEYS[1])
+if node.evicted ~= evicted then
+	redis.call('HSET', KEYS[1], 'evicted', evicted)
+end
 
 local admitted = node.admitted == '1'
 if changed then

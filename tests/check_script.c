@@ -355,6 +355,24 @@ ON_BOTH(of_two_copies_of_a_daemon_the_second_is_told)
 	ck_assert_int_eq(hello_with(DA, N2).greeting, GREETING_GOOD);
 }
 
+START_TEST(a_master_that_has_evicted_keys_is_one_that_forgot)
+{
+	stage_init(&stage, false);
+	open_master();
+	ck_assert(hello(DA, 0xdef).admitted);
+	master_health(stage.master)->evicted = 23;
+	struct vote v = hello(DA, 0xdef);
+	ck_assert_uint_eq(v.incarnation, 0xdef);
+	ck_assert(!v.admitted);
+	/* Once for as many. */
+	ck_assert_uint_eq(hello(DB, 0xabc).incarnation, 0xdef);
+	/* The counter begins anew: how many there were nobody knows. */
+	master_health(stage.master)->evicted = 0;
+	ck_assert_uint_eq(hello(DB, 0xabc).incarnation, 0xabc);
+	stage_done(&stage);
+}
+END_TEST
+
 START_TEST(a_server_that_tells_no_identity_is_refused)
 {
 	stage_init(&stage, false);
@@ -1013,6 +1031,7 @@ main(void)
 		an_attempt_that_has_the_lease_gets_it_again_with_other_tokens,
 		a_lease_of_another_attempt_of_its_own_daemon_is_in_its_way,
 		of_two_copies_of_a_daemon_the_second_is_told, a_server_that_tells_no_identity_is_refused,
+		a_master_that_has_evicted_keys_is_one_that_forgot,
 		who_leaves_late_does_not_take_a_newer_place_along, only_the_owner_touches_a_lease,
 		a_late_acquire_refuses_itself, tokens_are_strictly_above_all_before,
 		the_highest_token_is_kept_whatever_was_proposed, the_names_of_a_command_share_out_the_tokens,

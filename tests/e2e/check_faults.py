@@ -322,6 +322,31 @@ def test_evicting(place):
     expect_between(client("LOCK", "a", "WAIT", 60000), 1, 2 ** 53)
 
 
+def test_evicted(place):
+    """a master that evicted leases under a policy that was set for a moment is guarded, and grants nothing new meanwhile"""
+    redis = place.redis()
+    daemon, second = [place.daemon(name, master=redis, config="lease: 6s\nrestart-guard: auto\n").admitted()
+                      for name in ("d1", "d2")]
+    client, other = daemon.client(), second.client()
+    names = ["evicted-%d" % i for i in range(30)]
+    for name in names:
+        client("LOCK", name)
+    mark = second.output.mark()
+    expect(redis("CONFIG", "SET", "maxmemory-policy", "volatile-ttl"), "OK")
+    expect(redis("CONFIG", "SET", "maxmemory", "1"), "OK")
+    try:
+        redis("SET", "foreign", "x")
+    except resp.Error:
+        pass
+    expect(redis("CONFIG", "SET", "maxmemory", "0"), "OK")
+    expect(redis("CONFIG", "SET", "maxmemory-policy", "noeviction"), "OK")
+    gone = [name for name in names if redis("EXISTS", "holdfast:{%s}" % name) == 0]
+    expect(len(gone) > 0, True, "evicted")
+    second.output.wait(r"master\.guarded", mark)
+    for name in gone:
+        expect_code(other("LOCK", name, "WAIT", 0), "GUARD")
+
+
 def test_disagreement(place):
     """a daemon with another longest lease than its fellows is refused and told both values"""
     redis = place.redis()

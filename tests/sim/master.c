@@ -34,6 +34,8 @@ master_info(void *arg, struct slice section)
 		snprintf(m->info, sizeof(m->info), "# Server\r\n");
 	else if (slice_equal(section, SLICE("server")))
 		snprintf(m->info, sizeof(m->info), "# Server\r\nrun_id:%s\r\n", m->run_id);
+	else if (slice_equal(section, SLICE("stats")))
+		snprintf(m->info, sizeof(m->info), "# Stats\r\nevicted_keys:%d\r\n", m->health.evicted);
 	else if (slice_equal(section, SLICE("replication")))
 		snprintf(m->info, sizeof(m->info), "# Replication\r\nrole:%s\r\nmaster_replid:%s\r\n",
 			m->health.readonly ? "slave" : "master", m->replid);

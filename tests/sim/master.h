@@ -23,6 +23,7 @@ struct master_health {
 	bool misconf;
 	bool cluster;
 	bool evicting;
+	int evicted;   /* keys, so far */
 	bool nameless; /* does not say who it is */
 };
 
