@@ -238,7 +238,8 @@ fault_back(struct world *w, struct server *s)
 	s->wall_offset_us -= step_us;
 	/* Keys and places live for so much longer, unless a script looks at them. */
 	int64_t lives_us = (w->plan.lease_ms + w->plan.margin_ms) * 1050 + 5000000;
-	s->back_until_us = later(s->back_until_us, w->now_us + step_us + lives_us);
+	/* One step more makes all of it later. */
+	s->back_until_us = later(s->back_until_us, w->now_us + lives_us) + step_us;
 }
 
 /* What is left of what this master knew is not what it was given. */
