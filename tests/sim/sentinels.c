@@ -3,6 +3,8 @@
 
 #include "tests/sim/world.h"
 
+#include <assert.h>
+
 #define LOOK_US 10000
 
 static bool
@@ -194,6 +196,7 @@ cut_off(struct world *w)
 	int64_t until_us[PLAN_MASTERS_MAX], most_us = w->now_us + some_leases_us(w, 50, 500);
 	unsigned n = plan_servers(&w->plan), spared = 0;
 	bool hosts = rng_percent(&w->rng, 70);
+	assert(n > 1);
 	w->sentinels.calm_us = most_us + calm_us(w);
 	for (unsigned i = 0; i < n; i++) {
 		off[i] = i == w->sentinels.master || rng_percent(&w->rng, 50);
