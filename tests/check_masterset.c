@@ -318,6 +318,21 @@ START_TEST(a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_take
 }
 END_TEST
 
+/* Others may know it by another place: a majority is enough. */
+START_TEST(a_master_that_is_away_may_be_any_member)
+{
+	places = "master-1 master-2 another";
+	begin(3);
+	w.at = 2;
+	link_down(&w, "refused");
+	tells(0, S12X, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "agreed");
+	ck_assert_str_eq(set_text(), S12X);
+	story_done(&w);
+	places = THREE;
+}
+END_TEST
+
 START_TEST(what_we_offer_follows_all_that_was_agreed_on)
 {
 	places = "master-1 master-2 another";
@@ -358,5 +373,6 @@ main(void)
 		who_holds_leases_stays_registered_under_their_set,
 		a_member_that_forgot_is_given_its_id_and_the_set,
 		a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up,
-		what_we_offer_follows_all_that_was_agreed_on, a_set_that_cannot_be_read_is_not_ours);
+		a_master_that_is_away_may_be_any_member, what_we_offer_follows_all_that_was_agreed_on,
+		a_set_that_cannot_be_read_is_not_ours);
 }

@@ -86,15 +86,15 @@ list_blank(const struct core *core, const struct members *list, const struct mas
 }
 
 /* Whether this master may be a member: by its id; without a memory, or before it is heard, by its place.
- * Taken for any, one that answers late would let this daemon take up a set that its configuration has left.
- */
+ * Taken for any, one that answers late would let this daemon take up a set that its configuration has left;
+ * one that cannot be reached may be any, as others may know it by another place. */
 static bool
 list_has(const struct core *core, const struct members *list, const struct master *m)
 {
 	int at = members_find(list, m->id);
 
 	if (m->id == 0)
-		return list_blank(core, list, m) != 0;
+		return m->state == MASTER_AWAY || list_blank(core, list, m) != 0;
 	if (at >= 0)
 		return slice_equal(list->ways[at], slice_of(way_of(core, m)));
 	return m->blank && list_blank(core, list, m) != 0;
