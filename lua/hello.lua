@@ -12,7 +12,7 @@
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
 --       agreement}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned; incarnation is '' unless good
---       text: good: the run id of the server; mismatch: the limits stored and given
+--       text: good, cloned: the run id of the server; mismatch: the limits stored and given
 --       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 when none is
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
@@ -106,7 +106,7 @@ local changed = not incarnation or node.run ~= run or node.replid ~= replid or i
 -- What another memory says of us is out of date.
 local of, nonce = string.match(node['d:' .. ARGV[2]] or '', ' (%x+) (%x+)$')
 if not changed and of == incarnation and not string.find(ARGV[10], nonce, 1, true) then
-	return greet('cloned', '', '0', 0, '')
+	return greet('cloned', '', '0', 0, run)
 end
 
 -- Limits may change once no other daemon that agreed to the old ones lives.

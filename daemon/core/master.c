@@ -346,20 +346,6 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 		master_guard(core, m);
 }
 
-/* Another of our masters that is the same server: its vote would count twice. */
-static const struct master *
-master_twin(const struct core *core, const struct master *m)
-{
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct master *other = &core->masters[i];
-
-		if (other != m && other->state != MASTER_AWAY && other->state != MASTER_REFUSED &&
-			other->run[0] != '\0' && strcmp(other->run, m->run) == 0)
-			return other;
-	}
-	return NULL;
-}
-
 /* Every master has to hear what this daemon knows of the set; a verdict that counts comes with the answer. */
 static void
 master_spread(struct core *core)
@@ -389,29 +375,37 @@ master_of_set(struct core *core, struct master *m, const struct vote *vote)
 	return membership == MEMBERSHIP_FINE;
 }
 
-static void
-master_good(struct core *core, struct master *m, const struct vote *vote)
+static bool
+master_twin_refused(struct core *core, struct master *m, bool idle)
 {
-	const struct master *twin;
+	const struct master *twin = master_twin(core, m, idle);
 	char number[16];
 
-	keep_text(m->run, sizeof(m->run), vote->run);
-	twin = master_twin(core, m);
-	if (twin == NULL) {
-		if (master_of_set(core, m, vote))
-			master_greeted(core, m, vote);
-		return;
-	}
+	if (twin == NULL)
+		return false;
 	(void)snprintf(number, sizeof(number), "%u", twin->index + 1);
 	master_refuse(core, m, "is the same server as another: name independent ones; it is also master",
 		slice_of(number));
+	return true;
 }
 
-/* What the master ran before it may be a later HELLO of ours, on another link: it is asked once more. */
+static void
+master_good(struct core *core, struct master *m, const struct vote *vote)
+{
+	keep_text(m->run, sizeof(m->run), vote->run);
+	if (!master_twin_refused(core, m, false) && master_of_set(core, m, vote))
+		master_greeted(core, m, vote);
+}
+
+/* What the master ran before it may be a later HELLO of ours, on another link, or at one that is the same
+ * server: it is asked once more. */
 static void
 master_cloned(struct core *core, struct master *m, const struct vote *vote)
 {
-	if (vote->attempt != m->hello_serial) {
+	keep_text(m->run, sizeof(m->run), vote->text);
+	if (master_twin_refused(core, m, true))
+		return;
+	if (vote->attempt != m->hello_serial || master_unheard(core, m)) {
 		master_greet(core, m, vote->link);
 		return;
 	}

@@ -48,6 +48,12 @@ bool master_keeps(const struct master *m, unsigned link, enum call_op *op);
 /* Releases are taken. */
 bool master_releases(const struct master *m, unsigned link);
 
+/* Another of our masters that is the same server: its vote would count twice. idle: also one that is not in
+ * use. */
+const struct master *master_twin(const struct core *core, const struct master *m, bool idle);
+/* Another of our masters may turn out to be: it has not said yet which server it is. */
+bool master_unheard(const struct core *core, const struct master *m);
+
 /* A question went unanswered: no new ones on this link until something is heard. */
 void master_suspect(struct core *core, struct master *m, unsigned link);
 

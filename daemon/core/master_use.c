@@ -5,6 +5,7 @@
 #include "daemon/core/master.h"
 
 #include <stdio.h>
+#include <string.h>
 
 bool
 master_usable(const struct master *m, unsigned link)
@@ -47,4 +48,29 @@ master_releases(const struct master *m, unsigned link)
 	enum call_op op;
 
 	return master_keeps(m, link, &op);
+}
+
+const struct master *
+master_twin(const struct core *core, const struct master *m, bool idle)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *other = &core->masters[i];
+		bool used = other->state != MASTER_AWAY && other->state != MASTER_REFUSED;
+
+		if (other != m && (used || idle) && other->run[0] != '\0' && strcmp(other->run, m->run) == 0)
+			return other;
+	}
+	return NULL;
+}
+
+bool
+master_unheard(const struct core *core, const struct master *m)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *other = &core->masters[i];
+
+		if (other != m && other->state == MASTER_GREETING && other->run[0] == '\0')
+			return true;
+	}
+	return false;
 }

@@ -32,6 +32,8 @@ byte(struct input *in)
 	return *in->p++;
 }
 
+#define TWO "2 00000000000000fe:sentinel 00000000000000ff:url"
+
 /* Words that scripts say, so that the fuzzer gets past the first comparison. */
 static struct slice
 word(struct input *in)
@@ -39,9 +41,7 @@ word(struct input *in)
 	static const char *const words[] = {"ok", "all", "yes", "no", "busy", "late", "forgotten",
 		"wrongkind", "limit", "error", "good", "mismatch", "replica", "0", "1", "1760000000000000",
 		"9007199254740992", "9007199254740993", "00000000000000ff", "READONLY x", "NOSCRIPT x", "-1",
-		"3,7", "7,3", "3", "1760000000 5 11", "", "otherset", "1 00000000000000ff:url",
-		"2 00000000000000ff:url "
-		"00000000000000fe:sentinel",
+		"3,7", "7,3", "3", "1760000000 5 11", "", "otherset", "1 00000000000000ff:url", TWO,
 		"here there"};
 	uint8_t which = byte(in);
 	if (which < sizeof(words) / sizeof(words[0]))

@@ -273,10 +273,14 @@ wanted(struct story *w, const char *name)
 void
 agree(struct story *w, struct vote *vote)
 {
-	size_t n = (size_t)snprintf(w->set, sizeof(w->set), "1");
+	size_t n = (size_t)snprintf(w->set, sizeof(w->set), "1"), placed = 0;
 
-	for (unsigned i = 0; i < w->settings.masters; i++)
+	for (unsigned i = 0; i < w->settings.masters; i++) {
 		n += (size_t)snprintf(w->set + n, sizeof(w->set) - n, " %016x:url", STORY_ID + i);
+		placed +=
+			(size_t)snprintf(w->places + placed, sizeof(w->places) - placed, "master-%u ", i + 1);
+	}
+	vote->places = slice_of(w->places);
 	vote->id = STORY_ID + w->at;
 	vote->masterset = slice_of(w->set);
 	vote->agreement = AGREEMENT_AGREED;

@@ -41,7 +41,8 @@ struct story {
 		     */
 	uint64_t *attempts; /* of those so far, by their count */
 	size_t attempts_room;
-	char set[512]; /* of masters, as they say it */
+	char set[512]; /* of masters, as they say it, */
+	char places[256];
 	char trace[4096];
 };
 
