@@ -486,7 +486,7 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 		arg_text(command, settings->layout);
 		return;
 	case 'X':
-		arg_hexadecimal(command, call->disowned);
+		arg_hexadecimal(command, call->doubted);
 		return;
 	case 'O':
 		arg_text(command, latch_words[call->latch_op]);

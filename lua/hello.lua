@@ -4,8 +4,8 @@
 -- ARGV  1: incarnation to use if this is another memory with the tag of the set of masters in 12, and the mark
 --       (node.inc); 2: daemon-id; 3: highest token known; 4: longest lease (ms); 5: clock margin (ms); 6: layout
 --       (hash of key templates); 7: how long the registration lives (ms); 8: '1' trusts this master without a guard;
---       9: an incarnation that is not to be trusted any more, whatever it remembers: its clock leapt, leases ended
---       before their time; 10: the nonce of this greeting, 16 hexadecimal digits, and behind it, each after a space,
+--       9: an incarnation whose clock, as this daemon sees it, leapt: leases ended before their time, unless it was
+--       the daemon's that stood still; 10: the nonce of this greeting, 16 hexadecimal digits, and behind it, each after a space,
 --       those of greetings before it; 11: the id of this master if it has none, or has lost it; 12: the set of
 --       masters as this daemon knows it, '<generation> <id>:<way> <id>:<way>...', '' when it does not yet; 13: the
 --       places of its members, for people; 14: how far it may go here: 0 not at all, 1 offered, 2 accepted, 3 agreed
@@ -17,10 +17,11 @@
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
 -- ones: it gets a new incarnation in the same instant, which refuses every script meant for the old one, and is
--- not admitted; so does one whose incarnation is disowned, and one whose highest token is below the mark: it went back
--- to a snapshot, or another database took its place. Floor and highest token are kept if they are there. The highest
--- token grows with each greeting, so that a snapshot from before it is behind the daemon's mark; a new incarnation's is
--- above this master's clock, too, and with it above the marks of the other daemons, unless tokens ran ahead of it.
+-- not admitted; so does one of which most daemons that live say that its clock leapt, and one whose highest token is
+-- below the mark: it went back to a snapshot, or another database took its place. Floor and highest token are kept
+-- if they are there. The highest token grows with each greeting, so that a snapshot from before it is behind the
+-- daemon's mark; a new incarnation's is above this master's clock, too, and with it above the marks of the other
+-- daemons, unless tokens ran ahead of it.
 -- One that has evicted keys since the last greeting, under a policy that was set for a while, forgot them.
 -- A registration bears the nonce of the greeting that made it. When that is none of those this daemon has sent,
 -- another process has the same daemon-id: a copy that was made while it ran. The second to come is told.
@@ -85,10 +86,22 @@ if info('memory', 'maxmemory_policy') ~= 'noeviction' then
 	return greet('evicting', '', '0', 0, '')
 end
 
-local live, dead = {}, {}
+local live, dead, leapt = {}, {}, 0
 local flat = redis.call('HGETALL', KEYS[1])
 for i = 1, #flat, 2 do
 	node[flat[i]] = flat[i + 1]
+end
+
+-- Limits may change once no other daemon that agreed to the old ones lives.
+local longest_ms = math.max(live_ms, (number(node.lease_max) or 0) + (number(node.margin) or 0))
+for field, value in pairs(node) do
+	local what, daemon = string.match(field, '^([dl]):(.*)$')
+	local deadline = number(string.match(value, '^%d+'))
+	if daemon and daemon ~= ARGV[2] then
+		local alive = deadline and deadline > now and deadline <= now + 2 * longest_ms * 1000
+		table.insert(not alive and dead or what == 'd' and live or {}, field)
+		leapt = leapt + (alive and what == 'l' and 1 or 0)
+	end
 end
 
 local run, replid = info('server', 'run_id'), info('replication', 'master_replid')
@@ -100,24 +113,14 @@ local incarnation, tag = string.match(node.incarnation or '', '^(%x%x%x%x%x%x%x%
 tag = tag and #tag == 8 and tag or '00000000'
 local highest, floor = number(node.highest) or 0, number(node.floor) or 0
 local evicted = info('stats', 'evicted_keys')
-local changed = not incarnation or node.run ~= run or node.replid ~= replid or incarnation == ARGV[9] or highest < mark
-	or node.evicted and node.evicted ~= evicted
+local doubted = incarnation == ARGV[9]
+local changed = not incarnation or node.run ~= run or node.replid ~= replid or
+	doubted and 2 * (leapt + 1) > #live + 1 or highest < mark or node.evicted and node.evicted ~= evicted
 
 -- What another memory says of us is out of date.
 local of, nonce = string.match(node['d:' .. ARGV[2]] or '', ' (%x+) (%x+)$')
 if not changed and of == incarnation and not string.find(ARGV[10], nonce, 1, true) then
 	return greet('cloned', '', '0', 0, run)
-end
-
--- Limits may change once no other daemon that agreed to the old ones lives.
-local longest_ms = math.max(live_ms, (number(node.lease_max) or 0) + (number(node.margin) or 0))
-for field, value in pairs(node) do
-	local daemon = string.match(field, '^d:(.*)$')
-	local deadline = number(string.match(value, '^%d+'))
-	if daemon and daemon ~= ARGV[2] then
-		local alive = deadline and deadline > now and deadline <= now + 2 * longest_ms * 1000
-		table.insert(alive and live or dead, field)
-	end
 end
 
 local function limits(l, j, hash)
@@ -143,6 +146,13 @@ if changed then
 	redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'incarnation', incarnation .. tag, 'admitted', '0',
 		'forgot', decimal(now), 'highest', decimal(highest))
 	redis.call('DEL', KEYS[2])
+	for field in pairs(node) do
+		if string.find(field, '^l:') then
+			redis.call('HDEL', KEYS[1], field)
+		end
+	end
+elseif doubted then
+	redis.call('HSET', KEYS[1], 'l:' .. ARGV[2], decimal(now + live_ms * 1000))
 end
 local trusts = not admitted and ARGV[8] == '1'
 

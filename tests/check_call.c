@@ -192,7 +192,7 @@ START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 	struct call call = {.op = CALL_HELLO,
 		.incarnation = UINT64_MAX,
 		.token = 9,
-		.disowned = 0xbb,
+		.doubted = 0xbb,
 		.id = 0xcc,
 		.masterset = SLICE("set"),
 		.places = SLICE("places"),

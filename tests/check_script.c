@@ -218,6 +218,39 @@ ON_BOTH(a_memory_that_went_back_is_guarded_as_another_one)
 	ck_assert_int_eq(simple(DB, CALL_RENEW, 1).outcome, OUTCOME_FORGOTTEN);
 }
 
+static struct vote
+hello_doubting(int daemon, uint64_t candidate)
+{
+	return run_call(
+		daemon, (struct call){.op = CALL_HELLO, .incarnation = candidate, .doubted = INCARNATION});
+}
+
+ON_BOTH(a_clock_has_leapt_when_most_daemons_say_so)
+{
+	open_master();
+	struct vote v = hello_doubting(DA, 0xdef);
+	ck_assert_uint_eq(v.incarnation, INCARNATION);
+	ck_assert(v.admitted);
+	/* Saying it twice is no more. */
+	ck_assert(hello_doubting(DA, 0xdef).admitted);
+	ck_assert(hello(DC, 0xdef).admitted);
+	v = hello_doubting(DB, 0xdef);
+	ck_assert_uint_eq(v.incarnation, 0xdef);
+	ck_assert(!v.admitted);
+	ck_assert_int_eq(simple(DA, CALL_RENEW, 1).outcome, OUTCOME_FORGOTTEN);
+	/* What was said of another memory is forgotten with it. */
+	stage_do(&stage, "return redis.call('SET', 'said', redis.call('HEXISTS', KEYS[1], 'l:" A "'))",
+		"hf:node");
+	ck_assert_str_eq(stage_get(&stage, "said"), "0");
+}
+
+ON_BOTH(the_only_daemon_is_believed_that_a_clock_leapt)
+{
+	hello(DA, INCARNATION);
+	admit(DA, INCARNATION, 100);
+	ck_assert_uint_eq(hello_doubting(DA, 0xdef).incarnation, 0xdef);
+}
+
 ON_BOTH(a_trusted_master_is_admitted_at_once)
 {
 	struct call_settings trusting = daemons[DA];
@@ -1025,7 +1058,8 @@ main(void)
 		a_flushed_master_refuses_all_scripts_of_before, a_restarted_master_is_another_one,
 		a_changed_identity_opens_a_guard_and_keeps_the_tokens,
 		a_memory_that_went_back_takes_no_call_of_who_knows_better,
-		a_memory_that_went_back_is_guarded_as_another_one, a_trusted_master_is_admitted_at_once,
+		a_memory_that_went_back_is_guarded_as_another_one, a_clock_has_leapt_when_most_daemons_say_so,
+		the_only_daemon_is_believed_that_a_clock_leapt, a_trusted_master_is_admitted_at_once,
 		other_limits_are_refused_while_somebody_lives_by_them,
 		who_slept_through_a_change_of_limits_is_not_listened_to, a_lease_is_taken_kept_and_given_back,
 		an_attempt_that_has_the_lease_gets_it_again_with_other_tokens,

@@ -1,5 +1,6 @@
 /*
- * Masters whose memory goes back while they run, as stories: the core with the scripts of lua/ (play.h).
+ * Masters whose memory goes back while they run, and clocks that go wrong on one side, as stories: the core
+ * with the scripts of lua/ (play.h).
  */
 #include "tests/sim/play.h"
 #include "tests/support/suite.h"
@@ -8,6 +9,18 @@
 
 static struct play play;
 static struct world *const w = &play.w;
+
+/* A client at each of so many daemons. */
+static void
+begin_daemons(unsigned daemons, unsigned masters)
+{
+	play_begin(&play, daemons, masters);
+	for (unsigned d = 0; d < daemons; d++)
+		play_connect(&play, d, d);
+	/* Long enough to have measured the clocks over a lease. */
+	play_pass_ms(&play, 1500);
+	(void)play_story(&play);
+}
 
 /* A client at each of two daemons, and a copy of what the masters know before they lock anything. */
 static void
@@ -33,6 +46,25 @@ cut(unsigned d, unsigned m, int ms)
 {
 	struct way *way = &w->hosts[d].ways[m];
 	way->cut_there_until_us = way->cut_back_until_us = w->now_us + ms * 1000;
+}
+
+/* The host does not run, and its clock does not notice. */
+static void
+stun(unsigned d, int ms)
+{
+	struct host *h = &w->hosts[d];
+	h->paused_until_us = w->now_us + ms * 1000;
+	play_pass_ms(&play, ms - 1);
+	h->base_ms -= ms - ms / 100; /* its rate may be off by as much */
+	play_pass_ms(&play, 1);
+}
+
+static bool
+is_guarded(unsigned d, unsigned m)
+{
+	struct master_view view;
+	core_view_master(w->hosts[d].core, host_ms(&w->hosts[d]), m, &view);
+	return view.state != MASTER_ADMITTED || view.guard_ms > 0;
 }
 
 #define SAYS(text, line) ck_assert_msg(strstr(text, line) != NULL, "%.3000s", text)
@@ -120,6 +152,94 @@ START_TEST(tokens_grow_when_the_only_master_and_a_daemon_whose_clock_is_ahead_go
 }
 END_TEST
 
+START_TEST(a_master_that_runs_fast_for_a_whole_lease_is_found_out)
+{
+	begin_daemons(2, 1);
+	ask(0, VERB_LOCK, -1);
+	ask(1, VERB_LOCK, -1);
+	/* The holder's daemon cannot renew, and its client relies on what it is told. */
+	cut(0, 0, 1500);
+	ask(0, VERB_CHECK, 0);
+	/* By 93 ms in a third of a lease, which is less than J. */
+	server_run_fast(&w->servers[0], 1500000, 28);
+	play_pass_ms(&play, 1400);
+	ck_assert_msg(is_guarded(1, 0), "%s", "the leap is not seen");
+	play_pass_ms(&play, 1500);
+	SAYS(play_story(&play), "d1 > c1 :T\n");
+	play_end(&play);
+}
+END_TEST
+
+static void
+one_host_is_stunned(unsigned masters)
+{
+	begin_daemons(3, masters);
+	ask(0, VERB_LOCK, -1);
+	(void)play_story(&play);
+	stun(0, 500);
+	play_pass_ms(&play, 400);
+	/* It was told 988 ms at first, and some have passed. */
+	ask(0, VERB_CHECK, 0);
+	const char *text = play_story(&play);
+	ck_assert_msg(strstr(text, "d0 > c0 closes\n") == NULL, "%.3000s", text);
+	for (unsigned m = 0; m < masters; m++) {
+		ck_assert(is_guarded(0, m));
+		ck_assert(!is_guarded(1, m));
+		ck_assert(!is_guarded(2, m));
+	}
+	play_ask(&play, 0, &(struct request){.verb = VERB_LOCK, .name = 1});
+	play_ask(&play, 1, &(struct request){.verb = VERB_LOCK, .name = 1});
+	play_pass_ms(&play, 20);
+	text = play_story(&play);
+	SAYS(text, "d0 > c0 -GUARD ");
+	SAYS(text, "or ours stood still");
+	SAYS(text, "d1 > c1 :T\n");
+	play_pass_ms(&play, 1500);
+	ck_assert(!is_guarded(0, 0));
+	play_end(&play);
+}
+
+START_TEST(the_clock_of_one_host_stands_still_and_the_others_go_on)
+{
+	one_host_is_stunned(1);
+}
+END_TEST
+
+START_TEST(the_clock_of_one_host_stands_still_and_the_others_go_on_with_three_masters)
+{
+	one_host_is_stunned(3);
+}
+END_TEST
+
+START_TEST(a_host_that_stood_still_tells_what_it_lost_with_the_first_answer)
+{
+	begin_daemons(2, 1);
+	ask(0, VERB_LOCK, -1);
+	(void)play_story(&play);
+	stun(0, 1200);
+	play_pass_ms(&play, 400);
+	const char *text = play_story(&play);
+	SAYS(text, "d0 > c0 closes\n");
+	ck_assert(!is_guarded(1, 0));
+	play_end(&play);
+}
+END_TEST
+
+START_TEST(a_master_whose_clock_most_daemons_saw_leap_is_guarded_and_takes_reclaims)
+{
+	begin_daemons(2, 1);
+	ask(0, VERB_LOCK, -1);
+	(void)play_story(&play);
+	w->servers[0].wall_offset_us += 300000;
+	play_pass_ms(&play, 500);
+	SAYS(play_story(&play), "m0 > d0 reclaim a: yes\n");
+	play_pass_ms(&play, 1500);
+	ask(1, VERB_LOCK, 0);
+	SAYS(play_story(&play), "d1 > c1 null\n");
+	play_end(&play);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -128,5 +248,10 @@ main(void)
 		one_of_three_masters_goes_back_and_its_vote_does_not_count,
 		who_is_refused_knows_what_was_granted_since_it_last_greeted,
 		a_database_that_is_swapped_and_comes_back_is_guarded,
+		a_master_that_runs_fast_for_a_whole_lease_is_found_out,
+		the_clock_of_one_host_stands_still_and_the_others_go_on,
+		the_clock_of_one_host_stands_still_and_the_others_go_on_with_three_masters,
+		a_host_that_stood_still_tells_what_it_lost_with_the_first_answer,
+		a_master_whose_clock_most_daemons_saw_leap_is_guarded_and_takes_reclaims,
 		tokens_grow_when_the_only_master_and_a_daemon_whose_clock_is_ahead_go_down_together);
 }

@@ -94,7 +94,7 @@ struct call {
 	struct slice slots;  /* PERMITS: exactly these; n == 0 (ACQUIRE alone): any. Valid as the name is */
 	struct slice nonces; /* HELLO: of this greeting, 16 hexadecimal digits, and behind it, each after a
 				space, of greetings before it. Valid as the name is */
-	uint64_t disowned; /* HELLO: a memory that shall not be trusted any more, its clock leapt; 0: none */
+	uint64_t doubted;    /* HELLO: the memory whose clock has leapt, as this daemon sees it; 0: none */
 	uint32_t set; /* the set of masters this call is meant for (masterset.h); 0: none is agreed on yet */
 	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
 			     CALL_QUEUELESS: the queue of this name lives on another master. RELEASE:

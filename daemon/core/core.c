@@ -300,13 +300,14 @@ lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 		bid_vote(core, l, vote);
 }
 
-/* What a master whose clock leapt gives is to be given back, and what it misses its clock may have ended. */
+/* What a master whose clock leapt gives is to be given back; what it misses its clock may have ended, and
+ * until the other daemons have been told it may become another memory, which takes reclaims. */
 static enum outcome
-leapt_outcome(const struct vote *vote)
+leapt_outcome(const struct vote *vote, bool doubted)
 {
 	if (vote->op == CALL_ACQUIRE && vote->outcome == OUTCOME_YES)
 		return OUTCOME_UNKNOWN;
-	if ((vote->op == CALL_RENEW || vote->op == CALL_LATCH) && vote->outcome == OUTCOME_NO)
+	if (doubted && (vote->op == CALL_RENEW || vote->op == CALL_LATCH) && vote->outcome == OUTCOME_NO)
 		return OUTCOME_FORGOTTEN;
 	return vote->outcome;
 }
@@ -315,6 +316,23 @@ static struct lease *
 lease_of(const struct core *core, struct resource *r, uint64_t attempt)
 {
 	return r->limit == 0 ? &r->lease : stake_find(core, r, attempt);
+}
+
+/* The clocks of most masters have gone ahead, so that it may be ours that stood still: our leases end so much
+ * earlier than we counted. Where it is that of a few, the others have what they have. */
+static void
+clock_doubted(struct core *core)
+{
+	unsigned leapt = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		leapt += core->masters[i].leap_ms > 0;
+	for (unsigned i = 0; i < core->settings.masters && leapt >= quorum_majority(core); i++) {
+		struct master *m = &core->masters[i];
+
+		if (m->leap_ms > 0 && !m->leap_counts)
+			sweep_shorten(core, m);
+	}
 }
 
 static void
@@ -326,9 +344,11 @@ take_vote(struct core *core, const struct vote *vote)
 	struct vote believed;
 
 	assert(vote->master < core->settings.masters);
-	if (master_leapt(core, m, vote)) {
+	if (master_leapt(core, m, vote))
+		clock_doubted(core);
+	if (m->doubted != 0 || master_withheld(m)) {
 		believed = *vote;
-		believed.outcome = leapt_outcome(vote);
+		believed.outcome = leapt_outcome(vote, m->doubted != 0);
 		vote = &believed;
 	}
 	master_heard(core, m, vote);

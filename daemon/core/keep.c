@@ -234,6 +234,25 @@ keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 }
 
 void
+keep_shortened(struct core *core, struct lease *l)
+{
+	int64_t valid_ms = seats_valid_ms(core, l);
+	struct grant *g;
+
+	if (valid_ms >= l->valid_ms)
+		return;
+	l->valid_ms = valid_ms;
+	if (valid_ms <= core->now.ms) {
+		keep_lost(core, l, LOSS_EXPIRED);
+		return;
+	}
+	for (g = l->grants; g != NULL; g = g->after)
+		if (g->session == NULL && g->terms->told_until_ms > valid_ms)
+			g->terms->told_until_ms = valid_ms;
+	lease_arm(core, l);
+}
+
+void
 keep_timer(struct core *core, struct lease *l)
 {
 	if (l->resource->queue->count > 0)

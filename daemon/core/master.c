@@ -1,6 +1,5 @@
 #include "daemon/core/master.h"
 
-#include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/tokens.h"
@@ -12,9 +11,8 @@
 
 #define GREET_MOST_MS 5000 /* a changed identity is seen this soon at the latest, also with long leases */
 #define GREET_RETRY_MS                                                                                       \
-	500              /* LOADING, replica, wrong limits: asked again after this, or a tenth of a lease    \
-			  */
-#define PATIENCE_MS 2000 /* most that an acquire may go unanswered */
+	500 /* LOADING, replica, wrong limits: asked again after this, or a tenth of a lease                 \
+	     */
 
 #define TO(state) (1U << (state))
 
@@ -55,22 +53,6 @@ master_init(struct core *core, struct master *m, unsigned index)
 	timer_arm(&core->timers, &m->timer, TIMER_NEVER);
 }
 
-int64_t
-master_patience_ms(const struct core *core)
-{
-	int64_t third = core->settings.lease_max_ms / 3;
-
-	return third < PATIENCE_MS ? third : PATIENCE_MS;
-}
-
-int64_t
-master_guard_ms(const struct core *core)
-{
-	/* The guard is counted by our clock, the leases that it waits for by others: one may run fast, one
-	 * slow. */
-	return core->settings.lease_max_ms + drift_ms(core->settings.lease_max_ms) + core->settings.margin_ms;
-}
-
 static int64_t
 greet_every_ms(const struct core *core)
 {
@@ -103,6 +85,8 @@ master_arm(struct core *core, struct master *m)
 
 	if (m->state == MASTER_GUARDED && !m->admitting && m->admit_ms < at)
 		at = m->admit_ms;
+	if (m->withheld_until_ms != 0 && m->withheld_until_ms < at)
+		at = m->withheld_until_ms;
 	for (unsigned i = 0; i < core->settings.links; i++) {
 		int64_t doubt = link_doubt_ms(core, &m->links[i]);
 
@@ -113,12 +97,6 @@ master_arm(struct core *core, struct master *m)
 	if (at <= core->now.ms)
 		at = core->now.ms + 1;
 	timer_arm(&core->timers, &m->timer, m->state == MASTER_AWAY ? TIMER_NEVER : at);
-}
-
-int64_t
-master_time_us(const struct core *core, const struct master *m, int64_t ms)
-{
-	return m->time_us + (core->now.ms - m->time_seen_ms + ms) * 1000;
 }
 
 void
@@ -175,6 +153,7 @@ master_greet(struct core *core, struct master *m, unsigned link)
 	if (!l->up || l->greeting)
 		return;
 	l->greeting = true;
+	l->doubts = m->doubted != 0;
 	l->greeting_ms = core->now.ms;
 	master_draw_nonce(core, m);
 	l->greeting_nonce = m->nonces_drawn;
@@ -186,7 +165,7 @@ master_greet(struct core *core, struct master *m, unsigned link)
 		.nonces = master_nonces(m),
 		.incarnation = core_chance(core) | 1,
 		.token = core->highest,
-		.disowned = m->disowned};
+		.doubted = m->doubted};
 	masterset_ask(core, m, link, &hello);
 	master_call(core, &hello);
 }
@@ -305,25 +284,30 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool changed = !m->known || vote->incarnation != m->incarnation;
 
-	/* The question was older than our distrust. */
-	if (m->disowned != 0 && !changed) {
+	/* The question was older than our doubt. */
+	if (m->doubted != 0 && !changed && !m->links[vote->link].doubts) {
 		master_greet(core, m, vote->link);
 		return;
 	}
 	if (m->links[vote->link].greeting_nonce > m->nonce_heard)
 		m->nonce_heard = m->links[vote->link].greeting_nonce;
+	/* From here on its clock is measured anew; another memory has a guard of its own. */
+	if (m->doubted != 0 || changed)
+		m->offset = (struct offset){0};
+	if (changed)
+		m->withheld_until_ms = m->leap_ms = 0;
 	m->known = true;
 	m->incarnation = vote->incarnation;
-	m->disowned = 0;
+	m->doubted = 0;
 	m->reason[0] = '\0';
 	if (changed)
 		tokens_forgotten(core);
 	tokens_saw(core, vote->highest);
 	m->highest = vote->highest;
 	m->highest_ms = m->links[vote->link].greeting_ms;
-	/* Its clock was read after the question left: this is the most it can be ahead. */
-	m->ahead_us = vote->time_us - m->highest_ms * 1000;
-	m->ahead_seen_ms = m->highest_ms;
+	/* The greeting before a lease was taken has to be among them at its end. */
+	offset_greeted(
+		&m->offset, master_guard_ms(core) + greet_every_ms(core), m->highest_ms, vote->time_us);
 	if (vote->admitted) {
 		/* Admitted by another daemon after a change we did not see: our leases may be missing there.
 		 */
@@ -479,18 +463,22 @@ master_complains(struct core *core, struct master *m, struct slice text)
 bool
 master_leapt(struct core *core, struct master *m, const struct vote *vote)
 {
-	int64_t age_ms = core->now.ms - m->ahead_seen_ms;
-	/* It was read before it came here, so it is the more ahead. */
-	int64_t ahead_us = vote->time_us - core->now.ms * 1000;
+	int64_t leap_ms;
 
-	if (m->disowned != 0)
-		return true;
-	if (vote->time_us == 0 || m->ahead_seen_ms == 0 ||
-		ahead_us <= m->ahead_us + (core->settings.margin_ms + drift_ms(age_ms)) * 1000)
+	if (m->doubted != 0 || vote->time_us == 0)
 		return false;
-	emit_master_note(
-		core, NOTE_MASTER_LEAPT, m, 0, (ahead_us - m->ahead_us) / 1000, "its clock stepped forward");
-	m->disowned = m->incarnation;
+	leap_ms = offset_leap_ms(&m->offset, core->settings.margin_ms, core->now.ms, vote->time_us);
+	if (leap_ms == 0)
+		return false;
+	emit_master_note(core, NOTE_MASTER_LEAPT, m, 0, leap_ms, "its clock went ahead, or ours stood still");
+	m->doubted = m->incarnation;
+	m->withheld_until_ms = core->now.ms + master_guard_ms(core);
+	m->leap_ms = leap_ms;
+	m->leap_counts = false;
+	/* How it is with the clocks of the others shows whether it was ours. */
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		if (&core->masters[i] != m)
+			master_greet_all(core, &core->masters[i]);
 	master_doubt(core, m);
 	return true;
 }
@@ -570,6 +558,10 @@ master_timer(struct core *core, struct master *m)
 	for (unsigned i = 0; i < core->settings.links; i++) {
 		if (core->now.ms >= link_doubt_ms(core, &m->links[i]))
 			master_suspect(core, m, i);
+	}
+	if (m->withheld_until_ms != 0 && core->now.ms >= m->withheld_until_ms) {
+		m->withheld_until_ms = m->leap_ms = 0;
+		core->retry = true;
 	}
 	if (core->now.ms >= m->greet_ms)
 		master_greet_all(core, m);

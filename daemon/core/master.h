@@ -32,9 +32,11 @@ void master_call(struct core *core, const struct call *call);
 void master_heard(struct core *core, struct master *m, const struct vote *vote);
 
 /*
- * Its clock has gone forward by more than the clock margin since it was last greeted: leases ended there
- * before their time, and what it grants may be somebody's. It is not trusted any more, and greeted to say so.
- * True until that is done; asked of every answer, before master_heard().
+ * Whether its clock, in this answer, has gone ahead of ours by more than the clock margin in the time of a
+ * lease. Then leases ended there before their time, and what it gives to us another daemon may still rely on;
+ * or ours stood still, and they end before we think. It is asked for nothing new for the length of a guard,
+ * and greeted to say what was seen; so are the others, whose clocks show which it was (leap_ms). Asked of
+ * every answer, before master_heard().
  */
 bool master_leapt(struct core *core, struct master *m, const struct vote *vote);
 

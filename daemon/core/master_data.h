@@ -7,6 +7,7 @@
 
 #include "daemon/core/core.h"
 #include "daemon/core/names.h"
+#include "daemon/core/offset.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 
@@ -31,6 +32,7 @@ struct master_link {
 	bool greeting;           /* a HELLO is on its way, */
 	int64_t greeting_ms;     /* which left then, */
 	uint64_t greeting_nonce; /* with the nonce of this number */
+	bool doubts;             /* it says that the clock leapt */
 	bool greeted;            /* it reaches the master we know */
 	bool suspect;            /* it has been silent; the next answer clears it */
 	uint64_t set_serial;     /* of masterset, when that HELLO left */
@@ -56,15 +58,17 @@ struct master {
 	struct names_walk reclaiming; /* so far */
 	int64_t time_us;              /* its TIME when last seen ... */
 	int64_t time_seen_ms;         /* ... and when that was */
-	int64_t ahead_us;             /* its clock is at most so far ahead of ours, */
-	int64_t ahead_seen_ms;        /* as seen then; 0: not yet */
-	uint64_t disowned;            /* the memory whose clock leapt; 0: none */
-	int64_t mark;          /* the greatest token it has told, in whatever memory: see lua/node.inc */
-	int64_t highest;       /* highest token its last greeting told ... */
-	int64_t highest_ms;    /* ... and when that greeting was sent; 0: none of this memory */
-	uint64_t serial;       /* of HELLO and ADMIT */
-	uint64_t hello_serial; /* of the latest HELLO */
-	uint64_t nonces_drawn; /* so many were sent with HELLO, the latest of them */
+	struct offset offset;         /* of its clock from ours */
+	uint64_t doubted;          /* the memory whose clock leapt, until a greeting has said so; 0: none */
+	int64_t withheld_until_ms; /* its clock leapt, or ours stood still: nothing new until then; 0: no */
+	int64_t leap_ms;           /* withheld: by so much, */
+	bool leap_counts;          /* which has been taken off what leases have there */
+	int64_t mark;              /* the greatest token it has told, in whatever memory: see lua/node.inc */
+	int64_t highest;           /* highest token its last greeting told ... */
+	int64_t highest_ms;        /* ... and when that greeting was sent; 0: none of this memory */
+	uint64_t serial;           /* of HELLO and ADMIT */
+	uint64_t hello_serial;     /* of the latest HELLO */
+	uint64_t nonces_drawn;     /* so many were sent with HELLO, the latest of them */
 	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE]; /* are these, newest first; */
 	uint64_t nonce_heard;                           /* the number of the newest that was answered well */
 	uint64_t admit_serial;                          /* of the ADMIT on its way */
@@ -78,5 +82,12 @@ struct master {
 	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
 	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
 };
+
+/* It would be used, but nothing that it gives counts: its clock leapt, or ours stood still. */
+static inline bool
+master_withheld(const struct master *m)
+{
+	return m->withheld_until_ms != 0 && (m->state == MASTER_ADMITTED || m->state == MASTER_GREETING);
+}
 
 #endif

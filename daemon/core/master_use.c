@@ -4,23 +4,32 @@
  */
 #include "daemon/core/master.h"
 
+#include "daemon/core/drift.h"
+
 #include <stdio.h>
 #include <string.h>
+
+#define PATIENCE_MS 2000 /* most that an acquire may go unanswered */
 
 bool
 master_usable(const struct master *m, unsigned link)
 {
 	const struct master_link *l = &m->links[link];
 
-	return m->state == MASTER_ADMITTED && m->enrolled && l->greeted && !l->suspect;
+	return m->state == MASTER_ADMITTED && m->enrolled && l->greeted && !l->suspect && !master_withheld(m);
 }
 
 void
 master_why_not(const struct core *core, const struct master *m, unsigned link, char *out, size_t room)
 {
-	long long left = (long long)(m->guard_until_ms - core->now.ms);
+	int64_t until_ms = m->state == MASTER_GUARDED ? m->guard_until_ms : m->withheld_until_ms;
+	long long left = (long long)(until_ms - core->now.ms);
 
-	if (m->state == MASTER_GUARDED)
+	if (master_withheld(m))
+		(void)snprintf(out, room,
+			"has a clock that leapt, or ours stood still: new leases resume in %lld ms",
+			left > 0 ? left : 0);
+	else if (m->state == MASTER_GUARDED)
 		(void)snprintf(
 			out, room, "restarted or is new: new leases resume in %lld ms", left > 0 ? left : 0);
 	else if (m->state == MASTER_REFUSED)
@@ -73,4 +82,26 @@ master_unheard(const struct core *core, const struct master *m)
 			return true;
 	}
 	return false;
+}
+
+int64_t
+master_patience_ms(const struct core *core)
+{
+	int64_t third = core->settings.lease_max_ms / 3;
+
+	return third < PATIENCE_MS ? third : PATIENCE_MS;
+}
+
+int64_t
+master_guard_ms(const struct core *core)
+{
+	/* The guard is counted by our clock, the leases that it waits for by others: one may run fast, one
+	 * slow. */
+	return core->settings.lease_max_ms + drift_ms(core->settings.lease_max_ms) + core->settings.margin_ms;
+}
+
+int64_t
+master_time_us(const struct core *core, const struct master *m, int64_t ms)
+{
+	return m->time_us + (core->now.ms - m->time_seen_ms + ms) * 1000;
 }

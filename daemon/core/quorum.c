@@ -60,13 +60,14 @@ guarded_for_ms(const struct core *core, unsigned link)
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
+		int64_t ms = m->state == MASTER_GUARDED ? m->guard_until_ms : m->withheld_until_ms;
 		unsigned at = n;
 
-		if (m->state != MASTER_GUARDED)
+		if (m->state != MASTER_GUARDED && !master_withheld(m))
 			continue;
-		for (; at > 0 && until[at - 1] > m->guard_until_ms; at--)
+		for (; at > 0 && until[at - 1] > ms; at--)
 			until[at] = until[at - 1];
-		until[at] = m->guard_until_ms;
+		until[at] = ms;
 		n++;
 	}
 	if (missing == 0 || n < missing)

@@ -102,6 +102,16 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 }
 
 void
+seat_shorten(struct lease *l, unsigned i, int64_t ms)
+{
+	struct seat *seat = &l->seats[i];
+
+	seat->valid_ms = seat->valid_ms > ms ? seat->valid_ms - ms : 0;
+	if (l->traffic != NULL)
+		l->traffic->questions[i].asked_ms -= ms;
+}
+
+void
 seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct seat *seat = &l->seats[vote->master];

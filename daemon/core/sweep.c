@@ -6,6 +6,7 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/names.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/touched.h"
 #include "daemon/core/undo.h"
@@ -14,7 +15,7 @@
 
 struct sweep {
 	struct core *core;
-	struct master *master; /* that forgot; NULL: one is back */
+	struct master *master; /* that forgot, or whose clock leapt; NULL: one is back */
 };
 
 static void
@@ -72,6 +73,32 @@ sweep_reclaim(void *arg, struct resource *r)
 			keep_reclaim(sweep->core, l, sweep->master->index);
 	}
 	return true;
+}
+
+static bool
+sweep_shorten_one(void *arg, struct resource *r)
+{
+	struct sweep *sweep = arg;
+	struct lease *l, *next;
+
+	for (l = resource_next_lease(r, NULL); l != NULL; l = next) {
+		next = resource_next_lease(r, l);
+		seat_shorten(l, sweep->master->index, sweep->master->leap_ms);
+		if (l->state == LEASE_HELD)
+			keep_shortened(sweep->core, l);
+	}
+	return true;
+}
+
+void
+sweep_shorten(struct core *core, struct master *m)
+{
+	struct sweep sweep = {.core = core, .master = m};
+	struct names_walk walk;
+
+	names_walk_begin(&core->names, &walk);
+	(void)names_walk_on(&core->names, &walk, SIZE_MAX, sweep_shorten_one, &sweep);
+	m->leap_counts = true;
 }
 
 void

@@ -13,6 +13,10 @@
 
 #define SWEEP_LOOKS 5000 /* at names, in one turn: a millisecond or so */
 
+/* Our clock stood still while this master's leapt: what every lease has there ends so much earlier. At once,
+ * in one turn however many there are: until then each may be told to be good for too long. */
+void sweep_shorten(struct core *core, struct master *m);
+
 /* Before a step ends: begins what has been asked for. */
 void sweep_begin(struct core *core);
 

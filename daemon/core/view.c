@@ -35,8 +35,11 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 	out->state = m->state == MASTER_ADMITTED && !m->enrolled ? MASTER_GREETING : m->state;
 	out->word = master_words[out->state];
 	out->reason = m->state == MASTER_AWAY || m->state == MASTER_REFUSED ? m->reason : "";
-	out->guard_ms =
-		m->state == MASTER_GUARDED && m->guard_until_ms > now_ms ? m->guard_until_ms - now_ms : 0;
+	out->guard_ms = 0;
+	if (m->state == MASTER_GUARDED && m->guard_until_ms > now_ms)
+		out->guard_ms = m->guard_until_ms - now_ms;
+	else if (master_withheld(m)) /* its timer may be due */
+		out->guard_ms = m->withheld_until_ms > now_ms ? m->withheld_until_ms - now_ms : 1;
 	out->incarnation = m->incarnation;
 	out->links_up = 0;
 	out->down = false;

@@ -27,7 +27,7 @@ struct master_view {
 	enum master_state state;
 	const char *word;   /* of the state */
 	const char *reason; /* why it is away or refused; "" otherwise */
-	int64_t guard_ms;   /* GUARDED: left */
+	int64_t guard_ms;   /* GUARDED, or its clock leapt: left until new leases */
 	uint64_t incarnation;
 	unsigned links_up; /* greeted and in use */
 	bool down;         /* it has been silent: no new question waits for it */

@@ -402,6 +402,61 @@ def test_half_margin_unnoticed(place):
     field.pass_on(token)
 
 
+def test_fast_for_a_lease(place):
+    """the only master's clock runs 28 % fast, less than the margin in each third of a lease: it is seen, and guarded"""
+    field = Field(place, 1, margin=0.3)
+    # The clocks have been measured over a lease.
+    pause(LEASE + 1)
+    field.lock()
+    field.cut(0, 0)
+    deadline = field.told_deadline()
+    last = boottime()
+    while last < deadline + 1:
+        expect(field.waiter.silent(0.02) or last > deadline, True, "the waiter waits until the told deadline")
+        now = boottime()
+        field.clocks[0].step(0.28 * (now - last))
+        last = now
+    expect_between(field.waiter.reply(60), 1, 2 ** 53)
+
+
+def stunned(place, masters):
+    """
+    The clock of one host stands still for a while, so that all masters seem to have leapt. It takes off what its
+    leases have and asks for nothing new; the other one does not notice.
+    """
+    field = Field(place, masters, lease=6.0)
+    token = field.holder("LOCK", "a", "WAIT", 10000)
+    mark = field.daemons[1].output.mark()
+    field.daemons[0].process.stop()
+    began = boottime()
+    pause(2)
+    # It never goes back.
+    field.walls[0].stun(boottime() - began)
+    field.daemons[0].process.cont()
+    for number in range(masters):
+        until = boottime() + harness.PATIENCE
+        while int(field.daemons[0].info()["master%d_guard_ms" % number]) == 0:
+            expect(boottime() < until, True, "the daemon knows that its clock or that of master %d is wrong" % number)
+            pause(0.005)
+    # What it was good for when it was asked for last, less two seconds.
+    expect_between(field.holder("CHECK", "a", "TOKEN", token), 1, 6000, "the holder's validity")
+    with field.daemons[0].client() as here, field.daemons[1].client() as there:
+        expect(str(here("LOCK", "b", "WAIT", 0)).startswith("GUARD "), True, "the host that stood still gets no lock")
+        expect_between(there("LOCK", "b", "WAIT", 0), 1, 2 ** 53, "the other host's lock")
+    expect([line for _, line in field.daemons[1].output.lines[mark:] if "master.guarded" in line], [])
+    expect(field.holder("UNLOCK", "a", "TOKEN", token), 0)
+
+
+def test_stunned(place):
+    """the clock of one of two hosts stands still for two seconds: the other host and the only master go on"""
+    stunned(place, 1)
+
+
+def test_stunned_of_three(place):
+    """the clock of one of two hosts stands still for two seconds: the other host and three masters go on"""
+    stunned(place, 3)
+
+
 def hour_on_minority(place, seconds):
     """One of three masters jumps, in which it may lose what it had; twice the length of what was told passes."""
     field = Field(place, 3, lease=2.0)

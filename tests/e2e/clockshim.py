@@ -1,6 +1,6 @@
-"""A wall clock of its own for a process, to be stepped while it runs: tests/shim/clock.c, preloaded.
+"""Clocks of its own for a process, to be stepped while it runs: tests/shim/clock.c, preloaded.
 
-What is measured with CLOCK_BOOTTIME or CLOCK_MONOTONIC stays true: only the time of day moves.
+The time of day moves by step(); CLOCK_BOOTTIME by stun() alone, as in a guest that was. CLOCK_MONOTONIC stays true.
 """
 
 import mmap
@@ -20,9 +20,9 @@ class Clock:
             raise AssertionError("%s is not built" % LIBRARY)
         path = os.path.join(place.path, "%s.clock" % name)
         with open(path, "wb") as stream:
-            stream.write(bytes(8))
+            stream.write(bytes(16))
         with open(path, "r+b") as stream:
-            self.page = mmap.mmap(stream.fileno(), 8)
+            self.page = mmap.mmap(stream.fileno(), 16)
         place.ends.append(self.page.close)
         self.environment = {"LD_PRELOAD": LIBRARY, "HOLDFAST_CLOCK": path}
         # A daemon built with the address sanitizer would object to a library before its own.
@@ -36,3 +36,8 @@ class Clock:
     def step(self, seconds):
         # One store of eight aligned bytes: a reader sees the old time or the new.
         self.page[:8] = struct.pack("=q", round((self.offset + seconds) * 1e6))
+
+    def stun(self, seconds):
+        """The clock that leases are counted by shows less by so much."""
+        offset = struct.unpack("=q", self.page[8:])[0]
+        self.page[8:] = struct.pack("=q", offset - round(seconds * 1e6))

@@ -399,6 +399,9 @@ fault_loss(struct world *w, struct server *s, enum fault fault)
 	case FAULT_WHOLE:
 		server_crash(s, master_store(s->master), some_time(w) / 4);
 		return;
+	case FAULT_FAST:
+		server_run_fast(s, some_time(w), rng_range(&w->rng, 5, 60));
+		return;
 	case FAULT_REVERT:
 		if (server_may_turn_to(s, s->backup))
 			server_revert(s);
@@ -438,6 +441,7 @@ fault_server(struct world *w, struct server *s, enum fault fault)
 	case FAULT_STALE:
 	case FAULT_WHOLE:
 	case FAULT_FLUSH:
+	case FAULT_FAST:
 	case FAULT_REVERT:
 	case FAULT_SWAP:
 		fault_loss(w, s, fault);

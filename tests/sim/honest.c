@@ -14,10 +14,10 @@ opinion(const struct host *h)
 	for (unsigned i = 0; i < h->masters; i++) {
 		struct master_view view;
 		core_view_master(h->core, host_ms(h), i, &view);
-		bool admitted = view.state == MASTER_ADMITTED;
+		bool admitted = view.state == MASTER_ADMITTED && view.guard_ms == 0;
 		o.admitted += admitted;
 		o.usable += admitted && !view.down && view.links_up == h->world->plan.links;
-		o.guarded += view.state == MASTER_GUARDED;
+		o.guarded += view.state == MASTER_GUARDED || view.guard_ms > 0;
 	}
 	return o;
 }

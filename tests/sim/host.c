@@ -452,7 +452,7 @@ host_sound_at(const struct host *h, const struct server *s)
 		!way_sound(way))
 		return false;
 	core_view_master(h->core, host_ms(h), way_master(way), &view);
-	return view.state == MASTER_ADMITTED;
+	return view.state == MASTER_ADMITTED && view.guard_ms == 0;
 }
 
 static void

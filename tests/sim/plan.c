@@ -92,7 +92,7 @@ plan_clocks(struct plan *plan)
 		FAULT_STOP, FAULT_TOTAL, FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF};
 	/* Of an only master's tokens the daemons alone know, which have to greet it while it is guarded. */
 	static const enum fault mute[] = {FAULT_PAUSE, FAULT_CRASH, FAULT_DRAIN};
-	static const enum fault odd[] = {FAULT_LEAP};
+	static const enum fault odd[] = {FAULT_LEAP, FAULT_FAST};
 	int64_t guard_us = (plan->lease_ms + plan->margin_ms) * 1000;
 	plan->wall_behind_us = plan->wall_ahead_us = plan->wall_apart_us = HOUR_US;
 	if (!plan_loses(plan))
@@ -103,7 +103,7 @@ plan_clocks(struct plan *plan)
 			plan_without(plan, mute, sizeof(mute) / sizeof(mute[0]));
 		return;
 	}
-	plan_without(plan, odd, 1);
+	plan_without(plan, odd, sizeof(odd) / sizeof(odd[0]));
 	if (plan_servers(plan) == 1)
 		return;
 	plan->wall_apart_us = 0;
@@ -127,7 +127,8 @@ plan_possible(struct plan *plan)
 		plan_without(plan, many, sizeof(many) / sizeof(many[0]));
 		plan->wild = plan->wild && plan->seed % 3 == 0;
 	}
-	if (plan->fault[FAULT_LEAP] || plan->fault[FAULT_REVERT] || plan->fault[FAULT_SWAP])
+	if (plan->fault[FAULT_LEAP] || plan->fault[FAULT_FAST] || plan->fault[FAULT_REVERT] ||
+		plan->fault[FAULT_SWAP])
 		plan_without(plan, fresh, sizeof(fresh) / sizeof(fresh[0]));
 	if (plan->margin_ms == 0)
 		plan_without(plan, step, 1); /* what no margin absorbs */

@@ -48,6 +48,7 @@
 	FAULT(FORWARD, "forward")     /* its clock steps forward, at most J a lease */                       \
 	FAULT(BACK, "back")           /* or back */                                                          \
 	FAULT(LEAP, "leap")           /* that of a few of many leaps an hour ahead */                        \
+	FAULT(FAST, "fast")           /* it runs fast for a while, by more than J a lease */                 \
 	FAULT(DELETE, "delete")       /* somebody deletes a lease's key */                                   \
 	FAULT(OVERWRITE, "overwrite") /* or writes over it */                                                \
 	FAULT(KIND, "kind")           /* with something of another type */                                   \

@@ -38,6 +38,24 @@ server_done(struct server *s)
 	store_free(s->other);
 }
 
+static int64_t
+gained_us(const struct server *s)
+{
+	int64_t now_us = s->world->now_us, until_us = now_us < s->fast_until_us ? now_us : s->fast_until_us;
+	return (until_us - s->fast_from_us) * s->fast_percent / 100;
+}
+
+void
+server_run_fast(struct server *s, int64_t for_us, int64_t percent)
+{
+	const struct plan *plan = &s->world->plan;
+	s->wall_offset_us += gained_us(s);
+	s->fast_from_us = s->world->now_us;
+	s->fast_until_us = s->fast_from_us + for_us;
+	s->fast_percent = percent;
+	s->lacks_until_us = s->fast_until_us + (plan->lease_ms + plan->margin_ms) * 2200;
+}
+
 /* It runs too fast for two leases and then as much too slowly: wrong rates, but no drift that adds up. */
 int64_t
 server_wall_us(const struct server *s)
@@ -45,7 +63,7 @@ server_wall_us(const struct server *s)
 	int64_t now_us = s->world->now_us, half_us = s->world->plan.lease_ms * 2000;
 	int64_t phase_us = now_us % (2 * half_us);
 	int64_t fast_us = phase_us < half_us ? phase_us : 2 * half_us - phase_us;
-	return WORLD_WALL_US + s->wall_offset_us + now_us + fast_us * s->ppm / 1000000;
+	return WORLD_WALL_US + s->wall_offset_us + now_us + fast_us * s->ppm / 1000000 + gained_us(s);
 }
 
 redisReply *

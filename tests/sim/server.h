@@ -30,6 +30,9 @@ struct server {
 	int64_t wall_offset_us;
 	int64_t ppm;
 	int64_t forward_until_us; /* no further step forward before: at most J in the life of a lease */
+	int64_t fast_from_us;     /* it runs fast from then on, */
+	int64_t fast_until_us;    /* until then, */
+	int64_t fast_percent;     /* by so much */
 	int64_t forgot_us;        /* when it last may have forgotten something; 0: never */
 	int64_t lacks_until_us;   /* its clock leapt, or its memory went back: its leases are missed */
 	int64_t spoilt_us[PLAN_NAMES_MAX]; /* somebody wrote to the lease's key; 0: never */
@@ -47,6 +50,9 @@ int64_t server_wall_us(const struct server *server);
 
 /* Runs a command now, in this process' own clock. */
 redisReply *server_run(struct server *server, int argc, const char *const *argv, const size_t *argvlen);
+
+/* Its clock gains so many percent for a while: leases end at it before their time. */
+void server_run_fast(struct server *server, int64_t for_us, int64_t percent);
 
 /* Whether all daemons were told more than this memory knows: then it may take the place of the one there is.
  */
