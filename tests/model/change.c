@@ -1,5 +1,6 @@
 /*
- * change: one name's exclusion while the set of masters is changed under load.
+ * change: one name's exclusion while the set of masters is changed under load. No daemon does that: a set
+ * gives way when its daemons are gone (making.c). Here is what it would take.
  *
  * The members of the old set and of the new one each keep a *record*: the old set; joint (old and new); then
  * switched (new) or aborted (old), and after an abort perhaps a second change of the same kind. Operators, as
