@@ -12,7 +12,8 @@
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
 --       agreement}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned; incarnation is '' unless good
---       text: good, cloned: the run id of the server; mismatch: the limits stored and given
+--       text: good, cloned: the run id of the server; mismatch: the limits stored and given; otherset: the first
+--       daemons that live under that set, '' for none
 --       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 when none is
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
@@ -196,6 +197,16 @@ local function register(deadline)
 	redis.call('HSET', KEYS[1], 'd:' .. ARGV[2], deadline .. ' ' .. incarnation .. ' ' .. string.sub(ARGV[10], 1, 16))
 end
 
+-- Whom an operator has to look for: by what each of them says when it starts.
+local function living()
+	local ids, most = {}, 3
+	table.sort(live)
+	for i = 1, math.min(#live, most) do
+		ids[i] = string.sub(live[i], 3, 10)
+	end
+	return table.concat(ids, ' ') .. (#live > most and ' and ' .. #live - most .. ' more' or '')
+end
+
 local before = agreement
 if set ~= '' and set ~= node.set then
 	if follows() then
@@ -205,7 +216,7 @@ if set ~= '' and set ~= node.set then
 		if node['d:' .. ARGV[2]] then
 			register(string.match(node['d:' .. ARGV[2]], '^%d*'))
 		end
-		return greet('otherset', '', '0', 0, '')
+		return greet('otherset', '', '0', 0, living())
 	end
 elseif set ~= '' then
 	agreement = math.max(agreement, step)

@@ -92,6 +92,7 @@ tells_other(unsigned n, const char *set, enum agreement agreement)
 {
 	struct vote v = {.op = CALL_HELLO,
 		.greeting = GREETING_OTHERSET,
+		.text = slice_of("0badcafe"),
 		.id = ID(n),
 		.masterset = slice_of(set),
 		.places = slice_of(places),
@@ -245,12 +246,16 @@ END_TEST
 /* A verdict about this daemon: there is a majority, and it may not be used. */
 START_TEST(another_set_at_one_master_stops_all_new_leases)
 {
+	struct master_view view;
+
 	begin(3);
 	all_tell(S123, AGREEMENT_AGREED);
 	ck_assert_str_eq(state(), "agreed");
 	tells_other(2, "2 0000000000001003:url 00000000000000ff:url 00000000000000fe:url", AGREEMENT_AGREED);
 	ck_assert_str_eq(state(), "refused");
 	ck_assert_str_eq(lock_once(&w, 1, "a"), "c1 -NOMASTER");
+	core_view_master(w.core, w.now.ms, 2, &view);
+	ck_assert_msg(strstr(view.reason, "; its daemons are alive: 0badcafe") != NULL, "%s", view.reason);
 	story_done(&w);
 }
 END_TEST

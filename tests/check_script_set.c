@@ -206,6 +206,18 @@ ON_BOTH(who_was_refused_is_not_registered)
 	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
 }
 
+ON_BOTH(who_is_refused_is_told_which_daemons_live_under_the_other_set)
+{
+	struct vote vote;
+	char ids[64];
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	vote = says(DC, T2, AGREEMENT_OFFERED, 0);
+	snprintf(ids, sizeof(ids), "%.8s %.8s", cast[DA].daemon_id, cast[DB].daemon_id);
+	ck_assert_msg(slice_equal(vote.text, slice_of(ids)), "%.*s", (int)vote.text.n, vote.text.p);
+}
+
 ON_BOTH(a_set_without_this_master_is_not_stored)
 {
 	admitted(DA);
@@ -237,5 +249,6 @@ main(void)
 		what_is_agreed_gives_way_only_with_a_majority_of_its_members,
 		members_that_have_other_ids_since_they_forgot_count_by_their_places,
 		a_place_counts_as_a_whole, the_tokens_of_a_new_set_go_on_above_all_that_its_members_told,
+		who_is_refused_is_told_which_daemons_live_under_the_other_set,
 		a_set_without_this_master_is_not_stored, a_changed_identity_keeps_the_set_and_takes_no_offer);
 }

@@ -182,7 +182,8 @@ struct vote {
 	struct slice slots; /* PERMITS, ACQUIRE YES: those that were taken; BUSY: those that could be, for the
 			       masters to agree on; n == 0: none */
 	int64_t limit;      /* LIMIT: the one it has */
-	struct slice text;  /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values */
+	struct slice text;  /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values;
+			       OTHERSET: daemons that live there */
 	struct latch_state latch; /* LATCH YES: as it is after what was asked; NO: see there */
 
 	/* HELLO YES only */

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LIVING_MAX 64 /* of the text that names some daemons */
+
 void
 masterset_init(struct core *core)
 {
@@ -503,6 +505,17 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 	return m->blank ? set_ours(core, m) : told_forming(core, m, vote, &theirs);
 }
 
+/* An operator who has changed the lists everywhere but on one host has to find that host. */
+static void
+why_living(struct core *core, struct slice daemons)
+{
+	char *why = core->masterset.why;
+	size_t n = strlen(why);
+
+	(void)snprintf(why + n, sizeof(core->masterset.why) - n, "; its daemons are alive: %.*s",
+		(int)(daemons.n < LIVING_MAX ? daemons.n : LIVING_MAX), daemons.p);
+}
+
 enum membership
 masterset_told(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -511,6 +524,8 @@ masterset_told(struct core *core, struct master *m, const struct vote *vote)
 
 	m->enrolled = false;
 	membership = set_told(core, m, vote);
+	if (membership == MEMBERSHIP_OTHER && vote->greeting == GREETING_OTHERSET && vote->text.n > 0)
+		why_living(core, vote->text);
 	core->retry |= m->enrolled && !before;
 	return membership;
 }
