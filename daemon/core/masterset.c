@@ -505,15 +505,17 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 	return m->blank ? set_ours(core, m) : told_forming(core, m, vote, &theirs);
 }
 
-/* An operator who has changed the lists everywhere but on one host has to find that host. */
+/* An operator who has changed the lists everywhere but on one host has to find that host. The lists may be
+ * cut off behind it. */
 static void
 why_living(struct core *core, struct slice daemons)
 {
-	char *why = core->masterset.why;
-	size_t n = strlen(why);
+	char *why = core->masterset.why, lists[MASTERSET_WHY_MAX];
+	size_t at = strcspn(why, ":");
 
-	(void)snprintf(why + n, sizeof(core->masterset.why) - n, "; its daemons are alive: %.*s",
-		(int)(daemons.n < LIVING_MAX ? daemons.n : LIVING_MAX), daemons.p);
+	memcpy(lists, why + at, strlen(why + at) + 1);
+	(void)snprintf(why + at, MASTERSET_WHY_MAX - at, " (alive there: %.*s)%s",
+		(int)(daemons.n < LIVING_MAX ? daemons.n : LIVING_MAX), daemons.p, lists);
 }
 
 enum membership
