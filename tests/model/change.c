@@ -4,10 +4,10 @@
  *
  * The members of the old set and of the new one each keep a *record*: the old set; joint (old and new); then
  * switched (new) or aborted (old), and after an abort perhaps a second change of the same kind. Operators, as
- * many as there are, write records at one master after the other, and may die between any two of them. What
- * they agree on is agreed on as record.c shows: switched and aborted are never both chosen. A record is
- * chosen when a majority of the old set has it, switched when a majority of the new set has it, too; it may
- * be written as soon as joint has been chosen for L + J.
+ * many as there are, write records at one master after the other, and may die between any two of them. How
+ * they agree is left out: it is taken for granted that switched and aborted are never both chosen. A record
+ * is chosen when a majority of the old set has it, switched when a majority of the new set has it, too; it
+ * may be written as soon as joint has been chosen for L + J.
  *
  * A daemon that calls a master has to know that master's record: otherwise the call is refused, the daemon
  * learns, and calls again, which is one step here. It then counts
