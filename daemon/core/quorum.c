@@ -118,12 +118,12 @@ quorum_verdict(const struct core *core, unsigned link, struct reply *why)
 		return;
 	}
 	list_missing(core, link, missing, sizeof(missing));
-	if (guard_ms < 0 && !masterset_agreed(core))
+	if (core->settings.masters == 1)
+		reply_error(why, guard_ms >= 0 ? CODE_GUARD : CODE_NOMASTER, "%s", missing);
+	else if (guard_ms < 0 && !masterset_agreed(core))
 		reply_error(why, CODE_NOMASTER,
 			"the set of masters is not agreed on yet, which takes all of them%s%s",
 			missing[0] != '\0' ? ": " : "", missing);
-	else if (core->settings.masters == 1)
-		reply_error(why, guard_ms >= 0 ? CODE_GUARD : CODE_NOMASTER, "%s", missing);
 	else if (guard_ms >= 0)
 		reply_error(
 			why, CODE_GUARD, "new leases resume in %lld ms: %s", (long long)guard_ms, missing);
