@@ -26,6 +26,8 @@ static int64_t
 needed_until_us(const struct world *w, unsigned name, const char *owner)
 {
 	int64_t until_us = checker_good_us(w, name);
+	if (rival_holds(w, name) && w->rival.until_us > until_us)
+		until_us = w->rival.until_us;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
 		struct resource_view view;
