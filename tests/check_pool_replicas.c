@@ -498,7 +498,7 @@ look_without_replica(const char *done)
 	start(&p);
 	ck_assert_int_eq(ask_latch(&p, LATCH_OP_SET, 0xa)->outcome, OUTCOME_YES);
 	redis_pause(&p.replica);
-	redis_run(&p.master, done);
+	redis_run(&p.master, "%s", done);
 	ck_assert_int_eq(ask_latch(&p, LATCH_OP_LOOK, 0)->outcome, OUTCOME_UNKNOWN);
 	redis_continue(&p.replica);
 	stop(&p);

@@ -14,19 +14,19 @@
 static uint64_t random_state;
 
 ssize_t
-getrandom(void *buffer, size_t n, unsigned flags)
+getrandom(void *buffer, size_t length, unsigned flags)
 {
 	const char *seed = getenv("HOLDFAST_RANDOM");
 	unsigned char *bytes = buffer;
 	if (!seed) {
-		return (ssize_t)syscall(SYS_getrandom, buffer, n, flags);
+		return (ssize_t)syscall(SYS_getrandom, buffer, length, flags);
 	}
 	if (random_state == 0) {
 		random_state = strtoull(seed, NULL, 10) | 1;
 	}
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < length; i++) {
 		random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 		bytes[i] = (unsigned char)(random_state >> 56);
 	}
-	return (ssize_t)n;
+	return (ssize_t)length;
 }

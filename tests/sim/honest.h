@@ -20,6 +20,6 @@ struct wait;
 void honest_before(struct host *host);
 void honest_reply(struct world *world, struct conn *conn, const struct reply *reply);
 /* The answer to a LOCK that was waiting, whichever way it came: code CODE_COUNT is null. */
-void honest_refused(struct world *world, const struct wait *wait, enum code code, const char *text);
+void honest_refused(struct world *w, const struct wait *v, enum code code, const char *text);
 
 #endif

@@ -84,7 +84,7 @@ const char *busy(struct story *w, const char *name, uint64_t attempt);
 const char *answer(
 	struct story *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt);
 /* Puts the set of masters into a greeting: all of the story have agreed on it, on an earlier day. */
-void agree(struct story *w, struct vote *hello);
+void agree(struct story *w, struct vote *vote);
 const char *hello(struct story *w, bool admitted, uint64_t incarnation);
 
 /* Its links. */
