@@ -14,6 +14,7 @@
 static struct story w;
 static struct call last[CORE_MASTERS_MAX]; /* greeting of each master */
 static const char *const *ways;
+static int64_t retain_ms;
 
 #define THREE "master-1 master-2 master-3"
 
@@ -40,6 +41,7 @@ begin(unsigned masters)
 	memset(last, 0, sizeof(last));
 	w.settings.masters = masters;
 	w.settings.ways = ways;
+	w.settings.retain_ms = retain_ms;
 	w.core = core_new(&w.settings, w.now);
 	ck_assert_ptr_nonnull(w.core);
 	for (conn_id c = 1; c <= 2; c++) {
@@ -131,9 +133,10 @@ set_text(void)
 	return set.set;
 }
 
-#define S123       "1 0000000000001001:url 0000000000001002:url 0000000000001003:url"
+#define S123_REST  " 0000000000001001:url 0000000000001002:url 0000000000001003:url"
+#define S123       "1" S123_REST
 #define S12X       "1 0000000000001001:url 0000000000001002:url 00000000000000ff:url"
-#define S123_LATER "2 0000000000001001:url 0000000000001002:url 0000000000001003:url"
+#define S123_LATER "2" S123_REST
 
 static void
 all_tell(const char *set, enum agreement agreement)
@@ -291,6 +294,106 @@ START_TEST(who_holds_leases_stays_registered_under_their_set)
 }
 END_TEST
 
+#define S3YZ "2 0000000000001003:url 00000000000000ff:url 00000000000000fe:url"
+
+/* Three masters have agreed, and connection 1 holds a by its first attempt. */
+static void
+held(struct command command)
+{
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	run(&w, 1, command);
+	for (w.at = 0; w.at < 3; w.at++)
+		vote(&w, (struct vote){.op = CALL_ACQUIRE,
+				 .name = SLICE("a"),
+				 .attempt = 1,
+				 .token_first = 1000,
+				 .token_last = 1999,
+				 .slots = command.kind == KIND_PERMITS ? SLICE("0")
+								       : (struct slice){NULL, 0}});
+	ck_assert_ptr_nonnull(strstr(check(&w, 1, "a"), "c1 :"));
+}
+
+/* It passes to nobody here: a wait ends with both lists, and it is given back when its holder is done. */
+static void
+passes_to_nobody(struct command command)
+{
+	command.wait_ms = LEASE_MS / 4;
+	held(command);
+	if (command.kind == KIND_EXCLUSIVE)
+		ck_assert_str_eq(run(&w, 2, command), "");
+	tells_other(2, S3YZ, AGREEMENT_AGREED);
+	if (command.kind != KIND_EXCLUSIVE)
+		ck_assert_str_eq(run(&w, 2, command), "");
+	ck_assert_ptr_nonnull(strstr(check(&w, 1, "a"), "c1 :"));
+	ck_assert_ptr_nonnull(strstr(unlock(&w, 1, "a"), "c1 :0 | release a#1@1"));
+	ck_assert_ptr_nonnull(strstr(after(&w, LEASE_MS / 4 + 1), "c2 -NOMASTER"));
+	/* Nothing stands on its set any more: it may go. */
+	tells_other(2, S3YZ, AGREEMENT_AGREED);
+	ck_assert_str_eq(set_text(), "3" S123_REST);
+	story_done(&w);
+}
+
+START_TEST(a_refused_daemon_passes_its_leases_on_to_nobody)
+{
+	passes_to_nobody((struct command){.verb = VERB_LOCK, .name = SLICE("a")});
+	passes_to_nobody((struct command){.verb = VERB_LOCK, .name = SLICE("a"), .kind = KIND_SHARED});
+	passes_to_nobody((struct command){
+		.verb = VERB_LOCK, .name = SLICE("a"), .kind = KIND_PERMITS, .limit = 1, .permits = 1});
+}
+END_TEST
+
+/* Who tries once what a session here holds would be told null, and try again. */
+START_TEST(a_refused_daemon_says_so_of_what_it_holds)
+{
+	held((struct command){.verb = VERB_LOCK, .name = SLICE("a")});
+	ck_assert_str_eq(lock_once(&w, 2, "a"), "c2 null");
+	tells_other(2, S3YZ, AGREEMENT_AGREED);
+	ck_assert_str_eq(lock_once(&w, 2, "a"), "c2 -NOMASTER");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_refused_daemon_gives_back_what_it_retains)
+{
+	retain_ms = 10 * LEASE_MS;
+	held((struct command){.verb = VERB_LOCK, .name = SLICE("a")});
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
+	ck_assert_ptr_nonnull(
+		strstr(tells_other(2, S3YZ, AGREEMENT_AGREED), "release a#1@1 | release a#1@2"));
+	story_done(&w);
+	held((struct command){.verb = VERB_LOCK, .name = SLICE("a")});
+	tells_other(2, S3YZ, AGREEMENT_AGREED);
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1@1 | release a#1@2");
+	story_done(&w);
+	retain_ms = 0;
+}
+END_TEST
+
+/* What an MLOCK holds while it waits for the rest has been told to nobody. */
+START_TEST(a_refused_daemon_gives_back_what_a_bundle_waits_with)
+{
+	const struct slice names[] = {SLICE("a"), SLICE("b")};
+
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	lock(&w, 1, "b");
+	for (w.at = 0; w.at < 3; w.at++)
+		granted(&w, "b", 1, 1000);
+	run(&w, 2,
+		(struct command){
+			.verb = VERB_MLOCK, .wait_ms = COMMAND_WAIT_RULE, .names = names, .name_count = 2});
+	for (w.at = 0; w.at < 3; w.at++)
+		granted(&w, "a", 2, 1000);
+	ck_assert_ptr_nonnull(
+		strstr(tells_other(2, S3YZ, AGREEMENT_AGREED), "release a#2@1 | release a#2@2"));
+	ck_assert_str_eq(unlock(&w, 1, "b"), "c1 :0 | release b#1@1 | release b#1@2");
+	tells_other(2, S3YZ, AGREEMENT_AGREED);
+	ck_assert_str_eq(set_text(), "3" S123_REST);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_member_that_forgot_is_given_its_id_and_the_set)
 {
 	struct call hello;
@@ -377,6 +480,9 @@ main(void)
 		what_is_agreed_is_taken_up_by_who_has_its_masters, another_number_or_way_is_another_set,
 		another_set_at_one_master_stops_all_new_leases, a_stranger_among_ours_stops_them_too,
 		who_holds_leases_stays_registered_under_their_set,
+		a_refused_daemon_passes_its_leases_on_to_nobody, a_refused_daemon_says_so_of_what_it_holds,
+		a_refused_daemon_gives_back_what_it_retains,
+		a_refused_daemon_gives_back_what_a_bundle_waits_with,
 		a_member_that_forgot_is_given_its_id_and_the_set,
 		a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up,
 		a_master_that_is_away_may_be_any_member, what_we_offer_follows_all_that_was_agreed_on,

@@ -9,6 +9,7 @@
 #include "daemon/core/key.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
@@ -236,6 +237,17 @@ bundle_has_failed(const struct bundle *b)
 	return b->refused && (b->ordered || b->once || b->lock.retries == 0 || !part_may_come(&b->verdict));
 }
 
+/* What it holds has been told to nobody yet: while the masters refuse this daemon it holds nothing. */
+static bool
+bundle_must_yield(const struct core *core, const struct bundle *b)
+{
+	bool holds = false;
+
+	for (size_t i = 0; i < b->count; i++)
+		holds |= b->parts[i].grant != NULL;
+	return holds && !masterset_usable(core);
+}
+
 static void
 bundle_go_on(struct core *core, struct bundle *b)
 {
@@ -246,6 +258,8 @@ bundle_go_on(struct core *core, struct bundle *b)
 	b->refused = false;
 	if (failed) {
 		bundle_fail(core, b, &verdict);
+	} else if (bundle_must_yield(core, b)) {
+		bundle_wait_for(core, b, b->parts);
 	} else if (next == NULL) {
 		bundle_finish(core, b);
 	} else if (refused) {

@@ -3,6 +3,7 @@
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/master.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/slots.h"
@@ -296,7 +297,8 @@ lease_retain(struct core *core, struct lease *l)
 	int64_t until_ms = core->now.ms + core->settings.retain_ms;
 
 	if (!l->served || l->wanted || core->draining || core->settings.retain_ms == 0 ||
-		l->resource->rule->key != NULL || l->resource->rule->interop != INTEROP_NONE)
+		l->resource->rule->key != NULL || l->resource->rule->interop != INTEROP_NONE ||
+		!masterset_usable(core))
 		return false;
 	if (l->idle_ms == 0) {
 		l->idle_ms = until_ms;

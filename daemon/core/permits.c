@@ -4,6 +4,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/keep.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/reenter.h"
@@ -48,11 +49,13 @@ permits_arrive(struct core *core, struct resource *r)
 	r->stakes.bidder = NULL;
 }
 
-/* It is good for this waiter, as soon as it has been refreshed where that is due. */
+/* It is good for this waiter, as soon as it has been refreshed where that is due. While the masters refuse
+ * this daemon it is for nobody (share.c says why). */
 static bool
-permits_fits(const struct lease *l, const struct waiter *w)
+permits_fits(const struct core *core, const struct lease *l, const struct waiter *w)
 {
-	return l->state == LEASE_HELD && w != NULL && w->permits == l->permits && !(l->wanted && l->served);
+	return l->state == LEASE_HELD && w != NULL && w->permits == l->permits && !(l->wanted && l->served) &&
+	       masterset_usable(core);
 }
 
 static void
@@ -107,7 +110,7 @@ permits_serve_idle(struct core *core, struct resource *r)
 			break;
 		if (s == all->bidder)
 			continue;
-		if (!permits_fits(&s->lease, w))
+		if (!permits_fits(core, &s->lease, w))
 			stake_end(core, s);
 		else
 			permits_grant(core, s, w);

@@ -4,20 +4,30 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/keep.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/reenter.h"
 #include "daemon/core/verdict.h"
+
+/* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon nobody's has: its
+ * leases would keep it registered, and with it the set that others wait to leave, for as long as somebody
+ * waits here. */
+static bool
+share_open(const struct core *core, const struct waiter *w)
+{
+	return masterset_usable(core) && lease_open(core, &w->resource->lease, w);
+}
 
 void
 share_verdict(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	const struct resource *r = w->resource;
 
-	bool open = w == TAILQ_FIRST(&r->queue->waiters) && lease_open(core, &r->lease, w);
+	bool open = w == TAILQ_FIRST(&r->queue->waiters) && share_open(core, w);
 
 	if (r->lease.state == LEASE_HELD && !open)
-		verdict_null(out);
+		verdict_shut(core, r, out);
 	else
 		verdict_masters(core, r, &r->lease, out);
 }
@@ -63,17 +73,17 @@ static void
 share_answer_once(struct core *core, struct resource *r)
 {
 	struct waiter *w, *next;
-	struct reply null;
+	struct reply verdict;
 	bool behind = false; /* somebody in front who stays lets nobody past */
 
 	if (r->queue->once == 0)
 		return;
-	verdict_null(&null);
+	verdict_shut(core, r, &verdict);
 	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
-		bool shut = behind || !lease_open(core, &r->lease, w);
+		bool shut = behind || !share_open(core, w);
 
 		if (shut && w->once)
-			queue_answer(core, w, &null);
+			queue_answer(core, w, &verdict);
 		else
 			behind |= shut;
 	}
@@ -105,13 +115,13 @@ share_held(struct core *core, struct resource *r)
 
 	share_turn(core, r);
 	r->dirty = true; /* whatever a grant changes is looked at right here */
-	while (w != NULL && lease_open(core, &r->lease, w) && share_grant(core, l, w)) {
+	while (w != NULL && share_open(core, w) && share_grant(core, l, w)) {
 		share_turn(core, r);
 		w = TAILQ_FIRST(&r->queue->waiters);
 	}
 	r->dirty = dirty;
 	share_line(core, r);
-	if (l->grants == NULL && (w == NULL ? !lease_retain(core, l) : !lease_open(core, &r->lease, w)))
+	if (l->grants == NULL && (w == NULL ? !lease_retain(core, l) : !share_open(core, w)))
 		lease_give_back(core, l);
 	else
 		share_answer_once(core, r);

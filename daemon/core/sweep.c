@@ -4,6 +4,7 @@
 #include "daemon/core/keep.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/names.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
@@ -54,7 +55,8 @@ sweep_catch_up(void *arg, struct resource *r)
 		return true;
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
 		sweep_lease(sweep->core, l);
-	if (r->parts)
+	/* What a refused daemon retains is given back. */
+	if (r->parts || !masterset_usable(sweep->core))
 		touched_add(sweep->core, r);
 	return true;
 }

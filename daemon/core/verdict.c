@@ -1,6 +1,7 @@
 #include "daemon/core/verdict.h"
 
 #include "daemon/core/lease.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 
@@ -57,12 +58,21 @@ verdict_masters(const struct core *core, const struct resource *r, const struct 
 }
 
 void
+verdict_shut(const struct core *core, const struct resource *r, struct reply *out)
+{
+	if (masterset_usable(core))
+		verdict_null(out);
+	else
+		quorum_verdict(core, r->link, out);
+}
+
+void
 verdict_name(const struct core *core, const struct resource *r, struct reply *out)
 {
 	const struct lease *l = r->limit == 0 ? &r->lease : NULL;
 
 	if (r->grant_count > 0 || (l != NULL && l->state == LEASE_HELD))
-		verdict_null(out);
+		verdict_shut(core, r, out);
 	else
 		verdict_masters(core, r, l, out);
 }

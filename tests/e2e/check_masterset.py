@@ -104,20 +104,28 @@ def test_one_and_three(place):
 
 
 def test_holders_keep(place):
-    """what a daemon holds is renewed while it is refused, and nothing new is granted"""
+    """what a daemon holds is renewed while it is refused; it goes to no other session of that daemon, and nothing new is granted"""
     masters = servers(place, 3)
     daemon = place.daemon("d1", master=masters, config=SHORT).admitted()
     holder = daemon.client()
     token = holder("LOCK", "a", "WAIT", 0)
     # What a change of the set by hand, past the daemons, looks like to it.
-    text = daemon.info()["masters_set"].split(" ")
-    masters[2]("HSET", "holdfast:node", "set", " ".join(["7"] + text[1:3]), "agreement", "3", "places", "elsewhere-1 elsewhere-2")
+    strangers = "7 00000000000000fe:url 00000000000000ff:url"
+    masters[2]("HSET", "holdfast:node", "set", strangers, "agreement", "3", "places", "elsewhere-1 elsewhere-2")
     line = refused(daemon)
     expect("elsewhere-1" in line, True, line)
     expect(grants(daemon, "b"), False)
     mark = harness.boottime()
     harness.until("two leases have passed", lambda: harness.boottime() > mark + 2.0)
     expect_between(holder("CHECK", "a", "TOKEN", token), 1, 1000, "still held")
+    waiter = daemon.client()
+    waiter.send("LOCK", "a", "WAIT", 2000)
+    expect(holder("UNLOCK", "a"), 0)
+    for master in masters[:2]:
+        harness.until("it is given back", lambda one=master: one("EXISTS", "holdfast:{a}") == 0)
+    answer = waiter.reply()
+    expect_code(answer, "NOMASTER")
+    expect("elsewhere-1" in str(answer) and masters[0].socket in str(answer), True, str(answer))
 
 
 def test_restarted_with_another_list(place):
