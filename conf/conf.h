@@ -39,8 +39,8 @@ struct conf_listener {
 	char *group;             /* Unix socket: "": the group of the process */
 	int64_t gid;             /* of group, when there is one */
 	struct conf_address tcp; /* numeric address to bind to */
-	int on_close;            /* enum conf_on_close, what a close means for holds; AUTO: of a Unix socket
-				    RELEASE, of TCP WITHHOLD */
+	int on_close;            /* enum conf_on_close, what a close means for holds; AUTO: RELEASE
+				    on a Unix socket, WITHHOLD on TCP */
 	bool insecure;           /* tcp: may be open to other hosts without users */
 };
 

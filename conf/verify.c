@@ -364,7 +364,7 @@ interop_verify(const struct verify *v, const struct node *root, const struct con
 			conf->master_count);
 }
 
-/* A rule none of whose names could be locked: their keys are others' (PROTOCOL.md 2.1). */
+/* Refuses a template whose keys are all holdfast's own (PROTOCOL.md 2.1). */
 static void
 key_verify(const struct verify *v, const struct node *root, const struct conf *conf, size_t i)
 {
@@ -379,7 +379,7 @@ key_verify(const struct verify *v, const struct node *root, const struct conf *c
 			own ? conf->namespace : TOKEN_COUNTERS, own ? ":{" : "");
 }
 
-/* The key of a rule that is for one name alone; false: it is not, or the name has a key of its own. */
+/* The key of a rule that matches a single name; false: it matches more, or has no template. */
 static bool
 only_key(const struct conf_rule *rule, char out[ONLY_KEY_MAX])
 {
@@ -404,7 +404,7 @@ only_keys_verify(const struct verify *v, const struct node *root, const struct c
 			strcmp(conf->rules[i].match, conf->rules[j].match) == 0)
 			continue;
 		errors_add(v->errors, item_place(v, item_node(root, "rules", i), "match"),
-			"rules: the key of %s is that of %s by item %zu, and a key has one name; use that "
+			"rules: the key of %s is also that of %s, by item %zu; a key has one name: use that "
 			"one",
 			conf->rules[i].match, conf->rules[j].match, j + 1);
 	}

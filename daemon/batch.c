@@ -80,7 +80,7 @@ batch_new(const struct call *calls, size_t n)
 		text_copy(&batch->calls[i].slots, &room);
 		text_copy(&batch->calls[i].nonces, &room);
 		batch->calls[i].key = NULL;
-		/* The command has them by now. */
+		/* They are encoded in the command already. */
 		batch->calls[i].masterset = batch->calls[i].places = (struct slice){NULL, 0};
 	}
 	return batch;

@@ -74,7 +74,7 @@ channels_names(
 	if (n <= strlen(PREFIX) || memcmp(channel, PREFIX, strlen(PREFIX)) != 0)
 		return 0;
 	whole = (struct slice){channel + strlen(PREFIX), n - strlen(PREFIX)};
-	/* A name without braces is not the channel's whole rest, and one with them is. */
+	/* Redisson puts a name without braces into braces, and takes one with braces as it is. */
 	if (memchr(whole.p, '{', whole.n) && channel_find(channels, whole))
 		names[count++] = whole;
 	if (whole.n < 3 || whole.p[0] != '{' || whole.p[whole.n - 1] != '}')

@@ -112,8 +112,8 @@ connection_hangup_end(const struct connection *c)
 	return c->identity.local && c->identity.release ? END_GONE : END_ABANDONED;
 }
 
-/* An end of file in good order: of a local process it is an end unless the listener says otherwise, which it
- * does where a proxy may be at the other end; of a TCP peer only where it says so. */
+/* An end of file in good order ends the holds if the listener says so: a Unix socket by default, since its
+ * peer is a local process unless it is a proxy; TCP only by configuration. */
 static enum end
 connection_eof_end(const struct connection *c)
 {

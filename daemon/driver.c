@@ -33,9 +33,8 @@ driver_draw(struct driver *d)
 }
 
 /*
- * A copy of this process, made while it runs (a machine's image, CRIU), begins with the same random numbers,
- * those that are drawn already, and with those its kernel has drawn. The two are never at the same nanosecond
- * of their clocks for long.
+ * A copy of this process, made while it runs (a machine's image, CRIU), has the same random state, in the
+ * process and in its kernel. So the clock is mixed in: two processes seldom step in the same nanosecond.
  */
 static struct now
 driver_now(struct driver *d)
@@ -50,7 +49,7 @@ driver_now(struct driver *d)
 	return now;
 }
 
-/* The daemon ends, not because somebody wants it to. Clients have been told, or will be by the end. */
+/* The daemon ends by itself, with an error status. Its clients are told before. */
 static void
 driver_fail(struct driver *d)
 {
@@ -252,8 +251,8 @@ driver_is_done(const struct driver *d)
 	       clock_ms() >= d->drain_until_ms;
 }
 
-/* A daemon that nobody can reach, and whose successor everybody reaches, must not hold any locks: its master
- * may be a private one. */
+/* If clients reach a successor at its socket, this daemon must not hold locks: both may have private masters.
+ */
 static void
 driver_look_out(struct driver *d)
 {

@@ -45,8 +45,8 @@ struct driver_settings {
 	struct pool_settings pools[CORE_MASTERS_MAX]; /* of each of core.masters */
 	struct driver_limits limits;
 	struct desk_facts facts;
-	/* A daemon whose socket was taken away, while locks were held, is there for so long still: who starts
-	 * in its place sees that it may have told somebody something. */
+	/* If its socket is removed or replaced while locks are held, the daemon stays for so long, in ms: its
+	 * successor sees that clients may rely on these locks. */
 	int64_t linger_ms;
 	/* SIGHUP and RELOAD: 0, or -1; text says what was done, or why not. */
 	int (*reload)(void *arg, char *text, size_t room);
@@ -77,7 +77,7 @@ int driver_adopt(struct driver *driver, int fd, char *error, size_t error_room)
 int driver_listen(struct driver *driver, const struct socket_settings *settings, size_t count, char *error,
 	size_t error_room) __attribute__((warn_unused_result));
 
-/* Why a client may have been told something by an earlier daemon at the same addresses; NULL: none can. After
+/* Why a client may have known an earlier daemon at the same addresses; NULL: none can have. After
  * driver_adopt() and driver_listen(). */
 const char *driver_known_before(const struct driver *driver);
 

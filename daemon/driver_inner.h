@@ -36,7 +36,7 @@ struct driver {
 	int64_t linger_until_ms;
 	bool draining;
 	bool stopped;
-	bool failed;   /* it had to give up */
+	bool failed;   /* it ends by itself */
 	bool stepping; /* core_step() or its actions are under way */
 };
 

@@ -31,7 +31,7 @@
 #define STABLE_MS      10000 /* up for so long: the next death is a new one */
 #define LINE_MAX_BYTES 512   /* of what the server says, the rest of a line is cut */
 #define PATH_BYTES     4096
-#define NAMES          8 /* daemons that had the directory, one after the other, and are there still */
+#define NAMES          8 /* daemons that had the directory, one after the other, and still run */
 #define READY          "eady to accept connections" /* "The server is now ready ...", "Ready ..." */
 
 struct embedded {
@@ -139,8 +139,8 @@ open_directory(struct embedded *e, char *why)
 }
 
 /*
- * Takes a name that outlives the directory. False: another daemon has one that is there still, and may have
- * told its clients something. Some are tried, so that each of several has its own.
+ * Takes a name that outlives the directory: an abstract socket. False: an earlier daemon still has one, and
+ * its clients may rely on locks. There are several names, so that each of several such daemons has its own.
  */
 static bool
 claim_name(struct embedded *e)
@@ -154,7 +154,8 @@ claim_name(struct embedded *e)
 		n = snprintf(
 			at.sun_path + 1, sizeof at.sun_path - 1, "hf%u/%d%s", geteuid(), i, e->directory);
 		if (n >= (int)sizeof at.sun_path - 1)
-			n = (int)sizeof at.sun_path - 2; /* cut: at worst somebody else's, and a guard */
+			n = (int)sizeof at.sun_path -
+			    2; /* cut: at worst that of another directory, and a guard */
 		if (bind(e->name_fd, (struct sockaddr *)&at,
 			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
 			return alone;
@@ -169,10 +170,10 @@ find_doubt(const struct embedded_settings *settings, bool first, bool clean, boo
 	if (clean)
 		return NULL;
 	if (!first)
-		return "the last daemon here did not end cleanly, or with locks held";
+		return "the last daemon here did not end cleanly, or held locks at its end";
 	if (settings->doubt)
 		return settings->doubt;
-	return alone ? NULL : "another daemon that was here is there still";
+	return alone ? NULL : "an earlier daemon of this directory still runs";
 }
 
 /* Takes the directory for this daemon, and reads how its last one ended. */

@@ -6,9 +6,9 @@
  * pool connects to its socket as to any other master.
  *
  * The directory also remembers how the last run ended: only a recorded clean end without live grants, or a
- * first start of which no client can have known an earlier one, makes the new master one that forgot nothing.
- * While it runs the daemon has an abstract Unix socket that is named after the directory: who makes the
- * directory anew, because it was removed, sees that the last one is there still.
+ * first start whose clients can have known no earlier daemon, makes the new master one that forgot nothing.
+ * While it runs the daemon has an abstract Unix socket that is named after the directory: if the directory is
+ * removed, a daemon that makes it anew sees that this one still runs.
  */
 #ifndef DAEMON_EMBEDDED_H
 #define DAEMON_EMBEDDED_H
@@ -28,8 +28,8 @@ struct stats;
 struct embedded_settings {
 	const char *directory; /* made, mode 0700, if it is not there, and its parents, mode 0755 */
 	const char *program;   /* path; NULL: redis-server, else valkey-server, from PATH */
-	const char *doubt; /* why somebody may have been told something by a daemon that left nothing in the
-			      directory: it was in another's place, or on another disk; NULL: nobody can */
+	const char *doubt; /* why clients may rely on locks of a daemon that left nothing in the directory: it
+			      was at another place, or on another disk; NULL: none can */
 };
 
 /*

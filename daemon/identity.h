@@ -29,7 +29,7 @@ struct identity {
 	bool stranger;  /* has to log in, and has not; the door's to set */
 
 	bool extra;        /* an administrator beyond the limits; likewise */
-	bool release;      /* a clean close ends holds; of a Unix socket any close */
+	bool release;      /* a clean close ends holds; on a Unix socket any close */
 	bool native_admin; /* peer.admin as the kernel says it, without login */
 	struct peer peer;
 	const struct access_user *user; /* NULL: not logged in */

@@ -117,7 +117,7 @@ on_down(void *arg, const char *why)
 	inbox->listens = false;
 }
 
-/* Those who wait for the end of somebody else's lock; how many names it is about. */
+/* Wakes the waiters for each name of a channel; returns how many names it has. */
 static size_t
 channel_wake(const struct inbox *inbox, const struct redisReply *channel)
 {

@@ -29,9 +29,9 @@ struct listener {
 	bool local;
 	bool release;
 	bool started;
-	uid_t owner; /* of a Unix socket, */
+	uid_t owner; /* of a Unix socket's file, */
 	dev_t device;
-	ino_t inode; /* and where it is in the file system; 0: nowhere that is known */
+	ino_t inode; /* and its inode; 0: not known */
 	char address[SOCKET_ADDRESS_MAX];
 };
 
@@ -232,7 +232,7 @@ listener_lost(const struct listener *listener)
 		return NULL;
 	}
 	if (stat(listener->address, &seen) == 0) {
-		return "is another's now";
+		return "was replaced by another";
 	}
 	return listener->place.path && (errno == ENOENT || errno == ENOTDIR) ? "was removed" : NULL;
 }

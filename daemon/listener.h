@@ -50,12 +50,12 @@ bool listener_releases(const struct listener *listener); /* see socket_settings.
 /* A reload: what a clean close means from now on; mode and group of a socket that was opened here. */
 int listener_change(struct listener *listener, const struct socket_settings *settings, char *error,
 	size_t error_room) __attribute__((warn_unused_result));
-/* Why nobody who connects to the address comes to this socket any more, a clause that follows the address;
- * NULL: he does. Of an inherited socket that was removed nothing is said: who made it may make it again. */
+/* Why connections to the address do not reach this socket any more, as a clause that follows the address;
+ * NULL: they do. NULL as well if an inherited socket was removed: its maker may make it again. */
 const char *listener_lost(const struct listener *listener);
-/* Who connects to this path comes to this socket: it may have been moved there. */
+/* Whether connections to this path reach this socket: it may have been moved there. */
 bool listener_is_behind(const struct listener *listener, const char *path);
-/* A Unix socket was opened here, in a directory that was not there before: nobody can have known an earlier
+/* Whether this process opened a Unix socket in a directory that it made: no client can have known an earlier
  * one. */
 bool listener_fresh(const struct listener *listener);
 /* Whether the settings name the address this one listens on. */

@@ -31,13 +31,13 @@ struct listeners {
 int listeners_start(struct listeners *set) __attribute__((warn_unused_result));
 
 /*
- * The first socket that clients do not find any more, since it was removed or another is in its place, and
- * why; NULL: there is none, or nothing has happened since they were looked at, a moment ago. To be asked in
- * each turn of the loop, which is woken when something happens.
+ * The first socket that was removed or replaced by another, so that clients do not find it, and why; NULL:
+ * there is none, or nothing has happened since the last look, less than a second ago. To be called in each
+ * turn of the loop, which wakes when something happens in a directory with a socket.
  */
 const struct listener *listeners_lost(struct listeners *set, int64_t now_ms, const char **why);
 
-/* Why somebody may have known these sockets before this process had them; NULL: nobody can. */
+/* Why clients may have known these sockets before this process had them; NULL: none can have. */
 const char *listeners_known_before(const struct listeners *set);
 
 /* Closes all of them. */

@@ -288,8 +288,7 @@ driver_begin(struct main *m)
 				.lease_max_ms = conf_longest_lease_ms(conf),
 				.margin_ms = conf->margin_ms,
 			},
-		/* Who starts in our place waits for as long as a master that forgot is guarded, once it sees
-		   us. */
+		/* A successor that sees this daemon guards its own master for as long as leases last. */
 		.linger_ms = m->embedded ? conf_longest_lease_ms(conf) : 0,
 		.reload = main_reload,
 		.arg = m,

@@ -84,7 +84,7 @@ settings_rules(const struct conf *conf, const struct conf *boot)
 	return rules;
 }
 
-/* What ends a text here, or a part of it, looks otherwise within: no two layouts are written alike. */
+/* Escapes what separates the parts of a layout, so that no two layouts are written alike. */
 static void
 put_plain(const char *before, const char *text, FILE *to)
 {
@@ -207,8 +207,8 @@ settings_place(const struct conf_master *master, struct pool_settings *pool, str
 	pool->db = master->url.database;
 }
 
-/* A database of its own is another memory. The name that sentinels know a master by is no part of it: with
- * replicas-ack it does not matter whose word a daemon follows. */
+/* Another database is another memory. The name that sentinels know a master by is no part of the way: with
+ * replicas-ack it does not matter which sentinels a daemon follows. */
 void
 settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX])
 {

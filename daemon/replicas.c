@@ -37,7 +37,7 @@ replicas_refuse(const struct replicas *r, enum call_op op)
 	return r->missing && (op == CALL_ACQUIRE || op == CALL_LATCH) ? r->why : NULL;
 }
 
-/* Whether it tells what may be otherwise at a majority: that there is no latch is such a thing, too. */
+/* Whether it tells something that a majority may not have; that there is no latch is such a thing, too. */
 static bool
 vote_rests_on_replicas(const struct vote *vote)
 {

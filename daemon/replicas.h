@@ -39,13 +39,13 @@ unsigned replicas_needed(const struct replicas *replicas);
  * not be: what is not released runs out. */
 bool replicas_matter(const struct replicas *replicas, enum call_op op);
 
-/* Why a call of this operation is not even sent, an error reply for people: nothing new is begun while too
- * few acknowledge. NULL: it is sent. */
+/* Why a call of this operation is not even sent, as the text of an error: nothing new is begun while too few
+ * acknowledge. NULL: it is sent. */
 const char *replicas_refuse(const struct replicas *replicas, enum call_op op);
 
-/* Makes of a vote what it is worth without acknowledgement. True: it is worth less. What a master grants,
- * says of its memory or of a latch may be known to nobody else: a greeting is an error then, and the rest has
- * an unknown end. That it cannot be used as a master, or does not grant, is believed. */
+/* Turns a vote that was not acknowledged into what it is worth. True: it has changed. What a master grants,
+ * or says of its memory or of a latch, may be lost in a failover: a greeting becomes an error, other votes
+ * have an unknown outcome. That a master cannot be used, or does not grant, is believed. */
 bool replicas_disbelieve(const struct replicas *replicas, const struct call *call, struct vote *vote);
 
 /* The answer to INFO replication. Asked at each new connection, and when the sentinels know of more or fewer;

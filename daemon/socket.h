@@ -30,7 +30,7 @@ struct socket_settings {
 	gid_t gid;
 	const char *host; /* TCP: numeric address */
 	uint16_t port;    /* TCP; 0: any that is free */
-	bool release;     /* a clean close of a connection ends holds at once; of a Unix socket any close */
+	bool release;     /* a clean close of a connection ends holds at once; on a Unix socket any close */
 };
 
 enum socket_failure {

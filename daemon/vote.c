@@ -207,7 +207,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 			vote->run = element_text(reply, 6);
 		else
 			vote->text = element_text(reply, 6);
-		/* Two masters that do not say who they are would be one. */
+		/* Two servers without a run id could not be told apart. */
 		if (vote->greeting == GREETING_GOOD && vote->run.n == 0)
 			return false;
 		vote->admitted = element_is(reply, 4, "1");
@@ -443,7 +443,7 @@ decode_text(const redisReply *reply, int64_t skipped, const struct call *call, s
 	return true;
 }
 
-/* When an array was made; behind it, in the same text, there may be the highest token. */
+/* The time at which an array was made; after it, in the same text, there may be the highest token. */
 static bool
 decode_time(const redisReply *reply, int64_t *time_us, int64_t *highest)
 {

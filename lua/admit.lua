@@ -6,8 +6,8 @@
 --
 -- Compare-and-set on the incarnation: a daemon that watched another memory cannot admit this one. The floor
 -- is raised before anything new is granted: re-flooring later, or not at all, would hand out tokens twice.
--- Repeating is harmless: once admitted, the answer is the same floor. Even then something is written, behind which
--- replicas can acknowledge the admission, whoever made it.
+-- Repeating is harmless: once admitted, the answer is the same floor. Even then something is written, so that replicas
+-- acknowledge the admission, also that of another daemon.
 -- include: clock
 -- include: node
 -- include: decimal

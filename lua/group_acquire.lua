@@ -53,7 +53,7 @@ local left, read = 0, forms + n -- names they still hold for; arguments that hav
 -- include: place
 -- include: form
 
--- A crowd of more than CHUNK is looked at all over once in this time; no lease lives for longer and is not seen to end.
+-- All of a crowd of more than CHUNK is looked at once in this time: within the longest lease the end of each is seen.
 local LOOK_US = math.min(1000000, ttl_max * 1000)
 
 -- Of these permits those that the owner has, and those that nobody has. lock: the group, if it is known; else it is
@@ -223,7 +223,7 @@ local function crowd_looked(it)
 	end
 end
 
--- Somebody has it alone: the answer, or nil when that is us, who share it from now on.
+-- An exclusive lease is there: the answer, or nil if it is ours and becomes a shared one.
 local function look_alone(it, owner)
 	if owner == it.owner and not it.form.limit then
 		redis.call('DEL', it.lease)

@@ -4,39 +4,38 @@
 -- ARGV  1: incarnation to use if this is another memory with the tag of the set of masters in 12, and the mark
 --       (node.inc); 2: daemon-id; 3: highest token known; 4: longest lease (ms); 5: clock margin (ms); 6: layout
 --       (hash of key templates); 7: how long the registration lives (ms); 8: '1' trusts this master without a guard;
---       9: an incarnation whose clock, as this daemon sees it, leapt: leases ended before their time, unless it was
---       the daemon's that stood still; 10: the nonce of this greeting, 16 hexadecimal digits, and behind it, each after a space,
---       those of greetings before it; 11: the id of this master if it has none, or has lost it; 12: the set of
---       masters as this daemon knows it, '<generation> <id>:<way> <id>:<way>...', '' when it does not yet; 13: the
---       places of its members, for people; 14: how far it may go here: 0 not at all, 1 offered, 2 accepted, 3 agreed
+--       9: an incarnation whose clock leapt, as this daemon sees it; 10: the nonce of this greeting, 16 hexadecimal
+--       digits, and those of earlier greetings, each after a space; 11: the id of this master if it has none, or has
+--       lost it; 12: the set of masters as this daemon knows it, '<generation> <id>:<way> <id>:<way>...', '' when it
+--       does not yet; 13: the places of its members, for people; 14: how far it may go here: 0 not at all, 1 offered,
+--       2 accepted, 3 agreed
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
 --       agreement}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned; incarnation is '' unless good
---       text: good, cloned: the run id of the server; mismatch: the limits stored and given; otherset: the first
---       daemons that live under that set, '' for none
+--       text: good, cloned: the run id of the server; mismatch: the limits stored and given; otherset: the ids of
+--       other daemons registered there, the first digits of the first few; '' for none
 --       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 when none is
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
 -- ones: it gets a new incarnation in the same instant, which refuses every script meant for the old one, and is
--- not admitted; so does one of which most daemons that live say that its clock leapt, and one whose highest token is
--- below the mark: it went back to a snapshot, or another database took its place. Floor and highest token are kept
--- if they are there. The highest token grows with each greeting, so that a snapshot from before it is behind the
--- daemon's mark; a new incarnation's is above this master's clock, too, and with it above the marks of the other
--- daemons, unless tokens ran ahead of it.
--- One that has evicted keys since the last greeting, under a policy that was set for a while, forgot them.
--- A registration bears the nonce of the greeting that made it. When that is none of those this daemon has sent,
--- another process has the same daemon-id: a copy that was made while it ran. The second to come is told.
--- Limits and layout that are replaced take the incarnation along, though nothing is forgotten: a daemon that stood
--- still for longer than its registration lives may still go by the old ones, which give other keys to its names.
+-- not admitted. So does one whose clock has leapt, as more than half of the living daemons say: leases ended there
+-- before their time. So does one whose highest token is below the mark: it went back to a snapshot, or another database
+-- took its place. So does one that has evicted keys since the last greeting, under a policy that was set for a while.
+-- Floor and highest token are kept if they are there. The highest token grows with each greeting, so that a snapshot from
+-- before the greeting is below the daemon's mark. That of a new incarnation is not below this master's clock, and so
+-- above the marks of the other daemons, unless tokens ran ahead of the clock.
+-- A registration has the nonce of the greeting that made it. If it is none that this daemon has sent, another process
+-- has the same daemon-id: a copy that was made while it ran. The second copy to greet is told 'cloned'.
+-- Limits and layout that are replaced change the incarnation, though nothing is forgotten: a daemon that stood still
+-- for longer than its registration lives may still use the old ones, which give other keys to its names.
 --
 -- The set that is given is stored, or goes a step further, unless another one is stored that it does not follow.
--- What is agreed follows what is but offered, and a set of an earlier generation. What is offered follows another
--- set when no daemon lives that is registered here: a set's daemons are registered as long as their leases may last.
--- What is accepted or agreed it follows only with a majority of its members, by id or place, so that no majority goes
--- on without it.
+-- An agreed set follows one that is only offered, and one of an earlier generation. An offer follows another set if no
+-- daemon lives that is registered here: daemons are registered for as long as their leases may last. An offer follows
+-- an accepted or agreed set only with a majority of its members, by id or place, so that no majority of it goes on.
 -- A master that may have lost its memory takes no offer before its guard is over: until then the daemons of its set
--- can bring it back. Who is told 'otherset' has changed nothing else, and its registration does not live longer. The
--- tag in the node is 0 until the set is agreed on.
+-- can bring it back. A daemon that is told 'otherset' has not changed the set; its registration does not live longer.
+-- The tag in the node is 0 until the set is agreed on.
 --
 -- Repeating is harmless: the same identity answers what is stored; a copy that comes late only opens a guard
 -- that the master's change has earned anyway, and takes no set further than its daemon knew it to be.
@@ -107,7 +106,7 @@ end
 
 local run, replid = info('server', 'run_id'), info('replication', 'master_replid')
 if run == '' or replid == '' then
-	-- Two that tell none would be taken for one, and its next life for this one.
+	-- Without them two servers would pass for one, and a restart would not be seen.
 	return { 'error', decimal(now), 'ERR INFO tells no run_id or no master_replid: take a Redis or Valkey that does' }
 end
 local incarnation, tag = string.match(node.incarnation or '', '^(%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x)(%x*)$')
@@ -118,7 +117,7 @@ local doubted = incarnation == ARGV[9]
 local changed = not incarnation or node.run ~= run or node.replid ~= replid or
 	doubted and 2 * (leapt + 1) > #live + 1 or highest < mark or node.evicted and node.evicted ~= evicted
 
--- What another memory says of us is out of date.
+-- A registration from another incarnation is out of date.
 local of, nonce = string.match(node['d:' .. ARGV[2]] or '', ' (%x+) (%x+)$')
 if not changed and of == incarnation and not string.find(ARGV[10], nonce, 1, true) then
 	return greet('cloned', '', '0', 0, run)
@@ -187,7 +186,7 @@ local function follows()
 	if step == AGREED then
 		return not node.set or agreement <= OFFERED or generation(node.set) < generation(set)
 	end
-	-- The daemons of the other one have had the time to come back: that of a registration, longer than the guard.
+	-- The daemons of the other set have had the time of a registration to come back, which is longer than the guard.
 	local since = changed and now or number(node.forgot) or 0
 	local known = admitted or trusts or since <= now and now - since > live_ms * 1000
 	return step == OFFERED and known and (not node.set or #live == 0 and (agreement <= OFFERED or outvotes()))
@@ -197,7 +196,7 @@ local function register(deadline)
 	redis.call('HSET', KEYS[1], 'd:' .. ARGV[2], deadline .. ' ' .. incarnation .. ' ' .. string.sub(ARGV[10], 1, 16))
 end
 
--- Whom an operator has to look for: by what each of them says when it starts.
+-- Daemons that an operator has to look for: daemon.started in their logs has the id.
 local function living()
 	local ids, most = {}, 3
 	table.sort(live)
@@ -224,7 +223,7 @@ end
 if step == AGREED and set == node.set then
 	tag = given_tag
 	if before < AGREED then
-		-- All members have told their tokens by then: a majority of this set may know less than one of the last.
+		-- All members have told their tokens by then; later a majority of this set may know fewer than the last set did.
 		highest = math.max(highest, token)
 		floor = highest
 		redis.call('HSET', KEYS[1], 'floor', decimal(floor))

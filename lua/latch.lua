@@ -20,8 +20,8 @@
 -- time, used or not), and 'by:<daemon-id>:<who>' -> steps. Beside it, key .. 'w', who wants to hear of it: a hash,
 -- daemon-id -> deadline (µs). Who does is told once, 'latch NAME', when it is set and when it opens.
 --
--- Whatever is told stands in the stream to the replicas before the empty message that each call publishes: who has
--- that has all of it, also where nothing is written, and a cut-off master can say nothing on its own (replicas-ack).
+-- Each call publishes an empty message, so that it writes to the stream of the replicas even if nothing changes. A replica
+-- that acknowledges it has all that the answer tells: a cut-off master can tell nothing on its own (replicas-ack).
 --
 -- Repeating is harmless: what is there is not set again, and who set it finds his own id; a copy of a set that comes
 -- late is stopped by its deadline. A down counts as the most that its who has said, and only for the very latch

@@ -7,8 +7,8 @@
 --       {'no'}  a later attempt has asked for the place: it stays
 --       {'wrongkind'} or {'error', text}
 --
--- Repeating is harmless: a place that is gone stays gone, one that was taken after the question is not ours to give,
--- and calling a head twice only makes it look twice.
+-- Repeating is harmless: a place that is gone stays gone, a place that a later attempt took stays, and calling a head
+-- twice only makes it look twice.
 -- include: clock
 -- include: node
 
@@ -25,7 +25,7 @@ end
 
 local n = (#KEYS - 1) / 2
 
--- Attempts are 64 bits, more than a number holds.
+-- As text: attempts have 64 bits, and a number holds 53.
 local function attempt_later(one, other)
 	return #one > #other or #one == #other and one > other
 end

@@ -46,7 +46,7 @@ local function acquire(i)
 	if holder and holder ~= owner then
 		local left = redis.call('PTTL', lease)
 		if native(holder) and (left < 0 or left > ttl_max) then
-			-- None of ours lives that long: the clock stepped back, or somebody took the expiry away.
+			-- No lease of holdfast lives that long: the clock stepped back, or the expiry was taken away.
 			redis.call('PEXPIRE', lease, decimal(ttl_max))
 			left = ttl_max
 		end

@@ -203,9 +203,9 @@ START_TEST(keys_that_cannot_be_locked_are_refused)
 	conf_free(good("namespace: app\nrules: [ { match: a, key: 'holdfast:{%}' }, { match: b, key: 'app:%' "
 		       "} ]\n"));
 	bad("rules: [ { match: billing, key: 'lock:%' }, { match: 'lock:billing', key: '%' } ]\n",
-		"f.yml:1:54: rules: the key of lock:billing is that of billing by item 1,");
+		"f.yml:1:54: rules: the key of lock:billing is also that of billing, by item 1;");
 	bad("rules: [ { match: 'lock:billing', interop: redisson }, { match: billing, key: 'lock:%' } ]\n",
-		"f.yml:1:65: rules: the key of billing is that of lock:billing by item 1,");
+		"f.yml:1:65: rules: the key of billing is also that of lock:billing, by item 1;");
 	conf_free(good("rules: [ { match: billing, key: 'lock:%' }, { match: 'lock:*', key: '%' } ]\n"));
 }
 END_TEST

@@ -213,7 +213,7 @@ START_TEST(a_directory_that_is_made_anew_is_not_the_first_while_the_last_daemon_
 	snprintf(away, sizeof away, "%s/away", house.dir.path);
 	ck_assert_int_eq(rename(house.directory, away), 0);
 	house_open(&house);
-	ck_assert_str_eq(embedded_doubt(house.embedded), "another daemon that was here is there still");
+	ck_assert_str_eq(embedded_doubt(house.embedded), "an earlier daemon of this directory still runs");
 	house_close(&house, false);
 	embedded_free(last, false);
 	ck_assert_int_eq(rename(house.directory, strcat(away, "2")), 0);

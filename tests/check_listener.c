@@ -441,7 +441,7 @@ START_TEST(a_socket_that_is_removed_or_replaced_is_missed_at_once)
 	close(fd);
 	ck_assert(await(probe.base, has_stirred, &set));
 	ck_assert_ptr_nonnull(listeners_lost(&set, 6000, &why));
-	ck_assert_str_eq(why, "is another's now");
+	ck_assert_str_eq(why, "was replaced by another");
 	listeners_close(&set);
 	ck_assert_int_eq(access(probe.path, F_OK), 0);
 	ck_assert_int_eq(unlink(probe.path), 0);

@@ -192,7 +192,7 @@ one_host_is_stunned(unsigned masters)
 	play_pass_ms(&play, 20);
 	text = play_story(&play);
 	SAYS(text, "d0 > c0 -GUARD ");
-	SAYS(text, "or ours stood still");
+	SAYS(text, "or this host's stood still");
 	SAYS(text, "d1 > c1 :T\n");
 	play_pass_ms(&play, 1500);
 	ck_assert(!is_guarded(0, 0));

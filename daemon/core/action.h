@@ -65,7 +65,7 @@ struct push {
 	NOTE(MASTER_FLOOR, "master.floor", WARNING)       /* its tokens go on above a guess; text: why */    \
 	NOTE(MASTER_REFUSED, "master.refused", ERROR)     /* cannot be used; text: why and what to change */ \
 	NOTE(MASTER_ERROR, "master.error", WARNING)       /* text: its words */                              \
-	NOTE(CLONED, "daemon.cloned", ERROR)              /* another process is this one, too: the end */    \
+	NOTE(CLONED, "daemon.cloned", ERROR)              /* a copy of this process runs: it ends */         \
 	NOTE(STALLED, "daemon.stalled", WARNING) /* a turn came ttl_ms late; leases were checked first */
 
 enum note_type {

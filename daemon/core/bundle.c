@@ -237,7 +237,7 @@ bundle_has_failed(const struct bundle *b)
 	return b->refused && (b->ordered || b->once || b->lock.retries == 0 || !part_may_come(&b->verdict));
 }
 
-/* What it holds has been told to nobody yet: while the masters refuse this daemon it holds nothing. */
+/* No client relies yet on what it holds: while the masters refuse this daemon it gives that back. */
 static bool
 bundle_must_yield(const struct core *core, const struct bundle *b)
 {

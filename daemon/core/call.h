@@ -59,8 +59,8 @@ enum interop {
 	INTEROP_REDISSON /* a hash at the bare name; the end of a hold is published */
 };
 
-/* An attempt number is a count, and below it so many bits of chance: two copies of one process, which count
- * on from the same number, do not take each other's leases for their own. */
+/* An attempt number is a count, with so many random bits below it: two copies of one process count on from
+ * the same number, and must not take each other's leases for their own. */
 #define ATTEMPT_CHANCE_BITS 22
 
 /* How far a set of masters has come at one of them (masterset.h). */
@@ -76,8 +76,8 @@ struct call {
 	unsigned link;    /* which link of its pool, 0-based; a name always uses the same one */
 	uint64_t attempt; /* the owner's second half; for HELLO and ADMIT a serial; returned in the vote */
 	uint64_t incarnation; /* the master's memory this call is meant for; HELLO: a fresh candidate */
-	int64_t mark;      /* the greatest token that this master has told this daemon; RELEASE: no matter */
-	struct slice name; /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
+	int64_t mark;         /* the greatest token that this master has told this daemon (lua/node.inc) */
+	struct slice name;    /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
 	enum interop interop; /* who else locks it */
 	const char *key;      /* key template with one '%' for the name; NULL: NAMESPACE:{%} */
 	int64_t ttl_ms;       /* ACQUIRE, RENEW, RECLAIM: lifetime of the key, L + J, > 0 */
@@ -111,7 +111,7 @@ struct call {
 
 	/* HELLO only: the set of masters, and how far it may go at this one (masterset.h). Valid as the name
 	 * is */
-	uint64_t id;            /* the master's, should it have none, or have lost it */
+	uint64_t id;            /* for the master, if it has none or lost it */
 	struct slice masterset; /* n == 0: not known yet */
 	struct slice places;
 	enum agreement agreement;
@@ -146,7 +146,7 @@ enum outcome {
 	GREETING(MISMATCH, "is used by daemons with other limits: make lease, clock-margin, restart-guard "  \
 			   "and the rules with keys agree")                                                  \
 	GREETING(OTHERSET, "belongs to another set of masters")                                              \
-	GREETING(CLONED, "knows another process with our daemon-id: a copy of this one, made while it ran")
+	GREETING(CLONED, "knows another process with this daemon-id: a copy that was made while it ran")
 
 enum greeting {
 #define GREETING(name, text) GREETING_##name,
@@ -183,7 +183,7 @@ struct vote {
 			       masters to agree on; n == 0: none */
 	int64_t limit;      /* LIMIT: the one it has */
 	struct slice text;  /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values;
-			       OTHERSET: daemons that live there */
+			       OTHERSET: ids of daemons that are registered there */
 	struct latch_state latch; /* LATCH YES: as it is after what was asked; NO: see there */
 
 	/* HELLO YES only */

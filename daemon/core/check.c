@@ -396,7 +396,7 @@ core_check(const struct core *core, int64_t now_ms)
 	struct core_counts seen = {0};
 
 	if (core->ended)
-		return; /* where it was */
+		return; /* its last step settled nothing */
 	assert(touched_at_rest(core) && TAILQ_EMPTY(&core->bundles));
 	for (const struct resource *r = names_first(&core->names); r != NULL;
 		r = names_next(&core->names, r)) {

@@ -300,8 +300,8 @@ lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 		bid_vote(core, l, vote);
 }
 
-/* What a master whose clock leapt gives is to be given back; what it misses its clock may have ended, and
- * until the other daemons have been told it may become another memory, which takes reclaims. */
+/* A grant of a master whose clock leapt is to be given back. A lease that it misses may have been ended by
+ * its clock; until a greeting has said so, its memory may be given up, and a new one takes reclaims. */
 static enum outcome
 leapt_outcome(const struct vote *vote, bool doubted)
 {
@@ -318,8 +318,8 @@ lease_of(const struct core *core, struct resource *r, uint64_t attempt)
 	return r->limit == 0 ? &r->lease : stake_find(core, r, attempt);
 }
 
-/* The clocks of most masters have gone ahead, so that it may be ours that stood still: our leases end so much
- * earlier than we counted. Where it is that of a few, the others have what they have. */
+/* If the clocks of a majority have gone ahead, ours may have stood still: our leases end so much earlier than
+ * we counted. If those of a minority have, leases at the other masters last as long as we counted. */
 static void
 clock_doubted(struct core *core)
 {
@@ -484,7 +484,7 @@ take_event(struct core *core, const struct event *event)
 	}
 }
 
-/* Not what this step wanted of the masters: it may undo what the other process has there. */
+/* The calls of this step could undo what the other process has at the masters. */
 static void
 drop_calls(struct actions *actions)
 {

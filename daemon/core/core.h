@@ -52,13 +52,13 @@ struct core_per_user {
 struct core_settings {
 	const struct rule *rules; /* the last one matches everything */
 	size_t rule_count;        /* >= 1 */
-	const char *namespace_;   /* that all keys of ours begin with; kept by the caller */
+	const char *namespace_;   /* all keys of ours begin with it; kept by the caller */
 	int64_t lease_max_ms;     /* longest lease any daemon of this namespace uses */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
 	const char *const *where; /* their addresses, for people; kept by the caller; NULL: numbers do */
-	/* The way to each: "url" or "sentinel" and what changes its meaning, without blanks, shorter
-	 * than MASTERSET_WAY_MAX; all daemons go the same way to a server. Kept by the caller; NULL: "url" */
+	/* The way to each: "url", "sentinel" or "embedded", and what changes its meaning; without blanks,
+	 * shorter than MASTERSET_WAY_MAX, the same at all daemons. Kept by the caller; NULL: "url" */
 	const char *const *ways;
 	unsigned links;    /* to each of them, 1 .. CORE_LINKS_MAX */
 	int64_t retain_ms; /* how long a lease is kept that nobody uses any more; 0: not at all */
@@ -86,9 +86,9 @@ void core_step(struct core *core, struct now now, const struct event *event, str
 /* Whether the last step used its random numbers; else the next one may have the same, nobody knows them. */
 bool core_drew(const struct core *core);
 
-/* Another process has the same daemon-id, a copy of this one: nobody who holds a lock can rely on it any
- * more, and each has been told in his way. Whatever happens from now on nothing follows from it, no call
- * either: what is at the masters may be the other's. */
+/* Whether another process has the same daemon-id: a copy of this one. All holds are lost, and their sessions
+ * have been told. Further events have no effect, and there are no more calls: what is at the masters may be
+ * the other's. */
 bool core_ended(const struct core *core);
 
 /* When EVENT_TIMER is due, CLOCK_BOOTTIME in ms; INT64_MAX: never. */

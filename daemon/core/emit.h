@@ -41,8 +41,7 @@ void emit_master_note(struct core *core, enum note_type type, const struct maste
 uint64_t core_chance(struct core *core);
 int64_t core_jitter(struct core *core, int64_t low, int64_t high);
 
-/* An attempt number, above all before it. Nobody can tell it beforehand: a copy of this process has others.
- */
+/* An attempt number above all before it, random in part: a copy of this process has others. */
 uint64_t core_attempt(struct core *core);
 
 #endif

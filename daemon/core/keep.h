@@ -28,8 +28,8 @@ void keep_catch_up(struct core *core, struct lease *l);
 /* This master forgot: asserts the lease there. */
 void keep_reclaim(struct core *core, struct lease *l, unsigned master);
 
-/* Seats of it have been shortened: it is good for as long as a majority still is, and its timer comes then.
- */
+/* After seat_shorten(): the lease is valid for as long as a majority of its seats is, and lost when that is
+ * over. */
 void keep_shortened(struct core *core, struct lease *l);
 
 /* Fetches the next block of tokens when it is time: a hand-off should never wait for one. Does nothing when

@@ -16,7 +16,7 @@ struct template
 	struct slice after;
 };
 
-/* False: the rule has none, its names have keys of their own. */
+/* False: the rule has none; the keys are NAMESPACE:{NAME}. */
 static bool
 template_of(const struct rule *rule, struct template *out)
 {
@@ -46,7 +46,7 @@ begins(struct slice text, struct slice with)
 	return text.n >= with.n && memcmp(text.p, with.p, with.n) == 0;
 }
 
-/* The only name that the template could make this key of; false: none. */
+/* The name from which the template makes this key; false: there is none. */
 static bool
 template_name(const struct template *t, struct slice key, struct slice *name)
 {
@@ -59,7 +59,7 @@ template_name(const struct template *t, struct slice key, struct slice *name)
 	return name_check(*name, NAME_BYTES_MAX) == NULL;
 }
 
-/* GUARANTEES.md has a table of them. RFencedLock's counter is written by us where a rule says redisson. */
+/* The keys in the table of GUARANTEES.md, and the counter of RFencedLock, which interop: redisson writes. */
 static bool
 key_reserved(const struct core *core, struct slice key)
 {
@@ -83,7 +83,7 @@ why_taken(struct slice key, struct slice name, const struct rule *rule, struct r
 	(void)escape_text(of, sizeof(of), name, ESCAPE_PLAIN);
 	(void)escape_text(match, sizeof(match), slice_of(rule->match), ESCAPE_PLAIN);
 	reply_error(why, CODE_ERR,
-		"bad name: its key at the master, %s, is that of %s by the rule that matches %s: LOCK that "
+		"bad name: its key at the master, %s, belongs to %s by the rule that matches %s: LOCK that "
 		"name",
 		text, of, match);
 }

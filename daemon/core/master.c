@@ -117,10 +117,10 @@ master_call(struct core *core, const struct call *call)
 }
 
 /*
- * A nonce for the next HELLO. The master remembers that of the last one it ran, which may be any since the
- * last that was answered: these are kept, and before one of them would be dropped the newest is sent again.
- * Nobody but this process knows it: two copies of it draw different ones, and what the other has left at the
- * master is none that was sent.
+ * A nonce for the next HELLO. The master stores the nonce of the last HELLO that it ran, which can be any
+ * since the last that was answered. So these are kept; if there is no room for one more, the newest is sent
+ * again. A copy of this process draws different nonces: a stored nonce that was never sent here is the
+ * copy's.
  */
 static void
 master_draw_nonce(struct core *core, struct master *m)
@@ -284,7 +284,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool changed = !m->known || vote->incarnation != m->incarnation;
 
-	/* The question was older than our doubt. */
+	/* This greeting left before the leap was seen. */
 	if (m->doubted != 0 && !changed && !m->links[vote->link].doubts) {
 		master_greet(core, m, vote->link);
 		return;
@@ -305,7 +305,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	tokens_saw(core, vote->highest);
 	m->highest = vote->highest;
 	m->highest_ms = m->links[vote->link].greeting_ms;
-	/* The greeting before a lease was taken has to be among them at its end. */
+	/* At the end of a lease the last greeting before it has to be among the samples. */
 	offset_greeted(
 		&m->offset, master_guard_ms(core) + greet_every_ms(core), m->highest_ms, vote->time_us);
 	if (vote->admitted) {
@@ -330,7 +330,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 		master_guard(core, m);
 }
 
-/* Every master has to hear what this daemon knows of the set; a verdict that counts comes with the answer. */
+/* Every master has to hear what this daemon knows of the set; the answer says whether it is a member. */
 static void
 master_spread(struct core *core)
 {
@@ -344,7 +344,7 @@ master_spread(struct core *core)
 	}
 }
 
-/* Whether it is one of ours, so far as it says. */
+/* False: it belongs to another set, or is greeted again. */
 static bool
 master_of_set(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -381,8 +381,8 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 		master_greeted(core, m, vote);
 }
 
-/* What the master ran before it may be a later HELLO of ours, on another link, or at one that is the same
- * server: it is asked once more. */
+/* The stored nonce may be that of a later HELLO of ours, on another link, or through another name of the same
+ * server: then it is greeted once more. */
 static void
 master_cloned(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -429,7 +429,7 @@ master_admit_vote(struct core *core, struct master *m, const struct vote *vote)
 	if (vote->outcome == OUTCOME_YES && m->state == MASTER_GUARDED) {
 		tokens_saw(core, vote->highest);
 		m->highest = vote->highest;
-		/* Only now it takes an offer. */
+		/* From now on it takes an offer. */
 		if (!core->masterset.agreed)
 			m->greet_ms = core->now.ms;
 		master_admitted(core, m);
@@ -470,12 +470,13 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	leap_ms = offset_leap_ms(&m->offset, core->settings.margin_ms, core->now.ms, vote->time_us);
 	if (leap_ms == 0)
 		return false;
-	emit_master_note(core, NOTE_MASTER_LEAPT, m, 0, leap_ms, "its clock went ahead, or ours stood still");
+	emit_master_note(
+		core, NOTE_MASTER_LEAPT, m, 0, leap_ms, "its clock went ahead, or this host's stood still");
 	m->doubted = m->incarnation;
 	m->withheld_until_ms = core->now.ms + master_guard_ms(core);
 	m->leap_ms = leap_ms;
 	m->leap_counts = false;
-	/* How it is with the clocks of the others shows whether it was ours. */
+	/* The clocks of the other masters show whether ours stood still. */
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		if (&core->masters[i] != m)
 			master_greet_all(core, &core->masters[i]);
@@ -483,7 +484,7 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	return true;
 }
 
-/* What a memory has told it stores: one that stores less has gone back. */
+/* A memory stores the highest token before it tells it: one that has less went back. */
 static void
 master_told(struct master *m, int64_t token)
 {

@@ -32,11 +32,11 @@ void master_call(struct core *core, const struct call *call);
 void master_heard(struct core *core, struct master *m, const struct vote *vote);
 
 /*
- * Whether its clock, in this answer, has gone ahead of ours by more than the clock margin in the time of a
- * lease. Then leases ended there before their time, and what it gives to us another daemon may still rely on;
- * or ours stood still, and they end before we think. It is asked for nothing new for the length of a guard,
- * and greeted to say what was seen; so are the others, whose clocks show which it was (leap_ms). Asked of
- * every answer, before master_heard().
+ * Whether this answer shows that its clock went ahead of ours by more than the clock margin in the time of a
+ * lease. Either leases ended there before their time, and another daemon may still rely on what it grants; or
+ * our clock stood still, and our leases end earlier than we count. It is asked for nothing new for the length
+ * of a guard. All masters are greeted: it, to be told of the leap; the others, because their clocks show
+ * which of the two it was (leap_ms). To be called with every answer, before master_heard().
  */
 bool master_leapt(struct core *core, struct master *m, const struct vote *vote);
 
@@ -53,7 +53,7 @@ bool master_releases(const struct master *m, unsigned link);
 /* Another of our masters that is the same server: its vote would count twice. idle: also one that is not in
  * use. */
 const struct master *master_twin(const struct core *core, const struct master *m, bool idle);
-/* Another of our masters may turn out to be: it has not said yet which server it is. */
+/* Whether another of our masters has not said yet which server it is. */
 bool master_unheard(const struct core *core, const struct master *m);
 
 /* A question went unanswered: no new ones on this link until something is heard. */

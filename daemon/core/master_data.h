@@ -73,7 +73,7 @@ struct master {
 	uint64_t nonce_heard;                           /* the number of the newest that was answered well */
 	uint64_t admit_serial;                          /* of the ADMIT on its way */
 	uint64_t id;                                    /* its permanent one, as it told; 0: not yet */
-	uint64_t member;                /* and as it told belonging to the set that is agreed; 0: not yet */
+	uint64_t member;                /* its id as a member of the set that is agreed on; 0: not yet */
 	enum agreement agreement;       /* how far our set has come there (masterset.h) */
 	bool enrolled;                  /* it says that the set that we have agreed on is agreed */
 	bool blank;                     /* it stores no set */
@@ -83,7 +83,7 @@ struct master {
 	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
 };
 
-/* It would be used, but nothing that it gives counts: its clock leapt, or ours stood still. */
+/* Its clock leapt, or ours stood still: it is connected, but nothing that it grants counts. */
 static inline bool
 master_withheld(const struct master *m)
 {

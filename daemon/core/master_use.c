@@ -27,7 +27,7 @@ master_why_not(const struct core *core, const struct master *m, unsigned link, c
 
 	if (master_withheld(m))
 		(void)snprintf(out, room,
-			"has a clock that leapt, or ours stood still: new leases resume in %lld ms",
+			"has a clock that leapt, or this host's stood still: new leases resume in %lld ms",
 			left > 0 ? left : 0);
 	else if (m->state == MASTER_GUARDED)
 		(void)snprintf(

@@ -36,7 +36,7 @@ way_of(const struct core *core, const struct master *m)
 	return core->settings.ways != NULL ? core->settings.ways[m->index] : "url";
 }
 
-/* Without blanks, which part the places of a list. */
+/* Without blanks, because they separate the places of a list. */
 static void
 place_of(const struct core *core, const struct master *m, char out[MASTERSET_PLACE_MAX])
 {
@@ -67,9 +67,9 @@ is_ours(const struct core *core, uint64_t id)
 }
 
 /*
- * Which member of this set a master of ours is that remembers no set: the one that it was in this daemon's
- * life, or the one whose place it has. 0: none that could be told. Any other server without a memory, such as
- * one that is new, would otherwise be taken for a member that lost its own.
+ * The id of the member that a master of ours without a memory is: the member that it was in this daemon's
+ * life, or the one whose place and way it has. 0: none. A server that is neither may be a new one, and must
+ * not be taken for a member that lost its memory.
  */
 static uint64_t
 list_blank(const struct core *core, const struct members *list, const struct master *m)
@@ -87,9 +87,9 @@ list_blank(const struct core *core, const struct members *list, const struct mas
 	return 0;
 }
 
-/* Whether this master may be a member: by its id; without a memory, or before it is heard, by its place.
- * Taken for any, one that answers late would let this daemon take up a set that its configuration has left;
- * one that cannot be reached may be any, as others may know it by another place. */
+/* Whether this master may be a member: by its id; without a memory, or before it is heard, by its place. If a
+ * master that answers late passed for any member, this daemon could take up a set that its configuration has
+ * left. One that cannot be reached passes: other daemons may know it by another place. */
 static bool
 list_has(const struct core *core, const struct members *list, const struct master *m)
 {
@@ -102,7 +102,7 @@ list_has(const struct core *core, const struct members *list, const struct maste
 	return m->blank && list_blank(core, list, m) != 0;
 }
 
-/* Whether our configuration is a way to this set. */
+/* Whether our configuration fits this set. */
 static bool
 list_fits(const struct core *core, const struct members *list)
 {
@@ -128,7 +128,7 @@ list_ours(const struct core *core, const struct members *list)
 
 /* ---- what this daemon says ---- */
 
-/* By id, as the set is the same in whatever order it is configured. False: not all have told theirs. */
+/* By id: the order of the configuration does not matter. False: not all have told an id, or two the same. */
 static bool
 ids_sorted(const struct core *core, const struct master *sorted[CORE_MASTERS_MAX])
 {
@@ -147,7 +147,7 @@ ids_sorted(const struct core *core, const struct master *sorted[CORE_MASTERS_MAX
 	return true;
 }
 
-/* The set that our configuration is, where none is agreed on yet. */
+/* The set of our configuration, if none is agreed on yet. */
 static void
 set_compose(struct core *core)
 {
@@ -204,7 +204,7 @@ least_agreement(const struct core *core)
 	return least;
 }
 
-/* What masters are asked for: the next step, once all of them have taken the one before. */
+/* The step that masters are asked for: the next one after that which all of them have taken. */
 static enum agreement
 next_step(const struct core *core)
 {
@@ -231,7 +231,7 @@ masterset_ask(struct core *core, const struct master *m, unsigned link, struct c
 	hello->agreement = next_step(core);
 	if (!set->agreed)
 		return;
-	/* Its memory, should it have lost it; a server that we cannot be sure of does not get one. */
+	/* A member that lost its memory gets it back; a server that may be none does not. */
 	if (own_list(core, &ours) && members_find(&ours, m->id) >= 0)
 		hello->id = m->id;
 	else if (list_blank(core, &ours, m) != 0)
@@ -294,7 +294,7 @@ copy_slice(char *to, size_t room, struct slice from)
 	to[n] = '\0';
 }
 
-/* The set that a master says is agreed, and that our configuration is a way to. */
+/* A master says that this set is agreed on, and our configuration fits it. */
 static void
 set_adopt(struct core *core, struct master *from, const struct members *list, const struct vote *vote)
 {
@@ -315,7 +315,7 @@ set_adopt(struct core *core, struct master *from, const struct members *list, co
 	from->enrolled = true;
 }
 
-/* Nothing stands on it here: our configuration is no way to what others have agreed on since, and may become
+/* If no lease here rests on the set: others have agreed on one that our configuration does not fit. It may be
  * the next set when they are gone. */
 static void
 set_leave(struct core *core)
@@ -348,7 +348,7 @@ places_ours(const struct core *core, char *out, size_t room)
 	}
 }
 
-/* It is not one of ours: a verdict about this daemon. */
+/* It is not one of ours: this daemon takes no new lease. */
 static enum membership
 set_other(struct core *core, struct master *m, struct slice places, const char *what)
 {
@@ -365,7 +365,7 @@ set_other(struct core *core, struct master *m, struct slice places, const char *
 	return MEMBERSHIP_OTHER;
 }
 
-/* It has our set, or nothing of its own. */
+/* It has our set, or none. */
 static enum membership
 set_ours(struct core *core, struct master *m)
 {
@@ -374,7 +374,7 @@ set_ours(struct core *core, struct master *m)
 	return MEMBERSHIP_FINE;
 }
 
-/* We have agreed on a set, and it says something else. */
+/* We have agreed on a set, and it has another, or none. */
 static enum membership
 told_agreed(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
 {
@@ -388,7 +388,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 		set_adopt(core, m, theirs, vote);
 		return set_ours(core, m);
 	}
-	/* What we would say now it has not heard yet. */
+	/* It has not heard what we would say now. */
 	if (m->links[vote->link].set_serial != set->serial && list_has(core, &ours, m))
 		return MEMBERSHIP_AGAIN;
 	if (m->blank)
@@ -398,7 +398,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 		"belongs to another set of masters: make `masters:` the same everywhere");
 }
 
-/* None is agreed on yet, as far as we know, and it has another set than what we offer. */
+/* We have agreed on none, and it has another set than the one that we offer. */
 static enum membership
 told_forming(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
 {
@@ -429,7 +429,7 @@ told_ours(struct core *core, struct master *m, const struct vote *vote)
 		m->enrolled = vote->agreement == AGREEMENT_AGREED;
 		return;
 	}
-	/* While it may have lost its memory, what it remembers may be older than what it forgot. */
+	/* Under guard its memory may be older than what it forgot. */
 	m->agreement = vote->admitted ? vote->agreement : AGREEMENT_NONE;
 	if (vote->agreement == AGREEMENT_AGREED || least_agreement(core) >= AGREEMENT_ACCEPTED) {
 		for (unsigned i = 0; i < core->settings.masters; i++)
@@ -452,7 +452,7 @@ told_id(struct core *core, struct master *m, const struct vote *vote)
 	set_recompose(core);
 }
 
-/* Ours would follow each set that has been agreed on; what others offer may be ours. */
+/* Our next set follows each one that was agreed on. An offer of the same masters may be ours. */
 static void
 told_generation(struct core *core, const struct members *theirs, enum agreement agreement)
 {
@@ -485,13 +485,13 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 	struct members theirs = {0};
 
 	if (vote->masterset.n > 0 && !members_read(vote->masterset, vote->places, &theirs))
-		return set_other(core, m, vote->places, "stores a set of masters that cannot be read");
+		return set_other(core, m, vote->places,
+			"stores a set of masters that cannot be read: delete it as holdfastd(8) says");
 	told_id(core, m, vote);
 	if (id_twice(core, m))
 		return set_other(core, m, vote->places,
-			"has the id of another master, perhaps with a copy of its data: delete `id` and "
-			"`set` "
-			"of NAMESPACE:node there");
+			"has the id of another master, perhaps with a copy of its data: delete `id`, `set`, "
+			"`places` and `agreement` of NAMESPACE:node there");
 	told_generation(core, &theirs, vote->agreement);
 	if (slice_equal(vote->masterset, own_slice(set->text)) && set->text[0] != '\0') {
 		told_ours(core, m, vote);

@@ -1,22 +1,21 @@
 /*
  * masterset: the set of masters that the daemons of a namespace have agreed on.
  *
- * Two majorities share a master only when both are of one set, so each master stores which set it belongs to:
- * a generation, and of each member its permanent id and the way to it ("url", "sentinel"). The
- * configuration is how the set is found, and first made. Three steps make it, and each is taken at every
- * member before the next:
+ * Two majorities share a master only if both are of one set. So each master stores the set that it belongs
+ * to: a generation, and of each member its permanent id and the way to it ("url", "sentinel", "embedded").
+ * The configuration makes the set once, and finds it afterwards. Three steps make it; each is taken at all
+ * members before the next:
  *
  *     OFFERED ──all have stored it──▶ ACCEPTED ──all have that──▶ AGREED      leases are taken from here on
  *
- * With majorities instead, {A,B,C} and {A,B,D} could both be made. An offer gives way to what is agreed, and
- * to another offer once no daemon lives that is registered under it; therefore what all have offered is first
- * accepted by all: an acceptance gives way only with a majority of its set. Likewise a set that is agreed,
- * when its daemons are gone: what follows has a majority of its members (lua/hello.lua has the rule of each
- * master).
+ * If majorities were enough, {A,B,C} and {A,B,D} could both be made. An offer gives way to a set that is
+ * agreed on, and to another offer when no daemon lives that is registered under it. Therefore what all have
+ * offered is accepted by all first: an accepted or agreed set gives way to an offer only when none of its
+ * daemons lives, and only to a set with a majority of its members. lua/hello.lua has the rule of each master.
  *
- * Every call carries a tag of the set beside the incarnation: what was meant for another set is forgotten, by
- * a comparison that is there anyway. A master that says that another set is agreed, or that is none of ours,
- * says something about this daemon: it takes no new lease anywhere. What it holds it keeps.
+ * Every call carries a tag of the set beside the incarnation; a call for another set is refused by the same
+ * comparison. If a master belongs to another set, or is no member of ours, this daemon's configuration is
+ * wrong: it takes no new lease anywhere. What its clients hold they keep; other leases are given back.
  */
 #ifndef CORE_MASTERSET_H
 #define CORE_MASTERSET_H
@@ -25,8 +24,8 @@
 
 /* What came of a greeting. */
 enum membership {
-	MEMBERSHIP_FINE,  /* as far as anybody knows it is one of ours */
-	MEMBERSHIP_AGAIN, /* we know more by now than when we asked: to be greeted again */
+	MEMBERSHIP_FINE,  /* it is one of ours, or says nothing else yet */
+	MEMBERSHIP_AGAIN, /* what we say has changed since it was greeted: greet it again */
 	MEMBERSHIP_OTHER  /* it is not one of ours: masterset_why() */
 };
 
@@ -35,10 +34,10 @@ void masterset_init(struct core *core);
 /* Puts into a HELLO what this daemon knows of the set. */
 void masterset_ask(struct core *core, const struct master *m, unsigned link, struct call *hello);
 
-/* Takes what a good HELLO, or one that met another set, told. */
+/* Takes what a HELLO that was answered GOOD or OTHERSET told. */
 enum membership masterset_told(struct core *core, struct master *m, const struct vote *vote);
 
-/* There is a set, this daemon agrees to it, and no master of ours has another. */
+/* A set is agreed on, and no master of ours belongs to another: leases can be taken. */
 static inline bool
 masterset_usable(const struct core *core)
 {

@@ -50,7 +50,7 @@ permits_arrive(struct core *core, struct resource *r)
 }
 
 /* It is good for this waiter, as soon as it has been refreshed where that is due. While the masters refuse
- * this daemon it is for nobody (share.c says why). */
+ * this daemon it is good for none (share.c says why). */
 static bool
 permits_fits(const struct core *core, const struct lease *l, const struct waiter *w)
 {

@@ -97,7 +97,7 @@ list_missing(const struct core *core, unsigned link, char *out, size_t room)
 		const struct master *m = &core->masters[i];
 		char name[WHY_MAX], why[WHY_MAX];
 
-		/* One that waits for the others is not missing. */
+		/* A master that waits for others to agree is not missing. */
 		if (master_usable(m, link) || (m->state == MASTER_ADMITTED && !masterset_agreed(core)))
 			continue;
 		name_master(core, m, name, sizeof(name));

@@ -37,7 +37,7 @@ bool seat_question(const struct core *core, const struct lease *l, unsigned i, e
 void seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_t patience_ms,
 	int64_t queue_ms);
 
-/* It ends so much earlier than was counted, and so does what a question under way may make of it. */
+/* The seat ends ms earlier than was counted, and so does what a question under way makes of it. */
 void seat_shorten(struct lease *l, unsigned i, int64_t ms);
 
 /* An answer to its question. */

@@ -10,9 +10,8 @@
 #include "daemon/core/reenter.h"
 #include "daemon/core/verdict.h"
 
-/* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon nobody's has: its
- * leases would keep it registered, and with it the set that others wait to leave, for as long as somebody
- * waits here. */
+/* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: for
+ * as long as there are waiters, its leases would keep it registered, and the old set with it. */
 static bool
 share_open(const struct core *core, const struct waiter *w)
 {

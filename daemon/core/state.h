@@ -534,10 +534,10 @@ struct masterset {
 	int64_t generation;                /* of the next one that is composed here */
 	uint32_t tag;                      /* of the set, in every call; 0: none is agreed on */
 	bool agreed;                       /* all masters have accepted it once, */
-	bool usable;                       /* and none of ours says otherwise now */
-	uint64_t serial;                   /* of what greetings say of it, */
-	uint64_t told;                     /* and that of which the masters are told by now */
-	char why[MASTERSET_WHY_MAX];       /* what the last master that has another one said */
+	bool usable;                       /* and no master of ours belongs to another */
+	uint64_t serial;                   /* grows when greetings have something new to say, */
+	uint64_t told;                     /* and was that when masterset_news() said so */
+	char why[MASTERSET_WHY_MAX];       /* of the last refusal: both sets, and what to do */
 };
 
 struct core {
@@ -584,7 +584,7 @@ struct core {
 	struct core_counts counts;
 	size_t bids; /* leases that are asked for */
 	bool draining;
-	bool ended; /* another process is this one, too: it answers for nothing any more */
+	bool ended; /* a copy of this process runs; see core_ended() */
 };
 
 /* A request came on it, or the answer that kept others from coming is there: see pulse.h. */

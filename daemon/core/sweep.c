@@ -55,7 +55,7 @@ sweep_catch_up(void *arg, struct resource *r)
 		return true;
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
 		sweep_lease(sweep->core, l);
-	/* What a refused daemon retains is given back. */
+	/* A daemon that the masters refuse gives back what it retains. */
 	if (r->parts || !masterset_usable(sweep->core))
 		touched_add(sweep->core, r);
 	return true;

@@ -13,8 +13,8 @@
 
 #define SWEEP_LOOKS 5000 /* at names, in one turn: a millisecond or so */
 
-/* Our clock stood still while this master's leapt: what every lease has there ends so much earlier. At once,
- * in one turn however many there are: until then each may be told to be good for too long. */
+/* Takes the leap of this master's clock off what every lease has there, because ours may have stood still.
+ * All in one turn, however many there are: until then a session may be told of too long a deadline. */
 void sweep_shorten(struct core *core, struct master *m);
 
 /* Before a step ends: begins what has been asked for. */

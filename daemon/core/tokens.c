@@ -20,9 +20,9 @@ tokens_forgotten(struct core *core)
 	core->past = core->highest;
 }
 
-/* With one master its own clock begins them, when it admits, and it counts from there. With N none of them
- * does: a wall clock then, but one set absurdly far ahead must not burn the tokens of all the years until
- * then. */
+/* With one master the tokens begin at its own clock (lua/admit.lua), and its counter goes on from there. With
+ * several the wall clock is proposed, unless it is set absurdly far ahead: it must not burn the tokens of all
+ * the years until then. */
 static int64_t
 token_above(const struct core *core, int64_t known)
 {
@@ -31,7 +31,7 @@ token_above(const struct core *core, int64_t known)
 	return wall > known && wall <= TOKEN_MOST ? wall : known + 1;
 }
 
-/* The clock that tokens have to stay behind. */
+/* The clock that tokens stay behind. */
 static int64_t
 token_clock_us(const struct core *core)
 {

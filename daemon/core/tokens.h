@@ -3,9 +3,8 @@
  *
  * The masters count on from what they have given out; a proposal only has to lie above what they may have
  * forgotten. Nothing but a clock remembers the tokens of masters and daemons that are gone together, so
- * tokens must not run ahead of it: while they do, small blocks are asked for. With one master it is the
- * master's: a daemon whose clock is ahead may be the one that is gone. With several, of which any may be, the
- * daemon's.
+ * tokens must not run ahead of it: while they do, small blocks are asked for. With one master that clock is
+ * the master's, because a daemon whose clock is ahead may be gone as well. With several it is the daemon's.
  */
 #ifndef CORE_TOKENS_H
 #define CORE_TOKENS_H

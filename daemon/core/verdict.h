@@ -15,11 +15,11 @@ void verdict_null(struct reply *out);
 void verdict_masters(
 	const struct core *core, const struct resource *r, const struct lease *l, struct reply *out);
 
-/* The lease is ours, and not this waiter's: others have it, or the masters refuse this daemon and it goes to
- * nobody. */
+/* The lease is ours, and not this waiter's: another session has it, or the masters refuse this daemon, and no
+ * waiter gets it. */
 void verdict_shut(const struct core *core, const struct resource *r, struct reply *out);
 
-/* Of a LOCK that nobody waits with: as above when the name is held here, or what the masters said of it. */
+/* Of a LOCK without a waiter: as above if the name is held here, else what the masters said of it. */
 void verdict_name(const struct core *core, const struct resource *r, struct reply *out);
 
 /* Whether trying once needs no master: somebody here holds the name, or waits for it in vain. */

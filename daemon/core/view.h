@@ -35,7 +35,7 @@ struct master_view {
 
 /* The set of masters; see masterset.h. Valid until the next step. */
 struct masterset_view {
-	const char *word;   /* forming, agreed, or refused: a master of ours belongs to another set */
+	const char *word;   /* forming, agreed, or refused: a master belongs to another set */
 	const char *set;    /* as the masters store it; "": not known yet */
 	const char *places; /* of its members */
 	bool agreed;        /* all masters have accepted it once */

@@ -132,7 +132,7 @@ def test_removed_directory(place):
     first.output.wait(r"daemon\.displaced .*holdfast\.sock .*was removed")
     expect(holder.closed(), True)
     # It is there until nobody can rely on what it said: its successor sees it.
-    expect(begin(second), ("guarded", "another daemon that was here is there still"))
+    expect(begin(second), ("guarded", "an earlier daemon of this directory still runs"))
     waits_out(place, second, second.socket, "deploy", deadline)
     expect(first.process.wait(), UNAVAILABLE, first.output.tail())
     expect(listener.closed(), True)
