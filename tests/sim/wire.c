@@ -240,7 +240,7 @@ static void
 batch_run(struct batch *b)
 {
 	struct server *s = b->wire->way->server;
-	const char *daemon_id = b->wire->way->host->call_settings.daemon_id;
+	const char *daemon_id = b->daemon_id;
 	bool there[CALL_GROUP_MAX] = {false};
 	bool keeps = b->calls[0].op == CALL_RENEW || b->calls[0].op == CALL_RELEASE;
 	for (size_t i = 0; keeps && i < b->n; i++)
@@ -438,6 +438,7 @@ batch_new(struct wire *wire, const struct call *calls, size_t n)
 	char *slots = (char *)&b->names[n];
 	b->wire = wire;
 	b->host_life = h->life;
+	memcpy(b->daemon_id, h->call_settings.daemon_id, sizeof(b->daemon_id));
 	b->wire_life = wire->life;
 	b->server_life = wire->server_life;
 	b->sent_us = w->now_us;

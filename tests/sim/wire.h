@@ -27,6 +27,7 @@ struct batch {
 	LIST_ENTRY(batch) in_world;
 	struct wire *wire;
 	uint64_t host_life;
+	char daemon_id[CALL_DAEMON_ID_SIZE]; /* of that life */
 	uint64_t wire_life;
 	uint64_t server_life;
 	int64_t sent_us;
