@@ -102,8 +102,11 @@ look_at_repair(struct host *h, unsigned name)
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
 		return;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		/* Where somebody else's key is, it has to wait for the end of that. */
+		/* A key of another program is in the way until it ends, for a lease at most; a renewal
+		 * follows. */
 		if (!lacks(&w->servers[i], name) &&
+			w->now_us - w->servers[i].spoilt_us[plan_first(&w->plan, name)] >
+				w->plan.lease_ms * 2500 &&
 			!store_exists(master_store(w->servers[i].master), server_wall_us(&w->servers[i]),
 				server_lease_key(w, name)))
 			world_fail(w,

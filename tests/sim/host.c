@@ -172,6 +172,7 @@ host_begin(struct host *h, const struct host *of)
 	struct world *w = h->world;
 	struct core_settings settings = w->settings;
 	h->alive = true;
+	memset(h->leapt_us, 0, sizeof(h->leapt_us));
 	h->draining = h->ending = false;
 	h->life++;
 	h->born_us = w->now_us;

@@ -45,8 +45,9 @@ struct host {
 	int64_t wall_offset_us;
 
 	int64_t paused_until_us;
-	unsigned masters;                    /* so many does it know: */
-	unsigned place[PLAN_MASTERS_MAX];    /* which one of the world is each of them, */
+	int64_t leapt_us[PLAN_MASTERS_MAX]; /* when this life last saw the clock of a master leap; 0: never */
+	unsigned masters;                   /* so many does it know: */
+	unsigned place[PLAN_MASTERS_MAX];   /* which one of the world is each of them, */
 	const char *where[PLAN_MASTERS_MAX]; /* by name */
 	struct way ways[PLAN_MASTERS_MAX];   /* by their place */
 	/* Where there are sentinels: */

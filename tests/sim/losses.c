@@ -82,12 +82,10 @@ losses_granted(struct world *w, const struct host *h, session_id session, unsign
 static bool
 doubts_its_clock(const struct host *h)
 {
+	int64_t guard_us = (h->world->plan.lease_ms + h->world->plan.margin_ms) * 1100;
 	unsigned leapt = 0;
-	for (unsigned i = 0; i < h->world->plan.masters; i++) {
-		struct master_view view;
-		core_view_master(h->core, host_ms(h), i, &view);
-		leapt += view.guard_ms > 0;
-	}
+	for (unsigned i = 0; i < h->world->plan.masters; i++)
+		leapt += h->leapt_us[i] != 0 && h->world->now_us - h->leapt_us[i] <= guard_us;
 	return leapt >= plan_majority(&h->world->plan);
 }
 
@@ -174,6 +172,8 @@ void
 losses_note(struct host *h, const struct note *n)
 {
 	struct world *w = h->world;
+	if (n->type == NOTE_MASTER_LEAPT)
+		h->leapt_us[n->master] = h->world->now_us;
 	if (n->session == 0 || (n->type != NOTE_LOST && n->type != NOTE_WITHHELD))
 		return;
 	unsigned name = checker_name_of(n->name);
