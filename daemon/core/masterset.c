@@ -315,8 +315,8 @@ set_adopt(struct core *core, struct master *from, const struct members *list, co
 	from->enrolled = true;
 }
 
-/* If no lease here rests on the set: others have agreed on one that our configuration does not fit. It may be
- * the next set when they are gone. */
+/* Leaves the set if no lease here rests on it: others have agreed on one that our configuration does not fit.
+ * Ours may be the next one when their daemons are gone. */
 static void
 set_leave(struct core *core)
 {
@@ -412,7 +412,7 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 	if (m->links[vote->link].set_serial != core->masterset.serial)
 		return MEMBERSHIP_AGAIN;
 	if (core->masterset.text[0] == '\0')
-		return set_ours(core, m); /* it may be the one that ours will be */
+		return set_ours(core, m); /* its set may be the one that we will offer */
 	return set_other(core, m, vote->places,
 		"is being taken into another set of masters: make `masters:` the same everywhere");
 }
@@ -505,8 +505,8 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 	return m->blank ? set_ours(core, m) : told_forming(core, m, vote, &theirs);
 }
 
-/* An operator who has changed the lists everywhere but on one host has to find that host. The lists may be
- * cut off behind it. */
+/* If the lists were changed everywhere but on one host, the ids lead to that host. The lists behind them may
+ * be cut off. */
 static void
 why_living(struct core *core, struct slice daemons)
 {

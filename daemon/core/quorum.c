@@ -44,7 +44,7 @@ quorum_near(const struct core *core, unsigned link)
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		n += core->masters[i].state == MASTER_GREETING ||
 		     (core->masters[i].state == MASTER_ADMITTED && !core->masters[i].enrolled);
-	/* The first set takes all of them, one that is agreed on a majority. */
+	/* To form a set takes all masters; once it is agreed on, a majority is enough. */
 	return n >= (masterset_agreed(core) ? quorum_majority(core) : core->settings.masters);
 }
 
