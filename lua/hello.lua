@@ -157,7 +157,7 @@ end
 local trusts = not admitted and ARGV[8] == '1'
 
 local OFFERED, AGREED = 1, 3
-local set, agreement = ARGV[12], number(node.agreement) or 0
+local set, agreement = ARGV[12], node.set and number(node.agreement) or 0
 node.id = node.id or ARGV[11]
 
 local function generation(text)

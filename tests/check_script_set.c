@@ -112,6 +112,16 @@ ON_BOTH(an_offer_is_not_taken_while_memory_may_be_lost)
 	ends(says(DA, T, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
 }
 
+ON_BOTH(a_set_that_an_operator_deletes_leaves_no_step_behind)
+{
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	stage_do(&stage, "return redis.call('HDEL', KEYS[1], 'id', 'set')", "hf:node");
+	ends(says(DA, "", AGREEMENT_NONE, 0), GREETING_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
+}
+
 ON_BOTH(an_acceptance_needs_an_offer)
 {
 	admitted(DA);
@@ -242,6 +252,7 @@ int
 main(void)
 {
 	return SUITE_RUN("script_set", NULL, NULL, a_set_goes_its_steps_and_never_back,
+		a_set_that_an_operator_deletes_leaves_no_step_behind,
 		an_offer_is_not_taken_while_memory_may_be_lost, an_acceptance_needs_an_offer,
 		an_offer_gives_way_to_what_is_agreed_and_to_nothing_else_while_its_daemons_live,
 		an_acceptance_gives_way_to_a_later_generation_alone,
