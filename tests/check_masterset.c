@@ -394,6 +394,49 @@ START_TEST(a_refused_daemon_gives_back_what_a_bundle_waits_with)
 }
 END_TEST
 
+/* Who was refused is not registered there: the set could lapse under its leases. */
+START_TEST(a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it)
+{
+	struct vote v = {.op = CALL_HELLO,
+		.greeting = GREETING_OTHERSET,
+		.id = ID(0),
+		.masterset = SLICE(S123),
+		.places = SLICE(THREE),
+		.agreement = AGREEMENT_AGREED};
+
+	begin(3);
+	all_tell("", AGREEMENT_NONE);
+	w.at = 0;
+	vote(&w, v);
+	collect();
+	ck_assert_str_eq(state(), "agreed");
+	ck_assert_int_eq(last[0].agreement, AGREEMENT_AGREED);
+	tells(1, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(lock(&w, 1, "a"), "");
+	ck_assert_ptr_nonnull(strstr(tells(0, S123, AGREEMENT_AGREED), "acquire a#1@1"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it)
+{
+	begin(3);
+	all_tell("", AGREEMENT_NONE);
+	tells(1, S123, AGREEMENT_AGREED);
+	w.at = 0;
+	vote(&w, (struct vote){.op = CALL_HELLO,
+			 .greeting = GREETING_OTHERSET,
+			 .id = ID(0),
+			 .masterset = SLICE(S123),
+			 .places = SLICE(THREE),
+			 .agreement = AGREEMENT_AGREED});
+	collect();
+	ck_assert_str_eq(lock(&w, 1, "a"), "");
+	ck_assert_ptr_nonnull(strstr(tells(0, S123, AGREEMENT_AGREED), "acquire a#1@1"));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_member_that_forgot_is_given_its_id_and_the_set)
 {
 	struct call hello;
@@ -483,6 +526,8 @@ main(void)
 		a_refused_daemon_passes_its_leases_on_to_nobody, a_refused_daemon_says_so_of_what_it_holds,
 		a_refused_daemon_gives_back_what_it_retains,
 		a_refused_daemon_gives_back_what_a_bundle_waits_with,
+		a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it,
+		a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it,
 		a_member_that_forgot_is_given_its_id_and_the_set,
 		a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up,
 		a_master_that_is_away_may_be_any_member, what_we_offer_follows_all_that_was_agreed_on,

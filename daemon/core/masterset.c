@@ -312,7 +312,7 @@ set_adopt(struct core *core, struct master *from, const struct members *list, co
 	}
 	from->member = from->id;
 	set_agreed(core);
-	from->enrolled = true;
+	from->enrolled = vote->greeting == GREETING_GOOD;
 }
 
 /* Leaves the set if no lease here rests on it: others have agreed on one that our configuration does not fit.
@@ -365,13 +365,14 @@ set_other(struct core *core, struct master *m, struct slice places, const char *
 	return MEMBERSHIP_OTHER;
 }
 
-/* It has our set, or none. */
+/* It has our set, or none. After a refusal this daemon is not registered there under our set, which could
+ * lapse while our leases last: it is greeted again first. */
 static enum membership
-set_ours(struct core *core, struct master *m)
+set_ours(struct core *core, struct master *m, const struct vote *vote)
 {
 	m->other = false;
 	set_usable(core);
-	return MEMBERSHIP_FINE;
+	return vote->greeting == GREETING_GOOD ? MEMBERSHIP_FINE : MEMBERSHIP_AGAIN;
 }
 
 /* We have agreed on a set, and it has another, or none. */
@@ -386,7 +387,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 	if (theirs->generation > ours.generation && vote->agreement == AGREEMENT_AGREED &&
 		list_fits(core, theirs)) {
 		set_adopt(core, m, theirs, vote);
-		return set_ours(core, m);
+		return set_ours(core, m, vote);
 	}
 	/* It has not heard what we would say now. */
 	if (m->links[vote->link].set_serial != set->serial && list_has(core, &ours, m))
@@ -404,7 +405,7 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 {
 	if (vote->agreement == AGREEMENT_AGREED && list_fits(core, theirs)) {
 		set_adopt(core, m, theirs, vote);
-		return set_ours(core, m);
+		return set_ours(core, m, vote);
 	}
 	if (vote->agreement == AGREEMENT_AGREED)
 		return set_other(core, m, vote->places,
@@ -412,7 +413,7 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 	if (m->links[vote->link].set_serial != core->masterset.serial)
 		return MEMBERSHIP_AGAIN;
 	if (core->masterset.text[0] == '\0')
-		return set_ours(core, m); /* its set may be the one that we will offer */
+		return set_ours(core, m, vote); /* its set may be the one that we will offer */
 	return set_other(core, m, vote->places,
 		"is being taken into another set of masters: make `masters:` the same everywhere");
 }
@@ -426,7 +427,7 @@ told_ours(struct core *core, struct master *m, const struct vote *vote)
 
 	if (set->agreed) {
 		m->member = m->id;
-		m->enrolled = vote->agreement == AGREEMENT_AGREED;
+		m->enrolled = vote->agreement == AGREEMENT_AGREED && vote->greeting == GREETING_GOOD;
 		return;
 	}
 	/* Under guard its memory may be older than what it forgot. */
@@ -497,12 +498,12 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 		told_ours(core, m, vote);
 		if (set->agreed && !m->enrolled)
 			return MEMBERSHIP_AGAIN;
-		return set_ours(core, m);
+		return set_ours(core, m, vote);
 	}
 	if (set->agreed)
 		return told_agreed(core, m, vote, &theirs);
 	m->agreement = AGREEMENT_NONE;
-	return m->blank ? set_ours(core, m) : told_forming(core, m, vote, &theirs);
+	return m->blank ? set_ours(core, m, vote) : told_forming(core, m, vote, &theirs);
 }
 
 /* If the lists were changed everywhere but on one host, the ids lead to that host. The lists behind them may
