@@ -437,6 +437,46 @@ START_TEST(a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it)
 }
 END_TEST
 
+/* A stranger at the address of a member that is away: it was a mistake, and has been switched off. */
+START_TEST(a_stranger_that_is_gone_refuses_nobody)
+{
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	lock(&w, 1, "a");
+	for (w.at = 0; w.at < 3; w.at++)
+		granted(&w, "a", 1, 1000);
+	tells_other(2, S3YZ, AGREEMENT_AGREED);
+	ck_assert_str_eq(lock_once(&w, 2, "b"), "c2 -NOMASTER");
+	w.at = 2;
+	link_down(&w, "reset");
+	ck_assert_str_eq(state(), "agreed");
+	ck_assert_ptr_nonnull(strstr(lock_once(&w, 2, "b"), "acquire b#2@1"));
+	story_done(&w);
+}
+END_TEST
+
+/* Whose daemon has left the set meanwhile takes it up again, as one that starts then does. */
+START_TEST(the_set_is_taken_up_again_when_a_stranger_is_gone)
+{
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	say(2, (struct vote){.op = CALL_HELLO,
+		       .greeting = GREETING_OTHERSET,
+		       .id = 0xfe,
+		       .masterset = SLICE("2 00000000000000fe:url"),
+		       .places = SLICE("elsewhere"),
+		       .agreement = AGREEMENT_AGREED});
+	tells_other(0, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	w.at = 2;
+	link_down(&w, "reset");
+	tells_other(0, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "agreed");
+	ck_assert_str_eq(set_text(), S123);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_member_that_forgot_is_given_its_id_and_the_set)
 {
 	struct call hello;
@@ -528,6 +568,7 @@ main(void)
 		a_refused_daemon_gives_back_what_a_bundle_waits_with,
 		a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it,
 		a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it,
+		a_stranger_that_is_gone_refuses_nobody, the_set_is_taken_up_again_when_a_stranger_is_gone,
 		a_member_that_forgot_is_given_its_id_and_the_set,
 		a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up,
 		a_master_that_is_away_may_be_any_member, what_we_offer_follows_all_that_was_agreed_on,

@@ -233,6 +233,7 @@ master_link_down(struct core *core, struct master *m, unsigned link, struct slic
 	if (any || m->state == MASTER_AWAY)
 		return;
 	master_move(core, m, MASTER_AWAY);
+	masterset_away(core, m);
 	m->admitting = false;
 	master_arm(core, m);
 	emit_master_note(core, NOTE_MASTER_AWAY, m, 0, -1, m->reason);

@@ -89,14 +89,17 @@ list_blank(const struct core *core, const struct members *list, const struct mas
 
 /* Whether this master may be a member: by its id; without a memory, or before it is heard, by its place. If a
  * master that answers late passed for any member, this daemon could take up a set that its configuration has
- * left. One that cannot be reached passes: other daemons may know it by another place. */
+ * left. One that cannot be reached passes: other daemons may know it by another place, or
+ * another server may have answered there for a while. */
 static bool
 list_has(const struct core *core, const struct members *list, const struct master *m)
 {
 	int at = members_find(list, m->id);
 
+	if (at < 0 && m->state == MASTER_AWAY && !m->blank)
+		return true;
 	if (m->id == 0)
-		return m->state == MASTER_AWAY || list_blank(core, list, m) != 0;
+		return list_blank(core, list, m) != 0;
 	if (at >= 0)
 		return slice_equal(list->ways[at], slice_of(way_of(core, m)));
 	return m->blank && list_blank(core, list, m) != 0;
@@ -531,6 +534,13 @@ masterset_told(struct core *core, struct master *m, const struct vote *vote)
 		why_living(core, vote->text);
 	core->retry |= m->enrolled && !before;
 	return membership;
+}
+
+void
+masterset_away(struct core *core, struct master *m)
+{
+	m->other = false;
+	set_usable(core);
 }
 
 bool

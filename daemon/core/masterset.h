@@ -37,6 +37,9 @@ void masterset_ask(struct core *core, const struct master *m, unsigned link, str
 /* Takes what a HELLO that was answered GOOD or OTHERSET told. */
 enum membership masterset_told(struct core *core, struct master *m, const struct vote *vote);
 
+/* No link to it is up: that it belonged to another set counts no more. */
+void masterset_away(struct core *core, struct master *m);
+
 /* A set is agreed on, and no master of ours belongs to another: leases can be taken. */
 static inline bool
 masterset_usable(const struct core *core)
