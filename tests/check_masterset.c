@@ -477,6 +477,31 @@ START_TEST(the_set_is_taken_up_again_when_a_stranger_is_gone)
 }
 END_TEST
 
+/* It would be stored as another text than was read. */
+START_TEST(a_set_with_bytes_that_no_way_has_is_not_taken_up)
+{
+	static const char text[] = "1 0000000000001001:url 0000000000001002:url 0000000000001003:\0";
+	struct vote v = {.op = CALL_HELLO,
+		.admitted = true,
+		.incarnation = MEMORY,
+		.id = ID(0),
+		.masterset = {text, sizeof(text) - 1},
+		.places = SLICE(THREE),
+		.agreement = AGREEMENT_AGREED};
+
+	begin(3);
+	w.at = 2;
+	link_down(&w, "refused");
+	say(0, v);
+	ck_assert_str_eq(state(), "refused");
+	v.id = ID(1);
+	say(1, v);
+	tells(0, S12X, AGREEMENT_AGREED);
+	ck_assert_str_eq(set_text(), S12X);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_member_that_forgot_is_given_its_id_and_the_set)
 {
 	struct call hello;
@@ -544,7 +569,8 @@ START_TEST(a_set_that_cannot_be_read_is_not_ours)
 {
 	static const char *const texts[] = {"x", "1", "1 1001:url", "1 000000000000100g:url",
 		"1 0000000000001001:", "1  0000000000001001:url", "-1 0000000000001001:url",
-		"1 0000000000000000:url", "99999999999999999999 0000000000001001:url"};
+		"1 0000000000000000:url", "99999999999999999999 0000000000001001:url",
+		"1 0000000000001001:url 0000000000001001:url", "1 0000000000001001:u\x7frl"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		begin(1);
@@ -569,6 +595,7 @@ main(void)
 		a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it,
 		a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it,
 		a_stranger_that_is_gone_refuses_nobody, the_set_is_taken_up_again_when_a_stranger_is_gone,
+		a_set_with_bytes_that_no_way_has_is_not_taken_up,
 		a_member_that_forgot_is_given_its_id_and_the_set,
 		a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up,
 		a_master_that_is_away_may_be_any_member, what_we_offer_follows_all_that_was_agreed_on,

@@ -44,6 +44,10 @@ member_read(struct slice word, uint64_t *id, struct slice *way)
 			return false;
 		*id = *id << 4 | (uint64_t)(digit - digits);
 	}
+	for (size_t i = 17; i < word.n; i++) {
+		if (word.p[i] < '!' || word.p[i] > '~')
+			return false;
+	}
 	*way = (struct slice){word.p + 17, word.n - 17};
 	return *id != 0;
 }
@@ -55,8 +59,12 @@ members_read(struct slice set, struct slice places, struct members *members)
 	if (set.n >= MASTERSET_TEXT_MAX || !generation_read(word_cut(&set), &members->generation))
 		return false;
 	while (set.n > 0 && members->n < MEMBERS_MAX) {
-		if (!member_read(word_cut(&set), &members->ids[members->n], &members->ways[members->n]))
+		uint64_t id;
+
+		if (!member_read(word_cut(&set), &id, &members->ways[members->n]) ||
+			members_find(members, id) >= 0)
 			return false;
+		members->ids[members->n] = id;
 		members->places[members->n++] = word_cut(&places);
 	}
 	return set.n == 0 && members->n > 0;
