@@ -87,6 +87,17 @@ look_at(struct host *h, unsigned name)
 			h->index, held, checker_name(name), view.lease_ms, had, w->plan.masters);
 }
 
+/* A key of another program is in the way until it ends, for a lease at most unless the master's clock went
+ * back; a renewal follows. */
+static bool
+in_the_way(const struct server *s, unsigned name)
+{
+	struct world *w = s->world;
+	int64_t spoilt_us = s->spoilt_us[plan_first(&w->plan, name)];
+	bool stays = w->plan.fault[FAULT_BACK] || w->now_us - spoilt_us <= w->plan.lease_ms * 2500;
+	return excuse(w, EXCUSE_BELIEF_TAINTED, spoilt_us != 0 && stays);
+}
+
 /* A lease is given back to a master that missed it: after a while in which all is well it is at every one. */
 static void
 look_at_repair(struct host *h, unsigned name)
@@ -102,11 +113,7 @@ look_at_repair(struct host *h, unsigned name)
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
 		return;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		/* A key of another program is in the way until it ends, for a lease at most; a renewal
-		 * follows. */
-		if (!lacks(&w->servers[i], name) &&
-			w->now_us - w->servers[i].spoilt_us[plan_first(&w->plan, name)] >
-				w->plan.lease_ms * 2500 &&
+		if (!lacks(&w->servers[i], name) && !in_the_way(&w->servers[i], name) &&
 			!store_exists(master_store(w->servers[i].master), server_wall_us(&w->servers[i]),
 				server_lease_key(w, name)))
 			world_fail(w,
@@ -126,6 +133,9 @@ look_at_renewal(struct host *h, unsigned name)
 		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || w->checker.tainted[name][h->index])
 		return;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		if (in_the_way(&w->servers[i], name))
+			return;
 	int64_t lease_ms = w->plan.foreign && name == 2 ? w->plan.lease_ms / 2 : w->plan.lease_ms;
 	if (view.lease_ms < lease_ms / 4)
 		world_fail(w,

@@ -49,16 +49,24 @@ starts(const char *text, const char *word)
 	return strncmp(text, word, strlen(word)) == 0;
 }
 
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Whether nothing has been wrong between it and all masters for longer than any answer takes. */
 static bool
 all_is_well(const struct host *h)
 {
 	const struct world *w = h->world;
 	int64_t since_us = well_all_us(w, h), most_us = (w->plan.lease_ms + 4000) * 1000;
-	/* A memory that goes back, while nothing else shows it, is found by the next call. */
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		if (w->servers[i].forgot_us > since_us)
-			since_us = w->servers[i].forgot_us;
+	/* A memory that goes back shows in nothing but the next call, and a clock that leapt in the next
+	 * answer. */
+	for (unsigned i = 0; i < w->plan.masters && since_us != INT64_MAX; i++) {
+		since_us = later(since_us, w->servers[i].forgot_us);
+		since_us = later(since_us, h->leapt_us[i]);
+	}
 	return since_us != INT64_MAX && w->now_us - since_us > most_us;
 }
 
@@ -73,7 +81,8 @@ check_masters(struct world *w, const struct conn *c, const struct host *h, enum 
 		world_fail(w, "honest: c%u is told that masters are guarded: %s", c->client->index, text);
 	if (code == CODE_NOMASTER && surely_can(h) && !late)
 		world_fail(w, "honest: c%u is told that masters are missing: %s", c->client->index, text);
-	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late &&
+	/* One whose clock leapt is greeted anew. */
+	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && h->leapt_us[0] == 0 &&
 		h->opinion.guarded + opinion(h).guarded == 2)
 		world_fail(
 			w, "honest: c%u is not told that the master is guarded: %s", c->client->index, text);

@@ -91,7 +91,7 @@ plan_clocks(struct plan *plan)
 	static const enum fault away[] = {FAULT_LINK, FAULT_PARTITION, FAULT_ONEWAY, FAULT_SPLIT, FAULT_SLOW,
 		FAULT_STOP, FAULT_TOTAL, FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF};
 	/* Of an only master's tokens the daemons alone know, which have to greet it while it is guarded. */
-	static const enum fault mute[] = {FAULT_PAUSE, FAULT_CRASH, FAULT_DRAIN};
+	static const enum fault mute[] = {FAULT_PAUSE, FAULT_CRASH, FAULT_DRAIN, FAULT_CLONE};
 	static const enum fault odd[] = {FAULT_LEAP, FAULT_FAST};
 	int64_t guard_us = (plan->lease_ms + plan->margin_ms) * 1000;
 	plan->wall_behind_us = plan->wall_ahead_us = plan->wall_apart_us = HOUR_US;
@@ -233,7 +233,8 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	if (plan->masters > 1 && rng_percent(&rng, 10))
 		plan_lists(plan, &rng);
 	plan->redisson = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && plan->masters == 1;
-	plan->redsync = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && !plan->redisson;
+	plan->redsync = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && !plan->redisson &&
+			plan->others == 0; /* it knows one list */
 	/* Sessions of two copies have the same numbers: what both count down counts once. */
 	if (plan->fault[FAULT_CLONE])
 		plan->latches = 0;
