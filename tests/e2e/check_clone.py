@@ -36,7 +36,7 @@ def test_second_is_told(place):
     second.spawn()
     expect(second.process.wait(), UNAVAILABLE, second.output.tail())
     expect(identity(second), identity(first))
-    second.output.wait(r"daemon\.cloned .*another process with our daemon-id")
+    second.output.wait(r"daemon\.cloned .*another process with this daemon-id")
     expect_between(holder("CHECK", "deploy"), 1, LEASE_MS)
     expect_between(token, 1, 2 ** 53)
     expect(redis("GET", "holdfast:{deploy}").startswith(identity(first) + ":"), True)
