@@ -64,6 +64,8 @@ all_is_well(const struct host *h)
 	/* A memory that goes back shows in nothing but the next call, and a clock that leapt in the next
 	 * answer. */
 	for (unsigned i = 0; i < w->plan.masters && since_us != INT64_MAX; i++) {
+		if (!server_sound(&w->servers[i]))
+			return false;
 		since_us = later(since_us, w->servers[i].forgot_us);
 		since_us = later(since_us, h->leapt_us[i]);
 	}
