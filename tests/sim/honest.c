@@ -66,6 +66,9 @@ all_is_well(const struct host *h)
 	for (unsigned i = 0; i < w->plan.masters && since_us != INT64_MAX; i++) {
 		if (!server_sound(&w->servers[i]))
 			return false;
+		for (unsigned k = 0; k < w->plan.links; k++)
+			if (!h->ways[i].wires[k].up)
+				return false;
 		since_us = later(since_us, w->servers[i].forgot_us);
 		since_us = later(since_us, h->leapt_us[i]);
 	}
@@ -131,9 +134,10 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 	const struct host *h = v->conn->host;
 	if (code == CODE_NOMASTER || code == CODE_GUARD || code == CODE_MASTERERR)
 		check_masters(w, v->conn, h, code, text);
-	/* Who wakes up while its new master is guarded finds in one step that its lease is over and that a
-	 * wait is: null was the answer while it was held. */
-	if (code != CODE_COUNT || !world_alike(w) || w->plan.replicas > 0)
+	bool slept = h->paused_until_us > 0 && w->now_us - h->paused_until_us < w->plan.lease_ms * 1000;
+	/* A daemon that wakes up while its master is guarded finds in one step that its lease is over and
+	 * that a wait is: null was the answer while it was held. */
+	if (code != CODE_COUNT || !world_alike(w) || w->plan.replicas > 0 || slept)
 		return;
 	if (surely_cannot(h) && !is_had(h, v->name) && !w->lost_here[h->index])
 		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
