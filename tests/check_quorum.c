@@ -262,6 +262,34 @@ START_TEST(a_turn_that_cannot_be_used_is_given_up_and_the_next_one_is_kept_again
 }
 END_TEST
 
+/* The masters' leases are those of daemons that are gone, and so nobody can win until they run out. */
+START_TEST(a_turn_after_rounds_that_nobody_won_is_no_reason_to_ask_more_often)
+{
+	struct vote not_yet = {.op = CALL_ACQUIRE,
+		.outcome = OUTCOME_BUSY,
+		.name = slice_of("a"),
+		.position = 2,
+		.change_ms = 1};
+	struct story w;
+	struct seats s = story_asked(&w);
+	uint64_t attempt = 1;
+	int64_t lost_ms;
+
+	for (; attempt < 10; attempt++) {
+		nobody_wins(&w, s, attempt);
+		until_it_asks(&w);
+	}
+	not_yet.attempt = attempt;
+	HEARD(&w, s.home, vote(&w, not_yet));
+	until_it_asks(&w);
+	nobody_wins(&w, s, ++attempt);
+	lost_ms = w.now.ms;
+	until_it_asks(&w);
+	ck_assert_int_ge(w.now.ms - lost_ms, 100);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand)
 {
 	struct story w;
@@ -877,6 +905,7 @@ main(void)
 		a_round_that_nobody_won_is_given_back_and_tried_again_soon,
 		who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough,
 		a_turn_that_cannot_be_used_is_given_up_and_the_next_one_is_kept_again,
+		a_turn_after_rounds_that_nobody_won_is_no_reason_to_ask_more_often,
 		where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand,
 		a_majority_that_names_one_holder_is_a_verdict_whatever_home_says,
 		who_stands_behind_others_asks_home_until_it_is_called,

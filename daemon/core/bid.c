@@ -248,6 +248,9 @@ bid_busy(struct lease *l, const struct vote *vote)
 		/* Others are free than those that were asked for: no reason to wait. */
 		if (vote->slots.n == 0)
 			t->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
+		/* One daemon has it: contention is over. Daemons before us in the queue contend as we do. */
+		if (vote->slots.n == 0 && n > 0)
+			t->split = 0;
 	}
 	if (n > 0 && t->foreign == NULL && (t->foreign = malloc(n + 1)) != NULL) {
 		memcpy(t->foreign, vote->holder.p, n);
@@ -339,7 +342,6 @@ bid_not_won(struct core *core, struct lease *l)
 	if (t->called && t->position > 1)
 		t->position = 1;
 	if (t->change_ms > 0) {
-		t->split = 0;
 		bid_missed(core, l, TROUBLE_NONE, l->again ? 1 : t->change_ms);
 	} else if (taken && seat_is_ours(l, l->home)) {
 		bid_split(core, l, true);
