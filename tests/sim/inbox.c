@@ -10,7 +10,7 @@
 
 struct message {
 	enum event_type type;
-	char name[WIRE_NAME_BYTES];
+	char name[FLIGHT_NAME_BYTES];
 };
 
 static void

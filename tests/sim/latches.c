@@ -273,7 +273,7 @@ check_done(struct world *w, const struct latch_tale *t, const struct latch_word 
 }
 
 void
-latches_ran(struct server *s, const struct batch *b)
+latches_ran(struct server *s, const struct flight *b)
 {
 	const struct host *h = b->wire->way->host;
 	const struct call *calls = b->calls;

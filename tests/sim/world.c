@@ -126,7 +126,7 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 	if (w->excuses == NULL)
 		abort();
 	trace_init(&w->trace, keep_trace);
-	LIST_INIT(&w->batches);
+	LIST_INIT(&w->flights);
 	LIST_INIT(&w->conns);
 	LIST_INIT(&w->parcels);
 	init_settings(w);
@@ -161,7 +161,7 @@ world_close(struct world *w)
 	checker_done(w);
 	latches_done(w);
 	losses_done(w);
-	wire_free_all(&w->batches);
+	flights_free(&w->flights);
 	conn_free_all(&w->conns);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		host_done(&w->hosts[i]);

@@ -47,7 +47,7 @@ struct world {
 	struct all_parcels parcels;
 	struct host hosts[PLAN_HOSTS_MAX];
 	struct client clients[PLAN_CLIENTS_MAX];
-	struct all_batches batches;
+	struct all_flights flights;
 	struct all_conns conns;
 	struct checker checker;
 	struct latches latches;
