@@ -88,7 +88,7 @@ is_kept(const struct world *w, const struct host *host, unsigned name, struct re
 		!core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), view) ||
 		!view->held || view->hold.withheld)
 		return false;
-	return checker_hold_with(w, host, name, view->hold.token) == NULL;
+	return held_with(w, host, name, view->hold.token) == NULL;
 }
 
 static bool
@@ -138,7 +138,7 @@ mlock_granted(struct world *w, struct conn *c, const struct reply *reply)
 		return;
 	}
 	for (unsigned i = 0; i < r->count; i++)
-		checker_granted(w, c, r->names[i], r->owner, reply->tokens[i]);
+		grants_part(w, c, r->names[i], r->owner, reply->tokens[i]);
 }
 
 static void
@@ -163,12 +163,12 @@ munlock_answered(struct world *w, struct conn *c, const struct reply *reply)
 	const struct request *r = &c->current;
 	int64_t known = 0, sure = 0;
 	for (unsigned i = 0; i < r->count; i++) {
-		struct hold *h = checker_hold(w, c, r->names[i], r->owner);
+		struct hold *h = held_by(w, c, r->names[i], r->owner);
 		if (h == NULL)
 			continue;
 		known++;
 		sure += !h->lost && !h->tainted && h->valid_us > w->now_us;
-		checker_given_back(w, h);
+		held_given_back(w, h);
 	}
 	if (reply->n < sure || reply->n > known)
 		world_fail(w,

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *
@@ -27,41 +26,10 @@ checker_name_of(struct slice text)
 void
 checker_done(struct world *w)
 {
-	struct checker *k = &w->checker;
-	for (struct hold *h = k->holds, *next; h != NULL; h = next) {
-		next = h->next;
-		free(h);
-	}
-	k->holds = NULL;
+	held_free(w);
 	waits_free(w);
 	bundles_free(w);
 	pact_free(w);
-}
-
-static bool
-hold_is(const struct hold *h, const struct conn *c, session_id session, unsigned name, const char *owner)
-{
-	return h->name == name && h->host == c->host && h->host_life == c->host_life &&
-	       h->session == session && strcmp(h->owner, owner) == 0;
-}
-
-static struct hold *
-hold_find(struct world *w, const struct conn *c, session_id session, unsigned name, const char *owner)
-{
-	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (hold_is(h, c, session, name, owner))
-			return h;
-	return NULL;
-}
-
-static void
-hold_remove(struct world *w, struct hold *hold)
-{
-	struct hold **at = &w->checker.holds;
-	while (*at != hold)
-		at = &(*at)->next;
-	*at = hold->next;
-	free(hold);
 }
 
 static int64_t
@@ -70,312 +38,12 @@ earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Until when its daemon stands for it. */
-static int64_t
-hold_good_us(const struct hold *h)
-{
-	return h->told_us > h->valid_us ? h->told_us : h->valid_us;
-}
-
-/* Until when its holder may rely on it. */
-static int64_t
-hold_until(const struct hold *h)
-{
-	return hold_good_us(h) < h->ended_us ? hold_good_us(h) : h->ended_us;
-}
-
-int64_t
-checker_good_us(const struct world *w, unsigned name)
-{
-	int64_t good_us = 0;
-	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (h->name == name && hold_until(h) > good_us)
-			good_us = hold_until(h);
-	return good_us;
-}
-
-int64_t
-checker_token(const struct world *w, unsigned name)
-{
-	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (h->name == name && hold_until(h) > w->now_us)
-			return h->token;
-	return 0;
-}
-
-/* Whether it has a lease, or may have had the answer that grants it one under way. */
-static bool
-lease_there(const struct host *host, unsigned name)
-{
-	struct resource_view view;
-	return host->alive &&
-	       core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), &view) &&
-	       (strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0);
-}
-
-void
-checker_taint(struct world *w, unsigned name)
-{
-	for (unsigned i = 0; i < w->plan.hosts; i++)
-		w->checker.tainted[name][i] = lease_there(&w->hosts[i], name);
-	rival_taint(w, name);
-	w->checker.tainted_us[name] = w->now_us;
-	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		h->tainted |= h->name == name;
-}
-
-/* ---- grants ---- */
-
-/* What a granted LOCK had asked for. */
-struct asked {
-	unsigned name;
-	const char *owner;
-	enum kind kind;
-	int64_t permits; /* of plan.permits; 0: it is of no semaphore */
-	int64_t lease_ms;
-	int64_t max_hold_ms;
-};
-
-/* What is locked is the key. */
-static bool
-same_key(const struct world *w, unsigned a, unsigned b)
-{
-	return plan_first(&w->plan, a) == plan_first(&w->plan, b);
-}
-
-/* Readers go together, and permits as long as there are some. taken: what a semaphore has given out. */
-static bool
-excludes(const struct world *w, const struct hold *h, const struct asked *r, int64_t *taken)
-{
-	*taken += h->permits;
-	if (h->kind == KIND_PERMITS && r->kind == KIND_PERMITS)
-		return *taken > w->plan.permits;
-	return h->kind != KIND_SHARED || r->kind != KIND_SHARED;
-}
-
-static void
-check_exclusion(struct world *w, const struct conn *c, unsigned name, const struct asked *r, int64_t token,
-	bool tainted)
-{
-	struct hold *h = w->checker.holds, *next;
-	int64_t taken = r->permits;
-	for (; h != NULL; h = next) {
-		next = h->next;
-		if (!same_key(w, h->name, name))
-			continue;
-		/* What its holder has ended may still be answered by its daemon. */
-		if (hold_good_us(h) <= w->now_us) {
-			/* Nobody relies on what nobody knows of, but its daemon may have it still. */
-			if (!h->untold && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind))
-				hold_remove(w, h);
-		} else if (hold_until(h) > w->now_us &&
-			   !excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted || tainted) &&
-			   excludes(w, h, r, &taken)) {
-			world_fail(w,
-				"exclusion: %s is granted at d%u with token %" PRId64
-				" while d%u's token %" PRId64 " is good for %" PRId64 " us more",
-				checker_name(name), c->host->index, token, h->host->index, h->token,
-				hold_until(h) - w->now_us);
-		}
-	}
-}
-
-static void
-check_rival(struct world *w, const struct conn *c, unsigned name, int64_t token, bool tainted)
-{
-	if (rival_holds(w, name) && !excuse(w, EXCUSE_RIVAL_FORGOT, !rival_is_sound(w)) &&
-		!excuse(w, EXCUSE_EXCLUSION_TAINTED, tainted))
-		world_fail(w,
-			"exclusion: %s is granted at d%u with token %" PRId64
-			" while somebody else's lock is good for %" PRId64 " us more",
-			checker_name(name), c->host->index, token, w->rival.until_us - w->now_us);
-}
-
-void
-checker_rival_granted(struct world *w, unsigned name, int64_t token)
-{
-	struct checker *k = &w->checker;
-	for (const struct hold *h = k->holds; h != NULL; h = h->next)
-		if (h->name == name && hold_until(h) > w->now_us &&
-			!excuse(w, EXCUSE_RIVAL_FORGOT, !rival_is_sound(w)) &&
-			!excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted))
-			world_fail(w,
-				"exclusion: somebody else locks %s while d%u's token %" PRId64
-				" is good for %" PRId64 " us more",
-				checker_name(name), h->host->index, h->token, hold_until(h) - w->now_us);
-	/* A string has no token; and a master that forgot forgot his counter, too. */
-	if (token == 0 || excuse(w, EXCUSE_RIVAL_TOKEN, plan_loses(&w->plan)))
-		return;
-	if (token <= k->token[name])
-		world_fail(w, "tokens: somebody else gets %" PRId64 " of %s after %" PRId64, token,
-			checker_name(name), k->token[name]);
-	k->token[name] = k->exclusive[name] = token;
-}
-
-static void
-check_token(struct world *w, unsigned name, const struct asked *r, int64_t token, bool tainted)
-{
-	struct checker *k = &w->checker;
-	unsigned key = plan_first(&w->plan, name);
-	int64_t last = r->kind == KIND_EXCLUSIVE ? k->token[key] : k->exclusive[key];
-	(void)excuse(w, EXCUSE_TOKEN_TAINTED, tainted);
-	if (token <= 0 || (token <= last && !tainted))
-		world_fail(w, "tokens: %s is granted with %" PRId64 " after %" PRId64, checker_name(name),
-			token, last);
-	for (const struct hold *h = k->holds; h != NULL; h = h->next)
-		if (same_key(w, h->name, name) && h->token == token && !tainted)
-			world_fail(w, "tokens: %s is granted twice with %" PRId64, checker_name(name), token);
-	if (token > k->token[key])
-		k->token[key] = token;
-	if (r->kind == KIND_EXCLUSIVE && token > k->exclusive[key])
-		k->exclusive[key] = token;
-}
-
 /* The told deadline counts from when the question was sent, by the client's clock. */
 static int64_t
 told_us(const struct conn *c, int64_t ms)
 {
 	return c->current.sent_us +
 	       ms * INT64_C(1000000000) / (1000000 + (c->local ? c->host->ppm : c->client->ppm));
-}
-
-/* Every grant has half the lease left when it is given (guarantees.md, told deadline). */
-static void
-check_validity(struct world *w, const struct host *host, unsigned name)
-{
-	struct resource_view view;
-	int64_t lease_ms = w->rules[strcmp(checker_name(name), w->rules[0].match) == 0 ? 0 : 1].lease_ms;
-	bool there = core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), &view);
-	/* Within one step the lease may have been given back since. */
-	if (there && strcmp(view.lease, "held") == 0 && view.lease_ms < lease_ms / 2)
-		world_fail(w, "validity: %s is granted at d%u with %" PRId64 " ms left of %" PRId64,
-			checker_name(name), host->index, there ? view.lease_ms : 0, lease_ms);
-}
-
-/* A LOCK that is answered, of somebody who holds it with this token: once more, or for the first time. */
-static void
-hold_entered(const struct world *w, const struct conn *c, struct hold *h)
-{
-	if (!c->over)
-		h->ended_us = INT64_MAX;
-	if (h->untold)
-		h->valid_us = w->now_us + 1;
-	else
-		h->count++;
-	h->untold = false;
-}
-
-/* Who holds less of it, or tells its holds not apart, does not enter once more. */
-static void
-check_entered(struct world *w, const struct conn *c, const struct hold *h, const struct asked *r)
-{
-	if (h->kind == KIND_SHARED && r->kind == KIND_EXCLUSIVE)
-		world_fail(w, "upgrade: c%u reads %s, and is told that it has it alone", c->client->index,
-			checker_name(h->name));
-	if (r->permits > h->permits)
-		world_fail(w, "upgrade: c%u has %" PRId64 " permits of %s, and is told that it has %" PRId64,
-			c->client->index, h->permits, checker_name(h->name), r->permits);
-	if (r->owner[0] == '\0' && !h->untold && !h->lost && c->current.verb == VERB_LOCK)
-		world_fail(w, "re-entry: c%u enters %s once more without an OWNER", c->client->index,
-			checker_name(h->name));
-}
-
-/* LEASE and MAXHOLD count from when its holder is told. */
-static void
-hold_begins(struct hold *h, const struct asked *r)
-{
-	int64_t now_ms = host_ms(h->host);
-	h->leased = r->lease_ms > 0;
-	h->ceiling_ms = r->max_hold_ms > 0 ? now_ms + r->max_hold_ms : INT64_MAX;
-	h->ends_ms = h->leased ? earlier(now_ms + r->lease_ms, h->ceiling_ms) : h->ceiling_ms;
-}
-
-static struct hold *
-hold_granted(struct world *w, const struct conn *c, session_id session, const struct asked *r, int64_t token)
-{
-	unsigned name = r->name;
-	const char *owner = r->owner;
-	struct hold *h = hold_find(w, c, session, name, owner);
-	w->checker.grants++;
-	well_touched(w, name);
-	if (h != NULL && h->token == token && (h->untold || hold_good_us(h) > w->now_us)) {
-		/* It was a part of an MLOCK, which waited beside what a lost connection left. */
-		if (h->untold && c->current.verb == VERB_MLOCK)
-			hold_begins(h, r);
-		check_entered(w, c, h, r);
-		hold_entered(w, c, h);
-		return h;
-	}
-	bool tainted = w->checker.tainted[name][c->host->index];
-	losses_granted(w, c->host, session, name, owner);
-	if (c->host->draining)
-		world_fail(w, "drain: d%u grants %s while it stops", c->host->index, checker_name(name));
-	progress_granted(c->host, name, r->kind);
-	check_exclusion(w, c, name, r, token, tainted);
-	check_rival(w, c, name, token, tainted);
-	check_token(w, name, r, token, tainted);
-	if (r->kind != KIND_PERMITS)
-		check_validity(w, c->host, name);
-	h = calloc(1, sizeof(*h));
-	assert(h != NULL);
-	*h = (struct hold){.next = w->checker.holds,
-		.name = name,
-		.host = c->host,
-		.host_life = c->host_life,
-		.session = session,
-		.tag = c->tag,
-		.kind = r->kind,
-		.permits = r->permits,
-		.token = token,
-		.count = 1,
-		.ended_us = INT64_MAX,
-		.tainted = tainted};
-	memcpy(h->owner, owner, sizeof(h->owner));
-	hold_begins(h, r);
-	/* Until the end of this step; then checker_step() asks the daemon. */
-	h->valid_us = w->now_us + 1;
-
-	if (c->over)
-		h->ended_us = w->now_us;
-	w->checker.holds = h;
-	return h;
-}
-
-struct hold *
-checker_hold(struct world *w, const struct conn *c, unsigned name, const char *owner)
-{
-	return hold_find(w, c, conn_session(c), name, owner);
-}
-
-const struct hold *
-checker_hold_with(const struct world *w, const struct host *host, unsigned name, int64_t token)
-{
-	const struct hold *h = w->checker.holds;
-	while (h != NULL &&
-		!(h->name == name && h->host == host && h->host_life == host->life && h->token == token))
-		h = h->next;
-	return h;
-}
-
-bool
-checker_holds(const struct world *w, const struct hold *h)
-{
-	return !h->lost && !h->untold && !h->tainted && h->valid_us > w->now_us;
-}
-
-void
-checker_granted(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
-{
-	const struct request *r = &c->current;
-	const struct asked asked = {name, owner, KIND_EXCLUSIVE, 0, r->lease_ms, r->max_hold_ms};
-	(void)hold_granted(w, c, conn_session(c), &asked, token);
-}
-
-void
-checker_given_back(struct world *w, struct hold *h)
-{
-	if (--h->count == 0)
-		hold_remove(w, h);
 }
 
 void
@@ -473,12 +141,12 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		waits_end(w, v);
 		return;
 	}
-	const struct hold *mine = hold_find(w, c, conn_session(c), r->name, r->owner);
+	const struct hold *mine = held_find(w, c, conn_session(c), r->name, r->owner);
 	if (mine == NULL || mine->token != reply->n)
 		waits_check_order(w, v);
 	waits_end(w, v);
 	const struct asked asked = {r->name, r->owner, r->kind, r->permits, r->lease_ms, r->max_hold_ms};
-	struct hold *h = hold_granted(w, c, conn_session(c), &asked, reply->n);
+	struct hold *h = grants_check(w, c, conn_session(c), &asked, reply->n);
 	if (reply->type == REPLY_VALIDITY && told_us(c, reply->ms) > h->told_us)
 		h->told_us = told_us(c, reply->ms);
 }
@@ -499,7 +167,7 @@ check_denied(struct world *w, const struct conn *c, const struct hold *h, const 
 	const struct request *r = &c->current;
 	bool denied =
 		reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code == CODE_NOTHELD);
-	bool sure = !h->lost && !h->tainted && !h->untold && hold_until(h) > w->now_us;
+	bool sure = !h->lost && !h->tainted && !h->untold && held_until_us(h) > w->now_us;
 	if (denied && sure && (r->token == 0 || r->token == h->token) && pact_of(w, h->host, h->session))
 		world_fail(w, "grace: c%u does not hold %s any more, and nobody told it", c->client->index,
 			checker_name(r->name));
@@ -509,7 +177,7 @@ static void
 held_answered(struct world *w, struct conn *c, const struct reply *reply)
 {
 	const struct request *r = &c->current;
-	struct hold *h = hold_find(w, c, conn_session(c), r->name, r->owner);
+	struct hold *h = held_find(w, c, conn_session(c), r->name, r->owner);
 	if (h != NULL)
 		check_denied(w, c, h, reply);
 	if (reply->type != REPLY_INT)
@@ -535,7 +203,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 		if (!c->over)
 			h->ended_us = INT64_MAX;
 		if (reply->n == 0)
-			hold_remove(w, h);
+			held_remove(w, h);
 	} else if (r->verb == VERB_DOWNGRADE) {
 		h->kind = KIND_SHARED;
 	} else if (r->verb == VERB_CHECK) {
@@ -612,135 +280,11 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 		const struct asked asked = {
 			v->name, v->owner, v->kind, v->permits, v->lease_ms, v->max_hold_ms};
 		waits_check_order(w, v);
-		(void)hold_granted(w, c, conn_session(c), &asked, push->token);
+		(void)grants_check(w, c, conn_session(c), &asked, push->token);
 	} else {
 		honest_refused(w, v, push->code, push->text);
 	}
 	waits_end(w, v);
-}
-
-/* ---- holders ---- */
-
-void
-checker_release_sent(struct world *w, struct conn *c, const struct request *r)
-{
-	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (h->tag == c->tag && h->name == r->name && strcmp(h->owner, r->owner) == 0 &&
-			(r->token == 0 || r->token == h->token))
-			h->ended_us = w->now_us;
-}
-
-void
-checker_ended(struct world *w, uint64_t tag)
-{
-	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (h->tag == tag && h->ended_us > w->now_us)
-			h->ended_us = w->now_us;
-}
-
-/* Nobody can be told more than he was when its connection was lost. */
-static bool
-is_detached(const struct world *w, const struct hold *h)
-{
-	const struct pact *p = pact_of(w, h->host, h->session);
-	return p != NULL && p->detached;
-}
-
-static void
-check_kept(struct world *w, const struct hold *h, bool held)
-{
-	if (!held && !h->lost && !h->tainted && !h->untold && h->ended_us > w->now_us)
-		world_fail(w, "grace: d%u has given %s up, which session %" PRIu64 " may come back for",
-			h->host->index, checker_name(h->name), h->session);
-}
-
-void
-checker_lost(struct host *host, unsigned name, int64_t token)
-{
-	for (struct hold *h = host->world->checker.holds; h != NULL; h = h->next)
-		h->lost |= h->host == host && h->name == name && h->token == token;
-}
-
-void
-checker_granted_to_stray(struct host *host, session_id session, unsigned name, int64_t token)
-{
-	struct world *w = host->world;
-	struct wait *v = waits_find_stray(w, host, session, name);
-	if (v == NULL)
-		return;
-	waits_check_order(w, v);
-	const struct asked asked = {name, v->owner, v->kind, v->permits, v->lease_ms, v->max_hold_ms};
-	struct hold *h = hold_granted(w, v->conn, session, &asked, token);
-	h->untold = true;
-	h->valid_us = 0;
-	waits_end(w, v);
-}
-
-/* A hold, and the daemon that is asked for it. */
-struct looked {
-	const struct hold *hold;
-	const struct host *host;
-	int64_t now_ms;
-	bool held;
-	int64_t valid_us; /* held: until then, */
-	int64_t left_ms;  /* which is so long */
-	bool withheld;    /* held: from others alone */
-};
-
-static bool
-look_at_hold(void *arg, const struct hold_view *view)
-{
-	struct looked *looked = arg;
-	if (view->token != looked->hold->token)
-		return true;
-	looked->held = true;
-	looked->valid_us = host_true_us(looked->host, looked->now_ms + view->valid_ms);
-	looked->left_ms = view->valid_ms;
-	looked->withheld = view->withheld;
-	return false;
-}
-
-/* What is due comes first: nothing is held past its end. */
-static void
-check_over(struct world *w, const struct hold *h, const struct looked *looked)
-{
-	if (looked->left_ms <= 0)
-		world_fail(w,
-			"stale: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
-			" ms after its end",
-			h->host->index, checker_name(h->name), h->token, -looked->left_ms);
-	/* What nobody was told of may be a part of an MLOCK: that has none before its answer. */
-	if (!looked->withheld && !h->untold && looked->now_ms >= h->ends_ms)
-		world_fail(w,
-			"terms: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
-			" ms after the end of its LEASE or MAXHOLD",
-			h->host->index, checker_name(h->name), h->token, looked->now_ms - h->ends_ms);
-}
-
-/* What has been confirmed since then by a majority that has not forgotten is the daemon's own. */
-static bool
-taint_over(const struct world *w, unsigned name)
-{
-	int64_t since_us = w->checker.tainted_us[name];
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		if (w->servers[i].forgot_us >= since_us || w->servers[i].lacks_until_us >= since_us)
-			return false;
-	return w->now_us - since_us > w->plan.lease_ms * 1010 + 10000;
-}
-
-/* Their daemons learn of it when they renew. */
-static void
-taints_step(struct world *w, const struct host *host)
-{
-	for (unsigned i = 0; i < w->plan.names; i++) {
-		bool *tainted = &w->checker.tainted[i][host->index];
-		if (!*tainted)
-			continue;
-		*tainted = lease_there(host, i) && !taint_over(w, i);
-		for (struct hold *h = w->checker.holds; h != NULL && !*tainted && taint_over(w, i);
-			h = h->next)
-			h->tainted &= h->name != i || h->host != host;
-	}
 }
 
 void
@@ -748,21 +292,7 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 {
 	waits_step(w, host, now_ms);
 	latches_step(w, host, now_ms);
-	taints_step(w, host);
-	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
-		struct looked looked = {.hold = h, .host = host, .now_ms = now_ms};
-		if (h->host != host || h->host_life != host->life)
-			continue;
-		core_each_hold(host->core, now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
-		if (looked.withheld && h->withheld_us == 0)
-			h->withheld_us = w->now_us;
-		if (looked.held)
-			check_over(w, h, &looked);
-		if (is_detached(w, h))
-			check_kept(w, h, looked.held);
-		else if (looked.held && !h->untold)
-			h->valid_us = looked.valid_us;
-	}
+	held_step(w, host, now_ms);
 	losses_step(w, host);
 	bundles_step(w, host, now_ms);
 	circle_step(w, host);
@@ -787,22 +317,4 @@ checker_subscribed(struct world *w, const struct host *host)
 			view.waiters > 0 && strcmp(view.lease, "waiting") == 0)
 			world_fail(w, "progress: d%u listens again and does not ask for %s", host->index,
 				checker_name(i));
-}
-
-/* That ends all that its session holds. */
-void
-checker_exited(struct world *w, const struct conn *c)
-{
-	const struct host *host = c->host;
-	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
-		struct looked looked = {.hold = h, .host = host, .now_ms = host_ms(host)};
-		if (h->tag != c->tag || h->host != host || h->host_life != host->life)
-			continue;
-		core_each_hold(
-			host->core, looked.now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
-		bool before = h->lost || (h->withheld_us != 0 && h->withheld_us < w->now_us);
-		if (looked.held && !before)
-			world_fail(w, "session end: d%u keeps %s after the end of the process that had it",
-				host->index, checker_name(h->name));
-	}
 }

@@ -95,7 +95,7 @@ is_kept(struct world *w, const struct host *host, const struct stuck *s, unsigne
 {
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
 		if ((loosely || hold_blocks(h, kind)) && h->host == host && h->host_life == host->life &&
-			h->name == name && is_stuck(s, h->session) && (loosely || checker_holds(w, h)))
+			h->name == name && is_stuck(s, h->session) && (loosely || held_surely(w, h)))
 			return true;
 	for (const struct wait *v = w->checker.waits; loosely && v != NULL; v = v->next)
 		if (v->id[0] != '\0' && v->name == name && speaks_at(s, v->conn, host) &&

@@ -278,7 +278,7 @@ client_unlock(struct client *c)
 	if (rng_percent(&c->world->rng, 30))
 		r.token = c->token;
 	if (c->count == 1)
-		checker_release_sent(c->world, c->conn, &r);
+		held_release_sent(c->world, c->conn, &r);
 	client_send(c, &r);
 }
 
@@ -390,7 +390,7 @@ client_break(struct client *c)
 {
 	struct request r = {.verb = VERB_BREAK};
 	r.name = (unsigned)rng_range(&c->world->rng, 0, c->world->plan.names - 1);
-	r.token = checker_token(c->world, r.name);
+	r.token = held_token(c->world, r.name);
 	if (rng_percent(&c->world->rng, 20))
 		r.token = CLIENT_WRONG_TOKEN;
 	if (r.token > 0)

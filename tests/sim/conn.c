@@ -68,7 +68,7 @@ conn_tag_ends(const struct conn *c)
 	struct conn *other;
 	LIST_FOREACH (other, &c->world->conns, in_world)
 		other->over |= other->tag == c->tag;
-	checker_ended(c->world, c->tag);
+	held_session_ended(c->world, c->tag);
 }
 
 void
@@ -302,7 +302,7 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 		c->client->index, c->host->index, c->pid);
 	host_step(c->host, &(struct event){.type = EVENT_EXIT, .process = {c->pid, 1}});
 	if (c->bound && c->tag == c->id)
-		checker_exited(c->world, c);
+		held_exited(c->world, c);
 }
 
 void

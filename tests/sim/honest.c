@@ -156,9 +156,9 @@ static const struct hold *
 any_hold(struct world *w, const struct conn *c, const char *owner)
 {
 	const struct request *r = &c->current;
-	const struct hold *h = r->count == 0 ? checker_hold(w, c, r->name, owner) : NULL;
+	const struct hold *h = r->count == 0 ? held_by(w, c, r->name, owner) : NULL;
 	for (unsigned i = 0; i < r->count && h == NULL; i++)
-		h = checker_hold(w, c, r->names[i], owner);
+		h = held_by(w, c, r->names[i], owner);
 	return h;
 }
 
@@ -205,7 +205,7 @@ honest_reply(struct world *w, struct conn *c, const struct reply *reply)
 				c->client->index, reply->text);
 		return;
 	case CODE_NOTHELD:
-		if (r->verb != VERB_BREAK && h != NULL && checker_holds(w, h) && h->ended_us >= w->now_us &&
+		if (r->verb != VERB_BREAK && h != NULL && held_surely(w, h) && h->ended_us >= w->now_us &&
 			(r->token == 0 || r->token == h->token))
 			world_fail(w, "honest: c%u is told that it does not hold %s", c->client->index,
 				checker_name(r->name));

@@ -177,7 +177,7 @@ losses_note(struct host *h, const struct note *n)
 	if (n->session == 0 || (n->type != NOTE_LOST && n->type != NOTE_WITHHELD))
 		return;
 	unsigned name = checker_name_of(n->name);
-	const struct hold *hold = checker_hold_with(w, h, name, n->token);
+	const struct hold *hold = held_with(w, h, name, n->token);
 	if (n->type == NOTE_LOST)
 		lost(h, n, name);
 	if (n->type == NOTE_LOST && n->text != NULL)
@@ -296,7 +296,7 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 		world_fail(w, "loss: c%u is told that it has lost %s, which it has not", c->client->index,
 			checker_name(r->name));
 	/* It may have waited for the name before it lost it, and hold it again. */
-	const struct hold *hold = checker_hold(w, c, r->name, r->owner);
+	const struct hold *hold = held_by(w, c, r->name, r->owner);
 	if (denied && *at != NULL && !(*at)->asked && few(w, c) && (hold == NULL || hold->lost))
 		world_fail(w, "loss: c%u is not told that it has lost %s", c->client->index,
 			checker_name(r->name));

@@ -81,10 +81,10 @@ many_take(struct client *c, unsigned from, bool together)
 static void
 many_lets_go(struct client *c, struct request r, unsigned name)
 {
-	const struct hold *h = c->conn->open ? checker_hold(c->world, c->conn, name, r.owner) : NULL;
+	const struct hold *h = c->conn->open ? held_by(c->world, c->conn, name, r.owner) : NULL;
 	r.name = name;
 	if (h == NULL || h->count == 1)
-		checker_release_sent(c->world, c->conn, &r);
+		held_release_sent(c->world, c->conn, &r);
 }
 
 /* Those that it does not hold do not count. */

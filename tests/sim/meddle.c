@@ -25,7 +25,7 @@ kept_until_us(const struct server *s, unsigned name, struct slice owner)
 static int64_t
 needed_until_us(const struct world *w, unsigned name, const char *owner)
 {
-	int64_t until_us = checker_good_us(w, name);
+	int64_t until_us = held_longest_us(w, name);
 	if (rival_holds(w, name) && w->rival.until_us > until_us)
 		until_us = w->rival.until_us;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
@@ -99,7 +99,7 @@ meddle(struct world *w, enum fault fault)
 		if (i != one && !rng_percent(&w->rng, percent))
 			continue;
 		if (lease && !others_keep(&w->servers[i], name))
-			checker_taint(w, name);
+			held_taint(w, name);
 		if (lease)
 			w->servers[i].spoilt_us[name] = w->now_us;
 		spoil(&w->servers[i], fault, key);

@@ -181,7 +181,7 @@ pact_note(struct host *h, const struct note *n)
 {
 	struct pact *p = n->session != 0 ? find_session(h->world, h, n->session) : NULL;
 	if (n->type == NOTE_LOST)
-		checker_lost(h, checker_name_of(n->name), n->token);
+		held_lost(h, checker_name_of(n->name), n->token);
 	if (p == NULL)
 		return;
 	if (n->type == NOTE_EXPIRED)
@@ -189,7 +189,7 @@ pact_note(struct host *h, const struct note *n)
 	else if (n->type == NOTE_SILENT)
 		silent(p);
 	else if (n->type == NOTE_GRANTED)
-		checker_granted_to_stray(h, n->session, checker_name_of(n->name), n->token);
+		grants_stray(h, n->session, checker_name_of(n->name), n->token);
 }
 
 void

@@ -232,7 +232,7 @@ static void
 look_at_name(struct world *w, unsigned name)
 {
 	struct progress *p = &w->progress;
-	if (!waits_for(w, name) || checker_good_us(w, name) > w->now_us || rival_holds(w, name) ||
+	if (!waits_for(w, name) || held_longest_us(w, name) > w->now_us || rival_holds(w, name) ||
 		withheld(w, name) || bundles_keep(w, name) ||
 		excuse(w, EXCUSE_PROGRESS_BACK, progress_is_back(w)) || !somebody_can(w, name)) {
 		p->free_us[name] = w->now_us;

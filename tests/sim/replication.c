@@ -114,7 +114,7 @@ delay_us(struct world *w)
 
 /* Until when nothing gets from one to the other. */
 static int64_t
-held_until_us(const struct server *a, const struct server *b)
+cut_until_us(const struct server *a, const struct server *b)
 {
 	const struct world *w = a->world;
 	int64_t until_us = w->apart_until_us[a->index][b->index];
@@ -129,7 +129,7 @@ ack_arrives(void *arg, uint64_t line, void *data)
 	struct world *w = s->world;
 	const struct parcel *p = data;
 	struct server *master = &w->servers[p->from];
-	int64_t until_us = held_until_us(s, master);
+	int64_t until_us = cut_until_us(s, master);
 	if (s->replication.line == line && until_us > w->now_us) {
 		schedule_again(&w->schedule, until_us);
 		return;
@@ -163,7 +163,7 @@ parcel_arrives(void *arg, uint64_t line, void *data)
 	struct server *s = arg;
 	struct world *w = s->world;
 	struct parcel *p = data;
-	int64_t until_us = held_until_us(s, &w->servers[p->from]);
+	int64_t until_us = cut_until_us(s, &w->servers[p->from]);
 	bool ours = s->replication.line == line && s->up;
 	if (ours && until_us > w->now_us) {
 		schedule_again(&w->schedule, until_us);
@@ -236,7 +236,7 @@ seek(void *arg, uint64_t line, void *data)
 	if (r->line != line || r->follows < 0 || r->linked)
 		return;
 	const struct server *master = &w->servers[r->follows];
-	if (s->up && master->up && master->replication.follows < 0 && held_until_us(s, master) <= w->now_us)
+	if (s->up && master->up && master->replication.follows < 0 && cut_until_us(s, master) <= w->now_us)
 		line_open(s);
 	else
 		world_after(w, rng_range(&w->rng, SEEK_US / 2, SEEK_US * 2), seek, s, line, NULL);

@@ -133,7 +133,7 @@ rival_lock(struct world *w)
 		return;
 	}
 	trace_line(&w->trace, w->now_us, "rival  locks foreign: %" PRId64, got);
-	checker_rival_granted(w, NAME, w->plan.redisson ? got : 0);
+	grants_rival(w, NAME, w->plan.redisson ? got : 0);
 	rival_relies(w);
 	progress_passed(w, NAME);
 }

@@ -89,7 +89,7 @@ well_free(const struct world *w, unsigned name)
 {
 	struct resource_view view;
 	struct slice daemon;
-	if (waits_for(w, name) || checker_good_us(w, name) > w->now_us)
+	if (waits_for(w, name) || held_longest_us(w, name) > w->now_us)
 		return false;
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		if (w->hosts[i].alive && core_view_resource(w->hosts[i].core, host_ms(&w->hosts[i]),

@@ -1,0 +1,235 @@
+/* grants: see grants.h. */
+#include "tests/sim/grants.h"
+
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What is locked is the key. */
+static bool
+same_key(const struct world *w, unsigned a, unsigned b)
+{
+	return plan_first(&w->plan, a) == plan_first(&w->plan, b);
+}
+
+/* Readers go together, and permits as long as there are some. taken: what a semaphore has given out. */
+static bool
+excludes(const struct world *w, const struct hold *h, const struct asked *r, int64_t *taken)
+{
+	*taken += h->permits;
+	if (h->kind == KIND_PERMITS && r->kind == KIND_PERMITS)
+		return *taken > w->plan.permits;
+	return h->kind != KIND_SHARED || r->kind != KIND_SHARED;
+}
+
+static void
+check_exclusion(struct world *w, const struct conn *c, unsigned name, const struct asked *r, int64_t token,
+	bool tainted)
+{
+	struct hold *h = w->checker.holds, *next;
+	int64_t taken = r->permits;
+	for (; h != NULL; h = next) {
+		next = h->next;
+		if (!same_key(w, h->name, name))
+			continue;
+		/* What its holder has ended may still be answered by its daemon. */
+		if (held_good_us(h) <= w->now_us) {
+			/* Nobody relies on what nobody knows of, but its daemon may have it still. */
+			if (!h->untold && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind))
+				held_remove(w, h);
+		} else if (held_until_us(h) > w->now_us &&
+			   !excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted || tainted) &&
+			   excludes(w, h, r, &taken)) {
+			world_fail(w,
+				"exclusion: %s is granted at d%u with token %" PRId64
+				" while d%u's token %" PRId64 " is good for %" PRId64 " us more",
+				checker_name(name), c->host->index, token, h->host->index, h->token,
+				held_until_us(h) - w->now_us);
+		}
+	}
+}
+
+static void
+check_rival(struct world *w, const struct conn *c, unsigned name, int64_t token, bool tainted)
+{
+	if (rival_holds(w, name) && !excuse(w, EXCUSE_RIVAL_FORGOT, !rival_is_sound(w)) &&
+		!excuse(w, EXCUSE_EXCLUSION_TAINTED, tainted))
+		world_fail(w,
+			"exclusion: %s is granted at d%u with token %" PRId64
+			" while somebody else's lock is good for %" PRId64 " us more",
+			checker_name(name), c->host->index, token, w->rival.until_us - w->now_us);
+}
+
+void
+grants_rival(struct world *w, unsigned name, int64_t token)
+{
+	struct checker *k = &w->checker;
+	for (const struct hold *h = k->holds; h != NULL; h = h->next)
+		if (h->name == name && held_until_us(h) > w->now_us &&
+			!excuse(w, EXCUSE_RIVAL_FORGOT, !rival_is_sound(w)) &&
+			!excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted))
+			world_fail(w,
+				"exclusion: somebody else locks %s while d%u's token %" PRId64
+				" is good for %" PRId64 " us more",
+				checker_name(name), h->host->index, h->token, held_until_us(h) - w->now_us);
+	/* A string has no token; and a master that forgot forgot his counter, too. */
+	if (token == 0 || excuse(w, EXCUSE_RIVAL_TOKEN, plan_loses(&w->plan)))
+		return;
+	if (token <= k->token[name])
+		world_fail(w, "tokens: somebody else gets %" PRId64 " of %s after %" PRId64, token,
+			checker_name(name), k->token[name]);
+	k->token[name] = k->exclusive[name] = token;
+}
+
+static void
+check_token(struct world *w, unsigned name, const struct asked *r, int64_t token, bool tainted)
+{
+	struct checker *k = &w->checker;
+	unsigned key = plan_first(&w->plan, name);
+	int64_t last = r->kind == KIND_EXCLUSIVE ? k->token[key] : k->exclusive[key];
+	(void)excuse(w, EXCUSE_TOKEN_TAINTED, tainted);
+	if (token <= 0 || (token <= last && !tainted))
+		world_fail(w, "tokens: %s is granted with %" PRId64 " after %" PRId64, checker_name(name),
+			token, last);
+	for (const struct hold *h = k->holds; h != NULL; h = h->next)
+		if (same_key(w, h->name, name) && h->token == token && !tainted)
+			world_fail(w, "tokens: %s is granted twice with %" PRId64, checker_name(name), token);
+	if (token > k->token[key])
+		k->token[key] = token;
+	if (r->kind == KIND_EXCLUSIVE && token > k->exclusive[key])
+		k->exclusive[key] = token;
+}
+
+/* Every grant has half the lease left when it is given (guarantees.md, told deadline). */
+static void
+check_validity(struct world *w, const struct host *host, unsigned name)
+{
+	struct resource_view view;
+	int64_t lease_ms = w->rules[strcmp(checker_name(name), w->rules[0].match) == 0 ? 0 : 1].lease_ms;
+	bool there = core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), &view);
+	/* Within one step the lease may have been given back since. */
+	if (there && strcmp(view.lease, "held") == 0 && view.lease_ms < lease_ms / 2)
+		world_fail(w, "validity: %s is granted at d%u with %" PRId64 " ms left of %" PRId64,
+			checker_name(name), host->index, there ? view.lease_ms : 0, lease_ms);
+}
+
+/* A LOCK that is answered, of somebody who holds it with this token: once more, or for the first time. */
+static void
+hold_entered(const struct world *w, const struct conn *c, struct hold *h)
+{
+	if (!c->over)
+		h->ended_us = INT64_MAX;
+	if (h->untold)
+		h->valid_us = w->now_us + 1;
+	else
+		h->count++;
+	h->untold = false;
+}
+
+/* Who holds less of it, or tells its holds not apart, does not enter once more. */
+static void
+check_entered(struct world *w, const struct conn *c, const struct hold *h, const struct asked *r)
+{
+	if (h->kind == KIND_SHARED && r->kind == KIND_EXCLUSIVE)
+		world_fail(w, "upgrade: c%u reads %s, and is told that it has it alone", c->client->index,
+			checker_name(h->name));
+	if (r->permits > h->permits)
+		world_fail(w, "upgrade: c%u has %" PRId64 " permits of %s, and is told that it has %" PRId64,
+			c->client->index, h->permits, checker_name(h->name), r->permits);
+	if (r->owner[0] == '\0' && !h->untold && !h->lost && c->current.verb == VERB_LOCK)
+		world_fail(w, "re-entry: c%u enters %s once more without an OWNER", c->client->index,
+			checker_name(h->name));
+}
+
+/* LEASE and MAXHOLD count from when its holder is told. */
+static void
+hold_begins(struct hold *h, const struct asked *r)
+{
+	int64_t now_ms = host_ms(h->host);
+	h->leased = r->lease_ms > 0;
+	h->ceiling_ms = r->max_hold_ms > 0 ? now_ms + r->max_hold_ms : INT64_MAX;
+	h->ends_ms = h->leased ? earlier(now_ms + r->lease_ms, h->ceiling_ms) : h->ceiling_ms;
+}
+
+struct hold *
+grants_check(struct world *w, const struct conn *c, session_id session, const struct asked *r, int64_t token)
+{
+	unsigned name = r->name;
+	const char *owner = r->owner;
+	struct hold *h = held_find(w, c, session, name, owner);
+	w->checker.grants++;
+	well_touched(w, name);
+	if (h != NULL && h->token == token && (h->untold || held_good_us(h) > w->now_us)) {
+		/* It was a part of an MLOCK, which waited beside what a lost connection left. */
+		if (h->untold && c->current.verb == VERB_MLOCK)
+			hold_begins(h, r);
+		check_entered(w, c, h, r);
+		hold_entered(w, c, h);
+		return h;
+	}
+	bool tainted = w->checker.tainted[name][c->host->index];
+	losses_granted(w, c->host, session, name, owner);
+	if (c->host->draining)
+		world_fail(w, "drain: d%u grants %s while it stops", c->host->index, checker_name(name));
+	progress_granted(c->host, name, r->kind);
+	check_exclusion(w, c, name, r, token, tainted);
+	check_rival(w, c, name, token, tainted);
+	check_token(w, name, r, token, tainted);
+	if (r->kind != KIND_PERMITS)
+		check_validity(w, c->host, name);
+	h = calloc(1, sizeof(*h));
+	assert(h != NULL);
+	*h = (struct hold){.next = w->checker.holds,
+		.name = name,
+		.host = c->host,
+		.host_life = c->host_life,
+		.session = session,
+		.tag = c->tag,
+		.kind = r->kind,
+		.permits = r->permits,
+		.token = token,
+		.count = 1,
+		.ended_us = INT64_MAX,
+		.tainted = tainted};
+	memcpy(h->owner, owner, sizeof(h->owner));
+	hold_begins(h, r);
+	/* Until the end of this step; then checker_step() asks the daemon. */
+	h->valid_us = w->now_us + 1;
+
+	if (c->over)
+		h->ended_us = w->now_us;
+	w->checker.holds = h;
+	return h;
+}
+
+void
+grants_part(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
+{
+	const struct request *r = &c->current;
+	const struct asked asked = {name, owner, KIND_EXCLUSIVE, 0, r->lease_ms, r->max_hold_ms};
+	(void)grants_check(w, c, conn_session(c), &asked, token);
+}
+
+void
+grants_stray(struct host *host, session_id session, unsigned name, int64_t token)
+{
+	struct world *w = host->world;
+	struct wait *v = waits_find_stray(w, host, session, name);
+	if (v == NULL)
+		return;
+	waits_check_order(w, v);
+	const struct asked asked = {name, v->owner, v->kind, v->permits, v->lease_ms, v->max_hold_ms};
+	struct hold *h = grants_check(w, v->conn, session, &asked, token);
+	h->untold = true;
+	h->valid_us = 0;
+	waits_end(w, v);
+}

@@ -1,0 +1,38 @@
+/*
+ * grants: the checker's part about what is granted. Two sure holds of one name that exclude each other never
+ * overlap, and no more permits are out than there are; a new exclusive hold's token is greater than all
+ * before, any other's than those of exclusive ones; and each grant has half of its lease left.
+ */
+#ifndef SIM_GRANTS_H
+#define SIM_GRANTS_H
+
+#include "proto/kind.h"
+#include "tests/sim/conn.h"
+#include "tests/sim/held.h"
+
+#include <stdint.h>
+
+struct host;
+struct world;
+
+/* What a granted LOCK had asked for. */
+struct asked {
+	unsigned name;
+	const char *owner;
+	enum kind kind;
+	int64_t permits; /* of plan.permits; 0: it is of no semaphore */
+	int64_t lease_ms;
+	int64_t max_hold_ms;
+};
+
+/* A LOCK is granted to this session, for the first time or once more. Gives its hold. */
+struct hold *grants_check(struct world *world, const struct conn *conn, session_id session,
+	const struct asked *asked, int64_t token);
+/* A part of the MLOCK that this connection's request is. */
+void grants_part(struct world *world, struct conn *conn, unsigned name, const char *owner, int64_t token);
+/* To a session whose LOCK lost its connection. */
+void grants_stray(struct host *host, session_id session, unsigned name, int64_t token);
+/* To a rival (rival.h); token 0: its locks have none. */
+void grants_rival(struct world *world, unsigned name, int64_t token);
+
+#endif

@@ -1,0 +1,273 @@
+/* held: see held.h. */
+#include "tests/sim/held.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+held_free(struct world *w)
+{
+	struct checker *k = &w->checker;
+	for (struct hold *h = k->holds, *next; h != NULL; h = next) {
+		next = h->next;
+		free(h);
+	}
+	k->holds = NULL;
+}
+
+static bool
+hold_is(const struct hold *h, const struct conn *c, session_id session, unsigned name, const char *owner)
+{
+	return h->name == name && h->host == c->host && h->host_life == c->host_life &&
+	       h->session == session && strcmp(h->owner, owner) == 0;
+}
+
+struct hold *
+held_find(struct world *w, const struct conn *c, session_id session, unsigned name, const char *owner)
+{
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (hold_is(h, c, session, name, owner))
+			return h;
+	return NULL;
+}
+
+void
+held_remove(struct world *w, struct hold *hold)
+{
+	struct hold **at = &w->checker.holds;
+	while (*at != hold)
+		at = &(*at)->next;
+	*at = hold->next;
+	free(hold);
+}
+
+/* Until when its daemon stands for it. */
+int64_t
+held_good_us(const struct hold *h)
+{
+	return h->told_us > h->valid_us ? h->told_us : h->valid_us;
+}
+
+/* Until when its holder may rely on it. */
+int64_t
+held_until_us(const struct hold *h)
+{
+	return held_good_us(h) < h->ended_us ? held_good_us(h) : h->ended_us;
+}
+
+int64_t
+held_longest_us(const struct world *w, unsigned name)
+{
+	int64_t good_us = 0;
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->name == name && held_until_us(h) > good_us)
+			good_us = held_until_us(h);
+	return good_us;
+}
+
+int64_t
+held_token(const struct world *w, unsigned name)
+{
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->name == name && held_until_us(h) > w->now_us)
+			return h->token;
+	return 0;
+}
+
+struct hold *
+held_by(struct world *w, const struct conn *c, unsigned name, const char *owner)
+{
+	return held_find(w, c, conn_session(c), name, owner);
+}
+
+const struct hold *
+held_with(const struct world *w, const struct host *host, unsigned name, int64_t token)
+{
+	const struct hold *h = w->checker.holds;
+	while (h != NULL &&
+		!(h->name == name && h->host == host && h->host_life == host->life && h->token == token))
+		h = h->next;
+	return h;
+}
+
+bool
+held_surely(const struct world *w, const struct hold *h)
+{
+	return !h->lost && !h->untold && !h->tainted && h->valid_us > w->now_us;
+}
+
+void
+held_given_back(struct world *w, struct hold *h)
+{
+	if (--h->count == 0)
+		held_remove(w, h);
+}
+
+/* Whether it has a lease, or may have had the answer that grants it one under way. */
+static bool
+lease_there(const struct host *host, unsigned name)
+{
+	struct resource_view view;
+	return host->alive &&
+	       core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), &view) &&
+	       (strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0);
+}
+
+void
+held_taint(struct world *w, unsigned name)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		w->checker.tainted[name][i] = lease_there(&w->hosts[i], name);
+	rival_taint(w, name);
+	w->checker.tainted_us[name] = w->now_us;
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		h->tainted |= h->name == name;
+}
+
+/* What has been confirmed since then by a majority that has not forgotten is the daemon's own. */
+static bool
+taint_over(const struct world *w, unsigned name)
+{
+	int64_t since_us = w->checker.tainted_us[name];
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		if (w->servers[i].forgot_us >= since_us || w->servers[i].lacks_until_us >= since_us)
+			return false;
+	return w->now_us - since_us > w->plan.lease_ms * 1010 + 10000;
+}
+
+/* Their daemons learn of it when they renew. */
+static void
+taints_step(struct world *w, const struct host *host)
+{
+	for (unsigned i = 0; i < w->plan.names; i++) {
+		bool *tainted = &w->checker.tainted[i][host->index];
+		if (!*tainted)
+			continue;
+		*tainted = lease_there(host, i) && !taint_over(w, i);
+		for (struct hold *h = w->checker.holds; h != NULL && !*tainted && taint_over(w, i);
+			h = h->next)
+			h->tainted &= h->name != i || h->host != host;
+	}
+}
+
+void
+held_release_sent(struct world *w, struct conn *c, const struct request *r)
+{
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->tag == c->tag && h->name == r->name && strcmp(h->owner, r->owner) == 0 &&
+			(r->token == 0 || r->token == h->token))
+			h->ended_us = w->now_us;
+}
+
+void
+held_session_ended(struct world *w, uint64_t tag)
+{
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->tag == tag && h->ended_us > w->now_us)
+			h->ended_us = w->now_us;
+}
+
+void
+held_lost(struct host *host, unsigned name, int64_t token)
+{
+	for (struct hold *h = host->world->checker.holds; h != NULL; h = h->next)
+		h->lost |= h->host == host && h->name == name && h->token == token;
+}
+
+/* Nobody can be told more than he was when its connection was lost. */
+static bool
+is_detached(const struct world *w, const struct hold *h)
+{
+	const struct pact *p = pact_of(w, h->host, h->session);
+	return p != NULL && p->detached;
+}
+
+static void
+check_kept(struct world *w, const struct hold *h, bool held)
+{
+	if (!held && !h->lost && !h->tainted && !h->untold && h->ended_us > w->now_us)
+		world_fail(w, "grace: d%u has given %s up, which session %" PRIu64 " may come back for",
+			h->host->index, checker_name(h->name), h->session);
+}
+
+/* A hold, and the daemon that is asked for it. */
+struct looked {
+	const struct hold *hold;
+	const struct host *host;
+	int64_t now_ms;
+	bool held;
+	int64_t valid_us; /* held: until then, */
+	int64_t left_ms;  /* which is so long */
+	bool withheld;    /* held: from others alone */
+};
+
+static bool
+look_at_hold(void *arg, const struct hold_view *view)
+{
+	struct looked *looked = arg;
+	if (view->token != looked->hold->token)
+		return true;
+	looked->held = true;
+	looked->valid_us = host_true_us(looked->host, looked->now_ms + view->valid_ms);
+	looked->left_ms = view->valid_ms;
+	looked->withheld = view->withheld;
+	return false;
+}
+
+/* What is due comes first: nothing is held past its end. */
+static void
+check_over(struct world *w, const struct hold *h, const struct looked *looked)
+{
+	if (looked->left_ms <= 0)
+		world_fail(w,
+			"stale: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
+			" ms after its end",
+			h->host->index, checker_name(h->name), h->token, -looked->left_ms);
+	/* What nobody was told of may be a part of an MLOCK: that has none before its answer. */
+	if (!looked->withheld && !h->untold && looked->now_ms >= h->ends_ms)
+		world_fail(w,
+			"terms: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
+			" ms after the end of its LEASE or MAXHOLD",
+			h->host->index, checker_name(h->name), h->token, looked->now_ms - h->ends_ms);
+}
+
+/* That ends all that its session holds. */
+void
+held_exited(struct world *w, const struct conn *c)
+{
+	const struct host *host = c->host;
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
+		struct looked looked = {.hold = h, .host = host, .now_ms = host_ms(host)};
+		if (h->tag != c->tag || h->host != host || h->host_life != host->life)
+			continue;
+		core_each_hold(
+			host->core, looked.now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
+		bool before = h->lost || (h->withheld_us != 0 && h->withheld_us < w->now_us);
+		if (looked.held && !before)
+			world_fail(w, "session end: d%u keeps %s after the end of the process that had it",
+				host->index, checker_name(h->name));
+	}
+}
+
+void
+held_step(struct world *w, struct host *host, int64_t now_ms)
+{
+	taints_step(w, host);
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
+		struct looked looked = {.hold = h, .host = host, .now_ms = now_ms};
+		if (h->host != host || h->host_life != host->life)
+			continue;
+		core_each_hold(host->core, now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
+		if (looked.withheld && h->withheld_us == 0)
+			h->withheld_us = w->now_us;
+		if (looked.held)
+			check_over(w, h, &looked);
+		if (is_detached(w, h))
+			check_kept(w, h, looked.held);
+		else if (looked.held && !h->untold)
+			h->valid_us = looked.valid_us;
+	}
+}
