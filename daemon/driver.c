@@ -20,9 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A turn that is later than this, or than a tenth of a lease, is told. */
-#define DRIVER_LATE_MS 500
-
 /* ---- what happens to the core ---- */
 
 static void
@@ -77,14 +74,6 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	d->stepping = false;
 }
 
-/* Late enough to be worth a line: the limit of rule 3. */
-static int64_t
-driver_late_limit_ms(const struct driver *d)
-{
-	int64_t tenth_ms = d->desk.facts.lease_max_ms / 10;
-	return tenth_ms < DRIVER_LATE_MS ? tenth_ms : DRIVER_LATE_MS;
-}
-
 /*
  * What was due by now comes first, however late the turn is: leases have expired and losses are told before
  * anything else is looked at (guarantees, rule 3).
@@ -92,15 +81,8 @@ driver_late_limit_ms(const struct driver *d)
 static void
 driver_timer(struct driver *d, struct now now)
 {
-	/* What was asked for with a time that had passed already is not late. */
-	int64_t due_ms = core_wake_at(d->core);
-	int64_t late_ms = now.ms - (due_ms > d->awake_ms ? due_ms : d->awake_ms);
 	driver_step(d, now, &(struct event){.type = EVENT_TIMER});
 	connections_flush(d->connections);
-	if (late_ms >= driver_late_limit_ms(d)) {
-		perform_note(
-			&d->perform, &(struct note){.type = NOTE_STALLED, .ttl_ms = late_ms, .master = -1});
-	}
 }
 
 void
@@ -111,7 +93,6 @@ driver_event(struct driver *d, const struct event *event)
 		driver_timer(d, now);
 		now = driver_now(d);
 	}
-	d->awake_ms = now.ms;
 	if (event->type != EVENT_TIMER) {
 		driver_step(d, now, event);
 	}

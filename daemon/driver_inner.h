@@ -30,7 +30,6 @@ struct driver {
 	struct listeners listeners;
 	int (*reload)(void *arg, char *text, size_t room);
 	void *reload_arg;
-	int64_t awake_ms; /* when nothing was overdue the last time somebody looked */
 	int64_t drain_until_ms;
 	int64_t linger_ms; /* see driver_settings */
 	int64_t linger_until_ms;

@@ -567,6 +567,27 @@ START_TEST(a_broken_hold_stays_withheld)
 }
 END_TEST
 
+/* Answers that came while it stood still are read only after its timers. */
+START_TEST(a_daemon_that_stood_still_blames_no_master_for_that_time)
+{
+	struct story w;
+	unsigned ran_ms = 0;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	ck_assert_str_eq(after(&w, LEASE_MS), "release a#1");
+	ck_assert_uint_eq(notes(&w, NOTE_STALLED), 1);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_SILENT), 0);
+	/* But for the time from then on. */
+	do {
+		ck_assert_uint_le(++ran_ms, LEASE_MS / 3);
+		after(&w, 1);
+	} while (notes(&w, NOTE_MASTER_SILENT) == 0);
+	ck_assert_uint_eq(ran_ms, LEASE_MS / 3);
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -590,5 +611,6 @@ main(void)
 		draining_tells_holders_and_leaves_their_leases_to_run_out, a_broken_hold_stays_withheld,
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
 		two_copies_of_a_daemon_have_other_attempts_and_nonces,
-		no_nonce_is_dropped_that_the_master_may_have_seen_last);
+		no_nonce_is_dropped_that_the_master_may_have_seen_last,
+		a_daemon_that_stood_still_blames_no_master_for_that_time);
 }

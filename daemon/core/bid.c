@@ -508,9 +508,11 @@ static void
 bid_patience_over(struct core *core, struct lease *l)
 {
 	const struct traffic *t = l->traffic;
+	/* While this daemon stood still, no master was silent: answers may be there, unread. */
+	int64_t since_ms = t->sent_ms > core->awake_ms ? t->sent_ms : core->awake_ms;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (!t->questions[i].asking || core->now.ms < t->sent_ms + bid_patience_ms(core, l))
+		if (!t->questions[i].asking || core->now.ms < since_ms + bid_patience_ms(core, l))
 			continue;
 		master_suspect(core, &core->masters[i], l->resource->link);
 		if (t->hitch == TROUBLE_NONE)

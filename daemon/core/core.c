@@ -4,6 +4,7 @@
 #include "daemon/core/bid.h"
 #include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/grave.h"
@@ -34,6 +35,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <utlist.h>
+
+#define STALL_MS 500 /* the latest turn that is no stall; or a tenth of a lease, if that is less */
 
 struct core *
 core_new(const struct core_settings *settings, struct now now)
@@ -274,17 +277,30 @@ run_timer(struct core *core, struct timer *t)
 	}
 }
 
+static int64_t
+stall_least_ms(const struct core *core)
+{
+	int64_t tenth_ms = core->settings.lease_max_ms / 10;
+
+	return tenth_ms < STALL_MS ? tenth_ms : STALL_MS;
+}
+
 /* What is due comes before what arrived: a late turn must find its leases expired, not renewed (rule 3). */
 static void
-run_timers(struct core *core)
+run_timers(struct core *core, int64_t late_ms)
 {
+	bool stalled = late_ms >= stall_least_ms(core);
 	struct timer *t;
 
 	if (timers_first(&core->timers) > core->now.ms)
 		return;
+	if (stalled)
+		core->awake_ms = core->now.ms;
 	while ((t = timers_due(&core->timers, core->now.ms)) != NULL)
 		run_timer(core, t);
 	settle(core);
+	if (stalled)
+		emit_note(core, NOTE_STALLED, NULL, NULL, 0, late_ms, NULL);
 }
 
 static void
@@ -514,6 +530,11 @@ end_all(struct core *core)
 void
 core_step(struct core *core, struct now now, const struct event *event, struct actions *actions)
 {
+	int64_t due_ms = timers_first(&core->timers);
+
+	/* What was asked for with a time that had passed already is not late. */
+	if (due_ms < core->now.ms)
+		due_ms = core->now.ms;
 	grave_empty(core);
 	assert(now.ms >= core->now.ms);
 	core->now = now;
@@ -522,7 +543,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	if (core->ended)
 		return;
 	core->actions = actions;
-	run_timers(core);
+	run_timers(core, now.ms - due_ms);
 	take_event(core, event);
 	if (core->ended)
 		end_all(core);

@@ -71,11 +71,13 @@ greet_again_ms(struct core *core)
 	return core_jitter(core, most / 2, most);
 }
 
-/* When a link's silence makes it suspect. */
+/* When a link's silence makes it suspect. What was answered while this daemon stood still is not read yet. */
 static int64_t
 link_doubt_ms(const struct core *core, const struct master_link *l)
 {
-	return l->due > 0 && !l->suspect ? l->quiet_ms + master_patience_ms(core) : TIMER_NEVER;
+	int64_t since_ms = l->quiet_ms > core->awake_ms ? l->quiet_ms : core->awake_ms;
+
+	return l->due > 0 && !l->suspect ? since_ms + master_patience_ms(core) : TIMER_NEVER;
 }
 
 static void

@@ -547,9 +547,10 @@ struct core {
 	struct rules rules;
 	struct master masters[CORE_MASTERS_MAX];
 	struct masterset masterset;
-	int64_t highest; /* highest token seen anywhere */
-	int64_t past;    /* and that before any master's memory changed last */
-	bool retry;      /* wake-ups may have been missed: settle tries everything again */
+	int64_t highest;  /* highest token seen anywhere */
+	int64_t past;     /* and that before any master's memory changed last */
+	int64_t awake_ms; /* when it went on after it had stood still; 0: it never did */
+	bool retry;       /* wake-ups may have been missed: settle tries everything again */
 	struct roster conns;
 	struct session *sessions;
 	struct session *bound; /* the same sessions, by process */
