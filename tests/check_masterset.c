@@ -354,6 +354,19 @@ START_TEST(a_refused_daemon_says_so_of_what_it_holds)
 }
 END_TEST
 
+START_TEST(a_refused_daemon_keeps_no_place_for_a_writer)
+{
+	held((struct command){.verb = VERB_LOCK, .name = SLICE("a"), .kind = KIND_SHARED});
+	ck_assert_ptr_nonnull(strstr(lock(&w, 2, "a"), "enter a#1"));
+	ck_assert_ptr_nonnull(strstr(tells_other(2, S3YZ, AGREEMENT_AGREED), "leave a#1"));
+	for (int i = 0; i < 2 * LEASE_MS / 3; i++)
+		ck_assert_ptr_null(strstr(after(&w, 1), "enter"));
+	close_as(&w, 2, END_CLEAN);
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_refused_daemon_gives_back_what_it_retains)
 {
 	retain_ms = 10 * LEASE_MS;
@@ -590,7 +603,7 @@ main(void)
 		another_set_at_one_master_stops_all_new_leases, a_stranger_among_ours_stops_them_too,
 		who_holds_leases_stays_registered_under_their_set,
 		a_refused_daemon_passes_its_leases_on_to_nobody, a_refused_daemon_says_so_of_what_it_holds,
-		a_refused_daemon_gives_back_what_it_retains,
+		a_refused_daemon_keeps_no_place_for_a_writer, a_refused_daemon_gives_back_what_it_retains,
 		a_refused_daemon_gives_back_what_a_bundle_waits_with,
 		a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it,
 		a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it,

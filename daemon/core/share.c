@@ -89,18 +89,19 @@ share_answer_once(struct core *core, struct resource *r)
 }
 
 /* A writer that waits here for readers stands in the queue meanwhile: those who come to read elsewhere come
- * later. */
+ * later. While the masters refuse this daemon it cannot take its turn, and has no place. */
 static void
 share_line(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	const struct waiter *first = TAILQ_FIRST(&r->queue->waiters);
-	bool lines = l->kind == KIND_SHARED && l->grants != NULL && first != NULL &&
+	bool usable = masterset_usable(core);
+	bool lines = usable && l->kind == KIND_SHARED && l->grants != NULL && first != NULL &&
 		     first->kind == KIND_EXCLUSIVE && !first->once;
 
 	if (lines && !l->lines)
 		lease_line_up(core, l);
-	else if (!lines && l->lines && (first == NULL || first->kind == KIND_SHARED))
+	else if (!lines && l->lines && (!usable || first == NULL || first->kind == KIND_SHARED))
 		lease_line_off(core, l);
 }
 
