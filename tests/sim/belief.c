@@ -95,7 +95,7 @@ in_the_way(const struct server *s, unsigned name)
 	struct world *w = s->world;
 	int64_t spoilt_us = s->spoilt_us[plan_first(&w->plan, name)];
 	bool stays = w->plan.fault[FAULT_BACK] || w->now_us - spoilt_us <= w->plan.lease_ms * 2500;
-	return excuse(w, EXCUSE_BELIEF_TAINTED, spoilt_us != 0 && stays);
+	return excuse(w, EXCUSE_BELIEF_FOREIGN, spoilt_us != 0 && stays);
 }
 
 /* A lease is given back to a master that missed it: after a while in which all is well it is at every one. */

@@ -307,8 +307,9 @@ checker_subscribed(struct world *w, const struct host *host)
 	core_view_master(host->core, host_ms(host), 0, &master);
 	/* That a script is missing tells the core nothing: a link it doubts stays so until the next greeting.
 	 * A master whose clock leapt for this daemon is asked for nothing until guard_ms is over. */
-	if (master.state != MASTER_ADMITTED || master.guard_ms > 0 || master.links_up < w->plan.links ||
-		w->plan.fault[FAULT_SCRIPTS])
+	if (master.state != MASTER_ADMITTED || master.links_up < w->plan.links ||
+		excuse(w, EXCUSE_PROGRESS_LEAPT, master.guard_ms > 0) ||
+		excuse(w, EXCUSE_PROGRESS_SCRIPTS, w->plan.fault[FAULT_SCRIPTS]))
 		return;
 	/* Who rests for a rival, so that he can have his turn, comes back a moment later. */
 	for (unsigned i = 0; i < w->plan.names; i++)

@@ -61,24 +61,28 @@ all_is_well(const struct host *h)
 {
 	const struct world *w = h->world;
 	int64_t since_us = well_all_us(w, h), most_us = (w->plan.lease_ms + 4000) * 1000;
+	int64_t forgot_us = 0, leapt_us = 0;
+	bool down = false;
+	if (since_us == INT64_MAX || w->now_us - since_us <= most_us)
+		return false;
 	/* A memory that goes back shows in nothing but the next call, and a clock that leapt in the next
 	 * answer. */
-	for (unsigned i = 0; i < w->plan.masters && since_us != INT64_MAX; i++) {
-		if (!server_sound(&w->servers[i]))
-			return false;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		down |= !server_sound(&w->servers[i]);
 		for (unsigned k = 0; k < w->plan.links; k++)
-			if (!h->ways[i].wires[k].up)
-				return false;
-		since_us = later(since_us, w->servers[i].forgot_us);
-		since_us = later(since_us, h->leapt_us[i]);
+			down |= !h->ways[i].wires[k].up;
+		forgot_us = later(forgot_us, w->servers[i].forgot_us);
+		leapt_us = later(leapt_us, h->leapt_us[i]);
 	}
-	return since_us != INT64_MAX && w->now_us - since_us > most_us;
+	return !excuse(w, EXCUSE_REFUSAL_DOWN, down) &&
+	       !excuse(w, EXCUSE_REFUSAL_FORGOT, forgot_us > 0 && w->now_us - forgot_us <= most_us) &&
+	       !excuse(w, EXCUSE_REFUSAL_LEAPT, leapt_us > 0 && w->now_us - leapt_us <= most_us);
 }
 
 static void
 check_masters(struct world *w, const struct conn *c, const struct host *h, enum code code, const char *text)
 {
-	if (!world_alike(w))
+	if (excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)))
 		return;
 	bool late = starts(text, "the master did not answer") || starts(text, "the master has not");
 	bool said = starts(text, "the master said");
@@ -87,8 +91,9 @@ check_masters(struct world *w, const struct conn *c, const struct host *h, enum 
 	if (code == CODE_NOMASTER && surely_can(h) && !late)
 		world_fail(w, "honest: c%u is told that masters are missing: %s", c->client->index, text);
 	/* One whose clock leapt is greeted anew. */
-	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && h->leapt_us[0] == 0 &&
-		h->opinion.guarded + opinion(h).guarded == 2)
+	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late &&
+		h->opinion.guarded + opinion(h).guarded == 2 &&
+		!excuse(w, EXCUSE_REFUSAL_GREETED, h->leapt_us[0] != 0))
 		world_fail(
 			w, "honest: c%u is not told that the master is guarded: %s", c->client->index, text);
 	if (said != (code == CODE_MASTERERR))
@@ -137,7 +142,9 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 	bool slept = h->paused_until_us > 0 && w->now_us - h->paused_until_us < w->plan.lease_ms * 1000;
 	/* A daemon that wakes up while its master is guarded finds in one step that its lease is over and
 	 * that a wait is: null was the answer while it was held. */
-	if (code != CODE_COUNT || !world_alike(w) || w->plan.replicas > 0 || slept)
+	if (code != CODE_COUNT || excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)) ||
+		excuse(w, EXCUSE_REFUSAL_SENTINEL, w->plan.replicas > 0) ||
+		excuse(w, EXCUSE_REFUSAL_SLEPT, slept))
 		return;
 	if (surely_cannot(h) && !is_had(h, v->name) && !w->lost_here[h->index])
 		world_fail(w, "honest: c%u is not told that the masters for %s are missing",

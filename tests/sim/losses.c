@@ -142,7 +142,8 @@ check_cause(struct world *w, const struct host *h, unsigned name, const char *wh
 	/* A memory that comes back may bring what was written long ago. */
 	bool spoilt = plan_loses(&w->plan) && (w->plan.fault[FAULT_KIND] || w->plan.fault[FAULT_OVERWRITE]);
 	if (!ended || excuse(w, EXCUSE_LOSS_RIVAL, rival_locks(w, name) && !rival_is_sound(w)) ||
-		excuse(w, EXCUSE_LOSS_TAINTED, spoilt || w->checker.tainted[name][h->index]) ||
+		excuse(w, EXCUSE_LOSS_SPOILT, spoilt) ||
+		excuse(w, EXCUSE_LOSS_TAINTED, w->checker.tainted[name][h->index]) ||
 		excuse(w, EXCUSE_LOSS_MASTERS, since_us == INT64_MAX || w->now_us - since_us <= most_us))
 		return;
 	world_fail(w, "loss: d%u loses %s (%s), and could use its masters for %" PRId64 " ms", h->index,

@@ -76,7 +76,7 @@ nobody_knows(const struct world *w, unsigned name)
 			strcmp(view.lease, "held") == 0)
 			return false;
 	}
-	return w->plan.fault[FAULT_CLONE];
+	return excuse(w, EXCUSE_PROGRESS_COPY, w->plan.fault[FAULT_CLONE]);
 }
 
 /* A lease of somebody who will not take it away. */
