@@ -353,7 +353,7 @@ START_TEST(nobody_is_granted_anything_before_the_guard_is_over_when_all_masters_
 	connect_to(0, 0);
 	connect_to(1, 1);
 	ask(0, VERB_LOCK, -1);
-	int64_t token = checker_token(w, 0);
+	int64_t token = held_token(w, 0);
 	for (unsigned m = 0; m < 3; m++)
 		server_crash(&w->servers[m], NULL, 1000);
 	ask(1, VERB_LOCK, -1);
@@ -364,7 +364,7 @@ START_TEST(nobody_is_granted_anything_before_the_guard_is_over_when_all_masters_
 	pass_ms(1000);
 	text = story();
 	ck_assert_msg(said(text, "d1 > c1 :T\n"), "%.6000s", text);
-	ck_assert(checker_token(w, 0) > token);
+	ck_assert(held_token(w, 0) > token);
 	end();
 }
 END_TEST
