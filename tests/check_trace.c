@@ -377,7 +377,7 @@ START_TEST(a_lease_on_two_masters_survives_that_the_clock_of_one_leaps)
 	cut(0, 2, 300);
 	ask(0, VERB_LOCK, -1);
 	(void)story();
-	w->servers[1].wall_offset_us += INT64_C(3600000000);
+	server_step_clock(&w->servers[1], INT64_C(3600000000));
 	ask(1, VERB_LOCK, -1);
 	pass_ms(1500);
 	const char *text = story();

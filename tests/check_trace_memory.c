@@ -55,7 +55,7 @@ stun(unsigned d, int ms)
 	struct host *h = &w->hosts[d];
 	h->paused_until_us = w->now_us + ms * 1000;
 	play_pass_ms(&play, ms - 1);
-	h->base_ms -= ms - ms / 100; /* its rate may be off by as much */
+	host_stand_still(h, ms - ms / 100); /* its rate may be off by as much */
 	play_pass_ms(&play, 1);
 }
 
@@ -230,7 +230,7 @@ START_TEST(a_master_whose_clock_most_daemons_saw_leap_is_guarded_and_takes_recla
 	begin_daemons(2, 1);
 	ask(0, VERB_LOCK, -1);
 	(void)play_story(&play);
-	w->servers[0].wall_offset_us += 300000;
+	server_step_clock(&w->servers[0], 300000);
 	play_pass_ms(&play, 500);
 	SAYS(play_story(&play), "m0 > d0 reclaim a: yes\n");
 	play_pass_ms(&play, 1500);

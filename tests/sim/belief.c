@@ -87,15 +87,14 @@ look_at(struct host *h, unsigned name)
 			h->index, held, checker_name(name), view.lease_ms, had, w->plan.masters);
 }
 
-/* A key of another program is in the way until it ends, for a lease at most unless the master's clock went
- * back; a renewal follows. */
+/* A key of another program is in the way until it ends; the renewal that follows repairs that. */
 static bool
 in_the_way(const struct server *s, unsigned name)
 {
 	struct world *w = s->world;
-	int64_t spoilt_us = s->spoilt_us[plan_first(&w->plan, name)];
-	bool stays = w->plan.fault[FAULT_BACK] || w->now_us - spoilt_us <= w->plan.lease_ms * 2500;
-	return excuse(w, EXCUSE_BELIEF_FOREIGN, spoilt_us != 0 && stays);
+	int64_t foreign_us = s->foreign_us[plan_first(&w->plan, name)];
+	int64_t repaired_us = w->plan.lease_ms * 500 + 100000;
+	return excuse(w, EXCUSE_BELIEF_FOREIGN, foreign_us != 0 && w->now_us - foreign_us <= repaired_us);
 }
 
 /* A lease is given back to a master that missed it: after a while in which all is well it is at every one. */
@@ -121,21 +120,31 @@ look_at_repair(struct host *h, unsigned name)
 				h->index, checker_name(name), (w->now_us - leased_us) / 1000, i);
 }
 
+/* It could use a majority for so long, where no key of another program was in the way. */
+static bool
+can_renew(const struct world *w, const struct host *h, unsigned name, int64_t for_us)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		int64_t since_us = w->well.since_us[h->index][i];
+		n += since_us != INT64_MAX && w->now_us - since_us >= for_us &&
+		     !in_the_way(&w->servers[i], name);
+	}
+	return n >= plan_majority(&w->plan);
+}
+
 /* It is renewed at a third: whoever could use a majority for a whole lease has much left of it. */
 static void
 look_at_renewal(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
-	int64_t since_us = well_majority_us(w, h), leased_us = w->progress.asking[h->index][name].leased_us;
+	int64_t leased_us = w->progress.asking[h->index][name].leased_us;
+	int64_t most_us = w->plan.lease_ms * 1100 + 100000;
 	struct resource_view view;
-	since_us = since_us > leased_us ? since_us : leased_us;
-	if (since_us == INT64_MAX || w->now_us - since_us < w->plan.lease_ms * 1100 + 100000 ||
+	if (w->now_us - leased_us < most_us || !can_renew(w, h, name, most_us) ||
 		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || w->checker.tainted[name][h->index])
 		return;
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		if (in_the_way(&w->servers[i], name))
-			return;
 	int64_t lease_ms = w->plan.foreign && name == 2 ? w->plan.lease_ms / 2 : w->plan.lease_ms;
 	if (view.lease_ms < lease_ms / 4)
 		world_fail(w,

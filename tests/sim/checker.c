@@ -298,6 +298,17 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	circle_step(w, host);
 }
 
+/* Whether a greeting that could not be run is the last one on some link to the first master. */
+static bool
+is_bare(const struct host *host)
+{
+	const struct way *way = &host->ways[host->world->plan.replicas > 0 ? host->aim : host->place[0]];
+	bool bare = false;
+	for (unsigned i = 0; i < host->world->plan.links; i++)
+		bare |= way->wires[i].bare;
+	return bare;
+}
+
 /* A wake-up may have been missed before: every wait asks again, if the master can be asked (rule 5). */
 void
 checker_subscribed(struct world *w, const struct host *host)
@@ -305,11 +316,11 @@ checker_subscribed(struct world *w, const struct host *host)
 	struct master_view master;
 	struct resource_view view;
 	core_view_master(host->core, host_ms(host), 0, &master);
-	/* That a script is missing tells the core nothing: a link it doubts stays so until the next greeting.
-	 * A master whose clock leapt for this daemon is asked for nothing until guard_ms is over. */
+	/* A master whose clock leapt for this daemon is asked for nothing until guard_ms is over. That a
+	 * script is missing tells the core nothing: a link it doubts stays so until the next greeting. */
 	if (master.state != MASTER_ADMITTED || master.links_up < w->plan.links ||
-		excuse(w, EXCUSE_PROGRESS_LEAPT, master.guard_ms > 0) ||
-		excuse(w, EXCUSE_PROGRESS_SCRIPTS, w->plan.fault[FAULT_SCRIPTS]))
+		excuse(w, EXCUSE_PROGRESS_LEAPT, master.guard_ms > 0 && leaps_withholds(host, 0)) ||
+		excuse(w, EXCUSE_PROGRESS_SCRIPTS, is_bare(host)))
 		return;
 	/* Who rests for a rival, so that he can have his turn, comes back a moment later. */
 	for (unsigned i = 0; i < w->plan.names; i++)

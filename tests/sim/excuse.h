@@ -21,9 +21,10 @@ struct world;
 	EXCUSE(BELIEF_LOST, "belief: the master lost its memory, leapt or was written to, a lease ago")      \
 	EXCUSE(LOSS_RIVAL, "loss: a rival locks, too, and a master forgot or leapt a lease ago")             \
 	EXCUSE(LOSS_TAINTED, "loss: somebody wrote to the key of the lease")                                 \
-	EXCUSE(LOSS_SPOILT, "loss: keys are written to, and memories come back")                            \
+	EXCUSE(LOSS_FOREIGN, "loss: a key of another program was there a lease ago")                         \
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
 	EXCUSE(LOSS_CLOCK, "loss: to its daemon the clocks of most masters leapt, or its own stood still")   \
+	EXCUSE(LEAP_OVERTAKEN, "leap: answers come out of order while a clock steps back, or of another server")\
 	EXCUSE(PROGRESS_BACK, "progress: a master's clock stepped back")                                     \
 	EXCUSE(PROGRESS_HOPE, "progress: a daemon counts on a master that has just fallen silent")           \
 	EXCUSE(PROGRESS_PLACE, "progress: a place in the queue is left of a daemon that cannot come")        \
@@ -32,12 +33,12 @@ struct world;
 	EXCUSE(PROGRESS_LEAPT, "progress: who listens again has seen the clock of its master leap")          \
 	EXCUSE(PROGRESS_SCRIPTS, "progress: who listens again, where scripts are missing")                   \
 	EXCUSE(REFUSAL_LISTS, "refusal: lists of masters differ")                                            \
-	EXCUSE(REFUSAL_SENTINEL, "refusal: a null, where sentinels fail over")                               \
-	EXCUSE(REFUSAL_SLEPT, "refusal: a null of a daemon that stood still a lease ago")                    \
+	EXCUSE(REFUSAL_WOKE, "refusal: a null of a daemon that has stood still until this instant")          \
 	EXCUSE(REFUSAL_DOWN, "refusal: a master or a link is down at this instant")                          \
-	EXCUSE(REFUSAL_FORGOT, "refusal: a master forgot, or its memory went back, a lease and 4 s ago")     \
-	EXCUSE(REFUSAL_LEAPT, "refusal: its daemon saw a master's clock leap a lease and 4 s ago")           \
-	EXCUSE(REFUSAL_GREETED, "refusal: no word of a guard, of a daemon that ever saw a clock leap")       \
+	EXCUSE(REFUSAL_FORGOT, "refusal: a master forgot, or its memory went back, since it was last well")  \
+	EXCUSE(REFUSAL_LEAPT, "refusal: its daemon saw a master's clock leap a guard ago")                   \
+	EXCUSE(REFUSAL_GREETED,                                                                              \
+		"refusal: no word of a guard, of a daemon that saw the clock leap a guard ago")              \
 	EXCUSE(ORPHAN_BACK, "orphan: a master's clock stepped back")                                         \
 	EXCUSE(ORDER_BACK, "order: a master's clock stepped back, or messages are lost")
 

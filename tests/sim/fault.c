@@ -213,7 +213,7 @@ fault_forward(struct world *w, struct server *s)
 {
 	if (w->now_us < s->forward_until_us)
 		return;
-	s->wall_offset_us += rng_range(&w->rng, w->plan.margin_ms * 500, w->plan.margin_ms * 1000);
+	server_step_clock(s, rng_range(&w->rng, w->plan.margin_ms * 500, w->plan.margin_ms * 1000));
 	struct host *h = any_host(w);
 	/* It shows where a lease is not renewed any more. */
 	if (h != NULL && rng_percent(&w->rng, 50))
@@ -235,7 +235,7 @@ fault_back(struct world *w, struct server *s)
 	if (w->plan.masters == 1 && plan_loses(&w->plan) && !w->plan.wild &&
 		server_wall_us(s) - step_us <= most_us)
 		return;
-	s->wall_offset_us -= step_us;
+	server_step_clock(s, -step_us);
 	/* Keys and places live for so much longer, unless a script looks at them. */
 	int64_t lives_us = (w->plan.lease_ms + w->plan.margin_ms) * 1050 + 5000000;
 	/* One step more makes all of it later. */
@@ -365,7 +365,7 @@ leap_strikes(void *arg, uint64_t a, void *data)
 	if (w->phase != PHASE_FAULTS || !may_lose(s))
 		return;
 	trace_line(&w->trace, w->now_us, "m%u     leaps", s->index);
-	s->wall_offset_us += rng_range(&w->rng, w->plan.lease_ms * 2000, HOUR_US);
+	server_step_clock(s, rng_range(&w->rng, w->plan.lease_ms * 2000, HOUR_US));
 	s->lacks_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 2200;
 }
 

@@ -104,11 +104,12 @@ trace_vote(struct host *h, const struct vote *v)
 void
 flight_deliver(struct host *h, const struct vote *v)
 {
-	struct way *way = &h->ways[v->master];
+	struct way *way = host_way(h, v->master);
 	if (v->highest > way->told)
 		way->told = v->highest;
 	if (v->token_last > way->told)
 		way->told = v->token_last;
+	leaps_vote(h, v);
 	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0 &&
 		progress_stands(h, checker_name_of(v->name), v->attempt))
 		progress_queued(h, checker_name_of(v->name), true);
@@ -187,6 +188,7 @@ flight_answer(void *arg, uint64_t a, void *data)
 		wire_acknowledged(wire, acknowledged);
 		return;
 	}
+	wire->bare = f->calls[0].op == CALL_HELLO ? call_noscript(f->reply) : wire->bare;
 	if (call_noscript(f->reply)) {
 		world_after(h->world, h->world->plan.network_us, load_scripts, wire->way->server,
 			f->server_life, NULL);

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define WAKING_US 1000 /* all that came while it stood still has been seen by then */
+
 /* What a daemon thinks of its masters. */
 static struct opinion
 opinion(const struct host *h)
@@ -49,34 +51,37 @@ starts(const char *text, const char *word)
 	return strncmp(text, word, strlen(word)) == 0;
 }
 
-static int64_t
-later(int64_t a, int64_t b)
+static bool
+is_down(const struct host *h, unsigned master)
 {
-	return a > b ? a : b;
+	bool down = !server_sound(&h->world->servers[master]);
+	for (unsigned k = 0; k < h->world->plan.links; k++)
+		down |= !h->ways[master].wires[k].up;
+	return down;
 }
 
-/* Whether nothing has been wrong between it and all masters for longer than any answer takes. */
+/* Nothing has been wrong between it and this master for longer than any answer takes. What has happened since
+ * somebody looked last shows in the step that runs: a master or a link that is down now, a memory that went
+ * back or was lost, a clock that leapt. */
 static bool
-all_is_well(const struct host *h)
+is_well(const struct host *h, unsigned master)
 {
 	const struct world *w = h->world;
-	int64_t since_us = well_all_us(w, h), most_us = (w->plan.lease_ms + 4000) * 1000;
-	int64_t forgot_us = 0, leapt_us = 0;
-	bool down = false;
-	if (since_us == INT64_MAX || w->now_us - since_us <= most_us)
-		return false;
-	/* A memory that goes back shows in nothing but the next call, and a clock that leapt in the next
-	 * answer. */
-	for (unsigned i = 0; i < w->plan.masters; i++) {
-		down |= !server_sound(&w->servers[i]);
-		for (unsigned k = 0; k < w->plan.links; k++)
-			down |= !h->ways[i].wires[k].up;
-		forgot_us = later(forgot_us, w->servers[i].forgot_us);
-		leapt_us = later(leapt_us, h->leapt_us[i]);
-	}
-	return !excuse(w, EXCUSE_REFUSAL_DOWN, down) &&
-	       !excuse(w, EXCUSE_REFUSAL_FORGOT, forgot_us > 0 && w->now_us - forgot_us <= most_us) &&
-	       !excuse(w, EXCUSE_REFUSAL_LEAPT, leapt_us > 0 && w->now_us - leapt_us <= most_us);
+	int64_t since_us = w->well.since_us[h->index][master], most_us = (w->plan.lease_ms + 4000) * 1000;
+	return since_us != INT64_MAX && w->now_us - since_us > most_us &&
+	       !excuse(w, EXCUSE_REFUSAL_DOWN, is_down(h, master)) &&
+	       !excuse(w, EXCUSE_REFUSAL_FORGOT, w->servers[master].forgot_us >= since_us) &&
+	       !excuse(w, EXCUSE_REFUSAL_LEAPT, leaps_withholds(h, master));
+}
+
+/* So many masters are well for it that it can serve whatever it is asked. */
+static bool
+enough_are_well(const struct host *h)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < h->world->plan.masters; i++)
+		n += is_well(h, i);
+	return n >= plan_majority(&h->world->plan);
 }
 
 static void
@@ -93,13 +98,13 @@ check_masters(struct world *w, const struct conn *c, const struct host *h, enum 
 	/* One whose clock leapt is greeted anew. */
 	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late &&
 		h->opinion.guarded + opinion(h).guarded == 2 &&
-		!excuse(w, EXCUSE_REFUSAL_GREETED, h->leapt_us[0] != 0))
+		!excuse(w, EXCUSE_REFUSAL_GREETED, leaps_withholds(h, 0)))
 		world_fail(
 			w, "honest: c%u is not told that the master is guarded: %s", c->client->index, text);
 	if (said != (code == CODE_MASTERERR))
 		world_fail(w, "honest: c%u is told -%s for what the master said: %s", c->client->index,
 			code_word(code), text);
-	if (!late && all_is_well(h))
+	if (!late && enough_are_well(h))
 		world_fail(w, "honest: c%u is told -%s %s, and nothing is wrong", c->client->index,
 			code_word(code), text);
 }
@@ -139,20 +144,19 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 	const struct host *h = v->conn->host;
 	if (code == CODE_NOMASTER || code == CODE_GUARD || code == CODE_MASTERERR)
 		check_masters(w, v->conn, h, code, text);
-	bool slept = h->paused_until_us > 0 && w->now_us - h->paused_until_us < w->plan.lease_ms * 1000;
+	if (code != CODE_COUNT || excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)))
+		return;
 	/* A daemon that wakes up while its master is guarded finds in one step that its lease is over and
 	 * that a wait is: null was the answer while it was held. */
-	if (code != CODE_COUNT || excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)) ||
-		excuse(w, EXCUSE_REFUSAL_SENTINEL, w->plan.replicas > 0) ||
-		excuse(w, EXCUSE_REFUSAL_SLEPT, slept))
-		return;
-	if (surely_cannot(h) && !is_had(h, v->name) && !w->lost_here[h->index])
+	bool woke = h->paused_until_us > 0 && w->now_us - h->paused_until_us <= WAKING_US;
+	if (surely_cannot(h) && !is_had(h, v->name) && !w->lost_here[h->index] &&
+		!excuse(w, EXCUSE_REFUSAL_WOKE, woke))
 		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
 	if (v->once && v->kind == KIND_SHARED && is_read(h, v->name))
 		world_fail(w, "honest: c%u is refused a share of %s, which others read",
 			v->conn->client->index, checker_name(v->name));
-	if (v->once && was_free(w, v) && all_is_well(h))
+	if (v->once && was_free(w, v) && enough_are_well(h))
 		world_fail(w, "honest: c%u is refused %s, which nobody has", v->conn->client->index,
 			checker_name(v->name));
 }

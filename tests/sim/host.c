@@ -27,6 +27,13 @@ host_true_us(const struct host *h, int64_t ms)
 	return h->born_us + ((ms - h->base_ms) * INT64_C(1000000000) + rate - 1) / rate;
 }
 
+void
+host_stand_still(struct host *h, int64_t ms)
+{
+	h->base_ms -= ms;
+	drift_step(&h->still, h->world->now_us, ms * 1000);
+}
+
 static struct now
 host_now(struct host *h)
 {
@@ -166,13 +173,19 @@ host_master_of(const struct host *h, const struct server *s)
 	return i;
 }
 
+struct way *
+host_way(struct host *h, unsigned master)
+{
+	return &h->ways[h->world->plan.replicas > 0 ? h->aim : h->place[master]];
+}
+
 static void
 host_begin(struct host *h, const struct host *of)
 {
 	struct world *w = h->world;
 	struct core_settings settings = w->settings;
 	h->alive = true;
-	memset(h->leapt_us, 0, sizeof(h->leapt_us));
+	leaps_start(h);
 	h->draining = h->ending = false;
 	h->life++;
 	h->born_us = w->now_us;
@@ -302,8 +315,7 @@ static void
 perform_call(struct host *h, const struct call *call)
 {
 	debt_call(h, call);
-	wire_call(&h->ways[h->world->plan.replicas > 0 ? h->aim : h->place[call->master]].wires[call->link],
-		call);
+	wire_call(&host_way(h, call->master)->wires[call->link], call);
 	if (h->flushing)
 		return;
 	h->flushing = true;
@@ -319,6 +331,7 @@ perform_note(struct host *h, const struct note *n)
 		NOTES(NOTE)
 #undef NOTE
 	};
+	leaps_note(h, n);
 	losses_note(h, n);
 	pact_note(h, n);
 	if (n->type == NOTE_GRANTED)

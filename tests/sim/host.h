@@ -10,6 +10,8 @@
 #include "daemon/core/core.h"
 #include "daemon/replicas.h"
 #include "tests/sim/conn.h"
+#include "tests/sim/drift.h"
+#include "tests/sim/leaps.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/way.h"
 
@@ -43,13 +45,14 @@ struct host {
 	int64_t born_us; /* true time of the process' start */
 	int64_t base_ms; /* what CLOCK_BOOTTIME showed then */
 	int64_t wall_offset_us;
+	struct drift still; /* by how much its clock is behind, as it stood still */
 
 	int64_t paused_until_us;
-	int64_t leapt_us[PLAN_MASTERS_MAX]; /* when this life last saw the clock of a master leap; 0: never */
-	unsigned masters;                   /* so many does it know: */
-	unsigned place[PLAN_MASTERS_MAX];   /* which one of the world is each of them, */
-	const char *where[PLAN_MASTERS_MAX]; /* by name */
-	struct way ways[PLAN_MASTERS_MAX];   /* by their place */
+	struct leaps leaps[PLAN_MASTERS_MAX]; /* of its masters' clocks */
+	unsigned masters;                     /* so many does it know: */
+	unsigned place[PLAN_MASTERS_MAX];     /* which one of the world is each of them, */
+	const char *where[PLAN_MASTERS_MAX];  /* by name */
+	struct way ways[PLAN_MASTERS_MAX];    /* by their place */
 	/* Where there are sentinels: */
 	unsigned aim;          /* the server that they have named */
 	int64_t deaf_until_us; /* it hears nothing of them */
@@ -70,6 +73,8 @@ void host_drain(struct host *host);
 void host_done(struct host *host);
 
 int64_t host_ms(const struct host *host);
+/* Its clock is behind by so much more from now on: the host stood still, and does not know. */
+void host_stand_still(struct host *host, int64_t ms);
 /* The true time at which its clock shows ms. */
 int64_t host_true_us(const struct host *host, int64_t ms);
 /* One event into the core, and all that follows from it. The host must be alive and not paused. */
@@ -82,6 +87,9 @@ void host_aim(struct host *host, unsigned server);
 void host_see_replicas(struct host *host, const struct server *server);
 void host_probe_later(struct host *host);
 int64_t host_wait_us(const struct host *host);
+
+/* Its way to the n-th of its masters. */
+struct way *host_way(struct host *host, unsigned master);
 
 /* Which of its masters this is; as many as it knows if it is none of them. */
 unsigned host_master_of(const struct host *host, const struct server *server);

@@ -78,17 +78,6 @@ losses_granted(struct world *w, const struct host *h, session_id session, unsign
 
 /* ---- why ---- */
 
-/* To whom the clocks of most masters leapt all leases are shorter than they were. */
-static bool
-doubts_its_clock(const struct host *h)
-{
-	int64_t guard_us = (h->world->plan.lease_ms + h->world->plan.margin_ms) * 1100;
-	unsigned leapt = 0;
-	for (unsigned i = 0; i < h->world->plan.masters; i++)
-		leapt += h->leapt_us[i] != 0 && h->world->now_us - h->leapt_us[i] <= guard_us;
-	return leapt >= plan_majority(&h->world->plan);
-}
-
 /* Its LEASE or MAXHOLD is a reason when it is over, and the end of the lease when that is. */
 static void
 check_reason(struct world *w, const struct host *h, const struct hold *hold, const char *why)
@@ -107,7 +96,8 @@ check_reason(struct world *w, const struct host *h, const struct hold *hold, con
 			checker_name(hold->name));
 	if ((bounds || expired) && hold->valid_us > w->now_us + 1000 && !hold->untold &&
 		!(bounds && now_ms >= hold->ends_ms) &&
-		!excuse(w, EXCUSE_LOSS_CLOCK, expired && doubts_its_clock(h)))
+		!excuse(w, EXCUSE_LOSS_CLOCK,
+			expired && hold->valid_us - w->now_us <= leaps_shorten_us(h) + 1000))
 		world_fail(w, "loss: d%u calls its hold of %s %s, and was sure of it for %" PRId64 " us more",
 			h->index, checker_name(hold->name), why, hold->valid_us - w->now_us);
 }
@@ -137,17 +127,15 @@ withheld(struct host *h, const struct note *n, const struct hold *hold)
 static void
 check_cause(struct world *w, const struct host *h, unsigned name, const char *why)
 {
-	int64_t since_us = well_keeps_us(w, h), most_us = w->plan.lease_ms * 1100 + 100000;
+	int64_t most_us = w->plan.lease_ms * 1100 + 100000;
 	bool ended = strcmp(why, "expired") == 0 || strcmp(why, "taken") == 0 || strcmp(why, "refused") == 0;
-	/* A memory that comes back may bring what was written long ago. */
-	bool spoilt = plan_loses(&w->plan) && (w->plan.fault[FAULT_KIND] || w->plan.fault[FAULT_OVERWRITE]);
 	if (!ended || excuse(w, EXCUSE_LOSS_RIVAL, rival_locks(w, name) && !rival_is_sound(w)) ||
-		excuse(w, EXCUSE_LOSS_SPOILT, spoilt) ||
+		excuse(w, EXCUSE_LOSS_CLOCK, strcmp(why, "expired") == 0 && leaps_shorten_us(h) > 0) ||
 		excuse(w, EXCUSE_LOSS_TAINTED, w->checker.tainted[name][h->index]) ||
-		excuse(w, EXCUSE_LOSS_MASTERS, since_us == INT64_MAX || w->now_us - since_us <= most_us))
+		excuse(w, EXCUSE_LOSS_MASTERS, !well_keeps(w, h, name, most_us)))
 		return;
 	world_fail(w, "loss: d%u loses %s (%s), and could use its masters for %" PRId64 " ms", h->index,
-		checker_name(name), why, (w->now_us - since_us) / 1000);
+		checker_name(name), why, most_us / 1000);
 }
 
 static void
@@ -173,8 +161,6 @@ void
 losses_note(struct host *h, const struct note *n)
 {
 	struct world *w = h->world;
-	if (n->type == NOTE_MASTER_LEAPT)
-		h->leapt_us[n->master] = h->world->now_us;
 	if (n->session == 0 || (n->type != NOTE_LOST && n->type != NOTE_WITHHELD))
 		return;
 	unsigned name = checker_name_of(n->name);

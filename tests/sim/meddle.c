@@ -83,6 +83,26 @@ spoil(struct server *s, enum fault fault, const char *key)
 	server_meddle(s, script, key);
 }
 
+/* What spoil() has written. */
+static bool
+is_foreign(const struct server *s, unsigned name)
+{
+	struct slice value, key = server_lease_key(s->world, name);
+	struct store *store = master_store(s->master);
+	if (!store_exists(store, server_wall_us(s), key))
+		return false;
+	return store_get(store, server_wall_us(s), key, &value) ? slice_equal(value, SLICE("foreign"))
+								: store_field(store, key, SLICE("f"), &value);
+}
+
+void
+meddle_look(struct server *s)
+{
+	for (unsigned i = 0; i < s->world->plan.names; i++)
+		if (is_foreign(s, plan_first(&s->world->plan, i)))
+			s->foreign_us[i] = s->world->now_us;
+}
+
 void
 meddle(struct world *w, enum fault fault)
 {
@@ -103,5 +123,6 @@ meddle(struct world *w, enum fault fault)
 		if (lease)
 			w->servers[i].spoilt_us[name] = w->now_us;
 		spoil(&w->servers[i], fault, key);
+		meddle_look(&w->servers[i]);
 	}
 }

@@ -9,9 +9,13 @@
 
 #include "tests/sim/plan.h"
 
+struct server;
 struct world;
 
 /* DELETE, OVERWRITE or KIND. */
 void meddle(struct world *world, enum fault fault);
+
+/* Looks for what was written so, which a memory may bring back long afterwards. */
+void meddle_look(struct server *server);
 
 #endif

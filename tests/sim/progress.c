@@ -20,6 +20,12 @@ smaller(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* At most so long until who waits looks again. */
 static int64_t
 timer_ms(const struct world *w, unsigned name)
@@ -105,8 +111,9 @@ queue_blocks(const struct server *s, unsigned name)
 	return false;
 }
 
-/* Whether it still counts on a master that has just fallen silent. It takes its patience to find that out,
- * the greeting's or a call's, and nobody else has its turn meanwhile. */
+/* Whether it waits for the answer of a master that has fallen silent, or has never answered as fast as it
+ * should since the daemon uses it. It takes its patience to find that out, the greeting's or a call's, and
+ * nobody else has its turn meanwhile. */
 static bool
 host_hopes(const struct host *h)
 {
@@ -117,9 +124,10 @@ host_hopes(const struct host *h)
 		const struct server *s = &w->servers[i];
 		struct master_view view;
 		core_view_master(h->core, host_ms(h), i, &view);
+		int64_t since_us = later(w->well.ill_us[h->index][i], w->well.used_us[h->index][i]);
 		if (view.state == MASTER_ADMITTED && !view.down &&
-			!(server_sound(s) && host_sound_at(h, s)) &&
-			w->now_us - w->well.ill_us[h->index][i] < finds_us)
+			!(server_sound(s) && host_sound_at(h, s)) && !wires_quiet(&h->ways[i]) &&
+			w->now_us - since_us < finds_us)
 			return true;
 	}
 	return false;

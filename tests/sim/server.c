@@ -1,6 +1,7 @@
 /* server: see server.h. */
 #include "tests/sim/server.h"
 
+#include "tests/sim/meddle.h"
 #include "tests/sim/world.h"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ server_init(struct world *w, unsigned index)
 	s->master = master_new(rng_next(&w->rng));
 	master_on_publish(s->master, on_publish, s);
 	s->ppm = rng_range(&w->rng, -4000, 4000);
-	s->wall_offset_us = rng_range(&w->rng, -w->plan.wall_apart_us, w->plan.wall_apart_us);
+	drift_step(&s->drift, w->now_us, rng_range(&w->rng, -w->plan.wall_apart_us, w->plan.wall_apart_us));
 	s->backup = store_new();
 	s->other = store_new();
 }
@@ -38,22 +39,18 @@ server_done(struct server *s)
 	store_free(s->other);
 }
 
-static int64_t
-gained_us(const struct server *s)
+void
+server_step_clock(struct server *s, int64_t step_us)
 {
-	int64_t now_us = s->world->now_us, until_us = now_us < s->fast_until_us ? now_us : s->fast_until_us;
-	return (until_us - s->fast_from_us) * s->fast_percent / 100;
+	drift_step(&s->drift, s->world->now_us, step_us);
 }
 
 void
 server_run_fast(struct server *s, int64_t for_us, int64_t percent)
 {
 	const struct plan *plan = &s->world->plan;
-	s->wall_offset_us += gained_us(s);
-	s->fast_from_us = s->world->now_us;
-	s->fast_until_us = s->fast_from_us + for_us;
-	s->fast_percent = percent;
-	s->lacks_until_us = s->fast_until_us + (plan->lease_ms + plan->margin_ms) * 2200;
+	drift_fast(&s->drift, s->world->now_us, for_us, percent);
+	s->lacks_until_us = s->world->now_us + for_us + (plan->lease_ms + plan->margin_ms) * 2200;
 }
 
 /* It runs too fast for two leases and then as much too slowly: wrong rates, but no drift that adds up. */
@@ -63,7 +60,7 @@ server_wall_us(const struct server *s)
 	int64_t now_us = s->world->now_us, half_us = s->world->plan.lease_ms * 2000;
 	int64_t phase_us = now_us % (2 * half_us);
 	int64_t fast_us = phase_us < half_us ? phase_us : 2 * half_us - phase_us;
-	return WORLD_WALL_US + s->wall_offset_us + now_us + fast_us * s->ppm / 1000000 + gained_us(s);
+	return WORLD_WALL_US + now_us + fast_us * s->ppm / 1000000 + drift_ahead_us(&s->drift, now_us);
 }
 
 redisReply *
@@ -93,6 +90,7 @@ server_back(void *arg, uint64_t life, void *data)
 	if (s->life != life)
 		return;
 	s->up = true;
+	meddle_look(s);
 	trace_line(&s->world->trace, s->world->now_us, "m%u     is up again", s->index);
 }
 
@@ -164,6 +162,7 @@ server_turn_to(struct server *s, struct store *memory)
 	memset(s->token, 0, sizeof(s->token));
 	s->forgot_us = s->world->now_us;
 	s->lacks_until_us = s->world->now_us + (plan->lease_ms + plan->margin_ms) * 2200;
+	meddle_look(s);
 }
 
 void

@@ -4,6 +4,7 @@
 #ifndef SIM_SERVER_H
 #define SIM_SERVER_H
 
+#include "tests/sim/drift.h"
 #include "tests/sim/master.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/replication.h"
@@ -27,15 +28,13 @@ struct server {
 	int64_t deaf_until_us;    /* messages are lost */
 	int64_t unseen_until_us;  /* by the sentinels */
 	int64_t bare_until_us;    /* its scripts were flushed: until then it may have to be asked twice */
-	int64_t wall_offset_us;
+	struct drift drift;       /* of its clock from true time */
 	int64_t ppm;
 	int64_t forward_until_us; /* no further step forward before: at most J in the life of a lease */
-	int64_t fast_from_us;     /* it runs fast from then on, */
-	int64_t fast_until_us;    /* until then, */
-	int64_t fast_percent;     /* by so much */
 	int64_t forgot_us;        /* when it last may have forgotten something; 0: never */
 	int64_t lacks_until_us;   /* its clock leapt, or its memory went back: its leases are missed */
-	int64_t spoilt_us[PLAN_NAMES_MAX]; /* somebody wrote to the lease's key; 0: never */
+	int64_t spoilt_us[PLAN_NAMES_MAX];  /* somebody wrote to the lease's key; 0: never */
+	int64_t foreign_us[PLAN_NAMES_MAX]; /* what somebody wrote was last there; 0: never */
 	int64_t back_until_us; /* its clock stepped back: until then what is there may outlive its time */
 	struct store *backup;  /* what a restart with old data finds */
 	struct store *other;   /* what is in its other database */
@@ -47,6 +46,7 @@ void server_init(struct world *world, unsigned index);
 void server_done(struct server *server);
 
 int64_t server_wall_us(const struct server *server);
+void server_step_clock(struct server *server, int64_t step_us);
 
 /* Runs a command now, in this process' own clock. */
 redisReply *server_run(struct server *server, int argc, const char *const *argv, const size_t *argvlen);

@@ -1,6 +1,7 @@
 /* well: see well.h. */
 #include "tests/sim/well.h"
 
+#include "tests/sim/meddle.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -40,6 +41,20 @@ look_at_way(struct world *w, const struct host *h, const struct server *s)
 		*since = w->now_us;
 }
 
+/* Whether the daemon counts on it, well or not. */
+static void
+look_at_use(struct world *w, const struct host *h, unsigned master)
+{
+	int64_t *used = &w->well.used_us[h->index][master];
+	struct master_view view = {.state = MASTER_AWAY};
+	if (h->alive && master < h->masters)
+		core_view_master(h->core, host_ms(h), master, &view);
+	if (view.state != MASTER_ADMITTED || view.down)
+		*used = INT64_MAX;
+	else if (*used == INT64_MAX)
+		*used = w->now_us;
+}
+
 /* The n-th oldest. */
 static int64_t
 nth(const struct world *w, const int64_t *since_us, unsigned n)
@@ -67,17 +82,25 @@ well_all_us(const struct world *w, const struct host *h)
 	return nth(w, w->well.since_us[h->index], w->plan.masters);
 }
 
-int64_t
-well_keeps_us(const struct world *w, const struct host *h)
+bool
+well_keeps(const struct world *w, const struct host *h, unsigned name, int64_t for_us)
 {
-	return nth(w, w->well.kept_us[h->index], plan_majority(&w->plan));
+	unsigned n = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		int64_t foreign_us = w->servers[i].foreign_us[plan_first(&w->plan, name)];
+		int64_t since_us = w->well.kept_us[h->index][i];
+		n += since_us != INT64_MAX && w->now_us - since_us > for_us &&
+		     !excuse(w, EXCUSE_LOSS_FOREIGN, foreign_us != 0 && w->now_us - foreign_us <= for_us);
+	}
+	return n >= plan_majority(&w->plan);
 }
 
 void
 well_host_starts(struct world *w, const struct host *h)
 {
 	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
-		w->well.since_us[h->index][i] = w->well.kept_us[h->index][i] = INT64_MAX;
+		w->well.since_us[h->index][i] = w->well.kept_us[h->index][i] = w->well.used_us[h->index][i] =
+			INT64_MAX;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		w->well.unused_us[h->index][i] = INT64_MAX;
 }
@@ -146,9 +169,13 @@ look(void *arg, uint64_t a, void *data)
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		for (unsigned k = 0; k < w->plan.masters; k++)
 			look_at_way(w, &w->hosts[i], &w->servers[k]);
+		for (unsigned k = 0; k < w->plan.masters; k++)
+			look_at_use(w, &w->hosts[i], k);
 		for (unsigned k = 0; k < w->plan.names; k++)
 			look_at_unused(w, &w->hosts[i], k);
 	}
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		meddle_look(&w->servers[i]);
 	for (unsigned i = 0; i < w->plan.names; i++)
 		if (!well_free(w, i))
 			w->well.free_us[i] = w->now_us;

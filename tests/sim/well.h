@@ -18,7 +18,9 @@ struct well {
 			[PLAN_MASTERS_MAX]; /* the daemon can use that master; INT64_MAX: cannot */
 	int64_t kept_us[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]; /* or at least renew and reclaim there */
 	int64_t ill_us[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX];  /* since when it cannot use that master */
-	int64_t free_us[PLAN_NAMES_MAX]; /* nobody has it, wants it, or stands in its queue */
+	int64_t used_us[PLAN_HOSTS_MAX]
+		       [PLAN_MASTERS_MAX]; /* since when it tries to; INT64_MAX: it does not */
+	int64_t free_us[PLAN_NAMES_MAX];   /* nobody has it, wants it, or stands in its queue */
 	int64_t unused_us[PLAN_HOSTS_MAX]
 			 [PLAN_NAMES_MAX]; /* a lease is kept for nobody; INT64_MAX: it is not */
 	uint64_t touched[PLAN_NAMES_MAX];  /* how often somebody came for it or got it */
@@ -31,8 +33,9 @@ void well_watch(struct world *world);
  * INT64_MAX: it is not. */
 int64_t well_majority_us(const struct world *world, const struct host *host);
 int64_t well_all_us(const struct world *world, const struct host *host);
-/* Since when its leases can be kept at a majority, or at the only one while that is guarded. */
-int64_t well_keeps_us(const struct world *world, const struct host *host);
+/* Whether it could keep its lease of a name for so long at a majority, or at the only master while that is
+ * guarded: no key of another program was in the way. */
+bool well_keeps(const struct world *world, const struct host *host, unsigned name, int64_t for_us);
 
 /* Whether nobody has it or wants it, now. */
 bool well_free(const struct world *world, unsigned name);

@@ -380,6 +380,7 @@ wire_connected(void *arg, uint64_t life, void *data)
 		return;
 	}
 	wire->up = true;
+	wire->bare = false;
 	wire->server_life = s->life;
 	wire->arrives_us = wire->answers_us = w->now_us;
 	master_load_scripts(s->master);

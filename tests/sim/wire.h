@@ -22,6 +22,7 @@ struct wire {
 	uint64_t server_life;
 	int64_t arrives_us; /* order is kept in both directions */
 	int64_t answers_us;
+	bool bare;   /* its last greeting met a master without scripts */
 	bool doomed; /* breaks with the next command under way */
 	bool watched;
 	struct flights waiting; /* oldest first */

@@ -1,0 +1,83 @@
+/* drift: see drift.h. */
+#include "tests/sim/drift.h"
+
+#include <stdbool.h>
+
+static int64_t
+piece_ahead_us(const struct drift_piece *p, int64_t at_us)
+{
+	int64_t until_us = at_us < p->until_us ? at_us : p->until_us;
+	return p->ahead_us + (until_us > p->from_us ? (until_us - p->from_us) * p->percent / 100 : 0);
+}
+
+/* The n-th newest, while there are so many. */
+static const struct drift_piece *
+piece(const struct drift *d, unsigned n)
+{
+	return &d->pieces[(d->newest + DRIFT_PIECES - n) % DRIFT_PIECES];
+}
+
+int64_t
+drift_ahead_us(const struct drift *d, int64_t at_us)
+{
+	unsigned n = 0;
+	while (n + 1 < DRIFT_PIECES && piece(d, n)->from_us > at_us)
+		n++;
+	return piece_ahead_us(piece(d, n), at_us);
+}
+
+static struct drift_piece *
+next_piece(struct drift *d, int64_t now_us)
+{
+	struct drift_piece at = d->pieces[d->newest];
+	at.ahead_us = piece_ahead_us(&at, now_us);
+	at.from_us = now_us;
+	d->newest = (d->newest + 1) % DRIFT_PIECES;
+	d->pieces[d->newest] = at;
+	return &d->pieces[d->newest];
+}
+
+void
+drift_step(struct drift *d, int64_t now_us, int64_t step_us)
+{
+	next_piece(d, now_us)->ahead_us += step_us;
+}
+
+void
+drift_fast(struct drift *d, int64_t now_us, int64_t for_us, int64_t percent)
+{
+	struct drift_piece *p = next_piece(d, now_us);
+	p->until_us = now_us + for_us;
+	p->percent = percent;
+}
+
+static int64_t
+gained_us(const struct drift *d, int64_t since_us, int64_t now_us, bool any)
+{
+	int64_t ahead_us = drift_ahead_us(d, since_us), least_us = ahead_us, most_us = ahead_us,
+		gained_us = 0;
+	for (unsigned n = DRIFT_PIECES; n-- > 0;) {
+		const struct drift_piece *p = piece(d, n);
+		int64_t end_us = n > 0 ? piece(d, n - 1)->from_us : now_us;
+		if (end_us < since_us)
+			continue;
+		if (p->from_us >= since_us && p->ahead_us < least_us)
+			least_us = p->ahead_us;
+		ahead_us = piece_ahead_us(p, end_us);
+		most_us = any && most_us > ahead_us ? most_us : ahead_us;
+		gained_us = most_us - least_us > gained_us ? most_us - least_us : gained_us;
+	}
+	return gained_us;
+}
+
+int64_t
+drift_gained_us(const struct drift *d, int64_t since_us, int64_t now_us)
+{
+	return gained_us(d, since_us, now_us, false);
+}
+
+int64_t
+drift_apart_us(const struct drift *d, int64_t since_us, int64_t now_us)
+{
+	return gained_us(d, since_us, now_us, true);
+}

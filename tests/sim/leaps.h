@@ -1,0 +1,37 @@
+/*
+ * leaps: the checker's part about clocks that go ahead. A daemon says so of a master only if the clock of
+ * that master did, or the daemon's own stood still, by more than the clock margin since one of the greetings
+ * that the daemon remembers. From then on it counts nothing new from that master for a guard. If most of its
+ * masters leapt, its leases are shorter by as much.
+ */
+#ifndef SIM_LEAPS_H
+#define SIM_LEAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host;
+struct note;
+struct vote;
+
+#define LEAPS_GREETINGS 8 /* as OFFSET_SAMPLES */
+
+struct leaps {
+	int64_t greeted_us[LEAPS_GREETINGS]; /* the first ones of stretches of time; 0: none */
+	unsigned newest;
+	int64_t seen_us;   /* when this life of the daemon last said that the clock leapt; 0: never */
+	int64_t gained_us; /* by as much */
+};
+
+/* What daemons do. */
+void leaps_start(struct host *host);
+void leaps_vote(struct host *host, const struct vote *vote);
+void leaps_note(struct host *host, const struct note *note);
+
+/* Whether it counts nothing new from this master, the n-th that it knows, as a clock leapt. */
+bool leaps_withholds(const struct host *host, unsigned master);
+
+/* By how much at most its leases may be shorter than it was sure of; 0: no majority leapt. */
+int64_t leaps_shorten_us(const struct host *host);
+
+#endif
