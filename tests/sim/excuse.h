@@ -24,12 +24,13 @@ struct world;
 	EXCUSE(LOSS_FOREIGN, "loss: a key of another program was there a lease ago")                         \
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
 	EXCUSE(LOSS_CLOCK, "loss: to its daemon the clocks of most masters leapt, or its own stood still")   \
-	EXCUSE(LEAP_OVERTAKEN, "leap: answers come out of order while a clock steps back, or of another server")\
+	EXCUSE(LEAP_OVERTAKEN,                                                                               \
+		"leap: answers come out of order while a clock steps back, or of another server")            \
 	EXCUSE(PROGRESS_BACK, "progress: a master's clock stepped back")                                     \
 	EXCUSE(PROGRESS_HOPE, "progress: a daemon counts on a master that has just fallen silent")           \
 	EXCUSE(PROGRESS_PLACE, "progress: a place in the queue is left of a daemon that cannot come")        \
 	EXCUSE(PROGRESS_MASTERS, "progress: no daemon with a waiter has a majority of masters that can")     \
-	EXCUSE(PROGRESS_COPY, "progress: a lease is left that nobody knows, and daemons are copied")         \
+	EXCUSE(PROGRESS_COPY, "progress: a lease is left of a copy of its daemon that has ended")            \
 	EXCUSE(PROGRESS_LEAPT, "progress: who listens again has seen the clock of its master leap")          \
 	EXCUSE(PROGRESS_SCRIPTS, "progress: who listens again, where scripts are missing")                   \
 	EXCUSE(REFUSAL_LISTS, "refusal: lists of masters differ")                                            \
@@ -39,6 +40,7 @@ struct world;
 	EXCUSE(REFUSAL_LEAPT, "refusal: its daemon saw a master's clock leap a guard ago")                   \
 	EXCUSE(REFUSAL_GREETED,                                                                              \
 		"refusal: no word of a guard, of a daemon that saw the clock leap a guard ago")              \
+	EXCUSE(ORPHAN_COPY, "orphan: of a copy of its daemon, which lives or has ended")                     \
 	EXCUSE(ORPHAN_BACK, "orphan: a master's clock stepped back")                                         \
 	EXCUSE(ORDER_BACK, "order: a master's clock stepped back, or messages are lost")
 

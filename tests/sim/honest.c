@@ -96,7 +96,7 @@ check_masters(struct world *w, const struct conn *c, const struct host *h, enum 
 	if (code == CODE_NOMASTER && surely_can(h) && !late)
 		world_fail(w, "honest: c%u is told that masters are missing: %s", c->client->index, text);
 	/* One whose clock leapt is greeted anew. */
-	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late &&
+	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && !h->opinion.changed &&
 		h->opinion.guarded + opinion(h).guarded == 2 &&
 		!excuse(w, EXCUSE_REFUSAL_GREETED, leaps_withholds(h, 0)))
 		world_fail(

@@ -187,6 +187,7 @@ host_begin(struct host *h, const struct host *of)
 	h->alive = true;
 	leaps_start(h);
 	h->draining = h->ending = false;
+	h->copy_ended_us = of != NULL ? of->copy_ended_us : 0;
 	h->life++;
 	h->born_us = w->now_us;
 	h->base_ms = rng_range(&w->rng, 1000, 100000000);
@@ -219,6 +220,20 @@ host_start(struct host *h)
 	host_begin(h, NULL);
 }
 
+static bool
+host_is_copy(const struct host *h, const struct host *of)
+{
+	return h->alive && strcmp(h->call_settings.daemon_id, of->call_settings.daemon_id) == 0;
+}
+
+bool
+host_left_by_copy(const struct host *h)
+{
+	const struct plan *p = &h->world->plan;
+	return h->copy_ended_us != 0 &&
+	       h->world->now_us - h->copy_ended_us <= (p->lease_ms + p->margin_ms) * 1010 + 100000;
+}
+
 static void
 host_end(struct host *h)
 {
@@ -227,6 +242,9 @@ host_end(struct host *h)
 			wire_forget(&h->ways[i].wires[k]);
 		inbox_forget(&h->ways[i].inbox);
 	}
+	for (unsigned i = 0; i < h->world->plan.hosts; i++)
+		if (&h->world->hosts[i] != h && host_is_copy(&h->world->hosts[i], h))
+			h->world->hosts[i].copy_ended_us = h->world->now_us;
 	h->alive = false;
 	h->timers++;
 	core_free(h->core);

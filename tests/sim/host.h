@@ -48,6 +48,7 @@ struct host {
 	struct drift still; /* by how much its clock is behind, as it stood still */
 
 	int64_t paused_until_us;
+	int64_t copy_ended_us;                /* another process with its daemon-id ended then; 0: none */
 	struct leaps leaps[PLAN_MASTERS_MAX]; /* of its masters' clocks */
 	unsigned masters;                     /* so many does it know: */
 	unsigned place[PLAN_MASTERS_MAX];     /* which one of the world is each of them, */
@@ -90,6 +91,9 @@ int64_t host_wait_us(const struct host *host);
 
 /* Its way to the n-th of its masters. */
 struct way *host_way(struct host *host, unsigned master);
+
+/* Whether leases may be left of another process with its daemon-id, which has ended. */
+bool host_left_by_copy(const struct host *host);
 
 /* Which of its masters this is; as many as it knows if it is none of them. */
 unsigned host_master_of(const struct host *host, const struct server *server);

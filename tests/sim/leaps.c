@@ -34,7 +34,7 @@ leaps_vote(struct host *h, const struct vote *vote)
 	int64_t stretch_us = (guard_ms(w) * 1000 + third_us(w)) / (LEAPS_GREETINGS - 2);
 	/* It left before. */
 	int64_t sent_us = w->now_us - third_us(w) > 1 ? w->now_us - third_us(w) : 1;
-	if (vote->op != CALL_HELLO || vote->outcome != OUTCOME_YES ||
+	if (vote->op != CALL_HELLO || vote->outcome != OUTCOME_YES || vote->greeting != GREETING_GOOD ||
 		(l->greeted_us[l->newest] != 0 && sent_us - l->greeted_us[l->newest] <= stretch_us * 5 / 4))
 		return;
 	l->newest = (l->newest + 1) % LEAPS_GREETINGS;

@@ -9,10 +9,12 @@
 
 #define EVERY_US 50000
 
-/* The daemon that owns this lease and knows nothing of it; NULL: there is none. */
+/* The daemon that owns this lease and knows nothing of it; NULL: there is none. What another process with its
+ * daemon-id had, which has ended, ends by itself. */
 static const struct host *
 forgetful(const struct world *w, unsigned name, struct slice owner)
 {
+	const struct host *found = NULL;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
 		struct resource_view view;
@@ -20,9 +22,11 @@ forgetful(const struct world *w, unsigned name, struct slice owner)
 			continue;
 		bool knows = core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
 			     (strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0);
-		return knows ? NULL : h;
+		if (knows || excuse(w, EXCUSE_ORPHAN_COPY, host_left_by_copy(h)))
+			return NULL;
+		found = h;
 	}
-	return NULL;
+	return found;
 }
 
 /* How long it may take: what is unanswered is waited for, then released, and that once more at its deadline.
@@ -85,7 +89,6 @@ orphan_watch(struct world *w)
 	for (unsigned k = 0; k < w->plan.masters; k++)
 		for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 			w->orphans[k].since_us[i] = INT64_MAX;
-	/* What a copy had that has given up ends by itself. */
-	if (!w->plan.fault[FAULT_CLONE] && w->plan.replicas == 0)
+	if (w->plan.replicas == 0)
 		world_after(w, EVERY_US, look, w, 0, NULL);
 }

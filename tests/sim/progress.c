@@ -70,19 +70,22 @@ owner_is_well(const struct server *s, struct slice owner)
 	return false;
 }
 
-/* It may be that of a copy that has given up: whose it was knows nothing of it. */
+/* It may be that of another process with the same daemon-id, which has ended: nobody knows of it. */
 static bool
-nobody_knows(const struct world *w, unsigned name)
+nobody_knows(const struct world *w, unsigned name, struct slice owner)
 {
+	bool left = false;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
 		struct resource_view view;
-		if (h->alive &&
-			core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
+		if (!h->alive || owner.n < 32 || memcmp(owner.p, h->call_settings.daemon_id, 32) != 0)
+			continue;
+		if (core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
 			strcmp(view.lease, "held") == 0)
 			return false;
+		left |= host_left_by_copy(h);
 	}
-	return excuse(w, EXCUSE_PROGRESS_COPY, w->plan.fault[FAULT_CLONE]);
+	return excuse(w, EXCUSE_PROGRESS_COPY, left);
 }
 
 /* A lease of somebody who will not take it away. */
@@ -93,7 +96,8 @@ lease_blocks(const struct server *s, unsigned name)
 	struct store *store = master_store(s->master);
 	int64_t wall_us = server_wall_us(s);
 	return store_exists(store, wall_us, key) &&
-	       (!server_owner(s, name, &owner) || !owner_is_well(s, owner) || nobody_knows(s->world, name));
+	       (!server_owner(s, name, &owner) || !owner_is_well(s, owner) ||
+		       nobody_knows(s->world, name, owner));
 }
 
 /* A place in the queue of somebody who will not come: at the home of a name it costs time, wherever that is.
@@ -432,6 +436,12 @@ progress_left(struct host *h, unsigned name)
 	struct asking *a = &h->world->progress.asking[h->index][name];
 	a->left = a->attempt;
 	progress_queued(h, name, false);
+}
+
+void
+progress_ended(struct host *h, unsigned name, uint64_t attempt)
+{
+	h->world->progress.asking[h->index][name].ended = attempt;
 }
 
 bool

@@ -28,7 +28,8 @@ struct progress {
 		unsigned calls;   /* so many were made, */
 		unsigned reasons; /* and so much happened that is a reason to */
 		uint64_t attempt; /* the last round, */
-		uint64_t left;    /* and the one after which it left the queue */
+		uint64_t left;    /* and the one after which it left the queue, */
+		uint64_t ended;   /* and the one that it gave up or gave back */
 		unsigned rounds;  /* since then */
 		int64_t since_us;
 		bool queued;                /* at the masters, as they said */
@@ -63,6 +64,9 @@ void progress_passed(struct world *world, unsigned name);
 /* It leaves the queue; and whether it has done neither that nor asked again since that attempt. */
 void progress_left(struct host *host, unsigned name);
 bool progress_stands(const struct host *host, unsigned name, uint64_t attempt);
+
+/* It gives up or gives back what it asked for with that attempt. */
+void progress_ended(struct host *host, unsigned name, uint64_t attempt);
 
 /* A daemon asks for a lease, or has news that are reason to. */
 void progress_asked(struct host *host, unsigned name, uint64_t attempt);

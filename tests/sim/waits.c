@@ -276,7 +276,8 @@ waits_check_refused(struct host *h, unsigned name, uint64_t attempt)
 {
 	struct world *w = h->world;
 	if (!h->alive || (w->plan.permits > 0 && name == 1) ||
-		w->progress.asking[h->index][name].attempt != attempt)
+		w->progress.asking[h->index][name].attempt != attempt ||
+		w->progress.asking[h->index][name].ended == attempt)
 		return;
 	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
 		if (v->name == name && is_at(v, h) && !v->stray && !v->conn->closing && !v->conn->ending)

@@ -261,6 +261,8 @@ wire_call(struct wire *wire, const struct call *call)
 		progress_asked(h, checker_name_of(call->name), call->attempt);
 	else if (call->op == CALL_LEAVE)
 		progress_left(h, checker_name_of(call->name));
+	else if (call->op == CALL_RELEASE)
+		progress_ended(h, checker_name_of(call->name), call->attempt);
 	if (!wire->up) {
 		struct call *copy = malloc(sizeof(*copy) + FLIGHT_NAME_BYTES);
 		assert(copy != NULL && call->name.n < FLIGHT_NAME_BYTES);
