@@ -61,7 +61,8 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 static void
 check_rival(struct world *w, const struct conn *c, unsigned name, int64_t token, bool tainted)
 {
-	if (rival_holds(w, name) && !excuse(w, EXCUSE_RIVAL_FORGOT, !rival_is_sound(w)) &&
+	if (rival_holds(w, name) && !excuse(w, EXCUSE_RIVAL_LIST, host_has_other_list(c->host)) &&
+		!excuse(w, EXCUSE_RIVAL_FORGOT, !rival_is_sound(w)) &&
 		!excuse(w, EXCUSE_EXCLUSION_TAINTED, tainted))
 		world_fail(w,
 			"exclusion: %s is granted at d%u with token %" PRId64
@@ -75,6 +76,7 @@ grants_rival(struct world *w, unsigned name, int64_t token)
 	struct checker *k = &w->checker;
 	for (const struct hold *h = k->holds; h != NULL; h = h->next)
 		if (h->name == name && held_until_us(h) > w->now_us &&
+			!excuse(w, EXCUSE_RIVAL_LIST, h->other_list) &&
 			!excuse(w, EXCUSE_RIVAL_FORGOT, !rival_is_sound(w)) &&
 			!excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted))
 			world_fail(w,
@@ -199,7 +201,8 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 		.token = token,
 		.count = 1,
 		.ended_us = INT64_MAX,
-		.tainted = tainted};
+		.tainted = tainted,
+		.other_list = host_has_other_list(c->host)};
 	memcpy(h->owner, owner, sizeof(h->owner));
 	hold_begins(h, r);
 	/* Until the end of this step; then checker_step() asks the daemon. */

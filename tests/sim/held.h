@@ -41,6 +41,7 @@ struct hold {
 	int64_t valid_us;   /* as its daemon saw it last */
 	int64_t ended_us;   /* by its holder; INT64_MAX: not yet */
 	bool tainted;
+	bool other_list;     /* its daemon had another list of masters than the world */
 	bool lost;           /* its daemon has said so */
 	int64_t withheld_us; /* since then; 0: it is not */
 	bool untold;         /* nobody knows of it: its session had no connection */

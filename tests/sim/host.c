@@ -164,6 +164,15 @@ host_configure(struct host *h)
 			h->masters, h->place[h->masters - 1]);
 }
 
+bool
+host_has_other_list(const struct host *h)
+{
+	bool other = h->masters != h->world->plan.masters;
+	for (unsigned i = 0; i < h->masters; i++)
+		other |= h->place[i] != i;
+	return other;
+}
+
 unsigned
 host_master_of(const struct host *h, const struct server *s)
 {

@@ -89,6 +89,9 @@ void host_see_replicas(struct host *host, const struct server *server);
 void host_probe_later(struct host *host);
 int64_t host_wait_us(const struct host *host);
 
+/* Whether its list of masters is not that of the world, which a rival goes by. */
+bool host_has_other_list(const struct host *host);
+
 /* Its way to the n-th of its masters. */
 struct way *host_way(struct host *host, unsigned master);
 

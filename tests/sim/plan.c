@@ -233,8 +233,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	if (plan->masters > 1 && rng_percent(&rng, 10))
 		plan_lists(plan, &rng);
 	plan->redisson = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && plan->masters == 1;
-	plan->redsync = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && !plan->redisson &&
-			plan->others == 0; /* it knows one list */
+	plan->redsync = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && !plan->redisson;
 	/* Sessions of two copies have the same numbers: what both count down counts once. */
 	if (plan->fault[FAULT_CLONE])
 		plan->latches = 0;
