@@ -28,8 +28,10 @@ struct checker {
 	struct wait *waits;
 	struct pact *pacts;
 	struct bundle_wait *bundles;
-	int64_t token[PLAN_NAMES_MAX];                /* the greatest of all grants, */
-	int64_t exclusive[PLAN_NAMES_MAX];            /* and of those that were exclusive */
+	int64_t token[PLAN_NAMES_MAX];     /* the greatest of all grants, */
+	int64_t exclusive[PLAN_NAMES_MAX]; /* and of those that were exclusive */
+	int64_t known[PLAN_NAMES_MAX];     /* the greatest that was left when some were forgotten, */
+	int64_t forgot_us[PLAN_NAMES_MAX]; /* then; 0: none since the last grant */
 	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease that a daemon has of a name */
 	int64_t tainted_us[PLAN_NAMES_MAX];           /* the last time */
 	/* The life of a daemon in which a master told it that a name cannot be had: is of another kind or

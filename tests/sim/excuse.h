@@ -16,6 +16,7 @@ struct world;
 	EXCUSE(RIVAL_LIST, "exclusion: a rival, and a daemon with another list of masters than his")         \
 	EXCUSE(RIVAL_FORGOT, "exclusion: a rival locks, too, and a master forgot or leapt a lease ago")      \
 	EXCUSE(RIVAL_TOKEN, "tokens: a rival's, where the master may forget his counter")                    \
+	EXCUSE(TOKEN_FORGOTTEN, "tokens: nobody knows those before, and the only master's clock went back")  \
 	EXCUSE(TOKEN_TAINTED, "tokens: somebody wrote to the key of the lease")                              \
 	EXCUSE(BELIEF_TAINTED, "belief: somebody wrote to the key of the lease")                             \
 	EXCUSE(BELIEF_FOREIGN, "belief: a key of another program may be in the way of a lease")              \

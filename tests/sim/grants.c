@@ -92,6 +92,45 @@ grants_rival(struct world *w, unsigned name, int64_t token)
 	k->token[name] = k->exclusive[name] = token;
 }
 
+/* The greatest token that the only master or a daemon other than this one knows. */
+static int64_t
+known_token(const struct world *w, const struct host *but)
+{
+	int64_t known = server_highest(master_store(w->servers[0].master));
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *h = &w->hosts[i];
+		if (h != but && h->alive && h->ways[0].told > known)
+			known = h->ways[0].told;
+	}
+	return known;
+}
+
+void
+grants_forget(struct world *w, const struct host *ends)
+{
+	struct checker *k = &w->checker;
+	if (w->plan.masters > 1 || w->plan.replicas > 0 || !w->plan.wild)
+		return;
+	int64_t known = known_token(w, ends);
+	for (unsigned i = 0; i < w->plan.names; i++) {
+		if (known >= k->token[i])
+			continue;
+		k->known[i] = known;
+		k->forgot_us[i] = w->now_us;
+	}
+}
+
+/* Tokens that nobody knows any more, and that the clock of the master is not past: what it gives begins at
+ * that clock, above what is known. */
+static bool
+is_forgotten(const struct world *w, unsigned key, int64_t token, int64_t last)
+{
+	const struct checker *k = &w->checker;
+	int64_t since_us = k->forgot_us[key];
+	return token <= last && since_us != 0 && token > k->known[key] &&
+	       server_wall_us(&w->servers[0]) - (w->now_us - since_us) <= last;
+}
+
 static void
 check_token(struct world *w, unsigned name, const struct asked *r, int64_t token, bool tainted)
 {
@@ -99,6 +138,9 @@ check_token(struct world *w, unsigned name, const struct asked *r, int64_t token
 	unsigned key = plan_first(&w->plan, name);
 	int64_t last = r->kind == KIND_EXCLUSIVE ? k->token[key] : k->exclusive[key];
 	(void)excuse(w, EXCUSE_TOKEN_TAINTED, tainted);
+	if (excuse(w, EXCUSE_TOKEN_FORGOTTEN, is_forgotten(w, key, token, last)))
+		last = k->token[key] = k->exclusive[key] = token - 1;
+	k->forgot_us[key] = 0;
 	if (token <= 0 || (token <= last && !tainted))
 		world_fail(w, "tokens: %s is granted with %" PRId64 " after %" PRId64, checker_name(name),
 			token, last);

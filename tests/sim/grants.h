@@ -35,4 +35,8 @@ void grants_stray(struct host *host, session_id session, unsigned name, int64_t 
 /* To a rival (rival.h); token 0: its locks have none. */
 void grants_rival(struct world *world, unsigned name, int64_t token);
 
+/* The only master forgets, or a daemon is about to end: tokens that neither the master nor another daemon
+ * knows cannot order those that follow. */
+void grants_forget(struct world *world, const struct host *ends);
+
 #endif

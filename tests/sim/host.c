@@ -254,6 +254,7 @@ host_end(struct host *h)
 	for (unsigned i = 0; i < h->world->plan.hosts; i++)
 		if (&h->world->hosts[i] != h && host_is_copy(&h->world->hosts[i], h))
 			h->world->hosts[i].copy_ended_us = h->world->now_us;
+	grants_forget(h->world, h);
 	h->alive = false;
 	h->timers++;
 	core_free(h->core);

@@ -104,6 +104,7 @@ server_crash(struct server *s, struct store *store, int64_t down_us)
 	s->stopped_until_us = 0;
 	memset(s->token, 0, sizeof(s->token));
 	master_restart(s->master, rng_next(&w->rng), store);
+	grants_forget(w, NULL);
 	if (w->plan.replicas > 0)
 		replication_crashed(s);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
@@ -126,6 +127,7 @@ server_flush(struct server *s)
 	store_flush(master_store(s->master));
 	s->forgot_us = s->world->now_us;
 	memset(s->token, 0, sizeof(s->token));
+	grants_forget(s->world, NULL);
 	for (unsigned i = 0; i < s->world->plan.hosts; i++)
 		inbox_flushed(&s->world->hosts[i], s);
 }
@@ -137,15 +139,23 @@ server_backup(struct server *s)
 	s->backup = store_copy(master_store(s->master));
 }
 
+int64_t
+server_highest(struct store *memory)
+{
+	struct slice text = {0};
+	int64_t highest = 0;
+	(void)store_field(memory, SLICE("hf:node"), SLICE("highest"), &text);
+	for (size_t i = 0; i < text.n; i++)
+		highest = highest * 10 + (text.p[i] - '0');
+	return highest;
+}
+
 bool
 server_may_turn_to(const struct server *s, struct store *memory)
 {
-	struct slice text;
-	int64_t highest = 0;
-	if (!store_field(memory, SLICE("hf:node"), SLICE("highest"), &text))
+	int64_t highest = server_highest(memory);
+	if (highest == 0)
 		return true; /* it knows of nobody */
-	for (size_t i = 0; i < text.n; i++)
-		highest = highest * 10 + (text.p[i] - '0');
 	for (unsigned i = 0; i < s->world->plan.hosts; i++) {
 		const struct way *way = &s->world->hosts[i].ways[s->index];
 		if (way->told <= highest || !wires_know(way, highest + 1))
@@ -163,6 +173,7 @@ server_turn_to(struct server *s, struct store *memory)
 	s->forgot_us = s->world->now_us;
 	s->lacks_until_us = s->world->now_us + (plan->lease_ms + plan->margin_ms) * 2200;
 	meddle_look(s);
+	grants_forget(s->world, NULL);
 }
 
 void

@@ -54,6 +54,9 @@ redisReply *server_run(struct server *server, int argc, const char *const *argv,
 /* Its clock gains so many percent for a while: leases end at it before their time. */
 void server_run_fast(struct server *server, int64_t for_us, int64_t percent);
 
+/* The highest token that a memory knows; 0: none. */
+int64_t server_highest(struct store *memory);
+
 /* Whether all daemons were told more than this memory knows: then it may take the place of the one there is.
  */
 bool server_may_turn_to(const struct server *server, struct store *memory);
