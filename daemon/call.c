@@ -191,14 +191,29 @@ arg_memory(struct call_command *command, const struct call *call, bool marked)
 	put_end(command);
 }
 
-/* <daemon-id>:<attempt> */
+size_t
+call_owner(const char *daemon_id, uint64_t attempt, char out[CALL_OWNER_SIZE])
+{
+	char digits[CALL_OWNER_SIZE - CALL_DAEMON_ID_SIZE - 1];
+	size_t at = sizeof(digits), n = CALL_DAEMON_ID_SIZE - 1;
+	do {
+		digits[--at] = "0123456789abcdefghijklmnopqrstuv"[attempt & 31];
+		attempt >>= 5;
+	} while (attempt > 0);
+	memcpy(out, daemon_id, n);
+	out[n++] = ':';
+	memcpy(out + n, digits + at, sizeof(digits) - at);
+	n += sizeof(digits) - at;
+	out[n] = '\0';
+	return n;
+}
+
 static void
 arg_owner(struct call_command *command, const struct call_settings *settings, const struct call *call)
 {
 	put_begin(command);
-	put(command, settings->daemon_id, CALL_DAEMON_ID_SIZE - 1);
-	put(command, ":", 1);
-	put_unsigned(command, call->attempt);
+	assert(command->used + CALL_OWNER_SIZE <= command->room);
+	command->used += call_owner(settings->daemon_id, call->attempt, command->bytes + command->used);
 	put_end(command);
 }
 

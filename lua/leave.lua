@@ -25,9 +25,13 @@ end
 
 local n = (#KEYS - 1) / 2
 
--- As text: attempts have 64 bits, and a number holds 53.
+-- Byte by byte: attempts have 64 bits, and a number holds 53; texts compare as the locale of the master says.
 local function attempt_later(one, other)
-	return #one > #other or #one == #other and one > other
+	local at = 1
+	while #one == #other and at < #one and one:byte(at) == other:byte(at) do
+		at = at + 1
+	end
+	return #one > #other or #one == #other and one:byte(at) > other:byte(at)
 end
 
 local function leave(i)

@@ -88,6 +88,23 @@ call_of(enum call_op op)
 		.op = op, .attempt = 7, .incarnation = 0xab, .mark = 42, .name = SLICE("deploy")};
 }
 
+/* Redis keeps a value of up to 44 bytes in one piece with its object, and works less for it. */
+START_TEST(an_owner_is_short_for_2_to_33_attempts)
+{
+	const uint64_t attempts[] = {
+		0, 7, 31, 32, UINT64_C(1) << ATTEMPT_CHANCE_BITS, (UINT64_C(1) << 55) - 1, UINT64_MAX};
+	char owner[CALL_OWNER_SIZE];
+
+	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
+		size_t n = call_owner(DAEMON, attempts[i], owner);
+		ck_assert_uint_eq(n, strlen(owner));
+		ck_assert(n <= 44 || attempts[i] == UINT64_MAX);
+		ck_assert(memcmp(owner, DAEMON ":", 33) == 0);
+		ck_assert_uint_eq(strtoull(owner + 33, NULL, 32), attempts[i]);
+	}
+}
+END_TEST
+
 START_TEST(acquires_of_two_names_share_a_command)
 {
 	struct call calls[2] = {call_of(CALL_ACQUIRE), call_of(CALL_ACQUIRE)};
@@ -959,8 +976,8 @@ END_TEST
 int
 main(void)
 {
-	return SUITE_RUN("call", NULL, NULL, acquires_of_two_names_share_a_command,
-		fenced_names_bring_their_counters_and_proposals,
+	return SUITE_RUN("call", NULL, NULL, an_owner_is_short_for_2_to_33_attempts,
+		acquires_of_two_names_share_a_command, fenced_names_bring_their_counters_and_proposals,
 		shares_have_scripts_of_their_own_and_say_their_form, permits_are_said_by_their_numbers,
 		another_limit_is_told, a_reader_needs_no_numbers,
 		a_number_is_a_yes_and_says_what_is_not_a_matter_of_course, one_answer_may_be_for_all_names,

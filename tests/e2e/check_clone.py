@@ -82,11 +82,11 @@ def test_attempts_are_not_foreseen(place):
         daemon = place.daemon(name, master=redis, environment=alike()).admitted()
         daemon.client()("LOCK", "deploy")
         values.append(redis("GET", "holdfast:{deploy}"))
-    first, second = [re.fullmatch(r"([0-9a-f]{32}):(\d+)", value) for value in values]
+    first, second = [re.fullmatch(r"([0-9a-f]{32}):([0-9a-v]+)", value) for value in values]
     expect(first.group(1), second.group(1))
     expect(first.group(2) != second.group(2), True, repr(values))
     # What they are alike in is the count above 22 bits of chance.
-    expect(int(first.group(2)) >> 22, int(second.group(2)) >> 22)
+    expect(int(first.group(2), 32) >> 22, int(second.group(2), 32) >> 22)
 
 
 if __name__ == "__main__":

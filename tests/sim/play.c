@@ -87,7 +87,7 @@ put_line(const char *line, char *out)
 		if (hex == 32) {
 			*out++ = 'D';
 			line += hex;
-			line += *line == ':' ? 1 + strspn(line + 1, "0123456789") : 0;
+			line += *line == ':' ? 1 + strspn(line + 1, "0123456789abcdefghijklmnopqrstuv") : 0;
 		} else if (digits > 12) {
 			*out++ = 'T';
 			line += digits;

@@ -58,7 +58,7 @@ static void
 check_owner(struct server *s, const char *daemon_id, const struct call *call, const struct vote *vote)
 {
 	struct slice owner = {NULL, 0};
-	char mine[64];
+	char mine[CALL_OWNER_SIZE];
 	bool there;
 	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM)
 		return;
@@ -68,7 +68,7 @@ check_owner(struct server *s, const char *daemon_id, const struct call *call, co
 	if (call->op == CALL_RECLAIM && call->kind == KIND_PERMITS &&
 		(fault[FAULT_DELETE] || fault[FAULT_OVERWRITE] || fault[FAULT_KIND]))
 		return;
-	snprintf(mine, sizeof(mine), "%s:%" PRIu64, daemon_id, call->attempt);
+	call_owner(daemon_id, call->attempt, mine);
 	if (call->kind == KIND_EXCLUSIVE)
 		there = server_owner(s, checker_name_of(call->name), &owner);
 	else
@@ -84,11 +84,11 @@ check_owner(struct server *s, const char *daemon_id, const struct call *call, co
 static void
 check_released(struct server *s, const char *daemon_id, const struct call *call, const struct vote *vote)
 {
-	char mine[64];
+	char mine[CALL_OWNER_SIZE];
 	if (vote->op != CALL_RELEASE || vote->outcome != OUTCOME_YES)
 		return;
 	unsigned name = checker_name_of(call->name);
-	size_t n = (size_t)snprintf(mine, sizeof(mine), "%s:%" PRIu64, daemon_id, call->attempt);
+	size_t n = call_owner(daemon_id, call->attempt, mine);
 	struct store *store = master_store(s->master);
 	struct slice key = server_lease_key(s->world, name), owner, field, value;
 	bool there = server_owner(s, name, &owner) && slice_equal(owner, slice_of(mine));
