@@ -22,11 +22,13 @@
 
 /* ---- what happens to the core ---- */
 
+/* The first n of the numbers. */
 static void
-driver_draw(struct driver *d)
+driver_draw(struct driver *d, unsigned n)
 {
-	d->now.random[0] = random_next(&d->random);
-	d->now.random[1] = random_next(&d->random);
+	for (unsigned i = 0; i < n; i++) {
+		d->now.random[i] = random_next(&d->random);
+	}
 }
 
 /*
@@ -61,9 +63,7 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	d->stepping = true;
 	int64_t granted = d->stats->locks_granted;
 	core_step(d->core, now, event, &d->actions);
-	if (core_drew(d->core)) {
-		driver_draw(d);
-	}
+	driver_draw(d, core_drew(d->core));
 	perform_actions(&d->perform, &d->actions);
 	if (core_ended(d->core) && !d->failed) {
 		driver_fail(d);
@@ -293,7 +293,7 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	d->stats = stats;
 	d->notify = notify;
 	random_init(&d->random);
-	driver_draw(d);
+	driver_draw(d, 2);
 	actions_init(&d->actions);
 	labours_init(&d->labours);
 	/* Twice as often as the service manager asks for. */
@@ -367,7 +367,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		connections_new(base, &settings->limits.connections, &driver_connections_hooks, d, d->stats);
 	d->processes = processes_new(base, &settings->limits.processes, driver_on_exit, d);
 	d->core = core_new(&settings->core, driver_now(d));
-	driver_draw(d);
+	driver_draw(d, 2);
 	if (!d->desk.access || !d->desk.events || !d->connections || !d->processes || !d->core) {
 		return -1;
 	}

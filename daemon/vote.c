@@ -426,33 +426,46 @@ number_cut(struct slice *text, int64_t *n)
 	return text_number(digits, n);
 }
 
+/* What a reply tells once, whatever the number of its calls. */
+struct head {
+	int64_t time_us;
+	int64_t highest; /* token; 0: not told */
+	int64_t first;   /* of a text: the first token */
+};
+
 /* '<s> <us> <token before the first>': all is acquired. */
 static bool
-decode_text(const redisReply *reply, int64_t skipped, const struct call *call, struct vote *vote,
-	int64_t *time_us)
+decode_text(const redisReply *reply, const struct call *call, struct head *head)
 {
 	int64_t s, us, token;
-	if (reply->type != REDIS_REPLY_STRING || reply->str == NULL || script_of(call) != SCRIPT_ACQUIRE)
+	if (reply->str == NULL || script_of(call) != SCRIPT_ACQUIRE)
 		return false;
 	struct slice text = {reply->str, (size_t)reply->len};
 	if (!number_cut(&text, &s) || !number_cut(&text, &us) || !number_cut(&text, &token) || text.n > 0)
 		return false;
-	if (us >= 1000000 || s > (NUMBER_MAX - us) / 1000000 || !decode_row(token + 1, skipped, call, vote))
+	if (us >= 1000000 || s > (NUMBER_MAX - us) / 1000000 || token >= NUMBER_MAX)
 		return false;
-	*time_us = s * 1000000 + us;
+	*head = (struct head){.time_us = s * 1000000 + us, .first = token + 1};
 	return true;
 }
 
 /* The time at which an array was made; after it, in the same text, there may be the highest token. */
 static bool
-decode_time(const redisReply *reply, int64_t *time_us, int64_t *highest)
+decode_time(const redisReply *reply, struct head *head)
 {
 	struct slice text = element_text(reply, 1);
-	if (reply->type != REDIS_REPLY_ARRAY)
-		return false;
 	if (text.n == 0)
-		return element_number(reply, 1, time_us);
-	return number_cut(&text, time_us) && (text.n == 0 || text_number(text, highest));
+		return element_number(reply, 1, &head->time_us);
+	return number_cut(&text, &head->time_us) && (text.n == 0 || text_number(text, &head->highest));
+}
+
+static bool
+decode_head(const redisReply *reply, const struct call *call, struct head *head)
+{
+	*head = (struct head){0};
+	return reply->type == REDIS_REPLY_STRING
+		       ? decode_text(reply, call, head)
+		       : reply->type == REDIS_REPLY_ARRAY && decode_time(reply, head);
 }
 
 /* {'all', time} or, to ACQUIRE, {'all', time, first token}. */
@@ -508,25 +521,26 @@ decode_one(const redisReply *reply, const struct call *calls, size_t i, size_t n
 void
 call_decode(const redisReply *reply, const struct call *calls, size_t n, struct vote *votes)
 {
+	bool answered = reply != NULL && reply->type != REDIS_REPLY_ERROR;
+	struct head head = {0};
+	bool whole = answered && decode_head(reply, &calls[0], &head);
 	int64_t skipped = 0; /* blocks of tokens before this one, should they all be ours */
 	for (size_t i = 0; i < n; i++) {
 		struct vote *vote = &votes[i];
 		call_fail(&calls[i], OUTCOME_UNKNOWN, NULL, vote);
-		if (reply == NULL)
-			continue;
-		if (reply->type == REDIS_REPLY_ERROR) {
-			decode_error(reply, &calls[i], vote);
+		if (!answered) {
+			if (reply != NULL)
+				decode_error(reply, &calls[i], vote);
 			continue;
 		}
-		int64_t time_us = 0;
+		vote->highest = head.highest;
 		bool good = decode_short(reply, &calls[i], vote) ||
-			    decode_text(reply, skipped, &calls[i], vote, &time_us) ||
-			    (decode_time(reply, &time_us, &vote->highest) &&
-				    decode_one(reply, calls, i, n, skipped, vote));
+			    (whole && (head.first > 0 ? decode_row(head.first, skipped, &calls[i], vote)
+						      : decode_one(reply, calls, i, n, skipped, vote)));
 		if (!good)
 			call_fail(&calls[i], OUTCOME_UNKNOWN,
 				"the master answered what no script of ours says", vote);
-		vote->time_us = time_us;
+		vote->time_us = good || head.first == 0 ? head.time_us : 0;
 		skipped += calls[i].block > 0 ? calls[i].block : 0;
 	}
 }

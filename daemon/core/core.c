@@ -182,7 +182,7 @@ core_ended(const struct core *core)
 	return core->ended;
 }
 
-bool
+unsigned
 core_drew(const struct core *core)
 {
 	return core->drew;
@@ -539,7 +539,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	assert(now.ms >= core->now.ms);
 	core->now = now;
 	core->chance = now.random[0];
-	core->drew = false;
+	core->drew = 0;
 	if (core->ended)
 		return;
 	core->actions = actions;

@@ -83,8 +83,9 @@ void core_free(struct core *core);
 
 void core_step(struct core *core, struct now now, const struct event *event, struct actions *actions);
 
-/* Whether the last step used its random numbers; else the next one may have the same, nobody knows them. */
-bool core_drew(const struct core *core);
+/* How many of its random numbers the last step used, from the first on. The next one may have the others:
+ * nobody knows them. */
+unsigned core_drew(const struct core *core);
 
 /* Whether another process has the same daemon-id: a copy of this one. All holds are lost, and their sessions
  * have been told. Further events have no effect, and there are no more calls: what is at the masters may be

@@ -112,6 +112,7 @@ emit_call(struct core *core, const struct call *call)
 	struct call *emitted = &emit(core, ACTION_CALL, 0)->u.call;
 
 	*emitted = *call;
+	emitted->mark = core->masters[call->master].mark;
 	emitted->set = core->masterset.tag;
 }
 
@@ -178,7 +179,8 @@ core_chance(struct core *core)
 {
 	uint64_t z = core->chance += UINT64_C(0x9e3779b97f4a7c15);
 
-	core->drew = true;
+	if (core->drew == 0)
+		core->drew = 1;
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
 	return z ^ (z >> 31);

@@ -106,16 +106,14 @@ master_call(struct core *core, const struct call *call)
 {
 	struct master *m = &core->masters[call->master];
 	struct master_link *l = &m->links[call->link];
-	struct call marked = *call;
 
-	marked.mark = m->mark;
 	if (l->due++ == 0) {
 		l->quiet_ms = core->now.ms;
 		/* It comes at the latest when this silence is a doubt; usually it finds nothing. */
 		if (timer_at(&core->timers, &m->timer) > link_doubt_ms(core, l))
 			timer_arm(&core->timers, &m->timer, link_doubt_ms(core, l));
 	}
-	emit_call(core, &marked);
+	emit_call(core, call);
 }
 
 /*
@@ -468,7 +466,8 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 {
 	int64_t leap_ms;
 
-	if (m->doubted != 0 || vote->time_us == 0)
+	/* The same time as before says nothing new: all votes of one reply have it. */
+	if (m->doubted != 0 || vote->time_us == 0 || vote->time_us == m->time_us)
 		return false;
 	leap_ms = offset_leap_ms(&m->offset, core->settings.margin_ms, core->now.ms, vote->time_us);
 	if (leap_ms == 0)

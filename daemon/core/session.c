@@ -138,7 +138,7 @@ session_secret(struct core *core, struct conn *conn)
 	if (!s->has_secret) {
 		s->secret[0] = core->now.random[0];
 		s->secret[1] = core->now.random[1];
-		core->drew = true;
+		core->drew = 2;
 		s->has_secret = true;
 	}
 	(void)snprintf(reply.text, sizeof(reply.text), "%016llx%016llx%016llx", (unsigned long long)s->id,

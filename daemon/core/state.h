@@ -577,7 +577,7 @@ struct core {
 	struct actions *actions; /* of the step that runs */
 	struct now now;          /* of the step that runs */
 	uint64_t chance;         /* jitter of the step that runs */
-	bool drew;               /* the step has used its random numbers */
+	unsigned drew;           /* how many of its random numbers the step has used */
 	uint64_t attempts;       /* the last attempt number used */
 	session_id session_ids;  /* the last session id used */
 	uint64_t searches;       /* the last pass of a search for deadlocks, */
