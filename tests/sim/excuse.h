@@ -15,7 +15,7 @@ struct world;
 	EXCUSE(EXCLUSION_TAINTED, "exclusion: somebody wrote to the key of one of two holds")                \
 	EXCUSE(RIVAL_LIST, "exclusion: a rival, and a daemon with another list of masters than his")         \
 	EXCUSE(RIVAL_FORGOT, "exclusion: a rival locks, too, and a master forgot or leapt a lease ago")      \
-	EXCUSE(RIVAL_TOKEN, "tokens: a rival's, where the master may forget his counter")                    \
+	EXCUSE(RIVAL_TOKEN, "tokens: a rival's beside those of an earlier memory of the master")             \
 	EXCUSE(TOKEN_FORGOTTEN, "tokens: nobody knows those before, and the only master's clock went back")  \
 	EXCUSE(TOKEN_TAINTED, "tokens: somebody wrote to the key of the lease")                              \
 	EXCUSE(BELIEF_TAINTED, "belief: somebody wrote to the key of the lease")                             \
@@ -28,7 +28,7 @@ struct world;
 	EXCUSE(LOSS_CLOCK, "loss: to its daemon the clocks of most masters leapt, or its own stood still")   \
 	EXCUSE(LEAP_OVERTAKEN,                                                                               \
 		"leap: answers come out of order while a clock steps back, or of another server")            \
-	EXCUSE(PROGRESS_BACK, "progress: a master's clock stepped back")                                     \
+	EXCUSE(PROGRESS_BACK, "progress: a lease or a place outlives its time, as a clock stepped back")     \
 	EXCUSE(PROGRESS_HOPE, "progress: a daemon counts on a master that has just fallen silent")           \
 	EXCUSE(PROGRESS_PLACE, "progress: a place in the queue is left of a daemon that cannot come")        \
 	EXCUSE(PROGRESS_MASTERS, "progress: no daemon with a waiter has a majority of masters that can")     \
@@ -44,7 +44,8 @@ struct world;
 		"refusal: no word of a guard, of a daemon that saw the clock leap a guard ago")              \
 	EXCUSE(ORPHAN_COPY, "orphan: of a copy of its daemon, which lives or has ended")                     \
 	EXCUSE(ORPHAN_BACK, "orphan: a master's clock stepped back")                                         \
-	EXCUSE(ORDER_BACK, "order: a master's clock stepped back, or messages are lost")
+	EXCUSE(ORDER_MESSAGES, "order: messages are lost")                                                   \
+	EXCUSE(ORDER_BACK, "order: a lease or a place outlives its time, as a clock stepped back")
 
 enum excuse {
 #define EXCUSE(id, text) EXCUSE_##id,

@@ -84,7 +84,14 @@ grants_rival(struct world *w, unsigned name, int64_t token)
 				" is good for %" PRId64 " us more",
 				checker_name(name), h->host->index, h->token, held_until_us(h) - w->now_us);
 	/* A string has no token; and a master that forgot forgot his counter, too. */
-	if (token == 0 || excuse(w, EXCUSE_RIVAL_TOKEN, plan_loses(&w->plan)))
+	if (token == 0)
+		return;
+	if (token <= w->servers[0].token[name])
+		world_fail(w,
+			"tokens: somebody else gets %" PRId64 " of %s after %" PRId64 " was given out there",
+			token, checker_name(name), w->servers[0].token[name]);
+	w->servers[0].token[name] = token;
+	if (excuse(w, EXCUSE_RIVAL_TOKEN, w->servers[0].forgot_us != 0))
 		return;
 	if (token <= k->token[name])
 		world_fail(w, "tokens: somebody else gets %" PRId64 " of %s after %" PRId64, token,

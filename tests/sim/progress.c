@@ -203,17 +203,22 @@ host_waits_not(const struct world *w, struct slice daemon, unsigned name)
 
 /* How many places are left of daemons that have given theirs up, when the master did not hear of it. */
 static unsigned
+idle_places_at(const struct server *s, unsigned name)
+{
+	struct store *store = master_store(s->master);
+	struct slice daemon;
+	unsigned n = 0;
+	for (size_t i = 0; store_member(store, server_wall_us(s), server_queue_key(name), i, &daemon); i++)
+		n += host_waits_not(s->world, daemon, name);
+	return n;
+}
+
+static unsigned
 idle_places(const struct world *w, unsigned name)
 {
 	unsigned n = 0;
-	for (unsigned k = 0; k < w->plan.masters; k++) {
-		const struct server *s = &w->servers[k];
-		struct slice daemon;
-		for (size_t i = 0; store_member(
-			     master_store(s->master), server_wall_us(s), server_queue_key(name), i, &daemon);
-			i++)
-			n += host_waits_not(w, daemon, name);
-	}
+	for (unsigned k = 0; k < w->plan.masters; k++)
+		n += idle_places_at(&w->servers[k], name);
 	return n;
 }
 
@@ -230,14 +235,36 @@ most_us(const struct world *w, unsigned name)
 	       8 * (2 * w->plan.network_us + w->plan.spread_us) + 100000;
 }
 
-/* A master's clock stepped back: what is left behind there may stay for longer. */
-bool
-progress_is_back(const struct world *w)
+/* Whether the owner of this lease keeps it, or asks for it. */
+static bool
+owner_keeps(const struct world *w, unsigned name, struct slice owner)
 {
-	bool back = false;
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		back |= w->now_us < w->servers[i].back_until_us;
-	return back;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *h = &w->hosts[i];
+		struct resource_view view;
+		if (h->alive && owner.n >= 32 && memcmp(owner.p, h->call_settings.daemon_id, 32) == 0 &&
+			core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
+			strcmp(view.lease, "held") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A lease or a place that is left behind at a master whose clock stepped back stays for longer. */
+static bool
+outlives(const struct world *w, unsigned name)
+{
+	bool left = false;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		const struct server *s = &w->servers[i];
+		struct slice owner;
+		if (w->now_us >= s->back_until_us)
+			continue;
+		left |= idle_places_at(s, name) > 0;
+		if (store_exists(master_store(s->master), server_wall_us(s), server_lease_key(w, name)))
+			left |= !server_owner(s, name, &owner) || !owner_keeps(w, name, owner);
+	}
+	return left;
 }
 
 static void
@@ -246,7 +273,7 @@ look_at_name(struct world *w, unsigned name)
 	struct progress *p = &w->progress;
 	if (!waits_for(w, name) || held_longest_us(w, name) > w->now_us || rival_holds(w, name) ||
 		withheld(w, name) || bundles_keep(w, name) ||
-		excuse(w, EXCUSE_PROGRESS_BACK, progress_is_back(w)) || !somebody_can(w, name)) {
+		excuse(w, EXCUSE_PROGRESS_BACK, outlives(w, name)) || !somebody_can(w, name)) {
 		p->free_us[name] = w->now_us;
 		return;
 	}
@@ -408,9 +435,8 @@ pass_over(const struct host *passed, const struct host *by, unsigned name)
 {
 	struct world *w = by->world;
 	struct asking *a = &w->progress.asking[passed->index][name];
-	if (!a->queued ||
-		excuse(w, EXCUSE_ORDER_BACK, w->plan.fault[FAULT_MESSAGES] || progress_is_back(w)) ||
-		w->plan.replicas > 0)
+	if (!a->queued || excuse(w, EXCUSE_ORDER_MESSAGES, w->plan.fault[FAULT_MESSAGES]) ||
+		excuse(w, EXCUSE_ORDER_BACK, outlives(w, name)) || w->plan.replicas > 0)
 		return;
 	if (++a->passed[by->index] > PASSED_MOST)
 		world_fail(w, "order: d%u has got %s %d times while d%u stood in the queue for it", by->index,

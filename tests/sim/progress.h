@@ -46,9 +46,6 @@ void progress_watch(struct world *world);
 /* A daemon granted a hold of this name: for its waiters everything begins anew. */
 void progress_granted(struct host *host, unsigned name, enum kind kind);
 
-/* Whether what is left behind at a master may outlive its time. */
-bool progress_is_back(const struct world *world);
-
 /* A daemon has got the lease. */
 void progress_leased(struct host *host, unsigned name);
 
