@@ -488,6 +488,7 @@ bundle_lock(struct core *core, struct conn *conn, const struct command *c)
 	struct loss *loss;
 	struct reply refusal;
 	int64_t wait_ms = c->wait_ms == COMMAND_WAIT_RULE ? bundle_wait_ms(core, c) : c->wait_ms;
+	int64_t until_ms;
 
 	if (bundle_denied(core, conn, c))
 		return;
@@ -502,10 +503,10 @@ bundle_lock(struct core *core, struct conn *conn, const struct command *c)
 			loss_forget(core, s, loss);
 	}
 	b->once = wait_ms == 0 || c->retries == 0;
-	if (wait_ms == 0)
-		timer_arm(&core->timers, &b->timer, queue_once_until(core));
-	else if (wait_ms > 0)
-		timer_arm(&core->timers, &b->timer, core->now.ms + wait_ms);
+	until_ms = wait_ms > 0 ? core->now.ms + wait_ms : TIMER_NEVER;
+	if (b->once && (wait_ms == 0 || until_ms > queue_once_until(core)))
+		until_ms = queue_once_until(core);
+	timer_arm(&core->timers, &b->timer, until_ms);
 	if (bundle_may_begin(core, b, &refusal))
 		bundle_try(core, b, b->parts);
 	else

@@ -93,7 +93,7 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 		emit_reply(core, conn->id, &verdict);
 		return;
 	}
-	if (wait_ms == 0)
+	if (wait_ms == 0 || (once && until_ms > queue_once_until(core)))
 		until_ms = queue_once_until(core);
 	if (w == NULL)
 		w = queue_add(core, r, conn, c, until_ms, once);
