@@ -193,7 +193,7 @@ permits_settle(struct core *core, struct resource *r)
 		return;
 	l = stake_bidder(r);
 	refused = l != NULL && l->state == LEASE_WAITING && l->refused;
-	if (refused && (l->trouble == TROUBLE_KIND || l->trouble == TROUBLE_LIMIT)) {
+	if (usable && refused && (l->trouble == TROUBLE_KIND || l->trouble == TROUBLE_LIMIT)) {
 		verdict_masters(core, r, l, &verdict);
 		queue_answer_all(core, r, &verdict);
 	}

@@ -166,7 +166,8 @@ share_without(struct core *core, struct resource *r)
 	bool usable = quorum_usable(core, r->link);
 	struct reply verdict;
 
-	if (l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {
+	/* Without a majority it may be no more than one master that says so: who waits goes on waiting. */
+	if (usable && l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {
 		verdict_masters(core, r, l, &verdict);
 		queue_answer_all(core, r, &verdict);
 	}
