@@ -228,10 +228,10 @@ queue_looks(struct core *core, struct waiter *w)
 }
 
 void
-queue_stray(struct waiter *w)
+queue_stray(const struct core *core, struct waiter *w)
 {
 	if (!w->async)
-		w->conn->blocked = NULL;
+		queue_unblock(core, w->conn);
 	w->conn = NULL;
 }
 

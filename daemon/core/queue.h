@@ -20,7 +20,7 @@ void queue_answer(struct core *core, struct waiter *w, const struct reply *reply
 void queue_remove(struct core *core, struct waiter *w);
 
 /* Its connection is lost, and its session may come back for it: it keeps its place. */
-void queue_stray(struct waiter *w);
+void queue_stray(const struct core *core, struct waiter *w);
 
 /* Whether it is a stray, and this LOCK says what it said; and then it waits for conn, on new terms. */
 bool queue_is_repeated(const struct waiter *w, const struct command *c);

@@ -38,7 +38,7 @@ speaker_drop_waits(struct core *core, struct conn *conn, bool keep)
 		if (w->conn != conn)
 			continue;
 		if (keep && !w->once)
-			queue_stray(w);
+			queue_stray(core, w);
 		else
 			queue_remove(core, w);
 	}
