@@ -150,15 +150,15 @@ START_TEST(permits_of_two_daemons)
 	permits(1, 2, -1);
 	permits(2, 1, 0);
 	give_permits_back(0);
-	ck_assert_str_eq(play_story(&play), "c0 > d0 LOCK b PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
+	ck_assert_str_eq(play_story(&play), "c0 > d0 LOCK b LIMIT 3 PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
 					    "d0 > m0 group_acquire b\n"
 					    "m0 > d0 acquire b: yes\n"
 					    "d0 > c0 :T\n"
-					    "c1 > d1 LOCK b PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
+					    "c1 > d1 LOCK b LIMIT 3 PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
 					    "d1 > m0 group_acquire b\n"
 					    "m0 > d0 want b\n"
 					    "m0 > d1 acquire b: busy by D\n"
-					    "c2 > d0 LOCK b PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
+					    "c2 > d0 LOCK b LIMIT 3 PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
 					    "d0 > m0 group_acquire b\n"
 					    "m0 > d0 acquire b: busy\n"
 					    "d0 > c2 null\n"
@@ -183,7 +183,7 @@ START_TEST(permits_at_three_masters)
 	(void)play_story(&play);
 	permits(2, 1, 0);
 	ck_assert_uint_eq(w->checker.grants, 2);
-	ck_assert_str_eq(play_story(&play), "c2 > d0 LOCK b PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
+	ck_assert_str_eq(play_story(&play), "c2 > d0 LOCK b LIMIT 2 PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
 					    "d0 > m0 group_acquire b\n"
 					    "d0 > m1 group_acquire b\n"
 					    "d0 > m2 group_acquire b\n"

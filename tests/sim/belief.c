@@ -1,6 +1,7 @@
 /* belief: see belief.h. */
 #include "tests/sim/belief.h"
 
+#include "tests/sim/backing.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -9,50 +10,21 @@
 
 #define EVERY_US 10000
 
-static int64_t
-later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-/* What was confirmed before a master lost it is relied on for at most a lease. */
-static bool
-lacks(const struct server *s, unsigned name)
-{
-	const struct world *w = s->world;
-	int64_t spoilt_us = s->spoilt_us[plan_first(&w->plan, name)];
-	int64_t lost_us = later(s->forgot_us, spoilt_us);
-	if (w->now_us < s->lacks_until_us)
-		return true;
-	return lost_us != 0 && w->now_us - lost_us <= w->plan.lease_ms * 1010 + 10000;
-}
-
-/* How much of a name is there for this daemon: 1 when it has it alone or reads, or its permits. */
-static int64_t
-seats_at(const struct host *h, const struct server *s, unsigned name, enum kind kind)
-{
-	struct slice owner, field, value, key = server_lease_key(h->world, name);
-	struct store *store = master_store(s->master);
-	int64_t n = 0, wall_us = server_wall_us(s);
-	const char *id = h->call_settings.daemon_id;
-	if (plan_keyed(&h->world->plan, name) ? server_owner(s, name, &owner)
-					      : store_get(store, wall_us, key, &owner))
-		return owner.n > 32 && memcmp(owner.p, id, 32) == 0 && kind != KIND_PERMITS;
-	if (kind == KIND_EXCLUSIVE || !store_exists(store, wall_us, key))
-		return 0;
-	for (size_t i = 0; store_pair(store, wall_us, key, i, &field, &value); i++) {
-		const char *blank = memchr(value.p, ' ', value.n);
-		n += blank != NULL && value.n > 32 && memcmp(value.p, id, 32) == 0 &&
-		     strtoll(blank, NULL, 10) > wall_us;
-	}
-	return n;
-}
+/* Of a semaphore, so many permits are held for at least so long. */
+struct permits {
+	int64_t held;
+	int64_t left_ms;
+};
 
 static bool
 count_permits(void *arg, const struct hold_view *view)
 {
-	int64_t *held = arg;
-	*held += view->valid_ms > 0 ? view->permits : 0;
+	struct permits *p = arg;
+	if (view->valid_ms <= 0)
+		return true;
+	p->held += view->permits;
+	if (p->left_ms > view->valid_ms)
+		p->left_ms = view->valid_ms;
 	return true;
 }
 
@@ -61,24 +33,29 @@ look_at(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
 	struct resource_view view;
-	int64_t had = 0, held = 1;
+	struct permits p = {.held = 0, .left_ms = INT64_MAX};
+	int64_t had = 0, held = 1, left_us;
 	unsigned unknown = 0;
 	if (!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view))
 		return;
 	if (view.limit > 0) {
-		held = 0;
-		core_each_hold(h->core, host_ms(h), slice_of(checker_name(name)), count_permits, &held);
+		core_each_hold(h->core, host_ms(h), slice_of(checker_name(name)), count_permits, &p);
+		held = p.held;
 	} else if (strcmp(view.lease, "held") != 0 || view.lease_ms <= 0) {
 		return;
 	}
+	if (held == 0)
+		return;
+	left_us = (view.limit > 0 ? p.left_ms : view.lease_ms) * 1000;
 	/* What others wrote over, or took meanwhile, is known when it is renewed. */
 	if (excuse(w, EXCUSE_BELIEF_TAINTED, w->checker.tainted[name][h->index]))
 		return;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
-		if (excuse(w, EXCUSE_BELIEF_LOST, lacks(&w->servers[i], name)))
+		if (excuse(w, EXCUSE_BELIEF_LOST, backing_lacks(&w->servers[i], name)))
 			unknown++;
 		else
-			had += seats_at(h, &w->servers[i], name, view.limit > 0 ? KIND_PERMITS : view.kind);
+			had += backing_seats(&w->servers[i], name, h->call_settings.daemon_id,
+				view.limit > 0 ? KIND_PERMITS : view.kind, left_us);
 	}
 	if (had + (int64_t)unknown * held < (int64_t)plan_majority(&w->plan) * held)
 		world_fail(w,
@@ -112,7 +89,7 @@ look_at_repair(struct host *h, unsigned name)
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
 		return;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		if (!lacks(&w->servers[i], name) && !in_the_way(&w->servers[i], name) &&
+		if (!backing_lacks(&w->servers[i], name) && !in_the_way(&w->servers[i], name) &&
 			!store_exists(master_store(w->servers[i].master), server_wall_us(&w->servers[i]),
 				server_lease_key(w, name)))
 			world_fail(w,
@@ -145,7 +122,7 @@ look_at_renewal(struct host *h, unsigned name)
 		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || w->checker.tainted[name][h->index])
 		return;
-	int64_t lease_ms = w->plan.foreign && name == 2 ? w->plan.lease_ms / 2 : w->plan.lease_ms;
+	int64_t lease_ms = h->least_lease_ms[name];
 	if (view.lease_ms < lease_ms / 4)
 		world_fail(w,
 			"renewal: d%u has %" PRId64 " of %" PRId64
@@ -165,6 +142,7 @@ look(void *arg, uint64_t a, void *data)
 			look_at_repair(&w->hosts[i], k);
 			look_at_renewal(&w->hosts[i], k);
 		}
+	backing_look(w);
 	world_after(w, EVERY_US, look, w, 0, NULL);
 }
 

@@ -23,6 +23,8 @@ static void
 wait_remove(struct bundle_wait **at)
 {
 	struct bundle_wait *v = *at;
+	for (unsigned i = 0; i < v->conn->current.count; i++)
+		kinds_touched(v->conn->world, v->conn->current.names[i], 0);
 	*at = v->next;
 	free(v);
 }
@@ -43,6 +45,21 @@ bundles_free(struct world *w)
 		wait_remove(&w->checker.bundles);
 }
 
+/* Without a WAIT the longest of the rules of its names; -1: for ever. */
+static int64_t
+rule_wait_ms(const struct conn *c)
+{
+	const struct request *r = &c->current;
+	int64_t wait_ms = 0;
+	if (r->wait_ms != COMMAND_WAIT_RULE)
+		return r->wait_ms;
+	for (unsigned i = 0; i < r->count && wait_ms >= 0; i++) {
+		int64_t ruled_ms = host_rule(c->host, r->names[i])->wait_ms;
+		wait_ms = ruled_ms < 0 || ruled_ms > wait_ms ? ruled_ms : wait_ms;
+	}
+	return wait_ms;
+}
+
 void
 bundles_command(struct world *w, struct conn *c)
 {
@@ -53,9 +70,15 @@ bundles_command(struct world *w, struct conn *c)
 	v = calloc(1, sizeof(*v));
 	assert(v != NULL && *wait_at(w, c) == NULL);
 	*v = (struct bundle_wait){.next = w->checker.bundles, .conn = c, .since_us = w->now_us};
-	v->until_ms = r->wait_ms < 0 ? INT64_MAX : host_ms(c->host) + (r->wait_ms > 0 ? r->wait_ms : ONCE_MS);
+	int64_t wait_ms = rule_wait_ms(c);
+	v->counted = r->tries > 0;
+	v->once = wait_ms == 0 || r->tries == 1;
+	v->until_ms = wait_ms < 0 ? INT64_MAX : host_ms(c->host) + wait_ms;
+	if (v->once && (wait_ms <= 0 || wait_ms > ONCE_MS))
+		v->until_ms = host_ms(c->host) + ONCE_MS;
 	w->checker.bundles = v;
 	for (unsigned i = 0; i < r->count; i++) {
+		kinds_touched(w, r->names[i], 0);
 		progress_told(c->host, r->names[i]);
 		well_touched(w, r->names[i]);
 	}
@@ -66,7 +89,10 @@ bundles_finished(struct world *w, const struct conn *c)
 {
 	struct bundle_wait *v = *wait_at(w, c);
 	int64_t until_ms = host_ms(c->host) + ONCE_MS;
-	if (v != NULL && v->until_ms > until_ms)
+	if (v == NULL)
+		return;
+	v->once = true;
+	if (v->until_ms > until_ms)
 		v->until_ms = until_ms;
 }
 
@@ -91,8 +117,8 @@ is_kept(const struct world *w, const struct host *host, unsigned name, struct re
 	return held_with(w, host, name, view->hold.token) == NULL;
 }
 
-static bool
-session_waits(const struct world *w, const struct host *host, session_id session)
+bool
+bundles_of(const struct world *w, const struct host *host, session_id session)
 {
 	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next)
 		if (v->conn->host == host && v->conn->host_life == host->life &&
@@ -119,7 +145,7 @@ check_kept(struct world *w, const struct host *host, unsigned name)
 	 * yet. */
 	if (w->checker.tainted[name][host->index])
 		return;
-	if (is_kept(w, host, name, &view) && !session_waits(w, host, view.hold.session))
+	if (is_kept(w, host, name, &view) && !bundles_of(w, host, view.hold.session))
 		world_fail(w,
 			"all or none: d%u holds %s with token %" PRId64 " for session %" PRIu64
 			", which does not know",
@@ -141,6 +167,20 @@ mlock_granted(struct world *w, struct conn *c, const struct reply *reply)
 		grants_part(w, c, r->names[i], r->owner, reply->tokens[i]);
 }
 
+/* Its WAIT is over, or it asked for no wait. */
+static void
+check_early(struct world *w, const struct bundle_wait *v, const struct reply *reply)
+{
+	bool away =
+		reply->type == REPLY_ERROR &&
+		(reply->code == CODE_NOMASTER || reply->code == CODE_GUARD || reply->code == CODE_MASTERERR);
+	if ((reply->type == REPLY_NULL || away) && !v->once && !v->counted &&
+		v->until_ms > host_ms(v->conn->host))
+		world_fail(w,
+			"in time: c%u is told before the WAIT of its MLOCK is over that it does not get all",
+			v->conn->client->index);
+}
+
 static void
 mlock_answered(struct world *w, struct conn *c, const struct reply *reply)
 {
@@ -151,6 +191,7 @@ mlock_answered(struct world *w, struct conn *c, const struct reply *reply)
 	}
 	if (reply->type == REPLY_ERROR && reply->code == CODE_DEADLOCK)
 		circle_verify(w, c, reply);
+	check_early(w, *at, reply);
 	wait_remove(at);
 	if (reply->type == REPLY_TOKENS)
 		mlock_granted(w, c, reply);

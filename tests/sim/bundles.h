@@ -21,6 +21,8 @@ struct bundle_wait {
 	struct conn *conn;
 	int64_t since_us;
 	int64_t until_ms; /* the host's clock; INT64_MAX: for ever */
+	bool once;        /* WAIT 0, RETRIES 0, or no more requests will come */
+	bool counted;     /* by RETRIES */
 };
 
 /* What daemons do. */
@@ -32,6 +34,9 @@ void bundles_step(struct world *world, const struct host *host, int64_t now_ms);
 
 /* The MLOCK that this connection waits in; NULL: none. */
 const struct bundle_wait *bundles_find(const struct world *world, const struct conn *conn);
+
+/* Whether this session waits in an MLOCK. */
+bool bundles_of(const struct world *world, const struct host *host, session_id session);
 
 /* Whether a daemon keeps this name for an MLOCK that is not answered yet. */
 bool bundles_keep(const struct world *world, unsigned name);

@@ -1,6 +1,8 @@
 /* checker: see checker.h. */
 #include "tests/sim/checker.h"
 
+#include "tests/sim/answers.h"
+#include "tests/sim/sessions.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -72,7 +74,7 @@ static const struct {
 } documented[] = {
 	{VERB_LOCK, ANSWER(INT) | ANSWER(VALIDITY) | ANSWER(NULL) | ANSWER(QUEUED) | ANSWER(ERROR),
 		ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) |
-			ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE)},
+			ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE) | ALLOW(LIMIT)},
 	{VERB_DOWNGRADE, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(WRONGKIND)},
 	{VERB_MLOCK, ANSWER(TOKENS) | ANSWER(NULL) | ANSWER(ERROR),
 		ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) |
@@ -136,17 +138,33 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 	}
 	if (reply->type == REPLY_ERROR && reply->code == CODE_DEADLOCK)
 		circle_verify(w, c, reply);
+	if (reply->type == REPLY_ERROR && (reply->code == CODE_HELD || reply->code == CODE_UPGRADE)) {
+		struct hold *held = held_find(w, c, conn_session(c), r->name, r->owner);
+		if (held != NULL)
+			held_claimed(w, held);
+	}
+	if (reply->type == REPLY_ERROR)
+		kinds_refused(w, c, r->name, r->limit, reply->code, reply->text);
 	if (reply->type != REPLY_INT && reply->type != REPLY_VALIDITY) {
+		answers_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code);
 		honest_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code, reply->text);
-		waits_end(w, v);
+		/* What its session holds by now it does not wait for: it has not come back to that place. */
+		v->stray = v->adopted && reply->type == REPLY_ERROR &&
+			   (reply->code == CODE_HELD || reply->code == CODE_UPGRADE);
+		v->loose |= v->stray;
+		if (!v->stray)
+			waits_end(w, v);
 		return;
 	}
 	const struct hold *mine = held_find(w, c, conn_session(c), r->name, r->owner);
 	if (mine == NULL || mine->token != reply->n)
 		waits_check_order(w, v);
 	waits_end(w, v);
-	const struct asked asked = {r->name, r->owner, r->kind, r->permits, r->lease_ms, r->max_hold_ms};
+	const struct asked asked = {
+		r->name, r->owner, r->kind, r->limit, r->permits, r->lease_ms, r->max_hold_ms};
 	struct hold *h = grants_check(w, c, conn_session(c), &asked, reply->n);
+	if (reply->type == REPLY_VALIDITY)
+		answers_told(w, c, h, reply->ms);
 	if (reply->type == REPLY_VALIDITY && told_us(c, reply->ms) > h->told_us)
 		h->told_us = told_us(c, reply->ms);
 }
@@ -178,8 +196,13 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 {
 	const struct request *r = &c->current;
 	struct hold *h = held_find(w, c, conn_session(c), r->name, r->owner);
-	if (h != NULL)
+	if (h != NULL) {
 		check_denied(w, c, h, reply);
+		bool gone =
+			reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code != CODE_ERR);
+		if (!gone || (r->token != 0 && r->token != h->token))
+			held_claimed(w, h);
+	}
 	if (reply->type != REPLY_INT)
 		return;
 	if (h == NULL) {
@@ -187,9 +210,6 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			c->client->index, reply->n, checker_name(r->name));
 		return;
 	}
-	if (h->untold)
-		h->valid_us = w->now_us + 1;
-	h->untold = false;
 	check_stale(w, c, h);
 	if ((r->verb == VERB_UNLOCK || r->verb == VERB_CHECK) && r->token != 0 && r->token != h->token)
 		world_fail(w, "owner only: c%u is answered for %s with another token than its own",
@@ -205,18 +225,23 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 		if (reply->n == 0)
 			held_remove(w, h);
 	} else if (r->verb == VERB_DOWNGRADE) {
+		if (reply->n != h->token)
+			world_fail(w, "downgrade: c%u is told token %" PRId64 " of %s, not %" PRId64,
+				c->client->index, reply->n, checker_name(h->name), h->token);
 		h->kind = KIND_SHARED;
 	} else if (r->verb == VERB_CHECK) {
 		if (reply->n < 0 || reply->n > w->plan.lease_ms)
 			world_fail(w, "told: CHECK answers %" PRId64 " ms", reply->n);
+		answers_told(w, c, h, reply->n);
 		h->told_us = told_us(c, reply->n);
 	} else {
 		if (!h->leased)
 			world_fail(w, "terms: EXTEND of c%u is granted for %s, which has no LEASE",
 				c->client->index, checker_name(h->name));
 		/* EXTEND sets the end anew, sooner too: from its sending on the holder knows. */
-		h->told_us = w->now_us;
 		h->ends_ms = earlier(host_ms(c->host) + r->extend_ms, h->ceiling_ms);
+		answers_told(w, c, h, reply->n);
+		h->told_us = told_us(c, reply->n);
 	}
 }
 
@@ -252,6 +277,7 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 		return;
 	}
 	case VERB_BREAK:
+		answers_break(w, c, reply);
 		if (reply->type == REPLY_INT && c->current.token == CLIENT_WRONG_TOKEN)
 			world_fail(w, "owner only: BREAK ends a hold of %s that was not named",
 				checker_name(c->current.name));
@@ -278,10 +304,13 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 	}
 	if (push->type == PUSH_GRANT) {
 		const struct asked asked = {
-			v->name, v->owner, v->kind, v->permits, v->lease_ms, v->max_hold_ms};
+			v->name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms};
 		waits_check_order(w, v);
 		(void)grants_check(w, c, conn_session(c), &asked, push->token);
 	} else {
+		if (push->code != CODE_COUNT)
+			kinds_refused(w, c, v->name, v->limit, push->code, push->text);
+		answers_refused(w, v, push->code);
 		honest_refused(w, v, push->code, push->text);
 	}
 	waits_end(w, v);
@@ -294,6 +323,7 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	latches_step(w, host, now_ms);
 	held_step(w, host, now_ms);
 	losses_step(w, host);
+	sessions_step(w, host, now_ms);
 	bundles_step(w, host, now_ms);
 	circle_step(w, host);
 }

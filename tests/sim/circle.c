@@ -28,7 +28,9 @@ is_stuck(const struct stuck *s, session_id session)
 static bool
 speaks_at(const struct stuck *s, const struct conn *c, const struct host *host)
 {
-	bool there = c->open && (!c->closing || c == s->asks);
+	/* Who is about to be closed is told nothing more, and may be named. */
+	bool goes = c->closing || (c->ending && s->asks == NULL);
+	bool there = c->open && (!goes || c == s->asks);
 	return c->host == host && c->host_life == host->life && there && conn_session(c) != 0;
 }
 
@@ -98,8 +100,9 @@ is_kept(struct world *w, const struct host *host, const struct stuck *s, unsigne
 			h->name == name && is_stuck(s, h->session) && (loosely || held_surely(w, h)))
 			return true;
 	for (const struct wait *v = w->checker.waits; loosely && v != NULL; v = v->next)
-		if (v->id[0] != '\0' && v->name == name && speaks_at(s, v->conn, host) &&
-			is_stuck(s, conn_session(v->conn)))
+		if (v->stray ? v->name == name && v->conn->host == host && is_stuck(s, v->session)
+			     : v->id[0] != '\0' && v->name == name && speaks_at(s, v->conn, host) &&
+					is_stuck(s, conn_session(v->conn)))
 			return true;
 	return false;
 }

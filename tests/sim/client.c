@@ -1,6 +1,7 @@
 /* client: see client.h. */
 #include "tests/sim/client.h"
 
+#include "tests/sim/introduce.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -51,21 +52,13 @@ client_remember(struct client *c)
 	lost->count = c->count;
 }
 
+/* Some time after its connection. */
 static void
-client_over(struct client *c)
+process_ends(void *arg, uint64_t a, void *data)
 {
-	/* Who was about to come back has not: it is as it was before. */
-	if (c->lost.secret[0] != '\0' && !c->lost.returning)
-		client_remember(c);
-	c->lost.returning = false;
-	c->conn = NULL;
-	c->life++;
-	c->asked = false;
-	c->canceling = false;
-	c->finished = false;
-	c->secret[0] = '\0';
-	c->state = CLIENT_IDLE;
-	client_after(c, c->world->plan.think_us * 2 + 10000);
+	(void)a;
+	(void)data;
+	conn_exit(arg);
 }
 
 /* Whether other connections may speak for its session. */
@@ -75,13 +68,29 @@ client_shares(const struct client *c)
 	return c->secret[0] != '\0' || c->conn->tag != c->conn->id;
 }
 
-/* Some time after its connection. */
 static void
-process_ends(void *arg, uint64_t a, void *data)
+client_over(struct client *c)
 {
-	(void)a;
-	(void)data;
-	conn_exit(arg);
+	/* Of those who share a session few come back to it: else they would only oust each other. */
+	if (client_shares(c) && rng_percent(&c->world->rng, 80))
+		c->lost.secret[0] = '\0';
+	/* Who was about to come back has not: it is as it was before. */
+	if (c->lost.secret[0] != '\0' && !c->lost.returning)
+		client_remember(c);
+	c->lost.returning = false;
+	/* Whoever comes back may find that it has ended. */
+	if (c->conn->pid != 0 && c->conn->tag == c->conn->id)
+		world_after(c->world, rng_range(&c->world->rng, 0, c->world->plan.lease_ms * 2000),
+			process_ends, c->conn, 0, NULL);
+	c->conn = NULL;
+	c->life++;
+	c->asked = false;
+	c->canceling = false;
+	c->finished = false;
+	c->lost.unsure = false;
+	c->secret[0] = '\0';
+	c->state = CLIENT_IDLE;
+	client_after(c, c->world->plan.think_us * 2 + 10000);
 }
 
 void
@@ -93,9 +102,6 @@ client_leave(struct client *c, bool quit)
 		c->lost.secret[0] = '\0';
 	trace_line(&c->world->trace, c->world->now_us, "c%u     %s", c->index, quit ? "quits" : "is gone");
 	conn_leave(c->conn, quit);
-	if (c->conn->pid != 0)
-		world_after(c->world, rng_range(&c->world->rng, 0, c->world->plan.lease_ms * 1000),
-			process_ends, c->conn, 0, NULL);
 	client_over(c);
 }
 
@@ -137,8 +143,6 @@ client_breaks_later(struct client *c)
 void
 client_closed(struct client *c)
 {
-	if (c->conn->pid != 0)
-		world_after(c->world, 1000, process_ends, c->conn, 0, NULL);
 	client_over(c);
 }
 
@@ -147,51 +151,6 @@ client_send(struct client *c, const struct request *r)
 {
 	c->asked = true;
 	conn_send(c->conn, r);
-}
-
-/* Somebody at the same daemon whose session can be joined. */
-static const struct client *
-client_friend(const struct client *c)
-{
-	for (unsigned i = 0; i < c->world->plan.clients; i++) {
-		const struct client *other = &c->world->clients[i];
-		if (other != c && other->conn != NULL && other->secret[0] != '\0' &&
-			other->conn->host == c->conn->host && other->conn->local == c->conn->local)
-			return other;
-	}
-	return NULL;
-}
-
-/* What it says first, if anything. */
-static void
-client_introduce(struct client *c)
-{
-	struct rng *rng = &c->world->rng;
-	const struct client *friend = client_friend(c);
-	struct request r = {.verb = VERB_SESSION_ONLOSS};
-	int chance = (int)rng_range(rng, 0, 99);
-	if (friend != NULL && chance < 60) {
-		r.verb = VERB_SESSION_JOIN;
-		r.tag = friend->conn->tag;
-		memcpy(r.secret, friend->secret, sizeof(r.secret));
-	} else if (chance < 15) {
-		r.verb = VERB_SESSION_SECRET;
-	} else if (chance < 25) {
-		r.verb = VERB_SESSION_BIND;
-		r.pid = (int64_t)++c->world->serials;
-	} else if (chance < 45) {
-		r.verb = VERB_SESSION_GRACE;
-		r.ms = rng_range(rng, 1, c->world->plan.lease_ms);
-	} else if (chance < 50) {
-		r.verb = VERB_SESSION_HEARTBEAT;
-		r.ms = rng_range(rng, c->world->plan.lease_ms / 4, 3 * c->world->plan.lease_ms);
-	} else if (chance < 85) {
-		r.onloss = rng_percent(rng, 50) ? ONLOSS_PUSH : ONLOSS_NEXT;
-	} else {
-		client_after(c, c->world->plan.think_us);
-		return;
-	}
-	client_send(c, &r);
 }
 
 /* Comes back for what it had when its connection was lost. */
@@ -221,7 +180,11 @@ client_connect(struct client *c)
 	}
 	c->conn = conn_open(c, h, rng_percent(&w->rng, 60));
 	many_begin(c);
-	client_introduce(c);
+	c->words = rng_percent(&w->rng, 15)   ? 0
+		   : rng_percent(&w->rng, 60) ? 1
+					      : (int)rng_range(&w->rng, 2, 4);
+	if (!introduce(c))
+		client_after(c, w->plan.think_us);
 }
 
 static void
@@ -229,8 +192,11 @@ client_choose_kind(const struct client *c, struct request *r)
 {
 	struct world *w = c->world;
 	struct rng *rng = &w->rng;
-	if (r->name == 1 && w->plan.permits > 0) {
+	if (plan_counts(&w->plan, r->name) && (!w->plan.mixed || rng_percent(rng, 50))) {
 		r->kind = KIND_PERMITS;
+		r->limit = w->plan.permits;
+		if (w->plan.limits > 1 && rng_percent(rng, 30))
+			r->limit++;
 		bool few = rng_percent(rng, w->plan.permits > CROWD ? 20 : 70);
 		r->permits = few ? 1 : rng_range(rng, 1, w->plan.most_permits);
 	} else if (!plan_keyed(&w->plan, r->name) && rng_percent(rng, w->plan.shared_percent)) {
@@ -257,6 +223,8 @@ client_lock(struct client *c)
 	/* What somebody else's session keeps has to end without him, too. */
 	if (rng_percent(rng, 15) || client_shares(c))
 		r->max_hold_ms = rng_range(rng, 1, 2 * lease);
+	if (rng_percent(rng, 15))
+		r->tries = rng_range(rng, 1, 4);
 	r->validity = rng_percent(rng, 30);
 	if (rng_percent(rng, 20)) {
 		snprintf(r->id, sizeof(r->id), "%" PRIu64, ++w->serials);
@@ -316,7 +284,7 @@ client_hold(struct client *c)
 		bool more = chance == 67 && rng_percent(rng, 30);
 		if (more && r.kind == KIND_SHARED)
 			r.kind = KIND_EXCLUSIVE;
-		else if (more && r.permits > 0 && r.permits < w->plan.permits)
+		else if (more && r.permits > 0 && r.permits < r.limit)
 			r.permits++;
 	} else {
 		client_after(c, w->plan.hold_us);
@@ -509,10 +477,29 @@ client_resumed(struct client *c, const struct reply *reply)
 	c->state = c->lost.state;
 	c->count = c->lost.count;
 	client_breaks_later(c);
-	if (c->state == CLIENT_WAITING && !c->many.on)
+	c->lost.unsure = c->state == CLIENT_WAITING && !c->many.on && rng_percent(&c->world->rng, 40);
+	if (c->lost.unsure) {
+		struct request r = {.verb = rng_percent(&c->world->rng, 80) ? VERB_CHECK : VERB_EXTEND,
+			.name = c->lock.name,
+			.extend_ms = c->world->plan.lease_ms};
+		memcpy(r.owner, c->lock.owner, sizeof(r.owner));
+		client_send(c, &r);
+	} else if (c->state == CLIENT_WAITING && !c->many.on)
 		client_send(c, &c->lock);
 	else
 		client_after(c, c->world->plan.think_us);
+}
+
+/* It came back, and asked whether it holds what it had waited for: if not, it waits for it again. */
+static void
+client_finds_out(struct client *c, const struct reply *reply)
+{
+	bool holds = reply->type == REPLY_INT || (reply->type == REPLY_ERROR && reply->code == CODE_ERR);
+	c->lost.unsure = false;
+	if (holds)
+		client_holds(c, 0);
+	else
+		client_send(c, &c->lock);
 }
 
 /* Of what it holds or waits for. */
@@ -521,6 +508,10 @@ client_told(struct client *c, const struct request *request, const struct reply 
 {
 	if (c->many.on) {
 		many_answered(c, request, reply);
+		return;
+	}
+	if (c->lost.unsure) {
+		client_finds_out(c, reply);
 		return;
 	}
 	if (request->token == CLIENT_WRONG_TOKEN) {
@@ -580,17 +571,26 @@ client_answered(struct client *c, const struct request *request, const struct re
 	case VERB_SESSION_GRACE:
 		if (reply->type != REPLY_TEXT)
 			break;
+		c->lost.secret[0] = '\0';
+		if (request->ms == 0)
+			break;
 		snprintf(c->lost.secret, sizeof(c->lost.secret), "%.63s", reply->text);
 		client_breaks_later(c);
 		break;
 	case VERB_SESSION_RESUME:
 		client_resumed(c, reply);
 		return;
+	case VERB_SESSION_ONLOSS:
+	case VERB_SESSION_JOIN:
+	case VERB_SESSION_BIND:
+	case VERB_SESSION_HEARTBEAT:
+		break;
 	default:
 		client_told(c, request, reply);
 		return;
 	}
-	client_after(c, c->world->plan.think_us);
+	if (!introduce(c))
+		client_after(c, c->world->plan.think_us);
 }
 
 void

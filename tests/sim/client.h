@@ -23,6 +23,7 @@ struct client {
 	bool manual;       /* a test tells it what to do */
 	bool stopping;     /* takes no new locks and leaves */
 	bool asked;        /* a request is unanswered */
+	int words;         /* so many more does it say of its session before it begins */
 	enum client_state state;
 	bool finished;   /* asks nothing more on this connection */
 	char secret[64]; /* of its session, for others to join; "": not asked for */
@@ -33,6 +34,7 @@ struct client {
 		bool local;
 		uint64_t tag;
 		bool returning;          /* it has asked for that */
+		bool unsure;             /* it has, and asks whether it holds what it waited for */
 		enum client_state state; /* as it was when the connection was lost */
 		int count;
 	} lost;

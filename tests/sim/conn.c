@@ -1,6 +1,8 @@
 /* conn: see conn.h. */
 #include "tests/sim/conn.h"
 
+#include "tests/sim/answers.h"
+#include "tests/sim/sessions.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -54,7 +56,7 @@ static bool
 conn_tag_lives(const struct conn *c)
 {
 	const struct conn *other;
-	if (c->pid != 0)
+	if (c->pid != 0 && !c->unbound)
 		return true;
 	LIST_FOREACH (other, &c->world->conns, in_world)
 		if (other->tag == c->tag && !other->left)
@@ -128,7 +130,7 @@ trace_request(const struct conn *c, const struct request *r)
 	struct world *w = c->world;
 	const int64_t numbers[] = {c->client->index, c->host->index, r->verb, r->name, r->wait_ms,
 		r->lease_ms, r->max_hold_ms, r->extend_ms, r->token, r->validity, r->pid, r->ms, r->kind,
-		r->permits, r->steps};
+		r->permits, r->steps, r->limit, r->tries};
 	trace_numbers(&w->trace, w->now_us, sizeof(numbers) / sizeof(numbers[0]), numbers);
 	for (unsigned i = 0; i < r->count; i++)
 		trace_numbers(&w->trace, w->now_us, 1, &(const int64_t){r->names[i]});
@@ -148,12 +150,12 @@ conn_run(struct conn *c)
 	struct command command = {
 		.verb = r->verb,
 		.kind = r->kind,
-		.limit = r->kind == KIND_PERMITS ? w->plan.permits : 0,
+		.limit = r->limit,
 		.permits = r->permits,
 		.owner = text_or_none(r->owner),
 		.id = text_or_none(r->id),
 		.wait_ms = r->wait_ms,
-		.retries = COMMAND_RETRIES_ANY,
+		.retries = r->tries > 0 ? r->tries - 1 : COMMAND_RETRIES_ANY,
 		.lease_ms = r->lease_ms,
 		.max_hold_ms = r->max_hold_ms,
 		.extend_ms = r->extend_ms,
@@ -180,6 +182,7 @@ conn_run(struct conn *c)
 	c->running = false;
 	losses_command(w, c);
 	pact_heard(w, c);
+	answers_command(w, c);
 }
 
 static void
@@ -261,6 +264,7 @@ host_closes(void *arg, uint64_t how, void *data)
 	w->closes_clean = end == END_CLEAN || end == END_GONE;
 	host_step(c->host, &(struct event){.type = EVENT_CLOSE, .conn = c->id, .end = end});
 	w->closes = NULL;
+	sessions_closed(w, c, end);
 	c->open = false;
 	pact_closed(w, c, end);
 	waits_close(w, c);
@@ -301,8 +305,14 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u process %" PRId64 " has ended",
 		c->client->index, c->host->index, c->pid);
 	host_step(c->host, &(struct event){.type = EVENT_EXIT, .process = {c->pid, 1}});
-	if (c->bound && c->tag == c->id)
+	if (c->bound && !c->unbound && c->tag == c->id) {
 		held_exited(c->world, c);
+		pact_exited(c->world, c);
+		struct conn *other;
+		LIST_FOREACH (other, &c->world->conns, in_world)
+			if (other->tag == c->tag && other->host == c->host)
+				waits_close(c->world, other);
+	}
 }
 
 void
@@ -414,6 +424,30 @@ trace_reply(const struct conn *c, const struct reply *r)
 	trace_kept(&w->trace, w->now_us, "d%u > c%u %s", c->host->index, c->client->index, text);
 }
 
+/* As all do that speak for its session. */
+static void
+conn_grace(struct conn *c, bool graced)
+{
+	struct conn *other;
+	LIST_FOREACH (other, &c->world->conns, in_world)
+		if (other->tag == c->tag)
+			other->graced = graced;
+}
+
+static void
+conn_speaks_for(struct conn *c, uint64_t tag)
+{
+	struct conn *other;
+	c->tag = tag;
+	LIST_FOREACH (other, &c->world->conns, in_world) {
+		if (other == c || other->tag != tag)
+			continue;
+		c->graced |= other->graced;
+		c->unbound |= other->unbound;
+		c->pid = other->pid != 0 ? other->pid : c->pid;
+	}
+}
+
 void
 conn_reply(struct host *h, conn_id id, const struct reply *reply)
 {
@@ -428,9 +462,10 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 	c->bound |= reply->type == REPLY_INT && c->current.verb == VERB_SESSION_BIND;
 	bool joins = c->current.verb == VERB_SESSION_JOIN || c->current.verb == VERB_SESSION_RESUME;
 	if (reply->type == REPLY_INT && joins)
-		c->tag = c->current.tag;
-	c->graced |= (reply->type == REPLY_INT && c->current.verb == VERB_SESSION_RESUME) ||
-		     (reply->type == REPLY_TEXT && c->current.verb == VERB_SESSION_GRACE);
+		conn_speaks_for(c, c->current.tag);
+	sessions_reply(w, c, reply);
+	if (reply->type == REPLY_TEXT && c->current.verb == VERB_SESSION_GRACE)
+		conn_grace(c, c->current.ms > 0);
 
 	struct parcel *p = calloc(1, sizeof(*p));
 	assert(p != NULL);
@@ -521,7 +556,8 @@ request_text(const struct request *r, char *out, size_t size)
 	if (r->kind == KIND_SHARED)
 		at += (size_t)snprintf(out + at, size - at, " SHARED");
 	if (r->permits > 0)
-		at += (size_t)snprintf(out + at, size - at, " PERMITS %" PRId64, r->permits);
+		at += (size_t)snprintf(
+			out + at, size - at, " LIMIT %" PRId64 " PERMITS %" PRId64, r->limit, r->permits);
 	if (r->owner[0] != '\0')
 		at += (size_t)snprintf(out + at, size - at, " OWNER %s", r->owner);
 	if (r->id[0] != '\0')
@@ -530,6 +566,8 @@ request_text(const struct request *r, char *out, size_t size)
 		at += (size_t)snprintf(out + at, size - at,
 			" WAIT %" PRId64 " LEASE %" PRId64 " MAXHOLD %" PRId64, r->wait_ms, r->lease_ms,
 			r->max_hold_ms);
+	if (r->tries > 0)
+		at += (size_t)snprintf(out + at, size - at, " RETRIES %" PRId64, r->tries - 1);
 	if (r->ms > 0)
 		at += (size_t)snprintf(out + at, size - at, " %" PRId64, r->ms);
 	if (latches_verb(r->verb))

@@ -25,10 +25,12 @@ struct request {
 	unsigned names[PLAN_NAMES_MAX]; /* MLOCK, MUNLOCK */
 	unsigned count;                 /* of them */
 	enum kind kind;
-	int64_t permits; /* of plan.permits; 0: it is no semaphore */
+	int64_t limit;   /* of the semaphore; 0: it is none */
+	int64_t permits; /* of these */
 	char owner[8];
 	char id[24];
 	int64_t wait_ms;
+	int64_t tries; /* RETRIES and the first; 0: they are not counted */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
 	int64_t extend_ms;
@@ -55,6 +57,7 @@ struct conn {
 	uint64_t tag; /* of its session: those who speak for the same one have the same */
 	int64_t pid;  /* its session is bound to; 0: none */
 	bool bound;   /* and its daemon knows */
+	bool unbound; /* and has unbound it again: the session missed its heartbeat */
 	bool local;   /* Unix socket: its end is clean */
 	bool open;    /* the core knows it */
 	bool closing; /* the core is told of its end in this very step; until then it spoke for */

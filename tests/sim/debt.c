@@ -19,7 +19,7 @@ debt_of(struct host *h, unsigned master, unsigned name)
 static bool
 debt_many(const struct host *h, unsigned name)
 {
-	return h->world->plan.permits > 0 && name == 1;
+	return plan_counts(&h->world->plan, name);
 }
 
 /* The daemon has done with this attempt: unless it has released it, it must have noted that it will. */

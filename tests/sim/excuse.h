@@ -23,6 +23,7 @@ struct world;
 	EXCUSE(BELIEF_LOST, "belief: the master lost its memory, leapt or was written to, a lease ago")      \
 	EXCUSE(LOSS_RIVAL, "loss: a rival locks, too, and a master forgot or leapt a lease ago")             \
 	EXCUSE(LOSS_TAINTED, "loss: somebody wrote to the key of the lease")                                 \
+	EXCUSE(REFUSAL_FOREIGN, "honest: a key of another program was there a lease ago")                    \
 	EXCUSE(LOSS_FOREIGN, "loss: a key of another program was there a lease ago")                         \
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
 	EXCUSE(LOSS_CLOCK, "loss: to its daemon the clocks of most masters leapt, or its own stood still")   \

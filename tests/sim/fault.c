@@ -2,6 +2,7 @@
 #include "tests/sim/fault.h"
 
 #include "tests/sim/meddle.h"
+#include "tests/sim/reload.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -72,6 +73,9 @@ fault_host(struct world *w, enum fault fault)
 		return;
 	case FAULT_DRAIN:
 		host_drain(h);
+		return;
+	case FAULT_RELOAD:
+		reload(h);
 		return;
 	default:
 		h->wall_offset_us = rng_range(&w->rng, -w->plan.wall_behind_us, w->plan.wall_ahead_us);
@@ -473,6 +477,7 @@ fault_strike(struct world *w, enum fault fault)
 	case FAULT_PAUSE:
 	case FAULT_CRASH:
 	case FAULT_DRAIN:
+	case FAULT_RELOAD:
 	case FAULT_WALL:
 		fault_host(w, fault);
 		return;

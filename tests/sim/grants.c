@@ -23,11 +23,11 @@ same_key(const struct world *w, unsigned a, unsigned b)
 
 /* Readers go together, and permits as long as there are some. taken: what a semaphore has given out. */
 static bool
-excludes(const struct world *w, const struct hold *h, const struct asked *r, int64_t *taken)
+excludes(const struct hold *h, const struct asked *r, int64_t *taken)
 {
 	*taken += h->permits;
 	if (h->kind == KIND_PERMITS && r->kind == KIND_PERMITS)
-		return *taken > w->plan.permits;
+		return h->limit != r->limit || *taken > r->limit;
 	return h->kind != KIND_SHARED || r->kind != KIND_SHARED;
 }
 
@@ -48,7 +48,7 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 				held_remove(w, h);
 		} else if (held_until_us(h) > w->now_us &&
 			   !excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted || tainted) &&
-			   excludes(w, h, r, &taken)) {
+			   excludes(h, r, &taken)) {
 			world_fail(w,
 				"exclusion: %s is granted at d%u with token %" PRId64
 				" while d%u's token %" PRId64 " is good for %" PRId64 " us more",
@@ -165,7 +165,7 @@ static void
 check_validity(struct world *w, const struct host *host, unsigned name)
 {
 	struct resource_view view;
-	int64_t lease_ms = w->rules[strcmp(checker_name(name), w->rules[0].match) == 0 ? 0 : 1].lease_ms;
+	int64_t lease_ms = host->least_lease_ms[name];
 	bool there = core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), &view);
 	/* Within one step the lease may have been given back since. */
 	if (there && strcmp(view.lease, "held") == 0 && view.lease_ms < lease_ms / 2)
@@ -175,15 +175,13 @@ check_validity(struct world *w, const struct host *host, unsigned name)
 
 /* A LOCK that is answered, of somebody who holds it with this token: once more, or for the first time. */
 static void
-hold_entered(const struct world *w, const struct conn *c, struct hold *h)
+hold_entered(const struct world *w, const struct conn *c, struct hold *h, const struct asked *r)
 {
 	if (!c->over)
 		h->ended_us = INT64_MAX;
-	if (h->untold)
-		h->valid_us = w->now_us + 1;
-	else
+	if (!h->untold || h->kind != r->kind || h->permits != r->permits)
 		h->count++;
-	h->untold = false;
+	held_claimed(w, h);
 }
 
 /* Who holds less of it, or tells its holds not apart, does not enter once more. */
@@ -207,7 +205,10 @@ hold_begins(struct hold *h, const struct asked *r)
 {
 	int64_t now_ms = host_ms(h->host);
 	h->leased = r->lease_ms > 0;
+	int64_t ruled_ms = host_rule(h->host, h->name)->max_hold_ms;
 	h->ceiling_ms = r->max_hold_ms > 0 ? now_ms + r->max_hold_ms : INT64_MAX;
+	if (ruled_ms > 0)
+		h->ceiling_ms = earlier(h->ceiling_ms, now_ms + ruled_ms);
 	h->ends_ms = h->leased ? earlier(now_ms + r->lease_ms, h->ceiling_ms) : h->ceiling_ms;
 }
 
@@ -221,14 +222,21 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 	well_touched(w, name);
 	if (h != NULL && h->token == token && (h->untold || held_good_us(h) > w->now_us)) {
 		/* It was a part of an MLOCK, which waited beside what a lost connection left. */
-		if (h->untold && c->current.verb == VERB_MLOCK)
+		if (h->untold && c->current.verb == VERB_MLOCK) {
+			h->kind = r->kind;
+			h->limit = h->permits = 0;
 			hold_begins(h, r);
+		}
 		check_entered(w, c, h, r);
-		hold_entered(w, c, h);
+		hold_entered(w, c, h, r);
 		return h;
 	}
 	bool tainted = w->checker.tainted[name][c->host->index];
 	losses_granted(w, c->host, session, name, owner);
+	waits_had(w, c->host, session, name, owner);
+	if (plan_first(&w->plan, name) != name)
+		world_fail(w, "names: d%u grants %s, whose key has another name", c->host->index,
+			checker_name(name));
 	if (c->host->draining)
 		world_fail(w, "drain: d%u grants %s while it stops", c->host->index, checker_name(name));
 	progress_granted(c->host, name, r->kind);
@@ -246,13 +254,16 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 		.session = session,
 		.tag = c->tag,
 		.kind = r->kind,
+		.limit = r->limit,
 		.permits = r->permits,
 		.token = token,
 		.count = 1,
+		.since_us = w->now_us,
 		.ended_us = INT64_MAX,
 		.tainted = tainted,
 		.other_list = host_has_other_list(c->host)};
 	memcpy(h->owner, owner, sizeof(h->owner));
+	memcpy(h->daemon, c->host->call_settings.daemon_id, sizeof(h->daemon));
 	hold_begins(h, r);
 	/* Until the end of this step; then checker_step() asks the daemon. */
 	h->valid_us = w->now_us + 1;
@@ -267,20 +278,47 @@ void
 grants_part(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
 {
 	const struct request *r = &c->current;
-	const struct asked asked = {name, owner, KIND_EXCLUSIVE, 0, r->lease_ms, r->max_hold_ms};
+	const struct asked asked = {name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms};
 	(void)grants_check(w, c, conn_session(c), &asked, token);
 }
 
+/* What a daemon has given with this token. */
+struct given {
+	int64_t token;
+	bool found;
+	enum kind kind;
+	int64_t permits;
+};
+
+static bool
+look_at_given(void *arg, const struct hold_view *view)
+{
+	struct given *given = arg;
+	if (view->token != given->token)
+		return true;
+	given->found = true;
+	given->kind = view->kind;
+	given->permits = view->permits;
+	return false;
+}
+
 void
-grants_stray(struct host *host, session_id session, unsigned name, int64_t token)
+grants_stray(struct host *host, const struct note *n)
 {
 	struct world *w = host->world;
-	struct wait *v = waits_find_stray(w, host, session, name);
-	if (v == NULL)
+	unsigned name = checker_name_of(n->name);
+	struct given given = {.token = n->token};
+	core_each_hold(host->core, host_ms(host), slice_of(checker_name(name)), look_at_given, &given);
+	/* What was answered just now was given to another LOCK of this session, or is a part of an MLOCK. */
+	struct wait *v = waits_find_stray(w, host, n->session, name, n->owner);
+	while (v != NULL && given.found && (given.kind != v->kind || given.permits != v->permits))
+		v = waits_next_stray(v, n->owner);
+	if (v == NULL || held_with(w, host, name, n->token) != NULL)
 		return;
 	waits_check_order(w, v);
-	const struct asked asked = {name, v->owner, v->kind, v->permits, v->lease_ms, v->max_hold_ms};
-	struct hold *h = grants_check(w, v->conn, session, &asked, token);
+	const struct asked asked = {
+		name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms};
+	struct hold *h = grants_check(w, v->conn, n->session, &asked, n->token);
 	h->untold = true;
 	h->valid_us = 0;
 	waits_end(w, v);

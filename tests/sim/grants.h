@@ -20,7 +20,8 @@ struct asked {
 	unsigned name;
 	const char *owner;
 	enum kind kind;
-	int64_t permits; /* of plan.permits; 0: it is of no semaphore */
+	int64_t limit;   /* of the semaphore; 0: it is of none */
+	int64_t permits; /* of these */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
 };
@@ -31,7 +32,7 @@ struct hold *grants_check(struct world *world, const struct conn *conn, session_
 /* A part of the MLOCK that this connection's request is. */
 void grants_part(struct world *world, struct conn *conn, unsigned name, const char *owner, int64_t token);
 /* To a session whose LOCK lost its connection. */
-void grants_stray(struct host *host, session_id session, unsigned name, int64_t token);
+void grants_stray(struct host *host, const struct note *note);
 /* To a rival (rival.h); token 0: its locks have none. */
 void grants_rival(struct world *world, unsigned name, int64_t token);
 

@@ -100,6 +100,14 @@ held_surely(const struct world *w, const struct hold *h)
 }
 
 void
+held_claimed(const struct world *w, struct hold *h)
+{
+	if (h->untold)
+		h->valid_us = w->now_us + 1;
+	h->untold = false;
+}
+
+void
 held_given_back(struct world *w, struct hold *h)
 {
 	if (--h->count == 0)
@@ -189,8 +197,10 @@ static void
 check_kept(struct world *w, const struct hold *h, bool held)
 {
 	if (!held && !h->lost && !h->tainted && !h->untold && h->ended_us > w->now_us)
-		world_fail(w, "grace: d%u has given %s up, which session %" PRIu64 " may come back for",
-			h->host->index, checker_name(h->name), h->session);
+		world_fail(w,
+			"grace: d%u has given %s with token %" PRId64 " up, which session %" PRIu64
+			" may come back for",
+			h->host->index, checker_name(h->name), h->token, h->session);
 }
 
 /* A hold, and the daemon that is asked for it. */

@@ -13,6 +13,7 @@
 #ifndef SIM_HELD_H
 #define SIM_HELD_H
 
+#include "daemon/call.h"
 #include "daemon/core/action.h"
 #include "tests/sim/conn.h"
 
@@ -27,13 +28,16 @@ struct hold {
 	unsigned name;
 	struct host *host;
 	uint64_t host_life;
+	char daemon[CALL_DAEMON_ID_SIZE]; /* whose lease it stands on */
 	session_id session;
 	uint64_t tag; /* of the session's connections */
 	char owner[8];
 	enum kind kind;
-	int64_t permits; /* of plan.permits; 0: it is of no semaphore */
+	int64_t limit;   /* of the semaphore; 0: it is of none */
+	int64_t permits; /* of these */
 	int64_t token;
 	int64_t count;
+	int64_t since_us;   /* the grant */
 	bool leased;        /* LEASE was asked for */
 	int64_t ends_ms;    /* LEASE or MAXHOLD, by the host's clock; INT64_MAX: neither */
 	int64_t ceiling_ms; /* MAXHOLD alone */
@@ -72,6 +76,8 @@ void held_session_ended(struct world *world, uint64_t tag); /* properly, the who
 void held_exited(struct world *world, const struct conn *conn);
 
 /* What daemons do. */
+/* Its holder has asked about it, and knows of it. */
+void held_claimed(const struct world *world, struct hold *hold);
 void held_given_back(struct world *world, struct hold *hold);
 void held_remove(struct world *world, struct hold *hold);
 void held_lost(struct host *host, unsigned name, int64_t token);

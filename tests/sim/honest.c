@@ -60,6 +60,18 @@ is_down(const struct host *h, unsigned master)
 	return down;
 }
 
+/* What one master refuses for it leaves the others to say why. */
+static bool
+foreign_was_there(const struct world *w, unsigned master, int64_t for_us)
+{
+	bool was = false;
+	for (unsigned i = 0; i < w->plan.names; i++) {
+		int64_t foreign_us = w->servers[master].foreign_us[i];
+		was |= foreign_us != 0 && w->now_us - foreign_us <= for_us;
+	}
+	return was;
+}
+
 /* Nothing has been wrong between it and this master for longer than any answer takes. What has happened since
  * somebody looked last shows in the step that runs: a master or a link that is down now, a memory that went
  * back or was lost, a clock that leapt. */
@@ -71,7 +83,8 @@ is_well(const struct host *h, unsigned master)
 	return since_us != INT64_MAX && w->now_us - since_us > most_us &&
 	       !excuse(w, EXCUSE_REFUSAL_DOWN, is_down(h, master)) &&
 	       !excuse(w, EXCUSE_REFUSAL_FORGOT, w->servers[master].forgot_us >= since_us) &&
-	       !excuse(w, EXCUSE_REFUSAL_LEAPT, leaps_withholds(h, master));
+	       !excuse(w, EXCUSE_REFUSAL_LEAPT, leaps_withholds(h, master)) &&
+	       !excuse(w, EXCUSE_REFUSAL_FOREIGN, foreign_was_there(w, master, most_us));
 }
 
 /* So many masters are well for it that it can serve whatever it is asked. */
@@ -185,7 +198,8 @@ session_takes(const struct world *w, const struct conn *c)
 static bool
 may_be_other(const struct world *w, const struct request *r)
 {
-	bool kinds = w->plan.permits > 0 || w->plan.foreign || w->plan.redisson || w->plan.twins;
+	bool kinds =
+		w->plan.permits > 0 || w->plan.mixed || w->plan.foreign || w->plan.redisson || w->plan.twins;
 	return kinds || r->verb == VERB_DOWNGRADE || w->plan.fault[FAULT_KIND] ||
 	       w->plan.fault[FAULT_OVERWRITE];
 }

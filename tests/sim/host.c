@@ -4,6 +4,7 @@
 #include "tests/sim/clone.h"
 #include "tests/sim/debt.h"
 #include "tests/sim/drain.h"
+#include "tests/sim/guard.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -188,6 +189,21 @@ host_way(struct host *h, unsigned master)
 	return &h->ways[h->world->plan.replicas > 0 ? h->aim : h->place[master]];
 }
 
+const struct rule *
+host_rule(const struct host *h, unsigned name)
+{
+	size_t i = 0;
+	while (strcmp(h->rules[i].match, "*") != 0 && strcmp(h->rules[i].match, checker_name(name)) != 0)
+		i++;
+	return &h->rules[i];
+}
+
+int64_t
+host_lease_ms(const struct host *h, unsigned name)
+{
+	return host_rule(h, name)->lease_ms;
+}
+
 static void
 host_begin(struct host *h, const struct host *of)
 {
@@ -195,6 +211,7 @@ host_begin(struct host *h, const struct host *of)
 	struct core_settings settings = w->settings;
 	h->alive = true;
 	leaps_start(h);
+	memset(h->shuns_us, 0, sizeof(h->shuns_us));
 	h->draining = h->ending = false;
 	h->copy_ended_us = of != NULL ? of->copy_ended_us : 0;
 	h->life++;
@@ -206,6 +223,9 @@ host_begin(struct host *h, const struct host *of)
 	snprintf(h->call_settings.daemon_id, sizeof(h->call_settings.daemon_id), "%016" PRIx64 "%016x",
 		rng_next(&w->rng), h->index);
 	host_configure(h);
+	memcpy(h->rules, w->rules, sizeof(h->rules));
+	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
+		h->least_lease_ms[i] = host_lease_ms(h, i);
 	settings.masters = h->masters;
 	settings.where = w->plan.others > 0 ? h->where : NULL;
 	h->core = core_new(&settings, host_now(h));
@@ -321,6 +341,17 @@ host_arm(struct host *h)
 	schedule_add(&h->world->schedule, at_us, on_timer, h, h->timers, NULL);
 }
 
+void
+host_reload(struct host *h, const struct rule *rules)
+{
+	memcpy(h->rules, rules, sizeof(h->rules));
+	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
+		if (host_lease_ms(h, i) < h->least_lease_ms[i])
+			h->least_lease_ms[i] = host_lease_ms(h, i);
+	core_set_rules(h->core, h->rules, WORLD_RULES);
+	host_arm(h);
+}
+
 /* The end of a turn of the loop: what was called leaves. */
 static void
 on_flush(void *arg, uint64_t life, void *data)
@@ -361,13 +392,16 @@ perform_note(struct host *h, const struct note *n)
 	};
 	leaps_note(h, n);
 	losses_note(h, n);
+	guard_note(h, n);
 	pact_note(h, n);
 	if (n->type == NOTE_GRANTED)
 		progress_passed(h->world, checker_name_of(n->name));
 	if (n->type == NOTE_GRANTED || n->type == NOTE_LEASED)
 		well_touched(h->world, checker_name_of(n->name));
-	if (n->type == NOTE_LEASED)
+	if (n->type == NOTE_LEASED) {
 		progress_leased(h, checker_name_of(n->name));
+		guard_leased(h, checker_name_of(n->name));
+	}
 	trace_line(&h->world->trace, h->world->now_us,
 		"d%u     %s m%d %.*s session %" PRIu64 " token %" PRId64 " ttl %" PRId64 " %s", h->index,
 		names[n->type], n->master, (int)n->name.n, n->name.n > 0 ? n->name.p : "", n->session,

@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define WORLD_RULES 4 /* that of the foreign name, of a and of b where they have any, and of all */
+
 struct server;
 struct world;
 
@@ -41,6 +43,9 @@ struct host {
 	struct opinion opinion; /* before the step that runs */
 	struct call_settings call_settings;
 
+	struct rule rules[WORLD_RULES];         /* as it has read them last */
+	int64_t least_lease_ms[PLAN_NAMES_MAX]; /* by the rules that it has had in this life */
+
 	int64_t ppm;     /* how fast its clock runs */
 	int64_t born_us; /* true time of the process' start */
 	int64_t base_ms; /* what CLOCK_BOOTTIME showed then */
@@ -50,6 +55,7 @@ struct host {
 	int64_t paused_until_us;
 	int64_t copy_ended_us;                /* another process with its daemon-id ended then; 0: none */
 	struct leaps leaps[PLAN_MASTERS_MAX]; /* of its masters' clocks */
+	int64_t shuns_us[PLAN_MASTERS_MAX];   /* one leapt, and it has not admitted that master since */
 	unsigned masters;                     /* so many does it know: */
 	unsigned place[PLAN_MASTERS_MAX];     /* which one of the world is each of them, */
 	const char *where[PLAN_MASTERS_MAX];  /* by name */
@@ -72,6 +78,12 @@ void host_crash(struct host *host);
 void host_clone(struct host *host, const struct host *of);
 void host_drain(struct host *host);
 void host_done(struct host *host);
+
+/* Reads its configuration anew: this is in it now. */
+void host_reload(struct host *host, const struct rule *rules);
+/* The rule of a name, by its configuration. */
+const struct rule *host_rule(const struct host *host, unsigned name);
+int64_t host_lease_ms(const struct host *host, unsigned name);
 
 int64_t host_ms(const struct host *host);
 /* Its clock is behind by so much more from now on: the host stood still, and does not know. */

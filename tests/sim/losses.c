@@ -108,7 +108,7 @@ withheld(struct host *h, const struct note *n, const struct hold *hold)
 	struct world *w = h->world;
 	const struct conn *c = w->closes;
 	/* Its rule may withhold it for longer than what was told. */
-	int64_t delay_ms = w->rules[hold->name == 2 ? 0 : 1].crash_delay_ms;
+	int64_t delay_ms = host_rule(h, hold->name)->crash_delay_ms;
 	int64_t told_ms = (hold->valid_us - w->now_us) / 1000, left_ms = told_ms + delay_ms;
 	const struct pact *p = pact_of(w, h, n->session);
 	if (c != NULL && c->host == h && c->session == n->session && w->closes_clean &&

@@ -66,8 +66,15 @@ many_take(struct client *c, unsigned from, bool together)
 	/* What somebody else's session keeps has to end without him, too. */
 	if (rng_percent(&w->rng, 15) || client_shares(c))
 		r.max_hold_ms = rng_range(&w->rng, 1, 2 * w->plan.lease_ms);
+	if (rng_percent(&w->rng, 10))
+		r.tries = rng_range(&w->rng, 1, 4);
 	pick_names(c, &r, from, together ? (unsigned)rng_range(&w->rng, 1, w->plan.names) : 1);
 	r.name = r.names[0];
+	bool keyed = false;
+	for (unsigned i = 0; i < r.count; i++)
+		keyed |= plan_keyed(&w->plan, r.names[i]);
+	if (!keyed && rng_percent(&w->rng, w->plan.shared_percent / 2))
+		r.kind = KIND_SHARED;
 	if (!together)
 		r.count = 0;
 	client_send(c, &r);

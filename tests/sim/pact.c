@@ -53,13 +53,14 @@ add(struct world *w, const struct conn *c)
 
 /* Others that still speak for it are closed; what they wait for strays. */
 static void
-take_over(struct world *w, const struct pact *p, const struct conn *by)
+take_over(struct world *w, struct pact *p, const struct conn *by)
 {
 	struct conn *other;
 	LIST_FOREACH (other, &w->conns, in_world) {
 		if (other == by || other->tag != p->tag || !other->open || other->ousted)
 			continue;
 		other->ousted = true;
+		p->cut_ms = host_ms(p->host);
 		waits_stray(w, other, p->session, host_ms(p->host) + p->grace_ms);
 	}
 }
@@ -121,18 +122,44 @@ pact_heard(struct world *w, const struct conn *c)
 		p->heard_ms = host_ms(p->host);
 }
 
+static bool
+others_speak(const struct world *w, const struct conn *c)
+{
+	const struct conn *other;
+	LIST_FOREACH (other, &w->conns, in_world)
+		if (other != c && other->tag == c->tag && other->open && !other->ousted)
+			return true;
+	return false;
+}
+
+void
+pact_exited(struct world *w, const struct conn *c)
+{
+	struct pact *p = find_tag(w, c->tag);
+	if (p == NULL || !is_alive(p))
+		return;
+	p->grace_ms = 0;
+	if (others_speak(w, c) || c->open)
+		return;
+	p->over = true;
+	waits_drop(w, p->host, p->session);
+}
+
 void
 pact_closed(struct world *w, const struct conn *c, enum end end)
 {
 	struct pact *p = find_tag(w, c->tag);
-	if (p == NULL || !is_alive(p) || c->ousted)
+	if (p == NULL || !is_alive(p) || c->ousted || others_speak(w, c))
 		return;
-	if (p->grace_ms == 0 || end == END_CLEAN || p->host->draining) {
+	bool bound = c->pid != 0 && !c->unbound;
+	if (!bound && (p->grace_ms == 0 || end == END_CLEAN || p->host->draining)) {
 		p->over = true;
 		return;
 	}
 	p->detached = true;
 	p->cut_ms = host_ms(p->host);
+	if (p->grace_ms == 0 || end == END_CLEAN || p->host->draining)
+		return; /* its process keeps it, and nothing it waits for */
 	waits_stray(w, c, p->session, p->cut_ms + p->grace_ms);
 }
 
@@ -160,13 +187,20 @@ is_blocked(const struct pact *p)
 }
 
 static void
-silent(const struct pact *p)
+silent(struct pact *p)
 {
 	int64_t for_ms = host_ms(p->host) - p->heard_ms;
 	if (p->heartbeat_ms == 0 || for_ms < p->heartbeat_ms || is_blocked(p))
 		world_fail(p->host->world,
 			"heartbeat: session %" PRIu64 " of d%u is closed after %" PRId64 " ms of %" PRId64,
 			p->session, p->host->index, for_ms, p->heartbeat_ms);
+	struct conn *bound;
+	LIST_FOREACH (bound, &p->host->world->conns, in_world)
+		if (bound->tag == p->tag)
+			bound->unbound = true;
+	if (p->detached)
+		p->cut_ms = host_ms(p->host);
+	p->over |= p->detached && p->grace_ms == 0;
 	if (p->grace_ms > 0)
 		return;
 	/* What it waits for ends with it, before its connections do. */
@@ -189,7 +223,7 @@ pact_note(struct host *h, const struct note *n)
 	else if (n->type == NOTE_SILENT)
 		silent(p);
 	else if (n->type == NOTE_GRANTED)
-		grants_stray(h, n->session, checker_name_of(n->name), n->token);
+		grants_stray(h, n);
 }
 
 void

@@ -36,6 +36,8 @@ struct pact {
 void pact_reply(struct world *world, struct conn *conn, const struct reply *reply);
 void pact_heard(struct world *world, const struct conn *conn);
 void pact_closed(struct world *world, const struct conn *conn, enum end end);
+/* The process that its session was bound to has ended. */
+void pact_exited(struct world *world, const struct conn *conn);
 void pact_note(struct host *host, const struct note *note);
 
 /* The living session of this daemon that has one; NULL: none. */

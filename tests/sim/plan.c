@@ -26,6 +26,12 @@ plan_keyed(const struct plan *plan, unsigned name)
 	return name == 2 ? plan->foreign : plan->twins;
 }
 
+bool
+plan_counts(const struct plan *plan, unsigned name)
+{
+	return plan->permits > 0 && (name == 1 || (plan->mixed && name == 0));
+}
+
 unsigned
 plan_first(const struct plan *plan, unsigned name)
 {
@@ -236,6 +242,11 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 		plan_lists(plan, &rng);
 	plan->redisson = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && plan->masters == 1;
 	plan->redsync = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && !plan->redisson;
+	plan->wait_ms = rng_percent(&rng, 80) ? -1 : rng_range(&rng, 1, 3 * plan->lease_ms);
+	plan->max_hold_ms =
+		rng_percent(&rng, 80) ? 0 : rng_range(&rng, plan->lease_ms / 2, 3 * plan->lease_ms);
+	plan->limits = rng_percent(&rng, 70) ? 1 : 2;
+	plan->mixed = rng_percent(&rng, 30) && !plan->twins;
 	/* Sessions of two copies have the same numbers: what both count down counts once. */
 	if (plan->fault[FAULT_CLONE])
 		plan->latches = 0;

@@ -29,6 +29,7 @@
 	FAULT(PAUSE, "pause")         /* a daemon stands still */                                            \
 	FAULT(CRASH, "crash")         /* a daemon dies and comes back as another */                          \
 	FAULT(DRAIN, "drain")         /* a daemon is told to stop */                                         \
+	FAULT(RELOAD, "reload")       /* a daemon reads other rules */                                       \
 	FAULT(CLONE, "clone")         /* a copy of a daemon, made while it runs, begins elsewhere */         \
 	FAULT(WALL, "wall")           /* a daemon's wall clock is set */                                     \
 	FAULT(STOP, "stop")           /* a master stands still, and goes on with what it was sent */         \
@@ -82,12 +83,16 @@ struct plan {
 	int64_t lease_ms;
 	int64_t margin_ms;
 	int64_t crash_delay_ms; /* of all names but one that has a rule of its own */
+	int64_t wait_ms;        /* WAIT by the rules; -1: for ever */
+	int64_t max_hold_ms;    /* max-hold by the rules; 0: none */
 	int64_t streak;
 	int64_t streak_ms;
 	int64_t retain_ms;
 	int shared_percent;     /* of the locks that are asked for, among those that may be */
 	int64_t permits;        /* the second name is a semaphore of so many; 0: it is none */
 	int64_t most_permits;   /* asked for at a time */
+	int64_t limits;         /* LIMITs that are asked for: that one and the next greater ones */
+	bool mixed;             /* the first two names are asked for in all kinds */
 	bool trusted;           /* the first greeting admits: no guard at the beginning */
 	bool foreign;           /* the last name has a key template and half the lease */
 	bool redisson;          /* or is a bare one, and somebody else has RLocks of it (rival.h), */
@@ -113,6 +118,9 @@ void plan_draw(struct plan *plan, uint64_t seed, unsigned masters);
 
 /* Whether its rule gives this name a key: other programs may lock it, and it is locked exclusively only. */
 bool plan_keyed(const struct plan *plan, unsigned name);
+
+/* Whether it may be a semaphore. */
+bool plan_counts(const struct plan *plan, unsigned name);
 
 /* The name that can be locked of those with the key of this one. */
 unsigned plan_first(const struct plan *plan, unsigned name);

@@ -22,6 +22,7 @@ play_begin_permits(struct play *play, unsigned hosts, unsigned masters, int64_t 
 		.streak = 1,
 		.streak_ms = 10,
 		.permits = permits,
+		.wait_ms = -1,
 		.most_permits = permits,
 		.trusted = true};
 	world_open(&play->w, &plan, true);
@@ -61,7 +62,10 @@ play_connect(struct play *play, unsigned c, unsigned d)
 void
 play_ask(struct play *play, unsigned c, const struct request *request)
 {
-	conn_send(play->conns[c], request);
+	struct request r = *request;
+	if (r.kind == KIND_PERMITS && r.limit == 0)
+		r.limit = play->w.plan.permits;
+	conn_send(play->conns[c], &r);
 	play_pass_ms(play, 2);
 }
 

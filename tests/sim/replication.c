@@ -318,6 +318,7 @@ replication_promote(struct server *s)
 	trace_line(&s->world->trace, s->world->now_us, "m%u     is promoted", s->index);
 	line_cut(s);
 	r->follows = -1;
+	s->ended_us = s->world->now_us;
 	reign_begin(s);
 	master_promote(s->master, rng_next(&s->world->rng));
 	master_health(s->master)->readonly = false;

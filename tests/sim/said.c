@@ -1,6 +1,7 @@
 /* said: see said.h. */
 #include "tests/sim/said.h"
 
+#include "tests/sim/guard.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -165,8 +166,10 @@ said_check(
 	for (size_t i = 0; i < n; i++) {
 		check_words(s, &votes[i]);
 		check_meant(s, &calls[i], &votes[i]);
-		if (votes[i].outcome == OUTCOME_YES)
+		if (votes[i].outcome == OUTCOME_YES) {
 			check_owner(s, daemon_id, &calls[i], &votes[i]);
+			guard_taken(s, &calls[i]);
+		}
 		check_released(s, daemon_id, &calls[i], &votes[i]);
 		if (votes[i].token_first > 0)
 			check_block(s, &votes[i]);

@@ -100,6 +100,7 @@ server_crash(struct server *s, struct store *store, int64_t down_us)
 	struct world *w = s->world;
 	s->up = false;
 	s->life++;
+	s->ended_us = w->now_us;
 	s->forgot_us = store == master_store(s->master) ? s->forgot_us : w->now_us;
 	s->stopped_until_us = 0;
 	memset(s->token, 0, sizeof(s->token));

@@ -26,10 +26,22 @@ waits_find(struct world *w, const struct conn *c, const char *id)
 }
 
 struct wait *
-waits_find_stray(struct world *w, const struct host *host, session_id session, unsigned name)
+waits_find_stray(
+	struct world *w, const struct host *host, session_id session, unsigned name, struct slice owner)
 {
 	struct wait *v = w->checker.waits;
-	while (v != NULL && !(v->stray && is_at(v, host) && v->session == session && v->name == name))
+	while (v != NULL && !(v->stray && is_at(v, host) && v->session == session && v->name == name &&
+				    slice_equal(slice_of(v->owner), owner)))
+		v = v->next;
+	return v;
+}
+
+struct wait *
+waits_next_stray(const struct wait *of, struct slice owner)
+{
+	struct wait *v = of->next;
+	while (v != NULL && !(v->stray && is_at(v, of->conn->host) && v->session == of->session &&
+				    v->name == of->name && slice_equal(slice_of(v->owner), owner)))
 		v = v->next;
 	return v;
 }
@@ -41,6 +53,7 @@ waits_end(struct world *w, struct wait *wait)
 	while (*at != wait)
 		at = &(*at)->next;
 	*at = wait->next;
+	kinds_touched(w, wait->name, wait->limit);
 	free(wait);
 }
 
@@ -51,6 +64,7 @@ find_repeated(struct world *w, const struct conn *c)
 	const struct request *r = &c->current;
 	struct wait *v = w->checker.waits;
 	while (v != NULL && !(v->stray && is_at(v, c->host) && v->conn->tag == c->tag && v->name == r->name &&
+				    v->kind == r->kind && v->permits == r->permits &&
 				    strcmp(v->owner, r->owner) == 0 && strcmp(v->id, r->id) == 0))
 		v = v->next;
 	return v;
@@ -73,11 +87,14 @@ waits_begin(struct world *w, struct conn *c)
 {
 	const struct request *r = &c->current;
 	struct wait *v = find_repeated(w, c);
-	bool free = r->wait_ms == 0 && v == NULL && well_free(w, r->name);
+	int64_t wait_ms = r->wait_ms == COMMAND_WAIT_RULE ? host_rule(c->host, r->name)->wait_ms : r->wait_ms;
+	bool free = wait_ms == 0 && v == NULL && well_free(w, r->name);
+	bool adopted = v != NULL;
 	if (v == NULL)
 		v = add(w);
 	else
 		v->loose |= host_ms(c->host) >= v->kept_ms;
+	v->adopted = adopted;
 	well_touched(w, r->name);
 	v->free_us = free ? w->well.free_us[r->name] : 0;
 	v->touched = w->well.touched[r->name];
@@ -86,16 +103,19 @@ waits_begin(struct world *w, struct conn *c)
 	v->name = r->name;
 	memcpy(v->owner, r->owner, sizeof(v->owner));
 	v->kind = r->kind;
+	v->limit = r->limit;
 	v->permits = r->permits;
 	v->lease_ms = r->lease_ms;
 	v->max_hold_ms = r->max_hold_ms;
 	memcpy(v->id, r->id, sizeof(v->id));
-	v->once = r->wait_ms == 0;
+	v->tries = r->tries;
+	v->once = wait_ms == 0 || r->tries == 1;
 	v->until_ms = INT64_MAX;
-	if (r->wait_ms > 0)
-		v->until_ms = host_ms(c->host) + r->wait_ms;
-	else if (r->wait_ms == 0)
+	if (wait_ms > 0)
+		v->until_ms = host_ms(c->host) + wait_ms;
+	if (v->once && v->until_ms > host_ms(c->host) + ONCE_MS)
 		v->until_ms = host_ms(c->host) + ONCE_MS;
+	kinds_touched(w, r->name, r->limit);
 }
 
 /* Whether nobody behind it may be served before it. */
@@ -176,10 +196,19 @@ waits_stray(struct world *w, const struct conn *c, session_id session, int64_t k
 		if (v->conn != c || v->once || v->stray)
 			continue;
 		v->stray = true;
-		v->loose |= w->plan.fault[FAULT_KIND] || is_refused(w, v);
+		/* Nobody is told that its RETRIES are over. */
+		v->loose |= w->plan.fault[FAULT_KIND] || is_refused(w, v) || v->tries > 0;
 		v->session = session;
 		v->kept_ms = kept_ms;
 	}
+}
+
+void
+waits_had(struct world *w, const struct host *host, session_id session, unsigned name, const char *owner)
+{
+	for (struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		v->loose |= v->stray && is_at(v, host) && v->session == session && v->name == name &&
+			    strcmp(v->owner, owner) == 0;
 }
 
 void
@@ -275,7 +304,12 @@ void
 waits_check_refused(struct host *h, unsigned name, uint64_t attempt)
 {
 	struct world *w = h->world;
-	if (!h->alive || (w->plan.permits > 0 && name == 1) ||
+	struct master_view master;
+	if (!h->alive)
+		return;
+	/* To whom it leaps with that very answer, or who has to greet it anew, it says nothing. */
+	core_view_master(h->core, host_ms(h), 0, &master);
+	if (master.state != MASTER_ADMITTED || master.guard_ms > 0 || plan_counts(&w->plan, name) ||
 		w->progress.asking[h->index][name].attempt != attempt ||
 		w->progress.asking[h->index][name].ended == attempt)
 		return;

@@ -23,7 +23,8 @@ struct wait {
 	unsigned name;
 	char owner[8];
 	enum kind kind;
-	int64_t permits; /* of plan.permits; 0: it is no semaphore */
+	int64_t limit;   /* of the semaphore; 0: it is none */
+	int64_t permits; /* of these */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
 	char id[24];      /* ASYNC; "": the connection waits */
@@ -31,8 +32,10 @@ struct wait {
 	int64_t since_us;
 	int64_t free_us;    /* nobody had the name or wanted it, since then; 0: somebody did, */
 	uint64_t touched;   /* and how often somebody had come for it by then */
+	int64_t tries;      /* RETRIES and the first; 0: they are not counted */
 	bool once;          /* WAIT 0, or no more requests will come */
 	bool loose;         /* it may have lost its place */
+	bool adopted;       /* it was one, and came back */
 	bool stray;         /* its connection is lost; */
 	session_id session; /* that may come back for it, */
 	int64_t kept_ms;    /* by the host's clock until then */
@@ -44,9 +47,11 @@ void waits_check_refused(struct host *host, unsigned name, uint64_t attempt);
 void waits_begin(struct world *world, struct conn *conn);
 /* Not answered yet; NULL: no such. */
 struct wait *waits_find(struct world *world, const struct conn *conn, const char *id);
-/* The oldest of this session that strays. */
+/* The oldest of this session and tag that strays. */
 struct wait *waits_find_stray(
-	struct world *world, const struct host *host, session_id session, unsigned name);
+	struct world *world, const struct host *host, session_id session, unsigned name, struct slice owner);
+/* The next one after that. */
+struct wait *waits_next_stray(const struct wait *wait, struct slice owner);
 void waits_end(struct world *world, struct wait *wait);
 
 /* The one that is granted is the oldest that waits at this daemon for this name. */
@@ -61,6 +66,9 @@ void waits_stray(struct world *world, const struct conn *conn, session_id sessio
 /* A master told this daemon that the name is of another kind, or has another LIMIT. */
 void waits_refuse(struct world *world, const struct host *host, unsigned name);
 /* The session has ended. */
+/* The session has got this: it does not wait for it a second time. */
+void waits_had(
+	struct world *world, const struct host *host, session_id session, unsigned name, const char *owner);
 void waits_drop(struct world *world, const struct host *host, session_id session);
 
 /* After each step of a daemon. */

@@ -35,21 +35,23 @@ init_settings(struct world *w)
 	static const char *const matches[] = {NULL, "a", "b", "*"};
 	static const char *const keys[] = {NULL, "%b", "a%", NULL};
 	const struct plan *p = &w->plan;
-	const size_t count = sizeof(w->rules) / sizeof(w->rules[0]);
+	const size_t count = WORLD_RULES;
 	w->rules[0] = (struct rule){.match = "foreign",
 		.key = p->foreign && !p->redisson ? "lock:%" : NULL,
 		.interop = p->redisson  ? INTEROP_REDISSON
 			   : p->redsync ? INTEROP_STRING
 					: INTEROP_NONE,
 		.lease_ms = p->lease_ms,
-		.wait_ms = -1};
+		.wait_ms = p->wait_ms,
+		.max_hold_ms = p->max_hold_ms};
 	if (p->foreign)
 		w->rules[0].lease_ms = p->lease_ms / 2;
 	for (size_t i = 1; i < count; i++)
 		w->rules[i] = (struct rule){.match = matches[i],
 			.key = p->twins ? keys[i] : NULL,
 			.lease_ms = p->lease_ms,
-			.wait_ms = -1,
+			.wait_ms = p->wait_ms,
+			.max_hold_ms = p->max_hold_ms,
 			.crash_delay_ms = p->crash_delay_ms};
 	w->settings = (struct core_settings){.rules = w->rules,
 		.rule_count = count,
@@ -323,6 +325,7 @@ world_live(struct world *w)
 		watch(w);
 	sentinels_watch(w);
 	latches_watch(w);
+	kinds_watch(w);
 	rival_watch(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);

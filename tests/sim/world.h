@@ -18,6 +18,7 @@
 #include "tests/sim/excuse.h"
 #include "tests/sim/honest.h"
 #include "tests/sim/host.h"
+#include "tests/sim/kinds.h"
 #include "tests/sim/latches.h"
 #include "tests/sim/losses.h"
 #include "tests/sim/orphan.h"
@@ -52,6 +53,7 @@ struct world {
 	struct checker checker;
 	struct latches latches;
 	struct losses losses;
+	struct kinds kinds;
 	struct well well;
 	struct excuses *excuses;
 	bool lost_here[PLAN_HOSTS_MAX]; /* a hold or a lease, in the step that runs */
@@ -61,7 +63,7 @@ struct world {
 	struct progress progress;
 	struct rival rival;
 	struct debt debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
-	struct rule rules[4]; /* that of the foreign name, of a and of b where they have any, and of all */
+	struct rule rules[WORLD_RULES]; /* as a daemon finds them when it starts */
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
 	bool failed;

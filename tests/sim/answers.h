@@ -1,0 +1,31 @@
+/*
+ * answers: the checker's part about what one answer says and when it comes. What a session holds already, or
+ * what is asked of a hold, is answered at once; a wait ends neither before its WAIT nor, by RETRIES, before
+ * so many looks; what a holder is told is what its daemon is sure of, less the drift, and no more than LEASE
+ * and MAXHOLD leave; BREAK ends the hold that it names, and says for how long the name is withheld.
+ */
+#ifndef SIM_ANSWERS_H
+#define SIM_ANSWERS_H
+
+#include "daemon/core/action.h"
+#include "tests/sim/conn.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hold;
+struct wait;
+struct world;
+
+/* A command has been carried out. */
+void answers_command(struct world *world, const struct conn *conn);
+
+/* A LOCK is refused: with this code, or CODE_COUNT by null. */
+void answers_refused(struct world *world, const struct wait *wait, enum code code);
+
+/* The holder is told that its hold is good for so many ms. */
+void answers_told(struct world *world, const struct conn *conn, const struct hold *hold, int64_t ms);
+
+void answers_break(struct world *world, const struct conn *conn, const struct reply *reply);
+
+#endif

@@ -1,0 +1,101 @@
+/* backing: see backing.h. */
+#include "tests/sim/backing.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What was confirmed before a master lost it is relied on for at most a lease. */
+bool
+backing_lacks(const struct server *s, unsigned name)
+{
+	const struct world *w = s->world;
+	int64_t spoilt_us = s->spoilt_us[plan_first(&w->plan, name)];
+	int64_t lost_us = later(s->forgot_us, spoilt_us);
+	if (w->now_us < s->lacks_until_us)
+		return true;
+	return lost_us != 0 && w->now_us - lost_us <= w->plan.lease_ms * 1010 + 10000;
+}
+
+/* What this master's clock has to show until then: its rate may be wrong by a part of a hundred, it may step
+ * once in the time of a lease, and what is asked for and told is in whole ms. */
+static int64_t
+needed_us(const struct server *s, int64_t left_us)
+{
+	int64_t step_us = s->world->now_us < s->forward_until_us ? 0 : s->world->plan.margin_ms * 1000;
+	return server_wall_us(s) + left_us - left_us / 100 + step_us - 3000;
+}
+
+int64_t
+backing_seats(const struct server *s, unsigned name, const char *daemon_id, enum kind kind, int64_t left_us)
+{
+	struct slice owner, field, value, key = server_lease_key(s->world, name);
+	struct store *store = master_store(s->master);
+	int64_t n = 0, wall_us = server_wall_us(s), until_us = needed_us(s, left_us);
+	if (plan_keyed(&s->world->plan, name) ? server_owner(s, name, &owner)
+					      : store_get(store, wall_us, key, &owner))
+		return owner.n > 32 && memcmp(owner.p, daemon_id, 32) == 0 && kind != KIND_PERMITS &&
+		       store_expires_ms(store, key) * 1000 >= until_us;
+	if (kind == KIND_EXCLUSIVE || !store_exists(store, wall_us, key))
+		return 0;
+	for (size_t i = 0; store_pair(store, wall_us, key, i, &field, &value); i++) {
+		const char *blank = memchr(value.p, ' ', value.n);
+		n += blank != NULL && value.n > 32 && memcmp(value.p, daemon_id, 32) == 0 &&
+		     strtoll(blank, NULL, 10) > later(wall_us, until_us);
+	}
+	return n;
+}
+
+/* Somebody was told of it, and relies on it. */
+static bool
+is_told(const struct world *w, const struct hold *h)
+{
+	return h->told_us > w->now_us && h->ended_us > w->now_us && !h->tainted && !h->untold &&
+	       !w->checker.tainted[h->name][h->host->index];
+}
+
+/* How many permits the same daemon has told of for at least as long. */
+static int64_t
+told_with(const struct world *w, const struct hold *of)
+{
+	int64_t n = 0;
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->name == of->name && strcmp(h->daemon, of->daemon) == 0 && h->told_us >= of->told_us &&
+			is_told(w, h))
+			n += h->permits;
+	return n;
+}
+
+static void
+look_at(struct world *w, const struct hold *h)
+{
+	int64_t need = h->kind == KIND_PERMITS ? told_with(w, h) : 1, had = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		const struct server *s = &w->servers[i];
+		had += backing_lacks(s, h->name)
+			       ? need
+			       : backing_seats(s, h->name, h->daemon, h->kind, h->told_us - w->now_us);
+	}
+	if (had < (int64_t)plan_majority(&w->plan) * need)
+		world_fail(w,
+			"backing: d%u's token %" PRId64 " of %s was told to be good for %" PRId64
+			" us more, and %" PRId64 " of %u masters keep it so long",
+			h->host->index, h->token, checker_name(h->name), h->told_us - w->now_us, had,
+			w->plan.masters);
+}
+
+void
+backing_look(struct world *w)
+{
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (is_told(w, h))
+			look_at(w, h);
+}

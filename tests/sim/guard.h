@@ -1,0 +1,24 @@
+/*
+ * guard: a master that restarted, forgot, went back or was promoted grants nothing until its guard is over
+ * (G4), whether or not anybody holds what is asked for; and a daemon to which the clocks of too many masters
+ * leapt takes nothing new for so long.
+ */
+#ifndef SIM_GUARD_H
+#define SIM_GUARD_H
+
+#include "daemon/call.h"
+#include "daemon/core/action.h"
+
+struct host;
+struct server;
+
+/* This server has just taken what the call asked for. */
+void guard_taken(struct server *server, const struct call *call);
+
+/* What daemons say of their masters. */
+void guard_note(struct host *host, const struct note *note);
+
+/* A daemon has got a lease that it did not have. */
+void guard_leased(struct host *host, unsigned name);
+
+#endif

@@ -1,0 +1,12 @@
+/*
+ * reload: a daemon reads a configuration that was changed: leases down to a quarter of what they were, where
+ * the network allows that, and other bounds for holds and waits.
+ */
+#ifndef SIM_RELOAD_H
+#define SIM_RELOAD_H
+
+struct host;
+
+void reload(struct host *host);
+
+#endif
