@@ -588,6 +588,65 @@ START_TEST(a_daemon_that_stood_still_blames_no_master_for_that_time)
 }
 END_TEST
 
+static const char *
+greets(struct story *w, unsigned link, int64_t leap_ms)
+{
+	w->leap_ms = leap_ms;
+	return vote(
+		w, (struct vote){.op = CALL_HELLO, .link = link, .admitted = true, .incarnation = MEMORY});
+}
+
+static void
+story_two_links(struct story *w)
+{
+	story_linked(w, 2);
+	for (unsigned link = 0; link < 2; link++) {
+		step(w, &(struct event){.type = EVENT_LINK_UP, .link = link});
+		greets(w, link, 0);
+	}
+}
+
+/* The clock steps back between two greetings, of which the first is answered last. */
+START_TEST(an_answer_that_another_link_overtook_shows_no_leap)
+{
+	struct story w;
+
+	story_two_links(&w);
+	after(&w, LEASE_MS / 3);
+	greets(&w, 1, -4 * MARGIN_MS);
+	greets(&w, 0, 0);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 0);
+	after(&w, LEASE_MS / 3);
+	greets(&w, 0, -4 * MARGIN_MS);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 0);
+	greets(&w, 1, 0);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	story_done(&w);
+}
+END_TEST
+
+/* Each is within the margin, and no lease lives through both. */
+START_TEST(steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap)
+{
+	const int64_t step_ms = 3 * MARGIN_MS / 4, third = LEASE_MS / 3;
+	struct story w;
+	int64_t leap_ms = 0;
+
+	story_two_links(&w);
+	for (int i = 0; i < 20; i++) {
+		leap_ms += i % 6 == 5 ? step_ms : 0;
+		after(&w, third);
+		greets(&w, 0, leap_ms);
+		ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 0);
+	}
+	after(&w, third);
+	/* The last one was three thirds of a lease ago. */
+	greets(&w, 0, leap_ms + step_ms);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -612,5 +671,7 @@ main(void)
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
 		two_copies_of_a_daemon_have_other_attempts_and_nonces,
 		no_nonce_is_dropped_that_the_master_may_have_seen_last,
-		a_daemon_that_stood_still_blames_no_master_for_that_time);
+		a_daemon_that_stood_still_blames_no_master_for_that_time,
+		an_answer_that_another_link_overtook_shows_no_leap,
+		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap);
 }

@@ -61,6 +61,13 @@ greet_every_ms(const struct core *core)
 	return third < GREET_MOST_MS ? third : GREET_MOST_MS;
 }
 
+/* At the end of a lease the last greeting before it has to be among the samples. */
+static int64_t
+offset_over_ms(const struct core *core)
+{
+	return master_guard_ms(core) + greet_every_ms(core);
+}
+
 /* How long until a greeting that did not go well is tried again: leases have to survive a short absence. */
 static int64_t
 greet_again_ms(struct core *core)
@@ -293,8 +300,8 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	if (m->links[vote->link].greeting_nonce > m->nonce_heard)
 		m->nonce_heard = m->links[vote->link].greeting_nonce;
 	/* From here on its clock is measured anew; another memory has a guard of its own. */
-	if (m->doubted != 0 || changed)
-		m->offset = (struct offset){0};
+	for (unsigned i = 0; i < core->settings.links && (m->doubted != 0 || changed); i++)
+		m->links[i].offset = (struct offset){0};
 	if (changed)
 		m->withheld_until_ms = m->leap_ms = 0;
 	m->known = true;
@@ -306,9 +313,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	tokens_saw(core, vote->highest);
 	m->highest = vote->highest;
 	m->highest_ms = m->links[vote->link].greeting_ms;
-	/* At the end of a lease the last greeting before it has to be among the samples. */
-	offset_greeted(
-		&m->offset, master_guard_ms(core) + greet_every_ms(core), m->highest_ms, vote->time_us);
+	offset_greeted(&m->links[vote->link].offset, offset_over_ms(core), m->highest_ms, vote->time_us);
 	if (vote->admitted) {
 		/* Admitted by another daemon after a change we did not see: our leases may be missing there.
 		 */
@@ -469,7 +474,8 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	/* The same time as before says nothing new: all votes of one reply have it. */
 	if (m->doubted != 0 || vote->time_us == 0 || vote->time_us == m->time_us)
 		return false;
-	leap_ms = offset_leap_ms(&m->offset, core->settings.margin_ms, core->now.ms, vote->time_us);
+	leap_ms = offset_leap_ms(&m->links[vote->link].offset, offset_over_ms(core), core->settings.margin_ms,
+		core->now.ms, vote->time_us);
 	if (leap_ms == 0)
 		return false;
 	emit_master_note(

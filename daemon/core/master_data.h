@@ -38,6 +38,8 @@ struct master_link {
 	uint64_t set_serial;     /* of masterset, when that HELLO left */
 	size_t due;              /* calls without an answer */
 	int64_t quiet_ms;        /* due > 0: silent since then */
+	struct offset
+		offset; /* of the master's clock from ours: answers on one link do not overtake each other */
 };
 
 struct master {
@@ -58,7 +60,6 @@ struct master {
 	struct names_walk reclaiming; /* so far */
 	int64_t time_us;              /* its TIME when last seen ... */
 	int64_t time_seen_ms;         /* ... and when that was */
-	struct offset offset;         /* of its clock from ours */
 	uint64_t doubted;          /* the memory whose clock leapt, until a greeting has said so; 0: none */
 	int64_t withheld_until_ms; /* its clock leapt, or ours stood still: nothing new until then; 0: no */
 	int64_t leap_ms;           /* withheld: by so much, */

@@ -2,13 +2,19 @@
 
 #include "daemon/core/drift.h"
 
+static int64_t
+stretch_ms(int64_t over_ms)
+{
+	return over_ms / (OFFSET_SAMPLES - 2);
+}
+
 void
 offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t time_us)
 {
 	struct offset_sample *newest = &offset->samples[offset->newest];
 	int64_t ahead_us = time_us - sent_ms * 1000;
 
-	if (newest->from_ms == 0 || sent_ms - newest->from_ms > over_ms / (OFFSET_SAMPLES - 2)) {
+	if (newest->from_ms == 0 || sent_ms - newest->from_ms > stretch_ms(over_ms)) {
 		offset->newest = (offset->newest + 1) % OFFSET_SAMPLES;
 		offset->samples[offset->newest] = (struct offset_sample){sent_ms, sent_ms, ahead_us};
 	} else if (ahead_us < newest->ahead_us) {
@@ -18,16 +24,20 @@ offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t 
 }
 
 int64_t
-offset_leap_ms(const struct offset *offset, int64_t allowed_ms, int64_t now_ms, int64_t time_us)
+offset_leap_ms(
+	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us)
 {
+	/* The one that showed the least may be the first of its stretch, and another one of over_ms ago its
+	 * last. */
+	int64_t since_ms = now_ms - over_ms - stretch_ms(over_ms);
 	int64_t ahead_us = time_us - now_ms * 1000, most_us = 0;
 
 	for (unsigned i = 0; i < OFFSET_SAMPLES; i++) {
 		const struct offset_sample *s = &offset->samples[i];
 		int64_t gone_us = ahead_us - s->ahead_us;
 
-		if (s->from_ms != 0 && gone_us > (allowed_ms + drift_ms(now_ms - s->at_ms)) * 1000 &&
-			gone_us > most_us)
+		if (s->from_ms != 0 && s->at_ms >= since_ms &&
+			gone_us > (allowed_ms + drift_ms(now_ms - s->at_ms)) * 1000 && gone_us > most_us)
 			most_us = gone_us;
 	}
 	return (most_us + 999) / 1000;

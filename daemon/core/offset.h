@@ -25,11 +25,14 @@ struct offset {
 	unsigned newest;
 };
 
-/* A greeting that left at sent_ms was answered with time_us; samples of over_ms are kept at least. */
+/* A greeting that left at sent_ms was answered with time_us. Times of one offset are in the order in which
+ * the master read them; samples of over_ms, the same in all calls, are kept at least. */
 void offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t time_us);
 
-/* An answer with time_us comes at now_ms: how far the clock went ahead, in ms, rounded up; 0: by no more than
- * allowed_ms and the difference of rates. */
-int64_t offset_leap_ms(const struct offset *offset, int64_t allowed_ms, int64_t now_ms, int64_t time_us);
+/* An answer with time_us comes at now_ms: how far the clock went ahead since a greeting of the last over_ms,
+ * in ms, rounded up; 0: by no more than allowed_ms and the difference of rates. Of the greetings up to a
+ * fifth longer ago some are compared, too. */
+int64_t offset_leap_ms(
+	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us);
 
 #endif
