@@ -45,6 +45,10 @@ struct world;
 		"refusal: no word of a guard, of a daemon that saw the clock leap a guard ago")              \
 	EXCUSE(ORPHAN_COPY, "orphan: of a copy of its daemon, which lives or has ended")                     \
 	EXCUSE(ORPHAN_BACK, "orphan: a master's clock stepped back")                                         \
+	EXCUSE(REFUSAL_KIND, "refusal: another program has written to the key, of another kind")             \
+	EXCUSE(OWNER_SPOILT, "owner: permits are reclaimed where another program wrote to the key")          \
+	EXCUSE(LATCH_BACK, "latch: set beside one that was there until a clock stepped back")                \
+	EXCUSE(DRAIN_BACK, "drain: a key is left, and a clock stepped back")                                 \
 	EXCUSE(ORDER_MESSAGES, "order: messages are lost")                                                   \
 	EXCUSE(ORDER_BACK, "order: a lease or a place outlives its time, as a clock stepped back")
 

@@ -151,12 +151,34 @@ was_free(const struct world *w, const struct wait *v)
 	       w->well.touched[v->name] == v->touched;
 }
 
+static bool
+was_foreign(const struct server *s, unsigned name)
+{
+	int64_t most_us = (s->world->plan.lease_ms + 4000) * 1000;
+	return s->foreign_us[name] != 0 && s->world->now_us - s->foreign_us[name] <= most_us;
+}
+
+/* Whether it is a semaphore, has a key by its rule, or what another program wrote was there when the masters
+ * were asked. */
+static bool
+may_be_other(const struct world *w, unsigned name)
+{
+	bool spoilt = false;
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
+		spoilt |= was_foreign(&w->servers[i], plan_first(&w->plan, name));
+	return (name == 1 && w->plan.permits > 0) || w->plan.mixed || plan_keyed(&w->plan, name) ||
+	       excuse(w, EXCUSE_REFUSAL_KIND, spoilt);
+}
+
 void
 honest_refused(struct world *w, const struct wait *v, enum code code, const char *text)
 {
 	const struct host *h = v->conn->host;
 	if (code == CODE_NOMASTER || code == CODE_GUARD || code == CODE_MASTERERR)
 		check_masters(w, v->conn, h, code, text);
+	if (code == CODE_WRONGKIND && !may_be_other(w, v->name))
+		world_fail(w, "honest: c%u is told that %s is of another kind: %s", v->conn->client->index,
+			checker_name(v->name), text);
 	if (code != CODE_COUNT || excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)))
 		return;
 	/* A daemon that wakes up while its master is guarded finds in one step that its lease is over and
@@ -195,13 +217,16 @@ session_takes(const struct world *w, const struct conn *c)
 	return false;
 }
 
-static bool
-may_be_other(const struct world *w, const struct request *r)
+static void
+check_kind(struct world *w, const struct conn *c, const char *text)
 {
-	bool kinds =
-		w->plan.permits > 0 || w->plan.mixed || w->plan.foreign || w->plan.redisson || w->plan.twins;
-	return kinds || r->verb == VERB_DOWNGRADE || w->plan.fault[FAULT_KIND] ||
-	       w->plan.fault[FAULT_OVERWRITE];
+	const struct request *r = &c->current;
+	bool other = r->verb == VERB_DOWNGRADE || (r->count == 0 && may_be_other(w, r->name));
+	for (unsigned i = 0; i < r->count; i++)
+		other |= may_be_other(w, r->names[i]);
+	if (!other)
+		world_fail(w, "honest: c%u is told that there is another kind of lock: %s", c->client->index,
+			text);
 }
 
 void
@@ -225,9 +250,8 @@ honest_reply(struct world *w, struct conn *c, const struct reply *reply)
 			world_fail(w, "honest: c%u is told that it has less of it", c->client->index);
 		return;
 	case CODE_WRONGKIND:
-		if (!may_be_other(w, r))
-			world_fail(w, "honest: c%u is told that there is another kind of lock: %s",
-				c->client->index, reply->text);
+		if (r->verb != VERB_LOCK)
+			check_kind(w, c, reply->text);
 		return;
 	case CODE_NOTHELD:
 		if (r->verb != VERB_BREAK && h != NULL && held_surely(w, h) && h->ended_us >= w->now_us &&

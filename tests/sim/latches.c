@@ -91,7 +91,7 @@ static bool
 still_there(const struct world *w, const struct latch_tale *t, const struct latch_word *word, int64_t wall_us)
 {
 	return t->id != 0 && t->memory == word->memory && wall_us < t->ends_us - 1000 &&
-	       !w->plan.fault[FAULT_BACK];
+	       !excuse(w, EXCUSE_LATCH_BACK, w->servers[word->server].back_until_us != 0);
 }
 
 /* Another latch than before is there: it was set just now, and the one before did not count any more. */

@@ -54,6 +54,16 @@ said_lease_there(struct server *s, const char *daemon_id, const struct call *cal
 	       (call->kind != KIND_EXCLUSIVE && members_owner(s, daemon_id, call, call->slots, &owner));
 }
 
+/* Whether another program wrote to its key, at this master or at another. */
+static bool
+is_spoilt(const struct world *w, unsigned name)
+{
+	bool spoilt = false;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		spoilt |= w->servers[i].spoilt_us[name] != 0;
+	return spoilt;
+}
+
 /* Who is told that a lease is his has it. */
 static void
 check_owner(struct server *s, const char *daemon_id, const struct call *call, const struct vote *vote)
@@ -65,9 +75,8 @@ check_owner(struct server *s, const char *daemon_id, const struct call *call, co
 		return;
 	/* Who has lost a slot to somebody who wrote there, and does not know yet, may reclaim it in the same
 	 * call as who has it by now. */
-	const bool *fault = s->world->plan.fault;
 	if (call->op == CALL_RECLAIM && call->kind == KIND_PERMITS &&
-		(fault[FAULT_DELETE] || fault[FAULT_OVERWRITE] || fault[FAULT_KIND]))
+		excuse(s->world, EXCUSE_OWNER_SPOILT, is_spoilt(s->world, checker_name_of(call->name))))
 		return;
 	call_owner(daemon_id, call->attempt, mine);
 	if (call->kind == KIND_EXCLUSIVE)

@@ -197,7 +197,7 @@ waits_stray(struct world *w, const struct conn *c, session_id session, int64_t k
 			continue;
 		v->stray = true;
 		/* Nobody is told that its RETRIES are over. */
-		v->loose |= w->plan.fault[FAULT_KIND] || is_refused(w, v) || v->tries > 0;
+		v->loose |= is_refused(w, v) || v->tries > 0;
 		v->session = session;
 		v->kept_ms = kept_ms;
 	}

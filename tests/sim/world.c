@@ -196,7 +196,8 @@ keys_left(struct server *s, char *what, size_t size)
 			     slice_equal(key, SLICE("hf:node")) ||
 			     slice_equal(key, SLICE(SERVER_TOKEN_COUNTER));
 		/* A clock that stepped back makes keys live longer that nobody looks at. */
-		stays |= s->world->plan.fault[FAULT_BACK] && store_expires_ms(store, key) > 0;
+		stays |= excuse(s->world, EXCUSE_DRAIN_BACK, s->world->now_us < s->back_until_us) &&
+			 store_expires_ms(store, key) > 0;
 		if (stays)
 			continue;
 		snprintf(what, size, "drain: the key %.*s is left at m%u", (int)key.n, key.p, s->index);
