@@ -109,7 +109,6 @@ flight_deliver(struct host *h, const struct vote *v)
 		way->told = v->highest;
 	if (v->token_last > way->told)
 		way->told = v->token_last;
-	leaps_vote(h, v);
 	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0 &&
 		progress_stands(h, checker_name_of(v->name), v->attempt))
 		progress_queued(h, checker_name_of(v->name), true);

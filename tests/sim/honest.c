@@ -166,8 +166,8 @@ may_be_other(const struct world *w, unsigned name)
 	bool spoilt = false;
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 		spoilt |= was_foreign(&w->servers[i], plan_first(&w->plan, name));
-	return (name == 1 && w->plan.permits > 0) || w->plan.mixed || plan_keyed(&w->plan, name) ||
-	       excuse(w, EXCUSE_REFUSAL_KIND, spoilt);
+	return (name == 1 && w->plan.permits > 0) || (name < 2 && w->plan.mixed) ||
+	       plan_keyed(&w->plan, name) || excuse(w, EXCUSE_REFUSAL_KIND, spoilt);
 }
 
 void

@@ -12,20 +12,14 @@
 
 struct host;
 struct note;
-struct vote;
-
-#define LEAPS_GREETINGS 8 /* as OFFSET_SAMPLES */
 
 struct leaps {
-	int64_t greeted_us[LEAPS_GREETINGS]; /* the first ones of stretches of time; 0: none */
-	unsigned newest;
 	int64_t seen_us;   /* when this life of the daemon last said that the clock leapt; 0: never */
 	int64_t gained_us; /* by as much */
 };
 
 /* What daemons do. */
 void leaps_start(struct host *host);
-void leaps_vote(struct host *host, const struct vote *vote);
 void leaps_note(struct host *host, const struct note *note);
 
 /* Whether it counts nothing new from this master, the n-th that it knows, as a clock leapt. */
