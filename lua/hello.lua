@@ -94,11 +94,18 @@ end
 
 -- Limits may change once no other daemon that agreed to the old ones lives.
 local longest_ms = math.max(live_ms, (number(node.lease_max) or 0) + (number(node.margin) or 0))
+local latest, shortened = now + 2 * longest_ms * 1000, {}
 for field, value in pairs(node) do
 	local what, daemon = string.match(field, '^([dl]):(.*)$')
-	local deadline = number(string.match(value, '^%d+'))
+	local deadline, rest = string.match(value, '^(%d+)(.*)$')
+	deadline = number(deadline)
 	if daemon and daemon ~= ARGV[2] then
-		local alive = deadline and deadline > now and deadline <= now + 2 * longest_ms * 1000
+		local alive = deadline and deadline > now
+		if alive and deadline > latest then
+			-- Our clock went back. The daemon may live, or its leases be told; but not for so long.
+			table.insert(shortened, field)
+			table.insert(shortened, decimal(latest) .. rest)
+		end
 		table.insert(not alive and dead or what == 'd' and live or {}, field)
 		leapt = leapt + (alive and what == 'l' and 1 or 0)
 	end
@@ -127,6 +134,10 @@ local function limits(l, j, hash)
 	return 'longest lease ' .. l .. ' ms, clock-margin ' .. j .. ' ms, rules ' .. hash
 end
 
+if #shortened > 0 then
+	redis.call('PERSIST', KEYS[1])
+	redis.call('HSET', KEYS[1], unpack(shortened))
+end
 local agreed = node.lease_max == ARGV[4] and node.margin == ARGV[5] and node.layout == layout
 if not agreed and #live > 0 and node.incarnation then
 	local stored = limits(node.lease_max or '?', node.margin or '?', node.layout or '?')

@@ -112,6 +112,25 @@ ON_BOTH(an_offer_is_not_taken_while_memory_may_be_lost)
 	ends(says(DA, T, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
 }
 
+/* As if the master's clock had gone back by a day since DA registered. */
+ON_BOTH(a_set_does_not_give_way_because_the_clock_of_its_master_goes_back)
+{
+	admitted(DA);
+	(void)says(DA, S, AGREEMENT_OFFERED, 0);
+	(void)says(DA, S, AGREEMENT_ACCEPTED, 0);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	stage_do(&stage,
+		"for _, k in ipairs(redis.call('HKEYS', KEYS[1])) do if string.sub(k, 1, 2) == 'd:' then "
+		"local ms, rest = string.match(redis.call('HGET', KEYS[1], k), '^(%d+)(.*)$') "
+		"redis.call('HSET', KEYS[1], k, string.format('%.0f', ms + 86400000000) .. rest) end end "
+		"return 1",
+		"hf:node");
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
+	/* But it does not live until tomorrow. */
+	stage_wait_ms(&stage, 120);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
+}
+
 ON_BOTH(a_set_that_an_operator_deletes_leaves_no_step_behind)
 {
 	admitted(DA);
@@ -252,6 +271,7 @@ int
 main(void)
 {
 	return SUITE_RUN("script_set", NULL, NULL, a_set_goes_its_steps_and_never_back,
+		a_set_does_not_give_way_because_the_clock_of_its_master_goes_back,
 		a_set_that_an_operator_deletes_leaves_no_step_behind,
 		an_offer_is_not_taken_while_memory_may_be_lost, an_acceptance_needs_an_offer,
 		an_offer_gives_way_to_what_is_agreed_and_to_nothing_else_while_its_daemons_live,
