@@ -328,6 +328,15 @@ leapt_outcome(const struct vote *vote, bool doubted)
 	return vote->outcome;
 }
 
+/* Granted by a memory before a change that we have seen meanwhile. It may have been given up because its
+ * clock leapt: then leases of others had ended there, too, before their time. To be given back. */
+static bool
+is_outdated(const struct core *core, const struct lease *l, const struct vote *vote)
+{
+	return vote->op == CALL_ACQUIRE && vote->outcome == OUTCOME_YES && l->traffic != NULL &&
+	       l->traffic->questions[vote->master].incarnation != core->masters[vote->master].incarnation;
+}
+
 static struct lease *
 lease_of(const struct core *core, struct resource *r, uint64_t attempt)
 {
@@ -385,6 +394,11 @@ take_vote(struct core *core, const struct vote *vote)
 	default:
 		r = names_find(&core->names, vote->name);
 		l = r == NULL ? NULL : lease_of(core, r, vote->attempt);
+		if (l != NULL && is_outdated(core, l, vote)) {
+			believed = *vote;
+			believed.outcome = OUTCOME_UNKNOWN;
+			vote = &believed;
+		}
 		if (l != NULL)
 			lease_vote(core, l, vote);
 	}
