@@ -3,6 +3,7 @@
 
 #include "tests/sim/meddle.h"
 #include "tests/sim/reload.h"
+#include "tests/sim/stun.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -66,6 +67,9 @@ fault_host(struct world *w, enum fault fault)
 	switch (fault) {
 	case FAULT_PAUSE:
 		prolong(w, &h->paused_until_us);
+		return;
+	case FAULT_STUN:
+		stun(h, some_time(w));
 		return;
 	case FAULT_CRASH:
 		host_crash(h);
@@ -475,6 +479,7 @@ fault_strike(struct world *w, enum fault fault)
 		fault_ways(w, fault);
 		return;
 	case FAULT_PAUSE:
+	case FAULT_STUN:
 	case FAULT_CRASH:
 	case FAULT_DRAIN:
 	case FAULT_RELOAD:

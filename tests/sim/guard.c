@@ -24,12 +24,41 @@ guard_taken(struct server *s, const struct call *call)
 		s->index, (int)call->name.n, call->name.p, since_us + guard_us(w) - w->now_us);
 }
 
+/* The hosts of more than half of the daemons that live have stood still: to them its clock leapt. */
+static bool
+most_stood_still(const struct world *w)
+{
+	unsigned alive = 0, still = 0;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		alive += w->hosts[i].alive;
+		still += w->hosts[i].stunned_us != 0;
+	}
+	return 2 * still >= alive;
+}
+
+/* Nothing that has happened to it is a reason to take a master for one that may have forgotten. */
+static void
+check_cause(struct host *h, unsigned master)
+{
+	struct world *w = h->world;
+	const struct server *s = host_way(h, master)->server;
+	const bool *fault = w->plan.fault;
+	bool clock = fault[FAULT_FORWARD] || fault[FAULT_BACK] || fault[FAULT_LEAP] || fault[FAULT_FAST];
+	if (!w->plan.trusted || w->plan.others > 0 || w->plan.replicas > 0 || clock || s->ended_us != 0 ||
+		s->forgot_us != 0 || most_stood_still(w))
+		return;
+	world_fail(w, "guard: d%u says that m%u may have forgotten, and nothing has happened to it", h->index,
+		s->index);
+}
+
 /* A memory that was given up since then, and is admitted, was guarded. */
 void
 guard_note(struct host *h, const struct note *n)
 {
 	if (n->type == NOTE_MASTER_LEAPT)
 		h->shuns_us[n->master] = h->world->now_us;
+	else if (n->type == NOTE_MASTER_GUARDED)
+		check_cause(h, (unsigned)n->master);
 	else if (n->type == NOTE_MASTER_ADMITTED)
 		h->shuns_us[n->master] = 0;
 }

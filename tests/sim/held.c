@@ -135,6 +135,16 @@ held_taint(struct world *w, unsigned name)
 		h->tainted |= h->name == name;
 }
 
+void
+held_taint_at(struct host *host, unsigned name)
+{
+	struct world *w = host->world;
+	w->checker.tainted[name][host->index] |= lease_there(host, name);
+	w->checker.tainted_us[name] = w->now_us;
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		h->tainted |= h->name == name && h->host == host && h->host_life == host->life;
+}
+
 /* What has been confirmed since then by a majority that has not forgotten is the daemon's own. */
 static bool
 taint_over(const struct world *w, unsigned name)

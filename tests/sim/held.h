@@ -86,6 +86,9 @@ void held_step(struct world *world, struct host *host, int64_t now_ms);
 /* A lease's key is written to at too many masters. */
 void held_taint(struct world *world, unsigned name);
 
+/* What this daemon has of a name ends sooner than it thinks. */
+void held_taint_at(struct host *host, unsigned name);
+
 void held_free(struct world *world);
 
 #endif

@@ -53,7 +53,8 @@ struct host {
 	struct drift still; /* by how much its clock is behind, as it stood still */
 
 	int64_t paused_until_us;
-	int64_t copy_ended_us;                /* another process with its daemon-id ended then; 0: none */
+	int64_t stunned_us;    /* when its host last went on after it had stood still; 0: never */
+	int64_t copy_ended_us; /* another process with its daemon-id ended then; 0: none */
 	struct leaps leaps[PLAN_MASTERS_MAX]; /* of its masters' clocks */
 	int64_t shuns_us[PLAN_MASTERS_MAX];   /* one leapt, and it has not admitted that master since */
 	unsigned masters;                     /* so many does it know: */

@@ -94,7 +94,7 @@ check_reason(struct world *w, const struct host *h, const struct hold *hold, con
 	if (strcmp(why, "maxhold") == 0 && hold->ceiling_ms > now_ms)
 		world_fail(w, "loss: d%u ends a hold of %s by a MAXHOLD that is not over", h->index,
 			checker_name(hold->name));
-	if ((bounds || expired) && hold->valid_us > w->now_us + 1000 && !hold->untold &&
+	if ((bounds || expired) && hold->valid_us > w->now_us + 1000 && !hold->untold && !hold->tainted &&
 		!(bounds && now_ms >= hold->ends_ms) &&
 		!excuse(w, EXCUSE_LOSS_CLOCK,
 			expired && hold->valid_us - w->now_us <= leaps_shorten_us(h) + 1000))
@@ -116,7 +116,8 @@ withheld(struct host *h, const struct note *n, const struct hold *hold)
 		world_fail(w, "session end: d%u withholds %s, which its holder has ended", h->index,
 			checker_name(hold->name));
 	/* Seen by two clocks. */
-	if (n->ttl_ms < left_ms - 3 - (told_ms < 0 ? -told_ms : told_ms) / 200 - delay_ms / 200)
+	if (!hold->tainted &&
+		n->ttl_ms < left_ms - 3 - (told_ms < 0 ? -told_ms : told_ms) / 200 - delay_ms / 200)
 		world_fail(w,
 			"told: d%u withholds %s for %" PRId64 " ms, and may not pass it on for %" PRId64,
 			h->index, checker_name(hold->name), n->ttl_ms, left_ms);

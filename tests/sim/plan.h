@@ -27,6 +27,7 @@
 	FAULT(SLOW, "slow")           /* messages take long */                                               \
 	FAULT(MESSAGES, "messages")   /* wake-ups are lost */                                                \
 	FAULT(PAUSE, "pause")         /* a daemon stands still */                                            \
+	FAULT(STUN, "stun")           /* its host does, and its clock */                                     \
 	FAULT(CRASH, "crash")         /* a daemon dies and comes back as another */                          \
 	FAULT(DRAIN, "drain")         /* a daemon is told to stop */                                         \
 	FAULT(RELOAD, "reload")       /* a daemon reads other rules */                                       \
