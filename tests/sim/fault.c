@@ -1,6 +1,7 @@
 /* fault: see fault.h. */
 #include "tests/sim/fault.h"
 
+#include "tests/sim/evict.h"
 #include "tests/sim/meddle.h"
 #include "tests/sim/reload.h"
 #include "tests/sim/stun.h"
@@ -442,6 +443,10 @@ fault_server(struct world *w, struct server *s, enum fault fault)
 	case FAULT_FORWARD:
 		fault_forward(w, s);
 		return;
+	case FAULT_EVICT:
+		if (may_lose(s))
+			evict(s);
+		return;
 	case FAULT_BACK:
 		fault_back(w, s);
 		return;
@@ -577,7 +582,8 @@ fault_heal(struct world *w)
 	for (unsigned k = 0; k < plan_servers(&w->plan); k++) {
 		struct server *s = &w->servers[k];
 		bool replica = w->plan.replicas > 0 && s->replication.follows >= 0;
-		*master_health(s->master) = (struct master_health){.readonly = replica};
+		*master_health(s->master) = (struct master_health){
+			.readonly = replica, .evicted = master_health(s->master)->evicted};
 		s->up = true;
 		s->deaf_until_us = w->plan.fault[FAULT_MESSAGES] ? INT64_MAX : 0;
 	}

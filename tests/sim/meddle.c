@@ -126,3 +126,18 @@ meddle(struct world *w, enum fault fault)
 		meddle_look(&w->servers[i]);
 	}
 }
+
+bool
+meddle_evict(struct server *s, unsigned name)
+{
+	struct world *w = s->world;
+	char key[64];
+	snprintf(key, sizeof(key), "%s", server_lease_key(w, name).p);
+	if (!store_exists(master_store(s->master), server_wall_us(s), slice_of(key)))
+		return false;
+	if (!others_keep(s, name))
+		held_taint(w, name);
+	s->spoilt_us[name] = w->now_us;
+	spoil(s, FAULT_DELETE, key);
+	return true;
+}

@@ -9,11 +9,16 @@
 
 #include "tests/sim/plan.h"
 
+#include <stdbool.h>
+
 struct server;
 struct world;
 
 /* DELETE, OVERWRITE or KIND. */
 void meddle(struct world *world, enum fault fault);
+
+/* The key of this name's lease is evicted; false: it was not there. */
+bool meddle_evict(struct server *server, unsigned name);
 
 /* Looks for what was written so, which a memory may bring back long afterwards. */
 void meddle_look(struct server *server);

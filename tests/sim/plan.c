@@ -17,7 +17,7 @@ plan_loses(const struct plan *plan)
 {
 	return plan->replicas > 0 || plan->fault[FAULT_EMPTY] || plan->fault[FAULT_STALE] ||
 	       plan->fault[FAULT_FLUSH] || plan->fault[FAULT_TOTAL] || plan->fault[FAULT_AMNESIA] ||
-	       plan->fault[FAULT_REVERT] || plan->fault[FAULT_SWAP];
+	       plan->fault[FAULT_REVERT] || plan->fault[FAULT_SWAP] || plan->fault[FAULT_EVICT];
 }
 
 bool
@@ -258,7 +258,7 @@ plan_sentinel(struct plan *plan)
 	/* What happens to one master alone, or to several that are independent. */
 	static const enum fault others[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA, FAULT_FLUSH, FAULT_FULL,
 		FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF, FAULT_BACK, FAULT_LEAP, FAULT_DELETE,
-		FAULT_OVERWRITE, FAULT_KIND, FAULT_CLONE, FAULT_REVERT, FAULT_SWAP};
+		FAULT_OVERWRITE, FAULT_KIND, FAULT_CLONE, FAULT_REVERT, FAULT_SWAP, FAULT_EVICT};
 	static const int64_t counts[] = {2, 2, 2, 3, 4};
 	struct rng rng = {plan->seed * UINT64_C(0x9fb21c651e98df25) + 3};
 	plan->masters = 1;

@@ -44,6 +44,7 @@
 	FAULT(SWAP, "swap")           /* SWAPDB, there or back */                                            \
 	FAULT(SCRIPTS, "scripts")     /* SCRIPT FLUSH */                                                     \
 	FAULT(FULL, "full")           /* over maxmemory */                                                   \
+	FAULT(EVICT, "evict")         /* it evicts keys for a while */                                       \
 	FAULT(READONLY, "readonly")   /* a replica for a while */                                            \
 	FAULT(LOADING, "loading")     /* loads its data for a while */                                       \
 	FAULT(MISCONF, "misconf")     /* cannot write its disk */                                            \

@@ -1,6 +1,7 @@
 /* said: see said.h. */
 #include "tests/sim/said.h"
 
+#include "tests/sim/evict.h"
 #include "tests/sim/guard.h"
 #include "tests/sim/world.h"
 
@@ -180,6 +181,7 @@ said_check(
 			guard_taken(s, &calls[i]);
 		}
 		check_released(s, daemon_id, &calls[i], &votes[i]);
+		evict_greeted(s, &votes[i]);
 		if (votes[i].token_first > 0)
 			check_block(s, &votes[i]);
 	}

@@ -101,6 +101,7 @@ server_crash(struct server *s, struct store *store, int64_t down_us)
 	s->up = false;
 	s->life++;
 	s->ended_us = w->now_us;
+	s->evicted_us = 0;
 	s->forgot_us = store == master_store(s->master) ? s->forgot_us : w->now_us;
 	s->stopped_until_us = 0;
 	memset(s->token, 0, sizeof(s->token));
@@ -197,7 +198,8 @@ server_sound(const struct server *s)
 {
 	const struct master_health *health = master_health(s->master);
 	return s->up && s->world->now_us >= s->stopped_until_us && s->world->now_us >= s->bare_until_us &&
-	       !health->full && !health->readonly && !health->loading && !health->misconf;
+	       !health->full && !health->evicting && !health->readonly && !health->loading &&
+	       !health->misconf;
 }
 
 bool

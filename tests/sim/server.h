@@ -32,6 +32,7 @@ struct server {
 	int64_t ppm;
 	int64_t forward_until_us; /* no further step forward before: at most J in the life of a lease */
 	int64_t ended_us;         /* when its process ended, or it began to be the master; 0: never */
+	int64_t evicted_us;       /* it evicted keys, and was not greeted since then; 0: no */
 	int64_t forgot_us;        /* when it last may have forgotten something; 0: never */
 	int64_t lacks_until_us;   /* its clock leapt, or its memory went back: its leases are missed */
 	int64_t spoilt_us[PLAN_NAMES_MAX];  /* somebody wrote to the lease's key; 0: never */
