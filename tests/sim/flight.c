@@ -1,6 +1,7 @@
 /* flight: see flight.h. */
 #include "tests/sim/flight.h"
 
+#include "tests/sim/following.h"
 #include "tests/sim/said.h"
 #include "tests/sim/turns.h"
 #include "tests/sim/world.h"
@@ -151,6 +152,7 @@ flight_tell(struct flight *f, bool acknowledged)
 	for (size_t i = 0; i < f->n && h->life == f->host_life; i++) {
 		if (f->acked && !acknowledged)
 			(void)replicas_disbelieve(&h->replicas, &f->calls[i], &votes[i]);
+		following_told(f, &votes[i]);
 		flight_deliver(h, &votes[i]);
 	}
 }

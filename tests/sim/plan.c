@@ -259,7 +259,7 @@ plan_sentinel(struct plan *plan)
 	static const enum fault others[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA, FAULT_FLUSH, FAULT_FULL,
 		FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF, FAULT_BACK, FAULT_LEAP, FAULT_DELETE,
 		FAULT_OVERWRITE, FAULT_KIND, FAULT_CLONE, FAULT_REVERT, FAULT_SWAP, FAULT_EVICT};
-	static const int64_t counts[] = {2, 2, 2, 3, 4};
+	static const int64_t counts[] = {2, 2, 3, 3, 4};
 	struct rng rng = {plan->seed * UINT64_C(0x9fb21c651e98df25) + 3};
 	plan->masters = 1;
 	plan->replicas = (unsigned)pick(&rng, counts, 5);
