@@ -49,13 +49,18 @@ keep_refill(struct core *core, struct lease *l)
 	}
 }
 
-/* What the rule says now; never less than what the lease is good for already: the key must not end sooner. */
+/* What the rule says now; never less than what any seat is good for already: its key must not end sooner, as
+ * another seat may make a majority with it later. */
 static int64_t
 keep_next_term_ms(const struct core *core, const struct lease *l)
 {
-	int64_t left = l->valid_ms - core->now.ms;
-	int64_t kept = left + drift_ms(left), ruled = l->resource->rule->lease_ms;
+	int64_t ruled = l->resource->rule->lease_ms, kept, left = 0;
 
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (l->seats[i].valid_ms - core->now.ms > left)
+			left = l->seats[i].valid_ms - core->now.ms;
+	}
+	kept = left + drift_ms(left);
 	return kept > ruled ? kept : ruled;
 }
 
