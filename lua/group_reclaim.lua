@@ -5,7 +5,7 @@
 --       numbers; then the ttl (ms) of each; then the deadline (µs of this master's TIME) of each; then the highest
 --       token known to each; then the newest token of each share
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
---       1         the share is there for ttl from now
+--       1         the share is there for ttl from now, and nothing else of the owner
 --       {'no'}    somebody else reclaimed a newer lease of it, alone or among others, or one of its permits; or a
 --                 lock of a foreign program is there
 --       {'late'}  executed after its deadline
@@ -49,6 +49,20 @@ local function beaten(lease, form, owner, newest, other)
 	return false
 end
 
+-- What the owner has besides the members that it names now: this master first gave it others than most did.
+local function others_drop(lease, form, owner)
+	local named = {}
+	for _, member in ipairs(form.members) do
+		named[member] = true
+	end
+	local flat = redis.call('HGETALL', lease)
+	for at = 1, #flat, 2 do
+		if not named[flat[at]] and member_read(flat[at + 1]) == owner then
+			redis.call('HDEL', lease, flat[at])
+		end
+	end
+end
+
 local function newest_of(lease, newest)
 	local by, theirs = reclaimed(lease)
 	return by == 'group' and math.max(theirs, newest) or newest
@@ -74,6 +88,7 @@ local function reclaim(i)
 		redis.call('DEL', lease)
 	end
 	group_put(lease, form.kind, form.members, owner, terms.ttl_ms)
+	others_drop(lease, form, owner)
 	return 1
 end
 
