@@ -43,7 +43,9 @@ check_cause(struct host *h, unsigned master)
 	struct world *w = h->world;
 	const struct server *s = host_way(h, master)->server;
 	const bool *fault = w->plan.fault;
-	bool clock = fault[FAULT_FORWARD] || fault[FAULT_BACK] || fault[FAULT_LEAP] || fault[FAULT_FAST];
+	int64_t since_us = w->now_us > 4 * guard_us(w) ? w->now_us - 4 * guard_us(w) : 0;
+	bool clock = fault[FAULT_FORWARD] || fault[FAULT_BACK] || fault[FAULT_LEAP] || fault[FAULT_FAST] ||
+		     drift_apart_us(&s->drift, since_us, w->now_us) > 0;
 	if (!w->plan.trusted || w->plan.others > 0 || w->plan.replicas > 0 || clock || s->ended_us != 0 ||
 		s->forgot_us != 0 || most_stood_still(w))
 		return;
