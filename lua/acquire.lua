@@ -84,6 +84,7 @@ local me, inbox = string.match(args[common + 1], '^%x+'), string.gsub(keys[1], '
 -- include: group
 -- include: next
 -- include: place
+-- include: extend
 
 -- Held by others: wait in the queue.
 local function busy_held(queue, holder, change)
@@ -143,7 +144,11 @@ local function acquire(i)
 	end
 	-- The tokens first: should the lease fail, only numbers are lost.
 	local first, last = tokens_take(keys[2 * n + 1 + i], proposal, block)
-	redis.call('SET', lease, owner, 'PX', ttl)
+	if lock == owner then
+		lease_extend(lease, ttl)
+	else
+		redis.call('SET', lease, owner, 'PX', ttl)
+	end
 	queue_remove(queue, me)
 	claim_drop(queue)
 	return { 'yes', first, last, #queue.order }

@@ -43,18 +43,25 @@ local left, read = 0, forms + n -- names they still hold for; arguments that hav
 
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
 
--- Whether all these members are the owner's and live.
-local function members_live(lease, members, owner)
+-- When the last of these members ends; nil: not all are the owner's and live.
+local function members_end(lease, members, owner)
+	local last = now
 	for i = 1, #members, CHUNK do
 		local some = { unpack(members, i, math.min(i + CHUNK - 1, #members)) }
 		for _, value in ipairs(redis.call('HMGET', lease, unpack(some))) do
 			local who, deadline = member_read(value)
 			if who ~= owner or deadline <= now then
-				return false
+				return nil
 			end
+			last = math.max(last, deadline)
 		end
 	end
-	return true
+	return last
+end
+
+-- ttl, or what is left until then: see extend.inc.
+local function ttl_least(till)
+	return math.max(tonumber(ttl), math.min(math.ceil((till - now) / 1000), ttl_max))
 end
 
 -- Gone, or the hash of somebody else.
@@ -78,15 +85,18 @@ local function renew(i)
 		if redis.call('GET', lease) ~= owner or form.limit then
 			return { 'no' }
 		end
+		local least = ttl_least(now + 1000 * redis.call('PTTL', lease))
 		redis.call('DEL', lease)
-		group_put(lease, form.kind, form.members, owner, tonumber(ttl))
+		group_put(lease, form.kind, form.members, owner, least)
 		queue_prune(queue)
 		lock_call(lock_read(lease), queue, args[2])
-	elseif members_live(lease, form.members, owner) then
-		redis.call('PERSIST', KEYS[1]) -- a full master takes what follows a first write that needs no memory
-		group_put(lease, form.kind, form.members, owner, tonumber(ttl))
 	else
-		return look(lease, kind)
+		local till = members_end(lease, form.members, owner)
+		if not till then
+			return look(lease, kind)
+		end
+		redis.call('PERSIST', KEYS[1]) -- a full master takes what follows a first write that needs no memory
+		group_put(lease, form.kind, form.members, owner, ttl_least(till))
 	end
 	if block == 0 then
 		return queue_waiting(queue, form)

@@ -23,6 +23,7 @@ end
 -- include: tokens
 -- include: block
 -- include: redisson
+-- include: extend
 
 local n = (#ARGV - 3) / 3
 local deadline, proposal = number(ARGV[2]), number(ARGV[3])
@@ -55,8 +56,12 @@ local function acquire(i)
 	end
 	-- The tokens first: should the lease fail, only numbers are lost.
 	local first, last = redisson_tokens(lease, proposal, block)
-	redis.call('HSET', lease, owner, 1)
-	redis.call('PEXPIRE', lease, decimal(ttl))
+	if holder then
+		lease_extend(lease, decimal(ttl))
+	else
+		redis.call('HSET', lease, owner, 1)
+		redis.call('PEXPIRE', lease, decimal(ttl))
+	end
 	return { 'yes', first, last, 0 }
 end
 

@@ -21,6 +21,7 @@ end
 -- include: tokens
 -- include: block
 -- include: redisson
+-- include: extend
 
 local n = (#ARGV - 2) / 3
 local proposal = number(ARGV[2])
@@ -37,7 +38,7 @@ local function renew(i)
 	if redis.call('HEXISTS', lease, owner) == 0 then
 		return { 'no' }
 	end
-	redis.call('PEXPIRE', lease, decimal(ttl))
+	lease_extend(lease, decimal(ttl))
 	-- The lease is kept whatever becomes of the tokens: a full master may refuse to store the counter.
 	local ok, first, last = false, 0, 0
 	if block > 0 and proposal <= TOKEN_MAX and highest <= TOKENS_END then

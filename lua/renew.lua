@@ -29,6 +29,7 @@ local n = (#keys - 1) / (fenced and 3 or 2)
 local common, each = 2, n + 2
 local left, read = 0, 2 + n * (fenced and 2 or 1) -- names they still hold for; arguments that have been read
 -- include: renewal
+-- include: extend
 
 local function waiting(i)
 	local count = redis.pcall('ZCARD', keys[n + 1 + i])
@@ -49,7 +50,11 @@ for i = 1, n do
 		answers[i + 2] = { 'no' }
 		rest[#rest + 1] = not holders[i] and i or nil -- gone, or another kind of key
 	else
-		redis.call('PEXPIRE', keys[i + 1], ttl)
+		if longest then
+			redis.call('PEXPIRE', keys[i + 1], ttl)
+		else
+			lease_extend(keys[i + 1], ttl)
+		end
 		answers[i + 2] = queues > 0 and waiting(i) or 0
 		kept = answers[i + 2] == 0 and kept + 1 or kept
 		if block > 0 then

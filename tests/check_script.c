@@ -602,6 +602,34 @@ ON_BOTH(renewing_may_reserve_tokens)
 	ck_assert_int_eq(v.token_first, 0);
 }
 
+/* The last was under way for long: a lease with a longer term was asked for meanwhile. */
+ON_BOTH(a_call_with_a_shorter_term_ends_no_lease_earlier)
+{
+	struct call calls[2] = {acquire_of("a", 1), {.op = CALL_RENEW, .name = SLICE("a"), .attempt = 1}};
+	open_master();
+	acquire(DA, 1);
+	for (size_t i = 0; i < 2; i++) {
+		calls[i].ttl_ms = 20;
+		ck_assert_int_eq(run_call(DA, calls[i]).outcome, OUTCOME_YES);
+		ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}"), TTL_MS - 1000);
+	}
+}
+
+/* The clock stepped back, or somebody took the expiry away. */
+ON_BOTH(a_lease_that_would_outlive_all_terms_is_cut_short_when_it_is_renewed)
+{
+	static const char *const spoils[] = {
+		"return redis.call('PERSIST', KEYS[1])", "return redis.call('PEXPIRE', KEYS[1], 90000000)"};
+	open_master();
+	acquire(DA, 1);
+	for (size_t i = 0; i < 2; i++) {
+		stage_do(&stage, spoils[i], "hf:{a}");
+		ck_assert_int_eq(simple(DA, CALL_RENEW, 1).outcome, OUTCOME_YES);
+		int64_t left_ms = stage_ttl_ms(&stage, "hf:{a}");
+		ck_assert_msg(left_ms > TTL_MS - 1000 && left_ms <= TTL_MS, "%lld", (long long)left_ms);
+	}
+}
+
 ON_BOTH(lifetimes_out_of_range_are_refused)
 {
 	static const int64_t bad[] = {0, -1, TTL_MS + 1, INT64_MAX};
@@ -1074,9 +1102,10 @@ main(void)
 		a_counter_at_its_end_grants_nothing_more,
 		names_that_somebody_waits_for_end_among_others_as_alone,
 		a_release_tells_the_time_where_an_acquire_may_be_under_way, messages_carry_the_name_as_it_is,
-		renewing_may_reserve_tokens, lifetimes_out_of_range_are_refused,
-		names_of_one_command_have_each_its_own_terms, who_waits_is_queued_and_the_holder_is_told,
-		who_had_its_turn_for_nothing_has_it_again,
+		renewing_may_reserve_tokens, a_call_with_a_shorter_term_ends_no_lease_earlier,
+		a_lease_that_would_outlive_all_terms_is_cut_short_when_it_is_renewed,
+		lifetimes_out_of_range_are_refused, names_of_one_command_have_each_its_own_terms,
+		who_waits_is_queued_and_the_holder_is_told, who_had_its_turn_for_nothing_has_it_again,
 		who_comes_stands_behind_one_that_went_ahead_of_the_first,
 		one_try_does_not_queue_and_does_not_jump_the_queue, a_head_that_does_not_come_goes_to_the_end,
 		a_lock_that_ran_out_is_kept_for_the_head_too, a_place_that_is_not_refreshed_ends,

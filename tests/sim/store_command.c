@@ -152,7 +152,10 @@ do_pexpire(const struct args *a)
 	if (!arg_number(a->v[2], &ms))
 		return answer_error("ERR value is not an integer or out of range");
 	struct entry *entry = entry_find(a->store, a->env->wall_us, a->v[1]);
-	if (entry == NULL)
+	/* GT: only later than now; without an expiry it never ends, and nothing is later. */
+	bool later = a->n < 4 || (entry != NULL && entry->expire_ms > 0 &&
+					 a->env->wall_us / 1000 + ms > entry->expire_ms);
+	if (entry == NULL || !later)
 		return answer_int(0);
 	if (ms <= 0)
 		entry_remove(a->store, entry);
@@ -458,7 +461,7 @@ static const struct command_row {
 	{"EXISTS", 2, 99, false, false, do_exists},
 	{"TYPE", 2, 2, false, false, do_type},
 	{"PTTL", 2, 2, false, false, do_pttl},
-	{"PEXPIRE", 3, 3, true, false, do_pexpire},
+	{"PEXPIRE", 3, 4, true, false, do_pexpire},
 	{"PERSIST", 2, 2, true, false, do_persist},
 	{"HGET", 3, 3, false, false, do_hget},
 	{"HMGET", 3, 8000, false, false, do_hmget},
