@@ -625,6 +625,36 @@ START_TEST(an_answer_that_another_link_overtook_shows_no_leap)
 }
 END_TEST
 
+START_TEST(a_clock_that_leaps_while_a_link_is_lost_has_leapt)
+{
+	struct story w;
+
+	story_two_links(&w);
+	after(&w, LEASE_MS / 3);
+	greets(&w, 1, 0);
+	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = 0, .text = SLICE("reset")});
+	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 0});
+	greets(&w, 0, 2 * MARGIN_MS);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_clock_that_leaps_while_nothing_is_heard_has_leapt)
+{
+	struct story w;
+
+	story_two_links(&w);
+	for (unsigned i = 0; i < 2; i++)
+		step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = i, .text = SLICE("reset")});
+	after(&w, 4 * LEASE_MS);
+	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 0});
+	greets(&w, 0, LEASE_MS);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	story_done(&w);
+}
+END_TEST
+
 /* Each is within the margin, and no lease lives through both. */
 START_TEST(steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap)
 {
@@ -673,5 +703,7 @@ main(void)
 		no_nonce_is_dropped_that_the_master_may_have_seen_last,
 		a_daemon_that_stood_still_blames_no_master_for_that_time,
 		an_answer_that_another_link_overtook_shows_no_leap,
-		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap);
+		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap,
+		a_clock_that_leaps_while_a_link_is_lost_has_leapt,
+		a_clock_that_leaps_while_nothing_is_heard_has_leapt);
 }

@@ -206,8 +206,15 @@ master_flushed(struct core *core, struct master *m)
 void
 master_link_up(struct core *core, struct master *m, unsigned link)
 {
+	struct offset known = m->links[link].offset;
+
 	assert(link < core->settings.links);
-	m->links[link] = (struct master_link){.up = true};
+	/* Whatever was heard by now was read before anything that is sent on this connection. */
+	for (unsigned i = 0; i < core->settings.links; i++) {
+		if (offset_latest_ms(&m->links[i].offset) > offset_latest_ms(&known))
+			known = m->links[i].offset;
+	}
+	m->links[link] = (struct master_link){.up = true, .offset = known};
 	/* Another link may be about to be greeted again sooner, after an answer that was no good. */
 	if (m->state == MASTER_AWAY || m->greet_ms > core->now.ms + greet_every_ms(core))
 		m->greet_ms = core->now.ms + greet_every_ms(core);
@@ -233,7 +240,7 @@ master_link_down(struct core *core, struct master *m, unsigned link, struct slic
 	bool any = false;
 
 	assert(link < core->settings.links);
-	m->links[link] = (struct master_link){.up = false};
+	m->links[link] = (struct master_link){.up = false, .offset = m->links[link].offset};
 	for (unsigned i = 0; i < core->settings.links; i++)
 		any |= m->links[i].up;
 	keep_text(m->reason, sizeof(m->reason), why);

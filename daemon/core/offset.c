@@ -24,6 +24,12 @@ offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t 
 }
 
 int64_t
+offset_latest_ms(const struct offset *offset)
+{
+	return offset->samples[offset->newest].at_ms;
+}
+
+int64_t
 offset_leap_ms(
 	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us)
 {
@@ -36,7 +42,8 @@ offset_leap_ms(
 		const struct offset_sample *s = &offset->samples[i];
 		int64_t gone_us = ahead_us - s->ahead_us;
 
-		if (s->from_ms != 0 && s->at_ms >= since_ms &&
+		/* The last one counts, however long nothing was heard since. */
+		if (s->from_ms != 0 && (s->at_ms >= since_ms || i == offset->newest) &&
 			gone_us > (allowed_ms + drift_ms(now_ms - s->at_ms)) * 1000 && gone_us > most_us)
 			most_us = gone_us;
 	}

@@ -29,9 +29,12 @@ struct offset {
  * the master read them; samples of over_ms, the same in all calls, are kept at least. */
 void offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t time_us);
 
+/* When the last greeting that is kept left; 0: none was. */
+int64_t offset_latest_ms(const struct offset *offset);
+
 /* An answer with time_us comes at now_ms: how far the clock went ahead since a greeting of the last over_ms,
- * in ms, rounded up; 0: by no more than allowed_ms and the difference of rates. Of the greetings up to a
- * fifth longer ago some are compared, too. */
+ * or since the last one, in ms, rounded up; 0: by no more than allowed_ms and the difference of rates. Of the
+ * greetings up to a fifth longer ago some are compared, too. */
 int64_t offset_leap_ms(
 	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us);
 

@@ -124,6 +124,7 @@ flight_deliver(struct host *h, const struct vote *v)
 		trace_greeting(h, v);
 	else
 		trace_vote(h, v);
+	leaps_vote(h, v);
 	struct vote kept = *v;
 	host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
 	if (kept.op == CALL_ACQUIRE && kept.outcome == OUTCOME_WRONGKIND && h->world->plan.masters == 1)

@@ -21,16 +21,43 @@ void
 leaps_start(struct host *h)
 {
 	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
-		h->leaps[i] = (struct leaps){.seen_us = 0};
+		h->leaps[i] = (struct leaps){.greeted_us = h->world->now_us, .gap_us = h->world->now_us};
 }
 
-/* The oldest greeting that an answer is compared with left then: a guard and a third of a lease ago, and a
- * sixth of that more. */
+/* Greetings of so long are compared: of a guard and a third of a lease, and a sixth of that more. */
 static int64_t
-remembers_us(const struct world *w)
+window_us(const struct world *w)
 {
 	int64_t over_us = (guard_ms(w) * 1000 + third_us(w)) * 7 / 6;
-	int64_t since_us = w->now_us - over_us - over_us / 100 - 10000;
+	return over_us + over_us / 100 + 10000;
+}
+
+/* A greeting was answered; the question left less than a third of a lease ago. */
+void
+leaps_vote(struct host *h, const struct vote *vote)
+{
+	struct world *w = h->world;
+	struct leaps *l = &h->leaps[vote->master];
+	int64_t sent_us = w->now_us - third_us(w);
+	if (vote->op != CALL_HELLO || vote->outcome != OUTCOME_YES || vote->greeting != GREETING_GOOD)
+		return;
+	if (w->now_us - l->greeted_us > window_us(w) - third_us(w)) {
+		l->gap_us = l->greeted_us;
+		l->back_us = w->now_us;
+	}
+	l->greeted_us = sent_us;
+}
+
+/* The oldest greeting that an answer is compared with left then; it is the last one before a time in which
+ * nothing was heard for longer than that. */
+static int64_t
+remembers_us(const struct world *w, const struct leaps *l)
+{
+	int64_t since_us = w->now_us - window_us(w);
+	if (w->now_us - l->back_us <= window_us(w) && l->gap_us < since_us)
+		since_us = l->gap_us;
+	if (l->greeted_us < since_us)
+		since_us = l->greeted_us;
 	return since_us > 0 ? since_us : 0;
 }
 
@@ -58,7 +85,7 @@ leaps_note(struct host *h, const struct note *n)
 		return;
 	struct leaps *l = &h->leaps[n->master];
 	const struct server *s = host_way(h, (unsigned)n->master)->server;
-	int64_t margin_us = w->plan.margin_ms * 1000, from_us = remembers_us(w);
+	int64_t margin_us = w->plan.margin_ms * 1000, from_us = remembers_us(w, l);
 	int64_t still_us = drift_gained_us(&h->still, from_us, w->now_us);
 	int64_t gained_us = drift_gained_us(&s->drift, from_us, w->now_us) + still_us;
 	int64_t other_us = other_ahead_us(s, from_us) + still_us;

@@ -12,14 +12,19 @@
 
 struct host;
 struct note;
+struct vote;
 
 struct leaps {
-	int64_t seen_us;   /* when this life of the daemon last said that the clock leapt; 0: never */
-	int64_t gained_us; /* by as much */
+	int64_t greeted_us; /* the last greeting that was answered left then, or later, */
+	int64_t gap_us;     /* and the last one before nothing was heard for long, */
+	int64_t back_us;    /* until then */
+	int64_t seen_us;    /* when this life of the daemon last said that the clock leapt; 0: never */
+	int64_t gained_us;  /* by as much */
 };
 
 /* What daemons do. */
 void leaps_start(struct host *host);
+void leaps_vote(struct host *host, const struct vote *vote);
 void leaps_note(struct host *host, const struct note *note);
 
 /* Whether it counts nothing new from this master, the n-th that it knows, as a clock leapt. */
