@@ -8,12 +8,16 @@
 static struct slice
 word_cut(struct slice *text)
 {
-	const char *blank = text->n > 0 ? memchr(text->p, ' ', text->n) : NULL;
-	struct slice word = {text->p, blank != NULL ? (size_t)(blank - text->p) : text->n};
-	size_t gone = word.n + (blank != NULL);
+	const char *blank;
+	struct slice word = *text;
 
-	text->p += gone;
-	text->n -= gone;
+	if (text->n == 0)
+		return word;
+	blank = memchr(text->p, ' ', text->n);
+	if (blank != NULL)
+		word.n = (size_t)(blank - text->p);
+	text->p += word.n + (blank != NULL);
+	text->n -= word.n + (blank != NULL);
 	return word;
 }
 
