@@ -12,10 +12,9 @@ reload(struct host *h)
 	struct world *w = h->world;
 	struct rule rules[WORLD_RULES];
 	int64_t way_us = w->plan.network_us + w->plan.spread_us, lease_ms = w->plan.lease_ms;
-	memcpy(rules, h->rules, sizeof(rules));
+	memcpy(rules, w->rules, sizeof(rules));
 	for (size_t i = 0; i < WORLD_RULES; i++) {
 		int64_t part = way_us > lease_ms * 1000 / 64 ? 2 : 4;
-		/* No longer ones: a renewal that comes late would take them back (lua/renew.lua). */
 		if (rng_percent(&w->rng, 60) && lease_ms / part >= 100 && rules[i].lease_ms > lease_ms / part)
 			rules[i].lease_ms = rng_range(&w->rng, lease_ms / part, rules[i].lease_ms);
 		if (rng_percent(&w->rng, 30))
