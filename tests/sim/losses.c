@@ -40,7 +40,10 @@ static void
 asked(struct world *w, const struct conn *c, unsigned name, const char *owner)
 {
 	struct loss_told *l = *find(w, c->host, conn_session(c), name, owner);
-	if (l != NULL)
+	const struct hold *h = held_by(w, (struct conn *)c, name, owner);
+	/* What its session has again by now is not asked for. */
+	bool has = h != NULL && held_surely(w, h) && h->since_us < w->now_us;
+	if (l != NULL && !has)
 		l->asked = true;
 }
 

@@ -51,6 +51,13 @@ add(struct world *w, const struct conn *c)
 	return p;
 }
 
+static void
+cut(struct pact *p)
+{
+	p->cut_ms = host_ms(p->host);
+	p->cut_grace_ms = p->grace_ms;
+}
+
 /* Others that still speak for it are closed; what they wait for strays. */
 static void
 take_over(struct world *w, struct pact *p, const struct conn *by)
@@ -60,7 +67,7 @@ take_over(struct world *w, struct pact *p, const struct conn *by)
 		if (other == by || other->tag != p->tag || !other->open || other->ousted)
 			continue;
 		other->ousted = true;
-		p->cut_ms = host_ms(p->host);
+		cut(p);
 		waits_stray(w, other, p->session, host_ms(p->host) + p->grace_ms);
 	}
 }
@@ -157,7 +164,7 @@ pact_closed(struct world *w, const struct conn *c, enum end end)
 		return;
 	}
 	p->detached = true;
-	p->cut_ms = host_ms(p->host);
+	cut(p);
 	if (p->grace_ms == 0 || end == END_CLEAN || p->host->draining)
 		return; /* its process keeps it, and nothing it waits for */
 	waits_stray(w, c, p->session, p->cut_ms + p->grace_ms);
@@ -199,7 +206,7 @@ silent(struct pact *p)
 		if (bound->tag == p->tag)
 			bound->unbound = true;
 	if (p->detached)
-		p->cut_ms = host_ms(p->host);
+		cut(p);
 	p->over |= p->detached && p->grace_ms == 0;
 	if (p->grace_ms > 0)
 		return;

@@ -28,8 +28,9 @@ struct pact {
 	int64_t heartbeat_ms;
 	int64_t heard_ms; /* its last request, or the last answer: by the host's clock */
 	bool detached;
-	int64_t cut_ms; /* since then */
-	bool over;      /* it has ended */
+	int64_t cut_ms;       /* since then, */
+	int64_t cut_grace_ms; /* with this grace */
+	bool over;            /* it has ended */
 };
 
 /* What daemons answer, tell, and learn. */
