@@ -220,6 +220,9 @@ flight_run(struct flight *f)
 	f->arrived = true;
 	f->reply = server_run(s, f->command.argc, f->command.argv, f->command.argvlen);
 	f->reach = s->replication.stream;
+	/* If it wrote nothing, it rests on what its connection wrote before: WAIT asks for that. */
+	if (f->reach.offset == before && f->wire_life == f->wire->life && f->wire->wrote > 0)
+		f->reach.offset = f->wire->wrote;
 	if (f->reach.offset != before && f->wire_life == f->wire->life)
 		f->wire->wrote = f->reach.offset;
 	latches_ran(s, f);

@@ -74,9 +74,10 @@ void
 losses_granted(struct world *w, const struct host *h, session_id session, unsigned name, const char *owner)
 {
 	struct loss_told *l = *find(w, h, session, name, owner);
-	/* A LOCK that waited already when it was lost leaves it to be told. */
-	if (l != NULL && l->asked)
-		forget(find(w, h, session, name, owner));
+	/* A LOCK that waited already when it was lost leaves it to be told; so does one that was refused
+	 * since. */
+	if (l != NULL)
+		l->again |= l->asked;
 }
 
 /* ---- why ---- */
@@ -283,11 +284,11 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 		r->verb != VERB_DOWNGRADE)
 		return;
 	struct loss_told **at = find(w, c->host, conn_session(c), r->name, r->owner);
-	if (told && *at == NULL)
-		world_fail(w, "loss: c%u is told that it has lost %s, which it has not", c->client->index,
-			checker_name(r->name));
 	/* It may have waited for the name before it lost it, and hold it again. */
 	const struct hold *hold = held_by(w, c, r->name, r->owner);
+	if (told && (*at == NULL || ((*at)->again && hold != NULL && held_surely(w, hold) && r->token == 0)))
+		world_fail(w, "loss: c%u is told that it has lost %s, which it has not", c->client->index,
+			checker_name(r->name));
 	if (denied && *at != NULL && !(*at)->asked && few(w, c) && (hold == NULL || hold->lost))
 		world_fail(w, "loss: c%u is not told that it has lost %s", c->client->index,
 			checker_name(r->name));

@@ -26,7 +26,8 @@ struct loss_told {
 	char owner[8];
 	bool due;    /* it was noted in this very step, */
 	bool pushed; /* and its session has been sent a word */
-	bool asked;  /* for the name again: it may be forgotten */
+	bool asked;  /* for the name again: it may be forgotten, */
+	bool again;  /* and has it again */
 };
 
 /* How a session wants to hear of it, where that is not by the end of its connections. */
