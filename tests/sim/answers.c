@@ -18,7 +18,8 @@ answers_command(struct world *w, const struct conn *c)
 {
 	const struct request *r = &c->current;
 	const struct hold *h;
-	if (!c->open || c->ending || !c->host->alive || c->host->life != c->host_life)
+	/* A daemon that has found itself a copy ends in this very instant. */
+	if (!c->open || c->ending || !c->host->alive || c->host->ending || c->host->life != c->host_life)
 		return;
 	if (c->busy && !waits_by_nature(r->verb))
 		world_fail(w, "at once: c%u is not answered", c->client->index);
