@@ -219,6 +219,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			world_fail(w, "re-entry: c%u has %" PRId64 " holds of %s left, not %" PRId64,
 				c->client->index, h->count - 1, checker_name(r->name), reply->n);
 		h->count = reply->n;
+		fair_freed(c->host, r->name);
 		/* Somebody of its session has entered once more than who thought that this was its end. */
 		if (!c->over)
 			h->ended_us = INT64_MAX;
@@ -229,6 +230,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			world_fail(w, "downgrade: c%u is told token %" PRId64 " of %s, not %" PRId64,
 				c->client->index, reply->n, checker_name(h->name), h->token);
 		h->kind = KIND_SHARED;
+		fair_freed(c->host, r->name);
 	} else if (r->verb == VERB_CHECK) {
 		if (reply->n < 0 || reply->n > w->plan.lease_ms)
 			world_fail(w, "told: CHECK answers %" PRId64 " ms", reply->n);
@@ -239,7 +241,8 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			world_fail(w, "terms: EXTEND of c%u is granted for %s, which has no LEASE",
 				c->client->index, checker_name(h->name));
 		/* EXTEND sets the end anew, sooner too: from its sending on the holder knows. */
-		h->ends_ms = earlier(host_ms(c->host) + r->extend_ms, h->ceiling_ms);
+		h->lease_ends_ms = host_ms(c->host) + r->extend_ms;
+		h->ends_ms = earlier(h->lease_ends_ms, h->ceiling_ms);
 		answers_told(w, c, h, reply->n);
 		h->told_us = told_us(c, reply->n);
 	}
@@ -324,6 +327,7 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	held_step(w, host, now_ms);
 	losses_step(w, host);
 	sessions_step(w, host, now_ms);
+	fair_step(host, now_ms);
 	bundles_step(w, host, now_ms);
 	circle_step(w, host);
 }

@@ -126,7 +126,10 @@ flight_deliver(struct host *h, const struct vote *v)
 		trace_vote(h, v);
 	leaps_vote(h, v);
 	struct vote kept = *v;
-	host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
+	struct event event = {.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link};
+	fair_before(h, &event);
+	host_step(h, &event);
+	fair_after(h, &(struct event){.type = EVENT_VOTE, .vote = &kept});
 	if (kept.op == CALL_ACQUIRE && kept.outcome == OUTCOME_WRONGKIND && h->world->plan.masters == 1)
 		waits_check_refused(h, checker_name_of(kept.name), kept.attempt);
 }

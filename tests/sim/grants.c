@@ -209,7 +209,8 @@ hold_begins(struct hold *h, const struct asked *r)
 	h->ceiling_ms = r->max_hold_ms > 0 ? now_ms + r->max_hold_ms : INT64_MAX;
 	if (ruled_ms > 0)
 		h->ceiling_ms = earlier(h->ceiling_ms, now_ms + ruled_ms);
-	h->ends_ms = h->leased ? earlier(now_ms + r->lease_ms, h->ceiling_ms) : h->ceiling_ms;
+	h->lease_ends_ms = h->leased ? now_ms + r->lease_ms : INT64_MAX;
+	h->ends_ms = earlier(h->lease_ends_ms, h->ceiling_ms);
 }
 
 struct hold *

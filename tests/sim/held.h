@@ -37,13 +37,14 @@ struct hold {
 	int64_t permits; /* of these */
 	int64_t token;
 	int64_t count;
-	int64_t since_us;   /* the grant */
-	bool leased;        /* LEASE was asked for */
-	int64_t ends_ms;    /* LEASE or MAXHOLD, by the host's clock; INT64_MAX: neither */
-	int64_t ceiling_ms; /* MAXHOLD alone */
-	int64_t told_us;    /* true time */
-	int64_t valid_us;   /* as its daemon saw it last */
-	int64_t ended_us;   /* by its holder; INT64_MAX: not yet */
+	int64_t since_us;      /* the grant */
+	bool leased;           /* LEASE was asked for */
+	int64_t lease_ends_ms; /* LEASE, by the host's clock; INT64_MAX: none */
+	int64_t ends_ms;       /* LEASE or MAXHOLD; INT64_MAX: neither */
+	int64_t ceiling_ms;    /* MAXHOLD alone */
+	int64_t told_us;       /* true time */
+	int64_t valid_us;      /* as its daemon saw it last */
+	int64_t ended_us;      /* by its holder; INT64_MAX: not yet */
 	bool tainted;
 	bool other_list;     /* its daemon had another list of masters than the world */
 	bool lost;           /* its daemon has said so */

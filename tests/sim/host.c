@@ -212,6 +212,7 @@ host_begin(struct host *h, const struct host *of)
 	h->alive = true;
 	leaps_start(h);
 	memset(h->shuns_us, 0, sizeof(h->shuns_us));
+	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
 	h->draining = h->ending = false;
 	h->copy_ended_us = of != NULL ? of->copy_ended_us : 0;
 	h->life++;
@@ -393,6 +394,7 @@ perform_note(struct host *h, const struct note *n)
 	leaps_note(h, n);
 	losses_note(h, n);
 	guard_note(h, n);
+	fair_note(h, n);
 	pact_note(h, n);
 	if (n->type == NOTE_GRANTED)
 		progress_passed(h->world, checker_name_of(n->name));

@@ -39,7 +39,10 @@ inbox_message(void *arg, uint64_t life, void *data)
 		: m->type == EVENT_LATCH ? "latch"
 					 : "flushed",
 		m->name);
-	host_step(h, &(struct event){.type = m->type, .master = way_master(way), .name = slice_of(m->name)});
+	struct event event = {.type = m->type, .master = way_master(way), .name = slice_of(m->name)};
+	fair_before(h, &event);
+	host_step(h, &event);
+	fair_after(h, &event);
 	free(m);
 }
 

@@ -131,6 +131,7 @@ waits_check_order(struct world *w, const struct wait *granted)
 {
 	const struct wait *v = w->checker.waits;
 	const struct host *host = granted->conn->host;
+	fair_granted(w, granted);
 	if (granted->loose)
 		return;
 	while (v != granted && !(v->name == granted->name && has_its_place(v, host)))

@@ -16,6 +16,7 @@
 #include "tests/sim/client.h"
 #include "tests/sim/debt.h"
 #include "tests/sim/excuse.h"
+#include "tests/sim/fair.h"
 #include "tests/sim/honest.h"
 #include "tests/sim/host.h"
 #include "tests/sim/kinds.h"
@@ -54,6 +55,7 @@ struct world {
 	struct latches latches;
 	struct losses losses;
 	struct kinds kinds;
+	struct fair fair[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct well well;
 	struct excuses *excuses;
 	bool lost_here[PLAN_HOSTS_MAX]; /* a hold or a lease, in the step that runs */

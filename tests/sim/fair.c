@@ -1,0 +1,152 @@
+/* fair: see fair.h. */
+#include "tests/sim/fair.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static struct fair *
+fair_of(struct host *h, struct slice name)
+{
+	return &h->world->fair[h->index][checker_name_of(name)];
+}
+
+static bool
+is_wanted(const struct host *h, struct slice name)
+{
+	struct resource_view view;
+	return core_view_resource(h->core, host_ms(h), name, &view) && view.wanted;
+}
+
+static struct slice
+name_in(const struct event *event)
+{
+	const struct vote *v = event->vote;
+	bool about = event->type == EVENT_VOTE && (v->op == CALL_ACQUIRE || v->op == CALL_RENEW);
+	if (event->type == EVENT_WANT)
+		return event->name;
+	return about ? v->name : (struct slice){NULL, 0};
+}
+
+void
+fair_before(struct host *h, const struct event *event)
+{
+	struct slice name = name_in(event);
+	if (name.n == 0)
+		return;
+	struct fair *f = fair_of(h, name);
+	const struct vote *v = event->vote;
+	f->wanted = is_wanted(h, name);
+	if (event->type == EVENT_WANT) {
+		f->message_us = h->world->now_us;
+	} else if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_YES) {
+		f->told = (f->told && f->attempt == v->attempt) || v->position > 0;
+		f->attempt = v->attempt;
+	}
+}
+
+void
+fair_after(struct host *h, const struct event *event)
+{
+	struct slice name = name_in(event);
+	if (name.n == 0 || !h->alive)
+		return;
+	struct fair *f = fair_of(h, name);
+	struct resource_view view;
+	if (!core_view_resource(h->core, host_ms(h), name, &view))
+		return;
+	if (!f->wanted && view.wanted)
+		f->wanted_us = h->world->now_us;
+	if (event->type == EVENT_WANT && !view.wanted && view.holds > 0 && view.kind == KIND_EXCLUSIVE &&
+		strcmp(view.lease, "held") == 0)
+		world_fail(h->world,
+			"order: d%u is told that another daemon waits for %.*s, and does not know", h->index,
+			(int)name.n, name.p);
+}
+
+/* Whoever wins it knows at once that others wait, whichever master said so (6.1). */
+static void
+leased(struct host *h, struct fair *f, struct slice name)
+{
+	struct resource_view view;
+	f->leased_us = f->wanted_us = h->world->now_us;
+	f->fresh = true;
+	if (!f->told || !core_view_resource(h->core, host_ms(h), name, &view))
+		return;
+	if (strcmp(view.lease, "held") == 0 && view.kind == KIND_EXCLUSIVE && view.holds > 0 && !view.wanted)
+		world_fail(h->world,
+			"order: d%u gets %.*s, is told that another daemon waits for it, and does not know",
+			h->index, (int)name.n, name.p);
+}
+
+void
+fair_note(struct host *h, const struct note *n)
+{
+	if (n->type == NOTE_LEASED)
+		leased(h, fair_of(h, n->name), n->name);
+}
+
+void
+fair_granted(struct world *w, const struct wait *v)
+{
+	struct host *h = v->conn->host;
+	struct fair *f = &w->fair[h->index][v->name];
+	struct resource_view view;
+	bool there = core_view_resource(h->core, host_ms(h), slice_of(checker_name(v->name)), &view);
+	if (v->kind == KIND_SHARED && there && view.wanted && v->since_us > f->wanted_us + 1000 &&
+		view.kind == KIND_SHARED && f->leased_us < w->now_us)
+		world_fail(w,
+			"order: c%u reads %s, and came %" PRId64
+			" us after d%u was told that a writer waits elsewhere",
+			v->conn->client->index, checker_name(v->name), v->since_us - f->wanted_us, h->index);
+	if (v->kind == KIND_PERMITS && !f->fresh && f->leased_us < f->message_us && f->message_us < w->now_us)
+		world_fail(w,
+			"order: c%u gets permits of %s that came back at d%u, which another daemon waits for",
+			v->conn->client->index, checker_name(v->name), h->index);
+	f->fresh = false;
+}
+
+void
+fair_freed(struct host *h, unsigned name)
+{
+	h->world->fair[h->index][name].freed = true;
+}
+
+static bool
+first_waiter(void *arg, const struct waiter_view *view)
+{
+	*(enum kind *)arg = view->kind;
+	return false;
+}
+
+/* Nothing is in the way of the first that waits: a good lease with a token, nobody else who waits, and no
+ * hold, or readers for one that reads. */
+static void
+check_served(struct host *h, unsigned name, int64_t now_ms)
+{
+	struct resource_view view;
+	struct masterset_view set;
+	enum kind first = KIND_PERMITS;
+	if (!core_view_resource(h->core, now_ms, slice_of(checker_name(name)), &view) || view.waiters == 0 ||
+		view.limit > 0 || strcmp(view.lease, "held") != 0 || view.wanted || view.tokens_left <= 0 ||
+		view.votes < plan_majority(&h->world->plan) || view.lease_ms < host_lease_ms(h, name) * 3 / 4)
+		return;
+	core_view_masterset(h->core, &set);
+	core_each_waiter(h->core, now_ms, slice_of(checker_name(name)), first_waiter, &first);
+	bool readers = view.holds > 0 && view.held && view.hold.kind == KIND_SHARED;
+	if (strcmp(set.word, "refused") != 0 && (view.holds == 0 || (readers && first == KIND_SHARED)))
+		world_fail(h->world, "order: d%u can grant %s to the first that waits, and does not",
+			h->index, checker_name(name));
+}
+
+void
+fair_step(struct host *h, int64_t now_ms)
+{
+	for (unsigned i = 0; i < h->world->plan.names; i++) {
+		struct fair *f = &h->world->fair[h->index][i];
+		if (f->freed && !h->draining)
+			check_served(h, i, now_ms);
+		f->freed = false;
+	}
+}

@@ -1,0 +1,47 @@
+/*
+ * fair: the checker's part about turns at one daemon (G10, 3.19, 3.21, 3.25). A daemon knows that another one
+ * waits from when it was told so until it gives the lease up. Readers that come later do not enter, permits
+ * that come back pass to no waiter of its own, and INSPECT shows it. What nothing is in the way of is granted
+ * in the same step.
+ */
+#ifndef SIM_FAIR_H
+#define SIM_FAIR_H
+
+#include "daemon/core/action.h"
+#include "tests/sim/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event;
+struct host;
+struct wait;
+struct world;
+
+/* One daemon and name. */
+struct fair {
+	bool wanted;        /* the lease is, before the step that runs */
+	bool told;          /* a master that granted it told so, */
+	uint64_t attempt;   /* in this round */
+	int64_t wanted_us;  /* since when it is wanted */
+	int64_t leased_us;  /* the last lease */
+	bool fresh;         /* and no permits of it have been granted yet */
+	int64_t message_us; /* the last message that another daemon waits */
+	bool freed;         /* a hold ended, or is shared now, in the step that runs */
+};
+
+/* Before and after a message, or a master's answer, is told to a daemon. */
+void fair_before(struct host *host, const struct event *event);
+void fair_after(struct host *host, const struct event *event);
+
+void fair_note(struct host *host, const struct note *note);
+
+/* This LOCK is granted. */
+void fair_granted(struct world *world, const struct wait *wait);
+
+/* A hold of it was given back, or turned into a shared one. */
+void fair_freed(struct host *host, unsigned name);
+/* After each step of a daemon. */
+void fair_step(struct host *host, int64_t now_ms);
+
+#endif
