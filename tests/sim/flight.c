@@ -102,14 +102,21 @@ trace_vote(struct host *h, const struct vote *v)
 		v->holder.n > 0 ? v->holder.p : "", v->token_first, v->token_last, v->position, v->change_ms);
 }
 
-void
-flight_deliver(struct host *h, const struct vote *v)
+/* What a step makes of timers that are due is made before it hears of this. */
+static void
+told(struct host *h, const struct vote *v)
 {
 	struct way *way = host_way(h, v->master);
 	if (v->highest > way->told)
 		way->told = v->highest;
 	if (v->token_last > way->told)
 		way->told = v->token_last;
+}
+
+void
+flight_deliver(struct host *h, const struct vote *v)
+{
+	uint64_t life = h->life;
 	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0 &&
 		progress_stands(h, checker_name_of(v->name), v->attempt))
 		progress_queued(h, checker_name_of(v->name), true);
@@ -129,6 +136,8 @@ flight_deliver(struct host *h, const struct vote *v)
 	struct event event = {.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link};
 	fair_before(h, &event);
 	host_step(h, &event);
+	if (h->alive && h->life == life)
+		told(h, &kept);
 	fair_after(h, &(struct event){.type = EVENT_VOTE, .vote = &kept});
 	if (kept.op == CALL_ACQUIRE && kept.outcome == OUTCOME_WRONGKIND && h->world->plan.masters == 1)
 		waits_check_refused(h, checker_name_of(kept.name), kept.attempt);

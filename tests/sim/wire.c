@@ -169,6 +169,7 @@ group_send(void *arg, struct group *group)
 	struct host *h = wire->way->host;
 	struct flight *f = flight_new(wire, group_calls(group), group->n);
 	group_clear(group);
+	order_left(h->world, &wire->order, f->calls, f->n);
 	if (replicas_refuse(&h->replicas, f->calls[0].op) != NULL) {
 		world_after(h->world, 0, refuse, f, h->life, NULL);
 		return;
@@ -195,6 +196,7 @@ void
 wire_flush(struct wire *wire)
 {
 	groups_close(&wire->open, group_send, wire);
+	order_over(&wire->order);
 	if (wire->wait_due && wire->waits < WAITS_MAX)
 		wire_wait(wire);
 }
@@ -272,6 +274,12 @@ wire_call(struct wire *wire, const struct call *call)
 		world_after(h->world, 0, call_unsent, h, h->life, copy);
 		return;
 	}
+	/* What this master has told goes with every call that may be answered by a memory that went back
+	 * (G4). */
+	if (call->mark < wire->way->told)
+		world_fail(h->world, "mark: d%u asks m%u with the mark %" PRId64 ", and was told %" PRId64,
+			h->index, wire->way->server->index, call->mark, wire->way->told);
+	order_made(&wire->order, call);
 	groups_add(&wire->open, call, group_send, wire);
 }
 

@@ -7,6 +7,7 @@
 
 #include "daemon/group.h"
 #include "tests/sim/flight.h"
+#include "tests/sim/order.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@ struct wire {
 	int64_t wrote;          /* at the master: offset of the last change of this connection */
 	struct flight *blocked; /* there: the WAIT that is not answered yet, */
 	int64_t blocked_until_us;
+	struct order order; /* of calls that have not left */
 	struct groups open; /* calls collected for the next commands */
 };
 
