@@ -2,6 +2,7 @@
 #include "tests/sim/checker.h"
 
 #include "tests/sim/answers.h"
+#include "tests/sim/limits.h"
 #include "tests/sim/sessions.h"
 #include "tests/sim/world.h"
 
@@ -78,7 +79,7 @@ static const struct {
 	{VERB_DOWNGRADE, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(WRONGKIND)},
 	{VERB_MLOCK, ANSWER(TOKENS) | ANSWER(NULL) | ANSWER(ERROR),
 		ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) |
-			ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE)},
+			ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE) | ALLOW(LIMIT)},
 	{VERB_MUNLOCK, ANSWER(INT), 0},
 	{VERB_UNLOCK, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST)},
 	{VERB_CHECK, ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), ALLOW(LOST)},
@@ -255,6 +256,7 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 	check_documented(w, c, reply);
 	losses_reply(w, c, reply);
 	honest_reply(w, c, reply);
+	limits_reply(w, c, reply);
 	pact_reply(w, c, reply);
 	switch (c->current.verb) {
 	case VERB_LOCK:
@@ -328,6 +330,7 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	losses_step(w, host);
 	sessions_step(w, host, now_ms);
 	fair_step(host, now_ms);
+	limits_step(w, host, now_ms);
 	bundles_step(w, host, now_ms);
 	circle_step(w, host);
 }

@@ -2,6 +2,7 @@
 #include "tests/sim/conn.h"
 
 #include "tests/sim/answers.h"
+#include "tests/sim/limits.h"
 #include "tests/sim/sessions.h"
 #include "tests/sim/world.h"
 
@@ -173,6 +174,7 @@ conn_run(struct conn *c)
 	command.name_count = r->count;
 	command.name = slice_of(checker_name(r->name));
 	command.secret = text_or_none(r->secret);
+	limits_before(w, c);
 	checker_command(w, c);
 	struct event event = {.type = EVENT_COMMAND, .conn = c->id, .command = &command};
 	if (r->verb == VERB_SESSION_BIND)
@@ -183,6 +185,7 @@ conn_run(struct conn *c)
 	losses_command(w, c);
 	pact_heard(w, c);
 	answers_command(w, c);
+	limits_after(w, c);
 }
 
 static void
@@ -489,6 +492,8 @@ conn_push(struct host *h, conn_id id, const struct push *push)
 	trace_line(&w->trace, w->now_us, "d%u > c%u push %s %.*s %.*s %" PRId64, h->index, c->client->index,
 		words[push->type], (int)push->id.n, push->id.n > 0 ? push->id.p : "", (int)push->name.n,
 		push->name.n > 0 ? push->name.p : "", push->token);
+	if (!c->open)
+		world_fail(w, "d%u pushes to c%u, whose connection is gone", h->index, c->client->index);
 	checker_push(w, c, push);
 	struct parcel *p = calloc(1, sizeof(*p));
 	assert(p != NULL && push->id.n < sizeof(p->id));

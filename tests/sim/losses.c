@@ -263,10 +263,12 @@ manner_set(struct world *w, const struct conn *c)
 static bool
 few(const struct world *w, const struct conn *c)
 {
-	unsigned n = 0;
-	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next)
+	unsigned n = 0, all = 0;
+	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
 		n += is_of(l, c->host, conn_session(c));
-	return n < REMEMBERED_MOST;
+		all += l->host == c->host && l->host_life == c->host_life;
+	}
+	return n < REMEMBERED_MOST && (w->plan.user_locks == 0 || all < w->plan.user_locks);
 }
 
 void

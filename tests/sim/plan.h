@@ -90,9 +90,12 @@ struct plan {
 	int64_t streak;
 	int64_t streak_ms;
 	int64_t retain_ms;
-	int shared_percent;     /* of the locks that are asked for, among those that may be */
-	int64_t permits;        /* the second name is a semaphore of so many; 0: it is none */
-	int64_t most_permits;   /* asked for at a time */
+	int shared_percent;   /* of the locks that are asked for, among those that may be */
+	int64_t permits;      /* the second name is a semaphore of so many; 0: it is none */
+	int64_t most_permits; /* asked for at a time */
+	int64_t user_locks;   /* limits: of a user, of a session, and for what one waits; 0: none */
+	int64_t session_grants;
+	int64_t session_waits;
 	int64_t limits;         /* LIMITs that are asked for: that one and the next greater ones */
 	bool mixed;             /* the first two names are asked for in all kinds */
 	bool trusted;           /* the first greeting admits: no guard at the beginning */

@@ -482,5 +482,6 @@ progress_asked(struct host *h, unsigned name, uint64_t attempt)
 {
 	struct asking *a = &h->world->progress.asking[h->index][name];
 	a->rounds += attempt != a->attempt;
+	a->began += attempt != a->attempt;
 	a->attempt = attempt;
 }

@@ -31,6 +31,7 @@ struct progress {
 		uint64_t left;    /* and the one after which it left the queue, */
 		uint64_t ended;   /* and the one that it gave up or gave back */
 		unsigned rounds;  /* since then */
+		uint64_t began;   /* rounds in all */
 		int64_t since_us;
 		bool queued;                /* at the masters, as they said */
 		int64_t queued_us;          /* since when */

@@ -70,6 +70,12 @@ find_repeated(struct world *w, const struct conn *c)
 	return v;
 }
 
+bool
+waits_repeats(struct world *w, const struct conn *c)
+{
+	return find_repeated(w, c) != NULL;
+}
+
 static struct wait *
 add(struct world *w)
 {
@@ -109,6 +115,7 @@ waits_begin(struct world *w, struct conn *c)
 	v->max_hold_ms = r->max_hold_ms;
 	memcpy(v->id, r->id, sizeof(v->id));
 	v->tries = r->tries;
+	v->began = w->progress.asking[c->host->index][r->name].began;
 	v->once = wait_ms == 0 || r->tries == 1;
 	v->until_ms = INT64_MAX;
 	if (wait_ms > 0)

@@ -32,6 +32,7 @@ struct wait {
 	int64_t since_us;
 	int64_t free_us;    /* nobody had the name or wanted it, since then; 0: somebody did, */
 	uint64_t touched;   /* and how often somebody had come for it by then */
+	uint64_t began;     /* rounds that its daemon had begun by then */
 	int64_t tries;      /* RETRIES and the first; 0: they are not counted */
 	bool once;          /* WAIT 0, or no more requests will come */
 	bool loose;         /* it may have lost its place */
@@ -52,6 +53,8 @@ struct wait *waits_find_stray(
 	struct world *world, const struct host *host, session_id session, unsigned name, struct slice owner);
 /* The next one after that. */
 struct wait *waits_next_stray(const struct wait *wait, struct slice owner);
+/* Whether this LOCK comes back to one that strays. */
+bool waits_repeats(struct world *world, const struct conn *conn);
 void waits_end(struct world *world, struct wait *wait);
 
 /* The one that is granted is the oldest that waits at this daemon for this name. */

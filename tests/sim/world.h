@@ -68,6 +68,9 @@ struct world {
 	struct rule rules[WORLD_RULES]; /* as a daemon finds them when it starts */
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
+	const struct conn
+		*exceeds; /* it asks in this very step for more than its session may have (limits.h) */
+	bool copied;      /* a daemon, while it ran */
 	bool failed;
 	char why[400];
 };

@@ -1,0 +1,160 @@
+/* limits: see limits.h. */
+#include "tests/sim/limits.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SESSIONS_MOST 64
+
+/* What the daemon has in its tables. */
+struct count {
+	int64_t locks;
+	size_t n; /* sessions that hold or wait */
+	struct {
+		session_id id;
+		int64_t grants;
+		int64_t waits;
+	} of[SESSIONS_MOST];
+};
+
+static size_t
+session_at(struct count *count, session_id id)
+{
+	size_t i = 0;
+	while (i < count->n && count->of[i].id != id)
+		i++;
+	if (i == count->n && count->n < SESSIONS_MOST - 1) {
+		count->of[i].id = id;
+		count->of[i].grants = count->of[i].waits = 0;
+		count->n++;
+	}
+	return i;
+}
+
+static bool
+count_hold(void *arg, const struct hold_view *view)
+{
+	struct count *count = arg;
+	count->locks += view->permits > 0 ? view->permits : 1;
+	if (view->session != 0)
+		count->of[session_at(count, view->session)].grants++;
+	return true;
+}
+
+static bool
+count_waiter(void *arg, const struct waiter_view *view)
+{
+	struct count *count = arg;
+	count->locks += view->permits > 0 ? view->permits : 1;
+	count->of[session_at(count, view->session)].waits++;
+	return true;
+}
+
+static void
+count_all(const struct world *w, const struct host *h, int64_t now_ms, struct count *count)
+{
+	*count = (struct count){.locks = 0};
+	for (unsigned i = 0; i < w->plan.names; i++) {
+		core_each_hold(h->core, now_ms, slice_of(checker_name(i)), count_hold, count);
+		core_each_waiter(h->core, now_ms, slice_of(checker_name(i)), count_waiter, count);
+	}
+}
+
+void
+limits_step(struct world *w, const struct host *h, int64_t now_ms)
+{
+	const struct plan *p = &w->plan;
+	struct count count;
+	if (p->user_locks == 0)
+		return;
+	count_all(w, h, now_ms, &count);
+	if (count.locks > p->user_locks)
+		world_fail(w, "limit: at d%u a user has %" PRId64 " locks, of %" PRId64, h->index,
+			count.locks, p->user_locks);
+}
+
+/* What MLOCKs still wait for may not stand in a queue. */
+static int64_t
+names_waited(const struct world *w, const struct host *h, session_id session)
+{
+	int64_t n = 0;
+	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next)
+		if (v->conn->host == h && (session == 0 || conn_session(v->conn) == session))
+			n += v->conn->current.count;
+	return n;
+}
+
+static bool
+starts(const char *text, const char *word)
+{
+	return strncmp(text, word, strlen(word)) == 0;
+}
+
+static void
+limits_refused(struct world *w, const struct conn *c, const char *text)
+{
+	const struct host *h = c->host;
+	const struct plan *p = &w->plan;
+	const struct request *r = &c->current;
+	struct count count;
+	int64_t asked = r->verb == VERB_MLOCK ? r->count : r->permits > 0 ? r->permits : 1;
+	int64_t names = r->verb == VERB_MLOCK ? r->count : 1;
+	bool fair = false;
+	count_all(w, h, host_ms(h), &count);
+	size_t i = session_at(&count, conn_session(c));
+	if (starts(text, "it has LIMIT"))
+		return;
+	if (starts(text, "locks-per-user:"))
+		fair = p->user_locks > 0 && count.locks + names_waited(w, h, 0) + asked > p->user_locks;
+	else if (starts(text, "grants-per-session:"))
+		fair = p->session_grants > 0 && count.of[i].grants + names > p->session_grants;
+	else if (starts(text, "waiters-per-session:"))
+		fair = p->session_waits > 0 &&
+		       count.of[i].waits + names_waited(w, h, count.of[i].id) >= p->session_waits;
+	if (!fair)
+		world_fail(w, "limit: c%u is told -LIMIT %s, and has %" PRId64 " locks", c->client->index,
+			text, count.locks);
+}
+
+/* Whether it asks for more than its session may hold, and neither comes back to a wait nor enters once more.
+ */
+static bool
+asks_too_much(struct world *w, struct conn *c)
+{
+	const struct request *r = &c->current;
+	int64_t names = r->verb == VERB_MLOCK ? r->count : 1;
+	struct count count;
+	if (w->plan.session_grants == 0 || (r->verb != VERB_LOCK && r->verb != VERB_MLOCK) ||
+		(r->verb == VERB_LOCK && (waits_repeats(w, c) || held_by(w, c, r->name, r->owner) != NULL)))
+		return false;
+	count_all(w, c->host, host_ms(c->host), &count);
+	return count.of[session_at(&count, conn_session(c))].grants + names > w->plan.session_grants;
+}
+
+void
+limits_before(struct world *w, struct conn *c)
+{
+	w->exceeds = asks_too_much(w, c) ? c : NULL;
+}
+
+void
+limits_after(struct world *w, const struct conn *c)
+{
+	if (w->exceeds == c && c->busy && c->open && !c->ending)
+		world_fail(w, "limit: c%u waits, and its session holds as much as it may", c->client->index);
+	w->exceeds = NULL;
+}
+
+void
+limits_reply(struct world *w, const struct conn *c, const struct reply *reply)
+{
+	enum verb verb = c->current.verb;
+	bool refused = reply->type == REPLY_ERROR;
+	if (w->exceeds == c && !refused)
+		world_fail(
+			w, "limit: c%u is served, and its session holds as much as it may", c->client->index);
+	if (refused && reply->code == CODE_LIMIT && (verb == VERB_LOCK || verb == VERB_MLOCK))
+		limits_refused(w, c, reply->text);
+}

@@ -1,0 +1,25 @@
+/*
+ * limits: the checker's part about what one user and one session may have (1.13). A user's sessions hold,
+ * wait for and leave withheld at most `locks-per-user` locks, each permit of a semaphore counts; a session
+ * holds at most `grants-per-session`, and waits for at most `waiters-per-session`. Who is refused is told the
+ * truth. In the simulator all clients are one user.
+ */
+#ifndef SIM_LIMITS_H
+#define SIM_LIMITS_H
+
+#include "tests/sim/conn.h"
+
+#include <stdint.h>
+
+struct host;
+struct world;
+
+/* After each step of a daemon. */
+void limits_step(struct world *world, const struct host *host, int64_t now_ms);
+
+/* Before and after a command is told to a daemon, and when it is answered. */
+void limits_before(struct world *world, struct conn *conn);
+void limits_after(struct world *world, const struct conn *conn);
+void limits_reply(struct world *world, const struct conn *conn, const struct reply *reply);
+
+#endif
