@@ -45,6 +45,18 @@ tried_ms(const struct world *w, const struct wait *v)
 	return 0;
 }
 
+/* No more than so many attempts were refused since: each is a round, the one of then included, or a look at
+ * who has it here (3.29). */
+static int64_t
+refusals_most(const struct world *w, const struct wait *v)
+{
+	const struct host *h = v->conn->host;
+	int64_t third_ms = h->least_lease_ms[v->name] / 3;
+	int64_t look_ms = third_ms < LOOK_MOST_MS ? third_ms : LOOK_MOST_MS;
+	uint64_t rounds = w->progress.asking[h->index][v->name].began - v->began;
+	return (int64_t)rounds + 2 + (w->now_us - v->since_us) / 990 / (look_ms > 0 ? look_ms : 1);
+}
+
 void
 answers_refused(struct world *w, const struct wait *v, enum code code)
 {
@@ -55,6 +67,10 @@ answers_refused(struct world *w, const struct wait *v, enum code code)
 	if (v->tries == 0)
 		world_fail(w, "in time: c%u is told before its WAIT for %s is over that it does not get it",
 			v->conn->client->index, checker_name(v->name));
+	else if (v->tries > refusals_most(w, v))
+		world_fail(w,
+			"in time: c%u is told that %s was refused %" PRId64 " times, of %" PRId64 " at most",
+			v->conn->client->index, checker_name(v->name), v->tries, refusals_most(w, v));
 	else if (code == CODE_COUNT && (w->now_us - v->since_us) * 101 / 100000 + 2 < tried_ms(w, v))
 		world_fail(w,
 			"in time: c%u is told after %" PRId64 " ms that %s was refused %" PRId64 " times",

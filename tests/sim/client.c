@@ -232,7 +232,7 @@ client_lock(struct client *c)
 	}
 	c->state = CLIENT_WAITING;
 	client_send(c, r);
-	if (r->id[0] == '\0' && rng_percent(rng, 2)) {
+	if (rng_percent(rng, 2)) {
 		c->finished = true;
 		conn_finish(c->conn);
 	}
@@ -477,6 +477,11 @@ client_resumed(struct client *c, const struct reply *reply)
 	c->state = c->lost.state;
 	c->count = c->lost.count;
 	client_breaks_later(c);
+	/* It may want it as another kind by now, and gets no hold of the kind of before (5.9). */
+	if (c->state == CLIENT_WAITING && c->lock.permits == 0 && c->world->plan.shared_percent > 0 &&
+		!plan_keyed(&c->world->plan, c->lock.name) && c->lock.id[0] == '\0' &&
+		rng_percent(&c->world->rng, 15))
+		c->lock.kind = c->lock.kind == KIND_SHARED ? KIND_EXCLUSIVE : KIND_SHARED;
 	c->lost.unsure = c->state == CLIENT_WAITING && !c->many.on && rng_percent(&c->world->rng, 40);
 	if (c->lost.unsure) {
 		struct request r = {.verb = rng_percent(&c->world->rng, 80) ? VERB_CHECK : VERB_EXTEND,
@@ -557,6 +562,9 @@ void
 client_answered(struct client *c, const struct request *request, const struct reply *reply)
 {
 	c->asked = false;
+	/* The push is waited for, too (1.11). */
+	if (c->finished && reply->type == REPLY_QUEUED)
+		return;
 	if (c->finished) {
 		/* Of several names it could not tell, when it came back, which ones it has. */
 		if (c->many.on)
@@ -596,6 +604,10 @@ client_answered(struct client *c, const struct request *request, const struct re
 void
 client_pushed(struct client *c, enum push_type type, unsigned name, const char *id, int64_t token)
 {
+	if (c->finished && type != PUSH_LOST) {
+		client_leave(c, false);
+		return;
+	}
 	if (c->many.on) {
 		many_lost(c, name, token);
 		return;

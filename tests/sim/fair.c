@@ -29,6 +29,15 @@ name_in(const struct event *event)
 	return about ? v->name : (struct slice){NULL, 0};
 }
 
+static void
+answered(struct host *h, struct fair *f, const struct vote *v)
+{
+	const struct asking *a = &h->world->progress.asking[h->index][checker_name_of(v->name)];
+	bool taken = (v->outcome == OUTCOME_BUSY || v->outcome == OUTCOME_NO) && v->attempt == a->attempt;
+	f->taken_us = taken ? h->world->now_us : 0;
+	f->began = a->began;
+}
+
 void
 fair_before(struct host *h, const struct event *event)
 {
@@ -37,11 +46,16 @@ fair_before(struct host *h, const struct event *event)
 		return;
 	struct fair *f = fair_of(h, name);
 	const struct vote *v = event->vote;
+	f->hears = true;
 	f->wanted = is_wanted(h, name);
+	if (event->type == EVENT_VOTE && v->op == CALL_ACQUIRE && h->world->plan.masters == 1 &&
+		h->world->plan.replicas == 0)
+		answered(h, f, v);
 	if (event->type == EVENT_WANT) {
 		f->message_us = h->world->now_us;
 	} else if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_YES) {
 		f->told = (f->told && f->attempt == v->attempt) || v->position > 0;
+		f->teller = v->position > 0 ? v->master : f->teller;
 		f->attempt = v->attempt;
 	}
 }
@@ -54,6 +68,7 @@ fair_after(struct host *h, const struct event *event)
 		return;
 	struct fair *f = fair_of(h, name);
 	struct resource_view view;
+	f->hears = false;
 	if (!core_view_resource(h->core, host_ms(h), name, &view))
 		return;
 	if (!f->wanted && view.wanted)
@@ -70,11 +85,16 @@ static void
 leased(struct host *h, struct fair *f, struct slice name)
 {
 	struct resource_view view;
+	struct master_view teller;
 	f->leased_us = f->wanted_us = h->world->now_us;
+	f->taken_us = 0;
 	f->fresh = true;
 	if (!f->told || !core_view_resource(h->core, host_ms(h), name, &view))
 		return;
-	if (strcmp(view.lease, "held") == 0 && view.kind == KIND_EXCLUSIVE && view.holds > 0 && !view.wanted)
+	/* What a master says whose clock leapt does not count. */
+	core_view_master(h->core, host_ms(h), f->teller, &teller);
+	if (teller.state == MASTER_ADMITTED && teller.guard_ms == 0 && strcmp(view.lease, "held") == 0 &&
+		view.kind == KIND_EXCLUSIVE && view.holds > 0 && !view.wanted)
 		world_fail(h->world,
 			"order: d%u gets %.*s, is told that another daemon waits for it, and does not know",
 			h->index, (int)name.n, name.p);
@@ -83,6 +103,8 @@ leased(struct host *h, struct fair *f, struct slice name)
 void
 fair_note(struct host *h, const struct note *n)
 {
+	if (n->type == NOTE_UNLEASED)
+		fair_of(h, n->name)->taken_us = 0;
 	if (n->type == NOTE_LEASED)
 		leased(h, fair_of(h, n->name), n->name);
 }
@@ -94,17 +116,27 @@ fair_granted(struct world *w, const struct wait *v)
 	struct fair *f = &w->fair[h->index][v->name];
 	struct resource_view view;
 	bool there = core_view_resource(h->core, host_ms(h), slice_of(checker_name(v->name)), &view);
-	if (v->kind == KIND_SHARED && there && view.wanted && v->since_us > f->wanted_us + 1000 &&
+	int64_t wanted_us = f->hears && !f->wanted ? w->now_us : f->wanted_us;
+	if (v->kind == KIND_SHARED && there && view.wanted && v->since_us > wanted_us + 1000 &&
 		view.kind == KIND_SHARED && f->leased_us < w->now_us)
 		world_fail(w,
 			"order: c%u reads %s, and came %" PRId64
 			" us after d%u was told that a writer waits elsewhere",
-			v->conn->client->index, checker_name(v->name), v->since_us - f->wanted_us, h->index);
+			v->conn->client->index, checker_name(v->name), v->since_us - wanted_us, h->index);
 	if (v->kind == KIND_PERMITS && !f->fresh && f->leased_us < f->message_us && f->message_us < w->now_us)
 		world_fail(w,
 			"order: c%u gets permits of %s that came back at d%u, which another daemon waits for",
 			v->conn->client->index, checker_name(v->name), h->index);
 	f->fresh = false;
+}
+
+bool
+fair_taken(const struct world *w, const struct wait *v)
+{
+	unsigned host = v->conn->host->index;
+	const struct fair *f = &w->fair[host][v->name];
+	return f->taken_us > v->since_us && f->taken_us < w->now_us &&
+	       w->progress.asking[host][v->name].began <= f->began + 1;
 }
 
 void

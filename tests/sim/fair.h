@@ -20,14 +20,18 @@ struct world;
 
 /* One daemon and name. */
 struct fair {
-	bool wanted;        /* the lease is, before the step that runs */
+	bool hears;         /* the step that runs is about it, */
+	bool wanted;        /* and the lease was before */
 	bool told;          /* a master that granted it told so, */
+	unsigned teller;    /* this one, */
 	uint64_t attempt;   /* in this round */
 	int64_t wanted_us;  /* since when it is wanted */
 	int64_t leased_us;  /* the last lease */
 	bool fresh;         /* and no permits of it have been granted yet */
 	int64_t message_us; /* the last message that another daemon waits */
-	bool freed;         /* a hold ended, or is shared now, in the step that runs */
+	int64_t taken_us; /* the only master said that somebody has it; 0: it has said something else since */
+	uint64_t began;   /* rounds that had begun by then */
+	bool freed;       /* a hold ended, or is shared now, in the step that runs */
 };
 
 /* Before and after a message, or a master's answer, is told to a daemon. */
@@ -38,6 +42,10 @@ void fair_note(struct host *host, const struct note *note);
 
 /* This LOCK is granted. */
 void fair_granted(struct world *world, const struct wait *wait);
+
+/* Whether all that its daemon knows of the name is that somebody has it, and was told so while this waited.
+ */
+bool fair_taken(const struct world *world, const struct wait *wait);
 
 /* A hold of it was given back, or turned into a shared one. */
 void fair_freed(struct host *host, unsigned name);

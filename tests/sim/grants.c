@@ -199,6 +199,19 @@ check_entered(struct world *w, const struct conn *c, const struct hold *h, const
 			checker_name(h->name));
 }
 
+/* A daemon whose list of masters is refused takes nothing new, and passes nothing on. */
+static void
+check_set(struct world *w, const struct conn *c, unsigned name)
+{
+	struct masterset_view set;
+	if (w->plan.others == 0 || c->current.verb == VERB_MLOCK)
+		return;
+	core_view_masterset(c->host->core, &set);
+	if (strcmp(set.word, "refused") == 0)
+		world_fail(w, "set: d%u grants %s, and its masters are not those that were agreed on",
+			c->host->index, checker_name(name));
+}
+
 /* LEASE and MAXHOLD count from when its holder is told. */
 static void
 hold_begins(struct hold *h, const struct asked *r)
@@ -240,6 +253,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 			checker_name(name));
 	if (c->host->draining)
 		world_fail(w, "drain: d%u grants %s while it stops", c->host->index, checker_name(name));
+	check_set(w, c, name);
 	progress_granted(c->host, name, r->kind);
 	check_exclusion(w, c, name, r, token, tainted);
 	check_rival(w, c, name, token, tainted);

@@ -222,6 +222,8 @@ struct looked {
 	int64_t valid_us; /* held: until then, */
 	int64_t left_ms;  /* which is so long */
 	bool withheld;    /* held: from others alone */
+	enum kind kind;
+	int64_t permits;
 };
 
 static bool
@@ -234,6 +236,8 @@ look_at_hold(void *arg, const struct hold_view *view)
 	looked->valid_us = host_true_us(looked->host, looked->now_ms + view->valid_ms);
 	looked->left_ms = view->valid_ms;
 	looked->withheld = view->withheld;
+	looked->kind = view->kind;
+	looked->permits = view->permits;
 	return false;
 }
 
@@ -246,6 +250,11 @@ check_over(struct world *w, const struct hold *h, const struct looked *looked)
 			"stale: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
 			" ms after its end",
 			h->host->index, checker_name(h->name), h->token, -looked->left_ms);
+	if (!looked->withheld && !h->untold && (looked->kind != h->kind || looked->permits != h->permits))
+		world_fail(w,
+			"kind: d%u has the hold of %s with token %" PRId64
+			" as another kind than was asked for",
+			h->host->index, checker_name(h->name), h->token);
 	/* What nobody was told of may be a part of an MLOCK: that has none before its answer. */
 	if (!looked->withheld && !h->untold && looked->now_ms >= h->ends_ms)
 		world_fail(w,

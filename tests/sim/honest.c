@@ -98,8 +98,9 @@ enough_are_well(const struct host *h)
 }
 
 static void
-check_masters(struct world *w, const struct conn *c, const struct host *h, enum code code, const char *text)
+check_masters(struct world *w, const struct conn *c, const struct wait *v, enum code code, const char *text)
 {
+	const struct host *h = c->host;
 	if (excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)))
 		return;
 	bool late = starts(text, "the master did not answer") || starts(text, "the master has not");
@@ -120,6 +121,10 @@ check_masters(struct world *w, const struct conn *c, const struct host *h, enum 
 	if (!late && enough_are_well(h))
 		world_fail(w, "honest: c%u is told -%s %s, and nothing is wrong", c->client->index,
 			code_word(code), text);
+	/* The last that was said of it is that somebody has it. */
+	if (v != NULL && starts(text, "the master has not answered") && fair_taken(w, v))
+		world_fail(w, "honest: c%u is told -%s %s, and the master has said that somebody has %s",
+			c->client->index, code_word(code), text, checker_name(v->name));
 }
 
 /* Somebody may have it here, as far as the daemon knows. */
@@ -175,7 +180,7 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 {
 	const struct host *h = v->conn->host;
 	if (code == CODE_NOMASTER || code == CODE_GUARD || code == CODE_MASTERERR)
-		check_masters(w, v->conn, h, code, text);
+		check_masters(w, v->conn, v, code, text);
 	if (code == CODE_WRONGKIND && !may_be_other(w, v->name))
 		world_fail(w, "honest: c%u is told that %s is of another kind: %s", v->conn->client->index,
 			checker_name(v->name), text);
@@ -184,7 +189,8 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 	/* A daemon that wakes up while its master is guarded finds in one step that its lease is over and
 	 * that a wait is: null was the answer while it was held. */
 	bool woke = h->paused_until_us > 0 && w->now_us - h->paused_until_us <= WAKING_US;
-	if (surely_cannot(h) && !is_had(h, v->name) && !w->lost_here[h->index] &&
+	/* Who waits for permits is told of the masters also while others here have some. */
+	if (surely_cannot(h) && (v->kind == KIND_PERMITS || !is_had(h, v->name)) && !w->lost_here[h->index] &&
 		!excuse(w, EXCUSE_REFUSAL_WOKE, woke))
 		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
@@ -267,7 +273,7 @@ honest_reply(struct world *w, struct conn *c, const struct reply *reply)
 	case CODE_GUARD:
 	case CODE_MASTERERR:
 		if (r->verb == VERB_MLOCK)
-			check_masters(w, c, c->host, reply->code, reply->text);
+			check_masters(w, c, NULL, reply->code, reply->text);
 		return;
 	default:
 		return;

@@ -211,6 +211,7 @@ host_begin(struct host *h, const struct host *of)
 	struct core_settings settings = w->settings;
 	h->alive = true;
 	leaps_start(h);
+	h->greeted_late = false;
 	memset(h->shuns_us, 0, sizeof(h->shuns_us));
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
 	h->draining = h->ending = false;
@@ -293,6 +294,7 @@ host_crash(struct host *h)
 void
 host_clone(struct host *h, const struct host *of)
 {
+	h->world->copied = true;
 	host_crash(h);
 	host_begin(h, of);
 }
@@ -395,6 +397,8 @@ perform_note(struct host *h, const struct note *n)
 	losses_note(h, n);
 	guard_note(h, n);
 	fair_note(h, n);
+	if (n->type == NOTE_CLONED && !h->world->copied && !excuse(h->world, EXCUSE_CLONED_LATE, h->greeted_late))
+		world_fail(h->world, "cloned: d%u takes itself for a copy, and nobody copied it", h->index);
 	pact_note(h, n);
 	if (n->type == NOTE_GRANTED)
 		progress_passed(h->world, checker_name_of(n->name));

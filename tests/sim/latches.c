@@ -115,6 +115,8 @@ check_set(struct world *w, struct latch_tale *t, const struct latch_word *word, 
 	t->id = word->state.id;
 	t->since_us = w->now_us;
 	t->memory = word->memory;
+	t->leased = word->lease_ms > 0;
+	t->ends_us = wall_us + word->lease_ms * 1000;
 }
 
 /* As it was said to be last. */
@@ -149,6 +151,13 @@ check_word(struct server *s, struct latch_tale *t, const struct latch_word *word
 	else if (last->state.set != word->state.set || last->state.left < word->state.left)
 		world_fail(w, "latch: %s counts up, from %" PRId64 " to %" PRId64, tale_name(w, t),
 			last->state.left, word->state.left);
+	/* However it is used (3.40); where the clock is set back a key's time is counted anew. */
+	if (t->leased && !w->plan.fault[FAULT_BACK] &&
+		wall_us + word->state.ttl_ms * 1000 > t->ends_us + 2000)
+		world_fail(w,
+			"latch: %s is said to last for %" PRId64 " ms, and its LEASE is over in %" PRId64
+			" us",
+			tale_name(w, t), word->state.ttl_ms, t->ends_us - wall_us);
 	t->ends_us = wall_us + word->state.ttl_ms * 1000;
 }
 
@@ -178,6 +187,7 @@ word_make(struct latch_word *word, const struct call *call, const struct vote *v
 	word->op = call->latch_op;
 	word->steps = call->steps;
 	word->meant = call->latch;
+	word->lease_ms = call->latch_op == LATCH_OP_SET ? call->ttl_ms : 0;
 	word->deadline_us = call->deadline_us;
 	word->memory = call->incarnation;
 	word->there = vote->outcome == OUTCOME_YES;

@@ -37,6 +37,7 @@ struct latch_word {
 	char by[LATCH_BY_BYTES]; /* DOWN */
 	int64_t steps;           /* SET, DOWN */
 	uint64_t meant;          /* SET, DOWN: the latch that it was said to */
+	int64_t lease_ms;        /* SET; 0: none */
 	int64_t deadline_us;     /* SET: the master's clock */
 	uint64_t memory;
 	bool there;
@@ -61,6 +62,7 @@ struct latch_tale {
 	uint64_t id;              /* which is this, 0: there was none; */
 	int64_t since_us;         /* set then, */
 	uint64_t memory;          /* in this memory of the master; */
+	bool leased;              /* it has a LEASE, which its use does not lengthen; */
 	int64_t ends_us;          /* it ends then by the master's clock, if nobody uses it */
 };
 
