@@ -305,7 +305,7 @@ flight_arrive(void *arg, uint64_t a, void *data)
 	}
 	if (!f->waited) {
 		f->wire->way->host->greeted_late |= !dead && !f->wait && f->calls[0].op == CALL_HELLO &&
-						     f->wire->way->host->life == f->host_life;
+						    f->wire->way->host->life == f->host_life;
 		/* A place that was taken since goes with the one that was left. */
 		if (!dead && !f->wait && f->calls[0].op == CALL_LEAVE)
 			progress_queued(wire->way->host, checker_name_of(slice_of(f->names[0])), false);

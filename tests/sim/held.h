@@ -48,6 +48,7 @@ struct hold {
 	bool tainted;
 	bool other_list;     /* its daemon had another list of masters than the world */
 	bool lost;           /* its daemon has said so */
+	int64_t withhold_us; /* withheld: until then at least */
 	int64_t withheld_us; /* since then; 0: it is not */
 	bool untold;         /* nobody knows of it: its session had no connection */
 };

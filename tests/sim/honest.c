@@ -1,6 +1,7 @@
 /* honest: see honest.h. */
 #include "tests/sim/honest.h"
 
+#include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -191,7 +192,7 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 	bool woke = h->paused_until_us > 0 && w->now_us - h->paused_until_us <= WAKING_US;
 	/* Who waits for permits is told of the masters also while others here have some. */
 	if (surely_cannot(h) && (v->kind == KIND_PERMITS || !is_had(h, v->name)) && !w->lost_here[h->index] &&
-		!excuse(w, EXCUSE_REFUSAL_WOKE, woke))
+		!withheld_ends(w, h, v->name) && !excuse(w, EXCUSE_REFUSAL_WOKE, woke))
 		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
 	if (v->once && v->kind == KIND_SHARED && is_read(h, v->name))

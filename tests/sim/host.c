@@ -5,6 +5,7 @@
 #include "tests/sim/debt.h"
 #include "tests/sim/drain.h"
 #include "tests/sim/guard.h"
+#include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -397,7 +398,9 @@ perform_note(struct host *h, const struct note *n)
 	losses_note(h, n);
 	guard_note(h, n);
 	fair_note(h, n);
-	if (n->type == NOTE_CLONED && !h->world->copied && !excuse(h->world, EXCUSE_CLONED_LATE, h->greeted_late))
+	withheld_note(h, n);
+	if (n->type == NOTE_CLONED && !h->world->copied &&
+		!excuse(h->world, EXCUSE_CLONED_LATE, h->greeted_late))
 		world_fail(h->world, "cloned: d%u takes itself for a copy, and nobody copied it", h->index);
 	pact_note(h, n);
 	if (n->type == NOTE_GRANTED)

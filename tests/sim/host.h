@@ -57,11 +57,11 @@ struct host {
 	int64_t copy_ended_us; /* another process with its daemon-id ended then; 0: none */
 	struct leaps leaps[PLAN_MASTERS_MAX]; /* of its masters' clocks */
 	bool greeted_late; /* a greeting of this life ran when nobody waited for it any more */
-	int64_t shuns_us[PLAN_MASTERS_MAX];   /* one leapt, and it has not admitted that master since */
-	unsigned masters;                     /* so many does it know: */
-	unsigned place[PLAN_MASTERS_MAX];     /* which one of the world is each of them, */
-	const char *where[PLAN_MASTERS_MAX];  /* by name */
-	struct way ways[PLAN_MASTERS_MAX];    /* by their place */
+	int64_t shuns_us[PLAN_MASTERS_MAX];  /* one leapt, and it has not admitted that master since */
+	unsigned masters;                    /* so many does it know: */
+	unsigned place[PLAN_MASTERS_MAX];    /* which one of the world is each of them, */
+	const char *where[PLAN_MASTERS_MAX]; /* by name */
+	struct way ways[PLAN_MASTERS_MAX];   /* by their place */
 	/* Where there are sentinels: */
 	unsigned aim;          /* the server that they have named */
 	int64_t deaf_until_us; /* it hears nothing of them */

@@ -1,6 +1,7 @@
 /* pact: see pact.h. */
 #include "tests/sim/pact.h"
 
+#include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -179,6 +180,7 @@ expired(struct pact *p)
 		world_fail(w, "grace: session %" PRIu64 " of d%u ends within its grace of %" PRId64 " ms",
 			p->session, h->index, p->grace_ms);
 	p->over = true;
+	withheld_left(w, h, p->session);
 	waits_drop(w, h, p->session);
 }
 

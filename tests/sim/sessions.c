@@ -1,6 +1,7 @@
 /* sessions: see sessions.h. */
 #include "tests/sim/sessions.h"
 
+#include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -56,6 +57,8 @@ is_kept(const struct world *w, const struct conn *c, enum end end)
 void
 sessions_closed(struct world *w, const struct conn *c, enum end end)
 {
+	if (!c->ousted && c->session != 0 && end == END_ABANDONED && !is_kept(w, c, end))
+		withheld_left(w, c->host, c->session);
 	if (c->ousted || c->session == 0 || (end != END_CLEAN && end != END_GONE) || is_kept(w, c, end))
 		return;
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)

@@ -1,0 +1,89 @@
+/* withheld: see withheld.h. */
+#include "tests/sim/withheld.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SLACK_US 5000 /* whole ms, of two clocks */
+
+static bool
+is_at(const struct hold *h, const struct host *host)
+{
+	return h->host == host && h->host_life == host->life;
+}
+
+void
+withheld_note(struct host *host, const struct note *n)
+{
+	struct world *w = host->world;
+	if (n->type != NOTE_WITHHELD)
+		return;
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (is_at(h, host) && h->token == n->token && h->name == checker_name_of(n->name))
+			h->withhold_us = w->now_us + n->ttl_ms * 995 - SLACK_US;
+}
+
+struct sought {
+	int64_t token;
+	bool found;
+};
+
+static bool
+seek(void *arg, const struct hold_view *view)
+{
+	struct sought *s = arg;
+	s->found |= view->token == s->token && view->withheld;
+	return !s->found;
+}
+
+void
+withheld_left(struct world *w, struct host *host, session_id session)
+{
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next) {
+		struct sought s = {.token = h->token};
+		int64_t left_us = h->valid_us - w->now_us + host_rule(host, h->name)->crash_delay_ms * 1000;
+		if (!is_at(h, host) || h->session != session || h->lost || h->untold || h->tainted ||
+			h->ended_us <= w->now_us || h->valid_us == 0 || w->lost_here[host->index] ||
+			host->draining || left_us - left_us / 100 < SLACK_US)
+			continue;
+		core_each_hold(host->core, host_ms(host), slice_of(checker_name(h->name)), seek, &s);
+		if (!s.found)
+			world_fail(w,
+				"withheld: d%u passes on %s with token %" PRId64
+				", which its session left behind, and may not for %" PRId64 " us",
+				host->index, checker_name(h->name), h->token, left_us);
+	}
+}
+
+/* The lease that it stood on is there still. */
+static bool
+lease_kept(const struct world *w, const struct hold *h)
+{
+	struct resource_view view;
+	const struct host *host = h->host;
+	return host->alive && w->fair[host->index][h->name].leased_us < h->withheld_us &&
+	       core_view_resource(host->core, host_ms(host), slice_of(checker_name(h->name)), &view) &&
+	       strcmp(view.lease, "held") == 0;
+}
+
+void
+withheld_look(struct world *w, const struct hold *h, bool there)
+{
+	if (there || h->withheld_us == 0 || h->withhold_us <= w->now_us || h->tainted ||
+		h->kind == KIND_PERMITS || w->lost_here[h->host->index] || h->host->draining ||
+		!lease_kept(w, h))
+		return;
+	world_fail(w, "withheld: d%u has passed on %s with token %" PRId64 ", and may not for %" PRId64 " us",
+		h->host->index, checker_name(h->name), h->token, h->withhold_us - w->now_us);
+}
+
+bool
+withheld_ends(const struct world *w, const struct host *host, unsigned name)
+{
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (is_at(h, host) && h->name == name && h->withhold_us > w->now_us - 2 * SLACK_US)
+			return true;
+	return false;
+}
