@@ -1,6 +1,7 @@
 /* client: see client.h. */
 #include "tests/sim/client.h"
 
+#include "tests/sim/countdown.h"
 #include "tests/sim/introduce.h"
 #include "tests/sim/world.h"
 
@@ -310,48 +311,6 @@ client_wait(struct client *c)
 	client_after(c, w->plan.lease_ms * 1000);
 }
 
-/* How often that is what a client does: much in some worlds. */
-static int
-client_latches(const struct world *w)
-{
-	if (w->plan.masters > 1)
-		return 2;
-	return w->plan.seed % 4 == 0 ? 85 : 30;
-}
-
-/* Sets a latch, counts it down, waits for it, or looks at it. */
-static void
-client_latch(struct client *c)
-{
-	struct world *w = c->world;
-	struct rng *rng = &w->rng;
-	struct request r = {.wait_ms = COMMAND_WAIT_RULE};
-	int chance = (int)rng_range(rng, 0, 99);
-	r.name = PLAN_NAMES_MAX + (unsigned)rng_range(rng, 0, w->plan.latches - 1);
-	if (chance < 25) {
-		r.verb = VERB_LATCH_SET;
-		r.steps = rng_range(rng, 1, 6);
-		r.lease_ms = rng_percent(rng, 15) ? 0 : rng_range(rng, 1, 2 * w->plan.lease_ms);
-		if (rng_percent(rng, 50))
-			r.lease_ms /= 8;
-	} else if (chance < 65) {
-		r.verb = VERB_LATCH_DOWN;
-		r.steps = rng_range(rng, 0, 3);
-		if (rng_percent(rng, 60))
-			snprintf(r.owner, sizeof(r.owner), "t%d", (int)rng_range(rng, 1, 3));
-	} else if (chance < 90) {
-		r.verb = VERB_LATCH_AWAIT;
-		r.wait_ms = rng_percent(rng, 20) ? 0 : rng_range(rng, 1, 6000);
-	} else {
-		r.verb = VERB_LATCH_COUNT;
-	}
-	client_send(c, &r);
-	if (r.verb == VERB_LATCH_AWAIT && rng_percent(rng, 5)) {
-		c->finished = true;
-		conn_finish(c->conn);
-	}
-}
-
 /* An administrator who looked at the holder's token. */
 static void
 client_break(struct client *c)
@@ -408,8 +367,8 @@ client_turn(void *arg, uint64_t turn, void *data)
 			client_break(c);
 		else if (!client_shares(c) && rng_percent(&w->rng, 3))
 			client_ask_in_vain(c);
-		else if (w->plan.latches > 0 && rng_percent(&w->rng, client_latches(w)))
-			client_latch(c);
+		else if (w->plan.latches > 0 && rng_percent(&w->rng, countdown_percent(w)))
+			countdown_turn(c);
 		else
 			client_lock(c);
 		return;
