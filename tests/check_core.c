@@ -533,10 +533,10 @@ START_TEST(no_nonce_is_dropped_that_the_master_may_have_seen_last)
 {
 	struct story w;
 	struct slice nonces;
-	char first[17] = "", text[200];
+	char first[17] = "", text[2048];
 
 	story_ready(&w);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 100; i++) {
 		(void)step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("gone")});
 		(void)link_up(&w);
 		(void)greeting_serial(&w);
@@ -677,6 +677,30 @@ START_TEST(steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap)
 }
 END_TEST
 
+/* It may run at the master when the daemon has long been answered on other connections. */
+START_TEST(a_greeting_that_was_cut_off_is_known_after_many_that_were_answered)
+{
+	struct story w;
+	struct slice nonces;
+	char cut_off[17] = "", text[2048] = "";
+
+	story_ready(&w);
+	for (int i = 0; i < 40; i++) {
+		(void)step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("gone")});
+		(void)link_up(&w);
+		(void)greeting_serial(&w);
+		nonces = w.actions.list[0].u.call.nonces;
+		(void)snprintf(text, sizeof(text), "%.*s", (int)nonces.n, nonces.p);
+		if (i == 0)
+			(void)snprintf(cut_off, sizeof(cut_off), "%.16s", text);
+		else
+			(void)hello(&w, true, MEMORY);
+	}
+	ck_assert_ptr_nonnull(strstr(text, cut_off));
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -701,6 +725,7 @@ main(void)
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
 		two_copies_of_a_daemon_have_other_attempts_and_nonces,
 		no_nonce_is_dropped_that_the_master_may_have_seen_last,
+		a_greeting_that_was_cut_off_is_known_after_many_that_were_answered,
 		a_daemon_that_stood_still_blames_no_master_for_that_time,
 		an_answer_that_another_link_overtook_shows_no_leap,
 		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap,

@@ -17,7 +17,8 @@
 
 #define MASTER_REASON_MAX 512
 #define MASTER_RUN_MAX    48
-#define MASTER_NONCES     8
+#define MASTER_NONCES                                                                                        \
+	64 /* greetings of minutes: one that was cut off may run at the master after many later ones */
 #define MASTER_NONCE_SIZE 17 /* 16 hexadecimal digits and a space */
 
 /* As text, for each of the masters: an id of 16 digits and the way to it, or its place, and what parts them.
