@@ -101,6 +101,8 @@ perform_action(struct perform *p, const struct action *action)
 	case ACTION_WATCH:
 		p->watch_wanted = true;
 		break;
+	case ACTION_MASTER: /* no set of masters changes yet */
+		break;
 	case ACTION_NOTE:
 		perform_note(p, &action->u.note);
 		break;

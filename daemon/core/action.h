@@ -20,6 +20,8 @@ enum action_type {
 	ACTION_CALL,   /* call: one vote follows */
 	ACTION_LISTEN, /* listen: hear of the ends of somebody else's locks of a name, by EVENT_WAKE, or no
 			  longer */
+	ACTION_MASTER, /* move: a slot is reached at another place from now on. The calls under way there are
+			  answered UNKNOWN first, and its links are down; then it is connected to */
 	ACTION_WATCH,  /* process: tell EVENT_EXIT when it ends */
 	ACTION_NOTE    /* note: for the log, the EVENTS stream and the counters */
 };
@@ -92,6 +94,12 @@ struct listen {
 	bool on;
 };
 
+struct move {
+	unsigned master;
+	struct slice place; /* as a set names it (masterset.h); n == 0: the slot is closed */
+	struct slice way;
+};
+
 struct action {
 	enum action_type type;
 	conn_id conn;
@@ -100,6 +108,7 @@ struct action {
 		struct push push;
 		struct call call;
 		struct listen listen;
+		struct move move;
 		struct process process;
 		struct note note;
 	} u;

@@ -68,7 +68,7 @@ core_new(const struct core_settings *settings, struct now now)
 	TAILQ_INIT(&core->doubts.sessions);
 	timer_init(&core->doubts.timer, TIMER_DOUBT);
 	masterset_init(core);
-	for (unsigned i = 0; i < settings->masters; i++)
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
 		master_init(core, &core->masters[i], i);
 	return core;
 }

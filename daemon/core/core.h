@@ -47,6 +47,7 @@ struct core_per_user {
 
 #define CORE_LINKS_MAX    8
 #define CORE_MASTERS_MAX  7
+#define CORE_SLOTS_MAX    (CORE_MASTERS_MAX + 2) /* the members, and at most two newcomers behind them */
 #define MASTERSET_WAY_MAX 64 /* the way to a master as text, with its NUL */
 
 struct core_settings {

@@ -33,7 +33,7 @@ static const char *const greeting_text[] = {
 };
 
 static void
-master_move(struct core *core, struct master *m, enum master_state next)
+master_turn(struct core *core, struct master *m, enum master_state next)
 {
 	assert(master_allowed[m->state] & TO(next));
 	m->state = next;
@@ -41,12 +41,44 @@ master_move(struct core *core, struct master *m, enum master_state next)
 	core->retry = true;
 }
 
+/* Without blanks, because they separate the places of a set. */
+static void
+place_write(char out[MASTERSET_PLACE_MAX], const char *where)
+{
+	size_t n = 0;
+
+	for (const char *p = where; *p != '\0' && n + 4 < MASTERSET_PLACE_MAX; p++) {
+		if (*p > ' ' && *p != '%' && *p != 0x7f)
+			out[n++] = *p;
+		else
+			n += (size_t)snprintf(
+				out + n, MASTERSET_PLACE_MAX - n, "%%%02X", (unsigned)(unsigned char)*p);
+	}
+	out[n] = '\0';
+}
+
+/* Where the configuration says; behind its masters the slots are closed. */
+static void
+master_place(const struct core *core, struct master *m)
+{
+	const struct core_settings *settings = &core->settings;
+
+	if (m->index >= settings->masters)
+		return;
+	if (settings->where != NULL)
+		place_write(m->place, settings->where[m->index]);
+	else
+		(void)snprintf(m->place, sizeof(m->place), "master-%u", m->index + 1);
+	(void)snprintf(m->way, sizeof(m->way), "%s", settings->ways != NULL ? settings->ways[m->index] : "url");
+}
+
 void
 master_init(struct core *core, struct master *m, unsigned index)
 {
-	/* The first connect is under way: who asks meanwhile waits for how it ends. */
-	m->state = MASTER_GREETING;
 	m->index = index;
+	master_place(core, m);
+	/* The first connect is under way: who asks meanwhile waits for how it ends. */
+	m->state = m->place[0] != '\0' ? MASTER_GREETING : MASTER_AWAY;
 	m->greet_ms = TIMER_NEVER;
 	m->admit_ms = TIMER_NEVER;
 	timer_init(&m->timer, TIMER_MASTER);
@@ -193,7 +225,7 @@ master_doubt(struct core *core, struct master *m)
 	if (m->state == MASTER_AWAY)
 		return;
 	if (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED)
-		master_move(core, m, MASTER_GREETING);
+		master_turn(core, m, MASTER_GREETING);
 	master_greet_all(core, m);
 }
 
@@ -219,7 +251,7 @@ master_link_up(struct core *core, struct master *m, unsigned link)
 	if (m->state == MASTER_AWAY || m->greet_ms > core->now.ms + greet_every_ms(core))
 		m->greet_ms = core->now.ms + greet_every_ms(core);
 	if (m->state == MASTER_AWAY)
-		master_move(core, m, MASTER_GREETING);
+		master_turn(core, m, MASTER_GREETING);
 	master_greet(core, m, link);
 	master_arm(core, m);
 }
@@ -246,7 +278,7 @@ master_link_down(struct core *core, struct master *m, unsigned link, struct slic
 	keep_text(m->reason, sizeof(m->reason), why);
 	if (any || m->state == MASTER_AWAY)
 		return;
-	master_move(core, m, MASTER_AWAY);
+	master_turn(core, m, MASTER_AWAY);
 	masterset_away(core, m);
 	m->admitting = false;
 	master_arm(core, m);
@@ -262,7 +294,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 		(int)(detail.n < MASTER_REASON_MAX / 2 ? detail.n : MASTER_REASON_MAX / 2),
 		detail.n > 0 ? detail.p : "");
 	if (news) {
-		master_move(core, m, MASTER_REFUSED);
+		master_turn(core, m, MASTER_REFUSED);
 		emit_master_note(core, NOTE_MASTER_REFUSED, m, 0, -1, m->reason);
 	}
 	m->greet_ms = core->now.ms + greet_again_ms(core);
@@ -272,7 +304,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 static void
 master_guard(struct core *core, struct master *m)
 {
-	master_move(core, m, MASTER_GUARDED);
+	master_turn(core, m, MASTER_GUARDED);
 	m->reclaim = true;
 	m->admitting = false;
 	master_arm(core, m);
@@ -288,7 +320,7 @@ master_admitted(struct core *core, struct master *m)
 	m->guarding = false;
 	core->retry = true;
 	if (news) {
-		master_move(core, m, MASTER_ADMITTED);
+		master_turn(core, m, MASTER_ADMITTED);
 		emit_master_note(core, NOTE_MASTER_ADMITTED, m, m->highest, -1, NULL);
 	}
 	master_arm(core, m);

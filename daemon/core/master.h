@@ -17,6 +17,20 @@
 #include "daemon/core/state.h"
 
 void master_init(struct core *core, struct master *m, unsigned index);
+
+/*
+ * From now on the slot is reached at this place, in this way, as a set names them (masterset.h); place.n == 0:
+ * it is closed. What stood on the server before is gone from it: its seat in every lease is empty, and answers
+ * that are under way count no more. It is AWAY until a link is up. Emits ACTION_MASTER.
+ */
+void master_move(struct core *core, struct master *m, struct slice place, struct slice way);
+
+/*
+ * So many masters are members from now on, more than before: settings.masters. The newcomers stand in their
+ * slots already. Leases keep the seats that they have, and get empty ones.
+ */
+void masters_resize(struct core *core, unsigned masters);
+
 void master_link_up(struct core *core, struct master *m, unsigned link);
 void master_link_down(struct core *core, struct master *m, unsigned link, struct slice why);
 /* It says that its data was flushed. */

@@ -46,6 +46,8 @@ struct master_link {
 struct master {
 	enum master_state state;
 	unsigned index;
+	char place[MASTERSET_PLACE_MAX]; /* as a set names it; "": the slot is closed */
+	char way[MASTERSET_WAY_MAX];
 	struct timer timer;
 	struct master_link links[CORE_LINKS_MAX];
 	uint64_t incarnation;

@@ -30,32 +30,6 @@ own_list(const struct core *core, struct members *list)
 
 /* ---- this daemon's masters ---- */
 
-static const char *
-way_of(const struct core *core, const struct master *m)
-{
-	return core->settings.ways != NULL ? core->settings.ways[m->index] : "url";
-}
-
-/* Without blanks, because they separate the places of a list. */
-static void
-place_of(const struct core *core, const struct master *m, char out[MASTERSET_PLACE_MAX])
-{
-	size_t n = 0;
-
-	if (core->settings.where == NULL) {
-		(void)snprintf(out, MASTERSET_PLACE_MAX, "master-%u", m->index + 1);
-		return;
-	}
-	for (const char *p = core->settings.where[m->index]; *p != '\0' && n + 4 < MASTERSET_PLACE_MAX; p++) {
-		if (*p > ' ' && *p != '%' && *p != 0x7f)
-			out[n++] = *p;
-		else
-			n += (size_t)snprintf(
-				out + n, MASTERSET_PLACE_MAX - n, "%%%02X", (unsigned)(unsigned char)*p);
-	}
-	out[n] = '\0';
-}
-
 static bool
 is_ours(const struct core *core, uint64_t id)
 {
@@ -72,16 +46,13 @@ is_ours(const struct core *core, uint64_t id)
  * not be taken for a member that lost its memory.
  */
 static uint64_t
-list_blank(const struct core *core, const struct members *list, const struct master *m)
+list_blank(const struct members *list, const struct master *m)
 {
-	char place[MASTERSET_PLACE_MAX];
-
 	if (m->member != 0 && members_find(list, m->member) >= 0)
 		return m->member;
-	place_of(core, m, place);
 	for (unsigned i = 0; i < list->n; i++) {
-		if (slice_equal(list->places[i], slice_of(place)) &&
-			slice_equal(list->ways[i], slice_of(way_of(core, m))))
+		if (slice_equal(list->places[i], slice_of(m->place)) &&
+			slice_equal(list->ways[i], slice_of(m->way)))
 			return list->ids[i];
 	}
 	return 0;
@@ -92,17 +63,17 @@ list_blank(const struct core *core, const struct members *list, const struct mas
  * left. One that cannot be reached passes: other daemons may know it by another place, or
  * another server may have answered there for a while. */
 static bool
-list_has(const struct core *core, const struct members *list, const struct master *m)
+list_has(const struct members *list, const struct master *m)
 {
 	int at = members_find(list, m->id);
 
 	if (at < 0 && m->state == MASTER_AWAY && !m->blank)
 		return true;
 	if (m->id == 0)
-		return list_blank(core, list, m) != 0;
+		return list_blank(list, m) != 0;
 	if (at >= 0)
-		return slice_equal(list->ways[at], slice_of(way_of(core, m)));
-	return m->blank && list_blank(core, list, m) != 0;
+		return slice_equal(list->ways[at], slice_of(m->way));
+	return m->blank && list_blank(list, m) != 0;
 }
 
 /* Whether our configuration fits this set. */
@@ -112,7 +83,7 @@ list_fits(const struct core *core, const struct members *list)
 	if (list->n != core->settings.masters)
 		return false;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (!list_has(core, list, &core->masters[i]))
+		if (!list_has(list, &core->masters[i]))
 			return false;
 	}
 	return true;
@@ -163,14 +134,11 @@ set_compose(struct core *core)
 		n = (size_t)snprintf(text, sizeof(text), "%" PRId64, set->generation);
 		set->places[0] = '\0';
 		for (unsigned i = 0; i < core->settings.masters; i++) {
-			char place[MASTERSET_PLACE_MAX];
-
-			place_of(core, sorted[i], place);
 			n += (size_t)snprintf(text + n, sizeof(text) - n, " %016" PRIx64 ":%s", sorted[i]->id,
-				way_of(core, sorted[i]));
+				sorted[i]->way);
 			assert(n < sizeof(text));
 			placed += (size_t)snprintf(set->places + placed, sizeof(set->places) - placed, "%s%s",
-				i > 0 ? " " : "", place);
+				i > 0 ? " " : "", sorted[i]->place);
 			assert(placed < sizeof(set->places));
 		}
 	}
@@ -237,8 +205,8 @@ masterset_ask(struct core *core, const struct master *m, unsigned link, struct c
 	/* A member that lost its memory gets it back; a server that may be none does not. */
 	if (own_list(core, &ours) && members_find(&ours, m->id) >= 0)
 		hello->id = m->id;
-	else if (list_blank(core, &ours, m) != 0)
-		hello->id = list_blank(core, &ours, m);
+	else if (list_blank(&ours, m) != 0)
+		hello->id = list_blank(&ours, m);
 	else
 		hello->agreement = AGREEMENT_NONE;
 }
@@ -343,12 +311,8 @@ places_ours(const struct core *core, char *out, size_t room)
 {
 	size_t n = 0;
 
-	for (unsigned i = 0; i < core->settings.masters && n < room; i++) {
-		char place[MASTERSET_PLACE_MAX];
-
-		place_of(core, &core->masters[i], place);
-		n += (size_t)snprintf(out + n, room - n, "%s%s", i > 0 ? " " : "", place);
-	}
+	for (unsigned i = 0; i < core->settings.masters && n < room; i++)
+		n += (size_t)snprintf(out + n, room - n, "%s%s", i > 0 ? " " : "", core->masters[i].place);
 }
 
 /* It is not one of ours: this daemon takes no new lease. */
@@ -393,7 +357,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 		return set_ours(core, m, vote);
 	}
 	/* It has not heard what we would say now. */
-	if (m->links[vote->link].set_serial != set->serial && list_has(core, &ours, m))
+	if (m->links[vote->link].set_serial != set->serial && list_has(&ours, m))
 		return MEMBERSHIP_AGAIN;
 	if (m->blank)
 		return set_other(core, m, own_slice(set->places),

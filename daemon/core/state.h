@@ -545,7 +545,7 @@ struct core {
 	uint64_t secret[2]; /* of the tables that clients choose the keys of (hash.h) */
 	struct timers timers;
 	struct rules rules;
-	struct master masters[CORE_MASTERS_MAX];
+	struct master masters[CORE_SLOTS_MAX]; /* the members, then the newcomers of a change (masterset.h) */
 	struct masterset masterset;
 	int64_t highest;  /* highest token seen anywhere */
 	int64_t past;     /* and that before any master's memory changed last */

@@ -450,6 +450,7 @@ perform(struct host *h, const struct action *a)
 		for (unsigned i = 0; i < plan_servers(&h->world->plan); i++)
 			inbox_listen(&h->ways[i].inbox, h->listens);
 		return;
+	case ACTION_MASTER:
 	case ACTION_WATCH:
 		return;
 	case ACTION_NOTE:

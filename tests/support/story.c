@@ -188,6 +188,10 @@ step(struct story *w, const struct event *event)
 			trace_add(w, "%s %.*s", a->u.listen.on ? "listen" : "ignore", (int)a->u.listen.name.n,
 				a->u.listen.name.p);
 			break;
+		case ACTION_MASTER:
+			trace_add(w, "move %u %.*s", a->u.move.master + 1, (int)a->u.move.place.n,
+				a->u.move.place.n > 0 ? a->u.move.place.p : "");
+			break;
 		case ACTION_WATCH:
 			trace_add(w, "watch %lld", (long long)a->u.process.pid);
 			break;
