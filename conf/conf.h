@@ -151,6 +151,7 @@ struct conf {
 	char *namespace;
 	struct conf_master *masters;
 	size_t master_count; /* 0: embedded; 1, 3, 5 or 7 */
+	bool masters_follow; /* an older set in masters: take up the newer one */
 	int64_t pool;        /* links to each of them */
 	int64_t lease_ms;    /* L of names without a rule */
 	int64_t margin_ms;   /* J */

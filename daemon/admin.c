@@ -3,8 +3,13 @@
  */
 #include "daemon/admin.h"
 
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/core/view.h"
 #include "proto/composer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 static void
 admin_log(struct desk *desk, struct connection *c, const char *event, int64_t target)
@@ -57,4 +62,66 @@ admin_reload(struct desk *desk, struct connection *c, const struct command *comm
 		return;
 	}
 	connection_error(c, CODE_ERR, "%s", text);
+}
+
+bool
+admin_changes_masters(enum verb verb)
+{
+	return verb == VERB_MASTERS_REPLACE || verb == VERB_MASTERS_ADD || verb == VERB_MASTERS_ABORT;
+}
+
+void
+admin_log_change(struct desk *desk, struct connection *c, const struct command *command)
+{
+	const struct identity *who = connection_identity(c);
+	const struct slice *argv = command->argv;
+	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "masters.asked", log_number("by", (int64_t)who->id),
+		log_text("address", who->peer.address), log_number("uid", who->peer.uid),
+		log_number("pid", who->peer.pid), log_text("what", command_info(command->verb)->sub.p),
+		command->argc > 0 ? log_bytes("first", argv[0].p, argv[0].n) : log_text(NULL, NULL),
+		command->argc > 1 ? log_bytes("second", argv[1].p, argv[1].n) : log_text(NULL, NULL));
+}
+
+static void
+write_master(struct buffer *out, int protocol, const struct master_view *master)
+{
+	char id[17] = "";
+	if (master->id != 0) {
+		snprintf(id, sizeof id, "%016" PRIx64, master->id);
+	}
+	reply_write_map(out, protocol, 9);
+	reply_write_pair_text(out, "place", master->place);
+	reply_write_pair_text(out, "way", master->way);
+	reply_write_pair_text(out, "id", id);
+	reply_write_pair_text(out, "role", master->role);
+	reply_write_pair_text(out, "state", master->down ? "silent" : master->word);
+	reply_write_pair_text(out, "reason", master->reason);
+	reply_write_pair_int(out, "guard_ms", master->guard_ms);
+	reply_write_pair_int(out, "step", master->step);
+	reply_write_pair_text(out, "behind", master->behind);
+}
+
+void
+admin_masters(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)command;
+	int protocol = connection_identity(c)->protocol;
+	unsigned count = core_masters(desk->core);
+	struct buffer *out = connection_out(c);
+	struct masterset_view set;
+	core_view_masterset(desk->core, &set);
+	reply_write_map(out, protocol, 6);
+	reply_write_pair_int(out, "generation", set.generation);
+	reply_write_pair_text(out, "agreement", set.word);
+	reply_write_pair_text(out, "change", set.change);
+	reply_write_pair_int(out, "next_generation", set.next_generation);
+	reply_write_pair_text(out, "next_places", set.next_places);
+	reply_write_text(out, "masters");
+	reply_write_array(out, count);
+	for (unsigned i = 0; i < count; i++) {
+		struct master_view master;
+		core_view_master(desk->core, clock_ms(), i, &master);
+		write_master(out, protocol, &master);
+	}
+	connection_written(c);
 }

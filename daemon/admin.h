@@ -1,5 +1,5 @@
 /*
- * admin: CLIENT KILL, DRAIN and RELOAD. dispatch.c calls them, for administrators only.
+ * admin: CLIENT KILL, DRAIN, RELOAD and MASTERS. dispatch.c calls them, for administrators only.
  */
 #ifndef DAEMON_ADMIN_H
 #define DAEMON_ADMIN_H
@@ -9,5 +9,12 @@
 desk_verb admin_client_kill;
 desk_verb admin_drain;
 desk_verb admin_reload;
+/* Without a subcommand: what the set of masters is, and how far its change has come. */
+desk_verb admin_masters;
+
+/* MASTERS with one of its other subcommands. */
+bool admin_changes_masters(enum verb verb);
+/* That one of them was asked for. */
+void admin_log_change(struct desk *desk, struct connection *c, const struct command *command);
 
 #endif

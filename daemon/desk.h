@@ -45,6 +45,8 @@ struct desk_hooks {
 	void (*command)(void *arg, struct connection *connection, const struct command *command);
 	/* SESSION BIND, likewise. */
 	void (*bind)(void *arg, struct connection *connection);
+	/* MASTERS REPLACE, ADD or ABORT, likewise. */
+	void (*masters)(void *arg, struct connection *connection, const struct command *command);
 	/* Any other request, whatever became of it: its client lives. */
 	void (*heard)(void *arg, struct connection *connection);
 	/* identity.peer has changed. */

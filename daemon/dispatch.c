@@ -40,6 +40,7 @@ static desk_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_CLIENT_HELP] = handshake_catalog,
 	[VERB_COMMAND_HELP] = handshake_catalog,
 	[VERB_CONFIG_HELP] = handshake_catalog,
+	[VERB_MASTERS_HELP] = handshake_catalog,
 	[VERB_INSPECT] = report_inspect,
 	[VERB_LOCKS] = report_locks,
 	[VERB_SESSIONS] = report_sessions,
@@ -47,6 +48,7 @@ static desk_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_EVENTS] = events_verb,
 	[VERB_DRAIN] = admin_drain,
 	[VERB_RELOAD] = admin_reload,
+	[VERB_MASTERS] = admin_masters,
 };
 
 /* Whether the command may be carried out; if not, the refusal is on its way. */
@@ -82,6 +84,11 @@ dispatch_core(struct desk *desk, struct connection *c, struct command *command)
 	connection_wait(c);
 	if (command->verb == VERB_SESSION_BIND) {
 		desk->hooks->bind(desk->arg, c);
+		return;
+	}
+	if (admin_changes_masters(command->verb)) {
+		admin_log_change(desk, c, command);
+		desk->hooks->masters(desk->arg, c, command);
 		return;
 	}
 	/* Whoever has closed his end asks for what there is now (PROTOCOL.md 1). */

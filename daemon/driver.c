@@ -359,7 +359,8 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 {
 	struct event_base *base = loop_base(d->loop);
 	d->reload = settings->reload;
-	d->reload_arg = settings->arg;
+	d->find_master = settings->find_master;
+	d->main_arg = settings->arg;
 	d->linger_ms = settings->linger_ms;
 	d->desk.access = access_new(NULL, 0);
 	d->desk.events = events_new();

@@ -40,6 +40,12 @@ struct driver_limits {
 	struct core_per_user per_user;
 };
 
+/* A master as a set of masters names it (members.h). */
+struct master_place {
+	char place[MASTERSET_PLACE_MAX];
+	char way[MASTERSET_WAY_MAX];
+};
+
 struct driver_settings {
 	struct core_settings core;                    /* copied, as core.h says */
 	struct pool_settings pools[CORE_MASTERS_MAX]; /* of each of core.masters */
@@ -48,6 +54,8 @@ struct driver_settings {
 	/* If its socket is removed or replaced while locks are held, the daemon stays for so long, in ms: its
 	 * successor sees that clients may rely on these locks. */
 	int64_t linger_ms;
+	/* Where a master is, and the way to it, as an administrator names it. 0, or -1 and why. */
+	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
 	/* SIGHUP and RELOAD: 0, or -1; text says what was done, or why not. */
 	int (*reload)(void *arg, char *text, size_t room);
 	void *arg;

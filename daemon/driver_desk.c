@@ -85,6 +85,39 @@ driver_on_bind(void *arg, struct connection *c)
 	}
 }
 
+/* Masters are told apart by where they are and by the way to them, which the configuration says. */
+static void
+driver_on_masters(void *arg, struct connection *c, const struct command *command)
+{
+	static const enum masters_op ops[VERB_COUNT] = {
+		[VERB_MASTERS_REPLACE] = MASTERS_REPLACE,
+		[VERB_MASTERS_ADD] = MASTERS_ADD,
+		[VERB_MASTERS_ABORT] = MASTERS_ABORT,
+	};
+	struct driver *d = arg;
+	struct identity *who = connection_identity(c);
+	struct masters_ask ask = {.op = ops[command->verb]};
+	struct master_place found[MASTERS_NEW_MAX];
+	struct reply error;
+	char why[DESK_TEXT_MAX];
+	size_t first = ask.op == MASTERS_REPLACE ? 1 : 0;
+	if (first > 0) {
+		ask.old = command->argv[0];
+	}
+	for (size_t i = first; i < command->argc; i++) {
+		struct master_place *one = &found[i - first];
+		if (d->find_master(d->main_arg, command->argv[i], one, why, sizeof why) != 0) {
+			reply_error(&error, CODE_ERR, "%s", why);
+			driver_refuse(c, &error);
+			return;
+		}
+		ask.places[i - first] = slice_of(one->place);
+		ask.ways[i - first] = slice_of(one->way);
+	}
+	driver_event(d, &(struct event){.type = EVENT_MASTERS, .conn = who->id, .masters = &ask});
+	who->last_ms = d->now.ms;
+}
+
 static void
 driver_on_heard(void *arg, struct connection *c)
 {
@@ -143,7 +176,7 @@ driver_reload(void *arg, char *text, size_t room)
 {
 	struct driver *d = arg;
 	notify_reloading(d->notify);
-	int failed = d->reload(d->reload_arg, text, room);
+	int failed = d->reload(d->main_arg, text, room);
 	LOG_EVENT(d->log, failed ? LOG_ERROR_LEVEL : LOG_INFO_LEVEL,
 		failed ? "daemon.reload_failed" : "daemon.reloaded", log_text("what", text));
 	notify_ready(d->notify, failed ? "the new configuration was refused, see the log" : "serving");
@@ -153,6 +186,7 @@ driver_reload(void *arg, char *text, size_t room)
 const struct desk_hooks driver_desk_hooks = {
 	.command = driver_on_command,
 	.bind = driver_on_bind,
+	.masters = driver_on_masters,
 	.heard = driver_on_heard,
 	.peer = driver_on_peer,
 	.deaf = driver_on_deaf,

@@ -29,7 +29,8 @@ struct driver {
 	struct now now; /* of the last event; its random numbers are still unused */
 	struct listeners listeners;
 	int (*reload)(void *arg, char *text, size_t room);
-	void *reload_arg;
+	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
+	void *main_arg; /* of reload and find_master */
 	int64_t drain_until_ms;
 	int64_t linger_ms; /* see driver_settings */
 	int64_t linger_until_ms;

@@ -116,8 +116,12 @@ info_masters(const struct desk *desk, struct buffer *text)
 	info_line(text, "masters_state:%s", sum.word);
 	core_view_masterset(desk->core, &set);
 	info_line(text, "masters_agreement:%s", set.word);
+	info_line(text, "masters_generation:%" PRId64, set.generation);
 	info_line(text, "masters_set:%s", set.set);
 	info_line(text, "masters_set_places:%s", set.places);
+	info_line(text, "masters_change:%s", set.change);
+	info_line(text, "masters_next:%s", set.next);
+	info_line(text, "masters_next_places:%s", set.next_places);
 	for (unsigned i = 0; i < masters_count(desk->masters); i++) {
 		info_master(desk, text, i);
 	}

@@ -200,6 +200,13 @@ errors_log(struct log *log, const struct conf_errors *errors, char *text, size_t
 }
 
 static int
+main_find_master(void *arg, struct slice name, struct master_place *out, char *why, size_t room)
+{
+	const struct main *m = arg;
+	return settings_find_master(m->conf, m->boot, name, out, why, room);
+}
+
+static int
 main_reload(void *arg, char *text, size_t room)
 {
 	struct main *m = arg;
@@ -259,6 +266,7 @@ core_settings_of(struct main *m)
 		.masters = settings_masters(conf),
 		.where = m->addresses,
 		.ways = m->way_texts,
+		.follow = conf->masters_follow,
 		.links = (unsigned)conf->pool,
 		.streak = conf->handoff.streak,
 		.retain_ms = conf->retain_ms,
@@ -290,6 +298,7 @@ driver_begin(struct main *m)
 			},
 		/* A successor that sees this daemon guards its own master for as long as leases last. */
 		.linger_ms = m->embedded ? conf_longest_lease_ms(conf) : 0,
+		.find_master = main_find_master,
 		.reload = main_reload,
 		.arg = m,
 	};

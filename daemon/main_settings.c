@@ -4,6 +4,7 @@
 #include "daemon/main_settings.h"
 
 #include "conf/url.h"
+#include "daemon/core/members.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,6 +221,85 @@ settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX])
 	}
 	snprintf(way, MASTERSET_WAY_MAX, "%s%s%s", found ? "sentinel" : "url", number,
 		found && !master->sentinel.replicas_ack ? ",replicas-ack=no" : "");
+}
+
+/* Whether this name is the master's place; then *out is where it is. */
+static bool
+master_named(const struct conf_master *master, struct slice name, struct master_place *out)
+{
+	struct pool_settings pool = {0};
+	struct main_sentinel sentinel;
+	char where[SETTINGS_WHERE_MAX];
+	settings_place(master, &pool, &sentinel, where);
+	members_place(out->place, where);
+	settings_way(master, out->way);
+	return slice_equal(slice_of(where), name) || slice_equal(slice_of(out->place), name);
+}
+
+static bool
+conf_names(const struct conf *conf, struct slice name, struct master_place *out)
+{
+	for (size_t i = 0; i < conf->master_count; i++) {
+		if (master_named(&conf->masters[i], name, out)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* An address of a server that no configuration has: host:port or an absolute path, nothing else. */
+static bool
+address_written(struct slice name, char where[SETTINGS_WHERE_MAX])
+{
+	char text[SETTINGS_WHERE_MAX];
+	struct conf_address address;
+	if (name.n == 0 || name.n >= sizeof text || memchr(name.p, '\0', name.n)) {
+		return false;
+	}
+	memcpy(text, name.p, name.n);
+	text[name.n] = '\0';
+	if (text[0] == '/') {
+		memcpy(where, text, sizeof text);
+		return true;
+	}
+	if (!place_parse(text, 0, &address) || address.port == 0) {
+		return false;
+	}
+	address_format(where, &address);
+	return true;
+}
+
+/* The way of the first master with a URL: other servers have the same database. */
+static void
+url_way(const struct conf *conf, char way[MASTERSET_WAY_MAX])
+{
+	for (size_t i = 0; i < conf->master_count; i++) {
+		if (conf->masters[i].url.kind != CONF_URL_NONE) {
+			settings_way(&conf->masters[i], way);
+			return;
+		}
+	}
+	snprintf(way, MASTERSET_WAY_MAX, "url");
+}
+
+int
+settings_find_master(const struct conf *conf, const struct conf *boot, struct slice name,
+	struct master_place *out, char *why, size_t room)
+{
+	char where[SETTINGS_WHERE_MAX];
+	if (conf_names(conf, name, out) || conf_names(boot, name, out)) {
+		return 0;
+	}
+	if (!address_written(name, where)) {
+		snprintf(why, room,
+			"%.*s: host:port, the absolute path of a socket, or the name of a Sentinel master in "
+			"`masters:` of this host is allowed; RELOAD takes up a changed file",
+			(int)(name.n < 80 ? name.n : 80), name.p);
+		return -1;
+	}
+	members_place(out->place, where);
+	url_way(conf, out->way);
+	return 0;
 }
 
 int

@@ -63,6 +63,8 @@ struct push {
 	NOTE(MASTER_GUARDED, "master.guarded", WARNING)   /* forgot or may have forgotten; for ttl_ms */     \
 	NOTE(MASTER_ADMITTED, "master.admitted", INFO)    /* in full use */                                  \
 	NOTE(MASTERS_AGREED, "masters.agreed", INFO)      /* text: the set of masters */                     \
+	NOTE(MASTERS_CHANGE, "masters.change_begun", INFO) /* another set is to follow; text: it */          \
+	NOTE(MASTERS_DROPPED, "masters.change_dropped", WARNING) /* it will not; text: it */                 \
 	NOTE(MASTER_LEAPT, "master.leapt", WARNING)       /* its clock went forward by ttl_ms */             \
 	NOTE(MASTER_FLOOR, "master.floor", WARNING)       /* its tokens go on above a guess; text: why */    \
 	NOTE(MASTER_REFUSED, "master.refused", ERROR)     /* cannot be used; text: why and what to change */ \

@@ -457,6 +457,10 @@ take_conn(struct core *core, const struct event *event)
 		conn_heard(core, conn);
 		speaker_bind(core, conn, &event->process);
 		return;
+	case EVENT_MASTERS:
+		conn_heard(core, conn);
+		masterset_asked(core, conn, event->masters);
+		return;
 	default:
 		conn_heard(core, conn);
 		verb_run(core, conn, event->command);
@@ -478,6 +482,7 @@ take_event(struct core *core, const struct event *event)
 	case EVENT_CLOSE:
 	case EVENT_HEARD:
 	case EVENT_BIND:
+	case EVENT_MASTERS:
 	case EVENT_COMMAND:
 		take_conn(core, event);
 		return;

@@ -49,6 +49,8 @@ struct core_per_user {
 #define CORE_MASTERS_MAX  7
 #define CORE_SLOTS_MAX    (CORE_MASTERS_MAX + 2) /* the members, and at most two newcomers behind them */
 #define MASTERSET_WAY_MAX 64 /* the way to a master as text, with its NUL */
+/* Its place as text, likewise: an address, a path or a name, without blanks (members.h). */
+#define MASTERSET_PLACE_MAX 640
 
 struct core_settings {
 	const struct rule *rules; /* the last one matches everything */
@@ -61,6 +63,8 @@ struct core_settings {
 	/* The way to each: "url", "sentinel" or "embedded", and what changes its meaning; without blanks,
 	 * shorter than MASTERSET_WAY_MAX, the same at all daemons. Kept by the caller; NULL: "url" */
 	const char *const *ways;
+	/* If they are members of the set that is in force, or servers that have left it: take it up. */
+	bool follow;
 	unsigned links;    /* to each of them, 1 .. CORE_LINKS_MAX */
 	int64_t retain_ms; /* how long a lease is kept that nobody uses any more; 0: not at all */
 	int64_t streak;    /* local grants in a row while another daemon waits, >= 1 */

@@ -20,6 +20,19 @@ struct now {
 	uint64_t random[2]; /* unpredictable: secrets and jitter come from here; see core_drew() */
 };
 
+/* What is asked of the set of masters (PROTOCOL.md 6.12 to 6.14). */
+enum masters_op { MASTERS_REPLACE, MASTERS_ADD, MASTERS_ABORT };
+
+#define MASTERS_NEW_MAX 2
+
+/* Places as a set names them (members.h), and the ways to them. */
+struct masters_ask {
+	enum masters_op op;
+	struct slice old;                     /* REPLACE: of a member */
+	struct slice places[MASTERS_NEW_MAX]; /* of the new ones: REPLACE one, ADD two */
+	struct slice ways[MASTERS_NEW_MAX];
+};
+
 enum event_type {
 	EVENT_OPEN,       /* conn, peer: a connection is there, and with it a session */
 	EVENT_PEER,       /* conn, peer: it logged in or was named: what is known of it changed */
@@ -29,6 +42,7 @@ enum event_type {
 	EVENT_COMMAND,    /* conn, command: one of the verbs that command.def marks for the core */
 	EVENT_HEARD,      /* conn: it made a request the core does not answer (core_wants_pulse()) */
 	EVENT_BIND,       /* conn, process: SESSION BIND; answered like a command */
+	EVENT_MASTERS,    /* conn, masters: the set of masters is to change; answered like a command */
 	EVENT_EXIT,       /* process: it ended, and the session bound to it */
 	EVENT_LINK_UP,    /* master, link: connected and logged in; it has to be greeted before it is used */
 	EVENT_LINK_DOWN,  /* master, link, text: why. Votes for its calls come first */
@@ -54,6 +68,7 @@ struct event {
 	struct process process;
 	const struct peer *peer;
 	const struct command *command;
+	const struct masters_ask *masters;
 	const struct vote *vote;
 };
 

@@ -2,6 +2,7 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/members.h"
 #include "daemon/core/tokens.h"
 
 #include <assert.h>
@@ -41,22 +42,6 @@ master_turn(struct core *core, struct master *m, enum master_state next)
 	core->retry = true;
 }
 
-/* Without blanks, because they separate the places of a set. */
-static void
-place_write(char out[MASTERSET_PLACE_MAX], const char *where)
-{
-	size_t n = 0;
-
-	for (const char *p = where; *p != '\0' && n + 4 < MASTERSET_PLACE_MAX; p++) {
-		if (*p > ' ' && *p != '%' && *p != 0x7f)
-			out[n++] = *p;
-		else
-			n += (size_t)snprintf(
-				out + n, MASTERSET_PLACE_MAX - n, "%%%02X", (unsigned)(unsigned char)*p);
-	}
-	out[n] = '\0';
-}
-
 /* Where the configuration says; behind its masters the slots are closed. */
 static void
 master_place(const struct core *core, struct master *m)
@@ -66,7 +51,7 @@ master_place(const struct core *core, struct master *m)
 	if (m->index >= settings->masters)
 		return;
 	if (settings->where != NULL)
-		place_write(m->place, settings->where[m->index]);
+		members_place(m->place, settings->where[m->index]);
 	else
 		(void)snprintf(m->place, sizeof(m->place), "master-%u", m->index + 1);
 	(void)snprintf(m->way, sizeof(m->way), "%s", settings->ways != NULL ? settings->ways[m->index] : "url");

@@ -23,7 +23,6 @@
 
 /* As text, for each of the masters: an id of 16 digits and the way to it, or its place, and what parts them.
  */
-#define MASTERSET_PLACE_MAX  640
 #define MASTERSET_TEXT_MAX   (16 + CORE_MASTERS_MAX * (MASTERSET_WAY_MAX + 18))
 #define MASTERSET_PLACES_MAX (CORE_MASTERS_MAX * MASTERSET_PLACE_MAX)
 #define MASTERSET_WHY_MAX    480

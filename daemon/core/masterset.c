@@ -522,3 +522,11 @@ masterset_why(const struct core *core)
 {
 	return core->masterset.why;
 }
+
+/* PLACEHOLDER until branch `change` */
+void
+masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *ask)
+{
+	(void)ask;
+	emit_error(core, conn->id, CODE_ERR, "placeholder");
+}

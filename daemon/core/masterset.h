@@ -60,6 +60,9 @@ bool masterset_refused(const struct core *core);
 /* What this daemon would say in a greeting has changed: all masters are to hear of it. True once. */
 bool masterset_news(struct core *core);
 
+/* EVENT_MASTERS: the set is to change. Answers this connection, now or when it has changed. */
+void masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *ask);
+
 /* MEMBERSHIP_OTHER: both sets, and what to do. Valid until the next answer. */
 const char *masterset_why(const struct core *core);
 

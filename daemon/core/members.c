@@ -1,8 +1,24 @@
 #include "daemon/core/members.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define GENERATION_MAX INT64_C(1000000000000)
+
+void
+members_place(char out[MASTERSET_PLACE_MAX], const char *where)
+{
+	size_t n = 0;
+
+	for (const char *p = where; *p != '\0' && n + 4 < MASTERSET_PLACE_MAX; p++) {
+		if (*p > ' ' && *p != '%' && *p != 0x7f)
+			out[n++] = *p;
+		else
+			n += (size_t)snprintf(
+				out + n, MASTERSET_PLACE_MAX - n, "%%%02X", (unsigned)(unsigned char)*p);
+	}
+	out[n] = '\0';
+}
 
 /* The text up to the next blank, which is cut off with it. */
 static struct slice

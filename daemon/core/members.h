@@ -22,6 +22,9 @@ struct members {
 	struct slice places[MEMBERS_MAX]; /* n == 0: it was not told */
 };
 
+/* A place as a set has it: without blanks, because they separate the places of a list. */
+void members_place(char out[MASTERSET_PLACE_MAX], const char *where);
+
 /* False: no script of ours stores that. */
 bool members_read(struct slice set, struct slice places, struct members *members);
 

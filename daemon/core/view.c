@@ -3,6 +3,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/latch_data.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/members.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/stake.h"
@@ -29,8 +30,14 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 {
 	const struct master *m = &core->masters[master];
 
-	assert(master < core->settings.masters);
+	assert(master < core_masters(core));
 
+	out->place = m->place;
+	out->way = m->way;
+	out->id = m->id;
+	out->role = "member";
+	out->step = 0;
+	out->behind = "";
 	/* Until it has heard of the set it is not in use. */
 	out->state = m->state == MASTER_ADMITTED && !m->enrolled ? MASTER_GREETING : m->state;
 	out->word = master_words[out->state];
@@ -53,13 +60,29 @@ void
 core_view_masterset(const struct core *core, struct masterset_view *out)
 {
 	const struct masterset *set = &core->masterset;
+	struct members list;
 
 	*out = (struct masterset_view){.word = masterset_refused(core) ? "refused"
 					       : set->agreed           ? "agreed"
 								       : "forming",
 		.set = set->text,
 		.places = set->places,
-		.agreed = set->agreed};
+		.agreed = set->agreed,
+		.change = "none",
+		.next = "",
+		.next_places = ""};
+	if (members_read(slice_of(set->text), slice_of(set->places), &list))
+		out->generation = list.generation;
+}
+
+unsigned
+core_masters(const struct core *core)
+{
+	unsigned n = core->settings.masters;
+
+	while (n < CORE_SLOTS_MAX && core->masters[n].place[0] != '\0')
+		n++;
+	return n;
 }
 
 void

@@ -24,6 +24,10 @@ enum master_state {
 };
 
 struct master_view {
+	const char *place; /* as the set names it */
+	const char *way;
+	uint64_t id;      /* its permanent one; 0: not told yet */
+	const char *role; /* "member"; in a change also "leaving", or "joining": not of the set yet */
 	enum master_state state;
 	const char *word;   /* of the state */
 	const char *reason; /* why it is away or refused; "" otherwise */
@@ -31,6 +35,9 @@ struct master_view {
 	uint64_t incarnation;
 	unsigned links_up; /* greeted and in use */
 	bool down;         /* it has been silent: no new question waits for it */
+	unsigned step;     /* how far the next set has come there: 0 not, 1 offered, 2 accepted */
+	/* Of the daemons that it knows, those that have not heard of the next set: first digits of their ids. */
+	const char *behind;
 };
 
 /* The set of masters; see masterset.h. Valid until the next step. */
@@ -39,6 +46,12 @@ struct masterset_view {
 	const char *set;    /* as the masters store it; "": not known yet */
 	const char *places; /* of its members */
 	bool agreed;        /* all masters have accepted it once */
+	int64_t generation; /* of the set; 0: not known yet */
+	/* Of its change: "none", "checking" (newcomers are being greeted), "offered", "accepted". */
+	const char *change;
+	int64_t next_generation; /* offered, accepted: of the next set; else 0, */
+	const char *next;        /* which is this; else "", */
+	const char *next_places; /* the places of its members; else "" */
 };
 
 /* How many there are now. */
@@ -125,6 +138,9 @@ struct session_view {
 };
 
 void core_view_masterset(const struct core *core, struct masterset_view *out);
+/* The masters that are shown: the members, and behind them newcomers that are being greeted. */
+unsigned core_masters(const struct core *core);
+/* master: below core_masters() */
 void core_view_master(const struct core *core, int64_t now_ms, unsigned master, struct master_view *out);
 void core_view_counts(const struct core *core, struct core_counts *out);
 
