@@ -58,6 +58,7 @@ perform(const struct options *o)
 		[TASK_PING] = task_ping,
 		[TASK_INFO] = task_info,
 		[TASK_BREAK] = task_break,
+		[TASK_MASTERS] = task_masters,
 		[TASK_BENCH] = task_bench,
 		[TASK_COMPLETION] = task_completion,
 	};

@@ -306,7 +306,7 @@ read_positional(struct reader *r, const char *text)
 		r->o->name = text;
 		return true;
 	}
-	for (size_t i = 0; r->o->task == TASK_LATCH && i < 2; i++) {
+	for (size_t i = 0; (ON(LATCH) | ON(MASTERS)) >> r->o->task & 1 && i < 2; i++) {
 		if (r->o->words[i] == NULL) {
 			r->o->words[i] = text;
 			return true;
@@ -363,6 +363,33 @@ latch_complete(struct reader *r)
 	return true;
 }
 
+/* masters [status | replace OLD NEW | add NEW NEW | abort] */
+static bool
+masters_complete(struct reader *r)
+{
+	static const struct {
+		const char *verb, *wants;
+		size_t words;
+	} verbs[] = {{"status", "no argument", 0}, {"replace", "OLD NEW", 2}, {"add", "NEW NEW", 2},
+		{"abort", "no argument", 0}};
+	const char *verb = r->o->name;
+	size_t words = r->o->words[0] == NULL ? 0 : r->o->words[1] == NULL ? 1 : 2;
+
+	for (size_t i = 0; verb != NULL && i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (strcmp(verb, verbs[i].verb) == 0) {
+			return words == verbs[i].words || reader_fail(r, "holdfast masters %s takes %s", verb, verbs[i].wants);
+		}
+	}
+	if (verb != NULL && strcmp(verb, "remove") == 0) {
+		return reader_fail(r,
+			"holdfast masters remove%s: the set shrinks only while all daemons are stopped, see Several "
+			"masters in holdfastd(8)%s",
+			"", "");
+	}
+	return verb == NULL || reader_fail(r,
+		"holdfast masters %.64s: status, replace OLD NEW, add NEW NEW or abort is allowed%s", verb, "");
+}
+
 /* What no single argument can tell. */
 static bool
 options_complete(struct reader *r)
@@ -389,7 +416,7 @@ options_complete(struct reader *r)
 			"holder%s",
 			o->name, "");
 	}
-	if (o->task == TASK_LATCH && !latch_complete(r)) {
+	if ((o->task == TASK_LATCH && !latch_complete(r)) || (o->task == TASK_MASTERS && !masters_complete(r))) {
 		return false;
 	}
 	if (o->exclusive + o->shared + (o->slots > 0) > 1) {

@@ -16,6 +16,7 @@ _holdfast_options() {
 	ping) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	info) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	break) printf '%s' '--token --json --quiet --verbose --socket --help --version ' ;;
+	masters) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	bench) printf '%s' '--clients --names --seconds --json --quiet --verbose --socket --help --version ' ;;
 	completion) printf '%s' '--quiet --verbose --help --version ' ;;
 	esac
@@ -33,7 +34,7 @@ _holdfast() {
 	local verb=${COMP_WORDS[1]} i=2
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping info break bench completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping info break masters bench completion --help --version' -- "$word")
 		return
 	fi
 	while ((i < COMP_CWORD)); do
@@ -74,6 +75,7 @@ _holdfast() {
 		;;
 	esac
 	case $verb in
+	masters) mapfile -t COMPREPLY < <(compgen -W 'status replace add abort' -- "$word") ;;
 	bench) mapfile -t COMPREPLY < <(compgen -W 'uncontended contended mixed' -- "$word") ;;
 	completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- "$word") ;;
 	run | lock | unlock | hold | check | latch | await | ls | show | watch | break)

@@ -1,0 +1,235 @@
+/*
+ * masters: shows the set of masters, and asks for its change.
+ *
+ * The daemon answers when the set is in force, which can take as long as a server is away. Meanwhile another
+ * connection asks what the change waits for, and each new answer is said on standard error.
+ */
+#include "client/grid.h"
+#include "client/say.h"
+#include "client/span.h"
+#include "client/status.h"
+#include "client/take.h"
+#include "client/tasks.h"
+#include "client/voice.h"
+#include "daemon/base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_MS   2000
+#define WAITS_MAX 512
+
+/* A text of a map for %.*s */
+#define TEXT(map, key)                                                                                       \
+	(int)answer_get_text(map, key).n, answer_get_text(map, key).n == 0 ? "" : answer_get_text(map, key).p
+
+static bool
+text_is(const struct answer *map, const char *key, const char *word)
+{
+	return slice_equal(answer_get_text(map, key), slice_of(word));
+}
+
+/* NULL: it has none, so it is none of ours. */
+static const struct answer *
+set_masters(const struct answer *set)
+{
+	const struct answer *masters =
+		set != NULL && set->type == ANSWER_MAP ? answer_get(set, "masters") : NULL;
+
+	return masters != NULL && masters->type == ANSWER_ARRAY ? masters : NULL;
+}
+
+/* ---- status ---- */
+
+static void
+grid_master(struct grid *g, const struct answer *master)
+{
+	int64_t guard_ms = answer_get_int(master, "guard_ms", 0);
+	struct slice behind = answer_get_text(master, "behind");
+	struct slice reason = answer_get_text(master, "reason");
+	char span[SPAN_TEXT_MAX];
+	char note[WAITS_MAX];
+
+	grid_text(g, answer_get_text(master, "place"));
+	grid_text(g, answer_get_text(master, "way"));
+	grid_text(g, answer_get_text(master, "role"));
+	grid_text(g, answer_get_text(master, "state"));
+	grid_text(g, slice_of(guard_ms > 0 ? span_text(span, guard_ms) : "-"));
+	grid_text(g, answer_get_text(master, "id"));
+	(void)snprintf(note, sizeof(note), "%.*s%s%s%.*s", (int)reason.n, reason.n > 0 ? reason.p : "",
+		reason.n > 0 && behind.n > 0 ? "; " : "", behind.n > 0 ? "has not heard of the change: " : "",
+		(int)behind.n, behind.n > 0 ? behind.p : "");
+	grid_text(g, slice_of(note));
+}
+
+static int
+status_print(const struct answer *set)
+{
+	static const char *const heads[] = {
+		"PLACE", "WAY", "ROLE", "STATE", "GUARD", "ID", "REMARK", NULL};
+	const struct answer *masters = set_masters(set);
+	struct grid g;
+	int status = STATUS_DONE;
+
+	(void)printf("generation %" PRId64 ", %.*s; ", answer_get_int(set, "generation", 0),
+		TEXT(set, "agreement"));
+	if (text_is(set, "change", "none")) {
+		(void)printf("no change is under way\n");
+	} else if (text_is(set, "change", "checking")) {
+		(void)printf("a change is being checked\n");
+	} else {
+		(void)printf("generation %" PRId64 " is %.*s: %.*s\n", answer_get_int(set, "next_generation", 0),
+			TEXT(set, "change"), TEXT(set, "next_places"));
+	}
+	grid_init(&g, heads);
+	for (size_t i = 0; i < masters->count; i++) {
+		grid_master(&g, &masters->items[i]);
+	}
+	if (!grid_print(&g)) {
+		say("cannot print: no memory, or standard output is closed");
+		status = STATUS_INTERNAL;
+	}
+	grid_done(&g);
+	return status;
+}
+
+/* Asks once. NULL: *status says why. */
+static const struct answer *
+status_ask(struct wire *w, int *status)
+{
+	const struct answer *answer;
+
+	wire_ask(w, "MASTERS");
+	answer = wire_answer(w);
+	if (set_masters(answer) == NULL) {
+		*status = take_refusal(w, answer, "cannot show the masters");
+		return NULL;
+	}
+	return answer;
+}
+
+static int
+masters_show(const struct options *o, struct wire *w)
+{
+	int status = STATUS_DONE;
+	const struct answer *set = status_ask(w, &status);
+
+	if (set == NULL || o->quiet) {
+		return status;
+	}
+	return o->json ? voice_print_json(voice_of(set)) : status_print(set);
+}
+
+/* ---- change ---- */
+
+/* What a change waits for, as far as the daemon knows. */
+static void
+waits_for(char out[WAITS_MAX], const struct answer *set)
+{
+	const struct answer *masters = set_masters(set);
+	size_t n;
+
+	(void)snprintf(out, WAITS_MAX, "%.*s", TEXT(set, "change"));
+	for (size_t i = 0; i < masters->count; i++) {
+		const struct answer *m = &masters->items[i];
+		bool stays = text_is(m, "role", "member");
+
+		n = strlen(out);
+		if (stays && !text_is(m, "state", "admitted")) {
+			(void)snprintf(out + n, WAITS_MAX - n, "; waits for %.*s, which is %.*s%s%.*s",
+				TEXT(m, "place"), TEXT(m, "state"), answer_get_text(m, "reason").n > 0 ? ": " : "",
+				TEXT(m, "reason"));
+		} else if (stays && answer_get_text(m, "behind").n > 0) {
+			(void)snprintf(out + n, WAITS_MAX - n, "; %.*s waits for the daemons %.*s",
+				TEXT(m, "place"), TEXT(m, "behind"));
+		} else if (text_is(m, "role", "joining") && text_is(set, "change", "checking")) {
+			(void)snprintf(out + n, WAITS_MAX - n, "; %.*s is %.*s%s%.*s", TEXT(m, "place"),
+				TEXT(m, "state"), answer_get_text(m, "reason").n > 0 ? ": " : "",
+				TEXT(m, "reason"));
+		}
+	}
+}
+
+/* Waits for the answer, and says meanwhile what it waits for. */
+static const struct answer *
+change_wait(struct wire *w, struct wire *look, bool quiet)
+{
+	char before[WAITS_MAX] = "";
+	char now[WAITS_MAX];
+	const struct answer *answer, *set;
+
+	while ((answer = wire_wait(w, quiet ? INT64_MAX : clock_ms() + LOOK_MS)) == NULL && !w->ended) {
+		wire_ask(look, "MASTERS");
+		set = wire_answer(look);
+		if (set_masters(set) == NULL) {
+			quiet = true;
+			continue;
+		}
+		waits_for(now, set);
+		if (strcmp(now, before) != 0) {
+			say("%s", now);
+			memcpy(before, now, sizeof(before));
+		}
+	}
+	return answer;
+}
+
+/* The set that is in force, and from whom nothing new is granted yet. */
+static int
+change_print(const struct options *o, struct wire *look, int64_t generation)
+{
+	int status = STATUS_DONE;
+	const struct answer *set = status_ask(look, &status);
+
+	if (o->json) {
+		return set == NULL ? voice_print("{s:I}", "generation", (json_int_t)generation)
+				   : voice_print_json(voice_of(set));
+	}
+	(void)printf("generation %" PRId64 " is in force\n", generation);
+	return set == NULL ? status : status_print(set);
+}
+
+static int
+masters_change(const struct options *o, const struct address *a, struct wire *w, struct wire *look)
+{
+	const char *words[] = {"MASTERS", o->name, o->words[0], o->words[1]};
+	char what[128];
+	const struct answer *answer;
+	int status = take_greeting(look, a, "holdfast");
+
+	if (status != STATUS_DONE) {
+		return status;
+	}
+	wire_ask_words(w, o->words[0] == NULL ? 2 : 4, words);
+	(void)snprintf(what, sizeof(what), "cannot %s", o->name);
+	if (!wire_flush(w)) {
+		return take_refusal(w, NULL, what);
+	}
+	answer = change_wait(w, look, o->quiet);
+	if (answer == NULL) {
+		say("%s; the change may go on: holdfast masters status", w->why);
+		return STATUS_UNAVAILABLE;
+	}
+	if (answer->type != ANSWER_INT) {
+		return take_refusal(w, answer, what);
+	}
+	return o->quiet ? STATUS_DONE : change_print(o, look, answer->n);
+}
+
+int
+task_masters(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	struct wire look = {.fd = -1};
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE) {
+		status = o->name == NULL || strcmp(o->name, "status") == 0
+				 ? masters_show(o, &wire)
+				 : masters_change(o, a, &wire, &look);
+	}
+	wire_close(&wire);
+	wire_close(&look);
+	return status;
+}
