@@ -122,6 +122,61 @@ START_TEST(a_master_behind_sentinel_has_those_who_know_it)
 }
 END_TEST
 
+/* As "place way", or why it is refused. */
+static void
+found_is(const char *boot_text, const char *text, const char *name, const char *wanted)
+{
+	struct conf *boot = load(boot_text), *conf = load(text);
+	struct master_place place = {.place = ""};
+	char got[MASTERSET_PLACE_MAX + MASTERSET_WAY_MAX + 1], why[256];
+
+	if (settings_find_master(conf, boot, slice_of(name), &place, why, sizeof why) == 0)
+		snprintf(got, sizeof got, "%s %s", place.place, place.way);
+	else
+		snprintf(got, sizeof got, "%.*s", (int)strcspn(why, ","), why);
+	ck_assert_str_eq(got, wanted);
+	conf_free(boot);
+	conf_free(conf);
+}
+
+START_TEST(a_new_master_is_found_as_the_configuration_names_it)
+{
+	const char *boot = "masters: [ 'redis://h:7000/3' ]\n";
+	const char *known = "masters:\n  - sentinel: { name: m, sentinels: [ a ] }\n    database: 4\n";
+
+	found_is(boot, known, "m", "m sentinel,database=4");
+	found_is(boot, known, "h:7000", "h:7000 url,database=3");
+	found_is(known, boot, "m", "m sentinel,database=4");
+	found_is(boot, "masters: [ 'unix:///a b?db=1' ]\n", "/a b", "/a%20b url,database=1");
+	found_is(boot, "masters: [ 'unix:///a b?db=1' ]\n", "/a%20b", "/a%20b url,database=1");
+}
+END_TEST
+
+START_TEST(a_new_master_that_no_configuration_names_is_found_as_the_first_with_a_url)
+{
+	const char *boot = "masters: [ 'redis://h:7000/3' ]\n";
+
+	found_is(boot, boot, "h:7001", "h:7001 url,database=3");
+	found_is(boot, boot, "[fd00::1]:1", "[fd00::1]:1 url,database=3");
+	found_is(boot, boot, "/run/r", "/run/r url,database=3");
+	found_is("masters: [ 'redis://h' ]\n", boot, "h:6379", "h:6379 url");
+	found_is("masters: [ 'redis://h' ]\n", "masters: [ 'redis://h' ]\n", "g:1", "g:1 url");
+}
+END_TEST
+
+START_TEST(a_new_master_that_is_no_place_is_refused)
+{
+	const char *boot = "masters: [ 'redis://h:7000/3' ]\n";
+
+	found_is(boot, boot, "h", "h: host:port");
+	found_is(boot, boot, "m", "m: host:port");
+	found_is(boot, boot, "", ": host:port");
+	found_is(boot, boot, "redis://g:1", "redis://g:1: host:port");
+	found_is(boot, boot, "g:0", "g:0: host:port");
+	found_is(boot, boot, "g:65536", "g:65536: host:port");
+}
+END_TEST
+
 START_TEST(the_embedded_master_counts_as_one)
 {
 	struct conf *conf = load("");
@@ -158,6 +213,9 @@ main(void)
 	unsetenv("HOLDFAST_MASTER_PASSWORD");
 	return SUITE_RUN("main_settings", NULL, NULL, daemons_agree_on_the_guard_and_the_keys,
 		the_way_to_a_master_tells_what_changes_its_meaning, each_master_has_its_place,
-		a_master_behind_sentinel_has_those_who_know_it, the_embedded_master_counts_as_one,
+		a_master_behind_sentinel_has_those_who_know_it,
+		a_new_master_is_found_as_the_configuration_names_it,
+		a_new_master_that_no_configuration_names_is_found_as_the_first_with_a_url,
+		a_new_master_that_is_no_place_is_refused, the_embedded_master_counts_as_one,
 		keys_and_the_names_that_have_them_stay_as_they_were);
 }
