@@ -82,6 +82,7 @@ batch_new(const struct call *calls, size_t n)
 		batch->calls[i].key = NULL;
 		/* They are encoded in the command already. */
 		batch->calls[i].masterset = batch->calls[i].places = (struct slice){NULL, 0};
+		batch->calls[i].next = (struct next_set){{NULL, 0}, {NULL, 0}, NEXT_NONE, 0};
 	}
 	return batch;
 }
@@ -114,7 +115,8 @@ batch_keep(struct batch *batch, const struct vote *votes)
 	assert(batch->n > 0 && !batch->votes);
 	for (i = 0; i < batch->n; i++)
 		bytes += votes[i].holder.n + votes[i].slots.n + votes[i].text.n + votes[i].run.n +
-			 votes[i].masterset.n + votes[i].places.n;
+			 votes[i].masterset.n + votes[i].places.n + votes[i].next.set.n +
+			 votes[i].next.places.n + votes[i].behind.n;
 	batch->votes = must(malloc(batch->n * sizeof *votes + bytes));
 	memcpy(batch->votes, votes, batch->n * sizeof *votes);
 	room = (char *)(batch->votes + batch->n);
@@ -125,5 +127,8 @@ batch_keep(struct batch *batch, const struct vote *votes)
 		text_copy(&batch->votes[i].run, &room);
 		text_copy(&batch->votes[i].masterset, &room);
 		text_copy(&batch->votes[i].places, &room);
+		text_copy(&batch->votes[i].next.set, &room);
+		text_copy(&batch->votes[i].next.places, &room);
+		text_copy(&batch->votes[i].behind, &room);
 	}
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARGS_FIXED    16 /* EVALSHA sha n, and at most the arguments of HELLO */
+#define ARGS_FIXED    24 /* EVALSHA sha n, and at most the arguments of HELLO */
 #define ARGS_PER_CALL 10 /* ACQUIRE of a share at N masters: 3 keys and 7 arguments, when terms differ */
 #define NUMBER_BYTES  20 /* the longest: INT64_MIN, UINT64_MAX */
 
@@ -333,7 +333,7 @@ struct shape {
 };
 
 static const struct shape shapes[SCRIPT_COUNT] = {
-	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTXnMSWA", "", false, false},
+	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTXnMSWAEGVY", "", false, false},
 	[SCRIPT_ADMIT] = {"nr", "", "mt", "", false, false},
 	[SCRIPT_ACQUIRE] = {"n", "lq", "mDt", "o", true, true},
 	[SCRIPT_RENEW] = {"n", "lq", "mt", "o", true, false},
@@ -428,6 +428,8 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 		return call->token;
 	case 'A':
 		return call->agreement;
+	case 'V':
+		return call->next.step;
 	case 'N':
 		return call->newest;
 	case 'B':
@@ -524,6 +526,17 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'W':
 		arg_slice(command, call->places);
 		return;
+	case 'E':
+		arg_slice(command, call->next.set);
+		return;
+	case 'G':
+		arg_slice(command, call->next.places);
+		return;
+	case 'Y':
+		put_begin(command);
+		put_hexadecimal(command, call->next.tag, 8);
+		put_end(command);
+		return;
 	case 'T':
 		arg_text(command, settings->trusted ? "1" : "0");
 		return;
@@ -543,6 +556,7 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 		bytes += 3 * (shared + 3 * calls[i].name.n) + template + calls[i].name.n;
 		bytes += CALL_DAEMON_ID_SIZE + 12 * (NUMBER_BYTES + 1) + calls[i].tag.n + calls[i].slots.n;
 		bytes += calls[i].nonces.n + calls[i].masterset.n + calls[i].places.n;
+		bytes += calls[i].next.set.n + calls[i].next.places.n;
 	}
 	return bytes;
 }

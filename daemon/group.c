@@ -47,7 +47,8 @@ group_copy(struct group *group, struct slice text)
 static size_t
 call_texts(const struct call *call)
 {
-	return call->name.n + call->slots.n + call->masterset.n + call->places.n;
+	return call->name.n + call->slots.n + call->masterset.n + call->places.n + call->next.set.n +
+	       call->next.places.n;
 }
 
 static void
@@ -67,6 +68,8 @@ group_add(struct group *group, const struct call *call, uint32_t hash)
 	group_copy(group, call->slots);
 	group_copy(group, call->masterset);
 	group_copy(group, call->places);
+	group_copy(group, call->next.set);
+	group_copy(group, call->next.places);
 	group->permits += call->permits;
 	group->n++;
 }
@@ -85,6 +88,10 @@ group_calls(struct group *group)
 		call->masterset.p = call->masterset.n > 0 ? group->texts + at : NULL;
 		at += call->masterset.n;
 		call->places.p = call->places.n > 0 ? group->texts + at : NULL;
+		at += call->places.n;
+		call->next.set.p = call->next.set.n > 0 ? group->texts + at : NULL;
+		at += call->next.set.n;
+		call->next.places.p = call->next.places.n > 0 ? group->texts + at : NULL;
 	}
 	return group->calls;
 }

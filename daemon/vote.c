@@ -184,6 +184,19 @@ decode_masterset(const redisReply *reply, struct vote *vote)
 	return (vote->masterset.n > 0) == (agreement > 0);
 }
 
+/* The next set that it stores, and the daemons that have not acknowledged the one that was given. */
+static bool
+decode_next(const redisReply *reply, struct vote *vote)
+{
+	int64_t step;
+	if (!element_number(reply, 13, &step) || step > NEXT_ACCEPTED)
+		return false;
+	vote->next = (struct next_set){
+		.set = element_text(reply, 11), .places = element_text(reply, 12), .step = (enum next_step)step};
+	vote->behind = element_text(reply, 14);
+	return (vote->next.set.n > 0) == (step > 0);
+}
+
 static bool
 decode_greeting(const redisReply *reply, struct vote *vote)
 {
@@ -216,7 +229,8 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 		if (vote->greeting == GREETING_OTHERSET)
 			return decode_masterset(reply, vote) && vote->masterset.n > 0;
 		return vote->greeting != GREETING_GOOD ||
-		       (element_incarnation(reply, 3, &vote->incarnation) && decode_masterset(reply, vote));
+		       (element_incarnation(reply, 3, &vote->incarnation) && decode_masterset(reply, vote) &&
+			       decode_next(reply, vote));
 	}
 	return false;
 }
@@ -225,7 +239,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 static bool
 decode_whole(const redisReply *reply, struct vote *vote)
 {
-	bool good = vote->op == CALL_HELLO ? reply->elements == 11 && decode_greeting(reply, vote)
+	bool good = vote->op == CALL_HELLO ? reply->elements == 15 && decode_greeting(reply, vote)
 					   : reply->elements == 3 && element_number(reply, 2, &vote->highest);
 	if (good)
 		vote->outcome = OUTCOME_YES;

@@ -6,15 +6,19 @@
 --       (hash of key templates); 7: how long the registration lives (ms); 8: '1' trusts this master without a guard;
 --       9: an incarnation whose clock leapt, as this daemon sees it; 10: the nonce of this greeting, 16 hexadecimal
 --       digits, and those of earlier greetings, each after a space; 11: the id of this master if it has none, or has
---       lost it; 12: the set of masters as this daemon knows it, '<generation> <id>:<way> <id>:<way>...', '' when it
---       does not yet; 13: the places of its members, for people; 14: how far it may go here: 0 not at all, 1 offered,
---       2 accepted, 3 agreed
+--       lost it; 12: the set of masters as this daemon knows it, '<generation> <id>:<way> <id>:<way>...', with '+' in
+--       the place of ':' for a member that came with this generation, '' when it does not yet; 13: the places of its
+--       members and, after '|', of servers that have left, for people; 14: how far it may go here: 0 not at all,
+--       1 offered, 2 accepted, 3 agreed; 15: the next set, as in 12, '' for none; 16: its places; 17: how far that may
+--       go: 1 offered, 2 accepted; 0 without one. 3: this server has left the set in 12; 18: the tag of the next set
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
---       agreement}
+--       agreement, next, next places, next step, behind}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned; incarnation is '' unless good
 --       text: good, cloned: the run id of the server; mismatch: the limits stored and given; otherset: the ids of
 --       other daemons registered there, the first digits of the first few; '' for none
 --       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 when none is
+--       next, its places and step: good: as they are stored now; '', '' and 0 when none is
+--       behind: good: the ids of other living daemons, as in text, that have not acknowledged the next set in 15
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
 -- ones: it gets a new incarnation in the same instant, which refuses every script meant for the old one, and is
@@ -36,6 +40,15 @@
 -- A master that may have lost its memory takes no offer before its guard is over: until then the daemons of its set
 -- can bring it back. A daemon that is told 'otherset' has not changed the set; its registration does not live longer.
 -- The tag in the node is 0 until the set is agreed on.
+--
+-- A next set stands beside the set that is agreed on, until a set of its generation or a later one is stored. It is
+-- taken from daemons of the set that is stored. An offer gives way to one of a later generation; what is accepted gives
+-- way to nothing, and so a master that may have lost its memory accepts nothing. The registration of a daemon has the
+-- tag of the next set that it gave, which is its acknowledgement. A daemon that decides on a next set knows by that
+-- that all living daemons know of it.
+-- A server that comes with the set that it is given, '+', has no memory of that set's leases: it gets a new incarnation
+-- and is not admitted, as if it had lost its memory. A server that has left stores the set without it, and so refuses
+-- the calls of its old one.
 --
 -- Repeating is harmless: the same identity answers what is stored; a copy that comes late only opens a guard
 -- that the master's change has earned anyway, and takes no set further than its daemon knew it to be.
@@ -65,14 +78,15 @@ local node = {}
 
 local function greet(greeting, incarnation, admitted, highest, text)
 	return { 'ok', decimal(now), greeting, incarnation, admitted, decimal(highest), text, node.id or '',
-		node.set or '', node.places or '', node.agreement or '0' }
+		node.set or '', node.places or '', node.agreement or '0', node.next or '', node.nextplaces or '',
+		node.nextstep or '0', node.behind or '' }
 end
 
 local candidate, given_tag, mark = string.match(ARGV[1], '^(%x+)(%x%x%x%x%x%x%x%x) (%d+)$')
 mark = number(mark)
 local lease_max, margin, layout, live_ms = number(ARGV[4]), number(ARGV[5]), ARGV[6], number(ARGV[7])
-local token, step = number(ARGV[3]), number(ARGV[14])
-if not (mark and token and lease_max and margin and live_ms and step) or math.max(mark, token) > TOKEN_MAX * 2 then
+local token, step, next_step = number(ARGV[3]), number(ARGV[14]), number(ARGV[17])
+if not (mark and token and lease_max and margin and live_ms and step and next_step) or math.max(mark, token) > TOKEN_MAX * 2 then
 	return { 'error', decimal(now), 'ERR malformed call' }
 end
 
@@ -91,6 +105,7 @@ local flat = redis.call('HGETALL', KEYS[1])
 for i = 1, #flat, 2 do
 	node[flat[i]] = flat[i + 1]
 end
+node.behind = nil -- no field of the node
 
 -- Limits may change once no other daemon that agreed to the old ones lives.
 local longest_ms = math.max(live_ms, (number(node.lease_max) or 0) + (number(node.margin) or 0))
@@ -125,7 +140,7 @@ local changed = not incarnation or node.run ~= run or node.replid ~= replid or
 	doubted and 2 * (leapt + 1) > #live + 1 or highest < mark or node.evicted and node.evicted ~= evicted
 
 -- A registration from another incarnation is out of date.
-local of, nonce = string.match(node['d:' .. ARGV[2]] or '', ' (%x+) (%x+)$')
+local of, nonce = string.match(node['d:' .. ARGV[2]] or '', '^%d+ (%x+) (%x+)')
 if not changed and of == incarnation and not string.find(ARGV[10], nonce, 1, true) then
 	return greet('cloned', '', '0', 0, run)
 end
@@ -151,23 +166,27 @@ if node.evicted ~= evicted then
 end
 
 local admitted = node.admitted == '1'
-if changed then
-	incarnation, admitted = candidate, false
+local function forget()
+	incarnation, admitted, node.forgot = candidate, false, decimal(now)
 	highest = math.max(highest, mark, now)
 	redis.call('HSET', KEYS[1], 'run', run, 'replid', replid, 'incarnation', incarnation .. tag, 'admitted', '0',
-		'forgot', decimal(now), 'highest', decimal(highest))
+		'forgot', node.forgot, 'highest', decimal(highest))
 	redis.call('DEL', KEYS[2])
 	for field in pairs(node) do
 		if string.find(field, '^l:') then
 			redis.call('HDEL', KEYS[1], field)
 		end
 	end
+end
+if changed then
+	forget()
 elseif doubted then
 	redis.call('HSET', KEYS[1], 'l:' .. ARGV[2], decimal(now + live_ms * 1000))
 end
 local trusts = not admitted and ARGV[8] == '1'
 
-local OFFERED, AGREED = 1, 3
+local OFFERED, ACCEPTED, AGREED = 1, 2, 3
+local LEFT = 3
 local set, agreement = ARGV[12], node.set and number(node.agreement) or 0
 node.id = node.id or ARGV[11]
 
@@ -175,58 +194,99 @@ local function generation(text)
 	return number(string.match(text or '', '^%d+')) or 0
 end
 
+local function member(text, id)
+	return string.find(text, ' ' .. id .. ':', 1, true) or string.find(text, ' ' .. id .. '+', 1, true)
+end
+
 -- Whether the set has a majority of the members of the one that is stored: by their ids, or by their places, as a
 -- member that lost its memory may have another id by now.
 local function outvotes()
 	local n, both, places = 0, 0, string.gmatch(node.places or '', '%S+')
-	for member in string.gmatch(node.set, ' (%x+):') do
+	local given = ' ' .. (string.match(ARGV[13], '^(.-) |') or ARGV[13]) .. ' '
+	for id in string.gmatch(node.set, ' (%x+)[:+]') do
 		local place = places() or ''
-		local named = string.find(set, ' ' .. member .. ':', 1, true)
-			or place ~= '' and string.find(' ' .. ARGV[13] .. ' ', ' ' .. place .. ' ', 1, true)
+		local named = member(set, id)
+			or place ~= '' and string.find(given, ' ' .. place .. ' ', 1, true)
 		n = n + 1
 		both = both + (named and 1 or 0)
 	end
 	return both > n / 2
 end
 
+-- The daemons of the other set have had the time of a registration to come back, which is longer than the guard.
+local function remembers()
+	local since = number(node.forgot) or 0
+	return admitted or trusts or since <= now and now - since > live_ms * 1000
+end
+
 local function follows()
 	local id = step == AGREED and ARGV[11] or node.id
-	if not string.find(set, ' ' .. id .. ':', 1, true) then
+	if step == AGREED and next_step == LEFT and not member(set, id) then
+		return node.set and agreement == AGREED and generation(node.set) < generation(set)
+	elseif not member(set, id) then
 		return false
 	end
 	if step == AGREED then
 		return not node.set or agreement <= OFFERED or generation(node.set) < generation(set)
 	end
-	-- The daemons of the other set have had the time of a registration to come back, which is longer than the guard.
-	local since = changed and now or number(node.forgot) or 0
-	local known = admitted or trusts or since <= now and now - since > live_ms * 1000
-	return step == OFFERED and known and (not node.set or #live == 0 and (agreement <= OFFERED or outvotes()))
+	return step == OFFERED and remembers() and (not node.set or #live == 0 and (agreement <= OFFERED or outvotes()))
 end
 
 local function register(deadline)
-	redis.call('HSET', KEYS[1], 'd:' .. ARGV[2], deadline .. ' ' .. incarnation .. ' ' .. string.sub(ARGV[10], 1, 16))
+	redis.call('HSET', KEYS[1], 'd:' .. ARGV[2], deadline .. ' ' .. incarnation .. ' ' ..
+		string.sub(ARGV[10], 1, 16) .. (node.next and node.next == ARGV[15] and ' ' .. ARGV[18] or ''))
 end
 
 -- Daemons that an operator has to look for: daemon.started in their logs has the id.
-local function living()
+local function named(daemons)
 	local ids, most = {}, 3
-	table.sort(live)
-	for i = 1, math.min(#live, most) do
-		ids[i] = string.sub(live[i], 3, 10)
+	table.sort(daemons)
+	for i = 1, math.min(#daemons, most) do
+		ids[i] = string.sub(daemons[i], 3, 10)
 	end
-	return table.concat(ids, ' ') .. (#live > most and ' and ' .. #live - most .. ' more' or '')
+	return table.concat(ids, ' ') .. (#daemons > most and ' and ' .. #daemons - most .. ' more' or '')
+end
+
+local function behind()
+	local daemons = {}
+	for _, field in ipairs(live) do
+		if node.next and (node.next ~= ARGV[15] or string.match(node[field], '(%x+)$') ~= ARGV[18]) then
+			table.insert(daemons, field)
+		end
+	end
+	return named(daemons)
+end
+
+-- A server that may have lost its memory can hear of a next set, so that no daemon brings back only what was before.
+local function take_next()
+	local other = node.next and node.next ~= ARGV[15]
+	local stored = node.next and number(node.nextstep) or 0
+	if ARGV[15] == '' or set ~= node.set or step ~= AGREED or generation(ARGV[15]) <= generation(set) then
+		return
+	elseif next_step == ACCEPTED and remembers() and not (other and stored == ACCEPTED) then
+		stored = ACCEPTED
+	elseif not node.next or other and stored == OFFERED and generation(node.next) < generation(ARGV[15]) then
+		stored = OFFERED
+	else
+		return
+	end
+	node.next, node.nextplaces, node.nextstep = ARGV[15], ARGV[16], decimal(stored)
+	redis.call('HSET', KEYS[1], 'next', node.next, 'nextplaces', node.nextplaces, 'nextstep', node.nextstep)
 end
 
 local before = agreement
 if set ~= '' and set ~= node.set then
 	if follows() then
+		if string.find(set, ' ' .. ARGV[11] .. '+', 1, true) and step == AGREED then
+			forget()
+		end
 		node.id = step == AGREED and ARGV[11] or node.id
 		node.set, node.places, agreement, before, tag = set, ARGV[13], step, 0, '00000000'
 	elseif node.set then
 		if node['d:' .. ARGV[2]] then
 			register(string.match(node['d:' .. ARGV[2]], '^%d*'))
 		end
-		return greet('otherset', '', '0', 0, living())
+		return greet('otherset', '', '0', 0, named(live))
 	end
 elseif set ~= '' then
 	agreement = math.max(agreement, step)
@@ -241,6 +301,12 @@ if step == AGREED and set == node.set then
 	end
 end
 node.agreement = decimal(agreement)
+if node.next and (not node.set or generation(node.next) <= generation(node.set)) then
+	redis.call('HDEL', KEYS[1], 'next', 'nextplaces', 'nextstep')
+	node.next, node.nextplaces, node.nextstep = nil, nil, nil
+end
+take_next()
+node.behind = behind()
 if not agreed then
 	incarnation = candidate
 end

@@ -15,6 +15,12 @@
 #define FEW    "2 " ID ":url 0000000000001005:url 0000000000001006:url"
 #define ABROAD "1 0000000000001002:url 0000000000001003:url 0000000000001004:url"
 
+/* The first member gives way to another server. */
+#define R  "2 0000000000001002:url 0000000000001003:url 0000000000001009+url"
+#define R3 "3 " ID ":url 0000000000001002:url 0000000000001009+url"
+#define R9 "9 " ID ":url 0000000000001002:url 0000000000001008+url"
+#define RN "2 " ID "+url 0000000000001002:url 0000000000001003:url"
+
 static struct stage stage;
 
 /* Each test is run once on each kind of server. */
@@ -53,6 +59,31 @@ says_of(int daemon, const char *set, const char *places, enum agreement agreemen
 	return vote;
 }
 
+/* A daemon of an agreed set that gives the next one as well. */
+static struct vote
+gives(int daemon, const char *set, const char *next, enum next_step step)
+{
+	struct call_settings brief = cast[daemon];
+	struct call call = {.op = CALL_HELLO,
+		.incarnation = CAST_INCARNATION + 1,
+		.set = 7,
+		.id = STAGE_ID,
+		.masterset = slice_of(set),
+		.places = slice_of("a b c"),
+		.agreement = AGREEMENT_AGREED,
+		.next = {.set = slice_of(next),
+			.places = slice_of("b c d | a"),
+			.step = step,
+			.tag = next[0] != '\0' ? (uint32_t)next[0] : 0}};
+	struct vote vote;
+
+	brief.lease_max_ms = 20;
+	brief.margin_ms = 5;
+	stage_calls(&stage, &brief, &call, 1, &vote);
+	ck_assert_int_eq(vote.outcome, OUTCOME_YES);
+	return vote;
+}
+
 /* Of members at places that no other set of these tests has. */
 static struct vote
 says(int daemon, const char *set, enum agreement agreement, uint32_t tag)
@@ -78,6 +109,15 @@ ends(struct vote vote, enum greeting greeting, const char *set, enum agreement a
 		slice_equal(vote.masterset, slice_of(set)), "%.*s", (int)vote.masterset.n, vote.masterset.p);
 	ck_assert_int_eq(vote.agreement, agreement);
 	ck_assert_uint_eq(vote.id, STAGE_ID);
+}
+
+static void
+stands(struct vote vote, const char *next, enum next_step step, const char *behind)
+{
+	ck_assert_int_eq(vote.greeting, GREETING_GOOD);
+	ck_assert_msg(slice_equal(vote.next.set, slice_of(next)), "%.*s", (int)vote.next.set.n, vote.next.set.p);
+	ck_assert_int_eq(vote.next.step, step);
+	ck_assert_msg(slice_equal(vote.behind, slice_of(behind)), "%.*s", (int)vote.behind.n, vote.behind.p);
 }
 
 static bool
@@ -267,6 +307,140 @@ ON_BOTH(a_changed_identity_keeps_the_set_and_takes_no_offer)
 	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
 }
 
+static void
+agreed(int daemon)
+{
+	admitted(daemon);
+	ends(says(daemon, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+}
+
+static const char *
+first_digits(int daemon)
+{
+	static char digits[9];
+
+	snprintf(digits, sizeof(digits), "%.8s", cast[daemon].daemon_id);
+	return digits;
+}
+
+ON_BOTH(a_next_set_stands_beside_the_one_that_is_agreed_on)
+{
+	struct vote vote;
+
+	agreed(DA);
+	vote = gives(DA, S, R, NEXT_OFFERED);
+	ends(vote, GREETING_GOOD, S, AGREEMENT_AGREED);
+	stands(vote, R, NEXT_OFFERED, "");
+	ck_assert(slice_equal(vote.next.places, slice_of("b c d | a")));
+	/* The calls are those of the set that is agreed on. */
+	ck_assert(admits(7) && !admits('2'));
+	stands(gives(DA, S, R, NEXT_ACCEPTED), R, NEXT_ACCEPTED, "");
+	stands(gives(DA, S, R, NEXT_OFFERED), R, NEXT_ACCEPTED, "");
+	stands(gives(DA, S, "", NEXT_NONE), R, NEXT_ACCEPTED, "");
+}
+
+ON_BOTH(a_next_set_is_taken_from_daemons_of_the_set_that_is_stored_alone)
+{
+	admitted(DA);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
+	agreed(DA);
+	ck_assert_int_eq(gives(DB, T, R, NEXT_OFFERED).greeting, GREETING_OTHERSET);
+	stands(gives(DA, S, "1 " ID ":url", NEXT_OFFERED), "", NEXT_NONE, "");
+	stands(gives(DA, S, "x", NEXT_OFFERED), "", NEXT_NONE, "");
+}
+
+ON_BOTH(an_offered_next_set_gives_way_to_a_later_one_and_an_accepted_one_to_none)
+{
+	char behind[9];
+
+	agreed(DA);
+	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, "");
+	snprintf(behind, sizeof(behind), "%s", first_digits(DA));
+	stands(gives(DB, S, R, NEXT_OFFERED), R3, NEXT_OFFERED, behind);
+	stands(gives(DB, S, R9, NEXT_OFFERED), R9, NEXT_OFFERED, behind);
+	snprintf(behind, sizeof(behind), "%s", first_digits(DB));
+	/* Of an earlier generation, but all the others have it already. */
+	stands(gives(DA, S, R3, NEXT_ACCEPTED), R3, NEXT_ACCEPTED, behind);
+	snprintf(behind, sizeof(behind), "%s", first_digits(DA));
+	stands(gives(DB, S, R9, NEXT_OFFERED), R3, NEXT_ACCEPTED, behind);
+	stands(gives(DB, S, R9, NEXT_ACCEPTED), R3, NEXT_ACCEPTED, behind);
+}
+
+ON_BOTH(a_next_set_is_acknowledged_by_the_daemons_that_gave_it)
+{
+	char behind[9];
+
+	agreed(DA);
+	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	snprintf(behind, sizeof(behind), "%s", first_digits(DB));
+	stands(gives(DA, S, R, NEXT_OFFERED), R, NEXT_OFFERED, behind);
+	snprintf(behind, sizeof(behind), "%s", first_digits(DA));
+	stands(gives(DB, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, behind);
+	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, "");
+	/* Until it is registered without it, or its registration is over. */
+	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	snprintf(behind, sizeof(behind), "%s", first_digits(DB));
+	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, behind);
+	stage_wait_ms(&stage, 60);
+	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, "");
+}
+
+/* It may have accepted another one before. */
+ON_BOTH(a_master_that_may_have_forgotten_accepts_no_next_set)
+{
+	agreed(DA);
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'run', 'another')", "hf:node");
+	stands(gives(DA, S, R, NEXT_ACCEPTED), R, NEXT_OFFERED, "");
+	stands(gives(DA, S, R, NEXT_ACCEPTED), R, NEXT_OFFERED, "");
+	stage_wait_ms(&stage, 60);
+	stands(gives(DA, S, R, NEXT_ACCEPTED), R, NEXT_ACCEPTED, "");
+}
+
+ON_BOTH(a_next_set_ends_with_a_set_of_its_generation)
+{
+	agreed(DA);
+	stands(gives(DA, S, R, NEXT_ACCEPTED), R, NEXT_ACCEPTED, "");
+	ends(says(DA, T2, AGREEMENT_AGREED, 9), GREETING_GOOD, T2, AGREEMENT_AGREED);
+	stands(gives(DA, T2, "", NEXT_NONE), "", NEXT_NONE, "");
+	stands(gives(DA, T2, R, NEXT_OFFERED), "", NEXT_NONE, "");
+	stands(gives(DA, T2, R3, NEXT_OFFERED), R3, NEXT_OFFERED, "");
+}
+
+ON_BOTH(a_newcomer_has_no_memory_of_the_set_that_it_comes_to)
+{
+	struct vote vote;
+
+	agreed(DA);
+	stage_do(&stage, "return redis.call('SET', KEYS[1], 'x')", "hf:reclaimed");
+	vote = gives(DA, RN, "", NEXT_NONE);
+	ends(vote, GREETING_GOOD, RN, AGREEMENT_AGREED);
+	ck_assert(!vote.admitted);
+	ck_assert_uint_eq(vote.incarnation, CAST_INCARNATION + 1);
+	ck_assert_str_eq(cast_ask(&stage, "return tostring(redis.call('EXISTS', KEYS[1]))", "hf:reclaimed"), "0");
+	/* Once: its guard goes on. */
+	stage_wait_ms(&stage, 60);
+	vote = gives(DA, RN, R3, NEXT_ACCEPTED);
+	stands(vote, R3, NEXT_ACCEPTED, "");
+	ck_assert(!vote.admitted);
+}
+
+ON_BOTH(a_server_that_has_left_stores_the_set_without_it)
+{
+	agreed(DA);
+	ck_assert_int_eq(gives(DA, R, "", NEXT_NONE).greeting, GREETING_OTHERSET);
+	ends(gives(DA, R, "", NEXT_LEFT), GREETING_GOOD, R, AGREEMENT_AGREED);
+	/* A daemon of the set before is told so, and that set is over. */
+	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_OTHERSET, R, AGREEMENT_AGREED);
+}
+
+ON_BOTH(a_server_that_was_no_member_has_not_left)
+{
+	admitted(DA);
+	ends(gives(DA, R, "", NEXT_LEFT), GREETING_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
+	ck_assert_int_eq(gives(DA, R, "", NEXT_LEFT).greeting, GREETING_OTHERSET);
+}
+
 int
 main(void)
 {
@@ -281,5 +455,14 @@ main(void)
 		members_that_have_other_ids_since_they_forgot_count_by_their_places,
 		a_place_counts_as_a_whole, the_tokens_of_a_new_set_go_on_above_all_that_its_members_told,
 		who_is_refused_is_told_which_daemons_live_under_the_other_set,
-		a_set_without_this_master_is_not_stored, a_changed_identity_keeps_the_set_and_takes_no_offer);
+		a_set_without_this_master_is_not_stored, a_changed_identity_keeps_the_set_and_takes_no_offer,
+		a_next_set_stands_beside_the_one_that_is_agreed_on,
+		a_next_set_is_taken_from_daemons_of_the_set_that_is_stored_alone,
+		an_offered_next_set_gives_way_to_a_later_one_and_an_accepted_one_to_none,
+		a_next_set_is_acknowledged_by_the_daemons_that_gave_it,
+		a_master_that_may_have_forgotten_accepts_no_next_set,
+		a_next_set_ends_with_a_set_of_its_generation,
+		a_newcomer_has_no_memory_of_the_set_that_it_comes_to,
+		a_server_that_has_left_stores_the_set_without_it,
+		a_server_that_was_no_member_has_not_left);
 }

@@ -66,6 +66,17 @@ enum interop {
 /* How far a set of masters has come at one of them (masterset.h). */
 enum agreement { AGREEMENT_NONE, AGREEMENT_OFFERED, AGREEMENT_ACCEPTED, AGREEMENT_AGREED };
 
+/* How far the next set has come there, or may go. NEXT_LEFT, in a HELLO alone: the server has left the set. */
+enum next_step { NEXT_NONE, NEXT_OFFERED, NEXT_ACCEPTED, NEXT_LEFT };
+
+/* A set of masters that is to follow the one that is agreed on (masterset.h). */
+struct next_set {
+	struct slice set; /* n == 0: none */
+	struct slice places;
+	enum next_step step;
+	uint32_t tag; /* HELLO alone */
+};
+
 /*
  * A lease's owner at the master is the text "<daemon-id>:<attempt>"; the adapter knows the daemon-id (32
  * lower-case hexadecimal digits). Each acquire has an attempt number of its own, never used again.
@@ -115,6 +126,7 @@ struct call {
 	struct slice masterset; /* n == 0: not known yet */
 	struct slice places;
 	enum agreement agreement;
+	struct next_set next; /* and the one that is to follow it */
 };
 
 /* As queue_ms: neither take a place nor heed those of others. */
@@ -198,6 +210,9 @@ struct vote {
 	struct slice masterset; /* n == 0: none */
 	struct slice places;
 	enum agreement agreement;
+	struct next_set next; /* GOOD alone */
+	struct slice behind;  /* GOOD: ids of living daemons that have not acknowledged the next set of the call;
+				 n == 0: all have */
 };
 
 #endif

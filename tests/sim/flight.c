@@ -336,7 +336,8 @@ flight_new(struct wire *wire, const struct call *calls, size_t n)
 	struct world *w = h->world;
 	size_t slots_n = 0;
 	for (size_t i = 0; i < n; i++)
-		slots_n += calls[i].slots.n + calls[i].masterset.n + calls[i].places.n;
+		slots_n += calls[i].slots.n + calls[i].masterset.n + calls[i].places.n + calls[i].next.set.n +
+			   calls[i].next.places.n;
 	struct flight *f = malloc(sizeof(*f) + n * (sizeof(f->calls[0]) + sizeof(f->names[0])) + slots_n);
 	assert(f != NULL);
 	memset(f, 0, sizeof(*f));
@@ -360,6 +361,8 @@ flight_new(struct wire *wire, const struct call *calls, size_t n)
 		text_move(&f->calls[i].slots, &slots);
 		text_move(&f->calls[i].masterset, &slots);
 		text_move(&f->calls[i].places, &slots);
+		text_move(&f->calls[i].next.set, &slots);
+		text_move(&f->calls[i].next.places, &slots);
 	}
 	LIST_INSERT_HEAD(&w->flights, f, in_world);
 	return f;
