@@ -55,7 +55,7 @@ bool
 call_groups(const struct call *a, const struct call *b)
 {
 	return script_of(a) == script_of(b) && a->link == b->link && a->incarnation == b->incarnation &&
-	       a->op != CALL_HELLO && a->op != CALL_ADMIT && a->set == b->set &&
+	       a->op != CALL_HELLO && a->op != CALL_ADMIT && a->set == b->set && a->fenced == b->fenced &&
 	       (a->op != CALL_RELEASE ||
 		       (a->queue_ms == b->queue_ms && (a->deadline_us > 0) == (b->deadline_us > 0)));
 }
@@ -361,9 +361,9 @@ static const struct shape fenced_shapes[SCRIPT_COUNT] = {
 };
 
 static const struct shape *
-shape_of(const struct call_settings *settings, enum script_id id)
+shape_of(const struct call *call, enum script_id id)
 {
-	return settings->fenced && fenced_shapes[id].keys != NULL ? &fenced_shapes[id] : &shapes[id];
+	return call->fenced && fenced_shapes[id].keys != NULL ? &fenced_shapes[id] : &shapes[id];
 }
 
 static void
@@ -593,7 +593,7 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 {
 	assert(n >= 1 && n <= CALL_GROUP_MAX);
 	enum script_id id = script_of(&calls[0]);
-	const struct shape *shape = shape_of(settings, id);
+	const struct shape *shape = shape_of(&calls[0], id);
 	const struct call common = call_common(calls, n);
 	if (!command_reserve(command, ARGS_FIXED + n * ARGS_PER_CALL, bytes_needed(settings, calls, n)))
 		return false;

@@ -48,7 +48,6 @@ struct call_settings {
 	int64_t lease_max_ms; /* longest lease of the namespace */
 	int64_t margin_ms;    /* J */
 	const char *layout;   /* a short hash of all key templates; daemons with another one are a mismatch */
-	bool fenced; /* each name counts its own tokens, as N masters need it; else the node counts for all */
 	bool trusted; /* HELLO admits without a guard: the embedded master after a recorded clean end */
 };
 

@@ -309,7 +309,6 @@ driver_begin(struct main *m)
 	pool->layout = m->layout;
 	pool->lease_max_ms = settings.core.lease_max_ms;
 	pool->margin_ms = conf->margin_ms;
-	pool->fenced = settings.core.masters > 1;
 	pool->unguarded = conf->restart_guard == CONF_GUARD_OFF;
 	pools_make(m, settings.pools);
 	if (driver_start(m->driver, &settings) != 0 || settings_users(m->driver, conf) != 0) {

@@ -326,7 +326,6 @@ pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 	memcpy(pool->strings, s->namespace, n);
 	memcpy(pool->strings + n, s->layout, m);
 	pool->call_settings = (struct call_settings){.namespace_ = pool->strings,
-		.fenced = s->fenced,
 		.lease_max_ms = s->lease_max_ms,
 		.margin_ms = s->margin_ms,
 		.layout = pool->strings + n,

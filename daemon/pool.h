@@ -43,7 +43,6 @@ struct pool_settings {
 	int db;                /* >= 0 */
 	unsigned links;        /* 1 .. POOL_LINKS_MAX, the inbox's connection not counted */
 	const char *namespace; /* prefix of every key and channel; no braces */
-	bool fenced;           /* one of several masters: each name counts its own tokens */
 	const char *daemon_id; /* 32 lower-case hexadecimal digits */
 	const char *layout;    /* what the daemons of a namespace must agree on besides the two below */
 	int64_t lease_max_ms;  /* longest lease any daemon of this namespace uses */

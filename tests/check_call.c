@@ -127,21 +127,20 @@ END_TEST
 
 START_TEST(fenced_names_bring_their_counters_and_proposals)
 {
-	struct call_settings fenced = settings;
 	struct call calls[2] = {call_of(CALL_ACQUIRE), call_of(CALL_ACQUIRE)};
-	fenced.fenced = true;
+	calls[0].fenced = calls[1].fenced = true;
 	calls[0].token = 5;
 	calls[1].name = SLICE("b");
 	calls[1].token = 6;
-	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
+	ck_assert_str_eq(encoded(calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
 		"00000000000000ab00000000 0000000000000042 0  " DAEMON ":7 " DAEMON ":7 5 6 0 0 0");
 	calls[0].op = CALL_RENEW;
-	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
+	ck_assert_str_eq(encoded(calls, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 0000000000000042 "
 		" " DAEMON ":7 5 0 0");
 	calls[0].op = CALL_RELEASE;
-	ck_assert_str_eq(encoded_by(&fenced, calls, 1),
+	ck_assert_str_eq(encoded(calls, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 " DAEMON ":7");
 }
 END_TEST
@@ -170,9 +169,8 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 		"5 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q "
 		"00000000000000ab00000000 0000000000000042 " DAEMON " hf:inbox: 0 6 " DAEMON ":7 " DAEMON
 		":7 shared permits 10 2 4  0 0 0");
-	struct call_settings fenced = settings;
-	fenced.fenced = true;
-	ck_assert_str_eq(encoded_by(&fenced, calls, 2),
+	calls[0].fenced = calls[1].fenced = true;
+	ck_assert_str_eq(encoded(calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
 		"00000000000000ab00000000 0000000000000042 " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON
 		":7 5 6 shared permits 10 2 4  0 0 0");
@@ -181,7 +179,8 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 "
 		"0000000000000042 hf:inbox: 6 " DAEMON ":7 permits 10 2 4 3,7 0 0");
-	ck_assert_str_eq(encoded_by(&fenced, &call, 1),
+	call.fenced = true;
+	ck_assert_str_eq(encoded(&call, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 0000000000000042 "
 		"hf:inbox:  " DAEMON ":7 6 permits 10 2 4 3,7 0 0");
 	call = permits_of(CALL_RECLAIM, "3,7");
@@ -325,9 +324,7 @@ START_TEST(the_most_and_longest_calls_fit)
 {
 	static char name[512];
 	struct call calls[CALL_GROUP_MAX];
-	struct call_settings fenced = settings;
 	struct call_command command;
-	fenced.fenced = true;
 	memset(name, '}', sizeof(name));
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
 		calls[i] = (struct call){.op = CALL_ACQUIRE,
@@ -337,14 +334,15 @@ START_TEST(the_most_and_longest_calls_fit)
 			.deadline_us = INT64_MIN,
 			.token = INT64_MIN,
 			.block = INT64_MIN,
+			.fenced = true,
 			.queue_ms = INT64_MIN};
 	call_command_init(&command);
 	for (int i = 0; i < 3; i++)
-		ck_assert(call_encode(&command, &fenced, calls, CALL_GROUP_MAX));
+		ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
 	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 3 + 2 * CALL_GROUP_MAX + 3);
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
 		calls[i].ttl_ms += (int64_t)i;
-	ck_assert(call_encode(&command, &fenced, calls, CALL_GROUP_MAX));
+	ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
 	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 3 + 6 * CALL_GROUP_MAX - 1);
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
 		calls[i].op = CALL_RECLAIM;
@@ -358,7 +356,7 @@ START_TEST(the_most_and_longest_calls_fit)
 		calls[i].limit = calls[i].permits = calls[i].hint = INT64_MAX;
 		calls[i].slots = (struct slice){slots, sizeof(slots)};
 	}
-	ck_assert(call_encode(&command, &fenced, calls, CALL_GROUP_MAX));
+	ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
 	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 5 + 7 * CALL_GROUP_MAX - 1);
 	call_command_done(&command);
 }
@@ -372,6 +370,9 @@ START_TEST(only_calls_of_one_kind_and_link_and_memory_share_a_command)
 	ck_assert(!call_groups(&a, &b));
 	b = a;
 	b.incarnation++;
+	ck_assert(!call_groups(&a, &b));
+	b = a;
+	b.fenced = true;
 	ck_assert(!call_groups(&a, &b));
 	b = a;
 	b.op = CALL_RELEASE;

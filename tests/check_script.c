@@ -526,53 +526,51 @@ ON_BOTH(the_names_of_a_command_share_out_the_tokens)
 
 ON_BOTH(a_fenced_name_counts_for_itself_and_goes_on_above_all_without_its_counter)
 {
-	struct call_settings fenced = daemons[DA];
 	struct call call = acquire_of("a", 1);
 	struct vote v;
-	fenced.fenced = true;
+	call.fenced = true;
 	open_master();
 	call.incarnation = INCARNATION;
 	call.token = INT64_C(1) << 51;
-	stage_calls(&stage, &fenced, &call, 1, &v);
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, INT64_C(1) << 51);
-	stage_calls(&stage, &fenced, &call, 1, &v);
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 10);
 	/* A name the master has no counter of begins above the highest it knows. */
 	call.name = SLICE("b");
-	stage_calls(&stage, &fenced, &call, 1, &v);
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 20);
 	/* One that has a counter is raised to exactly what is proposed, whatever other names were given. */
 	call.name = SLICE("a");
 	call.token = (INT64_C(1) << 51) + 25;
-	stage_calls(&stage, &fenced, &call, 1, &v);
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 25);
 	stage_do(&stage, "return redis.call('DEL', KEYS[1])", "hf:{a}:f");
-	stage_calls(&stage, &fenced, &call, 1, &v);
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 35);
 	/* It ends soon: whoever locks ever new names must not fill the master. */
 	ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}:f"), 0);
 	ck_assert_int_le(stage_ttl_ms(&stage, "hf:{a}:f"), 60000);
 	call.op = CALL_RENEW;
-	stage_calls(&stage, &fenced, &call, 1, &v);
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 45);
 	call.token = (INT64_C(1) << 52) + 1;
 	call.op = CALL_ACQUIRE;
-	stage_calls(&stage, &fenced, &call, 1, &v);
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.outcome, OUTCOME_ERROR);
 }
 
 ON_BOTH(fenced_names_of_a_command_have_each_its_own_proposal)
 {
-	struct call_settings fenced = daemons[DA];
 	struct call calls[2] = {acquire_of("a", 1), acquire_of("b", 2)};
 	struct vote votes[2];
-	fenced.fenced = true;
+	calls[0].fenced = calls[1].fenced = true;
 	open_master();
 	for (int i = 0; i < 2; i++) {
 		calls[i].incarnation = INCARNATION;
 		calls[i].token = (INT64_C(1) << 51) + i;
 	}
-	stage_calls(&stage, &fenced, calls, 2, votes);
+	stage_calls(&stage, &daemons[DA], calls, 2, votes);
 	ck_assert_int_eq(votes[0].token_first, INT64_C(1) << 51);
 	ck_assert_int_eq(votes[1].token_first, (INT64_C(1) << 51) + 1);
 }

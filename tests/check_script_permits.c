@@ -177,13 +177,12 @@ ON_BOTH(who_names_permits_gets_exactly_those_or_a_proposal)
 
 ON_BOTH(of_several_masters_one_that_gave_others_takes_them_back)
 {
-	struct call_settings fenced = cast[DA];
 	struct call call = of(CALL_ACQUIRE, 1, 5, 2, NULL);
 	struct vote v;
-	fenced.fenced = true;
+	call.fenced = true;
 	call.incarnation = CAST_INCARNATION;
 	call.token = INT64_C(1) << 51;
-	stage_calls(stage, &fenced, &call, 1, &v);
+	stage_calls(stage, &cast[DA], &call, 1, &v);
 	is_slots(v, "0,1");
 	ck_assert_int_eq(v.token_first, INT64_C(1) << 51);
 	take(stage, DB, 1, 5, 4);
@@ -191,7 +190,7 @@ ON_BOTH(of_several_masters_one_that_gave_others_takes_them_back)
 	call.slots = SLICE("1,4");
 	call.queue_ms = CALL_QUEUELESS;
 	call.token += 100;
-	stage_calls(stage, &fenced, &call, 1, &v);
+	stage_calls(stage, &cast[DA], &call, 1, &v);
 	is_slots(v, "1,4");
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 100);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 1a 4a");
@@ -204,10 +203,10 @@ ON_BOTH(of_several_masters_one_that_gave_others_takes_them_back)
 	other.permits = 1;
 	other.slots = SLICE("");
 	other.hint = 3;
-	stage_calls(stage, &fenced, &other, 1, &v);
+	stage_calls(stage, &cast[DA], &other, 1, &v);
 	is_slots(v, "3");
 	other.slots = SLICE("4");
-	stage_calls(stage, &fenced, &other, 1, &v);
+	stage_calls(stage, &cast[DA], &other, 1, &v);
 	is_busy(v, A ":1", 0, "3");
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0c 1a 4a");
 	give(stage, DC, 2, 5, 1, "0");
@@ -215,7 +214,7 @@ ON_BOTH(of_several_masters_one_that_gave_others_takes_them_back)
 	/* A later attempt is another one. */
 	call.attempt = 2;
 	call.slots = SLICE("0,2");
-	stage_calls(stage, &fenced, &call, 1, &v);
+	stage_calls(stage, &cast[DA], &call, 1, &v);
 	is_slots(v, "0,2");
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0a 1a 2a 4a");
 }

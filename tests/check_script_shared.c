@@ -219,25 +219,24 @@ ON_BOTH(a_share_may_reserve_tokens_when_it_is_renewed)
 
 ON_BOTH(a_fenced_name_counts_for_readers_and_writers_together)
 {
-	struct call_settings fenced = cast[DA];
 	struct call call = shared(cast_call(CALL_ACQUIRE, "a", 1));
 	struct vote v;
-	fenced.fenced = true;
+	call.fenced = true;
 	call.incarnation = CAST_INCARNATION;
 	call.token = INT64_C(1) << 51;
-	stage_calls(stage, &fenced, &call, 1, &v);
+	stage_calls(stage, &cast[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, INT64_C(1) << 51);
 	call = cast_as(call, CALL_RENEW);
 	call.token++;
 	call.block = 10;
-	stage_calls(stage, &fenced, &call, 1, &v);
+	stage_calls(stage, &cast[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 10);
 	call = cast_as(call, CALL_RELEASE);
-	stage_calls(stage, &fenced, &call, 1, &v);
+	stage_calls(stage, &cast[DA], &call, 1, &v);
 	is(v, OUTCOME_YES);
 	call = cast_as(call, CALL_ACQUIRE);
 	call.kind = KIND_EXCLUSIVE;
-	stage_calls(stage, &fenced, &call, 1, &v);
+	stage_calls(stage, &cast[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 20);
 }
 

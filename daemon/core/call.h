@@ -107,6 +107,8 @@ struct call {
 				space, of greetings before it. Valid as the name is */
 	uint64_t doubted;    /* HELLO: the memory whose clock has leapt, as this daemon sees it; 0: none */
 	uint32_t set; /* the set of masters this call is meant for (masterset.h); 0: none is agreed on yet */
+	bool fenced;  /* each name counts its own tokens, as N masters need it; else the master counts for all
+		       */
 	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
 			     CALL_QUEUELESS: the queue of this name lives on another master. RELEASE:
 			     lifetime of a place at the head, to which it goes back; 0: none. ENTER: of a

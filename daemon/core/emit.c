@@ -114,12 +114,19 @@ emit_call(struct core *core, const struct call *call)
 	*emitted = *call;
 	emitted->mark = core->masters[call->master].mark;
 	emitted->set = core->masterset.tag;
+	emitted->fenced = core->settings.masters > 1;
 }
 
 void
 emit_listen(struct core *core, struct slice name, bool on)
 {
 	emit(core, ACTION_LISTEN, 0)->u.listen = (struct listen){name, on};
+}
+
+void
+emit_move(struct core *core, const struct master *m)
+{
+	emit(core, ACTION_MASTER, 0)->u.move = (struct move){m->index, slice_of(m->place), slice_of(m->way)};
 }
 
 void

@@ -160,7 +160,6 @@ host_configure(struct host *h)
 		h->place[i] = other ? p->other[i] : i;
 		h->where[i] = names[h->place[i]];
 	}
-	h->call_settings.fenced = h->masters > 1;
 	if (p->others > 0)
 		trace_line(&w->trace, w->now_us, "d%u     has %u masters, the last is m%u", h->index,
 			h->masters, h->place[h->masters - 1]);
