@@ -721,8 +721,8 @@ START_TEST(without_a_majority_the_answer_names_who_is_missing_and_why)
 	HEARD(&w, 2, link_down(&w, "timed out"));
 	ck_assert_str_eq(lock_once(&w, 1, "a"), "c1 -NOMASTER");
 	ck_assert_str_eq(w.actions.list[w.actions.n - 1].u.reply.text,
-		"only 1 of 3 masters can be used: master 1 is not reachable: Connection refused; "
-		"master 3 is not reachable: timed out");
+		"only 1 of 3 masters can be used: master-1 is not reachable: Connection refused; "
+		"master-3 is not reachable: timed out");
 	story_done(&w);
 }
 END_TEST

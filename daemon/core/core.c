@@ -19,8 +19,10 @@
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/reseat.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/settle.h"
 #include "daemon/core/speaker.h"
 #include "daemon/core/stake.h"
@@ -53,6 +55,7 @@ core_new(const struct core_settings *settings, struct now now)
 		return NULL;
 	}
 	core->settings = *settings;
+	core->seats = settings->masters;
 	core->settings.rules = NULL; /* they need not be there any more */
 	core->now = now;
 	core->secret[0] = now.random[0];
@@ -86,6 +89,7 @@ free_lease(struct lease *l)
 	if (l->traffic != NULL)
 		free(l->traffic->foreign);
 	free(l->traffic);
+	seats_free(l);
 }
 
 static void
@@ -296,8 +300,11 @@ run_timers(struct core *core, int64_t late_ms)
 		return;
 	if (stalled)
 		core->awake_ms = core->now.ms;
-	while ((t = timers_due(&core->timers, core->now.ms)) != NULL)
+	while ((t = timers_due(&core->timers, core->now.ms)) != NULL) {
 		run_timer(core, t);
+		if (core->reseat)
+			reseat(core);
+	}
 	settle(core);
 	if (stalled)
 		emit_note(core, NOTE_STALLED, NULL, NULL, 0, late_ms, NULL);
@@ -368,7 +375,7 @@ take_vote(struct core *core, const struct vote *vote)
 	struct lease *l;
 	struct vote believed;
 
-	assert(vote->master < core->settings.masters);
+	assert(vote->master < CORE_SLOTS_MAX);
 	if (master_leapt(core, m, vote))
 		clock_doubted(core);
 	if (m->doubted != 0 || master_withheld(m)) {
@@ -419,8 +426,8 @@ take_inbox(struct core *core, const struct event *event)
 {
 	struct resource *r = names_find(&core->names, event->name);
 
-	if (r == NULL)
-		return; /* a hint about something that is over */
+	if (r == NULL || event->master >= core->settings.masters)
+		return; /* a hint about something that is over, or has not begun */
 	if (event->type == EVENT_WANT)
 		name_wanted(core, r);
 	else if (r->limit == 0)
@@ -564,6 +571,8 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	core->actions = actions;
 	run_timers(core, now.ms - due_ms);
 	take_event(core, event);
+	if (core->reseat)
+		reseat(core);
 	if (core->ended)
 		end_all(core);
 	else

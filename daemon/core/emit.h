@@ -19,6 +19,7 @@ void emit_push(struct core *core, conn_id conn, const struct push *push);
 void emit_close(struct core *core, conn_id conn);
 void emit_call(struct core *core, const struct call *call);
 void emit_listen(struct core *core, struct slice name, bool on);
+void emit_move(struct core *core, const struct master *m);
 void emit_watch(struct core *core, const struct process *process);
 
 /* NULL-safe: r and s may be absent. ttl_ms -1 and token 0 are left out. */

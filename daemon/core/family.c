@@ -1,6 +1,8 @@
 #include "daemon/core/family.h"
 
 #include "daemon/core/lease.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/stake.h"
 
 #include <assert.h>
@@ -63,5 +65,7 @@ family_join(struct core *core, struct resource *r, const struct command *c)
 		/* With its seats it reaches as far as the name. */
 		memset(&r->lease, 0, r->name_at - offsetof(struct resource, lease));
 		lease_init(&r->lease, r);
+		if (resource_seats(r) < core->settings.masters)
+			seats_grow(&r->lease, 0, core->settings.masters);
 	}
 }

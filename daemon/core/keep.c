@@ -72,7 +72,7 @@ keep_ask(struct core *core, struct lease *l, bool all)
 	enum call_op op;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if ((all || l->seats[i].valid_ms < kept_ms) && seat_question(core, l, i, &op))
+		if ((all || seat_of(l, i)->valid_ms < kept_ms) && seat_question(core, l, i, &op))
 			seat_ask(core, l, i, op, l->valid_ms - core->now.ms, CALL_QUEUELESS);
 	}
 }
@@ -255,6 +255,18 @@ keep_shortened(struct core *core, struct lease *l)
 		if (g->session == NULL && g->terms->told_until_ms > valid_ms)
 			g->terms->told_until_ms = valid_ms;
 	lease_arm(core, l);
+}
+
+void
+keep_emptied(struct core *core, struct lease *l)
+{
+	if (seats_ours(core, l) == 0) {
+		keep_lost(core, l, LOSS_TAKEN);
+	} else if (l->refreshing && seats_asking(core, l) == 0) {
+		l->refreshing = false;
+		l->refresh_ms = core->now.ms + core_jitter(core, 1, keep_soon_ms(l));
+		lease_arm(core, l);
+	}
 }
 
 void

@@ -32,6 +32,10 @@ void keep_reclaim(struct core *core, struct lease *l, unsigned master);
  * over. */
 void keep_shortened(struct core *core, struct lease *l);
 
+/* A seat was emptied: the lease is lost if it has none any more, and asked for again if nobody is left to
+ * answer. */
+void keep_emptied(struct core *core, struct lease *l);
+
 /* Fetches the next block of tokens when it is time: a hand-off should never wait for one. Does nothing when
  * the masters have just had none; the timer comes back. */
 void keep_refill(struct core *core, struct lease *l);

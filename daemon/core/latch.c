@@ -238,12 +238,38 @@ latch_arm(struct core *core, struct latch *l, bool usable)
 		timer_arm(&core->timers, &l->timer, core->now.ms + core_jitter(core, most - most / 4, most));
 }
 
+static void
+latch_say_single(const struct core *core, struct reply *refusal)
+{
+	reply_error(refusal, CODE_ERR,
+		"LATCH needs a single master, and this daemon has %u: use one that has one",
+		core->settings.masters);
+}
+
+/* There are several masters by now: only what is under way is waited for. */
+static void
+latch_end(struct core *core, struct latch *l)
+{
+	struct reply refusal;
+
+	latch_say_single(core, &refusal);
+	asks_answer_all(core, l, &refusal, true);
+	if (asks_none(l))
+		latch_forget(core, l);
+	else
+		timer_cancel(&core->timers, &l->timer);
+}
+
 /* Something has happened: does what follows from it. */
 static void
 latch_settle(struct core *core, struct latch *l)
 {
 	bool usable = quorum_usable(core, l->link);
 
+	if (core->settings.masters > 1) {
+		latch_end(core, l);
+		return;
+	}
 	if (usable && core->now.ms >= l->again_ms)
 		latch_send(core, l);
 	else if (!usable && !quorum_near(core, l->link))
@@ -379,19 +405,20 @@ static bool
 latch_refused(struct core *core, const struct conn *conn, const struct command *c)
 {
 	const struct core_settings *set = &core->settings;
+	struct reply refusal;
 
-	if (set->masters > 1)
-		emit_error(core, conn->id, CODE_ERR,
-			"LATCH needs a single master, and this daemon has %u: use one that has one",
-			set->masters);
-	else if (core->draining)
+	if (set->masters > 1) {
+		latch_say_single(core, &refusal);
+		emit_reply(core, conn->id, &refusal);
+	} else if (core->draining) {
 		emit_error(core, conn->id, CODE_DRAINING,
 			"the daemon is shutting down: connect again in a moment");
-	else if (c->name.n > set->name_bytes)
+	} else if (c->name.n > set->name_bytes) {
 		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
 			c->name.n, set->name_bytes);
-	else
+	} else {
 		return false;
+	}
 	return true;
 }
 
@@ -485,6 +512,21 @@ latch_retry_all(struct core *core)
 		l->stale = true;
 		latch_settle(core, l);
 	}
+}
+
+void
+latch_refuse_all(struct core *core)
+{
+	struct latch *l, *next;
+
+	HASH_ITER (hh, core->latches, l, next)
+		latch_settle(core, l);
+}
+
+bool
+latch_known(const struct core *core)
+{
+	return core->latches != NULL || core->mints != NULL;
 }
 
 void

@@ -19,6 +19,7 @@
  * - The master's memory may change: it restarted, was flushed or replaced. No latch of before counts any
  *   more, since it may lack what was counted; a daemon that has known it, or a master that still has it, says
  *   LOST to whoever asks, until it is set again or its time is over. Others never knew it: no such latch.
+ * - Latches need a single master. When that becomes one of several, no latch counts any more.
  * - While the master is away, SET, DOWN, COUNT and AWAIT WAIT 0 are refused as LOCK WAIT 0 is, AWAIT waits.
  *
  * Messages (EVENT_LATCH) are hints: who waits looks again by himself, within a second.
@@ -41,6 +42,11 @@ void latch_vote(struct core *core, const struct vote *vote);
 void latch_wake(struct core *core, struct slice name);
 /* A master's state changed: everything that waits looks again. */
 void latch_retry_all(struct core *core);
+/* There are several masters from now on, and no latches: who asks is refused, who waits too; what is under
+ * way may still be confirmed. */
+void latch_refuse_all(struct core *core);
+/* Whether there may be one at the master, as far as this daemon knows, or somebody asks for one. */
+bool latch_known(const struct core *core);
 /* Shut down: who waits is refused; what is under way may still be confirmed. */
 void latch_drain(struct core *core, const struct reply *refusal);
 

@@ -52,6 +52,7 @@ lease_done(struct core *core, struct lease *l)
 	assert(l->state == LEASE_NONE && l->traffic == NULL && l->grants == NULL);
 	timer_cancel(&core->timers, &l->timer);
 	slots_forget(core, l);
+	seats_free(l);
 }
 
 void

@@ -54,7 +54,8 @@ master_place(const struct core *core, struct master *m)
 		members_place(m->place, settings->where[m->index]);
 	else
 		(void)snprintf(m->place, sizeof(m->place), "master-%u", m->index + 1);
-	(void)snprintf(m->way, sizeof(m->way), "%s", settings->ways != NULL ? settings->ways[m->index] : "url");
+	(void)snprintf(
+		m->way, sizeof(m->way), "%s", settings->ways != NULL ? settings->ways[m->index] : "url");
 }
 
 void

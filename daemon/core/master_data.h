@@ -53,6 +53,7 @@ struct master {
 	int64_t guard_until_ms;
 	int64_t admit_ms; /* GUARDED: when to ask for the admission, then or later */
 	int64_t greet_ms;
+	bool moved;                   /* it is another server: no lease has been told yet (reseat.h) */
 	bool admitting;               /* an ADMIT is on its way */
 	bool guarding;                /* guard_until_ms is of this incarnation */
 	bool complained;              /* its last answers were the error that has been noted */

@@ -80,10 +80,8 @@ name_master(const struct core *core, const struct master *m, char *out, size_t r
 {
 	if (core->settings.masters == 1)
 		(void)snprintf(out, room, "the master");
-	else if (core->settings.where != NULL)
-		(void)snprintf(out, room, "%s", core->settings.where[m->index]);
 	else
-		(void)snprintf(out, room, "master %u", m->index + 1);
+		(void)snprintf(out, room, "%s", m->place);
 }
 
 /* Each master that is not in use, and why. */
@@ -220,6 +218,7 @@ void
 quorum_timer(struct core *core, struct master *m)
 {
 	master_timer(core, m);
-	if (master_guard_over(core, m))
+	/* Newcomers have no vote yet. */
+	if (m->index < core->settings.masters && master_guard_over(core, m))
 		quorum_admit(core, m);
 }

@@ -50,6 +50,12 @@ resource_get(struct core *core, struct slice name)
 	return r != NULL ? r : resource_new(core, name);
 }
 
+unsigned
+resource_seats(const struct resource *r)
+{
+	return (unsigned)((r->name_at - offsetof(struct resource, lease.seats)) / sizeof(struct seat));
+}
+
 bool
 resource_idle(const struct resource *r)
 {

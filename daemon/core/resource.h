@@ -18,6 +18,9 @@ struct resource *resource_get(struct core *core, struct slice name) __attribute_
 /* Asks to hear of the ends of somebody else's locks of it; until it is forgotten. */
 void resource_listen(struct core *core, struct resource *r);
 
+/* So many seats of its lease have room within it: as many as there were masters when it was made. */
+unsigned resource_seats(const struct resource *r);
+
 /* There is nothing left to remember of it. */
 bool resource_idle(const struct resource *r);
 

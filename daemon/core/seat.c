@@ -7,6 +7,7 @@
 #include "daemon/core/traffic.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(CORE_MASTERS_MAX <= 8, "a lease has a bit for each seat");
@@ -22,7 +23,52 @@ seat_set_odd(struct lease *l, unsigned i)
 {
 	seat_set_ours(l, i, false);
 	l->odd = (uint8_t)(l->odd | 1U << i);
-	l->seats[i].valid_ms = 0;
+	seat_of(l, i)->valid_ms = 0;
+}
+
+/* The first one has room for where they all are. */
+_Static_assert(sizeof(struct seat) >= sizeof(struct seat *), "a seat has room for a pointer");
+
+void
+seats_grow(struct lease *l, unsigned from, unsigned to)
+{
+	struct seat *seats = malloc(to * sizeof(*seats));
+
+	assert(seats != NULL && from < to);
+	for (unsigned i = 0; i < to; i++) {
+		if (i < from)
+			seats[i] = *seat_of(l, i);
+		else
+			seats[i] = (struct seat){{l->state == LEASE_HELD ? l->valid_ms : 0}};
+	}
+	seats_free(l);
+	l->seats[0].grown = seats;
+	l->grown = true;
+}
+
+void
+seats_free(struct lease *l)
+{
+	if (l->grown)
+		free(l->seats[0].grown);
+	l->grown = false;
+}
+
+void
+seat_empty(struct lease *l, unsigned i)
+{
+	static const struct question unasked;
+	struct seat *seat = seat_of(l, i);
+	uint8_t others = (uint8_t) ~(1U << i);
+
+	/* No longer than others know of. */
+	if (seat->valid_ms > l->valid_ms)
+		seat->valid_ms = l->valid_ms;
+	l->ours &= others;
+	l->odd &= others;
+	l->noted &= others;
+	if (l->traffic != NULL)
+		l->traffic->questions[i] = unasked;
 }
 
 static bool
@@ -37,7 +83,7 @@ seats_clear(const struct core *core, struct lease *l)
 	static const struct question unasked;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		l->seats[i] = (struct seat){0};
+		seat_of(l, i)->valid_ms = 0;
 		if (l->traffic != NULL)
 			l->traffic->questions[i] = unasked;
 	}
@@ -104,7 +150,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 void
 seat_shorten(struct lease *l, unsigned i, int64_t ms)
 {
-	struct seat *seat = &l->seats[i];
+	struct seat *seat = seat_of(l, i);
 
 	seat->valid_ms = seat->valid_ms > ms ? seat->valid_ms - ms : 0;
 	if (l->traffic != NULL)
@@ -114,7 +160,7 @@ seat_shorten(struct lease *l, unsigned i, int64_t ms)
 void
 seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 {
-	struct seat *seat = &l->seats[vote->master];
+	struct seat *seat = seat_of(l, vote->master);
 	struct question *asked = &l->traffic->questions[vote->master];
 
 	asked->asking = false;
@@ -197,7 +243,7 @@ seats_until(const struct core *core, const struct lease *l, int64_t ms)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += l->seats[i].valid_ms >= ms;
+		n += seat_of(l, i)->valid_ms >= ms;
 	return n;
 }
 
@@ -223,7 +269,7 @@ seats_valid_ms(const struct core *core, const struct lease *l)
 	int64_t valid_ms = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		int64_t ms = l->seats[i].valid_ms;
+		int64_t ms = seat_of(l, i)->valid_ms;
 
 		if (ms > valid_ms && seats_until(core, l, ms) >= quorum_majority(core))
 			valid_ms = ms;

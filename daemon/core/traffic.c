@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct traffic *
 traffic_new(struct core *core, struct lease *l)
@@ -14,6 +15,21 @@ traffic_new(struct core *core, struct lease *l)
 	t->reached = l->token_last;
 	l->traffic = t;
 	return t;
+}
+
+void
+traffic_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
+{
+	struct traffic *before = l->traffic;
+	struct traffic *t = grave_new(core, sizeof(*t) + to * sizeof(*t->questions));
+	struct grave grave;
+
+	assert(t != NULL && from < to);
+	grave = t->grave;
+	memcpy(t, before, sizeof(*t) + from * sizeof(*t->questions));
+	t->grave = grave;
+	grave_bury(core, &before->grave);
+	l->traffic = t;
 }
 
 void

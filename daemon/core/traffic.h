@@ -10,6 +10,9 @@
  * is worse (rule 7). */
 struct traffic *traffic_new(struct core *core, struct lease *l);
 
+/* It has some: so many masters can be asked from now on. Without memory as traffic_new(). */
+void traffic_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
+
 static inline struct traffic *
 traffic_of(struct core *core, struct lease *l)
 {

@@ -155,6 +155,17 @@ undo_timer(struct core *core, struct undo *u)
 }
 
 void
+undo_leave(struct core *core, unsigned master)
+{
+	struct undo *u, *next;
+
+	HASH_ITER (hh, core->undos, u, next) {
+		if (u->of.master == master)
+			undo_end(core, u);
+	}
+}
+
+void
 undo_retry_all(struct core *core)
 {
 	struct undo *u, *next;

@@ -15,6 +15,8 @@
 void undo_seats(struct core *core, const struct lease *l, int64_t place_ms);
 
 void undo_vote(struct core *core, const struct vote *vote);
+/* The slot is another server from now on: nothing of ours stands there. */
+void undo_leave(struct core *core, unsigned master);
 void undo_timer(struct core *core, struct undo *undo);
 
 /* The master is in use again: everything outstanding is sent now. */

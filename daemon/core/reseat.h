@@ -1,0 +1,16 @@
+/*
+ * reseat: what follows for leases, for what is being undone and for latches when a slot has become another
+ * server, or when there are more masters (master_move(), masters_resize()).
+ *
+ * Every lease is looked at before anything else happens. It takes some ten milliseconds for a hundred
+ * thousand; what is to be asked of newcomers follows bit by bit (sweep.h).
+ */
+#ifndef CORE_RESEAT_H
+#define CORE_RESEAT_H
+
+#include "daemon/core/state.h"
+
+/* core.reseat is set: the set of masters has changed. */
+void reseat(struct core *core);
+
+#endif

@@ -1,0 +1,529 @@
+/*
+ * A master's slot becomes another server, and one master becomes three; stories as in check_core.c. Whose
+ * word decides on that is check_masterset.c's matter: here it is done by hand.
+ */
+#include "daemon/core/family.h"
+#include "daemon/core/latch.h"
+#include "daemon/core/master.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/reseat.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
+#include "daemon/core/state.h"
+#include "daemon/core/view.h"
+#include "tests/support/story.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define AT(w, at_, call) ((w)->at = (at_), (call))
+
+/* What follows in the step in which the core decides on it. */
+static void
+by_hand(struct story *w)
+{
+	w->actions.n = 0;
+	w->core->actions = &w->actions;
+}
+
+static void
+move(struct story *w, unsigned slot, const char *place)
+{
+	by_hand(w);
+	master_move(
+		w->core, &w->core->masters[slot], slice_of(place), slice_of(place[0] != '\0' ? "url" : ""));
+	reseat(w->core);
+	w->core->actions = NULL;
+}
+
+/* The set of the story, with so many masters. */
+static void
+set_is(struct story *w, unsigned masters)
+{
+	struct vote none = {.op = CALL_HELLO};
+
+	w->settings.masters = masters;
+	agree(w, &none);
+	(void)snprintf(w->core->masterset.text, sizeof(w->core->masterset.text), "%s", w->set);
+	(void)snprintf(w->core->masterset.places, sizeof(w->core->masterset.places), "%s", w->places);
+}
+
+static void
+grow(struct story *w, unsigned masters)
+{
+	static const char *const places[] = {"", "master-2", "master-3", "master-4", "master-5"};
+
+	for (unsigned i = w->core->settings.masters; i < masters; i++)
+		move(w, i, places[i]);
+	by_hand(w);
+	masters_resize(w->core, masters);
+	reseat(w->core);
+	w->core->actions = NULL;
+	set_is(w, masters);
+}
+
+static size_t
+calls_to(const struct story *w, enum call_op op, unsigned master)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct action *a = &w->actions.list[i];
+
+		n += a->type == ACTION_CALL && a->u.call.op == op && a->u.call.master == master;
+	}
+	return n;
+}
+
+static struct lease *
+lease_named(const struct story *w, const char *name)
+{
+	struct resource *r = names_find(&w->core->names, slice_of(name));
+
+	ck_assert_ptr_nonnull(r);
+	return &r->lease;
+}
+
+/* Three masters gave it to connection 1. */
+static void
+held(struct story *w)
+{
+	story_among(w, 3);
+	lock(w, 1, "a");
+	for (unsigned i = 0; i < 3; i++)
+		(void)AT(w, i, granted(w, "a", 1, 500));
+	ck_assert_str_eq(check(w, 1, "a"), "c1 :977");
+	w->at = 2;
+}
+
+static int64_t
+left_ms(const struct story *w, const char *name)
+{
+	return lease_named(w, name)->valid_ms - w->now.ms;
+}
+
+START_TEST(a_slot_that_moves_is_away_and_says_where_it_is_reached)
+{
+	struct story w;
+	const struct action *a;
+
+	held(&w);
+	move(&w, 2, "master-9");
+	ck_assert_uint_eq(w.actions.n, 1);
+	a = &w.actions.list[0];
+	ck_assert_int_eq(a->type, ACTION_MASTER);
+	ck_assert_uint_eq(a->u.move.master, 2);
+	ck_assert(
+		slice_equal(a->u.move.place, SLICE("master-9")) && slice_equal(a->u.move.way, SLICE("url")));
+	ck_assert_int_eq(w.core->masters[2].state, MASTER_AWAY);
+	ck_assert(!w.core->masters[2].known && w.core->masters[2].id == 0);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_hold_goes_on_with_the_seats_that_it_has_left)
+{
+	struct story w;
+
+	held(&w);
+	move(&w, 2, "master-9");
+	ck_assert_uint_eq(seats_ours(w.core, lease_named(&w, "a")), 2);
+	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@1 | renew a#1@2") != NULL);
+	ck_assert_uint_eq(calls_to(&w, CALL_RENEW, 2), 0);
+	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	(void)AT(&w, 1, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert_int_gt(left_ms(&w, "a"), LEASE_MS * 9 / 10);
+	story_done(&w);
+}
+END_TEST
+
+/* Two of three have it: the third forgot, and one of the two is replaced. What was told holds; but what the
+ * former server said does not count together with what others say from now on. */
+START_TEST(what_the_former_server_said_prolongs_nothing)
+{
+	struct story w;
+	int64_t valid_ms;
+
+	held(&w);
+	w.core->masters[1].state = MASTER_AWAY;
+	valid_ms = lease_named(&w, "a")->valid_ms;
+	seat_of(lease_named(&w, "a"), 1)->valid_ms = 0;
+	/* It alone has confirmed the lease for longer: that was no majority. */
+	seat_of(lease_named(&w, "a"), 2)->valid_ms = valid_ms + 500;
+	move(&w, 2, "master-9");
+	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@1") != NULL);
+	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert_int_eq(lease_named(&w, "a")->valid_ms, valid_ms);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_answer_of_the_former_server_counts_no_more)
+{
+	struct story w;
+
+	held(&w);
+	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@3") != NULL);
+	move(&w, 2, "master-9");
+	(void)AT(&w, 2, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert(!seat_is_ours(lease_named(&w, "a"), 2));
+	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert_int_lt(left_ms(&w, "a"), LEASE_MS * 9 / 10);
+	(void)AT(&w, 1, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert_int_gt(left_ms(&w, "a"), LEASE_MS * 9 / 10);
+	story_done(&w);
+}
+END_TEST
+
+/* All who are still asked are gone with the move: the round is over, and another one begins in time. */
+START_TEST(a_round_that_nobody_is_left_to_answer_is_begun_anew)
+{
+	struct story w;
+
+	held(&w);
+	after(&w, LEASE_MS / 3);
+	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	(void)AT(&w, 1, answer(&w, CALL_RENEW, OUTCOME_UNKNOWN, "a", 1));
+	move(&w, 2, "master-9");
+	ck_assert(strstr(after(&w, 60), "renew a#1@2") != NULL);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_acquire_whose_master_has_moved_is_decided_by_the_others)
+{
+	struct story w;
+
+	story_among(&w, 3);
+	lock(&w, 1, "a");
+	(void)AT(&w, 1, granted(&w, "a", 1, 500));
+	move(&w, 0, "master-9");
+	(void)AT(&w, 2, granted(&w, "a", 1, 500));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(nothing_is_released_at_a_server_that_was_never_asked)
+{
+	struct story w;
+
+	held(&w);
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1@1 | release a#1@2 | release a#1@3");
+	move(&w, 2, "master-9");
+	ck_assert_ptr_nonnull(w.core->undos);
+	for (unsigned i = 0; i < 2; i++)
+		(void)AT(&w, i, answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1));
+	ck_assert_ptr_null(w.core->undos);
+	(void)AT(&w, 2, answer(&w, CALL_RELEASE, OUTCOME_UNKNOWN, "a", 1));
+	ck_assert_ptr_null(w.core->undos);
+	story_done(&w);
+}
+END_TEST
+
+/* The server that the slot becomes has stored a nonce of this daemon, sent through the newcomer's slot. */
+START_TEST(the_nonces_that_a_server_has_heard_go_along)
+{
+	struct story w;
+	char nonces[sizeof(w.core->masters[0].nonces)];
+
+	story_among(&w, 3);
+	move(&w, 3, "master-9");
+	ck_assert_str_eq(AT(&w, 3, link_up(&w)), "hello@4");
+	memcpy(nonces, w.core->masters[3].nonces, sizeof(nonces));
+	ck_assert_uint_eq(w.core->masters[3].nonces_drawn, 1);
+	move(&w, 2, "master-9");
+	move(&w, 3, "");
+	ck_assert_str_eq(w.core->masters[3].place, "");
+	ck_assert_str_eq(AT(&w, 2, link_up(&w)), "hello@3");
+	ck_assert_uint_eq(w.core->masters[2].nonces_drawn, 2);
+	ck_assert(memcmp(w.core->masters[2].nonces + MASTER_NONCE_SIZE, nonces, MASTER_NONCE_SIZE) == 0);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours)
+{
+	struct story w;
+
+	story_among(&w, 1);
+	move(&w, 1, "master-2");
+	(void)AT(&w, 1, link_up(&w));
+	w.core->masters[1].state = MASTER_GUARDED;
+	w.core->masters[1].admit_ms = w.now.ms;
+	w.core->masters[1].links[0].greeted = true;
+	ck_assert_ptr_null(strstr(after(&w, 10), "admit"));
+	ck_assert_str_eq(AT(&w, 0, lock(&w, 1, "a")), "acquire a#1");
+	(void)granted(&w, "a", 1, 500);
+	/* What it publishes is nobody's concern. */
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WANT, .master = 1, .name = SLICE("a")}), "");
+	ck_assert(!lease_named(&w, "a")->wanted);
+	story_done(&w);
+}
+END_TEST
+
+/* One master gave it; now there are three. */
+static void
+grown(struct story *w)
+{
+	story_among(w, 1);
+	lock(w, 1, "a");
+	ck_assert_str_eq(granted(w, "a", 1, 500), "c1 :500");
+	ck_assert_ptr_null(lease_named(w, "a")->traffic);
+	grow(w, 3);
+}
+
+START_TEST(a_hold_of_one_master_goes_on_among_three)
+{
+	struct story w;
+	int64_t valid_ms;
+
+	grown(&w);
+	valid_ms = lease_named(&w, "a")->valid_ms;
+	ck_assert_uint_eq(quorum_majority(w.core), 2);
+	ck_assert_uint_eq(seats_ours(w.core, lease_named(&w, "a")), 1);
+	ck_assert_int_eq(seats_valid_ms(w.core, lease_named(&w, "a")), valid_ms);
+	/* Its own token counter is at the name from here on. */
+	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@1") != NULL);
+	ck_assert(last_call(&w)->fenced);
+	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	/* One of three prolongs nothing. */
+	ck_assert_int_eq(lease_named(&w, "a")->valid_ms, valid_ms);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(newcomers_are_asked_to_reclaim_and_then_to_renew)
+{
+	struct story w;
+
+	grown(&w);
+	for (unsigned i = 1; i < 3; i++) {
+		(void)AT(&w, i, link_up(&w));
+		ck_assert(strstr(hello(&w, false, 100 + i), "reclaim a#1") != NULL);
+		(void)answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
+	}
+	ck_assert_uint_eq(seats_ours(w.core, lease_named(&w, "a")), 3);
+	for (unsigned i = 1; i < 3; i++)
+		(void)AT(&w, i, hello(&w, true, 100 + i));
+	(void)after(&w, LEASE_MS / 3);
+	ck_assert_uint_eq(calls_to(&w, CALL_RENEW, 1), 1);
+	ck_assert_uint_eq(calls_to(&w, CALL_RENEW, 2), 1);
+	for (unsigned i = 1; i < 3; i++)
+		(void)AT(&w, i, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert_int_gt(left_ms(&w, "a"), LEASE_MS * 9 / 10);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_new_lease_takes_two_of_the_three)
+{
+	struct story w;
+
+	story_among(&w, 1);
+	lock(&w, 1, "a");
+	grow(&w, 3);
+	/* Granted by the one master there was: that is no majority any more. */
+	ck_assert_str_eq(AT(&w, 0, granted(&w, "a", 1, 500)), "release a#1@1 | leave a#1@1");
+	ck_assert_str_eq(lock_once(&w, 2, "b"), "c2 -NOMASTER");
+	ck_assert_str_eq(w.actions.list[0].u.reply.text,
+		"only 1 of 3 masters can be used: master-2 is not reachable; master-3 is not reachable");
+	for (unsigned i = 1; i < 3; i++) {
+		(void)AT(&w, i, link_up(&w));
+		(void)hello(&w, true, 100 + i);
+	}
+	ck_assert_ptr_nonnull(strstr(lock(&w, 3, "c"), "acquire c"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(three_become_five)
+{
+	struct story w;
+	int64_t valid_ms;
+
+	held(&w);
+	valid_ms = lease_named(&w, "a")->valid_ms;
+	grow(&w, 5);
+	ck_assert_int_eq(seats_valid_ms(w.core, lease_named(&w, "a")), valid_ms);
+	(void)after(&w, LEASE_MS / 3);
+	for (unsigned i = 0; i < 3; i++)
+		(void)AT(&w, i, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert_int_gt(left_ms(&w, "a"), LEASE_MS * 9 / 10);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_go_on_too)
+{
+	struct story w;
+	struct command permits = {
+		.verb = VERB_LOCK, .name = SLICE("p"), .kind = KIND_PERMITS, .limit = 3, .permits = 1};
+
+	story_among(&w, 1);
+	run(&w, 1, permits);
+	ck_assert_str_eq(vote(&w, (struct vote){.op = CALL_ACQUIRE,
+					  .name = SLICE("p"),
+					  .attempt = 1,
+					  .token_first = 5,
+					  .token_last = 9,
+					  .slots = SLICE("2")}),
+		"c1 :5 | renew p#1 1 of 3: 2");
+	(void)answer(&w, CALL_RENEW, OUTCOME_YES, "p", 1);
+	grow(&w, 3);
+	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew p#1@1 1 of 3: 2") != NULL);
+	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "p", 1));
+	ck_assert_ptr_nonnull(strstr(unlock(&w, 1, "p"), "c1 :0"));
+	(void)AT(&w, 0, answer(&w, CALL_RELEASE, OUTCOME_YES, "p", 1));
+	story_done(&w);
+}
+END_TEST
+
+/* The memory of a name is made for the seats of its day, and used for other kinds of locks in between. */
+START_TEST(a_name_that_was_one_of_permits_has_room_for_its_seats)
+{
+	struct story w;
+	struct command permits = {.kind = KIND_PERMITS, .limit = 3, .permits = 1},
+		       plain = {.kind = KIND_EXCLUSIVE};
+	struct resource *r;
+
+	story_among(&w, 1);
+	r = resource_get(w.core, SLICE("q"));
+	ck_assert_ptr_nonnull(r);
+	family_join(w.core, r, &permits);
+	grow(&w, 3);
+	family_join(w.core, r, &plain);
+	seat_of(&r->lease, 2)->valid_ms = 7;
+	ck_assert(slice_equal(resource_name(r), SLICE("q")));
+	family_join(w.core, r, &permits);
+	family_join(w.core, r, &plain);
+	ck_assert_int_eq(seat_of(&r->lease, 2)->valid_ms, 0);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(latches_end_with_the_single_master)
+{
+	struct story w;
+	static const char refusal[] =
+		"LATCH needs a single master, and this daemon has 3: use one that has one";
+
+	story_among(&w, 1);
+	ck_assert(!latch_known(w.core));
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_LATCH_AWAIT, .name = SLICE("l"), .wait_ms = -1}),
+		"look l#1");
+	(void)vote(&w,
+		(struct vote){.op = CALL_LATCH, .name = SLICE("l"), .attempt = 1, .latch = {9, 2, 1, 5000}});
+	ck_assert(latch_known(w.core));
+	ck_assert_str_eq(
+		run(&w, 2, (struct command){.verb = VERB_LATCH_DOWN, .name = SLICE("l"), .steps = 1}),
+		"down l#2");
+	for (unsigned i = 1; i < 3; i++)
+		move(&w, i, i == 1 ? "master-2" : "master-3");
+	by_hand(&w);
+	masters_resize(w.core, 3);
+	reseat(w.core);
+	w.core->actions = NULL;
+	ck_assert_uint_eq(w.actions.n, 1);
+	ck_assert_int_eq(w.actions.list[0].type, ACTION_REPLY);
+	ck_assert_str_eq(w.actions.list[0].u.reply.text, refusal);
+	/* What is under way is answered as it was. */
+	set_is(&w, 3);
+	ck_assert_str_eq(AT(&w, 0,
+				 vote(&w, (struct vote){.op = CALL_LATCH,
+						  .name = SLICE("l"),
+						  .attempt = 2,
+						  .latch = {9, 2, 0, 5000}})),
+		"c2 :0");
+	ck_assert(!latch_known(w.core));
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_LATCH_COUNT, .name = SLICE("l")}), "c1 -ERR");
+	ck_assert_str_eq(w.actions.list[0].u.reply.text, refusal);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(the_same_server_in_another_way_keeps_its_seats)
+{
+	struct story w;
+
+	story_among(&w, 1);
+	lock(&w, 1, "a");
+	(void)granted(&w, "a", 1, 500);
+	by_hand(&w);
+	master_reroute(w.core, &w.core->masters[0], SLICE("mymaster"), SLICE("sentinel"));
+	w.core->actions = NULL;
+	ck_assert_uint_eq(w.actions.n, 1);
+	ck_assert_int_eq(w.actions.list[0].type, ACTION_MASTER);
+	ck_assert(seat_is_ours(lease_named(&w, "a"), 0));
+	ck_assert_str_eq(link_down(&w, "the way to it is another"), "");
+	ck_assert_str_eq(link_up(&w), "hello");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	story_done(&w);
+}
+END_TEST
+
+static int64_t
+cpu_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* What it takes is said, for people; that it is done for all at once is checked. */
+START_TEST(a_hundred_thousand_holds_grow_in_one_turn)
+{
+	enum { MANY = 100000 };
+	struct story w;
+	int64_t began_us, grown_us, moved_us;
+
+	story_among(&w, 1);
+	for (unsigned i = 0; i < MANY; i++) {
+		char name[16];
+		struct resource *r;
+
+		(void)snprintf(name, sizeof(name), "n%u", i);
+		r = resource_get(w.core, slice_of(name));
+		ck_assert_ptr_nonnull(r);
+		r->lease.valid_ms = 0;
+	}
+	for (unsigned i = 1; i < 3; i++)
+		move(&w, i, i == 1 ? "master-2" : "master-3");
+	by_hand(&w);
+	began_us = cpu_us();
+	masters_resize(w.core, 3);
+	reseat(w.core);
+	grown_us = cpu_us();
+	w.core->actions = NULL;
+	move(&w, 2, "master-9");
+	moved_us = cpu_us();
+	(void)printf("grown in %lld us, moved in %lld us\n", (long long)(grown_us - began_us),
+		(long long)(moved_us - grown_us));
+	ck_assert(lease_named(&w, "n77777")->grown);
+	story_done(&w);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("move", NULL, NULL, a_slot_that_moves_is_away_and_says_where_it_is_reached,
+		a_hold_goes_on_with_the_seats_that_it_has_left, what_the_former_server_said_prolongs_nothing,
+		an_answer_of_the_former_server_counts_no_more,
+		a_round_that_nobody_is_left_to_answer_is_begun_anew,
+		an_acquire_whose_master_has_moved_is_decided_by_the_others,
+		nothing_is_released_at_a_server_that_was_never_asked,
+		the_nonces_that_a_server_has_heard_go_along,
+		a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours,
+		a_hold_of_one_master_goes_on_among_three, newcomers_are_asked_to_reclaim_and_then_to_renew,
+		a_new_lease_takes_two_of_the_three, three_become_five, permits_go_on_too,
+		a_name_that_was_one_of_permits_has_room_for_its_seats, latches_end_with_the_single_master,
+		the_same_server_in_another_way_keeps_its_seats, a_hundred_thousand_holds_grow_in_one_turn);
+}
