@@ -193,8 +193,9 @@ soak: all ## 100,000 increments by three daemons, how long things take, and ten 
 	@HOLDFAST_MEASURE=1 HOLDFAST_SOAK=100000 tests/run -v -j 1 -t 1200 $(SOAK) "tests/e2e/soak.py 600"
 
 # Without SEED one is drawn, and printed. SENTINEL=1: a master with two replicas that three sentinels fail over.
+# CHANGE=1: masters are replaced and added meanwhile.
 nemesis: all $(SHIM) ## SECONDS of faults with MASTERS real masters or SENTINEL=1, 3 daemons and 64 clients of all kinds (600, 3; SEED= repeats)
-	@tests/e2e/nemesis.py $(if $(SENTINEL),--sentinel,--masters $(or $(MASTERS),3)) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
+	@tests/e2e/nemesis.py $(if $(SENTINEL),--sentinel,--masters $(or $(MASTERS),3)) $(if $(CHANGE),--change) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
 		$(if $(filter command environment,$(origin SECONDS)),--seconds $(SECONDS)) $(NEMESIS)
 
 bench: all $(BENCH) ## compare with a bare loop, Redis itself and others; slices of SECONDS (default 1), PARTS=...

@@ -66,8 +66,7 @@ grid_master(struct grid *g, const struct answer *master)
 static int
 status_print(const struct answer *set)
 {
-	static const char *const heads[] = {
-		"PLACE", "WAY", "ROLE", "STATE", "GUARD", "ID", "REMARK", NULL};
+	static const char *const heads[] = {"PLACE", "WAY", "ROLE", "STATE", "GUARD", "ID", "REMARK", NULL};
 	const struct answer *masters = set_masters(set);
 	struct grid g;
 	int status = STATUS_DONE;
@@ -79,8 +78,9 @@ status_print(const struct answer *set)
 	} else if (text_is(set, "change", "checking")) {
 		(void)printf("a change is being checked\n");
 	} else {
-		(void)printf("generation %" PRId64 " is %.*s: %.*s\n", answer_get_int(set, "next_generation", 0),
-			TEXT(set, "change"), TEXT(set, "next_places"));
+		(void)printf("generation %" PRId64 " is %.*s: %.*s\n",
+			answer_get_int(set, "next_generation", 0), TEXT(set, "change"),
+			TEXT(set, "next_places"));
 	}
 	grid_init(&g, heads);
 	for (size_t i = 0; i < masters->count; i++) {
@@ -138,8 +138,8 @@ waits_for(char out[WAITS_MAX], const struct answer *set)
 		n = strlen(out);
 		if (stays && !text_is(m, "state", "admitted")) {
 			(void)snprintf(out + n, WAITS_MAX - n, "; waits for %.*s, which is %.*s%s%.*s",
-				TEXT(m, "place"), TEXT(m, "state"), answer_get_text(m, "reason").n > 0 ? ": " : "",
-				TEXT(m, "reason"));
+				TEXT(m, "place"), TEXT(m, "state"),
+				answer_get_text(m, "reason").n > 0 ? ": " : "", TEXT(m, "reason"));
 		} else if (stays && answer_get_text(m, "behind").n > 0) {
 			(void)snprintf(out + n, WAITS_MAX - n, "; %.*s waits for the daemons %.*s",
 				TEXT(m, "place"), TEXT(m, "behind"));

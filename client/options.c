@@ -377,17 +377,21 @@ masters_complete(struct reader *r)
 
 	for (size_t i = 0; verb != NULL && i < sizeof(verbs) / sizeof(verbs[0]); i++) {
 		if (strcmp(verb, verbs[i].verb) == 0) {
-			return words == verbs[i].words || reader_fail(r, "holdfast masters %s takes %s", verb, verbs[i].wants);
+			return words == verbs[i].words ||
+			       reader_fail(r, "holdfast masters %s takes %s", verb, verbs[i].wants);
 		}
 	}
 	if (verb != NULL && strcmp(verb, "remove") == 0) {
 		return reader_fail(r,
-			"holdfast masters remove%s: the set shrinks only while all daemons are stopped, see Several "
+			"holdfast masters remove%s: the set shrinks only while all daemons are stopped, see "
+			"Several "
 			"masters in holdfastd(8)%s",
 			"", "");
 	}
-	return verb == NULL || reader_fail(r,
-		"holdfast masters %.64s: status, replace OLD NEW, add NEW NEW or abort is allowed%s", verb, "");
+	return verb == NULL ||
+	       reader_fail(r,
+		       "holdfast masters %.64s: status, replace OLD NEW, add NEW NEW or abort is allowed%s",
+		       verb, "");
 }
 
 /* What no single argument can tell. */
@@ -416,7 +420,8 @@ options_complete(struct reader *r)
 			"holder%s",
 			o->name, "");
 	}
-	if ((o->task == TASK_LATCH && !latch_complete(r)) || (o->task == TASK_MASTERS && !masters_complete(r))) {
+	if ((o->task == TASK_LATCH && !latch_complete(r)) ||
+		(o->task == TASK_MASTERS && !masters_complete(r))) {
 		return false;
 	}
 	if (o->exclusive + o->shared + (o->slots > 0) > 1) {

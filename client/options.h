@@ -53,9 +53,7 @@ struct loss {
 struct options {
 	enum task task;       /* TASK_COUNT: none named (--help, --version) */
 	const char *name;     /* NAME, GLOB, SECTION or shell; NULL: not given */
-	/* TASK_LATCH: "set" or "down", and N; TASK_MASTERS: the two masters that name, a verb, is about; NULL: not
-	 * given */
-	const char *words[2];
+	const char *words[2]; /* of TASK_LATCH and TASK_MASTERS, what follows the name; NULL: not given */
 	char **command;       /* TASK_RUN: what to run, NULL-terminated as argv is */
 	struct also also;     /* TASK_RUN: more names, held all together or not at all */
 	bool nonblock;

@@ -59,9 +59,9 @@ void settings_place(const struct conf_master *master, struct pool_settings *pool
 void settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX]);
 
 /*
- * The master that an administrator names for a change of the set: one of conf, else of boot, by its address or
- * by the name that sentinels know it by; else another address, reached as the first master with a URL is. -1:
- * why says what is allowed.
+ * The master that an administrator names for a change of the set: one of conf, else of boot, by its address
+ * or by the name that sentinels know it by; else another address, reached as the first master with a URL is.
+ * -1: why says what is allowed.
  */
 int settings_find_master(const struct conf *conf, const struct conf *boot, struct slice name,
 	struct master_place *out, char *why, size_t room) __attribute__((warn_unused_result));

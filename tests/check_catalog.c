@@ -186,9 +186,8 @@ END_TEST
 
 START_TEST(help_names_each_subcommand)
 {
-	static const enum verb verbs[] = {
-		VERB_LATCH_HELP, VERB_SESSION_HELP, VERB_CLIENT_HELP, VERB_COMMAND_HELP, VERB_CONFIG_HELP,
-		VERB_MASTERS_HELP};
+	static const enum verb verbs[] = {VERB_LATCH_HELP, VERB_SESSION_HELP, VERB_CLIENT_HELP,
+		VERB_COMMAND_HELP, VERB_CONFIG_HELP, VERB_MASTERS_HELP};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
 		struct slice word = command_info(verbs[i])->word;

@@ -69,9 +69,10 @@ START_TEST(masters_takes_as_many_places_as_its_subcommand_says)
 	good("MASTERS ADD a:1 /b", VERB_MASTERS_ADD);
 	good("MASTERS ABORT", VERB_MASTERS_ABORT);
 	bad("MASTERS REMOVE a:1", "ERR unknown subcommand 'REMOVE'. Try MASTERS HELP.");
-	bad("MASTERS REPLACE a:1",
-		"ERR wrong number of arguments for 'masters|replace' command; usage: MASTERS REPLACE old new");
-	bad("MASTERS ABORT a:1", "ERR wrong number of arguments for 'masters|abort' command; usage: MASTERS ABORT");
+	bad("MASTERS REPLACE a:1", "ERR wrong number of arguments for 'masters|replace' command; usage: "
+				   "MASTERS REPLACE old new");
+	bad("MASTERS ABORT a:1",
+		"ERR wrong number of arguments for 'masters|abort' command; usage: MASTERS ABORT");
 }
 END_TEST
 
@@ -474,8 +475,8 @@ main(void)
 	return SUITE_RUN("command", NULL, NULL, a_lock_alone_has_every_option_absent,
 		a_lock_takes_its_options_in_any_order_and_case, a_lock_is_of_one_kind,
 		many_names_follow_their_number, sixty_four_names_are_taken,
-		masters_takes_as_many_places_as_its_subcommand_says, a_latch_has_its_subcommand_behind_the_name,
-		a_session_outlives_its_connection_when_it_says_so,
+		masters_takes_as_many_places_as_its_subcommand_says,
+		a_latch_has_its_subcommand_behind_the_name, a_session_outlives_its_connection_when_it_says_so,
 		every_verb_finds_its_row, lists_take_a_pattern_and_a_bound,
 		hello_chooses_logs_in_and_names_at_once, auth_takes_a_password_alone_or_with_its_user,
 		a_client_says_who_it_is, what_redis_does_not_know_is_refused_in_its_words,

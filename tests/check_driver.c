@@ -483,6 +483,34 @@ START_TEST(a_reload_is_asked_for_by_verb_and_by_signal)
 }
 END_TEST
 
+START_TEST(the_set_of_masters_is_described)
+{
+	int fd = rig_client();
+	const char *told;
+	rig_ask_line(fd, "LOCK a", ":1");
+	rig_ask_line(fd, "MASTERS", "*12");
+	told = rig_hear_until(fd, "$6\r\nbehind\r\n$0\r\n\r\n");
+	ck_assert_ptr_nonnull(strstr(told, "$10\r\ngeneration\r\n:1\r\n"));
+	ck_assert_ptr_nonnull(strstr(told, "$6\r\nchange\r\n$4\r\nnone\r\n"));
+	ck_assert_ptr_nonnull(
+		strstr(told, "$7\r\nmasters\r\n*1\r\n*18\r\n$5\r\nplace\r\n$8\r\nmaster-1\r\n"));
+	ck_assert_ptr_nonnull(
+		strstr(told, "$4\r\nrole\r\n$6\r\nmember\r\n$5\r\nstate\r\n$8\r\nadmitted\r\n"));
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_new_master_that_is_no_place_is_refused_before_the_core_hears_of_it)
+{
+	int fd = rig_client();
+	rig_ask_line(fd, "LOCK a", ":1");
+	rig_ask(fd, "MASTERS REPLACE master-1 ?x", "-ERR ?x: no such place\r\n");
+	rig_ask(fd, "MASTERS ADD b:1 ?y", "-ERR ?y: no such place\r\n");
+	rig_ask(fd, "PING", "+PONG\r\n");
+	close(fd);
+}
+END_TEST
+
 START_TEST(a_drain_tells_holders_frees_the_rest_and_ends)
 {
 	int holder = rig_client(), admin = rig_client();
@@ -773,10 +801,12 @@ main(void)
 		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
 		who_a_bound_session_was_is_known_without_a_connection,
 		a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one,
-		a_reload_is_asked_for_by_verb_and_by_signal, a_drain_tells_holders_frees_the_rest_and_ends,
-		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
-		a_browser_is_cut_off, whoever_asks_for_list_after_list_keeps_nobody_waiting,
-		whoever_waits_for_a_list_may_go, a_list_of_many_names_lets_others_in_between_and_is_whole,
+		a_reload_is_asked_for_by_verb_and_by_signal, the_set_of_masters_is_described,
+		a_new_master_that_is_no_place_is_refused_before_the_core_hears_of_it,
+		a_drain_tells_holders_frees_the_rest_and_ends, a_signal_ends_an_idle_daemon_cleanly,
+		a_late_turn_looks_at_its_leases_before_its_clients, a_browser_is_cut_off,
+		whoever_asks_for_list_after_list_keeps_nobody_waiting, whoever_waits_for_a_list_may_go,
+		a_list_of_many_names_lets_others_in_between_and_is_whole,
 		a_list_of_many_latches_lets_others_in_between_and_is_whole,
 		a_list_of_many_sessions_lets_others_in_between_and_is_whole,
 		users_that_ask_for_lists_take_turns,

@@ -63,14 +63,15 @@ struct push {
 	NOTE(MASTER_GUARDED, "master.guarded", WARNING)   /* forgot or may have forgotten; for ttl_ms */     \
 	NOTE(MASTER_ADMITTED, "master.admitted", INFO)    /* in full use */                                  \
 	NOTE(MASTERS_AGREED, "masters.agreed", INFO)      /* text: the set of masters */                     \
-	NOTE(MASTERS_CHANGE, "masters.change_begun", INFO) /* another set is to follow; text: it */          \
-	NOTE(MASTERS_DROPPED, "masters.change_dropped", WARNING) /* it will not; text: it */                 \
-	NOTE(MASTER_LEAPT, "master.leapt", WARNING)       /* its clock went forward by ttl_ms */             \
-	NOTE(MASTER_FLOOR, "master.floor", WARNING)       /* its tokens go on above a guess; text: why */    \
-	NOTE(MASTER_REFUSED, "master.refused", ERROR)     /* cannot be used; text: why and what to change */ \
-	NOTE(MASTER_ERROR, "master.error", WARNING)       /* text: its words */                              \
-	NOTE(CLONED, "daemon.cloned", ERROR)              /* a copy of this process runs: it ends */         \
-	NOTE(STALLED, "daemon.stalled", WARNING) /* a turn came ttl_ms late; leases were checked first */
+	/* Another set is to follow, or will not after all; text: it */                                      \
+	NOTE(MASTERS_CHANGE, "masters.change_begun", INFO)                                                   \
+	NOTE(MASTERS_DROPPED, "masters.change_dropped", WARNING)                                             \
+	NOTE(MASTER_LEAPT, "master.leapt", WARNING)   /* its clock went forward by ttl_ms */                 \
+	NOTE(MASTER_FLOOR, "master.floor", WARNING)   /* its tokens go on above a guess; text: why */        \
+	NOTE(MASTER_REFUSED, "master.refused", ERROR) /* cannot be used; text: why and what to change */     \
+	NOTE(MASTER_ERROR, "master.error", WARNING)   /* text: its words */                                  \
+	NOTE(CLONED, "daemon.cloned", ERROR)          /* a copy of this process runs: it ends */             \
+	NOTE(STALLED, "daemon.stalled", WARNING)      /* a turn came ttl_ms late; leases were checked first */
 
 enum note_type {
 #define NOTE(id, name, level) NOTE_##id,

@@ -48,7 +48,8 @@ struct core_per_user {
 #define CORE_LINKS_MAX    8
 #define CORE_MASTERS_MAX  7
 #define CORE_SLOTS_MAX    (CORE_MASTERS_MAX + 2) /* the members, and at most two newcomers behind them */
-#define MASTERSET_WAY_MAX 64 /* the way to a master as text, with its NUL */
+#define MASTERSET_WAY_MAX 64                     /* the way to a master as text, with its NUL */
+
 /* Its place as text, likewise: an address, a path or a name, without blanks (members.h). */
 #define MASTERSET_PLACE_MAX 640
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Real masters, daemons and clients under every fault that must be survived, and a judge; not part of `make check`.
 
-  tests/e2e/nemesis.py [--seed N] [--seconds S] [--masters 1|3|5 | --sentinel] [--guard off] [--total]
+  tests/e2e/nemesis.py [--seed N] [--seconds S] [--masters 1|3|5 [--change] | --sentinel] [--guard off] [--total]
                        [--faults NAME,...] [--without NAME,...] [--keep DIR]
 
 Each master is a redis-server with a clock of its own (clockshim.py) behind a proxy (nemesis_wire.py); three daemons use
 them, and 64 clients those, which do what their roles say (nemesis_roles.py). With --sentinel the master has two replicas
-and three sentinels (nemesis_sentinel.py). Every 2 to 10 seconds a fault, or two, of nemesis_faults.py begin, drawn
+and three sentinels (nemesis_sentinel.py). With --change masters are replaced and added meanwhile, by commands to the
+daemons (nemesis_change.py). Every 2 to 10 seconds a fault, or two, of nemesis_faults.py begin, drawn
 from the seed. When they are over, everything is healed, and it is measured how long it takes until locks are granted.
 What the clients were told is judged all the time and in the end (history.py, history_latch.py); then everything stops,
 and nothing may be left at the masters. What a failing or a slow run leaves in DIR: logs of daemons and masters,
@@ -29,6 +30,7 @@ import traceback
 
 import harness
 import history
+import nemesis_change
 import nemesis_faults
 import nemesis_sentinel
 import nemesis_stage
@@ -132,7 +134,8 @@ class Course:
             if target is not None:
                 chosen.append((fault, part, target))
                 domains |= {"master", "total"} if fault.domain in ("master", "total") else {fault.domain}
-        return chance, chosen
+        beside = self.stage.beside(chance, [fault for fault, _, _ in chosen], self.budget)
+        return chance, chosen + ([beside] if beside else [])
 
     def target(self, fault, chance):
         """What it hits, or None: it must not be now."""
@@ -159,7 +162,7 @@ class Course:
         return chance.sample(masters, chance.choice((minority, minority, 1, len(masters))))
 
     def describe(self, fault, target):
-        if fault.domain in ("master", "total"):
+        if fault.domain in ("master", "total", "set"):
             return "%s of %s" % (fault.__name__, " ".join(master.name for master in target))
         if fault.domain == "network":
             servers = self.stage.servers
@@ -358,7 +361,8 @@ def keep(stage, course, verdict, folder):
 
 
 def play(place, options):
-    stage = (nemesis_sentinel.Watched if options.sentinel else nemesis_stage.Stage)(place, options)
+    kind = nemesis_sentinel.Watched if options.sentinel else nemesis_change.Changing if options.change else nemesis_stage.Stage
+    stage = kind(place, options)
     course = Course(stage, options)
     course.note("seed %s: %s, %d daemons, %d clients, %.0f s" % (
         options.seed, stage.describe(), DAEMONS, CLIENTS, options.seconds))
@@ -384,6 +388,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--masters", type=int, choices=(1, 3, 5), default=3)
     parser.add_argument("--sentinel", action="store_true", help="one master with two replicas, which sentinels fail over")
+    parser.add_argument("--change", action="store_true", help="the set of masters changes in every other round")
     parser.add_argument("--faults", default="", help="only these, by the names of their functions")
     parser.add_argument("--without", default="", help="all but these")
     parser.add_argument("--guard", choices=("auto", "off"), default="auto")

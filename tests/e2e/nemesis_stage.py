@@ -22,12 +22,12 @@ OPTIONS = ["--enable-protected-configs", "yes", "--enable-debug-command", "yes",
 
 
 class Master:
-    def __init__(self, place, number):
+    def __init__(self, place, number, one_port=False):
         name = "m%d" % (number + 1)
         self.name = name
         self.clock = clockshim.Clock(place, name)
         self.redis = place.redis(name, environment=self.clock.environment, options=OPTIONS)
-        self.wire = nemesis_wire.Wire(self.redis.socket, DAEMONS)
+        self.wire = nemesis_wire.Wire(self.redis.socket, DAEMONS + one_port, one_port)
         place.ends.append(self.wire.close)
         self.control = None
         self.harmed = None  # when it last lost memory or time
@@ -138,15 +138,20 @@ class Stage:
         clock = clockshim.Clock(self.place, "d%d" % (number + 1))
         masters, more = self.masters_config(number)
         daemon = self.place.daemon(
-            "d%d" % (number + 1), master=masters, tcp=True,
-            config="lease: %dms\nclock-margin: %dms\npool: 2\nlog: { level: %s }\nrestart-guard: %s\n"
-                   "limits: { latches-per-user: 10000000 }\nrules: [ %s ]\n%s" % (
-                       LEASE * 1000, MARGIN * 1000, self.options.log, self.options.guard,
-                       ", ".join("{ match: %s, max-hold: %dms }" % rule for rule in nemesis_client.MAX_HOLD_MS.items()),
-                       more),
+            "d%d" % (number + 1), master=masters, tcp=True, config=self.config(more),
             environment=dict(clock.environment, HOLDFAST_MASTER_PASSWORD="pw", NEMESIS_PARTY=str(number)))
         daemon.clock = clock
         return daemon
+
+    def config(self, more=""):
+        return ("lease: %dms\nclock-margin: %dms\npool: 2\nlog: { level: %s }\nrestart-guard: %s\n"
+                "limits: { latches-per-user: 10000000 }\nrules: [ %s ]\n%s" % (
+                    LEASE * 1000, MARGIN * 1000, self.options.log, self.options.guard,
+                    ", ".join("{ match: %s, max-hold: %dms }" % rule for rule in nemesis_client.MAX_HOLD_MS.items()),
+                    more))
+
+    def beside(self, chance, chosen, budget):
+        """What else happens in a round with these faults, likewise as (function, chance, target); None: nothing."""
 
     def names(self):
         return self.plan.names()

@@ -32,6 +32,19 @@ on_reload(void *arg, char *text, size_t room)
 	return r->reload_fails ? -1 : 0;
 }
 
+static int
+on_find_master(void *arg, struct slice name, struct master_place *out, char *why, size_t room)
+{
+	(void)arg;
+	if (name.n > 0 && name.p[0] == '?') {
+		snprintf(why, room, "%.*s: no such place", (int)name.n, name.p);
+		return -1;
+	}
+	snprintf(out->place, sizeof out->place, "%.*s", (int)name.n, name.p);
+	snprintf(out->way, sizeof out->way, "url");
+	return 0;
+}
+
 struct driver_settings
 rig_settings(void)
 {
@@ -62,6 +75,7 @@ rig_settings(void)
 			.namespace = "holdfast",
 			.lease_max_ms = 1000,
 			.margin_ms = 100},
+		.find_master = on_find_master,
 		.reload = on_reload,
 		.arg = &rig,
 	};
