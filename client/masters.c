@@ -40,6 +40,22 @@ set_masters(const struct answer *set)
 	return masters != NULL && masters->type == ANSWER_ARRAY ? masters : NULL;
 }
 
+/* Without the servers that will have left. */
+static struct slice
+next_places(const struct answer *set)
+{
+	struct slice places = answer_get_text(set, "next_places");
+	const char *end = places.n > 0 ? memchr(places.p, '|', places.n) : NULL;
+
+	if (end != NULL) {
+		places.n = (size_t)(end - places.p);
+	}
+	while (places.n > 0 && places.p[places.n - 1] == ' ') {
+		places.n--;
+	}
+	return places;
+}
+
 /* ---- status ---- */
 
 static void
@@ -80,7 +96,7 @@ status_print(const struct answer *set)
 	} else {
 		(void)printf("generation %" PRId64 " is %.*s: %.*s\n",
 			answer_get_int(set, "next_generation", 0), TEXT(set, "change"),
-			TEXT(set, "next_places"));
+			(int)next_places(set).n, next_places(set).n > 0 ? next_places(set).p : "");
 	}
 	grid_init(&g, heads);
 	for (size_t i = 0; i < masters->count; i++) {
