@@ -132,6 +132,34 @@ def test_same_server_comes_back(place):
     load.finish()
 
 
+def test_host_that_was_not_told(place):
+    """a newcomer with a password of its own: a host that was not told goes on without it, says so, and uses it when it is told"""
+    masters = servers(place, 3)
+    new = place.redis("new", options=["--requirepass", "own"])
+    daemons = daemons_of(place, masters, environment={"OWN": "own"})
+    load = Load(place, daemons)
+    number = generation(daemons[0])
+
+    def tell(daemon):
+        daemon.master = "masters: [ \"%s\", \"%s\", { url: \"%s\", password-env: OWN } ]\n" % (
+            masters[0].url, masters[1].url, new.url)
+        daemon.configure(CONFIG)
+        with resp.Client(daemon.socket) as client:
+            expect("masters" in client("RELOAD"), True, "the list needs a restart")
+    for daemon in daemons[:2]:
+        tell(daemon)
+    expect(command(daemons[1], "REPLACE", masters[2].socket, new.socket), number + 1)
+    changed(daemons[:2], number + 1, [masters[0].socket, masters[1].socket, new.socket])
+    until("the third follows", lambda: generation(daemons[2]) == number + 1)
+    told = next(master for master in status(daemons[2])["masters"] if master["place"] == new.socket)
+    expect(told["state"] != "admitted" and told["reason"] != "", True, repr(told))
+    load.progress()
+    tell(daemons[2])
+    changed(daemons, number + 1, [masters[0].socket, masters[1].socket, new.socket])
+    load.progress()
+    load.finish()
+
+
 # --- crashes ------------------------------------------------------------------------------------------------------
 
 def test_commanded_daemon_killed(place):
