@@ -276,6 +276,9 @@ run_timer(struct core *core, struct timer *t)
 	case TIMER_SWEEP:
 		sweep_timer(core);
 		break;
+	case TIMER_MASTERS:
+		masterset_timer(core);
+		break;
 	default:
 		assert(false && "a timer of no kind");
 	}

@@ -368,11 +368,22 @@ master_spread(struct core *core)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
-		if (m->state == MASTER_AWAY || m->id == 0 || m->enrolled)
+		if (m->state == MASTER_AWAY || m->id == 0 || (m->enrolled && !masterset_changes(core)))
 			continue;
 		m->greet_ms = core->now.ms;
 		master_arm(core, m);
 	}
+}
+
+static void
+master_greet_soon(struct core *core, struct master *m)
+{
+	int64_t at_ms = core->now.ms + greet_again_ms(core);
+
+	if (at_ms >= m->greet_ms)
+		return;
+	m->greet_ms = at_ms;
+	master_arm(core, m);
 }
 
 /* False: it belongs to another set, or is greeted again. */
@@ -385,6 +396,8 @@ master_of_set(struct core *core, struct master *m, const struct vote *vote)
 		master_refuse(core, m, masterset_why(core), (struct slice){NULL, 0});
 	else if (membership == MEMBERSHIP_AGAIN)
 		master_greet(core, m, vote->link);
+	if (masterset_waits(core, m))
+		master_greet_soon(core, m);
 	if (masterset_news(core))
 		master_spread(core);
 	return membership == MEMBERSHIP_FINE;
@@ -408,6 +421,8 @@ static void
 master_good(struct core *core, struct master *m, const struct vote *vote)
 {
 	keep_text(m->run, sizeof(m->run), vote->run);
+	if (masterset_known_twin(core, m))
+		return;
 	if (!master_twin_refused(core, m, false) && master_of_set(core, m, vote))
 		master_greeted(core, m, vote);
 }
@@ -418,8 +433,13 @@ static void
 master_cloned(struct core *core, struct master *m, const struct vote *vote)
 {
 	keep_text(m->run, sizeof(m->run), vote->text);
-	if (master_twin_refused(core, m, true))
+	if (masterset_known_twin(core, m) || master_twin_refused(core, m, true))
 		return;
+	/* This daemon was registered there through another slot, until a short while ago. */
+	if (m->nonce_heard == 0) {
+		master_refuse(core, m, greeting_text[GREETING_CLONED], (struct slice){NULL, 0});
+		return;
+	}
 	if (vote->attempt != m->hello_serial || master_unheard(core, m)) {
 		master_greet(core, m, vote->link);
 		return;

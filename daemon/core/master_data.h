@@ -26,6 +26,7 @@
 #define MASTERSET_TEXT_MAX   (16 + CORE_MASTERS_MAX * (MASTERSET_WAY_MAX + 18))
 #define MASTERSET_PLACES_MAX (CORE_MASTERS_MAX * MASTERSET_PLACE_MAX)
 #define MASTERSET_WHY_MAX    480
+#define MASTERSET_LIVING_MAX 64 /* of the text that names some daemons */
 
 struct master_link {
 	bool up;
@@ -35,7 +36,8 @@ struct master_link {
 	bool doubts;             /* it says that the clock leapt */
 	bool greeted;            /* it reaches the master we know */
 	bool suspect;            /* it has been silent; the next answer clears it */
-	uint64_t set_serial;     /* of masterset, when that HELLO left */
+	uint64_t set_serial;     /* of masterset, when that HELLO left, */
+	enum agreement set_step; /* and how far it could take the set there */
 	size_t due;              /* calls without an answer */
 	int64_t quiet_ms;        /* due > 0: silent since then */
 	struct offset
@@ -80,8 +82,16 @@ struct master {
 	uint64_t member;                /* its id as a member of the set that is agreed on; 0: not yet */
 	enum agreement agreement;       /* how far our set has come there (masterset.h) */
 	bool enrolled;                  /* it says that the set that we have agreed on is agreed */
-	bool blank;                     /* it stores no set */
+	bool blank;                     /* it stores no set, */
+	int64_t blank_ms;               /* as it told when it was asked then; 0: it does store one */
 	bool other;                     /* it is not one of ours */
+	int64_t told_ms;                /* when it was asked what set it has, if it was ours or an earlier one of */
+	int64_t enrolled_ms;            /* ours; and if it was the one that is agreed on here; 0: never */
+	enum next_step next_step;       /* how far the next set has come there, as it told last */
+	bool next_known;                /* and all living daemons that it knows of have acknowledged it */
+	bool left;                      /* a slot behind the members: it is no member any more, and is to hear it */
+	bool next_rival;                /* it has accepted another one */
+	char behind[MASTERSET_LIVING_MAX]; /* those that have not */
 	char run[MASTER_RUN_MAX];       /* the server process */
 	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
 	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */

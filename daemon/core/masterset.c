@@ -1,19 +1,18 @@
 #include "daemon/core/masterset.h"
 
 #include "daemon/core/emit.h"
-#include "daemon/core/members.h"
+#include "daemon/core/masterset_change.h"
+#include "daemon/core/masterset_slots.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define LIVING_MAX 64 /* of the text that names some daemons */
 
 void
 masterset_init(struct core *core)
 {
 	core->masterset = (struct masterset){.generation = 1, .serial = 1, .told = 1};
+	timer_init(&core->masterset.wish.timer, TIMER_MASTERS);
 }
 
 static struct slice
@@ -22,101 +21,39 @@ own_slice(const char *text)
 	return (struct slice){text, strlen(text)};
 }
 
-static bool
-own_list(const struct core *core, struct members *list)
+bool
+masterset_members(const struct core *core, struct members *list)
 {
 	return members_read(own_slice(core->masterset.text), own_slice(core->masterset.places), list);
 }
 
-/* ---- this daemon's masters ---- */
-
-static bool
-is_ours(const struct core *core, uint64_t id)
-{
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (core->masters[i].id == id)
-			return true;
-	}
-	return false;
-}
-
-/*
- * The id of the member that a master of ours without a memory is: the member that it was in this daemon's
- * life, or the one whose place and way it has. 0: none. A server that is neither may be a new one, and must
- * not be taken for a member that lost its memory.
- */
-static uint64_t
-list_blank(const struct members *list, const struct master *m)
-{
-	if (m->member != 0 && members_find(list, m->member) >= 0)
-		return m->member;
-	for (unsigned i = 0; i < list->n; i++) {
-		if (slice_equal(list->places[i], slice_of(m->place)) &&
-			slice_equal(list->ways[i], slice_of(m->way)))
-			return list->ids[i];
-	}
-	return 0;
-}
-
-/* Whether this master may be a member: by its id; without a memory, or before it is heard, by its place. If a
- * master that answers late passed for any member, this daemon could take up a set that its configuration has
- * left. One that cannot be reached passes: other daemons may know it by another place, or
- * another server may have answered there for a while. */
-static bool
-list_has(const struct members *list, const struct master *m)
-{
-	int at = members_find(list, m->id);
-
-	if (at < 0 && m->state == MASTER_AWAY && !m->blank)
-		return true;
-	if (m->id == 0)
-		return list_blank(list, m) != 0;
-	if (at >= 0)
-		return slice_equal(list->ways[at], slice_of(m->way));
-	return m->blank && list_blank(list, m) != 0;
-}
-
-/* Whether our configuration fits this set. */
-static bool
-list_fits(const struct core *core, const struct members *list)
-{
-	if (list->n != core->settings.masters)
-		return false;
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (!list_has(list, &core->masters[i]))
-			return false;
-	}
-	return true;
-}
-
 /* Whether it consists of our masters. */
 static bool
-list_ours(const struct core *core, const struct members *list)
+list_ours(struct core *core, const struct members *list)
 {
 	for (unsigned i = 0; i < list->n; i++) {
-		if (!is_ours(core, list->ids[i]))
+		if (slot_of_member(core, list->ids[i]) == NULL)
 			return false;
 	}
-	return list_fits(core, list);
+	return slots_fit(core, list);
 }
 
 /* ---- what this daemon says ---- */
 
-/* By id: the order of the configuration does not matter. False: not all have told an id, or two the same. */
+/* The masters of our configuration. False: not all have told an id, or two the same. */
 static bool
-ids_sorted(const struct core *core, const struct master *sorted[CORE_MASTERS_MAX])
+list_compose(const struct core *core, struct members *list)
 {
+	*list = (struct members){.generation = core->masterset.generation};
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
-		unsigned at = i;
 
-		if (m->id == 0)
+		if (m->id == 0 || members_find(list, m->id) >= 0)
 			return false;
-		for (; at > 0 && sorted[at - 1]->id > m->id; at--)
-			sorted[at] = sorted[at - 1];
-		if (at > 0 && sorted[at - 1]->id == m->id)
-			return false;
-		sorted[at] = m;
+		list->ids[i] = m->id;
+		list->ways[i] = slice_of(m->way);
+		list->places[i] = slice_of(m->place);
+		list->n++;
 	}
 	return true;
 }
@@ -126,22 +63,11 @@ static void
 set_compose(struct core *core)
 {
 	struct masterset *set = &core->masterset;
-	const struct master *sorted[CORE_MASTERS_MAX];
 	char text[MASTERSET_TEXT_MAX] = "";
-	size_t n, placed = 0;
+	struct members list;
 
-	if (ids_sorted(core, sorted)) {
-		n = (size_t)snprintf(text, sizeof(text), "%" PRId64, set->generation);
-		set->places[0] = '\0';
-		for (unsigned i = 0; i < core->settings.masters; i++) {
-			n += (size_t)snprintf(text + n, sizeof(text) - n, " %016" PRIx64 ":%s", sorted[i]->id,
-				sorted[i]->way);
-			assert(n < sizeof(text));
-			placed += (size_t)snprintf(set->places + placed, sizeof(set->places) - placed, "%s%s",
-				i > 0 ? " " : "", sorted[i]->place);
-			assert(placed < sizeof(set->places));
-		}
-	}
+	if (list_compose(core, &list))
+		members_write(&list, text, set->places);
 	if (strcmp(text, set->text) == 0)
 		return;
 	memcpy(set->text, text, sizeof(text));
@@ -189,26 +115,85 @@ next_step(const struct core *core)
 							  : AGREEMENT_AGREED;
 }
 
+/* Whether so many other members have told our set within a lease that each majority of ours has one of them; or
+ * all others have told it, or that they have none. */
+static bool
+others_sure(const struct core *core, const struct master *m)
+{
+	unsigned n = core->settings.masters, need = n - (n / 2 + 1) + 1, enrolled = 0, blank = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct master *other = &core->masters[i];
+		bool sure = masterset_fresh(core, other->enrolled_ms);
+
+		enrolled += other != m && sure;
+		blank += other != m && !sure && other->blank && masterset_fresh(core, other->blank_ms);
+	}
+	return enrolled >= need || enrolled + blank == n - 1;
+}
+
+/* A member that came with the set may have it once a majority of those before refuses the calls of the set
+ * before: its guard begins. */
+static bool
+newcomer_may_have(const struct core *core, const struct members *ours)
+{
+	unsigned before = ours->came_n == 2 ? ours->n - 2 : ours->n, enrolled = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *m = &core->masters[i];
+		int at = members_find(ours, m->id);
+
+		enrolled += at >= 0 && !ours->came[at] && masterset_fresh(core, m->enrolled_ms);
+	}
+	return enrolled >= before / 2 + 1;
+}
+
+/*
+ * Whether this master may be given our set. If it told us a set within a lease, no later one has been decided
+ * without us meanwhile. Else it may have forgotten a later one: others have to say that there is none.
+ */
+static bool
+member_may_have(const struct core *core, const struct members *ours, const struct master *m, unsigned at)
+{
+	if (others_sure(core, m) || masterset_fresh(core, m->enrolled_ms))
+		return true;
+	return ours->came[at] ? newcomer_may_have(core, ours) : masterset_fresh(core, m->told_ms);
+}
+
+/* A member that lost its memory gets it back; a server that may be none does not. */
+static void
+ask_agreed(struct core *core, const struct master *m, struct call *hello)
+{
+	struct members ours;
+	int at = masterset_members(core, &ours) ? slot_member(&ours, m) : -1;
+
+	if (at < 0)
+		return;
+	hello->id = ours.ids[at];
+	if (member_may_have(core, &ours, m, (unsigned)at))
+		hello->agreement = AGREEMENT_AGREED;
+	masterset_ask_next(core, hello);
+}
+
 void
 masterset_ask(struct core *core, const struct master *m, unsigned link, struct call *hello)
 {
 	struct masterset *set = &core->masterset;
-	struct members ours;
+	struct master_link *l = &core->masters[m->index].links[link];
 
-	core->masters[m->index].links[link].set_serial = set->serial;
 	hello->id = core_chance(core) | 1;
 	hello->masterset = own_slice(set->text);
 	hello->places = own_slice(set->places);
-	hello->agreement = next_step(core);
-	if (!set->agreed)
-		return;
-	/* A member that lost its memory gets it back; a server that may be none does not. */
-	if (own_list(core, &ours) && members_find(&ours, m->id) >= 0)
-		hello->id = m->id;
-	else if (list_blank(&ours, m) != 0)
-		hello->id = list_blank(&ours, m);
+	if (m->index >= core->settings.masters)
+		masterset_ask_behind(m, hello);
+	else if (set->agreed)
+		ask_agreed(core, m, hello);
+	else if (set->text[0] == '\0' && masterset_refused(core))
+		hello->masterset = own_slice(MASTERSET_NOBODYS);
 	else
-		hello->agreement = AGREEMENT_NONE;
+		hello->agreement = next_step(core);
+	l->set_serial = set->serial;
+	l->set_step = hello->agreement;
 }
 
 bool
@@ -235,8 +220,8 @@ set_usable(struct core *core)
 	set->usable = usable;
 }
 
-static uint32_t
-tag_of(const char *text)
+uint32_t
+masterset_tag(const char *text)
 {
 	uint64_t hash = hash_text(own_slice(text));
 	uint32_t tag = (uint32_t)(hash ^ hash >> 32);
@@ -250,50 +235,94 @@ set_agreed(struct core *core)
 	struct masterset *set = &core->masterset;
 
 	set->agreed = true;
-	set->tag = tag_of(set->text);
+	set->tag = masterset_tag(set->text);
 	set->serial++;
 	emit_note(core, NOTE_MASTERS_AGREED, NULL, NULL, 0, -1, set->places);
 }
 
-static void
-copy_slice(char *to, size_t room, struct slice from)
+void
+masterset_copy(char *to, size_t room, struct slice from)
 {
 	size_t n = from.n < room ? from.n : room - 1;
 
 	if (n > 0)
-		memcpy(to, from.p, n);
+		memmove(to, from.p, n);
 	to[n] = '\0';
 }
 
-/* A master says that this set is agreed on, and our configuration fits it. */
-static void
-set_adopt(struct core *core, struct master *from, const struct members *list, const struct vote *vote)
+void
+masterset_take(struct core *core, struct slice text, struct slice places)
 {
 	struct masterset *set = &core->masterset;
+	struct members list;
+	bool readable;
 
-	copy_slice(set->text, sizeof(set->text), vote->masterset);
-	copy_slice(set->places, sizeof(set->places), vote->places);
+	masterset_copy(set->text, sizeof(set->text), text);
+	masterset_copy(set->places, sizeof(set->places), places);
+	readable = masterset_members(core, &list);
+	assert(readable);
+	slots_take(core, &list);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
-		m->member = members_find(list, m->id) >= 0 && !m->blank ? m->id : 0;
+		m->member = members_find(&list, m->id) >= 0 && !m->blank ? m->id : 0;
 		m->agreement = AGREEMENT_NONE;
 		m->enrolled = false;
+		m->enrolled_ms = 0;
 		m->other = false;
 	}
-	from->member = from->id;
 	set_agreed(core);
-	from->enrolled = vote->greeting == GREETING_GOOD;
+	masterset_changed(core);
 }
 
-/* Leaves the set if no lease here rests on it: others have agreed on one that our configuration does not fit.
- * Ours may be the next one when their daemons are gone. */
+/* It has our set, or none. After a refusal this daemon is not registered there under our set, which could
+ * lapse while our leases last: it is greeted again first. */
+static enum membership
+set_ours(struct core *core, struct master *m, const struct vote *vote)
+{
+	m->other = false;
+	set_usable(core);
+	return vote->greeting == GREETING_GOOD ? MEMBERSHIP_FINE : MEMBERSHIP_AGAIN;
+}
+
+/* A master says that this set is agreed on, and our masters are those of it, or were. */
+static enum membership
+set_adopt(struct core *core, struct master *from, const struct vote *vote)
+{
+	uint64_t id = from->id;
+
+	masterset_take(core, vote->masterset, vote->places);
+	if (from->id != id)
+		return MEMBERSHIP_APART; /* it has left: another one stands in its slot */
+	from->member = id;
+	from->told_ms = from->links[vote->link].greeting_ms;
+	from->enrolled = vote->greeting == GREETING_GOOD;
+	from->enrolled_ms = from->enrolled ? from->told_ms : 0;
+	return set_ours(core, from, vote);
+}
+
+/* Whether others have agreed on a later set with a majority of our members. */
+static bool
+set_is_over(const struct members *ours, const struct members *theirs, const struct vote *vote)
+{
+	unsigned both = 0;
+
+	for (unsigned i = 0; i < theirs->n; i++)
+		both += members_find(ours, theirs->ids[i]) >= 0;
+	return vote->agreement == AGREEMENT_AGREED && theirs->generation > ours->generation && both > ours->n / 2;
+}
+
+/* Leaves the set if no lease here rests on it, and it is over or no longer that of our configuration. Ours may be
+ * the next one when their daemons are gone. A single server that belongs elsewhere proves neither. */
 static void
-set_leave(struct core *core)
+set_leave(struct core *core, const struct members *theirs, const struct vote *vote)
 {
 	struct masterset *set = &core->masterset;
+	struct members ours;
 
 	if (!set->agreed || core->counts.leases > 0 || core->bids > 0)
+		return;
+	if (masterset_members(core, &ours) && slots_named(core, &ours) && !set_is_over(&ours, theirs, vote))
 		return;
 	set->agreed = false;
 	set->tag = 0;
@@ -315,9 +344,10 @@ places_ours(const struct core *core, char *out, size_t room)
 		n += (size_t)snprintf(out + n, room - n, "%s%s", i > 0 ? " " : "", core->masters[i].place);
 }
 
-/* It is not one of ours: this daemon takes no new lease. */
+/* It is not one of ours: this daemon takes no new lease. theirs: its set, n == 0: none that can be read. */
 static enum membership
-set_other(struct core *core, struct master *m, struct slice places, const char *what)
+set_other(struct core *core, struct master *m, const struct members *theirs, const struct vote *vote,
+	struct slice places, const char *what)
 {
 	struct masterset *set = &core->masterset;
 	char here[MASTERSET_WHY_MAX / 2];
@@ -327,19 +357,34 @@ set_other(struct core *core, struct master *m, struct slice places, const char *
 		(int)(places.n < MASTERSET_WHY_MAX / 2 ? places.n : MASTERSET_WHY_MAX / 2),
 		places.n > 0 ? places.p : "", here);
 	m->other = true;
-	set_leave(core);
+	set_leave(core, theirs, vote);
 	set_usable(core);
 	return MEMBERSHIP_OTHER;
 }
 
-/* It has our set, or none. After a refusal this daemon is not registered there under our set, which could
- * lapse while our leases last: it is greeted again first. */
-static enum membership
-set_ours(struct core *core, struct master *m, const struct vote *vote)
+/* It has a later set than ours. */
+static bool
+list_follows(const struct core *core, const struct members *ours, const struct members *theirs,
+	const struct vote *vote)
 {
+	const struct masterset *set = &core->masterset;
+
+	if (vote->agreement != AGREEMENT_AGREED || theirs->generation <= ours->generation)
+		return false;
+	return slice_equal(vote->masterset, own_slice(set->next.text)) || slots_fit(core, theirs) ||
+	       slots_follow(core, ours, theirs);
+}
+
+/* A member that has not taken our set yet: it has none, or an earlier one. */
+static enum membership
+told_behind(struct core *core, struct master *m, const struct vote *vote, const struct members *ours,
+	unsigned at)
+{
+	if (!m->blank)
+		m->told_ms = m->links[vote->link].greeting_ms;
 	m->other = false;
 	set_usable(core);
-	return vote->greeting == GREETING_GOOD ? MEMBERSHIP_FINE : MEMBERSHIP_AGAIN;
+	return member_may_have(core, ours, m, at) ? MEMBERSHIP_AGAIN : MEMBERSHIP_APART;
 }
 
 /* We have agreed on a set, and it has another, or none. */
@@ -348,21 +393,22 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 {
 	struct masterset *set = &core->masterset;
 	struct members ours;
-	bool readable = own_list(core, &ours);
+	bool readable = masterset_members(core, &ours);
+	int at = slot_member(&ours, m);
 
 	assert(readable);
-	if (theirs->generation > ours.generation && vote->agreement == AGREEMENT_AGREED &&
-		list_fits(core, theirs)) {
-		set_adopt(core, m, theirs, vote);
-		return set_ours(core, m, vote);
-	}
+	if (list_follows(core, &ours, theirs, vote))
+		return set_adopt(core, m, vote);
 	/* It has not heard what we would say now. */
-	if (m->links[vote->link].set_serial != set->serial && list_has(&ours, m))
+	if (m->links[vote->link].set_serial != set->serial && slot_fits(&ours, m))
 		return MEMBERSHIP_AGAIN;
+	if (m->links[vote->link].set_step < AGREEMENT_AGREED && at >= 0 && slot_fits(&ours, m) &&
+		(m->blank || theirs->generation < ours.generation))
+		return told_behind(core, m, vote, &ours, (unsigned)at);
 	if (m->blank)
-		return set_other(core, m, own_slice(set->places),
+		return set_other(core, m, theirs, vote, own_slice(set->places),
 			"is new, and the masters have agreed on others: name those in `masters:`");
-	return set_other(core, m, vote->places,
+	return set_other(core, m, theirs, vote, vote->places,
 		"belongs to another set of masters: make `masters:` the same everywhere");
 }
 
@@ -370,49 +416,71 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 static enum membership
 told_forming(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
 {
-	if (vote->agreement == AGREEMENT_AGREED && list_fits(core, theirs)) {
-		set_adopt(core, m, theirs, vote);
-		return set_ours(core, m, vote);
-	}
-	if (vote->agreement == AGREEMENT_AGREED)
-		return set_other(core, m, vote->places,
+	bool agreed = vote->agreement == AGREEMENT_AGREED;
+
+	if (agreed && (slots_fit(core, theirs) || (core->settings.follow && slots_follow(core, NULL, theirs))))
+		return set_adopt(core, m, vote);
+	if (agreed)
+		return set_other(core, m, theirs, vote, vote->places,
 			"belongs to another set of masters: make `masters:` the same everywhere");
 	if (m->links[vote->link].set_serial != core->masterset.serial)
 		return MEMBERSHIP_AGAIN;
 	if (core->masterset.text[0] == '\0')
 		return set_ours(core, m, vote); /* its set may be the one that we will offer */
-	return set_other(core, m, vote->places,
+	return set_other(core, m, theirs, vote, vote->places,
 		"is being taken into another set of masters: make `masters:` the same everywhere");
 }
 
+/* It stores our set, which is agreed on here. */
+static enum membership
+told_enrolled(struct core *core, struct master *m, const struct vote *vote)
+{
+	struct masterset *set = &core->masterset;
+	bool before = m->enrolled_ms != 0;
+
+	m->member = m->id;
+	m->told_ms = m->links[vote->link].greeting_ms;
+	if (vote->agreement != AGREEMENT_AGREED || vote->greeting != GREETING_GOOD) {
+		(void)set_ours(core, m, vote);
+		return MEMBERSHIP_AGAIN;
+	}
+	m->enrolled = true;
+	m->enrolled_ms = m->told_ms;
+	/* Newcomers may have been waiting for this one. */
+	set->serial += !before;
+	masterset_told_next(core, m, vote);
+	return m->enrolled ? set_ours(core, m, vote) : MEMBERSHIP_AGAIN;
+}
+
 /* How far our own set has come, by what it says. */
-static void
+static enum membership
 told_ours(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct masterset *set = &core->masterset;
 	enum agreement step = next_step(core);
 
-	if (set->agreed) {
-		m->member = m->id;
-		m->enrolled = vote->agreement == AGREEMENT_AGREED && vote->greeting == GREETING_GOOD;
-		return;
-	}
+	if (set->agreed)
+		return told_enrolled(core, m, vote);
 	/* Under guard its memory may be older than what it forgot. */
 	m->agreement = vote->admitted ? vote->agreement : AGREEMENT_NONE;
+	m->told_ms = m->links[vote->link].greeting_ms;
 	if (vote->agreement == AGREEMENT_AGREED || least_agreement(core) >= AGREEMENT_ACCEPTED) {
 		for (unsigned i = 0; i < core->settings.masters; i++)
 			core->masters[i].member = core->masters[i].agreement > 0 ? core->masters[i].id : 0;
 		m->member = m->id;
 		set_agreed(core);
-	} else if (next_step(core) != step) {
-		set->serial++;
+		return MEMBERSHIP_AGAIN;
 	}
+	if (next_step(core) != step)
+		set->serial++;
+	return set_ours(core, m, vote);
 }
 
 static void
 told_id(struct core *core, struct master *m, const struct vote *vote)
 {
 	m->blank = vote->masterset.n == 0;
+	m->blank_ms = m->blank ? m->links[vote->link].greeting_ms : 0;
 	if (m->id == vote->id && core->masterset.text[0] != '\0')
 		return;
 	m->id = vote->id;
@@ -427,11 +495,13 @@ told_generation(struct core *core, const struct members *theirs, enum agreement 
 	struct masterset *set = &core->masterset;
 	int64_t generation = theirs->generation;
 
+	if (generation > set->newest)
+		set->newest = generation;
 	if (agreement == AGREEMENT_AGREED)
 		generation++;
 	else if (!list_ours(core, theirs))
 		return;
-	if (generation > set->generation)
+	if (generation > set->generation && generation <= MEMBERS_GENERATION_MAX)
 		set->generation = generation;
 	set_recompose(core);
 }
@@ -453,20 +523,16 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 	struct members theirs = {0};
 
 	if (vote->masterset.n > 0 && !members_read(vote->masterset, vote->places, &theirs))
-		return set_other(core, m, vote->places,
+		return set_other(core, m, &theirs, vote, vote->places,
 			"stores a set of masters that cannot be read: delete it as holdfastd(8) says");
 	told_id(core, m, vote);
 	if (id_twice(core, m))
-		return set_other(core, m, vote->places,
+		return set_other(core, m, &theirs, vote, vote->places,
 			"has the id of another master, perhaps with a copy of its data: delete `id`, `set`, "
 			"`places` and `agreement` of NAMESPACE:node there");
 	told_generation(core, &theirs, vote->agreement);
-	if (slice_equal(vote->masterset, own_slice(set->text)) && set->text[0] != '\0') {
-		told_ours(core, m, vote);
-		if (set->agreed && !m->enrolled)
-			return MEMBERSHIP_AGAIN;
-		return set_ours(core, m, vote);
-	}
+	if (slice_equal(vote->masterset, own_slice(set->text)) && set->text[0] != '\0')
+		return told_ours(core, m, vote);
 	if (set->agreed)
 		return told_agreed(core, m, vote, &theirs);
 	m->agreement = AGREEMENT_NONE;
@@ -483,7 +549,7 @@ why_living(struct core *core, struct slice daemons)
 
 	memcpy(lists, why + at, strlen(why + at) + 1);
 	(void)snprintf(why + at, MASTERSET_WHY_MAX - at, " (alive there: %.*s)%s",
-		(int)(daemons.n < LIVING_MAX ? daemons.n : LIVING_MAX), daemons.p, lists);
+		(int)(daemons.n < MASTERSET_LIVING_MAX ? daemons.n : MASTERSET_LIVING_MAX), daemons.p, lists);
 }
 
 enum membership
@@ -492,6 +558,8 @@ masterset_told(struct core *core, struct master *m, const struct vote *vote)
 	bool before = m->enrolled;
 	enum membership membership;
 
+	if (m->index >= core->settings.masters)
+		return masterset_told_behind(core, m, vote);
 	m->enrolled = false;
 	membership = set_told(core, m, vote);
 	if (membership == MEMBERSHIP_OTHER && vote->greeting == GREETING_OTHERSET && vote->text.n > 0)
@@ -521,12 +589,4 @@ const char *
 masterset_why(const struct core *core)
 {
 	return core->masterset.why;
-}
-
-/* PLACEHOLDER until branch `change` */
-void
-masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *ask)
-{
-	(void)ask;
-	emit_error(core, conn->id, CODE_ERR, "placeholder");
 }

@@ -25,6 +25,7 @@
 /* What came of a greeting. */
 enum membership {
 	MEMBERSHIP_FINE,  /* it is one of ours, or says nothing else yet */
+	MEMBERSHIP_APART, /* it is not used now: it has left, is no member yet, or may not have the set yet */
 	MEMBERSHIP_AGAIN, /* what we say has changed since it was greeted: greet it again */
 	MEMBERSHIP_OTHER  /* it is not one of ours: masterset_why() */
 };
@@ -59,6 +60,34 @@ bool masterset_refused(const struct core *core);
 
 /* What this daemon would say in a greeting has changed: all masters are to hear of it. True once. */
 bool masterset_news(struct core *core);
+
+/* Whether a next set is known, which all members hear of. */
+static inline bool
+masterset_changes(const struct core *core)
+{
+	return core->masterset.next.text[0] != '\0';
+}
+
+/* Whether a member has accepted it. */
+bool masterset_accepted(const struct core *core);
+
+/* What the server in this slot is to the set: "member", "leaving", "joining" or "left". */
+const char *masterset_role(const struct core *core, const struct master *m);
+
+/* Whether this member, which has lost its memory, must not be admitted: a next set may be in force. */
+bool masterset_careful(const struct core *core, const struct master *m);
+
+/* Whether it is to be asked again soon: a next set waits for it, or for daemons that it knows. */
+bool masterset_waits(const struct core *core, const struct master *m);
+
+/* A greeting found that it is the server of another slot. False: that is no newcomer's. */
+bool masterset_known_twin(struct core *core, struct master *m);
+
+/* TIMER_MASTERS. */
+void masterset_timer(struct core *core);
+
+/* This daemon ends: no change is asked for any more. */
+void masterset_drain(struct core *core, const struct reply *refusal);
 
 /* EVENT_MASTERS: the set is to change. Answers this connection, now or when it has changed. */
 void masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *ask);

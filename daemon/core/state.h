@@ -402,11 +402,33 @@ struct rules {
 	struct timer timer;     /* and when it goes on */
 };
 
+/* The set that is to follow it (masterset_change.c). */
+struct masterset_next {
+	char text[MASTERSET_TEXT_MAX]; /* empty: none */
+	char places[MASTERSET_PLACES_MAX];
+	uint32_t tag;
+};
+
+/* What an administrator has asked for here, until it is answered. */
+struct masterset_wish {
+	bool open;
+	conn_id conn;
+	enum masters_op op;
+	unsigned old;                  /* REPLACE: the slot */
+	unsigned newcomers;            /* in the slots behind the members */
+	char text[MASTERSET_TEXT_MAX]; /* the next set that it has become; empty: newcomers are still looked at */
+	struct timer timer;            /* for so long */
+};
+
 /* The set of masters that is agreed on, or would be (masterset.h). */
 struct masterset {
 	char text[MASTERSET_TEXT_MAX];     /* '<generation> <id>:<way> ...', by id; empty: not known yet */
 	char places[MASTERSET_PLACES_MAX]; /* of its members, in that order, for people */
 	int64_t generation;                /* of the next one that is composed here */
+	int64_t newest;                    /* the greatest that any master has told */
+	struct masterset_next next;
+	char dropped[MASTERSET_PLACES_MAX]; /* of the one before, for people */
+	struct masterset_wish wish;
 	uint32_t tag;                      /* of the set, in every call; 0: none is agreed on */
 	bool agreed;                       /* all masters have accepted it once, */
 	bool usable;                       /* and no master of ours belongs to another */

@@ -29,7 +29,8 @@ enum timer_kind {
 	TIMER_MINT,   /* the time of a latch that a user has made is over */
 	TIMER_DOUBT,  /* a search for a deadlock was put off */
 	TIMER_RULES,  /* more names have to be looked at for other rules, */
-	TIMER_SWEEP   /* or because a master's state has changed */
+	TIMER_SWEEP,  /* or because a master's state has changed */
+	TIMER_MASTERS /* newcomers to the set of masters have been looked at for long enough */
 };
 
 #define TIMER_PLACES ((1U << 28) - 1)

@@ -9,6 +9,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/key.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/part.h"
 #include "daemon/core/pulse.h"
@@ -386,6 +387,7 @@ verb_drain(struct core *core)
 	}
 	grace_drain(core);
 	latch_drain(core, &refusal);
+	masterset_drain(core, &refusal);
 	/* Holders are told by the end of their connections; their leases are left to run out, not released.
 	 */
 	HASH_ITER (hh, core->sessions, s, s_next) {

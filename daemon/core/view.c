@@ -35,9 +35,9 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 	out->place = m->place;
 	out->way = m->way;
 	out->id = m->id;
-	out->role = "member";
-	out->step = 0;
-	out->behind = "";
+	out->role = masterset_role(core, m);
+	out->step = m->next_step;
+	out->behind = m->behind;
 	/* Until it has heard of the set it is not in use. */
 	out->state = m->state == MASTER_ADMITTED && !m->enrolled ? MASTER_GREETING : m->state;
 	out->word = master_words[out->state];
@@ -73,15 +73,23 @@ core_view_masterset(const struct core *core, struct masterset_view *out)
 		.next_places = ""};
 	if (members_read(slice_of(set->text), slice_of(set->places), &list))
 		out->generation = list.generation;
+	if (set->wish.open && set->wish.text[0] == '\0')
+		out->change = "checking";
+	if (!members_read(slice_of(set->next.text), slice_of(set->next.places), &list))
+		return;
+	out->change = masterset_accepted(core) ? "accepted" : "offered";
+	out->next_generation = list.generation;
+	out->next = set->next.text;
+	out->next_places = set->next.places;
 }
 
 unsigned
 core_masters(const struct core *core)
 {
-	unsigned n = core->settings.masters;
+	unsigned n = CORE_SLOTS_MAX;
 
-	while (n < CORE_SLOTS_MAX && core->masters[n].place[0] != '\0')
-		n++;
+	while (n > core->settings.masters && core->masters[n - 1].place[0] == '\0')
+		n--;
 	return n;
 }
 

@@ -1,0 +1,282 @@
+#include "daemon/core/masterset_change.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/masterset_slots.h"
+
+#include <assert.h>
+#include <string.h>
+
+static bool
+next_read(const struct core *core, struct members *next)
+{
+	const struct masterset *set = &core->masterset;
+
+	return set->next.text[0] != '\0' &&
+	       members_read(slice_of(set->next.text), slice_of(set->next.places), next);
+}
+
+/* A member of our set that stays. */
+static bool
+stays(const struct members *next, const struct master *m)
+{
+	int at = members_find(next, m->id);
+
+	return at >= 0 && !next->came[at];
+}
+
+/* Whether it may follow our set. */
+static bool
+next_fits(const struct members *ours, const struct members *next)
+{
+	unsigned n = next->came_n == 2 ? ours->n + 2 : ours->n;
+
+	if (next->generation <= ours->generation || next->n != n || n > CORE_MASTERS_MAX || next->came_n > 2 ||
+		next->n - next->came_n < ours->n / 2 + 1)
+		return false;
+	for (unsigned i = 0; i < next->n; i++) {
+		if (next->came[i] == (members_find(ours, next->ids[i]) >= 0))
+			return false;
+	}
+	return true;
+}
+
+/* The least and the greatest step that members that stay have told. */
+static enum next_step
+least_step(const struct core *core, const struct members *next)
+{
+	enum next_step least = NEXT_ACCEPTED;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *m = &core->masters[i];
+
+		if (stays(next, m) && m->next_step < least)
+			least = m->next_step;
+	}
+	return least;
+}
+
+static enum next_step
+most_step(const struct core *core)
+{
+	enum next_step most = NEXT_NONE;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (core->masters[i].next_step > most)
+			most = core->masters[i].next_step;
+	}
+	return most;
+}
+
+void
+masterset_ask_next(const struct core *core, struct call *hello)
+{
+	const struct masterset *set = &core->masterset;
+	struct members next;
+
+	if (!next_read(core, &next))
+		return;
+	hello->next = (struct next_set){.set = slice_of(set->next.text),
+		.places = slice_of(set->next.places),
+		.step = least_step(core, &next) == NEXT_NONE ? NEXT_OFFERED : NEXT_ACCEPTED,
+		.tag = set->next.tag};
+}
+
+static void
+next_forget(struct core *core)
+{
+	core->masterset.next.text[0] = '\0';
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		struct master *m = &core->masters[i];
+
+		m->next_step = NEXT_NONE;
+		m->next_known = m->next_rival = false;
+		m->behind[0] = '\0';
+	}
+}
+
+static void
+next_drop(struct core *core)
+{
+	struct masterset *set = &core->masterset;
+
+	if (set->next.text[0] != '\0') {
+		masterset_copy(set->dropped, sizeof(set->dropped), slice_of(set->next.places));
+		emit_note(core, NOTE_MASTERS_DROPPED, NULL, NULL, 0, -1, set->dropped);
+	}
+	next_forget(core);
+}
+
+void
+masterset_next(struct core *core, struct slice text, struct slice places)
+{
+	struct masterset *set = &core->masterset;
+	struct members next;
+	bool readable = members_read(text, places, &next);
+
+	assert(readable && text.n < sizeof(set->next.text));
+	if (next.generation > set->newest)
+		set->newest = next.generation;
+	next_drop(core);
+	masterset_copy(set->next.text, sizeof(set->next.text), text);
+	masterset_copy(set->next.places, sizeof(set->next.places), places);
+	set->next.tag = masterset_tag(set->next.text);
+	set->serial++;
+	emit_note(core, NOTE_MASTERS_CHANGE, NULL, NULL, 0, -1, set->next.places);
+	masterset_wish_next(core);
+}
+
+/* Whether the next set that this member tells goes before the one that is known here. What a member that stays
+ * has accepted leaves no other one a chance. */
+static bool
+next_better(const struct core *core, const struct master *m, const struct vote *vote, const struct members *told)
+{
+	struct members next;
+
+	if (!next_read(core, &next))
+		return true;
+	if (vote->next.step == NEXT_ACCEPTED && stays(&next, m))
+		return true;
+	return most_step(core) < NEXT_ACCEPTED &&
+	       (vote->next.step == NEXT_ACCEPTED || told->generation > next.generation);
+}
+
+/* Whether what this member told of the next set counts: it told it within a lease, and it remembers. One that
+ * lost its memory, and whose guard is over, may have accepted another next set before; so many others have to
+ * know of none that each majority of ours has one of them. */
+static bool
+step_counts(const struct core *core, const struct master *m)
+{
+	unsigned n = core->settings.masters, need = n - (n / 2 + 1) + 1, sure = 0;
+
+	if (!masterset_fresh(core, m->enrolled_ms))
+		return false;
+	if (m->state == MASTER_ADMITTED)
+		return true;
+	for (unsigned i = 0; i < n; i++) {
+		const struct master *other = &core->masters[i];
+
+		sure += other != m && other->state == MASTER_ADMITTED && !other->next_rival &&
+			masterset_fresh(core, other->enrolled_ms);
+	}
+	return sure >= need;
+}
+
+/* All members that stay have accepted it, and all living daemons know of it. */
+static bool
+next_decided(const struct core *core, const struct members *next)
+{
+	for (unsigned i = 0; i < next->n; i++) {
+		const struct master *m = NULL;
+
+		if (next->came[i])
+			continue;
+		for (unsigned k = 0; k < core->settings.masters; k++) {
+			if (core->masters[k].id == next->ids[i])
+				m = &core->masters[k];
+		}
+		if (m == NULL || m->next_step < NEXT_ACCEPTED || !m->next_known || !step_counts(core, m))
+			return false;
+	}
+	return true;
+}
+
+static void
+next_take(struct core *core)
+{
+	struct masterset_next next = core->masterset.next;
+
+	masterset_take(core, slice_of(next.text), slice_of(next.places));
+}
+
+static void
+next_told(struct core *core, struct master *m, const struct vote *vote)
+{
+	const struct masterset *set = &core->masterset;
+	const struct master_link *l = &m->links[vote->link];
+
+	m->next_step = vote->next.step;
+	m->next_known = l->set_serial == set->serial && vote->behind.n == 0;
+	masterset_copy(m->behind, sizeof(m->behind), vote->behind);
+}
+
+void
+masterset_told_next(struct core *core, struct master *m, const struct vote *vote)
+{
+	struct masterset *set = &core->masterset;
+	struct members ours, told, next;
+	enum next_step before;
+
+	m->next_step = NEXT_NONE;
+	m->next_known = m->next_rival = false;
+	m->behind[0] = '\0';
+	if (vote->next.set.n > 0 && members_read(vote->next.set, vote->next.places, &told) &&
+		masterset_members(core, &ours) && next_fits(&ours, &told)) {
+		set->newest = told.generation > set->newest ? told.generation : set->newest;
+		if (!slice_equal(vote->next.set, slice_of(set->next.text)) && next_better(core, m, vote, &told))
+			masterset_next(core, vote->next.set, vote->next.places);
+	}
+	if (!next_read(core, &next))
+		return;
+	before = least_step(core, &next);
+	if (slice_equal(vote->next.set, slice_of(set->next.text)))
+		next_told(core, m, vote);
+	else
+		m->next_rival = vote->next.step == NEXT_ACCEPTED;
+	if (next_decided(core, &next))
+		next_take(core);
+	else if (least_step(core, &next) > before)
+		set->serial++;
+}
+
+bool
+masterset_careful(const struct core *core, const struct master *m)
+{
+	struct members next;
+
+	if (!next_read(core, &next))
+		return false;
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *other = &core->masters[i];
+
+		/* Had it come into force, this one would have accepted it. */
+		if (other != m && stays(&next, other) && other->state == MASTER_ADMITTED &&
+			other->next_step < NEXT_ACCEPTED && masterset_fresh(core, other->enrolled_ms))
+			return false;
+	}
+	return true;
+}
+
+bool
+masterset_accepted(const struct core *core)
+{
+	return most_step(core) == NEXT_ACCEPTED;
+}
+
+const char *
+masterset_role(const struct core *core, const struct master *m)
+{
+	struct members next;
+
+	if (m->index >= core->settings.masters)
+		return m->left ? "left" : "joining";
+	return next_read(core, &next) && members_find(&next, m->id) < 0 ? "leaving" : "member";
+}
+
+bool
+masterset_waits(const struct core *core, const struct master *m)
+{
+	return m->index < core->settings.masters && core->masterset.next.text[0] != '\0' && m->enrolled &&
+	       !m->next_known;
+}
+
+void
+masterset_changed(struct core *core)
+{
+	struct masterset *set = &core->masterset;
+
+	if (strcmp(set->next.text, set->text) == 0)
+		next_forget(core);
+	else
+		next_drop(core);
+	masterset_wish_done(core);
+}

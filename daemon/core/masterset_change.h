@@ -1,0 +1,68 @@
+/*
+ * masterset_change: the set of masters follows another one while leases go on. A part of masterset.
+ *
+ * The next set is one generation further. It replaces one member, adds two, or is the same list reached in
+ * another way; what stays is a majority of the set in force. Each daemon that knows of it takes it through two
+ * steps at all members that stay, the second when all have taken the first:
+ *
+ *     OFFERED ──all that stay──▶ ACCEPTED ──all that stay, and all living daemons know of it──▶ in force
+ *
+ * An offer gives way to one of a later generation, what is accepted to nothing. Two next sets share a member
+ * that stays; so one of them at most comes into force. A daemon gives the set that is in force to the
+ * members that stay; they refuse the calls of the set before. Once a majority of that set does so, newcomers get
+ * the set. They are like members that have lost their memory: guarded, until all leases of the set before are
+ * over. The lists of other daemons follow when they are told (masterset_slots.h).
+ *
+ * A daemon that knows of a next set which may be in force brings no member back into use that has lost its
+ * memory: it may have been one of the next set.
+ */
+#ifndef CORE_MASTERSET_CHANGE_H
+#define CORE_MASTERSET_CHANGE_H
+
+#include "daemon/core/masterset.h"
+#include "daemon/core/members.h"
+
+/* As a set: no master stores it, and one that stores any does not register who gives it. */
+#define MASTERSET_NOBODYS "0"
+
+/* Our set. False: there is none yet. */
+bool masterset_members(const struct core *core, struct members *list);
+
+/* The tag of a set in calls; never 0. */
+uint32_t masterset_tag(const char *text);
+
+/* With a NUL, as much as fits. */
+void masterset_copy(char *to, size_t room, struct slice from);
+
+/* This set is in force from now on. */
+void masterset_take(struct core *core, struct slice text, struct slice places);
+
+/* This next set is known from now on. */
+void masterset_next(struct core *core, struct slice text, struct slice places);
+
+/* Whether something that was asked for at ms, 0: never, says what holds for this daemon: since then it was
+ * registered there, so nothing has been decided without it. */
+static inline bool
+masterset_fresh(const struct core *core, int64_t ms)
+{
+	return ms != 0 && core->now.ms - ms < core->settings.lease_max_ms;
+}
+
+/* Puts the next set into a HELLO for a member. */
+void masterset_ask_next(const struct core *core, struct call *hello);
+
+/* What a member of our set tells of the next one. */
+void masterset_told_next(struct core *core, struct master *m, const struct vote *vote);
+
+/* A slot behind the members: a newcomer that is looked at, or a server that has left. */
+void masterset_ask_behind(const struct master *m, struct call *hello);
+enum membership masterset_told_behind(struct core *core, struct master *m, const struct vote *vote);
+
+/* What was asked for here, when a next set is known, and when another set is in force (masterset_wish.c). */
+void masterset_wish_next(struct core *core);
+void masterset_wish_done(struct core *core);
+
+/* Another set is in force here. */
+void masterset_changed(struct core *core);
+
+#endif
