@@ -1,5 +1,5 @@
 /*
- * channels: see channels.h. Called by the inbox; does no I/O.
+ * channels: see channels.h. Called by the inbox and by masters; does no I/O.
  */
 #include "daemon/channels.h"
 
@@ -107,6 +107,15 @@ channels_each(const struct channels *channels, void (*each)(void *arg, const cha
 
 	HASH_ITER (hh, channels->all, c, next)
 		each(arg, c->text);
+}
+
+void
+channels_each_name(const struct channels *channels, void (*each)(void *arg, struct slice name), void *arg)
+{
+	struct channel *c, *next;
+
+	HASH_ITER (hh, channels->all, c, next)
+		each(arg, (struct slice){c->text + c->name_at, c->name_n});
 }
 
 void

@@ -1,8 +1,8 @@
 /*
  * channels: on which channels the ends of somebody else's locks are published, and which name each is about.
  *
- * The inbox is the only user. A channel is Redisson's for the RLock of that name; two names may share one, as
- * x and {x} do.
+ * Each inbox has those that it is subscribed to, and masters those that a further inbox would be. A channel
+ * is Redisson's for the RLock of that name; two names may share one, as x and {x} do.
  */
 #ifndef DAEMON_CHANNELS_H
 #define DAEMON_CHANNELS_H
@@ -33,6 +33,8 @@ size_t channels_names(
 	const struct channels *channels, const char *channel, size_t n, struct slice names[CHANNELS_NAMES]);
 
 void channels_each(const struct channels *channels, void (*each)(void *arg, const char *channel), void *arg);
+void channels_each_name(
+	const struct channels *channels, void (*each)(void *arg, struct slice name), void *arg);
 void channels_done(struct channels *channels);
 
 #endif

@@ -109,6 +109,19 @@ driver_on_master(void *arg, const struct event *event)
 	driver_event(d, event);
 }
 
+static bool
+driver_on_find(void *arg, struct slice place, struct slice way, struct pool_settings *settings, char *why,
+	size_t room)
+{
+	const struct driver *d = arg;
+	return d->reach_master(d->main_arg, place, way, settings, why, room);
+}
+
+static const struct masters_hooks driver_masters_hooks = {
+	.event = driver_on_master,
+	.find = driver_on_find,
+};
+
 static void
 driver_on_exit(void *arg, struct process process)
 {
@@ -360,6 +373,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	struct event_base *base = loop_base(d->loop);
 	d->reload = settings->reload;
 	d->find_master = settings->find_master;
+	d->reach_master = settings->reach_master;
 	d->main_arg = settings->arg;
 	d->linger_ms = settings->linger_ms;
 	d->desk.access = access_new(NULL, 0);
@@ -376,7 +390,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	driver_set_desk(d, &settings->facts);
 	driver_set_limits(d, &settings->limits);
 	d->masters = masters_new(
-		base, settings->pools, settings->core.masters, driver_on_master, d, d->log, d->stats);
+		base, settings->pools, settings->core.masters, &driver_masters_hooks, d, d->log, d->stats);
 	d->desk.masters = d->masters;
 	d->perform = (struct perform){
 		.connections = d->connections,
@@ -460,7 +474,7 @@ driver_is_clean(const struct driver *d)
 	struct core_counts counts;
 	struct masters_sum masters;
 	core_view_counts(d->core, &counts);
-	masters_see(d->masters, d->core, clock_ms(), &masters);
-	return masters.usable == masters_count(d->masters) && counts.grants == 0 && counts.withheld == 0 &&
+	masters_see(d->core, clock_ms(), &masters);
+	return masters.usable == masters.count && counts.grants == 0 && counts.withheld == 0 &&
 	       counts.leases == 0;
 }

@@ -56,6 +56,9 @@ struct driver_settings {
 	int64_t linger_ms;
 	/* Where a master is, and the way to it, as an administrator names it. 0, or -1 and why. */
 	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
+	/* How a master at this place is reached, in this way; as masters_find. */
+	bool (*reach_master)(void *arg, struct slice place, struct slice way, struct pool_settings *settings,
+		char *why, size_t room);
 	/* SIGHUP and RELOAD: 0, or -1; text says what was done, or why not. */
 	int (*reload)(void *arg, char *text, size_t room);
 	void *arg;

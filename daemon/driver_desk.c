@@ -7,6 +7,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
 #include "daemon/core/view.h"
+#include "daemon/masters.h"
 #include "daemon/passing.h"
 #include "daemon/process.h"
 
@@ -177,6 +178,9 @@ driver_reload(void *arg, char *text, size_t room)
 	struct driver *d = arg;
 	notify_reloading(d->notify);
 	int failed = d->reload(d->main_arg, text, room);
+	if (!failed) {
+		masters_find_again(d->masters);
+	}
 	LOG_EVENT(d->log, failed ? LOG_ERROR_LEVEL : LOG_INFO_LEVEL,
 		failed ? "daemon.reload_failed" : "daemon.reloaded", log_text("what", text));
 	notify_ready(d->notify, failed ? "the new configuration was refused, see the log" : "serving");

@@ -30,7 +30,9 @@ struct driver {
 	struct listeners listeners;
 	int (*reload)(void *arg, char *text, size_t room);
 	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
-	void *main_arg; /* of reload and find_master */
+	bool (*reach_master)(void *arg, struct slice place, struct slice way, struct pool_settings *settings,
+		char *why, size_t room);
+	void *main_arg; /* of reload, find_master and reach_master */
 	int64_t drain_until_ms;
 	int64_t linger_ms; /* see driver_settings */
 	int64_t linger_until_ms;

@@ -110,8 +110,8 @@ info_masters(const struct desk *desk, struct buffer *text)
 {
 	struct masters_sum sum;
 	struct masterset_view set;
-	masters_see(desk->masters, desk->core, clock_ms(), &sum);
-	info_line(text, "masters:%u", masters_count(desk->masters));
+	masters_see(desk->core, clock_ms(), &sum);
+	info_line(text, "masters:%u", sum.count);
 	info_line(text, "masters_usable:%u/%u", sum.usable, sum.majority);
 	info_line(text, "masters_state:%s", sum.word);
 	core_view_masterset(desk->core, &set);
@@ -122,7 +122,7 @@ info_masters(const struct desk *desk, struct buffer *text)
 	info_line(text, "masters_change:%s", set.change);
 	info_line(text, "masters_next:%s", set.next);
 	info_line(text, "masters_next_places:%s", set.next_places);
-	for (unsigned i = 0; i < masters_count(desk->masters); i++) {
+	for (unsigned i = 0; i < sum.count; i++) {
 		info_master(desk, text, i);
 	}
 }

@@ -1,6 +1,7 @@
 /*
  * link: connects, logs in, pairs replies with commands, notices silence, and begins again. Called by the pool
- * and the inbox; must never repeat a command and never call a hook from within its own interface.
+ * and the inbox; must never repeat a command and never call a hook from within its own interface, link_end()
+ * apart.
  */
 #include "daemon/link.h"
 
@@ -470,6 +471,13 @@ link_aim(struct link *link, const char *host, uint16_t port)
 		stream_break(link->stream, why);
 	}
 	return true;
+}
+
+void
+link_end(struct link *link, const char *why)
+{
+	if (link->state != WAITING)
+		link_down(link, why);
 }
 
 bool

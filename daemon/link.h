@@ -48,7 +48,8 @@ enum link_fate {
 	LINK_UNSENT    /* it did not leave whole, so it never ran */
 };
 
-/* Called from the event loop only, never from within the functions below. None of them may free the link. */
+/* Called from the event loop only, never from within the functions below but link_end(). None of them may
+ * free the link. */
 struct link_hooks {
 	/* Logged in. */
 	void (*up)(void *arg);
@@ -78,6 +79,10 @@ void link_acknowledge(struct link *link);
 
 /* Gives the connection up for this reason when the loop turns, and connects again. */
 void link_break(struct link *link, const char *why);
+
+/* From the event loop, and not from a hook: gives the connection up now, for this reason. All replies and
+ * down() come from within; then it has to be freed. */
+void link_end(struct link *link, const char *why);
 
 /*
  * From now on it connects there, at once, and not to a path any more. A connection that is up or under way is

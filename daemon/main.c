@@ -44,6 +44,8 @@ struct main {
 	char where[CORE_MASTERS_MAX][SETTINGS_WHERE_MAX];
 	struct main_sentinel sentinels[CORE_MASTERS_MAX];
 	const char *addresses[CORE_MASTERS_MAX]; /* the same, as the core takes them */
+	struct main_reach reach;
+	struct pool_settings pool; /* what all masters have in common */
 	char ways[CORE_MASTERS_MAX][MASTERSET_WAY_MAX];
 	const char *way_texts[CORE_MASTERS_MAX]; /* likewise */
 	char *layout;
@@ -52,12 +54,16 @@ struct main {
 	bool started;
 };
 
-/* What a reload says: "applied a, b; needs a restart: c". */
+/* What a reload says: "reloaded: a, b; needs a restart: c". */
 struct change_list {
 	struct log *log;
+	bool masters_change; /* the set does, so that other masters are not for a restart alone */
+	bool masters;        /* they are others */
 	char applied[DESK_TEXT_MAX / 2];
 	char restart[DESK_TEXT_MAX / 2];
 };
+
+#define MASTERS_TEXT "; masters are found by the new list from now on, MASTERS changes the set that they are"
 
 /* ---- configuration ---- */
 
@@ -147,8 +153,14 @@ static void
 change_note(void *arg, const struct conf_change *change)
 {
 	struct change_list *list = arg;
-	list_add(change->restart ? list->restart : list->applied, change->path);
-	LOG_EVENT(list->log, LOG_INFO_LEVEL, change->restart ? "config.needs_restart" : "config.changed",
+	bool masters =
+		list->masters_change && strncmp(change->path, "masters", 7) == 0 && change->path[7] != '-';
+	bool restart = change->restart && !masters;
+	list->masters |= masters;
+	if (!masters) {
+		list_add(restart ? list->restart : list->applied, change->path);
+	}
+	LOG_EVENT(list->log, LOG_INFO_LEVEL, restart ? "config.needs_restart" : "config.changed",
 		log_text("key", change->path), log_text("from", change->from), log_text("to", change->to));
 }
 
@@ -206,12 +218,24 @@ main_find_master(void *arg, struct slice name, struct master_place *out, char *w
 	return settings_find_master(m->conf, m->boot, name, out, why, room);
 }
 
+static bool
+main_reach_master(void *arg, struct slice place, struct slice way, struct pool_settings *settings, char *why,
+	size_t room)
+{
+	struct main *m = arg;
+	struct master_place at;
+	snprintf(at.place, sizeof at.place, "%.*s", (int)place.n, place.p);
+	snprintf(at.way, sizeof at.way, "%.*s", (int)way.n, way.p);
+	*settings = m->pool;
+	return settings_reach(m->conf, m->boot, &at, settings, &m->reach, why, room);
+}
+
 static int
 main_reload(void *arg, char *text, size_t room)
 {
 	struct main *m = arg;
 	struct conf_errors errors = {0};
-	struct change_list list = {.log = &m->log};
+	struct change_list list = {.log = &m->log, .masters_change = !m->embedded};
 	char error[SETTINGS_ERROR_MAX] = "out of memory";
 	struct conf *conf = config_load(&m->options, &errors);
 	if (!conf) {
@@ -223,20 +247,21 @@ main_reload(void *arg, char *text, size_t room)
 		conf_free(conf);
 		return -1;
 	}
-	snprintf(text, room, "%s%s%s%s%s", "reloaded", list.applied[0] ? ": " : "", list.applied,
-		list.restart[0] ? "; needs a restart: " : "", list.restart);
+	snprintf(text, room, "%s%s%s%s%s%s", "reloaded", list.applied[0] ? ": " : "", list.applied,
+		list.restart[0] ? "; needs a restart: " : "", list.restart, list.masters ? MASTERS_TEXT : "");
 	return 0;
 }
 
 /* ---- start ---- */
 
-/* One pool for each master, the embedded one included; what they share is in the first. */
+/* One pool for each master, the embedded one included. */
 static void
 pools_make(struct main *m, struct pool_settings *pools)
 {
 	const struct conf *conf = m->boot;
-	for (size_t i = conf->master_count; i-- > 0;) {
-		pools[i] = pools[0];
+	pools[0] = m->pool;
+	for (size_t i = 0; i < conf->master_count; i++) {
+		pools[i] = m->pool;
 		settings_place(&conf->masters[i], &pools[i], &m->sentinels[i], m->where[i]);
 		settings_way(&conf->masters[i], m->ways[i]);
 	}
@@ -284,7 +309,6 @@ driver_begin(struct main *m)
 	const struct conf *conf = m->boot;
 	struct driver_settings settings = {
 		.core = core_settings_of(m),
-		.pools = {POOL_SETTINGS_DEFAULT},
 		.limits = settings_limits(conf, m->descriptors),
 		.facts =
 			{
@@ -299,10 +323,12 @@ driver_begin(struct main *m)
 		/* A successor that sees this daemon guards its own master for as long as leases last. */
 		.linger_ms = m->embedded ? conf_longest_lease_ms(conf) : 0,
 		.find_master = main_find_master,
+		.reach_master = main_reach_master,
 		.reload = main_reload,
 		.arg = m,
 	};
-	struct pool_settings *pool = &settings.pools[0];
+	struct pool_settings *pool = &m->pool;
+	*pool = (struct pool_settings)POOL_SETTINGS_DEFAULT;
 	pool->links = settings.core.links;
 	pool->namespace = conf->namespace;
 	pool->daemon_id = m->daemon_id;

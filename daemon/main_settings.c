@@ -269,17 +269,28 @@ address_written(struct slice name, char where[SETTINGS_WHERE_MAX])
 	return true;
 }
 
+/* NULL: none has one. */
+static const struct conf_master *
+first_with_url(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->master_count; i++) {
+		if (conf->masters[i].url.kind != CONF_URL_NONE) {
+			return &conf->masters[i];
+		}
+	}
+	return NULL;
+}
+
 /* The way of the first master with a URL: other servers have the same database. */
 static void
 url_way(const struct conf *conf, char way[MASTERSET_WAY_MAX])
 {
-	for (size_t i = 0; i < conf->master_count; i++) {
-		if (conf->masters[i].url.kind != CONF_URL_NONE) {
-			settings_way(&conf->masters[i], way);
-			return;
-		}
+	const struct conf_master *first = first_with_url(conf);
+	if (first) {
+		settings_way(first, way);
+	} else {
+		snprintf(way, MASTERSET_WAY_MAX, "url");
 	}
-	snprintf(way, MASTERSET_WAY_MAX, "url");
 }
 
 int
@@ -300,6 +311,91 @@ settings_find_master(const struct conf *conf, const struct conf *boot, struct sl
 	members_place(out->place, where);
 	url_way(conf, out->way);
 	return 0;
+}
+
+static const struct conf_master *
+conf_master_at(const struct conf *conf, const struct master_place *at)
+{
+	struct master_place found;
+	for (size_t i = 0; i < conf->master_count; i++) {
+		if (master_named(&conf->masters[i], slice_of(at->place), &found) &&
+			strcmp(found.way, at->way) == 0) {
+			return &conf->masters[i];
+		}
+	}
+	return NULL;
+}
+
+/* A place of a set as it was written before members_place(). */
+static void
+place_read(const char *place, char text[MASTERSET_PLACE_MAX])
+{
+	size_t n = 0;
+	for (const char *p = place; *p != '\0'; p++) {
+		unsigned code = 0;
+		if (*p == '%' && sscanf(p + 1, "%2x", &code) == 1) {
+			text[n++] = (char)code;
+			p += 2;
+		} else {
+			text[n++] = *p;
+		}
+	}
+	text[n] = '\0';
+}
+
+/* "url" or "url,database=N". */
+static bool
+way_read(const char *way, int *database)
+{
+	char end = '\0';
+	*database = 0;
+	return strcmp(way, "url") == 0 ||
+	       (sscanf(way, "url,database=%d%c", database, &end) == 1 && *database > 0);
+}
+
+static bool
+reach_url(const struct master_place *at, const struct conf_master *like, struct pool_settings *pool,
+	struct main_reach *reach)
+{
+	char text[MASTERSET_PLACE_MAX];
+	if (!way_read(at->way, &pool->db)) {
+		return false;
+	}
+	place_read(at->place, text);
+	if (!address_written(slice_of(text), reach->path)) {
+		return false;
+	}
+	if (reach->path[0] == '/') {
+		pool->path = reach->path;
+	} else if (place_parse(reach->path, 0, &reach->address)) {
+		pool->host = reach->address.host;
+		pool->port = (uint16_t)reach->address.port;
+	}
+	if (like) {
+		pool->user = text_or_null(like->url.user);
+		pool->password = text_or_null(like->password);
+	}
+	return true;
+}
+
+bool
+settings_reach(const struct conf *conf, const struct conf *boot, const struct master_place *at,
+	struct pool_settings *pool, struct main_reach *reach, char *why, size_t room)
+{
+	const struct conf_master *master = conf_master_at(conf, at), *like = first_with_url(conf);
+	char where[SETTINGS_WHERE_MAX];
+	if (!master) {
+		master = conf_master_at(boot, at);
+	}
+	if (master) {
+		settings_place(master, pool, &reach->sentinel, where);
+		return true;
+	}
+	if (reach_url(at, like ? like : first_with_url(boot), pool, reach)) {
+		return true;
+	}
+	snprintf(why, room, "is not named in `masters:` of this host: add it there, and RELOAD");
+	return false;
 }
 
 int

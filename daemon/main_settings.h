@@ -66,4 +66,20 @@ void settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX])
 int settings_find_master(const struct conf *conf, const struct conf *boot, struct slice name,
 	struct master_place *out, char *why, size_t room) __attribute__((warn_unused_result));
 
+/* Room for what a pool_settings points to whose master no configuration names. */
+struct main_reach {
+	struct main_sentinel sentinel;
+	struct conf_address address;
+	char path[SETTINGS_WHERE_MAX];
+};
+
+/*
+ * How the master at this place of a set is reached, in this way: *pool gets where it is and what logs in
+ * there. It is one of conf, else of boot; or, at a URL, it is another address, and takes what the first one
+ * with a URL takes. False: why is a clause that follows its name. Texts stay those of conf, boot and room.
+ */
+bool settings_reach(const struct conf *conf, const struct conf *boot, const struct master_place *at,
+	struct pool_settings *pool, struct main_reach *reach, char *why, size_t room)
+	__attribute__((warn_unused_result));
+
 #endif

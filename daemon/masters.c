@@ -3,85 +3,106 @@
  */
 #include "daemon/masters.h"
 
+#include "daemon/channels.h"
+
 #include <assert.h>
+#include <event2/event.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct member {
 	struct masters *masters;
 	unsigned index;
-	struct pool *pool;
+	struct pool *pool; /* NULL: closed, or it could not be found */
+	char *place;       /* since it has moved; NULL: it never has, "": it is closed */
+	char *way;
+	bool moves; /* the pool is of what was there before: nothing that it says is news */
 };
 
 struct masters {
-	masters_event *event;
+	struct event_base *base;
+	const struct masters_hooks *hooks;
 	void *arg;
-	bool called; /* since they were flushed */
-	unsigned count;
-	struct member list[];
+	struct log *log;
+	struct stats *stats;
+	struct event *later;      /* performs what has been put off */
+	struct channels channels; /* that are listened to */
+	bool called;              /* since they were flushed */
+	struct member list[CORE_SLOTS_MAX];
 };
+
+static void
+member_tell(const struct member *m, struct event event)
+{
+	event.master = m->index;
+	m->masters->hooks->event(m->masters->arg, &event);
+}
+
+/* Of a server that is being left only its end is told. */
+static void
+member_news(const struct member *m, struct event event)
+{
+	if (!m->moves) {
+		member_tell(m, event);
+	}
+}
 
 static void
 on_link_up(void *arg, unsigned link)
 {
-	const struct member *m = arg;
-	m->masters->event(
-		m->masters->arg, &(struct event){.type = EVENT_LINK_UP, .master = m->index, .link = link});
+	member_news(arg, (struct event){.type = EVENT_LINK_UP, .link = link});
 }
 
 static void
 on_link_down(void *arg, unsigned link, const char *why)
 {
-	const struct member *m = arg;
-	m->masters->event(m->masters->arg,
-		&(struct event){
-			.type = EVENT_LINK_DOWN, .master = m->index, .link = link, .text = slice_of(why)});
+	member_tell(arg, (struct event){.type = EVENT_LINK_DOWN, .link = link, .text = slice_of(why)});
 }
 
 static void
 on_subscribed(void *arg)
 {
-	const struct member *m = arg;
-	m->masters->event(m->masters->arg, &(struct event){.type = EVENT_SUBSCRIBED, .master = m->index});
+	member_news(arg, (struct event){.type = EVENT_SUBSCRIBED});
 }
 
 static void
 on_wake(void *arg, struct slice name)
 {
-	const struct member *m = arg;
-	m->masters->event(
-		m->masters->arg, &(struct event){.type = EVENT_WAKE, .master = m->index, .name = name});
+	member_news(arg, (struct event){.type = EVENT_WAKE, .name = name});
 }
 
 static void
 on_want(void *arg, struct slice name)
 {
-	const struct member *m = arg;
-	m->masters->event(
-		m->masters->arg, &(struct event){.type = EVENT_WANT, .master = m->index, .name = name});
+	member_news(arg, (struct event){.type = EVENT_WANT, .name = name});
 }
 
 static void
 on_latch(void *arg, struct slice name)
 {
-	const struct member *m = arg;
-	m->masters->event(
-		m->masters->arg, &(struct event){.type = EVENT_LATCH, .master = m->index, .name = name});
+	member_news(arg, (struct event){.type = EVENT_LATCH, .name = name});
 }
 
 static void
 on_flushed(void *arg)
 {
-	const struct member *m = arg;
-	m->masters->event(m->masters->arg, &(struct event){.type = EVENT_FLUSHED, .master = m->index});
+	member_news(arg, (struct event){.type = EVENT_FLUSHED});
 }
 
+/* What a server answers that is being left would be taken for an answer of the new one: its time, its tokens.
+ */
 static void
 on_vote(void *arg, const struct vote *vote)
 {
 	const struct member *m = arg;
+	const struct vote unknown = {.op = vote->op,
+		.outcome = OUTCOME_UNKNOWN,
+		.master = vote->master,
+		.link = vote->link,
+		.attempt = vote->attempt,
+		.name = vote->name};
 	assert(vote->master == m->index);
-	m->masters->event(
-		m->masters->arg, &(struct event){.type = EVENT_VOTE, .master = m->index, .vote = vote});
+	member_tell(m, (struct event){.type = EVENT_VOTE, .vote = m->moves ? &unknown : vote});
 }
 
 static const struct pool_hooks pool_hooks = {
@@ -95,22 +116,121 @@ static const struct pool_hooks pool_hooks = {
 	.vote = on_vote,
 };
 
+/* ---- slots ---- */
+
+static bool
+member_open(struct member *m, const struct pool_settings *settings)
+{
+	struct masters *masters = m->masters;
+	m->pool = pool_new(masters->base, settings, &pool_hooks, m, masters->log, masters->stats);
+	return m->pool != NULL;
+}
+
+static void
+member_listen(void *arg, struct slice name)
+{
+	const struct member *m = arg;
+	pool_listen(m->pool, name, true);
+}
+
+static void
+member_connect(struct member *m)
+{
+	struct masters *masters = m->masters;
+	struct pool_settings settings;
+	char why[MASTERS_WHY_MAX] = "out of memory";
+	if (masters->hooks->find(
+		    masters->arg, slice_of(m->place), slice_of(m->way), &settings, why, sizeof why) &&
+		member_open(m, &settings)) {
+		channels_each_name(&masters->channels, member_listen, m);
+	} else {
+		on_link_down(m, 0, why);
+	}
+}
+
+/* What was there is left. Its last votes may lead to further moves, of this slot, too. */
+static void
+member_move(struct member *m)
+{
+	struct pool *pool = m->pool;
+	if (pool) {
+		pool_end(pool, "the set of masters has changed");
+	}
+	m->pool = NULL;
+	pool_free(pool);
+	m->moves = false;
+	if (m->place[0] != '\0') {
+		member_connect(m);
+	}
+}
+
+static void
+on_later(evutil_socket_t fd, short what, void *arg)
+{
+	struct masters *masters = arg;
+	(void)fd;
+	(void)what;
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		if (masters->list[i].moves) {
+			member_move(&masters->list[i]);
+		}
+	}
+}
+
+static char *
+text_replace(char *before, struct slice text)
+{
+	char *copy = strndup(text.n > 0 ? text.p : "", text.n);
+	if (!copy) {
+		abort(); /* out of memory: it would stay where its master is not any more */
+	}
+	free(before);
+	return copy;
+}
+
+void
+masters_move(struct masters *masters, const struct move *move)
+{
+	const struct timeval now = {0};
+	assert(move->master < CORE_SLOTS_MAX);
+	struct member *m = &masters->list[move->master];
+	m->place = text_replace(m->place, move->place);
+	m->way = text_replace(m->way, move->way);
+	m->moves = true;
+	if (event_add(masters->later, &now) != 0) {
+		abort();
+	}
+}
+
+void
+masters_find_again(struct masters *masters)
+{
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		const struct member *m = &masters->list[i];
+		if (!m->pool && !m->moves && m->place && m->place[0] != '\0') {
+			masters_move(masters, &(struct move){i, slice_of(m->place), slice_of(m->way)});
+		}
+	}
+}
+
 struct masters *
 masters_new(struct event_base *base, const struct pool_settings *settings, unsigned count,
-	masters_event *event, void *arg, struct log *log, struct stats *stats)
+	const struct masters_hooks *hooks, void *arg, struct log *log, struct stats *stats)
 {
-	struct masters *masters = calloc(1, sizeof *masters + count * sizeof masters->list[0]);
+	struct masters *masters = calloc(1, sizeof *masters);
 	if (!masters) {
 		return NULL;
 	}
-	masters->event = event;
+	masters->base = base;
+	masters->hooks = hooks;
 	masters->arg = arg;
-	for (unsigned i = 0; i < count; i++) {
+	masters->log = log;
+	masters->stats = stats;
+	masters->later = event_new(base, -1, 0, on_later, masters);
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct member *m = &masters->list[i];
 		*m = (struct member){.masters = masters, .index = i};
-		masters->count++;
-		m->pool = pool_new(base, &settings[i], &pool_hooks, m, log, stats);
-		if (!m->pool) {
+		if (!masters->later || (i < count && !member_open(m, &settings[i]))) {
 			masters_free(masters);
 			return NULL;
 		}
@@ -124,8 +244,15 @@ masters_free(struct masters *masters)
 	if (!masters) {
 		return;
 	}
-	for (unsigned i = 0; i < masters->count; i++) {
-		pool_free(masters->list[i].pool);
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		struct member *m = &masters->list[i];
+		pool_free(m->pool);
+		free(m->place);
+		free(m->way);
+	}
+	channels_done(&masters->channels);
+	if (masters->later) {
+		event_free(masters->later);
 	}
 	free(masters);
 }
@@ -133,45 +260,63 @@ masters_free(struct masters *masters)
 void
 masters_call(struct masters *masters, const struct call *call)
 {
-	assert(call->master < masters->count);
+	assert(call->master < CORE_SLOTS_MAX && masters->list[call->master].pool);
 	masters->called = true;
 	pool_call(masters->list[call->master].pool, call);
+}
+
+static void
+channel_gone(void *arg, const char *channel)
+{
+	(void)arg;
+	(void)channel;
 }
 
 void
 masters_listen(struct masters *masters, struct slice name, bool on)
 {
-	for (unsigned i = 0; i < masters->count; i++)
-		pool_listen(masters->list[i].pool, name, on);
+	if (on) {
+		channels_add(&masters->channels, name);
+	} else {
+		channels_remove(&masters->channels, name, channel_gone, NULL);
+	}
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		if (masters->list[i].pool) {
+			pool_listen(masters->list[i].pool, name, on);
+		}
+	}
 }
 
 void
 masters_flush(struct masters *masters)
 {
-	for (unsigned i = 0; masters->called && i < masters->count; i++) {
-		pool_flush(masters->list[i].pool);
+	for (unsigned i = 0; masters->called && i < CORE_SLOTS_MAX; i++) {
+		if (masters->list[i].pool) {
+			pool_flush(masters->list[i].pool);
+		}
 	}
 	masters->called = false;
-}
-
-unsigned
-masters_count(const struct masters *masters)
-{
-	return masters->count;
 }
 
 const char *
 masters_where(const struct masters *masters, unsigned master)
 {
-	assert(master < masters->count);
-	return pool_where(masters->list[master].pool);
+	assert(master < CORE_SLOTS_MAX);
+	const struct member *m = &masters->list[master];
+	if (m->pool) {
+		return pool_where(m->pool);
+	}
+	return m->place ? m->place : "";
 }
 
 void
 masters_see_pool(const struct masters *masters, unsigned master, struct pool_view *out)
 {
-	assert(master < masters->count);
-	pool_see(masters->list[master].pool, out);
+	assert(master < CORE_SLOTS_MAX);
+	*out = (struct pool_view){0};
+	if (masters->list[master].pool) {
+		pool_see(masters->list[master].pool, out);
+	}
 }
 
 /* The states in the order of what they allow, the least first. One that does not answer allows nothing,
@@ -190,16 +335,17 @@ view_rank(const struct master_view *view, bool alone)
 }
 
 void
-masters_see(const struct masters *masters, const struct core *core, int64_t now_ms, struct masters_sum *out)
+masters_see(const struct core *core, int64_t now_ms, struct masters_sum *out)
 {
 	const char *words[MASTER_STATE_COUNT] = {"away"};
 	unsigned with[MASTER_STATE_COUNT] = {0};
 	unsigned sum = 0;
-	*out = (struct masters_sum){.majority = masters->count / 2 + 1, .word = words[0]};
-	for (unsigned i = 0; i < masters->count; i++) {
+	unsigned count = core_members(core);
+	*out = (struct masters_sum){.count = count, .majority = count / 2 + 1, .word = words[0]};
+	for (unsigned i = 0; i < count; i++) {
 		struct master_view view;
 		core_view_master(core, now_ms, i, &view);
-		unsigned rank = view_rank(&view, masters->count == 1);
+		unsigned rank = view_rank(&view, count == 1);
 		with[rank]++;
 		words[rank] = rank > 0 ? view.word : words[0];
 		out->usable += view.state == MASTER_ADMITTED && !view.down;

@@ -1,5 +1,5 @@
 /*
- * masters: the pools of all masters as one.
+ * masters: the pools of all masters as one, each in its slot. Which server a slot is may change.
  *
  *     driver ── masters_call() ──▶ pool of call.master ──▶ master
  *     driver ◀──── event ◀───────── any of the pools ◀──── master
@@ -10,6 +10,7 @@
 #ifndef DAEMON_MASTERS_H
 #define DAEMON_MASTERS_H
 
+#include "daemon/core/action.h"
 #include "daemon/core/event.h"
 #include "daemon/core/view.h"
 #include "daemon/pool.h"
@@ -21,22 +22,43 @@ struct masters;
  * it returns. A vote comes once for each call. */
 typedef void masters_event(void *arg, const struct event *event);
 
-/* settings: one for each of count masters, in the order in which calls number them. NULL: out of memory, or
- * no such settings. */
+/* How a master is reached that is at this place, in this way (core.h): *settings, with texts that are valid
+ * until the next call. False: not at all; why is a clause that follows its name. */
+typedef bool masters_find(void *arg, struct slice place, struct slice way, struct pool_settings *settings,
+	char *why, size_t room);
+
+#define MASTERS_WHY_MAX 512
+
+struct masters_hooks {
+	masters_event *event;
+	masters_find *find;
+};
+
+/* settings: one for each of count masters, in the order in which calls number them. hooks is kept by
+ * reference. NULL: out of memory, or no such settings. */
 struct masters *masters_new(struct event_base *base, const struct pool_settings *settings, unsigned count,
-	masters_event *event, void *arg, struct log *log, struct stats *stats)
+	const struct masters_hooks *hooks, void *arg, struct log *log, struct stats *stats)
 	__attribute__((warn_unused_result));
 /* Calls under way get no vote any more. */
 void masters_free(struct masters *masters);
 
+/*
+ * ACTION_MASTER. In a turn of its own: the calls that are under way to what was there are answered UNKNOWN
+ * and its links told down, and the new place is connected to. If it cannot be found, link 0 is told down, and
+ * why.
+ */
+void masters_move(struct masters *masters, const struct move *move);
+/* The configuration is another: looks again for those that could not be found. */
+void masters_find_again(struct masters *masters);
+
+/* To an open slot. */
 void masters_call(struct masters *masters, const struct call *call);
-/* As pool_listen(), at every master. */
+/* As pool_listen(), at every master, also those that come later. */
 void masters_listen(struct masters *masters, struct slice name, bool on);
 /* The end of a turn of the loop: what was called so far leaves now. */
 void masters_flush(struct masters *masters);
 
-unsigned masters_count(const struct masters *masters);
-/* The address for people, in logs and reports. */
+/* The address for people, in logs and reports. Of a slot that was never open: "". */
 const char *masters_where(const struct masters *masters, unsigned master);
 
 /* What the pool knows of its master; the core knows its state. */
@@ -44,11 +66,11 @@ void masters_see_pool(const struct masters *masters, unsigned master, struct poo
 
 /* All of them at a glance. */
 struct masters_sum {
+	unsigned count;    /* members of the set */
 	unsigned usable;   /* admitted, and they answer */
 	unsigned majority; /* so many have to grant a lease */
 	const char *word;  /* the best state that a majority has at least */
 };
-void masters_see(
-	const struct masters *masters, const struct core *core, int64_t now_ms, struct masters_sum *out);
+void masters_see(const struct core *core, int64_t now_ms, struct masters_sum *out);
 
 #endif

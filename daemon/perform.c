@@ -101,7 +101,8 @@ perform_action(struct perform *p, const struct action *action)
 	case ACTION_WATCH:
 		p->watch_wanted = true;
 		break;
-	case ACTION_MASTER: /* no set of masters changes yet */
+	case ACTION_MASTER:
+		masters_move(p->masters, &action->u.move);
 		break;
 	case ACTION_NOTE:
 		perform_note(p, &action->u.note);

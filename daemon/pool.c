@@ -438,6 +438,19 @@ pool_new(struct event_base *base, const struct pool_settings *settings, const st
 }
 
 void
+pool_end(struct pool *pool, const char *why)
+{
+	unsigned i;
+
+	sentinel_free(pool->sentinel);
+	pool->sentinel = NULL;
+	for (i = 0; i < pool->lane_count; i++)
+		lane_end(&pool->lanes[i], why);
+	while (pool->unsent.head)
+		pool_tell_unsent(pool);
+}
+
+void
 pool_free(struct pool *pool)
 {
 	unsigned i;

@@ -86,6 +86,9 @@ struct pool *pool_new(struct event_base *base, const struct pool_settings *setti
 	__attribute__((warn_unused_result));
 /* Calls under way get no vote any more. */
 void pool_free(struct pool *pool);
+/* From the event loop, and not from a hook: every call under way gets its vote and every link is told down,
+ * for this reason, from within. The driver calls nothing more once they are, and frees it. */
+void pool_end(struct pool *pool, const char *why);
 
 /* "10.0.0.1:6379", "/run/redis.sock", with the title in front; until Sentinel has said more the name it knows
  * the master by: for people. Valid until the loop turns. */

@@ -60,6 +60,8 @@ struct pool {
 bool lane_open(struct lane *lane, struct pool *pool, struct event_base *base,
 	const struct link_settings *settings) __attribute__((warn_unused_result));
 void lane_close(struct lane *lane);
+/* See pool_end(). */
+void lane_end(struct lane *lane, const char *why);
 void lane_call(struct lane *lane, const struct call *call);
 /* What was called so far leaves now. */
 void lane_flush(struct lane *lane);

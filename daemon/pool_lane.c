@@ -366,6 +366,12 @@ lane_open(struct lane *lane, struct pool *pool, struct event_base *base, const s
 }
 
 void
+lane_end(struct lane *lane, const char *why)
+{
+	link_end(lane->link, why);
+}
+
+void
 lane_close(struct lane *lane)
 {
 	link_free(lane->link);

@@ -216,7 +216,7 @@ inspect_latch(struct report *report, struct connection *c, const struct latch_vi
 	struct desk *desk = report->desk;
 	struct masters_sum masters;
 	struct buffer *out = connection_out(c);
-	masters_see(desk->masters, desk->core, report->now_ms, &masters);
+	masters_see(desk->core, report->now_ms, &masters);
 	core_each_latch_waiter(desk->core, report->now_ms, view->name, report_latch_waiter, report);
 	reply_write_map(out, report->protocol, 8);
 	write_latch(out, view);
@@ -245,7 +245,7 @@ report_inspect(struct desk *desk, struct connection *c, const struct command *co
 	if (!known) {
 		view = (struct resource_view){.name = command->name, .lease = "none"};
 	}
-	masters_see(desk->masters, desk->core, report.now_ms, &masters);
+	masters_see(desk->core, report.now_ms, &masters);
 	reply_write_map(out, report.protocol, 17);
 	reply_write_pair_bulk(out, "name", view.name);
 	reply_write_pair_text(out, "kind", kind_word(view.kind));

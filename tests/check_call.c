@@ -218,7 +218,8 @@ START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 	call.nonces = SLICE("n2 n1 ");
 	ck_assert_str_eq(encoded(&call, 1),
 		"2 hf:node hf:reclaimed ffffffffffffffff00000000 4503599627370496 " DAEMON
-		" 9 10000 1000 l1 14333 0 00000000000000bb n2 n1  00000000000000cc set places 2 next nowhere 1 0000000a");
+		" 9 10000 1000 l1 14333 0 00000000000000bb n2 n1  00000000000000cc set places 2 next nowhere "
+		"1 0000000a");
 }
 END_TEST
 
@@ -819,8 +820,9 @@ END_TEST
 START_TEST(a_greeting_is_taken_apart)
 {
 	struct call call = {.op = CALL_HELLO};
-	struct vote v = decoded(&call, texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc",
-					       "00000000000000ee", "1 x", "p", "2", "2 x", "q", "1", "0badcafe", NULL));
+	struct vote v = decoded(
+		&call, texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc", "00000000000000ee",
+			       "1 x", "p", "2", "2 x", "q", "1", "0badcafe", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_GOOD);
 	ck_assert(v.admitted);
@@ -835,7 +837,8 @@ START_TEST(a_greeting_is_taken_apart)
 	ck_assert_uint_eq(v.next.places.n, 1);
 	ck_assert_int_eq(v.next.step, NEXT_OFFERED);
 	ck_assert_uint_eq(v.behind.n, 8);
-	v = decoded(&call, texts("ok", "5", "replica", "", "0", "0", "", "", "", "", "0", "", "", "0", "", NULL));
+	v = decoded(
+		&call, texts("ok", "5", "replica", "", "0", "0", "", "", "", "", "0", "", "", "0", "", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_REPLICA);
 	v = decoded(&call, texts("ok", "5", "good", "00000000000000fg", "1", "77", "", "00000000000000ee", "",
@@ -861,11 +864,13 @@ START_TEST(a_greeting_tells_the_set_of_masters_or_nothing_is_believed)
 		{"good", "00000000000000ee", "1 x", "3", "2 x", "2", OUTCOME_YES},
 		{"good", "00000000000000ee", "1 x", "3", "2 x", "0", OUTCOME_UNKNOWN},
 		{"good", "00000000000000ee", "1 x", "3", "", "1", OUTCOME_UNKNOWN},
-		{"good", "00000000000000ee", "1 x", "3", "2 x", "3", OUTCOME_UNKNOWN}, /* it has left: no answer */
+		{"good", "00000000000000ee", "1 x", "3", "2 x", "3",
+			OUTCOME_UNKNOWN}, /* it has left: no answer */
 		{"good", "00000000000000ee", "1 x", "3", "2 x", "x", OUTCOME_UNKNOWN},
 		{"good", "0000000000000000", "", "0", "", "0", OUTCOME_UNKNOWN}, /* no id */
 		{"good", "", "", "0", "", "0", OUTCOME_UNKNOWN},
-		{"good", "00000000000000ee", "", "3", "", "0", OUTCOME_UNKNOWN}, /* nothing cannot be agreed on */
+		{"good", "00000000000000ee", "", "3", "", "0",
+			OUTCOME_UNKNOWN}, /* nothing cannot be agreed on */
 		{"good", "00000000000000ee", "1 x", "0", "", "0", OUTCOME_UNKNOWN},
 		{"good", "00000000000000ee", "1 x", "4", "", "0", OUTCOME_UNKNOWN},
 		{"otherset", "00000000000000ee", "2 y", "3", "", "0", OUTCOME_YES},
@@ -875,8 +880,7 @@ START_TEST(a_greeting_tells_the_set_of_masters_or_nothing_is_believed)
 		struct vote v =
 			decoded(&call, texts("ok", "5", rows[i].greeting, "00000000000000ff", "1", "77",
 					       "abc", rows[i].id, rows[i].set, "q", rows[i].agreement,
-					       rows[i].next, "r",
-					       rows[i].step, "", NULL));
+					       rows[i].next, "r", rows[i].step, "", NULL));
 		ck_assert_msg(v.outcome == rows[i].outcome, "row %zu", i);
 	}
 }

@@ -177,6 +177,67 @@ START_TEST(a_new_master_that_is_no_place_is_refused)
 }
 END_TEST
 
+/* Where it is, and who logs in there. */
+static void
+reached(const char *now, const char *at_start, const char *place, const char *way, const char *wanted)
+{
+	struct conf *conf = load(now), *boot = load(at_start);
+	struct master_place at;
+	struct pool_settings pool = {.links = 4};
+	struct main_reach reach;
+	char got[512], why[256] = "";
+
+	snprintf(at.place, sizeof at.place, "%s", place);
+	snprintf(at.way, sizeof at.way, "%s", way);
+	if (!settings_reach(conf, boot, &at, &pool, &reach, why, sizeof why))
+		snprintf(got, sizeof got, "%s", why);
+	else
+		snprintf(got, sizeof got, "%s%s:%u %s:%s db%d", pool.sentinel ? "sentinel " : "",
+			pool.sentinel ? pool.sentinel->name
+			: pool.path   ? pool.path
+				      : pool.host,
+			pool.port, pool.user ? pool.user : "-", pool.password ? pool.password : "-", pool.db);
+	ck_assert_str_eq(got, wanted);
+	ck_assert_uint_eq(pool.links, 4);
+	conf_free(boot);
+	conf_free(conf);
+}
+
+START_TEST(a_master_of_a_set_is_reached_as_the_configuration_says)
+{
+	const char *first = "masters: [ 'redis://u:p@h:7000/3' ]\n",
+		   *second = "masters: [ 'redis://v:q@g:1' ]\n";
+	const char *known =
+		"masters:\n  - sentinel: { name: m, sentinels: [ a ] }\n    database: 4\n    user: w\n";
+
+	reached(second, first, "g:1", "url", "g:1 v:q db0");
+	reached(second, first, "h:7000", "url,database=3", "h:7000 u:p db3");
+	reached(known, first, "m", "sentinel,database=4", "sentinel m:0 w:- db4");
+	reached(first, known, "m", "sentinel,database=4", "sentinel m:0 w:- db4");
+	reached("masters: [ 'unix:///a b?db=1' ]\n", first, "/a%20b", "url,database=1", "/a b:0 -:- db1");
+}
+END_TEST
+
+START_TEST(a_master_of_a_set_that_no_configuration_names_is_reached_as_the_first_with_a_url)
+{
+	const char *first = "masters: [ 'redis://u:p@h:7000/3' ]\n";
+	const char *known = "masters: [ sentinel: { name: m, sentinels: [ a ] } ]\n";
+	const char *no = "is not named in `masters:` of this host: add it there, and RELOAD";
+
+	reached(first, first, "x:1", "url,database=3", "x:1 u:p db3");
+	reached(known, first, "x:1", "url", "x:1 u:p db0");
+	reached(known, known, "[fd00::1]:2", "url", "fd00::1:2 -:- db0");
+	reached(first, first, "/run/a%25b", "url,database=12", "/run/a%b:0 u:p db12");
+	/* Only a configuration knows the sentinels. */
+	reached(first, first, "m", "sentinel", no);
+	reached(known, known, "m", "sentinel,replicas-ack=no", no);
+	reached(first, first, "h:7000", "embedded", no);
+	reached(first, first, "nowhere", "url", no);
+	reached(first, first, "x:1", "url,database=3x", no);
+	reached(first, first, "x:1", "url,database=-3", no);
+}
+END_TEST
+
 START_TEST(the_embedded_master_counts_as_one)
 {
 	struct conf *conf = load("");
@@ -216,6 +277,8 @@ main(void)
 		a_master_behind_sentinel_has_those_who_know_it,
 		a_new_master_is_found_as_the_configuration_names_it,
 		a_new_master_that_no_configuration_names_is_found_as_the_first_with_a_url,
+		a_master_of_a_set_is_reached_as_the_configuration_says,
+		a_master_of_a_set_that_no_configuration_names_is_reached_as_the_first_with_a_url,
 		a_new_master_that_is_no_place_is_refused, the_embedded_master_counts_as_one,
 		keys_and_the_names_that_have_them_stay_as_they_were);
 }

@@ -88,6 +88,16 @@ rules_first(const struct rules *rules)
 }
 
 bool
+rules_single(const struct rules *rules)
+{
+	for (size_t i = 0; i < rules->newest->count; i++) {
+		if (rules->newest->rules[i].interop == INTEROP_REDISSON)
+			return true;
+	}
+	return false;
+}
+
+bool
 rules_have(const struct rules *rules, const struct rule *rule)
 {
 	const struct rule_set *set = rules->newest;

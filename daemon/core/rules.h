@@ -31,6 +31,9 @@ const struct rule *rules_find(const struct rules *rules, struct slice name);
 /* The first one there is; the others follow it. */
 const struct rule *rules_first(const struct rules *rules);
 
+/* Whether names are locked together with programs that know a single master (Redisson). */
+bool rules_single(const struct rules *rules);
+
 /* Whether this is one that has not been forgotten. */
 bool rules_have(const struct rules *rules, const struct rule *rule);
 

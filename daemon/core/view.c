@@ -84,6 +84,12 @@ core_view_masterset(const struct core *core, struct masterset_view *out)
 }
 
 unsigned
+core_members(const struct core *core)
+{
+	return core->settings.masters;
+}
+
+unsigned
 core_masters(const struct core *core)
 {
 	unsigned n = CORE_SLOTS_MAX;

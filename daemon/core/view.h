@@ -137,6 +137,8 @@ struct session_view {
 };
 
 void core_view_masterset(const struct core *core, struct masterset_view *out);
+/* The members of the set. */
+unsigned core_members(const struct core *core);
 /* The masters that are shown: the members, and behind them newcomers that are being greeted. */
 unsigned core_masters(const struct core *core);
 /* master: below core_masters() */
