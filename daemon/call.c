@@ -360,12 +360,6 @@ static const struct shape fenced_shapes[SCRIPT_COUNT] = {
 	[SCRIPT_GROUP_RENEW] = {"n", "lqf", "mx-", "otk", true, false},
 };
 
-static const struct shape *
-shape_of(const struct call *call, enum script_id id)
-{
-	return call->fenced && fenced_shapes[id].keys != NULL ? &fenced_shapes[id] : &shapes[id];
-}
-
 static void
 key_one(struct call_command *command, const struct call_settings *settings, const struct call *call,
 	char what)
@@ -593,7 +587,8 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 {
 	assert(n >= 1 && n <= CALL_GROUP_MAX);
 	enum script_id id = script_of(&calls[0]);
-	const struct shape *shape = shape_of(&calls[0], id);
+	const bool own = calls[0].fenced && fenced_shapes[id].keys != NULL;
+	const struct shape *shape = own ? &fenced_shapes[id] : &shapes[id];
 	const struct call common = call_common(calls, n);
 	if (!command_reserve(command, ARGS_FIXED + n * ARGS_PER_CALL, bytes_needed(settings, calls, n)))
 		return false;

@@ -16,6 +16,7 @@
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/mint.h"
+#include "daemon/core/move.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"

@@ -523,12 +523,6 @@ latch_refuse_all(struct core *core)
 		latch_settle(core, l);
 }
 
-bool
-latch_known(const struct core *core)
-{
-	return core->latches != NULL || core->mints != NULL;
-}
-
 void
 latch_drain(struct core *core, const struct reply *refusal)
 {

@@ -45,8 +45,6 @@ void latch_retry_all(struct core *core);
 /* There are several masters from now on, and no latches: who asks is refused, who waits too; what is under
  * way may still be confirmed. */
 void latch_refuse_all(struct core *core);
-/* Whether there may be one at the master, as far as this daemon knows, or somebody asks for one. */
-bool latch_known(const struct core *core);
 /* Shut down: who waits is refused; what is under way may still be confirmed. */
 void latch_drain(struct core *core, const struct reply *refusal);
 

@@ -80,4 +80,11 @@ struct mint {
 	bool seen;          /* it has been */
 };
 
+/* Whether there may be one at the master, as far as this daemon knows, or somebody asks for one. */
+static inline bool
+latch_known(const struct core *core)
+{
+	return core->latches != NULL || core->mints != NULL;
+}
+
 #endif

@@ -2,7 +2,6 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/masterset.h"
-#include "daemon/core/members.h"
 #include "daemon/core/tokens.h"
 
 #include <assert.h>
@@ -40,35 +39,6 @@ master_turn(struct core *core, struct master *m, enum master_state next)
 	m->state = next;
 	/* Who waits for a single verdict may have it now. */
 	core->retry = true;
-}
-
-/* Where the configuration says; behind its masters the slots are closed. */
-static void
-master_place(const struct core *core, struct master *m)
-{
-	const struct core_settings *settings = &core->settings;
-
-	if (m->index >= settings->masters)
-		return;
-	if (settings->where != NULL)
-		members_place(m->place, settings->where[m->index]);
-	else
-		(void)snprintf(m->place, sizeof(m->place), "master-%u", m->index + 1);
-	(void)snprintf(
-		m->way, sizeof(m->way), "%s", settings->ways != NULL ? settings->ways[m->index] : "url");
-}
-
-void
-master_init(struct core *core, struct master *m, unsigned index)
-{
-	m->index = index;
-	master_place(core, m);
-	/* The first connect is under way: who asks meanwhile waits for how it ends. */
-	m->state = m->place[0] != '\0' ? MASTER_GREETING : MASTER_AWAY;
-	m->greet_ms = TIMER_NEVER;
-	m->admit_ms = TIMER_NEVER;
-	timer_init(&m->timer, TIMER_MASTER);
-	timer_arm(&core->timers, &m->timer, TIMER_NEVER);
 }
 
 static int64_t

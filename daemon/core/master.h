@@ -15,26 +15,7 @@
 #define CORE_MASTER_H
 
 #include "daemon/core/state.h"
-
-void master_init(struct core *core, struct master *m, unsigned index);
-
-/*
- * From now on the slot is reached at this place, in this way, as a set names them (masterset.h); place.n ==
- * 0: it is closed. What stood on the server before is gone from it: its seat in every lease is empty, and
- * answers that are under way count no more. It is AWAY until a link is up. Emits ACTION_MASTER.
- */
-void master_move(struct core *core, struct master *m, struct slice place, struct slice way);
-
-/* The very server that it was is reached at another place from now on, or in another way. Its calls are
- * answered and its links told down as on any loss of them. Emits ACTION_MASTER. */
-void master_reroute(struct core *core, struct master *m, struct slice place, struct slice way);
-
-/*
- * So many masters are members from now on, more than before: settings.masters. The newcomers stand in their
- * slots already. Leases keep the seats that they have, and get empty ones. Where there was one master there
- * are no latches any more: who asks about one is refused (latch_known()).
- */
-void masters_resize(struct core *core, unsigned masters);
+#include "daemon/core/usable.h"
 
 void master_link_up(struct core *core, struct master *m, unsigned link);
 void master_link_down(struct core *core, struct master *m, unsigned link, struct slice why);
@@ -59,27 +40,8 @@ void master_heard(struct core *core, struct master *m, const struct vote *vote);
  */
 bool master_leapt(struct core *core, struct master *m, const struct vote *vote);
 
-/* New leases may be asked for on this link. When not, why: a clause that follows the master's name. */
-bool master_usable(const struct master *m, unsigned link);
-void master_why_not(const struct core *core, const struct master *m, unsigned link, char *out, size_t room);
-
-/* Leases may be kept: by CALL_RENEW, or by CALL_RECLAIM while guarded. False: neither. */
-bool master_keeps(const struct master *m, unsigned link, enum call_op *op);
-
-/* Releases are taken. */
-bool master_releases(const struct master *m, unsigned link);
-
-/* Another of our masters that is the same server: its vote would count twice. idle: also one that is not in
- * use. */
-const struct master *master_twin(const struct core *core, const struct master *m, bool idle);
-/* Whether another of our masters has not said yet which server it is. */
-bool master_unheard(const struct core *core, const struct master *m);
-
 /* A question went unanswered: no new ones on this link until something is heard. */
 void master_suspect(struct core *core, struct master *m, unsigned link);
-
-/* Its TIME after ms from now, as far as it was seen; 0 ms: now. */
-int64_t master_time_us(const struct core *core, const struct master *m, int64_t ms);
 
 /* Asks on every link who it is and which tokens it has seen. */
 void master_greet_all(struct core *core, struct master *m);
@@ -88,11 +50,5 @@ void master_greet_all(struct core *core, struct master *m);
 bool master_guard_over(const struct core *core, const struct master *m);
 void master_admit(struct core *core, struct master *m, int64_t floor);
 void master_admit_later(struct core *core, struct master *m, int64_t ms);
-
-/* How long a call may go unanswered, ms. */
-int64_t master_patience_ms(const struct core *core);
-
-/* How long new leases are withheld after a master forgot, ms. */
-int64_t master_guard_ms(const struct core *core);
 
 #endif

@@ -1,6 +1,6 @@
 #include "daemon/core/masterset_slots.h"
 
-#include "daemon/core/master.h"
+#include "daemon/core/move.h"
 
 #include <assert.h>
 

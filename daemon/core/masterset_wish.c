@@ -5,9 +5,11 @@
 #include "daemon/core/masterset_change.h"
 
 #include "daemon/core/emit.h"
-#include "daemon/core/latch.h"
-#include "daemon/core/master.h"
+#include "daemon/core/latch_data.h"
 #include "daemon/core/masterset_slots.h"
+#include "daemon/core/move.h"
+#include "daemon/core/rules.h"
+#include "daemon/core/usable.h"
 
 #include <assert.h>
 #include <string.h>
@@ -405,6 +407,10 @@ asked_unfit(struct core *core, conn_id conn, const struct masters_ask *ask)
 	else if (ask->op == MASTERS_ADD && latch_known(core))
 		emit_error(core, conn, CODE_ERR,
 			"latches are known here, and are kept by one master alone: wait until they are over");
+	else if (ask->op == MASTERS_ADD && rules_single(&core->rules))
+		emit_error(core, conn, CODE_ERR,
+			"a rule has interop: redisson, and Redisson's locks have a single master: no other "
+			"can be added");
 	else
 		return asked_wrongly(core, conn, ask, ask->op == MASTERS_ADD ? 2 : 1);
 	return true;

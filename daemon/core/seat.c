@@ -39,7 +39,7 @@ seats_grow(struct lease *l, unsigned from, unsigned to)
 		if (i < from)
 			seats[i] = *seat_of(l, i);
 		else
-			seats[i] = (struct seat){{l->state == LEASE_HELD ? l->valid_ms : 0}};
+			seats[i] = (struct seat){{l->state == LEASE_HELD ? l->valid_ms - 1 : 0}};
 	}
 	seats_free(l);
 	l->seats[0].grown = seats;
@@ -61,9 +61,8 @@ seat_empty(struct lease *l, unsigned i)
 	struct seat *seat = seat_of(l, i);
 	uint8_t others = (uint8_t) ~(1U << i);
 
-	/* No longer than others know of. */
-	if (seat->valid_ms > l->valid_ms)
-		seat->valid_ms = l->valid_ms;
+	if (seat->valid_ms >= l->valid_ms)
+		seat->valid_ms = l->valid_ms > 0 ? l->valid_ms - 1 : 0;
 	l->ours &= others;
 	l->odd &= others;
 	l->noted &= others;

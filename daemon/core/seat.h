@@ -23,15 +23,18 @@ seat_is_odd(const struct lease *l, unsigned i)
 	return (l->odd >> i & 1) != 0;
 }
 
-/* There are more masters than when the lease was made, and nobody has been asked there: it has a seat at each
- * of them from now on, which is good for as long as the lease is good already. A newcomer gives nothing to
- * others for that long. Without memory for it the process ends (rule 7). */
+/*
+ * There are more masters than when the lease was made: it has a seat at each of them from now on. Or its
+ * master is another server from now on: what the former one said counts no more, nor what it is about to say.
+ *
+ * Such a seat is good for as long as the lease is good already, less a millisecond: it keeps what was
+ * promised under the set of before, adds nothing to it, and counts for no round that is to come. A newcomer
+ * gives nothing to others for that long. Without memory the process ends (rule 7).
+ */
 void seats_grow(struct lease *l, unsigned from, unsigned to);
-void seats_free(struct lease *l);
-
-/* Its master is another server from now on: what the former one said counts no more, nor what it is about to
- * say. */
 void seat_empty(struct lease *l, unsigned i);
+
+void seats_free(struct lease *l);
 
 /* Its master gave slots that the stake does not consist of. */
 void seat_set_odd(struct lease *l, unsigned i);

@@ -1,8 +1,4 @@
-/*
- * master_use: what a master can be asked for in the state that it is in, and why not; see master.h. A part of
- * master.c, which changes that state.
- */
-#include "daemon/core/master.h"
+#include "daemon/core/usable.h"
 
 #include "daemon/core/drift.h"
 

@@ -1,14 +1,40 @@
-/*
- * master_move: a slot becomes another server, and further slots become members; see master.h. What leases,
- * undos and latches have to do with that.
- */
-#include "daemon/core/master.h"
+#include "daemon/core/move.h"
 
 #include "daemon/core/emit.h"
-#include "daemon/core/masterset.h"
+#include "daemon/core/members.h"
+#include "daemon/core/timers.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
+
+static void
+master_place(const struct core *core, struct master *m)
+{
+	const struct core_settings *settings = &core->settings;
+
+	if (m->index >= settings->masters)
+		return;
+	if (settings->where != NULL)
+		members_place(m->place, settings->where[m->index]);
+	else
+		(void)snprintf(m->place, sizeof(m->place), "master-%u", m->index + 1);
+	(void)snprintf(
+		m->way, sizeof(m->way), "%s", settings->ways != NULL ? settings->ways[m->index] : "url");
+}
+
+void
+master_init(struct core *core, struct master *m, unsigned index)
+{
+	m->index = index;
+	master_place(core, m);
+	/* The first connect is under way: who asks meanwhile waits for how it ends. */
+	m->state = m->place[0] != '\0' ? MASTER_GREETING : MASTER_AWAY;
+	m->greet_ms = TIMER_NEVER;
+	m->admit_ms = TIMER_NEVER;
+	timer_init(&m->timer, TIMER_MASTER);
+	timer_arm(&core->timers, &m->timer, TIMER_NEVER);
+}
 
 /* The slot has just been there, or was a newcomer's. */
 static const struct master *
@@ -65,7 +91,6 @@ master_move(struct core *core, struct master *m, struct slice place, struct slic
 	master_renew(core, m, place, way);
 	m->moved = true;
 	core->reseat = true;
-	masterset_away(core, m);
 	emit_move(core, m);
 }
 

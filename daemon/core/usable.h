@@ -1,0 +1,35 @@
+/*
+ * usable: what a master can be asked for in the state that it is in, and why not; and how long that may take.
+ * It changes nothing; master.h does.
+ */
+#ifndef CORE_USABLE_H
+#define CORE_USABLE_H
+
+#include "daemon/core/state.h"
+
+/* New leases may be asked for on this link. When not, why: a clause that follows the master's name. */
+bool master_usable(const struct master *m, unsigned link);
+void master_why_not(const struct core *core, const struct master *m, unsigned link, char *out, size_t room);
+
+/* Leases may be kept: by CALL_RENEW, or by CALL_RECLAIM while guarded. False: neither. */
+bool master_keeps(const struct master *m, unsigned link, enum call_op *op);
+
+/* Releases are taken. */
+bool master_releases(const struct master *m, unsigned link);
+
+/* Another of our masters that is the same server: its vote would count twice. idle: also one that is not in
+ * use. */
+const struct master *master_twin(const struct core *core, const struct master *m, bool idle);
+/* Whether another of our masters has not said yet which server it is. */
+bool master_unheard(const struct core *core, const struct master *m);
+
+/* Its TIME after ms from now, as far as it was seen; 0 ms: now. */
+int64_t master_time_us(const struct core *core, const struct master *m, int64_t ms);
+
+/* How long a call may go unanswered, ms. */
+int64_t master_patience_ms(const struct core *core);
+
+/* How long new leases are withheld after a master forgot, ms. */
+int64_t master_guard_ms(const struct core *core);
+
+#endif
