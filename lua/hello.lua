@@ -10,7 +10,8 @@
 --       the place of ':' for a member that came with this generation, '' when it does not yet; 13: the places of its
 --       members and, after '|', of servers that have left, for people; 14: how far it may go here: 0 not at all,
 --       1 offered, 2 accepted, 3 agreed; 15: the next set, as in 12, '' for none; 16: its places; 17: how far that may
---       go: 1 offered, 2 accepted; 0 without one. 3: this server has left the set in 12; 18: the tag of the next set
+--       go: 1 offered, 2 accepted; 0 without one. 4: offered in place of a later one, because another member has
+--       accepted it. 3: this server has left the set in 12; 18: the tag of the next set
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
 --       agreement, next, next places, next step, behind}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned; incarnation is '' unless good
@@ -42,8 +43,8 @@
 -- The tag in the node is 0 until the set is agreed on.
 --
 -- A next set stands beside the set that is agreed on, until a set of its generation or a later one is stored. It is
--- taken from daemons of the set that is stored. An offer gives way to one of a later generation; what is accepted gives
--- way to nothing, and so a master that may have lost its memory accepts nothing. The registration of a daemon has the
+-- taken from daemons of the set that is stored. An offer gives way to a later one; what is accepted, and only an offer
+-- is, gives way to nothing, and so a master that may have lost its memory accepts nothing. The registration of a daemon has the
 -- tag of the next set that it gave, which is its acknowledgement. A daemon that decides on a next set knows by that
 -- that all living daemons know of it.
 -- A server that comes with the set that it is given, '+', has no memory of that set's leases: it gets a new incarnation
@@ -186,7 +187,7 @@ end
 local trusts = not admitted and ARGV[8] == '1'
 
 local OFFERED, ACCEPTED, AGREED = 1, 2, 3
-local LEFT = 3
+local LEFT, INSISTED = 3, 4
 local set, agreement = ARGV[12], node.set and number(node.agreement) or 0
 node.id = node.id or ARGV[11]
 
@@ -257,15 +258,22 @@ local function behind()
 	return named(daemons)
 end
 
+-- Of two next sets of one generation the text decides.
+local function before(one, other)
+	local a, b = generation(one), generation(other)
+	return a < b or a == b and one < other
+end
+
 -- A server that may have lost its memory can hear of a next set, so that no daemon brings back only what was before.
 local function take_next()
 	local other = node.next and node.next ~= ARGV[15]
 	local stored = node.next and number(node.nextstep) or 0
 	if ARGV[15] == '' or set ~= node.set or step ~= AGREED or generation(ARGV[15]) <= generation(set) then
 		return
-	elseif next_step == ACCEPTED and remembers() and not (other and stored == ACCEPTED) then
+	elseif next_step == ACCEPTED and stored == OFFERED and not other and remembers() then
 		stored = ACCEPTED
-	elseif not node.next or other and stored == OFFERED and generation(node.next) < generation(ARGV[15]) then
+	elseif not node.next or other and stored == OFFERED and
+		(next_step == INSISTED or before(node.next, ARGV[15])) then
 		stored = OFFERED
 	else
 		return
@@ -274,14 +282,14 @@ local function take_next()
 	redis.call('HSET', KEYS[1], 'next', node.next, 'nextplaces', node.nextplaces, 'nextstep', node.nextstep)
 end
 
-local before = agreement
+local had = agreement
 if set ~= '' and set ~= node.set then
 	if follows() then
 		if string.find(set, ' ' .. ARGV[11] .. '+', 1, true) and step == AGREED then
 			forget()
 		end
 		node.id = step == AGREED and ARGV[11] or node.id
-		node.set, node.places, agreement, before, tag = set, ARGV[13], step, 0, '00000000'
+		node.set, node.places, agreement, had, tag = set, ARGV[13], step, 0, '00000000'
 	elseif node.set then
 		if node['d:' .. ARGV[2]] then
 			register(string.match(node['d:' .. ARGV[2]], '^%d*'))
@@ -293,7 +301,7 @@ elseif set ~= '' then
 end
 if step == AGREED and set == node.set then
 	tag = given_tag
-	if before < AGREED then
+	if had < AGREED then
 		-- All members have told their tokens by then; later a majority of this set may know fewer than the last set did.
 		highest = math.max(highest, token)
 		floor = highest

@@ -19,6 +19,8 @@
 #define R  "2 0000000000001002:url 0000000000001003:url 0000000000001009+url"
 #define R3 "3 " ID ":url 0000000000001002:url 0000000000001009+url"
 #define R9 "9 " ID ":url 0000000000001002:url 0000000000001008+url"
+#define R9B "9 " ID ":url 0000000000001002:url 0000000000001009+url"
+#define R10 "10 " ID ":url 0000000000001002:url 0000000000001008+url"
 #define RN "2 " ID "+url 0000000000001002:url 0000000000001003:url"
 
 static struct stage stage;
@@ -328,6 +330,8 @@ ON_BOTH(a_next_set_stands_beside_the_one_that_is_agreed_on)
 	struct vote vote;
 
 	agreed(DA);
+	/* Step by step. */
+	stands(gives(DA, S, R, NEXT_ACCEPTED), R, NEXT_OFFERED, "");
 	vote = gives(DA, S, R, NEXT_OFFERED);
 	ends(vote, GREETING_GOOD, S, AGREEMENT_AGREED);
 	stands(vote, R, NEXT_OFFERED, "");
@@ -358,12 +362,17 @@ ON_BOTH(an_offered_next_set_gives_way_to_a_later_one_and_an_accepted_one_to_none
 	snprintf(behind, sizeof(behind), "%s", first_digits(DA));
 	stands(gives(DB, S, R, NEXT_OFFERED), R3, NEXT_OFFERED, behind);
 	stands(gives(DB, S, R9, NEXT_OFFERED), R9, NEXT_OFFERED, behind);
+	stands(gives(DB, S, R9B, NEXT_OFFERED), R9B, NEXT_OFFERED, behind);
+	stands(gives(DB, S, R9, NEXT_OFFERED), R9B, NEXT_OFFERED, behind);
+	stands(gives(DB, S, R9, NEXT_INSISTED), R9, NEXT_OFFERED, behind);
 	snprintf(behind, sizeof(behind), "%s", first_digits(DB));
-	/* Of an earlier generation, but all the others have it already. */
-	stands(gives(DA, S, R3, NEXT_ACCEPTED), R3, NEXT_ACCEPTED, behind);
+	/* It was offered here, and is not any more. */
+	stands(gives(DA, S, R3, NEXT_ACCEPTED), R9, NEXT_OFFERED, behind);
 	snprintf(behind, sizeof(behind), "%s", first_digits(DA));
-	stands(gives(DB, S, R9, NEXT_OFFERED), R3, NEXT_ACCEPTED, behind);
-	stands(gives(DB, S, R9, NEXT_ACCEPTED), R3, NEXT_ACCEPTED, behind);
+	stands(gives(DB, S, R9, NEXT_ACCEPTED), R9, NEXT_ACCEPTED, behind);
+	snprintf(behind, sizeof(behind), "%s", first_digits(DA));
+	stands(gives(DB, S, R10, NEXT_OFFERED), R9, NEXT_ACCEPTED, behind);
+	stands(gives(DB, S, R10, NEXT_ACCEPTED), R9, NEXT_ACCEPTED, behind);
 }
 
 ON_BOTH(a_next_set_is_acknowledged_by_the_daemons_that_gave_it)
@@ -399,7 +408,7 @@ ON_BOTH(a_master_that_may_have_forgotten_accepts_no_next_set)
 ON_BOTH(a_next_set_ends_with_a_set_of_its_generation)
 {
 	agreed(DA);
-	stands(gives(DA, S, R, NEXT_ACCEPTED), R, NEXT_ACCEPTED, "");
+	stands(gives(DA, S, R, NEXT_OFFERED), R, NEXT_OFFERED, "");
 	ends(says(DA, T2, AGREEMENT_AGREED, 9), GREETING_GOOD, T2, AGREEMENT_AGREED);
 	stands(gives(DA, T2, "", NEXT_NONE), "", NEXT_NONE, "");
 	stands(gives(DA, T2, R, NEXT_OFFERED), "", NEXT_NONE, "");
@@ -419,8 +428,8 @@ ON_BOTH(a_newcomer_has_no_memory_of_the_set_that_it_comes_to)
 	ck_assert_str_eq(cast_ask(&stage, "return tostring(redis.call('EXISTS', KEYS[1]))", "hf:reclaimed"), "0");
 	/* Once: its guard goes on. */
 	stage_wait_ms(&stage, 60);
-	vote = gives(DA, RN, R3, NEXT_ACCEPTED);
-	stands(vote, R3, NEXT_ACCEPTED, "");
+	vote = gives(DA, RN, R3, NEXT_OFFERED);
+	stands(vote, R3, NEXT_OFFERED, "");
 	ck_assert(!vote.admitted);
 }
 

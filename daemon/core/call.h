@@ -66,8 +66,9 @@ enum interop {
 /* How far a set of masters has come at one of them (masterset.h). */
 enum agreement { AGREEMENT_NONE, AGREEMENT_OFFERED, AGREEMENT_ACCEPTED, AGREEMENT_AGREED };
 
-/* How far the next set has come there, or may go. NEXT_LEFT, in a HELLO alone: the server has left the set. */
-enum next_step { NEXT_NONE, NEXT_OFFERED, NEXT_ACCEPTED, NEXT_LEFT };
+/* How far the next set has come there, or may go. In a HELLO alone: the server has left the
+ * set; offered in place of a later one, because another member has accepted it. */
+enum next_step { NEXT_NONE, NEXT_OFFERED, NEXT_ACCEPTED, NEXT_LEFT, NEXT_INSISTED };
 
 /* A set of masters that is to follow the one that is agreed on (masterset.h). */
 struct next_set {

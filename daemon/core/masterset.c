@@ -35,7 +35,7 @@ list_ours(struct core *core, const struct members *list)
 		if (slot_of_member(core, list->ids[i]) == NULL)
 			return false;
 	}
-	return slots_fit(core, list);
+	return slots_fit(core, NULL, list);
 }
 
 /* ---- what this daemon says ---- */
@@ -172,7 +172,7 @@ ask_agreed(struct core *core, const struct master *m, struct call *hello)
 	hello->id = ours.ids[at];
 	if (member_may_have(core, &ours, m, (unsigned)at))
 		hello->agreement = AGREEMENT_AGREED;
-	masterset_ask_next(core, hello);
+	masterset_ask_next(core, m, hello);
 }
 
 void
@@ -254,14 +254,14 @@ void
 masterset_take(struct core *core, struct slice text, struct slice places)
 {
 	struct masterset *set = &core->masterset;
-	struct members list;
-	bool readable;
+	struct members ours, list;
+	bool known = set->agreed && masterset_members(core, &ours), readable = members_read(text, places, &list);
 
+	assert(readable);
+	if (!slots_fit(core, known ? &ours : NULL, &list))
+		slots_take(core, &list);
 	masterset_copy(set->text, sizeof(set->text), text);
 	masterset_copy(set->places, sizeof(set->places), places);
-	readable = masterset_members(core, &list);
-	assert(readable);
-	slots_take(core, &list);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
@@ -371,7 +371,7 @@ list_follows(const struct core *core, const struct members *ours, const struct m
 
 	if (vote->agreement != AGREEMENT_AGREED || theirs->generation <= ours->generation)
 		return false;
-	return slice_equal(vote->masterset, own_slice(set->next.text)) || slots_fit(core, theirs) ||
+	return slice_equal(vote->masterset, own_slice(set->next.text)) || slots_fit(core, ours, theirs) ||
 	       slots_follow(core, ours, theirs);
 }
 
@@ -400,9 +400,9 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 	if (list_follows(core, &ours, theirs, vote))
 		return set_adopt(core, m, vote);
 	/* It has not heard what we would say now. */
-	if (m->links[vote->link].set_serial != set->serial && slot_fits(&ours, m))
+	if (m->links[vote->link].set_serial != set->serial && slot_fits(NULL, &ours, m))
 		return MEMBERSHIP_AGAIN;
-	if (m->links[vote->link].set_step < AGREEMENT_AGREED && at >= 0 && slot_fits(&ours, m) &&
+	if (m->links[vote->link].set_step < AGREEMENT_AGREED && at >= 0 && slot_fits(NULL, &ours, m) &&
 		(m->blank || theirs->generation < ours.generation))
 		return told_behind(core, m, vote, &ours, (unsigned)at);
 	if (m->blank)
@@ -418,7 +418,7 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 {
 	bool agreed = vote->agreement == AGREEMENT_AGREED;
 
-	if (agreed && (slots_fit(core, theirs) || (core->settings.follow && slots_follow(core, NULL, theirs))))
+	if (agreed && (slots_fit(core, NULL, theirs) || (core->settings.follow && slots_follow(core, NULL, theirs))))
 		return set_adopt(core, m, vote);
 	if (agreed)
 		return set_other(core, m, theirs, vote, vote->places,

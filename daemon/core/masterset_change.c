@@ -56,19 +56,31 @@ least_step(const struct core *core, const struct members *next)
 }
 
 static enum next_step
-most_step(const struct core *core)
+most_step(const struct core *core, const struct members *next)
 {
 	enum next_step most = NEXT_NONE;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (core->masters[i].next_step > most)
-			most = core->masters[i].next_step;
+		const struct master *m = &core->masters[i];
+
+		if (stays(next, m) && m->next_step > most)
+			most = m->next_step;
 	}
 	return most;
 }
 
+/* Where a member that stays has accepted it, no other next set can come into force, and offers of others stand in
+ * the way. */
+static enum next_step
+step_for(const struct core *core, const struct members *next, const struct master *m)
+{
+	if (m->next_step == NEXT_NONE && most_step(core, next) == NEXT_ACCEPTED)
+		return NEXT_INSISTED;
+	return least_step(core, next) == NEXT_NONE ? NEXT_OFFERED : NEXT_ACCEPTED;
+}
+
 void
-masterset_ask_next(const struct core *core, struct call *hello)
+masterset_ask_next(const struct core *core, const struct master *m, struct call *hello)
 {
 	const struct masterset *set = &core->masterset;
 	struct members next;
@@ -77,7 +89,7 @@ masterset_ask_next(const struct core *core, struct call *hello)
 		return;
 	hello->next = (struct next_set){.set = slice_of(set->next.text),
 		.places = slice_of(set->next.places),
-		.step = least_step(core, &next) == NEXT_NONE ? NEXT_OFFERED : NEXT_ACCEPTED,
+		.step = step_for(core, &next, m),
 		.tag = set->next.tag};
 }
 
@@ -125,6 +137,15 @@ masterset_next(struct core *core, struct slice text, struct slice places)
 	masterset_wish_next(core);
 }
 
+static bool
+text_after(struct slice one, const char *other)
+{
+	size_t n = strlen(other), least = one.n < n ? one.n : n;
+	int order = memcmp(one.p, other, least);
+
+	return order > 0 || (order == 0 && one.n > n);
+}
+
 /* Whether the next set that this member tells goes before the one that is known here. What a member that stays
  * has accepted leaves no other one a chance. */
 static bool
@@ -136,8 +157,11 @@ next_better(const struct core *core, const struct master *m, const struct vote *
 		return true;
 	if (vote->next.step == NEXT_ACCEPTED && stays(&next, m))
 		return true;
-	return most_step(core) < NEXT_ACCEPTED &&
-	       (vote->next.step == NEXT_ACCEPTED || told->generation > next.generation);
+	if (most_step(core, &next) == NEXT_ACCEPTED)
+		return false;
+	return vote->next.step == NEXT_ACCEPTED || told->generation > next.generation ||
+	       (told->generation == next.generation &&
+		       text_after(vote->next.set, core->masterset.next.text));
 }
 
 /* Whether what this member told of the next set counts: it told it within a lease, and it remembers. One that
@@ -249,7 +273,9 @@ masterset_careful(const struct core *core, const struct master *m)
 bool
 masterset_accepted(const struct core *core)
 {
-	return most_step(core) == NEXT_ACCEPTED;
+	struct members next;
+
+	return next_read(core, &next) && most_step(core, &next) == NEXT_ACCEPTED;
 }
 
 const char *

@@ -49,7 +49,7 @@ masterset_fresh(const struct core *core, int64_t ms)
 }
 
 /* Puts the next set into a HELLO for a member. */
-void masterset_ask_next(const struct core *core, struct call *hello);
+void masterset_ask_next(const struct core *core, const struct master *m, struct call *hello);
 
 /* What a member of our set tells of the next one. */
 void masterset_told_next(struct core *core, struct master *m, const struct vote *vote);

@@ -33,16 +33,25 @@ slot_member(const struct members *list, const struct master *m)
 	return at >= 0 ? at : slot_blank(list, m);
 }
 
+/* By its place here, or the one that our set has for it. */
+static bool
+slot_left(const struct members *ours, const struct members *list, const struct master *m)
+{
+	int was = ours != NULL ? members_find(ours, m->member) : -1;
+
+	return members_left(list, slice_of(m->place)) || (was >= 0 && members_left(list, ours->places[was]));
+}
+
 /* By its id; without a memory, or before it is heard, by its place. If a master that answers late passed for
  * any member, this daemon could take up a set that its configuration has left. One that cannot be reached
  * passes: other daemons may know it by another place, or another server may have answered there for a while. */
 bool
-slot_fits(const struct members *list, const struct master *m)
+slot_fits(const struct members *ours, const struct members *list, const struct master *m)
 {
 	int at = members_find(list, m->id);
 
 	if (at < 0 && m->state == MASTER_AWAY && !m->blank)
-		return true;
+		return !slot_left(ours, list, m);
 	if (m->id == 0)
 		return slot_blank(list, m) >= 0;
 	if (at >= 0)
@@ -51,12 +60,12 @@ slot_fits(const struct members *list, const struct master *m)
 }
 
 bool
-slots_fit(const struct core *core, const struct members *list)
+slots_fit(const struct core *core, const struct members *ours, const struct members *list)
 {
 	if (list->n != core->settings.masters)
 		return false;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (!slot_fits(list, &core->masters[i]))
+		if (!slot_fits(ours, list, &core->masters[i]))
 			return false;
 	}
 	return true;
@@ -69,7 +78,7 @@ slot_follows(const struct members *ours, const struct members *list, const struc
 
 	if (members_find(list, m->id) >= 0 || (was >= 0 && members_find(list, m->member) >= 0))
 		return true;
-	if (members_left(list, slice_of(m->place)) || (was >= 0 && members_left(list, ours->places[was])))
+	if (slot_left(ours, list, m))
 		return true;
 	return (m->id == 0 || m->blank) && slot_blank(list, m) >= 0;
 }

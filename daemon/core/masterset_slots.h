@@ -11,14 +11,15 @@
  * or by place and way. -1: none, or not known. */
 int slot_member(const struct members *list, const struct master *m);
 
-/* Whether it may be a member. One that cannot be reached may be any. */
-bool slot_fits(const struct members *list, const struct master *m);
+/* Whether it may be a member. One that cannot be reached may be any, unless it has left. ours: our set; NULL:
+ * none is agreed on here. */
+bool slot_fits(const struct members *ours, const struct members *list, const struct master *m);
 
 /* Whether our masters are those of this set. */
-bool slots_fit(const struct core *core, const struct members *list);
+bool slots_fit(const struct core *core, const struct members *ours, const struct members *list);
 
 /* Whether each of our masters is a member of this set, or a server that has left it: the set has come of ours
- * by changes. ours: our set; NULL: none is agreed on here. */
+ * by changes. */
 bool slots_follow(const struct core *core, const struct members *ours, const struct members *list);
 
 /* Whether our masters have the places and ways of this set. */
