@@ -110,6 +110,11 @@ def status(daemon):
         return client("MASTERS")
 
 
+def members(told):
+    """Of a status, those that are not joining or leaving."""
+    return [master for master in told["masters"] if master["role"] == "member"]
+
+
 def generation(daemon):
     return status(daemon)["generation"]
 
@@ -119,10 +124,10 @@ def changed(daemons, number, places):
     def there(daemon):
         told = status(daemon)
         return (told["generation"], told["change"]) == (number, "none") and all(
-            master["state"] == "admitted" for master in told["masters"])
+            master["state"] == "admitted" for master in members(told))
     for daemon in daemons:
         until("%s has generation %d: %r" % (daemon.name, number, status(daemon)), lambda one=daemon: there(one))
-        expect(sorted(master["place"] for master in status(daemon)["masters"]), sorted(places), daemon.name)
+        expect(sorted(master["place"] for master in members(status(daemon))), sorted(places), daemon.name)
     expect(len({daemon.info()["masters_set"] for daemon in daemons}), 1, "sets")
 
 

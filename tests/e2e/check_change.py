@@ -13,7 +13,7 @@ import check_sentinel
 import harness
 import resp
 import tool
-from changing import CONFIG, Asking, Load, Url, begin, changed, command, daemons_of, generation, in_step, status
+from changing import CONFIG, Asking, Load, Url, begin, changed, command, daemons_of, generation, in_step, members, status
 from harness import expect, expect_code, until
 from scene import pause
 
@@ -36,7 +36,7 @@ def unchanged(daemons, number, masters):
     for daemon in daemons:
         told = status(daemon)
         expect((told["generation"], told["change"]), (number, "none"), daemon.name)
-        expect(sorted(master["place"] for master in told["masters"]), sorted(places(masters)), daemon.name)
+        expect(sorted(master["place"] for master in members(told)), sorted(places(masters)), daemon.name)
 
 
 # --- changes that go well -----------------------------------------------------------------------------------------

@@ -71,19 +71,19 @@ class Changing(Stage):
         """Until no change is under way; the servers that are members then are the masters."""
         def addresses():
             told = [status(daemon) for daemon in self.daemons]
-            sets = {(one["generation"], tuple(sorted(master["place"] for master in one["masters"]))) for one in told}
+            sets = {(one["generation"], tuple(sorted(master["place"] for master in one["masters"] if master["role"] == "member"))) for one in told}
             if len(sets) > 1 or any((one["change"], one["agreement"]) != ("none", "agreed") for one in told):
                 return None
             return sets.pop()[1]
 
         try:
-            members = harness.until("no change of the masters is under way", addresses)
+            places = harness.until("no change of the masters is under way", addresses)
         except AssertionError as error:
             raise AssertionError("%s: %r" % (error, [status(daemon) for daemon in self.daemons])) from error
         known = self.servers + self.left
         before = self.servers
-        self.servers = [server for server in known if server.address in members]
-        harness.expect(len(self.servers), len(members), "servers of the set %r" % (members,))
+        self.servers = [server for server in known if server.address in places]
+        harness.expect(len(self.servers), len(places), "servers of the set %r" % (places,))
         self.left = [server for server in known if server not in self.servers]
         self.votes = len(self.servers)
         for server in self.servers:
