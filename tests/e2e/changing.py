@@ -13,9 +13,8 @@ from scene import LEASE, MARGIN
 
 CLIENTS = 32  # two of each role
 WORKERS = 4
-CONFIG = "lease: %dms\nclock-margin: %dms\nrestart-guard: auto\nlimits: { latches-per-user: 10000000 }\nrules: [ %s ]\n" % (
-    LEASE * 1000, MARGIN * 1000,
-    ", ".join("{ match: %s, max-hold: %dms }" % rule for rule in nemesis_client.MAX_HOLD_MS.items()))
+CONFIG = "lease: %dms\nclock-margin: %dms\nrestart-guard: auto\nrules: [ %s ]\n" % (
+    LEASE * 1000, MARGIN * 1000, ", ".join("{ match: %s, max-hold: %dms }" % rule for rule in nemesis_client.MAX_HOLD_MS.items()))
 TOKEN_MAX = 2 ** 53
 
 

@@ -13,7 +13,8 @@ import check_sentinel
 import harness
 import resp
 import tool
-from changing import CONFIG, Asking, Load, Url, begin, changed, command, daemons_of, generation, in_step, members, status
+from changing import (
+    CONFIG, Asking, Load, Url, begin, changed, command, daemons_of, generation, in_step, members, status)
 from harness import expect, expect_code, until
 from scene import pause
 
@@ -42,7 +43,7 @@ def unchanged(daemons, number, masters):
 # --- changes that go well -----------------------------------------------------------------------------------------
 
 def test_each_replaced(place):
-    """each of three masters is replaced in turn, each by another daemon; the old ones are switched off, one is replaced dead"""
+    """each of three masters is replaced in turn, one of them dead; those that left are switched off"""
     masters = servers(place, 3)
     daemons = daemons_of(place, masters)
     load = Load(place, daemons)
@@ -95,7 +96,7 @@ def test_three_to_five(place):
 
 
 def test_url_to_sentinel(place):
-    """a master that was named by its URL is named by its Sentinel name: each host is told first, then it is one command"""
+    """a master is named by its Sentinel name instead of its URL: each host is told first"""
     group = check_sentinel.Group(place)
     daemons = daemons_of(place, Url("redis://127.0.0.1:%d" % group.port))
     load = Load(place, daemons)
@@ -133,7 +134,7 @@ def test_same_server_comes_back(place):
 
 
 def test_host_that_was_not_told(place):
-    """a newcomer with a password of its own: a host that was not told goes on without it, says so, and uses it when it is told"""
+    """a newcomer with a password of its own: a host that was not told goes on without it until it is"""
     masters = servers(place, 3)
     new = place.redis("new", options=["--requirepass", "own"])
     daemons = daemons_of(place, masters, environment={"OWN": "own"})
@@ -200,7 +201,7 @@ def test_commanded_daemon_killed(place):
 
 
 def test_daemon_stands_still(place):
-    """a daemon stands still: the change waits for it while it may hold something, then goes on; it follows when it wakes"""
+    """a daemon stands still: the change waits for it while it may hold something, and it follows when it wakes"""
     masters = servers(place, 4)
     daemons = daemons_of(place, masters[:3])
     load = Load(place, daemons, keepers=daemons[:2])
@@ -220,7 +221,7 @@ def test_daemon_stands_still(place):
 
 
 def test_kept_master_stands_still(place):
-    """a master that stays stands still in the middle of a change: the change waits, locks go on, and it ends when it is back"""
+    """a master that stays stands still in the middle of a change, which waits for it; locks go on"""
     masters = servers(place, 4)
     daemons = daemons_of(place, masters[:3])
     load = Load(place, daemons, keepers=daemons[:2])
@@ -314,7 +315,7 @@ def test_abort(place):
 # --- daemons that start with an old list --------------------------------------------------------------------------
 
 def test_restarted_with_the_old_list(place):
-    """a daemon that starts with the list of before, while the set changes or afterwards, takes up the set; with masters-follow: no it is refused with both lists"""
+    """a daemon that starts with an old list takes up the set; with masters-follow: no it is refused with both lists"""
     masters = servers(place, 5)
     daemons = daemons_of(place, masters[:3])
     load = Load(place, daemons, keepers=daemons[:2])

@@ -1,9 +1,10 @@
-"""The nemesis' stage on which the set of masters changes: an administrator replaces masters and adds some, at any daemon,
-while the faults go on. What has been offered goes on by itself; when all is healed, it is looked at what came of it.
+"""The nemesis' stage on which the set of masters changes: an administrator replaces masters and adds some, at any
+daemon, while the faults go on. What has been offered goes on by itself; when all is healed, it is looked at what came
+of it.
 
-Each server has one address for all daemons, and its proxy knows who connects. Configurations follow later, one host after
-the other: until then a daemon that restarts does so with a list that the set has left behind. A server that left is
-switched off when no configuration names it any more.
+Each server has one address for all daemons, and its proxy knows who connects. Configurations follow later, one host
+after the other: until then a daemon that restarts does so with a list that the set has left behind. A server that left
+is switched off when no configuration names it any more.
 """
 
 import harness
@@ -71,7 +72,7 @@ class Changing(Stage):
         """Until no change is under way; the servers that are members then are the masters."""
         def addresses():
             told = [status(daemon) for daemon in self.daemons]
-            sets = {(one["generation"], tuple(sorted(master["place"] for master in one["masters"] if master["role"] == "member"))) for one in told}
+            sets = {(one["generation"], members(one)) for one in told}
             if len(sets) > 1 or any((one["change"], one["agreement"]) != ("none", "agreed") for one in told):
                 return None
             return sets.pop()[1]
@@ -112,6 +113,10 @@ class Changing(Stage):
 def status(daemon):
     with resp.Client(daemon.socket, 3) as client:
         return client("MASTERS")
+
+
+def members(told):
+    return tuple(sorted(master["place"] for master in told["masters"] if master["role"] == "member"))
 
 
 def change(stage, chance, masters):
