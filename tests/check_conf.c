@@ -99,7 +99,8 @@ START_TEST(every_key_reaches_its_field)
 		"  - unix: /tmp/a.sock\n    mode: 0600\n    group: root\n    on-close: withhold\n"
 		"  - tcp: '[::1]:5625'\n    on-close: release\n"
 		"  - { tcp: 0.0.0.0:5626, insecure: yes }\n"
-		"namespace: site-a\nmasters: [ 'redis://h:7000/3' ]\npool: 4\n"
+		"namespace: site-a\nmasters: [ 'redis://h:7000/3' ]\nmasters-follow: no\n"
+		"pool: 4\n"
 		"lease: 3s\nclock-margin: 250ms\nhandoff: { streak: 1, time: 2s }\n"
 		"restart-guard: off\n"
 		"rules:\n  - { match: 'cron/*', lease: 1m, wait: 5m, max-hold: 1h, crash-delay: 5s, key: "
@@ -123,6 +124,7 @@ START_TEST(every_key_reaches_its_field)
 	ck_assert_str_eq(conf->masters[0].url.address.host, "h");
 	ck_assert_int_eq(conf->masters[0].url.address.port, 7000);
 	ck_assert_int_eq(conf->masters[0].url.database, 3);
+	ck_assert(!conf->masters_follow);
 	ck_assert_int_eq(conf->pool, 4);
 	ck_assert_int_eq(conf->margin_ms, 250);
 	ck_assert_int_eq(conf->handoff.time_ms, 2000);
