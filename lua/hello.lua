@@ -265,12 +265,12 @@ local function before(one, other)
 end
 
 -- A server that may have lost its memory can hear of a next set, so that no daemon brings back only what was before.
-local function take_next()
+local function take_next(restored)
 	local other = node.next and node.next ~= ARGV[15]
 	local stored = node.next and number(node.nextstep) or 0
-	if ARGV[15] == '' or set ~= node.set or step ~= AGREED or generation(ARGV[15]) <= generation(set) then
+	if ARGV[15] == '' or set ~= node.set or agreement ~= AGREED or generation(ARGV[15]) <= generation(set) then
 		return
-	elseif next_step == ACCEPTED and stored == OFFERED and not other and remembers() then
+	elseif next_step == ACCEPTED and (restored or stored == OFFERED and not other and remembers()) then
 		stored = ACCEPTED
 	elseif not node.next or other and stored == OFFERED and
 		(next_step == INSISTED or before(node.next, ARGV[15])) then
@@ -282,13 +282,14 @@ local function take_next()
 	redis.call('HSET', KEYS[1], 'next', node.next, 'nextplaces', node.nextplaces, 'nextstep', node.nextstep)
 end
 
-local had = agreement
+local had, restored = agreement, false
 if set ~= '' and set ~= node.set then
 	if follows() then
 		if string.find(set, ' ' .. ARGV[11] .. '+', 1, true) and step == AGREED then
 			forget()
 		end
 		node.id = step == AGREED and ARGV[11] or node.id
+		restored = not node.set
 		node.set, node.places, agreement, had, tag = set, ARGV[13], step, 0, '00000000'
 	elseif node.set then
 		if node['d:' .. ARGV[2]] then
@@ -313,7 +314,7 @@ if node.next and (not node.set or generation(node.next) <= generation(node.set))
 	redis.call('HDEL', KEYS[1], 'next', 'nextplaces', 'nextstep')
 	node.next, node.nextplaces, node.nextstep = nil, nil, nil
 end
-take_next()
+take_next(restored)
 node.behind = behind()
 if not agreed then
 	incarnation = candidate

@@ -44,6 +44,18 @@ struct master_link {
 		offset; /* of the master's clock from ours: answers on one link do not overtake each other */
 };
 
+/* What a master has told of sets in the memory that it has (masterset_memory.h). A serial is of masterset: what
+ * a greeting tells that left at it or later was so after all that had been told before. */
+struct memory {
+	uint64_t incarnation;
+	int64_t told_ms;   /* when it was asked last, in whatever memory, and told our set or an earlier one of ours */
+	int64_t heard_ms;  /* when it was asked last, */
+	uint64_t heard;    /* and the serial then */
+	uint64_t enrolled; /* the serial when it had told our set, agreed on, for the first time; 0: it has not */
+	uint64_t blank;    /* when it had told that it has none; 0: it has not */
+	uint64_t accepted; /* when it had told that it has accepted our next set; 0: it has not */
+};
+
 struct master {
 	enum master_state state;
 	unsigned index;
@@ -82,11 +94,9 @@ struct master {
 	uint64_t member;                /* its id as a member of the set that is agreed on; 0: not yet */
 	enum agreement agreement;       /* how far our set has come there (masterset.h) */
 	bool enrolled;                  /* it says that the set that we have agreed on is agreed */
-	bool blank;                     /* it stores no set, */
-	int64_t blank_ms;               /* as it told when it was asked then; 0: it does store one */
+	bool blank;                     /* it stores no set */
 	bool other;                     /* it is not one of ours */
-	int64_t told_ms;                /* when it was asked what set it has, if it was ours or an earlier one of */
-	int64_t enrolled_ms;            /* ours; and if it was the one that is agreed on here; 0: never */
+	struct memory memory;           /* what it has told of sets */
 	enum next_step next_step;       /* how far the next set has come there, as it told last */
 	bool next_known;                /* and all living daemons that it knows of have acknowledged it */
 	bool left;                      /* a slot behind the members: it is no member any more, and is to hear it */

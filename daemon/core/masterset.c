@@ -2,6 +2,7 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/masterset_change.h"
+#include "daemon/core/masterset_memory.h"
 #include "daemon/core/masterset_slots.h"
 
 #include <assert.h>
@@ -115,51 +116,6 @@ next_step(const struct core *core)
 							  : AGREEMENT_AGREED;
 }
 
-/* Whether so many other members have told our set within a lease that each majority of ours has one of them; or
- * all others have told it, or that they have none. */
-static bool
-others_sure(const struct core *core, const struct master *m)
-{
-	unsigned n = core->settings.masters, need = n - (n / 2 + 1) + 1, enrolled = 0, blank = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		const struct master *other = &core->masters[i];
-		bool sure = masterset_fresh(core, other->enrolled_ms);
-
-		enrolled += other != m && sure;
-		blank += other != m && !sure && other->blank && masterset_fresh(core, other->blank_ms);
-	}
-	return enrolled >= need || enrolled + blank == n - 1;
-}
-
-/* A member that came with the set may have it once a majority of those before refuses the calls of the set
- * before: its guard begins. */
-static bool
-newcomer_may_have(const struct core *core, const struct members *ours)
-{
-	unsigned before = ours->came_n == 2 ? ours->n - 2 : ours->n, enrolled = 0;
-
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct master *m = &core->masters[i];
-		int at = members_find(ours, m->id);
-
-		enrolled += at >= 0 && !ours->came[at] && masterset_fresh(core, m->enrolled_ms);
-	}
-	return enrolled >= before / 2 + 1;
-}
-
-/*
- * Whether this master may be given our set. If it told us a set within a lease, no later one has been decided
- * without us meanwhile. Else it may have forgotten a later one: others have to say that there is none.
- */
-static bool
-member_may_have(const struct core *core, const struct members *ours, const struct master *m, unsigned at)
-{
-	if (others_sure(core, m) || masterset_fresh(core, m->enrolled_ms))
-		return true;
-	return ours->came[at] ? newcomer_may_have(core, ours) : masterset_fresh(core, m->told_ms);
-}
-
 /* A member that lost its memory gets it back; a server that may be none does not. */
 static void
 ask_agreed(struct core *core, const struct master *m, struct call *hello)
@@ -170,7 +126,7 @@ ask_agreed(struct core *core, const struct master *m, struct call *hello)
 	if (at < 0)
 		return;
 	hello->id = ours.ids[at];
-	if (member_may_have(core, &ours, m, (unsigned)at))
+	if (memory_may_have(core, &ours, m, (unsigned)at))
 		hello->agreement = AGREEMENT_AGREED;
 	masterset_ask_next(core, m, hello);
 }
@@ -268,7 +224,7 @@ masterset_take(struct core *core, struct slice text, struct slice places)
 		m->member = members_find(&list, m->id) >= 0 && !m->blank ? m->id : 0;
 		m->agreement = AGREEMENT_NONE;
 		m->enrolled = false;
-		m->enrolled_ms = 0;
+		m->memory.enrolled = 0;
 		m->other = false;
 	}
 	set_agreed(core);
@@ -295,9 +251,8 @@ set_adopt(struct core *core, struct master *from, const struct vote *vote)
 	if (from->id != id)
 		return MEMBERSHIP_APART; /* it has left: another one stands in its slot */
 	from->member = id;
-	from->told_ms = from->links[vote->link].greeting_ms;
 	from->enrolled = vote->greeting == GREETING_GOOD;
-	from->enrolled_ms = from->enrolled ? from->told_ms : 0;
+	memory_told(core, from, vote);
 	return set_ours(core, from, vote);
 }
 
@@ -381,10 +336,10 @@ told_behind(struct core *core, struct master *m, const struct vote *vote, const 
 	unsigned at)
 {
 	if (!m->blank)
-		m->told_ms = m->links[vote->link].greeting_ms;
+		memory_told(core, m, vote);
 	m->other = false;
 	set_usable(core);
-	return member_may_have(core, ours, m, at) ? MEMBERSHIP_AGAIN : MEMBERSHIP_APART;
+	return memory_may_have(core, ours, m, at) ? MEMBERSHIP_AGAIN : MEMBERSHIP_APART;
 }
 
 /* We have agreed on a set, and it has another, or none. */
@@ -435,19 +390,13 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 static enum membership
 told_enrolled(struct core *core, struct master *m, const struct vote *vote)
 {
-	struct masterset *set = &core->masterset;
-	bool before = m->enrolled_ms != 0;
-
 	m->member = m->id;
-	m->told_ms = m->links[vote->link].greeting_ms;
 	if (vote->agreement != AGREEMENT_AGREED || vote->greeting != GREETING_GOOD) {
 		(void)set_ours(core, m, vote);
 		return MEMBERSHIP_AGAIN;
 	}
 	m->enrolled = true;
-	m->enrolled_ms = m->told_ms;
-	/* Newcomers may have been waiting for this one. */
-	set->serial += !before;
+	memory_told(core, m, vote);
 	masterset_told_next(core, m, vote);
 	return m->enrolled ? set_ours(core, m, vote) : MEMBERSHIP_AGAIN;
 }
@@ -463,7 +412,7 @@ told_ours(struct core *core, struct master *m, const struct vote *vote)
 		return told_enrolled(core, m, vote);
 	/* Under guard its memory may be older than what it forgot. */
 	m->agreement = vote->admitted ? vote->agreement : AGREEMENT_NONE;
-	m->told_ms = m->links[vote->link].greeting_ms;
+	memory_told(core, m, vote);
 	if (vote->agreement == AGREEMENT_AGREED || least_agreement(core) >= AGREEMENT_ACCEPTED) {
 		for (unsigned i = 0; i < core->settings.masters; i++)
 			core->masters[i].member = core->masters[i].agreement > 0 ? core->masters[i].id : 0;
@@ -480,7 +429,6 @@ static void
 told_id(struct core *core, struct master *m, const struct vote *vote)
 {
 	m->blank = vote->masterset.n == 0;
-	m->blank_ms = m->blank ? m->links[vote->link].greeting_ms : 0;
 	if (m->id == vote->id && core->masterset.text[0] != '\0')
 		return;
 	m->id = vote->id;
@@ -556,12 +504,17 @@ enum membership
 masterset_told(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool before = m->enrolled;
+	unsigned waiting;
 	enum membership membership;
 
 	if (m->index >= core->settings.masters)
 		return masterset_told_behind(core, m, vote);
 	m->enrolled = false;
+	memory_heard(core, m, vote);
+	waiting = memory_waiting(core);
 	membership = set_told(core, m, vote);
+	/* What this one told lets another one have the set. */
+	core->masterset.serial += memory_waiting(core) < waiting;
 	if (membership == MEMBERSHIP_OTHER && vote->greeting == GREETING_OTHERSET && vote->text.n > 0)
 		why_living(core, vote->text);
 	core->retry |= m->enrolled && !before;

@@ -68,14 +68,14 @@ masterset_changes(const struct core *core)
 	return core->masterset.next.text[0] != '\0';
 }
 
+/* Whether a member has no set yet, and depends on what the others tell. */
+bool masterset_unsure(const struct core *core);
+
 /* Whether a member has accepted it. */
 bool masterset_accepted(const struct core *core);
 
 /* What the server in this slot is to the set: "member", "leaving", "joining" or "left". */
 const char *masterset_role(const struct core *core, const struct master *m);
-
-/* Whether this member, which has lost its memory, must not be admitted: a next set may be in force. */
-bool masterset_careful(const struct core *core, const struct master *m);
 
 /* Whether it is to be asked again soon: a next set waits for it, or for daemons that it knows. */
 bool masterset_waits(const struct core *core, const struct master *m);

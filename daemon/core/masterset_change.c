@@ -1,6 +1,7 @@
 #include "daemon/core/masterset_change.h"
 
 #include "daemon/core/emit.h"
+#include "daemon/core/masterset_memory.h"
 #include "daemon/core/masterset_slots.h"
 
 #include <assert.h>
@@ -75,7 +76,7 @@ static enum next_step
 step_for(const struct core *core, const struct members *next, const struct master *m)
 {
 	if (m->next_step == NEXT_NONE && most_step(core, next) == NEXT_ACCEPTED)
-		return NEXT_INSISTED;
+		return m->blank ? NEXT_ACCEPTED : NEXT_INSISTED;
 	return least_step(core, next) == NEXT_NONE ? NEXT_OFFERED : NEXT_ACCEPTED;
 }
 
@@ -102,6 +103,7 @@ next_forget(struct core *core)
 
 		m->next_step = NEXT_NONE;
 		m->next_known = m->next_rival = false;
+		m->memory.accepted = 0;
 		m->behind[0] = '\0';
 	}
 }
@@ -132,7 +134,7 @@ masterset_next(struct core *core, struct slice text, struct slice places)
 	masterset_copy(set->next.text, sizeof(set->next.text), text);
 	masterset_copy(set->next.places, sizeof(set->next.places), places);
 	set->next.tag = masterset_tag(set->next.text);
-	set->serial++;
+	set->next.serial = ++set->serial;
 	emit_note(core, NOTE_MASTERS_CHANGE, NULL, NULL, 0, -1, set->next.places);
 	masterset_wish_next(core);
 }
@@ -170,35 +172,29 @@ next_better(const struct core *core, const struct master *m, const struct vote *
 static bool
 step_counts(const struct core *core, const struct master *m)
 {
-	unsigned n = core->settings.masters, need = n - (n / 2 + 1) + 1, sure = 0;
-
-	if (!masterset_fresh(core, m->enrolled_ms))
-		return false;
-	if (m->state == MASTER_ADMITTED)
-		return true;
-	for (unsigned i = 0; i < n; i++) {
-		const struct master *other = &core->masters[i];
-
-		sure += other != m && other->state == MASTER_ADMITTED && !other->next_rival &&
-			masterset_fresh(core, other->enrolled_ms);
-	}
-	return sure >= need;
+	return memory_fresh(core, m) && (m->state == MASTER_ADMITTED || memory_others(core, m));
 }
 
-/* All members that stay have accepted it, and all living daemons know of it. */
+/* All members that stay have accepted it, and said so once more after all of them had: one may have forgotten it
+ * before the last one said so. And all living daemons know of it. */
 static bool
-next_decided(const struct core *core, const struct members *next)
+next_decided(struct core *core, const struct members *next)
 {
+	uint64_t since = 0;
+
 	for (unsigned i = 0; i < next->n; i++) {
-		const struct master *m = NULL;
+		const struct master *m = slot_of_member(core, next->ids[i]);
 
 		if (next->came[i])
 			continue;
-		for (unsigned k = 0; k < core->settings.masters; k++) {
-			if (core->masters[k].id == next->ids[i])
-				m = &core->masters[k];
-		}
-		if (m == NULL || m->next_step < NEXT_ACCEPTED || !m->next_known || !step_counts(core, m))
+		if (m == NULL || m->memory.accepted == 0 || !m->next_known || !step_counts(core, m))
+			return false;
+		since = m->memory.accepted > since ? m->memory.accepted : since;
+	}
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *m = &core->masters[i];
+
+		if (stays(next, m) && m->memory.heard < since)
 			return false;
 	}
 	return true;
@@ -215,11 +211,15 @@ next_take(struct core *core)
 static void
 next_told(struct core *core, struct master *m, const struct vote *vote)
 {
-	const struct masterset *set = &core->masterset;
+	struct masterset *set = &core->masterset;
 	const struct master_link *l = &m->links[vote->link];
 
 	m->next_step = vote->next.step;
-	m->next_known = l->set_serial == set->serial && vote->behind.n == 0;
+	m->next_known = l->set_serial >= set->next.serial && vote->behind.n == 0;
+	if (m->next_step < NEXT_ACCEPTED)
+		m->memory.accepted = 0;
+	else if (m->memory.accepted == 0)
+		m->memory.accepted = ++set->serial;
 	masterset_copy(m->behind, sizeof(m->behind), vote->behind);
 }
 
@@ -250,24 +250,6 @@ masterset_told_next(struct core *core, struct master *m, const struct vote *vote
 		next_take(core);
 	else if (least_step(core, &next) > before)
 		set->serial++;
-}
-
-bool
-masterset_careful(const struct core *core, const struct master *m)
-{
-	struct members next;
-
-	if (!next_read(core, &next))
-		return false;
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct master *other = &core->masters[i];
-
-		/* Had it come into force, this one would have accepted it. */
-		if (other != m && stays(&next, other) && other->state == MASTER_ADMITTED &&
-			other->next_step < NEXT_ACCEPTED && masterset_fresh(core, other->enrolled_ms))
-			return false;
-	}
-	return true;
 }
 
 bool

@@ -12,9 +12,6 @@
  * members that stay; they refuse the calls of the set before. Once a majority of that set does so, newcomers get
  * the set. They are like members that have lost their memory: guarded, until all leases of the set before are
  * over. The lists of other daemons follow when they are told (masterset_slots.h).
- *
- * A daemon that knows of a next set which may be in force brings no member back into use that has lost its
- * memory: it may have been one of the next set.
  */
 #ifndef CORE_MASTERSET_CHANGE_H
 #define CORE_MASTERSET_CHANGE_H
@@ -39,14 +36,6 @@ void masterset_take(struct core *core, struct slice text, struct slice places);
 
 /* This next set is known from now on. */
 void masterset_next(struct core *core, struct slice text, struct slice places);
-
-/* Whether something that was asked for at ms, 0: never, says what holds for this daemon: since then it was
- * registered there, so nothing has been decided without it. */
-static inline bool
-masterset_fresh(const struct core *core, int64_t ms)
-{
-	return ms != 0 && core->now.ms - ms < core->settings.lease_max_ms;
-}
 
 /* Puts the next set into a HELLO for a member. */
 void masterset_ask_next(const struct core *core, const struct master *m, struct call *hello);

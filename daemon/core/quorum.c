@@ -204,7 +204,7 @@ quorum_admit(struct core *core, struct master *m)
 		if (w == WITNESS_OPEN && other->state == MASTER_ADMITTED)
 			master_greet_all(core, other);
 	}
-	if ((said < need && open > 0) || masterset_careful(core, m)) {
+	if ((said < need && open > 0)) {
 		master_admit_later(core, m, FLOOR_RETRY_MS);
 		return;
 	}

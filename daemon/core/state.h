@@ -407,6 +407,7 @@ struct masterset_next {
 	char text[MASTERSET_TEXT_MAX]; /* empty: none */
 	char places[MASTERSET_PLACES_MAX];
 	uint32_t tag;
+	uint64_t serial; /* greetings that left at this one or later have given it */
 };
 
 /* What an administrator has asked for here, until it is answered. */
