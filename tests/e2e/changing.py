@@ -47,8 +47,6 @@ class Load:
     def __init__(self, place, daemons, keepers=None):
         self.place = place
         self.daemons = daemons
-        for daemon in daemons:
-            daemon.admitted()
         self.kept = [Kept(daemon) for daemon in (daemons if keepers is None else keepers)]
         self.folder = os.path.join(place.path, "history")
         os.mkdir(self.folder)
@@ -88,7 +86,12 @@ class Url:
 
 
 def daemons_of(place, masters, count=3, config=CONFIG, **options):
-    return [place.daemon("d%d" % n, master=masters, tcp=True, config=config, **options) for n in range(1, count + 1)]
+    """Daemons that use all these masters."""
+    daemons = [place.daemon("d%d" % n, master=masters, tcp=True, config=config, **options) for n in range(1, count + 1)]
+    for daemon in daemons:
+        until("%s uses all masters" % daemon.name, lambda one=daemon: all(
+            master["state"] == "admitted" for master in status(one)["masters"]))
+    return daemons
 
 
 def command(daemon, *words):
