@@ -89,8 +89,12 @@ def test_two_lists_at_once(place):
     expect(any(held[::2]) and any(held[1::2]), False, "both grant")
 
 
+def three_set(master):
+    return master("HGET", "holdfast:node", "set")
+
+
 def test_one_and_three(place):
-    """one daemon has one master, one has three with that one among them: the second is refused, and the other way round"""
+    """one daemon has one master, one has three with that one among them: the second is refused; the other way round it takes up the set of three, if it may"""
     masters = servers(place, 3)
     place.daemon("d1", master=masters[0], config=CONFIG).admitted()
     three = place.daemon("d2", master=masters, config=CONFIG)
@@ -98,9 +102,12 @@ def test_one_and_three(place):
     expect(grants(three), False)
     others = servers(place, 3, 3)
     place.daemon("d3", master=others, config=CONFIG).admitted()
-    alone = place.daemon("d4", master=others[2], config=CONFIG)
+    alone = place.daemon("d4", master=others[2], config=CONFIG + "masters-follow: no\n")
     refused(alone)
     expect_code(alone.client()("LOCK", "a", "WAIT", 0), "NOMASTER")
+    # One master may have become three while it was down.
+    follower = place.daemon("d5", master=others[2], config=CONFIG).admitted()
+    expect(follower.info()["masters_set"], three_set(others[0]))
 
 
 def test_holders_keep(place):
@@ -192,7 +199,7 @@ def test_memory_lost(place):
     harness.until("its id is back", lambda: masters[1]("HGET", "holdfast:node", "agreement") == "3")
     expect(masters[1]("HGET", "holdfast:node", "id"), number[1])
     expect(masters[1]("HGET", "holdfast:node", "set"), text)
-    stranger = place.daemon("d2", master=masters[1], config=SHORT)
+    stranger = place.daemon("d2", master=masters[1], config=SHORT + "masters-follow: no\n")
     refused(stranger)
     # A daemon that starts now knows it by its place.
     daemon.kill()
