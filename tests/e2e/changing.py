@@ -133,9 +133,12 @@ def changed(daemons, number, places):
     expect(len({daemon.info()["masters_set"] for daemon in daemons}), 1, "sets")
 
 
-def in_step(daemon, *words):
-    """Until its change has come to one of these."""
-    until("%s is at %s" % (daemon.name, " or ".join(words)), lambda: status(daemon)["change"] in words)
+def in_step(daemon, asked, *words):
+    """Until its change has come to one of these, while who asked for it waits."""
+    def there():
+        expect(asked.is_alive(), True, "it waits: %r" % (asked.answer,))
+        return status(daemon)["change"] in words
+    until("%s is at %s" % (daemon.name, " or ".join(words)), there)
 
 
 class Asking(threading.Thread):
