@@ -4,6 +4,7 @@
 #include "daemon/masters.h"
 
 #include "daemon/channels.h"
+#include "daemon/sentinel.h"
 
 #include <assert.h>
 #include <event2/event.h>
@@ -16,6 +17,7 @@ struct member {
 	struct pool *pool; /* NULL: closed, or it could not be found */
 	char *place;       /* since it has moved; NULL: it never has, "": it is closed */
 	char *way;
+	uint64_t reach; /* what the pool was opened with, as a hash; 0: at the start */
 	bool moves; /* the pool is of what was there before: nothing that it says is news */
 };
 
@@ -133,15 +135,48 @@ member_listen(void *arg, struct slice name)
 	pool_listen(m->pool, name, true);
 }
 
+/* FNV-1a, with the end of the text. */
+static uint64_t
+hash_add(uint64_t hash, const char *text)
+{
+	for (size_t i = 0; text && i <= strlen(text); i++) {
+		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+	}
+	return hash * UINT64_C(1099511628211) + !text;
+}
+
+/* Where it is and what logs in there: what a changed configuration may change. */
+static uint64_t
+reach_of(const struct pool_settings *s)
+{
+	uint64_t hash = UINT64_C(14695981039346656037) ^ s->port ^ (uint64_t)s->db << 32;
+	hash = hash_add(hash_add(hash_add(hash_add(hash, s->host), s->path), s->user), s->password);
+	for (size_t i = 0; s->sentinel && i < s->sentinel->count; i++) {
+		hash = hash_add(hash, s->sentinel->places[i].host) ^ s->sentinel->places[i].port;
+	}
+	if (s->sentinel) {
+		hash = hash_add(hash_add(hash_add(hash, s->sentinel->name), s->sentinel->user),
+			s->sentinel->password);
+	}
+	return hash | 1;
+}
+
+static bool
+member_find(struct member *m, struct pool_settings *settings, char why[MASTERS_WHY_MAX])
+{
+	const struct masters *masters = m->masters;
+	return masters->hooks->find(
+		masters->arg, slice_of(m->place), slice_of(m->way), settings, why, MASTERS_WHY_MAX);
+}
+
 static void
 member_connect(struct member *m)
 {
 	struct masters *masters = m->masters;
 	struct pool_settings settings;
 	char why[MASTERS_WHY_MAX] = "out of memory";
-	if (masters->hooks->find(
-		    masters->arg, slice_of(m->place), slice_of(m->way), &settings, why, sizeof why) &&
-		member_open(m, &settings)) {
+	if (member_find(m, &settings, why) && member_open(m, &settings)) {
+		m->reach = reach_of(&settings);
 		channels_each_name(&masters->channels, member_listen, m);
 	} else {
 		on_link_down(m, 0, why);
@@ -206,8 +241,14 @@ void
 masters_find_again(struct masters *masters)
 {
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
-		const struct member *m = &masters->list[i];
-		if (!m->pool && !m->moves && m->place && m->place[0] != '\0') {
+		struct member *m = &masters->list[i];
+		struct pool_settings settings;
+		char why[MASTERS_WHY_MAX];
+		if (m->moves || !m->place || m->place[0] == '\0') {
+			continue;
+		}
+		bool found = member_find(m, &settings, why);
+		if (!m->pool || (found && reach_of(&settings) != m->reach)) {
 			masters_move(masters, &(struct move){i, slice_of(m->place), slice_of(m->way)});
 		}
 	}

@@ -33,7 +33,8 @@ struct probe {
 	enum outcome outcomes[SLOTS]; /* of the last one */
 	char runs[SLOTS][64];
 	size_t called;
-	const char *lost; /* the place that cannot be found */
+	const char *lost;     /* the place that cannot be found */
+	const char *password; /* of all that are found */
 };
 
 static void
@@ -93,6 +94,7 @@ on_find(void *arg, struct slice place, struct slice way, struct pool_settings *s
 	snprintf(path, sizeof path, "%.*s", (int)place.n, place.p);
 	snprintf(why, room, "is not named here");
 	*settings = settings_at(path);
+	settings->password = p->password;
 	return !p->lost || strcmp(p->lost, path) != 0;
 }
 
@@ -410,6 +412,32 @@ START_TEST(a_place_that_is_not_found_is_away_and_says_why_until_it_is)
 }
 END_TEST
 
+START_TEST(what_is_reached_otherwise_by_now_is_connected_to_anew)
+{
+	struct probe p;
+
+	setup(&p);
+	ck_assert(await(p.base, all_ready, &p));
+	p.password = "wrong";
+	move(&p, 0, p.servers[1].path);
+	ck_assert(await(p.base, first_left, &p));
+	redis_run(&p.servers[1], "CONFIG SET requirepass %s", "right");
+	p.downs[0] = 0;
+	ck_assert(await(p.base, first_left, &p));
+	p.password = "right";
+	masters_find_again(p.masters);
+	ck_assert(await(p.base, first_ready, &p));
+	p.downs[0] = p.downs[1] = 0;
+	/* Nothing has changed, nothing happens; and those that never moved are left as they are. */
+	masters_find_again(p.masters);
+	await_ms(p.base, 20);
+	ck_assert_uint_eq(p.downs[0] + p.downs[1], 0);
+	ck_assert(p.up[0] && p.up[1]);
+	redis_run(&p.servers[1], "CONFIG SET requirepass %s", "");
+	teardown(&p);
+}
+END_TEST
+
 static size_t
 descriptors(void)
 {
@@ -465,5 +493,6 @@ main(void)
 		an_answer_of_a_server_that_is_left_says_nothing,
 		a_further_slot_listens_to_what_the_others_listen_to,
 		a_place_that_is_not_found_is_away_and_says_why_until_it_is,
+		what_is_reached_otherwise_by_now_is_connected_to_anew,
 		a_slot_that_moves_a_hundred_times_leaves_nothing_behind);
 }

@@ -2,6 +2,7 @@
  * A master's slot becomes another server, and one master becomes three; stories as in check_core.c. Whose
  * word decides on that is check_masterset.c's matter: here it is done by hand.
  */
+#include "daemon/core/drift.h"
 #include "daemon/core/family.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/master.h"
@@ -246,6 +247,49 @@ START_TEST(the_nonces_that_a_server_has_heard_go_along)
 }
 END_TEST
 
+START_TEST(the_nonces_of_a_server_that_comes_back_are_remembered)
+{
+	struct story w;
+	char nonce[MASTER_NONCE_SIZE];
+
+	story_among(&w, 3);
+	w.core->masters[2].mark = 4711;
+	memcpy(nonce, w.core->masters[2].nonces, sizeof(nonce));
+	move(&w, 2, "master-9");
+	ck_assert_uint_eq(w.core->masters[2].nonces_drawn, 0);
+	ck_assert_int_eq(w.core->masters[2].mark, 0);
+	/* Others leave meanwhile. */
+	for (unsigned i = 0; i < 6; i++) {
+		move(&w, 3, i % 2 == 0 ? "master-8" : "master-7");
+		(void)AT(&w, 3, link_up(&w));
+	}
+	move(&w, 3, "master-3");
+	ck_assert_uint_eq(w.core->masters[3].nonces_drawn, 1);
+	ck_assert(memcmp(w.core->masters[3].nonces, nonce, sizeof(nonce)) == 0);
+	ck_assert_int_eq(w.core->masters[3].mark, 4711);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(slots_that_are_closed_are_not_shown)
+{
+	struct story w;
+	struct master_view view;
+
+	story_among(&w, 3);
+	move(&w, 4, "master-9");
+	ck_assert_uint_eq(core_members(w.core), 3);
+	ck_assert_uint_eq(core_masters(w.core), 4);
+	core_view_master(w.core, w.now.ms, 3, &view);
+	ck_assert_str_eq(view.place, "master-9");
+	move(&w, 3, "master-8");
+	ck_assert_uint_eq(core_masters(w.core), 5);
+	core_view_master(w.core, w.now.ms, 3, &view);
+	ck_assert_str_eq(view.place, "master-8");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours)
 {
 	struct story w;
@@ -317,6 +361,96 @@ START_TEST(newcomers_are_asked_to_reclaim_and_then_to_renew)
 	for (unsigned i = 1; i < 3; i++)
 		(void)AT(&w, i, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	ck_assert_int_gt(left_ms(&w, "a"), LEASE_MS * 9 / 10);
+	story_done(&w);
+}
+END_TEST
+
+/* The newcomers of a single master, guarded, and asked to reclaim. */
+static void
+reclaimed(struct story *w)
+{
+	grown(w);
+	for (unsigned i = 1; i < 3; i++) {
+		(void)AT(w, i, link_up(w));
+		(void)hello(w, false, 100 + i);
+	}
+	(void)after(w, LEASE_MS / 3);
+	for (unsigned i = 1; i < 3; i++)
+		(void)AT(w, i, answer(w, CALL_RECLAIM, OUTCOME_YES, "a", 1));
+}
+
+START_TEST(the_first_newcomers_beside_a_single_master_prolong_what_it_gave)
+{
+	struct story w;
+
+	reclaimed(&w);
+	/* That was before this round. */
+	ck_assert_int_lt(left_ms(&w, "a"), LEASE_MS * 7 / 10);
+	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	for (unsigned i = 1; i < 3; i++)
+		(void)AT(&w, i, answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1));
+	ck_assert_int_gt(left_ms(&w, "a"), LEASE_MS * 9 / 10);
+	story_done(&w);
+}
+END_TEST
+
+/* Since the single master answered under the set of before, a guard may have passed: a newcomer may have been
+ * admitted, have given its vote, and have forgotten that. */
+START_TEST(newcomers_prolong_nothing_once_they_can_have_been_admitted)
+{
+	struct story w;
+	int64_t valid_ms;
+
+	reclaimed(&w);
+	valid_ms = lease_named(&w, "a")->valid_ms;
+	w.core->newcomers_until_ms = w.now.ms;
+	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	for (unsigned i = 1; i < 3; i++)
+		(void)AT(&w, i, answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1));
+	ck_assert_int_eq(lease_named(&w, "a")->valid_ms, valid_ms);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(how_long_newcomers_cannot_have_been_admitted_counts_from_a_greeting_before)
+{
+	struct story w;
+	int64_t greeted_ms;
+
+	story_among(&w, 1);
+	greeted_ms = w.now.ms;
+	(void)after(&w, 100);
+	grow(&w, 3);
+	ck_assert_int_eq(w.core->newcomers_until_ms,
+		greeted_ms + LEASE_MS + MARGIN_MS - drift_ms(LEASE_MS + MARGIN_MS));
+	/* Any other change of the set ends it: it was not the single master alone any more. */
+	move(&w, 1, "master-9");
+	ck_assert_int_eq(w.core->newcomers_until_ms, 0);
+	story_done(&w);
+	story_among(&w, 3);
+	grow(&w, 5);
+	ck_assert_int_eq(w.core->newcomers_until_ms, 0);
+	story_done(&w);
+	/* It was never greeted well. */
+	story_init(&w);
+	grow(&w, 3);
+	ck_assert_int_eq(w.core->newcomers_until_ms, 0);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(the_single_master_itself_is_no_newcomer)
+{
+	struct story w;
+	int64_t valid_ms;
+
+	reclaimed(&w);
+	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_FORGOTTEN, "a", 1));
+	valid_ms = lease_named(&w, "a")->valid_ms;
+	(void)hello(&w, false, 777);
+	ck_assert_uint_eq(calls_to(&w, CALL_RECLAIM, 0), 1);
+	(void)answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
+	ck_assert_int_le(seat_of(lease_named(&w, "a"), 0)->valid_ms, valid_ms);
 	story_done(&w);
 }
 END_TEST
@@ -522,7 +656,12 @@ main(void)
 		an_acquire_whose_master_has_moved_is_decided_by_the_others,
 		nothing_is_released_at_a_server_that_was_never_asked,
 		the_nonces_that_a_server_has_heard_go_along,
-		a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours,
+		the_nonces_of_a_server_that_comes_back_are_remembered,
+		the_first_newcomers_beside_a_single_master_prolong_what_it_gave,
+		newcomers_prolong_nothing_once_they_can_have_been_admitted,
+		how_long_newcomers_cannot_have_been_admitted_counts_from_a_greeting_before,
+		the_single_master_itself_is_no_newcomer,
+		slots_that_are_closed_are_not_shown, a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours,
 		a_hold_of_one_master_goes_on_among_three, newcomers_are_asked_to_reclaim_and_then_to_renew,
 		a_new_lease_takes_two_of_the_three, three_become_five, permits_go_on_too,
 		a_name_that_was_one_of_permits_has_room_for_its_seats, latches_end_with_the_single_master,

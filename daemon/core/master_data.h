@@ -56,6 +56,18 @@ struct memory {
 	uint64_t accepted; /* when it had told that it has accepted our next set; 0: it has not */
 };
 
+/* A server that a slot has been, and what it and this daemon have told each other: see struct master. */
+struct parted {
+	char place[MASTERSET_PLACE_MAX];
+	char way[MASTERSET_WAY_MAX];
+	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE];
+	uint64_t nonces_drawn;
+	uint64_t nonce_heard;
+	int64_t mark;
+};
+
+#define PARTED_MAX 8
+
 struct master {
 	enum master_state state;
 	unsigned index;

@@ -1,5 +1,6 @@
 #include "daemon/core/move.h"
 
+#include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/members.h"
 #include "daemon/core/timers.h"
@@ -36,19 +37,6 @@ master_init(struct core *core, struct master *m, unsigned index)
 	timer_arm(&core->timers, &m->timer, TIMER_NEVER);
 }
 
-/* The slot has just been there, or was a newcomer's. */
-static const struct master *
-slot_at(const struct core *core, struct slice place, struct slice way)
-{
-	for (unsigned i = 0; place.n > 0 && i < CORE_SLOTS_MAX; i++) {
-		const struct master *m = &core->masters[i];
-
-		if (slice_equal(place, slice_of(m->place)) && slice_equal(way, slice_of(m->way)))
-			return m;
-	}
-	return NULL;
-}
-
 static void
 text_keep(char *to, size_t room, struct slice from)
 {
@@ -58,12 +46,60 @@ text_keep(char *to, size_t room, struct slice from)
 	to[from.n] = '\0';
 }
 
-/* Nothing is known of the server but what this daemon has told it, and was told by it, through another slot:
- * the nonce that it stores is one of these (hello.lua). */
+/* It stores one of these nonces (hello.lua), and remembers the mark; should it come back, it is known by them. */
+static void
+master_part(struct core *core, const struct master *m)
+{
+	struct parted *parted = &core->parted[core->parted_next];
+
+	if (m->nonces_drawn == 0)
+		return;
+	core->parted_next = (core->parted_next + 1) % PARTED_MAX;
+	memcpy(parted->place, m->place, sizeof(m->place));
+	memcpy(parted->way, m->way, sizeof(m->way));
+	memcpy(parted->nonces, m->nonces, sizeof(m->nonces));
+	parted->nonces_drawn = m->nonces_drawn;
+	parted->nonce_heard = m->nonce_heard;
+	parted->mark = m->mark;
+}
+
+static bool
+stands(const char *place, const char *way, const struct master *m)
+{
+	return strcmp(place, m->place) == 0 && strcmp(way, m->way) == 0;
+}
+
+static void
+master_meet(struct master *m, const char *nonces, uint64_t drawn, uint64_t heard, int64_t mark)
+{
+	memcpy(m->nonces, nonces, sizeof(m->nonces));
+	m->nonces_drawn = drawn;
+	m->nonce_heard = heard;
+	m->mark = mark;
+}
+
+/* What they have told each other through a slot that it does not stand in any more, or through another one. */
+static void
+master_recognise(const struct core *core, struct master *m)
+{
+	for (unsigned i = 0; i < PARTED_MAX; i++) {
+		const struct parted *p = &core->parted[(core->parted_next + i) % PARTED_MAX];
+
+		if (stands(p->place, p->way, m))
+			master_meet(m, p->nonces, p->nonces_drawn, p->nonce_heard, p->mark);
+	}
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		const struct master *o = &core->masters[i];
+
+		if (o != m && o->nonces_drawn > 0 && stands(o->place, o->way, m))
+			master_meet(m, o->nonces, o->nonces_drawn, o->nonce_heard, o->mark);
+	}
+}
+
+/* Nothing is known of the server that it is from now on but what they have told each other. */
 static void
 master_renew(struct core *core, struct master *m, struct slice place, struct slice way)
 {
-	const struct master *like = slot_at(core, place, way);
 	struct master fresh = {.state = MASTER_AWAY,
 		.index = m->index,
 		.greet_ms = TIMER_NEVER,
@@ -71,17 +107,14 @@ master_renew(struct core *core, struct master *m, struct slice place, struct sli
 		.serial = m->serial,
 		.hello_serial = m->serial};
 
-	if (like != NULL) {
-		memcpy(fresh.nonces, like->nonces, sizeof(fresh.nonces));
-		fresh.nonces_drawn = like->nonces_drawn;
-		fresh.nonce_heard = like->nonce_heard;
-		fresh.mark = like->mark;
-	}
+	master_part(core, m);
 	text_keep(fresh.place, sizeof(fresh.place), place);
 	text_keep(fresh.way, sizeof(fresh.way), way);
 	timer_cancel(&core->timers, &m->timer);
 	timer_init(&fresh.timer, TIMER_MASTER);
 	*m = fresh;
+	if (place.n > 0)
+		master_recognise(core, m);
 }
 
 void
@@ -103,12 +136,26 @@ master_reroute(struct core *core, struct master *m, struct slice place, struct s
 	emit_move(core, m);
 }
 
+/* The single master has refused calls of the set of before since it stored the next one: after the greeting that it
+ * answered last. Guards of newcomers began later, and may be counted by another clock. */
+static int64_t
+unadmitted_until(const struct core *core)
+{
+	const struct master *only = &core->masters[0];
+	int64_t guard_ms = core->settings.lease_max_ms + core->settings.margin_ms;
+
+	if (core->settings.masters > 1 || only->highest_ms == 0)
+		return 0;
+	return only->highest_ms + guard_ms - drift_ms(guard_ms);
+}
+
 void
 masters_resize(struct core *core, unsigned masters)
 {
 	assert(masters > core->settings.masters && masters % 2 == 1 && masters <= CORE_MASTERS_MAX);
 	for (unsigned i = core->settings.masters; i < masters; i++)
 		assert(core->masters[i].place[0] != '\0');
+	core->newcomers_until_ms = unadmitted_until(core);
 	core->settings.masters = masters;
 	core->reseat = true;
 }

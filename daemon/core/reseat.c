@@ -41,6 +41,7 @@ reseat_moved(struct core *core, struct master *m)
 	struct resource *r;
 
 	if (m->index < core->seats) {
+		core->newcomers_until_ms = 0;
 		for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
 			resource_leaves(core, r, m->index);
 		undo_leave(core, m->index);

@@ -156,6 +156,19 @@ seat_shorten(struct lease *l, unsigned i, int64_t ms)
 		l->traffic->questions[i].asked_ms -= ms;
 }
 
+/*
+ * A reclaim among several masters is no vote: its master has none until it is admitted. But for the first newcomers
+ * beside a single master, as long as none of them can have been admitted: while that one gave us the lease nobody else
+ * had its vote, and theirs nobody can have had.
+ */
+static bool
+seat_prolonged(const struct core *core, const struct vote *vote)
+{
+	if (vote->op != CALL_RECLAIM || core->settings.masters == 1)
+		return true;
+	return vote->master > 0 && core->now.ms < core->newcomers_until_ms;
+}
+
 void
 seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 {
@@ -168,9 +181,7 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 		seat_set_ours(l, vote->master, true);
 		asked->holder = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : asked->slots;
-		/* A reclaim among several masters is no vote: its master has none until it is admitted. */
-		if ((vote->op != CALL_RECLAIM || core->settings.masters == 1) &&
-			asked->asked_ms > seat->valid_ms)
+		if (seat_prolonged(core, vote) && asked->asked_ms > seat->valid_ms)
 			seat->valid_ms = asked->asked_ms;
 		asked->token_first = vote->token_last >= vote->token_first ? vote->token_first : 0;
 		asked->token_last = vote->token_last;

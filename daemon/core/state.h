@@ -444,10 +444,14 @@ struct core {
 	struct timers timers;
 	struct rules rules;
 	struct master masters[CORE_SLOTS_MAX]; /* the members, then the newcomers of a change (masterset.h) */
+	struct parted parted[PARTED_MAX]; /* the latest ones, in turn: */
+	unsigned parted_next;
 	struct masterset masterset;
 	bool reseat; /* the masters are others: leases have to follow before anything else happens (reseat.h),
 		      */
 	unsigned seats;   /* which have so many seats by now */
+	/* One master has become three: until then no newcomer can have been admitted, whichever daemon knew first. */
+	int64_t newcomers_until_ms;
 	int64_t highest;  /* highest token seen anywhere */
 	int64_t past;     /* and that before any master's memory changed last */
 	int64_t awake_ms; /* when it went on after it had stood still; 0: it never did */

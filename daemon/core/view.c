@@ -25,12 +25,27 @@ static const char *const lease_words[] = {
 #undef LEASE_STATE
 };
 
+/* Behind the members those slots are shown that are open. */
+static const struct master *
+master_shown(const struct core *core, unsigned master)
+{
+	unsigned i = core->settings.masters;
+
+	assert(master < core_masters(core));
+	if (master < i)
+		return &core->masters[master];
+	for (unsigned left = master - i;; i++) {
+		if (core->masters[i].place[0] == '\0')
+			continue;
+		if (left-- == 0)
+			return &core->masters[i];
+	}
+}
+
 void
 core_view_master(const struct core *core, int64_t now_ms, unsigned master, struct master_view *out)
 {
-	const struct master *m = &core->masters[master];
-
-	assert(master < core_masters(core));
+	const struct master *m = master_shown(core, master);
 
 	out->place = m->place;
 	out->way = m->way;
@@ -92,10 +107,10 @@ core_members(const struct core *core)
 unsigned
 core_masters(const struct core *core)
 {
-	unsigned n = CORE_SLOTS_MAX;
+	unsigned n = core->settings.masters;
 
-	while (n > core->settings.masters && core->masters[n - 1].place[0] == '\0')
-		n--;
+	for (unsigned i = n; i < CORE_SLOTS_MAX; i++)
+		n += core->masters[i].place[0] != '\0';
 	return n;
 }
 
