@@ -121,10 +121,10 @@ memory_may_have(const struct core *core, const struct members *ours, const struc
 
 	if (memory_fresh(core, m) && !masterset_changes(core))
 		return true;
-	if (memory->blank != 0 && (memory_others(core, m) || others_silent(core, m)))
-		return true;
 	if (ours->came[at])
 		return newcomer_may_have(core, ours);
+	if (memory->blank != 0 && (memory_others(core, m) || others_silent(core, m)))
+		return true;
 	return memory->told_ms != 0 && within_lease(core, memory->told_ms) &&
 	       (!masterset_changes(core) || (memory->blank == 0 && memory->enrolled == 0));
 }

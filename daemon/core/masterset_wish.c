@@ -190,7 +190,8 @@ masterset_wish_next(struct core *core)
 
 	if (looking(core))
 		wish_fails(core, CODE_ERR,
-			"a change of the masters to %s is under way: MASTERS shows how far it is", set->next.places);
+			"a change of the masters to %.*s is under way: MASTERS shows how far it is",
+			members_shown(set->next.places), set->next.places);
 }
 
 void
@@ -205,7 +206,8 @@ masterset_wish_done(struct core *core)
 		emit_int(core, set->wish.conn, ours.generation);
 	else if (set->wish.open)
 		emit_error(core, set->wish.conn, CODE_ERR,
-			"another change of the masters went before it: the set is %s", set->places);
+			"another change of the masters went before it: the set is %.*s", members_shown(set->places),
+			set->places);
 	wish_answer(core);
 }
 
@@ -331,7 +333,8 @@ asked_late(struct core *core, conn_id conn)
 
 	if (set->next.text[0] != '\0')
 		emit_error(core, conn, CODE_ERR,
-			"a change of the masters to %s is under way: MASTERS shows how far it is", set->next.places);
+			"a change of the masters to %.*s is under way: MASTERS shows how far it is",
+			members_shown(set->next.places), set->next.places);
 	else if (set->wish.open)
 		emit_error(core, conn, CODE_ERR, "a change of the masters is under way: newcomers are greeted");
 	else
@@ -349,9 +352,9 @@ asked_abort(struct core *core, conn_id conn)
 	}
 	if (masterset_accepted(core)) {
 		emit_error(core, conn, CODE_ERR,
-			"the change to %s is accepted: it will be in force in a moment; change the set back after "
+			"the change to %.*s is accepted: it will be in force in a moment; change the set back after "
 			"that",
-			set->next.places);
+			members_shown(set->next.places), set->next.places);
 		return;
 	}
 	if (set->wish.open)
@@ -399,8 +402,8 @@ asked_unfit(struct core *core, conn_id conn, const struct masters_ask *ask)
 	unsigned masters = core->settings.masters;
 
 	if (ask->op == MASTERS_REPLACE && wish_old(core, ask->old) == NULL)
-		emit_error(core, conn, CODE_ERR, "%.*s is no member of the set: its members are %s",
-			(int)ask->old.n, ask->old.p, core->masterset.places);
+		emit_error(core, conn, CODE_ERR, "%.*s is no member of the set: its members are %.*s",
+			(int)ask->old.n, ask->old.p, members_shown(core->masterset.places), core->masterset.places);
 	else if (ask->op == MASTERS_ADD && masters + 2 > CORE_MASTERS_MAX)
 		emit_error(core, conn, CODE_ERR, "the set would have %u masters: 1 to %d are allowed", masters + 2,
 			CORE_MASTERS_MAX);

@@ -201,3 +201,11 @@ members_write(struct members *members, char *set, char *places)
 			i == 0 ? " |" : "", (int)place->n, place->p);
 	}
 }
+
+int
+members_shown(const char *places)
+{
+	const char *bar = strstr(places, " | ");
+
+	return (int)(bar != NULL ? (size_t)(bar - places) : strlen(places));
+}

@@ -40,6 +40,9 @@ bool members_read(struct slice set, struct slice places, struct members *members
  * are sorted by id. Left places that do not fit are dropped. */
 void members_write(struct members *members, char *set, char *places);
 
+/* How many bytes of this text of places are those of members: for "%.*s". */
+int members_shown(const char *places);
+
 /* Which one has this id; -1: none. */
 int members_find(const struct members *members, uint64_t id);
 
