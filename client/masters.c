@@ -14,11 +14,16 @@
 #include "daemon/base/clock.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #define LOOK_MS   2000
 #define WAITS_MAX 512
+
+/* For so long a member may be connected to before it is shown, and how often that is looked at. */
+#define SETTLE_MS      3000
+#define SETTLE_LOOK_MS 50
 
 /* A text of a map for %.*s */
 #define TEXT(map, key)                                                                                       \
@@ -191,12 +196,34 @@ change_wait(struct wire *w, struct wire *look, bool quiet)
 	return answer;
 }
 
+/* Connections are being made anew. */
+static bool
+is_settling(const struct answer *set)
+{
+	const struct answer *masters = set_masters(set);
+
+	for (size_t i = 0; i < masters->count; i++) {
+		const struct answer *m = &masters->items[i];
+
+		if (text_is(m, "role", "member") &&
+			(text_is(m, "state", "away") || text_is(m, "state", "greeting"))) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The set that is in force, and from whom nothing new is granted yet. */
 static int
 change_print(const struct options *o, struct wire *look, int64_t generation)
 {
+	int64_t until_ms = clock_ms() + SETTLE_MS;
 	int status = STATUS_DONE;
-	const struct answer *set = status_ask(look, &status);
+	const struct answer *set;
+
+	while ((set = status_ask(look, &status)) != NULL && is_settling(set) && clock_ms() < until_ms) {
+		(void)poll(NULL, 0, SETTLE_LOOK_MS);
+	}
 
 	if (o->json) {
 		return set == NULL ? voice_print("{s:I}", "generation", (json_int_t)generation)

@@ -106,9 +106,15 @@ admin_masters(struct desk *desk, struct connection *c, const struct command *com
 {
 	(void)command;
 	int protocol = connection_identity(c)->protocol;
-	unsigned count = core_masters(desk->core);
+	int64_t now_ms = clock_ms();
 	struct buffer *out = connection_out(c);
+	struct master_view shown[CORE_SLOTS_MAX];
 	struct masterset_view set;
+	size_t count = 0;
+	for (unsigned i = 0; i < core_masters(desk->core); i++) {
+		core_view_master(desk->core, now_ms, i, &shown[count]);
+		count += shown[count].place[0] != '\0'; /* else nobody is there */
+	}
 	core_view_masterset(desk->core, &set);
 	reply_write_map(out, protocol, 6);
 	reply_write_pair_int(out, "generation", set.generation);
@@ -118,10 +124,8 @@ admin_masters(struct desk *desk, struct connection *c, const struct command *com
 	reply_write_pair_text(out, "next_places", set.next_places);
 	reply_write_text(out, "masters");
 	reply_write_array(out, count);
-	for (unsigned i = 0; i < count; i++) {
-		struct master_view master;
-		core_view_master(desk->core, clock_ms(), i, &master);
-		write_master(out, protocol, &master);
+	for (size_t i = 0; i < count; i++) {
+		write_master(out, protocol, &shown[i]);
 	}
 	connection_written(c);
 }
