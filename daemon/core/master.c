@@ -405,8 +405,8 @@ master_cloned(struct core *core, struct master *m, const struct vote *vote)
 	keep_text(m->run, sizeof(m->run), vote->text);
 	if (masterset_known_twin(core, m) || master_twin_refused(core, m, true))
 		return;
-	/* This daemon was registered there through another slot, until a short while ago. */
-	if (m->nonce_heard == 0) {
+	/* No member: it may be told why later. */
+	if (m->index >= core->settings.masters) {
 		master_refuse(core, m, greeting_text[GREETING_CLONED], (struct slice){NULL, 0});
 		return;
 	}
