@@ -529,6 +529,23 @@ START_TEST(what_cannot_be_is_refused_with_the_reason)
 }
 END_TEST
 
+/* No member would stay that refuses the calls of the set before. */
+START_TEST(the_only_master_is_not_replaced)
+{
+	begin(1, false);
+	replace("master-1", "master-2", "url");
+	answers();
+	says("the only master cannot be replaced");
+	ck_assert_str_eq(view().set, SET1);
+	ck_assert_uint_eq(core_masters(w.core), 1);
+	replace("master-1", "master-1", "sentinel");
+	answers();
+	says("int ");
+	ck_assert_str_eq(view().set, "2 0000000000001001:sentinel");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_newcomer_that_daemons_use_is_refused)
 {
 	begin(3, false);
@@ -687,7 +704,8 @@ main(void)
 		a_change_waits_for_the_daemons_that_do_not_know_of_it,
 		a_newcomer_gets_the_set_when_a_majority_says_it_once_more,
 		a_change_that_is_offered_can_be_given_up, a_change_that_is_accepted_cannot,
-		what_cannot_be_is_refused_with_the_reason, a_newcomer_that_daemons_use_is_refused,
+		what_cannot_be_is_refused_with_the_reason, the_only_master_is_not_replaced,
+		a_newcomer_that_daemons_use_is_refused,
 		a_newcomer_that_does_not_answer_is_not_waited_for,
 		a_daemon_drives_a_change_that_it_is_told_of, a_daemon_follows_a_set_that_is_in_force,
 		a_daemon_that_starts_with_an_old_list_follows_if_it_may,

@@ -25,9 +25,8 @@ stays(const struct members *next, const struct master *m)
 	return at >= 0 && !next->came[at];
 }
 
-/* Whether it may follow our set. */
-static bool
-next_fits(const struct members *ours, const struct members *next)
+bool
+masterset_may_follow(const struct members *ours, const struct members *next)
 {
 	unsigned n = next->came_n == 2 ? ours->n + 2 : ours->n;
 
@@ -234,7 +233,7 @@ masterset_told_next(struct core *core, struct master *m, const struct vote *vote
 	m->next_known = m->next_rival = false;
 	m->behind[0] = '\0';
 	if (vote->next.set.n > 0 && members_read(vote->next.set, vote->next.places, &told) &&
-		masterset_members(core, &ours) && next_fits(&ours, &told)) {
+		masterset_members(core, &ours) && masterset_may_follow(&ours, &told)) {
 		set->newest = told.generation > set->newest ? told.generation : set->newest;
 		if (!slice_equal(vote->next.set, slice_of(set->next.text)) && next_better(core, m, vote, &told))
 			masterset_next(core, vote->next.set, vote->next.places);

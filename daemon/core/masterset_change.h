@@ -34,6 +34,9 @@ void masterset_copy(char *to, size_t room, struct slice from);
 /* This set is in force from now on. */
 void masterset_take(struct core *core, struct slice text, struct slice places);
 
+/* Whether this next set may follow ours: what stays is a majority, and so on. */
+bool masterset_may_follow(const struct members *ours, const struct members *next);
+
 /* This next set is known from now on. */
 void masterset_next(struct core *core, struct slice text, struct slice places);
 

@@ -77,8 +77,7 @@ wish_unfit(const struct core *core)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
 
-		if ((wish->op != MASTERS_REPLACE || wish->old != i) &&
-			(m->state != MASTER_ADMITTED || !m->enrolled || m->id == 0))
+		if ((wish->op != MASTERS_REPLACE || wish->old != i) && !master_usable(m, 0))
 			return m;
 	}
 	return NULL;
@@ -135,6 +134,12 @@ wish_compose(struct core *core, const struct members *ours, struct members *list
 		list->ways[list->n] = slice_of(m->way);
 		list->places[list->n++] = slice_of(m->place);
 	}
+	if (list->n == list->came_n) {
+		wish_fails(core, CODE_ERR,
+			"the only master cannot be replaced, as no other could vouch for the change: add two first, or "
+			"change with a stop as holdfastd(8) says");
+		return false;
+	}
 	if (was >= 0)
 		left_add(list, ours->places[was]);
 	if (old != NULL)
@@ -156,6 +161,7 @@ wish_offer(struct core *core)
 	assert(readable);
 	if (!wish_compose(core, &ours, &list))
 		return;
+	assert(masterset_may_follow(&ours, &list));
 	members_write(&list, text, places);
 	memcpy(wish->text, text, sizeof(text));
 	timer_arm(&core->timers, &wish->timer, TIMER_NEVER);
