@@ -4,6 +4,7 @@
  */
 #include "daemon/call.h"
 
+#include "daemon/call_command.h"
 #include "daemon/script.h"
 
 #include <assert.h>
@@ -12,7 +13,6 @@
 
 #define ARGS_FIXED    24 /* EVALSHA sha n, and at most the arguments of HELLO */
 #define ARGS_PER_CALL 10 /* ACQUIRE of a share at N masters: 3 keys and 7 arguments, when terms differ */
-#define NUMBER_BYTES  20 /* the longest: INT64_MIN, UINT64_MAX */
 
 void
 call_command_init(struct call_command *command)
@@ -60,122 +60,6 @@ call_groups(const struct call *a, const struct call *b)
 		       (a->queue_ms == b->queue_ms && (a->deadline_us > 0) == (b->deadline_us > 0)));
 }
 
-/* Room for everything is made before anything is written, so that writing cannot fail and nothing moves. */
-static bool
-command_reserve(struct call_command *command, size_t args, size_t bytes)
-{
-	if (args > command->arg_room) {
-		const char **argv = realloc(command->argv, args * sizeof(*argv));
-		if (argv == NULL)
-			return false;
-		command->argv = argv;
-		size_t *argvlen = realloc(command->argvlen, args * sizeof(*argvlen));
-		if (argvlen == NULL)
-			return false;
-		command->argvlen = argvlen;
-		command->arg_room = args;
-	}
-	if (bytes > command->room) {
-		char *room = realloc(command->bytes, bytes);
-		if (room == NULL)
-			return false;
-		command->bytes = room;
-		command->room = bytes;
-	}
-	command->argc = 0;
-	command->used = 0;
-	return true;
-}
-
-static void
-put(struct call_command *command, const char *p, size_t n)
-{
-	assert(command->used + n <= command->room);
-	if (n > 0)
-		memcpy(command->bytes + command->used, p, n);
-	command->used += n;
-}
-
-static void
-put_begin(struct call_command *command)
-{
-	assert((size_t)command->argc < command->arg_room);
-	command->argv[command->argc] = command->bytes + command->used;
-}
-
-static void
-put_end(struct call_command *command)
-{
-	command->argvlen[command->argc] =
-		(size_t)(command->bytes + command->used - command->argv[command->argc]);
-	command->argc++;
-}
-
-static void
-put_text(struct call_command *command, const char *text)
-{
-	put(command, text, strlen(text));
-}
-
-static void
-arg_slice(struct call_command *command, struct slice text)
-{
-	put_begin(command);
-	put(command, text.p, text.n);
-	put_end(command);
-}
-
-static void
-arg_text(struct call_command *command, const char *text)
-{
-	arg_slice(command, slice_of(text));
-}
-
-static void
-put_unsigned(struct call_command *command, uint64_t n)
-{
-	char text[NUMBER_BYTES];
-	size_t at = sizeof(text);
-	do {
-		text[--at] = (char)('0' + n % 10);
-		n /= 10;
-	} while (n > 0);
-	put(command, text + at, sizeof(text) - at);
-}
-
-static void
-put_number(struct call_command *command, int64_t n)
-{
-	if (n < 0)
-		put(command, "-", 1);
-	put_unsigned(command, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
-}
-
-static void
-arg_number(struct call_command *command, int64_t n)
-{
-	put_begin(command);
-	put_number(command, n);
-	put_end(command);
-}
-
-static void
-put_hexadecimal(struct call_command *command, uint64_t n, size_t digits)
-{
-	char text[16];
-	for (size_t i = digits; i > 0; n >>= 4)
-		text[--i] = "0123456789abcdef"[n & 15];
-	put(command, text, digits);
-}
-
-static void
-arg_hexadecimal(struct call_command *command, uint64_t n)
-{
-	put_begin(command);
-	put_hexadecimal(command, n, 16);
-	put_end(command);
-}
-
 /* '<incarnation><set of masters>', as the node stores it, and ' <mark>': see lua/node.inc. */
 static void
 arg_memory(struct call_command *command, const struct call *call, bool marked)
@@ -184,11 +68,11 @@ arg_memory(struct call_command *command, const struct call *call, bool marked)
 	int64_t n = call->mark;
 	for (size_t i = sizeof(mark) - 1; i > 0; n /= 10)
 		mark[i--] = (char)('0' + n % 10);
-	put_begin(command);
-	put_hexadecimal(command, call->incarnation, 16);
-	put_hexadecimal(command, call->set, 8);
-	put(command, mark, marked ? sizeof(mark) : 0);
-	put_end(command);
+	call_command_begin(command);
+	call_command_put_hexadecimal(command, call->incarnation, 16);
+	call_command_put_hexadecimal(command, call->set, 8);
+	call_command_put(command, mark, marked ? sizeof(mark) : 0);
+	call_command_end(command);
 }
 
 size_t
@@ -211,31 +95,31 @@ call_owner(const char *daemon_id, uint64_t attempt, char out[CALL_OWNER_SIZE])
 static void
 arg_owner(struct call_command *command, const struct call_settings *settings, const struct call *call)
 {
-	put_begin(command);
+	call_command_begin(command);
 	assert(command->used + CALL_OWNER_SIZE <= command->room);
 	command->used += call_owner(settings->daemon_id, call->attempt, command->bytes + command->used);
-	put_end(command);
+	call_command_end(command);
 }
 
 /* See lua/form.inc. */
 static void
 arg_form(struct call_command *command, const struct call *call)
 {
-	put_begin(command);
+	call_command_begin(command);
 	if (call->kind == KIND_SHARED) {
-		put_text(command, "shared");
+		call_command_put_text(command, "shared");
 	} else {
 		assert(call->limit > 0);
-		put_text(command, "permits ");
-		put_number(command, call->limit);
-		put(command, " ", 1);
-		put_number(command, call->permits);
-		put(command, " ", 1);
-		put_unsigned(command, (uint64_t)call->hint % (uint64_t)call->limit);
-		put(command, " ", 1);
-		put(command, call->slots.p, call->slots.n);
+		call_command_put_text(command, "permits ");
+		call_command_put_number(command, call->limit);
+		call_command_put(command, " ", 1);
+		call_command_put_number(command, call->permits);
+		call_command_put(command, " ", 1);
+		call_command_put_unsigned(command, (uint64_t)call->hint % (uint64_t)call->limit);
+		call_command_put(command, " ", 1);
+		call_command_put(command, call->slots.p, call->slots.n);
 	}
-	put_end(command);
+	call_command_end(command);
 }
 
 static bool
@@ -253,12 +137,12 @@ args_terms(struct call_command *command, const struct call *calls, size_t n, boo
 	for (size_t i = 0; i < n; i += count) {
 		for (count = 1; i + count < n && terms_equal(&calls[i], &calls[i + count]); count++)
 			continue;
-		arg_number(command, calls[i].ttl_ms);
-		arg_number(command, calls[i].block);
+		call_command_number(command, calls[i].ttl_ms);
+		call_command_number(command, calls[i].block);
 		if (places)
-			arg_number(command, calls[i].queue_ms);
+			call_command_number(command, calls[i].queue_ms);
 		if (i + count < n)
-			arg_number(command, (int64_t)count);
+			call_command_number(command, (int64_t)count);
 	}
 }
 
@@ -266,10 +150,10 @@ args_terms(struct call_command *command, const struct call *calls, size_t n, boo
 static void
 arg_shared(struct call_command *command, const struct call_settings *settings, const char *tail)
 {
-	put_begin(command);
-	put_text(command, settings->namespace_);
-	put_text(command, tail);
-	put_end(command);
+	call_command_begin(command);
+	call_command_put_text(command, settings->namespace_);
+	call_command_put_text(command, tail);
+	call_command_end(command);
 }
 
 /* NAME in braces: one that needs no escape, as most, goes in one piece. */
@@ -278,17 +162,17 @@ put_name(struct call_command *command, struct slice name)
 {
 	size_t done = 0;
 	if (memchr(name.p, '%', name.n) == NULL && memchr(name.p, '}', name.n) == NULL) {
-		put(command, name.p, name.n);
+		call_command_put(command, name.p, name.n);
 		return;
 	}
 	for (size_t i = 0; i < name.n; i++) {
 		if (name.p[i] != '%' && name.p[i] != '}')
 			continue;
-		put(command, name.p + done, i - done);
-		put(command, name.p[i] == '%' ? "%25" : "%7D", 3);
+		call_command_put(command, name.p + done, i - done);
+		call_command_put(command, name.p[i] == '%' ? "%25" : "%7D", 3);
 		done = i + 1;
 	}
-	put(command, name.p + done, name.n - done);
+	call_command_put(command, name.p + done, name.n - done);
 }
 
 /* NAMESPACE:{NAME}tail */
@@ -296,13 +180,13 @@ static void
 arg_native(struct call_command *command, const struct call_settings *settings, struct slice name,
 	const char *tail)
 {
-	put_begin(command);
-	put_text(command, settings->namespace_);
-	put(command, ":{", 2);
+	call_command_begin(command);
+	call_command_put_text(command, settings->namespace_);
+	call_command_put(command, ":{", 2);
 	put_name(command, name);
-	put(command, "}", 1);
-	put_text(command, tail);
-	put_end(command);
+	call_command_put(command, "}", 1);
+	call_command_put_text(command, tail);
+	call_command_end(command);
 }
 
 static void
@@ -313,11 +197,11 @@ arg_lease(struct call_command *command, const struct call_settings *settings, co
 		arg_native(command, settings, call->name, "");
 		return;
 	}
-	put_begin(command);
-	put(command, call->key, (size_t)(percent - call->key));
-	put(command, call->name.p, call->name.n);
-	put_text(command, percent + 1);
-	put_end(command);
+	call_command_begin(command);
+	call_command_put(command, call->key, (size_t)(percent - call->key));
+	call_command_put(command, call->name.p, call->name.n);
+	call_command_put_text(command, percent + 1);
+	call_command_end(command);
 }
 
 /* What a script takes: one letter for each KEYS and ARGV at its top, in its order. What each name
@@ -375,7 +259,7 @@ key_one(struct call_command *command, const struct call_settings *settings, cons
 		arg_lease(command, settings, call);
 		return;
 	case 'b':
-		arg_slice(command, call->name);
+		call_command_slice(command, call->name);
 		return;
 	case 'c':
 		arg_native(command, settings, call->name, ":l");
@@ -392,10 +276,10 @@ static void
 arg_beside(struct call_command *command, int lease, char what)
 {
 	const char tail[] = {':', what};
-	put_begin(command);
-	put(command, command->argv[lease], command->argvlen[lease]);
-	put(command, tail, sizeof(tail));
-	put_end(command);
+	call_command_begin(command);
+	call_command_put(command, command->argv[lease], command->argvlen[lease]);
+	call_command_put(command, tail, sizeof(tail));
+	call_command_end(command);
 }
 
 /* What each name has of this, the lease first. */
@@ -460,13 +344,13 @@ static const char *const latch_words[LATCH_OP_COUNT] = {
 static void
 arg_who(struct call_command *command, const struct call *call)
 {
-	put_begin(command);
-	put_unsigned(command, call->session);
+	call_command_begin(command);
+	call_command_put_unsigned(command, call->session);
 	if (call->tag.n > 0) {
-		put(command, ":", 1);
-		put(command, call->tag.p, call->tag.n);
+		call_command_put(command, ":", 1);
+		call_command_put(command, call->tag.p, call->tag.n);
 	}
-	put_end(command);
+	call_command_end(command);
 }
 
 static void
@@ -479,7 +363,7 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 		arg_memory(command, call, what == 'm');
 		return;
 	case 'd':
-		arg_text(command, settings->daemon_id);
+		call_command_text(command, settings->daemon_id);
 		return;
 	case 'x':
 		arg_shared(command, settings, ":inbox:");
@@ -491,51 +375,51 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 		arg_form(command, call);
 		return;
 	case '-':
-		arg_text(command, "");
+		call_command_text(command, "");
 		return;
 	case 'h':
-		arg_text(command, settings->layout);
+		call_command_text(command, settings->layout);
 		return;
 	case 'X':
-		arg_hexadecimal(command, call->doubted);
+		call_command_hexadecimal(command, call->doubted);
 		return;
 	case 'O':
-		arg_text(command, latch_words[call->latch_op]);
+		call_command_text(command, latch_words[call->latch_op]);
 		return;
 	case 'I':
-		arg_hexadecimal(command, call->latch);
+		call_command_hexadecimal(command, call->latch);
 		return;
 	case 'w':
 		arg_who(command, call);
 		return;
 	case 'n':
-		arg_slice(command, call->nonces);
+		call_command_slice(command, call->nonces);
 		return;
 	case 'M':
-		arg_hexadecimal(command, call->id);
+		call_command_hexadecimal(command, call->id);
 		return;
 	case 'S':
-		arg_slice(command, call->masterset);
+		call_command_slice(command, call->masterset);
 		return;
 	case 'W':
-		arg_slice(command, call->places);
+		call_command_slice(command, call->places);
 		return;
 	case 'E':
-		arg_slice(command, call->next.set);
+		call_command_slice(command, call->next.set);
 		return;
 	case 'G':
-		arg_slice(command, call->next.places);
+		call_command_slice(command, call->next.places);
 		return;
 	case 'Y':
-		put_begin(command);
-		put_hexadecimal(command, call->next.tag, 8);
-		put_end(command);
+		call_command_begin(command);
+		call_command_put_hexadecimal(command, call->next.tag, 8);
+		call_command_end(command);
 		return;
 	case 'T':
-		arg_text(command, settings->trusted ? "1" : "0");
+		call_command_text(command, settings->trusted ? "1" : "0");
 		return;
 	default:
-		arg_number(command, number_of(settings, call, what));
+		call_command_number(command, number_of(settings, call, what));
 	}
 }
 
@@ -548,7 +432,8 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 	for (size_t i = 0; i < n; i++) {
 		size_t template = calls[i].key != NULL ? strlen(calls[i].key) : 0;
 		bytes += 3 * (shared + 3 * calls[i].name.n) + template + calls[i].name.n;
-		bytes += CALL_DAEMON_ID_SIZE + 12 * (NUMBER_BYTES + 1) + calls[i].tag.n + calls[i].slots.n;
+		bytes += CALL_DAEMON_ID_SIZE + 12 * (CALL_NUMBER_BYTES + 1) + calls[i].tag.n +
+			 calls[i].slots.n;
 		bytes += calls[i].nonces.n + calls[i].masterset.n + calls[i].places.n;
 		bytes += calls[i].next.set.n + calls[i].next.places.n;
 	}
@@ -590,11 +475,11 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 	const bool own = calls[0].fenced && fenced_shapes[id].keys != NULL;
 	const struct shape *shape = own ? &fenced_shapes[id] : &shapes[id];
 	const struct call common = call_common(calls, n);
-	if (!command_reserve(command, ARGS_FIXED + n * ARGS_PER_CALL, bytes_needed(settings, calls, n)))
+	if (!call_command_reserve(command, ARGS_FIXED + n * ARGS_PER_CALL, bytes_needed(settings, calls, n)))
 		return false;
-	arg_text(command, "EVALSHA");
-	arg_text(command, scripts[id].sha1);
-	arg_number(command, (int64_t)(strlen(shape->keys) + n * strlen(shape->name_keys)));
+	call_command_text(command, "EVALSHA");
+	call_command_text(command, scripts[id].sha1);
+	call_command_number(command, (int64_t)(strlen(shape->keys) + n * strlen(shape->name_keys)));
 	for (const char *k = shape->keys; *k != '\0'; k++)
 		key_one(command, settings, &common, *k);
 	name_keys(command, settings, calls, n, shape->name_keys);
@@ -606,6 +491,6 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 	if (shape->terms)
 		args_terms(command, calls, n, shape->places);
 	if (release_says_more(id, &common))
-		arg_number(command, common.queue_ms);
+		call_command_number(command, common.queue_ms);
 	return true;
 }

@@ -191,8 +191,9 @@ decode_next(const redisReply *reply, struct vote *vote)
 	int64_t step;
 	if (!element_number(reply, 13, &step) || step > NEXT_ACCEPTED)
 		return false;
-	vote->next = (struct next_set){
-		.set = element_text(reply, 11), .places = element_text(reply, 12), .step = (enum next_step)step};
+	vote->next = (struct next_set){.set = element_text(reply, 11),
+		.places = element_text(reply, 12),
+		.step = (enum next_step)step};
 	vote->behind = element_text(reply, 14);
 	return (vote->next.set.n > 0) == (step > 0);
 }

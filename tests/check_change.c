@@ -22,8 +22,8 @@ struct server {
 	enum agreement agreement;
 	char next[TEXT], next_places[TEXT];
 	enum next_step step;
-	const char *unaware; /* daemons that have not acknowledged */
-	const char *living;  /* and those that are registered there under its set */
+	const char *unaware;  /* daemons that have not acknowledged */
+	const char *living;   /* and those that are registered there under its set */
 	enum next_step given; /* what it heard last */
 	bool left;
 };
@@ -34,7 +34,7 @@ static int slots[CORE_SLOTS_MAX]; /* which server; -1: closed, or no server */
 static struct call asked[CORE_SLOTS_MAX], admits[CORE_SLOTS_MAX];
 static char asked_set[CORE_SLOTS_MAX][TEXT], asked_places[CORE_SLOTS_MAX][TEXT];
 static char asked_next[CORE_SLOTS_MAX][TEXT], asked_next_places[CORE_SLOTS_MAX][TEXT];
-static char said[1024]; /* to connections, since it was read last */
+static char said[1024];   /* to connections, since it was read last */
 static unsigned followed; /* slots that were moved */
 
 static void
@@ -51,9 +51,8 @@ static void settle(const struct event *event);
 static void
 link_event(unsigned slot, bool up)
 {
-	settle(&(struct event){.type = up ? EVENT_LINK_UP : EVENT_LINK_DOWN,
-		.master = slot,
-		.text = slice_of("reset")});
+	settle(&(struct event){
+		.type = up ? EVENT_LINK_UP : EVENT_LINK_DOWN, .master = slot, .text = slice_of("reset")});
 }
 
 static int
@@ -229,7 +228,7 @@ passes(int64_t ms)
 
 #define SET3_REST " 0000000000001001:url 0000000000001002:url 0000000000001003:url"
 #define SET3      "1" SET3_REST
-#define SET1 "1 0000000000001001:url"
+#define SET1      "1 0000000000001001:url"
 
 /* So many masters of a set that is agreed on, and the others empty. */
 static void
@@ -251,8 +250,11 @@ begin(unsigned masters, bool follow)
 	memset(admits, 0, sizeof(admits));
 	said[0] = '\0';
 	for (unsigned i = 0; i < SERVERS; i++) {
-		servers[i] = (struct server){
-			.up = true, .admitted = i < masters, .incarnation = MEMORY + i, .unaware = "", .living = ""};
+		servers[i] = (struct server){.up = true,
+			.admitted = i < masters,
+			.incarnation = MEMORY + i,
+			.unaware = "",
+			.living = ""};
 		if (i >= masters)
 			continue;
 		snprintf(servers[i].set, TEXT, "%s", set);
@@ -381,8 +383,7 @@ END_TEST
 
 START_TEST(the_way_to_a_member_changes)
 {
-	static const char text[] =
-		"2 0000000000001001:url 0000000000001002:sentinel 0000000000001003:url";
+	static const char text[] = "2 0000000000001001:url 0000000000001002:sentinel 0000000000001003:url";
 
 	begin(3, false);
 	replace("master-2", "master-2", "sentinel");
@@ -705,8 +706,7 @@ main(void)
 		a_newcomer_gets_the_set_when_a_majority_says_it_once_more,
 		a_change_that_is_offered_can_be_given_up, a_change_that_is_accepted_cannot,
 		what_cannot_be_is_refused_with_the_reason, the_only_master_is_not_replaced,
-		a_newcomer_that_daemons_use_is_refused,
-		a_newcomer_that_does_not_answer_is_not_waited_for,
+		a_newcomer_that_daemons_use_is_refused, a_newcomer_that_does_not_answer_is_not_waited_for,
 		a_daemon_drives_a_change_that_it_is_told_of, a_daemon_follows_a_set_that_is_in_force,
 		a_daemon_that_starts_with_an_old_list_follows_if_it_may,
 		a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it,

@@ -16,12 +16,12 @@
 #define ABROAD "1 0000000000001002:url 0000000000001003:url 0000000000001004:url"
 
 /* The first member gives way to another server. */
-#define R  "2 0000000000001002:url 0000000000001003:url 0000000000001009+url"
-#define R3 "3 " ID ":url 0000000000001002:url 0000000000001009+url"
-#define R9 "9 " ID ":url 0000000000001002:url 0000000000001008+url"
+#define R   "2 0000000000001002:url 0000000000001003:url 0000000000001009+url"
+#define R3  "3 " ID ":url 0000000000001002:url 0000000000001009+url"
+#define R9  "9 " ID ":url 0000000000001002:url 0000000000001008+url"
 #define R9B "9 " ID ":url 0000000000001002:url 0000000000001009+url"
 #define R10 "10 " ID ":url 0000000000001002:url 0000000000001008+url"
-#define RN "2 " ID "+url 0000000000001002:url 0000000000001003:url"
+#define RN  "2 " ID "+url 0000000000001002:url 0000000000001003:url"
 
 static struct stage stage;
 
@@ -117,7 +117,8 @@ static void
 stands(struct vote vote, const char *next, enum next_step step, const char *behind)
 {
 	ck_assert_int_eq(vote.greeting, GREETING_GOOD);
-	ck_assert_msg(slice_equal(vote.next.set, slice_of(next)), "%.*s", (int)vote.next.set.n, vote.next.set.p);
+	ck_assert_msg(
+		slice_equal(vote.next.set, slice_of(next)), "%.*s", (int)vote.next.set.n, vote.next.set.p);
 	ck_assert_int_eq(vote.next.step, step);
 	ck_assert_msg(slice_equal(vote.behind, slice_of(behind)), "%.*s", (int)vote.behind.n, vote.behind.p);
 }
@@ -425,7 +426,8 @@ ON_BOTH(a_newcomer_has_no_memory_of_the_set_that_it_comes_to)
 	ends(vote, GREETING_GOOD, RN, AGREEMENT_AGREED);
 	ck_assert(!vote.admitted);
 	ck_assert_uint_eq(vote.incarnation, CAST_INCARNATION + 1);
-	ck_assert_str_eq(cast_ask(&stage, "return tostring(redis.call('EXISTS', KEYS[1]))", "hf:reclaimed"), "0");
+	ck_assert_str_eq(
+		cast_ask(&stage, "return tostring(redis.call('EXISTS', KEYS[1]))", "hf:reclaimed"), "0");
 	/* Once: its guard goes on. */
 	stage_wait_ms(&stage, 60);
 	vote = gives(DA, RN, R3, NEXT_OFFERED);
@@ -472,6 +474,5 @@ main(void)
 		a_master_that_may_have_forgotten_accepts_no_next_set,
 		a_next_set_ends_with_a_set_of_its_generation,
 		a_newcomer_has_no_memory_of_the_set_that_it_comes_to,
-		a_server_that_has_left_stores_the_set_without_it,
-		a_server_that_was_no_member_has_not_left);
+		a_server_that_has_left_stores_the_set_without_it, a_server_that_was_no_member_has_not_left);
 }

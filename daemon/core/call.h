@@ -214,8 +214,8 @@ struct vote {
 	struct slice places;
 	enum agreement agreement;
 	struct next_set next; /* GOOD alone */
-	struct slice behind;  /* GOOD: ids of living daemons that have not acknowledged the next set of the call;
-				 n == 0: all have */
+	struct slice behind;  /* GOOD: ids of living daemons that have not acknowledged the next set of the
+				 call;  n == 0: all have */
 };
 
 #endif

@@ -338,7 +338,8 @@ master_spread(struct core *core)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
-		if (m->state == MASTER_AWAY || m->id == 0 || (m->enrolled && !masterset_changes(core) && !masterset_unsure(core)))
+		if (m->state == MASTER_AWAY || m->id == 0 ||
+			(m->enrolled && !masterset_changes(core) && !masterset_unsure(core)))
 			continue;
 		m->greet_ms = core->now.ms;
 		master_arm(core, m);

@@ -44,14 +44,16 @@ struct master_link {
 		offset; /* of the master's clock from ours: answers on one link do not overtake each other */
 };
 
-/* What a master has told of sets in the memory that it has (masterset_memory.h). A serial is of masterset: what
- * a greeting tells that left at it or later was so after all that had been told before. */
+/* What a master has told of sets in the memory that it has (masterset_memory.h). A serial is of masterset:
+ * what a greeting tells that left at it or later was so after all that had been told before. */
 struct memory {
 	uint64_t incarnation;
-	int64_t told_ms;   /* when it was asked last, in whatever memory, and told our set or an earlier one of ours */
-	int64_t heard_ms;  /* when it was asked last, */
-	uint64_t heard;    /* and the serial then */
-	uint64_t enrolled; /* the serial when it had told our set, agreed on, for the first time; 0: it has not */
+	int64_t told_ms;  /* when it was asked last, in whatever memory, and told our set or an earlier one of
+			     ours */
+	int64_t heard_ms; /* when it was asked last, */
+	uint64_t heard;   /* and the serial then */
+	uint64_t enrolled; /* the serial when it had told our set, agreed on, for the first time; 0: it has
+			      not */
 	uint64_t blank;    /* when it had told that it has none; 0: it has not */
 	uint64_t accepted; /* when it had told that it has accepted our next set; 0: it has not */
 };
@@ -103,20 +105,20 @@ struct master {
 	uint64_t nonce_heard;                           /* the number of the newest that was answered well */
 	uint64_t admit_serial;                          /* of the ADMIT on its way */
 	uint64_t id;                                    /* its permanent one, as it told; 0: not yet */
-	uint64_t member;                /* its id as a member of the set that is agreed on; 0: not yet */
-	enum agreement agreement;       /* how far our set has come there (masterset.h) */
-	bool enrolled;                  /* it says that the set that we have agreed on is agreed */
-	bool blank;                     /* it stores no set */
-	bool other;                     /* it is not one of ours */
-	struct memory memory;           /* what it has told of sets */
-	enum next_step next_step;       /* how far the next set has come there, as it told last */
-	bool next_known;                /* and all living daemons that it knows of have acknowledged it */
-	bool left;                      /* a slot behind the members: it is no member any more, and is to hear it */
-	bool next_rival;                /* it has accepted another one */
+	uint64_t member;          /* its id as a member of the set that is agreed on; 0: not yet */
+	enum agreement agreement; /* how far our set has come there (masterset.h) */
+	bool enrolled;            /* it says that the set that we have agreed on is agreed */
+	bool blank;               /* it stores no set */
+	bool other;               /* it is not one of ours */
+	struct memory memory;     /* what it has told of sets */
+	enum next_step next_step; /* how far the next set has come there, as it told last */
+	bool next_known;          /* and all living daemons that it knows of have acknowledged it */
+	bool left;                /* a slot behind the members: it is no member any more, and is to hear it */
+	bool next_rival;          /* it has accepted another one */
 	char behind[MASTERSET_LIVING_MAX]; /* those that have not */
-	char run[MASTER_RUN_MAX];       /* the server process */
-	char reason[MASTER_REASON_MAX]; /* AWAY, REFUSED: why */
-	char error[MASTER_REASON_MAX];  /* its last error, for MASTERERR */
+	char run[MASTER_RUN_MAX];          /* the server process */
+	char reason[MASTER_REASON_MAX];    /* AWAY, REFUSED: why */
+	char error[MASTER_REASON_MAX];     /* its last error, for MASTERERR */
 };
 
 /* Its clock leapt, or ours stood still: it is connected, but nothing that it grants counts. */

@@ -211,7 +211,8 @@ masterset_take(struct core *core, struct slice text, struct slice places)
 {
 	struct masterset *set = &core->masterset;
 	struct members ours, list;
-	bool known = set->agreed && masterset_members(core, &ours), readable = members_read(text, places, &list);
+	bool known = set->agreed && masterset_members(core, &ours),
+	     readable = members_read(text, places, &list);
 
 	assert(readable);
 	if (!slots_fit(core, known ? &ours : NULL, &list))
@@ -264,11 +265,12 @@ set_is_over(const struct members *ours, const struct members *theirs, const stru
 
 	for (unsigned i = 0; i < theirs->n; i++)
 		both += members_find(ours, theirs->ids[i]) >= 0;
-	return vote->agreement == AGREEMENT_AGREED && theirs->generation > ours->generation && both > ours->n / 2;
+	return vote->agreement == AGREEMENT_AGREED && theirs->generation > ours->generation &&
+	       both > ours->n / 2;
 }
 
-/* Leaves the set if no lease here rests on it, and it is over or no longer that of our configuration. Ours may be
- * the next one when their daemons are gone. A single server that belongs elsewhere proves neither. */
+/* Leaves the set if no lease here rests on it, and it is over or no longer that of our configuration. Ours
+ * may be the next one when their daemons are gone. A single server that belongs elsewhere proves neither. */
 static void
 set_leave(struct core *core, const struct members *theirs, const struct vote *vote)
 {
@@ -332,8 +334,8 @@ list_follows(const struct core *core, const struct members *ours, const struct m
 
 /* A member that has not taken our set yet: it has none, or an earlier one. */
 static enum membership
-told_behind(struct core *core, struct master *m, const struct vote *vote, const struct members *ours,
-	unsigned at)
+told_behind(
+	struct core *core, struct master *m, const struct vote *vote, const struct members *ours, unsigned at)
 {
 	if (!m->blank)
 		memory_told(core, m, vote);
@@ -373,7 +375,8 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 {
 	bool agreed = vote->agreement == AGREEMENT_AGREED;
 
-	if (agreed && (slots_fit(core, NULL, theirs) || (core->settings.follow && slots_follow(core, NULL, theirs))))
+	if (agreed && (slots_fit(core, NULL, theirs) ||
+			      (core->settings.follow && slots_follow(core, NULL, theirs))))
 		return set_adopt(core, m, vote);
 	if (agreed)
 		return set_other(core, m, theirs, vote, vote->places,

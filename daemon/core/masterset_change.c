@@ -30,8 +30,8 @@ masterset_may_follow(const struct members *ours, const struct members *next)
 {
 	unsigned n = next->came_n == 2 ? ours->n + 2 : ours->n;
 
-	if (next->generation <= ours->generation || next->n != n || n > CORE_MASTERS_MAX || next->came_n > 2 ||
-		next->n - next->came_n < ours->n / 2 + 1)
+	if (next->generation <= ours->generation || next->n != n || n > CORE_MASTERS_MAX ||
+		next->came_n > 2 || next->n - next->came_n < ours->n / 2 + 1)
 		return false;
 	for (unsigned i = 0; i < next->n; i++) {
 		if (next->came[i] == (members_find(ours, next->ids[i]) >= 0))
@@ -69,8 +69,8 @@ most_step(const struct core *core, const struct members *next)
 	return most;
 }
 
-/* Where a member that stays has accepted it, no other next set can come into force, and offers of others stand in
- * the way. */
+/* Where a member that stays has accepted it, no other next set can come into force, and offers of others
+ * stand in the way. */
 static enum next_step
 step_for(const struct core *core, const struct members *next, const struct master *m)
 {
@@ -147,10 +147,11 @@ text_after(struct slice one, const char *other)
 	return order > 0 || (order == 0 && one.n > n);
 }
 
-/* Whether the next set that this member tells goes before the one that is known here. What a member that stays
- * has accepted leaves no other one a chance. */
+/* Whether the next set that this member tells goes before the one that is known here. What a member that
+ * stays has accepted leaves no other one a chance. */
 static bool
-next_better(const struct core *core, const struct master *m, const struct vote *vote, const struct members *told)
+next_better(
+	const struct core *core, const struct master *m, const struct vote *vote, const struct members *told)
 {
 	struct members next;
 
@@ -161,8 +162,7 @@ next_better(const struct core *core, const struct master *m, const struct vote *
 	if (most_step(core, &next) == NEXT_ACCEPTED)
 		return false;
 	return vote->next.step == NEXT_ACCEPTED || told->generation > next.generation ||
-	       (told->generation == next.generation &&
-		       text_after(vote->next.set, core->masterset.next.text));
+	       (told->generation == next.generation && text_after(vote->next.set, core->masterset.next.text));
 }
 
 /* Whether what this member told of the next set counts: it told it within a lease, and it remembers. One that
@@ -174,8 +174,8 @@ step_counts(const struct core *core, const struct master *m)
 	return memory_fresh(core, m) && (m->state == MASTER_ADMITTED || memory_others(core, m));
 }
 
-/* All members that stay have accepted it, and said so once more after all of them had: one may have forgotten it
- * before the last one said so. And all living daemons know of it. */
+/* All members that stay have accepted it, and said so once more after all of them had: one may have forgotten
+ * it before the last one said so. And all living daemons know of it. */
 static bool
 next_decided(struct core *core, const struct members *next)
 {
@@ -235,7 +235,8 @@ masterset_told_next(struct core *core, struct master *m, const struct vote *vote
 	if (vote->next.set.n > 0 && members_read(vote->next.set, vote->next.places, &told) &&
 		masterset_members(core, &ours) && masterset_may_follow(&ours, &told)) {
 		set->newest = told.generation > set->newest ? told.generation : set->newest;
-		if (!slice_equal(vote->next.set, slice_of(set->next.text)) && next_better(core, m, vote, &told))
+		if (!slice_equal(vote->next.set, slice_of(set->next.text)) &&
+			next_better(core, m, vote, &told))
 			masterset_next(core, vote->next.set, vote->next.places);
 	}
 	if (!next_read(core, &next))

@@ -2,16 +2,16 @@
  * masterset_change: the set of masters follows another one while leases go on. A part of masterset.
  *
  * The next set is one generation further. It replaces one member, adds two, or is the same list reached in
- * another way; what stays is a majority of the set in force. Each daemon that knows of it takes it through two
- * steps at all members that stay, the second when all have taken the first:
+ * another way; what stays is a majority of the set in force. Each daemon that knows of it takes it through
+ * two steps at all members that stay, the second when all have taken the first:
  *
  *     OFFERED ──all that stay──▶ ACCEPTED ──all that stay, and all living daemons know of it──▶ in force
  *
  * An offer gives way to one of a later generation, what is accepted to nothing. Two next sets share a member
  * that stays; so one of them at most comes into force. A daemon gives the set that is in force to the
- * members that stay; they refuse the calls of the set before. Once a majority of that set does so, newcomers get
- * the set. They are like members that have lost their memory: guarded, until all leases of the set before are
- * over. The lists of other daemons follow when they are told (masterset_slots.h).
+ * members that stay; they refuse the calls of the set before. Once a majority of that set does so, newcomers
+ * get the set. They are like members that have lost their memory: guarded, until all leases of the set before
+ * are over. The lists of other daemons follow when they are told (masterset_slots.h).
  */
 #ifndef CORE_MASTERSET_CHANGE_H
 #define CORE_MASTERSET_CHANGE_H

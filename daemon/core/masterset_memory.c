@@ -96,8 +96,8 @@ majority_since(const struct core *core, const struct members *ours, uint64_t sin
 		const struct master *m = &core->masters[i];
 		int at = members_find(ours, m->id);
 
-		enrolled += at >= 0 && !ours->came[at] && memory_fresh(core, m) && m->memory.enrolled <= since &&
-			    m->memory.heard >= since;
+		enrolled += at >= 0 && !ours->came[at] && memory_fresh(core, m) &&
+			    m->memory.enrolled <= since && m->memory.heard >= since;
 	}
 	return enrolled >= before / 2 + 1;
 }

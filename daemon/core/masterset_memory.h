@@ -2,15 +2,15 @@
  * masterset_memory: what the members remember of sets, as they told, and which of them may be given ours. A
  * part of masterset.
  *
- * A member that has lost its memory may have forgotten a later set than the one that this daemon knows. It gets
- * ours back
+ * A member that has lost its memory may have forgotten a later set than the one that this daemon knows. It
+ * gets ours back
  * - if this daemon was told a set by it within a lease and knows of no next one: it is registered there, so
  *   nothing has been decided without it; or
  * - if so many others tell our set, asked after it was found without a memory, that each majority has one of
  *   them; or if all others answer, and none tells another set.
  *
- * A member that comes with a set gets it once a majority of the members before stores it. Each of these has to
- * say so once more after all of them had: one may have forgotten it before the last one said so.
+ * A member that comes with a set gets it once a majority of the members before stores it. Each of these has
+ * to say so once more after all of them had: one may have forgotten it before the last one said so.
  */
 #ifndef CORE_MASTERSET_MEMORY_H
 #define CORE_MASTERSET_MEMORY_H
@@ -27,7 +27,8 @@ void memory_told(struct core *core, struct master *m, const struct vote *vote);
 bool memory_fresh(const struct core *core, const struct master *m);
 
 /* Whether the member at this place of our set may be given it. */
-bool memory_may_have(const struct core *core, const struct members *ours, const struct master *m, unsigned at);
+bool memory_may_have(
+	const struct core *core, const struct members *ours, const struct master *m, unsigned at);
 
 /* How many members have no set, or not ours yet, and may not be given it. */
 unsigned memory_waiting(const struct core *core);

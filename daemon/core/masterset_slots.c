@@ -44,7 +44,8 @@ slot_left(const struct members *ours, const struct members *list, const struct m
 
 /* By its id; without a memory, or before it is heard, by its place. If a master that answers late passed for
  * any member, this daemon could take up a set that its configuration has left. One that cannot be reached
- * passes: other daemons may know it by another place, or another server may have answered there for a while. */
+ * passes: other daemons may know it by another place, or another server may have answered there for a while.
+ */
 bool
 slot_fits(const struct members *ours, const struct members *list, const struct master *m)
 {

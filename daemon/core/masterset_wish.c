@@ -125,7 +125,8 @@ wish_compose(struct core *core, const struct members *ours, struct members *list
 		bool same = was >= 0 && ours->ids[was] == m->id;
 
 		if (members_find(list, m->id) >= 0 || (members_find(ours, m->id) >= 0 && !same)) {
-			wish_fails(core, CODE_ERR, "%s is the same server as another one of the set", m->place);
+			wish_fails(
+				core, CODE_ERR, "%s is the same server as another one of the set", m->place);
 			return false;
 		}
 		list->ids[list->n] = m->id;
@@ -136,7 +137,8 @@ wish_compose(struct core *core, const struct members *ours, struct members *list
 	}
 	if (list->n == list->came_n) {
 		wish_fails(core, CODE_ERR,
-			"the only master cannot be replaced, as no other could vouch for the change: add two first, or "
+			"the only master cannot be replaced, as no other could vouch for the change: add two "
+			"first, or "
 			"change with a stop as holdfastd(8) says");
 		return false;
 	}
@@ -212,8 +214,8 @@ masterset_wish_done(struct core *core)
 		emit_int(core, set->wish.conn, ours.generation);
 	else if (set->wish.open)
 		emit_error(core, set->wish.conn, CODE_ERR,
-			"another change of the masters went before it: the set is %.*s", members_shown(set->places),
-			set->places);
+			"another change of the masters went before it: the set is %.*s",
+			members_shown(set->places), set->places);
 	wish_answer(core);
 }
 
@@ -273,7 +275,8 @@ masterset_known_twin(struct core *core, struct master *m)
 	if (m->index < core->settings.masters || !looking(core) || twin == NULL || twin->id == 0)
 		return false;
 	if (wish->op != MASTERS_REPLACE || wish->old != twin->index) {
-		wish_fails(core, CODE_ERR, "%s is the server that the set knows as %s", m->place, twin->place);
+		wish_fails(
+			core, CODE_ERR, "%s is the server that the set knows as %s", m->place, twin->place);
 		return true;
 	}
 	m->id = twin->id;
@@ -298,7 +301,8 @@ masterset_timer(struct core *core)
 		if (m->id != 0)
 			continue;
 		master_why_not(core, m, 0, why, sizeof(why));
-		wish_fails(core, CODE_NOMASTER, "%s cannot be used: it %s; nothing has changed", m->place, why);
+		wish_fails(
+			core, CODE_NOMASTER, "%s cannot be used: it %s; nothing has changed", m->place, why);
 		return;
 	}
 }
@@ -342,7 +346,8 @@ asked_late(struct core *core, conn_id conn)
 			"a change of the masters to %.*s is under way: MASTERS shows how far it is",
 			members_shown(set->next.places), set->next.places);
 	else if (set->wish.open)
-		emit_error(core, conn, CODE_ERR, "a change of the masters is under way: newcomers are greeted");
+		emit_error(
+			core, conn, CODE_ERR, "a change of the masters is under way: newcomers are greeted");
 	else
 		return false;
 	return true;
@@ -358,13 +363,15 @@ asked_abort(struct core *core, conn_id conn)
 	}
 	if (masterset_accepted(core)) {
 		emit_error(core, conn, CODE_ERR,
-			"the change to %.*s is accepted: it will be in force in a moment; change the set back after "
+			"the change to %.*s is accepted: it will be in force in a moment; change the set "
+			"back after "
 			"that",
 			members_shown(set->next.places), set->next.places);
 		return;
 	}
 	if (set->wish.open)
-		wish_fails(core, CODE_ERR, "MASTERS ABORT was asked for: MASTERS shows the set that is in force");
+		wish_fails(core, CODE_ERR,
+			"MASTERS ABORT was asked for: MASTERS shows the set that is in force");
 	set->wish.op = MASTERS_ABORT;
 	set->wish.newcomers = 0;
 	set->wish.text[0] = '\0';
@@ -395,8 +402,8 @@ asked_wrongly(struct core *core, conn_id conn, const struct masters_ask *ask, un
 		return true;
 	}
 	if (n == 2 && slice_equal(ask->places[0], ask->places[1])) {
-		emit_error(core, conn, CODE_ERR, "%.*s is named twice: give two servers", (int)ask->places[0].n,
-			ask->places[0].p);
+		emit_error(core, conn, CODE_ERR, "%.*s is named twice: give two servers",
+			(int)ask->places[0].n, ask->places[0].p);
 		return true;
 	}
 	return false;
@@ -409,10 +416,11 @@ asked_unfit(struct core *core, conn_id conn, const struct masters_ask *ask)
 
 	if (ask->op == MASTERS_REPLACE && wish_old(core, ask->old) == NULL)
 		emit_error(core, conn, CODE_ERR, "%.*s is no member of the set: its members are %.*s",
-			(int)ask->old.n, ask->old.p, members_shown(core->masterset.places), core->masterset.places);
+			(int)ask->old.n, ask->old.p, members_shown(core->masterset.places),
+			core->masterset.places);
 	else if (ask->op == MASTERS_ADD && masters + 2 > CORE_MASTERS_MAX)
-		emit_error(core, conn, CODE_ERR, "the set would have %u masters: 1 to %d are allowed", masters + 2,
-			CORE_MASTERS_MAX);
+		emit_error(core, conn, CODE_ERR, "the set would have %u masters: 1 to %d are allowed",
+			masters + 2, CORE_MASTERS_MAX);
 	else if (ask->op == MASTERS_ADD && latch_known(core))
 		emit_error(core, conn, CODE_ERR,
 			"latches are known here, and are kept by one master alone: wait until they are over");

@@ -1,6 +1,5 @@
 #include "daemon/core/members.h"
 
-#include <stdio.h>
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -186,8 +185,8 @@ members_write(struct members *members, char *set, char *places)
 	for (unsigned i = 0; i < members->n; i++) {
 		const struct slice *way = &members->ways[i], *place = &members->places[i];
 
-		n += (size_t)snprintf(set + n, MASTERSET_TEXT_MAX - n, " %016" PRIx64 "%c%.*s", members->ids[i],
-			members->came[i] ? '+' : ':', (int)way->n, way->p);
+		n += (size_t)snprintf(set + n, MASTERSET_TEXT_MAX - n, " %016" PRIx64 "%c%.*s",
+			members->ids[i], members->came[i] ? '+' : ':', (int)way->n, way->p);
 		placed += (size_t)snprintf(places + placed, MASTERSET_PLACES_MAX - placed, "%s%.*s",
 			i > 0 ? " " : "", (int)place->n, place->p);
 		assert(n < MASTERSET_TEXT_MAX && placed < MASTERSET_PLACES_MAX);

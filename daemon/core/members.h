@@ -1,10 +1,9 @@
 /*
  * members: a set of masters as a master stores it, taken apart and written.
  *
- *     set      '<generation> <id>:<way> <id>+<way> ...', ids of 16 hexadecimal digits in rising order; '+' for
- *              a member that came with this generation, ':' for the others
- *     places   '<place> <place> ...', in the same order, for people; and ' | <place> ...' of servers that have
- *              left, the newest first, as many as fit
+ *     set      '<generation> <id>:<way> <id>+<way> ...', ids of 16 hexadecimal digits in rising order; '+'
+ * for a member that came with this generation, ':' for the others places   '<place> <place> ...', in the same
+ * order, for people; and ' | <place> ...' of servers that have left, the newest first, as many as fit
  *
  * masterset.h says what sets are for. Nothing that a master tells is trusted.
  */

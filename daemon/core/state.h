@@ -417,7 +417,8 @@ struct masterset_wish {
 	enum masters_op op;
 	unsigned old;                  /* REPLACE: the slot */
 	unsigned newcomers;            /* in the slots behind the members */
-	char text[MASTERSET_TEXT_MAX]; /* the next set that it has become; empty: newcomers are still looked at */
+	char text[MASTERSET_TEXT_MAX]; /* the next set that it has become; empty: newcomers are still looked
+					  at */
 	struct timer timer;            /* for so long */
 };
 
@@ -430,12 +431,12 @@ struct masterset {
 	struct masterset_next next;
 	char dropped[MASTERSET_PLACES_MAX]; /* of the one before, for people */
 	struct masterset_wish wish;
-	uint32_t tag;                      /* of the set, in every call; 0: none is agreed on */
-	bool agreed;                       /* all masters have accepted it once, */
-	bool usable;                       /* and no master of ours belongs to another */
-	uint64_t serial;                   /* grows when greetings have something new to say, */
-	uint64_t told;                     /* and was that when masterset_news() said so */
-	char why[MASTERSET_WHY_MAX];       /* of the last refusal: both sets, and what to do */
+	uint32_t tag;                /* of the set, in every call; 0: none is agreed on */
+	bool agreed;                 /* all masters have accepted it once, */
+	bool usable;                 /* and no master of ours belongs to another */
+	uint64_t serial;             /* grows when greetings have something new to say, */
+	uint64_t told;               /* and was that when masterset_news() said so */
+	char why[MASTERSET_WHY_MAX]; /* of the last refusal: both sets, and what to do */
 };
 
 struct core {
@@ -444,13 +445,14 @@ struct core {
 	struct timers timers;
 	struct rules rules;
 	struct master masters[CORE_SLOTS_MAX]; /* the members, then the newcomers of a change (masterset.h) */
-	struct parted parted[PARTED_MAX]; /* the latest ones, in turn: */
+	struct parted parted[PARTED_MAX];      /* the latest ones, in turn: */
 	unsigned parted_next;
 	struct masterset masterset;
 	bool reseat; /* the masters are others: leases have to follow before anything else happens (reseat.h),
 		      */
-	unsigned seats;   /* which have so many seats by now */
-	/* One master has become three: until then no newcomer can have been admitted, whichever daemon knew first. */
+	unsigned seats; /* which have so many seats by now */
+	/* One master has become three: until then no newcomer can have been admitted, whichever daemon knew
+	 * first. */
 	int64_t newcomers_until_ms;
 	int64_t highest;  /* highest token seen anywhere */
 	int64_t past;     /* and that before any master's memory changed last */
