@@ -345,7 +345,7 @@ END_TEST
 START_TEST(tokens_of_a_round_that_is_older_than_a_guard_do_not_count)
 {
 	struct core *core = calloc(1, sizeof(*core));
-	struct lease *l = calloc(1, sizeof(*l) + 3 * sizeof(l->seats[0]));
+	struct lease *l = calloc(1, sizeof(*l) + 3 * sizeof(l->within[0]));
 	struct traffic *t = calloc(1, sizeof(*t) + 3 * sizeof(t->questions[0]));
 	int64_t first, last;
 

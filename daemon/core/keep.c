@@ -25,6 +25,16 @@ keep_soon_ms(const struct lease *l)
 	return soon < SOON_MS ? soon : SOON_MS;
 }
 
+/* Likewise; but less often while no majority of the seats can prolong the lease, since masters that come back are told
+ * of (keep_catch_up()): all leases would keep them busy with questions that bring nothing. */
+static int64_t
+keep_again_ms(const struct core *core, const struct lease *l)
+{
+	int64_t soon = keep_soon_ms(l), patient = (l->valid_ms - core->now.ms) / 8;
+
+	return patient > soon && !seats_can_prolong(core, l) ? patient : soon;
+}
+
 static bool
 keep_short_of_tokens(const struct lease *l)
 {
@@ -57,8 +67,8 @@ keep_next_term_ms(const struct core *core, const struct lease *l)
 	int64_t ruled = l->resource->rule->lease_ms, kept, left = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (l->seats[i].valid_ms - core->now.ms > left)
-			left = l->seats[i].valid_ms - core->now.ms;
+		if (seat_of(l, i)->valid_ms - core->now.ms > left)
+			left = seat_of(l, i)->valid_ms - core->now.ms;
 	}
 	kept = left + drift_ms(left);
 	return kept > ruled ? kept : ruled;
@@ -87,7 +97,7 @@ keep_refresh(struct core *core, struct lease *l)
 	lease_round(core, l, keep_next_term_ms(core, l), keep_short_of_tokens(l) ? tokens_block(core) : 0);
 	keep_ask(core, l, true);
 	l->refreshing = seats_asking(core, l) > 0;
-	l->refresh_ms = l->refreshing ? l->valid_ms : core->now.ms + keep_soon_ms(l);
+	l->refresh_ms = l->refreshing ? l->valid_ms : core->now.ms + keep_again_ms(core, l);
 	lease_arm(core, l);
 }
 
@@ -96,7 +106,7 @@ static void
 keep_go_on(struct core *core, struct lease *l)
 {
 	keep_ask(core, l, false);
-	l->refresh_ms = core->now.ms + keep_soon_ms(l);
+	l->refresh_ms = core->now.ms + keep_again_ms(core, l);
 	lease_arm(core, l);
 }
 
@@ -145,7 +155,7 @@ keep_catch_up(struct core *core, struct lease *l)
 static void
 keep_settle_round(struct core *core, struct lease *l, bool yes)
 {
-	int64_t valid_ms = seats_valid_ms(core, l), soon = keep_soon_ms(l);
+	int64_t valid_ms = seats_valid_ms(core, l), soon = keep_again_ms(core, l);
 	const struct traffic *t = l->traffic;
 
 	if (valid_ms > l->valid_ms)

@@ -141,14 +141,14 @@ struct lease {
 	enum kind asked : 4; /* what the round that runs, or the last one, asked for, */
 	enum kind told : 4;  /* HELD: and what a majority of the seats has been told */
 	uint8_t noted; /* a bit for each seat: that it was reclaimed, at a guard that is not over for it */
-	struct seat seats[]; /* one for each master, as many as there were when it was made; see seat_of() */
+	struct seat within[]; /* its seats, as many as there were masters when it was made; see seat_of() */
 };
 
 /* What this master is to it. */
 static inline struct seat *
 seat_of(const struct lease *l, unsigned master)
 {
-	const struct seat *seats = l->grown ? l->seats[0].grown : l->seats;
+	const struct seat *seats = l->grown ? l->within[0].grown : l->within;
 
 	return (struct seat *)(uintptr_t)&seats[master];
 }

@@ -136,17 +136,17 @@ master_reroute(struct core *core, struct master *m, struct slice place, struct s
 	emit_move(core, m);
 }
 
-/* The single master has refused calls of the set of before since it stored the next one: after the greeting that it
- * answered last. Guards of newcomers began later, and may be counted by another clock. */
+/* The single master refuses calls of the set of before since it has stored the next one: after the last greeting in which
+ * it told that it had the set of before. Guards of newcomers began later, and may be counted by another clock. */
 static int64_t
 unadmitted_until(const struct core *core)
 {
-	const struct master *only = &core->masters[0];
+	const struct memory *only = &core->masters[0].memory;
 	int64_t guard_ms = core->settings.lease_max_ms + core->settings.margin_ms;
 
-	if (core->settings.masters > 1 || only->highest_ms == 0)
+	if (core->settings.masters > 1 || only->told_ms == 0)
 		return 0;
-	return only->highest_ms + guard_ms - drift_ms(guard_ms);
+	return only->told_ms + guard_ms - drift_ms(guard_ms);
 }
 
 void

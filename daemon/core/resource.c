@@ -23,7 +23,7 @@ resource_link_of(const struct core *core, struct slice name)
 struct resource *
 resource_new(struct core *core, struct slice name)
 {
-	size_t before = offsetof(struct resource, lease.seats) + core->settings.masters * sizeof(struct seat);
+	size_t before = offsetof(struct resource, lease.within) + core->settings.masters * sizeof(struct seat);
 	struct resource *r = grave_new(core, before + name.n);
 
 	assert(name.n <= NAME_BYTES_MAX);
@@ -53,7 +53,7 @@ resource_get(struct core *core, struct slice name)
 unsigned
 resource_seats(const struct resource *r)
 {
-	return (unsigned)((r->name_at - offsetof(struct resource, lease.seats)) / sizeof(struct seat));
+	return (unsigned)((r->name_at - offsetof(struct resource, lease.within)) / sizeof(struct seat));
 }
 
 bool

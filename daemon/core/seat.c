@@ -42,7 +42,7 @@ seats_grow(struct lease *l, unsigned from, unsigned to)
 			seats[i] = (struct seat){{l->state == LEASE_HELD ? l->valid_ms - 1 : 0}};
 	}
 	seats_free(l);
-	l->seats[0].grown = seats;
+	l->within[0].grown = seats;
 	l->grown = true;
 }
 
@@ -50,7 +50,7 @@ void
 seats_free(struct lease *l)
 {
 	if (l->grown)
-		free(l->seats[0].grown);
+		free(l->within[0].grown);
 	l->grown = false;
 }
 
@@ -162,11 +162,22 @@ seat_shorten(struct lease *l, unsigned i, int64_t ms)
  * had its vote, and theirs nobody can have had.
  */
 static bool
-seat_prolonged(const struct core *core, const struct vote *vote)
+seat_prolongs(const struct core *core, unsigned i, enum call_op op)
 {
-	if (vote->op != CALL_RECLAIM || core->settings.masters == 1)
+	if (op != CALL_RECLAIM || core->settings.masters == 1)
 		return true;
-	return vote->master > 0 && core->now.ms < core->newcomers_until_ms;
+	return i > 0 && core->now.ms < core->newcomers_until_ms;
+}
+
+bool
+seats_can_prolong(const struct core *core, const struct lease *l)
+{
+	enum call_op op;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		n += master_keeps(&core->masters[i], l->resource->link, &op) && seat_prolongs(core, i, op);
+	return n >= quorum_majority(core);
 }
 
 void
@@ -181,7 +192,7 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 		seat_set_ours(l, vote->master, true);
 		asked->holder = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : asked->slots;
-		if (seat_prolonged(core, vote) && asked->asked_ms > seat->valid_ms)
+		if (seat_prolongs(core, vote->master, vote->op) && asked->asked_ms > seat->valid_ms)
 			seat->valid_ms = asked->asked_ms;
 		asked->token_first = vote->token_last >= vote->token_first ? vote->token_first : 0;
 		asked->token_last = vote->token_last;

@@ -66,6 +66,9 @@ unsigned seats_until(const struct core *core, const struct lease *l, int64_t ms)
 /* How many of the refusals name the same holder, where that is the most. */
 unsigned seats_holder(const struct core *core, const struct lease *l);
 
+/* Whether a yes of all masters that can be asked now would prolong the lease. */
+bool seats_can_prolong(const struct core *core, const struct lease *l);
+
 /* Until when a majority is good. */
 int64_t seats_valid_ms(const struct core *core, const struct lease *l);
 
