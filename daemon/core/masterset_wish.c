@@ -74,7 +74,8 @@ wish_unfit(const struct core *core)
 {
 	const struct masterset_wish *wish = &core->masterset.wish;
 
-	for (unsigned i = 0; i < core->settings.masters; i++) {
+	/* What is to be dropped waits for its members already. */
+	for (unsigned i = 0; i < core->settings.masters && wish->op != MASTERS_ABORT; i++) {
 		const struct master *m = &core->masters[i];
 
 		if ((wish->op != MASTERS_REPLACE || wish->old != i) && !master_usable(m, 0))

@@ -304,11 +304,12 @@ def test_abort(place):
     in_step(daemons[1], asked, "offered")
     offered = masters[0]("HGET", "holdfast:node", "next")
     aborted = Asking(daemons[1], "ABORT")
-    until("a later one is offered", lambda: masters[0]("HGET", "holdfast:node", "next") != offered)
+    until("a later one is offered, or ABORT refused", lambda: masters[0](
+        "HGET", "holdfast:node", "next") != offered or not aborted.is_alive())
     masters[1].process.cont()
     for one in (asked, aborted):
         one.join()
-    # What was offered may be accepted before the later set is known to all: one of the two is made, and the other is told.
+    # What was offered may be accepted before the later set is known to all: one is made, and the other is told.
     made, other, members_now = ((aborted, asked, masters[:3]) if isinstance(aborted.answer, int) else
                                 (asked, aborted, masters[:2] + masters[3:4]))
     expect(isinstance(made.answer, int) and made.answer > number, True, repr(made.answer))
@@ -413,6 +414,15 @@ def test_newcomer_of_others(place):
     unchanged([mine], number, masters[:3])
     expect(theirs.info()["masters_set"], before)
     expect(isinstance(theirs.client()("LOCK", "a", "WAIT", 0), int), True, "they go on")
+
+
+def test_only_master(place):
+    """a single master is not replaced by another server: nobody else could tell that it has left"""
+    masters = servers(place, 2)
+    daemon = daemons_of(place, masters[0], count=1)[0]
+    number = generation(daemon)
+    expect_error(command(daemon, "REPLACE", masters[0].socket, masters[1].socket), "ERR", "the only master", "add two")
+    unchanged([daemon], number, masters[:1])
 
 
 def test_private_master(place):
