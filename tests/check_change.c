@@ -488,6 +488,20 @@ START_TEST(a_change_that_is_offered_can_be_given_up)
 }
 END_TEST
 
+START_TEST(a_change_that_waits_for_a_member_that_is_gone_can_be_given_up)
+{
+	begin(3, false);
+	servers[1].up = false;
+	replace("master-3", "master-4", "url");
+	answers();
+	link_event(1, false);
+	command(2, (struct masters_ask){.op = MASTERS_ABORT});
+	says("MASTERS ABORT was asked for");
+	ck_assert_str_eq(view().next, "3" SET3_REST);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_change_that_is_accepted_cannot)
 {
 	begin(3, false);
@@ -704,9 +718,11 @@ main(void)
 		each_step_is_taken_at_all_that_stay_before_the_next,
 		a_change_waits_for_the_daemons_that_do_not_know_of_it,
 		a_newcomer_gets_the_set_when_a_majority_says_it_once_more,
-		a_change_that_is_offered_can_be_given_up, a_change_that_is_accepted_cannot,
-		what_cannot_be_is_refused_with_the_reason, the_only_master_is_not_replaced,
-		a_newcomer_that_daemons_use_is_refused, a_newcomer_that_does_not_answer_is_not_waited_for,
+		a_change_that_is_offered_can_be_given_up,
+		a_change_that_waits_for_a_member_that_is_gone_can_be_given_up,
+		a_change_that_is_accepted_cannot, what_cannot_be_is_refused_with_the_reason,
+		the_only_master_is_not_replaced, a_newcomer_that_daemons_use_is_refused,
+		a_newcomer_that_does_not_answer_is_not_waited_for,
 		a_daemon_drives_a_change_that_it_is_told_of, a_daemon_follows_a_set_that_is_in_force,
 		a_daemon_that_starts_with_an_old_list_follows_if_it_may,
 		a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it,
