@@ -131,6 +131,8 @@ server_hears(struct server *s, unsigned slot)
 
 	s->given = call->next.step;
 	s->left |= call->next.step == NEXT_LEFT;
+	if (stored && call->agreement > s->agreement)
+		s->agreement = call->agreement;
 	if (!stored && call->agreement == AGREEMENT_AGREED && set[0] > s->set[0]) {
 		char newcomer[32];
 
@@ -688,6 +690,21 @@ START_TEST(a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it)
 }
 END_TEST
 
+/* A replica that was promoted may know it as offered. */
+START_TEST(a_member_that_knows_the_set_as_offered_only_is_as_good_as_without_memory)
+{
+	begin(1, false);
+	w.now.ms += 2 * LEASE_MS;
+	servers[0].agreement = AGREEMENT_OFFERED;
+	servers[0].incarnation++;
+	link_event(0, false);
+	link_event(0, true);
+	passes(100);
+	ck_assert_int_eq(servers[0].agreement, AGREEMENT_AGREED);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_member_that_forgets_in_a_change_gets_the_next_set_as_well)
 {
 	begin(3, false);
@@ -726,5 +743,6 @@ main(void)
 		a_daemon_drives_a_change_that_it_is_told_of, a_daemon_follows_a_set_that_is_in_force,
 		a_daemon_that_starts_with_an_old_list_follows_if_it_may,
 		a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it,
+		a_member_that_knows_the_set_as_offered_only_is_as_good_as_without_memory,
 		a_member_that_forgets_in_a_change_gets_the_next_set_as_well);
 }

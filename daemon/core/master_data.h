@@ -54,7 +54,7 @@ struct memory {
 	uint64_t heard;   /* and the serial then */
 	uint64_t enrolled; /* the serial when it had told our set, agreed on, for the first time; 0: it has
 			      not */
-	uint64_t blank;    /* when it had told that it has none; 0: it has not */
+	uint64_t blank;    /* when it had told that it has none that is agreed on; 0: it has not */
 	uint64_t accepted; /* when it had told that it has accepted our next set; 0: it has not */
 };
 

@@ -389,14 +389,20 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 		"is being taken into another set of masters: make `masters:` the same everywhere");
 }
 
-/* It stores our set, which is agreed on here. */
+/* It stores our set, which is agreed on here. If it is only offered there, that is as good as none. */
 static enum membership
 told_enrolled(struct core *core, struct master *m, const struct vote *vote)
 {
+	struct members ours;
+	int at = masterset_members(core, &ours) ? members_find(&ours, m->id) : -1;
+
 	m->member = m->id;
 	if (vote->agreement != AGREEMENT_AGREED || vote->greeting != GREETING_GOOD) {
 		(void)set_ours(core, m, vote);
-		return MEMBERSHIP_AGAIN;
+		return vote->agreement == AGREEMENT_AGREED || at < 0 ||
+				       memory_may_have(core, &ours, m, (unsigned)at)
+			       ? MEMBERSHIP_AGAIN
+			       : MEMBERSHIP_APART;
 	}
 	m->enrolled = true;
 	memory_told(core, m, vote);

@@ -19,7 +19,8 @@ memory_heard(struct core *core, struct master *m, const struct vote *vote)
 		*memory = (struct memory){.incarnation = vote->incarnation, .told_ms = memory->told_ms};
 	memory->heard_ms = l->greeting_ms;
 	memory->heard = l->set_serial;
-	if (vote->masterset.n > 0)
+	/* What is not agreed on there is no memory of what is agreed on here. */
+	if (vote->agreement == AGREEMENT_AGREED)
 		memory->blank = 0;
 	else if (memory->blank == 0)
 		memory->blank = ++core->masterset.serial;
