@@ -544,12 +544,6 @@ master_heard(struct core *core, struct master *m, const struct vote *vote)
 		master_doubt(core, m);
 }
 
-bool
-master_guard_over(const struct core *core, const struct master *m)
-{
-	return m->state == MASTER_GUARDED && !m->admitting && core->now.ms >= m->admit_ms;
-}
-
 void
 master_admit(struct core *core, struct master *m, int64_t floor)
 {

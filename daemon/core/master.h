@@ -46,8 +46,7 @@ void master_suspect(struct core *core, struct master *m, unsigned link);
 /* Asks on every link who it is and which tokens it has seen. */
 void master_greet_all(struct core *core, struct master *m);
 
-/* GUARDED, and the guard is over: to be admitted with this floor, or looked at again after ms. */
-bool master_guard_over(const struct core *core, const struct master *m);
+/* Its guard is over (master_guard_over()): it is to be admitted with this floor, or looked at again after ms. */
 void master_admit(struct core *core, struct master *m, int64_t floor);
 void master_admit_later(struct core *core, struct master *m, int64_t ms);
 

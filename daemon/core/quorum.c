@@ -4,6 +4,7 @@
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/tokens.h"
+#include "daemon/core/usable.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -101,3 +101,9 @@ master_time_us(const struct core *core, const struct master *m, int64_t ms)
 {
 	return m->time_us + (core->now.ms - m->time_seen_ms + ms) * 1000;
 }
+
+bool
+master_guard_over(const struct core *core, const struct master *m)
+{
+	return m->state == MASTER_GUARDED && !m->admitting && core->now.ms >= m->admit_ms;
+}

@@ -29,6 +29,9 @@ int64_t master_time_us(const struct core *core, const struct master *m, int64_t 
 /* How long a call may go unanswered, ms. */
 int64_t master_patience_ms(const struct core *core);
 
+/* GUARDED, and the guard is over. */
+bool master_guard_over(const struct core *core, const struct master *m);
+
 /* How long new leases are withheld after a master forgot, ms. */
 int64_t master_guard_ms(const struct core *core);
 
