@@ -25,14 +25,15 @@ keep_soon_ms(const struct lease *l)
 	return soon < SOON_MS ? soon : SOON_MS;
 }
 
-/* Likewise; but less often while no majority of the seats can prolong the lease, since masters that come back are told
- * of (keep_catch_up()): all leases would keep them busy with questions that bring nothing. */
+/* Likewise; but less often while answers are to come, or while no majority of the seats can prolong the lease: masters
+ * that come back are told of (keep_catch_up()). All leases together would keep daemon and masters busy for nothing. */
 static int64_t
 keep_again_ms(const struct core *core, const struct lease *l)
 {
 	int64_t soon = keep_soon_ms(l), patient = (l->valid_ms - core->now.ms) / 8;
+	bool waits = patient > soon && (seats_asking(core, l) > 0 || !seats_can_prolong(core, l));
 
-	return patient > soon && !seats_can_prolong(core, l) ? patient : soon;
+	return waits ? patient : soon;
 }
 
 static bool
@@ -127,7 +128,7 @@ void
 keep_mend(struct core *core, struct lease *l)
 {
 	/* Where a round has just failed, the timer tries again, and sooner would not help. */
-	if (l->refresh_ms > core->now.ms + keep_soon_ms(l))
+	if (l->refresh_ms > core->now.ms + keep_again_ms(core, l))
 		keep_refresh(core, l);
 }
 
