@@ -194,7 +194,7 @@ soak: all ## 100,000 increments by three daemons, how long things take, and ten 
 
 # Without SEED one is drawn, and printed. SENTINEL=1: a master with two replicas that three sentinels fail over.
 # CHANGE=1: masters are replaced and added meanwhile.
-nemesis: all $(SHIM) ## SECONDS of faults with MASTERS real masters or SENTINEL=1, 3 daemons and 64 clients of all kinds (600, 3; SEED= repeats)
+nemesis: all $(SHIM) ## SECONDS of faults with MASTERS real masters [CHANGE=1] or SENTINEL=1, 3 daemons and 64 clients of all kinds (600, 3; SEED= repeats)
 	@tests/e2e/nemesis.py $(if $(SENTINEL),--sentinel,--masters $(or $(MASTERS),3)) $(if $(CHANGE),--change) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
 		$(if $(filter command environment,$(origin SECONDS)),--seconds $(SECONDS)) $(NEMESIS)
 

@@ -47,6 +47,9 @@ class Changing(Stage):
     def describe(self):
         return "%d masters of a set that changes" % self.votes
 
+    def has_latches(self):
+        return False  # where there are some, a single master stays alone
+
     def beside(self, chance, chosen, budget):
         """A new master has no memory, as one that has lost it: within the same budget."""
         if any(fault.costs for fault in chosen):
@@ -124,7 +127,7 @@ def change(stage, chance, masters):
     stage.tell(chance)
     asked = []
     for daemon in chance.sample(stage.daemons, chance.choice((1, 1, 1, 2))):
-        if len(stage.servers) < MOST and chance.random() < 0.3:
+        if len(stage.servers) == 1 or len(stage.servers) < MOST and chance.random() < 0.3:
             words = ["ADD", stage.newcomer().address, stage.newcomer().address]
         else:
             words = ["REPLACE", masters[0].address, stage.newcomer().address]

@@ -100,7 +100,7 @@ class Stage:
         self.folder = os.path.join(place.path, "history")
         os.mkdir(self.folder)
         self.plan = nemesis_client.Plan(self.folder, [(daemon.socket, daemon.tcp) for daemon in self.daemons],
-                                        CLIENTS, options.seed, latches=self.votes == 1)
+                                        CLIENTS, options.seed, latches=self.has_latches())
         self.harms = history.Writer(os.path.join(self.folder, "nemesis"))
         place.ends.append(self.harms.close)
         self.crowd = nemesis_crowd.Crowd(self.plan, WORKERS)
@@ -113,6 +113,10 @@ class Stage:
 
     def count_votes(self):
         return len(self.servers)
+
+    def has_latches(self):
+        """They need a single master."""
+        return self.votes == 1
 
     def describe(self):
         return "%d masters" % self.votes
