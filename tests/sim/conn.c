@@ -2,6 +2,7 @@
 #include "tests/sim/conn.h"
 
 #include "tests/sim/answers.h"
+#include "tests/sim/change.h"
 #include "tests/sim/limits.h"
 #include "tests/sim/sessions.h"
 #include "tests/sim/world.h"
@@ -455,6 +456,10 @@ void
 conn_reply(struct host *h, conn_id id, const struct reply *reply)
 {
 	struct world *w = h->world;
+	if (id == h->operator) {
+		change_reply(h, reply);
+		return;
+	}
 	struct conn *c = conn_find(h, id);
 	trace_reply(c, reply);
 	if (!c->busy || !c->open) {
@@ -522,6 +527,8 @@ void
 conn_close_by_host(struct host *h, conn_id id)
 {
 	struct world *w = h->world;
+	if (id == h->operator)
+		return;
 	struct conn *c = conn_find(h, id);
 	if (c->ending || !c->open)
 		return;

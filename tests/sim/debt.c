@@ -38,7 +38,7 @@ debt_due(struct host *h, unsigned master, unsigned name, struct debt *d)
 void
 debt_call(struct host *h, const struct call *call)
 {
-	if (call->op != CALL_ACQUIRE && call->op != CALL_RELEASE)
+	if ((call->op != CALL_ACQUIRE && call->op != CALL_RELEASE) || h->world->plan.changes)
 		return;
 	unsigned name = checker_name_of(call->name);
 	if (debt_many(h, name))
@@ -59,7 +59,8 @@ debt_call(struct host *h, const struct call *call)
 void
 debt_vote(struct host *h, const struct vote *vote)
 {
-	if (vote->op != CALL_ACQUIRE && vote->op != CALL_RENEW && vote->op != CALL_RECLAIM)
+	if ((vote->op != CALL_ACQUIRE && vote->op != CALL_RENEW && vote->op != CALL_RECLAIM) ||
+		h->world->plan.changes)
 		return;
 	unsigned name = checker_name_of(vote->name);
 	struct debt *d = debt_of(h, vote->master, name);
@@ -88,7 +89,7 @@ void
 debt_step(struct host *h)
 {
 	struct world *w = h->world;
-	for (unsigned i = 0; i < w->plan.names; i++) {
+	for (unsigned i = 0; i < w->plan.names && !w->plan.changes; i++) {
 		struct resource_view view;
 		if (core_view_resource(h->core, host_ms(h), slice_of(checker_name(i)), &view) &&
 			(strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0))

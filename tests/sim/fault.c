@@ -1,6 +1,7 @@
 /* fault: see fault.h. */
 #include "tests/sim/fault.h"
 
+#include "tests/sim/change.h"
 #include "tests/sim/evict.h"
 #include "tests/sim/meddle.h"
 #include "tests/sim/reload.h"
@@ -266,6 +267,8 @@ may_lose(const struct server *s)
 	unsigned lacking = 0;
 	if (w->plan.masters == 1 || w->plan.fault[FAULT_TOTAL])
 		return true;
+	if (w->plan.changes)
+		return change_spares(w, s);
 	if (w->plan.others == 1 && s->index == w->plan.other[0])
 		return false;
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++)

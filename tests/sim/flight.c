@@ -1,6 +1,7 @@
 /* flight: see flight.h. */
 #include "tests/sim/flight.h"
 
+#include "tests/sim/change.h"
 #include "tests/sim/following.h"
 #include "tests/sim/said.h"
 #include "tests/sim/turns.h"
@@ -106,6 +107,14 @@ trace_vote(struct host *h, const struct vote *v)
 static void
 told(struct host *h, const struct vote *v)
 {
+	if (h->moving[v->master] && v->outcome != OUTCOME_UNKNOWN && v->outcome != OUTCOME_UNSENT) {
+		change_deafens(h, v);
+		return;
+	}
+	if (h->place[v->master] == PLAN_MASTERS_MAX) {
+		host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
+		return;
+	}
 	struct way *way = host_way(h, v->master);
 	if (v->highest > way->told)
 		way->told = v->highest;

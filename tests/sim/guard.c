@@ -1,6 +1,7 @@
 /* guard: see guard.h. */
 #include "tests/sim/guard.h"
 
+#include "tests/sim/change.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -47,7 +48,7 @@ check_cause(struct host *h, unsigned master)
 	bool clock = fault[FAULT_FORWARD] || fault[FAULT_BACK] || fault[FAULT_LEAP] || fault[FAULT_FAST] ||
 		     drift_apart_us(&s->drift, since_us, w->now_us) > 0;
 	if (!w->plan.trusted || w->plan.others > 0 || w->plan.replicas > 0 || clock || s->ended_us != 0 ||
-		s->forgot_us != 0 || most_stood_still(w))
+		s->forgot_us != 0 || most_stood_still(w) || !change_stayed(w, s))
 		return;
 	world_fail(w, "guard: d%u says that m%u may have forgotten, and nothing has happened to it", h->index,
 		s->index);

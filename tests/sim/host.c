@@ -1,6 +1,7 @@
 /* host: see host.h. */
 #include "tests/sim/host.h"
 
+#include "tests/sim/change.h"
 #include "tests/sim/clone.h"
 #include "tests/sim/debt.h"
 #include "tests/sim/drain.h"
@@ -155,12 +156,16 @@ host_configure(struct host *h)
 	struct world *w = h->world;
 	const struct plan *p = &w->plan;
 	bool other = p->others > 0 && w->phase == PHASE_FAULTS && rng_percent(&w->rng, 50);
-	h->masters = other ? p->others : p->masters;
+	unsigned list[PLAN_MASTERS_MAX];
+	h->masters = p->changes ? change_list(w, list) : other ? p->others : p->masters;
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
+		h->place[i] = h->moves[i] = PLAN_MASTERS_MAX;
+	memset(h->moving, 0, sizeof(h->moving));
 	for (unsigned i = 0; i < h->masters; i++) {
-		h->place[i] = other ? p->other[i] : i;
+		h->place[i] = p->changes ? list[i] : other ? p->other[i] : i;
 		h->where[i] = names[h->place[i]];
 	}
-	if (p->others > 0)
+	if (p->others > 0 || p->changes)
 		trace_line(&w->trace, w->now_us, "d%u     has %u masters, the last is m%u", h->index,
 			h->masters, h->place[h->masters - 1]);
 }
@@ -178,7 +183,7 @@ unsigned
 host_master_of(const struct host *h, const struct server *s)
 {
 	unsigned i = 0;
-	while (i < h->masters && h->place[i] != s->index)
+	while (i < CORE_SLOTS_MAX && h->place[i] != s->index)
 		i++;
 	return i;
 }
@@ -229,7 +234,9 @@ host_begin(struct host *h, const struct host *of)
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		h->least_lease_ms[i] = host_lease_ms(h, i);
 	settings.masters = h->masters;
-	settings.where = w->plan.others > 0 ? h->where : NULL;
+	settings.where = w->plan.others > 0 || w->plan.changes ? h->where : NULL;
+	settings.follow = true;
+	h->operator = 0;
 	h->core = core_new(&settings, host_now(h));
 	well_host_starts(w, h);
 	assert(h->core != NULL);
@@ -377,6 +384,10 @@ static void
 perform_call(struct host *h, const struct call *call)
 {
 	debt_call(h, call);
+	if (h->moving[call->master] || h->place[call->master] == PLAN_MASTERS_MAX) {
+		wire_unsent(h, call);
+		return;
+	}
 	wire_call(&host_way(h, call->master)->wires[call->link], call);
 	if (h->flushing)
 		return;
@@ -450,6 +461,8 @@ perform(struct host *h, const struct action *a)
 			inbox_listen(&h->ways[i].inbox, h->listens);
 		return;
 	case ACTION_MASTER:
+		change_move(h, a);
+		return;
 	case ACTION_WATCH:
 		return;
 	case ACTION_NOTE:

@@ -55,11 +55,14 @@ struct host {
 	int64_t paused_until_us;
 	int64_t stunned_us;    /* when its host last went on after it had stood still; 0: never */
 	int64_t copy_ended_us; /* another process with its daemon-id ended then; 0: none */
-	struct leaps leaps[PLAN_MASTERS_MAX]; /* of its masters' clocks */
-	bool greeted_late; /* a greeting of this life ran when nobody waited for it any more */
-	int64_t shuns_us[PLAN_MASTERS_MAX];  /* one leapt, and it has not admitted that master since */
-	unsigned masters;                    /* so many does it know: */
-	unsigned place[PLAN_MASTERS_MAX];    /* which one of the world is each of them, */
+	struct leaps leaps[CORE_SLOTS_MAX]; /* of its masters' clocks */
+	int64_t shuns_us[CORE_SLOTS_MAX];   /* one leapt, and it has not admitted that master since */
+	bool greeted_late;              /* a greeting of this life ran when nobody waited for it any more */
+	unsigned masters;               /* so many does it know: */
+	unsigned place[CORE_SLOTS_MAX]; /* which one of the world is in each slot; PLAN_MASTERS_MAX: none, */
+	unsigned moves[CORE_SLOTS_MAX]; /* and is to be, */
+	bool moving[CORE_SLOTS_MAX];    /* from the next turn on */
+	conn_id operator;               /* who changes the set of masters here; 0: nobody yet */
 	const char *where[PLAN_MASTERS_MAX]; /* by name */
 	struct way ways[PLAN_MASTERS_MAX];   /* by their place */
 	/* Where there are sentinels: */
@@ -112,7 +115,7 @@ struct way *host_way(struct host *host, unsigned master);
 /* Whether leases may be left of another process with its daemon-id, which has ended. */
 bool host_left_by_copy(const struct host *host);
 
-/* Which of its masters this is; as many as it knows if it is none of them. */
+/* Which slot of its core this is; CORE_SLOTS_MAX if it is in none. */
 unsigned host_master_of(const struct host *host, const struct server *server);
 
 /* Nothing is wrong with it and its way to this master, and it has admitted it. */

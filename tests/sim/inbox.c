@@ -31,6 +31,10 @@ inbox_message(void *arg, uint64_t life, void *data)
 		schedule_again(&w->schedule, until);
 		return;
 	}
+	if (!way_aimed(way) || h->moving[way_master(way)]) {
+		free(m);
+		return;
+	}
 	if (m->type == EVENT_WAKE)
 		progress_told(h, checker_name_of(slice_of(m->name)));
 	trace_line(&w->trace, w->now_us, "m%u > d%u %s %s", way->server->index, h->index,
@@ -150,7 +154,7 @@ inbox_connected(void *arg, uint64_t life, void *data)
 	(void)data;
 	if (!h->alive || inbox->up || inbox->life != life || !way_aimed(way))
 		return;
-	if (!way_opens(way)) {
+	if (!way_opens(way) || (w->plan.changes && h->moving[way_master(way)])) {
 		inbox_connect(inbox);
 		return;
 	}

@@ -20,7 +20,7 @@ third_us(const struct world *w)
 void
 leaps_start(struct host *h)
 {
-	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
 		h->leaps[i] = (struct leaps){.greeted_us = h->world->now_us, .gap_us = h->world->now_us};
 }
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define HOUR_US INT64_C(3600000000)
 
@@ -66,6 +67,9 @@ plan_text(const struct plan *plan, char *out, size_t size)
 	for (int i = 0; i < FAULT_COUNT && n < size; i++)
 		if (plan->fault[i])
 			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
+	for (unsigned i = 0; i < plan->first_n && n < size; i++)
+		n += (size_t)snprintf(
+			out + n, size - n, "%sm%u", i == 0 ? "; changes from: " : " ", plan->first[i]);
 	for (unsigned i = 0; i < plan->others && n < size; i++)
 		n += (size_t)snprintf(
 			out + n, size - n, "%sm%u", i == 0 ? "; other lists: " : " ", plan->other[i]);
@@ -185,6 +189,42 @@ plan_lists(struct plan *plan, struct rng *rng)
 	plan->latches = 0;
 }
 
+/*
+ * The set of masters is changed while things go wrong, and at the end it is made of the first ones. A member
+ * that forgets is the only one that does at the time, and a lone one does not.
+ */
+static void
+plan_changes(struct plan *plan, struct rng *rng)
+{
+	static const enum fault more[] = {FAULT_TOTAL, FAULT_AMNESIA, FAULT_LEAP, FAULT_DELETE,
+		FAULT_OVERWRITE, FAULT_KIND, FAULT_REVERT, FAULT_SWAP, FAULT_CLONE, FAULT_FAST,
+		FAULT_EVICT, FAULT_STUN};
+	bool grows = plan->masters == PLAN_MASTERS_MAX || rng_percent(rng, 35);
+	unsigned order[PLAN_MASTERS_MAX] = {0};
+	plan_without(plan, more, sizeof(more) / sizeof(more[0]));
+	plan->changes = true;
+	plan->spare = PLAN_MASTERS_MAX - plan->masters;
+	if (plan->spare > 0)
+		plan->spare = (unsigned)rng_range(rng, grows ? 0 : 1, plan->spare);
+	plan->first_n = grows ? plan->masters - 2 : plan->masters;
+	for (unsigned i = 0; i < plan->masters + plan->spare; i++) {
+		unsigned k = (unsigned)rng_range(rng, 0, i);
+		order[i] = order[k];
+		order[k] = i;
+	}
+	memcpy(plan->first, order, sizeof(order));
+	plan->hosts = plan->hosts > 1 ? plan->hosts : 2;
+	plan->fault[FAULT_CRASH] = rng_percent(rng, 60);
+	plan->fault[FAULT_PAUSE] |= rng_percent(rng, 30);
+	plan->fault[FAULT_PARTITION] |= rng_percent(rng, 30);
+	plan->fault[FAULT_EMPTY] |= rng_percent(rng, 30);
+	plan->faults_us *= 2;
+	plan->latches = 0;
+	plan->wild = false;
+	plan->redsync = false;
+	plan_clocks(plan);
+}
+
 void
 plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 {
@@ -256,6 +296,8 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	/* Sessions of two copies have the same numbers: what both count down counts once. */
 	if (plan->fault[FAULT_CLONE])
 		plan->latches = 0;
+	if (plan->masters > 1 && plan->others == 0 && rng_percent(&rng, 15))
+		plan_changes(plan, &rng);
 }
 
 void

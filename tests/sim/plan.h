@@ -77,6 +77,9 @@ struct plan {
 	unsigned others;   /* some daemons are configured with so many masters, 0: none are: */
 	unsigned other[PLAN_MASTERS_MAX]; /* these, as long as things go wrong */
 	unsigned spare;                   /* masters that only these daemons know, which are the last */
+	bool changes;                     /* operators change the set of masters, which begins with */
+	unsigned first_n;                 /* so many: */
+	unsigned first[PLAN_MASTERS_MAX]; /* these, in any order */
 	unsigned hosts;
 	unsigned clients;
 	unsigned names;

@@ -25,7 +25,7 @@ way_aimed(const struct way *way)
 	const struct host *h = way->host;
 	if (h->world->plan.replicas > 0)
 		return h->aim == way->server->index;
-	return host_master_of(h, way->server) < h->masters;
+	return host_master_of(h, way->server) < CORE_SLOTS_MAX;
 }
 
 unsigned

@@ -249,6 +249,17 @@ call_unsent(void *arg, uint64_t life, void *data)
 }
 
 void
+wire_unsent(struct host *h, const struct call *call)
+{
+	struct call *copy = malloc(sizeof(*copy) + FLIGHT_NAME_BYTES);
+	assert(copy != NULL && call->name.n < FLIGHT_NAME_BYTES);
+	*copy = *call;
+	if (call->name.n > 0)
+		memcpy(copy + 1, call->name.p, call->name.n);
+	world_after(h->world, 0, call_unsent, h, h->life, copy);
+}
+
+void
 wire_call(struct wire *wire, const struct call *call)
 {
 	struct host *h = wire->way->host;
@@ -266,12 +277,7 @@ wire_call(struct wire *wire, const struct call *call)
 	else if (call->op == CALL_RELEASE)
 		progress_ended(h, checker_name_of(call->name), call->attempt);
 	if (!wire->up) {
-		struct call *copy = malloc(sizeof(*copy) + FLIGHT_NAME_BYTES);
-		assert(copy != NULL && call->name.n < FLIGHT_NAME_BYTES);
-		*copy = *call;
-		if (call->name.n > 0)
-			memcpy(copy + 1, call->name.p, call->name.n);
-		world_after(h->world, 0, call_unsent, h, h->life, copy);
+		wire_unsent(h, call);
 		return;
 	}
 	/* What this master has told goes with every call that may be answered by a memory that went back
@@ -385,6 +391,10 @@ wire_connected(void *arg, uint64_t life, void *data)
 	(void)data;
 	if (!h->alive || wire->up || h->life != life || !way_aimed(wire->way))
 		return;
+	if (h->moving[way_master(wire->way)]) {
+		wire_connect(wire);
+		return;
+	}
 	if (!way_opens(wire->way) || master_health(s->master)->loading) {
 		wire_connect(wire);
 		return;

@@ -43,6 +43,8 @@ void wire_init(struct wire *wire, struct way *way, unsigned index);
 void wire_done(struct wire *wire);
 void wire_connect(struct wire *wire);
 void wire_call(struct wire *wire, const struct call *call);
+/* A call that leaves for nowhere. */
+void wire_unsent(struct host *host, const struct call *call);
 void wire_flush(struct wire *wire);
 /* Nothing that was sent on this way, and has not arrived, was sent before its daemon was told of this token.
  */

@@ -2,6 +2,7 @@
 #include "tests/sim/world.h"
 
 #include "tests/sim/belief.h"
+#include "tests/sim/change.h"
 #include "tests/sim/fault.h"
 
 #include <inttypes.h>
@@ -96,10 +97,13 @@ admit_before(struct server *s)
 		.op = CALL_HELLO, .master = s->index, .incarnation = 1, .id = master_id(s->index)};
 	struct call_command command;
 	size_t n = (size_t)snprintf(set, sizeof(set), "1"), placed = 0;
-	for (unsigned i = 0; i < p->masters; i++) {
+	for (unsigned i = 0, first = 1; i < p->masters + p->spare; i++) {
+		if (p->changes ? !change_begins_with(p, i) : i >= p->masters)
+			continue;
 		n += (size_t)snprintf(set + n, sizeof(set) - n, " %016" PRIx64 ":url", master_id(i));
 		placed += (size_t)snprintf(
-			places + placed, sizeof(places) - placed, "%smaster-%u", i > 0 ? " " : "", i + 1);
+			places + placed, sizeof(places) - placed, "%smaster-%u", first ? "" : " ", i + 1);
+		first = 0;
 	}
 	if (p->others == 0) {
 		hello.masterset = slice_of(set);
@@ -134,7 +138,8 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 	init_settings(w);
 	for (unsigned i = 0; i < plan_servers(plan); i++) {
 		server_init(w, i);
-		if (plan->trusted && i < plan->masters + plan->spare)
+		bool begins = !plan->changes || change_begins_with(plan, i);
+		if (plan->trusted && i < plan->masters + plan->spare && begins)
 			admit_before(&w->servers[i]);
 	}
 	if (plan->replicas > 0)
@@ -303,7 +308,7 @@ live_drain(struct world *w)
 bool
 world_alike(const struct world *w)
 {
-	return w->plan.others == 0 || w->progress.watched;
+	return (w->plan.others == 0 && !w->plan.changes) || w->progress.watched;
 }
 
 /* Daemons that go by different lists may all be refused: nothing but safety is promised to them. */
@@ -320,8 +325,9 @@ void
 world_live(struct world *w)
 {
 	const struct plan *p = &w->plan;
-	bool alike = p->others == 0;
+	bool alike = p->others == 0 && !p->changes;
 	fault_plan(w);
+	change_watch(w);
 	if (alike)
 		watch(w);
 	sentinels_watch(w);
@@ -330,6 +336,7 @@ world_live(struct world *w)
 	rival_watch(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);
+	change_finish(w);
 	/* A last failover may be on its way, and then there is another guard. */
 	int64_t guards = (plan_loses(p) || !p->trusted) + 2 * (p->replicas > 0);
 	world_run_until(w, w->now_us + 3000000 + guards * lease_and_margin_us(w));
