@@ -227,7 +227,7 @@ masterset_told_next(struct core *core, struct master *m, const struct vote *vote
 {
 	struct masterset *set = &core->masterset;
 	struct members ours, told, next;
-	enum next_step before;
+	enum next_step before, step = m->next_step;
 
 	m->next_step = NEXT_NONE;
 	m->next_known = m->next_rival = false;
@@ -241,7 +241,10 @@ masterset_told_next(struct core *core, struct master *m, const struct vote *vote
 	}
 	if (!next_read(core, &next))
 		return;
+	/* Only what this answer says more than the last one is news. */
+	m->next_step = step;
 	before = least_step(core, &next);
+	m->next_step = NEXT_NONE;
 	if (slice_equal(vote->next.set, slice_of(set->next.text)))
 		next_told(core, m, vote);
 	else
