@@ -330,7 +330,7 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	losses_step(w, host);
 	sessions_step(w, host, now_ms);
 	fair_step(host, now_ms);
-	limits_step(w, host, now_ms);
+	limits_stepped(w, host, now_ms);
 	bundles_step(w, host, now_ms);
 	circle_step(w, host);
 }

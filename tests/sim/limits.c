@@ -63,7 +63,7 @@ count_all(const struct world *w, const struct host *h, int64_t now_ms, struct co
 }
 
 void
-limits_step(struct world *w, const struct host *h, int64_t now_ms)
+limits_stepped(struct world *w, const struct host *h, int64_t now_ms)
 {
 	const struct plan *p = &w->plan;
 	struct count count;

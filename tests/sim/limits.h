@@ -15,7 +15,7 @@ struct host;
 struct world;
 
 /* After each step of a daemon. */
-void limits_step(struct world *world, const struct host *host, int64_t now_ms);
+void limits_stepped(struct world *world, const struct host *host, int64_t now_ms);
 
 /* Before and after a command is told to a daemon, and when it is answered. */
 void limits_before(struct world *world, struct conn *conn);
