@@ -18,7 +18,7 @@ struct member {
 	char *place;       /* since it has moved; NULL: it never has, "": it is closed */
 	char *way;
 	uint64_t reach; /* what the pool was opened with, as a hash; 0: at the start */
-	bool moves; /* the pool is of what was there before: nothing that it says is news */
+	bool moves;     /* the pool is of what was there before: nothing that it says is news */
 };
 
 struct masters {

@@ -48,8 +48,8 @@ void masters_free(struct masters *masters);
  * why.
  */
 void masters_move(struct masters *masters, const struct move *move);
-/* The configuration is another: looks again for those that have moved. What is reached differently by now, or could not
- * be found, is connected to anew; where masters were at the start they are reached as they were. */
+/* The configuration is another: looks again for those that have moved. What is reached differently by now, or
+ * could not be found, is connected to anew; where masters were at the start they are reached as they were. */
 void masters_find_again(struct masters *masters);
 
 /* To an open slot. */

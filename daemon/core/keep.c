@@ -25,8 +25,9 @@ keep_soon_ms(const struct lease *l)
 	return soon < SOON_MS ? soon : SOON_MS;
 }
 
-/* Likewise; but less often while answers are to come, or while no majority of the seats can prolong the lease: masters
- * that come back are told of (keep_catch_up()). All leases together would keep daemon and masters busy for nothing. */
+/* Likewise; but less often while answers are to come, or while no majority of the seats can prolong the
+ * lease: masters that come back are told of (keep_catch_up()). All leases together would keep daemon and
+ * masters busy for nothing. */
 static int64_t
 keep_again_ms(const struct core *core, const struct lease *l)
 {

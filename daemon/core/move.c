@@ -46,7 +46,8 @@ text_keep(char *to, size_t room, struct slice from)
 	to[from.n] = '\0';
 }
 
-/* It stores one of these nonces (hello.lua), and remembers the mark; should it come back, it is known by them. */
+/* It stores one of these nonces (hello.lua), and remembers the mark; should it come back, it is known by
+ * them. */
 static void
 master_part(struct core *core, const struct master *m)
 {
@@ -78,7 +79,8 @@ master_meet(struct master *m, const char *nonces, uint64_t drawn, uint64_t heard
 	m->mark = mark;
 }
 
-/* What they have told each other through a slot that it does not stand in any more, or through another one. */
+/* What they have told each other through a slot that it does not stand in any more, or through another one.
+ */
 static void
 master_recognise(const struct core *core, struct master *m)
 {
@@ -136,8 +138,9 @@ master_reroute(struct core *core, struct master *m, struct slice place, struct s
 	emit_move(core, m);
 }
 
-/* The single master refuses calls of the set of before since it has stored the next one: after the last greeting in which
- * it told that it had the set of before. Guards of newcomers began later, and may be counted by another clock. */
+/* The single master refuses calls of the set of before since it has stored the next one: after the last
+ * greeting in which it told that it had the set of before. Guards of newcomers began later, and may be
+ * counted by another clock. */
 static int64_t
 unadmitted_until(const struct core *core)
 {

@@ -157,9 +157,9 @@ seat_shorten(struct lease *l, unsigned i, int64_t ms)
 }
 
 /*
- * A reclaim among several masters is no vote: its master has none until it is admitted. But for the first newcomers
- * beside a single master, as long as none of them can have been admitted: while that one gave us the lease nobody else
- * had its vote, and theirs nobody can have had.
+ * A reclaim among several masters is no vote: its master has none until it is admitted. But for the first
+ * newcomers beside a single master, as long as none of them can have been admitted: while that one gave us
+ * the lease nobody else had its vote, and theirs nobody can have had.
  */
 static bool
 seat_prolongs(const struct core *core, unsigned i, enum call_op op)
