@@ -46,28 +46,41 @@ text_keep(char *to, size_t room, struct slice from)
 	to[from.n] = '\0';
 }
 
-/* It stores one of these nonces (hello.lua), and remembers the mark; should it come back, it is known by
- * them. */
-static void
-master_part(struct core *core, const struct master *m)
-{
-	struct parted *parted = &core->parted[core->parted_next];
-
-	if (m->nonces_drawn == 0)
-		return;
-	core->parted_next = (core->parted_next + 1) % PARTED_MAX;
-	memcpy(parted->place, m->place, sizeof(m->place));
-	memcpy(parted->way, m->way, sizeof(m->way));
-	memcpy(parted->nonces, m->nonces, sizeof(m->nonces));
-	parted->nonces_drawn = m->nonces_drawn;
-	parted->nonce_heard = m->nonce_heard;
-	parted->mark = m->mark;
-}
-
 static bool
 stands(const char *place, const char *way, const struct master *m)
 {
 	return strcmp(place, m->place) == 0 && strcmp(way, m->way) == 0;
+}
+
+/* Where this server is remembered; or else the server that left longest ago, whose room it takes. */
+static size_t
+parted_find(const struct core *core, const struct master *m)
+{
+	size_t i = 0;
+
+	while (i + 1 < PARTED_MAX && !stands(core->parted[i].place, core->parted[i].way, m))
+		i++;
+	return i;
+}
+
+/* It stores one of these nonces (hello.lua), and remembers the mark; should it come back, it is known by
+ * them. However often a server leaves, it is remembered once: two that come and go do not push out a third.
+ * One that is pushed out all the same comes back like one that was never seen: as a newcomer it begins a new
+ * memory (hello.lua), whose guard covers what the mark would have shown (G4). */
+static void
+master_part(struct core *core, const struct master *m)
+{
+	struct parted *first = &core->parted[0];
+
+	if (m->nonces_drawn == 0)
+		return;
+	memmove(first + 1, first, parted_find(core, m) * sizeof(*first));
+	memcpy(first->place, m->place, sizeof(m->place));
+	memcpy(first->way, m->way, sizeof(m->way));
+	memcpy(first->nonces, m->nonces, sizeof(m->nonces));
+	first->nonces_drawn = m->nonces_drawn;
+	first->nonce_heard = m->nonce_heard;
+	first->mark = m->mark;
 }
 
 static void
@@ -84,12 +97,10 @@ master_meet(struct master *m, const char *nonces, uint64_t drawn, uint64_t heard
 static void
 master_recognise(const struct core *core, struct master *m)
 {
-	for (unsigned i = 0; i < PARTED_MAX; i++) {
-		const struct parted *p = &core->parted[(core->parted_next + i) % PARTED_MAX];
+	const struct parted *p = &core->parted[parted_find(core, m)];
 
-		if (stands(p->place, p->way, m))
-			master_meet(m, p->nonces, p->nonces_drawn, p->nonce_heard, p->mark);
-	}
+	if (stands(p->place, p->way, m))
+		master_meet(m, p->nonces, p->nonces_drawn, p->nonce_heard, p->mark);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		const struct master *o = &core->masters[i];
 

@@ -445,8 +445,7 @@ struct core {
 	struct timers timers;
 	struct rules rules;
 	struct master masters[CORE_SLOTS_MAX]; /* the members, then the newcomers of a change (masterset.h) */
-	struct parted parted[PARTED_MAX];      /* the latest ones, in turn: */
-	unsigned parted_next;
+	struct parted parted[PARTED_MAX];      /* each server once, the latest first */
 	struct masterset masterset;
 	bool reseat; /* the masters are others: leases have to follow before anything else happens (reseat.h),
 		      */
