@@ -440,7 +440,7 @@ END_TEST
 static void
 until_in_force(void)
 {
-	for (int i = 0; i < 200 && strcmp(view().set, REPLACED) != 0; i++) {
+	for (int i = 0; i < 10000 && strcmp(view().set, REPLACED) != 0; i++) {
 		unsigned slot = (unsigned)i % CORE_SLOTS_MAX;
 
 		if (asked[slot].attempt > 0 && slots[slot] >= 0)

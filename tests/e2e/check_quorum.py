@@ -245,7 +245,7 @@ def test_same_server(place):
 def test_other_number(place):
     """a daemon with another number of masters than its fellows is refused at the ones they share"""
     masters, _ = start(place)
-    other = place.daemon("d2", master=masters[1], config=CONFIG)
+    other = place.daemon("d2", master=masters[1], config=CONFIG + "masters-follow: no\n")
     line = other.output.wait(r"master\.refused.*")[1].group(0)
     expect("another set of masters" in line, True, line)
     expect_code(other.client()("LOCK", "a", "WAIT", 0), "NOMASTER")

@@ -147,7 +147,7 @@ def test_url_and_name(place):
     held = one.client()
     token = held("LOCK", "a", "WAIT", 0)
     expect_between(token, 1, TOKEN_MAX)
-    two = place.daemon("d2", master=group.servers[0], config=CONFIG)
+    two = place.daemon("d2", master=group.servers[0], config=CONFIG + "masters-follow: no\n")
     two.output.wait(r"master\.refused.*another set")
     expect_code(two.client()("LOCK", "b", "WAIT", 0), "NOMASTER")
     expect_between(held("CHECK", "a", "TOKEN", token), 1, 2000)
