@@ -67,7 +67,7 @@ static void
 grid_master(struct grid *g, const struct answer *master)
 {
 	int64_t guard_ms = answer_get_int(master, "guard_ms", 0);
-	struct slice behind = answer_get_text(master, "behind");
+	struct slice unacknowledged = answer_get_text(master, "unacknowledged");
 	struct slice reason = answer_get_text(master, "reason");
 	char span[SPAN_TEXT_MAX];
 	char note[WAITS_MAX];
@@ -79,8 +79,9 @@ grid_master(struct grid *g, const struct answer *master)
 	grid_text(g, slice_of(guard_ms > 0 ? span_text(span, guard_ms) : "-"));
 	grid_text(g, answer_get_text(master, "id"));
 	(void)snprintf(note, sizeof(note), "%.*s%s%s%.*s", (int)reason.n, reason.n > 0 ? reason.p : "",
-		reason.n > 0 && behind.n > 0 ? "; " : "", behind.n > 0 ? "has not heard of the change: " : "",
-		(int)behind.n, behind.n > 0 ? behind.p : "");
+		reason.n > 0 && unacknowledged.n > 0 ? "; " : "",
+		unacknowledged.n > 0 ? "has not acknowledged: " : "", (int)unacknowledged.n,
+		unacknowledged.n > 0 ? unacknowledged.p : "");
 	grid_text(g, slice_of(note));
 }
 
@@ -161,9 +162,9 @@ waits_for(char out[WAITS_MAX], const struct answer *set)
 			(void)snprintf(out + n, WAITS_MAX - n, "; waits for %.*s, which is %.*s%s%.*s",
 				TEXT(m, "place"), TEXT(m, "state"),
 				answer_get_text(m, "reason").n > 0 ? ": " : "", TEXT(m, "reason"));
-		} else if (stays && answer_get_text(m, "behind").n > 0) {
+		} else if (stays && answer_get_text(m, "unacknowledged").n > 0) {
 			(void)snprintf(out + n, WAITS_MAX - n, "; %.*s waits for the daemons %.*s",
-				TEXT(m, "place"), TEXT(m, "behind"));
+				TEXT(m, "place"), TEXT(m, "unacknowledged"));
 		} else if (text_is(m, "role", "joining") && text_is(set, "change", "checking")) {
 			(void)snprintf(out + n, WAITS_MAX - n, "; %.*s is %.*s%s%.*s", TEXT(m, "place"),
 				TEXT(m, "state"), answer_get_text(m, "reason").n > 0 ? ": " : "",

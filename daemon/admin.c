@@ -98,7 +98,7 @@ write_master(struct buffer *out, int protocol, const struct master_view *master)
 	reply_write_pair_text(out, "reason", master->reason);
 	reply_write_pair_int(out, "guard_ms", master->guard_ms);
 	reply_write_pair_int(out, "step", master->step);
-	reply_write_pair_text(out, "behind", master->behind);
+	reply_write_pair_text(out, "unacknowledged", master->unacknowledged);
 }
 
 void

@@ -116,7 +116,7 @@ batch_keep(struct batch *batch, const struct vote *votes)
 	for (i = 0; i < batch->n; i++)
 		bytes += votes[i].holder.n + votes[i].slots.n + votes[i].text.n + votes[i].run.n +
 			 votes[i].masterset.n + votes[i].places.n + votes[i].next.set.n +
-			 votes[i].next.places.n + votes[i].behind.n;
+			 votes[i].next.places.n + votes[i].unacknowledged.n;
 	batch->votes = must(malloc(batch->n * sizeof *votes + bytes));
 	memcpy(batch->votes, votes, batch->n * sizeof *votes);
 	room = (char *)(batch->votes + batch->n);
@@ -129,6 +129,6 @@ batch_keep(struct batch *batch, const struct vote *votes)
 		text_copy(&batch->votes[i].places, &room);
 		text_copy(&batch->votes[i].next.set, &room);
 		text_copy(&batch->votes[i].next.places, &room);
-		text_copy(&batch->votes[i].behind, &room);
+		text_copy(&batch->votes[i].unacknowledged, &room);
 	}
 }

@@ -194,7 +194,7 @@ decode_next(const redisReply *reply, struct vote *vote)
 	vote->next = (struct next_set){.set = element_text(reply, 11),
 		.places = element_text(reply, 12),
 		.step = (enum next_step)step};
-	vote->behind = element_text(reply, 14);
+	vote->unacknowledged = element_text(reply, 14);
 	return (vote->next.set.n > 0) == (step > 0);
 }
 

@@ -13,13 +13,13 @@
 --       go: 1 offered, 2 accepted; 0 without one. 4: offered in place of a later one, because another member has
 --       accepted it. 3: this server has left the set in 12; 18: the tag of the next set
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
---       agreement, next, next places, next step, behind}
+--       agreement, next, next places, next step, unacknowledged}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned; incarnation is '' unless good
 --       text: good, cloned: the run id of the server; mismatch: the limits stored and given; otherset: the ids of
 --       other daemons registered there, the first digits of the first few; '' for none
 --       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 when none is
 --       next, its places and step: good: as they are stored now; '', '' and 0 when none is
---       behind: good: the ids of other living daemons, as in text, that have not acknowledged the next set in 15
+--       unacknowledged: good: the ids of other living daemons, as in text, that have not acknowledged the next set in 15
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
 -- ones: it gets a new incarnation in the same instant, which refuses every script meant for the old one, and is
@@ -80,7 +80,7 @@ local node = {}
 local function greet(greeting, incarnation, admitted, highest, text)
 	return { 'ok', decimal(now), greeting, incarnation, admitted, decimal(highest), text, node.id or '',
 		node.set or '', node.places or '', node.agreement or '0', node.next or '', node.nextplaces or '',
-		node.nextstep or '0', node.behind or '' }
+		node.nextstep or '0', node.unacknowledged or '' }
 end
 
 local candidate, given_tag, mark = string.match(ARGV[1], '^(%x+)(%x%x%x%x%x%x%x%x) (%d+)$')
@@ -106,7 +106,7 @@ local flat = redis.call('HGETALL', KEYS[1])
 for i = 1, #flat, 2 do
 	node[flat[i]] = flat[i + 1]
 end
-node.behind = nil -- no field of the node
+node.unacknowledged = nil -- no field of the node
 
 -- Limits may change once no other daemon that agreed to the old ones lives.
 local longest_ms = math.max(live_ms, (number(node.lease_max) or 0) + (number(node.margin) or 0))
@@ -248,7 +248,7 @@ local function named(daemons)
 	return table.concat(ids, ' ') .. (#daemons > most and ' and ' .. #daemons - most .. ' more' or '')
 end
 
-local function behind()
+local function unacknowledged()
 	local daemons = {}
 	for _, field in ipairs(live) do
 		if node.next and (node.next ~= ARGV[15] or string.match(node[field], '(%x+)$') ~= ARGV[18]) then
@@ -315,7 +315,7 @@ if node.next and (not node.set or generation(node.next) <= generation(node.set))
 	node.next, node.nextplaces, node.nextstep = nil, nil, nil
 end
 take_next(restored)
-node.behind = behind()
+node.unacknowledged = unacknowledged()
 if not agreed then
 	incarnation = candidate
 end

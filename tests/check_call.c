@@ -836,7 +836,7 @@ START_TEST(a_greeting_is_taken_apart)
 	ck_assert_uint_eq(v.next.set.n, 3);
 	ck_assert_uint_eq(v.next.places.n, 1);
 	ck_assert_int_eq(v.next.step, NEXT_OFFERED);
-	ck_assert_uint_eq(v.behind.n, 8);
+	ck_assert_uint_eq(v.unacknowledged.n, 8);
 	v = decoded(
 		&call, texts("ok", "5", "replica", "", "0", "0", "", "", "", "", "0", "", "", "0", "", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);

@@ -22,9 +22,9 @@ struct server {
 	enum agreement agreement;
 	char next[TEXT], next_places[TEXT];
 	enum next_step step;
-	const char *unaware;  /* daemons that have not acknowledged */
-	const char *living;   /* and those that are registered there under its set */
-	enum next_step given; /* what it heard last */
+	const char *unacknowledged; /* daemons that have not acknowledged */
+	const char *living;         /* and those that are registered there under its set */
+	enum next_step given;       /* what it heard last */
 	bool left;
 };
 
@@ -185,7 +185,7 @@ greeted(unsigned slot)
 		v.highest = 1;
 		v.next = (struct next_set){
 			.set = slice_of(s->next), .places = slice_of(s->next_places), .step = s->step};
-		v.behind = slice_of(s->unaware);
+		v.unacknowledged = slice_of(s->unacknowledged);
 	}
 	settle(&(struct event){.type = EVENT_VOTE, .vote = &v});
 }
@@ -255,7 +255,7 @@ begin(unsigned masters, bool follow)
 		servers[i] = (struct server){.up = true,
 			.admitted = i < masters,
 			.incarnation = MEMORY + i,
-			.unaware = "",
+			.unacknowledged = "",
 			.living = ""};
 		if (i >= masters)
 			continue;
@@ -422,7 +422,7 @@ END_TEST
 START_TEST(a_change_waits_for_the_daemons_that_do_not_know_of_it)
 {
 	begin(3, false);
-	servers[0].unaware = "0badcafe";
+	servers[0].unacknowledged = "0badcafe";
 	replace("master-3", "master-4", "url");
 	answers();
 	ck_assert_int_eq(servers[0].step, NEXT_ACCEPTED);
@@ -430,7 +430,7 @@ START_TEST(a_change_waits_for_the_daemons_that_do_not_know_of_it)
 	passes(2000);
 	ck_assert_str_eq(view().change, "accepted");
 	ck_assert_str_eq(view().set, SET3);
-	servers[0].unaware = "";
+	servers[0].unacknowledged = "";
 	passes(1000);
 	ck_assert_str_eq(view().set, REPLACED);
 	story_done(&w);
@@ -507,12 +507,12 @@ END_TEST
 START_TEST(a_change_that_is_accepted_cannot)
 {
 	begin(3, false);
-	servers[0].unaware = "0badcafe";
+	servers[0].unacknowledged = "0badcafe";
 	replace("master-3", "master-4", "url");
 	answers();
 	command(2, (struct masters_ask){.op = MASTERS_ABORT});
 	says("is accepted");
-	servers[0].unaware = "";
+	servers[0].unacknowledged = "";
 	passes(1000);
 	says("int ");
 	command(2, (struct masters_ask){.op = MASTERS_ABORT});
@@ -672,7 +672,7 @@ START_TEST(a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it)
 	core_free(w.core);
 	w.core = core_new(&w.settings, w.now);
 	memset(asked, 0, sizeof(asked));
-	servers[0] = (struct server){.up = true, .incarnation = 1, .unaware = "", .living = ""};
+	servers[0] = (struct server){.up = true, .incarnation = 1, .unacknowledged = "", .living = ""};
 	servers[1].up = false;
 	settle(&(struct event){.type = EVENT_LINK_DOWN, .master = 1, .text = slice_of("refused")});
 	link_event(2, true);
@@ -708,11 +708,11 @@ END_TEST
 START_TEST(a_member_that_forgets_in_a_change_gets_the_next_set_as_well)
 {
 	begin(3, false);
-	servers[0].unaware = "0badcafe";
+	servers[0].unacknowledged = "0badcafe";
 	replace("master-3", "master-4", "url");
 	answers();
 	ck_assert_int_eq(servers[1].step, NEXT_ACCEPTED);
-	servers[1] = (struct server){.up = true, .incarnation = 1, .unaware = "", .living = ""};
+	servers[1] = (struct server){.up = true, .incarnation = 1, .unacknowledged = "", .living = ""};
 	link_event(1, false);
 	link_event(1, true);
 	answers();
@@ -720,7 +720,7 @@ START_TEST(a_member_that_forgets_in_a_change_gets_the_next_set_as_well)
 	ck_assert_str_eq(servers[1].set, SET3);
 	ck_assert_str_eq(servers[1].next, REPLACED);
 	ck_assert_int_eq(servers[1].given, NEXT_ACCEPTED);
-	servers[0].unaware = "";
+	servers[0].unacknowledged = "";
 	passes(3000);
 	ck_assert_str_eq(view().set, REPLACED);
 	story_done(&w);

@@ -489,7 +489,7 @@ START_TEST(the_set_of_masters_is_described)
 	const char *told;
 	rig_ask_line(fd, "LOCK a", ":1");
 	rig_ask_line(fd, "MASTERS", "*12");
-	told = rig_hear_until(fd, "$6\r\nbehind\r\n$0\r\n\r\n");
+	told = rig_hear_until(fd, "$14\r\nunacknowledged\r\n$0\r\n\r\n");
 	ck_assert_ptr_nonnull(strstr(told, "$10\r\ngeneration\r\n:1\r\n"));
 	ck_assert_ptr_nonnull(strstr(told, "$6\r\nchange\r\n$4\r\nnone\r\n"));
 	ck_assert_ptr_nonnull(

@@ -114,13 +114,14 @@ ends(struct vote vote, enum greeting greeting, const char *set, enum agreement a
 }
 
 static void
-stands(struct vote vote, const char *next, enum next_step step, const char *behind)
+stands(struct vote vote, const char *next, enum next_step step, const char *unacknowledged)
 {
 	ck_assert_int_eq(vote.greeting, GREETING_GOOD);
 	ck_assert_msg(
 		slice_equal(vote.next.set, slice_of(next)), "%.*s", (int)vote.next.set.n, vote.next.set.p);
 	ck_assert_int_eq(vote.next.step, step);
-	ck_assert_msg(slice_equal(vote.behind, slice_of(behind)), "%.*s", (int)vote.behind.n, vote.behind.p);
+	ck_assert_msg(slice_equal(vote.unacknowledged, slice_of(unacknowledged)), "%.*s",
+		(int)vote.unacknowledged.n, vote.unacknowledged.p);
 }
 
 static bool
@@ -356,41 +357,41 @@ ON_BOTH(a_next_set_is_taken_from_daemons_of_the_set_that_is_stored_alone)
 
 ON_BOTH(an_offered_next_set_gives_way_to_a_later_one_and_an_accepted_one_to_none)
 {
-	char behind[9];
+	char unacknowledged[9];
 
 	agreed(DA);
 	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, "");
-	snprintf(behind, sizeof(behind), "%s", first_digits(DA));
-	stands(gives(DB, S, R, NEXT_OFFERED), R3, NEXT_OFFERED, behind);
-	stands(gives(DB, S, R9, NEXT_OFFERED), R9, NEXT_OFFERED, behind);
-	stands(gives(DB, S, R9B, NEXT_OFFERED), R9B, NEXT_OFFERED, behind);
-	stands(gives(DB, S, R9, NEXT_OFFERED), R9B, NEXT_OFFERED, behind);
-	stands(gives(DB, S, R9, NEXT_INSISTED), R9, NEXT_OFFERED, behind);
-	snprintf(behind, sizeof(behind), "%s", first_digits(DB));
+	snprintf(unacknowledged, sizeof(unacknowledged), "%s", first_digits(DA));
+	stands(gives(DB, S, R, NEXT_OFFERED), R3, NEXT_OFFERED, unacknowledged);
+	stands(gives(DB, S, R9, NEXT_OFFERED), R9, NEXT_OFFERED, unacknowledged);
+	stands(gives(DB, S, R9B, NEXT_OFFERED), R9B, NEXT_OFFERED, unacknowledged);
+	stands(gives(DB, S, R9, NEXT_OFFERED), R9B, NEXT_OFFERED, unacknowledged);
+	stands(gives(DB, S, R9, NEXT_INSISTED), R9, NEXT_OFFERED, unacknowledged);
+	snprintf(unacknowledged, sizeof(unacknowledged), "%s", first_digits(DB));
 	/* It was offered here, and is not any more. */
-	stands(gives(DA, S, R3, NEXT_ACCEPTED), R9, NEXT_OFFERED, behind);
-	snprintf(behind, sizeof(behind), "%s", first_digits(DA));
-	stands(gives(DB, S, R9, NEXT_ACCEPTED), R9, NEXT_ACCEPTED, behind);
-	snprintf(behind, sizeof(behind), "%s", first_digits(DA));
-	stands(gives(DB, S, R10, NEXT_OFFERED), R9, NEXT_ACCEPTED, behind);
-	stands(gives(DB, S, R10, NEXT_ACCEPTED), R9, NEXT_ACCEPTED, behind);
+	stands(gives(DA, S, R3, NEXT_ACCEPTED), R9, NEXT_OFFERED, unacknowledged);
+	snprintf(unacknowledged, sizeof(unacknowledged), "%s", first_digits(DA));
+	stands(gives(DB, S, R9, NEXT_ACCEPTED), R9, NEXT_ACCEPTED, unacknowledged);
+	snprintf(unacknowledged, sizeof(unacknowledged), "%s", first_digits(DA));
+	stands(gives(DB, S, R10, NEXT_OFFERED), R9, NEXT_ACCEPTED, unacknowledged);
+	stands(gives(DB, S, R10, NEXT_ACCEPTED), R9, NEXT_ACCEPTED, unacknowledged);
 }
 
 ON_BOTH(a_next_set_is_acknowledged_by_the_daemons_that_gave_it)
 {
-	char behind[9];
+	char unacknowledged[9];
 
 	agreed(DA);
 	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
-	snprintf(behind, sizeof(behind), "%s", first_digits(DB));
-	stands(gives(DA, S, R, NEXT_OFFERED), R, NEXT_OFFERED, behind);
-	snprintf(behind, sizeof(behind), "%s", first_digits(DA));
-	stands(gives(DB, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, behind);
+	snprintf(unacknowledged, sizeof(unacknowledged), "%s", first_digits(DB));
+	stands(gives(DA, S, R, NEXT_OFFERED), R, NEXT_OFFERED, unacknowledged);
+	snprintf(unacknowledged, sizeof(unacknowledged), "%s", first_digits(DA));
+	stands(gives(DB, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, unacknowledged);
 	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, "");
 	/* Until it is registered without it, or its registration is over. */
 	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
-	snprintf(behind, sizeof(behind), "%s", first_digits(DB));
-	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, behind);
+	snprintf(unacknowledged, sizeof(unacknowledged), "%s", first_digits(DB));
+	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, unacknowledged);
 	stage_wait_ms(&stage, 60);
 	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, "");
 }

@@ -213,9 +213,9 @@ struct vote {
 	struct slice masterset; /* n == 0: none */
 	struct slice places;
 	enum agreement agreement;
-	struct next_set next; /* GOOD alone */
-	struct slice behind;  /* GOOD: ids of living daemons that have not acknowledged the next set of the
-				 call;  n == 0: all have */
+	struct next_set next;        /* GOOD alone */
+	struct slice unacknowledged; /* GOOD: ids of living daemons that have not acknowledged the next set of
+				the call; n == 0: all have */
 };
 
 #endif

@@ -115,10 +115,10 @@ struct master {
 	bool next_known;          /* and all living daemons that it knows of have acknowledged it */
 	bool left;                /* a slot behind the members: it is no member any more, and is to hear it */
 	bool next_rival;          /* it has accepted another one */
-	char behind[MASTERSET_LIVING_MAX]; /* those that have not */
-	char run[MASTER_RUN_MAX];          /* the server process */
-	char reason[MASTER_REASON_MAX];    /* AWAY, REFUSED: why */
-	char error[MASTER_REASON_MAX];     /* its last error, for MASTERERR */
+	char unacknowledged[MASTERSET_LIVING_MAX]; /* those that have not */
+	char run[MASTER_RUN_MAX];                  /* the server process */
+	char reason[MASTER_REASON_MAX];            /* AWAY, REFUSED: why */
+	char error[MASTER_REASON_MAX];             /* its last error, for MASTERERR */
 };
 
 /* Its clock leapt, or ours stood still: it is connected, but nothing that it grants counts. */

@@ -13,7 +13,7 @@ void
 masterset_init(struct core *core)
 {
 	core->masterset = (struct masterset){.generation = 1, .serial = 1, .told = 1};
-	timer_init(&core->masterset.wish.timer, TIMER_MASTERS);
+	timer_init(&core->masterset.request.timer, TIMER_MASTERS);
 }
 
 static struct slice
@@ -334,7 +334,7 @@ list_follows(const struct core *core, const struct members *ours, const struct m
 
 /* A member that has not taken our set yet: it has none, or an earlier one. */
 static enum membership
-told_behind(
+told_earlier(
 	struct core *core, struct master *m, const struct vote *vote, const struct members *ours, unsigned at)
 {
 	if (!m->blank)
@@ -361,7 +361,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 		return MEMBERSHIP_AGAIN;
 	if (m->links[vote->link].set_step < AGREEMENT_AGREED && at >= 0 && slot_fits(NULL, &ours, m) &&
 		(m->blank || theirs->generation < ours.generation))
-		return told_behind(core, m, vote, &ours, (unsigned)at);
+		return told_earlier(core, m, vote, &ours, (unsigned)at);
 	if (m->blank)
 		return set_other(core, m, theirs, vote, own_slice(set->places),
 			"is new, and the masters have agreed on others: name those in `masters:`");

@@ -103,7 +103,7 @@ next_forget(struct core *core)
 		m->next_step = NEXT_NONE;
 		m->next_known = m->next_rival = false;
 		m->memory.accepted = 0;
-		m->behind[0] = '\0';
+		m->unacknowledged[0] = '\0';
 	}
 }
 
@@ -135,7 +135,7 @@ masterset_next(struct core *core, struct slice text, struct slice places)
 	set->next.tag = masterset_tag(set->next.text);
 	set->next.serial = ++set->serial;
 	emit_note(core, NOTE_MASTERS_CHANGE, NULL, NULL, 0, -1, set->next.places);
-	masterset_wish_next(core);
+	masterset_request_next(core);
 }
 
 static bool
@@ -214,12 +214,12 @@ next_told(struct core *core, struct master *m, const struct vote *vote)
 	const struct master_link *l = &m->links[vote->link];
 
 	m->next_step = vote->next.step;
-	m->next_known = l->set_serial >= set->next.serial && vote->behind.n == 0;
+	m->next_known = l->set_serial >= set->next.serial && vote->unacknowledged.n == 0;
 	if (m->next_step < NEXT_ACCEPTED)
 		m->memory.accepted = 0;
 	else if (m->memory.accepted == 0)
 		m->memory.accepted = ++set->serial;
-	masterset_copy(m->behind, sizeof(m->behind), vote->behind);
+	masterset_copy(m->unacknowledged, sizeof(m->unacknowledged), vote->unacknowledged);
 }
 
 void
@@ -231,7 +231,7 @@ masterset_told_next(struct core *core, struct master *m, const struct vote *vote
 
 	m->next_step = NEXT_NONE;
 	m->next_known = m->next_rival = false;
-	m->behind[0] = '\0';
+	m->unacknowledged[0] = '\0';
 	if (vote->next.set.n > 0 && members_read(vote->next.set, vote->next.places, &told) &&
 		masterset_members(core, &ours) && masterset_may_follow(&ours, &told)) {
 		set->newest = told.generation > set->newest ? told.generation : set->newest;
@@ -289,5 +289,5 @@ masterset_changed(struct core *core)
 		next_forget(core);
 	else
 		next_drop(core);
-	masterset_wish_done(core);
+	masterset_request_done(core);
 }

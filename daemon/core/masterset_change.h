@@ -50,9 +50,10 @@ void masterset_told_next(struct core *core, struct master *m, const struct vote 
 void masterset_ask_behind(const struct master *m, struct call *hello);
 enum membership masterset_told_behind(struct core *core, struct master *m, const struct vote *vote);
 
-/* What was asked for here, when a next set is known, and when another set is in force (masterset_wish.c). */
-void masterset_wish_next(struct core *core);
-void masterset_wish_done(struct core *core);
+/* What was asked for here, when a next set is known, and when another set is in force (masterset_request.c).
+ */
+void masterset_request_next(struct core *core);
+void masterset_request_done(struct core *core);
 
 /* Another set is in force here. */
 void masterset_changed(struct core *core);

@@ -411,7 +411,7 @@ struct masterset_next {
 };
 
 /* What an administrator has asked for here, until it is answered. */
-struct masterset_wish {
+struct masterset_request {
 	bool open;
 	conn_id conn;
 	enum masters_op op;
@@ -430,7 +430,7 @@ struct masterset {
 	int64_t newest;                    /* the greatest that any master has told */
 	struct masterset_next next;
 	char dropped[MASTERSET_PLACES_MAX]; /* of the one before, for people */
-	struct masterset_wish wish;
+	struct masterset_request request;
 	uint32_t tag;                /* of the set, in every call; 0: none is agreed on */
 	bool agreed;                 /* all masters have accepted it once, */
 	bool usable;                 /* and no master of ours belongs to another */

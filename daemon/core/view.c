@@ -52,7 +52,7 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 	out->id = m->id;
 	out->role = masterset_role(core, m);
 	out->step = m->next_step;
-	out->behind = m->behind;
+	out->unacknowledged = m->unacknowledged;
 	/* Until it has heard of the set it is not in use. */
 	out->state = m->state == MASTER_ADMITTED && !m->enrolled ? MASTER_GREETING : m->state;
 	out->word = master_words[out->state];
@@ -88,7 +88,7 @@ core_view_masterset(const struct core *core, struct masterset_view *out)
 		.next_places = ""};
 	if (members_read(slice_of(set->text), slice_of(set->places), &list))
 		out->generation = list.generation;
-	if (set->wish.open && set->wish.text[0] == '\0')
+	if (set->request.open && set->request.text[0] == '\0')
 		out->change = "checking";
 	if (!members_read(slice_of(set->next.text), slice_of(set->next.places), &list))
 		return;

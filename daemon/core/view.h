@@ -33,10 +33,11 @@ struct master_view {
 	const char *reason; /* why it is away or refused; "" otherwise */
 	int64_t guard_ms;   /* GUARDED, or its clock leapt: left until new leases */
 	uint64_t incarnation;
-	unsigned links_up;  /* greeted and in use */
-	bool down;          /* it has been silent: no new question waits for it */
-	unsigned step;      /* how far the next set has come there: 0 not, 1 offered, 2 accepted */
-	const char *behind; /* daemons there that have not heard of it: first digits of their ids */
+	unsigned links_up; /* greeted and in use */
+	bool down;         /* it has been silent: no new question waits for it */
+	unsigned step;     /* how far the next set has come there: 0 not, 1 offered, 2 accepted */
+	/* Daemons there that have not acknowledged it: first digits of their ids. */
+	const char *unacknowledged;
 };
 
 /* The set of masters; see masterset.h. Valid until the next step. */

@@ -210,7 +210,7 @@ def test_daemon_stands_still(place):
     asked = Asking(daemons[0], "REPLACE", masters[2].socket, masters[3].socket)
     in_step(daemons[0], asked, "offered", "accepted")
     until("it says for whom it waits", lambda: any(
-        master["behind"] for master in status(daemons[0])["masters"]) or not asked.is_alive())
+        master["unacknowledged"] for master in status(daemons[0])["masters"]) or not asked.is_alive())
     asked.join()
     expect(asked.answer, number + 1)
     daemons[2].process.cont()

@@ -90,7 +90,7 @@ def test_streak(place):
             runs.append(length)
             length = 1
     expect(len(runs) > 100, True, "%d changes of the host" % len(runs))
-    # The other host's wish has to arrive first, so some runs at the start of a streak are longer.
+    # The other host's request has to arrive first, so some runs at the start of a streak are longer.
     expect(sorted(runs)[len(runs) * 9 // 10] <= 4 + 1, True, "runs of one host: %r" % sorted(runs)[-20:])
     expect(max(runs) <= 4 * 4, True, "longest runs: %r" % sorted(runs)[-20:])
 

@@ -1,6 +1,7 @@
 /*
- * masterset_wish: an administrator asks for another set of masters, at this daemon. Newcomers are looked at
- * first, in slots behind the members; then the next set is offered (masterset_change.h). A part of masterset.
+ * masterset_request: an administrator asks for another set of masters, at this daemon. Newcomers are looked
+ * at first, in slots behind the members; then the next set is offered (masterset_change.h). A part of
+ * masterset.
  */
 #include "daemon/core/masterset_change.h"
 
@@ -14,14 +15,14 @@
 #include <assert.h>
 #include <string.h>
 
-#define WISH_LOOK_MS 5000  /* so long newcomers may take to answer */
-#define WISH_TELL_MS 60000 /* so long a server that has left is tried to be told so */
+#define REQUEST_LOOK_MS 5000  /* so long newcomers may take to answer */
+#define REQUEST_TELL_MS 60000 /* so long a server that has left is tried to be told so */
 
 static void
-wish_answer(struct core *core)
+request_answer(struct core *core)
 {
-	core->masterset.wish.open = false;
-	timer_arm(&core->timers, &core->masterset.wish.timer, core->now.ms + WISH_TELL_MS);
+	core->masterset.request.open = false;
+	timer_arm(&core->timers, &core->masterset.request.timer, core->now.ms + REQUEST_TELL_MS);
 }
 
 /* Newcomers, and servers that have left. */
@@ -34,10 +35,10 @@ behind_close(struct core *core)
 	}
 }
 
-#define wish_fails(core, code, ...)                                                                          \
+#define request_fails(core, code, ...)                                                                       \
 	do {                                                                                                 \
-		emit_error(core, (core)->masterset.wish.conn, code, __VA_ARGS__);                            \
-		wish_answer(core);                                                                           \
+		emit_error(core, (core)->masterset.request.conn, code, __VA_ARGS__);                         \
+		request_answer(core);                                                                        \
 		behind_close(core);                                                                          \
 	} while (0)
 
@@ -50,12 +51,12 @@ newcomer(struct core *core, unsigned i)
 static bool
 looking(const struct core *core)
 {
-	return core->masterset.wish.open && core->masterset.wish.text[0] == '\0';
+	return core->masterset.request.open && core->masterset.request.text[0] == '\0';
 }
 
 /* The member that an administrator names: by the place here, or the one in the set. */
 static struct master *
-wish_old(struct core *core, struct slice place)
+request_old(struct core *core, struct slice place)
 {
 	struct members ours;
 	int at;
@@ -70,15 +71,15 @@ wish_old(struct core *core, struct slice place)
 
 /* A member that stays, and cannot be used; NULL: none. */
 static const struct master *
-wish_unfit(const struct core *core)
+request_unfit(const struct core *core)
 {
-	const struct masterset_wish *wish = &core->masterset.wish;
+	const struct masterset_request *request = &core->masterset.request;
 
 	/* What is to be dropped waits for its members already. */
-	for (unsigned i = 0; i < core->settings.masters && wish->op != MASTERS_ABORT; i++) {
+	for (unsigned i = 0; i < core->settings.masters && request->op != MASTERS_ABORT; i++) {
 		const struct master *m = &core->masters[i];
 
-		if ((wish->op != MASTERS_REPLACE || wish->old != i) && !master_usable(m, 0))
+		if ((request->op != MASTERS_REPLACE || request->old != i) && !master_usable(m, 0))
 			return m;
 	}
 	return NULL;
@@ -94,15 +95,15 @@ left_add(struct members *list, struct slice place)
 
 /* The members that stay, and where they stand. */
 static void
-wish_kept(const struct core *core, const struct members *ours, struct members *list)
+request_kept(const struct core *core, const struct members *ours, struct members *list)
 {
-	const struct masterset_wish *wish = &core->masterset.wish;
+	const struct masterset_request *request = &core->masterset.request;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
 		int at = members_find(ours, m->id);
 
-		if (wish->op == MASTERS_REPLACE && wish->old == i)
+		if (request->op == MASTERS_REPLACE && request->old == i)
 			continue;
 		assert(at >= 0);
 		list->ids[list->n] = m->id;
@@ -111,22 +112,22 @@ wish_kept(const struct core *core, const struct members *ours, struct members *l
 	}
 }
 
-/* The next set; false: newcomers are members, or the same server twice, and the wish has been answered. */
+/* The next set; false: newcomers are members, or the same server twice, and the request has been answered. */
 static bool
-wish_compose(struct core *core, const struct members *ours, struct members *list)
+request_compose(struct core *core, const struct members *ours, struct members *list)
 {
-	const struct masterset_wish *wish = &core->masterset.wish;
-	const struct master *old = wish->op == MASTERS_REPLACE ? &core->masters[wish->old] : NULL;
+	const struct masterset_request *request = &core->masterset.request;
+	const struct master *old = request->op == MASTERS_REPLACE ? &core->masters[request->old] : NULL;
 	int was = old != NULL ? members_find(ours, old->member) : -1;
 
 	*list = (struct members){.generation = core->masterset.newest + 1};
-	wish_kept(core, ours, list);
-	for (unsigned i = 0; i < wish->newcomers; i++) {
+	request_kept(core, ours, list);
+	for (unsigned i = 0; i < request->newcomers; i++) {
 		const struct master *m = newcomer(core, i);
 		bool same = was >= 0 && ours->ids[was] == m->id;
 
 		if (members_find(list, m->id) >= 0 || (members_find(ours, m->id) >= 0 && !same)) {
-			wish_fails(
+			request_fails(
 				core, CODE_ERR, "%s is the same server as another one of the set", m->place);
 			return false;
 		}
@@ -137,7 +138,7 @@ wish_compose(struct core *core, const struct members *ours, struct members *list
 		list->places[list->n++] = slice_of(m->place);
 	}
 	if (list->n == list->came_n) {
-		wish_fails(core, CODE_ERR,
+		request_fails(core, CODE_ERR,
 			"the only master cannot be replaced, as no other could vouch for the change: add two "
 			"first, or "
 			"change with a stop as holdfastd(8) says");
@@ -153,71 +154,71 @@ wish_compose(struct core *core, const struct members *ours, struct members *list
 }
 
 static void
-wish_offer(struct core *core)
+request_offer(struct core *core)
 {
-	struct masterset_wish *wish = &core->masterset.wish;
+	struct masterset_request *request = &core->masterset.request;
 	char places[MASTERSET_PLACES_MAX];
 	char text[MASTERSET_TEXT_MAX];
 	struct members ours, list;
 	bool readable = masterset_members(core, &ours);
 
 	assert(readable);
-	if (!wish_compose(core, &ours, &list))
+	if (!request_compose(core, &ours, &list))
 		return;
 	assert(masterset_may_follow(&ours, &list));
 	members_write(&list, text, places);
-	memcpy(wish->text, text, sizeof(text));
-	timer_arm(&core->timers, &wish->timer, TIMER_NEVER);
+	memcpy(request->text, text, sizeof(text));
+	timer_arm(&core->timers, &request->timer, TIMER_NEVER);
 	masterset_next(core, slice_of(text), slice_of(places));
 }
 
 /* Offers the set when all newcomers have answered. */
 static void
-wish_go(struct core *core)
+request_go(struct core *core)
 {
-	struct masterset_wish *wish = &core->masterset.wish;
-	const struct master *unfit = wish_unfit(core);
+	struct masterset_request *request = &core->masterset.request;
+	const struct master *unfit = request_unfit(core);
 	char why[MASTER_REASON_MAX];
 
-	for (unsigned i = 0; i < wish->newcomers; i++) {
+	for (unsigned i = 0; i < request->newcomers; i++) {
 		if (newcomer(core, i)->id == 0)
 			return;
 	}
 	if (unfit != NULL) {
 		master_why_not(core, unfit, 0, why, sizeof(why));
-		wish_fails(core, CODE_NOMASTER, "%s, which stays, cannot be used: it %s; nothing has changed",
-			unfit->place, why);
+		request_fails(core, CODE_NOMASTER,
+			"%s, which stays, cannot be used: it %s; nothing has changed", unfit->place, why);
 		return;
 	}
-	wish_offer(core);
+	request_offer(core);
 }
 
 void
-masterset_wish_next(struct core *core)
+masterset_request_next(struct core *core)
 {
 	const struct masterset *set = &core->masterset;
 
 	if (looking(core))
-		wish_fails(core, CODE_ERR,
+		request_fails(core, CODE_ERR,
 			"a change of the masters to %.*s is under way: MASTERS shows how far it is",
 			members_shown(set->next.places), set->next.places);
 }
 
 void
-masterset_wish_done(struct core *core)
+masterset_request_done(struct core *core)
 {
 	struct masterset *set = &core->masterset;
 	struct members ours;
 	bool readable = masterset_members(core, &ours);
 
 	assert(readable);
-	if (set->wish.open && strcmp(set->wish.text, set->text) == 0)
-		emit_int(core, set->wish.conn, ours.generation);
-	else if (set->wish.open)
-		emit_error(core, set->wish.conn, CODE_ERR,
+	if (set->request.open && strcmp(set->request.text, set->text) == 0)
+		emit_int(core, set->request.conn, ours.generation);
+	else if (set->request.open)
+		emit_error(core, set->request.conn, CODE_ERR,
 			"another change of the masters went before it: the set is %.*s",
 			members_shown(set->places), set->places);
-	wish_answer(core);
+	request_answer(core);
 }
 
 void
@@ -239,12 +240,12 @@ newcomer_told(struct core *core, struct master *m, const struct vote *vote)
 	struct members theirs = {0};
 
 	if (vote->masterset.n > 0 && !members_read(vote->masterset, vote->places, &theirs)) {
-		wish_fails(core, CODE_ERR, "%s stores a set of masters that cannot be read", m->place);
+		request_fails(core, CODE_ERR, "%s stores a set of masters that cannot be read", m->place);
 		return MEMBERSHIP_APART;
 	}
 	if (vote->greeting == GREETING_OTHERSET && vote->text.n > 0 &&
 		!slice_equal(vote->masterset, slice_of(set->text))) {
-		wish_fails(core, CODE_ERR,
+		request_fails(core, CODE_ERR,
 			"%s belongs to another set of masters, whose daemons live (%.*s): %.*s", m->place,
 			(int)vote->text.n, vote->text.p, (int)vote->places.n,
 			vote->places.n > 0 ? vote->places.p : "");
@@ -253,7 +254,7 @@ newcomer_told(struct core *core, struct master *m, const struct vote *vote)
 	if (theirs.generation > set->newest)
 		set->newest = theirs.generation;
 	m->id = vote->id;
-	wish_go(core);
+	request_go(core);
 	return MEMBERSHIP_APART;
 }
 
@@ -262,7 +263,7 @@ masterset_told_behind(struct core *core, struct master *m, const struct vote *vo
 {
 	if (m->left)
 		master_move(core, m, slice_of(""), slice_of(""));
-	else if (looking(core) && m->index < core->settings.masters + core->masterset.wish.newcomers)
+	else if (looking(core) && m->index < core->settings.masters + core->masterset.request.newcomers)
 		return newcomer_told(core, m, vote);
 	return MEMBERSHIP_APART;
 }
@@ -270,39 +271,39 @@ masterset_told_behind(struct core *core, struct master *m, const struct vote *vo
 bool
 masterset_known_twin(struct core *core, struct master *m)
 {
-	const struct masterset_wish *wish = &core->masterset.wish;
+	const struct masterset_request *request = &core->masterset.request;
 	const struct master *twin = master_twin(core, m, true);
 
 	if (m->index < core->settings.masters || !looking(core) || twin == NULL || twin->id == 0)
 		return false;
-	if (wish->op != MASTERS_REPLACE || wish->old != twin->index) {
-		wish_fails(
+	if (request->op != MASTERS_REPLACE || request->old != twin->index) {
+		request_fails(
 			core, CODE_ERR, "%s is the server that the set knows as %s", m->place, twin->place);
 		return true;
 	}
 	m->id = twin->id;
-	wish_go(core);
+	request_go(core);
 	return true;
 }
 
 void
 masterset_timer(struct core *core)
 {
-	const struct masterset_wish *wish = &core->masterset.wish;
+	const struct masterset_request *request = &core->masterset.request;
 	char why[MASTER_REASON_MAX];
 
 	if (!looking(core)) {
-		if (!wish->open && core->masterset.next.text[0] == '\0')
+		if (!request->open && core->masterset.next.text[0] == '\0')
 			behind_close(core);
 		return;
 	}
-	for (unsigned i = 0; i < wish->newcomers; i++) {
+	for (unsigned i = 0; i < request->newcomers; i++) {
 		const struct master *m = newcomer(core, i);
 
 		if (m->id != 0)
 			continue;
 		master_why_not(core, m, 0, why, sizeof(why));
-		wish_fails(
+		request_fails(
 			core, CODE_NOMASTER, "%s cannot be used: it %s; nothing has changed", m->place, why);
 		return;
 	}
@@ -311,10 +312,10 @@ masterset_timer(struct core *core)
 void
 masterset_drain(struct core *core, const struct reply *refusal)
 {
-	if (!core->masterset.wish.open)
+	if (!core->masterset.request.open)
 		return;
-	emit_reply(core, core->masterset.wish.conn, refusal);
-	wish_answer(core);
+	emit_reply(core, core->masterset.request.conn, refusal);
+	request_answer(core);
 }
 
 /* Why nothing can be changed now, if so. */
@@ -346,7 +347,7 @@ asked_late(struct core *core, conn_id conn)
 		emit_error(core, conn, CODE_ERR,
 			"a change of the masters to %.*s is under way: MASTERS shows how far it is",
 			members_shown(set->next.places), set->next.places);
-	else if (set->wish.open)
+	else if (set->request.open)
 		emit_error(
 			core, conn, CODE_ERR, "a change of the masters is under way: newcomers are greeted");
 	else
@@ -358,7 +359,7 @@ static void
 asked_abort(struct core *core, conn_id conn)
 {
 	struct masterset *set = &core->masterset;
-	if (!set->wish.open && set->next.text[0] == '\0') {
+	if (!set->request.open && set->next.text[0] == '\0') {
 		emit_error(core, conn, CODE_ERR, "no change of the masters is under way");
 		return;
 	}
@@ -370,21 +371,21 @@ asked_abort(struct core *core, conn_id conn)
 			members_shown(set->next.places), set->next.places);
 		return;
 	}
-	if (set->wish.open)
-		wish_fails(core, CODE_ERR,
+	if (set->request.open)
+		request_fails(core, CODE_ERR,
 			"MASTERS ABORT was asked for: MASTERS shows the set that is in force");
-	set->wish.op = MASTERS_ABORT;
-	set->wish.newcomers = 0;
-	set->wish.text[0] = '\0';
+	set->request.op = MASTERS_ABORT;
+	set->request.newcomers = 0;
+	set->request.text[0] = '\0';
 	if (set->next.text[0] == '\0') {
 		struct members ours;
 
 		emit_int(core, conn, masterset_members(core, &ours) ? ours.generation : 0);
 		return;
 	}
-	set->wish.conn = conn;
-	set->wish.open = true;
-	wish_go(core);
+	set->request.conn = conn;
+	set->request.open = true;
+	request_go(core);
 }
 
 /* The first of these that cannot be a newcomer. */
@@ -392,8 +393,8 @@ static bool
 asked_wrongly(struct core *core, conn_id conn, const struct masters_ask *ask, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		const struct master *m = wish_old(core, ask->places[i]);
-		bool way = m != NULL && ask->op == MASTERS_REPLACE && m == wish_old(core, ask->old) &&
+		const struct master *m = request_old(core, ask->places[i]);
+		bool way = m != NULL && ask->op == MASTERS_REPLACE && m == request_old(core, ask->old) &&
 			   !slice_equal(ask->ways[i], slice_of(m->way));
 
 		if (m == NULL || way)
@@ -415,7 +416,7 @@ asked_unfit(struct core *core, conn_id conn, const struct masters_ask *ask)
 {
 	unsigned masters = core->settings.masters;
 
-	if (ask->op == MASTERS_REPLACE && wish_old(core, ask->old) == NULL)
+	if (ask->op == MASTERS_REPLACE && request_old(core, ask->old) == NULL)
 		emit_error(core, conn, CODE_ERR, "%.*s is no member of the set: its members are %.*s",
 			(int)ask->old.n, ask->old.p, members_shown(core->masterset.places),
 			core->masterset.places);
@@ -437,7 +438,7 @@ asked_unfit(struct core *core, conn_id conn, const struct masters_ask *ask)
 void
 masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *ask)
 {
-	struct masterset_wish *wish = &core->masterset.wish;
+	struct masterset_request *request = &core->masterset.request;
 	const struct master *unfit;
 	char why[MASTER_REASON_MAX];
 
@@ -449,9 +450,9 @@ masterset_asked(struct core *core, const struct conn *conn, const struct masters
 	}
 	if (asked_late(core, conn->id) || asked_unfit(core, conn->id, ask))
 		return;
-	wish->op = ask->op;
-	wish->old = ask->op == MASTERS_REPLACE ? wish_old(core, ask->old)->index : 0;
-	unfit = wish_unfit(core);
+	request->op = ask->op;
+	request->old = ask->op == MASTERS_REPLACE ? request_old(core, ask->old)->index : 0;
+	unfit = request_unfit(core);
 	if (unfit != NULL) {
 		master_why_not(core, unfit, 0, why, sizeof(why));
 		emit_error(core, conn->id, CODE_NOMASTER,
@@ -459,11 +460,11 @@ masterset_asked(struct core *core, const struct conn *conn, const struct masters
 		return;
 	}
 	behind_close(core);
-	wish->open = true;
-	wish->conn = conn->id;
-	wish->newcomers = ask->op == MASTERS_ADD ? 2 : 1;
-	wish->text[0] = '\0';
-	for (unsigned i = 0; i < wish->newcomers; i++)
+	request->open = true;
+	request->conn = conn->id;
+	request->newcomers = ask->op == MASTERS_ADD ? 2 : 1;
+	request->text[0] = '\0';
+	for (unsigned i = 0; i < request->newcomers; i++)
 		master_move(core, newcomer(core, i), ask->places[i], ask->ways[i]);
-	timer_arm(&core->timers, &wish->timer, core->now.ms + WISH_LOOK_MS);
+	timer_arm(&core->timers, &request->timer, core->now.ms + REQUEST_LOOK_MS);
 }
