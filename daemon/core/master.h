@@ -46,7 +46,8 @@ void master_suspect(struct core *core, struct master *m, unsigned link);
 /* Asks on every link who it is and which tokens it has seen. */
 void master_greet_all(struct core *core, struct master *m);
 
-/* Its guard is over (master_guard_over()): it is to be admitted with this floor, or looked at again after ms. */
+/* Its guard is over (master_guard_over()): it is to be admitted with this floor, or looked at again after ms.
+ */
 void master_admit(struct core *core, struct master *m, int64_t floor);
 void master_admit_later(struct core *core, struct master *m, int64_t ms);
 

@@ -23,7 +23,8 @@ resource_link_of(const struct core *core, struct slice name)
 struct resource *
 resource_new(struct core *core, struct slice name)
 {
-	size_t before = offsetof(struct resource, lease.within) + core->settings.masters * sizeof(struct seat);
+	size_t before =
+		offsetof(struct resource, lease.within) + core->settings.masters * sizeof(struct seat);
 	struct resource *r = grave_new(core, before + name.n);
 
 	assert(name.n <= NAME_BYTES_MAX);

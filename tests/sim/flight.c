@@ -112,7 +112,8 @@ told(struct host *h, const struct vote *v)
 		return;
 	}
 	if (h->place[v->master] == PLAN_MASTERS_MAX) {
-		host_step(h, &(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
+		host_step(h,
+			&(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
 		return;
 	}
 	struct way *way = host_way(h, v->master);

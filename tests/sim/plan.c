@@ -197,8 +197,8 @@ static void
 plan_changes(struct plan *plan, struct rng *rng)
 {
 	static const enum fault more[] = {FAULT_TOTAL, FAULT_AMNESIA, FAULT_LEAP, FAULT_DELETE,
-		FAULT_OVERWRITE, FAULT_KIND, FAULT_REVERT, FAULT_SWAP, FAULT_CLONE, FAULT_FAST,
-		FAULT_EVICT, FAULT_STUN};
+		FAULT_OVERWRITE, FAULT_KIND, FAULT_REVERT, FAULT_SWAP, FAULT_CLONE, FAULT_FAST, FAULT_EVICT,
+		FAULT_STUN};
 	bool grows = plan->masters == PLAN_MASTERS_MAX || rng_percent(rng, 35);
 	unsigned order[PLAN_MASTERS_MAX] = {0};
 	plan_without(plan, more, sizeof(more) / sizeof(more[0]));

@@ -65,10 +65,10 @@ struct world {
 	struct progress progress;
 	struct rival rival;
 	struct debt debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
-	struct rule rules[WORLD_RULES]; /* as a daemon finds them when it starts */
+	struct rule rules[WORLD_RULES];     /* as a daemon finds them when it starts */
 	bool change_left[PLAN_MASTERS_MAX]; /* it has been no member for a while */
-	bool change_done;     /* the set is made of the first servers */
-	bool change_answered; /* what the operators asked for last */
+	bool change_done;                   /* the set is made of the first servers */
+	bool change_answered;               /* what the operators asked for last */
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
 	const struct conn
