@@ -34,6 +34,7 @@ BEFORE = {
     "LATCH AWAIT, open": ["2> LATCH l SET 1", "2< :1", "2> LATCH l DOWN", "2< :0"],
     "LATCH AWAIT, still closed": ["2> LATCH l SET 2", "2< :1"],
     "LATCH COUNT": ["2> LATCH l SET 1", "2< :1"],
+    "MASTERS ADD, a latch is set": ["2> LATCH l SET 2", "2< :1"],
     "CANCEL, it waited": ["3> LOCK a", "3< ...", "2> HELLO 3", "2< ...", "2> SESSION SECRET",
                           "2< $48\\r\\n{s}", "1> SESSION JOIN s", "1< :0", "2> LOCK a ASYNC j1", "2< +QUEUED"],
     "BREAK": ["2> LOCK a", "2< :1760000000000001"],
