@@ -21,7 +21,7 @@ struct world;
 void answers_command(struct world *world, const struct conn *conn);
 
 /* A LOCK is refused: with this code, or CODE_COUNT by null. */
-void answers_refused(struct world *world, const struct wait *wait, enum code code);
+void answers_refused(struct world *world, const struct wait *v, enum code code);
 
 /* The holder is told that its hold is good for so many ms. */
 void answers_told(struct world *world, const struct conn *conn, const struct hold *hold, int64_t ms);

@@ -3,6 +3,7 @@
 
 #include "tests/sim/world.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,14 +235,15 @@ ask(struct host *h, enum masters_op op, unsigned old, const unsigned *new)
 	struct world *w = h->world;
 	struct masters_ask asks = {.op = op};
 	uint64_t life = h->life;
-	if (h->operator== 0) {
+	if (h->operator_conn == 0) {
 		struct peer peer = {.pid = 1, .uid = 0, .admin = true};
 		snprintf(peer.address, sizeof(peer.address), "unix");
-		h->operator= ++ w->serials;
-		host_step(h, &(struct event){.type = EVENT_OPEN, .conn = h->operator, .peer = &peer});
+		h->operator_conn = ++w->serials;
+		host_step(h, &(struct event){.type = EVENT_OPEN, .conn = h->operator_conn, .peer = &peer});
 	}
 	if (!h->alive || h->life != life)
 		return;
+	assert(old < PLAN_MASTERS_MAX);
 	if (op == MASTERS_REPLACE)
 		asks.old = slice_of(places[old]);
 	for (unsigned i = 0; op != MASTERS_ABORT && i < (op == MASTERS_ADD ? 2 : 1); i++) {
@@ -254,7 +256,7 @@ ask(struct host *h, enum masters_op op, unsigned old, const unsigned *new)
 				      : "abort",
 		old, new[0], new[1]);
 	w->change_answered = false;
-	host_step(h, &(struct event){.type = EVENT_MASTERS, .conn = h->operator, .masters = &asks});
+	host_step(h, &(struct event){.type = EVENT_MASTERS, .conn = h->operator_conn, .masters = &asks});
 }
 
 static struct host *

@@ -456,7 +456,7 @@ void
 conn_reply(struct host *h, conn_id id, const struct reply *reply)
 {
 	struct world *w = h->world;
-	if (id == h->operator) {
+	if (id == h->operator_conn) {
 		change_reply(h, reply);
 		return;
 	}
@@ -527,7 +527,7 @@ void
 conn_close_by_host(struct host *h, conn_id id)
 {
 	struct world *w = h->world;
-	if (id == h->operator)
+	if (id == h->operator_conn)
 		return;
 	struct conn *c = conn_find(h, id);
 	if (c->ending || !c->open)

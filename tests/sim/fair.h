@@ -41,7 +41,7 @@ void fair_after(struct host *host, const struct event *event);
 void fair_note(struct host *host, const struct note *note);
 
 /* This LOCK is granted. */
-void fair_granted(struct world *world, const struct wait *wait);
+void fair_granted(struct world *world, const struct wait *v);
 
 /* Whether all that its daemon knows of the name is that somebody has it, and was told so while this waited.
  */

@@ -28,7 +28,7 @@ struct asked {
 
 /* A LOCK is granted to this session, for the first time or once more. Gives its hold. */
 struct hold *grants_check(struct world *world, const struct conn *conn, session_id session,
-	const struct asked *asked, int64_t token);
+	const struct asked *r, int64_t token);
 /* A part of the MLOCK that this connection's request is. */
 void grants_part(struct world *world, struct conn *conn, unsigned name, const char *owner, int64_t token);
 /* To a session whose LOCK lost its connection. */

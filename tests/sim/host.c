@@ -236,7 +236,7 @@ host_begin(struct host *h, const struct host *of)
 	settings.masters = h->masters;
 	settings.where = w->plan.others > 0 || w->plan.changes ? h->where : NULL;
 	settings.follow = true;
-	h->operator= 0;
+	h->operator_conn = 0;
 	h->core = core_new(&settings, host_now(h));
 	well_host_starts(w, h);
 	assert(h->core != NULL);

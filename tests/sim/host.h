@@ -62,7 +62,7 @@ struct host {
 	unsigned place[CORE_SLOTS_MAX]; /* which one of the world is in each slot; PLAN_MASTERS_MAX: none, */
 	unsigned moves[CORE_SLOTS_MAX]; /* and is to be, */
 	bool moving[CORE_SLOTS_MAX];    /* from the next turn on */
-	conn_id operator;               /* who changes the set of masters here; 0: nobody yet */
+	conn_id operator_conn;          /* who changes the set of masters here; 0: nobody yet */
 	const char *where[PLAN_MASTERS_MAX]; /* by name */
 	struct way ways[PLAN_MASTERS_MAX];   /* by their place */
 	/* Where there are sentinels: */

@@ -112,7 +112,7 @@ void latches_closed(struct world *world, const struct conn *conn);
 void latches_step(struct world *world, const struct host *host, int64_t now_ms);
 
 /* What the master does: it has run this, and answered. */
-void latches_ran(struct server *server, const struct flight *flight);
+void latches_ran(struct server *server, const struct flight *b);
 
 /* Whether anybody waits for an answer. */
 bool latches_wait(const struct world *world);

@@ -225,6 +225,18 @@ plan_changes(struct plan *plan, struct rng *rng)
 	plan_clocks(plan);
 }
 
+/* Of users and sessions. */
+static void
+plan_limits(struct plan *plan, struct rng *rng)
+{
+	if (rng_percent(rng, 20))
+		plan->user_locks = plan->most_permits + rng_range(rng, 1, 8);
+	if (rng_percent(rng, 20))
+		plan->session_grants = rng_range(rng, 1, 3);
+	if (rng_percent(rng, 10))
+		plan->session_waits = rng_range(rng, 1, 2);
+}
+
 void
 plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 {
@@ -287,12 +299,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 		rng_percent(&rng, 80) ? 0 : rng_range(&rng, plan->lease_ms / 2, 3 * plan->lease_ms);
 	plan->limits = rng_percent(&rng, 70) ? 1 : 2;
 	plan->mixed = rng_percent(&rng, 30) && !plan->twins;
-	if (rng_percent(&rng, 20))
-		plan->user_locks = plan->most_permits + rng_range(&rng, 1, 8);
-	if (rng_percent(&rng, 20))
-		plan->session_grants = rng_range(&rng, 1, 3);
-	if (rng_percent(&rng, 10))
-		plan->session_waits = rng_range(&rng, 1, 2);
+	plan_limits(plan, &rng);
 	/* Sessions of two copies have the same numbers: what both count down counts once. */
 	if (plan->fault[FAULT_CLONE])
 		plan->latches = 0;

@@ -52,7 +52,7 @@ struct wait *waits_find(struct world *world, const struct conn *conn, const char
 struct wait *waits_find_stray(
 	struct world *world, const struct host *host, session_id session, unsigned name, struct slice owner);
 /* The next one after that. */
-struct wait *waits_next_stray(const struct wait *wait, struct slice owner);
+struct wait *waits_next_stray(const struct wait *of, struct slice owner);
 /* Whether this LOCK comes back to one that strays. */
 bool waits_repeats(struct world *world, const struct conn *conn);
 void waits_end(struct world *world, struct wait *wait);

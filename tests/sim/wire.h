@@ -53,7 +53,7 @@ bool wires_know(const struct way *way, int64_t token);
 bool wire_probe(struct wire *wire);
 /* A WAIT has come to the master: what is behind it on the connection waits, too. And it is answered, with so
  * many acknowledgements; -1: by no master. */
-void wire_blocks(struct wire *wire, struct flight *wait);
+void wire_blocks(struct wire *wire, struct flight *f);
 void wire_acknowledged(struct wire *wire, int64_t acknowledged);
 /* More is acknowledged there, or it is no master any more. */
 void wires_look(struct server *server);
