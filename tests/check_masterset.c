@@ -497,6 +497,34 @@ START_TEST(a_stranger_costs_nobody_its_set)
 }
 END_TEST
 
+static void
+only_master_tells(const char *place)
+{
+	say(0, (struct vote){.op = CALL_HELLO,
+		       .greeting = GREETING_OTHERSET,
+		       .id = 0xfe,
+		       .masterset = SLICE("1 00000000000000fe:url"),
+		       .places = slice_of(place),
+		       .agreement = AGREEMENT_AGREED});
+}
+
+/* It lost its memory, and other daemons came back to it first. */
+START_TEST(a_set_that_was_founded_anew_at_the_only_master_is_taken_up)
+{
+	begin(1);
+	tells(0, "1 0000000000001001:url", AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "agreed");
+	only_master_tells("elsewhere");
+	ck_assert_str_eq(set_text(), "1 0000000000001001:url");
+	ck_assert_str_eq(state(), "refused");
+	only_master_tells("master-1");
+	only_master_tells("master-1");
+	ck_assert_str_eq(set_text(), "1 00000000000000fe:url");
+	ck_assert_str_eq(state(), "agreed");
+	story_done(&w);
+}
+END_TEST
+
 /* It would be stored as another text than was read. */
 START_TEST(a_set_with_bytes_that_no_way_has_is_not_taken_up)
 {
@@ -615,6 +643,7 @@ main(void)
 		a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it,
 		a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it,
 		a_stranger_that_is_gone_refuses_nobody, a_stranger_costs_nobody_its_set,
+		a_set_that_was_founded_anew_at_the_only_master_is_taken_up,
 		a_set_with_bytes_that_no_way_has_is_not_taken_up,
 		a_member_that_forgot_is_given_its_id_and_the_set,
 		a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up,
