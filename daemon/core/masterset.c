@@ -269,17 +269,18 @@ set_is_over(const struct members *ours, const struct members *theirs, const stru
 	       both > ours->n / 2;
 }
 
-/* Other daemons founded a set anew at the only master, at the same place, after it had lost its memory. No other
- * server of ours is left that could bring ours back. */
+/* Other daemons founded a set anew at the only master, at the same place, after it had lost its memory. No
+ * other server of ours is left that could bring ours back. */
 static bool
 set_is_replaced(const struct core *core, const struct members *theirs, const struct vote *vote)
 {
-	return core->settings.masters == 1 && vote->agreement == AGREEMENT_AGREED && slots_named(core, theirs);
+	return core->settings.masters == 1 && vote->agreement == AGREEMENT_AGREED &&
+	       slots_named(core, theirs);
 }
 
-/* Leaves the set if no lease here rests on it, and it is over, replaced, or no longer that of our configuration.
- * Ours may be the next one when their daemons are gone. One server of several that belongs elsewhere proves
- * nothing. */
+/* Leaves the set if no lease here rests on it, and it is over, replaced, or no longer that of our
+ * configuration. Ours may be the next one when their daemons are gone. One server of several that belongs
+ * elsewhere proves nothing. */
 static void
 set_leave(struct core *core, const struct members *theirs, const struct vote *vote)
 {
