@@ -110,10 +110,9 @@ admin_masters(struct desk *desk, struct connection *c, const struct command *com
 	struct buffer *out = connection_out(c);
 	struct master_view shown[CORE_SLOTS_MAX];
 	struct masterset_view set;
-	size_t count = 0;
-	for (unsigned i = 0; i < core_masters(desk->core); i++) {
-		core_view_master(desk->core, now_ms, i, &shown[count]);
-		count += shown[count].place[0] != '\0'; /* else nobody is there */
+	unsigned count = core_masters(desk->core);
+	for (unsigned i = 0; i < count; i++) {
+		core_view_master(desk->core, now_ms, i, &shown[i]);
 	}
 	core_view_masterset(desk->core, &set);
 	reply_write_map(out, protocol, 6);
@@ -124,7 +123,7 @@ admin_masters(struct desk *desk, struct connection *c, const struct command *com
 	reply_write_pair_text(out, "next_places", set.next_places);
 	reply_write_text(out, "masters");
 	reply_write_array(out, count);
-	for (size_t i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		write_master(out, protocol, &shown[i]);
 	}
 	connection_written(c);
