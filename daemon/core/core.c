@@ -562,7 +562,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 {
 	int64_t due_ms = timers_first(&core->timers);
 
-	/* What was asked for with a time that had passed already is not late. */
+	/* A timer that was armed for a time in the past is not late. */
 	if (due_ms < core->now.ms)
 		due_ms = core->now.ms;
 	grave_empty(core);

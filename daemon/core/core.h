@@ -89,8 +89,8 @@ void core_free(struct core *core);
 
 void core_step(struct core *core, struct now now, const struct event *event, struct actions *actions);
 
-/* How many of its random numbers the last step used, from the first on. The next one may have the others:
- * nobody knows them. */
+/* How many of its random numbers the last step used, from the first on. The next step may have the others:
+ * they are still secret. */
 unsigned core_drew(const struct core *core);
 
 /* Whether another process has the same daemon-id: a copy of this one. All holds are lost, and their sessions

@@ -32,8 +32,8 @@ void keep_reclaim(struct core *core, struct lease *l, unsigned master);
  * over. */
 void keep_shortened(struct core *core, struct lease *l);
 
-/* A seat was emptied: the lease is lost if it has none any more, and asked for again if nobody is left to
- * answer. */
+/* A seat was emptied: the lease is lost if it has no seat left, and asked for again if no answer is to come.
+ */
 void keep_emptied(struct core *core, struct lease *l);
 
 /* Fetches the next block of tokens when it is time: a hand-off should never wait for one. Does nothing when

@@ -42,8 +42,8 @@ void latch_vote(struct core *core, const struct vote *vote);
 void latch_wake(struct core *core, struct slice name);
 /* A master's state changed: everything that waits looks again. */
 void latch_retry_all(struct core *core);
-/* There are several masters from now on, and no latches: who asks is refused, who waits too; what is under
- * way may still be confirmed. */
+/* There are several masters from now on, and no latches: requests about latches are refused, those that wait
+ * too; calls that are under way may still be confirmed. */
 void latch_refuse_all(struct core *core);
 /* Shut down: who waits is refused; what is under way may still be confirmed. */
 void latch_drain(struct core *core, const struct reply *refusal);

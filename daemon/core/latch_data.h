@@ -80,7 +80,7 @@ struct mint {
 	bool seen;          /* it has been */
 };
 
-/* Whether there may be one at the master, as far as this daemon knows, or somebody asks for one. */
+/* Whether this daemon knows of a latch at the master, or a client asks for one. */
 static inline bool
 latch_known(const struct core *core)
 {

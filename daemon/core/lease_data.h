@@ -1,6 +1,7 @@
 /*
  * lease_data: what the core remembers of a lease, of its seats at the masters, and of what goes on about it.
- * A part of state.h, for whoever may look at all of that; lease.h, seat.h and traffic.h have the functions.
+ * A part of state.h, for files of the core that look at all of that; lease.h, seat.h and traffic.h have the
+ * functions.
  */
 #ifndef CORE_LEASE_DATA_H
 #define CORE_LEASE_DATA_H
@@ -70,16 +71,16 @@ struct question {
 };
 
 /*
- * What goes on about a lease, at the masters and between the daemons: a bid, a refresh, somebody else who
- * wants it. Most leases are held and at rest, and have none.
+ * What goes on about a lease, at the masters and between the daemons: a bid, a refresh, a waiter
+ * elsewhere. Most leases are held and at rest, and have none.
  */
 struct traffic {
 	struct grave grave;
-	unsigned char split;          /* rounds in a row in which nobody had a majority */
+	unsigned char split;          /* rounds in a row without a majority for any daemon */
 	unsigned char deferred;       /* and that we won, and left to the daemon to which home gave it */
 	bool lasts;                   /* ACQUIRING: home names the same holder as last time */
 	bool called;                  /* ACQUIRING: home called the head of its queue meanwhile: us */
-	bool contended;               /* ACQUIRING: somebody else has it at some master */
+	bool contended;               /* ACQUIRING: another daemon has it at some master */
 	bool doubted;                 /* another kind of lock was found, and may be gone by now */
 	enum lease_trouble hitch : 8; /* ACQUIRING: what else stood in the way so far */
 	int64_t sent_ms;              /* when the round that runs, or the last one, began */
@@ -109,7 +110,7 @@ struct lease {
 	uint64_t attempt;
 	int64_t valid_ms;   /* HELD: surely ours until then */
 	int64_t refresh_ms; /* HELD: when to renew */
-	int64_t idle_ms;    /* HELD: given back then, unless somebody wants it again; 0: it is in use */
+	int64_t idle_ms;    /* HELD: given back then, unless a client wants it again; 0: it is in use */
 	int64_t token;      /* next fencing token; token > token_last: none left */
 	int64_t token_last;
 	int32_t term_ms; /* how long a lease it asked for: the rule may say something else by now */
@@ -126,7 +127,7 @@ struct lease {
 	bool dry : 1;                   /* HELD: the last round was one of these */
 	bool again : 1;                 /* ACQUIRING: a refusal is out of date, a wake-up or a master came */
 	bool queued : 1;                /* not HELD: this daemon may have a place in the queue at home */
-	bool served : 1;                /* HELD: somebody was granted on it */
+	bool served : 1;                /* HELD: a client was granted on it */
 	bool refused : 1;               /* WAITING: by a verdict, not for want of one */
 	bool fresh : 1;                 /* WAITING: the refusal has not been counted yet */
 	bool wanted : 1;                /* HELD: another daemon waits, or somebody may whom we cannot hear */
