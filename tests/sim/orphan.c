@@ -9,10 +9,11 @@
 
 #define EVERY_US 50000
 
-/* The daemon that owns this lease and knows nothing of it; NULL: there is none. What another process with its
- * daemon-id had, which has ended, ends by itself. */
+/* The daemon that owns this lease and knows nothing of it; NULL: there is none. Of a daemon and its copy it
+ * is the one whose way there is sound last: either can be who has to give the lease back. What another
+ * process with its daemon-id had, which has ended, ends by itself. */
 static const struct host *
-forgetful(const struct world *w, unsigned name, struct slice owner)
+forgetful(const struct world *w, const struct orphans *o, unsigned name, struct slice owner)
 {
 	const struct host *found = NULL;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
@@ -24,7 +25,8 @@ forgetful(const struct world *w, unsigned name, struct slice owner)
 			     (strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0);
 		if (knows || excuse(w, EXCUSE_ORPHAN_COPY, host_left_by_copy(h)))
 			return NULL;
-		found = h;
+		if (found == NULL || o->sound_us[h->index] > o->sound_us[found->index])
+			found = h;
 	}
 	return found;
 }
@@ -46,7 +48,7 @@ look_at(struct server *s, unsigned name)
 	char text[64];
 	struct slice owner;
 	bool first = plan_first(&w->plan, name) == name;
-	const struct host *h = first && server_owner(s, name, &owner) ? forgetful(w, name, owner) : NULL;
+	const struct host *h = first && server_owner(s, name, &owner) ? forgetful(w, o, name, owner) : NULL;
 	if (h == NULL) {
 		o->since_us[name] = INT64_MAX;
 		return;
@@ -70,13 +72,17 @@ look(void *arg, uint64_t a, void *data)
 	(void)data;
 	for (unsigned k = 0; k < w->plan.masters; k++) {
 		struct server *s = &w->servers[k];
+		struct orphans *o = &w->orphans[k];
 		bool sound = server_sound(s);
-		for (unsigned i = 0; i < w->plan.hosts; i++)
+		for (unsigned i = 0; i < w->plan.hosts; i++) {
+			const struct host *h = &w->hosts[i];
 			/* Where its clock steps back, a key may outlive the repeats of its release; then it
 			 * ends by itself. */
 			if (excuse(w, EXCUSE_ORPHAN_BACK, w->now_us < s->back_until_us) || !sound ||
-				!host_sound_at(&w->hosts[i], s))
-				w->orphans[k].sound_us[i] = w->now_us;
+				!host_sound_at(h, s) || o->life[i] != h->life)
+				o->sound_us[i] = w->now_us;
+			o->life[i] = h->life;
+		}
 		for (unsigned i = 0; i < w->plan.names; i++)
 			look_at(s, i);
 	}

@@ -15,7 +15,8 @@ struct world;
 struct orphans {
 	int64_t since_us[PLAN_NAMES_MAX]; /* INT64_MAX: it is none */
 	char owner[PLAN_NAMES_MAX][64];
-	int64_t sound_us[PLAN_HOSTS_MAX]; /* since when nothing is wrong with this daemon's way there */
+	int64_t sound_us[PLAN_HOSTS_MAX]; /* since when nothing is wrong with this process's way there */
+	uint64_t life[PLAN_HOSTS_MAX];    /* of this process */
 };
 
 /* Looks every now and then, from now on. */
