@@ -89,7 +89,8 @@ leaps_note(struct host *h, const struct note *n)
 	int64_t still_us = drift_gained_us(&h->still, from_us, w->now_us);
 	int64_t gained_us = drift_gained_us(&s->drift, from_us, w->now_us) + still_us;
 	int64_t other_us = other_ahead_us(s, from_us) + still_us;
-	l->seen_us = w->now_us;
+	l->seen = true;
+	l->seen_ms = host_ms(h);
 	l->gained_us = gained_us > other_us ? gained_us : other_us;
 	if (gained_us < margin_us && !excuse(w, EXCUSE_LEAP_SERVER, other_us >= margin_us))
 		world_fail(w,
@@ -101,7 +102,7 @@ bool
 leaps_withholds(const struct host *h, unsigned master)
 {
 	const struct leaps *l = &h->leaps[master];
-	return l->seen_us != 0 && h->world->now_us - l->seen_us <= guard_ms(h->world) * 1010;
+	return l->seen && host_ms(h) - l->seen_ms <= guard_ms(h->world);
 }
 
 int64_t

@@ -18,8 +18,9 @@ struct leaps {
 	int64_t greeted_us; /* the last greeting that was answered left then, or later, */
 	int64_t gap_us;     /* and the last one before nothing was heard for long, */
 	int64_t back_us;    /* until then */
-	int64_t seen_us;    /* when this life of the daemon last said that the clock leapt; 0: never */
-	int64_t gained_us;  /* by as much */
+	bool seen;          /* this life of the daemon has said that the clock leapt: */
+	int64_t seen_ms;    /* last then, by the daemon's own clock, which the guard goes by, */
+	int64_t gained_us;  /* and by as much */
 };
 
 /* What daemons do. */
