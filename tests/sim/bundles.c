@@ -127,6 +127,28 @@ bundles_of(const struct world *w, const struct host *host, session_id session)
 	return false;
 }
 
+/* Whether it waits in an MLOCK for this name, too. */
+static bool
+is_part(const struct bundle_wait *v, unsigned name, struct slice owner)
+{
+	const struct request *r = &v->conn->current;
+	bool part = false;
+	for (unsigned i = 0; i < r->count; i++)
+		part |= r->names[i] == name;
+	return part && slice_equal(slice_of(r->owner), owner);
+}
+
+bool
+bundles_take(
+	const struct world *w, const struct host *host, session_id session, unsigned name, struct slice owner)
+{
+	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next)
+		if (v->conn->host == host && v->conn->host_life == host->life &&
+			conn_session(v->conn) == session && is_part(v, name, owner))
+			return true;
+	return false;
+}
+
 bool
 bundles_keep(const struct world *w, unsigned name)
 {

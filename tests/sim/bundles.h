@@ -38,6 +38,10 @@ const struct bundle_wait *bundles_find(const struct world *world, const struct c
 /* Whether this session waits in an MLOCK. */
 bool bundles_of(const struct world *world, const struct host *host, session_id session);
 
+/* And for this name with this tag. */
+bool bundles_take(const struct world *world, const struct host *host, session_id session, unsigned name,
+	struct slice owner);
+
 /* Whether a daemon keeps this name for an MLOCK that is not answered yet. */
 bool bundles_keep(const struct world *world, unsigned name);
 

@@ -13,6 +13,7 @@ struct world;
 /* EXCUSE(id, what is not judged, and when) */
 #define EXCUSES(EXCUSE)                                                                                      \
 	EXCUSE(EXCLUSION_TAINTED, "exclusion: somebody wrote to the key of one of two holds")                \
+	EXCUSE(STRAY_PART, "grants: to a lost LOCK or an MLOCK of its session, and taken back at once")      \
 	EXCUSE(RIVAL_LIST, "exclusion: a rival, and a daemon with another list of masters than his")         \
 	EXCUSE(RIVAL_FORGOT, "exclusion: a rival locks, too, and a master forgot or leapt a lease ago")      \
 	EXCUSE(RIVAL_TOKEN, "tokens: a rival's beside those of an earlier memory of the master")             \
