@@ -151,15 +151,15 @@ static bool
 taint_over(const struct world *w, unsigned name)
 {
 	int64_t since_us = w->checker.tainted_us[name], lease_us = w->plan.lease_ms * 1010 + 10000;
-	bool evicted = false;
+	bool guarded = false;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
 		if (w->servers[i].forgot_us >= since_us || w->servers[i].lacks_until_us >= since_us)
 			return false;
-		evicted |= master_health(w->servers[i].master)->evicted > 0;
+		guarded |= w->servers[i].ended_us >= since_us;
 	}
-	/* What a master evicted it is found to have forgotten less than a lease later, and both leases are
-	 * reclaimed then. */
-	return w->now_us - since_us > (evicted ? 3 : 1) * lease_us;
+	/* A master that was started again since then, or is found to have evicted keys, is guarded, and both
+	 * leases may be reclaimed there. */
+	return w->now_us - since_us > (guarded ? 3 : 1) * lease_us;
 }
 
 /* Their daemons learn of it when they renew. */
