@@ -236,6 +236,30 @@ START_TEST(what_a_memory_granted_that_was_given_up_meanwhile_is_given_back)
 }
 END_TEST
 
+START_TEST(what_a_master_granted_that_is_refused_by_now_is_given_back)
+{
+	struct story w;
+
+	story_linked(&w, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		step(&w, &(struct event){.type = EVENT_LINK_UP, .link = i});
+		vote(&w, (struct vote){.op = CALL_HELLO, .link = i, .admitted = true, .incarnation = MEMORY});
+	}
+	lock(&w, 1, "b");
+	/* It may have evicted the lease of another daemon before this one was granted. */
+	vote(&w, (struct vote){.op = CALL_HELLO, .greeting = GREETING_EVICTING});
+	ck_assert_str_eq(vote(&w, (struct vote){.op = CALL_ACQUIRE,
+					  .link = 1,
+					  .name = SLICE("b"),
+					  .attempt = 1,
+					  .token_first = 500,
+					  .token_last = 500}),
+		"");
+	ck_assert_str_eq(hello(&w, true, MEMORY), "acquire b#2 | release b#1");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(tokens_do_not_outrun_the_clock)
 {
 	int64_t counter = 0;
@@ -378,6 +402,7 @@ main(void)
 		a_short_lease_survives_a_short_absence, a_link_that_comes_back_during_a_guard_is_used_at_once,
 		a_short_lease_survives_a_short_absence,
 		what_a_memory_granted_that_was_given_up_meanwhile_is_given_back,
+		what_a_master_granted_that_is_refused_by_now_is_given_back,
 		a_master_without_tokens_is_not_asked_for_them_without_a_pause, tokens_do_not_outrun_the_clock,
 		a_wait_that_became_a_single_try_still_ends_in_time, null_means_that_somebody_has_it,
 		a_single_try_does_not_wait_for_a_master_without_tokens,

@@ -339,13 +339,17 @@ leapt_outcome(const struct vote *vote, bool doubted)
 	return vote->outcome;
 }
 
-/* Granted by a memory before a change that we have seen meanwhile. It may have been given up because its
- * clock leapt: then leases of others had ended there, too, before their time. To be given back. */
+/* Granted by a memory before a change that we have seen meanwhile, or by a master that has told us since that
+ * it cannot be used. A memory may have been given up because its clock leapt, and a master may evict keys:
+ * then leases of others had ended there, too, before their time. To be given back. */
 static bool
 is_outdated(const struct core *core, const struct lease *l, const struct vote *vote)
 {
+	const struct master *m = &core->masters[vote->master];
+
 	return vote->op == CALL_ACQUIRE && vote->outcome == OUTCOME_YES && l->traffic != NULL &&
-	       l->traffic->questions[vote->master].incarnation != core->masters[vote->master].incarnation;
+	       (l->traffic->questions[vote->master].incarnation != m->incarnation ||
+		       m->state == MASTER_REFUSED);
 }
 
 static struct lease *
