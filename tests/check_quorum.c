@@ -696,6 +696,35 @@ START_TEST(a_seat_that_was_missed_is_acquired_and_not_renewed)
 }
 END_TEST
 
+START_TEST(a_shorter_rule_shortens_no_key_below_what_was_told_when_most_seats_are_lost)
+{
+	static const struct rule shorter = {.match = "*", .lease_ms = LEASE_MS / 4, .wait_ms = -1};
+	struct story w;
+	struct seats s = story_asked(&w);
+
+	HEARD(&w, s.home, granted(&w, "a", 1, 500));
+	HEARD(&w, s.one, granted(&w, "a", 1, 500));
+	HEARD(&w, s.two, granted(&w, "a", 1, 500));
+	after(&w, 333);
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	HEARD(&w, s.two, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	HEARD(&w, s.home, answer(&w, CALL_RENEW, OUTCOME_UNKNOWN, "a", 1));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	after(&w, 333);
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_NO, "a", 1));
+	HEARD(&w, s.two, answer(&w, CALL_RENEW, OUTCOME_NO, "a", 1));
+	core_set_rules(w.core, &shorter, 1);
+	HEARD(&w, s.one, answer(&w, CALL_ACQUIRE, OUTCOME_UNKNOWN, "a", 1));
+	HEARD(&w, s.two, answer(&w, CALL_ACQUIRE, OUTCOME_UNKNOWN, "a", 1));
+	HEARD(&w, s.home, answer(&w, CALL_RENEW, OUTCOME_UNKNOWN, "a", 1));
+	after(&w, 60);
+	/* 988 ms were promised 333 + 60 ms ago. */
+	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 1);
+	ck_assert_int_eq(last_call(&w)->ttl_ms, 595 + 5 + 2 + MARGIN_MS);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_minority_may_be_gone)
 {
 	struct story w;
@@ -920,8 +949,9 @@ main(void)
 		tokens_of_a_memory_that_is_gone_do_not_count,
 		tokens_that_run_out_are_asked_for_again_before_the_lease_is_renewed,
 		a_lease_lasts_as_long_as_the_older_half_of_its_majority,
-		a_seat_that_was_missed_is_acquired_and_not_renewed, a_minority_may_be_gone,
-		without_a_majority_the_answer_names_who_is_missing_and_why,
+		a_seat_that_was_missed_is_acquired_and_not_renewed,
+		a_shorter_rule_shortens_no_key_below_what_was_told_when_most_seats_are_lost,
+		a_minority_may_be_gone, without_a_majority_the_answer_names_who_is_missing_and_why,
 		a_silent_master_is_waited_for_once, a_master_that_forgot_is_told_and_its_word_is_no_vote,
 		a_guarded_master_is_admitted_above_what_the_others_remember,
 		too_few_who_remember_are_not_waited_for_beyond_their_guards, the_same_server_twice_is_one,

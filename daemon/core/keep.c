@@ -61,12 +61,13 @@ keep_refill(struct core *core, struct lease *l)
 	}
 }
 
-/* What the rule says now; never less than what any seat is good for already: its key must not end sooner, as
- * another seat may make a majority with it later. */
+/* What the rule says now; never less than what the lease is good for already, which its holders may have been
+ * told, nor than what any seat is: its key must not end sooner, as another seat may make a majority with it
+ * later. */
 static int64_t
 keep_next_term_ms(const struct core *core, const struct lease *l)
 {
-	int64_t ruled = l->resource->rule->lease_ms, kept, left = 0;
+	int64_t ruled = l->resource->rule->lease_ms, kept, left = l->valid_ms - core->now.ms;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (seat_of(l, i)->valid_ms - core->now.ms > left)
