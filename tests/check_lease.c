@@ -188,6 +188,27 @@ START_TEST(a_master_without_tokens_is_not_asked_for_them_without_a_pause)
 }
 END_TEST
 
+START_TEST(null_is_not_said_of_a_lease_that_ends_and_nobody_had)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	vote(&w, (struct vote){.op = CALL_ACQUIRE,
+			 .name = SLICE("a"),
+			 .attempt = 1,
+			 .token_first = 5,
+			 .token_last = 5});
+	lock(&w, 2, "a");
+	run(&w, 3, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = LEASE_MS - 20});
+	unlock(&w, 1, "a");
+	link_down(&w, "Connection refused");
+	/* Its WAIT is over before the lease is; both are found in one step. */
+	ck_assert_str_eq(after(&w, LEASE_MS), "c3 -NOMASTER");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_link_that_comes_back_during_a_guard_is_used_at_once)
 {
 	const struct vote guarded = {.op = CALL_HELLO, .link = 1, .incarnation = MEMORY + 1};
@@ -403,6 +424,7 @@ main(void)
 		a_short_lease_survives_a_short_absence,
 		what_a_memory_granted_that_was_given_up_meanwhile_is_given_back,
 		what_a_master_granted_that_is_refused_by_now_is_given_back,
+		null_is_not_said_of_a_lease_that_ends_and_nobody_had,
 		a_master_without_tokens_is_not_asked_for_them_without_a_pause, tokens_do_not_outrun_the_clock,
 		a_wait_that_became_a_single_try_still_ends_in_time, null_means_that_somebody_has_it,
 		a_single_try_does_not_wait_for_a_master_without_tokens,

@@ -22,10 +22,9 @@ void
 share_verdict(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	const struct resource *r = w->resource;
-
 	bool open = w == TAILQ_FIRST(&r->queue->waiters) && share_open(core, w);
 
-	if (r->lease.state == LEASE_HELD && !open)
+	if (verdict_taken(core, r) && !open)
 		verdict_shut(core, r, out);
 	else
 		verdict_masters(core, r, &r->lease, out);

@@ -57,6 +57,13 @@ verdict_masters(const struct core *core, const struct resource *r, const struct 
 		reply_error(out, CODE_NOMASTER, "the master has not answered yet");
 }
 
+bool
+verdict_taken(const struct core *core, const struct resource *r)
+{
+	return r->grant_count > 0 ||
+	       (r->limit == 0 && r->lease.state == LEASE_HELD && quorum_usable(core, r->link));
+}
+
 void
 verdict_shut(const struct core *core, const struct resource *r, struct reply *out)
 {
@@ -71,7 +78,7 @@ verdict_name(const struct core *core, const struct resource *r, struct reply *ou
 {
 	const struct lease *l = r->limit == 0 ? &r->lease : NULL;
 
-	if (r->grant_count > 0 || (l != NULL && l->state == LEASE_HELD))
+	if (verdict_taken(core, r))
 		verdict_shut(core, r, out);
 	else
 		verdict_masters(core, r, l, out);

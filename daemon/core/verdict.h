@@ -15,6 +15,10 @@ void verdict_null(struct reply *out);
 void verdict_masters(
 	const struct core *core, const struct resource *r, const struct lease *l, struct reply *out);
 
+/* A session here has it, or the lease is ours, and is of use: without a majority of the masters nobody gets
+ * what nobody has, and they are what stands in the way. */
+bool verdict_taken(const struct core *core, const struct resource *r);
+
 /* The lease is ours, and not this waiter's: another session has it, or the masters refuse this daemon, and no
  * waiter gets it. */
 void verdict_shut(const struct core *core, const struct resource *r, struct reply *out);

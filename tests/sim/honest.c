@@ -128,13 +128,12 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 			c->client->index, code_word(code), text, checker_name(v->name));
 }
 
-/* Somebody may have it here, as far as the daemon knows. */
+/* Somebody has it here. A lease that nobody has is no reason while the masters are missing. */
 static bool
 is_had(const struct host *h, unsigned name)
 {
 	struct resource_view view;
-	return core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
-	       (view.held || strcmp(view.lease, "held") == 0);
+	return core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) && view.held;
 }
 
 /* Others read it here, and no writer waits, here or elsewhere: whoever would read, too, may enter. */
