@@ -150,17 +150,19 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		answers_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code);
 		honest_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code, reply->text);
 		/* What its session holds by now it does not wait for: it has not come back to that place. */
-		v->stray = v->adopted && reply->type == REPLY_ERROR &&
-			   (reply->code == CODE_HELD || reply->code == CODE_UPGRADE);
-		v->loose |= v->stray;
-		if (!v->stray)
+		if (reply->type == REPLY_ERROR && (reply->code == CODE_HELD || reply->code == CODE_UPGRADE))
+			waits_answered(w, v);
+		else
 			waits_end(w, v);
 		return;
 	}
 	const struct hold *mine = held_find(w, c, conn_session(c), r->name, r->owner);
-	if (mine == NULL || mine->token != reply->n)
+	if (mine != NULL && mine->token == reply->n) {
+		waits_answered(w, v);
+	} else {
 		waits_check_order(w, v);
-	waits_end(w, v);
+		waits_end(w, v);
+	}
 	const struct asked asked = {
 		r->name, r->owner, r->kind, r->limit, r->permits, r->lease_ms, r->max_hold_ms};
 	struct hold *h = grants_check(w, c, conn_session(c), &asked, reply->n);

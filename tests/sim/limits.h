@@ -14,6 +14,19 @@
 struct host;
 struct world;
 
+#define LIMITS_HOLDS 32 /* of one session; more are not looked at */
+
+/* A LOCK or MLOCK that is told to a daemon in this very step, and what its session held before. */
+struct demand {
+	const struct conn *conn; /* NULL: none */
+	unsigned n;
+	struct held_before {
+		unsigned name;
+		char owner[8];
+		int64_t token;
+	} held[LIMITS_HOLDS];
+};
+
 /* After each step of a daemon. */
 void limits_stepped(struct world *world, const struct host *host, int64_t now_ms);
 

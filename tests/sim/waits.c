@@ -54,7 +54,35 @@ waits_end(struct world *w, struct wait *wait)
 		at = &(*at)->next;
 	*at = wait->next;
 	kinds_touched(w, wait->name, wait->limit);
+	free(wait->was);
 	free(wait);
+}
+
+void
+waits_answered(struct world *w, struct wait *wait)
+{
+	struct wait *was = wait->was, *next = wait->next;
+	if (was == NULL) {
+		waits_end(w, wait);
+		return;
+	}
+	kinds_touched(w, wait->name, wait->limit);
+	*wait = *was;
+	wait->next = next;
+	wait->loose = true;
+	free(was);
+}
+
+/* What a stray is, before a LOCK comes back to it. */
+static struct wait *
+copy_of(const struct wait *stray)
+{
+	struct wait *was = malloc(sizeof(*was));
+	assert(was != NULL);
+	free(stray->was);
+	*was = *stray;
+	was->was = NULL;
+	return was;
 }
 
 /* What the same LOCK has waited for already, over a connection that is lost. */
@@ -95,12 +123,12 @@ waits_begin(struct world *w, struct conn *c)
 	struct wait *v = find_repeated(w, c);
 	int64_t wait_ms = r->wait_ms == COMMAND_WAIT_RULE ? host_rule(c->host, r->name)->wait_ms : r->wait_ms;
 	bool free = wait_ms == 0 && v == NULL && well_free(w, r->name);
-	bool adopted = v != NULL;
-	if (v == NULL)
+	if (v == NULL) {
 		v = add(w);
-	else
+	} else {
+		v->was = copy_of(v);
 		v->loose |= host_ms(c->host) >= v->kept_ms;
-	v->adopted = adopted;
+	}
 	well_touched(w, r->name);
 	v->free_us = free ? w->well.free_us[r->name] : 0;
 	v->touched = w->well.touched[r->name];

@@ -36,10 +36,10 @@ struct wait {
 	int64_t tries;      /* RETRIES and the first; 0: they are not counted */
 	bool once;          /* WAIT 0, or no more requests will come */
 	bool loose;         /* it may have lost its place */
-	bool adopted;       /* it was one, and came back */
 	bool stray;         /* its connection is lost; */
 	session_id session; /* that may come back for it, */
 	int64_t kept_ms;    /* by the host's clock until then */
+	struct wait *was;   /* the stray that it came back to, as it was; NULL: none */
 };
 
 /* What it waits for at this daemon cannot be had, said the only master to this attempt: all are told so. */
@@ -56,6 +56,9 @@ struct wait *waits_next_stray(const struct wait *of, struct slice owner);
 /* Whether this LOCK comes back to one that strays. */
 bool waits_repeats(struct world *world, const struct conn *conn);
 void waits_end(struct world *world, struct wait *wait);
+/* This LOCK is answered, by what its session holds or by a refusal before the place is taken over: if it came
+ * back to a stray, that one is left as it was, and may lose its place. */
+void waits_answered(struct world *world, struct wait *wait);
 
 /* The one that is granted is the oldest that waits at this daemon for this name. */
 void waits_check_order(struct world *world, const struct wait *granted);
@@ -68,10 +71,10 @@ void waits_forget(struct world *world, const struct conn *conn);
 void waits_stray(struct world *world, const struct conn *conn, session_id session, int64_t kept_ms);
 /* A master told this daemon that the name is of another kind, or has another LIMIT. */
 void waits_refuse(struct world *world, const struct host *host, unsigned name);
-/* The session has ended. */
 /* The session has got this: it does not wait for it a second time. */
 void waits_had(
 	struct world *world, const struct host *host, session_id session, unsigned name, const char *owner);
+/* The session has ended. */
 void waits_drop(struct world *world, const struct host *host, session_id session);
 
 /* After each step of a daemon. */

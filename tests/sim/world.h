@@ -21,6 +21,7 @@
 #include "tests/sim/host.h"
 #include "tests/sim/kinds.h"
 #include "tests/sim/latches.h"
+#include "tests/sim/limits.h"
 #include "tests/sim/losses.h"
 #include "tests/sim/orphan.h"
 #include "tests/sim/plan.h"
@@ -71,9 +72,8 @@ struct world {
 	bool change_answered;               /* what the operators asked for last */
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
-	const struct conn
-		*exceeds; /* it asks in this very step for more than its session may have (limits.h) */
-	bool copied;      /* a daemon, while it ran */
+	struct demand demand;
+	bool copied; /* a daemon, while it ran */
 	bool failed;
 	char why[400];
 };
