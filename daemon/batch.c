@@ -61,28 +61,20 @@ text_copy(struct slice *text, char **room)
 	*room += text->n;
 }
 
-/* A copy of calls and their texts in one piece. */
+/* A copy of calls and their texts, which have so many bytes, in one piece. */
 static struct batch *
-batch_new(const struct call *calls, size_t n)
+batch_new(const struct call *calls, size_t n, size_t bytes)
 {
-	struct batch *batch;
-	size_t i, bytes = 0;
-	char *room;
+	struct slice *texts[CALL_TEXTS_MAX];
+	struct batch *batch = must(malloc(sizeof *batch + n * sizeof *calls + bytes));
+	char *room = (char *)(batch->calls + n);
 
-	for (i = 0; i < n; i++)
-		bytes += calls[i].name.n + calls[i].slots.n + calls[i].nonces.n;
-	batch = must(malloc(sizeof *batch + n * sizeof *calls + bytes));
-	room = (char *)(batch->calls + n);
 	*batch = (struct batch){.n = n};
 	memcpy(batch->calls, calls, n * sizeof *calls);
-	for (i = 0; i < n; i++) {
-		text_copy(&batch->calls[i].name, &room);
-		text_copy(&batch->calls[i].slots, &room);
-		text_copy(&batch->calls[i].nonces, &room);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t t = 0, count = call_texts(&batch->calls[i], texts); t < count; t++)
+			text_copy(texts[t], &room);
 		batch->calls[i].key = NULL;
-		/* They are encoded in the command already. */
-		batch->calls[i].masterset = batch->calls[i].places = (struct slice){NULL, 0};
-		batch->calls[i].next = (struct next_set){{NULL, 0}, {NULL, 0}, NEXT_NONE, 0};
 	}
 	return batch;
 }
@@ -90,13 +82,19 @@ batch_new(const struct call *calls, size_t n)
 struct batch *
 batch_of(const struct call *call)
 {
-	return batch_new(call, 1);
+	struct slice *texts[CALL_TEXTS_MAX];
+	struct call copy = *call;
+	size_t bytes = 0;
+
+	for (size_t n = call_texts(&copy, texts); n > 0; n--)
+		bytes += texts[n - 1]->n;
+	return batch_new(call, 1, bytes);
 }
 
 struct batch *
 batch_of_group(struct group *group)
 {
-	return batch_new(group_calls(group), group->n);
+	return batch_new(group_calls(group), group->n, group->used);
 }
 
 void
@@ -106,29 +104,47 @@ batch_free(struct batch *batch)
 	free(batch);
 }
 
+#define VOTE_TEXTS_MAX 7
+
+/* The texts of a vote but the name, which is that of its call. Returns how many. */
+static size_t
+vote_texts(struct vote *vote, struct slice *texts[VOTE_TEXTS_MAX])
+{
+	size_t n = 0;
+
+	texts[n++] = &vote->text;
+	if (call_about_lease(vote->op)) {
+		texts[n++] = &vote->holder;
+		texts[n++] = &vote->slots;
+	} else if (vote->op == CALL_HELLO) {
+		texts[n++] = &vote->run;
+		texts[n++] = &vote->masterset;
+		texts[n++] = &vote->places;
+		texts[n++] = &vote->next.set;
+		texts[n++] = &vote->next.places;
+		texts[n++] = &vote->unacknowledged;
+	}
+	return n;
+}
+
 void
 batch_keep(struct batch *batch, const struct vote *votes)
 {
-	size_t i, bytes = 0;
+	struct slice *texts[VOTE_TEXTS_MAX];
+	size_t bytes = 0;
 	char *room;
 
 	assert(batch->n > 0 && !batch->votes);
-	for (i = 0; i < batch->n; i++)
-		bytes += votes[i].holder.n + votes[i].slots.n + votes[i].text.n + votes[i].run.n +
-			 votes[i].masterset.n + votes[i].places.n + votes[i].next.set.n +
-			 votes[i].next.places.n + votes[i].unacknowledged.n;
+	for (size_t i = 0; i < batch->n; i++) {
+		struct vote vote = votes[i];
+
+		for (size_t t = vote_texts(&vote, texts); t > 0; t--)
+			bytes += texts[t - 1]->n;
+	}
 	batch->votes = must(malloc(batch->n * sizeof *votes + bytes));
 	memcpy(batch->votes, votes, batch->n * sizeof *votes);
 	room = (char *)(batch->votes + batch->n);
-	for (i = 0; i < batch->n; i++) {
-		text_copy(&batch->votes[i].holder, &room);
-		text_copy(&batch->votes[i].slots, &room);
-		text_copy(&batch->votes[i].text, &room);
-		text_copy(&batch->votes[i].run, &room);
-		text_copy(&batch->votes[i].masterset, &room);
-		text_copy(&batch->votes[i].places, &room);
-		text_copy(&batch->votes[i].next.set, &room);
-		text_copy(&batch->votes[i].next.places, &room);
-		text_copy(&batch->votes[i].unacknowledged, &room);
-	}
+	for (size_t i = 0; i < batch->n; i++)
+		for (size_t t = 0, n = vote_texts(&batch->votes[i], texts); t < n; t++)
+			text_copy(texts[t], &room);
 }

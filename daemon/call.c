@@ -430,12 +430,17 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 	size_t shared = strlen(settings->namespace_) + 32;
 	size_t bytes = 256 + 4 * shared + strlen(settings->layout);
 	for (size_t i = 0; i < n; i++) {
-		size_t template = calls[i].key != NULL ? strlen(calls[i].key) : 0;
-		bytes += 3 * (shared + 3 * calls[i].name.n) + template + calls[i].name.n;
-		bytes += CALL_DAEMON_ID_SIZE + 12 * (CALL_NUMBER_BYTES + 1) + calls[i].tag.n +
-			 calls[i].slots.n;
-		bytes += calls[i].nonces.n + calls[i].masterset.n + calls[i].places.n;
-		bytes += calls[i].next.set.n + calls[i].next.places.n;
+		const struct call *call = &calls[i];
+		size_t template = call->key != NULL ? strlen(call->key) : 0;
+		bytes += 3 * (shared + 3 * call->name.n) + template + call->name.n;
+		bytes += CALL_DAEMON_ID_SIZE + 12 * (CALL_NUMBER_BYTES + 1);
+		if (call_about_lease(call->op))
+			bytes += call->slots.n;
+		else if (call->op == CALL_LATCH)
+			bytes += call->tag.n;
+		else
+			bytes += call->nonces.n + call->masterset.n + call->places.n + call->next.set.n +
+				 call->next.places.n;
 	}
 	return bytes;
 }

@@ -75,6 +75,27 @@ size_t call_owner(const char *daemon_id, uint64_t attempt, char out[CALL_OWNER_S
 void call_command_init(struct call_command *command);
 void call_command_done(struct call_command *command);
 
+/* The texts of a call that are valid for one step of the core, the name first: a copy that lives longer has
+ * to copy them, too. Returns how many. (The tag of a LATCH is valid until the vote has been given.) */
+#define CALL_TEXTS_MAX 6
+
+static inline size_t
+call_texts(struct call *call, struct slice *texts[CALL_TEXTS_MAX])
+{
+	size_t n = 0;
+	texts[n++] = &call->name;
+	if (call_about_lease(call->op))
+		texts[n++] = &call->slots;
+	if (call->op != CALL_HELLO)
+		return n;
+	texts[n++] = &call->nonces;
+	texts[n++] = &call->masterset;
+	texts[n++] = &call->places;
+	texts[n++] = &call->next.set;
+	texts[n++] = &call->next.places;
+	return n;
+}
+
 /* Whether b may travel in the same command as a: same script, link and incarnation, and about names. */
 bool call_groups(const struct call *a, const struct call *b);
 

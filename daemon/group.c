@@ -36,62 +36,53 @@ group_knows(const struct group *group, uint32_t hash)
 	return known != 0;
 }
 
-static void
-group_copy(struct group *group, struct slice text)
+/* How many permits it asks for. */
+static int64_t
+call_permits(const struct call *call)
 {
-	if (text.n > 0)
-		memcpy(group->texts + group->used, text.p, text.n);
-	group->used += text.n;
-}
-
-static size_t
-call_texts(const struct call *call)
-{
-	return call->name.n + call->slots.n + call->masterset.n + call->places.n + call->next.set.n +
-	       call->next.places.n;
+	return call->kind == KIND_PERMITS ? call->permits : 0;
 }
 
 static void
 group_add(struct group *group, const struct call *call, uint32_t hash)
 {
+	struct slice *texts[CALL_TEXTS_MAX];
+	size_t n, bytes = 0;
+
 	assert(group->n < CALL_GROUP_MAX);
 	if (!group->calls)
 		group->calls = must(malloc(CALL_GROUP_MAX * sizeof *group->calls));
-	if (group->room - group->used < call_texts(call)) {
-		group->room = (group->used + call_texts(call)) * 2;
-		group->texts = must(realloc(group->texts, group->room));
-	}
 	group->calls[group->n] = *call;
 	group->hashes[group->n] = hash;
 	group->offsets[group->n] = group->used;
-	group_copy(group, call->name);
-	group_copy(group, call->slots);
-	group_copy(group, call->masterset);
-	group_copy(group, call->places);
-	group_copy(group, call->next.set);
-	group_copy(group, call->next.places);
-	group->permits += call->permits;
+	n = call_texts(&group->calls[group->n], texts);
+	for (size_t i = 0; i < n; i++)
+		bytes += texts[i]->n;
+	if (group->room - group->used < bytes) {
+		group->room = (group->used + bytes) * 2;
+		group->texts = must(realloc(group->texts, group->room));
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (texts[i]->n > 0)
+			memcpy(group->texts + group->used, texts[i]->p, texts[i]->n);
+		group->used += texts[i]->n;
+	}
+	group->permits += call_permits(call);
 	group->n++;
 }
 
 const struct call *
 group_calls(struct group *group)
 {
-	for (size_t i = 0; i < group->n; i++) {
-		struct call *call = &group->calls[i];
-		size_t at = group->offsets[i];
+	struct slice *texts[CALL_TEXTS_MAX];
 
-		call->name.p = call->name.n > 0 ? group->texts + at : NULL;
-		at += call->name.n;
-		call->slots.p = call->slots.n > 0 ? group->texts + at : NULL;
-		at += call->slots.n;
-		call->masterset.p = call->masterset.n > 0 ? group->texts + at : NULL;
-		at += call->masterset.n;
-		call->places.p = call->places.n > 0 ? group->texts + at : NULL;
-		at += call->places.n;
-		call->next.set.p = call->next.set.n > 0 ? group->texts + at : NULL;
-		at += call->next.set.n;
-		call->next.places.p = call->next.places.n > 0 ? group->texts + at : NULL;
+	for (size_t i = 0; i < group->n; i++) {
+		size_t at = group->offsets[i], n = call_texts(&group->calls[i], texts);
+
+		for (size_t t = 0; t < n; t++) {
+			texts[t]->p = texts[t]->n > 0 ? group->texts + at : NULL;
+			at += texts[t]->n;
+		}
 	}
 	return group->calls;
 }
@@ -108,7 +99,7 @@ static bool
 group_full(const struct group *group, const struct call *call)
 {
 	return group->n == CALL_GROUP_MAX ||
-	       (group->permits > 0 && group->permits + call->permits > CALL_GROUP_PERMITS);
+	       (group->permits > 0 && group->permits + call_permits(call) > CALL_GROUP_PERMITS);
 }
 
 /* Whether a group has to leave before a call that will be in another one, or in a new one of its script. */

@@ -28,7 +28,7 @@ struct group {
 	int64_t permits; /* of all of them */
 	struct call *calls;
 	uint32_t hashes[CALL_GROUP_MAX]; /* of the names */
-	size_t offsets[CALL_GROUP_MAX];  /* of the names, each followed by its call's slots, in: */
+	size_t offsets[CALL_GROUP_MAX];  /* of the names, each followed by its call's other texts, in: */
 	char *texts;
 	size_t used;
 	size_t room;
@@ -43,14 +43,14 @@ struct groups {
 /* Makes a command of a group and empties it with group_clear(). */
 typedef void group_close(void *arg, struct group *group);
 
-/* Copies the call, its name and slots; its key stays the caller's. Closes what has to leave before. */
+/* Copies the call and its texts; its key stays the caller's. Closes what has to leave before. */
 void groups_add(struct groups *groups, const struct call *call, group_close *close, void *arg);
 /* Closes all. */
 void groups_close(struct groups *groups, group_close *close, void *arg);
 bool groups_empty(const struct groups *groups);
 void groups_done(struct groups *groups);
 
-/* What was added, with names and keys, until the next groups_add(). */
+/* What was added, with texts and keys, until the next groups_add(). */
 const struct call *group_calls(struct group *group);
 void group_clear(struct group *group);
 

@@ -556,6 +556,6 @@ call_decode(const redisReply *reply, const struct call *calls, size_t n, struct 
 			call_fail(&calls[i], OUTCOME_UNKNOWN,
 				"the master answered what no script of ours says", vote);
 		vote->time_us = good || head.first == 0 ? head.time_us : 0;
-		skipped += calls[i].block > 0 ? calls[i].block : 0;
+		skipped += call_about_lease(calls[i].op) && calls[i].block > 0 ? calls[i].block : 0;
 	}
 }

@@ -76,16 +76,16 @@ on_vote(void *arg, const struct vote *vote)
 	struct told *told = &p->told[p->votes++];
 
 	ck_assert_uint_le(p->votes, p->called);
-	*told = (struct told){.op = vote->op,
-		.outcome = vote->outcome,
-		.attempt = vote->attempt,
-		.time_us = vote->time_us,
-		.admitted = vote->admitted,
-		.latch = vote->latch};
+	*told = (struct told){
+		.op = vote->op, .outcome = vote->outcome, .attempt = vote->attempt, .time_us = vote->time_us};
 	snprintf(told->name, sizeof told->name, "%.*s", (int)vote->name.n, vote->name.p);
 	snprintf(told->text, sizeof told->text, "%.*s", (int)vote->text.n, vote->text.p);
-	if (vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES)
+	if (vote->op == CALL_LATCH)
+		told->latch = vote->latch;
+	if (vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES) {
+		told->admitted = vote->admitted;
 		p->incarnation = vote->incarnation;
+	}
 }
 
 static const struct pool_hooks hooks = {
@@ -121,16 +121,18 @@ send_call(struct probe *p, const struct call *one)
 static void
 call(struct probe *p, enum call_op op, const char *name, uint64_t attempt)
 {
-	const struct call one = {.op = op,
+	struct call one = {.op = op,
 		.attempt = attempt,
-		.id = 1,
 		.incarnation = op == CALL_HELLO ? 0xabc : p->incarnation,
 		.name = name ? slice_of(name) : (struct slice){0},
 		.ttl_ms = 10000,
 		.deadline_us = clock_wall_us() + 60000000,
-		.token = clock_wall_us(),
-		.block = 10};
+		.token = clock_wall_us()};
 
+	if (op == CALL_HELLO)
+		one.id = 1;
+	else
+		one.block = 10;
 	send_call(p, &one);
 }
 

@@ -97,40 +97,63 @@ struct call {
 				 RELEASE: > 0: an acquire may still be under way, the vote must tell the time
 			       */
 	int64_t token;  /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
-	int64_t newest; /* RECLAIM: newest token of this lease: of two that reclaim, the newer one is right */
-	int64_t block;  /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the block it has */
-	enum kind kind; /* of the lease; RENEW with SHARED makes an exclusive lease of ours a shared one */
-	int64_t limit;  /* PERMITS: how many the name has */
-	int64_t permits;     /* PERMITS: how many of them are wanted, 1 .. limit */
-	int64_t hint;        /* PERMITS, ACQUIRE: look for free ones from this number on, modulo limit */
-	struct slice slots;  /* PERMITS: exactly these; n == 0 (ACQUIRE alone): any. Valid as the name is */
-	struct slice nonces; /* HELLO: of this greeting, 16 hexadecimal digits, and behind it, each after a
-				space, of greetings before it. Valid as the name is */
-	uint64_t doubted;    /* HELLO: the memory whose clock has leapt, as this daemon sees it; 0: none */
+	enum kind kind; /* of the lease; RENEW with SHARED makes an exclusive lease of ours a shared one;
+			   HELLO, ADMIT, LATCH: EXCLUSIVE */
 	uint32_t set; /* the set of masters this call is meant for (masterset.h); 0: none is agreed on yet */
 	bool fenced;  /* each name counts its own tokens, as N masters need it; else the master counts for all
 		       */
 	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
 			     CALL_QUEUELESS: the queue of this name lives on another master. RELEASE:
 			     lifetime of a place at the head, to which it goes back; 0: none. ENTER: of a
-			     place */
-
-	/* LATCH only. ttl_ms: SET, how long it lives, 0: a day and one more with each use; queue_ms: LOOK,
-	 * for how long messages about it are wanted, 0: none; deadline_us: SET. */
-	enum latch_op latch_op;
-	uint64_t latch; /* SET: the latch will be known by it, never used before; DOWN: which one is meant */
-	int64_t steps;  /* SET: how many open it; DOWN: how many are done by this session and tag */
-	uint64_t session; /* DOWN */
-	struct slice tag; /* DOWN: n == 0: none. Valid until the vote for this call has been given */
-
-	/* HELLO only: the set of masters, and how far it may go at this one (masterset.h). Valid as the name
-	 * is */
-	uint64_t id;            /* for the master, if it has none or lost it */
-	struct slice masterset; /* n == 0: not known yet */
-	struct slice places;
-	enum agreement agreement;
-	struct next_set next; /* and the one that is to follow it */
+			     place. LATCH LOOK: for how long messages about it are wanted, 0: none */
+	union {
+		/* HELLO and ADMIT: the set of masters, and how far it may go at this one (masterset.h). Texts
+		 * are valid as the name is. */
+		struct {
+			uint64_t id;            /* for the master, if it has none or lost it */
+			struct slice masterset; /* n == 0: not known yet */
+			struct slice places;
+			struct next_set next; /* and the one that is to follow it */
+			enum agreement agreement;
+			struct slice nonces; /* of this greeting, 16 hexadecimal digits, and behind it, each
+						after a space, of greetings before it */
+			uint64_t doubted;    /* the memory whose clock has leapt, as this daemon sees it; 0:
+						none */
+		};
+		/* All that are about a lease: see call_about_lease(). */
+		struct {
+			int64_t newest;     /* RECLAIM: newest token of this lease: of two that reclaim, the
+					       newer one is right */
+			int64_t block;      /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the
+					       block it has */
+			int64_t limit;      /* PERMITS: how many the name has */
+			int64_t permits;    /* PERMITS: how many of them are wanted, 1 .. limit */
+			int64_t hint;       /* PERMITS, ACQUIRE: look for free ones from this number on,
+					       modulo limit */
+			struct slice slots; /* PERMITS: exactly these; n == 0 (ACQUIRE alone): any. Valid as
+					       the name is */
+		};
+		/* LATCH. ttl_ms: SET, how long it lives, 0: a day and one more with each use; deadline_us:
+		 * SET. */
+		struct {
+			enum latch_op latch_op;
+			uint64_t latch; /* SET: the latch will be known by it, never used before; DOWN: which
+					   one is meant */
+			int64_t steps;  /* SET: how many open it; DOWN: how many are done by this session and
+					   tag */
+			uint64_t session; /* DOWN */
+			struct slice tag; /* DOWN: n == 0: none. Valid until the vote for this call has been
+					     given */
+		};
+	};
 };
+
+/* Whether a call is about a lease, or a place in the queue for one. */
+static inline bool
+call_about_lease(enum call_op op)
+{
+	return op != CALL_HELLO && op != CALL_ADMIT && op != CALL_LATCH;
+}
 
 /* As queue_ms: neither take a place nor heed those of others. */
 #define CALL_QUEUELESS (-1)
@@ -189,33 +212,42 @@ struct vote {
 				not have to tell */
 	int64_t token_first; /* ACQUIRE, RENEW: YES with a new block: first..last are ours; else 0 */
 	int64_t token_last;
-	struct slice holder; /* ACQUIRE BUSY: owner text of the lease in the way; n == 0: the name is free,
-				not our turn */
-	int64_t position;    /* ACQUIRE BUSY: our place in the queue, 1 = head; 0: not queued. ACQUIRE and
-				RENEW YES: how many other daemons wait in the queue now */
-	int64_t change_ms;   /* ACQUIRE BUSY: nothing can change before, unless a wake-up says so */
-	struct slice slots; /* PERMITS, ACQUIRE YES: those that were taken; BUSY: those that could be, for the
-			       masters to agree on; n == 0: none */
-	int64_t limit;      /* LIMIT: the one it has */
-	struct slice text;  /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values;
-			       OTHERSET: ids of daemons that are registered there */
-	struct latch_state latch; /* LATCH YES: as it is after what was asked; NO: see there */
+	int64_t highest; /* highest token the master knows of; ADMIT YES: the new floor; ACQUIRE BUSY, too */
+	struct slice text; /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values;
+			      OTHERSET: ids of daemons that are registered there */
+	union {
+		/* HELLO YES */
+		struct {
+			struct slice run;     /* the server process: two masters with the same one are one */
+			uint64_t incarnation; /* the master's memory from now on */
+			enum greeting greeting;
+			bool admitted; /* false: guarded; reclaims are taken, nothing new is granted */
 
-	/* HELLO YES only */
-	enum greeting greeting;
-	bool admitted;        /* false: guarded; reclaims are taken, nothing new is granted */
-	uint64_t incarnation; /* the master's memory from now on */
-	int64_t highest;  /* highest token the master knows of; ADMIT YES: the new floor; ACQUIRE BUSY, too */
-	struct slice run; /* the server process: two masters with the same one are one */
-
-	/* HELLO YES, GOOD or OTHERSET: as the master stores it (masterset.h) */
-	uint64_t id;
-	struct slice masterset; /* n == 0: none */
-	struct slice places;
-	enum agreement agreement;
-	struct next_set next;        /* GOOD alone */
-	struct slice unacknowledged; /* GOOD: ids of living daemons that have not acknowledged the next set of
-				the call; n == 0: all have */
+			/* GOOD or OTHERSET: as the master stores it (masterset.h) */
+			enum agreement agreement;
+			uint64_t id;
+			struct slice masterset; /* n == 0: none */
+			struct slice places;
+			struct next_set next;        /* GOOD alone */
+			struct slice unacknowledged; /* GOOD: ids of living daemons that have not
+							acknowledged the next set of the call; n == 0: all
+							have */
+		};
+		/* About a lease: see call_about_lease() */
+		struct {
+			struct slice holder; /* ACQUIRE BUSY: owner text of the lease in the way; n == 0: the
+						name is free, not our turn */
+			int64_t position;    /* ACQUIRE BUSY: our place in the queue, 1 = head; 0: not queued.
+						ACQUIRE and RENEW YES: how many other daemons wait in the queue
+						now */
+			int64_t change_ms;   /* ACQUIRE BUSY: nothing can change before, unless a wake-up says
+						so */
+			struct slice slots;  /* PERMITS, ACQUIRE YES: those that were taken; BUSY: those that
+						could be, for the masters to agree on; n == 0: none */
+			int64_t limit;       /* LIMIT: the one it has */
+		};
+		struct latch_state latch; /* LATCH YES: as it is after what was asked; NO: see there */
+	};
 };
 
 #endif

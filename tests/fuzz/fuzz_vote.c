@@ -133,6 +133,7 @@ static void
 check_masterset(const struct vote *v)
 {
 	struct members members;
+	assert(v->greeting < GREETING_COUNT);
 	assert((v->masterset.n > 0) == (v->agreement > AGREEMENT_NONE) && v->agreement <= AGREEMENT_AGREED);
 	assert(v->op == CALL_HELLO || v->id == 0);
 	assert(v->outcome != OUTCOME_YES || v->op != CALL_HELLO || v->id != 0 ||
@@ -151,6 +152,26 @@ check_masterset(const struct vote *v)
 }
 
 static void
+check_lease(const struct vote *v, const struct call *call)
+{
+	assert(v->outcome == OUTCOME_BUSY || v->holder.n == 0);
+	assert(v->position >= 0 && v->change_ms >= 0);
+	assert(v->outcome == OUTCOME_LIMIT ? v->limit > 0 && v->limit != call->limit : v->limit == 0);
+	assert(v->slots.n == 0 || call->kind == KIND_PERMITS);
+	if (call->kind == KIND_PERMITS && v->op == CALL_ACQUIRE && v->outcome == OUTCOME_YES)
+		check_slots(v->slots, call);
+	check_text(v->holder);
+	check_text(v->slots);
+}
+
+static void
+check_latch(const struct vote *v)
+{
+	assert(v->latch.left >= 0 && v->latch.left <= v->latch.set && v->latch.ttl_ms >= 0);
+	assert(v->outcome != OUTCOME_YES || (v->latch.id != 0 && v->latch.set > 0));
+}
+
+static void
 check_vote(const struct vote *v, const struct call *call)
 {
 	assert(v->op == call->op && v->attempt == call->attempt && v->link == call->link);
@@ -159,21 +180,14 @@ check_vote(const struct vote *v, const struct call *call)
 	assert(v->token_first >= 0 && v->token_first <= v->token_last && v->token_last <= INT64_C(1) << 53);
 	assert(v->outcome != OUTCOME_YES || v->op != CALL_ACQUIRE || v->token_first > 0);
 	assert(v->outcome == OUTCOME_YES || v->token_first == 0);
-	assert(v->outcome == OUTCOME_BUSY || v->holder.n == 0);
 	assert(v->outcome != OUTCOME_BUSY || v->op == CALL_ACQUIRE);
-	assert(v->position >= 0 && v->change_ms >= 0 && v->time_us >= 0 && v->highest >= 0);
-	assert(v->greeting < GREETING_COUNT);
-	assert(v->latch.left >= 0 && v->latch.left <= v->latch.set && v->latch.ttl_ms >= 0);
-	assert(v->op == CALL_LATCH || v->latch.id == 0);
-	assert(v->op != CALL_LATCH || v->outcome != OUTCOME_YES || (v->latch.id != 0 && v->latch.set > 0));
-	assert(v->outcome == OUTCOME_LIMIT ? v->limit > 0 && v->limit != call->limit : v->limit == 0);
-	assert(v->slots.n == 0 || call->kind == KIND_PERMITS);
-	if (call->kind == KIND_PERMITS && v->op == CALL_ACQUIRE && v->outcome == OUTCOME_YES)
-		check_slots(v->slots, call);
+	assert(v->time_us >= 0 && v->highest >= 0);
 	check_text(v->text);
-	check_text(v->holder);
-	check_text(v->slots);
-	if (v->outcome == OUTCOME_YES)
+	if (call_about_lease(v->op))
+		check_lease(v, call);
+	else if (v->op == CALL_LATCH)
+		check_latch(v);
+	else if (v->outcome == OUTCOME_YES)
 		check_masterset(v);
 }
 
@@ -187,17 +201,20 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t form = byte(&in);
 	bool single = op == CALL_HELLO || op == CALL_ADMIT;
 	size_t n = single ? 1 : 1 + byte(&in) % CALL_GROUP_MAX;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		calls[i] = (struct call){.op = op,
 			.attempt = i + 1,
 			.link = 1,
 			.name = SLICE("name"),
-			.block = 10,
-			.deadline_us = form % 2,
-			.kind = (enum kind)(form % KIND_COUNT),
-			.limit = 1 + form % 50,
-			.permits = 1 + form % 3,
-			.slots = form % 7 == 0 ? SLICE("3,7") : SLICE("")};
+			.deadline_us = form % 2};
+		if (!call_about_lease(op))
+			continue;
+		calls[i].kind = (enum kind)(form % KIND_COUNT);
+		calls[i].block = 10;
+		calls[i].limit = 1 + form % 50;
+		calls[i].permits = 1 + form % 3;
+		calls[i].slots = form % 7 == 0 ? SLICE("3,7") : SLICE("");
+	}
 	redisReply *reply = tree(&in, 0);
 	(void)call_noscript(reply);
 	call_decode(reply, calls, n, votes);

@@ -95,12 +95,14 @@ trace_vote(struct host *h, const struct vote *v)
 		[OUTCOME_UNKNOWN] = "unknown",
 		[OUTCOME_UNSENT] = "unsent"};
 	struct world *w = h->world;
+	bool of_lease = call_about_lease(v->op);
+	struct slice holder = of_lease && v->holder.n > 0 ? v->holder : SLICE("");
 	trace_line(&w->trace, w->now_us,
 		"m%u > d%u %s %.*s #%" PRIu64 ": %s%s%.*s tokens %" PRId64 "..%" PRId64 " place %" PRId64
 		" change %" PRId64,
 		v->master, h->index, scripts[v->op].name, (int)v->name.n, v->name.n > 0 ? v->name.p : "",
-		v->attempt, words[v->outcome], v->holder.n > 0 ? " by " : "", (int)v->holder.n,
-		v->holder.n > 0 ? v->holder.p : "", v->token_first, v->token_last, v->position, v->change_ms);
+		v->attempt, words[v->outcome], holder.n > 0 ? " by " : "", (int)holder.n, holder.p,
+		v->token_first, v->token_last, of_lease ? v->position : 0, of_lease ? v->change_ms : 0);
 }
 
 /* What a step makes of timers that are due is made before it hears of this. */
@@ -344,15 +346,18 @@ flight_new(struct wire *wire, const struct call *calls, size_t n)
 {
 	struct host *h = wire->way->host;
 	struct world *w = h->world;
-	size_t slots_n = 0;
-	for (size_t i = 0; i < n; i++)
-		slots_n += calls[i].slots.n + calls[i].masterset.n + calls[i].places.n + calls[i].next.set.n +
-			   calls[i].next.places.n;
-	struct flight *f = malloc(sizeof(*f) + n * (sizeof(f->calls[0]) + sizeof(f->names[0])) + slots_n);
+	struct slice *texts[CALL_TEXTS_MAX];
+	size_t bytes = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct call call = calls[i];
+		for (size_t t = call_texts(&call, texts); t > 1; t--)
+			bytes += texts[t - 1]->n;
+	}
+	struct flight *f = malloc(sizeof(*f) + n * (sizeof(f->calls[0]) + sizeof(f->names[0])) + bytes);
 	assert(f != NULL);
 	memset(f, 0, sizeof(*f));
 	f->names = (char(*)[FLIGHT_NAME_BYTES])(void *)&f->calls[n];
-	char *slots = (char *)&f->names[n];
+	char *room = (char *)&f->names[n];
 	f->wire = wire;
 	f->host_life = h->life;
 	memcpy(f->daemon_id, h->call_settings.daemon_id, sizeof(f->daemon_id));
@@ -368,11 +373,8 @@ flight_new(struct wire *wire, const struct call *calls, size_t n)
 		if (calls[i].name.n > 0)
 			memcpy(f->names[i], calls[i].name.p, calls[i].name.n);
 		f->calls[i].name.p = f->names[i];
-		text_move(&f->calls[i].slots, &slots);
-		text_move(&f->calls[i].masterset, &slots);
-		text_move(&f->calls[i].places, &slots);
-		text_move(&f->calls[i].next.set, &slots);
-		text_move(&f->calls[i].next.places, &slots);
+		for (size_t t = 1, count = call_texts(&f->calls[i], texts); t < count; t++)
+			text_move(texts[t], &room);
 	}
 	LIST_INSERT_HEAD(&w->flights, f, in_world);
 	return f;

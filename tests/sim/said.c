@@ -135,7 +135,8 @@ check_words(struct server *s, const struct vote *vote)
 		world_fail(s->world, "script: %s of %.*s answers %.*s", scripts[vote->op].name,
 			(int)vote->name.n, vote->name.n > 0 ? vote->name.p : "", (int)text.n,
 			text.n > 0 ? text.p : "");
-	if (vote->holder.n > 32 && vote->change_ms > s->world->plan.lease_ms + s->world->plan.margin_ms)
+	if (vote->outcome == OUTCOME_BUSY && vote->holder.n > 32 &&
+		vote->change_ms > s->world->plan.lease_ms + s->world->plan.margin_ms)
 		world_fail(s->world, "free in time: %.*s is busy for %" PRId64 " ms", (int)vote->name.n,
 			vote->name.p, vote->change_ms);
 }
