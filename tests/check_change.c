@@ -727,6 +727,29 @@ START_TEST(a_member_that_forgets_in_a_change_gets_the_next_set_as_well)
 }
 END_TEST
 
+/* With the newcomer, which is guarded as well, most members would know nothing of the leases. */
+START_TEST(a_change_waits_for_the_guard_of_a_member_that_stays)
+{
+	begin(3, false);
+	servers[0].unacknowledged = "0badcafe";
+	replace("master-3", "master-4", "url");
+	answers();
+	servers[1] = (struct server){.up = true, .incarnation = 1, .unacknowledged = "", .living = ""};
+	link_event(1, false);
+	link_event(1, true);
+	answers();
+	servers[0].unacknowledged = "";
+	passes(GUARD_MS - 200);
+	ck_assert(!servers[1].admitted);
+	ck_assert_str_eq(view().set, SET3);
+	ck_assert_int_eq(servers[1].step, NEXT_ACCEPTED);
+	passes(2000);
+	ck_assert(servers[1].admitted);
+	ck_assert_str_eq(view().set, REPLACED);
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -744,5 +767,6 @@ main(void)
 		a_daemon_that_starts_with_an_old_list_follows_if_it_may,
 		a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it,
 		a_member_that_knows_the_set_as_offered_only_is_as_good_as_without_memory,
-		a_member_that_forgets_in_a_change_gets_the_next_set_as_well);
+		a_member_that_forgets_in_a_change_gets_the_next_set_as_well,
+		a_change_waits_for_the_guard_of_a_member_that_stays);
 }

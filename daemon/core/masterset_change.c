@@ -166,12 +166,12 @@ next_better(
 }
 
 /* Whether what this member told of the next set counts: it told it within a lease, and it remembers. One that
- * lost its memory, and whose guard is over, may have accepted another next set before; so many others have to
- * know of none that each majority of ours has one of them. */
+ * lost its memory counts when its guard is over: while it knows no leases, as the newcomers do not, leases of
+ * the next set might find no majority to be renewed at. */
 static bool
 step_counts(const struct core *core, const struct master *m)
 {
-	return memory_fresh(core, m) && (m->state == MASTER_ADMITTED || memory_others(core, m));
+	return memory_fresh(core, m) && m->state == MASTER_ADMITTED;
 }
 
 /* All members that stay have accepted it, and said so once more after all of them had: one may have forgotten

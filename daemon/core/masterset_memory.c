@@ -53,7 +53,8 @@ memory_need(const struct core *core)
 	return core->settings.masters - (core->settings.masters / 2 + 1) + 1;
 }
 
-bool
+/* Whether so many others than this one tell our set, and none has accepted another next one. */
+static bool
 memory_others(const struct core *core, const struct master *m)
 {
 	unsigned enrolled = 0;

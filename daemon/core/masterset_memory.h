@@ -33,7 +33,4 @@ bool memory_may_have(
 /* How many members have no set, or not ours yet, and may not be given it. */
 unsigned memory_waiting(const struct core *core);
 
-/* Whether so many others than this one tell our set, and none has accepted another next one. */
-bool memory_others(const struct core *core, const struct master *m);
-
 #endif

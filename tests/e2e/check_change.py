@@ -245,6 +245,12 @@ def test_kept_master_stands_still(place):
     load.finish()
 
 
+def logged(daemons, marks, pattern):
+    """When the first of the daemons had this in its log, as text, which sorts; each has it."""
+    found = [daemon.output.wait(pattern, mark)[2] for daemon, mark in zip(daemons, marks)]
+    return min(daemon.output.lines[number][1].split()[0] for daemon, number in zip(daemons, found))
+
+
 def test_kept_master_starts_empty(place):
     """a master that stays dies in the middle of a change: an empty server at its address lets it go on"""
     masters = servers(place, 4)
@@ -258,9 +264,13 @@ def test_kept_master_starts_empty(place):
     daemons[2].process.cont()
     load.progress()
     expect((asked.is_alive(), generation(daemons[0])), (True, number), "it waits")
+    marks = [daemon.output.mark() for daemon in daemons]
     masters[1].restart()
     asked.join()
     expect(asked.answer, number + 1)
+    # Were two of three without a memory, no lease would be renewed.
+    admitted = logged(daemons, marks, "master.admitted master=" + masters[1].socket)
+    expect(admitted < logged(daemons, marks, "masters.agreed .*" + masters[3].socket), True, "its guard is waited for")
     changed(daemons, number + 1, places([masters[0], masters[1], masters[3]]))
     load.progress()
     load.finish()
