@@ -3,10 +3,13 @@
  */
 #include "daemon/masters.h"
 
+#include "daemon/base/log.h"
 #include "daemon/channels.h"
+#include "daemon/link.h"
 #include "daemon/sentinel.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +22,7 @@ struct member {
 	char *way;
 	uint64_t reach; /* what the pool was opened with, as a hash; 0: at the start */
 	bool moves;     /* the pool is of what was there before: nothing that it says is news */
+	bool retries; /* no pool could be opened for want of descriptors or memory, and that has been told */
 };
 
 struct masters {
@@ -169,18 +173,53 @@ member_find(struct member *m, struct pool_settings *settings, char why[MASTERS_W
 		masters->arg, slice_of(m->place), slice_of(m->way), settings, why, MASTERS_WHY_MAX);
 }
 
+/* The next one need not wait for those before it. */
+static void
+masters_later(struct masters *masters, int64_t ms)
+{
+	const struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+	if (ms > 0 && event_pending(masters->later, EV_TIMEOUT, NULL)) {
+		return;
+	}
+	if (event_add(masters->later, &delay) != 0) {
+		abort(); /* out of memory: it would stay where its master is not any more */
+	}
+}
+
+/* Connections that end leave descriptors and memory for it. */
+static void
+member_retry(struct member *m, int error)
+{
+	const char *why = error ? strerror(error) : "out of memory";
+	bool told = m->retries;
+	m->retries = true;
+	masters_later(m->masters, LINK_RETRY_MAX_MS);
+	if (!told) {
+		LOG_EVENT(m->masters->log, LOG_WARNING_LEVEL, "link.down", log_text("master", m->place),
+			log_text("why", why));
+		on_link_down(m, 0, why);
+	}
+}
+
 static void
 member_connect(struct member *m)
 {
 	struct masters *masters = m->masters;
 	struct pool_settings settings;
-	char why[MASTERS_WHY_MAX] = "out of memory";
-	if (member_find(m, &settings, why) && member_open(m, &settings)) {
-		m->reach = reach_of(&settings);
-		channels_each_name(&masters->channels, member_listen, m);
-	} else {
+	char why[MASTERS_WHY_MAX];
+	if (!member_find(m, &settings, why)) {
+		m->retries = false;
 		on_link_down(m, 0, why);
+		return;
 	}
+	errno = 0;
+	if (!member_open(m, &settings)) {
+		member_retry(m, errno);
+		return;
+	}
+	m->retries = false;
+	m->reach = reach_of(&settings);
+	channels_each_name(&masters->channels, member_listen, m);
 }
 
 /* What was there is left. Its last votes may lead to further moves, of this slot, too. */
@@ -206,8 +245,12 @@ on_later(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
-		if (masters->list[i].moves) {
-			member_move(&masters->list[i]);
+		struct member *m = &masters->list[i];
+		if (m->moves) {
+			m->retries = false;
+			member_move(m);
+		} else if (m->retries) {
+			member_connect(m);
 		}
 	}
 }
@@ -226,15 +269,12 @@ text_replace(char *before, struct slice text)
 void
 masters_move(struct masters *masters, const struct move *move)
 {
-	const struct timeval now = {0};
 	assert(move->master < CORE_SLOTS_MAX);
 	struct member *m = &masters->list[move->master];
 	m->place = text_replace(m->place, move->place);
 	m->way = text_replace(m->way, move->way);
 	m->moves = true;
-	if (event_add(masters->later, &now) != 0) {
-		abort();
-	}
+	masters_later(masters, 0);
 }
 
 void

@@ -45,7 +45,7 @@ void masters_free(struct masters *masters);
 /*
  * ACTION_MASTER. In a turn of its own: the calls that are under way to what was there are answered UNKNOWN
  * and its links told down, and the new place is connected to. If it cannot be found, link 0 is told down, and
- * why.
+ * why. So it is if descriptors or memory are wanting, and then it is tried again.
  */
 void masters_move(struct masters *masters, const struct move *move);
 /* The configuration is another: looks again for those that have moved. What is reached differently by now, or

@@ -5,6 +5,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/link.h"
 #include "daemon/masters.h"
 #include "tests/support/await.h"
 #include "tests/support/redis.h"
@@ -13,6 +14,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define DAEMON "0123456789abcdef0123456789abcdef"
 #define COUNT  3
@@ -412,6 +414,50 @@ START_TEST(a_place_that_is_not_found_is_away_and_says_why_until_it_is)
 }
 END_TEST
 
+/* Of those that are open already nothing is lost, and nothing new can be opened. */
+static void
+no_descriptors(struct rlimit *before)
+{
+	struct rlimit none;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, before), 0);
+	none = *before;
+	none.rlim_cur = 3;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+START_TEST(a_slot_that_finds_no_descriptor_is_opened_when_there_are_some)
+{
+	struct probe p;
+	struct rlimit before;
+
+	setup(&p);
+	ck_assert(await(p.base, all_ready, &p));
+	no_descriptors(&before);
+	move(&p, 3, p.servers[1].path);
+	ck_assert(await(p.base, fourth_away, &p));
+	ck_assert_str_eq(p.why[3], "Too many open files");
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert(await(p.base, fourth_ready, &p));
+	ck_assert_uint_eq(p.downs[3], 1);
+	/* One that is closed meanwhile stays so. */
+	move(&p, 3, "");
+	p.downs[3] = 0;
+	ck_assert(await(p.base, fourth_away, &p));
+	no_descriptors(&before);
+	move(&p, 3, p.servers[1].path);
+	p.downs[3] = 0;
+	ck_assert(await(p.base, fourth_away, &p));
+	move(&p, 3, "");
+	await_ms(p.base, 20);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	await_ms(p.base, LINK_RETRY_MAX_MS + 200);
+	ck_assert(!p.up[3]);
+	ck_assert_uint_eq(p.downs[3], 1);
+	teardown(&p);
+}
+END_TEST
+
 START_TEST(what_is_reached_otherwise_by_now_is_connected_to_anew)
 {
 	struct probe p;
@@ -493,6 +539,7 @@ main(void)
 		an_answer_of_a_server_that_is_left_says_nothing,
 		a_further_slot_listens_to_what_the_others_listen_to,
 		a_place_that_is_not_found_is_away_and_says_why_until_it_is,
+		a_slot_that_finds_no_descriptor_is_opened_when_there_are_some,
 		what_is_reached_otherwise_by_now_is_connected_to_anew,
 		a_slot_that_moves_a_hundred_times_leaves_nothing_behind);
 }

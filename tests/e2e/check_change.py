@@ -7,6 +7,7 @@ with lists that the set has left behind.
 """
 
 import random
+import resource
 
 import changing
 import check_sentinel
@@ -271,6 +272,24 @@ def test_kept_master_starts_empty(place):
     # Were two of three without a memory, no lease would be renewed.
     admitted = logged(daemons, marks, "master.admitted master=" + masters[1].socket)
     expect(admitted < logged(daemons, marks, "masters.agreed .*" + masters[3].socket), True, "its guard is waited for")
+    changed(daemons, number + 1, places([masters[0], masters[1], masters[3]]))
+    load.progress()
+    load.finish()
+
+
+def test_daemon_without_descriptors(place):
+    """a daemon has no descriptor left when the set changes: it uses the newcomer as soon as it has some"""
+    masters = servers(place, 4)
+    daemons = daemons_of(place, masters[:3])
+    load = Load(place, daemons)
+    number = generation(daemons[0])
+    pid = daemons[2].process.pid
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, hard))
+    mark = daemons[2].output.mark()
+    expect(command(daemons[0], "REPLACE", masters[2].socket, masters[3].socket), number + 1)
+    daemons[2].output.wait("link.down master=%s why=\"Too many open files\"" % masters[3].socket, mark)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
     changed(daemons, number + 1, places([masters[0], masters[1], masters[3]]))
     load.progress()
     load.finish()
