@@ -287,8 +287,10 @@ class Daemon:
                 text += "%s: %s\n" % (key, value)
         if not re.search(r"^embedded:", config, re.M):
             text += self.embedded
-        with open(self.file, "w", encoding="utf-8") as stream:
+        # In one step: a test may start the daemon, or have it read the file again, at the same time.
+        with open(self.file + ".new", "w", encoding="utf-8") as stream:
             stream.write(text + config)
+        os.replace(self.file + ".new", self.file)
 
     @property
     def tcp(self):
