@@ -308,6 +308,16 @@ add(const char *one, const char *other)
 			   .ways = {SLICE("url"), SLICE("url")}});
 }
 
+static unsigned
+slot_of(int server)
+{
+	unsigned slot = 0;
+
+	while (slots[slot] != server)
+		slot++;
+	return slot;
+}
+
 static void
 says(const char *what)
 {
@@ -750,6 +760,29 @@ START_TEST(a_change_waits_for_the_guard_of_a_member_that_stays)
 }
 END_TEST
 
+/* What it tells is older than the set in force, and no reason to leave another member without that. */
+START_TEST(a_newcomer_that_left_once_tells_no_other_set)
+{
+	begin(3, false);
+	snprintf(servers[3].set, TEXT, "1 0000000000001002:url 0000000000001003:url 0000000000001005+url");
+	snprintf(servers[3].places, TEXT, "master-2 master-3 master-5 | master-4");
+	servers[3].agreement = AGREEMENT_AGREED;
+	replace("master-3", "master-4", "url");
+	until_in_force();
+	link_event(slot_of(3), false);
+	link_event(1, false);
+	passes(2 * LEASE_MS);
+	ck_assert_str_ne(servers[3].set, REPLACED);
+	servers[1] = (struct server){.up = true, .incarnation = 1, .unacknowledged = "", .living = ""};
+	link_event(slot_of(3), true);
+	link_event(1, true);
+	passes(3000);
+	ck_assert_str_eq(servers[1].set, REPLACED);
+	ck_assert_str_eq(servers[3].set, REPLACED);
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -768,5 +801,6 @@ main(void)
 		a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it,
 		a_member_that_knows_the_set_as_offered_only_is_as_good_as_without_memory,
 		a_member_that_forgets_in_a_change_gets_the_next_set_as_well,
-		a_change_waits_for_the_guard_of_a_member_that_stays);
+		a_change_waits_for_the_guard_of_a_member_that_stays,
+		a_newcomer_that_left_once_tells_no_other_set);
 }

@@ -56,6 +56,7 @@ struct memory {
 			      not */
 	uint64_t blank;    /* when it had told that it has none that is agreed on; 0: it has not */
 	uint64_t accepted; /* when it had told that it has accepted our next set; 0: it has not */
+	bool earlier;      /* it comes with our set, and told last an earlier one that it had */
 };
 
 /* A server that a slot has been, and what it and this daemon have told each other: see struct master. */

@@ -365,6 +365,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 	int at = slot_member(&ours, m);
 
 	assert(readable);
+	m->memory.earlier = at >= 0 && ours.came[at] && !m->blank && theirs->generation < ours.generation;
 	if (list_follows(core, &ours, theirs, vote))
 		return set_adopt(core, m, vote);
 	/* It has not heard what we would say now. */

@@ -19,6 +19,7 @@ memory_heard(struct core *core, struct master *m, const struct vote *vote)
 		*memory = (struct memory){.incarnation = vote->incarnation, .told_ms = memory->told_ms};
 	memory->heard_ms = l->greeting_ms;
 	memory->heard = l->set_serial;
+	memory->earlier = false;
 	/* What is not agreed on there is no memory of what is agreed on here. */
 	if (vote->agreement == AGREEMENT_AGREED)
 		memory->blank = 0;
@@ -71,7 +72,7 @@ memory_others(const struct core *core, const struct master *m)
 	return enrolled >= memory_need(core);
 }
 
-/* All others answer, and tell our set or none. */
+/* All others answer, and tell our set or none; or, coming with our set, an earlier one that they had left. */
 static bool
 others_silent(const struct core *core, const struct master *m)
 {
@@ -81,7 +82,7 @@ others_silent(const struct core *core, const struct master *m)
 
 		if (other == m)
 			continue;
-		if ((memory->enrolled == 0 && memory->blank == 0) || other->next_rival ||
+		if ((memory->enrolled == 0 && memory->blank == 0 && !memory->earlier) || other->next_rival ||
 			!within_lease(core, memory->heard_ms) || memory->heard < m->memory.blank)
 			return false;
 	}
