@@ -149,8 +149,10 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 	if (reply->type != REPLY_INT && reply->type != REPLY_VALIDITY) {
 		answers_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code);
 		honest_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code, reply->text);
-		/* What its session holds by now it does not wait for: it has not come back to that place. */
-		if (reply->type == REPLY_ERROR && (reply->code == CODE_HELD || reply->code == CODE_UPGRADE))
+		/* What its session holds by now it does not wait for, and another LIMIT is refused at once:
+		 * it has not come back to that place. */
+		if (reply->type == REPLY_ERROR && (reply->code == CODE_HELD || reply->code == CODE_UPGRADE ||
+							  reply->code == CODE_LIMIT))
 			waits_answered(w, v);
 		else
 			waits_end(w, v);
