@@ -69,6 +69,12 @@ deadline_step(struct deadline *d, int64_t now_ms)
 	return now_ms >= d->stop_ms ? DEADLINE_STOP : DEADLINE_WAIT;
 }
 
+bool
+deadline_slept(const struct deadline *d, int64_t now_ms)
+{
+	return d->sent_ms == 0 && d->ask_ms <= now_ms - DEADLINE_LATE_MS;
+}
+
 int64_t
 deadline_next(const struct deadline *d, int64_t now_ms)
 {

@@ -53,6 +53,9 @@ enum deadline_step deadline_step(struct deadline *d, int64_t now_ms);
 
 #define DEADLINE_LATE_MS 250
 
+/* Whether the next CHECK is overdue by so much that this host or process must have slept. */
+bool deadline_slept(const struct deadline *d, int64_t now_ms);
+
 /* When deadline_step() has to be called again. */
 int64_t deadline_next(const struct deadline *d, int64_t now_ms);
 

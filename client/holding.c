@@ -151,9 +151,10 @@ holding_runs_out(struct holding *h, enum deadline_step step)
 {
 	if (h->why[0] == '\0' && h->deadline.sent_ms == 0) {
 		(void)snprintf(h->why, sizeof(h->why), "%s",
-			step == DEADLINE_STOP
-				? "its time is nearly over, and the daemon has not renewed it"
-				: "this host or process slept for longer than the lock was surely good");
+			step == DEADLINE_STOP ? "its time is nearly over, and the daemon has not renewed it"
+			: deadline_slept(&h->deadline, clock_ms())
+				? "this host or process slept for longer than the lock was surely good"
+				: "its time is over, and the daemon has not renewed it");
 	}
 }
 

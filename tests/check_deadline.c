@@ -116,6 +116,25 @@ START_TEST(a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once)
 }
 END_TEST
 
+START_TEST(a_holder_that_asked_in_time_did_not_sleep)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 900, 0);
+	deadline_asked(&d, 1300);
+	deadline_told(&d, 600);
+	deadline_asked(&d, 1500);
+	deadline_told(&d, 400);
+	ck_assert_int_eq(deadline_step(&d, 1900), DEADLINE_EXPIRE);
+	ck_assert(deadline_slept(&d, 1900));
+	deadline_asked(&d, 1890);
+	deadline_told(&d, 10);
+	ck_assert_int_eq(deadline_step(&d, 1900), DEADLINE_EXPIRE);
+	ck_assert(!deadline_slept(&d, 1900));
+	ck_assert(deadline_slept(&d, 2900));
+}
+END_TEST
+
 START_TEST(a_validity_of_zero_expires_at_once)
 {
 	struct deadline d;
@@ -137,5 +156,5 @@ main(void)
 		a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead,
 		a_holder_that_slept_past_its_deadline_asks_nobody,
 		a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once,
-		a_validity_of_zero_expires_at_once);
+		a_holder_that_asked_in_time_did_not_sleep, a_validity_of_zero_expires_at_once);
 }
