@@ -418,6 +418,23 @@ START_TEST(among_masters_a_majority_has_to_give_the_same_permits)
 }
 END_TEST
 
+START_TEST(what_one_master_gives_besides_after_the_others_is_given_back)
+{
+	struct story w;
+
+	story_among_three(&w);
+	given_at(&w, 0, 1, "2");
+	ck_assert_str_eq(given_at(&w, 1, 1, "2"), "c1 :100");
+	ck_assert_str_eq(given_at(&w, 2, 1, "0"), "");
+	while (after(&w, 1)[0] == '\0')
+		ck_assert_int_lt(w.now.ms, 1000000 + 20);
+	ck_assert_str_eq(w.trace, "renew a#1@1 1 of 3: 2 | renew a#1@2 1 of 3: 2 | acquire a#1@3 1 of 3: 2");
+	ck_assert_str_eq(unlock(&w, 1, "a"),
+		"c1 :0 | release a#1@1 1 of 3 | release a#1@2 1 of 3 | release a#1@3 1 of 3");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(permits_of_two_masters_that_differ_are_no_majority)
 {
 	struct story w;
@@ -575,6 +592,7 @@ main(void)
 		permits_of_a_session_that_vanished_are_withheld,
 		a_stake_that_is_too_short_is_refreshed_before_it_passes_on,
 		among_masters_a_majority_has_to_give_the_same_permits,
+		what_one_master_gives_besides_after_the_others_is_given_back,
 		permits_of_two_masters_that_differ_are_no_majority,
 		permits_that_somebody_was_faster_to_take_are_not_asked_for_again,
 		too_few_permits_are_a_refusal_wherever_it_is_said, a_wait_may_be_bounded_by_attempts,

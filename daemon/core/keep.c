@@ -244,7 +244,9 @@ keep_vote(struct core *core, struct lease *l, const struct vote *vote)
 	}
 	lease_take_tokens(core, l);
 	keep_settle_round(core, l, yes);
-	if (yes && t->questions[vote->master].incarnation != core->masters[vote->master].incarnation)
+	/* Given by another memory, or other permits than the majority gave: it is asked for once more. */
+	if (yes && (!seat_is_ours(l, vote->master) ||
+			   t->questions[vote->master].incarnation != core->masters[vote->master].incarnation))
 		l->refresh_ms = core->now.ms;
 	lease_arm(core, l);
 	lease_quiet(core, l);

@@ -235,6 +235,7 @@ lease_heard(struct core *core, struct lease *l, const struct vote *vote)
 	if (l->attempt != vote->attempt || t == NULL || !t->questions[vote->master].asking)
 		return false;
 	seat_heard(core, l, vote);
+	slots_heard(l, vote);
 	if (vote->token_last > t->reached)
 		t->reached = vote->token_last;
 	return true;

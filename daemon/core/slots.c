@@ -87,6 +87,14 @@ slots_ask_offer(struct core *core, struct lease *l)
 	s->offer = NULL;
 }
 
+void
+slots_heard(struct lease *l, const struct vote *vote)
+{
+	if (l->kind == KIND_PERMITS && l->state == LEASE_HELD && vote->op == CALL_ACQUIRE &&
+		vote->outcome == OUTCOME_YES && hash_text(vote->slots) != stake_of(l)->slots->hash)
+		seat_set_odd(l, vote->master);
+}
+
 bool
 slots_won(struct core *core, struct lease *l)
 {

@@ -21,6 +21,10 @@ void slots_forget_offer(struct core *core, struct lease *l);
 /* A master gave some, or could: seat_heard() has noted it. Keeps what most have in common. */
 void slots_offered(struct core *core, struct lease *l, struct slice text);
 
+/* A master gave this after the round was won: seat_heard() has noted it. If it is something else than the
+ * stake, the seat is not ours, and it has to be given back there. */
+void slots_heard(struct lease *l, const struct vote *vote);
+
 /* The round is lost: the next one asks for the offer, or for any when there is none. */
 void slots_ask_offer(struct core *core, struct lease *l);
 
