@@ -2,6 +2,7 @@
 #include "tests/sim/flight.h"
 
 #include "tests/sim/change.h"
+#include "tests/sim/effects.h"
 #include "tests/sim/following.h"
 #include "tests/sim/said.h"
 #include "tests/sim/turns.h"
@@ -240,6 +241,8 @@ flight_run(struct flight *f)
 		there[i] = said_lease_there(s, daemon_id, &f->calls[i]);
 	struct turns turns;
 	turns_before(&turns, s, daemon_id, f->calls, f->n);
+	struct effects effects;
+	effects_before(&effects, s, daemon_id, f->calls, f->n);
 	int64_t before = s->replication.stream.offset;
 	f->arrived = true;
 	f->reply = server_run(s, f->command.argc, f->command.argv, f->command.argvlen);
@@ -251,6 +254,7 @@ flight_run(struct flight *f)
 		f->wire->wrote = f->reach.offset;
 	latches_ran(s, f);
 	turns_check(&turns, s, f->calls, f->n, f->reply);
+	effects_check(&effects, s, daemon_id, f->calls, f->n, f->reply);
 	if (f->wire->way->host->life == f->host_life)
 		said_check(s, daemon_id, f->calls, f->n, f->reply);
 	for (size_t i = 0; keeps && i < f->n; i++)

@@ -13,6 +13,7 @@ on_publish(void *arg, struct slice channel, struct slice message)
 {
 	struct server *s = arg;
 	int64_t heard = 0;
+	herald_add(&s->herald, channel, message);
 	for (unsigned i = 0; i < s->world->plan.hosts; i++)
 		heard += inbox_published(&s->world->hosts[i], s, channel, message);
 	return heard;

@@ -5,6 +5,7 @@
 #define SIM_SERVER_H
 
 #include "tests/sim/drift.h"
+#include "tests/sim/effects.h"
 #include "tests/sim/master.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/replication.h"
@@ -41,6 +42,7 @@ struct server {
 	struct store *backup;  /* what a restart with old data finds */
 	struct store *other;   /* what is in its other database */
 	struct replication replication; /* where there are sentinels */
+	struct herald herald;           /* what the command that runs has published */
 	int64_t token[PLAN_NAMES_MAX];  /* the last one of each name that this memory has given out */
 };
 
