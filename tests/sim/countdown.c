@@ -10,7 +10,7 @@ countdown_percent(const struct world *w)
 {
 	if (w->plan.masters > 1)
 		return 2;
-	return w->plan.seed % 4 == 0 ? 85 : 30;
+	return w->plan.seed % 4 == 0 || w->plan.flaps ? 85 : 30;
 }
 
 void
@@ -25,8 +25,9 @@ countdown_turn(struct client *c)
 		r.verb = VERB_LATCH_SET;
 		r.steps = rng_range(rng, 1, 6);
 		r.lease_ms = rng_percent(rng, 15) ? 0 : rng_range(rng, 1, 2 * w->plan.lease_ms);
-		if (rng_percent(rng, 50))
-			r.lease_ms /= 8;
+		if (rng_percent(rng, 50) || w->plan.flaps)
+			r.lease_ms /=
+				8; /* so that another one is set while somebody still counts down this one */
 	} else if (chance < 65) {
 		r.verb = VERB_LATCH_DOWN;
 		r.steps = rng_range(rng, 0, 3);

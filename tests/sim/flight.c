@@ -5,6 +5,7 @@
 #include "tests/sim/effects.h"
 #include "tests/sim/following.h"
 #include "tests/sim/said.h"
+#include "tests/sim/tally.h"
 #include "tests/sim/turns.h"
 #include "tests/sim/world.h"
 
@@ -243,6 +244,8 @@ flight_run(struct flight *f)
 	turns_before(&turns, s, daemon_id, f->calls, f->n);
 	struct effects effects;
 	effects_before(&effects, s, daemon_id, f->calls, f->n);
+	struct tally tallies[PLAN_LATCHES_MAX];
+	tally_before(tallies, s, f->calls);
 	int64_t before = s->replication.stream.offset;
 	f->arrived = true;
 	f->reply = server_run(s, f->command.argc, f->command.argv, f->command.argvlen);
@@ -255,6 +258,7 @@ flight_run(struct flight *f)
 	latches_ran(s, f);
 	turns_check(&turns, s, f->calls, f->n, f->reply);
 	effects_check(&effects, s, daemon_id, f->calls, f->n, f->reply);
+	tally_check(tallies, s, f->calls, f->n, &f->command, f->reply);
 	if (f->wire->way->host->life == f->host_life)
 		said_check(s, daemon_id, f->calls, f->n, f->reply);
 	for (size_t i = 0; keeps && i < f->n; i++)

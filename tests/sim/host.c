@@ -6,6 +6,7 @@
 #include "tests/sim/debt.h"
 #include "tests/sim/drain.h"
 #include "tests/sim/guard.h"
+#include "tests/sim/tally.h"
 #include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
@@ -384,6 +385,7 @@ static void
 perform_call(struct host *h, const struct call *call)
 {
 	debt_call(h, call);
+	tally_called(h, call);
 	if (h->moving[call->master] || h->place[call->master] == PLAN_MASTERS_MAX) {
 		wire_unsent(h, call);
 		return;
@@ -495,8 +497,10 @@ host_step(struct host *h, struct event *event)
 	w->lost_here[h->index] = false;
 	core_step(h->core, now, event, &h->actions);
 	core_check(h->core, now.ms);
-	if (event->type == EVENT_VOTE)
+	if (event->type == EVENT_VOTE) {
 		debt_vote(h, event->vote);
+		tally_voted(h, event->vote);
+	}
 	if (core_ended(h->core) && !h->ending) {
 		h->ending = true;
 		world_after(w, 0, ended, h, h->life, NULL);

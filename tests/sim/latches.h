@@ -84,6 +84,9 @@ struct latch_wait {
 	struct latch_said *said; /* DOWN */
 	int64_t since_us;
 	int64_t until_ms; /* the host's clock */
+	uint64_t attempt; /* DOWN: of the call that is under way; */
+	uint64_t meant;   /* it was said to this latch, */
+	bool unsure;      /* and may have been carried out there */
 	int64_t open_us;  /* AWAIT: since when nothing has kept it from being answered; INT64_MAX: something
 			     does */
 };

@@ -67,6 +67,8 @@ plan_text(const struct plan *plan, char *out, size_t size)
 	for (int i = 0; i < FAULT_COUNT && n < size; i++)
 		if (plan->fault[i])
 			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
+	if (plan->flaps && n < size)
+		n += (size_t)snprintf(out + n, size - n, " flaps");
 	for (unsigned i = 0; i < plan->first_n && n < size; i++)
 		n += (size_t)snprintf(
 			out + n, size - n, "%sm%u", i == 0 ? "; changes from: " : " ", plan->first[i]);
@@ -305,6 +307,13 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 		plan->latches = 0;
 	if (plan->masters > 1 && plan->others == 0 && rng_percent(&rng, 15))
 		plan_changes(plan, &rng);
+	/* By a chance of its own, so that all else is as it was. */
+	rng.state = seed * UINT64_C(0xd6e8feb86659fd93) + 5;
+	plan->flaps = rng_percent(&rng, 12) && !(plan->wild && plan_loses(plan));
+	if (plan->flaps && plan->masters == 1 && rng_percent(&rng, 60)) {
+		plan->latches = plan->fault[FAULT_CLONE] ? 0 : 1;
+		plan->think_us = thinks[0];
+	}
 }
 
 void

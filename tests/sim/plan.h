@@ -119,6 +119,7 @@ struct plan {
 	int64_t faults_us;      /* how long things go wrong */
 	int64_t fault_every_us; /* mean time between faults */
 	bool fault[FAULT_COUNT];
+	bool flaps; /* connections break again and again (flap.h) */
 };
 
 /* masters: so many; 0: the seed draws that too. */

@@ -4,6 +4,7 @@
 #include "tests/sim/belief.h"
 #include "tests/sim/change.h"
 #include "tests/sim/fault.h"
+#include "tests/sim/flap.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -327,6 +328,7 @@ world_live(struct world *w)
 	const struct plan *p = &w->plan;
 	bool alike = p->others == 0 && !p->changes;
 	fault_plan(w);
+	flap_watch(w);
 	change_watch(w);
 	if (alike)
 		watch(w);
