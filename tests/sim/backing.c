@@ -3,6 +3,7 @@
 
 #include "tests/sim/world.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,43 @@ backing_seats(const struct server *s, unsigned name, const char *daemon_id, enum
 	return n;
 }
 
+#define SLOTS_MOST 512 /* of a semaphore, in these worlds */
+
+/* One more for each permit that this master keeps for it. */
+static void
+count_slots(const struct server *s, unsigned name, const char *daemon_id, int64_t left_us, uint8_t *slots)
+{
+	struct slice field, value, key = server_lease_key(s->world, name);
+	struct store *store = master_store(s->master);
+	int64_t wall_us = server_wall_us(s), until_us = later(wall_us, needed_us(s, left_us));
+	for (size_t i = 0; store_pair(store, wall_us, key, i, &field, &value); i++) {
+		const char *blank = memchr(value.p, ' ', value.n);
+		if (blank == NULL || value.n < 33 || memcmp(value.p, daemon_id, 32) != 0 ||
+			strtoll(blank, NULL, 10) <= until_us)
+			continue;
+		long slot = strtol(field.p, NULL, 10);
+		assert(slot >= 0 && slot < SLOTS_MOST);
+		slots[slot]++;
+	}
+}
+
+int64_t
+backing_permits(const struct world *w, unsigned name, const char *daemon_id, int64_t left_us)
+{
+	uint8_t slots[SLOTS_MOST] = {0};
+	unsigned unknown = 0;
+	int64_t n = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		if (backing_lacks(&w->servers[i], name))
+			unknown++;
+		else
+			count_slots(&w->servers[i], name, daemon_id, left_us, slots);
+	}
+	for (unsigned i = 0; i < SLOTS_MOST; i++)
+		n += slots[i] > 0 && slots[i] + unknown >= plan_majority(&w->plan);
+	return unknown >= plan_majority(&w->plan) ? INT64_MAX : n;
+}
+
 /* Somebody was told of it, and relies on it. */
 static bool
 is_told(const struct world *w, const struct hold *h)
@@ -78,6 +116,15 @@ static void
 look_at(struct world *w, const struct hold *h)
 {
 	int64_t need = h->kind == KIND_PERMITS ? told_with(w, h) : 1, had = 0;
+	if (h->kind == KIND_PERMITS &&
+		(had = backing_permits(w, h->name, h->daemon, h->told_us - w->now_us)) < need)
+		world_fail(w,
+			"backing: d%u's token %" PRId64 " of %s is one of %" PRId64
+			" permits that were told to be good for %" PRId64
+			" us more, and a majority keeps the same %" PRId64 " so long",
+			h->host->index, h->token, checker_name(h->name), need, h->told_us - w->now_us, had);
+	if (h->kind == KIND_PERMITS)
+		return;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
 		const struct server *s = &w->servers[i];
 		had += backing_lacks(s, h->name)

@@ -24,6 +24,11 @@ bool backing_lacks(const struct server *server, unsigned name);
 int64_t backing_seats(
 	const struct server *server, unsigned name, const char *daemon_id, enum kind kind, int64_t left_us);
 
+/* How many permits of a name a majority of the masters keeps for a daemon for so long, the same ones at each:
+ * what a master gave that most did not is none (3.24). Those that lack something count as if they had all;
+ * INT64_MAX: there are too many of them to tell. */
+int64_t backing_permits(const struct world *world, unsigned name, const char *daemon_id, int64_t left_us);
+
 /* Looks at all holds that somebody was told of. */
 void backing_look(struct world *world);
 

@@ -45,6 +45,7 @@ struct world;
 	EXCUSE(REFUSAL_GREETED,                                                                              \
 		"refusal: no word of a guard, of a daemon that saw the clock leap a guard ago")              \
 	EXCUSE(ORPHAN_COPY, "orphan: of a copy of its daemon, which lives or has ended")                     \
+	EXCUSE(ORPHAN_RESTORED, "orphan: old data may have brought it back")                                 \
 	EXCUSE(ORPHAN_BACK, "orphan: a master's clock stepped back")                                         \
 	EXCUSE(REFUSAL_KIND, "refusal: another program has written to the key, of another kind")             \
 	EXCUSE(OWNER_SPOILT, "owner: permits are reclaimed where another program wrote to the key")          \

@@ -180,6 +180,7 @@ flight_tell(struct flight *f, bool acknowledged)
 		if (f->acked && !acknowledged)
 			(void)replicas_disbelieve(&h->replicas, &f->calls[i], &votes[i]);
 		following_told(f, &votes[i]);
+		ballot_vote(h, &f->calls[i], &votes[i]);
 		flight_deliver(h, &votes[i]);
 	}
 }

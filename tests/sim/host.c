@@ -422,6 +422,7 @@ perform_note(struct host *h, const struct note *n)
 	if (n->type == NOTE_LEASED) {
 		progress_leased(h, checker_name_of(n->name));
 		guard_leased(h, checker_name_of(n->name));
+		ballot_leased(h, checker_name_of(n->name));
 	}
 	trace_line(&h->world->trace, h->world->now_us,
 		"d%u     %s m%d %.*s session %" PRIu64 " token %" PRId64 " ttl %" PRId64 " %s", h->index,

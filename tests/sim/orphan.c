@@ -64,6 +64,81 @@ look_at(struct server *s, unsigned name)
 			checker_name(name), s->index);
 }
 
+/* ---- what was given back ---- */
+
+void
+orphan_given(struct host *h, unsigned name, uint64_t attempt)
+{
+	struct given_back *g = &h->world->given[h->index];
+	if (g->life != h->life)
+		*g = (struct given_back){.life = h->life};
+	for (unsigned i = 0; i < ORPHAN_GIVEN; i++)
+		if (g->of[i].attempt == attempt && g->of[i].at_us != 0)
+			return;
+	g->of[g->next].attempt = attempt;
+	g->of[g->next].name = name;
+	g->of[g->next].at_us = h->world->now_us;
+	g->next = (g->next + 1) % ORPHAN_GIVEN;
+}
+
+/* When the living daemon whose lease this is gave it back; 0: it did not. */
+static int64_t
+given_us(const struct world *w, unsigned name, const char *owner, const struct host **whose)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *h = &w->hosts[i];
+		const struct given_back *g = &w->given[i];
+		char text[CALL_OWNER_SIZE];
+		if (!h->alive || g->life != h->life ||
+			strncmp(owner, h->call_settings.daemon_id, CALL_DAEMON_ID_SIZE - 1) != 0)
+			continue;
+		*whose = h;
+		for (unsigned k = 0; k < ORPHAN_GIVEN; k++) {
+			if (g->of[k].at_us == 0 || g->of[k].name != name)
+				continue;
+			call_owner(h->call_settings.daemon_id, g->of[k].attempt, text);
+			if (strcmp(text, owner) == 0)
+				return g->of[k].at_us;
+		}
+	}
+	return 0;
+}
+
+/* Old data bring back what was given back before; and whoever was copied shares its leases with the copy. */
+static bool
+is_brought_back(const struct server *s, int64_t at_us)
+{
+	const struct world *w = s->world;
+	int64_t lost_us = s->forgot_us > s->ended_us ? s->forgot_us : s->ended_us;
+	int64_t lives_us = (w->plan.lease_ms + w->plan.margin_ms) * 1000;
+	return excuse(w, EXCUSE_ORPHAN_RESTORED, lost_us != 0 && lost_us + lives_us >= at_us) ||
+	       excuse(w, EXCUSE_ORPHAN_COPY, w->copied);
+}
+
+/* No reader's share and no permit is left of what was given back. */
+static void
+look_at_given(struct server *s, unsigned name)
+{
+	struct world *w = s->world;
+	struct keys keys;
+	if (plan_first(&w->plan, name) != name || plan_keyed(&w->plan, name))
+		return;
+	keys_read(&keys, s, name);
+	for (unsigned i = 0; i < keys.n; i++) {
+		const struct host *h = NULL;
+		int64_t at_us = given_us(w, name, keys.members[i].owner, &h);
+		if (at_us == 0 || !keys_lives(&keys, &keys.members[i]) || is_brought_back(s, at_us))
+			continue;
+		int64_t sound_us = w->orphans[s->index].sound_us[h->index];
+		if (w->now_us - (at_us > sound_us ? at_us : sound_us) > most_us(w))
+			world_fail(w,
+				"orphan: d%u gave %s of %s back %" PRId64
+				" ms ago, and m%u has it (member %s)",
+				h->index, keys.members[i].owner, checker_name(name),
+				(w->now_us - at_us) / 1000, s->index, keys.members[i].slot);
+	}
+}
+
 static void
 look(void *arg, uint64_t a, void *data)
 {
@@ -83,8 +158,10 @@ look(void *arg, uint64_t a, void *data)
 				o->sound_us[i] = w->now_us;
 			o->life[i] = h->life;
 		}
-		for (unsigned i = 0; i < w->plan.names; i++)
+		for (unsigned i = 0; i < w->plan.names; i++) {
 			look_at(s, i);
+			look_at_given(s, i);
+		}
 	}
 	world_after(w, EVERY_US, look, w, 0, NULL);
 }

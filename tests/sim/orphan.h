@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+struct host;
 struct world;
 
 /* At one master. */
@@ -18,6 +19,22 @@ struct orphans {
 	int64_t sound_us[PLAN_HOSTS_MAX]; /* since when nothing is wrong with this process's way there */
 	uint64_t life[PLAN_HOSTS_MAX];    /* of this process */
 };
+
+/* What a daemon has given back, the last ones of each. */
+#define ORPHAN_GIVEN 64
+struct given_back {
+	uint64_t life; /* of the daemon */
+	unsigned next;
+	struct {
+		uint64_t attempt;
+		unsigned name;
+		int64_t at_us;
+	} of[ORPHAN_GIVEN];
+};
+
+/* A daemon releases what it asked for with this attempt, at one master or more: from then on it has it
+ * nowhere, whatever arrives late. */
+void orphan_given(struct host *host, unsigned name, uint64_t attempt);
 
 /* Looks every now and then, from now on. */
 void orphan_watch(struct world *world);

@@ -259,6 +259,13 @@ wire_unsent(struct host *h, const struct call *call)
 	world_after(h->world, 0, call_unsent, h, h->life, copy);
 }
 
+static void
+release_called(struct host *h, const struct call *call)
+{
+	progress_ended(h, checker_name_of(call->name), call->attempt);
+	orphan_given(h, checker_name_of(call->name), call->attempt);
+}
+
 void
 wire_call(struct wire *wire, const struct call *call)
 {
@@ -275,7 +282,7 @@ wire_call(struct wire *wire, const struct call *call)
 	else if (call->op == CALL_LEAVE)
 		progress_left(h, checker_name_of(call->name));
 	else if (call->op == CALL_RELEASE)
-		progress_ended(h, checker_name_of(call->name), call->attempt);
+		release_called(h, call);
 	if (!wire->up) {
 		wire_unsent(h, call);
 		return;

@@ -12,6 +12,7 @@
 
 #include "daemon/core/core.h"
 #include "daemon/core/view.h"
+#include "tests/sim/ballot.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/client.h"
 #include "tests/sim/debt.h"
@@ -63,8 +64,10 @@ struct world {
 	const struct conn *closes;      /* its end is told to its daemon in this very step; NULL: none */
 	bool closes_clean;              /* and is the end of what its session holds */
 	struct orphans orphans[PLAN_MASTERS_MAX];
+	struct given_back given[PLAN_HOSTS_MAX];
 	struct progress progress;
 	struct rival rival;
+	struct ballot ballots[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct debt debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
 	struct rule rules[WORLD_RULES];     /* as a daemon finds them when it starts */
 	bool change_left[PLAN_MASTERS_MAX]; /* it has been no member for a while */
