@@ -19,12 +19,13 @@ is_wanted(const struct host *h, struct slice name)
 	return core_view_resource(h->core, host_ms(h), name, &view) && view.wanted;
 }
 
+/* What it is about; n == 0: nothing is looked at. The queue of a server that has left the set is over. */
 static struct slice
-name_in(const struct event *event)
+name_in(const struct host *h, const struct event *event)
 {
 	const struct vote *v = event->vote;
 	bool about = event->type == EVENT_VOTE && (v->op == CALL_ACQUIRE || v->op == CALL_RENEW);
-	if (event->type == EVENT_WANT)
+	if (event->type == EVENT_WANT && event->master < core_members(h->core))
 		return event->name;
 	return about ? v->name : (struct slice){NULL, 0};
 }
@@ -41,7 +42,7 @@ answered(struct host *h, struct fair *f, const struct vote *v)
 void
 fair_before(struct host *h, const struct event *event)
 {
-	struct slice name = name_in(event);
+	struct slice name = name_in(h, event);
 	if (name.n == 0)
 		return;
 	struct fair *f = fair_of(h, name);
@@ -63,8 +64,8 @@ fair_before(struct host *h, const struct event *event)
 void
 fair_after(struct host *h, const struct event *event)
 {
-	struct slice name = name_in(event);
-	if (name.n == 0 || !h->alive)
+	struct slice name = h->alive ? name_in(h, event) : (struct slice){NULL, 0};
+	if (name.n == 0)
 		return;
 	struct fair *f = fair_of(h, name);
 	struct resource_view view;
