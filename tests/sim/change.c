@@ -235,6 +235,7 @@ ask(struct host *h, enum masters_op op, unsigned old, const unsigned *new)
 	struct world *w = h->world;
 	struct masters_ask asks = {.op = op};
 	uint64_t life = h->life;
+	leavers_note(w); /* it may bring one of them back */
 	if (h->operator_conn == 0) {
 		struct peer peer = {.pid = 1, .uid = 0, .admin = true};
 		snprintf(peer.address, sizeof(peer.address), "unix");
@@ -276,7 +277,6 @@ change_turn(void *arg, uint64_t a, void *data)
 		return;
 	struct host *h = some_host(w);
 	struct set set = set_in_force(w);
-	leavers_note(w);
 	unsigned others[PLAN_MASTERS_MAX + 2] = {0}, n = 0;
 	unsigned servers = plan_servers(&w->plan);
 	unsigned begin = (unsigned)rng_range(&w->rng, 0, servers - 1);
