@@ -70,12 +70,12 @@ void
 guard_leased(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
-	unsigned sound = 0;
+	unsigned sound = 0, members = core_members(h->core);
 	if (w->plan.replicas > 0)
 		return;
-	for (unsigned i = 0; i < h->masters; i++)
+	for (unsigned i = 0; i < members; i++)
 		sound += h->shuns_us[i] == 0 || w->now_us - h->shuns_us[i] >= guard_us(w);
-	if (sound < h->masters / 2 + 1)
+	if (sound < members / 2 + 1)
 		world_fail(w,
 			"guard: d%u gets a lease of %s, and to it the clocks of all but %u masters leapt",
 			h->index, checker_name(name), sound);
