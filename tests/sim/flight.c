@@ -145,11 +145,12 @@ flight_deliver(struct host *h, const struct vote *v)
 		trace_greeting(h, v);
 	else
 		trace_vote(h, v);
-	leaps_vote(h, v);
 	struct vote kept = *v;
 	struct event event = {.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link};
 	fair_before(h, &event);
 	host_step(h, &event);
+	if (h->alive && h->life == life)
+		leaps_greeted(h, &kept);
 	if (h->alive && h->life == life)
 		told(h, &kept);
 	fair_after(h, &(struct event){.type = EVENT_VOTE, .vote = &kept});

@@ -32,14 +32,30 @@ window_us(const struct world *w)
 	return over_us + over_us / 100 + 10000;
 }
 
+/* Whether the daemon measured the clock by this greeting: by one of its set, once it has agreed on that. What
+ * it is told before that is about the set alone. */
+static bool
+is_measured(const struct host *h, const struct vote *vote)
+{
+	struct masterset_view set;
+	struct master_view view;
+	if (vote->op != CALL_HELLO || vote->outcome != OUTCOME_YES || vote->greeting != GREETING_GOOD ||
+		vote->agreement != AGREEMENT_AGREED || vote->master >= core_members(h->core))
+		return false;
+	core_view_masterset(h->core, &set);
+	core_view_master(h->core, host_ms(h), vote->master, &view);
+	return slice_equal(vote->masterset, slice_of(set.set)) &&
+	       (view.state == MASTER_ADMITTED || view.state == MASTER_GUARDED);
+}
+
 /* A greeting was answered; the question left less than a third of a lease ago. */
 void
-leaps_vote(struct host *h, const struct vote *vote)
+leaps_greeted(struct host *h, const struct vote *vote)
 {
 	struct world *w = h->world;
 	struct leaps *l = &h->leaps[vote->master];
 	int64_t sent_us = w->now_us - third_us(w);
-	if (vote->op != CALL_HELLO || vote->outcome != OUTCOME_YES || vote->greeting != GREETING_GOOD)
+	if (!is_measured(h, vote))
 		return;
 	if (w->now_us - l->greeted_us > window_us(w) - third_us(w)) {
 		l->gap_us = l->greeted_us;
@@ -108,14 +124,13 @@ leaps_withholds(const struct host *h, unsigned master)
 int64_t
 leaps_shorten_us(const struct host *h)
 {
-	const struct world *w = h->world;
 	int64_t most_us = 0;
-	unsigned leapt = 0;
-	for (unsigned i = 0; i < h->masters; i++) {
+	unsigned leapt = 0, members = h->alive ? core_members(h->core) : 0;
+	for (unsigned i = 0; i < members; i++) {
 		if (!leaps_withholds(h, i))
 			continue;
 		leapt++;
 		most_us = h->leaps[i].gained_us > most_us ? h->leaps[i].gained_us : most_us;
 	}
-	return leapt >= plan_majority(&w->plan) ? most_us : 0;
+	return leapt > members / 2 ? most_us : 0;
 }

@@ -25,7 +25,8 @@ struct leaps {
 
 /* What daemons do. */
 void leaps_start(struct host *host);
-void leaps_vote(struct host *host, const struct vote *vote);
+/* After it was told this answer. */
+void leaps_greeted(struct host *host, const struct vote *vote);
 void leaps_note(struct host *host, const struct note *note);
 
 /* Whether it counts nothing new from this master, the n-th that it knows, as a clock leapt. */
