@@ -31,6 +31,18 @@ forgetful(const struct world *w, const struct orphans *o, unsigned name, struct 
 	return found;
 }
 
+void
+orphan_back(struct server *s)
+{
+	struct orphans *o = &s->world->orphans[s->index];
+	for (unsigned i = 0; i < s->world->plan.names; i++) {
+		struct slice owner;
+		o->back[i][0] = '\0';
+		if (server_owner(s, i, &owner) && forgetful(s->world, o, i, owner) != NULL)
+			snprintf(o->back[i], sizeof(o->back[i]), "%.*s", (int)owner.n, owner.p);
+	}
+}
+
 /* How long it may take: what is unanswered is waited for, then released, and that once more at its deadline.
  */
 static int64_t
@@ -54,6 +66,11 @@ look_at(struct server *s, unsigned name)
 		return;
 	}
 	snprintf(text, sizeof(text), "%.*s", (int)owner.n, owner.p);
+	/* Its daemon has given that back once, and the guard is longer than it lasts. */
+	if (excuse(w, EXCUSE_ORPHAN_RESTORED, strcmp(text, o->back[name]) == 0)) {
+		o->since_us[name] = INT64_MAX;
+		return;
+	}
 	if (o->since_us[name] == INT64_MAX || strcmp(text, o->owner[name]) != 0) {
 		o->since_us[name] = w->now_us;
 		memcpy(o->owner[name], text, sizeof(text));

@@ -10,12 +10,14 @@
 #include <stdint.h>
 
 struct host;
+struct server;
 struct world;
 
 /* At one master. */
 struct orphans {
 	int64_t since_us[PLAN_NAMES_MAX]; /* INT64_MAX: it is none */
 	char owner[PLAN_NAMES_MAX][64];
+	char back[PLAN_NAMES_MAX][64];    /* it came with a memory that went back; empty: none */
 	int64_t sound_us[PLAN_HOSTS_MAX]; /* since when nothing is wrong with this process's way there */
 	uint64_t life[PLAN_HOSTS_MAX];    /* of this process */
 };
@@ -38,5 +40,8 @@ void orphan_given(struct host *host, unsigned name, uint64_t attempt);
 
 /* Looks every now and then, from now on. */
 void orphan_watch(struct world *world);
+
+/* The memory of this server has gone back while it ran. */
+void orphan_back(struct server *server);
 
 #endif

@@ -176,6 +176,7 @@ server_turn_to(struct server *s, struct store *memory)
 	s->forgot_us = s->world->now_us;
 	s->lacks_until_us = s->world->now_us + (plan->lease_ms + plan->margin_ms) * 2200;
 	meddle_look(s);
+	orphan_back(s);
 	grants_forget(s->world, NULL);
 }
 
