@@ -4,6 +4,7 @@
 #include "tests/sim/change.h"
 #include "tests/sim/effects.h"
 #include "tests/sim/following.h"
+#include "tests/sim/greets.h"
 #include "tests/sim/said.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/turns.h"
@@ -248,6 +249,8 @@ flight_run(struct flight *f)
 	effects_before(&effects, s, daemon_id, f->calls, f->n);
 	struct tally tallies[PLAN_LATCHES_MAX];
 	tally_before(tallies, s, f->calls);
+	struct greets greets;
+	greets_before(&greets, s, f->calls);
 	int64_t before = s->replication.stream.offset;
 	f->arrived = true;
 	f->reply = server_run(s, f->command.argc, f->command.argv, f->command.argvlen);
@@ -261,6 +264,7 @@ flight_run(struct flight *f)
 	turns_check(&turns, s, f->calls, f->n, f->reply);
 	effects_check(&effects, s, daemon_id, f->calls, f->n, f->reply);
 	tally_check(tallies, s, f->calls, f->n, &f->command, f->reply);
+	greets_check(&greets, s, f->calls, f->reply);
 	if (f->wire->way->host->life == f->host_life)
 		said_check(s, daemon_id, f->calls, f->n, f->reply);
 	for (size_t i = 0; keeps && i < f->n; i++)

@@ -1,6 +1,7 @@
 /* server: see server.h. */
 #include "tests/sim/server.h"
 
+#include "tests/sim/greets.h"
 #include "tests/sim/meddle.h"
 #include "tests/sim/world.h"
 
@@ -106,6 +107,7 @@ server_crash(struct server *s, struct store *store, int64_t down_us)
 	s->forgot_us = store == master_store(s->master) ? s->forgot_us : w->now_us;
 	s->stopped_until_us = 0;
 	memset(s->token, 0, sizeof(s->token));
+	greets_lost(s);
 	master_restart(s->master, rng_next(&w->rng), store);
 	grants_forget(w, NULL);
 	if (w->plan.replicas > 0)
@@ -130,6 +132,7 @@ server_flush(struct server *s)
 	store_flush(master_store(s->master));
 	s->forgot_us = s->world->now_us;
 	memset(s->token, 0, sizeof(s->token));
+	greets_lost(s);
 	grants_forget(s->world, NULL);
 	for (unsigned i = 0; i < s->world->plan.hosts; i++)
 		inbox_flushed(&s->world->hosts[i], s);
@@ -173,6 +176,7 @@ server_turn_to(struct server *s, struct store *memory)
 	const struct plan *plan = &s->world->plan;
 	s->other = master_exchange(s->master, memory);
 	memset(s->token, 0, sizeof(s->token));
+	greets_lost(s);
 	s->forgot_us = s->world->now_us;
 	s->lacks_until_us = s->world->now_us + (plan->lease_ms + plan->margin_ms) * 2200;
 	meddle_look(s);
