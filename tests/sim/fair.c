@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define WANTED_US 2500000 /* less than LEASE_WANT_MS of the core, by any clock */
+
 static struct fair *
 fair_of(struct host *h, struct slice name)
 {
@@ -61,6 +63,20 @@ fair_before(struct host *h, const struct event *event)
 	}
 }
 
+/* Readers elsewhere are no reason to forget a writer, nor are masters that have no queue: it says again that
+ * it waits, and counts until it has not for a while (3.19). */
+static void
+check_remembers(
+	struct host *h, const struct fair *f, const struct event *event, const struct resource_view *view)
+{
+	bool renewed = event->type == EVENT_VOTE && event->vote->op == CALL_RENEW;
+	if (renewed && f->wanted && !view->wanted && view->kind == KIND_SHARED && view->holds > 0 &&
+		strcmp(view->lease, "held") == 0 && f->leased_us < f->message_us &&
+		h->world->now_us - f->message_us < WANTED_US)
+		world_fail(h->world, "order: d%u forgets by a renewal of %.*s that a writer waits elsewhere",
+			h->index, (int)view->name.n, view->name.p);
+}
+
 void
 fair_after(struct host *h, const struct event *event)
 {
@@ -74,6 +90,7 @@ fair_after(struct host *h, const struct event *event)
 		return;
 	if (!f->wanted && view.wanted)
 		f->wanted_us = h->world->now_us;
+	check_remembers(h, f, event, &view);
 	if (event->type == EVENT_WANT && !view.wanted && view.holds > 0 && view.kind == KIND_EXCLUSIVE &&
 		strcmp(view.lease, "held") == 0)
 		world_fail(h->world,
