@@ -309,6 +309,22 @@ START_TEST(a_lost_answer_is_asked_for_again_for_the_same_latch)
 }
 END_TEST
 
+START_TEST(what_may_have_counted_is_said_to_the_same_latch_though_another_is_known)
+{
+	struct story w;
+	uint64_t id = story_set(&w);
+
+	down(&w, 1);
+	ck_assert_str_eq(count(&w, 2), "look a#3");
+	fails(&w, 2, OUTCOME_UNKNOWN);
+	ck_assert_str_eq(is(&w, 3, id + 1, 5, 5), "c2 :5");
+	ck_assert_str_eq(after(&w, 41), "down a#4");
+	ck_assert_uint_eq(last_call(&w)->latch, id);
+	ck_assert_str_eq(is(&w, 4, id + 1, 5, 5), "c1 -LOST");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(what_may_have_counted_is_never_counted_in_another_latch)
 {
 	struct story w;
@@ -910,6 +926,7 @@ main(void)
 		an_own_count_down_opens_it_for_those_who_wait_here,
 		a_look_serves_all_who_came_before_it_and_nobody_later, a_message_during_a_look_is_not_lost,
 		a_lost_answer_is_asked_for_again_for_the_same_latch,
+		what_may_have_counted_is_said_to_the_same_latch_though_another_is_known,
 		what_may_have_counted_is_never_counted_in_another_latch,
 		who_set_a_latch_knows_it_when_the_answer_was_lost,
 		what_is_not_confirmed_in_time_may_be_said_again,
