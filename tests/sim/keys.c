@@ -158,10 +158,37 @@ keys_read(struct keys *k, struct server *s, unsigned name)
 
 /* ---- what it says ---- */
 
+static bool
+member_equal(const struct keys_member *one, const struct keys_member *other)
+{
+	return strcmp(one->slot, other->slot) == 0 && strcmp(one->owner, other->owner) == 0 &&
+	       one->till_us == other->till_us;
+}
+
+static bool
+place_equal(const struct keys_place *one, const struct keys_place *other)
+{
+	return strcmp(one->daemon, other->daemon) == 0 && one->till_us == other->till_us &&
+	       strcmp(one->form, other->form) == 0 && one->attempt == other->attempt;
+}
+
 bool
 keys_equal(const struct keys *one, const struct keys *other)
 {
-	return memcmp(one, other, sizeof(*one)) == 0;
+	if (one->name != other->name || one->now_us != other->now_us || one->lock != other->lock ||
+		strcmp(one->kind, other->kind) != 0 || one->limit != other->limit ||
+		one->till_us != other->till_us || one->crowd != other->crowd || one->n != other->n ||
+		one->queue != other->queue || one->queue_till_us != other->queue_till_us ||
+		one->places_many != other->places_many || one->places_n != other->places_n ||
+		strcmp(one->claim, other->claim) != 0 || one->claim_us != other->claim_us)
+		return false;
+	for (unsigned i = 0; i < one->n; i++)
+		if (!member_equal(&one->members[i], &other->members[i]))
+			return false;
+	for (unsigned i = 0; i < one->places_n; i++)
+		if (!place_equal(&one->places[i], &other->places[i]))
+			return false;
+	return true;
 }
 
 bool

@@ -239,6 +239,19 @@ plan_limits(struct plan *plan, struct rng *rng)
 		plan->session_waits = rng_range(rng, 1, 2);
 }
 
+/* By a chance of its own, so that all else is as it was. */
+static void
+plan_flaps(struct plan *plan, int64_t short_think_us)
+{
+	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 5};
+
+	plan->flaps = rng_percent(&rng, 12) && !(plan->wild && plan_loses(plan));
+	if (plan->flaps && plan->masters == 1 && rng_percent(&rng, 60)) {
+		plan->latches = plan->fault[FAULT_CLONE] ? 0 : 1;
+		plan->think_us = short_think_us;
+	}
+}
+
 void
 plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 {
@@ -307,13 +320,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 		plan->latches = 0;
 	if (plan->masters > 1 && plan->others == 0 && rng_percent(&rng, 15))
 		plan_changes(plan, &rng);
-	/* By a chance of its own, so that all else is as it was. */
-	rng.state = seed * UINT64_C(0xd6e8feb86659fd93) + 5;
-	plan->flaps = rng_percent(&rng, 12) && !(plan->wild && plan_loses(plan));
-	if (plan->flaps && plan->masters == 1 && rng_percent(&rng, 60)) {
-		plan->latches = plan->fault[FAULT_CLONE] ? 0 : 1;
-		plan->think_us = thinks[0];
-	}
+	plan_flaps(plan, thinks[0]);
 }
 
 void
