@@ -499,6 +499,64 @@ START_TEST(a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master
 }
 END_TEST
 
+/* Otherwise its links greet by turns, none ever with the latest one, and it never ends. */
+START_TEST(a_copy_whose_two_links_are_told_so_ends)
+{
+	struct story w;
+	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED};
+	uint64_t serials[2] = {0};
+	size_t n = 0;
+
+	story_linked(&w, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		step(&w, &(struct event){.type = EVENT_LINK_UP, .link = i});
+		vote(&w, (struct vote){.op = CALL_HELLO, .link = i, .admitted = true, .incarnation = MEMORY});
+	}
+	(void)after(&w, LEASE_MS / 3);
+	for (size_t i = 0; i < w.actions.n; i++) {
+		const struct call *call = &w.actions.list[i].u.call;
+
+		if (w.actions.list[i].type == ACTION_CALL && call->op == CALL_HELLO && n < 2)
+			serials[n++] = call->attempt;
+	}
+	ck_assert_uint_eq(n, 2);
+	told.attempt = serials[0];
+	ck_assert_ptr_null(strstr(vote(&w, told), "hello"));
+	ck_assert(!core_ended(w.core));
+	told.link = 1;
+	told.attempt = serials[1];
+	(void)vote(&w, told);
+	ck_assert(core_ended(w.core));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_copy_waits_for_a_silent_master_without_greeting_the_others_at_once)
+{
+	struct story w;
+	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED};
+
+	story_init(&w);
+	core_free(w.core);
+	w.settings.masters = 3;
+	w.core = core_new(&w.settings, w.now);
+	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .master = 2, .text = SLICE("reset")});
+	/* The first may be the second by another name. */
+	(void)link_up(&w);
+	w.at = 1;
+	step(&w, &(struct event){.type = EVENT_LINK_UP, .master = 1});
+	told.attempt = greeting_serial(&w);
+	ck_assert_ptr_null(strstr(vote(&w, told), "hello"));
+	ck_assert(!core_ended(w.core));
+	(void)after(&w, LEASE_MS / 10);
+	told.attempt = greeting_serial(&w);
+	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("reset")});
+	(void)vote(&w, told);
+	ck_assert(core_ended(w.core));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(two_copies_of_a_daemon_have_other_attempts_and_nonces)
 {
 	struct story w[2];
@@ -723,6 +781,8 @@ main(void)
 		a_session_is_joined_by_its_secret_only, limits_are_kept,
 		draining_tells_holders_and_leaves_their_leases_to_run_out, a_broken_hold_stays_withheld,
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
+		a_copy_whose_two_links_are_told_so_ends,
+		a_copy_waits_for_a_silent_master_without_greeting_the_others_at_once,
 		two_copies_of_a_daemon_have_other_attempts_and_nonces,
 		no_nonce_is_dropped_that_the_master_may_have_seen_last,
 		a_greeting_that_was_cut_off_is_known_after_many_that_were_answered,

@@ -411,8 +411,16 @@ master_cloned(struct core *core, struct master *m, const struct vote *vote)
 		master_refuse(core, m, greeting_text[GREETING_CLONED], (struct slice){NULL, 0});
 		return;
 	}
-	if (vote->attempt != m->hello_serial || master_unheard(core, m)) {
-		master_greet(core, m, vote->link);
+	if (vote->attempt != m->hello_serial) {
+		/* One that left later and is under way knows all nonces: links would greet by turns for
+		 * ever. */
+		if (!master_greets(core, m))
+			master_greet(core, m, vote->link);
+		return;
+	}
+	if (master_unheard(core, m)) {
+		/* It may be silent for long. */
+		master_greet_soon(core, m);
 		return;
 	}
 	emit_master_note(core, NOTE_CLONED, m, 0, -1, greeting_text[GREETING_CLONED]);

@@ -80,6 +80,16 @@ master_unheard(const struct core *core, const struct master *m)
 	return false;
 }
 
+bool
+master_greets(const struct core *core, const struct master *m)
+{
+	bool greets = false;
+
+	for (unsigned i = 0; i < core->settings.links; i++)
+		greets |= m->links[i].greeting;
+	return greets;
+}
+
 int64_t
 master_patience_ms(const struct core *core)
 {

@@ -23,6 +23,9 @@ const struct master *master_twin(const struct core *core, const struct master *m
 /* Whether another of our masters has not said yet which server it is. */
 bool master_unheard(const struct core *core, const struct master *m);
 
+/* A greeting is under way, on whatever link. */
+bool master_greets(const struct core *core, const struct master *m);
+
 /* Its TIME after ms from now, as far as it was seen; 0 ms: now. */
 int64_t master_time_us(const struct core *core, const struct master *m, int64_t ms);
 
