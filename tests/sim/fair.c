@@ -14,11 +14,14 @@ fair_of(struct host *h, struct slice name)
 	return &h->world->fair[h->index][checker_name_of(name)];
 }
 
-static bool
-is_wanted(const struct host *h, struct slice name)
+/* What its daemon knows before the event. */
+static void
+remember(struct host *h, struct fair *f, struct slice name)
 {
 	struct resource_view view;
-	return core_view_resource(h->core, host_ms(h), name, &view) && view.wanted;
+	bool known = core_view_resource(h->core, host_ms(h), name, &view);
+	f->wanted = known && view.wanted;
+	f->shared = known && view.kind == KIND_SHARED && view.holds > 0;
 }
 
 /* What it is about; n == 0: nothing is looked at. The queue of a server that has left the set is over. */
@@ -50,7 +53,7 @@ fair_before(struct host *h, const struct event *event)
 	struct fair *f = fair_of(h, name);
 	const struct vote *v = event->vote;
 	f->hears = true;
-	f->wanted = is_wanted(h, name);
+	remember(h, f, name);
 	if (event->type == EVENT_VOTE && v->op == CALL_ACQUIRE && h->world->plan.masters == 1 &&
 		h->world->plan.replicas == 0)
 		answered(h, f, v);
@@ -64,14 +67,15 @@ fair_before(struct host *h, const struct event *event)
 }
 
 /* Readers elsewhere are no reason to forget a writer, nor are masters that have no queue: it says again that
- * it waits, and counts until it has not for a while (3.19). */
+ * it waits, and counts until it has not for a while (3.19). A lease that becomes shared begins anew: readers
+ * elsewhere had asked for what they get now. */
 static void
 check_remembers(
 	struct host *h, const struct fair *f, const struct event *event, const struct resource_view *view)
 {
 	bool renewed = event->type == EVENT_VOTE && event->vote->op == CALL_RENEW;
-	if (renewed && f->wanted && !view->wanted && view->kind == KIND_SHARED && view->holds > 0 &&
-		strcmp(view->lease, "held") == 0 && f->leased_us < f->message_us &&
+	if (renewed && f->wanted && f->shared && !view->wanted && view->kind == KIND_SHARED &&
+		view->holds > 0 && strcmp(view->lease, "held") == 0 && f->leased_us < f->message_us &&
 		h->world->now_us - f->message_us < WANTED_US)
 		world_fail(h->world, "order: d%u forgets by a renewal of %.*s that a writer waits elsewhere",
 			h->index, (int)view->name.n, view->name.p);

@@ -22,6 +22,7 @@ struct world;
 struct fair {
 	bool hears;         /* the step that runs is about it, */
 	bool wanted;        /* and the lease was before */
+	bool shared;        /* and readers here had it */
 	bool told;          /* a master that granted it told so, */
 	unsigned teller;    /* this one, */
 	uint64_t attempt;   /* in this round */
