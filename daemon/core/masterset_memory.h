@@ -7,8 +7,8 @@
  * - if this daemon was told a set by it within a lease and knows of no next one: it is registered there, so
  *   nothing has been decided without it; or
  * - if so many others tell our set, asked after it was found without a memory, that each majority has one of
- *   them; or if all others answer, and none tells another set. A server
- *   that comes with our set may tell an earlier one, which it had left: that is none.
+ *   them; or if all others answer, and none tells another set. An earlier set that a newcomer of our set had
+ *   left is no other set.
  *
  * A member that comes with a set gets it once a majority of the members before stores it. Each of these has
  * to say so once more after all of them had: one may have forgotten it before the last one said so.

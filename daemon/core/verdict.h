@@ -15,8 +15,8 @@ void verdict_null(struct reply *out);
 void verdict_masters(
 	const struct core *core, const struct resource *r, const struct lease *l, struct reply *out);
 
-/* A session here has it, or the lease is ours, and is of use: without a majority of the masters nobody gets
- * what nobody has, and they are what stands in the way. */
+/* A session here has it, or this daemon has the lease and a majority of the masters. A lease that no session
+ * has is no reason to wait when the majority is missing: the masters are. */
 bool verdict_taken(const struct core *core, const struct resource *r);
 
 /* The lease is ours, and not this waiter's: another session has it, or the masters refuse this daemon, and no
