@@ -399,30 +399,23 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 }
 
 /* The stored nonce may be that of a later HELLO of ours, on another link, or through another name of the same
- * server: then it is greeted once more. */
+ * server: then it is greeted once more, when no later HELLO is under way. */
 static void
 master_cloned(struct core *core, struct master *m, const struct vote *vote)
 {
 	keep_text(m->run, sizeof(m->run), vote->text);
 	if (masterset_known_twin(core, m) || master_twin_refused(core, m, true))
 		return;
-	/* No member: it may be told why later. */
-	if (m->index >= core->settings.masters) {
+	if (m->index >= core->settings.masters) { /* no member: it may be told why later */
 		master_refuse(core, m, greeting_text[GREETING_CLONED], (struct slice){NULL, 0});
 		return;
 	}
-	if (vote->attempt != m->hello_serial) {
-		/* One that left later and is under way knows all nonces: links would greet by turns for
-		 * ever. */
-		if (!master_greets(core, m))
-			master_greet(core, m, vote->link);
-		return;
-	}
-	if (master_unheard(core, m)) {
-		/* It may be silent for long. */
+	if (vote->attempt != m->hello_serial && !master_greets(core, m))
+		master_greet(core, m, vote->link);
+	if (vote->attempt == m->hello_serial && master_unheard(core, m))
 		master_greet_soon(core, m);
+	if (vote->attempt != m->hello_serial || master_unheard(core, m))
 		return;
-	}
 	emit_master_note(core, NOTE_CLONED, m, 0, -1, greeting_text[GREETING_CLONED]);
 	core->ended = true;
 }
