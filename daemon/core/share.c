@@ -76,7 +76,7 @@ share_answer_once(struct core *core, struct resource *r)
 
 	if (r->queue->once == 0)
 		return;
-	verdict_shut(core, r, &verdict);
+	verdict_name(core, r, &verdict);
 	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
 		bool shut = behind || !share_open(core, w);
 
