@@ -2,12 +2,15 @@
  * Tests of the group scripts of lua/ for readers: who shares a name with whom, in which order, and what an
  * exclusive lease has to do with it; on a real server and, to the letter, on the simulated one.
  */
+#include "daemon/base/clock.h"
 #include "tests/sim/cast.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define CLAIM_MS 300 /* CLAIM_US of lua/queue.inc: how long the called one has its turn */
 
 static struct call
 shared(struct call call)
@@ -322,12 +325,15 @@ ON_BOTH(a_reader_passes_readers_who_have_not_come_yet)
 	writes(stage, DA, 1);
 	reads(stage, DB, 1);
 	reads(stage, DC, 1);
+	int64_t called_ms = clock_ms();
 	alone(stage, DA, CALL_RELEASE, 1);
 	(void)stage_heard(stage);
 	is(reads(stage, DC, 1), OUTCOME_YES);
 	is(reads(stage, DD, 1), OUTCOME_YES);
-	/* The head has been called and is not called again before its time is over. */
-	ck_assert_str_eq(stage_heard(stage), "");
+	/* The head has been called and is not called again before its time is over; at a real server that may
+	 * be soon. */
+	if (!stage->real || clock_ms() - called_ms < CLAIM_MS)
+		ck_assert_str_eq(stage_heard(stage), "");
 	struct vote v = reads(stage, DB, 1);
 	is(v, OUTCOME_YES);
 	ck_assert_int_eq(v.position, 0);
