@@ -713,6 +713,27 @@ START_TEST(a_clock_that_leaps_while_nothing_is_heard_has_leapt)
 }
 END_TEST
 
+/* Other daemons have given its memory up, and its guard is over: they may have been granted leases since,
+ * which a later leap ended before their time. */
+START_TEST(a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_clock_leapt)
+{
+	struct story w;
+
+	story_two_links(&w);
+	for (unsigned i = 0; i < 2; i++)
+		step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = i, .text = SLICE("reset")});
+	after(&w, 4 * LEASE_MS);
+	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 0});
+	w.leap_ms = LEASE_MS;
+	vote(&w, (struct vote){.op = CALL_HELLO, .admitted = true, .incarnation = MEMORY + 1});
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	ck_assert_ptr_null(strstr(lock(&w, 1, "a"), "acquire"));
+	ck_assert_ptr_null(strstr(after(&w, LEASE_MS), "acquire"));
+	ck_assert_ptr_nonnull(strstr(after(&w, LEASE_MS / 100 + 2 + MARGIN_MS), "acquire"));
+	story_done(&w);
+}
+END_TEST
+
 /* Each is within the margin, and no lease lives through both. */
 START_TEST(steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap)
 {
@@ -790,5 +811,6 @@ main(void)
 		an_answer_that_another_link_overtook_shows_no_leap,
 		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap,
 		a_clock_that_leaps_while_a_link_is_lost_has_leapt,
-		a_clock_that_leaps_while_nothing_is_heard_has_leapt);
+		a_clock_that_leaps_while_nothing_is_heard_has_leapt,
+		a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_clock_leapt);
 }

@@ -294,10 +294,12 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	}
 	if (m->links[vote->link].greeting_nonce > m->nonce_heard)
 		m->nonce_heard = m->links[vote->link].greeting_nonce;
-	/* From here on its clock is measured anew; another memory has a guard of its own. */
+	/* Its clock is measured anew. It may have leapt after the guard that another memory had. */
 	for (unsigned i = 0; i < core->settings.links && (m->doubted != 0 || changed); i++)
 		m->links[i].offset = (struct offset){0};
-	if (changed)
+	if (m->doubted != 0 && vote->admitted)
+		m->withheld_until_ms = core->now.ms + master_guard_ms(core);
+	else if (changed)
 		m->withheld_until_ms = m->leap_ms = 0;
 	m->known = true;
 	m->incarnation = vote->incarnation;
@@ -310,8 +312,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	m->highest_ms = m->links[vote->link].greeting_ms;
 	offset_greeted(&m->links[vote->link].offset, offset_over_ms(core), m->highest_ms, vote->time_us);
 	if (vote->admitted) {
-		/* Admitted by another daemon after a change we did not see: our leases may be missing there.
-		 */
+		/* Admitted after a change that we did not see: our leases may be missing there. */
 		m->reclaim |= changed;
 		if (m->state != MASTER_ADMITTED || changed || !m->links[vote->link].greeted) {
 			m->links[vote->link].greeted = true;
@@ -392,9 +393,8 @@ static void
 master_good(struct core *core, struct master *m, const struct vote *vote)
 {
 	keep_text(m->run, sizeof(m->run), vote->run);
-	if (masterset_known_twin(core, m))
-		return;
-	if (!master_twin_refused(core, m, false) && master_of_set(core, m, vote))
+	if (!masterset_known_twin(core, m) && !master_twin_refused(core, m, false) &&
+		master_of_set(core, m, vote))
 		master_greeted(core, m, vote);
 }
 
