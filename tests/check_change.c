@@ -675,6 +675,29 @@ START_TEST(a_daemon_that_starts_with_an_old_list_follows_if_it_may)
 }
 END_TEST
 
+/* A member that has not answered may have no offer: the others do not accept theirs yet. */
+START_TEST(a_daemon_that_starts_can_give_up_a_change_before_all_members_have_answered)
+{
+	struct peer peer = {.pid = 100, .uid = 0};
+
+	begin(3, false);
+	servers[1].up = false;
+	replace("master-3", "master-4", "url");
+	answers();
+	core_free(w.core);
+	w.core = core_new(&w.settings, w.now);
+	memset(asked, 0, sizeof(asked));
+	settle(&(struct event){.type = EVENT_OPEN, .conn = 2, .peer = &peer});
+	link_event(0, true);
+	link_event(2, true);
+	answers();
+	ck_assert_int_eq(servers[0].step, NEXT_OFFERED);
+	command(2, (struct masters_ask){.op = MASTERS_ABORT});
+	ck_assert_str_eq(view().next, "3" SET3_REST);
+	story_done(&w);
+}
+END_TEST
+
 /* It may have forgotten a later set, which the one that has left does not know. */
 START_TEST(a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it)
 {
@@ -798,6 +821,7 @@ main(void)
 		a_newcomer_that_does_not_answer_is_not_waited_for,
 		a_daemon_drives_a_change_that_it_is_told_of, a_daemon_follows_a_set_that_is_in_force,
 		a_daemon_that_starts_with_an_old_list_follows_if_it_may,
+		a_daemon_that_starts_can_give_up_a_change_before_all_members_have_answered,
 		a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it,
 		a_member_that_knows_the_set_as_offered_only_is_as_good_as_without_memory,
 		a_member_that_forgets_in_a_change_gets_the_next_set_as_well,

@@ -40,19 +40,23 @@ masterset_may_follow(const struct members *ours, const struct members *next)
 	return true;
 }
 
-/* The least and the greatest step that members that stay have told. */
+/* The least and the greatest step that members that stay have told; one that has not answered has none. */
 static enum next_step
 least_step(const struct core *core, const struct members *next)
 {
 	enum next_step least = NEXT_ACCEPTED;
+	unsigned told = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
 
-		if (stays(next, m) && m->next_step < least)
+		if (!stays(next, m))
+			continue;
+		told++;
+		if (m->next_step < least)
 			least = m->next_step;
 	}
-	return least;
+	return told < next->n - next->came_n ? NEXT_NONE : least;
 }
 
 static enum next_step

@@ -93,22 +93,22 @@ left_add(struct members *list, struct slice place)
 		list->left[list->left_n++] = place;
 }
 
-/* The members that stay, and where they stand. */
+/* The members that stay, and where they stand. Those that have not answered yet are known by the set. */
 static void
-request_kept(const struct core *core, const struct members *ours, struct members *list)
+request_kept(struct core *core, const struct members *ours, struct members *list)
 {
 	const struct masterset_request *request = &core->masterset.request;
+	uint64_t replaced = request->op == MASTERS_REPLACE ? core->masters[request->old].member : 0;
 
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		const struct master *m = &core->masters[i];
-		int at = members_find(ours, m->id);
+	for (unsigned i = 0; i < ours->n; i++) {
+		const struct master *m = slot_of_member(core, ours->ids[i]);
 
-		if (request->op == MASTERS_REPLACE && request->old == i)
+		if (ours->ids[i] == replaced)
 			continue;
-		assert(at >= 0);
-		list->ids[list->n] = m->id;
-		list->ways[list->n] = ours->ways[at];
-		list->places[list->n++] = ours->places[at].n > 0 ? ours->places[at] : slice_of(m->place);
+		list->ids[list->n] = ours->ids[i];
+		list->ways[list->n] = ours->ways[i];
+		list->places[list->n++] =
+			ours->places[i].n > 0 || m == NULL ? ours->places[i] : slice_of(m->place);
 	}
 }
 
