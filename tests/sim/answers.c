@@ -24,7 +24,7 @@ answers_command(struct world *w, const struct conn *c)
 		return;
 	if (c->busy && !waits_by_nature(r->verb))
 		world_fail(w, "at once: c%u is not answered", c->client->index);
-	if (r->verb != VERB_LOCK || waits_find(w, c, r->id) == NULL)
+	if (r->verb != VERB_LOCK || !(c->busy || c->queued) || waits_find(w, c, r->id) == NULL)
 		return;
 	h = held_by(w, (struct conn *)c, r->name, r->owner);
 	if (h != NULL && held_surely(w, h))

@@ -3,6 +3,8 @@
 
 #include "tests/sim/answers.h"
 #include "tests/sim/limits.h"
+#include "tests/sim/mirror.h"
+#include "tests/sim/oracle.h"
 #include "tests/sim/sessions.h"
 #include "tests/sim/world.h"
 
@@ -63,80 +65,17 @@ checker_command(struct world *w, struct conn *c)
 
 /* ---- replies ---- */
 
-#define ALLOW(code)  (1U << CODE_##code)
-#define ANSWER(type) (1U << REPLY_##type)
-#define LATCH_CODES  (ALLOW(ERR) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) | ALLOW(DRAINING))
-
-/* What may come back, by verb. */
-static const struct {
-	enum verb verb;
-	unsigned replies;
-	unsigned codes;
-} documented[] = {
-	{VERB_LOCK, ANSWER(INT) | ANSWER(VALIDITY) | ANSWER(NULL) | ANSWER(QUEUED) | ANSWER(ERROR),
-		ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) |
-			ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE) | ALLOW(LIMIT)},
-	{VERB_DOWNGRADE, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(WRONGKIND)},
-	{VERB_MLOCK, ANSWER(TOKENS) | ANSWER(NULL) | ANSWER(ERROR),
-		ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) |
-			ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE) | ALLOW(LIMIT)},
-	{VERB_MUNLOCK, ANSWER(INT), 0},
-	{VERB_UNLOCK, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST)},
-	{VERB_CHECK, ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), ALLOW(LOST)},
-	{VERB_EXTEND, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(ERR)},
-	{VERB_CANCEL, ANSWER(INT), 0},
-	{VERB_BREAK, ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD)},
-	{VERB_LATCH_SET, ANSWER(INT) | ANSWER(ERROR), LATCH_CODES},
-	{VERB_LATCH_DOWN, ANSWER(INT) | ANSWER(ERROR), LATCH_CODES | ALLOW(LOST)},
-	{VERB_LATCH_AWAIT, ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), LATCH_CODES | ALLOW(LOST)},
-	{VERB_LATCH_COUNT, ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), LATCH_CODES | ALLOW(LOST)},
-	{VERB_SESSION_ONLOSS, ANSWER(OK), 0},
-	{VERB_SESSION_SECRET, ANSWER(TEXT), 0},
-	{VERB_SESSION_JOIN, ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR)},
-	{VERB_SESSION_BIND, ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR)},
-	{VERB_SESSION_GRACE, ANSWER(TEXT) | ANSWER(ERROR), ALLOW(LIMIT) | ALLOW(DRAINING)},
-	{VERB_SESSION_RESUME, ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR) | ALLOW(DRAINING)},
-	{VERB_SESSION_HEARTBEAT, ANSWER(OK), 0},
-};
-
-/* Whether it is about a name whose key is another's. */
-static bool
-names_a_twin(const struct world *w, const struct request *r)
-{
-	bool twin = r->verb == VERB_LOCK && plan_first(&w->plan, r->name) != r->name;
-	for (unsigned i = 0; i < r->count; i++)
-		twin |= r->verb == VERB_MLOCK && plan_first(&w->plan, r->names[i]) != r->names[i];
-	return twin;
-}
-
-static void
-check_documented(struct world *w, const struct conn *c, const struct reply *reply)
-{
-	size_t i = 0;
-	while (documented[i].verb != c->current.verb)
-		i++;
-	unsigned codes = documented[i].codes | (names_a_twin(w, &c->current) ? ALLOW(ERR) : 0);
-	bool good = (documented[i].replies & 1U << reply->type) &&
-		    (reply->type != REPLY_ERROR || (codes & 1U << reply->code));
-	if (!good)
-		world_fail(w, "reply: c%u got an undocumented answer %d/%s: %s", c->client->index,
-			reply->type, reply->type == REPLY_ERROR ? code_word(reply->code) : "", reply->text);
-}
-
 static void
 lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 {
 	const struct request *r = &c->current;
-	struct wait *v = waits_find(w, c, r->id);
+	struct wait *v = waits_find_asked(w, c);
 	if (v == NULL) {
 		world_fail(w, "one answer: c%u is answered twice", c->client->index);
 		return;
 	}
-	if (reply->type == REPLY_QUEUED) {
-		if (r->id[0] == '\0')
-			world_fail(w, "reply: QUEUED for a LOCK without ASYNC");
+	if (reply->type == REPLY_QUEUED)
 		return;
-	}
 	if (reply->type == REPLY_ERROR && reply->code == CODE_DEADLOCK)
 		circle_verify(w, c, reply);
 	if (reply->type == REPLY_ERROR && (reply->code == CODE_HELD || reply->code == CODE_UPGRADE)) {
@@ -149,10 +88,12 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 	if (reply->type != REPLY_INT && reply->type != REPLY_VALIDITY) {
 		answers_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code);
 		honest_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code, reply->text);
-		/* What its session holds by now it does not wait for, and another LIMIT is refused at once:
-		 * it has not come back to that place. */
+		/* What its session holds by now, or is refused as it comes, it does not wait for: it has not
+		 * come back to that place. */
+		bool at_once = c->running && (reply->code == CODE_ERR || reply->code == CODE_WRONGKIND ||
+						     reply->code == CODE_DRAINING);
 		if (reply->type == REPLY_ERROR && (reply->code == CODE_HELD || reply->code == CODE_UPGRADE ||
-							  reply->code == CODE_LIMIT))
+							  reply->code == CODE_LIMIT || at_once))
 			waits_answered(w, v);
 		else
 			waits_end(w, v);
@@ -204,8 +145,9 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 	if (h != NULL) {
 		check_denied(w, c, h, reply);
 		bool gone =
-			reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code != CODE_ERR);
-		if (!gone || (r->token != 0 && r->token != h->token))
+			reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code != CODE_ERR &&
+							     reply->code != CODE_WRONGKIND);
+		if (!gone || (r->token != 0 && r->token != h->token && held_there(h)))
 			held_claimed(w, h);
 	}
 	if (reply->type != REPLY_INT)
@@ -257,7 +199,7 @@ void
 checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 {
 	w->checker.answers++;
-	check_documented(w, c, reply);
+	oracle_reply(w, c, reply);
 	losses_reply(w, c, reply);
 	honest_reply(w, c, reply);
 	limits_reply(w, c, reply);
@@ -277,8 +219,8 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 		held_answered(w, c, reply);
 		return;
 	case VERB_CANCEL: {
-		struct wait *v = waits_find(w, c, c->current.id);
-		if ((reply->n == 1) != (v != NULL))
+		struct wait *v = waits_find_async(w, c);
+		if ((reply->n == 1) != (v != NULL) && !(v != NULL && v->stray))
 			world_fail(
 				w, "one answer: CANCEL of c%u answers %" PRId64, c->client->index, reply->n);
 		if (v != NULL)
@@ -314,7 +256,9 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 	if (push->type == PUSH_GRANT) {
 		const struct asked asked = {
 			v->name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms};
-		waits_check_order(w, v);
+		const struct hold *mine = held_by(w, c, v->name, v->owner);
+		if (mine == NULL || mine->token != push->token)
+			waits_check_order(w, v);
 		(void)grants_check(w, c, conn_session(c), &asked, push->token);
 	} else {
 		if (push->code != CODE_COUNT)
@@ -337,6 +281,7 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	limits_stepped(w, host, now_ms);
 	bundles_step(w, host, now_ms);
 	circle_step(w, host);
+	mirror_step(w, host, now_ms);
 }
 
 /* Whether a greeting that could not be run is the last one on some link to the first master. */

@@ -89,6 +89,20 @@ hold_blocks(const struct hold *h, enum kind kind)
 	return h->kind != KIND_PERMITS && (h->kind == KIND_EXCLUSIVE || kind == KIND_EXCLUSIVE);
 }
 
+/* Whether these, as far as anybody knows, keep so many permits that too few are left for it, whoever has the
+ * others. */
+static bool
+permits_are_kept(struct world *w, const struct host *host, const struct stuck *s, const struct request *r)
+{
+	int64_t kept = 0;
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->kind == KIND_PERMITS && h->limit == r->limit && h->host == host &&
+			h->host_life == host->life && h->name == r->name && is_stuck(s, h->session) &&
+			held_surely(w, h) && h->withheld_us == 0)
+			kept += h->permits;
+	return r->kind == KIND_PERMITS && r->permits > r->limit - kept;
+}
+
 /* Whether somebody of these has the name and, as far as anybody knows, keeps it; or will be given it before.
  */
 static bool
@@ -113,6 +127,7 @@ goes_on(struct world *w, const struct conn *c, const struct stuck *s, bool loose
 	const struct request *r = &c->current;
 	if (r->verb == VERB_LOCK)
 		return !is_kept(w, c->host, s, r->name, r->kind, loosely) &&
+		       !(!loosely && permits_are_kept(w, c->host, s, r)) &&
 		       !(loosely && is_taken_by_mlock(w, c->host, s, c, r->name));
 	for (unsigned i = 0; i < r->count; i++)
 		if (is_kept(w, c->host, s, r->names[i], KIND_EXCLUSIVE, loosely) ||

@@ -3,6 +3,7 @@
 
 #include "tests/sim/countdown.h"
 #include "tests/sim/introduce.h"
+#include "tests/sim/request.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -10,10 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CROWD                                                                                                \
-	100 /* permits beyond which a master does not look at each of them every time (lua/group.inc)        \
-	     */
 
 static void client_turn(void *arg, uint64_t turn, void *data);
 
@@ -181,28 +178,12 @@ client_connect(struct client *c)
 	}
 	c->conn = conn_open(c, h, rng_percent(&w->rng, 60));
 	many_begin(c);
+	odd_begin(c);
 	c->words = rng_percent(&w->rng, 15)   ? 0
 		   : rng_percent(&w->rng, 60) ? 1
 					      : (int)rng_range(&w->rng, 2, 4);
 	if (!introduce(c))
 		client_after(c, w->plan.think_us);
-}
-
-static void
-client_choose_kind(const struct client *c, struct request *r)
-{
-	struct world *w = c->world;
-	struct rng *rng = &w->rng;
-	if (plan_counts(&w->plan, r->name) && (!w->plan.mixed || rng_percent(rng, 50))) {
-		r->kind = KIND_PERMITS;
-		r->limit = w->plan.permits;
-		if (w->plan.limits > 1 && rng_percent(rng, 30))
-			r->limit++;
-		bool few = rng_percent(rng, w->plan.permits > CROWD ? 20 : 70);
-		r->permits = few ? 1 : rng_range(rng, 1, w->plan.most_permits);
-	} else if (!plan_keyed(&w->plan, r->name) && rng_percent(rng, w->plan.shared_percent)) {
-		r->kind = KIND_SHARED;
-	}
 }
 
 static void
@@ -214,7 +195,7 @@ client_lock(struct client *c)
 	struct request *r = &c->lock;
 	*r = (struct request){.verb = VERB_LOCK, .wait_ms = COMMAND_WAIT_RULE};
 	r->name = (unsigned)rng_range(rng, 0, w->plan.names - 1);
-	client_choose_kind(c, r);
+	request_choose_kind(w, r);
 	if (rng_percent(rng, 30))
 		r->wait_ms = rng_percent(rng, 50) ? 0 : rng_range(rng, 1, lease);
 	if (rng_percent(rng, 30))
@@ -355,6 +336,10 @@ client_turn(void *arg, uint64_t turn, void *data)
 			client_connect(c);
 		return;
 	}
+	if (c->odd.on) {
+		odd_turn(c);
+		return;
+	}
 	if (c->many.on) {
 		many_turn(c);
 		return;
@@ -436,6 +421,10 @@ client_resumed(struct client *c, const struct reply *reply)
 	c->state = c->lost.state;
 	c->count = c->lost.count;
 	client_breaks_later(c);
+	if (c->odd.on) {
+		client_after(c, c->world->plan.think_us);
+		return;
+	}
 	/* It may want it as another kind by now, and gets no hold of the kind of before (5.9). */
 	if (c->state == CLIENT_WAITING && c->lock.permits == 0 && c->world->plan.shared_percent > 0 &&
 		!plan_keyed(&c->world->plan, c->lock.name) && c->lock.id[0] == '\0' &&
@@ -470,6 +459,10 @@ client_finds_out(struct client *c, const struct reply *reply)
 static void
 client_told(struct client *c, const struct request *request, const struct reply *reply)
 {
+	if (c->odd.on) {
+		odd_answered(c, request, reply);
+		return;
+	}
 	if (c->many.on) {
 		many_answered(c, request, reply);
 		return;
@@ -545,11 +538,21 @@ client_answered(struct client *c, const struct request *request, const struct re
 		client_breaks_later(c);
 		break;
 	case VERB_SESSION_RESUME:
+		if (!c->lost.returning) {
+			if (c->conn->tag != c->conn->id)
+				c->secret[0] = c->lost.secret[0] = '\0';
+			client_told(c, request, reply);
+			return;
+		}
 		client_resumed(c, reply);
 		return;
-	case VERB_SESSION_ONLOSS:
 	case VERB_SESSION_JOIN:
 	case VERB_SESSION_BIND:
+		if (c->conn->tag != c->conn->id)
+			c->secret[0] = c->lost.secret[0] = '\0';
+		break;
+	case VERB_SESSION_ID:
+	case VERB_SESSION_ONLOSS:
 	case VERB_SESSION_HEARTBEAT:
 		break;
 	default:
@@ -571,6 +574,8 @@ client_pushed(struct client *c, enum push_type type, unsigned name, const char *
 		many_lost(c, name, token);
 		return;
 	}
+	if (c->odd.on)
+		return;
 	if (type == PUSH_LOST) {
 		if (c->state == CLIENT_HOLDING && c->token == token)
 			c->state = CLIENT_IDLE;

@@ -7,6 +7,7 @@
 
 #include "tests/sim/conn.h"
 #include "tests/sim/many.h"
+#include "tests/sim/odd.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +40,7 @@ struct client {
 		int count;
 	} lost;
 	struct many many;
+	struct odd odd;
 	struct request lock; /* what it waits for or holds */
 	int64_t token;
 	int count;

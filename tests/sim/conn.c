@@ -4,6 +4,9 @@
 #include "tests/sim/answers.h"
 #include "tests/sim/change.h"
 #include "tests/sim/limits.h"
+#include "tests/sim/mirror.h"
+#include "tests/sim/oracle.h"
+#include "tests/sim/request.h"
 #include "tests/sim/sessions.h"
 #include "tests/sim/world.h"
 
@@ -187,6 +190,8 @@ conn_run(struct conn *c)
 	pact_heard(w, c);
 	answers_command(w, c);
 	limits_after(w, c);
+	if (r->verb >= VERB_SESSION_ID)
+		mirror_sessions(w, c->host, host_ms(c->host));
 }
 
 static void
@@ -210,6 +215,7 @@ conn_pump(struct conn *c)
 	memmove(&c->queue[0], &c->queue[1], c->n * sizeof(c->queue[0]));
 	c->current.serial = ++c->world->serials;
 	c->busy = true;
+	c->queued = false;
 	conn_run(c);
 }
 
@@ -236,7 +242,7 @@ conn_send(struct conn *c, const struct request *request)
 	assert(copy != NULL && !c->left);
 	*copy = *request;
 	copy->sent_us = c->world->now_us;
-	if (request->verb == VERB_SESSION_BIND)
+	if (request->verb == VERB_SESSION_BIND && c->pid == 0)
 		c->pid = request->pid;
 	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_receives, c, 0, copy);
 }
@@ -274,6 +280,7 @@ host_closes(void *arg, uint64_t how, void *data)
 	waits_close(w, c);
 	bundles_closed(w, c);
 	latches_closed(w, c);
+	mirror_sessions(w, c->host, host_ms(c->host));
 }
 
 static void
@@ -309,14 +316,17 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u process %" PRId64 " has ended",
 		c->client->index, c->host->index, c->pid);
 	host_step(c->host, &(struct event){.type = EVENT_EXIT, .process = {c->pid, 1}});
-	if (c->bound && !c->unbound && c->tag == c->id) {
-		held_exited(c->world, c);
-		pact_exited(c->world, c);
-		struct conn *other;
-		LIST_FOREACH (other, &c->world->conns, in_world)
-			if (other->tag == c->tag && other->host == c->host)
-				waits_close(c->world, other);
-	}
+	/* It may be another connection by now that has bound their session to it. */
+	struct conn *other, *bound = oracle_bound(c->world, c, c->pid);
+	if (bound == NULL)
+		return;
+	held_exited(c->world, bound);
+	pact_exited(c->world, bound);
+	LIST_FOREACH (other, &c->world->conns, in_world)
+		if (other->tag == bound->tag && other->host == c->host) {
+			waits_close(c->world, other);
+			other->unbound = true;
+		}
 }
 
 void
@@ -442,14 +452,39 @@ static void
 conn_speaks_for(struct conn *c, uint64_t tag)
 {
 	struct conn *other;
+	pact_moves(c->world, c, tag);
+	if (tag != c->tag) {
+		c->graced = false;
+		c->secret[0] = '\0';
+	}
 	c->tag = tag;
 	LIST_FOREACH (other, &c->world->conns, in_world) {
 		if (other == c || other->tag != tag)
 			continue;
+		if (other->secret[0] != '\0')
+			memcpy(c->secret, other->secret, sizeof(c->secret));
 		c->graced |= other->graced;
 		c->unbound |= other->unbound;
 		c->pid = other->pid != 0 ? other->pid : c->pid;
 	}
+}
+
+/* To its process, or to the session of another connection that is bound to it. */
+static void
+conn_binds(struct conn *c, bool granted)
+{
+	const struct conn *other = oracle_bound(c->world, c, c->current.pid);
+	if (!granted && !c->bound)
+		c->pid = 0;
+	else if (granted && other != NULL && other->tag != c->tag)
+		conn_speaks_for(c, other->tag);
+	else if (granted)
+		c->bound = true;
+	/* And all that speak for the session. */
+	struct conn *each;
+	LIST_FOREACH (each, &c->world->conns, in_world)
+		if (c->bound && each->tag == c->tag)
+			each->pid = c->pid;
 }
 
 void
@@ -467,7 +502,8 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 		return;
 	}
 	checker_reply(w, c, reply);
-	c->bound |= reply->type == REPLY_INT && c->current.verb == VERB_SESSION_BIND;
+	if (c->current.verb == VERB_SESSION_BIND)
+		conn_binds(c, reply->type == REPLY_INT);
 	bool joins = c->current.verb == VERB_SESSION_JOIN || c->current.verb == VERB_SESSION_RESUME;
 	if (reply->type == REPLY_INT && joins)
 		conn_speaks_for(c, c->current.tag);
@@ -484,6 +520,7 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 	p->reply.tokens = p->tokens;
 	schedule_add(&w->schedule, later(w, &c->to_client_us), client_receives, c, 0, p);
 	c->busy = false;
+	c->queued = reply->type == REPLY_QUEUED;
 	if (c->n > 0)
 		world_after(w, 0, on_pump, c, 0, NULL);
 }
@@ -553,40 +590,4 @@ conn_host_gone(struct host *h)
 			schedule_add(&h->world->schedule, later(h->world, &c->to_client_us), client_closes, c,
 				0, NULL);
 	}
-}
-
-void
-request_text(const struct request *r, char *out, size_t size)
-{
-	const struct command_info *info = command_info(r->verb);
-	int n = snprintf(out, size, "%s%s%s", info->word.p, info->sub.n > 0 ? " " : "", info->sub.p);
-	size_t at = (size_t)n;
-	for (unsigned i = 0; i < r->count; i++)
-		at += (size_t)snprintf(out + at, size - at, " %s", checker_name(r->names[i]));
-	if (r->verb < VERB_SESSION_ID && r->verb != VERB_CANCEL && r->count == 0)
-		at += (size_t)snprintf(out + at, size - at, " %s", checker_name(r->name));
-	if (r->kind == KIND_SHARED)
-		at += (size_t)snprintf(out + at, size - at, " SHARED");
-	if (r->permits > 0)
-		at += (size_t)snprintf(
-			out + at, size - at, " LIMIT %" PRId64 " PERMITS %" PRId64, r->limit, r->permits);
-	if (r->owner[0] != '\0')
-		at += (size_t)snprintf(out + at, size - at, " OWNER %s", r->owner);
-	if (r->id[0] != '\0')
-		at += (size_t)snprintf(out + at, size - at, " ID %s", r->id);
-	if (r->verb == VERB_LOCK || r->verb == VERB_MLOCK)
-		at += (size_t)snprintf(out + at, size - at,
-			" WAIT %" PRId64 " LEASE %" PRId64 " MAXHOLD %" PRId64, r->wait_ms, r->lease_ms,
-			r->max_hold_ms);
-	if (r->tries > 0)
-		at += (size_t)snprintf(out + at, size - at, " RETRIES %" PRId64, r->tries - 1);
-	if (r->ms > 0)
-		at += (size_t)snprintf(out + at, size - at, " %" PRId64, r->ms);
-	if (latches_verb(r->verb))
-		at += (size_t)snprintf(out + at, size - at, " %" PRId64 " WAIT %" PRId64 " LEASE %" PRId64,
-			r->steps, r->wait_ms, r->lease_ms);
-	if (r->extend_ms > 0)
-		at += (size_t)snprintf(out + at, size - at, " %" PRId64, r->extend_ms);
-	if (r->token > 0)
-		snprintf(out + at, size - at, " TOKEN %" PRId64, r->token);
 }

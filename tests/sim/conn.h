@@ -62,17 +62,19 @@ struct conn {
 	bool open;    /* the core knows it */
 	bool closing; /* the core is told of its end in this very step; until then it spoke for */
 	session_id session;
-	bool ending; /* the core wants it closed */
-	bool left;   /* the client's end is closed */
-	bool graced; /* its session outlives it */
-	bool ousted; /* another one speaks for its session */
-	bool over;   /* and so is its session, properly: nobody relies on what it may still be given */
+	char secret[64]; /* of its session, as it was told; "": it was not */
+	bool ending;     /* the core wants it closed */
+	bool left;       /* the client's end is closed */
+	bool graced;     /* its session outlives it */
+	bool ousted;     /* another one speaks for its session */
+	bool over;       /* and so is its session, properly: nobody relies on what it may still be given */
 	int64_t to_host_us;
 	int64_t to_client_us;
 	struct request queue[CONN_REQUESTS_MAX];
 	unsigned n;
 	bool busy;
 	bool running; /* the core is told of the request in this very step */
+	bool queued;  /* and it is to be answered by a push */
 	struct request current;
 };
 
@@ -97,8 +99,5 @@ void conn_reply(struct host *host, conn_id id, const struct reply *reply);
 void conn_push(struct host *host, conn_id id, const struct push *push);
 void conn_close_by_host(struct host *host, conn_id id);
 void conn_host_gone(struct host *host);
-
-/* For the trace. */
-void request_text(const struct request *request, char *out, size_t size);
 
 #endif

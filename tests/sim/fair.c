@@ -110,7 +110,7 @@ leased(struct host *h, struct fair *f, struct slice name)
 	struct master_view teller;
 	f->leased_us = f->wanted_us = h->world->now_us;
 	f->taken_us = 0;
-	f->fresh = true;
+	f->fresh++;
 	if (!f->told || !core_view_resource(h->core, host_ms(h), name, &view))
 		return;
 	/* What a master says whose clock leapt does not count. */
@@ -122,11 +122,23 @@ leased(struct host *h, struct fair *f, struct slice name)
 			h->index, (int)name.n, name.p);
 }
 
+static void
+unleased(struct host *h, struct fair *f, struct slice name)
+{
+	struct resource_view view;
+	f->taken_us = 0;
+	if (!core_view_resource(h->core, host_ms(h), name, &view) || strcmp(view.lease, "held") != 0)
+		f->fresh = 0;
+}
+
 void
 fair_note(struct host *h, const struct note *n)
 {
 	if (n->type == NOTE_UNLEASED)
-		fair_of(h, n->name)->taken_us = 0;
+		unleased(h, fair_of(h, n->name), n->name);
+	/* Readers come in together (3.19). */
+	if (n->type == NOTE_GRANTED)
+		fair_of(h, n->name)->freed = true;
 	if (n->type == NOTE_LEASED)
 		leased(h, fair_of(h, n->name), n->name);
 }
@@ -145,11 +157,12 @@ fair_granted(struct world *w, const struct wait *v)
 			"order: c%u reads %s, and came %" PRId64
 			" us after d%u was told that a writer waits elsewhere",
 			v->conn->client->index, checker_name(v->name), v->since_us - wanted_us, h->index);
-	if (v->kind == KIND_PERMITS && !f->fresh && f->leased_us < f->message_us && f->message_us < w->now_us)
+	if (v->kind == KIND_PERMITS && f->fresh == 0 && f->leased_us < f->message_us &&
+		f->message_us < w->now_us)
 		world_fail(w,
 			"order: c%u gets permits of %s that came back at d%u, which another daemon waits for",
 			v->conn->client->index, checker_name(v->name), h->index);
-	f->fresh = false;
+	f->fresh -= f->fresh > 0;
 }
 
 bool

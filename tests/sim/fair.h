@@ -28,7 +28,7 @@ struct fair {
 	uint64_t attempt;   /* in this round */
 	int64_t wanted_us;  /* since when it is wanted */
 	int64_t leased_us;  /* the last lease */
-	bool fresh;         /* and no permits of it have been granted yet */
+	unsigned fresh;     /* so many, of which no permits have been granted yet */
 	int64_t message_us; /* the last message that another daemon waits */
 	int64_t taken_us; /* the only master said that somebody has it; 0: it has said something else since */
 	uint64_t began;   /* rounds that had begun by then */

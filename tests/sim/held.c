@@ -269,6 +269,14 @@ check_over(struct world *w, const struct hold *h, const struct looked *looked)
 			h->host->index, checker_name(h->name), h->token, looked->now_ms - h->ends_ms);
 }
 
+bool
+held_there(const struct hold *h)
+{
+	struct looked looked = {.hold = h, .host = h->host, .now_ms = host_ms(h->host)};
+	core_each_hold(h->host->core, looked.now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
+	return looked.held;
+}
+
 /* That ends all that its session holds. */
 void
 held_exited(struct world *w, const struct conn *c)

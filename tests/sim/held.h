@@ -66,6 +66,9 @@ int64_t held_until_us(const struct hold *hold);
 /* Whether its daemon surely keeps it. */
 bool held_surely(const struct world *world, const struct hold *hold);
 
+/* Whether its daemon has it. */
+bool held_there(const struct hold *hold);
+
 /* Until when a hold of this name may be relied on; 0: there is none. */
 int64_t held_longest_us(const struct world *world, unsigned name);
 /* The token of the newest hold; 0: there is none. */

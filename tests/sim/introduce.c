@@ -12,7 +12,8 @@ friend_of(const struct client *c)
 	for (unsigned i = 0; i < c->world->plan.clients; i++) {
 		const struct client *other = &c->world->clients[i];
 		if (other != c && other->conn != NULL && other->secret[0] != '\0' &&
-			other->conn->host == c->conn->host && other->conn->local == c->conn->local)
+			other->conn->secret[0] != '\0' && other->conn->host == c->conn->host &&
+			other->conn->local == c->conn->local)
 			return other;
 	}
 	return NULL;
@@ -33,7 +34,7 @@ introduce(struct client *c)
 		chance < 60) {
 		r.verb = VERB_SESSION_JOIN;
 		r.tag = friend->conn->tag;
-		memcpy(r.secret, friend->secret, sizeof(r.secret));
+		memcpy(r.secret, friend->conn->secret, sizeof(r.secret));
 	} else if (chance < 15) {
 		r.verb = VERB_SESSION_SECRET;
 	} else if (chance < 30 && c->conn->local && c->conn->pid == 0 && !client_shares(c)) {

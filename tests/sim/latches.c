@@ -384,7 +384,10 @@ latches_finished(struct world *w, struct conn *c)
 {
 	struct latch_wait *v = *wait_at(w, c);
 	int64_t until_ms = host_ms(c->host) + 4001;
-	if (v != NULL && v->until_ms > until_ms)
+	if (v == NULL)
+		return;
+	v->once = true;
+	if (v->until_ms > until_ms)
 		v->until_ms = until_ms;
 }
 
@@ -485,6 +488,11 @@ latches_reply(struct world *w, struct conn *c, const struct reply *reply)
 			w, "latch: several masters answer c%u otherwise than by a refusal", c->client->index);
 	else if (w->plan.masters == 1 && (!error || reply->code == CODE_ERR || reply->code == CODE_LOST))
 		fine = is_said(w, v, reply);
+	bool once = v->once || c->current.wait_ms == 0;
+	if (c->current.verb == VERB_LATCH_AWAIT && reply->type == REPLY_NULL && !once &&
+		v->until_ms > host_ms(c->host))
+		world_fail(w, "in time: c%u is told before its WAIT is over that the latch %s is closed",
+			c->client->index, latches_name(v->name));
 	if (!fine)
 		world_fail(w, "latch: c%u is answered what the master has not said since it asked for %s",
 			c->client->index, latches_name(v->name));

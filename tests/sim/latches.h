@@ -87,6 +87,7 @@ struct latch_wait {
 	uint64_t attempt; /* DOWN: of the call that is under way; */
 	uint64_t meant;   /* it was said to this latch, */
 	bool unsure;      /* and may have been carried out there */
+	bool once;        /* no more requests will come */
 	int64_t open_us;  /* AWAIT: since when nothing has kept it from being answered; INT64_MAX: something
 			     does */
 };

@@ -68,12 +68,17 @@ limits_stepped(struct world *w, const struct host *h, int64_t now_ms)
 {
 	const struct plan *p = &w->plan;
 	struct count count;
-	if (p->user_locks == 0)
+	if (p->user_locks == 0 && p->session_waits == 0)
 		return;
 	count_all(w, h, now_ms, &count);
-	if (count.locks > p->user_locks)
+	if (p->user_locks > 0 && count.locks > p->user_locks)
 		world_fail(w, "limit: at d%u a user has %" PRId64 " locks, of %" PRId64, h->index,
 			count.locks, p->user_locks);
+	for (size_t i = 0; i < count.n && p->session_waits > 0; i++)
+		if (count.of[i].waits > p->session_waits && !bundles_of(w, h, count.of[i].id))
+			world_fail(w,
+				"limit: session %" PRIu64 " of d%u waits %" PRId64 " times, of %" PRId64,
+				count.of[i].id, h->index, count.of[i].waits, p->session_waits);
 }
 
 /* What MLOCKs still wait for may not stand in a queue. */

@@ -59,18 +59,35 @@ cut(struct pact *p)
 	p->cut_grace_ms = p->grace_ms;
 }
 
-/* Others that still speak for it are closed; what they wait for strays. */
+/* Others that still speak for it are closed; what they wait for strays, or ends where there is no grace. */
 static void
 take_over(struct world *w, struct pact *p, const struct conn *by)
 {
 	struct conn *other;
 	LIST_FOREACH (other, &w->conns, in_world) {
-		if (other == by || other->tag != p->tag || !other->open || other->ousted)
+		if (other == by || other->tag != by->current.tag || other->host != by->host || !other->open ||
+			other->ousted)
 			continue;
 		other->ousted = true;
+		bundles_closed(w, other);
+		latches_closed(w, other);
+		if (p == NULL || p->grace_ms == 0) {
+			waits_close(w, other);
+			continue;
+		}
 		cut(p);
 		waits_stray(w, other, p->session, host_ms(p->host) + p->grace_ms);
 	}
+}
+
+static bool
+others_speak(const struct world *w, const struct conn *c)
+{
+	const struct conn *other;
+	LIST_FOREACH (other, &w->conns, in_world)
+		if (other != c && other->tag == c->tag && other->open && !other->ousted)
+			return true;
+	return false;
 }
 
 static void
@@ -78,9 +95,16 @@ resumed(struct world *w, struct conn *c, const struct reply *reply)
 {
 	struct pact *p = find_tag(w, c->current.tag);
 	bool refused = reply->type == REPLY_ERROR;
-	if (p == NULL || !is_alive(p) || p->host->draining)
+	if (p == NULL || !is_alive(p)) {
+		if (!refused)
+			take_over(w, NULL, c);
 		return;
-	if (refused && (!p->detached || host_ms(p->host) < p->cut_ms + p->grace_ms)) {
+	}
+	if (p->host->draining)
+		return;
+	/* Who has a session of its own may be refused (oracle.h). */
+	if (refused && c->client->lost.returning &&
+		(!p->detached || host_ms(p->host) < p->cut_ms + p->grace_ms)) {
 		world_fail(w, "grace: c%u cannot resume its session within the grace: %s", c->client->index,
 			reply->text);
 		return;
@@ -94,6 +118,18 @@ resumed(struct world *w, struct conn *c, const struct reply *reply)
 }
 
 void
+pact_moves(struct world *w, const struct conn *c, uint64_t tag)
+{
+	struct pact *own = find_tag(w, c->tag), *p = find_tag(w, tag);
+	if (own != NULL && tag != c->tag && is_alive(own) && !others_speak(w, c))
+		own->over = true;
+	if (p == NULL || !is_alive(p))
+		return;
+	p->detached = false;
+	p->heard_ms = host_ms(c->host);
+}
+
+void
 pact_reply(struct world *w, struct conn *c, const struct reply *reply)
 {
 	struct pact *p = find_tag(w, c->tag);
@@ -104,6 +140,7 @@ pact_reply(struct world *w, struct conn *c, const struct reply *reply)
 		if (p == NULL)
 			p = add(w, c);
 		p->grace_ms = c->current.ms;
+		p->most_ms = p->most_ms > p->grace_ms ? p->most_ms : p->grace_ms;
 		return;
 	case VERB_SESSION_HEARTBEAT:
 		if (p == NULL)
@@ -124,20 +161,9 @@ pact_reply(struct world *w, struct conn *c, const struct reply *reply)
 void
 pact_heard(struct world *w, const struct conn *c)
 {
-	bool resumes = c->busy && c->current.verb == VERB_SESSION_RESUME;
-	struct pact *p = find_tag(w, resumes ? c->current.tag : c->tag);
+	struct pact *p = find_tag(w, c->tag);
 	if (p != NULL)
 		p->heard_ms = host_ms(p->host);
-}
-
-static bool
-others_speak(const struct world *w, const struct conn *c)
-{
-	const struct conn *other;
-	LIST_FOREACH (other, &w->conns, in_world)
-		if (other != c && other->tag == c->tag && other->open && !other->ousted)
-			return true;
-	return false;
 }
 
 void

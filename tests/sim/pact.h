@@ -25,6 +25,7 @@ struct pact {
 	uint64_t tag; /* of its connections */
 	session_id session;
 	int64_t grace_ms;
+	int64_t most_ms; /* the longest that it has asked for */
 	int64_t heartbeat_ms;
 	int64_t heard_ms; /* its last request, or the last answer: by the host's clock */
 	bool detached;
@@ -35,6 +36,8 @@ struct pact {
 
 /* What daemons answer, tell, and learn. */
 void pact_reply(struct world *world, struct conn *conn, const struct reply *reply);
+/* It speaks for the session with that tag from now on, and its own ends unless others speak for that. */
+void pact_moves(struct world *world, const struct conn *conn, uint64_t tag);
 void pact_heard(struct world *world, const struct conn *conn);
 void pact_closed(struct world *world, const struct conn *conn, enum end end);
 /* The process that its session was bound to has ended. */

@@ -252,6 +252,15 @@ plan_flaps(struct plan *plan, int64_t short_think_us)
 	}
 }
 
+/* By chance of its own, so that the other worlds stay as they are. */
+static void
+plan_odd(struct plan *plan)
+{
+	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 11};
+	if (rng_percent(&rng, 25))
+		plan->odd_percent = rng_percent(&rng, 50) ? 100 : 50;
+}
+
 void
 plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 {
@@ -321,6 +330,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	if (plan->masters > 1 && plan->others == 0 && rng_percent(&rng, 15))
 		plan_changes(plan, &rng);
 	plan_flaps(plan, thinks[0]);
+	plan_odd(plan);
 }
 
 void

@@ -113,6 +113,7 @@ struct plan {
 	int64_t wall_ahead_us;
 	int64_t wall_apart_us;  /* of the masters' from true time at the beginning, either way, at most */
 	int many_percent;       /* of the clients' lives: they take several names */
+	int odd_percent;        /* and so many keep to no order (odd.h) */
 	int64_t think_us;       /* a client's rest between locks */
 	int64_t hold_us;        /* longest hold, */
 	int long_percent;       /* but so many last for more than two leases */

@@ -151,7 +151,7 @@ look_at_heartbeat(struct world *w, struct pact *p, int64_t now_ms)
 static void
 look_at_untold(struct world *w, const struct pact *p, int64_t now_ms)
 {
-	int64_t slack = slack_ms(p->cut_grace_ms > p->grace_ms ? p->cut_grace_ms : p->grace_ms);
+	int64_t slack = slack_ms(p->most_ms);
 	/* What an MLOCK is taking may be taken for what its session waited for before. */
 	if (p->grace_ms == 0 || p->cut_ms == 0 || bundles_of(w, p->host, p->session) ||
 		now_ms <= p->cut_ms + p->cut_grace_ms + slack + 2 || stood_still(p->host, slack))

@@ -26,6 +26,27 @@ waits_find(struct world *w, const struct conn *c, const char *id)
 }
 
 struct wait *
+waits_find_async(struct world *w, const struct conn *c)
+{
+	struct wait *found = NULL;
+	for (struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		if (is_at(v, c->host) && strcmp(v->id, c->current.id) == 0 &&
+			(v->stray ? v->session : conn_session(v->conn)) == conn_session(c) &&
+			(found == NULL || found->stray))
+			found = v;
+	return found;
+}
+
+struct wait *
+waits_find_asked(struct world *w, const struct conn *c)
+{
+	struct wait *v = w->checker.waits;
+	while (v != NULL && !(v->conn == c && !v->stray && v->serial == c->current.serial))
+		v = v->next;
+	return v;
+}
+
+struct wait *
 waits_find_stray(
 	struct world *w, const struct host *host, session_id session, unsigned name, struct slice owner)
 {
@@ -133,6 +154,7 @@ waits_begin(struct world *w, struct conn *c)
 	v->free_us = free ? w->well.free_us[r->name] : 0;
 	v->touched = w->well.touched[r->name];
 	v->conn = c;
+	v->serial = r->serial;
 	v->stray = false;
 	v->name = r->name;
 	memcpy(v->owner, r->owner, sizeof(v->owner));

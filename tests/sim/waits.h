@@ -20,6 +20,7 @@ struct world;
 struct wait {
 	struct wait *next;
 	struct conn *conn; /* that it came from */
+	uint64_t serial;   /* of its last request */
 	unsigned name;
 	char owner[8];
 	enum kind kind;
@@ -48,6 +49,10 @@ void waits_check_refused(struct host *host, unsigned name, uint64_t attempt);
 void waits_begin(struct world *world, struct conn *conn);
 /* Not answered yet; NULL: no such. */
 struct wait *waits_find(struct world *world, const struct conn *conn, const char *id);
+/* Its request that is being answered. */
+struct wait *waits_find_asked(struct world *world, const struct conn *conn);
+/* What its session waits for under the id of its CANCEL, over whichever connection. */
+struct wait *waits_find_async(struct world *world, const struct conn *conn);
 /* The oldest of this session and tag that strays. */
 struct wait *waits_find_stray(
 	struct world *world, const struct host *host, session_id session, unsigned name, struct slice owner);
