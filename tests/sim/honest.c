@@ -141,7 +141,7 @@ static bool
 is_read(const struct host *h, unsigned name)
 {
 	struct resource_view view;
-	return !h->world->lost_here[h->index] &&
+	return !h->world->lost_here[h->index] && !h->world->released_here[h->index] &&
 	       core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) && view.held &&
 	       view.hold.kind == KIND_SHARED && !view.hold.withheld && !view.wanted && view.waiters == 0 &&
 	       strcmp(view.lease, "held") == 0 && view.lease_ms > h->world->plan.lease_ms * 2 / 3;

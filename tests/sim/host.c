@@ -485,6 +485,7 @@ foresee(struct host *h)
 		h->opinion.changed |= n->master >= 0;
 		if (n->type == NOTE_LOST || n->type == NOTE_UNLEASED)
 			h->world->lost_here[h->index] = true;
+		h->world->released_here[h->index] |= n->type == NOTE_RELEASED;
 	}
 }
 
@@ -495,7 +496,7 @@ host_step(struct host *h, struct event *event)
 	assert(h->alive && h->paused_until_us <= w->now_us && h->actions.n == 0);
 	struct now now = host_now(h);
 	honest_before(h);
-	w->lost_here[h->index] = false;
+	w->lost_here[h->index] = w->released_here[h->index] = false;
 	core_step(h->core, now, event, &h->actions);
 	core_check(h->core, now.ms);
 	if (event->type == EVENT_VOTE) {

@@ -60,9 +60,10 @@ struct world {
 	struct fair fair[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct well well;
 	struct excuses *excuses;
-	bool lost_here[PLAN_HOSTS_MAX]; /* a hold or a lease, in the step that runs */
-	const struct conn *closes;      /* its end is told to its daemon in this very step; NULL: none */
-	bool closes_clean;              /* and is the end of what its session holds */
+	bool lost_here[PLAN_HOSTS_MAX];     /* a hold or a lease, in the step that runs */
+	bool released_here[PLAN_HOSTS_MAX]; /* a hold was given back there, as a part of an MLOCK may be */
+	const struct conn *closes;          /* its end is told to its daemon in this very step; NULL: none */
+	bool closes_clean;                  /* and is the end of what its session holds */
 	struct orphans orphans[PLAN_MASTERS_MAX];
 	struct given_back given[PLAN_HOSTS_MAX];
 	struct progress progress;
