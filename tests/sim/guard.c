@@ -25,16 +25,28 @@ guard_taken(struct server *s, const struct call *call)
 		s->index, (int)call->name.n, call->name.p, since_us + guard_us(w) - w->now_us);
 }
 
-/* The hosts of more than half of the daemons that live have stood still: to them its clock leapt. */
+/* Surely; a greeting is forgotten after a guard. */
 static bool
-most_stood_still(const struct world *w)
+is_registered(struct host *h, const struct server *s)
 {
-	unsigned alive = 0, still = 0;
+	for (unsigned i = 0; i < core_members(h->core); i++)
+		if (host_way(h, i)->server == s)
+			return h->world->now_us - h->leaps[i].greeted_us < guard_us(h->world);
+	return false;
+}
+
+/* The hosts of more than half of the daemons that live, and are registered there, have stood still: to them
+ * its clock leapt. */
+static bool
+most_stood_still(struct world *w, const struct server *s)
+{
+	unsigned still = 0, others = 0;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		alive += w->hosts[i].alive;
-		still += w->hosts[i].stunned_us != 0;
+		struct host *h = &w->hosts[i];
+		still += h->alive && h->stunned_us != 0;
+		others += h->alive && h->stunned_us == 0 && is_registered(h, s);
 	}
-	return 2 * still >= alive;
+	return still > 0 && still >= others;
 }
 
 /* Nothing that has happened to it is a reason to take a master for one that may have forgotten. */
@@ -42,13 +54,14 @@ static void
 check_cause(struct host *h, unsigned master)
 {
 	struct world *w = h->world;
-	const struct server *s = host_way(h, master)->server;
+	struct server *s = host_way(h, master)->server;
 	const bool *fault = w->plan.fault;
 	int64_t since_us = w->now_us > 4 * guard_us(w) ? w->now_us - 4 * guard_us(w) : 0;
 	bool clock = fault[FAULT_FORWARD] || fault[FAULT_BACK] || fault[FAULT_LEAP] || fault[FAULT_FAST] ||
 		     drift_apart_us(&s->drift, since_us, w->now_us) > 0;
+	s->leapt |= most_stood_still(w, s);
 	if (!w->plan.trusted || w->plan.others > 0 || w->plan.replicas > 0 || clock || s->ended_us != 0 ||
-		s->forgot_us != 0 || most_stood_still(w) || !change_stayed(w, s))
+		s->forgot_us != 0 || s->leapt || !change_stayed(w, s))
 		return;
 	world_fail(w, "guard: d%u says that m%u may have forgotten, and nothing has happened to it", h->index,
 		s->index);

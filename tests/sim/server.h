@@ -39,6 +39,7 @@ struct server {
 	int64_t spoilt_us[PLAN_NAMES_MAX];  /* somebody wrote to the lease's key; 0: never */
 	int64_t foreign_us[PLAN_NAMES_MAX]; /* what somebody wrote was last there; 0: never */
 	int64_t back_until_us; /* its clock stepped back: until then what is there may outlive its time */
+	bool leapt;            /* its clock, to most daemons, whose hosts stood still: it was guarded once */
 	struct store *backup;  /* what a restart with old data finds */
 	struct store *other;   /* what is in its other database */
 	struct replication replication; /* where there are sentinels */
