@@ -78,6 +78,8 @@ draw(const struct options *o, uint64_t seed, struct plan *plan)
 	plan_draw(plan, seed, o->masters);
 	if (o->sentinel || (plan->masters == 1 && seed % REPLICAS_EVERY == 0))
 		plan_sentinel(plan);
+	else
+		plan_storm(plan);
 	for (int i = 0; i < FAULT_COUNT; i++)
 		plan->fault[i] = plan->fault[i] && !o->without[i];
 }

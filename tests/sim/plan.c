@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HOUR_US INT64_C(3600000000)
+#define HOUR_US        INT64_C(3600000000)
+#define SHORT_THINK_US 2000
 
 const char *const fault_word[FAULT_COUNT] = {
 #define FAULT(id, word) word,
@@ -241,18 +242,24 @@ plan_limits(struct plan *plan, struct rng *rng)
 
 /* By a chance of its own, so that all else is as it was. */
 static void
-plan_flaps(struct plan *plan, int64_t short_think_us)
+plan_flaps(struct plan *plan)
 {
 	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 5};
 
 	plan->flaps = rng_percent(&rng, 12) && !(plan->wild && plan_loses(plan));
-	if (plan->flaps && plan->masters == 1 && rng_percent(&rng, 60)) {
-		plan->latches = plan->fault[FAULT_CLONE] ? 0 : 1;
-		plan->think_us = short_think_us;
-	}
+	plan->storms = plan->flaps && plan->masters == 1 && rng_percent(&rng, 60);
 }
 
-/* By chance of its own, so that the other worlds stay as they are. */
+void
+plan_storm(struct plan *plan)
+{
+	if (!plan->storms)
+		return;
+	plan->latches = plan->fault[FAULT_CLONE] ? 0 : 1;
+	plan->think_us = SHORT_THINK_US;
+}
+
+/* By a chance of its own, so that all else is as it was. */
 static void
 plan_odd(struct plan *plan)
 {
@@ -268,7 +275,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	static const int64_t leases[] = {600, 1000, 1000, 3000, 10000};
 	static const int64_t margins[] = {10, 10, 1, 0}; /* percent */
 	static const int64_t manies[] = {0, 10, 50, 100};
-	static const int64_t thinks[] = {2000, 20000, 200000};
+	static const int64_t thinks[] = {SHORT_THINK_US, 20000, 200000};
 	static const int64_t longs[] = {2, 10, 50};
 	static const int64_t holds[] = {1000, 30000, 300000};
 	static const int64_t delays[] = {50, 300, 5000};
@@ -329,7 +336,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 		plan->latches = 0;
 	if (plan->masters > 1 && plan->others == 0 && rng_percent(&rng, 15))
 		plan_changes(plan, &rng);
-	plan_flaps(plan, thinks[0]);
+	plan_flaps(plan);
 	plan_odd(plan);
 }
 

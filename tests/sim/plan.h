@@ -120,7 +120,8 @@ struct plan {
 	int64_t faults_us;      /* how long things go wrong */
 	int64_t fault_every_us; /* mean time between faults */
 	bool fault[FAULT_COUNT];
-	bool flaps; /* connections break again and again (flap.h) */
+	bool flaps;  /* connections break again and again (flap.h) */
+	bool storms; /* and clients count a latch down as fast as they can: see plan_storm() */
 };
 
 /* masters: so many; 0: the seed draws that too. */
@@ -137,6 +138,10 @@ unsigned plan_first(const struct plan *plan, unsigned name);
 
 /* Makes of it a world with one master, its replicas and sentinels. */
 void plan_sentinel(struct plan *plan);
+
+/* Makes a storm on a latch where one was drawn. Not after plan_sentinel(): there each answer waits for
+ * replicas. */
+void plan_storm(struct plan *plan);
 
 /* How many processes there are that may be masters. */
 unsigned plan_servers(const struct plan *plan);
