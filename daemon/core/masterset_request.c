@@ -93,17 +93,17 @@ left_add(struct members *list, struct slice place)
 		list->left[list->left_n++] = place;
 }
 
-/* The members that stay, and where they stand. Those that have not answered yet are known by the set. */
+/* The members that stay, and where they stand. Some may not have answered yet: of a REPLACE the old one
+ * alone, as the others can be used. */
 static void
 request_kept(struct core *core, const struct members *ours, struct members *list)
 {
 	const struct masterset_request *request = &core->masterset.request;
-	uint64_t replaced = request->op == MASTERS_REPLACE ? core->masters[request->old].member : 0;
 
 	for (unsigned i = 0; i < ours->n; i++) {
 		const struct master *m = slot_of_member(core, ours->ids[i]);
 
-		if (ours->ids[i] == replaced)
+		if (request->op == MASTERS_REPLACE && (m == NULL || m->index == request->old))
 			continue;
 		list->ids[list->n] = ours->ids[i];
 		list->ways[list->n] = ours->ways[i];
