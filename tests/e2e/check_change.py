@@ -427,6 +427,7 @@ def test_refused(place):
     expect_error(command(daemons[0], "REPLACE", masters[2].socket, spare.socket), "NOMASTER", masters[1].socket,
                  "which stays", "nothing has changed")
     masters[1].process.cont()
+    until("it is known to answer again", lambda: not silent())
     # The one to be replaced may be dead.
     masters[2].kill()
     expect(command(daemons[0], "REPLACE", masters[2].socket, spare.socket), number + 1)
