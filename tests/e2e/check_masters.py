@@ -385,8 +385,8 @@ def test_hour_on_alone(place):
 
 
 def test_hour_on_alone_unguarded(place):
-    """without the guard, the only master's clock jumping by an hour makes two holders"""
-    expect_between(step_while_cut_off(place, 1, HOUR, "off"), -LEASE, 0)
+    """restart-guard: off is about restarts: the daemon that sees the only master's clock jump grants nothing all the same"""
+    expect_between(step_while_cut_off(place, 1, HOUR, "off"), 0, harness.PATIENCE)
 
 
 def test_half_margin_unnoticed(place):
