@@ -320,6 +320,7 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 	struct conn *other, *bound = oracle_bound(c->world, c, c->pid);
 	if (bound == NULL)
 		return;
+	conn_tag_ends(bound);
 	held_exited(c->world, bound);
 	pact_exited(c->world, bound);
 	LIST_FOREACH (other, &c->world->conns, in_world)
