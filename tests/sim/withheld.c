@@ -43,10 +43,12 @@ withheld_left(struct world *w, struct host *host, session_id session)
 {
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		struct sought s = {.token = h->token};
+		/* Its lease is over in this step, and the delay with it (4.9). */
+		bool over = h->valid_us <= w->now_us;
 		int64_t left_us = h->valid_us - w->now_us + host_rule(host, h->name)->crash_delay_ms * 1000;
-		if (!is_at(h, host) || h->session != session || h->lost || h->untold || h->tainted ||
-			h->ended_us <= w->now_us || h->valid_us == 0 || w->lost_here[host->index] ||
-			host->draining || left_us - left_us / 100 < SLACK_US)
+		if (!is_at(h, host) || h->session != session || h->lost || h->untold || h->tainted || over ||
+			h->ended_us <= w->now_us || w->lost_here[host->index] || host->draining ||
+			left_us - left_us / 100 < SLACK_US)
 			continue;
 		core_each_hold(host->core, host_ms(host), slice_of(checker_name(h->name)), seek, &s);
 		if (!s.found)
