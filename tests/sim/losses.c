@@ -145,11 +145,15 @@ static void
 lost(struct host *h, const struct note *n, unsigned name)
 {
 	struct world *w = h->world;
+	const struct loss_manner *m = manner_of(w, h, n->session);
 	struct loss_told *l = calloc(1, sizeof(*l));
 	assert(l != NULL && n->owner.n < sizeof(l->owner));
 	*l = (struct loss_told){.host = h, .host_life = h->life, .session = n->session, .name = name};
 	if (n->owner.n > 0)
 		memcpy(l->owner, n->owner.p, n->owner.n);
+	/* ONLOSS may come behind it, in the same step. */
+	l->onloss = m != NULL ? m->onloss : ONLOSS_CLOSE;
+	l->conn = m != NULL ? m->conn : NULL;
 	/* The end of a LEASE is what its holder asked for. */
 	l->due = n->text == NULL || strcmp(n->text, "lease") != 0;
 	forget(find(w, h, n->session, name, l->owner));
@@ -200,13 +204,12 @@ speaks_for(const struct conn *c, const struct host *h, session_id session)
 static void
 check_told(struct world *w, const struct host *h, const struct loss_told *l)
 {
-	const struct loss_manner *m = manner_of(w, h, l->session);
 	const struct conn *c;
-	bool push = m != NULL && m->onloss == ONLOSS_PUSH && speaks_for(m->conn, h, l->session);
-	if (m != NULL && m->onloss == ONLOSS_NEXT)
+	bool push = l->onloss == ONLOSS_PUSH && speaks_for(l->conn, h, l->session);
+	if (l->onloss == ONLOSS_NEXT)
 		return;
 	if (push) {
-		if (!l->pushed && !m->conn->ending && !m->conn->closing)
+		if (!l->pushed && !l->conn->ending && !l->conn->closing)
 			world_fail(w, "loss: session %" PRIu64 " of d%u has lost %s, and gets no word of it",
 				l->session, h->index, checker_name(l->name));
 		return;

@@ -24,10 +24,12 @@ struct loss_told {
 	session_id session;
 	unsigned name;
 	char owner[8];
-	bool due;    /* it was noted in this very step, */
-	bool pushed; /* and its session has been sent a word */
-	bool asked;  /* for the name again: it may be forgotten, */
-	bool again;  /* and has it again */
+	enum onloss onloss;      /* how its session wanted to hear of it then, */
+	const struct conn *conn; /* PUSH: and where */
+	bool due;                /* it was noted in this very step, */
+	bool pushed;             /* and its session has been sent a word */
+	bool asked;              /* for the name again: it may be forgotten, */
+	bool again;              /* and has it again */
 };
 
 /* How a session wants to hear of it, where that is not by the end of its connections. */
