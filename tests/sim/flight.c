@@ -178,6 +178,7 @@ flight_tell(struct flight *f, bool acknowledged)
 	struct host *h = f->wire->way->host;
 	struct vote votes[CALL_GROUP_MAX];
 	call_decode(f->reply, f->calls, f->n, votes);
+	h->answers = f->wire->way->server;
 	for (size_t i = 0; i < f->n && h->life == f->host_life; i++) {
 		if (f->acked && !acknowledged)
 			(void)replicas_disbelieve(&h->replicas, &f->calls[i], &votes[i]);
@@ -185,6 +186,7 @@ flight_tell(struct flight *f, bool acknowledged)
 		ballot_vote(h, &f->calls[i], &votes[i]);
 		flight_deliver(h, &votes[i]);
 	}
+	h->answers = NULL;
 }
 
 static void

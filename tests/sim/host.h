@@ -66,8 +66,9 @@ struct host {
 	const char *where[PLAN_MASTERS_MAX]; /* by name */
 	struct way ways[PLAN_MASTERS_MAX];   /* by their place */
 	/* Where there are sentinels: */
-	unsigned aim;          /* the server that they have named */
-	int64_t deaf_until_us; /* it hears nothing of them */
+	unsigned aim;                 /* the server that they have named, */
+	const struct server *answers; /* and the one whose answer it is being told; NULL: none */
+	int64_t deaf_until_us;        /* it hears nothing of them */
 	struct replicas replicas;
 	bool probing;
 	bool flushing;

@@ -3,6 +3,7 @@
 
 #include "tests/sim/world.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 static int64_t
@@ -99,8 +100,10 @@ leaps_note(struct host *h, const struct note *n)
 	struct world *w = h->world;
 	if (n->type != NOTE_MASTER_LEAPT)
 		return;
+	assert(h->answers != NULL);
 	struct leaps *l = &h->leaps[n->master];
-	const struct server *s = host_way(h, (unsigned)n->master)->server;
+	/* Sentinels may have named another one since it answered. */
+	const struct server *s = h->answers;
 	int64_t margin_us = w->plan.margin_ms * 1000, from_us = remembers_us(w, l);
 	int64_t still_us = drift_gained_us(&h->still, from_us, w->now_us);
 	int64_t gained_us = drift_gained_us(&s->drift, from_us, w->now_us) + still_us;
