@@ -385,6 +385,7 @@ static void
 perform_call(struct host *h, const struct call *call)
 {
 	debt_call(h, call);
+	leaps_call(h, call);
 	tally_called(h, call);
 	if (h->moving[call->master] || h->place[call->master] == PLAN_MASTERS_MAX) {
 		wire_unsent(h, call);

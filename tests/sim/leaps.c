@@ -49,6 +49,27 @@ is_measured(const struct host *h, const struct vote *vote)
 	       (view.state == MASTER_ADMITTED || view.state == MASTER_GUARDED);
 }
 
+void
+leaps_call(struct host *h, const struct call *call)
+{
+	struct leaps *l = &h->leaps[call->master];
+	if (call->op == CALL_HELLO && call->doubted != 0 && l->doubted && l->doubts == 0)
+		l->doubts = call->attempt;
+}
+
+/* The memory that this tells of may have leapt after its guard: a guard begins with it once more. */
+static void
+answer_doubts(const struct host *h, struct leaps *l, const struct vote *vote)
+{
+	bool other = vote->incarnation != l->memory;
+	l->memory = vote->incarnation;
+	if (!l->doubted || !(other || (l->doubts != 0 && vote->attempt >= l->doubts)))
+		return;
+	l->doubted = false;
+	if (vote->admitted)
+		l->seen_ms = host_ms(h);
+}
+
 /* A greeting was answered; the question left less than a third of a lease ago. */
 void
 leaps_greeted(struct host *h, const struct vote *vote)
@@ -58,6 +79,7 @@ leaps_greeted(struct host *h, const struct vote *vote)
 	int64_t sent_us = w->now_us - third_us(w);
 	if (!is_measured(h, vote))
 		return;
+	answer_doubts(h, l, vote);
 	if (w->now_us - l->greeted_us > window_us(w) - third_us(w)) {
 		l->gap_us = l->greeted_us;
 		l->back_us = w->now_us;
@@ -108,7 +130,8 @@ leaps_note(struct host *h, const struct note *n)
 	int64_t still_us = drift_gained_us(&h->still, from_us, w->now_us);
 	int64_t gained_us = drift_gained_us(&s->drift, from_us, w->now_us) + still_us;
 	int64_t other_us = other_ahead_us(s, from_us) + still_us;
-	l->seen = true;
+	l->seen = l->doubted = true;
+	l->doubts = 0;
 	l->seen_ms = host_ms(h);
 	l->gained_us = gained_us > other_us ? gained_us : other_us;
 	if (gained_us < margin_us && !excuse(w, EXCUSE_LEAP_SERVER, other_us >= margin_us))

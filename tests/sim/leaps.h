@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct call;
 struct host;
 struct note;
 struct vote;
@@ -18,13 +19,18 @@ struct leaps {
 	int64_t greeted_us; /* the last greeting that was answered left then, or later, */
 	int64_t gap_us;     /* and the last one before nothing was heard for long, */
 	int64_t back_us;    /* until then */
+	uint64_t memory;    /* that it told of, */
 	bool seen;          /* this life of the daemon has said that the clock leapt: */
 	int64_t seen_ms;    /* last then, by the daemon's own clock, which the guard goes by, */
 	int64_t gained_us;  /* and by as much */
+	bool doubted;       /* no greeting has been answered since that asks about it, or tells of another
+			     * memory; */
+	uint64_t doubts;    /* those from this one on do; 0: none yet */
 };
 
 /* What daemons do. */
 void leaps_start(struct host *host);
+void leaps_call(struct host *host, const struct call *call);
 /* After it was told this answer. */
 void leaps_greeted(struct host *host, const struct vote *vote);
 void leaps_note(struct host *host, const struct note *note);
