@@ -896,6 +896,39 @@ START_TEST(a_master_whose_clock_leapt_is_not_believed)
 }
 END_TEST
 
+/* Others had doubted that memory, too, so it is given up with this greeting. */
+START_TEST(a_leap_counts_also_if_the_memory_was_given_up_for_it)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+
+	w.leap_ms = LEASE_MS;
+	ck_assert_ptr_nonnull(strstr(HEARD(&w, s.one, hello(&w, false, MEMORY + 100)), "reclaim a#1"));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	/* Our own clock stood still. */
+	HEARD(&w, s.two, hello(&w, false, MEMORY + 200));
+	ck_assert_ptr_nonnull(strstr(w.trace, "c1 close"));
+	story_done(&w);
+}
+END_TEST
+
+/* The first time only one of the others answers, the second time both. */
+START_TEST(a_host_that_stood_still_twice_lost_both_times)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+
+	w.leap_ms = LEASE_MS * 6 / 10;
+	HEARD(&w, s.one, hello(&w, false, MEMORY + 100));
+	w.leap_ms += LEASE_MS * 6 / 10;
+	HEARD(&w, s.one, hello(&w, false, MEMORY + 100));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
+	ck_assert_ptr_nonnull(strstr(w.trace, "c1 close"));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_step_within_the_margin_is_nothing)
 {
 	struct story w;
@@ -955,6 +988,8 @@ main(void)
 		a_silent_master_is_waited_for_once, a_master_that_forgot_is_told_and_its_word_is_no_vote,
 		a_guarded_master_is_admitted_above_what_the_others_remember,
 		too_few_who_remember_are_not_waited_for_beyond_their_guards, the_same_server_twice_is_one,
-		a_master_whose_clock_leapt_is_not_believed, a_step_within_the_margin_is_nothing,
+		a_master_whose_clock_leapt_is_not_believed,
+		a_leap_counts_also_if_the_memory_was_given_up_for_it,
+		a_host_that_stood_still_twice_lost_both_times, a_step_within_the_margin_is_nothing,
 		what_is_given_back_is_released_at_every_master_that_may_have_it);
 }

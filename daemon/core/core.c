@@ -359,18 +359,19 @@ lease_of(const struct core *core, struct resource *r, uint64_t attempt)
 }
 
 /* If the clocks of a majority have gone ahead, ours may have stood still: our leases end so much earlier than
- * we counted. If those of a minority have, leases at the other masters last as long as we counted. */
+ * we counted. If those of a minority have, leases at the other masters last as long as we counted. A master
+ * whose memory has been given up for its leap meanwhile says as much of our clock. */
 static void
 clock_doubted(struct core *core)
 {
 	unsigned leapt = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		leapt += core->masters[i].leap_ms > 0;
+		leapt += master_has_leapt(core, &core->masters[i]);
 	for (unsigned i = 0; i < core->settings.masters && leapt >= quorum_majority(core); i++) {
 		struct master *m = &core->masters[i];
 
-		if (m->leap_ms > 0 && !m->leap_counts)
+		if (master_has_leapt(core, m) && m->leap_ms > 0)
 			sweep_shorten(core, m);
 	}
 }

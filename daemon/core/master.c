@@ -300,7 +300,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	if (m->doubted != 0 && vote->admitted)
 		m->withheld_until_ms = core->now.ms + master_guard_ms(core);
 	else if (changed)
-		m->withheld_until_ms = m->leap_ms = 0;
+		m->withheld_until_ms = 0;
 	m->known = true;
 	m->incarnation = vote->incarnation;
 	m->doubted = 0;
@@ -499,8 +499,8 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 		core, NOTE_MASTER_LEAPT, m, 0, leap_ms, "its clock went ahead, or this host's stood still");
 	m->doubted = m->incarnation;
 	m->withheld_until_ms = core->now.ms + master_guard_ms(core);
-	m->leap_ms = leap_ms;
-	m->leap_counts = false;
+	m->leap_ms = leap_ms + (master_has_leapt(core, m) ? m->leap_ms : 0);
+	m->leapt_ms = core->now.ms;
 	/* The clocks of the other masters show whether ours stood still. */
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		if (&core->masters[i] != m)
@@ -580,7 +580,7 @@ master_timer(struct core *core, struct master *m)
 			master_suspect(core, m, i);
 	}
 	if (m->withheld_until_ms != 0 && core->now.ms >= m->withheld_until_ms) {
-		m->withheld_until_ms = m->leap_ms = 0;
+		m->withheld_until_ms = 0;
 		core->retry = true;
 	}
 	if (core->now.ms >= m->greet_ms)

@@ -100,7 +100,7 @@ sweep_shorten(struct core *core, struct master *m)
 
 	names_walk_begin(&core->names, &walk);
 	(void)names_walk_on(&core->names, &walk, SIZE_MAX, sweep_shorten_one, &sweep);
-	m->leap_counts = true;
+	m->leap_ms = 0;
 }
 
 void
