@@ -667,6 +667,25 @@ START_TEST(a_process_does_not_keep_a_session_that_is_silent)
 }
 END_TEST
 
+START_TEST(a_silence_after_the_cut_adds_nothing_to_what_was_told)
+{
+	struct story w;
+
+	story_ready(&w);
+	ask_grace(&w, 1, 400);
+	heartbeat(&w, 1, 2000);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1}});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	close_as(&w, 1, END_ABANDONED);
+	/* Its process keeps it until the heartbeat is missed, and then its grace does. */
+	ck_assert_str_eq(keep(&w, 2251 + 451 - 1), "");
+	ck_assert_str_eq(keep(&w, 1), "c2 :501");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_crash_delay_withholds_an_abandoned_hold_for_longer)
 {
 	struct story w;
@@ -889,6 +908,7 @@ main(void)
 		a_session_whose_lock_waits_cannot_be_heard_of, a_heartbeat_can_be_changed_and_given_back,
 		a_silent_session_with_a_grace_can_be_resumed_and_is_listened_to_again,
 		a_process_does_not_keep_a_session_that_is_silent,
+		a_silence_after_the_cut_adds_nothing_to_what_was_told,
 		a_crash_delay_withholds_an_abandoned_hold_for_longer,
 		a_crash_delay_counts_from_the_deadline_told_before_the_cut,
 		a_crash_delay_ends_with_a_lease_that_cannot_be_kept,

@@ -276,7 +276,10 @@ grant_share(struct core *core, struct grant *g)
 void
 grant_tell_no_more(struct core *core, struct grant *g)
 {
-	grant_bound(core, g)->told_until_ms = grant_until_ms(g);
+	struct terms *t = grant_bound(core, g);
+
+	/* Whoever was cut off before has been told nothing since. */
+	t->told_until_ms = earlier(t->told_until_ms, grant_until_ms(g));
 }
 
 void
