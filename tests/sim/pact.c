@@ -192,6 +192,7 @@ pact_closed(struct world *w, const struct conn *c, enum end end)
 	}
 	p->detached = true;
 	cut(p);
+	p->graced = p->grace_ms > 0 && end != END_CLEAN && !p->host->draining;
 	if (p->grace_ms == 0 || end == END_CLEAN || p->host->draining)
 		return; /* its process keeps it, and nothing it waits for */
 	waits_stray(w, c, p->session, p->cut_ms + p->grace_ms);

@@ -30,7 +30,8 @@ struct pact {
 	int64_t heard_ms; /* its last request, or the last answer: by the host's clock */
 	bool detached;
 	int64_t cut_ms;       /* since then, */
-	int64_t cut_grace_ms; /* with this grace */
+	int64_t cut_grace_ms; /* with this grace, */
+	bool graced;          /* which has begun then: it was no goodbye */
 	bool over;            /* it has ended */
 };
 

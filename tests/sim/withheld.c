@@ -14,15 +14,43 @@ is_at(const struct hold *h, const struct host *host)
 	return h->host == host && h->host_life == host->life;
 }
 
+/* Of a session that was left with a goodbye, or has no grace, its process keeps all: nothing is frozen. */
+static bool
+is_kept_alone(const struct world *w, const struct hold *h)
+{
+	for (const struct pact *p = w->checker.pacts; p != NULL; p = p->next)
+		if (p->tag == h->tag && p->host == h->host && p->host_life == h->host_life && p->detached &&
+			!p->graced)
+			return true;
+	return false;
+}
+
+/* Until what could have been told is over: as of the last step, or of the moment when it was cut off (5.8),
+ * and then for the crash-delay (4.5, 4.9). */
+static void
+check_longest(struct world *w, const struct hold *h, const struct host *host, int64_t ttl_ms)
+{
+	int64_t most_us = held_good_us(h) - w->now_us + host_rule(host, h->name)->crash_delay_ms * 1000;
+	if (!h->untold && !is_kept_alone(w, h) &&
+		ttl_ms * 1000 > most_us + (most_us > 0 ? most_us / 100 : 0) + SLACK_US)
+		world_fail(w,
+			"withheld: d%u withholds %s with token %" PRId64 " for %" PRId64
+			" ms, and nobody can rely on it for more than %" PRId64 " us",
+			host->index, checker_name(h->name), h->token, ttl_ms, most_us);
+}
+
 void
 withheld_note(struct host *host, const struct note *n)
 {
 	struct world *w = host->world;
 	if (n->type != NOTE_WITHHELD)
 		return;
-	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (is_at(h, host) && h->token == n->token && h->name == checker_name_of(n->name))
-			h->withhold_us = w->now_us + n->ttl_ms * 995 - SLACK_US;
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
+		if (!is_at(h, host) || h->token != n->token || h->name != checker_name_of(n->name))
+			continue;
+		check_longest(w, h, host, n->ttl_ms);
+		h->withhold_us = w->now_us + n->ttl_ms * 995 - SLACK_US;
+	}
 }
 
 struct sought {
