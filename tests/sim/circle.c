@@ -103,6 +103,31 @@ permits_are_kept(struct world *w, const struct host *host, const struct stuck *s
 	return r->kind == KIND_PERMITS && r->permits > r->limit - kept;
 }
 
+/* Whether, as far as anybody knows, these may have so many permits, or be given them before, that too few are
+ * left for it or for one that waits with it. */
+static bool
+permits_may_lack(struct world *w, const struct host *host, const struct stuck *s, const struct request *r)
+{
+	int64_t stuck = 0, most = r->permits;
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->kind == KIND_PERMITS && h->host == host && h->host_life == host->life &&
+			h->name == r->name && is_stuck(s, h->session))
+			stuck += h->permits;
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
+		bool here = v->conn->host == host && v->conn->host_life == host->life && v->name == r->name;
+		if (!here || v->kind != KIND_PERMITS)
+			continue;
+		if (v->permits > most)
+			most = v->permits;
+		/* What it is given before the others is stuck, too. */
+		if (v->stray ? is_stuck(s, v->session)
+			     : v->id[0] != '\0' && speaks_at(s, v->conn, host) &&
+					is_stuck(s, conn_session(v->conn)))
+			stuck += v->permits;
+	}
+	return stuck > 0 && most > r->limit - stuck;
+}
+
 /* Whether somebody of these has the name and, as far as anybody knows, keeps it; or will be given it before.
  */
 static bool
@@ -125,6 +150,8 @@ static bool
 goes_on(struct world *w, const struct conn *c, const struct stuck *s, bool loosely)
 {
 	const struct request *r = &c->current;
+	if (r->verb == VERB_LOCK && loosely && r->kind == KIND_PERMITS)
+		return !permits_may_lack(w, c->host, s, r);
 	if (r->verb == VERB_LOCK)
 		return !is_kept(w, c->host, s, r->name, r->kind, loosely) &&
 		       !(!loosely && permits_are_kept(w, c->host, s, r)) &&
