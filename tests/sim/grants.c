@@ -138,6 +138,25 @@ is_forgotten(const struct world *w, unsigned key, int64_t token, int64_t last)
 	       server_wall_us(&w->servers[0]) - (w->now_us - since_us) <= last;
 }
 
+#define TOKENS_AHEAD_US 500000
+
+/* With one master they begin at its clock and stay behind it: no daemon's clock takes part (G2). */
+static void
+check_clock(struct world *w, unsigned name, int64_t token)
+{
+	int64_t most_us = 0;
+	if (w->plan.masters > 1)
+		return;
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
+		if (w->servers[i].peak_us > most_us)
+			most_us = w->servers[i].peak_us;
+	if (token > most_us + TOKENS_AHEAD_US)
+		world_fail(w,
+			"tokens: %s is granted with %" PRId64 ", which is %" PRId64
+			" us ahead of all that the clock of the master has shown",
+			checker_name(name), token, token - most_us);
+}
+
 static void
 check_token(struct world *w, unsigned name, const struct asked *r, int64_t token, bool tainted)
 {
@@ -145,6 +164,7 @@ check_token(struct world *w, unsigned name, const struct asked *r, int64_t token
 	unsigned key = plan_first(&w->plan, name);
 	int64_t last = r->kind == KIND_EXCLUSIVE ? k->token[key] : k->exclusive[key];
 	(void)excuse(w, EXCUSE_TOKEN_TAINTED, tainted);
+	check_clock(w, name, token);
 	if (excuse(w, EXCUSE_TOKEN_FORGOTTEN, is_forgotten(w, key, token, last)))
 		last = k->token[key] = k->exclusive[key] = token - 1;
 	k->forgot_us[key] = 0;

@@ -68,7 +68,10 @@ server_wall_us(const struct server *s)
 redisReply *
 server_run(struct server *s, int argc, const char *const *argv, const size_t *argvlen)
 {
-	redisReply *reply = master_run(s->master, server_wall_us(s), argc, argv, argvlen);
+	int64_t wall_us = server_wall_us(s);
+	if (wall_us > s->peak_us)
+		s->peak_us = wall_us;
+	redisReply *reply = master_run(s->master, wall_us, argc, argv, argvlen);
 	replication_commit(s);
 	return reply;
 }

@@ -44,6 +44,7 @@ struct server {
 	struct store *other;   /* what is in its other database */
 	struct replication replication; /* where there are sentinels */
 	struct herald herald;           /* what the command that runs has published */
+	int64_t peak_us;                /* the most that its clock has shown when it was asked */
 	int64_t lost_token; /* the greatest one that had been granted when it last lost what it knew */
 	int64_t token[PLAN_NAMES_MAX]; /* the last one of each name that this memory has given out */
 };
