@@ -282,6 +282,7 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	bundles_step(w, host, now_ms);
 	circle_step(w, host);
 	mirror_step(w, host, now_ms);
+	leaps_step(host);
 }
 
 /* Whether a greeting that could not be run is the last one on some link to the first master. */

@@ -35,6 +35,7 @@ struct checker {
 	int64_t forgot_us[PLAN_NAMES_MAX]; /* then; 0: none since the last grant */
 	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease that a daemon has of a name */
 	int64_t tainted_us[PLAN_NAMES_MAX];           /* the last time */
+	int64_t written_us[PLAN_NAMES_MAX];           /* when another program wrote to it; 0: never */
 	/* The life of a daemon in which a master told it that a name cannot be had: is of another kind or
 	 * LIMIT. */
 	uint64_t refused[PLAN_NAMES_MAX][PLAN_HOSTS_MAX];

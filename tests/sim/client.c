@@ -425,6 +425,13 @@ client_resumed(struct client *c, const struct reply *reply)
 		client_after(c, c->world->plan.think_us);
 		return;
 	}
+	/* What nobody asks for again within the grace is given up (5.9). */
+	if (c->state == CLIENT_WAITING && !c->many.on && c->world->plan.forgets &&
+		rng_percent(&c->world->rng, 60)) {
+		c->state = CLIENT_IDLE;
+		client_after(c, c->world->plan.lease_ms * 3000);
+		return;
+	}
 	/* It may want it as another kind by now, and gets no hold of the kind of before (5.9). */
 	if (c->state == CLIENT_WAITING && c->lock.permits == 0 && c->world->plan.shared_percent > 0 &&
 		!plan_keyed(&c->world->plan, c->lock.name) && c->lock.id[0] == '\0' &&

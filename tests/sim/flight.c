@@ -267,6 +267,7 @@ flight_run(struct flight *f)
 	effects_check(&effects, s, daemon_id, f->calls, f->n, f->reply);
 	tally_check(tallies, s, f->calls, f->n, &f->command, f->reply);
 	greets_check(&greets, s, f->calls, f->reply);
+	heard_ran(s, f->calls);
 	if (f->wire->way->host->life == f->host_life)
 		said_check(s, daemon_id, f->calls, f->n, f->reply);
 	for (size_t i = 0; keeps && i < f->n; i++)

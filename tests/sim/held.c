@@ -131,6 +131,7 @@ held_taint(struct world *w, unsigned name)
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		w->checker.tainted[name][i] = lease_there(&w->hosts[i], name);
 	rival_taint(w, name);
+	w->checker.written_us[name] = w->now_us;
 	w->checker.tainted_us[name] = w->now_us;
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
 		h->tainted |= h->name == name;

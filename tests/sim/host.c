@@ -1,11 +1,13 @@
 /* host: see host.h. */
 #include "tests/sim/host.h"
 
+#include "tests/sim/awaits.h"
 #include "tests/sim/change.h"
 #include "tests/sim/clone.h"
 #include "tests/sim/debt.h"
 #include "tests/sim/drain.h"
 #include "tests/sim/guard.h"
+#include "tests/sim/ruled.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
@@ -232,6 +234,7 @@ host_begin(struct host *h, const struct host *of)
 		rng_next(&w->rng), h->index);
 	host_configure(h);
 	memcpy(h->rules, w->rules, sizeof(h->rules));
+	h->reload_us = 0;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		h->least_lease_ms[i] = host_lease_ms(h, i);
 	settings.masters = h->masters;
@@ -356,6 +359,7 @@ void
 host_reload(struct host *h, const struct rule *rules)
 {
 	memcpy(h->rules, rules, sizeof(h->rules));
+	h->reload_us = h->world->now_us;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		if (host_lease_ms(h, i) < h->least_lease_ms[i])
 			h->least_lease_ms[i] = host_lease_ms(h, i);
@@ -387,6 +391,8 @@ perform_call(struct host *h, const struct call *call)
 	debt_call(h, call);
 	leaps_call(h, call);
 	tally_called(h, call);
+	awaits_called(h, call);
+	ruled_call(h, call);
 	if (h->moving[call->master] || h->place[call->master] == PLAN_MASTERS_MAX) {
 		wire_unsent(h, call);
 		return;
@@ -503,6 +509,7 @@ host_step(struct host *h, struct event *event)
 	if (event->type == EVENT_VOTE) {
 		debt_vote(h, event->vote);
 		tally_voted(h, event->vote);
+		awaits_voted(h, event->vote);
 	}
 	if (core_ended(h->core) && !h->ending) {
 		h->ending = true;

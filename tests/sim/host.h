@@ -46,6 +46,8 @@ struct host {
 	struct rule rules[WORLD_RULES];         /* as it has read them last */
 	int64_t least_lease_ms[PLAN_NAMES_MAX]; /* by the rules that it has had in this life */
 
+	int64_t reload_us; /* when it last read other rules */
+
 	int64_t ppm;     /* how fast its clock runs */
 	int64_t born_us; /* true time of the process' start */
 	int64_t base_ms; /* what CLOCK_BOOTTIME showed then */
@@ -53,6 +55,7 @@ struct host {
 	struct drift still; /* by how much its clock is behind, as it stood still */
 
 	int64_t paused_until_us;
+	bool leapt;            /* it has said so of a clock, in the step that runs */
 	int64_t stunned_us;    /* when its host last went on after it had stood still; 0: never */
 	int64_t copy_ended_us; /* another process with its daemon-id ended then; 0: none */
 	struct leaps leaps[CORE_SLOTS_MAX]; /* of its masters' clocks */

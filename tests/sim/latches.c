@@ -1,6 +1,7 @@
 /* latches: see latches.h. */
 #include "tests/sim/latches.h"
 
+#include "tests/sim/awaits.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -353,6 +354,7 @@ latches_command(struct world *w, struct conn *c)
 		.conn = c,
 		.name = r->name,
 		.since_us = w->now_us,
+		.after = w->latches.asked[c->host->index],
 		.open_us = INT64_MAX,
 		.until_ms = host_ms(c->host) + (waits ? r->wait_ms : 4001)};
 	if (r->verb == VERB_LATCH_DOWN)
@@ -417,7 +419,8 @@ word_answers(const struct latch_word *word, const struct latch_wait *v, const st
 					 word->meant == word->state.id && word->state.left == reply->n &&
 					 word->steps == v->said->steps && strcmp(word->by, v->said->by) == 0;
 	case VERB_LATCH_AWAIT:
-		return reply->type == REPLY_NULL ? !open : open;
+		return reply->type == REPLY_NULL ? !open
+						 : open && (v->first == 0 || word->state.id == v->first);
 	default:
 		return reply->type == REPLY_NULL ? !word->there : word->there && word->state.left == reply->n;
 	}
@@ -502,6 +505,7 @@ latches_reply(struct world *w, struct conn *c, const struct reply *reply)
 void
 latches_step(struct world *w, const struct host *host, int64_t now_ms)
 {
+	awaits_step(w, host);
 	for (const struct latch_wait *v = w->latches.waits; v != NULL; v = v->next)
 		if (v->conn->host == host && v->conn->host_life == host->life && v->until_ms <= now_ms)
 			world_fail(w,

@@ -88,6 +88,9 @@ struct latch_wait {
 	uint64_t meant;   /* it was said to this latch, */
 	bool unsure;      /* and may have been carried out there */
 	bool once;        /* no more requests will come */
+	uint64_t after;   /* questions of its daemon that left later than this one are about it */
+	uint64_t first;   /* AWAIT: the latch that it has found; 0: none yet; */
+	bool gone;        /* and that is there no more */
 	int64_t open_us;  /* AWAIT: since when nothing has kept it from being answered; INT64_MAX: something
 			     does */
 };
@@ -98,6 +101,7 @@ struct latches {
 	struct latch_tale of[PLAN_MASTERS_MAX][PLAN_LATCHES_MAX];
 	struct latch_said *said;
 	struct latch_wait *waits;
+	uint64_t asked[PLAN_HOSTS_MAX]; /* the last question of a daemon */
 };
 
 /* Requests name latches from PLAN_NAMES_MAX on. */

@@ -1,10 +1,12 @@
 /* leaps: see leaps.h. */
 #include "tests/sim/leaps.h"
 
+#include "tests/sim/backing.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 static int64_t
 guard_ms(const struct world *w)
@@ -132,7 +134,9 @@ leaps_note(struct host *h, const struct note *n)
 	int64_t other_us = other_ahead_us(s, from_us) + still_us;
 	l->seen = l->doubted = true;
 	l->doubts = 0;
+	l->seen_us = w->now_us;
 	l->seen_ms = host_ms(h);
+	h->leapt = true;
 	l->gained_us = gained_us > other_us ? gained_us : other_us;
 	if (gained_us < margin_us && !excuse(w, EXCUSE_LEAP_SERVER, other_us >= margin_us))
 		world_fail(w,
@@ -159,4 +163,56 @@ leaps_shorten_us(const struct host *h)
 		most_us = h->leaps[i].gained_us > most_us ? h->leaps[i].gained_us : most_us;
 	}
 	return leapt > members / 2 ? most_us : 0;
+}
+
+/* Most masters have shown it that its host stood still. */
+static bool
+knows_that_it_stood_still(const struct host *h)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < h->world->plan.masters; i++)
+		n += h->leaps[i].seen && h->stunned_us != 0 && h->leaps[i].seen_us >= h->stunned_us;
+	return n >= plan_majority(&h->world->plan);
+}
+
+/* Of what was left of its lease it takes off as much: what it is sure of is at a majority of the masters, but
+ * for the clock margin, within which nothing shows. */
+static void
+look_at_lease(struct host *h, unsigned name)
+{
+	struct world *w = h->world;
+	struct resource_view view;
+	unsigned had = 0;
+	int64_t written_us = w->checker.written_us[name], lease_us = w->plan.lease_ms * 1000;
+	if ((written_us != 0 && w->now_us - written_us < 4 * lease_us) ||
+		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
+		view.limit > 0 || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
+		return;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		int64_t left_us = (view.lease_ms - 3 * w->plan.margin_ms) * 1000 - lease_us / 50 - 5000;
+		/* Of a clock that was set back less shows. */
+		had += backing_lacks(&w->servers[i], name) || left_us <= 0 ||
+		       w->servers[i].back_until_us != 0 ||
+		       backing_seats(&w->servers[i], name, h->call_settings.daemon_id, view.kind, left_us) >
+			       0;
+	}
+	if (had < plan_majority(&w->plan))
+		world_fail(w,
+			"leap: d%u knows that its host stood still, and is sure of %s for %" PRId64
+			" ms, which %u masters keep so long",
+			h->index, checker_name(name), view.lease_ms, had);
+}
+
+void
+leaps_step(struct host *h)
+{
+	struct world *w = h->world;
+	bool leapt = h->leapt;
+	h->leapt = false;
+	if (!leapt || w->plan.replicas > 0 || w->plan.changes || w->plan.others > 0 ||
+		!knows_that_it_stood_still(h))
+		return;
+	for (unsigned i = 0; i < w->plan.names; i++)
+		if (!rival_locks(w, i))
+			look_at_lease(h, i);
 }

@@ -21,6 +21,7 @@ struct leaps {
 	int64_t back_us;    /* until then */
 	uint64_t memory;    /* that it told of, */
 	bool seen;          /* this life of the daemon has said that the clock leapt: */
+	int64_t seen_us;    /* last then, */
 	int64_t seen_ms;    /* last then, by the daemon's own clock, which the guard goes by, */
 	int64_t gained_us;  /* and by as much */
 	bool doubted;       /* no greeting has been answered since that asks about it, or tells of another
@@ -40,5 +41,8 @@ bool leaps_withholds(const struct host *host, unsigned master);
 
 /* By how much at most its leases may be shorter than it was sure of; 0: no majority leapt. */
 int64_t leaps_shorten_us(const struct host *host);
+
+/* After each step of a daemon: what it is still sure of, once it knows that it stood still, is there. */
+void leaps_step(struct host *host);
 
 #endif

@@ -70,6 +70,10 @@ plan_text(const struct plan *plan, char *out, size_t size)
 			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
 	if (plan->flaps && n < size)
 		n += (size_t)snprintf(out + n, size - n, " flaps");
+	if (plan->forgets && n < size)
+		n += (size_t)snprintf(out + n, size - n, " forgets");
+	if (plan->reloads && n < size)
+		n += (size_t)snprintf(out + n, size - n, " reloads");
 	for (unsigned i = 0; i < plan->first_n && n < size; i++)
 		n += (size_t)snprintf(
 			out + n, size - n, "%sm%u", i == 0 ? "; changes from: " : " ", plan->first[i]);
@@ -268,6 +272,15 @@ plan_odd(struct plan *plan)
 		plan->odd_percent = rng_percent(&rng, 50) ? 100 : 50;
 }
 
+static void
+plan_more(struct plan *plan)
+{
+	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 17};
+
+	plan->forgets = rng_percent(&rng, 20);
+	plan->reloads = rng_percent(&rng, 8);
+}
+
 void
 plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 {
@@ -338,6 +351,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 		plan_changes(plan, &rng);
 	plan_flaps(plan);
 	plan_odd(plan);
+	plan_more(plan);
 }
 
 void

@@ -120,8 +120,10 @@ struct plan {
 	int64_t faults_us;      /* how long things go wrong */
 	int64_t fault_every_us; /* mean time between faults */
 	bool fault[FAULT_COUNT];
-	bool flaps;  /* connections break again and again (flap.h) */
-	bool storms; /* and clients count a latch down as fast as they can: see plan_storm() */
+	bool forgets; /* who comes back may not ask again for what it waited for */
+	bool reloads; /* daemons read other rules again and again (reload.h) */
+	bool flaps;   /* connections break again and again (flap.h) */
+	bool storms;  /* and clients count a latch down as fast as they can: see plan_storm() */
 };
 
 /* masters: so many; 0: the seed draws that too. */

@@ -28,3 +28,24 @@ reload(struct host *h)
 		h->index, rules[0].lease_ms, rules[WORLD_RULES - 1].lease_ms);
 	host_reload(h, rules);
 }
+
+static void
+reload_turn(void *arg, uint64_t a, void *data)
+{
+	struct world *w = arg;
+	struct host *h = &w->hosts[rng_range(&w->rng, 0, w->plan.hosts - 1)];
+	(void)a;
+	(void)data;
+	if (w->phase != PHASE_FAULTS)
+		return;
+	if (h->alive && !h->draining && !h->ending && h->paused_until_us <= w->now_us)
+		reload(h);
+	world_after(w, rng_range(&w->rng, 0, w->plan.lease_ms * 2500), reload_turn, w, 0, NULL);
+}
+
+void
+reload_watch(struct world *w)
+{
+	if (w->plan.reloads)
+		world_after(w, rng_range(&w->rng, 0, w->plan.lease_ms * 1000), reload_turn, w, 0, NULL);
+}

@@ -6,7 +6,10 @@
 #define SIM_RELOAD_H
 
 struct host;
+struct world;
 
 void reload(struct host *host);
+/* Some do every now and then, where the plan says so. */
+void reload_watch(struct world *world);
 
 #endif

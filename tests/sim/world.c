@@ -5,6 +5,7 @@
 #include "tests/sim/change.h"
 #include "tests/sim/fault.h"
 #include "tests/sim/flap.h"
+#include "tests/sim/reload.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -321,6 +322,7 @@ watch(struct world *w)
 	progress_watch(w);
 	belief_watch(w);
 	well_watch(w);
+	line_watch(w);
 }
 
 void
@@ -330,6 +332,7 @@ world_live(struct world *w)
 	bool alike = p->others == 0 && !p->changes;
 	fault_plan(w);
 	flap_watch(w);
+	reload_watch(w);
 	change_watch(w);
 	if (alike)
 		watch(w);

@@ -18,11 +18,13 @@
 #include "tests/sim/debt.h"
 #include "tests/sim/excuse.h"
 #include "tests/sim/fair.h"
+#include "tests/sim/heard.h"
 #include "tests/sim/honest.h"
 #include "tests/sim/host.h"
 #include "tests/sim/kinds.h"
 #include "tests/sim/latches.h"
 #include "tests/sim/limits.h"
+#include "tests/sim/line.h"
 #include "tests/sim/losses.h"
 #include "tests/sim/orphan.h"
 #include "tests/sim/plan.h"
@@ -68,12 +70,14 @@ struct world {
 	struct given_back given[PLAN_HOSTS_MAX];
 	struct progress progress;
 	struct rival rival;
+	struct line lines[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct ballot ballots[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct debt debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
 	struct rule rules[WORLD_RULES];     /* as a daemon finds them when it starts */
 	bool change_left[PLAN_MASTERS_MAX]; /* it has been no member for a while */
-	bool change_done;                   /* the set is made of the first servers */
-	bool change_answered;               /* what the operators asked for last */
+	struct heard heard[PLAN_MASTERS_MAX];
+	bool change_done;     /* the set is made of the first servers */
+	bool change_answered; /* what the operators asked for last */
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
 	struct demand demand;
