@@ -103,10 +103,10 @@ START_TEST(an_unanswered_acquire_is_released_until_it_is_surely_dead)
 	ck_assert_str_eq(lock_once(&w, 1, "a"), "acquire a#1 once");
 	ck_assert_str_eq(after(&w, 333), "release a#1 | c1 -NOMASTER");
 	/* A confirmation before the acquire's own deadline does not count: it may still be executed. */
-	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_NO, "a", 1), "release a#1");
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_NO, "a", 1), "");
 	core_view_counts(w.core, &counts);
 	ck_assert_uint_eq(counts.releasing, 1);
-	ck_assert_str_eq(after(&w, 1), "");
+	ck_assert_str_eq(after(&w, 1), "release a#1");
 	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_NO, "a", 1), "");
 	core_view_counts(w.core, &counts);
 	ck_assert_uint_eq(counts.releasing, 0);

@@ -134,6 +134,7 @@ undo_vote(struct core *core, const struct vote *vote)
 			undo_end(core, u);
 			return;
 		}
+		u->confirmed = true;
 		undo_arm(core, u, core->now.ms + 1 + (u->after_us - vote->time_us) / 1000);
 		return;
 	}
@@ -170,6 +171,9 @@ undo_retry_all(struct core *core)
 {
 	struct undo *u, *next;
 
-	HASH_ITER (hh, core->undos, u, next)
-		undo_send(core, u, 0);
+	HASH_ITER (hh, core->undos, u, next) {
+		/* Else links that break every few ms would repeat all of them each time. */
+		if (!u->confirmed)
+			undo_send(core, u, 0);
+	}
 }

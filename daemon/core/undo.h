@@ -19,7 +19,8 @@ void undo_vote(struct core *core, const struct vote *vote);
 void undo_leave(struct core *core, unsigned master);
 void undo_timer(struct core *core, struct undo *undo);
 
-/* The master is in use again: everything outstanding is sent now. */
+/* A master is in use again: what no answer has confirmed is sent now. What was confirmed is sent again when
+ * the acquire can no longer run. */
 void undo_retry_all(struct core *core);
 
 #endif

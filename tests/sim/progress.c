@@ -371,6 +371,16 @@ progress_told(struct host *h, unsigned name)
 	a->since_us = h->world->now_us;
 }
 
+void
+progress_linked(struct host *h)
+{
+	for (unsigned i = 0; i < h->world->plan.names; i++) {
+		struct asking *a = &h->world->progress.asking[h->index][i];
+		a->rounds = 0;
+		a->since_us = h->world->now_us;
+	}
+}
+
 /* Whatever goes wrong, and whoever has the lease. */
 void
 progress_called(struct host *h, unsigned name)

@@ -69,5 +69,7 @@ void progress_ended(struct host *host, unsigned name, uint64_t attempt);
 /* A daemon asks for a lease, or has news that are reason to. */
 void progress_asked(struct host *host, unsigned name, uint64_t attempt);
 void progress_told(struct host *host, unsigned name);
+/* A link of this daemon is up again: it may ask for whatever it waits for. */
+void progress_linked(struct host *host);
 
 #endif

@@ -413,6 +413,7 @@ wire_connected(void *arg, uint64_t life, void *data)
 	master_load_scripts(s->master);
 	host_see_replicas(h, s);
 	trace_line(&w->trace, w->now_us, "d%u     link %u to m%u is up", h->index, wire->index, s->index);
+	progress_linked(h);
 	host_step(h,
 		&(struct event){.type = EVENT_LINK_UP, .master = way_master(wire->way), .link = wire->index});
 }
