@@ -27,7 +27,7 @@ struct world;
 struct checker {
 	struct hold *holds;
 	struct wait *waits;
-	struct pact *pacts;
+	struct pacts pacts;
 	struct bundle_wait *bundles;
 	int64_t token[PLAN_NAMES_MAX];     /* the greatest of all grants, */
 	int64_t exclusive[PLAN_NAMES_MAX]; /* and of those that were exclusive */

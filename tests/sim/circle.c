@@ -55,10 +55,10 @@ collect(struct world *w, const struct host *host, bool mlock, struct stuck *s)
 {
 	const struct conn *c;
 	s->n = 0;
-	LIST_FOREACH (c, &w->conns, in_world)
+	LIST_FOREACH (c, &w->conns.open[host->index], in_place)
 		if (speaks_at(s, c, host) && s->n < STUCK_MAX && !is_stuck(s, conn_session(c)))
 			s->session[s->n++] = conn_session(c);
-	LIST_FOREACH (c, &w->conns, in_world) {
+	LIST_FOREACH (c, &w->conns.open[host->index], in_place) {
 		if (!speaks_at(s, c, host) || conn_waits(w, c, mlock))
 			continue;
 		for (unsigned i = 0; i < s->n; i++)
@@ -171,7 +171,7 @@ reduce(struct world *w, const struct host *host, struct stuck *s, bool loosely)
 	unsigned before;
 	do {
 		before = s->n;
-		LIST_FOREACH (c, &w->conns, in_world) {
+		LIST_FOREACH (c, &w->conns.open[host->index], in_place) {
 			if (!speaks_at(s, c, host) || !is_stuck(s, conn_session(c)) ||
 				!goes_on(w, c, s, loosely))
 				continue;

@@ -49,7 +49,10 @@ static struct conn *
 conn_find(struct host *h, conn_id id)
 {
 	struct conn *c;
-	LIST_FOREACH (c, &h->world->conns, in_world)
+	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
+		if (c->id == id)
+			return c;
+	LIST_FOREACH (c, &h->world->conns.all, in_world)
 		if (c->id == id)
 			return c;
 	assert(false && "an action names a connection that never was");
@@ -63,7 +66,7 @@ conn_tag_lives(const struct conn *c)
 	const struct conn *other;
 	if (c->pid != 0 && !c->unbound)
 		return true;
-	LIST_FOREACH (other, &c->world->conns, in_world)
+	LIST_FOREACH (other, conns_tagged(&c->world->conns, c->tag), in_tag)
 		if (other->tag == c->tag && !other->left)
 			return true;
 	return false;
@@ -73,19 +76,9 @@ static void
 conn_tag_ends(const struct conn *c)
 {
 	struct conn *other;
-	LIST_FOREACH (other, &c->world->conns, in_world)
+	LIST_FOREACH (other, conns_tagged(&c->world->conns, c->tag), in_tag)
 		other->over |= other->tag == c->tag;
 	held_session_ended(c->world, c->tag);
-}
-
-void
-conn_free_all(struct all_conns *all)
-{
-	struct conn *c;
-	while ((c = LIST_FIRST(all)) != NULL) {
-		LIST_REMOVE(c, in_world);
-		free(c);
-	}
 }
 
 /* ---- client to host ---- */
@@ -100,7 +93,7 @@ host_accepts(void *arg, uint64_t a, void *data)
 		return;
 	struct peer peer = {.pid = (int64_t)c->id, .uid = 1000, .admin = true};
 	snprintf(peer.address, sizeof(peer.address), "%s", c->local ? "unix" : "10.0.0.7:4711");
-	c->open = true;
+	conns_open(&c->world->conns, c);
 	host_step(c->host, &(struct event){.type = EVENT_OPEN, .conn = c->id, .peer = &peer});
 }
 
@@ -118,7 +111,7 @@ conn_open(struct client *client, struct host *h, bool local)
 	c->client_life = client->life;
 	c->tag = c->id;
 	c->local = local;
-	LIST_INSERT_HEAD(&w->conns, c, in_world);
+	conns_add(&w->conns, c);
 	schedule_add(&w->schedule, later(w, &c->to_host_us), host_accepts, c, 0, NULL);
 	return c;
 }
@@ -275,7 +268,7 @@ host_closes(void *arg, uint64_t how, void *data)
 	host_step(c->host, &(struct event){.type = EVENT_CLOSE, .conn = c->id, .end = end});
 	w->closes = NULL;
 	sessions_closed(w, c, end);
-	c->open = false;
+	conns_close(&w->conns, c);
 	pact_closed(w, c, end);
 	waits_close(w, c);
 	bundles_closed(w, c);
@@ -323,7 +316,7 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 	conn_tag_ends(bound);
 	held_exited(c->world, bound);
 	pact_exited(c->world, bound);
-	LIST_FOREACH (other, &c->world->conns, in_world)
+	LIST_FOREACH (other, conns_tagged(&c->world->conns, bound->tag), in_tag)
 		if (other->tag == bound->tag && other->host == c->host) {
 			waits_close(c->world, other);
 			other->unbound = true;
@@ -444,7 +437,7 @@ static void
 conn_grace(struct conn *c, bool graced)
 {
 	struct conn *other;
-	LIST_FOREACH (other, &c->world->conns, in_world)
+	LIST_FOREACH (other, conns_tagged(&c->world->conns, c->tag), in_tag)
 		if (other->tag == c->tag)
 			other->graced = graced;
 }
@@ -458,8 +451,8 @@ conn_speaks_for(struct conn *c, uint64_t tag)
 		c->graced = false;
 		c->secret[0] = '\0';
 	}
-	c->tag = tag;
-	LIST_FOREACH (other, &c->world->conns, in_world) {
+	conns_move(&c->world->conns, c, tag);
+	LIST_FOREACH (other, conns_tagged(&c->world->conns, tag), in_tag) {
 		if (other == c || other->tag != tag)
 			continue;
 		if (other->secret[0] != '\0')
@@ -483,7 +476,7 @@ conn_binds(struct conn *c, bool granted)
 		c->bound = true;
 	/* And all that speak for the session. */
 	struct conn *each;
-	LIST_FOREACH (each, &c->world->conns, in_world)
+	LIST_FOREACH (each, conns_tagged(&c->world->conns, c->tag), in_tag)
 		if (c->bound && each->tag == c->tag)
 			each->pid = c->pid;
 }
@@ -580,13 +573,14 @@ void
 conn_host_gone(struct host *h)
 {
 	struct conn *c;
-	LIST_FOREACH (c, &h->world->conns, in_world) {
+	LIST_FOREACH (c, &h->world->conns.all, in_world) {
 		if (c->host != h || c->host_life != h->life)
 			continue;
 		waits_forget(h->world, c);
 		bundles_closed(h->world, c);
 		latches_closed(h->world, c);
-		c->open = false;
+		if (c->open)
+			conns_close(&h->world->conns, c);
 		if (client_is_there(c))
 			schedule_add(&h->world->schedule, later(h->world, &c->to_client_us), client_closes, c,
 				0, NULL);

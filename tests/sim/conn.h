@@ -47,7 +47,9 @@ struct request {
 };
 
 struct conn {
-	LIST_ENTRY(conn) in_world;
+	LIST_ENTRY(conn) in_world; /* conns.h */
+	LIST_ENTRY(conn) in_tag;
+	LIST_ENTRY(conn) in_place; /* open, or closed */
 	struct world *world;
 	conn_id id;
 	struct host *host;
@@ -78,8 +80,6 @@ struct conn {
 	struct request current;
 };
 
-LIST_HEAD(all_conns, conn);
-
 struct conn *conn_open(struct client *client, struct host *host, bool local);
 void conn_send(struct conn *conn, const struct request *request);
 /* The client closes its end; quit: says so before. */
@@ -92,7 +92,6 @@ void conn_finish(struct conn *conn);
 void conn_exit(struct conn *conn);
 /* The session that it speaks for; 0: none. */
 session_id conn_session(const struct conn *conn);
-void conn_free_all(struct all_conns *all);
 
 /* The host's side. */
 void conn_reply(struct host *host, conn_id id, const struct reply *reply);

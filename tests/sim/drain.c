@@ -30,7 +30,7 @@ drain_began(struct world *w, const struct host *host)
 		if (h->host != host || h->host_life != host->life || h->lost || h->untold ||
 			h->valid_us <= w->now_us)
 			continue;
-		LIST_FOREACH (c, &w->conns, in_world)
+		LIST_FOREACH (c, &w->conns.open[host->index], in_place)
 			if (c->host == host && c->host_life == host->life && c->open && !c->ousted &&
 				!c->ending && !c->closing && conn_session(c) == h->session)
 				world_fail(w, "drain: c%u holds %s and is not told that d%u stops",

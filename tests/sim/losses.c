@@ -214,7 +214,7 @@ check_told(struct world *w, const struct host *h, const struct loss_told *l)
 				l->session, h->index, checker_name(l->name));
 		return;
 	}
-	LIST_FOREACH (c, &w->conns, in_world)
+	LIST_FOREACH (c, &w->conns.open[h->index], in_place)
 		if (speaks_for(c, h, l->session) && !c->ending && !c->closing)
 			world_fail(w,
 				"loss: session %" PRIu64 " of d%u has lost %s, and c%u is left in peace",

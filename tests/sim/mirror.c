@@ -194,28 +194,41 @@ struct known {
 	int64_t pid;
 };
 
+/* The last that spoke for it, and is closed; NULL: none. */
+static const struct conn *
+last_closed(const struct shown *s, session_id session)
+{
+	const struct conn *c;
+	LIST_FOREACH (c, conns_closed(&s->w->conns, session), in_place)
+		if (c->session == session && c->host == s->host && c->host_life == s->host->life)
+			return c;
+	return NULL;
+}
+
 static void
 collect(const struct shown *s, session_id session, struct known *k)
 {
 	const struct conn *c;
 	uint64_t tag = 0;
 	*k = (struct known){.any = NULL};
-	LIST_FOREACH (c, &s->w->conns, in_world) {
-		bool there = c->open && !c->ousted;
-		if (c->host != s->host || c->host_life != s->host->life ||
-			(there ? conn_session(c) : c->session) != session)
+	LIST_FOREACH (c, &s->w->conns.open[s->host->index], in_place) {
+		if (c->ousted || conn_session(c) != session)
 			continue;
-		if (there && k->connections > 0 && c->tag != tag)
+		if (k->connections > 0 && c->tag != tag)
 			world_fail(s->w,
 				"mirror: c%u speaks for session %" PRIu64 " of d%u, which it did not join",
 				c->client->index, session, s->host->index);
-		if (there || k->any == NULL)
-			tag = c->tag;
-		k->any = there || k->any == NULL ? c : k->any;
-		k->connections += there;
-		k->unsure |= there && c->closing;
+		tag = c->tag;
+		k->any = c;
+		k->connections++;
+		k->unsure |= c->closing;
 	}
-	LIST_FOREACH (c, &s->w->conns, in_world)
+	if (k->any == NULL)
+		k->any = last_closed(s, session);
+	if (k->any == NULL)
+		return;
+	tag = k->any->tag;
+	LIST_FOREACH (c, conns_tagged(&s->w->conns, tag), in_tag)
 		if (c->tag == tag && c->host == s->host && c->bound && !c->unbound)
 			k->pid = c->pid;
 }

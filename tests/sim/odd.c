@@ -138,7 +138,7 @@ any_secret(struct client *c, struct request *r)
 	const struct conn *other;
 	unsigned n = 0;
 	snprintf(r->secret, sizeof(r->secret), "%016x%032x", 1U, 7U);
-	LIST_FOREACH (other, &w->conns, in_world) {
+	LIST_FOREACH (other, &w->conns.all, in_world) {
 		if (other->secret[0] == '\0' || other->host != c->conn->host ||
 			other->host_life != c->conn->host_life || other->local != c->conn->local ||
 			rng_range(&w->rng, 0, n++) != 0)
@@ -155,7 +155,7 @@ odd_binds(struct client *c, struct request *r)
 	const struct conn *other;
 	r->verb = VERB_SESSION_BIND;
 	r->pid = (int64_t)++w->serials;
-	LIST_FOREACH (other, &w->conns, in_world)
+	LIST_FOREACH (other, &w->conns.all, in_world)
 		if (other->bound && !other->unbound && other->host == c->conn->host &&
 			rng_percent(&w->rng, 20))
 			r->pid = other->pid;

@@ -196,7 +196,7 @@ standing_of(const struct world *w, const struct conn *c, uint64_t tag)
 	struct standing s = {.idle = true, .gone = true};
 	const struct conn *other;
 	stands_by_holds(w, c, tag, &s);
-	LIST_FOREACH (other, &w->conns, in_world) {
+	LIST_FOREACH (other, conns_tagged(&w->conns, tag), in_tag) {
 		if (other->tag != tag || other->host != c->host || other->host_life != c->host_life)
 			continue;
 		bool speaks = other->open && !other->ousted;
@@ -205,8 +205,8 @@ standing_of(const struct world *w, const struct conn *c, uint64_t tag)
 		s.busy |= other->bound && !other->unbound;
 		s.idle &= other->pid == 0;
 	}
-	for (const struct pact *p = w->checker.pacts; p != NULL; p = p->next)
-		s.gone &= p->tag != tag || p->host != c->host || p->over || p->host_life != c->host_life;
+	const struct pact *p = pact_tagged(w, tag);
+	s.gone &= p == NULL || p->host != c->host || p->over || p->host_life != c->host_life;
 	return s;
 }
 
@@ -214,7 +214,7 @@ struct conn *
 oracle_bound(const struct world *w, const struct conn *c, int64_t pid)
 {
 	struct conn *other;
-	LIST_FOREACH (other, &w->conns, in_world)
+	LIST_FOREACH (other, &w->conns.all, in_world)
 		if (other->pid == pid && other->bound && !other->unbound && other->host == c->host &&
 			other->host_life == c->host_life)
 			return other;
@@ -243,7 +243,7 @@ of_bind(const struct world *w, const struct conn *c, struct forecast *f)
 		of_move(w, c, other->tag, f);
 		return;
 	}
-	LIST_FOREACH (other, &w->conns, in_world) {
+	LIST_FOREACH (other, conns_tagged(&w->conns, c->tag), in_tag) {
 		bool ours = other->tag == c->tag && other->host == c->host;
 		bound |= ours && other->bound && !other->unbound;
 		may_be |= ours && other != c && other->pid != 0;
@@ -259,7 +259,7 @@ static void
 check_secret(struct world *w, struct conn *c, const struct reply *reply)
 {
 	struct conn *other;
-	LIST_FOREACH (other, &w->conns, in_world) {
+	LIST_FOREACH (other, &w->conns.all, in_world) {
 		if (other->secret[0] == '\0' || other->host != c->host || other->host_life != c->host_life)
 			continue;
 		if ((strcmp(other->secret, reply->text) == 0) != (other->tag == c->tag))

@@ -15,20 +15,20 @@ is_alive(const struct pact *p)
 }
 
 static struct pact *
-find_tag(struct world *w, uint64_t tag)
+find_tag(const struct world *w, uint64_t tag)
 {
-	struct pact *p = w->checker.pacts;
+	struct pact *p = w->checker.pacts.tagged[tag % PACT_BUCKETS];
 	while (p != NULL && p->tag != tag)
-		p = p->next;
+		p = p->next_tag;
 	return p;
 }
 
 static struct pact *
 find_session(const struct world *w, const struct host *host, session_id session)
 {
-	struct pact *p = w->checker.pacts;
-	while (p != NULL && !(p->host == host && is_alive(p) && p->session == session))
-		p = p->next;
+	struct pact *p = w->checker.pacts.living[host->index];
+	while (p != NULL && !(is_alive(p) && p->session == session))
+		p = p->next_living;
 	return p;
 }
 
@@ -38,17 +38,39 @@ pact_of(const struct world *w, const struct host *host, session_id session)
 	return find_session(w, host, session);
 }
 
+const struct pact *
+pact_tagged(const struct world *w, uint64_t tag)
+{
+	return find_tag(w, tag);
+}
+
+struct pact *
+pact_living(struct world *w, const struct host *host)
+{
+	struct pact **at = &w->checker.pacts.living[host->index];
+	while (*at != NULL)
+		if ((*at)->over || (*at)->host_life != host->life)
+			*at = (*at)->next_living;
+		else
+			at = &(*at)->next_living;
+	return w->checker.pacts.living[host->index];
+}
+
 static struct pact *
 add(struct world *w, const struct conn *c)
 {
+	struct pact **tagged = &w->checker.pacts.tagged[c->tag % PACT_BUCKETS];
+	struct pact **living = &w->checker.pacts.living[c->host->index];
 	struct pact *p = calloc(1, sizeof(*p));
 	assert(p != NULL);
-	*p = (struct pact){.next = w->checker.pacts,
+	*p = (struct pact){.next_tag = *tagged,
+		.next_living = *living,
 		.host = c->host,
 		.host_life = c->host_life,
 		.tag = c->tag,
 		.session = conn_session(c)};
-	w->checker.pacts = p;
+	*tagged = p;
+	*living = p;
 	return p;
 }
 
@@ -64,7 +86,7 @@ static void
 take_over(struct world *w, struct pact *p, const struct conn *by)
 {
 	struct conn *other;
-	LIST_FOREACH (other, &w->conns, in_world) {
+	LIST_FOREACH (other, conns_tagged(&w->conns, by->current.tag), in_tag) {
 		if (other == by || other->tag != by->current.tag || other->host != by->host || !other->open ||
 			other->ousted)
 			continue;
@@ -84,7 +106,7 @@ static bool
 others_speak(const struct world *w, const struct conn *c)
 {
 	const struct conn *other;
-	LIST_FOREACH (other, &w->conns, in_world)
+	LIST_FOREACH (other, conns_tagged(&w->conns, c->tag), in_tag)
 		if (other != c && other->tag == c->tag && other->open && !other->ousted)
 			return true;
 	return false;
@@ -216,7 +238,7 @@ static bool
 is_blocked(const struct pact *p)
 {
 	const struct conn *c;
-	LIST_FOREACH (c, &p->host->world->conns, in_world)
+	LIST_FOREACH (c, conns_tagged(&p->host->world->conns, p->tag), in_tag)
 		if (c->tag == p->tag && c->open && c->busy && !c->running && !c->ousted)
 			return true;
 	return false;
@@ -231,7 +253,7 @@ silent(struct pact *p)
 			"heartbeat: session %" PRIu64 " of d%u is closed after %" PRId64 " ms of %" PRId64,
 			p->session, p->host->index, for_ms, p->heartbeat_ms);
 	struct conn *bound;
-	LIST_FOREACH (bound, &p->host->world->conns, in_world)
+	LIST_FOREACH (bound, conns_tagged(&p->host->world->conns, p->tag), in_tag)
 		if (bound->tag == p->tag)
 			bound->unbound = true;
 	if (p->detached)
@@ -241,7 +263,7 @@ silent(struct pact *p)
 		return;
 	/* What it waits for ends with it, before its connections do. */
 	struct conn *c;
-	LIST_FOREACH (c, &p->host->world->conns, in_world)
+	LIST_FOREACH (c, conns_tagged(&p->host->world->conns, p->tag), in_tag)
 		if (c->tag == p->tag && c->open)
 			waits_close(p->host->world, c);
 }
@@ -265,9 +287,10 @@ pact_note(struct host *h, const struct note *n)
 void
 pact_free(struct world *w)
 {
-	while (w->checker.pacts != NULL) {
-		struct pact *p = w->checker.pacts;
-		w->checker.pacts = p->next;
-		free(p);
-	}
+	for (unsigned i = 0; i < PACT_BUCKETS; i++)
+		for (struct pact *p = w->checker.pacts.tagged[i], *next; p != NULL; p = next) {
+			next = p->next_tag;
+			free(p);
+		}
+	w->checker.pacts = (struct pacts){.tagged = {NULL}};
 }

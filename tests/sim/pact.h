@@ -18,8 +18,18 @@
 struct host;
 struct world;
 
+#define PACT_BUCKETS 256
+
+/* Of all sessions that were ever promised something, and of those few of each daemon that may live: the
+ * newest first. */
+struct pacts {
+	struct pact *tagged[PACT_BUCKETS];
+	struct pact *living[PLAN_HOSTS_MAX];
+};
+
 struct pact {
-	struct pact *next;
+	struct pact *next_tag;
+	struct pact *next_living;
 	struct host *host;
 	uint64_t host_life;
 	uint64_t tag; /* of its connections */
@@ -47,6 +57,11 @@ void pact_note(struct host *host, const struct note *note);
 
 /* The living session of this daemon that has one; NULL: none. */
 const struct pact *pact_of(const struct world *world, const struct host *host, session_id session);
+
+/* That of the session with this tag, which may have ended; NULL: none. */
+const struct pact *pact_tagged(const struct world *world, uint64_t tag);
+/* The first of the sessions with one that may live at this daemon; those that have ended are let go. */
+struct pact *pact_living(struct world *world, const struct host *host);
 
 void pact_free(struct world *world);
 

@@ -47,7 +47,7 @@ is_kept(const struct world *w, const struct conn *c, enum end end)
 		return true;
 	if (c->pid != 0)
 		return true;
-	LIST_FOREACH (other, &w->conns, in_world)
+	LIST_FOREACH (other, conns_tagged(&w->conns, c->tag), in_tag)
 		if (other != c && other->tag == c->tag &&
 			(other->pid != 0 || (other->open && !other->ousted)))
 			return true;
@@ -115,7 +115,7 @@ static bool
 is_blocked(const struct world *w, const struct pact *p)
 {
 	const struct conn *c;
-	LIST_FOREACH (c, &w->conns, in_world)
+	LIST_FOREACH (c, conns_tagged(&w->conns, p->tag), in_tag)
 		if (c->tag == p->tag && c->open && c->busy && !c->ousted)
 			return true;
 	return false;
@@ -127,7 +127,7 @@ speakers(const struct world *w, const struct pact *p)
 {
 	const struct conn *c;
 	unsigned n = 0;
-	LIST_FOREACH (c, &w->conns, in_world)
+	LIST_FOREACH (c, conns_tagged(&w->conns, p->tag), in_tag)
 		n += c->tag == p->tag && c->host == p->host && c->open && !c->ousted && !c->ending &&
 		     !c->closing;
 	return n;
@@ -167,9 +167,7 @@ look_at_untold(struct world *w, const struct pact *p, int64_t now_ms)
 void
 sessions_step(struct world *w, const struct host *host, int64_t now_ms)
 {
-	for (struct pact *p = w->checker.pacts; p != NULL; p = p->next) {
-		if (p->over || p->host != host || p->host_life != host->life || host->draining)
-			continue;
+	for (struct pact *p = pact_living(w, host); p != NULL && !host->draining; p = p->next_living) {
 		look_at_heartbeat(w, p, now_ms);
 		look_at_untold(w, p, now_ms);
 	}

@@ -18,11 +18,8 @@ is_at(const struct hold *h, const struct host *host)
 static bool
 is_kept_alone(const struct world *w, const struct hold *h)
 {
-	for (const struct pact *p = w->checker.pacts; p != NULL; p = p->next)
-		if (p->tag == h->tag && p->host == h->host && p->host_life == h->host_life && p->detached &&
-			!p->graced)
-			return true;
-	return false;
+	const struct pact *p = pact_tagged(w, h->tag);
+	return p != NULL && p->host == h->host && p->host_life == h->host_life && p->detached && !p->graced;
 }
 
 /* Until what could have been told is over: as of the last step, or of the moment when it was cut off (5.8),

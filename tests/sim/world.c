@@ -135,7 +135,7 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 		abort();
 	trace_init(&w->trace, keep_trace);
 	LIST_INIT(&w->flights);
-	LIST_INIT(&w->conns);
+	conns_init(&w->conns);
 	LIST_INIT(&w->parcels);
 	init_settings(w);
 	for (unsigned i = 0; i < plan_servers(plan); i++) {
@@ -171,7 +171,7 @@ world_close(struct world *w)
 	latches_done(w);
 	losses_done(w);
 	flights_free(&w->flights);
-	conn_free_all(&w->conns);
+	conns_free(&w->conns);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		host_done(&w->hosts[i]);
 	replication_done(w);

@@ -15,6 +15,7 @@
 #include "tests/sim/ballot.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/client.h"
+#include "tests/sim/conns.h"
 #include "tests/sim/debt.h"
 #include "tests/sim/excuse.h"
 #include "tests/sim/fair.h"
@@ -54,7 +55,7 @@ struct world {
 	struct host hosts[PLAN_HOSTS_MAX];
 	struct client clients[PLAN_CLIENTS_MAX];
 	struct all_flights flights;
-	struct all_conns conns;
+	struct conns conns;
 	struct checker checker;
 	struct latches latches;
 	struct losses losses;
