@@ -450,6 +450,9 @@ conn_speaks_for(struct conn *c, uint64_t tag)
 	if (tag != c->tag) {
 		c->graced = false;
 		c->secret[0] = '\0';
+		/* What ended the binding of the session that it leaves is no matter of this one. */
+		c->pid = c->unbound ? 0 : c->pid;
+		c->bound = c->unbound = false;
 	}
 	conns_move(&c->world->conns, c, tag);
 	LIST_FOREACH (other, conns_tagged(&c->world->conns, tag), in_tag) {
