@@ -107,7 +107,7 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		waits_end(w, v);
 	}
 	const struct asked asked = {
-		r->name, r->owner, r->kind, r->limit, r->permits, r->lease_ms, r->max_hold_ms};
+		r->name, r->owner, r->kind, r->limit, r->permits, r->lease_ms, r->max_hold_ms, false};
 	struct hold *h = grants_check(w, c, conn_session(c), &asked, reply->n);
 	if (reply->type == REPLY_VALIDITY)
 		answers_told(w, c, h, reply->ms);
@@ -255,7 +255,7 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 	}
 	if (push->type == PUSH_GRANT) {
 		const struct asked asked = {
-			v->name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms};
+			v->name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms, false};
 		const struct hold *mine = held_by(w, c, v->name, v->owner);
 		if (mine == NULL || mine->token != push->token)
 			waits_check_order(w, v);

@@ -214,22 +214,22 @@ check_entered(struct world *w, const struct conn *c, const struct hold *h, const
 	if (r->permits > h->permits)
 		world_fail(w, "upgrade: c%u has %" PRId64 " permits of %s, and is told that it has %" PRId64,
 			c->client->index, h->permits, checker_name(h->name), r->permits);
-	if (r->owner[0] == '\0' && !h->untold && !h->lost && c->current.verb == VERB_LOCK)
+	if (r->owner[0] == '\0' && !h->untold && !h->lost && !r->part)
 		world_fail(w, "re-entry: c%u enters %s once more without an OWNER", c->client->index,
 			checker_name(h->name));
 }
 
 /* A daemon whose list of masters is refused takes nothing new, and passes nothing on. */
 static void
-check_set(struct world *w, const struct conn *c, unsigned name)
+check_set(struct world *w, const struct conn *c, const struct asked *r)
 {
 	struct masterset_view set;
-	if (w->plan.others == 0 || c->current.verb == VERB_MLOCK)
+	if (w->plan.others == 0 || r->part)
 		return;
 	core_view_masterset(c->host->core, &set);
 	if (strcmp(set.word, "refused") == 0)
 		world_fail(w, "set: d%u grants %s, and its masters are not those that were agreed on",
-			c->host->index, checker_name(name));
+			c->host->index, checker_name(r->name));
 }
 
 /* LEASE and MAXHOLD count from when its holder is told. */
@@ -256,7 +256,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 	well_touched(w, name);
 	if (h != NULL && h->token == token && (h->untold || held_good_us(h) > w->now_us)) {
 		/* It was a part of an MLOCK, which waited beside what a lost connection left. */
-		if (h->untold && c->current.verb == VERB_MLOCK) {
+		if (h->untold && r->part) {
 			h->kind = r->kind;
 			h->limit = h->permits = 0;
 			hold_begins(h, r);
@@ -273,7 +273,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 			checker_name(name));
 	if (c->host->draining)
 		world_fail(w, "drain: d%u grants %s while it stops", c->host->index, checker_name(name));
-	check_set(w, c, name);
+	check_set(w, c, r);
 	progress_granted(c->host, name, r->kind);
 	check_exclusion(w, c, name, r, token, tainted);
 	check_rival(w, c, name, token, tainted);
@@ -313,7 +313,7 @@ void
 grants_part(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
 {
 	const struct request *r = &c->current;
-	const struct asked asked = {name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms};
+	const struct asked asked = {name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, true};
 	(void)grants_check(w, c, conn_session(c), &asked, token);
 }
 
@@ -355,7 +355,7 @@ grants_stray(struct host *host, const struct note *n)
 		return;
 	waits_check_order(w, v);
 	const struct asked asked = {
-		name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms};
+		name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms, false};
 	struct hold *h = grants_check(w, v->conn, n->session, &asked, n->token);
 	h->untold = true;
 	h->valid_us = 0;

@@ -24,6 +24,7 @@ struct asked {
 	int64_t permits; /* of these */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
+	bool part; /* by an MLOCK */
 };
 
 /* A LOCK is granted to this session, for the first time or once more. Gives its hold. */
