@@ -734,6 +734,25 @@ START_TEST(a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_cloc
 }
 END_TEST
 
+/* An answer ends the traffic about a lease of the only master; what its holder was told stays known. */
+START_TEST(what_a_leap_shortened_is_not_given_back_before_what_was_told_is_over)
+{
+	struct story w;
+
+	story_two_links(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	greets(&w, 0, LEASE_MS / 2);
+	close_as(&w, 1, END_ABANDONED);
+	after(&w, LEASE_MS / 3);
+	answer(&w, CALL_RENEW, OUTCOME_ERROR, "a", 1);
+	ck_assert_ptr_null(strstr(after(&w, 987 - LEASE_MS / 3), "release"));
+	after(&w, 1);
+	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1"));
+	story_done(&w);
+}
+END_TEST
+
 /* Each is within the margin, and no lease lives through both. */
 START_TEST(steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap)
 {
@@ -812,5 +831,6 @@ main(void)
 		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap,
 		a_clock_that_leaps_while_a_link_is_lost_has_leapt,
 		a_clock_that_leaps_while_nothing_is_heard_has_leapt,
+		what_a_leap_shortened_is_not_given_back_before_what_was_told_is_over,
 		a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_clock_leapt);
 }

@@ -929,6 +929,73 @@ START_TEST(a_host_that_stood_still_twice_lost_both_times)
 }
 END_TEST
 
+/* The clocks of both others have leapt: theirs, or our own stood still. */
+static void
+others_leap(struct story *w, struct seats s, int64_t leap_ms)
+{
+	w->leap_ms = leap_ms;
+	HEARD(w, s.one, hello(w, false, MEMORY + 100));
+	HEARD(w, s.two, hello(w, false, MEMORY + 200));
+	w->leap_ms = 0;
+}
+
+/* A holder that is cut off cannot be told of the loss. */
+START_TEST(what_leaps_of_most_clocks_end_is_given_back_when_what_was_told_is_over)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+
+	close_as(&w, 1, END_ABANDONED);
+	others_leap(&w, s, 3600000);
+	ck_assert_ptr_null(strstr(w.trace, "release"));
+	/* A master that is back is told of nothing earlier. */
+	HEARD(&w, s.home, link_down(&w, "reset"));
+	HEARD(&w, s.home, link_up(&w));
+	HEARD(&w, s.home, hello(&w, true, MEMORY + s.home));
+	ck_assert_ptr_null(strstr(w.trace, "release"));
+	ck_assert_ptr_null(strstr(after(&w, 987), "release"));
+	after(&w, 1);
+	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1"));
+	story_done(&w);
+}
+END_TEST
+
+/* It has not been told yet when its connection is lost. */
+START_TEST(a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+
+	others_leap(&w, s, LEASE_MS / 2);
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_ptr_null(strstr(after(&w, 987), "release"));
+	after(&w, 1);
+	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1"));
+	story_done(&w);
+}
+END_TEST
+
+/* The masters still have the lease, and renew it. */
+START_TEST(a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+
+	w.leap_ms = LEASE_MS / 2;
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
+	close_as(&w, 1, END_ABANDONED);
+	after(&w, LEASE_MS / 3);
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	HEARD(&w, s.two, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	after(&w, 987 - LEASE_MS / 3);
+	ck_assert_ptr_null(strstr(w.trace, "release"));
+	after(&w, 1);
+	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1"));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_step_within_the_margin_is_nothing)
 {
 	struct story w;
@@ -990,6 +1057,10 @@ main(void)
 		too_few_who_remember_are_not_waited_for_beyond_their_guards, the_same_server_twice_is_one,
 		a_master_whose_clock_leapt_is_not_believed,
 		a_leap_counts_also_if_the_memory_was_given_up_for_it,
-		a_host_that_stood_still_twice_lost_both_times, a_step_within_the_margin_is_nothing,
+		a_host_that_stood_still_twice_lost_both_times,
+		what_leaps_of_most_clocks_end_is_given_back_when_what_was_told_is_over,
+		a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told,
+		a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on,
+		a_step_within_the_margin_is_nothing,
 		what_is_given_back_is_released_at_every_master_that_may_have_it);
 }

@@ -7,6 +7,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/latch_data.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/mint.h"
 #include "daemon/core/part.h"
 #include "daemon/core/quorum.h"
@@ -126,7 +127,7 @@ check_grant(const struct grant *g, int64_t now_ms)
 	assert(grant_terms(g) == NULL || g->terms->grant == g);
 	assert(grant_ends_ms(g) > now_ms && (g->session != NULL || grant_ends_ms(g) != TIMER_NEVER));
 	/* A refreshed lease may go on below a withheld hold; what was told may not go beyond the lease. */
-	assert(g->session != NULL || g->terms->told_until_ms <= g->lease->valid_ms);
+	assert(g->session != NULL || g->terms->told_until_ms <= lease_told_ms(g->lease));
 	/* What nobody knows of somebody may come back for, and only so long. */
 	assert(!g->untold || (g->session != NULL && timer_is_armed(&g->session->grace_timer)));
 }

@@ -5,6 +5,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/holds.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
@@ -273,13 +274,20 @@ grant_share(struct core *core, struct grant *g)
 	touched_add(core, g->lease->resource);
 }
 
+/* Until when its holder may rely on it, by what it has been told. */
+static int64_t
+grant_relied_ms(const struct grant *g)
+{
+	int64_t before_ms = g->bounded ? g->terms->told_until_ms : TIMER_NEVER;
+
+	return earlier(earlier(lease_told_ms(g->lease), grant_ends_ms(g)), before_ms);
+}
+
 void
 grant_tell_no_more(struct core *core, struct grant *g)
 {
-	struct terms *t = grant_bound(core, g);
-
 	/* Whoever was cut off before has been told nothing since. */
-	t->told_until_ms = earlier(t->told_until_ms, grant_until_ms(g));
+	grant_bound(core, g)->told_until_ms = grant_relied_ms(g);
 }
 
 void
@@ -344,8 +352,7 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 int64_t
 grant_abandon(struct core *core, struct grant *g)
 {
-	int64_t before_ms = g->bounded ? g->terms->told_until_ms : TIMER_NEVER;
-	int64_t told_ms = earlier(grant_until_ms(g), before_ms);
+	int64_t told_ms = grant_relied_ms(g);
 	int64_t until_ms = told_ms + g->lease->resource->rule->crash_delay_ms;
 	struct session *s = g->session;
 	struct terms *t;

@@ -67,7 +67,7 @@ keep_refill(struct core *core, struct lease *l)
 static int64_t
 keep_next_term_ms(const struct core *core, const struct lease *l)
 {
-	int64_t ruled = l->resource->rule->lease_ms, kept, left = l->valid_ms - core->now.ms;
+	int64_t ruled = l->resource->rule->lease_ms, kept, left = lease_told_ms(l) - core->now.ms;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (seat_of(l, i)->valid_ms - core->now.ms > left)
@@ -197,10 +197,14 @@ keep_hopeless(const struct core *core, const struct lease *l)
 static void
 keep_lost(struct core *core, struct lease *l, enum loss_reason reason)
 {
+	/* If the clocks of the masters were at fault and not ours, a holder relies on what it was told until
+	 * it hears of the loss, and one that is cut off to the end. */
+	int64_t from_ms = l->grants != NULL && l->traffic != NULL ? l->traffic->told_ms : 0;
+
 	while (l->grants != NULL)
 		grant_lose(core, l->grants, reason);
 	/* Our keys may outlive our certainty of them: nobody should have to wait for their end. */
-	undo_seats(core, l, 0);
+	undo_seats_from(core, l, from_ms);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
 	touched_add(core, l->resource);
@@ -257,19 +261,15 @@ void
 keep_shortened(struct core *core, struct lease *l)
 {
 	int64_t valid_ms = seats_valid_ms(core, l);
-	struct grant *g;
 
 	if (valid_ms >= l->valid_ms)
 		return;
+	traffic_of(core, l)->told_ms = lease_told_ms(l);
 	l->valid_ms = valid_ms;
-	if (valid_ms <= core->now.ms) {
+	if (valid_ms <= core->now.ms)
 		keep_lost(core, l, LOSS_EXPIRED);
-		return;
-	}
-	for (g = l->grants; g != NULL; g = g->after)
-		if (g->session == NULL && g->terms->told_until_ms > valid_ms)
-			g->terms->told_until_ms = valid_ms;
-	lease_arm(core, l);
+	else
+		lease_arm(core, l);
 }
 
 void

@@ -40,6 +40,8 @@ lease_quiet(struct core *core, struct lease *l)
 
 	if (t == NULL || core->settings.masters > 1 || l->refreshing || l->wanted || l->lines)
 		return;
+	if (lease_told_ms(l) > l->valid_ms)
+		return;
 	if (t->questions[0].asking || t->questions[0].unsure_us > 0 || t->spare_first > 0 ||
 		t->reached > l->token_last)
 		return;
@@ -340,6 +342,14 @@ lease_open(const struct core *core, const struct lease *l, const struct waiter *
 	if (lease_must_yield(core, l))
 		return false;
 	return l->grants == NULL || (w->kind == KIND_SHARED && !lease_written(l));
+}
+
+int64_t
+lease_told_ms(const struct lease *l)
+{
+	const struct traffic *t = l->traffic;
+
+	return t != NULL && t->told_ms > l->valid_ms ? t->told_ms : l->valid_ms;
 }
 
 int64_t

@@ -76,6 +76,10 @@ bool lease_retain(struct core *core, struct lease *l);
 /* HELD, with a majority, and surely for long enough that a grant can be given on it: half the lease. */
 bool lease_good(const struct core *core, const struct lease *l);
 
+/* HELD: until when its holders may rely on it, by what they were told: for as long as it is surely ours, or
+ * was before clocks shortened it. */
+int64_t lease_told_ms(const struct lease *l);
+
 /* Another daemon waits and has waited for the streak or its time. */
 bool lease_must_yield(const struct core *core, const struct lease *l);
 

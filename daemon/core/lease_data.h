@@ -93,6 +93,7 @@ struct traffic {
 	int64_t heard_ms;            /* and when that was heard last */
 	int64_t streak;              /* local grants since then */
 	int64_t line_ms;             /* lines: when to say so again */
+	int64_t told_ms;             /* HELD: told deadlines, before clocks shortened it; 0: no later */
 	int64_t change_ms;           /* ACQUIRING: ms until something can change, says home; 0: it did not */
 	int64_t limit_there;         /* TROUBLE_LIMIT: the one it has there */
 	int64_t position;            /* in the master's queue as last seen */

@@ -382,6 +382,7 @@ struct undo {
 	struct timer timer;
 	struct undo_key of;
 	int64_t after_us; /* a confirmation counts from this master's time on: the acquire is dead by then */
+	int64_t from_ms;  /* not before: a holder may rely on it until then */
 	int64_t give_up_ms; /* the key is gone by itself */
 	bool sent;          /* a release is on its way */
 	bool confirmed;     /* nothing is there: released once more when the acquire is dead */

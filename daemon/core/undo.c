@@ -27,6 +27,10 @@ undo_send(struct core *core, struct undo *u, int64_t place_ms)
 
 	if (u->sent)
 		return;
+	if (core->now.ms < u->from_ms) {
+		undo_arm(core, u, u->from_ms);
+		return;
+	}
 	if (master_releases(m, u->link)) {
 		u->sent = true;
 		master_call(core, &(struct call){.op = CALL_RELEASE,
@@ -67,10 +71,15 @@ undo_slots(const struct lease *l, unsigned master)
 	return all ? stake_slots(l) : (struct slice){NULL, 0};
 }
 
-/* after_us: when the last call that may still create it refuses itself, that master's time; 0: there is none.
- */
+struct undo_when {
+	int64_t after_us; /* the last call that may still create it refuses itself then, that master's time;
+			     0: there is none */
+	int64_t from_ms;
+	int64_t place_ms;
+};
+
 static void
-undo_start(struct core *core, const struct lease *l, unsigned master, int64_t after_us, int64_t place_ms)
+undo_start(struct core *core, const struct lease *l, unsigned master, struct undo_when when)
 {
 	const struct resource *r = l->resource;
 	struct slice name = resource_name(r), slots = undo_slots(l, master);
@@ -82,7 +91,8 @@ undo_start(struct core *core, const struct lease *l, unsigned master, int64_t af
 	u->name = (struct slice){u->bytes, name.n};
 	u->of.attempt = l->attempt;
 	u->of.master = master;
-	u->after_us = after_us;
+	u->after_us = when.after_us;
+	u->from_ms = when.from_ms;
 	if (slots.n > 0)
 		memcpy(u->bytes + name.n, slots.p, slots.n);
 	u->slots = (struct slice){u->bytes + name.n, slots.n};
@@ -101,11 +111,11 @@ undo_start(struct core *core, const struct lease *l, unsigned master, int64_t af
 	}
 	core->counts.releasing++;
 	/* Said once: when it is repeated, the daemon may long have left the queue. */
-	undo_send(core, u, place_ms);
+	undo_send(core, u, when.place_ms);
 }
 
-void
-undo_seats(struct core *core, const struct lease *l, int64_t place_ms)
+static void
+undo_all(struct core *core, const struct lease *l, int64_t from_ms, int64_t place_ms)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct question *asked = l->traffic == NULL ? NULL : &l->traffic->questions[i];
@@ -115,8 +125,21 @@ undo_seats(struct core *core, const struct lease *l, int64_t place_ms)
 		if (asked != NULL && asked->unsure_us > after_us)
 			after_us = asked->unsure_us;
 		if (seat_is_ours(l, i) || seat_is_odd(l, i) || asking || after_us > 0)
-			undo_start(core, l, i, after_us, i == l->home ? place_ms : 0);
+			undo_start(core, l, i,
+				(struct undo_when){after_us, from_ms, i == l->home ? place_ms : 0});
 	}
+}
+
+void
+undo_seats(struct core *core, const struct lease *l, int64_t place_ms)
+{
+	undo_all(core, l, 0, place_ms);
+}
+
+void
+undo_seats_from(struct core *core, const struct lease *l, int64_t from_ms)
+{
+	undo_all(core, l, from_ms, 0);
 }
 
 void

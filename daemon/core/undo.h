@@ -14,6 +14,9 @@
  * to the head of the queue at home; 0: it does not. */
 void undo_seats(struct core *core, const struct lease *l, int64_t place_ms);
 
+/* Not before then: holders of this lease may rely on it until from_ms. */
+void undo_seats_from(struct core *core, const struct lease *l, int64_t from_ms);
+
 void undo_vote(struct core *core, const struct vote *vote);
 /* The slot is another server from now on: nothing of ours stands there. */
 void undo_leave(struct core *core, unsigned master);

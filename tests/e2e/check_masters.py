@@ -10,7 +10,7 @@ import clockshim
 import harness
 import proxy
 import resp
-from harness import boottime, expect, expect_between
+from harness import WHOLE_MS, boottime, expect, expect_between, expect_not_before
 from scene import pause
 
 # Long enough for a restart of a master and a reconnection on a busy machine, well before anything runs out.
@@ -491,6 +491,28 @@ def test_hour_on_cut_off(place):
     field.clocks[0].step(HOUR)
     expect_between(field.waiter.reply(60), 1, 2 ** 53)
     expect_between(boottime() - deadline, 0, harness.PATIENCE)
+
+
+def test_hour_on_one_by_one(place):
+    """two of three masters jump by an hour, one long before the other: who is cut off relies on what it was told"""
+    field = Field(place, 3)
+    expect_between(len(field.holder("SESSION", "GRACE", 60000)), 1, 100)
+    field.cut(0, 1)
+    field.clocks[1].step(HOUR)
+    # To the first daemon it leaps much later than it did.
+    field.await_state(field.daemons[1], 1, "guarded")
+    field.await_state(field.daemons[1], 1, "admitted")
+    field.lock()
+    mark = field.daemons[0].output.mark()
+    field.mend(0, 1)
+    field.daemons[0].output.wait("master.leapt", mark)
+    deadline = field.told_deadline()
+    field.holder.close()
+    mark = field.daemons[0].output.mark()
+    field.clocks[2].step(HOUR)
+    field.daemons[0].output.wait("master.leapt", mark)
+    expect_between(field.waiter.reply(60), 1, 2 ** 53)
+    expect_not_before(boottime(), deadline, "the waiter's grant", WHOLE_MS)
 
 
 def dead_owner_hour_back(place, masters, stepped):
