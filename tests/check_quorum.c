@@ -756,6 +756,32 @@ START_TEST(without_a_majority_the_answer_names_who_is_missing_and_why)
 }
 END_TEST
 
+START_TEST(what_stands_in_the_way_is_what_most_masters_say)
+{
+	const enum outcome kind = OUTCOME_WRONGKIND, error = OUTCOME_ERROR;
+	const struct {
+		enum outcome home, one, two;
+		const char *answer;
+	} cases[] = {{kind, kind, error, "c1 -WRONGKIND"}, {error, kind, kind, "c1 -WRONGKIND"},
+		{error, error, kind, "c1 -MASTERERR"}, {kind, error, error, "c1 -MASTERERR"},
+		{OUTCOME_UNKNOWN, error, OUTCOME_UNKNOWN, "c1 -NOMASTER"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct story w;
+		struct seats s;
+
+		story_among(&w, 3);
+		lock_once(&w, 1, "a");
+		s = seats_of(&w);
+		HEARD(&w, s.home, answer(&w, CALL_ACQUIRE, cases[i].home, "a", 1));
+		HEARD(&w, s.one, answer(&w, CALL_ACQUIRE, cases[i].one, "a", 1));
+		HEARD(&w, s.two, answer(&w, CALL_ACQUIRE, cases[i].two, "a", 1));
+		ck_assert_ptr_nonnull(strstr(w.trace, cases[i].answer));
+		story_done(&w);
+	}
+}
+END_TEST
+
 START_TEST(a_silent_master_is_waited_for_once)
 {
 	struct story w;
@@ -1052,7 +1078,8 @@ main(void)
 		a_seat_that_was_missed_is_acquired_and_not_renewed,
 		a_shorter_rule_shortens_no_key_below_what_was_told_when_most_seats_are_lost,
 		a_minority_may_be_gone, without_a_majority_the_answer_names_who_is_missing_and_why,
-		a_silent_master_is_waited_for_once, a_master_that_forgot_is_told_and_its_word_is_no_vote,
+		what_stands_in_the_way_is_what_most_masters_say, a_silent_master_is_waited_for_once,
+		a_master_that_forgot_is_told_and_its_word_is_no_vote,
 		a_guarded_master_is_admitted_above_what_the_others_remember,
 		too_few_who_remember_are_not_waited_for_beyond_their_guards, the_same_server_twice_is_one,
 		a_master_whose_clock_leapt_is_not_believed,

@@ -102,7 +102,6 @@ bid_begin(struct core *core, struct lease *l)
 	t->called = false;
 	l->wanted = false;
 	t->contended = false;
-	t->hitch = TROUBLE_NONE;
 	t->change_ms = 0;
 	l->attempt = core_attempt(core);
 	lease_round(core, l, r->rule->lease_ms, tokens_first());
@@ -166,6 +165,10 @@ bid_refused(struct core *core, struct lease *l, enum lease_trouble trouble, int6
 	l->refused = true;
 	l->fresh = true;
 	l->trouble = trouble;
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (l->traffic->questions[i].trouble == trouble)
+			l->trouble_at = i & LEASE_MASTERS;
+	}
 	bid_wait(core, l, ms);
 }
 
@@ -310,15 +313,32 @@ bid_defer(struct core *core, struct lease *l)
 	bid_wait(core, l, core_jitter(core, took_ms, 2 * took_ms));
 }
 
+/* What stands in the way at most of those that say so: what one of them says is not why nothing was granted.
+ */
+static enum lease_trouble
+bid_trouble(const struct core *core, const struct lease *l)
+{
+	unsigned said[TROUBLE_LIMIT + 1] = {0};
+	enum lease_trouble most = TROUBLE_NONE;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		said[l->traffic->questions[i].trouble]++;
+	for (unsigned i = TROUBLE_NONE + 1; i <= TROUBLE_LIMIT; i++) {
+		if (said[i] > 0 && (most == TROUBLE_NONE || said[i] >= said[most]))
+			most = (enum lease_trouble)i;
+	}
+	return most;
+}
+
 /* Another kind of lock is there. Where permits are wanted it may be a lease that nobody uses any more, and
  * that its daemon only keeps for a while: it has been told, and gives it back. */
 static void
-bid_wrong(struct core *core, struct lease *l)
+bid_wrong(struct core *core, struct lease *l, enum lease_trouble trouble)
 {
 	struct traffic *t = l->traffic;
 
-	if (t->hitch == TROUBLE_LIMIT || l->kind != KIND_PERMITS || t->doubted) {
-		bid_missed(core, l, t->hitch, WAIT_MOST_MS);
+	if (trouble == TROUBLE_LIMIT || l->kind != KIND_PERMITS || t->doubted) {
+		bid_missed(core, l, trouble, WAIT_MOST_MS);
 		return;
 	}
 	undo_seats(core, l, 0);
@@ -335,6 +355,7 @@ bid_not_won(struct core *core, struct lease *l)
 	bool taken = seats_holder(core, l) >= quorum_majority(core);
 	struct traffic *t = l->traffic;
 	bool contended = t->contended || slots_are_offered(l);
+	enum lease_trouble trouble = bid_trouble(core, l);
 
 	if (l->kind == KIND_PERMITS)
 		slots_ask_offer(core, l);
@@ -347,12 +368,12 @@ bid_not_won(struct core *core, struct lease *l)
 		bid_split(core, l, true);
 	} else if (taken) {
 		bid_missed(core, l, TROUBLE_NONE, RETRY_MS);
-	} else if (t->hitch == TROUBLE_KIND || t->hitch == TROUBLE_LIMIT) {
-		bid_wrong(core, l);
+	} else if (trouble == TROUBLE_KIND || trouble == TROUBLE_LIMIT) {
+		bid_wrong(core, l, trouble);
 	} else if (contended) {
 		bid_split(core, l, false);
-	} else if (t->hitch != TROUBLE_NONE) {
-		bid_missed(core, l, t->hitch, RETRY_MS);
+	} else if (trouble != TROUBLE_NONE) {
+		bid_missed(core, l, trouble, RETRY_MS);
 	} else { /* nothing was done, no verdict */
 		undo_seats(core, l, 0);
 		l->refused = false;
@@ -379,7 +400,7 @@ bid_count(struct core *core, struct lease *l, bool patient)
 	bool home_open = patient && t->questions[l->home].asking;
 	/* A trouble at one master may be contention at the others, and then that is the verdict; but nobody
 	 * should wait for it. */
-	bool unclear = ours == 0 && asking > 0 && t->hitch != TROUBLE_NONE && t->change_ms == 0;
+	bool unclear = ours == 0 && asking > 0 && bid_trouble(core, l) != TROUBLE_NONE && t->change_ms == 0;
 	bool won = ours >= quorum_majority(core);
 
 	if (!won && (ours + asking >= quorum_majority(core) || unclear)) {
@@ -403,8 +424,7 @@ bid_hitch(struct core *core, struct lease *l, unsigned master, enum lease_troubl
 {
 	if (master == l->home && (trouble == TROUBLE_KIND || trouble == TROUBLE_LIMIT))
 		lease_leave_queue(core, l);
-	l->traffic->hitch = trouble;
-	l->trouble_at = master & LEASE_MASTERS;
+	l->traffic->questions[master].trouble = trouble;
 }
 
 /* Our idea of the master's time was old: it has just been renewed, one more try is fair. */
@@ -515,8 +535,7 @@ bid_patience_over(struct core *core, struct lease *l)
 		if (!t->questions[i].asking || core->now.ms < since_ms + bid_patience_ms(core, l))
 			continue;
 		master_suspect(core, &core->masters[i], l->resource->link);
-		if (t->hitch == TROUBLE_NONE)
-			bid_hitch(core, l, i, TROUBLE_SILENT);
+		bid_hitch(core, l, i, TROUBLE_SILENT);
 	}
 	bid_count(core, l, false);
 }

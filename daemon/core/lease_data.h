@@ -35,11 +35,12 @@ enum lease_state {
 		LEASE_STATE_COUNT
 };
 
-/* Why the last acquire did not succeed, when it was not contention. */
+/* Why the last acquire did not succeed, when it was not contention: what most masters say, or of as many the
+ * later one here. */
 enum lease_trouble {
 	TROUBLE_NONE,
-	TROUBLE_ERROR,  /* an error of the master, see master.error */
 	TROUBLE_SILENT, /* no answer in time */
+	TROUBLE_ERROR,  /* an error of the master, see master.error */
 	TROUBLE_KIND,   /* the key holds something else */
 	TROUBLE_LIMIT   /* the name has another LIMIT there */
 };
@@ -66,8 +67,9 @@ struct question {
 	uint64_t slots;       /* those it gave last or, when it is not ours, could give, as a hash; 0: none */
 	int64_t token_first;  /* tokens raised there in this round; 0: none */
 	int64_t token_last;
-	bool asking; /* a question is under way */
-	bool late;   /* one retry after LATE has been spent */
+	bool asking;                    /* a question is under way */
+	bool late;                      /* one retry after LATE has been spent */
+	enum lease_trouble trouble : 8; /* ACQUIRING: what else than another holder stood in the way there */
 };
 
 /*
@@ -76,18 +78,17 @@ struct question {
  */
 struct traffic {
 	struct grave grave;
-	unsigned char split;          /* rounds in a row without a majority for any daemon */
-	unsigned char deferred;       /* and that we won, and left to the daemon to which home gave it */
-	bool lasts;                   /* ACQUIRING: home names the same holder as last time */
-	bool called;                  /* ACQUIRING: home called the head of its queue meanwhile: us */
-	bool contended;               /* ACQUIRING: another daemon has it at some master */
-	bool doubted;                 /* another kind of lock was found, and may be gone by now */
-	enum lease_trouble hitch : 8; /* ACQUIRING: what else stood in the way so far */
-	int64_t sent_ms;              /* when the round that runs, or the last one, began */
-	int64_t proposal;             /* token proposed in it */
-	int64_t asked_block;          /* and how many; 0: none */
-	int64_t reached;              /* highest token that a master answered */
-	int64_t spare_first;          /* a block fetched ahead; 0: none */
+	unsigned char split;    /* rounds in a row without a majority for any daemon */
+	unsigned char deferred; /* and that we won, and left to the daemon to which home gave it */
+	bool lasts;             /* ACQUIRING: home names the same holder as last time */
+	bool called;            /* ACQUIRING: home called the head of its queue meanwhile: us */
+	bool contended;         /* ACQUIRING: another daemon has it at some master */
+	bool doubted;           /* another kind of lock was found, and may be gone by now */
+	int64_t sent_ms;        /* when the round that runs, or the last one, began */
+	int64_t proposal;       /* token proposed in it */
+	int64_t asked_block;    /* and how many; 0: none */
+	int64_t reached;        /* highest token that a master answered */
+	int64_t spare_first;    /* a block fetched ahead; 0: none */
 	int64_t spare_last;
 	int64_t wanted_ms;           /* since when, */
 	int64_t heard_ms;            /* and when that was heard last */
