@@ -65,6 +65,15 @@ checker_command(struct world *w, struct conn *c)
 
 /* ---- replies ---- */
 
+/* Who is told that it holds the name knows of that hold. */
+static void
+refused_holder(struct world *w, const struct conn *c, unsigned name, const char *owner, enum code code)
+{
+	struct hold *held = held_find(w, c, conn_session(c), name, owner);
+	if (held != NULL && (code == CODE_HELD || code == CODE_UPGRADE))
+		held_claimed(w, held);
+}
+
 static void
 lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 {
@@ -78,13 +87,10 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		return;
 	if (reply->type == REPLY_ERROR && reply->code == CODE_DEADLOCK)
 		circle_verify(w, c, reply);
-	if (reply->type == REPLY_ERROR && (reply->code == CODE_HELD || reply->code == CODE_UPGRADE)) {
-		struct hold *held = held_find(w, c, conn_session(c), r->name, r->owner);
-		if (held != NULL)
-			held_claimed(w, held);
-	}
-	if (reply->type == REPLY_ERROR)
+	if (reply->type == REPLY_ERROR) {
+		refused_holder(w, c, r->name, r->owner, reply->code);
 		kinds_refused(w, c, r->name, r->limit, reply->code, reply->text);
+	}
 	if (reply->type != REPLY_INT && reply->type != REPLY_VALIDITY) {
 		answers_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code);
 		honest_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code, reply->text);
@@ -261,8 +267,10 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 			waits_check_order(w, v);
 		(void)grants_check(w, c, conn_session(c), &asked, push->token);
 	} else {
-		if (push->code != CODE_COUNT)
+		if (push->code != CODE_COUNT) {
+			refused_holder(w, c, v->name, v->owner, push->code);
 			kinds_refused(w, c, v->name, v->limit, push->code, push->text);
+		}
 		answers_refused(w, v, push->code);
 		honest_refused(w, v, push->code, push->text);
 	}
