@@ -201,6 +201,15 @@ speaks_for(const struct conn *c, const struct host *h, session_id session)
 	return c->host == h && c->host_life == h->life && c->open && !c->ousted && conn_session(c) == session;
 }
 
+/* It speaks for it only since this very step: what was lost before was told to those that spoke for it. */
+static bool
+comes(const struct conn *c)
+{
+	enum verb verb = c->current.verb;
+	return c->running &&
+	       (verb == VERB_SESSION_JOIN || verb == VERB_SESSION_RESUME || verb == VERB_SESSION_BIND);
+}
+
 static void
 check_told(struct world *w, const struct host *h, const struct loss_told *l)
 {
@@ -215,7 +224,7 @@ check_told(struct world *w, const struct host *h, const struct loss_told *l)
 		return;
 	}
 	LIST_FOREACH (c, &w->conns.open[h->index], in_place)
-		if (speaks_for(c, h, l->session) && !c->ending && !c->closing)
+		if (speaks_for(c, h, l->session) && !c->ending && !c->closing && !comes(c))
 			world_fail(w,
 				"loss: session %" PRIu64 " of d%u has lost %s, and c%u is left in peace",
 				l->session, h->index, checker_name(l->name), c->client->index);
