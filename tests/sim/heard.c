@@ -3,6 +3,7 @@
 
 #include "tests/sim/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,16 @@ check_heard(struct server *s, const struct heard *heard, int64_t wall_us)
 	}
 }
 
+/* A server that has left stores the set without it, and a newcomer had no other before. */
+static bool
+stays(struct store *store, const char *set)
+{
+	char id[HEARD_TEXT], member[HEARD_TEXT + 2];
+	text_of(store, SLICE("id"), id, sizeof(id));
+	snprintf(member, sizeof(member), " %s:", id);
+	return strstr(set, member) != NULL;
+}
+
 void
 heard_ran(struct server *s, const struct call *call)
 {
@@ -71,7 +82,7 @@ heard_ran(struct server *s, const struct call *call)
 		return;
 	text_of(store, SLICE("next"), next, sizeof(next));
 	text_of(store, SLICE("set"), set, sizeof(set));
-	if (heard->next[0] != '\0' && strcmp(set, heard->next) == 0)
+	if (heard->next[0] != '\0' && strcmp(set, heard->next) == 0 && stays(store, set))
 		check_heard(s, heard, server_wall_us(s));
 	if (strcmp(next, heard->next) == 0)
 		return;
