@@ -498,14 +498,14 @@ START_TEST(a_stranger_costs_nobody_its_set)
 END_TEST
 
 static void
-only_master_tells(const char *place)
+only_master_tells(const char *place, enum agreement agreement)
 {
 	say(0, (struct vote){.op = CALL_HELLO,
 		       .greeting = GREETING_OTHERSET,
 		       .id = 0xfe,
 		       .masterset = SLICE("1 00000000000000fe:url"),
 		       .places = slice_of(place),
-		       .agreement = AGREEMENT_AGREED});
+		       .agreement = agreement});
 }
 
 /* It lost its memory, and other daemons came back to it first. */
@@ -514,12 +514,42 @@ START_TEST(a_set_that_was_founded_anew_at_the_only_master_is_taken_up)
 	begin(1);
 	tells(0, "1 0000000000001001:url", AGREEMENT_AGREED);
 	ck_assert_str_eq(state(), "agreed");
-	only_master_tells("elsewhere");
+	only_master_tells("elsewhere", AGREEMENT_AGREED);
 	ck_assert_str_eq(set_text(), "1 0000000000001001:url");
 	ck_assert_str_eq(state(), "refused");
-	only_master_tells("master-1");
-	only_master_tells("master-1");
+	only_master_tells("master-1", AGREEMENT_AGREED);
+	only_master_tells("master-1", AGREEMENT_AGREED);
 	ck_assert_str_eq(set_text(), "1 00000000000000fe:url");
+	ck_assert_str_eq(state(), "agreed");
+	story_done(&w);
+}
+END_TEST
+
+/* It went back to a memory in which a set was accepted that nobody agreed on. An agreed one does not take the
+ * place of that, an offer does. A daemon that holds something keeps its set until that is over. */
+START_TEST(a_set_is_offered_anew_where_the_only_master_has_only_accepted_another)
+{
+	begin(1);
+	tells(0, "1 0000000000001001:url", AGREEMENT_AGREED);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	only_master_tells("master-1", AGREEMENT_ACCEPTED);
+	ck_assert_str_eq(set_text(), "1 0000000000001001:url");
+	after(&w, LEASE_MS);
+	only_master_tells("elsewhere", AGREEMENT_ACCEPTED);
+	ck_assert_str_eq(set_text(), "1 0000000000001001:url");
+	only_master_tells("master-1", AGREEMENT_ACCEPTED);
+	ck_assert_str_eq(set_text(), "2 00000000000000fe:url");
+	after(&w, GUARD_MS);
+	collect();
+	ck_assert_int_eq(last[0].agreement, AGREEMENT_OFFERED);
+	say(0, (struct vote){.op = CALL_HELLO,
+		       .admitted = true,
+		       .incarnation = MEMORY + 1,
+		       .id = 0xfe,
+		       .masterset = SLICE("2 00000000000000fe:url"),
+		       .places = SLICE("master-1"),
+		       .agreement = AGREEMENT_ACCEPTED});
 	ck_assert_str_eq(state(), "agreed");
 	story_done(&w);
 }
@@ -644,6 +674,7 @@ main(void)
 		a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it,
 		a_stranger_that_is_gone_refuses_nobody, a_stranger_costs_nobody_its_set,
 		a_set_that_was_founded_anew_at_the_only_master_is_taken_up,
+		a_set_is_offered_anew_where_the_only_master_has_only_accepted_another,
 		a_set_with_bytes_that_no_way_has_is_not_taken_up,
 		a_member_that_forgot_is_given_its_id_and_the_set,
 		a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up,

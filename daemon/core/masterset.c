@@ -269,12 +269,13 @@ set_is_over(const struct members *ours, const struct members *theirs, const stru
 	       both > ours->n / 2;
 }
 
-/* Other daemons founded a set anew at the only master, at the same place, after it had lost its memory. No
- * other server of ours is left that could bring ours back. */
+/* Other daemons founded a set anew at the only master, at the same place, after it had lost its memory; or it
+ * went back to where it had accepted one, which gives way to an offer alone. No other server of ours is left
+ * that could bring ours back. */
 static bool
 set_is_replaced(const struct core *core, const struct members *theirs, const struct vote *vote)
 {
-	return core->settings.masters == 1 && vote->agreement == AGREEMENT_AGREED &&
+	return core->settings.masters == 1 && vote->agreement >= AGREEMENT_ACCEPTED &&
 	       slots_named(core, theirs);
 }
 
