@@ -157,6 +157,15 @@ check_clock(struct world *w, unsigned name, int64_t token)
 			checker_name(name), token, token - most_us);
 }
 
+/* Its key was written to, or evicted, since this daemon has the lease. Another daemon may have had it
+ * meanwhile and given it back, and the tokens of this one go on. */
+static bool
+lease_written(const struct world *w, const struct host *h, unsigned name)
+{
+	int64_t written_us = w->checker.written_us[name];
+	return written_us != 0 && w->progress.asking[h->index][name].leased_us <= written_us;
+}
+
 static void
 check_token(struct world *w, unsigned name, const struct asked *r, int64_t token, bool tainted)
 {
@@ -277,7 +286,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 	progress_granted(c->host, name, r->kind);
 	check_exclusion(w, c, name, r, token, tainted);
 	check_rival(w, c, name, token, tainted);
-	check_token(w, name, r, token, tainted);
+	check_token(w, name, r, token, tainted || lease_written(w, c->host, name));
 	if (r->kind != KIND_PERMITS)
 		check_validity(w, c->host, name);
 	h = calloc(1, sizeof(*h));
