@@ -531,6 +531,27 @@ START_TEST(a_copy_whose_two_links_are_told_so_ends)
 }
 END_TEST
 
+/* Two links come up together, and the master runs the greeting of the second one first. */
+START_TEST(a_link_whose_greeting_was_overtaken_is_greeted_again_soon)
+{
+	struct story w;
+	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED};
+	struct vote good = {.op = CALL_HELLO, .link = 1, .admitted = true, .incarnation = MEMORY};
+
+	story_linked(&w, 2);
+	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 0});
+	told.attempt = greeting_serial(&w);
+	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 1});
+	good.attempt = greeting_serial(&w);
+	ck_assert_str_eq(vote(&w, told), "");
+	vote(&w, good);
+	(void)after(&w, LEASE_MS / 10);
+	ck_assert_uint_gt(greeting_serial(&w), good.attempt);
+	ck_assert(!core_ended(w.core));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_copy_waits_for_a_silent_master_without_greeting_the_others_at_once)
 {
 	struct story w;
@@ -822,6 +843,7 @@ main(void)
 		draining_tells_holders_and_leaves_their_leases_to_run_out, a_broken_hold_stays_withheld,
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
 		a_copy_whose_two_links_are_told_so_ends,
+		a_link_whose_greeting_was_overtaken_is_greeted_again_soon,
 		a_copy_waits_for_a_silent_master_without_greeting_the_others_at_once,
 		two_copies_of_a_daemon_have_other_attempts_and_nonces,
 		no_nonce_is_dropped_that_the_master_may_have_seen_last,

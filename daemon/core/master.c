@@ -399,7 +399,7 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 }
 
 /* The stored nonce may be that of a later HELLO of ours, on another link, or through another name of the same
- * server: then it is greeted once more, when no later HELLO is under way. */
+ * server: then it is greeted once more, at once or, if a later HELLO is under way, soon. */
 static void
 master_cloned(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -412,7 +412,7 @@ master_cloned(struct core *core, struct master *m, const struct vote *vote)
 	}
 	if (vote->attempt != m->hello_serial && !master_greets(core, m))
 		master_greet(core, m, vote->link);
-	if (vote->attempt == m->hello_serial && master_unheard(core, m))
+	else if (vote->attempt != m->hello_serial || master_unheard(core, m))
 		master_greet_soon(core, m);
 	if (vote->attempt != m->hello_serial || master_unheard(core, m))
 		return;
