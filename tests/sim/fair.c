@@ -139,6 +139,8 @@ fair_note(struct host *h, const struct note *n)
 	/* Readers come in together (3.19). */
 	if (n->type == NOTE_GRANTED)
 		fair_of(h, n->name)->freed = true;
+	if (n->type == NOTE_RELEASED || n->type == NOTE_LOST)
+		fair_of(h, n->name)->back_us = h->world->now_us;
 	if (n->type == NOTE_LEASED)
 		leased(h, fair_of(h, n->name), n->name);
 }
@@ -162,7 +164,8 @@ fair_granted(struct world *w, const struct wait *v)
 		world_fail(w,
 			"order: c%u gets permits of %s that came back at d%u, which another daemon waits for",
 			v->conn->client->index, checker_name(v->name), h->index);
-	f->fresh -= f->fresh > 0;
+	/* What came back in this step goes on; a fresh lease may have to wait for its tokens. */
+	f->fresh -= f->fresh > 0 && f->back_us != w->now_us;
 }
 
 bool

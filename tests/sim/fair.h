@@ -29,6 +29,7 @@ struct fair {
 	int64_t wanted_us;  /* since when it is wanted */
 	int64_t leased_us;  /* the last lease */
 	unsigned fresh;     /* so many, of which no permits have been granted yet */
+	int64_t back_us;    /* the last time that a hold here ended */
 	int64_t message_us; /* the last message that another daemon waits */
 	int64_t taken_us; /* the only master said that somebody has it; 0: it has said something else since */
 	uint64_t began;   /* rounds that had begun by then */
