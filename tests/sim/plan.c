@@ -373,6 +373,10 @@ plan_sentinel(struct plan *plan)
 	plan->fault[FAULT_RESYNC] = rng_percent(&rng, 30);
 	if (plan->hosts < 2)
 		plan->hosts = 2;
+	/* Where replicas have to acknowledge it, too, an answer still comes in time for half the lease. */
+	int64_t most_us = (plan->lease_ms * 1000 / 8 - 7 * plan->network_us) / 2;
+	if (plan->foreign && plan->spread_us > most_us)
+		plan->spread_us = most_us > 0 ? most_us : 0;
 	/* A cut lasts for some leases, and so does what follows from it. */
 	plan->faults_us += plan->lease_ms * 1000 * rng_range(&rng, 4, 10);
 	plan_clocks(plan);
