@@ -1022,6 +1022,27 @@ START_TEST(a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on)
 }
 END_TEST
 
+/* Home was asked before the others, and answers nothing: its seat ends first, and earlier than we counted. */
+START_TEST(time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_silent)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+	int64_t stood_ms = LEASE_MS * 3 / 10;
+
+	after(&w, LEASE_MS / 3);
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
+	w.leap_ms = stood_ms;
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :350");
+	/* That was all of it. */
+	HEARD(&w, s.home, hello(&w, true, MEMORY + s.home));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :350");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_step_within_the_margin_is_nothing)
 {
 	struct story w;
@@ -1085,6 +1106,7 @@ main(void)
 		a_master_whose_clock_leapt_is_not_believed,
 		a_leap_counts_also_if_the_memory_was_given_up_for_it,
 		a_host_that_stood_still_twice_lost_both_times,
+		time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_silent,
 		what_leaps_of_most_clocks_end_is_given_back_when_what_was_told_is_over,
 		a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told,
 		a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on,

@@ -359,20 +359,20 @@ lease_of(const struct core *core, struct resource *r, uint64_t attempt)
 }
 
 /* If the clocks of a majority have gone ahead, ours may have stood still: our leases end so much earlier than
- * we counted. If those of a minority have, leases at the other masters last as long as we counted. A master
- * whose memory has been given up for its leap meanwhile says as much of our clock. */
+ * we counted, also at a master that has shown nothing yet. If those of a minority have, leases at the other
+ * masters last as long as we counted. A master whose memory has been given up for its leap meanwhile says as
+ * much of our clock. */
 static void
 clock_doubted(struct core *core)
 {
-	unsigned leapt = 0;
+	int64_t stood_ms = quorum_stood_ms(core);
 
-	for (unsigned i = 0; i < core->settings.masters; i++)
-		leapt += master_has_leapt(core, &core->masters[i]);
-	for (unsigned i = 0; i < core->settings.masters && leapt >= quorum_majority(core); i++) {
+	for (unsigned i = 0; i < core->settings.masters && stood_ms > 0; i++) {
 		struct master *m = &core->masters[i];
+		int64_t ms = leap_take_off(&m->leap, master_guard_ms(core), core->now.ms, stood_ms);
 
-		if (master_has_leapt(core, m) && m->leap_ms > 0)
-			sweep_shorten(core, m);
+		if (ms > 0)
+			sweep_shorten(core, m, ms);
 	}
 }
 

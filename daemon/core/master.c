@@ -499,8 +499,7 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 		core, NOTE_MASTER_LEAPT, m, 0, leap_ms, "its clock went ahead, or this host's stood still");
 	m->doubted = m->incarnation;
 	m->withheld_until_ms = core->now.ms + master_guard_ms(core);
-	m->leap_ms = leap_ms + (master_has_leapt(core, m) ? m->leap_ms : 0);
-	m->leapt_ms = core->now.ms;
+	leap_seen(&m->leap, master_guard_ms(core), core->now.ms, leap_ms);
 	/* The clocks of the other masters show whether ours stood still. */
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		if (&core->masters[i] != m)

@@ -36,7 +36,7 @@ void master_heard(struct core *core, struct master *m, const struct vote *vote);
  * lease. Either leases ended there before their time, and another daemon may still rely on what it grants; or
  * our clock stood still, and our leases end earlier than we count. It is asked for nothing new for the length
  * of a guard. All masters are greeted: it, to be told of the leap; the others, because their clocks show
- * which of the two it was (leap_ms). To be called with every answer, before master_heard().
+ * which of the two it was (leap). To be called with every answer, before master_heard().
  */
 bool master_leapt(struct core *core, struct master *m, const struct vote *vote);
 

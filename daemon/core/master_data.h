@@ -94,8 +94,7 @@ struct master {
 	int64_t time_seen_ms;         /* ... and when that was */
 	uint64_t doubted;          /* the memory whose clock leapt, until a greeting has said so; 0: none */
 	int64_t withheld_until_ms; /* its clock leapt, or ours stood still: nothing new until then; 0: no */
-	int64_t leapt_ms;          /* when that was last seen, in whatever memory; 0: never */
-	int64_t leap_ms;           /* by so much, which has not been taken off what leases have there */
+	struct leap leap;          /* in whatever memory */
 	int64_t mark;              /* the greatest token it has told, in whatever memory: see lua/node.inc */
 	int64_t highest;           /* highest token its last greeting told ... */
 	int64_t highest_ms;        /* ... and when that greeting was sent; 0: none of this memory */

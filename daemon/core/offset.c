@@ -2,6 +2,8 @@
 
 #include "daemon/core/drift.h"
 
+#include <stdbool.h>
+
 static int64_t
 stretch_ms(int64_t over_ms)
 {
@@ -48,4 +50,38 @@ offset_leap_ms(
 			most_us = gone_us;
 	}
 	return (most_us + 999) / 1000;
+}
+
+static bool
+leap_counts(const struct leap *leap, int64_t guard_ms, int64_t now_ms)
+{
+	return leap->seen_ms != 0 && now_ms - leap->seen_ms < guard_ms;
+}
+
+void
+leap_seen(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t ms)
+{
+	if (!leap_counts(leap, guard_ms, now_ms))
+		*leap = (struct leap){0};
+	leap->seen_ms = now_ms;
+	leap->shown_ms += ms;
+}
+
+int64_t
+leap_shown_ms(const struct leap *leap, int64_t guard_ms, int64_t now_ms)
+{
+	return leap_counts(leap, guard_ms, now_ms) ? leap->shown_ms : 0;
+}
+
+int64_t
+leap_take_off(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t stood_ms)
+{
+	int64_t shown_ms = leap_shown_ms(leap, guard_ms, now_ms);
+	int64_t all_ms = shown_ms > stood_ms ? shown_ms : stood_ms, before_ms;
+
+	leap_seen(leap, guard_ms, now_ms, 0);
+	before_ms = leap->off_ms;
+	if (all_ms > before_ms)
+		leap->off_ms = all_ms;
+	return leap->off_ms - before_ms;
 }

@@ -25,6 +25,13 @@ struct offset {
 	unsigned newest;
 };
 
+/* What one guard's time has shown of that. */
+struct leap {
+	int64_t seen_ms;  /* when something was seen or taken off last; 0: never */
+	int64_t shown_ms; /* by so much the clock leapt, or ours stood still, */
+	int64_t off_ms;   /* and so much has been taken off what leases have there */
+};
+
 /* A greeting that left at sent_ms was answered with time_us. Times of one offset are in the order in which
  * the master read them; samples of over_ms, the same in all calls, are kept at least. */
 void offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t time_us);
@@ -37,5 +44,14 @@ int64_t offset_latest_ms(const struct offset *offset);
  * greetings up to a fifth longer ago some are compared, too. */
 int64_t offset_leap_ms(
 	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us);
+
+/* It leapt by ms, beside what was seen less than guard_ms ago. */
+void leap_seen(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t ms);
+
+/* By how much within guard_ms. */
+int64_t leap_shown_ms(const struct leap *leap, int64_t guard_ms, int64_t now_ms);
+
+/* Our clock stood still for stood_ms: how much is to be taken off leases there, beside what has been. */
+int64_t leap_take_off(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t stood_ms);
 
 #endif

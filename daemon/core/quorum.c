@@ -223,3 +223,20 @@ quorum_timer(struct core *core, struct master *m)
 	if (m->index < core->settings.masters && master_guard_over(core, m))
 		quorum_admit(core, m);
 }
+
+int64_t
+quorum_stood_ms(const struct core *core)
+{
+	int64_t guard_ms = master_guard_ms(core), stood_ms = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		int64_t ms = leap_shown_ms(&core->masters[i].leap, guard_ms, core->now.ms);
+		unsigned as_much = 0;
+
+		for (unsigned k = 0; k < core->settings.masters; k++)
+			as_much += leap_shown_ms(&core->masters[k].leap, guard_ms, core->now.ms) >= ms;
+		if (as_much >= quorum_majority(core) && ms > stood_ms)
+			stood_ms = ms;
+	}
+	return stood_ms;
+}

@@ -30,4 +30,7 @@ unsigned quorum_home(const struct core *core, struct slice name, unsigned link);
 /* Its timer, and what follows from the end of a guard. */
 void quorum_timer(struct core *core, struct master *m);
 
+/* The clocks of a majority went ahead of ours by so much at least, within a guard, ms; 0: they did not. */
+int64_t quorum_stood_ms(const struct core *core);
+
 #endif

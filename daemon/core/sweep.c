@@ -17,6 +17,7 @@
 struct sweep {
 	struct core *core;
 	struct master *master; /* that forgot, or whose clock leapt; NULL: one is back */
+	int64_t leap_ms;       /* by so much */
 };
 
 static void
@@ -85,7 +86,7 @@ sweep_shorten_one(void *arg, struct resource *r)
 
 	for (l = resource_next_lease(r, NULL); l != NULL; l = next) {
 		next = resource_next_lease(r, l);
-		seat_shorten(l, sweep->master->index, sweep->master->leap_ms);
+		seat_shorten(l, sweep->master->index, sweep->leap_ms);
 		if (l->state == LEASE_HELD)
 			keep_shortened(sweep->core, l);
 	}
@@ -93,14 +94,13 @@ sweep_shorten_one(void *arg, struct resource *r)
 }
 
 void
-sweep_shorten(struct core *core, struct master *m)
+sweep_shorten(struct core *core, struct master *m, int64_t ms)
 {
-	struct sweep sweep = {.core = core, .master = m};
+	struct sweep sweep = {.core = core, .master = m, .leap_ms = ms};
 	struct names_walk walk;
 
 	names_walk_begin(&core->names, &walk);
 	(void)names_walk_on(&core->names, &walk, SIZE_MAX, sweep_shorten_one, &sweep);
-	m->leap_ms = 0;
 }
 
 void

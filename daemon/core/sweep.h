@@ -13,9 +13,9 @@
 
 #define SWEEP_LOOKS 5000 /* at names, in one turn: a millisecond or so */
 
-/* Takes the leap of this master's clock off what every lease has there, because ours may have stood still.
+/* Takes ms off what every lease has at this master, because our clock may have stood still for so long.
  * All in one turn, however many there are: until then a session may be told of too long a deadline. */
-void sweep_shorten(struct core *core, struct master *m);
+void sweep_shorten(struct core *core, struct master *m, int64_t ms);
 
 /* Before a step ends: begins what has been asked for. */
 void sweep_begin(struct core *core);

@@ -98,12 +98,6 @@ master_patience_ms(const struct core *core)
 	return third < PATIENCE_MS ? third : PATIENCE_MS;
 }
 
-bool
-master_has_leapt(const struct core *core, const struct master *m)
-{
-	return m->leapt_ms != 0 && core->now.ms - m->leapt_ms < master_guard_ms(core);
-}
-
 int64_t
 master_guard_ms(const struct core *core)
 {

@@ -35,9 +35,6 @@ int64_t master_patience_ms(const struct core *core);
 /* GUARDED, and the guard is over. */
 bool master_guard_over(const struct core *core, const struct master *m);
 
-/* A guard ago or less, its clock was seen to leap, or ours to stand still. */
-bool master_has_leapt(const struct core *core, const struct master *m);
-
 /* How long new leases are withheld after a master forgot, ms. */
 int64_t master_guard_ms(const struct core *core);
 
