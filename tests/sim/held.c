@@ -296,6 +296,15 @@ held_exited(struct world *w, const struct conn *c)
 	}
 }
 
+/* A leap takes off time that it may have been told of. */
+static void
+note_valid(struct hold *h, int64_t valid_us)
+{
+	h->valid_us = valid_us;
+	if (valid_us > h->longest_us || leaps_shorten_us(h->host) == 0)
+		h->longest_us = valid_us;
+}
+
 void
 held_step(struct world *w, struct host *host, int64_t now_ms)
 {
@@ -313,6 +322,6 @@ held_step(struct world *w, struct host *host, int64_t now_ms)
 		if (is_detached(w, h))
 			check_kept(w, h, looked.held);
 		else if (looked.held && !h->untold)
-			h->valid_us = looked.valid_us;
+			note_valid(h, looked.valid_us);
 	}
 }

@@ -27,7 +27,11 @@ is_kept_alone(const struct world *w, const struct hold *h)
 static void
 check_longest(struct world *w, const struct hold *h, const struct host *host, int64_t ttl_ms)
 {
-	int64_t most_us = held_good_us(h) - w->now_us + host_rule(host, h->name)->crash_delay_ms * 1000;
+	int64_t good_us = h->longest_us > held_good_us(h) ? h->longest_us : held_good_us(h);
+	/* By its own clock. */
+	int64_t delay_us =
+		host_true_us(host, host_rule(host, h->name)->crash_delay_ms) - host_true_us(host, 0);
+	int64_t most_us = good_us - w->now_us + delay_us;
 	if (!h->untold && !is_kept_alone(w, h) &&
 		ttl_ms * 1000 > most_us + (most_us > 0 ? most_us / 100 : 0) + SLACK_US)
 		world_fail(w,
