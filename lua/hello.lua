@@ -38,6 +38,8 @@
 -- An agreed set follows one that is only offered, and one of an earlier generation. An offer follows another set if no
 -- daemon lives that is registered here: daemons are registered for as long as their leases may last. An offer follows
 -- an accepted or agreed set only with a majority of its members, by id or place, so that no majority of it goes on.
+-- The node keeps the generation of what has given way to an offer: no earlier set is agreed on there again, as daemons
+-- of the later one may live that were cut off.
 -- A master that may have lost its memory takes no offer before its guard is over: until then the daemons of its set
 -- can bring it back. A daemon that is told 'otherset' has not changed the set; its registration does not live longer.
 -- The tag in the node is 0 until the set is agreed on.
@@ -228,7 +230,8 @@ local function follows()
 		return false
 	end
 	if step == AGREED then
-		return not node.set or agreement <= OFFERED or generation(node.set) < generation(set)
+		local later = generation(set) >= (number(node.generation) or 0)
+		return not node.set or agreement <= OFFERED and later or generation(node.set) < generation(set)
 	end
 	return step == OFFERED and remembers() and (not node.set or #live == 0 and (agreement <= OFFERED or outvotes()))
 end
@@ -290,6 +293,10 @@ if set ~= '' and set ~= node.set then
 		end
 		node.id = step == AGREED and ARGV[11] or node.id
 		restored = not node.set
+		if step == OFFERED and agreement > OFFERED then
+			node.generation = decimal(generation(node.set))
+			redis.call('HSET', KEYS[1], 'generation', node.generation)
+		end
 		node.set, node.places, agreement, had, tag = set, ARGV[13], step, 0, '00000000'
 	elseif node.set then
 		if node['d:' .. ARGV[2]] then

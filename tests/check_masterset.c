@@ -136,6 +136,9 @@ set_text(void)
 #define S123_REST  " 0000000000001001:url 0000000000001002:url 0000000000001003:url"
 #define S123       "1" S123_REST
 #define S12X       "1 0000000000001001:url 0000000000001002:url 00000000000000ff:url"
+#define S12X_REST  " 0000000000001001:url 0000000000001002:url 00000000000000ff:url"
+#define S12X_LATER "2" S12X_REST
+#define S12X_OFFER "3" S12X_REST
 #define S123_LATER "2" S123_REST
 
 static void
@@ -509,6 +512,33 @@ only_master_tells(const char *place, enum agreement agreement)
 }
 
 /* It lost its memory, and other daemons came back to it first. */
+/* Others went on without one of its members, which still tells it to whoever asks. */
+START_TEST(a_set_that_is_over_is_not_taken_up_again)
+{
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	tells_other(0, S12X_LATER, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	tells_other(2, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	ck_assert_str_eq(set_text(), "3" S123_REST);
+	story_done(&w);
+}
+END_TEST
+
+/* What is agreed takes the place of an offer, unless that took the place of a later set. */
+START_TEST(a_set_that_an_offer_does_not_give_way_to_is_over)
+{
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	tells_other(0, S12X_OFFER, AGREEMENT_OFFERED);
+	ck_assert_str_ne(set_text(), S123);
+	tells_other(2, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_set_that_was_founded_anew_at_the_only_master_is_taken_up)
 {
 	begin(1);
@@ -673,6 +703,7 @@ main(void)
 		a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it,
 		a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it,
 		a_stranger_that_is_gone_refuses_nobody, a_stranger_costs_nobody_its_set,
+		a_set_that_is_over_is_not_taken_up_again, a_set_that_an_offer_does_not_give_way_to_is_over,
 		a_set_that_was_founded_anew_at_the_only_master_is_taken_up,
 		a_set_is_offered_anew_where_the_only_master_has_only_accepted_another,
 		a_set_with_bytes_that_no_way_has_is_not_taken_up,

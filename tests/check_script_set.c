@@ -12,6 +12,8 @@
 #define S      "1 " ID ":url 0000000000001002:url 0000000000001003:url"
 #define T      "1 " ID ":url 0000000000001002:url 0000000000001004:url"
 #define T2     "2 " ID ":url 0000000000001002:url 0000000000001004:url"
+#define T3     "3 " ID ":url 0000000000001002:url 0000000000001004:url"
+#define S2     "2 " ID ":url 0000000000001002:url 0000000000001003:url"
 #define FEW    "2 " ID ":url 0000000000001005:url 0000000000001006:url"
 #define ABROAD "1 0000000000001002:url 0000000000001003:url 0000000000001004:url"
 
@@ -221,6 +223,18 @@ ON_BOTH(what_is_agreed_gives_way_to_an_offer_once_no_daemon_lives)
 	/* Nobody may go on under the old one unnoticed; its daemons may still bring it back. */
 	ck_assert(!admits(7) && admits(0));
 	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+}
+
+/* Daemons of the set that gave way to the offer may live, cut off, and those of an earlier one, too. */
+ON_BOTH(behind_an_offer_no_earlier_set_is_agreed_on_again)
+{
+	admitted(DA);
+	ends(says(DA, S2, AGREEMENT_AGREED, 7), GREETING_GOOD, S2, AGREEMENT_AGREED);
+	stage_wait_ms(&stage, 60);
+	ends(says(DB, T3, AGREEMENT_OFFERED, 0), GREETING_GOOD, T3, AGREEMENT_OFFERED);
+	ends(says(DB, T, AGREEMENT_AGREED, 9), GREETING_OTHERSET, T3, AGREEMENT_OFFERED);
+	ck_assert(!admits(9));
+	ends(says(DA, S2, AGREEMENT_AGREED, 7), GREETING_GOOD, S2, AGREEMENT_AGREED);
 }
 
 ON_BOTH(what_is_agreed_gives_way_only_with_a_majority_of_its_members)
@@ -462,7 +476,8 @@ main(void)
 		an_offer_is_not_taken_while_memory_may_be_lost, an_acceptance_needs_an_offer,
 		an_offer_gives_way_to_what_is_agreed_and_to_nothing_else_while_its_daemons_live,
 		an_acceptance_gives_way_to_a_later_generation_alone,
-		what_is_agreed_gives_way_to_an_offer_once_no_daemon_lives, who_was_refused_is_not_registered,
+		what_is_agreed_gives_way_to_an_offer_once_no_daemon_lives,
+		behind_an_offer_no_earlier_set_is_agreed_on_again, who_was_refused_is_not_registered,
 		what_is_agreed_gives_way_only_with_a_majority_of_its_members,
 		members_that_have_other_ids_since_they_forgot_count_by_their_places,
 		a_place_counts_as_a_whole, the_tokens_of_a_new_set_go_on_above_all_that_its_members_told,

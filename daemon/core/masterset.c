@@ -257,16 +257,23 @@ set_adopt(struct core *core, struct master *from, const struct vote *vote)
 	return set_ours(core, from, vote);
 }
 
-/* Whether others have agreed on a later set with a majority of our members. */
-static bool
-set_is_over(const struct members *ours, const struct members *theirs, const struct vote *vote)
+/* The generation of a later set that others have agreed on with a majority of our members; 0: none is known.
+ * An offer gives way to what is agreed, unless it took the place of a later set there. */
+static int64_t
+set_is_over(const struct members *ours, const struct members *theirs, const struct master *m,
+	const struct vote *vote)
 {
 	unsigned both = 0;
 
+	if (vote->agreement == AGREEMENT_OFFERED && vote->greeting == GREETING_OTHERSET &&
+		m->links[vote->link].set_step == AGREEMENT_AGREED)
+		return ours->generation + 1;
 	for (unsigned i = 0; i < theirs->n; i++)
 		both += members_find(ours, theirs->ids[i]) >= 0;
 	return vote->agreement == AGREEMENT_AGREED && theirs->generation > ours->generation &&
-	       both > ours->n / 2;
+			       both > ours->n / 2
+		       ? theirs->generation
+		       : 0;
 }
 
 /* Other daemons founded a set anew at the only master, at the same place, after it had lost its memory; or it
@@ -283,16 +290,19 @@ set_is_replaced(const struct core *core, const struct members *theirs, const str
  * configuration. Ours may be the next one when their daemons are gone. One server of several that belongs
  * elsewhere proves nothing. */
 static void
-set_leave(struct core *core, const struct members *theirs, const struct vote *vote)
+set_leave(struct core *core, const struct master *m, const struct members *theirs, const struct vote *vote)
 {
 	struct masterset *set = &core->masterset;
 	struct members ours;
+	int64_t over;
 
-	if (!set->agreed || core->counts.leases > 0 || core->bids > 0)
+	if (!set->agreed || core->counts.leases > 0 || core->bids > 0 || !masterset_members(core, &ours))
 		return;
-	if (masterset_members(core, &ours) && slots_named(core, &ours) && !set_is_over(&ours, theirs, vote) &&
-		!set_is_replaced(core, theirs, vote))
+	over = set_is_over(&ours, theirs, m, vote);
+	if (slots_named(core, &ours) && over == 0 && !set_is_replaced(core, theirs, vote))
 		return;
+	if (over > set->over)
+		set->over = over;
 	set->agreed = false;
 	set->tag = 0;
 	set->text[0] = '\0';
@@ -326,7 +336,7 @@ set_other(struct core *core, struct master *m, const struct members *theirs, con
 		(int)(places.n < MASTERSET_WHY_MAX / 2 ? places.n : MASTERSET_WHY_MAX / 2),
 		places.n > 0 ? places.p : "", here);
 	m->other = true;
-	set_leave(core, theirs, vote);
+	set_leave(core, m, theirs, vote);
 	set_usable(core);
 	return MEMBERSHIP_OTHER;
 }
@@ -386,10 +396,11 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 static enum membership
 told_forming(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
 {
-	bool agreed = vote->agreement == AGREEMENT_AGREED;
+	bool agreed = vote->agreement == AGREEMENT_AGREED, over = theirs->generation < core->masterset.over;
 
-	if (agreed && (slots_fit(core, NULL, theirs) ||
-			      (core->settings.follow && slots_follow(core, NULL, theirs))))
+	if (agreed && !over &&
+		(slots_fit(core, NULL, theirs) ||
+			(core->settings.follow && slots_follow(core, NULL, theirs))))
 		return set_adopt(core, m, vote);
 	if (agreed)
 		return set_other(core, m, theirs, vote, vote->places,
