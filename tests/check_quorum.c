@@ -648,6 +648,34 @@ START_TEST(tokens_that_run_out_are_asked_for_again_before_the_lease_is_renewed)
 }
 END_TEST
 
+/* It was away when the round began, and the third master does not answer. */
+START_TEST(a_round_asks_a_master_that_is_back_also_while_another_is_silent)
+{
+	struct story w;
+	struct seats s = story_asked(&w);
+	conn_id holder = 1;
+
+	HEARD(&w, s.home, given(&w, CALL_ACQUIRE, 500, 509));
+	HEARD(&w, s.one, given(&w, CALL_ACQUIRE, 500, 509));
+	HEARD(&w, s.two, given(&w, CALL_ACQUIRE, 500, 509));
+	HEARD(&w, s.one, link_down(&w, "reset"));
+	after(&w, 10);
+	do {
+		lock(&w, 3 - holder, "a");
+		unlock(&w, holder, "a");
+		holder = 3 - holder;
+	} while (calls_of(&w, CALL_RENEW) == 0);
+	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 2);
+	HEARD(&w, s.one, link_up(&w));
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	HEARD(&w, s.home, given(&w, CALL_RENEW, 600, 631));
+	after(&w, LEASE_MS / 8);
+	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 1);
+	ck_assert_uint_eq(last_call(&w)->master, s.one);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_lease_lasts_as_long_as_the_older_half_of_its_majority)
 {
 	struct story w;
@@ -1095,6 +1123,7 @@ main(void)
 		tokens_that_the_last_answer_settles_are_followed_by_more_in_time,
 		tokens_of_a_memory_that_is_gone_do_not_count,
 		tokens_that_run_out_are_asked_for_again_before_the_lease_is_renewed,
+		a_round_asks_a_master_that_is_back_also_while_another_is_silent,
 		a_lease_lasts_as_long_as_the_older_half_of_its_majority,
 		a_seat_that_was_missed_is_acquired_and_not_renewed,
 		a_shorter_rule_shortens_no_key_below_what_was_told_when_most_seats_are_lost,
