@@ -174,8 +174,7 @@ keep_settle_round(struct core *core, struct lease *l, bool yes)
 		if (!yes || !l->refreshing)
 			l->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
 		else if (l->refresh_ms > core->now.ms + soon)
-			l->refresh_ms =
-				core->now.ms + soon; /* who is asked may stay silent, and others come back */
+			l->refresh_ms = core->now.ms + soon; /* it may stay silent, and another be back */
 	}
 	/* A guarded master has no tokens to give, a full one no room for the counter, and several may
 	 * disagree: asked again after a while. */
