@@ -13,6 +13,16 @@ later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* If most daemons say that its clock leapt, its memory is given up though it is there: its guard keeps what
+ * has not been reclaimed yet. */
+static bool
+given_up(const struct server *s, int64_t lease_us)
+{
+	struct slice forgot;
+	return store_field(master_store(s->master), SLICE("hf:node"), SLICE("forgot"), &forgot) &&
+	       server_wall_us(s) - strtoll(forgot.p, NULL, 10) <= lease_us && !server_admitted(s);
+}
+
 /* What was confirmed before a master lost it is relied on for at most a lease. */
 bool
 backing_lacks(const struct server *s, unsigned name)
@@ -20,9 +30,10 @@ backing_lacks(const struct server *s, unsigned name)
 	const struct world *w = s->world;
 	int64_t spoilt_us = s->spoilt_us[plan_first(&w->plan, name)];
 	int64_t lost_us = later(s->forgot_us, spoilt_us);
-	if (w->now_us < s->lacks_until_us)
+	int64_t lease_us = w->plan.lease_ms * 1010 + 10000;
+	if (w->now_us < s->lacks_until_us || (lost_us != 0 && w->now_us - lost_us <= lease_us))
 		return true;
-	return lost_us != 0 && w->now_us - lost_us <= w->plan.lease_ms * 1010 + 10000;
+	return given_up(s, lease_us);
 }
 
 /* What this master's clock has to show until then: its rate may be wrong by a part of a hundred, it may step
