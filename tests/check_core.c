@@ -114,6 +114,27 @@ START_TEST(an_unanswered_acquire_is_released_until_it_is_surely_dead)
 }
 END_TEST
 
+START_TEST(a_release_that_is_due_while_the_link_is_down_goes_out_when_it_is_back)
+{
+	struct core_counts counts;
+	struct story w;
+
+	story_ready(&w);
+	(void)lock_once(&w, 1, "a");
+	ck_assert_str_eq(after(&w, 333), "release a#1 | c1 -NOMASTER");
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_NO, "a", 1), "");
+	/* The acquire can run until the deadline of its own, and at that instant nothing can be sent. */
+	(void)link_down(&w, "reset");
+	ck_assert_str_eq(after(&w, 1), "");
+	(void)link_up(&w);
+	ck_assert_str_eq(hello(&w, true, MEMORY), "release a#1");
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1), "");
+	core_view_counts(w.core, &counts);
+	ck_assert_uint_eq(counts.releasing, 0);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_late_grant_to_nobody_changes_nothing)
 {
 	struct story w;
@@ -829,6 +850,7 @@ main(void)
 		a_lost_wake_up_is_made_good_by_the_timer, a_wake_up_that_overtakes_the_refusal_is_not_lost,
 		trying_once_is_answered_by_the_first_verdict,
 		an_unanswered_acquire_is_released_until_it_is_surely_dead,
+		a_release_that_is_due_while_the_link_is_down_goes_out_when_it_is_back,
 		a_late_grant_to_nobody_changes_nothing,
 		a_client_that_left_gets_nothing_and_the_lease_goes_back, a_second_lock_needs_an_owner_tag,
 		a_clean_end_passes_the_name_on_and_an_abandoned_one_withholds_it,

@@ -47,6 +47,9 @@ undo_send(struct core *core, struct undo *u, int64_t place_ms)
 					  .key = u->key,
 					  .deadline_us = u->after_us,
 					  .queue_ms = place_ms});
+	} else {
+		/* What is due goes out when the link is up again, whatever was confirmed before (rule 2). */
+		u->confirmed = false;
 	}
 	timer_arm(&core->timers, &u->timer, u->give_up_ms);
 }

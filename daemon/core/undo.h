@@ -22,8 +22,8 @@ void undo_vote(struct core *core, const struct vote *vote);
 void undo_leave(struct core *core, unsigned master);
 void undo_timer(struct core *core, struct undo *undo);
 
-/* A master is in use again: what no answer has confirmed is sent now. What was confirmed is sent again when
- * the acquire can no longer run. */
+/* A master is in use again: what no answer has confirmed is sent now, and what was due meanwhile. What was
+ * confirmed before is sent again when the acquire can no longer run. */
 void undo_retry_all(struct core *core);
 
 #endif
