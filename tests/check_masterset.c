@@ -526,6 +526,19 @@ START_TEST(a_set_that_is_over_is_not_taken_up_again)
 }
 END_TEST
 
+/* Its daemons are gone, and nobody can say whether they agreed: only an offer takes its place. */
+START_TEST(a_set_is_offered_anew_where_a_later_one_was_accepted)
+{
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	tells_other(0, S12X_LATER, AGREEMENT_ACCEPTED);
+	ck_assert_str_ne(set_text(), S123);
+	tells_other(2, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	story_done(&w);
+}
+END_TEST
+
 /* What is agreed takes the place of an offer, unless that took the place of a later set. */
 START_TEST(a_set_that_an_offer_does_not_give_way_to_is_over)
 {
@@ -703,7 +716,9 @@ main(void)
 		a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it,
 		a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it,
 		a_stranger_that_is_gone_refuses_nobody, a_stranger_costs_nobody_its_set,
-		a_set_that_is_over_is_not_taken_up_again, a_set_that_an_offer_does_not_give_way_to_is_over,
+		a_set_that_is_over_is_not_taken_up_again,
+		a_set_is_offered_anew_where_a_later_one_was_accepted,
+		a_set_that_an_offer_does_not_give_way_to_is_over,
 		a_set_that_was_founded_anew_at_the_only_master_is_taken_up,
 		a_set_is_offered_anew_where_the_only_master_has_only_accepted_another,
 		a_set_with_bytes_that_no_way_has_is_not_taken_up,

@@ -257,8 +257,8 @@ set_adopt(struct core *core, struct master *from, const struct vote *vote)
 	return set_ours(core, from, vote);
 }
 
-/* The generation of a later set that others have agreed on with a majority of our members; 0: none is known.
- * An offer gives way to what is agreed, unless it took the place of a later set there. */
+/* The generation of a later set that others have agreed on, or may have, with a majority of our members; 0:
+ * none is known. An offer gives way to what is agreed, unless it took the place of a later set there. */
 static int64_t
 set_is_over(const struct members *ours, const struct members *theirs, const struct master *m,
 	const struct vote *vote)
@@ -270,7 +270,7 @@ set_is_over(const struct members *ours, const struct members *theirs, const stru
 		return ours->generation + 1;
 	for (unsigned i = 0; i < theirs->n; i++)
 		both += members_find(ours, theirs->ids[i]) >= 0;
-	return vote->agreement == AGREEMENT_AGREED && theirs->generation > ours->generation &&
+	return vote->agreement >= AGREEMENT_ACCEPTED && theirs->generation > ours->generation &&
 			       both > ours->n / 2
 		       ? theirs->generation
 		       : 0;
