@@ -272,6 +272,21 @@ local function busy_group(it, lock, queued, wait, members)
 	return busy(it, queued, holder, group_rest(lock, lack), slots)
 end
 
+-- We cannot use our turn. A single try, which has no place, leaves it to the next: ms for which the lock is kept for
+-- that one; else nil.
+local function turn_pass(queue, lock, place, queued)
+	if not queued and #queue.order > 1 then
+		table.remove(queue.order, 1)
+		if lock_takes(lock, queue.form[queue.order[1]]) then
+			queue_call_head(queue, inbox)
+			return CLAIM_US / 1000
+		end
+	end
+	if not lock_takes(lock, place) then
+		claim_drop(queue)
+	end
+end
+
 -- In the queue: takes it when it is our turn and enough is left.
 local function line_up(it, lock)
 	local queue, place, wait = it.queue, it.form.place, nil
@@ -289,8 +304,8 @@ local function line_up(it, lock)
 	if wait == nil and members then
 		return take(it, members)
 	end
-	if wait == nil and not lock_takes(lock, place) then
-		claim_drop(queue)
+	if wait == nil then
+		wait = turn_pass(queue, lock, place, queued)
 	end
 	return busy_group(it, lock, queued, wait, members)
 end

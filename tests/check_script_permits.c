@@ -428,6 +428,23 @@ ON_BOTH(who_wants_many_and_does_not_come_is_passed)
 	is_busy(take(stage, DD, 1, 4, 1), "", 2, "");
 }
 
+ON_BOTH(a_single_try_that_cannot_use_its_turn_leaves_it_to_the_next)
+{
+	struct call once = of(CALL_ACQUIRE, 1, 3, 2, NULL);
+	once.queue_ms = 0;
+	take(stage, DA, 1, 3, 2);
+	take(stage, DE, 1, 3, 1);
+	is_busy(take(stage, DB, 1, 3, 1), E ":1", 1, "");
+	give(stage, DE, 1, 3, 1, "2");
+	stage_wait_ms(stage, 310);
+	(void)stage_heard(stage);
+	/* B, who was called, has let its time go by, and D wants more than is free. */
+	is_busy(cast_say(stage, DD, once), A ":1", 0, "");
+	ck_assert_str_eq(stage_heard(stage), "b:wake a;");
+	is_busy(take(stage, DC, 1, 3, 1), "", 2, "");
+	is_slots(take(stage, DB, 1, 3, 1), "2");
+}
+
 ON_BOTH(permits_call_one_waiter_after_the_other)
 {
 	take(stage, DA, 1, 3, 3);
@@ -741,8 +758,9 @@ main(void)
 		permits_may_reserve_tokens_when_they_are_renewed,
 		a_thousand_permits_are_taken_kept_and_given_back, the_few_that_are_left_of_many_are_found,
 		the_dead_of_a_crowd_are_found_within_a_second, who_wants_many_is_not_passed_by_who_wants_few,
-		who_wants_many_and_does_not_come_is_passed, permits_call_one_waiter_after_the_other,
-		a_second_release_does_not_call_the_head_again,
+		who_wants_many_and_does_not_come_is_passed,
+		a_single_try_that_cannot_use_its_turn_leaves_it_to_the_next,
+		permits_call_one_waiter_after_the_other, a_second_release_does_not_call_the_head_again,
 		a_head_is_called_again_when_enough_was_gone_in_between,
 		who_waits_is_told_when_enough_may_have_ended_by_themselves,
 		leaving_the_queue_calls_who_can_do_with_what_is_free,
