@@ -35,11 +35,13 @@ name_in(const struct host *h, const struct event *event)
 	return about ? v->name : (struct slice){NULL, 0};
 }
 
+/* The answer to a round that it gave up unanswered says nothing of whether it can be had in the next. */
 static void
 answered(struct host *h, struct fair *f, const struct vote *v)
 {
 	const struct asking *a = &h->world->progress.asking[h->index][checker_name_of(v->name)];
-	bool taken = (v->outcome == OUTCOME_BUSY || v->outcome == OUTCOME_NO) && v->attempt == a->attempt;
+	bool taken = (v->outcome == OUTCOME_BUSY || v->outcome == OUTCOME_NO) && v->attempt == a->attempt &&
+		     !orphan_is_given(h, v->attempt);
 	f->taken_us = taken ? h->world->now_us : 0;
 	f->began = a->began;
 }

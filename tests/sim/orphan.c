@@ -83,15 +83,24 @@ look_at(struct server *s, unsigned name)
 
 /* ---- what was given back ---- */
 
+bool
+orphan_is_given(const struct host *h, uint64_t attempt)
+{
+	const struct given_back *g = &h->world->given[h->index];
+	for (unsigned i = 0; i < ORPHAN_GIVEN && g->life == h->life; i++)
+		if (g->of[i].attempt == attempt && g->of[i].at_us != 0)
+			return true;
+	return false;
+}
+
 void
 orphan_given(struct host *h, unsigned name, uint64_t attempt)
 {
 	struct given_back *g = &h->world->given[h->index];
 	if (g->life != h->life)
 		*g = (struct given_back){.life = h->life};
-	for (unsigned i = 0; i < ORPHAN_GIVEN; i++)
-		if (g->of[i].attempt == attempt && g->of[i].at_us != 0)
-			return;
+	if (orphan_is_given(h, attempt))
+		return;
 	g->of[g->next].attempt = attempt;
 	g->of[g->next].name = name;
 	g->of[g->next].at_us = h->world->now_us;

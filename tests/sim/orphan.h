@@ -7,6 +7,7 @@
 
 #include "tests/sim/plan.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct host;
@@ -37,6 +38,8 @@ struct given_back {
 /* A daemon releases what it asked for with this attempt, at one master or more: from then on it has it
  * nowhere, whatever arrives late. */
 void orphan_given(struct host *host, unsigned name, uint64_t attempt);
+/* Whether it has: what comes later is no answer to that question any more. */
+bool orphan_is_given(const struct host *host, uint64_t attempt);
 
 /* Looks every now and then, from now on. */
 void orphan_watch(struct world *world);
