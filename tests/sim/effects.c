@@ -81,14 +81,21 @@ check_other(const struct effect *e, const struct keys_member *m)
 		fail(e, "prolongs what %s has by %" PRId64 " us", m->owner, now->till_us - m->till_us);
 }
 
-/* Whether the key lives for as long as each of its members. */
+/* Whether the key lives for as long as each of its members. Of a crowd only some are looked at: those of
+ * `known`, if it is one, and the caller's own. */
 static bool
-covers(const struct keys *k, int64_t most_us)
+covers(const struct effect *e, const struct keys *k, const struct keys *known)
 {
-	for (unsigned i = 0; i < k->n && k->lock == KEYS_GROUP; i++)
-		if (k->till_us < earlier(k->members[i].till_us, most_us) - ROUND_US)
+	if (k->lock != KEYS_GROUP)
+		return true;
+	for (unsigned i = 0; i < k->n; i++) {
+		const struct keys_member *m = &k->members[i];
+		if (known->crowd && strcmp(m->owner, e->mine) != 0 && member_find(known, m) == NULL)
+			continue;
+		if (k->till_us < earlier(m->till_us, e->most_us) - ROUND_US)
 			return false;
-	return k->lock != KEYS_GROUP || k->till_us != KEYS_NEVER;
+	}
+	return k->till_us != KEYS_NEVER;
 }
 
 static void
@@ -96,7 +103,7 @@ check_others(const struct effect *e)
 {
 	const struct keys *before = e->before;
 	bool reclaims = e->call->op == CALL_RECLAIM && e->vote->outcome == OUTCOME_YES;
-	if (covers(before, e->most_us) && !covers(e->after, e->most_us))
+	if (covers(e, before, before) && !covers(e, e->after, before))
 		fail(e, "lets the key end before a member");
 	if (before->lock == KEYS_STRANGE && e->after->lock != KEYS_STRANGE && !reclaims)
 		fail(e, "ends what is no lease of ours");
