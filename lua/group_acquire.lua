@@ -25,7 +25,8 @@
 -- With N masters an attempt that names permits has exactly these or none: what it was given before is given back.
 -- Repeating is harmless: a reader is one member whatever happens; permits that are the attempt's already are found
 -- again, or when there are more than a hundred and others have become free before them in between, those too
--- are taken until they run out. A deadline stops a copy that was under way for too long.
+-- are taken until they run out. What is the attempt's already never ends earlier than it did, and a deadline stops a
+-- copy that was under way for too long.
 -- include: clock
 -- include: node
 
@@ -71,6 +72,7 @@ local function slots_sort(it, lock, slots, mine, free)
 			free[#free + 1] = slot
 		elseif owner == it.owner then
 			mine[#mine + 1] = slot
+			it.till = math.max(it.till, deadline)
 		end
 	end
 end
@@ -149,7 +151,7 @@ local function take(it, members)
 	local queue = it.queue
 	-- The tokens first: should the lease fail, only numbers are lost.
 	local first, last = tokens_take(it.fence, proposal, block)
-	group_put(it.lease, it.form.kind, members, it.owner, tonumber(ttl))
+	group_put(it.lease, it.form.kind, members, it.owner, tonumber(ttl), it.till)
 	queue_remove(queue, me)
 	if #queue.order > 0 then
 		lock_call(lock_glance(it.lease), queue, inbox)
@@ -226,6 +228,7 @@ end
 -- An exclusive lease is there: the answer, or nil if it is ours and becomes a shared one.
 local function look_alone(it, owner)
 	if owner == it.owner and not it.form.limit then
+		it.till = now + 1000 * redis.call('PTTL', it.lease)
 		redis.call('DEL', it.lease)
 		return nil
 	elseif it.form.limit then
@@ -312,7 +315,7 @@ end
 
 local function acquire(i)
 	local owner = args[i + 5]
-	local it = { lease = keys[i + 1], fence = keys[2 * n + 1 + i], owner = owner, count = 0 }
+	local it = { lease = keys[i + 1], fence = keys[2 * n + 1 + i], owner = owner, count = 0, till = now }
 	it.form = form_read(args[forms + i], owner)
 	if not it.form then
 		return { 'error', 'ERR malformed call' }
@@ -343,6 +346,7 @@ local function acquire(i)
 	if said then
 		return said
 	elseif mine == owner then
+		it.till = lock and lock.deadline[me] or it.till
 		return take(it, it.form.members) -- what was ours alone, too
 	elseif mine and lock and lock.owner[me] then
 		return busy(it, true, mine, group_rest(lock, lock.count)) -- another attempt of ours: it ends first

@@ -59,11 +59,6 @@ local function members_end(lease, members, owner)
 	return last
 end
 
--- ttl, or what is left until then: see extend.inc.
-local function ttl_least(till)
-	return math.max(tonumber(ttl), math.min(math.ceil((till - now) / 1000), ttl_max))
-end
-
 -- Gone, or the hash of somebody else.
 local function look(lease, kind)
 	if kind or redis.call('EXISTS', lease) == 1 then
@@ -85,9 +80,9 @@ local function renew(i)
 		if redis.call('GET', lease) ~= owner or form.limit then
 			return { 'no' }
 		end
-		local least = ttl_least(now + 1000 * redis.call('PTTL', lease))
+		local till = now + 1000 * redis.call('PTTL', lease)
 		redis.call('DEL', lease)
-		group_put(lease, form.kind, form.members, owner, least)
+		group_put(lease, form.kind, form.members, owner, tonumber(ttl), till)
 		queue_prune(queue)
 		lock_call(lock_read(lease), queue, args[2])
 	else
@@ -96,7 +91,7 @@ local function renew(i)
 			return look(lease, kind)
 		end
 		redis.call('PERSIST', KEYS[1]) -- a full master takes what follows a first write that needs no memory
-		group_put(lease, form.kind, form.members, owner, ttl_least(till))
+		group_put(lease, form.kind, form.members, owner, tonumber(ttl), till)
 	end
 	if block == 0 then
 		return queue_waiting(queue, form)

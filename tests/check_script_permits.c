@@ -445,6 +445,21 @@ ON_BOTH(a_single_try_that_cannot_use_its_turn_leaves_it_to_the_next)
 	is_slots(take(stage, DB, 1, 3, 1), "2");
 }
 
+/* The last was under way for long: a longer one was asked for meanwhile. */
+ON_BOTH(a_call_with_a_shorter_term_ends_no_permits_earlier)
+{
+	struct call calls[] = {of(CALL_ACQUIRE, 1, 3, 2, NULL), of(CALL_ACQUIRE, 1, 3, 2, "0,1"),
+		of(CALL_RENEW, 1, 3, 2, "0,1")};
+	is_slots(take(stage, DA, 1, 3, 2), "0,1");
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		calls[i].ttl_ms = 20;
+		is(cast_say(stage, DA, calls[i]), OUTCOME_YES);
+	}
+	stage_wait_ms(stage, 40);
+	is_slots(take(stage, DB, 1, 3, 1), "2");
+	is_busy(take(stage, DC, 1, 3, 1), B ":1", 1, "");
+}
+
 ON_BOTH(permits_call_one_waiter_after_the_other)
 {
 	take(stage, DA, 1, 3, 3);
@@ -760,7 +775,8 @@ main(void)
 		the_dead_of_a_crowd_are_found_within_a_second, who_wants_many_is_not_passed_by_who_wants_few,
 		who_wants_many_and_does_not_come_is_passed,
 		a_single_try_that_cannot_use_its_turn_leaves_it_to_the_next,
-		permits_call_one_waiter_after_the_other, a_second_release_does_not_call_the_head_again,
+		a_call_with_a_shorter_term_ends_no_permits_earlier, permits_call_one_waiter_after_the_other,
+		a_second_release_does_not_call_the_head_again,
 		a_head_is_called_again_when_enough_was_gone_in_between,
 		who_waits_is_told_when_enough_may_have_ended_by_themselves,
 		leaving_the_queue_calls_who_can_do_with_what_is_free,

@@ -100,14 +100,15 @@ ON_BOTH(readers_share_a_name_and_each_has_tokens_of_its_own)
 }
 
 /* The last was under way for long: a longer one was asked for meanwhile. */
-ON_BOTH(a_renewal_with_a_shorter_term_ends_no_share_earlier)
+ON_BOTH(a_call_with_a_shorter_term_ends_no_share_earlier)
 {
-	struct call renew = shared(cast_call(CALL_RENEW, "a", 1));
-	renew.ttl_ms = 20;
+	struct call calls[2] = {
+		shared(cast_call(CALL_RENEW, "a", 1)), shared(cast_call(CALL_ACQUIRE, "a", 1))};
 	/* First of a share, then of what it has alone and shares from then on. */
-	for (int i = 0; i < 2; i++) {
-		is(i == 0 ? reads(stage, DA, 1) : writes(stage, DA, 1), OUTCOME_YES);
-		is(cast_say(stage, DA, renew), OUTCOME_YES);
+	for (int i = 0; i < 4; i++) {
+		calls[i / 2].ttl_ms = 20;
+		is(i % 2 == 0 ? reads(stage, DA, 1) : writes(stage, DA, 1), OUTCOME_YES);
+		is(cast_say(stage, DA, calls[i / 2]), OUTCOME_YES);
 		stage_wait_ms(stage, 40);
 		is_busy(writes(stage, DB, 2), A ":1", 1);
 		is(shares(stage, DA, CALL_RELEASE, 1), OUTCOME_YES);
@@ -848,8 +849,8 @@ int
 main(void)
 {
 	return SUITE_RUN("script_shared", NULL, NULL, readers_share_a_name_and_each_has_tokens_of_its_own,
-		a_renewal_with_a_shorter_term_ends_no_share_earlier,
-		a_reader_is_one_member_whatever_it_repeats, only_the_owner_touches_a_share,
+		a_call_with_a_shorter_term_ends_no_share_earlier, a_reader_is_one_member_whatever_it_repeats,
+		only_the_owner_touches_a_share,
 		each_reader_lives_as_long_as_it_said_and_the_key_as_long_as_any,
 		a_group_of_the_dead_is_no_group, lifetimes_and_forms_out_of_range_are_refused,
 		a_share_may_reserve_tokens_when_it_is_renewed,
