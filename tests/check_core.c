@@ -776,6 +776,27 @@ START_TEST(a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_cloc
 }
 END_TEST
 
+/* This daemon hears that a key of another kind is there when the master can be used no longer, and stands
+ * still until it can be used again. */
+START_TEST(a_key_of_another_kind_from_before_a_guard_is_no_reason_after_it)
+{
+	struct story w;
+
+	story_two_links(&w);
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = LEASE_MS}),
+		"acquire a#1");
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	greets(&w, 0, LEASE_MS);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1), "leave a#1");
+	after(&w, 2 * LEASE_MS);
+	ck_assert_ptr_null(strstr(w.trace, "-WRONGKIND"));
+	ck_assert_ptr_nonnull(strstr(w.trace, "acquire a#2"));
+	story_done(&w);
+}
+END_TEST
+
 /* An answer ends the traffic about a lease of the only master; what its holder was told stays known. */
 START_TEST(what_a_leap_shortened_is_not_given_back_before_what_was_told_is_over)
 {
@@ -876,5 +897,6 @@ main(void)
 		a_clock_that_leaps_while_a_link_is_lost_has_leapt,
 		a_clock_that_leaps_while_nothing_is_heard_has_leapt,
 		what_a_leap_shortened_is_not_given_back_before_what_was_told_is_over,
+		a_key_of_another_kind_from_before_a_guard_is_no_reason_after_it,
 		a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_clock_leapt);
 }

@@ -163,10 +163,11 @@ share_without(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	bool usable = quorum_usable(core, r->link);
+	bool kind = l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND;
 	struct reply verdict;
 
 	/* Without a majority it may be no more than one master that says so: who waits goes on waiting. */
-	if (usable && l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {
+	if (usable && kind) {
 		verdict_masters(core, r, l, &verdict);
 		queue_answer_all(core, r, &verdict);
 	}
@@ -182,6 +183,11 @@ share_without(struct core *core, struct resource *r)
 		if (l->state == LEASE_WAITING)
 			lease_leave(core, l);
 		return;
+	}
+	/* Until masters can be used again, what is of another kind may be gone: then it is asked for anew. */
+	if (!usable && kind) {
+		lease_leave(core, l);
+		l->trouble = TROUBLE_NONE;
 	}
 	/* Nobody should wait for a daemon that cannot take its turn. */
 	if (!usable)
