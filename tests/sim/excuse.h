@@ -33,6 +33,8 @@ struct world;
 	EXCUSE(PROGRESS_BACK, "progress: a lease or a place outlives its time, as a clock stepped back")     \
 	EXCUSE(PROGRESS_HOPE, "progress: a daemon counts on a master that has just fallen silent")           \
 	EXCUSE(PROGRESS_PLACE, "progress: a place in the queue is left of a daemon that cannot come")        \
+	EXCUSE(PROGRESS_MOST,                                                                                \
+		"progress: a waiter had most masters, and nobody hears that it gives them back")             \
 	EXCUSE(PROGRESS_MASTERS, "progress: no daemon with a waiter has a majority of masters that can")     \
 	EXCUSE(PROGRESS_COPY, "progress: a lease is left of a copy of its daemon that has ended")            \
 	EXCUSE(PROGRESS_LEAPT, "progress: who listens again has seen the clock of its master leap")          \

@@ -267,12 +267,32 @@ outlives(const struct world *w, unsigned name)
 	return left;
 }
 
+/* Whether a daemon with a waiter has the lease at most masters. When its waiter leaves before it knows, it
+ * gives the lease back, and where messages are lost nobody hears that: a look of each waiter begins then. */
+static bool
+waiter_has_most(const struct world *w, unsigned name)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const char *id = w->hosts[i].call_settings.daemon_id;
+		unsigned n = 0;
+		for (unsigned k = 0; k < w->plan.masters; k++) {
+			struct slice owner;
+			n += server_owner(&w->servers[k], name, &owner) && owner.n > 32 &&
+			     memcmp(owner.p, id, 32) == 0;
+		}
+		if (n >= plan_majority(&w->plan) && !host_waits_not(w, slice_of(id), name))
+			return true;
+	}
+	return false;
+}
+
 static void
 look_at_name(struct world *w, unsigned name)
 {
 	struct progress *p = &w->progress;
 	if (!waits_for(w, name) || held_longest_us(w, name) > w->now_us || rival_holds(w, name) ||
 		withheld(w, name) || bundles_keep(w, name) ||
+		excuse(w, EXCUSE_PROGRESS_MOST, w->plan.fault[FAULT_MESSAGES] && waiter_has_most(w, name)) ||
 		excuse(w, EXCUSE_PROGRESS_BACK, outlives(w, name)) || !somebody_can(w, name)) {
 		p->free_us[name] = w->now_us;
 		return;
