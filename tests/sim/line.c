@@ -77,6 +77,18 @@ counts_nothing_new(const struct host *h)
 	return withholds;
 }
 
+/* Another program deleted the queue: the place is there again when it is renewed. */
+static bool
+is_unqueued(const struct world *w, unsigned name, int64_t most_us)
+{
+	bool unqueued = false;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		int64_t at_us = w->servers[i].unqueued_us[plan_first(&w->plan, name)];
+		unqueued |= at_us != 0 && w->now_us - at_us <= most_us;
+	}
+	return unqueued;
+}
+
 static void
 look_at(struct host *h, unsigned name)
 {
@@ -90,7 +102,7 @@ look_at(struct host *h, unsigned name)
 	else if (l->since_us == INT64_MAX || l->since_us < leased_us)
 		l->since_us = w->now_us;
 	if (l->since_us == INT64_MAX || well_us == INT64_MAX || w->now_us - l->since_us <= most_us ||
-		w->now_us - well_us <= most_us || has_place(h, name))
+		w->now_us - well_us <= most_us || has_place(h, name) || is_unqueued(w, name, most_us))
 		l->gap_us = w->now_us;
 	/* One that was left a moment ago is on its way again. */
 	if (w->now_us - l->gap_us > ways_us + 4 * EVERY_US)

@@ -36,8 +36,9 @@ struct server {
 	int64_t evicted_us;       /* it evicted keys, and was not greeted since then; 0: no */
 	int64_t forgot_us;        /* when it last may have forgotten something; 0: never */
 	int64_t lacks_until_us;   /* its clock leapt, or its memory went back: its leases are missed */
-	int64_t spoilt_us[PLAN_NAMES_MAX];  /* somebody wrote to the lease's key; 0: never */
-	int64_t foreign_us[PLAN_NAMES_MAX]; /* what somebody wrote was last there; 0: never */
+	int64_t spoilt_us[PLAN_NAMES_MAX];   /* somebody wrote to the lease's key; 0: never */
+	int64_t unqueued_us[PLAN_NAMES_MAX]; /* somebody deleted a key of its queue; 0: never */
+	int64_t foreign_us[PLAN_NAMES_MAX];  /* what somebody wrote was last there; 0: never */
 	int64_t back_until_us; /* its clock stepped back: until then what is there may outlive its time */
 	bool leapt;            /* its clock, to most daemons, whose hosts stood still: it was guarded once */
 	struct store *backup;  /* what a restart with old data finds */
