@@ -179,6 +179,7 @@ flight_tell(struct flight *f, bool acknowledged)
 	struct vote votes[CALL_GROUP_MAX];
 	call_decode(f->reply, f->calls, f->n, votes);
 	h->answers = f->wire->way->server;
+	h->answered_us = f->ran_us;
 	for (size_t i = 0; i < f->n && h->life == f->host_life; i++) {
 		if (f->acked && !acknowledged)
 			(void)replicas_disbelieve(&h->replicas, &f->calls[i], &votes[i]);
@@ -255,6 +256,7 @@ flight_run(struct flight *f)
 	greets_before(&greets, s, f->calls);
 	int64_t before = s->replication.stream.offset;
 	f->arrived = true;
+	f->ran_us = s->world->now_us;
 	f->reply = server_run(s, f->command.argc, f->command.argv, f->command.argvlen);
 	f->reach = s->replication.stream;
 	/* If it wrote nothing, it rests on what its connection wrote before: WAIT asks for that. */

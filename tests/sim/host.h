@@ -70,7 +70,8 @@ struct host {
 	struct way ways[PLAN_MASTERS_MAX];   /* by their place */
 	/* Where there are sentinels: */
 	unsigned aim;                 /* the server that they have named, */
-	const struct server *answers; /* and the one whose answer it is being told; NULL: none */
+	const struct server *answers; /* and the one whose answer it is being told; NULL: none, */
+	int64_t answered_us;          /* and when that one gave it */
 	int64_t deaf_until_us;        /* it hears nothing of them */
 	struct replicas replicas;
 	bool probing;

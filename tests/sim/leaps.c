@@ -134,7 +134,7 @@ leaps_note(struct host *h, const struct note *n)
 	int64_t other_us = other_ahead_us(s, from_us) + still_us;
 	l->seen = l->doubted = true;
 	l->doubts = 0;
-	l->seen_us = w->now_us;
+	l->shown_us = h->answered_us;
 	l->seen_ms = host_ms(h);
 	h->leapt = true;
 	l->gained_us = gained_us > other_us ? gained_us : other_us;
@@ -165,13 +165,14 @@ leaps_shorten_us(const struct host *h)
 	return leapt > members / 2 ? most_us : 0;
 }
 
-/* Most masters have shown it that its host stood still. */
+/* Most masters have shown it that its host stood still: in answers from after that. An answer from before it
+ * that comes only now may show another time that it stood still. */
 static bool
 knows_that_it_stood_still(const struct host *h)
 {
 	unsigned n = 0;
 	for (unsigned i = 0; i < h->world->plan.masters; i++)
-		n += h->leaps[i].seen && h->stunned_us != 0 && h->leaps[i].seen_us >= h->stunned_us;
+		n += h->leaps[i].seen && h->stunned_us != 0 && h->leaps[i].shown_us >= h->stunned_us;
 	return n >= plan_majority(&h->world->plan);
 }
 

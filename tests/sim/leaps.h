@@ -21,8 +21,8 @@ struct leaps {
 	int64_t back_us;    /* until then */
 	uint64_t memory;    /* that it told of, */
 	bool seen;          /* this life of the daemon has said that the clock leapt: */
-	int64_t seen_us;    /* last then, */
 	int64_t seen_ms;    /* last then, by the daemon's own clock, which the guard goes by, */
+	int64_t shown_us;   /* by an answer that was given then, */
 	int64_t gained_us;  /* and by as much */
 	bool doubted;       /* no greeting has been answered since that asks about it, or tells of another
 			     * memory; */
