@@ -296,19 +296,11 @@ held_exited(struct world *w, const struct conn *c)
 	}
 }
 
-/* A leap takes off time that it may have been told of. */
-static void
-note_valid(struct hold *h, int64_t valid_us)
-{
-	h->valid_us = valid_us;
-	if (valid_us > h->longest_us || leaps_shorten_us(h->host) == 0)
-		h->longest_us = valid_us;
-}
-
 void
 held_step(struct world *w, struct host *host, int64_t now_ms)
 {
 	taints_step(w, host);
+	withheld_step(host, now_ms);
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		struct looked looked = {.hold = h, .host = host, .now_ms = now_ms};
 		if (h->host != host || h->host_life != host->life)
@@ -322,6 +314,6 @@ held_step(struct world *w, struct host *host, int64_t now_ms)
 		if (is_detached(w, h))
 			check_kept(w, h, looked.held);
 		else if (looked.held && !h->untold)
-			note_valid(h, looked.valid_us);
+			withheld_valid(h, looked.valid_us, now_ms + looked.left_ms);
 	}
 }

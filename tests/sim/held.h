@@ -44,7 +44,7 @@ struct hold {
 	int64_t ceiling_ms;    /* MAXHOLD alone */
 	int64_t told_us;       /* true time */
 	int64_t valid_us;      /* as its daemon saw it last, */
-	int64_t longest_us;    /* and before clocks leapt, of which nothing is taken back that was told */
+	int64_t longest_ms;    /* and by its host's clock before clocks leapt: withheld.h */
 	int64_t ended_us;      /* by its holder; INT64_MAX: not yet */
 	bool tainted;
 	bool other_list;     /* its daemon had another list of masters than the world */

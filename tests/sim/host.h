@@ -52,7 +52,9 @@ struct host {
 	int64_t born_us; /* true time of the process' start */
 	int64_t base_ms; /* what CLOCK_BOOTTIME showed then */
 	int64_t wall_offset_us;
-	struct drift still; /* by how much its clock is behind, as it stood still */
+	struct drift still;                 /* by how much its clock is behind, as it stood still */
+	int64_t longest_ms[PLAN_NAMES_MAX]; /* so long was its lease of each name sure, by this clock, before
+					     * clocks leapt; 0: it has none */
 
 	int64_t paused_until_us;
 	bool leapt;            /* it has said so of a clock, in the step that runs */

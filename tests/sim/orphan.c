@@ -60,7 +60,7 @@ is_relied_on(const struct host *h, unsigned name)
 	for (const struct hold *of = w->checker.holds; of != NULL; of = of->next)
 		if (of->lost && of->host == h && of->host_life == h->life &&
 			plan_first(&w->plan, of->name) == name &&
-			(of->longest_us > w->now_us || held_until_us(of) > w->now_us))
+			(host_true_us(h, of->longest_ms) > w->now_us || held_until_us(of) > w->now_us))
 			return true;
 	return false;
 }

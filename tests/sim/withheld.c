@@ -27,7 +27,8 @@ is_kept_alone(const struct world *w, const struct hold *h)
 static void
 check_longest(struct world *w, const struct hold *h, const struct host *host, int64_t ttl_ms)
 {
-	int64_t good_us = h->longest_us > held_good_us(h) ? h->longest_us : held_good_us(h);
+	int64_t longest_us = host_true_us(host, h->longest_ms);
+	int64_t good_us = longest_us > held_good_us(h) ? longest_us : held_good_us(h);
 	/* By its own clock. */
 	int64_t delay_us =
 		host_true_us(host, host_rule(host, h->name)->crash_delay_ms) - host_true_us(host, 0);
@@ -52,6 +53,38 @@ withheld_note(struct host *host, const struct note *n)
 		check_longest(w, h, host, n->ttl_ms);
 		h->withhold_us = w->now_us + n->ttl_ms * 995 - SLACK_US;
 	}
+}
+
+void
+withheld_step(struct host *host, int64_t now_ms)
+{
+	struct resource_view view;
+	bool leapt = leaps_shorten_us(host) > 0;
+	for (unsigned i = 0; i < host->world->plan.names; i++) {
+		int64_t *longest_ms = &host->longest_ms[i], ms = 0;
+		if (core_view_resource(host->core, now_ms, slice_of(checker_name(i)), &view) &&
+			strcmp(view.lease, "held") == 0)
+			ms = now_ms + view.lease_ms;
+		if (ms == 0 || ms > *longest_ms || !leapt)
+			*longest_ms = ms;
+	}
+}
+
+/* A daemon has several leases of a semaphore, and its permits are of one of them each: only for a hold that
+ * began after the leap it is not known how long its own one was sure. */
+void
+withheld_valid(struct hold *h, int64_t valid_us, int64_t valid_ms)
+{
+	int64_t *longest_ms = &h->host->longest_ms[h->name];
+	int64_t lease_ms = *longest_ms < h->ends_ms ? *longest_ms : h->ends_ms;
+	bool leapt = leaps_shorten_us(h->host) > 0, began = h->longest_ms == 0;
+	h->valid_us = valid_us;
+	if (valid_ms > h->longest_ms || !leapt)
+		h->longest_ms = valid_ms;
+	if (leapt && (began || h->kind != KIND_PERMITS) && lease_ms > h->longest_ms)
+		h->longest_ms = lease_ms;
+	if (valid_ms > *longest_ms)
+		*longest_ms = valid_ms;
 }
 
 struct sought {
