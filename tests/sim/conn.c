@@ -259,6 +259,9 @@ host_closes(void *arg, uint64_t how, void *data)
 	c->n = 0;
 	trace_line(
 		&w->trace, w->now_us, "c%u > d%u closed, %s", c->client->index, c->host->index, words[how]);
+	/* Its client may have taken the grace back just before it left. */
+	if (how == END_GONE && !c->graced && !conn_tag_lives(c))
+		conn_tag_ends(c);
 	/* What is due is still answered before its end is looked at. */
 	c->session = conn_session(c);
 	c->closing = true;
