@@ -89,6 +89,21 @@ is_unqueued(const struct world *w, unsigned name, int64_t most_us)
 	return unqueued;
 }
 
+/* A copy of it has the same daemon-id, and so the same place: what the copy leaves is there again when it is
+ * renewed. */
+static bool
+shares_place(const struct host *h, int64_t most_us)
+{
+	const struct world *w = h->world;
+	bool shares = h->copy_ended_us != 0 && w->now_us - h->copy_ended_us <= most_us;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *other = &w->hosts[i];
+		shares |= other != h && other->alive &&
+			  strcmp(other->call_settings.daemon_id, h->call_settings.daemon_id) == 0;
+	}
+	return shares;
+}
+
 static void
 look_at(struct host *h, unsigned name)
 {
@@ -102,7 +117,8 @@ look_at(struct host *h, unsigned name)
 	else if (l->since_us == INT64_MAX || l->since_us < leased_us)
 		l->since_us = w->now_us;
 	if (l->since_us == INT64_MAX || well_us == INT64_MAX || w->now_us - l->since_us <= most_us ||
-		w->now_us - well_us <= most_us || has_place(h, name) || is_unqueued(w, name, most_us))
+		w->now_us - well_us <= most_us || has_place(h, name) || is_unqueued(w, name, most_us) ||
+		shares_place(h, most_us))
 		l->gap_us = w->now_us;
 	/* One that was left a moment ago is on its way again. */
 	if (w->now_us - l->gap_us > ways_us + 4 * EVERY_US)
