@@ -34,7 +34,8 @@ void bid_called(struct core *core, struct lease *l, unsigned master);
  * the others from the one whose turn it is each time. */
 void bid_look(struct core *core, struct lease *l);
 
-/* WAITING, without a majority that could be asked: gives up our place in the queue. */
+/* WAITING, without a majority that could be asked: gives up our place in the queue, and forgets what was
+ * there of another kind. */
 void bid_step_back(struct core *core, struct lease *l);
 
 #endif

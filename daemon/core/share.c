@@ -157,17 +157,16 @@ share_bid_was_other(const struct resource *r)
 	return l->kind != TAILQ_FIRST(&r->queue->waiters)->kind || (queue_patient(r) && !l->patient);
 }
 
-/* Nothing at the master, or refused there for now. */
+/* This daemon has nothing at the master, or was refused there. */
 static void
 share_without(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	bool usable = quorum_usable(core, r->link);
-	bool kind = l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND;
 	struct reply verdict;
 
 	/* Without a majority it may be no more than one master that says so: who waits goes on waiting. */
-	if (usable && kind) {
+	if (usable && l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {
 		verdict_masters(core, r, l, &verdict);
 		queue_answer_all(core, r, &verdict);
 	}
@@ -183,11 +182,6 @@ share_without(struct core *core, struct resource *r)
 		if (l->state == LEASE_WAITING)
 			lease_leave(core, l);
 		return;
-	}
-	/* Until masters can be used again, what is of another kind may be gone: then it is asked for anew. */
-	if (!usable && kind) {
-		lease_leave(core, l);
-		l->trouble = TROUBLE_NONE;
 	}
 	/* Nobody should wait for a daemon that cannot take its turn. */
 	if (!usable)
