@@ -410,14 +410,14 @@ master_cloned(struct core *core, struct master *m, const struct vote *vote)
 		master_refuse(core, m, greeting_text[GREETING_CLONED], (struct slice){NULL, 0});
 		return;
 	}
-	if (vote->attempt != m->hello_serial && !master_greets(core, m))
+	if (vote->attempt != m->hello_serial && !master_greets(core, m)) {
 		master_greet(core, m, vote->link);
-	else if (vote->attempt != m->hello_serial || master_unheard(core, m))
+	} else if (vote->attempt != m->hello_serial || master_unheard(core, m)) {
 		master_greet_soon(core, m);
-	if (vote->attempt != m->hello_serial || master_unheard(core, m))
-		return;
-	emit_master_note(core, NOTE_CLONED, m, 0, -1, greeting_text[GREETING_CLONED]);
-	core->ended = true;
+	} else {
+		emit_master_note(core, NOTE_CLONED, m, 0, -1, greeting_text[GREETING_CLONED]);
+		core->ended = true;
+	}
 }
 
 static void
