@@ -313,8 +313,7 @@ bid_defer(struct core *core, struct lease *l)
 	bid_wait(core, l, core_jitter(core, took_ms, 2 * took_ms));
 }
 
-/* What stands in the way at most of those that say so: what one of them says is not why nothing was granted.
- */
+/* The trouble that most masters tell. What one of several tells is not the reason why nothing was granted. */
 static enum lease_trouble
 bid_trouble(const struct core *core, const struct lease *l)
 {

@@ -286,7 +286,7 @@ grant_relied_ms(const struct grant *g)
 void
 grant_tell_no_more(struct core *core, struct grant *g)
 {
-	/* Whoever was cut off before has been told nothing since. */
+	/* A holder that was cut off earlier has been told nothing since then. */
 	grant_bound(core, g)->told_until_ms = grant_relied_ms(g);
 }
 

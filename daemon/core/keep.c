@@ -173,8 +173,9 @@ keep_settle_round(struct core *core, struct lease *l, bool yes)
 		l->refreshing = seats_asking(core, l) > 0;
 		if (!yes || !l->refreshing)
 			l->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
+		/* A master that was asked may stay silent while another one is back. */
 		else if (l->refresh_ms > core->now.ms + soon)
-			l->refresh_ms = core->now.ms + soon; /* it may stay silent, and another be back */
+			l->refresh_ms = core->now.ms + soon;
 	}
 	/* A guarded master has no tokens to give, a full one no room for the counter, and several may
 	 * disagree: asked again after a while. */

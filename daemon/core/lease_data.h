@@ -25,7 +25,7 @@ struct grave {
 #define LEASE_STATES(LEASE_STATE)                                                                            \
 	LEASE_STATE(NONE, "none")           /* nothing at the master */                                      \
 	LEASE_STATE(ACQUIRING, "acquiring") /* an acquire is on its way */                                   \
-	LEASE_STATE(WAITING, "waiting")     /* refused for now; a wake-up or the timer tries again */        \
+	LEASE_STATE(WAITING, "waiting")     /* refused; a wake-up or the timer tries again */                \
 	LEASE_STATE(HELD, "held")           /* ours until valid_ms */
 
 enum lease_state {

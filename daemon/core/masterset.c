@@ -260,7 +260,7 @@ set_adopt(struct core *core, struct master *from, const struct vote *vote)
 /* The generation of a later set that others have agreed on, or may have, with a majority of our members; 0:
  * none is known. An offer gives way to what is agreed, unless it took the place of a later set there. */
 static int64_t
-set_is_over(const struct members *ours, const struct members *theirs, const struct master *m,
+set_later(const struct members *ours, const struct members *theirs, const struct master *m,
 	const struct vote *vote)
 {
 	unsigned both = 0;
@@ -298,7 +298,7 @@ set_leave(struct core *core, const struct master *m, const struct members *their
 
 	if (!set->agreed || core->counts.leases > 0 || core->bids > 0 || !masterset_members(core, &ours))
 		return;
-	over = set_is_over(&ours, theirs, m, vote);
+	over = set_later(&ours, theirs, m, vote);
 	if (slots_named(core, &ours) && over == 0 && !set_is_replaced(core, theirs, vote))
 		return;
 	if (over > set->over)

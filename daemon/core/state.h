@@ -430,7 +430,7 @@ struct masterset {
 	char places[MASTERSET_PLACES_MAX]; /* of its members, in that order, for people */
 	int64_t generation;                /* of the next one that is composed here */
 	int64_t newest;                    /* the greatest that any master has told */
-	int64_t over;                      /* no earlier one is taken up: it took a majority of ours */
+	int64_t over; /* of a later set that took a majority of ours: no earlier one counts */
 	struct masterset_next next;
 	char dropped[MASTERSET_PLACES_MAX]; /* of the one before, for people */
 	struct masterset_request request;

@@ -48,7 +48,7 @@ undo_send(struct core *core, struct undo *u, int64_t place_ms)
 					  .deadline_us = u->after_us,
 					  .queue_ms = place_ms});
 	} else {
-		/* What is due goes out when the link is up again, whatever was confirmed before (rule 2). */
+		/* A release that is due goes out when the link is up again, whatever was confirmed before. */
 		u->confirmed = false;
 	}
 	timer_arm(&core->timers, &u->timer, u->give_up_ms);
@@ -198,7 +198,7 @@ undo_retry_all(struct core *core)
 	struct undo *u, *next;
 
 	HASH_ITER (hh, core->undos, u, next) {
-		/* Else links that break every few ms would repeat all of them each time. */
+		/* Links that break every few ms would repeat the confirmed ones each time. */
 		if (!u->confirmed)
 			undo_send(core, u, 0);
 	}

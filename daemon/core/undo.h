@@ -14,7 +14,7 @@
  * to the head of the queue at home; 0: it does not. */
 void undo_seats(struct core *core, const struct lease *l, int64_t place_ms);
 
-/* Not before then: holders of this lease may rely on it until from_ms. */
+/* The same, but no release leaves before from_ms: holders of this lease may rely on it until then. */
 void undo_seats_from(struct core *core, const struct lease *l, int64_t from_ms);
 
 void undo_vote(struct core *core, const struct vote *vote);

@@ -123,7 +123,7 @@ move_mark(struct turn *t, unsigned mark)
 	}
 	confirms_clear(t, mark);
 	t->next.marking[mark] = MARKING_NOT;
-	OFFER(t, "the count-down of %c gives up for now", 'A' + mark);
+	OFFER(t, "the count-down of %c gives up this try", 'A' + mark);
 }
 
 static void

@@ -110,7 +110,7 @@ client_kill(struct client *c)
 		client_leave(c, false);
 }
 
-/* Its connection breaks: both ends see it, or only this one for now. */
+/* Its connection breaks: both ends see it, or only this one at first. */
 static void
 client_breaks(void *arg, uint64_t life, void *data)
 {
