@@ -35,6 +35,8 @@ struct world;
 	EXCUSE(PROGRESS_PLACE, "progress: a place in the queue is left of a daemon that cannot come")        \
 	EXCUSE(PROGRESS_MOST,                                                                                \
 		"progress: a waiter had most masters, and nobody hears that it gives them back")             \
+	EXCUSE(LINE_DELETED, "line: another program has just deleted a key of the queue")                    \
+	EXCUSE(LINE_COPY, "line: a copy of the daemon shares its place")                                     \
 	EXCUSE(PROGRESS_MASTERS, "progress: no daemon with a waiter has a majority of masters that can")     \
 	EXCUSE(PROGRESS_COPY, "progress: a lease is left of a copy of its daemon that has ended")            \
 	EXCUSE(PROGRESS_LEAPT, "progress: who listens again has seen the clock of its master leap")          \

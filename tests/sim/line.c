@@ -116,9 +116,10 @@ look_at(struct host *h, unsigned name)
 		l->since_us = INT64_MAX;
 	else if (l->since_us == INT64_MAX || l->since_us < leased_us)
 		l->since_us = w->now_us;
-	if (l->since_us == INT64_MAX || well_us == INT64_MAX || w->now_us - l->since_us <= most_us ||
-		w->now_us - well_us <= most_us || has_place(h, name) || is_unqueued(w, name, most_us) ||
-		shares_place(h, most_us))
+	bool due = l->since_us != INT64_MAX && well_us != INT64_MAX && w->now_us - l->since_us > most_us &&
+		   w->now_us - well_us > most_us;
+	if (!due || has_place(h, name) || excuse(w, EXCUSE_LINE_DELETED, is_unqueued(w, name, most_us)) ||
+		excuse(w, EXCUSE_LINE_COPY, shares_place(h, most_us)))
 		l->gap_us = w->now_us;
 	/* One that was left a moment ago is on its way again. */
 	if (w->now_us - l->gap_us > ways_us + 4 * EVERY_US)

@@ -122,7 +122,7 @@ meddle(struct world *w, enum fault fault)
 			held_taint(w, name);
 		if (lease)
 			w->servers[i].spoilt_us[name] = w->now_us;
-		else
+		else if (key[strlen(key) - 1] != 'f')
 			w->servers[i].unqueued_us[name] = w->now_us;
 		spoil(&w->servers[i], fault, key);
 		meddle_look(&w->servers[i]);
