@@ -63,21 +63,24 @@ left_is(const struct look *l, const struct wait *v, int64_t left_ms)
 }
 
 /* The first of the model that it may be: a session can wait for a name more than once, and over a connection
- * that is being closed. */
+ * that is being closed. How long a single try is given is not judged, so it may be one only if no other is. */
 static const struct wait *
 wait_shown(const struct look *l, const struct waiter_view *view)
 {
-	const struct wait *any = NULL;
+	const struct wait *any = NULL, *once = NULL;
 	for (const struct wait *v = l->w->checker.waits; v != NULL; v = v->next) {
 		if (!is_here(l, v) || is_seen(l, v) || session_of(v) != view->session ||
 			v->kind != view->kind || v->permits != view->permits ||
 			!owner_is(v->owner, view->owner))
 			continue;
-		if (left_is(l, v, view->left_ms) && !v->stray && speaks(v->conn))
-			return v;
+		if (left_is(l, v, view->left_ms) && !v->stray && speaks(v->conn)) {
+			if (!v->once)
+				return v;
+			once = once == NULL ? v : once;
+		}
 		any = any == NULL || (v->stray && !any->stray) ? v : any;
 	}
-	return any;
+	return once != NULL ? once : any;
 }
 
 /* An MLOCK of that session that wants the name. */
