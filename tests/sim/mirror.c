@@ -63,7 +63,8 @@ left_is(const struct look *l, const struct wait *v, int64_t left_ms)
 }
 
 /* The first of the model that it may be: a session can wait for a name more than once, and over a connection
- * that is being closed. How long a single try is given is not judged, so it may be one only if no other is. */
+ * that is being closed. How long a single try is given is not judged, so it may be one only if no other is.
+ */
 static const struct wait *
 wait_shown(const struct look *l, const struct waiter_view *view)
 {
