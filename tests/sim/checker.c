@@ -2,6 +2,7 @@
 #include "tests/sim/checker.h"
 
 #include "tests/sim/answers.h"
+#include "tests/sim/events.h"
 #include "tests/sim/limits.h"
 #include "tests/sim/mirror.h"
 #include "tests/sim/oracle.h"
@@ -176,8 +177,10 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 		/* Somebody of its session has entered once more than who thought that this was its end. */
 		if (!c->over)
 			h->ended_us = INT64_MAX;
-		if (reply->n == 0)
+		if (reply->n == 0) {
+			events_unlocked(w, h);
 			held_remove(w, h);
+		}
 	} else if (r->verb == VERB_DOWNGRADE) {
 		if (reply->n != h->token)
 			world_fail(w, "downgrade: c%u is told token %" PRId64 " of %s, not %" PRId64,
@@ -283,6 +286,7 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	waits_step(w, host, now_ms);
 	latches_step(w, host, now_ms);
 	held_step(w, host, now_ms);
+	events_step(w, host);
 	losses_step(w, host);
 	sessions_step(w, host, now_ms);
 	fair_step(host, now_ms);

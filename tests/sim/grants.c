@@ -323,7 +323,8 @@ grants_part(struct world *w, struct conn *c, unsigned name, const char *owner, i
 {
 	const struct request *r = &c->current;
 	const struct asked asked = {name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, true};
-	(void)grants_check(w, c, conn_session(c), &asked, token);
+	/* EVENTS told of it when it was taken. */
+	grants_check(w, c, conn_session(c), &asked, token)->begun = true;
 }
 
 /* What a daemon has given with this token. */
@@ -366,7 +367,7 @@ grants_stray(struct host *host, const struct note *n)
 	const struct asked asked = {
 		name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms, false};
 	struct hold *h = grants_check(w, v->conn, n->session, &asked, n->token);
-	h->untold = true;
+	h->untold = h->begun = true;
 	h->valid_us = 0;
 	waits_end(w, v);
 }

@@ -1,6 +1,7 @@
 /* held: see held.h. */
 #include "tests/sim/held.h"
 
+#include "tests/sim/events.h"
 #include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
@@ -311,6 +312,7 @@ held_step(struct world *w, struct host *host, int64_t now_ms)
 		if (looked.held)
 			check_over(w, h, &looked);
 		withheld_look(w, h, looked.held);
+		events_look(w, h, looked.held);
 		if (is_detached(w, h))
 			check_kept(w, h, looked.held);
 		else if (looked.held && !h->untold)

@@ -51,6 +51,8 @@ struct hold {
 	bool lost;           /* its daemon has said so */
 	int64_t withhold_us; /* withheld: until then at least */
 	int64_t withheld_us; /* since then; 0: it is not */
+	bool begun;          /* EVENTS have told of its grant, */
+	bool over;           /* and of its end */
 	bool untold;         /* nobody knows of it: its session had no connection */
 };
 

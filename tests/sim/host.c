@@ -6,6 +6,7 @@
 #include "tests/sim/clone.h"
 #include "tests/sim/debt.h"
 #include "tests/sim/drain.h"
+#include "tests/sim/events.h"
 #include "tests/sim/guard.h"
 #include "tests/sim/ruled.h"
 #include "tests/sim/tally.h"
@@ -418,6 +419,7 @@ perform_note(struct host *h, const struct note *n)
 	guard_note(h, n);
 	fair_note(h, n);
 	withheld_note(h, n);
+	events_note(h, n);
 	if (n->type == NOTE_CLONED && !h->world->copied &&
 		!excuse(h->world, EXCUSE_CLONED_LATE, h->greeted_late))
 		world_fail(h->world, "cloned: d%u takes itself for a copy, and nobody copied it", h->index);

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REMEMBERED_MOST 10 /* lost_per_session: of more the oldest is forgotten */
-
 static bool
 is_of(const struct loss_told *l, const struct host *h, session_id session)
 {
@@ -271,16 +269,25 @@ manner_set(struct world *w, const struct conn *c)
 	m->conn = c;
 }
 
-/* Whether all are remembered. */
-static bool
-few(const struct world *w, const struct conn *c)
+/* How many its session has lost since; surely: and is reminded of still. */
+static int64_t
+lost_since(const struct world *w, const struct conn *c, const struct loss_told *of, bool surely)
 {
-	unsigned n = 0, all = 0;
-	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
-		n += is_of(l, c->host, conn_session(c));
+	int64_t n = 0;
+	for (const struct loss_told *l = w->losses.told; l != of; l = l->next)
+		n += is_of(l, c->host, conn_session(c)) && !(surely && l->asked);
+	return n;
+}
+
+/* Whether it is remembered: of many losses only the latest are (lost-per-session). */
+static bool
+is_remembered(const struct world *w, const struct conn *c, const struct loss_told *of)
+{
+	int64_t all = 0;
+	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next)
 		all += l->host == c->host && l->host_life == c->host_life;
-	}
-	return n < REMEMBERED_MOST && (w->plan.user_locks == 0 || all < w->plan.user_locks);
+	return lost_since(w, c, of, false) < w->plan.lost_most &&
+	       (w->plan.user_locks == 0 || all < w->plan.user_locks);
 }
 
 void
@@ -301,9 +308,13 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 	if (told && (*at == NULL || ((*at)->again && hold != NULL && held_surely(w, hold) && r->token == 0)))
 		world_fail(w, "loss: c%u is told that it has lost %s, which it has not", c->client->index,
 			checker_name(r->name));
-	if (denied && *at != NULL && !(*at)->asked && few(w, c) && (hold == NULL || hold->lost))
+	if (denied && *at != NULL && !(*at)->asked && is_remembered(w, c, *at) &&
+		(hold == NULL || hold->lost))
 		world_fail(w, "loss: c%u is not told that it has lost %s", c->client->index,
 			checker_name(r->name));
+	if (told && *at != NULL && lost_since(w, c, *at, true) >= w->plan.lost_most)
+		world_fail(w, "loss: c%u is reminded of %s, and has lost %" PRId64 " names since",
+			c->client->index, checker_name(r->name), lost_since(w, c, *at, true));
 	if (told && (r->verb == VERB_UNLOCK || r->verb == VERB_DOWNGRADE))
 		forget(at);
 }

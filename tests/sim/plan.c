@@ -279,6 +279,7 @@ plan_more(struct plan *plan)
 
 	plan->forgets = rng_percent(&rng, 20);
 	plan->reloads = rng_percent(&rng, 8);
+	plan->lost_most = rng_percent(&rng, 30) ? rng_range(&rng, 1, 2) : 10;
 }
 
 void

@@ -120,10 +120,11 @@ struct plan {
 	int64_t faults_us;      /* how long things go wrong */
 	int64_t fault_every_us; /* mean time between faults */
 	bool fault[FAULT_COUNT];
-	bool forgets; /* who comes back may not ask again for what it waited for */
-	bool reloads; /* daemons read other rules again and again (reload.h) */
-	bool flaps;   /* connections break again and again (flap.h) */
-	bool storms;  /* and clients count a latch down as fast as they can: see plan_storm() */
+	int64_t lost_most; /* limits: losses that a session is reminded of */
+	bool forgets;      /* who comes back may not ask again for what it waited for */
+	bool reloads;      /* daemons read other rules again and again (reload.h) */
+	bool flaps;        /* connections break again and again (flap.h) */
+	bool storms;       /* and clients count a latch down as fast as they can: see plan_storm() */
 };
 
 /* masters: so many; 0: the seed draws that too. */

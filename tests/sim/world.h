@@ -17,6 +17,7 @@
 #include "tests/sim/client.h"
 #include "tests/sim/conns.h"
 #include "tests/sim/debt.h"
+#include "tests/sim/events.h"
 #include "tests/sim/excuse.h"
 #include "tests/sim/fair.h"
 #include "tests/sim/heard.h"
@@ -71,6 +72,7 @@ struct world {
 	struct given_back given[PLAN_HOSTS_MAX];
 	struct progress progress;
 	struct rival rival;
+	struct events events[PLAN_HOSTS_MAX];
 	struct line lines[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct ballot ballots[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct debt debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
