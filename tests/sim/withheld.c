@@ -22,12 +22,26 @@ is_kept_alone(const struct world *w, const struct hold *h)
 	return p != NULL && p->host == h->host && p->host_life == h->host_life && p->detached && !p->graced;
 }
 
+/* Of a hold that began in the step that cuts it off nobody has asked yet how long it is sure. */
+static int64_t
+longest_ms(const struct hold *h, const struct host *host)
+{
+	struct resource_view view;
+	int64_t now_ms = host_ms(host), lease_ms;
+	if (h->longest_ms != 0 || h->since_us < h->host->world->now_us ||
+		!core_view_resource(host->core, now_ms, slice_of(checker_name(h->name)), &view) ||
+		strcmp(view.lease, "held") != 0)
+		return h->longest_ms;
+	lease_ms = now_ms + view.lease_ms;
+	return lease_ms < h->ends_ms ? lease_ms : h->ends_ms;
+}
+
 /* Until what could have been told is over: as of the last step, or of the moment when it was cut off (5.8),
  * and then for the crash-delay (4.5, 4.9). */
 static void
 check_longest(struct world *w, const struct hold *h, const struct host *host, int64_t ttl_ms)
 {
-	int64_t longest_us = host_true_us(host, h->longest_ms);
+	int64_t longest_us = host_true_us(host, longest_ms(h, host));
 	int64_t good_us = longest_us > held_good_us(h) ? longest_us : held_good_us(h);
 	/* By its own clock. */
 	int64_t delay_us =
