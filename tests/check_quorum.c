@@ -983,6 +983,23 @@ START_TEST(a_host_that_stood_still_twice_lost_both_times)
 }
 END_TEST
 
+/* The greetings that tell of the first time are under way when the host stands still again: the masters read
+ * them after that. */
+START_TEST(a_host_that_stands_still_again_before_it_is_greeted_lost_both_times)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+
+	for (int i = 1; i <= 2; i++) {
+		w.leap_ms += LEASE_MS * 3 / 10;
+		HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+		HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
+		ck_assert_str_eq(check(&w, 1, "a"), i == 1 ? "c1 :680" : "c1 :383");
+	}
+	story_done(&w);
+}
+END_TEST
+
 /* The clocks of both others have leapt: theirs, or our own stood still. */
 static void
 others_leap(struct story *w, struct seats s, int64_t leap_ms)
@@ -1135,6 +1152,7 @@ main(void)
 		a_master_whose_clock_leapt_is_not_believed,
 		a_leap_counts_also_if_the_memory_was_given_up_for_it,
 		a_host_that_stood_still_twice_lost_both_times,
+		a_host_that_stands_still_again_before_it_is_greeted_lost_both_times,
 		time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_silent,
 		what_leaps_of_most_clocks_end_is_given_back_when_what_was_told_is_over,
 		a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told,

@@ -294,9 +294,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	}
 	if (m->links[vote->link].greeting_nonce > m->nonce_heard)
 		m->nonce_heard = m->links[vote->link].greeting_nonce;
-	/* Its clock is measured anew. It may have leapt after the guard that another memory had. */
-	for (unsigned i = 0; i < core->settings.links && (m->doubted != 0 || changed); i++)
-		m->links[i].offset = (struct offset){0};
+	/* Its clock may have leapt after the guard that another memory had. */
 	if (m->doubted != 0 && vote->admitted)
 		m->withheld_until_ms = core->now.ms + master_guard_ms(core);
 	else if (changed)
@@ -489,7 +487,7 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	int64_t leap_ms;
 
 	/* The same time as before says nothing new: all votes of one reply have it. */
-	if (m->doubted != 0 || vote->time_us == 0 || vote->time_us == m->time_us)
+	if (vote->time_us == 0 || vote->time_us == m->time_us)
 		return false;
 	leap_ms = offset_leap_ms(&m->links[vote->link].offset, offset_over_ms(core), core->settings.margin_ms,
 		core->now.ms, vote->time_us);
@@ -500,6 +498,9 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	m->doubted = m->incarnation;
 	m->withheld_until_ms = core->now.ms + master_guard_ms(core);
 	leap_seen(&m->leap, master_guard_ms(core), core->now.ms, leap_ms);
+	/* Whatever more an answer shows is another leap, also before the master has been told of this one. */
+	for (unsigned i = 0; i < core->settings.links; i++)
+		offset_leapt(&m->links[i].offset, leap_ms);
 	/* The clocks of the other masters show whether ours stood still. */
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		if (&core->masters[i] != m)

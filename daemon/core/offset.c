@@ -52,6 +52,13 @@ offset_leap_ms(
 	return (most_us + 999) / 1000;
 }
 
+void
+offset_leapt(struct offset *offset, int64_t ms)
+{
+	for (unsigned i = 0; i < OFFSET_SAMPLES; i++)
+		offset->samples[i].ahead_us += ms * 1000;
+}
+
 static bool
 leap_counts(const struct leap *leap, int64_t guard_ms, int64_t now_ms)
 {

@@ -45,6 +45,9 @@ int64_t offset_latest_ms(const struct offset *offset);
 int64_t offset_leap_ms(
 	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us);
 
+/* That it leapt by ms is known: later answers show by how much more. */
+void offset_leapt(struct offset *offset, int64_t ms);
+
 /* It leapt by ms, beside what was seen less than guard_ms ago. */
 void leap_seen(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t ms);
 

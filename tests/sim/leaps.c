@@ -132,8 +132,10 @@ leaps_note(struct host *h, const struct note *n)
 	int64_t still_us = drift_gained_us(&h->still, from_us, w->now_us);
 	int64_t gained_us = drift_gained_us(&s->drift, from_us, w->now_us) + still_us;
 	int64_t other_us = other_ahead_us(s, from_us) + still_us;
+	/* The greeting that tells of an earlier leap may be under way: its answer comes after this, too. */
+	if (!l->doubted)
+		l->doubts = 0;
 	l->seen = l->doubted = true;
-	l->doubts = 0;
 	l->shown_us = h->answered_us;
 	l->seen_ms = host_ms(h);
 	h->leapt = true;
