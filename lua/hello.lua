@@ -37,7 +37,8 @@
 -- The set that is given is stored, or goes a step further, unless another one is stored that it does not follow.
 -- An agreed set follows one that is only offered, and one of an earlier generation. An offer follows another set if no
 -- daemon lives that is registered here: daemons are registered for as long as their leases may last. An offer follows
--- an accepted or agreed set only with a majority of its members, by id or place, so that no majority of it goes on.
+-- an accepted or agreed set only with a majority of its members, by id or place, so that no majority of it goes on. So
+-- does an agreed set follow an accepted one of its own generation, to which a snapshot may have brought this master back.
 -- The node keeps the generation of what has given way to an offer: no earlier set is agreed on there again, as daemons
 -- of the later one may live that were cut off.
 -- A master that may have lost its memory takes no offer before its guard is over: until then the daemons of its set
@@ -231,7 +232,9 @@ local function follows()
 	end
 	if step == AGREED then
 		local later = generation(set) >= (number(node.generation) or 0)
-		return not node.set or agreement <= OFFERED and later or generation(node.set) < generation(set)
+		local abandoned = agreement == ACCEPTED and generation(set) == generation(node.set) and #live == 0 and
+			remembers() and outvotes()
+		return not node.set or (agreement <= OFFERED or abandoned) and later or generation(node.set) < generation(set)
 	end
 	return step == OFFERED and remembers() and (not node.set or #live == 0 and (agreement <= OFFERED or outvotes()))
 end

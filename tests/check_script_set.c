@@ -15,6 +15,7 @@
 #define T3     "3 " ID ":url 0000000000001002:url 0000000000001004:url"
 #define S2     "2 " ID ":url 0000000000001002:url 0000000000001003:url"
 #define FEW    "2 " ID ":url 0000000000001005:url 0000000000001006:url"
+#define FEW1   "1 " ID ":url 0000000000001005:url 0000000000001006:url"
 #define ABROAD "1 0000000000001002:url 0000000000001003:url 0000000000001004:url"
 
 /* The first member gives way to another server. */
@@ -92,7 +93,9 @@ gives(int daemon, const char *set, const char *next, enum next_step step)
 static struct vote
 says(int daemon, const char *set, enum agreement agreement, uint32_t tag)
 {
-	return says_of(daemon, set, strcmp(set, FEW) == 0 ? "a e f" : "a b c", agreement, tag);
+	bool few = strcmp(set, FEW) == 0 || strcmp(set, FEW1) == 0;
+
+	return says_of(daemon, set, few ? "a e f" : "a b c", agreement, tag);
 }
 
 static void
@@ -204,7 +207,7 @@ ON_BOTH(an_offer_gives_way_to_what_is_agreed_and_to_nothing_else_while_its_daemo
 	ck_assert(admits(9) && !admits(7));
 }
 
-ON_BOTH(an_acceptance_gives_way_to_a_later_generation_alone)
+ON_BOTH(an_acceptance_gives_way_only_to_a_later_generation_while_its_daemons_live)
 {
 	admitted(DA);
 	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
@@ -235,6 +238,24 @@ ON_BOTH(behind_an_offer_no_earlier_set_is_agreed_on_again)
 	ends(says(DB, T, AGREEMENT_AGREED, 9), GREETING_OTHERSET, T3, AGREEMENT_OFFERED);
 	ck_assert(!admits(9));
 	ends(says(DA, S2, AGREEMENT_AGREED, 7), GREETING_GOOD, S2, AGREEMENT_AGREED);
+}
+
+/* A snapshot may have brought the master back to where it had accepted a set that others gave up. */
+ON_BOTH(what_is_accepted_gives_way_to_an_agreed_set_of_its_generation)
+{
+	admitted(DA);
+	(void)says(DA, S, AGREEMENT_OFFERED, 0);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
+	/* As long as its daemons may live it may be agreed on. */
+	ends(says(DB, T, AGREEMENT_AGREED, 7), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+	stage_wait_ms(&stage, 60);
+	ends(says(DB, FEW1, AGREEMENT_AGREED, 7), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, T, AGREEMENT_ACCEPTED, 0), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+	/* So may its daemons have lived that the master has forgotten. */
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'run', 'another')", "hf:node");
+	ends(says(DB, T, AGREEMENT_AGREED, 7), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+	stage_wait_ms(&stage, 60);
+	ends(says(DB, T, AGREEMENT_AGREED, 7), GREETING_GOOD, T, AGREEMENT_AGREED);
 }
 
 ON_BOTH(what_is_agreed_gives_way_only_with_a_majority_of_its_members)
@@ -475,9 +496,11 @@ main(void)
 		a_set_that_an_operator_deletes_leaves_no_step_behind,
 		an_offer_is_not_taken_while_memory_may_be_lost, an_acceptance_needs_an_offer,
 		an_offer_gives_way_to_what_is_agreed_and_to_nothing_else_while_its_daemons_live,
-		an_acceptance_gives_way_to_a_later_generation_alone,
+		an_acceptance_gives_way_only_to_a_later_generation_while_its_daemons_live,
 		what_is_agreed_gives_way_to_an_offer_once_no_daemon_lives,
-		behind_an_offer_no_earlier_set_is_agreed_on_again, who_was_refused_is_not_registered,
+		behind_an_offer_no_earlier_set_is_agreed_on_again,
+		what_is_accepted_gives_way_to_an_agreed_set_of_its_generation,
+		who_was_refused_is_not_registered,
 		what_is_agreed_gives_way_only_with_a_majority_of_its_members,
 		members_that_have_other_ids_since_they_forgot_count_by_their_places,
 		a_place_counts_as_a_whole, the_tokens_of_a_new_set_go_on_above_all_that_its_members_told,
