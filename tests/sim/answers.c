@@ -46,8 +46,8 @@ tried_ms(const struct world *w, const struct wait *v)
 	return 0;
 }
 
-/* No more than so many attempts were refused since: each is a round, the one of then included, or a look at
- * who has it here (3.29). */
+/* No more than so many attempts were refused since: each is a round, the one of then included, or, while a
+ * hold of this daemon is in the way, its coming and each look at that (3.29). */
 static int64_t
 refusals_most(const struct world *w, const struct wait *v)
 {
@@ -55,7 +55,8 @@ refusals_most(const struct world *w, const struct wait *v)
 	int64_t third_ms = h->least_lease_ms[v->name] / 3;
 	int64_t look_ms = third_ms < LOOK_MOST_MS ? third_ms : LOOK_MOST_MS;
 	uint64_t rounds = w->progress.asking[h->index][v->name].began - v->began;
-	return (int64_t)rounds + 2 + (w->now_us - v->since_us) / 990 / (look_ms > 0 ? look_ms : 1);
+	int64_t looks = 1 + (w->now_us - v->since_us) / 990 / (look_ms > 0 ? look_ms : 1);
+	return (int64_t)rounds + v->asking + (v->had ? looks : 0);
 }
 
 void

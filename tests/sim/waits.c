@@ -137,6 +137,18 @@ add(struct world *w)
 	return v;
 }
 
+/* Which attempts its daemon may have made without a round that began since it came (3.29). */
+static void
+look_at_tries(struct wait *v, bool comes)
+{
+	struct resource_view view;
+	const struct host *h = v->conn->host;
+	bool known = core_view_resource(h->core, host_ms(h), slice_of(checker_name(v->name)), &view);
+	v->had |= known && view.held;
+	/* Of a semaphore it is not the lease of a hold that asks. */
+	v->asking |= comes && known && (v->limit > 0 || strcmp(view.lease, "acquiring") == 0);
+}
+
 void
 waits_begin(struct world *w, struct conn *c)
 {
@@ -165,6 +177,8 @@ waits_begin(struct world *w, struct conn *c)
 	v->max_hold_ms = r->max_hold_ms;
 	memcpy(v->id, r->id, sizeof(v->id));
 	v->tries = r->tries;
+	v->asking = v->had = false;
+	look_at_tries(v, true);
 	v->began = w->progress.asking[c->host->index][r->name].began;
 	v->once = wait_ms == 0 || r->tries == 1;
 	v->until_ms = INT64_MAX;
@@ -311,6 +325,8 @@ waits_step(struct world *w, const struct host *host, int64_t now_ms)
 		if (!is_at(v, host))
 			continue;
 		bool over = v->until_ms <= now_ms;
+		if (v->tries > 0)
+			look_at_tries(v, false);
 		if (v->stray && (over || !is_kept(v, host, now_ms)))
 			waits_end(w, v);
 		else if (over)

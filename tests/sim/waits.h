@@ -35,6 +35,8 @@ struct wait {
 	uint64_t touched;   /* and how often somebody had come for it by then */
 	uint64_t began;     /* rounds that its daemon had begun by then */
 	int64_t tries;      /* RETRIES and the first; 0: they are not counted */
+	bool asking;        /* a round was under way when it came */
+	bool had;           /* its daemon had a hold of the name since */
 	bool once;          /* WAIT 0, or no more requests will come */
 	bool loose;         /* it may have lost its place */
 	bool stray;         /* its connection is lost; */
