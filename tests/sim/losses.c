@@ -139,6 +139,28 @@ check_cause(struct world *w, const struct host *h, unsigned name, const char *wh
 		checker_name(name), why, most_us / 1000);
 }
 
+/* How many its session has lost since; surely: and is reminded of still. */
+static int64_t
+lost_since(const struct world *w, const struct loss_told *of, bool surely)
+{
+	int64_t n = 0;
+	for (const struct loss_told *l = w->losses.told; l != of; l = l->next)
+		n += is_of(l, of->host, of->session) && !(surely && l->asked);
+	return n;
+}
+
+/* Of many losses only the latest are remembered (lost-per-session, locks-per-user). */
+static void
+forget_oldest(struct world *w, const struct host *h)
+{
+	int64_t all = 0, most = w->plan.user_locks;
+	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next)
+		all += l->host == h && l->host_life == h->life;
+	for (struct loss_told *l = w->losses.told; l != NULL; l = l->next)
+		if (l->host == h && l->host_life == h->life)
+			l->old |= (most > 0 && all >= most) || lost_since(w, l, false) >= w->plan.lost_most;
+}
+
 static void
 lost(struct host *h, const struct note *n, unsigned name)
 {
@@ -160,6 +182,7 @@ lost(struct host *h, const struct note *n, unsigned name)
 	w->losses.pushed = NULL;
 	l->next = w->losses.told;
 	w->losses.told = l;
+	forget_oldest(w, h);
 }
 
 void
@@ -269,27 +292,6 @@ manner_set(struct world *w, const struct conn *c)
 	m->conn = c;
 }
 
-/* How many its session has lost since; surely: and is reminded of still. */
-static int64_t
-lost_since(const struct world *w, const struct conn *c, const struct loss_told *of, bool surely)
-{
-	int64_t n = 0;
-	for (const struct loss_told *l = w->losses.told; l != of; l = l->next)
-		n += is_of(l, c->host, conn_session(c)) && !(surely && l->asked);
-	return n;
-}
-
-/* Whether it is remembered: of many losses only the latest are (lost-per-session). */
-static bool
-is_remembered(const struct world *w, const struct conn *c, const struct loss_told *of)
-{
-	int64_t all = 0;
-	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next)
-		all += l->host == c->host && l->host_life == c->host_life;
-	return lost_since(w, c, of, false) < w->plan.lost_most &&
-	       (w->plan.user_locks == 0 || all < w->plan.user_locks);
-}
-
 void
 losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 {
@@ -308,13 +310,12 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 	if (told && (*at == NULL || ((*at)->again && hold != NULL && held_surely(w, hold) && r->token == 0)))
 		world_fail(w, "loss: c%u is told that it has lost %s, which it has not", c->client->index,
 			checker_name(r->name));
-	if (denied && *at != NULL && !(*at)->asked && is_remembered(w, c, *at) &&
-		(hold == NULL || hold->lost))
+	if (denied && *at != NULL && !(*at)->asked && !(*at)->old && (hold == NULL || hold->lost))
 		world_fail(w, "loss: c%u is not told that it has lost %s", c->client->index,
 			checker_name(r->name));
-	if (told && *at != NULL && lost_since(w, c, *at, true) >= w->plan.lost_most)
+	if (told && *at != NULL && lost_since(w, *at, true) >= w->plan.lost_most)
 		world_fail(w, "loss: c%u is reminded of %s, and has lost %" PRId64 " names since",
-			c->client->index, checker_name(r->name), lost_since(w, c, *at, true));
+			c->client->index, checker_name(r->name), lost_since(w, *at, true));
 	if (told && (r->verb == VERB_UNLOCK || r->verb == VERB_DOWNGRADE))
 		forget(at);
 }

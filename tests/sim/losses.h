@@ -30,6 +30,7 @@ struct loss_told {
 	bool pushed;             /* and its session has been sent a word */
 	bool asked;              /* for the name again: it may be forgotten, */
 	bool again;              /* and has it again */
+	bool old;                /* and so many were lost since that it may be forgotten */
 };
 
 /* How a session wants to hear of it, where that is not by the end of its connections. */
