@@ -5,6 +5,7 @@ Each server and each sentinel is behind a proxy (nemesis_wire.py) whose port it 
 way, and which knows who does: the network can be cut between any of the daemons, servers and sentinels.
 """
 
+import math
 import os
 import shutil
 import signal
@@ -117,6 +118,7 @@ class Watched(Stage):
         servers = [Server(self.place, 0, None)]
         servers += [Server(self.place, number, servers[0].port) for number in range(1, SERVERS)]
         self.now = servers[0]  # the master, as last agreed on
+        self.restored = -math.inf  # when everything was last made well
         self.sentinels = [Sentinel(self.place, number, servers[0].port) for number in range(SENTINELS)]
         self.servers = servers
         harness.until("the sentinels know of each other", lambda: all(
@@ -150,13 +152,20 @@ class Watched(Stage):
         for sentinel in self.sentinels:
             sentinel.restore()
         super().restore()
+        self.restored = harness.boottime()
         self.await_group()
 
     def agreed(self):
-        """The server that all sentinels name, when it is the master, and none does anything about that; else None."""
+        """
+        The server that all sentinels name, when it is the master, and none does anything about that; else None. One that
+        has not been answered since everything was made well may call the master down in a moment, and fail it over.
+        """
+        well_ms = (harness.boottime() - self.restored) * 1000
         told = [one.master() for one in self.sentinels]
         ports = {one.get("port") for one in told}
         if len(ports) > 1 or any(one.get("flags") != "master" for one in told):
+            return None
+        if any(int(one["last-ok-ping-reply"]) >= well_ms for one in told):
             return None
         server = next((one for one in self.servers if str(one.port) in ports), None)
         return server if server is not None and server("ROLE")[0] == "master" else None
