@@ -280,6 +280,27 @@ START_TEST(a_master_that_has_another_kind_of_lock_says_so_to_all)
 }
 END_TEST
 
+/* This daemon hears of another LIMIT when the master can be used no longer, and stands still until it can be
+ * used again. */
+START_TEST(another_limit_from_before_a_guard_is_no_reason_after_it)
+{
+	struct story w;
+	struct command command = permits_of("a", 2, 1);
+
+	command.wait_ms = LEASE_MS;
+	story_ready(&w);
+	ck_assert_str_eq(run(&w, 1, command), "acquire a#1 1 of 2");
+	ck_assert_str_eq(permits(&w, 2, 2, 1), "");
+	w.leap_ms = LEASE_MS;
+	hello(&w, true, MEMORY);
+	ck_assert_str_eq(limited(&w, 1, 5), "leave a#1");
+	after(&w, 2 * LEASE_MS);
+	ck_assert_ptr_null(strstr(w.trace, "-LIMIT"));
+	ck_assert_ptr_nonnull(strstr(w.trace, "acquire a#2 1 of 2"));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(locking_again_takes_no_more_permits)
 {
 	struct story w;
@@ -586,7 +607,8 @@ main(void)
 		one_bid_is_under_way_at_a_time_and_the_next_one_follows,
 		another_limit_is_refused_while_permits_are_held, a_name_is_one_kind_of_lock_at_a_time,
 		a_name_that_nobody_waits_for_any_more_may_become_another_kind, and_back_again,
-		a_master_that_has_another_kind_of_lock_says_so_to_all, locking_again_takes_no_more_permits,
+		a_master_that_has_another_kind_of_lock_says_so_to_all,
+		another_limit_from_before_a_guard_is_no_reason_after_it, locking_again_takes_no_more_permits,
 		a_session_that_waits_twice_has_permits_once, a_stake_is_lost_alone,
 		permits_of_a_session_that_ended_come_back_at_once,
 		permits_of_a_session_that_vanished_are_withheld,
