@@ -44,7 +44,7 @@ struct world;
 	EXCUSE(REFUSAL_LISTS, "refusal: lists of masters differ")                                            \
 	EXCUSE(REFUSAL_WOKE, "refusal: a null of a daemon that has stood still until this instant")          \
 	EXCUSE(REFUSAL_DOWN, "refusal: a master or a link is down at this instant")                          \
-	EXCUSE(REFUSAL_FORGOT, "refusal: a master forgot, or its memory went back, since it was last well")  \
+	EXCUSE(REFUSAL_FORGOT, "refusal: a master forgot, or gave its memory up, since it was last well")    \
 	EXCUSE(REFUSAL_LEAPT, "refusal: its daemon saw a master's clock leap a guard ago")                   \
 	EXCUSE(REFUSAL_GREETED,                                                                              \
 		"refusal: no word of a guard, of a daemon that saw the clock leap a guard ago")              \

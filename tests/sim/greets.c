@@ -111,6 +111,8 @@ greets_check(const struct greets *g, struct server *s, const struct call *call, 
 	if (v.outcome != OUTCOME_YES)
 		return;
 	node_read(&now, s);
+	if (g->memory[0] != '\0' && strcmp(g->memory, now.memory) != 0)
+		s->given_up_us = s->world->now_us;
 	if (call->op == CALL_ADMIT)
 		check_admission(g, &now, s, call);
 	else

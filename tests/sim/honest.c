@@ -80,10 +80,12 @@ static bool
 is_well(const struct host *h, unsigned master)
 {
 	const struct world *w = h->world;
+	const struct server *s = &w->servers[master];
 	int64_t since_us = w->well.since_us[h->index][master], most_us = (w->plan.lease_ms + 4000) * 1000;
+	int64_t forgot_us = s->forgot_us > s->given_up_us ? s->forgot_us : s->given_up_us;
 	return since_us != INT64_MAX && w->now_us - since_us > most_us &&
 	       !excuse(w, EXCUSE_REFUSAL_DOWN, is_down(h, master)) &&
-	       !excuse(w, EXCUSE_REFUSAL_FORGOT, w->servers[master].forgot_us >= since_us) &&
+	       !excuse(w, EXCUSE_REFUSAL_FORGOT, forgot_us >= since_us) &&
 	       !excuse(w, EXCUSE_REFUSAL_LEAPT, leaps_withholds(h, master)) &&
 	       !excuse(w, EXCUSE_REFUSAL_FOREIGN, foreign_was_there(w, master, most_us));
 }

@@ -35,6 +35,7 @@ struct server {
 	int64_t ended_us;         /* when its process ended, or it began to be the master; 0: never */
 	int64_t evicted_us;       /* it evicted keys, and was not greeted since then; 0: no */
 	int64_t forgot_us;        /* when it last may have forgotten something; 0: never */
+	int64_t given_up_us;      /* a greeting gave its memory up; 0: never */
 	int64_t lacks_until_us;   /* its clock leapt, or its memory went back: its leases are missed */
 	int64_t spoilt_us[PLAN_NAMES_MAX];   /* somebody wrote to the lease's key; 0: never */
 	int64_t unqueued_us[PLAN_NAMES_MAX]; /* somebody deleted a key of its queue; 0: never */
