@@ -545,12 +545,10 @@ bid_step_back(struct core *core, struct lease *l)
 	if (l->state != LEASE_WAITING)
 		return;
 	/* What is there of another kind, or with another limit, may be gone by then: it is asked for anew. */
-	if (l->trouble == TROUBLE_KIND || l->trouble == TROUBLE_LIMIT) {
+	if (l->trouble == TROUBLE_KIND || l->trouble == TROUBLE_LIMIT)
 		lease_leave(core, l);
-		l->trouble = TROUBLE_NONE;
-	} else if (core->settings.masters > 1) {
+	else if (core->settings.masters > 1)
 		lease_leave_queue(core, l);
-	}
 }
 
 void

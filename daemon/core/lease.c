@@ -124,6 +124,7 @@ lease_clear(struct core *core, struct lease *l)
 	l->idle_ms = 0;
 	l->rests = false;
 	l->refused = false;
+	l->trouble = TROUBLE_NONE;
 	l->vain = 0;
 	l->noted = 0;
 	l->token = 1;
