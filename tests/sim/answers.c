@@ -55,7 +55,9 @@ refusals_most(const struct world *w, const struct wait *v)
 	int64_t third_ms = h->least_lease_ms[v->name] / 3;
 	int64_t look_ms = third_ms < LOOK_MOST_MS ? third_ms : LOOK_MOST_MS;
 	uint64_t rounds = w->progress.asking[h->index][v->name].began - v->began;
-	int64_t looks = 1 + (w->now_us - v->since_us) / 990 / (look_ms > 0 ? look_ms : 1);
+	/* By its own clock, in whole ms. */
+	int64_t for_ms = (w->now_us - v->since_us) * 101 / 100000 + 2;
+	int64_t looks = 1 + for_ms / (look_ms > 0 ? look_ms : 1);
 	return (int64_t)rounds + v->asking + (v->had ? looks : 0);
 }
 
