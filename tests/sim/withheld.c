@@ -114,17 +114,28 @@ seek(void *arg, const struct hold_view *view)
 	return !s->found;
 }
 
+/* Its lease is over in this step, and the delay with it (4.9). What was told of it may be over for long: of a
+ * session with a grace that counts as of its cut. */
+static bool
+lease_over(const struct world *w, const struct hold *h)
+{
+	const struct host *host = h->host;
+	int64_t lease_us = host_true_us(host, host->longest_ms[h->name]);
+	bool told = h->valid_us > w->now_us;
+	bool kept = h->kind != KIND_PERMITS && leaps_shorten_us(host) == 0 && h->ends_ms > host_ms(host) &&
+		    lease_us > w->now_us + SLACK_US;
+	return !told && !kept;
+}
+
 void
 withheld_left(struct world *w, struct host *host, session_id session)
 {
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		struct sought s = {.token = h->token};
-		/* Its lease is over in this step, and the delay with it (4.9). */
-		bool over = h->valid_us <= w->now_us;
 		int64_t left_us = h->valid_us - w->now_us + host_rule(host, h->name)->crash_delay_ms * 1000;
-		if (!is_at(h, host) || h->session != session || h->lost || h->untold || h->tainted || over ||
-			h->ended_us <= w->now_us || w->lost_here[host->index] || host->draining ||
-			left_us - left_us / 100 < SLACK_US)
+		if (!is_at(h, host) || h->session != session || h->lost || h->untold || h->tainted ||
+			lease_over(w, h) || h->ended_us <= w->now_us || w->lost_here[host->index] ||
+			host->draining || left_us - left_us / 100 < SLACK_US)
 			continue;
 		core_each_hold(host->core, host_ms(host), slice_of(checker_name(h->name)), seek, &s);
 		if (!s.found)
