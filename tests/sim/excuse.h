@@ -39,6 +39,7 @@ struct world;
 	EXCUSE(LINE_COPY, "line: a copy of the daemon shares its place")                                     \
 	EXCUSE(PROGRESS_MASTERS, "progress: no daemon with a waiter has a majority of masters that can")     \
 	EXCUSE(PROGRESS_COPY, "progress: a lease is left of a copy of its daemon that has ended")            \
+	EXCUSE(PROGRESS_TOLD, "progress: a leap ended a lease, and what its holder was told is not over")    \
 	EXCUSE(PROGRESS_LEAPT, "progress: who listens again has seen the clock of its master leap")          \
 	EXCUSE(PROGRESS_SCRIPTS, "progress: who listens again, where scripts are missing")                   \
 	EXCUSE(REFUSAL_LISTS, "refusal: lists of masters differ")                                            \

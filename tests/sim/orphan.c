@@ -52,19 +52,6 @@ most_us(const struct world *w)
 	return (patience_ms + 200) * 1000 + 4 * (2 * w->plan.network_us + w->plan.spread_us);
 }
 
-/* What a holder was told before a leap ended its lease is kept until then (G3). */
-static bool
-is_relied_on(const struct host *h, unsigned name)
-{
-	const struct world *w = h->world;
-	for (const struct hold *of = w->checker.holds; of != NULL; of = of->next)
-		if (of->lost && of->host == h && of->host_life == h->life &&
-			plan_first(&w->plan, of->name) == name &&
-			(host_true_us(h, of->longest_ms) > w->now_us || held_until_us(of) > w->now_us))
-			return true;
-	return false;
-}
-
 static void
 look_at(struct server *s, unsigned name)
 {
@@ -84,7 +71,7 @@ look_at(struct server *s, unsigned name)
 		o->since_us[name] = INT64_MAX;
 		return;
 	}
-	if (o->since_us[name] == INT64_MAX || strcmp(text, o->owner[name]) != 0 || is_relied_on(h, name)) {
+	if (o->since_us[name] == INT64_MAX || strcmp(text, o->owner[name]) != 0 || held_relied_on(h, name)) {
 		o->since_us[name] = w->now_us;
 		memcpy(o->owner[name], text, sizeof(text));
 	}

@@ -164,6 +164,16 @@ withheld(const struct world *w, unsigned name)
 	return false;
 }
 
+/* A lease that a leap ended, of a holder that may not have heard of it. */
+static bool
+relied_on(const struct world *w, unsigned name)
+{
+	bool left = false;
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		left |= w->hosts[i].alive && held_relied_on(&w->hosts[i], plan_first(&w->plan, name));
+	return excuse(w, EXCUSE_PROGRESS_TOLD, left);
+}
+
 static bool
 somebody_can(const struct world *w, unsigned name)
 {
@@ -291,7 +301,7 @@ look_at_name(struct world *w, unsigned name)
 {
 	struct progress *p = &w->progress;
 	if (!waits_for(w, name) || held_longest_us(w, name) > w->now_us || rival_holds(w, name) ||
-		withheld(w, name) || bundles_keep(w, name) ||
+		withheld(w, name) || bundles_keep(w, name) || relied_on(w, name) ||
 		excuse(w, EXCUSE_PROGRESS_MOST, w->plan.fault[FAULT_MESSAGES] && waiter_has_most(w, name)) ||
 		excuse(w, EXCUSE_PROGRESS_BACK, outlives(w, name)) || !somebody_can(w, name)) {
 		p->free_us[name] = w->now_us;
