@@ -210,6 +210,23 @@ def test_memory_lost(place):
     expect(other.info()["masters_set"], text)
 
 
+def test_back_to_an_accepted_set(place):
+    """a member goes back to where it had accepted a set that was given up: once its daemons must be gone, it has the agreed one again"""
+    masters = servers(place, 3)
+    daemons = [place.daemon(name, master=masters, config=SHORT).admitted() for name in ("d1", "d2")]
+    for daemon in daemons:
+        agreed(daemon)
+    ours = masters[2]("HGET", "holdfast:node", "set")
+    given_up = ours.replace(masters[0]("HGET", "holdfast:node", "id"), "00000000000000aa")
+    masters[2]("HSET", "holdfast:node", "set", given_up, "agreement", "2")
+    # To the master each of them is a daemon that may live under the other set.
+    refused(daemons[0])
+    harness.until("it has the agreed set again", lambda: masters[2]("HGET", "holdfast:node", "set") == ours)
+    for daemon in daemons:
+        agreed(daemon)
+        harness.until("%s grants" % daemon.name, lambda one=daemon: grants(one, one.name))
+
+
 def test_only_master_lost_its_memory(place):
     """the only master lost its memory: who lives brings the set back within the guard, a newcomer with another list does not get it"""
     masters = servers(place, 3)
