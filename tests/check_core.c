@@ -816,6 +816,26 @@ START_TEST(what_a_leap_shortened_is_not_given_back_before_what_was_told_is_over)
 }
 END_TEST
 
+/* The master reads the first greeting late: against that one its clock seems to be ahead by as much, and the
+ * host stands still for no longer. */
+START_TEST(a_first_greeting_that_took_long_hides_no_leap)
+{
+	struct story w;
+	const int64_t late_ms = LEASE_MS * 3 / 10;
+
+	story_linked(&w, 2);
+	step(&w, &(struct event){.type = EVENT_LINK_UP});
+	after(&w, late_ms);
+	ck_assert_str_eq(greets(&w, 0, 0), "hello");
+	ck_assert_str_eq(greets(&w, 0, 0), "");
+	ck_assert_str_eq(lock(&w, 1, "a"), "acquire a#1");
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "c1 :500");
+	greets(&w, 0, late_ms);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	story_done(&w);
+}
+END_TEST
+
 /* Each is within the margin, and no lease lives through both. */
 START_TEST(steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap)
 {
@@ -895,6 +915,7 @@ main(void)
 		an_answer_that_another_link_overtook_shows_no_leap,
 		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap,
 		a_clock_that_leaps_while_a_link_is_lost_has_leapt,
+		a_first_greeting_that_took_long_hides_no_leap,
 		a_clock_that_leaps_while_nothing_is_heard_has_leapt,
 		what_a_leap_shortened_is_not_given_back_before_what_was_told_is_over,
 		a_key_of_another_kind_from_before_a_guard_is_no_reason_after_it,

@@ -9,10 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GREET_MOST_MS 5000 /* a changed identity is seen this soon at the latest, also with long leases */
-#define GREET_RETRY_MS                                                                                       \
-	500 /* LOADING, replica, wrong limits: asked again after this, or a tenth of a lease                 \
-	     */
+#define GREET_MOST_MS  5000 /* a changed identity is seen this soon at the latest, also with long leases */
+#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: greeted again then, or in a tenth of a lease  \
+			     */
 
 #define TO(state) (1U << (state))
 
@@ -287,8 +286,9 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool changed = !m->known || vote->incarnation != m->incarnation;
 
-	/* This greeting left before the leap was seen. */
-	if (m->doubted != 0 && !changed && !m->links[vote->link].doubts) {
+	/* This greeting left before the leap was seen, or may hide one. */
+	if ((m->doubted != 0 && !changed && !m->links[vote->link].doubts) ||
+		master_vague(core, m, vote->link)) {
 		master_greet(core, m, vote->link);
 		return;
 	}

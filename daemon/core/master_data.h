@@ -34,6 +34,7 @@ struct master_link {
 	int64_t greeting_ms;     /* which left then, */
 	uint64_t greeting_nonce; /* with the nonce of this number */
 	bool doubts;             /* it says that the clock leapt */
+	bool repeated;           /* once more, as the one before it took too long to measure the clock */
 	bool greeted;            /* it reaches the master we know */
 	bool suspect;            /* it has been silent; the next answer clears it */
 	uint64_t set_serial;     /* of masterset, when that HELLO left, */

@@ -1,6 +1,7 @@
 #include "daemon/core/usable.h"
 
 #include "daemon/core/drift.h"
+#include "daemon/core/offset.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,16 @@ master_greets(const struct core *core, const struct master *m)
 	for (unsigned i = 0; i < core->settings.links; i++)
 		greets |= m->links[i].greeting;
 	return greets;
+}
+
+bool
+master_vague(const struct core *core, struct master *m, unsigned link)
+{
+	struct master_link *l = &m->links[link];
+	bool took_long = core->now.ms - l->greeting_ms > core->settings.margin_ms;
+
+	l->repeated = took_long && !l->repeated && offset_latest_ms(&l->offset) == 0;
+	return l->repeated;
 }
 
 int64_t

@@ -26,6 +26,10 @@ bool master_unheard(const struct core *core, const struct master *m);
 /* A greeting is under way, on whatever link. */
 bool master_greets(const struct core *core, const struct master *m);
 
+/* The first greeting that is to measure its clock was answered on this link, and took longer than the clock
+ * margin: a leap of as much would not show against it. False for the greeting after that. */
+bool master_vague(const struct core *core, struct master *m, unsigned link);
+
 /* Its TIME after ms from now, as far as it was seen; 0 ms: now. */
 int64_t master_time_us(const struct core *core, const struct master *m, int64_t ms);
 
