@@ -10,8 +10,7 @@
 #include <string.h>
 
 #define GREET_MOST_MS  5000 /* a changed identity is seen this soon at the latest, also with long leases */
-#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: greeted again then, or in a tenth of a lease  \
-			     */
+#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: at most until it is greeted again */
 
 #define TO(state) (1U << (state))
 
