@@ -159,6 +159,26 @@ def test_restarted_with_another_list(place):
     refused(late)
 
 
+def test_left_behind_server_brings_no_set_back(place):
+    """a daemon that stood still while others founded a later set is told of the earlier one by a server left behind, and does not take it up again"""
+    masters = servers(place, 4)
+    one = place.daemon("d1", master=masters[:3], config=SHORT).admitted()
+    one.output.wait("masters.agreed")
+    one.process.stop()
+    two = place.daemon("d2", master=masters[:2] + masters[3:], config=SHORT).admitted()
+    agreed(two)
+    expect(two.info()["masters_set"].split(" ")[0], "2", "the generation")
+    expect(masters[2]("HGET", "holdfast:node", "set").split(" ")[0], "1", "the generation at the server left behind")
+    one.process.cont()
+    refused(one)
+    # Each greeting of the server left behind tells of the earlier set: the master counts them.
+    mark = masters[2].script_calls()
+    harness.until("it was told again", lambda: masters[2].script_calls() >= mark + 3)
+    expect(one.output.text().count("masters.agreed"), 1, "how often a set was taken up")
+    for master in masters[:2]:
+        expect(master("HGET", "holdfast:node", "set"), two.info()["masters_set"])
+
+
 def test_grown_from_one_with_a_stop(place):
     """all daemons of one master are stopped, and start with three"""
     masters = servers(place, 3)
