@@ -270,7 +270,10 @@ flight_run(struct flight *f)
 	tally_check(tallies, s, f->calls, f->n, &f->command, f->reply);
 	greets_check(&greets, s, f->calls, f->reply);
 	heard_ran(s, f->calls);
-	if (f->wire->way->host->life == f->host_life)
+	const struct host *h = f->wire->way->host;
+	if (!h->alive || h->life != f->host_life)
+		orphan_copy_ran(s, daemon_id, &f->calls[0]);
+	if (h->life == f->host_life)
 		said_check(s, daemon_id, f->calls, f->n, f->reply);
 	for (size_t i = 0; keeps && i < f->n; i++)
 		if (!there[i] && said_lease_there(s, daemon_id, &f->calls[i]))

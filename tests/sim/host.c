@@ -225,6 +225,8 @@ host_begin(struct host *h, const struct host *of)
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
 	h->draining = h->ending = false;
 	h->copy_ended_us = of != NULL ? of->copy_ended_us : 0;
+	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
+		h->copy_ran_us[i] = of != NULL ? of->copy_ran_us[i] : 0;
 	h->life++;
 	h->born_us = w->now_us;
 	h->base_ms = rng_range(&w->rng, 1000, 100000000);
@@ -267,14 +269,6 @@ static bool
 host_is_copy(const struct host *h, const struct host *of)
 {
 	return h->alive && strcmp(h->call_settings.daemon_id, of->call_settings.daemon_id) == 0;
-}
-
-bool
-host_left_by_copy(const struct host *h)
-{
-	const struct plan *p = &h->world->plan;
-	return h->copy_ended_us != 0 &&
-	       h->world->now_us - h->copy_ended_us <= (p->lease_ms + p->margin_ms) * 1010 + 100000;
 }
 
 static void

@@ -59,7 +59,9 @@ struct host {
 	int64_t paused_until_us;
 	bool leapt;            /* it has said so of a clock, in the step that runs */
 	int64_t stunned_us;    /* when its host last went on after it had stood still; 0: never */
-	int64_t copy_ended_us; /* another process with its daemon-id ended then; 0: none */
+	int64_t copy_ended_us; /* another process with its daemon-id ended then; 0: none; and a call for
+				* leases of an ended one last ran then, at each server; 0: none did */
+	int64_t copy_ran_us[PLAN_MASTERS_MAX];
 	struct leaps leaps[CORE_SLOTS_MAX]; /* of its masters' clocks */
 	int64_t shuns_us[CORE_SLOTS_MAX];   /* one leapt, and it has not admitted that master since */
 	bool greeted_late;              /* a greeting of this life ran when nobody waited for it any more */
@@ -118,9 +120,6 @@ bool host_has_other_list(const struct host *host);
 
 /* Its way to the n-th of its masters. */
 struct way *host_way(struct host *host, unsigned master);
-
-/* Whether leases may be left of another process with its daemon-id, which has ended. */
-bool host_left_by_copy(const struct host *host);
 
 /* Which slot of its core this is; CORE_SLOTS_MAX if it is in none. */
 unsigned host_master_of(const struct host *host, const struct server *server);

@@ -9,6 +9,28 @@
 
 #define EVERY_US 50000
 
+void
+orphan_copy_ran(struct server *s, const char *daemon_id, const struct call *call)
+{
+	struct world *w = s->world;
+	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM)
+		return;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		struct host *h = &w->hosts[i];
+		if (h->alive && strcmp(h->call_settings.daemon_id, daemon_id) == 0)
+			h->copy_ran_us[s->index] = w->now_us;
+	}
+}
+
+bool
+orphan_of_copy(const struct host *h, const struct server *s)
+{
+	const struct plan *p = &h->world->plan;
+	int64_t ran_us = h->copy_ran_us[s->index];
+	int64_t last_us = ran_us > h->copy_ended_us ? ran_us : h->copy_ended_us;
+	return last_us != 0 && h->world->now_us - last_us <= (p->lease_ms + p->margin_ms) * 1010 + 100000;
+}
+
 /* The daemon that owns this lease and knows nothing of it; NULL: there is none. Of a daemon and its copy it
  * is the one whose way there is sound last: either can be who has to give the lease back. What another
  * process with its daemon-id had, which has ended, ends by itself. */
@@ -23,7 +45,7 @@ forgetful(const struct world *w, const struct orphans *o, unsigned name, struct 
 			continue;
 		bool knows = core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
 			     (strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0);
-		if (knows || excuse(w, EXCUSE_ORPHAN_COPY, host_left_by_copy(h)))
+		if (knows || excuse(w, EXCUSE_ORPHAN_COPY, orphan_of_copy(h, &w->servers[o - w->orphans])))
 			return NULL;
 		if (found == NULL || o->sound_us[h->index] > o->sound_us[found->index])
 			found = h;

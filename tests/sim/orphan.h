@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct call;
 struct host;
 struct server;
 struct world;
@@ -46,5 +47,12 @@ void orphan_watch(struct world *world);
 
 /* The memory of this server has gone back while it ran. */
 void orphan_back(struct server *server);
+
+/* A call runs at this server, of a process with this daemon-id that has ended. Such a call may renew a lease:
+ * the master stood still meanwhile. */
+void orphan_copy_ran(struct server *server, const char *daemon_id, const struct call *call);
+
+/* Whether leases may be left there of another process with the daemon-id of this one, which has ended. */
+bool orphan_of_copy(const struct host *host, const struct server *server);
 
 #endif

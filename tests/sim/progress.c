@@ -72,8 +72,9 @@ owner_is_well(const struct server *s, struct slice owner)
 
 /* It may be that of another process with the same daemon-id, which has ended: nobody knows of it. */
 static bool
-nobody_knows(const struct world *w, unsigned name, struct slice owner)
+nobody_knows(const struct server *s, unsigned name, struct slice owner)
 {
+	const struct world *w = s->world;
 	bool left = false;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
@@ -83,7 +84,7 @@ nobody_knows(const struct world *w, unsigned name, struct slice owner)
 		if (core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
 			strcmp(view.lease, "held") == 0)
 			return false;
-		left |= host_left_by_copy(h);
+		left |= orphan_of_copy(h, s);
 	}
 	return excuse(w, EXCUSE_PROGRESS_COPY, left);
 }
@@ -96,8 +97,7 @@ lease_blocks(const struct server *s, unsigned name)
 	struct store *store = master_store(s->master);
 	int64_t wall_us = server_wall_us(s);
 	return store_exists(store, wall_us, key) &&
-	       (!server_owner(s, name, &owner) || !owner_is_well(s, owner) ||
-		       nobody_knows(s->world, name, owner));
+	       (!server_owner(s, name, &owner) || !owner_is_well(s, owner) || nobody_knows(s, name, owner));
 }
 
 /* A place in the queue of somebody who will not come: at the home of a name it costs time, wherever that is.
