@@ -102,17 +102,24 @@ look_at_repair(struct host *h, unsigned name)
 				h->index, checker_name(name), (w->now_us - leased_us) / 1000, i);
 }
 
-/* It could use a majority for so long, where no key of another program was in the way. */
+/* It could use most masters for so long, and has the lease there. Where it lacks it, those who wait may be in
+ * the way, who ask as often; one whose clock seems to leap again and again gives its memory up as often. */
 static bool
-can_renew(const struct world *w, const struct host *h, unsigned name, int64_t for_us)
+can_renew(const struct host *h, unsigned name, enum kind kind, int64_t for_us)
 {
-	unsigned n = 0;
+	const struct world *w = h->world;
+	unsigned n = 0, lacks = 0;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
+		const struct server *s = &w->servers[i];
 		int64_t since_us = w->well.since_us[h->index][i];
-		n += since_us != INT64_MAX && w->now_us - since_us >= for_us &&
-		     !in_the_way(&w->servers[i], name);
+		if (since_us == INT64_MAX || w->now_us - since_us < for_us || in_the_way(s, name))
+			continue;
+		n++;
+		lacks += backing_lacks(s, name) ||
+			 backing_seats(s, name, h->call_settings.daemon_id, kind, 1) == 0;
 	}
-	return n >= plan_majority(&w->plan);
+	unsigned need = plan_majority(&w->plan);
+	return n >= need && !excuse(w, EXCUSE_BELIEF_LACKS, n - lacks < need);
 }
 
 /* It is renewed at a third: whoever could use a majority for a whole lease has much left of it. */
@@ -123,12 +130,12 @@ look_at_renewal(struct host *h, unsigned name)
 	int64_t leased_us = w->progress.asking[h->index][name].leased_us;
 	int64_t most_us = w->plan.lease_ms * 1100 + 100000;
 	struct resource_view view;
-	if (w->now_us - leased_us < most_us || !can_renew(w, h, name, most_us) ||
+	if (w->now_us - leased_us < most_us ||
 		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || w->checker.tainted[name][h->index])
 		return;
 	int64_t lease_ms = h->least_lease_ms[name];
-	if (view.lease_ms < lease_ms / 4)
+	if (view.lease_ms < lease_ms / 4 && can_renew(h, name, view.kind, most_us))
 		world_fail(w,
 			"renewal: d%u has %" PRId64 " of %" PRId64
 			" ms left of its lease of %s, and could renew it",
