@@ -246,6 +246,20 @@ START_TEST(a_repeated_lock_with_a_tag_counts_once)
 }
 END_TEST
 
+/* Its only connection waits behind a wait from before the cut. */
+START_TEST(a_wait_that_was_kept_closes_a_circle_when_it_is_granted)
+{
+	struct story w;
+	struct secret secret = cut_waiter(&w);
+
+	resume(&w, 4, secret.text);
+	ck_assert_str_eq(lock_as(&w, 4, "a", "t2"), "");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c4 -DEADLOCK");
+	ck_assert_str_eq(unlock(&w, 4, "a"), "c4 :0 | c3 :502");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(any_use_of_an_untold_hold_shows_that_it_is_known)
 {
 	struct story w;
@@ -891,7 +905,9 @@ main(void)
 		what_was_told_before_the_cut_outlasts_a_short_grace,
 		a_goodbye_ends_it_and_an_end_of_file_does_not, a_place_in_the_queue_is_taken_over,
 		a_lock_granted_meanwhile_is_answered_when_it_is_repeated,
-		a_repeated_lock_with_a_tag_counts_once, any_use_of_an_untold_hold_shows_that_it_is_known,
+		a_repeated_lock_with_a_tag_counts_once,
+		a_wait_that_was_kept_closes_a_circle_when_it_is_granted,
+		any_use_of_an_untold_hold_shows_that_it_is_known,
 		what_nobody_comes_back_for_is_given_up_with_the_grace, a_wait_runs_on_without_its_connection,
 		a_repeated_lock_waits_as_long_as_it_says_now,
 		an_async_wait_is_taken_over_by_its_id_and_can_be_cancelled,

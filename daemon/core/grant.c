@@ -162,7 +162,7 @@ void
 grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 {
 	struct session *s = w->session;
-	bool async = w->async;
+	bool async = w->async, kept = w->part == NULL && w->conn == NULL;
 	struct grant *g;
 	struct reply full;
 
@@ -191,8 +191,8 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	grant_answer(core, w, g);
 	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL);
 	queue_remove(core, w);
-	/* Others may wait for what it will not give back, for it stands. */
-	if (async)
+	/* Others, and itself, may wait for what it will not give back, for it stands. */
+	if (async || kept)
 		deadlock_look(core, s);
 }
 
