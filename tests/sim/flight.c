@@ -275,6 +275,8 @@ flight_run(struct flight *f)
 		orphan_copy_ran(s, daemon_id, &f->calls[0]);
 	if (h->life == f->host_life)
 		said_check(s, daemon_id, f->calls, f->n, f->reply);
+	for (size_t i = 0; i < f->n && h->life == f->host_life; i++)
+		orphan_acquire_ran(s, h, &f->calls[i]);
 	for (size_t i = 0; keeps && i < f->n; i++)
 		if (!there[i] && said_lease_there(s, daemon_id, &f->calls[i]))
 			world_fail(s->world, "re-created: a %s made a lease of %s",

@@ -123,15 +123,25 @@ orphan_given(struct host *h, unsigned name, uint64_t attempt)
 		*g = (struct given_back){.life = h->life};
 	if (orphan_is_given(h, attempt))
 		return;
-	g->of[g->next].attempt = attempt;
-	g->of[g->next].name = name;
-	g->of[g->next].at_us = h->world->now_us;
+	g->of[g->next] = (struct given_attempt){.attempt = attempt, .name = name, .at_us = h->world->now_us};
 	g->next = (g->next + 1) % ORPHAN_GIVEN;
 }
 
-/* When the living daemon whose lease this is gave it back; 0: it did not. */
-static int64_t
-given_us(const struct world *w, unsigned name, const char *owner, const struct host **whose)
+void
+orphan_acquire_ran(const struct server *s, const struct host *h, const struct call *call)
+{
+	struct given_back *g = &h->world->given[h->index];
+	int64_t left_us = call->deadline_us - server_wall_us(s);
+	if (call->op != CALL_ACQUIRE || g->life != h->life || left_us <= 0)
+		return;
+	for (unsigned i = 0; i < ORPHAN_GIVEN; i++)
+		if (g->of[i].attempt == call->attempt && g->of[i].at_us != 0)
+			g->of[i].until_us[s->index] = h->world->now_us + left_us;
+}
+
+/* What the living daemon whose lease this is gave back; NULL: it did not. */
+static const struct given_attempt *
+given_of(const struct world *w, unsigned name, const char *owner, const struct host **whose)
 {
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
@@ -146,10 +156,10 @@ given_us(const struct world *w, unsigned name, const char *owner, const struct h
 				continue;
 			call_owner(h->call_settings.daemon_id, g->of[k].attempt, text);
 			if (strcmp(text, owner) == 0)
-				return g->of[k].at_us;
+				return &g->of[k];
 		}
 	}
-	return 0;
+	return NULL;
 }
 
 /* Old data bring back what was given back before; and whoever was copied shares its leases with the copy. */
@@ -174,16 +184,18 @@ look_at_given(struct server *s, unsigned name)
 	keys_read(&keys, s, name);
 	for (unsigned i = 0; i < keys.n; i++) {
 		const struct host *h = NULL;
-		int64_t at_us = given_us(w, name, keys.members[i].owner, &h);
-		if (at_us == 0 || !keys_lives(&keys, &keys.members[i]) || is_brought_back(s, at_us))
+		const struct given_attempt *given = given_of(w, name, keys.members[i].owner, &h);
+		if (given == NULL || !keys_lives(&keys, &keys.members[i]) || is_brought_back(s, given->at_us))
 			continue;
-		int64_t sound_us = w->orphans[s->index].sound_us[h->index];
-		if (w->now_us - (at_us > sound_us ? at_us : sound_us) > most_us(w))
+		int64_t since_us = w->orphans[s->index].sound_us[h->index];
+		since_us = since_us > given->at_us ? since_us : given->at_us;
+		since_us = since_us > given->until_us[s->index] ? since_us : given->until_us[s->index];
+		if (w->now_us - since_us > most_us(w))
 			world_fail(w,
 				"orphan: d%u gave %s of %s back %" PRId64
 				" ms ago, and m%u has it (member %s)",
 				h->index, keys.members[i].owner, checker_name(name),
-				(w->now_us - at_us) / 1000, s->index, keys.members[i].slot);
+				(w->now_us - given->at_us) / 1000, s->index, keys.members[i].slot);
 	}
 }
 

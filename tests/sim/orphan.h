@@ -26,19 +26,24 @@ struct orphans {
 
 /* What a daemon has given back, the last ones of each. */
 #define ORPHAN_GIVEN 64
+struct given_attempt {
+	uint64_t attempt;
+	unsigned name;
+	int64_t at_us;
+	int64_t until_us[PLAN_MASTERS_MAX]; /* the deadline of an acquire of it that ran there; 0: none did */
+};
 struct given_back {
 	uint64_t life; /* of the daemon */
 	unsigned next;
-	struct {
-		uint64_t attempt;
-		unsigned name;
-		int64_t at_us;
-	} of[ORPHAN_GIVEN];
+	struct given_attempt of[ORPHAN_GIVEN];
 };
 
 /* A daemon releases what it asked for with this attempt, at one master or more: from then on it has it
  * nowhere, whatever arrives late. */
 void orphan_given(struct host *host, unsigned name, uint64_t attempt);
+/* An acquire of this daemon runs at this server. If it comes behind the release, the lease that it makes is
+ * released once more at its deadline. */
+void orphan_acquire_ran(const struct server *server, const struct host *host, const struct call *call);
 /* Whether it has: what comes later is no answer to that question any more. */
 bool orphan_is_given(const struct host *host, uint64_t attempt);
 
