@@ -38,12 +38,15 @@ is_behind_readers(const struct host *h, unsigned name)
 static bool
 is_shared(const struct host *h, unsigned name)
 {
-	const struct world *w = h->world;
-	struct slice value;
+	struct world *w = h->world;
 	unsigned shared = 0;
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		shared += store_field(master_store(w->servers[i].master), server_lease_key(w, name),
-			slice_of(h->call_settings.daemon_id), &value);
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		struct keys keys;
+		keys_read(&keys, &w->servers[i], name);
+		for (unsigned k = 0; k < keys.n && keys.lock == KEYS_GROUP; k++)
+			shared += keys_lives(&keys, &keys.members[k]) &&
+				  strcmp(keys.members[k].slot, h->call_settings.daemon_id) == 0;
+	}
 	return shared == w->plan.masters;
 }
 
