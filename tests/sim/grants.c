@@ -347,6 +347,32 @@ look_at_given(void *arg, const struct hold_view *view)
 	return false;
 }
 
+/* How long a grant to this wait may be held at most; INT64_MAX: as long as it likes. */
+static int64_t
+bound_ms(const struct host *h, const struct wait *v)
+{
+	int64_t ruled_ms = host_rule(h, v->name)->max_hold_ms, bound = INT64_MAX;
+	bound = v->lease_ms > 0 ? earlier(bound, v->lease_ms) : bound;
+	bound = v->max_hold_ms > 0 ? earlier(bound, v->max_hold_ms) : bound;
+	return ruled_ms > 0 ? earlier(bound, ruled_ms) : bound;
+}
+
+/* Of several waits of a session for one name the one that was served is told by what was asked for. */
+static struct wait *
+stray_served(struct host *host, const struct note *n, unsigned name, const struct given *given)
+{
+	struct wait *found = NULL;
+	for (struct wait *v = waits_find_stray(host->world, host, n->session, name, n->owner); v != NULL;
+		v = waits_next_stray(v, n->owner)) {
+		if (given->found && (given->kind != v->kind || given->permits != v->permits))
+			continue;
+		if (bound_ms(host, v) == n->ttl_ms)
+			return v;
+		found = found == NULL ? v : found;
+	}
+	return found;
+}
+
 void
 grants_stray(struct host *host, const struct note *n)
 {
@@ -355,9 +381,7 @@ grants_stray(struct host *host, const struct note *n)
 	struct given given = {.token = n->token};
 	core_each_hold(host->core, host_ms(host), slice_of(checker_name(name)), look_at_given, &given);
 	/* What was answered just now was given to another LOCK of this session, or is a part of an MLOCK. */
-	struct wait *v = waits_find_stray(w, host, n->session, name, n->owner);
-	while (v != NULL && given.found && (given.kind != v->kind || given.permits != v->permits))
-		v = waits_next_stray(v, n->owner);
+	struct wait *v = stray_served(host, n, name, &given);
 	if (v == NULL || held_with(w, host, name, n->token) != NULL)
 		return;
 	/* What is taken back in the same step does not show which of the two it was given to. */
