@@ -1088,6 +1088,24 @@ START_TEST(time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_sile
 }
 END_TEST
 
+/* One of the two that show it has stepped back since, or the other one has gone ahead besides. */
+START_TEST(where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_off)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+	int64_t stood_ms = LEASE_MS * 3 / 10;
+
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	w.leap_ms = stood_ms;
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	w.leap_ms = stood_ms * 2 / 3;
+	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :680");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_step_within_the_margin_is_nothing)
 {
 	struct story w;
@@ -1154,6 +1172,7 @@ main(void)
 		a_host_that_stood_still_twice_lost_both_times,
 		a_host_that_stands_still_again_before_it_is_greeted_lost_both_times,
 		time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_silent,
+		where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_off,
 		what_leaps_of_most_clocks_end_is_given_back_when_what_was_told_is_over,
 		a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told,
 		a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on,

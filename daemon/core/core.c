@@ -365,12 +365,13 @@ lease_of(const struct core *core, struct resource *r, uint64_t attempt)
 static void
 clock_doubted(struct core *core)
 {
-	int64_t stood_ms = quorum_stood_ms(core);
-
-	for (unsigned i = 0; i < core->settings.masters && stood_ms > 0; i++) {
+	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
-		int64_t ms = leap_take_off(&m->leap, master_guard_ms(core), core->now.ms, stood_ms);
+		int64_t stood_ms = quorum_stood_ms(core, m), ms;
 
+		if (stood_ms == 0)
+			continue;
+		ms = leap_take_off(&m->leap, master_guard_ms(core), core->now.ms, stood_ms);
 		if (ms > 0)
 			sweep_shorten(core, m, ms);
 	}

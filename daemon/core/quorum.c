@@ -225,9 +225,9 @@ quorum_timer(struct core *core, struct master *m)
 }
 
 int64_t
-quorum_stood_ms(const struct core *core)
+quorum_stood_ms(const struct core *core, const struct master *m)
 {
-	int64_t guard_ms = master_guard_ms(core), stood_ms = 0;
+	int64_t guard_ms = master_guard_ms(core), stood_ms = 0, most_ms = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		int64_t ms = leap_shown_ms(&core->masters[i].leap, guard_ms, core->now.ms);
@@ -237,6 +237,10 @@ quorum_stood_ms(const struct core *core)
 			as_much += leap_shown_ms(&core->masters[k].leap, guard_ms, core->now.ms) >= ms;
 		if (as_much >= quorum_majority(core) && ms > stood_ms)
 			stood_ms = ms;
+		if (ms > most_ms)
+			most_ms = ms;
 	}
+	if (stood_ms > 0 && leap_shown_ms(&m->leap, guard_ms, core->now.ms) == 0)
+		return most_ms;
 	return stood_ms;
 }

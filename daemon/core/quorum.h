@@ -30,7 +30,9 @@ unsigned quorum_home(const struct core *core, struct slice name, unsigned link);
 /* Its timer, and what follows from the end of a guard. */
 void quorum_timer(struct core *core, struct master *m);
 
-/* The clocks of a majority went ahead of ours by so much at least, within a guard, ms; 0: they did not. */
-int64_t quorum_stood_ms(const struct core *core);
+/* By how much our clock may have stood still within a guard, for what leases have at this master, ms; 0: the
+ * clocks of no majority went ahead. Where it has shown nothing itself, it is the most that any master has:
+ * one that shows less may have stepped back. */
+int64_t quorum_stood_ms(const struct core *core, const struct master *master);
 
 #endif
