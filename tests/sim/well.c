@@ -82,6 +82,14 @@ well_all_us(const struct world *w, const struct host *h)
 	return nth(w, w->well.since_us[h->index], w->plan.masters);
 }
 
+/* A library that locks the same names has it there. */
+static bool
+rival_has(const struct server *s, unsigned name)
+{
+	struct slice owner;
+	return server_owner(s, name, &owner) && owner.n >= 6 && memcmp(owner.p, "rival:", 6) == 0;
+}
+
 bool
 well_keeps(const struct world *w, const struct host *h, unsigned name, int64_t for_us)
 {
@@ -90,7 +98,9 @@ well_keeps(const struct world *w, const struct host *h, unsigned name, int64_t f
 		int64_t foreign_us = w->servers[i].foreign_us[plan_first(&w->plan, name)];
 		int64_t since_us = w->well.kept_us[h->index][i];
 		n += since_us != INT64_MAX && w->now_us - since_us > for_us &&
-		     !excuse(w, EXCUSE_LOSS_FOREIGN, foreign_us != 0 && w->now_us - foreign_us <= for_us);
+		     !excuse(w, EXCUSE_LOSS_FOREIGN,
+			     (foreign_us != 0 && w->now_us - foreign_us <= for_us) ||
+				     rival_has(&w->servers[i], name));
 	}
 	return n >= plan_majority(&w->plan);
 }
