@@ -102,6 +102,18 @@ look_at_repair(struct host *h, unsigned name)
 				h->index, checker_name(name), (w->now_us - leased_us) / 1000, i);
 }
 
+/* Whether this master has a vote for it. */
+static bool
+votes(const struct host *h, const struct server *s)
+{
+	struct master_view view;
+	unsigned master = host_master_of(h, s);
+	if (master == CORE_SLOTS_MAX)
+		return false;
+	core_view_master(h->core, host_ms(h), master, &view);
+	return view.state == MASTER_ADMITTED && view.guard_ms == 0;
+}
+
 /* It could use most masters for so long, and has the lease there. Where it lacks it, those who wait may be in
  * the way, who ask as often; one whose clock seems to leap again and again gives its memory up as often. */
 static bool
@@ -115,27 +127,29 @@ can_renew(const struct host *h, unsigned name, enum kind kind, int64_t for_us)
 		if (since_us == INT64_MAX || w->now_us - since_us < for_us || in_the_way(s, name))
 			continue;
 		n++;
-		lacks += backing_lacks(s, name) ||
+		lacks += !votes(h, s) || backing_lacks(s, name) ||
 			 backing_seats(s, name, h->call_settings.daemon_id, kind, 1) == 0;
 	}
 	unsigned need = plan_majority(&w->plan);
 	return n >= need && !excuse(w, EXCUSE_BELIEF_LACKS, n - lacks < need);
 }
 
-/* It is renewed at a third: whoever could use a majority for a whole lease has much left of it. */
+/* It is renewed at a third: whoever could use a majority for a whole lease has much left of it. What was said
+ * just now may be on its way. */
 static void
 look_at_renewal(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
-	int64_t leased_us = w->progress.asking[h->index][name].leased_us;
-	int64_t most_us = w->plan.lease_ms * 1100 + 100000;
-	struct resource_view view;
-	if (w->now_us - leased_us < most_us ||
-		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
-		view.limit > 0 || strcmp(view.lease, "held") != 0 || w->checker.tainted[name][h->index])
-		return;
-	int64_t lease_ms = h->least_lease_ms[name];
-	if (view.lease_ms < lease_ms / 4 && can_renew(h, name, view.kind, most_us))
+	struct asking *a = &w->progress.asking[h->index][name];
+	int64_t most_us = w->plan.lease_ms * 1100 + 100000, lease_ms = h->least_lease_ms[name];
+	int64_t ways_us = 2 * (w->plan.network_us + w->plan.spread_us) + EVERY_US;
+	struct resource_view view = {.lease_ms = 0};
+	bool short_of = w->now_us - a->leased_us >= most_us &&
+			core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
+			view.limit == 0 && strcmp(view.lease, "held") == 0 && view.lease_ms < lease_ms / 4;
+	if (!short_of || w->checker.tainted[name][h->index] || !can_renew(h, name, view.kind, most_us))
+		a->renewed_us = w->now_us;
+	if (w->now_us - a->renewed_us > ways_us)
 		world_fail(w,
 			"renewal: d%u has %" PRId64 " of %" PRId64
 			" ms left of its lease of %s, and could renew it",

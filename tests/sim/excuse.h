@@ -20,7 +20,7 @@ struct world;
 	EXCUSE(TOKEN_FORGOTTEN, "tokens: nobody knows those before, and the only master's clock went back")  \
 	EXCUSE(TOKEN_TAINTED, "tokens: somebody wrote to the key of the lease")                              \
 	EXCUSE(BELIEF_TAINTED, "belief: somebody wrote to the key of the lease")                             \
-	EXCUSE(BELIEF_LACKS, "renewal: at most masters it lacks the lease, or they may have forgotten it")   \
+	EXCUSE(BELIEF_LACKS, "renewal: most masters lack the lease, may have forgotten it, or are guarded")  \
 	EXCUSE(BELIEF_FOREIGN, "belief: a key of another program may be in the way of a lease")              \
 	EXCUSE(BELIEF_LOST, "belief: the master lost its memory, leapt or was written to, a lease ago")      \
 	EXCUSE(LOSS_RIVAL, "loss: a rival locks, too, and a master forgot or leapt a lease ago")             \

@@ -36,7 +36,8 @@ struct progress {
 		bool queued;                /* at the masters, as they said */
 		int64_t queued_us;          /* since when */
 		int passed[PLAN_HOSTS_MAX]; /* leases that these daemons got since then */
-		int64_t leased_us;          /* it got the lease then */
+		int64_t leased_us;          /* it got the lease then, */
+		int64_t renewed_us;         /* and had much left of it, or could not renew it */
 		int64_t streak; /* grants in a row on its lease, while it knew that another waits */
 	} asking[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 };
