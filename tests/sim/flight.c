@@ -132,9 +132,8 @@ void
 flight_deliver(struct host *h, const struct vote *v)
 {
 	uint64_t life = h->life;
-	if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY && v->position > 0 &&
-		progress_stands(h, checker_name_of(v->name), v->attempt))
-		progress_queued(h, checker_name_of(v->name), true);
+	if (v->op == CALL_ACQUIRE)
+		progress_answered(h, v);
 	/* Who waits for what cannot be had loses its place. */
 	if (v->op == CALL_ACQUIRE && (v->outcome == OUTCOME_WRONGKIND || v->outcome == OUTCOME_LIMIT)) {
 		progress_queued(h, checker_name_of(v->name), false);

@@ -12,6 +12,7 @@
 #define CALLS_MOST    1500 /* in a second, for one name at all masters, */
 #define CALLS_EACH    60   /* and more for each message, LOCK and grant */
 #define POLL_LEAST_MS 20
+#define SPLITS_MOST   6 /* in a row a daemon keeps its turn that it can make nothing of */
 #define PASSED_MOST   4 /* by one daemon: its turn, one begun before, and what a claim window may cost */
 
 static int64_t
@@ -468,6 +469,22 @@ progress_queued(struct host *h, unsigned name, bool queued)
 	memset(a->passed, 0, sizeof(a->passed));
 }
 
+void
+progress_answered(struct host *h, const struct vote *v)
+{
+	unsigned name = checker_name_of(v->name);
+	struct asking *a = &h->world->progress.asking[h->index][name];
+	if (v->outcome == OUTCOME_BUSY && v->position > 0 && progress_stands(h, name, v->attempt)) {
+		progress_queued(h, name, true);
+		a->home = v->master;
+	}
+	if (v->master == a->home && v->outcome == OUTCOME_BUSY && v->holder.n > 0)
+		a->splits = 0;
+	if (v->master == a->home && v->outcome == OUTCOME_YES &&
+		excuse(h->world, EXCUSE_ORDER_SPLITS, a->queued && a->splits > SPLITS_MOST))
+		progress_queued(h, name, false);
+}
+
 /* Somebody else gets the lease that it waits for. Where messages are lost, turns are, too; where a clock
  * steps back, places outlive who had them; with a failover they are gone. */
 static void
@@ -488,6 +505,7 @@ progress_leased(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
 	w->progress.asking[h->index][name].streak = 0;
+	w->progress.asking[h->index][name].splits = 0;
 	w->progress.asking[h->index][name].leased_us = w->now_us;
 	progress_queued(h, name, false);
 	look_at_places(w, name);
@@ -523,5 +541,6 @@ progress_asked(struct host *h, unsigned name, uint64_t attempt)
 	struct asking *a = &h->world->progress.asking[h->index][name];
 	a->rounds += attempt != a->attempt;
 	a->began += attempt != a->attempt;
+	a->splits += attempt != a->attempt;
 	a->attempt = attempt;
 }

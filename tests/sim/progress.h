@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct host;
+struct vote;
 struct world;
 
 struct progress {
@@ -33,8 +34,10 @@ struct progress {
 		unsigned rounds;  /* since then */
 		uint64_t began;   /* rounds in all */
 		int64_t since_us;
-		bool queued;                /* at the masters, as they said */
-		int64_t queued_us;          /* since when */
+		bool queued;       /* at a master, as it said, */
+		unsigned home;     /* this one */
+		unsigned splits;   /* rounds in a row without the lease, and home did not say who has it */
+		int64_t queued_us; /* since when */
 		int passed[PLAN_HOSTS_MAX]; /* leases that these daemons got since then */
 		int64_t leased_us;          /* it got the lease then, */
 		int64_t renewed_us;         /* and had much left of it, or could not renew it */
@@ -53,6 +56,8 @@ void progress_leased(struct host *host, unsigned name);
 
 /* A daemon has been told its place in the queue, or gives that up. */
 void progress_queued(struct host *host, unsigned name, bool queued);
+/* A master has answered an acquire. */
+void progress_answered(struct host *host, const struct vote *vote);
 
 /* A daemon makes any call for it but a release. */
 void progress_called(struct host *host, unsigned name);
