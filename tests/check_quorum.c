@@ -990,12 +990,14 @@ START_TEST(a_host_that_stands_still_again_before_it_is_greeted_lost_both_times)
 	struct story w;
 	struct seats s = story_held(&w);
 
-	for (int i = 1; i <= 2; i++) {
-		w.leap_ms += LEASE_MS * 3 / 10;
-		HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
-		HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
-		ck_assert_str_eq(check(&w, 1, "a"), i == 1 ? "c1 :680" : "c1 :383");
-	}
+	w.leap_ms = LEASE_MS * 3 / 10;
+	HEARD(&w, s.one, answer(&w, CALL_LEAVE, OUTCOME_NO, "b", 9));
+	HEARD(&w, s.two, answer(&w, CALL_LEAVE, OUTCOME_NO, "b", 9));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :680");
+	w.leap_ms += LEASE_MS * 3 / 10;
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :383");
 	story_done(&w);
 }
 END_TEST
@@ -1031,6 +1033,16 @@ START_TEST(what_leaps_of_most_clocks_end_is_given_back_when_what_was_told_is_ove
 }
 END_TEST
 
+/* In how many ms the lease of a is given back; the masters answer nothing meanwhile. */
+static int
+released_in(struct story *w)
+{
+	for (int ms = 1; ms < 2 * LEASE_MS; ms++)
+		if (strstr(after(w, 1), "release a#1") != NULL)
+			return ms;
+	return -1;
+}
+
 /* It has not been told yet when its connection is lost. */
 START_TEST(a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told)
 {
@@ -1039,9 +1051,7 @@ START_TEST(a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told)
 
 	others_leap(&w, s, LEASE_MS / 2);
 	close_as(&w, 1, END_ABANDONED);
-	ck_assert_ptr_null(strstr(after(&w, 987), "release"));
-	after(&w, 1);
-	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1"));
+	ck_assert_int_eq(released_in(&w), 988);
 	story_done(&w);
 }
 END_TEST
@@ -1059,10 +1069,7 @@ START_TEST(a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on)
 	after(&w, LEASE_MS / 3);
 	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	HEARD(&w, s.two, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
-	after(&w, 987 - LEASE_MS / 3);
-	ck_assert_ptr_null(strstr(w.trace, "release"));
-	after(&w, 1);
-	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1"));
+	ck_assert_int_eq(released_in(&w), 988 - LEASE_MS / 3);
 	story_done(&w);
 }
 END_TEST

@@ -618,11 +618,14 @@ ON_BOTH(a_lease_that_would_outlive_all_terms_is_cut_short_when_it_is_renewed)
 {
 	static const char *const spoils[] = {
 		"return redis.call('PERSIST', KEYS[1])", "return redis.call('PEXPIRE', KEYS[1], 90000000)"};
+	struct call call = {.op = CALL_RENEW, .name = SLICE("a"), .attempt = 1};
 	open_master();
 	acquire(DA, 1);
-	for (size_t i = 0; i < 2; i++) {
-		stage_do(&stage, spoils[i], "hf:{a}");
-		ck_assert_int_eq(simple(DA, CALL_RENEW, 1).outcome, OUTCOME_YES);
+	/* With the longest term there is, and with a shorter one. */
+	for (size_t i = 0; i < 4; i++) {
+		stage_do(&stage, spoils[i % 2], "hf:{a}");
+		call.ttl_ms = i < 2 ? TTL_MS : TTL_MS / 2;
+		ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_YES);
 		int64_t left_ms = stage_ttl_ms(&stage, "hf:{a}");
 		ck_assert_msg(left_ms > TTL_MS - 1000 && left_ms <= TTL_MS, "%lld", (long long)left_ms);
 	}
