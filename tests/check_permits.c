@@ -280,6 +280,21 @@ START_TEST(a_master_that_has_another_kind_of_lock_says_so_to_all)
 }
 END_TEST
 
+START_TEST(a_wait_that_ends_before_the_master_says_who_has_it_is_not_null)
+{
+	struct story w;
+	struct command brief = permits_of("a", 2, 1);
+
+	story_ready(&w);
+	brief.wait_ms = 1;
+	run(&w, 1, brief);
+	/* It asks once more, as the lease of another kind may have been kept for a while only. */
+	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1), "leave a#1");
+	ck_assert_ptr_nonnull(strstr(after(&w, 1), "c1 -NOMASTER"));
+	story_done(&w);
+}
+END_TEST
+
 /* This daemon hears of another LIMIT when the master can be used no longer, and stands still until it can be
  * used again. */
 START_TEST(another_limit_from_before_a_guard_is_no_reason_after_it)
@@ -481,6 +496,21 @@ START_TEST(permits_of_two_masters_that_differ_are_no_majority)
 }
 END_TEST
 
+START_TEST(an_offer_of_a_minority_is_no_contention)
+{
+	struct story w;
+
+	story_among(&w, 3);
+	w.at = 2;
+	link_down(&w, "Connection refused");
+	permits_once(&w, 1, 3, 1);
+	ck_assert_str_eq(given_at(&w, 0, 1, "0"), "");
+	w.at = 1;
+	ck_assert_ptr_nonnull(strstr(answer(&w, CALL_ACQUIRE, OUTCOME_ERROR, "a", 1), "c1 -MASTERERR"));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(permits_that_somebody_was_faster_to_take_are_not_asked_for_again)
 {
 	struct story w;
@@ -608,6 +638,8 @@ main(void)
 		another_limit_is_refused_while_permits_are_held, a_name_is_one_kind_of_lock_at_a_time,
 		a_name_that_nobody_waits_for_any_more_may_become_another_kind, and_back_again,
 		a_master_that_has_another_kind_of_lock_says_so_to_all,
+		a_wait_that_ends_before_the_master_says_who_has_it_is_not_null,
+		an_offer_of_a_minority_is_no_contention,
 		another_limit_from_before_a_guard_is_no_reason_after_it, locking_again_takes_no_more_permits,
 		a_session_that_waits_twice_has_permits_once, a_stake_is_lost_alone,
 		permits_of_a_session_that_ended_come_back_at_once,

@@ -347,13 +347,25 @@ bid_wrong(struct core *core, struct lease *l, enum lease_trouble trouble)
 	bid_wait(core, l, AGAIN_MS);
 }
 
+/* Masters in use that have not told a trouble: another round may be granted by these. */
+static unsigned
+bid_open(const struct core *core, const struct lease *l)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		n += master_usable(&core->masters[i], l->resource->link) &&
+		     l->traffic->questions[i].trouble == TROUBLE_NONE;
+	return n;
+}
+
 /* One verdict for the whole round. */
 static void
 bid_not_won(struct core *core, struct lease *l)
 {
 	bool taken = seats_holder(core, l) >= quorum_majority(core);
 	struct traffic *t = l->traffic;
-	bool contended = t->contended || slots_are_offered(l);
+	bool contended = t->contended || (slots_are_offered(l) && bid_open(core, l) >= quorum_majority(core));
 	enum lease_trouble trouble = bid_trouble(core, l);
 
 	if (l->kind == KIND_PERMITS)

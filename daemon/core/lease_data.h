@@ -130,7 +130,7 @@ struct lease {
 	bool again : 1;                 /* ACQUIRING: a refusal is out of date, a wake-up or a master came */
 	bool queued : 1;                /* not HELD: this daemon may have a place in the queue at home */
 	bool served : 1;                /* HELD: a client was granted on it */
-	bool refused : 1;               /* WAITING: by a verdict, not for want of one */
+	bool refused : 1;               /* WAITING, ACQUIRING: by a verdict, not for want of one */
 	bool fresh : 1;                 /* WAITING: the refusal has not been counted yet */
 	bool wanted : 1;                /* HELD: another daemon waits, or somebody may whom we cannot hear */
 	bool yielded : 1;               /* NONE: given back while another daemon waits, which goes first */

@@ -53,8 +53,9 @@ verdict_masters(const struct core *core, const struct resource *r, const struct 
 	/* Nobody has said that it is taken, and null would say just that. */
 	if (l->state == LEASE_HELD)
 		reply_error(out, CODE_NOMASTER, "the master has not renewed the lease, or given no tokens");
-	else if (l->state == LEASE_ACQUIRING && !l->refused)
-		reply_error(out, CODE_NOMASTER, "the master has not answered yet");
+	else if (!l->refused)
+		reply_error(out, CODE_NOMASTER,
+			"the master has not said yet who has it: wait longer, or try again");
 }
 
 bool

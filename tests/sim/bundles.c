@@ -80,7 +80,7 @@ bundles_command(struct world *w, struct conn *c)
 	for (unsigned i = 0; i < r->count; i++) {
 		kinds_touched(w, r->names[i], 0);
 		progress_told(c->host, r->names[i]);
-		well_touched(w, r->names[i]);
+		well_touched(c->host, r->names[i]);
 	}
 }
 

@@ -44,7 +44,7 @@ struct world;
 	EXCUSE(PROGRESS_LEAPT, "progress: who listens again has seen the clock of its master leap")          \
 	EXCUSE(PROGRESS_SCRIPTS, "progress: who listens again, where scripts are missing")                   \
 	EXCUSE(REFUSAL_LISTS, "refusal: lists of masters differ")                                            \
-	EXCUSE(REFUSAL_WOKE, "refusal: a null of a daemon that has stood still until this instant")          \
+	EXCUSE(REFUSAL_WOKE, "refusal: said by a daemon that has stood still until this instant")            \
 	EXCUSE(REFUSAL_DOWN, "refusal: a master or a link is down at this instant")                          \
 	EXCUSE(REFUSAL_FORGOT, "refusal: a master forgot, or gave its memory up, since it was last well")    \
 	EXCUSE(REFUSAL_LEAPT, "refusal: its daemon saw a master's clock leap a guard ago")                   \

@@ -56,6 +56,9 @@ fair_before(struct host *h, const struct event *event)
 	const struct vote *v = event->vote;
 	f->hears = true;
 	remember(h, f, name);
+	if (event->type == EVENT_VOTE && v->op == CALL_ACQUIRE &&
+		(v->outcome == OUTCOME_BUSY || v->outcome == OUTCOME_NO))
+		f->said_us = h->world->now_us;
 	if (event->type == EVENT_VOTE && v->op == CALL_ACQUIRE && h->world->plan.masters == 1 &&
 		h->world->plan.replicas == 0)
 		answered(h, f, v);
@@ -177,6 +180,12 @@ fair_taken(const struct world *w, const struct wait *v)
 	const struct fair *f = &w->fair[host][v->name];
 	return f->taken_us > v->since_us && f->taken_us < w->now_us &&
 	       w->progress.asking[host][v->name].began <= f->began + 1;
+}
+
+bool
+fair_said(const struct world *w, const struct wait *v)
+{
+	return w->fair[v->conn->host->index][v->name].said_us >= v->since_us;
 }
 
 void

@@ -33,6 +33,7 @@ struct fair {
 	int64_t message_us; /* the last message that another daemon waits */
 	int64_t taken_us; /* the only master said that somebody has it; 0: it has said something else since */
 	uint64_t began;   /* rounds that had begun by then */
+	int64_t said_us;  /* any master said that somebody has it, or comes before */
 	bool freed;       /* a hold ended, or is shared now, in the step that runs */
 };
 
@@ -48,6 +49,9 @@ void fair_granted(struct world *world, const struct wait *v);
 /* Whether all that its daemon knows of the name is that somebody has it, and was told so while this waited.
  */
 bool fair_taken(const struct world *world, const struct wait *wait);
+
+/* Whether any master has said since this came that somebody has the name. */
+bool fair_said(const struct world *world, const struct wait *wait);
 
 /* A hold of it was given back, or turned into a shared one. */
 void fair_freed(struct host *host, unsigned name);

@@ -262,7 +262,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 	const char *owner = r->owner;
 	struct hold *h = held_find(w, c, session, name, owner);
 	w->checker.grants++;
-	well_touched(w, name);
+	well_touched(c->host, name);
 	if (h != NULL && h->token == token && (h->untold || held_good_us(h) > w->now_us)) {
 		/* It was a part of an MLOCK, which waited beside what a lost connection left. */
 		if (h->untold && r->part) {

@@ -52,6 +52,13 @@ starts(const char *text, const char *word)
 	return strncmp(text, word, strlen(word)) == 0;
 }
 
+/* In one step it finds that a wait is over, and that its lease is, or that a round came to nothing. */
+static bool
+woke(const struct host *h)
+{
+	return h->paused_until_us > 0 && h->world->now_us - h->paused_until_us <= WAKING_US;
+}
+
 static bool
 is_down(const struct host *h, unsigned master)
 {
@@ -125,7 +132,8 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 		world_fail(w, "honest: c%u is told -%s %s, and nothing is wrong", c->client->index,
 			code_word(code), text);
 	/* The last that was said of it is that somebody has it. */
-	if (v != NULL && starts(text, "the master has not answered") && fair_taken(w, v))
+	if (v != NULL && starts(text, "the master has not said") && fair_taken(w, v) &&
+		!excuse(w, EXCUSE_REFUSAL_WOKE, woke(h)))
 		world_fail(w, "honest: c%u is told -%s %s, and the master has said that somebody has %s",
 			c->client->index, code_word(code), text, checker_name(v->name));
 }
@@ -188,13 +196,13 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 			checker_name(v->name), text);
 	if (code != CODE_COUNT || excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)))
 		return;
-	/* A daemon that wakes up while its master is guarded finds in one step that its lease is over and
-	 * that a wait is: null was the answer while it was held. */
-	bool woke = h->paused_until_us > 0 && w->now_us - h->paused_until_us <= WAKING_US;
 	/* Who waits for permits is told of the masters also while others here have some. */
 	if (surely_cannot(h) && (v->kind == KIND_PERMITS || !is_had(h, v->name)) && !w->lost_here[h->index] &&
-		!withheld_ends(w, h, v->name) && !excuse(w, EXCUSE_REFUSAL_WOKE, woke))
+		!withheld_ends(w, h, v->name) && !excuse(w, EXCUSE_REFUSAL_WOKE, woke(h)))
 		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
+			v->conn->client->index, checker_name(v->name));
+	if (v->alone && v->here == w->well.here[h->index][v->name] && !fair_said(w, v))
+		world_fail(w, "honest: c%u is told that somebody has %s, and no master has said so",
 			v->conn->client->index, checker_name(v->name));
 	if (v->once && v->kind == KIND_SHARED && is_read(h, v->name))
 		world_fail(w, "honest: c%u is refused a share of %s, which others read",
@@ -202,6 +210,15 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 	if (v->once && was_free(w, v) && enough_are_well(h))
 		world_fail(w, "honest: c%u is refused %s, which nobody has", v->conn->client->index,
 			checker_name(v->name));
+}
+
+void
+honest_closed(struct world *w, const struct conn *c)
+{
+	if (surely_cannot(c->host) && !excuse(w, EXCUSE_REFUSAL_WOKE, woke(c->host)))
+		world_fail(w,
+			"honest: c%u is told that a latch is closed, and not that the master is missing",
+			c->client->index);
 }
 
 /* ---- what is held ---- */

@@ -19,6 +19,8 @@ struct wait;
 /* Before a step, so that it is known what a daemon saw until then. */
 void honest_before(struct host *host);
 void honest_reply(struct world *world, struct conn *conn, const struct reply *reply);
+/* An AWAIT is answered null. */
+void honest_closed(struct world *world, const struct conn *conn);
 /* The answer to a LOCK that was waiting, whichever way it came: code CODE_COUNT is null. */
 void honest_refused(struct world *w, const struct wait *v, enum code code, const char *text);
 

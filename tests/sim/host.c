@@ -421,7 +421,7 @@ perform_note(struct host *h, const struct note *n)
 	if (n->type == NOTE_GRANTED)
 		progress_passed(h->world, checker_name_of(n->name));
 	if (n->type == NOTE_GRANTED || n->type == NOTE_LEASED)
-		well_touched(h->world, checker_name_of(n->name));
+		well_touched(h, checker_name_of(n->name));
 	if (n->type == NOTE_LEASED) {
 		progress_leased(h, checker_name_of(n->name));
 		guard_leased(h, checker_name_of(n->name));

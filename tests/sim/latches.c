@@ -496,6 +496,8 @@ latches_reply(struct world *w, struct conn *c, const struct reply *reply)
 		v->until_ms > host_ms(c->host))
 		world_fail(w, "in time: c%u is told before its WAIT is over that the latch %s is closed",
 			c->client->index, latches_name(v->name));
+	if (c->current.verb == VERB_LATCH_AWAIT && reply->type == REPLY_NULL)
+		honest_closed(w, c);
 	if (!fine)
 		world_fail(w, "latch: c%u is answered what the master has not said since it asked for %s",
 			c->client->index, latches_name(v->name));

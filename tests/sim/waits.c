@@ -145,6 +145,9 @@ look_at_tries(struct wait *v, bool comes)
 	const struct host *h = v->conn->host;
 	bool known = core_view_resource(h->core, host_ms(h), slice_of(checker_name(v->name)), &view);
 	v->had |= known && view.held;
+	/* A round may go on that began for others, and what its daemon was told before then stands. */
+	v->alone = comes && !(known && (view.held || view.waiters > 0 || strcmp(view.lease, "held") == 0 ||
+					       strcmp(view.lease, "acquiring") == 0));
 	/* Of a semaphore it is not the lease of a hold that asks. */
 	v->asking |= comes && known && (v->limit > 0 || strcmp(view.lease, "acquiring") == 0);
 }
@@ -162,9 +165,10 @@ waits_begin(struct world *w, struct conn *c)
 		v->was = copy_of(v);
 		v->loose |= host_ms(c->host) >= v->kept_ms;
 	}
-	well_touched(w, r->name);
+	well_touched(c->host, r->name);
 	v->free_us = free ? w->well.free_us[r->name] : 0;
 	v->touched = w->well.touched[r->name];
+	v->here = w->well.here[c->host->index][r->name];
 	v->conn = c;
 	v->serial = r->serial;
 	v->stray = false;

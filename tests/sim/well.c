@@ -159,14 +159,16 @@ look_at_unused(struct world *w, const struct host *h, unsigned name)
 }
 
 void
-well_touched(struct world *w, unsigned name)
+well_touched(struct host *h, unsigned name)
 {
+	struct world *w = h->world;
 	for (unsigned k = 0; k < w->plan.names; k++) {
 		if (plan_first(&w->plan, k) != plan_first(&w->plan, name))
 			continue;
 		for (unsigned i = 0; i < w->plan.hosts; i++)
 			w->well.unused_us[i][k] = INT64_MAX;
 		w->well.touched[k]++;
+		w->well.here[h->index][k]++;
 	}
 }
 

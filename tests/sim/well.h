@@ -22,8 +22,9 @@ struct well {
 		       [PLAN_MASTERS_MAX]; /* since when it tries to; INT64_MAX: it does not */
 	int64_t free_us[PLAN_NAMES_MAX];   /* nobody has it, wants it, or stands in its queue */
 	int64_t unused_us[PLAN_HOSTS_MAX]
-			 [PLAN_NAMES_MAX]; /* a lease is kept for nobody; INT64_MAX: it is not */
-	uint64_t touched[PLAN_NAMES_MAX];  /* how often somebody came for it or got it */
+			 [PLAN_NAMES_MAX];             /* a lease is kept for nobody; INT64_MAX: it is not */
+	uint64_t touched[PLAN_NAMES_MAX];              /* how often somebody came for it or got it, */
+	uint64_t here[PLAN_HOSTS_MAX][PLAN_NAMES_MAX]; /* or did so at this daemon */
 };
 
 /* Looks every now and then, from now on. */
@@ -40,8 +41,8 @@ bool well_keeps(const struct world *world, const struct host *host, unsigned nam
 /* Whether nobody has it or wants it, now. */
 bool well_free(const struct world *world, unsigned name);
 
-/* Somebody asks for it, or is granted it. */
-void well_touched(struct world *world, unsigned name);
+/* Somebody asks this daemon for it, or is granted it there. */
+void well_touched(struct host *host, unsigned name);
 
 /* Everything begins anew for this daemon. */
 void well_host_starts(struct world *world, const struct host *host);
