@@ -1056,6 +1056,24 @@ START_TEST(a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told)
 }
 END_TEST
 
+/* While its connection is lost a holder is told nothing, and the lease is renewed. */
+START_TEST(what_leaps_end_is_given_back_when_what_was_told_before_a_cut_is_over)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+
+	run(&w, 1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 4 * LEASE_MS});
+	close_as(&w, 1, END_ABANDONED);
+	after(&w, LEASE_MS / 3);
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	HEARD(&w, s.two, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	others_leap(&w, s, 3600000);
+	ck_assert_ptr_null(strstr(w.trace, "release"));
+	ck_assert_int_eq(released_in(&w), 988 - LEASE_MS / 3);
+	story_done(&w);
+}
+END_TEST
+
 /* The masters still have the lease, and renew it. */
 START_TEST(a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on)
 {
@@ -1182,6 +1200,7 @@ main(void)
 		where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_off,
 		what_leaps_of_most_clocks_end_is_given_back_when_what_was_told_is_over,
 		a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told,
+		what_leaps_end_is_given_back_when_what_was_told_before_a_cut_is_over,
 		a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on,
 		a_step_within_the_margin_is_nothing,
 		what_is_given_back_is_released_at_every_master_that_may_have_it);

@@ -274,8 +274,7 @@ grant_share(struct core *core, struct grant *g)
 	touched_add(core, g->lease->resource);
 }
 
-/* Until when its holder may rely on it, by what it has been told. */
-static int64_t
+int64_t
 grant_relied_ms(const struct grant *g)
 {
 	int64_t before_ms = g->bounded ? g->terms->told_until_ms : TIMER_NEVER;

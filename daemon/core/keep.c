@@ -196,13 +196,27 @@ keep_hopeless(const struct core *core, const struct lease *l)
 	return seats_ours(core, l) == 0 || seats_holder(core, l) >= quorum_majority(core);
 }
 
+/* If the clocks of the masters were at fault and not ours, a holder relies on what it was told until it hears
+ * of the loss, and one that is cut off to the end. */
+static int64_t
+keep_relied_ms(const struct lease *l)
+{
+	int64_t told_ms = l->traffic != NULL ? l->traffic->told_ms : 0, until_ms = 0;
+
+	for (const struct grant *g = l->grants; g != NULL && until_ms < told_ms; g = g->after) {
+		int64_t relied_ms = grant_relied_ms(g);
+
+		if (relied_ms > until_ms)
+			until_ms = relied_ms < told_ms ? relied_ms : told_ms;
+	}
+	return until_ms;
+}
+
 /* The lease is gone, and what stood on it with it. */
 static void
 keep_lost(struct core *core, struct lease *l, enum loss_reason reason)
 {
-	/* If the clocks of the masters were at fault and not ours, a holder relies on what it was told until
-	 * it hears of the loss, and one that is cut off to the end. */
-	int64_t from_ms = l->grants != NULL && l->traffic != NULL ? l->traffic->told_ms : 0;
+	int64_t from_ms = keep_relied_ms(l);
 
 	while (l->grants != NULL)
 		grant_lose(core, l->grants, reason);
