@@ -69,7 +69,7 @@ answer_doubts(const struct host *h, struct leaps *l, const struct vote *vote)
 		return;
 	l->doubted = false;
 	if (vote->admitted)
-		l->seen_ms = host_ms(h);
+		l->seen_ms = l->counts_ms = host_ms(h);
 }
 
 /* A greeting was answered; the question left less than a third of a lease ago. */
@@ -118,6 +118,25 @@ other_ahead_us(const struct server *s, int64_t from_us)
 	return most_us;
 }
 
+static bool
+counts(const struct host *h, unsigned master)
+{
+	const struct leaps *l = &h->leaps[master];
+	return l->seen && host_ms(h) - l->counts_ms <= guard_ms(h->world);
+}
+
+/* What was taken off for a leap is remembered for as long as more is. */
+static void
+count_on(struct host *h)
+{
+	unsigned n = 0, members = core_members(h->core);
+	for (unsigned i = 0; i < members; i++)
+		n += counts(h, i);
+	for (unsigned i = 0; i < members && n > members / 2; i++)
+		if (counts(h, i))
+			h->leaps[i].counts_ms = host_ms(h);
+}
+
 void
 leaps_note(struct host *h, const struct note *n)
 {
@@ -137,7 +156,8 @@ leaps_note(struct host *h, const struct note *n)
 		l->doubts = 0;
 	l->seen = l->doubted = true;
 	l->shown_us = h->answered_us;
-	l->seen_ms = host_ms(h);
+	l->seen_ms = l->counts_ms = host_ms(h);
+	count_on(h);
 	h->leapt = true;
 	l->gained_us = gained_us > other_us ? gained_us : other_us;
 	if (gained_us < margin_us && !excuse(w, EXCUSE_LEAP_SERVER, other_us >= margin_us))
@@ -159,7 +179,7 @@ leaps_shorten_us(const struct host *h)
 	int64_t most_us = 0;
 	unsigned leapt = 0, members = h->alive ? core_members(h->core) : 0;
 	for (unsigned i = 0; i < members; i++) {
-		if (!leaps_withholds(h, i))
+		if (!counts(h, i))
 			continue;
 		leapt++;
 		most_us = h->leaps[i].gained_us > most_us ? h->leaps[i].gained_us : most_us;

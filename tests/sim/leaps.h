@@ -22,11 +22,12 @@ struct leaps {
 	uint64_t memory;    /* that it told of, */
 	bool seen;          /* this life of the daemon has said that the clock leapt: */
 	int64_t seen_ms;    /* last then, by the daemon's own clock, which the guard goes by, */
-	int64_t shown_us;   /* by an answer that was given then, */
-	int64_t gained_us;  /* and by as much */
-	bool doubted;       /* no greeting has been answered since that asks about it, or tells of another
-			     * memory; */
-	uint64_t doubts;    /* those from this one on do; 0: none yet */
+	int64_t counts_ms; /* it has counted then, last, when what most clocks gained was taken off leases, */
+	int64_t shown_us;  /* by an answer that was given then, */
+	int64_t gained_us; /* and by as much */
+	bool doubted;      /* no greeting has been answered since that asks about it, or tells of another
+			    * memory; */
+	uint64_t doubts;   /* those from this one on do; 0: none yet */
 };
 
 /* What daemons do. */
