@@ -215,7 +215,9 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 void
 honest_closed(struct world *w, const struct conn *c)
 {
-	if (surely_cannot(c->host) && !excuse(w, EXCUSE_REFUSAL_WOKE, woke(c->host)))
+	/* The master may have gone behind the answer that tells so. */
+	if (c->host->answers == NULL && surely_cannot(c->host) &&
+		!excuse(w, EXCUSE_REFUSAL_WOKE, woke(c->host)))
 		world_fail(w,
 			"honest: c%u is told that a latch is closed, and not that the master is missing",
 			c->client->index);
