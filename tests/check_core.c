@@ -352,6 +352,55 @@ START_TEST(a_reclaim_that_is_refused_is_a_loss)
 }
 END_TEST
 
+/* c1 has held a and b for as long as MAXHOLD allows, and wants to hear of it when it uses them next. */
+static void
+story_lost(struct story *w)
+{
+	story_ready(w);
+	run(w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT});
+	for (unsigned i = 0; i < 2; i++) {
+		run(w, 1,
+			(struct command){.verb = VERB_LOCK,
+				.name = i == 0 ? SLICE("a") : SLICE("b"),
+				.max_hold_ms = 50});
+		granted(w, i == 0 ? "a" : "b", i + 1, 500);
+	}
+	after(w, 50);
+}
+
+START_TEST(a_lock_of_what_was_lost_unheard_is_answered_by_the_loss_once)
+{
+	struct story w;
+
+	story_lost(&w);
+	ck_assert_str_eq(lock(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(lock(&w, 1, "a"), "acquire a#3");
+	granted(&w, "a", 3, 600);
+	/* Whatever else shows it tells it, too. */
+	ck_assert_str_eq(check(&w, 1, "b"), "c1 -LOST");
+	ck_assert_str_eq(lock(&w, 1, "b"), "acquire b#4");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_mlock_of_what_was_lost_unheard_is_answered_by_each_loss_once)
+{
+	struct story w;
+	const struct slice names[] = {SLICE("b"), SLICE("a")};
+	const struct command both = {
+		.verb = VERB_MLOCK, .wait_ms = COMMAND_WAIT_RULE, .names = names, .name_count = 2};
+
+	story_lost(&w);
+	ck_assert_str_eq(run(&w, 1, both), "c1 -LOST");
+	ck_assert_str_eq(w.actions.list[0].u.reply.text, "maxhold its MAXHOLD is over, token 500 of b");
+	ck_assert_str_eq(run(&w, 1, both), "c1 -LOST");
+	ck_assert_str_eq(w.actions.list[0].u.reply.text, "maxhold its MAXHOLD is over, token 500 of a");
+	ck_assert_str_eq(run(&w, 1, both), "acquire a#3 once | acquire b#4 once");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(lease_and_maxhold_end_the_hold)
 {
 	struct story w;
@@ -896,6 +945,8 @@ main(void)
 		a_client_that_left_gets_nothing_and_the_lease_goes_back, a_second_lock_needs_an_owner_tag,
 		a_clean_end_passes_the_name_on_and_an_abandoned_one_withholds_it,
 		a_lease_that_cannot_be_renewed_is_lost_in_time,
+		a_lock_of_what_was_lost_unheard_is_answered_by_the_loss_once,
+		an_mlock_of_what_was_lost_unheard_is_answered_by_each_loss_once,
 		another_daemon_that_wants_the_name_gets_it_after_the_streak, tokens_are_fetched_ahead_of_need,
 		a_new_master_is_guarded_and_says_so, a_holder_reclaims_from_a_master_that_forgot,
 		a_reclaim_is_told_once_in_a_guard_and_again_in_the_next, a_reclaim_that_is_refused_is_a_loss,

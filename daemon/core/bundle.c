@@ -480,6 +480,21 @@ bundle_may_begin(struct core *core, struct bundle *b, struct reply *out)
 	return !shut;
 }
 
+/* A loss of one of the names that the session has not been told of. True: answered. */
+static bool
+bundle_reminds(struct core *core, const struct conn *conn, const struct command *c)
+{
+	for (size_t i = 0; i < c->name_count; i++) {
+		struct loss *loss = loss_find(core, conn->session, c->names[i], c->owner);
+
+		if (loss == NULL || loss->told)
+			continue;
+		loss_answer(core, conn->id, loss, c->names[i]);
+		return true;
+	}
+	return false;
+}
+
 void
 bundle_lock(struct core *core, struct conn *conn, const struct command *c)
 {
@@ -490,7 +505,7 @@ bundle_lock(struct core *core, struct conn *conn, const struct command *c)
 	int64_t wait_ms = c->wait_ms == COMMAND_WAIT_RULE ? bundle_wait_ms(core, c) : c->wait_ms;
 	int64_t until_ms;
 
-	if (bundle_denied(core, conn, c))
+	if (bundle_reminds(core, conn, c) || bundle_denied(core, conn, c))
 		return;
 	b = bundle_new(core, conn, c);
 	if (b == NULL) {

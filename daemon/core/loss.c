@@ -3,6 +3,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/user.h"
+#include "proto/escape.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -97,7 +98,7 @@ loss_is_one_too_many(const struct core *core, const struct session *s)
 
 /* When out of memory the hold is simply not there any more: NOTHELD instead of LOST. */
 static void
-loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason)
+loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool told)
 {
 	struct loss_key key;
 	struct loss *loss;
@@ -112,6 +113,7 @@ loss_remember(struct core *core, struct session *s, const struct grant *g, enum 
 		return;
 	memcpy(loss->bytes, key.bytes, key.n);
 	loss->reason = reason;
+	loss->told = told;
 	loss->token = g->token;
 	HASH_ADD_KEYPTR_BYHASHVALUE(hh, s->losses, loss->bytes, key.n, key.hash, loss);
 	if (loss->hh.tbl == NULL) {
@@ -138,15 +140,26 @@ loss_push(struct core *core, conn_id conn, const struct grant *g, enum loss_reas
 void
 loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell)
 {
+	bool push = tell && s->onloss == ONLOSS_PUSH;
 	struct conn *conn;
 
-	loss_remember(core, s, g, reason);
-	if (!tell || s->onloss == ONLOSS_NEXT)
-		return;
-	if (s->onloss == ONLOSS_PUSH) {
+	loss_remember(core, s, g, reason, push || !tell);
+	if (push)
 		loss_push(core, s->push_conn, g, reason);
+	if (!tell || s->onloss != ONLOSS_CLOSE)
 		return;
-	}
 	TAILQ_FOREACH (conn, &s->conns, in_session)
 		emit_close(core, conn->id);
+}
+
+void
+loss_answer(struct core *core, conn_id conn, struct loss *loss, struct slice name)
+{
+	char of[2 * NAME_BYTES_MAX] = "";
+
+	if (name.n > 0)
+		(void)escape_text(of, sizeof(of), name, ESCAPE_PLAIN);
+	emit_error(core, conn, CODE_LOST, "%s %s, token %lld%s%s", loss_word(loss->reason),
+		loss_text(loss->reason), (long long)loss->token, name.n > 0 ? " of " : "", of);
+	loss->told = true;
 }

@@ -13,9 +13,13 @@
 void loss_add(
 	struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell);
 
-/* What the session has not heard of yet; NULL: nothing. */
+/* The loss of this name with this tag that the session is reminded of; NULL: none. */
 struct loss *loss_find(
 	const struct core *core, const struct session *s, struct slice name, struct slice owner);
+
+/* Answers a request on this connection with it: from then on it is told. name: to be named, as the request
+ * has several; n == 0: it has one. */
+void loss_answer(struct core *core, conn_id conn, struct loss *loss, struct slice name);
 
 void loss_forget(struct core *core, struct session *s, struct loss *loss);
 void loss_forget_all(struct core *core, struct session *s);

@@ -157,6 +157,7 @@ struct loss {
 	struct grave grave;
 	UT_hash_handle hh;
 	enum loss_reason reason;
+	bool told; /* by a push or an answer; or its holder chose the end, see LEASE */
 	int64_t token;
 	char bytes[]; /* what it is found by: the length of the name, the name and the tag */
 };

@@ -127,6 +127,11 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		emit_reply(core, conn->id, &verdict);
 		return;
 	}
+	/* What holds the name further out may still believe that it does. */
+	if (loss != NULL && !loss->told) {
+		loss_answer(core, conn->id, loss, (struct slice){0});
+		return;
+	}
 	again = grace_find(conn->session, c);
 	if (lock_refused(core, conn, c) || (again == NULL && lock_limited(core, conn, c)))
 		return;
@@ -157,11 +162,10 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 
 /* Not the holder: perhaps it was. */
 static void
-answer_not_held(struct core *core, const struct conn *conn, const struct command *c, const struct loss *loss)
+answer_not_held(struct core *core, const struct conn *conn, const struct command *c, struct loss *loss)
 {
 	if (loss != NULL)
-		emit_error(core, conn->id, CODE_LOST, "%s %s, token %lld", loss_word(loss->reason),
-			loss_text(loss->reason), (long long)loss->token);
+		loss_answer(core, conn->id, loss, (struct slice){0});
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "this session does not hold it%s",
 			c->owner.n > 0 ? " with this OWNER" : "");
@@ -237,7 +241,7 @@ static void
 verb_check(struct core *core, struct conn *conn, const struct command *c)
 {
 	const struct grant *g = verb_hold(core, conn, c);
-	const struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
+	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 
 	if (g != NULL && (c->token == 0 || c->token == g->token))
 		emit_int(core, conn->id, grant_told_ms(core, g));

@@ -231,6 +231,23 @@ def test_max_hold(place):
         expect_code(client("UNLOCK", name), "LOST")
 
 
+def test_loss_before_lock(place):
+    """LOCK and MLOCK of a name whose loss the session has not been told of answer -LOST once, and name it"""
+    _, daemon = pair(place)
+    client, other = daemon.client(), daemon.client()
+    client("SESSION", "ONLOSS", "NEXT")
+    for request in (("LOCK", "a", "WAIT", 45000), ("MLOCK", 2, "a", "b", "WAIT", 45000)):
+        token = client("LOCK", "a", "MAXHOLD", 200)
+        expect_between(other("LOCK", "a", "WAIT", 45000), token + 1, 2 ** 53)
+        expect(other("UNLOCK", "a"), 0)
+        answer = client(*request)
+        expect_code(answer, "LOST")
+        expect("token %d" % token in str(answer), True)
+        expect_code(client("CHECK", "a"), "LOST")
+        expect(isinstance(client(*request), (int, list)), True)
+        client("MUNLOCK", 2, "a", "b")
+
+
 def test_rules(place):
     """a rule gives names their wait, lease and key"""
     redis, daemon = pair(place, config="rules:\n  - { match: 'q/*', wait: 200ms, lease: 90s, key: 'mine:{%}' }\n"

@@ -99,8 +99,9 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		 * come back to that place. */
 		bool at_once = c->running && (reply->code == CODE_ERR || reply->code == CODE_WRONGKIND ||
 						     reply->code == CODE_DRAINING);
-		if (reply->type == REPLY_ERROR && (reply->code == CODE_HELD || reply->code == CODE_UPGRADE ||
-							  reply->code == CODE_LIMIT || at_once))
+		if (reply->type == REPLY_ERROR &&
+			(reply->code == CODE_HELD || reply->code == CODE_UPGRADE ||
+				reply->code == CODE_LIMIT || reply->code == CODE_LOST || at_once))
 			waits_answered(w, v);
 		else
 			waits_end(w, v);

@@ -39,9 +39,9 @@ asked(struct world *w, const struct conn *c, unsigned name, const char *owner)
 {
 	struct loss_told *l = *find(w, c->host, conn_session(c), name, owner);
 	const struct hold *h = held_by(w, (struct conn *)c, name, owner);
-	/* What its session has again by now is not asked for. */
+	/* What its session has again by now is not asked for, nor what is answered by the loss. */
 	bool has = h != NULL && held_surely(w, h) && h->since_us < w->now_us;
-	if (l != NULL && !has)
+	if (l != NULL && !has && l->reminded != c->current.serial)
 		l->asked = true;
 }
 
@@ -179,6 +179,7 @@ lost(struct host *h, const struct note *n, unsigned name)
 	forget(find(w, h, n->session, name, l->owner));
 	l->pushed = w->losses.pushed != NULL && w->losses.pushed_name == name &&
 		    w->losses.pushed->host == h && conn_session(w->losses.pushed) == n->session;
+	l->known = l->pushed || !l->due;
 	w->losses.pushed = NULL;
 	l->next = w->losses.told;
 	w->losses.told = l;
@@ -292,6 +293,54 @@ manner_set(struct world *w, const struct conn *c)
 	m->conn = c;
 }
 
+/* The loss that a request for new locks is answered by: one that its holder has not been told of (4.7). */
+static struct loss_told *
+untold(struct world *w, const struct conn *c)
+{
+	const struct request *r = &c->current;
+	for (unsigned i = 0; i < (r->verb == VERB_LOCK ? 1 : r->count); i++) {
+		unsigned name = r->verb == VERB_LOCK ? r->name : r->names[i];
+		struct loss_told *l = *find(w, c->host, conn_session(c), name, r->owner);
+		if (l != NULL && !l->known)
+			return l;
+	}
+	return NULL;
+}
+
+static bool
+has_any(struct world *w, const struct conn *c)
+{
+	const struct request *r = &c->current;
+	bool any = false;
+	for (unsigned i = 0; i < (r->verb == VERB_LOCK ? 1 : r->count); i++) {
+		unsigned name = r->verb == VERB_LOCK ? r->name : r->names[i];
+		any |= held_by(w, (struct conn *)c, name, r->owner) != NULL;
+	}
+	return any;
+}
+
+/* A LOCK or MLOCK is answered in the step that it came in, or goes on to wait. */
+static void
+check_reminded(struct world *w, const struct conn *c, const struct reply *reply)
+{
+	bool told = reply != NULL && reply->type == REPLY_ERROR && reply->code == CODE_LOST;
+	/* An MLOCK under way takes the name, or the request itself is wrong. */
+	bool other = reply != NULL && reply->type == REPLY_ERROR &&
+		     (reply->code == CODE_HELD || reply->code == CODE_ERR);
+	struct loss_told *l = untold(w, c);
+	if (told && l == NULL)
+		world_fail(w,
+			"loss: c%u is told in answer to a LOCK that it has lost what it has not, or twice",
+			c->client->index);
+	if (!told && l != NULL && !l->old && !l->due && !l->asked && !other && !has_any(w, c))
+		world_fail(w, "loss: c%u asks for %s again and is not told that it has lost it",
+			c->client->index, checker_name(l->name));
+	if (told && l != NULL) {
+		l->known = true;
+		l->reminded = c->current.serial;
+	}
+}
+
 void
 losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 {
@@ -301,6 +350,8 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 		reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code == CODE_NOTHELD);
 	if (r->verb == VERB_SESSION_ONLOSS && reply->type == REPLY_OK)
 		manner_set(w, c);
+	if ((r->verb == VERB_LOCK || r->verb == VERB_MLOCK) && (c->running || told))
+		check_reminded(w, c, reply);
 	if (r->verb != VERB_UNLOCK && r->verb != VERB_CHECK && r->verb != VERB_EXTEND &&
 		r->verb != VERB_DOWNGRADE)
 		return;
@@ -316,6 +367,8 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 	if (told && *at != NULL && lost_since(w, *at, true) >= w->plan.lost_most)
 		world_fail(w, "loss: c%u is reminded of %s, and has lost %" PRId64 " names since",
 			c->client->index, checker_name(r->name), lost_since(w, *at, true));
+	if (told && *at != NULL)
+		(*at)->known = true;
 	if (told && (r->verb == VERB_UNLOCK || r->verb == VERB_DOWNGRADE))
 		forget(at);
 }

@@ -28,6 +28,8 @@ struct loss_told {
 	const struct conn *conn; /* PUSH: and where */
 	bool due;                /* it was noted in this very step, */
 	bool pushed;             /* and its session has been sent a word */
+	bool known;              /* its holder has been told by a push or an answer, or has chosen the end; */
+	uint64_t reminded;       /* by the one to this request; 0: by none */
 	bool asked;              /* for the name again: it may be forgotten, */
 	bool again;              /* and has it again */
 	bool old;                /* and so many were lost since that it may be forgotten */
