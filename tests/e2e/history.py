@@ -48,8 +48,8 @@ from scene import documented
 MS = 1000000
 AWAY = {"NOMASTER", "NOQUORUM", "GUARD", "MASTERERR", "DRAINING"}
 # Errors that these questions can have. WRONGKIND where somebody wrote to the keys, or wants another kind; LIMIT where
-# another LIMIT is asked for.
-EXPECTED = {"LOCK": AWAY | {"WRONGKIND", "LIMIT"}, "MLOCK": AWAY | {"WRONGKIND"}, "ASYNC": {"DRAINING"},
+# another LIMIT is asked for; LOST where the session lost the name while it was cut off, and has not been told.
+EXPECTED = {"LOCK": AWAY | {"WRONGKIND", "LIMIT", "LOST"}, "MLOCK": AWAY | {"WRONGKIND", "LOST"}, "ASYNC": {"DRAINING", "LOST"},
             "UNLOCK": {"LOST"}, "SESSION": {"DRAINING"}, "RESUME": {"DRAINING", "ERR"},
             "LATCH": AWAY | {"LOST", "ERR"}}
 # And where it is sent again after RESUME: the answer before was lost on its way.
