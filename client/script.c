@@ -99,18 +99,34 @@ task_lock(const struct options *o, const struct address *a)
 	return status;
 }
 
+/* Whether a `run` around us has this lock. */
+static bool
+run_is_around(const struct options *o)
+{
+	const char *name = getenv("HOLDFAST_NAME");
+
+	return o->pid == 0 && name != NULL && getenv("HOLDFAST_SESSION") != NULL &&
+	       strcmp(name, o->name) == 0;
+}
+
+/* The session of the `run` around us is gone, and with it the lock. */
+static bool
+run_is_over(const struct answer *answer)
+{
+	struct slice rest;
+
+	return answer != NULL && answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_ERR;
+}
+
 /* Speaks for the script's session: the command's of a `run` around us, or that of a process. */
 static int
 session_join(struct wire *w, const struct options *o, const struct address *a, bool around)
 {
-	const char *name = getenv("HOLDFAST_NAME");
-	const char *secret = getenv("HOLDFAST_SESSION");
 	const struct answer *answer;
 	int64_t pid;
 	int pidfd;
 	int status;
 
-	around = around && o->pid == 0 && name != NULL && secret != NULL && strcmp(name, o->name) == 0;
 	if (a->tcp && !around) {
 		return refuse_tcp(o, a);
 	}
@@ -119,7 +135,7 @@ session_join(struct wire *w, const struct options *o, const struct address *a, b
 		return status;
 	}
 	if (around) {
-		wire_ask(w, "SESSION", "JOIN", secret);
+		wire_ask(w, "SESSION", "JOIN", getenv("HOLDFAST_SESSION"));
 	} else {
 		pidfd = owner_open(o, &pid);
 		if (pidfd < 0) {
@@ -129,6 +145,10 @@ session_join(struct wire *w, const struct options *o, const struct address *a, b
 		(void)close(pidfd);
 	}
 	answer = wire_answer(w);
+	if (around && run_is_over(answer)) {
+		say("%s is lost: the daemon does not know the session of this run any more", o->name);
+		return STATUS_LOST;
+	}
 	if (answer == NULL || answer->type == ANSWER_ERROR) {
 		return take_refusal(w, answer, "cannot speak for the process");
 	}
@@ -178,7 +198,9 @@ task_check(const struct options *o, const struct address *a)
 	struct wire wire = {.fd = -1};
 	const struct answer *answer;
 	char what[NAME_BYTES_MAX + 32];
-	int status = session_join(&wire, o, a, true);
+	/* Then it was held: a run has taken it, or somebody was given this token. */
+	bool around = run_is_around(o), was_held = around || o->token > 0;
+	int status = session_join(&wire, o, a, around);
 
 	if (status != STATUS_DONE) {
 		wire_close(&wire);
@@ -188,13 +210,13 @@ task_check(const struct options *o, const struct address *a)
 	if (answer != NULL && (answer->type == ANSWER_INT || answer->type == ANSWER_NULL)) {
 		bool held = answer->type == ANSWER_INT;
 
-		status = held ? STATUS_DONE : STATUS_NO;
+		status = held ? STATUS_DONE : was_held ? STATUS_LOST : STATUS_NO;
 		if (o->json && voice_print("{s:s, s:b, s:I}", "name", o->name, "held", held, "valid_ms",
 				       (json_int_t)answer->n) != STATUS_DONE) {
 			status = STATUS_INTERNAL;
 		}
-		if (!held && o->verbose) {
-			say("%s is not held by this process", o->name);
+		if (!held && (was_held || o->verbose)) {
+			say(was_held ? "%s is not held any more" : "%s is not held by this process", o->name);
 		}
 	} else {
 		(void)snprintf(what, sizeof(what), "cannot be sure of %s", o->name);

@@ -157,6 +157,25 @@ def test_check_in_a_run(place):
     expect(tool.call(place, daemon, "run", "a", "--", "sh", "-c", text), (0, "good\nnone"))
 
 
+def test_check_after_restart(place):
+    """after a restart of the daemon check says 76 of what a token, or the run around it, shows to have been held"""
+    daemon = world(place)
+    fifo = os.path.join(place.path, "fifo")
+    os.mkfifo(fifo)
+    script = tool.script(place, daemon, "exec <>%s; t=$(holdfast lock a --pid $$ --token-file -); echo locked; read x; "
+                         "holdfast check a --pid $$; echo untold $?; "
+                         "holdfast check a --pid $$ --token $t; echo token $?; "
+                         "HOLDFAST_NAME=a HOLDFAST_SESSION=%048d holdfast check a; echo run $?" % (fifo, 7))
+    script.output.wait("^locked")
+    expect(daemon.terminate(), 0)
+    daemon.start()
+    with open(fifo, "w", encoding="ascii") as stream:
+        stream.write("\n")
+    script.wait()
+    text = script.output.text()
+    expect("untold 1" in text and "token 76" in text and "run 76" in text, True, text)
+
+
 def test_pid_of_nobody(place):
     """a process that is not there is refused"""
     daemon = world(place)
