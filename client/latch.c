@@ -6,6 +6,8 @@
 #include "client/take.h"
 #include "client/tasks.h"
 #include "client/voice.h"
+#include "client/waiting.h"
+#include "daemon/base/clock.h"
 #include "proto/number.h"
 
 #include <inttypes.h>
@@ -93,44 +95,69 @@ task_latch(const struct options *o, const struct address *a)
 	return status;
 }
 
-/* A signal ends the process, and with its connection the wait. */
-static const struct answer *
-await_open(struct wire *w, const struct options *o)
+static void
+ask_await(struct wire *w, const struct options *o, int64_t wait_ms)
 {
 	char wait[NUMBER_TEXT_MAX];
 
-	if (o->wait_ms < 0) {
+	if (wait_ms < 0) {
 		wire_ask(w, "LATCH", o->name, "AWAIT");
 	} else {
-		wait[number_print(wait, o->wait_ms)] = '\0';
+		wait[number_print(wait, wait_ms)] = '\0';
 		wire_ask(w, "LATCH", o->name, "AWAIT", "WAIT", wait);
 	}
 	(void)wire_flush(w);
-	return wire_wait(w, INT64_MAX);
+}
+
+/* Asks until a daemon has answered, also another one than that which was asked first. A signal ends the process,
+ * and with its connection the wait. */
+static const struct answer *
+await_open(struct wire *w, const struct options *o, const struct address *a)
+{
+	const struct answer *answer;
+	struct waiting waiting;
+	int64_t sent_ms;
+
+	waiting_start(&waiting, o, a, clock_ms());
+	for (;;) {
+		answer = NULL;
+		sent_ms = 0;
+		if (wire_open(w, a)) {
+			sent_ms = clock_ms();
+			wire_greet(w, a, "holdfast");
+			ask_await(w, o, waiting_left_ms(&waiting));
+			answer = wire_answer(w);
+			if (answer != NULL && answer->type != ANSWER_ERROR) {
+				answer = wire_wait(w, INT64_MAX);
+			}
+		}
+		if (!take_away(w, answer) ||
+			!waiting_daemon(&waiting, answer == NULL ? w->why : NULL, sent_ms)) {
+			return answer;
+		}
+		wire_close(w);
+	}
 }
 
 int
 task_await(const struct options *o, const struct address *a)
 {
 	struct wire wire = {.fd = -1};
-	const struct answer *answer;
+	const struct answer *answer = await_open(&wire, o, a);
 	char what[NAME_BYTES_MAX + 32];
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = STATUS_DONE;
 
-	if (status == STATUS_DONE) {
-		answer = await_open(&wire, o);
-		if (answer != NULL && answer->type == ANSWER_NULL) {
-			status = (int)o->busy_status;
-			if (!o->quiet) {
-				say("the latch %s is still closed%s", o->name,
-					o->wait_ms > 0 ? ", and the wait is over" : "");
-			}
-		} else if (answer == NULL || answer->type != ANSWER_INT) {
-			(void)snprintf(what, sizeof(what), "cannot wait for the latch %s", o->name);
-			status = take_refusal(&wire, answer, what);
-		} else if (o->json) {
-			status = voice_print("{s:s, s:b}", "name", o->name, "open", true);
+	if (answer != NULL && answer->type == ANSWER_NULL) {
+		status = (int)o->busy_status;
+		if (!o->quiet) {
+			say("the latch %s is still closed%s", o->name,
+				o->wait_ms > 0 ? ", and the wait is over" : "");
 		}
+	} else if (answer == NULL || answer->type != ANSWER_INT) {
+		(void)snprintf(what, sizeof(what), "cannot wait for the latch %s", o->name);
+		status = take_refusal(&wire, answer, what);
+	} else if (o->json) {
+		status = voice_print("{s:s, s:b}", "name", o->name, "open", true);
 	}
 	wire_close(&wire);
 	return status;

@@ -85,7 +85,7 @@ take_greeting(struct wire *w, const struct address *a, const char *label)
 }
 
 static void
-ask_lock(struct wire *w, const struct options *o)
+ask_lock(struct wire *w, const struct options *o, int64_t wait_ms)
 {
 	const char *words[14 + OPTION_ALSO_MAX] = {"LOCK", o->name, "VALIDITY"};
 	char count[NUMBER_TEXT_MAX];
@@ -111,8 +111,8 @@ ask_lock(struct wire *w, const struct options *o)
 		words[n++] = slots;
 	}
 
-	if (o->wait_ms >= 0) {
-		wait[number_print(wait, o->wait_ms)] = '\0';
+	if (wait_ms >= 0) {
+		wait[number_print(wait, wait_ms)] = '\0';
 		words[n++] = "WAIT";
 		words[n++] = wait;
 	}
@@ -128,36 +128,43 @@ ask_lock(struct wire *w, const struct options *o)
 	wire_ask_words(w, n, words);
 }
 
-/* The answers in front of LOCK's. */
-static int
-read_preface(struct wire *w, const struct taking *t, struct grant *g)
-{
-	const struct answer *answer = wire_answer(w);
+/* Of a request: the answer in front of LOCK's that is none, or that of LOCK. */
+struct reached {
+	const struct answer *answer; /* NULL: the connection ended */
+	const char *what;            /* that cannot be done; NULL: LOCK was answered */
+};
 
-	if (answer == NULL || answer->type == ANSWER_ERROR) {
-		return take_refusal(w, answer, "cannot greet the daemon");
+/* The answers in front of LOCK's. True: none of them refuses. */
+static bool
+read_preface(struct wire *w, const struct taking *t, struct grant *g, struct reached *at)
+{
+	at->what = "cannot greet the daemon";
+	at->answer = wire_answer(w);
+	if (at->answer == NULL || at->answer->type == ANSWER_ERROR) {
+		return false;
 	}
-	answer = wire_answer(w);
-	if (answer == NULL || answer->type == ANSWER_ERROR) {
-		return take_refusal(w, answer,
-			t->pidfd >= 0 ? "cannot bind the lock to the process"
-				      : "cannot ask to be told of a loss");
+	at->what = t->pidfd >= 0 ? "cannot bind the lock to the process" : "cannot ask to be told of a loss";
+	at->answer = wire_answer(w);
+	if (at->answer == NULL || at->answer->type == ANSWER_ERROR) {
+		return false;
 	}
-	if (t->pidfd >= 0) {
-		return STATUS_DONE;
+	if (t->pidfd < 0) {
+		at->what = "cannot ask for the session's secret";
+		at->answer = wire_answer(w);
+		if (at->answer == NULL || at->answer->type != ANSWER_TEXT ||
+			at->answer->text.n >= sizeof(g->secret)) {
+			return false;
+		}
+		memcpy(g->secret, at->answer->text.p, at->answer->text.n);
+		g->secret[at->answer->text.n] = '\0';
 	}
-	answer = wire_answer(w);
-	if (answer == NULL || answer->type != ANSWER_TEXT || answer->text.n >= sizeof(g->secret)) {
-		return take_refusal(w, answer, "cannot ask for the session's secret");
-	}
-	memcpy(g->secret, answer->text.p, answer->text.n);
-	g->secret[answer->text.n] = '\0';
-	return STATUS_DONE;
+	at->what = NULL;
+	return true;
 }
 
 /* Should the daemon have closed the connection, then its answers say why. */
 static void
-send_requests(struct wire *w, const struct taking *t)
+send_requests(struct wire *w, const struct taking *t, int64_t wait_ms)
 {
 	wire_greet(w, t->a, t->label);
 	if (t->pidfd >= 0) {
@@ -166,7 +173,7 @@ send_requests(struct wire *w, const struct taking *t)
 		wire_ask(w, "SESSION", "ONLOSS", "PUSH");
 		wire_ask(w, "SESSION", "SECRET");
 	}
-	ask_lock(w, t->o);
+	ask_lock(w, t->o, wait_ms);
 	(void)wire_flush(w);
 }
 
@@ -185,15 +192,13 @@ busy(const struct options *o)
 
 /* Blocks until LOCK is answered, and entertains whoever waits. NULL: w->why says why there is no answer. */
 static const struct answer *
-await_lock(struct wire *w, const struct taking *t, int64_t sent_ms)
+await_lock(struct wire *w, struct waiting *waiting)
 {
 	const struct answer *answer;
-	struct waiting waiting;
-	int64_t overdue_ms = t->o->wait_ms < 0 ? INT64_MAX : sent_ms + t->o->wait_ms + OVERDUE_MS;
+	int64_t overdue_ms = waiting->over_ms == INT64_MAX ? INT64_MAX : waiting->over_ms + OVERDUE_MS;
 
-	waiting_start(&waiting, t->o, t->a, sent_ms);
 	for (;;) {
-		answer = wire_wait(w, waiting.next_ms < overdue_ms ? waiting.next_ms : overdue_ms);
+		answer = wire_wait(w, waiting->next_ms < overdue_ms ? waiting->next_ms : overdue_ms);
 		if (answer != NULL || w->ended) {
 			return answer;
 		}
@@ -201,7 +206,7 @@ await_lock(struct wire *w, const struct taking *t, int64_t sent_ms)
 			(void)snprintf(w->why, sizeof(w->why), "the daemon does not answer");
 			return NULL;
 		}
-		if (clock_ms() >= waiting.next_ms && !waiting_look(&waiting, w->why, sizeof(w->why))) {
+		if (clock_ms() >= waiting->next_ms && !waiting_look(waiting, w->why, sizeof(w->why))) {
 			return NULL;
 		}
 	}
@@ -251,27 +256,62 @@ grant_read(const struct options *o, const struct answer *answer, int64_t sent_ms
 }
 
 bool
+take_away(const struct wire *w, const struct answer *answer)
+{
+	struct slice rest;
+
+	return answer == NULL ? w->away
+			      : answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_DRAINING;
+}
+
+/* Asks until a daemon has answered, also another one than that which was asked first; *sent_ms is when. */
+static struct reached
+ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
+{
+	struct waiting waiting;
+	struct reached at;
+
+	waiting_start(&waiting, t->o, t->a, clock_ms());
+	for (;;) {
+		*sent_ms = 0;
+		at = (struct reached){.what = ""};
+		if (wire_open(w, t->a)) {
+			*sent_ms = clock_ms();
+			send_requests(w, t, waiting_left_ms(&waiting));
+			if (read_preface(w, t, g, &at)) {
+				at.answer = await_lock(w, &waiting);
+			}
+		}
+		if (!take_away(w, at.answer) ||
+			!waiting_daemon(&waiting, at.answer == NULL ? w->why : NULL, *sent_ms)) {
+			return at;
+		}
+		wire_close(w);
+	}
+}
+
+bool
 take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 {
 	const struct answer *answer;
+	struct reached at;
 	char what[NAME_BYTES_MAX + 32];
 	char span[SPAN_TEXT_MAX];
 	int64_t sent_ms;
 
 	memset(g, 0, sizeof(*g));
 	(void)snprintf(what, sizeof(what), "cannot lock %s", t->o->name);
-	if (!wire_open(w, t->a)) {
+	at = ask(w, t, g, &sent_ms);
+	answer = at.answer;
+	if (sent_ms == 0) {
 		say("%s", w->why);
 		*status = STATUS_UNAVAILABLE;
 		return false;
 	}
-	sent_ms = clock_ms();
-	send_requests(w, t);
-	*status = read_preface(w, t, g);
-	if (*status != STATUS_DONE) {
+	if (at.what != NULL) {
+		*status = take_refusal(w, answer, at.what);
 		return false;
 	}
-	answer = await_lock(w, t, sent_ms);
 	if (answer != NULL && answer->type == ANSWER_NULL) {
 		g->busy = true;
 		*status = busy(t->o);

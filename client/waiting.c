@@ -10,6 +10,7 @@
 #include "daemon/base/clock.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,8 @@
 #define ROUND_MIN      250   /* between two looks at the master */
 #define ROUND_MAX      5000
 #define LINE_MAX_BYTES 1024
+#define PAUSE_MIN      20 /* between two looks for the daemon */
+#define PAUSE_MAX      500
 
 void
 waiting_start(struct waiting *w, const struct options *o, const struct address *a, int64_t now_ms)
@@ -29,6 +32,7 @@ waiting_start(struct waiting *w, const struct options *o, const struct address *
 	w->a = a;
 	w->people = !o->quiet && isatty(STDERR_FILENO) == 1;
 	w->next_ms = INT64_MAX;
+	w->over_ms = o->wait_ms < 0 ? INT64_MAX : now_ms + o->wait_ms;
 	if (w->people || o->master_wait_ms > 0) {
 		w->next_ms = now_ms + FIRST_MS;
 		if (o->master_wait_ms > 0 && o->master_wait_ms < FIRST_MS) {
@@ -171,6 +175,44 @@ next_look(const struct waiting *w, int64_t now)
 	every = every < ROUND_MIN ? ROUND_MIN : every > ROUND_MAX ? ROUND_MAX : every;
 	next = now + every;
 	return w->away_ms > 0 && w->away_ms + limit < next ? w->away_ms + limit : next;
+}
+
+int64_t
+waiting_left_ms(const struct waiting *w)
+{
+	int64_t left = w->over_ms - clock_ms();
+
+	return w->over_ms == INT64_MAX ? -1 : left > 0 ? left : 0;
+}
+
+bool
+waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms)
+{
+	int64_t now = clock_ms(), limit = w->o->master_wait_ms, until = w->over_ms;
+
+	/* Meanwhile it was there. */
+	if (sent_ms > 0 && now - sent_ms >= FIRST_MS) {
+		w->away_ms = 0;
+	}
+	if (w->away_ms == 0) {
+		w->away_ms = now;
+		w->pause_ms = 0;
+		if (until > now && !w->o->quiet) {
+			say("%s; waiting for it",
+				why != NULL ? why : "the daemon is shutting down");
+		}
+	}
+	if (limit > 0 && w->away_ms + limit < until) {
+		until = w->away_ms + limit;
+	}
+	if (now >= until) {
+		return false;
+	}
+	/* Nothing tells when somebody begins to listen. */
+	w->pause_ms = w->pause_ms < PAUSE_MIN ? PAUSE_MIN : w->pause_ms;
+	(void)poll(NULL, 0, (int)(w->pause_ms < until - now ? w->pause_ms : until - now));
+	w->pause_ms = w->pause_ms * 2 < PAUSE_MAX ? w->pause_ms * 2 : PAUSE_MAX;
+	return true;
 }
 
 bool

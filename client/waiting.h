@@ -1,6 +1,6 @@
 /*
- * waiting: what happens beside a long wait for a lock: people are told who has it, and a wait without a
- * master is given up (--master-wait).
+ * waiting: what happens beside a long wait for a lock: people are told who has it, a wait without a master is
+ * given up (--master-wait), and one that a restart of the daemon has ended is begun again.
  *
  * It looks through a connection of its own, since the one that waits answers nothing else.
  */
@@ -18,13 +18,22 @@ struct waiting {
 	const struct options *o;
 	const struct address *a;
 	int64_t next_ms;    /* CLOCK_BOOTTIME: call waiting_look() then */
-	int64_t away_ms;    /* no master since then; 0: there is one */
+	int64_t over_ms;    /* CLOCK_BOOTTIME: the end of the wait; INT64_MAX: it has none */
+	int64_t away_ms;    /* no master, or no daemon, since then; 0: there is one */
+	int64_t pause_ms;   /* before the daemon is looked for once more */
 	bool people;        /* stderr is a terminal, and -q was not given */
 	int64_t said_token; /* of the holder people were told of last */
 	int64_t said_place;
 };
 
 void waiting_start(struct waiting *w, const struct options *o, const struct address *a, int64_t now_ms);
+
+/* How much of the wait is left; -1: it has no end. */
+int64_t waiting_left_ms(const struct waiting *w);
+
+/* The daemon is not there, as why says, or shuts down if why is NULL; it was asked at sent_ms, CLOCK_BOOTTIME, 0: it could not be. Blocks until
+ * it is time to ask again; false when the wait is to be given up. */
+bool waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms) __attribute__((warn_unused_result));
 
 /* False when the wait is to be given up; then why says it. */
 bool waiting_look(struct waiting *w, char *why, size_t room) __attribute__((warn_unused_result));

@@ -23,6 +23,13 @@
 #define FILL_BYTES  (16 * 1024)
 #define VANISHED_MS 20000 /* a peer that acknowledges nothing for so long is gone */
 
+/* Nobody listens, or who did is gone. */
+static bool
+is_away(int error)
+{
+	return error == ENOENT || error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;
+}
+
 __attribute__((format(printf, 2, 3))) static bool
 wire_fail(struct wire *w, const char *format, ...)
 {
@@ -47,6 +54,7 @@ open_local(struct wire *w, const struct address *a)
 	if (w->fd >= 0 && connect(w->fd, (const struct sockaddr *)&to, sizeof(to)) == 0) {
 		return true;
 	}
+	w->away = is_away(errno);
 	hint = errno == ENOENT || errno == ECONNREFUSED
 		       ? ": is holdfastd running? HOLDFAST_URL or --socket names another place"
 	       : errno == EACCES ? ": its mode and group say who may connect"
@@ -113,6 +121,7 @@ open_tcp(struct wire *w, const struct address *a)
 		error = open_one(w, to);
 	}
 	freeaddrinfo(list);
+	w->away = is_away(error);
 	return error == 0 || wire_fail(w, "cannot reach the daemon at %s: %s: does holdfastd listen there?",
 				     a->text, strerror(error));
 }
@@ -202,6 +211,7 @@ send_all(struct wire *w, const char *data, size_t n, int fd)
 			/* It may have told us why before it closed; that can still be read. */
 			(void)snprintf(w->why, sizeof(w->why), "the connection to the daemon broke: %s",
 				strerror(errno));
+			w->away = is_away(errno);
 			return false;
 		}
 	}
@@ -250,8 +260,10 @@ wire_fill(struct wire *w)
 		return true;
 	}
 	if (n == 0) {
+		w->away = true;
 		return wire_fail(w, "the daemon closed the connection");
 	}
+	w->away = is_away(errno);
 	return errno == EAGAIN || errno == EINTR ||
 	       wire_fail(w, "the connection to the daemon broke: %s", strerror(errno));
 }

@@ -21,6 +21,7 @@ struct wire {
 	int fd;     /* for poll(2): readable when wire_fill() has something to do; -1: closed */
 	bool local; /* a Unix socket: the daemon can see our processes */
 	bool ended; /* no more bytes will come; what came can still be read */
+	bool away;  /* because the daemon is not there, or ends: another one may come */
 	struct buffer out;
 	struct buffer in;
 	size_t used; /* bytes of the answer that wire_next() returned last */

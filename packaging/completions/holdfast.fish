@@ -51,7 +51,7 @@ complete -c holdfast -n '__holdfast_options run lock hold' -s s -l shared -d 'a 
 complete -c holdfast -n '__holdfast_options run lock hold' -s N -l slots -x -d 'one of SLOTS places: so many may have it at a time'
 complete -c holdfast -n '__holdfast_options run lock hold latch' -s t -l lease -x -d 'the hold ends by itself after TTL seconds, without renewal; so does a latch'
 complete -c holdfast -n '__holdfast_options run lock hold' -l why -x -d 'what the lock is for; shown to whoever waits'
-complete -c holdfast -n '__holdfast_options run lock hold' -l master-wait -x -d 'give up when no master answers for this long (30)'
+complete -c holdfast -n '__holdfast_options run lock hold' -l master-wait -x -d 'give up when no daemon or master answers for this long (30)'
 complete -c holdfast -n '__holdfast_options run lock hold' -l skip-ok -d 'busy is success: exit 0'
 complete -c holdfast -n '__holdfast_options run' -l on-lost -x -a 'term kill warn signal:' -d 'what to do to COMMAND when the lock is lost (term)'
 complete -c holdfast -n '__holdfast_options run' -l kill-after -x -d 'from TERM to KILL, when COMMAND has to be stopped (5)'

@@ -8,7 +8,7 @@ import signal
 
 import harness
 import tool
-from harness import expect, expect_between
+from harness import WHOLE_MS, boottime, expect, expect_between, expect_not_before
 
 
 def world(place, **options):
@@ -174,6 +174,37 @@ def test_check_after_restart(place):
     script.wait()
     text = script.output.text()
     expect("untold 1" in text and "token 76" in text and "run 76" in text, True, text)
+
+
+def test_waits_survive_a_restart(place):
+    """run, lock, hold and await that wait when the daemon ends go on waiting at the next one"""
+    daemon = world(place, config="lease: 3s\n")
+    client = daemon.client()
+    expect(client("LATCH", "steps", "SET", 1), 1)
+    expect_between(client("LOCK", "a"), 1, 2 ** 53)
+    waits = [tool.start(place, daemon, *words) for words in (
+        ("run", "-w", "60", "a", "--", "echo", "ran"), ("hold", "-t", "1", "a"), ("await", "-w", "60", "steps"))]
+    waits.append(tool.script(place, daemon, "holdfast lock -w 60 a --pid $$ && echo locked"))
+    daemon.queued("a", 3)
+    expect(daemon.terminate(), 0)
+    for process in waits:
+        process.output.wait("waiting for it")
+    daemon.start()
+    expect(daemon.client()("LATCH", "steps", "DOWN"), 0)
+    expect([process.wait() for process in waits if process is not waits[1]], [0, 0, 0])
+    expect("ran" in waits[0].output.text() and "locked" in waits[3].output.text(), True)
+    waits[1].output.wait("^[0-9]+$")
+
+
+def test_no_daemon(place):
+    """who finds no daemon waits for one as long as --master-wait and -w allow, and says so at once"""
+    url = "unix://%s/none" % place.path
+    for words in (("--master-wait", "1"), ("-w", "1"), ("-n",)):
+        started = boottime()
+        status, output = tool.call(place, url, "run", *words, "a", "true")
+        expect((status, "is holdfastd running?" in output, "waiting for it" in output), (69, True, words != ("-n",)), output)
+        if words != ("-n",):
+            expect_not_before(boottime() - started, 1, "the end of the wait", WHOLE_MS)
 
 
 def test_pid_of_nobody(place):
