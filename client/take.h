@@ -27,9 +27,9 @@ struct taking {
 	const char *label;
 };
 
-/* Opens *w and takes the lock, also from the next daemon if the first one ends meanwhile. False: *status is the exit code; STATUS_DONE when busy is fine (--skip-ok). A
- * signal during the wait ends the process, and with its connection the wait. The caller closes *w in any
- * case. */
+/* Opens *w and takes the lock, also from the next daemon if the first one ends meanwhile. False: *status is
+ * the exit code; STATUS_DONE when busy is fine (--skip-ok). A signal during the wait ends the process, and
+ * with its connection the wait. The caller closes *w in any case. */
 bool take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	__attribute__((warn_unused_result));
 
@@ -37,8 +37,8 @@ bool take_lock(struct wire *w, const struct taking *t, struct grant *g, int *sta
 int take_greeting(struct wire *w, const struct address *a, const char *label)
 	__attribute__((warn_unused_result));
 
-/* Whether that answer, or none, means that the daemon is not there, or is about to end: nothing is held then, and
- * the next one may be asked. */
+/* Whether that answer, or none, means that the daemon is not there, or is about to end: nothing is held then,
+ * and the next one may be asked. */
 bool take_away(const struct wire *w, const struct answer *answer);
 
 /* Says what an error answer means for `what`, e.g. "cannot lock deploy", and returns its exit code. NULL: the

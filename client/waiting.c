@@ -198,8 +198,7 @@ waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms)
 		w->away_ms = now;
 		w->pause_ms = 0;
 		if (until > now && !w->o->quiet) {
-			say("%s; waiting for it",
-				why != NULL ? why : "the daemon is shutting down");
+			say("%s; waiting for it", why != NULL ? why : "the daemon is shutting down");
 		}
 	}
 	if (limit > 0 && w->away_ms + limit < until) {

@@ -4,6 +4,7 @@
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static struct ballot *
 ballot_of(struct host *h, unsigned name)
@@ -30,10 +31,60 @@ is_shunned(const struct host *h, unsigned master)
 	       h->world->now_us - h->shuns_us[master] < (p->lease_ms + p->margin_ms) * 1000;
 }
 
+/* Whom this answer names, who has the name instead. */
+static void
+note_owner(struct ballot *b, const struct vote *v)
+{
+	char *owner = b->owner[v->master];
+	bool refused = v->outcome == OUTCOME_BUSY || v->outcome == OUTCOME_NO;
+	if (v->outcome == OUTCOME_YES || v->outcome == OUTCOME_WRONGKIND || refused)
+		owner[0] = '\0';
+	if (refused && v->holder.n > 0 && v->holder.n < BALLOT_OWNER) {
+		memcpy(owner, v->holder.p, v->holder.n);
+		owner[v->holder.n] = '\0';
+	}
+}
+
+/* How many of its masters name the same other owner. */
+static unsigned
+most_name(const struct host *h, const struct ballot *b)
+{
+	unsigned most = 0, members = core_members(h->core);
+	for (unsigned i = 0; i < members; i++) {
+		unsigned same = 0;
+		for (unsigned k = 0; k < members; k++)
+			same += b->owner[i][0] != '\0' && strcmp(b->owner[i], b->owner[k]) == 0;
+		most = same > most ? same : most;
+	}
+	return most;
+}
+
+void
+ballot_heard(struct host *h, const struct vote *v)
+{
+	unsigned name;
+	struct resource_view view;
+	if ((v->op != CALL_ACQUIRE && v->op != CALL_RENEW && v->op != CALL_RECLAIM) ||
+		!is_judged(h, name = checker_name_of(v->name)))
+		return;
+	struct ballot *b = ballot_of(h, name);
+	if (v->attempt != b->attempt || most_name(h, b) < core_members(h->core) / 2 + 1)
+		return;
+	if (core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
+		strcmp(view.lease, "held") == 0)
+		world_fail(h->world,
+			"loss: d%u has heard from %u of %u masters that another has %s, and keeps its lease",
+			h->index, most_name(h, b), core_members(h->core), checker_name(name));
+}
+
 void
 ballot_vote(struct host *h, const struct call *call, const struct vote *v)
 {
 	struct master_view master;
+	bool keeps = call->op == CALL_RENEW || call->op == CALL_RECLAIM;
+	if (keeps && is_judged(h, checker_name_of(call->name)) &&
+		call->attempt == ballot_of(h, checker_name_of(call->name))->attempt)
+		note_owner(ballot_of(h, checker_name_of(call->name)), v);
 	if (call->op != CALL_ACQUIRE || !is_judged(h, checker_name_of(call->name)))
 		return;
 	struct ballot *b = ballot_of(h, checker_name_of(call->name));
@@ -41,6 +92,7 @@ ballot_vote(struct host *h, const struct call *call, const struct vote *v)
 		return; /* it has begun anew since */
 	if (b->attempt != call->attempt)
 		*b = (struct ballot){.life = h->life, .attempt = call->attempt};
+	note_owner(b, v);
 	b->master = v->master;
 	b->yes &= ~(1U << v->master);
 	core_view_master(h->core, host_ms(h), v->master, &master);

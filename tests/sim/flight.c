@@ -152,6 +152,8 @@ flight_deliver(struct host *h, const struct vote *v)
 	if (h->alive && h->life == life)
 		leaps_greeted(h, &kept);
 	if (h->alive && h->life == life)
+		ballot_heard(h, &kept);
+	if (h->alive && h->life == life)
 		told(h, &kept);
 	fair_after(h, &(struct event){.type = EVENT_VOTE, .vote = &kept});
 	if (kept.op == CALL_ACQUIRE && kept.outcome == OUTCOME_WRONGKIND && h->world->plan.masters == 1)
