@@ -54,6 +54,7 @@ struct world;
 	EXCUSE(ORPHAN_RESTORED, "orphan: old data may have brought it back")                                 \
 	EXCUSE(ORPHAN_BACK, "orphan: a master's clock stepped back")                                         \
 	EXCUSE(REFUSAL_KIND, "refusal: another program has written to the key, of another kind")             \
+	EXCUSE(KIND_KEPT, "kind: a lease is kept for nobody, and its daemon may not hear all")               \
 	EXCUSE(OWNER_SPOILT, "owner: permits are reclaimed where another program wrote to the key")          \
 	EXCUSE(LATCH_BACK, "latch: set beside one that was there until a clock stepped back")                \
 	EXCUSE(DRAIN_BACK, "drain: a key is left, and a clock stepped back")                                 \

@@ -1,6 +1,7 @@
 /* kinds: see kinds.h. */
 #include "tests/sim/kinds.h"
 
+#include "tests/sim/keys.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #define EVERY_US 50000
+#define AGAIN_US 30000 /* the masters are asked once more after this, at the earliest */
 
 static unsigned
 form_of(const struct world *w, int64_t limit)
@@ -63,20 +65,140 @@ was_so(const struct world *w, unsigned name, unsigned form)
 	return last_us != 0 && w->now_us - last_us <= most_us(w);
 }
 
-void
-kinds_refused(
-	struct world *w, const struct conn *c, unsigned name, int64_t limit, enum code code, const char *text)
+/* ---- what is kept for nobody ---- */
+
+/* Whether this daemon has a lease that it would give back if it heard that it is wanted. */
+static bool
+keeps(const struct host *h, unsigned name)
 {
-	unsigned form = form_of(w, limit), other = 3 - form;
+	struct resource_view view;
+	return h->alive && !h->draining &&
+	       core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
+	       strcmp(view.lease, "held") == 0 && view.limit == 0 && view.holds == 0 && view.waiters == 0;
+}
+
+static bool
+knows(const struct host *h, unsigned name)
+{
+	struct resource_view view;
+	return h->alive && core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view);
+}
+
+static bool
+keeper_has(const struct world *w, unsigned name, const char *owner)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		if (keeps(&w->hosts[i], name) && strncmp(owner, w->hosts[i].call_settings.daemon_id, 32) == 0)
+			return true;
+	return false;
+}
+
+/* Nobody else has it at this master, or stands in its queue. */
+static bool
+is_kept_at(struct world *w, struct server *s, unsigned name)
+{
+	struct keys k;
+	keys_read(&k, s, name);
+	bool kept = k.lock != KEYS_STRANGE && k.limit == 0 && !k.crowd && k.places_n == 0 && !k.places_many;
+	for (unsigned i = 0; i < k.n && kept; i++)
+		kept = !keys_lives(&k, &k.members[i]) || keeper_has(w, name, k.members[i].owner);
+	return kept;
+}
+
+/* Somebody has it or waits for it, wherever. */
+static bool
+is_wanted(const struct world *w, unsigned name)
+{
+	bool wanted = waits_for(w, name) || held_longest_us(w, name) > w->now_us;
+	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next)
+		for (unsigned i = 0; i < v->conn->current.count; i++)
+			wanted |= v->conn->current.names[i] == name;
+	return wanted;
+}
+
+unsigned
+kinds_keepers(struct world *w, const struct host *host, unsigned name)
+{
+	unsigned keepers = 0;
+	if (w->plan.replicas > 0 || !world_alike(w) || knows(host, name) || is_wanted(w, name))
+		return 0;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		if (keeps(&w->hosts[i], name))
+			keepers |= 1U << i;
+		else if (knows(&w->hosts[i], name))
+			return 0;
+	}
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		if (!is_kept_at(w, &w->servers[i], name))
+			return 0;
+	return keepers;
+}
+
+uint64_t
+kinds_inboxes(const struct world *w, unsigned keepers)
+{
+	uint64_t lives = 0;
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		for (unsigned k = 0; k < w->plan.masters && (keepers & 1U << i) != 0; k++)
+			lives += w->hosts[i].ways[k].inbox.life;
+	return lives;
+}
+
+/* This daemon has heard all since then that the masters told it, and they all that it asked. */
+static bool
+hears(const struct host *h, int64_t since_us)
+{
+	const struct world *w = h->world;
+	bool hears = well_all_us(w, h) <= since_us && h->paused_until_us < since_us;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		hears = hears && h->ways[i].inbox.up && w->servers[i].deaf_until_us < since_us;
+	return hears;
+}
+
+static bool
+all_hear(const struct world *w, const struct wait *v)
+{
+	bool hear = 2 * (2 * w->plan.network_us + w->plan.spread_us) < AGAIN_US;
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		if (&w->hosts[i] == v->conn->host || (v->keepers & 1U << i) != 0)
+			hear = hear && hears(&w->hosts[i], v->since_us);
+	return hear;
+}
+
+/* Nobody has come for it since, and no other program has written to it. */
+static bool
+is_untouched(const struct world *w, const struct wait *v)
+{
+	bool untouched = w->well.touched[v->name] == v->touched && kinds_inboxes(w, v->keepers) == v->inboxes;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		untouched = untouched && w->servers[i].foreign_us[v->name] < v->since_us;
+	return untouched;
+}
+
+static void
+check_kept(struct world *w, const struct wait *v, enum code code)
+{
+	if (code != CODE_WRONGKIND || v->keepers == 0 || !is_untouched(w, v) ||
+		excuse(w, EXCUSE_KIND_KEPT, !all_hear(w, v)))
+		return;
+	world_fail(w, "kind: c%u is refused a permit of %s, which is kept for nobody", v->conn->client->index,
+		checker_name(v->name));
+}
+
+void
+kinds_refused(struct world *w, const struct wait *v, enum code code, const char *text)
+{
+	unsigned name = v->name, form = form_of(w, v->limit), other = 3 - form;
 	bool fair = true;
+	check_kept(w, v, code);
 	if (plan_keyed(&w->plan, name) || w->plan.fault[FAULT_KIND] || w->plan.fault[FAULT_OVERWRITE] ||
 		w->plan.fault[FAULT_BACK])
 		return;
 	if (code == CODE_LIMIT && strncmp(text, "it has LIMIT", 12) == 0)
-		fair = form != 0 && was_so(w, name, other) && strtoll(text + 12, NULL, 10) != limit;
+		fair = form != 0 && was_so(w, name, other) && strtoll(text + 12, NULL, 10) != v->limit;
 	else if (code == CODE_WRONGKIND)
 		fair = form == 0 ? was_so(w, name, 1) || was_so(w, name, 2) : was_so(w, name, 0);
 	if (!fair)
 		world_fail(w, "kind: c%u is refused %s, which nobody has or wants otherwise: -%s %s",
-			c->client->index, checker_name(name), code_word(code), text);
+			v->conn->client->index, checker_name(name), code_word(code), text);
 }

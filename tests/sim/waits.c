@@ -159,6 +159,7 @@ waits_begin(struct world *w, struct conn *c)
 	struct wait *v = find_repeated(w, c);
 	int64_t wait_ms = r->wait_ms == COMMAND_WAIT_RULE ? host_rule(c->host, r->name)->wait_ms : r->wait_ms;
 	bool free = wait_ms == 0 && v == NULL && well_free(w, r->name);
+	unsigned keepers = r->limit > 0 && v == NULL ? kinds_keepers(w, c->host, r->name) : 0;
 	if (v == NULL) {
 		v = add(w);
 	} else {
@@ -169,6 +170,8 @@ waits_begin(struct world *w, struct conn *c)
 	v->free_us = free ? w->well.free_us[r->name] : 0;
 	v->touched = w->well.touched[r->name];
 	v->here = w->well.here[c->host->index][r->name];
+	v->keepers = keepers;
+	v->inboxes = kinds_inboxes(w, keepers);
 	v->conn = c;
 	v->serial = r->serial;
 	v->stray = false;

@@ -33,6 +33,8 @@ struct wait {
 	int64_t since_us;
 	int64_t free_us;    /* nobody had the name or wanted it, since then; 0: somebody did, */
 	uint64_t touched;   /* and how often somebody had come for it by then */
+	unsigned keepers;   /* permits: daemons that kept leases of the name for nobody when it came, */
+	uint64_t inboxes;   /* and listened over these connections */
 	bool alone;         /* nobody had it or asked for it at its daemon when it came, */
 	uint64_t here;      /* and how often somebody had come for it there by then */
 	uint64_t began;     /* rounds that its daemon had begun by then */
