@@ -116,6 +116,15 @@ is_wanted(const struct world *w, unsigned name)
 	return wanted;
 }
 
+static bool
+listens(const struct host *h)
+{
+	bool up = true;
+	for (unsigned i = 0; i < h->world->plan.masters; i++)
+		up = up && h->ways[i].inbox.up;
+	return up;
+}
+
 unsigned
 kinds_keepers(struct world *w, const struct host *host, unsigned name)
 {
@@ -123,7 +132,7 @@ kinds_keepers(struct world *w, const struct host *host, unsigned name)
 	if (w->plan.replicas > 0 || !world_alike(w) || knows(host, name) || is_wanted(w, name))
 		return 0;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		if (keeps(&w->hosts[i], name))
+		if (keeps(&w->hosts[i], name) && listens(&w->hosts[i]))
 			keepers |= 1U << i;
 		else if (knows(&w->hosts[i], name))
 			return 0;

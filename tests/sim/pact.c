@@ -74,9 +74,12 @@ add(struct world *w, const struct conn *c)
 	return p;
 }
 
+/* What was kept over an earlier cut stays for the grace of then, also when that has been taken back since. */
 static void
 cut(struct pact *p)
 {
+	if (p->grace_ms == 0 && p->cut_ms != 0)
+		return;
 	p->cut_ms = host_ms(p->host);
 	p->cut_grace_ms = p->grace_ms;
 }
