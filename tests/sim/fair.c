@@ -178,8 +178,11 @@ fair_taken(const struct world *w, const struct wait *v)
 {
 	unsigned host = v->conn->host->index;
 	const struct fair *f = &w->fair[host][v->name];
-	return f->taken_us > v->since_us && f->taken_us < w->now_us &&
-	       w->progress.asking[host][v->name].began <= f->began + 1;
+	const struct asking *a = &w->progress.asking[host][v->name];
+	/* A round since then that came to nothing leaves no word. */
+	bool stands = a->began == f->began ||
+		      (a->began == f->began + 1 && !orphan_is_given(v->conn->host, a->attempt));
+	return f->taken_us > v->since_us && f->taken_us < w->now_us && stands;
 }
 
 bool
