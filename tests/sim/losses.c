@@ -39,8 +39,10 @@ asked(struct world *w, const struct conn *c, unsigned name, const char *owner)
 {
 	struct loss_told *l = *find(w, c->host, conn_session(c), name, owner);
 	const struct hold *h = held_by(w, (struct conn *)c, name, owner);
-	/* What its session has again by now is not asked for, nor what is answered by the loss. */
-	bool has = h != NULL && held_surely(w, h) && h->since_us < w->now_us;
+	/* What its session has again by now is not asked for, but given back by MUNLOCK; nor is what is
+	 * answered by the loss. */
+	bool has =
+		h != NULL && held_surely(w, h) && h->since_us < w->now_us && c->current.verb != VERB_MUNLOCK;
 	if (l != NULL && !has && l->reminded != c->current.serial)
 		l->asked = true;
 }
