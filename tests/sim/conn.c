@@ -311,12 +311,13 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 		return;
 	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u process %" PRId64 " has ended",
 		c->client->index, c->host->index, c->pid);
-	host_step(c->host, &(struct event){.type = EVENT_EXIT, .process = {c->pid, 1}});
 	/* It may be another connection by now that has bound their session to it. */
 	struct conn *other, *bound = oracle_bound(c->world, c, c->pid);
+	if (bound != NULL)
+		conn_tag_ends(bound);
+	host_step(c->host, &(struct event){.type = EVENT_EXIT, .process = {c->pid, 1}});
 	if (bound == NULL)
 		return;
-	conn_tag_ends(bound);
 	held_exited(c->world, bound);
 	pact_exited(c->world, bound);
 	LIST_FOREACH (other, conns_tagged(&c->world->conns, bound->tag), in_tag)
