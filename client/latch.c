@@ -109,8 +109,8 @@ ask_await(struct wire *w, const struct options *o, int64_t wait_ms)
 	(void)wire_flush(w);
 }
 
-/* Asks until a daemon has answered, also another one than that which was asked first. A signal ends the
- * process, and with its connection the wait. */
+/* Asks until a daemon has answered, which may be the next one after a restart. A signal ends the process, and
+ * with its connection the wait. */
 static const struct answer *
 await_open(struct wire *w, const struct options *o, const struct address *a)
 {

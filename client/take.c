@@ -128,10 +128,10 @@ ask_lock(struct wire *w, const struct options *o, int64_t wait_ms)
 	wire_ask_words(w, n, words);
 }
 
-/* Of a request: the answer in front of LOCK's that is none, or that of LOCK. */
+/* How far the requests got: the last answer that was read. */
 struct reached {
 	const struct answer *answer; /* NULL: the connection ended */
-	const char *what;            /* that cannot be done; NULL: LOCK was answered */
+	const char *what;            /* the request before LOCK that failed; NULL: LOCK was asked */
 };
 
 /* The answers in front of LOCK's. True: none of them refuses. */
@@ -264,7 +264,8 @@ take_away(const struct wire *w, const struct answer *answer)
 			      : answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_DRAINING;
 }
 
-/* Asks until a daemon has answered, also another one than that which was asked first; *sent_ms is when. */
+/* Asks until a daemon has answered, which may be the next one after a restart. *sent_ms: when that one was
+ * asked; 0: none could be. */
 static struct reached
 ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 {

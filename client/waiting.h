@@ -31,9 +31,8 @@ void waiting_start(struct waiting *w, const struct options *o, const struct addr
 /* How much of the wait is left; -1: it has no end. */
 int64_t waiting_left_ms(const struct waiting *w);
 
-/* The daemon is not there, as why says, or shuts down if why is NULL; it was asked at sent_ms,
- * CLOCK_BOOTTIME, 0: it could not be. Blocks until it is time to ask again; false when the wait is to be
- * given up. */
+/* The daemon is not there: why says so; NULL: it is shutting down. sent_ms (CLOCK_BOOTTIME) is when it was
+ * asked; 0: it could not be. Blocks until it is time to ask again; false when the wait is to be given up. */
 bool waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms) __attribute__((warn_unused_result));
 
 /* False when the wait is to be given up; then why says it. */
