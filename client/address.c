@@ -215,7 +215,11 @@ choose_default(struct address *a, const char *runtime_dir, char *why)
 		int n = snprintf(path, sizeof(path), "%s/holdfast/holdfast.sock", runtime_dir);
 
 		if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0) {
-			return address_parse(a, path, why);
+			if (!address_parse(a, path, why)) {
+				return false;
+			}
+			a->other = access(DEFAULT_SOCKET, F_OK) == 0 ? DEFAULT_SOCKET : NULL;
+			return true;
 		}
 	}
 	return address_parse(a, DEFAULT_SOCKET, why);

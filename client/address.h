@@ -25,6 +25,8 @@ struct address {
 	char port[ADDRESS_PORT_MAX];
 	char user[ADDRESS_SECRET_MAX]; /* "" when there is none */
 	char password[ADDRESS_SECRET_MAX];
+	const char *other; /* a default place behind the one that was chosen, where there is a socket, too;
+			      NULL: none */
 	char text[ADDRESS_TEXT_MAX]; /* for messages and for HOLDFAST_URL: without user and password */
 };
 

@@ -204,6 +204,19 @@ info_print(struct slice text)
 	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
 }
 
+/* It is refused like any other bad argument; but what is not there is 1. */
+static int
+info_refusal(const struct wire *w, const struct options *o, const struct answer *answer)
+{
+	struct slice rest;
+	int status = take_refusal(w, answer, "cannot ask for INFO");
+
+	return o->name != NULL && answer != NULL && answer->type == ANSWER_ERROR &&
+			       answer_code(answer, &rest) == CODE_ERR
+		       ? STATUS_NO
+		       : status;
+}
+
 int
 task_info(const struct options *o, const struct address *a)
 {
@@ -215,7 +228,7 @@ task_info(const struct options *o, const struct address *a)
 		wire_ask_words(&wire, o->name == NULL ? 1 : 2, (const char *const[]){"INFO", o->name});
 		answer = wire_answer(&wire);
 		if (answer == NULL || answer->type != ANSWER_TEXT) {
-			status = take_refusal(&wire, answer, "cannot ask for INFO");
+			status = info_refusal(&wire, o, answer);
 		} else if (answer->text.n == 0) {
 			say("%s is a section of Redis that holdfastd does not have", o->name);
 			status = STATUS_NO;

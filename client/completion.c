@@ -332,6 +332,18 @@ fish_option(FILE *out, const struct option_entry *e)
 	(void)fprintf(out, "'\n");
 }
 
+/* Whether an option above has the same letter, for another verb. */
+static bool
+letter_again(const struct option_entry *e)
+{
+	const struct option_entry *before = options_list();
+
+	while (before != e && before->letter != e->letter) {
+		before++;
+	}
+	return before != e;
+}
+
 /* fish's own helpers take a verb for one wherever it stands, and a lock may well be called run. */
 static void
 fish_helpers(FILE *out)
@@ -349,7 +361,7 @@ fish_helpers(FILE *out)
 			   "\targparse -s");
 	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
 		(void)fprintf(out, " ");
-		if (e->letter != 0) {
+		if (e->letter != 0 && !letter_again(e)) {
 			(void)fprintf(out, "%c/", e->letter);
 		}
 		(void)fprintf(out, "%s%s", e->word, is_valued(e) ? "=" : "");

@@ -17,6 +17,7 @@ deadline_set(struct deadline *d, int64_t sent_ms, int64_t valid_ms)
 	d->stop_ms = d->expire_ms - d->grace_ms;
 	d->ask_ms = sent_ms + (third > ASK_MS_MIN ? third : ASK_MS_MIN);
 	d->sent_ms = 0;
+	d->doubt_ms = 0;
 }
 
 void
@@ -33,8 +34,10 @@ deadline_asked(struct deadline *d, int64_t now_ms)
 	assert(d->sent_ms == 0 && now_ms > 0);
 	d->sent_ms = now_ms;
 	d->ask_ms = INT64_MAX;
-	/* Asked late: stopping may wait for the answer, the end of what was told may not. */
-	if (now_ms >= d->stop_ms) {
+	/* Asked late: stopping may wait for the answer. */
+	if (now_ms >= d->expire_ms) {
+		d->doubt_ms = now_ms + DEADLINE_DOUBT_MS;
+	} else if (now_ms >= d->stop_ms) {
 		d->stop_ms = now_ms + DEADLINE_LATE_MS;
 	}
 }
@@ -51,6 +54,7 @@ deadline_silence(struct deadline *d)
 {
 	d->silent = true;
 	d->ask_ms = INT64_MAX;
+	d->doubt_ms = 0;
 	/* No answer comes any more that would be worth waiting for. */
 	d->stop_ms = d->expire_ms - d->grace_ms;
 }
@@ -60,25 +64,25 @@ deadline_step(struct deadline *d, int64_t now_ms)
 {
 	bool can_ask = !d->silent && d->sent_ms == 0;
 
-	if (now_ms >= d->expire_ms) {
-		return DEADLINE_EXPIRE;
-	}
 	if (can_ask && now_ms >= d->ask_ms) {
 		return DEADLINE_ASK;
+	}
+	if (now_ms >= d->expire_ms) {
+		return now_ms < d->doubt_ms ? DEADLINE_WAIT : DEADLINE_EXPIRE;
 	}
 	return now_ms >= d->stop_ms ? DEADLINE_STOP : DEADLINE_WAIT;
 }
 
 bool
-deadline_slept(const struct deadline *d, int64_t now_ms)
+deadline_doubts(const struct deadline *d, int64_t now_ms)
 {
-	return d->sent_ms == 0 && d->ask_ms <= now_ms - DEADLINE_LATE_MS;
+	return now_ms < d->doubt_ms;
 }
 
 int64_t
 deadline_next(const struct deadline *d, int64_t now_ms)
 {
-	int64_t next = d->expire_ms;
+	int64_t next = d->doubt_ms > 0 ? d->doubt_ms : d->expire_ms;
 
 	if (d->stop_ms > now_ms && d->stop_ms < next) {
 		next = d->stop_ms;

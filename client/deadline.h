@@ -21,6 +21,7 @@ struct deadline {
 	int64_t stop_ms;   /* when the command is told to stop */
 	int64_t ask_ms;    /* when the next CHECK is due; INT64_MAX: never again */
 	int64_t sent_ms;   /* when the outstanding CHECK was sent; 0: none is */
+	int64_t doubt_ms;  /* expired unasked: the end of the wait for the answer; 0: no doubt */
 	bool silent;       /* the daemon cannot be asked any more */
 };
 
@@ -46,15 +47,17 @@ void deadline_silence(struct deadline *d);
 /*
  * What to do at now_ms. Who finds the time to stop over without having asked was itself stopped or suspended
  * (^Z), while the daemon may well have kept the lock: it asks, and the answer has DEADLINE_LATE_MS to come
- * before the command is told to stop. Who finds the hold expired asks nobody: the lock may be another's
- * since.
+ * before the command is told to stop. Who finds the hold expired without having asked is in doubt: the lock
+ * may be another's since. It asks as well, and has DEADLINE_DOUBT_MS; until then nothing may be done under
+ * the lock.
  */
 enum deadline_step deadline_step(struct deadline *d, int64_t now_ms);
 
-#define DEADLINE_LATE_MS 250
+#define DEADLINE_LATE_MS  250
+#define DEADLINE_DOUBT_MS 1000
 
-/* Whether the next CHECK is overdue by so much that this host or process must have slept. */
-bool deadline_slept(const struct deadline *d, int64_t now_ms);
+/* Whether the hold has expired and was asked about only then, and the answer may still come. */
+bool deadline_doubts(const struct deadline *d, int64_t now_ms);
 
 /* When deadline_step() has to be called again. */
 int64_t deadline_next(const struct deadline *d, int64_t now_ms);

@@ -75,6 +75,16 @@ member_read(struct member *m, const char *name)
 	return true;
 }
 
+pid_t
+family_parent(pid_t pid)
+{
+	char name[NUMBER_TEXT_MAX + 1];
+	struct member m;
+
+	name[number_print(name, pid)] = '\0';
+	return member_read(&m, name) ? m.parent : 0;
+}
+
 static bool
 snapshot_add(struct snapshot *s, const struct member *m)
 {

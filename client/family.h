@@ -31,6 +31,9 @@ enum family_rest {
 
 enum family_rest family_watch(const struct family *f, int *pidfd) __attribute__((warn_unused_result));
 
+/* The parent of a process; 0: it is gone, or has none that we see. */
+pid_t family_parent(pid_t pid);
+
 /* pidfd_open(2); -1 and errno. Close-on-exec. */
 int family_pidfd(pid_t pid) __attribute__((warn_unused_result));
 

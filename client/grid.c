@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#define CELL_MAX 600
+#define CELL_MAX   600
+#define LINE_WIDTH 80
 
 void
 grid_init(struct grid *g, const char *const *heads)
@@ -96,14 +98,46 @@ row_compare(const void *a, const void *b)
 	return strverscmp(**(char **const *)a, **(char **const *)b);
 }
 
+/* The columns of the terminal on standard output; 0: it is none. */
+static size_t
+line_width(void)
+{
+	struct winsize size = {0};
+
+	if (isatty(STDOUT_FILENO) != 1) {
+		return 0;
+	}
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : LINE_WIDTH;
+}
+
+/* How many bytes of the text are its first `most` characters. */
+static size_t
+bytes_of(const char *text, size_t most)
+{
+	size_t n = strlen(text), used = 0;
+	uint32_t character;
+
+	while (used < n && most-- > 0) {
+		size_t step = utf8_next(text + used, n - used, &character);
+
+		used += step == 0 ? 1 : step;
+	}
+	return used;
+}
+
 static void
 print_row(const struct grid *g, char *const *row, const size_t *widths)
 {
-	for (size_t c = 0; c < g->columns; c++) {
-		(void)fputs(row[c], stdout);
-		if (c + 1 < g->columns) {
-			(void)printf("%*s", (int)(widths[c] - width(row[c]) + 2), "");
-		}
+	size_t last = g->columns - 1, most = line_width(), before = 0;
+
+	for (size_t c = 0; c < last; c++) {
+		(void)printf("%s%*s", row[c], (int)(widths[c] - width(row[c]) + 2), "");
+		before += widths[c] + 2;
+	}
+	if (most > before && width(row[last]) > most - before) {
+		(void)printf("%.*s+", (int)bytes_of(row[last], most - before - 1), row[last]);
+	} else {
+		(void)fputs(row[last], stdout);
 	}
 }
 
@@ -145,7 +179,9 @@ grid_print(struct grid *g)
 	for (size_t i = 0; i < n; i++) {
 		rows[i] = g->list + (i + 1) * g->columns;
 	}
-	qsort(rows, n, sizeof(*rows), row_compare);
+	if (!g->ordered) {
+		qsort(rows, n, sizeof(*rows), row_compare);
+	}
 	print_rows(g, rows, n);
 	free(rows);
 	return fflush(stdout) == 0;

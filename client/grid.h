@@ -16,8 +16,9 @@ struct grid {
 	size_t columns;
 	size_t cells; /* the heads included */
 	size_t room;
-	char **list; /* cells, row by row */
-	bool failed; /* out of memory */
+	char **list;  /* cells, row by row */
+	bool failed;  /* out of memory */
+	bool ordered; /* the rows stay as they came; else they are sorted by their first cell */
 };
 
 /* heads ends with NULL. */
@@ -28,8 +29,8 @@ void grid_done(struct grid *g);
 void grid_text(struct grid *g, struct slice text);
 void grid_int(struct grid *g, int64_t n);
 
-/* Sorts the rows by their first cell and prints everything. False: out of memory, or standard output is
- * closed. */
+/* Prints everything; on a terminal the last column ends with the line. False: out of memory, or standard
+ * output is closed. */
 bool grid_print(struct grid *g) __attribute__((warn_unused_result));
 
 #endif

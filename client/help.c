@@ -36,7 +36,7 @@ help_task(FILE *out, enum task task)
 		}
 	}
 	(void)fprintf(out,
-		"\nSECS and TTL are seconds, or have a unit: 500ms, 10s, 5m, 2h.\n"
+		"\nSECS and TTL are seconds, or have a unit: 500ms, 10s, 5m, 1.5h, 2d.\n"
 		"The manual, holdfast(1), says how the lock, the command and signals go together.\n");
 }
 

@@ -3,6 +3,7 @@
  */
 #include "client/holding.h"
 
+#include "client/span.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 #include "proto/number.h"
@@ -12,6 +13,12 @@
 
 /* The lock is given back by the end of the session, too; so nobody waits long for a daemon that hangs. */
 #define RELEASE_MS 2000
+
+/* How much of --lease may be used for stopping. */
+#define LEASE_GRACE_PART 20
+
+/* How much sooner than --lease says a hold may seem to end: the times of granting and asking are not one. */
+#define LEASE_SLACK_MS 250
 
 void
 holding_start(struct holding *h, struct wire *wire, const struct options *o, const struct grant *g,
@@ -24,6 +31,10 @@ holding_start(struct holding *h, struct wire *wire, const struct options *o, con
 	h->name = o->name;
 	h->also = &o->also;
 	h->grant = g;
+	h->lease_ms = o->lease_ms;
+	if (h->lease_ms > 0 && grace_ms > h->lease_ms / LEASE_GRACE_PART) {
+		grace_ms = h->lease_ms / LEASE_GRACE_PART;
+	}
 	deadline_start(&h->deadline, now, g->expire_ms > now ? g->expire_ms - now : 0, grace_ms);
 }
 
@@ -145,16 +156,27 @@ holding_ask(struct holding *h)
 	}
 }
 
+/* Whether what ends is the time that --lease has set. */
+static bool
+lease_ends(const struct holding *h)
+{
+	return h->lease_ms > 0 &&
+	       h->grant->granted_ms + h->lease_ms - h->deadline.expire_ms <= LEASE_SLACK_MS;
+}
+
 /* Over, or nearly, without an answer outstanding: it is not the daemon that is silent. */
 static void
 holding_runs_out(struct holding *h, enum deadline_step step)
 {
-	if (h->why[0] == '\0' && h->deadline.sent_ms == 0) {
+	char span[SPAN_TEXT_MAX];
+
+	if (h->why[0] == '\0' && lease_ends(h)) {
+		(void)snprintf(
+			h->why, sizeof(h->why), "the %s of --lease are over", span_text(span, h->lease_ms));
+	} else if (h->why[0] == '\0' && h->deadline.sent_ms == 0) {
 		(void)snprintf(h->why, sizeof(h->why), "%s",
 			step == DEADLINE_STOP ? "its time is nearly over, and the daemon has not renewed it"
-			: deadline_slept(&h->deadline, clock_ms())
-				? "this host or process slept for longer than the lock was surely good"
-				: "its time is over, and the daemon has not renewed it");
+					      : "its time is over, and the daemon has not renewed it");
 	}
 }
 
@@ -163,6 +185,11 @@ holding_step(struct holding *h)
 {
 	enum deadline_step step = deadline_step(&h->deadline, clock_ms());
 
+	/* Who slept may have the answer already. */
+	if ((step == DEADLINE_STOP || step == DEADLINE_EXPIRE) && h->due > 0 && !h->gone) {
+		holding_read(h);
+		step = deadline_step(&h->deadline, clock_ms());
+	}
 	if (step == DEADLINE_ASK) {
 		holding_ask(h);
 		step = deadline_step(&h->deadline, clock_ms());

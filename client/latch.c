@@ -126,7 +126,7 @@ await_open(struct wire *w, const struct options *o, const struct address *a)
 			sent_ms = clock_ms();
 			wire_greet(w, a, "holdfast");
 			ask_await(w, o, waiting_left_ms(&waiting));
-			answer = wire_answer(w);
+			answer = wire_welcome(w, a);
 			if (answer != NULL && answer->type != ANSWER_ERROR) {
 				answer = wire_wait(w, INT64_MAX);
 			}

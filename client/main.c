@@ -9,6 +9,7 @@
 #include "client/say.h"
 #include "client/status.h"
 #include "client/tasks.h"
+#include "client/wire.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -69,6 +70,11 @@ perform(const struct options *o)
 						  getenv("XDG_RUNTIME_DIR"), why)) {
 		say("%s", why);
 		return o->socket != NULL ? STATUS_USAGE : STATUS_CONFIG;
+	}
+	if (o->task != TASK_COMPLETION && address.other != NULL && !o->quiet && wire_listens(address.other)) {
+		say("two daemons answer: this is yours at %s, not the system's at unix:%s; HOLDFAST_URL "
+		    "chooses",
+			address.text, address.other);
 	}
 	return tasks[o->task](o, &address);
 }

@@ -1,12 +1,14 @@
 /*
  * options: reads argv by the tables task.def and option.def.
  *
- *     holdfast [-hV] VERB [option | positional]... [-- command...]
+ *     holdfast [option]... VERB [option | positional]... [-- command...]
  *
- * Options may stand before and after NAME; after the first word of a command they belong to the command.
+ * Options may stand before the verb, and before and after NAME; after the first word of a command they belong
+ * to the command.
  */
 #include "client/options.h"
 
+#include "client/guess.h"
 #include "client/status.h"
 #include "proto/number.h"
 
@@ -21,6 +23,7 @@
 struct reader {
 	struct options *o;
 	char **next;  /* the argument to be read next; ends with NULL */
+	char **verb;  /* where it is; NULL: nowhere */
 	bool closed;  /* "--" was seen: no more options */
 	bool command; /* the command begins at next */
 	char *why;
@@ -65,7 +68,8 @@ unit_ms(const char *unit)
 	static const struct {
 		const char *unit;
 		int64_t ms;
-	} units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}};
+	} units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000},
+		{"d", 24 * 60 * 60 * 1000}};
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(unit, units[i].unit) == 0) {
@@ -139,7 +143,8 @@ fail_range(struct reader *r, const struct option_entry *e, const char *value)
 {
 	if (e->kind == OPTION_SECONDS) {
 		(void)snprintf(r->why, OPTIONS_TEXT_MAX,
-			"--%s %.64s: a time from %s to %lld seconds (or with a unit: 500ms, 10s, 5m, 2h) is "
+			"--%s %.64s: a time from %s to %lld seconds (or with a unit: 500ms, 10s, 5m, 2h, "
+			"1.5d) is "
 			"allowed",
 			e->word, value, e->least > 0 ? "0.001" : "0", (long long)e->most / 1000);
 	} else {
@@ -201,11 +206,40 @@ option_allowed(struct reader *r, const struct option_entry *e)
 	enum task task = r->o->task;
 
 	if (task == TASK_COUNT) {
-		return e->word[0] == 'h' || strcmp(e->word, "version") == 0 ||
-		       reader_fail(r, "--%s goes after a verb; holdfast --help lists them%s", e->word, "");
+		return true; /* the missing verb is complained of */
 	}
 	return (e->tasks & (1u << task)) != 0 ||
 	       reader_fail(r, "--%s is not an option of holdfast %s", e->word, options_task(task)->word);
+}
+
+/* The entry of that word; at the end of the list: there is none. */
+static const struct option_entry *
+word_find(const char *text, size_t n)
+{
+	const struct option_entry *e = options_list();
+
+	while (e->word != NULL && (strlen(e->word) != n || memcmp(e->word, text, n) != 0)) {
+		e++;
+	}
+	return e;
+}
+
+static bool
+fail_word(struct reader *r, const char *text, size_t n)
+{
+	struct guess guess = guess_begin((struct slice){text, n});
+
+	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
+		if (r->o->task == TASK_COUNT || (e->tasks & (1u << r->o->task)) != 0) {
+			guess_try(&guess, e->word);
+		}
+	}
+	if (guess.best != NULL) {
+		return reader_fail(
+			r, "--%.64s: there is no such option; did you mean --%s?", text, guess.best);
+	}
+	return reader_fail(r, "--%.64s: there is no such option; holdfast %s--help lists them", text,
+		r->o->task == TASK_COUNT ? "VERB " : "");
 }
 
 /* --word, --word=value, --word value */
@@ -214,14 +248,10 @@ read_word(struct reader *r, const char *text)
 {
 	size_t n = strcspn(text, "=");
 	const char *value = text[n] == '=' ? text + n + 1 : NULL;
-	const struct option_entry *e = options_list();
+	const struct option_entry *e = word_find(text, n);
 
-	while (e->word != NULL && (strlen(e->word) != n || memcmp(e->word, text, n) != 0)) {
-		e++;
-	}
 	if (e->word == NULL) {
-		return reader_fail(
-			r, "--%.64s: there is no such option; holdfast --help lists them%s", text, "");
+		return fail_word(r, text, n);
 	}
 	if (!option_allowed(r, e)) {
 		return false;
@@ -240,15 +270,20 @@ read_word(struct reader *r, const char *text)
 	return option_set(r, e, value);
 }
 
+/* A letter may mean one thing for one verb and another for another. */
 static const struct option_entry *
-letter_find(char letter)
+letter_find(char letter, enum task task)
 {
-	const struct option_entry *e = options_list();
+	const struct option_entry *found = NULL;
 
-	while (e->word != NULL && e->letter != letter) {
-		e++;
+	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
+		bool fits = task != TASK_COUNT && (e->tasks & (1u << task)) != 0;
+
+		if (e->letter == letter && (found == NULL || fits)) {
+			found = e;
+		}
 	}
-	return e->word == NULL ? NULL : e;
+	return found;
 }
 
 /* -n, -w5, -w 5, -nq */
@@ -256,7 +291,7 @@ static bool
 read_letters(struct reader *r, const char *text)
 {
 	for (; *text != '\0'; text++) {
-		const struct option_entry *e = letter_find(*text);
+		const struct option_entry *e = letter_find(*text, r->o->task);
 		const char *value = text + 1;
 
 		if (e == NULL) {
@@ -287,21 +322,67 @@ read_letters(struct reader *r, const char *text)
 static bool
 read_task(struct reader *r, const char *text)
 {
+	struct guess guess = guess_begin(slice_of(text));
+
 	for (unsigned i = 0; i < TASK_COUNT; i++) {
 		if (strcmp(text, options_task((enum task)i)->word) == 0) {
 			r->o->task = (enum task)i;
 			return true;
 		}
 	}
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		guess_try(&guess, options_task((enum task)i)->word);
+	}
+	if (guess.best != NULL) {
+		return reader_fail(r, "%.64s: there is no such verb; did you mean %s?", text, guess.best);
+	}
 	return reader_fail(r, "%.64s: there is no such verb; holdfast --help lists them%s", text, "");
+}
+
+/* Whether the argument is an option whose value is the next one. */
+static bool
+takes_next(const char *text)
+{
+	const struct option_entry *e;
+
+	if (text[1] == '-') {
+		e = word_find(text + 2, strlen(text + 2));
+		return e->word != NULL && e->argument != NULL;
+	}
+	for (text++; *text != '\0'; text++) {
+		e = letter_find(*text, TASK_COUNT);
+		if (e != NULL && e->argument != NULL) {
+			return text[1] == '\0';
+		}
+	}
+	return false;
+}
+
+/* Options may stand before the verb, but which there are only it says. */
+static bool
+find_verb(struct reader *r)
+{
+	char **at = r->next;
+
+	for (; *at != NULL && (*at)[0] == '-' && (*at)[1] != '\0'; at++) {
+		if (strcmp(*at, "--") == 0) {
+			at++;
+			break;
+		}
+		if (takes_next(*at) && at[1] != NULL) {
+			at++;
+		}
+	}
+	if (*at == NULL) {
+		return true;
+	}
+	r->verb = at;
+	return read_task(r, *at);
 }
 
 static bool
 read_positional(struct reader *r, const char *text)
 {
-	if (r->o->task == TASK_COUNT) {
-		return read_task(r, text);
-	}
 	if (r->o->name == NULL && options_task(r->o->task)->arguments[0] != '\0') {
 		r->o->name = text;
 		return true;
@@ -326,6 +407,9 @@ read_argument(struct reader *r)
 {
 	const char *text = *r->next++;
 
+	if (r->next - 1 == r->verb) {
+		return true;
+	}
 	if (!r->closed && strcmp(text, "--") == 0) {
 		r->closed = true;
 		r->command = r->o->task == TASK_RUN && r->o->name != NULL;
@@ -411,7 +495,12 @@ options_complete(struct reader *r)
 	if (o->name == NULL && task->arguments[0] != '\0' && task->arguments[0] != '[') {
 		return reader_fail(r, "holdfast %s needs %s", task->word, task->arguments);
 	}
-	if (o->task == TASK_RUN && *o->command == NULL) {
+	if (o->shell != NULL && *o->command != NULL) {
+		return reader_fail(r,
+			"holdfast run %.64s: --command LINE or COMMAND is allowed, not both (%.64s)", o->name,
+			*o->command);
+	}
+	if (o->task == TASK_RUN && *o->command == NULL && o->shell == NULL) {
 		return reader_fail(r, "holdfast run %.64s: the command to run is missing%s", o->name, "");
 	}
 	if (o->task == TASK_BREAK && o->token == 0) {
@@ -450,6 +539,9 @@ options_parse(struct options *o, int argc, char **argv, char *why)
 		.kill_after_ms = 5 * 1000,
 		.clients = 64,
 		.bench_ms = 1000};
+	if (!find_verb(&r)) {
+		return false;
+	}
 	while (*r.next != NULL && !r.command) {
 		if (!read_argument(&r)) {
 			return false;

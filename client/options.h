@@ -56,6 +56,7 @@ struct options {
 	const char *words[2]; /* of TASK_LATCH and TASK_MASTERS, what follows the name; NULL: not given */
 	char **command;       /* TASK_RUN: what to run, NULL-terminated as argv is */
 	struct also also;     /* TASK_RUN: more names, held all together or not at all */
+	const char *shell;    /* TASK_RUN: a line for the shell, instead of a command */
 	bool nonblock;
 	int64_t wait_ms;     /* -1: as the daemon's rule for the name says; --nonblock makes it 0 */
 	int64_t busy_status; /* STATUS_BUSY */
@@ -118,7 +119,8 @@ const struct task_entry *options_task(enum task task);
  */
 bool options_parse(struct options *o, int argc, char **argv, char *why) __attribute__((warn_unused_result));
 
-/* "1.5", "500ms", "10s", "5m", "2h" to ms; a bare number is seconds. False when it is none of these. */
+/* "1.5", "500ms", "10s", "5m", "2h", "1.5d" to ms; a bare number is seconds. False when it is none of these.
+ */
 bool options_seconds(const char *text, int64_t *ms) __attribute__((warn_unused_result));
 
 #endif

@@ -10,6 +10,7 @@
  */
 #include "client/family.h"
 #include "client/holding.h"
+#include "client/job.h"
 #include "client/limits.h"
 #include "client/nest.h"
 #include "client/record.h"
@@ -51,6 +52,8 @@ struct run {
 	struct holding holding;
 	struct supervisor supervisor;
 	struct supervisor_plan plan;
+	struct job job;
+	char *shell[4]; /* of --command */
 	struct limits limits;
 	pid_t child;
 	int child_status;
@@ -149,7 +152,7 @@ command_start(struct run *r)
 {
 	int status;
 
-	r->plan.command = r->o->command;
+	r->plan.command = r->shell[0] != NULL ? r->shell : r->o->command;
 	r->plan.kill_after_ms = r->o->kill_after_ms;
 	r->plan.limit_ms = r->wire.local ? INT64_MAX : r->grant.expire_ms;
 	/* Should the supervisor be killed, its processes come to us. */
@@ -168,17 +171,10 @@ command_start(struct run *r)
 	r->fds[WATCH_WIRE] = (struct pollfd){r->wire.fd, POLLIN, 0};
 	holding_start(&r->holding, &r->wire, r->o, &r->grant, r->o->kill_after_ms);
 	limits_start(&r->limits, clock_ms(), r->o->max_run_ms, r->o->kill_after_ms, r->o->min_hold_ms);
+	job_start(&r->job, &r->supervisor, r->plan.shared);
 	supervisor_go(&r->supervisor);
 	signals_settle(r);
 	return STATUS_DONE;
-}
-
-static void
-ask_to_end(struct run *r)
-{
-	supervisor_signal(&r->supervisor, SIGTERM);
-	/* One that is stopped would not hear it. */
-	supervisor_signal(&r->supervisor, SIGCONT);
 }
 
 /* The lock is lost, or will be before anybody tells us otherwise: first step. */
@@ -195,9 +191,9 @@ stop_ask(struct run *r)
 		r->holding.why[0] != '\0' ? r->holding.why : "the daemon does not answer",
 		loss.way == LOSS_WARN ? "" : ": stopping the command");
 	if (loss.way == LOSS_TERM) {
-		ask_to_end(r);
+		job_signal(&r->job, SIGTERM);
 	} else if (loss.way == LOSS_SIGNAL) {
-		supervisor_signal(&r->supervisor, loss.signal);
+		job_signal(&r->job, loss.signal);
 	}
 }
 
@@ -246,12 +242,22 @@ tell_limit(struct run *r)
 	}
 }
 
+static bool
+in_doubt(const struct run *r)
+{
+	return deadline_doubts(&r->holding.deadline, clock_ms());
+}
+
 static void
 look_at_lock(struct run *r)
 {
+	bool doubted = in_doubt(r);
 	enum deadline_step step = holding_step(&r->holding);
 
 	tell_limit(r);
+	if (!doubted && in_doubt(r)) {
+		job_pause(&r->job);
+	}
 	if (r->holding.gone && !r->told) {
 		daemon_gone(r);
 	}
@@ -293,7 +299,7 @@ look_at_limits(struct run *r)
 			r->status = STATUS_TIMED_OUT;
 		}
 		say("the command has run for %s: stopping it", span_text(span, r->o->max_run_ms));
-		ask_to_end(r);
+		job_signal(&r->job, SIGTERM);
 		break;
 	case LIMITS_KILL:
 		supervisor_signal(&r->supervisor, SIGKILL);
@@ -318,7 +324,7 @@ signals_read(struct run *r)
 		if (r->plan.shared && (keys || info.ssi_code == SI_KERNEL)) {
 			continue;
 		}
-		supervisor_signal(&r->supervisor, signal);
+		job_signal(&r->job, signal);
 	}
 }
 
@@ -364,6 +370,7 @@ news_read(struct run *r)
 	switch (news.type) {
 	case NEWS_STARTED:
 		r->child = news.pid;
+		r->job.command = news.pid;
 		break;
 	case NEWS_FAILED:
 		say("cannot start the command: %s", strerror(news.value));
@@ -371,10 +378,7 @@ news_read(struct run *r)
 		r->gone = true;
 		break;
 	case NEWS_STOPPED:
-		/* STOP was sent to the command alone, and so will CONT be. */
-		if (r->plan.shared && news.value != SIGSTOP) {
-			terminal_stop(news.value);
-		}
+		job_stopped(&r->job, news.value);
 		break;
 	case NEWS_EXIT:
 		r->child_ended = true;
@@ -435,6 +439,9 @@ turn(struct run *r)
 	}
 	look_at_lock(r);
 	look_at_limits(r);
+	if (!in_doubt(r)) {
+		job_continue(&r->job);
+	}
 	if (clock_ms() >= r->mention_at_ms && !r->gone) {
 		mention_left_behind(r);
 	}
@@ -477,6 +484,7 @@ run_command(struct run *r)
 	while (!r->gone || keeps_on(r)) {
 		turn(r);
 	}
+	job_end(&r->job);
 	/* The session is still bound to the supervisor, which waits for us. */
 	if (r->stopping == STOP_NOT && !give_back(r) && r->status < 0) {
 		say("the lock %s was lost while the command ran: %s", r->o->name, r->holding.why);
@@ -550,7 +558,12 @@ task_run(const struct options *o, const struct address *a)
 			strerror(errno));
 		return STATUS_USAGE;
 	}
-	take_label(label, o->command[0]);
+	if (o->shell != NULL) {
+		r.shell[0] = "/bin/sh";
+		r.shell[1] = "-c";
+		r.shell[2] = (char *)(uintptr_t)o->shell;
+	}
+	take_label(label, o->shell != NULL ? r.shell[0] : o->command[0]);
 	if (nest_overlaps(o)) {
 		say("the holdfast run that this is a part of has some of these locks: --also takes all of "
 		    "them or "
@@ -566,8 +579,8 @@ task_run(const struct options *o, const struct address *a)
 	}
 	wire_close(&r.wire);
 	status = report(&r, fd, began_ms, status);
-	if (r.plan.shared && status == 128 + SIGINT && WIFSIGNALED(r.child_status)) {
-		terminal_interrupted();
+	if ((r.plan.shared || r.job.has_terminal) && status == 128 + SIGINT && WIFSIGNALED(r.child_status)) {
+		terminal_interrupted(r.job.has_terminal);
 	}
 	return status;
 }

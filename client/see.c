@@ -73,35 +73,74 @@ is_used(const struct answer *lock)
 	return !slice_equal(answer_get_text(lock, "state"), SLICE("leased"));
 }
 
+/* The oldest hold first; behind those, by name, what is only waited for. */
+static int
+lock_compare(const void *a, const void *b)
+{
+	const struct answer *left = *(const struct answer *const *)a,
+			    *right = *(const struct answer *const *)b;
+	int64_t l = answer_get_int(left, "token", 0) > 0 ? answer_get_int(left, "held_ms", 0) : -1;
+	int64_t r = answer_get_int(right, "token", 0) > 0 ? answer_get_int(right, "held_ms", 0) : -1;
+
+	char one[NAME_BYTES_MAX + 1], two[NAME_BYTES_MAX + 1];
+	struct slice first = answer_get_text(left, "name"), second = answer_get_text(right, "name");
+
+	if (l != r) {
+		return (l < r) - (l > r);
+	}
+	(void)snprintf(one, sizeof(one), "%.*s", (int)first.n, first.n > 0 ? first.p : "");
+	(void)snprintf(two, sizeof(two), "%.*s", (int)second.n, second.n > 0 ? second.p : "");
+	/* 9 before 10. */
+	return strverscmp(one, two);
+}
+
+static void
+ls_row(struct grid *g, const struct answer *lock, bool tokens, bool local)
+{
+	int64_t token = answer_get_int(lock, "token", 0);
+	char text[WHO_TEXT_MAX];
+
+	grid_text(g, answer_get_text(lock, "name"));
+	grid_text(g, answer_get_text(lock, "state"));
+	if (token > 0) {
+		grid_span(g, answer_get_int(lock, "held_ms", 0));
+	} else {
+		grid_text(g, SLICE("-"));
+	}
+	grid_text(g, slice_of(token > 0 ? who_name(text, lock, local) : "-"));
+	grid_text(g, slice_of(token > 0 ? who_place(text, lock) : "-"));
+	if (tokens) {
+		grid_int(g, token);
+	}
+	grid_int(g, answer_get_int(lock, "waiters", 0));
+	grid_text(g, answer_get_text(lock, "why"));
+}
+
 static int
 ls_grid(const struct options *o, const struct answer *locks, bool local)
 {
 	static const char *const heads[] = {
+		"NAME", "STATE", "FOR", "HOLDER", "WHERE", "WAITING", "WHY", NULL};
+	static const char *const more[] = {
 		"NAME", "STATE", "FOR", "HOLDER", "WHERE", "TOKEN", "WAITING", "WHY", NULL};
+	const struct answer **list = calloc(locks->count + 1, sizeof(*list));
 	struct grid g;
-	char text[WHO_TEXT_MAX];
 
-	grid_init(&g, heads);
-	for (size_t i = 0; i < locks->count; i++) {
-		const struct answer *lock = &locks->items[i];
-		int64_t token = answer_get_int(lock, "token", 0);
-
-		if (!is_used(lock) && !o->verbose) {
-			continue;
-		}
-		grid_text(&g, answer_get_text(lock, "name"));
-		grid_text(&g, answer_get_text(lock, "state"));
-		if (token > 0) {
-			grid_span(&g, answer_get_int(lock, "held_ms", 0));
-		} else {
-			grid_text(&g, SLICE("-"));
-		}
-		grid_text(&g, slice_of(token > 0 ? who_name(text, lock, local) : "-"));
-		grid_text(&g, slice_of(token > 0 ? who_place(text, lock) : "-"));
-		grid_int(&g, token);
-		grid_int(&g, answer_get_int(lock, "waiters", 0));
-		grid_text(&g, answer_get_text(lock, "why"));
+	grid_init(&g, o->verbose ? more : heads);
+	g.ordered = true;
+	g.failed = g.failed || list == NULL;
+	for (size_t i = 0; list != NULL && i < locks->count; i++) {
+		list[i] = &locks->items[i];
 	}
+	if (list != NULL) {
+		qsort(list, locks->count, sizeof(*list), lock_compare);
+	}
+	for (size_t i = 0; list != NULL && i < locks->count; i++) {
+		if (is_used(list[i]) || o->verbose) {
+			ls_row(&g, list[i], o->verbose, local);
+		}
+	}
+	free(list);
 	return grid_end(&g);
 }
 

@@ -28,6 +28,12 @@
 /* A LOCK that was answered sooner did not wait. */
 #define AT_ONCE_MS 20
 
+static int
+no_answer(const struct wire *w)
+{
+	return w->denied ? STATUS_DENIED : w->stranger ? STATUS_CONFIG : STATUS_UNAVAILABLE;
+}
+
 int
 take_refusal(const struct wire *w, const struct answer *answer, const char *what)
 {
@@ -36,7 +42,7 @@ take_refusal(const struct wire *w, const struct answer *answer, const char *what
 
 	if (answer == NULL) {
 		say("%s: %s", what, w->why);
-		return STATUS_UNAVAILABLE;
+		return no_answer(w);
 	}
 	if (answer->type != ANSWER_ERROR) {
 		say("%s: the daemon answered something unknown: is it of another version?", what);
@@ -74,10 +80,10 @@ take_greeting(struct wire *w, const struct address *a, const char *label)
 
 	if (!wire_open(w, a)) {
 		say("%s", w->why);
-		return STATUS_UNAVAILABLE;
+		return no_answer(w);
 	}
 	wire_greet(w, a, label);
-	answer = wire_answer(w);
+	answer = wire_welcome(w, a);
 	if (answer == NULL || answer->type == ANSWER_ERROR) {
 		return take_refusal(w, answer, "cannot greet the daemon");
 	}
@@ -132,6 +138,7 @@ ask_lock(struct wire *w, const struct options *o, int64_t wait_ms)
 struct reached {
 	const struct answer *answer; /* NULL: the connection ended */
 	const char *what;            /* the request before LOCK that failed; NULL: LOCK was asked */
+	bool circle;                 /* LOCK would wait for this process itself */
 };
 
 /* The answers in front of LOCK's. True: none of them refuses. */
@@ -139,7 +146,7 @@ static bool
 read_preface(struct wire *w, const struct taking *t, struct grant *g, struct reached *at)
 {
 	at->what = "cannot greet the daemon";
-	at->answer = wire_answer(w);
+	at->answer = wire_welcome(w, t->a);
 	if (at->answer == NULL || at->answer->type == ANSWER_ERROR) {
 		return false;
 	}
@@ -281,6 +288,7 @@ ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 			send_requests(w, t, waiting_left_ms(&waiting));
 			if (read_preface(w, t, g, &at)) {
 				at.answer = await_lock(w, &waiting);
+				at.circle = waiting.circle;
 			}
 		}
 		if (!take_away(w, at.answer) ||
@@ -306,7 +314,7 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	answer = at.answer;
 	if (sent_ms == 0) {
 		say("%s", w->why);
-		*status = STATUS_UNAVAILABLE;
+		*status = no_answer(w);
 		return false;
 	}
 	if (at.what != NULL) {
@@ -320,6 +328,7 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	}
 	if (!grant_read(t->o, answer, sent_ms, g)) {
 		*status = take_refusal(w, answer, what);
+		*status = at.circle ? (int)t->o->busy_status : *status;
 		return false;
 	}
 	if ((t->o->also.count > 0 || clock_ms() - sent_ms > AT_ONCE_MS) && !tell_again(w, t->o, g)) {

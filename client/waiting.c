@@ -3,6 +3,7 @@
  */
 #include "client/waiting.h"
 
+#include "client/circle.h"
 #include "client/say.h"
 #include "client/span.h"
 #include "client/who.h"
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define CIRCLE_MS      200   /* when a wait is looked at for waiting for itself */
 #define FIRST_MS       1000  /* waits shorter than this are not talked about */
 #define PEOPLE_MS      10000 /* how often the line for people is looked at again */
 #define LOOK_MS        2000  /* how long a look may take */
@@ -24,21 +26,29 @@
 #define PAUSE_MIN      20 /* between two looks for the daemon */
 #define PAUSE_MAX      500
 
+static int64_t
+first_look(const struct waiting *w, int64_t now_ms)
+{
+	int64_t limit = w->o->master_wait_ms;
+
+	if (!w->tells && limit == 0) {
+		return INT64_MAX;
+	}
+	return now_ms + (limit > 0 && limit < FIRST_MS ? limit / 2 : FIRST_MS);
+}
+
 void
 waiting_start(struct waiting *w, const struct options *o, const struct address *a, int64_t now_ms)
 {
 	memset(w, 0, sizeof(*w));
 	w->o = o;
 	w->a = a;
-	w->people = !o->quiet && isatty(STDERR_FILENO) == 1;
+	w->tells = !o->quiet;
+	w->people = w->tells && isatty(STDERR_FILENO) == 1;
 	w->next_ms = INT64_MAX;
 	w->over_ms = o->wait_ms < 0 ? INT64_MAX : now_ms + o->wait_ms;
-	if (w->people || o->master_wait_ms > 0) {
-		w->next_ms = now_ms + FIRST_MS;
-		if (o->master_wait_ms > 0 && o->master_wait_ms < FIRST_MS) {
-			w->next_ms = now_ms + o->master_wait_ms / 2;
-		}
-	}
+	w->looked = a->tcp || o->task == TASK_AWAIT || o->slots > 1;
+	w->next_ms = w->looked ? first_look(w, now_ms) : now_ms + CIRCLE_MS;
 }
 
 static int64_t
@@ -75,7 +85,8 @@ describe_holder(char *out, size_t room, const struct answer *inspect, bool local
 		(int)why.n, why.p == NULL ? "" : why.p);
 }
 
-static void
+/* False: there was nothing to say. */
+static bool
 say_who(struct waiting *w, const struct answer *inspect)
 {
 	const struct answer *holder = answer_get(inspect, "holder");
@@ -94,15 +105,16 @@ say_who(struct waiting *w, const struct answer *inspect)
 		(void)snprintf(line, sizeof(line), "held through the daemon %.*s of another host",
 			(int)elsewhere.n, elsewhere.p);
 	} else {
-		return;
+		return false;
 	}
 	/* Only a new holder or another place is news. */
 	if (token == w->said_token && place == w->said_place) {
-		return;
+		return true;
 	}
 	w->said_token = token;
 	w->said_place = place;
 	say("waiting for %s: %s; number %" PRId64 " in line here", w->o->name, line, place);
+	return true;
 }
 
 /* Guarded, it is there and says when it goes on. */
@@ -131,6 +143,32 @@ master_there(struct slice info)
 	return is_there((struct slice){at, n});
 }
 
+/* False: the wait has no end but that of a process that this one is a part of. */
+static bool
+circle_look(struct waiting *w, char *why, size_t room)
+{
+	const char *name;
+	int64_t pid = circle_find(w->a, w->o, &name);
+
+	w->looked = true;
+	if (pid == 0) {
+		return true;
+	}
+	w->circle = w->over_ms == INT64_MAX;
+	if (w->circle) {
+		(void)snprintf(why, room,
+			"%s is held until process %" PRId64
+			" ends, of which this one is a part: it would wait for "
+			"itself (-w SECS waits nevertheless)",
+			name, pid);
+	} else if (!w->o->quiet) {
+		say("%s is held until process %" PRId64
+		    " ends, of which this one is a part: the wait may be in vain",
+			name, pid);
+	}
+	return !w->circle;
+}
+
 /* Asks; true when a master answers the daemon. A thousand waiters must not be shown to each of them, so only
  * people get the whole of INSPECT. */
 static bool
@@ -143,7 +181,7 @@ look(struct waiting *w)
 
 	if (wire_open(&wire, w->a)) {
 		wire_greet(&wire, w->a, "holdfast");
-		if (w->people) {
+		if (w->tells) {
 			wire_ask(&wire, "INSPECT", w->o->name);
 		} else {
 			wire_ask(&wire, "INFO", "masters");
@@ -154,7 +192,7 @@ look(struct waiting *w)
 	}
 	if (answer != NULL && answer->type == ANSWER_MAP) {
 		there = is_there(answer_get_text(answer, "master"));
-		say_who(w, answer);
+		w->tells = !say_who(w, answer) || w->people;
 	} else if (answer != NULL && answer->type == ANSWER_TEXT) {
 		there = master_there(answer->text);
 	}
@@ -170,7 +208,7 @@ next_look(const struct waiting *w, int64_t now)
 	int64_t next;
 
 	if (limit == 0) {
-		return now + PEOPLE_MS;
+		return w->tells ? now + PEOPLE_MS : INT64_MAX;
 	}
 	every = every < ROUND_MIN ? ROUND_MIN : every > ROUND_MAX ? ROUND_MAX : every;
 	next = now + every;
@@ -217,10 +255,16 @@ waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms)
 bool
 waiting_look(struct waiting *w, char *why, size_t room)
 {
-	bool there = look(w);
+	bool there;
 	int64_t now = clock_ms();
 	char span[SPAN_TEXT_MAX];
 
+	if (!w->looked) {
+		w->next_ms = first_look(w, now - CIRCLE_MS);
+		return circle_look(w, why, room);
+	}
+	there = look(w);
+	now = clock_ms();
 	if (there) {
 		w->away_ms = 0;
 	} else if (w->away_ms == 0) {

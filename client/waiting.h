@@ -22,6 +22,9 @@ struct waiting {
 	int64_t away_ms;    /* no master, or no daemon, since then; 0: there is one */
 	int64_t pause_ms;   /* before the daemon is looked for once more */
 	bool people;        /* stderr is a terminal, and -q was not given */
+	bool tells;         /* who has it: without a terminal once, to people as often as that changes */
+	bool looked;        /* whether it waits for itself */
+	bool circle;        /* it does */
 	int64_t said_token; /* of the holder people were told of last */
 	int64_t said_place;
 };
@@ -35,7 +38,8 @@ int64_t waiting_left_ms(const struct waiting *w);
  * asked; 0: it could not be. Blocks until it is time to ask again; false when the wait is to be given up. */
 bool waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms) __attribute__((warn_unused_result));
 
-/* False when the wait is to be given up; then why says it. */
+/* False when the wait is to be given up; then why says it: no master answers, or (circle) the lock is held
+ * for a process that this one descends from, and the wait has no end. */
 bool waiting_look(struct waiting *w, char *why, size_t room) __attribute__((warn_unused_result));
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define OUT_MAX     (256 * 1024)
@@ -42,6 +44,31 @@ wire_fail(struct wire *w, const char *format, ...)
 	return false;
 }
 
+/* What the socket's file says about who may connect. Pointers into static memory of libc: used at once. */
+static bool
+fail_denied(struct wire *w, const struct address *a)
+{
+	struct stat st;
+	const struct group *group;
+
+	w->denied = true;
+	if (stat(a->path, &st) != 0) {
+		return wire_fail(w,
+			"you may not connect to the daemon at %s: a directory on the way is closed to you",
+			a->text);
+	}
+	group = getgrgid(st.st_gid);
+	if (group == NULL || st.st_gid == 0 || (st.st_mode & S_IWGRP) == 0) {
+		return wire_fail(w,
+			"you may not connect to the daemon at %s: only its owner (uid %u) and root may",
+			a->text, (unsigned)st.st_uid);
+	}
+	return wire_fail(w,
+		"you may not connect to the daemon at %s, but the group %s may: sudo usermod -aG %s $USER, "
+		"and log in again",
+		a->text, group->gr_name, group->gr_name);
+}
+
 static bool
 open_local(struct wire *w, const struct address *a)
 {
@@ -54,12 +81,29 @@ open_local(struct wire *w, const struct address *a)
 	if (w->fd >= 0 && connect(w->fd, (const struct sockaddr *)&to, sizeof(to)) == 0) {
 		return true;
 	}
+	if (w->fd >= 0 && errno == EACCES) {
+		return fail_denied(w, a);
+	}
 	w->away = is_away(errno);
 	hint = errno == ENOENT || errno == ECONNREFUSED
 		       ? ": is holdfastd running? HOLDFAST_URL or --socket names another place"
-	       : errno == EACCES ? ": its mode and group say who may connect"
-				 : "";
+		       : "";
 	return wire_fail(w, "cannot reach the daemon at %s: %s%s", a->text, strerror(errno), hint);
+}
+
+bool
+wire_listens(const char *path)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool listens;
+
+	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	listens = fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0;
+	if (fd >= 0) {
+		(void)close(fd);
+	}
+	return listens;
 }
 
 /* connect(2) that gives up after WIRE_CONNECT_MS; 0 or an errno. */
@@ -336,4 +380,22 @@ wire_answer(struct wire *w)
 		(void)wire_fail(w, "the daemon does not answer");
 	}
 	return answer;
+}
+
+const struct answer *
+wire_welcome(struct wire *w, const struct address *a)
+{
+	const struct answer *answer = wire_answer(w);
+	struct slice server = answer_get_text(answer, "server");
+
+	if (answer == NULL || answer->type == ANSWER_ERROR || slice_equal(server, SLICE("holdfast"))) {
+		return answer;
+	}
+	w->stranger = true;
+	(void)wire_fail(w,
+		"a server of Redis' kind (%.*s) answers at %s, and no holdfastd: HOLDFAST_URL and --socket "
+		"name the "
+		"daemon; a Redis belongs under masters: in holdfast.yml",
+		(int)(server.n > 32 ? 32 : server.n), server.p == NULL ? "" : server.p, a->text);
+	return NULL;
 }

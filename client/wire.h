@@ -18,10 +18,12 @@
 #define WIRE_TEXT_MAX 512
 
 struct wire {
-	int fd;     /* for poll(2): readable when wire_fill() has something to do; -1: closed */
-	bool local; /* a Unix socket: the daemon can see our processes */
-	bool ended; /* no more bytes will come; what came can still be read */
-	bool away;  /* because the daemon is not there, or ends: another one may come */
+	int fd;        /* for poll(2): readable when wire_fill() has something to do; -1: closed */
+	bool local;    /* a Unix socket: the daemon can see our processes */
+	bool ended;    /* no more bytes will come; what came can still be read */
+	bool away;     /* because the daemon is not there, or ends: another one may come */
+	bool denied;   /* because the socket is not for this user */
+	bool stranger; /* because what answers is no holdfastd */
 	struct buffer out;
 	struct buffer in;
 	size_t used; /* bytes of the answer that wire_next() returned last */
@@ -33,6 +35,9 @@ struct wire {
  * to do; wire_close() is allowed. */
 bool wire_open(struct wire *w, const struct address *a) __attribute__((warn_unused_result));
 void wire_close(struct wire *w);
+
+/* Whether somebody listens at that Unix socket, and lets us in. Does not block. */
+bool wire_listens(const char *path);
 
 #define WIRE_CONNECT_MS 5000
 
@@ -47,6 +52,9 @@ void wire_ask_words(struct wire *w, size_t n, const char *const *words);
 /* HELLO 3 with the login of the address; its answer is a map. label names the connection: printable ASCII
  * without spaces. */
 void wire_greet(struct wire *w, const struct address *a, const char *label);
+
+/* The answer to that, as wire_answer(). NULL also where something else than a daemon answers. */
+const struct answer *wire_welcome(struct wire *w, const struct address *a);
 
 /* Sends what was appended. False when the connection broke; what the daemon said before can still be read. */
 bool wire_flush(struct wire *w);

@@ -91,6 +91,38 @@ START_TEST(a_name_that_looks_like_an_option_follows_two_dashes)
 }
 END_TEST
 
+START_TEST(options_may_stand_before_the_verb)
+{
+	struct options o = parsed("holdfast -q -w 5 --why ls run -n a true");
+
+	ck_assert_int_eq(o.task, TASK_RUN);
+	ck_assert_str_eq(o.why, "ls");
+	ck_assert_str_eq(o.name, "a");
+	ck_assert(o.quiet && o.nonblock);
+	ck_assert_int_eq(parsed("holdfast -nS /a lock run").task, TASK_LOCK);
+	ck_assert_str_eq(parsed("holdfast --socket=/a ping").socket, "/a");
+	ck_assert_int_eq(parsed("holdfast -c 3 bench").clients, 3);
+}
+END_TEST
+
+START_TEST(a_line_for_the_shell_takes_the_place_of_the_command)
+{
+	struct options o = parsed("holdfast run a -c true");
+
+	ck_assert_str_eq(o.shell, "true");
+	ck_assert_ptr_null(o.command[0]);
+	ck_assert_str_eq(parsed("holdfast run --command=true a").shell, "true");
+}
+END_TEST
+
+START_TEST(days_and_fractions_are_times)
+{
+	ck_assert_int_eq(parsed("holdfast lock -w 1.5d a").wait_ms, 129600000);
+	ck_assert_int_eq(parsed("holdfast lock -w 0.5h a").wait_ms, 1800000);
+	ck_assert_int_eq(parsed("holdfast lock -w 365d a").wait_ms, OPTION_SECONDS_MAX);
+}
+END_TEST
+
 START_TEST(values_stand_behind_a_letter_a_space_or_an_equals_sign)
 {
 	ck_assert_int_eq(parsed("holdfast lock -w5 a").wait_ms, 5000);
@@ -146,7 +178,9 @@ static const struct {
 	const char *says;
 } bad_lines[] = {
 	{"holdfast", "a verb is missing"},
-	{"holdfast frobnicate", "frobnicate: there is no such verb"},
+	{"holdfast frobnicate", "frobnicate: there is no such verb; holdfast --help"},
+	{"holdfast lokc a", "lokc: there is no such verb; did you mean lock?"},
+	{"holdfast sess", "sess: there is no such verb; did you mean sessions?"},
 	{"holdfast run", "holdfast run needs NAME"},
 	{"holdfast run deploy", "the command to run is missing"},
 	{"holdfast run deploy --", "the command to run is missing"},
@@ -162,7 +196,12 @@ static const struct {
 	{"holdfast lock --frob a", "--frob: there is no such option"},
 	{"holdfast lock -Z a", "-Z: there is no such option"},
 	{"holdfast ls -n", "--nonblock is not an option of holdfast ls"},
-	{"holdfast -n lock a", "--nonblock goes after a verb"},
+	{"holdfast lock --noblock a", "--noblock: there is no such option; did you mean --nonblock?"},
+	{"holdfast ls --lease a", "--lease is not an option of holdfast ls"},
+	{"holdfast -n ls", "--nonblock is not an option of holdfast ls"},
+	{"holdfast -w 5", "a verb is missing"},
+	{"holdfast run -c true a true", "--command LINE or COMMAND is allowed, not both"},
+	{"holdfast lock -c true a", "--command is not an option of holdfast lock"},
 	{"holdfast lock -w", "--timeout needs a value: SECS"},
 	{"holdfast lock a --why", "--why needs a value: TEXT"},
 	{"holdfast lock --quiet=1 a", "--quiet takes no value"},
@@ -171,7 +210,8 @@ static const struct {
 	{"holdfast lock -w 0x10 a", "--timeout 0x10"},
 	{"holdfast lock -w -1 a", "--timeout -1"},
 	{"holdfast lock -w inf a", "--timeout inf"},
-	{"holdfast lock -w 1d a", "--timeout 1d"},
+	{"holdfast lock -w 1y a", "--timeout 1y"},
+	{"holdfast lock -w 366d a", "--timeout 366d"},
 	{"holdfast lock -w 99999999999999999999999 a", "--timeout 999"},
 	{"holdfast lock -E 256 a", "--conflict-exit-code 256: a number from 0 to 255"},
 	{"holdfast lock -t 0 a", "--lease 0: a time from 0.001 to 31536000 seconds"},
@@ -479,6 +519,9 @@ options_case(void)
 	tcase_add_test(tc, run_takes_options_before_and_after_the_name_and_leaves_the_command_alone);
 	tcase_add_test(tc, the_two_dashes_before_a_command_may_be_left_out);
 	tcase_add_test(tc, a_name_that_looks_like_an_option_follows_two_dashes);
+	tcase_add_test(tc, options_may_stand_before_the_verb);
+	tcase_add_test(tc, a_line_for_the_shell_takes_the_place_of_the_command);
+	tcase_add_test(tc, days_and_fractions_are_times);
 	tcase_add_test(tc, values_stand_behind_a_letter_a_space_or_an_equals_sign);
 	tcase_add_test(tc, absent_options_have_the_documented_values);
 	tcase_add_test(tc, not_waiting_is_a_wait_of_zero);

@@ -87,17 +87,59 @@ START_TEST(a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahea
 }
 END_TEST
 
-START_TEST(a_holder_that_slept_past_its_deadline_asks_nobody)
+START_TEST(a_holder_that_slept_past_its_deadline_is_in_doubt_until_it_is_answered)
 {
 	struct deadline d;
 
 	deadline_start(&d, 1000, 9000, 2000);
-	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
-	ck_assert_int_eq(deadline_step(&d, 60000), DEADLINE_EXPIRE);
+	ck_assert_int_eq(deadline_step(&d, 60000), DEADLINE_ASK);
+	ck_assert(!deadline_doubts(&d, 60000));
+	deadline_asked(&d, 60000);
+	ck_assert(deadline_doubts(&d, 60000));
+	ck_assert_int_eq(deadline_step(&d, 60001), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_next(&d, 60001), 60000 + DEADLINE_DOUBT_MS);
+	deadline_told(&d, 9000);
+	ck_assert(!deadline_doubts(&d, 60001));
+	ck_assert_int_eq(deadline_step(&d, 60001), DEADLINE_WAIT);
+	ck_assert_int_eq(d.expire_ms, 69000);
+	ck_assert_int_eq(d.stop_ms, 67000);
+}
+END_TEST
+
+START_TEST(a_doubt_that_nobody_answers_ends_the_hold)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_asked(&d, 60000);
+	ck_assert_int_eq(deadline_step(&d, 60000 + DEADLINE_DOUBT_MS - 1), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_step(&d, 60000 + DEADLINE_DOUBT_MS), DEADLINE_EXPIRE);
+	ck_assert(!deadline_doubts(&d, 60000 + DEADLINE_DOUBT_MS));
+}
+END_TEST
+
+START_TEST(a_doubt_ends_with_the_connection)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_asked(&d, 60000);
+	deadline_silence(&d);
+	ck_assert(!deadline_doubts(&d, 60001));
+	ck_assert_int_eq(deadline_step(&d, 60001), DEADLINE_EXPIRE);
+}
+END_TEST
+
+START_TEST(a_holder_that_asked_in_time_expires_without_a_doubt)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
 	deadline_asked(&d, 9900);
 	ck_assert_int_eq(deadline_step(&d, 9999), DEADLINE_WAIT);
 	ck_assert_int_eq(deadline_next(&d, 9999), 10000);
 	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
+	ck_assert(!deadline_doubts(&d, 10000));
 	deadline_told(&d, 9000);
 	ck_assert_int_eq(deadline_step(&d, 10001), DEADLINE_WAIT);
 }
@@ -113,25 +155,6 @@ START_TEST(a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once)
 	deadline_silence(&d);
 	ck_assert_int_eq(deadline_step(&d, 8600), DEADLINE_STOP);
 	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
-}
-END_TEST
-
-START_TEST(a_holder_that_asked_in_time_did_not_sleep)
-{
-	struct deadline d;
-
-	deadline_start(&d, 1000, 900, 0);
-	deadline_asked(&d, 1300);
-	deadline_told(&d, 600);
-	deadline_asked(&d, 1500);
-	deadline_told(&d, 400);
-	ck_assert_int_eq(deadline_step(&d, 1900), DEADLINE_EXPIRE);
-	ck_assert(deadline_slept(&d, 1900));
-	deadline_asked(&d, 1890);
-	deadline_told(&d, 10);
-	ck_assert_int_eq(deadline_step(&d, 1900), DEADLINE_EXPIRE);
-	ck_assert(!deadline_slept(&d, 1900));
-	ck_assert(deadline_slept(&d, 2900));
 }
 END_TEST
 
@@ -154,7 +177,9 @@ main(void)
 		a_hold_that_is_not_renewed_keeps_its_whole_grace,
 		a_silent_daemon_is_not_asked_and_what_it_told_stands,
 		a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead,
-		a_holder_that_slept_past_its_deadline_asks_nobody,
+		a_holder_that_slept_past_its_deadline_is_in_doubt_until_it_is_answered,
+		a_doubt_that_nobody_answers_ends_the_hold, a_doubt_ends_with_the_connection,
+		a_holder_that_asked_in_time_expires_without_a_doubt,
 		a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once,
-		a_holder_that_asked_in_time_did_not_sleep, a_validity_of_zero_expires_at_once);
+		a_validity_of_zero_expires_at_once);
 }

@@ -641,7 +641,7 @@ START_TEST(a_daemon_that_drains_refuses_who_waits_and_confirms_what_is_under_way
 	await(&w, 1);
 	is(&w, 2, id, 3, 2);
 	down(&w, 2);
-	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c1 -DRAINING");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c1 -DRAINING | hello");
 	ck_assert_str_eq(is(&w, 3, id, 3, 1), "c2 :1");
 	ck_assert_str_eq(down(&w, 2), "c2 -DRAINING");
 	story_done(&w);

@@ -2,7 +2,7 @@
 # Completion of holdfast(1) for bash; printed by: holdfast completion bash
 _holdfast_options() {
 	case $1 in
-	run) printf '%s' '--also --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --token-file --quiet --verbose --socket --help --version ' ;;
+	run) printf '%s' '--also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --token-file --quiet --verbose --socket --help --version ' ;;
 	lock) printf '%s' '--nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --pid --token-file --json --quiet --verbose --socket --help --version ' ;;
 	unlock) printf '%s' '--pid --token --json --quiet --verbose --socket --help --version ' ;;
 	hold) printf '%s' '--nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --token-file --json --quiet --verbose --socket --help --version ' ;;
@@ -39,7 +39,7 @@ _holdfast() {
 	fi
 	while ((i < COMP_CWORD)); do
 		case ${COMP_WORDS[i]} in
-		--also | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | -c | --clients | --names | --seconds | -S | --socket) ((i++)) ;;
+		--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | -c | --clients | --names | --seconds | -S | --socket) ((i++)) ;;
 		-*) ;;
 		*) break ;;
 		esac
@@ -66,7 +66,7 @@ _holdfast() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 		;;
-	--also | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | -c | --clients | --names | --seconds) return ;;
+	--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | -c | --clients | --names | --seconds) return ;;
 	esac
 	case $word in
 	-*)

@@ -8,7 +8,7 @@ end
 function __holdfast_rest
 	set -l words (commandline -opc)
 	set -e words[1..2]
-	argparse -s also= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= c/clients= names= seconds= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
+	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
 	string join \n -- $argv
 end
 # Whether the verb is one of these and its options may stand here.
@@ -43,6 +43,7 @@ complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a masters -d 's
 complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a bench -d 'measure how fast the daemon hands out locks, and verify each grant'
 complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a completion -d 'print the completion script for a shell'
 complete -c holdfast -n '__holdfast_options run' -l also -x -d 'hold this lock, too: all of them or none; may be repeated'
+complete -c holdfast -n '__holdfast_options run' -s c -l command -x -d 'run LINE with /bin/sh, instead of COMMAND'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s n -l nonblock -d 'do not wait'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s w -l timeout -x -d 'wait no longer than this'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s E -l conflict-exit-code -x -d 'exit code when busy (75)'

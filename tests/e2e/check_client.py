@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """holdfast in scripts and by hand: lock, unlock, check, hold, and the verbs that look."""
 
+import grp
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import harness
 import tool
 from harness import WHOLE_MS, boottime, expect, expect_between, expect_not_before
+from terminal import Terminal
 
 
 def world(place, **options):
@@ -207,6 +209,104 @@ def test_no_daemon(place):
             expect_not_before(boottime() - started, 1, "the end of the wait", WHOLE_MS)
 
 
+def test_waits_for_itself(place):
+    """lock inside of run, run inside of lock, also without the environment, do not wait for themselves for ever"""
+    daemon = world(place)
+    bare = "env -i PATH=\"$PATH\" HOLDFAST_URL=\"$HOLDFAST_URL\" "
+    for text in ("holdfast run a -- sh -c 'holdfast lock a --pid $$; echo status $?'",
+                 "holdfast run a -- sh -c '%sholdfast lock a --pid $$; echo status $?'" % bare,
+                 "holdfast run a -- sh -c '%sholdfast run a -- echo ran; echo status $?'" % bare,
+                 "holdfast lock a --pid $$; holdfast run a -- echo ran; echo status $?",
+                 "holdfast lock a --pid $$; holdfast run b --also a -- echo ran; echo status $?",
+                 "holdfast lock a --pid $$; sh -c '%sholdfast lock a --pid $$; echo status $?'" % bare):
+        script = tool.script(place, daemon, text)
+        script.output.wait("^status 75")
+        script.wait()
+        text = script.output.text()
+        expect(("a part: it would wait for itself" in text, "ran" in text), (True, False), text)
+
+
+def test_waits_perhaps_for_itself(place):
+    """with -w a lock that an ancestor holds is waited for, and that is said; what it gives back is granted"""
+    daemon = world(place)
+    script = tool.script(place, daemon, "holdfast lock a --pid $$; holdfast run -w 60 a -- echo ran & "
+                         "read go; holdfast unlock a --pid $$; wait", stdin=-1)
+    script.output.wait("the wait may be in vain")
+    script.process.stdin.write(b"\n")
+    script.process.stdin.flush()
+    script.output.wait("^ran")
+    expect(script.wait(), 0)
+
+
+def test_waits_for_others(place):
+    """who waits for a lock of another process of the same script is not told so"""
+    daemon = world(place)
+    holder = tool.start(place, daemon, "hold", "a")
+    holder.output.wait(r"^\d+$")
+    script = tool.script(place, daemon, "holdfast lock b --pid $$; holdfast run a -- echo ran")
+    daemon.queued("a")
+    expect(daemon.client()("LOCK", "a", "WAIT", 500), None)
+    holder.signal(signal.SIGTERM)
+    script.output.wait("^ran")
+    expect("itself" in script.output.text(), False, script.output.text())
+
+
+def test_waits_say_so_once(place):
+    """who waits without a terminal says once who has the lock; -q says nothing"""
+    daemon = world(place)
+    holder = tool.start(place, daemon, "hold", "a", "--why", "release 4.2")
+    holder.output.wait(r"^\d+$")
+    waits = [tool.start(place, daemon, "run", *words, "a", "--", "echo", "ran") for words in ((), ("-q",))]
+    waits[0].output.wait(r"waiting for a: held for [\d.]+s by hold@\S+ \(pid %d, uid %d\): release 4.2"
+                         % (holder.pid, os.getuid()))
+    # Long enough to be said again, were it said whenever it is looked at.
+    expect(daemon.client()("LOCK", "a", "WAIT", 6000), None)
+    holder.signal(signal.SIGTERM)
+    expect([process.wait() for process in waits], [0, 0])
+    expect([process.output.text().count("waiting for") for process in waits], [1, 0])
+
+
+def test_redis_is_no_daemon(place):
+    """a HOLDFAST_URL that is a Redis is told apart from a daemon, by every verb, with 78"""
+    redis = place.redis()
+    for words in (("ping",), ("ls",), ("run", "a", "true"), ("lock", "a"), ("hold", "a"), ("await", "a"), ("info",)):
+        status, output = tool.call(place, redis.socket, *words)
+        expect((status, "no holdfastd" in output, "masters: in holdfast.yml" in output), (78, True, True), output)
+
+
+def test_may_not_connect(place):
+    """who may not connect is told the group that may, and the command, with 77"""
+    if os.getuid() != 0:
+        raise harness.Skip("needs root, to become somebody else")
+    daemon = world(place)
+    other = next(group for group in grp.getgrall() if group.gr_gid not in (0, 65534))
+    # The socket is another user's, and the client is root without its capabilities: it is refused there, and every
+    # directory on the way, as well as the client's own file, stays open to it.
+    os.chown(daemon.socket, 65534, other.gr_gid)
+    os.chmod(daemon.socket, 0o660)
+    weak = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--regid=65534", "--clear-groups")
+    for words in (("ping",), ("run", "a", "true"), ("hold", "a"), ("await", "a")):
+        status, output = tool.call(place, daemon, *words, through=weak)
+        expect((status, "usermod -aG %s $USER" % other.gr_name in output), (77, True), output)
+    os.chown(daemon.socket, 65534, 0)
+    status, output = tool.call(place, daemon, "ping", through=weak)
+    expect((status, "only its owner (uid 65534) and root may" in output), (77, True), output)
+
+
+def test_no_section(place):
+    """info of a section that is not there is 1, as the manual says"""
+    daemon = world(place)
+    status, output = tool.call(place, daemon, "info", "foo")
+    expect((status, "there is no section 'foo'" in output), (1, True), output)
+
+
+def test_command_line(place):
+    """-c runs a line with the shell, as flock does; options may stand before the verb"""
+    daemon = world(place)
+    expect(tool.call(place, daemon, "run", "a", "-c", "echo $HOLDFAST_NAME; exit 3"), (3, "a"))
+    expect(tool.call(place, daemon, "-n", "--timeout", "2d", "run", "a", "-c", "echo ran"), (0, "ran"))
+
+
 def test_pid_of_nobody(place):
     """a process that is not there is refused"""
     daemon = world(place)
@@ -297,6 +397,47 @@ def test_looking(place):
     client.close()
 
 
+def test_two_daemons(place):
+    """when the user's own daemon and the system's both answer, it is said which one is used"""
+    if place.run("unshare", "-m", "mount", "-t", "tmpfs", "none", "/run").wait() != 0:
+        raise harness.Skip("no mount namespace, to have a /run of its own")
+    redis = place.redis()
+    own, system = [place.daemon(name, master=redis).admitted() for name in ("d1", "d2")]
+    os.makedirs(os.path.join(place.path, "runtime/holdfast"))
+    os.symlink(own.socket, os.path.join(place.path, "runtime/holdfast/holdfast.sock"))
+    text = ("mount -t tmpfs none /run && mkdir /run/holdfast && ln -s %s /run/holdfast/holdfast.sock && "
+            "%s ping; echo status $?" % (system.socket, harness.HOLDFAST))
+    environment = {"XDG_RUNTIME_DIR": os.path.join(place.path, "runtime"), "HOLDFAST_URL": ""}
+    for both in (True, False):
+        process = place.run("unshare", "-m", "sh", "-c", text, environment=environment)
+        process.output.wait("^status 0")
+        said_it = "two daemons answer: this is yours at unix:%s/runtime/" % place.path in process.output.text()
+        expect(said_it, both, process.output.text())
+        if both:
+            expect(system.terminate(), 0)
+
+
+def test_list_fits(place):
+    """ls shows the oldest hold first, on a terminal in 80 columns; the token is there with -v"""
+    daemon = world(place)
+    for name in ("z", "m", "a"):
+        client = daemon.client()
+        client("LOCK", name, "WHY", "release 4.2 of the shop, with all that it needs for that, and more besides that")
+        harness.until("it is older", lambda: said(place, daemon, "ls", name)[0]["held_ms"] > 1)
+    waiting = tool.waiting(place, daemon, "m")
+    with Terminal(place, daemon, "holdfast", "ls") as terminal:
+        expect(terminal.end(), 0)
+    lines = re.sub("\033\\[\\d*m", "", terminal.text).splitlines()
+    expect([line.split()[0] for line in lines], ["NAME", "z", "m", "a"], terminal.text)
+    expect(max(len(line) for line in lines), 80, terminal.text)
+    expect("release 4.2" in lines[1] and lines[1].endswith("+"), True, lines[1])
+    status, text = tool.call(place, daemon, "ls")
+    expect((status, text.count("and more besides that"), "TOKEN" in text), (0, 3, False), text)
+    status, text = tool.call(place, daemon, "ls", "-v")
+    expect((status, str(said(place, daemon, "ls", "z")[0]["token"]) in text), (0, True), text)
+    waiting.close()
+
+
 def test_escapes(place):
     """what others wrote is printed without its control characters, and JSON stays JSON"""
     daemon = world(place)
@@ -358,8 +499,7 @@ def test_ping_and_info(place):
     expect((status, "# Server" in text, "# Clients" in text), (0, True, False), text)
     info = said(place, daemon, "info")
     expect(isinstance(info["clients"]["connected_clients"], int), True, str(info["clients"]))
-    status, text = tool.call(place, daemon, "-S", daemon.socket, "ping")
-    expect(status, 64, text)
+    expect(tool.call(place, "/nowhere", "-S", daemon.socket, "ping")[0], 0)
     expect(tool.call(place, "/nowhere", "ping", "-S", daemon.socket)[0], 0)
     expect(tool.call(place, "/nowhere", "ping", "-q")[0], 69)
 

@@ -317,15 +317,17 @@ def test_work_that_ends_in_time(place):
 
 
 def test_lease(place):
-    """-t ends the hold by itself: the command is stopped before, with 76"""
+    """-t ends the hold by itself: the command is stopped just before, with 76 and its own reason"""
     daemon = world(place)
-    # A third of that is from TERM to the end of the hold.
+    began = harness.boottime()
     wrapper = tool.start(place, daemon, "run", "-t", "3", "x", "--", "sh", "-c", PLAIN)
     ends = tool.Ends(tool.pids(wrapper))
     client = tool.waiting(place, daemon, "x")
     tool.never_early(client, ends)
     expect(wrapper.wait(), 76)
-    expect("its time is nearly over" in wrapper.output.text(), True, wrapper.output.text())
+    expect("the lock x is lost: the 3.0s of --lease are over" in wrapper.output.text(), True, wrapper.output.text())
+    # A twentieth is from TERM to the end of the hold.
+    expect_not_before(harness.boottime() - began, 3 * 0.95, "the end of the command", harness.WHOLE_MS)
     ends.close()
 
 

@@ -17,7 +17,7 @@ def test_info_sections(place):
     expect(status, 0, output)
     expect(output.startswith("# Locks\n") and "# Server" not in output, True, output)
     status, output = tool.call(place, daemon, "info", "nosuch")
-    expect(status, 64, output)
+    expect(status, 1, output)
     expect("there is no section 'nosuch': Server, Clients," in output, True, output)
     status, output = tool.call(place, daemon, "info", "keyspace")
     expect(status, 1, output)

@@ -2,12 +2,13 @@
 """holdfast run in the foreground of a terminal: pipelines, ^C and ^Z work as without it."""
 
 import os
+import re
 import signal
 import sys
 
 import harness
 import tool
-from harness import expect
+from harness import expect, until
 from terminal import Terminal
 
 
@@ -151,23 +152,187 @@ def test_stop_shell_killed(place):
 
 
 def test_stop_too_long(place):
-    """a job that was stopped with ^Z for longer than its lease is killed when it is continued"""
+    """a job that was stopped with ^Z for longer than its lease goes on when the daemon has kept the lock"""
     daemon = world(place, config="lease: 2s\nclock-margin: 200ms\n")
     with shell(place, daemon) as terminal:
-        terminal.type("holdfast run x -- sh -c 'echo \"pid $$\"; exec nice -n 19 cat'\n")
-        ends = tool.Ends([int(terminal.wait(r"^pid (\d+)").group(1))])
+        terminal.type("holdfast run x -- sh -c 'echo started; exec nice -n 19 cat'\n")
+        terminal.wait("^started")
         terminal.type("\x1a")
         terminal.wait("Stopped")
         terminal.wait(r"\$ ")
         # Two leases, told by the daemon that keeps them.
         expect(daemon.client()("LOCK", "x", "WAIT", 4000), None)
         terminal.type("fg\n")
-        terminal.wait("the lock x is lost: this host or process slept")
+        terminal.wait("holdfast run x")
+        terminal.type("two\n")
+        terminal.wait("^two\ntwo")
+        expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
+        terminal.type("\x04")
+        terminal.wait(r"\$ ")
+        terminal.type("echo \"status $?\"\n")
+        terminal.wait("^status 0")
+        terminal.type("exit 7\n")
+        expect(terminal.end(), 7)
+
+
+def stands(pid):
+    """Whether the process is stopped."""
+    with open("/proc/%d/stat" % pid, encoding="utf-8") as stream:
+        return stream.read().rsplit(")", 1)[1].split()[0] == "T"
+
+
+def foreground(terminal):
+    terminal.type("fg\n")
+    terminal.wait(r"^holdfast run x")
+
+
+def background(terminal, text):
+    """Starts a job that stops in the background; the pids of wrapper and command."""
+    terminal.type("set -b; holdfast run x -- sh -c 'echo \"pid $$\"; %s' & echo \"wrapper $!\"\n" % text)
+    terminal.wait("Stopped")
+    return [int(re.search(r"\b%s (\d+)" % word, terminal.text).group(1)) for word in ("wrapper", "pid")]
+
+
+def test_stop_lost(place):
+    """a job whose lock was lost while it was stopped does nothing more when it is continued"""
+    daemon = world(place, config="lease: 2s\nclock-margin: 200ms\n")
+    with shell(place, daemon) as terminal:
+        ends = tool.Ends([background(terminal, 'kill -TSTP $$; echo "goes on"')[1]])
+        next_one = daemon.client()
+        with daemon.client(form=3) as watcher:
+            token = watcher("INSPECT", "x")["holder"]["token"]
+        daemon.client()("BREAK", "x", "TOKEN", token)
+        next_one("LOCK", "x")
+        foreground(terminal)
+        terminal.wait("the lock x is lost")
         ends.wait()
         terminal.type("echo \"status $?\"\n")
         terminal.wait("^status 76")
+        expect("\ngoes on" in terminal.text, False)
         terminal.type("exit 7\n")
         expect(terminal.end(), 7)
+
+
+def test_stop_unknown(place):
+    """a job that was stopped for longer than its lease does nothing more when the daemon does not answer"""
+    daemon = world(place, config="lease: 2s\nclock-margin: 200ms\n")
+    with shell(place, daemon) as terminal:
+        ends = tool.Ends([background(terminal, 'kill -TSTP $$; echo "goes on"')[1]])
+        expect(daemon.client()("LOCK", "x", "WAIT", 4000), None)
+        daemon.process.stop()
+        try:
+            foreground(terminal)
+            terminal.wait("the lock x is lost: the daemon does not answer")
+            ends.wait()
+        finally:
+            daemon.process.cont()
+        terminal.type("echo \"status $?\"\n")
+        terminal.wait("^status 76")
+        expect("\ngoes on" in terminal.text, False)
+        terminal.type("exit 7\n")
+        expect(terminal.end(), 7)
+
+
+def test_background(place):
+    """a job that was started in the background gets the terminal with fg, and gives it back with ^Z and at its end"""
+    daemon = world(place)
+    with shell(place, daemon) as terminal:
+        background(terminal, "cat; echo end; sleep 0")
+        foreground(terminal)
+        terminal.type("one\n")
+        terminal.wait("^one\none")
+        terminal.type("\x1a")
+        terminal.wait("Stopped")
+        terminal.wait(r"\$ ")
+        expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
+        foreground(terminal)
+        terminal.type("two\n")
+        terminal.wait("^two\ntwo")
+        terminal.type("\x04")
+        terminal.wait("^end")
+        terminal.wait(r"\$ ")
+        terminal.type("echo \"status $?\"\n")
+        terminal.wait("^status 0")
+        terminal.type("exit 6\n")
+        expect(terminal.end(), 6)
+
+
+def ends_by(place, how, status):
+    """A job that was started in the background, read the terminal and is in the foreground ends."""
+    daemon = world(place)
+    with shell(place, daemon) as terminal:
+        wrapper, command = background(terminal, "exec cat")
+        ends = tool.Ends([command])
+        foreground(terminal)
+        terminal.type("one\n")
+        terminal.wait("^one\none")
+        how(terminal, wrapper)
+        ends.wait()
+        terminal.wait(r"\$ ")
+        terminal.type("echo \"status $?\"\n")
+        terminal.wait("^status %d" % status)
+        expect(isinstance(daemon.client()("LOCK", "x", "WAIT", 0), int), True)
+        terminal.type("exit 6\n")
+        expect(terminal.end(), 6)
+
+
+def test_background_interrupt(place):
+    """^C ends a job that was started in the background"""
+    ends_by(place, lambda terminal, _: terminal.type("\x03"), 130)
+
+
+def test_background_quit(place):
+    """^\\ ends a job that was started in the background"""
+    ends_by(place, lambda terminal, _: terminal.type("\x1c"), 131)
+
+
+def test_background_term(place):
+    """TERM ends a job that was started in the background and has the terminal"""
+    ends_by(place, lambda _, wrapper: os.kill(wrapper, signal.SIGTERM), 143)
+
+
+def test_background_kill(place):
+    """kill %1 ends a job that stopped in the background"""
+    daemon = world(place)
+    with shell(place, daemon) as terminal:
+        ends = tool.Ends([background(terminal, "exec cat")[1]])
+        terminal.type("kill %1\n")
+        ends.wait()
+        terminal.wait("Exit 143|Terminated")
+        terminal.type("exit 6\n")
+        expect(terminal.end(), 6)
+
+
+def test_background_deaf(place):
+    """a job that does not read the terminal is stopped with ^Z and ended with ^C, too"""
+    daemon = world(place)
+    with shell(place, daemon) as terminal:
+        terminal.type("holdfast run x -- sh -c 'echo \"pid $$\"; exec sleep 1000' &\n")
+        ends = tool.Ends([int(terminal.wait(r"pid (\d+)").group(1))])
+        foreground(terminal)
+        terminal.type("\x1a")
+        terminal.wait("Stopped")
+        terminal.wait(r"\$ ")
+        foreground(terminal)
+        terminal.type("\x03")
+        ends.wait()
+        terminal.wait(r"\$ ")
+        terminal.type("echo \"status $?\"\n")
+        terminal.wait("^status 130")
+        terminal.type("exit 6\n")
+        expect(terminal.end(), 6)
+
+
+def test_stopped_hears(place):
+    """a command that is stopped hears of TERM, sent to the wrapper alone"""
+    daemon = world(place)
+    run = tool.start(place, daemon, "run", "x", "--", "sh", "-c", 'echo "pids $$"; kill -STOP $$; echo "goes on"')
+    command = tool.pids(run)
+    ends = tool.Ends(command)
+    until("the command to be stopped", lambda: stands(command[0]))
+    run.signal(signal.SIGTERM)
+    ends.wait()
+    expect(run.wait(), 143)
 
 
 def test_wrapper_killed(place):

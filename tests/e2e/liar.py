@@ -46,5 +46,5 @@ class Liar:
 
     def answer(self, words):
         if words[0] == "HELLO":
-            return b"%0\r\n"
+            return b"%1\r\n$6\r\nserver\r\n$8\r\nholdfast\r\n"
         return b":0\r\n" if words[0] == "UNLOCK" else b":%d\r\n" % self.token()

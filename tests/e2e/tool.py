@@ -38,12 +38,13 @@ def ears(*acts):
 
 
 def start(place, daemon, *words, **options):
-    """holdfast as a process of a session of its own, so without a terminal, whoever runs the tests."""
+    """holdfast as a process of a session of its own, so without a terminal, whoever runs the tests; through: the
+    words of a command that becomes it."""
     if not os.access(harness.HOLDFAST, os.X_OK):
         raise harness.Skip("%s is not built" % harness.HOLDFAST)
     environment = {"HOLDFAST_URL": daemon if isinstance(daemon, str) else daemon.socket}
     environment.update(options.pop("environment", {}))
-    return place.run(harness.HOLDFAST, *[str(word) for word in words], environment=environment,
+    return place.run(*options.pop("through", ()), harness.HOLDFAST, *[str(word) for word in words], environment=environment,
                      start_new_session=True, **options)
 
 

@@ -1,0 +1,98 @@
+/*
+ * circle: INSPECT says which processes hold, SESSIONS what they are bound to, /proc which of them we descend
+ * from.
+ */
+#include "client/circle.h"
+
+#include "client/family.h"
+#include "client/wire.h"
+#include "daemon/base/clock.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static bool
+is_ancestor(int64_t pid)
+{
+	pid_t at = getppid();
+
+	while (at > 1 && at != pid) {
+		at = family_parent(at);
+	}
+	return at > 1;
+}
+
+/* The process that a session is bound to; 0: none. */
+static int64_t
+bound_to(struct wire *w, int64_t session, int64_t until_ms)
+{
+	const struct answer *answer;
+
+	wire_ask(w, "SESSIONS");
+	(void)wire_flush(w);
+	answer = wire_wait(w, until_ms);
+	for (size_t i = 0; answer != NULL && answer->type == ANSWER_ARRAY && i < answer->count; i++) {
+		if (answer_get_int(&answer->items[i], "session", 0) == session) {
+			return answer_get_int(&answer->items[i], "bound_pid", 0);
+		}
+	}
+	return 0;
+}
+
+/* Whether the daemon sees processes as we do, which it does not across namespaces. */
+static bool
+sees_us(const struct answer *inspect)
+{
+	const struct answer *waiters = answer_get(inspect, "waiters");
+
+	for (size_t i = 0; waiters != NULL && i < waiters->count; i++) {
+		if (answer_get_int(&waiters->items[i], "pid", 0) == getpid()) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The session of an ancestor of ours that holds this name; 0: none does. */
+static int64_t
+holder_above(struct wire *w, const char *name, int64_t until_ms)
+{
+	const struct answer *answer, *holders;
+
+	wire_ask(w, "INSPECT", name);
+	(void)wire_flush(w);
+	answer = wire_wait(w, until_ms);
+	holders = answer_get(answer, "holders");
+	if (holders == NULL || !sees_us(answer)) {
+		return 0;
+	}
+	for (size_t i = 0; i < holders->count; i++) {
+		if (is_ancestor(answer_get_int(&holders->items[i], "pid", 0))) {
+			return answer_get_int(&holders->items[i], "session", 0);
+		}
+	}
+	return 0;
+}
+
+int64_t
+circle_find(const struct address *a, const struct options *o, const char **name)
+{
+	struct wire wire;
+	int64_t until_ms = clock_ms() + CIRCLE_LOOK_MS, session = 0, pid = 0;
+
+	if (!wire_open(&wire, a)) {
+		return 0;
+	}
+	wire_greet(&wire, a, "holdfast");
+	(void)wire_flush(&wire);
+	(void)wire_wait(&wire, until_ms);
+	for (size_t i = 0; session == 0 && i <= o->also.count; i++) {
+		*name = i == 0 ? o->name : o->also.names[i - 1];
+		session = holder_above(&wire, *name, until_ms);
+	}
+	if (session > 0) {
+		pid = bound_to(&wire, session, until_ms);
+	}
+	wire_close(&wire);
+	return is_ancestor(pid) ? pid : 0;
+}

@@ -1,0 +1,113 @@
+/*
+ * job: stops and continues the command with this process, and lends it the terminal.
+ */
+#include "client/job.h"
+
+#include "client/terminal.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+void
+job_start(struct job *j, struct supervisor *s, bool shared)
+{
+	*j = (struct job){.supervisor = s, .shared = shared};
+}
+
+/* One that is stopped hears of its end only when it is continued. */
+static bool
+may_end(int signal)
+{
+	return signal != SIGTSTP && signal != SIGSTOP && signal != SIGWINCH;
+}
+
+static bool
+by_terminal(int signal)
+{
+	return signal == SIGTTIN || signal == SIGTTOU;
+}
+
+/* Stops our group, as the terminal would have done if it knew of one group only; a TSTP for the command
+ * alone stops this process alone. */
+static void
+stop_with(struct job *j, int signal)
+{
+	bool all = j->has_terminal || by_terminal(signal);
+
+	if (j->has_terminal) {
+		terminal_give(getpgrp());
+		j->has_terminal = false;
+	}
+	if (terminal_stop(signal, all) || !by_terminal(signal)) {
+		return;
+	}
+	/* No shell is left that could continue us (an orphaned group): the kernel hangs up on such. */
+	supervisor_signal(j->supervisor, SIGHUP);
+	j->continues = true;
+}
+
+void
+job_signal(struct job *j, int signal)
+{
+	if (signal != SIGCONT) {
+		supervisor_signal(j->supervisor, signal);
+	}
+	j->continues = j->continues || may_end(signal);
+	/* There will be no news of a stop, it is stopped already. */
+	if (signal == SIGTSTP && j->stopped && terminal_exists()) {
+		stop_with(j, signal);
+	}
+}
+
+void
+job_stopped(struct job *j, int signal)
+{
+	/* STOP was sent to the command alone, and so will CONT be. */
+	if (signal == SIGSTOP) {
+		return;
+	}
+	if (j->shared) {
+		(void)terminal_stop(signal, false);
+		return;
+	}
+	j->stopped = true;
+	j->wants_terminal = j->wants_terminal || by_terminal(signal);
+	if (!terminal_exists()) {
+		return;
+	}
+	if (by_terminal(signal) && terminal_foreground()) {
+		j->continues = true;
+	} else {
+		stop_with(j, signal);
+	}
+}
+
+void
+job_pause(struct job *j)
+{
+	supervisor_signal(j->supervisor, SIGSTOP);
+	j->continues = j->continues || !j->stopped;
+}
+
+void
+job_continue(struct job *j)
+{
+	if (!j->continues) {
+		return;
+	}
+	if (j->wants_terminal && j->command > 0 && terminal_foreground()) {
+		terminal_give(j->command);
+		j->has_terminal = true;
+	}
+	supervisor_signal(j->supervisor, SIGCONT);
+	j->continues = false;
+	j->stopped = false;
+}
+
+void
+job_end(struct job *j)
+{
+	if (j->has_terminal) {
+		terminal_give(getpgrp());
+	}
+}
