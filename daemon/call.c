@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARGS_FIXED    24 /* EVALSHA sha n, and at most the arguments of HELLO */
+#define ARGS_FIXED    26 /* EVALSHA sha n, and at most the arguments of HELLO */
 #define ARGS_PER_CALL 10 /* ACQUIRE of a share at N masters: 3 keys and 7 arguments, when terms differ */
 
 void
@@ -217,7 +217,7 @@ struct shape {
 };
 
 static const struct shape shapes[SCRIPT_COUNT] = {
-	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTXnMSWAEGVY", "", false, false},
+	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTXnMSWAEGVYFH", "", false, false},
 	[SCRIPT_ADMIT] = {"nr", "", "mt", "", false, false},
 	[SCRIPT_ACQUIRE] = {"n", "lq", "mDt", "o", true, true},
 	[SCRIPT_RENEW] = {"n", "lq", "mt", "o", true, false},
@@ -320,11 +320,15 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 		return call->queue_ms;
 	case 'D':
 		return call->deadline_us;
+	case 'F':
+		return CALL_FORMAT;
 	case 'L':
 		return settings->lease_max_ms;
 	case 'J':
 		return settings->margin_ms;
 	case 'R':
+		if (call->leaves)
+			return 0;
 		/* A greeting is up to a third of a lease older than the last renewal: it counts for as long.
 		 */
 		return settings->lease_max_ms + settings->lease_max_ms / 3 + settings->margin_ms;
@@ -380,6 +384,9 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'h':
 		call_command_text(command, settings->layout);
 		return;
+	case 'H':
+		call_command_text(command, settings->about != NULL ? settings->about : "");
+		return;
 	case 'X':
 		call_command_hexadecimal(command, call->doubted);
 		return;
@@ -428,7 +435,8 @@ static size_t
 bytes_needed(const struct call_settings *settings, const struct call *calls, size_t n)
 {
 	size_t shared = strlen(settings->namespace_) + 32;
-	size_t bytes = 256 + 4 * shared + strlen(settings->layout);
+	size_t bytes = 256 + 4 * shared + strlen(settings->layout) +
+		       (settings->about != NULL ? strlen(settings->about) : 0);
 	for (size_t i = 0; i < n; i++) {
 		const struct call *call = &calls[i];
 		size_t template = call->key != NULL ? strlen(call->key) : 0;

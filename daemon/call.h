@@ -40,6 +40,10 @@ struct redisReply;
 /* An owner: a daemon-id, a colon, an attempt in base 32, and NUL. */
 #define CALL_OWNER_SIZE (CALL_DAEMON_ID_SIZE + 1 + 13)
 
+/* Of scripts, keys and owner texts: raised when what one release writes means something else to another.
+ * Daemons of another format are a mismatch. GUARANTEES says how it is changed. */
+#define CALL_FORMAT 1
+
 /* What every call of this daemon has in common. Strings are the caller's and outlive the last call_encode().
  */
 struct call_settings {
@@ -48,6 +52,7 @@ struct call_settings {
 	int64_t lease_max_ms; /* longest lease of the namespace */
 	int64_t margin_ms;    /* J */
 	const char *layout;   /* a short hash of all key templates; daemons with another one are a mismatch */
+	const char *about;    /* this daemon, for people: its host and version; NULL: nothing is known */
 	bool trusted; /* HELLO admits without a guard: the embedded master after a recorded clean end */
 };
 

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ struct main {
 	char ways[CORE_MASTERS_MAX][MASTERSET_WAY_MAX];
 	const char *way_texts[CORE_MASTERS_MAX]; /* likewise */
 	char *layout;
+	char about[HOST_NAME_MAX + 32]; /* this daemon, for people who look for it at the masters */
 	struct driver *driver;
 	struct embedded *embedded;
 	bool started;
@@ -333,6 +335,7 @@ driver_begin(struct main *m)
 	pool->namespace = conf->namespace;
 	pool->daemon_id = m->daemon_id;
 	pool->layout = m->layout;
+	pool->about = m->about;
 	pool->lease_max_ms = settings.core.lease_max_ms;
 	pool->margin_ms = conf->margin_ms;
 	pool->unguarded = conf->restart_guard == CONF_GUARD_OFF;
@@ -415,6 +418,17 @@ descriptors_raise(struct main *m)
 	}
 }
 
+/* The host's name, and the version. */
+static void
+about_make(struct main *m)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+	if (gethostname(host, sizeof(host) - 1) != 0 || host[0] == '\0') {
+		snprintf(host, sizeof(host), "?");
+	}
+	snprintf(m->about, sizeof(m->about), "%s %s", host, HOLDFAST_VERSION);
+}
+
 static int
 main_begin(struct main *m)
 {
@@ -433,6 +447,7 @@ main_begin(struct main *m)
 	}
 	m->rules = settings_rules(m->boot, m->boot);
 	m->layout = settings_layout(m->boot);
+	about_make(m);
 	m->driver = driver_new(&m->log, &m->stats, &m->notify);
 	if (!m->rules || !m->layout || !m->driver) {
 		return fail(m, EX_SOFTWARE, "out of memory or descriptors");

@@ -318,17 +318,20 @@ pool_tenth_ms(const struct pool_settings *s, int64_t least_ms, int64_t most_ms)
 static bool
 pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 {
-	size_t n = strlen(s->namespace) + 1, m = strlen(s->layout) + 1;
+	const char *about = s->about ? s->about : "";
+	size_t n = strlen(s->namespace) + 1, m = strlen(s->layout) + 1, k = strlen(about) + 1;
 
-	pool->strings = malloc(n + m);
+	pool->strings = malloc(n + m + k);
 	if (!pool->strings)
 		return false;
 	memcpy(pool->strings, s->namespace, n);
 	memcpy(pool->strings + n, s->layout, m);
+	memcpy(pool->strings + n + m, about, k);
 	pool->call_settings = (struct call_settings){.namespace_ = pool->strings,
 		.lease_max_ms = s->lease_max_ms,
 		.margin_ms = s->margin_ms,
 		.layout = pool->strings + n,
+		.about = pool->strings + n + m,
 		.trusted = s->trusted || s->unguarded};
 	pool->unguarded = s->unguarded;
 	pool->replicas.watched = s->replicas_ack;

@@ -45,6 +45,7 @@ struct pool_settings {
 	const char *namespace; /* prefix of every key and channel; no braces */
 	const char *daemon_id; /* 32 lower-case hexadecimal digits */
 	const char *layout;    /* what the daemons of a namespace must agree on besides the two below */
+	const char *about;     /* this daemon, for people: its host and version; NULL: nothing is known */
 	int64_t lease_max_ms;  /* longest lease any daemon of this namespace uses */
 	int64_t margin_ms;     /* J */
 	/* The master surely forgot nothing that matters: its first greeting admits it without a guard. Once

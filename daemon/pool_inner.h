@@ -37,7 +37,7 @@ struct pool {
 	void *arg;
 	struct log *log;
 	struct stats *stats;
-	char *strings; /* namespace, layout: behind call_settings */
+	char *strings; /* namespace, layout, about: behind call_settings */
 	char *where;
 	struct call_settings call_settings;
 	bool unguarded; /* trust never ends */

@@ -212,6 +212,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 		{"mismatch", GREETING_MISMATCH},
 		{"otherset", GREETING_OTHERSET},
 		{"cloned", GREETING_CLONED},
+		{"left", GREETING_LEFT},
 	};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (!element_is(reply, 2, words[i].word))

@@ -3,7 +3,7 @@
 -- KEYS  1: node; 2: reclaimed
 -- ARGV  1: incarnation to use if this is another memory with the tag of the set of masters in 12, and the mark
 --       (node.inc); 2: daemon-id; 3: highest token known; 4: longest lease (ms); 5: clock margin (ms); 6: layout
---       (hash of key templates); 7: how long the registration lives (ms); 8: '1' trusts this master without a guard;
+--       (hash of key templates); 7: how long the registration lives (ms), 0: it ends now; 8: '1' trusts this master without a guard;
 --       9: an incarnation whose clock leapt, as this daemon sees it; 10: the nonce of this greeting, 16 hexadecimal
 --       digits, and those of earlier greetings, each after a space; 11: the id of this master if it has none, or has
 --       lost it; 12: the set of masters as this daemon knows it, '<generation> <id>:<way> <id>:<way>...', with '+' in
@@ -11,27 +11,30 @@
 --       members and, after '|', of servers that have left, for people; 14: how far it may go here: 0 not at all,
 --       1 offered, 2 accepted, 3 agreed; 15: the next set, as in 12, '' for none; 16: its places; 17: how far that may
 --       go: 1 offered, 2 accepted; 0 without one. 4: offered in place of a later one, because another member has
---       accepted it. 3: this server has left the set in 12; 18: the tag of the next set
+--       accepted it. 3: this server has left the set in 12; 18: the tag of the next set; 19: the format of scripts, keys and
+--       owners; 20: the host and version of the daemon, for people
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
 --       agreement, next, next places, next step, unacknowledged}
---       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned; incarnation is '' unless good
---       text: good, cloned: the run id of the server; mismatch: the limits stored and given; otherset: the ids of
---       other daemons registered there, the first digits of the first few; '' for none
+--       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned | left; incarnation is '' unless good
+--       text: good, cloned: the run id of the server; mismatch: who is registered, and the format and limits stored and
+--       given; otherset: other daemons that are registered there, the first few: of each the first digits of its
+--       id, and its host and version; '' for none
 --       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 when none is
 --       next, its places and step: good: as they are stored now; '', '' and 0 when none is
---       unacknowledged: good: the ids of other living daemons, as in text, that have not acknowledged the next set in 15
+--       unacknowledged: good: other living daemons, as in text, that have not acknowledged the next set in 15
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
 -- ones: it gets a new incarnation in the same instant, which refuses every script meant for the old one, and is
 -- not admitted. So does one whose clock has leapt, as more than half of the living daemons say: leases ended there
 -- before their time. So does one whose highest token is below the mark: it went back to a snapshot, or another database
 -- took its place. So does one that has evicted keys since the last greeting, under a policy that was set for a while.
+-- A daemon that is told 'mismatch' shows this as any other: daemons of its kind may hold what was forgotten.
 -- Floor and highest token are kept if they are there. The highest token grows with each greeting, so that a snapshot from
 -- before the greeting is below the daemon's mark. That of a new incarnation is not below this master's clock, and so
 -- above the marks of the other daemons, unless tokens ran ahead of the clock.
 -- A registration has the nonce of the greeting that made it. If it is none that this daemon has sent, another process
 -- has the same daemon-id: a copy that was made while it ran. The second copy to greet is told 'cloned'.
--- Limits and layout that are replaced change the incarnation, though nothing is forgotten: a daemon that stood still
+-- Format, limits and layout that are replaced change the incarnation, though nothing is forgotten: a daemon that stood still
 -- for longer than its registration lives may still use the old ones, which give other keys to its names.
 --
 -- The set that is given is stored, or goes a step further, unless another one is stored that it does not follow.
@@ -53,6 +56,9 @@
 -- A server that comes with the set that it is given, '+', has no memory of that set's leases: it gets a new incarnation
 -- and is not admitted, as if it had lost its memory. A server that has left stores the set without it, and so refuses
 -- the calls of its old one.
+--
+-- A daemon that ends says so when nobody relies on a lease of it any more, and is registered no longer: daemons with
+-- other limits, or of another format, need not wait for the end of its registration.
 --
 -- Repeating is harmless: the same identity answers what is stored; a copy that comes late only opens a guard
 -- that the master's change has earned anyway, and takes no set further than its daemon knew it to be.
@@ -104,6 +110,11 @@ if info('memory', 'maxmemory_policy') ~= 'noeviction' then
 	return greet('evicting', '', '0', 0, '')
 end
 
+if live_ms == 0 then
+	redis.call('HDEL', KEYS[1], 'd:' .. ARGV[2], 'h:' .. ARGV[2], 'l:' .. ARGV[2])
+	return greet('left', '', '0', 0, '')
+end
+
 local live, dead, leapt = {}, {}, 0
 local flat = redis.call('HGETALL', KEYS[1])
 for i = 1, #flat, 2 do
@@ -126,6 +137,9 @@ for field, value in pairs(node) do
 			table.insert(shortened, decimal(latest) .. rest)
 		end
 		table.insert(not alive and dead or what == 'd' and live or {}, field)
+		if not alive and what == 'd' then
+			table.insert(dead, 'h:' .. daemon)
+		end
 		leapt = leapt + (alive and what == 'l' and 1 or 0)
 	end
 end
@@ -140,8 +154,9 @@ tag = tag and #tag == 8 and tag or '00000000'
 local highest, floor = number(node.highest) or 0, number(node.floor) or 0
 local evicted = info('stats', 'evicted_keys')
 local doubted = incarnation == ARGV[9]
-local changed = not incarnation or node.run ~= run or node.replid ~= replid or
-	doubted and 2 * (leapt + 1) > #live + 1 or highest < mark or node.evicted and node.evicted ~= evicted
+local lost = not incarnation or node.run ~= run or node.replid ~= replid or
+	highest < mark or node.evicted and node.evicted ~= evicted
+local changed = lost or doubted and 2 * (leapt + 1) > #live + 1
 
 -- A registration from another incarnation is out of date.
 local of, nonce = string.match(node['d:' .. ARGV[2]] or '', '^%d+ (%x+) (%x+)')
@@ -149,24 +164,20 @@ if not changed and of == incarnation and not string.find(ARGV[10], nonce, 1, tru
 	return greet('cloned', '', '0', 0, run)
 end
 
-local function limits(l, j, hash)
-	return 'longest lease ' .. l .. ' ms, clock-margin ' .. j .. ' ms, rules ' .. hash
+local function limits(format, l, j, hash)
+	return 'format ' .. format .. ', longest lease ' .. l .. ' ms, clock-margin ' .. j .. ' ms, rules ' .. hash
 end
 
-if #shortened > 0 then
-	redis.call('PERSIST', KEYS[1])
-	redis.call('HSET', KEYS[1], unpack(shortened))
-end
-local agreed = node.lease_max == ARGV[4] and node.margin == ARGV[5] and node.layout == layout
-if not agreed and #live > 0 and node.incarnation then
-	local stored = limits(node.lease_max or '?', node.margin or '?', node.layout or '?')
-	return greet('mismatch', '', '0', 0, 'theirs: ' .. stored .. '; here: ' .. limits(ARGV[4], ARGV[5], layout))
-end
-
--- The hash must not expire; and after a first write that needs no memory a full master takes the others too.
-redis.call('PERSIST', KEYS[1])
-if node.evicted ~= evicted then
-	redis.call('HSET', KEYS[1], 'evicted', evicted)
+-- Daemons that an operator has to look for: their hosts, or else their ids, which daemon.started in their logs has.
+local function named(daemons)
+	local names, most = {}, 3
+	table.sort(daemons)
+	for i = 1, math.min(#daemons, most) do
+		local id = string.sub(daemons[i], 3)
+		local about = string.match(node['h:' .. id] or '', '^%d+ (.+)$')
+		names[i] = string.sub(id, 1, 8) .. (about and ' on ' .. about or '')
+	end
+	return table.concat(names, ', ') .. (#daemons > most and ' and ' .. #daemons - most .. ' more' or '')
 end
 
 local admitted = node.admitted == '1'
@@ -182,10 +193,28 @@ local function forget()
 		end
 	end
 end
-if changed then
+
+local agreed = node.format == ARGV[19] and node.lease_max == ARGV[4] and node.margin == ARGV[5] and node.layout == layout
+local refused = not agreed and #live > 0 and node.incarnation
+if not refused or lost or #shortened > 0 then
+	-- The hash must not expire; and after a first write that needs no memory a full master takes the others too.
+	redis.call('PERSIST', KEYS[1])
+	if #shortened > 0 then
+		redis.call('HSET', KEYS[1], unpack(shortened))
+	end
+	if node.evicted ~= evicted then
+		redis.call('HSET', KEYS[1], 'evicted', evicted)
+	end
+end
+if changed and (lost or not refused) then
 	forget()
-elseif doubted then
+elseif doubted and not refused then
 	redis.call('HSET', KEYS[1], 'l:' .. ARGV[2], decimal(now + live_ms * 1000))
+end
+if refused then
+	local stored = limits(node.format or '?', node.lease_max or '?', node.margin or '?', node.layout or '?')
+	return greet('mismatch', '', '0', highest, named(live) .. ': ' .. stored .. '; here: ' ..
+		limits(ARGV[19], ARGV[4], ARGV[5], layout))
 end
 local trusts = not admitted and ARGV[8] == '1'
 
@@ -241,17 +270,8 @@ end
 
 local function register(deadline)
 	redis.call('HSET', KEYS[1], 'd:' .. ARGV[2], deadline .. ' ' .. incarnation .. ' ' ..
-		string.sub(ARGV[10], 1, 16) .. (node.next and node.next == ARGV[15] and ' ' .. ARGV[18] or ''))
-end
-
--- Daemons that an operator has to look for: daemon.started in their logs has the id.
-local function named(daemons)
-	local ids, most = {}, 3
-	table.sort(daemons)
-	for i = 1, math.min(#daemons, most) do
-		ids[i] = string.sub(daemons[i], 3, 10)
-	end
-	return table.concat(ids, ' ') .. (#daemons > most and ' and ' .. #daemons - most .. ' more' or '')
+		string.sub(ARGV[10], 1, 16) .. (node.next and node.next == ARGV[15] and ' ' .. ARGV[18] or ''),
+		'h:' .. ARGV[2], ARGV[19] .. ' ' .. ARGV[20])
 end
 
 local function unacknowledged()
@@ -346,7 +366,7 @@ highest = highest + 1
 if #dead > 0 then
 	redis.call('HDEL', KEYS[1], unpack(dead))
 end
-redis.call('HSET', KEYS[1], 'lease_max', ARGV[4], 'margin', ARGV[5], 'layout', layout,
+redis.call('HSET', KEYS[1], 'format', ARGV[19], 'lease_max', ARGV[4], 'margin', ARGV[5], 'layout', layout,
 	'ttl_max', decimal(lease_max + margin), 'highest', decimal(highest))
 register(decimal(now + live_ms * 1000))
 return greet('good', incarnation, admitted and '1' or '0', highest, run)

@@ -14,8 +14,12 @@
 
 #define DAEMON "0123456789abcdef0123456789abcdef"
 
-static const struct call_settings settings = {
-	.namespace_ = "hf", .daemon_id = DAEMON, .lease_max_ms = 10000, .margin_ms = 1000, .layout = "l1"};
+static const struct call_settings settings = {.namespace_ = "hf",
+	.daemon_id = DAEMON,
+	.lease_max_ms = 10000,
+	.margin_ms = 1000,
+	.layout = "l1",
+	.about = "app-07 0.1.0"};
 
 /* The arguments behind EVALSHA and the SHA1, joined by blanks. */
 static char *
@@ -219,7 +223,7 @@ START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 	ck_assert_str_eq(encoded(&call, 1),
 		"2 hf:node hf:reclaimed ffffffffffffffff00000000 4503599627370496 " DAEMON
 		" 9 10000 1000 l1 14333 0 00000000000000bb n2 n1  00000000000000cc set places 2 next nowhere "
-		"1 0000000a");
+		"1 0000000a 1 app-07 0.1.0");
 }
 END_TEST
 

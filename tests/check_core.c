@@ -528,6 +528,25 @@ START_TEST(draining_tells_holders_and_leaves_their_leases_to_run_out)
 }
 END_TEST
 
+START_TEST(a_daemon_that_ends_leaves_its_masters_when_nobody_relies_on_it)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c1 close");
+	/* What its holder was told is over, and the master has to say that the key is gone. */
+	ck_assert_ptr_nonnull(strstr(close_as(&w, 1, END_CLEAN), "release a#1"));
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1), "hello");
+	ck_assert(w.actions.list[0].u.call.leaves);
+	/* Once: nothing registers it anew. */
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("gone")}), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_LINK_UP}), "");
+	story_done(&w);
+}
+END_TEST
+
 /* The HELLO that just left. */
 static uint64_t
 greeting_serial(const struct story *w)
@@ -955,6 +974,7 @@ main(void)
 		a_bound_session_outlives_its_connections_and_ends_with_its_process,
 		a_session_is_joined_by_its_secret_only, limits_are_kept,
 		draining_tells_holders_and_leaves_their_leases_to_run_out, a_broken_hold_stays_withheld,
+		a_daemon_that_ends_leaves_its_masters_when_nobody_relies_on_it,
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
 		a_copy_whose_two_links_are_told_so_ends,
 		a_link_whose_greeting_was_overtaken_is_greeted_again_soon,

@@ -902,6 +902,24 @@ START_TEST(too_few_who_remember_are_not_waited_for_beyond_their_guards)
 }
 END_TEST
 
+START_TEST(a_daemon_with_other_limits_admits_nobody)
+{
+	struct story w;
+
+	story_among(&w, 3);
+	HEARD(&w, 2, hello(&w, false, MEMORY + 100));
+	/* Two masters remember, and tell daemons with their limits. */
+	for (w.at = 0; w.at < 2; w.at++)
+		vote(&w, (struct vote){
+				 .op = CALL_HELLO, .greeting = GREETING_MISMATCH, .text = SLICE("theirs")});
+	for (int64_t ms = 0; ms < 3 * GUARD_MS; ms += 60) {
+		after(&w, 60);
+		ck_assert_int_eq(admitted_with(&w), 0);
+	}
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(the_same_server_twice_is_one)
 {
 	struct story w;
@@ -1191,7 +1209,8 @@ main(void)
 		what_stands_in_the_way_is_what_most_masters_say, a_silent_master_is_waited_for_once,
 		a_master_that_forgot_is_told_and_its_word_is_no_vote,
 		a_guarded_master_is_admitted_above_what_the_others_remember,
-		too_few_who_remember_are_not_waited_for_beyond_their_guards, the_same_server_twice_is_one,
+		too_few_who_remember_are_not_waited_for_beyond_their_guards,
+		a_daemon_with_other_limits_admits_nobody, the_same_server_twice_is_one,
 		a_master_whose_clock_leapt_is_not_believed,
 		a_leap_counts_also_if_the_memory_was_given_up_for_it,
 		a_host_that_stood_still_twice_lost_both_times,

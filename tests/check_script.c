@@ -274,13 +274,86 @@ ON_BOTH(other_limits_are_refused_while_somebody_lives_by_them)
 	ck_assert_int_eq(v.greeting, GREETING_GOOD);
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
-	ck_assert(text_is(v.text, "theirs: longest lease 20 ms, clock-margin 10 ms, rules x; "
-				  "here: longest lease 10000 ms, clock-margin 1000 ms, rules x"));
+	ck_assert(text_is(v.text, "b1234567: format 1, longest lease 20 ms, clock-margin 10 ms, rules x; "
+				  "here: format 1, longest lease 10000 ms, clock-margin 1000 ms, rules x"));
 	stage_wait_ms(&stage, 40);
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.greeting, GREETING_GOOD);
 	stage_calls(&stage, &other, &call, 1, &v);
 	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+}
+
+ON_BOTH(a_refused_daemon_that_was_told_more_shows_that_the_memory_went_back)
+{
+	struct call_settings other = daemons[DB];
+	struct call call = {.op = CALL_HELLO, .incarnation = 5};
+	struct vote v;
+	int64_t mark;
+	other.layout = "a=lock:%";
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'admitted', '1')", "hf:node");
+	/* A refusal tells the mark, too. */
+	stage_calls(&stage, &other, &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	mark = v.highest;
+	call.incarnation = 6;
+	call.mark = mark + 1;
+	stage_calls(&stage, &other, &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	ck_assert_int_gt(v.highest, mark);
+	call = (struct call){.op = CALL_HELLO, .incarnation = 7};
+	stage_calls(&stage, &daemons[DC], &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert(!v.admitted && v.incarnation == 6);
+}
+
+ON_BOTH(who_says_that_it_ends_is_registered_no_longer)
+{
+	struct call_settings other = daemons[DB];
+	struct call call = {.op = CALL_HELLO, .incarnation = 5}, leaves = {.op = CALL_HELLO, .leaves = true};
+	struct vote v;
+	other.lease_max_ms = 20;
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
+	stage_calls(&stage, &daemons[DC], &call, 1, &v);
+	for (int i = 0; i < 2; i++) { /* once more is harmless */
+		stage_calls(&stage, &daemons[DA], &leaves, 1, &v);
+		ck_assert_int_eq(v.outcome, OUTCOME_YES);
+		ck_assert_int_eq(v.greeting, GREETING_LEFT);
+	}
+	stage_calls(&stage, &other, &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	stage_calls(&stage, &daemons[DC], &leaves, 1, &v);
+	stage_calls(&stage, &other, &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+}
+
+ON_BOTH(daemons_of_another_format_are_refused_while_one_of_them_lives)
+{
+	struct call_settings other = daemons[DB];
+	struct call call = {.op = CALL_HELLO, .incarnation = 5};
+	struct vote v;
+	other.lease_max_ms = daemons[DA].lease_max_ms;
+	other.about = "app-07 0.2.0";
+	stage_calls(&stage, &other, &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	/* As a later release writes it. */
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'format', '2')", "hf:node");
+	call.incarnation = 6;
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	ck_assert(text_is(v.text, "b1234567 on app-07 0.2.0: format 2, longest lease 10000 ms, "
+				  "clock-margin 1000 ms, rules x; here: format 1, longest lease 10000 ms, "
+				  "clock-margin 1000 ms, rules x"));
+	/* When the last of them is gone the format is ours, and scripts of theirs are refused. */
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'd:" B "', '1 0 0')", "hf:node");
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
+	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_uint_eq(v.incarnation, 6);
+	stage_do(&stage,
+		"return redis.call('SET', 'said', redis.call('HGET', KEYS[1], 'format') .. "
+		"redis.call('HEXISTS', KEYS[1], 'h:" B "') .. redis.call('HGET', KEYS[1], 'h:" A "'))",
+		"hf:node");
+	ck_assert_str_eq(stage_get(&stage, "said"), "101 ");
 }
 
 ON_BOTH(who_slept_through_a_change_of_limits_is_not_listened_to)
@@ -1089,7 +1162,10 @@ main(void)
 		a_memory_that_went_back_takes_no_call_of_who_knows_better,
 		a_memory_that_went_back_is_guarded_as_another_one, a_clock_has_leapt_when_most_daemons_say_so,
 		the_only_daemon_is_believed_that_a_clock_leapt, a_trusted_master_is_admitted_at_once,
+		who_says_that_it_ends_is_registered_no_longer,
+		daemons_of_another_format_are_refused_while_one_of_them_lives,
 		other_limits_are_refused_while_somebody_lives_by_them,
+		a_refused_daemon_that_was_told_more_shows_that_the_memory_went_back,
 		who_slept_through_a_change_of_limits_is_not_listened_to, a_lease_is_taken_kept_and_given_back,
 		an_attempt_that_has_the_lease_gets_it_again_with_other_tokens,
 		a_lease_of_another_attempt_of_its_own_daemon_is_in_its_way,

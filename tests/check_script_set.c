@@ -322,7 +322,7 @@ ON_BOTH(who_is_refused_is_told_which_daemons_live_under_the_other_set)
 	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
 	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
 	vote = says(DC, T2, AGREEMENT_OFFERED, 0);
-	snprintf(ids, sizeof(ids), "%.8s %.8s", cast[DA].daemon_id, cast[DB].daemon_id);
+	snprintf(ids, sizeof(ids), "%.8s, %.8s", cast[DA].daemon_id, cast[DB].daemon_id);
 	ck_assert_msg(slice_equal(vote.text, slice_of(ids)), "%.*s", (int)vote.text.n, vote.text.p);
 }
 

@@ -587,6 +587,39 @@ START_TEST(draining_keeps_nothing_for_anybody_to_come_back_for)
 }
 END_TEST
 
+/* Holds that the last step withheld. */
+static unsigned
+withheld(const struct story *w)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < w->actions.n; i++)
+		n += w->actions.list[i].type == ACTION_NOTE &&
+		     w->actions.list[i].u.note.type == NOTE_WITHHELD;
+	return n;
+}
+
+START_TEST(draining_abandons_what_a_process_keeps)
+{
+	struct story w;
+
+	story_ready(&w);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1}});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 2, .process = {4712, 1}});
+	lock(&w, 2, "b");
+	granted(&w, "b", 2, 700);
+	close_as(&w, 1, END_GONE);
+	ck_assert_uint_eq(withheld(&w), 0);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 close");
+	ck_assert_uint_eq(withheld(&w), 1);
+	close_as(&w, 2, END_GONE);
+	ck_assert_uint_eq(withheld(&w), 1);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_session_that_is_silent_for_too_long_is_closed_and_abandoned)
 {
 	struct story w;
@@ -919,7 +952,7 @@ main(void)
 		pushes_of_losses_have_to_be_asked_for_again,
 		a_process_keeps_its_session_beyond_the_grace_and_ends_it_within,
 		what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broken,
-		draining_keeps_nothing_for_anybody_to_come_back_for,
+		draining_keeps_nothing_for_anybody_to_come_back_for, draining_abandons_what_a_process_keeps,
 		a_session_that_is_silent_for_too_long_is_closed_and_abandoned,
 		a_session_whose_lock_waits_cannot_be_heard_of, a_heartbeat_can_be_changed_and_given_back,
 		a_silent_session_with_a_grace_can_be_resumed_and_is_listened_to_again,

@@ -117,6 +117,8 @@ struct call {
 			enum agreement agreement;
 			struct slice nonces; /* of this greeting, 16 hexadecimal digits, and behind it, each
 						after a space, of greetings before it */
+			bool leaves;         /* this daemon ends, and nobody relies on a lease of it: HELLO
+						alone, which ends its registration */
 			uint64_t doubted;    /* the memory whose clock has leapt, as this daemon sees it; 0:
 						none */
 		};
@@ -181,10 +183,12 @@ enum outcome {
 	GREETING(REPLICA, "is a replica: name its master instead")                                           \
 	GREETING(CLUSTER, "runs in cluster mode: use a standalone server")                                   \
 	GREETING(EVICTING, "may evict keys: set maxmemory-policy noeviction")                                \
-	GREETING(MISMATCH, "is used by daemons with other limits: make lease, clock-margin, restart-guard "  \
-			   "and the rules with keys agree")                                                  \
+	GREETING(MISMATCH,                                                                                   \
+		"is used by daemons of another format or with other limits: upgrade the older "              \
+		"hosts, or make lease, clock-margin, restart-guard and the rules with keys agree")           \
 	GREETING(OTHERSET, "belongs to another set of masters")                                              \
-	GREETING(CLONED, "knows another process with this daemon-id: a copy that was made while it ran")
+	GREETING(CLONED, "knows another process with this daemon-id: a copy that was made while it ran")     \
+	GREETING(LEFT, "has heard that this daemon ends")
 
 enum greeting {
 #define GREETING(name, text) GREETING_##name,

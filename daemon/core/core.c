@@ -397,7 +397,8 @@ take_vote(struct core *core, const struct vote *vote)
 	switch (vote->op) {
 	case CALL_HELLO:
 	case CALL_ADMIT:
-		master_vote(core, m, vote);
+		if (!core->left)
+			master_vote(core, m, vote);
 		return;
 	case CALL_RELEASE:
 		undo_vote(core, vote);
@@ -587,5 +588,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 		end_all(core);
 	else
 		settle(core);
+	if (core->draining)
+		verb_drained(core);
 	core->actions = NULL;
 }

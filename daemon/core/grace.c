@@ -137,6 +137,8 @@ grace_drain(struct core *core)
 	HASH_ITER (hh, core->sessions, s, next) {
 		if (s->conn_count == 0 && s->process.pid == 0)
 			grace_end(core, s);
+		else if (s->conn_count == 0)
+			session_end(core, s, END_ABANDONED);
 	}
 }
 

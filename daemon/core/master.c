@@ -143,7 +143,7 @@ master_greet(struct core *core, struct master *m, unsigned link)
 	struct master_link *l = &m->links[link];
 	struct call hello;
 
-	if (!l->up || l->greeting)
+	if (!l->up || l->greeting || core->left)
 		return;
 	l->greeting = true;
 	l->doubts = m->doubted != 0;
@@ -244,6 +244,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 {
 	bool news = m->state != MASTER_REFUSED;
 
+	m->mismatch = what == greeting_text[GREETING_MISMATCH];
 	(void)snprintf(m->reason, sizeof(m->reason), "%s%s%.*s", what, detail.n > 0 ? ": " : "",
 		(int)(detail.n < MASTER_REASON_MAX / 2 ? detail.n : MASTER_REASON_MAX / 2),
 		detail.n > 0 ? detail.p : "");

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MASTER_REASON_MAX 512
+#define MASTER_REASON_MAX 640
 #define MASTER_RUN_MAX    48
 #define MASTER_NONCES                                                                                        \
 	64 /* greetings of minutes: one that was cut off may run at the master after many later ones */
@@ -26,7 +26,7 @@
 #define MASTERSET_TEXT_MAX   (16 + CORE_MASTERS_MAX * (MASTERSET_WAY_MAX + 18))
 #define MASTERSET_PLACES_MAX (CORE_MASTERS_MAX * MASTERSET_PLACE_MAX)
 #define MASTERSET_WHY_MAX    480
-#define MASTERSET_LIVING_MAX 64 /* of the text that names some daemons */
+#define MASTERSET_LIVING_MAX 160 /* of the text that names some daemons */
 
 struct master_link {
 	bool up;
@@ -111,6 +111,7 @@ struct master {
 	bool enrolled;            /* it says that the set that we have agreed on is agreed */
 	bool blank;               /* it stores no set */
 	bool other;               /* it is not one of ours */
+	bool mismatch;            /* REFUSED: daemons with other limits live there */
 	struct memory memory;     /* what it has told of sets */
 	enum next_step next_step; /* how far the next set has come there, as it told last */
 	bool next_known;          /* and all living daemons that it knows of have acknowledged it */

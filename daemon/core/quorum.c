@@ -178,6 +178,9 @@ witness(const struct core *core, const struct master *m, const struct master *ot
 
 	if (other->state == MASTER_ADMITTED && other->highest_ms >= m->guard_until_ms)
 		return WITNESS_SAID;
+	/* It remembers, and tells the daemons with other limits, who then admit m. */
+	if (other->state == MASTER_REFUSED && other->mismatch)
+		return WITNESS_OPEN;
 	if (other->state == MASTER_GUARDED)
 		return core->now.ms >= other->guard_until_ms ? WITNESS_MUTE : WITNESS_OPEN;
 	if (late || other->state == MASTER_AWAY || other->state == MASTER_REFUSED)

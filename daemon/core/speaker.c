@@ -72,11 +72,12 @@ speaker_detach(struct core *core, struct conn *conn, enum end end)
 	}
 	if (kept)
 		grace_begin(core, s);
-	/* Whoever looks wants the process that keeps it, not the one that is gone. */
-	if (s->process.pid != 0)
+	/* Whoever looks wants the process that keeps it, not the one that is gone. Nobody looks for its end
+	 * any more when this daemon ends. */
+	if (s->process.pid != 0 && !core->draining)
 		s->peer.pid = s->process.pid;
 	else if (!kept)
-		session_end(core, s, end);
+		session_end(core, s, s->process.pid != 0 ? END_ABANDONED : end);
 }
 
 static void

@@ -495,6 +495,7 @@ struct core {
 	struct core_counts counts;
 	size_t bids; /* leases that are asked for */
 	bool draining;
+	bool left;  /* drained, and its masters were told: they register it no more */
 	bool ended; /* a copy of this process runs; see core_ended() */
 };
 

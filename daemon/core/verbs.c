@@ -10,6 +10,7 @@
 #include "daemon/core/key.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/loss.h"
+#include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/part.h"
 #include "daemon/core/pulse.h"
@@ -399,5 +400,30 @@ verb_drain(struct core *core)
 			continue;
 		TAILQ_FOREACH (conn, &s->conns, in_session)
 			emit_close(core, conn->id);
+	}
+}
+
+void
+verb_drained(struct core *core)
+{
+	const struct core_counts *counts = &core->counts;
+
+	if (core->left || core->ended || counts->leases + counts->grants + counts->withheld > 0 ||
+		core->undos != NULL)
+		return;
+	core->left = true;
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		struct master *m = &core->masters[i];
+
+		/* Behind whatever was asked on any connection: a greeting registers it anew. */
+		for (unsigned k = 0; k < core->settings.links; k++) {
+			if (m->links[k].up && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED))
+				master_call(core, &(struct call){.op = CALL_HELLO,
+							  .master = i,
+							  .link = k,
+							  .attempt = ++m->serial,
+							  .incarnation = m->incarnation,
+							  .leaves = true});
+		}
 	}
 }

@@ -100,6 +100,58 @@ def test_asleep_through_other_rules(place):
     expect(redis("EXISTS", "holdfast:{a}"), 0)
 
 
+def test_another_format(place):
+    """a master that a daemon of another format uses is refused, with the host to upgrade, until that daemon is gone"""
+    redis = place.redis()
+    brisk = "lease: 1s\nclock-margin: 100ms\n"
+    place.daemon("d1", master=redis, config=brisk).admitted().process.kill()
+    seconds = int(redis("TIME")[0])
+    redis("HSET", "holdfast:node", "format", "2", "d:" + "f" * 32, "%d000000 0 0" % (seconds + 3600),
+          "h:" + "f" * 32, "2 app-07 0.2.0")
+    daemon = place.daemon("d2", master=redis, config=brisk)
+    client = daemon.client()
+    daemon.output.wait(r"master\.refused .*here: ")
+    refused = daemon.output.text()
+    for words in ("ffffffff on app-07 0.2.0: format 2,", "here: format 1,", "upgrade the older hosts"):
+        expect(words in refused, True, refused)
+    expect_code(client("LOCK", "a", "WAIT", 0), "NOMASTER")
+    expect(redis("HGET", "holdfast:node", "format"), "2")
+    redis("HSET", "holdfast:node", "d:" + "f" * 32, "1 0 0")
+    expect_between(client("LOCK", "a", "WAIT", 20000), *GRANTED)
+    expect(redis("HGET", "holdfast:node", "format"), "1")
+    expect(redis("HEXISTS", "holdfast:node", "h:" + "f" * 32), 0)
+    mine = [text for text in redis("HVALS", "holdfast:node") if text.startswith("1 %s " % os.uname().nodename)]
+    expect(len(mine), 1, mine)
+
+
+def test_other_limits_after_a_clean_end(place):
+    """a daemon that ends and holds nothing is registered no longer: one with another lease is not refused"""
+    redis = place.redis()
+    first = place.daemon("d1", master=redis, config="lease: 2s\n").admitted()
+    client = first.client()
+    expect_between(client("LOCK", "a"), *GRANTED)
+    expect(client("UNLOCK", "a"), 0)
+    expect(first.terminate(), 0)
+    expect([field for field in redis("HKEYS", "holdfast:node") if field[1] == ":"], [])
+    second = place.daemon("d2", master=redis, config="lease: 3s\n").admitted()
+    expect("master.refused" in second.output.text(), False, second.output.text())
+    expect_between(second.client()("LOCK", "a"), *GRANTED)
+
+
+def test_limits_stay_while_something_is_held(place):
+    """what a daemon that ends leaves held keeps its limits in force: another lease is refused until then"""
+    redis = place.redis()
+    first = place.daemon("d1", master=redis, config="lease: 2s\n").admitted()
+    client = first.client()
+    expect_between(client("LOCK", "a"), *GRANTED)
+    expect(first.terminate(), 0)
+    expect(len([field for field in redis("HKEYS", "holdfast:node") if field.startswith("d:")]), 1)
+    second = place.daemon("d2", master=redis, config="lease: 3s\n")
+    second.output.wait(r"master\.refused .*longest lease 2000 ms")
+    second.admitted()
+    expect_between(second.client()("LOCK", "a"), *GRANTED)
+
+
 def test_refused_by_the_system(place):
     """a reload that the system refuses changes nothing, and says of nothing that it has changed"""
     daemon = place.daemon(master=place.redis()).admitted()

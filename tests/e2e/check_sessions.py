@@ -348,6 +348,31 @@ def test_bound(place):
     expect_code(world.client()("SESSION", "RESUME", secret), "ERR")
 
 
+def test_bound_drained(place):
+    """a daemon that ends says of what bound sessions hold, with a connection and without, that it is withheld"""
+    world = World(place)
+    processes = {name: subprocess.Popen(["sleep", "1000"]) for name in ("a", "b")}
+    try:
+        for name, process in processes.items():
+            holder = world.client()
+            pidfd = os.pidfd_open(process.pid)
+            resp.socket.send_fds(holder.socket, [b"SESSION BIND\r\n"], [pidfd])
+            os.close(pidfd)
+            expect(holder.reply(), 0)
+            expect_between(holder("LOCK", name, "WAIT", 0), 1, TOKEN_MAX)
+            if name == "a":
+                number = holder("SESSION", "ID")
+                holder.close()
+                harness.until("the session without a connection", lambda: not world.session(number)["connections"])
+        expect(world.daemon.terminate(), 0)
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
+    for name in processes:
+        expect_between(len(re.findall(r"lock\.withheld .*name=%s " % name, world.daemon.output.text())), 1, 1)
+
+
 def test_limits(place):
     """graces are limited in number and in time, and one that is given back makes room"""
     world = World(place, "limits: { grace-sessions: 2, grace-time: 20s }\n")
