@@ -150,25 +150,25 @@ START_TEST(permits_of_two_daemons)
 	permits(1, 2, -1);
 	permits(2, 1, 0);
 	give_permits_back(0);
-	ck_assert_str_eq(play_story(&play), "c0 > d0 LOCK b LIMIT 3 PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
-					    "d0 > m0 group_acquire b\n"
-					    "m0 > d0 acquire b: yes\n"
+	ck_assert_str_eq(play_story(&play), "c0 > d0 LOCK ab LIMIT 3 PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
+					    "d0 > m0 group_acquire ab\n"
+					    "m0 > d0 acquire ab: yes\n"
 					    "d0 > c0 :T\n"
-					    "c1 > d1 LOCK b LIMIT 3 PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
-					    "d1 > m0 group_acquire b\n"
-					    "m0 > d0 want b\n"
-					    "m0 > d1 acquire b: busy by D\n"
-					    "c2 > d0 LOCK b LIMIT 3 PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
-					    "d0 > m0 group_acquire b\n"
-					    "m0 > d0 acquire b: busy\n"
+					    "c1 > d1 LOCK ab LIMIT 3 PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
+					    "d1 > m0 group_acquire ab\n"
+					    "m0 > d0 want ab\n"
+					    "m0 > d1 acquire ab: busy by D\n"
+					    "c2 > d0 LOCK ab LIMIT 3 PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
+					    "d0 > m0 group_acquire ab\n"
+					    "m0 > d0 acquire ab: busy\n"
 					    "d0 > c2 null\n"
-					    "c0 > d0 UNLOCK b\n"
+					    "c0 > d0 UNLOCK ab\n"
 					    "d0 > c0 :0\n"
-					    "d0 > m0 group_release b\n"
-					    "m0 > d1 wake b\n"
-					    "d1 > m0 group_acquire b\n"
-					    "m0 > d0 release b: yes\n"
-					    "m0 > d1 acquire b: yes\n"
+					    "d0 > m0 group_release ab\n"
+					    "m0 > d1 wake ab\n"
+					    "d1 > m0 group_acquire ab\n"
+					    "m0 > d0 release ab: yes\n"
+					    "m0 > d1 acquire ab: yes\n"
 					    "d1 > c1 :T\n");
 	play_end(&play);
 }
@@ -183,16 +183,16 @@ START_TEST(permits_at_three_masters)
 	(void)play_story(&play);
 	permits(2, 1, 0);
 	ck_assert_uint_eq(w->checker.grants, 2);
-	ck_assert_str_eq(play_story(&play), "c2 > d0 LOCK b LIMIT 2 PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
-					    "d0 > m0 group_acquire b\n"
-					    "d0 > m1 group_acquire b\n"
-					    "d0 > m2 group_acquire b\n"
-					    "m0 > d1 want b\n"
-					    "m0 > d0 acquire b: busy by D\n"
-					    "m1 > d1 want b\n"
-					    "m1 > d0 acquire b: busy by D\n"
-					    "m2 > d1 want b\n"
-					    "m2 > d0 acquire b: busy by D\n"
+	ck_assert_str_eq(play_story(&play), "c2 > d0 LOCK ab LIMIT 2 PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
+					    "d0 > m0 group_acquire ab\n"
+					    "d0 > m1 group_acquire ab\n"
+					    "d0 > m2 group_acquire ab\n"
+					    "m0 > d1 want ab\n"
+					    "m0 > d0 acquire ab: busy by D\n"
+					    "m1 > d1 want ab\n"
+					    "m1 > d0 acquire ab: busy by D\n"
+					    "m2 > d1 want ab\n"
+					    "m2 > d0 acquire ab: busy by D\n"
 					    "d0 > c2 null\n");
 	play_end(&play);
 }
@@ -209,15 +209,15 @@ START_TEST(a_master_that_forgot_takes_shares_and_permits_back)
 	play_pass_ms(&play, 400);
 	ck_assert_str_eq(play_story(&play), "m0 > d0 flushed \n"
 					    "d0 > m0 group_reclaim a\n"
-					    "d0 > m0 group_reclaim b\n"
+					    "d0 > m0 group_reclaim ab\n"
 					    "m0 > d0 reclaim a: yes\n"
-					    "m0 > d0 reclaim b: yes\n"
+					    "m0 > d0 reclaim ab: yes\n"
 					    "d1 > m0 group_reclaim a\n"
 					    "m0 > d1 reclaim a: yes\n"
 					    "d0 > m0 group_reclaim a\n"
-					    "d0 > m0 group_reclaim b\n"
+					    "d0 > m0 group_reclaim ab\n"
 					    "m0 > d0 reclaim a: yes\n"
-					    "m0 > d0 reclaim b: yes\n");
+					    "m0 > d0 reclaim ab: yes\n");
 	play_end(&play);
 }
 END_TEST

@@ -276,8 +276,9 @@ def clock_hour_on(_stage, _chance, masters):
         master.clock.step(HOUR)
 
 
-@fault("master", costs="memory")
+@fault("master", costs="memory", only=unwatched)
 def clock_hour_back(_stage, _chance, masters):
+    """With sentinels tokens may go back: a server whose clock is behind may be promoted, and no promise covers that."""
     for master in masters:
         master.clock.step(-HOUR)
 

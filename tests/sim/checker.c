@@ -16,7 +16,7 @@
 const char *
 checker_name(unsigned name)
 {
-	static const char *const names[PLAN_NAMES_MAX] = {"a", "b", "foreign"};
+	static const char *const names[PLAN_NAMES_MAX] = {"a", "ab", "foreign"};
 	return name < PLAN_NAMES_MAX ? names[name] : latches_name(name);
 }
 
@@ -244,8 +244,10 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 				checker_name(c->current.name));
 		return;
 	default:
-		if (latches_verb(c->current.verb))
+		if (latches_verb(c->current.verb)) {
+			forgotten_reply(c, reply);
 			latches_reply(w, c, reply);
+		}
 	}
 }
 

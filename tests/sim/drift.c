@@ -18,6 +18,12 @@ piece(const struct drift *d, unsigned n)
 }
 
 int64_t
+drift_since_us(const struct drift *d)
+{
+	return piece(d, DRIFT_PIECES - 1)->from_us;
+}
+
+int64_t
 drift_ahead_us(const struct drift *d, int64_t at_us)
 {
 	unsigned n = 0;

@@ -29,6 +29,9 @@ int64_t drift_ahead_us(const struct drift *drift, int64_t at_us);
 void drift_step(struct drift *drift, int64_t now_us, int64_t step_us);
 void drift_fast(struct drift *drift, int64_t now_us, int64_t for_us, int64_t percent);
 
+/* Since when all of it is remembered. */
+int64_t drift_since_us(const struct drift *drift);
+
 /* The most that it went ahead between two instants since then; and the same, whichever of the two was first.
  */
 int64_t drift_gained_us(const struct drift *drift, int64_t since_us, int64_t now_us);

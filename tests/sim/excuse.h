@@ -27,6 +27,7 @@ struct world;
 	EXCUSE(LOSS_TAINTED, "loss: somebody wrote to the key of the lease")                                 \
 	EXCUSE(REFUSAL_FOREIGN, "honest: a key of another program was there a lease ago")                    \
 	EXCUSE(LOSS_FOREIGN, "loss: a key of another program was there a lease ago")                         \
+	EXCUSE(LOSS_BIDS, "loss: slow ways, and bids of others at a master that its daemon lacks")           \
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
 	EXCUSE(LOSS_CLOCK, "loss: to its daemon the clocks of most masters leapt, or its own stood still")   \
 	EXCUSE(LEAP_SERVER, "leap: by the clock of another server that sentinels have named")                \
@@ -36,7 +37,7 @@ struct world;
 	EXCUSE(PROGRESS_PLACE, "progress: a place in the queue is left of a daemon that cannot come")        \
 	EXCUSE(PROGRESS_MOST,                                                                                \
 		"progress: a waiter had most masters, and nobody hears that it gives them back")             \
-	EXCUSE(LINE_DELETED, "line: another program has just deleted a key of the queue")                    \
+	EXCUSE(LINE_DELETED, "line: a key of the queue has just been deleted, or forgotten")                 \
 	EXCUSE(LINE_COPY, "line: a copy of the daemon shares its place")                                     \
 	EXCUSE(PROGRESS_MASTERS, "progress: no daemon with a waiter has a majority of masters that can")     \
 	EXCUSE(PROGRESS_COPY, "progress: a lease is left of a copy of its daemon that has ended")            \

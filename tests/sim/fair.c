@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define WANTED_US 2500000 /* less than LEASE_WANT_MS of the core, by any clock */
+#define DOUBTS_US 3500000 /* more than that; then a renewal asks whether it is so */
 
 static struct fair *
 fair_of(struct host *h, struct slice name)
@@ -95,6 +96,10 @@ fair_after(struct host *h, const struct event *event)
 	struct fair *f = fair_of(h, name);
 	struct resource_view view;
 	f->hears = false;
+	/* A daemon that wakes may give the round up before it hears the answer. */
+	if (event->type == EVENT_VOTE && f->taken_us == h->world->now_us &&
+		orphan_is_given(h, event->vote->attempt))
+		f->taken_us = 0;
 	if (!core_view_resource(h->core, host_ms(h), name, &view))
 		return;
 	if (!f->wanted && view.wanted)
@@ -204,6 +209,19 @@ first_waiter(void *arg, const struct waiter_view *view)
 	return false;
 }
 
+/* So many masters are in full use that it may grant what is new. */
+static bool
+has_masters(const struct host *h)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < core_members(h->core); i++) {
+		struct master_view master;
+		core_view_master(h->core, host_ms(h), i, &master);
+		n += master.state == MASTER_ADMITTED && master.guard_ms == 0 && !master.down;
+	}
+	return n >= plan_majority(&h->world->plan);
+}
+
 /* Nothing is in the way of the first that waits: a good lease with a token, nobody else who waits, and no
  * hold, or readers for one that reads. */
 static void
@@ -219,7 +237,8 @@ check_served(struct host *h, unsigned name, int64_t now_ms)
 	core_view_masterset(h->core, &set);
 	core_each_waiter(h->core, now_ms, slice_of(checker_name(name)), first_waiter, &first);
 	bool readers = view.holds > 0 && view.held && view.hold.kind == KIND_SHARED;
-	if (strcmp(set.word, "refused") != 0 && (view.holds == 0 || (readers && first == KIND_SHARED)))
+	if (has_masters(h) && strcmp(set.word, "refused") != 0 &&
+		(view.holds == 0 || (readers && first == KIND_SHARED)))
 		world_fail(h->world, "order: d%u can grant %s to the first that waits, and does not",
 			h->index, checker_name(name));
 }
@@ -233,4 +252,69 @@ fair_step(struct host *h, int64_t now_ms)
 			check_served(h, i, now_ms);
 		f->freed = false;
 	}
+}
+
+int64_t
+fair_wanted_us(const struct world *w, const struct host *h, unsigned name)
+{
+	return w->fair[h->index][name].wanted_us;
+}
+
+/* Somebody stands in a queue of it at a master, who may have gone. */
+static bool
+is_queued(const struct host *h, unsigned name)
+{
+	const struct world *w = h->world;
+	struct slice daemon, me = slice_of(h->call_settings.daemon_id);
+	bool queued = false;
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++) {
+		const struct server *s = &w->servers[i];
+		struct store *store = master_store(s->master);
+		for (size_t k = 0; store_member(store, server_wall_us(s), server_queue_key(name), k, &daemon);
+			k++)
+			queued |= !slice_equal(daemon, me);
+	}
+	return queued;
+}
+
+static bool
+is_wanted_elsewhere(const struct host *h, unsigned name)
+{
+	const struct world *w = h->world;
+	bool wanted = rival_locks(w, name) || plan_keyed(&w->plan, name) || is_queued(h, name);
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		wanted |= v->conn->host != h && v->name == name;
+	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next)
+		wanted |= v->conn->host != h;
+	return wanted;
+}
+
+/* Readers stay outside for a writer elsewhere, and there has been none for so long that renewals must have
+ * told so. */
+static void
+look_at_belief(struct host *h, unsigned name)
+{
+	struct world *w = h->world;
+	struct fair *f = &w->fair[h->index][name];
+	struct resource_view view;
+	int64_t most_us = DOUBTS_US + w->plan.lease_ms * 1000;
+	if (!h->alive || h->paused_until_us + 50000 > w->now_us || is_wanted_elsewhere(h, name) ||
+		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
+		view.kind != KIND_SHARED || strcmp(view.lease, "held") != 0 || !view.wanted) {
+		f->stale_us = w->now_us;
+		return;
+	}
+	if (w->now_us - f->stale_us > most_us && well_keeps(w, h, name, most_us))
+		world_fail(w,
+			"order: d%u lets no reader have %s for a writer elsewhere, and nobody has waited for "
+			"it "
+			"for %" PRId64 " ms",
+			h->index, checker_name(name), (w->now_us - f->stale_us) / 1000);
+}
+
+void
+fair_look(struct host *h)
+{
+	for (unsigned i = 0; i < h->world->plan.names; i++)
+		look_at_belief(h, i);
 }

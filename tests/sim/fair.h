@@ -1,7 +1,8 @@
 /*
  * fair: the checker's part about turns at one daemon (G10, 3.19, 3.21, 3.25). A daemon knows that another one
  * waits from when it was told so until it gives the lease up. Readers that come later do not enter, permits
- * that come back pass to no waiter of its own, and INSPECT shows it. What nothing is in the way of is granted
+ * that come back pass to no waiter of its own, and INSPECT shows it. When nobody elsewhere waits any more,
+ * the daemon finds that out by a renewal, and readers enter again. What nothing is in the way of is granted
  * in the same step.
  */
 #ifndef SIM_FAIR_H
@@ -35,6 +36,7 @@ struct fair {
 	uint64_t began;   /* rounds that had begun by then */
 	int64_t said_us;  /* any master said that somebody has it, or comes before */
 	bool freed;       /* a hold ended, or is shared now, in the step that runs */
+	int64_t stale_us; /* nobody elsewhere has wanted it since, and the daemon thinks so */
 };
 
 /* Before and after a message, or a master's answer, is told to a daemon. */
@@ -55,6 +57,13 @@ bool fair_said(const struct world *world, const struct wait *wait);
 
 /* A hold of it was given back, or turned into a shared one. */
 void fair_freed(struct host *host, unsigned name);
+
+/* Since when a daemon knows that another one waits for its lease. */
+int64_t fair_wanted_us(const struct world *world, const struct host *host, unsigned name);
+
+/* Now and then: what a daemon believes for long is so. */
+void fair_look(struct host *host);
+
 /* After each step of a daemon. */
 void fair_step(struct host *host, int64_t now_ms);
 

@@ -7,12 +7,11 @@
 #include "tests/sim/reload.h"
 #include "tests/sim/stun.h"
 #include "tests/sim/world.h"
+#include "tests/sim/worst.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define HOUR_US INT64_C(3600000000)
 
 static struct host *
 any_host(struct world *w)
@@ -33,9 +32,8 @@ later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Up to two leases and a half. */
-static int64_t
-some_time(struct world *w)
+int64_t
+fault_time_us(struct world *w)
 {
 	int64_t lease_us = w->plan.lease_ms * 1000;
 	return rng_percent(&w->rng, 60) ? rng_range(&w->rng, 1000, lease_us / 2)
@@ -46,7 +44,7 @@ some_time(struct world *w)
 static void
 prolong(struct world *w, int64_t *until_us)
 {
-	*until_us = later(*until_us, w->now_us + some_time(w));
+	*until_us = later(*until_us, w->now_us + fault_time_us(w));
 }
 
 /* ---- what happens to a daemon ---- */
@@ -60,6 +58,13 @@ host_returns(void *arg, uint64_t life, void *data)
 		host_start(h);
 }
 
+void
+fault_crash(struct host *h)
+{
+	host_crash(h);
+	world_after(h->world, fault_time_us(h->world), host_returns, h, h->life, NULL);
+}
+
 static void
 fault_host(struct world *w, enum fault fault)
 {
@@ -71,11 +76,10 @@ fault_host(struct world *w, enum fault fault)
 		prolong(w, &h->paused_until_us);
 		return;
 	case FAULT_STUN:
-		stun(h, some_time(w));
+		stun(h, fault_time_us(w));
 		return;
 	case FAULT_CRASH:
-		host_crash(h);
-		world_after(w, some_time(w), host_returns, h, h->life, NULL);
+		fault_crash(h);
 		return;
 	case FAULT_DRAIN:
 		host_drain(h);
@@ -103,7 +107,7 @@ fault_clone(struct world *w)
 static void
 way_cut(struct world *w, struct way *way, bool there, bool back)
 {
-	int64_t until_us = w->now_us + some_time(w);
+	int64_t until_us = w->now_us + fault_time_us(w);
 	if (there)
 		way->cut_there_until_us = later(way->cut_there_until_us, until_us);
 	if (back)
@@ -175,7 +179,7 @@ static void
 fault_split(struct world *w)
 {
 	uint64_t side = rng_next(&w->rng);
-	int64_t until_us = w->now_us + some_time(w);
+	int64_t until_us = w->now_us + fault_time_us(w);
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		for (unsigned k = 0; k < w->plan.masters; k++) {
 			struct way *way = &w->hosts[i].ways[k];
@@ -214,7 +218,7 @@ fault_health(struct world *w, struct server *s, enum fault fault)
 	health->readonly |= fault == FAULT_READONLY;
 	health->loading |= fault == FAULT_LOADING;
 	health->misconf |= fault == FAULT_MISCONF;
-	world_after(w, some_time(w), health_over, s, fault, NULL);
+	world_after(w, fault_time_us(w), health_over, s, fault, NULL);
 }
 
 /* At most J in the life of a lease, as exclusion assumes. */
@@ -238,7 +242,7 @@ fault_forward(struct world *w, struct server *s)
 static void
 fault_back(struct world *w, struct server *s)
 {
-	int64_t step_us = some_time(w), most_us = 0;
+	int64_t step_us = fault_time_us(w), most_us = 0;
 	for (unsigned i = 0; i < w->plan.names; i++)
 		most_us = later(most_us, w->checker.token[i]);
 	/* Unless its daemons live, and tell it. */
@@ -252,16 +256,14 @@ fault_back(struct world *w, struct server *s)
 	s->back_until_us = later(s->back_until_us, w->now_us + lives_us) + step_us;
 }
 
-/* What is left of what this master knew is not what it was given. */
-static bool
-server_lacks(const struct server *s)
+bool
+fault_lacks(const struct server *s)
 {
 	return !server_admitted(s) || s->world->now_us < s->lacks_until_us;
 }
 
-/* Whether this one may lose what it knows: a minority does at a time, where more is not asked for. */
-static bool
-may_lose(const struct server *s)
+bool
+fault_may_lose(const struct server *s)
 {
 	const struct world *w = s->world;
 	unsigned lacking = 0;
@@ -272,7 +274,7 @@ may_lose(const struct server *s)
 	if (w->plan.others == 1 && s->index == w->plan.other[0])
 		return false;
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
-		lacking += &w->servers[i] != s && server_lacks(&w->servers[i]);
+		lacking += &w->servers[i] != s && fault_lacks(&w->servers[i]);
 	return lacking + 1 < plan_majority(&w->plan);
 }
 
@@ -284,110 +286,8 @@ fault_total(struct world *w)
 	for (unsigned i = 0; i < w->plan.masters; i++) {
 		struct server *s = &w->servers[i];
 		if (i != spared)
-			server_crash(s, stale ? store_copy(s->backup) : NULL, some_time(w) / 4);
+			server_crash(s, stale ? store_copy(s->backup) : NULL, fault_time_us(w) / 4);
 	}
-}
-
-/* ---- the worst moment to forget ---- */
-
-/* The masters in some order, the same for both halves of it. */
-static void
-shuffle(uint64_t chance, unsigned n, unsigned *order)
-{
-	for (unsigned i = 0; i < n; i++) {
-		unsigned k = (unsigned)(chance % (i + 1));
-		chance /= i + 1;
-		order[i] = order[k];
-		order[k] = i;
-	}
-}
-
-static void
-cut_all(struct world *w, unsigned master, int64_t us)
-{
-	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		struct way *way = &w->hosts[i].ways[master];
-		way->cut_there_until_us = later(way->cut_there_until_us, w->now_us + us);
-		way->cut_back_until_us = later(way->cut_back_until_us, w->now_us + us);
-	}
-}
-
-/* Some of a majority are cut off, so that for a while leases and tokens are those of the rest alone. */
-static int64_t
-leave_a_majority(struct world *w, const unsigned *order)
-{
-	int64_t third_us = w->plan.lease_ms * 1000 / 3;
-	int64_t for_us = third_us < 1000000 ? rng_range(&w->rng, third_us / 2, third_us) : 1000000;
-	for (unsigned i = plan_majority(&w->plan); i < w->plan.masters; i++)
-		cut_all(w, order[i], for_us);
-	return for_us;
-}
-
-static void
-some_die(struct world *w)
-{
-	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		struct host *h = &w->hosts[i];
-		if (!h->alive || h->paused_until_us > w->now_us || rng_percent(&w->rng, 40))
-			continue;
-		host_crash(h);
-		world_after(w, some_time(w), host_returns, h, h->life, NULL);
-	}
-}
-
-/* Of a majority that alone has given out leases and tokens for a while, one forgets, and most daemons die
- * that know of them. Sometimes another cannot be heard until the guard is over. */
-static void
-amnesia_strikes(void *arg, uint64_t chance, void *data)
-{
-	struct world *w = arg;
-	unsigned order[PLAN_MASTERS_MAX] = {0};
-	(void)data;
-	shuffle(chance, w->plan.masters, order);
-	if (w->phase != PHASE_FAULTS || !may_lose(&w->servers[order[0]]))
-		return;
-	trace_line(&w->trace, w->now_us, "m%u     amnesia", order[0]);
-	server_crash(&w->servers[order[0]], NULL, 1000);
-	int64_t guard_us = (w->plan.lease_ms + w->plan.margin_ms) * 1000;
-	if (rng_percent(&w->rng, 50))
-		cut_all(w, order[1], guard_us + rng_range(&w->rng, 0, w->plan.lease_ms * 250));
-	some_die(w);
-}
-
-static void
-fault_amnesia(struct world *w)
-{
-	unsigned order[PLAN_MASTERS_MAX] = {0};
-	uint64_t chance = rng_next(&w->rng);
-	shuffle(chance, w->plan.masters, order);
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		if (server_lacks(&w->servers[i]))
-			return;
-	world_after(w, leave_a_majority(w, order), amnesia_strikes, w, chance, NULL);
-}
-
-/* Its leases have run out for it, and it does not know. It is never put right. */
-static void
-leap_strikes(void *arg, uint64_t a, void *data)
-{
-	struct server *s = arg;
-	struct world *w = s->world;
-	(void)a;
-	(void)data;
-	if (w->phase != PHASE_FAULTS || !may_lose(s))
-		return;
-	trace_line(&w->trace, w->now_us, "m%u     leaps", s->index);
-	server_step_clock(s, rng_range(&w->rng, w->plan.lease_ms * 2000, HOUR_US));
-	s->lacks_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 2200;
-}
-
-/* It shows where a lease is kept by no more than a majority. */
-static void
-fault_leap(struct world *w)
-{
-	unsigned order[PLAN_MASTERS_MAX] = {0};
-	shuffle(rng_next(&w->rng), w->plan.masters, order);
-	world_after(w, leave_a_majority(w, order), leap_strikes, &w->servers[order[0]], 0, NULL);
 }
 
 /* ---- the rest ---- */
@@ -397,22 +297,22 @@ static void
 fault_loss(struct world *w, struct server *s, enum fault fault)
 {
 	/* Whole data or not, who sees it restart cannot tell: it is missed until it is admitted again. */
-	if ((fault != FAULT_WHOLE || w->plan.wild) && !may_lose(s)) {
+	if ((fault != FAULT_WHOLE || w->plan.wild) && !fault_may_lose(s)) {
 		trace_line(&w->trace, w->now_us, "m%u     is spared", s->index);
 		return;
 	}
 	switch (fault) {
 	case FAULT_EMPTY:
-		server_crash(s, NULL, some_time(w) / 4);
+		server_crash(s, NULL, fault_time_us(w) / 4);
 		return;
 	case FAULT_STALE:
-		server_crash(s, store_copy(s->backup), some_time(w) / 4);
+		server_crash(s, store_copy(s->backup), fault_time_us(w) / 4);
 		return;
 	case FAULT_WHOLE:
-		server_crash(s, master_store(s->master), some_time(w) / 4);
+		server_crash(s, master_store(s->master), fault_time_us(w) / 4);
 		return;
 	case FAULT_FAST:
-		server_run_fast(s, some_time(w), rng_range(&w->rng, 5, 60));
+		server_run_fast(s, fault_time_us(w), rng_range(&w->rng, 5, 60));
 		return;
 	case FAULT_REVERT:
 		if (server_may_turn_to(s, s->backup))
@@ -447,7 +347,7 @@ fault_server(struct world *w, struct server *s, enum fault fault)
 		fault_forward(w, s);
 		return;
 	case FAULT_EVICT:
-		if (may_lose(s))
+		if (fault_may_lose(s))
 			evict(s);
 		return;
 	case FAULT_BACK:
@@ -509,10 +409,10 @@ fault_strike(struct world *w, enum fault fault)
 		fault_total(w);
 		return;
 	case FAULT_AMNESIA:
-		fault_amnesia(w);
+		worst_amnesia(w);
 		return;
 	case FAULT_LEAP:
-		fault_leap(w);
+		worst_leap(w);
 		return;
 	default:
 		fault_server(w, any_server(w), fault);
@@ -565,11 +465,11 @@ over_us(const struct world *w)
 	return over;
 }
 
-/* Daemons that have another list are stopped, and come back with the right one. */
+/* Daemons that have another list or other rules are stopped, and come back with the right ones. */
 static void
 heal_lists(struct world *w)
 {
-	for (unsigned i = 0; i < w->plan.hosts && w->plan.others > 0; i++)
+	for (unsigned i = 0; i < w->plan.hosts && (w->plan.others > 0 || w->plan.rolls); i++)
 		if (w->hosts[i].alive)
 			host_crash(&w->hosts[i]);
 }

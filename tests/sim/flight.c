@@ -181,6 +181,7 @@ flight_tell(struct flight *f, bool acknowledged)
 	call_decode(f->reply, f->calls, f->n, votes);
 	h->answers = f->wire->way->server;
 	h->answered_us = f->ran_us;
+	h->asked_us = f->sent_us;
 	for (size_t i = 0; i < f->n && h->life == f->host_life; i++) {
 		if (f->acked && !acknowledged)
 			(void)replicas_disbelieve(&h->replicas, &f->calls[i], &votes[i]);
@@ -254,12 +255,13 @@ flight_run(struct flight *f)
 	struct tally tallies[PLAN_LATCHES_MAX];
 	tally_before(tallies, s, f->calls);
 	struct greets greets;
-	greets_before(&greets, s, f->calls);
+	greets_before(&greets, s, f->calls, daemon_id);
 	int64_t before = s->replication.stream.offset;
 	f->arrived = true;
 	f->ran_us = s->world->now_us;
 	f->reply = server_run(s, f->command.argc, f->command.argv, f->command.argvlen);
 	f->reach = s->replication.stream;
+	f->wrote = f->reach.offset != before;
 	/* If it wrote nothing, it rests on what its connection wrote before: WAIT asks for that. */
 	if (f->reach.offset == before && f->wire_life == f->wire->life && f->wire->wrote > 0)
 		f->reach.offset = f->wire->wrote;

@@ -31,6 +31,7 @@ struct flight {
 	uint64_t server_life;
 	int64_t sent_us;
 	int64_t ran_us;         /* arrived: the master answered then */
+	bool wrote;             /* and what it did goes to its replicas */
 	bool wait;              /* WAIT, and no calls */
 	bool acked;             /* its votes count when replicas have acknowledged what it did */
 	int64_t replicas;       /* WAIT: that have, as the master says; -1: it is none */

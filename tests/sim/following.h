@@ -1,7 +1,8 @@
 /*
  * following: with replicas-ack a daemon believes nothing of a master that a majority of master and replicas
- * does not have (GUARANTEES): no greeting, no admission and no lease; however many of the replicas are
- * connected.
+ * does not have (GUARANTEES): no greeting, no admission, no lease and nothing of a latch; however many of the
+ * replicas are connected. A greeting and a question about a latch leave something that replicas can
+ * acknowledge only while they follow.
  */
 #ifndef SIM_FOLLOWING_H
 #define SIM_FOLLOWING_H

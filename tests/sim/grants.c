@@ -305,6 +305,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 		.since_us = w->now_us,
 		.ended_us = INT64_MAX,
 		.tainted = tainted,
+		.layout = c->host->call_settings.layout,
 		.other_list = host_has_other_list(c->host)};
 	memcpy(h->owner, owner, sizeof(h->owner));
 	memcpy(h->daemon, c->host->call_settings.daemon_id, sizeof(h->daemon));

@@ -4,7 +4,34 @@
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static void
+text_read(struct store *store, const char *field, char *out, size_t size)
+{
+	struct slice text;
+	if (store_field(store, SLICE("hf:node"), slice_of(field), &text) && text.n < size)
+		memcpy(out, text.p, text.n);
+}
+
+/* Which other daemons are registered and live, by the clock of the master, and which say that it leapt. */
+static void
+others_read(struct greets *g, struct server *s, const char *me)
+{
+	struct slice field, value;
+	int64_t now_us = server_wall_us(s);
+	for (size_t i = 0; store_pair(master_store(s->master), now_us, SLICE("hf:node"), i, &field, &value);
+		i++) {
+		if (field.n < 2 || field.p[1] != ':' ||
+			slice_equal((struct slice){field.p + 2, field.n - 2}, slice_of(me)) ||
+			strtoll(value.p, NULL, 10) <= now_us)
+			continue;
+		g->living += field.p[0] == 'd';
+		g->leapt += field.p[0] == 'l';
+	}
+}
 
 static void
 node_read(struct greets *g, struct server *s)
@@ -17,12 +44,15 @@ node_read(struct greets *g, struct server *s)
 	g->admitted = store_field(store, SLICE("hf:node"), SLICE("admitted"), &text) &&
 		      slice_equal(text, SLICE("1"));
 	g->highest = server_highest(store);
+	text_read(store, "run", g->run, sizeof(g->run));
+	text_read(store, "replid", g->replid, sizeof(g->replid));
+	text_read(store, "evicted", g->evicted, sizeof(g->evicted));
 	for (unsigned i = 0; i < s->world->plan.names; i++)
 		keys_read(&g->keys[i], s, i);
 }
 
 void
-greets_before(struct greets *g, struct server *s, const struct call *call)
+greets_before(struct greets *g, struct server *s, const struct call *call, const char *me)
 {
 	const struct master_health *health = master_health(s->master);
 	g->looked_at = false;
@@ -31,7 +61,26 @@ greets_before(struct greets *g, struct server *s, const struct call *call)
 		health->misconf || health->loading)
 		return;
 	node_read(g, s);
+	others_read(g, s, me);
+	snprintf(g->me, sizeof(g->me), "%s", me);
 	g->looked_at = true;
+}
+
+/* Nothing but clocks can have made it give up its memory: more than half of the living daemons say that they
+ * leapt, this one among them. */
+static void
+check_given_up(const struct greets *g, const struct greets *now, struct server *s, const struct call *call)
+{
+	const struct plan *p = &s->world->plan;
+	bool same = strcmp(g->run, now->run) == 0 && strcmp(g->replid, now->replid) == 0 &&
+		    strcmp(g->evicted, now->evicted) == 0;
+	if (call->op != CALL_HELLO || p->changes || p->others > 0 || p->rolls || !same ||
+		g->highest < call->mark)
+		return;
+	if (call->doubted == 0 || 2 * (g->leapt + 1) <= g->living + 1)
+		world_fail(s->world,
+			"greets: m%u gives its memory up, and %u of %u other daemons say that it leapt",
+			s->index, g->leapt, g->living);
 }
 
 void
@@ -41,6 +90,20 @@ greets_lost(struct server *s)
 	for (unsigned i = 0; i < w->plan.names; i++)
 		if (w->checker.token[i] > s->lost_token)
 			s->lost_token = w->checker.token[i];
+}
+
+/* A daemon that ends is registered until nobody relies on its leases, so that those of other limits wait. */
+static void
+check_leave(const struct greets *g, struct server *s)
+{
+	struct world *w = s->world;
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (strcmp(h->daemon, g->me) == 0 && held_until_us(h) > w->now_us && !h->tainted &&
+			!w->copied)
+			world_fail(w,
+				"greets: %.6s leaves m%u, and told the holder of %s that it is good for "
+				"%" PRId64 " us more",
+				g->me, s->index, checker_name(h->name), held_until_us(h) - w->now_us);
 }
 
 /* How many of the other masters know a token that was granted. */
@@ -90,7 +153,7 @@ check_greeting(const struct greets *g, const struct greets *now, struct server *
 	else if (v->admitted != now->admitted || (v->admitted && !master_admitted(s->master)))
 		world_fail(w, "greets: m%u says that it is %sadmitted, and by its process it is not so",
 			s->index, v->admitted ? "" : "not ");
-	else if (g->memory[0] != '\0' && !same && v->admitted)
+	else if (g->memory[0] != '\0' && !same && v->admitted && !w->plan.rolls)
 		world_fail(w, "greets: m%u gives its memory up, and is admitted at once", s->index);
 	else if (same && g->admitted != now->admitted)
 		world_fail(w, "greets: a greeting %s m%u", now->admitted ? "admits" : "gives up", s->index);
@@ -111,10 +174,14 @@ greets_check(const struct greets *g, struct server *s, const struct call *call, 
 	if (v.outcome != OUTCOME_YES)
 		return;
 	node_read(&now, s);
-	if (g->memory[0] != '\0' && strcmp(g->memory, now.memory) != 0)
+	if (g->memory[0] != '\0' && strcmp(g->memory, now.memory) != 0) {
 		s->given_up_us = s->world->now_us;
+		check_given_up(g, &now, s, call);
+	}
 	if (call->op == CALL_ADMIT)
 		check_admission(g, &now, s, call);
+	else if (call->leaves)
+		check_leave(g, s);
 	else
 		check_greeting(g, &now, s, call, &v);
 	/* A newcomer to the set forgets what it had. */

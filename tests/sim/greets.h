@@ -18,13 +18,20 @@ struct server;
 /* Before a greeting or an admission is run. */
 struct greets {
 	bool looked_at;
+	char me[33];     /* the daemon that asks */
 	char memory[17]; /* "": none */
 	bool admitted;
 	int64_t highest;
+	char run[48];     /* of the process that had it, */
+	char replid[48];  /* and of its data */
+	char evicted[24]; /* so many keys had been evicted */
+	unsigned living;  /* other daemons that are registered and live, */
+	unsigned leapt;   /* of which so many say that its clock leapt */
 	struct keys keys[PLAN_NAMES_MAX];
 };
 
-void greets_before(struct greets *greets, struct server *server, const struct call *call);
+/* me: the daemon that asks. */
+void greets_before(struct greets *greets, struct server *server, const struct call *call, const char *me);
 void greets_check(
 	const struct greets *greets, struct server *server, const struct call *call, const redisReply *reply);
 

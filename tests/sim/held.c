@@ -226,7 +226,9 @@ is_detached(const struct world *w, const struct hold *h)
 static void
 check_kept(struct world *w, const struct hold *h, bool held)
 {
-	if (!held && !h->lost && !h->tainted && !h->untold && h->ended_us > w->now_us)
+	/* When its daemon ends nobody comes back; then it is withheld until what was told is over. */
+	if (!held && !h->lost && !h->tainted && !h->untold && h->ended_us > w->now_us &&
+		!(h->host->draining && held_until_us(h) <= w->now_us))
 		world_fail(w,
 			"grace: d%u has given %s with token %" PRId64 " up, which session %" PRIu64
 			" may come back for",

@@ -47,6 +47,7 @@ struct hold {
 	int64_t longest_ms;    /* and by its host's clock before clocks leapt: withheld.h */
 	int64_t ended_us;      /* by its holder; INT64_MAX: not yet */
 	bool tainted;
+	const char *layout;  /* what its daemon's rules say of keys */
 	bool other_list;     /* its daemon had another list of masters than the world */
 	bool lost;           /* its daemon has said so */
 	int64_t withhold_us; /* withheld: until then at least */

@@ -5,6 +5,7 @@
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WAKING_US 1000 /* all that came while it stood still has been seen by then */
@@ -13,7 +14,9 @@
 static struct opinion
 opinion(const struct host *h)
 {
-	struct opinion o = {.admitted = 0};
+	struct masterset_view set;
+	core_view_masterset(h->core, &set);
+	struct opinion o = {.admitted = 0, .refused = strcmp(set.word, "refused") == 0};
 	for (unsigned i = 0; i < h->masters; i++) {
 		struct master_view view;
 		core_view_master(h->core, host_ms(h), i, &view);
@@ -29,6 +32,14 @@ void
 honest_before(struct host *h)
 {
 	h->opinion = opinion(h);
+}
+
+void
+honest_granted(struct host *h, const struct note *n)
+{
+	if (h->opinion.refused && opinion(h).refused)
+		world_fail(h->world, "honest: d%u grants %.*s, and the masters refuse its list of them",
+			h->index, (int)n->name.n, n->name.p);
 }
 
 /* It has all it needs, before and after this step. */
@@ -66,6 +77,15 @@ is_down(const struct host *h, unsigned master)
 	for (unsigned k = 0; k < h->world->plan.links; k++)
 		down |= !h->ways[master].wires[k].up;
 	return down;
+}
+
+static bool
+all_are_up(const struct host *h)
+{
+	bool up = true;
+	for (unsigned i = 0; i < h->world->plan.masters; i++)
+		up = up && !is_down(h, i);
+	return up;
 }
 
 /* What one master refuses for it leaves the others to say why. */
@@ -107,6 +127,32 @@ enough_are_well(const struct host *h)
 	return n >= plan_majority(&h->world->plan);
 }
 
+/* It is told to come back when so many guards are over that there may be a majority. */
+static void
+check_guard_ms(struct world *w, const struct conn *c, const char *text)
+{
+	const struct host *h = c->host;
+	const char *at = strstr(text, "resume in ");
+	unsigned need = plan_majority(&w->plan), n = 0;
+	int64_t left_ms[CORE_SLOTS_MAX] = {0};
+	for (unsigned i = 0; i < core_members(h->core); i++) {
+		struct master_view view;
+		core_view_master(h->core, host_ms(h), i, &view);
+		unsigned k = n;
+		if (view.guard_ms <= 0)
+			continue;
+		for (; k > 0 && left_ms[k - 1] > view.guard_ms; k--)
+			left_ms[k] = left_ms[k - 1];
+		left_ms[k] = view.guard_ms;
+		n++;
+	}
+	/* All others may be usable. */
+	unsigned others = w->plan.masters - n, missing = others < need ? need - others : 0;
+	if (at != NULL && missing > 0 && strtoll(at + 10, NULL, 10) < left_ms[missing - 1] - 1)
+		world_fail(w, "honest: c%u is told -GUARD %s, and a majority is guarded for %" PRId64 " ms",
+			c->client->index, text, left_ms[missing - 1]);
+}
+
 static void
 check_masters(struct world *w, const struct conn *c, const struct wait *v, enum code code, const char *text)
 {
@@ -115,6 +161,8 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 		return;
 	bool late = starts(text, "the master did not answer") || starts(text, "the master has not");
 	bool said = starts(text, "the master said");
+	if (code == CODE_GUARD && !w->plan.changes)
+		check_guard_ms(w, c, text);
 	if (code == CODE_GUARD && (surely_can(h) || h->opinion.guarded + opinion(h).guarded == 0))
 		world_fail(w, "honest: c%u is told that masters are guarded: %s", c->client->index, text);
 	if (code == CODE_NOMASTER && surely_can(h) && !late)
@@ -127,6 +175,16 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 			w, "honest: c%u is not told that the master is guarded: %s", c->client->index, text);
 	if (said != (code == CODE_MASTERERR))
 		world_fail(w, "honest: c%u is told -%s for what the master said: %s", c->client->index,
+			code_word(code), text);
+	/* What was answered while it stood still is there, unread. A WAIT that is over is told what was
+	 * before. */
+	if (v != NULL && v->until_ms > host_ms(h) && starts(text, "the master did not answer") && woke(h) &&
+		w->plan.replicas == 0 && all_are_up(h))
+		world_fail(w, "honest: c%u is told -%s %s by a daemon that has stood still until now",
+			c->client->index, code_word(code), text);
+	/* Who comes to a name that nobody has waits for what the master says. */
+	if (v != NULL && starts(text, "the master has not said") && v->since_us == w->now_us && surely_can(h))
+		world_fail(w, "honest: c%u is told -%s %s, and the master was not asked", c->client->index,
 			code_word(code), text);
 	if (!late && enough_are_well(h))
 		world_fail(w, "honest: c%u is told -%s %s, and nothing is wrong", c->client->index,

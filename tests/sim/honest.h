@@ -18,6 +18,9 @@ struct wait;
 
 /* Before a step, so that it is known what a daemon saw until then. */
 void honest_before(struct host *host);
+
+/* What a daemon grants. */
+void honest_granted(struct host *host, const struct note *note);
 void honest_reply(struct world *world, struct conn *conn, const struct reply *reply);
 /* An AWAIT is answered null. */
 void honest_closed(struct world *world, const struct conn *conn);

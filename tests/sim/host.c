@@ -8,6 +8,7 @@
 #include "tests/sim/drain.h"
 #include "tests/sim/events.h"
 #include "tests/sim/guard.h"
+#include "tests/sim/roll.h"
 #include "tests/sim/ruled.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/withheld.h"
@@ -62,7 +63,6 @@ host_init(struct world *w, unsigned index)
 	h->call_settings.namespace_ = NAMESPACE;
 	h->call_settings.lease_max_ms = w->plan.lease_ms;
 	h->call_settings.margin_ms = w->plan.margin_ms;
-	h->call_settings.layout = "x";
 	actions_init(&h->actions);
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 		way_init(&h->ways[i], h, &w->servers[i]);
@@ -223,6 +223,7 @@ host_begin(struct host *h, const struct host *of)
 	h->greeted_late = false;
 	memset(h->shuns_us, 0, sizeof(h->shuns_us));
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
+	memset(w->latches.forgotten[h->index], 0, sizeof(w->latches.forgotten[h->index]));
 	h->draining = h->ending = false;
 	h->copy_ended_us = of != NULL ? of->copy_ended_us : 0;
 	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
@@ -236,6 +237,7 @@ host_begin(struct host *h, const struct host *of)
 	snprintf(h->call_settings.daemon_id, sizeof(h->call_settings.daemon_id), "%016" PRIx64 "%016x",
 		rng_next(&w->rng), h->index);
 	host_configure(h);
+	roll_begin(h);
 	memcpy(h->rules, w->rules, sizeof(h->rules));
 	h->reload_us = 0;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
@@ -418,13 +420,16 @@ perform_note(struct host *h, const struct note *n)
 		!excuse(h->world, EXCUSE_CLONED_LATE, h->greeted_late))
 		world_fail(h->world, "cloned: d%u takes itself for a copy, and nobody copied it", h->index);
 	pact_note(h, n);
-	if (n->type == NOTE_GRANTED)
+	if (n->type == NOTE_GRANTED) {
 		progress_passed(h->world, checker_name_of(n->name));
+		honest_granted(h, n);
+	}
 	if (n->type == NOTE_GRANTED || n->type == NOTE_LEASED)
 		well_touched(h, checker_name_of(n->name));
 	if (n->type == NOTE_LEASED) {
 		progress_leased(h, checker_name_of(n->name));
 		guard_leased(h, checker_name_of(n->name));
+		roll_leased(h, checker_name_of(n->name));
 		ballot_leased(h, checker_name_of(n->name));
 	}
 	trace_line(&h->world->trace, h->world->now_us,
@@ -506,6 +511,8 @@ host_step(struct host *h, struct event *event)
 		debt_vote(h, event->vote);
 		tally_voted(h, event->vote);
 		awaits_voted(h, event->vote);
+		forgotten_voted(h, event->vote);
+		well_voted(h, event->vote);
 	}
 	if (core_ended(h->core) && !h->ending) {
 		h->ending = true;

@@ -29,6 +29,7 @@ struct opinion {
 	unsigned usable; /* admitted, greeted on all links, and not silent */
 	unsigned guarded;
 	bool changed; /* of one of them, in the step that runs */
+	bool refused; /* they refuse its list of masters */
 };
 
 struct host {
@@ -76,6 +77,7 @@ struct host {
 	unsigned aim;                 /* the server that they have named, */
 	const struct server *answers; /* and the one whose answer it is being told; NULL: none, */
 	int64_t answered_us;          /* and when that one gave it */
+	int64_t asked_us;             /* and was asked then */
 	int64_t deaf_until_us;        /* it hears nothing of them */
 	struct replicas replicas;
 	bool probing;

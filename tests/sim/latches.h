@@ -12,6 +12,7 @@
 
 #include "daemon/call.h"
 #include "proto/command.h"
+#include "tests/sim/forgotten.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/replication.h"
 
@@ -102,6 +103,7 @@ struct latches {
 	struct latch_said *said;
 	struct latch_wait *waits;
 	uint64_t asked[PLAN_HOSTS_MAX]; /* the last question of a daemon */
+	struct forgotten forgotten[PLAN_HOSTS_MAX][PLAN_LATCHES_MAX];
 };
 
 /* Requests name latches from PLAN_NAMES_MAX on. */

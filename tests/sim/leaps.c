@@ -72,16 +72,19 @@ answer_doubts(const struct host *h, struct leaps *l, const struct vote *vote)
 		l->seen_ms = l->counts_ms = host_ms(h);
 }
 
-/* A greeting was answered; the question left less than a third of a lease ago. */
+/* A greeting was answered, and not by an answer that showed a leap itself. Of the greetings of a seventh of
+ * all that are compared one is kept, which may be the first. */
 void
 leaps_greeted(struct host *h, const struct vote *vote)
 {
 	struct world *w = h->world;
 	struct leaps *l = &h->leaps[vote->master];
-	int64_t sent_us = w->now_us - third_us(w);
+	int64_t sent_us = h->asked_us - window_us(w) / 7;
 	if (!is_measured(h, vote))
 		return;
 	answer_doubts(h, l, vote);
+	if (l->seen && l->shown_us == h->answered_us)
+		return;
 	if (w->now_us - l->greeted_us > window_us(w) - third_us(w)) {
 		l->gap_us = l->greeted_us;
 		l->back_us = w->now_us;
@@ -137,6 +140,33 @@ count_on(struct host *h)
 			h->leaps[i].counts_ms = host_ms(h);
 }
 
+/* All that it has said adds up to what the clock gained, or its own stood still. Of a clock that was set back
+ * as well the same may be said again. */
+static void
+check_sum(struct host *h, const struct server *s, int64_t from_us, int64_t leap_us)
+{
+	struct world *w = h->world;
+	struct leaps *l = &h->leaps[host_master_of(h, s)];
+	if (l->times == 0 || l->last_us < from_us || l->first_us < drift_since_us(&s->drift) ||
+		l->first_us < drift_since_us(&h->still)) {
+		l->sum_us = l->times = 0;
+		l->first_us = from_us;
+	}
+	l->last_us = w->now_us;
+	l->sum_us += leap_us;
+	l->times++;
+	int64_t gained_us = drift_gained_us(&s->drift, l->first_us, w->now_us) +
+			    drift_gained_us(&h->still, l->first_us, w->now_us);
+	int64_t slack_us =
+		l->times * (w->plan.margin_ms * 1000 + 8 * (w->plan.network_us + w->plan.spread_us)) +
+		(w->now_us - l->first_us) / 50;
+	if (l->times > 1 && s->back_until_us == 0 && l->sum_us > gained_us + slack_us)
+		world_fail(w,
+			"leap: d%u has said %" PRId64 " times that the clock of m%u leapt, by %" PRId64
+			" us in all, and it went ahead by %" PRId64 " us",
+			h->index, l->times, s->index, l->sum_us, gained_us);
+}
+
 void
 leaps_note(struct host *h, const struct note *n)
 {
@@ -160,6 +190,8 @@ leaps_note(struct host *h, const struct note *n)
 	count_on(h);
 	h->leapt = true;
 	l->gained_us = gained_us > other_us ? gained_us : other_us;
+	if (w->plan.replicas == 0)
+		check_sum(h, s, from_us, n->ttl_ms * 1000);
 	if (gained_us < margin_us && !excuse(w, EXCUSE_LEAP_SERVER, other_us >= margin_us))
 		world_fail(w,
 			"leap: d%u says that the clock of m%u leapt, which went ahead by %" PRId64 " us",

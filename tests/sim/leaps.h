@@ -2,7 +2,8 @@
  * leaps: the checker's part about clocks that go ahead. A daemon says so of a master only if the clock of
  * that master did, or the daemon's own stood still, by more than the clock margin since one of the greetings
  * that the daemon remembers. From then on it counts nothing new from that master for a guard. If most of its
- * masters leapt, its leases are shorter by as much.
+ * masters leapt, its leases are shorter by as much. However many answers show a leap, over however many
+ * connections, it is one leap.
  */
 #ifndef SIM_LEAPS_H
 #define SIM_LEAPS_H
@@ -28,6 +29,10 @@ struct leaps {
 	bool doubted;      /* no greeting has been answered since that asks about it, or tells of another
 			    * memory; */
 	uint64_t doubts;   /* those from this one on do; 0: none yet */
+	int64_t sum_us;    /* what it has said of leaps, one soon after the other, */
+	int64_t first_us;  /* since then, */
+	int64_t last_us;   /* up to now, */
+	int64_t times;     /* so often */
 };
 
 /* What daemons do. */

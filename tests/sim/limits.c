@@ -107,17 +107,19 @@ limits_refused(struct world *w, const struct conn *c, const char *text)
 	struct count count;
 	int64_t asked = r->verb == VERB_MLOCK ? r->count : r->permits > 0 ? r->permits : 1;
 	int64_t names = r->verb == VERB_MLOCK ? r->count : 1;
-	bool fair = false;
+	/* What it has waited for before counts already. */
+	bool fair = false, back = w->demand.back == c;
 	count_all(w, h, host_ms(h), &count);
 	size_t i = session_at(&count, conn_session(c));
 	if (starts(text, "it has LIMIT"))
 		return;
 	if (starts(text, "locks-per-user:"))
-		fair = p->user_locks > 0 && count.locks + names_waited(w, h, 0) + asked > p->user_locks;
+		fair = !back && p->user_locks > 0 &&
+		       count.locks + names_waited(w, h, 0) + asked > p->user_locks;
 	else if (starts(text, "grants-per-session:"))
 		fair = p->session_grants > 0 && count.of[i].grants + names > p->session_grants;
 	else if (starts(text, "waiters-per-session:"))
-		fair = p->session_waits > 0 &&
+		fair = !back && p->session_waits > 0 &&
 		       count.of[i].waits + names_waited(w, h, count.of[i].id) >= p->session_waits;
 	if (!fair)
 		world_fail(w, "limit: c%u is told -LIMIT %s, and has %" PRId64 " locks", c->client->index,
@@ -185,6 +187,7 @@ limits_before(struct world *w, struct conn *c)
 {
 	const struct request *r = &c->current;
 	w->demand.conn = NULL;
+	w->demand.back = r->verb == VERB_LOCK && waits_has_place(w, c) ? c : NULL;
 	if (w->plan.session_grants == 0 || (r->verb != VERB_LOCK && r->verb != VERB_MLOCK) ||
 		(r->verb == VERB_LOCK && (waits_repeats(w, c) || held_by(w, c, r->name, r->owner) != NULL)))
 		return;
@@ -197,7 +200,7 @@ limits_after(struct world *w, const struct conn *c)
 {
 	if (c->host->alive && c->busy && c->open && !c->ending && asks_too_much(w, c))
 		world_fail(w, "limit: c%u waits, and its session holds as much as it may", c->client->index);
-	w->demand.conn = NULL;
+	w->demand.conn = w->demand.back = NULL;
 }
 
 void

@@ -19,6 +19,7 @@ struct world;
 /* A LOCK or MLOCK that is told to a daemon in this very step, and what its session held before. */
 struct demand {
 	const struct conn *conn; /* NULL: none */
+	const struct conn *back; /* it comes back to a place that its session has; NULL: it does not */
 	unsigned n;
 	struct held_before {
 		unsigned name;

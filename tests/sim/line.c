@@ -80,14 +80,17 @@ counts_nothing_new(const struct host *h)
 	return withholds;
 }
 
-/* Another program deleted the queue: the place is there again when it is renewed. */
+/* Another program deleted the queue, or the master went back to what it was before: the place is there again
+ * when it is renewed. */
 static bool
 is_unqueued(const struct world *w, unsigned name, int64_t most_us)
 {
 	bool unqueued = false;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
-		int64_t at_us = w->servers[i].unqueued_us[plan_first(&w->plan, name)];
-		unqueued |= at_us != 0 && w->now_us - at_us <= most_us;
+		const struct server *s = &w->servers[i];
+		int64_t at_us = s->unqueued_us[plan_first(&w->plan, name)];
+		unqueued |= (at_us != 0 && w->now_us - at_us <= most_us) ||
+			    (s->forgot_us != 0 && w->now_us - s->forgot_us <= most_us);
 	}
 	return unqueued;
 }

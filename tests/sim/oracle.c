@@ -210,13 +210,24 @@ standing_of(const struct world *w, const struct conn *c, uint64_t tag)
 	return s;
 }
 
+/* Its daemon ends, and no connection speaks for its session any more: its process keeps nothing. */
+static bool
+is_left_behind(const struct world *w, const struct conn *c)
+{
+	const struct conn *other;
+	bool spoken_for = false;
+	LIST_FOREACH (other, conns_tagged(&w->conns, c->tag), in_tag)
+		spoken_for |= other->tag == c->tag && other->open && !other->ousted;
+	return c->host->draining && !spoken_for;
+}
+
 struct conn *
 oracle_bound(const struct world *w, const struct conn *c, int64_t pid)
 {
 	struct conn *other;
 	LIST_FOREACH (other, &w->conns.all, in_world)
 		if (other->pid == pid && other->bound && !other->unbound && other->host == c->host &&
-			other->host_life == c->host_life)
+			other->host_life == c->host_life && !is_left_behind(w, other))
 			return other;
 	return NULL;
 }

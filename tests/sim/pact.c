@@ -162,13 +162,13 @@ pact_reply(struct world *w, struct conn *c, const struct reply *reply)
 	case VERB_SESSION_GRACE:
 		if (reply->type != REPLY_TEXT)
 			return;
-		if (p == NULL)
+		if (p == NULL || !is_alive(p))
 			p = add(w, c);
 		p->grace_ms = c->current.ms;
 		p->most_ms = p->most_ms > p->grace_ms ? p->most_ms : p->grace_ms;
 		return;
 	case VERB_SESSION_HEARTBEAT:
-		if (p == NULL)
+		if (p == NULL || !is_alive(p))
 			p = add(w, c);
 		p->heartbeat_ms = c->current.ms;
 		p->heard_ms = host_ms(c->host);

@@ -68,6 +68,8 @@ plan_text(const struct plan *plan, char *out, size_t size)
 	for (int i = 0; i < FAULT_COUNT && n < size; i++)
 		if (plan->fault[i])
 			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
+	if (plan->rolls && n < size)
+		n += (size_t)snprintf(out + n, size - n, " rolls");
 	if (plan->flaps && n < size)
 		n += (size_t)snprintf(out + n, size - n, " flaps");
 	if (plan->forgets && n < size)
@@ -280,6 +282,12 @@ plan_more(struct plan *plan)
 	plan->forgets = rng_percent(&rng, 20);
 	plan->reloads = rng_percent(&rng, 8);
 	plan->lost_most = rng_percent(&rng, 30) ? rng_range(&rng, 1, 2) : 10;
+	plan->rolls = rng_percent(&rng, 8) && plan->hosts > 1 && plan->others == 0 && !plan->changes &&
+		      !plan->fault[FAULT_CLONE];
+	if (plan->rolls) {
+		plan->fault[FAULT_CRASH] = true;
+		plan->latches = 0;
+	}
 }
 
 void

@@ -220,7 +220,8 @@ server_admitted(const struct server *s)
 struct slice
 server_lease_key(const struct world *w, unsigned name)
 {
-	static const struct slice keys[PLAN_NAMES_MAX] = {{"hf:{a}", 6}, {"hf:{b}", 6}, {"hf:{foreign}", 12}};
+	static const struct slice keys[PLAN_NAMES_MAX] = {
+		{"hf:{a}", 6}, {"hf:{ab}", 7}, {"hf:{foreign}", 12}};
 	if (plan_keyed(&w->plan, name))
 		return name == 2 ? w->plan.redisson ? SLICE("foreign") : SLICE("lock:foreign") : SLICE("ab");
 	return keys[name];
@@ -230,7 +231,7 @@ struct slice
 server_queue_key(unsigned name)
 {
 	static const struct slice keys[PLAN_NAMES_MAX] = {
-		{"hf:{a}:q", 8}, {"hf:{b}:q", 8}, {"hf:{foreign}:q", 14}};
+		{"hf:{a}:q", 8}, {"hf:{ab}:q", 9}, {"hf:{foreign}:q", 14}};
 	return keys[name];
 }
 

@@ -125,6 +125,13 @@ waits_repeats(struct world *w, const struct conn *c)
 	return find_repeated(w, c) != NULL;
 }
 
+bool
+waits_has_place(struct world *w, const struct conn *c)
+{
+	const struct wait *v = find_repeated(w, c);
+	return v != NULL && !v->loose && v->limit == c->current.limit && host_ms(c->host) < v->kept_ms;
+}
+
 static struct wait *
 add(struct world *w)
 {

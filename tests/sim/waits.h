@@ -66,6 +66,8 @@ struct wait *waits_find_stray(
 struct wait *waits_next_stray(const struct wait *of, struct slice owner);
 /* Whether this LOCK comes back to one that strays. */
 bool waits_repeats(struct world *world, const struct conn *conn);
+/* And surely still has the place that it comes back to. */
+bool waits_has_place(struct world *world, const struct conn *conn);
 void waits_end(struct world *world, struct wait *wait);
 /* This LOCK is answered, by what its session holds or by a refusal before the place is taken over: if it came
  * back to a stray, that one is left as it was, and may lose its place. */

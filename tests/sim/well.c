@@ -90,6 +90,24 @@ rival_has(const struct server *s, unsigned name)
 	return server_owner(s, name, &owner) && owner.n >= 6 && memcmp(owner.p, "rival:", 6) == 0;
 }
 
+void
+well_voted(struct host *h, const struct vote *v)
+{
+	struct well *well = &h->world->well;
+	if (v->op == CALL_ACQUIRE && v->master < h->masters && h->place[v->master] < PLAN_MASTERS_MAX &&
+		(v->outcome == OUTCOME_YES || v->outcome == OUTCOME_BUSY))
+		well->busy[h->index][h->place[v->master]][checker_name_of(v->name)] =
+			v->outcome == OUTCOME_BUSY;
+}
+
+/* Others bid for it there, and a question and its answer take more than a hundredth of a lease. */
+static bool
+others_bid(const struct world *w, const struct host *h, unsigned master, unsigned name)
+{
+	return w->plan.masters > 1 && w->well.busy[h->index][master][name] &&
+	       2 * w->plan.network_us + w->plan.spread_us > w->plan.lease_ms * 10;
+}
+
 bool
 well_keeps(const struct world *w, const struct host *h, unsigned name, int64_t for_us)
 {
@@ -100,7 +118,8 @@ well_keeps(const struct world *w, const struct host *h, unsigned name, int64_t f
 		n += since_us != INT64_MAX && w->now_us - since_us > for_us &&
 		     !excuse(w, EXCUSE_LOSS_FOREIGN,
 			     (foreign_us != 0 && w->now_us - foreign_us <= for_us) ||
-				     rival_has(&w->servers[i], name));
+				     rival_has(&w->servers[i], name)) &&
+		     !excuse(w, EXCUSE_LOSS_BIDS, others_bid(w, h, i, name));
 	}
 	return n >= plan_majority(&w->plan);
 }
@@ -156,6 +175,9 @@ look_at_unused(struct world *w, const struct host *h, unsigned name)
 	if (w->now_us - *since > (foreign ? 0 : w->plan.retain_ms * 1010) + 50000)
 		world_fail(w, "unused: d%u keeps its lease of %s for %" PRId64 " ms, and nobody uses it",
 			h->index, checker_name(name), (w->now_us - *since) / 1000);
+	if (view.wanted && w->now_us - *since > 50000 && fair_wanted_us(w, h, name) < w->now_us - 50000)
+		world_fail(w, "unused: d%u keeps its lease of %s, which another daemon waits for", h->index,
+			checker_name(name));
 }
 
 void
@@ -186,6 +208,8 @@ look(void *arg, uint64_t a, void *data)
 		for (unsigned k = 0; k < w->plan.names; k++)
 			look_at_unused(w, &w->hosts[i], k);
 	}
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		fair_look(&w->hosts[i]);
 	for (unsigned i = 0; i < w->plan.masters; i++)
 		meddle_look(&w->servers[i]);
 	for (unsigned i = 0; i < w->plan.names; i++)

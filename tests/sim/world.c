@@ -35,8 +35,8 @@ world_after(struct world *w, int64_t delay_us, job_run *run, void *arg, uint64_t
 static void
 init_settings(struct world *w)
 {
-	static const char *const matches[] = {NULL, "a", "b", "*"};
-	static const char *const keys[] = {NULL, "%b", "a%", NULL};
+	static const char *const matches[] = {NULL, "a", "ab", "*"};
+	static const char *const keys[] = {NULL, "%b", "%", NULL};
 	const struct plan *p = &w->plan;
 	const size_t count = WORLD_RULES;
 	w->rules[0] = (struct rule){.match = "foreign",
@@ -311,10 +311,10 @@ live_drain(struct world *w)
 bool
 world_alike(const struct world *w)
 {
-	return (w->plan.others == 0 && !w->plan.changes) || w->progress.watched;
+	return (w->plan.others == 0 && !w->plan.changes && !w->plan.rolls) || w->progress.watched;
 }
 
-/* Daemons that go by different lists may all be refused: nothing but safety is promised to them. */
+/* Daemons that go by different lists or rules may all be refused: nothing but safety is promised to them. */
 static void
 watch(struct world *w)
 {
@@ -329,7 +329,7 @@ void
 world_live(struct world *w)
 {
 	const struct plan *p = &w->plan;
-	bool alike = p->others == 0 && !p->changes;
+	bool alike = p->others == 0 && !p->changes && !p->rolls;
 	fault_plan(w);
 	flap_watch(w);
 	reload_watch(w);
