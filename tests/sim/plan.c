@@ -277,6 +277,8 @@ plan_odd(struct plan *plan)
 static void
 plan_more(struct plan *plan)
 {
+	/* A daemon that starts in the middle cannot see them: see plan_possible(). */
+	static const enum fault known[] = {FAULT_LEAP, FAULT_FAST, FAULT_REVERT, FAULT_SWAP};
 	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 17};
 
 	plan->forgets = rng_percent(&rng, 20);
@@ -285,6 +287,7 @@ plan_more(struct plan *plan)
 	plan->rolls = rng_percent(&rng, 8) && plan->hosts > 1 && plan->others == 0 && !plan->changes &&
 		      !plan->fault[FAULT_CLONE];
 	if (plan->rolls) {
+		plan_without(plan, known, sizeof(known) / sizeof(known[0]));
 		plan->fault[FAULT_CRASH] = true;
 		plan->latches = 0;
 	}
