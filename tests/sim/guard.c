@@ -25,13 +25,14 @@ guard_taken(struct server *s, const struct call *call)
 		s->index, (int)call->name.n, call->name.p, since_us + guard_us(w) - w->now_us);
 }
 
-/* Surely; a greeting is forgotten after a guard. */
+/* Surely; a greeting is forgotten after a guard, and a daemon that ends may have taken it back. */
 static bool
 is_registered(struct host *h, const struct server *s)
 {
-	for (unsigned i = 0; i < core_members(h->core); i++)
+	for (unsigned i = 0; i < core_members(h->core) && !h->draining; i++)
 		if (host_way(h, i)->server == s)
-			return h->world->now_us - h->leaps[i].greeted_us < guard_us(h->world);
+			return h->leaps[i].greeted_us > h->born_us &&
+			       h->world->now_us - h->leaps[i].greeted_us < guard_us(h->world);
 	return false;
 }
 

@@ -10,13 +10,35 @@
 
 #define WAKING_US 1000 /* all that came while it stood still has been seen by then */
 
+/* In so many ms so many guards are over that there may be a majority, if all other masters may be usable. */
+static int64_t
+resume_ms(const struct host *h)
+{
+	unsigned need = plan_majority(&h->world->plan), n = 0;
+	int64_t left_ms[CORE_SLOTS_MAX] = {0};
+	for (unsigned i = 0; i < core_members(h->core); i++) {
+		struct master_view view;
+		core_view_master(h->core, host_ms(h), i, &view);
+		unsigned k = n;
+		if (view.guard_ms <= 0)
+			continue;
+		for (; k > 0 && left_ms[k - 1] > view.guard_ms; k--)
+			left_ms[k] = left_ms[k - 1];
+		left_ms[k] = view.guard_ms;
+		n++;
+	}
+	unsigned others = h->world->plan.masters - n, missing = others < need ? need - others : 0;
+	return missing > 0 ? left_ms[missing - 1] : 0;
+}
+
 /* What a daemon thinks of its masters. */
 static struct opinion
 opinion(const struct host *h)
 {
 	struct masterset_view set;
 	core_view_masterset(h->core, &set);
-	struct opinion o = {.admitted = 0, .refused = strcmp(set.word, "refused") == 0};
+	struct opinion o = {
+		.admitted = 0, .refused = strcmp(set.word, "refused") == 0, .resume_ms = resume_ms(h)};
 	for (unsigned i = 0; i < h->masters; i++) {
 		struct master_view view;
 		core_view_master(h->core, host_ms(h), i, &view);
@@ -127,30 +149,17 @@ enough_are_well(const struct host *h)
 	return n >= plan_majority(&h->world->plan);
 }
 
-/* It is told to come back when so many guards are over that there may be a majority. */
+/* It is told to come back no earlier than that. A WAIT that is over when a daemon wakes is told what was
+ * before. */
 static void
 check_guard_ms(struct world *w, const struct conn *c, const char *text)
 {
-	const struct host *h = c->host;
 	const char *at = strstr(text, "resume in ");
-	unsigned need = plan_majority(&w->plan), n = 0;
-	int64_t left_ms[CORE_SLOTS_MAX] = {0};
-	for (unsigned i = 0; i < core_members(h->core); i++) {
-		struct master_view view;
-		core_view_master(h->core, host_ms(h), i, &view);
-		unsigned k = n;
-		if (view.guard_ms <= 0)
-			continue;
-		for (; k > 0 && left_ms[k - 1] > view.guard_ms; k--)
-			left_ms[k] = left_ms[k - 1];
-		left_ms[k] = view.guard_ms;
-		n++;
-	}
-	/* All others may be usable. */
-	unsigned others = w->plan.masters - n, missing = others < need ? need - others : 0;
-	if (at != NULL && missing > 0 && strtoll(at + 10, NULL, 10) < left_ms[missing - 1] - 1)
+	int64_t before_ms = c->host->opinion.resume_ms, after_ms = resume_ms(c->host);
+	int64_t least_ms = before_ms < after_ms ? before_ms : after_ms;
+	if (at != NULL && strtoll(at + 10, NULL, 10) < least_ms - 1)
 		world_fail(w, "honest: c%u is told -GUARD %s, and a majority is guarded for %" PRId64 " ms",
-			c->client->index, text, left_ms[missing - 1]);
+			c->client->index, text, least_ms);
 }
 
 static void

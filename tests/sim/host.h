@@ -28,8 +28,10 @@ struct opinion {
 	unsigned admitted;
 	unsigned usable; /* admitted, greeted on all links, and not silent */
 	unsigned guarded;
-	bool changed; /* of one of them, in the step that runs */
-	bool refused; /* they refuse its list of masters */
+	bool changed;      /* of one of them, in the step that runs */
+	bool refused;      /* they refuse its list of masters */
+	int64_t resume_ms; /* guards are over then, of so many that there may be a majority; 0: there may be
+			    */
 };
 
 struct host {

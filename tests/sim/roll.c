@@ -19,7 +19,8 @@ roll_leased(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
 	for (const struct hold *of = w->checker.holds; of != NULL && w->plan.rolls; of = of->next)
-		if (strcmp(of->layout, h->call_settings.layout) != 0 && held_until_us(of) > w->now_us)
+		if (strcmp(of->layout, h->call_settings.layout) != 0 && held_until_us(of) > w->now_us &&
+			!of->tainted)
 			world_fail(w,
 				"roll: d%u has a lease of %s by its rules, and by other rules somebody "
 				"relies on %s for "
