@@ -186,6 +186,12 @@ def foreground(terminal):
     terminal.wait(r"^holdfast run x")
 
 
+def foreground_for_keys(terminal):
+    """For a job that shows nothing: the shell prints it before it hands over the terminal, and takes ^Z until then."""
+    foreground(terminal)
+    until("the job to have the terminal", lambda: os.tcgetpgrp(terminal.master) != terminal.pid)
+
+
 def background(terminal, text):
     """Starts a job that stops in the background; the pids of wrapper and command."""
     terminal.type("set -b; holdfast run x -- sh -c 'echo \"pid $$\"; %s' & echo \"wrapper $!\"\n" % text)
@@ -309,11 +315,11 @@ def test_background_deaf(place):
     with shell(place, daemon) as terminal:
         terminal.type("holdfast run x -- sh -c 'echo \"pid $$\"; exec sleep 1000' &\n")
         ends = tool.Ends([int(terminal.wait(r"pid (\d+)").group(1))])
-        foreground(terminal)
+        foreground_for_keys(terminal)
         terminal.type("\x1a")
         terminal.wait("Stopped")
         terminal.wait(r"\$ ")
-        foreground(terminal)
+        foreground_for_keys(terminal)
         terminal.type("\x03")
         ends.wait()
         terminal.wait(r"\$ ")
