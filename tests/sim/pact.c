@@ -89,6 +89,8 @@ static void
 take_over(struct world *w, struct pact *p, const struct conn *by)
 {
 	struct conn *other;
+	if (p != NULL && p->grace_ms > 0)
+		waits_cut(w, p->host, p->session, host_ms(p->host) + p->grace_ms);
 	LIST_FOREACH (other, conns_tagged(&w->conns, by->current.tag), in_tag) {
 		if (other == by || other->tag != by->current.tag || other->host != by->host || !other->open ||
 			other->ousted)
@@ -220,6 +222,7 @@ pact_closed(struct world *w, const struct conn *c, enum end end)
 	p->graced = p->grace_ms > 0 && end != END_CLEAN && !p->host->draining;
 	if (p->grace_ms == 0 || end == END_CLEAN || p->host->draining)
 		return; /* its process keeps it, and nothing it waits for */
+	waits_cut(w, p->host, p->session, p->cut_ms + p->grace_ms);
 	waits_stray(w, c, p->session, p->cut_ms + p->grace_ms);
 }
 

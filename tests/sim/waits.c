@@ -276,6 +276,14 @@ waits_refuse(struct world *w, const struct host *host, unsigned name)
 }
 
 void
+waits_cut(struct world *w, const struct host *host, session_id session, int64_t kept_ms)
+{
+	for (struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		if (v->stray && v->session == session && is_at(v, host) && v->kept_ms > kept_ms)
+			v->kept_ms = kept_ms;
+}
+
+void
 waits_stray(struct world *w, const struct conn *c, session_id session, int64_t kept_ms)
 {
 	for (struct wait *v = w->checker.waits; v != NULL; v = v->next) {

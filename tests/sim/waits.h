@@ -81,6 +81,9 @@ void waits_finish(struct world *world, const struct conn *conn);
 void waits_close(struct world *world, const struct conn *conn);
 /* Its daemon is gone. */
 void waits_forget(struct world *world, const struct conn *conn);
+/* The session is cut off once more: the grace of now counts for what strays already, if it is over earlier.
+ */
+void waits_cut(struct world *world, const struct host *host, session_id session, int64_t kept_ms);
 void waits_stray(struct world *world, const struct conn *conn, session_id session, int64_t kept_ms);
 /* A master told this daemon that the name is of another kind, or has another LIMIT. */
 void waits_refuse(struct world *world, const struct host *host, unsigned name);
