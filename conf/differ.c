@@ -20,9 +20,7 @@ struct differ {
 	void *arg;
 	char *was; /* VALUE_TEXT_MAX each */
 	char *is;
-	size_t layout;      /* those that decide how a name lies at the master */
-	int64_t longest_ms; /* no lease may be longer without a restart: daemons and master have agreed on it
-			     */
+	size_t layout; /* those that decide how a name lies at the master */
 	int restarts;
 };
 
@@ -43,11 +41,9 @@ change_tell(struct differ *d, const char *path, const char *from, const char *to
 }
 
 static bool
-value_restarts(const struct differ *d, const struct schema_key *key, const void *to, size_t item)
+value_restarts(const struct differ *d, const struct schema_key *key, size_t item)
 {
-	if (key->restart || (key->type == TYPE_GLOB && item < d->layout))
-		return true;
-	return strcmp(key->name, "lease") == 0 && *(const int64_t *)scope_value(key, to) > d->longest_ms;
+	return key->restart || (key->type == TYPE_GLOB && item < d->layout);
 }
 
 /* item: < 0: of no list */
@@ -55,7 +51,7 @@ static void
 value_compare(struct differ *d, const struct schema_key *key, const struct three *of, long item)
 {
 	char path[SCHEMA_PATH_MAX];
-	bool restart = value_restarts(d, key, of->to, item < 0 ? 0 : (size_t)item);
+	bool restart = value_restarts(d, key, item < 0 ? 0 : (size_t)item);
 	const void *base = restart ? of->boot : of->from;
 
 	if (base == NULL)
@@ -171,21 +167,6 @@ rules_compare(struct differ *d, const struct schema_key *list)
 	}
 }
 
-/* A guard lasts as long as the longest lease was at the start. That one is longer is told where it stands. */
-static void
-longest_compare(struct differ *d)
-{
-	int64_t is_ms = conf_longest_lease_ms(d->to);
-	char from[32];
-	char to[32];
-
-	if (is_ms >= d->longest_ms)
-		return;
-	snprintf(from, sizeof(from), "%lldms", (long long)d->longest_ms);
-	snprintf(to, sizeof(to), "%lldms", (long long)is_ms);
-	change_tell(d, "the longest lease", from, to, true);
-}
-
 int
 conf_diff(const struct conf *boot, const struct conf *from, const struct conf *to,
 	void (*each)(void *arg, const struct conf_change *change), void *arg)
@@ -194,12 +175,10 @@ conf_diff(const struct conf *boot, const struct conf *from, const struct conf *t
 
 	d.layout = conf_layout_rules(boot) > conf_layout_rules(to) ? conf_layout_rules(boot)
 								   : conf_layout_rules(to);
-	d.longest_ms = conf_longest_lease_ms(boot);
 	d.was = malloc(VALUE_TEXT_MAX);
 	d.is = malloc(VALUE_TEXT_MAX);
 	if (d.was != NULL && d.is != NULL) {
 		scope_compare(&d, SCOPE_ROOT, &(struct three){boot, from, to}, -1);
-		longest_compare(&d);
 	} else {
 		d.restarts = -1;
 	}

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARGS_FIXED    26 /* EVALSHA sha n, and at most the arguments of HELLO */
+#define ARGS_FIXED    27 /* EVALSHA sha n, and at most the arguments of HELLO */
 #define ARGS_PER_CALL 10 /* ACQUIRE of a share at N masters: 3 keys and 7 arguments, when terms differ */
 
 void
@@ -217,8 +217,8 @@ struct shape {
 };
 
 static const struct shape shapes[SCRIPT_COUNT] = {
-	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTXnMSWAEGVYFH", "", false, false},
-	[SCRIPT_ADMIT] = {"nr", "", "mt", "", false, false},
+	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTXnMSWAEGVYFHg", "", false, false},
+	[SCRIPT_ADMIT] = {"nr", "", "mtg", "", false, false},
 	[SCRIPT_ACQUIRE] = {"n", "lq", "mDt", "o", true, true},
 	[SCRIPT_RENEW] = {"n", "lq", "mt", "o", true, false},
 	[SCRIPT_RECLAIM] = {"nr", "l", "m", "oPDtN", false, false},
@@ -323,15 +323,17 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 	case 'F':
 		return CALL_FORMAT;
 	case 'L':
-		return settings->lease_max_ms;
+		return call->wanted_ms;
+	case 'g':
+		return call->guarded_ms;
 	case 'J':
 		return settings->margin_ms;
 	case 'R':
 		if (call->leaves)
 			return 0;
-		/* A greeting is up to a third of a lease older than the last renewal: it counts for as long.
+		/* What is asked for until two thirds of a lease after the greeting ends before it (usable.h).
 		 */
-		return settings->lease_max_ms + settings->lease_max_ms / 3 + settings->margin_ms;
+		return call->wanted_ms + call->wanted_ms * 2 / 3 + settings->margin_ms;
 	default:
 		assert(false && "a letter of a shape that means nothing");
 		return 0;

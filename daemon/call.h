@@ -49,11 +49,10 @@ struct redisReply;
 struct call_settings {
 	const char *namespace_; /* without braces, not empty */
 	char daemon_id[CALL_DAEMON_ID_SIZE];
-	int64_t lease_max_ms; /* longest lease of the namespace */
-	int64_t margin_ms;    /* J */
-	const char *layout;   /* a short hash of all key templates; daemons with another one are a mismatch */
-	const char *about;    /* this daemon, for people: its host and version; NULL: nothing is known */
-	bool trusted; /* HELLO admits without a guard: the embedded master after a recorded clean end */
+	int64_t margin_ms;  /* J */
+	const char *layout; /* a short hash of all key templates; daemons with another one are a mismatch */
+	const char *about;  /* this daemon, for people: its host and version; NULL: nothing is known */
+	bool trusted;       /* HELLO admits without a guard: the embedded master after a recorded clean end */
 };
 
 /*

@@ -32,7 +32,6 @@ struct desk_facts {
 	const char *config; /* file; "": none */
 	const char *namespace;
 	int64_t started_ms; /* CLOCK_BOOTTIME */
-	int64_t lease_max_ms;
 	int64_t margin_ms;
 	size_t clients_max;
 };

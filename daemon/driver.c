@@ -258,8 +258,10 @@ driver_look_out(struct driver *d)
 	LOG_EVENT(d->log, LOG_ERROR_LEVEL, "daemon.displaced", log_text("socket", listener_address(lost)),
 		log_text("why", why), log_text("text", "its locks are given up, and it ends"));
 	driver_fail(d);
-	if (!driver_is_clean(d)) {
-		d->linger_until_ms = clock_ms() + d->linger_ms;
+	if (d->lingers && !driver_is_clean(d)) {
+		struct terms_view terms;
+		core_view_terms(d->core, &terms);
+		d->linger_until_ms = clock_ms() + terms.wanted_ms;
 	}
 	driver_drain(d);
 }
@@ -375,7 +377,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	d->find_master = settings->find_master;
 	d->reach_master = settings->reach_master;
 	d->main_arg = settings->arg;
-	d->linger_ms = settings->linger_ms;
+	d->lingers = settings->lingers;
 	d->desk.access = access_new(NULL, 0);
 	d->desk.events = events_new();
 	d->connections =

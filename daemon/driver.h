@@ -51,9 +51,9 @@ struct driver_settings {
 	struct pool_settings pools[CORE_MASTERS_MAX]; /* of each of core.masters */
 	struct driver_limits limits;
 	struct desk_facts facts;
-	/* If its socket is removed or replaced while locks are held, the daemon stays for so long, in ms: its
-	 * successor sees that clients may rely on these locks. */
-	int64_t linger_ms;
+	/* If its socket is removed or replaced while locks are held, the daemon stays for as long as leases
+	 * last: its successor sees that clients may rely on these locks. */
+	bool lingers;
 	/* Where a master is, and the way to it, as an administrator names it. 0, or -1 and why. */
 	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
 	/* How a master at this place is reached, in this way; as masters_find. */

@@ -34,7 +34,7 @@ struct driver {
 		char *why, size_t room);
 	void *main_arg; /* of reload, find_master and reach_master */
 	int64_t drain_until_ms;
-	int64_t linger_ms; /* see driver_settings */
+	bool lingers; /* see driver_settings */
 	int64_t linger_until_ms;
 	bool draining;
 	bool stopped;

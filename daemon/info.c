@@ -68,7 +68,9 @@ static void
 info_locks(const struct desk *desk, struct buffer *text)
 {
 	struct core_counts counts;
+	struct terms_view terms;
 	core_view_counts(desk->core, &counts);
+	core_view_terms(desk->core, &terms);
 	info_line(text, "sessions:%zu", counts.sessions);
 	info_line(text, "sessions_with_grace:%zu", counts.graces);
 	info_line(text, "names:%zu", counts.resources);
@@ -78,7 +80,9 @@ info_locks(const struct desk *desk, struct buffer *text)
 	info_line(text, "waiters:%zu", counts.waiters);
 	info_line(text, "latches:%zu", counts.latches);
 	info_line(text, "latch_requests:%zu", counts.asks);
-	info_line(text, "lease_max_ms:%" PRId64, desk->facts.lease_max_ms);
+	info_line(text, "lease_max_ms:%" PRId64, terms.wanted_ms);
+	info_line(text, "lease_limit_ms:%" PRId64, terms.longest_ms);
+	info_line(text, "lease_guarded_ms:%" PRId64, terms.guarded_ms);
 	info_line(text, "clock_margin_ms:%" PRId64, desk->facts.margin_ms);
 	info_line(text, "namespace:%s", desk->facts.namespace);
 }

@@ -319,11 +319,10 @@ driver_begin(struct main *m)
 				.config = config_file(&m->options),
 				.namespace = conf->namespace,
 				.started_ms = clock_ms(),
-				.lease_max_ms = conf_longest_lease_ms(conf),
 				.margin_ms = conf->margin_ms,
 			},
 		/* A successor that sees this daemon guards its own master for as long as leases last. */
-		.linger_ms = m->embedded ? conf_longest_lease_ms(conf) : 0,
+		.lingers = m->embedded != NULL,
 		.find_master = main_find_master,
 		.reach_master = main_reach_master,
 		.reload = main_reload,

@@ -37,7 +37,7 @@ interop_of(const struct conf_rule *rule)
 
 /* from NULL: what counts for names without a rule. */
 static struct rule
-rule_make(const struct conf *conf, const struct conf_rule *from, const char *match, int64_t lease_max_ms)
+rule_make(const struct conf *conf, const struct conf_rule *from, const char *match)
 {
 	struct rule rule = {.match = match, .lease_ms = conf->lease_ms, .wait_ms = CONF_WAIT_FOREVER};
 	if (from) {
@@ -45,9 +45,6 @@ rule_make(const struct conf *conf, const struct conf_rule *from, const char *mat
 		rule.wait_ms = from->wait_ms;
 		rule.max_hold_ms = from->max_hold_ms;
 		rule.crash_delay_ms = from->crash_delay_ms;
-	}
-	if (rule.lease_ms > lease_max_ms) {
-		rule.lease_ms = lease_max_ms;
 	}
 	return rule;
 }
@@ -59,7 +56,6 @@ rule_make(const struct conf *conf, const struct conf_rule *from, const char *mat
 struct rule *
 settings_rules(const struct conf *conf, const struct conf *boot)
 {
-	int64_t lease_max_ms = conf_longest_lease_ms(boot);
 	size_t layout = conf_layout_rules(boot);
 	size_t n = 0;
 	struct rule *rules = calloc(SETTINGS_RULES, sizeof *rules);
@@ -68,19 +64,18 @@ settings_rules(const struct conf *conf, const struct conf *boot)
 	}
 	for (; n < layout; n++) {
 		const struct conf_rule *at = &boot->rules[n];
-		rules[n] = rule_make(
-			conf, rule_find(conf, conf->rule_count, at->match), at->match, lease_max_ms);
+		rules[n] = rule_make(conf, rule_find(conf, conf->rule_count, at->match), at->match);
 		rules[n].key = at->key[0] != '\0' ? at->key : NULL;
 		rules[n].interop = interop_of(at);
 	}
 	for (size_t i = 0; i < conf->rule_count; i++) {
 		const struct conf_rule *from = &conf->rules[i];
 		if (!rule_find(boot, layout, from->match)) {
-			rules[n++] = rule_make(conf, from, from->match, lease_max_ms);
+			rules[n++] = rule_make(conf, from, from->match);
 		}
 	}
 	while (n < SETTINGS_RULES) {
-		rules[n++] = rule_make(conf, NULL, "*", lease_max_ms);
+		rules[n++] = rule_make(conf, NULL, "*");
 	}
 	return rules;
 }

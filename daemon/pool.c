@@ -328,7 +328,6 @@ pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 	memcpy(pool->strings + n, s->layout, m);
 	memcpy(pool->strings + n + m, about, k);
 	pool->call_settings = (struct call_settings){.namespace_ = pool->strings,
-		.lease_max_ms = s->lease_max_ms,
 		.margin_ms = s->margin_ms,
 		.layout = pool->strings + n,
 		.about = pool->strings + n + m,

@@ -228,6 +228,9 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 		vote->admitted = element_is(reply, 4, "1");
 		if (!element_number(reply, 5, &vote->highest))
 			return false;
+		if (!element_number(reply, 15, &vote->longest_ms) ||
+			!element_number(reply, 16, &vote->guarded_ms))
+			return false;
 		if (vote->greeting == GREETING_OTHERSET)
 			return decode_masterset(reply, vote) && vote->masterset.n > 0;
 		return vote->greeting != GREETING_GOOD ||
@@ -241,7 +244,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 static bool
 decode_whole(const redisReply *reply, struct vote *vote)
 {
-	bool good = vote->op == CALL_HELLO ? reply->elements == 15 && decode_greeting(reply, vote)
+	bool good = vote->op == CALL_HELLO ? reply->elements == 17 && decode_greeting(reply, vote)
 					   : reply->elements == 3 && element_number(reply, 2, &vote->highest);
 	if (good)
 		vote->outcome = OUTCOME_YES;
@@ -405,6 +408,8 @@ decode_name(const redisReply *answer, const struct call *call, struct vote *vote
 		vote->outcome = OUTCOME_NO;
 	} else if (element_is(answer, 0, "late") && timed) {
 		vote->outcome = OUTCOME_LATE;
+	} else if (element_is(answer, 0, "forgotten")) {
+		vote->outcome = OUTCOME_FORGOTTEN;
 	} else if (element_is(answer, 0, "wrongkind")) {
 		vote->outcome = OUTCOME_WRONGKIND;
 	} else if (element_is(answer, 0, "error")) {

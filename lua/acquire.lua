@@ -15,6 +15,7 @@
 --       {'late'}                      executed after its deadline
 --       {'wrongkind'}                 a key holds something else
 --       {'error', text}
+--       {'forgotten'} no lease may be that long here (any more); nothing was done
 --
 -- A name nobody waits for is taken at once, if it can be: that is the first half. What stands in the way, another
 -- kind of key or a full master too, is found out in the second, of which nothing runs when no name needs it. The

@@ -1,11 +1,14 @@
 -- admit: the guard is over; raise the token floor and give the master its vote back.
 --
 -- KEYS  1: node; 2: reclaimed
--- ARGV  1: incarnation; 2: highest token known or, with N masters, the daemon's wall clock (µs), if it is greater
+-- ARGV  1: incarnation; 2: highest token known or, with N masters, the daemon's wall clock (µs), if it is greater; 3: the longest lease that the
+--       guard waited for (ms)
 -- Reply {'forgotten', time}, {'error', time, text} or {'ok', time, floor}
 --
 -- Compare-and-set on the incarnation: a daemon that watched another memory cannot admit this one. The floor
 -- is raised before anything new is granted: re-flooring later, or not at all, would hand out tokens twice.
+-- A guard that did not wait for as long a lease as that of another daemon that lives admits nothing: it hears of it when it
+-- greets this master.
 -- Repeating is harmless: once admitted, the answer is the same floor. Even then something is written, so that replicas
 -- acknowledge the admission, also that of another daemon.
 -- include: clock
@@ -21,6 +24,16 @@ if not admitted then
 	local token = number(ARGV[2])
 	if not token or token > TOKEN_MAX then
 		return { 'error', now, 'ERR highest token is malformed or above 2^52' }
+	end
+	local guards, flat = number(ARGV[3]), redis.call('HGETALL', KEYS[1])
+	if not guards then
+		return { 'error', now, 'ERR malformed call' }
+	end
+	for i = 1, #flat, 2 do
+		local deadline, waits = string.match(flat[i + 1], '^(%d+) %d+ (%d+) ')
+		if string.find(flat[i], '^d:') and number(deadline) and number(deadline) > now and (number(waits) or 0) > guards then
+			return { 'forgotten', now }
+		end
 	end
 	highest = math.max(highest, token, now)
 	redis.call('DEL', KEYS[2])

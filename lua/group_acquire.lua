@@ -19,6 +19,7 @@
 --       {'wrongkind'}                 another kind of lock is taken here, or a key holds something else; where permits
 --                                     are wanted its daemons hear of it, for they may only keep it for a while
 --       {'error', text}
+--       {'forgotten'} no lease may be that long here (any more); nothing was done
 --
 -- Readers enter past none but readers, and nobody passes one who waits for more permits than are free. Where more
 -- than a hundred are taken they are looked at one by one only once in a second: the master has other things to do.

@@ -10,6 +10,7 @@
 --                 lock of a foreign program is there
 --       {'late'}  executed after its deadline
 --       {'wrongkind'} or {'error', text}
+--       {'forgotten'} no lease may be that long here (any more); nothing was done
 --
 -- In reclaimed a group has '<lease key>' -> 'group <newest token>', so that one who has it alone and is older is
 -- refused, and '<lease key> <member>' -> '<owner> <newest token>' for each member. What lies at the key and was not

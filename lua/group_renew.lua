@@ -13,6 +13,7 @@
 --       {'yes', first, last, waiting}  the same, where tokens were asked for; first 0: there are none
 --       {'no'}                not ours (any more), or not all of it
 --       {'wrongkind'} or {'error', text}
+--       {'forgotten'} no lease may be that long here (any more); nothing was done
 --
 -- A lease that the owner has alone is shared from now on, and readers at the head of the queue are called.
 -- Repeating is harmless: a share is only made longer while it is exactly ours; a block reserved twice is a gap.

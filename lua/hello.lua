@@ -2,7 +2,7 @@
 --
 -- KEYS  1: node; 2: reclaimed
 -- ARGV  1: incarnation to use if this is another memory with the tag of the set of masters in 12, and the mark
---       (node.inc); 2: daemon-id; 3: highest token known; 4: longest lease (ms); 5: clock margin (ms); 6: layout
+--       (node.inc); 2: daemon-id; 3: highest token known; 4: longest lease that it would take (ms); 5: clock margin (ms); 6: layout
 --       (hash of key templates); 7: how long the registration lives (ms), 0: it ends now; 8: '1' trusts this master without a guard;
 --       9: an incarnation whose clock leapt, as this daemon sees it; 10: the nonce of this greeting, 16 hexadecimal
 --       digits, and those of earlier greetings, each after a space; 11: the id of this master if it has none, or has
@@ -12,15 +12,18 @@
 --       1 offered, 2 accepted, 3 agreed; 15: the next set, as in 12, '' for none; 16: its places; 17: how far that may
 --       go: 1 offered, 2 accepted; 0 without one. 4: offered in place of a later one, because another member has
 --       accepted it. 3: this server has left the set in 12; 18: the tag of the next set; 19: the format of scripts, keys and
---       owners; 20: the host and version of the daemon, for people
+--       owners; 20: the host and version of the daemon, for people; 21: the longest lease that its guards wait for (ms), not
+--       less than 4
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
---       agreement, next, next places, next step, unacknowledged}
+--       agreement, next, next places, next step, unacknowledged, longest lease, guarded lease}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned | left; incarnation is '' unless good
 --       text: good, cloned: the run id of the server; mismatch: who is registered, and the format and limits stored and
 --       given; otherset: other daemons that are registered there, the first few: of each the first digits of its
 --       id, and its host and version; '' for none
 --       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 when none is
 --       next, its places and step: good: as they are stored now; '', '' and 0 when none is
+--       longest lease: good: the longest one that may be asked for here (ms); guarded lease: good, mismatch: the longest one
+--       that a guard has to wait for; 0 for none
 --       unacknowledged: good: other living daemons, as in text, that have not acknowledged the next set in 15
 --
 -- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
@@ -34,7 +37,11 @@
 -- above the marks of the other daemons, unless tokens ran ahead of the clock.
 -- A registration has the nonce of the greeting that made it. If it is none that this daemon has sent, another process
 -- has the same daemon-id: a copy that was made while it ran. The second copy to greet is told 'cloned'.
--- Format, limits and layout that are replaced change the incarnation, though nothing is forgotten: a daemon that stood still
+-- A lease may be asked for that is as long as the longest one that was taken here, if the daemon that takes it lives; a longer
+-- one when the guards of all living daemons wait for it. So every daemon is told of the longest one that a living daemon
+-- would take. While this master may have forgotten such daemons, it tells the longest one that any guard waits for.
+--
+-- Format, margin and layout that are replaced change the incarnation, though nothing is forgotten: a daemon that stood still
 -- for longer than its registration lives may still use the old ones, which give other keys to its names.
 --
 -- The set that is given is stored, or goes a step further, unless another one is stored that it does not follow.
@@ -89,14 +96,16 @@ local node = {}
 local function greet(greeting, incarnation, admitted, highest, text)
 	return { 'ok', decimal(now), greeting, incarnation, admitted, decimal(highest), text, node.id or '',
 		node.set or '', node.places or '', node.agreement or '0', node.next or '', node.nextplaces or '',
-		node.nextstep or '0', node.unacknowledged or '' }
+		node.nextstep or '0', node.unacknowledged or '', node.longest or '0', node.guarded or '0' }
 end
 
 local candidate, given_tag, mark = string.match(ARGV[1], '^(%x+)(%x%x%x%x%x%x%x%x) (%d+)$')
 mark = number(mark)
-local lease_max, margin, layout, live_ms = number(ARGV[4]), number(ARGV[5]), ARGV[6], number(ARGV[7])
+local wanted, margin, layout, live_ms = number(ARGV[4]), number(ARGV[5]), ARGV[6], number(ARGV[7])
+local guards = number(ARGV[21])
 local token, step, next_step = number(ARGV[3]), number(ARGV[14]), number(ARGV[17])
-if not (mark and token and lease_max and margin and live_ms and step and next_step) or math.max(mark, token) > TOKEN_MAX * 2 then
+if not (mark and token and wanted and margin and live_ms and step and next_step and guards) or guards < wanted or
+	math.max(mark, token) > TOKEN_MAX * 2 then
 	return { 'error', decimal(now), 'ERR malformed call' }
 end
 
@@ -120,7 +129,7 @@ local flat = redis.call('HGETALL', KEYS[1])
 for i = 1, #flat, 2 do
 	node[flat[i]] = flat[i + 1]
 end
-node.unacknowledged = nil -- no field of the node
+node.unacknowledged, node.longest, node.guarded = nil, nil, nil -- no fields of the node
 
 -- Limits may change once no other daemon that agreed to the old ones lives.
 local longest_ms = math.max(live_ms, (number(node.lease_max) or 0) + (number(node.margin) or 0))
@@ -159,13 +168,13 @@ local lost = not incarnation or node.run ~= run or node.replid ~= replid or
 local changed = lost or doubted and 2 * (leapt + 1) > #live + 1
 
 -- A registration from another incarnation is out of date.
-local of, nonce = string.match(node['d:' .. ARGV[2]] or '', '^%d+ (%x+) (%x+)')
+local of, nonce = string.match(node['d:' .. ARGV[2]] or '', '^%d+ %d+ %d+ (%x+) (%x+)')
 if not changed and of == incarnation and not string.find(ARGV[10], nonce, 1, true) then
 	return greet('cloned', '', '0', 0, run)
 end
 
-local function limits(format, l, j, hash)
-	return 'format ' .. format .. ', longest lease ' .. l .. ' ms, clock-margin ' .. j .. ' ms, rules ' .. hash
+local function limits(format, j, hash)
+	return 'format ' .. format .. ', clock-margin ' .. j .. ' ms, rules ' .. hash
 end
 
 -- Daemons that an operator has to look for: their hosts, or else their ids, which daemon.started in their logs has.
@@ -194,7 +203,7 @@ local function forget()
 	end
 end
 
-local agreed = node.format == ARGV[19] and node.lease_max == ARGV[4] and node.margin == ARGV[5] and node.layout == layout
+local agreed = node.format == ARGV[19] and node.margin == ARGV[5] and node.layout == layout
 local refused = not agreed and #live > 0 and node.incarnation
 if not refused or lost or #shortened > 0 then
 	-- The hash must not expire; and after a first write that needs no memory a full master takes the others too.
@@ -212,9 +221,10 @@ elseif doubted and not refused then
 	redis.call('HSET', KEYS[1], 'l:' .. ARGV[2], decimal(now + live_ms * 1000))
 end
 if refused then
-	local stored = limits(node.format or '?', node.lease_max or '?', node.margin or '?', node.layout or '?')
+	local stored = limits(node.format or '?', node.margin or '?', node.layout or '?')
+	node.guarded = node.lease_max
 	return greet('mismatch', '', '0', highest, named(live) .. ': ' .. stored .. '; here: ' ..
-		limits(ARGV[19], ARGV[4], ARGV[5], layout))
+		limits(ARGV[19], ARGV[5], layout))
 end
 local trusts = not admitted and ARGV[8] == '1'
 
@@ -269,7 +279,7 @@ local function follows()
 end
 
 local function register(deadline)
-	redis.call('HSET', KEYS[1], 'd:' .. ARGV[2], deadline .. ' ' .. incarnation .. ' ' ..
+	redis.call('HSET', KEYS[1], 'd:' .. ARGV[2], deadline .. ' ' .. ARGV[4] .. ' ' .. ARGV[21] .. ' ' .. incarnation .. ' ' ..
 		string.sub(ARGV[10], 1, 16) .. (node.next and node.next == ARGV[15] and ' ' .. ARGV[18] or ''),
 		'h:' .. ARGV[2], ARGV[19] .. ' ' .. ARGV[20])
 end
@@ -306,6 +316,23 @@ local function take_next(restored)
 	end
 	node.next, node.nextplaces, node.nextstep = ARGV[15], ARGV[16], decimal(stored)
 	redis.call('HSET', KEYS[1], 'next', node.next, 'nextplaces', node.nextplaces, 'nextstep', node.nextstep)
+end
+
+-- The longest lease that may be asked for, and the one that guards have to wait for.
+local function lease_terms()
+	local longest, guarded, least = { wanted }, wanted, guards
+	local taken, known = 0, guards
+	for _, field in ipairs(live) do
+		local lease, waits = string.match(node[field], '^%d+ (%d+) (%d+) ')
+		lease, waits = number(lease) or 0, number(waits) or 0
+		table.insert(longest, lease)
+		guarded, least, known = math.max(guarded, lease), math.min(least, waits), math.max(known, waits)
+	end
+	local before = number(node.lease_max) or 0
+	for _, lease in ipairs(longest) do
+		taken = math.max(taken, (lease <= before or lease <= least) and lease or 0)
+	end
+	return taken, admitted and guarded or math.max(guarded, known)
 end
 
 local had, restored = agreement, false
@@ -366,7 +393,9 @@ highest = highest + 1
 if #dead > 0 then
 	redis.call('HDEL', KEYS[1], unpack(dead))
 end
-redis.call('HSET', KEYS[1], 'format', ARGV[19], 'lease_max', ARGV[4], 'margin', ARGV[5], 'layout', layout,
+local lease_max, guarded = lease_terms()
+node.longest, node.guarded = decimal(lease_max), decimal(guarded)
+redis.call('HSET', KEYS[1], 'format', ARGV[19], 'lease_max', node.longest, 'margin', ARGV[5], 'layout', layout,
 	'ttl_max', decimal(lease_max + margin), 'highest', decimal(highest))
 register(decimal(now + live_ms * 1000))
 return greet('good', incarnation, admitted and '1' or '0', highest, run)

@@ -9,6 +9,7 @@
 --       {'no'}    somebody else reclaimed a newer lease of it, or a lock of a foreign program is there
 --       {'late'}  executed after its deadline
 --       {'wrongkind'} or {'error', text}
+--       {'forgotten'} no lease may be that long here (any more); nothing was done
 --
 -- What lies at the key is replaced unless its owner reclaimed too: an old backup brings back leases that ended
 -- long ago, but at most one daemon has a lease that is still valid. There are two only when somebody wrote to the

@@ -8,6 +8,7 @@
 --       {'yes', first, last, 0}       the lease is ours, and so are the tokens
 --       {'busy', holder, 0, change}   change: ms until it can end by itself
 --       {'late'}, {'wrongkind'} or {'error', text}
+--       {'forgotten'} no lease may be that long here (any more); nothing was done
 --
 -- Repeating is harmless: who has it has it still and gets a fresh block; late copies refuse themselves.
 -- include: clock
@@ -31,14 +32,14 @@ local deadline, proposal = number(ARGV[2]), number(ARGV[3])
 local function acquire(i)
 	local lease, owner = KEYS[i + 1], ARGV[i + 3]
 	local ttl, block = number(ARGV[n + i + 3]), number(ARGV[2 * n + i + 3])
-	if not (deadline and proposal and ttl and block) or block < 1 or block > BLOCK_MAX then
+	if not (deadline and proposal and ttl and block) or ttl < 1 or block < 1 or block > BLOCK_MAX then
 		return { 'error', 'ERR malformed call' }
 	end
 	if proposal > TOKEN_MAX or highest > TOKENS_END then
 		return { 'error', 'ERR token proposal above 2^52, or the counter at its end' }
 	end
-	if ttl < 1 or ttl > ttl_max then
-		return { 'error', 'ERR ttl is outside 1..' .. decimal(ttl_max) .. ' ms' }
+	if ttl > ttl_max then
+		return { 'forgotten' } -- longer leases were taken when it was greeted last
 	end
 	if now > deadline then
 		return { 'late' }

@@ -8,6 +8,7 @@
 --       {'no'}    somebody else has it: Redisson waits for no guard, and nothing of his is ever replaced
 --       {'late'}  executed after its deadline
 --       {'wrongkind'} or {'error', text}
+--       {'forgotten'} no lease may be that long here (any more); nothing was done
 --
 -- Repeating is harmless: the same owner gets the same lease, and only before the deadline.
 -- include: clock
@@ -26,11 +27,11 @@ local reached = highest
 local function reclaim(i)
 	local lease, owner, ttl = KEYS[i + 1], ARGV[i + 1], number(ARGV[n + i + 1])
 	local deadline, token = number(ARGV[2 * n + i + 1]), number(ARGV[3 * n + i + 1])
-	if not (deadline and token and ttl and token <= TOKEN_MAX * 2) then
+	if not (deadline and token and ttl and token <= TOKEN_MAX * 2) or ttl < 1 then
 		return { 'error', 'ERR malformed call' }
 	end
-	if ttl < 1 or ttl > ttl_max then
-		return { 'error', 'ERR ttl is outside 1..' .. decimal(ttl_max) .. ' ms' }
+	if ttl > ttl_max then
+		return { 'forgotten' } -- longer leases were taken when it was greeted last
 	end
 	if now > deadline then
 		return { 'late' }

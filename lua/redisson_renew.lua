@@ -7,6 +7,7 @@
 --       {'yes', first, last, 0}  still ours for ttl from now; first 0: there are no tokens
 --       {'no'}                   not ours (any more)
 --       {'wrongkind'} or {'error', text}
+--       {'forgotten'} no lease may be that long here (any more); nothing was done
 --
 -- Repeating is harmless: the lease is only made longer while it is exactly ours; a block reserved twice is a gap.
 -- include: clock
@@ -29,11 +30,11 @@ local proposal = number(ARGV[2])
 local function renew(i)
 	local lease, owner = KEYS[i + 1], ARGV[i + 2]
 	local ttl, block = number(ARGV[n + i + 2]), number(ARGV[2 * n + i + 2])
-	if not (proposal and ttl and block) or block > BLOCK_MAX then
+	if not (proposal and ttl and block) or ttl < 1 or block > BLOCK_MAX then
 		return { 'error', 'ERR malformed call' }
 	end
-	if ttl < 1 or ttl > ttl_max then
-		return { 'error', 'ERR ttl is outside 1..' .. decimal(ttl_max) .. ' ms' }
+	if ttl > ttl_max then
+		return { 'forgotten' } -- longer leases were taken when it was greeted last
 	end
 	if redis.call('HEXISTS', lease, owner) == 0 then
 		return { 'no' }

@@ -10,6 +10,7 @@
 --       {'yes', first, last, waiting}  the same, where tokens were asked for; first 0: there are none
 --       {'no'}                not ours (any more)
 --       {'wrongkind'} or {'error', text}
+--       {'forgotten'} no lease may be that long here (any more); nothing was done
 --
 -- Repeating is harmless: the lease is only made longer while it is exactly ours; a block reserved twice is a
 -- gap.

@@ -29,4 +29,15 @@ slice_equal(struct slice a, struct slice b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* Its first room - 1 bytes at most, and NUL. */
+static inline void
+slice_text(char *to, size_t room, struct slice from)
+{
+	size_t n = from.n < room ? from.n : room - 1;
+
+	if (n > 0)
+		memcpy(to, from.p, n);
+	to[n] = '\0';
+}
+
 #endif

@@ -14,12 +14,8 @@
 
 #define DAEMON "0123456789abcdef0123456789abcdef"
 
-static const struct call_settings settings = {.namespace_ = "hf",
-	.daemon_id = DAEMON,
-	.lease_max_ms = 10000,
-	.margin_ms = 1000,
-	.layout = "l1",
-	.about = "app-07 0.1.0"};
+static const struct call_settings settings = {
+	.namespace_ = "hf", .daemon_id = DAEMON, .margin_ms = 1000, .layout = "l1", .about = "app-07 0.1.0"};
 
 /* The arguments behind EVALSHA and the SHA1, joined by blanks. */
 static char *
@@ -220,10 +216,12 @@ START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 		.next = {.set = SLICE("next"), .places = SLICE("nowhere"), .step = NEXT_OFFERED, .tag = 10}};
 	call.mark = INT64_C(1) << 52;
 	call.nonces = SLICE("n2 n1 ");
+	call.wanted_ms = 10000;
+	call.guarded_ms = 20000;
 	ck_assert_str_eq(encoded(&call, 1),
 		"2 hf:node hf:reclaimed ffffffffffffffff00000000 4503599627370496 " DAEMON
-		" 9 10000 1000 l1 14333 0 00000000000000bb n2 n1  00000000000000cc set places 2 next nowhere "
-		"1 0000000a 1 app-07 0.1.0");
+		" 9 10000 1000 l1 17666 0 00000000000000bb n2 n1  00000000000000cc set places 2 next nowhere "
+		"1 0000000a 1 app-07 0.1.0 20000");
 }
 END_TEST
 
@@ -261,8 +259,9 @@ START_TEST(every_operation_has_its_keys)
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 0000000000000042 " DAEMON
 		" hf:inbox: 3000 " DAEMON ":7");
 	call = (struct call){.op = CALL_ADMIT, .incarnation = 1, .set = 7, .token = 12};
-	ck_assert_str_eq(
-		encoded(&call, 1), "2 hf:node hf:reclaimed 000000000000000100000007 0000000000000000 12");
+	call.guarded_ms = 20000;
+	ck_assert_str_eq(encoded(&call, 1),
+		"2 hf:node hf:reclaimed 000000000000000100000007 0000000000000000 12 20000");
 }
 END_TEST
 
@@ -804,6 +803,12 @@ START_TEST(each_name_has_its_own_answer)
 	ck_assert_int_eq(votes[1].outcome, OUTCOME_DEMOTED);
 	ck_assert(slice_equal(votes[1].text, SLICE("READONLY x")));
 	ck_assert_uint_eq(votes[1].attempt, 8);
+	freeReplyObject(reply->element[2]);
+	reply->element[2] = NULL;
+	answer_set(reply, 2, texts("forgotten", NULL));
+	call_decode(reply, calls, 2, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_FORGOTTEN);
+	ck_assert_int_eq(votes[1].outcome, OUTCOME_DEMOTED);
 	freeReplyObject(reply);
 }
 END_TEST
@@ -826,7 +831,9 @@ START_TEST(a_greeting_is_taken_apart)
 	struct call call = {.op = CALL_HELLO};
 	struct vote v = decoded(
 		&call, texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc", "00000000000000ee",
-			       "1 x", "p", "2", "2 x", "q", "1", "0badcafe", NULL));
+			       "1 x", "p", "2", "2 x", "q", "1", "0badcafe", "20000", "30000", NULL));
+	ck_assert_int_eq(v.longest_ms, 20000);
+	ck_assert_int_eq(v.guarded_ms, 30000);
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_GOOD);
 	ck_assert(v.admitted);
@@ -841,12 +848,16 @@ START_TEST(a_greeting_is_taken_apart)
 	ck_assert_uint_eq(v.next.places.n, 1);
 	ck_assert_int_eq(v.next.step, NEXT_OFFERED);
 	ck_assert_uint_eq(v.unacknowledged.n, 8);
-	v = decoded(
-		&call, texts("ok", "5", "replica", "", "0", "0", "", "", "", "", "0", "", "", "0", "", NULL));
+	v = decoded(&call, texts("ok", "5", "replica", "", "0", "0", "", "", "", "", "0", "", "", "0", "",
+				   "0", "0", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_REPLICA);
 	v = decoded(&call, texts("ok", "5", "good", "00000000000000fg", "1", "77", "", "00000000000000ee", "",
-				   "", "0", "", "", "0", "", NULL));
+				   "", "0", "", "", "0", "", "1", "1", NULL));
+	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
+	/* Without the terms of leases nothing is believed. */
+	v = decoded(&call, texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc", "00000000000000ee",
+				   "1 x", "p", "2", "2 x", "q", "1", "0badcafe", "20000", "x", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
 	v = decoded(&call, texts("forgotten", "5", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
@@ -884,7 +895,7 @@ START_TEST(a_greeting_tells_the_set_of_masters_or_nothing_is_believed)
 		struct vote v =
 			decoded(&call, texts("ok", "5", rows[i].greeting, "00000000000000ff", "1", "77",
 					       "abc", rows[i].id, rows[i].set, "q", rows[i].agreement,
-					       rows[i].next, "r", rows[i].step, "", NULL));
+					       rows[i].next, "r", rows[i].step, "", "1", "1", NULL));
 		ck_assert_msg(v.outcome == rows[i].outcome, "row %zu", i);
 	}
 }

@@ -528,6 +528,34 @@ START_TEST(draining_tells_holders_and_leaves_their_leases_to_run_out)
 }
 END_TEST
 
+/* A registration that has ended keeps nobody with other limits away. */
+START_TEST(a_master_that_refuses_all_greetings_is_asked_for_nothing)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	after(&w, 60);
+	w.refused = true;
+	/* Until two thirds of a lease after the last good one, a hundredth of it less. */
+	ck_assert_str_eq(after(&w, 300), "renew a#1");
+	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
+	ck_assert_str_eq(after(&w, 340), "renew a#1");
+	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
+	ck_assert_str_eq(after(&w, 340), "");
+	lock(&w, 2, "b");
+	ck_assert_str_eq(w.trace, "");
+	vote(&w, (struct vote){.op = CALL_HELLO, .outcome = OUTCOME_ERROR, .text = SLICE("MISCONF")});
+	/* What is held is given back all the same, and the next good greeting goes on. */
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1");
+	after(&w, 100);
+	hello(&w, true, MEMORY);
+	ck_assert_str_eq(w.trace, "acquire b#2");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_daemon_that_ends_leaves_its_masters_when_nobody_relies_on_it)
 {
 	struct story w;
@@ -974,6 +1002,7 @@ main(void)
 		a_bound_session_outlives_its_connections_and_ends_with_its_process,
 		a_session_is_joined_by_its_secret_only, limits_are_kept,
 		draining_tells_holders_and_leaves_their_leases_to_run_out, a_broken_hold_stays_withheld,
+		a_master_that_refuses_all_greetings_is_asked_for_nothing,
 		a_daemon_that_ends_leaves_its_masters_when_nobody_relies_on_it,
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
 		a_copy_whose_two_links_are_told_so_ends,

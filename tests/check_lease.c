@@ -6,6 +6,7 @@
 #include "daemon/core/names.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/state.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -25,13 +26,39 @@ static const struct rule shorter[] = {
 	{.match = "*", .lease_ms = LEASE_MS / 4, .wait_ms = -1},
 };
 
+/* The last HELLO or ADMIT of this step. */
+static const struct call *
+master_asked(const struct story *w)
+{
+	const struct call *asked = NULL;
+
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct action *a = &w->actions.list[i];
+
+		if (a->type == ACTION_CALL && (a->u.call.op == CALL_HELLO || a->u.call.op == CALL_ADMIT))
+			asked = &a->u.call;
+	}
+	ck_assert_ptr_nonnull(asked);
+	return asked;
+}
+
+/* The rule says so from now on, and its master takes it. */
+static void
+take_longer(struct story *w)
+{
+	core_set_rules(w->core, longer, 2);
+	after(w, 1);
+	ck_assert_int_eq(master_asked(w)->wanted_ms, 4 * LEASE_MS);
+	hello(w, true, MEMORY);
+}
+
 START_TEST(a_longer_rule_lengthens_no_lease_that_was_asked_for_before)
 {
 	struct story w;
 
 	story_ready(&w);
 	lock(&w, 1, "a");
-	core_set_rules(w.core, longer, 2);
+	take_longer(&w);
 	granted(&w, "a", 1, 500);
 	/* The key was asked for with the old rule's life, and ends with it. Too short by now: renewed first.
 	 */
@@ -41,6 +68,58 @@ START_TEST(a_longer_rule_lengthens_no_lease_that_was_asked_for_before)
 	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "c1 :500");
 	core_set_rules(w.core, longer, 2);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :3917");
+	story_done(&w);
+}
+END_TEST
+
+/* Other daemons may have guards that do not wait for more. */
+START_TEST(a_lease_is_as_long_as_its_master_takes)
+{
+	struct vote brief = {
+		.op = CALL_HELLO, .admitted = true, .incarnation = MEMORY, .longest_ms = LEASE_MS};
+	struct story w;
+
+	story_ready(&w);
+	core_set_rules(w.core, longer, 2);
+	after(&w, 1);
+	ck_assert_int_eq(master_asked(&w)->wanted_ms, 4 * LEASE_MS);
+	ck_assert_int_eq(master_asked(&w)->guarded_ms, 4 * LEASE_MS);
+	vote(&w, brief);
+	lock(&w, 1, "a");
+	ck_assert_int_eq(last_call(&w)->ttl_ms, LEASE_MS + MARGIN_MS);
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	/* It is taken by now: the next renewal asks for it. */
+	brief.longest_ms = 4 * LEASE_MS;
+	vote(&w, brief);
+	ck_assert_str_eq(after(&w, 333), "renew a#1");
+	ck_assert_int_eq(last_call(&w)->ttl_ms, 4 * LEASE_MS + MARGIN_MS);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_guard_grows_with_the_lease_that_it_waits_for)
+{
+	struct story w;
+
+	story_ready(&w);
+	vote(&w, (struct vote){.op = CALL_HELLO,
+			 .incarnation = MEMORY + 1,
+			 .longest_ms = LEASE_MS,
+			 .guarded_ms = LEASE_MS});
+	after(&w, LEASE_MS / 2);
+	/* A daemon that would take longer ones is there, and may have had one before. */
+	vote(&w, (struct vote){.op = CALL_HELLO,
+			 .incarnation = MEMORY + 1,
+			 .longest_ms = LEASE_MS,
+			 .guarded_ms = 2 * LEASE_MS});
+	after(&w, 1);
+	ck_assert_int_eq(master_asked(&w)->wanted_ms, LEASE_MS);
+	ck_assert_int_eq(master_asked(&w)->guarded_ms, 2 * LEASE_MS);
+	for (int64_t ms = LEASE_MS / 2 + 1; ms < 2 * LEASE_MS + MARGIN_MS; ms += 10)
+		ck_assert_ptr_null(strstr(after(&w, 10), "admit"));
+	ck_assert_ptr_nonnull(strstr(after(&w, 2 * LEASE_MS / 100 + 12), "admit"));
+	ck_assert_int_eq(master_asked(&w)->guarded_ms, 2 * LEASE_MS);
 	story_done(&w);
 }
 END_TEST
@@ -291,8 +370,8 @@ START_TEST(tokens_do_not_outrun_the_clock)
 	for (uint64_t attempt = 1; attempt <= 20000; attempt++) {
 		const struct call *call;
 
-		w.now.ms += attempt % 10 == 0;
-		w.now.wall_us += 100;
+		if (attempt % 10 == 0)
+			after(&w, 1);
 		lock(&w, 1, "a");
 		call = last_call(&w);
 		ck_assert_int_eq((int)call->op, CALL_ACQUIRE);
@@ -401,7 +480,7 @@ START_TEST(tokens_of_a_round_that_is_older_than_a_guard_do_not_count)
 	t->sent_ms = 5000;
 	for (unsigned i = 0; i < 2; i++)
 		t->questions[i] = (struct question){.token_first = 600, .token_last = 631};
-	core->now.ms = t->sent_ms + master_guard_ms(core);
+	core->now.ms = t->sent_ms + terms_guard_ms(core);
 	ck_assert(!seats_tokens(core, l, &first, &last));
 	core->now.ms--;
 	ck_assert(seats_tokens(core, l, &first, &last));
@@ -417,6 +496,7 @@ int
 main(void)
 {
 	return SUITE_RUN("lease", NULL, NULL, a_longer_rule_lengthens_no_lease_that_was_asked_for_before,
+		a_lease_is_as_long_as_its_master_takes, a_guard_grows_with_the_lease_that_it_waits_for,
 		a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease,
 		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told,
 		other_rules_reach_many_names_in_as_many_turns_as_it_takes,

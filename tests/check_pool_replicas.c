@@ -129,10 +129,12 @@ call(struct probe *p, enum call_op op, const char *name, uint64_t attempt)
 		.deadline_us = clock_wall_us() + 60000000,
 		.token = clock_wall_us()};
 
-	if (op == CALL_HELLO)
+	if (op == CALL_HELLO) {
 		one.id = 1;
-	else
+		one.wanted_ms = one.guarded_ms = 10000;
+	} else {
 		one.block = 10;
+	}
 	send_call(p, &one);
 }
 

@@ -134,7 +134,12 @@ has_voted(void *arg)
 static void
 greet(struct probe *p)
 {
-	const struct call hello = {.op = CALL_HELLO, .attempt = 1, .incarnation = 0xabc, .id = 1};
+	const struct call hello = {.op = CALL_HELLO,
+		.attempt = 1,
+		.incarnation = 0xabc,
+		.id = 1,
+		.wanted_ms = 10000,
+		.guarded_ms = 10000};
 
 	p->votes = 0;
 	pool_call(p->pool, &hello);

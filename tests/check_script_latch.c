@@ -16,8 +16,8 @@
 
 static struct stage stage;
 static const struct call_settings daemons[] = {
-	{.namespace_ = "hf", .daemon_id = A, .lease_max_ms = 10000, .margin_ms = 1000, .layout = "x"},
-	{.namespace_ = "hf", .daemon_id = B, .lease_max_ms = 10000, .margin_ms = 1000, .layout = "x"},
+	{.namespace_ = "hf", .daemon_id = A, .margin_ms = 1000, .layout = "x"},
+	{.namespace_ = "hf", .daemon_id = B, .margin_ms = 1000, .layout = "x"},
 };
 enum { DA, DB };
 

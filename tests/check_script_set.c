@@ -50,6 +50,7 @@ says_of(int daemon, const char *set, const char *places, enum agreement agreemen
 	struct call_settings brief = cast[daemon];
 	struct call call = {.op = CALL_HELLO,
 		.incarnation = CAST_INCARNATION,
+		.wanted_ms = 20,
 		.set = tag,
 		.id = STAGE_ID,
 		.masterset = slice_of(set),
@@ -57,7 +58,6 @@ says_of(int daemon, const char *set, const char *places, enum agreement agreemen
 		.agreement = agreement};
 	struct vote vote;
 
-	brief.lease_max_ms = 20;
 	brief.margin_ms = 5;
 	stage_calls(&stage, &brief, &call, 1, &vote);
 	ck_assert_int_eq(vote.outcome, OUTCOME_YES);
@@ -71,6 +71,7 @@ gives(int daemon, const char *set, const char *next, enum next_step step)
 	struct call_settings brief = cast[daemon];
 	struct call call = {.op = CALL_HELLO,
 		.incarnation = CAST_INCARNATION + 1,
+		.wanted_ms = 20,
 		.set = 7,
 		.id = STAGE_ID,
 		.masterset = slice_of(set),
@@ -82,7 +83,6 @@ gives(int daemon, const char *set, const char *next, enum next_step step)
 			.tag = next[0] != '\0' ? (uint32_t)next[0] : 0}};
 	struct vote vote;
 
-	brief.lease_max_ms = 20;
 	brief.margin_ms = 5;
 	stage_calls(&stage, &brief, &call, 1, &vote);
 	ck_assert_int_eq(vote.outcome, OUTCOME_YES);

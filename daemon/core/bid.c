@@ -8,6 +8,7 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/slots.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/tokens.h"
 #include "daemon/core/touched.h"
 #include "daemon/core/traffic.h"
@@ -32,7 +33,7 @@
 static int64_t
 bid_patience_ms(const struct core *core, const struct lease *l)
 {
-	int64_t third = l->resource->rule->lease_ms / 3, patience = master_patience_ms(core);
+	int64_t third = terms_lease_ms(core, l->resource->rule) / 3, patience = master_patience_ms(core);
 
 	return third < patience ? third : patience;
 }
@@ -104,7 +105,7 @@ bid_begin(struct core *core, struct lease *l)
 	t->contended = false;
 	t->change_ms = 0;
 	l->attempt = core_attempt(core);
-	lease_round(core, l, r->rule->lease_ms, tokens_first());
+	lease_round(core, l, terms_lease_ms(core, r->rule), tokens_first());
 	timer_arm(&core->timers, &l->timer,
 		core->now.ms + (l->knocking ? bid_home_patience_ms(core, l) : patience));
 	for (unsigned i = 0; i < core->settings.masters; i++) {

@@ -121,6 +121,8 @@ struct call {
 						alone, which ends its registration */
 			uint64_t doubted;    /* the memory whose clock has leapt, as this daemon sees it; 0:
 						none */
+			int64_t wanted_ms;   /* the longest lease that this daemon would take (terms.h) */
+			int64_t guarded_ms;  /* and the longest that its guards wait for, >= wanted_ms */
 		};
 		/* All that are about a lease: see call_about_lease(). */
 		struct {
@@ -168,7 +170,8 @@ enum outcome {
 			 master's memory changed */
 	OUTCOME_LATE, /* executed after deadline_us; nothing was done */
 	OUTCOME_FORGOTTEN, /* the incarnation is not the one meant, or the master is not admitted (ACQUIRE,
-			      RENEW), or is admitted (RECLAIM); nothing was done: greet it again */
+			      RENEW), or is admitted (RECLAIM), or takes no lease as long, or knows of a
+			      longer one to guard (ADMIT); nothing was done: greet it again */
 	OUTCOME_WRONGKIND, /* the key holds something that is not our kind of lock; nothing was touched */
 	OUTCOME_LIMIT,   /* PERMITS: the name has another LIMIT while any of them are taken, see vote.limit */
 	OUTCOME_DEMOTED, /* READONLY, LOADING, MASTERDOWN, ...: not a master now; greet it again */
@@ -183,9 +186,8 @@ enum outcome {
 	GREETING(REPLICA, "is a replica: name its master instead")                                           \
 	GREETING(CLUSTER, "runs in cluster mode: use a standalone server")                                   \
 	GREETING(EVICTING, "may evict keys: set maxmemory-policy noeviction")                                \
-	GREETING(MISMATCH,                                                                                   \
-		"is used by daemons of another format or with other limits: upgrade the older "              \
-		"hosts, or make lease, clock-margin, restart-guard and the rules with keys agree")           \
+	GREETING(MISMATCH, "is used by daemons of another format or with other limits: upgrade the older "   \
+			   "hosts, or make clock-margin, restart-guard and the rules with keys agree")       \
 	GREETING(OTHERSET, "belongs to another set of masters")                                              \
 	GREETING(CLONED, "knows another process with this daemon-id: a copy that was made while it ran")     \
 	GREETING(LEFT, "has heard that this daemon ends")
@@ -225,7 +227,9 @@ struct vote {
 			struct slice run;     /* the server process: two masters with the same one are one */
 			uint64_t incarnation; /* the master's memory from now on */
 			enum greeting greeting;
-			bool admitted; /* false: guarded; reclaims are taken, nothing new is granted */
+			bool admitted;      /* false: guarded; reclaims are taken, nothing new is granted */
+			int64_t longest_ms; /* GOOD: the longest lease that may be asked for, >= 0 */
+			int64_t guarded_ms; /* GOOD, MISMATCH: the longest that a guard has to wait for */
 
 			/* GOOD or OTHERSET: as the master stores it (masterset.h) */
 			enum agreement agreement;

@@ -29,6 +29,7 @@
 #include "daemon/core/stake.h"
 #include "daemon/core/sweep.h"
 #include "daemon/core/table.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/touched.h"
 #include "daemon/core/undo.h"
 #include "daemon/core/user.h"
@@ -58,6 +59,7 @@ core_new(const struct core_settings *settings, struct now now)
 	core->settings = *settings;
 	core->seats = settings->masters;
 	core->settings.rules = NULL; /* they need not be there any more */
+	core->guarded_ms = settings->lease_max_ms;
 	core->now = now;
 	core->secret[0] = now.random[0];
 	core->secret[1] = now.random[1];
@@ -197,6 +199,9 @@ void
 core_set_rules(struct core *core, const struct rule *rules, size_t count)
 {
 	rules_replace(core, rules, count);
+	for (size_t i = 0; i < count; i++)
+		if (terms_ruled(core, rules[i].lease_ms))
+			masters_greet(core);
 }
 
 void
@@ -371,7 +376,7 @@ clock_doubted(struct core *core)
 
 		if (stood_ms == 0)
 			continue;
-		ms = leap_take_off(&m->leap, master_guard_ms(core), core->now.ms, stood_ms);
+		ms = leap_take_off(&m->leap, terms_guard_ms(core), core->now.ms, stood_ms);
 		if (ms > 0)
 			sweep_shorten(core, m, ms);
 	}

@@ -57,7 +57,7 @@ struct core_settings {
 	const struct rule *rules; /* the last one matches everything */
 	size_t rule_count;        /* >= 1 */
 	const char *namespace_;   /* all keys of ours begin with it; kept by the caller */
-	int64_t lease_max_ms;     /* longest lease any daemon of this namespace uses */
+	int64_t lease_max_ms;     /* no rule has a longer lease; grows with core_set_rules() */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
 	const char *const *where; /* their addresses, for people; kept by the caller; NULL: numbers do */
@@ -102,8 +102,8 @@ bool core_ended(const struct core *core);
 int64_t core_wake_at(const struct core *core);
 
 /* Other rules from now on, but for names that are held or waited for only as soon as these have been looked
- * at, some thousands in each ms. No name may get another key template by it, and no lease may be longer than
- * lease_max_ms. Without memory for them the process ends. */
+ * at, some thousands in each ms. No name may get another key template by it. A longer lease is taken as soon
+ * as the guards of all daemons wait for it (terms.h). Without memory for them the process ends. */
 void core_set_rules(struct core *core, const struct rule *rules, size_t count);
 
 /* From now on; sessions keep what they have. */

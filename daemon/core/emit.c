@@ -115,6 +115,10 @@ emit_call(struct core *core, const struct call *call)
 	emitted->mark = core->masters[call->master].mark;
 	emitted->set = core->masterset.tag;
 	emitted->fenced = core->settings.masters > 1;
+	if (call->op == CALL_HELLO || call->op == CALL_ADMIT) {
+		emitted->wanted_ms = core->settings.lease_max_ms;
+		emitted->guarded_ms = core->guarded_ms;
+	}
 }
 
 void

@@ -6,6 +6,7 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/seat.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/tokens.h"
 #include "daemon/core/touched.h"
 #include "daemon/core/traffic.h"
@@ -67,7 +68,7 @@ keep_refill(struct core *core, struct lease *l)
 static int64_t
 keep_next_term_ms(const struct core *core, const struct lease *l)
 {
-	int64_t ruled = l->resource->rule->lease_ms, kept, left = lease_told_ms(l) - core->now.ms;
+	int64_t ruled = terms_lease_ms(core, l->resource->rule), kept, left = lease_told_ms(l) - core->now.ms;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (seat_of(l, i)->valid_ms - core->now.ms > left)
@@ -146,7 +147,7 @@ keep_share(struct core *core, struct lease *l)
 void
 keep_catch_up(struct core *core, struct lease *l)
 {
-	if (l->valid_ms - core->now.ms >= l->resource->rule->lease_ms / 3 * 2)
+	if (l->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 3 * 2)
 		return;
 	if (l->refreshing)
 		keep_go_on(core, l);

@@ -7,6 +7,7 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/slots.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/tokens.h"
 #include "daemon/core/touched.h"
 #include "daemon/core/traffic.h"
@@ -318,7 +319,7 @@ bool
 lease_good(const struct core *core, const struct lease *l)
 {
 	return l->state == LEASE_HELD && seats_ours(core, l) >= quorum_majority(core) &&
-	       l->valid_ms - core->now.ms >= l->resource->rule->lease_ms / 2;
+	       l->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 2;
 }
 
 bool

@@ -38,19 +38,20 @@ struct loss_key {
 	char bytes[sizeof(uint16_t) + NAME_BYTES_MAX + OWNER_BYTES_MAX];
 };
 
-static void
-loss_key(const struct core *core, struct slice name, struct slice owner, struct loss_key *key)
+static struct loss_key
+loss_key(const struct core *core, struct slice name, struct slice owner)
 {
 	uint16_t name_n = (uint16_t)name.n;
-	char *at = key->bytes;
+	struct loss_key key = {.n = sizeof(name_n) + name.n + owner.n};
+	char *at = key.bytes;
 
 	assert(name.n <= NAME_BYTES_MAX && owner.n <= OWNER_BYTES_MAX);
 	memcpy(at, &name_n, sizeof(name_n));
 	memcpy(at += sizeof(name_n), name.p, name.n);
 	if (owner.n > 0)
 		memcpy(at + name.n, owner.p, owner.n);
-	key->n = sizeof(name_n) + name.n + owner.n;
-	key->hash = (unsigned)hash_secretly(core->secret, (struct slice){key->bytes, key->n});
+	key.hash = (unsigned)hash_secretly(core->secret, (struct slice){key.bytes, key.n});
+	return key;
 }
 
 static struct loss *
@@ -69,7 +70,7 @@ loss_find(const struct core *core, const struct session *s, struct slice name, s
 
 	if (s->losses == NULL)
 		return NULL;
-	loss_key(core, name, owner, &key);
+	key = loss_key(core, name, owner);
 	return loss_with(s, &key);
 }
 
@@ -103,7 +104,7 @@ loss_remember(struct core *core, struct session *s, const struct grant *g, enum 
 	struct loss_key key;
 	struct loss *loss;
 
-	loss_key(core, resource_name(g->lease->resource), grant_owner(g), &key);
+	key = loss_key(core, resource_name(g->lease->resource), grant_owner(g));
 	loss = loss_with(s, &key);
 	/* It waited for the name once more when it lost it the last time. */
 	if (loss != NULL)

@@ -2,15 +2,13 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/tokens.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define GREET_MOST_MS  5000 /* a changed identity is seen this soon at the latest, also with long leases */
-#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: at most until it is greeted again */
 
 #define TO(state) (1U << (state))
 
@@ -39,31 +37,6 @@ master_turn(struct core *core, struct master *m, enum master_state next)
 	core->retry = true;
 }
 
-static int64_t
-greet_every_ms(const struct core *core)
-{
-	int64_t third = core->settings.lease_max_ms / 3;
-
-	return third < GREET_MOST_MS ? third : GREET_MOST_MS;
-}
-
-/* At the end of a lease the last greeting before it has to be among the samples. */
-static int64_t
-offset_over_ms(const struct core *core)
-{
-	return master_guard_ms(core) + greet_every_ms(core);
-}
-
-/* How long until a greeting that did not go well is tried again: leases have to survive a short absence. */
-static int64_t
-greet_again_ms(struct core *core)
-{
-	int64_t tenth = core->settings.lease_max_ms / 10;
-	int64_t most = tenth < GREET_RETRY_MS ? tenth : GREET_RETRY_MS;
-
-	return core_jitter(core, most / 2, most);
-}
-
 /* When a link's silence makes it suspect. What was answered while this daemon stood still is not read yet. */
 static int64_t
 link_doubt_ms(const struct core *core, const struct master_link *l)
@@ -82,6 +55,8 @@ master_arm(struct core *core, struct master *m)
 		at = m->admit_ms;
 	if (m->withheld_until_ms != 0 && m->withheld_until_ms < at)
 		at = m->withheld_until_ms;
+	if (m->registered && master_registered_until(core, m) < at)
+		at = master_registered_until(core, m);
 	for (unsigned i = 0; i < core->settings.links; i++) {
 		int64_t doubt = link_doubt_ms(core, &m->links[i]);
 
@@ -168,8 +143,17 @@ master_greet_all(struct core *core, struct master *m)
 {
 	for (unsigned i = 0; i < core->settings.links; i++)
 		master_greet(core, m, i);
-	m->greet_ms = core->now.ms + greet_every_ms(core);
+	m->greet_ms = core->now.ms + master_greet_every_ms(core);
 	master_arm(core, m);
+}
+
+void
+masters_greet(struct core *core)
+{
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		core->masters[i].greet_ms = core->now.ms;
+		master_arm(core, &core->masters[i]);
+	}
 }
 
 /* Something says that the master is not the one we knew: nothing new until it has been greeted. */
@@ -202,22 +186,12 @@ master_link_up(struct core *core, struct master *m, unsigned link)
 	}
 	m->links[link] = (struct master_link){.up = true, .offset = known};
 	/* Another link may be about to be greeted again sooner, after an answer that was no good. */
-	if (m->state == MASTER_AWAY || m->greet_ms > core->now.ms + greet_every_ms(core))
-		m->greet_ms = core->now.ms + greet_every_ms(core);
+	if (m->state == MASTER_AWAY || m->greet_ms > core->now.ms + master_greet_every_ms(core))
+		m->greet_ms = core->now.ms + master_greet_every_ms(core);
 	if (m->state == MASTER_AWAY)
 		master_turn(core, m, MASTER_GREETING);
 	master_greet(core, m, link);
 	master_arm(core, m);
-}
-
-static void
-keep_text(char *to, size_t room, struct slice from)
-{
-	size_t n = from.n < room ? from.n : room - 1;
-
-	if (n > 0)
-		memcpy(to, from.p, n);
-	to[n] = '\0';
 }
 
 void
@@ -229,7 +203,7 @@ master_link_down(struct core *core, struct master *m, unsigned link, struct slic
 	m->links[link] = (struct master_link){.up = false, .offset = m->links[link].offset};
 	for (unsigned i = 0; i < core->settings.links; i++)
 		any |= m->links[i].up;
-	keep_text(m->reason, sizeof(m->reason), why);
+	slice_text(m->reason, sizeof(m->reason), why);
 	if (any || m->state == MASTER_AWAY)
 		return;
 	master_turn(core, m, MASTER_AWAY);
@@ -252,7 +226,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 		master_turn(core, m, MASTER_REFUSED);
 		emit_master_note(core, NOTE_MASTER_REFUSED, m, 0, -1, m->reason);
 	}
-	m->greet_ms = core->now.ms + greet_again_ms(core);
+	m->greet_ms = core->now.ms + master_greet_again_ms(core);
 	master_arm(core, m);
 }
 
@@ -296,7 +270,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 		m->nonce_heard = m->links[vote->link].greeting_nonce;
 	/* Its clock may have leapt after the guard that another memory had. */
 	if (m->doubted != 0 && vote->admitted)
-		m->withheld_until_ms = core->now.ms + master_guard_ms(core);
+		m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
 	else if (changed)
 		m->withheld_until_ms = 0;
 	m->known = true;
@@ -308,7 +282,13 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	tokens_saw(core, vote->highest);
 	m->highest = vote->highest;
 	m->highest_ms = m->links[vote->link].greeting_ms;
-	offset_greeted(&m->links[vote->link].offset, offset_over_ms(core), m->highest_ms, vote->time_us);
+	m->registered_ms = m->highest_ms;
+	core->retry |= !m->registered;
+	m->registered = core->now.ms < master_registered_until(core, m);
+	if (!m->registered)
+		master_greet(core, m, vote->link); /* that answer took too long to count */
+	offset_greeted(
+		&m->links[vote->link].offset, master_offset_over_ms(core), m->highest_ms, vote->time_us);
 	if (vote->admitted) {
 		/* Admitted after a change that we did not see: our leases may be missing there. */
 		m->reclaim |= changed;
@@ -322,7 +302,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	core->retry |= !m->links[vote->link].greeted;
 	m->links[vote->link].greeted = true;
 	if (changed || !m->guarding) {
-		m->guard_until_ms = core->now.ms + master_guard_ms(core);
+		m->guard_until_ms = core->now.ms + terms_guard_ms(core);
 		m->admit_ms = m->guard_until_ms;
 	}
 	m->guarding = true;
@@ -348,7 +328,7 @@ master_spread(struct core *core)
 static void
 master_greet_soon(struct core *core, struct master *m)
 {
-	int64_t at_ms = core->now.ms + greet_again_ms(core);
+	int64_t at_ms = core->now.ms + master_greet_again_ms(core);
 
 	if (at_ms >= m->greet_ms)
 		return;
@@ -390,7 +370,7 @@ master_twin_refused(struct core *core, struct master *m, bool idle)
 static void
 master_good(struct core *core, struct master *m, const struct vote *vote)
 {
-	keep_text(m->run, sizeof(m->run), vote->run);
+	slice_text(m->run, sizeof(m->run), vote->run);
 	if (!masterset_known_twin(core, m) && !master_twin_refused(core, m, false) &&
 		master_of_set(core, m, vote))
 		master_greeted(core, m, vote);
@@ -401,7 +381,7 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 static void
 master_cloned(struct core *core, struct master *m, const struct vote *vote)
 {
-	keep_text(m->run, sizeof(m->run), vote->text);
+	slice_text(m->run, sizeof(m->run), vote->text);
 	if (masterset_known_twin(core, m) || master_twin_refused(core, m, true))
 		return;
 	if (m->index >= core->settings.masters) { /* no member: it may be told why later */
@@ -424,6 +404,8 @@ master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 	m->links[vote->link].greeting = false;
 	if (!m->links[vote->link].up)
 		return;
+	if (vote->outcome == OUTCOME_YES && terms_heard(core, m, vote))
+		masters_greet(core);
 	if (vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD)
 		master_good(core, m, vote);
 	else if (vote->outcome == OUTCOME_YES && vote->greeting == GREETING_CLONED)
@@ -436,7 +418,7 @@ master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 		 (vote->outcome == OUTCOME_ERROR && m->state == MASTER_GREETING))
 		master_refuse(core, m, "answers with an error", vote->text);
 	else {
-		m->greet_ms = core->now.ms + greet_again_ms(core);
+		m->greet_ms = core->now.ms + master_greet_again_ms(core);
 		master_arm(core, m);
 	}
 }
@@ -456,7 +438,7 @@ master_admit_vote(struct core *core, struct master *m, const struct vote *vote)
 		master_admitted(core, m);
 		return;
 	}
-	master_admit_later(core, m, greet_again_ms(core));
+	master_admit_later(core, m, master_greet_again_ms(core));
 }
 
 void
@@ -475,7 +457,7 @@ master_complains(struct core *core, struct master *m, struct slice text)
 	char before[MASTER_REASON_MAX];
 
 	memcpy(before, m->error, sizeof(before));
-	keep_text(m->error, sizeof(m->error), text);
+	slice_text(m->error, sizeof(m->error), text);
 	if (!m->complained || strcmp(before, m->error) != 0)
 		emit_master_note(core, NOTE_MASTER_ERROR, m, 0, -1, m->error);
 	m->complained = true;
@@ -489,15 +471,15 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	/* The same time as before says nothing new: all votes of one reply have it. */
 	if (vote->time_us == 0 || vote->time_us == m->time_us)
 		return false;
-	leap_ms = offset_leap_ms(&m->links[vote->link].offset, offset_over_ms(core), core->settings.margin_ms,
-		core->now.ms, vote->time_us);
+	leap_ms = offset_leap_ms(&m->links[vote->link].offset, master_offset_over_ms(core),
+		core->settings.margin_ms, core->now.ms, vote->time_us);
 	if (leap_ms == 0)
 		return false;
 	emit_master_note(
 		core, NOTE_MASTER_LEAPT, m, 0, leap_ms, "its clock went ahead, or this host's stood still");
 	m->doubted = m->incarnation;
-	m->withheld_until_ms = core->now.ms + master_guard_ms(core);
-	leap_seen(&m->leap, master_guard_ms(core), core->now.ms, leap_ms);
+	m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
+	leap_seen(&m->leap, terms_guard_ms(core), core->now.ms, leap_ms);
 	/* Whatever more an answer shows is another leap, also before the master has been told of this one. */
 	for (unsigned i = 0; i < core->settings.links; i++)
 		offset_leapt(&m->links[i].offset, leap_ms);
@@ -562,7 +544,7 @@ master_admit(struct core *core, struct master *m, int64_t floor)
 		master_arm(core, m);
 		return;
 	}
-	master_admit_later(core, m, greet_again_ms(core));
+	master_admit_later(core, m, master_greet_again_ms(core));
 }
 
 void
@@ -581,6 +563,10 @@ master_timer(struct core *core, struct master *m)
 	}
 	if (m->withheld_until_ms != 0 && core->now.ms >= m->withheld_until_ms) {
 		m->withheld_until_ms = 0;
+		core->retry = true;
+	}
+	if (m->registered && core->now.ms >= master_registered_until(core, m)) {
+		m->registered = false;
 		core->retry = true;
 	}
 	if (core->now.ms >= m->greet_ms)

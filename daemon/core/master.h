@@ -45,6 +45,8 @@ void master_suspect(struct core *core, struct master *m, unsigned link);
 
 /* Asks on every link who it is and which tokens it has seen. */
 void master_greet_all(struct core *core, struct master *m);
+/* All of them, in the next turn. */
+void masters_greet(struct core *core);
 
 /* Its guard is over (master_guard_over()): it is to be admitted with this floor, or looked at again after ms.
  */

@@ -83,11 +83,13 @@ struct master {
 	int64_t guard_until_ms;
 	int64_t admit_ms; /* GUARDED: when to ask for the admission, then or later */
 	int64_t greet_ms;
+	int64_t longest_ms;           /* lease that it takes, as it told last (terms.h); 0: not yet */
 	bool moved;                   /* it is another server: no lease has been told yet (reseat.h) */
 	bool admitting;               /* an ADMIT is on its way */
 	bool guarding;                /* guard_until_ms is of this incarnation */
 	bool complained;              /* its last answers were the error that has been noted */
 	bool known;                   /* incarnation is meaningful */
+	bool registered;              /* this daemon is, until master_registered_until() */
 	bool reclaim;                 /* leases have to be re-asserted, which begins before the step ends, */
 	bool reclaims;                /* and goes on: */
 	struct names_walk reclaiming; /* so far */
@@ -99,6 +101,7 @@ struct master {
 	int64_t mark;              /* the greatest token it has told, in whatever memory: see lua/node.inc */
 	int64_t highest;           /* highest token its last greeting told ... */
 	int64_t highest_ms;        /* ... and when that greeting was sent; 0: none of this memory */
+	int64_t registered_ms;     /* when the last greeting was sent that was answered well */
 	uint64_t serial;           /* of HELLO and ADMIT */
 	uint64_t hello_serial;     /* of the latest HELLO */
 	uint64_t nonces_drawn;     /* so many were sent with HELLO, the latest of them */

@@ -37,15 +37,6 @@ master_init(struct core *core, struct master *m, unsigned index)
 	timer_arm(&core->timers, &m->timer, TIMER_NEVER);
 }
 
-static void
-text_keep(char *to, size_t room, struct slice from)
-{
-	assert(from.n < room);
-	if (from.n > 0)
-		memcpy(to, from.p, from.n);
-	to[from.n] = '\0';
-}
-
 static bool
 stands(const char *place, const char *way, const struct master *m)
 {
@@ -121,8 +112,8 @@ master_renew(struct core *core, struct master *m, struct slice place, struct sli
 		.hello_serial = m->serial};
 
 	master_part(core, m);
-	text_keep(fresh.place, sizeof(fresh.place), place);
-	text_keep(fresh.way, sizeof(fresh.way), way);
+	slice_text(fresh.place, sizeof(fresh.place), place);
+	slice_text(fresh.way, sizeof(fresh.way), way);
 	timer_cancel(&core->timers, &m->timer);
 	timer_init(&fresh.timer, TIMER_MASTER);
 	*m = fresh;
@@ -144,8 +135,8 @@ void
 master_reroute(struct core *core, struct master *m, struct slice place, struct slice way)
 {
 	assert(place.n > 0);
-	text_keep(m->place, sizeof(m->place), place);
-	text_keep(m->way, sizeof(m->way), way);
+	slice_text(m->place, sizeof(m->place), place);
+	slice_text(m->way, sizeof(m->way), way);
 	emit_move(core, m);
 }
 
@@ -156,7 +147,7 @@ static int64_t
 unadmitted_until(const struct core *core)
 {
 	const struct memory *only = &core->masters[0].memory;
-	int64_t guard_ms = core->settings.lease_max_ms + core->settings.margin_ms;
+	int64_t guard_ms = core->masters[0].longest_ms + core->settings.margin_ms;
 
 	if (core->settings.masters > 1 || only->told_ms == 0)
 		return 0;

@@ -3,6 +3,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/tokens.h"
 #include "daemon/core/usable.h"
 
@@ -230,7 +231,7 @@ quorum_timer(struct core *core, struct master *m)
 int64_t
 quorum_stood_ms(const struct core *core, const struct master *m)
 {
-	int64_t guard_ms = master_guard_ms(core), stood_ms = 0, most_ms = 0;
+	int64_t guard_ms = terms_guard_ms(core), stood_ms = 0, most_ms = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		int64_t ms = leap_shown_ms(&core->masters[i].leap, guard_ms, core->now.ms);

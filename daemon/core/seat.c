@@ -4,6 +4,7 @@
 #include "daemon/core/hash.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/traffic.h"
 
 #include <assert.h>
@@ -113,6 +114,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	const struct resource *r = l->resource;
 	struct traffic *t = traffic_of(core, l);
 	struct question *asked = &t->questions[i];
+	int64_t term_ms = terms_at_ms(m, l->term_ms);
 	struct call call = {.op = op,
 		.master = i,
 		.link = r->link,
@@ -135,9 +137,9 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	if (asked->incarnation != m->incarnation)
 		asked->token_first = 0;
 	asked->incarnation = m->incarnation;
-	asked->asked_ms = core->now.ms + l->term_ms - drift_ms(l->term_ms);
+	asked->asked_ms = core->now.ms + term_ms - drift_ms(term_ms);
 	asked->deadline_us = op == CALL_RENEW ? 0 : master_time_us(core, m, patience_ms);
-	call.ttl_ms = l->term_ms + core->settings.margin_ms;
+	call.ttl_ms = term_ms + core->settings.margin_ms;
 	call.deadline_us = asked->deadline_us;
 	call.token = op == CALL_RECLAIM ? core->highest : t->proposal;
 	call.newest = t->spare_first > 0 ? t->spare_last : l->token_last;
@@ -308,7 +310,7 @@ token_counts(const struct core *core, const struct lease *l, unsigned i)
 
 	return t->questions[i].token_first > 0 &&
 	       (core->settings.masters == 1 || (t->questions[i].incarnation == core->masters[i].incarnation &&
-						       core->now.ms - t->sent_ms < master_guard_ms(core)));
+						       core->now.ms - t->sent_ms < terms_guard_ms(core)));
 }
 
 bool

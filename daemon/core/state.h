@@ -493,7 +493,8 @@ struct core {
 	uint64_t searches;       /* the last pass of a search for deadlocks, */
 	struct doubts doubts;    /* and those that are due */
 	struct core_counts counts;
-	size_t bids; /* leases that are asked for */
+	size_t bids;        /* leases that are asked for */
+	int64_t guarded_ms; /* the longest lease that guards wait for (terms.h) */
 	bool draining;
 	bool left;  /* drained, and its masters were told: they register it no more */
 	bool ended; /* a copy of this process runs; see core_ended() */

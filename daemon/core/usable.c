@@ -1,19 +1,24 @@
 #include "daemon/core/usable.h"
 
 #include "daemon/core/drift.h"
+#include "daemon/core/emit.h"
 #include "daemon/core/offset.h"
+#include "daemon/core/terms.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define PATIENCE_MS 2000 /* most that an acquire may go unanswered */
+#define PATIENCE_MS    2000 /* most that an acquire may go unanswered */
+#define GREET_MOST_MS  5000 /* a changed identity is seen this soon at the latest, also with long leases */
+#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: at most until it is greeted again */
 
 bool
 master_usable(const struct master *m, unsigned link)
 {
 	const struct master_link *l = &m->links[link];
 
-	return m->state == MASTER_ADMITTED && m->enrolled && l->greeted && !l->suspect && !master_withheld(m);
+	return m->state == MASTER_ADMITTED && m->enrolled && m->registered && l->greeted && !l->suspect &&
+	       !master_withheld(m);
 }
 
 void
@@ -35,6 +40,9 @@ master_why_not(const struct core *core, const struct master *m, unsigned link, c
 		(void)snprintf(out, room, "is being greeted: try again in a moment");
 	else if (m->state == MASTER_ADMITTED && !m->enrolled)
 		(void)snprintf(out, room, "has not agreed on the set of masters yet");
+	else if (m->state == MASTER_ADMITTED && m->links[link].greeted && !m->registered)
+		(void)snprintf(out, room, "has refused all greetings for too long%s%s",
+			m->error[0] ? ": " : "", m->error);
 	else if (m->links[link].suspect)
 		(void)snprintf(out, room, "does not answer");
 	else
@@ -45,15 +53,13 @@ bool
 master_keeps(const struct master *m, unsigned link, enum call_op *op)
 {
 	*op = m->state == MASTER_GUARDED ? CALL_RECLAIM : CALL_RENEW;
-	return m->links[link].greeted && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED);
+	return m->registered && master_releases(m, link);
 }
 
 bool
 master_releases(const struct master *m, unsigned link)
 {
-	enum call_op op;
-
-	return master_keeps(m, link, &op);
+	return m->links[link].greeted && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED);
 }
 
 const struct master *
@@ -110,11 +116,34 @@ master_patience_ms(const struct core *core)
 }
 
 int64_t
-master_guard_ms(const struct core *core)
+master_registered_until(const struct core *core, const struct master *m)
 {
-	/* The guard is counted by our clock, the leases that it waits for by others: one may run fast, one
-	 * slow. */
-	return core->settings.lease_max_ms + drift_ms(core->settings.lease_max_ms) + core->settings.margin_ms;
+	int64_t longest_ms = core->settings.lease_max_ms;
+
+	return m->registered_ms + longest_ms * 2 / 3 - drift_ms(2 * longest_ms);
+}
+
+int64_t
+master_greet_every_ms(const struct core *core)
+{
+	int64_t third = core->settings.lease_max_ms / 3;
+
+	return third < GREET_MOST_MS ? third : GREET_MOST_MS;
+}
+
+int64_t
+master_greet_again_ms(struct core *core)
+{
+	int64_t tenth = core->settings.lease_max_ms / 10;
+	int64_t most = tenth < GREET_RETRY_MS ? tenth : GREET_RETRY_MS;
+
+	return core_jitter(core, most / 2, most);
+}
+
+int64_t
+master_offset_over_ms(const struct core *core)
+{
+	return terms_guard_ms(core) + master_greet_every_ms(core);
 }
 
 int64_t

@@ -39,7 +39,16 @@ int64_t master_patience_ms(const struct core *core);
 /* GUARDED, and the guard is over. */
 bool master_guard_over(const struct core *core, const struct master *m);
 
-/* How long new leases are withheld after a master forgot, ms. */
-int64_t master_guard_ms(const struct core *core);
+/* This daemon is registered there by its last greeting. What it asks for until then ends before that
+ * registration does, whichever lease it is: daemons with other limits, and of another format, wait for it.
+ * Later it asks for nothing. */
+int64_t master_registered_until(const struct core *core, const struct master *m);
+
+/* How often it is greeted; how soon again, when a greeting did not go well: leases have to survive a short
+ * absence; and for how long a greeting counts as a sample of its clock: at the end of a lease the last one
+ * before it has to be among them. ms. */
+int64_t master_greet_every_ms(const struct core *core);
+int64_t master_greet_again_ms(struct core *core);
+int64_t master_offset_over_ms(const struct core *core);
 
 #endif

@@ -9,6 +9,7 @@
 #include "daemon/core/stake.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/traffic.h"
 
 #include <assert.h>
@@ -64,7 +65,7 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 		out->guard_ms = m->withheld_until_ms > now_ms ? m->withheld_until_ms - now_ms : 1;
 	out->incarnation = m->incarnation;
 	out->links_up = 0;
-	out->down = false;
+	out->down = (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED) && !m->registered;
 	for (unsigned i = 0; i < core->settings.links; i++) {
 		out->links_up += m->links[i].greeted;
 		out->down |= m->links[i].suspect;
@@ -112,6 +113,14 @@ core_masters(const struct core *core)
 	for (unsigned i = n; i < CORE_SLOTS_MAX; i++)
 		n += core->masters[i].place[0] != '\0';
 	return n;
+}
+
+void
+core_view_terms(const struct core *core, struct terms_view *out)
+{
+	*out = (struct terms_view){.wanted_ms = core->settings.lease_max_ms,
+		.longest_ms = terms_least_ms(core, core->settings.lease_max_ms),
+		.guarded_ms = core->guarded_ms};
 }
 
 void

@@ -34,8 +34,9 @@ struct master_view {
 	int64_t guard_ms;   /* GUARDED, or its clock leapt: left until new leases */
 	uint64_t incarnation;
 	unsigned links_up; /* greeted and in use */
-	bool down;         /* it has been silent: no new question waits for it */
-	unsigned step;     /* how far the next set has come there: 0 not, 1 offered, 2 accepted */
+	bool down; /* it has been silent, or has answered no greeting well for too long: nothing waits for it
+		    */
+	unsigned step; /* how far the next set has come there: 0 not, 1 offered, 2 accepted */
 	/* Daemons there that have not acknowledged it: first digits of their ids. */
 	const char *unacknowledged;
 };
@@ -137,6 +138,14 @@ struct session_view {
 	int64_t heartbeat_ms; /* 0: none */
 };
 
+/* How long leases may be: see terms.h. */
+struct terms_view {
+	int64_t wanted_ms;  /* the longest one by the rules of this daemon */
+	int64_t longest_ms; /* the longest one that its masters take now */
+	int64_t guarded_ms; /* the longest one that its guards wait for */
+};
+
+void core_view_terms(const struct core *core, struct terms_view *out);
 void core_view_masterset(const struct core *core, struct masterset_view *out);
 /* The members of the set. */
 unsigned core_members(const struct core *core);

@@ -348,12 +348,12 @@ def test_evicted(place):
 
 
 def test_disagreement(place):
-    """a daemon with another longest lease than its fellows is refused and told both values"""
+    """a daemon with another clock margin than its fellows is refused and told both values"""
     redis = place.redis()
-    place.daemon("d1", master=redis, config="lease: 1s\nrestart-guard: auto\n").admitted()
-    other = place.daemon("d2", master=redis, config="lease: 3s\nrestart-guard: auto\n")
+    place.daemon("d1", master=redis, config="lease: 1s\nclock-margin: 100ms\nrestart-guard: auto\n").admitted()
+    other = place.daemon("d2", master=redis, config="lease: 1s\nclock-margin: 300ms\nrestart-guard: auto\n")
     line = other.output.wait(r"master\.refused.*")[1].group(0)
-    expect("3000" in line and "1000" in line or "3s" in line and "1s" in line, True, line)
+    expect("clock-margin 100 ms" in line and "clock-margin 300 ms" in line, True, line)
     expect(isinstance(other.client()("LOCK", "a", "WAIT", 0), resp.Error), True)
 
 

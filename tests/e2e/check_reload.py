@@ -41,24 +41,59 @@ def test_rules_come_and_go(place):
     expect(left_of_waiter(daemon, "a"), -1)
 
 
+def longest(daemon):
+    """The longest lease by the rules, the longest that its masters take, and the longest that its guards wait for."""
+    info = daemon.info()
+    return tuple(int(info[field]) for field in ("lease_max_ms", "lease_limit_ms", "lease_guarded_ms"))
+
+
 def test_longer_lease(place):
-    """a lease beyond the longest waits for a restart, and what stands beside it does not"""
+    """a lease that is longer than the longest counts after a reload, also for what is held"""
     redis = place.redis()
     daemon = place.daemon(master=redis, config="lease: 2s\n").admitted()
-    daemon.configure("lease: 60s\nrules: [ { match: 'q', lease: 30s, wait: 60s } ]\n")
-    for _ in range(2):
-        answer = daemon.client()("RELOAD")
-        expect(answer.startswith("reloaded"), True, answer)
-        expect(answer.endswith("needs a restart: lease, rules[0].lease"), True, answer)
-    expect_between(left_of_waiter(daemon, "q"), 1, 60000)
     holder = daemon.client()
+    expect_between(holder("LOCK", "held"), *GRANTED)
+    daemon.configure("lease: 60s\nrules: [ { match: 'q', lease: 30s, wait: 60s } ]\n")
+    expect(daemon.client()("RELOAD"), "reloaded: lease, rules")
+    harness.until("the longer lease", lambda: longest(daemon) == (60000, 60000, 60000))
     for name in ("q", "other"):
         expect_between(holder("LOCK", name), *GRANTED)
-        expect_between(redis("PTTL", "holdfast:{%s}" % name), 1, 3000)
-    expect(daemon.terminate(), 0)
-    daemon.start().admitted()
-    expect_between(daemon.client()("LOCK", "other", "WAIT", 20000), *GRANTED)
-    expect_between(redis("PTTL", "holdfast:{other}"), 3001, 61000)
+    expect_between(redis("PTTL", "holdfast:{q}"), 3001, 31000)
+    expect_between(redis("PTTL", "holdfast:{other}"), 31001, 61000)
+    harness.until("its renewal", lambda: redis("PTTL", "holdfast:{held}") > 31000)
+    # Its guards wait for what was asked for before.
+    daemon.configure("lease: 2s\n")
+    expect(daemon.client()("RELOAD"), "reloaded: lease, rules")
+    expect(longest(daemon), (60000, 60000, 60000))
+
+
+def test_lease_rolled(place):
+    """a longer lease is rolled over the daemons of a namespace: none is refused, and what others hold stays held"""
+    redis = place.redis()
+    daemons = [place.daemon("d%d" % i, master=redis, config="lease: 2s\n").admitted() for i in range(3)]
+    holder = daemons[2].client()
+    token = holder("LOCK", "held")
+    for daemon in daemons[:2]:
+        expect(daemon.terminate(), 0)
+        daemon.configure("lease: 4s\n")
+        daemon.start().admitted()
+    # The last daemon guards the longer leases by now, and so they are taken before it is restarted.
+    harness.until("the longer lease", lambda: [longest(daemon) for daemon in daemons] ==
+                  [(4000, 4000, 4000), (4000, 4000, 4000), (2000, 2000, 4000)])
+    expect_between(daemons[0].client()("LOCK", "a"), *GRANTED)
+    client = daemons[1].client()
+    expect_between(client("LOCK", "b"), *GRANTED)
+    expect_between(redis("PTTL", "holdfast:{b}"), 3001, 5000)
+    expect_between(holder("CHECK", "held", "TOKEN", token), 1, 2000)
+    expect(holder("UNLOCK", "held"), 0)
+    # And back, one after the other: the longer leases have ended with the last of the daemons that want them.
+    for daemon in daemons[:2]:
+        expect(daemon.terminate(), 0)
+        daemon.configure("lease: 2s\n")
+        daemon.start().admitted()
+    harness.until("the shorter lease", lambda: redis("HGET", "holdfast:node", "lease_max") == "2000")
+    for daemon in daemons:
+        expect("master.refused" in daemon.output.text(), False, daemon.output.text())
 
 
 def test_keys_stay(place):
@@ -106,7 +141,7 @@ def test_another_format(place):
     brisk = "lease: 1s\nclock-margin: 100ms\n"
     place.daemon("d1", master=redis, config=brisk).admitted().process.kill()
     seconds = int(redis("TIME")[0])
-    redis("HSET", "holdfast:node", "format", "2", "d:" + "f" * 32, "%d000000 0 0" % (seconds + 3600),
+    redis("HSET", "holdfast:node", "format", "2", "d:" + "f" * 32, "%d000000 1000 1000 0 0" % (seconds + 3600),
           "h:" + "f" * 32, "2 app-07 0.2.0")
     daemon = place.daemon("d2", master=redis, config=brisk)
     client = daemon.client()
@@ -116,7 +151,7 @@ def test_another_format(place):
         expect(words in refused, True, refused)
     expect_code(client("LOCK", "a", "WAIT", 0), "NOMASTER")
     expect(redis("HGET", "holdfast:node", "format"), "2")
-    redis("HSET", "holdfast:node", "d:" + "f" * 32, "1 0 0")
+    redis("HSET", "holdfast:node", "d:" + "f" * 32, "1 1000 1000 0 0")
     expect_between(client("LOCK", "a", "WAIT", 20000), *GRANTED)
     expect(redis("HGET", "holdfast:node", "format"), "1")
     expect(redis("HEXISTS", "holdfast:node", "h:" + "f" * 32), 0)
@@ -125,29 +160,29 @@ def test_another_format(place):
 
 
 def test_other_limits_after_a_clean_end(place):
-    """a daemon that ends and holds nothing is registered no longer: one with another lease is not refused"""
+    """a daemon that ends and holds nothing is registered no longer: one with other limits is not refused"""
     redis = place.redis()
-    first = place.daemon("d1", master=redis, config="lease: 2s\n").admitted()
+    first = place.daemon("d1", master=redis, config="lease: 2s\nclock-margin: 200ms\n").admitted()
     client = first.client()
     expect_between(client("LOCK", "a"), *GRANTED)
     expect(client("UNLOCK", "a"), 0)
     expect(first.terminate(), 0)
     expect([field for field in redis("HKEYS", "holdfast:node") if field[1] == ":"], [])
-    second = place.daemon("d2", master=redis, config="lease: 3s\n").admitted()
+    second = place.daemon("d2", master=redis, config="lease: 2s\nclock-margin: 300ms\n").admitted()
     expect("master.refused" in second.output.text(), False, second.output.text())
     expect_between(second.client()("LOCK", "a"), *GRANTED)
 
 
 def test_limits_stay_while_something_is_held(place):
-    """what a daemon that ends leaves held keeps its limits in force: another lease is refused until then"""
+    """what a daemon that ends leaves held keeps its limits in force: others are refused until then"""
     redis = place.redis()
-    first = place.daemon("d1", master=redis, config="lease: 2s\n").admitted()
+    first = place.daemon("d1", master=redis, config="lease: 2s\nclock-margin: 200ms\n").admitted()
     client = first.client()
     expect_between(client("LOCK", "a"), *GRANTED)
     expect(first.terminate(), 0)
     expect(len([field for field in redis("HKEYS", "holdfast:node") if field.startswith("d:")]), 1)
-    second = place.daemon("d2", master=redis, config="lease: 3s\n")
-    second.output.wait(r"master\.refused .*longest lease 2000 ms")
+    second = place.daemon("d2", master=redis, config="lease: 2s\nclock-margin: 300ms\n")
+    second.output.wait(r"master\.refused .*clock-margin 200 ms")
     second.admitted()
     expect_between(second.client()("LOCK", "a"), *GRANTED)
 

@@ -6,7 +6,7 @@
 
 #define DAEMON(id)                                                                                           \
 	{                                                                                                    \
-		.namespace_ = "hf", .daemon_id = id, .lease_max_ms = 10000, .margin_ms = 1000, .layout = "x" \
+		.namespace_ = "hf", .daemon_id = id, .margin_ms = 1000, .layout = "x"                        \
 	}
 
 const struct call_settings cast[CAST_SIZE] = {DAEMON(A), DAEMON(B), DAEMON(C), DAEMON(D), DAEMON(E)};

@@ -320,7 +320,7 @@ checker_subscribed(struct world *w, const struct host *host)
 	core_view_master(host->core, host_ms(host), 0, &master);
 	/* A master whose clock leapt for this daemon is asked for nothing until guard_ms is over. That a
 	 * script is missing tells the core nothing: a link it doubts stays so until the next greeting. */
-	if (master.state != MASTER_ADMITTED || master.links_up < w->plan.links ||
+	if (master.state != MASTER_ADMITTED || master.down || master.links_up < w->plan.links ||
 		excuse(w, EXCUSE_PROGRESS_LEAPT, master.guard_ms > 0 && leaps_withholds(host, 0)) ||
 		excuse(w, EXCUSE_PROGRESS_SCRIPTS, is_bare(host)))
 		return;

@@ -556,11 +556,11 @@ void
 effects_check(const struct effects *effects, struct server *s, const char *daemon_id,
 	const struct call *calls, size_t n, const redisReply *reply)
 {
-	const struct plan *plan = &s->world->plan;
 	struct vote votes[CALL_GROUP_MAX];
 	if (effects->n != n || call_noscript(reply))
 		return;
 	call_decode(reply, calls, n, votes);
+	int64_t longest_us = server_longest_ms(master_store(s->master)) * 1000;
 	for (size_t i = 0; i < n; i++) {
 		struct keys after;
 		keys_read(&after, s, effects->before[i].name);
@@ -571,7 +571,7 @@ effects_check(const struct effects *effects, struct server *s, const char *daemo
 			.before = &effects->before[i],
 			.after = &after,
 			.newer = effects->newer[i],
-			.most_us = after.now_us + (plan->lease_ms + plan->margin_ms) * 1000};
+			.most_us = after.now_us + longest_us};
 		call_owner(daemon_id, calls[i].attempt, e.mine);
 		check_one(&e, effects->highest);
 	}

@@ -16,12 +16,25 @@ text_read(struct store *store, const char *field, char *out, size_t size)
 		memcpy(out, text.p, text.n);
 }
 
+/* "<deadline> <longest lease> <guarded lease> ..." */
+static void
+terms_read(struct greets *g, struct slice registration)
+{
+	long long wanted_ms = 0, guarded_ms = 0;
+	char text[64];
+	snprintf(text, sizeof(text), "%.*s", (int)registration.n, registration.p);
+	(void)sscanf(text, "%*d %lld %lld", &wanted_ms, &guarded_ms);
+	g->wanted_ms = wanted_ms > g->wanted_ms ? wanted_ms : g->wanted_ms;
+	g->guarded_ms = guarded_ms < g->guarded_ms ? guarded_ms : g->guarded_ms;
+}
+
 /* Which other daemons are registered and live, by the clock of the master, and which say that it leapt. */
 static void
 others_read(struct greets *g, struct server *s, const char *me)
 {
 	struct slice field, value;
 	int64_t now_us = server_wall_us(s);
+	g->guarded_ms = INT64_MAX;
 	for (size_t i = 0; store_pair(master_store(s->master), now_us, SLICE("hf:node"), i, &field, &value);
 		i++) {
 		if (field.n < 2 || field.p[1] != ':' ||
@@ -29,6 +42,8 @@ others_read(struct greets *g, struct server *s, const char *me)
 			strtoll(value.p, NULL, 10) <= now_us)
 			continue;
 		g->living += field.p[0] == 'd';
+		if (field.p[0] == 'd')
+			terms_read(g, value);
 		g->leapt += field.p[0] == 'l';
 	}
 }
@@ -44,6 +59,7 @@ node_read(struct greets *g, struct server *s)
 	g->admitted = store_field(store, SLICE("hf:node"), SLICE("admitted"), &text) &&
 		      slice_equal(text, SLICE("1"));
 	g->highest = server_highest(store);
+	g->longest_ms = server_longest_ms(store);
 	text_read(store, "run", g->run, sizeof(g->run));
 	text_read(store, "replid", g->replid, sizeof(g->replid));
 	text_read(store, "evicted", g->evicted, sizeof(g->evicted));
@@ -81,6 +97,27 @@ check_given_up(const struct greets *g, const struct greets *now, struct server *
 		world_fail(s->world,
 			"greets: m%u gives its memory up, and %u of %u other daemons say that it leapt",
 			s->index, g->leapt, g->living);
+}
+
+void
+greets_asked(struct host *h, const struct call *call)
+{
+	if (call->op != CALL_HELLO && call->op != CALL_ADMIT)
+		return;
+	if (call->guarded_ms < h->guarded_ms)
+		world_fail(h->world,
+			"greets: the guards of d%u wait for %" PRId64
+			" ms, and it knows of leases of %" PRId64,
+			h->index, call->guarded_ms, h->guarded_ms);
+	h->guarded_ms = call->guarded_ms;
+}
+
+void
+greets_told(struct host *h, const struct vote *vote)
+{
+	bool told = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD;
+	if (told && vote->guarded_ms > h->guarded_ms)
+		h->guarded_ms = vote->guarded_ms;
 }
 
 void
@@ -137,6 +174,29 @@ check_admission(const struct greets *g, const struct greets *now, struct server 
 			s->index, now->highest, s->lost_token);
 }
 
+/* What it takes from now on, and what it tells the daemon. */
+static void
+check_terms(const struct greets *g, const struct greets *now, struct server *s, const struct call *call,
+	const struct vote *v)
+{
+	struct world *w = s->world;
+	int64_t guarded_ms = g->guarded_ms < call->guarded_ms ? g->guarded_ms : call->guarded_ms;
+	int64_t wanted_ms = g->wanted_ms > call->wanted_ms ? g->wanted_ms : call->wanted_ms;
+	if (now->longest_ms != v->longest_ms + w->plan.margin_ms)
+		world_fail(w, "greets: m%u tells a longest lease of %" PRId64 " ms, and takes %" PRId64,
+			s->index, v->longest_ms, now->longest_ms - w->plan.margin_ms);
+	else if (now->longest_ms > g->longest_ms && v->longest_ms > guarded_ms)
+		world_fail(w, "greets: m%u takes leases of %" PRId64 " ms, and a guard waits for %" PRId64,
+			s->index, v->longest_ms, guarded_ms);
+	else if (v->longest_ms > wanted_ms)
+		world_fail(w, "greets: m%u takes leases of %" PRId64 " ms, which nobody wants", s->index,
+			v->longest_ms);
+	else if (v->guarded_ms < wanted_ms)
+		world_fail(w,
+			"greets: m%u tells to guard %" PRId64 " ms, and some daemon would take %" PRId64,
+			s->index, v->guarded_ms, wanted_ms);
+}
+
 static void
 check_greeting(const struct greets *g, const struct greets *now, struct server *s, const struct call *call,
 	const struct vote *v)
@@ -161,6 +221,8 @@ check_greeting(const struct greets *g, const struct greets *now, struct server *
 		world_fail(w,
 			"greets: m%u goes on with a memory that knows %" PRId64 ", and it told %" PRId64,
 			s->index, g->highest, call->mark);
+	else
+		check_terms(g, now, s, call, v);
 }
 
 void

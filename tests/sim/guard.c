@@ -2,6 +2,7 @@
 #include "tests/sim/guard.h"
 
 #include "tests/sim/change.h"
+#include "tests/sim/roll.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 static int64_t
 guard_us(const struct world *w)
 {
-	return (w->plan.lease_ms + w->plan.margin_ms) * 1000;
+	return (roll_shortest_ms(&w->plan) + w->plan.margin_ms) * 1000;
 }
 
 void

@@ -7,6 +7,7 @@
 #include "tests/sim/debt.h"
 #include "tests/sim/drain.h"
 #include "tests/sim/events.h"
+#include "tests/sim/greets.h"
 #include "tests/sim/guard.h"
 #include "tests/sim/roll.h"
 #include "tests/sim/ruled.h"
@@ -61,7 +62,6 @@ host_init(struct world *w, unsigned index)
 	h->ppm = rng_range(&w->rng, -4000, 4000);
 	h->wall_offset_us = rng_range(&w->rng, -w->plan.wall_behind_us, w->plan.wall_ahead_us);
 	h->call_settings.namespace_ = NAMESPACE;
-	h->call_settings.lease_max_ms = w->plan.lease_ms;
 	h->call_settings.margin_ms = w->plan.margin_ms;
 	actions_init(&h->actions);
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
@@ -220,6 +220,7 @@ host_begin(struct host *h, const struct host *of)
 	struct core_settings settings = w->settings;
 	h->alive = true;
 	leaps_start(h);
+	h->guarded_ms = 0;
 	h->greeted_late = false;
 	memset(h->shuns_us, 0, sizeof(h->shuns_us));
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
@@ -237,11 +238,12 @@ host_begin(struct host *h, const struct host *of)
 	snprintf(h->call_settings.daemon_id, sizeof(h->call_settings.daemon_id), "%016" PRIx64 "%016x",
 		rng_next(&w->rng), h->index);
 	host_configure(h);
-	roll_begin(h);
 	memcpy(h->rules, w->rules, sizeof(h->rules));
+	roll_begin(h, of, &settings);
 	h->reload_us = 0;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
-		h->least_lease_ms[i] = host_lease_ms(h, i);
+		h->least_lease_ms[i] = roll_least_ms(h, host_lease_ms(h, i));
+	settings.rules = h->rules;
 	settings.masters = h->masters;
 	settings.where = w->plan.others > 0 || w->plan.changes ? h->where : NULL;
 	settings.follow = true;
@@ -358,8 +360,8 @@ host_reload(struct host *h, const struct rule *rules)
 	memcpy(h->rules, rules, sizeof(h->rules));
 	h->reload_us = h->world->now_us;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
-		if (host_lease_ms(h, i) < h->least_lease_ms[i])
-			h->least_lease_ms[i] = host_lease_ms(h, i);
+		if (roll_least_ms(h, host_lease_ms(h, i)) < h->least_lease_ms[i])
+			h->least_lease_ms[i] = roll_least_ms(h, host_lease_ms(h, i));
 	core_set_rules(h->core, h->rules, WORLD_RULES);
 	host_arm(h);
 }
@@ -387,6 +389,7 @@ perform_call(struct host *h, const struct call *call)
 {
 	debt_call(h, call);
 	leaps_call(h, call);
+	greets_asked(h, call);
 	tally_called(h, call);
 	awaits_called(h, call);
 	ruled_call(h, call);

@@ -49,7 +49,9 @@ struct host {
 	struct rule rules[WORLD_RULES];         /* as it has read them last */
 	int64_t least_lease_ms[PLAN_NAMES_MAX]; /* by the rules that it has had in this life */
 
-	int64_t reload_us; /* when it last read other rules */
+	bool half;          /* it started with half the leases (roll.h) */
+	int64_t reload_us;  /* when it last read other rules */
+	int64_t guarded_ms; /* its guards wait for so long a lease, as it has said and been told (greets.h) */
 
 	int64_t ppm;     /* how fast its clock runs */
 	int64_t born_us; /* true time of the process' start */

@@ -70,6 +70,8 @@ plan_text(const struct plan *plan, char *out, size_t size)
 			n += (size_t)snprintf(out + n, size - n, " %s", fault_word[i]);
 	if (plan->rolls && n < size)
 		n += (size_t)snprintf(out + n, size - n, " rolls");
+	if (plan->halves && n < size)
+		n += (size_t)snprintf(out + n, size - n, " halves");
 	if (plan->flaps && n < size)
 		n += (size_t)snprintf(out + n, size - n, " flaps");
 	if (plan->forgets && n < size)
@@ -286,6 +288,7 @@ plan_more(struct plan *plan)
 	plan->lost_most = rng_percent(&rng, 30) ? rng_range(&rng, 1, 2) : 10;
 	plan->rolls = rng_percent(&rng, 8) && plan->hosts > 1 && plan->others == 0 && !plan->changes &&
 		      !plan->fault[FAULT_CLONE];
+	plan->halves = rng_percent(&rng, 12) && plan->hosts > 1 && plan->others == 0;
 	if (plan->rolls) {
 		plan_without(plan, known, sizeof(known) / sizeof(known[0]));
 		plan->fault[FAULT_CRASH] = true;

@@ -123,7 +123,8 @@ struct plan {
 	int64_t lost_most; /* limits: losses that a session is reminded of */
 	bool forgets;      /* who comes back may not ask again for what it waited for */
 	bool reloads;      /* daemons read other rules again and again (reload.h) */
-	bool rolls;        /* daemons come back with other rules about keys (roll.h) */
+	bool rolls;        /* daemons come back with other rules about keys (roll.h), */
+	bool halves;       /* or with half the leases */
 	bool flaps;        /* connections break again and again (flap.h) */
 	bool storms;       /* and clients count a latch down as fast as they can: see plan_storm() */
 };

@@ -7,11 +7,31 @@
 #include <string.h>
 
 void
-roll_begin(struct host *h)
+roll_begin(struct host *h, const struct host *of, struct core_settings *settings)
 {
 	struct world *w = h->world;
 	bool other = w->plan.rolls && w->phase == PHASE_FAULTS && rng_percent(&w->rng, 40);
+	bool half = w->plan.halves && w->phase == PHASE_FAULTS && rng_percent(&w->rng, 50);
+	h->half = of != NULL ? of->half : half;
 	h->call_settings.layout = other ? "y" : "x";
+	if (!h->half)
+		return;
+	settings->lease_max_ms = roll_shortest_ms(&w->plan);
+	for (unsigned i = 0; i < WORLD_RULES; i++)
+		h->rules[i].lease_ms = roll_least_ms(h, h->rules[i].lease_ms);
+}
+
+int64_t
+roll_least_ms(const struct host *h, int64_t lease_ms)
+{
+	int64_t shortest_ms = roll_shortest_ms(&h->world->plan);
+	return lease_ms < shortest_ms ? lease_ms : shortest_ms;
+}
+
+int64_t
+roll_shortest_ms(const struct plan *plan)
+{
+	return plan->halves ? plan->lease_ms / 2 : plan->lease_ms;
 }
 
 void

@@ -148,15 +148,27 @@ server_backup(struct server *s)
 	s->backup = store_copy(master_store(s->master));
 }
 
+static int64_t
+remembered(struct store *memory, struct slice field)
+{
+	struct slice text = {0};
+	int64_t n = 0;
+	(void)store_field(memory, SLICE("hf:node"), field, &text);
+	for (size_t i = 0; i < text.n; i++)
+		n = n * 10 + (text.p[i] - '0');
+	return n;
+}
+
 int64_t
 server_highest(struct store *memory)
 {
-	struct slice text = {0};
-	int64_t highest = 0;
-	(void)store_field(memory, SLICE("hf:node"), SLICE("highest"), &text);
-	for (size_t i = 0; i < text.n; i++)
-		highest = highest * 10 + (text.p[i] - '0');
-	return highest;
+	return remembered(memory, SLICE("highest"));
+}
+
+int64_t
+server_longest_ms(struct store *memory)
+{
+	return remembered(memory, SLICE("ttl_max"));
 }
 
 bool

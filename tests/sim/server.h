@@ -65,6 +65,8 @@ void server_run_fast(struct server *server, int64_t for_us, int64_t percent);
 
 /* The highest token that a memory knows; 0: none. */
 int64_t server_highest(struct store *memory);
+/* The longest lease that it takes, and its margin, as it remembers; 0: it does not. */
+int64_t server_longest_ms(struct store *memory);
 
 /* Whether all daemons were told more than this memory knows: then it may take the place of the one there is.
  */

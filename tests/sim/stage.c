@@ -106,9 +106,11 @@ stage_calls(struct stage *s, const struct call_settings *daemon, const struct ca
 	struct call hello = calls[0];
 	const char *argv[ARGS_MAX];
 	size_t argvlen[ARGS_MAX];
-	/* Each master has an id, and most stories are not about it. */
-	if (hello.op == CALL_HELLO && hello.id == 0) {
-		hello.id = STAGE_ID;
+	/* Each master has an id, and a longest lease, and most stories are not about them. */
+	if (hello.op == CALL_HELLO || hello.op == CALL_ADMIT) {
+		hello.id = hello.id == 0 && hello.op == CALL_HELLO ? STAGE_ID : hello.id;
+		hello.wanted_ms = hello.wanted_ms == 0 ? STAGE_LEASE_MS : hello.wanted_ms;
+		hello.guarded_ms = hello.guarded_ms == 0 ? hello.wanted_ms : hello.guarded_ms;
 		calls = &hello;
 	}
 	call_command_init(&command);

@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STAGE_ID 0x1001U /* of a master, where a greeting names none */
+#define STAGE_ID       0x1001U /* of a master, where a greeting names none */
+#define STAGE_LEASE_MS 10000   /* wanted, where a greeting does not say, and guarded, where it says less */
 
 struct stage {
 	bool real;

@@ -90,13 +90,16 @@ admit_before(struct server *s)
 	const struct plan *p = &s->world->plan;
 	struct call_settings settings = {.namespace_ = "hf",
 		.daemon_id = "0123456789abcdef0123456789abcdef",
-		.lease_max_ms = p->lease_ms,
 		.margin_ms = p->margin_ms,
 		.layout = "x",
 		.trusted = true};
 	char set[MASTER_SET_MAX], places[MASTER_SET_MAX] = "";
-	struct call hello = {
-		.op = CALL_HELLO, .master = s->index, .incarnation = 1, .id = master_id(s->index)};
+	struct call hello = {.op = CALL_HELLO,
+		.master = s->index,
+		.incarnation = 1,
+		.id = master_id(s->index),
+		.wanted_ms = p->lease_ms,
+		.guarded_ms = p->lease_ms};
 	struct call_command command;
 	size_t n = (size_t)snprintf(set, sizeof(set), "1"), placed = 0;
 	for (unsigned i = 0, first = 1; i < p->masters + p->spare; i++) {

@@ -73,7 +73,6 @@ rig_settings(void)
 			.daemon_id = "00112233445566778899aabbccddeeff",
 			.config = "",
 			.namespace = "holdfast",
-			.lease_max_ms = 1000,
 			.margin_ms = 100},
 		.find_master = on_find_master,
 		.reload = on_reload,

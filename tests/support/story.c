@@ -3,6 +3,9 @@
  */
 #include "tests/support/story.h"
 
+#include "daemon/core/state.h"
+#include "daemon/core/view.h"
+
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -202,11 +205,21 @@ step(struct story *w, const struct event *event)
 	return w->trace;
 }
 
+/* As an answer to the last greeting says it, which is not in the story. */
+static void
+registered(struct story *w)
+{
+	for (unsigned i = 0; i < w->settings.masters; i++)
+		w->core->masters[i].registered_ms = w->now.ms;
+}
+
 const char *
 after(struct story *w, int64_t ms)
 {
 	w->now.ms += ms;
 	w->now.wall_us += ms * 1000;
+	if (!w->refused)
+		registered(w);
 	w->timer = true;
 	(void)step(w, &(struct event){.type = EVENT_TIMER});
 	w->timer = false;
@@ -290,11 +303,24 @@ agree(struct story *w, struct vote *vote)
 	vote->agreement = AGREEMENT_AGREED;
 }
 
+/* All daemons would take what this one would. */
+static void
+terms(const struct story *w, struct vote *vote)
+{
+	struct terms_view terms;
+
+	core_view_terms(w->core, &terms);
+	vote->longest_ms = terms.wanted_ms;
+	vote->guarded_ms = terms.guarded_ms;
+}
+
 const char *
 vote(struct story *w, struct vote vote)
 {
 	if (vote.op == CALL_HELLO && vote.id == 0)
 		agree(w, &vote);
+	if (vote.op == CALL_HELLO && vote.longest_ms == 0)
+		terms(w, &vote);
 	vote.master = w->at;
 	vote.time_us = (w->now.ms + w->leap_ms) * 1000 + 5000000;
 	return step(w, &(struct event){.type = EVENT_VOTE, .vote = &vote});

@@ -37,6 +37,7 @@ struct story {
 	struct core_settings settings;
 	unsigned at;     /* the master that speaks, */
 	int64_t leap_ms; /* and how far its clock has gone ahead */
+	bool refused;    /* greetings of a timer are not answered well, which they are else, without a word */
 	bool timer; /* the step is a timer's: the master is greeted from time to time, which is not the story
 		     */
 	uint64_t *attempts; /* of those so far, by their count */
