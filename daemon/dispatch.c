@@ -27,6 +27,7 @@ static desk_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_CLIENT_GETNAME] = handshake_client_getname,
 	[VERB_CLIENT_SETNAME] = handshake_client_setname,
 	[VERB_CLIENT_SETINFO] = handshake_client_setinfo,
+	[VERB_CLIENT_TRACKING] = handshake_client_tracking,
 	[VERB_CLIENT_INFO] = report_client_info,
 	[VERB_CLIENT_LIST] = report_client_list,
 	[VERB_CLIENT_KILL] = admin_client_kill,

@@ -253,6 +253,16 @@ handshake_client_setname(struct desk *desk, struct connection *c, const struct c
 	}
 }
 
+/* A client may keep what it read until it is told of a change. Nothing that is answered here may be kept: a
+ * lock is asked for each time. So there is never a change to tell of, and OK is the truth. */
+void
+handshake_client_tracking(struct desk *desk, struct connection *c, const struct command *command)
+{
+	(void)desk;
+	(void)command;
+	answer_ok(c);
+}
+
 void
 handshake_client_setinfo(struct desk *desk, struct connection *c, const struct command *command)
 {

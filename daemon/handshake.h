@@ -22,5 +22,6 @@ desk_verb handshake_client_id;
 desk_verb handshake_client_getname;
 desk_verb handshake_client_setname;
 desk_verb handshake_client_setinfo;
+desk_verb handshake_client_tracking;
 
 #endif

@@ -42,7 +42,6 @@ info_server(const struct desk *desk, struct buffer *text)
 	int64_t up_s = (clock_ms() - facts->started_ms) / 1000;
 	info_line(text, "redis_version:" INFO_REDIS_VERSION);
 	info_line(text, "redis_mode:standalone");
-	info_line(text, "role:master");
 	info_line(text, "loading:0");
 	info_line(text, "holdfast_version:%s", facts->version);
 	info_line(text, "process_id:%ld", (long)getpid());
@@ -151,6 +150,19 @@ info_commandstats(const struct desk *desk, struct buffer *text)
 	}
 }
 
+/* What a Redis says that is a master and has no replicas: libraries look for a master here before they send
+ * anything. */
+static void
+info_replication(const struct desk *desk, struct buffer *text)
+{
+	(void)desk;
+	info_line(text, "role:master");
+	info_line(text, "connected_slaves:0");
+	info_line(text, "master_failover_state:no-failover");
+	info_line(text, "master_repl_offset:0");
+	info_line(text, "repl_backlog_active:0");
+}
+
 /* Sections without a writer are Redis' own, and empty: programs made for Redis ask for them, and an error
  * would stop some. */
 static const struct {
@@ -162,10 +174,10 @@ static const struct {
 	{"Locks", info_locks},
 	{"Masters", info_masters},
 	{"Stats", info_stats},
+	{"Replication", info_replication},
 	{"Commandstats", info_commandstats},
 	{"Memory", NULL},
 	{"Persistence", NULL},
-	{"Replication", NULL},
 	{"CPU", NULL},
 	{"Modules", NULL},
 	{"Errorstats", NULL},

@@ -102,6 +102,7 @@ struct command {
 	bool labelled;            /* CLIENT SETNAME, CLIENT SETINFO, HELLO: label is given */
 	struct slice label;       /* n == 0: takes the name away */
 	enum attribute attribute; /* CLIENT SETINFO: which one the label is */
+	bool tracking;            /* CLIENT TRACKING: ON */
 	const struct slice *argv; /* all that followed the verb's words: PING, ECHO, INFO, CONFIG GET */
 	size_t argc;
 };

@@ -289,6 +289,34 @@ read_attribute(
 	return -1;
 }
 
+static int
+read_switch(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	bool on = option_word_is(SLICE("ON"), args[0]);
+
+	(void)n;
+	if (on || option_word_is(SLICE("OFF"), args[0])) {
+		*(bool *)member(f, out) = on;
+		return 0;
+	}
+	reply_error(error, CODE_ERR, "%s takes ON or OFF, not '%s'", f->label, quote_of(args[0]).text);
+	return -1;
+}
+
+/* Redis knows it, and whatever it says changes nothing here. */
+static int
+read_nothing(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	(void)f;
+	(void)args;
+	(void)n;
+	(void)out;
+	(void)error;
+	return 0;
+}
+
 static const struct field fields[] = {
 	[FIELD_NONE] = {NULL, 0, 0, 0, 0, NULL},
 #define FIELD(id, reader, member, arguments, min, max, label)                                                \
@@ -390,7 +418,8 @@ read_option(const struct slice *args, size_t n, uint64_t *seen, struct command *
 
 	if (i == OPTION_COUNT)
 		return refuse_unknown(out, args[0], error);
-	if (*seen >> i & 1) {
+	/* Redis takes several of this one alone. */
+	if ((*seen >> i & 1) && options[i].field != FIELD_PREFIX) {
 		reply_error(error, CODE_ERR, "%s is given twice", options[i].info.word.p);
 		return -1;
 	}

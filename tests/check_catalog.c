@@ -81,7 +81,7 @@ START_TEST(command_info_answers_for_each_name_asked)
 	ck_assert_int_eq(all->items[1].type, ANSWER_NULL);
 	ck_assert(slice_equal(all->items[2].items[0].text, SLICE("client")));
 	ck_assert_int_eq(all->items[2].items[1].n, -2);
-	ck_assert_uint_eq(all->items[2].items[9].count, 8);
+	ck_assert_uint_eq(all->items[2].items[9].count, 9);
 	ck_assert(slice_equal(all->items[3].items[0].text, SLICE("client|setname")));
 	ck_assert_int_eq(all->items[3].items[1].n, 3);
 }

@@ -352,6 +352,31 @@ START_TEST(a_client_says_who_it_is)
 }
 END_TEST
 
+START_TEST(tracking_takes_the_words_that_redis_knows)
+{
+	good("CLIENT TRACKING on", VERB_CLIENT_TRACKING);
+	ck_assert(command.tracking);
+	good("CLIENT TRACKING ON REDIRECT 0 BCAST PREFIX \"\" PREFIX b PREFIX \"\\x01\" NOLOOP",
+		VERB_CLIENT_TRACKING);
+	ck_assert(command.tracking);
+	good("client tracking ON optin", VERB_CLIENT_TRACKING);
+	good("CLIENT TRACKING ON OPTOUT", VERB_CLIENT_TRACKING);
+	good("CLIENT TRACKING OFF", VERB_CLIENT_TRACKING);
+	ck_assert(!command.tracking);
+	bad("CLIENT TRACKING",
+		"ERR wrong number of arguments for 'client|tracking' command; usage: CLIENT TRACKING ON|OFF "
+		"[REDIRECT id] [PREFIX text] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]");
+	bad("CLIENT TRACKING YES", "ERR CLIENT TRACKING takes ON or OFF, not 'YES'");
+	bad("CLIENT TRACKING ON x",
+		"ERR unknown option 'x'; usage: CLIENT TRACKING ON|OFF [REDIRECT id] [PREFIX text] "
+		"[BCAST] [OPTIN] [OPTOUT] [NOLOOP]");
+	bad("CLIENT TRACKING ON REDIRECT me",
+		"ERR REDIRECT must be a whole number from 0 to 9223372036854775807, not 'me'");
+	bad("CLIENT TRACKING ON BCAST PREFIX", "ERR PREFIX needs a value: PREFIX text");
+	bad("CLIENT TRACKING ON BCAST BCAST", "ERR BCAST is given twice");
+}
+END_TEST
+
 START_TEST(what_redis_does_not_know_is_refused_in_its_words)
 {
 	bad("FOO", "ERR unknown command 'FOO', with args beginning with: ");
@@ -479,8 +504,8 @@ main(void)
 		a_latch_has_its_subcommand_behind_the_name, a_session_outlives_its_connection_when_it_says_so,
 		every_verb_finds_its_row, lists_take_a_pattern_and_a_bound,
 		hello_chooses_logs_in_and_names_at_once, auth_takes_a_password_alone_or_with_its_user,
-		a_client_says_who_it_is, what_redis_does_not_know_is_refused_in_its_words,
-		an_error_is_cut_not_overrun, an_option_that_is_wrong_names_itself,
-		a_bad_name_says_what_is_bad_about_it, a_secret_is_never_repeated, what_pushes_needs_resp3,
-		the_table_is_in_order);
+		a_client_says_who_it_is, tracking_takes_the_words_that_redis_knows,
+		what_redis_does_not_know_is_refused_in_its_words, an_error_is_cut_not_overrun,
+		an_option_that_is_wrong_names_itself, a_bad_name_says_what_is_bad_about_it,
+		a_secret_is_never_repeated, what_pushes_needs_resp3, the_table_is_in_order);
 }

@@ -70,6 +70,9 @@ START_TEST(what_libraries_send_is_answered_as_redis_does)
 	rig_ask(fd, "CLIENT GETNAME", "$2\r\nme\r\n");
 	rig_ask(fd, "CLIENT SETINFO LIB-NAME x", "+OK\r\n");
 	rig_ask(fd, "CLIENT SETINFO lib-ver 1", "+OK\r\n");
+	rig_ask(fd, "CLIENT TRACKING ON OPTIN", "+OK\r\n");
+	rig_ask(fd, "CLIENT TRACKING OFF", "+OK\r\n");
+	rig_ask_line(fd, "CLIENT TRACKING MAYBE", "-ERR CLIENT TRACKING takes ON or OFF, not 'MAYBE'");
 	rig_ask(fd, "CONFIG GET save", "*0\r\n");
 	rig_ask_line(fd, "CLIENT PAUSE", "-ERR unknown subcommand 'PAUSE'");
 	rig_ask_line(fd, "SET a 1", "-ERR unknown command 'SET'");
@@ -344,10 +347,14 @@ START_TEST(info_has_the_fields_libraries_look_for)
 	/* StackExchange.Redis and others ask for sections of Redis by themselves. */
 	ck_assert_ptr_nonnull(strstr(rig_ask_bulk(fd, "INFO SERVER"), "redis_version:7"));
 	ck_assert_ptr_nonnull(strstr(rig_ask_bulk(fd, "INFO Everything"), "# Commandstats\r\n"));
-	ck_assert_str_eq(rig_ask_bulk(fd, "INFO replication"), "");
+	ck_assert_str_eq(rig_ask_bulk(fd, "INFO memory"), "");
+	/* valkey-glide looks here for a master before it sends anything. */
+	ck_assert_str_eq(rig_ask_bulk(fd, "INFO REPLICATION"),
+		"# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
+		"master_failover_state:no-failover\r\nmaster_repl_offset:0\r\nrepl_backlog_active:0\r\n");
 	ck_assert_str_eq(rig_ask_line(fd, "INFO server nothing", "-ERR "),
 		"-ERR INFO: there is no section 'nothing': Server, Clients, Locks, Masters, Stats, "
-		"Commandstats, "
+		"Replication, Commandstats, "
 		"or all\r\n");
 	close(fd);
 }
