@@ -55,8 +55,9 @@ obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO)
 
-.PHONY: all check check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz fuzz-run bench bench-quick cover asan format need-format \
-	lint lint-format lint-tidy lint-cppcheck lint-shell lint-manuals install deb prove clean help
+.PHONY: all check check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz \
+	fuzz-run bench bench-quick cover asan format need-format need-clang lint lint-format lint-tidy \
+	lint-cppcheck lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
 
 all: $(O)/holdfastd $(O)/holdfast
@@ -212,8 +213,14 @@ FUZZ_SECONDS ?= 60
 FUZZERS := $(patsubst tests/%.c,$(O)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 $(FUZZERS): LDFLAGS += -fsanitize=fuzzer
 
-fuzz: ## fuzz every parser for FUZZ_SECONDS each (default 60)
+fuzz: need-clang ## fuzz every parser for FUZZ_SECONDS each (default 60)
 	$(MAKE) O=$(O)/fuzz CC=clang SAN=fuzzer-no-link,address,undefined CFLAGS='-O1 -g' fuzz-run
+
+# libFuzzer is a package of its own: a program that needs it shows whether it is there.
+need-clang:
+	@printf 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n) { return !p && n; }' | \
+	clang -x c -fsanitize=fuzzer,address,undefined -o /dev/null - 2>/dev/null || { \
+	echo "make fuzz needs clang with libFuzzer: packaging/install-deps fuzz" >&2; exit 1; }
 
 fuzz-run: $(FUZZERS)
 	@for fuzzer in $(FUZZERS); do \

@@ -88,7 +88,7 @@ def test_streams_of_a_user(place):
     def stream(user):
         client = daemon.client(tcp=True)
         client("AUTH", "u%d" % user, "x")
-        return client, client("EVENTS", "MATCH", "a*")
+        return client, client("EVENTS", "MATCH", "job*")
 
     first = [stream(0) for _ in range(17)]
     expect([answer for _, answer in first[:16]], ["OK"] * 16)
