@@ -35,6 +35,8 @@ struct world;
 	EXCUSE(PROGRESS_BACK, "progress: a lease or a place outlives its time, as a clock stepped back")     \
 	EXCUSE(PROGRESS_HOPE, "progress: a daemon counts on a master that has just fallen silent")           \
 	EXCUSE(PROGRESS_PLACE, "progress: a place in the queue is left of a daemon that cannot come")        \
+	EXCUSE(PROGRESS_HEAD,                                                                                \
+		"progress: a daemon of the queue comes, and leases left behind keep it from winning")        \
 	EXCUSE(PROGRESS_MOST,                                                                                \
 		"progress: a waiter had most masters, and nobody hears that it gives them back")             \
 	EXCUSE(LINE_DELETED, "line: a key of the queue has just been deleted, or forgotten")                 \

@@ -58,17 +58,22 @@ host_has_majority(const struct host *h)
 	return n >= host_needs(h);
 }
 
-/* Whether the daemon that this text, of a lease or of a place, belongs to can do something about it. */
+/* Whether the daemon that this text, of a lease or of a place, belongs to can do something about it. Of two
+ * copies with one daemon-id it may be either. */
 static bool
 owner_is_well(const struct server *s, struct slice owner)
 {
 	const struct world *w = s->world;
+	bool found = false;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
-		if (h->alive && owner.n >= 32 && memcmp(owner.p, h->call_settings.daemon_id, 32) == 0)
-			return host_sound_at(h, s) && host_has_majority(h);
+		if (!h->alive || owner.n < 32 || memcmp(owner.p, h->call_settings.daemon_id, 32) != 0)
+			continue;
+		if (!host_sound_at(h, s) || !host_has_majority(h))
+			return false;
+		found = true;
 	}
-	return false;
+	return found;
 }
 
 /* It may be that of another process with the same daemon-id, which has ended: nobody knows of it. */
@@ -99,21 +104,6 @@ lease_blocks(const struct server *s, unsigned name)
 	int64_t wall_us = server_wall_us(s);
 	return store_exists(store, wall_us, key) &&
 	       (!server_owner(s, name, &owner) || !owner_is_well(s, owner) || nobody_knows(s, name, owner));
-}
-
-/* A place in the queue of somebody who will not come: at the home of a name it costs time, wherever that is.
- */
-static bool
-queue_blocks(const struct server *s, unsigned name)
-{
-	char key[64];
-	struct slice daemon;
-	snprintf(key, sizeof(key), "hf:{%s}:q", checker_name(name));
-	for (size_t i = 0;
-		store_member(master_store(s->master), server_wall_us(s), slice_of(key), i, &daemon); i++)
-		if (!owner_is_well(s, daemon))
-			return true;
-	return false;
 }
 
 /* Whether it waits for the answer of a master that has fallen silent, or has never answered as fast as it
@@ -149,6 +139,36 @@ host_can(const struct host *h, const bool *clear)
 	return n >= host_needs(h);
 }
 
+/* Whether a daemon with this id can have a lease of the masters that are clear. */
+static bool
+daemon_can(const struct world *w, struct slice daemon, const bool *clear)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *h = &w->hosts[i];
+		if (h->alive && slice_equal(daemon, slice_of(h->call_settings.daemon_id)) &&
+			host_can(h, clear))
+			return true;
+	}
+	return false;
+}
+
+/* A place in the queue of somebody who will not come, or, with clear, who comes and cannot win: at the home
+ * of a name it costs time, wherever that is. */
+static bool
+queue_blocks(const struct server *s, unsigned name, const bool *clear)
+{
+	char key[64];
+	struct slice daemon;
+	if (!server_sound(s))
+		return false;
+	snprintf(key, sizeof(key), "hf:{%s}:q", checker_name(name));
+	for (size_t i = 0;
+		store_member(master_store(s->master), server_wall_us(s), slice_of(key), i, &daemon); i++)
+		if (!owner_is_well(s, daemon) || (clear != NULL && !daemon_can(s->world, daemon, clear)))
+			return true;
+	return false;
+}
+
 /* Abandoned by its holder, who may be gone by now without his daemon knowing that, or kept for one who may
  * come back. */
 static bool
@@ -178,10 +198,10 @@ relied_on(const struct world *w, unsigned name)
 static bool
 somebody_can(const struct world *w, unsigned name)
 {
-	bool clear[PLAN_MASTERS_MAX] = {false};
+	bool clear[PLAN_MASTERS_MAX] = {false}, behind = false;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
 		const struct server *s = &w->servers[i];
-		if (excuse(w, EXCUSE_PROGRESS_PLACE, server_sound(s) && queue_blocks(s, name)))
+		if (excuse(w, EXCUSE_PROGRESS_PLACE, queue_blocks(s, name, NULL)))
 			return false;
 		clear[i] = server_sound(s) && !lease_blocks(s, name);
 	}
@@ -194,7 +214,9 @@ somebody_can(const struct world *w, unsigned name)
 			return false;
 		can = can || host_can(h, clear);
 	}
-	return !excuse(w, EXCUSE_PROGRESS_MASTERS, !can);
+	for (unsigned i = 0; i < w->plan.masters && can; i++)
+		behind |= queue_blocks(&w->servers[i], name, clear);
+	return !excuse(w, EXCUSE_PROGRESS_MASTERS, !can) && !excuse(w, EXCUSE_PROGRESS_HEAD, behind);
 }
 
 /* Whether nobody waits there for this name any more. */

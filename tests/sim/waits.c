@@ -405,8 +405,8 @@ waits_check_refused(struct host *h, unsigned name, uint64_t attempt)
 		return;
 	/* To whom it leaps with that very answer, or who has to greet it anew, it says nothing. */
 	core_view_master(h->core, host_ms(h), 0, &master);
-	if (master.state != MASTER_ADMITTED || master.guard_ms > 0 || plan_counts(&w->plan, name) ||
-		w->progress.asking[h->index][name].attempt != attempt ||
+	if (master.state != MASTER_ADMITTED || master.down || master.guard_ms > 0 ||
+		plan_counts(&w->plan, name) || w->progress.asking[h->index][name].attempt != attempt ||
 		w->progress.asking[h->index][name].ended == attempt)
 		return;
 	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
