@@ -251,6 +251,22 @@ START_TEST(a_drain_answers_and_gives_back)
 }
 END_TEST
 
+START_TEST(a_loss_is_told_before_a_drain)
+{
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT});
+	ask(&w, 1, (struct command){.verb = VERB_MLOCK, .wait_ms = COMMAND_WAIT_RULE, .max_hold_ms = 100}, "a");
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "c1 [:500]");
+	after(&w, 100);
+	step(&w, &(struct event){.type = EVENT_DRAIN});
+	ck_assert_str_eq(mlock(&w, 1, "a b"), "c1 -LOST");
+	ck_assert_str_eq(mlock(&w, 1, "a b"), "c1 -DRAINING");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(one_that_is_lost_while_another_is_waited_for_is_taken_again_and_nobody_hears_of_it)
 {
 	struct story w;
@@ -535,6 +551,7 @@ main(void)
 		the_end_of_the_wait_gives_everything_back, the_end_of_the_wait_names_a_master_that_is_away,
 		a_client_that_leaves_gives_back_at_once_what_it_was_not_told_of,
 		no_more_requests_make_it_a_single_try, a_drain_answers_and_gives_back,
+		a_loss_is_told_before_a_drain,
 		one_that_is_lost_while_another_is_waited_for_is_taken_again_and_nobody_hears_of_it,
 		after_a_wait_the_rest_is_tried_together_up_to_a_name_that_somebody_here_has,
 		what_was_taken_first_is_renewed_before_it_is_told, lease_and_maxhold_count_from_the_answer,

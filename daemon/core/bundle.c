@@ -437,6 +437,10 @@ bundle_denied(struct core *core, const struct conn *conn, const struct command *
 	const struct core_settings *set = &core->settings;
 	const struct session *s = conn->session;
 
+	if (core->draining) {
+		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
+		return true;
+	}
 	if ((int64_t)(s->grant_count + c->name_count) > set->grants_per_session) {
 		emit_error(core, conn->id, CODE_LIMIT, "grants-per-session: this session holds %zu names",
 			s->grant_count);

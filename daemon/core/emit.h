@@ -12,6 +12,8 @@ void emit_int(struct core *core, conn_id conn, int64_t n);
 void emit_validity(struct core *core, conn_id conn, int64_t token, int64_t ms);
 void emit_null(struct core *core, conn_id conn);
 void emit_ok(struct core *core, conn_id conn);
+/* Why a daemon that is about to end refuses a request. */
+#define EMIT_DRAINING "the daemon is shutting down: connect again in a moment"
 void emit_error(struct core *core, conn_id conn, enum code code, const char *format, ...)
 	__attribute__((cold, format(printf, 4, 5)));
 

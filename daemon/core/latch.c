@@ -411,8 +411,7 @@ latch_refused(struct core *core, const struct conn *conn, const struct command *
 		latch_say_single(core, &refusal);
 		emit_reply(core, conn->id, &refusal);
 	} else if (core->draining) {
-		emit_error(core, conn->id, CODE_DRAINING,
-			"the daemon is shutting down: connect again in a moment");
+		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
 	} else if (c->name.n > set->name_bytes) {
 		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
 			c->name.n, set->name_bytes);

@@ -26,8 +26,6 @@
 
 #include <assert.h>
 
-static const char draining[] = "the daemon is shutting down: connect again in a moment";
-
 static int64_t
 lock_wait_ms(const struct resource *r, const struct command *c)
 {
@@ -41,7 +39,7 @@ lock_refused(struct core *core, const struct conn *conn, const struct command *c
 	const struct core_settings *set = &core->settings;
 
 	if (core->draining) {
-		emit_error(core, conn->id, CODE_DRAINING, "%s", draining);
+		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
 	} else if (c->name.n > set->name_bytes) {
 		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
 			c->name.n, set->name_bytes);
@@ -302,7 +300,7 @@ static void
 verb_grace(struct core *core, struct conn *conn, const struct command *c)
 {
 	if (core->draining)
-		emit_error(core, conn->id, CODE_DRAINING, "%s", draining);
+		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
 	else if (c->verb == VERB_SESSION_RESUME)
 		speaker_resume(core, conn, c->secret);
 	else
@@ -319,10 +317,7 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 		verb_lock(core, conn, command);
 		return;
 	case VERB_MLOCK:
-		if (core->draining)
-			emit_error(core, conn->id, CODE_DRAINING, "%s", draining);
-		else
-			bundle_lock(core, conn, command);
+		bundle_lock(core, conn, command);
 		return;
 	case VERB_MUNLOCK:
 		bundle_unlock(core, conn, command);
@@ -384,7 +379,7 @@ verb_drain(struct core *core)
 	struct conn *conn;
 
 	core->draining = true;
-	reply_error(&refusal, CODE_DRAINING, "%s", draining);
+	reply_error(&refusal, CODE_DRAINING, EMIT_DRAINING);
 	bundle_answer_all(core, &refusal);
 	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		queue_answer_all(core, r, &refusal);
