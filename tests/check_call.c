@@ -57,12 +57,14 @@ decoded(const struct call *call, redisReply *reply)
 static redisReply *
 texts(const char *first, ...)
 {
-	const char *all[16];
+	const char *all[24];
 	size_t n = 0;
 	va_list list;
 	va_start(list, first);
-	for (const char *text = first; text != NULL; text = va_arg(list, const char *))
+	for (const char *text = first; text != NULL; text = va_arg(list, const char *)) {
+		ck_assert_uint_lt(n, sizeof(all) / sizeof(*all));
 		all[n++] = text;
+	}
 	va_end(list);
 	redisReply *reply = answer_array(n);
 	for (size_t i = 0; i < n; i++)

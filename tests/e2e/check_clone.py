@@ -65,8 +65,8 @@ def test_holders_are_told(place):
     before = redis("GET", "holdfast:{deploy}")
     # The copy has greeted the master since: its nonce is there in the place of ours.
     field = "d:" + identity(first)
-    until, memory, _ = redis("HGET", "holdfast:node", field).split()
-    redis("HSET", "holdfast:node", field, "%s %s %s" % (until, memory, "0123456789abcdef"))
+    until, longest, guards, memory, _ = redis("HGET", "holdfast:node", field).split()
+    redis("HSET", "holdfast:node", field, " ".join((until, longest, guards, memory, "0123456789abcdef")))
     expect(first.process.wait(), UNAVAILABLE, first.output.tail())
     expect(holder.closed(), True)
     push = listener.push()
