@@ -326,6 +326,32 @@ START_TEST(readers_do_not_wait_for_readers)
 }
 END_TEST
 
+START_TEST(a_reader_that_comes_in_with_another_waits_for_nobody_though_the_lease_is_wanted)
+{
+	struct story w;
+
+	story_ready(&w);
+	w.settings.streak = 1;
+	story_anew(&w);
+	take(&w, 2, "a", 1);
+	ck_assert_str_eq(lock(&w, 3, "b"), "acquire b#2");
+	ck_assert_str_eq(run(&w, 1,
+				 (struct command){.verb = VERB_LOCK,
+					 .name = SLICE("b"),
+					 .id = SLICE("x"),
+					 .kind = KIND_SHARED,
+					 .wait_ms = COMMAND_WAIT_RULE}),
+		"c1 +QUEUED");
+	lock(&w, 1, "a");
+	lock_shared(&w, 2, "b");
+	close_as(&w, 3, END_ABANDONED);
+	wanted(&w, "b");
+	/* Whoever comes next has to wait for the other daemon; who reads along with the first does not. */
+	ck_assert_str_eq(granted(&w, "b", 2, 2000), "c1 push grant x | renew b#2 shared | c2 :2001");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(two_readers_that_wait_to_write_what_both_read_are_a_circle)
 {
 	struct story w;
@@ -561,6 +587,7 @@ main(void)
 		an_asynchronous_wait_blocks_nobody,
 		an_asynchronous_wait_ahead_of_who_it_waits_for_closes_a_circle,
 		readers_wait_for_a_writer_ahead_of_them_and_he_for_readers, readers_do_not_wait_for_readers,
+		a_reader_that_comes_in_with_another_waits_for_nobody_though_the_lease_is_wanted,
 		two_readers_that_wait_to_write_what_both_read_are_a_circle,
 		a_semaphore_is_a_circle_only_where_the_others_have_too_few_permits,
 		a_semaphore_is_a_circle_where_too_many_permits_stay_away,

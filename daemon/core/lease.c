@@ -339,7 +339,10 @@ lease_written(const struct lease *l)
 bool
 lease_open(const struct core *core, const struct lease *l, const struct waiter *w)
 {
-	if (l->kind == KIND_SHARED)
+	/* What readers have and others want is shared in this very step. */
+	bool shared = l->kind == KIND_SHARED || (l->wanted && l->grants != NULL && !lease_written(l));
+
+	if (shared)
 		return w->kind == KIND_SHARED && (!l->wanted || w->since_ms <= l->traffic->wanted_ms);
 	if (lease_must_yield(core, l))
 		return false;
