@@ -41,6 +41,7 @@ struct world;
 		"progress: a waiter had most masters, and nobody hears that it gives them back")             \
 	EXCUSE(LINE_DELETED, "line: a key of the queue has just been deleted, or forgotten")                 \
 	EXCUSE(LINE_COPY, "line: a copy of the daemon shares its place")                                     \
+	EXCUSE(PROGRESS_SET, "progress: a master keeps another set than the one that the daemon knows")      \
 	EXCUSE(PROGRESS_MASTERS, "progress: no daemon with a waiter has a majority of masters that can")     \
 	EXCUSE(PROGRESS_COPY, "progress: a lease is left of a copy of its daemon that has ended")            \
 	EXCUSE(PROGRESS_TOLD, "progress: a leap ended a lease, and what its holder was told is not over")    \

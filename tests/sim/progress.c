@@ -169,6 +169,16 @@ queue_blocks(const struct server *s, unsigned name, const bool *clear)
 	return false;
 }
 
+bool
+progress_refused(const struct host *h)
+{
+	struct masterset_view set;
+	if (!h->alive)
+		return false;
+	core_view_masterset(h->core, &set);
+	return strcmp(set.word, "refused") == 0;
+}
+
 /* Abandoned by its holder, who may be gone by now without his daemon knowing that, or kept for one who may
  * come back. */
 static bool
@@ -205,15 +215,18 @@ somebody_can(const struct world *w, unsigned name)
 			return false;
 		clear[i] = server_sound(s) && !lease_blocks(s, name);
 	}
-	bool can = false;
+	bool can = false, refused = false;
 	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
 		const struct host *h = v->conn->host;
 		if (v->name != name || v->stray || v->conn->host_life != h->life || v->conn->closing)
 			continue;
 		if (excuse(w, EXCUSE_PROGRESS_HOPE, h->alive && host_hopes(h)))
 			return false;
-		can = can || host_can(h, clear);
+		refused |= progress_refused(h) && host_can(h, clear);
+		can = can || (!progress_refused(h) && host_can(h, clear));
 	}
+	if (excuse(w, EXCUSE_PROGRESS_SET, refused && !can))
+		return false;
 	for (unsigned i = 0; i < w->plan.masters && can; i++)
 		behind |= queue_blocks(&w->servers[i], name, clear);
 	return !excuse(w, EXCUSE_PROGRESS_MASTERS, !can) && !excuse(w, EXCUSE_PROGRESS_HEAD, behind);
