@@ -257,7 +257,8 @@ START_TEST(a_loss_is_told_before_a_drain)
 
 	story_ready(&w);
 	run(&w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT});
-	ask(&w, 1, (struct command){.verb = VERB_MLOCK, .wait_ms = COMMAND_WAIT_RULE, .max_hold_ms = 100}, "a");
+	ask(&w, 1, (struct command){.verb = VERB_MLOCK, .wait_ms = COMMAND_WAIT_RULE, .max_hold_ms = 100},
+		"a");
 	ck_assert_str_eq(granted(&w, "a", 1, 500), "c1 [:500]");
 	after(&w, 100);
 	step(&w, &(struct event){.type = EVENT_DRAIN});

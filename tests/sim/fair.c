@@ -1,6 +1,7 @@
 /* fair: see fair.h. */
 #include "tests/sim/fair.h"
 
+#include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -174,8 +175,9 @@ fair_granted(struct world *w, const struct wait *v)
 		world_fail(w,
 			"order: c%u gets permits of %s that came back at d%u, which another daemon waits for",
 			v->conn->client->index, checker_name(v->name), h->index);
-	/* What came back in this step goes on; a fresh lease may have to wait for its tokens. */
-	f->fresh -= f->fresh > 0 && f->back_us != w->now_us;
+	/* What came back in this step goes on, or is withheld no longer; a fresh lease may have to wait for
+	 * its tokens. */
+	f->fresh -= f->fresh > 0 && f->back_us != w->now_us && !withheld_ends(w, h, v->name);
 }
 
 bool

@@ -474,6 +474,42 @@ heal_lists(struct world *w)
 			host_crash(&w->hosts[i]);
 }
 
+static bool
+field_is(const struct server *s, const char *field, const char *value)
+{
+	struct slice text;
+	return store_field(master_store(s->master), SLICE("hf:node"), slice_of(field), &text) &&
+	       slice_equal(text, slice_of(value));
+}
+
+static bool
+daemon_lives(const struct server *s)
+{
+	struct slice field, value;
+	int64_t now_us = server_wall_us(s);
+	for (size_t i = 0; store_pair(master_store(s->master), now_us, SLICE("hf:node"), i, &field, &value);
+		i++)
+		if (field.n > 2 && memcmp(field.p, "d:", 2) == 0 && strtoll(value.p, NULL, 10) > now_us)
+			return true;
+	return false;
+}
+
+/* A set that was only accepted, by daemons that are gone, would keep the others away: the operator deletes
+ * it, as holdfastd(8) says. */
+static void
+heal_set(struct world *w, const struct server *s)
+{
+	static const struct slice words[] = {SLICE("HDEL"), SLICE("hf:node"), SLICE("set"), SLICE("places"),
+		SLICE("agreement"), SLICE("generation")};
+	bool written = false, agreed = false;
+	const struct store_env env = {.wall_us = server_wall_us(s), .written = &written};
+	for (unsigned k = 0; k < w->plan.masters; k++)
+		agreed |= field_is(&w->servers[k], "agreement", "3");
+	if (agreed && field_is(s, "agreement", "2") && !daemon_lives(s))
+		freeReplyObject(
+			store_run(master_store(s->master), &env, sizeof(words) / sizeof(*words), words));
+}
+
 void
 fault_heal(struct world *w)
 {
@@ -490,6 +526,8 @@ fault_heal(struct world *w)
 		s->up = true;
 		s->deaf_until_us = w->plan.fault[FAULT_MESSAGES] ? INT64_MAX : 0;
 	}
+	for (unsigned k = 0; k < plan_servers(&w->plan) && w->plan.others > 0; k++)
+		heal_set(w, &w->servers[k]);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		if (!w->hosts[i].alive)
 			host_start(&w->hosts[i]);

@@ -169,8 +169,10 @@ queue_blocks(const struct server *s, unsigned name, const bool *clear)
 	return false;
 }
 
-bool
-progress_refused(const struct host *h)
+/* Whether it takes a master at its word that another set of masters counts there. It says so to whoever asks.
+ */
+static bool
+host_is_refused(const struct host *h)
 {
 	struct masterset_view set;
 	if (!h->alive)
@@ -222,8 +224,8 @@ somebody_can(const struct world *w, unsigned name)
 			continue;
 		if (excuse(w, EXCUSE_PROGRESS_HOPE, h->alive && host_hopes(h)))
 			return false;
-		refused |= progress_refused(h) && host_can(h, clear);
-		can = can || (!progress_refused(h) && host_can(h, clear));
+		refused |= host_is_refused(h) && host_can(h, clear);
+		can = can || (!host_is_refused(h) && host_can(h, clear));
 	}
 	if (excuse(w, EXCUSE_PROGRESS_SET, refused && !can))
 		return false;

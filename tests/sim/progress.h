@@ -77,8 +77,5 @@ void progress_asked(struct host *host, unsigned name, uint64_t attempt);
 void progress_told(struct host *host, unsigned name);
 /* A link of this daemon is up again: it may ask for whatever it waits for. */
 void progress_linked(struct host *host);
-/* Whether it takes a master at its word that another set of masters counts there. It says so to whoever asks.
- */
-bool progress_refused(const struct host *host);
 
 #endif
