@@ -82,14 +82,18 @@ guard_note(struct host *h, const struct note *n)
 }
 
 void
-guard_leased(struct host *h, unsigned name)
+guard_leased(struct host *h, unsigned name, int64_t ttl_ms)
 {
 	struct world *w = h->world;
+	const struct asking *a = &w->progress.asking[h->index][name];
 	unsigned sound = 0, members = core_members(h->core);
+	/* What was given before the leap is good for no longer than it would have been. */
+	bool in_time = w->now_us + ttl_ms * 1000 <= a->asked_us + w->plan.lease_ms * 1000;
 	if (w->plan.replicas > 0)
 		return;
 	for (unsigned i = 0; i < members; i++)
-		sound += h->shuns_us[i] == 0 || w->now_us - h->shuns_us[i] >= guard_us(w);
+		sound += h->shuns_us[i] == 0 || w->now_us - h->shuns_us[i] >= guard_us(w) ||
+			 (h->shuns_us[i] > a->asked_us && in_time);
 	if (sound < members / 2 + 1)
 		world_fail(w,
 			"guard: d%u gets a lease of %s, and to it the clocks of all but %u masters leapt",

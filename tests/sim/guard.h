@@ -19,6 +19,6 @@ void guard_taken(struct server *server, const struct call *call);
 void guard_note(struct host *host, const struct note *note);
 
 /* A daemon has got a lease that it did not have. */
-void guard_leased(struct host *host, unsigned name);
+void guard_leased(struct host *host, unsigned name, int64_t ttl_ms);
 
 #endif

@@ -431,7 +431,7 @@ perform_note(struct host *h, const struct note *n)
 		well_touched(h, checker_name_of(n->name));
 	if (n->type == NOTE_LEASED) {
 		progress_leased(h, checker_name_of(n->name));
-		guard_leased(h, checker_name_of(n->name));
+		guard_leased(h, checker_name_of(n->name), n->ttl_ms);
 		roll_leased(h, checker_name_of(n->name));
 		ballot_leased(h, checker_name_of(n->name));
 	}

@@ -579,5 +579,6 @@ progress_asked(struct host *h, unsigned name, uint64_t attempt)
 	a->rounds += attempt != a->attempt;
 	a->began += attempt != a->attempt;
 	a->splits += attempt != a->attempt;
+	a->asked_us = h->world->now_us;
 	a->attempt = attempt;
 }

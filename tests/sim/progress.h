@@ -29,6 +29,7 @@ struct progress {
 		unsigned calls;   /* so many were made, */
 		unsigned reasons; /* and so much happened that is a reason to */
 		uint64_t attempt; /* the last round, */
+		int64_t asked_us; /* and when a master was last asked in it, */
 		uint64_t left;    /* and the one after which it left the queue, */
 		uint64_t ended;   /* and the one that it gave up or gave back */
 		unsigned rounds;  /* since then */
