@@ -181,7 +181,7 @@ MUTANT_SEEDS ?= 3000
 mutants: $(O)/tests/sim/holdfast-sim ## break each rule of the lock in a copy of the sources; the simulator or a suite must notice
 	@tests/sim/mutants $(MUTANT_SEEDS) $(JOBS)
 
-interop: all ## prove the daemon with nine Redis clients as they come; what is missing is fetched, or skipped
+interop: all ## prove the daemon with the Redis client libraries as they come; what is missing is fetched, or skipped
 	@tests/interop/run
 
 rivals: all ## prove that locks of Redisson, redsync, node-redlock and redis-py exclude ours, and ours theirs (ROUNDS=n)

@@ -4,6 +4,7 @@ Packages come through the ordinary clients (pip, npm, go, mvn) from the pinned l
 the build directory. What is missing here is a reason to skip a library, never to fail.
 """
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -22,7 +23,7 @@ NEVER, GIVES_UP, LINGERS, SENDS_AGAIN, KEEPS = "never", "gives up", "lingers", "
 
 class Library:
     def __init__(self, name, make, resp=2, lib_name="", timeout=None, late=NEVER, late_pool=None, tries=0,
-                 shares=True, notice="error", pool_says=None):
+                 shares=True, notice="error", pool_says=None, patient=False):
         self.name = name
         self.make = make  # -> the command that starts the puppet, without the port
         self.resp = resp  # the protocol it chooses
@@ -37,6 +38,10 @@ class Library:
         # How a program with a connection of its own learns that it was lost: "error": the next call fails; "event":
         # the library tells; "silent": it does not, the next call goes over a new connection.
         self.notice = notice
+        # Its puppet can open a client "patient": set up as PROTOCOL 10 has it, so that a LOCK waits as long as it has to.
+        self.patient = patient
+        # A busy machine alone is later than that: then only what is proven of its timeout is proven with it.
+        self.hasty = timeout is not None and timeout < 1
 
 
 def need(*programs):
@@ -49,16 +54,19 @@ def install(what, pins, *command, folder=None, environment=None):
     """A package manager at work, once for each pinned list. Not being able to fetch is no fault of ours."""
     with open(pins, "rb") as stream:
         state = hashlib.sha256(stream.read()).hexdigest()
-    stamp = os.path.join(room(what), "installed")
-    if os.path.exists(stamp) and open(stamp, encoding="ascii").read() == state:
-        return
-    done = subprocess.run(command, cwd=folder, env=dict(os.environ, **(environment or {})), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if done.returncode != 0:
-        harness.comment(done.stdout.decode("utf-8", "replace"))
-        raise harness.Skip("%s cannot be installed here" % what)
-    with open(stamp, "w", encoding="ascii") as stream:
-        stream.write(state)
+    # Open until it returns, and locked: two libraries may come from one list.
+    with open(os.path.join(room(what), "installed"), "a+", encoding="ascii") as stamp:
+        fcntl.flock(stamp, fcntl.LOCK_EX)
+        stamp.seek(0)
+        if stamp.read() == state:
+            return
+        done = subprocess.run(command, cwd=folder, env=dict(os.environ, **(environment or {})),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if done.returncode != 0:
+            harness.comment(done.stdout.decode("utf-8", "replace"))
+            raise harness.Skip("%s cannot be installed here" % what)
+        stamp.truncate(0)
+        stamp.write(state)
 
 
 def build(*command, folder=None, environment=None):
@@ -95,13 +103,16 @@ def make_hiredis():
     return [program]
 
 
-def make_redis_py():
+def make_python(name, *words):
     need("python3")
-    folder = os.path.join(room("redis-py"), "packages")
-    pins = source("redis-py", "requirements.txt")
-    install("redis-py", pins, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-            "--require-hashes", "--upgrade", "--target", folder, "-r", pins)
-    return ["env", "PYTHONPATH=" + folder, "python3", source("redis-py", "puppet.py")]
+    folder = room(name)
+    packages = os.path.join(folder, "packages")
+    pins = source(name, "requirements.txt")
+    for file in (source(name, "puppet.py"), source("lines.py")):
+        shutil.copy(file, folder)
+    install(name, pins, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+            "--require-hashes", "--upgrade", "--target", packages, "-r", pins)
+    return ["env", "PYTHONPATH=" + packages, "python3", os.path.join(folder, "puppet.py"), *words]
 
 
 def make_node(name):
@@ -114,15 +125,28 @@ def make_node(name):
     return ["node", os.path.join(folder, "puppet.mjs")]
 
 
-def make_go_redis():
+def make_go(name):
     need("go")
-    program = os.path.join(room("go-redis"), "puppet")
+    folder = room(name)
+    program = os.path.join(folder, "puppet")
+    for file in (source(name, "go.mod"), source(name, "go.sum"), source(name, "main.go"), source("lines.go")):
+        shutil.copy(file, folder)
     settings = {"GOMODCACHE": room("go"), "GOCACHE": room("go-build"), "GOTOOLCHAIN": "local",
                 "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false"}
-    install("go-redis", source("go-redis", "go.sum"), "go", "mod", "download", folder=source("go-redis"),
-            environment=settings)
-    build("go", "build", "-o", program, ".", folder=source("go-redis"), environment=settings)
+    install(name, source(name, "go.sum"), "go", "mod", "download", folder=folder, environment=settings)
+    build("go", "build", "-o", program, ".", folder=folder, environment=settings)
     return [program]
+
+
+def make_rust(name):
+    """One package for all, with a program for each: they have nearly everything in common that is to be built."""
+    need("cargo")
+    settings = {"CARGO_HOME": room("cargo"), "CARGO_TARGET_DIR": room("rust"), "CARGO_TERM_COLOR": "never"}
+    install("rust", source("rust", "Cargo.lock"), "cargo", "fetch", "--quiet", "--locked", folder=source("rust"),
+            environment=settings)
+    build("cargo", "build", "--quiet", "--locked", "--offline", "--bin", name, folder=source("rust"),
+          environment=settings)
+    return [os.path.join(room("rust"), "debug", name)]
 
 
 def make_java(name):
@@ -141,12 +165,25 @@ def make_java(name):
 LIBRARIES = {library.name: library for library in (
     Library("redis-cli", make_redis_cli, shares=False),
     Library("hiredis", make_hiredis),
-    Library("redis-py", make_redis_py, resp=3, lib_name="redis-py", timeout=5, late=SENDS_AGAIN, late_pool=SENDS_AGAIN,
-            tries=11, notice="silent"),
+    Library("redis-py", lambda: make_python("redis-py"), resp=3, lib_name="redis-py", timeout=5, late=SENDS_AGAIN,
+            late_pool=SENDS_AGAIN, tries=11, notice="silent"),
     Library("node-redis", lambda: make_node("node-redis"), resp=3, lib_name="node-redis", notice="event"),
     Library("ioredis", lambda: make_node("ioredis"), resp=3, lib_name="ioredis", notice="event"),
-    Library("go-redis", make_go_redis, resp=3, lib_name="go-redis", timeout=5, late=LINGERS, late_pool=SENDS_AGAIN,
-            tries=4),
+    Library("go-redis", lambda: make_go("go-redis"), resp=3, lib_name="go-redis", timeout=5, late=LINGERS,
+            late_pool=SENDS_AGAIN, tries=4),
+    Library("rueidis", lambda: make_go("rueidis"), resp=3, lib_name="rueidis", timeout=10, late=GIVES_UP,
+            late_pool=GIVES_UP, patient=True),
+    Library("valkey-go", lambda: make_go("valkey-go"), resp=3, lib_name="valkey", timeout=10, late=GIVES_UP,
+            late_pool=GIVES_UP, patient=True),
+    Library("redigo", lambda: make_go("redigo")),
+    Library("iovalkey", lambda: make_node("iovalkey"), notice="event"),
+    Library("valkey-py", lambda: make_python("valkey-py"), lib_name="valkey-py"),
+    Library("valkey-py-asyncio", lambda: make_python("valkey-py", "asyncio"), lib_name="valkey-py", timeout=5,
+            late=GIVES_UP, late_pool=GIVES_UP, patient=True),
+    Library("redis-rs", lambda: make_rust("redis-rs"), lib_name="redis-rs", shares=False),
+    Library("redis-rs-async", lambda: make_rust("redis-rs-async"), lib_name="redis-rs", timeout=0.5, late=KEEPS,
+            patient=True),
+    Library("fred", lambda: make_rust("fred"), notice="event"),
     Library("jedis", lambda: make_java("jedis"), timeout=2, late=LINGERS, late_pool=GIVES_UP,
             pool_says=(3, "jedis")),
     Library("lettuce", lambda: make_java("lettuce"), resp=3, lib_name="Lettuce", timeout=60, late=KEEPS,

@@ -4,6 +4,7 @@ Each library has its puppet, in the library's own language and with the library'
 proven with it stands in scenes.py, once. The lines, words separated by one blank:
 
     NUMBER open CLIENT one|shared    a connection of its own | what the library shares between threads
+    NUMBER open CLIENT one patient   the same, set up as PROTOCOL 10 has it for a LOCK that waits (see libraries.py)
     NUMBER call CLIENT WORD...       sent on a thread or task of its own, so calls overlap
     NUMBER close CLIENT              at once, whatever it is doing
 
@@ -63,7 +64,8 @@ class Call:
 
 
 class Puppet:
-    def __init__(self, place, command):
+    def __init__(self, place, command, hasty=False):
+        self.hasty = hasty
         self.process = place.run(*command, stdin=subprocess.PIPE)
         place.ends.append(self.end)
         self.calls = {}
@@ -121,8 +123,10 @@ class Puppet:
     def call(self, client, *words):
         return self.begin(client, *words).result()
 
-    def open(self, client, kind="one"):
-        outcome = self.send("open", client, kind).result()
+    def open(self, client, kind="one", patient=None):
+        """patient: None where the scene is about something else"""
+        patient = self.hasty if patient is None else patient
+        outcome = self.send("open", client, kind, *["patient"] * patient).result()
         harness.expect(outcome.kind, "ok", "open: %r" % outcome)
         return client
 

@@ -182,7 +182,7 @@ def scene_exhausted(stage):
     """{library} sends a LOCK again until it has no try left: nothing stays behind"""
     peer = stage.peer()
     first = expect_token(peer("LOCK", "slow"))
-    client = stage.puppet.open("a", "shared")
+    client = stage.puppet.open("a", "shared", patient=False)
     output = stage.daemon.output
     mark = output.mark()
     least = stage.library.tries * stage.library.timeout
@@ -207,7 +207,7 @@ def scene_late_pool(stage):
 def play_late(stage, kind, late):
     peer = stage.peer()
     first = expect_token(peer("LOCK", "slow"))
-    client = stage.puppet.open("a", kind)
+    client = stage.puppet.open("a", kind, patient=False)
     turn = stage.puppet.begin(client, "LOCK", "slow")
     await_waiter(stage, "slow")
     {
@@ -217,7 +217,7 @@ def play_late(stage, kind, late):
         libraries.SENDS_AGAIN: late_sends_again,
         libraries.KEEPS: late_keeps,
     }[late](stage, peer, client, turn, first)
-    usable = kind == "shared" or late not in (libraries.GIVES_UP, libraries.LINGERS)
+    usable = (kind == "shared" or late not in (libraries.GIVES_UP, libraries.LINGERS)) and not stage.library.hasty
     expect_own_answers(stage, client if usable else stage.puppet.open("after"))
     expect_token(stage.peer()("LOCK", "slow", "WAIT", "5000"), above=first)
 
@@ -241,7 +241,8 @@ def expect_given_up(stage, turn):
 def late_gives_up(stage, peer, client, turn, first):
     """An error at the timeout, the connection closed: its wait has ended, and the lock is not granted to it."""
     expect_given_up(stage, turn)
-    expect(waiters(stage, "slow"), [], "waiters after the timeout")
+    # Some tell it before they close.
+    harness.until("its wait has ended", lambda: not waiters(stage, "slow"))
     expect(peer("UNLOCK", "slow"), 0)
     expect_token(stage.peer("next")("LOCK", "slow", "WAIT", "0"), above=first)
     expect(stage.peer("next")("UNLOCK", "slow"), 0)
@@ -280,14 +281,43 @@ def late_sends_again(stage, peer, client, turn, first):
 def late_keeps(stage, peer, client, turn, first):
     """The caller gets an error, but the connection lives on and the wait with it. So a lock can be granted that nobody
     knows of: it is held by that connection alone, a second LOCK there says so, and UNLOCK gives it back."""
-    expect(turn.done.wait(stage.library.timeout - 1), False, "waiting")
+    expect(turn.done.wait(stage.library.timeout / 2), False, "waiting")
     expect_given_up(stage, turn)
     expect(len(waiters(stage, "slow")), 1, "waiters after the timeout")
     behind = stage.puppet.begin(client, "ECHO", "behind")
     expect(peer("UNLOCK", "slow"), 0)
-    expect(expect_kind(behind.result(), "text"), "behind")
+    if stage.library.hasty:
+        harness.until("it is granted", lambda: stage.peer()("INSPECT", "slow")["holders"])
+    else:
+        expect(expect_kind(behind.result(), "text"), "behind")
     expect(stage.peer()("LOCK", "slow", "WAIT", "0"), None, "for somebody else")
-    expect_refused(stage.puppet.call(client, "LOCK", "slow"), "HELD")
+    expect_refused(insist(stage, client, "LOCK", "slow"), "HELD")
+    released = insist(stage, client, "UNLOCK", "slow")
+    # What it gave up on may have been done.
+    expect(released.value == 0 or stage.library.hasty and released.code == "NOTHELD", True, repr(released))
+
+
+def insist(stage, client, *words):
+    """A timeout of less than a second may be over on a busy machine without anybody's fault."""
+    for _ in range(20):
+        outcome = stage.puppet.call(client, *words)
+        if outcome.kind != "broken" or not stage.library.hasty:
+            break
+    return outcome
+
+
+@only_if(lambda library: library.patient)
+def scene_patient(stage):
+    """{library}, set up for a LOCK that waits, waits longer than its read timeout and gets it"""
+    peer = stage.peer()
+    first = expect_token(peer("LOCK", "slow"))
+    client = stage.puppet.open("a", patient=True)
+    turn = stage.puppet.begin(client, "LOCK", "slow")
+    await_waiter(stage, "slow")
+    expect(turn.done.wait(stage.library.timeout + 2), False, "waiting")
+    expect(peer("UNLOCK", "slow"), 0)
+    expect_token(expect_kind(turn.result(), "int"), above=first)
+    expect(stage.peer()("LOCK", "slow", "WAIT", "0"), None, "for somebody else")
     expect(expect_kind(stage.puppet.call(client, "UNLOCK", "slow"), "int"), 0)
 
 
@@ -478,4 +508,5 @@ def scene_loss_waiting(stage):
 
 
 SCENES = (scene_handshake, scene_lock, scene_kinds, scene_latch, scene_resume, scene_contended, scene_order, scene_shared,
-          scene_loss, scene_loss_waiting, scene_race, scene_late, scene_late_pool, scene_exhausted)
+          scene_loss, scene_loss_waiting, scene_race, scene_late, scene_late_pool, scene_exhausted,
+          scene_patient)

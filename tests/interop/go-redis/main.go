@@ -2,90 +2,46 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
 
-type client interface {
-	Do(ctx context.Context, args ...any) *redis.Cmd
+type one struct {
+	do   func(ctx context.Context, args ...any) *redis.Cmd
+	shut func()
 }
 
-type puppet struct {
-	port    string
-	clients map[string]client
-	cancel  map[string]func()
-	voice   sync.Mutex
-}
-
-func (p *puppet) say(words ...any) {
-	line := fmt.Sprintln(words...)
-	p.voice.Lock()
-	defer p.voice.Unlock()
-	fmt.Println(strings.Join(strings.Fields(line), " "))
-}
-
-func (p *puppet) tell(number string, value any, err error) {
-	var reply redis.Error
-	switch {
-	case errors.Is(err, redis.Nil):
-		p.say(number, "null")
-	case errors.As(err, &reply):
-		p.say(number, "refused", err)
-	case err != nil:
-		p.say(number, "broken", err)
-	default:
-		switch v := value.(type) {
-		case int64:
-			p.say(number, "int", v)
-		case []any:
-			p.say(append([]any{number, "list"}, v...)...)
-		default:
-			p.say(number, "text", v)
-		}
+func (c one) call(words []string) (any, error) {
+	args := make([]any, len(words))
+	for i, word := range words {
+		args[i] = word
 	}
+	return c.do(context.Background(), args...).Result()
 }
 
-func (p *puppet) open(number, name, kind string) {
-	pool := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + p.port})
-	p.clients[name] = pool
-	p.cancel[name] = func() { pool.Close() }
-	if kind == "one" {
-		conn := pool.Conn()
-		p.clients[name] = conn
-		p.cancel[name] = func() { conn.Close(); pool.Close() }
+func (c one) close() {
+	c.shut()
+}
+
+func open(address string, shared, _ bool) (client, error) {
+	pool := redis.NewClient(&redis.Options{Addr: address})
+	if shared {
+		return one{pool.Do, func() { pool.Close() }}, nil
 	}
-	p.say(number, "ok")
+	conn := pool.Conn()
+	return one{conn.Do, func() { conn.Close(); pool.Close() }}, nil
 }
 
 func main() {
-	p := &puppet{port: os.Args[1], clients: map[string]client{}, cancel: map[string]func(){}}
-	p.say(0, "ready go-redis", redis.Version())
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		words := strings.Fields(lines.Text())
-		number, verb, name, rest := words[0], words[1], words[2], words[3:]
-		switch verb {
-		case "open":
-			p.open(number, name, rest[0])
-		case "close":
-			p.cancel[name]()
-			p.say(number, "ok")
-		default:
-			c, args := p.clients[name], make([]any, len(rest))
-			for i, word := range rest {
-				args[i] = word
-			}
-			go func() {
-				value, err := c.Do(context.Background(), args...).Result()
-				p.tell(number, value, err)
-			}()
-		}
-	}
+	perform(library{
+		name: "go-redis " + redis.Version(),
+		open: open,
+		null: func(err error) bool { return errors.Is(err, redis.Nil) },
+		refused: func(err error) bool {
+			var reply redis.Error
+			return errors.As(err, &reply)
+		},
+	})
 }
