@@ -17,7 +17,7 @@ struct world;
 	EXCUSE(RIVAL_LIST, "exclusion: a rival, and a daemon with another list of masters than his")         \
 	EXCUSE(RIVAL_FORGOT, "exclusion: a rival locks, too, and a master forgot or leapt a lease ago")      \
 	EXCUSE(RIVAL_TOKEN, "tokens: a rival's beside those of an earlier memory of the master")             \
-	EXCUSE(TOKEN_FORGOTTEN, "tokens: nobody knows those before, and the only master's clock went back")  \
+	EXCUSE(TOKEN_FORGOTTEN, "tokens: no master left knows those before, and clocks went back")           \
 	EXCUSE(TOKEN_TAINTED, "tokens: somebody wrote to the key of the lease")                              \
 	EXCUSE(BELIEF_TAINTED, "belief: somebody wrote to the key of the lease")                             \
 	EXCUSE(BELIEF_LACKS, "renewal: most masters lack the lease, may have forgotten it, or are guarded")  \

@@ -44,7 +44,8 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 		/* What its holder has ended may still be answered by its daemon. */
 		if (held_good_us(h) <= w->now_us) {
 			/* Nobody relies on what nobody knows of, but its daemon may have it still. */
-			if (!h->untold && !h->tainted && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind))
+			if (!h->untold && !h->tainted && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind) &&
+				!(tainted && held_there(h)))
 				held_remove(w, h);
 		} else if (held_until_us(h) > w->now_us &&
 			   !excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted || tainted) &&
@@ -112,19 +113,36 @@ known_token(const struct world *w, const struct host *but)
 	return known;
 }
 
-void
-grants_forget(struct world *w, const struct host *ends)
+static void
+forget_above(struct world *w, int64_t known)
 {
 	struct checker *k = &w->checker;
-	if (w->plan.masters > 1 || w->plan.replicas > 0 || !w->plan.wild)
-		return;
-	int64_t known = known_token(w, ends);
 	for (unsigned i = 0; i < w->plan.names; i++) {
 		if (known >= k->token[i])
 			continue;
 		k->known[i] = known;
 		k->forgot_us[i] = w->now_us;
 	}
+}
+
+void
+grants_forget(struct world *w, const struct host *ends)
+{
+	if (w->plan.masters == 1 && w->plan.replicas == 0 && w->plan.wild)
+		forget_above(w, known_token(w, ends));
+}
+
+/* Some of those that knew them may have left the set, and others forgot. */
+void
+grants_forget_left(struct world *w)
+{
+	int64_t known = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		int64_t highest = server_highest(master_store(w->servers[i].master));
+		known = highest > known ? highest : known;
+	}
+	if (w->plan.others > 0 && w->plan.wild)
+		forget_above(w, known);
 }
 
 /* Tokens that nobody knows any more, and that the clock of the master is not past: what it gives begins at
@@ -134,8 +152,9 @@ is_forgotten(const struct world *w, unsigned key, int64_t token, int64_t last)
 {
 	const struct checker *k = &w->checker;
 	int64_t since_us = k->forgot_us[key];
+	bool single = w->plan.masters == 1;
 	return token <= last && since_us != 0 && token > k->known[key] &&
-	       server_wall_us(&w->servers[0]) - (w->now_us - since_us) <= last;
+	       (!single || server_wall_us(&w->servers[0]) - (w->now_us - since_us) <= last);
 }
 
 #define TOKENS_AHEAD_US 500000

@@ -40,5 +40,7 @@ void grants_rival(struct world *world, unsigned name, int64_t token);
 /* The only master forgets, or a daemon is about to end: tokens that neither the master nor another daemon
  * knows cannot order those that follow. */
 void grants_forget(struct world *world, const struct host *ends);
+/* All daemons are stopped, and start with the right list of masters. */
+void grants_forget_left(struct world *world);
 
 #endif
