@@ -148,6 +148,39 @@ all_tell(const char *set, enum agreement agreement)
 		tells(n, set, agreement);
 }
 
+/* Its answer was slow, so that it is greeted once more before it is used. The others are told of its tokens.
+ */
+START_TEST(a_set_is_agreed_on_above_the_tokens_of_who_answers_slowly)
+{
+	struct vote slow = {.op = CALL_HELLO,
+		.admitted = true,
+		.incarnation = MEMORY + 1,
+		.highest = 90000,
+		.id = ID(1),
+		.masterset = SLICE(S123),
+		.places = slice_of(places),
+		.agreement = AGREEMENT_ACCEPTED};
+
+	begin(3);
+	tells(0, "", AGREEMENT_NONE);
+	tells(2, "", AGREEMENT_NONE);
+	tells_other(1, S12X, AGREEMENT_ACCEPTED);
+	ck_assert_str_eq(set_text(), S123);
+	tells(0, S123, AGREEMENT_OFFERED);
+	tells(2, S123, AGREEMENT_ACCEPTED);
+	after(&w, 1000);
+	slow.attempt = greeting(1).attempt;
+	after(&w, w.settings.margin_ms + 1);
+	w.at = 1;
+	ck_assert_str_eq(vote(&w, slow), "hello@2");
+	tells(0, S123, AGREEMENT_ACCEPTED);
+	ck_assert_str_eq(state(), "agreed");
+	ck_assert_int_eq(greeting(0).agreement, AGREEMENT_AGREED);
+	ck_assert_int_ge(greeting(0).token, 90000);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(each_step_is_taken_at_all_before_the_next)
 {
 	struct call hello;
@@ -703,10 +736,10 @@ int
 main(void)
 {
 	return SUITE_RUN("masterset", NULL, NULL, each_step_is_taken_at_all_before_the_next,
-		an_offer_to_all_is_not_enough, a_master_that_is_guarded_accepts_nothing,
-		what_is_agreed_is_taken_up_by_who_has_its_masters, another_number_or_way_is_another_set,
-		another_set_at_one_master_stops_all_new_leases, a_stranger_among_ours_stops_them_too,
-		who_holds_leases_stays_registered_under_their_set,
+		a_set_is_agreed_on_above_the_tokens_of_who_answers_slowly, an_offer_to_all_is_not_enough,
+		a_master_that_is_guarded_accepts_nothing, what_is_agreed_is_taken_up_by_who_has_its_masters,
+		another_number_or_way_is_another_set, another_set_at_one_master_stops_all_new_leases,
+		a_stranger_among_ours_stops_them_too, who_holds_leases_stays_registered_under_their_set,
 		a_refused_daemon_passes_its_leases_on_to_nobody, a_refused_daemon_says_so_of_what_it_holds,
 		a_refused_daemon_keeps_no_place_for_a_writer, a_refused_daemon_gives_back_what_it_retains,
 		a_refused_daemon_gives_back_what_a_bundle_waits_with,

@@ -255,6 +255,15 @@ master_admitted(struct core *core, struct master *m)
 	master_arm(core, m);
 }
 
+/* It is greeted once more before it is used. Its tokens count from now on: with this answer it may have been
+ * the last to accept the set, which is then agreed on above the tokens of all members. */
+static void
+master_repeat(struct core *core, struct master *m, const struct vote *vote)
+{
+	tokens_saw(core, vote->highest);
+	master_greet(core, m, vote->link);
+}
+
 static void
 master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -263,7 +272,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	/* This greeting left before the leap was seen, or may hide one. */
 	if ((m->doubted != 0 && !changed && !m->links[vote->link].doubts) ||
 		master_vague(core, m, vote->link)) {
-		master_greet(core, m, vote->link);
+		master_repeat(core, m, vote);
 		return;
 	}
 	if (m->links[vote->link].greeting_nonce > m->nonce_heard)
@@ -345,7 +354,7 @@ master_of_set(struct core *core, struct master *m, const struct vote *vote)
 	if (membership == MEMBERSHIP_OTHER)
 		master_refuse(core, m, masterset_why(core), (struct slice){NULL, 0});
 	else if (membership == MEMBERSHIP_AGAIN)
-		master_greet(core, m, vote->link);
+		master_repeat(core, m, vote);
 	if (masterset_waits(core, m))
 		master_greet_soon(core, m);
 	if (masterset_news(core))
