@@ -57,6 +57,7 @@ perform(const struct options *o)
 		[TASK_SESSIONS] = task_sessions,
 		[TASK_WATCH] = task_watch,
 		[TASK_PING] = task_ping,
+		[TASK_HEALTH] = task_health,
 		[TASK_INFO] = task_info,
 		[TASK_BREAK] = task_break,
 		[TASK_MASTERS] = task_masters,
@@ -69,7 +70,9 @@ perform(const struct options *o)
 	if (o->task != TASK_COMPLETION && !address_choose(&address, o->socket, getenv("HOLDFAST_URL"),
 						  getenv("XDG_RUNTIME_DIR"), why)) {
 		say("%s", why);
-		return o->socket != NULL ? STATUS_USAGE : STATUS_CONFIG;
+		return o->task == TASK_HEALTH ? STATUS_UNKNOWN
+		       : o->socket != NULL    ? STATUS_USAGE
+					      : STATUS_CONFIG;
 	}
 	if (o->task != TASK_COMPLETION && address.other != NULL && !o->quiet && wire_listens(address.other)) {
 		say("two daemons answer: this is yours at %s, not the system's at unix:%s; HOLDFAST_URL "

@@ -385,7 +385,12 @@ wire_answer(struct wire *w)
 const struct answer *
 wire_welcome(struct wire *w, const struct address *a)
 {
-	const struct answer *answer = wire_answer(w);
+	return wire_welcomed(w, a, wire_answer(w));
+}
+
+const struct answer *
+wire_welcomed(struct wire *w, const struct address *a, const struct answer *answer)
+{
 	struct slice server = answer_get_text(answer, "server");
 
 	if (answer == NULL || answer->type == ANSWER_ERROR || slice_equal(server, SLICE("holdfast"))) {

@@ -56,6 +56,9 @@ void wire_greet(struct wire *w, const struct address *a, const char *label);
 /* The answer to that, as wire_answer(). NULL also where something else than a daemon answers. */
 const struct answer *wire_welcome(struct wire *w, const struct address *a);
 
+/* What the answer to HELLO, or NULL, becomes by that. */
+const struct answer *wire_welcomed(struct wire *w, const struct address *a, const struct answer *answer);
+
 /* Sends what was appended. False when the connection broke; what the daemon said before can still be read. */
 bool wire_flush(struct wire *w);
 

@@ -281,6 +281,10 @@ driver_turn(struct driver *d)
 	if (door_wake_at(&d->door) < wake_at) {
 		wake_at = door_wake_at(&d->door);
 	}
+	int64_t look_at = d->draining ? INT64_MAX : service_turn(&d->service, clock_ms());
+	if (look_at < wake_at) {
+		wake_at = look_at;
+	}
 	if ((d->draining || d->failed) && driver_end_ms(d) < wake_at) {
 		wake_at = driver_end_ms(d);
 	}
@@ -401,6 +405,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		.log = d->log,
 		.stats = d->stats,
 	};
+	service_start(&d->service, d->notify, d->core, clock_ms());
 	return d->masters && listeners_start(&d->listeners) == 0 ? 0 : -1;
 }
 

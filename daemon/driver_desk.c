@@ -183,7 +183,7 @@ driver_reload(void *arg, char *text, size_t room)
 	}
 	LOG_EVENT(d->log, failed ? LOG_ERROR_LEVEL : LOG_INFO_LEVEL,
 		failed ? "daemon.reload_failed" : "daemon.reloaded", log_text("what", text));
-	notify_ready(d->notify, failed ? "the new configuration was refused, see the log" : "serving");
+	service_reloaded(&d->service, failed != 0);
 	return failed;
 }
 

@@ -10,6 +10,7 @@
 #include "daemon/labours.h"
 #include "daemon/listeners.h"
 #include "daemon/perform.h"
+#include "daemon/service.h"
 
 struct driver {
 	struct loop *loop;
@@ -28,6 +29,7 @@ struct driver {
 	struct random random;
 	struct now now; /* of the last event; its random numbers are still unused */
 	struct listeners listeners;
+	struct service service;
 	int (*reload)(void *arg, char *text, size_t room);
 	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
 	bool (*reach_master)(void *arg, struct slice place, struct slice way, struct pool_settings *settings,

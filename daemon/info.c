@@ -113,10 +113,13 @@ info_masters(const struct desk *desk, struct buffer *text)
 {
 	struct masters_sum sum;
 	struct masterset_view set;
+	struct service_view service;
 	masters_see(desk->core, clock_ms(), &sum);
 	info_line(text, "masters:%u", sum.count);
 	info_line(text, "masters_usable:%u/%u", sum.usable, sum.majority);
 	info_line(text, "masters_state:%s", sum.word);
+	core_view_service(desk->core, &service);
+	info_line(text, "masters_missing:%s", service.text);
 	core_view_masterset(desk->core, &set);
 	info_line(text, "masters_agreement:%s", set.word);
 	info_line(text, "masters_generation:%" PRId64, set.generation);

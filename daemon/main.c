@@ -497,7 +497,6 @@ main_serve(struct main *m)
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.started", log_text("version", HOLDFAST_VERSION),
 			log_text("id", m->daemon_id), log_text("masters", masters),
 			log_text("config", config_file(&m->options)));
-		notify_ready(&m->notify, "serving");
 		failed = driver_run(m->driver) != 0 ? EX_UNAVAILABLE : EX_OK;
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.stopped", log_text("id", m->daemon_id));
 	}

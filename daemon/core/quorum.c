@@ -86,9 +86,8 @@ name_master(const struct core *core, const struct master *m, char *out, size_t r
 		(void)snprintf(out, room, "%s", m->place);
 }
 
-/* Each master that is not in use, and why. */
-static void
-list_missing(const struct core *core, unsigned link, char *out, size_t room)
+void
+quorum_missing(const struct core *core, unsigned link, char *out, size_t room)
 {
 	size_t n = 0;
 
@@ -117,7 +116,7 @@ quorum_verdict(const struct core *core, unsigned link, struct reply *why)
 		reply_error(why, CODE_NOMASTER, "%s", masterset_why(core));
 		return;
 	}
-	list_missing(core, link, missing, sizeof(missing));
+	quorum_missing(core, link, missing, sizeof(missing));
 	if (core->settings.masters == 1)
 		reply_error(why, guard_ms >= 0 ? CODE_GUARD : CODE_NOMASTER, "%s", missing);
 	else if (guard_ms < 0 && !masterset_agreed(core))

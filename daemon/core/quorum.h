@@ -21,6 +21,9 @@ bool quorum_near(const struct core *core, unsigned link);
 /* Why it is not, for who asked. */
 void quorum_verdict(const struct core *core, unsigned link, struct reply *why);
 
+/* Each master that is not in use on this link, and why; "" when all are. */
+void quorum_missing(const struct core *core, unsigned link, char *out, size_t room);
+
 /*
  * The master on which the queue of this name lives: all daemons that see the same masters in use find the
  * same one, and a master that goes away moves only the names it had. A majority must be usable.

@@ -4,6 +4,7 @@
 #include "daemon/core/latch_data.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/members.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/stake.h"
@@ -13,6 +14,7 @@
 #include "daemon/core/traffic.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 static const char *const master_words[] = {
 #define MASTER_STATE(name, word) word,
@@ -70,6 +72,31 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 		out->links_up += m->links[i].greeted;
 		out->down |= m->links[i].suspect;
 	}
+}
+
+void
+core_view_service(const struct core *core, struct service_view *out)
+{
+	unsigned link = 0;
+	struct reply why;
+
+	*out = (struct service_view){.settled = true};
+	while (link < core->settings.links - 1 && quorum_usable(core, link))
+		link++;
+	out->available = quorum_usable(core, link);
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *m = &core->masters[i];
+
+		out->settled &= m->state != MASTER_GREETING &&
+				(m->state != MASTER_AWAY || m->reason[0] != '\0') &&
+				(m->state != MASTER_ADMITTED || m->enrolled);
+	}
+	if (out->available) {
+		quorum_missing(core, link, out->text, sizeof(out->text));
+		return;
+	}
+	quorum_verdict(core, link, &why);
+	(void)snprintf(out->text, sizeof(out->text), "%s", why.text);
 }
 
 void

@@ -55,6 +55,13 @@ struct masterset_view {
 	const char *next_places; /* the places of its members; else "" */
 };
 
+/* Whether a lock could be had now. */
+struct service_view {
+	bool available;            /* of any name: a majority can be used on every link */
+	bool settled;              /* it is known of each master whether it can be used */
+	char text[REPLY_TEXT_MAX]; /* available: the masters that are missing, and why, or ""; else why not */
+};
+
 /* How many there are now. */
 struct core_counts {
 	size_t sessions;
@@ -146,6 +153,7 @@ struct terms_view {
 };
 
 void core_view_terms(const struct core *core, struct terms_view *out);
+void core_view_service(const struct core *core, struct service_view *out);
 void core_view_masterset(const struct core *core, struct masterset_view *out);
 /* The members of the set. */
 unsigned core_members(const struct core *core);

@@ -14,6 +14,7 @@ _holdfast_options() {
 	sessions) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	watch) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	ping) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	health) printf '%s' '--timeout --json --quiet --verbose --socket --help --version ' ;;
 	info) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	break) printf '%s' '--token --json --quiet --verbose --socket --help --version ' ;;
 	masters) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
@@ -34,7 +35,7 @@ _holdfast() {
 	local verb=${COMP_WORDS[1]} i=2
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping info break masters bench completion --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping health info break masters bench completion --help --version' -- "$word")
 		return
 	fi
 	while ((i < COMP_CWORD)); do

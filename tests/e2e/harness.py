@@ -318,17 +318,22 @@ class Daemon:
 
     def await_state(self, state, timeout=PATIENCE):
         """Waits until the daemon tells its service manager so."""
+        self.await_told("^%s$" % re.escape(state), timeout)
+
+    def await_told(self, pattern, timeout=PATIENCE):
+        """The same for a line that the pattern matches; returns the whole message."""
         until = time.monotonic() + timeout
         while True:
             readable = select.select([self.notify, self.process.pidfd], [], [], until - time.monotonic())[0]
             if self.notify in readable:
-                if state in self.notify.recv(4096).decode().split("\n"):
-                    return
+                message = self.notify.recv(4096).decode()
+                if re.search(pattern, message, re.M):
+                    return message
             elif readable:
                 raise AssertionError("%s ended with %d:\n%s" % (
                     self.name, self.process.wait(), self.process.output.tail()))
             else:
-                raise AssertionError("%s did not say %s:\n%s" % (self.name, state, self.process.output.tail()))
+                raise AssertionError("%s did not say %s:\n%s" % (self.name, pattern, self.process.output.tail()))
 
     @property
     def output(self):

@@ -1,0 +1,204 @@
+/*
+ * health: whether a lock can be had now, said and ended as monitoring plugins do: one line on standard output
+ * with figures behind a bar, and 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN).
+ *
+ *     HELLO 3 …               one write; the name is new each time, so that the masters have to grant it
+ *     LOCK name WAIT 0
+ *     UNLOCK name
+ *     INFO masters
+ */
+#include "client/say.h"
+#include "client/status.h"
+#include "client/take.h"
+#include "client/tasks.h"
+#include "client/voice.h"
+#include "client/wire.h"
+#include "daemon/base/clock.h"
+#include "proto/escape.h"
+#include "proto/number.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Monitors give up after 10 s by default. */
+#define HEALTH_MS 5000
+
+#define NAME_PREFIX "holdfast:health:"
+
+enum health {
+	HEALTH_OK = STATUS_DONE,
+	HEALTH_WARNING = STATUS_NO,
+	HEALTH_CRITICAL = STATUS_CRITICAL,
+	HEALTH_UNKNOWN = STATUS_UNKNOWN
+};
+
+struct finding {
+	enum health health;
+	char text[WIRE_TEXT_MAX * 2];
+	double ms;       /* from LOCK to its answer; < 0: there was none */
+	int64_t masters; /* 0: not known, as the next two */
+	int64_t usable;
+	int64_t majority;
+};
+
+/* Whoever is not let in, or has asked the wrong place, knows nothing about locks. */
+static void
+found_nothing(struct finding *f, const struct wire *w)
+{
+	f->health = w->denied || w->stranger ? HEALTH_UNKNOWN : HEALTH_CRITICAL;
+	(void)snprintf(f->text, sizeof(f->text), "%s", w->ended ? w->why : "the daemon does not answer");
+}
+
+static void
+found_error(struct finding *f, const struct answer *answer)
+{
+	struct slice rest;
+	enum code code = answer_code(answer, &rest);
+	bool denied = status_of_code(code) == STATUS_DENIED;
+
+	f->health = denied ? HEALTH_UNKNOWN : HEALTH_CRITICAL;
+	(void)snprintf(f->text, sizeof(f->text), "%s: %.*s", denied ? "cannot ask" : "no lock can be had",
+		(int)answer->text.n, answer->text.p);
+}
+
+/* `key:value` in INFO; empty: it has none. */
+static struct slice
+info_value(struct slice info, const char *key)
+{
+	size_t length = strlen(key);
+
+	while (info.n > 0) {
+		const char *end = memchr(info.p, '\r', info.n);
+		size_t n = end == NULL ? info.n : (size_t)(end - info.p);
+
+		if (n > length && memcmp(info.p, key, length) == 0 && info.p[length] == ':') {
+			return (struct slice){info.p + length + 1, n - length - 1};
+		}
+		n = n + 2 < info.n ? n + 2 : info.n;
+		info = (struct slice){info.p + n, info.n - n};
+	}
+	return (struct slice){"", 0};
+}
+
+/* A lock was had; INFO says whether all masters are there. */
+static void
+found_masters(struct finding *f, struct slice info)
+{
+	struct slice usable = info_value(info, "masters_usable");
+	struct slice missing = info_value(info, "masters_missing");
+	const char *bar = usable.n > 0 ? memchr(usable.p, '/', usable.n) : NULL;
+	struct slice majority = {bar == NULL ? "" : bar + 1, 0};
+
+	if (bar != NULL) {
+		majority.n = usable.n - (size_t)(majority.p - usable.p);
+		usable.n = (size_t)(bar - usable.p);
+	}
+	if (!number_parse(info_value(info, "masters"), 1, INT16_MAX, &f->masters) ||
+		!number_parse(usable, 0, INT16_MAX, &f->usable) ||
+		!number_parse(majority, 1, INT16_MAX, &f->majority)) {
+		f->masters = 0;
+	}
+	f->health = missing.n > 0 ? HEALTH_WARNING : HEALTH_OK;
+	(void)snprintf(f->text, sizeof(f->text), "a lock was granted in %.1f ms%s%.*s", f->ms,
+		missing.n > 0 ? ", but not by all masters: " : "", (int)missing.n, missing.p);
+}
+
+/* Asks and understands. */
+static void
+health_look(struct finding *f, struct wire *w, const struct options *o, const struct address *a)
+{
+	int64_t until_ms = clock_ms() + (o->wait_ms >= 0 ? o->wait_ms : HEALTH_MS);
+	char name[sizeof(NAME_PREFIX) + NUMBER_TEXT_MAX * 2] = NAME_PREFIX;
+	const struct answer *answer;
+	int64_t sent_us = clock_us();
+	size_t n = strlen(name);
+
+	*f = (struct finding){.ms = -1.0};
+	n += number_print(name + n, getpid());
+	name[n++] = ':';
+	name[n + number_print(name + n, sent_us)] = '\0';
+	if (!wire_open(w, a)) {
+		found_nothing(f, w);
+		return;
+	}
+	wire_greet(w, a, "holdfast-health");
+	wire_ask(w, "LOCK", name, "WAIT", "0");
+	wire_ask(w, "UNLOCK", name);
+	wire_ask(w, "INFO", "masters");
+	(void)wire_flush(w);
+	answer = wire_welcomed(w, a, wire_wait(w, until_ms));
+	if (answer != NULL && answer->type != ANSWER_ERROR) {
+		answer = wire_wait(w, until_ms);
+		f->ms = (double)(clock_us() - sent_us) / 1000.0;
+	}
+	if (answer == NULL) {
+		found_nothing(f, w);
+	} else if (answer->type == ANSWER_ERROR) {
+		found_error(f, answer);
+	} else if (wire_wait(w, until_ms) == NULL || (answer = wire_wait(w, until_ms)) == NULL) {
+		found_nothing(f, w);
+	} else if (answer->type != ANSWER_TEXT) {
+		f->health = HEALTH_UNKNOWN;
+		(void)snprintf(f->text, sizeof(f->text),
+			"the daemon answered something unknown: is it of another version?");
+	} else {
+		found_masters(f, answer->text);
+	}
+}
+
+static int
+health_print(const struct finding *f)
+{
+	static const char *const words[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+	char text[sizeof(f->text) * 2];
+
+	(void)escape_text(text, sizeof(text), slice_of(f->text), ESCAPE_PLAIN);
+	for (char *bar = text; (bar = strchr(bar, '|')) != NULL;) {
+		*bar = '/'; /* behind a bar come the figures */
+	}
+	(void)printf("%s - %s", words[f->health], text);
+	if (f->ms >= 0) {
+		(void)printf(" | time=%.6fs", f->ms / 1000.0);
+	}
+	if (f->masters > 0) {
+		(void)printf(" masters=%" PRId64 ";%" PRId64 ":;%" PRId64 ":;0;%" PRId64, f->usable,
+			f->masters, f->majority, f->masters);
+	}
+	(void)puts("");
+	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
+}
+
+static int
+health_json(const struct finding *f)
+{
+	static const char *const words[] = {"ok", "warning", "critical", "unknown"};
+	json_t *json =
+		json_pack("{s:s, s:o}", "health", words[f->health], "text", voice_text(slice_of(f->text)));
+
+	if (json != NULL && f->ms >= 0) {
+		(void)json_object_set_new(json, "ms", json_real(f->ms));
+	}
+	if (json != NULL && f->masters > 0) {
+		(void)json_object_set_new(json, "masters", json_integer(f->masters));
+		(void)json_object_set_new(json, "usable", json_integer(f->usable));
+		(void)json_object_set_new(json, "majority", json_integer(f->majority));
+	}
+	return voice_print_json(json);
+}
+
+int
+task_health(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	struct finding found;
+	int status = STATUS_DONE;
+
+	health_look(&found, &wire, o, a);
+	wire_close(&wire);
+	if (!o->quiet) {
+		status = o->json ? health_json(&found) : health_print(&found);
+	}
+	return status == STATUS_DONE ? (int)found.health : HEALTH_UNKNOWN;
+}
