@@ -289,6 +289,8 @@ bool
 held_there(const struct hold *h)
 {
 	struct looked looked = {.hold = h, .host = h->host, .now_ms = host_ms(h->host)};
+	if (h->host->core == NULL)
+		return false; /* between two daemons */
 	core_each_hold(h->host->core, looked.now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
 	return looked.held;
 }
