@@ -266,6 +266,22 @@ driver_look_out(struct driver *d)
 	driver_drain(d);
 }
 
+/* No answer tells of a longer time than the longest lease. */
+static void
+driver_rely(struct driver *d)
+{
+	struct core_counts counts;
+	struct terms_view terms;
+	if (!d->relied_on) {
+		return;
+	}
+	core_view_counts(d->core, &counts);
+	if (counts.grants + counts.withheld > 0) {
+		core_view_terms(d->core, &terms);
+		d->relied_on(d->main_arg, clock_ms() + terms.wanted_ms);
+	}
+}
+
 void
 driver_turn(struct driver *d)
 {
@@ -274,6 +290,7 @@ driver_turn(struct driver *d)
 	door_turn(&d->door);
 	labours_turn(&d->desk);
 	connections_serve(d->connections);
+	driver_rely(d);
 	masters_flush(d->masters); /* before the answers: the masters are at work while these are written */
 	connections_turn(d->connections);
 	masters_flush(d->masters); /* what the ends of connections led to */
@@ -378,6 +395,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 {
 	struct event_base *base = loop_base(d->loop);
 	d->reload = settings->reload;
+	d->relied_on = settings->relied_on;
 	d->find_master = settings->find_master;
 	d->reach_master = settings->reach_master;
 	d->main_arg = settings->arg;
@@ -484,4 +502,10 @@ driver_is_clean(const struct driver *d)
 	masters_see(d->core, clock_ms(), &masters);
 	return masters.usable == masters.count && counts.grants == 0 && counts.withheld == 0 &&
 	       counts.leases == 0;
+}
+
+int64_t
+driver_relied_until(const struct driver *d)
+{
+	return core_relied_until(d->core);
 }

@@ -61,6 +61,9 @@ struct driver_settings {
 		char *why, size_t room);
 	/* SIGHUP and RELOAD: 0, or -1; text says what was done, or why not. */
 	int (*reload)(void *arg, char *text, size_t room);
+	/* Clients may rely on locks until then (CLOCK_BOOTTIME, ms): in each turn with holds, before answers
+	 * leave. NULL: nobody wants to know. */
+	void (*relied_on)(void *arg, int64_t until_ms);
 	void *arg;
 };
 
@@ -108,5 +111,8 @@ void driver_turn(struct driver *driver);
 /* No lock is held or withheld, no lease is left, and the master was in full use: nobody relies on its memory.
  */
 bool driver_is_clean(const struct driver *driver);
+
+/* Until when clients may rely on locks, by what they have been told (CLOCK_BOOTTIME, ms). */
+int64_t driver_relied_until(const struct driver *driver);
 
 #endif

@@ -31,10 +31,11 @@ struct driver {
 	struct listeners listeners;
 	struct service service;
 	int (*reload)(void *arg, char *text, size_t room);
+	void (*relied_on)(void *arg, int64_t until_ms);
 	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
 	bool (*reach_master)(void *arg, struct slice place, struct slice way, struct pool_settings *settings,
 		char *why, size_t room);
-	void *main_arg; /* of reload, find_master and reach_master */
+	void *main_arg; /* of reload, find_master, reach_master and relied_on */
 	int64_t drain_until_ms;
 	bool lingers; /* see driver_settings */
 	int64_t linger_until_ms;

@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/ending.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -43,9 +44,12 @@ struct embedded {
 	char *directory;
 	int directory_fd;
 	int lock_fd;
-	bool claimed;      /* the lock is ours: so is everything in the directory */
-	const char *doubt; /* why its memory is not trusted; NULL: it is */
-	int name_fd;       /* the abstract socket; -1: none */
+	bool claimed;             /* the lock is ours: so is everything in the directory */
+	const char *doubt;        /* why its memory is not trusted; NULL: it is */
+	int64_t doubted_until_ms; /* 0: not known */
+	int64_t begun_until_ms;   /* clients of earlier daemons may rely on locks until then */
+	struct ending ending;
+	int name_fd; /* the abstract socket; -1: none */
 
 	pid_t pid; /* 0: none */
 	int said;  /* the read end of its standard output, which ends when it does */
@@ -165,22 +169,30 @@ claim_name(struct embedded *e)
 }
 
 static const char *
-find_doubt(const struct embedded_settings *settings, bool first, bool clean, bool alone)
+find_doubt(struct embedded *e, const struct embedded_settings *settings, bool first, bool alone)
 {
-	if (clean)
+	if (!alone)
+		return "an earlier daemon of this directory still runs";
+	switch (e->ending.kind) {
+	case ENDING_CLEAN:
 		return NULL;
-	if (!first)
-		return "the last daemon here did not end cleanly, or held locks at its end";
-	if (settings->doubt)
+	case ENDING_HERE:
+		if (e->ending.until_ms <= clock_ms())
+			return NULL;
+		e->doubted_until_ms = e->ending.until_ms;
+		return "clients may rely on locks of the last daemon here";
+	case ENDING_BEFORE:
 		return settings->doubt;
-	return alone ? NULL : "an earlier daemon of this directory still runs";
+	default:
+		return first ? settings->doubt : "it is not known how the last daemon here ended";
+	}
 }
 
 /* Takes the directory for this daemon, and reads how its last one ended. */
 static bool
 claim_directory(struct embedded *e, const struct embedded_settings *settings, char *why)
 {
-	bool first = true, clean, alone;
+	bool first = true;
 
 	e->lock_fd = openat(e->directory_fd, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (e->lock_fd < 0 && errno == EEXIST) {
@@ -195,27 +207,21 @@ claim_directory(struct embedded *e, const struct embedded_settings *settings, ch
 			"both share one",
 			e->directory);
 	e->claimed = true;
-	clean = unlinkat(e->directory_fd, "clean", 0) == 0;
-	alone = claim_name(e);
-	e->doubt = find_doubt(settings, first, clean, alone);
-	/* A power cut must not bring the mark of a clean end back. */
-	if (fsync(e->directory_fd) != 0)
-		return explain(why, "cannot sync %s: %s", e->directory, strerror(errno));
+	ending_read(&e->ending, e->directory_fd);
+	e->doubt = find_doubt(e, settings, first, claim_name(e));
 	return true;
 }
 
-static void
-mark_clean(struct embedded *e)
+/* The server runs: from now on there may be locks. */
+static bool
+claim_memory(struct embedded *e, const struct embedded_settings *settings, char *why)
 {
-	int fd = openat(e->directory_fd, "clean", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	if (fd >= 0 && fsync(fd) == 0 && fsync(e->directory_fd) == 0)
-		LOG_EVENT(e->log, LOG_DEBUG_LEVEL, "embedded.clean", log_text("directory", e->directory));
-	else /* the next start guards for a while: slower, and as safe */
-		LOG_EVENT(e->log, LOG_WARNING_LEVEL, "embedded.not_clean",
-			log_text("directory", e->directory), log_text("why", strerror(errno)));
-	if (fd >= 0)
-		close(fd);
+	e->begun_until_ms = clock_ms();
+	if (e->doubt)
+		e->begun_until_ms = e->doubted_until_ms != 0 ? e->doubted_until_ms
+							     : e->begun_until_ms + settings->guard_ms;
+	return ending_begin(&e->ending, e->directory_fd, e->begun_until_ms) ||
+	       explain(why, "cannot write %s/ending: %s", e->directory, strerror(errno));
 }
 
 static void
@@ -435,7 +441,7 @@ embedded_open(struct embedded *e, const struct embedded_settings *settings, char
 		return false;
 	if (!child_start(e))
 		return explain(why, "cannot start %s: %s", e->program, strerror(errno));
-	return await_ready(e, why);
+	return await_ready(e, why) && claim_memory(e, settings, why);
 }
 
 struct embedded *
@@ -451,7 +457,7 @@ embedded_new(struct event_base *base, const struct embedded_settings *settings, 
 	e->base = base;
 	e->log = log;
 	e->stats = stats;
-	e->directory_fd = e->lock_fd = e->name_fd = -1;
+	e->directory_fd = e->lock_fd = e->name_fd = e->ending.fd = -1;
 	e->doubt = "nothing is known";
 	if (embedded_open(e, settings, why)) {
 		LOG_EVENT(log, LOG_INFO_LEVEL, "embedded.started", log_text("program", e->program),
@@ -459,12 +465,33 @@ embedded_new(struct event_base *base, const struct embedded_settings *settings, 
 			log_text("memory", e->doubt ? "guarded" : "trusted"), log_text("why", e->doubt));
 		return e;
 	}
-	embedded_free(e, !e->doubt); /* nothing was granted: what was trusted still is */
+	embedded_free(e, false, INT64_MAX); /* nothing was granted, and the record says what it said */
 	return NULL;
 }
 
 void
-embedded_free(struct embedded *e, bool clean)
+embedded_relied_on(struct embedded *e, int64_t until_ms)
+{
+	if (!ending_extend(&e->ending, e->directory_fd, until_ms))
+		LOG_EVENT(e->log, LOG_ERROR_LEVEL, "embedded.no_record", log_text("directory", e->directory),
+			log_text("why", strerror(errno)), log_text("text", "the next start guards in full"));
+}
+
+/* What cannot be written makes the next start slower, and no less safe. */
+static void
+leave_record(struct embedded *e, bool clean, int64_t until_ms)
+{
+	if (e->ending.fd < 0 || (!clean && until_ms == INT64_MAX))
+		return;
+	if (until_ms < e->begun_until_ms)
+		until_ms = e->begun_until_ms;
+	if (!ending_finish(&e->ending, e->directory_fd, clean, until_ms))
+		LOG_EVENT(e->log, LOG_WARNING_LEVEL, "embedded.no_record",
+			log_text("directory", e->directory), log_text("why", strerror(errno)));
+}
+
+void
+embedded_free(struct embedded *e, bool clean, int64_t until_ms)
 {
 	if (!e)
 		return;
@@ -472,9 +499,10 @@ embedded_free(struct embedded *e, bool clean)
 		child_end(e);
 	if (e->claimed) {
 		unlinkat(e->directory_fd, "redis.sock", 0);
-		if (clean)
-			mark_clean(e);
+		leave_record(e, clean, until_ms);
 	}
+	if (e->ending.fd >= 0)
+		close(e->ending.fd);
 	if (e->timer)
 		event_free(e->timer);
 	if (e->lock_fd >= 0)
@@ -497,6 +525,12 @@ bool
 embedded_trusted(const struct embedded *e)
 {
 	return !e->doubt;
+}
+
+int64_t
+embedded_doubted_until(const struct embedded *e)
+{
+	return e->doubted_until_ms;
 }
 
 const char *

@@ -9,6 +9,7 @@
 #include "daemon/base/notify.h"
 #include "daemon/base/random.h"
 #include "daemon/base/stats.h"
+#include "daemon/core/drift.h"
 #include "daemon/driver.h"
 #include "daemon/embedded.h"
 #include "daemon/main_settings.h"
@@ -289,6 +290,7 @@ core_settings_of(struct main *m)
 		.rule_count = SETTINGS_RULES,
 		.namespace_ = conf->namespace,
 		.lease_max_ms = conf_longest_lease_ms(conf),
+		.relied_until_ms = m->embedded ? embedded_doubted_until(m->embedded) : 0,
 		.margin_ms = conf->margin_ms,
 		.masters = settings_masters(conf),
 		.where = m->addresses,
@@ -303,6 +305,13 @@ core_settings_of(struct main *m)
 		.lost_per_session = conf->limits.lost_per_session,
 		.name_bytes = (size_t)conf->limits.name_bytes,
 	};
+}
+
+static void
+main_relied_on(void *arg, int64_t until_ms)
+{
+	struct main *m = arg;
+	embedded_relied_on(m->embedded, until_ms);
 }
 
 static int
@@ -326,6 +335,7 @@ driver_begin(struct main *m)
 		.find_master = main_find_master,
 		.reach_master = main_reach_master,
 		.reload = main_reload,
+		.relied_on = m->embedded ? main_relied_on : NULL,
 		.arg = m,
 	};
 	struct pool_settings *pool = &m->pool;
@@ -377,6 +387,14 @@ sockets_begin(struct main *m)
 		error);
 }
 
+/* No shorter than the core's. */
+static int64_t
+main_guard_ms(const struct conf *conf)
+{
+	int64_t lease_ms = conf_longest_lease_ms(conf);
+	return lease_ms + drift_ms(lease_ms) + conf->margin_ms;
+}
+
 static int
 embedded_begin(struct main *m)
 {
@@ -385,6 +403,7 @@ embedded_begin(struct main *m)
 		.directory = m->boot->embedded.directory,
 		.program = m->boot->embedded.redis_server[0] ? m->boot->embedded.redis_server : NULL,
 		.doubt = driver_known_before(m->driver),
+		.guard_ms = main_guard_ms(m->boot),
 	};
 	if (m->boot->master_count > 0) {
 		return EX_OK;
@@ -462,8 +481,9 @@ static void
 main_end(struct main *m)
 {
 	bool clean = m->started ? driver_is_clean(m->driver) : m->embedded && embedded_trusted(m->embedded);
+	int64_t until_ms = m->started ? driver_relied_until(m->driver) : INT64_MAX;
 	driver_free(m->driver);
-	embedded_free(m->embedded, clean);
+	embedded_free(m->embedded, clean, until_ms);
 	notify_done(&m->notify);
 	free(m->rules);
 	free(m->layout);

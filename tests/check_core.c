@@ -286,6 +286,27 @@ START_TEST(a_new_master_is_guarded_and_says_so)
 }
 END_TEST
 
+START_TEST(who_relies_on_a_hold_does_so_until_its_told_deadline)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_int_eq(core_relied_until(w.core), 0);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "b");
+	granted(&w, "b", 2, 501);
+	/* The client counts 977 ms, and its clock may be the slower one. */
+	ck_assert_int_eq(core_relied_until(w.core), w.now.ms + 988);
+	unlock(&w, 2, "b");
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_int_eq(core_relied_until(w.core), w.now.ms + 988);
+	after(&w, LEASE_MS);
+	ck_assert_int_eq(core_relied_until(w.core), 0);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_holder_reclaims_from_a_master_that_forgot)
 {
 	struct story w;
@@ -995,7 +1016,8 @@ main(void)
 		a_lock_of_what_was_lost_unheard_is_answered_by_the_loss_once,
 		an_mlock_of_what_was_lost_unheard_is_answered_by_each_loss_once,
 		another_daemon_that_wants_the_name_gets_it_after_the_streak, tokens_are_fetched_ahead_of_need,
-		a_new_master_is_guarded_and_says_so, a_holder_reclaims_from_a_master_that_forgot,
+		a_new_master_is_guarded_and_says_so, who_relies_on_a_hold_does_so_until_its_told_deadline,
+		a_holder_reclaims_from_a_master_that_forgot,
 		a_reclaim_is_told_once_in_a_guard_and_again_in_the_next, a_reclaim_that_is_refused_is_a_loss,
 		lease_and_maxhold_end_the_hold, a_wait_ends_in_time,
 		an_async_wait_is_answered_by_a_push_and_can_be_cancelled,

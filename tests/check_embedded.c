@@ -72,7 +72,7 @@ house_open(struct house *house)
 static void
 house_close(struct house *house, bool clean)
 {
-	embedded_free(house->embedded, clean);
+	embedded_free(house->embedded, clean, INT64_MAX);
 	house->embedded = NULL;
 }
 
@@ -159,22 +159,151 @@ START_TEST(it_starts_private_without_port_persistence_or_eviction)
 }
 END_TEST
 
-START_TEST(the_first_start_and_a_clean_end_are_trusted_and_nothing_else_is)
+/* Clients rely on locks for a minute from now. */
+static void
+rely(struct house *house)
+{
+	embedded_relied_on(house->embedded, clock_ms() + 60000);
+}
+
+START_TEST(the_first_start_and_a_clean_end_are_trusted_and_locks_are_not)
 {
 	struct house house;
 
 	house_init(&house);
 	house_open(&house);
 	ck_assert(embedded_trusted(house.embedded));
+	rely(&house);
 	house_close(&house, true);
 	house_open(&house);
 	ck_assert(embedded_trusted(house.embedded));
+	rely(&house);
 	house_close(&house, false);
 	house_open(&house);
 	ck_assert(!embedded_trusted(house.embedded));
 	house_close(&house, true);
 	house_open(&house);
 	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(locks_are_relied_on_until_the_deadline_on_record)
+{
+	struct house house;
+	int64_t now_ms = clock_ms();
+
+	house_init(&house);
+	house_open(&house);
+	embedded_relied_on(house.embedded, now_ms + 60000);
+	embedded_relied_on(house.embedded, now_ms + 20000); /* of another lock */
+	house_close(&house, false);
+	house_open(&house);
+	ck_assert_str_eq(embedded_doubt(house.embedded), "clients may rely on locks of the last daemon here");
+	ck_assert_int_ge(embedded_doubted_until(house.embedded), now_ms + 60000);
+	ck_assert_int_le(embedded_doubted_until(house.embedded), now_ms + 60250);
+	/* Those of the first one still do, though this one ends in order and says that nobody relies on it.
+	 */
+	embedded_free(house.embedded, false, 0);
+	house_open(&house);
+	ck_assert_int_ge(embedded_doubted_until(house.embedded), now_ms + 60000);
+	house_close(&house, true);
+	house_open(&house);
+	rely(&house);
+	embedded_free(house.embedded, false, clock_ms());
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(a_guard_without_a_known_end_is_on_record_too)
+{
+	struct house house;
+	int64_t now_ms = clock_ms();
+
+	house_init(&house);
+	house.settings.doubt = "clients may have come from afar";
+	house.settings.guard_ms = 30000;
+	house_open(&house);
+	ck_assert_int_eq(embedded_doubted_until(house.embedded), 0);
+	house_close(&house, false);
+	house_open(&house);
+	ck_assert_int_ge(embedded_doubted_until(house.embedded), now_ms + 30000);
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+/* Changes the record. */
+static void
+edit_record(struct house *house, const char *from, const char *to)
+{
+	char path[128], text[256] = "", *at;
+	FILE *file;
+
+	snprintf(path, sizeof path, "%s/ending", house->directory);
+	file = fopen(path, "r+");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_gt(fread(text, 1, sizeof text - 1, file), 0);
+	at = strstr(text, from);
+	ck_assert_ptr_nonnull(at);
+	memcpy(at, to, strlen(to));
+	rewind(file);
+	ck_assert_uint_eq(fwrite(text, 1, strlen(text), file), strlen(text));
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(locks_of_another_boot_count_where_clients_outlive_it)
+{
+	struct house house;
+
+	house_init(&house);
+	house_open(&house);
+	rely(&house);
+	house_close(&house, false);
+	edit_record(&house, "clock=", "clock=x");
+	house.settings.doubt = "clients may have come from afar";
+	house_open(&house);
+	ck_assert_str_eq(embedded_doubt(house.embedded), "clients may have come from afar");
+	ck_assert_int_eq(embedded_doubted_until(house.embedded), 0);
+	house_close(&house, false);
+	edit_record(&house, "clock=", "clock=x");
+	house.settings.doubt = NULL;
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, true);
+	edit_record(&house, "clock=", "clock=x");
+	house.settings.doubt = "clients may have come from afar";
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded)); /* nobody relied on anything when that boot ended */
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+START_TEST(a_record_that_says_nothing_counts_as_locks)
+{
+	static const char *const wrong[][2] = {{"clean", "clear"}, {"until_ms=", "until_ms=-"},
+		{"until_ms=", "until_ms=x"}, {"clock=", "clack="}};
+	struct house house;
+
+	house_init(&house);
+	house_open(&house);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		house_close(&house, true);
+		edit_record(&house, wrong[i][0], wrong[i][1]);
+		house_open(&house);
+		ck_assert_str_eq(
+			embedded_doubt(house.embedded), "it is not known how the last daemon here ended");
+	}
+	house_close(&house, false);
+	/* Which clock it was is not known. */
+	edit_record(&house, "clock=", "clock=? ");
+	house_open(&house);
+	ck_assert(!embedded_trusted(house.embedded));
 	house_close(&house, true);
 	house_done(&house);
 }
@@ -192,11 +321,7 @@ START_TEST(a_first_start_is_guarded_where_somebody_may_have_known_another)
 	house_close(&house, true);
 	house_open(&house);
 	ck_assert(embedded_trusted(house.embedded)); /* that is on record */
-	house_close(&house, false);
-	house.settings.doubt = NULL;
-	house_open(&house);
-	ck_assert_ptr_nonnull(strstr(embedded_doubt(house.embedded), "did not end cleanly"));
-	house_close(&house, false);
+	house_close(&house, true);
 	house_done(&house);
 }
 END_TEST
@@ -215,7 +340,7 @@ START_TEST(a_directory_that_is_made_anew_is_not_the_first_while_the_last_daemon_
 	house_open(&house);
 	ck_assert_str_eq(embedded_doubt(house.embedded), "an earlier daemon of this directory still runs");
 	house_close(&house, false);
-	embedded_free(last, false);
+	embedded_free(last, false, INT64_MAX);
 	ck_assert_int_eq(rename(house.directory, strcat(away, "2")), 0);
 	house_open(&house);
 	ck_assert(embedded_trusted(house.embedded));
@@ -238,6 +363,7 @@ START_TEST(a_start_that_fails_keeps_what_was_trusted)
 	set_failing(&house, false);
 	house_open(&house);
 	ck_assert(embedded_trusted(house.embedded));
+	rely(&house);
 	house_close(&house, false);
 	set_failing(&house, true);
 	ck_assert(!house_try(&house));
@@ -354,6 +480,7 @@ START_TEST(it_dies_with_a_daemon_that_is_killed)
 	if (daemon == 0) {
 		if (house_try(&house)) {
 			server = embedded_pid(house.embedded);
+			rely(&house);
 			if (write(ends[1], &server, sizeof server) == sizeof server)
 				pause();
 		}
@@ -492,7 +619,11 @@ int
 main(void)
 {
 	return SUITE_RUN("embedded", NULL, NULL, it_starts_private_without_port_persistence_or_eviction,
-		the_first_start_and_a_clean_end_are_trusted_and_nothing_else_is,
+		the_first_start_and_a_clean_end_are_trusted_and_locks_are_not,
+		locks_are_relied_on_until_the_deadline_on_record,
+		a_guard_without_a_known_end_is_on_record_too,
+		locks_of_another_boot_count_where_clients_outlive_it,
+		a_record_that_says_nothing_counts_as_locks,
 		a_first_start_is_guarded_where_somebody_may_have_known_another,
 		a_directory_that_is_made_anew_is_not_the_first_while_the_last_daemon_is_there,
 		a_start_that_fails_keeps_what_was_trusted, nothing_is_kept_across_a_restart,

@@ -124,6 +124,41 @@ START_TEST(a_guard_grows_with_the_lease_that_it_waits_for)
 }
 END_TEST
 
+/* Nobody relies on the daemon before any more; of what this one has granted the guard of the next memory
+ * knows. */
+START_TEST(the_first_guard_ends_when_nobody_relies_on_the_daemon_before)
+{
+	struct story w;
+
+	story_init(&w);
+	w.core->settings.relied_until_ms = w.now.ms + 300;
+	step(&w, &(struct event){.type = EVENT_LINK_UP});
+	hello(&w, false, MEMORY);
+	ck_assert_str_eq(lock_once(&w, 1, "b"), "c1 -GUARD");
+	ck_assert_ptr_null(strstr(after(&w, 298), "admit"));
+	ck_assert_ptr_nonnull(strstr(after(&w, 2), "admit"));
+	hello(&w, false, MEMORY + 1);
+	ck_assert_ptr_null(strstr(after(&w, LEASE_MS), "admit"));
+	story_done(&w);
+}
+END_TEST
+
+/* It cannot be relied on for longer than a lease, whatever is on record. */
+START_TEST(the_first_guard_is_no_longer_than_others)
+{
+	struct story w;
+
+	story_init(&w);
+	w.core->settings.relied_until_ms = w.now.ms + 100 * GUARD_MS;
+	step(&w, &(struct event){.type = EVENT_LINK_UP});
+	hello(&w, false, MEMORY);
+	for (int64_t waited = 0; waited < GUARD_MS - 100; waited += 100)
+		ck_assert_ptr_null(strstr(after(&w, 100), "admit"));
+	ck_assert_ptr_nonnull(strstr(after(&w, 100), "admit"));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease)
 {
 	struct story w;
@@ -496,7 +531,9 @@ int
 main(void)
 {
 	return SUITE_RUN("lease", NULL, NULL, a_longer_rule_lengthens_no_lease_that_was_asked_for_before,
-		a_lease_is_as_long_as_its_master_takes, a_guard_grows_with_the_lease_that_it_waits_for,
+		the_first_guard_ends_when_nobody_relies_on_the_daemon_before,
+		the_first_guard_is_no_longer_than_others, a_lease_is_as_long_as_its_master_takes,
+		a_guard_grows_with_the_lease_that_it_waits_for,
 		a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease,
 		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told,
 		other_rules_reach_many_names_in_as_many_turns_as_it_takes,

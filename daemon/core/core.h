@@ -66,6 +66,9 @@ struct core_settings {
 	const char *const *ways;
 	/* If they are members of the set that is in force, or servers that have left it: take it up. */
 	bool follow;
+	/* Until when clients may rely on locks of the daemon before, whose memory the only master has lost
+	 * (CLOCK_BOOTTIME, ms): the first guard is no longer. 0: that is not known. */
+	int64_t relied_until_ms;
 	unsigned links;    /* to each of them, 1 .. CORE_LINKS_MAX */
 	int64_t retain_ms; /* how long a lease is kept that nobody uses any more; 0: not at all */
 	int64_t streak;    /* local grants in a row while another daemon waits, >= 1 */

@@ -267,7 +267,7 @@ master_repeat(struct core *core, struct master *m, const struct vote *vote)
 static void
 master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
-	bool changed = !m->known || vote->incarnation != m->incarnation;
+	bool first = !m->known, changed = first || vote->incarnation != m->incarnation;
 
 	/* This greeting left before the leap was seen, or may hide one. */
 	if ((m->doubted != 0 && !changed && !m->links[vote->link].doubts) ||
@@ -311,7 +311,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	core->retry |= !m->links[vote->link].greeted;
 	m->links[vote->link].greeted = true;
 	if (changed || !m->guarding) {
-		m->guard_until_ms = core->now.ms + terms_guard_ms(core);
+		m->guard_until_ms = terms_guard_until(core, first);
 		m->admit_ms = m->guard_until_ms;
 	}
 	m->guarding = true;

@@ -69,3 +69,13 @@ terms_guard_ms(const struct core *core)
 	 * slow. */
 	return core->guarded_ms + drift_ms(core->guarded_ms) + core->settings.margin_ms;
 }
+
+int64_t
+terms_guard_until(const struct core *core, bool first)
+{
+	int64_t until_ms = core->now.ms + terms_guard_ms(core), relied_ms = core->settings.relied_until_ms;
+
+	if (!first || relied_ms == 0 || relied_ms > until_ms)
+		return until_ms;
+	return relied_ms > core->now.ms ? relied_ms : core->now.ms;
+}

@@ -29,5 +29,7 @@ int64_t terms_lease_ms(const struct core *core, const struct rule *rule);
 
 /* How long new leases are withheld after a master forgot. */
 int64_t terms_guard_ms(const struct core *core);
+/* And until when; first: no memory of it was known before. */
+int64_t terms_guard_until(const struct core *core, bool first);
 
 #endif

@@ -156,6 +156,22 @@ core_view_counts(const struct core *core, struct core_counts *out)
 	*out = core->counts;
 }
 
+int64_t
+core_relied_until(const struct core *core)
+{
+	int64_t until_ms = 0;
+
+	for (const struct resource *r = names_first(&core->names); r != NULL;
+		r = names_next(&core->names, r)) {
+		for (const struct grant *g = resource_next_grant(r, NULL); g != NULL;
+			g = resource_next_grant(r, g)) {
+			if (grant_relied_ms(g) > until_ms)
+				until_ms = grant_relied_ms(g);
+		}
+	}
+	return until_ms;
+}
+
 static void
 view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct hold_view *out)
 {

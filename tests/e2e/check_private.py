@@ -5,6 +5,7 @@ Clients of an earlier daemon at the same address may rely on their locks still, 
 """
 
 import os
+import re
 import shutil
 import socket
 
@@ -110,6 +111,75 @@ def test_clean_end_is_trusted(place):
     daemon.admitted()
     expect(daemon.terminate(), 0)
     expect(begin(daemon), ("trusted", ""))
+
+
+def record(daemon):
+    """The file in which a daemon leaves to the next one how it ended."""
+    return os.path.join(daemon.folder, "redis", "ending")
+
+
+def guard_ms(daemon):
+    return int(daemon.output.wait(r"master\.guarded .*\bttl_ms=(\d+)")[1].group(1))
+
+
+def test_restart_with_a_short_lock(place):
+    """a restart while a short lock is held is guarded until the deadline that its holder was told, not for a lease"""
+    daemon = place.idle_daemon(tcp=True)
+    listening(place, daemon, "  - unix: %s\n  - tcp: 127.0.0.1:%d\n" % (daemon.socket, daemon.port))
+    begin(daemon)
+    expect(daemon.admitted().terminate(), 0)
+    daemon.configure("lease: 60s\nclock-margin: 1s\nrestart-guard: auto\n")
+    expect(begin(daemon), ("trusted", ""))
+    client = daemon.client(tcp=True)
+    expect_between(client("LOCK", "deploy", "LEASE", 5000), 1, 2 ** 53)
+    deadline = told_deadline(client, "deploy")
+    expect(daemon.terminate(), 0)
+    expect(begin(daemon), ("guarded", "clients may rely on locks of the last daemon here"))
+    expect_between(guard_ms(daemon), 0, 5000)
+    waits_out(place, daemon, daemon.tcp, "deploy", deadline)
+
+
+def test_killed(place):
+    """one that was killed with a lock held is guarded until the end of its lease; killed without locks for a lease it is trusted, also with TCP"""
+    daemon = place.idle_daemon(tcp=True)
+    listening(place, daemon, "  - unix: %s\n  - tcp: 127.0.0.1:%d\n" % (daemon.socket, daemon.port))
+    begin(daemon)
+    client = daemon.admitted().client(tcp=True)
+    client("LOCK", "deploy")
+    deadline = told_deadline(client, "deploy")
+    daemon.kill()
+    expect(begin(daemon), ("guarded", "clients may rely on locks of the last daemon here"))
+    # Killed within the guard, it has told nobody of anything; but the one before has.
+    daemon.kill()
+    expect(begin(daemon), ("guarded", "clients may rely on locks of the last daemon here"))
+    waits_out(place, daemon, daemon.tcp, "deploy", deadline)
+    harness.until("nobody holds anything", lambda: (daemon.info()["grants"], daemon.info()["withheld"]) == ("0", "0"))
+    until = int(re.search(r"until_ms=(\d+)", open(record(daemon), encoding="ascii").read()).group(1)) / 1000
+    daemon.kill()
+    harness.until("nobody relies on it any more", lambda: boottime() >= until)
+    expect(begin(daemon), ("trusted", ""))
+
+
+def test_other_boot(place):
+    """locks of another boot count only where clients can have outlived it; a record that cannot be read counts as locks"""
+    for port, memory in ((False, ("trusted", "")), (True, ("guarded", "clients may have come by TCP"))):
+        daemon = place.idle_daemon("d%d" % port, tcp=port)
+        daemon.socket = os.path.join(daemon.folder, "new", "s")
+        listening(place, daemon, "  - unix: %s\n" % daemon.socket +
+                  ("  - tcp: 127.0.0.1:%d\n" % daemon.port if port else ""))
+        begin(daemon)
+        daemon.admitted().client()("LOCK", "deploy")
+        daemon.kill()
+        shutil.rmtree(os.path.dirname(daemon.socket))
+        with open(record(daemon), "r+", encoding="ascii") as stream:
+            text = stream.read()
+            stream.seek(0)
+            stream.write(re.sub(r"clock=.", "clock=x", text))
+        expect(begin(daemon), memory)
+        daemon.kill()
+        os.truncate(record(daemon), 40)
+        expect(begin(daemon), ("guarded", "it is not known how the last daemon here ended"))
+        daemon.kill()
 
 
 def own_daemon(place, name, home):
