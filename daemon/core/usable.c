@@ -41,7 +41,7 @@ master_why_not(const struct core *core, const struct master *m, unsigned link, c
 	else if (m->state == MASTER_ADMITTED && !m->enrolled)
 		(void)snprintf(out, room, "has not agreed on the set of masters yet");
 	else if (m->state == MASTER_ADMITTED && m->links[link].greeted && !m->registered)
-		(void)snprintf(out, room, "has refused all greetings for too long%s%s",
+		(void)snprintf(out, room, "has answered no greeting well for too long%s%s",
 			m->error[0] ? ": " : "", m->error);
 	else if (m->links[link].suspect)
 		(void)snprintf(out, room, "does not answer");

@@ -546,7 +546,7 @@ client_answered(struct client *c, const struct request *request, const struct re
 		break;
 	case VERB_SESSION_RESUME:
 		if (!c->lost.returning) {
-			if (c->conn->tag != c->conn->id)
+			if (reply->type == REPLY_INT || c->conn->tag != c->conn->id)
 				c->secret[0] = c->lost.secret[0] = '\0';
 			client_told(c, request, reply);
 			return;
@@ -555,7 +555,7 @@ client_answered(struct client *c, const struct request *request, const struct re
 		return;
 	case VERB_SESSION_JOIN:
 	case VERB_SESSION_BIND:
-		if (c->conn->tag != c->conn->id)
+		if (reply->type == REPLY_INT || c->conn->tag != c->conn->id)
 			c->secret[0] = c->lost.secret[0] = '\0';
 		break;
 	case VERB_SESSION_ID:

@@ -191,7 +191,9 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 	if (code == CODE_GUARD && (surely_can(h) || h->opinion.guarded + opinion(h).guarded == 0))
 		world_fail(w, "honest: c%u is told that masters are guarded: %s", c->client->index, text);
 	if (code == CODE_NOMASTER && surely_can(h) && !late &&
-		!(starts(text, "belongs to another set") && has_other_set(h)))
+		!(starts(text, "belongs to another set") && has_other_set(h)) &&
+		!(starts(text, "the master has answered no greeting") &&
+			excuse(w, EXCUSE_REFUSAL_WOKE, woke(h))))
 		world_fail(w, "honest: c%u is told that masters are missing: %s", c->client->index, text);
 	/* One whose clock leapt is greeted anew. */
 	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && !h->opinion.changed &&
@@ -282,7 +284,8 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 		return;
 	/* Who waits for permits is told of the masters also while others here have some. */
 	if (surely_cannot(h) && (v->kind == KIND_PERMITS || !is_had(h, v->name)) && !w->lost_here[h->index] &&
-		!withheld_ends(w, h, v->name) && !excuse(w, EXCUSE_REFUSAL_WOKE, woke(h)))
+		!w->released_here[h->index] && !withheld_ends(w, h, v->name) &&
+		!excuse(w, EXCUSE_REFUSAL_WOKE, woke(h)))
 		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
 	if (v->alone && v->here == w->well.here[h->index][v->name] && !fair_said(w, v))
