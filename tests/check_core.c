@@ -805,6 +805,60 @@ START_TEST(a_daemon_that_stood_still_blames_no_master_for_that_time)
 }
 END_TEST
 
+/* A request that it answers well, and one that it does not, ms later. */
+static unsigned
+complains(struct story *w, int64_t ms, struct slice text)
+{
+	unsigned noted = 0;
+
+	answer(w, CALL_RENEW, OUTCOME_YES, "a", 1);
+	after(w, ms);
+	vote(w, (struct vote){.op = CALL_HELLO, .outcome = OUTCOME_ERROR, .text = text});
+	noted = notes(w, NOTE_MASTER_ERROR);
+	hello(w, true, MEMORY);
+	return noted;
+}
+
+START_TEST(errors_of_a_master_are_noted_once_for_a_stretch)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_uint_eq(complains(&w, 1, SLICE("OOM")), 1);
+	for (int i = 0; i < 1000; i++)
+		ck_assert_uint_eq(complains(&w, 1, SLICE("OOM")), 0);
+	/* Other words are news, but not each of a thousand. */
+	ck_assert_uint_eq(complains(&w, 1, SLICE("MISCONF")), 1);
+	ck_assert_uint_eq(complains(&w, 1, SLICE("OOM")), 0);
+	ck_assert_uint_eq(complains(&w, 1, SLICE("MISCONF")), 0);
+	ck_assert_uint_eq(complains(&w, 997, SLICE("MISCONF")), 0);
+	ck_assert_uint_eq(complains(&w, 1, SLICE("MISCONF")), 1);
+	ck_assert_uint_eq(complains(&w, 9999, SLICE("MISCONF")), 0);
+	ck_assert_uint_eq(complains(&w, 10000, SLICE("MISCONF")), 1);
+	story_done(&w);
+}
+END_TEST
+
+/* Its links fall silent one after the other, and it answers in between. */
+START_TEST(silences_of_a_master_are_noted_once_for_a_stretch)
+{
+	struct story w;
+	unsigned n = 0;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	for (int i = 0; i < 20; i++) {
+		for (int ms = 0; ms < LEASE_MS / 2; ms++) {
+			after(&w, 1);
+			n += notes(&w, NOTE_MASTER_SILENT);
+		}
+		hello(&w, true, MEMORY);
+		ck_assert_uint_eq(n, 1);
+	}
+	story_done(&w);
+}
+END_TEST
+
 static const char *
 greets(struct story *w, unsigned link, int64_t leap_ms)
 {
@@ -1016,7 +1070,9 @@ main(void)
 		a_lock_of_what_was_lost_unheard_is_answered_by_the_loss_once,
 		an_mlock_of_what_was_lost_unheard_is_answered_by_each_loss_once,
 		another_daemon_that_wants_the_name_gets_it_after_the_streak, tokens_are_fetched_ahead_of_need,
-		a_new_master_is_guarded_and_says_so, who_relies_on_a_hold_does_so_until_its_told_deadline,
+		errors_of_a_master_are_noted_once_for_a_stretch,
+		silences_of_a_master_are_noted_once_for_a_stretch, a_new_master_is_guarded_and_says_so,
+		who_relies_on_a_hold_does_so_until_its_told_deadline,
 		a_holder_reclaims_from_a_master_that_forgot,
 		a_reclaim_is_told_once_in_a_guard_and_again_in_the_next, a_reclaim_that_is_refused_is_a_loss,
 		lease_and_maxhold_end_the_hold, a_wait_ends_in_time,

@@ -56,20 +56,21 @@ struct push {
 	NOTE(RENEW_FAILED, "lease.renew_failed", WARNING) /* text: why; it is tried again while valid */     \
 	NOTE(DETACHED, "session.detached", INFO)          /* lost its last connection; for ttl_ms */         \
 	NOTE(RESUMED, "session.resumed", INFO)            /* has a connection again; ttl_ms were left */     \
-	NOTE(EXPIRED, "session.expired", WARNING)         /* nobody came back for it */                      \
+	NOTE(EXPIRED, "session.expired", INFO)            /* nobody came back for it */                      \
 	NOTE(SILENT, "session.silent", WARNING)           /* no request for ttl_ms: closed */                \
 	NOTE(MASTER_AWAY, "master.away", WARNING)         /* text: why */                                    \
-	NOTE(MASTER_SILENT, "master.silent", WARNING)     /* asked, and no answer for ttl_ms */              \
-	NOTE(MASTER_GUARDED, "master.guarded", WARNING)   /* forgot or may have forgotten; for ttl_ms */     \
-	NOTE(MASTER_ADMITTED, "master.admitted", INFO)    /* in full use */                                  \
-	NOTE(MASTERS_AGREED, "masters.agreed", INFO)      /* text: the set of masters */                     \
+	NOTE(MASTER_SILENT, "master.silent",                                                                 \
+		WARNING) /* asked, and no answer for ttl_ms; once for a stretch */                           \
+	NOTE(MASTER_GUARDED, "master.guarded", WARNING) /* forgot or may have forgotten; for ttl_ms */       \
+	NOTE(MASTER_ADMITTED, "master.admitted", INFO)  /* in full use */                                    \
+	NOTE(MASTERS_AGREED, "masters.agreed", INFO)    /* text: the set of masters */                       \
 	/* Another set is to follow, or will not after all; text: it */                                      \
 	NOTE(MASTERS_CHANGE, "masters.change_begun", INFO)                                                   \
 	NOTE(MASTERS_DROPPED, "masters.change_dropped", WARNING)                                             \
 	NOTE(MASTER_LEAPT, "master.leapt", WARNING)   /* its clock went forward by ttl_ms */                 \
 	NOTE(MASTER_FLOOR, "master.floor", WARNING)   /* its tokens go on above a guess; text: why */        \
 	NOTE(MASTER_REFUSED, "master.refused", ERROR) /* cannot be used; text: why and what to change */     \
-	NOTE(MASTER_ERROR, "master.error", WARNING)   /* text: its words */                                  \
+	NOTE(MASTER_ERROR, "master.error", WARNING)   /* text: its words; once for a stretch */              \
 	NOTE(CLONED, "daemon.cloned", ERROR)          /* a copy of this process runs: it ends */             \
 	NOTE(STALLED, "daemon.stalled", WARNING)      /* a turn came ttl_ms late; leases were checked first */
 

@@ -184,6 +184,20 @@ emit_master_note(struct core *core, enum note_type type, const struct master *m,
 	core->actions->list[core->actions->n - 1].u.note.master = (int)m->index;
 }
 
+void
+emit_master_stretch(struct core *core, enum note_type type, const struct master *m, struct stretch *stretch,
+	bool news, int64_t ttl_ms, const char *text)
+{
+	bool paused = stretch->last_ms == 0 || core->now.ms - stretch->last_ms >= NOTE_PAUSE_MS;
+
+	stretch->last_ms = core->now.ms;
+	stretch->untold |= news;
+	if (!paused && (!stretch->untold || core->now.ms - stretch->noted_ms < NOTE_NEWS_MS))
+		return;
+	*stretch = (struct stretch){.last_ms = core->now.ms, .noted_ms = core->now.ms};
+	emit_master_note(core, type, m, 0, ttl_ms, text);
+}
+
 /* splitmix64: a step's one draw of chance, stretched. Spreads retries; no secret comes from it. */
 uint64_t
 core_chance(struct core *core)

@@ -40,6 +40,13 @@ void emit_latch_note(struct core *core, enum note_type type, const struct latch 
 void emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token,
 	int64_t ttl_ms, const char *text);
 
+/* The same for what happens many times in a row: noted again only after a pause of NOTE_PAUSE_MS or, if it is
+ * news, of NOTE_NEWS_MS since it was noted. */
+#define NOTE_PAUSE_MS 10000
+#define NOTE_NEWS_MS  1000
+void emit_master_stretch(struct core *core, enum note_type type, const struct master *m,
+	struct stretch *stretch, bool news, int64_t ttl_ms, const char *text);
+
 /* The next of this step's pseudo-random numbers, and one in [low, high]. */
 uint64_t core_chance(struct core *core);
 int64_t core_jitter(struct core *core, int64_t low, int64_t high);

@@ -459,7 +459,7 @@ master_vote(struct core *core, struct master *m, const struct vote *vote)
 		master_admit_vote(core, m, vote);
 }
 
-/* Noted once for a stretch of the same error: a thousand names that meet it are one event. */
+/* A thousand names that meet the same error are one event. */
 static void
 master_complains(struct core *core, struct master *m, struct slice text)
 {
@@ -467,9 +467,8 @@ master_complains(struct core *core, struct master *m, struct slice text)
 
 	memcpy(before, m->error, sizeof(before));
 	slice_text(m->error, sizeof(m->error), text);
-	if (!m->complained || strcmp(before, m->error) != 0)
-		emit_master_note(core, NOTE_MASTER_ERROR, m, 0, -1, m->error);
-	m->complained = true;
+	emit_master_stretch(
+		core, NOTE_MASTER_ERROR, m, &m->errors, strcmp(before, m->error) != 0, -1, m->error);
 }
 
 bool
@@ -529,8 +528,6 @@ master_heard(struct core *core, struct master *m, const struct vote *vote)
 	master_told(m, vote->highest);
 	if (vote->outcome == OUTCOME_ERROR)
 		master_complains(core, m, vote->text);
-	else if (vote->outcome == OUTCOME_YES && vote->op != CALL_HELLO)
-		m->complained = false;
 	if (vote->op != CALL_HELLO &&
 		(vote->outcome == OUTCOME_FORGOTTEN || vote->outcome == OUTCOME_DEMOTED))
 		master_doubt(core, m);
@@ -590,6 +587,6 @@ master_suspect(struct core *core, struct master *m, unsigned link)
 		return;
 	m->links[link].suspect = true;
 	core->retry = true;
-	emit_master_note(core, NOTE_MASTER_SILENT, m, 0, core->now.ms - m->links[link].quiet_ms,
-		"it was asked and does not answer");
+	emit_master_stretch(core, NOTE_MASTER_SILENT, m, &m->silences, false,
+		core->now.ms - m->links[link].quiet_ms, "it was asked and does not answer");
 }

@@ -72,6 +72,13 @@ struct parted {
 
 #define PARTED_MAX 8
 
+/* What of it happens many times in a row (emit_master_stretch()); 0: not yet. */
+struct stretch {
+	int64_t last_ms;
+	int64_t noted_ms;
+	bool untold; /* there was news since then */
+};
+
 struct master {
 	enum master_state state;
 	unsigned index;
@@ -87,7 +94,8 @@ struct master {
 	bool moved;                   /* it is another server: no lease has been told yet (reseat.h) */
 	bool admitting;               /* an ADMIT is on its way */
 	bool guarding;                /* guard_until_ms is of this incarnation */
-	bool complained;              /* its last answers were the error that has been noted */
+	struct stretch errors;        /* of its errors that have been noted, */
+	struct stretch silences;      /* and of those of its links that did not answer */
 	bool known;                   /* incarnation is meaningful */
 	bool registered;              /* this daemon is, until master_registered_until() */
 	bool reclaim;                 /* leases have to be re-asserted, which begins before the step ends, */
