@@ -6,17 +6,50 @@
 #include "client/say.h"
 #include "client/status.h"
 #include "proto/escape.h"
+#include "proto/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Inside of strings there may be characters that a terminal takes for more than text: as \u007f. */
+static bool
+voice_write(const char *text)
+{
+	size_t n = strlen(text);
+
+	while (n > 0) {
+		size_t plain = 0, step;
+		uint32_t c;
+
+		while (plain < n && (step = escape_printable(text + plain, n - plain)) > 0) {
+			plain += step;
+		}
+		if (fwrite(text, 1, plain, stdout) != plain) {
+			return false;
+		}
+		text += plain;
+		n -= plain;
+		if (n > 0) {
+			step = utf8_next(text, n, &c);
+			if (step == 0 || printf("\\u%04x", (unsigned)c) < 0) {
+				return false;
+			}
+			text += step;
+			n -= step;
+		}
+	}
+	return true;
+}
 
 int
 voice_print_json(json_t *value)
 {
-	bool printed = value != NULL && json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT) == 0 &&
-		       putchar('\n') != EOF && fflush(stdout) == 0;
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	bool printed = text != NULL && voice_write(text) && putchar('\n') != EOF && fflush(stdout) == 0;
 
+	free(text);
 	json_decref(value);
 	if (!printed) {
 		say("cannot print JSON: no memory, or standard output is closed");

@@ -11,6 +11,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/connections.h"
+#include "daemon/guesses.h"
 #include "proto/command.h"
 
 #include <stddef.h>
@@ -70,6 +71,7 @@ struct desk {
 	struct stats *stats;
 	struct log *log;
 	struct log_gate wrongpass;
+	struct guesses guesses;
 	struct door *door;
 	struct desk_facts facts;
 	uint64_t calls[VERB_COUNT]; /* how often each verb was asked for */

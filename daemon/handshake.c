@@ -4,12 +4,15 @@
 #include "daemon/handshake.h"
 
 #include "daemon/access.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/stats.h"
 #include "daemon/door.h"
 #include "daemon/events.h"
 #include "proto/catalog.h"
 #include "proto/composer.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,15 +87,36 @@ handshake_log_wrongpass(struct desk *desk, struct connection *c, struct slice us
 	}
 }
 
+static void
+handshake_wrongpass(struct desk *desk, struct connection *c, struct slice user)
+{
+	struct identity *who = connection_identity(c);
+	bool last = ++who->failures >= GUESSES_FREE;
+	desk->stats->auth_failures++;
+	guesses_failed(&desk->guesses, &who->peer, who->local, clock_ms());
+	handshake_log_wrongpass(desk, c, user);
+	connection_error(c, CODE_WRONGPASS, "unknown user or wrong password%s",
+		last ? ": this connection has tried too often" : "");
+	if (last) {
+		connection_close(c, END_ABANDONED, "failed logins");
+	}
+}
+
 /* The kernel's word stays: logging in never takes away what a local user may do. */
 static bool
 handshake_login(struct desk *desk, struct connection *c, const struct command *command)
 {
 	struct identity *who = connection_identity(c);
+	int64_t wait_ms = guesses_wait_ms(&desk->guesses, &who->peer, who->local, clock_ms());
+	if (wait_ms > 0) {
+		connection_error(c, CODE_LIMIT,
+			"too many logins from this address have failed: try again in %" PRId64 " ms",
+			wait_ms);
+		return false;
+	}
 	const struct access_user *user = access_login(desk->access, command->user, command->password);
 	if (!user) {
-		handshake_log_wrongpass(desk, c, command->user);
-		connection_error(c, CODE_WRONGPASS, "there is no such user, or the password is another one");
+		handshake_wrongpass(desk, c, command->user);
 		return false;
 	}
 	uint64_t before = who->peer.user;

@@ -36,6 +36,7 @@ struct identity {
 	struct quota_seat *seat;        /* NULL: not counted for any user */
 	TAILQ_ENTRY(identity) strangers;
 	int64_t stranger_ms; /* since when it is one */
+	unsigned failures;   /* to log in */
 	char *label;         /* CLIENT SETNAME; NULL: none */
 	char *lib_name;      /* CLIENT SETINFO; NULL: none */
 	char *lib_ver;

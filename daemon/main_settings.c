@@ -122,10 +122,19 @@ settings_layout(const struct conf *conf)
 	return text;
 }
 
+/* One user gets all but a quarter, so that others find something left. */
+static int64_t
+user_share(int64_t all, int64_t per_user)
+{
+	int64_t share = all - all / 4;
+	return share < per_user ? share : per_user;
+}
+
 struct driver_limits
 settings_limits(const struct conf *conf, int64_t descriptors)
 {
-	int64_t bound = conf->limits.bound_sessions;
+	int64_t bound =
+		conf->limits.bound_sessions < descriptors / 4 ? conf->limits.bound_sessions : descriptors / 4;
 	return (struct driver_limits){
 		.connections.request.bytes = (size_t)conf->limits.request_bytes,
 		.connections.request.arguments = (size_t)conf->limits.arguments,
@@ -134,10 +143,10 @@ settings_limits(const struct conf *conf, int64_t descriptors)
 		.door.clients = (size_t)conf->limits.clients,
 		.door.per_user = (size_t)conf->limits.sessions_per_user,
 		.door.login_ms = conf->limits.login_ms,
-		.processes.most = (size_t)(bound < descriptors / 4 ? bound : descriptors / 4),
-		.processes.per_user = (size_t)conf->limits.sessions_per_user,
+		.processes.most = (size_t)bound,
+		.processes.per_user = (size_t)user_share(bound, conf->limits.sessions_per_user),
 		.grace.sessions = conf->limits.grace_sessions,
-		.grace.per_user = conf->limits.sessions_per_user,
+		.grace.per_user = user_share(conf->limits.grace_sessions, conf->limits.sessions_per_user),
 		.grace.most_ms = conf->limits.grace_ms,
 		.per_user.locks = conf->limits.locks_per_user,
 		.per_user.latches = conf->limits.latches_per_user,

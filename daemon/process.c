@@ -283,7 +283,8 @@ processes_seat(struct processes *set, int64_t uid, struct quota_seat **seat, str
 	*seat = quota_enter_uid(&set->quota, uid);
 	if (!*seat) {
 		reply_error(error, CODE_LIMIT,
-			"this user has as many bound sessions as limits.sessions-per-user allows");
+			"this user has as many bound sessions as one may: three quarters of "
+			"limits.bound-sessions, and limits.sessions-per-user");
 	}
 	return *seat != NULL;
 }

@@ -10,8 +10,8 @@
 #include <assert.h>
 
 /* Printable characters of the first and, through utf8, all other planes; else 0. */
-static size_t
-printable(const char *p, size_t n)
+size_t
+escape_printable(const char *p, size_t n)
 {
 	uint32_t c;
 	size_t length = utf8_next(p, n, &c);
@@ -48,7 +48,7 @@ escape_byte(char *out, unsigned char byte)
 static size_t
 escape_step(struct slice text, enum escape_style style, char *escaped, const char **from, size_t *length)
 {
-	size_t step = printable(text.p, text.n);
+	size_t step = escape_printable(text.p, text.n);
 	bool special = style == ESCAPE_QUOTED && (text.p[0] == '"' || text.p[0] == '\\');
 
 	if (step > 0 && !special) {
@@ -147,7 +147,7 @@ escape_needed(struct slice text)
 	if (text.n == 0)
 		return true;
 	for (size_t i = 0; i < text.n;) {
-		size_t step = printable(text.p + i, text.n - i);
+		size_t step = escape_printable(text.p + i, text.n - i);
 
 		if (step == 0 || text.p[i] == ' ' || text.p[i] == '=' || text.p[i] == '"' ||
 			text.p[i] == '\\')

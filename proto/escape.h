@@ -27,6 +27,9 @@ enum escape_style {
  */
 size_t escape_text(char *out, size_t room, struct slice text, enum escape_style style);
 
+/* The bytes of the character at p that is written as it is; 0: it is escaped, whatever the style. n > 0. */
+size_t escape_printable(const char *p, size_t n);
+
 /* How long escape_text() would make it, given room. */
 size_t escape_length(struct slice text, enum escape_style style);
 

@@ -104,7 +104,9 @@ user_grace_enter(struct core *core, const struct conn *conn)
 			core->counts.graces);
 	else if (u->id != 0 && u->graces >= most->per_user)
 		emit_error(core, conn->id, CODE_LIMIT,
-			"sessions-per-user: this user has %lld sessions with a grace, as many as it allows",
+			"grace-sessions: this user has %lld sessions with a grace, as many as one may: three "
+			"quarters of "
+			"it, and sessions-per-user",
 			(long long)u->graces);
 	else {
 		core->counts.graces++;

@@ -446,6 +446,13 @@ def test_escapes(place):
     expect(said(place, daemon, "ls", "a*")[0]["name"], "a\u00e9\"\\")
     status, text = tool.call(place, daemon, "ls")
     expect((status, "say \"hi\" \u2603" in text), (0, True), text)
+    # What turns the direction of writing, and a separator of lines.
+    why = "a\u202eb\u2069c\u2028d"
+    expect(isinstance(client("LOCK", "b", "WHY", why), int), True)
+    for words in (("ls",), ("ls", "--json"), ("show", "b"), ("show", "b", "--json")):
+        status, text = tool.call(place, daemon, *words)
+        expect((status, [c for c in text if c in why and not c.isalnum()]), (0, []), repr(text))
+    expect(said(place, daemon, "ls", "b")[0]["why"], why)
 
 
 def test_watch(place):

@@ -349,6 +349,25 @@ def test_tcp_master(place):
     expect("p@ss" in client("INFO"), False, "the password in INFO")
 
 
+def test_guesses(place):
+    """whoever guesses passwords loses the connection after ten, and its address waits; others log in"""
+    daemon = place.daemon(master=place.redis(), tcp=True, environment={"ONE": "secret1"},
+                          config="users:\n  - { name: op, password-env: ONE, admin: yes }\n").admitted()
+    guesser = daemon.client(tcp=True)
+    for n in range(9):
+        expect_code(guesser("AUTH", "op", "guess%d" % n), "WRONGPASS")
+    expect_code(guesser("HELLO", 3, "AUTH", "nobody", "x"), "WRONGPASS")
+    expect(guesser.closed(), True)
+    # Also the right one is not looked at before it is due, or guessing would go on.
+    answer = daemon.client(tcp=True)("AUTH", "op", "secret1")
+    expect_code(answer, "LIMIT")
+    expect("too many logins from this address have failed: try again in" in str(answer), True, str(answer))
+    expect(daemon.info()["auth_failures"], "10")
+    with resp.Client(daemon.tcp, source="127.0.0.2") as other:
+        expect(other("AUTH", "op", "secret1"), "OK")
+    harness.until("its time has come", lambda: daemon.client(tcp=True)("AUTH", "op", "secret1") == "OK")
+
+
 def test_users(place):
     """with users a TCP client must log in, and admin decides who may break locks"""
     daemon = place.daemon(master=place.redis(), tcp=True, environment={"ONE": "secret1", "TWO": "secret2"},

@@ -86,16 +86,16 @@ def bind(client, process):
 def test_bound_sessions(place):
     """sessions that are bound to processes are counted, and do not take the descriptors from clients"""
     daemon = place.idle_daemon(master=place.redis(), config="limits: { clients: 20 }\n")
-    # A quarter of these is for bound sessions.
+    # A quarter of these is for bound sessions, and three quarters of that for one user.
     daemon.wrap = ["sh", "-c", "ulimit -n 200; exec \"$@\"", "sh"]
     daemon.start().admitted()
-    processes = [subprocess.Popen(["sleep", "1000"]) for _ in range(51)]
+    processes = [subprocess.Popen(["sleep", "1000"]) for _ in range(39)]
     try:
-        for process in processes[:50]:
+        for process in processes[:38]:
             with daemon.client() as client:
                 expect(bind(client, process), 0)
         with daemon.client() as client:
-            answer = bind(client, processes[50])
+            answer = bind(client, processes[38])
             expect_code(answer, "LIMIT")
             expect("limits.bound-sessions" in answer, True, answer)
         clients = [daemon.client() for _ in range(20)]

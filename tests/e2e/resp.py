@@ -106,7 +106,7 @@ def encode_line(*words):
 class Client:
     """One connection. form is "inline", 2 or 3: how requests are written, and what HELLO asks for."""
 
-    def __init__(self, address, form=2, timeout=50.0):
+    def __init__(self, address, form=2, timeout=50.0, source=None):
         self.timeout = timeout
         self.form = form
         self.data = b""
@@ -114,6 +114,8 @@ class Client:
         family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(timeout)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.connect(address)
         if form == 3:
             answer = self("HELLO", 3)

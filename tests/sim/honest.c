@@ -186,12 +186,12 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 		return;
 	bool late = starts(text, "the master did not answer") || starts(text, "the master has not");
 	bool said = starts(text, "the master said");
+	bool other = starts(text, "belongs to another set") && has_other_set(h);
 	if (code == CODE_GUARD && !w->plan.changes)
 		check_guard_ms(w, c, text);
 	if (code == CODE_GUARD && (surely_can(h) || h->opinion.guarded + opinion(h).guarded == 0))
 		world_fail(w, "honest: c%u is told that masters are guarded: %s", c->client->index, text);
-	if (code == CODE_NOMASTER && surely_can(h) && !late &&
-		!(starts(text, "belongs to another set") && has_other_set(h)) &&
+	if (code == CODE_NOMASTER && surely_can(h) && !late && !other &&
 		!(starts(text, "the master has answered no greeting") &&
 			excuse(w, EXCUSE_REFUSAL_WOKE, woke(h))))
 		world_fail(w, "honest: c%u is told that masters are missing: %s", c->client->index, text);
@@ -214,7 +214,7 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 	if (v != NULL && starts(text, "the master has not said") && v->since_us == w->now_us && surely_can(h))
 		world_fail(w, "honest: c%u is told -%s %s, and the master was not asked", c->client->index,
 			code_word(code), text);
-	if (!late && enough_are_well(h))
+	if (!late && !other && enough_are_well(h))
 		world_fail(w, "honest: c%u is told -%s %s, and nothing is wrong", c->client->index,
 			code_word(code), text);
 	/* The last that was said of it is that somebody has it. */
