@@ -239,6 +239,18 @@ def test_killed_client(place):
     expect(again("UNLOCK", "a", "TOKEN", token), 0)
 
 
+def test_forked_child(place):
+    """a child that inherits a client's socket keeps the lock when the client ends, as long as it lives"""
+    world = World(place)
+    holder, other = world.client(), world.client()
+    token = holder("LOCK", "a", "WAIT", 0)
+    child = place.run("cat", stdin=subprocess.PIPE, pass_fds=[holder.socket.fileno()])
+    holder.socket.close()
+    expect(other("LOCK", "a", "WAIT", 300), None)
+    child.process.stdin.close()
+    expect_between(other("LOCK", "a", "WAIT", 45000), token + 1, TOKEN_MAX)
+
+
 def test_half_open(place):
     """who resumes does not wait until the dead connection is noticed: it is closed, and its wait is taken over"""
     world = World(place)

@@ -17,8 +17,9 @@ STORE = os.path.join(harness.BUILD, "interop")
 
 # What a library does when a read took longer than its timeout: nothing, since it has none | it gives up and closes
 # the connection | it gives up, and closes the connection when the program does | it closes the connection and sends
-# the request again over a new one | it gives up and keeps using the connection.
-NEVER, GIVES_UP, LINGERS, SENDS_AGAIN, KEEPS = "never", "gives up", "lingers", "sends again", "keeps"
+# the request again over a new one | it gives up and keeps using the connection | the same, and takes the late answer for
+# that to the next request.
+NEVER, GIVES_UP, LINGERS, SENDS_AGAIN, KEEPS, BEHIND = "never", "gives up", "lingers", "sends again", "keeps", "behind"
 
 
 class Library:
@@ -36,7 +37,8 @@ class Library:
         self.tries = tries  # how often it sends a request in all, if more than once
         self.shares = shares  # several threads may use one client of it
         # How a program with a connection of its own learns that it was lost: "error": the next call fails; "event":
-        # the library tells; "silent": it does not, the next call goes over a new connection.
+        # the library tells; "silent": it does not, the next call goes over a new connection; "chance": the next call
+        # fails if it comes before the new connection.
         self.notice = notice
         # Its puppet can open a client "patient": set up as PROTOCOL 10 has it, so that a LOCK waits as long as it has to.
         self.patient = patient
@@ -162,6 +164,25 @@ def make_java(name):
     return ["java", "-cp", path + ":" + os.path.join(folder, "classes"), "Puppet"]
 
 
+def make_php(name, probe):
+    """From the distribution, as hiredis is."""
+    need("php")
+    if subprocess.run(["php", "-r", probe], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                      check=False).returncode != 0:
+        raise harness.Skip("PHP has no %s here" % name)
+    for file in (source(name, "puppet.php"), source("lines.php")):
+        shutil.copy(file, room(name))
+    return ["php", os.path.join(room(name), "puppet.php")]
+
+
+def make_ruby():
+    """From the distribution, as hiredis is."""
+    need("ruby")
+    if subprocess.run(["ruby", "-e", "require 'redis'"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        raise harness.Skip("Ruby has no redis here")
+    return ["ruby", source("ruby-redis", "puppet.rb")]
+
+
 LIBRARIES = {library.name: library for library in (
     Library("redis-cli", make_redis_cli, shares=False),
     Library("hiredis", make_hiredis),
@@ -184,6 +205,14 @@ LIBRARIES = {library.name: library for library in (
     Library("redis-rs-async", lambda: make_rust("redis-rs-async"), lib_name="redis-rs", timeout=0.5, late=KEEPS,
             patient=True),
     Library("fred", lambda: make_rust("fred"), notice="event"),
+    Library("valkey-glide", lambda: make_node("valkey-glide"), resp=3, lib_name="GlideJS", timeout=0.25, late=KEEPS,
+            notice="chance", patient=True),
+    Library("ruby-redis", make_ruby, timeout=5, late=SENDS_AGAIN, tries=2, notice="silent"),
+    Library("phpredis", lambda: make_php("phpredis", "exit(extension_loaded('redis') ? 0 : 1);"), timeout=60,
+            late=BEHIND, shares=False, notice="silent"),
+    Library("predis", lambda: make_php("predis", "require 'Predis/Autoloader.php';"), timeout=60, late=GIVES_UP,
+            shares=False),
+    Library("vertx", lambda: make_java("vertx"), resp=3, lib_name="vertx-redis-client"),
     Library("jedis", lambda: make_java("jedis"), timeout=2, late=LINGERS, late_pool=GIVES_UP,
             pool_says=(3, "jedis")),
     Library("lettuce", lambda: make_java("lettuce"), resp=3, lib_name="Lettuce", timeout=60, late=KEEPS,

@@ -12,14 +12,17 @@ function tell(number, value) {
 	else say(number, 'text', typeof value === 'object' ? JSON.stringify(value) : value);
 }
 
-/** library: open(port, kind, lost) -> client, call(client, words) -> reply, close(client), isReply(error) */
+/**
+ * library: open(port, kind, lost, patient) -> client, call(client, words) -> reply, close(client), isReply(error), and
+ * where a reply's text is not the error's message replyText(error)
+ */
 export function perform(name, library) {
 	const port = Number(process.argv[2]);
 	const clients = new Map();
 	const verbs = {
-		async open(number, client, kind) {
+		async open(number, client, kind, patient) {
 			const lost = (error) => say(0, 'event', client, error ?? 'closed');
-			clients.set(client, await library.open(port, kind, lost));
+			clients.set(client, await library.open(port, kind, lost, patient !== undefined));
 			say(number, 'ok');
 		},
 		async call(number, client, ...words) {
@@ -35,7 +38,9 @@ export function perform(name, library) {
 		.on('line', (line) => {
 			const [number, verb, ...rest] = line.split(' ');
 			verbs[verb](number, ...rest).catch((error) =>
-				say(number, library.isReply(error) ? 'refused' : 'broken', error.message));
+				library.isReply(error)
+					? say(number, 'refused', library.replyText?.(error) ?? error.message)
+					: say(number, 'broken', error.message));
 		})
 		.on('close', () => process.exit(0));
 }

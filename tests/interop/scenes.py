@@ -216,8 +216,10 @@ def play_late(stage, kind, late):
         libraries.LINGERS: late_lingers,
         libraries.SENDS_AGAIN: late_sends_again,
         libraries.KEEPS: late_keeps,
+        libraries.BEHIND: late_behind,
     }[late](stage, peer, client, turn, first)
-    usable = (kind == "shared" or late not in (libraries.GIVES_UP, libraries.LINGERS)) and not stage.library.hasty
+    usable = (kind == "shared" or late in (libraries.NEVER, libraries.SENDS_AGAIN, libraries.KEEPS)
+              ) and not stage.library.hasty
     expect_own_answers(stage, client if usable else stage.puppet.open("after"))
     expect_token(stage.peer()("LOCK", "slow", "WAIT", "5000"), above=first)
 
@@ -295,6 +297,19 @@ def late_keeps(stage, peer, client, turn, first):
     released = insist(stage, client, "UNLOCK", "slow")
     # What it gave up on may have been done.
     expect(released.value == 0 or stage.library.hasty and released.code == "NOTHELD", True, repr(released))
+
+
+def late_behind(stage, peer, client, turn, first):
+    """The same, and each answer from then on is that to the request before: the program gets the token for its ECHO. Only
+    closing the connection helps."""
+    expect_given_up(stage, turn)
+    expect(len(waiters(stage, "slow")), 1, "waiters after the timeout")
+    expect(peer("UNLOCK", "slow"), 0)
+    token = expect_token(expect_kind(stage.puppet.call(client, "ECHO", "one"), "int"), above=first)
+    expect(expect_kind(stage.puppet.call(client, "ECHO", "two"), "text"), "one")
+    stage.puppet.close(client)
+    expect_token(stage.peer("next")("LOCK", "slow", "WAIT", 5 * LEASE_MS), above=token)
+    expect(stage.peer("next")("UNLOCK", "slow"), 0)
 
 
 def insist(stage, client, *words):
@@ -478,7 +493,8 @@ def scene_loss(stage):
     if stage.library.notice == "event":
         stage.puppet.event(client)
     outcome = stage.puppet.call(client, "CHECK", "brief")
-    expect_kind(outcome, *{"error": ["broken"], "event": ["null", "broken"], "silent": ["null"]}[stage.library.notice])
+    expect_kind(outcome, *{"error": ["broken"], "event": ["null", "broken"], "silent": ["null"],
+                           "chance": ["null", "broken"]}[stage.library.notice])
     outcome = stage.puppet.call(client, "UNLOCK", "brief")
     expect(outcome.code == "NOTHELD" or outcome.kind == "broken", True, "UNLOCK of a lost lock: %r" % outcome)
     expect_token(stage.peer()("LOCK", "brief", "WAIT", "0"), above=first)
