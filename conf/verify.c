@@ -290,7 +290,14 @@ static void
 masters_verify(const struct verify *v, const struct node *root, const struct conf *conf)
 {
 	size_t n = conf->master_count;
+	const struct node *list = root != NULL ? node_get(root, "masters") : NULL;
 
+	/* What was below it may have been taken out: locks that each host keeps for itself are no answer to
+	 * that. */
+	if (list != NULL && node_is_empty(list))
+		errors_add(v->errors, node_place(v->file, list),
+			"masters: nothing is below it; name the masters, or write masters: [] for a private "
+			"redis-server, which serves this host only");
 	if (n > 0 && (n % 2 == 0 || n > CONF_MASTERS_MAX))
 		errors_add(v->errors, item_place(v, item_node(root, "masters", n - 1), "url"),
 			"masters: %zu of them; allowed: 1, 3, 5 or 7, because a majority has to be left when "

@@ -82,6 +82,16 @@ admin_log_change(struct desk *desk, struct connection *c, const struct command *
 		command->argc > 1 ? log_bytes("second", argv[1].p, argv[1].n) : log_text(NULL, NULL));
 }
 
+void
+admin_log_break(struct desk *desk, struct connection *c, const struct command *command)
+{
+	const struct identity *who = connection_identity(c);
+	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "lock.break", log_number("by", (int64_t)who->id),
+		log_text("address", who->peer.address), log_number("uid", who->peer.uid),
+		log_number("pid", who->peer.pid), log_bytes("name", command->name.p, command->name.n),
+		log_number("token", command->token));
+}
+
 static void
 write_master(struct buffer *out, int protocol, const struct master_view *master)
 {

@@ -14,7 +14,8 @@ desk_verb admin_masters;
 
 /* MASTERS with one of its other subcommands. */
 bool admin_changes_masters(enum verb verb);
-/* That one of them was asked for. */
+/* That one of them was asked for, or BREAK. */
 void admin_log_change(struct desk *desk, struct connection *c, const struct command *command);
+void admin_log_break(struct desk *desk, struct connection *c, const struct command *command);
 
 #endif

@@ -92,6 +92,9 @@ dispatch_core(struct desk *desk, struct connection *c, struct command *command)
 		desk->hooks->masters(desk->arg, c, command);
 		return;
 	}
+	if (command->verb == VERB_BREAK) {
+		admin_log_break(desk, c, command);
+	}
 	/* Whoever has closed his end asks for what there is now (PROTOCOL.md 1). */
 	if (connection_is_finished(c)) {
 		command->wait_ms = 0;

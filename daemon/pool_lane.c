@@ -264,6 +264,12 @@ lane_waited(struct lane *lane, enum link_fate fate, const struct redisReply *rep
 	}
 }
 
+#define UNKNOWN "ERR unknown command"
+
+#define NO_SCRIPTS                                                                                           \
+	"it does not know SCRIPT LOAD: it is a holdfastd or another program, or a Redis that hides the "     \
+	"command by rename-command; name a Redis or Valkey under masters:"
+
 static void
 lane_script_loaded(struct lane *lane, enum link_fate fate, const struct redisReply *reply)
 {
@@ -272,7 +278,8 @@ lane_script_loaded(struct lane *lane, enum link_fate fate, const struct redisRep
 	if (fate != LINK_ANSWERED)
 		return;
 	if (reply->type == REDIS_REPLY_ERROR) {
-		link_break(lane->link, reply->str);
+		link_break(lane->link,
+			strncmp(reply->str, UNKNOWN, sizeof UNKNOWN - 1) == 0 ? NO_SCRIPTS : reply->str);
 		return;
 	}
 	assert(lane->scripts_due > 0);

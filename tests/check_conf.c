@@ -155,7 +155,7 @@ END_TEST
 
 START_TEST(lists_and_mappings_may_be_left_empty)
 {
-	conf_free(good("listen:\nmasters: ~\nrules: []\nlimits:\nusers:\nlog: {}\nembedded:\n"));
+	conf_free(good("listen:\nmasters: []\nrules: []\nlimits:\nusers:\nlog: {}\nembedded:\n"));
 }
 END_TEST
 
@@ -178,6 +178,14 @@ START_TEST(durations_and_sizes_need_their_unit)
 	bad("limits: { request-bytes: 4g }\n",
 		"f.yml:1:26: limits.request-bytes: \"4g\" has an unknown unit");
 	conf_free(good("rules: [ { match: a, wait: 0, lease: 1h } ]\nlimits: { request-bytes: 2048b }\n"));
+}
+END_TEST
+
+START_TEST(an_empty_list_of_masters_is_no_private_one)
+{
+	bad("masters:\n", "f.yml:1:9: masters: nothing is below it; name the masters, or write masters: []");
+	bad("masters: ~\n", "f.yml:1:10: masters: nothing is below it");
+	conf_free(good("masters: []\n"));
 }
 END_TEST
 
@@ -640,6 +648,7 @@ main(void)
 	tcase_add_test(tcase, every_key_reaches_its_field);
 	tcase_add_test(tcase, lists_and_mappings_may_be_left_empty);
 	tcase_add_test(tcase, durations_and_sizes_need_their_unit);
+	tcase_add_test(tcase, an_empty_list_of_masters_is_no_private_one);
 	tcase_add_test(tcase, locks_of_other_libraries_have_their_keys);
 	tcase_add_test(tcase, keys_that_cannot_be_locked_are_refused);
 	tcase_add_test(tcase, the_nearest_key_is_suggested);

@@ -349,6 +349,24 @@ def test_tcp_master(place):
     expect("p@ss" in client("INFO"), False, "the password in INFO")
 
 
+def test_master_is_a_daemon(place):
+    """a master that is a holdfastd is told apart, and what to do about it"""
+    master = place.daemon("d1", master=place.redis()).admitted()
+    daemon = place.daemon("d2", config="masters: [ 'unix://%s' ]\n" % master.socket)
+    answer = daemon.client()("LOCK", "a", "WAIT", 0)
+    expect_code(answer, "NOMASTER")
+    expect("it is a holdfastd or another program" in str(answer), True, str(answer))
+
+
+def test_break_is_logged(place):
+    """the log says who broke a lock, and whose it was"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    token = daemon.client()("LOCK", "deploy", "WAIT", 0)
+    expect_between(daemon.client()("BREAK", "deploy", "TOKEN", token), 0, LEASE_MS)
+    daemon.output.wait(r"warning lock\.break by=\d+ address=unix uid=%d pid=%d name=deploy token=%d" % (
+        os.getuid(), os.getpid(), token))
+
+
 def test_guesses(place):
     """whoever guesses passwords loses the connection after ten, and its address waits; others log in"""
     daemon = place.daemon(master=place.redis(), tcp=True, environment={"ONE": "secret1"},
