@@ -415,6 +415,11 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	driver_set_limits(d, &settings->limits);
 	d->masters = masters_new(
 		base, settings->pools, settings->core.masters, &driver_masters_hooks, d, d->log, d->stats);
+	for (unsigned i = 0;
+		d->masters && settings->core.where && settings->core.ways && i < settings->core.masters;
+		i++) {
+		masters_known_as(d->masters, i, settings->core.where[i], settings->core.ways[i]);
+	}
 	d->desk.masters = d->masters;
 	d->perform = (struct perform){
 		.connections = d->connections,

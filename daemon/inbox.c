@@ -258,6 +258,12 @@ inbox_free(struct inbox *inbox)
 }
 
 bool
+inbox_set_password(struct inbox *inbox, const char *password)
+{
+	return link_set_password(inbox->link, password);
+}
+
+bool
 inbox_aim(struct inbox *inbox, const char *host, uint16_t port)
 {
 	return link_aim(inbox->link, host, port);

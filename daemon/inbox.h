@@ -34,7 +34,8 @@ void inbox_free(struct inbox *inbox);
  * comes for what may have been missed before. */
 void inbox_listen(struct inbox *inbox, struct slice name, bool on);
 
-/* As link_aim(). */
+/* As link_set_password() and link_aim(). */
+bool inbox_set_password(struct inbox *inbox, const char *password) __attribute__((warn_unused_result));
 bool inbox_aim(struct inbox *inbox, const char *host, uint16_t port) __attribute__((warn_unused_result));
 
 #endif

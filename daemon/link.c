@@ -10,6 +10,7 @@
 #include "daemon/base/random.h"
 #include "daemon/base/stats.h"
 #include "daemon/bell.h"
+#include "daemon/credentials.h"
 #include "daemon/dial.h"
 #include "daemon/stream.h"
 
@@ -55,6 +56,8 @@ struct link {
 	bool away_told; /* why has been told and logged */
 	bool flaps;     /* breaks soon after each login, with the same why: logged again once it stays up */
 	char why[WHY_MAX];
+
+	struct credentials credentials;
 
 	char *aim_host; /* of the next attempt and those after it; NULL: as before */
 	uint16_t aim_port;
@@ -178,11 +181,20 @@ link_log_where(const struct link *link)
 	return log_text(link->settings.role ? link->settings.role : "master", dial_where(link->dial));
 }
 
+/* NULL: it has not been changed. */
+static const char *
+link_log_password(const struct link *link)
+{
+	const struct credentials *c = &link->credentials;
+
+	return !c->changed ? NULL : c->fallback ? "the one before" : "the new one";
+}
+
 static void
 link_log_up(struct link *link)
 {
 	LOG_EVENT(link->log, LOG_INFO_LEVEL, "link.up", log_text("name", link->settings.client_name),
-		link_log_where(link));
+		link_log_where(link), log_text("password", link_log_password(link)));
 }
 
 static void
@@ -245,8 +257,9 @@ link_login_done(struct link *link)
 	link->suspect = false;
 	link->stats->master_connects++;
 	bell_set(link->bell, link->settings.reply_ms / 2 + 1);
-	if (!link->flaps)
+	if (!link->flaps || link->credentials.changed)
 		link_log_up(link);
+	credentials_worked(&link->credentials);
 	link->hooks->up(link->arg);
 }
 
@@ -264,6 +277,8 @@ link_login_reply(struct link *link, enum kind kind, const struct redisReply *rep
 		failed = kind == KIND_AUTH || kind == KIND_SELECT || reply_begins(reply, "NOAUTH") ||
 			 reply_begins(reply, "LOADING") || reply_begins(reply, "DENIED") ||
 			 reply_begins(reply, "ERR max number of clients");
+	if (failed && (kind == KIND_AUTH || reply_begins(reply, "NOAUTH")))
+		credentials_refused(&link->credentials);
 	if (failed)
 		stream_break(link->stream, reply->str);
 	else if (kind == KIND_HELLO)
@@ -313,14 +328,15 @@ static void
 link_login(struct link *link)
 {
 	const struct link_settings *s = &link->settings;
+	const char *password = credentials_password(&link->credentials);
 	char db[16];
 	bool ok = true;
 
 	snprintf(db, sizeof db, "%d", s->db);
-	if (s->password && s->user)
-		ok = link_say(link, KIND_AUTH, 3, (const char *[]){"AUTH", s->user, s->password});
-	else if (s->password)
-		ok = link_say(link, KIND_AUTH, 2, (const char *[]){"AUTH", s->password});
+	if (password && s->user)
+		ok = link_say(link, KIND_AUTH, 3, (const char *[]){"AUTH", s->user, password});
+	else if (password)
+		ok = link_say(link, KIND_AUTH, 2, (const char *[]){"AUTH", password});
 	if (s->db > 0)
 		ok = ok && link_say(link, KIND_SELECT, 2, (const char *[]){"SELECT", db});
 	ok = ok && link_say(link, KIND_NAME, 3, (const char *[]){"CLIENT", "SETNAME", s->client_name}) &&
@@ -481,6 +497,12 @@ link_end(struct link *link, const char *why)
 }
 
 bool
+link_set_password(struct link *link, const char *password)
+{
+	return credentials_set(&link->credentials, password);
+}
+
+bool
 link_is_up(const struct link *link)
 {
 	return link->state == UP;
@@ -499,10 +521,11 @@ link_copy_settings(struct link *link, const struct link_settings *settings)
 	link->settings = *settings;
 	link->settings.host = link->settings.path = NULL; /* the dial has them */
 	link->settings.user = settings->user ? strdup(settings->user) : NULL;
-	link->settings.password = settings->password ? strdup(settings->password) : NULL;
+	link->settings.password = NULL;
+	link->credentials.password = settings->password ? strdup(settings->password) : NULL;
 	link->settings.client_name = strdup(settings->client_name);
 	return link->settings.client_name && (!settings->user || link->settings.user) &&
-	       (!settings->password || link->settings.password);
+	       (!settings->password || link->credentials.password);
 }
 
 struct link *
@@ -540,9 +563,7 @@ link_free(struct link *link)
 	dial_free(link->dial);
 	bell_free(link->bell);
 	free((char *)link->settings.user);
-	if (link->settings.password)
-		explicit_bzero((char *)link->settings.password, strlen(link->settings.password));
-	free((char *)link->settings.password);
+	credentials_done(&link->credentials);
 	free((char *)link->settings.client_name);
 	free(link->aim_host);
 	free(link->pending);

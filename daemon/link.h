@@ -90,6 +90,13 @@ void link_end(struct link *link, const char *why);
  */
 bool link_aim(struct link *link, const char *host, uint16_t port) __attribute__((warn_unused_result));
 
+/*
+ * It logs in with this password from its next attempt on; NULL: without one. As long as the new one has not
+ * worked, an attempt that fails for it is followed by one with the password before, and the other way round.
+ * A connection that is up stays. False: out of memory, nothing has changed.
+ */
+bool link_set_password(struct link *link, const char *password) __attribute__((warn_unused_result));
+
 bool link_is_up(const struct link *link);
 /* "10.0.0.1:6379": for people. */
 const char *link_where(const struct link *link);

@@ -156,8 +156,9 @@ static void
 change_note(void *arg, const struct conf_change *change)
 {
 	struct change_list *list = arg;
-	bool masters =
-		list->masters_change && strncmp(change->path, "masters", 7) == 0 && change->path[7] != '-';
+	/* Passwords are taken up as they are. */
+	bool masters = list->masters_change && change->restart && strncmp(change->path, "masters", 7) == 0 &&
+		       change->path[7] != '-';
 	bool restart = change->restart && !masters;
 	list->masters |= masters;
 	if (!masters) {

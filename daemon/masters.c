@@ -18,8 +18,9 @@ struct member {
 	struct masters *masters;
 	unsigned index;
 	struct pool *pool; /* NULL: closed, or it could not be found */
-	char *place;       /* since it has moved; NULL: it never has, "": it is closed */
+	char *place;       /* "": it is closed; NULL: it always was */
 	char *way;
+	bool original;  /* it is as masters_new() was told */
 	uint64_t reach; /* what the pool was opened with, as a hash; 0: at the start */
 	bool moves;     /* the pool is of what was there before: nothing that it says is news */
 	bool retries; /* no pool could be opened for want of descriptors or memory, and that has been told */
@@ -149,18 +150,18 @@ hash_add(uint64_t hash, const char *text)
 	return hash * UINT64_C(1099511628211) + !text;
 }
 
-/* Where it is and what logs in there: what a changed configuration may change. */
+/* Where it is and who logs in there: what a changed configuration may change. Another password does not move
+ * it. */
 static uint64_t
 reach_of(const struct pool_settings *s)
 {
 	uint64_t hash = UINT64_C(14695981039346656037) ^ s->port ^ (uint64_t)s->db << 32;
-	hash = hash_add(hash_add(hash_add(hash_add(hash, s->host), s->path), s->user), s->password);
+	hash = hash_add(hash_add(hash_add(hash, s->host), s->path), s->user);
 	for (size_t i = 0; s->sentinel && i < s->sentinel->count; i++) {
 		hash = hash_add(hash, s->sentinel->places[i].host) ^ s->sentinel->places[i].port;
 	}
 	if (s->sentinel) {
-		hash = hash_add(hash_add(hash_add(hash, s->sentinel->name), s->sentinel->user),
-			s->sentinel->password);
+		hash = hash_add(hash_add(hash, s->sentinel->name), s->sentinel->user);
 	}
 	return hash | 1;
 }
@@ -273,8 +274,18 @@ masters_move(struct masters *masters, const struct move *move)
 	struct member *m = &masters->list[move->master];
 	m->place = text_replace(m->place, move->place);
 	m->way = text_replace(m->way, move->way);
+	m->original = false;
 	m->moves = true;
 	masters_later(masters, 0);
+}
+
+void
+masters_known_as(struct masters *masters, unsigned master, const char *place, const char *way)
+{
+	struct member *m = &masters->list[master];
+	assert(master < CORE_SLOTS_MAX && m->original);
+	m->place = text_replace(m->place, slice_of(place));
+	m->way = text_replace(m->way, slice_of(way));
 }
 
 void
@@ -288,8 +299,12 @@ masters_find_again(struct masters *masters)
 			continue;
 		}
 		bool found = member_find(m, &settings, why);
-		if (!m->pool || (found && reach_of(&settings) != m->reach)) {
+		if (!m->original && (!m->pool || (found && reach_of(&settings) != m->reach))) {
 			masters_move(masters, &(struct move){i, slice_of(m->place), slice_of(m->way)});
+		} else if (found && m->pool && !pool_set_passwords(m->pool, &settings)) {
+			LOG_EVENT(masters->log, LOG_ERROR_LEVEL, "master.password_kept",
+				log_text("master", m->place), log_text("why", "out of memory"),
+				log_text("text", "reload once more"));
 		}
 	}
 }
@@ -310,7 +325,7 @@ masters_new(struct event_base *base, const struct pool_settings *settings, unsig
 	masters->later = event_new(base, -1, 0, on_later, masters);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct member *m = &masters->list[i];
-		*m = (struct member){.masters = masters, .index = i};
+		*m = (struct member){.masters = masters, .index = i, .original = i < count};
 		if (!masters->later || (i < count && !member_open(m, &settings[i]))) {
 			masters_free(masters);
 			return NULL;

@@ -48,8 +48,12 @@ void masters_free(struct masters *masters);
  * why. So it is if descriptors or memory are wanting, and then it is tried again.
  */
 void masters_move(struct masters *masters, const struct move *move);
-/* The configuration is another: looks again for those that have moved. What is reached differently by now, or
- * could not be found, is connected to anew; where masters were at the start they are reached as they were. */
+/* How a master that masters_new() was told of is found in the configuration. */
+void masters_known_as(struct masters *masters, unsigned master, const char *place, const char *way);
+
+/* The configuration is another: looks again for all of them. What has moved and is reached differently by
+ * now, or could not be found, is connected to anew; where masters were at the start they are reached as they
+ * were. All have the new passwords from then on. */
 void masters_find_again(struct masters *masters);
 
 /* To an open slot. */

@@ -439,6 +439,18 @@ pool_new(struct event_base *base, const struct pool_settings *settings, const st
 	return NULL;
 }
 
+bool
+pool_set_passwords(struct pool *pool, const struct pool_settings *settings)
+{
+	bool set = inbox_set_password(pool->inbox, settings->password);
+
+	for (unsigned i = 0; i < pool->lane_count; i++)
+		set = link_set_password(pool->lanes[i].link, settings->password) && set;
+	if (pool->sentinel && settings->sentinel)
+		set = sentinel_set_password(pool->sentinel, settings->sentinel->password) && set;
+	return set;
+}
+
 void
 pool_end(struct pool *pool, const char *why)
 {

@@ -85,6 +85,10 @@ struct pool_hooks {
 struct pool *pool_new(struct event_base *base, const struct pool_settings *settings,
 	const struct pool_hooks *hooks, void *arg, struct log *log, struct stats *stats)
 	__attribute__((warn_unused_result));
+/* What its master and, where there are any, the sentinels are logged in to with from now on; as
+ * link_set_password(). The rest of the settings is not looked at. */
+bool pool_set_passwords(struct pool *pool, const struct pool_settings *settings)
+	__attribute__((warn_unused_result));
 /* Calls under way get no vote any more. */
 void pool_free(struct pool *pool);
 /* From the event loop, and not from a hook: every call under way gets its vote and every link is told down,

@@ -340,6 +340,16 @@ sentinel_watch(struct sentinel *s, bool closely)
 		sentinel_arm(s);
 }
 
+bool
+sentinel_set_password(struct sentinel *s, const char *password)
+{
+	bool set = true;
+
+	for (size_t i = 0; i < s->count; i++)
+		set = link_set_password(s->watchers[i].link, password) && set;
+	return set;
+}
+
 static bool
 watchers_open(struct sentinel *s, struct event_base *base, const struct sentinel_settings *settings)
 {

@@ -59,6 +59,9 @@ struct sentinel_hooks {
 struct sentinel *sentinel_new(struct event_base *base, const struct sentinel_settings *settings,
 	const struct sentinel_hooks *hooks, void *arg, struct log *log) __attribute__((warn_unused_result));
 void sentinel_free(struct sentinel *sentinel);
+/* Of the sentinels, as link_set_password(). */
+bool sentinel_set_password(struct sentinel *sentinel, const char *password)
+	__attribute__((warn_unused_result));
 
 /* true: something is wrong with the master; they are asked now, and often until all is well again. */
 void sentinel_watch(struct sentinel *sentinel, bool closely);

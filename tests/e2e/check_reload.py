@@ -4,6 +4,7 @@
 import os
 
 import harness
+import resp
 from harness import expect, expect_between, expect_code
 
 GRANTED = (1, 2 ** 53)
@@ -39,6 +40,47 @@ def test_rules_come_and_go(place):
     expect(answer, "reloaded: rules, rules[0].match, rules[0].wait")
     expect_between(left_of_waiter(daemon, "q/1"), 1, 30000)
     expect(left_of_waiter(daemon, "a"), -1)
+
+
+def test_password_of_a_master(place):
+    """a master's password changes at both ends, in any order, while a lock is held: nothing is lost, and the log says which one works"""
+    secret = os.path.join(place.path, "secret")
+
+    def write(password):
+        with open(secret, "w", encoding="ascii") as stream:
+            stream.write(password + "\n")
+
+    write("first")
+    redis = place.redis(options=["--requirepass", "first"])
+    admin = place.keep(resp.Client(redis.socket))
+    expect(admin("AUTH", "first"), "OK")
+    daemon = place.daemon(config="masters:\n  - { url: '%s', password-file: %s }\n" % (redis.url, secret)).admitted()
+    holder = daemon.client()
+    token = holder("LOCK", "a")
+    expect_between(token, *GRANTED)
+
+    def cut_off(password):
+        """Both connections, of the calls and of the subscriptions, and that they come back with this one."""
+        was = daemon.output.text().count(password)
+        admin("CLIENT", "KILL", "SKIPME", "yes", "TYPE", "normal")
+        admin("CLIENT", "KILL", "SKIPME", "yes", "TYPE", "pubsub")
+        harness.until("both are back", lambda: daemon.output.text().count(password) >= was + 2)
+
+    # The configuration comes first, the server later.
+    write("second")
+    expect("masters[0] password" in daemon.client()("RELOAD"), True)
+    cut_off('password="the one before"')
+    expect(admin("CONFIG", "SET", "requirepass", "second"), "OK")
+    cut_off('password="the new one"')
+    # The other way round.
+    expect(admin("CONFIG", "SET", "requirepass", "third"), "OK")
+    write("third")
+    expect("needs a restart" in daemon.client()("RELOAD"), False)
+    cut_off('password="the new one"')
+    harness.until("its lease is good", lambda: expect_between(holder("CHECK", "a"), 1, harness.LEASE_MS) is None)
+    expect(holder("UNLOCK", "a", "TOKEN", token), 0)
+    for word in ("first", "second", "third"):
+        expect(word in daemon.output.text(), False, "a password in the log")
 
 
 def longest(daemon):
