@@ -716,6 +716,42 @@ START_TEST(a_copy_waits_for_a_silent_master_without_greeting_the_others_at_once)
 }
 END_TEST
 
+/* The silent one may stay so, and this daemon would serve nobody as long. */
+START_TEST(a_copy_that_is_registered_no_longer_waits_for_no_silent_master)
+{
+	struct story w;
+	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED};
+	int64_t ran_ms = 0;
+
+	story_init(&w);
+	core_free(w.core);
+	w.settings.masters = 3;
+	w.core = core_new(&w.settings, w.now);
+	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .master = 2, .text = SLICE("reset")});
+	(void)link_up(&w);
+	w.at = 1;
+	step(&w, &(struct event){.type = EVENT_LINK_UP, .master = 1});
+	vote(&w, (struct vote){.op = CALL_HELLO, .admitted = true, .incarnation = MEMORY});
+	w.refused = true;
+	for (; !core_ended(w.core) && ran_ms < 2 * LEASE_MS; ran_ms += 10) {
+		(void)after(&w, 10);
+		for (size_t i = 0; i < w.actions.n; i++) {
+			const struct call *call = &w.actions.list[i].u.call;
+
+			if (w.actions.list[i].type == ACTION_CALL && call->op == CALL_HELLO &&
+				call->master == 1)
+				told.attempt = call->attempt;
+		}
+		if (told.attempt != 0)
+			(void)vote(&w, told);
+		told.attempt = 0;
+	}
+	ck_assert(core_ended(w.core));
+	ck_assert_int_ge(ran_ms, LEASE_MS * 2 / 3 - 50);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(two_copies_of_a_daemon_have_other_attempts_and_nonces)
 {
 	struct story w[2];
@@ -1086,6 +1122,7 @@ main(void)
 		a_copy_whose_two_links_are_told_so_ends,
 		a_link_whose_greeting_was_overtaken_is_greeted_again_soon,
 		a_copy_waits_for_a_silent_master_without_greeting_the_others_at_once,
+		a_copy_that_is_registered_no_longer_waits_for_no_silent_master,
 		two_copies_of_a_daemon_have_other_attempts_and_nonces,
 		no_nonce_is_dropped_that_the_master_may_have_seen_last,
 		a_greeting_that_was_cut_off_is_known_after_many_that_were_answered,

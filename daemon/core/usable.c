@@ -78,6 +78,8 @@ master_twin(const struct core *core, const struct master *m, bool idle)
 bool
 master_unheard(const struct core *core, const struct master *m)
 {
+	if (m->registered_ms != 0 && !m->registered)
+		return false;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *other = &core->masters[i];
 

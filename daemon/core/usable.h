@@ -20,7 +20,8 @@ bool master_releases(const struct master *m, unsigned link);
 /* Another of our masters that is the same server: its vote would count twice. idle: also one that is not in
  * use. */
 const struct master *master_twin(const struct core *core, const struct master *m, bool idle);
-/* Whether another of our masters has not said yet which server it is. */
+/* Whether another of our masters has not said yet which server it is, and may be this one. That is not waited
+ * for when this one does not take us for registered any more. */
 bool master_unheard(const struct core *core, const struct master *m);
 
 /* A greeting is under way, on whatever link. */
