@@ -26,10 +26,10 @@ enum schema_scope {
 	TYPE(NAMESPACE, TEXT, "letters, digits and any of . _ : / -")                                        \
 	TYPE(GLOB, TEXT, "a glob without spaces")                                                            \
 	TYPE(TEMPLATE, TEXT, "a key with exactly one % and no spaces")                                       \
-	TYPE(DURATION, NUMBER, "a number with a unit: 500ms, 10s, 5m or 1h")                                 \
-	TYPE(LEASE, NUMBER, "a number with a unit: 500ms, 10s, 5m or 1h")                                    \
-	TYPE(WAIT, NUMBER, "forever, or a number with a unit: 500ms, 10s, 5m or 1h")                         \
-	TYPE(HOLD, NUMBER, "none, or a number with a unit: 500ms, 10s, 5m or 1h")                            \
+	TYPE(DURATION, NUMBER, "a number with a unit: 500ms, 1.5s, 5m, 1h or 2d")                            \
+	TYPE(LEASE, NUMBER, "a number with a unit: 500ms, 1.5s, 5m, 1h or 2d")                               \
+	TYPE(WAIT, NUMBER, "forever, or a number with a unit: 500ms, 1.5s, 5m, 1h or 2d")                    \
+	TYPE(HOLD, NUMBER, "none, or a number with a unit: 500ms, 1.5s, 5m, 1h or 2d")                       \
 	TYPE(SIZE, NUMBER, "a number with a unit: 512b, 64k or 1m")                                          \
 	TYPE(WHOLE, NUMBER, "a whole number")                                                                \
 	TYPE(MODE, NUMBER, "permissions in octal, such as \"0660\"")                                         \

@@ -12,13 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many digits of a fraction, as a power of ten. */
+#define FRACTION_MOST 1000000
+
 struct unit {
 	const char *name;
 	int64_t size;
 };
 
 /* The largest first: a value is written in the first that divides it. */
-static const struct unit durations[] = {{"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}, {NULL, 0}};
+static const struct unit durations[] = {
+	{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}, {NULL, 0}};
 static const struct unit sizes[] = {{"m", 1048576}, {"k", 1024}, {"b", 1}, {NULL, 0}};
 
 /* Words of the CHOICE types, in the order of their enums in conf.h. */
@@ -122,16 +126,32 @@ digits_read(const char *text, int64_t *out, const char **rest)
 	return count > 0;
 }
 
+/* The digits after a point, as parts of *of. False: there are none, or more than anybody needs. */
+static bool
+fraction_read(const char *text, int64_t *parts, int64_t *of, const char **rest)
+{
+	*parts = 0;
+	*of = 1;
+	for (; *text >= '0' && *text <= '9' && *of < FRACTION_MOST; text++) {
+		*parts = *parts * 10 + (*text - '0');
+		*of *= 10;
+	}
+	*rest = text;
+	return *of > 1 && !(*text >= '0' && *text <= '9');
+}
+
 static bool
 measure_parse(const struct schema_key *key, const char *text, int64_t *out, char why[VALUE_WHY_MAX])
 {
 	const struct unit *unit = units_of(key->type);
 	const char *rest;
-	int64_t n;
+	int64_t n, parts = 0, of = 1;
 	char wrong[64];
 
-	if (!digits_read(text, &n, &rest))
+	if (!digits_read(text, &n, &rest) || (*rest == '.' && !fraction_read(rest + 1, &parts, &of, &rest)))
 		return refuse(why, key, text, "is not a number with a unit");
+	if (*rest == '\0' && parts != 0)
+		return refuse(why, key, text, "has no unit");
 	if (*rest == '\0' && n != 0) {
 		snprintf(wrong, sizeof(wrong), "has no unit: %lld%s or %lld%s?", (long long)n,
 			key->type == TYPE_SIZE ? "b" : "ms", (long long)n,
@@ -143,7 +163,11 @@ measure_parse(const struct schema_key *key, const char *text, int64_t *out, char
 			unit++;
 		if (unit->name == NULL)
 			return refuse(why, key, text, "has an unknown unit");
-		n *= unit->size;
+		if (n > key->high)
+			return refuse(why, key, text, "is out of range");
+		if (parts * unit->size % of != 0)
+			return refuse(why, key, text, "is finer than the smallest unit");
+		n = n * unit->size + parts * unit->size / of;
 	}
 	if (n < key->low || n > key->high)
 		return refuse(why, key, text, "is out of range");

@@ -163,9 +163,13 @@ START_TEST(durations_and_sizes_need_their_unit)
 {
 	bad("lease: 10\n",
 		"f.yml:1:8: lease: \"10\" has no unit: 10ms or 10s?; allowed: a number with a unit: "
-		"500ms, 10s, 5m or 1h, from 100ms to 1h");
+		"500ms, 1.5s, 5m, 1h or 2d, from 100ms to 1h");
 	bad("lease: 10 s\n", "f.yml:1:8: lease: \"10 s\" has an unknown unit");
-	bad("lease: 1.5s\n", "f.yml:1:8: lease: \"1.5s\" has an unknown unit");
+	bad("lease: 1.5\n", "f.yml:1:8: lease: \"1.5\" has no unit");
+	bad("lease: 1.5x\n", "f.yml:1:8: lease: \"1.5x\" has an unknown unit");
+	bad("lease: 1.s\n", "f.yml:1:8: lease: \"1.s\" is not a number with a unit");
+	bad("lease: 1.0005s\n", "f.yml:1:8: lease: \"1.0005s\" is finer than the smallest unit");
+	bad("lease: 999999999999d\n", "f.yml:1:8: lease: \"999999999999d\" is out of range");
 	bad("lease: -3s\n", "f.yml:1:8: lease: \"-3s\" is not a number with a unit");
 	bad("lease: 99ms\n", "f.yml:1:8: lease: \"99ms\" is out of range");
 	bad("lease: 61m\n", "f.yml:1:8: lease: \"61m\" is out of range");
@@ -178,6 +182,22 @@ START_TEST(durations_and_sizes_need_their_unit)
 	bad("limits: { request-bytes: 4g }\n",
 		"f.yml:1:26: limits.request-bytes: \"4g\" has an unknown unit");
 	conf_free(good("rules: [ { match: a, wait: 0, lease: 1h } ]\nlimits: { request-bytes: 2048b }\n"));
+}
+END_TEST
+
+START_TEST(a_number_with_a_unit_may_have_a_fraction)
+{
+	struct conf *conf = good("limits: { grace-time: 1d, login-time: 1.25s, request-bytes: 1.5k }\n");
+
+	ck_assert_int_eq(conf->limits.grace_ms, 86400000);
+	ck_assert_int_eq(conf->limits.login_ms, 1250);
+	ck_assert_int_eq(conf->limits.request_bytes, 1536);
+	conf_free(conf);
+	conf = good("limits: { grace-time: 0.5h, login-time: 0.01m, request-bytes: 2.000000k }\n");
+	ck_assert_int_eq(conf->limits.grace_ms, 1800000);
+	ck_assert_int_eq(conf->limits.login_ms, 600);
+	ck_assert_int_eq(conf->limits.request_bytes, 2048);
+	conf_free(conf);
 }
 END_TEST
 
@@ -648,6 +668,7 @@ main(void)
 	tcase_add_test(tcase, every_key_reaches_its_field);
 	tcase_add_test(tcase, lists_and_mappings_may_be_left_empty);
 	tcase_add_test(tcase, durations_and_sizes_need_their_unit);
+	tcase_add_test(tcase, a_number_with_a_unit_may_have_a_fraction);
 	tcase_add_test(tcase, an_empty_list_of_masters_is_no_private_one);
 	tcase_add_test(tcase, locks_of_other_libraries_have_their_keys);
 	tcase_add_test(tcase, keys_that_cannot_be_locked_are_refused);
