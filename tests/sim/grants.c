@@ -377,7 +377,10 @@ bound_ms(const struct host *h, const struct wait *v)
 	return ruled_ms > 0 ? earlier(bound, ruled_ms) : bound;
 }
 
-/* Of several waits of a session for one name the one that was served is told by what was asked for. */
+/*
+ * Of several waits of a session for one name the one that was served is told by what was asked for: a hold
+ * that is good for longer than a wait allows was not given to it.
+ */
 static struct wait *
 stray_served(struct host *host, const struct note *n, unsigned name, const struct given *given)
 {
@@ -388,7 +391,8 @@ stray_served(struct host *host, const struct note *n, unsigned name, const struc
 			continue;
 		if (bound_ms(host, v) == n->ttl_ms)
 			return v;
-		found = found == NULL ? v : found;
+		if (found == NULL && bound_ms(host, v) > n->ttl_ms)
+			found = v;
 	}
 	return found;
 }
