@@ -930,6 +930,24 @@ ON_BOTH(a_head_that_does_not_come_goes_to_the_end)
 	ck_assert_int_eq(acquire(DB, 1).position, 1);
 }
 
+/* The clock stepped back after the head was called, and the head is gone. */
+ON_BOTH(a_head_is_waited_for_no_longer_when_the_clock_stepped_back)
+{
+	open_master();
+	acquire(DA, 1);
+	acquire(DB, 1);
+	acquire(DC, 1);
+	simple(DA, CALL_RELEASE, 1);
+	stage_do(&stage,
+		"local daemon, till = string.match(redis.call('HGET', KEYS[1], 'claim'), '^(%x+) (%d+)$') "
+		"return redis.call('HSET', KEYS[1], 'claim', string.format('%s %.0f', daemon, till + "
+		"20000000))",
+		"hf:{a}:w");
+	ck_assert_int_eq(acquire(DC, 1).outcome, OUTCOME_BUSY);
+	stage_wait_ms(&stage, 310);
+	ck_assert_int_eq(acquire(DC, 1).outcome, OUTCOME_YES);
+}
+
 ON_BOTH(a_lock_that_ran_out_is_kept_for_the_head_too)
 {
 	open_master();
@@ -1275,6 +1293,7 @@ main(void)
 		who_waits_is_queued_and_the_holder_is_told, who_had_its_turn_for_nothing_has_it_again,
 		who_comes_stands_behind_one_that_went_ahead_of_the_first,
 		one_try_does_not_queue_and_does_not_jump_the_queue, a_head_that_does_not_come_goes_to_the_end,
+		a_head_is_waited_for_no_longer_when_the_clock_stepped_back,
 		a_lock_that_ran_out_is_kept_for_the_head_too, a_place_that_is_not_refreshed_ends,
 		leaving_calls_the_next_head_of_a_free_lock, names_of_one_command_answer_for_themselves,
 		foreign_locks_are_respected_and_never_cut_short,
