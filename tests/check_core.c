@@ -389,6 +389,24 @@ story_lost(struct story *w)
 	after(w, 50);
 }
 
+START_TEST(a_connection_leaves_no_session_that_has_not_been_told_of_a_loss)
+{
+	struct story w;
+	char secret[REPLY_TEXT_MAX];
+	const struct command join = {.verb = VERB_SESSION_JOIN, .secret = {secret, 48}};
+
+	story_lost(&w);
+	(void)snprintf(secret, sizeof(secret), "%s",
+		run(&w, 2, (struct command){.verb = VERB_SESSION_SECRET}) + strlen("c2 "));
+	ck_assert_str_eq(run(&w, 1, join), "c1 -ERR");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(run(&w, 1, join), "c1 -ERR");
+	ck_assert_str_eq(check(&w, 1, "b"), "c1 -LOST");
+	ck_assert_str_eq(run(&w, 1, join), "c1 :0");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_lock_of_what_was_lost_unheard_is_answered_by_the_loss_once)
 {
 	struct story w;
@@ -1103,6 +1121,7 @@ main(void)
 		a_client_that_left_gets_nothing_and_the_lease_goes_back, a_second_lock_needs_an_owner_tag,
 		a_clean_end_passes_the_name_on_and_an_abandoned_one_withholds_it,
 		a_lease_that_cannot_be_renewed_is_lost_in_time,
+		a_connection_leaves_no_session_that_has_not_been_told_of_a_loss,
 		a_lock_of_what_was_lost_unheard_is_answered_by_the_loss_once,
 		an_mlock_of_what_was_lost_unheard_is_answered_by_each_loss_once,
 		another_daemon_that_wants_the_name_gets_it_after_the_streak, tokens_are_fetched_ahead_of_need,

@@ -74,6 +74,25 @@ loss_find(const struct core *core, const struct session *s, struct slice name, s
 	return loss_with(s, &key);
 }
 
+const struct loss *
+loss_untold(const struct session *s)
+{
+	const struct loss *loss = s->losses;
+
+	while (loss != NULL && loss->told)
+		loss = loss->hh.next;
+	return loss;
+}
+
+struct slice
+loss_name(const struct loss *loss)
+{
+	uint16_t name_n;
+
+	memcpy(&name_n, loss->bytes, sizeof(name_n));
+	return (struct slice){loss->bytes + sizeof(name_n), name_n};
+}
+
 void
 loss_forget(struct core *core, struct session *s, struct loss *loss)
 {

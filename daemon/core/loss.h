@@ -17,6 +17,12 @@ void loss_add(
 struct loss *loss_find(
 	const struct core *core, const struct session *s, struct slice name, struct slice owner);
 
+/* One that the session has not been told of; NULL: none. */
+const struct loss *loss_untold(const struct session *s);
+
+/* The name of the lock that was lost. */
+struct slice loss_name(const struct loss *loss);
+
 /* Answers a request on this connection with it: from then on it is told. name: to be named, as the request
  * has several; n == 0: it has one. */
 void loss_answer(struct core *core, conn_id conn, struct loss *loss, struct slice name);

@@ -6,10 +6,12 @@
 #include "daemon/core/grace.h"
 #include "daemon/core/grave.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/loss.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/session.h"
 #include "daemon/core/table.h"
+#include "proto/escape.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -175,6 +177,7 @@ static bool
 speaker_move(struct core *core, struct conn *conn, struct session *s)
 {
 	const struct session *own = conn->session;
+	const struct loss *untold;
 
 	if (own == s)
 		return true;
@@ -182,6 +185,18 @@ speaker_move(struct core *core, struct conn *conn, struct session *s)
 		emit_error(core, conn->id, CODE_ERR,
 			"this connection has a session of its own that holds, waits or is bound: use another "
 			"connection, or do this first");
+		return false;
+	}
+	untold = loss_untold(own);
+	if (untold != NULL) {
+		char name[2 * NAME_BYTES_MAX];
+
+		(void)escape_text(name, sizeof(name), loss_name(untold), ESCAPE_PLAIN);
+		emit_error(core, conn->id, CODE_ERR,
+			"this connection has a session of its own that lost %s and has not been told: CHECK "
+			"%s first, "
+			"or use another connection",
+			name, name);
 		return false;
 	}
 	/* Without a connection nobody knows whose it is but by the one that came. */

@@ -176,6 +176,7 @@ conn_run(struct conn *c)
 	struct event event = {.type = EVENT_COMMAND, .conn = c->id, .command = &command};
 	if (r->verb == VERB_SESSION_BIND)
 		event = (struct event){.type = EVENT_BIND, .conn = c->id, .process = {r->pid, 1}};
+	c->asked_as = core_session_of(c->host->core, c->id);
 	c->running = true;
 	host_step(c->host, &event);
 	c->running = false;

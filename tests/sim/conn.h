@@ -64,12 +64,13 @@ struct conn {
 	bool open;    /* the core knows it */
 	bool closing; /* the core is told of its end in this very step; until then it spoke for */
 	session_id session;
-	char secret[64]; /* of its session, as it was told; "": it was not */
-	bool ending;     /* the core wants it closed */
-	bool left;       /* the client's end is closed */
-	bool graced;     /* its session outlives it */
-	bool ousted;     /* another one speaks for its session */
-	bool over;       /* and so is its session, properly: nobody relies on what it may still be given */
+	session_id asked_as; /* running: whose it was when its request came */
+	char secret[64];     /* of its session, as it was told; "": it was not */
+	bool ending;         /* the core wants it closed */
+	bool left;           /* the client's end is closed */
+	bool graced;         /* its session outlives it */
+	bool ousted;         /* another one speaks for its session */
+	bool over; /* and so is its session, properly: nobody relies on what it may still be given */
 	int64_t to_host_us;
 	int64_t to_client_us;
 	struct request queue[CONN_REQUESTS_MAX];

@@ -232,11 +232,25 @@ oracle_bound(const struct world *w, const struct conn *c, int64_t pid)
 	return NULL;
 }
 
+/* Its session may have lost a lock without having been told, or surely has. */
+static void
+stands_by_losses(const struct world *w, const struct conn *c, struct standing *s)
+{
+	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
+		if (l->host != c->host || l->host_life != c->host_life || l->session != c->asked_as ||
+			l->known)
+			continue;
+		s->idle = false;
+		s->busy |= l->onloss == ONLOSS_NEXT && !l->asked && !l->old;
+	}
+}
+
 /* It is to speak for the session with that tag; 0: for none that there is. */
 static void
 of_move(const struct world *w, const struct conn *c, uint64_t tag, struct forecast *f)
 {
 	struct standing own = standing_of(w, c, c->tag), to = standing_of(w, c, tag);
+	stands_by_losses(w, c, &own);
 	if (tag == c->tag)
 		only(f, ANSWER(INT), 0);
 	else if (tag == 0 || to.gone || own.busy)
