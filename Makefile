@@ -55,7 +55,7 @@ obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO)
 
-.PHONY: all check check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz \
+.PHONY: all check test measure-house check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz \
 	fuzz-run bench bench-quick cover asan format need-format need-clang lint lint-format lint-tidy \
 	lint-cppcheck lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
@@ -162,6 +162,13 @@ check-e2e: all $(SHIM) $(BENCH) ## run the tests against a real redis-server alo
 
 check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purity, that there are no globals, and that mutants fit
 	@tests/run -j $(JOBS) $(HOUSE)
+
+# T=check_core: a suite. T=check_locks.py, or T="check_locks.py one_scene": scenes against a real server.
+test: $(if $(filter check_%.py,$(T)),all $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))) ## run one suite, or one file of scenes: T=check_core, T="check_locks.py test_loss_before_lock"
+	@$(if $(T),tests/run -v -j 1 "$(if $(filter check_%.py,$(T)),tests/e2e/$(T),$(O)/tests/$(T))",echo 'make test T=check_core, or T=check_locks.py' >&2; exit 2)
+
+measure-house: ## count lines, files, nouns and flags [BESIDE="ROOT...": of other source trees, too]
+	@tests/measure-house $(if $(BESIDE),--beside $(BESIDE))
 
 SEEDS ?= 2000
 
