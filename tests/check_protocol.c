@@ -1,7 +1,8 @@
 /*
- * check_protocol: the specification and the manual page leave out no verb, option, error code, and describe
- * each as the tables do.
+ * check_protocol: the specification and the manual page leave out no verb, option, error code and counter,
+ * and describe each as the tables do.
  */
+#include "daemon/base/stats.h"
 #include "proto/answer.h"
 #include "proto/command.h"
 #include "proto/option.h"
@@ -102,6 +103,22 @@ START_TEST(the_specification_has_cause_and_cure_of_every_code)
 		snprintf(row, sizeof(row), "\n| `%s` | ", code_word((enum code)code));
 		mentions(SPECIFICATION, text, row);
 		ck_assert_uint_gt(strlen(code_meaning((enum code)code)), 0);
+	}
+	free(text);
+}
+END_TEST
+
+START_TEST(the_specification_has_every_counter)
+{
+	char *text = read_file(SPECIFICATION);
+
+	for (size_t i = 0; i < stats_count(); i++) {
+		const struct stat_info *info = stats_info(i);
+		char row[256];
+
+		(void)snprintf(row, sizeof(row), "| `%s` | %s | %s |", info->name,
+			info->kind == STAT_COUNTER ? "counter" : "gauge", info->help);
+		mentions(SPECIFICATION, text, row);
 	}
 	free(text);
 }
@@ -239,7 +256,7 @@ main(void)
 	return SUITE_RUN("protocol", NULL, NULL, the_specification_has_every_verb,
 		the_specification_has_the_syntax_of_every_core_verb,
 		the_specification_has_every_option_and_every_syntax_has_its_options,
-		the_specification_has_cause_and_cure_of_every_code,
+		the_specification_has_cause_and_cure_of_every_code, the_specification_has_every_counter,
 		the_specification_has_the_bytes_of_every_verb,
 		every_row_of_bytes_is_one_request_and_its_answers, the_manual_has_every_verb_option_and_code);
 }
