@@ -746,6 +746,7 @@ START_TEST(a_crash_delay_withholds_an_abandoned_hold_for_longer)
 	ck_assert_str_eq(keep(&w, 988 + CRASH_DELAY_MS - 1), "");
 	ck_assert(core_view_resource(w.core, w.now.ms, SLICE("fragile"), &view));
 	ck_assert(view.held && view.hold.withheld && view.hold.valid_ms == 1);
+	ck_assert(view.hold.session == 0 && view.hold.peer != NULL && view.hold.peer->pid == 101);
 	ck_assert_str_eq(keep(&w, 1), "c2 :501");
 	/* What ends in good order passes on at once. */
 	lock(&w, 3, "fragile");

@@ -87,6 +87,8 @@ free_lease(struct lease *l)
 	while ((g = l->grants) != NULL) {
 		DL_DELETE2(l->grants, g, before, after);
 		free(grant_terms(g));
+		if (g->session == NULL)
+			free(g->last);
 		free(g);
 	}
 	if (l->traffic != NULL)

@@ -318,6 +318,8 @@ grant_end(struct core *core, struct grant *g)
 		user_give(g->session, l->permits);
 		grant_leave_session(core, g);
 	} else {
+		if (g->last != NULL)
+			grave_bury(core, &g->last->grave);
 		user_pass_on(core, g);
 		core->counts.withheld--;
 	}
@@ -364,6 +366,9 @@ grant_abandon(struct core *core, struct grant *g)
 	grant_note(core, NOTE_WITHHELD, g, until_ms - core->now.ms, NULL);
 	grant_leave_session(core, g);
 	user_leave_behind(g, s);
+	g->last = grave_new(core, sizeof(*g->last));
+	if (g->last != NULL)
+		g->last->peer = s->peer;
 	core->counts.withheld++;
 	t = grant_bound(core, g);
 	t->told_until_ms = told_ms;

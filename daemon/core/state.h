@@ -162,6 +162,12 @@ struct loss {
 	char bytes[]; /* what it is found by: the length of the name, the name and the tag */
 };
 
+/* Who had a hold that is withheld. */
+struct last_holder {
+	struct grave grave;
+	struct peer peer;
+};
+
 #define GRANT_WHY_MAX ((1U << 11) - 1)
 
 struct grant {
@@ -174,7 +180,10 @@ struct grant {
 	uint32_t count;     /* times entered, >= 1 */
 	union {
 		LIST_ENTRY(grant) in_session;
-		struct user *left_by; /* withheld: one of whose sessions had it */
+		struct {
+			struct user *left_by;     /* withheld: one of whose sessions had it, */
+			struct last_holder *last; /* and who that was; NULL: there was no memory for it */
+		};
 	};
 	struct lease *lease;
 	struct grant *before;    /* on its lease; of the first one the last one */

@@ -178,7 +178,10 @@ view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct
 	out->kind = g->kind;
 	out->permits = g->lease->permits;
 	out->session = g->session == NULL ? 0 : g->session->id;
-	out->peer = g->session == NULL ? NULL : &g->session->peer;
+	if (g->session != NULL)
+		out->peer = &g->session->peer;
+	else
+		out->peer = g->last == NULL ? NULL : &g->last->peer;
 	out->owner = grant_owner(g);
 	out->why = grant_why(g);
 	out->token = g->token;

@@ -79,9 +79,9 @@ struct core_counts {
 
 struct hold_view {
 	enum kind kind;
-	int64_t permits;    /* how many; 0: not of a semaphore */
-	session_id session; /* 0: abandoned by its session */
-	const struct peer *peer;
+	int64_t permits;         /* how many; 0: not of a semaphore */
+	session_id session;      /* 0: abandoned by its session */
+	const struct peer *peer; /* who has it, or had it last; NULL: unknown */
 	struct slice owner;
 	struct slice why;
 	int64_t token;

@@ -356,6 +356,34 @@ def test_reset_withholds(place):
         waiter.close()
 
 
+def test_withheld_from(place):
+    """a name that is withheld says who had it last: after a reset, a close, and BREAK while its session lives on"""
+    _, daemon = pair(place, tcp=True)
+    viewer = daemon.client(3)
+
+    def holder(name):
+        shown = viewer("INSPECT", name)
+        return [shown["state"]] + [shown["holder"][key] for key in ("session", "client", "pid", "uid", "address", "why")]
+
+    for end in ("reset", "close"):
+        client = daemon.client(tcp=True)
+        client("CLIENT", "SETNAME", "billing")
+        client("LOCK", end, "WHY", "end of month")
+        address = "%s:%d" % client.socket.getsockname()[:2]
+        expect(holder(end)[2:], ["billing", 0, -1, address, "end of month"])
+        getattr(client, end)()
+        harness.until("it is withheld", lambda name=end: viewer("INSPECT", name)["state"] == "withheld")
+        expect(holder(end), ["withheld", 0, "billing", 0, -1, address, "end of month"])
+    client = daemon.client(3)
+    client("SESSION", "ONLOSS", "PUSH")
+    client("CLIENT", "SETNAME", "worker")
+    token = client("LOCK", "broken")
+    expect_between(viewer("BREAK", "broken", "TOKEN", token), 1, 90000)
+    expect(holder("broken"), ["withheld", 0, "worker", os.getpid(), os.getuid(), "unix", ""])
+    rows = {row["name"]: row["client"] for row in viewer("LOCKS")}
+    expect(rows, {"reset": "billing", "close": "billing", "broken": "worker"})
+
+
 def test_close_releases(place):
     """on-close: release passes a lock on at a clean close, and withholds it after a reset all the same"""
     port = harness.free_port()
