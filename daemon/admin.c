@@ -3,6 +3,7 @@
  */
 #include "daemon/admin.h"
 
+#include "daemon/access.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/core/view.h"
@@ -11,13 +12,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* The fields of a log line that say who asked. */
+#define ADMIN_WHO(who)                                                                                       \
+	log_number("by", (int64_t)(who)->id), log_text("address", (who)->peer.address),                      \
+		log_number("uid", (who)->peer.uid), log_number("pid", (who)->peer.pid),                      \
+		(who)->user ? log_text("user", (who)->user->name) : log_text(NULL, NULL)
+
 static void
 admin_log(struct desk *desk, struct connection *c, const char *event, int64_t target)
 {
 	const struct identity *who = connection_identity(c);
-	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, event, log_number("by", (int64_t)who->id),
-		log_text("address", who->peer.address), log_number("uid", who->peer.uid),
-		log_number("pid", who->peer.pid),
+	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, event, ADMIN_WHO(who),
 		target ? log_number("client", target) : log_text(NULL, NULL));
 }
 
@@ -75,9 +80,8 @@ admin_log_change(struct desk *desk, struct connection *c, const struct command *
 {
 	const struct identity *who = connection_identity(c);
 	const struct slice *argv = command->argv;
-	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "masters.asked", log_number("by", (int64_t)who->id),
-		log_text("address", who->peer.address), log_number("uid", who->peer.uid),
-		log_number("pid", who->peer.pid), log_text("what", command_info(command->verb)->sub.p),
+	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "masters.asked", ADMIN_WHO(who),
+		log_text("what", command_info(command->verb)->sub.p),
 		command->argc > 0 ? log_bytes("first", argv[0].p, argv[0].n) : log_text(NULL, NULL),
 		command->argc > 1 ? log_bytes("second", argv[1].p, argv[1].n) : log_text(NULL, NULL));
 }
@@ -86,10 +90,8 @@ void
 admin_log_break(struct desk *desk, struct connection *c, const struct command *command)
 {
 	const struct identity *who = connection_identity(c);
-	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "lock.break", log_number("by", (int64_t)who->id),
-		log_text("address", who->peer.address), log_number("uid", who->peer.uid),
-		log_number("pid", who->peer.pid), log_bytes("name", command->name.p, command->name.n),
-		log_number("token", command->token));
+	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "lock.break", ADMIN_WHO(who),
+		log_bytes("name", command->name.p, command->name.n), log_number("token", command->token));
 }
 
 static void

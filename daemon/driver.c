@@ -200,6 +200,7 @@ driver_on_signal(void *arg, int number)
 	if (!d->core) {
 		d->stopped = true;
 	} else if (number == SIGHUP) {
+		LOG_EVENT(d->log, LOG_INFO_LEVEL, "daemon.reload", log_text("why", "SIGHUP"));
 		driver_reload(d, text, sizeof text);
 	} else if (d->draining) {
 		d->stopped = true; /* asked twice: somebody is in a hurry */

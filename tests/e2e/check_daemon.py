@@ -359,12 +359,27 @@ def test_master_is_a_daemon(place):
 
 
 def test_break_is_logged(place):
-    """the log says who broke a lock, and whose it was"""
-    daemon = place.daemon(master=place.redis()).admitted()
+    """the log says who broke a lock, and whose it was, also from another host"""
+    daemon = place.daemon(master=place.redis(), tcp=True, environment={"ONE": "secret1"},
+                          config="users:\n  - { name: op, password-env: ONE, admin: yes }\n").admitted()
     token = daemon.client()("LOCK", "deploy", "WAIT", 0)
     expect_between(daemon.client()("BREAK", "deploy", "TOKEN", token), 0, LEASE_MS)
     daemon.output.wait(r"warning lock\.break by=\d+ address=unix uid=%d pid=%d name=deploy token=%d" % (
         os.getuid(), os.getpid(), token))
+    admin = daemon.client(tcp=True)
+    expect(admin("AUTH", "op", "secret1"), "OK")
+    expect_code(admin("BREAK", "deploy", "TOKEN", token + 1), "NOTHELD")
+    daemon.output.wait(r"warning lock\.break by=\d+ address=127\.0\.0\.1:\d+ uid=-1 pid=0 user=op name=deploy token=%d" %
+                       (token + 1))
+
+
+def test_reload_is_logged(place):
+    """the log says who had the configuration read again, or that a signal did"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    expect(daemon.client()("RELOAD"), "reloaded")
+    daemon.output.wait(r"warning daemon\.reload by=\d+ address=unix uid=%d pid=%d" % (os.getuid(), os.getpid()))
+    daemon.process.signal(signal.SIGHUP)
+    daemon.output.wait(r"info daemon\.reload why=SIGHUP")
 
 
 def test_guesses(place):
