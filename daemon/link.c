@@ -263,6 +263,15 @@ link_login_done(struct link *link)
 	link->hooks->up(link->arg);
 }
 
+/* Whether these are the words of a holdfastd; a Redis refuses a login in others. */
+static bool
+reply_is_ours(const struct redisReply *reply)
+{
+	return reply_begins(reply, "NOAUTH log in first") ||
+	       reply_begins(reply, "WRONGPASS unknown user or wrong password") ||
+	       reply_begins(reply, "ERR AUTH: no users are configured");
+}
+
 /*
  * An error while logging in. Naming the connection is a courtesy that an ACL may forbid. The last command is
  * a PING, for the errors that a master has for everybody: those that say "not now" or "not you" end the
@@ -280,7 +289,10 @@ link_login_reply(struct link *link, enum kind kind, const struct redisReply *rep
 	if (failed && (kind == KIND_AUTH || reply_begins(reply, "NOAUTH")))
 		credentials_refused(&link->credentials);
 	if (failed)
-		stream_break(link->stream, reply->str);
+		stream_break(link->stream, reply_is_ours(reply)
+						   ? "it is a holdfastd, which cannot be a master: name a "
+						     "Redis or Valkey under masters:"
+						   : reply->str);
 	else if (kind == KIND_HELLO)
 		link_login_done(link);
 }

@@ -358,6 +358,17 @@ def test_master_is_a_daemon(place):
     expect("it is a holdfastd or another program" in str(answer), True, str(answer))
 
 
+def test_master_is_a_daemon_with_users(place):
+    """a master that is a holdfastd is told apart also where it wants a login, or wants none and gets one"""
+    with_users = place.daemon("d1", master=place.redis(), tcp=True, environment={"ONE": "secret1"},
+                              config="users:\n  - { name: op, password-env: ONE }\n").admitted()
+    without = place.daemon("d2", master=place.redis("r2"), tcp=True).admitted()
+    for number, (login, port) in enumerate((("", with_users.port), ("op:wrong@", with_users.port), ("op:secret@", without.port))):
+        daemon = place.daemon("e%d" % number, config="masters: [ 'redis://%s127.0.0.1:%d' ]\n" % (login, port))
+        harness.until("it says so", lambda daemon=daemon: "it is a holdfastd, which cannot be a master" in str(
+            daemon.client()("LOCK", "a", "WAIT", 0)))
+
+
 def test_break_is_logged(place):
     """the log says who broke a lock, and whose it was, also from another host"""
     daemon = place.daemon(master=place.redis(), tcp=True, environment={"ONE": "secret1"},
