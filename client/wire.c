@@ -388,19 +388,43 @@ wire_welcome(struct wire *w, const struct address *a)
 	return wire_welcomed(w, a, wire_answer(w));
 }
 
+/* How a server of Redis' kind refuses HELLO: it wants a password, has no users, is protected, is not ready,
+ * or is older than HELLO. A holdfastd has other words for all of that. */
+static bool
+is_redis_refusal(const struct answer *answer)
+{
+	static const char *const begins[] = {"NOAUTH HELLO must be called", "NOAUTH Authentication required",
+		"WRONGPASS invalid username-password", "ERR AUTH <password> called without",
+		"ERR unknown command", "DENIED Redis", "LOADING ", "MASTERDOWN "};
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		size_t n = strlen(begins[i]);
+
+		if (answer->text.n >= n && memcmp(answer->text.p, begins[i], n) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 const struct answer *
 wire_welcomed(struct wire *w, const struct address *a, const struct answer *answer)
 {
-	struct slice server = answer_get_text(answer, "server");
+	struct slice name = answer_get_text(answer, "server");
 
-	if (answer == NULL || answer->type == ANSWER_ERROR || slice_equal(server, SLICE("holdfast"))) {
+	if (answer == NULL || slice_equal(name, SLICE("holdfast"))) {
 		return answer;
+	}
+	if (answer->type == ANSWER_ERROR) {
+		if (!is_redis_refusal(answer)) {
+			return answer;
+		}
+		name = answer->text;
 	}
 	w->stranger = true;
 	(void)wire_fail(w,
-		"a server of Redis' kind (%.*s) answers at %s, and no holdfastd: HOLDFAST_URL and --socket "
-		"name the "
-		"daemon; a Redis belongs under masters: in holdfast.yml",
-		(int)(server.n > 32 ? 32 : server.n), server.p == NULL ? "" : server.p, a->text);
+		"a server of Redis' kind answers at %s, and no holdfastd (%.*s): HOLDFAST_URL and --socket "
+		"name the daemon; a Redis belongs under masters: in holdfast.yml",
+		a->text, (int)(name.n > 48 ? 48 : name.n), name.p == NULL ? "" : name.p);
 	return NULL;
 }

@@ -274,6 +274,19 @@ def test_redis_is_no_daemon(place):
         expect((status, "no holdfastd" in output, "masters: in holdfast.yml" in output), (78, True, True), output)
 
 
+def test_redis_with_a_login_is_no_daemon(place):
+    """a Redis that wants a password, gets a wrong one, or is older than HELLO is told apart, too"""
+    for name, options, login in (("r1", ("--requirepass", "right"), ""), ("r2", ("--requirepass", "right"), "u:wrong@"),
+                                 ("r3", ("--rename-command", "HELLO", ""), "")):
+        port = harness.free_port()
+        place.redis(name, options=["--port", str(port), *options])
+        url = "redis://%s127.0.0.1:%d" % (login, port)
+        for words in (("ping",), ("ls",), ("run", "a", "true"), ("await", "a")):
+            status, output = tool.call(place, url, *words)
+            expect((status, "no holdfastd" in output), (78, True), output)
+        expect(tool.call(place, url, "health")[0], 3)
+
+
 def test_may_not_connect(place):
     """who may not connect is told the group that may, and the command, with 77"""
     if os.getuid() != 0:
