@@ -36,11 +36,30 @@ distance(const char *a, size_t n, const char *b, size_t m)
 	return rows[n][m];
 }
 
+/* What flock(1) and others call what has another word here. */
+static const char *
+synonym(struct slice text)
+{
+	static const struct {
+		const char *theirs, *ours;
+	} list[] = {{"wait", "timeout"}, {"nb", "nonblock"}, {"nowait", "nonblock"}, {"no-wait", "nonblock"},
+		{"ttl", "lease"}, {"reason", "why"}, {"acquire", "lock"}, {"release", "unlock"},
+		{"list", "ls"}, {"inspect", "show"}, {"monitor", "watch"}, {"exec", "run"},
+		{"status", "health"}};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		if (slice_equal(text, slice_of(list[i].theirs))) {
+			return list[i].ours;
+		}
+	}
+	return NULL;
+}
+
 struct guess
 guess_begin(struct slice text)
 {
 	/* A third of it may be wrong; more is another word. */
-	return (struct guess){text, NULL, text.n < 6 ? 2 : text.n / 3 + 1};
+	return (struct guess){text, NULL, text.n < 6 ? 2 : text.n / 3 + 1, synonym(text)};
 }
 
 void
@@ -51,7 +70,7 @@ guess_try(struct guess *g, const char *word)
 	if (n > GUESS_BYTES_MAX || g->text.n > GUESS_BYTES_MAX || g->text.n == 0) {
 		return;
 	}
-	d = distance(g->text.p, g->text.n, word, n);
+	d = g->meant != NULL && strcmp(word, g->meant) == 0 ? 0 : distance(g->text.p, g->text.n, word, n);
 	/* What is all wrong is no slip, and a word that was cut short is one. */
 	if (d < g->distance || (g->best == NULL && g->text.n >= 3 && n > g->text.n &&
 				       memcmp(word, g->text.p, g->text.n) == 0)) {

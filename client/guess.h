@@ -10,8 +10,9 @@
 
 struct guess {
 	struct slice text;
-	const char *best; /* NULL: none is near enough */
-	size_t distance;  /* of that one */
+	const char *best;  /* NULL: none is near enough */
+	size_t distance;   /* of that one */
+	const char *meant; /* what other programs call by this text; NULL: nothing */
 };
 
 struct guess guess_begin(struct slice text);

@@ -339,23 +339,29 @@ read_task(struct reader *r, const char *text)
 	return reader_fail(r, "%.64s: there is no such verb; holdfast --help lists them%s", text, "");
 }
 
-/* Whether the argument is an option whose value is the next one. */
-static bool
-takes_next(const char *text)
+/* How many arguments an option takes with it: itself, and a value that is not part of it. 0: there is no such
+ * option. */
+static int
+option_width(const char *text)
 {
 	const struct option_entry *e;
 
 	if (text[1] == '-') {
-		e = word_find(text + 2, strlen(text + 2));
-		return e->word != NULL && e->argument != NULL;
+		size_t n = strcspn(text + 2, "=");
+
+		e = word_find(text + 2, n);
+		return e->word == NULL ? 0 : e->argument != NULL && text[2 + n] == '\0' ? 2 : 1;
 	}
 	for (text++; *text != '\0'; text++) {
 		e = letter_find(*text, TASK_COUNT);
-		if (e != NULL && e->argument != NULL) {
-			return text[1] == '\0';
+		if (e == NULL) {
+			return 0;
+		}
+		if (e->argument != NULL) {
+			return text[1] == '\0' ? 2 : 1;
 		}
 	}
-	return false;
+	return 1;
 }
 
 /* Options may stand before the verb, but which there are only it says. */
@@ -364,13 +370,16 @@ find_verb(struct reader *r)
 {
 	char **at = r->next;
 
-	for (; *at != NULL && (*at)[0] == '-' && (*at)[1] != '\0'; at++) {
-		if (strcmp(*at, "--") == 0) {
-			at++;
-			break;
+	while (*at != NULL && (*at)[0] == '-' && (*at)[1] != '\0') {
+		bool last = strcmp(*at, "--") == 0;
+		int width = last ? 1 : option_width(*at);
+
+		if (width == 0 || (width == 2 && at[1] == NULL)) {
+			return true; /* that is complained of */
 		}
-		if (takes_next(*at) && at[1] != NULL) {
-			at++;
+		at += width;
+		if (last) {
+			break;
 		}
 	}
 	if (*at == NULL) {
@@ -408,6 +417,9 @@ read_argument(struct reader *r)
 	const char *text = *r->next++;
 
 	if (r->next - 1 == r->verb) {
+		return true;
+	}
+	if (r->verb != NULL && r->next <= r->verb && strcmp(text, "--") == 0) {
 		return true;
 	}
 	if (!r->closed && strcmp(text, "--") == 0) {

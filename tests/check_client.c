@@ -102,6 +102,10 @@ START_TEST(options_may_stand_before_the_verb)
 	ck_assert_int_eq(parsed("holdfast -nS /a lock run").task, TASK_LOCK);
 	ck_assert_str_eq(parsed("holdfast --socket=/a ping").socket, "/a");
 	ck_assert_int_eq(parsed("holdfast -c 3 bench").clients, 3);
+	o = parsed("holdfast -q -- run -n a -- true");
+	ck_assert(o.quiet && o.nonblock);
+	ck_assert_str_eq(o.name, "a");
+	ck_assert_str_eq(o.command[0], "true");
 }
 END_TEST
 
@@ -181,6 +185,8 @@ static const struct {
 	{"holdfast frobnicate", "frobnicate: there is no such verb; holdfast --help"},
 	{"holdfast lokc a", "lokc: there is no such verb; did you mean lock?"},
 	{"holdfast sess", "sess: there is no such verb; did you mean sessions?"},
+	{"holdfast release a", "release: there is no such verb; did you mean unlock?"},
+	{"holdfast list", "list: there is no such verb; did you mean ls?"},
 	{"holdfast run", "holdfast run needs NAME"},
 	{"holdfast run deploy", "the command to run is missing"},
 	{"holdfast run deploy --", "the command to run is missing"},
@@ -197,6 +203,11 @@ static const struct {
 	{"holdfast lock -Z a", "-Z: there is no such option"},
 	{"holdfast ls -n", "--nonblock is not an option of holdfast ls"},
 	{"holdfast lock --noblock a", "--noblock: there is no such option; did you mean --nonblock?"},
+	{"holdfast run --wait 5 a true", "--wait: there is no such option; did you mean --timeout?"},
+	{"holdfast run --nowait a true", "--nowait: there is no such option; did you mean --nonblock?"},
+	{"holdfast ls --wait 5", "--wait: there is no such option; holdfast --help lists them"},
+	{"holdfast --tiemout 5 run a true", "--tiemout: there is no such option; did you mean --timeout?"},
+	{"holdfast -Z 5 run a true", "-Z: there is no such option"},
 	{"holdfast ls --lease a", "--lease is not an option of holdfast ls"},
 	{"holdfast -n ls", "--nonblock is not an option of holdfast ls"},
 	{"holdfast -w 5", "a verb is missing"},
