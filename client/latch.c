@@ -109,6 +109,22 @@ ask_await(struct wire *w, const struct options *o, int64_t wait_ms)
 	(void)wire_flush(w);
 }
 
+/* Blocks until the latch is open or the wait is over, and says meanwhile what is waited for. */
+static const struct answer *
+await_answer(struct wire *w, struct waiting *waiting)
+{
+	for (;;) {
+		const struct answer *answer = wire_wait(w, waiting->next_ms);
+
+		if (answer != NULL || w->ended) {
+			return answer;
+		}
+		if (clock_ms() >= waiting->next_ms && !waiting_look(waiting, w->why, sizeof(w->why))) {
+			return NULL;
+		}
+	}
+}
+
 /* Asks until a daemon has answered, which may be the next one after a restart. A signal ends the process, and
  * with its connection the wait. */
 static const struct answer *
@@ -128,7 +144,7 @@ await_open(struct wire *w, const struct options *o, const struct address *a)
 			ask_await(w, o, waiting_left_ms(&waiting));
 			answer = wire_welcome(w, a);
 			if (answer != NULL && answer->type != ANSWER_ERROR) {
-				answer = wire_wait(w, INT64_MAX);
+				answer = await_answer(w, &waiting);
 			}
 		}
 		if (!take_away(w, answer) ||

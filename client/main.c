@@ -41,6 +41,20 @@ streams_complete(void)
 	}
 }
 
+/* For people who wonder, and for nobody's script: whose daemon it is, where that may be taken for granted
+ * wrongly. */
+static void
+tell_which(const struct options *o, const struct address *a)
+{
+	bool asked = o->verbose || o->task == TASK_PING || isatty(STDERR_FILENO) == 1;
+
+	if (a->other != NULL && asked && !o->quiet && wire_listens(a->other)) {
+		say("two daemons answer: this is yours at %s, not the system's at unix:%s; HOLDFAST_URL "
+		    "chooses",
+			a->text, a->other);
+	}
+}
+
 static int
 perform(const struct options *o)
 {
@@ -74,10 +88,8 @@ perform(const struct options *o)
 		       : o->socket != NULL    ? STATUS_USAGE
 					      : STATUS_CONFIG;
 	}
-	if (o->task != TASK_COMPLETION && address.other != NULL && !o->quiet && wire_listens(address.other)) {
-		say("two daemons answer: this is yours at %s, not the system's at unix:%s; HOLDFAST_URL "
-		    "chooses",
-			address.text, address.other);
+	if (o->task != TASK_COMPLETION) {
+		tell_which(o, &address);
 	}
 	return tasks[o->task](o, &address);
 }

@@ -31,7 +31,7 @@ first_look(const struct waiting *w, int64_t now_ms)
 {
 	int64_t limit = w->o->master_wait_ms;
 
-	if (!w->tells && limit == 0) {
+	if (!w->tells && (limit == 0 || w->o->task == TASK_AWAIT)) {
 		return INT64_MAX;
 	}
 	return now_ms + (limit > 0 && limit < FIRST_MS ? limit / 2 : FIRST_MS);
@@ -45,7 +45,7 @@ waiting_start(struct waiting *w, const struct options *o, const struct address *
 	w->a = a;
 	w->tells = !o->quiet;
 	w->people = w->tells && isatty(STDERR_FILENO) == 1;
-	w->next_ms = INT64_MAX;
+	w->said_place = -1;
 	w->over_ms = o->wait_ms < 0 ? INT64_MAX : now_ms + o->wait_ms;
 	w->looked = a->tcp || o->task == TASK_AWAIT || o->slots > 1;
 	w->next_ms = w->looked ? first_look(w, now_ms) : now_ms + CIRCLE_MS;
@@ -79,10 +79,37 @@ describe_holder(char *out, size_t room, const struct answer *inspect, bool local
 	if (holders != NULL && holders->count > 1) {
 		(void)snprintf(more, sizeof(more), " and %zu more", holders->count - 1);
 	}
+	if (answer_get_int(holder, "withheld", 0) != 0) {
+		(void)snprintf(out, room,
+			"withheld for %s more, as its last holder may still be working: %s (%s, uid %" PRId64
+			")",
+			span_text(held, answer_get_int(holder, "valid_ms", 0)), who_name(name, holder, local),
+			who_place(place, holder), answer_get_int(holder, "uid", -1));
+		return;
+	}
 	(void)snprintf(out, room, "held for %s by %s (%s, uid %" PRId64 ")%s%s%.*s",
 		span_text(held, answer_get_int(holder, "held_ms", 0)), who_name(name, holder, local),
 		who_place(place, holder), answer_get_int(holder, "uid", -1), more, why.n > 0 ? ": " : "",
 		(int)why.n, why.p == NULL ? "" : why.p);
+}
+
+/* How far the steps are that are waited for. False: there was nothing to say. */
+static bool
+say_steps(struct waiting *w, const struct answer *inspect)
+{
+	int64_t left = answer_get_int(inspect, "left", 0);
+
+	if (left == w->said_place) {
+		return true;
+	}
+	w->said_place = left;
+	if (slice_equal(answer_get_text(inspect, "state"), SLICE("closed"))) {
+		say("waiting for the latch %s: %" PRId64 " of %" PRId64 " steps are left", w->o->name, left,
+			answer_get_int(inspect, "set", 0));
+	} else {
+		say("waiting for the latch %s: nobody has made it yet", w->o->name);
+	}
+	return true;
 }
 
 /* False: there was nothing to say. */
@@ -192,7 +219,8 @@ look(struct waiting *w)
 	}
 	if (answer != NULL && answer->type == ANSWER_MAP) {
 		there = is_there(answer_get_text(answer, "master"));
-		w->tells = !say_who(w, answer) || w->people;
+		w->tells =
+			!(w->o->task == TASK_AWAIT ? say_steps(w, answer) : say_who(w, answer)) || w->people;
 	} else if (answer != NULL && answer->type == ANSWER_TEXT) {
 		there = master_there(answer->text);
 	}
@@ -265,6 +293,10 @@ waiting_look(struct waiting *w, char *why, size_t room)
 	}
 	there = look(w);
 	now = clock_ms();
+	if (w->o->task == TASK_AWAIT) {
+		w->next_ms = w->tells ? now + PEOPLE_MS : INT64_MAX;
+		return true;
+	}
 	if (there) {
 		w->away_ms = 0;
 	} else if (w->away_ms == 0) {

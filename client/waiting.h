@@ -26,7 +26,7 @@ struct waiting {
 	bool looked;        /* whether it waits for itself */
 	bool circle;        /* it does */
 	int64_t said_token; /* of the holder people were told of last */
-	int64_t said_place;
+	int64_t said_place; /* in line; of a latch, the steps that were left; -1: nothing was said */
 };
 
 void waiting_start(struct waiting *w, const struct options *o, const struct address *a, int64_t now_ms);

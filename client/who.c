@@ -28,6 +28,14 @@ who_program(int64_t pid, char name[WHO_PROGRAM_MAX])
 	name[strcspn(name, "\n")] = '\0';
 }
 
+/* Of a name that is withheld: the process has ended, mostly, and its number may be another's. */
+static bool
+is_withheld(const struct answer *map)
+{
+	return answer_get_int(map, "withheld", 0) != 0 ||
+	       slice_equal(answer_get_text(map, "state"), SLICE("withheld"));
+}
+
 const char *
 who_name(char out[WHO_TEXT_MAX], const struct answer *map, bool local)
 {
@@ -37,7 +45,7 @@ who_name(char out[WHO_TEXT_MAX], const struct answer *map, bool local)
 	out[0] = '\0';
 	if (client.n > 0) {
 		(void)escape_text(out, WHO_TEXT_MAX, client, ESCAPE_PLAIN);
-	} else if (local && pid > 0) {
+	} else if (local && pid > 0 && !is_withheld(map)) {
 		who_program(pid, out);
 	}
 	if (out[0] == '\0') {

@@ -266,6 +266,34 @@ def test_waits_say_so_once(place):
     expect([process.output.text().count("waiting for") for process in waits], [1, 0])
 
 
+def test_waits_for_steps_say_so_once(place):
+    """who waits for a latch without a terminal says once how many steps are left, or that it is not made yet"""
+    daemon = world(place)
+    expect(daemon.client()("LATCH", "steps", "SET", 3), 1)
+    waits = [tool.start(place, daemon, "await", *words) for words in (("steps",), ("-q", "steps"), ("later",))]
+    waits[0].output.wait("waiting for the latch steps: 3 of 3 steps are left")
+    waits[2].output.wait("waiting for the latch later: nobody has made it yet")
+    expect(daemon.client()("LATCH", "later", "SET", 1), 1)
+    expect(daemon.client()("LATCH", "later", "DOWN"), 0)
+    expect(daemon.client()("LATCH", "steps", "DOWN", 3), 0)
+    expect([process.wait() for process in waits], [0, 0, 0])
+    expect([process.output.text().count("waiting for") for process in waits], [1, 0, 1])
+
+
+def test_waits_for_what_is_withheld(place):
+    """who waits for a name that is withheld is told who had it last"""
+    daemon = world(place)
+    client = daemon.client(3)
+    client("SESSION", "ONLOSS", "PUSH")
+    client("CLIENT", "SETNAME", "billing")
+    expect(daemon.client()("BREAK", "a", "TOKEN", client("LOCK", "a")) > 0, True)
+    waiter = tool.start(place, daemon, "run", "-w", "30", "a", "true")
+    waiter.output.wait(r"waiting for a: withheld for [\dms.]+ more, as its last holder may still be working: "
+                       r"billing \(pid %d, uid %d\)" % (os.getpid(), os.getuid()))
+    waiter.signal(signal.SIGTERM)
+    waiter.wait()
+
+
 def test_redis_is_no_daemon(place):
     """a HOLDFAST_URL that is a Redis is told apart from a daemon, by every verb, with 78"""
     redis = place.redis()
@@ -411,7 +439,7 @@ def test_looking(place):
 
 
 def test_two_daemons(place):
-    """when the user's own daemon and the system's both answer, it is said which one is used"""
+    """when the user's own daemon and the system's both answer, ping, -v and a terminal say which one is used"""
     if place.run("unshare", "-m", "mount", "-t", "tmpfs", "none", "/run").wait() != 0:
         raise harness.Skip("no mount namespace, to have a /run of its own")
     redis = place.redis()
@@ -419,15 +447,23 @@ def test_two_daemons(place):
     os.makedirs(os.path.join(place.path, "runtime/holdfast"))
     os.symlink(own.socket, os.path.join(place.path, "runtime/holdfast/holdfast.sock"))
     text = ("mount -t tmpfs none /run && mkdir /run/holdfast && ln -s %s /run/holdfast/holdfast.sock && "
-            "%s ping; echo status $?" % (system.socket, harness.HOLDFAST))
-    environment = {"XDG_RUNTIME_DIR": os.path.join(place.path, "runtime"), "HOLDFAST_URL": ""}
-    for both in (True, False):
-        process = place.run("unshare", "-m", "sh", "-c", text, environment=environment)
+            "HOLDFAST_URL= %s $WORDS; echo status $?" % (system.socket, harness.HOLDFAST))
+    environment = {"XDG_RUNTIME_DIR": os.path.join(place.path, "runtime")}
+    message = "two daemons answer: this is yours at unix:%s/runtime/" % place.path
+
+    def says_which(words):
+        process = place.run("unshare", "-m", "sh", "-c", text, environment=dict(environment, WORDS=words))
         process.output.wait("^status 0")
-        said_it = "two daemons answer: this is yours at unix:%s/runtime/" % place.path in process.output.text()
-        expect(said_it, both, process.output.text())
-        if both:
-            expect(system.terminate(), 0)
+        return message in process.output.text()
+
+    expect([says_which(words) for words in ("ping", "ping -q", "ls", "-v ls", "run a true")],
+           [True, False, False, True, False])
+    with Terminal(place, own, "unshare", "-m", "sh", "-c", text,
+                  environment=dict(environment, WORDS="run a true")) as terminal:
+        terminal.wait("^status 0")
+        expect(message in terminal.text, True, terminal.text)
+    expect(system.terminate(), 0)
+    expect(says_which("ping"), False)
 
 
 def test_list_fits(place):
