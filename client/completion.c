@@ -79,6 +79,14 @@ print_words(FILE *out, const char *words, const char *colon)
 }
 
 static void
+print_options(FILE *out)
+{
+	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
+		(void)fprintf(out, " --%s", e->word);
+	}
+}
+
+static void
 bash_options(FILE *out, unsigned task)
 {
 	(void)fprintf(out, "\t%s) printf '%%s'", options_task((enum task)task)->word);
@@ -91,6 +99,18 @@ bash_options(FILE *out, unsigned task)
 	(void)fprintf(out, "' ;;\n");
 }
 
+/* Whether an option above has the same letter, for another verb. */
+static bool
+letter_again(const struct option_entry *e)
+{
+	const struct option_entry *before = options_list();
+
+	while (before != e && before->letter != e->letter) {
+		before++;
+	}
+	return before != e;
+}
+
 /* -w | --timeout | ...: the pattern of all options of one kind. */
 static void
 bash_pattern(FILE *out, bool (*matches)(const struct option_entry *e))
@@ -101,7 +121,7 @@ bash_pattern(FILE *out, bool (*matches)(const struct option_entry *e))
 		if (!matches(e)) {
 			continue;
 		}
-		if (e->letter != 0) {
+		if (e->letter != 0 && !letter_again(e)) {
 			(void)fprintf(out, "%s-%c", before, e->letter);
 			before = " | ";
 		}
@@ -123,9 +143,9 @@ is_free(const struct option_entry *e)
 	return is_valued(e) && !is_file(e) && !is_words(e);
 }
 
-/* i: the name of the lock, or where it goes. What follows it belongs to the command of run. */
+/* i: behind the options. */
 static void
-bash_position(FILE *out)
+bash_skip(FILE *out)
 {
 	(void)fprintf(out, "\twhile ((i < COMP_CWORD)); do\n"
 			   "\t\tcase ${COMP_WORDS[i]} in\n"
@@ -136,8 +156,15 @@ bash_position(FILE *out)
 			   "\t\t*) break ;;\n"
 			   "\t\tesac\n"
 			   "\t\t((i++))\n"
-			   "\tdone\n"
-			   "\tif [ \"$verb\" = run ] && ((i < COMP_CWORD)); then\n"
+			   "\tdone\n");
+}
+
+/* i: the name of the lock, or where it goes. What follows it belongs to the command of run. */
+static void
+bash_position(FILE *out)
+{
+	bash_skip(out);
+	(void)fprintf(out, "\tif [ \"$verb\" = run ] && ((i < COMP_CWORD)); then\n"
 			   "\t\t((i++))\n"
 			   "\t\t[ \"${COMP_WORDS[i]}\" != -- ] || ((i == COMP_CWORD)) || ((i++))\n"
 			   "\t\tif declare -F _command_offset >/dev/null; then\n"
@@ -202,13 +229,12 @@ completion_bash(FILE *out)
 			   "\n"
 			   "_holdfast() {\n"
 			   "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-			   "\tlocal verb=${COMP_WORDS[1]} i=2\n"
-			   "\tCOMPREPLY=()\n"
-			   "\tif ((COMP_CWORD == 1)); then\n"
-			   "\t\tmapfile -t COMPREPLY < <(compgen -W '");
-	print_tasks(out, EVERYWHERE, " ");
-	(void)fprintf(out, " --help --version' -- \"$word\")\n"
-			   "\t\treturn\n"
+			   "\tlocal verb='' i=1\n"
+			   "\tCOMPREPLY=()\n");
+	bash_skip(out);
+	(void)fprintf(out, "\tif ((i < COMP_CWORD)); then\n"
+			   "\t\tverb=${COMP_WORDS[i]}\n"
+			   "\t\t((i++))\n"
 			   "\tfi\n");
 	bash_position(out);
 	(void)fprintf(out, "\tcase $before in\n");
@@ -222,7 +248,14 @@ completion_bash(FILE *out)
 	bash_pattern(out, is_file);
 	(void)fprintf(out, "\n\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n\t\treturn\n\t\t;;\n");
 	bash_pattern(out, is_free);
-	(void)fprintf(out, " return ;;\n\tesac\n");
+	(void)fprintf(out, " return ;;\n\tesac\n"
+			   "\tif [ -z \"$verb\" ]; then\n"
+			   "\t\tmapfile -t COMPREPLY < <(compgen -W '");
+	print_tasks(out, EVERYWHERE, " ");
+	print_options(out);
+	(void)fprintf(out, "' -- \"$word\")\n"
+			   "\t\treturn\n"
+			   "\tfi\n");
 	bash_tail(out);
 }
 
@@ -245,6 +278,33 @@ zsh_option(FILE *out, const struct option_entry *e)
 		(void)fprintf(out, ":%s:%s", e->argument, is_file(e) ? "_files" : "");
 	}
 	(void)fprintf(out, "'");
+}
+
+/* The options before the verb are taken out; without a verb it is offered. */
+static void
+zsh_verb(FILE *out)
+{
+	(void)fprintf(out, "\tlocal i=2\n"
+			   "\twhile ((i < CURRENT)) && [[ $words[i] == -* ]]; do\n"
+			   "\t\tcase $words[i] in\n"
+			   "\t");
+	bash_pattern(out, is_valued);
+	(void)fprintf(out, " ((i++)) ;;\n"
+			   "\t\tesac\n"
+			   "\t\t((i++))\n"
+			   "\tdone\n"
+			   "\tif ((CURRENT == i)); then\n"
+			   "\t\tif [[ $PREFIX == -* ]]; then\n"
+			   "\t\t\tcompadd --");
+	print_options(out);
+	(void)fprintf(out, "\n"
+			   "\t\telse\n"
+			   "\t\t\t_describe verb verbs\n"
+			   "\t\tfi\n"
+			   "\tfi\n"
+			   "\t((CURRENT > i)) || return\n"
+			   "\twords[2,i-1]=()\n"
+			   "\t((CURRENT -= i - 2))\n");
 }
 
 static void
@@ -274,12 +334,9 @@ completion_zsh(FILE *out)
 		print_quoted(out, options_task((enum task)i)->summary, "'\\''");
 		(void)fprintf(out, "'\n");
 	}
-	(void)fprintf(out, "\t)\n"
-			   "\tif ((CURRENT == 2)); then\n"
-			   "\t\t_describe verb verbs\n"
-			   "\t\treturn\n"
-			   "\tfi\n"
-			   "\tlocal verb=$words[2]\n"
+	(void)fprintf(out, "\t)\n");
+	zsh_verb(out);
+	(void)fprintf(out, "\tlocal verb=$words[2]\n"
 			   "\tshift words\n"
 			   "\t((CURRENT--))\n"
 			   "\tcase $verb in\n");
@@ -332,32 +389,12 @@ fish_option(FILE *out, const struct option_entry *e)
 	(void)fprintf(out, "'\n");
 }
 
-/* Whether an option above has the same letter, for another verb. */
-static bool
-letter_again(const struct option_entry *e)
-{
-	const struct option_entry *before = options_list();
-
-	while (before != e && before->letter != e->letter) {
-		before++;
-	}
-	return before != e;
-}
-
 /* fish's own helpers take a verb for one wherever it stands, and a lock may well be called run. */
 static void
 fish_helpers(FILE *out)
 {
-	(void)fprintf(out, "# Whether the verb is one of these.\n"
-			   "function __holdfast_verb\n"
-			   "\tset -l words (commandline -opc)\n"
-			   "\tset -q words[2]; and contains -- $words[2] $argv\n"
-			   "end\n"
-			   "# What stands between the verb with its options and the cursor: a name, and for "
-			   "run a command.\n"
-			   "function __holdfast_rest\n"
-			   "\tset -l words (commandline -opc)\n"
-			   "\tset -e words[1..2]\n"
+	(void)fprintf(out, "# The words without the options in front of them.\n"
+			   "function __holdfast_strip\n"
 			   "\targparse -s");
 	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
 		(void)fprintf(out, " ");
@@ -366,11 +403,36 @@ fish_helpers(FILE *out)
 		}
 		(void)fprintf(out, "%s%s", e->word, is_valued(e) ? "=" : "");
 	}
-	(void)fprintf(out, " -- $words 2>/dev/null; or return\n"
+	(void)fprintf(out, " -- $argv 2>/dev/null; or return\n"
 			   "\tstring join \\n -- $argv\n"
+			   "\treturn 0\n"
 			   "end\n"
-			   "# Whether the verb is one of these and its options may stand here.\n"
+			   "# The verb, and what stands between it and the cursor.\n"
+			   "function __holdfast_words\n"
+			   "\tset -l words (commandline -opc)\n"
+			   "\tset -e words[1]\n"
+			   "\t__holdfast_strip $words\n"
+			   "end\n"
+			   "# Whether the verb may stand here.\n"
+			   "function __holdfast_begins\n"
+			   "\tset -l words (__holdfast_words); and not set -q words[1]\n"
+			   "end\n"
+			   "# Whether the verb is one of these.\n"
+			   "function __holdfast_verb\n"
+			   "\tset -l words (__holdfast_words)\n"
+			   "\tset -q words[1]; and contains -- $words[1] $argv\n"
+			   "end\n"
+			   "# What stands between the verb with its options and the cursor: a name, and for "
+			   "run a command.\n"
+			   "function __holdfast_rest\n"
+			   "\tset -l words (__holdfast_words)\n"
+			   "\tset -e words[1]\n"
+			   "\t__holdfast_strip $words\n"
+			   "end\n"
+			   "# Whether the verb is one of these, or not yet there, and its options may stand "
+			   "here.\n"
 			   "function __holdfast_options\n"
+			   "\t__holdfast_begins; and return\n"
 			   "\t__holdfast_verb $argv; or return\n"
 			   "\tnot __holdfast_verb run; or test (count (__holdfast_rest)) -eq 0\n"
 			   "end\n"
@@ -391,8 +453,7 @@ completion_fish(FILE *out)
 	fish_helpers(out);
 	(void)fprintf(out, "complete -c holdfast -f\n");
 	for (unsigned i = 0; i < TASK_COUNT; i++) {
-		(void)fprintf(out,
-			"complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a %s -d '",
+		(void)fprintf(out, "complete -c holdfast -n __holdfast_begins -a %s -d '",
 			options_task((enum task)i)->word);
 		print_quoted(out, options_task((enum task)i)->summary, "\\'");
 		(void)fprintf(out, "'\n");

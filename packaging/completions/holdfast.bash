@@ -32,15 +32,23 @@ _holdfast_names() {
 
 _holdfast() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local verb=${COMP_WORDS[1]} i=2
+	local verb='' i=1
 	COMPREPLY=()
-	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping health info break masters bench completion --help --version' -- "$word")
-		return
+	while ((i < COMP_CWORD)); do
+		case ${COMP_WORDS[i]} in
+		--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | --clients | --names | --seconds | -S | --socket) ((i++)) ;;
+		-*) ;;
+		*) break ;;
+		esac
+		((i++))
+	done
+	if ((i < COMP_CWORD)); then
+		verb=${COMP_WORDS[i]}
+		((i++))
 	fi
 	while ((i < COMP_CWORD)); do
 		case ${COMP_WORDS[i]} in
-		--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | -c | --clients | --names | --seconds | -S | --socket) ((i++)) ;;
+		--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | --clients | --names | --seconds | -S | --socket) ((i++)) ;;
 		-*) ;;
 		*) break ;;
 		esac
@@ -67,8 +75,12 @@ _holdfast() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 		;;
-	--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | -c | --clients | --names | --seconds) return ;;
+	--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | --clients | --names | --seconds) return ;;
 	esac
+	if [ -z "$verb" ]; then
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping health info break masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --json --quiet --verbose --socket --help --version' -- "$word")
+		return
+	fi
 	case $word in
 	-*)
 		mapfile -t COMPREPLY < <(compgen -W "$(_holdfast_options "$verb")" -- "$word")

@@ -1,18 +1,34 @@
 # Completion of holdfast(1) for fish; printed by: holdfast completion fish
+# The words without the options in front of them.
+function __holdfast_strip
+	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
+	string join \n -- $argv
+	return 0
+end
+# The verb, and what stands between it and the cursor.
+function __holdfast_words
+	set -l words (commandline -opc)
+	set -e words[1]
+	__holdfast_strip $words
+end
+# Whether the verb may stand here.
+function __holdfast_begins
+	set -l words (__holdfast_words); and not set -q words[1]
+end
 # Whether the verb is one of these.
 function __holdfast_verb
-	set -l words (commandline -opc)
-	set -q words[2]; and contains -- $words[2] $argv
+	set -l words (__holdfast_words)
+	set -q words[1]; and contains -- $words[1] $argv
 end
 # What stands between the verb with its options and the cursor: a name, and for run a command.
 function __holdfast_rest
-	set -l words (commandline -opc)
-	set -e words[1..2]
-	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= json q/quiet v/verbose S/socket= h/help V/version -- $words 2>/dev/null; or return
-	string join \n -- $argv
+	set -l words (__holdfast_words)
+	set -e words[1]
+	__holdfast_strip $words
 end
-# Whether the verb is one of these and its options may stand here.
+# Whether the verb is one of these, or not yet there, and its options may stand here.
 function __holdfast_options
+	__holdfast_begins; and return
 	__holdfast_verb $argv; or return
 	not __holdfast_verb run; or test (count (__holdfast_rest)) -eq 0
 end
@@ -25,24 +41,24 @@ function __holdfast_command
 	complete -C "$words"
 end
 complete -c holdfast -f
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a run -d 'hold the lock NAME while COMMAND runs'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a lock -d 'take the lock for the calling script; it ends with that process'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a unlock -d 'give back what lock took'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a hold -d 'hold the lock until TERM, INT or HUP'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a check -d 'succeed when the calling script is still the holder'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a latch -d 'make a latch of N steps, do steps of it, or print how many are left'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a await -d 'wait until a latch is open'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a ls -d 'list the locks that are held or waited for'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a show -d 'show who holds a lock, and who waits for it'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a sessions -d 'list the sessions of the daemon'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a watch -d 'print what happens, one JSON object a line'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a ping -d 'ask whether the daemon answers'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a health -d 'try to take a lock, and end as a monitoring plugin does'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a info -d 'print the daemon\'s state and counters'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a break -d 'take a lock away from its holder; --token shows that you looked'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a masters -d 'show the set of masters, or change it while the daemons run'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a bench -d 'measure how fast the daemon hands out locks, and verify each grant'
-complete -c holdfast -n 'test (count (commandline -opc)) -eq 1' -a completion -d 'print the completion script for a shell'
+complete -c holdfast -n __holdfast_begins -a run -d 'hold the lock NAME while COMMAND runs'
+complete -c holdfast -n __holdfast_begins -a lock -d 'take the lock for the calling script; it ends with that process'
+complete -c holdfast -n __holdfast_begins -a unlock -d 'give back what lock took'
+complete -c holdfast -n __holdfast_begins -a hold -d 'hold the lock until TERM, INT or HUP'
+complete -c holdfast -n __holdfast_begins -a check -d 'succeed when the calling script is still the holder'
+complete -c holdfast -n __holdfast_begins -a latch -d 'make a latch of N steps, do steps of it, or print how many are left'
+complete -c holdfast -n __holdfast_begins -a await -d 'wait until a latch is open'
+complete -c holdfast -n __holdfast_begins -a ls -d 'list the locks that are held or waited for'
+complete -c holdfast -n __holdfast_begins -a show -d 'show who holds a lock, and who waits for it'
+complete -c holdfast -n __holdfast_begins -a sessions -d 'list the sessions of the daemon'
+complete -c holdfast -n __holdfast_begins -a watch -d 'print what happens, one JSON object a line'
+complete -c holdfast -n __holdfast_begins -a ping -d 'ask whether the daemon answers'
+complete -c holdfast -n __holdfast_begins -a health -d 'try to take a lock, and end as a monitoring plugin does'
+complete -c holdfast -n __holdfast_begins -a info -d 'print the daemon\'s state and counters'
+complete -c holdfast -n __holdfast_begins -a break -d 'take a lock away from its holder; --token shows that you looked'
+complete -c holdfast -n __holdfast_begins -a masters -d 'show the set of masters, or change it while the daemons run'
+complete -c holdfast -n __holdfast_begins -a bench -d 'measure how fast the daemon hands out locks, and verify each grant'
+complete -c holdfast -n __holdfast_begins -a completion -d 'print the completion script for a shell'
 complete -c holdfast -n '__holdfast_options run' -l also -x -d 'hold this lock, too: all of them or none; may be repeated'
 complete -c holdfast -n '__holdfast_options run' -s c -l command -x -d 'run LINE with /bin/sh, instead of COMMAND'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s n -l nonblock -d 'do not wait'

@@ -15,6 +15,11 @@ COMPLETIONS = os.path.join(harness.ROOT, "packaging", "completions")
 LINES = (
     ("holdfast ", ("run", "sessions"), ("deploy/web",)),
     ("holdfast ru", ("run",), ("sessions",)),
+    ("holdfast -q ru", ("run",), ("sessions",)),
+    ("holdfast -w 5 ", ("run", "sessions"), ("deploy/web", "decoy")),
+    ("holdfast --tim", ("--timeout",), ("run", "--token")),
+    ("holdfast -w 5 -q show deploy/d", ("deploy/db",), ("deploy/web",)),
+    ("holdfast -n run deploy/web -- zebra-", ("zebra-command",), ("decoy",)),
     ("holdfast run -", ("--timeout", "--on-lost"), ("--json",)),
     ("holdfast lock --pi", ("--pid",), ("--token",)),
     ("holdfast run --on-lost ", ("kill", "signal:", "term", "warn"), ("deploy/web",)),
