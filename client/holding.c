@@ -60,6 +60,15 @@ holding_lose(struct holding *h, struct slice why)
 	deadline_silence(&h->deadline);
 }
 
+/* By LOST, or by the push. */
+static void
+holding_told(struct holding *h, struct slice told)
+{
+	char why[WIRE_TEXT_MAX];
+
+	holding_lose(h, slice_of(take_loss(why, told)));
+}
+
 static void
 holding_silence(struct holding *h)
 {
@@ -76,7 +85,7 @@ push_read(struct holding *h, const struct answer *push)
 	for (size_t i = 0; answer_is_push(push, "lost", 5) && i <= h->also->count; i++) {
 		if (slice_equal(push->items[1].text, slice_of(name_of(h, i))) &&
 			push->items[3].n == token_of(h, i)) {
-			holding_lose(h, push->items[4].text);
+			holding_told(h, push->items[4].text);
 		}
 	}
 }
@@ -103,7 +112,11 @@ check_read(struct holding *h, const struct answer *answer)
 		return;
 	}
 	code = answer->type == ANSWER_ERROR ? answer_code(answer, &rest) : CODE_COUNT;
-	if (code == CODE_LOST || code == CODE_NOTHELD) {
+	if (code == CODE_LOST) {
+		holding_told(h, rest);
+		return;
+	}
+	if (code == CODE_NOTHELD) {
 		holding_lose(h, rest);
 		return;
 	}
@@ -223,7 +236,7 @@ holding_release(struct holding *h)
 		answer = wire_wait(h->wire, until_ms);
 		if (answer != NULL && answer->type == ANSWER_ERROR &&
 			answer_code(answer, &rest) == CODE_LOST) {
-			holding_lose(h, rest);
+			holding_told(h, rest);
 		}
 	}
 	return !h->lost;

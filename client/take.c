@@ -34,9 +34,21 @@ no_answer(const struct wire *w)
 	return w->denied ? STATUS_DENIED : w->stranger ? STATUS_CONFIG : STATUS_UNAVAILABLE;
 }
 
+const char *
+take_loss(char out[WIRE_TEXT_MAX], struct slice told)
+{
+	const char *space = memchr(told.p, ' ', told.n);
+	size_t n = space == NULL ? told.n : (size_t)(space - told.p);
+
+	(void)snprintf(out, WIRE_TEXT_MAX, "%.*s%s%.*s", (int)n, told.p, space == NULL ? "" : ":",
+		(int)(told.n - n), told.p + n);
+	return out;
+}
+
 int
 take_refusal(const struct wire *w, const struct answer *answer, const char *what)
 {
+	char loss[WIRE_TEXT_MAX];
 	struct slice rest;
 	enum code code;
 
@@ -51,6 +63,8 @@ take_refusal(const struct wire *w, const struct answer *answer, const char *what
 	code = answer_code(answer, &rest);
 	if (code == CODE_COUNT) {
 		rest = answer->text;
+	} else if (code == CODE_LOST) {
+		rest = slice_of(take_loss(loss, rest));
 	}
 	say("%s: %s%s%.*s", what, code == CODE_COUNT ? "" : code_word(code), code == CODE_COUNT ? "" : ": ",
 		(int)rest.n, rest.p);

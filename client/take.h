@@ -45,6 +45,11 @@ bool take_away(const struct wire *w, const struct answer *answer);
  * connection ended. */
 int take_refusal(const struct wire *w, const struct answer *answer, const char *what);
 
+/* Of "broken an administrator broke it", as LOST and the push say it, a sentence: "broken: an ...". Returns
+ * out.
+ */
+const char *take_loss(char out[WIRE_TEXT_MAX], struct slice told);
+
 /* Writes the token as --token-file says, when it does: STATUS_DONE or an exit code. */
 int take_token_file(const struct options *o, int64_t token) __attribute__((warn_unused_result));
 

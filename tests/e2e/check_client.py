@@ -150,6 +150,7 @@ def test_lost(place):
     script.wait()
     text = script.output.text()
     expect("check 76" in text and "unlock 76" in text and "again 1" in text, True, text)
+    expect("cannot be sure of a: LOST: broken: an administrator broke it" in text, True, text)
 
 
 def test_check_in_a_run(place):
@@ -405,7 +406,7 @@ def test_hold_lost(place):
     expect(hold["name"], "a")
     tool.call(place, daemon, "break", "a", "--token", hold["token"])
     expect(process.wait(), 76)
-    expect("broken" in process.output.text(), True, process.output.text())
+    expect("the lock a is lost: broken: an administrator broke it" in process.output.text(), True, process.output.text())
     process = tool.start(place, daemon, "hold", "b")
     process.output.wait(r"^\d+$")
     daemon.kill()
