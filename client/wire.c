@@ -44,24 +44,40 @@ wire_fail(struct wire *w, const char *format, ...)
 	return false;
 }
 
-/* What the socket's file says about who may connect. Pointers into static memory of libc: used at once. */
+/* The first directory on the way to path that is closed to this process; all of path: none is. */
+static void
+find_closed(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (access(path, X_OK) != 0) {
+			return;
+		}
+		*slash = '/';
+	}
+}
+
+/* What the socket, or the directory that is closed, says about who may connect. Pointers into static memory
+ * of libc: used at once. */
 static bool
 fail_denied(struct wire *w, const struct address *a)
 {
-	struct stat st;
-	const struct group *group;
+	char closed[sizeof(a->path)];
+	struct stat st = {.st_uid = 0};
+	const struct group *group = NULL;
+	bool directory;
 
+	memcpy(closed, a->path, sizeof(closed));
+	find_closed(closed);
+	directory = strcmp(closed, a->path) != 0;
 	w->denied = true;
-	if (stat(a->path, &st) != 0) {
-		return wire_fail(w,
-			"you may not connect to the daemon at %s: a directory on the way is closed to you",
-			a->text);
+	if (stat(closed, &st) == 0 && st.st_gid != 0 && (st.st_mode & (directory ? S_IXGRP : S_IWGRP)) != 0) {
+		group = getgrgid(st.st_gid);
 	}
-	group = getgrgid(st.st_gid);
-	if (group == NULL || st.st_gid == 0 || (st.st_mode & S_IWGRP) == 0) {
+	if (group == NULL) {
 		return wire_fail(w,
-			"you may not connect to the daemon at %s: only its owner (uid %u) and root may",
-			a->text, (unsigned)st.st_uid);
+			"you may not connect to the daemon at %s: only the owner of %s (uid %u) and root may",
+			a->text, directory ? closed : "the socket", (unsigned)st.st_uid);
 	}
 	return wire_fail(w,
 		"you may not connect to the daemon at %s, but the group %s may: sudo usermod -aG %s $USER, "

@@ -332,7 +332,14 @@ def test_may_not_connect(place):
         expect((status, "usermod -aG %s $USER" % other.gr_name in output), (77, True), output)
     os.chown(daemon.socket, 65534, 0)
     status, output = tool.call(place, daemon, "ping", through=weak)
-    expect((status, "only its owner (uid 65534) and root may" in output), (77, True), output)
+    expect((status, "only the owner of the socket (uid 65534) and root may" in output), (77, True), output)
+    # The directory is as closed.
+    for group, mode, said_it in ((other.gr_gid, 0o750, "usermod -aG %s $USER" % other.gr_name),
+                                 (other.gr_gid, 0o700, "only the owner of %s (uid 65534) and root may" % daemon.folder)):
+        os.chown(daemon.folder, 65534, group)
+        os.chmod(daemon.folder, mode)
+        status, output = tool.call(place, daemon, "ping", through=weak)
+        expect((status, said_it in output), (77, True), output)
 
 
 def test_no_section(place):
