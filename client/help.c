@@ -47,7 +47,7 @@ help_print(FILE *out, enum task task)
 		help_task(out, task);
 		return;
 	}
-	(void)fprintf(out, "usage: holdfast VERB [OPTION...] [ARGUMENT...]\n\n"
+	(void)fprintf(out, "usage: holdfast [OPTION...] VERB [OPTION...] [ARGUMENT...]\n\n"
 			   "Locks for shell scripts and people, from the lock coordinator holdfastd(8).\n\n"
 			   "Verbs (holdfast VERB --help says more):\n");
 	for (unsigned i = 0; i < TASK_COUNT; i++) {
