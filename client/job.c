@@ -62,7 +62,8 @@ job_signal(struct job *j, int signal)
 void
 job_stopped(struct job *j, int signal)
 {
-	/* STOP was sent to the command alone, and so will CONT be. */
+	/* STOP was sent to the command alone, and so will CONT be; in a terminal's foreground we are stopped
+	 * and continued with it. */
 	if (signal == SIGSTOP) {
 		return;
 	}

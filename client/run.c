@@ -73,11 +73,12 @@ struct run {
 static const int forwarded[] = {
 	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGTSTP, SIGCONT};
 
-/* In a terminal's foreground ^Z stops the command without us, and then us (terminal_stop). */
+/* In a terminal's foreground ^Z stops the command without us, and then us (terminal_stop); and fg continues
+ * both. */
 static bool
 left_to_kernel(const struct run *r, int signal)
 {
-	return r->plan.shared && (signal == SIGTSTP || signal == SIGCONT || signal == SIGWINCH);
+	return r->plan.shared && (signal == SIGTSTP || signal == SIGWINCH);
 }
 
 static bool
@@ -318,6 +319,12 @@ signals_read(struct run *r)
 
 		r->interrupted |= keys || signal == SIGTERM || signal == SIGHUP;
 		if (r->gone) {
+			continue;
+		}
+		if (r->plan.shared && signal == SIGCONT) {
+			if ((pid_t)info.ssi_pid != r->supervisor.pid) {
+				supervisor_continued(&r->supervisor);
+			}
 			continue;
 		}
 		/* In the foreground what the terminal sends reaches the command without us. */

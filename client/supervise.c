@@ -22,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,9 @@ struct supervision {
 	bool orphaned; /* the wrapper is gone: stop the family, then end */
 	bool killing;  /* KILL whatever there is until nothing is */
 	bool gone;     /* nobody is left */
+	bool paused;   /* by the wrapper: it has ordered STOP, and no CONT since */
+	bool followed; /* the wrapper was stopped as the command was */
+	int wrapper;   /* its pidfd */
 	int64_t kill_after_ms;
 	int64_t limit_ms;
 	int64_t kill_at_ms; /* INT64_MAX: not yet decided */
@@ -116,6 +120,47 @@ family_gone(struct supervision *s)
 	}
 }
 
+static void
+wrapper_signal(const struct supervision *s, int signal)
+{
+	(void)syscall(SYS_pidfd_send_signal, s->wrapper, signal, NULL, 0);
+}
+
+/*
+ * In a terminal's foreground the shell waits for the wrapper, so that one has to stop with a command that
+ * stops itself (suspend), and go on with it. Both signals come from here, so that they are heard in order.
+ * What a key of the terminal stops is continued by the shell: the wrapper stops by itself then.
+ */
+static void
+command_stopped(struct supervision *s, int signal)
+{
+	if (signal != SIGSTOP || !s->family.shared) {
+		news_send(s, NEWS_STOPPED, s->child, signal);
+	} else if (!s->paused) {
+		s->followed = true;
+		wrapper_signal(s, SIGSTOP);
+	}
+}
+
+/* The shell continues the wrapper's group. A command that is a shell itself has a group of its own. */
+static void
+wrapper_continued(struct supervision *s)
+{
+	if (s->followed && !s->child_ended) {
+		s->followed = false;
+		(void)kill(s->child, SIGCONT);
+	}
+}
+
+static void
+command_continued(struct supervision *s)
+{
+	if (s->followed) {
+		s->followed = false;
+		wrapper_signal(s, SIGCONT);
+	}
+}
+
 /* Waits for all children that have ended. Returns how many there were; -1: there are no children any more. */
 static int
 reap(struct supervision *s)
@@ -124,16 +169,19 @@ reap(struct supervision *s)
 	int count = 0;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-		if (WIFSTOPPED(status)) {
-			if (pid == s->child) {
-				news_send(s, NEWS_STOPPED, pid, WSTOPSIG(status));
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+		if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+			if (pid == s->child && WIFSTOPPED(status)) {
+				command_stopped(s, WSTOPSIG(status));
+			} else if (pid == s->child) {
+				command_continued(s);
 			}
 			continue;
 		}
 		count++;
 		if (pid == s->child) {
 			s->child_ended = true;
+			command_continued(s);
 			news_send(s, NEWS_EXIT, pid, status);
 		}
 	}
@@ -196,9 +244,12 @@ order_follow(struct supervision *s, const struct order *order)
 {
 	if (order->type == ORDER_LIMIT) {
 		s->limit_ms = order->limit_ms;
+	} else if (order->type == ORDER_CONTINUED) {
+		wrapper_continued(s);
 	} else if (order->signal == SIGKILL) {
 		kill_now(s);
 	} else {
+		s->paused = order->signal == SIGSTOP || (s->paused && order->signal != SIGCONT);
 		(void)family_signal(&s->family, order->signal);
 	}
 }
@@ -282,7 +333,9 @@ supervision_open(struct supervision *s, int control)
 		(struct pollfd){signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0};
 	s->fds[WATCH_TIMER] = (struct pollfd){wakeup_open(), POLLIN, 0};
 	s->fds[WATCH_MEMBER] = (struct pollfd){-1, POLLIN, 0};
-	return s->fds[WATCH_CHILDREN].fd >= 0 && s->fds[WATCH_TIMER].fd >= 0;
+	/* It may have ended already: then nobody is signalled, whoever has its number next. */
+	s->wrapper = family_pidfd(getppid());
+	return s->wrapper >= 0 && s->fds[WATCH_CHILDREN].fd >= 0 && s->fds[WATCH_TIMER].fd >= 0;
 }
 
 _Noreturn void

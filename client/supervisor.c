@@ -80,6 +80,12 @@ supervisor_signal(struct supervisor *s, int signal)
 }
 
 void
+supervisor_continued(struct supervisor *s)
+{
+	order_send(s, (struct order){.type = ORDER_CONTINUED});
+}
+
+void
 supervisor_limit(struct supervisor *s, int64_t limit_ms)
 {
 	order_send(s, (struct order){.type = ORDER_LIMIT, .limit_ms = limit_ms});

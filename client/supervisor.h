@@ -37,7 +37,8 @@ struct supervisor {
 enum news_type {
 	NEWS_STARTED, /* pid: the command is there, waiting */
 	NEWS_FAILED,  /* value: errno of the fork; nothing was started */
-	NEWS_STOPPED, /* value: the signal that stopped the command */
+	NEWS_STOPPED, /* value: the signal that stopped the command; not STOP in a terminal's foreground, then
+			 the supervisor has stopped the wrapper, too, and continues it with the command */
 	NEWS_EXIT,    /* value: the command ended with this wait status */
 	NEWS_GONE,    /* the last process of the family ended; the supervisor waits for supervisor_finish() */
 	NEWS_LOST     /* the supervisor itself ended */
@@ -58,6 +59,9 @@ void supervisor_go(struct supervisor *s);
 /* To every process of the family; KILL is repeated until none is left. */
 void supervisor_signal(struct supervisor *s, int signal);
 
+/* The wrapper was continued, and not by the supervisor. */
+void supervisor_continued(struct supervisor *s);
+
 /* Another limit_ms. */
 void supervisor_limit(struct supervisor *s, int64_t limit_ms);
 
@@ -68,7 +72,7 @@ bool supervisor_read(struct supervisor *s, struct news *news) __attribute__((war
 void supervisor_finish(struct supervisor *s);
 
 /* What the wrapper sends. */
-enum order_type { ORDER_SIGNAL, ORDER_LIMIT };
+enum order_type { ORDER_SIGNAL, ORDER_CONTINUED, ORDER_LIMIT };
 
 struct order {
 	enum order_type type;

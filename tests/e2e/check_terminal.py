@@ -341,6 +341,59 @@ def test_stopped_hears(place):
     expect(run.wait(), 143)
 
 
+def test_suspend(place):
+    """a shell under the lock that suspends itself gives the terminal back to the one around it, and fg goes on"""
+    daemon = world(place)
+    with shell(place, daemon) as terminal:
+        terminal.type("holdfast run x -- bash --norc --noprofile -i\n")
+        terminal.wait(r"^\$ $")
+        terminal.type("PS1='in> '\n")
+        terminal.wait("^in> $")
+        for _ in range(3):
+            terminal.type("suspend -f\n")
+            terminal.wait("Stopped")
+            terminal.wait(r"^\$ $")
+            expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
+            terminal.type("fg\n")
+            terminal.wait("^holdfast run x")
+            terminal.type("echo \"go\"es on\n")
+            terminal.wait("^goes on")
+        terminal.type("exit 4\n")
+        terminal.wait(r"^\$ $")
+        terminal.type("echo \"status $?\"\n")
+        terminal.wait("^status 4")
+        terminal.type("exit 6\n")
+        expect(terminal.end(), 6)
+
+
+def test_stop_from_outside(place):
+    """a command in the foreground that is stopped from outside gives the shell its terminal, and the lock is watched again
+    once it is continued"""
+    daemon = world(place)
+    with shell(place, daemon) as terminal:
+        terminal.type("holdfast run x -- sh -c 'echo \"pid $$ $PPID\"; exec sleep 1000'\n")
+        command, supervisor = [int(word) for word in terminal.wait(r"^pid (\d+) (\d+)").groups()]
+        with open("/proc/%d/stat" % supervisor, encoding="ascii") as stream:
+            wrapper = int(stream.read().rsplit(")", 1)[1].split()[1])
+        ends = tool.Ends([command])
+        for _ in range(20):
+            os.kill(command, signal.SIGSTOP)
+            until("both stand", lambda: stands(command) and stands(wrapper))
+            os.kill(command, signal.SIGCONT)
+            until("both go on", lambda: not stands(command) and not stands(wrapper))
+        os.kill(command, signal.SIGSTOP)
+        terminal.wait("Stopped")
+        terminal.wait(r"\$ ")
+        os.kill(command, signal.SIGCONT)
+        until("it goes on", lambda: not stands(wrapper))
+        with daemon.client(form=3) as client:
+            client("BREAK", "x", "TOKEN", client("INSPECT", "x")["holder"]["token"])
+        ends.wait()
+        terminal.wait("the lock x is lost")
+        terminal.type("exit 6\n")
+        expect(terminal.end(), 6)
+
+
 def test_wrapper_killed(place):
     """the wrapper is killed: its command and what descends from it end, others in the pipeline do not"""
     daemon = world(place)
