@@ -171,7 +171,13 @@ descends(const struct snapshot *s, const struct member *m, pid_t root, bool *bro
 static bool
 belongs(const struct family *f, const struct snapshot *s, const struct member *m, bool *broken)
 {
-	if (m->group != f->group || m->dead || m->pid == f->root) {
+	if (m->dead || m->pid == f->root) {
+		return false;
+	}
+	if (m->pid == f->command) {
+		return true;
+	}
+	if (m->group != f->group) {
 		return false;
 	}
 	return !f->shared || descends(s, m, f->root, broken);

@@ -2,8 +2,8 @@
  * family: the processes of a running command, as /proc shows them.
  *
  * A command with a process group of its own is all of that group. One that shares the group of a terminal's
- * pipeline is what descends from `root` inside that group. Who leaves the group (a daemon with setsid()) has
- * left the family.
+ * pipeline is what descends from `root` inside that group, and the command itself. Who else leaves the group
+ * (a daemon with setsid()) has left the family.
  *
  * The caller is root or its parent, and a subreaper, so that descendants stay descendants when their parents
  * end.
@@ -15,9 +15,10 @@
 #include <sys/types.h>
 
 struct family {
-	pid_t group; /* process group */
-	pid_t root;  /* whose descendants count; itself does not */
-	bool shared; /* the group has other processes, too */
+	pid_t group;   /* process group */
+	pid_t root;    /* whose descendants count; itself does not */
+	bool shared;   /* the group has other processes, too */
+	pid_t command; /* a member in any group: a shell for people makes one for itself; 0: it has ended */
 };
 
 /* Sends a signal to every living member. False when there was none. */

@@ -339,7 +339,10 @@ signals_read(struct run *r)
 static void
 supervisor_killed(struct run *r)
 {
-	const struct family family = {r->plan.shared ? getpgrp() : r->child, getpid(), r->plan.shared};
+	const struct family family = {.group = r->plan.shared ? getpgrp() : r->child,
+		.root = getpid(),
+		.shared = r->plan.shared,
+		.command = r->child_ended ? 0 : r->child};
 	int status;
 	int fd;
 

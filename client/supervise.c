@@ -181,6 +181,7 @@ reap(struct supervision *s)
 		count++;
 		if (pid == s->child) {
 			s->child_ended = true;
+			s->family.command = 0;
 			command_continued(s);
 			news_send(s, NEWS_EXIT, pid, status);
 		}
@@ -355,6 +356,7 @@ supervise(const struct supervisor_plan *plan, int control, int go)
 	if (s.child == 0) {
 		child_run(plan, go, self);
 	}
+	s.family.command = s.child;
 	if (s.child > 0 && !plan->shared) {
 		/* Both do it, so that neither can be too early. */
 		(void)setpgid(s.child, s.child);

@@ -366,6 +366,26 @@ def test_suspend(place):
         expect(terminal.end(), 6)
 
 
+def test_shell_loses(place):
+    """a shell for people, which makes a process group for itself, is stopped as well when the lock is lost"""
+    daemon = world(place)
+    with shell(place, daemon) as terminal:
+        terminal.type("holdfast run --kill-after 0.3 x -- bash --norc --noprofile -i\n")
+        terminal.wait(r"^\$ $")
+        terminal.type("PS1='in> '; trap 'echo heard' TERM; echo \"pid $$\"\n")
+        ends = tool.Ends([int(terminal.wait(r"^pid (\d+)").group(1))])
+        terminal.wait("^in> $")
+        with daemon.client(form=3) as client:
+            client("BREAK", "x", "TOKEN", client("INSPECT", "x")["holder"]["token"])
+        terminal.wait("the lock x is lost")
+        ends.wait()
+        terminal.wait(r"^\$ $")
+        terminal.type("echo \"status $?\"\n")
+        terminal.wait("^status 76")
+        terminal.type("exit 6\n")
+        expect(terminal.end(), 6)
+
+
 def test_stop_from_outside(place):
     """a command in the foreground that is stopped from outside gives the shell its terminal, and the lock is watched again
     once it is continued"""
