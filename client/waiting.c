@@ -184,13 +184,13 @@ circle_look(struct waiting *w, char *why, size_t room)
 	w->circle = w->over_ms == INT64_MAX;
 	if (w->circle) {
 		(void)snprintf(why, room,
-			"%s is held until process %" PRId64
-			" ends, of which this one is a part: it would wait for "
-			"itself (-w SECS waits nevertheless)",
+			"%s is held until process %" PRId64 " ends, and this process descends from it: the "
+							    "wait would never end (-w SECS waits all the "
+			"same)",
 			name, pid);
 	} else if (!w->o->quiet) {
 		say("%s is held until process %" PRId64
-		    " ends, of which this one is a part: the wait may be in vain",
+		    " ends, and this process descends from it: the wait may be in vain",
 			name, pid);
 	}
 	return !w->circle;
