@@ -346,6 +346,7 @@ wire_next(struct wire *w)
 	if (used < 0) {
 		/* Whatever follows garbage is garbage. */
 		buffer_consume(&w->in, buffer_length(&w->in));
+		w->stranger = true;
 		(void)wire_fail(w, "what answers there is not holdfastd: %s", fault);
 		return NULL;
 	}

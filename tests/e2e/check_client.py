@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """holdfast in scripts and by hand: lock, unlock, check, hold, and the verbs that look."""
 
+import contextlib
 import grp
 import json
 import os
 import re
 import signal
+import socket
+import threading
 
 import harness
 import tool
@@ -335,6 +338,27 @@ def test_redis_with_a_login_is_no_daemon(place):
             status, output = tool.call(place, url, *words)
             expect((status, "no holdfastd" in output), (78, True), output)
         expect(tool.call(place, url, "health")[0], 3)
+
+
+def test_other_server_is_no_daemon(place):
+    """a HOLDFAST_URL that is a server of another kind is wrong, with 78"""
+    listener = socket.create_server(("127.0.0.1", 0))
+    place.sockets.append(listener)
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                client = listener.accept()[0]
+                client.recv(1 << 16)
+                client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                client.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    url = "127.0.0.1:%d" % listener.getsockname()[1]
+    for words in (("ping",), ("run", "a", "true"), ("await", "a")):
+        status, output = tool.call(place, url, *words)
+        expect((status, "not holdfastd" in output), (78, True), output)
+    expect(tool.call(place, url, "health")[0], 3)
 
 
 def test_may_not_connect(place):
