@@ -86,10 +86,7 @@ free_lease(struct lease *l)
 
 	while ((g = l->grants) != NULL) {
 		DL_DELETE2(l->grants, g, before, after);
-		free(grant_terms(g));
-		if (g->session == NULL)
-			free(g->last);
-		free(g);
+		grant_free(g);
 	}
 	if (l->traffic != NULL)
 		free(l->traffic->foreign);

@@ -91,6 +91,15 @@ grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 	timer_arm(&core->timers, &t->timer, t->ends_ms);
 }
 
+void
+grant_free(struct grant *g)
+{
+	free(grant_terms(g));
+	if (g->session == NULL)
+		free(g->last);
+	free(g);
+}
+
 static struct grant *
 grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {

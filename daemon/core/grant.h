@@ -84,4 +84,7 @@ int64_t grant_break(struct core *core, struct grant *g);
 
 void grant_timer(struct core *core, struct grant *g);
 
+/* At the core's own end: its memory alone. */
+void grant_free(struct grant *g);
+
 #endif
