@@ -12,6 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/connections.h"
 #include "daemon/guesses.h"
+#include "proto/catalog.h"
 #include "proto/command.h"
 
 #include <stddef.h>
@@ -72,6 +73,7 @@ struct desk {
 	struct log *log;
 	struct log_gate wrongpass;
 	struct guesses guesses;
+	struct catalog catalog;
 	struct door *door;
 	struct desk_facts facts;
 	uint64_t calls[VERB_COUNT]; /* how often each verb was asked for */

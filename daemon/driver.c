@@ -360,6 +360,7 @@ driver_free(struct driver *d)
 	core_free(d->core);
 	events_free(d->desk.events);
 	access_free(d->desk.access);
+	catalog_done(&d->desk.catalog);
 	door_done(&d->door);
 	actions_done(&d->actions);
 	loop_free(d->loop);

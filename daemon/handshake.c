@@ -241,8 +241,7 @@ handshake_config_get(struct desk *desk, struct connection *c, const struct comma
 void
 handshake_catalog(struct desk *desk, struct connection *c, const struct command *command)
 {
-	(void)desk;
-	catalog_write(connection_out(c), connection_identity(c)->protocol, command);
+	catalog_write(&desk->catalog, connection_out(c), connection_identity(c)->protocol, command);
 	connection_written(c);
 }
 

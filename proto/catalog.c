@@ -10,6 +10,8 @@
 #include <assert.h>
 #include <stdio.h>
 
+#define ANSWER_MOST (1 << 20) /* COMMAND DOCS, the longest, has a tenth of it */
+
 /* Rows of one word stand together; the first one speaks for them. */
 static bool
 is_leader(size_t v)
@@ -337,16 +339,25 @@ is_own(size_t v)
 	return command_info((enum verb)v)->sub.n > 0 && !is_named(v);
 }
 
+/* By the name that command_name() has for it. */
+static bool
+is_called(size_t v, struct slice given)
+{
+	const struct command_info *info = command_info((enum verb)v);
+	size_t n = info->word.n;
+
+	return given.n == n + 1 + info->sub.n && given.p[n] == '|' &&
+	       option_word_is(info->word, (struct slice){given.p, n}) &&
+	       option_word_is(info->sub, (struct slice){given.p + n + 1, info->sub.n});
+}
+
 /* A command by the name a client gives it: "lock", "CLIENT", "client|setname". VERB_COUNT: none. */
 static size_t
 find_named(struct slice given, bool *whole)
 {
 	for (size_t v = 0; v < VERB_COUNT; v++) {
-		char name[COMMAND_NAME_MAX];
-
-		command_name((enum verb)v, name);
 		*whole = is_own(v);
-		if (*whole && option_word_is(slice_of(name), given))
+		if (*whole && is_called(v, given))
 			return v;
 		if (is_leader(v) && option_word_is(command_info((enum verb)v)->word, given)) {
 			*whole = false;
@@ -452,8 +463,8 @@ write_help(struct buffer *b, enum verb verb)
 	}
 }
 
-void
-catalog_write(struct buffer *b, int version, const struct command *command)
+static void
+write_answer(struct buffer *b, int version, const struct command *command)
 {
 	switch (command->verb) {
 	case VERB_COMMAND:
@@ -473,4 +484,34 @@ catalog_write(struct buffer *b, int version, const struct command *command)
 		assert(command_info(command->verb)->sub.n == 4);
 		write_help(b, command->verb);
 	}
+}
+
+void
+catalog_done(struct catalog *catalog)
+{
+	for (size_t version = 0; version < CATALOG_VERSIONS; version++) {
+		for (size_t v = 0; v < VERB_COUNT; v++)
+			buffer_done(&catalog->made[version][v]);
+	}
+}
+
+void
+catalog_write(struct catalog *catalog, struct buffer *b, int version, const struct command *command)
+{
+	struct buffer *made = &catalog->made[version - 2][command->verb];
+
+	if (command->argc > 0) {
+		write_answer(b, version, command);
+		return;
+	}
+	if (made->data == NULL) {
+		buffer_init(made, ANSWER_MOST);
+		write_answer(made, version, command);
+	}
+	if (made->failed) {
+		buffer_done(made);
+		write_answer(b, version, command);
+		return;
+	}
+	buffer_put(b, buffer_bytes(made), buffer_length(made));
 }

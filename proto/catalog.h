@@ -7,8 +7,17 @@
 #include "proto/buffer.h"
 #include "proto/command.h"
 
+#define CATALOG_VERSIONS 2 /* RESP2 and RESP3 */
+
+/* Answers that are the same each time: made when they are asked for first. All zero in the beginning. */
+struct catalog {
+	struct buffer made[CATALOG_VERSIONS][VERB_COUNT];
+};
+
+void catalog_done(struct catalog *catalog);
+
 /* Writes the answer to VERB_COMMAND, VERB_COMMAND_COUNT, _DOCS, _INFO, _LIST, _HELP, VERB_SESSION_HELP,
  * VERB_CLIENT_HELP or VERB_CONFIG_HELP. version: 2 or 3. */
-void catalog_write(struct buffer *b, int version, const struct command *command);
+void catalog_write(struct catalog *catalog, struct buffer *b, int version, const struct command *command);
 
 #endif

@@ -10,12 +10,14 @@
 
 static struct buffer out;
 static struct answer_parser parser;
+static struct catalog catalog;
 
 static void
 end(void)
 {
 	buffer_done(&out);
 	answer_done(&parser);
+	catalog_done(&catalog);
 }
 
 /* The answer to one verb, which must be exactly one. */
@@ -29,7 +31,7 @@ ask(int version, enum verb verb, const struct slice *argv, size_t argc)
 
 	buffer_done(&out);
 	buffer_init(&out, 1 << 20);
-	catalog_write(&out, version, &command);
+	catalog_write(&catalog, &out, version, &command);
 	ck_assert(!out.failed);
 	ck_assert_int_eq(
 		answer_parse(&parser, buffer_bytes(&out), buffer_length(&out), &limits, &answer, &fault),
@@ -203,6 +205,28 @@ START_TEST(help_names_each_subcommand)
 }
 END_TEST
 
+START_TEST(an_answer_that_is_always_the_same_is_made_once)
+{
+	static const enum verb verbs[] = {
+		VERB_COMMAND, VERB_COMMAND_DOCS, VERB_COMMAND_LIST, VERB_COMMAND_COUNT, VERB_CLIENT_HELP};
+
+	for (int version = 2; version <= 3; version++) {
+		for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
+			const struct buffer *made = &catalog.made[version - 2][verbs[i]];
+			const char *bytes;
+
+			ask(version, verbs[i], NULL, 0);
+			bytes = made->data;
+			ck_assert_ptr_nonnull(bytes);
+			ask(version, verbs[i], NULL, 0);
+			ck_assert_ptr_eq(made->data, bytes);
+			ck_assert_uint_eq(buffer_length(made), buffer_length(&out));
+			ck_assert_mem_eq(buffer_bytes(made), buffer_bytes(&out), buffer_length(&out));
+		}
+	}
+}
+END_TEST
+
 int
 main(void)
 {
@@ -210,5 +234,6 @@ main(void)
 		command_info_answers_for_each_name_asked, command_docs_has_a_summary_and_arguments_for_each,
 		a_verb_with_a_name_in_front_of_its_subcommand_is_one_command_with_alternatives,
 		arguments_are_optional_only_where_the_syntax_says_so,
-		command_list_names_words_and_subcommands, help_names_each_subcommand);
+		command_list_names_words_and_subcommands, help_names_each_subcommand,
+		an_answer_that_is_always_the_same_is_made_once);
 }
