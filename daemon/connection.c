@@ -15,30 +15,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void connection_arrived(int fd, short what, void *arg);
 static void connection_happened(int fd, short what, void *arg);
 
-static void
-connection_mark_ready(struct connection *c)
+void
+connection_line_up(struct connection *c)
 {
-	if (!c->is_ready && c->state == CONNECTION_OPEN) {
-		c->is_ready = true;
-		c->set->ready_count++;
-		TAILQ_INSERT_TAIL(&c->set->ready, c, ready);
+	round_put(&c->set->round, &c->place, ROUND_READY);
+}
+
+/* It has requests that may be served, or nothing but its end is left. */
+static void
+connection_mark_pending(struct connection *c)
+{
+	if (c->state == CONNECTION_OPEN) {
+		c->pending = true;
+		connection_line_up(c);
 	}
 }
 
-static void
-connection_unmark_ready(struct connection *c)
-{
-	if (c->is_ready) {
-		c->is_ready = false;
-		c->set->ready_count--;
-		TAILQ_REMOVE(&c->set->ready, c, ready);
-	}
-}
-
-/* A connection that is over is told and freed at the end of the turn. */
+/* A connection that is over is told and freed at the end of a turn. */
 void
 connection_cut(struct connection *c, enum end end, const char *why)
 {
@@ -50,9 +45,7 @@ connection_cut(struct connection *c, enum end end, const char *why)
 		c->why = why;
 	}
 	c->state = CONNECTION_ENDED;
-	connection_unmark_ready(c);
-	TAILQ_INSERT_TAIL(&c->set->ended, c, ready);
-	c->set->ended_count++;
+	round_put(&c->set->round, &c->place, ROUND_ENDED);
 	event_del(&c->event);
 }
 
@@ -69,22 +62,26 @@ connection_can_serve(const struct connection *c)
 	return c->state == CONNECTION_OPEN && !c->waits && buffer_length(&c->out) < c->set->out_bytes;
 }
 
-/*
- * What to wait for. A client that is not read at the moment is still watched: edge-triggered, for its end
- * (EPOLLRDHUP) and for errors, which libevent delivers as EV_READ.
- */
+/* A client whose requests are not served is read only until so much of them waits. */
+static bool
+connection_reads(const struct connection *c)
+{
+	bool full = (c->pending || !connection_can_serve(c)) && buffer_length(&c->in) >= CONNECTION_IN_BYTES;
+	return c->readable && !c->eof && !full;
+}
+
+/* What to wait for. A client that is not read at the moment is watched all the same: for its end (EPOLLRDHUP)
+ * and for errors, which libevent delivers as EV_READ. */
 void
 connection_arm(struct connection *c)
 {
 	static const struct timeval second = {.tv_sec = 1};
-	short want = EV_PERSIST;
+	short want = EV_PERSIST | EV_ET;
 	if (c->state == CONNECTION_ENDED) {
 		return;
 	}
-	/* Requests that are left for the next turn count too: a turn serves fewer than one read may bring. */
-	bool full = (c->is_ready || !connection_can_serve(c)) && buffer_length(&c->in) >= CONNECTION_IN_BYTES;
 	if (c->state == CONNECTION_OPEN) {
-		want |= c->eof || full ? EV_READ | EV_CLOSED | EV_ET : EV_READ;
+		want |= EV_READ | EV_CLOSED;
 	}
 	if (c->blocked) {
 		want |= EV_WRITE;
@@ -99,8 +96,7 @@ connection_arm(struct connection *c)
 		event_del(&c->event);
 	}
 	c->armed = want;
-	event_assign(&c->event, c->set->base, c->fd, want,
-		want == (EV_PERSIST | EV_READ) ? connection_arrived : connection_happened, c);
+	event_assign(&c->event, c->set->base, c->fd, want, connection_happened, c);
 	if (event_add(&c->event, want & EV_TIMEOUT ? &second : NULL) != 0) {
 		connection_cut(c, END_ABANDONED, "out of memory");
 	}
@@ -175,7 +171,7 @@ connection_flush(struct connection *c)
 		connection_cut(c, c->end, c->why);
 	}
 	if ((buffer_length(&c->in) > 0 || c->eof) && connection_can_serve(c) && c != c->set->serving) {
-		connection_mark_ready(c);
+		connection_mark_pending(c);
 	}
 	connection_arm(c);
 }
@@ -253,7 +249,6 @@ connection_close(struct connection *c, enum end end, const char *why)
 	if (c->state != CONNECTION_OPEN) {
 		return;
 	}
-	connection_unmark_ready(c);
 	c->state = CONNECTION_CLOSING;
 	c->end = end;
 	c->why = why;
@@ -364,15 +359,29 @@ connection_refuse(struct connection *c, const struct reply *error)
 	connection_close(c, END_ABANDONED, "protocol error");
 }
 
+/* What the request that was parsed costs to serve, about; in words of requests. */
+static size_t
+connection_serve_one(struct connection *c)
+{
+	struct connections *set = c->set;
+	size_t before = buffer_length(&c->out);
+	set->hooks->request(set->arg, c, &set->request);
+	size_t after = buffer_length(&c->out);
+	size_t words = set->request.argc + (after > before ? after - before : after) / CONNECTION_WORD_BYTES;
+	set->spent += words;
+	return words;
+}
+
 /* Serves what is in data; returns how much of it is done with. */
 static size_t
 connection_serve_bytes(struct connection *c, char *data, size_t n)
 {
 	struct connections *set = c->set;
 	size_t used = 0;
-	int served = 0;
+	size_t words = 0;
+	bool enough = false;
 	set->serving = c;
-	while (served < CONNECTION_TURN_MAX && connection_can_serve(c)) {
+	for (int served = 1; !enough && connection_can_serve(c); served++) {
 		struct reply error;
 		ssize_t took = request_parse(
 			&c->parser, data + used, n - used, &set->limits.request, &set->request, &error);
@@ -382,16 +391,17 @@ connection_serve_bytes(struct connection *c, char *data, size_t n)
 		if (took <= 0) {
 			break;
 		}
-		served++;
 		used += (size_t)took;
 		if (set->request.argc > 0) {
-			set->hooks->request(set->arg, c, &set->request);
+			words += connection_serve_one(c);
 		}
+		enough = served >= CONNECTION_TURN_MAX || words >= CONNECTION_TURN_WORDS ||
+			 connections_late(set);
 	}
 	set->serving = NULL;
-	if (served == CONNECTION_TURN_MAX) {
+	if (enough) {
 		if (used < n || c->eof) {
-			connection_mark_ready(c);
+			connection_mark_pending(c);
 		}
 	} else if (connection_can_serve(c) && c->eof && c->owed == 0) {
 		/* What is left is a part of a request, and the rest of it will not come. */
@@ -400,11 +410,13 @@ connection_serve_bytes(struct connection *c, char *data, size_t n)
 	return used;
 }
 
-void
-connection_serve(struct connection *c)
+/* Serves what was read and not served yet. */
+static void
+connection_serve_kept(struct connection *c)
 {
 	/* An empty buffer has no memory; at the end of file it still has to be found empty. */
 	char *data = buffer_length(&c->in) > 0 ? buffer_bytes(&c->in) : c->set->scratch;
+	c->pending = false;
 	size_t used = connection_serve_bytes(c, data, buffer_length(&c->in));
 	buffer_consume(&c->in, used);
 	buffer_trim(&c->in);
@@ -422,7 +434,7 @@ connection_take(struct connection *c, size_t n)
 	} else {
 		buffer_put(&c->in, set->scratch, n);
 		if (!c->in.failed) {
-			connection_serve(c);
+			connection_serve_kept(c);
 		}
 	}
 	if (c->in.failed) {
@@ -436,19 +448,24 @@ connection_take(struct connection *c, size_t n)
 	}
 }
 
-/* One passed descriptor is kept, the latest, until the requests it came with are served. */
+/*
+ * One passed descriptor is kept, the latest, until the requests it came with are served. A read that brings
+ * less than it could has brought all there was, unless the end of file, or what was sent with another
+ * descriptor, comes behind it.
+ */
 static ssize_t
 connection_receive(struct connection *c)
 {
 	struct connections *set = c->set;
-	int passed;
-	if (!c->identity.local) {
-		return recv(c->fd, set->scratch, sizeof set->scratch, 0);
-	}
-	ssize_t n = passing_read(c->fd, set->scratch, sizeof set->scratch, &passed);
+	int passed = PASSING_NONE;
+	ssize_t n = c->identity.local ? passing_read(c->fd, set->scratch, sizeof set->scratch, &passed)
+				      : recv(c->fd, set->scratch, sizeof set->scratch, 0);
 	if (passed != PASSING_NONE) {
 		connection_drop_fd(c);
 		c->passed_fd = passed;
+	}
+	if (n < (ssize_t)sizeof set->scratch && !c->hung_up && passed == PASSING_NONE) {
+		c->readable = n < 0 && errno == EINTR;
 	}
 	return n;
 }
@@ -487,7 +504,7 @@ connection_read(struct connection *c)
 	connection_watch(c);
 	if (c->state == CONNECTION_OPEN) {
 		connection_finish(c);
-		connection_mark_ready(c);
+		connection_mark_pending(c);
 	}
 }
 
@@ -507,44 +524,62 @@ connection_stalled(struct connection *c)
 	}
 }
 
+/* Reads or serves, and sees to what comes next. */
 static void
-connection_happened(int fd, short what, void *arg)
+connection_go_on(struct connection *c)
 {
-	(void)fd;
-	struct connection *c = arg;
+	if (c->pending) {
+		connection_serve_kept(c);
+	}
+	if (c->state == CONNECTION_OPEN && !c->pending && connection_reads(c)) {
+		connection_read(c);
+	}
+	if (c->state != CONNECTION_OPEN) {
+		return;
+	}
+	if (c->pending || connection_reads(c)) {
+		connection_line_up(c);
+	}
+	/* Its end is not told twice: it may have come already. */
+	if (c->readable && !connection_reads(c)) {
+		c->readable = !c->eof;
+		connection_watch(c);
+	}
+}
+
+void
+connection_serve(struct connection *c)
+{
+	short what = c->events;
+	c->events = 0;
+	c->set->spent += CONNECTION_VISIT_WORDS;
+	if (what & (EV_READ | EV_CLOSED)) {
+		c->readable = true;
+		c->hung_up = c->hung_up || what & EV_CLOSED;
+	}
 	if (what & EV_TIMEOUT) {
 		connection_stalled(c);
 	}
 	if (what & EV_WRITE) {
 		connection_flush(c);
 	}
-	if (c->state == CONNECTION_OPEN && what & (EV_READ | EV_CLOSED)) {
-		if (c->armed & EV_ET) {
-			connection_watch(c);
-		} else {
-			connection_read(c);
-		}
+	if (c->state == CONNECTION_OPEN) {
+		connection_go_on(c);
 	}
 	connection_arm(c);
 }
 
-void
-connection_arrive(struct connection *c)
-{
-	connection_happened(c->fd, EV_READ, c);
-}
-
-/* Noted only, so that connections_serve() knows whose turn comes next. */
+/* Noted only, so that connections_serve() knows whose turns come next. */
 static void
-connection_arrived(int fd, short what, void *arg)
+connection_happened(int fd, short what, void *arg)
 {
 	(void)fd;
-	(void)what;
 	struct connection *c = arg;
 	struct connections *set = c->set;
 	if (set->arrived_count < set->arrived_room) {
-		set->arrived[set->arrived_count++] = c;
+		set->arrived[set->arrived_count++] = (struct arrival){c, what};
 	} else {
-		connection_arrive(c);
+		c->events |= what;
+		connection_line_up(c);
 	}
 }

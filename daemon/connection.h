@@ -4,9 +4,9 @@
  *     socket ──read──▶ in ──request_parse()──▶ hooks.request ──▶ (dispatch, core)
  *     socket ◀─write── out ◀── connection_out(), connection_reply()
  *
- * Per turn of the loop a connection is read once, served a bounded number of requests, and written once.
- * The functions here are those that a hook of connections.h may call: they only note what has to happen, so
- * nobody is freed under the feet of his caller.
+ * In its turn (round.h) a connection is read once, or served a bounded number of requests that were read
+ * before. The functions here are those that a hook of connections.h may call: they only note what has to
+ * happen, so nobody is freed under the feet of his caller.
  */
 #ifndef DAEMON_CONNECTION_H
 #define DAEMON_CONNECTION_H
@@ -25,8 +25,15 @@ struct connections;
 
 /* Bytes taken from a socket at once: what a pipelining client sends while we look elsewhere. */
 #define CONNECTION_READ_BYTES  (16 * 1024)
-/* Requests served for one connection in a turn: a million pipelined ones must not starve the others. */
+/* Requests served for one connection in its turn: a million pipelined ones must not starve the others; */
 #define CONNECTION_TURN_MAX    64
+/* and what they may cost. A word of a request costs about as much as so many bytes of an answer, and a turn
+ * of a connection as so many words. */
+#define CONNECTION_TURN_WORDS  256
+#define CONNECTION_WORD_BYTES  256
+#define CONNECTION_VISIT_WORDS 4
+/* After so much the clock is looked at: some 50 us of work. */
+#define CONNECTION_LOOK_WORDS  64
 /* Not read any more when so much waits to be served. */
 #define CONNECTION_IN_BYTES    (16 * 1024)
 /* Not served any more until the client has read: a client that does not read stalls itself. */
@@ -95,6 +102,9 @@ bool connection_is_finished(const struct connection *connection);
 void connection_close(struct connection *connection, enum end end, const char *why);
 /* Closes without writing. */
 void connection_cut(struct connection *connection, enum end end, const char *why) __attribute__((cold));
+
+/* It is this user's from now on (peer.user), and waits in his line. */
+void connection_belongs(struct connection *connection, uint64_t user);
 
 /* Gives the connection another number; -1: out of memory, it keeps the old one. */
 int connection_renumber(struct connection *connection) __attribute__((warn_unused_result));

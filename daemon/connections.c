@@ -52,9 +52,8 @@ connections_new(struct event_base *base, const struct connections_limits *limits
 		return NULL;
 	}
 	TAILQ_INIT(&set->all);
-	TAILQ_INIT(&set->ready);
 	TAILQ_INIT(&set->written);
-	TAILQ_INIT(&set->ended);
+	round_init(&set->round);
 	set->base = base;
 	set->hooks = hooks;
 	set->arg = arg;
@@ -82,11 +81,11 @@ connection_free(struct connection *c)
 		TAILQ_REMOVE(&set->written, c, written);
 		set->written_count--;
 	}
+	round_leave(&set->round, &c->place);
 	TAILQ_REMOVE(&set->all, c, entry);
 	roster_remove(&set->roster, c->identity.id);
 	set->kept_bytes -= c->kept;
 	set->stats->clients_connected--;
-	set->ended_count -= c->state == CONNECTION_ENDED;
 	connection_drop_fd(c);
 	connection_discard(c);
 	close(c->fd);
@@ -107,6 +106,7 @@ connections_free(struct connections *set)
 	while (!TAILQ_EMPTY(&set->all)) {
 		connection_free(TAILQ_FIRST(&set->all));
 	}
+	round_done(&set->round);
 	buffer_store_done(&set->store);
 	roster_done(&set->roster);
 	free(set->arrived);
@@ -127,7 +127,7 @@ connections_widen(struct connections *set)
 		return 0;
 	}
 	size_t room = set->arrived_room ? set->arrived_room * 2 : ARRIVED_ROOM_MIN;
-	struct connection **wider = realloc(set->arrived, room * sizeof *wider);
+	struct arrival *wider = realloc(set->arrived, room * sizeof *wider);
 	if (!wider) {
 		return -1;
 	}
@@ -158,11 +158,19 @@ connections_add(struct connections *set, int fd, const struct peer *peer, bool l
 	c->identity.release = release;
 	c->identity.since_ms = clock_ms();
 	c->identity.last = VERB_COUNT;
+	round_join(&set->round, &c->place, peer->user);
 	TAILQ_INSERT_TAIL(&set->all, c, entry);
 	set->stats->clients_connected++;
 	set->stats->connections_received++;
 	connection_arm(c);
 	return c;
+}
+
+void
+connection_belongs(struct connection *c, uint64_t user)
+{
+	c->identity.peer.user = user;
+	round_change(&c->set->round, &c->place, user);
 }
 
 int
@@ -190,7 +198,7 @@ connections_find(const struct connections *set, conn_id id)
 size_t
 connections_count(const struct connections *set)
 {
-	return set->roster.count - set->ended_count;
+	return set->roster.count - set->round.counts[ROUND_ENDED];
 }
 
 void
@@ -219,54 +227,107 @@ static void
 connections_expect(const struct connections *set, size_t at)
 {
 	if (set->arrived_count >= EXPECT_MIN && at + EXPECT_AHEAD < set->arrived_count) {
-		connection_prefetch(set->arrived[at + EXPECT_AHEAD]);
-		set->hooks->expect(set->arg, set->arrived[at + 2]->identity.id, 2);
-		set->hooks->expect(set->arg, set->arrived[at + 1]->identity.id, 1);
+		connection_prefetch(set->arrived[at + EXPECT_AHEAD].connection);
+		set->hooks->expect(set->arg, set->arrived[at + 2].connection->identity.id, 2);
+		set->hooks->expect(set->arg, set->arrived[at + 1].connection->identity.id, 1);
 	}
 }
 
-static void
-connections_read(struct connections *set)
+bool
+connections_late(struct connections *set)
 {
+	if (!set->late && set->spent >= CONNECTION_LOOK_WORDS) {
+		set->spent = 0;
+		set->late = clock_ns() >= set->until_ns;
+	}
+	return set->late;
+}
+
+static struct connection *
+connections_next(struct connections *set, enum round_line line)
+{
+	struct round_place *place = round_next(&set->round, line);
+	return place ? (struct connection *)((char *)place - offsetof(struct connection, place)) : NULL;
+}
+
+/* Where nobody waits from the turn before, they are served as they come. */
+static void
+connections_take_arrived(struct connections *set)
+{
+	bool first = set->round.counts[ROUND_READY] == 0;
 	for (size_t i = 0; i < set->arrived_count; i++) {
-		connections_expect(set, i);
-		connection_arrive(set->arrived[i]);
+		struct connection *c = set->arrived[i].connection;
+		c->events |= set->arrived[i].what;
+		if (c->state == CONNECTION_ENDED) {
+			continue;
+		}
+		if (first && c->place.line == ROUND_NONE && !connections_late(set)) {
+			connections_expect(set, i);
+			connection_serve(c);
+		} else {
+			connection_line_up(c);
+		}
 	}
 	set->arrived_count = 0;
 }
 
 /* Those that become ready meanwhile have their turn in the next one. */
 void
-connections_serve(struct connections *set)
+connections_serve(struct connections *set, int64_t until_ns)
 {
 	struct connection *c;
-	connections_read(set);
-	for (size_t n = set->ready_count; n > 0 && (c = TAILQ_FIRST(&set->ready)); n--) {
-		TAILQ_REMOVE(&set->ready, c, ready);
-		c->is_ready = false;
-		set->ready_count--;
+	set->until_ns = until_ns;
+	set->late = false;
+	set->spent = 0;
+	connections_take_arrived(set);
+	for (size_t n = set->round.counts[ROUND_READY]; n > 0 && !connections_late(set); n--) {
+		c = connections_next(set, ROUND_READY);
+		if (!c) {
+			return;
+		}
 		connection_serve(c);
-		connection_arm(c);
 	}
 }
 
-void
-connections_turn(struct connections *set)
+static void
+connections_end(struct connections *set, int64_t until_ns)
 {
 	struct connection *c;
+	do {
+		c = connections_next(set, ROUND_ENDED);
+		if (c) {
+			set->hooks->closed(set->arg, c, c->end, c->why);
+			connection_free(c);
+		}
+	} while (c && clock_ns() < until_ns);
+}
+
+void
+connections_turn(struct connections *set, int64_t until_ns)
+{
 	connections_flush(set);
-	while ((c = TAILQ_FIRST(&set->ended))) {
-		TAILQ_REMOVE(&set->ended, c, ready);
-		set->hooks->closed(set->arg, c, c->end, c->why);
-		connection_free(c);
+	if (set->round.counts[ROUND_ENDED] > 0) {
+		connections_end(set, until_ns);
+		connections_flush(set);
 	}
-	connections_flush(set);
+}
+
+size_t
+connections_arrived(const struct connections *set)
+{
+	return set->arrived_count;
+}
+
+bool
+connections_left(const struct connections *set)
+{
+	return set->late && set->round.counts[ROUND_READY] > 0;
 }
 
 bool
 connections_busy(const struct connections *set)
 {
-	return !TAILQ_EMPTY(&set->ready) || !TAILQ_EMPTY(&set->ended) || !TAILQ_EMPTY(&set->written);
+	return set->round.counts[ROUND_READY] + set->round.counts[ROUND_ENDED] + set->written_count > 0;
 }
 
 bool

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct event_base;
 struct stats;
@@ -35,10 +36,15 @@ size_t connections_count(const struct connections *set);
 void connections_each(
 	struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg);
 
-/* Serves those with requests left over by the turn before. */
-void connections_serve(struct connections *set);
-/* The end of a turn: writes answers, ends what has ended. */
-void connections_turn(struct connections *set);
+/* Serves those of which something has arrived, and those that the turn before left over: each once, until the
+ * clock says so (clock_ns()). What is left is for the next turn. */
+void connections_serve(struct connections *set, int64_t until_ns);
+/* The end of a turn: writes answers, ends what has ended, likewise. */
+void connections_turn(struct connections *set, int64_t until_ns);
+/* So many have something that has arrived since connections_serve(). */
+size_t connections_arrived(const struct connections *set);
+/* The time was over before all had their turn. */
+bool connections_left(const struct connections *set);
 /* There is more to do: the next turn must not wait. */
 bool connections_busy(const struct connections *set);
 /* Something is still to be written. */

@@ -218,7 +218,7 @@ door_accepted(void *arg, struct listener *listener, int fd, const struct peer *p
 	struct identity *who = connection_identity(c);
 	who->seat = seat;
 	who->extra = local && !seat;
-	who->peer.user = local ? quota_uid_number(peer->uid) : 0;
+	connection_belongs(c, local ? quota_uid_number(peer->uid) : 0);
 	door->extra_count += who->extra;
 	if (stranger) {
 		stranger_enter(door, who);
@@ -254,7 +254,7 @@ door_login(struct door *door, struct connection *c, const char *name)
 		connection_close(c, END_ABANDONED, "sessions-per-user");
 		return false;
 	}
-	who->peer.user = quota_name_number(name);
+	connection_belongs(c, quota_name_number(name));
 	stranger_leave(door, who);
 	return true;
 }
@@ -268,7 +268,7 @@ door_logout(struct door *door, struct connection *c)
 	}
 	quota_leave(&door->quota, who->seat);
 	who->seat = NULL;
-	who->peer.user = 0;
+	connection_belongs(c, 0);
 	if (door->guarded && !who->stranger) {
 		strangers_make_room(door);
 		stranger_enter(door, who);

@@ -283,17 +283,36 @@ driver_rely(struct driver *d)
 	}
 }
 
+/*
+ * What has happened meanwhile. libevent asks for few events at once, until there were more: where clients
+ * wait already, those who are still behind these few must not wait for several turns to be noticed.
+ */
+static void
+driver_listen_up(struct driver *d)
+{
+	bool busy = connections_busy(d->connections) || labours_wait(&d->labours);
+	bool left = connections_left(d->connections);
+	int64_t until_ns = left ? clock_ns() + DRIVER_LISTEN_NS : 0;
+	size_t before, noted = 0;
+	do {
+		before = noted;
+		loop_turn(d->loop, busy);
+		noted = connections_arrived(d->connections);
+	} while (left && noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns);
+}
+
 void
 driver_turn(struct driver *d)
 {
-	loop_turn(d->loop, connections_busy(d->connections) || labours_wait(&d->labours));
+	driver_listen_up(d);
 	driver_look_out(d);
 	door_turn(&d->door);
 	labours_turn(&d->desk);
-	connections_serve(d->connections);
+	int64_t begun_ns = clock_ns();
+	connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
 	driver_rely(d);
 	masters_flush(d->masters); /* before the answers: the masters are at work while these are written */
-	connections_turn(d->connections);
+	connections_turn(d->connections, begun_ns + DRIVER_TURN_NS + DRIVER_ENDS_NS);
 	masters_flush(d->masters); /* what the ends of connections led to */
 	int64_t wake_at = core_wake_at(d->core);
 	if (door_wake_at(&d->door) < wake_at) {

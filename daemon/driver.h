@@ -32,6 +32,12 @@ struct stats;
 /* After this long what could not be released or written is left as it is: leases run out by themselves. */
 #define DRIVER_DRAIN_MS 3000
 
+/* How long clients are served, and how long ended connections are freed, before the masters, timers and other
+ * clients are looked at again: however many have however much to do. */
+#define DRIVER_TURN_NS   2000000
+#define DRIVER_ENDS_NS   1000000
+#define DRIVER_LISTEN_NS 1000000 /* and how long it is noted who has something to be looked at */
+
 struct driver_limits {
 	struct connections_limits connections;
 	struct door_limits door;

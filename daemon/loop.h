@@ -31,6 +31,9 @@ struct event_base *loop_base(struct loop *loop);
  * counts. */
 void loop_alarm_at(struct loop *loop, int64_t at_ms);
 
+/* libevent asks the kernel for so many events at once, or for more. */
+#define LOOP_EVENTS_MIN 32
+
 /* Waits until something happens (not at all when busy), and lets it happen. */
 void loop_turn(struct loop *loop, bool busy);
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Clients that are hostile, broken or merely odd: they are answered or cut off, and hurt nobody else."""
 
+import os
+import re
 import select
 import socket
 import time
@@ -172,6 +174,62 @@ def test_huge_pipeline(place):
                 pings += 1
     expect_between(pings, 10, 20, "requests of another client in between")
     harness.took(worst, 1.0, "for another client's PING at worst")
+
+
+CROWD = 400  # connections of one user
+REQUESTS = 150  # that each of them sends at once
+
+
+def served(text):
+    return int(re.search(r"^commands_processed:(\d+)", text, re.M).group(1))
+
+
+def wait_for_crowd(daemon, words):
+    """Requests of the crowd that are served before one of another user; they all come while the daemon is stopped."""
+    crowd, other = [daemon.client(tcp=True) for _ in range(CROWD)], daemon.client()
+    for client in crowd:
+        client.send("AUTH", "crowd", "secret")
+    for client in crowd:
+        expect(client.reply(), "OK")
+        client.socket.setblocking(False)
+    before = served(other("INFO"))
+    harness.until("it has nothing to do", lambda: state_of(daemon) == "S")
+    daemon.process.stop()
+    harness.until("it stands still", lambda: state_of(daemon) == "T")
+    began = cpu_of(daemon)
+    for client in crowd:
+        client.socket.send(resp.encode(*words) * REQUESTS)
+    other.send("INFO")
+    daemon.process.cont()
+    between = served(other.reply()) - before - 1
+    harness.comment("%s: %d requests, and %.1f ms of the daemon's CPU" % (
+        " ".join(words), between, (cpu_of(daemon) - began) * 1000))
+    for client in crowd:
+        client.close()
+    return between
+
+
+def state_of(daemon):
+    with open("/proc/%d/stat" % daemon.process.pid, encoding="ascii") as stream:
+        return stream.read().rpartition(") ")[2][0]
+
+
+def cpu_of(daemon):
+    """Seconds of CPU that the daemon has used (CPUCLOCK_SCHED of its process)."""
+    return time.clock_gettime(~daemon.process.pid << 3 | 2)
+
+
+def test_crowd(place):
+    """however many connections of one user pipeline however much, another user's request is served among the first"""
+    secret = os.path.join(place.path, "secret")
+    with open(secret, "w", encoding="ascii") as stream:
+        stream.write("secret\n")
+    os.chmod(secret, 0o600)
+    daemon = daemon_of(place, tcp=True, config="users:\n  - { name: crowd, password-file: %s }\n"
+                                               "log: { level: warning }\n" % secret)
+    for words in (("COMMAND",), ("LOCK", "x", "WAIT", "0"), ("MLOCK", "3", "a", "b", "c", "WAIT", "0")):
+        expect_between(wait_for_crowd(daemon, words), 0, CROWD * 10, "requests of the crowd, %s" % words[0])
+    healthy(daemon)
 
 
 def test_never_reads(place):
