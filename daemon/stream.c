@@ -19,9 +19,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define READ_BYTES     65536
-#define READS_PER_TURN 4      /* then others have their turn; the descriptor stays readable */
-#define KEEP_BYTES     262144 /* an output buffer that grew beyond is given back when it is empty */
+#define READ_BYTES 16384
+#define TURN_NS    500000 /* for so long answers are told; then others have their turn */
+#define KEEP_BYTES 262144 /* an output buffer that grew beyond is given back when it is empty */
 
 #if HIREDIS_MAJOR < 1
 #define ARRAY_SIZE int
@@ -36,6 +36,7 @@ struct stream {
 	int fd;
 	struct event *readable;
 	struct event *writable;
+	struct event *again;
 	redisReader *reader;
 	redisReplyObjectFunctions functions; /* hiredis' own, with arrays bounded */
 	void *(*create_array)(const redisReadTask *task, ARRAY_SIZE elements);
@@ -49,6 +50,7 @@ struct stream {
 	int64_t heard_ms;
 	int write_error; /* errno; what the master said before it closed is read first */
 	bool is_tcp;     /* as far as is known */
+	bool behind;     /* replies may be left that were read and not told; `again` is due */
 	bool broken;     /* why is set; end() follows */
 	char why[256];
 };
@@ -78,10 +80,12 @@ stream_fail(struct stream *stream, const char *why)
 	snprintf(stream->why, sizeof stream->why, "%s", why);
 }
 
-/* Tells every whole reply there is. */
+/* Tells the whole replies that there are, until it is late: then `again` goes on in the next turn. */
 static void
-stream_parse(struct stream *stream)
+stream_parse(struct stream *stream, int64_t until_ns)
 {
+	static const struct timeval next_turn = {0};
+
 	while (!stream->broken) {
 		void *reply = NULL;
 
@@ -89,11 +93,16 @@ stream_parse(struct stream *stream)
 			stream_fail(stream, "the answer is not Redis protocol");
 			return;
 		}
+		stream->behind = false;
 		if (!reply)
 			break;
 		stream->unfinished = 0;
 		stream->hooks->reply(stream->arg, reply);
 		freeReplyObject(reply);
+		if (clock_ns() >= until_ns && event_add(stream->again, &next_turn) == 0) {
+			stream->behind = true;
+			return;
+		}
 	}
 	if (stream->unfinished > STREAM_REPLY_BYTES_MAX)
 		stream_fail(stream, "the answer is larger than any of ours can be");
@@ -107,44 +116,37 @@ stream_take(struct stream *stream, const char *bytes, size_t n)
 	stream->heard_ms = clock_ms();
 	if (redisReaderFeed(stream->reader, bytes, n) != REDIS_OK)
 		stream_fail(stream, "out of memory");
-	else
-		stream_parse(stream);
 }
 
-/* False: nothing more to read now. */
-static bool
+static void
 stream_read(struct stream *stream)
 {
 	char bytes[READ_BYTES];
 	ssize_t n = recv(stream->fd, bytes, sizeof bytes, MSG_DONTWAIT);
 
-	if (n > 0) {
+	if (n > 0)
 		stream_take(stream, bytes, (size_t)n);
-		return !stream->broken && (size_t)n == sizeof bytes;
-	}
-	if (n == 0)
+	else if (n == 0)
 		stream_fail(stream, "the master closed the connection");
 	else if (errno == ECONNRESET)
 		stream_fail(stream, "connection reset by the master");
-	else if (errno == EINTR)
-		return true;
-	else if (errno != EAGAIN && errno != EWOULDBLOCK)
+	else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
 		stream_fail(stream, strerror(errno));
-	else if (stream->write_error)
+	else if (stream->write_error && errno != EINTR)
 		stream_fail(stream, strerror(stream->write_error));
-	return false;
 }
 
+/* What was read is told before more is read: also before the end of the connection. */
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct stream *stream = arg;
-	int reads = 0;
 
 	(void)fd;
 	(void)what;
-	while (!stream->broken && reads < READS_PER_TURN && stream_read(stream))
-		reads++;
+	if (!stream->behind && !stream->broken)
+		stream_read(stream);
+	stream_parse(stream, clock_ns() + TURN_NS);
 	if (stream->write_error && !stream->broken)
 		event_active(stream->readable, EV_READ, 0);
 	if (stream->broken)
@@ -316,7 +318,8 @@ stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, vo
 	stream->heard_ms = clock_ms();
 	stream->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, stream);
 	stream->writable = event_new(base, fd, EV_WRITE, on_writable, stream);
-	if (stream->readable && stream->writable && stream_make_reader(stream) &&
+	stream->again = evtimer_new(base, on_readable, stream);
+	if (stream->readable && stream->writable && stream->again && stream_make_reader(stream) &&
 		event_add(stream->readable, NULL) == 0)
 		return stream;
 	stream_free(stream);
@@ -332,6 +335,8 @@ stream_free(struct stream *stream)
 		event_free(stream->readable);
 	if (stream->writable)
 		event_free(stream->writable);
+	if (stream->again)
+		event_free(stream->again);
 	if (stream->reader)
 		redisReaderFree(stream->reader);
 	close(stream->fd);

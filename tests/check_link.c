@@ -37,6 +37,7 @@ struct probe {
 	size_t answered, unknown, unsent;
 	int64_t last_integer;
 	int64_t heard;
+	bool slow; /* each reply takes a while */
 };
 
 static void
@@ -70,6 +71,8 @@ on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply 
 	ck_assert_uint_eq((uintptr_t)context, probe->replies + 1);
 	probe->replies++;
 	ck_assert((reply != NULL) == (fate == LINK_ANSWERED));
+	for (int64_t until_ms = clock_ms() + 2; probe->slow && clock_ms() < until_ms;)
+		continue;
 	if (fate == LINK_UNKNOWN) {
 		ck_assert_uint_eq(probe->unsent, 0); /* what left, left first */
 		probe->unknown++;
@@ -1103,6 +1106,32 @@ START_TEST(over_a_unix_socket_there_is_nothing_to_acknowledge)
 }
 END_TEST
 
+START_TEST(answers_that_take_long_let_others_in_between_and_all_come_before_the_end)
+{
+	struct redis_server server;
+	struct probe probe;
+
+	redis_init(&server, false, NULL);
+	probe_init(&probe);
+	begin_at_unix(&probe, &server);
+	probe.slow = true;
+	for (int i = 0; i < 20; i++)
+		ck_assert(SEND(&probe, "INCR", "n"));
+	ck_assert(SEND(&probe, "QUIT"));
+	link_flush(probe.link);
+	while (probe.replies < probe.next) {
+		size_t before = probe.replies;
+
+		event_base_loop(probe.base, EVLOOP_ONCE);
+		ck_assert_uint_le(probe.replies, before + 1);
+	}
+	ck_assert_uint_eq(probe.answered, 21);
+	probe_await(&probe, is_down);
+	probe_done(&probe);
+	redis_done(&server);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -1130,5 +1159,6 @@ main(void)
 		a_link_is_aimed_elsewhere_while_nobody_answers,
 		a_link_that_breaks_again_and_again_is_logged_once,
 		an_answer_is_acknowledged_before_the_next_one_comes,
-		over_a_unix_socket_there_is_nothing_to_acknowledge);
+		over_a_unix_socket_there_is_nothing_to_acknowledge,
+		answers_that_take_long_let_others_in_between_and_all_come_before_the_end);
 }
