@@ -7,9 +7,11 @@
 #include "tests/support/suite.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #define RETAIN_MS 100
+#define MANY      1000
 
 static bool
 is_leased(struct story *w)
@@ -180,6 +182,75 @@ START_TEST(readers_find_a_lease_that_a_writer_left)
 }
 END_TEST
 
+/* Some time passes; how many leases are given back then. */
+static size_t
+given_back_after(struct story *w, int64_t ms)
+{
+	size_t n = 0;
+
+	w->now.ms += ms;
+	w->actions.n = 0;
+	story_step(w, &(struct event){.type = EVENT_TIMER});
+	for (size_t i = 0; i < w->actions.n; i++)
+		n += w->actions.list[i].type == ACTION_CALL && w->actions.list[i].u.call.op == CALL_RELEASE;
+	return n;
+}
+
+/* So many names are locked, and unlocked in the same millisecond. */
+static void
+story_used_many(struct story *w)
+{
+	char name[16];
+
+	story_retaining(w, 1, RETAIN_MS);
+	w->settings.grants_per_session = MANY;
+	story_anew(w);
+	for (unsigned i = 0; i < MANY; i++) {
+		(void)snprintf(name, sizeof(name), "n%u", i);
+		lock(w, 1, name);
+		granted(w, name, 1 + i, 500);
+	}
+	for (unsigned i = 0; i < MANY; i++) {
+		(void)snprintf(name, sizeof(name), "n%u", i);
+		ck_assert_str_eq(unlock(w, 1, name), "c1 :0");
+	}
+}
+
+START_TEST(leases_that_fall_out_of_use_together_are_given_back_one_after_the_other)
+{
+	struct story w;
+	size_t n = 0;
+
+	story_used_many(&w);
+	ck_assert_uint_eq(given_back_after(&w, RETAIN_MS - 1), 0);
+	for (int ms = 0; ms < 20; ms++) {
+		size_t now = given_back_after(&w, 1);
+
+		ck_assert_uint_le(now, MANY / 3);
+		n += now;
+	}
+	ck_assert_uint_eq(n, MANY);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_daemon_that_stood_still_gives_back_no_more_of_them_at_once)
+{
+	struct story w;
+	size_t n = 0;
+
+	story_used_many(&w);
+	for (int i = 0; i < 20; i++) {
+		size_t now = given_back_after(&w, 2 * RETAIN_MS);
+
+		ck_assert_uint_le(now, MANY / 3);
+		n += now;
+	}
+	ck_assert_uint_eq(n, MANY);
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -189,5 +260,7 @@ main(void)
 		what_was_never_used_is_not_kept, a_lease_that_is_nearly_over_is_mended_before_it_is_granted,
 		a_lease_that_ran_out_unused_is_granted_to_nobody,
 		when_the_master_has_forgotten_it_is_not_reclaimed, a_daemon_that_shuts_down_gives_it_back,
-		among_three_masters_it_is_kept_and_given_back_alike, readers_find_a_lease_that_a_writer_left);
+		among_three_masters_it_is_kept_and_given_back_alike, readers_find_a_lease_that_a_writer_left,
+		leases_that_fall_out_of_use_together_are_given_back_one_after_the_other,
+		a_daemon_that_stood_still_gives_back_no_more_of_them_at_once);
 }

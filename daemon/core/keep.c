@@ -309,7 +309,7 @@ keep_timer(struct core *core, struct lease *l)
 		l->idle_ms = 0;
 	/* It is given back before this step ends, unless somebody wants it by then who waits for what else
 	 * ends just now: then it goes on. */
-	if (l->idle_ms != 0 && core->now.ms >= l->idle_ms)
+	if (l->idle_ms != 0 && core->now.ms >= l->idle_ms && lease_let_go(core, l))
 		touched_add(core, l->resource);
 	if (core->now.ms >= l->valid_ms)
 		keep_lost(core, l, LOSS_EXPIRED);

@@ -15,6 +15,8 @@
 
 #include <assert.h>
 
+#define RETAIN_TOGETHER 256 /* leases that may be given back in one millisecond: half of one of work */
+
 #define LINE_MS 1000 /* so often a place is kept for a writer who waits for readers here */
 
 #define TO(state) (1U << (state))
@@ -297,16 +299,54 @@ lease_want(struct core *core, struct lease *l)
 	touched_add(core, l->resource);
 }
 
+/* Until when a lease is kept that nobody uses from now on. Leases that fall out of use together, as a session
+ * with thousands of locks ends, are given back one after the other: so many at a time make no client wait. */
+static int64_t
+retain_until(struct core *core)
+{
+	struct retained *r = &core->retained;
+	int64_t until_ms = core->now.ms + core->settings.retain_ms;
+
+	if (r->until_ms < until_ms) {
+		r->until_ms = until_ms;
+		r->count = 0;
+	} else if (r->count == RETAIN_TOGETHER) {
+		r->until_ms++;
+		r->count = 0;
+	}
+	r->count++;
+	return r->until_ms;
+}
+
+bool
+lease_let_go(struct core *core, struct lease *l)
+{
+	struct retained *r = &core->retained;
+
+	assert(l->state == LEASE_HELD && l->idle_ms != 0);
+	if (r->now_ms != core->now.ms) {
+		r->now_ms = core->now.ms;
+		r->let_go = 0;
+	}
+	if (r->let_go < RETAIN_TOGETHER) {
+		r->let_go++;
+		return true;
+	}
+	l->idle_ms = retain_until(core);
+	return false;
+}
+
 bool
 lease_retain(struct core *core, struct lease *l)
 {
-	int64_t until_ms = core->now.ms + core->settings.retain_ms;
+	int64_t until_ms;
 
 	if (!l->served || l->wanted || core->draining || core->settings.retain_ms == 0 ||
 		l->resource->rule->key != NULL || l->resource->rule->interop != INTEROP_NONE ||
 		!masterset_usable(core))
 		return false;
 	if (l->idle_ms == 0) {
+		until_ms = retain_until(core);
 		l->idle_ms = until_ms;
 		/* A timer that comes too early costs less than one that is set at every UNLOCK. */
 		if (until_ms < timer_at(&core->timers, &l->timer))

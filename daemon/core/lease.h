@@ -72,6 +72,9 @@ void lease_want(struct core *core, struct lease *l);
 /* Whether a lease that nobody here holds or waits for is kept for a while: for who locks the name again soon,
  * and as long as no other daemon wants it. */
 bool lease_retain(struct core *core, struct lease *l);
+/* Its time is over: whether it is given back in this step. False: it is kept somewhat longer, as enough
+ * others are given back; that is after this process had been kept from running. */
+bool lease_let_go(struct core *core, struct lease *l);
 
 /* HELD, with a majority, and surely for long enough that a grant can be given on it: half the lease. */
 bool lease_good(const struct core *core, const struct lease *l);

@@ -452,6 +452,14 @@ struct masterset {
 	char why[MASTERSET_WHY_MAX]; /* of the last refusal: both sets, and what to do */
 };
 
+/* Leases that nobody uses any more are kept until then: so many of them, and no one for longer. */
+struct retained {
+	int64_t until_ms;
+	size_t count;
+	int64_t now_ms; /* so many have been let go in this millisecond */
+	size_t let_go;
+};
+
 struct core {
 	struct core_settings settings;
 	uint64_t secret[2]; /* of the tables that clients choose the keys of (hash.h) */
@@ -502,7 +510,8 @@ struct core {
 	uint64_t searches;       /* the last pass of a search for deadlocks, */
 	struct doubts doubts;    /* and those that are due */
 	struct core_counts counts;
-	size_t bids;        /* leases that are asked for */
+	size_t bids; /* leases that are asked for */
+	struct retained retained;
 	int64_t guarded_ms; /* the longest lease that guards wait for (terms.h) */
 	bool draining;
 	bool left;  /* drained, and its masters were told: they register it no more */
