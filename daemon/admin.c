@@ -48,11 +48,19 @@ admin_client_kill(struct desk *desk, struct connection *c, const struct command 
 void
 admin_drain(struct desk *desk, struct connection *c, const struct command *command)
 {
-	(void)command;
-	admin_log(desk, c, "daemon.drain", 0);
-	reply_write_simple(connection_out(c), "OK");
-	connection_written(c);
-	desk->hooks->drain(desk->arg);
+	const struct identity *who = connection_identity(c);
+	bool waits = command->wait_ms != COMMAND_WAIT_RULE;
+	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "daemon.drain", log_number("by", (int64_t)who->id),
+		log_text("address", who->peer.address), log_number("uid", who->peer.uid),
+		log_number("pid", who->peer.pid),
+		waits ? log_number("wait_ms", command->wait_ms) : log_text(NULL, NULL));
+	if (waits) {
+		connection_wait(c);
+	} else {
+		reply_write_simple(connection_out(c), "OK");
+		connection_written(c);
+	}
+	desk->hooks->drain(desk->arg, waits ? c : NULL, waits ? command->wait_ms : 0);
 }
 
 void

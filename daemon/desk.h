@@ -56,7 +56,9 @@ struct desk_hooks {
 	void (*deaf)(void *arg, struct connection *connection, bool deaf);
 	/* RESET: the session ends, and another begins. */
 	void (*reset)(void *arg, struct connection *connection);
-	void (*drain)(void *arg);
+	/* Begins or hurries it. c is answered when the wait is over; NULL: nobody is. wait_ms: 0 or less:
+	 * holders are not waited for. */
+	void (*drain)(void *arg, struct connection *c, int64_t wait_ms);
 	/* Reads the configuration again. 0, or -1; text says what was done, or why not. */
 	int (*reload)(void *arg, char *text, size_t room);
 };

@@ -205,7 +205,7 @@ driver_on_signal(void *arg, int number)
 	} else if (d->draining) {
 		d->stopped = true; /* asked twice: somebody is in a hurry */
 	} else {
-		driver_drain(d);
+		driver_drain(d, NULL, 0);
 	}
 }
 
@@ -222,8 +222,7 @@ static const struct loop_hooks driver_loop_hooks = {
 	.tick = driver_on_tick,
 };
 
-/* The last moment of one that ends. */
-static int64_t
+int64_t
 driver_end_ms(const struct driver *d)
 {
 	return d->linger_until_ms > d->drain_until_ms ? d->linger_until_ms : d->drain_until_ms;
@@ -264,7 +263,7 @@ driver_look_out(struct driver *d)
 		core_view_terms(d->core, &terms);
 		d->linger_until_ms = clock_ms() + terms.wanted_ms;
 	}
-	driver_drain(d);
+	driver_drain(d, NULL, 0);
 }
 
 /* No answer tells of a longer time than the longest lease. */
@@ -301,19 +300,10 @@ driver_listen_up(struct driver *d)
 	} while (left && noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns);
 }
 
-void
-driver_turn(struct driver *d)
+/* When the next turn has to be, though nothing happens. */
+static int64_t
+driver_wake_at(struct driver *d)
 {
-	driver_listen_up(d);
-	driver_look_out(d);
-	door_turn(&d->door);
-	labours_turn(&d->desk);
-	int64_t begun_ns = clock_ns();
-	connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
-	driver_rely(d);
-	masters_flush(d->masters); /* before the answers: the masters are at work while these are written */
-	connections_turn(d->connections, begun_ns + DRIVER_TURN_NS + DRIVER_ENDS_NS);
-	masters_flush(d->masters); /* what the ends of connections led to */
 	int64_t wake_at = core_wake_at(d->core);
 	if (door_wake_at(&d->door) < wake_at) {
 		wake_at = door_wake_at(&d->door);
@@ -325,7 +315,28 @@ driver_turn(struct driver *d)
 	if ((d->draining || d->failed) && driver_end_ms(d) < wake_at) {
 		wake_at = driver_end_ms(d);
 	}
-	loop_alarm_at(d->loop, wake_at);
+	/* The end of a connection can have been the end of the last hold. */
+	if (d->waits && (core_drained(d->core) || d->waits_until_ms < wake_at)) {
+		wake_at = core_drained(d->core) ? clock_ms() : d->waits_until_ms;
+	}
+	return wake_at;
+}
+
+void
+driver_turn(struct driver *d)
+{
+	driver_listen_up(d);
+	driver_look_out(d);
+	driver_drain_turn(d);
+	door_turn(&d->door);
+	labours_turn(&d->desk);
+	int64_t begun_ns = clock_ns();
+	connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
+	driver_rely(d);
+	masters_flush(d->masters); /* before the answers: the masters are at work while these are written */
+	connections_turn(d->connections, begun_ns + DRIVER_TURN_NS + DRIVER_ENDS_NS);
+	masters_flush(d->masters); /* what the ends of connections led to */
+	loop_alarm_at(d->loop, driver_wake_at(d));
 	d->stats->turns++;
 }
 

@@ -156,20 +156,58 @@ driver_on_reset(void *arg, struct connection *c)
 	driver_open(arg, c);
 }
 
-void
-driver_drain(void *arg)
+/* Stays for so long at most; the service manager is to have as much patience, and some more. */
+#define NOTIFY_SPARE_MS 5000
+
+/* Nobody who holds is waited for any more. */
+static void
+driver_end(struct driver *d)
 {
-	struct driver *d = arg;
-	if (d->draining) {
-		return;
-	}
+	int64_t now_ms = clock_ms();
+	d->waits = false;
 	d->draining = true;
-	d->drain_until_ms = clock_ms() + DRIVER_DRAIN_MS;
+	d->drain_until_ms = now_ms + DRIVER_DRAIN_MS;
 	LOG_EVENT(d->log, LOG_INFO_LEVEL, "daemon.draining",
 		log_number("clients", (int64_t)connections_count(d->connections)));
-	notify_stopping(d->notify, "draining");
+	notify_stopping(d->notify, "draining", driver_end_ms(d) - now_ms + NOTIFY_SPARE_MS);
 	listeners_close(&d->listeners);
-	driver_event(d, &(struct event){.type = EVENT_DRAIN});
+}
+
+/* Sockets stay open: whoever comes is told, and no other daemon is started for it meanwhile. */
+static void
+driver_begin_wait(struct driver *d, int64_t wait_ms)
+{
+	int64_t until_ms = clock_ms() + wait_ms;
+	if (!d->waits || until_ms < d->waits_until_ms) {
+		d->waits_until_ms = until_ms;
+	}
+	d->waits = true;
+	notify_stopping(d->notify, "draining", wait_ms + DRIVER_DRAIN_MS + NOTIFY_SPARE_MS);
+}
+
+void
+driver_drain(void *arg, struct connection *c, int64_t wait_ms)
+{
+	struct driver *d = arg;
+	bool waits = wait_ms > 0;
+	if (!d->draining && waits) {
+		driver_begin_wait(d, wait_ms);
+	} else if (!d->draining) {
+		driver_end(d);
+	}
+	driver_event(
+		d, &(struct event){
+			   .type = EVENT_DRAIN, .conn = c ? connection_identity(c)->id : 0, .waits = waits});
+}
+
+void
+driver_drain_turn(struct driver *d)
+{
+	if (d->waits && core_drained(d->core)) {
+		driver_end(d);
+	} else if (d->waits && clock_ms() >= d->waits_until_ms) {
+		driver_drain(d, NULL, 0);
+	}
 }
 
 int

@@ -39,7 +39,9 @@ struct driver {
 	int64_t drain_until_ms;
 	bool lingers; /* see driver_settings */
 	int64_t linger_until_ms;
-	bool draining;
+	bool waits; /* nothing new is taken, and holders finish, until this: */
+	int64_t waits_until_ms;
+	bool draining; /* holders are waited for no more */
 	bool stopped;
 	bool failed;   /* it ends by itself */
 	bool stepping; /* core_step() or its actions are under way */
@@ -53,7 +55,11 @@ void driver_open(void *arg, struct connection *connection);
 /* For the handlers of verbs; arg is the driver. */
 extern const struct desk_hooks driver_desk_hooks;
 /* Likewise, and for signals. */
-void driver_drain(void *arg);
+void driver_drain(void *arg, struct connection *c, int64_t wait_ms);
+/* Goes on when nothing is held any more, or the wait is over. */
+void driver_drain_turn(struct driver *driver);
+/* The last moment of one that ends. */
+int64_t driver_end_ms(const struct driver *driver);
 int driver_reload(void *arg, char *text, size_t room);
 
 /* The connection of this number ends, or leaves its session, which goes on when it is bound to a process:

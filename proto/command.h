@@ -72,7 +72,7 @@ struct command {
 	struct slice why;     /* WHY text */
 	struct slice id;      /* ASYNC id of LOCK, id of CANCEL */
 	struct slice secret;  /* SESSION JOIN, SESSION RESUME */
-	int64_t wait_ms;      /* LOCK, MLOCK, LATCH AWAIT: >= 0, or COMMAND_WAIT_RULE */
+	int64_t wait_ms;      /* LOCK, MLOCK, LATCH AWAIT, DRAIN: >= 0, or COMMAND_WAIT_RULE: it is absent */
 	int64_t lease_ms;     /* LOCK, LATCH SET: LEASE, > 0; 0: absent */
 	int64_t max_hold_ms;  /* LOCK MAXHOLD, > 0; 0: absent */
 	int64_t extend_ms;    /* EXTEND, > 0 */

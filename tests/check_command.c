@@ -275,6 +275,9 @@ START_TEST(every_verb_finds_its_row)
 	good("COMMAND DOCS lock", VERB_COMMAND_DOCS);
 	is(command.argv[0], "lock");
 	good("DRAIN", VERB_DRAIN);
+	ck_assert_int_eq(command.wait_ms, COMMAND_WAIT_RULE);
+	good("DRAIN WAIT 5000", VERB_DRAIN);
+	ck_assert_int_eq(command.wait_ms, 5000);
 	good("QUIT now", VERB_QUIT);
 	good("PING", VERB_PING);
 	good("PING hi", VERB_PING);

@@ -567,6 +567,100 @@ START_TEST(draining_tells_holders_and_leaves_their_leases_to_run_out)
 }
 END_TEST
 
+/* An administrator's DRAIN WAIT, and what ends the wait. */
+static const char *
+drain(struct story *w, conn_id conn, bool waits)
+{
+	return step(w, &(struct event){.type = EVENT_DRAIN, .conn = conn, .waits = waits});
+}
+
+START_TEST(a_drain_that_waits_lets_holders_finish_and_ends_when_nothing_is_held)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	ck_assert_str_eq(drain(&w, 4, true), "c2 -DRAINING");
+	ck_assert(!core_drained(w.core));
+	ck_assert_str_eq(lock(&w, 3, "b"), "c3 -DRAINING");
+	ck_assert_str_eq(lock(&w, 2, "a"), "c2 -DRAINING");
+	/* It is kept, renewed, and entered again. */
+	ck_assert_str_eq(after(&w, 340), "renew a#1");
+	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
+	ck_assert_str_eq(lock_as(&w, 1, "a", ""), "c1 -HELD");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1 | c4 :0");
+	ck_assert(core_drained(w.core));
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1), "hello");
+	ck_assert(w.actions.list[0].u.call.leaves);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_drain_of_an_idle_daemon_waits_for_nobody)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(drain(&w, 4, true), "c4 :0 | hello");
+	ck_assert(core_drained(w.core));
+	ck_assert_str_eq(drain(&w, 3, true), "c3 -DRAINING");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_drain_whose_wait_is_over_says_how_many_holds_are_left)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(drain(&w, 4, true), "");
+	ck_assert_str_eq(drain(&w, 3, true), "");
+	ck_assert_str_eq(drain(&w, 0, false), "c1 close | c3 :1 | c4 :1");
+	ck_assert(core_drained(w.core));
+	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_drain_waits_for_what_is_withheld_too)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	ck_assert_str_eq(drain(&w, 4, true), "");
+	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
+	ck_assert(!core_drained(w.core));
+	ck_assert_ptr_nonnull(strstr(after(&w, 1000), "c4 :0"));
+	ck_assert(core_drained(w.core));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_break_during_a_drain_takes_the_last_hold)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	drain(&w, 4, true);
+	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500}),
+		"c1 close | c3 :988");
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert(!core_drained(w.core));
+	ck_assert_ptr_nonnull(strstr(after(&w, 1000), "c4 :0"));
+	story_done(&w);
+}
+END_TEST
+
 /* A registration that has ended keeps nobody with other limits away. */
 START_TEST(a_master_that_refuses_all_greetings_is_asked_for_nothing)
 {
@@ -1134,8 +1228,12 @@ main(void)
 		an_async_wait_is_answered_by_a_push_and_can_be_cancelled,
 		a_bound_session_outlives_its_connections_and_ends_with_its_process,
 		a_session_is_joined_by_its_secret_only, limits_are_kept,
-		draining_tells_holders_and_leaves_their_leases_to_run_out, a_broken_hold_stays_withheld,
-		a_master_that_refuses_all_greetings_is_asked_for_nothing,
+		draining_tells_holders_and_leaves_their_leases_to_run_out,
+		a_drain_that_waits_lets_holders_finish_and_ends_when_nothing_is_held,
+		a_drain_of_an_idle_daemon_waits_for_nobody,
+		a_drain_whose_wait_is_over_says_how_many_holds_are_left,
+		a_drain_waits_for_what_is_withheld_too, a_break_during_a_drain_takes_the_last_hold,
+		a_broken_hold_stays_withheld, a_master_that_refuses_all_greetings_is_asked_for_nothing,
 		a_daemon_that_ends_leaves_its_masters_when_nobody_relies_on_it,
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
 		a_copy_whose_two_links_are_told_so_ends,

@@ -538,6 +538,70 @@ START_TEST(a_drain_tells_holders_frees_the_rest_and_ends)
 }
 END_TEST
 
+START_TEST(a_drain_that_waits_serves_holders_and_ends_when_they_have_finished)
+{
+	int holder = rig_client(), admin = rig_client(), second = rig_client();
+	rig_ask_line(holder, "LOCK a", ":1");
+	rig_say(admin, "DRAIN WAIT 3600000\r\n");
+	rig_say(second, "DRAIN WAIT 1800000\r\n");
+	driver_turn(rig.driver);
+	rig_ask_line(holder, "LOCK b", "-DRAINING ");
+	/* Sockets are open. */
+	int late = rig_client();
+	rig_ask_line(late, "LOCK c WAIT 60000", "-DRAINING ");
+	rig_ask_line(late, "RELOAD", "$");
+	rig_hear_line(late);
+	rig_ask_line(late, "CHECK a", "$-1");
+	rig_ask_line(holder, "CHECK a", ":");
+	rig_ask(holder, "UNLOCK a", ":0\r\n");
+	ck_assert_int_eq(driver_run(rig.driver), 0);
+	ck_assert_str_eq(rig_hear_line(admin), ":0\r\n");
+	ck_assert_str_eq(rig_hear_line(second), ":0\r\n");
+	ck_assert_int_ne(access(rig.path, F_OK), 0);
+	ck_assert_int_eq(redis_integer(&rig.redis, "EXISTS holdfast:{a}"), 0);
+	ck_assert(driver_is_clean(rig.driver));
+	close(holder);
+	close(admin);
+	close(second);
+	close(late);
+}
+END_TEST
+
+START_TEST(a_drain_waits_no_longer_than_it_was_told_to)
+{
+	int holder = rig_client(), admin = rig_client(), second = rig_client();
+	rig_ask_line(holder, "LOCK a", ":1");
+	rig_say(admin, "DRAIN WAIT 3600000\r\n");
+	driver_turn(rig.driver);
+	rig_ask_line(holder, "LOCK b", "-DRAINING ");
+	rig_say(second, "DRAIN WAIT 50\r\n");
+	driver_run(rig.driver);
+	ck_assert_str_eq(rig_hear_line(admin), ":1\r\n");
+	ck_assert_str_eq(rig_hear_line(second), ":1\r\n");
+	ck_assert_str_eq(rig_hear(holder, 0), "");
+	ck_assert_int_eq(redis_integer(&rig.redis, "EXISTS holdfast:{a}"), 1);
+	close(holder);
+	close(admin);
+	close(second);
+}
+END_TEST
+
+START_TEST(a_signal_ends_the_wait_of_a_drain)
+{
+	int holder = rig_client(), admin = rig_client();
+	rig_ask_line(holder, "LOCK a", ":1");
+	rig_say(admin, "DRAIN WAIT 3600000\r\n");
+	driver_turn(rig.driver);
+	rig_ask_line(holder, "LOCK b", "-DRAINING ");
+	kill(getpid(), SIGTERM);
+	driver_run(rig.driver);
+	ck_assert_str_eq(rig_hear_line(admin), ":1\r\n");
+	ck_assert_str_eq(rig_hear(holder, 0), "");
+	close(holder);
+	close(admin);
+}
+END_TEST
+
 START_TEST(a_signal_ends_an_idle_daemon_cleanly)
 {
 	int fd = rig_client();
@@ -810,10 +874,12 @@ main(void)
 		a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one,
 		a_reload_is_asked_for_by_verb_and_by_signal, the_set_of_masters_is_described,
 		a_new_master_that_is_no_place_is_refused_before_the_core_hears_of_it,
-		a_drain_tells_holders_frees_the_rest_and_ends, a_signal_ends_an_idle_daemon_cleanly,
-		a_late_turn_looks_at_its_leases_before_its_clients, a_browser_is_cut_off,
-		whoever_asks_for_list_after_list_keeps_nobody_waiting, whoever_waits_for_a_list_may_go,
-		a_list_of_many_names_lets_others_in_between_and_is_whole,
+		a_drain_tells_holders_frees_the_rest_and_ends,
+		a_drain_that_waits_serves_holders_and_ends_when_they_have_finished,
+		a_drain_waits_no_longer_than_it_was_told_to, a_signal_ends_the_wait_of_a_drain,
+		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
+		a_browser_is_cut_off, whoever_asks_for_list_after_list_keeps_nobody_waiting,
+		whoever_waits_for_a_list_may_go, a_list_of_many_names_lets_others_in_between_and_is_whole,
 		a_list_of_many_latches_lets_others_in_between_and_is_whole,
 		a_list_of_many_sessions_lets_others_in_between_and_is_whole,
 		users_that_ask_for_lists_take_turns,

@@ -73,8 +73,8 @@ START_TEST(each_state_is_told_as_the_protocol_says)
 	ck_assert_str_eq(manager_hear(&manager), "STATUS=guarded for 3 s");
 	notify_watchdog(&notify);
 	ck_assert_str_eq(manager_hear(&manager), "WATCHDOG=1\n");
-	notify_stopping(&notify, "draining");
-	ck_assert_str_eq(manager_hear(&manager), "STOPPING=1\nSTATUS=draining");
+	notify_stopping(&notify, "draining", 3000);
+	ck_assert_str_eq(manager_hear(&manager), "STOPPING=1\nEXTEND_TIMEOUT_USEC=3000000\nSTATUS=draining");
 	notify_done(&notify);
 	manager_done(&manager);
 }

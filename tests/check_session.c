@@ -587,6 +587,39 @@ START_TEST(draining_keeps_nothing_for_anybody_to_come_back_for)
 }
 END_TEST
 
+START_TEST(a_drain_that_waits_keeps_the_grace_of_holders_and_gives_them_nothing_new)
+{
+	struct story w;
+	struct secret secret = cut_holder(&w);
+
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN, .conn = 2, .waits = true}), "");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 :1");
+	ck_assert_str_eq(lock(&w, 3, "b"), "c3 -DRAINING");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | release a#1 | c2 :0");
+	ck_assert(core_drained(w.core));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_drain_that_waits_waits_for_a_bound_process)
+{
+	struct story w;
+
+	story_ready(&w);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1}});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	step(&w, &(struct event){.type = EVENT_DRAIN, .conn = 2, .waits = true});
+	close_as(&w, 1, END_GONE);
+	keep(&w, 2 * LEASE_MS);
+	ck_assert(!core_drained(w.core));
+	ck_assert_ptr_nonnull(
+		strstr(step(&w, &(struct event){.type = EVENT_EXIT, .process = {4711, 1}}), "release a#1"));
+	ck_assert(core_drained(w.core));
+	story_done(&w);
+}
+END_TEST
+
 /* Holds that the last step withheld. */
 static unsigned
 withheld(const struct story *w)
@@ -953,7 +986,9 @@ main(void)
 		pushes_of_losses_have_to_be_asked_for_again,
 		a_process_keeps_its_session_beyond_the_grace_and_ends_it_within,
 		what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broken,
-		draining_keeps_nothing_for_anybody_to_come_back_for, draining_abandons_what_a_process_keeps,
+		draining_keeps_nothing_for_anybody_to_come_back_for,
+		a_drain_that_waits_keeps_the_grace_of_holders_and_gives_them_nothing_new,
+		a_drain_that_waits_waits_for_a_bound_process, draining_abandons_what_a_process_keeps,
 		a_session_that_is_silent_for_too_long_is_closed_and_abandoned,
 		a_session_whose_lock_waits_cannot_be_heard_of, a_heartbeat_can_be_changed_and_given_back,
 		a_silent_session_with_a_grace_can_be_resumed_and_is_listened_to_again,

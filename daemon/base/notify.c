@@ -137,9 +137,12 @@ notify_reloading(const struct notify *notify)
 }
 
 void
-notify_stopping(const struct notify *notify, const char *status)
+notify_stopping(const struct notify *notify, const char *status, int64_t most_ms)
 {
-	notify_send(notify, "STOPPING=1\n", status);
+	char state[64];
+
+	snprintf(state, sizeof state, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld\n", (long long)most_ms * 1000);
+	notify_send(notify, state, status);
 }
 
 void

@@ -37,7 +37,8 @@ void notify_done(struct notify *notify);
 /* Best effort, like every datagram: they never wait, and a lost one is not told. status may be NULL. */
 void notify_ready(const struct notify *notify, const char *status);
 void notify_reloading(const struct notify *notify); /* notify_ready() when done */
-void notify_stopping(const struct notify *notify, const char *status);
+/* It takes most_ms at most: the manager is to wait for as long, if that is longer than it would. */
+void notify_stopping(const struct notify *notify, const char *status, int64_t most_ms);
 void notify_status(const struct notify *notify, const char *status);
 void notify_watchdog(const struct notify *notify);
 

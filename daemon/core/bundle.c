@@ -437,7 +437,7 @@ bundle_denied(struct core *core, const struct conn *conn, const struct command *
 	const struct core_settings *set = &core->settings;
 	const struct session *s = conn->session;
 
-	if (core->draining) {
+	if (core->drain != DRAIN_NONE) {
 		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
 		return true;
 	}

@@ -419,5 +419,5 @@ core_check(const struct core *core, int64_t now_ms)
 	assert(seen.withheld == core->counts.withheld && seen.waiters == core->counts.waiters);
 	assert(seen.graces == core->counts.graces);
 	assert(seen.releasing == core->counts.releasing && seen.bundles == core->counts.bundles);
-	assert(core->draining || core_wake_at(core) > now_ms);
+	assert(core->drain == DRAIN_ENDS || core_wake_at(core) > now_ms);
 }

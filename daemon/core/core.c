@@ -4,6 +4,7 @@
 #include "daemon/core/bid.h"
 #include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/drain.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
@@ -534,7 +535,7 @@ take_event(struct core *core, const struct event *event)
 		latch_wake(core, event->name);
 		return;
 	case EVENT_DRAIN:
-		verb_drain(core);
+		drain_ask(core, event->conn, event->waits);
 		return;
 	case EVENT_TIMER:
 		return;
@@ -592,7 +593,6 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 		end_all(core);
 	else
 		settle(core);
-	if (core->draining)
-		verb_drained(core);
+	drain_leave(core);
 	core->actions = NULL;
 }

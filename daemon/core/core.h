@@ -101,6 +101,9 @@ unsigned core_drew(const struct core *core);
  * the other's. */
 bool core_ended(const struct core *core);
 
+/* Whether EVENT_DRAIN has come, and nobody who holds is waited for any more: holders have been told. */
+bool core_drained(const struct core *core);
+
 /* When EVENT_TIMER is due, CLOCK_BOOTTIME in ms; INT64_MAX: never. */
 int64_t core_wake_at(const struct core *core);
 

@@ -53,7 +53,7 @@ enum event_type {
 	EVENT_WANT,       /* name: another daemon waits for a lease of ours */
 	EVENT_LATCH,      /* name: the latch of this name was set, or has opened */
 	EVENT_TIMER,      /* core_wake_at() has come */
-	EVENT_DRAIN       /* shut down: release what nobody holds, tell holders, refuse the rest */
+	EVENT_DRAIN /* conn, waits: stop, at once or when holders have finished; conn: 0, or whom to tell */
 };
 
 struct event {
@@ -61,6 +61,7 @@ struct event {
 	conn_id conn;
 	enum end end;
 	bool deaf;
+	bool waits;
 	unsigned master;
 	unsigned link;
 	struct slice name;

@@ -40,7 +40,7 @@ grace_ask(struct core *core, struct conn *conn, int64_t ms)
 bool
 grace_keeps(const struct core *core, const struct session *s)
 {
-	return s->grace_ms > 0 && !core->draining;
+	return s->grace_ms > 0 && core->drain != DRAIN_ENDS;
 }
 
 void

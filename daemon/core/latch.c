@@ -410,7 +410,7 @@ latch_refused(struct core *core, const struct conn *conn, const struct command *
 	if (set->masters > 1) {
 		latch_say_single(core, &refusal);
 		emit_reply(core, conn->id, &refusal);
-	} else if (core->draining) {
+	} else if (core->drain == DRAIN_ENDS) {
 		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
 	} else if (c->name.n > set->name_bytes) {
 		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",

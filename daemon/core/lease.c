@@ -341,7 +341,7 @@ lease_retain(struct core *core, struct lease *l)
 {
 	int64_t until_ms;
 
-	if (!l->served || l->wanted || core->draining || core->settings.retain_ms == 0 ||
+	if (!l->served || l->wanted || core->drain != DRAIN_NONE || core->settings.retain_ms == 0 ||
 		l->resource->rule->key != NULL || l->resource->rule->interop != INTEROP_NONE ||
 		!masterset_usable(core))
 		return false;

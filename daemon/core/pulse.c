@@ -38,7 +38,7 @@ pulse_blocked(const struct session *s)
 	const struct conn *conn;
 
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
-		if (conn->blocked != NULL || conn->bundle != NULL || conn->ask != NULL)
+		if (conn->blocked != NULL || conn->bundle != NULL || conn->ask != NULL || conn->drains)
 			return true;
 	}
 	return false;

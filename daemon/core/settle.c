@@ -1,6 +1,7 @@
 #include "daemon/core/settle.h"
 
 #include "daemon/core/bundle.h"
+#include "daemon/core/drain.h"
 #include "daemon/core/part.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/resource.h"
@@ -44,8 +45,10 @@ settle_verdict(const struct core *core, const struct waiter *w, struct reply *ou
 void
 settle(struct core *core)
 {
-	sweep_begin(core);
-	/* A bundle that waits for a name next should do so before that is given back. */
-	while ((!TAILQ_EMPTY(&core->bundles) && bundle_settle(core)) || settle_next(core))
-		continue;
+	do {
+		sweep_begin(core);
+		/* A bundle that waits for a name next should do so before that is given back. */
+		while ((!TAILQ_EMPTY(&core->bundles) && bundle_settle(core)) || settle_next(core))
+			continue;
+	} while (drain_goes_on(core));
 }

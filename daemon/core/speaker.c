@@ -76,7 +76,7 @@ speaker_detach(struct core *core, struct conn *conn, enum end end)
 		grace_begin(core, s);
 	/* Whoever looks wants the process that keeps it, not the one that is gone. Nobody looks for its end
 	 * any more when this daemon ends. */
-	if (s->process.pid != 0 && !core->draining)
+	if (s->process.pid != 0 && core->drain != DRAIN_ENDS)
 		s->peer.pid = s->process.pid;
 	else if (!kept)
 		session_end(core, s, s->process.pid != 0 ? END_ABANDONED : end);

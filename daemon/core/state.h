@@ -73,6 +73,7 @@ struct conn {
 	struct waiter *blocked; /* the LOCK it waits in; NULL: none */
 	struct ask *ask;        /* the LATCH request it waits in; NULL: none */
 	struct bundle *bundle;  /* the MLOCK it waits in; NULL: none */
+	bool drains;            /* it waits for the end of a drain */
 	TAILQ_ENTRY(conn) in_session;
 };
 
@@ -460,6 +461,13 @@ struct retained {
 	size_t let_go;
 };
 
+/* Whether the daemon stops (drain.h). */
+enum drain {
+	DRAIN_NONE,
+	DRAIN_WAITS, /* it takes nothing new, and holders finish */
+	DRAIN_ENDS   /* holders have been told, and nobody is waited for */
+};
+
 struct core {
 	struct core_settings settings;
 	uint64_t secret[2]; /* of the tables that clients choose the keys of (hash.h) */
@@ -513,8 +521,8 @@ struct core {
 	size_t bids; /* leases that are asked for */
 	struct retained retained;
 	int64_t guarded_ms; /* the longest lease that guards wait for (terms.h) */
-	bool draining;
-	bool left;  /* drained, and its masters were told: they register it no more */
+	enum drain drain;
+	bool left;  /* it ends, and its masters were told: they register it no more */
 	bool ended; /* a copy of this process runs; see core_ended() */
 };
 

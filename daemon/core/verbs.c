@@ -10,8 +10,6 @@
 #include "daemon/core/key.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/loss.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
 #include "daemon/core/part.h"
 #include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
@@ -38,7 +36,7 @@ lock_refused(struct core *core, const struct conn *conn, const struct command *c
 {
 	const struct core_settings *set = &core->settings;
 
-	if (core->draining) {
+	if (core->drain != DRAIN_NONE) {
 		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
 	} else if (c->name.n > set->name_bytes) {
 		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
@@ -299,7 +297,7 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 static void
 verb_grace(struct core *core, struct conn *conn, const struct command *c)
 {
-	if (core->draining)
+	if (core->drain == DRAIN_ENDS)
 		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
 	else if (c->verb == VERB_SESSION_RESUME)
 		speaker_resume(core, conn, c->secret);
@@ -367,58 +365,5 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 		return;
 	default:
 		assert(false && "not a verb of the core");
-	}
-}
-
-void
-verb_drain(struct core *core)
-{
-	struct reply refusal;
-	struct resource *r;
-	struct session *s, *s_next;
-	struct conn *conn;
-
-	core->draining = true;
-	reply_error(&refusal, CODE_DRAINING, EMIT_DRAINING);
-	bundle_answer_all(core, &refusal);
-	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
-		queue_answer_all(core, r, &refusal);
-		touched_add(core, r);
-	}
-	grace_drain(core);
-	latch_drain(core, &refusal);
-	masterset_drain(core, &refusal);
-	/* Holders are told by the end of their connections; their leases are left to run out, not released.
-	 */
-	HASH_ITER (hh, core->sessions, s, s_next) {
-		if (s->grant_count == 0)
-			continue;
-		TAILQ_FOREACH (conn, &s->conns, in_session)
-			emit_close(core, conn->id);
-	}
-}
-
-void
-verb_drained(struct core *core)
-{
-	const struct core_counts *counts = &core->counts;
-
-	if (core->left || core->ended || counts->leases + counts->grants + counts->withheld > 0 ||
-		core->undos != NULL)
-		return;
-	core->left = true;
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		struct master *m = &core->masters[i];
-
-		/* Behind whatever was asked on any connection: a greeting registers it anew. */
-		for (unsigned k = 0; k < core->settings.links; k++) {
-			if (m->links[k].up && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED))
-				master_call(core, &(struct call){.op = CALL_HELLO,
-							  .master = i,
-							  .link = k,
-							  .attempt = ++m->serial,
-							  .incarnation = m->incarnation,
-							  .leaves = true});
-		}
 	}
 }

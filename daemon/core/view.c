@@ -91,6 +91,13 @@ core_view_service(const struct core *core, struct service_view *out)
 				(m->state != MASTER_AWAY || m->reason[0] != '\0') &&
 				(m->state != MASTER_ADMITTED || m->enrolled);
 	}
+	if (core->drain != DRAIN_NONE) {
+		out->available = false;
+		out->settled = true;
+		(void)snprintf(out->text, sizeof(out->text), "draining, %zu holds are left",
+			core->counts.grants + core->counts.withheld);
+		return;
+	}
 	if (out->available) {
 		quorum_missing(core, link, out->text, sizeof(out->text));
 		return;

@@ -55,7 +55,7 @@ LOOSE = {"SESSION ID", "SESSIONS", "CLIENT ID", "CLIENT INFO, CLIENT LIST", "an 
          "MASTERS",
          "SESSION HELP, LATCH HELP, CLIENT HELP, COMMAND HELP, CONFIG HELP, MASTERS HELP"}
 AWAY = {"LOCK, error", "push: failed"}  # played to a daemon without its master
-ALONE = {"BREAK", "DRAIN"}              # each to a daemon of its own, which is no good for others afterwards
+ALONE = {"BREAK", "DRAIN", "DRAIN WAIT, nothing is held any more"}  # each to a daemon of its own, which is no good for others afterwards
 
 
 def document():

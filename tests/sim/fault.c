@@ -2,6 +2,7 @@
 #include "tests/sim/fault.h"
 
 #include "tests/sim/change.h"
+#include "tests/sim/drain.h"
 #include "tests/sim/evict.h"
 #include "tests/sim/meddle.h"
 #include "tests/sim/reload.h"
@@ -82,7 +83,7 @@ fault_host(struct world *w, enum fault fault)
 		fault_crash(h);
 		return;
 	case FAULT_DRAIN:
-		host_drain(h);
+		drain_begin(h);
 		return;
 	case FAULT_RELOAD:
 		reload(h);
@@ -459,6 +460,8 @@ over_us(const struct world *w)
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
 		over = later(over, later(h->paused_until_us, h->deaf_until_us));
+		if (h->alive && h->refusing && !h->draining)
+			over = later(over, h->drain_until_us);
 		for (unsigned k = 0; k < plan_servers(&w->plan); k++)
 			over = later(over, way_clear_us(&h->ways[k]));
 	}

@@ -299,7 +299,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 	if (plan_first(&w->plan, name) != name)
 		world_fail(w, "names: d%u grants %s, whose key has another name", c->host->index,
 			checker_name(name));
-	if (c->host->draining)
+	if (c->host->refusing)
 		world_fail(w, "drain: d%u grants %s while it stops", c->host->index, checker_name(name));
 	check_set(w, c, r);
 	progress_granted(c->host, name, r->kind);

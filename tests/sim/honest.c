@@ -352,7 +352,7 @@ honest_reply(struct world *w, struct conn *c, const struct reply *reply)
 	const struct hold *h = any_hold(w, c, r->owner);
 	switch (reply->code) {
 	case CODE_DRAINING:
-		if (!c->host->draining)
+		if (!c->host->refusing)
 			world_fail(w, "honest: c%u is told that d%u stops", c->client->index, c->host->index);
 		return;
 	case CODE_HELD:

@@ -225,7 +225,7 @@ host_begin(struct host *h, const struct host *of)
 	memset(h->shuns_us, 0, sizeof(h->shuns_us));
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
 	memset(w->latches.forgotten[h->index], 0, sizeof(w->latches.forgotten[h->index]));
-	h->draining = h->ending = false;
+	h->refusing = h->draining = h->ending = false;
 	h->copy_ended_us = of != NULL ? of->copy_ended_us : 0;
 	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
 		h->copy_ran_us[i] = of != NULL ? of->copy_ran_us[i] : 0;
@@ -510,6 +510,7 @@ host_step(struct host *h, struct event *event)
 	w->lost_here[h->index] = w->released_here[h->index] = false;
 	core_step(h->core, now, event, &h->actions);
 	core_check(h->core, now.ms);
+	drain_step(h);
 	if (event->type == EVENT_VOTE) {
 		debt_vote(h, event->vote);
 		tally_voted(h, event->vote);
@@ -571,28 +572,4 @@ host_sound_at(const struct host *h, const struct server *s)
 		return false;
 	core_view_master(h->core, host_ms(h), way_master(way), &view);
 	return view.state == MASTER_ADMITTED && view.guard_ms == 0;
-}
-
-static void
-drained(void *arg, uint64_t life, void *data)
-{
-	struct host *h = arg;
-	(void)data;
-	if (!h->alive || h->life != life)
-		return;
-	if (h->paused_until_us <= h->world->now_us)
-		drain_ended(h->world, h);
-	host_crash(h);
-	if (h->world->phase != PHASE_FAULTS)
-		host_start(h); /* what heals everything has been and gone */
-}
-
-void
-host_drain(struct host *h)
-{
-	h->draining = true;
-	trace_line(&h->world->trace, h->world->now_us, "d%u     is told to stop", h->index);
-	host_step(h, &(struct event){.type = EVENT_DRAIN});
-	drain_began(h->world, h);
-	world_after(h->world, 300000, drained, h, h->life, NULL);
 }

@@ -38,7 +38,10 @@ struct host {
 	struct world *world;
 	unsigned index;
 	bool alive;
-	bool draining;
+	bool refusing; /* it is told to stop, and takes nothing new */
+	bool draining; /* and waits for nobody who holds any more */
+	bool hurried;  /* because its time was over */
+	int64_t drain_until_us;
 	bool ending;   /* it has given up, and is about to be gone */
 	uint64_t life; /* one number for each process */
 	struct core *core;
@@ -96,7 +99,6 @@ void host_start(struct host *host);
 void host_crash(struct host *host);
 /* Its place is taken by a copy of another that is alive: a machine's image that is started once more. */
 void host_clone(struct host *host, const struct host *of);
-void host_drain(struct host *host);
 void host_done(struct host *host);
 
 /* Reads its configuration anew: this is in it now. */
