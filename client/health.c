@@ -63,31 +63,12 @@ found_error(struct finding *f, const struct answer *answer)
 		(int)answer->text.n, answer->text.p);
 }
 
-/* `key:value` in INFO; empty: it has none. */
-static struct slice
-info_value(struct slice info, const char *key)
-{
-	size_t length = strlen(key);
-
-	while (info.n > 0) {
-		const char *end = memchr(info.p, '\r', info.n);
-		size_t n = end == NULL ? info.n : (size_t)(end - info.p);
-
-		if (n > length && memcmp(info.p, key, length) == 0 && info.p[length] == ':') {
-			return (struct slice){info.p + length + 1, n - length - 1};
-		}
-		n = n + 2 < info.n ? n + 2 : info.n;
-		info = (struct slice){info.p + n, info.n - n};
-	}
-	return (struct slice){"", 0};
-}
-
 /* A lock was had; INFO says whether all masters are there. */
 static void
 found_masters(struct finding *f, struct slice info)
 {
-	struct slice usable = info_value(info, "masters_usable");
-	struct slice missing = info_value(info, "masters_missing");
+	struct slice usable = answer_info(info, "masters_usable");
+	struct slice missing = answer_info(info, "masters_missing");
 	const char *bar = usable.n > 0 ? memchr(usable.p, '/', usable.n) : NULL;
 	struct slice majority = {bar == NULL ? "" : bar + 1, 0};
 
@@ -95,7 +76,7 @@ found_masters(struct finding *f, struct slice info)
 		majority.n = usable.n - (size_t)(majority.p - usable.p);
 		usable.n = (size_t)(bar - usable.p);
 	}
-	if (!number_parse(info_value(info, "masters"), 1, INT16_MAX, &f->masters) ||
+	if (!number_parse(answer_info(info, "masters"), 1, INT16_MAX, &f->masters) ||
 		!number_parse(usable, 0, INT16_MAX, &f->usable) ||
 		!number_parse(majority, 1, INT16_MAX, &f->majority)) {
 		f->masters = 0;

@@ -74,6 +74,7 @@ perform(const struct options *o)
 		[TASK_HEALTH] = task_health,
 		[TASK_INFO] = task_info,
 		[TASK_BREAK] = task_break,
+		[TASK_DRAIN] = task_drain,
 		[TASK_MASTERS] = task_masters,
 		[TASK_BENCH] = task_bench,
 		[TASK_COMPLETION] = task_completion,

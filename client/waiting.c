@@ -155,19 +155,7 @@ is_there(struct slice state)
 static bool
 master_there(struct slice info)
 {
-	static const char key[] = "masters_state:";
-	const char *at = info.n > 0 ? memmem(info.p, info.n, key, sizeof(key) - 1) : NULL;
-	const char *end = info.p + info.n;
-	size_t n = 0;
-
-	if (at == NULL) {
-		return false;
-	}
-	at += sizeof(key) - 1;
-	while (at + n < end && at[n] >= 'a' && at[n] <= 'z') {
-		n++;
-	}
-	return is_there((struct slice){at, n});
+	return is_there(answer_info(info, "masters_state"));
 }
 
 /* False: the wait has no end but that of a process that this one is a part of. */

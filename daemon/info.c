@@ -77,6 +77,7 @@ info_locks(const struct desk *desk, struct buffer *text)
 	info_line(text, "grants:%zu", counts.grants);
 	info_line(text, "withheld:%zu", counts.withheld);
 	info_line(text, "waiters:%zu", counts.waiters);
+	info_line(text, "draining:%d", core_draining(desk->core));
 	info_line(text, "latches:%zu", counts.latches);
 	info_line(text, "latch_requests:%zu", counts.asks);
 	info_line(text, "lease_max_ms:%" PRId64, terms.wanted_ms);

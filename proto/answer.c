@@ -315,6 +315,23 @@ answer_get_text(const struct answer *map, const char *key)
 	return value->text;
 }
 
+struct slice
+answer_info(struct slice text, const char *key)
+{
+	size_t length = strlen(key);
+
+	while (text.n > 0) {
+		const char *end = memchr(text.p, '\r', text.n);
+		size_t n = end == NULL ? text.n : (size_t)(end - text.p);
+
+		if (n > length && memcmp(text.p, key, length) == 0 && text.p[length] == ':')
+			return (struct slice){text.p + length + 1, n - length - 1};
+		n = n + 2 < text.n ? n + 2 : text.n;
+		text = (struct slice){text.p + n, text.n - n};
+	}
+	return (struct slice){"", 0};
+}
+
 int64_t
 answer_get_int(const struct answer *map, const char *key, int64_t absent)
 {

@@ -76,6 +76,9 @@ const struct answer *answer_get(const struct answer *map, const char *key);
 struct slice answer_get_text(const struct answer *map, const char *key);
 int64_t answer_get_int(const struct answer *map, const char *key, int64_t absent);
 
+/* What follows `key:` in a line of its own, as in the text of INFO; empty: there is none. */
+struct slice answer_info(struct slice text, const char *key);
+
 /* The code an error begins with, CODE_COUNT when it is none of ours; *rest: what follows it. */
 enum code answer_code(const struct answer *answer, struct slice *rest);
 

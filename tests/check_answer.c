@@ -129,6 +129,18 @@ START_TEST(a_map_is_asked_by_key_in_both_versions)
 }
 END_TEST
 
+START_TEST(a_line_of_info_is_found_by_its_key)
+{
+	const struct slice info = SLICE("# Locks\r\ngrants_ever:9\r\ngrants:3\r\nnamespace:\r\nlast:x:y");
+
+	ck_assert(slice_equal(answer_info(info, "grants"), SLICE("3")));
+	ck_assert(slice_equal(answer_info(info, "last"), SLICE("x:y")));
+	ck_assert_uint_eq(answer_info(info, "namespace").n, 0);
+	ck_assert_uint_eq(answer_info(info, "ever").n, 0);
+	ck_assert_uint_eq(answer_info(SLICE(""), "grants").n, 0);
+}
+END_TEST
+
 START_TEST(an_error_is_known_by_its_code)
 {
 	struct answer_parser parser = {0};
@@ -189,6 +201,7 @@ main(void)
 {
 	return SUITE_RUN("answer", NULL, NULL, single_values_are_read_in_both_versions, aggregates_nest,
 		a_part_of_an_answer_is_none, what_is_not_resp_is_refused, limits_hold_before_memory_is_taken,
-		a_map_is_asked_by_key_in_both_versions, an_error_is_known_by_its_code,
-		a_push_is_known_by_its_name_and_size, an_answer_that_trickles_in_costs_no_more);
+		a_map_is_asked_by_key_in_both_versions, a_line_of_info_is_found_by_its_key,
+		an_error_is_known_by_its_code, a_push_is_known_by_its_name_and_size,
+		an_answer_that_trickles_in_costs_no_more);
 }

@@ -10,6 +10,7 @@
 #include "daemon/core/queue.h"
 #include "daemon/core/table.h"
 #include "daemon/core/touched.h"
+#include "daemon/core/view.h"
 
 /* What its holders, or the leases of those that are gone, still take. */
 static size_t
@@ -109,6 +110,12 @@ drain_leave(struct core *core)
 							  .leaves = true});
 		}
 	}
+}
+
+bool
+core_draining(const struct core *core)
+{
+	return core->drain != DRAIN_NONE;
 }
 
 bool

@@ -162,6 +162,8 @@ unsigned core_masters(const struct core *core);
 /* master: below core_masters() */
 void core_view_master(const struct core *core, int64_t now_ms, unsigned master, struct master_view *out);
 void core_view_counts(const struct core *core, struct core_counts *out);
+/* Whether it takes no new locks any more, as it stops. */
+bool core_draining(const struct core *core);
 /* When nobody relies on a hold any more, by what holders have been told: CLOCK_BOOTTIME in ms, 0: nobody
  * does. Looks at all of them. */
 int64_t core_relied_until(const struct core *core);

@@ -1,7 +1,7 @@
 # Completion of holdfast(1) for fish; printed by: holdfast completion fish
 # The words without the options in front of them.
 function __holdfast_strip
-	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
+	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= begin json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
 	string join \n -- $argv
 	return 0
 end
@@ -56,13 +56,14 @@ complete -c holdfast -n __holdfast_begins -a ping -d 'ask whether the daemon ans
 complete -c holdfast -n __holdfast_begins -a health -d 'try to take a lock, and end as a monitoring plugin does'
 complete -c holdfast -n __holdfast_begins -a info -d 'print the daemon\'s state and counters'
 complete -c holdfast -n __holdfast_begins -a break -d 'take a lock away from its holder; --token shows that you looked'
+complete -c holdfast -n __holdfast_begins -a drain -d 'end the daemon; with -w when its holders have finished'
 complete -c holdfast -n __holdfast_begins -a masters -d 'show the set of masters, or change it while the daemons run'
 complete -c holdfast -n __holdfast_begins -a bench -d 'measure how fast the daemon hands out locks, and verify each grant'
 complete -c holdfast -n __holdfast_begins -a completion -d 'print the completion script for a shell'
 complete -c holdfast -n '__holdfast_options run' -l also -x -d 'hold this lock, too: all of them or none; may be repeated'
 complete -c holdfast -n '__holdfast_options run' -s c -l command -x -d 'run LINE with /bin/sh, instead of COMMAND'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s n -l nonblock -d 'do not wait'
-complete -c holdfast -n '__holdfast_options run lock hold await health' -s w -l timeout -x -d 'wait no longer than this'
+complete -c holdfast -n '__holdfast_options run lock hold await health drain' -s w -l timeout -x -d 'wait no longer than this'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s E -l conflict-exit-code -x -d 'exit code when busy (75)'
 complete -c holdfast -n '__holdfast_options run lock hold' -s x -l exclusive -d 'an exclusive lock; this is the default'
 complete -c holdfast -n '__holdfast_options run lock hold' -s s -l shared -d 'a shared lock: with others who take it so, and nobody else'
@@ -82,12 +83,13 @@ complete -c holdfast -n '__holdfast_options unlock check break' -l token -x -d '
 complete -c holdfast -n '__holdfast_options bench' -s c -l clients -x -d 'how many connections lock (64)'
 complete -c holdfast -n '__holdfast_options bench' -l names -x -d 'how many names they have in common (contended: 1; mixed: one for four)'
 complete -c holdfast -n '__holdfast_options bench' -l seconds -x -d 'how long each kind takes (1)'
-complete -c holdfast -n '__holdfast_options lock unlock hold check latch await ls show sessions watch ping health info break masters bench' -l json -d 'print JSON'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break masters bench completion' -s q -l quiet -d 'say nothing but errors; ls: names only'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break masters bench completion' -s v -l verbose -d 'say what happens'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break masters bench' -s S -l socket -r -F -d 'the daemon\'s socket, or host:port ($HOLDFAST_URL)'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break masters bench completion' -s h -l help -d 'print this help'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break masters bench completion' -s V -l version -d 'print the version'
+complete -c holdfast -n '__holdfast_options drain' -l begin -d 'return when it has begun, without waiting for holders'
+complete -c holdfast -n '__holdfast_options lock unlock hold check latch await ls show sessions watch ping health info break drain masters bench' -l json -d 'print JSON'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break drain masters bench completion' -s q -l quiet -d 'say nothing but errors; ls: names only'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break drain masters bench completion' -s v -l verbose -d 'say what happens'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break drain masters bench' -s S -l socket -r -F -d 'the daemon\'s socket, or host:port ($HOLDFAST_URL)'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break drain masters bench completion' -s h -l help -d 'print this help'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break drain masters bench completion' -s V -l version -d 'print the version'
 complete -c holdfast -n '__holdfast_verb run lock unlock hold check latch await ls show watch break; and test (count (__holdfast_rest)) -eq 0' -a '(holdfast ls -q 2>/dev/null)'
 complete -c holdfast -n '__holdfast_verb run; and test (count (__holdfast_rest)) -gt 0' -a '(__holdfast_command)'
 complete -c holdfast -n '__holdfast_verb masters' -a 'status replace add abort'
