@@ -79,6 +79,7 @@ core_view_service(const struct core *core, struct service_view *out)
 {
 	unsigned link = 0;
 	struct reply why;
+	size_t left;
 
 	*out = (struct service_view){.settled = true};
 	while (link < core->settings.links - 1 && quorum_usable(core, link))
@@ -94,8 +95,9 @@ core_view_service(const struct core *core, struct service_view *out)
 	if (core->drain != DRAIN_NONE) {
 		out->available = false;
 		out->settled = true;
-		(void)snprintf(out->text, sizeof(out->text), "draining, %zu holds are left",
-			core->counts.grants + core->counts.withheld);
+		left = core->counts.grants + core->counts.withheld;
+		(void)snprintf(out->text, sizeof(out->text), "draining, %zu hold%s left", left,
+			left == 1 ? " is" : "s are");
 		return;
 	}
 	if (out->available) {

@@ -142,7 +142,7 @@ def test_inherited_socket(place):
     told = daemon.await_told("^STOPPING=1$")
     most_us = int(re.search(r"^EXTEND_TIMEOUT_USEC=(\d+)$", told, re.M).group(1))
     expect_between(most_us, LONG_MS * 1000, LONG_MS * 1000 + 60 * 10 ** 6)
-    daemon.await_told("^STATUS=no new locks: draining, 1 holds? ")
+    daemon.await_told("^STATUS=no new locks: draining, 1 hold is left$")
     for _ in range(3):
         with resp.Client(path) as late:
             expect_code(late("LOCK", "b", "WAIT", 60000), "DRAINING")
