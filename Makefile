@@ -57,7 +57,7 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO)
 
 .PHONY: all check test measure-house check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz \
 	fuzz-run bench bench-quick cover asan format need-format need-clang lint lint-format lint-tidy \
-	lint-cppcheck lint-shell lint-manuals install deb prove clean help
+	lint-cppcheck lint-musl lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
 
 all: $(O)/holdfastd $(O)/holdfast
@@ -257,7 +257,7 @@ need-format:
 	@command -v $(FORMAT) >/dev/null || { echo "make format needs exactly $(FORMAT) (Debian 12: \
 	packaging/install-deps lint); another version would move lines back and forth" >&2; exit 1; }
 
-lint: lint-format lint-tidy lint-cppcheck lint-shell lint-manuals ## clang-format, clang-tidy, cppcheck, shellcheck, mandoc
+lint: lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals ## clang-format, clang-tidy, cppcheck, musl, shellcheck, mandoc
 
 lint-format: need-format
 	@$(FORMAT) --dry-run -Werror $(C_FILES) $(filter %.h,$(HEADERS))
@@ -275,6 +275,22 @@ lint-cppcheck:
 $(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy
 	@mkdir -p $(@D)
 	@$(TIDY) --quiet $< -- $(CPPFLAGS) $(LUA_CFLAGS) -std=c11 -D_GNU_SOURCE 2>$@.err || { cat $@.err; exit 1; }
+	@touch $@
+
+# The programs compile against musl, too. Debian has none of their libraries for it, but the headers do for both.
+MUSL_HEADERS := event2 hiredis yaml.h jansson.h jansson_config.h uthash.h utlist.h bsd/sys/queue.h bsd/sys/cdefs.h
+
+lint-musl: $(patsubst %.c,$(O)/musl/%.ok,$(filter-out tests/%,$(C_FILES)))
+
+$(O)/musl/include:
+	@mkdir -p $@.new/bsd/sys
+	@for header in $(MUSL_HEADERS); do ln -sf /usr/include/$$header $@.new/$$header || exit 1; done
+	@mv $@.new $@
+
+$(O)/musl/%.ok: %.c $(HEADERS) | $(O)/musl/include
+	@command -v musl-gcc >/dev/null || { echo "make lint-musl needs: packaging/install-deps lint" >&2; exit 1; }
+	@mkdir -p $(@D)
+	@musl-gcc $(CPPFLAGS) -std=c11 -D_GNU_SOURCE $(WARN) -isystem $(O)/musl/include -fsyntax-only $<
 	@touch $@
 
 lint-shell:

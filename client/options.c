@@ -99,9 +99,24 @@ options_seconds(const char *text, int64_t *ms)
 	return true;
 }
 
+/* glibc has sigabbrev_np(), musl has not. */
+#define SIGNAL(word)                                                                                         \
+	{                                                                                                    \
+#word, SIG##word                                                                             \
+	}
+
 static int
 signal_number(const char *text)
 {
+	static const struct {
+		const char *word;
+		int number;
+	} signals[] = {SIGNAL(HUP), SIGNAL(INT), SIGNAL(QUIT), SIGNAL(ILL), SIGNAL(TRAP), SIGNAL(ABRT),
+		SIGNAL(BUS), SIGNAL(FPE), SIGNAL(KILL), SIGNAL(USR1), SIGNAL(SEGV), SIGNAL(USR2),
+		SIGNAL(PIPE), SIGNAL(ALRM), SIGNAL(TERM), SIGNAL(STKFLT), SIGNAL(CHLD), SIGNAL(CONT),
+		SIGNAL(STOP), SIGNAL(TSTP), SIGNAL(TTIN), SIGNAL(TTOU), SIGNAL(URG), SIGNAL(XCPU),
+		SIGNAL(XFSZ), SIGNAL(VTALRM), SIGNAL(PROF), SIGNAL(WINCH), SIGNAL(POLL), SIGNAL(PWR),
+		SIGNAL(SYS)};
 	int64_t n;
 
 	if (number_parse(slice_of(text), 1, SIGRTMAX, &n)) {
@@ -110,11 +125,9 @@ signal_number(const char *text)
 	if (strncmp(text, "SIG", 3) == 0) {
 		text += 3;
 	}
-	for (int i = 1; i < NSIG; i++) {
-		const char *word = sigabbrev_np(i);
-
-		if (word != NULL && strcmp(word, text) == 0) {
-			return i;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		if (strcmp(signals[i].word, text) == 0) {
+			return signals[i].number;
 		}
 	}
 	return 0;

@@ -23,6 +23,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -242,7 +243,7 @@ child_exec(const struct embedded *e, int out, pid_t parent)
 	null = open("/dev/null", O_RDWR);
 	if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
 		_exit(127);
-	close_range(3, ~0U, 0);
+	(void)syscall(SYS_close_range, 3, ~0U, 0); /* musl has no function for it */
 	umask(077);
 	execv(e->program, (char *const *)argv);
 	dprintf(1, "%s: %s\n", e->program, strerror(errno));

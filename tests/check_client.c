@@ -174,6 +174,14 @@ START_TEST(what_to_do_on_loss_has_four_ways)
 	ck_assert_int_eq(parsed("holdfast run --on-lost signal:USR1 a true").on_lost.signal, SIGUSR1);
 	ck_assert_int_eq(parsed("holdfast run --on-lost signal:SIGHUP a true").on_lost.signal, SIGHUP);
 	ck_assert_int_eq(parsed("holdfast run --on-lost signal:10 a true").on_lost.signal, 10);
+	for (int number = 1; number < NSIG; number++) {
+		char line[64];
+
+		if (sigabbrev_np(number) == NULL)
+			continue;
+		snprintf(line, sizeof(line), "holdfast run --on-lost signal:%s a true", sigabbrev_np(number));
+		ck_assert_int_eq(parsed(line).on_lost.signal, number);
+	}
 }
 END_TEST
 
