@@ -52,8 +52,10 @@ struct embedded {
 	struct ending ending;
 	int name_fd; /* the abstract socket; -1: none */
 
-	pid_t pid; /* 0: none */
-	int said;  /* the read end of its standard output, which ends when it does */
+	pid_t pid;   /* 0: none */
+	bool reaped; /* it has ended, and somebody has waited for it: */
+	int status;
+	int said; /* the read end of its standard output, which ends when it does */
 	struct event *readable;
 	struct event *timer; /* restarts it */
 	int64_t started_ms;
@@ -261,7 +263,7 @@ child_start(struct embedded *e)
 
 	e->n = 0;
 	e->last[0] = 0;
-	e->ready = false;
+	e->ready = e->reaped = false;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return false;
 	e->readable = event_new(e->base, ends[0], EV_READ | EV_PERSIST, on_said, e);
@@ -289,11 +291,14 @@ child_start(struct embedded *e)
 static int
 child_end(struct embedded *e)
 {
-	int status = 0;
+	int status = e->status;
 
-	kill(e->pid, SIGKILL);
-	while (waitpid(e->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	if (!e->reaped) {
+		status = 0;
+		kill(e->pid, SIGKILL);
+		while (waitpid(e->pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
 	e->pid = 0;
 	event_free(e->readable);
 	e->readable = NULL;
@@ -514,6 +519,17 @@ embedded_free(struct embedded *e, bool clean, int64_t until_ms)
 		close(e->name_fd);
 	free(e->directory);
 	free(e);
+}
+
+bool
+embedded_reaped(struct embedded *e, pid_t pid, int status)
+{
+	if (e->pid == 0 || pid != e->pid)
+		return false;
+	/* Its output, which ends now, is read first. */
+	e->reaped = true;
+	e->status = status;
+	return true;
 }
 
 const char *

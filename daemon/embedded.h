@@ -50,6 +50,10 @@ void embedded_relied_on(struct embedded *embedded, int64_t until_ms);
  * nobody relies on one from then on; INT64_MAX: as embedded_relied_on() was told. */
 void embedded_free(struct embedded *embedded, bool clean, int64_t until_ms);
 
+/* Somebody has waited for a child of this process. False: it is not the server. Else its end is handled as
+ * if nobody had. */
+bool embedded_reaped(struct embedded *embedded, pid_t pid, int status);
+
 /* Its Unix socket. */
 const char *embedded_path(const struct embedded *embedded);
 /* Whether the master that embedded_new() started surely forgot nothing that matters (pool_settings.trusted).

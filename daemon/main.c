@@ -14,6 +14,7 @@
 #include "daemon/embedded.h"
 #include "daemon/main_settings.h"
 #include "daemon/options.h"
+#include "daemon/reaper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,7 @@ struct main {
 	char about[HOST_NAME_MAX + 32]; /* this daemon, for people who look for it at the masters */
 	struct driver *driver;
 	struct embedded *embedded;
+	struct reaper *reaper; /* NULL: not process 1 */
 	bool started;
 };
 
@@ -475,6 +477,10 @@ main_begin(struct main *m)
 	if (!failed) {
 		failed = embedded_begin(m);
 	}
+	if (!failed && getpid() == 1) {
+		m->reaper = reaper_new(driver_base(m->driver), m->embedded, &m->log);
+		failed = m->reaper ? EX_OK : fail(m, EX_SOFTWARE, "out of memory");
+	}
 	return failed ? failed : driver_begin(m);
 }
 
@@ -483,6 +489,7 @@ main_end(struct main *m)
 {
 	bool clean = m->started ? driver_is_clean(m->driver) : m->embedded && embedded_trusted(m->embedded);
 	int64_t until_ms = m->started ? driver_relied_until(m->driver) : INT64_MAX;
+	reaper_free(m->reaper);
 	driver_free(m->driver);
 	embedded_free(m->embedded, clean, until_ms);
 	notify_done(&m->notify);

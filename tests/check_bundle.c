@@ -251,6 +251,22 @@ START_TEST(a_drain_answers_and_gives_back)
 }
 END_TEST
 
+START_TEST(a_drain_that_waits_for_holders_takes_no_several_names)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 2, "b");
+	granted(&w, "b", 1, 500);
+	mlock(&w, 1, "a b");
+	granted(&w, "a", 2, 700);
+	ck_assert_str_eq(
+		step(&w, &(struct event){.type = EVENT_DRAIN, .waits = true}), "c1 -DRAINING | release a#2");
+	ck_assert_str_eq(mlock(&w, 1, "a c"), "c1 -DRAINING");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_loss_is_told_before_a_drain)
 {
 	struct story w;
@@ -552,7 +568,7 @@ main(void)
 		the_end_of_the_wait_gives_everything_back, the_end_of_the_wait_names_a_master_that_is_away,
 		a_client_that_leaves_gives_back_at_once_what_it_was_not_told_of,
 		no_more_requests_make_it_a_single_try, a_drain_answers_and_gives_back,
-		a_loss_is_told_before_a_drain,
+		a_drain_that_waits_for_holders_takes_no_several_names, a_loss_is_told_before_a_drain,
 		one_that_is_lost_while_another_is_waited_for_is_taken_again_and_nobody_hears_of_it,
 		after_a_wait_the_rest_is_tried_together_up_to_a_name_that_somebody_here_has,
 		what_was_taken_first_is_renewed_before_it_is_told, lease_and_maxhold_count_from_the_answer,

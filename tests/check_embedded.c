@@ -426,6 +426,33 @@ START_TEST(it_is_started_again_when_it_dies)
 }
 END_TEST
 
+START_TEST(a_server_that_somebody_else_has_waited_for_is_told_and_started_again_likewise)
+{
+	struct house house;
+	int said[2];
+	char text[2048] = "";
+	int status;
+
+	house_init(&house);
+	house_open(&house);
+	house.before = embedded_pid(house.embedded);
+	ck_assert_int_eq(pipe(said), 0);
+	house.log.fd = said[1];
+	kill(house.before, SIGKILL);
+	ck_assert_int_eq(waitpid(house.before, &status, 0), house.before);
+	ck_assert(!embedded_reaped(house.embedded, house.before + 1, status));
+	ck_assert(embedded_reaped(house.embedded, house.before, status));
+	ck_assert(await(house.base, is_another, &house));
+	ck_assert(!embedded_reaped(house.embedded, house.before, status));
+	ck_assert_int_gt(read(said[0], text, sizeof(text) - 1), 0);
+	ck_assert_ptr_nonnull(strstr(text, "why=\"killed by signal 9\""));
+	house_close(&house, true);
+	house_done(&house);
+	close(said[0]);
+	close(said[1]);
+}
+END_TEST
+
 START_TEST(a_server_that_keeps_dying_is_not_hammered)
 {
 	struct house house;
@@ -627,10 +654,11 @@ main(void)
 		a_first_start_is_guarded_where_somebody_may_have_known_another,
 		a_directory_that_is_made_anew_is_not_the_first_while_the_last_daemon_is_there,
 		a_start_that_fails_keeps_what_was_trusted, nothing_is_kept_across_a_restart,
-		it_is_started_again_when_it_dies, a_server_that_keeps_dying_is_not_hammered,
-		it_is_gone_when_we_stop_and_so_is_its_socket, it_dies_with_a_daemon_that_is_killed,
-		the_signals_of_a_terminal_do_not_reach_it, two_daemons_cannot_share_a_directory,
-		a_missing_server_is_told_with_what_to_do, a_directory_that_cannot_be_used_is_told,
-		missing_parents_are_made, an_open_directory_is_made_private,
-		a_directory_of_another_user_is_refused);
+		it_is_started_again_when_it_dies,
+		a_server_that_somebody_else_has_waited_for_is_told_and_started_again_likewise,
+		a_server_that_keeps_dying_is_not_hammered, it_is_gone_when_we_stop_and_so_is_its_socket,
+		it_dies_with_a_daemon_that_is_killed, the_signals_of_a_terminal_do_not_reach_it,
+		two_daemons_cannot_share_a_directory, a_missing_server_is_told_with_what_to_do,
+		a_directory_that_cannot_be_used_is_told, missing_parents_are_made,
+		an_open_directory_is_made_private, a_directory_of_another_user_is_refused);
 }
