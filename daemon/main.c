@@ -118,24 +118,34 @@ log_level_of(const struct main *m, const struct conf *conf)
 	return level;
 }
 
-/* Opens the log, again on every reload, so that files can be rotated. */
+/* Opens the log, again on every reload, so that files can be rotated. A disk without room for the file keeps
+ * nobody from their locks. */
 static int
 log_set(struct main *m, const struct conf *conf, char *error)
 {
 	int fd = STDERR_FILENO;
+	int full = 0;
 	if (strcmp(conf->log.to, "stderr") != 0) {
 		fd = open(conf->log.to, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
-		if (fd < 0) {
-			snprintf(error, SETTINGS_ERROR_MAX, "cannot open the log %s: %s", conf->log.to,
-				strerror(errno));
-			return -1;
-		}
+		full = fd < 0 && (errno == ENOSPC || errno == EDQUOT) ? errno : 0;
+	}
+	if (fd < 0 && !full) {
+		snprintf(error, SETTINGS_ERROR_MAX, "cannot open the log %s: %s", conf->log.to,
+			strerror(errno));
+		return -1;
 	}
 	int before = m->log_fd;
-	m->log_fd = fd;
-	log_init(&m->log, fd, log_level_of(m, conf), MAIN_LOG_PER_SECOND);
+	uint64_t untold = m->log.dropped_untold;
+	m->log_fd = full ? STDERR_FILENO : fd;
+	log_init(&m->log, m->log_fd, log_level_of(m, conf), MAIN_LOG_PER_SECOND);
+	m->log.dropped_untold = untold;
 	if (before > STDERR_FILENO) {
 		close(before);
+	}
+	if (full) {
+		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "log.no_room", log_text("file", conf->log.to),
+			log_text("why", strerror(full)),
+			log_text("text", "the log goes to standard error until the next reload"));
 	}
 	return 0;
 }
@@ -243,6 +253,8 @@ main_reload(void *arg, char *text, size_t room)
 	struct conf_errors errors = {0};
 	struct change_list list = {.log = &m->log, .masters_change = !m->embedded};
 	char error[SETTINGS_ERROR_MAX] = "out of memory";
+	/* Also for a configuration that is refused: the file may have been rotated away. */
+	(void)log_set(m, m->conf, error);
 	struct conf *conf = config_load(&m->options, &errors);
 	if (!conf) {
 		errors_log(&m->log, &errors, text, room);
@@ -518,6 +530,7 @@ static int
 main_serve(struct main *m)
 {
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a log that may not grow any more */
 	int failed = main_begin(m);
 	if (!failed) {
 		char masters[CORE_MASTERS_MAX * (SETTINGS_WHERE_MAX + 2)];

@@ -595,7 +595,10 @@ START_TEST(a_drain_that_waits_keeps_the_grace_of_holders_and_gives_them_nothing_
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN, .conn = 2, .waits = true}), "");
 	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 :1");
 	ck_assert_str_eq(lock(&w, 3, "b"), "c3 -DRAINING");
-	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | release a#1 | c2 :0");
+	close_as(&w, 3, END_ABANDONED);
+	ck_assert_str_eq(resume(&w, 4, secret.text), "c4 :1");
+	ck_assert_str_eq(lock(&w, 4, "b"), "c4 -DRAINING");
+	ck_assert_str_eq(unlock(&w, 4, "a"), "c4 :0 | release a#1 | c2 :0");
 	ck_assert(core_drained(w.core));
 	story_done(&w);
 }
