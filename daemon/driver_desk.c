@@ -11,6 +11,7 @@
 #include "daemon/passing.h"
 #include "daemon/process.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 /* A session that is bound goes on without its connections, and whoever looks wants to know whose it is. */
@@ -214,6 +215,11 @@ int
 driver_reload(void *arg, char *text, size_t room)
 {
 	struct driver *d = arg;
+	/* It would listen again. */
+	if (d->draining) {
+		snprintf(text, room, "the daemon is ending: reload the next one");
+		return -1;
+	}
 	notify_reloading(d->notify);
 	int failed = d->reload(d->main_arg, text, room);
 	if (!failed) {

@@ -524,11 +524,13 @@ START_TEST(a_drain_tells_holders_frees_the_rest_and_ends)
 	rig_ask_line(holder, "LOCK a", ":1");
 	rig_ask_line(admin, "LOCK b", ":1");
 	rig_ask(admin, "UNLOCK b", ":0\r\n");
-	rig_say(admin, "DRAIN\r\nLOCK c WAIT 0\r\n");
+	rig_say(admin, "DRAIN\r\nLOCK c WAIT 0\r\nRELOAD\r\n");
 	driver_run(rig.driver);
 	ck_assert_str_eq(rig_hear(holder, 0), "");
 	ck_assert_str_eq(rig_hear_line(admin), "+OK\r\n");
 	ck_assert_int_eq(strncmp(rig_hear_line(admin), "-DRAINING ", 10), 0);
+	/* It would listen again. */
+	ck_assert_str_eq(rig_hear_line(admin), "-ERR the daemon is ending: reload the next one\r\n");
 	ck_assert_int_ne(access(rig.path, F_OK), 0);
 	ck_assert_int_eq(redis_integer(&rig.redis, "EXISTS holdfast:{a}"), 1);
 	ck_assert_int_eq(redis_integer(&rig.redis, "EXISTS holdfast:{b}"), 0);

@@ -15,8 +15,9 @@
 
 struct core;
 
-/* EVENT_DRAIN. conn gets the answer when the wait is over; 0: nobody does. Unless waits, that is now. */
-void drain_ask(struct core *core, conn_id conn, bool waits);
+/* EVENT_DRAIN. The connection of this number gets the answer when the wait is over; 0: nobody does. Unless
+ * waits, that is now. */
+void drain_ask(struct core *core, conn_id id, bool waits);
 
 /* Everything of a step has been settled. Goes on to the end if nobody is waited for any more; true: it did,
  * and there is more to settle. */

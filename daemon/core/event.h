@@ -53,7 +53,7 @@ enum event_type {
 	EVENT_WANT,       /* name: another daemon waits for a lease of ours */
 	EVENT_LATCH,      /* name: the latch of this name was set, or has opened */
 	EVENT_TIMER,      /* core_wake_at() has come */
-	EVENT_DRAIN /* conn, waits: stop, at once or when holders have finished; conn: 0, or whom to tell */
+	EVENT_DRAIN       /* conn, waits: stop, now or when holders have finished; conn is told, unless 0 */
 };
 
 struct event {
