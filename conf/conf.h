@@ -1,5 +1,5 @@
 /*
- * conf: what the configuration file says, as a plain struct.
+ * conf: what the configuration files say, as a plain struct.
  *
  * conf_load() reads it, daemon/main.c is the only one who looks inside and maps it onto the settings of each
  * room. Every key, its range and its default stand in schema.def. Nothing here logs, and nothing here prints
@@ -146,6 +146,7 @@ struct conf_embedded {
 enum conf_guard { CONF_GUARD_AUTO, CONF_GUARD_OFF };
 
 struct conf {
+	char *files; /* what was read, in this order: "a.yml, a.d/b.yml" */
 	struct conf_listener *listeners;
 	size_t listener_count; /* >= 1 */
 	char *namespace;
@@ -178,10 +179,13 @@ struct conf_errors {
 
 /*
  * All of them: NULL on failure with at least one error in *errors; otherwise a conf for conf_free().
- * conf_load() reads the file; conf_parse() takes its text, and file only names it in errors; conf_default()
- * is an empty file. Password files and the environment are read here too.
+ * conf_load() reads the file, which may be missing unless it is needed, and where its name ends in .yml each
+ * *.yml in the directory of that name with .d in its place, in the order of their names: a later value holds
+ * in place of an earlier one, items of a list join those before. conf_parse() takes a text, and file only
+ * names it in errors; conf_default() is an empty file. Password files and the environment are read here too.
  */
-struct conf *conf_load(const char *file, struct conf_errors *errors) __attribute__((warn_unused_result));
+struct conf *conf_load(const char *file, bool needed, struct conf_errors *errors)
+	__attribute__((warn_unused_result));
 struct conf *conf_parse(const char *file, const char *text, size_t n, struct conf_errors *errors)
 	__attribute__((warn_unused_result));
 struct conf *conf_default(struct conf_errors *errors) __attribute__((warn_unused_result));

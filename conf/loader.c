@@ -1,21 +1,19 @@
 /*
- * loader: a configuration file into a struct conf, by the schema.
+ * loader: configuration files into a struct conf, by the schema.
  *
- * Called by daemon/main.c at start and at a reload. It reads every value and reports every error it can
+ * Called by daemon/main.c at start and at a reload. It takes every value and reports every error it can
  * before giving up; it never prints and never keeps half a configuration.
  */
 #include "conf/conf.h"
 #include "conf/node.h"
 #include "conf/scope.h"
+#include "conf/source.h"
 #include "conf/value.h"
 #include "conf/verify.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define KEYS_MAX 96 /* of the whole schema, for what a mapping has seen */
 
@@ -38,7 +36,7 @@ kind_word(const struct node *node)
 static void
 complain(struct loader *l, const struct node *node, const char *path, const char *text)
 {
-	errors_add(l->verify.errors, node_place(l->verify.file, node), "%s: %s", path, text);
+	errors_add(l->verify.errors, node_place(node), "%s: %s", path, text);
 }
 
 /* A known key in the wrong place, a slip of the finger, or anything. */
@@ -61,7 +59,7 @@ unknown_key(struct loader *l, enum schema_scope scope, const struct node *key)
 		schema_path(path, near, -1);
 		snprintf(hint, sizeof(hint), "; did you mean \"%s\"?", path);
 	}
-	errors_add(l->verify.errors, node_place(l->verify.file, key), "%s%sunknown key %s%s", where,
+	errors_add(l->verify.errors, node_place(key), "%s%sunknown key %s%s", where,
 		where[0] != '\0' ? ": " : "", errors_quote(quoted, key->text), hint);
 }
 
@@ -107,7 +105,7 @@ item_load(struct loader *l, const struct schema_key *list, const struct node *no
 static void
 list_load(struct loader *l, const struct schema_key *list, const struct node *node)
 {
-	long item = 0;
+	long item = (long)scope_list_count(list, l->conf);
 
 	if (node_is_empty(node))
 		return;
@@ -204,7 +202,7 @@ mapping_load(struct loader *l, enum schema_scope scope, const struct node *mappi
 			char path[SCHEMA_PATH_MAX];
 
 			schema_path(path, key, item);
-			errors_add(l->verify.errors, node_place(l->verify.file, node->key),
+			errors_add(l->verify.errors, node_place(node->key),
 				"%s: given twice, first in line %zu; keep one", path, (*first)->key->line);
 			continue;
 		}
@@ -221,32 +219,47 @@ root_load(struct loader *l, const struct node *root)
 		mapping_load(l, SCOPE_ROOT, root, l->conf, -1);
 	else if (!node_is_empty(root) && root->kind != NODE_BROKEN)
 		complain(l, root, kind_word(root), "allowed: keys with values, such as \"lease: 10s\"");
-	if (l->verify.errors->count == 0)
-		verify_conf(&l->verify, root, l->conf);
+}
+
+/* Each file in turn: what it says of a value holds from then on, items of a list join those before. */
+static struct conf *
+source_load(struct source *source, const char *file)
+{
+	struct loader l = {{file, source->errors, source->roots}, malloc(sizeof(*l.conf))};
+
+	if (l.conf == NULL || !scope_init(SCOPE_ROOT, l.conf) ||
+		(l.conf->files = source_names(source)) == NULL)
+		errors_add(source->errors, (struct place){file, 0, 0}, "out of memory");
+	else
+		for (const struct node *root = source->roots; root != NULL; root = root->next)
+			root_load(&l, root);
+	if (source->errors->count == 0)
+		verify_conf(&l.verify, l.conf);
+	source_done(source);
+	if (source->errors->count == 0)
+		return l.conf;
+	conf_free(l.conf);
+	return NULL;
 }
 
 struct conf *
 conf_parse(const char *file, const char *text, size_t n, struct conf_errors *errors)
 {
-	struct loader l = {{file, errors}, NULL};
-	struct node *root;
+	struct source source;
 
-	errors_init(errors);
-	root = node_parse(file, text, n, errors);
-	if (root == NULL)
-		return NULL;
-	l.conf = malloc(sizeof(*l.conf));
-	if (l.conf == NULL)
-		errors_add(errors, (struct place){file, 0, 0}, "out of memory");
-	else if (!scope_init(SCOPE_ROOT, l.conf))
-		errors_add(errors, (struct place){file, 0, 0}, "out of memory");
-	else
-		root_load(&l, root);
-	node_free(root);
-	if (errors->count == 0)
-		return l.conf;
-	conf_free(l.conf);
-	return NULL;
+	source_init(&source, errors);
+	source_add(&source, file, text, n);
+	return source_load(&source, file);
+}
+
+struct conf *
+conf_load(const char *file, bool needed, struct conf_errors *errors)
+{
+	struct source source;
+
+	source_init(&source, errors);
+	source_read(&source, file, needed);
+	return source_load(&source, file);
 }
 
 struct conf *
@@ -261,6 +274,7 @@ conf_free(struct conf *conf)
 	if (conf == NULL)
 		return;
 	scope_done(SCOPE_ROOT, conf);
+	free(conf->files);
 	free(conf);
 }
 
@@ -283,49 +297,4 @@ conf_longest_lease_ms(const struct conf *conf)
 		if (conf->rules[i].lease_ms > longest)
 			longest = conf->rules[i].lease_ms;
 	return longest;
-}
-
-/* Up to one byte more than is allowed, so that the parser can tell. -1 and errno. */
-static ssize_t
-file_read(int fd, char *buffer, size_t room)
-{
-	size_t n = 0;
-
-	while (n < room) {
-		ssize_t got = read(fd, buffer + n, room - n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		n += (size_t)got;
-	}
-	return (ssize_t)n;
-}
-
-struct conf *
-conf_load(const char *file, struct conf_errors *errors)
-{
-	size_t room = NODE_BYTES_MAX + 1;
-	char *buffer = malloc(room);
-	struct conf *conf = NULL;
-	ssize_t n;
-	int fd;
-
-	errors_init(errors);
-	fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	n = fd >= 0 && buffer != NULL ? file_read(fd, buffer, room) : -1;
-	if (n >= 0)
-		conf = conf_parse(file, buffer, (size_t)n, errors);
-	else
-		errors_add(errors, (struct place){file, 0, 0}, "cannot be read: %s",
-			buffer == NULL ? "out of memory" : strerror(errno));
-	if (buffer != NULL)
-		explicit_bzero(buffer, room);
-	free(buffer);
-	if (fd >= 0)
-		close(fd);
-	return conf;
 }

@@ -93,6 +93,7 @@ node_new(struct builder *b, enum node_kind kind, yaml_mark_t mark)
 	}
 	b->count++;
 	node->kind = kind;
+	node->file = b->file;
 	node->line = mark.line + 1;
 	node->column = mark.column + 1;
 	return node;
@@ -319,7 +320,7 @@ node_is_empty(const struct node *node)
 }
 
 struct place
-node_place(const char *file, const struct node *node)
+node_place(const struct node *node)
 {
-	return (struct place){file, node->line, node->column};
+	return (struct place){node->file, node->line, node->column};
 }

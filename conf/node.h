@@ -1,5 +1,5 @@
 /*
- * node: a YAML document as a small tree that remembers where each value stood.
+ * node: a YAML document as a small tree that remembers where each value stood, and in which file.
  *
  * Bounded in bytes, nodes and depth, so that no file can take memory or time worth mentioning. Aliases,
  * anchors, tags and further documents are errors: a configuration says what it means in one place.
@@ -23,18 +23,19 @@ enum node_kind {
 
 struct node {
 	enum node_kind kind;
+	const char *file; /* not owned */
 	size_t line;
 	size_t column;
 	char *text;        /* SCALAR: without NUL inside */
 	bool plain;        /* SCALAR: written without quotes */
 	struct node *key;  /* in a mapping: SCALAR, or something that was reported */
-	struct node *next; /* in the same sequence or mapping */
+	struct node *next; /* in the same sequence or mapping; of a root: that of the next file */
 	struct node *first;
 	struct node *last;
 };
 
 /* NULL when nothing could be made of it; an empty document is an empty mapping. Errors may have been added
- * in either case. */
+ * in either case. file has to outlive the tree. */
 struct node *node_parse(const char *file, const char *text, size_t n, struct conf_errors *errors)
 	__attribute__((warn_unused_result));
 void node_free(struct node *node);
@@ -45,6 +46,6 @@ const struct node *node_get(const struct node *mapping, const char *key);
 /* A value that says nothing: `key:` and no more. */
 bool node_is_empty(const struct node *node);
 
-struct place node_place(const char *file, const struct node *node);
+struct place node_place(const struct node *node);
 
 #endif

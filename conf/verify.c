@@ -56,7 +56,7 @@ item_place(const struct verify *v, const struct node *mapping, const char *key)
 		node = mapping;
 	if (node == NULL)
 		return (struct place){v->file, 0, 0};
-	return node_place(v->file, node);
+	return node_place(node);
 }
 
 /* A group is a name the host knows, or a number. */
@@ -90,7 +90,7 @@ listener_verify(const struct verify *v, const struct node *node, struct conf_lis
 	char quoted[QUOTE_MAX];
 
 	if (unix_socket == (listener->tcp.port != 0)) {
-		errors_add(v->errors, node_place(v->file, node),
+		errors_add(v->errors, node_place(node),
 			"listen: an item with %s; allowed: one of unix and tcp in each item",
 			unix_socket ? "both unix and tcp" : "neither unix nor tcp");
 		return;
@@ -138,11 +138,11 @@ sentinel_verify(const struct verify *v, const struct node *node, struct conf_sen
 	const struct conf_places *places = &sentinel->sentinels;
 
 	if (sentinel->name[0] == '\0')
-		errors_add(v->errors, node_place(v->file, node),
+		errors_add(v->errors, node_place(node),
 			"masters: sentinel without name; it needs the one that the sentinels know the master "
 			"by");
 	if (places->count == 0)
-		errors_add(v->errors, node_place(v->file, node),
+		errors_add(v->errors, node_place(node),
 			"masters: sentinel without sentinels; it needs their hosts and ports, such as "
 			"[10.0.0.7:26379, 10.0.0.8:26379]");
 	for (size_t i = 1; i < places->count; i++)
@@ -152,7 +152,7 @@ sentinel_verify(const struct verify *v, const struct node *node, struct conf_sen
 					"masters: sentinels %zu and %zu are the same; name each once", j + 1,
 					i + 1);
 	if (sentinel->password_file[0] != '\0' && sentinel->password_env[0] != '\0')
-		errors_add(v->errors, node_place(v->file, node),
+		errors_add(v->errors, node_place(node),
 			"masters: more than one password of the sentinels; give password-file or "
 			"password-env");
 	else
@@ -170,7 +170,7 @@ master_verify_password(const struct verify *v, const struct node *node, struct c
 		(word[0] != '\0') + (master->password_file[0] != '\0') + (master->password_env[0] != '\0');
 
 	if (sources > 1) {
-		errors_add(v->errors, node_place(v->file, node),
+		errors_add(v->errors, node_place(node),
 			"masters: more than one password; give it in the url, in password-file or in "
 			"password-env");
 		return;
@@ -186,7 +186,7 @@ master_verify_password(const struct verify *v, const struct node *node, struct c
 	}
 	word = getenv(PASSWORD_VARIABLE);
 	if (word != NULL && word[0] != '\0' && !secret_read_env(PASSWORD_VARIABLE, &master->password, why))
-		errors_add(v->errors, node_place(v->file, node), "masters: %s %s", PASSWORD_VARIABLE, why);
+		errors_add(v->errors, node_place(node), "masters: %s %s", PASSWORD_VARIABLE, why);
 }
 
 static void
@@ -196,7 +196,7 @@ master_verify(const struct verify *v, const struct node *node, struct conf_maste
 	bool url = master->url.kind != CONF_URL_NONE;
 
 	if (url == (sentinel != NULL)) {
-		errors_add(v->errors, node_place(v->file, node),
+		errors_add(v->errors, node_place(node),
 			url ? "masters: an item with both url and sentinel; allowed: one of them"
 			    : "masters: an item without url or sentinel; each needs one of them, such as "
 			      "redis://10.0.0.1:6379/0");
@@ -217,13 +217,12 @@ static void
 user_verify(const struct verify *v, const struct node *node, struct conf_user *user)
 {
 	if (user->name[0] == '\0')
-		errors_add(
-			v->errors, node_place(v->file, node), "users: an item without name; each needs one");
+		errors_add(v->errors, node_place(node), "users: an item without name; each needs one");
 	if (user->password_file[0] != '\0' && user->password_env[0] != '\0')
-		errors_add(v->errors, node_place(v->file, node),
+		errors_add(v->errors, node_place(node),
 			"users: more than one password; give password-file or password-env");
 	else if (!secret_find(v, node, "users", user->password_file, user->password_env, &user->password))
-		errors_add(v->errors, node_place(v->file, node),
+		errors_add(v->errors, node_place(node),
 			"users: an item without password-file or password-env; each needs one of them");
 }
 
@@ -239,7 +238,7 @@ verify_item(const struct verify *v, enum schema_scope scope, const struct node *
 		break;
 	case SCOPE_RULE:
 		if (((struct conf_rule *)item)->match[0] == '\0')
-			errors_add(v->errors, node_place(v->file, node),
+			errors_add(v->errors, node_place(node),
 				"rules: an item without match; each needs a glob, such as \"cron/*\"");
 		break;
 	case SCOPE_USER:
@@ -250,16 +249,48 @@ verify_item(const struct verify *v, enum schema_scope scope, const struct node *
 	}
 }
 
-/* Item i of the list under this key of the root; NULL when the file has none. */
+/* Item i of the list under this key, counted through all files; NULL when they have none. nth: its number in
+ * its own file, from 1; may be NULL. */
 static const struct node *
-item_node(const struct node *root, const char *key, size_t i)
+item_find(const struct verify *v, const char *key, size_t i, size_t *nth)
 {
-	const struct node *list = node_get(root, key);
-	const struct node *node = list != NULL ? list->first : NULL;
+	for (const struct node *root = v->roots; root != NULL; root = root->next) {
+		const struct node *list = node_get(root, key);
+		size_t n = 1;
 
-	while (node != NULL && i-- > 0)
-		node = node->next;
-	return node;
+		for (const struct node *node = list != NULL ? list->first : NULL; node != NULL;
+			node = node->next, n++) {
+			if (nth != NULL)
+				*nth = n;
+			if (i-- == 0)
+				return node;
+		}
+	}
+	return NULL;
+}
+
+static const struct node *
+item_node(const struct verify *v, const char *key, size_t i)
+{
+	return item_find(v, key, i, NULL);
+}
+
+#define ITEM_NAME_MAX (QUOTE_MAX + 32)
+
+/* Item j of this list for an error about item i: its number, and its file if that is another. */
+static const char *
+item_name(char out[ITEM_NAME_MAX], const struct verify *v, const char *key, size_t i, size_t j)
+{
+	size_t nth = j + 1;
+	const struct node *other = item_find(v, key, j, &nth);
+	const struct node *node = item_node(v, key, i);
+	char quoted[QUOTE_MAX];
+
+	if (other == NULL || node == NULL || other->file == node->file)
+		snprintf(out, ITEM_NAME_MAX, "item %zu", nth);
+	else
+		snprintf(out, ITEM_NAME_MAX, "item %zu of %s", nth, errors_quote(quoted, other->file));
+	return out;
 }
 
 /* The same name at one sentinel is the same master. */
@@ -287,30 +318,33 @@ master_same(const struct conf_master *a, const struct conf_master *b)
 
 /* Two masters, or any even number of them, stand no more losses than one less. */
 static void
-masters_verify(const struct verify *v, const struct node *root, const struct conf *conf)
+masters_verify(const struct verify *v, const struct conf *conf)
 {
 	size_t n = conf->master_count;
-	const struct node *list = root != NULL ? node_get(root, "masters") : NULL;
+	char name[ITEM_NAME_MAX];
 
 	/* What was below it may have been taken out: locks that each host keeps for itself are no answer to
 	 * that. */
-	if (list != NULL && node_is_empty(list))
-		errors_add(v->errors, node_place(v->file, list),
-			"masters: nothing is below it; name the masters, or write masters: [] for a private "
-			"redis-server, which serves this host only");
+	for (const struct node *root = v->roots; root != NULL; root = root->next) {
+		const struct node *list = node_get(root, "masters");
+
+		if (list != NULL && node_is_empty(list))
+			errors_add(v->errors, node_place(list),
+				"masters: nothing is below it; name the masters, or write masters: [] for a "
+				"private redis-server, which serves this host only");
+	}
 	if (n > 0 && (n % 2 == 0 || n > CONF_MASTERS_MAX))
-		errors_add(v->errors, item_place(v, item_node(root, "masters", n - 1), "url"),
+		errors_add(v->errors, item_place(v, item_node(v, "masters", n - 1), "url"),
 			"masters: %zu of them; allowed: 1, 3, 5 or 7, because a majority has to be left when "
 			"some are lost; %s",
 			n, n > CONF_MASTERS_MAX ? "leave some out" : "add one, or leave one out");
 	for (size_t i = 1; i < n; i++)
 		for (size_t j = 0; j < i; j++)
 			if (master_same(&conf->masters[i], &conf->masters[j]))
-				errors_add(v->errors, item_place(v, item_node(root, "masters", i), "url"),
-					"masters: the same server as item %zu; each has to be one of its "
-					"own: "
-					"name another, or leave it out",
-					j + 1);
+				errors_add(v->errors, item_place(v, item_node(v, "masters", i), "url"),
+					"masters: the same server as %s; each has to be one of its own: name "
+					"another, or leave it out",
+					item_name(name, v, "masters", i, j));
 }
 
 static bool
@@ -322,17 +356,19 @@ listener_same(const struct conf_listener *a, const struct conf_listener *b)
 }
 
 static void
-listeners_verify(const struct verify *v, const struct node *root, const struct conf *conf)
+listeners_verify(const struct verify *v, const struct conf *conf)
 {
 	for (size_t i = 0; i < conf->listener_count; i++) {
 		const struct conf_listener *listener = &conf->listeners[i];
-		const struct node *node = item_node(root, "listen", i);
+		const struct node *node = item_node(v, "listen", i);
 		char address[CONF_HOST_MAX + 16];
+		char name[ITEM_NAME_MAX];
 
 		for (size_t j = 0; j < i; j++)
 			if (listener_same(listener, &conf->listeners[j]))
-				errors_add(v->errors, node_place(v->file, node),
-					"listen: the same as item %zu; name each once", j + 1);
+				errors_add(v->errors, node_place(node),
+					"listen: the same as %s; name each once",
+					item_name(name, v, "listen", i, j));
 		if (listener->tcp.port == 0 || listener->insecure || conf->user_count > 0 ||
 			address_is_loopback(&listener->tcp))
 			continue;
@@ -347,10 +383,10 @@ listeners_verify(const struct verify *v, const struct node *root, const struct c
 
 /* Only who has the same keys as the other library excludes it, and Redisson's RLock knows one master. */
 static void
-interop_verify(const struct verify *v, const struct node *root, const struct conf *conf, size_t i)
+interop_verify(const struct verify *v, const struct conf *conf, size_t i)
 {
 	const struct conf_rule *rule = &conf->rules[i];
-	const struct node *node = item_node(root, "rules", i);
+	const struct node *node = item_node(v, "rules", i);
 
 	if (rule->interop == CONF_INTEROP_STRING && rule->key[0] == '\0')
 		errors_add(v->errors, item_place(v, node, "interop"),
@@ -373,14 +409,14 @@ interop_verify(const struct verify *v, const struct node *root, const struct con
 
 /* Refuses a template whose keys are all holdfast's own (PROTOCOL.md 2.1). */
 static void
-key_verify(const struct verify *v, const struct node *root, const struct conf *conf, size_t i)
+key_verify(const struct verify *v, const struct conf *conf, size_t i)
 {
 	const char *key = conf->rules[i].key;
 	size_t n = strlen(conf->namespace);
 	bool own = strncmp(key, conf->namespace, n) == 0 && strncmp(key + n, ":{", 2) == 0;
 
 	if (own || strncmp(key, TOKEN_COUNTERS, strlen(TOKEN_COUNTERS)) == 0)
-		errors_add(v->errors, item_place(v, item_node(root, "rules", i), "key"),
+		errors_add(v->errors, item_place(v, item_node(v, "rules", i), "key"),
 			"rules: key: keys that begin with %s%s are holdfast's own; leave key: out, or take "
 			"another",
 			own ? conf->namespace : TOKEN_COUNTERS, own ? ":{" : "");
@@ -400,9 +436,10 @@ only_key(const struct conf_rule *rule, char out[ONLY_KEY_MAX])
 }
 
 static void
-only_keys_verify(const struct verify *v, const struct node *root, const struct conf *conf, size_t i)
+only_keys_verify(const struct verify *v, const struct conf *conf, size_t i)
 {
 	char key[ONLY_KEY_MAX], before[ONLY_KEY_MAX];
+	char name[ITEM_NAME_MAX];
 
 	if (!only_key(&conf->rules[i], key))
 		return;
@@ -410,42 +447,45 @@ only_keys_verify(const struct verify *v, const struct node *root, const struct c
 		if (!only_key(&conf->rules[j], before) || strcmp(key, before) != 0 ||
 			strcmp(conf->rules[i].match, conf->rules[j].match) == 0)
 			continue;
-		errors_add(v->errors, item_place(v, item_node(root, "rules", i), "match"),
-			"rules: the key of %s is also that of %s, by item %zu; a key has one name: use that "
-			"one",
-			conf->rules[i].match, conf->rules[j].match, j + 1);
+		errors_add(v->errors, item_place(v, item_node(v, "rules", i), "match"),
+			"rules: the key of %s is also that of %s, by %s; a key has one name: use that one",
+			conf->rules[i].match, conf->rules[j].match, item_name(name, v, "rules", i, j));
 	}
 }
 
 static void
-rules_verify(const struct verify *v, const struct node *root, const struct conf *conf)
+rules_verify(const struct verify *v, const struct conf *conf)
 {
 	for (size_t i = 0; i < conf->rule_count; i++) {
-		interop_verify(v, root, conf, i);
-		key_verify(v, root, conf, i);
-		only_keys_verify(v, root, conf, i);
+		interop_verify(v, conf, i);
+		key_verify(v, conf, i);
+		only_keys_verify(v, conf, i);
 	}
 	for (size_t i = 1; i < conf->rule_count; i++)
 		for (size_t j = 0; j < i; j++) {
 			const char *before = conf->rules[j].match;
+			char name[ITEM_NAME_MAX];
 
 			if (strcmp(before, "*") != 0 && strcmp(before, conf->rules[i].match) != 0)
 				continue;
-			errors_add(v->errors, item_place(v, item_node(root, "rules", i), "match"),
-				"rules: never reached: item %zu matches all of it, and the first match wins",
-				j + 1);
+			errors_add(v->errors, item_place(v, item_node(v, "rules", i), "match"),
+				"rules: never reached: %s matches all of it, and the first match wins",
+				item_name(name, v, "rules", i, j));
 			break;
 		}
 }
 
 static void
-users_verify(const struct verify *v, const struct node *root, const struct conf *conf)
+users_verify(const struct verify *v, const struct conf *conf)
 {
+	char name[ITEM_NAME_MAX];
+
 	for (size_t i = 1; i < conf->user_count; i++)
 		for (size_t j = 0; j < i; j++)
 			if (strcmp(conf->users[i].name, conf->users[j].name) == 0)
-				errors_add(v->errors, item_place(v, item_node(root, "users", i), "name"),
-					"users: the same name as item %zu; name each once", j + 1);
+				errors_add(v->errors, item_place(v, item_node(v, "users", i), "name"),
+					"users: the same name as %s; name each once",
+					item_name(name, v, "users", i, j));
 }
 
 /* Where this user's programs keep their sockets. */
@@ -515,15 +555,15 @@ embedded_fill(const struct verify *v, struct conf *conf)
 }
 
 void
-verify_conf(const struct verify *v, const struct node *root, struct conf *conf)
+verify_conf(const struct verify *v, struct conf *conf)
 {
 	listener_fill(v, conf);
 	embedded_fill(v, conf);
 	for (size_t i = 0; i < conf->rule_count; i++)
 		if (conf->rules[i].lease_ms == 0)
 			conf->rules[i].lease_ms = conf->lease_ms;
-	masters_verify(v, root, conf);
-	listeners_verify(v, root, conf);
-	rules_verify(v, root, conf);
-	users_verify(v, root, conf);
+	masters_verify(v, conf);
+	listeners_verify(v, conf);
+	rules_verify(v, conf);
+	users_verify(v, conf);
 }

@@ -31,7 +31,7 @@ struct stats;
 struct desk_facts {
 	const char *version;
 	const char *daemon_id;
-	const char *config; /* file; "": none */
+	const char *config; /* the files that it was started with; "": none */
 	const char *namespace;
 	int64_t started_ms; /* CLOCK_BOOTTIME */
 	int64_t margin_ms;

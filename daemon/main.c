@@ -83,21 +83,11 @@ errors_print(const struct conf_errors *errors)
 	}
 }
 
-/* The file that was named, else the default one if it is there, else no file at all. */
-static const char *
-config_file(const struct options *options)
-{
-	if (options->config) {
-		return options->config;
-	}
-	return access(CONF_FILE_DEFAULT, F_OK) == 0 ? CONF_FILE_DEFAULT : "";
-}
-
 static struct conf *
 config_load(const struct options *options, struct conf_errors *errors)
 {
-	const char *file = config_file(options);
-	return file[0] != '\0' ? conf_load(file, errors) : conf_default(errors);
+	const char *file = options->config ? options->config : CONF_FILE_DEFAULT;
+	return conf_load(file, options->config, errors);
 }
 
 /* ---- log ---- */
@@ -340,7 +330,7 @@ driver_begin(struct main *m)
 			{
 				.version = HOLDFAST_VERSION,
 				.daemon_id = m->daemon_id,
-				.config = config_file(&m->options),
+				.config = conf->files,
 				.namespace = conf->namespace,
 				.started_ms = clock_ms(),
 				.margin_ms = conf->margin_ms,
@@ -537,7 +527,7 @@ main_serve(struct main *m)
 		where_list(m, masters, sizeof masters);
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.started", log_text("version", HOLDFAST_VERSION),
 			log_text("id", m->daemon_id), log_text("masters", masters),
-			log_text("config", config_file(&m->options)));
+			log_text("config", m->boot->files));
 		failed = driver_run(m->driver) != 0 ? EX_UNAVAILABLE : EX_OK;
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.stopped", log_text("id", m->daemon_id));
 	}
@@ -577,7 +567,7 @@ main(int argc, char **argv)
 	int failed = m.options.print_config && conf_print(m.boot, stdout) != 0;
 	if (m.options.test && !failed) {
 		fprintf(stderr, "holdfastd: the configuration is fine: %s\n",
-			config_file(&m.options)[0] ? config_file(&m.options) : "(defaults)");
+			m.boot->files[0] ? m.boot->files : "(defaults)");
 	}
 	conf_free(m.boot);
 	return failed ? EX_SOFTWARE : EX_OK;

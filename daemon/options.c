@@ -24,7 +24,7 @@ options_help(FILE *to)
 	      "\n"
 	      "  -c, --config FILE    the configuration; default /etc/holdfast/holdfast.yml if it exists,\n"
 	      "                       else a private Redis and a socket in $XDG_RUNTIME_DIR/holdfast or\n"
-	      "                       /run/holdfast\n"
+	      "                       /run/holdfast. After NAME.yml the files NAME.d/*.yml are read\n"
 	      "  -t, --test           check the configuration and stop\n"
 	      "      --print-config   show the effective configuration and stop\n"
 	      "      --log-level LEVEL  error, warning, info or debug, whatever the configuration says\n"

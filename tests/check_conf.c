@@ -646,10 +646,10 @@ END_TEST
 
 START_TEST(a_file_that_cannot_be_read_says_why)
 {
-	ck_assert_ptr_null(conf_load("/nonexistent/holdfast.yml", &errors));
+	ck_assert_ptr_null(conf_load("/nonexistent/holdfast.yml", true, &errors));
 	ck_assert_str_eq(
 		errors.text[0], "/nonexistent/holdfast.yml: cannot be read: No such file or directory");
-	ck_assert_ptr_null(conf_load("/", &errors));
+	ck_assert_ptr_null(conf_load("/", true, &errors));
 	ck_assert_str_eq(errors.text[0], "/: cannot be read: Is a directory");
 }
 END_TEST

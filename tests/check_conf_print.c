@@ -145,7 +145,7 @@ END_TEST
 
 START_TEST(the_shipped_file_is_the_defaults)
 {
-	struct conf *shipped = conf_load("conf/holdfast.yml", &errors);
+	struct conf *shipped = conf_load("conf/holdfast.yml", true, &errors);
 	struct conf *defaults = conf_default(&errors);
 	char *a;
 	char *b;

@@ -187,6 +187,34 @@ def test_reload(place):
     expect_between(other("LOCK", "q"), 1, 2 ** 53)
 
 
+def test_directory(place):
+    """files in the directory beside the configuration are read after it, by -t, at the start and by a reload"""
+    daemon = place.idle_daemon(master=place.redis(), config="rules: [ { match: 'q', wait: 60s } ]\nlimits: { arguments: 20 }\n")
+    directory = os.path.join(daemon.folder, "holdfast.d")
+    os.mkdir(directory)
+    more = write(place, os.path.join(directory, "10-more.yml"), "rules: [ { match: 'r', wait: 0ms } ]\n")
+    daemon.start()
+    client, other = daemon.admitted().client(), daemon.client()
+    for name in ("r", "s"):
+        client("LOCK", name)
+    expect(other("LOCK", "r"), None)
+    expect("\nconfig_file:%s, %s\r\n" % (daemon.file, more) in client("INFO", "server"), True)
+    last = write(place, os.path.join(directory, "20-last.yml"), "rules:\n  - { match: 's', wait: 0ms }\nlimits: { arguments: 21 }\n")
+    answer = client("RELOAD")
+    expect("reloaded: rules, limits.arguments" in answer, True, answer)
+    expect(other("LOCK", "s"), None)
+    status, text = run(place, "-t", "-c", daemon.file)
+    expect((status, "%s, %s, %s" % (daemon.file, more, last) in text), (0, True), text)
+    write(place, last, "rules: [ { match: 't', wait: 1 } ]\n")
+    status, text = run(place, "-t", "-c", daemon.file)
+    expect((status != 0, "%s:1:30: rules[2].wait: " % last in text), (True, True), text)
+    expect_code(client("RELOAD"), "ERR")
+    expect(other("LOCK", "s"), None)
+    os.unlink(last)
+    answer = client("RELOAD")
+    expect("reloaded: rules, limits.arguments" in answer, True, answer)
+
+
 def test_reload_layout(place):
     """a reload does not move names to other keys at the master, where other daemons would not look"""
     redis = place.redis()
