@@ -41,6 +41,7 @@ struct embedded {
 	struct log *log;
 	struct stats *stats;
 	char program[PATH_BYTES];
+	char called[PATH_BYTES]; /* as the server is told its own name */
 	char path[sizeof((struct sockaddr_un *)0)->sun_path];
 	char *directory;
 	int directory_fd;
@@ -96,6 +97,19 @@ find_in_path(const char *name, char out[PATH_BYTES])
 	return false;
 }
 
+/* One program is the server, the sentinel and two checkers, and does what the name it is called by says.
+ * Debian has it in redis-tools and valkey-tools, as a checker; the package of the server adds a link to it,
+ * and a service that listens on a port. */
+static const struct {
+	const char *file;
+	const char *called;
+} servers[] = {
+	{"redis-server", "redis-server"},
+	{"valkey-server", "valkey-server"},
+	{"redis-check-rdb", "redis-server"},
+	{"valkey-check-rdb", "valkey-server"},
+};
+
 static bool
 find_program(struct embedded *e, const char *program, char *why)
 {
@@ -103,12 +117,16 @@ find_program(struct embedded *e, const char *program, char *why)
 		return explain(why, "cannot run %s: %s", program, strerror(errno));
 	if (program) {
 		snprintf(e->program, sizeof e->program, "%s", program);
+		snprintf(e->called, sizeof e->called, "%s", program);
 		return true;
 	}
-	if (find_in_path("redis-server", e->program) || find_in_path("valkey-server", e->program))
-		return true;
+	for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++)
+		if (find_in_path(servers[i].file, e->program)) {
+			snprintf(e->called, sizeof e->called, "%s", servers[i].called);
+			return true;
+		}
 	return explain(why, "no redis-server or valkey-server found in PATH: install one of them "
-			    "(Debian, Ubuntu: apt install redis-server), or name a master under masters: in "
+			    "(Debian, Ubuntu: apt install redis-tools), or name a master under masters: in "
 			    "the configuration");
 }
 
@@ -230,7 +248,7 @@ claim_memory(struct embedded *e, const struct embedded_settings *settings, char 
 static void
 child_exec(const struct embedded *e, int out, pid_t parent)
 {
-	const char *const argv[] = {e->program, "--port", "0", "--unixsocket", e->path, "--unixsocketperm",
+	const char *const argv[] = {e->called, "--port", "0", "--unixsocket", e->path, "--unixsocketperm",
 		"700", "--dir", e->directory, "--save", "", "--appendonly", "no", "--maxmemory", "0",
 		"--maxmemory-policy", "noeviction", "--databases", "1", "--timeout", "0", "--daemonize", "no",
 		"--supervised", "no", "--loglevel", "notice", "--logfile", "", NULL};

@@ -29,7 +29,8 @@ struct stats;
 
 struct embedded_settings {
 	const char *directory; /* made, mode 0700, if it is not there, and its parents, mode 0755 */
-	const char *program;   /* path; NULL: redis-server, else valkey-server, from PATH */
+	const char *program;   /* path; NULL: redis-server, else valkey-server, from PATH, also under the name
+				of its checker */
 	const char *doubt; /* why clients may rely on locks of a daemon that left nothing in the directory: it
 			      was at another place, on another disk or in another boot; NULL: none can */
 	int64_t guard_ms;  /* how long they may do so, from now on */

@@ -559,6 +559,48 @@ START_TEST(two_daemons_cannot_share_a_directory)
 }
 END_TEST
 
+/* The server that this host has, or NULL. */
+static char *
+find_server(void)
+{
+	static const char *const places[] = {"/usr/bin", "/usr/local/bin"};
+	static const char *const names[] = {"redis-server", "valkey-server"};
+	char path[64];
+
+	for (size_t i = 0; i < 4; i++) {
+		char *real;
+
+		snprintf(path, sizeof path, "%s/%s", places[i / 2], names[i % 2]);
+		real = realpath(path, NULL);
+		if (real)
+			return real;
+	}
+	return NULL;
+}
+
+/* As redis-tools and valkey-tools of Debian have it, without a server's package. */
+START_TEST(a_server_that_is_there_under_the_name_of_a_checker_alone_will_do)
+{
+	static const char *const names[] = {"redis-check-rdb", "valkey-check-rdb"};
+	char *server = find_server();
+	char link[128];
+	struct house house;
+
+	ck_assert_ptr_nonnull(server);
+	for (size_t i = 0; i < 2; i++) {
+		house_init(&house);
+		setenv("PATH", house.dir.path, 1);
+		snprintf(link, sizeof link, "%s/%s", house.dir.path, names[i]);
+		ck_assert_int_eq(symlink(server, link), 0);
+		ck_assert_msg(house_try(&house), "%s", house.why);
+		expect_answer(&house, "PING", "PONG");
+		house_close(&house, true);
+		house_done(&house);
+	}
+	free(server);
+}
+END_TEST
+
 START_TEST(a_missing_server_is_told_with_what_to_do)
 {
 	struct house house;
@@ -567,7 +609,7 @@ START_TEST(a_missing_server_is_told_with_what_to_do)
 	setenv("PATH", "/nowhere:", 1);
 	ck_assert(!house_try(&house));
 	ck_assert_ptr_nonnull(strstr(house.why, "no redis-server or valkey-server found"));
-	ck_assert_ptr_nonnull(strstr(house.why, "apt install redis-server"));
+	ck_assert_ptr_nonnull(strstr(house.why, "apt install redis-tools"));
 	ck_assert_ptr_nonnull(strstr(house.why, "masters:"));
 	house.settings.program = "/nowhere/redis-server";
 	ck_assert(!house_try(&house));
@@ -658,7 +700,9 @@ main(void)
 		a_server_that_somebody_else_has_waited_for_is_told_and_started_again_likewise,
 		a_server_that_keeps_dying_is_not_hammered, it_is_gone_when_we_stop_and_so_is_its_socket,
 		it_dies_with_a_daemon_that_is_killed, the_signals_of_a_terminal_do_not_reach_it,
-		two_daemons_cannot_share_a_directory, a_missing_server_is_told_with_what_to_do,
-		a_directory_that_cannot_be_used_is_told, missing_parents_are_made,
-		an_open_directory_is_made_private, a_directory_of_another_user_is_refused);
+		two_daemons_cannot_share_a_directory,
+		a_server_that_is_there_under_the_name_of_a_checker_alone_will_do,
+		a_missing_server_is_told_with_what_to_do, a_directory_that_cannot_be_used_is_told,
+		missing_parents_are_made, an_open_directory_is_made_private,
+		a_directory_of_another_user_is_refused);
 }
