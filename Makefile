@@ -3,7 +3,8 @@
 #   O=DIR      where to build (default: build)
 #   SAN=LIST   sanitizers, e.g. SAN=address,undefined
 #   CC=clang   the other compiler; both must build without a warning
-#   LTO=       builds the daemon file by file: it links at once, and takes a fifteenth more CPU
+#   LTO=yes    optimizes the daemon once more as a whole: it takes a fifteenth less CPU, and longer to build.
+#              `make install`, `make deb` and `make bench` do so, in $(O)/release
 #   V=1        show every command
 
 O       ?= build
@@ -24,12 +25,14 @@ ALL_LDFLAGS = $(LDFLAGS) -Wl,-z,relro,-z,now $(SAN_FLAGS) $(LTO_LINK)
 SAN_FLAGS   = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 
 # The daemon is many small files, and much of what a request costs is the way between them, through caches that are cold
-# whenever somebody wakes it up: it is optimized once more as a whole. Its objects can also be linked without that, as
-# all tests do. Not where a compiler cannot, and not where each line has to stay what it is.
-LTO_FLAGS := -flto=auto -ffat-lto-objects
-LTO_CAN   := $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(LTO_FLAGS) -x c -o /dev/null - 2>/dev/null && echo yes)
-LTO       ?= $(if $(SAN)$(filter -O0 -flto% --coverage,$(CFLAGS)),,$(if $(LTO_CAN),$(LTO_FLAGS)))
+# whenever somebody wakes it up: what is installed is optimized once more as a whole. Its objects can also be linked
+# without that, as all tests do. Not where a compiler cannot, and not where each line has to stay what it is.
+LTO       ?=
+LTO_TRY   := -flto=auto -ffat-lto-objects
+LTO_CAN    = $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(LTO_TRY) -x c -o /dev/null - 2>/dev/null && echo yes)
+LTO_FLAGS := $(if $(LTO),$(if $(SAN)$(filter -O0 -flto% --coverage,$(CFLAGS)),,$(if $(LTO_CAN),$(LTO_TRY))))
 LTO_LINK   = $(if $(filter -flto%,$(CFLAGS)),,-fno-lto)
+RELEASE   := $(if $(LTO),$(O),$(O)/release)
 
 DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml
 CLIENT_LIBS := -ljansson
@@ -53,16 +56,16 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
-$(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO)
+$(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: all check test measure-house check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz \
-	fuzz-run bench bench-quick cover asan format need-format need-clang lint lint-format lint-tidy \
+	fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
 	lint-cppcheck lint-musl lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
 
 all: $(O)/holdfastd $(O)/holdfast
 
-$(O)/holdfastd: LTO_LINK := $(or $(LTO),$(LTO_LINK))
+$(O)/holdfastd: LTO_LINK := $(or $(LTO_FLAGS),$(LTO_LINK))
 $(O)/holdfastd: $(O)/obj/daemon/main.o $(O)/libholdfastd.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
@@ -206,11 +209,14 @@ nemesis: all $(SHIM) ## SECONDS of faults with MASTERS real masters [CHANGE=1] o
 	@tests/e2e/nemesis.py $(if $(SENTINEL),--sentinel,--masters $(or $(MASTERS),3)) $(if $(CHANGE),--change) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
 		$(if $(filter command environment,$(origin SECONDS)),--seconds $(SECONDS)) $(NEMESIS)
 
-bench: all $(BENCH) ## compare with a bare loop, Redis itself and others; slices of SECONDS (default 1), PARTS=...
-	@tests/bench/bench.py $(if $(SECONDS),-s $(SECONDS)) -o $(O)/bench.json $(PARTS)
+bench: ## compare with a bare loop, Redis itself and others; slices of SECONDS (default 1), PARTS=...
+	@$(MAKE) O=$(RELEASE) LTO=yes FIGURES=$(O)/bench.json bench-run
 
-bench-quick: all $(BENCH) ## the same in under 50 s: ratios alone, and which goals hold
-	@tests/bench/bench.py --quick $(if $(SECONDS),-s $(SECONDS)) -o $(O)/bench-quick.json $(PARTS)
+bench-quick: ## the same in under 50 s: ratios alone, and which goals hold
+	@$(MAKE) O=$(RELEASE) LTO=yes FIGURES=$(O)/bench-quick.json QUICK=--quick bench-run
+
+bench-run: all $(BENCH)
+	@tests/bench/bench.py $(QUICK) $(if $(SECONDS),-s $(SECONDS)) -o $(FIGURES) $(PARTS)
 
 asan: ## run every test under the address and undefined behaviour sanitizers
 	$(MAKE) O=$(O)/asan SAN=address,undefined CFLAGS='-O1 -g' check
@@ -303,12 +309,14 @@ lint-manuals:
 sysconfdir ?= /etc
 sbindir    ?= $(prefix)/sbin
 unitdir    ?= $(prefix)/lib/systemd/system
+docdir     ?= $(prefix)/share/doc/holdfast
 
 # Paths in units and manuals are those of prefix=/usr; another prefix is written in on the way.
-install: all ## install under DESTDIR and prefix (default /usr)
+install: ## install under DESTDIR and prefix (default /usr)
+	$(MAKE) O=$(RELEASE) LTO=yes all
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(prefix)/bin $(DESTDIR)$(unitdir)
-	install -m 755 $(O)/holdfastd $(DESTDIR)$(sbindir)/holdfastd
-	install -m 755 $(O)/holdfast $(DESTDIR)$(prefix)/bin/holdfast
+	install -m 755 $(RELEASE)/holdfastd $(DESTDIR)$(sbindir)/holdfastd
+	install -m 755 $(RELEASE)/holdfast $(DESTDIR)$(prefix)/bin/holdfast
 	sed 's|/usr/sbin|$(sbindir)|' systemd/holdfastd.service >$(DESTDIR)$(unitdir)/holdfastd.service
 	install -m 644 systemd/holdfastd.socket $(DESTDIR)$(unitdir)/holdfastd.socket
 	chmod 644 $(DESTDIR)$(unitdir)/holdfastd.service
@@ -319,7 +327,9 @@ install: all ## install under DESTDIR and prefix (default /usr)
 	install -D -m 644 packaging/completions/holdfast.bash $(DESTDIR)$(prefix)/share/bash-completion/completions/holdfast
 	install -D -m 644 packaging/completions/_holdfast $(DESTDIR)$(prefix)/share/zsh/vendor-completions/_holdfast
 	install -D -m 644 packaging/completions/holdfast.fish $(DESTDIR)$(prefix)/share/fish/vendor_completions.d/holdfast.fish
-	install -D -m 644 conf/holdfast.yml $(DESTDIR)$(sysconfdir)/holdfast/holdfast.yml
+	install -D -m 644 packaging/holdfast.yml $(DESTDIR)$(sysconfdir)/holdfast/holdfast.yml
+	install -d $(DESTDIR)$(sysconfdir)/holdfast/holdfast.d
+	install -D -m 644 conf/holdfast.yml $(DESTDIR)$(docdir)/holdfast.yml
 
 # dpkg wants debian/ at the top of the tree, the project keeps it in packaging/: the package is built in a copy.
 DEB := $(O)/deb/holdfast-$(VERSION)
