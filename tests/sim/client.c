@@ -199,7 +199,7 @@ client_lock(struct client *c)
 	if (rng_percent(rng, 30))
 		r->wait_ms = rng_percent(rng, 50) ? 0 : rng_range(rng, 1, lease);
 	if (rng_percent(rng, 30))
-		snprintf(r->owner, sizeof(r->owner), "t%u.%d", c->index, (int)rng_range(rng, 1, 2));
+		snprintf(r->owner, sizeof(r->owner), "t%u%s", c->index, rng_percent(rng, 50) ? ".1" : "");
 	if (rng_percent(rng, 15))
 		r->lease_ms = rng_range(rng, 1, 2 * lease);
 	/* What somebody else's session keeps has to end without him, too. */

@@ -18,6 +18,8 @@ countdown_turn(struct client *c)
 {
 	struct world *w = c->world;
 	struct rng *rng = &w->rng;
+	/* Of two sessions one may be the other's number with such a tag behind it. */
+	static const char *const tags[] = {"1", "2", "12"};
 	struct request r = {.wait_ms = COMMAND_WAIT_RULE};
 	int chance = (int)rng_range(rng, 0, 99);
 	r.name = PLAN_NAMES_MAX + (unsigned)rng_range(rng, 0, w->plan.latches - 1);
@@ -32,7 +34,7 @@ countdown_turn(struct client *c)
 		r.verb = VERB_LATCH_DOWN;
 		r.steps = rng_range(rng, 0, 3);
 		if (rng_percent(rng, 60))
-			snprintf(r.owner, sizeof(r.owner), "t%d", (int)rng_range(rng, 1, 3));
+			snprintf(r.owner, sizeof(r.owner), "%s", tags[rng_range(rng, 0, 2)]);
 	} else if (chance < 90) {
 		r.verb = VERB_LATCH_AWAIT;
 		r.wait_ms = rng_percent(rng, 20) ? 0 : rng_range(rng, 1, 6000);

@@ -22,19 +22,22 @@ odd_begin(struct client *c)
 	c->odd.until_us = w->now_us + rng_range(&w->rng, 0, w->plan.lease_ms * 3000);
 }
 
+/* One begins with another, and each of the names "a" and "ab" with one of them makes the same text. */
 static void
 any_owner(struct client *c, struct request *r)
 {
+	static const char *const owners[] = {"b", "b1", "1"};
 	struct rng *rng = &c->world->rng;
 	r->name = (unsigned)rng_range(rng, 0, c->world->plan.names - 1);
 	if (rng_percent(rng, 50))
-		snprintf(r->owner, sizeof(r->owner), "o%d", (int)rng_range(rng, 1, 2));
+		snprintf(r->owner, sizeof(r->owner), "%s", owners[rng_range(rng, 0, 2)]);
 }
 
 static void
 any_id(struct client *c, struct request *r)
 {
-	snprintf(r->id, sizeof(r->id), "x%d", (int)rng_range(&c->world->rng, 1, 3));
+	static const char *const ids[] = {"x", "x1", "x12"};
+	snprintf(r->id, sizeof(r->id), "%s", ids[rng_range(&c->world->rng, 0, 2)]);
 }
 
 /* How it wants it; every wait ends. */
