@@ -72,6 +72,40 @@ answer_doubts(const struct host *h, struct leaps *l, const struct vote *vote)
 		l->seen_ms = l->counts_ms = host_ms(h);
 }
 
+/*
+ * An answer shows how far the clock is ahead at least, the last greeting on its link how far it was at most.
+ * A daemon says so at once if that is more by far than a clock may gain, however long it heard nothing
+ * between the two.
+ */
+static void
+check_unseen(const struct host *h, const struct vote *vote)
+{
+	const struct world *w = h->world;
+	const struct server *s = h->answers;
+	const struct measure *m = &h->leaps[vote->master].measures[vote->link];
+	if (s == NULL || vote->time_us == 0 || m->at_us == 0 || s->back_until_us != 0 ||
+		w->plan.replicas > 0 || w->plan.changes || w->plan.others > 0)
+		return;
+	int64_t ahead_us = drift_ahead_us(&s->drift, h->answered_us) - (w->now_us - h->answered_us);
+	int64_t fair_us = (w->plan.margin_ms + w->plan.lease_ms / 2) * 1000 + (w->now_us - m->at_us) / 50;
+	if (ahead_us - m->ahead_us > fair_us)
+		world_fail(h->world,
+			"leap: d%u does not see that the clock of m%u went ahead by %" PRId64 " us", h->index,
+			s->index, ahead_us - m->ahead_us);
+}
+
+/* What a greeting that was answered showed, if it was answered soon. */
+static void
+measure(struct host *h, const struct vote *vote)
+{
+	struct measure *m = &h->leaps[vote->master].measures[vote->link];
+	int64_t took_us = h->answered_us - h->asked_us;
+	if (h->answers == NULL || h->world->now_us - h->asked_us > h->world->plan.margin_ms * 1000)
+		return;
+	m->at_us = h->asked_us;
+	m->ahead_us = drift_ahead_us(&h->answers->drift, h->answered_us) + took_us;
+}
+
 /* A greeting was answered, and not by an answer that showed a leap itself. Of the greetings of a seventh of
  * all that are compared one is kept, which may be the first. */
 void
@@ -80,11 +114,13 @@ leaps_greeted(struct host *h, const struct vote *vote)
 	struct world *w = h->world;
 	struct leaps *l = &h->leaps[vote->master];
 	int64_t sent_us = h->asked_us - window_us(w) / 7;
+	check_unseen(h, vote);
 	if (!is_measured(h, vote))
 		return;
 	answer_doubts(h, l, vote);
 	if (l->seen && l->shown_us == h->answered_us)
 		return;
+	measure(h, vote);
 	if (w->now_us - l->greeted_us > window_us(w) - third_us(w)) {
 		l->gap_us = l->greeted_us;
 		l->back_us = w->now_us;
@@ -184,6 +220,8 @@ leaps_note(struct host *h, const struct note *n)
 	/* The greeting that tells of an earlier leap may be under way: its answer comes after this, too. */
 	if (!l->doubted)
 		l->doubts = 0;
+	for (unsigned i = 0; i < w->plan.links; i++)
+		l->measures[i].ahead_us += n->ttl_ms * 1000;
 	l->seen = l->doubted = true;
 	l->shown_us = h->answered_us;
 	l->seen_ms = l->counts_ms = host_ms(h);

@@ -3,10 +3,12 @@
  * that master did, or the daemon's own stood still, by more than the clock margin since one of the greetings
  * that the daemon remembers. From then on it counts nothing new from that master for a guard. If most of its
  * masters leapt, its leases are shorter by as much. However many answers show a leap, over however many
- * connections, it is one leap.
+ * connections, it is one leap. And a leap by far more is seen with the first answer that shows it.
  */
 #ifndef SIM_LEAPS_H
 #define SIM_LEAPS_H
+
+#include "daemon/core/core.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +35,11 @@ struct leaps {
 	int64_t first_us;  /* since then, */
 	int64_t last_us;   /* up to now, */
 	int64_t times;     /* so often */
+	struct measure {
+		int64_t at_us;    /* the last greeting on a link that was answered left then; 0: none was, */
+		int64_t ahead_us; /* and showed the clock ahead by that at most, what was said since included
+				   */
+	} measures[CORE_LINKS_MAX];
 };
 
 /* What daemons do. */

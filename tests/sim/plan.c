@@ -141,7 +141,7 @@ plan_clocks(struct plan *plan)
 static void
 plan_possible(struct plan *plan)
 {
-	static const enum fault many[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA, FAULT_LEAP};
+	static const enum fault many[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA};
 	/* Who has not known a clock before it leapt cannot see that it did, nor that a memory went back. */
 	static const enum fault fresh[] = {FAULT_CRASH, FAULT_DRAIN, FAULT_CLONE, FAULT_AMNESIA};
 	static const enum fault step[] = {FAULT_FORWARD};

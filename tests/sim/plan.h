@@ -50,7 +50,7 @@
 	FAULT(MISCONF, "misconf")     /* cannot write its disk */                                            \
 	FAULT(FORWARD, "forward")     /* its clock steps forward, at most J a lease */                       \
 	FAULT(BACK, "back")           /* or back */                                                          \
-	FAULT(LEAP, "leap")           /* that of a few of many leaps an hour ahead */                        \
+	FAULT(LEAP, "leap")           /* that of one, or of a few of many, leaps by up to an hour */         \
 	FAULT(FAST, "fast")           /* it runs fast for a while, by more than J a lease */                 \
 	FAULT(DELETE, "delete")       /* somebody deletes a lease's key */                                   \
 	FAULT(OVERWRITE, "overwrite") /* or writes over it */                                                \
