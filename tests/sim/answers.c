@@ -5,6 +5,7 @@
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define LOOK_MOST_MS 1000 /* with RETRIES: as often as a name that is held here is looked at */
 
@@ -105,6 +106,7 @@ void
 answers_told(struct world *w, const struct conn *c, const struct hold *h, int64_t ms)
 {
 	struct sought s = {.token = h->token};
+	struct resource_view view;
 	int64_t now_ms = host_ms(c->host), most_ms, least_ms;
 	core_each_hold(c->host->core, now_ms, slice_of(checker_name(h->name)), seek, &s);
 	/* Within the same step another part of it may have ended the hold. */
@@ -118,6 +120,11 @@ answers_told(struct world *w, const struct conn *c, const struct hold *h, int64_
 	if (ms < least_ms || ms < 0)
 		world_fail(w, "told: c%u is told that %s is good for %" PRId64 " ms only, of %" PRId64,
 			c->client->index, checker_name(h->name), ms, s.valid_ms);
+	if (ms > 0 && h->kind != KIND_PERMITS &&
+		core_view_resource(c->host->core, now_ms, slice_of(checker_name(h->name)), &view) &&
+		strcmp(view.lease, "held") == 0 && ms > view.lease_ms - view.lease_ms / 100 - 1)
+		world_fail(w, "told: c%u is told that %s is good for %" PRId64 " ms, of a lease of %" PRId64,
+			c->client->index, checker_name(h->name), ms, view.lease_ms);
 	if (ms > 0 && ms > h->ends_ms - now_ms)
 		world_fail(w, "told: c%u is told that %s is good for %" PRId64 " ms beyond its end",
 			c->client->index, checker_name(h->name), ms - (h->ends_ms - now_ms));
