@@ -18,8 +18,9 @@ escape_printable(const char *p, size_t n)
 
 	if (length == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0))
 		return 0;
-	/* Line and paragraph separators, and marks that turn the direction of what follows. */
-	if (c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
+	/* Line and paragraph separators, and marks that turn the direction of what is around them. */
+	if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f ||
+		c == 0x061c)
 		return 0;
 	return length;
 }

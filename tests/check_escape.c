@@ -31,6 +31,7 @@ START_TEST(what_would_move_a_cursor_is_escaped)
 	plain(SLICE("\xff\xc2\x85z"), "\\xff\\xc2\\x85z");
 	plain(SLICE("\xe2\x80\xae"), "\\xe2\\x80\\xae");
 	plain(SLICE("\xe2\x80\xa8"), "\\xe2\\x80\\xa8");
+	plain(SLICE("\xe2\x80\x8f\xd8\x9c"), "\\xe2\\x80\\x8f\\xd8\\x9c");
 }
 END_TEST
 

@@ -85,7 +85,8 @@ printable(const unsigned char *p, size_t n)
 	if (length == 4 && (point < 0x10000 || point > 0x10ffff))
 		return 0;
 	/* Control characters, line separators and the marks that reorder what is read. */
-	if (point < 0xa0 || (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069))
+	if (point < 0xa0 || (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
+		point == 0x200e || point == 0x200f || point == 0x061c)
 		return 0;
 	return length;
 }

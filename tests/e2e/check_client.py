@@ -13,6 +13,7 @@ import threading
 import harness
 import tool
 from harness import WHOLE_MS, boottime, expect, expect_between, expect_not_before
+from liar import Liar
 from terminal import Terminal
 
 
@@ -555,6 +556,35 @@ def test_escapes(place):
         status, text = tool.call(place, daemon, *words)
         expect((status, [c for c in text if c in why and not c.isalnum()]), (0, []), repr(text))
     expect(said(place, daemon, "ls", "b")[0]["why"], why)
+
+
+class Scribe(Liar):
+    """A daemon, as another program could be one at its socket, whose lists say what no daemon of ours lets in."""
+
+    TEXT = "a\u009fb\u0085\x1b[1m\x7f\0\u202e\u200f\u061c"
+
+    def answer(self, words):
+        if words[0] == "HELLO":
+            return super().answer(words)
+        text, broken = [b"$%d\r\n%s\r\n" % (len(one), one)
+                        for one in (self.TEXT.encode(), self.TEXT.encode() + b"\xff\xed\xa0\x80")]
+        one = b"%%6\r\n+name\r\n%s+why\r\n%s+client\r\n%s+state\r\n+held\r\n+token\r\n:7\r\n+session\r\n:7\r\n" % (
+            text, broken, text)
+        return one if words[0] == "INSPECT" else b"*1\r\n" + one
+
+
+def test_escapes_of_anybody(place):
+    """whatever an answer holds, controls of both sets, broken UTF-8, marks of direction: text and JSON escape it"""
+    liar = Scribe(place, None)
+    for words in (("ls",), ("ls", "-q"), ("ls", "--json"), ("show", "b"), ("show", "b", "--json"), ("sessions",),
+                  ("sessions", "--json")):
+        status, text = tool.call(place, liar.socket, *words)
+        expect((status, [c for c in text if not " " <= c <= "~" and c != "\n"]), (0, []), "%s: %r" % (words, text))
+        if words[-1] == "--json":
+            said_of = json.loads(text)
+            one = said_of if words[0] == "show" else said_of[0]
+            expect((one["name"], one["why"][:10], one["why"][-16:]),
+                   (Scribe.TEXT, "a\\xc2\\x9fb", "\\xff\\xed\\xa0\\x80"), text)
 
 
 def test_watch(place):
