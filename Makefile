@@ -103,6 +103,9 @@ $(O)/tests/%: $(O)/obj/tests/%.o $(O)/libsupport.a $(O)/libclient.a $(O)/libhold
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(DAEMON_LIBS) $(CLIENT_LIBS) $(LUA_LIBS)
 
+# Where a test lets allocations fail.
+$(O)/tests/check_reserve: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=core_step
+
 $(O)/tests/sim/holdfast-sim: $(O)/obj/tests/sim/main.o $(O)/libsupport.a $(O)/libholdfastd.a
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -132,9 +135,9 @@ $(O)/plain/%.o: %.c
 	$(call say,PURE)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 -D_GNU_SOURCE -O2 -U_FORTIFY_SOURCE -MMD -MP -c -o $@ $<
 
-# A clock to be stepped, and chance that repeats itself, preloaded into real servers and daemons; they must not carry the
+# A clock to be stepped, memory that runs out, and chance that repeats itself, preloaded into real servers and daemons; they must not carry the
 # sanitizers of what they shim.
-SHIM := $(O)/tests/shim/clock.so $(O)/tests/shim/random.so
+SHIM := $(O)/tests/shim/clock.so $(O)/tests/shim/memory.so $(O)/tests/shim/random.so
 
 $(SHIM): $(O)/%.so: %.c
 	@mkdir -p $(@D)

@@ -128,6 +128,7 @@ struct conf_limits {
 	int64_t arguments;
 	int64_t output_bytes;
 	int64_t buffer_bytes;
+	int64_t memory;
 };
 
 enum conf_level { CONF_LEVEL_DEBUG, CONF_LEVEL_INFO, CONF_LEVEL_WARNING, CONF_LEVEL_ERROR };

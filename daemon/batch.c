@@ -7,14 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *
-must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 void
 batches_init(struct batches *batches)
 {
@@ -63,10 +55,10 @@ text_copy(struct slice *text, char **room)
 
 /* A copy of calls and their texts, which have so many bytes, in one piece. */
 static struct batch *
-batch_new(const struct call *calls, size_t n, size_t bytes)
+batch_new(struct reserve *reserve, const struct call *calls, size_t n, size_t bytes)
 {
 	struct slice *texts[CALL_TEXTS_MAX];
-	struct batch *batch = must(malloc(sizeof *batch + n * sizeof *calls + bytes));
+	struct batch *batch = reserve_resize(reserve, NULL, sizeof *batch + n * sizeof *calls + bytes);
 	char *room = (char *)(batch->calls + n);
 
 	*batch = (struct batch){.n = n};
@@ -80,7 +72,7 @@ batch_new(const struct call *calls, size_t n, size_t bytes)
 }
 
 struct batch *
-batch_of(const struct call *call)
+batch_of(struct reserve *reserve, const struct call *call)
 {
 	struct slice *texts[CALL_TEXTS_MAX];
 	struct call copy = *call;
@@ -88,13 +80,13 @@ batch_of(const struct call *call)
 
 	for (size_t n = call_texts(&copy, texts); n > 0; n--)
 		bytes += texts[n - 1]->n;
-	return batch_new(call, 1, bytes);
+	return batch_new(reserve, call, 1, bytes);
 }
 
 struct batch *
-batch_of_group(struct group *group)
+batch_of_group(struct reserve *reserve, struct group *group)
 {
-	return batch_new(group_calls(group), group->n, group->used);
+	return batch_new(reserve, group_calls(group), group->n, group->used);
 }
 
 void
@@ -128,7 +120,7 @@ vote_texts(struct vote *vote, struct slice *texts[VOTE_TEXTS_MAX])
 }
 
 void
-batch_keep(struct batch *batch, const struct vote *votes)
+batch_keep(struct reserve *reserve, struct batch *batch, const struct vote *votes)
 {
 	struct slice *texts[VOTE_TEXTS_MAX];
 	size_t bytes = 0;
@@ -141,7 +133,7 @@ batch_keep(struct batch *batch, const struct vote *votes)
 		for (size_t t = vote_texts(&vote, texts); t > 0; t--)
 			bytes += texts[t - 1]->n;
 	}
-	batch->votes = must(malloc(batch->n * sizeof *votes + bytes));
+	batch->votes = reserve_resize(reserve, NULL, batch->n * sizeof *votes + bytes);
 	memcpy(batch->votes, votes, batch->n * sizeof *votes);
 	room = (char *)(batch->votes + batch->n);
 	for (size_t i = 0; i < batch->n; i++)

@@ -3,8 +3,7 @@
  *
  *     group ──batch_of_group()──▶ batch ──▶ batches, first in, first out
  *
- * Memory that is missing for a few hundred bytes ends the process: no call could be answered honestly then,
- * and leases run out by themselves.
+ * Memory comes from the reserve if there is none: no call could be answered honestly without.
  */
 #ifndef DAEMON_BATCH_H
 #define DAEMON_BATCH_H
@@ -27,14 +26,16 @@ struct batch {
 };
 
 /* A batch of one call. */
-struct batch *batch_of(const struct call *call) __attribute__((returns_nonnull, warn_unused_result));
+struct batch *batch_of(struct reserve *reserve, const struct call *call)
+	__attribute__((returns_nonnull, warn_unused_result));
 /* A copy of a group in one piece, without the keys, which a reload may free. */
-struct batch *batch_of_group(struct group *group) __attribute__((returns_nonnull, warn_unused_result));
+struct batch *batch_of_group(struct reserve *reserve, struct group *group)
+	__attribute__((returns_nonnull, warn_unused_result));
 
 void batch_free(struct batch *batch);
 
 /* Copies the votes of its calls, with what they point to. */
-void batch_keep(struct batch *batch, const struct vote *votes);
+void batch_keep(struct reserve *reserve, struct batch *batch, const struct vote *votes);
 
 /* First in, first out. */
 struct batches {

@@ -59,6 +59,7 @@ connections_new(struct event_base *base, const struct connections_limits *limits
 	set->arg = arg;
 	set->stats = stats;
 	connections_set_limits(set, limits);
+	buffer_store_fill(&set->store);
 	return set;
 }
 
@@ -201,6 +202,12 @@ connections_count(const struct connections *set)
 	return set->roster.count - set->round.counts[ROUND_ENDED];
 }
 
+size_t
+connections_kept(const struct connections *set)
+{
+	return set->kept_bytes;
+}
+
 void
 connections_each(struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg)
 {
@@ -306,6 +313,10 @@ void
 connections_turn(struct connections *set, int64_t until_ns)
 {
 	connections_flush(set);
+	/* More than wait to be written at a time: when memory is short a refusal still finds room. */
+	if (set->store.n < CONNECTION_WRITE_COUNT) {
+		buffer_store_fill(&set->store);
+	}
 	if (set->round.counts[ROUND_ENDED] > 0) {
 		connections_end(set, until_ns);
 		connections_flush(set);

@@ -32,6 +32,8 @@ struct connection *connections_add(struct connections *set, int fd, const struct
 struct connection *connections_find(const struct connections *set, conn_id id);
 /* Those that are about to be gone not counted. */
 size_t connections_count(const struct connections *set);
+/* Bytes that are kept for what waits to be served or read, of all of them. */
+size_t connections_kept(const struct connections *set);
 /* In the order they came, until each() returns false. */
 void connections_each(
 	struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg);

@@ -24,6 +24,7 @@ struct door;
 struct events;
 struct labours;
 struct masters;
+struct memory;
 struct processes;
 struct stats;
 
@@ -77,6 +78,7 @@ struct desk {
 	struct guesses guesses;
 	struct catalog catalog;
 	struct door *door;
+	const struct memory *memory;
 	struct desk_facts facts;
 	uint64_t calls[VERB_COUNT]; /* how often each verb was asked for */
 	const struct desk_hooks *hooks;

@@ -34,6 +34,12 @@ door_set_limits(struct door *door, const struct door_limits *limits)
 	door->quota.most = limits->per_user;
 }
 
+void
+door_set_short_of_memory(struct door *door, bool short_of_memory)
+{
+	door->short_of_memory = short_of_memory;
+}
+
 /* However many are turned away, it is one line in a while. */
 static void
 door_tell(struct door *door, const char *why)
@@ -177,8 +183,12 @@ door_seat(struct door *door, int fd, bool local, const struct peer *peer, struct
 	*seat = NULL;
 	while (door_full(door) && stranger_evict(door)) {
 	}
-	if (door_full(door)) {
-		if (!spare) {
+	if (door->short_of_memory || door_full(door)) {
+		if (!spare && door->short_of_memory) {
+			door_refuse(door, fd, "memory",
+				"-LIMIT this daemon has as much memory as limits.memory or the system "
+				"allows\r\n");
+		} else if (!spare) {
 			door_refuse(door, fd, "limits.clients",
 				"-LIMIT this daemon serves as many clients as limits.clients allows\r\n");
 		}

@@ -48,6 +48,7 @@ struct door {
 	int64_t turned_away; /* since it was told */
 	int64_t tell_at_ms;  /* not before */
 	bool guarded;        /* TCP clients have to log in */
+	bool short_of_memory;
 	struct stats *stats;
 	struct log *log;
 	void (*opened)(void *arg, struct connection *connection);
@@ -60,6 +61,8 @@ void door_init(struct door *door, struct connections *connections, struct stats 
 void door_done(struct door *door);
 /* For those that come. */
 void door_set_limits(struct door *door, const struct door_limits *limits);
+/* Whether nobody new may come but administrators, for want of memory. */
+void door_set_short_of_memory(struct door *door, bool short_of_memory);
 /* Whether TCP clients have to log in from now on. Those that are here have login_ms for it, too. */
 void door_set_guarded(struct door *door, bool guarded);
 

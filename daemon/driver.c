@@ -45,6 +45,7 @@ driver_now(struct driver *d)
 	}
 	struct now now = d->now;
 	now.random[0] ^= (uint64_t)now_ns;
+	now.full = d->memory.full;
 	return now;
 }
 
@@ -300,24 +301,48 @@ driver_listen_up(struct driver *d)
 	} while (left && noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns);
 }
 
+/* Bytes, roughly: what a lease or a wait takes, and a client besides its buffers; and what a lease takes for
+ * a moment when many are renewed, lost or given back in one step, of which there is a bound. */
+#define LEASE_BYTES  256
+#define CLIENT_BYTES 1024
+#define RISE_BYTES   4096
+#define RISE_MOST    ((size_t)64 << 20)
+
+/* Returns when it wants to look again. */
+static int64_t
+driver_look_at_memory(struct driver *d)
+{
+	struct core_counts counts;
+	core_view_counts(d->core, &counts);
+	size_t many = counts.leases + counts.waiters + counts.releasing;
+	size_t rise = many * RISE_BYTES < RISE_MOST ? many * RISE_BYTES : RISE_MOST;
+	size_t load = many * LEASE_BYTES + connections_kept(d->connections) +
+		      connections_count(d->connections) * CLIENT_BYTES;
+	int64_t look_at = memory_turn(&d->memory, clock_ms(), load, rise);
+	door_set_short_of_memory(&d->door, d->memory.full);
+	return look_at;
+}
+
+static void
+driver_wake_by(int64_t *wake_at, int64_t ms)
+{
+	if (ms < *wake_at) {
+		*wake_at = ms;
+	}
+}
+
 /* When the next turn has to be, though nothing happens. */
 static int64_t
 driver_wake_at(struct driver *d)
 {
 	int64_t wake_at = core_wake_at(d->core);
-	if (door_wake_at(&d->door) < wake_at) {
-		wake_at = door_wake_at(&d->door);
-	}
-	int64_t look_at = d->draining ? INT64_MAX : service_turn(&d->service, clock_ms());
-	if (look_at < wake_at) {
-		wake_at = look_at;
-	}
-	if ((d->draining || d->failed) && driver_end_ms(d) < wake_at) {
-		wake_at = driver_end_ms(d);
-	}
+	driver_wake_by(&wake_at, driver_look_at_memory(d));
+	driver_wake_by(&wake_at, door_wake_at(&d->door));
+	driver_wake_by(&wake_at, d->draining ? INT64_MAX : service_turn(&d->service, clock_ms()));
+	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
 	/* The end of a connection can have been the end of the last hold. */
-	if (d->waits && (core_drained(d->core) || d->waits_until_ms < wake_at)) {
-		wake_at = core_drained(d->core) ? clock_ms() : d->waits_until_ms;
+	if (d->waits) {
+		driver_wake_by(&wake_at, core_drained(d->core) ? clock_ms() : d->waits_until_ms);
 	}
 	return wake_at;
 }
@@ -363,6 +388,7 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	driver_draw(d, 2);
 	actions_init(&d->actions);
 	labours_init(&d->labours);
+	memory_init(&d->memory, log);
 	/* Twice as often as the service manager asks for. */
 	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);
 	if (!d->loop) {
@@ -393,6 +419,7 @@ driver_free(struct driver *d)
 	catalog_done(&d->desk.catalog);
 	door_done(&d->door);
 	actions_done(&d->actions);
+	memory_done(&d->memory);
 	loop_free(d->loop);
 	free(d);
 }
@@ -416,6 +443,7 @@ driver_set_desk(struct driver *d, const struct desk_facts *facts)
 		.stats = d->stats,
 		.log = d->log,
 		.door = &d->door,
+		.memory = &d->memory,
 		.facts = *facts,
 		.hooks = &driver_desk_hooks,
 		.arg = d,
@@ -486,18 +514,18 @@ driver_known_before(const struct driver *d)
 void
 driver_set_limits(struct driver *d, const struct driver_limits *limits)
 {
-	core_set_grace(d->core, &limits->grace);
-	core_set_per_user(d->core, &limits->per_user);
+	core_set_limits(d->core, &limits->grace, &limits->per_user);
 	door_set_limits(&d->door, &limits->door);
 	d->desk.facts.clients_max = limits->door.clients;
 	processes_set_limits(d->processes, &limits->processes);
 	connections_set_limits(d->connections, &limits->connections);
+	memory_set_limit(&d->memory, limits->memory);
 }
 
-void
+bool
 driver_set_rules(struct driver *d, const struct rule *rules, size_t count)
 {
-	core_set_rules(d->core, rules, count);
+	return core_set_rules(d->core, rules, count);
 }
 
 static bool

@@ -44,6 +44,7 @@ struct driver_limits {
 	struct processes_limits processes;
 	struct core_grace grace;
 	struct core_per_user per_user;
+	size_t memory; /* bytes of the process, past which nothing new is begun; 0: no limit */
 };
 
 /* A master as a set of masters names it (members.h). */
@@ -103,7 +104,9 @@ const char *driver_known_before(const struct driver *driver);
 
 /* From now on. */
 void driver_set_limits(struct driver *driver, const struct driver_limits *limits);
-void driver_set_rules(struct driver *driver, const struct rule *rules, size_t count);
+/* False: out of memory, nothing has changed. */
+bool driver_set_rules(struct driver *driver, const struct rule *rules, size_t count)
+	__attribute__((warn_unused_result));
 /* Whoever is logged in and is no user any more is cut off. -1: out of memory, nothing has changed. */
 int driver_set_users(struct driver *driver, const struct access_user *users, size_t count)
 	__attribute__((warn_unused_result));

@@ -9,6 +9,7 @@
 #include "daemon/driver.h"
 #include "daemon/labours.h"
 #include "daemon/listeners.h"
+#include "daemon/memory.h"
 #include "daemon/perform.h"
 #include "daemon/service.h"
 
@@ -30,6 +31,7 @@ struct driver {
 	struct now now; /* of the last event; its random numbers are still unused */
 	struct listeners listeners;
 	struct service service;
+	struct memory memory;
 	int (*reload)(void *arg, char *text, size_t room);
 	void (*relied_on)(void *arg, int64_t until_ms);
 	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);

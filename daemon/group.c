@@ -7,14 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *
-must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 /* FNV-1a. Two names with one hash are taken for one: that costs a command. */
 static uint32_t
 name_hash(struct slice name)
@@ -44,14 +36,14 @@ call_permits(const struct call *call)
 }
 
 static void
-group_add(struct group *group, const struct call *call, uint32_t hash)
+group_add(struct reserve *reserve, struct group *group, const struct call *call, uint32_t hash)
 {
 	struct slice *texts[CALL_TEXTS_MAX];
 	size_t n, bytes = 0;
 
 	assert(group->n < CALL_GROUP_MAX);
 	if (!group->calls)
-		group->calls = must(malloc(CALL_GROUP_MAX * sizeof *group->calls));
+		group->calls = reserve_resize(reserve, NULL, CALL_GROUP_MAX * sizeof *group->calls);
 	group->calls[group->n] = *call;
 	group->hashes[group->n] = hash;
 	group->offsets[group->n] = group->used;
@@ -60,7 +52,7 @@ group_add(struct group *group, const struct call *call, uint32_t hash)
 		bytes += texts[i]->n;
 	if (group->room - group->used < bytes) {
 		group->room = (group->used + bytes) * 2;
-		group->texts = must(realloc(group->texts, group->room));
+		group->texts = reserve_resize(reserve, group->texts, group->room);
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (texts[i]->n > 0)
@@ -139,7 +131,7 @@ groups_add(struct groups *groups, const struct call *call, group_close *close, v
 		if (group_precedes(group, call, hash))
 			close(arg, group);
 	}
-	group_add(&groups->of[script], call, hash);
+	group_add(&groups->reserve, &groups->of[script], call, hash);
 	groups->open |= UINT32_C(1) << script;
 }
 
@@ -175,5 +167,6 @@ groups_done(struct groups *groups)
 		free(groups->of[id].calls);
 		free(groups->of[id].texts);
 	}
+	reserve_free(&groups->reserve);
 	memset(groups, 0, sizeof *groups);
 }

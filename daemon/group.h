@@ -8,14 +8,15 @@
  * came; those about different names may overtake each other. A call about no name overtakes nothing and
  * nothing overtakes it.
  *
- * The pool and the simulator use it. Pure; without memory for some kilobytes it ends the process: no call
- * could be answered honestly then, and leases run out by themselves.
+ * The pool and the simulator use it. Pure. Memory comes from the reserve if there is none: no call could be
+ * answered honestly without.
  */
 #ifndef DAEMON_GROUP_H
 #define DAEMON_GROUP_H
 
 #include "daemon/call.h"
 #include "daemon/core/call.h"
+#include "daemon/core/reserve.h"
 #include "daemon/script.h"
 
 #include <stdbool.h>
@@ -36,7 +37,8 @@ struct group {
 
 /* All zero in the beginning. */
 struct groups {
-	uint32_t open; /* a bit for each that may have calls: the others need no look */
+	uint32_t open;          /* a bit for each that may have calls: the others need no look */
+	struct reserve reserve; /* filled by whoever can do without calls when it cannot be had */
 	struct group of[SCRIPT_COUNT];
 };
 

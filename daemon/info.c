@@ -9,6 +9,7 @@
 #include "daemon/door.h"
 #include "daemon/events.h"
 #include "daemon/masters.h"
+#include "daemon/memory.h"
 #include "proto/composer.h"
 
 #include <inttypes.h>
@@ -142,6 +143,16 @@ info_stats(const struct desk *desk, struct buffer *text)
 	}
 }
 
+/* Names as Redis has them, where it has one. */
+static void
+info_memory(const struct desk *desk, struct buffer *text)
+{
+	info_line(text, "used_memory_rss:%zu", desk->memory->resident);
+	info_line(text, "maxmemory:%zu", desk->memory->limit);
+	info_line(text, "maxmemory_policy:noeviction");
+	info_line(text, "memory_full:%d", desk->memory->full);
+}
+
 static void
 info_commandstats(const struct desk *desk, struct buffer *text)
 {
@@ -180,7 +191,7 @@ static const struct {
 	{"Stats", info_stats},
 	{"Replication", info_replication},
 	{"Commandstats", info_commandstats},
-	{"Memory", NULL},
+	{"Memory", info_memory},
 	{"Persistence", NULL},
 	{"CPU", NULL},
 	{"Modules", NULL},

@@ -173,7 +173,6 @@ change_note(void *arg, const struct conf_change *change)
 static void
 conf_replace(struct main *m, struct conf *conf, struct rule *rules)
 {
-	driver_set_rules(m->driver, rules, SETTINGS_RULES);
 	free(m->rules);
 	m->rules = rules;
 	if (m->conf != m->boot) {
@@ -189,7 +188,7 @@ conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *er
 {
 	struct rule *rules = settings_rules(conf, m->boot);
 	if (!rules || log_set(m, conf, error) != 0 || settings_listen(m->driver, conf, error) != 0 ||
-		settings_users(m->driver, conf) != 0) {
+		settings_users(m->driver, conf) != 0 || !driver_set_rules(m->driver, rules, SETTINGS_RULES)) {
 		free(rules);
 		return -1;
 	}
@@ -441,6 +440,21 @@ descriptors_raise(struct main *m)
 	}
 }
 
+/*
+ * A core dump would have the passwords in it. With a limit of 1 byte the kernel writes none and starts no
+ * program that takes one. The process stays dumpable otherwise: PR_SET_DUMPABLE would take /proc/self/fdinfo
+ * away, by which processes of bound sessions are known, and keep debuggers from a daemon that a user runs.
+ */
+static void
+cores_forbid(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_CORE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max < 1 ? 0 : 1;
+		setrlimit(RLIMIT_CORE, &limit);
+	}
+}
+
 /* The host's name, and the version. */
 static void
 about_make(struct main *m)
@@ -521,6 +535,7 @@ main_serve(struct main *m)
 {
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a log that may not grow any more */
+	cores_forbid();
 	int failed = main_begin(m);
 	if (!failed) {
 		char masters[CORE_MASTERS_MAX * (SETTINGS_WHERE_MAX + 2)];

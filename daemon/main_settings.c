@@ -150,6 +150,7 @@ settings_limits(const struct conf *conf, int64_t descriptors)
 		.grace.most_ms = conf->limits.grace_ms,
 		.per_user.locks = conf->limits.locks_per_user,
 		.per_user.latches = conf->limits.latches_per_user,
+		.memory = (size_t)conf->limits.memory,
 	};
 }
 

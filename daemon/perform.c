@@ -116,5 +116,5 @@ perform_actions(struct perform *p, struct actions *actions)
 	for (size_t i = 0; i < actions->n; i++) {
 		perform_action(p, &actions->list[i]);
 	}
-	actions->n = 0;
+	actions_empty(actions);
 }

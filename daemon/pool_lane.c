@@ -70,7 +70,7 @@ lane_send_group(void *arg, struct group *group)
 	enum call_op op = calls[0].op;
 	const char *refused = replicas_refuse(&pool->replicas, op);
 	bool encoded = lane->up && !refused && call_encode(&pool->command, &pool->call_settings, calls, n);
-	struct batch *batch = batch_of_group(group);
+	struct batch *batch = batch_of_group(&lane->groups.reserve, group);
 
 	group_clear(group);
 	batch->acked = replicas_matter(&pool->replicas, op);
@@ -97,7 +97,7 @@ lane_call(struct lane *lane, const struct call *call)
 	if (lane->up)
 		groups_add(&lane->groups, call, lane_send_group, lane);
 	else
-		pool_put_unsent(lane->pool, batch_of(call));
+		pool_put_unsent(lane->pool, batch_of(&lane->groups.reserve, call));
 }
 
 static void
@@ -115,6 +115,7 @@ lane_wait(struct lane *lane)
 void
 lane_flush(struct lane *lane)
 {
+	(void)reserve_fill(&lane->groups.reserve);
 	groups_close(&lane->groups, lane_send_group, lane);
 	if (lane->wait_due && lane->waits < WAITS_MAX)
 		lane_wait(lane);
@@ -164,7 +165,7 @@ lane_hand_over(struct lane *lane, struct batch *batch, const struct vote *votes)
 	size_t i;
 
 	if (batch->acked || lane->kept.head) {
-		batch_keep(batch, votes);
+		batch_keep(&lane->groups.reserve, batch, votes);
 		batches_put(&lane->kept, batch);
 		return;
 	}

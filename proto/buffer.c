@@ -127,6 +127,18 @@ buffer_trim(struct buffer *b)
 }
 
 void
+buffer_store_fill(struct buffer_store *store)
+{
+	while (store->n < BUFFER_STORE_MOST) {
+		char *block = malloc(BUFFER_ROOM_MIN);
+
+		if (block == NULL)
+			return;
+		store->blocks[store->n++] = block;
+	}
+}
+
+void
 buffer_store_done(struct buffer_store *store)
 {
 	while (store->n > 0)

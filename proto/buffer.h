@@ -82,6 +82,8 @@ struct buffer_store {
 	char *blocks[BUFFER_STORE_MOST];
 };
 
+/* As many as it can have, or there is memory for. */
+void buffer_store_fill(struct buffer_store *store);
 void buffer_store_done(struct buffer_store *store);
 /* Memory for one that has none, if there is some. */
 void buffer_borrow(struct buffer *b, struct buffer_store *store);

@@ -108,7 +108,7 @@ START_TEST(every_key_reaches_its_field)
 		"  - match: '*'\n"
 		"limits: { clients: 5, name-bytes: 64, request-bytes: 1m, arguments: 16,\n"
 		"  grace-sessions: 7, grace-time: 1h, locks-per-user: 99, latches-per-user: 8, buffer-bytes: "
-		"16384m }\n"
+		"16384m, memory: 1048576m }\n"
 		"log: { level: debug, to: /var/log/h.log }\n"
 		"embedded: { directory: /d, redis-server: /usr/bin/valkey-server }\n");
 
@@ -145,6 +145,7 @@ START_TEST(every_key_reaches_its_field)
 	ck_assert_int_eq(conf->limits.locks_per_user, 99);
 	ck_assert_int_eq(conf->limits.latches_per_user, 8);
 	ck_assert_int_eq(conf->limits.buffer_bytes, INT64_C(16384) << 20);
+	ck_assert_int_eq(conf->limits.memory, INT64_C(1) << 40);
 	ck_assert_int_eq(conf->limits.arguments, 16);
 	ck_assert_int_eq(conf->log.level, CONF_LEVEL_DEBUG);
 	ck_assert_str_eq(conf->embedded.redis_server, "/usr/bin/valkey-server");

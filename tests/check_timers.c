@@ -1,4 +1,5 @@
 /* Tests of daemon/core/timers.c. */
+#include "daemon/core/reserve.h"
 #include "daemon/core/timers.h"
 #include "tests/sim/rng.h"
 #include "tests/support/suite.h"
@@ -7,13 +8,14 @@
 
 #define MANY 300
 
+static struct reserve reserve;
 static struct timers timers;
 static struct timer all[MANY];
 
 static void
 begin(void)
 {
-	timers_init(&timers);
+	timers_init(&timers, &reserve);
 	for (int i = 0; i < MANY; i++)
 		timer_init(&all[i], TIMER_LEASE);
 }
@@ -52,6 +54,24 @@ START_TEST(of_one_time_the_one_that_was_armed_first_comes_first)
 		ck_assert_ptr_eq(timers_due(&timers, 5), &all[i]);
 	ck_assert_ptr_eq(timers_due(&timers, 5), &all[0]);
 	ck_assert_ptr_null(timers_due(&timers, 5));
+}
+END_TEST
+
+START_TEST(the_heap_grows_with_them_and_shrinks)
+{
+	size_t most;
+
+	begin();
+	for (int i = 0; i < MANY; i++)
+		timer_arm(&timers, &all[i], i);
+	most = timers.room;
+	ck_assert_uint_ge(most, MANY);
+	for (int i = 0; i < MANY - 10; i++)
+		ck_assert_ptr_eq(timers_due(&timers, i), &all[i]);
+	ck_assert_uint_lt(timers.room, most);
+	for (int i = MANY - 10; i < MANY; i++)
+		ck_assert_ptr_eq(timers_due(&timers, i), &all[i]);
+	ck_assert_ptr_null(timers_due(&timers, MANY));
 }
 END_TEST
 
@@ -115,6 +135,6 @@ int
 main(void)
 {
 	return SUITE_RUN("timers", NULL, end, they_come_in_the_order_of_their_times,
-		of_one_time_the_one_that_was_armed_first_comes_first, what_is_cancelled_does_not_come,
-		whatever_is_armed_moved_and_cancelled_the_first_is_known);
+		of_one_time_the_one_that_was_armed_first_comes_first, the_heap_grows_with_them_and_shrinks,
+		what_is_cancelled_does_not_come, whatever_is_armed_moved_and_cancelled_the_first_is_known);
 }

@@ -142,7 +142,7 @@ START_TEST(when_it_has_passed_on_there_is_room_again)
 
 	story_of_users(&w);
 	w.settings.per_user.locks = 1;
-	core_set_per_user(w.core, &w.settings.per_user);
+	core_set_limits(w.core, &w.settings.grace, &w.settings.per_user);
 	take(&w, 11, "a", 1);
 	close_as(&w, 11, END_ABANDONED);
 	close_as(&w, 12, END_CLEAN);
@@ -266,7 +266,7 @@ START_TEST(who_logs_in_as_another_who_has_no_room_for_his_grace_stays_counted_as
 
 	story_of_users(&w);
 	w.settings.grace.per_user = 1;
-	core_set_grace(w.core, &w.settings.grace);
+	core_set_limits(w.core, &w.settings.grace, &w.settings.per_user);
 	ck_assert_ptr_nonnull(strstr(run(&w, 11, grace), "c11 0"));
 	ck_assert_ptr_nonnull(strstr(run(&w, 14, grace), "c14 0"));
 	login(&w, 11, BOB);

@@ -118,7 +118,7 @@ struct action {
 	} u;
 };
 
-/* A growing list; the driver empties it (n = 0) after performing it and uses it again. */
+/* A growing list; the driver empties it after performing it and uses it again. */
 struct actions {
 	struct action *list;
 	size_t n;
@@ -126,6 +126,8 @@ struct actions {
 };
 
 void actions_init(struct actions *a);
+/* None are in it any more. The memory of very many goes back. */
+void actions_empty(struct actions *a);
 void actions_done(struct actions *a);
 
 #endif

@@ -53,7 +53,9 @@ core_new(const struct core_settings *settings, struct now now)
 	assert(settings->masters % 2 == 1 && settings->masters <= CORE_MASTERS_MAX);
 	assert(settings->links >= 1 && settings->links <= CORE_LINKS_MAX && settings->rule_count >= 1);
 	assert(settings->namespace_ != NULL);
-	if (!rules_init(&core->rules, settings->rules, settings->rule_count)) {
+	if (!reserve_fill(&core->reserve) ||
+		!rules_init(&core->rules, settings->rules, settings->rule_count)) {
+		reserve_free(&core->reserve);
 		free(core);
 		return NULL;
 	}
@@ -64,9 +66,9 @@ core_new(const struct core_settings *settings, struct now now)
 	core->now = now;
 	core->secret[0] = now.random[0];
 	core->secret[1] = now.random[1];
-	timers_init(&core->timers);
+	timers_init(&core->timers, &core->reserve);
 	names_init(&core->names, core->secret);
-	touched_init(&core->touched);
+	touched_init(&core->touched, &core->reserve);
 	TAILQ_INIT(&core->nobody.waiters);
 	TAILQ_INIT(&core->queues);
 	timer_init(&core->sweep_timer, TIMER_SWEEP);
@@ -174,6 +176,7 @@ core_free(struct core *core)
 	touched_done(&core->touched);
 	timers_done(&core->timers);
 	rules_done(&core->rules);
+	reserve_free(&core->reserve);
 	free(core);
 }
 
@@ -195,24 +198,21 @@ core_drew(const struct core *core)
 	return core->drew;
 }
 
-void
+bool
 core_set_rules(struct core *core, const struct rule *rules, size_t count)
 {
-	rules_replace(core, rules, count);
+	if (!rules_replace(core, rules, count))
+		return false;
 	for (size_t i = 0; i < count; i++)
 		if (terms_ruled(core, rules[i].lease_ms))
 			masters_greet(core);
+	return true;
 }
 
 void
-core_set_grace(struct core *core, const struct core_grace *grace)
+core_set_limits(struct core *core, const struct core_grace *grace, const struct core_per_user *per_user)
 {
 	core->settings.grace = *grace;
-}
-
-void
-core_set_per_user(struct core *core, const struct core_per_user *per_user)
-{
 	core->settings.per_user = *per_user;
 }
 
@@ -578,6 +578,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	if (due_ms < core->now.ms)
 		due_ms = core->now.ms;
 	grave_empty(core);
+	(void)reserve_fill(&core->reserve);
 	assert(now.ms >= core->now.ms);
 	core->now = now;
 	core->chance = now.random[0];

@@ -109,12 +109,11 @@ int64_t core_wake_at(const struct core *core);
 
 /* Other rules from now on, but for names that are held or waited for only as soon as these have been looked
  * at, some thousands in each ms. No name may get another key template by it. A longer lease is taken as soon
- * as the guards of all daemons wait for it (terms.h). Without memory for them the process ends. */
-void core_set_rules(struct core *core, const struct rule *rules, size_t count);
+ * as the guards of all daemons wait for it (terms.h). False: out of memory, nothing has changed. */
+bool core_set_rules(struct core *core, const struct rule *rules, size_t count);
 
 /* From now on; sessions keep what they have. */
-void core_set_grace(struct core *core, const struct core_grace *grace);
-void core_set_per_user(struct core *core, const struct core_per_user *per_user);
+void core_set_limits(struct core *core, const struct core_grace *grace, const struct core_per_user *per_user);
 
 /* Asserts every invariant over the whole state. Slow: for tests and the simulator. */
 void core_check(const struct core *core, int64_t now_ms);

@@ -9,11 +9,20 @@
 #include <string.h>
 
 #define ACTIONS_FIRST 64
+#define ACTIONS_KEPT  1024
 
 void
 actions_init(struct actions *a)
 {
 	memset(a, 0, sizeof(*a));
+}
+
+void
+actions_empty(struct actions *a)
+{
+	a->n = 0;
+	if (a->room > ACTIONS_KEPT)
+		actions_done(a);
 }
 
 void
@@ -28,15 +37,8 @@ emit(struct core *core, enum action_type type, conn_id conn)
 {
 	struct actions *a = core->actions;
 
-	if (a->n == a->room) {
-		size_t room = a->room == 0 ? ACTIONS_FIRST : a->room * 2;
-		struct action *list = realloc(a->list, room * sizeof(*list));
-
-		/* A decision that cannot be told is worse than a daemon that stops (rule 7). */
-		assert(list != NULL);
-		a->list = list;
-		a->room = room;
-	}
+	if (a->n == a->room)
+		a->list = reserve_grow(&core->reserve, a->list, &a->room, sizeof(*a->list), ACTIONS_FIRST);
 	a->list[a->n].type = type;
 	a->list[a->n].conn = conn;
 	return &a->list[a->n++];

@@ -13,11 +13,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Time and chance, read by the driver afresh for each event. */
+/* Time, chance and room, read by the driver afresh for each event. */
 struct now {
 	int64_t ms;         /* CLOCK_BOOTTIME */
 	int64_t wall_us;    /* CLOCK_REALTIME in this ms; only proposes tokens, never times anything */
 	uint64_t random[2]; /* unpredictable: secrets and jitter come from here; see core_drew() */
+	bool full; /* memory is short: what is there goes on, but no new lock, wait or latch is begun */
 };
 
 /* What is asked of the set of masters (PROTOCOL.md 6.12 to 6.14). */

@@ -66,6 +66,6 @@ family_join(struct core *core, struct resource *r, const struct command *c)
 		memset(&r->lease, 0, r->name_at - offsetof(struct resource, lease));
 		lease_init(&r->lease, r);
 		if (resource_seats(r) < core->settings.masters)
-			seats_grow(&r->lease, 0, core->settings.masters);
+			seats_grow(core, &r->lease, 0, core->settings.masters);
 	}
 }

@@ -34,14 +34,11 @@ after(int64_t now_ms, int64_t ms)
 	return ms > 0 ? now_ms + ms : TIMER_NEVER;
 }
 
-/* NULL: out of memory. */
 static struct terms *
 terms_new(struct core *core, struct grant *g)
 {
-	struct terms *t = grave_new(core, sizeof(*t));
+	struct terms *t = grave_must(core, sizeof(*t));
 
-	if (t == NULL)
-		return NULL;
 	timer_init(&t->timer, TIMER_GRANT);
 	t->grant = g;
 	t->granted_ms = g->granted_ms;
@@ -53,15 +50,11 @@ terms_new(struct core *core, struct grant *g)
 	return t;
 }
 
-/* Of a hold that needs them from now on. One whose end nobody would notice is worse than a daemon that stops
- * (rule 7). */
+/* Of a hold that needs them from now on: its end must be noticed. */
 static struct terms *
 grant_bound(struct core *core, struct grant *g)
 {
-	struct terms *t = g->bounded ? g->terms : terms_new(core, g);
-
-	assert(t != NULL);
-	return t;
+	return g->bounded ? g->terms : terms_new(core, g);
 }
 
 static void
@@ -118,10 +111,8 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	g->token = token;
 	g->count = 1;
 	g->granted_ms = core->now.ms;
-	if (bounded && terms_new(core, g) == NULL) {
-		free(g);
-		return NULL;
-	}
+	if (bounded)
+		(void)terms_new(core, g);
 	if (w->part == NULL)
 		grant_begin(core, g, w->lease_ms, w->max_hold_ms);
 	return g;

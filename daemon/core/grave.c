@@ -55,6 +55,19 @@ grave_new(struct core *core, size_t bytes)
 	return grave;
 }
 
+void *
+grave_must(struct core *core, size_t bytes)
+{
+	void *memory = grave_new(core, bytes);
+
+	if (memory == NULL) {
+		reserve_free(&core->reserve);
+		memory = grave_new(core, bytes);
+	}
+	assert(memory != NULL && "out of memory, and the reserve is used up");
+	return memory;
+}
+
 void
 grave_bury(struct core *core, struct grave *dead)
 {

@@ -10,6 +10,8 @@
 /* Zeroed memory for an object that begins with its grave. To be buried, or given to free(). NULL: none left.
  */
 void *grave_new(struct core *core, size_t bytes) __attribute__((warn_unused_result));
+/* The same for what must not fail: never NULL (reserve.h). */
+void *grave_must(struct core *core, size_t bytes) __attribute__((returns_nonnull, warn_unused_result));
 
 void grave_bury(struct core *core, struct grave *dead);
 

@@ -55,7 +55,7 @@ resource_grow(struct core *core, struct resource *r, unsigned from, unsigned to)
 	struct lease *l;
 
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
-		seats_grow(l, from, to);
+		seats_grow(core, l, from, to);
 		if (l->traffic != NULL)
 			traffic_grow(core, l, from, to);
 	}

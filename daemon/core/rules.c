@@ -129,16 +129,18 @@ rules_timer(struct core *core)
 	rules->newest->next = NULL;
 }
 
-void
+bool
 rules_replace(struct core *core, const struct rule *first, size_t count)
 {
 	struct rules *rules = &core->rules;
 	struct rule_set *set = set_new(first, count);
 
-	assert(set != NULL);
+	if (set == NULL)
+		return false;
 	set->next = rules->newest;
 	rules->newest = set;
 	names_walk_begin(&core->names, &rules->walk);
 	timer_cancel(&core->timers, &rules->timer);
 	rules_timer(core);
+	return true;
 }

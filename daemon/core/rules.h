@@ -20,8 +20,8 @@ bool rules_init(struct rules *rules, const struct rule *first, size_t count)
 	__attribute__((warn_unused_result));
 void rules_done(struct rules *rules);
 
-/* Without memory for others the process ends. */
-void rules_replace(struct core *core, const struct rule *first, size_t count);
+/* False: out of memory, nothing has changed. */
+bool rules_replace(struct core *core, const struct rule *first, size_t count);
 /* Time to look at more names. */
 void rules_timer(struct core *core);
 

@@ -31,11 +31,11 @@ seat_set_odd(struct lease *l, unsigned i)
 _Static_assert(sizeof(struct seat) >= sizeof(struct seat *), "a seat has room for a pointer");
 
 void
-seats_grow(struct lease *l, unsigned from, unsigned to)
+seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 {
-	struct seat *seats = malloc(to * sizeof(*seats));
+	struct seat *seats = reserve_resize(&core->reserve, NULL, to * sizeof(*seats));
 
-	assert(seats != NULL && from < to);
+	assert(from < to);
 	for (unsigned i = 0; i < to; i++) {
 		if (i < from)
 			seats[i] = *seat_of(l, i);

@@ -31,7 +31,7 @@ seat_is_odd(const struct lease *l, unsigned i)
  * promised under the set of before, adds nothing to it, and counts for no round that is to come. A newcomer
  * gives nothing to others for that long. Without memory the process ends (rule 7).
  */
-void seats_grow(struct lease *l, unsigned from, unsigned to);
+void seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
 void seat_empty(struct lease *l, unsigned i);
 
 void seats_free(struct lease *l);

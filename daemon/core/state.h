@@ -19,6 +19,7 @@
 #include "daemon/core/lease_data.h"
 #include "daemon/core/master_data.h"
 #include "daemon/core/names.h"
+#include "daemon/core/reserve.h"
 #include "daemon/core/roster.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/touched.h"
@@ -471,6 +472,7 @@ enum drain {
 struct core {
 	struct core_settings settings;
 	uint64_t secret[2]; /* of the tables that clients choose the keys of (hash.h) */
+	struct reserve reserve;
 	struct timers timers;
 	struct rules rules;
 	struct master masters[CORE_SLOTS_MAX]; /* the members, then the newcomers of a change (masterset.h) */

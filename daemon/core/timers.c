@@ -1,5 +1,7 @@
 #include "daemon/core/timers.h"
 
+#include "daemon/core/reserve.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -65,22 +67,38 @@ heap_settle(struct timers *t, size_t at, struct timer_place place)
 }
 
 void
-timers_init(struct timers *t)
+timers_init(struct timers *t, struct reserve *reserve)
 {
-	*t = (struct timers){0};
+	*t = (struct timers){.reserve = reserve};
 }
 
 void
 timers_done(struct timers *t)
 {
 	free(t->heap);
-	timers_init(t);
+	timers_init(t, t->reserve);
 }
 
 void
 timer_init(struct timer *timer, enum timer_kind kind)
 {
 	*timer = (struct timer){.kind = kind};
+}
+
+/* What was there for many more goes back. */
+static void
+heap_shrink(struct timers *t)
+{
+	size_t room = t->room / 2;
+	struct timer_place *heap;
+
+	if (t->n > t->room / 4 || room < TIMERS_FIRST)
+		return;
+	heap = realloc(t->heap, room * sizeof(*heap));
+	if (heap == NULL)
+		return;
+	t->heap = heap;
+	t->room = room;
 }
 
 void
@@ -94,21 +112,16 @@ timer_cancel(struct timers *t, struct timer *timer)
 	timer->place = 0;
 	if (at < --t->n)
 		heap_settle(t, at, t->heap[t->n]);
+	heap_shrink(t);
 }
 
 static void
 heap_make_room(struct timers *t)
 {
-	size_t room = t->room == 0 ? TIMERS_FIRST : t->room * 2;
-	struct timer_place *heap;
-
 	if (t->n < t->room)
 		return;
-	heap = realloc(t->heap, room * sizeof(*heap));
-	/* A lease whose end nobody would notice is worse than a daemon that stops (rule 7). */
-	assert(heap != NULL && room <= TIMER_PLACES);
-	t->heap = heap;
-	t->room = room;
+	t->heap = reserve_grow(t->reserve, t->heap, &t->room, sizeof(*t->heap), TIMERS_FIRST);
+	assert(t->n < TIMER_PLACES);
 }
 
 void

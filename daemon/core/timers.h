@@ -3,7 +3,7 @@
  *
  * A timer is embedded in the object it belongs to; its kind says which object that is. The core runs what is
  * due at the start of every step and tells the driver when to come back (core_wake_at). Arming and cancelling
- * are O(log n), finding the first O(1). Without memory for the heap the process ends.
+ * are O(log n), finding the first O(1). Memory for the heap comes from the reserve if there is none.
  */
 #ifndef CORE_TIMERS_H
 #define CORE_TIMERS_H
@@ -52,15 +52,19 @@ struct timer_place {
 	struct timer *timer;
 };
 
+struct reserve;
+
 /* All that are armed: each is before those below it, the first is on top. */
 struct timers {
+	struct reserve *reserve;
 	struct timer_place *heap;
 	size_t n;
 	size_t room;
 	uint32_t serial;
 };
 
-void timers_init(struct timers *t);
+/* reserve is kept by reference. */
+void timers_init(struct timers *t, struct reserve *reserve);
 void timers_done(struct timers *t);
 void timer_init(struct timer *timer, enum timer_kind kind);
 

@@ -2,34 +2,48 @@
 
 #include "daemon/core/state.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #define KEPT 256
 
-static void
+/* False: it stays as it is. */
+static bool
 touched_set_room(struct touched *t, size_t room)
 {
 	size_t first = (size_t)(t->first - t->list), end = (size_t)(t->end - t->list);
+	struct resource **list = realloc(t->list, room * sizeof(struct resource *));
 
-	t->list = realloc(t->list, room * sizeof(struct resource *));
-	assert(t->list != NULL);
-	t->first = t->list + first;
-	t->end = t->list + end;
-	t->room = t->list + room;
+	if (list == NULL)
+		return false;
+	t->list = list;
+	t->first = list + first;
+	t->end = list + end;
+	t->room = list + room;
+	return true;
 }
 
 void
-touched_init(struct touched *t)
+touched_init(struct touched *t, struct reserve *reserve)
 {
-	*t = (struct touched){.list = NULL};
-	touched_set_room(t, KEPT);
+	struct resource **list = reserve_resize(reserve, NULL, KEPT * sizeof(*list));
+
+	*t = (struct touched){.list = list, .first = list, .end = list, .room = list + KEPT};
 }
 
 void
 touched_done(struct touched *t)
 {
 	free(t->list);
+}
+
+/* False: there is no room for it. */
+static bool
+touched_put(struct touched *t, struct resource *r)
+{
+	if (t->end == t->room && !touched_set_room(t, 2 * (size_t)(t->room - t->list)))
+		return false;
+	*t->end++ = r;
+	return true;
 }
 
 void
@@ -40,19 +54,24 @@ touched_add(struct core *core, struct resource *r)
 	if (r->dirty)
 		return;
 	r->dirty = true;
-	*t->end++ = r;
-	if (t->end == t->room)
-		touched_set_room(t, 2 * (size_t)(t->room - t->list));
+	if (!touched_put(t, r))
+		t->missed = true;
 }
 
-/* All have had their turn. */
+/* All on the list have had their turn: whoever is dirty still was missed. */
 static void
-touched_rest(struct touched *t)
+touched_find(struct core *core)
 {
+	struct touched *t = &core->touched;
+	struct resource *r;
+
 	t->first = t->list;
 	t->end = t->list;
-	if (t->room > t->list + KEPT)
-		touched_set_room(t, KEPT);
+	if (!t->missed)
+		return;
+	t->missed = false;
+	for (r = names_first(&core->names); r != NULL && !t->missed; r = names_next(&core->names, r))
+		t->missed = r->dirty && !touched_put(t, r);
 }
 
 struct resource *
@@ -60,8 +79,11 @@ touched_next(struct core *core)
 {
 	struct touched *t = &core->touched;
 
+	if (t->first == t->end)
+		touched_find(core);
 	if (t->first == t->end) {
-		touched_rest(t);
+		if (t->room > t->list + KEPT)
+			(void)touched_set_room(t, KEPT);
 		return NULL;
 	}
 	(*t->first)->dirty = false;
@@ -71,5 +93,7 @@ touched_next(struct core *core)
 bool
 touched_at_rest(const struct core *core)
 {
-	return core->touched.end == core->touched.list && core->touched.room == core->touched.list + KEPT;
+	const struct touched *t = &core->touched;
+
+	return t->end == t->list && !t->missed && t->room == t->list + KEPT;
 }

@@ -2,8 +2,8 @@
  * touched: the names that have to be settled before the step ends, in the order in which they were touched.
  *
  * There are a few in a step, and all there are when a master comes back: what takes room for that is given
- * back. A name that nobody looks at any more is worse than a daemon that stops (rule 7): without memory the
- * process ends.
+ * back. A name for which there is no room is found by a walk through all names, when the others have had
+ * their turn.
  */
 #ifndef CORE_TOUCHED_H
 #define CORE_TOUCHED_H
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct core;
+struct reserve;
 struct resource;
 
 struct touched {
@@ -18,9 +19,10 @@ struct touched {
 	struct resource **first; /* has its turn; from here */
 	struct resource **end;   /* to here, exclusive */
 	struct resource **room;  /* the end of the list, beyond all that */
+	bool missed;             /* there are dirty names besides */
 };
 
-void touched_init(struct touched *t);
+void touched_init(struct touched *t, struct reserve *reserve);
 void touched_done(struct touched *t);
 
 /* It has to be settled before the step ends. */

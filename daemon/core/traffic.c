@@ -9,9 +9,9 @@
 struct traffic *
 traffic_new(struct core *core, struct lease *l)
 {
-	struct traffic *t = grave_new(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
+	struct traffic *t = grave_must(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
 
-	assert(l->traffic == NULL && t != NULL);
+	assert(l->traffic == NULL);
 	t->reached = l->token_last;
 	l->traffic = t;
 	return t;
@@ -21,10 +21,10 @@ void
 traffic_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 {
 	struct traffic *before = l->traffic;
-	struct traffic *t = grave_new(core, sizeof(*t) + to * sizeof(*t->questions));
+	struct traffic *t = grave_must(core, sizeof(*t) + to * sizeof(*t->questions));
 	struct grave grave;
 
-	assert(t != NULL && from < to);
+	assert(from < to);
 	grave = t->grave;
 	memcpy(t, before, sizeof(*t) + from * sizeof(*t->questions));
 	t->grave = grave;

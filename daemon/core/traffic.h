@@ -6,11 +6,11 @@
 
 #include "daemon/core/state.h"
 
-/* From now on it has some. Without memory for that the process ends: a lease that cannot be asked for or kept
- * is worse (rule 7). */
+/* From now on it has some: a lease that cannot be asked for or kept is worse than none, so memory comes from
+ * the reserve if there is none. */
 struct traffic *traffic_new(struct core *core, struct lease *l);
 
-/* It has some: so many masters can be asked from now on. Without memory as traffic_new(). */
+/* It has some: so many masters can be asked from now on. Memory as in traffic_new(). */
 void traffic_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
 
 static inline struct traffic *

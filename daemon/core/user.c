@@ -124,11 +124,25 @@ user_grace_leave(struct core *core, struct session *s)
 	s->user->graces--;
 }
 
+/* Whether there is memory for what is there alone. True, and answered. */
+static bool
+memory_full(struct core *core, const struct conn *conn)
+{
+	if (!core->now.full && core->reserve.memory != NULL)
+		return false;
+	emit_error(core, conn->id, CODE_LIMIT,
+		"memory: this daemon has as much as limits.memory or the system allows, and begins nothing "
+		"new: UNLOCK some, or wait");
+	return true;
+}
+
 bool
 user_full(struct core *core, const struct conn *conn, int64_t locks)
 {
 	const struct user *u = conn->session->user;
 
+	if (memory_full(core, conn))
+		return true;
 	if (u->locks + locks <= core->settings.per_user.locks)
 		return false;
 	emit_error(core, conn->id, CODE_LIMIT,
@@ -178,6 +192,8 @@ user_latches_full(struct core *core, const struct conn *conn, int64_t cost)
 {
 	const struct user *u = conn->session->user;
 
+	if (memory_full(core, conn))
+		return true;
 	if (u->latches + cost <= core->settings.per_user.latches)
 		return false;
 	emit_error(core, conn->id, CODE_LIMIT,

@@ -52,7 +52,7 @@ user_remind(struct session *s, int64_t losses)
 	s->user->losses += losses;
 }
 
-/* This many more are too many. True: conn has its answer. */
+/* This many more are too many, for this user or for the memory of the daemon. True: conn has its answer. */
 bool user_full(struct core *core, const struct conn *conn, int64_t locks);
 
 /* A hold is cut from its session and withheld; and passes on. */
@@ -62,7 +62,7 @@ void user_pass_on(struct core *core, struct grant *g);
 /* A latch more, which counts for so many; and one less. */
 void user_latch_enter(struct user *u, int64_t cost);
 void user_latch_leave(struct core *core, struct user *u, int64_t cost);
-/* One that costs this would be too many. True: conn has its answer. */
+/* One that costs this would be too many, likewise. True: conn has its answer. */
 bool user_latches_full(struct core *core, const struct conn *conn, int64_t cost);
 
 #endif

@@ -1,0 +1,123 @@
+/*
+ * memory: an allocator that runs out, for one process and while it runs. Preloaded (LD_PRELOAD) into a
+ * holdfastd by the end-to-end tests; linked into nothing.
+ *
+ * HOLDFAST_MEMORY names a file of three int64_t of this machine: how many bytes may be in use (0: any
+ * number), how many are, and how many requests have failed. It is mapped: a write to the first is seen by the
+ * next request, and what the process has in use can be read from the second. Without the variable nothing is
+ * changed. What was asked for before the file was mapped is counted as well.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The allocator of glibc, under the names that nothing overrides. */
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t n);
+void __libc_free(void *p);
+
+/* A preloaded library is called by functions that know nothing of it: there is nobody to pass this in. */
+static struct {
+	_Atomic int64_t most;
+	_Atomic int64_t used;
+	_Atomic int64_t failed;
+} * memory_page;
+static _Atomic int64_t memory_before;
+
+__attribute__((constructor)) static void
+memory_map(void)
+{
+	const char *path = getenv("HOLDFAST_MEMORY");
+	if (!path) {
+		return;
+	}
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	void *page = fd < 0 ? MAP_FAILED
+			    : mmap(NULL, 3 * sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		/* A test that thinks there is no memory must not pass. */
+		abort();
+	}
+	close(fd);
+	memory_page = page;
+	memory_page->used = memory_before;
+}
+
+static void
+memory_count(int64_t bytes)
+{
+	if (memory_page) {
+		memory_page->used += bytes;
+	} else {
+		memory_before += bytes;
+	}
+}
+
+static int64_t
+memory_size(void *p)
+{
+	return p ? (int64_t)malloc_usable_size(p) : 0;
+}
+
+/* So many bytes more would be too many. */
+static int
+memory_refuses(int64_t more)
+{
+	if (!memory_page || memory_page->most == 0 || more <= 0 ||
+		memory_page->used + more <= memory_page->most) {
+		return 0;
+	}
+	memory_page->failed++;
+	errno = ENOMEM;
+	return 1;
+}
+
+void *
+malloc(size_t n)
+{
+	if (memory_refuses((int64_t)n)) {
+		return NULL;
+	}
+	void *p = __libc_malloc(n);
+	memory_count(memory_size(p));
+	return p;
+}
+
+void *
+calloc(size_t n, size_t size)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(n, size, &bytes) || memory_refuses((int64_t)bytes)) {
+		return NULL;
+	}
+	void *p = __libc_calloc(n, size);
+	memory_count(memory_size(p));
+	return p;
+}
+
+void *
+realloc(void *p, size_t n)
+{
+	int64_t had = memory_size(p);
+	if (memory_refuses((int64_t)n - had)) {
+		return NULL;
+	}
+	void *q = __libc_realloc(p, n);
+	if (q || n == 0) {
+		memory_count(memory_size(q) - had);
+	}
+	return q;
+}
+
+void
+free(void *p)
+{
+	memory_count(-memory_size(p));
+	__libc_free(p);
+}
