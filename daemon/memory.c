@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
 #define HEAP_IS_GLIBC 1
 #include <malloc.h>
+#endif
 #endif
 
 /* A block of so much is mapped by itself, and unmapped when it is freed. By default glibc raises the

@@ -14,16 +14,19 @@
 
 #define NAMES 600 /* more than have room on the list of touched names without another allocation */
 
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void __real_free(void *p);
-void __real_core_step(struct core *core, struct now now, const struct event *event, struct actions *actions);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-void __wrap_free(void *p);
-void __wrap_core_step(struct core *core, struct now now, const struct event *event, struct actions *actions);
+/* What the linker calls by names that are not ours to have. */
+void *real_malloc(size_t n) __asm__("__real_malloc");
+void *real_calloc(size_t n, size_t size) __asm__("__real_calloc");
+void *real_realloc(void *p, size_t n) __asm__("__real_realloc");
+void real_free(void *p) __asm__("__real_free");
+void real_core_step(struct core *core, struct now now, const struct event *event,
+	struct actions *actions) __asm__("__real_core_step");
+void *wrap_malloc(size_t n) __asm__("__wrap_malloc");
+void *wrap_calloc(size_t n, size_t size) __asm__("__wrap_calloc");
+void *wrap_realloc(void *p, size_t n) __asm__("__wrap_realloc");
+void wrap_free(void *p) __asm__("__wrap_free");
+void wrap_core_step(struct core *core, struct now now, const struct event *event,
+	struct actions *actions) __asm__("__wrap_core_step");
 
 /* What the steps may have from now on. */
 static struct {
@@ -74,42 +77,42 @@ memory_note(void *p)
 }
 
 void *
-__wrap_malloc(size_t n)
+wrap_malloc(size_t n)
 {
-	return memory_refuses((int64_t)n, (int64_t)n) ? NULL : memory_note(__real_malloc(n));
+	return memory_refuses((int64_t)n, (int64_t)n) ? NULL : memory_note(real_malloc(n));
 }
 
 void *
-__wrap_calloc(size_t n, size_t size)
+wrap_calloc(size_t n, size_t size)
 {
 	int64_t bytes = (int64_t)(n * size);
 
-	return memory_refuses(bytes, bytes) ? NULL : memory_note(__real_calloc(n, size));
+	return memory_refuses(bytes, bytes) ? NULL : memory_note(real_calloc(n, size));
 }
 
 void *
-__wrap_realloc(void *p, size_t n)
+wrap_realloc(void *p, size_t n)
 {
 	int64_t had = p == NULL ? 0 : (int64_t)malloc_usable_size(p);
 
 	if (memory_refuses((int64_t)n, (int64_t)n - had))
 		return NULL;
 	memory.left += had;
-	return memory_note(__real_realloc(p, n));
+	return memory_note(real_realloc(p, n));
 }
 
 void
-__wrap_free(void *p)
+wrap_free(void *p)
 {
 	memory.left += p == NULL ? 0 : (int64_t)malloc_usable_size(p);
-	__real_free(p);
+	real_free(p);
 }
 
 void
-__wrap_core_step(struct core *core, struct now now, const struct event *event, struct actions *actions)
+wrap_core_step(struct core *core, struct now now, const struct event *event, struct actions *actions)
 {
 	memory.stepping = true;
-	__real_core_step(core, now, event, actions);
+	real_core_step(core, now, event, actions);
 	memory.stepping = false;
 }
 

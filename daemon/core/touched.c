@@ -2,6 +2,7 @@
 
 #include "daemon/core/state.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define KEPT 256
@@ -11,8 +12,10 @@ static bool
 touched_set_room(struct touched *t, size_t room)
 {
 	size_t first = (size_t)(t->first - t->list), end = (size_t)(t->end - t->list);
-	struct resource **list = realloc(t->list, room * sizeof(struct resource *));
+	struct resource **list;
 
+	assert(room > 0);
+	list = realloc(t->list, room * sizeof(struct resource *));
 	if (list == NULL)
 		return false;
 	t->list = list;

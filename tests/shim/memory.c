@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 /* The allocator of glibc, under the names that nothing overrides. */
-void *__libc_malloc(size_t n);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t n);
-void __libc_free(void *p);
+void *libc_malloc(size_t n) __asm__("__libc_malloc");
+void *libc_calloc(size_t n, size_t size) __asm__("__libc_calloc");
+void *libc_realloc(void *p, size_t n) __asm__("__libc_realloc");
+void libc_free(void *p) __asm__("__libc_free");
 
 /* A preloaded library is called by functions that know nothing of it: there is nobody to pass this in. */
 static struct {
@@ -79,45 +79,45 @@ memory_refuses(int64_t more)
 }
 
 void *
-malloc(size_t n)
+malloc(size_t size)
 {
-	if (memory_refuses((int64_t)n)) {
+	if (memory_refuses((int64_t)size)) {
 		return NULL;
 	}
-	void *p = __libc_malloc(n);
+	void *p = libc_malloc(size);
 	memory_count(memory_size(p));
 	return p;
 }
 
 void *
-calloc(size_t n, size_t size)
+calloc(size_t nmemb, size_t size)
 {
 	size_t bytes;
-	if (__builtin_mul_overflow(n, size, &bytes) || memory_refuses((int64_t)bytes)) {
+	if (__builtin_mul_overflow(nmemb, size, &bytes) || memory_refuses((int64_t)bytes)) {
 		return NULL;
 	}
-	void *p = __libc_calloc(n, size);
+	void *p = libc_calloc(nmemb, size);
 	memory_count(memory_size(p));
 	return p;
 }
 
 void *
-realloc(void *p, size_t n)
+realloc(void *ptr, size_t size)
 {
-	int64_t had = memory_size(p);
-	if (memory_refuses((int64_t)n - had)) {
+	int64_t had = memory_size(ptr);
+	if (memory_refuses((int64_t)size - had)) {
 		return NULL;
 	}
-	void *q = __libc_realloc(p, n);
-	if (q || n == 0) {
-		memory_count(memory_size(q) - had);
+	void *p = libc_realloc(ptr, size);
+	if (p || size == 0) {
+		memory_count(memory_size(p) - had);
 	}
-	return q;
+	return p;
 }
 
 void
-free(void *p)
+free(void *ptr)
 {
-	memory_count(-memory_size(p));
-	__libc_free(p);
+	memory_count(-memory_size(ptr));
+	libc_free(ptr);
 }
