@@ -5,6 +5,7 @@
 #include "client/circle.h"
 
 #include "client/family.h"
+#include "client/pages.h"
 #include "client/wire.h"
 #include "daemon/base/clock.h"
 
@@ -26,14 +27,16 @@ is_ancestor(int64_t pid)
 static int64_t
 bound_to(struct wire *w, int64_t session, int64_t until_ms)
 {
-	const struct answer *answer;
+	const struct answer *page;
+	struct pages pages;
 
-	wire_ask(w, "SESSIONS");
-	(void)wire_flush(w);
-	answer = wire_wait(w, until_ms);
-	for (size_t i = 0; answer != NULL && answer->type == ANSWER_ARRAY && i < answer->count; i++) {
-		if (answer_get_int(&answer->items[i], "session", 0) == session) {
-			return answer_get_int(&answer->items[i], "bound_pid", 0);
+	pages_begin(&pages, w, 1, (const char *const[]){"SESSIONS"});
+	pages.until_ms = until_ms;
+	while ((page = pages_next(&pages)) != NULL) {
+		for (size_t i = 0; i < page->count; i++) {
+			if (answer_get_int(&page->items[i], "session", 0) == session) {
+				return answer_get_int(&page->items[i], "bound_pid", 0);
+			}
 		}
 	}
 	return 0;
@@ -57,21 +60,23 @@ sees_us(const struct answer *inspect)
 static int64_t
 holder_above(struct wire *w, const char *name, int64_t until_ms)
 {
-	const struct answer *answer, *holders;
+	const struct answer *page, *holders;
+	struct pages pages;
+	int64_t above = 0;
+	bool seen = false;
 
-	wire_ask(w, "INSPECT", name);
-	(void)wire_flush(w);
-	answer = wire_wait(w, until_ms);
-	holders = answer_get(answer, "holders");
-	if (holders == NULL || !sees_us(answer)) {
-		return 0;
-	}
-	for (size_t i = 0; i < holders->count; i++) {
-		if (is_ancestor(answer_get_int(&holders->items[i], "pid", 0))) {
-			return answer_get_int(&holders->items[i], "session", 0);
+	pages_begin(&pages, w, 2, (const char *const[]){"INSPECT", name});
+	pages.until_ms = until_ms;
+	while ((above == 0 || !seen) && (page = pages_next(&pages)) != NULL) {
+		holders = answer_get(page, "holders");
+		for (size_t i = 0; holders != NULL && above == 0 && i < holders->count; i++) {
+			if (is_ancestor(answer_get_int(&holders->items[i], "pid", 0))) {
+				above = answer_get_int(&holders->items[i], "session", 0);
+			}
 		}
+		seen |= sees_us(page);
 	}
-	return 0;
+	return seen ? above : 0;
 }
 
 int64_t

@@ -17,6 +17,8 @@
 #define CELL_MAX   600
 #define LINE_WIDTH 80
 
+#define FLEXIBLE_LEAST 7 /* characters of a cell that was cut */
+
 void
 grid_init(struct grid *g, const char *const *heads)
 {
@@ -125,19 +127,59 @@ bytes_of(const char *text, size_t most)
 	return used;
 }
 
+/* In `most` characters, at least three: of a longer text its beginning and its end. */
+static void
+print_cell(const char *text, size_t most)
+{
+	size_t n = width(text), end = (most - 1) / 2;
+
+	if (n <= most) {
+		(void)fputs(text, stdout);
+		return;
+	}
+	(void)printf("%.*s…%s", (int)bytes_of(text, most - 1 - end), text, text + bytes_of(text, n - end));
+}
+
 static void
 print_row(const struct grid *g, char *const *row, const size_t *widths)
 {
-	size_t last = g->columns - 1, most = line_width(), before = 0;
+	for (size_t c = 0; c < g->columns; c++) {
+		size_t n = width(row[c]);
 
-	for (size_t c = 0; c < last; c++) {
-		(void)printf("%s%*s", row[c], (int)(widths[c] - width(row[c]) + 2), "");
-		before += widths[c] + 2;
+		print_cell(row[c], widths[c]);
+		if (c + 1 < g->columns) {
+			(void)printf("%*s", (int)(widths[c] - (n < widths[c] ? n : widths[c]) + 2), "");
+		}
 	}
-	if (most > before && width(row[last]) > most - before) {
-		(void)printf("%.*s+", (int)bytes_of(row[last], most - before - 1), row[last]);
-	} else {
-		(void)fputs(row[last], stdout);
+}
+
+/* The widest of those that may become narrower; columns: none. */
+static size_t
+widest(const struct grid *g, const size_t *widths)
+{
+	size_t found = g->columns;
+
+	for (size_t c = 0; c < g->columns; c++) {
+		if ((g->flexible >> c & 1) != 0 && widths[c] > FLEXIBLE_LEAST &&
+			(found == g->columns || widths[c] > widths[found])) {
+			found = c;
+		}
+	}
+	return found;
+}
+
+/* On a terminal rows are no longer than its lines, if that can be had. */
+static void
+grid_fit(const struct grid *g, size_t *widths)
+{
+	size_t most = line_width(), all = 2 * (g->columns - 1), c;
+
+	for (size_t i = 0; i < g->columns; i++) {
+		all += widths[i];
+	}
+	while (most > 0 && all > most && (c = widest(g, widths)) < g->columns) {
+		widths[c]--;
+		all--;
 	}
 }
 
@@ -154,6 +196,7 @@ print_rows(const struct grid *g, char ***rows, size_t n)
 			widths[i % g->columns] = w;
 		}
 	}
+	grid_fit(g, widths);
 	(void)fputs(bold ? "\033[1m" : "", stdout);
 	print_row(g, g->list, widths);
 	(void)fputs(bold ? "\033[0m\n" : "\n", stdout);

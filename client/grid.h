@@ -16,9 +16,10 @@ struct grid {
 	size_t columns;
 	size_t cells; /* the heads included */
 	size_t room;
-	char **list;  /* cells, row by row */
-	bool failed;  /* out of memory */
-	bool ordered; /* the rows stay as they came; else they are sorted by their first cell */
+	char **list;       /* cells, row by row */
+	bool failed;       /* out of memory */
+	unsigned flexible; /* a bit for each column whose cells are cut in the middle to fit a terminal */
+	bool ordered;      /* the rows stay as they came; else they are sorted by their first cell */
 };
 
 /* heads ends with NULL. */

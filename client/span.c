@@ -15,11 +15,11 @@ span_text(char out[SPAN_TEXT_MAX], int64_t ms)
 	} else if (s < 60) {
 		(void)snprintf(out, SPAN_TEXT_MAX, "%llds", s);
 	} else if (s < 60 * 60) {
-		(void)snprintf(out, SPAN_TEXT_MAX, "%lldm%02llds", s / 60, s % 60);
+		(void)snprintf(out, SPAN_TEXT_MAX, "%lldm %llds", s / 60, s % 60);
 	} else if (s < 24 * 60 * 60) {
-		(void)snprintf(out, SPAN_TEXT_MAX, "%lldh%02lldm", s / 3600, s / 60 % 60);
+		(void)snprintf(out, SPAN_TEXT_MAX, "%lldh %lldm", s / 3600, s / 60 % 60);
 	} else {
-		(void)snprintf(out, SPAN_TEXT_MAX, "%lldd%lldh", s / 86400, s / 3600 % 24);
+		(void)snprintf(out, SPAN_TEXT_MAX, "%lldd %lldh", s / 86400, s / 3600 % 24);
 	}
 	return out;
 }

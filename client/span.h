@@ -1,5 +1,5 @@
 /*
- * span: a time span for people: "0.4s", "12s", "5m10s", "3h20m", "2d4h".
+ * span: a time span for people: "0.4s", "12s", "5m 10s", "3h 20m", "2d 4h".
  */
 #ifndef CLIENT_SPAN_H
 #define CLIENT_SPAN_H

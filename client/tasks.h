@@ -20,8 +20,9 @@ int task_await(const struct options *o, const struct address *a);
 int task_hold(const struct options *o, const struct address *a);
 /* see.c */
 int task_ls(const struct options *o, const struct address *a);
-int task_show(const struct options *o, const struct address *a);
 int task_sessions(const struct options *o, const struct address *a);
+/* show.c */
+int task_show(const struct options *o, const struct address *a);
 /* ask.c */
 int task_watch(const struct options *o, const struct address *a);
 int task_ping(const struct options *o, const struct address *a);

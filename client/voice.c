@@ -5,6 +5,7 @@
 
 #include "client/say.h"
 #include "client/status.h"
+#include "daemon/base/clock.h"
 #include "proto/escape.h"
 #include "proto/utf8.h"
 
@@ -12,9 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* Inside of strings there may be characters that a terminal takes for more than text: as \u007f. */
-static bool
+/* They can only stand inside of strings: as \u007f. */
+bool
 voice_write(const char *text)
 {
 	size_t n = strlen(text);
@@ -91,6 +93,36 @@ voice_text(struct slice text)
 	return value;
 }
 
+/* The time that was so long ago, in UTC, to the millisecond. */
+static json_t *
+voice_since(int64_t ms)
+{
+	int64_t at_ms = clock_wall_us() / 1000 - ms;
+	time_t s = (time_t)(at_ms / 1000);
+	char date[32], text[64];
+	struct tm tm;
+
+	if (at_ms < 0 || gmtime_r(&s, &tm) == NULL ||
+		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
+		return json_null();
+	}
+	(void)snprintf(text, sizeof(text), "%s.%03dZ", date, (int)(at_ms % 1000));
+	return json_string(text);
+}
+
+/* If this value says how long ago something began: when that was. -1: out of memory. */
+static int
+map_add_since(json_t *object, const struct answer *map, const struct answer *value, const char *key)
+{
+	bool held = strcmp(key, "held_ms") == 0;
+
+	if (value->type != ANSWER_INT || (!held && strcmp(key, "age_ms") != 0)) {
+		return 0;
+	}
+	return json_object_set_new(object, "since",
+		held && answer_get_int(map, "token", 0) == 0 ? json_null() : voice_since(value->n));
+}
+
 static json_t *
 voice_map(const struct answer *answer)
 {
@@ -100,7 +132,8 @@ voice_map(const struct answer *answer)
 		char key[128];
 
 		(void)escape_text(key, sizeof(key), answer->items[i].text, ESCAPE_PLAIN);
-		if (json_object_set_new(object, key, voice_of(&answer->items[i + 1])) != 0) {
+		if (json_object_set_new(object, key, voice_of(&answer->items[i + 1])) != 0 ||
+			map_add_since(object, answer, &answer->items[i + 1], key) != 0) {
 			json_decref(object);
 			object = NULL;
 		}

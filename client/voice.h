@@ -7,6 +7,7 @@
 #include "proto/answer.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* What json_pack() takes. STATUS_DONE or an exit code. */
 int voice_print(const char *format, ...) __attribute__((warn_unused_result));
@@ -15,8 +16,11 @@ int voice_print(const char *format, ...) __attribute__((warn_unused_result));
  * once. */
 int voice_print_json(json_t *value) __attribute__((warn_unused_result));
 
-/* An answer as JSON: maps become objects, arrays arrays, bytes that are not UTF-8 are escaped. NULL: out of
- * memory. */
+/* JSON text, without a newline. Characters that a terminal takes for more than text are escaped. */
+bool voice_write(const char *text) __attribute__((warn_unused_result));
+
+/* An answer as JSON: maps become objects, arrays arrays, bytes that are not UTF-8 are escaped. Beside
+ * held_ms and age_ms there is `since`, in RFC 3339; null where nobody holds. NULL: out of memory. */
 json_t *voice_of(const struct answer *answer);
 
 /* Bytes as a JSON string, escaped likewise. */

@@ -61,23 +61,24 @@ my_place(const struct answer *inspect)
 			return answer_get_int(&waiters->items[i], "position", (int64_t)i + 1);
 		}
 	}
-	/* Over TCP the daemon knows no pids; nobody came later than us when this is the first look. */
-	return waiters == NULL ? 0 : (int64_t)waiters->count;
+	/* Over TCP the daemon knows no pids, and a page of INSPECT may end before us; nobody came later than
+	 * us when this is the first look. */
+	return answer_get_int(inspect, "waiter_count", 0);
 }
 
 static void
 describe_holder(char *out, size_t room, const struct answer *inspect, bool local)
 {
-	const struct answer *holder = answer_get(inspect, "holder"),
-			    *holders = answer_get(inspect, "holders");
+	const struct answer *holder = answer_get(inspect, "holder");
+	int64_t holders = answer_get_int(inspect, "holder_count", 0);
 	char more[32] = "";
 	struct slice why = answer_get_text(holder, "why");
 	char held[SPAN_TEXT_MAX];
 	char name[WHO_TEXT_MAX];
 	char place[WHO_TEXT_MAX];
 
-	if (holders != NULL && holders->count > 1) {
-		(void)snprintf(more, sizeof(more), " and %zu more", holders->count - 1);
+	if (holders > 1) {
+		(void)snprintf(more, sizeof(more), " and %" PRId64 " more", holders - 1);
 	}
 	if (answer_get_int(holder, "withheld", 0) != 0) {
 		(void)snprintf(out, room,

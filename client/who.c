@@ -3,6 +3,7 @@
  */
 #include "client/who.h"
 
+#include "client/options.h"
 #include "proto/escape.h"
 
 #include <fcntl.h>
@@ -10,6 +11,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define WHO_COMMAND_BYTES 4096 /* of a command line; what is longer than a line is not shown anyway */
+#define WHO_WORDS_MAX     256
+
+static const char *
+program_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
 
 void
 who_program(int64_t pid, char name[WHO_PROGRAM_MAX])
@@ -36,6 +48,49 @@ is_withheld(const struct answer *map)
 	       slice_equal(answer_get_text(map, "state"), SLICE("withheld"));
 }
 
+/* What `holdfast run` runs in that process, in one line; false: it is another program, or none of ours to
+ * see.
+ */
+static bool
+who_command(int64_t pid, char out[WHO_TEXT_MAX])
+{
+	char path[64], bytes[WHO_COMMAND_BYTES], why[OPTIONS_TEXT_MAX];
+	char *argv[WHO_WORDS_MAX + 1];
+	struct options o;
+	ssize_t n = -1;
+	size_t used = 0;
+	int fd, argc = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, bytes, sizeof(bytes) - 1);
+		(void)close(fd);
+	}
+	if (n <= 0) {
+		return false;
+	}
+	bytes[n] = '\0';
+	for (char *at = bytes; at < bytes + n && argc < WHO_WORDS_MAX; at += strlen(at) + 1) {
+		argv[argc++] = at;
+	}
+	argv[argc] = NULL;
+	if (strcmp(program_base(argv[0]), "holdfast") != 0 || !options_parse(&o, argc, argv, why) ||
+		o.task != TASK_RUN) {
+		return false;
+	}
+	if (o.shell != NULL) {
+		(void)snprintf(out, WHO_TEXT_MAX, "%s", o.shell);
+	}
+	for (char **word = o.command; o.shell == NULL && *word != NULL && used < WHO_TEXT_MAX; word++) {
+		int more = snprintf(
+			out + used, WHO_TEXT_MAX - used, "%s%s", word == o.command ? "" : " ", *word);
+
+		used += more > 0 ? (size_t)more : 0;
+	}
+	return out[0] != '\0';
+}
+
 const char *
 who_name(char out[WHO_TEXT_MAX], const struct answer *map, bool local)
 {
@@ -43,6 +98,9 @@ who_name(char out[WHO_TEXT_MAX], const struct answer *map, bool local)
 	int64_t pid = answer_get_int(map, "pid", 0);
 
 	out[0] = '\0';
+	if (local && pid > 0 && who_command(pid, out)) {
+		return out;
+	}
 	if (client.n > 0) {
 		(void)escape_text(out, WHO_TEXT_MAX, client, ESCAPE_PLAIN);
 	} else if (local && pid > 0 && !is_withheld(map)) {

@@ -16,8 +16,10 @@
 /* The name of a process' program, as ps(1) shows it; "" when it is not there. */
 void who_program(int64_t pid, char name[WHO_PROGRAM_MAX]);
 
-/* The name a session gave itself; else, when the daemon is on this host, the program of its process; else
- * "-". map has client, pid and address (PROTOCOL.md 6). Returns out. */
+/* When the daemon is on this host and the session is one of `holdfast run`, the command that this runs, with
+ * its arguments; else the name that the session gave itself; else, on this host, the program of its process;
+ * else
+ * "-". May have control bytes. map has client, pid and address (PROTOCOL.md 6). Returns out. */
 const char *who_name(char out[WHO_TEXT_MAX], const struct answer *map, bool local);
 
 /* Its process, "pid 4711", else its address. Returns out. */

@@ -22,7 +22,6 @@ struct access;
 struct core;
 struct door;
 struct events;
-struct labours;
 struct masters;
 struct memory;
 struct processes;
@@ -71,7 +70,6 @@ struct desk {
 	const struct processes *processes; /* for the labels of bound sessions */
 	struct access *access;
 	struct events *events;
-	struct labours *labours;
 	struct stats *stats;
 	struct log *log;
 	struct log_gate wrongpass;

@@ -9,7 +9,6 @@
 #include "daemon/events.h"
 #include "daemon/handshake.h"
 #include "daemon/info.h"
-#include "daemon/labours.h"
 #include "daemon/report.h"
 
 #include <assert.h>
@@ -112,11 +111,7 @@ dispatch_here(struct desk *desk, struct connection *c, const struct command *com
 	} else if (dispatch_allows(c, command)) {
 		desk_verb *handler = dispatch_verbs[command->verb];
 		assert(handler);
-		if (labours_is(command->verb)) {
-			labours_take(desk, c, command, handler);
-		} else {
-			handler(desk, c, command);
-		}
+		handler(desk, c, command);
 	}
 }
 

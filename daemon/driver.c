@@ -290,7 +290,7 @@ driver_rely(struct driver *d)
 static void
 driver_listen_up(struct driver *d)
 {
-	bool busy = connections_busy(d->connections) || labours_wait(&d->labours);
+	bool busy = connections_busy(d->connections);
 	bool left = connections_left(d->connections);
 	int64_t until_ns = left ? clock_ns() + DRIVER_LISTEN_NS : 0;
 	size_t before, noted = 0;
@@ -354,7 +354,6 @@ driver_turn(struct driver *d)
 	driver_look_out(d);
 	driver_drain_turn(d);
 	door_turn(&d->door);
-	labours_turn(&d->desk);
 	int64_t begun_ns = clock_ns();
 	connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
 	driver_rely(d);
@@ -387,7 +386,6 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	random_init(&d->random);
 	driver_draw(d, 2);
 	actions_init(&d->actions);
-	labours_init(&d->labours);
 	memory_init(&d->memory, log);
 	/* Twice as often as the service manager asks for. */
 	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);
@@ -412,7 +410,6 @@ driver_free(struct driver *d)
 	connections_free(d->connections);
 	processes_free(d->processes);
 	masters_free(d->masters);
-	labours_done(&d->labours);
 	core_free(d->core);
 	events_free(d->desk.events);
 	access_free(d->desk.access);
@@ -439,7 +436,6 @@ driver_set_desk(struct driver *d, const struct desk_facts *facts)
 		.processes = d->processes,
 		.access = d->desk.access,
 		.events = d->desk.events,
-		.labours = &d->labours,
 		.stats = d->stats,
 		.log = d->log,
 		.door = &d->door,

@@ -7,7 +7,6 @@
 #include "daemon/base/random.h"
 #include "daemon/door.h"
 #include "daemon/driver.h"
-#include "daemon/labours.h"
 #include "daemon/listeners.h"
 #include "daemon/memory.h"
 #include "daemon/perform.h"
@@ -26,7 +25,6 @@ struct driver {
 	struct desk desk;
 	struct perform perform;
 	struct door door;
-	struct labours labours;
 	struct random random;
 	struct now now; /* of the last event; its random numbers are still unused */
 	struct listeners listeners;

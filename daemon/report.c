@@ -1,28 +1,39 @@
 /*
  * report: see report.h.
  *
+ * Lists come in pages: a request looks at a part, and its answer says where the next one begins. A cursor is
+ * a number, and nothing is kept between two requests. Its upper half says which of two lists that follow each
+ * other it is about: names and latches, or the holders and the waiters of a name.
+ *
  * How many elements an array has stands in front of them, so they are written aside first. Half of what a
- * client may leave unread is the most one answer holds; a list that would be longer ends there.
+ * client may leave unread is the most one answer holds; then the page ends.
  */
 #include "daemon/report.h"
 
 #include "daemon/access.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/view.h"
-#include "daemon/labours.h"
 #include "daemon/masters.h"
 #include "daemon/process.h"
 #include "proto/composer.h"
 #include "proto/fields.h"
 #include "proto/glob.h"
+#include "proto/number.h"
 
 #include <stdlib.h>
 
-/* More holders, and more waiters, than anybody reads. */
-#define REPORT_QUEUE_MAX 1000
+/* Names, latches or sessions that one request looks at, and places where there might be some: about half of
+ * these are written in half a millisecond. */
+#define REPORT_LOOKS 500
 
-/* Names, latches or sessions that one turn looks at: with a glob that takes long some are a millisecond. */
-#define REPORT_TURN_LOOKS 500
+/* Connections that CLIENT LIST tells of, likewise. */
+#define REPORT_CLIENTS 1000
+
+/* Of a holder or waiter, with room for a few that are longer. */
+#define REPORT_HOLDER_BYTES 512
+
+/* Cursors of the second list begin here. */
+#define REPORT_SECOND (UINT64_C(1) << 32)
 
 /* A session has one connection as a rule; of many the latest are asked for a name. */
 #define REPORT_LABEL_LOOKS 16
@@ -36,6 +47,11 @@ struct report {
 	size_t most;        /* elements */
 	size_t bytes;       /* of text */
 	struct glob *match; /* NULL: every name */
+	/* Of holders and waiters: */
+	size_t looks;         /* left */
+	uint64_t first, last; /* shares of holders, the last one exclusive; see report_share() */
+	uint64_t ticket;      /* of the last waiter of the page before, then of this one */
+	bool more;            /* waiters come behind it */
 };
 
 /* What CLIENT SETNAME said, of a session: the core knows sessions, not the names of their connections. */
@@ -68,14 +84,14 @@ report_label(const struct report *report, session_id session, const struct peer 
 }
 
 static void
-report_begin(struct report *report, struct desk *desk, struct connection *c)
+report_begin(struct report *report, struct desk *desk, struct connection *c, const struct command *command)
 {
 	size_t bytes = connections_limits(desk->connections)->output_bytes / 2;
 	*report = (struct report){
 		.desk = desk,
 		.protocol = connection_identity(c)->protocol,
 		.now_ms = clock_ms(),
-		.most = SIZE_MAX,
+		.most = command->count > 0 ? (size_t)command->count : COMMAND_COUNT_MAX,
 		.bytes = bytes,
 	};
 	buffer_init(&report->text, bytes * 2);
@@ -102,6 +118,19 @@ report_end(struct report *report, struct connection *c)
 {
 	connection_written(c);
 	buffer_done(&report->text);
+	glob_free(report->match);
+}
+
+/* Whether all could be written; else c has another answer. */
+static bool
+report_is_whole(struct report *report, struct connection *c)
+{
+	if (report->text.failed) {
+		connection_error(c, CODE_LIMIT,
+			"no memory for this page, or limits.output-bytes is too small for it: ask for fewer "
+			"with COUNT");
+	}
+	return !report->text.failed;
 }
 
 static void
@@ -151,12 +180,37 @@ write_holder(struct report *report, struct buffer *b, const struct hold_view *ho
 	reply_write_pair_bulk(b, "why", hold->why);
 }
 
+/* The order of permits, and of who waits for a latch, may change from page to page. So a page has those whose
+ * ids, scattered over the numbers below REPORT_SECOND, fall into its share of these: it is as wide as it
+ * takes for about as many as fit. */
+static void
+report_share(struct report *report, uint64_t cursor, size_t count)
+{
+	size_t most = report->bytes / REPORT_HOLDER_BYTES;
+	most = most < report->most ? most : report->most;
+	uint64_t pages = most == 0 ? count : (count + most - 1) / most;
+	uint64_t wide = pages < 2 ? REPORT_SECOND : (REPORT_SECOND + pages - 1) / pages;
+	report->looks = COMMAND_QUEUE_MAX;
+	report->first = cursor;
+	report->last = cursor + wide < REPORT_SECOND ? cursor + wide : REPORT_SECOND;
+}
+
+static bool
+report_shares(const struct report *report, uint64_t id)
+{
+	uint64_t share = id * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	return share >= report->first && share < report->last;
+}
+
 static bool
 report_hold(void *arg, const struct hold_view *hold)
 {
 	struct report *report = arg;
-	write_holder(report, &report->text, hold);
-	return report_more(report);
+	if (report_shares(report, (uint64_t)hold->token)) {
+		write_holder(report, &report->text, hold);
+		report->count++;
+	}
+	return !report->text.failed && --report->looks > 0;
 }
 
 static bool
@@ -164,6 +218,18 @@ report_waiter(void *arg, const struct waiter_view *waiter)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
+	if (report->looks-- == 0) {
+		return false;
+	}
+	if (waiter->ticket <= report->ticket) {
+		return true;
+	}
+	report->more = !report_has_room(report);
+	if (report->more) {
+		return false;
+	}
+	report->ticket = waiter->ticket;
+	report->count++;
 	reply_write_map(b, report->protocol, 12);
 	reply_write_pair_int(b, "position", waiter->position);
 	write_who(report, b, waiter->session, waiter->peer);
@@ -173,17 +239,7 @@ report_waiter(void *arg, const struct waiter_view *waiter)
 	reply_write_pair_int(b, "age_ms", waiter->age_ms);
 	reply_write_pair_int(b, "left_ms", waiter->left_ms);
 	reply_write_pair_bulk(b, "why", waiter->why);
-	return report_more(report);
-}
-
-/* The elements that were written aside become the value of this key; then the next ones may come. */
-static void
-report_send_pair(struct report *report, struct connection *c, const char *key)
-{
-	reply_write_text(connection_out(c), key);
-	report_send_array(report, c);
-	buffer_consume(&report->text, buffer_length(&report->text));
-	report->count = 0;
+	return true;
 }
 
 static bool
@@ -191,11 +247,14 @@ report_latch_waiter(void *arg, const struct waiter_view *waiter)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
-	reply_write_map(b, report->protocol, 7);
-	write_who(report, b, waiter->session, waiter->peer);
-	reply_write_pair_int(b, "age_ms", waiter->age_ms);
-	reply_write_pair_int(b, "left_ms", waiter->left_ms);
-	return report_more(report);
+	if (report_shares(report, waiter->ticket)) {
+		reply_write_map(b, report->protocol, 7);
+		write_who(report, b, waiter->session, waiter->peer);
+		reply_write_pair_int(b, "age_ms", waiter->age_ms);
+		reply_write_pair_int(b, "left_ms", waiter->left_ms);
+		report->count++;
+	}
+	return !report->text.failed && --report->looks > 0;
 }
 
 /* name, kind, state, set, left, live_ms: six pairs */
@@ -211,74 +270,130 @@ write_latch(struct buffer *b, const struct latch_view *view)
 }
 
 static void
-inspect_latch(struct report *report, struct connection *c, const struct latch_view *view)
+write_cursor(struct buffer *b, uint64_t cursor)
+{
+	char text[NUMBER_TEXT_MAX];
+	reply_write_pair_bulk(b, "cursor", (struct slice){text, number_print(text, (int64_t)cursor)});
+}
+
+static void
+inspect_latch(struct report *report, struct connection *c, uint64_t cursor, const struct latch_view *view)
 {
 	struct desk *desk = report->desk;
 	struct masters_sum masters;
 	struct buffer *out = connection_out(c);
 	masters_see(desk->core, report->now_ms, &masters);
+	report_share(report, cursor, view->waiters);
 	core_each_latch_waiter(desk->core, report->now_ms, view->name, report_latch_waiter, report);
-	reply_write_map(out, report->protocol, 8);
+	if (!report_is_whole(report, c)) {
+		return;
+	}
+	reply_write_map(out, report->protocol, 10);
 	write_latch(out, view);
 	reply_write_pair_text(out, "master", masters.word);
 	reply_write_text(out, "waiters");
 	report_send_array(report, c);
-	report_end(report, c);
+	reply_write_pair_int(out, "waiter_count", (int64_t)view->waiters);
+	write_cursor(out, report->last == REPORT_SECOND ? 0 : report->last);
+}
+
+static void
+write_lease(struct report *report, struct buffer *out, const struct resource_view *view)
+{
+	struct masters_sum masters;
+	masters_see(report->desk->core, report->now_ms, &masters);
+	reply_write_pair_text(out, "lease", view->lease);
+	reply_write_pair_int(out, "lease_ms", view->lease_ms);
+	if (view->foreign.n > 0) {
+		reply_write_pair_bulk(out, "elsewhere", view->foreign);
+	} else {
+		reply_write_pair_null(out, report->protocol, "elsewhere");
+	}
+	reply_write_pair_int(out, "position", view->position);
+	reply_write_pair_int(out, "wanted", view->wanted);
+	reply_write_pair_int(out, "tokens_left", view->tokens_left);
+	reply_write_pair_text(out, "master", masters.word);
+	reply_write_pair_int(out, "votes", view->votes);
+	if (view->position > 0) {
+		reply_write_pair_text(out, "home", masters_where(report->desk->masters, view->home));
+	} else {
+		reply_write_pair_null(out, report->protocol, "home");
+	}
+}
+
+/* The holders of this page, and when there are no more of them, the first waiters. The next cursor. */
+static uint64_t
+inspect_queue(struct report *report, uint64_t cursor, const struct resource_view *view, size_t *holders,
+	size_t *bytes)
+{
+	const struct core *core = report->desk->core;
+	uint64_t next = REPORT_SECOND;
+	report->bytes /= 2; /* each has half the room */
+	if (cursor < REPORT_SECOND) {
+		report_share(report, cursor, view->holds);
+		core_each_hold(core, report->now_ms, view->name, report_hold, report);
+		next = report->last;
+	}
+	*holders = report->count;
+	*bytes = buffer_length(&report->text);
+	report->bytes += *bytes;
+	report->count = 0;
+	report->looks = COMMAND_QUEUE_MAX;
+	report->ticket = cursor < REPORT_SECOND ? 0 : cursor - REPORT_SECOND;
+	if (next == REPORT_SECOND) {
+		core_each_waiter(core, report->now_ms, view->name, report_waiter, report);
+		next = report->more ? REPORT_SECOND + report->ticket : 0;
+	}
+	return next;
+}
+
+static void
+inspect_lock(struct report *report, struct connection *c, uint64_t cursor, const struct resource_view *view)
+{
+	struct buffer *out = connection_out(c);
+	size_t holders, bytes;
+	uint64_t next = inspect_queue(report, cursor, view, &holders, &bytes);
+	if (!report_is_whole(report, c)) {
+		return;
+	}
+	reply_write_map(out, report->protocol, 20);
+	reply_write_pair_bulk(out, "name", view->name);
+	reply_write_pair_text(out, "kind", kind_word(view->kind));
+	reply_write_pair_int(out, "limit", view->limit);
+	reply_write_pair_int(out, "taken", view->taken);
+	reply_write_pair_text(out, "state", resource_state(view));
+	write_lease(report, out, view);
+	if (view->held) {
+		reply_write_text(out, "holder");
+		write_holder(report, out, &view->hold);
+	} else {
+		reply_write_pair_null(out, report->protocol, "holder");
+	}
+	reply_write_text(out, "holders");
+	reply_write_array(out, holders);
+	buffer_put(out, buffer_bytes(&report->text), bytes);
+	buffer_consume(&report->text, bytes);
+	reply_write_text(out, "waiters");
+	report_send_array(report, c);
+	reply_write_pair_int(out, "holder_count", (int64_t)view->holds);
+	reply_write_pair_int(out, "waiter_count", (int64_t)view->waiters);
+	write_cursor(out, next);
 }
 
 void
 report_inspect(struct desk *desk, struct connection *c, const struct command *command)
 {
 	struct report report;
-	struct resource_view view;
+	struct resource_view view = {.name = command->name, .lease = "none"};
 	struct latch_view latch;
-	struct masters_sum masters;
-	struct buffer *out = connection_out(c);
-	report_begin(&report, desk, c);
-	report.most = REPORT_QUEUE_MAX;
-	bool known = core_view_resource(desk->core, report.now_ms, command->name, &view);
-	if (!known && core_view_latch(desk->core, report.now_ms, command->name, &latch)) {
-		inspect_latch(&report, c, &latch);
-		return;
-	}
-	report.bytes /= 2;
-	if (!known) {
-		view = (struct resource_view){.name = command->name, .lease = "none"};
-	}
-	masters_see(desk->core, report.now_ms, &masters);
-	reply_write_map(out, report.protocol, 17);
-	reply_write_pair_bulk(out, "name", view.name);
-	reply_write_pair_text(out, "kind", kind_word(view.kind));
-	reply_write_pair_int(out, "limit", view.limit);
-	reply_write_pair_int(out, "taken", view.taken);
-	reply_write_pair_text(out, "state", resource_state(&view));
-	reply_write_pair_text(out, "lease", view.lease);
-	reply_write_pair_int(out, "lease_ms", view.lease_ms);
-	if (view.foreign.n > 0) {
-		reply_write_pair_bulk(out, "elsewhere", view.foreign);
+	uint64_t cursor = (uint64_t)command->cursor;
+	report_begin(&report, desk, c, command);
+	if (!core_view_resource(desk->core, report.now_ms, command->name, &view) &&
+		core_view_latch(desk->core, report.now_ms, command->name, &latch)) {
+		inspect_latch(&report, c, cursor, &latch);
 	} else {
-		reply_write_pair_null(out, report.protocol, "elsewhere");
+		inspect_lock(&report, c, cursor, &view);
 	}
-	reply_write_pair_int(out, "position", view.position);
-	reply_write_pair_int(out, "wanted", view.wanted);
-	reply_write_pair_int(out, "tokens_left", view.tokens_left);
-	reply_write_pair_text(out, "master", masters.word);
-	reply_write_pair_int(out, "votes", view.votes);
-	if (view.position > 0) {
-		reply_write_pair_text(out, "home", masters_where(desk->masters, view.home));
-	} else {
-		reply_write_pair_null(out, report.protocol, "home");
-	}
-	if (view.held) {
-		reply_write_text(out, "holder");
-		write_holder(&report, out, &view.hold);
-	} else {
-		reply_write_pair_null(out, report.protocol, "holder");
-	}
-	core_each_hold(desk->core, report.now_ms, command->name, report_hold, &report);
-	report_send_pair(&report, c, "holders");
-	core_each_waiter(desk->core, report.now_ms, command->name, report_waiter, &report);
-	report_send_pair(&report, c, "waiters");
 	report_end(&report, c);
 }
 
@@ -326,96 +441,54 @@ report_latch(void *arg, const struct latch_view *view)
 	return report_more(report);
 }
 
-/* A list goes on for as many turns as it takes to look at everything. */
-struct listing {
-	struct labour labour;
-	struct report report;
-	/* LOCKS: */
-	struct names_walk names;
-	bool named; /* all names have been looked at; now the latches */
-	/* and of these, or of SESSIONS: */
-	struct table_walk walk;
-};
-
+/* The cursor of the next page, and this one. */
 static void
-listing_free(struct listing *listing)
+report_send_page(struct report *report, struct connection *c, uint64_t next)
 {
-	buffer_done(&listing->report.text);
-	glob_free(listing->report.match);
-	free(listing);
-}
-
-/* NULL: out of memory; c has its answer. */
-static struct listing *
-listing_new(struct desk *desk, struct connection *c, const struct command *command)
-{
-	struct listing *listing = calloc(1, sizeof *listing);
-	struct glob *match = command->match.n > 0 ? glob_new(command->match) : NULL;
-	if (!listing || (command->match.n > 0 && !match)) {
-		free(listing);
-		glob_free(match);
-		connection_error(c, CODE_LIMIT, "out of memory: try again later");
-		return NULL;
-	}
-	report_begin(&listing->report, desk, c);
-	listing->report.match = match;
-	listing->labour = (struct labour){.goes_on = true};
-	return listing;
-}
-
-/* Looks at a part. True: there may be more. */
-typedef bool list_part(struct listing *listing, const struct core *core);
-
-static void
-listing_turn(struct listing *listing, struct desk *desk, struct connection *c, list_part *part)
-{
-	struct report *report = &listing->report;
-	if (!c) {
-		listing_free(listing);
+	struct buffer *out = connection_out(c);
+	char text[NUMBER_TEXT_MAX];
+	if (!report_is_whole(report, c)) {
 		return;
 	}
-	report->now_ms = clock_ms();
-	if (part(listing, desk->core)) {
-		labours_go_on(desk->labours, &listing->labour, c);
-		return;
-	}
+	reply_write_array(out, 2);
+	reply_write_bulk(out, (struct slice){text, number_print(text, (int64_t)next)});
 	report_send_array(report, c);
-	connection_written(c);
-	listing_free(listing);
 }
 
-static bool
-locks_part(struct listing *listing, const struct core *core)
+/* First the names, then the latches. */
+static uint64_t
+locks_page(struct report *report, uint64_t cursor)
 {
-	struct report *report = &listing->report;
-	if (!listing->named) {
-		listing->named = !core_walk_on(
-			core, report->now_ms, &listing->names, REPORT_TURN_LOOKS, report_lock, report);
-		if (!listing->named || !report_has_room(report)) {
-			return !listing->named;
+	const struct core *core = report->desk->core;
+	if (cursor < REPORT_SECOND) {
+		cursor = core_scan_names(
+			core, report->now_ms, (scan_cursor)cursor, REPORT_LOOKS, report_lock, report);
+		if (cursor != 0) {
+			return cursor;
 		}
+		cursor = REPORT_SECOND;
 	}
-	return core_walk_latches(
-		core, report->now_ms, &listing->walk, REPORT_TURN_LOOKS, report_latch, report);
-}
-
-static void
-locks_turn(struct labour *labour, struct desk *desk, struct connection *c)
-{
-	listing_turn((struct listing *)labour, desk, c, locks_part);
+	if (report_has_room(report)) {
+		cursor = core_scan_latches(
+			core, report->now_ms, (scan_cursor)cursor, REPORT_LOOKS, report_latch, report);
+		return cursor == 0 ? 0 : REPORT_SECOND + cursor;
+	}
+	return cursor;
 }
 
 void
 report_locks(struct desk *desk, struct connection *c, const struct command *command)
 {
-	struct listing *listing = listing_new(desk, c, command);
-	if (!listing) {
+	struct report report;
+	struct glob *match = command->match.n > 0 ? glob_new(command->match) : NULL;
+	if (command->match.n > 0 && !match) {
+		connection_error(c, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	listing->report.most = (size_t)command->count;
-	listing->labour.turn = locks_turn;
-	core_walk_begin(desk->core, &listing->names);
-	locks_turn(&listing->labour, desk, c);
+	report_begin(&report, desk, c, command);
+	report.match = match;
+	report_send_page(&report, c, locks_page(&report, (uint64_t)command->cursor));
+	report_end(&report, c);
 }
 
 static bool
@@ -436,29 +509,15 @@ report_session(void *arg, const struct session_view *view)
 	return report_more(report);
 }
 
-static bool
-sessions_part(struct listing *listing, const struct core *core)
-{
-	struct report *report = &listing->report;
-	return core_walk_sessions(
-		core, report->now_ms, &listing->walk, REPORT_TURN_LOOKS, report_session, report);
-}
-
-static void
-sessions_turn(struct labour *labour, struct desk *desk, struct connection *c)
-{
-	listing_turn((struct listing *)labour, desk, c, sessions_part);
-}
-
 void
 report_sessions(struct desk *desk, struct connection *c, const struct command *command)
 {
-	struct listing *listing = listing_new(desk, c, command);
-	if (!listing) {
-		return;
-	}
-	listing->labour.turn = sessions_turn;
-	sessions_turn(&listing->labour, desk, c);
+	struct report report;
+	report_begin(&report, desk, c, command);
+	scan_cursor next = core_scan_sessions(desk->core, report.now_ms, (scan_cursor)command->cursor,
+		REPORT_LOOKS, report_session, &report);
+	report_send_page(&report, c, next);
+	report_end(&report, c);
 }
 
 static void
@@ -509,8 +568,7 @@ void
 report_client_info(struct desk *desk, struct connection *c, const struct command *command)
 {
 	struct report report;
-	(void)command;
-	report_begin(&report, desk, c);
+	report_begin(&report, desk, c, command);
 	client_line(&report, c);
 	report_send_bulk(&report, c);
 	report_end(&report, c);
@@ -520,9 +578,18 @@ void
 report_client_list(struct desk *desk, struct connection *c, const struct command *command)
 {
 	struct report report;
-	(void)command;
-	report_begin(&report, desk, c);
+	struct fields line;
+	char text[64];
+	report_begin(&report, desk, c, command);
+	report.most = REPORT_CLIENTS;
 	connections_each(desk->connections, report_client, &report);
+	size_t all = connections_count(desk->connections);
+	if (report.count < all) {
+		fields_init(&line, text, sizeof text - 1);
+		fields_int(&line, "more", (int64_t)(all - report.count));
+		text[line.n] = '\n';
+		buffer_put(&report.text, text, line.n + 1);
+	}
 	report_send_bulk(&report, c);
 	report_end(&report, c);
 }

@@ -242,7 +242,6 @@ command_parse(const struct request *request, struct command *out, struct reply *
 	named = row->info.flags & COMMAND_NAMED ? &request->argv[1] : NULL;
 	words = (size_t)1 + (row->info.sub.n > 0) + (named != NULL);
 	c = (struct command){.verb = verb, .wait_ms = COMMAND_WAIT_RULE, .retries = COMMAND_RETRIES_ANY};
-	c.count = verb == VERB_LOCKS ? COMMAND_COUNT_DEFAULT : 0;
 	c.argv = request->argv + words;
 	c.argc = request->argc - words;
 	if (c.argc < (size_t)row->info.min || (row->info.max >= 0 && c.argc > (size_t)row->info.max))

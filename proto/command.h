@@ -34,18 +34,18 @@ enum verb {
 /* Largest token: 2^53, so that every client can hold it exactly in a double. */
 #define COMMAND_TOKEN_MAX   (INT64_C(1) << 53)
 
-#define NAME_BYTES_MAX        512   /* of a resource; a configuration may lower it */
-#define OWNER_BYTES_MAX       128   /* of an OWNER tag and an ASYNC id */
-#define WHY_BYTES_MAX         256   /* of a WHY text */
-#define SECRET_BYTES_MAX      64    /* of what SESSION JOIN takes */
-#define LABEL_BYTES_MAX       128   /* of a connection's name, a library's name and version */
-#define CREDENTIAL_BYTES_MAX  512   /* of a user's name and of a password */
-#define COMMAND_LIMIT_MAX     10000 /* permits of a name */
-#define COMMAND_NAMES_MAX     64    /* names of MLOCK and MUNLOCK */
-#define COMMAND_RETRIES_MAX   1000000
-#define COMMAND_STEPS_MAX     1000000 /* of a latch */
-#define COMMAND_COUNT_MAX     100000  /* LOCKS answers no more names than this */
-#define COMMAND_COUNT_DEFAULT 1000    /* and this many when not told */
+#define NAME_BYTES_MAX       512   /* of a resource; a configuration may lower it */
+#define OWNER_BYTES_MAX      128   /* of an OWNER tag and an ASYNC id */
+#define WHY_BYTES_MAX        256   /* of a WHY text */
+#define SECRET_BYTES_MAX     64    /* of what SESSION JOIN takes */
+#define LABEL_BYTES_MAX      128   /* of a connection's name, a library's name and version */
+#define CREDENTIAL_BYTES_MAX 512   /* of a user's name and of a password */
+#define COMMAND_LIMIT_MAX    10000 /* permits of a name */
+#define COMMAND_NAMES_MAX    64    /* names of MLOCK and MUNLOCK */
+#define COMMAND_RETRIES_MAX  1000000
+#define COMMAND_STEPS_MAX    1000000 /* of a latch */
+#define COMMAND_COUNT_MAX    500     /* elements of a page, also without COUNT */
+#define COMMAND_QUEUE_MAX    50000   /* holders, and waiters, of a name that INSPECT tells of */
 
 enum onloss {
 	ONLOSS_CLOSE, /* close the session's connections: the default, every client notices */
@@ -94,10 +94,11 @@ struct command {
 
 	/* For the adapters; the core does not look at these. */
 	struct slice match; /* LOCKS, EVENTS: a glob that is well-formed; n == 0: every name */
-	int64_t count;      /* LOCKS: > 0; CLIENT KILL: the connection's number */
-	int64_t protocol;   /* HELLO: 2, 3, or 0: as it is */
-	bool login;         /* HELLO, AUTH: user and password are given */
-	struct slice user;  /* n == 0: the default user */
+	int64_t count;    /* LOCKS, SESSIONS, INSPECT: > 0; 0: absent; CLIENT KILL: the connection's number */
+	int64_t cursor;   /* the same three: where the page begins, >= 0; 0: it is the first one */
+	int64_t protocol; /* HELLO: 2, 3, or 0: as it is */
+	bool login;       /* HELLO, AUTH: user and password are given */
+	struct slice user; /* n == 0: the default user */
 	struct slice password;
 	bool labelled;            /* CLIENT SETNAME, CLIENT SETINFO, HELLO: label is given */
 	struct slice label;       /* n == 0: takes the name away */

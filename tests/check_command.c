@@ -288,20 +288,30 @@ START_TEST(every_verb_finds_its_row)
 }
 END_TEST
 
-START_TEST(lists_take_a_pattern_and_a_bound)
+START_TEST(lists_take_a_pattern_a_cursor_and_a_bound)
 {
 	good("LOCKS", VERB_LOCKS);
-	ck_assert_int_eq(command.count, COMMAND_COUNT_DEFAULT);
+	ck_assert(command.count == 0 && command.cursor == 0);
 	ck_assert_uint_eq(command.match.n, 0);
-	good("LOCKS COUNT 5 MATCH a*", VERB_LOCKS);
-	ck_assert_int_eq(command.count, 5);
+	good("LOCKS COUNT 5 MATCH a* CURSOR 9223372036854775807", VERB_LOCKS);
+	ck_assert(command.count == 5 && command.cursor == INT64_MAX);
 	is(command.match, "a*");
+	good("SESSIONS CURSOR 0 COUNT 500", VERB_SESSIONS);
+	ck_assert(command.count == 500 && command.cursor == 0);
+	good("INSPECT a CURSOR 77", VERB_INSPECT);
+	ck_assert(command.count == 0 && command.cursor == 77);
 	good("EVENTS MATCH *", VERB_EVENTS);
 	bad("EVENTS COUNT 4", "ERR unknown option 'COUNT'; usage: EVENTS [MATCH glob]");
 	bad("LOCKS MATCH [a", "ERR bad MATCH '[a': a '[' without its ']'");
 	bad("LOCKS MATCH a\\", "ERR bad MATCH 'a\\': a '\\' with nothing behind it");
 	bad("LOCKS MATCH \"\"", "ERR bad MATCH '': it is empty; '*' matches everything");
-	bad("LOCKS COUNT 0", "ERR COUNT must be a whole number from 1 to 100000, not '0'");
+	bad("LOCKS COUNT 0", "ERR COUNT must be a whole number from 1 to 500, not '0'");
+	bad("LOCKS CURSOR 9223372036854775808",
+		"ERR CURSOR must be a whole number from 0 to 9223372036854775807, not "
+		"'9223372036854775808'");
+	bad("SESSIONS CURSOR -1",
+		"ERR CURSOR must be a whole number from 0 to 9223372036854775807, not '-1'");
+	bad("SESSIONS MATCH a", "ERR unknown option 'MATCH'; usage: SESSIONS [CURSOR c] [COUNT n]");
 }
 END_TEST
 
@@ -505,7 +515,7 @@ main(void)
 		many_names_follow_their_number, sixty_four_names_are_taken,
 		masters_takes_as_many_places_as_its_subcommand_says,
 		a_latch_has_its_subcommand_behind_the_name, a_session_outlives_its_connection_when_it_says_so,
-		every_verb_finds_its_row, lists_take_a_pattern_and_a_bound,
+		every_verb_finds_its_row, lists_take_a_pattern_a_cursor_and_a_bound,
 		hello_chooses_logs_in_and_names_at_once, auth_takes_a_password_alone_or_with_its_user,
 		a_client_says_who_it_is, tracking_takes_the_words_that_redis_knows,
 		what_redis_does_not_know_is_refused_in_its_words, an_error_is_cut_not_overrun,

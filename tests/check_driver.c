@@ -216,7 +216,7 @@ START_TEST(inspect_shows_holder_and_waiters)
 	rig_say(second, "LOCK a WHY patience\r\n");
 	rig_sync_all();
 	rig_ask(first, "INSPECT a",
-		"*34\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nlimit\r\n:0\r\n$"
+		"*40\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nlimit\r\n:0\r\n$"
 		"5\r\ntaken\r\n:0\r\n$5\r\nstate\r\n$"
 		"4\r\nheld\r\n");
 	const char *rest = rig_hear_until(first, "patience\r\n");
@@ -236,7 +236,7 @@ START_TEST(inspect_shows_every_reader)
 	rig_ask_line(first, "LOCK a SHARED OWNER two", ":1");
 	rig_say(second, "LOCK a WHY patience\r\n");
 	rig_sync_all();
-	rig_ask(first, "INSPECT a", "*34\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$6\r\nshared\r\n");
+	rig_ask(first, "INSPECT a", "*40\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$6\r\nshared\r\n");
 	const char *rest = rig_hear_until(first, "patience\r\n");
 	const char *one = strstr(rest, "$5\r\nowner\r\n$3\r\none\r\n");
 	const char *all = strstr(rest, "$7\r\nholders\r\n*2\r\n*28\r\n$7\r\nsession\r\n:1\r\n");
@@ -257,7 +257,7 @@ START_TEST(inspect_shows_how_many_permits_are_taken)
 	rig_ask_line(first, "LOCK a LIMIT 5 PERMITS 2", ":1");
 	rig_ask_line(second, "LOCK a LIMIT 5 PERMITS 3", ":1");
 	rig_ask(first, "INSPECT a",
-		"*34\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$7\r\npermits\r\n$5\r\nlimit\r\n:5\r\n$"
+		"*40\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$7\r\npermits\r\n$5\r\nlimit\r\n:5\r\n$"
 		"5\r\ntaken\r\n:5\r\n");
 	const char *rest = rig_hear_until(first, "waiters\r\n*0\r\n");
 	const char *two = strstr(rest, "$7\r\nholders\r\n*2\r\n");
@@ -294,7 +294,7 @@ START_TEST(a_name_nobody_knows_is_free)
 {
 	int fd = rig_client();
 	rig_ask(fd, "INSPECT nobody",
-		"*34\r\n$4\r\nname\r\n$6\r\nnobody\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nlimit\r\n:0\r\n$"
+		"*40\r\n$4\r\nname\r\n$6\r\nnobody\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nlimit\r\n:0\r\n$"
 		"5\r\ntaken\r\n:0\r\n$5\r\nstate\r\n$"
 		"4\r\nfree\r\n"
 		"$5\r\nlease\r\n$4\r\nnone\r\n$8\r\nlease_ms\r\n:0\r\n$9\r\nelsewhere\r\n$-1\r\n$"
@@ -304,6 +304,19 @@ START_TEST(a_name_nobody_knows_is_free)
 }
 END_TEST
 
+/* Asks for a page of LOCKS or SESSIONS that begins so, up to its first element. Returns the next cursor. */
+static const char *
+ask_page(int fd, const char *request, const char *elements)
+{
+	static char cursor[32];
+	rig_ask_line(fd, request, "*2\r\n");
+	ck_assert_int_eq(*rig_hear_line(fd), '$');
+	snprintf(cursor, sizeof cursor, "%s", rig_hear_line(fd));
+	cursor[strcspn(cursor, "\r")] = '\0';
+	ck_assert_ptr_eq(strstr(rig_hear_line(fd), elements), rig.heard);
+	return cursor;
+}
+
 START_TEST(locks_are_listed_as_far_as_asked)
 {
 	int fd = rig_client();
@@ -312,12 +325,12 @@ START_TEST(locks_are_listed_as_far_as_asked)
 		snprintf(request, sizeof request, "LOCK %s%d", i < 10 ? "job/" : "x/", i);
 		rig_ask_line(fd, request, ":");
 	}
-	rig_ask_line(fd, "LOCKS", "*20\r\n");
+	ck_assert_str_eq(ask_page(fd, "LOCKS", "*20\r\n"), "0");
 	close(fd);
 	fd = rig_client();
 	rig_ask_line(fd, "LOCK job/1", ":");
 	rig_ask_line(fd, "LOCK y", ":");
-	rig_ask_line(fd, "LOCKS MATCH job/*", "*1\r\n");
+	ck_assert_str_eq(ask_page(fd, "LOCKS MATCH job/*", "*1\r\n"), "0");
 	close(fd);
 	fd = rig_client();
 	for (int i = 0; i < 5; i++) {
@@ -325,7 +338,9 @@ START_TEST(locks_are_listed_as_far_as_asked)
 		snprintf(request, sizeof request, "LOCK z%d", i);
 		rig_ask_line(fd, request, ":");
 	}
-	rig_ask_line(fd, "LOCKS COUNT 3", "*3\r\n");
+	ck_assert_str_ne(ask_page(fd, "LOCKS COUNT 3", "*"), "0");
+	ck_assert_int_ge(atoi(rig.heard + 1), 3);
+	ck_assert_int_lt(atoi(rig.heard + 1), 5);
 	close(fd);
 }
 END_TEST
@@ -434,17 +449,17 @@ START_TEST(who_a_bound_session_was_is_known_without_a_connection)
 	close(first);
 	close(second);
 	rig_sync_all();
-	rig_ask_line(viewer, "INSPECT a", "*34");
+	rig_ask_line(viewer, "INSPECT a", "*40");
 	ck_assert_ptr_nonnull(
-		strstr(rig_hear_until(viewer, "waiters\r\n*0\r\n"), "client\r\n$4\r\nlate\r\n"));
-	rig_ask_line(viewer, "LOCKS", "*1");
+		strstr(rig_hear_until(viewer, "cursor\r\n$1\r\n0\r\n"), "client\r\n$4\r\nlate\r\n"));
+	ask_page(viewer, "LOCKS", "*1\r\n");
 	ck_assert_ptr_nonnull(
 		strstr(rig_hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$4\r\nlate\r\n"));
 	second = rig_client();
 	rig_bind(second, pid, ":1\r\n");
 	rig_ask(second, "CLIENT SETNAME again", "+OK\r\n");
 	rig_ask(second, "RESET", "+RESET\r\n");
-	rig_ask_line(viewer, "LOCKS", "*1");
+	ask_page(viewer, "LOCKS", "*1\r\n");
 	ck_assert_ptr_nonnull(
 		strstr(rig_hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$5\r\nagain\r\n"));
 	kill(pid, SIGKILL);
@@ -462,11 +477,11 @@ START_TEST(a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one)
 	snprintf(join, sizeof join, "SESSION JOIN %s", rig_ask_bulk(first, "SESSION SECRET"));
 	rig_ask(second, join, ":0\r\n");
 	rig_ask_line(first, "LOCK a", ":1");
-	rig_ask_line(viewer, "LOCKS", "*1");
+	ask_page(viewer, "LOCKS", "*1\r\n");
 	ck_assert_ptr_nonnull(
 		strstr(rig_hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$5\r\nearly\r\n"));
 	rig_ask(second, "CLIENT SETNAME late", "+OK\r\n");
-	rig_ask_line(viewer, "LOCKS", "*1");
+	ask_page(viewer, "LOCKS", "*1\r\n");
 	ck_assert_ptr_nonnull(
 		strstr(rig_hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$4\r\nlate\r\n"));
 	close(first);
@@ -644,71 +659,51 @@ START_TEST(a_browser_is_cut_off)
 }
 END_TEST
 
-/* So many requests for a list, and a last one for something else. */
-#define LISTS 50
-
-static void
-say_lists(int fd)
-{
-	for (int i = 0; i < LISTS; i++) {
-		rig_say(fd, i % 2 == 0 ? "LOCKS MATCH nobody*\r\n" : "INSPECT \"nobody\"\r\n");
-	}
-	rig_say(fd, "PING\r\n");
-}
-
-/* Answers of either that are there to be read, without taking them. */
+/* Reads the elements of the page that was asked for, up to the answer to PING. How many have this line in
+ * them. They are read at once: holders live on while the daemon turns. */
 static size_t
-heard_lists(int fd)
+count_elements(int fd, const char *line)
 {
-	char bytes[65536];
-	ssize_t n = recv(fd, bytes, sizeof bytes - 1, MSG_DONTWAIT | MSG_PEEK);
-	size_t count = 0;
-	bytes[n > 0 ? n : 0] = '\0';
-	for (const char *at = bytes; (at = strstr(at, "\r\nstate\r\n")); at++) {
-		count += 2;
-	}
-	return count;
-}
-
-START_TEST(whoever_asks_for_list_after_list_keeps_nobody_waiting)
-{
-	int greedy[2] = {rig_client(), rig_client()}, other = rig_client();
-	rig_sync_all();
-	say_lists(greedy[0]);
-	say_lists(greedy[1]);
-	rig_ask(other, "PING", "+PONG\r\n");
-	ck_assert_uint_lt(heard_lists(greedy[0]) + heard_lists(greedy[1]), LISTS / 2);
-	for (int i = 0; i < 2; i++) {
-		for (int list = 0; list < LISTS / 2; list++) {
-			ck_assert_str_eq(rig_hear_line(greedy[i]), "*0\r\n");
-			ck_assert_ptr_nonnull(strstr(rig_hear_until(greedy[i], "waiters\r\n"), "nobody"));
-			ck_assert_str_eq(rig_hear_line(greedy[i]), "*0\r\n");
+	static char bytes[1 << 20];
+	size_t have = 0, found = 0;
+	rig_say(fd, "PING\r\n");
+	do {
+		ssize_t got = recv(fd, bytes + have, sizeof bytes - 1 - have, MSG_DONTWAIT);
+		have += got > 0 ? (size_t)got : 0;
+		bytes[have] = '\0';
+		if (got < 0) {
+			driver_turn(rig.driver);
 		}
-		ck_assert_str_eq(rig_hear_line(greedy[i]), "+PONG\r\n");
-		close(greedy[i]);
+	} while (have < 7 || strcmp(bytes + have - 7, "+PONG\r\n") != 0);
+	for (const char *at = bytes; (at = strstr(at, line)) != NULL; at++) {
+		found++;
 	}
-	close(other);
+	return found;
 }
-END_TEST
 
-START_TEST(whoever_waits_for_a_list_may_go)
+/* Pages through it all, and meanwhile names come and go. Elements with this line, in pages that have `most`
+ * of them, and a few more. */
+static size_t
+count_list(const char *words, const char *line, size_t most)
 {
-	int greedy[2] = {rig_client(), rig_client()}, other = rig_client();
-	rig_sync_all();
-	say_lists(greedy[0]);
-	say_lists(greedy[1]);
-	rig_ask(other, "PING", "+PONG\r\n");
-	close(greedy[0]);
-	ck_assert_int_eq(shutdown(greedy[1], SHUT_WR), 0);
-	/* What was asked before the end is answered. */
-	ck_assert_ptr_nonnull(strstr(rig_hear(greedy[1], 0), "+PONG\r\n"));
-	ck_assert_ptr_nonnull(strstr(rig_ask_bulk(other, "INFO clients"), "connected_clients:1\r\n"));
-	close(greedy[1]);
+	int fd = rig_client(), other = rig_client();
+	char request[128], cursor[32] = "0";
+	size_t all = 0;
+	do {
+		snprintf(request, sizeof request, "%s CURSOR %s", words, cursor);
+		snprintf(cursor, sizeof cursor, "%s", ask_page(fd, request, "*"));
+		size_t page = count_elements(fd, line);
+		ck_assert_uint_le(page, most + 20);
+		all += page;
+		snprintf(request, sizeof request, "LOCK other/%zu", all);
+		rig_ask_line(other, request, "");
+	} while (strcmp(cursor, "0") != 0);
+	close(fd);
 	close(other);
+	return all;
 }
-END_TEST
 
-/* Names that take several turns to list, of a client each: twelve times as many as an MLOCK takes. */
+/* So many names, of a client each, as an MLOCK takes. */
 #define HOLDERS 12
 
 static void
@@ -728,134 +723,142 @@ hold_many(int holders[HOLDERS])
 	}
 }
 
-static bool
-has_heard(int fd)
+START_TEST(a_list_of_many_names_is_whole_page_by_page)
 {
-	return recv(fd, &(char){0}, 1, MSG_DONTWAIT | MSG_PEEK) == 1;
-}
-
-START_TEST(a_list_of_many_names_lets_others_in_between_and_is_whole)
-{
-	int holders[HOLDERS], viewer = rig_client(), other = rig_client();
-	size_t names = 0;
+	int holders[HOLDERS];
 	hold_many(holders);
-	rig_sync_all();
-	rig_say(viewer, "LOCKS MATCH many/*\r\nPING\r\n");
-	rig_say(other, "PING\r\nLOCKS MATCH many/0/1\r\n");
-	ck_assert_str_eq(rig_hear_line(other), "+PONG\r\n");
-	/* Only now: it waits for the end of the other one. */
-	ck_assert(!has_heard(viewer));
-	ck_assert_str_eq(rig_hear_line(other), "*1\r\n");
-	ck_assert_str_eq(rig_hear_line(viewer), "*768\r\n");
-	for (const char *line = ""; strcmp(line, "+PONG\r\n") != 0; line = rig_hear_line(viewer)) {
-		names += strncmp(line, "many/", 5) == 0;
-	}
-	ck_assert_uint_eq(names, 768);
+	ck_assert_uint_eq(count_list("LOCKS MATCH many/*", "\r\nmany/", COMMAND_COUNT_MAX), 768);
+	ck_assert_uint_eq(count_list("LOCKS MATCH many/* COUNT 1", "\r\nmany/", 1), 768);
+	ck_assert_uint_eq(count_list("LOCKS MATCH many/3/*", "\r\nmany/", COMMAND_COUNT_MAX), 64);
 	for (int i = 0; i < HOLDERS; i++) {
 		close(holders[i]);
 	}
-	close(viewer);
-	close(other);
 }
 END_TEST
 
-#define LATCHES 800
-
-/* A line for each, behind which another client is heard that asked at the same time. */
-static void
-expect_list(const char *request, const char *first, const char *each, size_t count)
-{
-	int viewer = rig_client(), other = rig_client();
-	size_t found = 0;
-	rig_sync_all();
-	rig_say(viewer, request);
-	rig_say(other, "PING\r\n");
-	ck_assert_str_eq(rig_hear_line(other), "+PONG\r\n");
-	ck_assert(!has_heard(viewer));
-	ck_assert_str_eq(rig_hear_line(viewer), first);
-	for (const char *line = ""; strcmp(line, "+PONG\r\n") != 0; line = rig_hear_line(viewer)) {
-		found += strncmp(line, each, strlen(each)) == 0;
-	}
-	ck_assert_uint_eq(found, count);
-	close(viewer);
-	close(other);
-}
-
-START_TEST(a_list_of_many_latches_lets_others_in_between_and_is_whole)
+START_TEST(a_list_of_many_latches_is_whole_page_by_page)
 {
 	int fd = rig_client();
 	char request[64];
-	for (int i = 0; i < LATCHES; i++) {
+	for (int i = 0; i < 800; i++) {
 		snprintf(request, sizeof request, "LATCH l%d SET 1", i);
 		rig_ask_line(fd, request, ":1");
 	}
-	expect_list("LOCKS MATCH l*\r\nPING\r\n", "*800\r\n", "latch", LATCHES);
+	ck_assert_uint_eq(count_list("LOCKS MATCH l*", "\r\nlatch\r\n", COMMAND_COUNT_MAX), 800);
+	ck_assert_uint_eq(count_list("LOCKS MATCH l* COUNT 10", "\r\nlatch\r\n", 10), 800);
 	close(fd);
 }
 END_TEST
 
-START_TEST(a_list_of_many_sessions_lets_others_in_between_and_is_whole)
+START_TEST(a_list_of_many_sessions_is_whole_page_by_page)
 {
 	static int clients[600];
 	for (int i = 0; i < 600; i++) {
 		clients[i] = rig_client();
 	}
-	expect_list("SESSIONS\r\nPING\r\n", "*602\r\n", "session", 602);
+	ck_assert_uint_eq(count_list("SESSIONS", "\r\nsession\r\n", COMMAND_COUNT_MAX), 602);
+	ck_assert_uint_eq(count_list("SESSIONS COUNT 50", "\r\nsession\r\n", 50), 602);
 	for (int i = 0; i < 600; i++) {
 		close(clients[i]);
 	}
 }
 END_TEST
 
-START_TEST(users_that_ask_for_lists_take_turns)
+START_TEST(any_number_is_a_cursor)
 {
-	int holders[HOLDERS], greedy[3], other = rig_client(), heard = 0;
-	hold_many(holders);
-	for (int i = 0; i < 3; i++) {
-		greedy[i] = rig_client_tcp();
+	static const char *const cursors[] = {
+		"1", "4294967295", "4294967296", "4294967297", "9223372036854775807"};
+	static const char *const lists[] = {"LOCKS", "LOCKS MATCH *", "SESSIONS"};
+	int fd = rig_client();
+	char request[128];
+	rig_ask_line(fd, "LOCK a", ":");
+	rig_ask_line(fd, "LATCH l SET 1", ":1");
+	for (size_t i = 0; i < sizeof cursors / sizeof *cursors; i++) {
+		for (size_t list = 0; list < sizeof lists / sizeof *lists; list++) {
+			snprintf(request, sizeof request, "%s CURSOR %s", lists[list], cursors[i]);
+			ck_assert_str_eq(ask_page(fd, request, "*"), "0");
+			count_elements(fd, "\n");
+		}
+		for (const char *name = "abl"; *name; name++) {
+			snprintf(request, sizeof request, "INSPECT %c CURSOR %s", *name, cursors[i]);
+			rig_ask_line(fd, request, *name == 'l' ? "*20" : "*40");
+			ck_assert_uint_eq(count_elements(fd, "cursor\r\n"), 1);
+		}
 	}
-	rig_sync_all();
-	for (int i = 0; i < 3; i++) {
-		rig_say(greedy[i], "LOCKS MATCH many/*\r\n");
-	}
-	/* One that takes a turn comes between the parts of the first list, */
-	rig_say(other, "INSPECT nobody\r\nLOCKS COUNT 2\r\n");
-	ck_assert_str_eq(rig_hear_line(other), "*34\r\n");
-	for (int i = 0; i < 3; i++) {
-		ck_assert(!has_heard(greedy[i]));
-	}
-	/* and one that may go on behind the first list, and before the others. */
-	rig_hear_until(other, "waiters\r\n*0\r\n");
-	ck_assert_str_eq(rig_hear_line(other), "*2\r\n");
-	for (int i = 0; i < 3; i++) {
-		heard += has_heard(greedy[i]);
-	}
-	ck_assert_int_le(heard, 1);
-	for (int i = 0; i < 3; i++) {
-		ck_assert_str_eq(rig_hear_line(greedy[i]), "*768\r\n");
-		close(greedy[i]);
-	}
-	for (int i = 0; i < HOLDERS; i++) {
-		close(holders[i]);
-	}
-	close(other);
+	close(fd);
 }
 END_TEST
 
-START_TEST(whoever_asked_for_a_list_of_many_names_may_go_before_its_end)
+/* The next cursor of INSPECT, and how many holders and waiters its page has. */
+static const char *
+inspect_page(int fd, const char *name, const char *cursor, size_t *holders, size_t *waiters)
 {
-	int holders[HOLDERS], viewer = rig_client(), other = rig_client();
-	hold_many(holders);
-	rig_sync_all();
-	rig_say(viewer, "LOCKS MATCH many/*\r\n");
-	rig_ask(other, "PING", "+PONG\r\n");
-	ck_assert(!has_heard(viewer));
-	close(viewer);
-	rig_ask_line(other, "LOCKS COUNT 2", "*2");
-	for (int i = 0; i < HOLDERS; i++) {
-		close(holders[i]);
+	static char next[32];
+	char request[128];
+	size_t *of = holders, peek = 0;
+	snprintf(request, sizeof request, "INSPECT %s CURSOR %s COUNT 7\r\nPING\r\n", name, cursor);
+	rig_say(fd, request);
+	*holders = *waiters = 0;
+	while (strcmp(rig_hear_line(fd), "+PONG\r\n") != 0) {
+		if (strcmp(rig.heard, "holder\r\n") == 0) {
+			of = &peek;
+		} else if (strcmp(rig.heard, "holders\r\n") == 0) {
+			of = rig_hear_line(fd)[1] == '0' ? &peek : holders;
+		} else if (strcmp(rig.heard, "waiters\r\n") == 0) {
+			of = waiters;
+		} else if (strcmp(rig.heard, "session\r\n") == 0) {
+			++*of;
+		} else if (strcmp(rig.heard, "cursor\r\n") == 0) {
+			rig_hear_line(fd);
+			snprintf(next, sizeof next, "%s", rig_hear_line(fd));
+			next[strcspn(next, "\r")] = '\0';
+		}
 	}
-	close(other);
+	return next;
+}
+
+static void
+expect_inspected(const char *name, size_t holders, size_t waiters)
+{
+	int fd = rig_client();
+	char cursor[32] = "0";
+	size_t page[2], all[2] = {0}, pages = 0;
+	do {
+		snprintf(cursor, sizeof cursor, "%s", inspect_page(fd, name, cursor, &page[0], &page[1]));
+		ck_assert_uint_le(page[0], 14);
+		ck_assert_uint_le(page[1], 14);
+		all[0] += page[0];
+		all[1] += page[1];
+		pages++;
+	} while (strcmp(cursor, "0") != 0);
+	ck_assert_uint_eq(all[0], holders);
+	ck_assert_uint_eq(all[1], waiters);
+	ck_assert_uint_ge(pages, (holders + waiters) / 14);
+	close(fd);
+}
+
+START_TEST(holders_and_waiters_of_a_name_come_page_by_page)
+{
+	static int clients[100];
+	int fd = rig_client();
+	for (int i = 0; i < 100; i++) {
+		clients[i] = rig_client();
+		rig_say(clients[i],
+			i < 60 ? "LOCK a SHARED\r\nLOCK s LIMIT 60\r\nLATCH l AWAIT\r\n" : "LOCK a\r\n");
+	}
+	rig_ask(fd, "LATCH l SET 1", ":1\r\n");
+	for (int i = 0; i < 60; i++) {
+		ck_assert_int_eq(*rig_hear_line(clients[i]), ':');
+		ck_assert_int_eq(*rig_hear_line(clients[i]), ':');
+	}
+	rig_sync_all();
+	expect_inspected("a", 60, 40);
+	expect_inspected("s", 60, 0);
+	expect_inspected("l", 0, 60);
+	for (int i = 0; i < 100; i++) {
+		close(clients[i]);
+	}
+	close(fd);
 }
 END_TEST
 
@@ -880,10 +883,7 @@ main(void)
 		a_drain_that_waits_serves_holders_and_ends_when_they_have_finished,
 		a_drain_waits_no_longer_than_it_was_told_to, a_signal_ends_the_wait_of_a_drain,
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
-		a_browser_is_cut_off, whoever_asks_for_list_after_list_keeps_nobody_waiting,
-		whoever_waits_for_a_list_may_go, a_list_of_many_names_lets_others_in_between_and_is_whole,
-		a_list_of_many_latches_lets_others_in_between_and_is_whole,
-		a_list_of_many_sessions_lets_others_in_between_and_is_whole,
-		users_that_ask_for_lists_take_turns,
-		whoever_asked_for_a_list_of_many_names_may_go_before_its_end);
+		a_browser_is_cut_off, a_list_of_many_names_is_whole_page_by_page,
+		a_list_of_many_latches_is_whole_page_by_page, a_list_of_many_sessions_is_whole_page_by_page,
+		any_number_is_a_cursor, holders_and_waiters_of_a_name_come_page_by_page);
 }

@@ -167,23 +167,23 @@ model_meet(void *arg, struct resource *r)
 	return true;
 }
 
-/* A walk, with some names that come and some that go at each of its pauses, so that there are in the end
- * about as many as wanted. A third of the names is left as it is. */
+/* A scan, with some names that come and some that go behind each part, so that there are in the end about as
+ * many as wanted. A third of the names is left as it is. */
 static void
-model_walk(struct model *m, uint32_t wanted)
+model_scan(struct model *m, uint32_t wanted)
 {
-	struct names_walk walk;
+	scan_cursor cursor = 0;
 
 	memset(m->seen, 0, sizeof(m->seen));
-	names_walk_begin(&m->names, &walk);
-	while (names_walk_on(&m->names, &walk, 1, model_meet, m)) {
+	do {
+		cursor = names_scan(&m->names, cursor, 1, model_meet, m);
 		for (int i = 0; i < 8; i++) {
 			uint32_t name = model_draw(m, MANY);
 
 			if (name % 3 != 0)
 				model_set(m, name, model_draw(m, MANY) < wanted);
 		}
-	}
+	} while (cursor != 0);
 	for (size_t i = 0; i < MANY; i++) {
 		ck_assert_uint_le(m->seen[i], 1);
 		if (i % 3 == 0)
@@ -191,7 +191,7 @@ model_walk(struct model *m, uint32_t wanted)
 	}
 }
 
-START_TEST(a_walk_that_pauses_meets_who_stays_once_and_nobody_twice)
+START_TEST(a_scan_in_parts_meets_who_stays_once_and_nobody_twice)
 {
 	struct model *m = model_new();
 
@@ -199,15 +199,15 @@ START_TEST(a_walk_that_pauses_meets_who_stays_once_and_nobody_twice)
 		model_set(m, i, true);
 	/* As the table grows and grows, and as it becomes smaller again. */
 	for (uint32_t round = 0; round < 12; round++)
-		model_walk(m, round < 6 ? MANY : 0);
+		model_scan(m, round < 6 ? MANY : 0);
 	for (size_t i = 0; i < MANY; i += 3)
 		model_set(m, i, true);
 	for (uint32_t round = 0; round < 12; round++)
-		model_walk(m, round % 2 == 0 ? MANY : 0);
+		model_scan(m, round % 2 == 0 ? MANY : 0);
 	for (size_t i = 300; i < MANY; i++)
 		model_set(m, i, false);
 	for (uint32_t round = 0; round < 12; round++)
-		model_walk(m, 10);
+		model_scan(m, 10);
 	model_check(m);
 	model_free(m);
 }
@@ -220,20 +220,44 @@ model_meet_one(void *arg, struct resource *r)
 	return false;
 }
 
-START_TEST(a_walk_ends_when_that_is_enough)
+START_TEST(a_scan_ends_with_the_chain_in_which_it_is_enough)
 {
 	struct model *m = model_new();
-	struct names_walk walk;
+	scan_cursor cursor = 0;
+	size_t parts = 0, met = 0;
 
 	for (size_t i = 0; i < MANY; i++)
 		model_set(m, i, true);
 	memset(m->seen, 0, sizeof(m->seen));
-	names_walk_begin(&m->names, &walk);
-	while (names_walk_on(&m->names, &walk, 1, model_meet_one, m))
-		continue;
-	for (size_t i = 1; i < MANY; i++)
-		m->seen[0] += m->seen[i];
-	ck_assert_uint_eq(m->seen[0], 1);
+	do {
+		cursor = names_scan(&m->names, cursor, SIZE_MAX, model_meet_one, m);
+		parts++;
+	} while (cursor != 0);
+	for (size_t i = 0; i < MANY; i++)
+		met += m->seen[i];
+	ck_assert_uint_eq(met, MANY);
+	ck_assert_uint_gt(parts, MANY / 3);
+	model_free(m);
+}
+END_TEST
+
+START_TEST(any_number_is_a_cursor_and_a_part_is_short)
+{
+	struct model *m = model_new();
+
+	for (size_t i = 0; i < MANY; i++)
+		model_set(m, i, true);
+	for (int i = 0; i < 1000; i++) {
+		scan_cursor cursor = model_draw(m, UINT32_MAX), next;
+		size_t met = 0;
+
+		memset(m->seen, 0, sizeof(m->seen));
+		next = names_scan(&m->names, cursor, 1, model_meet, m);
+		for (size_t name = 0; name < MANY; name++)
+			met += m->seen[name];
+		ck_assert(next > cursor || next == 0);
+		ck_assert_uint_le(met, 20);
+	}
 	model_free(m);
 }
 END_TEST
@@ -283,6 +307,7 @@ main(void)
 	return SUITE_RUN("names", NULL, NULL, names_that_come_and_go_are_found_while_they_are_there,
 		each_name_adds_one_chain_at_most_and_chains_stay_short,
 		chains_go_again_one_by_one_when_there_are_few_names,
-		a_walk_that_pauses_meets_who_stays_once_and_nobody_twice, a_walk_ends_when_that_is_enough,
+		a_scan_in_parts_meets_who_stays_once_and_nobody_twice,
+		a_scan_ends_with_the_chain_in_which_it_is_enough, any_number_is_a_cursor_and_a_part_is_short,
 		all_can_be_removed_on_the_way_through_them, a_name_is_told_from_one_that_it_begins_with);
 }

@@ -863,11 +863,11 @@ START_TEST(a_session_shows_its_grace_and_what_is_left_of_it)
 	story_ready(&w);
 	heartbeat(&w, 1, 7000);
 	ask_grace(&w, 1, GRACE_MS);
-	(void)core_walk_sessions(w.core, w.now.ms, &(struct table_walk){0}, 100, take_view, &view);
+	(void)core_scan_sessions(w.core, w.now.ms, 0, 100, take_view, &view);
 	ck_assert(view.grace_ms == GRACE_MS && view.left_ms == -1 && view.heartbeat_ms == 7000);
 	close_as(&w, 1, END_ABANDONED);
 	keep(&w, 1000);
-	(void)core_walk_sessions(w.core, w.now.ms, &(struct table_walk){0}, 100, take_view, &view);
+	(void)core_scan_sessions(w.core, w.now.ms, 0, 100, take_view, &view);
 	ck_assert(view.connections == 0 && view.left_ms == GRACE_MS - 1000);
 	story_done(&w);
 }
@@ -898,19 +898,18 @@ open_some(struct story *w, conn_id first, conn_id end)
 		step(w, &(struct event){.type = EVENT_OPEN, .conn = c, .peer = &(struct peer){.uid = 0}});
 }
 
-START_TEST(a_walk_through_sessions_pauses_and_tells_once_of_each_that_stays)
+START_TEST(a_scan_of_sessions_in_parts_tells_once_of_each_that_stays)
 {
 	struct seen seen = {.looks = 0};
-	struct table_walk walk = {0};
+	scan_cursor cursor = 0;
 	struct story w;
-	bool more = true;
 
 	story_ready(&w);
 	open_some(&w, 5, 500);
 	/* Each tenth of the first ones goes meanwhile, and many come. */
-	for (conn_id c = 10; more; c += 10) {
+	for (conn_id c = 10; c == 10 || cursor != 0; c += 10) {
 		seen.looks = 0;
-		more = core_walk_sessions(w.core, w.now.ms, &walk, 20, see, &seen);
+		cursor = core_scan_sessions(w.core, w.now.ms, cursor, 20, see, &seen);
 		ck_assert_uint_le(seen.looks, 50);
 		if (c < 500)
 			close_as(&w, c, END_CLEAN);
@@ -921,9 +920,13 @@ START_TEST(a_walk_through_sessions_pauses_and_tells_once_of_each_that_stays)
 		ck_assert(seen.times[i] == 1 || (i % 10 == 0 && seen.times[i] == 0));
 	for (int i = 500; i < SEEN; i++)
 		ck_assert_int_le(seen.times[i], 1);
-	/* Nobody is left, and some come: the table begins anew. */
-	walk = (struct table_walk){0};
-	ck_assert(core_walk_sessions(w.core, w.now.ms, &walk, 20, see, &seen));
+	/* Any number is a cursor. */
+	for (scan_cursor any = 1; any != 0; any <<= 1) {
+		seen.looks = 0;
+		cursor = core_scan_sessions(w.core, w.now.ms, any - 1, 20, see, &seen);
+		ck_assert(cursor == 0 || cursor > any - 1);
+		ck_assert_uint_le(seen.looks, 50);
+	}
 	story_done(&w);
 }
 END_TEST
@@ -1003,5 +1006,5 @@ main(void)
 		a_crash_delay_ends_with_a_lease_that_cannot_be_kept,
 		a_broken_hold_is_withheld_with_the_crash_delay,
 		a_session_shows_its_grace_and_what_is_left_of_it,
-		a_walk_through_sessions_pauses_and_tells_once_of_each_that_stays);
+		a_scan_of_sessions_in_parts_tells_once_of_each_that_stays);
 }

@@ -27,6 +27,7 @@ check_waiters(const struct core *core, const struct resource *r)
 {
 	const struct waiter *w;
 	size_t waiters = 0, once = 0, async = 0;
+	uint64_t ticket = 0;
 
 	TAILQ_FOREACH (w, &r->queue->waiters, in_resource) {
 		assert(w->resource == r);
@@ -38,6 +39,8 @@ check_waiters(const struct core *core, const struct resource *r)
 		assert(w->conn != NULL || (!w->once && timer_is_armed(&w->session->grace_timer)));
 		assert((w->kind == KIND_PERMITS) == (r->limit > 0) && w->permits <= r->limit);
 		waiters++;
+		assert(w->ticket > ticket);
+		ticket = w->ticket;
 		once += w->once;
 		async += w->async;
 	}

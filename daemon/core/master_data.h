@@ -90,19 +90,19 @@ struct master {
 	int64_t guard_until_ms;
 	int64_t admit_ms; /* GUARDED: when to ask for the admission, then or later */
 	int64_t greet_ms;
-	int64_t longest_ms;           /* lease that it takes, as it told last (terms.h); 0: not yet */
-	bool moved;                   /* it is another server: no lease has been told yet (reseat.h) */
-	bool admitting;               /* an ADMIT is on its way */
-	bool guarding;                /* guard_until_ms is of this incarnation */
-	struct stretch errors;        /* of its errors that have been noted, */
-	struct stretch silences;      /* and of those of its links that did not answer */
-	bool known;                   /* incarnation is meaningful */
-	bool registered;              /* this daemon is, until master_registered_until() */
-	bool reclaim;                 /* leases have to be re-asserted, which begins before the step ends, */
-	bool reclaims;                /* and goes on: */
-	struct names_walk reclaiming; /* so far */
-	int64_t time_us;              /* its TIME when last seen ... */
-	int64_t time_seen_ms;         /* ... and when that was */
+	int64_t longest_ms;        /* lease that it takes, as it told last (terms.h); 0: not yet */
+	bool moved;                /* it is another server: no lease has been told yet (reseat.h) */
+	bool admitting;            /* an ADMIT is on its way */
+	bool guarding;             /* guard_until_ms is of this incarnation */
+	struct stretch errors;     /* of its errors that have been noted, */
+	struct stretch silences;   /* and of those of its links that did not answer */
+	bool known;                /* incarnation is meaningful */
+	bool registered;           /* this daemon is, until master_registered_until() */
+	bool reclaim;              /* leases have to be re-asserted, which begins before the step ends, */
+	bool reclaims;             /* and goes on: */
+	scan_cursor reclaiming;    /* so far */
+	int64_t time_us;           /* its TIME when last seen ... */
+	int64_t time_seen_ms;      /* ... and when that was */
 	uint64_t doubted;          /* the memory whose clock leapt, until a greeting has said so; 0: none */
 	int64_t withheld_until_ms; /* its clock leapt, or ours stood still: nothing new until then; 0: no */
 	struct leap leap;          /* in whatever memory */

@@ -195,44 +195,33 @@ names_next(const struct names *names, const struct resource *r)
 	return r->next != NULL ? r->next : names_from(names, chain_of(names, r->hash) + 1);
 }
 
-void
-names_walk_begin(const struct names *names, struct names_walk *walk)
+/* How many low bits of a hash decide that a name belongs to this chain. */
+static unsigned
+chain_bits(const struct names *names, uint32_t chain)
 {
-	*walk = (struct names_walk){.n = names->n, .mask = names->mask};
+	unsigned bits = 32 - (unsigned)__builtin_clz(names->mask);
+
+	return (chain | ((names->mask >> 1) + 1)) < names->n ? bits : bits - 1;
 }
 
-/* Whatever the table is now, a name belongs to the chain that it would have been in then. By now there may be
- * several of that one, so far apart as it was from the next with the same low bits; or it is a part of one.
- * False: each() has said that it is enough. */
-static bool
-walk_chain(const struct names *names, struct names_walk *walk, size_t *seen,
+scan_cursor
+names_scan(const struct names *names, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, struct resource *r), void *arg)
 {
-	uint32_t half = (walk->mask >> 1) + 1, at = walk->at++;
-	uint32_t apart = (at | half) < walk->n ? walk->mask + 1 : half;
+	struct scan scan = {.cursor = cursor, .looks = looks};
+	bool more = true;
 
-	++*seen;
-	for (uint32_t chain = chain_of(names, at); chain < names->n; chain += apart) {
+	while (more) {
+		uint32_t chain = chain_of(names, scan_reverse(scan.cursor));
+		unsigned bits = chain_bits(names, chain);
+		uint32_t next = scan_reverse(scan_behind(scan.cursor, bits));
+
+		names_fetch(*chain_at(names, chain_of(names, next)));
 		for (struct resource *r = *chain_at(names, chain); r != NULL; r = r->next) {
-			if ((r->hash & (apart - 1)) != at)
-				continue;
-			++*seen;
-			if (!each(arg, r))
-				return false;
+			if (scan_meets(&scan, r->hash))
+				scan.enough |= !each(arg, r);
 		}
+		more = scan_pass(&scan, bits);
 	}
-	return true;
-}
-
-bool
-names_walk_on(const struct names *names, struct names_walk *walk, size_t looks,
-	bool (*each)(void *arg, struct resource *r), void *arg)
-{
-	size_t seen = 0;
-
-	while (seen < looks) {
-		if (walk->at >= walk->n || !walk_chain(names, walk, &seen, each, arg))
-			return false;
-	}
-	return true;
+	return scan.cursor;
 }

@@ -13,6 +13,7 @@
 #ifndef CORE_NAMES_H
 #define CORE_NAMES_H
 
+#include "daemon/core/scan.h"
 #include "proto/slice.h"
 
 #include <stddef.h>
@@ -35,12 +36,6 @@ struct names {
 	struct resource *first[1 << NAMES_FIRST_LOG];
 };
 
-/* How far a walk through all names has come that pauses, while they come and go. */
-struct names_walk {
-	uint32_t n, mask; /* of the table when it began */
-	uint32_t at;      /* the next of the chains of then */
-};
-
 /* secret: unpredictable; copied. */
 void names_init(struct names *names, const uint64_t secret[2]);
 
@@ -59,11 +54,8 @@ void names_remove(struct names *names, struct resource *r);
 struct resource *names_first(const struct names *names);
 struct resource *names_next(const struct names *names, const struct resource *r);
 
-void names_walk_begin(const struct names *names, struct names_walk *walk);
-/* Goes on for so many looks or so, at least at one chain; an empty one is a look, too. Tells on the whole way
- * once of a name that is there all the time, once at most of any other. False: no chain was left, or each()
- * has said that it is enough. */
-bool names_walk_on(const struct names *names, struct names_walk *walk, size_t looks,
+/* A scan of all names in parts, while names come and go: see scan.h. */
+scan_cursor names_scan(const struct names *names, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, struct resource *r), void *arg);
 
 #endif

@@ -87,6 +87,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->retries = command->retries;
 	w->until_ms = until_ms;
 	w->since_ms = core->now.ms;
+	w->ticket = ++core->tickets;
 	w->lease_ms = command->lease_ms;
 	w->max_hold_ms = command->max_hold_ms;
 	w->once = once;

@@ -121,7 +121,8 @@ rules_timer(struct core *core)
 {
 	struct rules *rules = &core->rules;
 
-	if (names_walk_on(&core->names, &rules->walk, TURN_LOOKS, rules_look, rules)) {
+	rules->cursor = names_scan(&core->names, rules->cursor, TURN_LOOKS, rules_look, rules);
+	if (rules->cursor != 0) {
 		timer_arm(&core->timers, &rules->timer, core->now.ms + TURN_MS);
 		return;
 	}
@@ -139,7 +140,7 @@ rules_replace(struct core *core, const struct rule *first, size_t count)
 		return false;
 	set->next = rules->newest;
 	rules->newest = set;
-	names_walk_begin(&core->names, &rules->walk);
+	rules->cursor = 0;
 	timer_cancel(&core->timers, &rules->timer);
 	rules_timer(core);
 	return true;

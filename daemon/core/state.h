@@ -241,6 +241,7 @@ struct waiter {
 	int64_t retries;  /* refusals until the next one is its answer; -1: they are not counted */
 	int64_t until_ms; /* end of WAIT; TIMER_NEVER */
 	int64_t since_ms;
+	uint64_t ticket; /* greater than that of everybody who came before */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
 	uint16_t owner_n;
@@ -412,8 +413,8 @@ struct undo {
 /* What the configuration says of names, and said before (rules.h). */
 struct rules {
 	struct rule_set *newest;
-	struct names_walk walk; /* there are older ones: how far it has come */
-	struct timer timer;     /* and when it goes on */
+	scan_cursor cursor; /* there are older ones: how far the scan of all names has come, */
+	struct timer timer; /* and when it goes on */
 };
 
 /* The set that is to follow it (masterset_change.c). */
@@ -503,10 +504,10 @@ struct core {
 	struct latch_list idle; /* latches nobody asks about, in the order in which that began */
 	size_t idle_count;
 	struct touched touched;
-	struct queue_list queues;   /* of all names for which somebody waits */
-	struct queue nobody;        /* and of the others */
-	bool catches;               /* what is held is being looked at, after a master's state has changed: */
-	struct names_walk catching; /* so far */
+	struct queue_list queues; /* of all names for which somebody waits */
+	struct queue nobody;      /* and of the others */
+	bool catches;             /* what is held is being looked at, after a master's state has changed: */
+	scan_cursor catching;     /* so far */
 	struct timer sweep_timer;
 	struct bundle_list bundles; /* those that were touched */
 	struct graves graves[GRAVE_ROWS];
@@ -516,6 +517,7 @@ struct core {
 	uint64_t chance;         /* jitter of the step that runs */
 	unsigned drew;           /* how many of its random numbers the step has used */
 	uint64_t attempts;       /* the last attempt number used */
+	uint64_t tickets;        /* the last one that a waiter has */
 	session_id session_ids;  /* the last session id used */
 	uint64_t searches;       /* the last pass of a search for deadlocks, */
 	struct doubts doubts;    /* and those that are due */

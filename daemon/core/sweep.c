@@ -97,10 +97,8 @@ void
 sweep_shorten(struct core *core, struct master *m, int64_t ms)
 {
 	struct sweep sweep = {.core = core, .master = m, .leap_ms = ms};
-	struct names_walk walk;
 
-	names_walk_begin(&core->names, &walk);
-	(void)names_walk_on(&core->names, &walk, SIZE_MAX, sweep_shorten_one, &sweep);
+	(void)names_scan(&core->names, 0, SIZE_MAX, sweep_shorten_one, &sweep);
 }
 
 void
@@ -116,12 +114,15 @@ sweep_timer(struct core *core)
 		if (!m->reclaims || (m->state != MASTER_GUARDED && m->state != MASTER_ADMITTED))
 			continue;
 		sweep.master = m;
-		m->reclaims = names_walk_on(&core->names, &m->reclaiming, SWEEP_LOOKS, sweep_reclaim, &sweep);
+		m->reclaiming = names_scan(&core->names, m->reclaiming, SWEEP_LOOKS, sweep_reclaim, &sweep);
+		m->reclaims = m->reclaiming != 0;
 		more |= m->reclaims;
 	}
-	if (core->catches)
-		core->catches =
-			names_walk_on(&core->names, &core->catching, SWEEP_LOOKS, sweep_catch_up, &sweep);
+	if (core->catches) {
+		core->catching =
+			names_scan(&core->names, core->catching, SWEEP_LOOKS, sweep_catch_up, &sweep);
+		core->catches = core->catching != 0;
+	}
 	if (more || core->catches)
 		timer_arm(&core->timers, &core->sweep_timer, core->now.ms + TURN_MS);
 }
@@ -138,13 +139,13 @@ sweep_begin(struct core *core)
 			continue;
 		m->reclaim = false;
 		m->reclaims = true;
-		names_walk_begin(&core->names, &m->reclaiming);
+		m->reclaiming = 0;
 		any = true;
 	}
 	if (core->retry) {
 		core->retry = false;
 		core->catches = true;
-		names_walk_begin(&core->names, &core->catching);
+		core->catching = 0;
 		sweep_waiting(core);
 		undo_retry_all(core);
 		latch_retry_all(core);

@@ -262,10 +262,9 @@ core_view_resource(const struct core *core, int64_t now_ms, struct slice name, s
 	return true;
 }
 
-struct walk_view {
+struct scan_view {
 	const struct core *core;
 	int64_t now_ms;
-	size_t looks; /* left */
 	union {
 		bool (*each)(void *arg, const struct resource_view *view);
 		bool (*each_latch)(void *arg, const struct latch_view *view);
@@ -274,66 +273,42 @@ struct walk_view {
 	void *arg;
 };
 
-/* Tells of the next part. Parts become twice as many when there is much more, and few when there was nothing
- * at all: whatever the table is now, an element belongs to the part that it would have been in then. */
-static bool
-walk_part(const UT_hash_table *table, struct table_walk *walk, struct walk_view *view,
-	bool (*tell)(struct walk_view *view, const void *element))
+static scan_cursor
+scan_table(const UT_hash_table *table, scan_cursor cursor, size_t looks,
+	bool (*tell)(const struct scan_view *view, const void *element), const struct scan_view *view)
 {
-	unsigned at = walk->at++;
+	struct scan scan = {.cursor = cursor, .looks = looks};
 	const UT_hash_handle *hh;
 
-	for (unsigned i = at & (table->num_buckets - 1); i < table->num_buckets; i += walk->n) {
-		for (hh = table->buckets[i].hh_head; hh != NULL; hh = hh->hh_next) {
-			if ((hh->hashv & (walk->n - 1)) != at)
-				continue;
-			view->looks -= view->looks > 0;
-			if (!tell(view, (const char *)hh - table->hho))
-				return false;
-		}
-	}
-	return true;
-}
-
-static bool
-walk_table(const UT_hash_table *table, struct table_walk *walk, struct walk_view *view,
-	bool (*tell)(struct walk_view *view, const void *element))
-{
 	if (table == NULL)
-		return false;
-	if (walk->n == 0)
-		walk->n = table->num_buckets;
-	/* An empty part is a look, too. */
-	for (; view->looks > 0; view->looks -= view->looks > 0) {
-		if (walk->at == walk->n || !walk_part(table, walk, view, tell))
-			return false;
-	}
-	return true;
+		return 0;
+	do {
+		hh = table->buckets[scan_reverse(scan.cursor) & (table->num_buckets - 1)].hh_head;
+		for (; hh != NULL; hh = hh->hh_next) {
+			if (scan_meets(&scan, hh->hashv))
+				scan.enough |= !tell(view, (const char *)hh - table->hho);
+		}
+	} while (scan_pass(&scan, table->log2_num_buckets));
+	return scan.cursor;
 }
 
 static bool
-walk_view(void *arg, struct resource *r)
+scan_name(void *arg, struct resource *r)
 {
-	struct walk_view *walk = arg;
+	const struct scan_view *scan = arg;
 	struct resource_view view;
 
-	view_resource(walk->core, walk->now_ms, r, &view);
-	return walk->each(walk->arg, &view);
+	view_resource(scan->core, scan->now_ms, r, &view);
+	return scan->each(scan->arg, &view);
 }
 
-void
-core_walk_begin(const struct core *core, struct names_walk *walk)
-{
-	names_walk_begin(&core->names, walk);
-}
-
-bool
-core_walk_on(const struct core *core, int64_t now_ms, struct names_walk *walk, size_t looks,
+scan_cursor
+core_scan_names(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg)
 {
-	struct walk_view view = {core, now_ms, looks, {each}, arg};
+	struct scan_view view = {core, now_ms, {each}, arg};
 
-	return names_walk_on(&core->names, walk, looks, walk_view, &view);
+	return names_scan(&core->names, cursor, looks, scan_name, &view);
 }
 
 void
@@ -366,6 +341,7 @@ core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 		return;
 	TAILQ_FOREACH (w, &r->queue->waiters, in_resource) {
 		struct waiter_view view = {
+			.ticket = w->ticket,
 			.kind = w->kind,
 			.permits = w->permits,
 			.session = w->session->id,
@@ -393,7 +369,7 @@ session_left_ms(const struct core *core, const struct session *s, int64_t now_ms
 }
 
 static bool
-walk_session(struct walk_view *walk, const void *element)
+scan_session(const struct scan_view *scan, const void *element)
 {
 	const struct session *s = element;
 	struct session_view view = {
@@ -402,24 +378,24 @@ walk_session(struct walk_view *walk, const void *element)
 		.connections = s->conn_count,
 		.grants = s->grant_count,
 		.waiters = s->waiter_count,
-		.age_ms = walk->now_ms - s->opened_ms,
+		.age_ms = scan->now_ms - s->opened_ms,
 		.bound_pid = s->process.pid,
 		.grace_ms = s->grace_ms,
-		.left_ms = session_left_ms(walk->core, s, walk->now_ms),
+		.left_ms = session_left_ms(scan->core, s, scan->now_ms),
 		.heartbeat_ms = s->heartbeat_ms,
 	};
 
-	return walk->each_session(walk->arg, &view);
+	return scan->each_session(scan->arg, &view);
 }
 
-bool
-core_walk_sessions(const struct core *core, int64_t now_ms, struct table_walk *walk, size_t looks,
+scan_cursor
+core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, const struct session_view *view), void *arg)
 {
-	struct walk_view view = {core, now_ms, looks, {.each_session = each}, arg};
+	const struct scan_view view = {core, now_ms, {.each_session = each}, arg};
 	const struct session *first = core->sessions;
 
-	return walk_table(first == NULL ? NULL : first->hh.tbl, walk, &view, walk_session);
+	return scan_table(first == NULL ? NULL : first->hh.tbl, cursor, looks, scan_session, &view);
 }
 
 bool
@@ -496,22 +472,22 @@ core_view_latch(const struct core *core, int64_t now_ms, struct slice name, stru
 }
 
 static bool
-walk_latch(struct walk_view *walk, const void *element)
+scan_latch(const struct scan_view *scan, const void *element)
 {
 	struct latch_view view;
 
-	view_latch(element, walk->now_ms, &view);
-	return walk->each_latch(walk->arg, &view);
+	view_latch(element, scan->now_ms, &view);
+	return scan->each_latch(scan->arg, &view);
 }
 
-bool
-core_walk_latches(const struct core *core, int64_t now_ms, struct table_walk *walk, size_t looks,
+scan_cursor
+core_scan_latches(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, const struct latch_view *view), void *arg)
 {
-	struct walk_view view = {core, now_ms, looks, {.each_latch = each}, arg};
+	const struct scan_view view = {core, now_ms, {.each_latch = each}, arg};
 	const struct latch *first = core->latches;
 
-	return walk_table(first == NULL ? NULL : first->hh.tbl, walk, &view, walk_latch);
+	return scan_table(first == NULL ? NULL : first->hh.tbl, cursor, looks, scan_latch, &view);
 }
 
 static bool
@@ -522,6 +498,7 @@ each_await(const struct core *core, const struct ask_list *asks, int64_t now_ms,
 
 	TAILQ_FOREACH (a, asks, in_place) {
 		struct waiter_view view = {
+			.ticket = a->conn->id, /* which asks for nothing else meanwhile */
 			.session = a->session,
 			.peer = &a->conn->session->peer,
 			.age_ms = now_ms - a->since_ms,

@@ -6,7 +6,7 @@
 #define CORE_VIEW_H
 
 #include "daemon/core/core.h"
-#include "daemon/core/names.h"
+#include "daemon/core/scan.h"
 
 /* The master's state as this daemon sees it: MASTER_STATE(name, word in INFO and INSPECT) */
 #define MASTER_STATES(MASTER_STATE)                                                                          \
@@ -92,6 +92,7 @@ struct hold_view {
 };
 
 struct waiter_view {
+	uint64_t ticket; /* > 0, no other has it; of a lock's waiters, the later, the greater */
 	enum kind kind;
 	int64_t permits;
 	session_id session;
@@ -129,7 +130,7 @@ struct latch_view {
 	int64_t set;       /* closed, open */
 	int64_t left;      /* closed: as last seen */
 	int64_t live_ms;   /* closed, open: how long it lives if nobody uses it */
-	size_t waiters;
+	size_t waiters;    /* those that wait; core_each_latch_waiter() may tell of more, just asked */
 };
 
 struct session_view {
@@ -175,21 +176,15 @@ bool core_view_resource(
 /* They call back for each, in no promised order, until the callback returns false. It must not call
  * core_step(). */
 
-/* How far a walk through all latches or sessions has come that pauses; zero: it begins. */
-struct table_walk {
-	unsigned n;  /* parts of the table when it began, a power of two */
-	unsigned at; /* the next of the parts of then */
-};
-
-/* These take so many looks or so, and go on with the next ones when they are called again, in another step or
- * this one: of what comes or goes meanwhile some are told of. True: there may be more. */
-void core_walk_begin(const struct core *core, struct names_walk *walk);
-bool core_walk_on(const struct core *core, int64_t now_ms, struct names_walk *walk, size_t looks,
+/* These tell of a part, see scan.h: they end after so many looks or so, or with what is told of from the same
+ * chain as an element for which each() returned false. They return the cursor of the next part; 0: there is
+ * none. */
+scan_cursor core_scan_names(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg);
 /* Latches that are asked about here, or have been. */
-bool core_walk_latches(const struct core *core, int64_t now_ms, struct table_walk *walk, size_t looks,
+scan_cursor core_scan_latches(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, const struct latch_view *view), void *arg);
-bool core_walk_sessions(const struct core *core, int64_t now_ms, struct table_walk *walk, size_t looks,
+scan_cursor core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, const struct session_view *view), void *arg);
 
 /* Oldest first. */

@@ -2,6 +2,7 @@
 """holdfast in scripts and by hand: lock, unlock, check, hold, and the verbs that look."""
 
 import contextlib
+import datetime
 import grp
 import json
 import os
@@ -521,9 +522,10 @@ def test_two_daemons(place):
 
 
 def test_list_fits(place):
-    """ls shows the oldest hold first, on a terminal in 80 columns; the token is there with -v"""
+    """ls shows the oldest hold first, on a terminal in 80 columns, and cuts nothing elsewhere; -v shows the token"""
     daemon = world(place)
-    for name in ("z", "m", "a"):
+    names = ["z/" + "long" * 30 + "/end", "m", "a"]
+    for name in names:
         client = daemon.client()
         client("LOCK", name, "WHY", "release 4.2 of the shop, with all that it needs for that, and more besides that")
         harness.until("it is older", lambda: said(place, daemon, "ls", name)[0]["held_ms"] > 1)
@@ -531,13 +533,56 @@ def test_list_fits(place):
     with Terminal(place, daemon, "holdfast", "ls") as terminal:
         expect(terminal.end(), 0)
     lines = re.sub("\033\\[\\d*m", "", terminal.text).splitlines()
-    expect([line.split()[0] for line in lines], ["NAME", "z", "m", "a"], terminal.text)
+    expect([line.split()[0][0] for line in lines], ["N", "z", "m", "a"], terminal.text)
     expect(max(len(line) for line in lines), 80, terminal.text)
-    expect("release 4.2" in lines[1] and lines[1].endswith("+"), True, lines[1])
+    expect(bool(re.match("z/lo.*….*/end  held  .*  release.*….*that$", lines[1])), True, lines[1])
+    expect(lines[2].startswith("m   "), True, lines[2])
     status, text = tool.call(place, daemon, "ls")
-    expect((status, text.count("and more besides that"), "TOKEN" in text), (0, 3, False), text)
+    expect((status, text.count("and more besides that"), names[0] in text, "TOKEN" in text), (0, 3, True, False), text)
     status, text = tool.call(place, daemon, "ls", "-v")
-    expect((status, str(said(place, daemon, "ls", "z")[0]["token"]) in text), (0, True), text)
+    expect((status, str(said(place, daemon, "ls", "a")[0]["token"]) in text), (0, True), text)
+    expect([lock["name"] for lock in said(place, daemon, "ls")], names)
+    expect(tool.call(place, daemon, "ls", "-q"), (0, "\n".join(names)))
+    waiting.close()
+
+
+def test_list_of_run(place):
+    """ls and show say what holdfast run runs, with its arguments"""
+    daemon = world(place)
+    tool.start(place, daemon, "run", "-w", 5, "a", "--", "/bin/sleep", "1000")
+    tool.start(place, daemon, "run", "b", "-c", "sleep 1001; true")
+    harness.until("both are held", lambda: len(said(place, daemon, "ls")) == 2)
+    for words in (("ls",), ("show", "a")):
+        status, text = tool.call(place, daemon, *words)
+        expect((status, "/bin/sleep 1000" in text), (0, True), text)
+    status, text = tool.call(place, daemon, "ls", "b")
+    expect((status, "sleep 1001; true" in text), (0, True), text)
+    # Another program with these words is none of ours.
+    other = place.run("bash", "-c", "exec -a /usr/bin/holdfasts sleep 1000")
+    expect("sleep@" in said(place, daemon, "ls", "a")[0]["client"], True)
+    other.kill()
+
+
+def test_since(place):
+    """in JSON there is since when, as a time, beside how long; for people it is a span"""
+    daemon = world(place)
+    client = daemon.client()
+    client("LOCK", "a")
+    waiting = tool.waiting(place, daemon, "a")
+    harness.until("it is older", lambda: said(place, daemon, "ls", "a")[0]["held_ms"] > 1100)
+
+    def check(value, key):
+        since = datetime.datetime.strptime(value["since"], "%Y-%m-%dT%H:%M:%S.%fZ")
+        ago = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None) - since
+        expect_between(ago.total_seconds() * 1000, value[key] - 1, value[key] + 60000, repr(value))
+
+    check(said(place, daemon, "ls", "a")[0], "held_ms")
+    shown = said(place, daemon, "show", "a")
+    check(shown["holder"], "held_ms")
+    check(shown["holders"][0], "held_ms")
+    check(shown["waiters"][0], "age_ms")
+    check(said(place, daemon, "sessions")[0], "age_ms")
+    client.close()
     waiting.close()
 
 
@@ -675,9 +720,9 @@ def test_sessions_grace(place):
         rows = [re.split("  +", line.strip()) for line in text.splitlines()]
         return {row[0]: row[-1] for row in rows}
 
-    expect(sorted(grace().values()), ["-", "5m00s", "GRACE"])
+    expect(sorted(grace().values()), ["-", "5m 0s", "GRACE"])
     client.close()
-    harness.until("it has no connection", lambda: re.fullmatch("[0-9]m[0-9]+s left", grace()[number]))
+    harness.until("it has no connection", lambda: re.fullmatch("[0-9]m [0-9]+s left", grace()[number]))
 
 
 def test_upgrade(place):

@@ -268,7 +268,8 @@ def test_seen(place):
     (one,) = view["waiters"]
     expect((one["client"], one["pid"]), ("deployer", os.getpid()))
     expect_between(one["left_ms"], 1, 50000)
-    (row,) = viewer("LOCKS", "MATCH", "build/*")
+    cursor, (row,) = viewer("LOCKS", "MATCH", "build/*")
+    expect(cursor, "0")
     expect([row[key] for key in ("name", "kind", "state", "left", "waiters")], ["build/7", "latch", "closed", 2, 1])
     status, output = tool.call(place, d1, "show", "build/7")
     expect((status, "2 of 3 steps" in output), (0, True), output)

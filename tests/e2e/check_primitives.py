@@ -342,7 +342,7 @@ def test_leader_latch(place):
     daemon.queued("leader")
     leader.kill()
     expect_between(next_one.reply(), 1, 2 ** 53)
-    expect(daemon.client(3)("LOCKS")[0]["client"], "second")
+    expect(daemon.client(3)("LOCKS")[1][0]["client"], "second")
 
 
 def test_session(place):

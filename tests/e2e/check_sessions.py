@@ -45,7 +45,7 @@ class World:
     def session(self, number):
         """What SESSIONS says of this one; None: nothing."""
         with resp.Client(self.daemon.socket, 3) as client:
-            for session in client("SESSIONS"):
+            for session in client("SESSIONS")[1]:
                 if session["session"] == number:
                     return session
         return None

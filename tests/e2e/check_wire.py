@@ -350,17 +350,14 @@ def test_never_read_together(place):
     deaf = []
     while int(daemon.info()["client_output_closed"]) < closed + 5:
         client = daemon.client(tcp=True)
-        for _ in range(20):
+        for _ in range(100):
             client.send("LOCKS")
         deaf.append(client)
         expect_between(len(deaf), 1, 200)
-        # Lists of one user are answered in the order in which they were asked for: now the last one has one, too.
-        with resp.Client(daemon.tcp, 3) as witness:
-            witness("LOCKS", "COUNT", 1)
     healthy(daemon)
     expect(daemon.client(3)("CHECK", "n" * 400 + "7"), None)
     with resp.Client(daemon.tcp, 3) as client:
-        expect_between(len(client("LOCKS", "COUNT", 10)), 10, 10)
+        expect_between(len(client("LOCKS", "COUNT", 10)[1]), 10, 30)
 
 
 def test_log_flood(place):

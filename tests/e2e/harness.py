@@ -185,7 +185,9 @@ class Process:
 
     def wait(self, timeout=PATIENCE):
         """The exit status; negative: the signal."""
-        if not select.select([self.pidfd], [], [], timeout)[0]:
+        poller = select.poll()  # select() knows 1024 descriptors only
+        poller.register(self.pidfd, select.POLLIN)
+        if not poller.poll(timeout * 1000):
             raise AssertionError("pid %d does not end:\n%s" % (self.pid, self.output.tail()))
         # All it said is there now, unless a child of its own keeps the pipe.
         self.output.thread.join(1)
@@ -354,7 +356,7 @@ class Daemon:
     def queued(self, name, count=1):
         """Waits until so many wait for the name."""
         with resp.Client(self.socket, 3) as client:
-            until("%d in line for %s" % (count, name), lambda: len(client("INSPECT", name)["waiters"]) >= count)
+            until("%d in line for %s" % (count, name), lambda: client("INSPECT", name)["waiter_count"] >= count)
 
     def kill(self):
         self.process.kill()

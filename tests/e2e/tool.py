@@ -111,7 +111,7 @@ def waiting(place, daemon, name):
     """A connection that waits for the name; returns when the daemon has it in line."""
     client = daemon.client()
     with daemon.client(form=3) as watcher:
-        before = len(watcher("INSPECT", name)["waiters"])
+        before = watcher("INSPECT", name)["waiter_count"]
     client.send("LOCK", name)
     daemon.queued(name, before + 1)
     return client

@@ -44,6 +44,8 @@ check_command(const struct command *c)
 			? c->limit == 0 && c->permits == 0
 			: c->permits >= 1 && c->permits <= c->limit && c->limit <= COMMAND_LIMIT_MAX);
 	assert(c->retries >= COMMAND_RETRIES_ANY && c->retries <= COMMAND_RETRIES_MAX);
+	assert(c->cursor >= 0 && c->count >= 0);
+	assert(c->verb != VERB_LOCKS || c->count <= COMMAND_COUNT_MAX);
 	assert(c->steps >= 0 && c->steps <= COMMAND_STEPS_MAX);
 	assert(c->grace_ms >= 0 && c->grace_ms <= COMMAND_MS_MAX);
 	assert(c->heartbeat_ms >= 0 && c->heartbeat_ms <= COMMAND_MS_MAX);

@@ -287,9 +287,10 @@ void
 mirror_sessions(struct world *w, const struct host *host, int64_t now_ms)
 {
 	struct shown shown = {w, host, now_ms};
-	struct table_walk walk = {0, 0};
+	scan_cursor cursor = 0;
 	if (!host->alive || host->ending)
 		return;
-	while (core_walk_sessions(host->core, now_ms, &walk, SIZE_MAX, look_at_session, &shown))
-		;
+	do
+		cursor = core_scan_sessions(host->core, now_ms, cursor, SIZE_MAX, look_at_session, &shown);
+	while (cursor != 0);
 }

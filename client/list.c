@@ -1,0 +1,249 @@
+/*
+ * list: keeps of each row the little that is printed, so that a hundred thousand rows are a few tens of
+ * megabytes.
+ */
+#include "client/list.h"
+
+#include "client/grid.h"
+#include "client/say.h"
+#include "client/status.h"
+#include "client/voice.h"
+#include "proto/escape.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Takes texts over; NULL: out of memory. */
+static void
+list_keep(struct list *list, int64_t rank, char *texts)
+{
+	if (list->count == list->room && texts != NULL) {
+		size_t room = list->room == 0 ? 64 : list->room * 2;
+		struct list_row *rows = reallocarray(list->rows, room, sizeof(*rows));
+
+		if (rows != NULL) {
+			list->rows = rows;
+			list->room = room;
+		}
+	}
+	if (list->count == list->room || texts == NULL) {
+		list->failed = true;
+		free(texts);
+		return;
+	}
+	list->rows[list->count++] = (struct list_row){rank, texts};
+}
+
+void
+list_add(struct list *list, int64_t rank, const struct slice *cells, size_t columns)
+{
+	size_t n = 0;
+	char *texts, *at;
+
+	for (size_t i = 0; i < columns; i++) {
+		n += cells[i].n + 1;
+	}
+	texts = at = malloc(n);
+	for (size_t i = 0; at != NULL && i < columns; i++) {
+		for (size_t k = 0; k < cells[i].n; k++) {
+			/* No text has one, but a text of somebody else's daemon. */
+			*at++ = (char)(cells[i].p[k] == '\0' ? ' ' : cells[i].p[k]);
+		}
+		*at++ = '\0';
+	}
+	list_keep(list, rank, texts);
+}
+
+void
+list_add_json(struct list *list, int64_t rank, struct slice name, json_t *json)
+{
+	char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
+
+	json_decref(json);
+	if (text == NULL) {
+		list->failed = true;
+		return;
+	}
+	list_add(list, rank, (const struct slice[]){name, slice_of(text)}, 2);
+	free(text);
+}
+
+static int
+row_compare(const void *a, const void *b)
+{
+	const struct list_row *left = a, *right = b;
+
+	if (left->rank != right->rank) {
+		return (left->rank < right->rank) - (left->rank > right->rank);
+	}
+	return strverscmp(left->texts, right->texts);
+}
+
+static void
+list_sort(struct list *list)
+{
+	if (list->count > 0) {
+		qsort(list->rows, list->count, sizeof(*list->rows), row_compare);
+	}
+}
+
+static int
+list_end(struct list *list, bool printed)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->rows[i].texts);
+	}
+	free(list->rows);
+	if (printed && !list->failed && fflush(stdout) == 0) {
+		return STATUS_DONE;
+	}
+	say("cannot print: no memory, or standard output is closed");
+	return STATUS_INTERNAL;
+}
+
+/* What stands behind this text. */
+static const char *
+text_behind(const char *text)
+{
+	return text + strlen(text) + 1;
+}
+
+static struct slice
+pages_why(const struct pages *pages)
+{
+	if (pages->answer == NULL) {
+		return slice_of(pages->w->why);
+	}
+	return pages->answer->type == ANSWER_ERROR ? pages->answer->text
+						   : SLICE("the daemon answered something unknown");
+}
+
+bool
+list_add_error(json_t *object, const struct pages *pages, int64_t missing)
+{
+	return json_object_set_new(object, "error", voice_text(pages_why(pages))) == 0 &&
+	       json_object_set_new(object, "missing", missing < 0 ? json_null() : json_integer(missing)) == 0;
+}
+
+/* NULL: out of memory. */
+static char *
+error_text(const struct pages *pages, int64_t missing)
+{
+	json_t *error = json_object();
+	char *text = list_add_error(error, pages, missing) ? json_dumps(error, JSON_COMPACT) : NULL;
+
+	json_decref(error);
+	return text;
+}
+
+int
+list_print_json(struct list *list, const struct pages *pages, int64_t missing)
+{
+	char *last = pages->whole ? NULL : error_text(pages, missing);
+	bool printed = !list->failed && (pages->whole || last != NULL) && putchar('[') != EOF;
+
+	list_sort(list);
+	for (size_t i = 0; printed && i < list->count; i++) {
+		printed = (i == 0 || putchar(',') != EOF) && voice_write(text_behind(list->rows[i].texts));
+	}
+	if (printed && last != NULL) {
+		printed = (list->count == 0 || putchar(',') != EOF) && voice_write(last);
+	}
+	free(last);
+	return list_end(list, printed && puts("]") != EOF);
+}
+
+int
+list_print_names(struct list *list)
+{
+	char name[1024 * ESCAPE_BYTE_MAX];
+	bool printed = true;
+
+	list_sort(list);
+	for (size_t i = 0; printed && i < list->count; i++) {
+		(void)escape_text(name, sizeof(name), slice_of(list->rows[i].texts), ESCAPE_PLAIN);
+		printed = puts(name) != EOF;
+	}
+	return list_end(list, printed);
+}
+
+int
+list_print_table(struct list *list, const char *const *heads, unsigned flexible)
+{
+	struct grid g;
+	bool printed;
+
+	grid_init(&g, heads);
+	g.ordered = true;
+	g.flexible = flexible;
+	list_sort(list);
+	for (size_t i = 0; i < list->count; i++) {
+		const char *text = list->rows[i].texts;
+
+		for (size_t c = 0; c < g.columns; c++, text = text_behind(text)) {
+			grid_text(&g, slice_of(text));
+		}
+	}
+	printed = grid_print(&g);
+	grid_done(&g);
+	return list_end(list, printed);
+}
+
+/* The number behind "key:" at the beginning of a line; -1: there is none. */
+static int64_t
+info_number(struct slice info, const char *key)
+{
+	size_t n = strlen(key);
+
+	while (info.n > n) {
+		const char *end = memchr(info.p, '\n', info.n);
+		size_t line = end == NULL ? info.n : (size_t)(end - info.p) + 1;
+
+		if (line > n + 1 && memcmp(info.p, key, n) == 0 && info.p[n] == ':') {
+			struct slice text = {info.p + n + 1, line - n - 1};
+			int64_t number;
+
+			while (text.n > 0 && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r')) {
+				text.n--;
+			}
+			return number_parse(text, 0, INT64_MAX / 4, &number) ? number : -1;
+		}
+		info.p += line;
+		info.n -= line;
+	}
+	return -1;
+}
+
+int64_t
+list_expect(struct wire *w, const char *const *keys)
+{
+	const struct answer *info;
+	int64_t sum = 0;
+
+	wire_ask(w, "INFO", "locks");
+	info = wire_answer(w);
+	for (size_t i = 0; info != NULL && info->type == ANSWER_TEXT && keys[i] != NULL; i++) {
+		int64_t number = info_number(info->text, keys[i]);
+
+		if (number < 0) {
+			return -1;
+		}
+		sum += number;
+	}
+	return info != NULL && info->type == ANSWER_TEXT ? sum : -1;
+}
+
+int
+list_say_error(const struct pages *pages, size_t told, int64_t missing)
+{
+	struct slice why = pages_why(pages);
+	char text[64] = "nobody knows how many are missing";
+
+	if (missing >= 0) {
+		(void)snprintf(text, sizeof(text), "at most %" PRId64 " are missing", missing);
+	}
+	say("the list ends early, after %zu: %s; %.*s", told, text, (int)why.n, why.n > 0 ? why.p : "");
+	return STATUS_NO;
+}

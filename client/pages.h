@@ -1,0 +1,35 @@
+/*
+ * pages: a list of the daemon, page after page (PROTOCOL.md 6.2).
+ *
+ *     pages_begin(&pages, &wire, 1, (const char *const[]){"LOCKS"});
+ *     while ((page = pages_next(&pages)) != NULL)
+ *         ...
+ *     pages.whole: that was all of it
+ */
+#ifndef CLIENT_PAGES_H
+#define CLIENT_PAGES_H
+
+#include "client/wire.h"
+#include "proto/number.h"
+
+#define PAGES_WORDS_MAX 3
+
+struct pages {
+	struct wire *w;
+	const char *words[PAGES_WORDS_MAX + 2]; /* the request, and CURSOR */
+	size_t n;
+	char cursor[NUMBER_TEXT_MAX]; /* of the next page */
+	int64_t until_ms;             /* CLOCK_BOOTTIME, for all of it; 0: as long as the daemon answers */
+	bool begun;                   /* at least one page came */
+	bool whole;                   /* and the last one */
+	const struct answer *answer;  /* to the last request; NULL: none, and w->why says why */
+};
+
+/* words: n of them, of a connection that has greeted, which has to stay where they are. Asks nothing yet. */
+void pages_begin(struct pages *pages, struct wire *w, size_t n, const char *const *words);
+
+/* The elements of the next page of LOCKS or SESSIONS, the whole map of INSPECT, valid until the next call;
+ * NULL: there is none, or none came. */
+const struct answer *pages_next(struct pages *pages);
+
+#endif
