@@ -67,14 +67,15 @@ holder_above(struct wire *w, const char *name, int64_t until_ms)
 
 	pages_begin(&pages, w, 2, (const char *const[]){"INSPECT", name});
 	pages.until_ms = until_ms;
-	while ((above == 0 || !seen) && (page = pages_next(&pages)) != NULL) {
+	/* The waiters come behind all holders. */
+	while (!seen && (page = pages_next(&pages)) != NULL) {
 		holders = answer_get(page, "holders");
 		for (size_t i = 0; holders != NULL && above == 0 && i < holders->count; i++) {
 			if (is_ancestor(answer_get_int(&holders->items[i], "pid", 0))) {
 				above = answer_get_int(&holders->items[i], "session", 0);
 			}
 		}
-		seen |= sees_us(page);
+		seen = sees_us(page);
 	}
 	return seen ? above : 0;
 }

@@ -728,6 +728,10 @@ START_TEST(a_list_of_many_names_is_whole_page_by_page)
 	int holders[HOLDERS];
 	hold_many(holders);
 	ck_assert_uint_eq(count_list("LOCKS MATCH many/*", "\r\nmany/", COMMAND_COUNT_MAX), 768);
+	/* A page is short of work, too, not of elements alone. */
+	int fd = rig_client();
+	ck_assert_str_ne(ask_page(fd, "LOCKS MATCH nothing", "*0\r\n"), "0");
+	close(fd);
 	ck_assert_uint_eq(count_list("LOCKS MATCH many/* COUNT 1", "\r\nmany/", 1), 768);
 	ck_assert_uint_eq(count_list("LOCKS MATCH many/3/*", "\r\nmany/", COMMAND_COUNT_MAX), 64);
 	for (int i = 0; i < HOLDERS; i++) {
