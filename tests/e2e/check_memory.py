@@ -170,5 +170,29 @@ def test_no_core_dump(place):
     expect(resource.prlimit(daemon.process.pid, resource.RLIMIT_CORE), (1, resource.RLIM_INFINITY))
 
 
+def test_nothing_left_and_no_master(place):
+    """a daemon that has no memory to connect to its master with tries until it has, and lives"""
+    shim = Memory(place, "d1")
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config="limits: { %s }\n" % WIDE + QUIET, environment=shim.environment).admitted()
+    holder, waiter, other = [daemon.client() for _ in range(3)]
+    for at in range(500):
+        expect_between(holder("LOCK", "n%d" % at, "WAIT", 45000), 1, TOKEN_MAX)
+    waiter.send("LOCK", "n7", "WAIT", 45000)
+    daemon.queued("n7")
+    shim.leave(0)
+    mark = daemon.output.mark()
+    redis("CLIENT", "KILL", "TYPE", "normal")
+    daemon.output.wait(r"link\.down", mark)
+    failed = shim.failed
+    harness.until("it has tried in vain", lambda: shim.failed > failed + 20)
+    expect_between(holder("CHECK", "n8"), 1, 60000)
+    expect(holder("UNLOCK", "n7"), 0)
+    expect_between(waiter.reply(), 1, TOKEN_MAX)
+    shim.leave(None)
+    harness.until("locks can be had", lambda: isinstance(other("LOCK", "new", "WAIT", 45000), int))
+    expect_between(holder("CHECK", "n8"), 1, 60000)
+
+
 if __name__ == "__main__":
     harness.main(globals())
