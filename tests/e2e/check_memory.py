@@ -6,7 +6,7 @@ import resource
 import harness
 import resp
 from harness import boottime, expect, expect_between, expect_code
-from memoryshim import Memory
+from memoryshim import Memory, own_allocator
 
 LEASE_MS = 3000
 TOKEN_MAX = 2 ** 53
@@ -72,6 +72,7 @@ def goes_on(redis, client, names):
 
 def test_limit(place):
     """past limits.memory nothing new is begun, what is there goes on, and an administrator finds the way in"""
+    own_allocator()
     redis = place.redis()
     daemon = place.daemon(master=redis, tcp=True,
                           config="lease: 3s\nlimits: { memory: 16m, %s }\n" % WIDE + QUIET).admitted()
@@ -104,6 +105,7 @@ def test_limit(place):
 
 def test_given_back(place):
     """what requests and answers of many clients took goes back to the system when they are gone"""
+    own_allocator()
     daemon = place.daemon(master=place.redis(), tcp=True, config="limits: { %s }\n" % WIDE + QUIET).admitted()
     holder = daemon.client()
     before = memory(daemon)
@@ -122,6 +124,7 @@ def test_given_back(place):
 
 def test_address_space(place):
     """a daemon that the system gives no more refuses what is new, and goes on"""
+    own_allocator()
     redis = place.redis()
     daemon = place.idle_daemon(master=redis, config="lease: 3s\nlimits: { %s }\n" % WIDE + QUIET)
     daemon.wrap = ["sh", "-c", "ulimit -v 65000; exec \"$@\"", "sh"]
