@@ -241,6 +241,41 @@ START_TEST(a_scan_ends_with_the_chain_in_which_it_is_enough)
 }
 END_TEST
 
+START_TEST(a_scan_meets_nobody_twice_when_chains_that_it_has_met_go_into_others)
+{
+	struct model *m = model_new();
+	scan_cursor cursor = 0;
+	size_t met = 0, few = 0;
+
+	for (size_t i = 0; i < MANY; i++)
+		model_set(m, i, true);
+	memset(m->seen, 0, sizeof(m->seen));
+	/* Half of a chain that there will be then. */
+	while (cursor < UINT32_C(1) << 23)
+		cursor = names_scan(&m->names, cursor, 1, model_meet, m);
+	for (size_t i = 0; i < MANY; i++) {
+		met += m->seen[i];
+		if (m->seen[i] == 0)
+			model_set(m, i, false);
+	}
+	ck_assert_uint_gt(met, 10);
+	for (size_t i = 0; i < 2 * (size_t)MANY; i++) {
+		model_set(m, MANY - 1, true);
+		model_set(m, MANY - 1, false);
+	}
+	do
+		cursor = names_scan(&m->names, cursor, 1, model_meet, m);
+	while (cursor != 0);
+	for (size_t i = 0; i < MANY; i++) {
+		ck_assert_uint_le(m->seen[i], 1);
+		few += m->there[i];
+	}
+	ck_assert_uint_ge(few, met - 1);
+	ck_assert_uint_lt(m->names.n, 256);
+	model_free(m);
+}
+END_TEST
+
 START_TEST(any_number_is_a_cursor_and_a_part_is_short)
 {
 	struct model *m = model_new();
@@ -308,6 +343,8 @@ main(void)
 		each_name_adds_one_chain_at_most_and_chains_stay_short,
 		chains_go_again_one_by_one_when_there_are_few_names,
 		a_scan_in_parts_meets_who_stays_once_and_nobody_twice,
-		a_scan_ends_with_the_chain_in_which_it_is_enough, any_number_is_a_cursor_and_a_part_is_short,
-		all_can_be_removed_on_the_way_through_them, a_name_is_told_from_one_that_it_begins_with);
+		a_scan_ends_with_the_chain_in_which_it_is_enough,
+		a_scan_meets_nobody_twice_when_chains_that_it_has_met_go_into_others,
+		any_number_is_a_cursor_and_a_part_is_short, all_can_be_removed_on_the_way_through_them,
+		a_name_is_told_from_one_that_it_begins_with);
 }
