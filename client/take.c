@@ -87,17 +87,28 @@ take_label(char label[TAKE_LABEL_MAX], const char *command)
 	}
 }
 
+/* How often it is tried. */
+#define GREETINGS 3
+
+/* A daemon that ends closes connections that it has taken and not answered. Nothing was asked of it yet, and
+ * the next one may listen already. */
 int
 take_greeting(struct wire *w, const struct address *a, const char *label)
 {
-	const struct answer *answer;
+	const struct answer *answer = NULL;
 
-	if (!wire_open(w, a)) {
-		say("%s", w->why);
-		return no_answer(w);
+	for (int left = GREETINGS; left > 0; left--) {
+		if (!wire_open(w, a)) {
+			say("%s", w->why);
+			return no_answer(w);
+		}
+		wire_greet(w, a, label);
+		answer = wire_welcome(w, a);
+		if (answer != NULL || !w->away || left == 1) {
+			break;
+		}
+		wire_close(w);
 	}
-	wire_greet(w, a, label);
-	answer = wire_welcome(w, a);
 	if (answer == NULL || answer->type == ANSWER_ERROR) {
 		return take_refusal(w, answer, "cannot greet the daemon");
 	}

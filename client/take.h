@@ -33,7 +33,7 @@ struct taking {
 bool take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	__attribute__((warn_unused_result));
 
-/* Opens *w and greets: STATUS_DONE or an exit code. */
+/* Opens *w and greets, also the next daemon if the first one ends meanwhile: STATUS_DONE or an exit code. */
 int take_greeting(struct wire *w, const struct address *a, const char *label)
 	__attribute__((warn_unused_result));
 

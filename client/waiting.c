@@ -61,24 +61,23 @@ my_place(const struct answer *inspect)
 			return answer_get_int(&waiters->items[i], "position", (int64_t)i + 1);
 		}
 	}
-	/* Over TCP the daemon knows no pids, and a page of INSPECT may end before us; nobody came later than
-	 * us when this is the first look. */
-	return answer_get_int(inspect, "waiter_count", 0);
+	/* Over TCP the daemon knows no pids; nobody came later than us when this is the first look. */
+	return waiters == NULL ? 0 : (int64_t)waiters->count;
 }
 
 static void
 describe_holder(char *out, size_t room, const struct answer *inspect, bool local)
 {
-	const struct answer *holder = answer_get(inspect, "holder");
-	int64_t holders = answer_get_int(inspect, "holder_count", 0);
+	const struct answer *holder = answer_get(inspect, "holder"),
+			    *holders = answer_get(inspect, "holders");
 	char more[32] = "";
 	struct slice why = answer_get_text(holder, "why");
 	char held[SPAN_TEXT_MAX];
 	char name[WHO_TEXT_MAX];
 	char place[WHO_TEXT_MAX];
 
-	if (holders > 1) {
-		(void)snprintf(more, sizeof(more), " and %" PRId64 " more", holders - 1);
+	if (holders != NULL && holders->count > 1) {
+		(void)snprintf(more, sizeof(more), " and %zu more", holders->count - 1);
 	}
 	if (answer_get_int(holder, "withheld", 0) != 0) {
 		(void)snprintf(out, room,
@@ -156,7 +155,19 @@ is_there(struct slice state)
 static bool
 master_there(struct slice info)
 {
-	return is_there(answer_info(info, "masters_state"));
+	static const char key[] = "masters_state:";
+	const char *at = info.n > 0 ? memmem(info.p, info.n, key, sizeof(key) - 1) : NULL;
+	const char *end = info.p + info.n;
+	size_t n = 0;
+
+	if (at == NULL) {
+		return false;
+	}
+	at += sizeof(key) - 1;
+	while (at + n < end && at[n] >= 'a' && at[n] <= 'z') {
+		n++;
+	}
+	return is_there((struct slice){at, n});
 }
 
 /* False: the wait has no end but that of a process that this one is a part of. */
@@ -174,7 +185,7 @@ circle_look(struct waiting *w, char *why, size_t room)
 	if (w->circle) {
 		(void)snprintf(why, room,
 			"%s is held until process %" PRId64 " ends, and this process descends from it: the "
-							    "wait would never end (-w SECS waits all the "
+			"wait would never end (-w SECS waits all the "
 			"same)",
 			name, pid);
 	} else if (!w->o->quiet) {

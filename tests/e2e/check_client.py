@@ -688,6 +688,24 @@ def test_ping_and_info(place):
     expect(tool.call(place, "/nowhere", "ping", "-q")[0], 69)
 
 
+def test_daemon_ends_before_it_answers(place):
+    """whoever has asked nothing yet when the daemon closes the connection asks the next one, but not for ever"""
+    path = os.path.join(place.path, "ending")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        listener.settimeout(harness.PATIENCE)
+        for endings, wanted in ((2, 0), (3, 69)):
+            client = tool.start(place, path, "ping")
+            for _ in range(endings):
+                listener.accept()[0].close()
+            if wanted == 0:
+                with listener.accept()[0] as connection:
+                    connection.sendall(b"%1\r\n$6\r\nserver\r\n$8\r\nholdfast\r\n+PONG\r\n")
+                    expect(client.wait(), 0)
+            expect(client.wait(), wanted)
+
+
 def test_break(place):
     """break needs the holder's token, and takes nothing from a later one"""
     daemon = world(place)
