@@ -55,6 +55,18 @@ check_longest(struct world *w, const struct hold *h, const struct host *host, in
 			host->index, checker_name(h->name), h->token, ttl_ms, most_us);
 }
 
+/* And not for less than its holder was told, whatever its daemon has learnt of the clocks since (4.5). */
+static void
+check_shortest(struct world *w, const struct hold *h, const struct host *host, int64_t ttl_ms)
+{
+	int64_t least_us = (h->told_us < h->ended_us ? h->told_us : h->ended_us) - w->now_us;
+	if (!h->untold && !h->tainted && !h->lost && ttl_ms * 1000 + SLACK_US + ttl_ms * 5 < least_us)
+		world_fail(w,
+			"withheld: d%u withholds %s with token %" PRId64 " for %" PRId64
+			" ms, and its holder was told that it may rely on it for %" PRId64 " us more",
+			host->index, checker_name(h->name), h->token, ttl_ms, least_us);
+}
+
 void
 withheld_note(struct host *host, const struct note *n)
 {
@@ -65,6 +77,7 @@ withheld_note(struct host *host, const struct note *n)
 		if (!is_at(h, host) || h->token != n->token || h->name != checker_name_of(n->name))
 			continue;
 		check_longest(w, h, host, n->ttl_ms);
+		check_shortest(w, h, host, n->ttl_ms);
 		h->withhold_us = w->now_us + n->ttl_ms * 995 - SLACK_US;
 	}
 }

@@ -87,18 +87,20 @@ worst_amnesia(struct world *w)
 	world_after(w, leave_a_majority(w, order), amnesia_strikes, w, chance, NULL);
 }
 
-/* Its leases have run out for it, and it does not know. It is never put right. */
+/* Its leases have run out for it, or some of them nearly, and it does not know. It is never put right. */
 static void
 leap_strikes(void *arg, uint64_t a, void *data)
 {
 	struct server *s = arg;
 	struct world *w = s->world;
+	int64_t lease_us = w->plan.lease_ms * 1000;
 	(void)a;
 	(void)data;
 	if (w->phase != PHASE_FAULTS || !fault_may_lose(s))
 		return;
 	trace_line(&w->trace, w->now_us, "m%u     leaps", s->index);
-	server_step_clock(s, rng_range(&w->rng, w->plan.lease_ms * 2000, HOUR_US));
+	server_step_clock(s, rng_percent(&w->rng, 40) ? rng_range(&w->rng, lease_us * 2 / 5, lease_us * 4 / 5)
+						      : rng_range(&w->rng, lease_us * 2, HOUR_US));
 	s->lacks_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 2200;
 }
 
