@@ -22,13 +22,15 @@
  * threshold to what was freed last, and then keeps megabytes in a heap that somebody's few bytes at its end
  * hold up. */
 #define BIG_BYTES (128 * 1024)
+/* What is free at the end of the heap stays there up to so much: what one turn frees the next one wants. */
+#define TOP_BYTES (4 * 1024 * 1024)
 
 #ifdef HEAP_IS_GLIBC
 static void
 heap_init(void)
 {
 	mallopt(M_MMAP_THRESHOLD, BIG_BYTES);
-	mallopt(M_TRIM_THRESHOLD, 2 * BIG_BYTES);
+	mallopt(M_TRIM_THRESHOLD, TOP_BYTES);
 }
 
 /* Bytes that are in use, of what the heap has from the system. */

@@ -59,6 +59,17 @@ lane_count(struct lane *lane, size_t n)
 		lane->lone++;
 }
 
+/* False: it did not become one. */
+static bool
+lane_command(struct lane *lane, struct batch *batch, const struct call *calls)
+{
+	struct pool *pool = lane->pool;
+	const struct call_command *command = &pool->command;
+
+	return call_encode(&pool->command, &pool->call_settings, calls, batch->n) &&
+	       link_send(lane->link, command->argc, command->argv, command->argvlen, batch);
+}
+
 /* The group becomes a command, or is answered later without having been one. */
 static void
 lane_send_group(void *arg, struct group *group)
@@ -69,14 +80,18 @@ lane_send_group(void *arg, struct group *group)
 	size_t n = group->n;
 	enum call_op op = calls[0].op;
 	const char *refused = replicas_refuse(&pool->replicas, op);
-	bool encoded = lane->up && !refused && call_encode(&pool->command, &pool->call_settings, calls, n);
 	struct batch *batch = batch_of_group(&lane->groups.reserve, group);
+	bool sent = lane->up && !refused && lane_command(lane, batch, calls);
 
+	/* For want of memory, perhaps. */
+	if (!sent && lane->up && !refused && lane->groups.reserve.memory) {
+		reserve_free(&lane->groups.reserve);
+		sent = lane_command(lane, batch, calls);
+	}
 	group_clear(group);
 	batch->acked = replicas_matter(&pool->replicas, op);
 	batch->refused = lane->up ? refused : NULL;
-	if (!encoded || !link_send(lane->link, pool->command.argc, pool->command.argv, pool->command.argvlen,
-				batch)) {
+	if (!sent) {
 		pool_put_unsent(pool, batch);
 		return;
 	}
