@@ -8,11 +8,11 @@
 #include "daemon/base/notify.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
-#include "daemon/dispatch.h"
-#include "daemon/events.h"
-#include "daemon/loop.h"
-#include "daemon/masters.h"
-#include "daemon/process.h"
+#include "daemon/admin/dispatch.h"
+#include "daemon/admin/events.h"
+#include "daemon/base/loop.h"
+#include "daemon/redis/masters.h"
+#include "daemon/net/process.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,10 +5,10 @@
 #define DAEMON_DRIVER_INNER_H
 
 #include "daemon/base/random.h"
-#include "daemon/door.h"
+#include "daemon/net/door.h"
 #include "daemon/driver.h"
-#include "daemon/listeners.h"
-#include "daemon/memory.h"
+#include "daemon/net/listeners.h"
+#include "daemon/base/memory.h"
 #include "daemon/perform.h"
 #include "daemon/service.h"
 

@@ -8,7 +8,7 @@
 
 #include "conf/conf.h"
 #include "daemon/driver.h"
-#include "daemon/sentinel.h"
+#include "daemon/redis/sentinel.h"
 
 #define SETTINGS_WHERE_MAX (CONF_HOST_MAX + 16)
 #define SETTINGS_ERROR_MAX 512

@@ -5,9 +5,9 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/connections.h"
-#include "daemon/events.h"
-#include "daemon/masters.h"
+#include "daemon/net/connections.h"
+#include "daemon/admin/events.h"
+#include "daemon/redis/masters.h"
 #include "proto/composer.h"
 
 #include <string.h>

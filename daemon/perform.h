@@ -8,7 +8,7 @@
 #define DAEMON_PERFORM_H
 
 #include "daemon/core/action.h"
-#include "daemon/note.h"
+#include "daemon/admin/note.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * Tests of daemon/access and daemon/quota: who may log in, and how many connections each user has.
  */
-#include "daemon/access.h"
-#include "daemon/quota.h"
+#include "daemon/net/access.h"
+#include "daemon/net/quota.h"
 #include "tests/support/suite.h"
 
 static const struct access_user users[] = {

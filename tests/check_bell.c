@@ -1,7 +1,7 @@
 /*
  * Bells: each rings once for the last time it was set, and in a later turn.
  */
-#include "daemon/bell.h"
+#include "daemon/base/bell.h"
 #include "tests/support/suite.h"
 
 #include <event2/event.h>

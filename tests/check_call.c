@@ -2,9 +2,9 @@
  * Tests of daemon/call: the core's calls as Redis commands, and Redis' replies as votes. What the scripts do
  * with the commands is in check_script.
  */
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 
-#include "daemon/script.h"
+#include "daemon/redis/script.h"
 #include "tests/sim/answer.h"
 #include "tests/support/suite.h"
 

@@ -1,7 +1,7 @@
 /*
  * Tests of daemon/credentials: which password the next attempt takes.
  */
-#include "daemon/credentials.h"
+#include "daemon/redis/credentials.h"
 #include "tests/support/suite.h"
 
 static struct credentials

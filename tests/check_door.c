@@ -2,7 +2,7 @@
  * Tests of who gets in and how many: limits, logins, strangers, bound sessions; with the whole daemon but
  * main.
  */
-#include "daemon/door.h"
+#include "daemon/net/door.h"
 #include "tests/support/rig.h"
 #include "tests/support/suite.h"
 

@@ -5,7 +5,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
-#include "daemon/embedded.h"
+#include "daemon/redis/embedded.h"
 #include "tests/support/await.h"
 #include "tests/support/suite.h"
 #include "tests/support/tempdir.h"

@@ -4,7 +4,7 @@
  */
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
-#include "daemon/inbox.h"
+#include "daemon/redis/inbox.h"
 #include "tests/support/await.h"
 #include "tests/support/redis.h"
 #include "tests/support/suite.h"

@@ -4,7 +4,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
-#include "daemon/link.h"
+#include "daemon/redis/link.h"
 #include "tests/support/await.h"
 #include "tests/support/peer.h"
 #include "tests/support/redis.h"

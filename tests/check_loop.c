@@ -2,7 +2,7 @@
  * Tests of daemon/loop: the alarm rings once its time has come, and signals arrive.
  */
 #include "daemon/base/clock.h"
-#include "daemon/loop.h"
+#include "daemon/base/loop.h"
 #include "tests/support/suite.h"
 
 #include <signal.h>

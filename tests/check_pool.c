@@ -5,7 +5,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
-#include "daemon/pool.h"
+#include "daemon/redis/pool.h"
 #include "tests/support/await.h"
 #include "tests/support/redis.h"
 #include "tests/support/suite.h"

@@ -4,8 +4,8 @@
  */
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
-#include "daemon/pool.h"
-#include "daemon/sentinel.h"
+#include "daemon/redis/pool.h"
+#include "daemon/redis/sentinel.h"
 #include "tests/support/await.h"
 #include "tests/support/fake_sentinel.h"
 #include "tests/support/redis.h"

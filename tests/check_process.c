@@ -1,7 +1,7 @@
 /*
  * Tests of daemon/process: a pidfd names one process of the right user, and its end is told once.
  */
-#include "daemon/process.h"
+#include "daemon/net/process.h"
 #include "tests/support/await.h"
 #include "tests/support/suite.h"
 

@@ -2,7 +2,7 @@
  * Tests of daemon/replicas: how large a group is, how many of it have to acknowledge, and what is said when
  * they do not.
  */
-#include "daemon/replicas.h"
+#include "daemon/redis/replicas.h"
 #include "tests/support/suite.h"
 
 #include <hiredis/hiredis.h>

@@ -4,7 +4,7 @@
  */
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/sentinel.h"
+#include "daemon/redis/sentinel.h"
 #include "tests/support/await.h"
 #include "tests/support/fake_sentinel.h"
 #include "tests/support/redis.h"

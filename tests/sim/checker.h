@@ -7,7 +7,7 @@
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 #include "daemon/core/action.h"
 #include "tests/sim/bundles.h"
 #include "tests/sim/circle.h"

@@ -8,7 +8,7 @@
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
-#include "daemon/script.h"
+#include "daemon/redis/script.h"
 #include "tests/sim/answer.h"
 
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #ifndef SIM_FLIGHT_H
 #define SIM_FLIGHT_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 #include "tests/sim/replication.h"
 
 #include <hiredis/hiredis.h>

@@ -6,7 +6,7 @@
 #ifndef SIM_GUARD_H
 #define SIM_GUARD_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 #include "daemon/core/action.h"
 
 struct host;

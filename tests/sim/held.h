@@ -13,7 +13,7 @@
 #ifndef SIM_HELD_H
 #define SIM_HELD_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 #include "daemon/core/action.h"
 #include "tests/sim/conn.h"
 

@@ -6,9 +6,9 @@
 #ifndef SIM_HOST_H
 #define SIM_HOST_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 #include "daemon/core/core.h"
-#include "daemon/replicas.h"
+#include "daemon/redis/replicas.h"
 #include "tests/sim/conn.h"
 #include "tests/sim/drift.h"
 #include "tests/sim/leaps.h"

@@ -5,7 +5,7 @@
 #ifndef SIM_KEYS_H
 #define SIM_KEYS_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 #include "tests/sim/plan.h"
 
 #include <stdbool.h>

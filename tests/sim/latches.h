@@ -10,7 +10,7 @@
 #ifndef SIM_LATCHES_H
 #define SIM_LATCHES_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 #include "proto/command.h"
 #include "tests/sim/forgotten.h"
 #include "tests/sim/plan.h"

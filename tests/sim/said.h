@@ -8,7 +8,7 @@
 #ifndef SIM_SAID_H
 #define SIM_SAID_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>

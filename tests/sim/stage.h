@@ -7,7 +7,7 @@
 #ifndef SIM_STAGE_H
 #define SIM_STAGE_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 #include "tests/sim/master.h"
 #include "tests/support/redis.h"
 

@@ -7,7 +7,7 @@
 #ifndef SIM_TALLY_H
 #define SIM_TALLY_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 #include "tests/sim/latches.h"
 
 #include <hiredis/hiredis.h>

@@ -6,7 +6,7 @@
 #ifndef SIM_TURNS_H
 #define SIM_TURNS_H
 
-#include "daemon/call.h"
+#include "daemon/redis/call.h"
 
 #include <hiredis/hiredis.h>
 

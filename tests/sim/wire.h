@@ -1,11 +1,11 @@
 /*
- * wire: one connection of a daemon's pool to a master, as daemon/pool.c drives it: calls of one operation
+ * wire: one connection of a daemon's pool to a master, as daemon/redis/pool.c drives it: calls of one operation
  * share a command, answers come in order, a lost connection makes votes of what was not answered.
  */
 #ifndef SIM_WIRE_H
 #define SIM_WIRE_H
 
-#include "daemon/group.h"
+#include "daemon/redis/group.h"
 #include "tests/sim/flight.h"
 #include "tests/sim/order.h"
 
@@ -27,7 +27,7 @@ struct wire {
 	bool doomed; /* breaks with the next command under way */
 	bool watched;
 	struct flights waiting; /* oldest first */
-	/* Where replicas have to acknowledge, as daemon/pool_lane.c does it: one WAIT behind all that a turn
+	/* Where replicas have to acknowledge, as daemon/redis/pool_lane.c does it: one WAIT behind all that a turn
 	 * has sent, and its votes are told with the answer. */
 	struct flights kept;
 	unsigned waits;

@@ -1,0 +1,153 @@
+/*
+ * dispatch: see dispatch.h. One table says who answers a verb; verbs of the core are marked in command.def.
+ */
+#include "daemon/admin/dispatch.h"
+
+#include "daemon/admin/admin.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/stats.h"
+#include "daemon/admin/events.h"
+#include "daemon/admin/handshake.h"
+#include "daemon/admin/info.h"
+#include "daemon/admin/report.h"
+
+#include <assert.h>
+
+static desk_verb *const dispatch_verbs[VERB_COUNT] = {
+	[VERB_PING] = handshake_ping,
+	[VERB_ECHO] = handshake_echo,
+	[VERB_HELLO] = handshake_hello,
+	[VERB_AUTH] = handshake_auth,
+	[VERB_SELECT] = handshake_select,
+	[VERB_RESET] = handshake_reset,
+	[VERB_QUIT] = handshake_quit,
+	[VERB_CONFIG_GET] = handshake_config_get,
+	[VERB_CLIENT_ID] = handshake_client_id,
+	[VERB_CLIENT_GETNAME] = handshake_client_getname,
+	[VERB_CLIENT_SETNAME] = handshake_client_setname,
+	[VERB_CLIENT_SETINFO] = handshake_client_setinfo,
+	[VERB_CLIENT_TRACKING] = handshake_client_tracking,
+	[VERB_CLIENT_INFO] = report_client_info,
+	[VERB_CLIENT_LIST] = report_client_list,
+	[VERB_CLIENT_KILL] = admin_client_kill,
+	[VERB_COMMAND] = handshake_catalog,
+	[VERB_COMMAND_COUNT] = handshake_catalog,
+	[VERB_COMMAND_DOCS] = handshake_catalog,
+	[VERB_COMMAND_INFO] = handshake_catalog,
+	[VERB_COMMAND_LIST] = handshake_catalog,
+	[VERB_LATCH_HELP] = handshake_catalog,
+	[VERB_SESSION_HELP] = handshake_catalog,
+	[VERB_CLIENT_HELP] = handshake_catalog,
+	[VERB_COMMAND_HELP] = handshake_catalog,
+	[VERB_CONFIG_HELP] = handshake_catalog,
+	[VERB_MASTERS_HELP] = handshake_catalog,
+	[VERB_INSPECT] = report_inspect,
+	[VERB_LOCKS] = report_locks,
+	[VERB_SESSIONS] = report_sessions,
+	[VERB_INFO] = info_verb,
+	[VERB_EVENTS] = events_verb,
+	[VERB_DRAIN] = admin_drain,
+	[VERB_RELOAD] = admin_reload,
+	[VERB_MASTERS] = admin_masters,
+};
+
+/* Whether the command may be carried out; if not, the refusal is on its way. */
+static bool
+dispatch_allows(struct connection *c, const struct command *command)
+{
+	const struct identity *who = connection_identity(c);
+	unsigned flags = command_info(command->verb)->flags;
+	if ((flags & COMMAND_ADMIN) && !who->peer.admin) {
+		connection_error(c, CODE_NOPERM,
+			"this takes an administrator: root or the owner of the Unix socket, or a user "
+			"with admin: yes");
+		return false;
+	}
+	if (command_needs_push(command) && who->protocol < 3) {
+		connection_error(c, CODE_ERR, "this is answered by a push: send HELLO 3 first");
+		return false;
+	}
+	/* Answers would not be told from events. */
+	if (who->streams && who->protocol < 3 && !(flags & COMMAND_OPEN) && command->verb != VERB_PING) {
+		connection_error(c, CODE_ERR,
+			"this connection is a stream of events: only PING, RESET and QUIT, or send "
+			"HELLO 3 first");
+		return false;
+	}
+	return true;
+}
+
+/* The driver notes when it was; it has to look at the clock anyway. */
+static void
+dispatch_core(struct desk *desk, struct connection *c, struct command *command)
+{
+	connection_wait(c);
+	if (command->verb == VERB_SESSION_BIND) {
+		desk->hooks->bind(desk->arg, c);
+		return;
+	}
+	if (admin_changes_masters(command->verb)) {
+		admin_log_change(desk, c, command);
+		desk->hooks->masters(desk->arg, c, command);
+		return;
+	}
+	if (command->verb == VERB_BREAK) {
+		admin_log_break(desk, c, command);
+	}
+	/* Whoever has closed his end asks for what there is now (PROTOCOL.md 1). */
+	if (connection_is_finished(c)) {
+		command->wait_ms = 0;
+	}
+	desk->hooks->command(desk->arg, c, command);
+}
+
+/* Answers what is not for the core. */
+static void
+dispatch_here(struct desk *desk, struct connection *c, const struct command *command)
+{
+	desk->hooks->heard(desk->arg, c);
+	if (command_info(command->verb)->flags & COMMAND_CLOSE) {
+		connection_cut(c, END_ABANDONED, "speaks HTTP");
+	} else if (dispatch_allows(c, command)) {
+		desk_verb *handler = dispatch_verbs[command->verb];
+		assert(handler);
+		handler(desk, c, command);
+	}
+}
+
+void
+dispatch_request(struct desk *desk, struct connection *c, const struct request *request)
+{
+	struct identity *who = connection_identity(c);
+	struct command command;
+	struct reply error;
+	desk->stats->commands_processed++;
+	who->requests++;
+	int bad = command_parse(request, &command, &error);
+	unsigned flags = bad ? 0 : command_info(command.verb)->flags;
+	bool core = (flags & COMMAND_CORE) && command.verb != VERB_SESSION_BIND;
+	if (!core || who->stranger) {
+		who->last_ms = clock_ms();
+	}
+	if (!(flags & COMMAND_OPEN) && who->stranger) {
+		connection_error(c, CODE_NOAUTH, "log in first: AUTH user password");
+		return;
+	}
+	if (bad) {
+		desk->hooks->heard(desk->arg, c);
+		connection_reply(c, &error);
+		return;
+	}
+	who->last = command.verb;
+	desk->calls[command.verb]++;
+	if (flags & COMMAND_CORE) {
+		if (dispatch_allows(c, &command)) {
+			dispatch_core(desk, c, &command);
+		} else {
+			who->last_ms = clock_ms();
+			desk->hooks->heard(desk->arg, c);
+		}
+		return;
+	}
+	dispatch_here(desk, c, &command);
+}

@@ -1,0 +1,276 @@
+/*
+ * info: see info.h. One function per section, one table of sections.
+ */
+#include "daemon/admin/info.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/stats.h"
+#include "daemon/core/view.h"
+#include "daemon/net/door.h"
+#include "daemon/admin/events.h"
+#include "daemon/redis/masters.h"
+#include "daemon/base/memory.h"
+#include "proto/composer.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+/* What libraries take us for: they choose features by it. */
+#define INFO_REDIS_VERSION "7.0.0"
+/* All sections together are a tenth of it. */
+#define INFO_BYTES_MAX     65536
+
+__attribute__((format(printf, 2, 3))) static void
+info_line(struct buffer *text, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	buffer_put(text, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
+	buffer_put(text, "\r\n", 2);
+}
+
+static void
+info_server(const struct desk *desk, struct buffer *text)
+{
+	const struct desk_facts *facts = &desk->facts;
+	int64_t up_s = (clock_ms() - facts->started_ms) / 1000;
+	info_line(text, "redis_version:" INFO_REDIS_VERSION);
+	info_line(text, "redis_mode:standalone");
+	info_line(text, "loading:0");
+	info_line(text, "holdfast_version:%s", facts->version);
+	info_line(text, "process_id:%ld", (long)getpid());
+	info_line(text, "run_id:%s", facts->daemon_id);
+	info_line(text, "uptime_in_seconds:%" PRId64, up_s);
+	info_line(text, "uptime_in_days:%" PRId64, up_s / 86400);
+	info_line(text, "config_file:%s", facts->config);
+}
+
+static void
+info_clients(const struct desk *desk, struct buffer *text)
+{
+	struct core_counts counts;
+	core_view_counts(desk->core, &counts);
+	info_line(text, "connected_clients:%zu", connections_count(desk->connections));
+	info_line(text, "maxclients:%zu", desk->facts.clients_max);
+	info_line(text, "strangers:%zu", desk->door->stranger_count);
+	info_line(text, "blocked_clients:%zu", counts.waiters);
+	info_line(text, "event_streams:%zu", events_streams(desk->events));
+}
+
+static void
+info_locks(const struct desk *desk, struct buffer *text)
+{
+	struct core_counts counts;
+	struct terms_view terms;
+	core_view_counts(desk->core, &counts);
+	core_view_terms(desk->core, &terms);
+	info_line(text, "sessions:%zu", counts.sessions);
+	info_line(text, "sessions_with_grace:%zu", counts.graces);
+	info_line(text, "names:%zu", counts.resources);
+	info_line(text, "leases:%zu", counts.leases);
+	info_line(text, "grants:%zu", counts.grants);
+	info_line(text, "withheld:%zu", counts.withheld);
+	info_line(text, "waiters:%zu", counts.waiters);
+	info_line(text, "draining:%d", core_draining(desk->core));
+	info_line(text, "latches:%zu", counts.latches);
+	info_line(text, "latch_requests:%zu", counts.asks);
+	info_line(text, "lease_max_ms:%" PRId64, terms.wanted_ms);
+	info_line(text, "lease_limit_ms:%" PRId64, terms.longest_ms);
+	info_line(text, "lease_guarded_ms:%" PRId64, terms.guarded_ms);
+	info_line(text, "clock_margin_ms:%" PRId64, desk->facts.margin_ms);
+	info_line(text, "namespace:%s", desk->facts.namespace);
+}
+
+static void
+info_master(const struct desk *desk, struct buffer *text, unsigned i)
+{
+	struct master_view master;
+	struct pool_view pool;
+	core_view_master(desk->core, clock_ms(), i, &master);
+	masters_see_pool(desk->masters, i, &pool);
+	info_line(text, "master%u_address:%s", i, masters_where(desk->masters, i));
+	info_line(text, "master%u_state:%s", i, master.word);
+	info_line(text, "master%u_reason:%s", i, master.reason);
+	info_line(text, "master%u_guard_ms:%" PRId64, i, master.guard_ms);
+	info_line(text, "master%u_incarnation:%" PRIu64, i, master.incarnation);
+	info_line(text, "master%u_links_up:%u", i, master.links_up);
+	info_line(text, "master%u_down:%d", i, master.down);
+	if (pool.sentinel) {
+		info_line(text, "master%u_sentinel:%s", i, pool.sentinel);
+		info_line(text, "master%u_replicas:%u", i, pool.replicas);
+		info_line(text, "master%u_replicas_needed:%u", i, pool.needed);
+		info_line(text, "master%u_replicated:%d", i, pool.replicated);
+	}
+}
+
+static void
+info_masters(const struct desk *desk, struct buffer *text)
+{
+	struct masters_sum sum;
+	struct masterset_view set;
+	struct service_view service;
+	masters_see(desk->core, clock_ms(), &sum);
+	info_line(text, "masters:%u", sum.count);
+	info_line(text, "masters_usable:%u/%u", sum.usable, sum.majority);
+	info_line(text, "masters_state:%s", sum.word);
+	core_view_service(desk->core, &service);
+	info_line(text, "masters_missing:%s", service.text);
+	core_view_masterset(desk->core, &set);
+	info_line(text, "masters_agreement:%s", set.word);
+	info_line(text, "masters_generation:%" PRId64, set.generation);
+	info_line(text, "masters_set:%s", set.set);
+	info_line(text, "masters_set_places:%s", set.places);
+	info_line(text, "masters_change:%s", set.change);
+	info_line(text, "masters_next:%s", set.next);
+	info_line(text, "masters_next_places:%s", set.next_places);
+	for (unsigned i = 0; i < sum.count; i++) {
+		info_master(desk, text, i);
+	}
+}
+
+static void
+info_stats(const struct desk *desk, struct buffer *text)
+{
+	for (size_t i = 0; i < stats_count(); i++) {
+		info_line(text, "%s:%" PRId64, stats_info(i)->name, stats_value(desk->stats, i));
+	}
+}
+
+/* Names as Redis has them, where it has one. */
+static void
+info_memory(const struct desk *desk, struct buffer *text)
+{
+	info_line(text, "used_memory_rss:%zu", desk->memory->resident);
+	info_line(text, "maxmemory:%zu", desk->memory->limit);
+	info_line(text, "maxmemory_policy:noeviction");
+	info_line(text, "memory_full:%d", desk->memory->full);
+}
+
+static void
+info_commandstats(const struct desk *desk, struct buffer *text)
+{
+	for (enum verb v = 0; v < VERB_COUNT; v++) {
+		char name[COMMAND_NAME_MAX];
+		command_name(v, name);
+		if (desk->calls[v] > 0) {
+			info_line(text, "cmdstat_%s:calls=%" PRIu64, name, desk->calls[v]);
+		}
+	}
+}
+
+/* What a Redis says that is a master and has no replicas: libraries look for a master here before they send
+ * anything. */
+static void
+info_replication(const struct desk *desk, struct buffer *text)
+{
+	(void)desk;
+	info_line(text, "role:master");
+	info_line(text, "connected_slaves:0");
+	info_line(text, "master_failover_state:no-failover");
+	info_line(text, "master_repl_offset:0");
+	info_line(text, "repl_backlog_active:0");
+}
+
+/* Sections without a writer are Redis' own, and empty: programs made for Redis ask for them, and an error
+ * would stop some. */
+static const struct {
+	const char *name;
+	void (*write)(const struct desk *desk, struct buffer *text);
+} info_sections[] = {
+	{"Server", info_server},
+	{"Clients", info_clients},
+	{"Locks", info_locks},
+	{"Masters", info_masters},
+	{"Stats", info_stats},
+	{"Replication", info_replication},
+	{"Commandstats", info_commandstats},
+	{"Memory", info_memory},
+	{"Persistence", NULL},
+	{"CPU", NULL},
+	{"Modules", NULL},
+	{"Errorstats", NULL},
+	{"Latencystats", NULL},
+	{"Sentinel", NULL},
+	{"Cluster", NULL},
+	{"Keyspace", NULL},
+};
+#define INFO_SECTIONS (sizeof info_sections / sizeof *info_sections)
+
+static bool
+word_is(struct slice word, const char *name)
+{
+	struct slice other = slice_of(name);
+	return word.n == other.n && strncasecmp(word.p, other.p, word.n) == 0;
+}
+
+static bool
+word_is_all(struct slice word)
+{
+	return word_is(word, "default") || word_is(word, "all") || word_is(word, "everything");
+}
+
+static bool
+word_is_section(struct slice word)
+{
+	for (size_t i = 0; i < INFO_SECTIONS; i++) {
+		if (word_is(word, info_sections[i].name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+info_wants(const struct command *command, const char *section)
+{
+	for (size_t i = 0; i < command->argc; i++) {
+		if (word_is(command->argv[i], section) || word_is_all(command->argv[i])) {
+			return true;
+		}
+	}
+	return command->argc == 0;
+}
+
+static void
+info_refuse(struct connection *c, struct slice word)
+{
+	char names[128] = "";
+	for (size_t i = 0; i < INFO_SECTIONS && info_sections[i].write; i++) {
+		size_t n = strlen(names);
+		snprintf(names + n, sizeof names - n, "%s, ", info_sections[i].name);
+	}
+	connection_error(c, CODE_ERR, "INFO: there is no section '%.*s': %sor all",
+		(int)(word.n < 64 ? word.n : 64), word.p, names);
+}
+
+void
+info_verb(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct buffer text;
+	for (size_t i = 0; i < command->argc; i++) {
+		if (!word_is_all(command->argv[i]) && !word_is_section(command->argv[i])) {
+			info_refuse(c, command->argv[i]);
+			return;
+		}
+	}
+	buffer_init(&text, INFO_BYTES_MAX);
+	for (size_t i = 0; i < INFO_SECTIONS; i++) {
+		if (info_sections[i].write && info_wants(command, info_sections[i].name)) {
+			if (buffer_length(&text) > 0) {
+				info_line(&text, "%s", "");
+			}
+			info_line(&text, "# %s", info_sections[i].name);
+			info_sections[i].write(desk, &text);
+		}
+	}
+	reply_write_bulk(connection_out(c), (struct slice){buffer_bytes(&text), buffer_length(&text)});
+	connection_written(c);
+	buffer_done(&text);
+}

@@ -1,0 +1,11 @@
+/*
+ * info: INFO, the daemon in Redis' format (PROTOCOL.md 6.6). dispatch.c calls it.
+ */
+#ifndef ADMIN_INFO_H
+#define ADMIN_INFO_H
+
+#include "daemon/admin/desk.h"
+
+desk_verb info_verb;
+
+#endif

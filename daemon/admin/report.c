@@ -1,0 +1,595 @@
+/*
+ * report: see report.h.
+ *
+ * Lists come in pages: a request looks at a part, and its answer says where the next one begins. A cursor is
+ * a number, and nothing is kept between two requests. Its upper half says which of two lists that follow each
+ * other it is about: names and latches, or the holders and the waiters of a name.
+ *
+ * How many elements an array has stands in front of them, so they are written aside first. Half of what a
+ * client may leave unread is the most one answer holds; then the page ends.
+ */
+#include "daemon/admin/report.h"
+
+#include "daemon/net/access.h"
+#include "daemon/base/clock.h"
+#include "daemon/core/view.h"
+#include "daemon/redis/masters.h"
+#include "daemon/net/process.h"
+#include "proto/composer.h"
+#include "proto/fields.h"
+#include "proto/glob.h"
+#include "proto/number.h"
+
+#include <stdlib.h>
+
+/* Names, latches or sessions that one request looks at, and places where there might be some: about half of
+ * these are written in half a millisecond. */
+#define REPORT_LOOKS 500
+
+/* Connections that CLIENT LIST tells of, likewise. */
+#define REPORT_CLIENTS 1000
+
+/* Of a holder or waiter, with room for a few that are longer. */
+#define REPORT_HOLDER_BYTES 512
+
+/* Cursors of the second list begin here. */
+#define REPORT_SECOND (UINT64_C(1) << 32)
+
+/* A session has one connection as a rule; of many the latest are asked for a name. */
+#define REPORT_LABEL_LOOKS 16
+
+struct report {
+	struct desk *desk;
+	int protocol;
+	int64_t now_ms;
+	struct buffer text; /* the elements */
+	size_t count;
+	size_t most;        /* elements */
+	size_t bytes;       /* of text */
+	struct glob *match; /* NULL: every name */
+	/* Of holders and waiters: */
+	size_t looks;         /* left */
+	uint64_t first, last; /* shares of holders, the last one exclusive; see report_share() */
+	uint64_t ticket;      /* of the last waiter of the page before, then of this one */
+	bool more;            /* waiters come behind it */
+};
+
+/* What CLIENT SETNAME said, of a session: the core knows sessions, not the names of their connections. */
+struct label {
+	struct desk *desk;
+	const char *text; /* NULL: none */
+	int looks;
+};
+
+static bool
+label_look(void *arg, conn_id conn)
+{
+	struct label *label = arg;
+	struct connection *c = connections_find(label->desk->connections, conn);
+	label->text = c ? connection_identity(c)->label : NULL;
+	return !label->text && --label->looks > 0;
+}
+
+/* Of a session without connections it is what the last one called itself. */
+static const char *
+report_label(const struct report *report, session_id session, const struct peer *peer)
+{
+	struct label label = {.desk = report->desk, .looks = REPORT_LABEL_LOOKS};
+	core_each_conn(report->desk->core, session, label_look, &label);
+	const char *text = label.text ? label.text : processes_label(report->desk->processes, session);
+	if (text) {
+		return text;
+	}
+	return peer ? peer->name : "";
+}
+
+static void
+report_begin(struct report *report, struct desk *desk, struct connection *c, const struct command *command)
+{
+	size_t bytes = connections_limits(desk->connections)->output_bytes / 2;
+	*report = (struct report){
+		.desk = desk,
+		.protocol = connection_identity(c)->protocol,
+		.now_ms = clock_ms(),
+		.most = command->count > 0 ? (size_t)command->count : COMMAND_COUNT_MAX,
+		.bytes = bytes,
+	};
+	buffer_init(&report->text, bytes * 2);
+}
+
+/* Whether there may be another element. */
+static bool
+report_has_room(const struct report *report)
+{
+	return report->count < report->most && buffer_length(&report->text) < report->bytes &&
+	       !report->text.failed;
+}
+
+/* One more is written; whether there may be another. */
+static bool
+report_more(struct report *report)
+{
+	report->count++;
+	return report_has_room(report);
+}
+
+static void
+report_end(struct report *report, struct connection *c)
+{
+	connection_written(c);
+	buffer_done(&report->text);
+	glob_free(report->match);
+}
+
+/* Whether all could be written; else c has another answer. */
+static bool
+report_is_whole(struct report *report, struct connection *c)
+{
+	if (report->text.failed) {
+		connection_error(c, CODE_LIMIT,
+			"no memory for this page, or limits.output-bytes is too small for it: ask for fewer "
+			"with COUNT");
+	}
+	return !report->text.failed;
+}
+
+static void
+report_send_array(struct report *report, struct connection *c)
+{
+	struct buffer *out = connection_out(c);
+	reply_write_array(out, report->count);
+	buffer_put(out, buffer_bytes(&report->text), buffer_length(&report->text));
+}
+
+/* session, client, pid, uid, address: five pairs */
+static void
+write_who(struct report *report, struct buffer *b, session_id session, const struct peer *peer)
+{
+	reply_write_pair_int(b, "session", (int64_t)session);
+	reply_write_pair_text(b, "client", report_label(report, session, peer));
+	reply_write_pair_int(b, "pid", peer ? peer->pid : 0);
+	reply_write_pair_int(b, "uid", peer ? peer->uid : -1);
+	reply_write_pair_text(b, "address", peer ? peer->address : "");
+}
+
+static const char *
+resource_state(const struct resource_view *view)
+{
+	if (view->held) {
+		return view->hold.withheld ? "withheld" : "held";
+	}
+	if (view->waiters > 0) {
+		return "waiting";
+	}
+	return view->lease_ms > 0 ? "leased" : "free";
+}
+
+static void
+write_holder(struct report *report, struct buffer *b, const struct hold_view *hold)
+{
+	reply_write_map(b, report->protocol, 14);
+	write_who(report, b, hold->session, hold->peer);
+	reply_write_pair_text(b, "kind", kind_word(hold->kind));
+	reply_write_pair_int(b, "permits", hold->permits);
+	reply_write_pair_bulk(b, "owner", hold->owner);
+	reply_write_pair_int(b, "token", hold->token);
+	reply_write_pair_int(b, "count", hold->count);
+	reply_write_pair_int(b, "held_ms", hold->held_ms);
+	reply_write_pair_int(b, "valid_ms", hold->valid_ms);
+	reply_write_pair_int(b, "withheld", hold->withheld);
+	reply_write_pair_bulk(b, "why", hold->why);
+}
+
+/* The order of permits, and of who waits for a latch, may change from page to page. So a page has those whose
+ * ids, scattered over the numbers below REPORT_SECOND, fall into its share of these: it is as wide as it
+ * takes for about as many as fit. */
+static void
+report_share(struct report *report, uint64_t cursor, size_t count)
+{
+	size_t most = report->bytes / REPORT_HOLDER_BYTES;
+	most = most < report->most ? most : report->most;
+	uint64_t pages = most == 0 ? count : (count + most - 1) / most;
+	uint64_t wide = pages < 2 ? REPORT_SECOND : (REPORT_SECOND + pages - 1) / pages;
+	report->looks = COMMAND_QUEUE_MAX;
+	report->first = cursor;
+	report->last = cursor + wide < REPORT_SECOND ? cursor + wide : REPORT_SECOND;
+}
+
+static bool
+report_shares(const struct report *report, uint64_t id)
+{
+	uint64_t share = id * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	return share >= report->first && share < report->last;
+}
+
+static bool
+report_hold(void *arg, const struct hold_view *hold)
+{
+	struct report *report = arg;
+	if (report_shares(report, (uint64_t)hold->token)) {
+		write_holder(report, &report->text, hold);
+		report->count++;
+	}
+	return !report->text.failed && --report->looks > 0;
+}
+
+static bool
+report_waiter(void *arg, const struct waiter_view *waiter)
+{
+	struct report *report = arg;
+	struct buffer *b = &report->text;
+	if (report->looks-- == 0) {
+		return false;
+	}
+	if (waiter->ticket <= report->ticket) {
+		return true;
+	}
+	report->more = !report_has_room(report);
+	if (report->more) {
+		return false;
+	}
+	report->ticket = waiter->ticket;
+	report->count++;
+	reply_write_map(b, report->protocol, 12);
+	reply_write_pair_int(b, "position", waiter->position);
+	write_who(report, b, waiter->session, waiter->peer);
+	reply_write_pair_text(b, "kind", kind_word(waiter->kind));
+	reply_write_pair_int(b, "permits", waiter->permits);
+	reply_write_pair_bulk(b, "owner", waiter->owner);
+	reply_write_pair_int(b, "age_ms", waiter->age_ms);
+	reply_write_pair_int(b, "left_ms", waiter->left_ms);
+	reply_write_pair_bulk(b, "why", waiter->why);
+	return true;
+}
+
+static bool
+report_latch_waiter(void *arg, const struct waiter_view *waiter)
+{
+	struct report *report = arg;
+	struct buffer *b = &report->text;
+	if (report_shares(report, waiter->ticket)) {
+		reply_write_map(b, report->protocol, 7);
+		write_who(report, b, waiter->session, waiter->peer);
+		reply_write_pair_int(b, "age_ms", waiter->age_ms);
+		reply_write_pair_int(b, "left_ms", waiter->left_ms);
+		report->count++;
+	}
+	return !report->text.failed && --report->looks > 0;
+}
+
+/* name, kind, state, set, left, live_ms: six pairs */
+static void
+write_latch(struct buffer *b, const struct latch_view *view)
+{
+	reply_write_pair_bulk(b, "name", view->name);
+	reply_write_pair_text(b, "kind", "latch");
+	reply_write_pair_text(b, "state", view->state);
+	reply_write_pair_int(b, "set", view->set);
+	reply_write_pair_int(b, "left", view->left);
+	reply_write_pair_int(b, "live_ms", view->live_ms);
+}
+
+static void
+write_cursor(struct buffer *b, uint64_t cursor)
+{
+	char text[NUMBER_TEXT_MAX];
+	reply_write_pair_bulk(b, "cursor", (struct slice){text, number_print(text, (int64_t)cursor)});
+}
+
+static void
+inspect_latch(struct report *report, struct connection *c, uint64_t cursor, const struct latch_view *view)
+{
+	struct desk *desk = report->desk;
+	struct masters_sum masters;
+	struct buffer *out = connection_out(c);
+	masters_see(desk->core, report->now_ms, &masters);
+	report_share(report, cursor, view->waiters);
+	core_each_latch_waiter(desk->core, report->now_ms, view->name, report_latch_waiter, report);
+	if (!report_is_whole(report, c)) {
+		return;
+	}
+	reply_write_map(out, report->protocol, 10);
+	write_latch(out, view);
+	reply_write_pair_text(out, "master", masters.word);
+	reply_write_text(out, "waiters");
+	report_send_array(report, c);
+	reply_write_pair_int(out, "waiter_count", (int64_t)view->waiters);
+	write_cursor(out, report->last == REPORT_SECOND ? 0 : report->last);
+}
+
+static void
+write_lease(struct report *report, struct buffer *out, const struct resource_view *view)
+{
+	struct masters_sum masters;
+	masters_see(report->desk->core, report->now_ms, &masters);
+	reply_write_pair_text(out, "lease", view->lease);
+	reply_write_pair_int(out, "lease_ms", view->lease_ms);
+	if (view->foreign.n > 0) {
+		reply_write_pair_bulk(out, "elsewhere", view->foreign);
+	} else {
+		reply_write_pair_null(out, report->protocol, "elsewhere");
+	}
+	reply_write_pair_int(out, "position", view->position);
+	reply_write_pair_int(out, "wanted", view->wanted);
+	reply_write_pair_int(out, "tokens_left", view->tokens_left);
+	reply_write_pair_text(out, "master", masters.word);
+	reply_write_pair_int(out, "votes", view->votes);
+	if (view->position > 0) {
+		reply_write_pair_text(out, "home", masters_where(report->desk->masters, view->home));
+	} else {
+		reply_write_pair_null(out, report->protocol, "home");
+	}
+}
+
+/* The holders of this page, and when there are no more of them, the first waiters. The next cursor. */
+static uint64_t
+inspect_queue(struct report *report, uint64_t cursor, const struct resource_view *view, size_t *holders,
+	size_t *bytes)
+{
+	const struct core *core = report->desk->core;
+	uint64_t next = REPORT_SECOND;
+	report->bytes /= 2; /* each has half the room */
+	if (cursor < REPORT_SECOND) {
+		report_share(report, cursor, view->holds);
+		core_each_hold(core, report->now_ms, view->name, report_hold, report);
+		next = report->last;
+	}
+	*holders = report->count;
+	*bytes = buffer_length(&report->text);
+	report->bytes += *bytes;
+	report->count = 0;
+	report->looks = COMMAND_QUEUE_MAX;
+	report->ticket = cursor < REPORT_SECOND ? 0 : cursor - REPORT_SECOND;
+	if (next == REPORT_SECOND) {
+		core_each_waiter(core, report->now_ms, view->name, report_waiter, report);
+		next = report->more ? REPORT_SECOND + report->ticket : 0;
+	}
+	return next;
+}
+
+static void
+inspect_lock(struct report *report, struct connection *c, uint64_t cursor, const struct resource_view *view)
+{
+	struct buffer *out = connection_out(c);
+	size_t holders, bytes;
+	uint64_t next = inspect_queue(report, cursor, view, &holders, &bytes);
+	if (!report_is_whole(report, c)) {
+		return;
+	}
+	reply_write_map(out, report->protocol, 20);
+	reply_write_pair_bulk(out, "name", view->name);
+	reply_write_pair_text(out, "kind", kind_word(view->kind));
+	reply_write_pair_int(out, "limit", view->limit);
+	reply_write_pair_int(out, "taken", view->taken);
+	reply_write_pair_text(out, "state", resource_state(view));
+	write_lease(report, out, view);
+	if (view->held) {
+		reply_write_text(out, "holder");
+		write_holder(report, out, &view->hold);
+	} else {
+		reply_write_pair_null(out, report->protocol, "holder");
+	}
+	reply_write_text(out, "holders");
+	reply_write_array(out, holders);
+	buffer_put(out, buffer_bytes(&report->text), bytes);
+	buffer_consume(&report->text, bytes);
+	reply_write_text(out, "waiters");
+	report_send_array(report, c);
+	reply_write_pair_int(out, "holder_count", (int64_t)view->holds);
+	reply_write_pair_int(out, "waiter_count", (int64_t)view->waiters);
+	write_cursor(out, next);
+}
+
+void
+report_inspect(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct report report;
+	struct resource_view view = {.name = command->name, .lease = "none"};
+	struct latch_view latch;
+	uint64_t cursor = (uint64_t)command->cursor;
+	report_begin(&report, desk, c, command);
+	if (!core_view_resource(desk->core, report.now_ms, command->name, &view) &&
+		core_view_latch(desk->core, report.now_ms, command->name, &latch)) {
+		inspect_latch(&report, c, cursor, &latch);
+	} else {
+		inspect_lock(&report, c, cursor, &view);
+	}
+	report_end(&report, c);
+}
+
+static bool
+report_lock(void *arg, const struct resource_view *view)
+{
+	static const struct hold_view nobody = {0};
+	struct report *report = arg;
+	const struct hold_view *hold = view->held ? &view->hold : &nobody;
+	struct buffer *b = &report->text;
+	/* What is merely kept for who comes next is nobody's. */
+	if ((view->holds == 0 && view->waiters == 0) ||
+		(report->match && !glob_takes(report->match, view->name))) {
+		return true;
+	}
+	reply_write_map(b, report->protocol, 18);
+	reply_write_pair_bulk(b, "name", view->name);
+	reply_write_pair_text(b, "kind", kind_word(view->kind));
+	reply_write_pair_int(b, "limit", view->limit);
+	reply_write_pair_int(b, "taken", view->taken);
+	reply_write_pair_text(b, "state", resource_state(view));
+	write_who(report, b, hold->session, hold->peer);
+	reply_write_pair_bulk(b, "owner", hold->owner);
+	reply_write_pair_int(b, "token", hold->token);
+	reply_write_pair_int(b, "held_ms", hold->held_ms);
+	reply_write_pair_int(b, "valid_ms", hold->valid_ms);
+	reply_write_pair_bulk(b, "why", hold->why);
+	reply_write_pair_int(b, "votes", view->votes);
+	reply_write_pair_int(b, "holders", (int64_t)view->holds);
+	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
+	return report_more(report);
+}
+
+static bool
+report_latch(void *arg, const struct latch_view *view)
+{
+	struct report *report = arg;
+	struct buffer *b = &report->text;
+	if (report->match && !glob_takes(report->match, view->name)) {
+		return true;
+	}
+	reply_write_map(b, report->protocol, 7);
+	write_latch(b, view);
+	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
+	return report_more(report);
+}
+
+/* The cursor of the next page, and this one. */
+static void
+report_send_page(struct report *report, struct connection *c, uint64_t next)
+{
+	struct buffer *out = connection_out(c);
+	char text[NUMBER_TEXT_MAX];
+	if (!report_is_whole(report, c)) {
+		return;
+	}
+	reply_write_array(out, 2);
+	reply_write_bulk(out, (struct slice){text, number_print(text, (int64_t)next)});
+	report_send_array(report, c);
+}
+
+/* First the names, then the latches. */
+static uint64_t
+locks_page(struct report *report, uint64_t cursor)
+{
+	const struct core *core = report->desk->core;
+	if (cursor < REPORT_SECOND) {
+		cursor = core_scan_names(
+			core, report->now_ms, (scan_cursor)cursor, REPORT_LOOKS, report_lock, report);
+		if (cursor != 0) {
+			return cursor;
+		}
+		cursor = REPORT_SECOND;
+	}
+	if (report_has_room(report)) {
+		cursor = core_scan_latches(
+			core, report->now_ms, (scan_cursor)cursor, REPORT_LOOKS, report_latch, report);
+		return cursor == 0 ? 0 : REPORT_SECOND + cursor;
+	}
+	return cursor;
+}
+
+void
+report_locks(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct report report;
+	struct glob *match = command->match.n > 0 ? glob_new(command->match) : NULL;
+	if (command->match.n > 0 && !match) {
+		connection_error(c, CODE_LIMIT, "out of memory: try again later");
+		return;
+	}
+	report_begin(&report, desk, c, command);
+	report.match = match;
+	report_send_page(&report, c, locks_page(&report, (uint64_t)command->cursor));
+	report_end(&report, c);
+}
+
+static bool
+report_session(void *arg, const struct session_view *view)
+{
+	struct report *report = arg;
+	struct buffer *b = &report->text;
+	reply_write_map(b, report->protocol, 13);
+	write_who(report, b, view->id, view->peer);
+	reply_write_pair_int(b, "connections", (int64_t)view->connections);
+	reply_write_pair_int(b, "grants", (int64_t)view->grants);
+	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
+	reply_write_pair_int(b, "age_ms", view->age_ms);
+	reply_write_pair_int(b, "bound_pid", view->bound_pid);
+	reply_write_pair_int(b, "grace_ms", view->grace_ms);
+	reply_write_pair_int(b, "left_ms", view->left_ms);
+	reply_write_pair_int(b, "heartbeat_ms", view->heartbeat_ms);
+	return report_more(report);
+}
+
+void
+report_sessions(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct report report;
+	report_begin(&report, desk, c, command);
+	scan_cursor next = core_scan_sessions(desk->core, report.now_ms, (scan_cursor)command->cursor,
+		REPORT_LOOKS, report_session, &report);
+	report_send_page(&report, c, next);
+	report_end(&report, c);
+}
+
+static void
+client_line(struct report *report, struct connection *c)
+{
+	const struct identity *who = connection_identity(c);
+	struct fields line;
+	char text[1024];
+	char verb[COMMAND_NAME_MAX] = "";
+	if (who->last != VERB_COUNT) {
+		command_name(who->last, verb);
+	}
+	fields_init(&line, text, sizeof text - 1);
+	fields_int(&line, "id", (int64_t)who->id);
+	fields_text(&line, "addr", slice_of(who->peer.address));
+	fields_text(&line, "name", slice_of(who->label ? who->label : ""));
+	fields_int(&line, "age", (report->now_ms - who->since_ms) / 1000);
+	fields_int(&line, "idle", (report->now_ms - who->last_ms) / 1000);
+	fields_text(&line, "user", slice_of(who->user ? who->user->name : "default"));
+	fields_int(&line, "resp", who->protocol);
+	fields_text(&line, "lib-name", slice_of(who->lib_name ? who->lib_name : ""));
+	fields_text(&line, "lib-ver", slice_of(who->lib_ver ? who->lib_ver : ""));
+	fields_text(&line, "cmd", slice_of(verb));
+	fields_int(&line, "session", (int64_t)core_session_of(report->desk->core, who->id));
+	fields_int(&line, "pid", who->peer.pid);
+	fields_int(&line, "uid", who->peer.uid);
+	fields_int(&line, "requests", (int64_t)who->requests);
+	fields_int(&line, "omem", (int64_t)connection_unread_bytes(c));
+	text[line.n] = '\n';
+	buffer_put(&report->text, text, line.n + 1);
+}
+
+static bool
+report_client(void *arg, struct connection *c)
+{
+	client_line(arg, c);
+	return report_more(arg);
+}
+
+static void
+report_send_bulk(struct report *report, struct connection *c)
+{
+	reply_write_bulk(
+		connection_out(c), (struct slice){buffer_bytes(&report->text), buffer_length(&report->text)});
+}
+
+void
+report_client_info(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct report report;
+	report_begin(&report, desk, c, command);
+	client_line(&report, c);
+	report_send_bulk(&report, c);
+	report_end(&report, c);
+}
+
+void
+report_client_list(struct desk *desk, struct connection *c, const struct command *command)
+{
+	struct report report;
+	struct fields line;
+	char text[64];
+	report_begin(&report, desk, c, command);
+	report.most = REPORT_CLIENTS;
+	connections_each(desk->connections, report_client, &report);
+	size_t all = connections_count(desk->connections);
+	if (report.count < all) {
+		fields_init(&line, text, sizeof text - 1);
+		fields_int(&line, "more", (int64_t)(all - report.count));
+		text[line.n] = '\n';
+		buffer_put(&report.text, text, line.n + 1);
+	}
+	report_send_bulk(&report, c);
+	report_end(&report, c);
+}

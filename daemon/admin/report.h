@@ -1,0 +1,16 @@
+/*
+ * report: what operators look at: INSPECT, LOCKS, SESSIONS, CLIENT LIST and CLIENT INFO (PROTOCOL.md 6).
+ * dispatch.c calls them. They show the core's views and change nothing.
+ */
+#ifndef ADMIN_REPORT_H
+#define ADMIN_REPORT_H
+
+#include "daemon/admin/desk.h"
+
+desk_verb report_inspect;
+desk_verb report_locks;
+desk_verb report_sessions;
+desk_verb report_client_info;
+desk_verb report_client_list;
+
+#endif

@@ -1,0 +1,174 @@
+/*
+ * loop: see loop.h. The driver calls it; it must never decide anything.
+ */
+#include "daemon/base/loop.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/bell.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+static const int loop_signals[] = {SIGTERM, SIGINT, SIGHUP};
+#define LOOP_SIGNALS (sizeof loop_signals / sizeof *loop_signals)
+
+struct loop {
+	struct event_base *base;
+	const struct loop_hooks *hooks;
+	void *arg;
+	int timer;
+	int64_t armed_ms; /* what the timer is set to; INT64_MAX: not at all */
+	int64_t wanted_ms;
+	struct event alarm;
+	struct bell *bell; /* NULL: nobody wants a tick */
+	int64_t tick_ms;
+	struct event signals[LOOP_SIGNALS];
+};
+
+static void
+timer_set(struct loop *loop, int64_t at_ms)
+{
+	struct itimerspec spec = {0};
+	if (at_ms != INT64_MAX) {
+		int64_t at = at_ms > 0 ? at_ms : 1; /* all zero would disarm it */
+		spec.it_value.tv_sec = (time_t)(at / 1000);
+		spec.it_value.tv_nsec = (long)(at % 1000) * 1000000;
+	}
+	int failed = timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &spec, NULL);
+	assert(!failed);
+	(void)failed;
+	loop->armed_ms = at_ms;
+}
+
+/* Setting the timer back costs a system call, ringing early costs one at most: it is only ever set forward.
+ */
+void
+loop_alarm_at(struct loop *loop, int64_t at_ms)
+{
+	loop->wanted_ms = at_ms;
+	if (at_ms < loop->armed_ms) {
+		timer_set(loop, at_ms);
+	}
+}
+
+static void
+loop_rang(int fd, short what, void *arg)
+{
+	(void)what;
+	struct loop *loop = arg;
+	uint64_t times;
+	if (read(fd, &times, sizeof times) < 0) {
+		return;
+	}
+	loop->armed_ms = INT64_MAX;
+	if (clock_ms() >= loop->wanted_ms) {
+		loop->hooks->alarm(loop->arg);
+	}
+	if (loop->wanted_ms < loop->armed_ms) {
+		timer_set(loop, loop->wanted_ms);
+	}
+}
+
+static void
+loop_signalled(int number, short what, void *arg)
+{
+	(void)what;
+	struct loop *loop = arg;
+	loop->hooks->signal(loop->arg, number);
+}
+
+static void
+loop_ticked(void *arg)
+{
+	struct loop *loop = arg;
+	bell_set(loop->bell, loop->tick_ms);
+	loop->hooks->tick(loop->arg);
+}
+
+static int
+loop_watch(struct loop *loop, int64_t tick_ms)
+{
+	event_assign(&loop->alarm, loop->base, loop->timer, EV_READ | EV_PERSIST, loop_rang, loop);
+	int failed = event_add(&loop->alarm, NULL);
+	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
+		evsignal_assign(&loop->signals[i], loop->base, loop_signals[i], loop_signalled, loop);
+		failed |= event_add(&loop->signals[i], NULL);
+	}
+	if (tick_ms > 0) {
+		loop->tick_ms = tick_ms;
+		loop->bell = bell_new(loop->base, loop_ticked, loop);
+		if (!loop->bell) {
+			return -1;
+		}
+		bell_set(loop->bell, tick_ms);
+	}
+	return failed;
+}
+
+struct loop *
+loop_new(const struct loop_hooks *hooks, void *arg, int64_t tick_ms)
+{
+	struct loop *loop = calloc(1, sizeof *loop);
+	if (!loop) {
+		return NULL;
+	}
+	loop->hooks = hooks;
+	loop->arg = arg;
+	loop->armed_ms = INT64_MAX;
+	loop->wanted_ms = INT64_MAX;
+	loop->timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	loop->base = loop->timer < 0 ? NULL : event_base_new();
+	if (!loop->base || loop_watch(loop, tick_ms) != 0) {
+		int why = errno;
+		loop_free(loop);
+		errno = why;
+		return NULL;
+	}
+	return loop;
+}
+
+static void
+loop_forget(struct event *event)
+{
+	if (event_initialized(event)) {
+		event_del(event);
+	}
+}
+
+void
+loop_free(struct loop *loop)
+{
+	if (!loop) {
+		return;
+	}
+	loop_forget(&loop->alarm);
+	bell_free(loop->bell);
+	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
+		loop_forget(&loop->signals[i]);
+	}
+	if (loop->base) {
+		event_base_free(loop->base);
+	}
+	if (loop->timer >= 0) {
+		close(loop->timer);
+	}
+	free(loop);
+}
+
+struct event_base *
+loop_base(struct loop *loop)
+{
+	return loop->base;
+}
+
+void
+loop_turn(struct loop *loop, bool busy)
+{
+	event_base_loop(loop->base, EVLOOP_ONCE | (busy ? EVLOOP_NONBLOCK : 0));
+}

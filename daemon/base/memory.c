@@ -1,0 +1,186 @@
+/*
+ * memory: see memory.h. Other libraries than glibc say nothing of their heap, and return what is freed as
+ * they see fit.
+ */
+#include "daemon/base/memory.h"
+
+#include "daemon/base/log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
+#define HEAP_IS_GLIBC 1
+#include <malloc.h>
+#endif
+#endif
+
+/* A block of so much is mapped by itself, and unmapped when it is freed. By default glibc raises the
+ * threshold to what was freed last, and then keeps megabytes in a heap that somebody's few bytes at its end
+ * hold up. */
+#define BIG_BYTES (128 * 1024)
+/* What is free at the end of the heap stays there up to so much: what one turn frees the next one wants. */
+#define TOP_BYTES (4 * 1024 * 1024)
+
+#ifdef HEAP_IS_GLIBC
+static void
+heap_init(void)
+{
+	mallopt(M_MMAP_THRESHOLD, BIG_BYTES);
+	mallopt(M_TRIM_THRESHOLD, TOP_BYTES);
+}
+
+/* Bytes that are in use, of what the heap has from the system. */
+static size_t
+heap_used(size_t resident)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	(void)resident;
+	return info.uordblks + info.hblkhd;
+}
+
+static void
+heap_trim(void)
+{
+	malloc_trim(0);
+}
+#else
+static void
+heap_init(void)
+{
+}
+
+static size_t
+heap_used(size_t resident)
+{
+	return resident;
+}
+
+static void
+heap_trim(void)
+{
+}
+#endif
+
+void
+memory_init(struct memory *memory, struct log *log)
+{
+	*memory = (struct memory){.log = log, .fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)};
+	heap_init();
+}
+
+void
+memory_done(struct memory *memory)
+{
+	if (memory->fd >= 0) {
+		close(memory->fd);
+	}
+	memory->fd = -1;
+}
+
+void
+memory_set_limit(struct memory *memory, size_t bytes)
+{
+	memory->limit = bytes;
+	memory->look_at_ms = 0;
+	memory->heap_at_ms = 0;
+}
+
+/* The second number, in pages. */
+static void
+memory_read(struct memory *memory)
+{
+	char text[128];
+	unsigned long long pages;
+	ssize_t n = memory->fd < 0 ? 0 : pread(memory->fd, text, sizeof text - 1, 0);
+	if (n <= 0) {
+		return;
+	}
+	text[n] = '\0';
+	if (sscanf(text, "%*u %llu", &pages) == 1) {
+		memory->resident = (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+	}
+}
+
+/* Whether some more can be had. The block is neither written to nor kept. */
+static bool
+memory_ahead(size_t bytes)
+{
+	void *volatile block = malloc(bytes);
+	bool had = block != NULL;
+	free(block);
+	return had;
+}
+
+static bool
+memory_is_used_up(struct memory *memory, int64_t now_ms)
+{
+	if (memory->limit == 0 || memory->resident < memory->limit) {
+		memory->heap_full = false;
+		return false;
+	}
+	if (now_ms >= memory->heap_at_ms) {
+		memory->heap_at_ms = now_ms + MEMORY_HEAP_MS;
+		/* It takes a little less to end than to begin. */
+		size_t spare = memory->limit / (memory->heap_full ? 8 : 16);
+		memory->heap_full = heap_used(memory->resident) >= memory->limit - spare;
+	}
+	return memory->heap_full;
+}
+
+static void
+memory_tell(struct memory *memory, int64_t now_ms, bool used_up)
+{
+	if (!memory->full || now_ms < memory->tell_at_ms) {
+		return;
+	}
+	memory->tell_at_ms = now_ms + MEMORY_TELL_MS;
+	LOG_EVENT(memory->log, LOG_WARNING_LEVEL, "memory.full",
+		log_text("why", used_up ? "limits.memory" : "the system gives no more"),
+		log_number("bytes", (int64_t)memory->resident), log_number("limit", (int64_t)memory->limit),
+		log_text("text", "no new clients, locks and latches; what is there goes on"));
+}
+
+/* Whether so much has ended that it is worth while to give back what is free. */
+static bool
+memory_has_fallen(struct memory *memory, size_t load)
+{
+	if (load > memory->load_most) {
+		memory->load_most = load;
+	}
+	return memory->load_most - load >= MEMORY_TRIM_LESS;
+}
+
+static void
+memory_look(struct memory *memory, int64_t now_ms, size_t rise)
+{
+	memory->look_at_ms = now_ms + MEMORY_LOOK_MS;
+	memory_read(memory);
+	bool used_up = memory_is_used_up(memory, now_ms);
+	memory->full = used_up || !memory_ahead(MEMORY_AHEAD + rise);
+	memory_tell(memory, now_ms, used_up);
+}
+
+int64_t
+memory_turn(struct memory *memory, int64_t now_ms, size_t load, size_t rise)
+{
+	bool fallen = memory_has_fallen(memory, load);
+	if (fallen && now_ms >= memory->trim_at_ms) {
+		memory->trim_at_ms = now_ms + MEMORY_TRIM_MS;
+		memory->load_most = load;
+		memory->look_at_ms = 0;
+		heap_trim();
+		fallen = false;
+	}
+	if (now_ms >= memory->look_at_ms) {
+		memory_look(memory, now_ms, rise);
+	}
+	if (memory->full) {
+		return now_ms + MEMORY_HEAP_MS;
+	}
+	return fallen ? memory->trim_at_ms : INT64_MAX;
+}

@@ -1,0 +1,585 @@
+/*
+ * connection: see connection.h. The driver and the verbs' handlers call it; it must never call a hook from
+ * within what a hook may call, and never wait for a client.
+ */
+#include "daemon/net/connection_inner.h"
+
+#include "daemon/base/stats.h"
+#include "daemon/net/passing.h"
+#include "proto/composer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void connection_happened(int fd, short what, void *arg);
+
+void
+connection_line_up(struct connection *c)
+{
+	round_put(&c->set->round, &c->place, ROUND_READY);
+}
+
+/* It has requests that may be served, or nothing but its end is left. */
+static void
+connection_mark_pending(struct connection *c)
+{
+	if (c->state == CONNECTION_OPEN) {
+		c->pending = true;
+		connection_line_up(c);
+	}
+}
+
+/* A connection that is over is told and freed at the end of a turn. */
+void
+connection_cut(struct connection *c, enum end end, const char *why)
+{
+	if (c->state == CONNECTION_ENDED) {
+		return;
+	}
+	if (c->state == CONNECTION_OPEN) {
+		c->end = end;
+		c->why = why;
+	}
+	c->state = CONNECTION_ENDED;
+	round_put(&c->set->round, &c->place, ROUND_ENDED);
+	event_del(&c->event);
+}
+
+/* Nothing more comes from the client, but something is still due to it. */
+static bool
+connection_lingers(const struct connection *c)
+{
+	return c->state == CONNECTION_OPEN && c->eof && c->owed > 0 && !c->waits;
+}
+
+static bool
+connection_can_serve(const struct connection *c)
+{
+	return c->state == CONNECTION_OPEN && !c->waits && buffer_length(&c->out) < c->set->out_bytes;
+}
+
+/* A client whose requests are not served is read only until so much of them waits. */
+static bool
+connection_reads(const struct connection *c)
+{
+	bool full = (c->pending || !connection_can_serve(c)) && buffer_length(&c->in) >= CONNECTION_IN_BYTES;
+	return c->readable && !c->eof && !full;
+}
+
+/* What to wait for. A client that is not read at the moment is watched all the same: for its end (EPOLLRDHUP)
+ * and for errors, which libevent delivers as EV_READ. */
+void
+connection_arm(struct connection *c)
+{
+	static const struct timeval second = {.tv_sec = 1};
+	short want = EV_PERSIST | EV_ET;
+	if (c->state == CONNECTION_ENDED) {
+		return;
+	}
+	if (c->state == CONNECTION_OPEN) {
+		want |= EV_READ | EV_CLOSED;
+	}
+	if (c->blocked) {
+		want |= EV_WRITE;
+	}
+	if (c->blocked || connection_lingers(c)) {
+		want |= EV_TIMEOUT;
+	}
+	if (want == c->armed) {
+		return;
+	}
+	if (c->armed) {
+		event_del(&c->event);
+	}
+	c->armed = want;
+	event_assign(&c->event, c->set->base, c->fd, want, connection_happened, c);
+	if (event_add(&c->event, want & EV_TIMEOUT ? &second : NULL) != 0) {
+		connection_cut(c, END_ABANDONED, "out of memory");
+	}
+}
+
+static enum end
+connection_hangup_end(const struct connection *c)
+{
+	return c->identity.local && c->identity.release ? END_GONE : END_ABANDONED;
+}
+
+/* An end of file in good order ends the holds if the listener says so: a Unix socket by default, since its
+ * peer is a local process unless it is a proxy; TCP only by configuration. */
+static enum end
+connection_eof_end(const struct connection *c)
+{
+	return c->identity.release ? END_GONE : END_ABANDONED;
+}
+
+static void
+connection_write(struct connection *c)
+{
+	struct stats *stats = c->set->stats;
+	size_t n = buffer_length(&c->out);
+	if (n == 0) {
+		return;
+	}
+	ssize_t put = send(c->fd, buffer_bytes(&c->out), n, MSG_NOSIGNAL);
+	if (put < 0 && errno != EAGAIN && errno != EINTR) {
+		connection_cut(c, connection_hangup_end(c), "write failed");
+		return;
+	}
+	if (put > 0) {
+		stats->net_output_bytes += put;
+		c->stalls = 0;
+		buffer_consume(&c->out, (size_t)put);
+		buffer_return(&c->out, &c->set->store);
+	}
+	c->blocked = buffer_length(&c->out) > 0;
+}
+
+/*
+ * After its socket took what it would: counts the memory of what is left. Each client alone is within its
+ * limits; thousands that ask for long lists and read none of them, or send all but the end of long requests,
+ * are not.
+ */
+static void
+connection_count_kept(struct connection *c)
+{
+	struct connections *set = c->set;
+	size_t kept = c->in.room + c->out.room;
+	set->kept_bytes += kept - c->kept;
+	c->kept = kept;
+	if (set->limits.buffer_bytes > 0 && set->kept_bytes > set->limits.buffer_bytes &&
+		kept > CONNECTION_SHARE_BYTES && !c->identity.peer.admin) {
+		set->stats->client_output_closed++;
+		connection_cut(c, END_ABANDONED, "buffer limit");
+	}
+}
+
+void
+connection_flush(struct connection *c)
+{
+	if (c->state == CONNECTION_ENDED) {
+		return;
+	}
+	connection_write(c);
+	if (c->state != CONNECTION_ENDED) {
+		connection_count_kept(c);
+	}
+	if (c->state == CONNECTION_CLOSING && buffer_length(&c->out) == 0) {
+		connection_cut(c, c->end, c->why);
+	}
+	if ((buffer_length(&c->in) > 0 || c->eof) && connection_can_serve(c) && c != c->set->serving) {
+		connection_mark_pending(c);
+	}
+	connection_arm(c);
+}
+
+/* Of all, but called when one has written, too. */
+void
+connections_flush(struct connections *set)
+{
+	struct connection *c;
+	while ((c = TAILQ_FIRST(&set->written))) {
+		TAILQ_REMOVE(&set->written, c, written);
+		c->is_written = false;
+		set->written_count--;
+		connection_flush(c);
+	}
+}
+
+struct buffer *
+connection_out(struct connection *c)
+{
+	buffer_borrow(&c->out, &c->set->store);
+	return &c->out;
+}
+
+size_t
+connection_unread_bytes(const struct connection *c)
+{
+	return buffer_length(&c->out);
+}
+
+void
+connection_written(struct connection *c)
+{
+	struct connections *set = c->set;
+	if (c->state == CONNECTION_ENDED) {
+		return;
+	}
+	if (c->out.failed) {
+		set->stats->client_output_closed++;
+		connection_cut(c, END_ABANDONED, "output limit");
+		return;
+	}
+	if (!c->is_written) {
+		c->is_written = true;
+		TAILQ_INSERT_TAIL(&set->written, c, written);
+		set->written_count++;
+	}
+	if (set->written_count >= CONNECTION_WRITE_COUNT ||
+		buffer_length(&c->out) > set->limits.output_bytes / 2) {
+		connections_flush(set);
+	}
+}
+
+void
+connection_reply(struct connection *c, const struct reply *reply)
+{
+	reply_write(connection_out(c), c->identity.protocol, reply);
+	connection_written(c);
+}
+
+void
+connection_error(struct connection *c, enum code code, const char *format, ...)
+{
+	struct reply error;
+	va_list args;
+	va_start(args, format);
+	reply_verror(&error, code, format, args);
+	va_end(args);
+	connection_reply(c, &error);
+}
+
+void
+connection_close(struct connection *c, enum end end, const char *why)
+{
+	if (c->state != CONNECTION_OPEN) {
+		return;
+	}
+	c->state = CONNECTION_CLOSING;
+	c->end = end;
+	c->why = why;
+	c->stalls = 0;
+	connection_written(c);
+}
+
+void
+connection_wait(struct connection *c)
+{
+	assert(!c->waits);
+	c->waits = true;
+}
+
+void
+connection_answered(struct connection *c)
+{
+	assert(c->waits);
+	c->waits = false;
+}
+
+bool
+connection_waits(const struct connection *c)
+{
+	return c->waits;
+}
+
+void
+connection_owe(struct connection *c)
+{
+	c->owed++;
+}
+
+/* A wait may have been cancelled through another connection of its session: then one more is due than comes,
+ * and CONNECTION_OWED_S ends it. */
+void
+connection_paid(struct connection *c)
+{
+	c->owed -= c->owed > 0;
+	c->stalls = 0;
+}
+
+bool
+connection_is_finished(const struct connection *c)
+{
+	return c->finished;
+}
+
+struct identity *
+connection_identity(struct connection *c)
+{
+	return &c->identity;
+}
+
+int
+connection_take_fd(struct connection *c)
+{
+	int fd = c->passed_fd;
+	c->passed_fd = PASSING_NONE;
+	c->set->kept_fds -= c->keeps_fd;
+	c->keeps_fd = false;
+	return fd;
+}
+
+void
+connection_drop_fd(struct connection *c)
+{
+	int fd = connection_take_fd(c);
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
+/*
+ * A descriptor belongs to the request it came with: once nothing is left to serve, that one is served. What
+ * is kept until then is bounded, since limits.clients does not count it.
+ */
+static void
+connection_settle_fd(struct connection *c)
+{
+	if (buffer_length(&c->in) == 0) {
+		connection_drop_fd(c);
+	} else if (c->passed_fd >= 0 && !c->keeps_fd) {
+		if (c->set->kept_fds >= CONNECTION_KEPT_FDS) {
+			connection_drop_fd(c);
+			c->passed_fd = PASSING_LOST;
+			return;
+		}
+		c->keeps_fd = true;
+		c->set->kept_fds++;
+	}
+}
+
+static void
+connection_finish(struct connection *c)
+{
+	if (!c->finished) {
+		c->finished = true;
+		c->set->hooks->finished(c->set->arg, c);
+	}
+}
+
+static void
+connection_refuse(struct connection *c, const struct reply *error)
+{
+	c->set->stats->client_protocol_errors++;
+	connection_reply(c, error);
+	connection_close(c, END_ABANDONED, "protocol error");
+}
+
+/* What the request that was parsed costs to serve, about; in words of requests. */
+static size_t
+connection_serve_one(struct connection *c)
+{
+	struct connections *set = c->set;
+	size_t before = buffer_length(&c->out);
+	set->hooks->request(set->arg, c, &set->request);
+	size_t after = buffer_length(&c->out);
+	size_t words = set->request.argc + (after > before ? after - before : after) / CONNECTION_WORD_BYTES;
+	set->spent += words;
+	return words;
+}
+
+/* Serves what is in data; returns how much of it is done with. */
+static size_t
+connection_serve_bytes(struct connection *c, char *data, size_t n)
+{
+	struct connections *set = c->set;
+	size_t used = 0;
+	size_t words = 0;
+	bool enough = false;
+	set->serving = c;
+	for (int served = 1; !enough && connection_can_serve(c); served++) {
+		struct reply error;
+		ssize_t took = request_parse(
+			&c->parser, data + used, n - used, &set->limits.request, &set->request, &error);
+		if (took < 0) {
+			connection_refuse(c, &error);
+		}
+		if (took <= 0) {
+			break;
+		}
+		used += (size_t)took;
+		if (set->request.argc > 0) {
+			words += connection_serve_one(c);
+		}
+		enough = served >= CONNECTION_TURN_MAX || words >= CONNECTION_TURN_WORDS ||
+			 connections_late(set);
+	}
+	set->serving = NULL;
+	if (enough) {
+		if (used < n || c->eof) {
+			connection_mark_pending(c);
+		}
+	} else if (connection_can_serve(c) && c->eof && c->owed == 0) {
+		/* What is left is a part of a request, and the rest of it will not come. */
+		connection_close(c, connection_eof_end(c), "end of file");
+	}
+	return used;
+}
+
+/* Serves what was read and not served yet. */
+static void
+connection_serve_kept(struct connection *c)
+{
+	/* An empty buffer has no memory; at the end of file it still has to be found empty. */
+	char *data = buffer_length(&c->in) > 0 ? buffer_bytes(&c->in) : c->set->scratch;
+	c->pending = false;
+	size_t used = connection_serve_bytes(c, data, buffer_length(&c->in));
+	buffer_consume(&c->in, used);
+	buffer_trim(&c->in);
+	connection_settle_fd(c);
+}
+
+/* Takes what was read: served right from where it lies, unless something is waiting before it. */
+static void
+connection_take(struct connection *c, size_t n)
+{
+	struct connections *set = c->set;
+	if (buffer_length(&c->in) == 0) {
+		size_t used = connection_serve_bytes(c, set->scratch, n);
+		buffer_put(&c->in, set->scratch + used, n - used);
+	} else {
+		buffer_put(&c->in, set->scratch, n);
+		if (!c->in.failed) {
+			connection_serve_kept(c);
+		}
+	}
+	if (c->in.failed) {
+		connection_cut(c, END_ABANDONED, "out of memory");
+	} else {
+		connection_settle_fd(c);
+	}
+	/* Nothing in and nothing out is the rule. */
+	if (c->in.room + c->kept > 0 && c->state == CONNECTION_OPEN) {
+		connection_count_kept(c);
+	}
+}
+
+/*
+ * One passed descriptor is kept, the latest, until the requests it came with are served. A read that brings
+ * less than it could has brought all there was, unless the end of file, or what was sent with another
+ * descriptor, comes behind it.
+ */
+static ssize_t
+connection_receive(struct connection *c)
+{
+	struct connections *set = c->set;
+	int passed = PASSING_NONE;
+	ssize_t n = c->identity.local ? passing_read(c->fd, set->scratch, sizeof set->scratch, &passed)
+				      : recv(c->fd, set->scratch, sizeof set->scratch, 0);
+	if (passed != PASSING_NONE) {
+		connection_drop_fd(c);
+		c->passed_fd = passed;
+	}
+	if (n < (ssize_t)sizeof set->scratch && !c->hung_up && passed == PASSING_NONE) {
+		c->readable = n < 0 && errno == EINTR;
+	}
+	return n;
+}
+
+/* Looks how far the other end has gone: closed for good, or only done with sending. */
+static void
+connection_watch(struct connection *c)
+{
+	struct pollfd at = {.fd = c->fd, .events = POLLRDHUP};
+	if (poll(&at, 1, 0) <= 0) {
+		return;
+	}
+	if (at.revents & (POLLHUP | POLLERR)) {
+		connection_cut(c, connection_hangup_end(c), "hang-up");
+	} else if (at.revents & POLLRDHUP) {
+		connection_finish(c);
+	}
+}
+
+static void
+connection_read(struct connection *c)
+{
+	ssize_t n = connection_receive(c);
+	if (n < 0) {
+		if (errno != EAGAIN && errno != EINTR) {
+			connection_cut(c, connection_hangup_end(c), "reset");
+		}
+		return;
+	}
+	if (n > 0) {
+		c->set->stats->net_input_bytes += n;
+		connection_take(c, (size_t)n);
+		return;
+	}
+	c->eof = true;
+	connection_watch(c);
+	if (c->state == CONNECTION_OPEN) {
+		connection_finish(c);
+		connection_mark_pending(c);
+	}
+}
+
+static void
+connection_stalled(struct connection *c)
+{
+	c->stalls++;
+	if (!c->blocked && connection_lingers(c)) {
+		if (c->stalls >= CONNECTION_OWED_S) {
+			connection_close(c, connection_eof_end(c), "end of file");
+		}
+		return;
+	}
+	if (c->stalls >= (c->state == CONNECTION_CLOSING ? CONNECTION_CLOSE_S : CONNECTION_STALL_S)) {
+		c->set->stats->client_output_closed++;
+		connection_cut(c, END_ABANDONED, "does not read");
+	}
+}
+
+/* Reads or serves, and sees to what comes next. */
+static void
+connection_go_on(struct connection *c)
+{
+	if (c->pending) {
+		connection_serve_kept(c);
+	}
+	if (c->state == CONNECTION_OPEN && !c->pending && connection_reads(c)) {
+		connection_read(c);
+	}
+	if (c->state != CONNECTION_OPEN) {
+		return;
+	}
+	if (c->pending || connection_reads(c)) {
+		connection_line_up(c);
+	}
+	/* Its end is not told twice: it may have come already. */
+	if (c->readable && !connection_reads(c)) {
+		c->readable = !c->eof;
+		connection_watch(c);
+	}
+}
+
+void
+connection_serve(struct connection *c)
+{
+	short what = c->events;
+	c->events = 0;
+	c->set->spent += CONNECTION_VISIT_WORDS;
+	if (what & (EV_READ | EV_CLOSED)) {
+		c->readable = true;
+		c->hung_up = c->hung_up || what & EV_CLOSED;
+	}
+	if (what & EV_TIMEOUT) {
+		connection_stalled(c);
+	}
+	if (what & EV_WRITE) {
+		connection_flush(c);
+	}
+	if (c->state == CONNECTION_OPEN) {
+		connection_go_on(c);
+	}
+	connection_arm(c);
+}
+
+/* Noted only, so that connections_serve() knows whose turns come next. */
+static void
+connection_happened(int fd, short what, void *arg)
+{
+	(void)fd;
+	struct connection *c = arg;
+	struct connections *set = c->set;
+	if (set->arrived_count < set->arrived_room) {
+		set->arrived[set->arrived_count++] = (struct arrival){c, what};
+	} else {
+		c->events |= what;
+		connection_line_up(c);
+	}
+}

@@ -1,0 +1,354 @@
+/*
+ * connections: see connections.h; connection.c is one of them.
+ */
+#include "daemon/net/connections.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/stats.h"
+#include "daemon/net/connection_inner.h"
+#include "daemon/net/passing.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ARRIVED_ROOM_MIN 64
+#define CACHE_LINE_BYTES 64
+#define EXPECT_AHEAD     4
+#define EXPECT_MIN       128 /* of fewer, what is needed is in a cache already */
+
+/* A buffer may fill up in one go: what is read beyond a request that is not complete. */
+static size_t
+in_bytes_max(const struct connections *set)
+{
+	return set->limits.request.bytes + CONNECTION_IN_BYTES + CONNECTION_READ_BYTES;
+}
+
+void
+connections_set_limits(struct connections *set, const struct connections_limits *limits)
+{
+	struct connection *c;
+	set->limits = *limits;
+	set->out_bytes = limits->output_bytes / 4;
+	if (set->out_bytes > CONNECTION_OUT_BYTES) {
+		set->out_bytes = CONNECTION_OUT_BYTES;
+	}
+	TAILQ_FOREACH (c, &set->all, entry) {
+		/* A lower limit is for what comes: what waits already stays. */
+		size_t in = buffer_length(&c->in);
+		size_t out = buffer_length(&c->out);
+		c->in.max = in_bytes_max(set) > in ? in_bytes_max(set) : in;
+		c->out.max = limits->output_bytes > out ? limits->output_bytes : out;
+	}
+}
+
+struct connections *
+connections_new(struct event_base *base, const struct connections_limits *limits,
+	const struct connections_hooks *hooks, void *arg, struct stats *stats)
+{
+	struct connections *set = calloc(1, sizeof *set);
+	if (!set) {
+		return NULL;
+	}
+	TAILQ_INIT(&set->all);
+	TAILQ_INIT(&set->written);
+	round_init(&set->round);
+	set->base = base;
+	set->hooks = hooks;
+	set->arg = arg;
+	set->stats = stats;
+	connections_set_limits(set, limits);
+	buffer_store_fill(&set->store);
+	return set;
+}
+
+/* Bytes left unread would make the kernel send a reset, which can overtake our last words. */
+static void
+connection_discard(struct connection *c)
+{
+	int most = 4;
+	while (!c->eof && most-- > 0 &&
+		recv(c->fd, c->set->scratch, sizeof c->set->scratch, MSG_DONTWAIT) > 0) {
+	}
+}
+
+static void
+connection_free(struct connection *c)
+{
+	struct connections *set = c->set;
+	event_del(&c->event);
+	if (c->is_written) {
+		TAILQ_REMOVE(&set->written, c, written);
+		set->written_count--;
+	}
+	round_leave(&set->round, &c->place);
+	TAILQ_REMOVE(&set->all, c, entry);
+	roster_remove(&set->roster, c->identity.id);
+	set->kept_bytes -= c->kept;
+	set->stats->clients_connected--;
+	connection_drop_fd(c);
+	connection_discard(c);
+	close(c->fd);
+	buffer_done(&c->in);
+	buffer_done(&c->out);
+	free(c->identity.label);
+	free(c->identity.lib_name);
+	free(c->identity.lib_ver);
+	free(c);
+}
+
+void
+connections_free(struct connections *set)
+{
+	if (!set) {
+		return;
+	}
+	while (!TAILQ_EMPTY(&set->all)) {
+		connection_free(TAILQ_FIRST(&set->all));
+	}
+	round_done(&set->round);
+	buffer_store_done(&set->store);
+	roster_done(&set->roster);
+	free(set->arrived);
+	free(set);
+}
+
+const struct connections_limits *
+connections_limits(const struct connections *set)
+{
+	return &set->limits;
+}
+
+/* Room for one more of which something arrives. */
+static int
+connections_widen(struct connections *set)
+{
+	if (set->roster.count < set->arrived_room) {
+		return 0;
+	}
+	size_t room = set->arrived_room ? set->arrived_room * 2 : ARRIVED_ROOM_MIN;
+	struct arrival *wider = realloc(set->arrived, room * sizeof *wider);
+	if (!wider) {
+		return -1;
+	}
+	set->arrived = wider;
+	set->arrived_room = room;
+	return 0;
+}
+
+struct connection *
+connections_add(struct connections *set, int fd, const struct peer *peer, bool local, bool release)
+{
+	struct connection *c = calloc(1, sizeof *c);
+	if (!c || connections_widen(set) != 0 || roster_add(&set->roster, set->last_id + 1, c) != 0) {
+		free(c);
+		close(fd);
+		return NULL;
+	}
+	c->set = set;
+	c->fd = fd;
+	c->passed_fd = PASSING_NONE;
+	buffer_init(&c->in, in_bytes_max(set));
+	buffer_init(&c->out, set->limits.output_bytes);
+	c->identity.id = ++set->last_id;
+	c->identity.peer = *peer;
+	c->identity.native_admin = peer->admin;
+	c->identity.protocol = 2;
+	c->identity.local = local;
+	c->identity.release = release;
+	c->identity.since_ms = clock_ms();
+	c->identity.last = VERB_COUNT;
+	round_join(&set->round, &c->place, peer->user);
+	TAILQ_INSERT_TAIL(&set->all, c, entry);
+	set->stats->clients_connected++;
+	set->stats->connections_received++;
+	connection_arm(c);
+	return c;
+}
+
+void
+connection_belongs(struct connection *c, uint64_t user)
+{
+	c->identity.peer.user = user;
+	round_change(&c->set->round, &c->place, user);
+}
+
+int
+connection_renumber(struct connection *c)
+{
+	struct connections *set = c->set;
+	if (roster_add(&set->roster, set->last_id + 1, c) != 0) {
+		return -1;
+	}
+	roster_remove(&set->roster, c->identity.id);
+	c->identity.id = ++set->last_id;
+	c->owed = 0; /* to the one it was */
+	TAILQ_REMOVE(&set->all, c, entry);
+	TAILQ_INSERT_TAIL(&set->all, c, entry);
+	return 0;
+}
+
+struct connection *
+connections_find(const struct connections *set, conn_id id)
+{
+	struct connection *c = roster_find(&set->roster, id);
+	return c && c->state != CONNECTION_ENDED ? c : NULL;
+}
+
+size_t
+connections_count(const struct connections *set)
+{
+	return set->roster.count - set->round.counts[ROUND_ENDED];
+}
+
+size_t
+connections_kept(const struct connections *set)
+{
+	return set->kept_bytes;
+}
+
+void
+connections_each(struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg)
+{
+	struct connection *c;
+	TAILQ_FOREACH (c, &set->all, entry) {
+		if (c->state != CONNECTION_ENDED && !each(arg, c)) {
+			return;
+		}
+	}
+}
+
+/* What is read of it and changed with each request. */
+static void
+connection_prefetch(const struct connection *c)
+{
+	const char *p = (const char *)c;
+	for (size_t at = 0; at <= offsetof(struct connection, identity.peer); at += CACHE_LINE_BYTES) {
+		__builtin_prefetch(p + at, 1);
+	}
+}
+
+/* Memory for the next ones is on its way while one is served: each look finds where the one after it goes. */
+static void
+connections_expect(const struct connections *set, size_t at)
+{
+	if (set->arrived_count >= EXPECT_MIN && at + EXPECT_AHEAD < set->arrived_count) {
+		connection_prefetch(set->arrived[at + EXPECT_AHEAD].connection);
+		set->hooks->expect(set->arg, set->arrived[at + 2].connection->identity.id, 2);
+		set->hooks->expect(set->arg, set->arrived[at + 1].connection->identity.id, 1);
+	}
+}
+
+bool
+connections_late(struct connections *set)
+{
+	if (!set->late && set->spent >= CONNECTION_LOOK_WORDS) {
+		set->spent = 0;
+		set->late = clock_ns() >= set->until_ns;
+	}
+	return set->late;
+}
+
+static struct connection *
+connections_next(struct connections *set, enum round_line line)
+{
+	struct round_place *place = round_next(&set->round, line);
+	return place ? (struct connection *)((char *)place - offsetof(struct connection, place)) : NULL;
+}
+
+/* Where nobody waits from the turn before, they are served as they come. */
+static void
+connections_take_arrived(struct connections *set)
+{
+	bool first = set->round.counts[ROUND_READY] == 0;
+	for (size_t i = 0; i < set->arrived_count; i++) {
+		struct connection *c = set->arrived[i].connection;
+		c->events |= set->arrived[i].what;
+		if (c->state == CONNECTION_ENDED) {
+			continue;
+		}
+		if (first && c->place.line == ROUND_NONE && !connections_late(set)) {
+			connections_expect(set, i);
+			connection_serve(c);
+		} else {
+			connection_line_up(c);
+		}
+	}
+	set->arrived_count = 0;
+}
+
+/* Those that become ready meanwhile have their turn in the next one. */
+void
+connections_serve(struct connections *set, int64_t until_ns)
+{
+	struct connection *c;
+	set->until_ns = until_ns;
+	set->late = false;
+	set->spent = 0;
+	connections_take_arrived(set);
+	for (size_t n = set->round.counts[ROUND_READY]; n > 0 && !connections_late(set); n--) {
+		c = connections_next(set, ROUND_READY);
+		if (!c) {
+			return;
+		}
+		connection_serve(c);
+	}
+}
+
+static void
+connections_end(struct connections *set, int64_t until_ns)
+{
+	struct connection *c;
+	do {
+		c = connections_next(set, ROUND_ENDED);
+		if (c) {
+			set->hooks->closed(set->arg, c, c->end, c->why);
+			connection_free(c);
+		}
+	} while (c && clock_ns() < until_ns);
+}
+
+void
+connections_turn(struct connections *set, int64_t until_ns)
+{
+	connections_flush(set);
+	/* More than wait to be written at a time: when memory is short a refusal still finds room. */
+	if (set->store.n < CONNECTION_WRITE_COUNT) {
+		buffer_store_fill(&set->store);
+	}
+	if (set->round.counts[ROUND_ENDED] > 0) {
+		connections_end(set, until_ns);
+		connections_flush(set);
+	}
+}
+
+size_t
+connections_arrived(const struct connections *set)
+{
+	return set->arrived_count;
+}
+
+bool
+connections_left(const struct connections *set)
+{
+	return set->late && set->round.counts[ROUND_READY] > 0;
+}
+
+bool
+connections_busy(const struct connections *set)
+{
+	return set->round.counts[ROUND_READY] + set->round.counts[ROUND_ENDED] + set->written_count > 0;
+}
+
+bool
+connections_unwritten(const struct connections *set)
+{
+	const struct connection *c;
+	TAILQ_FOREACH (c, &set->all, entry) {
+		if (buffer_length(&c->out) > 0 || c->state == CONNECTION_CLOSING) {
+			return true;
+		}
+	}
+	return false;
+}

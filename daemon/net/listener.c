@@ -1,0 +1,281 @@
+/*
+ * listener: see listener.h. Accepting lives here, making the sockets in socket.c.
+ */
+#include "daemon/net/listener.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct listener {
+	struct event ready;
+	struct event resume;
+	struct event_base *base;
+	const struct listener_hooks *hooks;
+	void *arg;
+	struct socket_place place; /* what to remove in the end */
+	int fd;
+	int reserve; /* given up for a moment to tell a client that there are no descriptors left; -1: none */
+	bool local;
+	bool release;
+	bool started;
+	uid_t owner; /* of a Unix socket's file, */
+	dev_t device;
+	ino_t inode; /* and its inode; 0: not known */
+	char address[SOCKET_ADDRESS_MAX];
+};
+
+static void
+reserve_take(struct listener *listener)
+{
+	if (listener->reserve < 0) {
+		listener->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	}
+}
+
+static void
+listener_resume(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	struct listener *listener = arg;
+	reserve_take(listener);
+	event_add(&listener->ready, NULL);
+}
+
+/* No descriptor for the next client: take the reserve, say so, and let it go. */
+static void
+listener_apologise(struct listener *listener)
+{
+	static const char text[] = "-LIMIT this daemon is out of file descriptors: try again later\r\n";
+	if (listener->reserve < 0) {
+		return;
+	}
+	close(listener->reserve);
+	listener->reserve = -1;
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0) {
+		send(fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		close(fd);
+	}
+	reserve_take(listener);
+}
+
+static void
+listener_pause(struct listener *listener, int error)
+{
+	const struct timeval pause = {.tv_usec = LISTENER_PAUSE_MS * 1000};
+	listener_apologise(listener);
+	event_del(&listener->ready);
+	event_add(&listener->resume, &pause);
+	listener->hooks->paused(listener->arg, listener, error);
+}
+
+/* The client went away before it was accepted; accept4() passes on what befell its connection. */
+static bool
+error_is_of_client(int error)
+{
+	return error == ECONNABORTED || error == EINTR || error == EPROTO || error == EPERM ||
+	       error == ENETDOWN || error == ENETUNREACH || error == EHOSTDOWN || error == EHOSTUNREACH ||
+	       error == ENONET || error == ENOPROTOOPT || error == EOPNOTSUPP;
+}
+
+static void
+listener_ready(int listening, short what, void *arg)
+{
+	(void)what;
+	struct listener *listener = arg;
+	for (int i = 0; i < LISTENER_ACCEPT_MAX; i++) {
+		struct sockaddr_storage from;
+		socklen_t n = sizeof from;
+		int fd = accept4(listening, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0 && error_is_of_client(errno)) {
+			continue;
+		}
+		if (fd < 0 && errno != EAGAIN) {
+			listener_pause(listener, errno);
+		}
+		if (fd < 0) {
+			return;
+		}
+		struct peer peer;
+		socket_peer(fd, listener->owner, &peer);
+		listener->hooks->accepted(listener->arg, listener, fd, &peer);
+	}
+}
+
+static struct listener *
+listener_new(struct event_base *base, int fd, const struct listener_hooks *hooks, void *arg)
+{
+	struct listener *listener = calloc(1, sizeof *listener);
+	if (!listener) {
+		return NULL;
+	}
+	listener->base = base;
+	listener->hooks = hooks;
+	listener->arg = arg;
+	listener->fd = fd;
+	listener->reserve = -1;
+	listener->place.lock = -1;
+	listener->local = socket_address(fd, listener->address);
+	listener->owner = geteuid();
+	struct stat seen;
+	if (listener->local && stat(listener->address, &seen) == 0) {
+		listener->owner = seen.st_uid;
+		listener->device = seen.st_dev;
+		listener->inode = seen.st_ino;
+	}
+	event_assign(&listener->ready, base, fd, EV_READ | EV_PERSIST, listener_ready, listener);
+	evtimer_assign(&listener->resume, base, listener_resume, listener);
+	return listener;
+}
+
+int
+listener_open(struct event_base *base, const struct socket_settings *settings,
+	const struct listener_hooks *hooks, void *arg, struct listener **out, char *error, size_t error_room)
+{
+	struct socket_place place = {.lock = -1};
+	int fd = settings->path ? socket_listen_unix(settings, &place, error, error_room)
+				: socket_listen_tcp(settings, error, error_room);
+	if (fd < 0) {
+		return fd;
+	}
+	struct listener *listener = listener_new(base, fd, hooks, arg);
+	if (!listener) {
+		snprintf(error, error_room, "out of memory");
+		close(fd);
+		socket_place_leave(&place);
+		return SOCKET_MEMORY;
+	}
+	listener->place = place;
+	listener->release = settings->release;
+	*out = listener;
+	return 0;
+}
+
+int
+listener_adopt(struct event_base *base, int fd, const struct listener_hooks *hooks, void *arg,
+	struct listener **out, char *error, size_t error_room)
+{
+	if (!socket_listens(fd)) {
+		snprintf(error, error_room,
+			"inherited descriptor %d is not a listening stream socket: use ListenStream= and "
+			"Accept=no",
+			fd);
+		close(fd);
+		return SOCKET_DENIED;
+	}
+	socket_prepare(fd);
+	struct listener *listener = listener_new(base, fd, hooks, arg);
+	if (!listener) {
+		snprintf(error, error_room, "out of memory");
+		close(fd);
+		return SOCKET_MEMORY;
+	}
+	listener->release = listener->local;
+	*out = listener;
+	return 0;
+}
+
+int
+listener_start(struct listener *listener)
+{
+	assert(!listener->started);
+	reserve_take(listener);
+	listener->started = true;
+	return event_add(&listener->ready, NULL) == 0 ? 0 : -1;
+}
+
+void
+listener_free(struct listener *listener)
+{
+	if (!listener) {
+		return;
+	}
+	event_del(&listener->ready);
+	event_del(&listener->resume);
+	/* First out of sight, then closed: nobody finds a name that does not answer. */
+	if (listener->place.path && !listener_lost(listener)) {
+		unlink(listener->place.path);
+	}
+	close(listener->fd);
+	if (listener->reserve >= 0) {
+		close(listener->reserve);
+	}
+	socket_place_leave(&listener->place);
+	free(listener);
+}
+
+bool
+listener_is_behind(const struct listener *listener, const char *path)
+{
+	struct stat seen;
+	return listener->inode != 0 && stat(path, &seen) == 0 && seen.st_dev == listener->device &&
+	       seen.st_ino == listener->inode;
+}
+
+const char *
+listener_lost(const struct listener *listener)
+{
+	struct stat seen;
+	if (!listener->local || listener->inode == 0 || listener_is_behind(listener, listener->address)) {
+		return NULL;
+	}
+	if (stat(listener->address, &seen) == 0) {
+		return "was replaced by another";
+	}
+	return listener->place.path && (errno == ENOENT || errno == ENOTDIR) ? "was removed" : NULL;
+}
+
+bool
+listener_fresh(const struct listener *listener)
+{
+	return listener->place.path && listener->place.made;
+}
+
+bool
+listener_local(const struct listener *listener)
+{
+	return listener->local;
+}
+
+bool
+listener_releases(const struct listener *listener)
+{
+	return listener->release;
+}
+
+int
+listener_change(
+	struct listener *listener, const struct socket_settings *settings, char *error, size_t error_room)
+{
+	listener->release = settings->release;
+	if (!listener->place.path) {
+		return 0;
+	}
+	return socket_set_rights(settings, error, error_room);
+}
+
+bool
+listener_is_at(const struct listener *listener, const struct socket_settings *settings)
+{
+	char address[SOCKET_ADDRESS_MAX];
+	socket_address_of(settings, address);
+	return strcmp(address, listener->address) == 0;
+}
+
+const char *
+listener_address(const struct listener *listener)
+{
+	return listener->address;
+}

@@ -1,0 +1,364 @@
+/*
+ * process: see process.h. The driver calls it; it must never trust a pid without its start time, and never
+ * signal anybody.
+ */
+#include "daemon/net/process.h"
+
+#include "daemon/net/quota.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct watch {
+	UT_hash_handle hh;
+	UT_hash_handle hh_session;
+	struct processes *set;
+	struct process process;
+	session_id session; /* 0: not bound yet */
+	char *label;        /* NULL: none */
+	struct quota_seat *seat;
+	struct event event;
+	int pidfd;
+};
+
+struct processes {
+	struct watch *watches;  /* by process */
+	struct watch *sessions; /* those that are bound, by session */
+	struct quota quota;
+	struct event_base *base;
+	process_ended *ended;
+	void *arg;
+	size_t most;
+};
+
+struct processes *
+processes_new(struct event_base *base, const struct processes_limits *limits, process_ended *ended, void *arg)
+{
+	struct processes *set = calloc(1, sizeof *set);
+	if (!set) {
+		return NULL;
+	}
+	set->base = base;
+	set->ended = ended;
+	set->arg = arg;
+	processes_set_limits(set, limits);
+	return set;
+}
+
+void
+processes_set_limits(struct processes *set, const struct processes_limits *limits)
+{
+	set->most = limits->most;
+	set->quota.most = limits->per_user;
+}
+
+static void
+watch_free(struct watch *watch)
+{
+	struct processes *set = watch->set;
+	HASH_DELETE(hh, set->watches, watch);
+	if (watch->session != 0) {
+		HASH_DELETE(hh_session, set->sessions, watch);
+	}
+	quota_leave(&set->quota, watch->seat);
+	event_del(&watch->event);
+	close(watch->pidfd);
+	free(watch->label);
+	free(watch);
+}
+
+void
+processes_free(struct processes *set)
+{
+	if (!set) {
+		return;
+	}
+	while (set->watches) {
+		watch_free(set->watches);
+	}
+	quota_done(&set->quota);
+	free(set);
+}
+
+size_t
+processes_count(const struct processes *set)
+{
+	return HASH_COUNT(set->watches);
+}
+
+/* Reads a file of /proc whole and closes it with NUL; its length, or -1. */
+static ssize_t
+proc_read(const char *path, char *out, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return -1;
+	}
+	size_t n = 0;
+	ssize_t got = 0;
+	while (n < room - 1 && (got = read(fd, out + n, room - 1 - n)) > 0) {
+		n += (size_t)got;
+	}
+	close(fd);
+	out[n] = '\0';
+	return got < 0 ? -1 : (ssize_t)n;
+}
+
+/* The number after a line's key, such as "Pid:"; false when there is no such line. */
+static bool
+proc_number(const char *text, const char *key, int64_t *out)
+{
+	const char *line = strstr(text, key);
+	if (!line || (line != text && line[-1] != '\n')) {
+		return false;
+	}
+	char *end;
+	const char *digits = line + strlen(key);
+	errno = 0;
+	intmax_t n = strtoimax(digits, &end, 10);
+	if (errno != 0 || end == digits) {
+		return false;
+	}
+	*out = n;
+	return true;
+}
+
+/* The pid a pidfd names in our namespace: > 0, 0: none here, -1: it ended. False: not a pidfd. */
+static bool
+pidfd_pid(int pidfd, int64_t *pid)
+{
+	char path[64];
+	char text[1024];
+	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+	return proc_read(path, text, sizeof text) > 0 && proc_number(text, "Pid:", pid);
+}
+
+/* Field 22 of /proc/PID/stat, ticks after boot. The command's name before it may hold anything, ')' included.
+ */
+static bool
+process_started(int64_t pid, uint64_t *out)
+{
+	char path[64];
+	char text[1024];
+	snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+	if (proc_read(path, text, sizeof text) <= 0) {
+		return false;
+	}
+	const char *at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++) {
+		at = strchr(at + 1, ' ');
+	}
+	if (!at) {
+		return false;
+	}
+	char *end;
+	errno = 0;
+	*out = strtoull(at + 1, &end, 10);
+	return errno == 0 && end != at + 1;
+}
+
+/* Real and effective user both: whoever binds a process may later speak for its session. */
+static bool
+process_is_of(int64_t pid, int64_t uid, bool *of)
+{
+	char path[64];
+	char text[4096];
+	snprintf(path, sizeof path, "/proc/%" PRId64 "/status", pid);
+	if (proc_read(path, text, sizeof text) <= 0) {
+		return false;
+	}
+	const char *line = strstr(text, "\nUid:");
+	int64_t real = -1;
+	int64_t effective = -1;
+	if (!line || sscanf(line, "\nUid: %" SCNd64 " %" SCNd64, &real, &effective) != 2) {
+		return false;
+	}
+	*of = uid == 0 || (real == uid && effective == uid);
+	return true;
+}
+
+static bool
+pidfd_ended(int pidfd)
+{
+	struct pollfd at = {.fd = pidfd, .events = POLLIN};
+	return poll(&at, 1, 0) != 0;
+}
+
+int
+process_identify(int pidfd, int64_t uid, struct process *out, struct reply *error)
+{
+	int64_t pid;
+	if (!pidfd_pid(pidfd, &pid)) {
+		reply_error(error, CODE_ERR, "the descriptor passed with SESSION BIND is not a pidfd");
+		return -1;
+	}
+	if (pid == 0) {
+		reply_error(error, CODE_ERR, "the process is in a PID namespace this daemon does not see");
+		return -1;
+	}
+	if (pid < 0 || pidfd_ended(pidfd)) {
+		reply_error(error, CODE_ERR, "the process has ended");
+		return -1;
+	}
+	struct process process = {.pid = pid};
+	bool of = false;
+	int64_t again = -1;
+	bool seen = process_is_of(pid, uid, &of) && process_started(pid, &process.started);
+	/* As long as the pidfd still names it, the pid was not recycled while /proc was read. */
+	if (!seen || !pidfd_pid(pidfd, &again) || again != pid) {
+		reply_error(error, CODE_ERR, "the process has ended, or /proc hides it from this daemon");
+		return -1;
+	}
+	if (!of) {
+		reply_error(error, CODE_NOPERM, "process %" PRId64 " belongs to another user", pid);
+		return -1;
+	}
+	*out = process;
+	return 0;
+}
+
+static void
+watch_ready(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	struct watch *watch = arg;
+	struct processes *set = watch->set;
+	struct process process = watch->process;
+	watch_free(watch);
+	set->ended(set->arg, process);
+}
+
+static struct watch *
+watch_find(const struct processes *set, struct process process)
+{
+	struct watch *watch;
+	HASH_FIND(hh, set->watches, &process, sizeof process, watch);
+	return watch;
+}
+
+static struct watch *
+watch_find_session(const struct processes *set, session_id session)
+{
+	struct watch *watch;
+	HASH_FIND(hh_session, set->sessions, &session, sizeof session, watch);
+	return watch;
+}
+
+bool
+processes_has(const struct processes *set, struct process process)
+{
+	return watch_find(set, process) != NULL;
+}
+
+void
+processes_forget(struct processes *set, struct process process)
+{
+	struct watch *watch = watch_find(set, process);
+	if (watch) {
+		watch_free(watch);
+	}
+}
+
+/* One more for this user; false: refused. */
+static bool
+processes_seat(struct processes *set, int64_t uid, struct quota_seat **seat, struct reply *error)
+{
+	if (processes_count(set) >= set->most) {
+		reply_error(error, CODE_LIMIT,
+			"%zu sessions are bound to processes, as many as limits.bound-sessions allows",
+			processes_count(set));
+		return false;
+	}
+	*seat = quota_enter_uid(&set->quota, uid);
+	if (!*seat) {
+		reply_error(error, CODE_LIMIT,
+			"this user has as many bound sessions as one may: three quarters of "
+			"limits.bound-sessions, and limits.sessions-per-user");
+	}
+	return *seat != NULL;
+}
+
+int
+processes_watch(struct processes *set, struct process process, int pidfd, int64_t uid, struct reply *error)
+{
+	struct quota_seat *seat;
+	if (watch_find(set, process)) {
+		close(pidfd);
+		return 0;
+	}
+	if (!processes_seat(set, uid, &seat, error)) {
+		close(pidfd);
+		return -1;
+	}
+	struct watch *watch = calloc(1, sizeof *watch);
+	if (watch) {
+		watch->process = process;
+		HASH_ADD(hh, set->watches, process, sizeof watch->process, watch);
+	}
+	if (!watch || !watch->hh.tbl) {
+		reply_error(error, CODE_LIMIT, "out of memory");
+		quota_leave(&set->quota, seat);
+		free(watch);
+		close(pidfd);
+		return -1;
+	}
+	watch->set = set;
+	watch->seat = seat;
+	watch->pidfd = pidfd;
+	event_assign(&watch->event, set->base, pidfd, EV_READ, watch_ready, watch);
+	if (event_add(&watch->event, NULL) != 0) {
+		watch_free(watch);
+		reply_error(error, CODE_LIMIT, "the process cannot be watched");
+		return -1;
+	}
+	return 0;
+}
+
+void
+processes_bind(struct processes *set, struct process process, session_id session)
+{
+	struct watch *watch = watch_find(set, process);
+	if (!watch || session == 0 || watch->session == session) {
+		return;
+	}
+	/* One that was bound to it before has ended by its silence. */
+	if (watch->session != 0) {
+		HASH_DELETE(hh_session, set->sessions, watch);
+		free(watch->label);
+		watch->label = NULL;
+	}
+	watch->session = session;
+	HASH_ADD(hh_session, set->sessions, session, sizeof watch->session, watch);
+	if (!watch->hh_session.tbl) {
+		watch->session = 0; /* goes without a label */
+	}
+}
+
+void
+processes_keep_label(struct processes *set, session_id session, const char *label)
+{
+	struct watch *watch = watch_find_session(set, session);
+	char *copy = watch ? strdup(label) : NULL;
+	if (copy) {
+		free(watch->label);
+		watch->label = copy;
+	}
+}
+
+const char *
+processes_label(const struct processes *set, session_id session)
+{
+	const struct watch *watch = watch_find_session(set, session);
+	return watch ? watch->label : NULL;
+}

@@ -1,0 +1,511 @@
+/*
+ * call: the core's calls as Redis commands; see call.h. Used by the pool and the simulator; must never do
+ * I/O.
+ */
+#include "daemon/redis/call.h"
+
+#include "daemon/redis/call_command.h"
+#include "daemon/redis/script.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARGS_FIXED    27 /* EVALSHA sha n, and at most the arguments of HELLO */
+#define ARGS_PER_CALL 10 /* ACQUIRE of a share at N masters: 3 keys and 7 arguments, when terms differ */
+
+void
+call_command_init(struct call_command *command)
+{
+	memset(command, 0, sizeof(*command));
+}
+
+void
+call_command_done(struct call_command *command)
+{
+	free(command->bytes);
+	free(command->argv);
+	free(command->argvlen);
+	memset(command, 0, sizeof(*command));
+}
+
+enum script_id
+script_of(const struct call *call)
+{
+	static const enum script_id of_groups[CALL_OP_COUNT] = {
+#define GROUP_SCRIPT(name, script) [CALL_##name] = SCRIPT_GROUP_##name,
+		GROUP_SCRIPTS(GROUP_SCRIPT)
+#undef GROUP_SCRIPT
+	};
+
+	static const enum script_id of_redisson[CALL_OP_COUNT] = {
+#define REDISSON_SCRIPT(name, script) [CALL_##name] = SCRIPT_REDISSON_##name,
+		REDISSON_SCRIPTS(REDISSON_SCRIPT)
+#undef REDISSON_SCRIPT
+	};
+
+	if (call->interop == INTEROP_REDISSON && of_redisson[call->op] != 0)
+		return of_redisson[call->op];
+	if (call->kind != KIND_EXCLUSIVE && of_groups[call->op] != 0)
+		return of_groups[call->op];
+	return (enum script_id)call->op;
+}
+
+bool
+call_groups(const struct call *a, const struct call *b)
+{
+	return script_of(a) == script_of(b) && a->link == b->link && a->incarnation == b->incarnation &&
+	       a->op != CALL_HELLO && a->op != CALL_ADMIT && a->set == b->set && a->fenced == b->fenced &&
+	       (a->op != CALL_RELEASE ||
+		       (a->queue_ms == b->queue_ms && (a->deadline_us > 0) == (b->deadline_us > 0)));
+}
+
+/* '<incarnation><set of masters>', as the node stores it, and ' <mark>': see lua/node.inc. */
+static void
+arg_memory(struct call_command *command, const struct call *call, bool marked)
+{
+	char mark[17] = {' '};
+	int64_t n = call->mark;
+	for (size_t i = sizeof(mark) - 1; i > 0; n /= 10)
+		mark[i--] = (char)('0' + n % 10);
+	call_command_begin(command);
+	call_command_put_hexadecimal(command, call->incarnation, 16);
+	call_command_put_hexadecimal(command, call->set, 8);
+	call_command_put(command, mark, marked ? sizeof(mark) : 0);
+	call_command_end(command);
+}
+
+size_t
+call_owner(const char *daemon_id, uint64_t attempt, char out[CALL_OWNER_SIZE])
+{
+	char digits[CALL_OWNER_SIZE - CALL_DAEMON_ID_SIZE - 1];
+	size_t at = sizeof(digits), n = CALL_DAEMON_ID_SIZE - 1;
+	do {
+		digits[--at] = "0123456789abcdefghijklmnopqrstuv"[attempt & 31];
+		attempt >>= 5;
+	} while (attempt > 0);
+	memcpy(out, daemon_id, n);
+	out[n++] = ':';
+	memcpy(out + n, digits + at, sizeof(digits) - at);
+	n += sizeof(digits) - at;
+	out[n] = '\0';
+	return n;
+}
+
+static void
+arg_owner(struct call_command *command, const struct call_settings *settings, const struct call *call)
+{
+	call_command_begin(command);
+	assert(command->used + CALL_OWNER_SIZE <= command->room);
+	command->used += call_owner(settings->daemon_id, call->attempt, command->bytes + command->used);
+	call_command_end(command);
+}
+
+/* See lua/form.inc. */
+static void
+arg_form(struct call_command *command, const struct call *call)
+{
+	call_command_begin(command);
+	if (call->kind == KIND_SHARED) {
+		call_command_put_text(command, "shared");
+	} else {
+		assert(call->limit > 0);
+		call_command_put_text(command, "permits ");
+		call_command_put_number(command, call->limit);
+		call_command_put(command, " ", 1);
+		call_command_put_number(command, call->permits);
+		call_command_put(command, " ", 1);
+		call_command_put_unsigned(command, (uint64_t)call->hint % (uint64_t)call->limit);
+		call_command_put(command, " ", 1);
+		call_command_put(command, call->slots.p, call->slots.n);
+	}
+	call_command_end(command);
+}
+
+static bool
+terms_equal(const struct call *a, const struct call *b)
+{
+	return a->ttl_ms == b->ttl_ms && a->block == b->block && a->queue_ms == b->queue_ms;
+}
+
+/* What most calls of a command have in common, once for each row of those that have, and how many these are
+ * unless it is the last row. */
+static void
+args_terms(struct call_command *command, const struct call *calls, size_t n, bool places)
+{
+	size_t count;
+	for (size_t i = 0; i < n; i += count) {
+		for (count = 1; i + count < n && terms_equal(&calls[i], &calls[i + count]); count++)
+			continue;
+		call_command_number(command, calls[i].ttl_ms);
+		call_command_number(command, calls[i].block);
+		if (places)
+			call_command_number(command, calls[i].queue_ms);
+		if (i + count < n)
+			call_command_number(command, (int64_t)count);
+	}
+}
+
+/* NAMESPACE:tail */
+static void
+arg_shared(struct call_command *command, const struct call_settings *settings, const char *tail)
+{
+	call_command_begin(command);
+	call_command_put_text(command, settings->namespace_);
+	call_command_put_text(command, tail);
+	call_command_end(command);
+}
+
+/* NAME in braces: one that needs no escape, as most, goes in one piece. */
+static void
+put_name(struct call_command *command, struct slice name)
+{
+	size_t done = 0;
+	if (memchr(name.p, '%', name.n) == NULL && memchr(name.p, '}', name.n) == NULL) {
+		call_command_put(command, name.p, name.n);
+		return;
+	}
+	for (size_t i = 0; i < name.n; i++) {
+		if (name.p[i] != '%' && name.p[i] != '}')
+			continue;
+		call_command_put(command, name.p + done, i - done);
+		call_command_put(command, name.p[i] == '%' ? "%25" : "%7D", 3);
+		done = i + 1;
+	}
+	call_command_put(command, name.p + done, name.n - done);
+}
+
+/* NAMESPACE:{NAME}tail */
+static void
+arg_native(struct call_command *command, const struct call_settings *settings, struct slice name,
+	const char *tail)
+{
+	call_command_begin(command);
+	call_command_put_text(command, settings->namespace_);
+	call_command_put(command, ":{", 2);
+	put_name(command, name);
+	call_command_put(command, "}", 1);
+	call_command_put_text(command, tail);
+	call_command_end(command);
+}
+
+static void
+arg_lease(struct call_command *command, const struct call_settings *settings, const struct call *call)
+{
+	const char *percent = call->key != NULL ? strchr(call->key, '%') : NULL;
+	if (percent == NULL) {
+		arg_native(command, settings, call->name, "");
+		return;
+	}
+	call_command_begin(command);
+	call_command_put(command, call->key, (size_t)(percent - call->key));
+	call_command_put(command, call->name.p, call->name.n);
+	call_command_put_text(command, percent + 1);
+	call_command_end(command);
+}
+
+/* What a script takes: one letter for each KEYS and ARGV at its top, in its order. What each name
+ * has goes letter by letter: the first for all names, then the next one for all. */
+struct shape {
+	const char *keys; /* once: n node, r reclaimed */
+	const char
+		*name_keys; /* each: l lease, first; q queue, f fence; or c latch or b the bare name, alone */
+	const char *args;   /* once; see arg_one() and number_of() */
+	const char *name_args; /* each */
+	bool terms;            /* behind them: the ttl and block of all */
+	bool places;           /* with the queue's time */
+};
+
+static const struct shape shapes[SCRIPT_COUNT] = {
+	[SCRIPT_HELLO] = {"nr", "", "mdtLJhRTXnMSWAEGVYFHg", "", false, false},
+	[SCRIPT_ADMIT] = {"nr", "", "mtg", "", false, false},
+	[SCRIPT_ACQUIRE] = {"n", "lq", "mDt", "o", true, true},
+	[SCRIPT_RENEW] = {"n", "lq", "mt", "o", true, false},
+	[SCRIPT_RECLAIM] = {"nr", "l", "m", "oPDtN", false, false},
+	[SCRIPT_RELEASE] = {"n", "lq", "i", "o", false, false},
+	[SCRIPT_LEAVE] = {"n", "lq", "mdx", "o", false, false},
+	[SCRIPT_LATCH] = {"n", "c", "mdx", "OIDsPqw", false, false},
+	[SCRIPT_ENTER] = {"n", "lq", "mdx", "qo", false, false},
+	[SCRIPT_GROUP_ACQUIRE] = {"n", "lq", "mdxDt", "ok", true, true},
+	[SCRIPT_GROUP_RENEW] = {"n", "lq", "mxt", "ok", true, false},
+	[SCRIPT_GROUP_RECLAIM] = {"nr", "l", "m", "okPDtN", false, false},
+	[SCRIPT_GROUP_RELEASE] = {"n", "lq", "mx", "ok", false, false},
+	[SCRIPT_REDISSON_ACQUIRE] = {"n", "b", "mDt", "oPB", false, false},
+	[SCRIPT_REDISSON_RENEW] = {"n", "b", "mt", "oPB", false, false},
+	[SCRIPT_REDISSON_RECLAIM] = {"n", "b", "m", "oPDt", false, false},
+	[SCRIPT_REDISSON_RELEASE] = {"n", "b", "i", "o", false, false},
+};
+
+/* Where each name has a token counter of its own. */
+static const struct shape fenced_shapes[SCRIPT_COUNT] = {
+	[SCRIPT_ACQUIRE] = {"n", "lqf", "mD-", "ot", true, true},
+	[SCRIPT_RENEW] = {"n", "lqf", "m-", "ot", true, false},
+	[SCRIPT_GROUP_ACQUIRE] = {"n", "lqf", "mdxD-", "otk", true, true},
+	[SCRIPT_GROUP_RENEW] = {"n", "lqf", "mx-", "otk", true, false},
+};
+
+static void
+key_one(struct call_command *command, const struct call_settings *settings, const struct call *call,
+	char what)
+{
+	switch (what) {
+	case 'n':
+		arg_shared(command, settings, ":node");
+		return;
+	case 'r':
+		arg_shared(command, settings, ":reclaimed");
+		return;
+	case 'l':
+		arg_lease(command, settings, call);
+		return;
+	case 'b':
+		call_command_slice(command, call->name);
+		return;
+	case 'c':
+		arg_native(command, settings, call->name, ":l");
+		return;
+	default: {
+		const char tail[] = {':', what, '\0'};
+		arg_native(command, settings, call->name, tail);
+	}
+	}
+}
+
+/* The key beside a lease under its native name, which is an argument already. */
+static void
+arg_beside(struct call_command *command, int lease, char what)
+{
+	const char tail[] = {':', what};
+	call_command_begin(command);
+	call_command_put(command, command->argv[lease], command->argvlen[lease]);
+	call_command_put(command, tail, sizeof(tail));
+	call_command_end(command);
+}
+
+/* What each name has of this, the lease first. */
+static void
+name_keys(struct call_command *command, const struct call_settings *settings, const struct call *calls,
+	size_t n, const char *what)
+{
+	int lease = command->argc;
+	for (; *what != '\0'; what++) {
+		for (size_t i = 0; i < n; i++) {
+			if (strchr("lcb", *what) == NULL && calls[i].key == NULL)
+				arg_beside(command, lease + (int)i, *what);
+			else
+				key_one(command, settings, &calls[i], *what);
+		}
+	}
+}
+
+static int64_t
+number_of(const struct call_settings *settings, const struct call *call, char what)
+{
+	switch (what) {
+	case 't':
+		return call->token;
+	case 'A':
+		return call->agreement;
+	case 'V':
+		return call->next.step;
+	case 'N':
+		return call->newest;
+	case 'B':
+		return call->block;
+	case 'P':
+		return call->ttl_ms;
+	case 's':
+		return call->steps;
+	case 'q':
+		return call->queue_ms;
+	case 'D':
+		return call->deadline_us;
+	case 'F':
+		return CALL_FORMAT;
+	case 'L':
+		return call->wanted_ms;
+	case 'g':
+		return call->guarded_ms;
+	case 'J':
+		return settings->margin_ms;
+	case 'R':
+		if (call->leaves)
+			return 0;
+		/* What is asked for until two thirds of a lease after the greeting ends before it (usable.h).
+		 */
+		return call->wanted_ms + call->wanted_ms * 2 / 3 + settings->margin_ms;
+	default:
+		assert(false && "a letter of a shape that means nothing");
+		return 0;
+	}
+}
+
+static const char *const latch_words[LATCH_OP_COUNT] = {
+#define LATCH_OP(name, word) word,
+	LATCH_OPS(LATCH_OP)
+#undef LATCH_OP
+};
+
+/* <session>, or <session>:<tag> */
+static void
+arg_who(struct call_command *command, const struct call *call)
+{
+	call_command_begin(command);
+	call_command_put_unsigned(command, call->session);
+	if (call->tag.n > 0) {
+		call_command_put(command, ":", 1);
+		call_command_put(command, call->tag.p, call->tag.n);
+	}
+	call_command_end(command);
+}
+
+static void
+arg_one(struct call_command *command, const struct call_settings *settings, const struct call *call,
+	char what)
+{
+	switch (what) {
+	case 'i':
+	case 'm':
+		arg_memory(command, call, what == 'm');
+		return;
+	case 'd':
+		call_command_text(command, settings->daemon_id);
+		return;
+	case 'x':
+		arg_shared(command, settings, ":inbox:");
+		return;
+	case 'o':
+		arg_owner(command, settings, call);
+		return;
+	case 'k':
+		arg_form(command, call);
+		return;
+	case '-':
+		call_command_text(command, "");
+		return;
+	case 'h':
+		call_command_text(command, settings->layout);
+		return;
+	case 'H':
+		call_command_text(command, settings->about != NULL ? settings->about : "");
+		return;
+	case 'X':
+		call_command_hexadecimal(command, call->doubted);
+		return;
+	case 'O':
+		call_command_text(command, latch_words[call->latch_op]);
+		return;
+	case 'I':
+		call_command_hexadecimal(command, call->latch);
+		return;
+	case 'w':
+		arg_who(command, call);
+		return;
+	case 'n':
+		call_command_slice(command, call->nonces);
+		return;
+	case 'M':
+		call_command_hexadecimal(command, call->id);
+		return;
+	case 'S':
+		call_command_slice(command, call->masterset);
+		return;
+	case 'W':
+		call_command_slice(command, call->places);
+		return;
+	case 'E':
+		call_command_slice(command, call->next.set);
+		return;
+	case 'G':
+		call_command_slice(command, call->next.places);
+		return;
+	case 'Y':
+		call_command_begin(command);
+		call_command_put_hexadecimal(command, call->next.tag, 8);
+		call_command_end(command);
+		return;
+	case 'T':
+		call_command_text(command, settings->trusted ? "1" : "0");
+		return;
+	default:
+		call_command_number(command, number_of(settings, call, what));
+	}
+}
+
+/* Enough for all arguments of these calls: each byte of a name may become three. */
+static size_t
+bytes_needed(const struct call_settings *settings, const struct call *calls, size_t n)
+{
+	size_t shared = strlen(settings->namespace_) + 32;
+	size_t bytes = 256 + 4 * shared + strlen(settings->layout) +
+		       (settings->about != NULL ? strlen(settings->about) : 0);
+	for (size_t i = 0; i < n; i++) {
+		const struct call *call = &calls[i];
+		size_t template = call->key != NULL ? strlen(call->key) : 0;
+		bytes += 3 * (shared + 3 * call->name.n) + template + call->name.n;
+		bytes += CALL_DAEMON_ID_SIZE + 12 * (CALL_NUMBER_BYTES + 1);
+		if (call_about_lease(call->op))
+			bytes += call->slots.n;
+		else if (call->op == CALL_LATCH)
+			bytes += call->tag.n;
+		else
+			bytes += call->nonces.n + call->masterset.n + call->places.n + call->next.set.n +
+				 call->next.places.n;
+	}
+	return bytes;
+}
+
+/* What is said once for all: the earliest deadline is every one's, no token lies below the highest proposal,
+ * and the memory is one that has told the greatest mark. */
+static struct call
+call_common(const struct call *calls, size_t n)
+{
+	struct call common = calls[0];
+	for (size_t i = 1; i < n; i++) {
+		assert(call_groups(&calls[0], &calls[i]));
+		if (calls[i].deadline_us < common.deadline_us)
+			common.deadline_us = calls[i].deadline_us;
+		if (calls[i].token > common.token)
+			common.token = calls[i].token;
+		if (calls[i].mark > common.mark)
+			common.mark = calls[i].mark;
+	}
+	return common;
+}
+
+/* About a place in the queue, or that the time is to be told. */
+static bool
+release_says_more(enum script_id id, const struct call *call)
+{
+	return (id == SCRIPT_RELEASE && (call->queue_ms > 0 || call->deadline_us > 0)) ||
+	       (id == SCRIPT_GROUP_RELEASE && call->queue_ms > 0);
+}
+
+bool
+call_encode(struct call_command *command, const struct call_settings *settings, const struct call *calls,
+	size_t n)
+{
+	assert(n >= 1 && n <= CALL_GROUP_MAX);
+	enum script_id id = script_of(&calls[0]);
+	const bool own = calls[0].fenced && fenced_shapes[id].keys != NULL;
+	const struct shape *shape = own ? &fenced_shapes[id] : &shapes[id];
+	const struct call common = call_common(calls, n);
+	if (!call_command_reserve(command, ARGS_FIXED + n * ARGS_PER_CALL, bytes_needed(settings, calls, n)))
+		return false;
+	call_command_text(command, "EVALSHA");
+	call_command_text(command, scripts[id].sha1);
+	call_command_number(command, (int64_t)(strlen(shape->keys) + n * strlen(shape->name_keys)));
+	for (const char *k = shape->keys; *k != '\0'; k++)
+		key_one(command, settings, &common, *k);
+	name_keys(command, settings, calls, n, shape->name_keys);
+	for (const char *a = shape->args; *a != '\0'; a++)
+		arg_one(command, settings, &common, *a);
+	for (const char *a = shape->name_args; *a != '\0'; a++)
+		for (size_t i = 0; i < n; i++)
+			arg_one(command, settings, &calls[i], *a);
+	if (shape->terms)
+		args_terms(command, calls, n, shape->places);
+	if (release_says_more(id, &common))
+		call_command_number(command, common.queue_ms);
+	return true;
+}

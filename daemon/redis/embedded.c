@@ -1,0 +1,581 @@
+/*
+ * embedded: runs the private master. Called by main; must never leave a server behind, and never call an
+ * empty master trusted that may have forgotten a live grant.
+ */
+#include "daemon/redis/embedded.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/stats.h"
+#include "daemon/redis/ending.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RETRY_MIN_MS   100 /* the first restart is at once, the second after this, then twice as long */
+#define RETRY_MAX_MS   5000
+#define STABLE_MS      10000 /* up for so long: the next death is a new one */
+#define LINE_MAX_BYTES 512   /* of what the server says, the rest of a line is cut */
+#define PATH_BYTES     4096
+#define NAMES          8 /* daemons that had the directory, one after the other, and still run */
+#define READY          "eady to accept connections" /* "The server is now ready ...", "Ready ..." */
+
+struct embedded {
+	struct event_base *base;
+	struct log *log;
+	struct stats *stats;
+	char program[PATH_BYTES];
+	char called[PATH_BYTES]; /* as the server is told its own name */
+	char path[sizeof((struct sockaddr_un *)0)->sun_path];
+	char *directory;
+	int directory_fd;
+	int lock_fd;
+	bool claimed;             /* the lock is ours: so is everything in the directory */
+	const char *doubt;        /* why its memory is not trusted; NULL: it is */
+	int64_t doubted_until_ms; /* 0: not known */
+	int64_t begun_until_ms;   /* clients of earlier daemons may rely on locks until then */
+	struct ending ending;
+	int name_fd; /* the abstract socket; -1: none */
+
+	pid_t pid;   /* 0: none */
+	bool reaped; /* it has ended, and somebody has waited for it: */
+	int status;
+	int said; /* the read end of its standard output, which ends when it does */
+	struct event *readable;
+	struct event *timer; /* restarts it */
+	int64_t started_ms;
+	unsigned deaths; /* in a row */
+	bool ready;
+	char line[LINE_MAX_BYTES];
+	size_t n;
+	char last[LINE_MAX_BYTES + 1]; /* the last whole line, for the reason of its end */
+};
+
+__attribute__((format(printf, 2, 3))) static bool
+explain(char why[EMBEDDED_WHY_MAX], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, EMBEDDED_WHY_MAX, format, args);
+	va_end(args);
+	return false;
+}
+
+/* The first executable of this name in PATH. */
+static bool
+find_in_path(const char *name, char out[PATH_BYTES])
+{
+	const char *path = getenv("PATH");
+
+	if (!path)
+		path = "/usr/local/bin:/usr/bin:/bin";
+	while (*path) {
+		size_t n = strcspn(path, ":");
+		int length = snprintf(out, PATH_BYTES, "%.*s/%s", (int)n, path, name);
+
+		if (n > 0 && length < PATH_BYTES && access(out, X_OK) == 0)
+			return true;
+		path += n + (path[n] == ':');
+	}
+	return false;
+}
+
+/* One program is the server, the sentinel and two checkers, and does what the name it is called by says.
+ * Debian has it in redis-tools and valkey-tools, as a checker; the package of the server adds a link to it,
+ * and a service that listens on a port. */
+static const struct {
+	const char *file;
+	const char *called;
+} servers[] = {
+	{"redis-server", "redis-server"},
+	{"valkey-server", "valkey-server"},
+	{"redis-check-rdb", "redis-server"},
+	{"valkey-check-rdb", "valkey-server"},
+};
+
+static bool
+find_program(struct embedded *e, const char *program, char *why)
+{
+	if (program && access(program, X_OK) != 0)
+		return explain(why, "cannot run %s: %s", program, strerror(errno));
+	if (program) {
+		snprintf(e->program, sizeof e->program, "%s", program);
+		snprintf(e->called, sizeof e->called, "%s", program);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++)
+		if (find_in_path(servers[i].file, e->program)) {
+			snprintf(e->called, sizeof e->called, "%s", servers[i].called);
+			return true;
+		}
+	return explain(why, "no redis-server or valkey-server found in PATH: install one of them "
+			    "(Debian, Ubuntu: apt install redis-tools), or name a master under masters: in "
+			    "the configuration");
+}
+
+/* As far as it is allowed; what is missing in the end is told when the directory itself is made. */
+static void
+make_parents(char *path)
+{
+	char *slash;
+
+	for (slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		(void)mkdir(path, 0755);
+		*slash = '/';
+	}
+}
+
+/* Opens the directory: ours, and nobody else's to look into. */
+static bool
+open_directory(struct embedded *e, char *why)
+{
+	struct stat st;
+
+	make_parents(e->directory);
+	if (mkdir(e->directory, 0700) != 0 && errno != EEXIST)
+		return explain(why, "cannot make %s: %s", e->directory, strerror(errno));
+	e->directory_fd = open(e->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (e->directory_fd < 0 || fstat(e->directory_fd, &st) != 0)
+		return explain(why, "cannot open %s: %s", e->directory, strerror(errno));
+	if (st.st_uid != geteuid())
+		return explain(why, "%s belongs to user %u, not to us (%u): remove it or choose another",
+			e->directory, st.st_uid, geteuid());
+	if ((st.st_mode & 07777) != 0700 && fchmod(e->directory_fd, 0700) != 0)
+		return explain(why, "cannot make %s private: %s", e->directory, strerror(errno));
+	return true;
+}
+
+/*
+ * Takes a name that outlives the directory: an abstract socket. False: an earlier daemon still has one, and
+ * its clients may rely on locks. There are several names, so that each of several such daemons has its own.
+ */
+static bool
+claim_name(struct embedded *e)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	bool alone = true;
+	int i, n;
+
+	e->name_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	for (i = 0; i < NAMES && e->name_fd >= 0; i++) {
+		n = snprintf(
+			at.sun_path + 1, sizeof at.sun_path - 1, "hf%u/%d%s", geteuid(), i, e->directory);
+		if (n >= (int)sizeof at.sun_path - 1)
+			n = (int)sizeof at.sun_path -
+			    2; /* cut: at worst that of another directory, and a guard */
+		if (bind(e->name_fd, (struct sockaddr *)&at,
+			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+			return alone;
+		alone = alone && errno != EADDRINUSE;
+	}
+	return alone;
+}
+
+static const char *
+find_doubt(struct embedded *e, const struct embedded_settings *settings, bool first, bool alone)
+{
+	if (!alone)
+		return "an earlier daemon of this directory still runs";
+	switch (e->ending.kind) {
+	case ENDING_CLEAN:
+		return NULL;
+	case ENDING_HERE:
+		if (e->ending.until_ms <= clock_ms())
+			return NULL;
+		e->doubted_until_ms = e->ending.until_ms;
+		return "clients may rely on locks of the last daemon here";
+	case ENDING_BEFORE:
+		return settings->doubt;
+	default:
+		return first ? settings->doubt : "it is not known how the last daemon here ended";
+	}
+}
+
+/* Takes the directory for this daemon, and reads how its last one ended. */
+static bool
+claim_directory(struct embedded *e, const struct embedded_settings *settings, char *why)
+{
+	bool first = true;
+
+	e->lock_fd = openat(e->directory_fd, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (e->lock_fd < 0 && errno == EEXIST) {
+		first = false;
+		e->lock_fd = openat(e->directory_fd, "lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	}
+	if (e->lock_fd < 0)
+		return explain(why, "cannot open %s/lock: %s", e->directory, strerror(errno));
+	if (flock(e->lock_fd, LOCK_EX | LOCK_NB) != 0)
+		return explain(why,
+			"%s is in use by another holdfastd: stop it, or configure masters: so that "
+			"both share one",
+			e->directory);
+	e->claimed = true;
+	ending_read(&e->ending, e->directory_fd);
+	e->doubt = find_doubt(e, settings, first, claim_name(e));
+	return true;
+}
+
+/* The server runs: from now on there may be locks. */
+static bool
+claim_memory(struct embedded *e, const struct embedded_settings *settings, char *why)
+{
+	e->begun_until_ms = clock_ms();
+	if (e->doubt)
+		e->begun_until_ms = e->doubted_until_ms != 0 ? e->doubted_until_ms
+							     : e->begun_until_ms + settings->guard_ms;
+	return ending_begin(&e->ending, e->directory_fd, e->begun_until_ms) ||
+	       explain(why, "cannot write %s/ending: %s", e->directory, strerror(errno));
+}
+
+static void
+child_exec(const struct embedded *e, int out, pid_t parent)
+{
+	const char *const argv[] = {e->called, "--port", "0", "--unixsocket", e->path, "--unixsocketperm",
+		"700", "--dir", e->directory, "--save", "", "--appendonly", "no", "--maxmemory", "0",
+		"--maxmemory-policy", "noeviction", "--databases", "1", "--timeout", "0", "--daemonize", "no",
+		"--supervised", "no", "--loglevel", "notice", "--logfile", "", NULL};
+	sigset_t none;
+	int null;
+
+	/* The terminal's signals are for the daemon, which needs its master to end in order. */
+	setsid();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	null = open("/dev/null", O_RDWR);
+	if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+		_exit(127);
+	(void)syscall(SYS_close_range, 3, ~0U, 0); /* musl has no function for it */
+	umask(077);
+	execv(e->program, (char *const *)argv);
+	dprintf(1, "%s: %s\n", e->program, strerror(errno));
+	_exit(127);
+}
+
+static void on_said(evutil_socket_t fd, short what, void *arg);
+
+/* False with errno. */
+static bool
+child_start(struct embedded *e)
+{
+	pid_t parent = getpid();
+	int ends[2];
+
+	e->n = 0;
+	e->last[0] = 0;
+	e->ready = e->reaped = false;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return false;
+	e->readable = event_new(e->base, ends[0], EV_READ | EV_PERSIST, on_said, e);
+	e->pid = e->readable && event_add(e->readable, NULL) == 0 ? fork() : -1;
+	if (e->pid == 0) {
+		fcntl(ends[1], F_SETFL, 0);
+		child_exec(e, ends[1], parent);
+	}
+	close(ends[1]);
+	if (e->pid < 0) {
+		e->pid = 0;
+		if (e->readable)
+			event_free(e->readable);
+		e->readable = NULL;
+		close(ends[0]);
+		return false;
+	}
+	e->said = ends[0];
+	e->started_ms = clock_ms();
+	e->stats->embedded_starts++;
+	return true;
+}
+
+/* Kills it if it is still there, and waits for its end: a wait status. */
+static int
+child_end(struct embedded *e)
+{
+	int status = e->status;
+
+	if (!e->reaped) {
+		status = 0;
+		kill(e->pid, SIGKILL);
+		while (waitpid(e->pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	e->pid = 0;
+	event_free(e->readable);
+	e->readable = NULL;
+	close(e->said);
+	return status;
+}
+
+static void
+line_done(struct embedded *e)
+{
+	if (e->n == 0)
+		return;
+	memcpy(e->last, e->line, e->n);
+	e->last[e->n] = 0;
+	e->n = 0;
+	if (strstr(e->last, READY))
+		e->ready = true;
+	LOG_EVENT(e->log, LOG_DEBUG_LEVEL, "embedded.said", log_text("text", e->last));
+}
+
+/* Takes in what the server says. False: it has ended, or says nothing now. */
+static bool
+child_read(struct embedded *e, bool *ended)
+{
+	char bytes[4096];
+	ssize_t n = read(e->said, bytes, sizeof bytes), i;
+
+	if (n < 0 && errno == EINTR)
+		return true;
+	*ended = n == 0 || (n < 0 && errno != EAGAIN);
+	for (i = 0; i < n; i++) {
+		if (bytes[i] == '\n')
+			line_done(e);
+		else if (e->n < LINE_MAX_BYTES)
+			e->line[e->n++] = bytes[i];
+	}
+	if (*ended)
+		line_done(e);
+	return n > 0;
+}
+
+static void
+status_text(int status, char text[64])
+{
+	if (WIFSIGNALED(status))
+		snprintf(text, 64, "killed by signal %d", WTERMSIG(status));
+	else
+		snprintf(text, 64, "exit status %d", WEXITSTATUS(status));
+}
+
+static void
+schedule_restart(struct embedded *e)
+{
+	int64_t ms = RETRY_MIN_MS;
+	struct timeval tv;
+	unsigned i;
+
+	e->deaths++;
+	for (i = 2; i < e->deaths && ms < RETRY_MAX_MS; i++)
+		ms *= 2;
+	if (ms > RETRY_MAX_MS)
+		ms = RETRY_MAX_MS;
+	if (e->deaths <= 1)
+		ms = 0;
+	tv = (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+	if (event_add(e->timer, &tv) != 0)
+		abort(); /* out of memory, and nobody would ever start it again */
+}
+
+static void
+on_said(evutil_socket_t fd, short what, void *arg)
+{
+	struct embedded *e = arg;
+	bool ended = false;
+	char status[64];
+
+	(void)fd;
+	(void)what;
+	child_read(e, &ended);
+	if (!ended)
+		return;
+	status_text(child_end(e), status);
+	LOG_EVENT(
+		e->log, LOG_ERROR_LEVEL, "embedded.died", log_text("why", status), log_text("said", e->last));
+	if (clock_ms() - e->started_ms >= STABLE_MS)
+		e->deaths = 0;
+	schedule_restart(e);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct embedded *e = arg;
+
+	(void)fd;
+	(void)what;
+	if (child_start(e)) {
+		LOG_EVENT(e->log, LOG_WARNING_LEVEL, "embedded.restarted", log_number("pid", e->pid));
+		return;
+	}
+	LOG_EVENT(e->log, LOG_ERROR_LEVEL, "embedded.not_started", log_text("why", strerror(errno)));
+	schedule_restart(e);
+}
+
+/* The first start is waited for, so that a server that cannot run is told where it can be seen. */
+static bool
+await_ready(struct embedded *e, char *why)
+{
+	int64_t end_ms = clock_ms() + EMBEDDED_READY_MS;
+	char status[64];
+	bool ended = false;
+
+	while (!e->ready && !ended && clock_ms() < end_ms) {
+		struct pollfd poller = {.fd = e->said, .events = POLLIN};
+
+		if (poll(&poller, 1, (int)(end_ms - clock_ms())) > 0) {
+			while (child_read(e, &ended))
+				;
+		}
+	}
+	if (e->ready && !ended)
+		return true;
+	status_text(child_end(e), status);
+	if (!ended)
+		return explain(why, "%s was not ready within %d ms; it said: %s", e->program,
+			EMBEDDED_READY_MS, e->last);
+	return explain(why, "%s ended at once (%s); it said: %s", e->program, status, e->last);
+}
+
+static bool
+embedded_open(struct embedded *e, const struct embedded_settings *settings, char *why)
+{
+	int n;
+
+	e->directory = strdup(settings->directory);
+	e->timer = event_new(e->base, -1, 0, on_timer, e);
+	if (!e->directory || !e->timer)
+		return explain(why, "out of memory");
+	n = snprintf(e->path, sizeof e->path, "%s/redis.sock", e->directory);
+	if (n < 0 || (size_t)n >= sizeof e->path)
+		return explain(why,
+			"%s: a Unix socket's path has at most %zu bytes, choose a shorter directory",
+			e->directory, sizeof e->path - sizeof "/redis.sock");
+	if (!find_program(e, settings->program, why) || !open_directory(e, why) ||
+		!claim_directory(e, settings, why))
+		return false;
+	if (!child_start(e))
+		return explain(why, "cannot start %s: %s", e->program, strerror(errno));
+	return await_ready(e, why) && claim_memory(e, settings, why);
+}
+
+struct embedded *
+embedded_new(struct event_base *base, const struct embedded_settings *settings, struct log *log,
+	struct stats *stats, char why[EMBEDDED_WHY_MAX])
+{
+	struct embedded *e = calloc(1, sizeof *e);
+
+	if (!e) {
+		explain(why, "out of memory");
+		return NULL;
+	}
+	e->base = base;
+	e->log = log;
+	e->stats = stats;
+	e->directory_fd = e->lock_fd = e->name_fd = e->ending.fd = -1;
+	e->doubt = "nothing is known";
+	if (embedded_open(e, settings, why)) {
+		LOG_EVENT(log, LOG_INFO_LEVEL, "embedded.started", log_text("program", e->program),
+			log_number("pid", e->pid), log_text("socket", e->path),
+			log_text("memory", e->doubt ? "guarded" : "trusted"), log_text("why", e->doubt));
+		return e;
+	}
+	embedded_free(e, false, INT64_MAX); /* nothing was granted, and the record says what it said */
+	return NULL;
+}
+
+void
+embedded_relied_on(struct embedded *e, int64_t until_ms)
+{
+	if (!ending_extend(&e->ending, e->directory_fd, until_ms))
+		LOG_EVENT(e->log, LOG_ERROR_LEVEL, "embedded.no_record", log_text("directory", e->directory),
+			log_text("why", strerror(errno)), log_text("text", "the next start guards in full"));
+}
+
+/* What cannot be written makes the next start slower, and no less safe. */
+static void
+leave_record(struct embedded *e, bool clean, int64_t until_ms)
+{
+	if (e->ending.fd < 0 || (!clean && until_ms == INT64_MAX))
+		return;
+	if (until_ms < e->begun_until_ms)
+		until_ms = e->begun_until_ms;
+	if (!ending_finish(&e->ending, e->directory_fd, clean, until_ms))
+		LOG_EVENT(e->log, LOG_WARNING_LEVEL, "embedded.no_record",
+			log_text("directory", e->directory), log_text("why", strerror(errno)));
+}
+
+void
+embedded_free(struct embedded *e, bool clean, int64_t until_ms)
+{
+	if (!e)
+		return;
+	if (e->pid > 0)
+		child_end(e);
+	if (e->claimed) {
+		unlinkat(e->directory_fd, "redis.sock", 0);
+		leave_record(e, clean, until_ms);
+	}
+	if (e->ending.fd >= 0)
+		close(e->ending.fd);
+	if (e->timer)
+		event_free(e->timer);
+	if (e->lock_fd >= 0)
+		close(e->lock_fd);
+	if (e->directory_fd >= 0)
+		close(e->directory_fd);
+	if (e->name_fd >= 0)
+		close(e->name_fd);
+	free(e->directory);
+	free(e);
+}
+
+bool
+embedded_reaped(struct embedded *e, pid_t pid, int status)
+{
+	if (e->pid == 0 || pid != e->pid)
+		return false;
+	/* Its output, which ends now, is read first. */
+	e->reaped = true;
+	e->status = status;
+	return true;
+}
+
+const char *
+embedded_path(const struct embedded *e)
+{
+	return e->path;
+}
+
+bool
+embedded_trusted(const struct embedded *e)
+{
+	return !e->doubt;
+}
+
+int64_t
+embedded_doubted_until(const struct embedded *e)
+{
+	return e->doubted_until_ms;
+}
+
+const char *
+embedded_doubt(const struct embedded *e)
+{
+	return e->doubt;
+}
+
+pid_t
+embedded_pid(const struct embedded *e)
+{
+	return e->pid;
+}

@@ -1,0 +1,270 @@
+/*
+ * inbox: subscribes, and takes messages apart. Called by the pool; must never trust what a message says.
+ */
+#include "daemon/redis/inbox.h"
+
+#include "daemon/base/log.h"
+#include "daemon/base/stats.h"
+#include "daemon/redis/channels.h"
+#include "proto/command.h"
+#include "proto/name.h"
+
+#include <assert.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INVALIDATE    "__redis__:invalidate" /* where Redis tells a RESP2 connection what is tracked */
+#define SAY_WORDS_MAX 6
+
+struct inbox {
+	const struct inbox_hooks *hooks;
+	void *arg;
+	struct log *log;
+	struct stats *stats;
+	char *channel;
+	struct channels channels; /* of somebody else's locks */
+	struct link *link;
+	bool listens; /* it is subscribed */
+};
+
+/* Contexts, to tell the answers apart. */
+static const char step_id, step_tracking, step_subscribe, step_listen, step_leave;
+
+static void
+inbox_say(struct inbox *inbox, const char *step, int argc, const char *const *argv)
+{
+	size_t argvlen[SAY_WORDS_MAX];
+	int i;
+
+	assert(argc <= SAY_WORDS_MAX);
+	for (i = 0; i < argc; i++)
+		argvlen[i] = strlen(argv[i]);
+	if (!link_send(inbox->link, argc, argv, argvlen, (void *)step))
+		link_break(inbox->link, "out of memory");
+}
+
+/* Tracking redirects to the connection that asks for it, so its number comes first; and once subscribed a
+ * connection may not ask for anything else. */
+static void
+on_up(void *arg)
+{
+	struct inbox *inbox = arg;
+
+	inbox_say(inbox, &step_id, 2, (const char *[]){"CLIENT", "ID"});
+	link_flush(inbox->link);
+}
+
+/* OPTIN: no key is ever tracked, only the loss of all of them is told. */
+static void
+inbox_track(struct inbox *inbox, long long id)
+{
+	char number[24];
+
+	snprintf(number, sizeof number, "%lld", id);
+	inbox_say(inbox, &step_tracking, 6,
+		(const char *[]){"CLIENT", "TRACKING", "ON", "REDIRECT", number, "OPTIN"});
+	inbox_say(inbox, &step_tracking, 2, (const char *[]){"SUBSCRIBE", INVALIDATE});
+}
+
+static void
+channel_join(void *arg, const char *channel)
+{
+	inbox_say(arg, &step_listen, 2, (const char *[]){"SUBSCRIBE", channel});
+}
+
+static void
+channel_leave(void *arg, const char *channel)
+{
+	struct inbox *inbox = arg;
+
+	if (inbox->listens)
+		inbox_say(inbox, &step_leave, 2, (const char *[]){"UNSUBSCRIBE", channel});
+}
+
+static void
+inbox_subscribe(struct inbox *inbox)
+{
+	inbox_say(inbox, &step_subscribe, 2, (const char *[]){"SUBSCRIBE", inbox->channel});
+	inbox->listens = true;
+	channels_each(&inbox->channels, channel_join, inbox);
+	link_flush(inbox->link);
+}
+
+void
+inbox_listen(struct inbox *inbox, struct slice name, bool on)
+{
+	const char *channel;
+
+	if (on) {
+		channel = channels_add(&inbox->channels, name);
+		if (channel && inbox->listens)
+			channel_join(inbox, channel);
+	} else {
+		channels_remove(&inbox->channels, name, channel_leave, inbox);
+	}
+	link_flush(inbox->link);
+}
+
+/* Nothing to say: every wait has a timer beside the inbox, and the next subscription is told. */
+static void
+on_down(void *arg, const char *why)
+{
+	struct inbox *inbox = arg;
+
+	(void)why;
+	inbox->listens = false;
+}
+
+/* Wakes the waiters for each name of a channel; returns how many names it has. */
+static size_t
+channel_wake(const struct inbox *inbox, const struct redisReply *channel)
+{
+	struct slice names[CHANNELS_NAMES];
+	size_t n = 0;
+
+	if (channel->type == REDIS_REPLY_STRING)
+		n = channels_names(&inbox->channels, channel->str, channel->len, names);
+	for (size_t i = 0; i < n; i++)
+		inbox->hooks->wake(inbox->arg, names[i]);
+	return n;
+}
+
+/* What was published before that has been missed. */
+static void
+inbox_joined(const struct inbox *inbox, const struct redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 3)
+		channel_wake(inbox, reply->element[1]);
+}
+
+/* The answer to SUBSCRIBE; an error is most often an ACL without the channel. */
+static void
+inbox_subscribed(struct inbox *inbox, const struct redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ARRAY) {
+		inbox->stats->inbox_subscribed++;
+		inbox->hooks->subscribed(inbox->arg);
+		return;
+	}
+	link_break(
+		inbox->link, reply->type == REDIS_REPLY_ERROR ? reply->str : "SUBSCRIBE was not understood");
+}
+
+static void
+on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply *reply)
+{
+	struct inbox *inbox = arg;
+
+	if (fate != LINK_ANSWERED)
+		return;
+	if (context == &step_subscribe) {
+		inbox_subscribed(inbox, reply);
+		return;
+	}
+	if (context == &step_listen)
+		inbox_joined(inbox, reply);
+	if (context == &step_listen || context == &step_leave)
+		return;
+	/* An old server, or an ACL: a flush is then seen at the next greeting. */
+	if (reply->type == REDIS_REPLY_ERROR)
+		LOG_EVENT(inbox->log, LOG_DEBUG_LEVEL, "inbox.untracked",
+			log_text("master", link_where(inbox->link)), log_text("why", reply->str));
+	if (context != &step_id)
+		return;
+	if (reply->type == REDIS_REPLY_INTEGER)
+		inbox_track(inbox, reply->integer);
+	inbox_subscribe(inbox);
+}
+
+/* "word NAME" with this word: the name, which is as good as any that a client may send. */
+static bool
+message_name(const struct redisReply *payload, const char *word, struct slice *name)
+{
+	size_t n = strlen(word);
+
+	if (payload->len <= n + 1 || memcmp(payload->str, word, n) != 0 || payload->str[n] != ' ')
+		return false;
+	*name = (struct slice){payload->str + n + 1, payload->len - n - 1};
+	return name_check(*name, NAME_BYTES_MAX) == NULL;
+}
+
+static void
+on_message(void *arg, const struct redisReply *message)
+{
+	struct inbox *inbox = arg;
+	const struct redisReply *payload = message->element[2];
+	const struct redisReply *channel = message->element[1];
+	struct slice name = {NULL, 0};
+
+	if (channel_wake(inbox, channel) > 0) {
+		inbox->stats->inbox_wakes++;
+		return;
+	}
+	/* Nobody can publish nothing. */
+	if (payload->type == REDIS_REPLY_NIL && channel->type == REDIS_REPLY_STRING &&
+		strcmp(channel->str, INVALIDATE) == 0) {
+		inbox->stats->inbox_flushes++;
+		inbox->hooks->flushed(inbox->arg);
+	} else if (payload->type == REDIS_REPLY_STRING && message_name(payload, "wake", &name)) {
+		inbox->stats->inbox_wakes++;
+		inbox->hooks->wake(inbox->arg, name);
+	} else if (payload->type == REDIS_REPLY_STRING && message_name(payload, "want", &name)) {
+		inbox->stats->inbox_wants++;
+		inbox->hooks->want(inbox->arg, name);
+	} else if (payload->type == REDIS_REPLY_STRING && message_name(payload, "latch", &name)) {
+		inbox->stats->inbox_latches++;
+		inbox->hooks->latch(inbox->arg, name);
+	} else {
+		inbox->stats->inbox_ignored++;
+		LOG_EVENT(inbox->log, LOG_DEBUG_LEVEL, "inbox.ignored",
+			log_bytes("message", payload->str, payload->str ? payload->len : 0));
+	}
+}
+
+static const struct link_hooks link_hooks = {
+	.up = on_up, .down = on_down, .reply = on_reply, .message = on_message};
+
+struct inbox *
+inbox_new(struct event_base *base, const struct link_settings *settings, const char *channel,
+	const struct inbox_hooks *hooks, void *arg, struct log *log, struct stats *stats)
+{
+	struct inbox *inbox = calloc(1, sizeof *inbox);
+
+	if (!inbox)
+		return NULL;
+	inbox->hooks = hooks;
+	inbox->arg = arg;
+	inbox->log = log;
+	inbox->stats = stats;
+	inbox->channel = strdup(channel);
+	inbox->link = link_new(base, settings, &link_hooks, inbox, log, stats);
+	if (inbox->channel && inbox->link)
+		return inbox;
+	inbox_free(inbox);
+	return NULL;
+}
+
+void
+inbox_free(struct inbox *inbox)
+{
+	if (!inbox)
+		return;
+	link_free(inbox->link);
+	channels_done(&inbox->channels);
+	free(inbox->channel);
+	free(inbox);
+}
+
+bool
+inbox_set_password(struct inbox *inbox, const char *password)
+{
+	return link_set_password(inbox->link, password);
+}
+
+bool
+inbox_aim(struct inbox *inbox, const char *host, uint16_t port)
+{
+	return link_aim(inbox->link, host, port);
+}

@@ -1,0 +1,456 @@
+/*
+ * masters: see masters.h.
+ */
+#include "daemon/redis/masters.h"
+
+#include "daemon/base/log.h"
+#include "daemon/redis/channels.h"
+#include "daemon/redis/link.h"
+#include "daemon/redis/sentinel.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct member {
+	struct masters *masters;
+	unsigned index;
+	struct pool *pool; /* NULL: closed, or it could not be found */
+	char *place;       /* "": it is closed; NULL: it always was */
+	char *way;
+	bool original;  /* it is as masters_new() was told */
+	uint64_t reach; /* what the pool was opened with, as a hash; 0: at the start */
+	bool moves;     /* the pool is of what was there before: nothing that it says is news */
+	bool retries; /* no pool could be opened for want of descriptors or memory, and that has been told */
+};
+
+struct masters {
+	struct event_base *base;
+	const struct masters_hooks *hooks;
+	void *arg;
+	struct log *log;
+	struct stats *stats;
+	struct event *later;      /* performs what has been put off */
+	struct channels channels; /* that are listened to */
+	bool called;              /* since they were flushed */
+	struct member list[CORE_SLOTS_MAX];
+};
+
+static void
+member_tell(const struct member *m, struct event event)
+{
+	event.master = m->index;
+	m->masters->hooks->event(m->masters->arg, &event);
+}
+
+/* Of a server that is being left only its end is told. */
+static void
+member_news(const struct member *m, struct event event)
+{
+	if (!m->moves) {
+		member_tell(m, event);
+	}
+}
+
+static void
+on_link_up(void *arg, unsigned link)
+{
+	member_news(arg, (struct event){.type = EVENT_LINK_UP, .link = link});
+}
+
+static void
+on_link_down(void *arg, unsigned link, const char *why)
+{
+	member_tell(arg, (struct event){.type = EVENT_LINK_DOWN, .link = link, .text = slice_of(why)});
+}
+
+static void
+on_subscribed(void *arg)
+{
+	member_news(arg, (struct event){.type = EVENT_SUBSCRIBED});
+}
+
+static void
+on_wake(void *arg, struct slice name)
+{
+	member_news(arg, (struct event){.type = EVENT_WAKE, .name = name});
+}
+
+static void
+on_want(void *arg, struct slice name)
+{
+	member_news(arg, (struct event){.type = EVENT_WANT, .name = name});
+}
+
+static void
+on_latch(void *arg, struct slice name)
+{
+	member_news(arg, (struct event){.type = EVENT_LATCH, .name = name});
+}
+
+static void
+on_flushed(void *arg)
+{
+	member_news(arg, (struct event){.type = EVENT_FLUSHED});
+}
+
+/* What a server answers that is being left would be taken for an answer of the new one: its time, its tokens.
+ */
+static void
+on_vote(void *arg, const struct vote *vote)
+{
+	const struct member *m = arg;
+	const struct vote unknown = {.op = vote->op,
+		.outcome = OUTCOME_UNKNOWN,
+		.master = vote->master,
+		.link = vote->link,
+		.attempt = vote->attempt,
+		.name = vote->name};
+	assert(vote->master == m->index);
+	member_tell(m, (struct event){.type = EVENT_VOTE, .vote = m->moves ? &unknown : vote});
+}
+
+static const struct pool_hooks pool_hooks = {
+	.link_up = on_link_up,
+	.link_down = on_link_down,
+	.subscribed = on_subscribed,
+	.wake = on_wake,
+	.want = on_want,
+	.latch = on_latch,
+	.flushed = on_flushed,
+	.vote = on_vote,
+};
+
+/* ---- slots ---- */
+
+static bool
+member_open(struct member *m, const struct pool_settings *settings)
+{
+	struct masters *masters = m->masters;
+	m->pool = pool_new(masters->base, settings, &pool_hooks, m, masters->log, masters->stats);
+	return m->pool != NULL;
+}
+
+static void
+member_listen(void *arg, struct slice name)
+{
+	const struct member *m = arg;
+	pool_listen(m->pool, name, true);
+}
+
+/* FNV-1a, with the end of the text. */
+static uint64_t
+hash_add(uint64_t hash, const char *text)
+{
+	for (size_t i = 0; text && i <= strlen(text); i++) {
+		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+	}
+	return hash * UINT64_C(1099511628211) + !text;
+}
+
+/* Where it is and who logs in there: what a changed configuration may change. Another password does not move
+ * it. */
+static uint64_t
+reach_of(const struct pool_settings *s)
+{
+	uint64_t hash = UINT64_C(14695981039346656037) ^ s->port ^ (uint64_t)s->db << 32;
+	hash = hash_add(hash_add(hash_add(hash, s->host), s->path), s->user);
+	for (size_t i = 0; s->sentinel && i < s->sentinel->count; i++) {
+		hash = hash_add(hash, s->sentinel->places[i].host) ^ s->sentinel->places[i].port;
+	}
+	if (s->sentinel) {
+		hash = hash_add(hash_add(hash, s->sentinel->name), s->sentinel->user);
+	}
+	return hash | 1;
+}
+
+static bool
+member_find(struct member *m, struct pool_settings *settings, char why[MASTERS_WHY_MAX])
+{
+	const struct masters *masters = m->masters;
+	return masters->hooks->find(
+		masters->arg, slice_of(m->place), slice_of(m->way), settings, why, MASTERS_WHY_MAX);
+}
+
+/* The next one need not wait for those before it. */
+static void
+masters_later(struct masters *masters, int64_t ms)
+{
+	const struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+	if (ms > 0 && event_pending(masters->later, EV_TIMEOUT, NULL)) {
+		return;
+	}
+	if (event_add(masters->later, &delay) != 0) {
+		abort(); /* out of memory: it would stay where its master is not any more */
+	}
+}
+
+/* Connections that end leave descriptors and memory for it. */
+static void
+member_retry(struct member *m, int error)
+{
+	const char *why = error ? strerror(error) : "out of memory";
+	bool told = m->retries;
+	m->retries = true;
+	masters_later(m->masters, LINK_RETRY_MAX_MS);
+	if (!told) {
+		LOG_EVENT(m->masters->log, LOG_WARNING_LEVEL, "link.down", log_text("master", m->place),
+			log_text("why", why));
+		on_link_down(m, 0, why);
+	}
+}
+
+static void
+member_connect(struct member *m)
+{
+	struct masters *masters = m->masters;
+	struct pool_settings settings;
+	char why[MASTERS_WHY_MAX];
+	if (!member_find(m, &settings, why)) {
+		m->retries = false;
+		on_link_down(m, 0, why);
+		return;
+	}
+	errno = 0;
+	if (!member_open(m, &settings)) {
+		member_retry(m, errno);
+		return;
+	}
+	m->retries = false;
+	m->reach = reach_of(&settings);
+	channels_each_name(&masters->channels, member_listen, m);
+}
+
+/* What was there is left. Its last votes may lead to further moves, of this slot, too. */
+static void
+member_move(struct member *m)
+{
+	struct pool *pool = m->pool;
+	if (pool) {
+		pool_end(pool, "the set of masters has changed");
+	}
+	m->pool = NULL;
+	pool_free(pool);
+	m->moves = false;
+	if (m->place[0] != '\0') {
+		member_connect(m);
+	}
+}
+
+static void
+on_later(evutil_socket_t fd, short what, void *arg)
+{
+	struct masters *masters = arg;
+	(void)fd;
+	(void)what;
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		struct member *m = &masters->list[i];
+		if (m->moves) {
+			m->retries = false;
+			member_move(m);
+		} else if (m->retries) {
+			member_connect(m);
+		}
+	}
+}
+
+static char *
+text_replace(char *before, struct slice text)
+{
+	char *copy = strndup(text.n > 0 ? text.p : "", text.n);
+	if (!copy) {
+		abort(); /* out of memory: it would stay where its master is not any more */
+	}
+	free(before);
+	return copy;
+}
+
+void
+masters_move(struct masters *masters, const struct move *move)
+{
+	assert(move->master < CORE_SLOTS_MAX);
+	struct member *m = &masters->list[move->master];
+	m->place = text_replace(m->place, move->place);
+	m->way = text_replace(m->way, move->way);
+	m->original = false;
+	m->moves = true;
+	masters_later(masters, 0);
+}
+
+void
+masters_known_as(struct masters *masters, unsigned master, const char *place, const char *way)
+{
+	struct member *m = &masters->list[master];
+	assert(master < CORE_SLOTS_MAX && m->original);
+	m->place = text_replace(m->place, slice_of(place));
+	m->way = text_replace(m->way, slice_of(way));
+}
+
+void
+masters_find_again(struct masters *masters)
+{
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		struct member *m = &masters->list[i];
+		struct pool_settings settings;
+		char why[MASTERS_WHY_MAX];
+		if (m->moves || !m->place || m->place[0] == '\0') {
+			continue;
+		}
+		bool found = member_find(m, &settings, why);
+		if (!m->original && (!m->pool || (found && reach_of(&settings) != m->reach))) {
+			masters_move(masters, &(struct move){i, slice_of(m->place), slice_of(m->way)});
+		} else if (found && m->pool && !pool_set_passwords(m->pool, &settings)) {
+			LOG_EVENT(masters->log, LOG_ERROR_LEVEL, "master.password_kept",
+				log_text("master", m->place), log_text("why", "out of memory"),
+				log_text("text", "reload once more"));
+		}
+	}
+}
+
+struct masters *
+masters_new(struct event_base *base, const struct pool_settings *settings, unsigned count,
+	const struct masters_hooks *hooks, void *arg, struct log *log, struct stats *stats)
+{
+	struct masters *masters = calloc(1, sizeof *masters);
+	if (!masters) {
+		return NULL;
+	}
+	masters->base = base;
+	masters->hooks = hooks;
+	masters->arg = arg;
+	masters->log = log;
+	masters->stats = stats;
+	masters->later = event_new(base, -1, 0, on_later, masters);
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		struct member *m = &masters->list[i];
+		*m = (struct member){.masters = masters, .index = i, .original = i < count};
+		if (!masters->later || (i < count && !member_open(m, &settings[i]))) {
+			masters_free(masters);
+			return NULL;
+		}
+	}
+	return masters;
+}
+
+void
+masters_free(struct masters *masters)
+{
+	if (!masters) {
+		return;
+	}
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		struct member *m = &masters->list[i];
+		pool_free(m->pool);
+		free(m->place);
+		free(m->way);
+	}
+	channels_done(&masters->channels);
+	if (masters->later) {
+		event_free(masters->later);
+	}
+	free(masters);
+}
+
+void
+masters_call(struct masters *masters, const struct call *call)
+{
+	assert(call->master < CORE_SLOTS_MAX && masters->list[call->master].pool);
+	masters->called = true;
+	pool_call(masters->list[call->master].pool, call);
+}
+
+static void
+channel_gone(void *arg, const char *channel)
+{
+	(void)arg;
+	(void)channel;
+}
+
+void
+masters_listen(struct masters *masters, struct slice name, bool on)
+{
+	if (on) {
+		channels_add(&masters->channels, name);
+	} else {
+		channels_remove(&masters->channels, name, channel_gone, NULL);
+	}
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		if (masters->list[i].pool) {
+			pool_listen(masters->list[i].pool, name, on);
+		}
+	}
+}
+
+void
+masters_flush(struct masters *masters)
+{
+	for (unsigned i = 0; masters->called && i < CORE_SLOTS_MAX; i++) {
+		if (masters->list[i].pool) {
+			pool_flush(masters->list[i].pool);
+		}
+	}
+	masters->called = false;
+}
+
+const char *
+masters_where(const struct masters *masters, unsigned master)
+{
+	assert(master < CORE_SLOTS_MAX);
+	const struct member *m = &masters->list[master];
+	if (m->pool) {
+		return pool_where(m->pool);
+	}
+	return m->place ? m->place : "";
+}
+
+void
+masters_see_pool(const struct masters *masters, unsigned master, struct pool_view *out)
+{
+	assert(master < CORE_SLOTS_MAX);
+	*out = (struct pool_view){0};
+	if (masters->list[master].pool) {
+		pool_see(masters->list[master].pool, out);
+	}
+}
+
+/* The states in the order of what they allow, the least first. One that does not answer allows nothing,
+ * whatever it was; with a single master its state says more than that. */
+static unsigned
+view_rank(const struct master_view *view, bool alone)
+{
+	static const unsigned ranks[MASTER_STATE_COUNT] = {
+		[MASTER_AWAY] = 0,
+		[MASTER_REFUSED] = 1,
+		[MASTER_GREETING] = 2,
+		[MASTER_GUARDED] = 3,
+		[MASTER_ADMITTED] = 4,
+	};
+	return view->down && !alone ? 0 : ranks[view->state];
+}
+
+void
+masters_see(const struct core *core, int64_t now_ms, struct masters_sum *out)
+{
+	const char *words[MASTER_STATE_COUNT] = {"away"};
+	unsigned with[MASTER_STATE_COUNT] = {0};
+	unsigned sum = 0;
+	unsigned count = core_members(core);
+	*out = (struct masters_sum){.count = count, .majority = count / 2 + 1, .word = words[0]};
+	for (unsigned i = 0; i < count; i++) {
+		struct master_view view;
+		core_view_master(core, now_ms, i, &view);
+		unsigned rank = view_rank(&view, count == 1);
+		with[rank]++;
+		words[rank] = rank > 0 ? view.word : words[0];
+		out->usable += view.state == MASTER_ADMITTED && !view.down;
+	}
+	for (unsigned rank = MASTER_STATE_COUNT; rank-- > 0;) {
+		sum += with[rank];
+		if (sum >= out->majority) {
+			out->word = words[rank];
+			return;
+		}
+	}
+}

@@ -1,0 +1,488 @@
+/*
+ * pool: the lanes to one master, its inbox, and what Sentinel says of it. Called by the driver; must never
+ * repeat a call, reorder the calls of a link about a name, or answer one twice or not at all. What happens to
+ * calls and votes is in pool_lane.c.
+ */
+#include "daemon/redis/pool.h"
+
+#include "daemon/base/log.h"
+#include "daemon/base/stats.h"
+#include "daemon/redis/inbox.h"
+#include "daemon/redis/pool_inner.h"
+#include "daemon/redis/sentinel.h"
+
+#include <assert.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_MIN_MS 20  /* replicas have at least so long to acknowledge, */
+#define WAIT_MAX_MS 500 /* and at most, since what comes behind has to wait for it */
+
+static void
+pool_see_vote(struct pool *pool, const struct vote *vote)
+{
+	bool greeted = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES;
+
+	/* The master's memory is one that a greeting has admitted: from here on trust would be about another
+	 * one. */
+	if (greeted && vote->greeting == GREETING_GOOD && vote->admitted)
+		pool->call_settings.trusted = pool->unguarded;
+	if (greeted)
+		pool->doubted = vote->greeting == GREETING_REPLICA;
+	else if (vote->outcome == OUTCOME_DEMOTED)
+		pool->doubted = true;
+	pool_watch(pool);
+}
+
+void
+pool_tell(struct pool *pool, const struct vote *vote)
+{
+	pool_see_vote(pool, vote);
+	pool->hooks->vote(pool->arg, vote);
+}
+
+void
+pool_put_unsent(struct pool *pool, struct batch *batch)
+{
+	/* A timer, not an activation: those made while events are processed would be processed before the
+	 * loop looks at any socket again. */
+	const struct timeval now = {0};
+
+	batches_put(&pool->unsent, batch);
+	if (!event_pending(pool->later, EV_TIMEOUT, NULL) && event_add(pool->later, &now) != 0)
+		abort(); /* out of memory: these calls could not be answered */
+}
+
+/* Nothing was done for these, and who refused them is quoted. */
+static void
+batch_refuse(struct pool *pool, const struct batch *batch)
+{
+	struct vote vote;
+	size_t i;
+
+	for (i = 0; i < batch->n; i++) {
+		call_fail(&batch->calls[i], batch->refused ? OUTCOME_ERROR : OUTCOME_UNSENT, batch->refused,
+			&vote);
+		pool_tell(pool, &vote);
+	}
+	if (batch->refused)
+		pool->stats->master_unreplicated += (int64_t)batch->n;
+	else
+		pool->stats->master_unsent += (int64_t)batch->n;
+}
+
+void
+pool_tell_unsent(struct pool *pool)
+{
+	struct batch *batch = pool->unsent.head, *next;
+
+	batches_init(&pool->unsent);
+	for (; batch; batch = next) {
+		next = batch->next;
+		batch_refuse(pool, batch);
+		batch_free(batch);
+	}
+}
+
+static void
+on_later(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	pool_tell_unsent(arg);
+}
+
+void
+pool_call(struct pool *pool, const struct call *call)
+{
+	assert(call->link < pool->lane_count);
+	lane_call(&pool->lanes[call->link], call);
+}
+
+void
+pool_listen(struct pool *pool, struct slice name, bool on)
+{
+	inbox_listen(pool->inbox, name, on);
+}
+
+void
+pool_flush(struct pool *pool)
+{
+	unsigned i;
+
+	for (i = 0; i < pool->lane_count; i++)
+		lane_flush(&pool->lanes[i]);
+}
+
+/* ---- replicas ---- */
+
+static void
+pool_probe_later(struct pool *pool)
+{
+	int64_t ms = 2 * pool->wait_ms;
+	struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+
+	if (event_add(pool->probe, &tv) != 0)
+		abort(); /* out of memory: it would refuse for ever */
+}
+
+/* While too few acknowledge nothing new is sent that would tell when they are back. */
+static void
+on_probe(evutil_socket_t fd, short what, void *arg)
+{
+	struct pool *pool = arg;
+	unsigned i;
+
+	(void)fd;
+	(void)what;
+	for (i = 0; pool->replicas.missing && i < pool->lane_count; i++)
+		if (lane_probe(&pool->lanes[i]))
+			break;
+	if (pool->replicas.missing)
+		pool_probe_later(pool);
+}
+
+static void
+pool_log_replicas(struct pool *pool, bool before)
+{
+	const struct replicas *r = &pool->replicas;
+
+	if (r->missing == before)
+		return;
+	if (r->missing)
+		LOG_EVENT(pool->log, LOG_WARNING_LEVEL, "master.unreplicated",
+			log_text("master", pool->where), log_text("why", r->why));
+	else
+		LOG_EVENT(pool->log, LOG_INFO_LEVEL, "master.replicated", log_text("master", pool->where),
+			log_number("replicas", replicas_known(r)));
+	if (r->missing)
+		pool_probe_later(pool);
+}
+
+bool
+pool_judge(struct pool *pool, int64_t acknowledged)
+{
+	bool before = pool->replicas.missing;
+	bool enough = replicas_judge(&pool->replicas, acknowledged);
+
+	pool_log_replicas(pool, before);
+	return enough;
+}
+
+void
+pool_read_info(struct pool *pool, const struct redisReply *reply)
+{
+	bool before = pool->replicas.missing;
+
+	replicas_read_info(&pool->replicas, reply);
+	pool_log_replicas(pool, before);
+}
+
+/* ---- Sentinel ---- */
+
+void
+pool_watch(struct pool *pool)
+{
+	bool closely = pool->doubted;
+	unsigned i;
+
+	if (!pool->sentinel)
+		return;
+	for (i = 0; i < pool->lane_count; i++)
+		closely |= !pool->lanes[i].up;
+	sentinel_watch(pool->sentinel, closely);
+}
+
+static void
+pool_set_where(struct pool *pool, const char *title, const char *address)
+{
+	char *where = NULL;
+
+	if (asprintf(&where, "%s%s%s", title ? title : "", title ? " " : "", address) < 0)
+		abort(); /* out of memory */
+	free(pool->where);
+	pool->where = where;
+}
+
+static void
+on_found(void *arg, const struct sentinel_found *found)
+{
+	struct pool *pool = arg;
+	bool six = strchr(found->host, ':') != NULL;
+	char where[300];
+	unsigned i;
+
+	pool->replicas.named = found->replicas;
+	snprintf(where, sizeof where, "%s%s%s:%u", six ? "[" : "", found->host, six ? "]" : "", found->port);
+	if (pool->found && strcmp(where, pool->where) == 0) {
+		lane_ask_replicas(&pool->lanes[0]);
+		return;
+	}
+	pool->found = true;
+	pool->replicas.connected = 0;
+	pool->replicas.missing = false;
+	pool_set_where(pool, NULL, where);
+	for (i = 0; i < pool->lane_count; i++)
+		if (!link_aim(pool->lanes[i].link, found->host, found->port))
+			abort(); /* out of memory: it would stay where no master is */
+	if (!inbox_aim(pool->inbox, found->host, found->port))
+		abort();
+}
+
+/* Where it was found before it may still be: its links say what there is to say. */
+static void
+on_lost(void *arg, const char *why)
+{
+	struct pool *pool = arg;
+	unsigned i;
+
+	for (i = 0; !pool->found && i < pool->lane_count; i++)
+		pool->hooks->link_down(pool->arg, i, why);
+}
+
+static const struct sentinel_hooks sentinel_hooks = {.found = on_found, .lost = on_lost};
+
+/* ---- the inbox ---- */
+
+static void
+on_subscribed(void *arg)
+{
+	struct pool *pool = arg;
+
+	pool->hooks->subscribed(pool->arg);
+}
+
+static void
+on_wake(void *arg, struct slice name)
+{
+	struct pool *pool = arg;
+
+	pool->hooks->wake(pool->arg, name);
+}
+
+static void
+on_want(void *arg, struct slice name)
+{
+	struct pool *pool = arg;
+
+	pool->hooks->want(pool->arg, name);
+}
+
+static void
+on_latch(void *arg, struct slice name)
+{
+	struct pool *pool = arg;
+
+	pool->hooks->latch(pool->arg, name);
+}
+
+static void
+on_flushed(void *arg)
+{
+	struct pool *pool = arg;
+
+	LOG_EVENT(pool->log, LOG_WARNING_LEVEL, "master.flushed", log_text("master", pool->where));
+	pool->hooks->flushed(pool->arg);
+}
+
+static const struct inbox_hooks inbox_hooks = {
+	.subscribed = on_subscribed,
+	.wake = on_wake,
+	.want = on_want,
+	.latch = on_latch,
+	.flushed = on_flushed,
+};
+
+static bool
+settings_make_sense(const struct pool_settings *s)
+{
+	return !!s->host + !!s->path + !!s->sentinel == 1 && s->links >= 1 && s->links <= POOL_LINKS_MAX &&
+	       s->namespace && s->layout && s->daemon_id && strlen(s->daemon_id) == CALL_DAEMON_ID_SIZE - 1 &&
+	       s->db >= 0 && s->connect_ms > 0 && s->reply_ms > 0 && s->lease_max_ms > 0 && s->margin_ms >= 0;
+}
+
+/* A tenth of the longest lease, within these bounds. */
+static int64_t
+pool_tenth_ms(const struct pool_settings *s, int64_t least_ms, int64_t most_ms)
+{
+	int64_t tenth_ms = s->lease_max_ms / 10;
+
+	if (tenth_ms > most_ms)
+		return most_ms;
+	return tenth_ms > least_ms ? tenth_ms : least_ms;
+}
+
+/* False: out of memory. */
+static bool
+pool_copy_settings(struct pool *pool, const struct pool_settings *s)
+{
+	const char *about = s->about ? s->about : "";
+	size_t n = strlen(s->namespace) + 1, m = strlen(s->layout) + 1, k = strlen(about) + 1;
+
+	pool->strings = malloc(n + m + k);
+	if (!pool->strings)
+		return false;
+	memcpy(pool->strings, s->namespace, n);
+	memcpy(pool->strings + n, s->layout, m);
+	memcpy(pool->strings + n + m, about, k);
+	pool->call_settings = (struct call_settings){.namespace_ = pool->strings,
+		.margin_ms = s->margin_ms,
+		.layout = pool->strings + n,
+		.about = pool->strings + n + m,
+		.trusted = s->trusted || s->unguarded};
+	pool->unguarded = s->unguarded;
+	pool->replicas.watched = s->replicas_ack;
+	/* Short enough that a call does not count as unanswered meanwhile. */
+	pool->wait_ms = pool_tenth_ms(s, WAIT_MIN_MS, WAIT_MAX_MS);
+	memcpy(pool->call_settings.daemon_id, s->daemon_id, CALL_DAEMON_ID_SIZE);
+	return true;
+}
+
+static bool
+pool_open(struct pool *pool, struct event_base *base, const struct pool_settings *s)
+{
+	char client_name[64], channel[512];
+	struct link_settings settings = {.host = s->host,
+		.port = s->port,
+		.path = s->path,
+		.user = s->user,
+		.password = s->password,
+		.db = s->db,
+		.client_name = client_name,
+		.connect_ms = s->connect_ms,
+		.reply_ms = s->reply_ms,
+		/* Several attempts have to fit into the life of a lease: a master that is back keeps what it
+		 * would otherwise cost. */
+		.retry_most_ms = pool_tenth_ms(s, LINK_RETRY_MIN_MS, LINK_RETRY_MAX_MS),
+		.output_bytes = s->output_bytes};
+	unsigned i;
+
+	for (i = 0; i < s->links; i++) {
+		pool->lanes[i].index = i;
+		snprintf(client_name, sizeof client_name, "holdfast-%.8s-%u", s->daemon_id, i);
+		if (!lane_open(&pool->lanes[i], pool, base, &settings))
+			return false;
+		pool->lane_count++;
+	}
+	snprintf(client_name, sizeof client_name, "holdfast-%.8s-inbox", s->daemon_id);
+	if ((size_t)snprintf(channel, sizeof channel, "%s:inbox:%s", s->namespace, s->daemon_id) >=
+		sizeof channel)
+		return false;
+	pool->inbox = inbox_new(base, &settings, channel, &inbox_hooks, pool, pool->log, pool->stats);
+	return pool->inbox != NULL;
+}
+
+static bool
+pool_open_sentinel(struct pool *pool, struct event_base *base, const struct pool_settings *s)
+{
+	struct sentinel_settings settings;
+	char client_name[64];
+
+	if (!s->sentinel) {
+		pool_set_where(pool, s->title, link_where(pool->lanes[0].link));
+		return true;
+	}
+	snprintf(client_name, sizeof client_name, "holdfast-%.8s-sentinel", s->daemon_id);
+	settings = *s->sentinel;
+	settings.client_name = client_name;
+	settings.connect_ms = s->connect_ms;
+	settings.reply_ms = s->reply_ms;
+	pool_set_where(pool, s->title, settings.name);
+	pool->sentinel_name = strdup(settings.name);
+	pool->sentinel = sentinel_new(base, &settings, &sentinel_hooks, pool, pool->log);
+	pool_watch(pool);
+	return pool->sentinel != NULL && pool->sentinel_name != NULL;
+}
+
+const char *
+pool_where(const struct pool *pool)
+{
+	return pool->where;
+}
+
+void
+pool_see(const struct pool *pool, struct pool_view *out)
+{
+	*out = (struct pool_view){
+		.sentinel = pool->sentinel_name,
+		.replicas = replicas_known(&pool->replicas),
+		.needed = replicas_needed(&pool->replicas),
+		.replicated = !pool->replicas.missing,
+	};
+}
+
+struct pool *
+pool_new(struct event_base *base, const struct pool_settings *settings, const struct pool_hooks *hooks,
+	void *arg, struct log *log, struct stats *stats)
+{
+	struct pool *pool;
+
+	if (!settings_make_sense(settings))
+		return NULL;
+	pool = calloc(1, sizeof *pool);
+	if (!pool)
+		return NULL;
+	pool->hooks = hooks;
+	pool->arg = arg;
+	pool->log = log;
+	pool->stats = stats;
+	batches_init(&pool->unsent);
+	call_command_init(&pool->command);
+	pool->later = event_new(base, -1, 0, on_later, pool);
+	pool->probe = event_new(base, -1, 0, on_probe, pool);
+	if (pool->later && pool->probe && pool_copy_settings(pool, settings) &&
+		pool_open(pool, base, settings) && pool_open_sentinel(pool, base, settings))
+		return pool;
+	pool_free(pool);
+	return NULL;
+}
+
+bool
+pool_set_passwords(struct pool *pool, const struct pool_settings *settings)
+{
+	bool set = inbox_set_password(pool->inbox, settings->password);
+
+	for (unsigned i = 0; i < pool->lane_count; i++)
+		set = link_set_password(pool->lanes[i].link, settings->password) && set;
+	if (pool->sentinel && settings->sentinel)
+		set = sentinel_set_password(pool->sentinel, settings->sentinel->password) && set;
+	return set;
+}
+
+void
+pool_end(struct pool *pool, const char *why)
+{
+	unsigned i;
+
+	sentinel_free(pool->sentinel);
+	pool->sentinel = NULL;
+	for (i = 0; i < pool->lane_count; i++)
+		lane_end(&pool->lanes[i], why);
+	while (pool->unsent.head)
+		pool_tell_unsent(pool);
+}
+
+void
+pool_free(struct pool *pool)
+{
+	unsigned i;
+
+	if (!pool)
+		return;
+	sentinel_free(pool->sentinel);
+	inbox_free(pool->inbox);
+	for (i = 0; i < pool->lane_count; i++)
+		lane_close(&pool->lanes[i]);
+	batches_done(&pool->unsent);
+	if (pool->later)
+		event_free(pool->later);
+	if (pool->probe)
+		event_free(pool->probe);
+	call_command_done(&pool->command);
+	free(pool->strings);
+	free(pool->where);
+	free(pool->sentinel_name);
+	free(pool);
+}

@@ -1,0 +1,69 @@
+/*
+ * reaper: see reaper.h. Called by main; must never keep the status of embedded's server from it.
+ */
+#include "daemon/redis/reaper.h"
+
+#include "daemon/base/log.h"
+#include "daemon/redis/embedded.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+struct reaper {
+	struct event *ended;
+	struct embedded *embedded;
+	struct log *log;
+};
+
+/* One signal may stand for several. */
+static void
+reaper_reap(struct reaper *reaper)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (reaper->embedded && embedded_reaped(reaper->embedded, pid, status))
+			continue;
+		LOG_EVENT(reaper->log, LOG_DEBUG_LEVEL, "orphan.reaped", log_number("pid", pid),
+			log_number("status", status));
+	}
+}
+
+static void
+on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	reaper_reap(arg);
+}
+
+struct reaper *
+reaper_new(struct event_base *base, struct embedded *embedded, struct log *log)
+{
+	struct reaper *reaper = calloc(1, sizeof *reaper);
+
+	if (!reaper)
+		return NULL;
+	reaper->embedded = embedded;
+	reaper->log = log;
+	reaper->ended = evsignal_new(base, SIGCHLD, on_ended, reaper);
+	if (!reaper->ended || event_add(reaper->ended, NULL) != 0) {
+		reaper_free(reaper);
+		return NULL;
+	}
+	reaper_reap(reaper); /* who ended before told nobody */
+	return reaper;
+}
+
+void
+reaper_free(struct reaper *reaper)
+{
+	if (!reaper)
+		return;
+	if (reaper->ended)
+		event_free(reaper->ended);
+	free(reaper);
+}

@@ -1,0 +1,58 @@
+/*
+ * stream: the bytes of one connection to a master, commands out and replies in.
+ *
+ *     stream_write() ──▶ output ──send()──▶ master ──recv()──▶ hiredis' parser ──▶ reply()
+ *
+ * The link is the only user; it knows what the commands mean, and when to give up. hiredis parses the
+ * replies, the socket is our own: what a lost connection means for a command depends on how many of its bytes
+ * have left, which hiredis' connections do not tell, and they write without MSG_NOSIGNAL.
+ */
+#ifndef REDIS_STREAM_H
+#define REDIS_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct event_base;
+struct redisReply;
+struct stats;
+struct stream;
+
+#define STREAM_ELEMENTS_MAX    128       /* of one array: our scripts answer one per name, at most 64 */
+#define STREAM_DEPTH_MAX       7         /* of arrays in arrays: ours need 3 */
+#define STREAM_REPLY_BYTES_MAX (1 << 18) /* of one reply: ours are some kilobytes, with all permits 50 */
+
+struct stream_hooks {
+	/* One reply; it is freed afterwards. None follows after stream_break(). */
+	void (*reply)(void *arg, const struct redisReply *reply);
+	/* The connection is of no more use; every reply that arrived has been told. The callee frees the
+	 * stream. */
+	void (*end)(void *arg, const char *why);
+};
+
+/* Called from the event loop only, never from within the functions below. fd is owned from here on, also
+ * when NULL is returned: out of memory. hooks and stats are kept by reference. */
+struct stream *stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, void *arg,
+	struct stats *stats) __attribute__((warn_unused_result));
+/* Not from within reply(). */
+void stream_free(struct stream *stream);
+
+/* Appends a command to the output. False: out of memory, nothing was appended. */
+bool stream_write(struct stream *stream, int argc, const char *const *argv, const size_t *argvlen)
+	__attribute__((warn_unused_result));
+/* Sends what is there; what the socket does not take follows by itself. */
+void stream_flush(struct stream *stream);
+/* Acknowledges what was read at once, where the kernel would wait for more. Only a matter of time. */
+void stream_acknowledge(struct stream *stream);
+/* Ends it with this reason as soon as the loop turns, unless it ended before. why is copied. */
+void stream_break(struct stream *stream, const char *why);
+
+/* Positions in the output, counted from the first byte: a command that ends beyond `sent` never left whole,
+ * so it never ran. */
+uint64_t stream_written(const struct stream *stream);
+uint64_t stream_sent(const struct stream *stream);
+/* CLOCK_BOOTTIME ms of the last byte that came in; at first, of its birth. */
+int64_t stream_heard_ms(const struct stream *stream);
+
+#endif
