@@ -613,9 +613,9 @@ class Scribe(Liar):
             return super().answer(words)
         text, broken = [b"$%d\r\n%s\r\n" % (len(one), one)
                         for one in (self.TEXT.encode(), self.TEXT.encode() + b"\xff\xed\xa0\x80")]
-        one = b"%%6\r\n+name\r\n%s+why\r\n%s+client\r\n%s+state\r\n+held\r\n+token\r\n:7\r\n+session\r\n:7\r\n" % (
-            text, broken, text)
-        return one if words[0] == "INSPECT" else b"*1\r\n" + one
+        one = (b"%%7\r\n+name\r\n%s+why\r\n%s+client\r\n%s+state\r\n+held\r\n+token\r\n:7\r\n+session\r\n:7\r\n"
+               b"+cursor\r\n$1\r\n0\r\n" % (text, broken, text))
+        return one if words[0] == "INSPECT" else b"*2\r\n$1\r\n0\r\n*1\r\n" + one
 
 
 def test_escapes_of_anybody(place):
