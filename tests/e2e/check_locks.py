@@ -380,7 +380,7 @@ def test_withheld_from(place):
     token = client("LOCK", "broken")
     expect_between(viewer("BREAK", "broken", "TOKEN", token), 1, 90000)
     expect(holder("broken"), ["withheld", 0, "worker", os.getpid(), os.getuid(), "unix", ""])
-    rows = {row["name"]: row["client"] for row in viewer("LOCKS")}
+    rows = {row["name"]: row["client"] for row in viewer("LOCKS")[1]}
     expect(rows, {"reset": "billing", "close": "billing", "broken": "worker"})
 
 
