@@ -3,16 +3,16 @@
  */
 #include "daemon/driver_inner.h"
 
+#include "daemon/admin/dispatch.h"
+#include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/loop.h"
 #include "daemon/base/notify.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
-#include "daemon/admin/dispatch.h"
-#include "daemon/admin/events.h"
-#include "daemon/base/loop.h"
-#include "daemon/redis/masters.h"
 #include "daemon/net/process.h"
+#include "daemon/redis/masters.h"
 
 #include <assert.h>
 #include <errno.h>

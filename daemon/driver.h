@@ -11,14 +11,14 @@
 #ifndef DAEMON_DRIVER_H
 #define DAEMON_DRIVER_H
 
+#include "daemon/admin/desk.h"
+#include "daemon/core/core.h"
 #include "daemon/net/access.h"
 #include "daemon/net/connections.h"
-#include "daemon/core/core.h"
-#include "daemon/admin/desk.h"
 #include "daemon/net/door.h"
-#include "daemon/redis/pool.h"
 #include "daemon/net/process.h"
 #include "daemon/net/socket.h"
+#include "daemon/redis/pool.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,9 +7,9 @@
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
 #include "daemon/core/view.h"
-#include "daemon/redis/masters.h"
 #include "daemon/net/passing.h"
 #include "daemon/net/process.h"
+#include "daemon/redis/masters.h"
 
 #include <stdio.h>
 #include <unistd.h>

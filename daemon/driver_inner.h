@@ -4,11 +4,11 @@
 #ifndef DAEMON_DRIVER_INNER_H
 #define DAEMON_DRIVER_INNER_H
 
-#include "daemon/base/random.h"
-#include "daemon/net/door.h"
-#include "daemon/driver.h"
-#include "daemon/net/listeners.h"
 #include "daemon/base/memory.h"
+#include "daemon/base/random.h"
+#include "daemon/driver.h"
+#include "daemon/net/door.h"
+#include "daemon/net/listeners.h"
 #include "daemon/perform.h"
 #include "daemon/service.h"
 

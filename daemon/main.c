@@ -11,9 +11,9 @@
 #include "daemon/base/stats.h"
 #include "daemon/core/drift.h"
 #include "daemon/driver.h"
-#include "daemon/redis/embedded.h"
 #include "daemon/main_settings.h"
 #include "daemon/options.h"
+#include "daemon/redis/embedded.h"
 #include "daemon/redis/reaper.h"
 
 #include <errno.h>

@@ -3,10 +3,10 @@
  */
 #include "daemon/perform.h"
 
+#include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/net/connections.h"
-#include "daemon/admin/events.h"
 #include "daemon/redis/masters.h"
 #include "proto/composer.h"
 

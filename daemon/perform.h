@@ -7,8 +7,8 @@
 #ifndef DAEMON_PERFORM_H
 #define DAEMON_PERFORM_H
 
-#include "daemon/core/action.h"
 #include "daemon/admin/note.h"
+#include "daemon/core/action.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,10 +3,10 @@
  */
 #include "daemon/admin/admin.h"
 
-#include "daemon/net/access.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/core/view.h"
+#include "daemon/net/access.h"
 #include "proto/composer.h"
 
 #include <inttypes.h>

@@ -4,12 +4,12 @@
 #include "daemon/admin/dispatch.h"
 
 #include "daemon/admin/admin.h"
-#include "daemon/base/clock.h"
-#include "daemon/base/stats.h"
 #include "daemon/admin/events.h"
 #include "daemon/admin/handshake.h"
 #include "daemon/admin/info.h"
 #include "daemon/admin/report.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/stats.h"
 
 #include <assert.h>
 

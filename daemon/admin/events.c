@@ -3,8 +3,8 @@
  */
 #include "daemon/admin/events.h"
 
-#include "daemon/base/clock.h"
 #include "daemon/admin/note.h"
+#include "daemon/base/clock.h"
 #include "proto/composer.h"
 #include "proto/glob.h"
 

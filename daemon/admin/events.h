@@ -7,8 +7,8 @@
 #ifndef ADMIN_EVENTS_H
 #define ADMIN_EVENTS_H
 
-#include "daemon/core/action.h"
 #include "daemon/admin/desk.h"
+#include "daemon/core/action.h"
 
 #include <stddef.h>
 

@@ -3,12 +3,12 @@
  */
 #include "daemon/admin/handshake.h"
 
-#include "daemon/net/access.h"
+#include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/net/access.h"
 #include "daemon/net/door.h"
-#include "daemon/admin/events.h"
 #include "proto/catalog.h"
 #include "proto/composer.h"
 

@@ -3,13 +3,13 @@
  */
 #include "daemon/admin/info.h"
 
+#include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/memory.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/net/door.h"
-#include "daemon/admin/events.h"
 #include "daemon/redis/masters.h"
-#include "daemon/base/memory.h"
 #include "proto/composer.h"
 
 #include <inttypes.h>

@@ -10,11 +10,11 @@
  */
 #include "daemon/admin/report.h"
 
-#include "daemon/net/access.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/view.h"
-#include "daemon/redis/masters.h"
+#include "daemon/net/access.h"
 #include "daemon/net/process.h"
+#include "daemon/redis/masters.h"
 #include "proto/composer.h"
 #include "proto/fields.h"
 #include "proto/glob.h"

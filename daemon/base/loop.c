@@ -3,8 +3,8 @@
  */
 #include "daemon/base/loop.h"
 
-#include "daemon/base/clock.h"
 #include "daemon/base/bell.h"
+#include "daemon/base/clock.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,10 +1,11 @@
 /*
  * call: one script to be run at the master for one name, and vote: what came of it.
  *
- * The core emits calls (action.h) and takes exactly one vote for each (event.h). The adapter (daemon/redis/call.c)
- * puts calls of one operation that arise together into one script call, and takes the answer apart again.
- * Calls of one link about one name run at the master in the order in which the core emitted them; one about
- * no name (HELLO, ADMIT) runs behind all that came before it on its link, and before all that came after.
+ * The core emits calls (action.h) and takes exactly one vote for each (event.h). The adapter
+ * (daemon/redis/call.c) puts calls of one operation that arise together into one script call, and takes the
+ * answer apart again. Calls of one link about one name run at the master in the order in which the core
+ * emitted them; one about no name (HELLO, ADMIT) runs behind all that came before it on its link, and before
+ * all that came after.
  *
  * Clocks: *_ms are durations; deadline_us and time_us are the master's own TIME in microseconds.
  *

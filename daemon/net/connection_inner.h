@@ -16,8 +16,8 @@
 #ifndef NET_CONNECTION_INNER_H
 #define NET_CONNECTION_INNER_H
 
-#include "daemon/net/connection.h"
 #include "daemon/core/roster.h"
+#include "daemon/net/connection.h"
 #include "daemon/net/round.h"
 
 #include <event2/event.h>

@@ -8,8 +8,8 @@
 #ifndef REDIS_BATCH_H
 #define REDIS_BATCH_H
 
-#include "daemon/redis/call.h"
 #include "daemon/core/call.h"
+#include "daemon/redis/call.h"
 #include "daemon/redis/group.h"
 
 #include <stdbool.h>

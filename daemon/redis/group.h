@@ -14,9 +14,9 @@
 #ifndef REDIS_GROUP_H
 #define REDIS_GROUP_H
 
-#include "daemon/redis/call.h"
 #include "daemon/core/call.h"
 #include "daemon/core/reserve.h"
+#include "daemon/redis/call.h"
 #include "daemon/redis/script.h"
 
 #include <stdbool.h>

@@ -5,11 +5,11 @@
  */
 #include "daemon/redis/link.h"
 
+#include "daemon/base/bell.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/random.h"
 #include "daemon/base/stats.h"
-#include "daemon/base/bell.h"
 #include "daemon/redis/credentials.h"
 #include "daemon/redis/dial.h"
 #include "daemon/redis/stream.h"

@@ -4,9 +4,9 @@
  */
 #include "daemon/redis/sentinel.h"
 
+#include "daemon/base/bell.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
-#include "daemon/base/bell.h"
 #include "daemon/redis/link.h"
 
 #include <assert.h>

@@ -7,8 +7,8 @@
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
 
-#include "daemon/redis/call.h"
 #include "daemon/core/action.h"
+#include "daemon/redis/call.h"
 #include "tests/sim/bundles.h"
 #include "tests/sim/circle.h"
 #include "tests/sim/conn.h"

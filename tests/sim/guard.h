@@ -6,8 +6,8 @@
 #ifndef SIM_GUARD_H
 #define SIM_GUARD_H
 
-#include "daemon/redis/call.h"
 #include "daemon/core/action.h"
+#include "daemon/redis/call.h"
 
 struct host;
 struct server;

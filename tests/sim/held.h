@@ -13,8 +13,8 @@
 #ifndef SIM_HELD_H
 #define SIM_HELD_H
 
-#include "daemon/redis/call.h"
 #include "daemon/core/action.h"
+#include "daemon/redis/call.h"
 #include "tests/sim/conn.h"
 
 #include <stdbool.h>

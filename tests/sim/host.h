@@ -6,8 +6,8 @@
 #ifndef SIM_HOST_H
 #define SIM_HOST_H
 
-#include "daemon/redis/call.h"
 #include "daemon/core/core.h"
+#include "daemon/redis/call.h"
 #include "daemon/redis/replicas.h"
 #include "tests/sim/conn.h"
 #include "tests/sim/drift.h"

@@ -1,6 +1,6 @@
 /*
- * wire: one connection of a daemon's pool to a master, as daemon/redis/pool.c drives it: calls of one operation
- * share a command, answers come in order, a lost connection makes votes of what was not answered.
+ * wire: one connection of a daemon's pool to a master, as daemon/redis/pool.c drives it: calls of one
+ * operation share a command, answers come in order, a lost connection makes votes of what was not answered.
  */
 #ifndef SIM_WIRE_H
 #define SIM_WIRE_H
@@ -27,8 +27,8 @@ struct wire {
 	bool doomed; /* breaks with the next command under way */
 	bool watched;
 	struct flights waiting; /* oldest first */
-	/* Where replicas have to acknowledge, as daemon/redis/pool_lane.c does it: one WAIT behind all that a turn
-	 * has sent, and its votes are told with the answer. */
+	/* Where replicas have to acknowledge, as daemon/redis/pool_lane.c does it: one WAIT behind all that a
+	 * turn has sent, and its votes are told with the answer. */
 	struct flights kept;
 	unsigned waits;
 	bool wait_due;
