@@ -1,12 +1,12 @@
 /*
  * ask: watch, ping, info and break.
  */
-#include "client/say.h"
-#include "client/span.h"
+#include "client/duration.h"
+#include "client/json_output.h"
+#include "client/message.h"
 #include "client/status.h"
 #include "client/take.h"
 #include "client/tasks.h"
-#include "client/voice.h"
 #include "daemon/base/clock.h"
 #include "proto/fields.h"
 #include "proto/number.h"
@@ -34,7 +34,7 @@ field_value(struct slice key, struct slice value)
 	int64_t n;
 
 	return is_number(key) && number_parse(value, INT64_MIN, INT64_MAX, &n) ? json_integer(n)
-									       : voice_text(value);
+									       : json_output_text(value);
 }
 
 /* A line of key=value as an object; its first word is the event. NULL: no memory. */
@@ -54,7 +54,7 @@ event_object(struct slice line)
 
 		(void)snprintf(name, sizeof(name), "%.*s", (int)key.n, key.p);
 		if (json_object_set_new(object, value.p == NULL ? "event" : name,
-			    value.p == NULL ? voice_text(key) : field_value(key, value)) != 0) {
+			    value.p == NULL ? json_output_text(key) : field_value(key, value)) != 0) {
 			json_decref(object);
 			object = NULL;
 		}
@@ -71,7 +71,7 @@ events_print(struct wire *w)
 
 	while (status == STATUS_DONE && (answer = wire_next(w)) != NULL) {
 		if (answer_is_push(answer, "event", 2)) {
-			status = voice_print_json(event_object(answer->items[1].text));
+			status = json_output_print_json(event_object(answer->items[1].text));
 		} else if (answer->type == ANSWER_ERROR) {
 			status = take_refusal(w, answer, "cannot watch");
 		}
@@ -97,7 +97,7 @@ task_watch(const struct options *o, const struct address *a)
 
 		status = events_print(&wire);
 		if (status == STATUS_DONE && (!more || wire.ended)) {
-			say("cannot watch any longer: %s", wire.why);
+			message("cannot watch any longer: %s", wire.why);
 			status = STATUS_UNAVAILABLE;
 		}
 	}
@@ -122,7 +122,7 @@ task_ping(const struct options *o, const struct address *a)
 		if (answer == NULL || answer->type != ANSWER_STATUS) {
 			status = take_refusal(&wire, answer, "cannot ping");
 		} else if (o->json) {
-			status = voice_print("{s:f}", "ms", ms);
+			status = json_output_print("{s:f}", "ms", ms);
 		} else if (!o->quiet) {
 			(void)printf("%s answers in %.2f ms\n", a->text, ms);
 		}
@@ -136,7 +136,7 @@ info_value(struct slice text)
 {
 	int64_t n;
 
-	return number_parse(text, INT64_MIN, INT64_MAX, &n) ? json_integer(n) : voice_text(text);
+	return number_parse(text, INT64_MIN, INT64_MAX, &n) ? json_integer(n) : json_output_text(text);
 }
 
 /* One line of INFO into the object of its section. *section is the one it belongs to. */
@@ -230,10 +230,10 @@ task_info(const struct options *o, const struct address *a)
 		if (answer == NULL || answer->type != ANSWER_TEXT) {
 			status = info_refusal(&wire, o, answer);
 		} else if (answer->text.n == 0) {
-			say("%s is a section of Redis that holdfastd does not have", o->name);
+			message("%s is a section of Redis that holdfastd does not have", o->name);
 			status = STATUS_NO;
 		} else {
-			status = o->json ? voice_print_json(info_object(answer->text))
+			status = o->json ? json_output_print_json(info_object(answer->text))
 					 : info_print(answer->text);
 		}
 	}
@@ -248,7 +248,7 @@ task_break(const struct options *o, const struct address *a)
 	const struct answer *answer;
 	char token[NUMBER_TEXT_MAX];
 	char what[NAME_BYTES_MAX + 32];
-	char span[SPAN_TEXT_MAX];
+	char span[DURATION_TEXT_MAX];
 	int status = take_greeting(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
@@ -259,11 +259,11 @@ task_break(const struct options *o, const struct address *a)
 		if (answer == NULL || answer->type != ANSWER_INT) {
 			status = take_refusal(&wire, answer, what);
 		} else if (o->json) {
-			status = voice_print("{s:s, s:I, s:I}", "name", o->name, "token",
+			status = json_output_print("{s:s, s:I, s:I}", "name", o->name, "token",
 				(json_int_t)o->token, "withheld_ms", (json_int_t)answer->n);
 		} else if (!o->quiet) {
-			(void)printf(
-				"%s is broken, and passes on in %s\n", o->name, span_text(span, answer->n));
+			(void)printf("%s is broken, and passes on in %s\n", o->name,
+				duration_text(span, answer->n));
 		}
 	}
 	wire_close(&wire);

@@ -1,12 +1,12 @@
 /*
- * bench: how fast this daemon hands out locks, with an umpire who sees that it keeps its promises.
+ * bench: how fast this daemon hands out locks, with an checker who sees that it keeps its promises.
  */
-#include "client/contest.h"
-#include "client/grid.h"
-#include "client/say.h"
+#include "client/json_output.h"
+#include "client/load.h"
+#include "client/message.h"
 #include "client/status.h"
+#include "client/table.h"
 #include "client/tasks.h"
-#include "client/voice.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,79 +14,79 @@
 
 #define CELL_BYTES 32
 
-/* How many clients share a name of a mixed contest when nobody says. */
+/* How many clients share a name of a mixed load when nobody says. */
 #define CLIENTS_PER_NAME 4
 
-static struct contest_plan
-plan_of(const struct options *o, enum contest_kind kind)
+static struct load_plan
+plan_of(const struct options *o, enum load_kind kind)
 {
-	struct contest_plan plan = {kind, (size_t)o->clients, (size_t)o->names, o->bench_ms};
+	struct load_plan plan = {kind, (size_t)o->clients, (size_t)o->names, o->bench_ms};
 
-	if (kind == CONTEST_UNCONTENDED) {
+	if (kind == LOAD_UNCONTENDED) {
 		plan.names = 0;
 	} else if (plan.names == 0) {
-		plan.names = kind == CONTEST_CONTENDED ? 1 : (plan.clients - 1) / CLIENTS_PER_NAME + 1;
+		plan.names = kind == LOAD_CONTENDED ? 1 : (plan.clients - 1) / CLIENTS_PER_NAME + 1;
 	}
 	return plan;
 }
 
 static void
-grid_number(struct grid *g, const char *format, double n)
+table_number(struct table *g, const char *format, double n)
 {
 	char text[CELL_BYTES];
 
 	(void)snprintf(text, sizeof(text), format, n);
-	grid_text(g, slice_of(text));
+	table_text(g, slice_of(text));
 }
 
 static void
-grid_row(struct grid *g, const struct contest_plan *plan, const struct contest_result *r)
+table_row(struct table *g, const struct load_plan *plan, const struct load_result *r)
 {
-	grid_text(g, slice_of(contest_word(plan->kind)));
-	grid_int(g, (int64_t)plan->clients);
-	grid_int(g, plan->kind == CONTEST_UNCONTENDED ? (int64_t)plan->clients : (int64_t)plan->names);
-	grid_number(g, "%.0f", (double)r->pairs / r->seconds);
-	grid_int(g, gauge_percentile_us(&r->waits, 50));
-	grid_int(g, gauge_percentile_us(&r->waits, 99));
-	grid_int(g, r->waits.longest_us);
-	grid_number(g, "%.2f", r->least_share);
+	table_text(g, slice_of(load_word(plan->kind)));
+	table_int(g, (int64_t)plan->clients);
+	table_int(g, plan->kind == LOAD_UNCONTENDED ? (int64_t)plan->clients : (int64_t)plan->names);
+	table_number(g, "%.0f", (double)r->pairs / r->seconds);
+	table_int(g, histogram_percentile_us(&r->waits, 50));
+	table_int(g, histogram_percentile_us(&r->waits, 99));
+	table_int(g, r->waits.longest_us);
+	table_number(g, "%.2f", r->least_share);
 }
 
 static json_t *
-result_json(const struct contest_plan *plan, const struct contest_result *r)
+result_json(const struct load_plan *plan, const struct load_result *r)
 {
 	return json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:f}", "kind",
-		contest_word(plan->kind), "clients", (json_int_t)plan->clients, "names",
-		(json_int_t)(plan->kind == CONTEST_UNCONTENDED ? plan->clients : plan->names), "seconds",
+		load_word(plan->kind), "clients", (json_int_t)plan->clients, "names",
+		(json_int_t)(plan->kind == LOAD_UNCONTENDED ? plan->clients : plan->names), "seconds",
 		r->seconds, "pairs", (json_int_t)r->pairs, "changes", (json_int_t)r->changes,
 		"pairs_per_second", (double)r->pairs / r->seconds, "wait_p50_us",
-		(json_int_t)gauge_percentile_us(&r->waits, 50), "wait_p99_us",
-		(json_int_t)gauge_percentile_us(&r->waits, 99), "wait_max_us",
+		(json_int_t)histogram_percentile_us(&r->waits, 50), "wait_p99_us",
+		(json_int_t)histogram_percentile_us(&r->waits, 99), "wait_max_us",
 		(json_int_t)r->waits.longest_us, "pair_p50_us",
-		(json_int_t)gauge_percentile_us(&r->rounds, 50), "pair_p99_us",
-		(json_int_t)gauge_percentile_us(&r->rounds, 99), "least_share", r->least_share);
+		(json_int_t)histogram_percentile_us(&r->rounds, 50), "pair_p99_us",
+		(json_int_t)histogram_percentile_us(&r->rounds, 99), "least_share", r->least_share);
 }
 
 /* What came of the kinds so far. */
 struct outcome {
-	struct grid grid;
+	struct table table;
 	json_t *list;
 	uint64_t grants;
 };
 
 static int
-contest_add(const struct contest_plan *plan, const struct address *a, struct outcome *outcome)
+load_add(const struct load_plan *plan, const struct address *a, struct outcome *outcome)
 {
-	struct contest_result result;
-	int status = contest_run(plan, a, &result);
+	struct load_result result;
+	int status = load_run(plan, a, &result);
 
 	if (status != STATUS_DONE) {
 		return status;
 	}
 	outcome->grants += result.pairs;
-	grid_row(&outcome->grid, plan, &result);
+	table_row(&outcome->table, plan, &result);
 	if (json_array_append_new(outcome->list, result_json(plan, &result)) != 0) {
-		say("no memory for the result");
+		message("no memory for the result");
 		return STATUS_INTERNAL;
 	}
 	return STATUS_DONE;
@@ -98,17 +98,17 @@ outcome_print(const struct options *o, struct outcome *outcome)
 	bool printed;
 
 	if (o->json) {
-		return voice_print_json(json_incref(outcome->list));
+		return json_output_print_json(json_incref(outcome->list));
 	}
 	if (o->quiet) {
 		return STATUS_DONE;
 	}
-	printed = grid_print(&outcome->grid);
+	printed = table_print(&outcome->table);
 	(void)printf("%" PRIu64
 		     " grants: nobody held a lock beside an exclusive holder, and every token grew\n",
 		outcome->grants);
 	if (!printed || fflush(stdout) != 0) {
-		say("cannot print: no memory, or standard output is closed");
+		message("cannot print: no memory, or standard output is closed");
 		return STATUS_INTERNAL;
 	}
 	return STATUS_DONE;
@@ -118,12 +118,12 @@ outcome_print(const struct options *o, struct outcome *outcome)
 static unsigned
 kinds_of(const char *word)
 {
-	for (unsigned i = 0; i < CONTEST_COUNT; i++) {
-		if (word != NULL && strcmp(word, contest_word((enum contest_kind)i)) == 0) {
+	for (unsigned i = 0; i < LOAD_COUNT; i++) {
+		if (word != NULL && strcmp(word, load_word((enum load_kind)i)) == 0) {
 			return 1u << i;
 		}
 	}
-	return word == NULL ? (1u << CONTEST_COUNT) - 1 : 0;
+	return word == NULL ? (1u << LOAD_COUNT) - 1 : 0;
 }
 
 int
@@ -136,22 +136,22 @@ task_bench(const struct options *o, const struct address *a)
 	int status = STATUS_DONE;
 
 	if (kinds == 0) {
-		say("holdfast bench %s: uncontended, contended or mixed is allowed", o->name);
+		message("holdfast bench %s: uncontended, contended or mixed is allowed", o->name);
 		return STATUS_USAGE;
 	}
 	outcome.list = json_array();
-	grid_init(&outcome.grid, heads);
-	for (unsigned i = 0; i < CONTEST_COUNT && status == STATUS_DONE; i++) {
-		struct contest_plan plan = plan_of(o, (enum contest_kind)i);
+	table_init(&outcome.table, heads);
+	for (unsigned i = 0; i < LOAD_COUNT && status == STATUS_DONE; i++) {
+		struct load_plan plan = plan_of(o, (enum load_kind)i);
 
 		if ((kinds & (1u << i)) != 0) {
-			status = contest_add(&plan, a, &outcome);
+			status = load_add(&plan, a, &outcome);
 		}
 	}
 	if (status == STATUS_DONE) {
 		status = outcome_print(o, &outcome);
 	}
-	grid_done(&outcome.grid);
+	table_done(&outcome.table);
 	json_decref(outcome.list);
 	return status;
 }

@@ -4,7 +4,7 @@
  */
 #include "client/circle.h"
 
-#include "client/family.h"
+#include "client/descendants.h"
 #include "client/pages.h"
 #include "client/wire.h"
 #include "daemon/base/clock.h"
@@ -18,7 +18,7 @@ is_ancestor(int64_t pid)
 	pid_t at = getppid();
 
 	while (at > 1 && at != pid) {
-		at = family_parent(at);
+		at = descendants_parent(at);
 	}
 	return at > 1;
 }
@@ -44,7 +44,7 @@ bound_to(struct wire *w, int64_t session, int64_t until_ms)
 
 /* Whether the daemon sees processes as we do, which it does not across namespaces. */
 static bool
-sees_us(const struct answer *inspect)
+lists_us(const struct answer *inspect)
 {
 	const struct answer *waiters = answer_get(inspect, "waiters");
 
@@ -75,7 +75,7 @@ holder_above(struct wire *w, const char *name, int64_t until_ms)
 				above = answer_get_int(&holders->items[i], "session", 0);
 			}
 		}
-		seen = sees_us(page);
+		seen = lists_us(page);
 	}
 	return seen ? above : 0;
 }

@@ -6,12 +6,12 @@
  *
  * The drain goes on when this process ends.
  */
-#include "client/say.h"
-#include "client/span.h"
+#include "client/duration.h"
+#include "client/json_output.h"
+#include "client/message.h"
 #include "client/status.h"
 #include "client/take.h"
 #include "client/tasks.h"
-#include "client/voice.h"
 #include "daemon/base/clock.h"
 #include "proto/number.h"
 
@@ -51,14 +51,14 @@ drain_look(struct wire *look)
 static void
 drain_tell(struct drain *d, int64_t left)
 {
-	char span[SPAN_TEXT_MAX];
+	char span[DURATION_TEXT_MAX];
 	int64_t rest_ms = d->until_ms - clock_ms();
 
 	if (!d->people || left <= 0 || left == d->told) {
 		return;
 	}
-	say("%" PRId64 " hold%s left, waiting for %s at most", left, left == 1 ? " is" : "s are",
-		span_text(span, rest_ms > 0 ? rest_ms : 0));
+	message("%" PRId64 " hold%s left, waiting for %s at most", left, left == 1 ? " is" : "s are",
+		duration_text(span, rest_ms > 0 ? rest_ms : 0));
 	d->told = left;
 }
 
@@ -88,13 +88,14 @@ static int
 drain_print(const struct options *o, int64_t left)
 {
 	if (o->json) {
-		int status = voice_print("{s:I}", "left", (json_int_t)left);
+		int status = json_output_print("{s:I}", "left", (json_int_t)left);
 
 		return status != STATUS_DONE || left == 0 ? status : STATUS_NO;
 	}
 	if (left > 0) {
-		say("the daemon has ended; %" PRId64 " hold%s left, withheld until the time that the holder "
-		    "was told",
+		message("the daemon has ended; %" PRId64
+			" hold%s left, withheld until the time that the holder "
+			"was told",
 			left, left == 1 ? " was" : "s were");
 		return STATUS_NO;
 	}

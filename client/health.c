@@ -7,11 +7,11 @@
  *     UNLOCK name
  *     INFO masters
  */
-#include "client/say.h"
+#include "client/json_output.h"
+#include "client/message.h"
 #include "client/status.h"
 #include "client/take.h"
 #include "client/tasks.h"
-#include "client/voice.h"
 #include "client/wire.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
@@ -155,8 +155,8 @@ static int
 health_json(const struct finding *f)
 {
 	static const char *const words[] = {"ok", "warning", "critical", "unknown"};
-	json_t *json =
-		json_pack("{s:s, s:o}", "health", words[f->health], "text", voice_text(slice_of(f->text)));
+	json_t *json = json_pack(
+		"{s:s, s:o}", "health", words[f->health], "text", json_output_text(slice_of(f->text)));
 
 	if (json != NULL && f->ms >= 0) {
 		(void)json_object_set_new(json, "ms", json_real(f->ms));
@@ -166,7 +166,7 @@ health_json(const struct finding *f)
 		(void)json_object_set_new(json, "usable", json_integer(f->usable));
 		(void)json_object_set_new(json, "majority", json_integer(f->majority));
 	}
-	return voice_print_json(json);
+	return json_output_print_json(json);
 }
 
 int

@@ -3,7 +3,7 @@
  */
 #include "client/holding.h"
 
-#include "client/span.h"
+#include "client/duration.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 #include "proto/number.h"
@@ -181,11 +181,11 @@ lease_ends(const struct holding *h)
 static void
 holding_runs_out(struct holding *h, enum deadline_step step)
 {
-	char span[SPAN_TEXT_MAX];
+	char span[DURATION_TEXT_MAX];
 
 	if (h->why[0] == '\0' && lease_ends(h)) {
-		(void)snprintf(
-			h->why, sizeof(h->why), "the %s of --lease are over", span_text(span, h->lease_ms));
+		(void)snprintf(h->why, sizeof(h->why), "the %s of --lease are over",
+			duration_text(span, h->lease_ms));
 	} else if (h->why[0] == '\0' && h->deadline.sent_ms == 0) {
 		(void)snprintf(h->why, sizeof(h->why), "%s",
 			step == DEADLINE_STOP ? "its time is nearly over, and the daemon has not renewed it"

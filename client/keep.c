@@ -2,11 +2,11 @@
  * keep: holdfast hold, which has a lock until it is told to stop.
  */
 #include "client/holding.h"
-#include "client/say.h"
+#include "client/json_output.h"
+#include "client/message.h"
 #include "client/status.h"
 #include "client/take.h"
 #include "client/tasks.h"
-#include "client/voice.h"
 #include "client/wakeup.h"
 #include "daemon/base/clock.h"
 
@@ -24,14 +24,14 @@ token_print(const struct options *o, const struct grant *g)
 	int64_t valid = g->expire_ms - clock_ms();
 
 	if (o->json) {
-		return voice_print("{s:s, s:I, s:I}", "name", o->name, "token", (json_int_t)g->token,
+		return json_output_print("{s:s, s:I, s:I}", "name", o->name, "token", (json_int_t)g->token,
 			"valid_ms", (json_int_t)(valid > 0 ? valid : 0));
 	}
 	if (o->token_file != NULL) {
 		return take_token_file(o, g->token);
 	}
 	if (!o->quiet && (printf("%" PRId64 "\n", g->token) < 0 || fflush(stdout) != 0)) {
-		say("cannot print the token: standard output is closed");
+		message("cannot print the token: standard output is closed");
 		return STATUS_INTERNAL;
 	}
 	return STATUS_DONE;
@@ -40,7 +40,8 @@ token_print(const struct options *o, const struct grant *g)
 static int
 lost(const struct options *o, const struct holding *h)
 {
-	say("the lock %s is lost: %s", o->name, h->why[0] != '\0' ? h->why : "the daemon does not answer");
+	message("the lock %s is lost: %s", o->name,
+		h->why[0] != '\0' ? h->why : "the daemon does not answer");
 	return STATUS_LOST;
 }
 

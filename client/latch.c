@@ -1,11 +1,11 @@
 /*
  * latch: latch and await, for steps that others wait for.
  */
-#include "client/say.h"
+#include "client/json_output.h"
+#include "client/message.h"
 #include "client/status.h"
 #include "client/take.h"
 #include "client/tasks.h"
-#include "client/voice.h"
 #include "client/waiting.h"
 #include "daemon/base/clock.h"
 #include "proto/number.h"
@@ -51,20 +51,20 @@ tell(const struct options *o, const struct answer *answer)
 
 	if (o->json) {
 		int status =
-			set ? voice_print("{s:s, s:b}", "name", o->name, "set", answer->n == 1)
-			    : voice_print("{s:s, s:o}", "name", o->name, "left",
+			set ? json_output_print("{s:s, s:b}", "name", o->name, "set", answer->n == 1)
+			    : json_output_print("{s:s, s:o}", "name", o->name, "left",
 				      answer->type == ANSWER_NULL ? json_null() : json_integer(answer->n));
 
 		return status != STATUS_DONE || !no ? status : STATUS_NO;
 	}
 	if (no) {
 		if (!o->quiet) {
-			say(set ? "the latch %s is there already" : "there is no latch %s", o->name);
+			message(set ? "the latch %s is there already" : "there is no latch %s", o->name);
 		}
 		return STATUS_NO;
 	}
 	if (!set && !o->quiet && (printf("%" PRId64 "\n", answer->n) < 0 || fflush(stdout) != 0)) {
-		say("cannot print how many steps are left: standard output is closed");
+		message("cannot print how many steps are left: standard output is closed");
 		return STATUS_INTERNAL;
 	}
 	return STATUS_DONE;
@@ -166,14 +166,14 @@ task_await(const struct options *o, const struct address *a)
 	if (answer != NULL && answer->type == ANSWER_NULL) {
 		status = (int)o->busy_status;
 		if (!o->quiet) {
-			say("the latch %s is still closed%s", o->name,
+			message("the latch %s is still closed%s", o->name,
 				o->wait_ms > 0 ? ", and the wait is over" : "");
 		}
 	} else if (answer == NULL || answer->type != ANSWER_INT) {
 		(void)snprintf(what, sizeof(what), "cannot wait for the latch %s", o->name);
 		status = take_refusal(&wire, answer, what);
 	} else if (o->json) {
-		status = voice_print("{s:s, s:b}", "name", o->name, "open", true);
+		status = json_output_print("{s:s, s:b}", "name", o->name, "open", true);
 	}
 	wire_close(&wire);
 	return status;

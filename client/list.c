@@ -4,10 +4,10 @@
  */
 #include "client/list.h"
 
-#include "client/grid.h"
-#include "client/say.h"
+#include "client/json_output.h"
+#include "client/message.h"
 #include "client/status.h"
-#include "client/voice.h"
+#include "client/table.h"
 #include "proto/escape.h"
 
 #include <inttypes.h>
@@ -99,7 +99,7 @@ list_end(struct list *list, bool printed)
 	if (printed && !list->failed && fflush(stdout) == 0) {
 		return STATUS_DONE;
 	}
-	say("cannot print: no memory, or standard output is closed");
+	message("cannot print: no memory, or standard output is closed");
 	return STATUS_INTERNAL;
 }
 
@@ -123,7 +123,7 @@ pages_why(const struct pages *pages)
 bool
 list_add_error(json_t *object, const struct pages *pages, int64_t missing)
 {
-	return json_object_set_new(object, "error", voice_text(pages_why(pages))) == 0 &&
+	return json_object_set_new(object, "error", json_output_text(pages_why(pages))) == 0 &&
 	       json_object_set_new(object, "missing", missing < 0 ? json_null() : json_integer(missing)) == 0;
 }
 
@@ -146,10 +146,11 @@ list_print_json(struct list *list, const struct pages *pages, int64_t missing)
 
 	list_sort(list);
 	for (size_t i = 0; printed && i < list->count; i++) {
-		printed = (i == 0 || putchar(',') != EOF) && voice_write(text_behind(list->rows[i].texts));
+		printed = (i == 0 || putchar(',') != EOF) &&
+			  json_output_write(text_behind(list->rows[i].texts));
 	}
 	if (printed && last != NULL) {
-		printed = (list->count == 0 || putchar(',') != EOF) && voice_write(last);
+		printed = (list->count == 0 || putchar(',') != EOF) && json_output_write(last);
 	}
 	free(last);
 	return list_end(list, printed && puts("]") != EOF);
@@ -172,10 +173,10 @@ list_print_names(struct list *list)
 int
 list_print_table(struct list *list, const char *const *heads, unsigned flexible)
 {
-	struct grid g;
+	struct table g;
 	bool printed;
 
-	grid_init(&g, heads);
+	table_init(&g, heads);
 	g.ordered = true;
 	g.flexible = flexible;
 	list_sort(list);
@@ -183,11 +184,11 @@ list_print_table(struct list *list, const char *const *heads, unsigned flexible)
 		const char *text = list->rows[i].texts;
 
 		for (size_t c = 0; c < g.columns; c++, text = text_behind(text)) {
-			grid_text(&g, slice_of(text));
+			table_text(&g, slice_of(text));
 		}
 	}
-	printed = grid_print(&g);
-	grid_done(&g);
+	printed = table_print(&g);
+	table_done(&g);
 	return list_end(list, printed);
 }
 
@@ -244,6 +245,6 @@ list_say_error(const struct pages *pages, size_t told, int64_t missing)
 	if (missing >= 0) {
 		(void)snprintf(text, sizeof(text), "at most %" PRId64 " are missing", missing);
 	}
-	say("the list ends early, after %zu: %s; %.*s", told, text, (int)why.n, why.n > 0 ? why.p : "");
+	message("the list ends early, after %zu: %s; %.*s", told, text, (int)why.n, why.n > 0 ? why.p : "");
 	return STATUS_NO;
 }

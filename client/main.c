@@ -5,8 +5,8 @@
 #include "client/address.h"
 #include "client/completion.h"
 #include "client/help.h"
+#include "client/message.h"
 #include "client/options.h"
-#include "client/say.h"
 #include "client/status.h"
 #include "client/tasks.h"
 #include "client/wire.h"
@@ -21,7 +21,7 @@ task_completion(const struct options *o, const struct address *a)
 {
 	(void)a;
 	if (!completion_print(stdout, o->name)) {
-		say("holdfast completion %s: bash, zsh or fish is allowed", o->name);
+		message("holdfast completion %s: bash, zsh or fish is allowed", o->name);
 		return STATUS_USAGE;
 	}
 	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
@@ -49,8 +49,8 @@ tell_which(const struct options *o, const struct address *a)
 	bool asked = o->verbose || o->task == TASK_PING || isatty(STDERR_FILENO) == 1;
 
 	if (a->other != NULL && asked && !o->quiet && wire_listens(a->other)) {
-		say("two daemons answer: this is yours at %s, not the system's at unix:%s; HOLDFAST_URL "
-		    "chooses",
+		message("two daemons answer: this is yours at %s, not the system's at unix:%s; HOLDFAST_URL "
+			"chooses",
 			a->text, a->other);
 	}
 }
@@ -84,7 +84,7 @@ perform(const struct options *o)
 
 	if (o->task != TASK_COMPLETION && !address_choose(&address, o->socket, getenv("HOLDFAST_URL"),
 						  getenv("XDG_RUNTIME_DIR"), why)) {
-		say("%s", why);
+		message("%s", why);
 		return o->task == TASK_HEALTH ? STATUS_UNKNOWN
 		       : o->socket != NULL    ? STATUS_USAGE
 					      : STATUS_CONFIG;
@@ -103,7 +103,7 @@ main(int argc, char **argv)
 
 	streams_complete();
 	if (!options_parse(&options, argc, argv, why)) {
-		say("%s", why);
+		message("%s", why);
 		return STATUS_USAGE;
 	}
 	if (options.help) {

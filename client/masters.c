@@ -4,13 +4,13 @@
  * The daemon answers when the set is in force, which can take as long as a server is away. Meanwhile another
  * connection asks what the change waits for, and each new answer is said on standard error.
  */
-#include "client/grid.h"
-#include "client/say.h"
-#include "client/span.h"
+#include "client/duration.h"
+#include "client/json_output.h"
+#include "client/message.h"
 #include "client/status.h"
+#include "client/table.h"
 #include "client/take.h"
 #include "client/tasks.h"
-#include "client/voice.h"
 #include "daemon/base/clock.h"
 
 #include <inttypes.h>
@@ -64,25 +64,25 @@ next_places(const struct answer *set)
 /* ---- status ---- */
 
 static void
-grid_master(struct grid *g, const struct answer *master)
+table_master(struct table *g, const struct answer *master)
 {
 	int64_t guard_ms = answer_get_int(master, "guard_ms", 0);
 	struct slice unacknowledged = answer_get_text(master, "unacknowledged");
 	struct slice reason = answer_get_text(master, "reason");
-	char span[SPAN_TEXT_MAX];
+	char span[DURATION_TEXT_MAX];
 	char note[WAITS_MAX];
 
-	grid_text(g, answer_get_text(master, "place"));
-	grid_text(g, answer_get_text(master, "way"));
-	grid_text(g, answer_get_text(master, "role"));
-	grid_text(g, answer_get_text(master, "state"));
-	grid_text(g, slice_of(guard_ms > 0 ? span_text(span, guard_ms) : "-"));
-	grid_text(g, answer_get_text(master, "id"));
+	table_text(g, answer_get_text(master, "place"));
+	table_text(g, answer_get_text(master, "way"));
+	table_text(g, answer_get_text(master, "role"));
+	table_text(g, answer_get_text(master, "state"));
+	table_text(g, slice_of(guard_ms > 0 ? duration_text(span, guard_ms) : "-"));
+	table_text(g, answer_get_text(master, "id"));
 	(void)snprintf(note, sizeof(note), "%.*s%s%s%.*s", (int)reason.n, reason.n > 0 ? reason.p : "",
 		reason.n > 0 && unacknowledged.n > 0 ? "; " : "",
 		unacknowledged.n > 0 ? "has not acknowledged: " : "", (int)unacknowledged.n,
 		unacknowledged.n > 0 ? unacknowledged.p : "");
-	grid_text(g, slice_of(note));
+	table_text(g, slice_of(note));
 }
 
 static int
@@ -90,7 +90,7 @@ status_print(const struct answer *set)
 {
 	static const char *const heads[] = {"PLACE", "WAY", "ROLE", "STATE", "GUARD", "ID", "REMARK", NULL};
 	const struct answer *masters = set_masters(set);
-	struct grid g;
+	struct table g;
 	int status = STATUS_DONE;
 
 	(void)printf("generation %" PRId64 ", %.*s; ", answer_get_int(set, "generation", 0),
@@ -104,15 +104,15 @@ status_print(const struct answer *set)
 			answer_get_int(set, "next_generation", 0), TEXT(set, "change"),
 			(int)next_places(set).n, next_places(set).n > 0 ? next_places(set).p : "");
 	}
-	grid_init(&g, heads);
+	table_init(&g, heads);
 	for (size_t i = 0; i < masters->count; i++) {
-		grid_master(&g, &masters->items[i]);
+		table_master(&g, &masters->items[i]);
 	}
-	if (!grid_print(&g)) {
-		say("cannot print: no memory, or standard output is closed");
+	if (!table_print(&g)) {
+		message("cannot print: no memory, or standard output is closed");
 		status = STATUS_INTERNAL;
 	}
-	grid_done(&g);
+	table_done(&g);
 	return status;
 }
 
@@ -140,7 +140,7 @@ masters_show(const struct options *o, struct wire *w)
 	if (set == NULL || o->quiet) {
 		return status;
 	}
-	return o->json ? voice_print_json(voice_of(set)) : status_print(set);
+	return o->json ? json_output_print_json(json_output_of(set)) : status_print(set);
 }
 
 /* ---- change ---- */
@@ -190,7 +190,7 @@ change_wait(struct wire *w, struct wire *look, bool quiet)
 		}
 		waits_for(now, set);
 		if (strcmp(now, before) != 0) {
-			say("%s", now);
+			message("%s", now);
 			memcpy(before, now, sizeof(before));
 		}
 	}
@@ -227,8 +227,8 @@ change_print(const struct options *o, struct wire *look, int64_t generation)
 	}
 
 	if (o->json) {
-		return set == NULL ? voice_print("{s:I}", "generation", (json_int_t)generation)
-				   : voice_print_json(voice_of(set));
+		return set == NULL ? json_output_print("{s:I}", "generation", (json_int_t)generation)
+				   : json_output_print_json(json_output_of(set));
 	}
 	(void)printf("generation %" PRId64 " is in force\n", generation);
 	return set == NULL ? status : status_print(set);
@@ -252,7 +252,7 @@ masters_change(const struct options *o, const struct address *a, struct wire *w,
 	}
 	answer = change_wait(w, look, o->quiet);
 	if (answer == NULL) {
-		say("%s; the change may go on: holdfast masters status", w->why);
+		message("%s; the change may go on: holdfast masters status", w->why);
 		return STATUS_UNAVAILABLE;
 	}
 	if (answer->type != ANSWER_INT) {

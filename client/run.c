@@ -8,14 +8,14 @@
  * The lock comes first, then the supervisor, then SESSION BIND, and only when that is acknowledged may the
  * command start. From there on one loop looks at the daemon, the supervisor, signals and the clock.
  */
-#include "client/family.h"
+#include "client/descendants.h"
+#include "client/duration.h"
 #include "client/holding.h"
 #include "client/job.h"
 #include "client/limits.h"
+#include "client/message.h"
 #include "client/nest.h"
 #include "client/record.h"
-#include "client/say.h"
-#include "client/span.h"
 #include "client/status.h"
 #include "client/supervisor.h"
 #include "client/take.h"
@@ -58,7 +58,7 @@ struct run {
 	pid_t child;
 	int child_status;
 	bool child_ended;
-	bool gone;        /* the whole family is */
+	bool gone;        /* the whole descendants is */
 	bool told;        /* that the daemon is gone */
 	bool nested;      /* the hold is that of a run around this one */
 	bool interrupted; /* somebody wants an end: no --min-hold */
@@ -159,7 +159,7 @@ command_start(struct run *r)
 	/* Should the supervisor be killed, its processes come to us. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!supervisor_start(&r->supervisor, &r->plan)) {
-		say("cannot start the command: %s", strerror(errno));
+		message("cannot start the command: %s", strerror(errno));
 		return STATUS_INTERNAL;
 	}
 	streams_drop();
@@ -188,7 +188,7 @@ stop_ask(struct run *r)
 	if (loss.way != LOSS_WARN && !r->timed_out) {
 		r->status = STATUS_LOST;
 	}
-	say("the lock %s is lost: %s%s", r->o->name,
+	message("the lock %s is lost: %s%s", r->o->name,
 		r->holding.why[0] != '\0' ? r->holding.why : "the daemon does not answer",
 		loss.way == LOSS_WARN ? "" : ": stopping the command");
 	if (loss.way == LOSS_TERM) {
@@ -228,7 +228,7 @@ daemon_gone(struct run *r)
 	r->fds[WATCH_WIRE].fd = -1;
 	supervisor_limit(&r->supervisor, r->holding.deadline.expire_ms);
 	if (!r->o->quiet && r->stopping == STOP_NOT) {
-		say("%s: the lock %s is good for %lld ms more", r->holding.why, r->o->name,
+		message("%s: the lock %s is good for %lld ms more", r->holding.why, r->o->name,
 			(long long)(left > 0 ? left : 0));
 	}
 }
@@ -286,7 +286,7 @@ look_at_lock(struct run *r)
 static void
 look_at_limits(struct run *r)
 {
-	char span[SPAN_TEXT_MAX];
+	char span[DURATION_TEXT_MAX];
 
 	if (r->gone) {
 		return;
@@ -299,7 +299,7 @@ look_at_limits(struct run *r)
 		if (r->status < 0) {
 			r->status = STATUS_TIMED_OUT;
 		}
-		say("the command has run for %s: stopping it", span_text(span, r->o->max_run_ms));
+		message("the command has run for %s: stopping it", duration_text(span, r->o->max_run_ms));
 		job_signal(&r->job, SIGTERM);
 		break;
 	case LIMITS_KILL:
@@ -339,28 +339,29 @@ signals_read(struct run *r)
 static void
 supervisor_killed(struct run *r)
 {
-	const struct family family = {.group = r->plan.shared ? getpgrp() : r->child,
+	const struct descendants descendants = {.group = r->plan.shared ? getpgrp() : r->child,
 		.root = getpid(),
 		.shared = r->plan.shared,
 		.command = r->child_ended ? 0 : r->child};
 	int status;
 	int fd;
 
-	say("the supervisor of the command was killed, and the lock is lost with it: killing the command");
+	message("the supervisor of the command was killed, and the lock is lost with it: killing the "
+		"command");
 	r->status = STATUS_LOST;
 	r->gone = true;
 	r->child_ended = true;
 	while (r->child > 0) {
-		enum family_rest rest;
+		enum descendants_rest rest;
 
-		(void)family_signal(&family, SIGKILL);
+		(void)descendants_signal(&descendants, SIGKILL);
 		while (waitpid(-1, &status, WNOHANG) > 0) {
 		}
-		rest = family_watch(&family, &fd);
-		if (rest == FAMILY_GONE) {
+		rest = descendants_watch(&descendants, &fd);
+		if (rest == DESCENDANTS_GONE) {
 			break;
 		}
-		if (rest == FAMILY_LIVES) {
+		if (rest == DESCENDANTS_LIVES) {
 			struct pollfd p = {fd, POLLIN, 0};
 
 			(void)poll(&p, 1, -1);
@@ -383,7 +384,7 @@ news_read(struct run *r)
 		r->job.command = news.pid;
 		break;
 	case NEWS_FAILED:
-		say("cannot start the command: %s", strerror(news.value));
+		message("cannot start the command: %s", strerror(news.value));
 		r->status = STATUS_INTERNAL;
 		r->gone = true;
 		break;
@@ -409,7 +410,7 @@ mention_left_behind(struct run *r)
 {
 	r->mention_at_ms = INT64_MAX;
 	if (!r->o->quiet) {
-		say("the command has ended, but processes of its group run on: %s is kept until they end",
+		message("the command has ended, but processes of its group run on: %s is kept until they end",
 			r->o->name);
 	}
 }
@@ -497,7 +498,7 @@ run_command(struct run *r)
 	job_end(&r->job);
 	/* The session is still bound to the supervisor, which waits for us. */
 	if (r->stopping == STOP_NOT && !give_back(r) && r->status < 0) {
-		say("the lock %s was lost while the command ran: %s", r->o->name, r->holding.why);
+		message("the lock %s was lost while the command ran: %s", r->o->name, r->holding.why);
 		r->status = r->o->on_lost.way == LOSS_WARN ? -1 : STATUS_LOST;
 	}
 	supervisor_finish(&r->supervisor);
@@ -536,7 +537,7 @@ report(const struct run *r, int fd, int64_t began_ms, int status)
 	if (fd < 0 || record_write(fd, &record)) {
 		return status;
 	}
-	say("cannot write to --status-fd %lld: %s", (long long)r->o->status_fd, strerror(errno));
+	message("cannot write to --status-fd %lld: %s", (long long)r->o->status_fd, strerror(errno));
 	return status == STATUS_DONE ? STATUS_INTERNAL : status;
 }
 
@@ -564,7 +565,7 @@ task_run(const struct options *o, const struct address *a)
 	int status;
 
 	if (o->status_fd > 0 && fd < 0) {
-		say("--status-fd %lld: %s: open it first, as in 3>FILE", (long long)o->status_fd,
+		message("--status-fd %lld: %s: open it first, as in 3>FILE", (long long)o->status_fd,
 			strerror(errno));
 		return STATUS_USAGE;
 	}
@@ -575,14 +576,15 @@ task_run(const struct options *o, const struct address *a)
 	}
 	take_label(label, o->shell != NULL ? r.shell[0] : o->command[0]);
 	if (nest_overlaps(o)) {
-		say("the holdfast run that this is a part of has some of these locks: --also takes all of "
-		    "them or "
-		    "none");
+		message("the holdfast run that this is a part of has some of these locks: --also takes all "
+			"of "
+			"them or "
+			"none");
 		return STATUS_USAGE;
 	}
 	r.nested = nest_join(&r.wire, &taking, &r.grant);
 	if (r.nested && o->verbose) {
-		say("%s is held by the holdfast run that this is a part of: joining it", o->name);
+		message("%s is held by the holdfast run that this is a part of: joining it", o->name);
 	}
 	if (r.nested || take_lock(&r.wire, &taking, &r.grant, &status)) {
 		status = run_locked(&r);

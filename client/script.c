@@ -4,12 +4,12 @@
  * The hold belongs to a process, not to a connection: SESSION BIND with its pidfd, by all three alike, joins
  * the one session that this process has.
  */
-#include "client/family.h"
-#include "client/say.h"
+#include "client/descendants.h"
+#include "client/json_output.h"
+#include "client/message.h"
 #include "client/status.h"
 #include "client/take.h"
 #include "client/tasks.h"
-#include "client/voice.h"
 #include "client/who.h"
 #include "daemon/base/clock.h"
 #include "proto/number.h"
@@ -29,12 +29,12 @@ owner_open(const struct options *o, int64_t *pid)
 
 	*pid = o->pid > 0 ? o->pid : getppid();
 	if (o->pid == 0 && *pid <= 1) {
-		say("the parent process is gone: name the process that owns %s with --pid", o->name);
+		message("the parent process is gone: name the process that owns %s with --pid", o->name);
 		return -1;
 	}
-	fd = family_pidfd((pid_t)*pid);
+	fd = descendants_pidfd((pid_t)*pid);
 	if (fd < 0) {
-		say("process %" PRId64 ": %s: name the process that owns %s with --pid", *pid,
+		message("process %" PRId64 ": %s: name the process that owns %s with --pid", *pid,
 			strerror(errno), o->name);
 	}
 	return fd;
@@ -43,8 +43,9 @@ owner_open(const struct options *o, int64_t *pid)
 static int
 refuse_tcp(const struct options *o, const struct address *a)
 {
-	say("%s is not a Unix socket, so the daemon cannot see when the script ends: use holdfast run %s -- "
-	    "COMMAND",
+	message("%s is not a Unix socket, so the daemon cannot see when the script ends: use holdfast run %s "
+		"-- "
+		"COMMAND",
 		a->text, o->name);
 	return STATUS_USAGE;
 }
@@ -57,7 +58,7 @@ lock_report(const struct options *o, const struct grant *g)
 	if (status == STATUS_DONE && o->json) {
 		int64_t valid = g->expire_ms - clock_ms();
 
-		status = voice_print("{s:s, s:I, s:I}", "name", o->name, "token", (json_int_t)g->token,
+		status = json_output_print("{s:s, s:I, s:I}", "name", o->name, "token", (json_int_t)g->token,
 			"valid_ms", (json_int_t)(valid > 0 ? valid : 0));
 	}
 	return status;
@@ -85,8 +86,8 @@ task_lock(const struct options *o, const struct address *a)
 	take_label(label, comm);
 	if (take_lock(&wire, &taking, &grant, &status)) {
 		if ((o->pid == 0 && !o->quiet) || o->verbose) {
-			say("%s belongs to process %" PRId64 " (%s), and ends with it%s", o->name, pid, comm,
-				o->pid == 0 ? "; --pid names another" : "");
+			message("%s belongs to process %" PRId64 " (%s), and ends with it%s", o->name, pid,
+				comm, o->pid == 0 ? "; --pid names another" : "");
 		}
 		status = lock_report(o, &grant);
 		if (status != STATUS_DONE) {
@@ -146,7 +147,7 @@ session_join(struct wire *w, const struct options *o, const struct address *a, b
 	}
 	answer = wire_answer(w);
 	if (around && run_is_over(answer)) {
-		say("%s is lost: the daemon does not know the session of this run any more", o->name);
+		message("%s is lost: the daemon does not know the session of this run any more", o->name);
 		return STATUS_LOST;
 	}
 	if (answer == NULL || answer->type == ANSWER_ERROR) {
@@ -184,7 +185,7 @@ task_unlock(const struct options *o, const struct address *a)
 			(void)snprintf(what, sizeof(what), "cannot unlock %s", o->name);
 			status = take_refusal(&wire, answer, what);
 		} else if (o->json) {
-			status = voice_print(
+			status = json_output_print(
 				"{s:s, s:I}", "name", o->name, "holds_left", (json_int_t)answer->n);
 		}
 	}
@@ -211,12 +212,13 @@ task_check(const struct options *o, const struct address *a)
 		bool held = answer->type == ANSWER_INT;
 
 		status = held ? STATUS_DONE : was_held ? STATUS_LOST : STATUS_NO;
-		if (o->json && voice_print("{s:s, s:b, s:I}", "name", o->name, "held", held, "valid_ms",
+		if (o->json && json_output_print("{s:s, s:b, s:I}", "name", o->name, "held", held, "valid_ms",
 				       (json_int_t)answer->n) != STATUS_DONE) {
 			status = STATUS_INTERNAL;
 		}
 		if (!held && (was_held || o->verbose)) {
-			say(was_held ? "%s is not held any more" : "%s is not held by this process", o->name);
+			message(was_held ? "%s is not held any more" : "%s is not held by this process",
+				o->name);
 		}
 	} else {
 		(void)snprintf(what, sizeof(what), "cannot be sure of %s", o->name);

@@ -1,14 +1,14 @@
 /*
- * see: ls and sessions.
+ * list: ls and sessions.
  */
+#include "client/duration.h"
+#include "client/json_output.h"
 #include "client/list.h"
+#include "client/message.h"
 #include "client/pages.h"
-#include "client/say.h"
-#include "client/span.h"
 #include "client/status.h"
 #include "client/take.h"
 #include "client/tasks.h"
-#include "client/voice.h"
 #include "client/who.h"
 #include "proto/command.h"
 
@@ -30,7 +30,7 @@ struct seeing {
 };
 
 static struct slice
-see_name(struct seeing *seeing, const struct answer *element)
+list_name(struct seeing *seeing, const struct answer *element)
 {
 	struct slice client = answer_get_text(element, "client");
 	int64_t pid = answer_get_int(element, "pid", 0);
@@ -45,7 +45,7 @@ see_name(struct seeing *seeing, const struct answer *element)
 }
 
 static int
-see_print(const struct seeing *seeing, struct list *list, const struct pages *pages, int64_t most)
+list_print(const struct seeing *seeing, struct list *list, const struct pages *pages, int64_t most)
 {
 	size_t told = list->count;
 	int64_t missing = most < 0 ? -1 : most > (int64_t)told ? most - (int64_t)told : 0;
@@ -75,7 +75,7 @@ see(struct seeing *seeing, const struct address *a, size_t n, const char *const 
 				seeing->add(seeing, &list, &page->items[i]);
 			}
 		}
-		status = pages.begun ? see_print(seeing, &list, &pages, most)
+		status = pages.begun ? list_print(seeing, &list, &pages, most)
 				     : take_refusal(&wire, pages.answer, "cannot look");
 	}
 	wire_close(&wire);
@@ -96,16 +96,16 @@ ls_add(struct seeing *seeing, struct list *list, const struct answer *lock)
 	int64_t rank = token > 0 ? answer_get_int(lock, "held_ms", 0) : -1;
 	struct slice cells[8] = {answer_get_text(lock, "name"), answer_get_text(lock, "state"), SLICE("-"),
 		SLICE("-"), SLICE("-")};
-	char span[SPAN_TEXT_MAX], place[WHO_TEXT_MAX], number[NUMBER_TEXT_MAX], waiters[NUMBER_TEXT_MAX];
+	char span[DURATION_TEXT_MAX], place[WHO_TEXT_MAX], number[NUMBER_TEXT_MAX], waiters[NUMBER_TEXT_MAX];
 	size_t n = 5;
 
 	if (seeing->o->json) {
-		list_add_json(list, rank, cells[0], voice_of(lock));
+		list_add_json(list, rank, cells[0], json_output_of(lock));
 		return;
 	}
 	if (token > 0 && !seeing->names) {
-		cells[2] = slice_of(span_text(span, answer_get_int(lock, "held_ms", 0)));
-		cells[3] = see_name(seeing, lock);
+		cells[2] = slice_of(duration_text(span, answer_get_int(lock, "held_ms", 0)));
+		cells[3] = list_name(seeing, lock);
 		cells[4] = slice_of(who_place(place, lock));
 	}
 	if (seeing->o->verbose) {
@@ -145,12 +145,12 @@ grace_text(char out[WHO_TEXT_MAX], const struct answer *session)
 {
 	int64_t grace_ms = answer_get_int(session, "grace_ms", 0);
 	int64_t left_ms = answer_get_int(session, "left_ms", -1);
-	char span[SPAN_TEXT_MAX];
+	char span[DURATION_TEXT_MAX];
 
 	if (grace_ms == 0) {
 		return SLICE("-");
 	}
-	(void)snprintf(out, WHO_TEXT_MAX, "%s%s", span_text(span, left_ms < 0 ? grace_ms : left_ms),
+	(void)snprintf(out, WHO_TEXT_MAX, "%s%s", duration_text(span, left_ms < 0 ? grace_ms : left_ms),
 		left_ms < 0 ? "" : " left");
 	return slice_of(out);
 }
@@ -160,19 +160,19 @@ sessions_add(struct seeing *seeing, struct list *list, const struct answer *s)
 {
 	static const char *const numbers[] = {
 		"session", "uid", "connections", "grants", "waiters", "bound_pid"};
-	char texts[6][NUMBER_TEXT_MAX], span[SPAN_TEXT_MAX], place[WHO_TEXT_MAX], grace[WHO_TEXT_MAX];
+	char texts[6][NUMBER_TEXT_MAX], span[DURATION_TEXT_MAX], place[WHO_TEXT_MAX], grace[WHO_TEXT_MAX];
 	struct slice n[6];
 
 	for (size_t i = 0; i < 6; i++) {
 		n[i] = number_text(texts[i], answer_get_int(s, numbers[i], i == 1 ? -1 : 0));
 	}
 	if (seeing->o->json) {
-		list_add_json(list, 0, n[0], voice_of(s));
+		list_add_json(list, 0, n[0], json_output_of(s));
 		return;
 	}
 	list_add(list, 0,
-		(const struct slice[]){n[0], see_name(seeing, s), slice_of(who_place(place, s)), n[1],
-			slice_of(span_text(span, answer_get_int(s, "age_ms", 0))), n[2], n[3], n[4], n[5],
+		(const struct slice[]){n[0], list_name(seeing, s), slice_of(who_place(place, s)), n[1],
+			slice_of(duration_text(span, answer_get_int(s, "age_ms", 0))), n[2], n[3], n[4], n[5],
 			grace_text(grace, s)},
 		10);
 }

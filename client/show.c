@@ -1,13 +1,13 @@
 /*
  * show: a name with all its holders and waiters, which come in pages.
  */
+#include "client/duration.h"
+#include "client/json_output.h"
 #include "client/list.h"
 #include "client/pages.h"
-#include "client/span.h"
 #include "client/status.h"
 #include "client/take.h"
 #include "client/tasks.h"
-#include "client/voice.h"
 #include "client/who.h"
 #include "proto/command.h"
 #include "proto/escape.h"
@@ -50,16 +50,17 @@ show_line(const char *key, const char *format, ...)
 static void
 show_holder(const struct answer *holder, bool local)
 {
-	char held[SPAN_TEXT_MAX];
-	char valid[SPAN_TEXT_MAX];
+	char held[DURATION_TEXT_MAX];
+	char valid[DURATION_TEXT_MAX];
 	char name[WHO_TEXT_MAX];
 	char place[WHO_TEXT_MAX];
 
 	show_line("holder", "%s (%s, uid %" PRId64 ", session %" PRId64 ")", who_name(name, holder, local),
 		who_place(place, holder), answer_get_int(holder, "uid", -1),
 		answer_get_int(holder, "session", 0));
-	show_line("for", "%s; surely good for %s more", span_text(held, answer_get_int(holder, "held_ms", 0)),
-		span_text(valid, answer_get_int(holder, "valid_ms", 0)));
+	show_line("for", "%s; surely good for %s more",
+		duration_text(held, answer_get_int(holder, "held_ms", 0)),
+		duration_text(valid, answer_get_int(holder, "valid_ms", 0)));
 	if (answer_get_text(holder, "why").n > 0) {
 		show_line("why", "%.*s", TEXT(holder, "why"));
 	}
@@ -74,7 +75,7 @@ show_holder(const struct answer *holder, bool local)
 static void
 show_waiters(const struct answer *waiters, bool first, bool local)
 {
-	char age[SPAN_TEXT_MAX];
+	char age[DURATION_TEXT_MAX];
 	char name[WHO_TEXT_MAX];
 	char place[WHO_TEXT_MAX];
 
@@ -84,8 +85,8 @@ show_waiters(const struct answer *waiters, bool first, bool local)
 
 		show_line(i == 0 && first ? "waiting" : "", "%" PRId64 ". %s (%s) for %s%s%.*s",
 			answer_get_int(w, "position", (int64_t)i + 1), who_name(name, w, local),
-			who_place(place, w), span_text(age, answer_get_int(w, "age_ms", 0)), why ? ": " : "",
-			TEXT(w, "why"));
+			who_place(place, w), duration_text(age, answer_get_int(w, "age_ms", 0)),
+			why ? ": " : "", TEXT(w, "why"));
 	}
 }
 
@@ -148,7 +149,7 @@ json_add_page(struct showing *s, const struct answer *lock)
 
 	for (size_t i = 0; added && i < sizeof(lists) / sizeof(*lists); i++) {
 		const struct answer *list = answer_get(lock, lists[i]);
-		json_t *more = list == NULL ? NULL : voice_of(list);
+		json_t *more = list == NULL ? NULL : json_output_of(list);
 
 		added = list == NULL || json_array_extend(json_object_get(s->json, lists[i]), more) == 0;
 		json_decref(more);
@@ -172,7 +173,7 @@ show_next(struct showing *s, const struct options *o, const struct answer *lock,
 			   answer_get_text(lock, "elsewhere").n > 0;
 	}
 	if (o->json && first) {
-		s->json = voice_of(lock);
+		s->json = json_output_of(lock);
 		printed = s->json != NULL && json_object_del(s->json, "cursor") == 0;
 	} else if (o->json) {
 		printed = json_add_page(s, lock);
@@ -207,7 +208,7 @@ show_end(struct showing *s, const struct options *o, struct pages *pages, bool p
 		printed = list_add_error(s->json, pages, s->missing);
 	}
 	if (printed && o->json) {
-		status = voice_print_json(s->json);
+		status = json_output_print_json(s->json);
 		s->json = NULL;
 	} else if (printed && fflush(stdout) == 0) {
 		status = STATUS_DONE;

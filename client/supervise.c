@@ -2,13 +2,13 @@
  * supervise: the supervisor process of holdfast run.
  *
  * It starts the command, reaps whatever descends from it, and ends when the last process of the command's
- * family is gone: the lock's session is bound to it, so that is when the next holder may start. It has a
+ * descendants is gone: the lock's session is bound to it, so that is when the next holder may start. It has a
  * process group of its own, so that what is sent to the wrapper's group does not end it; it talks to nobody
  * but the wrapper, and has neither the daemon's socket nor the terminal.
  */
 #include "client/supervisor.h"
 
-#include "client/family.h"
+#include "client/descendants.h"
 #include "client/status.h"
 #include "client/wakeup.h"
 #include "daemon/base/clock.h"
@@ -32,10 +32,10 @@
 enum watched { WATCH_CONTROL, WATCH_CHILDREN, WATCH_TIMER, WATCH_MEMBER, WATCH_COUNT };
 
 struct supervision {
-	struct family family;
+	struct descendants descendants;
 	pid_t child;
 	bool child_ended;
-	bool orphaned; /* the wrapper is gone: stop the family, then end */
+	bool orphaned; /* the wrapper is gone: stop the descendants, then end */
 	bool killing;  /* KILL whatever there is until nothing is */
 	bool gone;     /* nobody is left */
 	bool paused;   /* by the wrapper: it has ordered STOP, and no CONT since */
@@ -44,7 +44,7 @@ struct supervision {
 	int64_t kill_after_ms;
 	int64_t limit_ms;
 	int64_t kill_at_ms; /* INT64_MAX: not yet decided */
-	int64_t look_at_ms; /* look at the family again; INT64_MAX: when somebody ends */
+	int64_t look_at_ms; /* look at the descendants again; INT64_MAX: when somebody ends */
 	struct pollfd fds[WATCH_COUNT];
 };
 
@@ -112,7 +112,7 @@ member_forget(struct supervision *s)
 }
 
 static void
-family_gone(struct supervision *s)
+descendants_gone(struct supervision *s)
 {
 	s->gone = true;
 	if (!s->orphaned) {
@@ -134,7 +134,7 @@ wrapper_signal(const struct supervision *s, int signal)
 static void
 command_stopped(struct supervision *s, int signal)
 {
-	if (signal != SIGSTOP || !s->family.shared) {
+	if (signal != SIGSTOP || !s->descendants.shared) {
 		news_send(s, NEWS_STOPPED, s->child, signal);
 	} else if (!s->paused) {
 		s->followed = true;
@@ -181,7 +181,7 @@ reap(struct supervision *s)
 		count++;
 		if (pid == s->child) {
 			s->child_ended = true;
-			s->family.command = 0;
+			s->descendants.command = 0;
 			command_continued(s);
 			news_send(s, NEWS_EXIT, pid, status);
 		}
@@ -189,21 +189,21 @@ reap(struct supervision *s)
 	return pid < 0 ? -1 : count;
 }
 
-/* Looks at the family; one that seems to be gone is gone only if nobody moved while we looked. */
-static enum family_rest
-family_rest(struct supervision *s, int *pidfd)
+/* Looks at the descendants; one that seems to be gone is gone only if nobody moved while we looked. */
+static enum descendants_rest
+descendants_rest(struct supervision *s, int *pidfd)
 {
-	enum family_rest rest;
+	enum descendants_rest rest;
 
 	do {
-		rest = family_watch(&s->family, pidfd);
-	} while (rest == FAMILY_GONE && reap(s) > 0);
+		rest = descendants_watch(&s->descendants, pidfd);
+	} while (rest == DESCENDANTS_GONE && reap(s) > 0);
 	return rest;
 }
 
 /* Called whenever somebody ended: finds out whether anybody is left, and watches one of them. */
 static void
-family_look(struct supervision *s)
+descendants_look(struct supervision *s)
 {
 	s->look_at_ms = INT64_MAX;
 	member_forget(s);
@@ -211,22 +211,22 @@ family_look(struct supervision *s)
 		return;
 	}
 	if (reap(s) < 0) {
-		family_gone(s);
+		descendants_gone(s);
 		return;
 	}
 	if (!s->child_ended) {
 		return;
 	}
 	if (s->killing) {
-		(void)family_signal(&s->family, SIGKILL);
+		(void)descendants_signal(&s->descendants, SIGKILL);
 	}
-	switch (family_rest(s, &s->fds[WATCH_MEMBER].fd)) {
-	case FAMILY_LIVES:
+	switch (descendants_rest(s, &s->fds[WATCH_MEMBER].fd)) {
+	case DESCENDANTS_LIVES:
 		break;
-	case FAMILY_GONE:
-		family_gone(s);
+	case DESCENDANTS_GONE:
+		descendants_gone(s);
 		break;
-	case FAMILY_UNSURE:
+	case DESCENDANTS_UNSURE:
 		s->look_at_ms = clock_ms() + UNSURE_MS;
 		break;
 	}
@@ -237,7 +237,7 @@ kill_now(struct supervision *s)
 {
 	s->killing = true;
 	s->kill_at_ms = INT64_MAX;
-	(void)family_signal(&s->family, SIGKILL);
+	(void)descendants_signal(&s->descendants, SIGKILL);
 }
 
 static void
@@ -251,11 +251,11 @@ order_follow(struct supervision *s, const struct order *order)
 		kill_now(s);
 	} else {
 		s->paused = order->signal == SIGSTOP || (s->paused && order->signal != SIGCONT);
-		(void)family_signal(&s->family, order->signal);
+		(void)descendants_signal(&s->descendants, order->signal);
 	}
 }
 
-/* The wrapper is gone, or lets us go because the family is. */
+/* The wrapper is gone, or lets us go because the descendants is. */
 static void
 wrapper_gone(struct supervision *s)
 {
@@ -268,9 +268,9 @@ wrapper_gone(struct supervision *s)
 	if (s->kill_at_ms > s->limit_ms) {
 		s->kill_at_ms = s->limit_ms;
 	}
-	(void)family_signal(&s->family, SIGTERM);
+	(void)descendants_signal(&s->descendants, SIGTERM);
 	/* One that is stopped would not hear it. */
-	(void)family_signal(&s->family, SIGCONT);
+	(void)descendants_signal(&s->descendants, SIGCONT);
 }
 
 static void
@@ -318,7 +318,7 @@ turn(struct supervision *s)
 	}
 	if (s->fds[WATCH_CHILDREN].revents != 0 || s->fds[WATCH_MEMBER].revents != 0 ||
 		now >= s->look_at_ms) {
-		family_look(s);
+		descendants_look(s);
 	}
 }
 
@@ -335,7 +335,7 @@ supervision_open(struct supervision *s, int control)
 	s->fds[WATCH_TIMER] = (struct pollfd){wakeup_open(), POLLIN, 0};
 	s->fds[WATCH_MEMBER] = (struct pollfd){-1, POLLIN, 0};
 	/* It may have ended already: then nobody is signalled, whoever has its number next. */
-	s->wrapper = family_pidfd(getppid());
+	s->wrapper = descendants_pidfd(getppid());
 	return s->wrapper >= 0 && s->fds[WATCH_CHILDREN].fd >= 0 && s->fds[WATCH_TIMER].fd >= 0;
 }
 
@@ -349,18 +349,18 @@ supervise(const struct supervisor_plan *plan, int control, int go)
 		.kill_at_ms = INT64_MAX,
 		.look_at_ms = INT64_MAX};
 
-	s.family = (struct family){.group = getpgrp(), .root = self, .shared = plan->shared};
+	s.descendants = (struct descendants){.group = getpgrp(), .root = self, .shared = plan->shared};
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	s.child = fork();
 	error = errno;
 	if (s.child == 0) {
 		child_run(plan, go, self);
 	}
-	s.family.command = s.child;
+	s.descendants.command = s.child;
 	if (s.child > 0 && !plan->shared) {
 		/* Both do it, so that neither can be too early. */
 		(void)setpgid(s.child, s.child);
-		s.family.group = s.child;
+		s.descendants.group = s.child;
 	}
 	/* Only now: the command may have to stay in the group we came from. A parent in its session would
 	 * also keep that group, stopped by ^Z, from being hung up when the shell is gone. */

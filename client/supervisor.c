@@ -3,7 +3,7 @@
  */
 #include "client/supervisor.h"
 
-#include "client/family.h"
+#include "client/descendants.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ supervisor_start(struct supervisor *s, const struct supervisor_plan *plan)
 	(void)close(go[0]);
 	if (s->pid > 0) {
 		/* It is our child and not waited for yet, so the pid is still its own. */
-		s->pidfd = family_pidfd(s->pid);
+		s->pidfd = descendants_pidfd(s->pid);
 	}
 	if (s->pid < 0 || s->pidfd < 0) {
 		int error = errno;

@@ -5,8 +5,8 @@
  *        └──────────go──────────────────▶
  *
  * The lock's session is bound to the supervisor, which ends only when the last process of the command's
- * family is gone, however the wrapper ends. When the wrapper is killed it stops the family: TERM, then KILL.
- * supervisor.c is the wrapper's side, supervise.c the process itself.
+ * descendants is gone, however the wrapper ends. When the wrapper is killed it stops the descendants: TERM,
+ * then KILL. supervisor.c is the wrapper's side, supervise.c the process itself.
  */
 #ifndef CLIENT_SUPERVISOR_H
 #define CLIENT_SUPERVISOR_H
@@ -40,8 +40,9 @@ enum news_type {
 	NEWS_STOPPED, /* value: the signal that stopped the command; not STOP in a terminal's foreground, then
 			 the supervisor has stopped the wrapper, too, and continues it with the command */
 	NEWS_EXIT,    /* value: the command ended with this wait status */
-	NEWS_GONE,    /* the last process of the family ended; the supervisor waits for supervisor_finish() */
-	NEWS_LOST     /* the supervisor itself ended */
+	NEWS_GONE, /* the last process of the descendants ended; the supervisor waits for supervisor_finish()
+		    */
+	NEWS_LOST  /* the supervisor itself ended */
 };
 
 struct news {
@@ -56,7 +57,7 @@ bool supervisor_start(struct supervisor *s, const struct supervisor_plan *plan)
 
 void supervisor_go(struct supervisor *s);
 
-/* To every process of the family; KILL is repeated until none is left. */
+/* To every process of the descendants; KILL is repeated until none is left. */
 void supervisor_signal(struct supervisor *s, int signal);
 
 /* The wrapper was continued, and not by the supervisor. */

@@ -8,8 +8,8 @@
  */
 #include "client/take.h"
 
-#include "client/say.h"
-#include "client/span.h"
+#include "client/duration.h"
+#include "client/message.h"
 #include "client/status.h"
 #include "client/waiting.h"
 #include "daemon/base/clock.h"
@@ -53,11 +53,11 @@ take_refusal(const struct wire *w, const struct answer *answer, const char *what
 	enum code code;
 
 	if (answer == NULL) {
-		say("%s: %s", what, w->why);
+		message("%s: %s", what, w->why);
 		return no_answer(w);
 	}
 	if (answer->type != ANSWER_ERROR) {
-		say("%s: the daemon answered something unknown: is it of another version?", what);
+		message("%s: the daemon answered something unknown: is it of another version?", what);
 		return STATUS_INTERNAL;
 	}
 	code = answer_code(answer, &rest);
@@ -66,8 +66,8 @@ take_refusal(const struct wire *w, const struct answer *answer, const char *what
 	} else if (code == CODE_LOST) {
 		rest = slice_of(take_loss(loss, rest));
 	}
-	say("%s: %s%s%.*s", what, code == CODE_COUNT ? "" : code_word(code), code == CODE_COUNT ? "" : ": ",
-		(int)rest.n, rest.p);
+	message("%s: %s%s%.*s", what, code == CODE_COUNT ? "" : code_word(code),
+		code == CODE_COUNT ? "" : ": ", (int)rest.n, rest.p);
 	return status_of_code(code);
 }
 
@@ -99,7 +99,7 @@ take_greeting(struct wire *w, const struct address *a, const char *label)
 
 	for (int left = GREETINGS; left > 0; left--) {
 		if (!wire_open(w, a)) {
-			say("%s", w->why);
+			message("%s", w->why);
 			return no_answer(w);
 		}
 		wire_greet(w, a, label);
@@ -216,7 +216,7 @@ busy(const struct options *o)
 		return STATUS_DONE;
 	}
 	if (!o->quiet) {
-		say("%s is taken%s; holdfast show %s says by whom", o->name,
+		message("%s is taken%s; holdfast show %s says by whom", o->name,
 			o->wait_ms > 0 ? ", the wait is over" : "", o->name);
 	}
 	return (int)o->busy_status;
@@ -330,7 +330,7 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	const struct answer *answer;
 	struct reached at;
 	char what[NAME_BYTES_MAX + 32];
-	char span[SPAN_TEXT_MAX];
+	char span[DURATION_TEXT_MAX];
 	int64_t sent_ms;
 
 	memset(g, 0, sizeof(*g));
@@ -338,7 +338,7 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	at = ask(w, t, g, &sent_ms);
 	answer = at.answer;
 	if (sent_ms == 0) {
-		say("%s", w->why);
+		message("%s", w->why);
 		*status = no_answer(w);
 		return false;
 	}
@@ -357,13 +357,13 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 		return false;
 	}
 	if ((t->o->also.count > 0 || clock_ms() - sent_ms > AT_ONCE_MS) && !tell_again(w, t->o, g)) {
-		say("%s: it was granted, and lost at once", what);
+		message("%s: it was granted, and lost at once", what);
 		*status = STATUS_LOST;
 		return false;
 	}
 	if (t->o->verbose) {
-		say("%s is locked, token %" PRId64 ", after %s", t->o->name, g->token,
-			span_text(span, clock_ms() - sent_ms));
+		message("%s is locked, token %" PRId64 ", after %s", t->o->name, g->token,
+			duration_text(span, clock_ms() - sent_ms));
 	}
 	return true;
 }
@@ -388,7 +388,7 @@ take_token_file(const struct options *o, int64_t token)
 		written = false;
 	}
 	if (!written) {
-		say("cannot write the token to %s: %s", o->token_file, strerror(errno));
+		message("cannot write the token to %s: %s", o->token_file, strerror(errno));
 		return STATUS_INTERNAL;
 	}
 	return STATUS_DONE;

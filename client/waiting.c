@@ -4,8 +4,8 @@
 #include "client/waiting.h"
 
 #include "client/circle.h"
-#include "client/say.h"
-#include "client/span.h"
+#include "client/duration.h"
+#include "client/message.h"
 #include "client/who.h"
 #include "client/wire.h"
 #include "daemon/base/clock.h"
@@ -72,7 +72,7 @@ describe_holder(char *out, size_t room, const struct answer *inspect, bool local
 			    *holders = answer_get(inspect, "holders");
 	char more[32] = "";
 	struct slice why = answer_get_text(holder, "why");
-	char held[SPAN_TEXT_MAX];
+	char held[DURATION_TEXT_MAX];
 	char name[WHO_TEXT_MAX];
 	char place[WHO_TEXT_MAX];
 
@@ -83,19 +83,20 @@ describe_holder(char *out, size_t room, const struct answer *inspect, bool local
 		(void)snprintf(out, room,
 			"withheld for %s more, as its last holder may still be working: %s (%s, uid %" PRId64
 			")",
-			span_text(held, answer_get_int(holder, "valid_ms", 0)), who_name(name, holder, local),
-			who_place(place, holder), answer_get_int(holder, "uid", -1));
+			duration_text(held, answer_get_int(holder, "valid_ms", 0)),
+			who_name(name, holder, local), who_place(place, holder),
+			answer_get_int(holder, "uid", -1));
 		return;
 	}
 	(void)snprintf(out, room, "held for %s by %s (%s, uid %" PRId64 ")%s%s%.*s",
-		span_text(held, answer_get_int(holder, "held_ms", 0)), who_name(name, holder, local),
+		duration_text(held, answer_get_int(holder, "held_ms", 0)), who_name(name, holder, local),
 		who_place(place, holder), answer_get_int(holder, "uid", -1), more, why.n > 0 ? ": " : "",
 		(int)why.n, why.p == NULL ? "" : why.p);
 }
 
 /* How far the steps are that are waited for. False: there was nothing to say. */
 static bool
-say_steps(struct waiting *w, const struct answer *inspect)
+message_steps(struct waiting *w, const struct answer *inspect)
 {
 	int64_t left = answer_get_int(inspect, "left", 0);
 
@@ -104,17 +105,17 @@ say_steps(struct waiting *w, const struct answer *inspect)
 	}
 	w->said_place = left;
 	if (slice_equal(answer_get_text(inspect, "state"), SLICE("closed"))) {
-		say("waiting for the latch %s: %" PRId64 " of %" PRId64 " steps are left", w->o->name, left,
-			answer_get_int(inspect, "set", 0));
+		message("waiting for the latch %s: %" PRId64 " of %" PRId64 " steps are left", w->o->name,
+			left, answer_get_int(inspect, "set", 0));
 	} else {
-		say("waiting for the latch %s: nobody has made it yet", w->o->name);
+		message("waiting for the latch %s: nobody has made it yet", w->o->name);
 	}
 	return true;
 }
 
 /* False: there was nothing to say. */
 static bool
-say_who(struct waiting *w, const struct answer *inspect)
+message_who(struct waiting *w, const struct answer *inspect)
 {
 	const struct answer *holder = answer_get(inspect, "holder");
 	struct slice elsewhere = answer_get_text(inspect, "elsewhere");
@@ -140,7 +141,7 @@ say_who(struct waiting *w, const struct answer *inspect)
 	}
 	w->said_token = token;
 	w->said_place = place;
-	say("waiting for %s: %s; number %" PRId64 " in line here", w->o->name, line, place);
+	message("waiting for %s: %s; number %" PRId64 " in line here", w->o->name, line, place);
 	return true;
 }
 
@@ -189,8 +190,8 @@ circle_look(struct waiting *w, char *why, size_t room)
 			"same)",
 			name, pid);
 	} else if (!w->o->quiet) {
-		say("%s is held until process %" PRId64
-		    " ends, and this process descends from it: the wait may be in vain",
+		message("%s is held until process %" PRId64
+			" ends, and this process descends from it: the wait may be in vain",
 			name, pid);
 	}
 	return !w->circle;
@@ -219,8 +220,8 @@ look(struct waiting *w)
 	}
 	if (answer != NULL && answer->type == ANSWER_MAP) {
 		there = is_there(answer_get_text(answer, "master"));
-		w->tells =
-			!(w->o->task == TASK_AWAIT ? say_steps(w, answer) : say_who(w, answer)) || w->people;
+		w->tells = !(w->o->task == TASK_AWAIT ? message_steps(w, answer) : message_who(w, answer)) ||
+			   w->people;
 	} else if (answer != NULL && answer->type == ANSWER_TEXT) {
 		there = master_there(answer->text);
 	}
@@ -264,7 +265,7 @@ waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms)
 		w->away_ms = now;
 		w->pause_ms = 0;
 		if (until > now && !w->o->quiet) {
-			say("%s; waiting for it", why != NULL ? why : "the daemon is shutting down");
+			message("%s; waiting for it", why != NULL ? why : "the daemon is shutting down");
 		}
 	}
 	if (limit > 0 && w->away_ms + limit < until) {
@@ -285,7 +286,7 @@ waiting_look(struct waiting *w, char *why, size_t room)
 {
 	bool there;
 	int64_t now = clock_ms();
-	char span[SPAN_TEXT_MAX];
+	char span[DURATION_TEXT_MAX];
 
 	if (!w->looked) {
 		w->next_ms = first_look(w, now - CIRCLE_MS);
@@ -304,7 +305,7 @@ waiting_look(struct waiting *w, char *why, size_t room)
 	} else if (w->o->master_wait_ms > 0 && now - w->away_ms >= w->o->master_wait_ms) {
 		(void)snprintf(why, room,
 			"no master has answered the daemon for %s: holdfast info masters says why",
-			span_text(span, now - w->away_ms));
+			duration_text(span, now - w->away_ms));
 		return false;
 	}
 	w->next_ms = next_look(w, now);

@@ -65,7 +65,7 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	int64_t granted = d->stats->locks_granted;
 	core_step(d->core, now, event, &d->actions);
 	driver_draw(d, core_drew(d->core));
-	perform_actions(&d->perform, &d->actions);
+	apply_actions(&d->apply, &d->actions);
 	if (core_ended(d->core) && !d->failed) {
 		driver_fail(d);
 	}
@@ -77,7 +77,7 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 
 /*
  * What was due by now comes first, however late the turn is: leases have expired and losses are told before
- * anything else is looked at (guarantees, rule 3).
+ * anything else is looked at (R3).
  */
 static void
 driver_timer(struct driver *d, struct now now)
@@ -104,8 +104,8 @@ driver_on_master(void *arg, const struct event *event)
 {
 	struct driver *d = arg;
 	if (event->type == EVENT_VOTE) {
-		assert(d->perform.calls_out > 0);
-		d->perform.calls_out--;
+		assert(d->apply.calls_out > 0);
+		d->apply.calls_out--;
 	}
 	driver_event(d, event);
 }
@@ -139,15 +139,15 @@ driver_open(void *arg, struct connection *c)
 }
 
 static const struct listener_hooks driver_listener_hooks = {
-	.accepted = door_accepted,
-	.paused = door_paused,
+	.accepted = admission_accepted,
+	.paused = admission_paused,
 };
 
 static void
 driver_on_request(void *arg, struct connection *c, const struct request *request)
 {
 	struct driver *d = arg;
-	dispatch_request(&d->desk, c, request);
+	dispatch_request(&d->context, c, request);
 }
 
 static void
@@ -170,8 +170,8 @@ driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
 		[END_CLEAN] = "clean", [END_GONE] = "gone", [END_ABANDONED] = "abandoned"};
 	struct driver *d = arg;
 	const struct identity *who = connection_identity(c);
-	events_leave(d->desk.events, c);
-	door_left(&d->door, c);
+	events_leave(d->context.events, c);
+	admission_left(&d->admission, c);
 	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.closed", log_number("client", (int64_t)who->id),
 		log_text("why", why), log_text("end", ends[end]));
 	driver_keep_label(d, who->id, who->label);
@@ -197,7 +197,7 @@ static void
 driver_on_signal(void *arg, int number)
 {
 	struct driver *d = arg;
-	char text[DESK_TEXT_MAX];
+	char text[CONTEXT_TEXT_MAX];
 	if (!d->core) {
 		d->stopped = true;
 	} else if (number == SIGHUP) {
@@ -242,7 +242,7 @@ driver_is_done(const struct driver *d)
 	if (!d->draining || clock_ms() < d->linger_until_ms) {
 		return false;
 	}
-	return (d->perform.calls_out == 0 && !connections_unwritten(d->connections)) ||
+	return (d->apply.calls_out == 0 && !connections_unwritten(d->connections)) ||
 	       clock_ms() >= d->drain_until_ms;
 }
 
@@ -319,7 +319,7 @@ driver_look_at_memory(struct driver *d)
 	size_t load = many * LEASE_BYTES + connections_kept(d->connections) +
 		      connections_count(d->connections) * CLIENT_BYTES;
 	int64_t look_at = memory_turn(&d->memory, clock_ms(), load, rise);
-	door_set_short_of_memory(&d->door, d->memory.full);
+	admission_set_short_of_memory(&d->admission, d->memory.full);
 	return look_at;
 }
 
@@ -337,7 +337,7 @@ driver_wake_at(struct driver *d)
 {
 	int64_t wake_at = core_wake_at(d->core);
 	driver_wake_by(&wake_at, driver_look_at_memory(d));
-	driver_wake_by(&wake_at, door_wake_at(&d->door));
+	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
 	driver_wake_by(&wake_at, d->draining ? INT64_MAX : service_turn(&d->service, clock_ms()));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
 	/* The end of a connection can have been the end of the last hold. */
@@ -353,7 +353,7 @@ driver_turn(struct driver *d)
 	driver_listen_up(d);
 	driver_look_out(d);
 	driver_drain_turn(d);
-	door_turn(&d->door);
+	admission_turn(&d->admission);
 	int64_t begun_ns = clock_ns();
 	connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
 	driver_rely(d);
@@ -396,7 +396,7 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 		return NULL;
 	}
 	d->listeners = (struct listeners){
-		.base = loop_base(d->loop), .hooks = &driver_listener_hooks, .arg = &d->door};
+		.base = loop_base(d->loop), .hooks = &driver_listener_hooks, .arg = &d->admission};
 	return d;
 }
 
@@ -411,10 +411,10 @@ driver_free(struct driver *d)
 	processes_free(d->processes);
 	masters_free(d->masters);
 	core_free(d->core);
-	events_free(d->desk.events);
-	access_free(d->desk.access);
-	catalog_done(&d->desk.catalog);
-	door_done(&d->door);
+	events_free(d->context.events);
+	access_free(d->context.access);
+	catalog_done(&d->context.catalog);
+	admission_done(&d->admission);
 	actions_done(&d->actions);
 	memory_done(&d->memory);
 	loop_free(d->loop);
@@ -428,17 +428,17 @@ driver_base(struct driver *d)
 }
 
 static void
-driver_set_desk(struct driver *d, const struct desk_facts *facts)
+driver_set_context(struct driver *d, const struct context_facts *facts)
 {
-	d->desk = (struct desk){
+	d->context = (struct context){
 		.connections = d->connections,
 		.core = d->core,
 		.processes = d->processes,
-		.access = d->desk.access,
-		.events = d->desk.events,
+		.access = d->context.access,
+		.events = d->context.events,
 		.stats = d->stats,
 		.log = d->log,
-		.door = &d->door,
+		.admission = &d->admission,
 		.memory = &d->memory,
 		.facts = *facts,
 		.hooks = &driver_desk_hooks,
@@ -456,18 +456,18 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	d->reach_master = settings->reach_master;
 	d->main_arg = settings->arg;
 	d->lingers = settings->lingers;
-	d->desk.access = access_new(NULL, 0);
-	d->desk.events = events_new();
+	d->context.access = access_new(NULL, 0);
+	d->context.events = events_new();
 	d->connections =
 		connections_new(base, &settings->limits.connections, &driver_connections_hooks, d, d->stats);
 	d->processes = processes_new(base, &settings->limits.processes, driver_on_exit, d);
 	d->core = core_new(&settings->core, driver_now(d));
 	driver_draw(d, 2);
-	if (!d->desk.access || !d->desk.events || !d->connections || !d->processes || !d->core) {
+	if (!d->context.access || !d->context.events || !d->connections || !d->processes || !d->core) {
 		return -1;
 	}
-	door_init(&d->door, d->connections, d->stats, d->log, driver_open, d);
-	driver_set_desk(d, &settings->facts);
+	admission_init(&d->admission, d->connections, d->stats, d->log, driver_open, d);
+	driver_set_context(d, &settings->facts);
 	driver_set_limits(d, &settings->limits);
 	d->masters = masters_new(
 		base, settings->pools, settings->core.masters, &driver_masters_hooks, d, d->log, d->stats);
@@ -476,11 +476,11 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		i++) {
 		masters_known_as(d->masters, i, settings->core.where[i], settings->core.ways[i]);
 	}
-	d->desk.masters = d->masters;
-	d->perform = (struct perform){
+	d->context.masters = d->masters;
+	d->apply = (struct apply){
 		.connections = d->connections,
 		.masters = d->masters,
-		.events = d->desk.events,
+		.events = d->context.events,
 		.log = d->log,
 		.stats = d->stats,
 	};
@@ -511,8 +511,8 @@ void
 driver_set_limits(struct driver *d, const struct driver_limits *limits)
 {
 	core_set_limits(d->core, &limits->grace, &limits->per_user);
-	door_set_limits(&d->door, &limits->door);
-	d->desk.facts.clients_max = limits->door.clients;
+	admission_set_limits(&d->admission, &limits->admission);
+	d->context.facts.clients_max = limits->admission.clients;
 	processes_set_limits(d->processes, &limits->processes);
 	connections_set_limits(d->connections, &limits->connections);
 	memory_set_limit(&d->memory, limits->memory);
@@ -548,9 +548,9 @@ driver_set_users(struct driver *d, const struct access_user *users, size_t count
 		return -1;
 	}
 	connections_each(d->connections, driver_recheck_user, access);
-	access_free(d->desk.access);
-	d->desk.access = access;
-	door_set_guarded(&d->door, access_required(access));
+	access_free(d->context.access);
+	d->context.access = access;
+	admission_set_guarded(&d->admission, access_required(access));
 	return 0;
 }
 

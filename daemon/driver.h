@@ -11,11 +11,11 @@
 #ifndef DAEMON_DRIVER_H
 #define DAEMON_DRIVER_H
 
-#include "daemon/admin/desk.h"
+#include "daemon/admin/context.h"
 #include "daemon/core/core.h"
 #include "daemon/net/access.h"
+#include "daemon/net/admission.h"
 #include "daemon/net/connections.h"
-#include "daemon/net/door.h"
 #include "daemon/net/process.h"
 #include "daemon/net/socket.h"
 #include "daemon/redis/pool.h"
@@ -40,7 +40,7 @@ struct stats;
 
 struct driver_limits {
 	struct connections_limits connections;
-	struct door_limits door;
+	struct admission_limits admission;
 	struct processes_limits processes;
 	struct core_grace grace;
 	struct core_per_user per_user;
@@ -57,7 +57,7 @@ struct driver_settings {
 	struct core_settings core;                    /* copied, as core.h says */
 	struct pool_settings pools[CORE_MASTERS_MAX]; /* of each of core.masters */
 	struct driver_limits limits;
-	struct desk_facts facts;
+	struct context_facts facts;
 	/* If its socket is removed or replaced while locks are held, the daemon stays for as long as leases
 	 * last: its successor sees that clients may rely on these locks. */
 	bool lingers;

@@ -1,15 +1,15 @@
 /*
- * driver_inner: what driver.c and driver_desk.c share, and nobody else sees.
+ * driver_inner: what driver.c and driver_context.c share, and nobody else sees.
  */
 #ifndef DAEMON_DRIVER_INNER_H
 #define DAEMON_DRIVER_INNER_H
 
+#include "daemon/apply.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/random.h"
 #include "daemon/driver.h"
-#include "daemon/net/door.h"
+#include "daemon/net/admission.h"
 #include "daemon/net/listeners.h"
-#include "daemon/perform.h"
 #include "daemon/service.h"
 
 struct driver {
@@ -22,9 +22,9 @@ struct driver {
 	struct masters *masters;
 	struct connections *connections;
 	struct processes *processes;
-	struct desk desk;
-	struct perform perform;
-	struct door door;
+	struct context context;
+	struct apply apply;
+	struct admission admission;
 	struct random random;
 	struct now now; /* of the last event; its random numbers are still unused */
 	struct listeners listeners;
@@ -53,7 +53,7 @@ void driver_event(struct driver *driver, const struct event *event);
 void driver_open(void *arg, struct connection *connection);
 
 /* For the handlers of verbs; arg is the driver. */
-extern const struct desk_hooks driver_desk_hooks;
+extern const struct context_hooks driver_desk_hooks;
 /* Likewise, and for signals. */
 void driver_drain(void *arg, struct connection *c, int64_t wait_ms);
 /* Goes on when nothing is held any more, or the wait is over. */

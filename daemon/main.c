@@ -30,7 +30,7 @@
 /* Below errors; a busy daemon at level debug may say much. */
 #define MAIN_LOG_PER_SECOND 20000
 /* What the daemon needs besides one for each client and each bound session. */
-#define MAIN_DESCRIPTORS    (128 + CONNECTION_KEPT_FDS + DOOR_ADMIN_ROOM)
+#define MAIN_DESCRIPTORS    (128 + CONNECTION_KEPT_FDS + ADMISSION_ADMIN_ROOM)
 
 struct main {
 	struct options options;
@@ -64,8 +64,8 @@ struct change_list {
 	struct log *log;
 	bool masters_change; /* the set does, so that other masters are not for a restart alone */
 	bool masters;        /* they are others */
-	char applied[DESK_TEXT_MAX / 2];
-	char restart[DESK_TEXT_MAX / 2];
+	char applied[CONTEXT_TEXT_MAX / 2];
+	char restart[CONTEXT_TEXT_MAX / 2];
 };
 
 #define MASTERS_TEXT "; masters are found by the new list from now on, MASTERS changes the set that they are"
@@ -146,7 +146,7 @@ static void
 list_add(char *list, const char *path)
 {
 	size_t n = strlen(list);
-	size_t room = DESK_TEXT_MAX / 2;
+	size_t room = CONTEXT_TEXT_MAX / 2;
 	if (n + strlen(path) + sizeof ", , ..." <= room) {
 		snprintf(list + n, room - n, "%s%s", n > 0 ? ", " : "", path);
 	} else if (list[n - 1] != '.') {

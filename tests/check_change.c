@@ -46,12 +46,12 @@ text_copy(char out[TEXT], struct slice from)
 	out[from.n] = '\0';
 }
 
-static void settle(const struct event *event);
+static void schedule(const struct event *event);
 
 static void
 link_event(unsigned slot, bool up)
 {
-	settle(&(struct event){
+	schedule(&(struct event){
 		.type = up ? EVENT_LINK_UP : EVENT_LINK_DOWN, .master = slot, .text = slice_of("reset")});
 }
 
@@ -87,7 +87,7 @@ moved(const struct move *move)
 
 /* What this step wants; greetings are kept until greeted(). */
 static void
-settle(const struct event *event)
+schedule(const struct event *event)
 {
 	struct move moves[CORE_SLOTS_MAX];
 	char places[CORE_SLOTS_MAX][TEXT];
@@ -187,7 +187,7 @@ greeted(unsigned slot)
 			.set = slice_of(s->next), .places = slice_of(s->next_places), .step = s->step};
 		v.unacknowledged = slice_of(s->unacknowledged);
 	}
-	settle(&(struct event){.type = EVENT_VOTE, .vote = &v});
+	schedule(&(struct event){.type = EVENT_VOTE, .vote = &v});
 }
 
 static void
@@ -201,7 +201,7 @@ admission(unsigned slot)
 
 	memset(&admits[slot], 0, sizeof(admits[slot]));
 	servers[slots[slot]].admitted = true;
-	settle(&(struct event){.type = EVENT_VOTE, .vote = &v});
+	schedule(&(struct event){.type = EVENT_VOTE, .vote = &v});
 }
 
 /* The greetings that are under way are answered, and those that follow from that. */
@@ -211,7 +211,7 @@ answers(void)
 	for (int round = 0; round < 20; round++) {
 		w.now.ms++;
 		w.now.wall_us += 1000;
-		settle(&(struct event){.type = EVENT_TIMER});
+		schedule(&(struct event){.type = EVENT_TIMER});
 		for (unsigned slot = 0; slot < CORE_SLOTS_MAX; slot++) {
 			if (asked[slot].attempt > 0 && slots[slot] >= 0 && servers[slots[slot]].up)
 				greeted(slot);
@@ -268,7 +268,7 @@ begin(unsigned masters, bool follow)
 	for (conn_id c = 1; c <= 3; c++) {
 		struct peer peer = {.pid = 100, .uid = 0};
 
-		settle(&(struct event){.type = EVENT_OPEN, .conn = c, .peer = &peer});
+		schedule(&(struct event){.type = EVENT_OPEN, .conn = c, .peer = &peer});
 	}
 	for (unsigned i = 0; i < masters; i++)
 		link_event(i, true);
@@ -288,7 +288,7 @@ view(void)
 static void
 command(conn_id conn, struct masters_ask ask)
 {
-	settle(&(struct event){.type = EVENT_MASTERS, .conn = conn, .masters = &ask});
+	schedule(&(struct event){.type = EVENT_MASTERS, .conn = conn, .masters = &ask});
 }
 
 static void
@@ -456,7 +456,7 @@ until_in_force(void)
 		if (asked[slot].attempt > 0 && slots[slot] >= 0)
 			greeted(slot);
 		w.now.ms++;
-		settle(&(struct event){.type = EVENT_TIMER});
+		schedule(&(struct event){.type = EVENT_TIMER});
 	}
 	ck_assert_str_eq(view().set, REPLACED);
 }
@@ -687,7 +687,7 @@ START_TEST(a_daemon_that_starts_can_give_up_a_change_before_all_members_have_ans
 	core_free(w.core);
 	w.core = core_new(&w.settings, w.now);
 	memset(asked, 0, sizeof(asked));
-	settle(&(struct event){.type = EVENT_OPEN, .conn = 2, .peer = &peer});
+	schedule(&(struct event){.type = EVENT_OPEN, .conn = 2, .peer = &peer});
 	link_event(0, true);
 	link_event(2, true);
 	answers();
@@ -707,7 +707,7 @@ START_TEST(a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it)
 	memset(asked, 0, sizeof(asked));
 	servers[0] = (struct server){.up = true, .incarnation = 1, .unacknowledged = "", .living = ""};
 	servers[1].up = false;
-	settle(&(struct event){.type = EVENT_LINK_DOWN, .master = 1, .text = slice_of("refused")});
+	schedule(&(struct event){.type = EVENT_LINK_DOWN, .master = 1, .text = slice_of("refused")});
 	link_event(2, true);
 	link_event(0, true);
 	answers();

@@ -171,7 +171,7 @@ turn_short(void)
 
 /* Turns while anything happens: nothing in these tests comes from elsewhere. */
 static void
-settle(void)
+schedule(void)
 {
 	int64_t before;
 	unsigned closed;
@@ -225,7 +225,7 @@ client_tcp(bool release)
 }
 
 static void
-say(int fd, const char *text)
+message(int fd, const char *text)
 {
 	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
@@ -271,8 +271,8 @@ open_descriptors(void)
 START_TEST(pipelined_requests_are_answered_in_order)
 {
 	int fd = client_local();
-	say(fd, "PING\r\n*1\r\n$4\r\nPING\r\nBIG 1\r\n\r\nPING\n");
-	settle();
+	message(fd, "PING\r\n*1\r\n$4\r\nPING\r\nBIG 1\r\n\r\nPING\n");
+	schedule();
 	ck_assert_str_eq(probe.seen, "PING PING BIG PING ");
 	ck_assert_mem_eq(hear(fd), "+PONG\r\n+PONG\r\n$1\r\n\0\r\n+PONG\r\n", 28);
 	close(fd);
@@ -286,13 +286,13 @@ START_TEST(a_request_may_be_split_at_any_byte)
 		int fd = client_local();
 		probe.served = 0;
 		ck_assert_int_eq(send(fd, text, at, 0), (ssize_t)at);
-		settle();
-		say(fd, text + at);
-		settle();
+		schedule();
+		message(fd, text + at);
+		schedule();
 		ck_assert_uint_eq(probe.served, 2);
 		ck_assert_str_eq(hear(fd), "+PONG\r\n+PONG\r\n");
 		close(fd);
-		settle();
+		schedule();
 	}
 }
 END_TEST
@@ -301,7 +301,7 @@ static void
 crowd_says(const int *clients, const char *first)
 {
 	for (int i = 0; i < CROWD; i++) {
-		say(clients[i], i == 0 ? first : "PING\r\n");
+		message(clients[i], i == 0 ? first : "PING\r\n");
 	}
 }
 
@@ -314,7 +314,7 @@ crowd_comes(int *clients)
 	}
 	for (int i = 0; i < 3; i++) {
 		crowd_says(clients, "PING\r\n");
-		settle();
+		schedule();
 	}
 	for (int i = 0; i < CROWD; i++) {
 		ck_assert_str_eq(hear(clients[i]), "+PONG\r\n+PONG\r\n+PONG\r\n");
@@ -329,7 +329,7 @@ crowd_done(const int *clients)
 	for (int i = 0; i < CROWD; i++) {
 		close(clients[i]);
 	}
-	settle();
+	schedule();
 }
 
 START_TEST(of_many_that_spoke_the_next_ones_are_announced)
@@ -396,7 +396,7 @@ crowd_pipelines(const int *clients, const char *request, int count)
 		strcat(text, request);
 	}
 	for (int i = 0; i < CROWD; i++) {
-		say(clients[i], text);
+		message(clients[i], text);
 	}
 }
 
@@ -410,7 +410,7 @@ START_TEST(a_crowd_that_pipelines_keeps_another_user_waiting_for_one_of_its_turn
 	}
 	for (int i = 0; i < 3; i++) {
 		unsigned served = probe.served;
-		say(other, "PING\r\n");
+		message(other, "PING\r\n");
 		for (int n = 0; n < 2; n++) {
 			turn_short();
 		}
@@ -426,13 +426,13 @@ START_TEST(whoever_logs_in_waits_in_another_line_from_then_on)
 {
 	int clients[CROWD], other = client_local();
 	crowd_comes(clients);
-	say(other, "PING\r\n");
-	settle();
+	message(other, "PING\r\n");
+	schedule();
 	ck_assert_str_eq(hear(other), "+PONG\r\n");
 	struct connection *c = probe.last;
 	crowd_pipelines(clients, "PING\r\n", 1000);
 	turn_short();
-	say(other, "PING\r\n");
+	message(other, "PING\r\n");
 	for (int n = 0; n < 3; n++) {
 		turn_short();
 	}
@@ -451,7 +451,7 @@ START_TEST(long_answers_make_a_turn_of_a_connection_shorter)
 {
 	int fd = client_local();
 	for (int i = 0; i < 64; i++) {
-		say(fd, "BIG 10000\r\n");
+		message(fd, "BIG 10000\r\n");
 	}
 	turn_short();
 	ck_assert_uint_le(probe.served, 2 * CONNECTION_TURN_WORDS / (10000 / CONNECTION_WORD_BYTES) + 2);
@@ -472,7 +472,7 @@ START_TEST(ends_of_one_user_do_not_wait_for_those_of_another)
 	}
 	ck_assert_uint_eq(probe.closed_user, 2);
 	ck_assert_uint_lt(probe.closed, CROWD / 2);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, CROWD + 1);
 }
 END_TEST
@@ -480,14 +480,14 @@ END_TEST
 START_TEST(later_requests_wait_behind_one_that_waits)
 {
 	int fd = client_local();
-	say(fd, "WAIT\r\nPING\r\n");
-	settle();
-	say(fd, "PING\r\n");
-	settle();
+	message(fd, "WAIT\r\nPING\r\n");
+	schedule();
+	message(fd, "PING\r\n");
+	schedule();
 	ck_assert_str_eq(probe.seen, "WAIT ");
 	ck_assert_str_eq(hear(fd), "");
 	answer(probe.last);
-	settle();
+	schedule();
 	ck_assert_str_eq(probe.seen, "WAIT PING PING ");
 	ck_assert_str_eq(hear(fd), ":7\r\n+PONG\r\n+PONG\r\n");
 	close(fd);
@@ -497,14 +497,14 @@ END_TEST
 START_TEST(an_end_of_file_lets_what_was_sent_finish)
 {
 	int fd = client_local();
-	say(fd, "WAIT\r\nPING\r\nPI");
+	message(fd, "WAIT\r\nPING\r\nPI");
 	shutdown(fd, SHUT_WR);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.finished, 1);
 	ck_assert_uint_eq(probe.closed, 0);
 	ck_assert(connection_is_finished(probe.last));
 	answer(probe.last);
-	settle();
+	schedule();
 	ck_assert_str_eq(hear(fd), ":7\r\n+PONG\r\n");
 	ck_assert(hears_the_end(fd));
 	ck_assert_uint_eq(probe.closed, 1);
@@ -516,16 +516,16 @@ END_TEST
 START_TEST(an_end_of_file_waits_for_a_push_that_is_due)
 {
 	int fd = client_tcp(false);
-	say(fd, "OWE\r\nOWE\r\nPING\r\n");
+	message(fd, "OWE\r\nOWE\r\nPING\r\n");
 	shutdown(fd, SHUT_WR);
-	settle();
+	schedule();
 	ck_assert_str_eq(hear(fd), "+PONG\r\n");
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(probe.closed, 0);
 		connection_paid(probe.last);
 		reply_write_simple(connection_out(probe.last), "pushed");
 		connection_written(probe.last);
-		settle();
+		schedule();
 		ck_assert_str_eq(hear(fd), "+pushed\r\n");
 	}
 	ck_assert(hears_the_end(fd));
@@ -537,12 +537,12 @@ END_TEST
 START_TEST(who_does_not_wait_for_his_push_is_noticed)
 {
 	int fd = client_local();
-	say(fd, "OWE\r\n");
+	message(fd, "OWE\r\n");
 	shutdown(fd, SHUT_WR);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 0);
 	close(fd);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 1);
 }
 END_TEST
@@ -550,10 +550,10 @@ END_TEST
 START_TEST(a_local_client_that_dies_while_it_waits_ends_at_once)
 {
 	int fd = client_local();
-	say(fd, "WAIT\r\n");
-	settle();
+	message(fd, "WAIT\r\n");
+	schedule();
 	close(fd);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 1);
 	ck_assert_int_eq(probe.end, END_GONE);
 	ck_assert_uint_eq(connections_count(probe.set), 0);
@@ -563,12 +563,12 @@ END_TEST
 START_TEST(a_local_client_that_closed_is_noticed_after_its_end_of_file)
 {
 	int fd = client_local();
-	say(fd, "WAIT\r\n");
+	message(fd, "WAIT\r\n");
 	shutdown(fd, SHUT_WR);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 0);
 	close(fd);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 1);
 	ck_assert_int_eq(probe.end, END_GONE);
 }
@@ -577,15 +577,15 @@ END_TEST
 START_TEST(a_tcp_close_is_abandoned_unless_the_listener_releases)
 {
 	int fd = client_tcp(false);
-	say(fd, "PING\r\n");
-	settle();
+	message(fd, "PING\r\n");
+	schedule();
 	close(fd);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 1);
 	ck_assert_int_eq(probe.end, END_ABANDONED);
 	fd = client_tcp(true);
 	close(fd);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 2);
 	ck_assert_int_eq(probe.end, END_GONE);
 }
@@ -594,19 +594,19 @@ END_TEST
 START_TEST(a_close_at_a_socket_for_a_proxy_is_abandoned)
 {
 	int fd = client_local_as(false, 1);
-	say(fd, "PING\r\n");
-	settle();
+	message(fd, "PING\r\n");
+	schedule();
 	close(fd);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 1);
 	ck_assert_int_eq(probe.end, END_ABANDONED);
 	/* A half-close that is waited out, and then the hang-up. */
 	fd = client_local_as(false, 1);
-	say(fd, "WAIT\r\n");
+	message(fd, "WAIT\r\n");
 	shutdown(fd, SHUT_WR);
-	settle();
+	schedule();
 	close(fd);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 2);
 	ck_assert_int_eq(probe.end, END_ABANDONED);
 }
@@ -636,13 +636,13 @@ flood(int fd, const char *line)
 START_TEST(a_client_that_is_not_read_is_bounded_and_still_watched)
 {
 	int fd = client_local();
-	say(fd, "WAIT\r\n");
-	settle();
+	message(fd, "WAIT\r\n");
+	schedule();
 	flood(fd, "PING\r\n");
 	ck_assert_int_le(probe.stats.net_input_bytes, CONNECTION_IN_BYTES + CONNECTION_READ_BYTES);
 	ck_assert_uint_eq(probe.closed, 0);
 	close(fd);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 1);
 	ck_assert_int_eq(probe.end, END_GONE);
 }
@@ -651,11 +651,11 @@ END_TEST
 START_TEST(a_half_closed_client_that_is_not_read_is_told_as_finished)
 {
 	int fd = client_local();
-	say(fd, "WAIT\r\n");
-	settle();
+	message(fd, "WAIT\r\n");
+	schedule();
 	size_t sent = flood(fd, "PING\r\n") / 6;
 	shutdown(fd, SHUT_WR);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.finished, 1);
 	ck_assert_uint_eq(probe.closed, 0);
 	answer(probe.last);
@@ -677,13 +677,13 @@ START_TEST(a_reset_is_noticed_while_the_client_is_not_read)
 {
 	const struct linger hard = {.l_onoff = 1};
 	int fd = client_tcp(true);
-	say(fd, "WAIT\r\n");
-	settle();
+	message(fd, "WAIT\r\n");
+	schedule();
 	flood(fd, "PING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\nPING\r\n");
 	ck_assert_uint_eq(probe.closed, 0);
 	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard), 0);
 	close(fd);
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.closed, 1);
 	ck_assert_int_eq(probe.end, END_ABANDONED);
 }
@@ -695,12 +695,12 @@ START_TEST(a_client_that_never_reads_stalls_only_itself)
 	int good = client_local();
 	flood(bad, "BIG 1000\r\n");
 	unsigned served = probe.served;
-	settle();
+	schedule();
 	ck_assert_uint_eq(probe.served, served);
 	/* What the kernel takes, what may wait, and one answer more. */
 	ck_assert_uint_lt(served, 2000);
-	say(good, "PING\r\n");
-	settle();
+	message(good, "PING\r\n");
+	schedule();
 	ck_assert_str_eq(hear(good), "+PONG\r\n");
 	ck_assert_uint_eq(probe.closed, 0);
 	close(bad);
@@ -735,8 +735,8 @@ START_TEST(unread_pushes_beyond_the_limit_cut_the_client)
 {
 	char text[1000] = {0};
 	int fd = client_local();
-	say(fd, "PING\r\n");
-	settle();
+	message(fd, "PING\r\n");
+	schedule();
 	struct connection *c = probe.last;
 	for (int i = 0; i < 10000 && !probe.closed; i++) {
 		reply_write_bulk(connection_out(c), (struct slice){text, sizeof text});
@@ -763,7 +763,7 @@ START_TEST(a_million_pipelined_requests_do_not_starve_others)
 	free(many);
 	turn();
 	unsigned before = probe.served;
-	say(other, "PING\r\n");
+	message(other, "PING\r\n");
 	turn();
 	ck_assert_str_eq(hear(other), "+PONG\r\n");
 	ck_assert_uint_le(probe.served - before, 2 * CONNECTION_TURN_MAX + 1);
@@ -815,9 +815,9 @@ START_TEST(garbage_is_answered_once_and_closed)
 		int fd = client_local();
 		probe.closed = 0;
 		probe.served = 0;
-		say(fd, garbage[i]);
-		say(fd, "PING\r\n");
-		settle();
+		message(fd, garbage[i]);
+		message(fd, "PING\r\n");
+		schedule();
 		const char *text = hear(fd);
 		ck_assert_msg(strncmp(text, "-ERR Protocol error", 19) == 0, "%s: %s", garbage[i], text);
 		ck_assert_ptr_eq(strstr(text, "\r\n"), text + strlen(text) - 2);
@@ -843,9 +843,9 @@ START_TEST(random_bytes_do_no_harm)
 						     : (char)rand_r(&seed);
 		}
 		ck_assert_int_gt(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), 0);
-		settle();
+		schedule();
 		close(fd);
-		settle();
+		schedule();
 	}
 	ck_assert_uint_eq(connections_count(probe.set), 0);
 }
@@ -875,30 +875,30 @@ START_TEST(a_passed_descriptor_is_kept_for_its_request_only)
 	const int gifts[] = {gift, gift, gift, gift};
 	size_t before = open_descriptors();
 	pass(fd, "PING\r\n", gifts, 1);
-	settle();
+	schedule();
 	ck_assert_uint_eq(open_descriptors(), before);
 	pass(fd, "PING\r\n", gifts, 4);
-	settle();
+	schedule();
 	ck_assert_uint_le(open_descriptors(), before);
 	pass(fd, "F", gifts, 1);
-	settle();
-	say(fd, "D\r\n");
-	settle();
+	schedule();
+	message(fd, "D\r\n");
+	schedule();
 	ck_assert_int_ge(probe.taken_fd, 0);
 	ck_assert(fcntl(probe.taken_fd, F_GETFD) & FD_CLOEXEC);
 	close(probe.taken_fd);
-	say(fd, "WAIT\r\n");
-	settle();
+	message(fd, "WAIT\r\n");
+	schedule();
 	for (int i = 0; i < 20; i++) {
 		pass(fd, "PING\r\n", gifts, 1);
-		settle();
+		schedule();
 	}
 	ck_assert_uint_le(open_descriptors(), before + 1);
 	answer(probe.last);
-	settle();
+	schedule();
 	ck_assert_uint_eq(open_descriptors(), before);
 	close(fd);
-	settle();
+	schedule();
 	ck_assert_uint_eq(open_descriptors(), before - 2);
 	close(gift);
 }
@@ -911,32 +911,32 @@ START_TEST(few_descriptors_are_kept_for_requests_that_wait_and_the_others_know_i
 	int gift = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
 		fds[i] = client_local();
-		say(fds[i], "WAIT\r\n");
-		settle();
+		message(fds[i], "WAIT\r\n");
+		schedule();
 		waiting[i] = probe.last;
 	}
 	size_t before = open_descriptors();
 	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
 		pass(fds[i], "FD\r\n", &gift, 1);
-		settle();
+		schedule();
 	}
 	ck_assert_uint_eq(open_descriptors(), before + CONNECTION_KEPT_FDS);
 	answer(waiting[CONNECTION_KEPT_FDS]);
-	settle();
+	schedule();
 	ck_assert_int_eq(probe.taken_fd, PASSING_LOST);
 	/* Served at once, it need not be kept. */
 	pass(fds[CONNECTION_KEPT_FDS], "FD\r\n", &gift, 1);
-	settle();
+	schedule();
 	ck_assert_int_ge(probe.taken_fd, 0);
 	close(probe.taken_fd);
 	answer(waiting[0]);
-	settle();
+	schedule();
 	ck_assert_int_ge(probe.taken_fd, 0);
 	close(probe.taken_fd);
 	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
 		close(fds[i]);
 	}
-	settle();
+	schedule();
 	ck_assert_uint_eq(open_descriptors(), before - 2 * (CONNECTION_KEPT_FDS + 1));
 	close(gift);
 }
@@ -947,13 +947,13 @@ START_TEST(a_descriptor_that_finds_no_room_is_known_to_be_lost)
 	struct rlimit limit, none;
 	int fd = client_local();
 	int gift = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	say(fd, "PING\r\n");
-	settle();
+	message(fd, "PING\r\n");
+	schedule();
 	pass(fd, "FD\r\n", &gift, 1);
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-	settle();
+	schedule();
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	ck_assert_int_eq(probe.taken_fd, PASSING_LOST);
 	close(gift);
@@ -964,8 +964,8 @@ END_TEST
 START_TEST(a_closing_connection_writes_and_serves_no_more)
 {
 	int fd = client_local();
-	say(fd, "PING\r\nQUIT\r\nPING\r\n");
-	settle();
+	message(fd, "PING\r\nQUIT\r\nPING\r\n");
+	schedule();
 	ck_assert_str_eq(hear(fd), "+PONG\r\n+OK\r\n");
 	ck_assert(hears_the_end(fd));
 	ck_assert_str_eq(probe.seen, "PING QUIT ");
@@ -977,8 +977,8 @@ END_TEST
 START_TEST(a_cut_connection_writes_nothing)
 {
 	int fd = client_local();
-	say(fd, "CUT\r\nPING\r\n");
-	settle();
+	message(fd, "CUT\r\nPING\r\n");
+	schedule();
 	ck_assert_str_eq(hear(fd), "");
 	ck_assert_str_eq(probe.seen, "CUT ");
 	ck_assert_str_eq(probe.why, "cut");
@@ -1000,7 +1000,7 @@ START_TEST(a_number_finds_its_connection_until_it_ends)
 	for (int i = 0; i < 300; i += 2) {
 		close(fds[i]);
 	}
-	settle();
+	schedule();
 	for (conn_id id = 1; id <= 300; id++) {
 		ck_assert_int_eq(connections_find(probe.set, id) != NULL, id % 2 == 0);
 	}
@@ -1011,7 +1011,7 @@ START_TEST(a_number_finds_its_connection_until_it_ends)
 	for (int i = 1; i < 300; i += 2) {
 		close(fds[i]);
 	}
-	settle();
+	schedule();
 	ck_assert_uint_eq(connections_count(probe.set), 0);
 }
 END_TEST
@@ -1019,13 +1019,13 @@ END_TEST
 START_TEST(an_idle_connection_costs_less_than_a_kilobyte)
 {
 	int fds[400];
-	say(client_local(), "PING\r\n");
-	settle();
+	message(client_local(), "PING\r\n");
+	schedule();
 	size_t before = mallinfo2().uordblks;
 	for (int i = 0; i < 400; i++) {
 		fds[i] = client_local();
-		say(fds[i], "BIG 5000\r\n");
-		settle();
+		message(fds[i], "BIG 5000\r\n");
+		schedule();
 		ck_assert_int_eq(recv(fds[i], (char[8192]){0}, 8192, 0), 5000 + 9);
 	}
 	size_t after = mallinfo2().uordblks;
@@ -1039,8 +1039,8 @@ START_TEST(lower_limits_hold_for_what_comes)
 	int fd = client_local();
 	tight.request.bytes = 100;
 	connections_set_limits(probe.set, &tight);
-	say(fd, "*1\r\n$200\r\n");
-	settle();
+	message(fd, "*1\r\n$200\r\n");
+	schedule();
 	ck_assert_ptr_nonnull(strstr(hear(fd), "100 bytes"));
 	ck_assert_uint_eq(probe.closed, 1);
 	close(fd);

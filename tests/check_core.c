@@ -83,7 +83,7 @@ START_TEST(a_wake_up_that_overtakes_the_refusal_is_not_lost)
 }
 END_TEST
 
-START_TEST(trying_once_is_answered_by_the_first_verdict)
+START_TEST(trying_once_is_answered_by_the_first_refusal)
 {
 	struct story w;
 
@@ -1116,7 +1116,7 @@ START_TEST(a_key_of_another_kind_from_before_a_guard_is_no_reason_after_it)
 }
 END_TEST
 
-/* An answer ends the traffic about a lease of the only master; what its holder was told stays known. */
+/* An answer ends the round about a lease of the only master; what its holder was told stays known. */
 START_TEST(what_a_leap_shortened_is_not_given_back_before_what_was_told_is_over)
 {
 	struct story w;
@@ -1208,7 +1208,7 @@ main(void)
 		local_waiters_are_served_in_order_without_the_master,
 		a_name_held_elsewhere_is_waited_for_until_the_wake_up,
 		a_lost_wake_up_is_made_good_by_the_timer, a_wake_up_that_overtakes_the_refusal_is_not_lost,
-		trying_once_is_answered_by_the_first_verdict,
+		trying_once_is_answered_by_the_first_refusal,
 		an_unanswered_acquire_is_released_until_it_is_surely_dead,
 		a_release_that_is_due_while_the_link_is_down_goes_out_when_it_is_back,
 		a_late_grant_to_nobody_changes_nothing,

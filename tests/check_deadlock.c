@@ -24,7 +24,7 @@ words(const struct story *w)
 	return "";
 }
 
-/* What its first note about a circle says. */
+/* What its first note about a cycle says. */
 static const char *
 noted(const struct story *w)
 {
@@ -201,7 +201,7 @@ START_TEST(a_session_waits_for_all_its_connections_only_when_none_is_served)
 	take(&w, 1, "a", 1);
 	take(&w, 2, "b", 2);
 	take(&w, 4, "c", 3);
-	/* One connection waits in a circle, the other for somebody who works. */
+	/* One connection waits in a cycle, the other for somebody who works. */
 	ck_assert_str_eq(lock(&w, 3, "c"), "");
 	ck_assert_str_eq(lock(&w, 1, "b"), "");
 	ck_assert_str_eq(lock(&w, 2, "a"), "");
@@ -516,7 +516,7 @@ START_TEST(who_holds_what_only_others_wait_for_looks_at_no_crowd)
 	ck_assert_str_eq(lock(&w, 1, "gate"), "enter gate#2 shared");
 	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
 		ck_assert_ptr_null(strstr(lock(&w, c, "a"), "-DEADLOCK"));
-	ck_assert_uint_le(w.core->doubts.looked, CLIENTS * (CLIENTS + 10));
+	ck_assert_uint_le(w.core->deferred.looked, CLIENTS * (CLIENTS + 10));
 	story_done(&w);
 }
 END_TEST
@@ -528,9 +528,9 @@ START_TEST(a_crowd_is_looked_at_once_however_many_wait_for_what_it_holds)
 	story_crowd(&w);
 	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
 		ck_assert_ptr_null(strstr(lock(&w, c, "a"), "-DEADLOCK"));
-	w.core->doubts.looked = 0;
+	w.core->deferred.looked = 0;
 	ck_assert_str_eq(lock(&w, READER, "gate"), "c1000 -DEADLOCK");
-	ck_assert_uint_le(w.core->doubts.looked, 3 * (READERS + CLIENTS));
+	ck_assert_uint_le(w.core->deferred.looked, 3 * (READERS + CLIENTS));
 	story_done(&w);
 }
 END_TEST
@@ -560,13 +560,13 @@ START_TEST(searches_of_a_crowd_take_turns_and_find_each_circle)
 	}
 	ck_assert_uint_ge(refused, 1);
 	ck_assert_uint_lt(refused, CLIENTS);
-	ck_assert_uint_le(w.core->doubts.looked, DEADLOCK_LOOKS + CLIENTS * 64);
+	ck_assert_uint_le(w.core->deferred.looked, DEADLOCK_LOOKS + CLIENTS * 64);
 	for (; refused < CLIENTS && turns < CLIENTS; turns++) {
-		before = w.core->doubts.looked;
+		before = w.core->deferred.looked;
 		w.now.ms = core_wake_at(w.core);
 		after(&w, 0);
 		refused += refusals(&w);
-		ck_assert_uint_le(w.core->doubts.looked, before + DEADLOCK_LOOKS + CLIENTS * 64);
+		ck_assert_uint_le(w.core->deferred.looked, before + DEADLOCK_LOOKS + CLIENTS * 64);
 	}
 	ck_assert_uint_eq(refused, CLIENTS);
 	story_done(&w);

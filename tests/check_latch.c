@@ -705,7 +705,7 @@ START_TEST(latches_that_nobody_asks_about_are_remembered_for_their_time_and_up_t
 	}
 	core_view_counts(w.core, &counts);
 	ck_assert_uint_eq(counts.latches, 1000);
-	ck_assert_uint_eq(counts.asks, 0);
+	ck_assert_uint_eq(counts.requests, 0);
 	after(&w, 100000 + 1002 + MARGIN_MS);
 	core_view_counts(w.core, &counts);
 	ck_assert_uint_eq(counts.latches, 0);

@@ -505,13 +505,13 @@ START_TEST(tokens_of_a_round_that_is_older_than_a_guard_do_not_count)
 {
 	struct core *core = calloc(1, sizeof(*core));
 	struct lease *l = calloc(1, sizeof(*l) + 3 * sizeof(l->within[0]));
-	struct traffic *t = calloc(1, sizeof(*t) + 3 * sizeof(t->questions[0]));
+	struct round *t = calloc(1, sizeof(*t) + 3 * sizeof(t->questions[0]));
 	int64_t first, last;
 
 	ck_assert(core != NULL && l != NULL && t != NULL);
 	core->settings =
 		(struct core_settings){.masters = 3, .lease_max_ms = LEASE_MS, .margin_ms = MARGIN_MS};
-	l->traffic = t;
+	l->round = t;
 	t->sent_ms = 5000;
 	for (unsigned i = 0; i < 2; i++)
 		t->questions[i] = (struct question){.token_first = 600, .token_last = 631};

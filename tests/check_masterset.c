@@ -58,7 +58,7 @@ begin(unsigned masters)
 
 /* The answer of master n; once more where it came before it had heard the latest. */
 static const char *
-say(unsigned n, struct vote v)
+message(unsigned n, struct vote v)
 {
 	uint64_t before = last[n].attempt;
 
@@ -85,7 +85,7 @@ tells(unsigned n, const char *set, enum agreement agreement)
 		.agreement = agreement};
 
 	w.at = n;
-	return say(n, v);
+	return message(n, v);
 }
 
 /* The same, where what was given does not follow it. */
@@ -101,7 +101,7 @@ tells_other(unsigned n, const char *set, enum agreement agreement)
 		.agreement = agreement};
 
 	w.at = n;
-	return say(n, v);
+	return message(n, v);
 }
 
 /* The greeting that left for master n last. */
@@ -282,7 +282,7 @@ START_TEST(another_number_or_way_is_another_set)
 }
 END_TEST
 
-/* A verdict about this daemon: there is a majority, and it may not be used. */
+/* A refusal about this daemon: there is a majority, and it may not be used. */
 START_TEST(another_set_at_one_master_stops_all_new_leases)
 {
 	struct master_view view;
@@ -517,12 +517,12 @@ START_TEST(a_stranger_costs_nobody_its_set)
 {
 	begin(3);
 	all_tell(S123, AGREEMENT_AGREED);
-	say(2, (struct vote){.op = CALL_HELLO,
-		       .greeting = GREETING_OTHERSET,
-		       .id = 0xfe,
-		       .masterset = SLICE("2 00000000000000fe:url"),
-		       .places = SLICE("elsewhere"),
-		       .agreement = AGREEMENT_AGREED});
+	message(2, (struct vote){.op = CALL_HELLO,
+			   .greeting = GREETING_OTHERSET,
+			   .id = 0xfe,
+			   .masterset = SLICE("2 00000000000000fe:url"),
+			   .places = SLICE("elsewhere"),
+			   .agreement = AGREEMENT_AGREED});
 	ck_assert_str_eq(set_text(), S123);
 	ck_assert_str_eq(state(), "refused");
 	w.at = 2;
@@ -536,12 +536,12 @@ END_TEST
 static void
 only_master_tells(const char *place, enum agreement agreement)
 {
-	say(0, (struct vote){.op = CALL_HELLO,
-		       .greeting = GREETING_OTHERSET,
-		       .id = 0xfe,
-		       .masterset = SLICE("1 00000000000000fe:url"),
-		       .places = slice_of(place),
-		       .agreement = agreement});
+	message(0, (struct vote){.op = CALL_HELLO,
+			   .greeting = GREETING_OTHERSET,
+			   .id = 0xfe,
+			   .masterset = SLICE("1 00000000000000fe:url"),
+			   .places = slice_of(place),
+			   .agreement = agreement});
 }
 
 /* A daemon of an agreed set is refused by one member, and hears of its own set from another one. */
@@ -616,13 +616,13 @@ START_TEST(a_set_is_offered_anew_where_the_only_master_has_only_accepted_another
 	after(&w, GUARD_MS);
 	collect();
 	ck_assert_int_eq(last[0].agreement, AGREEMENT_OFFERED);
-	say(0, (struct vote){.op = CALL_HELLO,
-		       .admitted = true,
-		       .incarnation = MEMORY + 1,
-		       .id = 0xfe,
-		       .masterset = SLICE("2 00000000000000fe:url"),
-		       .places = SLICE("master-1"),
-		       .agreement = AGREEMENT_ACCEPTED});
+	message(0, (struct vote){.op = CALL_HELLO,
+			   .admitted = true,
+			   .incarnation = MEMORY + 1,
+			   .id = 0xfe,
+			   .masterset = SLICE("2 00000000000000fe:url"),
+			   .places = SLICE("master-1"),
+			   .agreement = AGREEMENT_ACCEPTED});
 	ck_assert_str_eq(state(), "agreed");
 	story_done(&w);
 }
@@ -643,10 +643,10 @@ START_TEST(a_set_with_bytes_that_no_way_has_is_not_taken_up)
 	begin(3);
 	w.at = 2;
 	link_down(&w, "refused");
-	say(0, v);
+	message(0, v);
 	ck_assert_str_eq(state(), "refused");
 	v.id = ID(1);
-	say(1, v);
+	message(1, v);
 	tells(0, S12X, AGREEMENT_AGREED);
 	ck_assert_str_eq(set_text(), S12X);
 	story_done(&w);

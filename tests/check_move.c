@@ -3,12 +3,12 @@
  * word decides on that is check_masterset.c's matter: here it is done by hand.
  */
 #include "daemon/core/drift.h"
-#include "daemon/core/family.h"
-#include "daemon/core/keep.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/master.h"
+#include "daemon/core/mode.h"
 #include "daemon/core/move.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/renew.h"
 #include "daemon/core/reseat.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
@@ -191,7 +191,7 @@ START_TEST(a_round_that_nobody_is_left_to_answer_is_begun_anew)
 	/* Early, as for tokens: it is not looked at merely because a master's state changes. */
 	(void)after(&w, 10);
 	by_hand(&w);
-	keep_refresh(w.core, lease_named(&w, "a"));
+	renew_begin(w.core, lease_named(&w, "a"));
 	w.core->actions = NULL;
 	ck_assert_uint_eq(calls_to(&w, CALL_RENEW, 2), 1);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
@@ -222,12 +222,12 @@ START_TEST(nothing_is_released_at_a_server_that_was_never_asked)
 	held(&w);
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1@1 | release a#1@2 | release a#1@3");
 	move(&w, 2, "master-9");
-	ck_assert_ptr_nonnull(w.core->undos);
+	ck_assert_ptr_nonnull(w.core->releases);
 	for (unsigned i = 0; i < 2; i++)
 		(void)AT(&w, i, answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1));
-	ck_assert_ptr_null(w.core->undos);
+	ck_assert_ptr_null(w.core->releases);
 	(void)AT(&w, 2, answer(&w, CALL_RELEASE, OUTCOME_UNKNOWN, "a", 1));
-	ck_assert_ptr_null(w.core->undos);
+	ck_assert_ptr_null(w.core->releases);
 	story_done(&w);
 }
 END_TEST
@@ -324,7 +324,7 @@ grown(struct story *w)
 	story_among(w, 1);
 	lock(w, 1, "a");
 	ck_assert_str_eq(granted(w, "a", 1, 500), "c1 :500");
-	ck_assert_ptr_null(lease_named(w, "a")->traffic);
+	ck_assert_ptr_null(lease_named(w, "a")->round);
 	grow(w, 3);
 }
 
@@ -536,13 +536,13 @@ START_TEST(a_name_that_was_one_of_permits_has_room_for_its_seats)
 	story_among(&w, 1);
 	r = resource_get(w.core, SLICE("q"));
 	ck_assert_ptr_nonnull(r);
-	family_join(w.core, r, &permits);
+	mode_join(w.core, r, &permits);
 	grow(&w, 3);
-	family_join(w.core, r, &plain);
+	mode_join(w.core, r, &plain);
 	seat_of(&r->lease, 2)->valid_ms = 7;
 	ck_assert(slice_equal(resource_name(r), SLICE("q")));
-	family_join(w.core, r, &permits);
-	family_join(w.core, r, &plain);
+	mode_join(w.core, r, &permits);
+	mode_join(w.core, r, &plain);
 	ck_assert_int_eq(seat_of(&r->lease, 2)->valid_ms, 0);
 	story_done(&w);
 }

@@ -444,7 +444,8 @@ START_TEST(among_masters_a_majority_has_to_give_the_same_permits)
 	ck_assert_str_eq(given_at(&w, 0, 1, "0"), "");
 	ck_assert_str_eq(given_at(&w, 1, 1, "2"), "");
 	ck_assert_str_eq(given_at(&w, 2, 1, "2"), "c1 :100");
-	/* The first one gave another: it is asked for the same one, and what it gave goes with the stake. */
+	/* The first one gave another: it is asked for the same one, and what it gave goes with the permit
+	 * lease. */
 	ck_assert_str_eq(
 		after(&w, 1), "acquire a#1@1 1 of 3: 2 | renew a#1@2 1 of 3: 2 | renew a#1@3 1 of 3: 2");
 	ck_assert_str_eq(given_at(&w, 0, 1, "2"), "");

@@ -45,7 +45,7 @@ static struct stage stage;
 
 /* A daemon that says so; its registration lives for some 30 ms. */
 static struct vote
-says_of(int daemon, const char *set, const char *places, enum agreement agreement, uint32_t tag)
+messages_of(int daemon, const char *set, const char *places, enum agreement agreement, uint32_t tag)
 {
 	struct call_settings brief = cast[daemon];
 	struct call call = {.op = CALL_HELLO,
@@ -95,7 +95,7 @@ says(int daemon, const char *set, enum agreement agreement, uint32_t tag)
 {
 	bool few = strcmp(set, FEW) == 0 || strcmp(set, FEW1) == 0;
 
-	return says_of(daemon, set, few ? "a e f" : "a b c", agreement, tag);
+	return messages_of(daemon, set, few ? "a e f" : "a b c", agreement, tag);
 }
 
 static void
@@ -276,7 +276,7 @@ ON_BOTH(members_that_have_other_ids_since_they_forgot_count_by_their_places)
 	(void)says(DA, S, AGREEMENT_OFFERED, 0);
 	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
 	stage_wait_ms(&stage, 60);
-	ends(says_of(DA, FEW, "a b", AGREEMENT_OFFERED, 0), GREETING_GOOD, FEW, AGREEMENT_OFFERED);
+	ends(messages_of(DA, FEW, "a b", AGREEMENT_OFFERED, 0), GREETING_GOOD, FEW, AGREEMENT_OFFERED);
 }
 
 ON_BOTH(a_place_counts_as_a_whole)
@@ -285,7 +285,7 @@ ON_BOTH(a_place_counts_as_a_whole)
 	(void)says(DA, S, AGREEMENT_OFFERED, 0);
 	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
 	stage_wait_ms(&stage, 60);
-	ends(says_of(DA, FEW, "a bb cc", AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+	ends(messages_of(DA, FEW, "a bb cc", AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
 }
 
 ON_BOTH(the_tokens_of_a_new_set_go_on_above_all_that_its_members_told)

@@ -67,7 +67,7 @@ is_guarded(unsigned d, unsigned m)
 	return view.state != MASTER_ADMITTED || view.guard_ms > 0;
 }
 
-#define SAYS(text, line) ck_assert_msg(strstr(text, line) != NULL, "%.3000s", text)
+#define MESSAGES(text, line) ck_assert_msg(strstr(text, line) != NULL, "%.3000s", text)
 
 START_TEST(a_master_that_goes_back_to_a_snapshot_is_guarded_and_the_holder_reclaims)
 {
@@ -78,13 +78,13 @@ START_TEST(a_master_that_goes_back_to_a_snapshot_is_guarded_and_the_holder_recla
 	ask(1, VERB_LOCK, 0);
 	play_pass_ms(&play, 5);
 	const char *text = play_story(&play);
-	SAYS(text, "m0 > d1 acquire a: forgotten\n");
-	SAYS(text, "d1 > c1 -GUARD the master restarted or is new");
+	MESSAGES(text, "m0 > d1 acquire a: forgotten\n");
+	MESSAGES(text, "d1 > c1 -GUARD the master restarted or is new");
 	play_pass_ms(&play, 400);
-	SAYS(play_story(&play), "m0 > d0 reclaim a: yes\n");
+	MESSAGES(play_story(&play), "m0 > d0 reclaim a: yes\n");
 	play_pass_ms(&play, 1200);
 	ask(1, VERB_LOCK, 0);
-	SAYS(play_story(&play), "d1 > c1 null\n");
+	MESSAGES(play_story(&play), "d1 > c1 null\n");
 	play_end(&play);
 }
 END_TEST
@@ -98,9 +98,9 @@ START_TEST(one_of_three_masters_goes_back_and_its_vote_does_not_count)
 	(void)play_story(&play);
 	ask(1, VERB_LOCK, 0);
 	play_pass_ms(&play, 20);
-	SAYS(play_story(&play), "m0 > d1 acquire a: forgotten\n");
+	MESSAGES(play_story(&play), "m0 > d1 acquire a: forgotten\n");
 	play_pass_ms(&play, 400);
-	SAYS(play_story(&play), "d1 > c1 null\n");
+	MESSAGES(play_story(&play), "d1 > c1 null\n");
 	play_end(&play);
 }
 END_TEST
@@ -113,9 +113,9 @@ START_TEST(who_is_refused_knows_what_was_granted_since_it_last_greeted)
 	ask(0, VERB_LOCK, -1);
 	ask(1, VERB_LOCK, 0);
 	server_revert(&w->servers[0]);
-	SAYS(play_story(&play), "m0 > d1 acquire a: busy by D\n");
+	MESSAGES(play_story(&play), "m0 > d1 acquire a: busy by D\n");
 	ask(1, VERB_LOCK, 0);
-	SAYS(play_story(&play), "m0 > d1 acquire a: forgotten\n");
+	MESSAGES(play_story(&play), "m0 > d1 acquire a: forgotten\n");
 	play_end(&play);
 }
 END_TEST
@@ -126,13 +126,13 @@ START_TEST(a_database_that_is_swapped_and_comes_back_is_guarded)
 	server_swap(&w->servers[0]);
 	play_pass_ms(&play, 2000);
 	ask(0, VERB_LOCK, 0);
-	SAYS(play_story(&play), "d0 > c0 :T\n");
+	MESSAGES(play_story(&play), "d0 > c0 :T\n");
 	server_swap(&w->servers[0]);
 	ask(1, VERB_LOCK, 0);
 	play_pass_ms(&play, 5);
-	SAYS(play_story(&play), "d1 > c1 -GUARD the master restarted or is new");
+	MESSAGES(play_story(&play), "d1 > c1 -GUARD the master restarted or is new");
 	play_pass_ms(&play, 400);
-	SAYS(play_story(&play), "m0 > d0 reclaim a: yes\n");
+	MESSAGES(play_story(&play), "m0 > d0 reclaim a: yes\n");
 	play_end(&play);
 }
 END_TEST
@@ -142,12 +142,12 @@ START_TEST(tokens_grow_when_the_only_master_and_a_daemon_whose_clock_is_ahead_go
 	begin(1);
 	w->hosts[0].wall_offset_us = 57000000;
 	ask(0, VERB_LOCK, -1);
-	SAYS(play_story(&play), "d0 > c0 :T\n");
+	MESSAGES(play_story(&play), "d0 > c0 :T\n");
 	server_crash(&w->servers[0], NULL, 1000);
 	host_crash(&w->hosts[0]);
 	play_pass_ms(&play, 2000);
 	ask(1, VERB_LOCK, -1);
-	SAYS(play_story(&play), "d1 > c1 :T\n");
+	MESSAGES(play_story(&play), "d1 > c1 :T\n");
 	play_end(&play);
 }
 END_TEST
@@ -165,7 +165,7 @@ START_TEST(a_master_that_runs_fast_for_a_whole_lease_is_found_out)
 	play_pass_ms(&play, 1400);
 	ck_assert_msg(is_guarded(1, 0), "%s", "the leap is not seen");
 	play_pass_ms(&play, 1500);
-	SAYS(play_story(&play), "d1 > c1 :T\n");
+	MESSAGES(play_story(&play), "d1 > c1 :T\n");
 	play_end(&play);
 }
 END_TEST
@@ -191,9 +191,9 @@ one_host_is_stunned(unsigned masters)
 	play_ask(&play, 1, &(struct request){.verb = VERB_LOCK, .name = 1});
 	play_pass_ms(&play, 20);
 	text = play_story(&play);
-	SAYS(text, "d0 > c0 -GUARD ");
-	SAYS(text, "or this host's stood still");
-	SAYS(text, "d1 > c1 :T\n");
+	MESSAGES(text, "d0 > c0 -GUARD ");
+	MESSAGES(text, "or this host's stood still");
+	MESSAGES(text, "d1 > c1 :T\n");
 	play_pass_ms(&play, 1500);
 	ck_assert(!is_guarded(0, 0));
 	play_end(&play);
@@ -219,7 +219,7 @@ START_TEST(a_host_that_stood_still_tells_what_it_lost_with_the_first_answer)
 	stun(0, 1200);
 	play_pass_ms(&play, 400);
 	const char *text = play_story(&play);
-	SAYS(text, "d0 > c0 closes\n");
+	MESSAGES(text, "d0 > c0 closes\n");
 	ck_assert(!is_guarded(1, 0));
 	play_end(&play);
 }
@@ -232,10 +232,10 @@ START_TEST(a_master_whose_clock_most_daemons_saw_leap_is_guarded_and_takes_recla
 	(void)play_story(&play);
 	server_step_clock(&w->servers[0], 300000);
 	play_pass_ms(&play, 500);
-	SAYS(play_story(&play), "m0 > d0 reclaim a: yes\n");
+	MESSAGES(play_story(&play), "m0 > d0 reclaim a: yes\n");
 	play_pass_ms(&play, 1500);
 	ask(1, VERB_LOCK, 0);
-	SAYS(play_story(&play), "d1 > c1 null\n");
+	MESSAGES(play_story(&play), "d1 > c1 null\n");
 	play_end(&play);
 }
 END_TEST

@@ -19,23 +19,23 @@
 		(who)->user ? log_text("user", (who)->user->name) : log_text(NULL, NULL)
 
 static void
-admin_log(struct desk *desk, struct connection *c, const char *event, int64_t target)
+admin_log(struct context *context, struct connection *c, const char *event, int64_t target)
 {
 	const struct identity *who = connection_identity(c);
-	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, event, ADMIN_WHO(who),
+	LOG_EVENT(context->log, LOG_WARNING_LEVEL, event, ADMIN_WHO(who),
 		target ? log_number("client", target) : log_text(NULL, NULL));
 }
 
 void
-admin_client_kill(struct desk *desk, struct connection *c, const struct command *command)
+admin_client_kill(struct context *context, struct connection *c, const struct command *command)
 {
-	struct connection *target = connections_find(desk->connections, (conn_id)command->count);
+	struct connection *target = connections_find(context->connections, (conn_id)command->count);
 	if (!target) {
 		connection_error(c, CODE_ERR, "there is no client %lld: CLIENT LIST shows them",
 			(long long)command->count);
 		return;
 	}
-	admin_log(desk, c, "client.killed", command->count);
+	admin_log(context, c, "client.killed", command->count);
 	reply_write_int(connection_out(c), 1);
 	connection_written(c);
 	if (target == c) {
@@ -46,11 +46,11 @@ admin_client_kill(struct desk *desk, struct connection *c, const struct command 
 }
 
 void
-admin_drain(struct desk *desk, struct connection *c, const struct command *command)
+admin_drain(struct context *context, struct connection *c, const struct command *command)
 {
 	const struct identity *who = connection_identity(c);
 	bool waits = command->wait_ms != COMMAND_WAIT_RULE;
-	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "daemon.drain", log_number("by", (int64_t)who->id),
+	LOG_EVENT(context->log, LOG_WARNING_LEVEL, "daemon.drain", log_number("by", (int64_t)who->id),
 		log_text("address", who->peer.address), log_number("uid", who->peer.uid),
 		log_number("pid", who->peer.pid),
 		waits ? log_number("wait_ms", command->wait_ms) : log_text(NULL, NULL));
@@ -60,16 +60,16 @@ admin_drain(struct desk *desk, struct connection *c, const struct command *comma
 		reply_write_simple(connection_out(c), "OK");
 		connection_written(c);
 	}
-	desk->hooks->drain(desk->arg, waits ? c : NULL, waits ? command->wait_ms : 0);
+	context->hooks->drain(context->arg, waits ? c : NULL, waits ? command->wait_ms : 0);
 }
 
 void
-admin_reload(struct desk *desk, struct connection *c, const struct command *command)
+admin_reload(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)command;
-	char text[DESK_TEXT_MAX];
-	admin_log(desk, c, "daemon.reload", 0);
-	if (desk->hooks->reload(desk->arg, text, sizeof text) == 0) {
+	char text[CONTEXT_TEXT_MAX];
+	admin_log(context, c, "daemon.reload", 0);
+	if (context->hooks->reload(context->arg, text, sizeof text) == 0) {
 		reply_write_text(connection_out(c), text);
 		connection_written(c);
 		return;
@@ -84,21 +84,21 @@ admin_changes_masters(enum verb verb)
 }
 
 void
-admin_log_change(struct desk *desk, struct connection *c, const struct command *command)
+admin_log_change(struct context *context, struct connection *c, const struct command *command)
 {
 	const struct identity *who = connection_identity(c);
 	const struct slice *argv = command->argv;
-	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "masters.asked", ADMIN_WHO(who),
+	LOG_EVENT(context->log, LOG_WARNING_LEVEL, "masters.asked", ADMIN_WHO(who),
 		log_text("what", command_info(command->verb)->sub.p),
 		command->argc > 0 ? log_bytes("first", argv[0].p, argv[0].n) : log_text(NULL, NULL),
 		command->argc > 1 ? log_bytes("second", argv[1].p, argv[1].n) : log_text(NULL, NULL));
 }
 
 void
-admin_log_break(struct desk *desk, struct connection *c, const struct command *command)
+admin_log_break(struct context *context, struct connection *c, const struct command *command)
 {
 	const struct identity *who = connection_identity(c);
-	LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "lock.break", ADMIN_WHO(who),
+	LOG_EVENT(context->log, LOG_WARNING_LEVEL, "lock.break", ADMIN_WHO(who),
 		log_bytes("name", command->name.p, command->name.n), log_number("token", command->token));
 }
 
@@ -122,7 +122,7 @@ write_master(struct buffer *out, int protocol, const struct master_view *master)
 }
 
 void
-admin_masters(struct desk *desk, struct connection *c, const struct command *command)
+admin_masters(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)command;
 	int protocol = connection_identity(c)->protocol;
@@ -130,11 +130,11 @@ admin_masters(struct desk *desk, struct connection *c, const struct command *com
 	struct buffer *out = connection_out(c);
 	struct master_view shown[CORE_SLOTS_MAX];
 	struct masterset_view set;
-	unsigned count = core_masters(desk->core);
+	unsigned count = core_masters(context->core);
 	for (unsigned i = 0; i < count; i++) {
-		core_view_master(desk->core, now_ms, i, &shown[i]);
+		core_view_master(context->core, now_ms, i, &shown[i]);
 	}
-	core_view_masterset(desk->core, &set);
+	core_view_masterset(context->core, &set);
 	reply_write_map(out, protocol, 6);
 	reply_write_pair_int(out, "generation", set.generation);
 	reply_write_pair_text(out, "agreement", set.word);

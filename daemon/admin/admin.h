@@ -4,18 +4,18 @@
 #ifndef ADMIN_ADMIN_H
 #define ADMIN_ADMIN_H
 
-#include "daemon/admin/desk.h"
+#include "daemon/admin/context.h"
 
-desk_verb admin_client_kill;
-desk_verb admin_drain;
-desk_verb admin_reload;
+context_verb admin_client_kill;
+context_verb admin_drain;
+context_verb admin_reload;
 /* Without a subcommand: what the set of masters is, and how far its change has come. */
-desk_verb admin_masters;
+context_verb admin_masters;
 
 /* MASTERS with one of its other subcommands. */
 bool admin_changes_masters(enum verb verb);
 /* That one of them was asked for, or BREAK. */
-void admin_log_change(struct desk *desk, struct connection *c, const struct command *command);
-void admin_log_break(struct desk *desk, struct connection *c, const struct command *command);
+void admin_log_change(struct context *context, struct connection *c, const struct command *command);
+void admin_log_break(struct context *context, struct connection *c, const struct command *command);
 
 #endif

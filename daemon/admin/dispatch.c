@@ -13,7 +13,7 @@
 
 #include <assert.h>
 
-static desk_verb *const dispatch_verbs[VERB_COUNT] = {
+static context_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_PING] = handshake_ping,
 	[VERB_ECHO] = handshake_echo,
 	[VERB_HELLO] = handshake_hello,
@@ -79,49 +79,49 @@ dispatch_allows(struct connection *c, const struct command *command)
 
 /* The driver notes when it was; it has to look at the clock anyway. */
 static void
-dispatch_core(struct desk *desk, struct connection *c, struct command *command)
+dispatch_core(struct context *context, struct connection *c, struct command *command)
 {
 	connection_wait(c);
 	if (command->verb == VERB_SESSION_BIND) {
-		desk->hooks->bind(desk->arg, c);
+		context->hooks->bind(context->arg, c);
 		return;
 	}
 	if (admin_changes_masters(command->verb)) {
-		admin_log_change(desk, c, command);
-		desk->hooks->masters(desk->arg, c, command);
+		admin_log_change(context, c, command);
+		context->hooks->masters(context->arg, c, command);
 		return;
 	}
 	if (command->verb == VERB_BREAK) {
-		admin_log_break(desk, c, command);
+		admin_log_break(context, c, command);
 	}
 	/* Whoever has closed his end asks for what there is now (PROTOCOL.md 1). */
 	if (connection_is_finished(c)) {
 		command->wait_ms = 0;
 	}
-	desk->hooks->command(desk->arg, c, command);
+	context->hooks->command(context->arg, c, command);
 }
 
 /* Answers what is not for the core. */
 static void
-dispatch_here(struct desk *desk, struct connection *c, const struct command *command)
+dispatch_here(struct context *context, struct connection *c, const struct command *command)
 {
-	desk->hooks->heard(desk->arg, c);
+	context->hooks->heard(context->arg, c);
 	if (command_info(command->verb)->flags & COMMAND_CLOSE) {
 		connection_cut(c, END_ABANDONED, "speaks HTTP");
 	} else if (dispatch_allows(c, command)) {
-		desk_verb *handler = dispatch_verbs[command->verb];
+		context_verb *handler = dispatch_verbs[command->verb];
 		assert(handler);
-		handler(desk, c, command);
+		handler(context, c, command);
 	}
 }
 
 void
-dispatch_request(struct desk *desk, struct connection *c, const struct request *request)
+dispatch_request(struct context *context, struct connection *c, const struct request *request)
 {
 	struct identity *who = connection_identity(c);
 	struct command command;
 	struct reply error;
-	desk->stats->commands_processed++;
+	context->stats->commands_processed++;
 	who->requests++;
 	int bad = command_parse(request, &command, &error);
 	unsigned flags = bad ? 0 : command_info(command.verb)->flags;
@@ -134,20 +134,20 @@ dispatch_request(struct desk *desk, struct connection *c, const struct request *
 		return;
 	}
 	if (bad) {
-		desk->hooks->heard(desk->arg, c);
+		context->hooks->heard(context->arg, c);
 		connection_reply(c, &error);
 		return;
 	}
 	who->last = command.verb;
-	desk->calls[command.verb]++;
+	context->calls[command.verb]++;
 	if (flags & COMMAND_CORE) {
 		if (dispatch_allows(c, &command)) {
-			dispatch_core(desk, c, &command);
+			dispatch_core(context, c, &command);
 		} else {
 			who->last_ms = clock_ms();
-			desk->hooks->heard(desk->arg, c);
+			context->hooks->heard(context->arg, c);
 		}
 		return;
 	}
-	dispatch_here(desk, c, &command);
+	dispatch_here(context, c, &command);
 }

@@ -7,9 +7,9 @@
 #ifndef ADMIN_DISPATCH_H
 #define ADMIN_DISPATCH_H
 
-#include "daemon/admin/desk.h"
+#include "daemon/admin/context.h"
 #include "proto/request.h"
 
-void dispatch_request(struct desk *desk, struct connection *connection, const struct request *request);
+void dispatch_request(struct context *context, struct connection *connection, const struct request *request);
 
 #endif

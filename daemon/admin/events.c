@@ -117,9 +117,9 @@ events_full(const struct events *events, struct connection *c)
 }
 
 void
-events_verb(struct desk *desk, struct connection *c, const struct command *command)
+events_verb(struct context *context, struct connection *c, const struct command *command)
 {
-	struct events *events = desk->events;
+	struct events *events = context->events;
 	events_leave(events, c);
 	if (events_full(events, c)) {
 		return;

@@ -7,7 +7,7 @@
 #ifndef ADMIN_EVENTS_H
 #define ADMIN_EVENTS_H
 
-#include "daemon/admin/desk.h"
+#include "daemon/admin/context.h"
 #include "daemon/core/action.h"
 
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct events *events_new(void) __attribute__((warn_unused_result));
 void events_free(struct events *events);
 
 /* EVENTS [MATCH glob]; a second one changes the glob. */
-desk_verb events_verb;
+context_verb events_verb;
 /* The connection ends, or wants no more events. */
 void events_leave(struct events *events, struct connection *connection);
 

@@ -8,7 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
-#include "daemon/net/door.h"
+#include "daemon/net/admission.h"
 #include "proto/catalog.h"
 #include "proto/composer.h"
 
@@ -39,7 +39,7 @@ text_keep(struct connection *c, char **place, struct slice text)
 
 /* CLIENT SETNAME: the core says in its texts who is meant. */
 static bool
-label_keep(struct desk *desk, struct connection *c, struct slice label)
+label_keep(struct context *context, struct connection *c, struct slice label)
 {
 	struct identity *who = connection_identity(c);
 	size_t n = label.n < PEER_NAME_MAX ? label.n : PEER_NAME_MAX - 1;
@@ -50,14 +50,14 @@ label_keep(struct desk *desk, struct connection *c, struct slice label)
 		memcpy(who->peer.name, label.p, n);
 	}
 	who->peer.name[n] = '\0';
-	desk->hooks->peer(desk->arg, c);
+	context->hooks->peer(context->arg, c);
 	return true;
 }
 
 void
-handshake_ping(struct desk *desk, struct connection *c, const struct command *command)
+handshake_ping(struct context *context, struct connection *c, const struct command *command)
 {
-	(void)desk;
+	(void)context;
 	struct buffer *out = connection_out(c);
 	if (command->argc > 0) {
 		reply_write_bulk(out, command->argv[0]);
@@ -68,33 +68,33 @@ handshake_ping(struct desk *desk, struct connection *c, const struct command *co
 }
 
 void
-handshake_echo(struct desk *desk, struct connection *c, const struct command *command)
+handshake_echo(struct context *context, struct connection *c, const struct command *command)
 {
-	(void)desk;
+	(void)context;
 	reply_write_bulk(connection_out(c), command->argv[0]);
 	connection_written(c);
 }
 
 /* A name that is no user's can be as long as a request: the log wants its beginning. */
 static void
-handshake_log_wrongpass(struct desk *desk, struct connection *c, struct slice user)
+handshake_log_wrongpass(struct context *context, struct connection *c, struct slice user)
 {
 	const struct identity *who = connection_identity(c);
-	if (log_gate(desk->log, &desk->wrongpass, LOG_WARNING_LEVEL, "client.wrongpass")) {
-		LOG_EVENT(desk->log, LOG_WARNING_LEVEL, "client.wrongpass",
+	if (log_gate(context->log, &context->wrongpass, LOG_WARNING_LEVEL, "client.wrongpass")) {
+		LOG_EVENT(context->log, LOG_WARNING_LEVEL, "client.wrongpass",
 			log_number("client", (int64_t)who->id), log_text("address", who->peer.address),
 			log_bytes("user", user.p, user.n < 128 ? user.n : 128));
 	}
 }
 
 static void
-handshake_wrongpass(struct desk *desk, struct connection *c, struct slice user)
+handshake_wrongpass(struct context *context, struct connection *c, struct slice user)
 {
 	struct identity *who = connection_identity(c);
 	bool last = ++who->failures >= GUESSES_FREE;
-	desk->stats->auth_failures++;
-	guesses_failed(&desk->guesses, &who->peer, who->local, clock_ms());
-	handshake_log_wrongpass(desk, c, user);
+	context->stats->auth_failures++;
+	guesses_failed(&context->guesses, &who->peer, who->local, clock_ms());
+	handshake_log_wrongpass(context, c, user);
 	connection_error(c, CODE_WRONGPASS, "unknown user or wrong password%s",
 		last ? ": this connection has tried too often" : "");
 	if (last) {
@@ -104,52 +104,52 @@ handshake_wrongpass(struct desk *desk, struct connection *c, struct slice user)
 
 /* The kernel's word stays: logging in never takes away what a local user may do. */
 static bool
-handshake_login(struct desk *desk, struct connection *c, const struct command *command)
+handshake_login(struct context *context, struct connection *c, const struct command *command)
 {
 	struct identity *who = connection_identity(c);
-	int64_t wait_ms = guesses_wait_ms(&desk->guesses, &who->peer, who->local, clock_ms());
+	int64_t wait_ms = guesses_wait_ms(&context->guesses, &who->peer, who->local, clock_ms());
 	if (wait_ms > 0) {
 		connection_error(c, CODE_LIMIT,
 			"too many logins from this address have failed: try again in %" PRId64 " ms",
 			wait_ms);
 		return false;
 	}
-	const struct access_user *user = access_login(desk->access, command->user, command->password);
+	const struct access_user *user = access_login(context->access, command->user, command->password);
 	if (!user) {
-		handshake_wrongpass(desk, c, command->user);
+		handshake_wrongpass(context, c, command->user);
 		return false;
 	}
 	uint64_t before = who->peer.user;
-	if (!door_login(desk->door, c, user->name)) {
+	if (!admission_login(context->admission, c, user->name)) {
 		return false;
 	}
 	who->user = user;
 	bool admin = who->native_admin || user->admin;
 	if (admin != who->peer.admin || before != who->peer.user) {
 		who->peer.admin = admin;
-		desk->hooks->peer(desk->arg, c);
+		context->hooks->peer(context->arg, c);
 	}
 	return true;
 }
 
 void
-handshake_auth(struct desk *desk, struct connection *c, const struct command *command)
+handshake_auth(struct context *context, struct connection *c, const struct command *command)
 {
-	if (!access_required(desk->access)) {
+	if (!access_required(context->access)) {
 		connection_error(c, CODE_ERR, "AUTH: no users are configured, so nobody has to log in");
-	} else if (handshake_login(desk, c, command)) {
+	} else if (handshake_login(context, c, command)) {
 		answer_ok(c);
 	}
 }
 
 static void
-handshake_greet(struct desk *desk, struct connection *c)
+handshake_greet(struct context *context, struct connection *c)
 {
 	const struct identity *who = connection_identity(c);
 	struct buffer *out = connection_out(c);
 	reply_write_map(out, who->protocol, 7);
 	reply_write_pair_text(out, "server", "holdfast");
-	reply_write_pair_text(out, "version", desk->facts.version);
+	reply_write_pair_text(out, "version", context->facts.version);
 	reply_write_pair_int(out, "proto", who->protocol);
 	reply_write_pair_int(out, "id", (int64_t)who->id);
 	reply_write_pair_text(out, "mode", "standalone");
@@ -161,59 +161,59 @@ handshake_greet(struct desk *desk, struct connection *c)
 
 /* What the core pushes while it believes that it can is written by the protocol that allows for it. */
 static void
-handshake_speak(struct desk *desk, struct connection *c, int protocol)
+handshake_speak(struct context *context, struct connection *c, int protocol)
 {
 	struct identity *who = connection_identity(c);
 	if (protocol < 3) {
-		desk->hooks->deaf(desk->arg, c, true);
+		context->hooks->no_push(context->arg, c, true);
 		who->protocol = protocol;
 	} else {
 		who->protocol = protocol;
-		desk->hooks->deaf(desk->arg, c, false);
+		context->hooks->no_push(context->arg, c, false);
 	}
 }
 
 /* Nothing of it counts unless all of it is fine. */
 void
-handshake_hello(struct desk *desk, struct connection *c, const struct command *command)
+handshake_hello(struct context *context, struct connection *c, const struct command *command)
 {
 	struct identity *who = connection_identity(c);
-	if (command->login && !handshake_login(desk, c, command)) {
+	if (command->login && !handshake_login(context, c, command)) {
 		return;
 	}
 	if (who->stranger) {
 		connection_error(c, CODE_NOAUTH, "log in first: HELLO 3 AUTH user password");
 		return;
 	}
-	if (command->labelled && !label_keep(desk, c, command->label)) {
+	if (command->labelled && !label_keep(context, c, command->label)) {
 		return;
 	}
 	if (command->protocol != 0 && command->protocol != who->protocol) {
-		handshake_speak(desk, c, (int)command->protocol);
+		handshake_speak(context, c, (int)command->protocol);
 	}
-	handshake_greet(desk, c);
+	handshake_greet(context, c);
 }
 
 void
-handshake_select(struct desk *desk, struct connection *c, const struct command *command)
+handshake_select(struct context *context, struct connection *c, const struct command *command)
 {
-	(void)desk;
+	(void)context;
 	(void)command;
 	answer_ok(c);
 }
 
 void
-handshake_reset(struct desk *desk, struct connection *c, const struct command *command)
+handshake_reset(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)command;
 	struct identity *who = connection_identity(c);
-	events_leave(desk->events, c);
+	events_leave(context->events, c);
 	who->user = NULL;
-	door_logout(desk->door, c);
+	admission_logout(context->admission, c);
 	who->peer.admin = who->native_admin;
 	who->peer.name[0] = '\0';
 	who->protocol = 2;
-	desk->hooks->reset(desk->arg, c);
+	context->hooks->reset(context->arg, c);
 	free(who->label);
 	who->label = NULL;
 	reply_write_simple(connection_out(c), "RESET");
@@ -221,43 +221,43 @@ handshake_reset(struct desk *desk, struct connection *c, const struct command *c
 }
 
 void
-handshake_quit(struct desk *desk, struct connection *c, const struct command *command)
+handshake_quit(struct context *context, struct connection *c, const struct command *command)
 {
-	(void)desk;
+	(void)context;
 	(void)command;
 	answer_ok(c);
 	connection_close(c, END_CLEAN, "quit");
 }
 
 void
-handshake_config_get(struct desk *desk, struct connection *c, const struct command *command)
+handshake_config_get(struct context *context, struct connection *c, const struct command *command)
 {
-	(void)desk;
+	(void)context;
 	(void)command;
 	reply_write_map(connection_out(c), connection_identity(c)->protocol, 0);
 	connection_written(c);
 }
 
 void
-handshake_catalog(struct desk *desk, struct connection *c, const struct command *command)
+handshake_catalog(struct context *context, struct connection *c, const struct command *command)
 {
-	catalog_write(&desk->catalog, connection_out(c), connection_identity(c)->protocol, command);
+	catalog_write(&context->catalog, connection_out(c), connection_identity(c)->protocol, command);
 	connection_written(c);
 }
 
 void
-handshake_client_id(struct desk *desk, struct connection *c, const struct command *command)
+handshake_client_id(struct context *context, struct connection *c, const struct command *command)
 {
-	(void)desk;
+	(void)context;
 	(void)command;
 	reply_write_int(connection_out(c), (int64_t)connection_identity(c)->id);
 	connection_written(c);
 }
 
 void
-handshake_client_getname(struct desk *desk, struct connection *c, const struct command *command)
+handshake_client_getname(struct context *context, struct connection *c, const struct command *command)
 {
-	(void)desk;
+	(void)context;
 	(void)command;
 	const struct identity *who = connection_identity(c);
 	if (who->label) {
@@ -269,9 +269,9 @@ handshake_client_getname(struct desk *desk, struct connection *c, const struct c
 }
 
 void
-handshake_client_setname(struct desk *desk, struct connection *c, const struct command *command)
+handshake_client_setname(struct context *context, struct connection *c, const struct command *command)
 {
-	if (label_keep(desk, c, command->label)) {
+	if (label_keep(context, c, command->label)) {
 		answer_ok(c);
 	}
 }
@@ -279,17 +279,17 @@ handshake_client_setname(struct desk *desk, struct connection *c, const struct c
 /* A client may keep what it read until it is told of a change. Nothing that is answered here may be kept: a
  * lock is asked for each time. So there is never a change to tell of, and OK is the truth. */
 void
-handshake_client_tracking(struct desk *desk, struct connection *c, const struct command *command)
+handshake_client_tracking(struct context *context, struct connection *c, const struct command *command)
 {
-	(void)desk;
+	(void)context;
 	(void)command;
 	answer_ok(c);
 }
 
 void
-handshake_client_setinfo(struct desk *desk, struct connection *c, const struct command *command)
+handshake_client_setinfo(struct context *context, struct connection *c, const struct command *command)
 {
-	(void)desk;
+	(void)context;
 	struct identity *who = connection_identity(c);
 	char **place = command->attribute == ATTRIBUTE_LIB_NAME ? &who->lib_name : &who->lib_ver;
 	if (text_keep(c, place, command->label)) {

@@ -7,21 +7,21 @@
 #ifndef ADMIN_HANDSHAKE_H
 #define ADMIN_HANDSHAKE_H
 
-#include "daemon/admin/desk.h"
+#include "daemon/admin/context.h"
 
-desk_verb handshake_ping;
-desk_verb handshake_echo;
-desk_verb handshake_hello;
-desk_verb handshake_auth;
-desk_verb handshake_select;
-desk_verb handshake_reset;
-desk_verb handshake_quit;
-desk_verb handshake_config_get;
-desk_verb handshake_catalog; /* COMMAND, and the HELP of CLIENT, SESSION, COMMAND and CONFIG */
-desk_verb handshake_client_id;
-desk_verb handshake_client_getname;
-desk_verb handshake_client_setname;
-desk_verb handshake_client_setinfo;
-desk_verb handshake_client_tracking;
+context_verb handshake_ping;
+context_verb handshake_echo;
+context_verb handshake_hello;
+context_verb handshake_auth;
+context_verb handshake_select;
+context_verb handshake_reset;
+context_verb handshake_quit;
+context_verb handshake_config_get;
+context_verb handshake_catalog; /* COMMAND, and the HELP of CLIENT, SESSION, COMMAND and CONFIG */
+context_verb handshake_client_id;
+context_verb handshake_client_getname;
+context_verb handshake_client_setname;
+context_verb handshake_client_setinfo;
+context_verb handshake_client_tracking;
 
 #endif

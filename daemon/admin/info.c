@@ -8,7 +8,7 @@
 #include "daemon/base/memory.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
-#include "daemon/net/door.h"
+#include "daemon/net/admission.h"
 #include "daemon/redis/masters.h"
 #include "proto/composer.h"
 
@@ -37,9 +37,9 @@ info_line(struct buffer *text, const char *format, ...)
 }
 
 static void
-info_server(const struct desk *desk, struct buffer *text)
+info_server(const struct context *context, struct buffer *text)
 {
-	const struct desk_facts *facts = &desk->facts;
+	const struct context_facts *facts = &context->facts;
 	int64_t up_s = (clock_ms() - facts->started_ms) / 1000;
 	info_line(text, "redis_version:" INFO_REDIS_VERSION);
 	info_line(text, "redis_mode:standalone");
@@ -53,24 +53,24 @@ info_server(const struct desk *desk, struct buffer *text)
 }
 
 static void
-info_clients(const struct desk *desk, struct buffer *text)
+info_clients(const struct context *context, struct buffer *text)
 {
 	struct core_counts counts;
-	core_view_counts(desk->core, &counts);
-	info_line(text, "connected_clients:%zu", connections_count(desk->connections));
-	info_line(text, "maxclients:%zu", desk->facts.clients_max);
-	info_line(text, "strangers:%zu", desk->door->stranger_count);
+	core_view_counts(context->core, &counts);
+	info_line(text, "connected_clients:%zu", connections_count(context->connections));
+	info_line(text, "maxclients:%zu", context->facts.clients_max);
+	info_line(text, "strangers:%zu", context->admission->unauthenticated_count);
 	info_line(text, "blocked_clients:%zu", counts.waiters);
-	info_line(text, "event_streams:%zu", events_streams(desk->events));
+	info_line(text, "event_streams:%zu", events_streams(context->events));
 }
 
 static void
-info_locks(const struct desk *desk, struct buffer *text)
+info_locks(const struct context *context, struct buffer *text)
 {
 	struct core_counts counts;
 	struct terms_view terms;
-	core_view_counts(desk->core, &counts);
-	core_view_terms(desk->core, &terms);
+	core_view_counts(context->core, &counts);
+	core_view_terms(context->core, &terms);
 	info_line(text, "sessions:%zu", counts.sessions);
 	info_line(text, "sessions_with_grace:%zu", counts.graces);
 	info_line(text, "names:%zu", counts.resources);
@@ -78,24 +78,24 @@ info_locks(const struct desk *desk, struct buffer *text)
 	info_line(text, "grants:%zu", counts.grants);
 	info_line(text, "withheld:%zu", counts.withheld);
 	info_line(text, "waiters:%zu", counts.waiters);
-	info_line(text, "draining:%d", core_draining(desk->core));
+	info_line(text, "draining:%d", core_draining(context->core));
 	info_line(text, "latches:%zu", counts.latches);
-	info_line(text, "latch_requests:%zu", counts.asks);
+	info_line(text, "latch_requests:%zu", counts.requests);
 	info_line(text, "lease_max_ms:%" PRId64, terms.wanted_ms);
 	info_line(text, "lease_limit_ms:%" PRId64, terms.longest_ms);
 	info_line(text, "lease_guarded_ms:%" PRId64, terms.guarded_ms);
-	info_line(text, "clock_margin_ms:%" PRId64, desk->facts.margin_ms);
-	info_line(text, "namespace:%s", desk->facts.namespace);
+	info_line(text, "clock_margin_ms:%" PRId64, context->facts.margin_ms);
+	info_line(text, "namespace:%s", context->facts.namespace);
 }
 
 static void
-info_master(const struct desk *desk, struct buffer *text, unsigned i)
+info_master(const struct context *context, struct buffer *text, unsigned i)
 {
 	struct master_view master;
 	struct pool_view pool;
-	core_view_master(desk->core, clock_ms(), i, &master);
-	masters_see_pool(desk->masters, i, &pool);
-	info_line(text, "master%u_address:%s", i, masters_where(desk->masters, i));
+	core_view_master(context->core, clock_ms(), i, &master);
+	masters_see_pool(context->masters, i, &pool);
+	info_line(text, "master%u_address:%s", i, masters_where(context->masters, i));
 	info_line(text, "master%u_state:%s", i, master.word);
 	info_line(text, "master%u_reason:%s", i, master.reason);
 	info_line(text, "master%u_guard_ms:%" PRId64, i, master.guard_ms);
@@ -111,18 +111,18 @@ info_master(const struct desk *desk, struct buffer *text, unsigned i)
 }
 
 static void
-info_masters(const struct desk *desk, struct buffer *text)
+info_masters(const struct context *context, struct buffer *text)
 {
 	struct masters_sum sum;
 	struct masterset_view set;
 	struct service_view service;
-	masters_see(desk->core, clock_ms(), &sum);
+	masters_see(context->core, clock_ms(), &sum);
 	info_line(text, "masters:%u", sum.count);
 	info_line(text, "masters_usable:%u/%u", sum.usable, sum.majority);
 	info_line(text, "masters_state:%s", sum.word);
-	core_view_service(desk->core, &service);
+	core_view_service(context->core, &service);
 	info_line(text, "masters_missing:%s", service.text);
-	core_view_masterset(desk->core, &set);
+	core_view_masterset(context->core, &set);
 	info_line(text, "masters_agreement:%s", set.word);
 	info_line(text, "masters_generation:%" PRId64, set.generation);
 	info_line(text, "masters_set:%s", set.set);
@@ -131,36 +131,36 @@ info_masters(const struct desk *desk, struct buffer *text)
 	info_line(text, "masters_next:%s", set.next);
 	info_line(text, "masters_next_places:%s", set.next_places);
 	for (unsigned i = 0; i < sum.count; i++) {
-		info_master(desk, text, i);
+		info_master(context, text, i);
 	}
 }
 
 static void
-info_stats(const struct desk *desk, struct buffer *text)
+info_stats(const struct context *context, struct buffer *text)
 {
 	for (size_t i = 0; i < stats_count(); i++) {
-		info_line(text, "%s:%" PRId64, stats_info(i)->name, stats_value(desk->stats, i));
+		info_line(text, "%s:%" PRId64, stats_info(i)->name, stats_value(context->stats, i));
 	}
 }
 
 /* Names as Redis has them, where it has one. */
 static void
-info_memory(const struct desk *desk, struct buffer *text)
+info_memory(const struct context *context, struct buffer *text)
 {
-	info_line(text, "used_memory_rss:%zu", desk->memory->resident);
-	info_line(text, "maxmemory:%zu", desk->memory->limit);
+	info_line(text, "used_memory_rss:%zu", context->memory->resident);
+	info_line(text, "maxmemory:%zu", context->memory->limit);
 	info_line(text, "maxmemory_policy:noeviction");
-	info_line(text, "memory_full:%d", desk->memory->full);
+	info_line(text, "memory_full:%d", context->memory->full);
 }
 
 static void
-info_commandstats(const struct desk *desk, struct buffer *text)
+info_commandstats(const struct context *context, struct buffer *text)
 {
 	for (enum verb v = 0; v < VERB_COUNT; v++) {
 		char name[COMMAND_NAME_MAX];
 		command_name(v, name);
-		if (desk->calls[v] > 0) {
-			info_line(text, "cmdstat_%s:calls=%" PRIu64, name, desk->calls[v]);
+		if (context->calls[v] > 0) {
+			info_line(text, "cmdstat_%s:calls=%" PRIu64, name, context->calls[v]);
 		}
 	}
 }
@@ -168,9 +168,9 @@ info_commandstats(const struct desk *desk, struct buffer *text)
 /* What a Redis says that is a master and has no replicas: libraries look for a master here before they send
  * anything. */
 static void
-info_replication(const struct desk *desk, struct buffer *text)
+info_replication(const struct context *context, struct buffer *text)
 {
-	(void)desk;
+	(void)context;
 	info_line(text, "role:master");
 	info_line(text, "connected_slaves:0");
 	info_line(text, "master_failover_state:no-failover");
@@ -182,7 +182,7 @@ info_replication(const struct desk *desk, struct buffer *text)
  * would stop some. */
 static const struct {
 	const char *name;
-	void (*write)(const struct desk *desk, struct buffer *text);
+	void (*write)(const struct context *context, struct buffer *text);
 } info_sections[] = {
 	{"Server", info_server},
 	{"Clients", info_clients},
@@ -251,7 +251,7 @@ info_refuse(struct connection *c, struct slice word)
 }
 
 void
-info_verb(struct desk *desk, struct connection *c, const struct command *command)
+info_verb(struct context *context, struct connection *c, const struct command *command)
 {
 	struct buffer text;
 	for (size_t i = 0; i < command->argc; i++) {
@@ -267,7 +267,7 @@ info_verb(struct desk *desk, struct connection *c, const struct command *command
 				info_line(&text, "%s", "");
 			}
 			info_line(&text, "# %s", info_sections[i].name);
-			info_sections[i].write(desk, &text);
+			info_sections[i].write(context, &text);
 		}
 	}
 	reply_write_bulk(connection_out(c), (struct slice){buffer_bytes(&text), buffer_length(&text)});

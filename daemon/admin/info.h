@@ -4,8 +4,8 @@
 #ifndef ADMIN_INFO_H
 #define ADMIN_INFO_H
 
-#include "daemon/admin/desk.h"
+#include "daemon/admin/context.h"
 
-desk_verb info_verb;
+context_verb info_verb;
 
 #endif

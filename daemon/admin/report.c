@@ -39,7 +39,7 @@
 #define REPORT_LABEL_LOOKS 16
 
 struct report {
-	struct desk *desk;
+	struct context *context;
 	int protocol;
 	int64_t now_ms;
 	struct buffer text; /* the elements */
@@ -56,7 +56,7 @@ struct report {
 
 /* What CLIENT SETNAME said, of a session: the core knows sessions, not the names of their connections. */
 struct label {
-	struct desk *desk;
+	struct context *context;
 	const char *text; /* NULL: none */
 	int looks;
 };
@@ -65,7 +65,7 @@ static bool
 label_look(void *arg, conn_id conn)
 {
 	struct label *label = arg;
-	struct connection *c = connections_find(label->desk->connections, conn);
+	struct connection *c = connections_find(label->context->connections, conn);
 	label->text = c ? connection_identity(c)->label : NULL;
 	return !label->text && --label->looks > 0;
 }
@@ -74,9 +74,9 @@ label_look(void *arg, conn_id conn)
 static const char *
 report_label(const struct report *report, session_id session, const struct peer *peer)
 {
-	struct label label = {.desk = report->desk, .looks = REPORT_LABEL_LOOKS};
-	core_each_conn(report->desk->core, session, label_look, &label);
-	const char *text = label.text ? label.text : processes_label(report->desk->processes, session);
+	struct label label = {.context = report->context, .looks = REPORT_LABEL_LOOKS};
+	core_each_conn(report->context->core, session, label_look, &label);
+	const char *text = label.text ? label.text : processes_label(report->context->processes, session);
 	if (text) {
 		return text;
 	}
@@ -84,11 +84,12 @@ report_label(const struct report *report, session_id session, const struct peer 
 }
 
 static void
-report_begin(struct report *report, struct desk *desk, struct connection *c, const struct command *command)
+report_begin(
+	struct report *report, struct context *context, struct connection *c, const struct command *command)
 {
-	size_t bytes = connections_limits(desk->connections)->output_bytes / 2;
+	size_t bytes = connections_limits(context->connections)->output_bytes / 2;
 	*report = (struct report){
-		.desk = desk,
+		.context = context,
 		.protocol = connection_identity(c)->protocol,
 		.now_ms = clock_ms(),
 		.most = command->count > 0 ? (size_t)command->count : COMMAND_COUNT_MAX,
@@ -279,12 +280,12 @@ write_cursor(struct buffer *b, uint64_t cursor)
 static void
 inspect_latch(struct report *report, struct connection *c, uint64_t cursor, const struct latch_view *view)
 {
-	struct desk *desk = report->desk;
+	struct context *context = report->context;
 	struct masters_sum masters;
 	struct buffer *out = connection_out(c);
-	masters_see(desk->core, report->now_ms, &masters);
+	masters_see(context->core, report->now_ms, &masters);
 	report_share(report, cursor, view->waiters);
-	core_each_latch_waiter(desk->core, report->now_ms, view->name, report_latch_waiter, report);
+	core_each_latch_waiter(context->core, report->now_ms, view->name, report_latch_waiter, report);
 	if (!report_is_whole(report, c)) {
 		return;
 	}
@@ -301,7 +302,7 @@ static void
 write_lease(struct report *report, struct buffer *out, const struct resource_view *view)
 {
 	struct masters_sum masters;
-	masters_see(report->desk->core, report->now_ms, &masters);
+	masters_see(report->context->core, report->now_ms, &masters);
 	reply_write_pair_text(out, "lease", view->lease);
 	reply_write_pair_int(out, "lease_ms", view->lease_ms);
 	if (view->foreign.n > 0) {
@@ -315,7 +316,8 @@ write_lease(struct report *report, struct buffer *out, const struct resource_vie
 	reply_write_pair_text(out, "master", masters.word);
 	reply_write_pair_int(out, "votes", view->votes);
 	if (view->position > 0) {
-		reply_write_pair_text(out, "home", masters_where(report->desk->masters, view->home));
+		reply_write_pair_text(
+			out, "home", masters_where(report->context->masters, view->queue_master));
 	} else {
 		reply_write_pair_null(out, report->protocol, "home");
 	}
@@ -326,7 +328,7 @@ static uint64_t
 inspect_queue(struct report *report, uint64_t cursor, const struct resource_view *view, size_t *holders,
 	size_t *bytes)
 {
-	const struct core *core = report->desk->core;
+	const struct core *core = report->context->core;
 	uint64_t next = REPORT_SECOND;
 	report->bytes /= 2; /* each has half the room */
 	if (cursor < REPORT_SECOND) {
@@ -381,15 +383,15 @@ inspect_lock(struct report *report, struct connection *c, uint64_t cursor, const
 }
 
 void
-report_inspect(struct desk *desk, struct connection *c, const struct command *command)
+report_inspect(struct context *context, struct connection *c, const struct command *command)
 {
 	struct report report;
 	struct resource_view view = {.name = command->name, .lease = "none"};
 	struct latch_view latch;
 	uint64_t cursor = (uint64_t)command->cursor;
-	report_begin(&report, desk, c, command);
-	if (!core_view_resource(desk->core, report.now_ms, command->name, &view) &&
-		core_view_latch(desk->core, report.now_ms, command->name, &latch)) {
+	report_begin(&report, context, c, command);
+	if (!core_view_resource(context->core, report.now_ms, command->name, &view) &&
+		core_view_latch(context->core, report.now_ms, command->name, &latch)) {
 		inspect_latch(&report, c, cursor, &latch);
 	} else {
 		inspect_lock(&report, c, cursor, &view);
@@ -459,7 +461,7 @@ report_send_page(struct report *report, struct connection *c, uint64_t next)
 static uint64_t
 locks_page(struct report *report, uint64_t cursor)
 {
-	const struct core *core = report->desk->core;
+	const struct core *core = report->context->core;
 	if (cursor < REPORT_SECOND) {
 		cursor = core_scan_names(
 			core, report->now_ms, (scan_cursor)cursor, REPORT_LOOKS, report_lock, report);
@@ -477,7 +479,7 @@ locks_page(struct report *report, uint64_t cursor)
 }
 
 void
-report_locks(struct desk *desk, struct connection *c, const struct command *command)
+report_locks(struct context *context, struct connection *c, const struct command *command)
 {
 	struct report report;
 	struct glob *match = command->match.n > 0 ? glob_new(command->match) : NULL;
@@ -485,7 +487,7 @@ report_locks(struct desk *desk, struct connection *c, const struct command *comm
 		connection_error(c, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	report_begin(&report, desk, c, command);
+	report_begin(&report, context, c, command);
 	report.match = match;
 	report_send_page(&report, c, locks_page(&report, (uint64_t)command->cursor));
 	report_end(&report, c);
@@ -510,11 +512,11 @@ report_session(void *arg, const struct session_view *view)
 }
 
 void
-report_sessions(struct desk *desk, struct connection *c, const struct command *command)
+report_sessions(struct context *context, struct connection *c, const struct command *command)
 {
 	struct report report;
-	report_begin(&report, desk, c, command);
-	scan_cursor next = core_scan_sessions(desk->core, report.now_ms, (scan_cursor)command->cursor,
+	report_begin(&report, context, c, command);
+	scan_cursor next = core_scan_sessions(context->core, report.now_ms, (scan_cursor)command->cursor,
 		REPORT_LOOKS, report_session, &report);
 	report_send_page(&report, c, next);
 	report_end(&report, c);
@@ -541,7 +543,7 @@ client_line(struct report *report, struct connection *c)
 	fields_text(&line, "lib-name", slice_of(who->lib_name ? who->lib_name : ""));
 	fields_text(&line, "lib-ver", slice_of(who->lib_ver ? who->lib_ver : ""));
 	fields_text(&line, "cmd", slice_of(verb));
-	fields_int(&line, "session", (int64_t)core_session_of(report->desk->core, who->id));
+	fields_int(&line, "session", (int64_t)core_session_of(report->context->core, who->id));
 	fields_int(&line, "pid", who->peer.pid);
 	fields_int(&line, "uid", who->peer.uid);
 	fields_int(&line, "requests", (int64_t)who->requests);
@@ -565,25 +567,25 @@ report_send_bulk(struct report *report, struct connection *c)
 }
 
 void
-report_client_info(struct desk *desk, struct connection *c, const struct command *command)
+report_client_info(struct context *context, struct connection *c, const struct command *command)
 {
 	struct report report;
-	report_begin(&report, desk, c, command);
+	report_begin(&report, context, c, command);
 	client_line(&report, c);
 	report_send_bulk(&report, c);
 	report_end(&report, c);
 }
 
 void
-report_client_list(struct desk *desk, struct connection *c, const struct command *command)
+report_client_list(struct context *context, struct connection *c, const struct command *command)
 {
 	struct report report;
 	struct fields line;
 	char text[64];
-	report_begin(&report, desk, c, command);
+	report_begin(&report, context, c, command);
 	report.most = REPORT_CLIENTS;
-	connections_each(desk->connections, report_client, &report);
-	size_t all = connections_count(desk->connections);
+	connections_each(context->connections, report_client, &report);
+	size_t all = connections_count(context->connections);
 	if (report.count < all) {
 		fields_init(&line, text, sizeof text - 1);
 		fields_int(&line, "more", (int64_t)(all - report.count));

@@ -5,12 +5,12 @@
 #ifndef ADMIN_REPORT_H
 #define ADMIN_REPORT_H
 
-#include "daemon/admin/desk.h"
+#include "daemon/admin/context.h"
 
-desk_verb report_inspect;
-desk_verb report_locks;
-desk_verb report_sessions;
-desk_verb report_client_info;
-desk_verb report_client_list;
+context_verb report_inspect;
+context_verb report_locks;
+context_verb report_sessions;
+context_verb report_client_info;
+context_verb report_client_list;
 
 #endif

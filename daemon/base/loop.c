@@ -3,8 +3,8 @@
  */
 #include "daemon/base/loop.h"
 
-#include "daemon/base/bell.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/timeout.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ struct loop {
 	int64_t armed_ms; /* what the timer is set to; INT64_MAX: not at all */
 	int64_t wanted_ms;
 	struct event alarm;
-	struct bell *bell; /* NULL: nobody wants a tick */
+	struct timeout *timeout; /* NULL: nobody wants a tick */
 	int64_t tick_ms;
 	struct event signals[LOOP_SIGNALS];
 };
@@ -87,7 +87,7 @@ static void
 loop_ticked(void *arg)
 {
 	struct loop *loop = arg;
-	bell_set(loop->bell, loop->tick_ms);
+	timeout_set(loop->timeout, loop->tick_ms);
 	loop->hooks->tick(loop->arg);
 }
 
@@ -102,11 +102,11 @@ loop_watch(struct loop *loop, int64_t tick_ms)
 	}
 	if (tick_ms > 0) {
 		loop->tick_ms = tick_ms;
-		loop->bell = bell_new(loop->base, loop_ticked, loop);
-		if (!loop->bell) {
+		loop->timeout = timeout_new(loop->base, loop_ticked, loop);
+		if (!loop->timeout) {
 			return -1;
 		}
-		bell_set(loop->bell, tick_ms);
+		timeout_set(loop->timeout, tick_ms);
 	}
 	return failed;
 }
@@ -148,7 +148,7 @@ loop_free(struct loop *loop)
 		return;
 	}
 	loop_forget(&loop->alarm);
-	bell_free(loop->bell);
+	timeout_free(loop->timeout);
 	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
 		loop_forget(&loop->signals[i]);
 	}

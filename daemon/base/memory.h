@@ -1,7 +1,7 @@
 /*
  * memory: how much of it the daemon has, whether that is as much as it may, and what goes back to the system.
  *
- *     statm, malloc ──look──▶ full ──▶ door: nobody new, core: nothing new
+ *     statm, malloc ──look──▶ full ──▶ admission: nobody new, core: nothing new
  *
  * The driver looks at the end of its turns. A look costs some microseconds; only past the limit the heap is
  * asked as well, since memory that was freed and not returned is no reason to refuse anybody.

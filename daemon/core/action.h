@@ -46,7 +46,7 @@ struct push {
 	NOTE(LOST, "lock.lost", WARNING)                  /* the hold ended otherwise; text: reason */       \
 	NOTE(WITHHELD, "lock.withheld", INFO)             /* abandoned: not granted on for ttl_ms */         \
 	NOTE(TIMEOUT, "lock.timeout", DEBUG)              /* WAIT was over */                                \
-	NOTE(DEADLOCK, "lock.deadlock", INFO)             /* a wait was refused; text: the circle */         \
+	NOTE(DEADLOCK, "lock.deadlock", INFO)             /* a wait was refused; text: the cycle */          \
 	NOTE(LEASED, "lease.acquired", DEBUG)             /* the daemon has the lease at the master */       \
 	NOTE(UNLEASED, "lease.released", DEBUG)           /* and gave it back */                             \
 	NOTE(RECLAIMED, "lease.reclaimed", INFO)          /* and re-asserted it at a restarted master */     \

@@ -4,20 +4,20 @@
  */
 #include "daemon/core/asyncs.h"
 #include "daemon/core/core.h"
+#include "daemon/core/dirty.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/latch_data.h"
+#include "daemon/core/latch_quota.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/mint.h"
 #include "daemon/core/part.h"
+#include "daemon/core/permit_lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/seat.h"
-#include "daemon/core/stake.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
-#include "daemon/core/touched.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -34,7 +34,7 @@ check_waiters(const struct core *core, const struct resource *r)
 		assert(w->conn == NULL || w->conn->session == w->session);
 		assert(w->conn == NULL || w->async || w->part != NULL || w->conn->blocked == w);
 		assert(w->part == NULL || w->part->waiter == w);
-		assert(w->part == NULL || (w->conn != NULL && w->part->bundle == w->conn->bundle));
+		assert(w->part == NULL || (w->conn != NULL && w->part->mlock == w->conn->mlock));
 		/* Somebody may come back for it, and only so long. */
 		assert(w->conn != NULL || (!w->once && timer_is_armed(&w->session->grace_timer)));
 		assert((w->kind == KIND_PERMITS) == (r->limit > 0) && w->permits <= r->limit);
@@ -72,13 +72,13 @@ check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 	assert(l->state != LEASE_HELD || l->valid_ms <= now_ms + l->term_ms);
 	assert(l->state != LEASE_HELD || seats_ours(core, l) > 0);
 	assert(l->state != LEASE_HELD || l->term_ms > 0);
-	assert(l->traffic == NULL || l->traffic->spare_first == 0 || l->traffic->spare_first > l->token_last);
-	/* What is asked for has traffic, and what there is nothing of has none. */
-	assert(l->traffic != NULL ||
+	assert(l->round == NULL || l->round->spare_first == 0 || l->round->spare_first > l->token_last);
+	/* What is asked for has round, and what there is nothing of has none. */
+	assert(l->round != NULL ||
 		(l->state != LEASE_ACQUIRING && !l->refreshing && !l->wanted && !l->lines));
-	assert(!l->lines || (l->state == LEASE_HELD && l->kind == KIND_SHARED && l->traffic != NULL &&
-				    timer_at(&core->timers, &l->timer) <= l->traffic->line_ms));
-	assert(l->traffic == NULL || l->state != LEASE_NONE);
+	assert(!l->lines || (l->state == LEASE_HELD && l->kind == KIND_SHARED && l->round != NULL &&
+				    timer_at(&core->timers, &l->timer) <= l->round->line_ms));
+	assert(l->round == NULL || l->state != LEASE_NONE);
 	/* A lease becomes shared and nothing else: what was asked before may lag behind, never run ahead. */
 	assert(l->state != LEASE_HELD || l->told == l->kind || l->kind == KIND_SHARED);
 }
@@ -96,31 +96,32 @@ check_share(const struct core *core, const struct resource *r)
 	assert(r->grant_count > 0 || r->queue->count > 0 || l->state != LEASE_NONE);
 }
 
-/* One hold on each stake, as large as the stake; nobody holds the first ones and the one that is bid for. */
+/* One hold on each permit lease, as large as the permit lease; nobody holds the first ones and the one that
+ * is acquired. */
 static void
-check_stakes(const struct core *core, const struct resource *r)
+check_permit_leases(const struct core *core, const struct resource *r)
 {
-	const struct lease *bidder = stake_bidder(r), *l;
-	const struct stake *s;
+	const struct lease *acquiring = permit_lease_acquiring(r), *l;
+	const struct permit_lease *s;
 	bool kept = false, held = false;
 
-	assert(r->grant_count > 0 || r->queue->count > 0 || !TAILQ_EMPTY(&r->stakes.list));
-	TAILQ_FOREACH (s, &r->stakes.list, in_resource) {
+	assert(r->grant_count > 0 || r->queue->count > 0 || !TAILQ_EMPTY(&r->permit_leases.list));
+	TAILQ_FOREACH (s, &r->permit_leases.list, in_resource) {
 		l = &s->lease;
 		assert(l->kind == KIND_PERMITS && lease_grants(l) <= 1);
 		assert(l->grants != NULL || !held);
 		held |= l->grants != NULL;
-		if (l == bidder) {
+		if (l == acquiring) {
 			assert(l->state != LEASE_HELD && l->grants == NULL);
 			continue;
 		}
-		assert(l->state == LEASE_HELD && table_stake(core, l->attempt) == s);
+		assert(l->state == LEASE_HELD && table_permit_lease(core, l->attempt) == s);
 		assert(s->slots != NULL && s->offer == NULL);
 		assert(l->permits >= 1 && l->permits <= r->limit);
 		kept |= l->grants == NULL;
 	}
-	assert(bidder == NULL || bidder->state != LEASE_NONE || !quorum_usable(core, r->link));
-	assert(r->queue->count == 0 || kept || bidder != NULL || !quorum_usable(core, r->link));
+	assert(acquiring == NULL || acquiring->state != LEASE_NONE || !quorum_usable(core, r->link));
+	assert(r->queue->count == 0 || kept || acquiring != NULL || !quorum_usable(core, r->link));
 }
 
 static void
@@ -169,16 +170,16 @@ check_resource(const struct core *core, const struct resource *r, int64_t now_ms
 		taken += l->grants != NULL ? l->permits : 0;
 	}
 	assert(r->limit == 0 || !r->parts);
-	assert(grants == r->grant_count && (r->limit == 0 || taken == r->stakes.taken));
+	assert(grants == r->grant_count && (r->limit == 0 || taken == r->permit_leases.taken));
 	if (r->limit == 0)
 		check_share(core, r);
 	else
-		check_stakes(core, r);
+		check_permit_leases(core, r);
 }
 
 /* What a session has, counted anew. An MLOCK that waits has room for all its names besides. */
 static int64_t
-bundle_apart(const struct bundle *b)
+mlock_apart(const struct mlock *b)
 {
 	size_t apart = 0;
 
@@ -201,7 +202,7 @@ session_locks(const struct session *s)
 	LIST_FOREACH (w, &s->waiters, in_session)
 		locks += user_locks(w->permits);
 	TAILQ_FOREACH (conn, &s->conns, in_session)
-		locks += conn->bundle != NULL ? bundle_apart(conn->bundle) : 0;
+		locks += conn->mlock != NULL ? mlock_apart(conn->mlock) : 0;
 	return locks;
 }
 
@@ -240,7 +241,7 @@ user_latches(const struct core *core, const struct user *u)
 {
 	int64_t cost = 0;
 
-	for (const struct mint *m = core->mints; m != NULL; m = m->hh.next) {
+	for (const struct latch_quota *m = core->latch_quotas; m != NULL; m = m->hh.next) {
 		assert(timer_is_armed(&m->timer));
 		cost += m->user == u ? m->cost : 0;
 	}
@@ -272,7 +273,7 @@ check_users(const struct core *core)
 static void
 check_sessions(const struct core *core, struct core_counts *seen)
 {
-	int64_t pulses = 0;
+	int64_t heartbeats = 0;
 
 	for (struct session *s = core->sessions; s != NULL; s = s->hh.next) {
 		const struct grant *g;
@@ -294,32 +295,33 @@ check_sessions(const struct core *core, struct core_counts *seen)
 		assert(grants == s->grant_count && waiters == s->waiter_count);
 		assert(s->conn_count > 0 || s->process.pid != 0 || timer_is_armed(&s->grace_timer));
 		seen->graces += s->grace_ms > 0;
-		pulses += s->heartbeat_ms > 0;
+		heartbeats += s->heartbeat_ms > 0;
 		seen->sessions++;
 		seen->grants += grants;
 		seen->waiters += waiters;
 	}
-	assert(pulses == core->pulses);
+	assert(heartbeats == core->heartbeats);
 }
 
 /* Of one place; which of them belong there is their kind's business. */
 static void
-check_asks(const struct core *core, const struct latch *l, enum ask_place place, struct core_counts *seen,
-	size_t *patient)
+check_latch_requests(const struct core *core, const struct latch *l, enum latch_request_place place,
+	struct core_counts *seen, size_t *patient)
 {
-	const struct ask *a;
+	const struct latch_request *a;
 
-	TAILQ_FOREACH (a, &l->asks[place], in_place) {
+	TAILQ_FOREACH (a, &l->requests[place], in_place) {
 		assert(a->latch == l && a->place == place && l->name.n > 0);
-		assert(place == ASK_SENT || a->conn != NULL);
-		assert(a->conn == NULL || (a->conn->ask == a && a->conn->blocked == NULL));
+		assert(place == LATCH_REQUEST_SENT || a->conn != NULL);
+		assert(a->conn == NULL || (a->conn->latch_request == a && a->conn->blocked == NULL));
 		/* Whoever does not wait for ever is answered in time. */
-		assert(a->conn == NULL || timer_is_armed(&a->timer) || a->kind == ASK_AWAIT);
-		assert(place != ASK_SENT || a->kind == ASK_SET || a->kind == ASK_DOWN);
-		assert(place != ASK_SENT || table_ask(core, a->attempt) == a);
-		assert(place != ASK_WAITS || (a->kind == ASK_AWAIT && !a->once));
+		assert(a->conn == NULL || timer_is_armed(&a->timer) || a->kind == LATCH_REQUEST_AWAIT);
+		assert(place != LATCH_REQUEST_SENT || a->kind == LATCH_REQUEST_SET ||
+			a->kind == LATCH_REQUEST_DOWN);
+		assert(place != LATCH_REQUEST_SENT || table_ask(core, a->attempt) == a);
+		assert(place != LATCH_REQUEST_WAITS || (a->kind == LATCH_REQUEST_AWAIT && !a->once));
 		*patient += a->conn != NULL && !a->once;
-		seen->asks += a->conn != NULL;
+		seen->requests += a->conn != NULL;
 	}
 }
 
@@ -328,8 +330,8 @@ check_latch(const struct core *core, const struct latch *l, struct core_counts *
 {
 	size_t patient = 0;
 
-	for (int place = 0; place < ASK_PLACE_COUNT; place++)
-		check_asks(core, l, (enum ask_place)place, seen, &patient);
+	for (int place = 0; place < LATCH_REQUEST_PLACE_COUNT; place++)
+		check_latch_requests(core, l, (enum latch_request_place)place, seen, &patient);
 	assert(patient == l->patient);
 	assert(l->id == 0 || l->lost || (l->set > 0 && l->left >= 0 && l->left <= l->set));
 	assert(!l->idle || (l->id != 0 && timer_at(&core->timers, &l->timer) == l->ends_ms));
@@ -340,16 +342,16 @@ check_latch(const struct core *core, const struct latch *l, struct core_counts *
 
 /* The smallest that is missing is waited for; in order nothing larger is held, or waited for. */
 static void
-check_bundle(const struct conn *conn)
+check_mlock(const struct conn *conn)
 {
-	const struct bundle *b = conn->bundle;
+	const struct mlock *b = conn->mlock;
 	bool missing = false;
 
-	assert(b->conn == conn && !b->touched && !b->refused && b->count > 0);
+	assert(b->conn == conn && !b->dirty && !b->refused && b->count > 0);
 	for (size_t i = 0; i < b->count; i++) {
 		const struct part *p = &b->parts[i];
 
-		assert(p->bundle == b && (p->waiter == NULL || p->grant == NULL));
+		assert(p->mlock == b && (p->waiter == NULL || p->grant == NULL));
 		assert(p->waiter == NULL || p->waiter->conn == conn);
 		assert(p->grant == NULL || (part_of(p->grant) == p && p->grant->session == conn->session));
 		assert(!b->ordered || !missing || (p->waiter == NULL && p->grant == NULL));
@@ -370,11 +372,11 @@ check_conns(const struct core *core, struct core_counts *seen)
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
 			assert(conn->session == s && table_conn(core, conn->id) == conn);
 			count++;
-			if (conn->bundle == NULL)
+			if (conn->mlock == NULL)
 				continue;
 			assert(conn->blocked == NULL);
-			check_bundle(conn);
-			seen->bundles++;
+			check_mlock(conn);
+			seen->mlocks++;
 		}
 	}
 	assert(count == core->conns.count);
@@ -401,7 +403,7 @@ core_check(const struct core *core, int64_t now_ms)
 
 	if (core->ended)
 		return; /* its last step settled nothing */
-	assert(touched_at_rest(core) && TAILQ_EMPTY(&core->bundles));
+	assert(dirty_at_rest(core) && TAILQ_EMPTY(&core->mlocks));
 	for (const struct resource *r = names_first(&core->names); r != NULL;
 		r = names_next(&core->names, r)) {
 		check_waiters(core, r);
@@ -412,15 +414,15 @@ core_check(const struct core *core, int64_t now_ms)
 	check_sessions(core, &seen);
 	check_users(core);
 	check_conns(core, &seen);
-	for (const struct undo *u = core->undos; u != NULL; u = u->hh.next)
+	for (const struct release *u = core->releases; u != NULL; u = u->hh.next)
 		seen.releasing++;
 	for (const struct latch *l = core->latches; l != NULL; l = l->hh.next)
 		check_latch(core, l, &seen);
-	assert(seen.latches == core->counts.latches && seen.asks == core->counts.asks);
+	assert(seen.latches == core->counts.latches && seen.requests == core->counts.requests);
 	assert(seen.sessions == core->counts.sessions && seen.resources == core->counts.resources);
 	assert(seen.leases == core->counts.leases && seen.grants == core->counts.grants);
 	assert(seen.withheld == core->counts.withheld && seen.waiters == core->counts.waiters);
 	assert(seen.graces == core->counts.graces);
-	assert(seen.releasing == core->counts.releasing && seen.bundles == core->counts.bundles);
+	assert(seen.releasing == core->counts.releasing && seen.mlocks == core->counts.mlocks);
 	assert(core->drain == DRAIN_ENDS || core_wake_at(core) > now_ms);
 }

@@ -1,38 +1,38 @@
 #include "daemon/core/core.h"
 
+#include "daemon/core/acquire.h"
 #include "daemon/core/asyncs.h"
-#include "daemon/core/bid.h"
-#include "daemon/core/bundle.h"
+#include "daemon/core/attach.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/dirty.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/freelist.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/grave.h"
+#include "daemon/core/heartbeat.h"
 #include "daemon/core/holds.h"
-#include "daemon/core/keep.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/latch_quota.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
-#include "daemon/core/mint.h"
+#include "daemon/core/mlock.h"
 #include "daemon/core/move.h"
-#include "daemon/core/pulse.h"
+#include "daemon/core/permit_lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/release.h"
+#include "daemon/core/renew.h"
+#include "daemon/core/rescan.h"
 #include "daemon/core/reseat.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/schedule.h"
 #include "daemon/core/seat.h"
-#include "daemon/core/settle.h"
-#include "daemon/core/speaker.h"
-#include "daemon/core/stake.h"
-#include "daemon/core/sweep.h"
 #include "daemon/core/table.h"
 #include "daemon/core/terms.h"
-#include "daemon/core/touched.h"
-#include "daemon/core/undo.h"
 #include "daemon/core/user.h"
 #include "daemon/core/verbs.h"
 
@@ -68,14 +68,14 @@ core_new(const struct core_settings *settings, struct now now)
 	core->secret[1] = now.random[1];
 	timers_init(&core->timers, &core->reserve);
 	names_init(&core->names, core->secret);
-	touched_init(&core->touched, &core->reserve);
+	dirty_init(&core->dirty, &core->reserve);
 	TAILQ_INIT(&core->nobody.waiters);
 	TAILQ_INIT(&core->queues);
-	timer_init(&core->sweep_timer, TIMER_SWEEP);
+	timer_init(&core->rescan_timer, TIMER_SWEEP);
 	TAILQ_INIT(&core->idle);
-	TAILQ_INIT(&core->bundles);
-	TAILQ_INIT(&core->doubts.sessions);
-	timer_init(&core->doubts.timer, TIMER_DOUBT);
+	TAILQ_INIT(&core->mlocks);
+	TAILQ_INIT(&core->deferred.sessions);
+	timer_init(&core->deferred.timer, TIMER_DOUBT);
 	masterset_init(core);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
 		master_init(core, &core->masters[i], i);
@@ -91,27 +91,27 @@ free_lease(struct lease *l)
 		DL_DELETE2(l->grants, g, before, after);
 		grant_free(g);
 	}
-	if (l->traffic != NULL)
-		free(l->traffic->foreign);
-	free(l->traffic);
+	if (l->round != NULL)
+		free(l->round->foreign);
+	free(l->round);
 	seats_free(l);
 }
 
 static void
 free_leases(struct core *core, struct resource *r)
 {
-	struct stake *s, *next;
+	struct permit_lease *s, *next;
 
 	if (r->limit == 0) {
 		free_lease(&r->lease);
 		return;
 	}
-	TAILQ_FOREACH_SAFE (s, &r->stakes.list, in_resource, next) {
+	TAILQ_FOREACH_SAFE (s, &r->permit_leases.list, in_resource, next) {
 		free_lease(&s->lease);
 		free(s->slots);
 		free(s->offer);
-		if (s != r->stakes.bidder)
-			table_remove_stake(core, s);
+		if (s != r->permit_leases.acquiring)
+			table_remove_permit_lease(core, s);
 		free(s);
 	}
 }
@@ -141,14 +141,14 @@ core_free(struct core *core)
 {
 	struct session *s, *s_next;
 	struct conn *c;
-	struct undo *u, *u_next;
+	struct release *u, *u_next;
 	struct user *user, *user_next;
 
 	if (core == NULL)
 		return;
 	free_resources(core);
 	latch_free_all(core);
-	mint_free_all(core);
+	latch_quota_free_all(core);
 	HASH_ITER (hh, core->sessions, s, s_next) {
 		loss_forget_all(core, s);
 		if (s->process.pid != 0)
@@ -158,7 +158,7 @@ core_free(struct core *core)
 		asyncs_done(s);
 		while ((c = TAILQ_FIRST(&s->conns)) != NULL) {
 			TAILQ_REMOVE(&s->conns, c, in_session);
-			free(c->bundle);
+			free(c->mlock);
 			free(c);
 		}
 		free(s);
@@ -168,12 +168,12 @@ core_free(struct core *core)
 		table_remove_user(core, user);
 		free(user);
 	}
-	HASH_ITER (hh, core->undos, u, u_next) {
-		table_remove_undo(core, u);
+	HASH_ITER (hh, core->releases, u, u_next) {
+		table_remove_release(core, u);
 		free(u);
 	}
-	grave_done(core);
-	touched_done(&core->touched);
+	freelist_done(core);
+	dirty_done(&core->dirty);
 	timers_done(&core->timers);
 	rules_done(&core->rules);
 	reserve_free(&core->reserve);
@@ -219,21 +219,21 @@ core_set_limits(struct core *core, const struct core_grace *grace, const struct 
 static void
 waiter_timer(struct core *core, struct waiter *w)
 {
-	struct reply verdict;
+	struct reply refusal;
 
 	if (queue_looks(core, w))
 		return;
-	settle_verdict(core, w, &verdict);
-	queue_answer(core, w, &verdict);
+	schedule_refusal(core, w, &refusal);
+	queue_answer(core, w, &refusal);
 }
 
 static void
 lease_timer(struct core *core, struct lease *l)
 {
 	if (l->state == LEASE_HELD)
-		keep_timer(core, l);
+		renew_timer(core, l);
 	else
-		bid_timer(core, l);
+		acquire_timer(core, l);
 }
 
 static void
@@ -244,7 +244,7 @@ run_timer(struct core *core, struct timer *t)
 		waiter_timer(core, OWNER_OF(t, struct waiter, timer));
 		break;
 	case TIMER_BUNDLE:
-		bundle_timer(core, OWNER_OF(t, struct bundle, timer));
+		mlock_timer(core, OWNER_OF(t, struct mlock, timer));
 		break;
 	case TIMER_GRANT:
 		grant_timer(core, OWNER_OF(t, struct terms, timer)->grant);
@@ -253,13 +253,13 @@ run_timer(struct core *core, struct timer *t)
 		lease_timer(core, OWNER_OF(t, struct lease, timer));
 		break;
 	case TIMER_UNDO:
-		undo_timer(core, OWNER_OF(t, struct undo, timer));
+		release_timer(core, OWNER_OF(t, struct release, timer));
 		break;
 	case TIMER_LATCH:
 		latch_timer(core, OWNER_OF(t, struct latch, timer));
 		break;
 	case TIMER_ASK:
-		latch_ask_timer(core, OWNER_OF(t, struct ask, timer));
+		latch_ask_timer(core, OWNER_OF(t, struct latch_request, timer));
 		break;
 	case TIMER_MASTER:
 		quorum_timer(core, OWNER_OF(t, struct master, timer));
@@ -268,10 +268,10 @@ run_timer(struct core *core, struct timer *t)
 		grace_timer(core, OWNER_OF(t, struct session, grace_timer));
 		break;
 	case TIMER_PULSE:
-		pulse_timer(core, OWNER_OF(t, struct session, pulse_timer));
+		heartbeat_timer(core, OWNER_OF(t, struct session, heartbeat_timer));
 		break;
 	case TIMER_MINT:
-		mint_timer(core, OWNER_OF(t, struct mint, timer));
+		latch_quota_timer(core, OWNER_OF(t, struct latch_quota, timer));
 		break;
 	case TIMER_DOUBT:
 		deadlock_timer(core);
@@ -280,7 +280,7 @@ run_timer(struct core *core, struct timer *t)
 		rules_timer(core);
 		break;
 	case TIMER_SWEEP:
-		sweep_timer(core);
+		rescan_timer(core);
 		break;
 	case TIMER_MASTERS:
 		masterset_timer(core);
@@ -298,7 +298,7 @@ stall_least_ms(const struct core *core)
 	return tenth_ms < STALL_MS ? tenth_ms : STALL_MS;
 }
 
-/* What is due comes before what arrived: a late turn must find its leases expired, not renewed (rule 3). */
+/* What is due comes before what arrived: a late turn must find its leases expired, not renewed (R3). */
 static void
 run_timers(struct core *core, int64_t late_ms)
 {
@@ -314,7 +314,7 @@ run_timers(struct core *core, int64_t late_ms)
 		if (core->reseat)
 			reseat(core);
 	}
-	settle(core);
+	schedule(core);
 	if (stalled)
 		emit_note(core, NOTE_STALLED, NULL, NULL, 0, late_ms, NULL);
 }
@@ -327,9 +327,9 @@ lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 	if ((state != LEASE_ACQUIRING && state != LEASE_HELD) || !lease_heard(core, l, vote))
 		return;
 	if (state == LEASE_HELD)
-		keep_vote(core, l, vote);
+		renew_vote(core, l, vote);
 	else
-		bid_vote(core, l, vote);
+		acquire_vote(core, l, vote);
 }
 
 /* A grant of a master whose clock leapt is to be given back. A lease that it misses may have been ended by
@@ -352,15 +352,15 @@ is_outdated(const struct core *core, const struct lease *l, const struct vote *v
 {
 	const struct master *m = &core->masters[vote->master];
 
-	return vote->op == CALL_ACQUIRE && vote->outcome == OUTCOME_YES && l->traffic != NULL &&
-	       (l->traffic->questions[vote->master].incarnation != m->incarnation ||
+	return vote->op == CALL_ACQUIRE && vote->outcome == OUTCOME_YES && l->round != NULL &&
+	       (l->round->questions[vote->master].incarnation != m->incarnation ||
 		       m->state == MASTER_REFUSED);
 }
 
 static struct lease *
 lease_of(const struct core *core, struct resource *r, uint64_t attempt)
 {
-	return r->limit == 0 ? &r->lease : stake_find(core, r, attempt);
+	return r->limit == 0 ? &r->lease : permit_lease_find(core, r, attempt);
 }
 
 /* If the clocks of a majority have gone ahead, ours may have stood still: our leases end so much earlier than
@@ -378,7 +378,7 @@ clock_doubted(struct core *core)
 			continue;
 		ms = leap_take_off(&m->leap, terms_guard_ms(core), core->now.ms, stood_ms);
 		if (ms > 0)
-			sweep_shorten(core, m, ms);
+			rescan_shorten(core, m, ms);
 	}
 }
 
@@ -406,7 +406,7 @@ take_vote(struct core *core, const struct vote *vote)
 			master_vote(core, m, vote);
 		return;
 	case CALL_RELEASE:
-		undo_vote(core, vote);
+		release_vote(core, vote);
 		return;
 	case CALL_LEAVE:
 	case CALL_ENTER:
@@ -447,9 +447,9 @@ take_inbox(struct core *core, const struct event *event)
 	if (event->type == EVENT_WANT)
 		name_wanted(core, r);
 	else if (r->limit == 0)
-		bid_called(core, &r->lease, event->master);
-	else if (stake_bidder(r) != NULL)
-		bid_called(core, stake_bidder(r), event->master);
+		acquire_called(core, &r->lease, event->master);
+	else if (permit_lease_acquiring(r) != NULL)
+		acquire_called(core, permit_lease_acquiring(r), event->master);
 }
 
 /* Events of a connection. Its end may have been handled already, then there is nothing to do. */
@@ -462,23 +462,23 @@ take_conn(struct core *core, const struct event *event)
 		return;
 	switch (event->type) {
 	case EVENT_PEER:
-		speaker_peer(core, conn, event->peer);
+		attach_peer(core, conn, event->peer);
 		return;
 	case EVENT_DEAF:
-		conn->deaf = event->deaf;
+		conn->no_push = event->no_push;
 		return;
 	case EVENT_FINISH:
-		speaker_finish(core, conn);
+		attach_finish(core, conn);
 		return;
 	case EVENT_CLOSE:
-		speaker_close(core, conn, event->end);
+		attach_close(core, conn, event->end);
 		return;
 	case EVENT_HEARD:
 		conn_heard(core, conn);
 		return;
 	case EVENT_BIND:
 		conn_heard(core, conn);
-		speaker_bind(core, conn, &event->process);
+		attach_bind(core, conn, &event->process);
 		return;
 	case EVENT_MASTERS:
 		conn_heard(core, conn);
@@ -497,7 +497,7 @@ take_event(struct core *core, const struct event *event)
 
 	switch (event->type) {
 	case EVENT_OPEN:
-		speaker_open(core, event->conn, event->peer);
+		attach_open(core, event->conn, event->peer);
 		return;
 	case EVENT_PEER:
 	case EVENT_DEAF:
@@ -510,7 +510,7 @@ take_event(struct core *core, const struct event *event)
 		take_conn(core, event);
 		return;
 	case EVENT_EXIT:
-		speaker_exit(core, &event->process);
+		attach_exit(core, &event->process);
 		return;
 	case EVENT_LINK_UP:
 		master_link_up(core, m, event->link);
@@ -577,7 +577,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	/* A timer that was armed for a time in the past is not late. */
 	if (due_ms < core->now.ms)
 		due_ms = core->now.ms;
-	grave_empty(core);
+	freelist_flush(core);
 	(void)reserve_fill(&core->reserve);
 	assert(now.ms >= core->now.ms);
 	core->now = now;
@@ -593,7 +593,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	if (core->ended)
 		end_all(core);
 	else
-		settle(core);
+		schedule(core);
 	drain_leave(core);
 	core->actions = NULL;
 }

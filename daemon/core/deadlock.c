@@ -17,9 +17,9 @@
  */
 #include "daemon/core/deadlock.h"
 
-#include "daemon/core/circle.h"
+#include "daemon/core/cycle.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/grave.h"
+#include "daemon/core/freelist.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
@@ -43,8 +43,8 @@ struct search {
 	struct session **end; /* and behind the last of them */
 	struct session *at;   /* who is looked at */
 	const struct session *target;
-	bool closed;     /* the way has led back to it: */
-	struct leg last; /* thus */
+	bool closed;      /* the way has led back to it: */
+	struct edge last; /* thus */
 };
 
 /* Told of a session that keeps w from being answered; ahead: by a wait of its own, else by a hold. True: that
@@ -84,7 +84,7 @@ search_take(struct search *search)
 static const struct waiter *
 conn_wait(const struct conn *conn)
 {
-	const struct waiter *w = conn->bundle != NULL ? part_waited(conn->bundle) : conn->blocked;
+	const struct waiter *w = conn->mlock != NULL ? part_waited(conn->mlock) : conn->blocked;
 
 	return w == NULL || w->once ? NULL : w;
 }
@@ -186,7 +186,7 @@ meet(struct search *search, struct session *keeper, const struct waiter *w, bool
 	}
 	keeper->mark.search = search->id;
 	keeper->mark.met = search->met;
-	keeper->mark.leg.from = NULL;
+	keeper->mark.edge.from = NULL;
 	keeper->mark.free = false;
 	search->met = keeper;
 	search_put(search, keeper);
@@ -326,17 +326,17 @@ free_all(struct search *search)
 static bool
 step_to(struct search *search, struct session *keeper, const struct waiter *w, bool ahead)
 {
-	const struct leg leg = {search->at, w, ahead};
+	const struct edge edge = {search->at, w, ahead};
 
 	if (!session_stuck(search, keeper))
 		return false;
 	if (keeper == search->target) {
-		search->last = leg;
+		search->last = edge;
 		search->closed = true;
 		return true;
 	}
-	if (keeper->mark.leg.from == NULL) {
-		keeper->mark.leg = leg;
+	if (keeper->mark.edge.from == NULL) {
+		keeper->mark.edge = edge;
 		search_put(search, keeper);
 	}
 	return false;
@@ -361,18 +361,18 @@ find_way_back(struct search *search, const struct waiter *w)
 
 /* The text has to outlive the step. */
 struct last_words {
-	struct grave grave;
-	_Alignas(8) char text[REPLY_TEXT_MAX]; /* behind what its grave takes */
+	struct freelist_link freed;
+	_Alignas(8) char text[REPLY_TEXT_MAX]; /* behind what its freelist_link takes */
 };
 
 static void
 note_circle(struct core *core, const struct waiter *w, const struct reply *refusal)
 {
-	struct last_words *words = grave_new(core, sizeof(*words));
+	struct last_words *words = freelist_new(core, sizeof(*words));
 
 	if (words != NULL) {
 		memcpy(words->text, refusal->text, sizeof(words->text));
-		grave_bury(core, &words->grave);
+		freelist_retire(core, &words->freed);
 	}
 	emit_note(core, NOTE_DEADLOCK, w->resource, w->session, 0, -1, words == NULL ? NULL : words->text);
 }
@@ -452,7 +452,7 @@ session_may_close(struct core *core, struct session *s)
 	search.pass = search.id;
 	search.end = &search.next;
 	may = way_may_lead_back(&search, s);
-	core->doubts.looked += LOOKS_FEW - search.looks;
+	core->deferred.looked += LOOKS_FEW - search.looks;
 	return may;
 }
 
@@ -460,9 +460,9 @@ session_may_close(struct core *core, struct session *s)
 
 /* In some time there may be as many looks again. */
 static size_t
-doubts_looks(struct core *core)
+deferred_looks(struct core *core)
 {
-	struct doubts *d = &core->doubts;
+	struct deferred_checks *d = &core->deferred;
 	int64_t ms = core->now.ms - d->since_ms;
 
 	d->looks = ms >= LATER_MS ? DEADLOCK_LOOKS : d->looks + (size_t)ms * (DEADLOCK_LOOKS / LATER_MS);
@@ -473,12 +473,12 @@ doubts_looks(struct core *core)
 }
 
 static void
-doubts_add(struct core *core, struct session *s)
+deferred_add(struct core *core, struct session *s)
 {
-	struct doubts *d = &core->doubts;
+	struct deferred_checks *d = &core->deferred;
 
 	if (!s->doubted)
-		TAILQ_INSERT_TAIL(&d->sessions, s, in_doubts);
+		TAILQ_INSERT_TAIL(&d->sessions, s, in_deferred);
 	s->doubted = true;
 	if (!timer_is_armed(&d->timer))
 		timer_arm(&core->timers, &d->timer, core->now.ms + LATER_MS);
@@ -488,7 +488,7 @@ void
 deadlock_forget(struct core *core, struct session *s)
 {
 	if (s->doubted)
-		TAILQ_REMOVE(&core->doubts.sessions, s, in_doubts);
+		TAILQ_REMOVE(&core->deferred.sessions, s, in_deferred);
 	s->doubted = false;
 }
 
@@ -497,7 +497,7 @@ static bool
 search_finds_stuck(struct search *search, struct core *core, struct session *s)
 {
 	*search = (struct search){.core = core, .id = ++core->searches, .target = s};
-	search->looks = search->most = doubts_looks(core);
+	search->looks = search->most = deferred_looks(core);
 	search->pass = search->id;
 	search->end = &search->next;
 	if (!session_stands(search, s))
@@ -515,7 +515,7 @@ search_closes(struct search *search, struct core *core, const struct waiter *w, 
 {
 	if (!find_way_back(search, w) || search->looks == 0)
 		return false;
-	circle_tell(search->target, &search->last, out);
+	cycle_tell(search->target, &search->last, out);
 	note_circle(core, w, out);
 	return true;
 }
@@ -524,10 +524,10 @@ search_closes(struct search *search, struct core *core, const struct waiter *w, 
 static void
 search_end(struct search *search, struct core *core, struct session *s)
 {
-	core->doubts.looks = search->looks;
-	core->doubts.looked += search->most - search->looks;
+	core->deferred.looks = search->looks;
+	core->deferred.looked += search->most - search->looks;
 	if (search->looks == 0 && search->most < DEADLOCK_LOOKS)
-		doubts_add(core, s);
+		deferred_add(core, s);
 }
 
 /* Else only the masters are asked, and no way leads on from it (each_keeper()). */
@@ -578,7 +578,7 @@ deadlock_look(struct core *core, struct session *s)
 void
 deadlock_timer(struct core *core)
 {
-	struct doubts *d = &core->doubts;
+	struct deferred_checks *d = &core->deferred;
 	struct session *s;
 
 	d->looks = DEADLOCK_LOOKS;

@@ -1,15 +1,15 @@
 #include "daemon/core/drain.h"
 
-#include "daemon/core/bundle.h"
 #include "daemon/core/core.h"
+#include "daemon/core/dirty.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/table.h"
-#include "daemon/core/touched.h"
 #include "daemon/core/view.h"
 
 /* What its holders, or the leases of those that are gone, still take. */
@@ -26,10 +26,10 @@ drain_begin(struct core *core, const struct reply *refusal)
 	struct resource *r;
 
 	core->drain = DRAIN_WAITS;
-	bundle_answer_all(core, refusal);
+	mlock_answer_all(core, refusal);
 	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		queue_answer_all(core, r, refusal);
-		touched_add(core, r);
+		dirty_add(core, r);
 	}
 }
 
@@ -93,7 +93,7 @@ drain_leave(struct core *core)
 	const struct core_counts *counts = &core->counts;
 
 	if (core->drain != DRAIN_ENDS || core->left || core->ended ||
-		counts->leases + counts->grants + counts->withheld > 0 || core->undos != NULL)
+		counts->leases + counts->grants + counts->withheld > 0 || core->releases != NULL)
 		return;
 	core->left = true;
 	for (unsigned i = 0; i < core->settings.masters; i++) {

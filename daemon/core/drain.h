@@ -20,7 +20,7 @@ struct core;
 void drain_ask(struct core *core, conn_id id, bool waits);
 
 /* Everything of a step has been settled. Goes on to the end if nobody is waited for any more; true: it did,
- * and there is more to settle. */
+ * and there is more to schedule. */
 bool drain_goes_on(struct core *core) __attribute__((warn_unused_result));
 
 /* When nobody relies on a lease of this daemon any more its masters are told, once: daemons with other limits

@@ -37,11 +37,11 @@ struct masters_ask {
 enum event_type {
 	EVENT_OPEN,       /* conn, peer: a connection is there, and with it a session */
 	EVENT_PEER,       /* conn, peer: it logged in or was named: what is known of it changed */
-	EVENT_DEAF,       /* conn, deaf: it left RESP3, and cannot be pushed to; or came back to it */
+	EVENT_DEAF,       /* conn, no_push: it left RESP3, and cannot be pushed to; or came back to it */
 	EVENT_FINISH,     /* conn: no more requests will come: a wait of it becomes WAIT 0 */
 	EVENT_CLOSE,      /* conn, end: the connection is gone */
 	EVENT_COMMAND,    /* conn, command: one of the verbs that command.def marks for the core */
-	EVENT_HEARD,      /* conn: it made a request the core does not answer (core_wants_pulse()) */
+	EVENT_HEARD,      /* conn: it made a request the core does not answer (core_wants_heartbeat()) */
 	EVENT_BIND,       /* conn, process: SESSION BIND; answered like a command */
 	EVENT_MASTERS,    /* conn, masters: the set of masters is to change; answered like a command */
 	EVENT_EXIT,       /* process: it ended, and the session bound to it */
@@ -61,7 +61,7 @@ struct event {
 	enum event_type type;
 	conn_id conn;
 	enum end end;
-	bool deaf;
+	bool no_push;
 	bool waits;
 	unsigned master;
 	unsigned link;

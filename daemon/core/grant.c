@@ -1,17 +1,17 @@
 #include "daemon/core/grant.h"
 
 #include "daemon/core/deadlock.h"
+#include "daemon/core/dirty.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/grave.h"
+#include "daemon/core/freelist.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/part.h"
+#include "daemon/core/permit_lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/stake.h"
-#include "daemon/core/touched.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -63,7 +63,7 @@ terms_end(struct core *core, struct terms *t)
 	if (t == NULL)
 		return;
 	timer_cancel(&core->timers, &t->timer);
-	grave_bury(core, &t->grave);
+	freelist_retire(core, &t->freed);
 }
 
 /* LEASE and MAXHOLD are upper bounds; the rule's max-hold is one more. */
@@ -96,7 +96,7 @@ grant_free(struct grant *g)
 static struct grant *
 grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {
-	struct grant *g = grave_new(core, offsetof(struct grant, bytes) + w->owner_n + w->why_n);
+	struct grant *g = freelist_new(core, offsetof(struct grant, bytes) + w->owner_n + w->why_n);
 	bool bounded = w->part != NULL || w->lease_ms > 0 || w->max_hold_ms > 0 ||
 		       l->resource->rule->max_hold_ms > 0;
 
@@ -169,7 +169,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	assert(l->state == LEASE_HELD && l->permits == w->permits);
 	assert(l->kind == w->kind || (l->kind == KIND_EXCLUSIVE && w->kind == KIND_SHARED));
 	assert(l->grants == NULL || (w->kind == KIND_SHARED && l->grants->kind == KIND_SHARED));
-	if (async && w->conn != NULL && w->conn->deaf) {
+	if (async && w->conn != NULL && w->conn->no_push) {
 		grant_spare(core, w);
 		return;
 	}
@@ -182,7 +182,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	DL_APPEND2(l->grants, g, before, after);
 	l->resource->grant_count++;
 	if (l->kind == KIND_PERMITS)
-		l->resource->stakes.taken += l->permits;
+		l->resource->permit_leases.taken += l->permits;
 	LIST_INSERT_HEAD(&s->grants, g, in_session);
 	s->grant_count++;
 	holds_add(core, s, g);
@@ -271,7 +271,7 @@ grant_share(struct core *core, struct grant *g)
 	if (g->kind != KIND_EXCLUSIVE)
 		return;
 	g->kind = KIND_SHARED;
-	touched_add(core, g->lease->resource);
+	dirty_add(core, g->lease->resource);
 }
 
 int64_t
@@ -319,7 +319,7 @@ grant_end(struct core *core, struct grant *g)
 		grant_leave_session(core, g);
 	} else {
 		if (g->last != NULL)
-			grave_bury(core, &g->last->grave);
+			freelist_retire(core, &g->last->freed);
 		user_pass_on(core, g);
 		core->counts.withheld--;
 	}
@@ -327,9 +327,9 @@ grant_end(struct core *core, struct grant *g)
 	DL_DELETE2(l->grants, g, before, after);
 	r->grant_count--;
 	if (l->kind == KIND_PERMITS)
-		stake_released(l);
-	touched_add(core, r);
-	grave_bury(core, &g->grave);
+		permit_lease_released(l);
+	dirty_add(core, r);
+	freelist_retire(core, &g->freed);
 }
 
 void
@@ -366,7 +366,7 @@ grant_abandon(struct core *core, struct grant *g)
 	grant_note(core, NOTE_WITHHELD, g, until_ms - core->now.ms, NULL);
 	grant_leave_session(core, g);
 	user_leave_behind(g, s);
-	g->last = grave_new(core, sizeof(*g->last));
+	g->last = freelist_new(core, sizeof(*g->last));
 	if (g->last != NULL)
 		g->last->peer = s->peer;
 	core->counts.withheld++;
@@ -374,7 +374,7 @@ grant_abandon(struct core *core, struct grant *g)
 	t->told_until_ms = told_ms;
 	t->ends_ms = until_ms;
 	timer_arm(&core->timers, &t->timer, until_ms);
-	touched_add(core, g->lease->resource);
+	dirty_add(core, g->lease->resource);
 	return until_ms - core->now.ms;
 }
 

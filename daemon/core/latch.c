@@ -1,11 +1,11 @@
 #include "daemon/core/latch.h"
 
-#include "daemon/core/ask.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/grave.h"
+#include "daemon/core/freelist.h"
+#include "daemon/core/latch_quota.h"
+#include "daemon/core/latch_request.h"
 #include "daemon/core/master.h"
-#include "daemon/core/mint.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
@@ -47,12 +47,12 @@ latch_busy(struct core *core, struct latch *l)
 static void
 latch_forget(struct core *core, struct latch *l)
 {
-	assert(asks_none(l));
+	assert(latch_requests_none(l));
 	latch_busy(core, l);
 	timer_cancel(&core->timers, &l->timer);
 	table_remove_latch(core, l);
 	core->counts.latches--;
-	grave_bury(core, &l->grave);
+	freelist_retire(core, &l->freed);
 }
 
 /* Nobody asks. What was learned is remembered for as long as it may be of use. */
@@ -74,15 +74,15 @@ latch_rest(struct core *core, struct latch *l)
 static struct latch *
 latch_new(struct core *core, struct slice name)
 {
-	struct latch *l = grave_new(core, sizeof(*l) + name.n);
+	struct latch *l = freelist_new(core, sizeof(*l) + name.n);
 
 	if (l == NULL)
 		return NULL;
 	memcpy(l->bytes, name.p, name.n);
 	l->name = (struct slice){l->bytes, name.n};
 	l->link = resource_link_of(core, name);
-	for (int place = 0; place < ASK_PLACE_COUNT; place++)
-		TAILQ_INIT(&l->asks[place]);
+	for (int place = 0; place < LATCH_REQUEST_PLACE_COUNT; place++)
+		TAILQ_INIT(&l->requests[place]);
 	timer_init(&l->timer, TIMER_LATCH);
 	if (!table_add_latch(core, l)) {
 		free(l);
@@ -110,7 +110,7 @@ latch_free_all(struct core *core)
 	struct latch *l, *next;
 
 	HASH_ITER (hh, core->latches, l, next) {
-		asks_free(core, l);
+		latch_requests_free(core, l);
 		table_remove_latch(core, l);
 		free(l);
 	}
@@ -119,7 +119,7 @@ latch_free_all(struct core *core)
 /* ---- asking the master ---- */
 
 static void
-call_set(struct core *core, struct latch *l, struct ask *a)
+call_set(struct core *core, struct latch *l, struct latch_request *a)
 {
 	struct master *m = master_of(core);
 	int64_t most_ms = master_patience_ms(core), left_ms = a->ends_ms - core->now.ms;
@@ -128,10 +128,10 @@ call_set(struct core *core, struct latch *l, struct ask *a)
 	if (a->ends_ms != TIMER_NEVER && left_ms < most_ms)
 		most_ms = left_ms;
 	if (most_ms <= 0) {
-		ask_answer_verdict(core, a);
+		latch_request_answer_refusal(core, a);
 		return;
 	}
-	if (!ask_send(core, a, m->incarnation))
+	if (!latch_request_send(core, a, m->incarnation))
 		return;
 	master_call(core, &(struct call){.op = CALL_LATCH,
 				  .latch_op = LATCH_OP_SET,
@@ -146,14 +146,14 @@ call_set(struct core *core, struct latch *l, struct ask *a)
 }
 
 static void
-call_down(struct core *core, struct latch *l, struct ask *a)
+call_down(struct core *core, struct latch *l, struct latch_request *a)
 {
 	struct master *m = master_of(core);
 
 	/* Once it may have been carried out it is for that latch alone. */
 	if (!a->unsure)
 		a->id = l->id;
-	if (!ask_send(core, a, m->incarnation))
+	if (!latch_request_send(core, a, m->incarnation))
 		return;
 	master_call(core, &(struct call){.op = CALL_LATCH,
 				  .latch_op = LATCH_OP_DOWN,
@@ -190,13 +190,13 @@ static void
 latch_send(struct core *core, struct latch *l)
 {
 	bool known = l->id != 0 && !l->lost;
-	bool look = l->stale && !TAILQ_EMPTY(&l->asks[ASK_WAITS]);
-	struct ask *a, *next;
+	bool look = l->stale && !TAILQ_EMPTY(&l->requests[LATCH_REQUEST_WAITS]);
+	struct latch_request *a, *next;
 
-	TAILQ_FOREACH_SAFE (a, &l->asks[ASK_DUE], in_place, next) {
-		if (a->kind == ASK_SET)
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
+		if (a->kind == LATCH_REQUEST_SET)
 			call_set(core, l, a);
-		else if (a->kind == ASK_DOWN && (a->unsure || known))
+		else if (a->kind == LATCH_REQUEST_DOWN && (a->unsure || known))
 			call_down(core, l, a);
 		else
 			look = true;
@@ -207,17 +207,17 @@ latch_send(struct core *core, struct latch *l)
 
 /* Something stood in the way: when to try again. False: nothing did. */
 static bool
-latch_hitch(struct core *core, struct latch *l, enum outcome outcome)
+latch_error(struct core *core, struct latch *l, enum outcome outcome)
 {
 	int64_t ms = outcome == OUTCOME_ERROR ? RETRY_MS : AGAIN_MS;
 
-	l->trouble = TROUBLE_NONE;
+	l->error = LEASE_ERROR_NONE;
 	if (outcome == OUTCOME_YES || outcome == OUTCOME_NO || outcome == OUTCOME_WRONGKIND)
 		return false;
 	if (outcome == OUTCOME_ERROR)
-		l->trouble = TROUBLE_ERROR;
+		l->error = LEASE_ERROR_ERROR;
 	else if (outcome == OUTCOME_UNKNOWN)
-		l->trouble = TROUBLE_SILENT;
+		l->error = LEASE_ERROR_SILENT;
 	l->again_ms = core->now.ms + core_jitter(core, ms / 2, ms);
 	return true;
 }
@@ -253,8 +253,8 @@ latch_end(struct core *core, struct latch *l)
 	struct reply refusal;
 
 	latch_say_single(core, &refusal);
-	asks_answer_all(core, l, &refusal, true);
-	if (asks_none(l))
+	latch_requests_answer_all(core, l, &refusal, true);
+	if (latch_requests_none(l))
 		latch_forget(core, l);
 	else
 		timer_cancel(&core->timers, &l->timer);
@@ -262,7 +262,7 @@ latch_end(struct core *core, struct latch *l)
 
 /* Something has happened: does what follows from it. */
 static void
-latch_settle(struct core *core, struct latch *l)
+latch_schedule(struct core *core, struct latch *l)
 {
 	bool usable = quorum_usable(core, l->link);
 
@@ -273,8 +273,8 @@ latch_settle(struct core *core, struct latch *l)
 	if (usable && core->now.ms >= l->again_ms)
 		latch_send(core, l);
 	else if (!usable && !quorum_near(core, l->link))
-		asks_refuse(core, l);
-	if (asks_none(l))
+		latch_requests_refuse(core, l);
+	if (latch_requests_none(l))
 		latch_rest(core, l);
 	else
 		latch_arm(core, l, usable);
@@ -299,18 +299,18 @@ latch_learn(struct core *core, struct latch *l, const struct vote *vote, uint64_
 	bool known = l->id == s->id && !l->lost, was_open = known && l->left == 0;
 
 	if (l->id != 0 && l->id != s->id)
-		mint_drop(core, l->id);
+		latch_quota_drop(core, l->id);
 	l->id = s->id;
 	l->memory = memory;
 	l->set = s->set;
 	/* Whoever says that it has become more is mistaken: somebody has been told less. */
 	l->left = known && l->left < s->left ? l->left : s->left;
 	l->ends_ms = ends_at(core, s->ttl_ms);
-	mint_seen(core, l->id, l->ends_ms);
+	latch_quota_seen(core, l->id, l->ends_ms);
 	l->lost = false;
 	if (l->left == 0 && !was_open)
 		emit_latch_note(core, NOTE_LATCH_OPENED, l, 0, -1, NULL);
-	asks_hear(core, l, vote->attempt, !known || (l->left == 0 && !was_open));
+	latch_requests_hear(core, l, vote->attempt, !known || (l->left == 0 && !was_open));
 }
 
 /* There is none that counts. There was one, before the memory changed, when it is still remembered at the
@@ -325,14 +325,14 @@ latch_learn_none(struct core *core, struct latch *l, const struct vote *vote, ui
 	if (s->id != 0)
 		l->ends_ms = ends_at(core, s->ttl_ms);
 	else if (l->id != 0)
-		mint_drop(core, l->id);
+		latch_quota_drop(core, l->id);
 	if (s->id != 0 || !forgotten)
 		l->id = s->id;
 	if (forgotten && !l->lost)
 		emit_latch_note(core, NOTE_LATCH_LOST, l, 0, -1,
 			"the master restarted or was replaced, and may lack what was counted");
 	l->lost = forgotten;
-	asks_hear_none(core, l, vote->attempt, forgotten);
+	latch_requests_hear_none(core, l, vote->attempt, forgotten);
 }
 
 static void
@@ -343,59 +343,59 @@ latch_hear(struct core *core, struct latch *l, const struct vote *vote, uint64_t
 	else if (vote->outcome == OUTCOME_NO)
 		latch_learn_none(core, l, vote, memory);
 	else
-		asks_hear_wrong_kind(core, l);
+		latch_requests_hear_wrong_kind(core, l);
 }
 
 static void
 look_vote(struct core *core, struct latch *l, const struct vote *vote)
 {
 	l->look = 0;
-	if (!latch_hitch(core, l, vote->outcome))
+	if (!latch_error(core, l, vote->outcome))
 		latch_hear(core, l, vote, l->look_memory);
 	else if (vote->outcome == OUTCOME_ERROR)
-		asks_refuse(core, l);
+		latch_requests_refuse(core, l);
 }
 
 /* The latch is as it says after what was asked; that has been done, if it is the one that was meant. */
 static void
-ask_done(struct core *core, struct ask *a, const struct vote *vote)
+latch_request_done(struct core *core, struct latch_request *a, const struct vote *vote)
 {
 	struct latch *l = a->latch;
 	bool meant = vote->latch.id == a->id;
 
-	if (a->kind == ASK_SET && meant)
-		mint_seen(core, a->id, ends_at(core, vote->latch.ttl_ms));
-	else if (a->kind == ASK_SET)
-		mint_drop(core, a->id);
-	if (a->kind == ASK_SET && meant)
+	if (a->kind == LATCH_REQUEST_SET && meant)
+		latch_quota_seen(core, a->id, ends_at(core, vote->latch.ttl_ms));
+	else if (a->kind == LATCH_REQUEST_SET)
+		latch_quota_drop(core, a->id);
+	if (a->kind == LATCH_REQUEST_SET && meant)
 		emit_latch_note(core, NOTE_LATCH_SET, l, a->session, vote->latch.ttl_ms, NULL);
 	if (a->conn == NULL)
 		return;
-	if (a->kind == ASK_SET)
-		ask_answer_int(core, a, meant);
+	if (a->kind == LATCH_REQUEST_SET)
+		latch_request_answer_int(core, a, meant);
 	else if (meant)
-		ask_answer_int(core, a, vote->latch.left);
+		latch_request_answer_int(core, a, vote->latch.left);
 	else if (a->unsure)
-		ask_answer_lost(core, a, l->memory != a->memory);
+		latch_request_answer_lost(core, a, l->memory != a->memory);
 	/* Else nothing was done, the one it was said to had ended: once more, to this one. */
 }
 
 static void
-ask_vote(struct core *core, struct ask *a, const struct vote *vote)
+latch_request_vote(struct core *core, struct latch_request *a, const struct vote *vote)
 {
 	struct latch *l = a->latch;
 	bool orphan = a->conn == NULL;
 
 	a->unsure |= vote->outcome == OUTCOME_UNKNOWN;
-	if (!latch_hitch(core, l, vote->outcome)) {
+	if (!latch_error(core, l, vote->outcome)) {
 		if (vote->outcome == OUTCOME_YES)
-			ask_done(core, a, vote);
+			latch_request_done(core, a, vote);
 		latch_hear(core, l, vote, a->memory);
 	} else if (vote->outcome == OUTCOME_ERROR && a->conn != NULL) {
-		ask_answer_verdict(core, a);
+		latch_request_answer_refusal(core, a);
 	}
 	if (orphan)
-		ask_forgo(core, a);
+		latch_request_forgo(core, a);
 }
 
 /* ---- events ---- */
@@ -439,52 +439,52 @@ latch_ask(struct core *core, struct conn *conn, const struct command *c)
 
 	if (latch_refused(core, conn, c))
 		return;
-	if (latch_makes(core, c) && user_latches_full(core, conn, mint_cost(c->steps)))
+	if (latch_makes(core, c) && user_latches_full(core, conn, latch_quota_cost(c->steps)))
 		return;
 	if (wait_ms == COMMAND_WAIT_RULE)
 		wait_ms = rules_find(&core->rules, c->name)->wait_ms;
 	l = latch_get(core, c->name);
-	if (l == NULL || ask_add(core, l, conn, c, wait_ms) == NULL)
+	if (l == NULL || latch_request_add(core, l, conn, c, wait_ms) == NULL)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 	else
 		latch_busy(core, l);
 	if (l != NULL)
-		latch_settle(core, l);
+		latch_schedule(core, l);
 }
 
 void
 latch_finish(struct core *core, struct conn *conn)
 {
-	if (conn->ask == NULL)
+	if (conn->latch_request == NULL)
 		return;
-	ask_make_once(core, conn->ask);
-	latch_settle(core, conn->ask->latch);
+	latch_request_make_once(core, conn->latch_request);
+	latch_schedule(core, conn->latch_request->latch);
 }
 
 void
 latch_close(struct core *core, struct conn *conn)
 {
-	struct ask *a = conn->ask;
+	struct latch_request *a = conn->latch_request;
 
 	if (a == NULL)
 		return;
-	ask_leave(core, a);
-	latch_settle(core, a->latch);
+	latch_request_leave(core, a);
+	latch_schedule(core, a->latch);
 }
 
 void
 latch_vote(struct core *core, const struct vote *vote)
 {
 	struct latch *l = table_latch(core, vote->name);
-	struct ask *a = ask_take(core, vote->attempt);
+	struct latch_request *a = latch_request_take(core, vote->attempt);
 
 	if (l == NULL)
 		return; /* a look for nobody */
 	if (a != NULL)
-		ask_vote(core, a, vote);
+		latch_request_vote(core, a, vote);
 	else if (l->look == vote->attempt)
 		look_vote(core, l, vote);
-	latch_settle(core, l);
+	latch_schedule(core, l);
 }
 
 void
@@ -495,7 +495,7 @@ latch_wake(struct core *core, struct slice name)
 	if (l == NULL || l->idle)
 		return; /* a hint about something that is over */
 	l->stale = true;
-	latch_settle(core, l);
+	latch_schedule(core, l);
 }
 
 void
@@ -505,11 +505,11 @@ latch_retry_all(struct core *core)
 	struct latch *l, *next;
 
 	if (m->known)
-		mint_remember(core, m->incarnation);
+		latch_quota_remember(core, m->incarnation);
 	HASH_ITER (hh, core->latches, l, next) {
 		l->again_ms = 0;
 		l->stale = true;
-		latch_settle(core, l);
+		latch_schedule(core, l);
 	}
 }
 
@@ -519,7 +519,7 @@ latch_refuse_all(struct core *core)
 	struct latch *l, *next;
 
 	HASH_ITER (hh, core->latches, l, next)
-		latch_settle(core, l);
+		latch_schedule(core, l);
 }
 
 void
@@ -528,8 +528,8 @@ latch_drain(struct core *core, const struct reply *refusal)
 	struct latch *l, *next;
 
 	HASH_ITER (hh, core->latches, l, next) {
-		asks_answer_all(core, l, refusal, false);
-		latch_settle(core, l);
+		latch_requests_answer_all(core, l, refusal, false);
+		latch_schedule(core, l);
 	}
 }
 
@@ -537,14 +537,14 @@ void
 latch_timer(struct core *core, struct latch *l)
 {
 	l->stale = true;
-	latch_settle(core, l);
+	latch_schedule(core, l);
 }
 
 void
-latch_ask_timer(struct core *core, struct ask *a)
+latch_ask_timer(struct core *core, struct latch_request *a)
 {
 	struct latch *l = a->latch;
 
-	ask_answer_verdict(core, a);
-	latch_settle(core, l);
+	latch_request_answer_refusal(core, a);
+	latch_schedule(core, l);
 }

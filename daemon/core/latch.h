@@ -49,7 +49,7 @@ void latch_refuse_all(struct core *core);
 void latch_drain(struct core *core, const struct reply *refusal);
 
 void latch_timer(struct core *core, struct latch *l);
-void latch_ask_timer(struct core *core, struct ask *a);
+void latch_ask_timer(struct core *core, struct latch_request *a);
 
 /* At the core's own end. */
 void latch_free_all(struct core *core);

@@ -1,17 +1,17 @@
 #include "daemon/core/lease.h"
 
+#include "daemon/core/dirty.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/release.h"
+#include "daemon/core/round.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/slots.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/tokens.h"
-#include "daemon/core/touched.h"
-#include "daemon/core/traffic.h"
-#include "daemon/core/undo.h"
 
 #include <assert.h>
 
@@ -39,7 +39,7 @@ lease_init(struct lease *l, struct resource *r)
 void
 lease_quiet(struct core *core, struct lease *l)
 {
-	const struct traffic *t = l->traffic;
+	const struct round *t = l->round;
 
 	if (t == NULL || core->settings.masters > 1 || l->refreshing || l->wanted || l->lines)
 		return;
@@ -48,13 +48,13 @@ lease_quiet(struct core *core, struct lease *l)
 	if (t->questions[0].asking || t->questions[0].unsure_us > 0 || t->spare_first > 0 ||
 		t->reached > l->token_last)
 		return;
-	traffic_end(core, l);
+	round_end(core, l);
 }
 
 void
 lease_done(struct core *core, struct lease *l)
 {
-	assert(l->state == LEASE_NONE && l->traffic == NULL && l->grants == NULL);
+	assert(l->state == LEASE_NONE && l->round == NULL && l->grants == NULL);
 	timer_cancel(&core->timers, &l->timer);
 	slots_forget(core, l);
 	seats_free(l);
@@ -65,7 +65,7 @@ lease_move(struct core *core, struct lease *l, enum lease_state next)
 {
 	assert(lease_allowed[l->state] & TO(next));
 	core->counts.leases += (size_t)(next == LEASE_HELD) - (size_t)(l->state == LEASE_HELD);
-	core->bids += (size_t)(next == LEASE_ACQUIRING) - (size_t)(l->state == LEASE_ACQUIRING);
+	core->acquires += (size_t)(next == LEASE_ACQUIRING) - (size_t)(l->state == LEASE_ACQUIRING);
 	l->state = next;
 }
 
@@ -94,7 +94,7 @@ lease_arm(struct core *core, struct lease *l)
 
 	/* While a writer elsewhere waits, no new readers come in here: does it still? */
 	if (l->kind == KIND_SHARED && l->wanted) {
-		int64_t doubt = l->traffic->heard_ms + LEASE_WANT_MS;
+		int64_t doubt = l->round->heard_ms + LEASE_WANT_MS;
 
 		if (doubt > core->now.ms && doubt < l->refresh_ms)
 			l->refresh_ms = doubt;
@@ -105,8 +105,8 @@ lease_arm(struct core *core, struct lease *l)
 		at = l->refresh_ms > core->now.ms ? l->refresh_ms : core->now.ms + 1;
 	if (l->idle_ms > core->now.ms && l->idle_ms < at)
 		at = l->idle_ms;
-	if (l->lines && l->traffic->line_ms < at)
-		at = l->traffic->line_ms;
+	if (l->lines && l->round->line_ms < at)
+		at = l->round->line_ms;
 	timer_arm(&core->timers, &l->timer, at);
 }
 
@@ -115,7 +115,7 @@ void
 lease_clear(struct core *core, struct lease *l)
 {
 	timer_cancel(&core->timers, &l->timer);
-	traffic_end(core, l);
+	round_end(core, l);
 	seats_clear(core, l);
 	slots_forget(core, l);
 	l->refreshing = false;
@@ -127,7 +127,7 @@ lease_clear(struct core *core, struct lease *l)
 	l->idle_ms = 0;
 	l->rests = false;
 	l->refused = false;
-	l->trouble = TROUBLE_NONE;
+	l->error = LEASE_ERROR_NONE;
 	l->vain = 0;
 	l->noted = 0;
 	l->token = 1;
@@ -138,7 +138,7 @@ lease_clear(struct core *core, struct lease *l)
 void
 lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 {
-	struct traffic *t = traffic_of(core, l);
+	struct round *t = round_of(core, l);
 
 	assert(term_ms <= INT32_MAX);
 	l->term_ms = (int32_t)term_ms;
@@ -171,17 +171,17 @@ void
 lease_leave_queue(struct core *core, struct lease *l)
 {
 	if (l->queued)
-		lease_leave_at(core, l, l->home);
+		lease_leave_at(core, l, l->queue_master);
 	l->queued = false;
-	if (l->traffic != NULL)
-		l->traffic->position = 0;
+	if (l->round != NULL)
+		l->round->position = 0;
 }
 
 void
 lease_line_up(struct core *core, struct lease *l)
 {
 	const struct resource *r = l->resource;
-	const struct master *m = &core->masters[l->home];
+	const struct master *m = &core->masters[l->queue_master];
 
 	assert(l->state == LEASE_HELD && l->kind == KIND_SHARED);
 	if (master_usable(m, r->link)) {
@@ -196,7 +196,7 @@ lease_line_up(struct core *core, struct lease *l)
 					  .queue_ms = LEASE_PLACE_MS});
 	}
 	l->lines = true;
-	traffic_of(core, l)->line_ms = core->now.ms + LINE_MS;
+	round_of(core, l)->line_ms = core->now.ms + LINE_MS;
 	lease_arm(core, l);
 }
 
@@ -214,7 +214,7 @@ lease_leave(struct core *core, struct lease *l)
 	lease_leave_queue(core, l);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
-	touched_add(core, l->resource);
+	dirty_add(core, l->resource);
 }
 
 void
@@ -225,7 +225,7 @@ lease_drop(struct core *core, struct lease *l)
 	} else if (l->state == LEASE_WAITING) {
 		lease_leave(core, l);
 	} else if (l->state == LEASE_ACQUIRING) {
-		undo_seats(core, l, 0);
+		release_seats(core, l, 0);
 		lease_leave_queue(core, l);
 		lease_move(core, l, LEASE_NONE);
 		lease_clear(core, l);
@@ -235,7 +235,7 @@ lease_drop(struct core *core, struct lease *l)
 bool
 lease_heard(struct core *core, struct lease *l, const struct vote *vote)
 {
-	struct traffic *t = l->traffic;
+	struct round *t = l->round;
 
 	tokens_saw(core, vote->token_last);
 	if (l->attempt != vote->attempt || t == NULL || !t->questions[vote->master].asking)
@@ -254,18 +254,18 @@ lease_give_back(struct core *core, struct lease *l)
 
 	assert(l->state == LEASE_HELD && l->grants == NULL);
 	emit_note(core, NOTE_UNLEASED, l->resource, NULL, 0, -1, NULL);
-	undo_seats(core, l, 0);
+	release_seats(core, l, 0);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
 	l->rests = l->resource->rule->interop != INTEROP_NONE && l->resource->queue->count > 0;
 	l->yielded = yielded && !l->rests;
-	touched_add(core, l->resource);
+	dirty_add(core, l->resource);
 }
 
 void
 lease_take_tokens(struct core *core, struct lease *l)
 {
-	struct traffic *t = l->traffic;
+	struct round *t = l->round;
 	int64_t first, last;
 
 	if (t->spare_first != 0 || !seats_tokens(core, l, &first, &last) || first <= l->token_last)
@@ -279,7 +279,7 @@ lease_take_tokens(struct core *core, struct lease *l)
 void
 lease_want(struct core *core, struct lease *l)
 {
-	struct traffic *t;
+	struct round *t;
 
 	/* While our acquire is under way it may have been granted already, and this is about that lease. */
 	if (l->state != LEASE_HELD && l->state != LEASE_ACQUIRING)
@@ -287,7 +287,7 @@ lease_want(struct core *core, struct lease *l)
 	/* Until the masters know that it is shared, readers elsewhere ask for what they are about to get. */
 	if (l->state == LEASE_HELD && l->kind != l->told)
 		return;
-	t = traffic_of(core, l);
+	t = round_of(core, l);
 	t->heard_ms = core->now.ms;
 	if (l->wanted)
 		return;
@@ -296,7 +296,7 @@ lease_want(struct core *core, struct lease *l)
 	t->streak = 0;
 	if (l->state == LEASE_HELD)
 		lease_arm(core, l);
-	touched_add(core, l->resource);
+	dirty_add(core, l->resource);
 }
 
 /* Until when a lease is kept that nobody uses from now on. Leases that fall out of use together, as a session
@@ -366,8 +366,8 @@ bool
 lease_must_yield(const struct core *core, const struct lease *l)
 {
 	return l->wanted && l->served &&
-	       (l->traffic->streak >= core->settings.streak ||
-		       core->now.ms - l->traffic->wanted_ms >= core->settings.streak_ms);
+	       (l->round->streak >= core->settings.streak ||
+		       core->now.ms - l->round->wanted_ms >= core->settings.streak_ms);
 }
 
 bool
@@ -383,7 +383,7 @@ lease_open(const struct core *core, const struct lease *l, const struct waiter *
 	bool shared = l->kind == KIND_SHARED || (l->wanted && l->grants != NULL && !lease_written(l));
 
 	if (shared)
-		return w->kind == KIND_SHARED && (!l->wanted || w->since_ms <= l->traffic->wanted_ms);
+		return w->kind == KIND_SHARED && (!l->wanted || w->since_ms <= l->round->wanted_ms);
 	if (lease_must_yield(core, l))
 		return false;
 	return l->grants == NULL || (w->kind == KIND_SHARED && !lease_written(l));
@@ -392,7 +392,7 @@ lease_open(const struct core *core, const struct lease *l, const struct waiter *
 int64_t
 lease_told_ms(const struct lease *l)
 {
-	const struct traffic *t = l->traffic;
+	const struct round *t = l->round;
 
 	return t != NULL && t->told_ms > l->valid_ms ? t->told_ms : l->valid_ms;
 }
@@ -400,7 +400,7 @@ lease_told_ms(const struct lease *l)
 int64_t
 lease_token(struct core *core, struct lease *l)
 {
-	struct traffic *t = l->traffic;
+	struct round *t = l->round;
 
 	if (l->token > l->token_last && t != NULL && t->spare_first > 0) {
 		int64_t block = t->spare_last - t->spare_first + 1;

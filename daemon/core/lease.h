@@ -9,8 +9,8 @@
  *                        WAITING ◀──────────┘ (given back to another daemon, and asked for again)
  *
  * Validity counts from before a call left: a slow master costs the holder time, never the next holder safety.
- * What is given up is undone (undo.h), whatever became of it. bid.h brings a lease from NONE to HELD, keep.h
- * keeps it there; both build on this file, and core.c brings them their answers and timers.
+ * What is given up is undone (release.h), whatever became of it. acquire.h brings a lease from NONE to HELD,
+ * renew.h keeps it there; both build on this file, and core.c brings them their answers and timers.
  */
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H

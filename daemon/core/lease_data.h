@@ -1,6 +1,6 @@
 /*
  * lease_data: what the core remembers of a lease, of its seats at the masters, and of what goes on about it.
- * A part of state.h, for files of the core that look at all of that; lease.h, seat.h and traffic.h have the
+ * A part of state.h, for files of the core that look at all of that; lease.h, seat.h and round.h have the
  * functions.
  */
 #ifndef CORE_LEASE_DATA_H
@@ -17,7 +17,7 @@ struct resource;
 
 /* First member of everything that is buried. Its grave then takes the first eight bytes: what else is small
  * may stand there, but nothing that anybody looks at after the end. */
-struct grave {
+struct freelist_link {
 	uint8_t row; /* where its memory belongs, see grave.c */
 };
 
@@ -37,12 +37,12 @@ enum lease_state {
 
 /* Why the last acquire did not succeed, when it was not contention: what most masters say, or of as many the
  * later one here. */
-enum lease_trouble {
-	TROUBLE_NONE,
-	TROUBLE_SILENT, /* no answer in time */
-	TROUBLE_ERROR,  /* an error of the master, see master.error */
-	TROUBLE_KIND,   /* the key holds something else */
-	TROUBLE_LIMIT   /* the name has another LIMIT there */
+enum lease_error {
+	LEASE_ERROR_NONE,
+	LEASE_ERROR_SILENT, /* no answer in time */
+	LEASE_ERROR_ERROR,  /* an error of the master, see master.error */
+	LEASE_ERROR_KIND,   /* the key holds something else */
+	LEASE_ERROR_LIMIT   /* the name has another LIMIT there */
 };
 
 /*
@@ -67,17 +67,17 @@ struct question {
 	uint64_t slots;       /* those it gave last or, when it is not ours, could give, as a hash; 0: none */
 	int64_t token_first;  /* tokens raised there in this round; 0: none */
 	int64_t token_last;
-	bool asking;                    /* a question is under way */
-	bool late;                      /* one retry after LATE has been spent */
-	enum lease_trouble trouble : 8; /* ACQUIRING: what else than another holder stood in the way there */
+	bool asking;                /* a question is under way */
+	bool late;                  /* one retry after LATE has been spent */
+	enum lease_error error : 8; /* ACQUIRING: what else than another holder stood in the way there */
 };
 
 /*
- * What goes on about a lease, at the masters and between the daemons: a bid, a refresh, a waiter
+ * What goes on about a lease, at the masters and between the daemons: an acquire, a refresh, a waiter
  * elsewhere. Most leases are held and at rest, and have none.
  */
-struct traffic {
-	struct grave grave;
+struct round {
+	struct freelist_link freed;
 	unsigned char split;    /* rounds in a row without a majority for any daemon */
 	unsigned char deferred; /* and that we won, and left to the daemon to which home gave it */
 	bool lasts;             /* ACQUIRING: home names the same holder as last time */
@@ -96,7 +96,7 @@ struct traffic {
 	int64_t line_ms;             /* lines: when to say so again */
 	int64_t told_ms;             /* HELD: told deadlines, before clocks shortened it; 0: no later */
 	int64_t change_ms;           /* ACQUIRING: ms until something can change, says home; 0: it did not */
-	int64_t limit_there;         /* TROUBLE_LIMIT: the one it has there */
+	int64_t limit_there;         /* LEASE_ERROR_LIMIT: the one it has there */
 	int64_t position;            /* in the master's queue as last seen */
 	char *foreign;               /* owner text in the way as last seen; NULL: none */
 	struct question questions[]; /* one for each master */
@@ -107,8 +107,8 @@ struct traffic {
 
 struct lease {
 	struct resource *resource;
-	struct traffic *traffic; /* NULL: none, it is at rest */
-	struct grant *grants;    /* what stands on it, oldest first; a list of utlist.h */
+	struct round *round;  /* NULL: none, it is at rest */
+	struct grant *grants; /* what stands on it, oldest first; a list of utlist.h */
 	uint64_t attempt;
 	int64_t valid_ms;   /* HELD: surely ours until then */
 	int64_t refresh_ms; /* HELD: when to renew */
@@ -118,26 +118,26 @@ struct lease {
 	int32_t term_ms; /* how long a lease it asked for: the rule may say something else by now */
 	int32_t block;   /* how many tokens there were */
 	struct timer timer;
-	int16_t permits;  /* PERMITS: how many */
-	uint8_t ours;     /* a bit for each seat: it said so, and has not taken it back */
-	uint8_t odd;      /* and: it gave slots that are not ours to keep, released together with the lease */
-	uint8_t vain;     /* HELD: rounds in a row that brought no tokens, though they run short */
-	uint8_t home : 4; /* the master on which the queue of this name lives */
-	uint8_t trouble_at : 4;         /* at which master something stood in the way last time, */
-	enum lease_trouble trouble : 3; /* and what */
-	bool refreshing : 1;            /* HELD: a round is under way */
-	bool dry : 1;                   /* HELD: the last round was one of these */
-	bool again : 1;                 /* ACQUIRING: a refusal is out of date, a wake-up or a master came */
-	bool queued : 1;                /* not HELD: this daemon may have a place in the queue at home */
-	bool served : 1;                /* HELD: a client was granted on it */
-	bool refused : 1;               /* WAITING, ACQUIRING: by a verdict, not for want of one */
-	bool fresh : 1;                 /* WAITING: the refusal has not been counted yet */
-	bool wanted : 1;                /* HELD: another daemon waits, or somebody may whom we cannot hear */
-	bool yielded : 1;               /* NONE: given back while another daemon waits, which goes first */
-	bool knocking : 1;              /* ACQUIRING: only home has been asked so far */
-	bool patient : 1;               /* the last bid asked for a place in the queue */
-	bool lines : 1;                 /* HELD: shared, and a writer here stands in the queue for its end */
-	bool rests : 1;                 /* NONE, WAITING: given back for him, who has to notice first */
+	int16_t permits; /* PERMITS: how many */
+	uint8_t ours;    /* a bit for each seat: it said so, and has not taken it back */
+	uint8_t odd;     /* and: it gave slots that are not ours to keep, released together with the lease */
+	uint8_t vain;    /* HELD: rounds in a row that brought no tokens, though they run short */
+	uint8_t queue_master : 4;    /* the master on which the queue of this name lives */
+	uint8_t error_at : 4;        /* at which master something stood in the way last time, */
+	enum lease_error error : 3;  /* and what */
+	bool refreshing : 1;         /* HELD: a round is under way */
+	bool dry : 1;                /* HELD: the last round was one of these */
+	bool again : 1;              /* ACQUIRING: a refusal is out of date, a wake-up or a master came */
+	bool queued : 1;             /* not HELD: this daemon may have a place in the queue at home */
+	bool served : 1;             /* HELD: a client was granted on it */
+	bool refused : 1;            /* WAITING, ACQUIRING: by a refusal, not for want of one */
+	bool fresh : 1;              /* WAITING: the refusal has not been counted yet */
+	bool wanted : 1;             /* HELD: another daemon waits, or somebody may whom we cannot hear */
+	bool yielded : 1;            /* NONE: given back while another daemon waits, which goes first */
+	bool queue_master_first : 1; /* ACQUIRING: only home has been asked so far */
+	bool patient : 1;            /* the last acquire asked for a place in the queue */
+	bool lines : 1;              /* HELD: shared, and a writer here stands in the queue for its end */
+	bool rests : 1;              /* NONE, WAITING: given back for him, who has to notice first */
 	enum lease_state state : 8;
 	enum kind kind : 7;  /* what is asked for, and what we count it as from then on */
 	bool grown : 1;      /* there are more masters than when it was made */

@@ -1,7 +1,7 @@
 #include "daemon/core/loss.h"
 
 #include "daemon/core/emit.h"
-#include "daemon/core/grave.h"
+#include "daemon/core/freelist.h"
 #include "daemon/core/user.h"
 #include "proto/escape.h"
 
@@ -98,7 +98,7 @@ loss_forget(struct core *core, struct session *s, struct loss *loss)
 {
 	HASH_DELETE(hh, s->losses, loss);
 	user_remind(s, -1);
-	grave_bury(core, &loss->grave);
+	freelist_retire(core, &loss->freed);
 }
 
 void
@@ -128,7 +128,7 @@ loss_remember(struct core *core, struct session *s, const struct grant *g, enum 
 	/* It waited for the name once more when it lost it the last time. */
 	if (loss != NULL)
 		loss_forget(core, s, loss);
-	loss = grave_new(core, sizeof(*loss) + key.n);
+	loss = freelist_new(core, sizeof(*loss) + key.n);
 	if (loss == NULL)
 		return;
 	memcpy(loss->bytes, key.bytes, key.n);

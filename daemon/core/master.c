@@ -33,7 +33,7 @@ master_turn(struct core *core, struct master *m, enum master_state next)
 {
 	assert(master_allowed[m->state] & TO(next));
 	m->state = next;
-	/* Who waits for a single verdict may have it now. */
+	/* Who waits for a single refusal may have it now. */
 	core->retry = true;
 }
 

@@ -118,7 +118,7 @@ next_step(const struct core *core)
 
 /* A member that lost its memory gets it back; a server that may be none does not. */
 static void
-ask_agreed(struct core *core, const struct master *m, struct call *hello)
+latch_request_agreed(struct core *core, const struct master *m, struct call *hello)
 {
 	struct members ours;
 	int at = masterset_members(core, &ours) ? slot_member(&ours, m) : -1;
@@ -143,7 +143,7 @@ masterset_ask(struct core *core, const struct master *m, unsigned link, struct c
 	if (m->index >= core->settings.masters)
 		masterset_ask_behind(m, hello);
 	else if (set->agreed)
-		ask_agreed(core, m, hello);
+		latch_request_agreed(core, m, hello);
 	else if (set->text[0] == '\0' && masterset_refused(core))
 		hello->masterset = own_slice(MASTERSET_NOBODYS);
 	else
@@ -296,7 +296,7 @@ set_leave(struct core *core, const struct master *m, const struct members *their
 	struct members ours;
 	int64_t over;
 
-	if (!set->agreed || core->counts.leases > 0 || core->bids > 0 || !masterset_members(core, &ours))
+	if (!set->agreed || core->counts.leases > 0 || core->acquires > 0 || !masterset_members(core, &ours))
 		return;
 	over = set_later(&ours, theirs, m, vote);
 	if (slots_named(core, &ours) && over == 0 && !set_is_replaced(core, theirs, vote))

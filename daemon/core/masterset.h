@@ -90,7 +90,7 @@ void masterset_timer(struct core *core);
 void masterset_drain(struct core *core, const struct reply *refusal);
 
 /* EVENT_MASTERS: the set is to change. Answers this connection, now or when it has changed. */
-void masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *ask);
+void masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *latch_request);
 
 /* MEMBERSHIP_OTHER: both sets, and what to do. Valid until the next answer. */
 const char *masterset_why(const struct core *core);

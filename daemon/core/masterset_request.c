@@ -390,53 +390,54 @@ asked_abort(struct core *core, conn_id conn)
 
 /* The first of these that cannot be a newcomer. */
 static bool
-asked_wrongly(struct core *core, conn_id conn, const struct masters_ask *ask, unsigned n)
+asked_wrongly(struct core *core, conn_id conn, const struct masters_ask *latch_request, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		const struct master *m = request_old(core, ask->places[i]);
-		bool way = m != NULL && ask->op == MASTERS_REPLACE && m == request_old(core, ask->old) &&
-			   !slice_equal(ask->ways[i], slice_of(m->way));
+		const struct master *m = request_old(core, latch_request->places[i]);
+		bool way = m != NULL && latch_request->op == MASTERS_REPLACE &&
+			   m == request_old(core, latch_request->old) &&
+			   !slice_equal(latch_request->ways[i], slice_of(m->way));
 
 		if (m == NULL || way)
 			continue;
-		emit_error(core, conn, CODE_ERR, "%.*s is a member of the set already", (int)ask->places[i].n,
-			ask->places[i].p);
+		emit_error(core, conn, CODE_ERR, "%.*s is a member of the set already",
+			(int)latch_request->places[i].n, latch_request->places[i].p);
 		return true;
 	}
-	if (n == 2 && slice_equal(ask->places[0], ask->places[1])) {
+	if (n == 2 && slice_equal(latch_request->places[0], latch_request->places[1])) {
 		emit_error(core, conn, CODE_ERR, "%.*s is named twice: give two servers",
-			(int)ask->places[0].n, ask->places[0].p);
+			(int)latch_request->places[0].n, latch_request->places[0].p);
 		return true;
 	}
 	return false;
 }
 
 static bool
-asked_unfit(struct core *core, conn_id conn, const struct masters_ask *ask)
+asked_unfit(struct core *core, conn_id conn, const struct masters_ask *latch_request)
 {
 	unsigned masters = core->settings.masters;
 
-	if (ask->op == MASTERS_REPLACE && request_old(core, ask->old) == NULL)
+	if (latch_request->op == MASTERS_REPLACE && request_old(core, latch_request->old) == NULL)
 		emit_error(core, conn, CODE_ERR, "%.*s is no member of the set: its members are %.*s",
-			(int)ask->old.n, ask->old.p, members_shown(core->masterset.places),
-			core->masterset.places);
-	else if (ask->op == MASTERS_ADD && masters + 2 > CORE_MASTERS_MAX)
+			(int)latch_request->old.n, latch_request->old.p,
+			members_shown(core->masterset.places), core->masterset.places);
+	else if (latch_request->op == MASTERS_ADD && masters + 2 > CORE_MASTERS_MAX)
 		emit_error(core, conn, CODE_ERR, "the set would have %u masters: 1 to %d are allowed",
 			masters + 2, CORE_MASTERS_MAX);
-	else if (ask->op == MASTERS_ADD && latch_known(core))
+	else if (latch_request->op == MASTERS_ADD && latch_known(core))
 		emit_error(core, conn, CODE_ERR,
 			"latches are known here, and are kept by one master alone: wait until they are over");
-	else if (ask->op == MASTERS_ADD && rules_single(&core->rules))
+	else if (latch_request->op == MASTERS_ADD && rules_single(&core->rules))
 		emit_error(core, conn, CODE_ERR,
 			"a rule has interop: redisson, and Redisson's locks have a single master: no other "
 			"can be added");
 	else
-		return asked_wrongly(core, conn, ask, ask->op == MASTERS_ADD ? 2 : 1);
+		return asked_wrongly(core, conn, latch_request, latch_request->op == MASTERS_ADD ? 2 : 1);
 	return true;
 }
 
 void
-masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *ask)
+masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *latch_request)
 {
 	struct masterset_request *request = &core->masterset.request;
 	const struct master *unfit;
@@ -444,14 +445,15 @@ masterset_asked(struct core *core, const struct conn *conn, const struct masters
 
 	if (asked_early(core, conn->id))
 		return;
-	if (ask->op == MASTERS_ABORT) {
+	if (latch_request->op == MASTERS_ABORT) {
 		asked_abort(core, conn->id);
 		return;
 	}
-	if (asked_late(core, conn->id) || asked_unfit(core, conn->id, ask))
+	if (asked_late(core, conn->id) || asked_unfit(core, conn->id, latch_request))
 		return;
-	request->op = ask->op;
-	request->old = ask->op == MASTERS_REPLACE ? request_old(core, ask->old)->index : 0;
+	request->op = latch_request->op;
+	request->old =
+		latch_request->op == MASTERS_REPLACE ? request_old(core, latch_request->old)->index : 0;
 	unfit = request_unfit(core);
 	if (unfit != NULL) {
 		master_why_not(core, unfit, 0, why, sizeof(why));
@@ -462,9 +464,9 @@ masterset_asked(struct core *core, const struct conn *conn, const struct masters
 	behind_close(core);
 	request->open = true;
 	request->conn = conn->id;
-	request->newcomers = ask->op == MASTERS_ADD ? 2 : 1;
+	request->newcomers = latch_request->op == MASTERS_ADD ? 2 : 1;
 	request->text[0] = '\0';
 	for (unsigned i = 0; i < request->newcomers; i++)
-		master_move(core, newcomer(core, i), ask->places[i], ask->ways[i]);
+		master_move(core, newcomer(core, i), latch_request->places[i], latch_request->ways[i]);
 	timer_arm(&core->timers, &request->timer, core->now.ms + REQUEST_LOOK_MS);
 }

@@ -7,27 +7,27 @@
 static void
 part_touch(struct core *core, const struct part *p)
 {
-	struct bundle *b = p->bundle;
+	struct mlock *b = p->mlock;
 
-	if (b->touched)
+	if (b->dirty)
 		return;
-	b->touched = true;
-	TAILQ_INSERT_TAIL(&core->bundles, b, in_touched);
+	b->dirty = true;
+	TAILQ_INSERT_TAIL(&core->mlocks, b, in_dirty);
 }
 
 void
 part_join(struct part *p)
 {
-	p->bundle->apart++;
-	user_take(p->bundle->conn->session, 1);
+	p->mlock->apart++;
+	user_take(p->mlock->conn->session, 1);
 }
 
 void
 part_leave(struct part *p)
 {
-	assert(p->bundle->apart > 0);
-	p->bundle->apart--;
-	user_give(p->bundle->conn->session, 1);
+	assert(p->mlock->apart > 0);
+	p->mlock->apart--;
+	user_give(p->mlock->conn->session, 1);
 }
 
 void
@@ -35,7 +35,7 @@ part_granted(struct core *core, struct waiter *w, struct grant *g)
 {
 	struct part *p = w->part;
 
-	p->bundle->lock.retries = w->retries;
+	p->mlock->lock.retries = w->retries;
 	p->waiter = NULL;
 	p->grant = g;
 	g->terms->part = p;
@@ -53,12 +53,12 @@ part_may_come(const struct reply *refusal)
 void
 part_refused(struct core *core, struct part *p, const struct reply *reply)
 {
-	struct bundle *b = p->bundle;
+	struct mlock *b = p->mlock;
 
 	p->waiter = NULL;
 	part_join(p);
 	if (!b->refused || !part_may_come(reply))
-		b->verdict = *reply;
+		b->refusal = *reply;
 	b->refused = true;
 	part_touch(core, p);
 }
@@ -93,7 +93,7 @@ parts_look(struct core *core, struct resource *r)
 }
 
 const struct waiter *
-part_waited(const struct bundle *b)
+part_waited(const struct mlock *b)
 {
 	for (size_t i = 0; b->ordered && i < b->count; i++) {
 		if (b->parts[i].waiter != NULL)

@@ -2,7 +2,7 @@
  * part: one name of an MLOCK that is not answered yet, as its waiter and its hold know of it.
  *
  * Called by queue and grant, which may be in the middle of their lists then: it notes what has happened, and
- * what becomes of the whole is decided in bundle_settle().
+ * what becomes of the whole is decided in mlock_schedule().
  */
 #ifndef CORE_PART_H
 #define CORE_PART_H
@@ -16,8 +16,8 @@ part_of(const struct grant *g)
 	return g->bounded ? g->terms->part : NULL;
 }
 
-/* It is counted once for its user: as what it waits for or holds, and by the bundle when it does neither, so
- * that who has begun never finds the room taken. The bundle counts it from now on; and no longer. */
+/* It is counted once for its user: as what it waits for or holds, and by the MLOCK when it does neither, so
+ * that who has begun never finds the room taken. The MLOCK counts it from now on; and no longer. */
 void part_join(struct part *p);
 void part_leave(struct part *p);
 
@@ -36,6 +36,6 @@ void parts_look(struct core *core, struct resource *r);
 bool part_may_come(const struct reply *refusal);
 
 /* The one that its MLOCK waits for, for as long as that takes; NULL: it tries. */
-const struct waiter *part_waited(const struct bundle *b);
+const struct waiter *part_waited(const struct mlock *b);
 
 #endif

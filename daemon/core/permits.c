@@ -1,52 +1,52 @@
 #include "daemon/core/permits.h"
 
-#include "daemon/core/bid.h"
+#include "daemon/core/acquire.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/keep.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/permit_lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/reenter.h"
+#include "daemon/core/refusal.h"
+#include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/stake.h"
 #include "daemon/core/table.h"
-#include "daemon/core/verdict.h"
 
 /* What there is of it for the first waiter. */
 static const struct lease *
 permits_asked(const struct resource *r)
 {
-	const struct lease *first = resource_next_lease(r, NULL), *bidder = stake_bidder(r);
+	const struct lease *first = resource_next_lease(r, NULL), *acquiring = permit_lease_acquiring(r);
 
-	return bidder == NULL && first != NULL && first->grants == NULL ? first : bidder;
+	return acquiring == NULL && first != NULL && first->grants == NULL ? first : acquiring;
 }
 
 void
-permits_verdict(const struct core *core, const struct waiter *w, struct reply *out)
+permits_refusal(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	const struct resource *r = w->resource;
 
 	/* Behind others it is they who are in the way. */
 	if (w == TAILQ_FIRST(&r->queue->waiters) || !quorum_usable(core, r->link))
-		verdict_masters(core, r, permits_asked(r), out);
+		refusal_masters(core, r, permits_asked(r), out);
 	else
-		verdict_null(out);
+		refusal_null(out);
 }
 
-/* The bidder has won. */
+/* The acquiring has won. */
 static void
 permits_arrive(struct core *core, struct resource *r)
 {
-	struct stake *s = r->stakes.bidder;
+	struct permit_lease *s = r->permit_leases.acquiring;
 
 	if (s == NULL || s->lease.state != LEASE_HELD)
 		return;
-	if (!table_add_stake(core, s)) {
-		stake_end(core, s);
+	if (!table_add_permit_lease(core, s)) {
+		permit_lease_end(core, s);
 		return;
 	}
-	r->stakes.bidder = NULL;
+	r->permit_leases.acquiring = NULL;
 }
 
 /* It is good for this waiter, as soon as it has been refreshed where that is due. While the masters refuse
@@ -59,19 +59,19 @@ permits_fits(const struct core *core, const struct lease *l, const struct waiter
 }
 
 static void
-permits_grant(struct core *core, struct stake *s, struct waiter *w)
+permits_grant(struct core *core, struct permit_lease *s, struct waiter *w)
 {
-	struct stake_list *all = &s->lease.resource->stakes.list;
+	struct permit_lease_list *all = &s->lease.resource->permit_leases.list;
 	struct lease *l = &s->lease;
 	int64_t token;
 
 	if (!lease_good(core, l)) {
-		keep_mend(core, l);
+		renew_now(core, l);
 		return;
 	}
 	token = lease_token(core, l);
 	if (token == 0) {
-		keep_refill(core, l);
+		renew_tokens(core, l);
 		return;
 	}
 	l->served = true;
@@ -80,7 +80,7 @@ permits_grant(struct core *core, struct stake *s, struct waiter *w)
 		TAILQ_REMOVE(all, s, in_resource);
 		TAILQ_INSERT_TAIL(all, s, in_resource);
 	}
-	keep_refill(core, l);
+	renew_tokens(core, l);
 }
 
 /* Who comes next. Who was granted meanwhile what it waits for is answered. */
@@ -98,8 +98,8 @@ permits_first(struct core *core, struct resource *r)
 static bool
 permits_serve_idle(struct core *core, struct resource *r)
 {
-	struct stakes *all = &r->stakes;
-	struct stake *s, *next;
+	struct permit_leases *all = &r->permit_leases;
+	struct permit_lease *s, *next;
 	bool kept = false;
 
 	(void)permits_first(core, r);
@@ -108,10 +108,10 @@ permits_serve_idle(struct core *core, struct resource *r)
 
 		if (s->lease.grants != NULL)
 			break;
-		if (s == all->bidder)
+		if (s == all->acquiring)
 			continue;
 		if (!permits_fits(core, &s->lease, w))
-			stake_end(core, s);
+			permit_lease_end(core, s);
 		else
 			permits_grant(core, s, w);
 	}
@@ -119,7 +119,7 @@ permits_serve_idle(struct core *core, struct resource *r)
 	TAILQ_FOREACH (s, &all->list, in_resource) {
 		if (s->lease.grants != NULL)
 			break;
-		kept |= s != all->bidder;
+		kept |= s != all->acquiring;
 	}
 	return kept;
 }
@@ -129,84 +129,85 @@ permits_serve_idle(struct core *core, struct resource *r)
 static void
 permits_refuse_once(struct core *core, struct resource *r, bool usable)
 {
-	const struct lease *bidder = stake_bidder(r);
+	const struct lease *acquiring = permit_lease_acquiring(r);
 	struct waiter *w, *next;
-	struct reply verdict;
+	struct reply refusal;
 	bool behind = !usable;
 
 	if (r->queue->once == 0)
 		return;
-	verdict_masters(core, r, bidder, &verdict);
+	refusal_masters(core, r, acquiring, &refusal);
 	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
-		if (w->once && (behind || w->permits >= bidder->permits))
-			queue_answer(core, w, &verdict);
+		if (w->once && (behind || w->permits >= acquiring->permits))
+			queue_answer(core, w, &refusal);
 		else
 			behind |= !w->once;
 	}
 }
 
-/* The last bid was for more or fewer; or it was a single try, and who waits now should stand in the queue. */
+/* The last acquire was for more or fewer; or it was a single try, and who waits now should stand in the
+ * queue. */
 static bool
 permits_bid_was_other(const struct lease *l, const struct waiter *first)
 {
 	return l->permits != first->permits || (queue_patient(l->resource) && !l->patient);
 }
 
-/* No stake is there for the first waiter. */
+/* No permit lease is there for the first waiter. */
 static void
 permits_bid(struct core *core, struct resource *r, bool usable)
 {
 	const struct waiter *first = TAILQ_FIRST(&r->queue->waiters);
-	struct stakes *all = &r->stakes;
-	struct lease *l = stake_bidder(r);
+	struct permit_leases *all = &r->permit_leases;
+	struct lease *l = permit_lease_acquiring(r);
 	struct reply full;
 
 	if (!usable) {
 		/* Nobody should wait for a daemon that cannot take its turn. */
 		if (l != NULL)
-			bid_step_back(core, l);
+			acquire_step_back(core, l);
 		return;
 	}
 	if (l == NULL) {
-		all->bidder = stake_new(core, r);
-		if (all->bidder == NULL) {
+		all->acquiring = permit_lease_new(core, r);
+		if (all->acquiring == NULL) {
 			reply_error(&full, CODE_LIMIT, "out of memory: try again later");
 			queue_answer_all(core, r, &full);
 			return;
 		}
-		l = &all->bidder->lease;
+		l = &all->acquiring->lease;
 	}
 	if (l->state == LEASE_NONE || (l->state == LEASE_WAITING && permits_bid_was_other(l, first)))
-		bid_begin(core, l);
+		acquire_begin(core, l);
 }
 
 void
-permits_settle(struct core *core, struct resource *r)
+permits_schedule(struct core *core, struct resource *r)
 {
 	bool usable = quorum_usable(core, r->link);
 	struct lease *l;
-	struct reply verdict;
+	struct reply refusal;
 	bool refused;
 
 	permits_arrive(core, r);
 	if (permits_serve_idle(core, r))
 		return;
-	l = stake_bidder(r);
+	l = permit_lease_acquiring(r);
 	refused = l != NULL && l->state == LEASE_WAITING && l->refused;
-	if (usable && refused && (l->trouble == TROUBLE_KIND || l->trouble == TROUBLE_LIMIT)) {
-		verdict_masters(core, r, l, &verdict);
-		queue_answer_all(core, r, &verdict);
+	if (usable && refused && (l->error == LEASE_ERROR_KIND || l->error == LEASE_ERROR_LIMIT)) {
+		refusal_masters(core, r, l, &refusal);
+		queue_answer_all(core, r, &refusal);
 	}
-	/* While a master is being greeted the verdict is a moment away. */
+	/* While a master is being greeted the refusal is a moment away. */
 	if (refused || (!usable && !quorum_near(core, r->link)))
 		permits_refuse_once(core, r, usable);
 	if (refused && l->fresh) {
-		verdict_masters(core, r, l, &verdict);
-		queue_refused(core, r, &verdict);
+		refusal_masters(core, r, l, &refusal);
+		queue_refused(core, r, &refusal);
 		l->fresh = false;
 	}
 	if (r->queue->count > 0)
 		permits_bid(core, r, usable);
 	else if (l != NULL && l->state != LEASE_ACQUIRING)
-		stake_end(core, r->stakes.bidder);
+		permit_lease_end(core, r->permit_leases.acquiring);
 }

@@ -1,11 +1,11 @@
 #include "daemon/core/queue.h"
 
 #include "daemon/core/asyncs.h"
+#include "daemon/core/dirty.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/grave.h"
+#include "daemon/core/freelist.h"
 #include "daemon/core/master.h"
 #include "daemon/core/part.h"
-#include "daemon/core/touched.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -44,7 +44,7 @@ queue_open(struct core *core, struct resource *r)
 
 	if (r->queue != &core->nobody)
 		return true;
-	q = grave_new(core, sizeof(*q));
+	q = freelist_new(core, sizeof(*q));
 	if (q == NULL)
 		return false;
 	TAILQ_INIT(&q->waiters);
@@ -59,7 +59,7 @@ static void
 queue_close(struct core *core, struct resource *r)
 {
 	TAILQ_REMOVE(&core->queues, r->queue, in_core);
-	grave_bury(core, &r->queue->grave);
+	freelist_retire(core, &r->queue->freed);
 	r->queue = &core->nobody;
 }
 
@@ -68,7 +68,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	int64_t until_ms, bool once)
 {
 	size_t bytes = command->owner.n + command->why.n + command->id.n;
-	struct waiter *w = grave_new(core, sizeof(*w) + bytes);
+	struct waiter *w = freelist_new(core, sizeof(*w) + bytes);
 	struct queue *q;
 	char *at;
 
@@ -143,8 +143,8 @@ queue_remove(struct core *core, struct waiter *w)
 	w->session->waiter_count--;
 	user_give(w->session, w->permits);
 	core->counts.waiters--;
-	touched_add(core, r);
-	grave_bury(core, &w->grave);
+	dirty_add(core, r);
+	freelist_retire(core, &w->freed);
 }
 
 static void
@@ -199,17 +199,17 @@ queue_make_once(struct core *core, struct waiter *w)
 	if (until_ms < w->until_ms)
 		w->until_ms = until_ms;
 	queue_arm(core, w);
-	touched_add(core, w->resource);
+	dirty_add(core, w->resource);
 }
 
 void
-queue_refused(struct core *core, struct resource *r, const struct reply *verdict)
+queue_refused(struct core *core, struct resource *r, const struct reply *refusal)
 {
 	struct waiter *w, *next;
 
 	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
 		if (!w->once && w->retries == 0)
-			queue_answer(core, w, verdict);
+			queue_answer(core, w, refusal);
 		else if (w->retries > 0)
 			w->retries--;
 	}

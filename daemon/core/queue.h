@@ -27,7 +27,7 @@ bool queue_is_repeated(const struct waiter *w, const struct command *c);
 void queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct command *c,
 	int64_t until_ms, bool once);
 /* All who wait have been refused: that is the answer for those who have no RETRIES left. */
-void queue_refused(struct core *core, struct resource *r, const struct reply *verdict);
+void queue_refused(struct core *core, struct resource *r, const struct reply *refusal);
 
 /* Its timer. False: its WAIT is over, or its RETRIES. Else it looked whether the name, which is held here, is
  * free yet: no master is asked meanwhile, and that counts as if one had been. */
@@ -36,13 +36,13 @@ bool queue_looks(struct core *core, struct waiter *w);
 /* Trying once takes as long as the master takes, but not longer than until then. */
 int64_t queue_once_until(const struct core *core);
 
-/* From now on the next verdict is its answer, as with WAIT 0, or the end of its WAIT. */
+/* From now on the next refusal is its answer, as with WAIT 0, or the end of its WAIT. */
 void queue_make_once(struct core *core, struct waiter *w);
 
 /* Answers everyone. */
 void queue_answer_all(struct core *core, struct resource *r, const struct reply *reply);
 
-/* Waits for longer than one verdict. */
+/* Waits for longer than one refusal. */
 bool queue_patient(const struct resource *r);
 
 #endif

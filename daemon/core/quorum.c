@@ -106,7 +106,7 @@ quorum_missing(const struct core *core, unsigned link, char *out, size_t room)
 }
 
 void
-quorum_verdict(const struct core *core, unsigned link, struct reply *why)
+quorum_refusal(const struct core *core, unsigned link, struct reply *why)
 {
 	int64_t guard_ms = guarded_for_ms(core, link);
 	char missing[REPLY_TEXT_MAX];
@@ -133,7 +133,7 @@ quorum_verdict(const struct core *core, unsigned link, struct reply *why)
 
 /* What a master weighs for a name: any hash will do, it only has to be the same at every daemon. */
 static uint64_t
-home_weight(struct slice name, const struct master *m)
+queue_master_weight(struct slice name, const struct master *m)
 {
 	uint64_t hash = UINT64_C(14695981039346656037) ^ m->incarnation;
 
@@ -144,23 +144,23 @@ home_weight(struct slice name, const struct master *m)
 }
 
 unsigned
-quorum_home(const struct core *core, struct slice name, unsigned link)
+quorum_queue_master(const struct core *core, struct slice name, unsigned link)
 {
 	uint64_t most = 0;
-	unsigned home = 0;
+	unsigned queue_master = 0;
 
 	if (core->settings.masters == 1)
 		return 0;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
-		uint64_t weight = home_weight(name, m);
+		uint64_t weight = queue_master_weight(name, m);
 
 		if (master_usable(m, link) && weight >= most) {
 			most = weight;
-			home = i;
+			queue_master = i;
 		}
 	}
-	return home;
+	return queue_master;
 }
 
 /* What another master can still say of the tokens given out: it remembers, has said so, or cannot be asked.

@@ -19,7 +19,7 @@ bool quorum_usable(const struct core *core, unsigned link);
 bool quorum_near(const struct core *core, unsigned link);
 
 /* Why it is not, for who asked. */
-void quorum_verdict(const struct core *core, unsigned link, struct reply *why);
+void quorum_refusal(const struct core *core, unsigned link, struct reply *why);
 
 /* Each master that is not in use on this link, and why; "" when all are. */
 void quorum_missing(const struct core *core, unsigned link, char *out, size_t room);
@@ -28,7 +28,7 @@ void quorum_missing(const struct core *core, unsigned link, char *out, size_t ro
  * The master on which the queue of this name lives: all daemons that see the same masters in use find the
  * same one, and a master that goes away moves only the names it had. A majority must be usable.
  */
-unsigned quorum_home(const struct core *core, struct slice name, unsigned link);
+unsigned quorum_queue_master(const struct core *core, struct slice name, unsigned link);
 
 /* Its timer, and what follows from the end of a guard. */
 void quorum_timer(struct core *core, struct master *m);

@@ -1,7 +1,7 @@
 #include "daemon/core/reenter.h"
 
-#include "daemon/core/family.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/mode.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 
@@ -50,7 +50,7 @@ reenter_lock(struct core *core, struct grant *g, const struct command *c, struct
 {
 	const struct reentry reentry = {c->kind, c->permits, c->owner.n > 0, c->validity};
 
-	if (!family_refuses(g->lease->resource, c, out))
+	if (!mode_refuses(g->lease->resource, c, out))
 		reenter(core, g, &reentry, out);
 }
 

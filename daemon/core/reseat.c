@@ -1,12 +1,12 @@
 #include "daemon/core/reseat.h"
 
-#include "daemon/core/keep.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/release.h"
+#include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/round.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/timers.h"
-#include "daemon/core/traffic.h"
-#include "daemon/core/undo.h"
 
 #include <assert.h>
 
@@ -15,10 +15,10 @@ static void
 lease_leaves(struct core *core, struct lease *l, unsigned master)
 {
 	seat_empty(l, master);
-	if (l->home == master)
+	if (l->queue_master == master)
 		l->queued = false;
 	if (l->state == LEASE_HELD)
-		keep_emptied(core, l);
+		renew_emptied(core, l);
 	else if (l->state == LEASE_ACQUIRING && seats_asking(core, l) == 0)
 		timer_arm(&core->timers, &l->timer, core->now.ms + 1);
 }
@@ -44,7 +44,7 @@ reseat_moved(struct core *core, struct master *m)
 		core->newcomers_until_ms = 0;
 		for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
 			resource_leaves(core, r, m->index);
-		undo_leave(core, m->index);
+		release_leave(core, m->index);
 	}
 	m->moved = false;
 }
@@ -56,8 +56,8 @@ resource_grow(struct core *core, struct resource *r, unsigned from, unsigned to)
 
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 		seats_grow(core, l, from, to);
-		if (l->traffic != NULL)
-			traffic_grow(core, l, from, to);
+		if (l->round != NULL)
+			round_grow(core, l, from, to);
 	}
 }
 

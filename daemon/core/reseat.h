@@ -3,7 +3,7 @@
  * server, or when there are more masters (master_move(), masters_resize()).
  *
  * Every lease is looked at before anything else happens. It takes some ten milliseconds for a hundred
- * thousand; what is to be asked of newcomers follows bit by bit (sweep.h).
+ * thousand; what is to be asked of newcomers follows bit by bit (rescan.h).
  */
 #ifndef CORE_RESEAT_H
 #define CORE_RESEAT_H

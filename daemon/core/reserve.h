@@ -2,7 +2,7 @@
  * reserve: memory set aside for what must not fail.
  *
  * A lease whose end nobody notices, or a decision that nobody is told, is worse than a daemon that stops
- * (rule 7). If there is no memory left for such a thing, the reserve is given back to the system for it. The
+ * (R7). If there is no memory left for such a thing, the reserve is given back to the system for it. The
  * core begins nothing new until it has a reserve again. Without memory even then the process ends.
  */
 #ifndef CORE_RESERVE_H

@@ -1,7 +1,7 @@
 #include "daemon/core/resource.h"
 
 #include "daemon/core/emit.h"
-#include "daemon/core/grave.h"
+#include "daemon/core/freelist.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/rules.h"
 
@@ -25,7 +25,7 @@ resource_new(struct core *core, struct slice name)
 {
 	size_t before =
 		offsetof(struct resource, lease.within) + core->settings.masters * sizeof(struct seat);
-	struct resource *r = grave_new(core, before + name.n);
+	struct resource *r = freelist_new(core, before + name.n);
 
 	assert(name.n <= NAME_BYTES_MAX);
 	if (r == NULL)
@@ -61,7 +61,7 @@ bool
 resource_idle(const struct resource *r)
 {
 	return r->grant_count == 0 && r->queue->count == 0 &&
-	       (r->limit == 0 ? r->lease.state == LEASE_NONE : TAILQ_EMPTY(&r->stakes.list));
+	       (r->limit == 0 ? r->lease.state == LEASE_NONE : TAILQ_EMPTY(&r->permit_leases.list));
 }
 
 void
@@ -82,18 +82,18 @@ resource_forget(struct core *core, struct resource *r)
 	if (r->listens)
 		emit_listen(core, resource_name(r), false);
 	core->counts.resources--;
-	grave_bury(core, &r->grave);
+	freelist_retire(core, &r->freed);
 }
 
 struct lease *
 resource_next_lease(const struct resource *r, const struct lease *l)
 {
 	const struct lease *only = &r->lease;
-	struct stake *s;
+	struct permit_lease *s;
 
 	if (r->limit == 0)
 		return l == NULL ? (struct lease *)(uintptr_t)only : NULL;
-	s = l == NULL ? TAILQ_FIRST(&r->stakes.list) : TAILQ_NEXT(stake_of(l), in_resource);
+	s = l == NULL ? TAILQ_FIRST(&r->permit_leases.list) : TAILQ_NEXT(permit_lease_of(l), in_resource);
 	return s == NULL ? NULL : &s->lease;
 }
 

@@ -1,7 +1,7 @@
 /*
  * resource: one name, while anybody here holds it, waits for it or has a lease of it.
  *
- * Nouns that change something about it touch it; before the step ends settle.c looks at the whole and does
+ * Nouns that change something about it touch it; before the step ends schedule.c looks at the whole and does
  * what follows.
  */
 #ifndef CORE_RESOURCE_H

@@ -4,8 +4,8 @@
 #include "daemon/core/hash.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/round.h"
 #include "daemon/core/terms.h"
-#include "daemon/core/traffic.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -67,14 +67,14 @@ seat_empty(struct lease *l, unsigned i)
 	l->ours &= others;
 	l->odd &= others;
 	l->noted &= others;
-	if (l->traffic != NULL)
-		l->traffic->questions[i] = unasked;
+	if (l->round != NULL)
+		l->round->questions[i] = unasked;
 }
 
 static bool
 seat_is_asking(const struct lease *l, unsigned i)
 {
-	return l->traffic != NULL && l->traffic->questions[i].asking;
+	return l->round != NULL && l->round->questions[i].asking;
 }
 
 void
@@ -84,8 +84,8 @@ seats_clear(const struct core *core, struct lease *l)
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		seat_of(l, i)->valid_ms = 0;
-		if (l->traffic != NULL)
-			l->traffic->questions[i] = unasked;
+		if (l->round != NULL)
+			l->round->questions[i] = unasked;
 	}
 	l->ours = 0;
 	l->odd = 0;
@@ -98,7 +98,7 @@ seat_question(const struct core *core, const struct lease *l, unsigned i, enum c
 
 	if (seat_is_asking(l, i) || !master_keeps(m, l->resource->link, op))
 		return false;
-	/* Never re-created by renewing: what is missing is acquired, with a deadline of its own (rule 6). */
+	/* Never re-created by renewing: what is missing is acquired, with a deadline of its own (R6). */
 	if (*op == CALL_RENEW && !seat_is_ours(l, i)) {
 		*op = CALL_ACQUIRE;
 		return master_usable(m, l->resource->link);
@@ -112,7 +112,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 {
 	const struct master *m = &core->masters[i];
 	const struct resource *r = l->resource;
-	struct traffic *t = traffic_of(core, l);
+	struct round *t = round_of(core, l);
 	struct question *asked = &t->questions[i];
 	int64_t term_ms = terms_at_ms(m, l->term_ms);
 	struct call call = {.op = op,
@@ -128,8 +128,8 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 		.key = r->rule->key};
 
 	if (l->kind == KIND_PERMITS) {
-		call.hint = stake_of(l)->hint;
-		call.slots = stake_slots(l);
+		call.hint = permit_lease_of(l)->hint;
+		call.slots = permit_lease_slots(l);
 	}
 	assert(!asked->asking);
 	asked->asking = true;
@@ -154,8 +154,8 @@ seat_shorten(struct lease *l, unsigned i, int64_t ms)
 	struct seat *seat = seat_of(l, i);
 
 	seat->valid_ms = seat->valid_ms > ms ? seat->valid_ms - ms : 0;
-	if (l->traffic != NULL)
-		l->traffic->questions[i].asked_ms -= ms;
+	if (l->round != NULL)
+		l->round->questions[i].asked_ms -= ms;
 }
 
 /*
@@ -186,7 +186,7 @@ void
 seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct seat *seat = seat_of(l, vote->master);
-	struct question *asked = &l->traffic->questions[vote->master];
+	struct question *asked = &l->round->questions[vote->master];
 
 	asked->asking = false;
 	switch (vote->outcome) {
@@ -225,7 +225,7 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 static unsigned
 seats_alike(const struct core *core, const struct lease *l)
 {
-	const struct question *asked = l->traffic->questions;
+	const struct question *asked = l->round->questions;
 	unsigned most = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
@@ -244,7 +244,7 @@ seats_ours(const struct core *core, const struct lease *l)
 	unsigned n = 0;
 
 	if (l->kind == KIND_PERMITS && l->state != LEASE_HELD)
-		return l->traffic == NULL ? 0 : seats_alike(core, l);
+		return l->round == NULL ? 0 : seats_alike(core, l);
 	for (unsigned bits = l->ours; bits != 0; bits &= bits - 1)
 		n++;
 	return n;
@@ -273,7 +273,7 @@ seats_until(const struct core *core, const struct lease *l, int64_t ms)
 unsigned
 seats_holder(const struct core *core, const struct lease *l)
 {
-	const struct question *asked = l->traffic->questions;
+	const struct question *asked = l->round->questions;
 	unsigned most = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
@@ -306,7 +306,7 @@ seats_valid_ms(const struct core *core, const struct lease *l)
 static bool
 token_counts(const struct core *core, const struct lease *l, unsigned i)
 {
-	const struct traffic *t = l->traffic;
+	const struct round *t = l->round;
 
 	return t->questions[i].token_first > 0 &&
 	       (core->settings.masters == 1 || (t->questions[i].incarnation == core->masters[i].incarnation &&
@@ -316,7 +316,7 @@ token_counts(const struct core *core, const struct lease *l, unsigned i)
 bool
 seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last)
 {
-	struct question *asked = l->traffic->questions;
+	struct question *asked = l->round->questions;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		unsigned same = 0;

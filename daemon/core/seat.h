@@ -29,14 +29,14 @@ seat_is_odd(const struct lease *l, unsigned i)
  *
  * Such a seat is good for as long as the lease is good already, less a millisecond: it keeps what was
  * promised under the set of before, adds nothing to it, and counts for no round that is to come. A newcomer
- * gives nothing to others for that long. Without memory the process ends (rule 7).
+ * gives nothing to others for that long. Without memory the process ends (R7).
  */
 void seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
 void seat_empty(struct lease *l, unsigned i);
 
 void seats_free(struct lease *l);
 
-/* Its master gave slots that the stake does not consist of. */
+/* Its master gave slots that the permit lease does not consist of. */
 void seat_set_odd(struct lease *l, unsigned i);
 
 /* Nothing of an earlier attempt counts any more. */
@@ -56,7 +56,7 @@ void seat_shorten(struct lease *l, unsigned i, int64_t ms);
 /* An answer to its question. */
 void seat_heard(const struct core *core, struct lease *l, const struct vote *vote);
 
-/* How many are; of a stake that is asked for, how many gave the same slots. */
+/* How many are; of a permit lease that is asked for, how many gave the same slots. */
 unsigned seats_ours(const struct core *core, const struct lease *l);
 unsigned seats_asking(const struct core *core, const struct lease *l);
 

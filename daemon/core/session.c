@@ -1,13 +1,13 @@
 #include "daemon/core/session.h"
 
 #include "daemon/core/asyncs.h"
-#include "daemon/core/bundle.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/freelist.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/grave.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/loss.h"
+#include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/table.h"
 #include "daemon/core/user.h"
@@ -27,7 +27,7 @@
 struct session *
 session_new(struct core *core, const struct peer *peer)
 {
-	struct session *s = grave_new(core, sizeof(*s));
+	struct session *s = freelist_new(core, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
@@ -40,7 +40,7 @@ session_new(struct core *core, const struct peer *peer)
 	LIST_INIT(&s->grants);
 	LIST_INIT(&s->waiters);
 	timer_init(&s->grace_timer, TIMER_GRACE);
-	timer_init(&s->pulse_timer, TIMER_PULSE);
+	timer_init(&s->heartbeat_timer, TIMER_PULSE);
 	if (!user_join(core, s)) {
 		free(s);
 		return NULL;
@@ -93,8 +93,8 @@ session_clear(struct core *core, struct session *s, enum end end)
 	struct conn *conn;
 
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
-		if (conn->bundle != NULL)
-			bundle_drop(core, conn->bundle);
+		if (conn->mlock != NULL)
+			mlock_drop(core, conn->mlock);
 	}
 	while (!LIST_EMPTY(&s->waiters))
 		queue_remove(core, LIST_FIRST(&s->waiters));
@@ -119,14 +119,14 @@ session_end(struct core *core, struct session *s, enum end end)
 		user_grace_leave(core, s);
 	user_quit(core, s);
 	deadlock_forget(core, s);
-	core->pulses -= s->heartbeat_ms > 0;
+	core->heartbeats -= s->heartbeat_ms > 0;
 	timer_cancel(&core->timers, &s->grace_timer);
-	timer_cancel(&core->timers, &s->pulse_timer);
+	timer_cancel(&core->timers, &s->heartbeat_timer);
 	table_remove_session(core, s);
 	core->counts.sessions--;
 	holds_done(s);
 	asyncs_done(s);
-	grave_bury(core, &s->grave);
+	freelist_retire(core, &s->freed);
 }
 
 void

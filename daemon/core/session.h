@@ -2,7 +2,7 @@
  * session: one client's identity: what it holds, waits for and has lost.
  *
  * Who speaks for it, and when it ends, is decided in speaker (connections and the process it is bound to),
- * grace (the time without any) and pulse (requests that do not come).
+ * grace (the time without any) and heartbeat (requests that do not come).
  */
 #ifndef CORE_SESSION_H
 #define CORE_SESSION_H

@@ -1,14 +1,14 @@
 #include "daemon/core/share.h"
 
-#include "daemon/core/bid.h"
+#include "daemon/core/acquire.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/keep.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/reenter.h"
-#include "daemon/core/verdict.h"
+#include "daemon/core/refusal.h"
+#include "daemon/core/renew.h"
 
 /* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: for
  * as long as there are waiters, its leases would keep it registered, and the old set with it. */
@@ -19,15 +19,15 @@ share_open(const struct core *core, const struct waiter *w)
 }
 
 void
-share_verdict(const struct core *core, const struct waiter *w, struct reply *out)
+share_refusal(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	const struct resource *r = w->resource;
 	bool open = w == TAILQ_FIRST(&r->queue->waiters) && share_open(core, w);
 
-	if (verdict_taken(core, r) && !open)
-		verdict_shut(core, r, out);
+	if (refusal_taken(core, r) && !open)
+		refusal_shut(core, r, out);
 	else
-		verdict_masters(core, r, &r->lease, out);
+		refusal_masters(core, r, &r->lease, out);
 }
 
 /* False: not yet, the lease has to be refreshed first. */
@@ -39,20 +39,20 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 	if (reenter_waiter(core, w))
 		return true;
 	if (!lease_good(core, l)) {
-		keep_mend(core, l);
+		renew_now(core, l);
 		return false;
 	}
 	token = lease_token(core, l);
 	if (token == 0) {
-		keep_refill(core, l);
+		renew_tokens(core, l);
 		return false;
 	}
 	l->served = true;
 	l->idle_ms = 0;
 	if (l->wanted)
-		l->traffic->streak++;
+		l->round->streak++;
 	grant_give(core, l, w, token);
-	keep_refill(core, l);
+	renew_tokens(core, l);
 	return true;
 }
 
@@ -63,7 +63,7 @@ share_turn(struct core *core, struct resource *r)
 	struct lease *l = &r->lease;
 
 	if (l->kind == KIND_EXCLUSIVE && l->wanted && l->grants != NULL && !lease_written(l))
-		keep_share(core, l);
+		renew_shared(core, l);
 }
 
 /* Who tries once and finds somebody in the way has the answer. */
@@ -71,17 +71,17 @@ static void
 share_answer_once(struct core *core, struct resource *r)
 {
 	struct waiter *w, *next;
-	struct reply verdict;
+	struct reply refusal;
 	bool behind = false; /* somebody in front who stays lets nobody past */
 
 	if (r->queue->once == 0)
 		return;
-	verdict_name(core, r, &verdict);
+	refusal_name(core, r, &refusal);
 	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
 		bool shut = behind || !share_open(core, w);
 
 		if (shut && w->once)
-			queue_answer(core, w, &verdict);
+			queue_answer(core, w, &refusal);
 		else
 			behind |= shut;
 	}
@@ -133,22 +133,22 @@ share_refuse_once(struct core *core, struct resource *r, bool usable)
 {
 	const struct lease *l = &r->lease;
 	struct waiter *w, *next;
-	struct reply verdict;
+	struct reply refusal;
 	bool behind = !usable || l->kind == KIND_SHARED;
 
 	if (r->queue->once == 0)
 		return;
-	verdict_masters(core, r, l, &verdict);
+	refusal_masters(core, r, l, &refusal);
 	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
 		if (w->once && (behind || w->kind == KIND_EXCLUSIVE))
-			queue_answer(core, w, &verdict);
+			queue_answer(core, w, &refusal);
 		else
 			behind |= w->kind == KIND_EXCLUSIVE;
 	}
 }
 
-/* The last bid was for readers and now a writer is first, or the other way round; or it was a single try, and
- * who waits now should stand in the queue. */
+/* The last acquire was for readers and now a writer is first, or the other way round; or it was a single try,
+ * and who waits now should stand in the queue. */
 static bool
 share_bid_was_other(const struct resource *r)
 {
@@ -163,19 +163,19 @@ share_without(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	bool usable = quorum_usable(core, r->link);
-	struct reply verdict;
+	struct reply refusal;
 
 	/* Without a majority it may be no more than one master that says so: who waits goes on waiting. */
-	if (usable && l->state == LEASE_WAITING && l->trouble == TROUBLE_KIND) {
-		verdict_masters(core, r, l, &verdict);
-		queue_answer_all(core, r, &verdict);
+	if (usable && l->state == LEASE_WAITING && l->error == LEASE_ERROR_KIND) {
+		refusal_masters(core, r, l, &refusal);
+		queue_answer_all(core, r, &refusal);
 	}
-	/* While a master is being greeted the verdict is a moment away. */
+	/* While a master is being greeted the refusal is a moment away. */
 	if ((l->state == LEASE_WAITING && l->refused) || (!usable && !quorum_near(core, r->link)))
 		share_refuse_once(core, r, usable);
 	if (l->state == LEASE_WAITING && l->fresh) {
-		verdict_masters(core, r, l, &verdict);
-		queue_refused(core, r, &verdict);
+		refusal_masters(core, r, l, &refusal);
+		queue_refused(core, r, &refusal);
 	}
 	l->fresh = false;
 	if (r->queue->count == 0) {
@@ -185,15 +185,15 @@ share_without(struct core *core, struct resource *r)
 	}
 	/* Nobody should wait for a daemon that cannot take its turn. */
 	if (!usable)
-		bid_step_back(core, l);
+		acquire_step_back(core, l);
 	else if (l->state == LEASE_NONE && l->rests)
-		bid_rest(core, l);
+		acquire_rest(core, l);
 	else if (l->state == LEASE_NONE || (!l->rests && share_bid_was_other(r)))
-		bid_begin(core, l);
+		acquire_begin(core, l);
 }
 
 void
-share_settle(struct core *core, struct resource *r)
+share_schedule(struct core *core, struct resource *r)
 {
 	if (r->lease.state == LEASE_HELD)
 		share_held(core, r);

@@ -1,6 +1,6 @@
 #include "daemon/core/slots.h"
 
-#include "daemon/core/grave.h"
+#include "daemon/core/freelist.h"
 #include "daemon/core/hash.h"
 #include "daemon/core/seat.h"
 
@@ -10,13 +10,13 @@
 bool
 slots_are_offered(const struct lease *l)
 {
-	return l->kind == KIND_PERMITS && stake_of(l)->offer != NULL;
+	return l->kind == KIND_PERMITS && permit_lease_of(l)->offer != NULL;
 }
 
 static struct slots *
 slots_new(struct core *core, struct slice text)
 {
-	struct slots *slots = grave_new(core, sizeof(*slots) + text.n);
+	struct slots *slots = freelist_new(core, sizeof(*slots) + text.n);
 
 	if (slots == NULL)
 		return NULL;
@@ -31,7 +31,7 @@ static void
 slots_end(struct core *core, struct slots **slots)
 {
 	if (*slots != NULL)
-		grave_bury(core, &(*slots)->grave);
+		freelist_retire(core, &(*slots)->freed);
 	*slots = NULL;
 }
 
@@ -39,7 +39,7 @@ void
 slots_forget_offer(struct core *core, struct lease *l)
 {
 	if (l->kind == KIND_PERMITS)
-		slots_end(core, &stake_of(l)->offer);
+		slots_end(core, &permit_lease_of(l)->offer);
 }
 
 void
@@ -47,8 +47,8 @@ slots_forget(struct core *core, struct lease *l)
 {
 	if (l->kind != KIND_PERMITS)
 		return;
-	slots_end(core, &stake_of(l)->slots);
-	slots_end(core, &stake_of(l)->offer);
+	slots_end(core, &permit_lease_of(l)->slots);
+	slots_end(core, &permit_lease_of(l)->offer);
 }
 
 /* How many gave these, above how many offered them. */
@@ -58,7 +58,7 @@ slots_weight(const struct core *core, const struct lease *l, uint64_t hash)
 	unsigned weight = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (l->traffic->questions[i].slots == hash)
+		if (l->round->questions[i].slots == hash)
 			weight += seat_is_ours(l, i) ? CORE_MASTERS_MAX + 1 : 1;
 	}
 	return weight;
@@ -67,7 +67,7 @@ slots_weight(const struct core *core, const struct lease *l, uint64_t hash)
 void
 slots_offered(struct core *core, struct lease *l, struct slice text)
 {
-	struct stake *s = stake_of(l);
+	struct permit_lease *s = permit_lease_of(l);
 	uint64_t hash = hash_text(text);
 
 	if (s->offer != NULL && (s->offer->hash == hash ||
@@ -80,7 +80,7 @@ slots_offered(struct core *core, struct lease *l, struct slice text)
 void
 slots_ask_offer(struct core *core, struct lease *l)
 {
-	struct stake *s = stake_of(l);
+	struct permit_lease *s = permit_lease_of(l);
 
 	slots_end(core, &s->slots);
 	s->slots = s->offer;
@@ -91,7 +91,7 @@ void
 slots_heard(struct lease *l, const struct vote *vote)
 {
 	if (l->kind == KIND_PERMITS && l->state == LEASE_HELD && vote->op == CALL_ACQUIRE &&
-		vote->outcome == OUTCOME_YES && hash_text(vote->slots) != stake_of(l)->slots->hash)
+		vote->outcome == OUTCOME_YES && hash_text(vote->slots) != permit_lease_of(l)->slots->hash)
 		seat_set_odd(l, vote->master);
 }
 
@@ -102,7 +102,7 @@ slots_won(struct core *core, struct lease *l)
 		return false;
 	slots_ask_offer(core, l);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (seat_is_ours(l, i) && l->traffic->questions[i].slots != stake_of(l)->slots->hash)
+		if (seat_is_ours(l, i) && l->round->questions[i].slots != permit_lease_of(l)->slots->hash)
 			seat_set_odd(l, i);
 	}
 	return true;

@@ -6,15 +6,16 @@
  *
  * A conn is a connection, a session whom it speaks for. A resource is a name somebody here holds, waits for
  * or has a lease of; there may be millions that are just held, and what these need is kept small. A latch is
- * one that somebody here asks about (ask), or has asked about before. The nouns' functions live in files of
- * their names; the data is here, so that it can be read at one glance. An object that ends is buried, not
- * freed: actions may point into it until the next step.
+ * one that somebody here asks about (latch_request), or has asked about before. The nouns' functions live in
+ * files of their names; the data is here, so that it can be read at one glance. An object that ends is
+ * buried, not freed: actions may point into it until the next step.
  */
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
 
 #include "daemon/core/action.h"
 #include "daemon/core/core.h"
+#include "daemon/core/dirty.h"
 #include "daemon/core/hash.h"
 #include "daemon/core/lease_data.h"
 #include "daemon/core/master_data.h"
@@ -22,7 +23,6 @@
 #include "daemon/core/reserve.h"
 #include "daemon/core/roster.h"
 #include "daemon/core/timers.h"
-#include "daemon/core/touched.h"
 #include "daemon/core/view.h"
 
 #include <bsd/sys/queue.h>
@@ -30,12 +30,12 @@
 #define HASH_FUNCTION(key, n, hashv) ((hashv) = hash_key((key), (n)))
 #include <uthash.h>
 
-#define GRAVE_ROWS 64
+#define FREELIST_ROWS 64
 
 /* Memory of one size. */
-struct graves {
-	struct buried *dead; /* actions may point to them */
-	struct buried *free; /* kept for the next ones */
+struct freelist_row {
+	struct freelist_item *dead; /* actions may point to them */
+	struct freelist_item *free; /* kept for the next ones */
 	size_t free_count;
 };
 
@@ -58,29 +58,29 @@ enum loss_reason {
 
 TAILQ_HEAD(conn_list, conn);
 LIST_HEAD(grant_list, grant);
-TAILQ_HEAD(stake_list, stake);
+TAILQ_HEAD(permit_lease_list, permit_lease);
 LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
 TAILQ_HEAD(latch_list, latch);
-TAILQ_HEAD(bundle_list, bundle);
+TAILQ_HEAD(mlock_list, mlock);
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(queue_list, queue);
 
 struct conn {
-	struct grave grave;
-	bool deaf; /* cannot be pushed to any more: whoever has to hear has to be closed */
+	struct freelist_link freed;
+	bool no_push; /* cannot be pushed to any more: whoever has to hear has to be closed */
 	conn_id id;
 	struct session *session;
-	struct waiter *blocked; /* the LOCK it waits in; NULL: none */
-	struct ask *ask;        /* the LATCH request it waits in; NULL: none */
-	struct bundle *bundle;  /* the MLOCK it waits in; NULL: none */
-	bool drains;            /* it waits for the end of a drain */
+	struct waiter *blocked;              /* the LOCK it waits in; NULL: none */
+	struct latch_request *latch_request; /* the LATCH request it waits in; NULL: none */
+	struct mlock *mlock;                 /* the MLOCK it waits in; NULL: none */
+	bool drains;                         /* it waits for the end of a drain */
 	TAILQ_ENTRY(conn) in_session;
 };
 
-/* One step of a circle of waits: a session waits, and somebody keeps it from being answered: by a hold, or by
+/* One step of a cycle of waits: a session waits, and somebody keeps it from being answered: by a hold, or by
  * an ASYNC wait ahead of it. */
-struct leg {
+struct edge {
 	struct session *from;
 	const struct waiter *wait;
 	bool ahead;
@@ -90,8 +90,8 @@ struct leg {
 struct mark {
 	uint64_t search;
 	struct session *met;  /* before it */
-	struct session *next; /* of those to be looked at, or in the circle */
-	struct leg leg;       /* that led to it */
+	struct session *next; /* of those to be looked at, or in the cycle */
+	struct edge edge;     /* that led to it */
 	bool free;            /* it can go on */
 };
 
@@ -104,11 +104,11 @@ struct user {
 	int64_t locks;    /* they hold and wait for, and what is withheld after them, */
 	int64_t withheld; /* which is so much of it */
 	int64_t losses;   /* they are reminded of (loss.h) */
-	int64_t latches;  /* they have made (mint.h) */
+	int64_t latches;  /* they have made (latch_quota.h) */
 };
 
 struct session {
-	struct grave grave;
+	struct freelist_link freed;
 	bool has_secret;
 	bool doubted; /* a search for a deadlock has been put off */
 	enum onloss onloss;
@@ -139,14 +139,14 @@ struct session {
 	struct timer grace_timer; /* counted from such a loss */
 	int64_t grace_look_ms; /* it is over, and looked at once more then (session_looks_again()); 0: not */
 	int64_t heartbeat_ms;  /* has to be heard of so often; 0: no matter */
-	struct timer pulse_timer;
-	int64_t pulse_look_ms; /* as grace_look_ms */
+	struct timer heartbeat_timer;
+	int64_t heartbeat_look_ms; /* as grace_look_ms */
 	struct mark mark;
-	TAILQ_ENTRY(session) in_doubts;
+	TAILQ_ENTRY(session) in_deferred;
 };
 
 /* What searches for deadlocks may look at, and sessions for which one has been put off. */
-struct doubts {
+struct deferred_checks {
 	struct session_list sessions;
 	struct timer timer;
 	int64_t since_ms; /* there have been so many looks left, */
@@ -156,7 +156,7 @@ struct doubts {
 
 /* A hold that was lost, until its session hears of it. */
 struct loss {
-	struct grave grave;
+	struct freelist_link freed;
 	UT_hash_handle hh;
 	enum loss_reason reason;
 	bool told; /* by a push or an answer; or its holder chose the end, see LEASE */
@@ -166,14 +166,14 @@ struct loss {
 
 /* Who had a hold that is withheld. */
 struct last_holder {
-	struct grave grave;
+	struct freelist_link freed;
 	struct peer peer;
 };
 
 #define GRANT_WHY_MAX ((1U << 11) - 1)
 
 struct grant {
-	struct grave grave;
+	struct freelist_link freed;
 	uint8_t owner_n;
 	uint16_t why_n : 11;
 	bool untold : 1;    /* its LOCK lost its connection: nobody knows that it is held */
@@ -201,7 +201,7 @@ struct grant {
 
 /* What bounds a hold, but for its lease. */
 struct terms {
-	struct grave grave;
+	struct freelist_link freed;
 	struct timer timer;
 	struct grant *grant;
 	int64_t granted_ms;
@@ -226,8 +226,8 @@ grant_why(const struct grant *g)
 }
 
 struct waiter {
-	struct grave grave;
-	bool once;     /* WAIT 0: the next verdict is its answer */
+	struct freelist_link freed;
+	bool once;     /* WAIT 0: the next refusal is its answer */
 	bool async;    /* answered by a push */
 	bool validity; /* answered with token and validity */
 	TAILQ_ENTRY(waiter) in_resource;
@@ -271,7 +271,7 @@ waiter_id(const struct waiter *w)
 
 /* One name of an MLOCK: tried or waited for, then held until all are. */
 struct part {
-	struct bundle *bundle;
+	struct mlock *mlock;
 	struct slice name;
 	struct waiter *waiter; /* NULL: none */
 	struct grant *grant;   /* NULL: none */
@@ -279,18 +279,18 @@ struct part {
 };
 
 /* An MLOCK that is not answered yet. */
-struct bundle {
-	struct grave grave;
-	TAILQ_ENTRY(bundle) in_touched;
-	bool touched; /* something changed: settle it before the step ends */
+struct mlock {
+	struct freelist_link freed;
+	TAILQ_ENTRY(mlock) in_dirty;
+	bool dirty; /* something changed: schedule it before the step ends */
 	struct conn *conn;
 	struct timer timer; /* end of WAIT */
 	int64_t since_ms;
 	struct command lock;  /* what is asked for each name */
-	bool once;            /* the next verdict is its answer */
+	bool once;            /* the next refusal is its answer */
 	bool ordered;         /* one name after the other; else all are tried at once */
-	bool refused;         /* a name was refused since it was settled last, */
-	struct reply verdict; /* thus */
+	bool refused;         /* a name was refused since it was scheduled last, */
+	struct reply refusal; /* thus */
 	int64_t *tokens;      /* room for the answer */
 	size_t count;
 	size_t apart; /* parts that are neither held nor waited for, and are counted for the user all the same
@@ -298,33 +298,33 @@ struct bundle {
 	struct part parts[]; /* by the bytes of their names; the tokens and the texts follow them */
 };
 
-/* Permits of a name: see stake.h and slots.h. */
+/* Permits of a name: see permit_lease.h and slots.h. */
 struct slots {
-	struct grave grave;
+	struct freelist_link freed;
 	uint64_t hash;
 	size_t n;
 	char bytes[];
 };
 
-struct stake {
-	struct grave grave;
+struct permit_lease {
+	struct freelist_link freed;
 	UT_hash_handle hh; /* by its lease's attempt */
-	TAILQ_ENTRY(stake) in_resource;
+	TAILQ_ENTRY(permit_lease) in_resource;
 	struct slots *slots; /* which; not HELD: to be asked for, NULL: any */
 	struct slots *offer; /* not HELD: which ones might be had; NULL: none */
 	int64_t hint;        /* from which number on to look for free ones */
 	struct lease lease;
 };
 
-struct stakes {
-	struct stake_list list; /* those that nobody holds first */
-	struct stake *bidder;   /* the one of them that is asked for; NULL: none */
-	int64_t taken;          /* permits that are held */
+struct permit_leases {
+	struct permit_lease_list list;  /* those that nobody holds first */
+	struct permit_lease *acquiring; /* the one of them that is asked for; NULL: none */
+	int64_t taken;                  /* permits that are held */
 };
 
 /* Who waits for a name. Most are held by somebody and wanted by nobody else, and have none. */
 struct queue {
-	struct grave grave;
+	struct freelist_link freed;
 	TAILQ_ENTRY(queue) in_core;
 	struct resource *resource;
 	struct waiter_queue waiters; /* in arrival order */
@@ -337,9 +337,9 @@ struct queue {
 };
 
 struct resource {
-	struct grave grave;
+	struct freelist_link freed;
 	uint8_t link : 3;
-	bool dirty : 1;   /* something changed: settle it before the step ends */
+	bool dirty : 1;   /* something changed: schedule it before the step ends */
 	bool listens : 1; /* to the ends of somebody else's locks of it */
 	bool parts : 1;   /* grants may be parts of an MLOCK */
 	int16_t limit;    /* permits that there are; 0: it is locked exclusive and shared */
@@ -351,8 +351,8 @@ struct resource {
 	const struct rule *rule;
 	struct queue *queue; /* who waits for it; core.nobody: nobody */
 	union {
-		struct stakes stakes; /* limit > 0 */
-		struct lease lease;   /* limit == 0. Its seats follow, */
+		struct permit_leases permit_leases; /* limit > 0 */
+		struct lease lease;                 /* limit == 0. Its seats follow, */
 	};
 	/* and then the bytes of the name */
 };
@@ -367,33 +367,33 @@ resource_name(const struct resource *r)
 #define OWNER_OF(part, type, member) ((type *)(void *)((char *)(part)-offsetof(type, member)))
 
 /* Of a lease of permits. */
-static inline struct stake *
-stake_of(const struct lease *l)
+static inline struct permit_lease *
+permit_lease_of(const struct lease *l)
 {
-	return OWNER_OF(l, struct stake, lease);
+	return OWNER_OF(l, struct permit_lease, lease);
 }
 
 /* The permits that a lease asks for or consists of, or none. */
 static inline struct slice
-stake_slots(const struct lease *l)
+permit_lease_slots(const struct lease *l)
 {
-	const struct slots *slots = l->kind == KIND_PERMITS ? stake_of(l)->slots : NULL;
+	const struct slots *slots = l->kind == KIND_PERMITS ? permit_lease_of(l)->slots : NULL;
 
 	return slots == NULL ? (struct slice){NULL, 0} : (struct slice){slots->bytes, slots->n};
 }
 
 /* Of one lease at one master. */
-struct undo_key {
+struct release_key {
 	uint64_t attempt;
 	uint64_t master;
 };
 
 /* A lease given up: its release is repeated until the master confirmed it, or its key ran out. */
-struct undo {
-	struct grave grave;
+struct release {
+	struct freelist_link freed;
 	UT_hash_handle hh;
 	struct timer timer;
-	struct undo_key of;
+	struct release_key of;
 	int64_t after_us; /* a confirmation counts from this master's time on: the acquire is dead by then */
 	int64_t from_ms;  /* not before: a holder may rely on it until then */
 	int64_t give_up_ms; /* the key is gone by itself */
@@ -488,41 +488,41 @@ struct core {
 	int64_t highest;  /* highest token seen anywhere */
 	int64_t past;     /* and that before any master's memory changed last */
 	int64_t awake_ms; /* when it went on after it had stood still; 0: it never did */
-	bool retry;       /* wake-ups may have been missed: settle tries everything again */
+	bool retry;       /* wake-ups may have been missed: schedule tries everything again */
 	struct roster conns;
 	struct session *sessions;
 	struct session *bound; /* the same sessions, by process */
 	struct user *users;
-	int64_t pulses;     /* sessions with a heartbeat */
+	int64_t heartbeats; /* sessions with a heartbeat */
 	struct names names; /* of the resources */
-	struct stake *stakes;
-	struct undo *undos;
+	struct permit_lease *permit_leases;
+	struct release *releases;
 	struct latch *latches;
-	struct mint *mints;
-	uint64_t mints_memory;  /* the master's, in which they are */
-	struct ask *asks;       /* whose calls are under way, by attempt */
-	struct latch_list idle; /* latches nobody asks about, in the order in which that began */
+	struct latch_quota *latch_quotas;
+	uint64_t latch_quotas_memory;   /* the master's, in which they are */
+	struct latch_request *requests; /* whose calls are under way, by attempt */
+	struct latch_list idle;         /* latches nobody asks about, in the order in which that began */
 	size_t idle_count;
-	struct touched touched;
+	struct dirty dirty;
 	struct queue_list queues; /* of all names for which somebody waits */
 	struct queue nobody;      /* and of the others */
 	bool catches;             /* what is held is being looked at, after a master's state has changed: */
 	scan_cursor catching;     /* so far */
-	struct timer sweep_timer;
-	struct bundle_list bundles; /* those that were touched */
-	struct graves graves[GRAVE_ROWS];
-	uint64_t graves_used;    /* a bit for each row with somebody dead */
-	struct actions *actions; /* of the step that runs */
-	struct now now;          /* of the step that runs */
-	uint64_t chance;         /* jitter of the step that runs */
-	unsigned drew;           /* how many of its random numbers the step has used */
-	uint64_t attempts;       /* the last attempt number used */
-	uint64_t tickets;        /* the last one that a waiter has */
-	session_id session_ids;  /* the last session id used */
-	uint64_t searches;       /* the last pass of a search for deadlocks, */
-	struct doubts doubts;    /* and those that are due */
+	struct timer rescan_timer;
+	struct mlock_list mlocks; /* those that were touched */
+	struct freelist_row freelist[FREELIST_ROWS];
+	uint64_t freelist_used;          /* a bit for each row with somebody dead */
+	struct actions *actions;         /* of the step that runs */
+	struct now now;                  /* of the step that runs */
+	uint64_t chance;                 /* jitter of the step that runs */
+	unsigned drew;                   /* how many of its random numbers the step has used */
+	uint64_t attempts;               /* the last attempt number used */
+	uint64_t tickets;                /* the last one that a waiter has */
+	session_id session_ids;          /* the last session id used */
+	uint64_t searches;               /* the last pass of a search for deadlocks, */
+	struct deferred_checks deferred; /* and those that are due */
 	struct core_counts counts;
-	size_t bids; /* leases that are asked for */
+	size_t acquires; /* leases that are asked for */
 	struct retained retained;
 	int64_t guarded_ms; /* the longest lease that guards wait for (terms.h) */
 	enum drain drain;
@@ -530,7 +530,7 @@ struct core {
 	bool ended; /* a copy of this process runs; see core_ended() */
 };
 
-/* A request came on it, or the answer that kept others from coming is there: see pulse.h. */
+/* A request came on it, or the answer that kept others from coming is there: see heartbeat.h. */
 static inline void
 conn_heard(const struct core *core, struct conn *conn)
 {

@@ -95,52 +95,52 @@ table_remove_user(struct core *core, struct user *user)
 	HASH_DELETE(hh, core->users, user);
 }
 
-struct stake *
-table_stake(const struct core *core, uint64_t attempt)
+struct permit_lease *
+table_permit_lease(const struct core *core, uint64_t attempt)
 {
-	struct stake *found;
+	struct permit_lease *found;
 
-	HASH_FIND(hh, core->stakes, &attempt, sizeof(attempt), found);
+	HASH_FIND(hh, core->permit_leases, &attempt, sizeof(attempt), found);
 	return found;
 }
 
 bool
-table_add_stake(struct core *core, struct stake *stake)
+table_add_permit_lease(struct core *core, struct permit_lease *permit_lease)
 {
-	HASH_ADD(hh, core->stakes, lease.attempt, sizeof(stake->lease.attempt), stake);
-	return stake->hh.tbl != NULL;
+	HASH_ADD(hh, core->permit_leases, lease.attempt, sizeof(permit_lease->lease.attempt), permit_lease);
+	return permit_lease->hh.tbl != NULL;
 }
 
 void
-table_remove_stake(struct core *core, struct stake *stake)
+table_remove_permit_lease(struct core *core, struct permit_lease *permit_lease)
 {
-	HASH_DELETE(hh, core->stakes, stake);
+	HASH_DELETE(hh, core->permit_leases, permit_lease);
 }
 
-struct undo *
-table_undo(const struct core *core, uint64_t attempt, unsigned master)
+struct release *
+table_release(const struct core *core, uint64_t attempt, unsigned master)
 {
-	struct undo_key key;
-	struct undo *found;
+	struct release_key key;
+	struct release *found;
 
 	memset(&key, 0, sizeof(key));
 	key.attempt = attempt;
 	key.master = master;
-	HASH_FIND(hh, core->undos, &key, sizeof(key), found);
+	HASH_FIND(hh, core->releases, &key, sizeof(key), found);
 	return found;
 }
 
 bool
-table_add_undo(struct core *core, struct undo *undo)
+table_add_release(struct core *core, struct release *release)
 {
-	HASH_ADD(hh, core->undos, of, sizeof(undo->of), undo);
-	return undo->hh.tbl != NULL;
+	HASH_ADD(hh, core->releases, of, sizeof(release->of), release);
+	return release->hh.tbl != NULL;
 }
 
 void
-table_remove_undo(struct core *core, struct undo *undo)
+table_remove_release(struct core *core, struct release *release)
 {
-	HASH_DELETE(hh, core->undos, undo);
+	HASH_DELETE(hh, core->releases, release);
 }
 
 struct latch *
@@ -168,46 +168,46 @@ table_remove_latch(struct core *core, struct latch *latch)
 	HASH_DELETE(hh, core->latches, latch);
 }
 
-struct mint *
-table_mint(const struct core *core, uint64_t latch)
+struct latch_quota *
+table_latch_quota(const struct core *core, uint64_t latch)
 {
-	struct mint *found;
+	struct latch_quota *found;
 
-	HASH_FIND(hh, core->mints, &latch, sizeof(latch), found);
+	HASH_FIND(hh, core->latch_quotas, &latch, sizeof(latch), found);
 	return found;
 }
 
 bool
-table_add_mint(struct core *core, struct mint *mint)
+table_add_latch_quota(struct core *core, struct latch_quota *latch_quota)
 {
-	HASH_ADD(hh, core->mints, latch, sizeof(mint->latch), mint);
-	return mint->hh.tbl != NULL;
+	HASH_ADD(hh, core->latch_quotas, latch, sizeof(latch_quota->latch), latch_quota);
+	return latch_quota->hh.tbl != NULL;
 }
 
 void
-table_remove_mint(struct core *core, struct mint *mint)
+table_remove_latch_quota(struct core *core, struct latch_quota *latch_quota)
 {
-	HASH_DELETE(hh, core->mints, mint);
+	HASH_DELETE(hh, core->latch_quotas, latch_quota);
 }
 
-struct ask *
+struct latch_request *
 table_ask(const struct core *core, uint64_t attempt)
 {
-	struct ask *found;
+	struct latch_request *found;
 
-	HASH_FIND(hh, core->asks, &attempt, sizeof(attempt), found);
+	HASH_FIND(hh, core->requests, &attempt, sizeof(attempt), found);
 	return found;
 }
 
 bool
-table_add_ask(struct core *core, struct ask *ask)
+table_add_ask(struct core *core, struct latch_request *latch_request)
 {
-	HASH_ADD(hh, core->asks, attempt, sizeof(ask->attempt), ask);
-	return ask->hh.tbl != NULL;
+	HASH_ADD(hh, core->requests, attempt, sizeof(latch_request->attempt), latch_request);
+	return latch_request->hh.tbl != NULL;
 }
 
 void
-table_remove_ask(struct core *core, struct ask *ask)
+table_remove_ask(struct core *core, struct latch_request *latch_request)
 {
-	HASH_DELETE(hh, core->asks, ask);
+	HASH_DELETE(hh, core->requests, latch_request);
 }

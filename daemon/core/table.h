@@ -25,25 +25,28 @@ bool table_add_user(struct core *core, struct user *user) __attribute__((warn_un
 void table_remove_user(struct core *core, struct user *user);
 
 /* Stakes that are asked for or held, by the attempt they have then. */
-struct stake *table_stake(const struct core *core, uint64_t attempt);
-bool table_add_stake(struct core *core, struct stake *stake) __attribute__((warn_unused_result));
-void table_remove_stake(struct core *core, struct stake *stake);
+struct permit_lease *table_permit_lease(const struct core *core, uint64_t attempt);
+bool table_add_permit_lease(struct core *core, struct permit_lease *permit_lease)
+	__attribute__((warn_unused_result));
+void table_remove_permit_lease(struct core *core, struct permit_lease *permit_lease);
 
-struct undo *table_undo(const struct core *core, uint64_t attempt, unsigned master);
-bool table_add_undo(struct core *core, struct undo *undo) __attribute__((warn_unused_result));
-void table_remove_undo(struct core *core, struct undo *undo);
+struct release *table_release(const struct core *core, uint64_t attempt, unsigned master);
+bool table_add_release(struct core *core, struct release *release) __attribute__((warn_unused_result));
+void table_remove_release(struct core *core, struct release *release);
 
 struct latch *table_latch(const struct core *core, struct slice name);
 bool table_add_latch(struct core *core, struct latch *latch) __attribute__((warn_unused_result));
 void table_remove_latch(struct core *core, struct latch *latch);
 
-struct mint *table_mint(const struct core *core, uint64_t latch);
-bool table_add_mint(struct core *core, struct mint *mint) __attribute__((warn_unused_result));
-void table_remove_mint(struct core *core, struct mint *mint);
+struct latch_quota *table_latch_quota(const struct core *core, uint64_t latch);
+bool table_add_latch_quota(struct core *core, struct latch_quota *latch_quota)
+	__attribute__((warn_unused_result));
+void table_remove_latch_quota(struct core *core, struct latch_quota *latch_quota);
 
 /* Those whose calls are under way. */
-struct ask *table_ask(const struct core *core, uint64_t attempt);
-bool table_add_ask(struct core *core, struct ask *ask) __attribute__((warn_unused_result));
-void table_remove_ask(struct core *core, struct ask *ask);
+struct latch_request *table_ask(const struct core *core, uint64_t attempt);
+bool table_add_ask(struct core *core, struct latch_request *latch_request)
+	__attribute__((warn_unused_result));
+void table_remove_ask(struct core *core, struct latch_request *latch_request);
 
 #endif

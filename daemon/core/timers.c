@@ -60,7 +60,7 @@ heap_sink(struct timers *t, size_t at, const struct timer_place *place)
 
 /* Puts it where it belongs; at is free, and everything else is in order. */
 static void
-heap_settle(struct timers *t, size_t at, struct timer_place place)
+heap_schedule(struct timers *t, size_t at, struct timer_place place)
 {
 	at = heap_sink(t, at, &place);
 	heap_put(t, heap_rise(t, at, &place), &place);
@@ -111,7 +111,7 @@ timer_cancel(struct timers *t, struct timer *timer)
 	assert(t->heap[at].timer == timer);
 	timer->place = 0;
 	if (at < --t->n)
-		heap_settle(t, at, t->heap[t->n]);
+		heap_schedule(t, at, t->heap[t->n]);
 	heap_shrink(t);
 }
 
@@ -140,7 +140,7 @@ timer_arm(struct timers *t, struct timer *timer, int64_t at_ms)
 	}
 	assert(at_ms > -TIMER_FAR_MS && at_ms < TIMER_FAR_MS);
 	t->serial = (t->serial + 1) & ((1U << TIMER_SERIAL_BITS) - 1);
-	heap_settle(t, timer->place - 1U,
+	heap_schedule(t, timer->place - 1U,
 		(struct timer_place){at_ms * (INT64_C(1) << TIMER_SERIAL_BITS) + t->serial, timer});
 }
 

@@ -26,7 +26,7 @@ user_get(struct core *core, uint64_t id)
 
 /* Without a session, and with nothing left behind, there is nothing to remember. */
 static void
-user_settle(struct core *core, struct user *u)
+user_schedule(struct core *core, struct user *u)
 {
 	if (u->sessions > 0 || u->withheld > 0 || u->latches > 0)
 		return;
@@ -50,7 +50,7 @@ user_quit(struct core *core, struct session *s)
 {
 	assert(s->locks == 0);
 	s->user->sessions--;
-	user_settle(core, s->user);
+	user_schedule(core, s->user);
 	s->user = NULL;
 }
 
@@ -76,7 +76,7 @@ user_change(struct core *core, struct session *s)
 	if (u == NULL)
 		return false;
 	if (!user_has_room(core, u, s)) {
-		user_settle(core, u);
+		user_schedule(core, u);
 		return false;
 	}
 	before->sessions--;
@@ -88,7 +88,7 @@ user_change(struct core *core, struct session *s)
 	before->losses -= s->loss_count;
 	u->losses += s->loss_count;
 	s->user = u;
-	user_settle(core, before);
+	user_schedule(core, before);
 	return true;
 }
 
@@ -171,7 +171,7 @@ user_pass_on(struct core *core, struct grant *g)
 
 	u->locks -= locks;
 	u->withheld -= locks;
-	user_settle(core, u);
+	user_schedule(core, u);
 }
 
 void
@@ -184,7 +184,7 @@ void
 user_latch_leave(struct core *core, struct user *u, int64_t cost)
 {
 	u->latches -= cost;
-	user_settle(core, u);
+	user_schedule(core, u);
 }
 
 bool

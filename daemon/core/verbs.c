@@ -1,26 +1,26 @@
 #include "daemon/core/verbs.h"
 
 #include "daemon/core/asyncs.h"
-#include "daemon/core/bundle.h"
+#include "daemon/core/attach.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/dirty.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/family.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/heartbeat.h"
 #include "daemon/core/key.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/loss.h"
+#include "daemon/core/mlock.h"
+#include "daemon/core/mode.h"
 #include "daemon/core/part.h"
-#include "daemon/core/pulse.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/reenter.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/round.h"
 #include "daemon/core/session.h"
-#include "daemon/core/speaker.h"
-#include "daemon/core/touched.h"
-#include "daemon/core/traffic.h"
 #include "daemon/core/user.h"
-#include "daemon/core/verdict.h"
 
 #include <assert.h>
 
@@ -84,11 +84,11 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 	int64_t until_ms = wait_ms < 0 ? TIMER_NEVER : core->now.ms + wait_ms;
 	bool once = wait_ms == 0 || c->retries == 0;
 	struct waiter *w = again;
-	struct reply verdict;
+	struct reply refusal;
 
-	if (w == NULL && once && c->id.n == 0 && verdict_hopeless(r, c->kind)) {
-		verdict_name(core, r, &verdict);
-		emit_reply(core, conn->id, &verdict);
+	if (w == NULL && once && c->id.n == 0 && refusal_hopeless(r, c->kind)) {
+		refusal_name(core, r, &refusal);
+		emit_reply(core, conn->id, &refusal);
 		return;
 	}
 	if (wait_ms == 0 || (once && until_ms > queue_once_until(core)))
@@ -101,8 +101,8 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 	else if (c->id.n > 0)
 		emit_reply(core, conn->id, &(struct reply){.type = REPLY_QUEUED, .code = CODE_COUNT});
-	else if (deadlock_closes(core, w, &verdict))
-		queue_answer(core, w, &verdict);
+	else if (deadlock_closes(core, w, &refusal))
+		queue_answer(core, w, &refusal);
 }
 
 static void
@@ -112,7 +112,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	struct grant *g = grant_any(core, r, conn->session, c->owner);
 	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 	struct waiter *again;
-	struct reply verdict;
+	struct reply refusal;
 
 	if (g != NULL && part_of(g) != NULL) {
 		emit_error(core, conn->id, CODE_HELD,
@@ -120,8 +120,8 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	if (g != NULL) {
-		reenter_lock(core, g, c, &verdict);
-		emit_reply(core, conn->id, &verdict);
+		reenter_lock(core, g, c, &refusal);
+		emit_reply(core, conn->id, &refusal);
 		return;
 	}
 	/* What holds the name further out may still believe that it does. */
@@ -132,8 +132,8 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	again = grace_find(conn->session, c);
 	if (lock_refused(core, conn, c) || (again == NULL && lock_limited(core, conn, c)))
 		return;
-	if (r == NULL && key_refuses(core, c->name, &verdict)) {
-		emit_reply(core, conn->id, &verdict);
+	if (r == NULL && key_refuses(core, c->name, &refusal)) {
+		emit_reply(core, conn->id, &refusal);
 		return;
 	}
 	if (c->id.n > 0 && async_id_taken(core, conn->session, c)) {
@@ -148,12 +148,12 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	touched_add(core, r);
-	if (family_refuses(r, c, &verdict)) {
-		emit_reply(core, conn->id, &verdict);
+	dirty_add(core, r);
+	if (mode_refuses(r, c, &refusal)) {
+		emit_reply(core, conn->id, &refusal);
 		return;
 	}
-	family_join(core, r, c);
+	mode_join(core, r, c);
 	lock_wait(core, conn, r, again, c);
 }
 
@@ -221,7 +221,7 @@ verb_downgrade(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	shared.kind = KIND_SHARED;
-	if (g->kind == KIND_EXCLUSIVE && family_refuses(g->lease->resource, &shared, &why)) {
+	if (g->kind == KIND_EXCLUSIVE && mode_refuses(g->lease->resource, &shared, &why)) {
 		emit_reply(core, conn->id, &why);
 		return;
 	}
@@ -288,7 +288,7 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 			(long long)first->token, (long long)c->token);
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "nobody holds it through this daemon%s",
-			r != NULL && r->limit == 0 && traffic_foreign(&r->lease).n > 0
+			r != NULL && r->limit == 0 && round_foreign(&r->lease).n > 0
 				? ": break it at the daemon that INSPECT names"
 				: "");
 }
@@ -300,7 +300,7 @@ verb_grace(struct core *core, struct conn *conn, const struct command *c)
 	if (core->drain == DRAIN_ENDS)
 		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
 	else if (c->verb == VERB_SESSION_RESUME)
-		speaker_resume(core, conn, c->secret);
+		attach_resume(core, conn, c->secret);
 	else
 		grace_ask(core, conn, c->grace_ms);
 }
@@ -309,16 +309,16 @@ void
 verb_run(struct core *core, struct conn *conn, const struct command *command)
 {
 	/* A connection whose LOCK waits has its later requests held back by the adapter. */
-	assert(conn->blocked == NULL && conn->bundle == NULL && conn->ask == NULL);
+	assert(conn->blocked == NULL && conn->mlock == NULL && conn->latch_request == NULL);
 	switch (command->verb) {
 	case VERB_LOCK:
 		verb_lock(core, conn, command);
 		return;
 	case VERB_MLOCK:
-		bundle_lock(core, conn, command);
+		mlock_begin(core, conn, command);
 		return;
 	case VERB_MUNLOCK:
-		bundle_unlock(core, conn, command);
+		mlock_munlock(core, conn, command);
 		return;
 	case VERB_UNLOCK:
 		verb_unlock(core, conn, command);
@@ -351,14 +351,14 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 		session_secret(core, conn);
 		return;
 	case VERB_SESSION_JOIN:
-		speaker_join(core, conn, command->secret);
+		attach_join(core, conn, command->secret);
 		return;
 	case VERB_SESSION_RESUME:
 	case VERB_SESSION_GRACE:
 		verb_grace(core, conn, command);
 		return;
 	case VERB_SESSION_HEARTBEAT:
-		pulse_ask(core, conn, command->heartbeat_ms);
+		heartbeat_set(core, conn, command->heartbeat_ms);
 		return;
 	case VERB_SESSION_ONLOSS:
 		session_onloss(core, conn, command->onloss);

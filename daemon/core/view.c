@@ -4,14 +4,14 @@
 #include "daemon/core/latch_data.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/members.h"
+#include "daemon/core/permit_lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/round.h"
 #include "daemon/core/seat.h"
-#include "daemon/core/stake.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/terms.h"
-#include "daemon/core/traffic.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -104,7 +104,7 @@ core_view_service(const struct core *core, struct service_view *out)
 		quorum_missing(core, link, out->text, sizeof(out->text));
 		return;
 	}
-	quorum_verdict(core, link, &why);
+	quorum_refusal(core, link, &why);
 	(void)snprintf(out->text, sizeof(out->text), "%s", why.text);
 }
 
@@ -210,7 +210,7 @@ view_kind(const struct resource *r)
 	return r->queue->count > 0 ? TAILQ_FIRST(&r->queue->waiters)->kind : r->lease.kind;
 }
 
-/* Of several stakes the one that says most: what the oldest hold stands on, else what is asked for. */
+/* Of several permit leases the one that says most: what the oldest hold stands on, else what is asked for. */
 static const struct lease *
 view_lease(const struct resource *r, const struct grant *oldest)
 {
@@ -220,14 +220,15 @@ view_lease(const struct resource *r, const struct grant *oldest)
 		return &r->lease;
 	if (oldest != NULL)
 		return oldest->lease;
-	return TAILQ_EMPTY(&r->stakes.list) ? &none : resource_next_lease(r, NULL);
+	return TAILQ_EMPTY(&r->permit_leases.list) ? &none : resource_next_lease(r, NULL);
 }
 
 static void
 view_resource(const struct core *core, int64_t now_ms, const struct resource *r, struct resource_view *out)
 {
 	const struct grant *oldest = resource_next_grant(r, NULL);
-	const struct lease *l = view_lease(r, oldest), *bid = stake_bidder(r) != NULL ? stake_bidder(r) : l;
+	const struct lease *l = view_lease(r, oldest),
+			   *acquire = permit_lease_acquiring(r) != NULL ? permit_lease_acquiring(r) : l;
 	const struct resource_view none = {.held = false};
 
 	*out = none;
@@ -235,17 +236,17 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	out->lease = lease_words[l->state];
 	out->lease_ms = l->state == LEASE_HELD ? l->valid_ms - now_ms : 0;
 	out->renewing = l->state == LEASE_HELD && l->refreshing;
-	out->foreign = traffic_foreign(bid);
-	out->position = bid->traffic == NULL ? 0 : bid->traffic->position;
+	out->foreign = round_foreign(acquire);
+	out->position = acquire->round == NULL ? 0 : acquire->round->position;
 	out->votes = seats_ours(core, l);
-	out->home = bid->home;
+	out->queue_master = acquire->queue_master;
 	out->wanted = l->wanted;
 	out->waiters = r->queue->count;
 	out->tokens_left = l->state == LEASE_HELD ? l->token_last - l->token + 1 : 0;
 	out->kind = view_kind(r);
 	out->holds = r->grant_count;
 	out->limit = r->limit;
-	out->taken = r->limit == 0 ? 0 : r->stakes.taken;
+	out->taken = r->limit == 0 ? 0 : r->permit_leases.taken;
 	out->held = oldest != NULL;
 	if (oldest != NULL)
 		view_hold(core, now_ms, oldest, &out->hold);
@@ -399,9 +400,9 @@ core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, 
 }
 
 bool
-core_wants_pulse(const struct core *core, conn_id conn)
+core_wants_heartbeat(const struct core *core, conn_id conn)
 {
-	const struct conn *c = core->pulses > 0 ? table_conn(core, conn) : NULL;
+	const struct conn *c = core->heartbeats > 0 ? table_conn(core, conn) : NULL;
 
 	return c != NULL && c->session->heartbeat_ms > 0;
 }
@@ -415,7 +416,7 @@ core_expect(const struct core *core, conn_id conn, unsigned ahead)
 		return;
 	if (ahead > 1) {
 		__builtin_prefetch(&c->session);
-		__builtin_prefetch(&c->bundle);
+		__builtin_prefetch(&c->mlock);
 	} else {
 		__builtin_prefetch(c->session, 1);
 		__builtin_prefetch(&c->session->waiters);
@@ -491,10 +492,10 @@ core_scan_latches(const struct core *core, int64_t now_ms, scan_cursor cursor, s
 }
 
 static bool
-each_await(const struct core *core, const struct ask_list *asks, int64_t now_ms,
+each_await(const struct core *core, const struct latch_request_list *asks, int64_t now_ms,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg)
 {
-	const struct ask *a;
+	const struct latch_request *a;
 
 	TAILQ_FOREACH (a, asks, in_place) {
 		struct waiter_view view = {
@@ -506,7 +507,7 @@ each_await(const struct core *core, const struct ask_list *asks, int64_t now_ms,
 				timer_is_armed(&a->timer) ? timer_at(&core->timers, &a->timer) - now_ms : -1,
 		};
 
-		if (a->kind == ASK_AWAIT && !each(arg, &view))
+		if (a->kind == LATCH_REQUEST_AWAIT && !each(arg, &view))
 			return false;
 	}
 	return true;
@@ -518,6 +519,6 @@ core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slice nam
 {
 	const struct latch *l = table_latch(core, name);
 
-	if (l != NULL && each_await(core, &l->asks[ASK_WAITS], now_ms, each, arg))
-		(void)each_await(core, &l->asks[ASK_DUE], now_ms, each, arg);
+	if (l != NULL && each_await(core, &l->requests[LATCH_REQUEST_WAITS], now_ms, each, arg))
+		(void)each_await(core, &l->requests[LATCH_REQUEST_DUE], now_ms, each, arg);
 }

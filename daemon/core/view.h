@@ -71,10 +71,10 @@ struct core_counts {
 	size_t grants;    /* held by sessions */
 	size_t withheld;  /* abandoned, waiting for their told deadline */
 	size_t waiters;
-	size_t bundles;   /* MLOCKs not answered yet; their names count as held or waited for */
+	size_t mlocks;    /* MLOCKs not answered yet; their names count as held or waited for */
 	size_t releasing; /* leases given up, not yet confirmed by the master */
 	size_t latches;   /* asked about, or known to be at the master */
-	size_t asks;      /* LATCH requests without an answer */
+	size_t requests;  /* LATCH requests without an answer */
 };
 
 struct hold_view {
@@ -111,7 +111,7 @@ struct resource_view {
 	int64_t lease_ms;      /* validity left of the lease; 0 when none */
 	bool renewing;         /* masters are being asked for more of it */
 	unsigned votes;        /* masters that confirmed it and have not taken that back */
-	unsigned home;         /* the master on which its queue lives; meaningful while position > 0 */
+	unsigned queue_master; /* the master on which its queue lives; meaningful while position > 0 */
 	struct slice foreign;  /* owner text of another daemon's lease as last seen; n == 0: none seen */
 	int64_t position;      /* of this daemon in the master's queue; 0: not in it */
 	bool wanted;           /* another daemon waits for our lease */
@@ -198,7 +198,7 @@ void core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slic
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
 
 /* Whether EVENT_HEARD is wanted of this connection: its session has a heartbeat. Cheap where none has. */
-bool core_wants_pulse(const struct core *core, conn_id conn);
+bool core_wants_heartbeat(const struct core *core, conn_id conn);
 
 /* A request of this connection comes after so many others: with 2, then with 1 its memory is asked for, which
  * is in no cache when there are thousands. Changes nothing. */

@@ -20,7 +20,7 @@ static void connection_happened(int fd, short what, void *arg);
 void
 connection_line_up(struct connection *c)
 {
-	round_put(&c->set->round, &c->place, ROUND_READY);
+	fair_queue_put(&c->set->fair_queue, &c->place, FAIR_QUEUE_READY);
 }
 
 /* It has requests that may be served, or nothing but its end is left. */
@@ -45,7 +45,7 @@ connection_cut(struct connection *c, enum end end, const char *why)
 		c->why = why;
 	}
 	c->state = CONNECTION_ENDED;
-	round_put(&c->set->round, &c->place, ROUND_ENDED);
+	fair_queue_put(&c->set->fair_queue, &c->place, FAIR_QUEUE_ENDED);
 	event_del(&c->event);
 }
 

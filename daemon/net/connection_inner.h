@@ -6,9 +6,9 @@
  * follows:
  *
  *     arrived           something happened to its socket since the last turn
- *     round, the ready  it has something to be read, written or served
+ *     fair_queue, the ready  it has something to be read, written or served
  *     written           it has answers that were not written yet
- *     round, the ended  it is over: tell, then free
+ *     fair_queue, the ended  it is over: tell, then free
  *
  * Sockets are watched edge-triggered: the kernel tells once that something has come, and `readable` stays
  * until all of it was read. So connections that wait for their turn cost the turns before it nothing.
@@ -18,7 +18,7 @@
 
 #include "daemon/core/roster.h"
 #include "daemon/net/connection.h"
-#include "daemon/net/round.h"
+#include "daemon/net/fair_queue.h"
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -61,7 +61,7 @@ struct connection {
 	struct event event;
 
 	TAILQ_ENTRY(connection) entry; /* all, in the order of their numbers */
-	struct round_place place;
+	struct fair_queue_place place;
 	const char *why; /* CLOSING, ENDED */
 };
 
@@ -74,7 +74,7 @@ struct arrival {
 struct connections {
 	struct connection_list all;
 	struct connection_list written;
-	struct round round;
+	struct fair_queue fair_queue;
 	struct roster roster;
 	struct event_base *base;
 	const struct connections_hooks *hooks;

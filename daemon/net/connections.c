@@ -53,7 +53,7 @@ connections_new(struct event_base *base, const struct connections_limits *limits
 	}
 	TAILQ_INIT(&set->all);
 	TAILQ_INIT(&set->written);
-	round_init(&set->round);
+	fair_queue_init(&set->fair_queue);
 	set->base = base;
 	set->hooks = hooks;
 	set->arg = arg;
@@ -82,7 +82,7 @@ connection_free(struct connection *c)
 		TAILQ_REMOVE(&set->written, c, written);
 		set->written_count--;
 	}
-	round_leave(&set->round, &c->place);
+	fair_queue_leave(&set->fair_queue, &c->place);
 	TAILQ_REMOVE(&set->all, c, entry);
 	roster_remove(&set->roster, c->identity.id);
 	set->kept_bytes -= c->kept;
@@ -107,7 +107,7 @@ connections_free(struct connections *set)
 	while (!TAILQ_EMPTY(&set->all)) {
 		connection_free(TAILQ_FIRST(&set->all));
 	}
-	round_done(&set->round);
+	fair_queue_done(&set->fair_queue);
 	buffer_store_done(&set->store);
 	roster_done(&set->roster);
 	free(set->arrived);
@@ -159,7 +159,7 @@ connections_add(struct connections *set, int fd, const struct peer *peer, bool l
 	c->identity.release = release;
 	c->identity.since_ms = clock_ms();
 	c->identity.last = VERB_COUNT;
-	round_join(&set->round, &c->place, peer->user);
+	fair_queue_join(&set->fair_queue, &c->place, peer->user);
 	TAILQ_INSERT_TAIL(&set->all, c, entry);
 	set->stats->clients_connected++;
 	set->stats->connections_received++;
@@ -171,7 +171,7 @@ void
 connection_belongs(struct connection *c, uint64_t user)
 {
 	c->identity.peer.user = user;
-	round_change(&c->set->round, &c->place, user);
+	fair_queue_change(&c->set->fair_queue, &c->place, user);
 }
 
 int
@@ -199,7 +199,7 @@ connections_find(const struct connections *set, conn_id id)
 size_t
 connections_count(const struct connections *set)
 {
-	return set->roster.count - set->round.counts[ROUND_ENDED];
+	return set->roster.count - set->fair_queue.counts[FAIR_QUEUE_ENDED];
 }
 
 size_t
@@ -251,9 +251,9 @@ connections_late(struct connections *set)
 }
 
 static struct connection *
-connections_next(struct connections *set, enum round_line line)
+connections_next(struct connections *set, enum fair_queue_line line)
 {
-	struct round_place *place = round_next(&set->round, line);
+	struct fair_queue_place *place = fair_queue_next(&set->fair_queue, line);
 	return place ? (struct connection *)((char *)place - offsetof(struct connection, place)) : NULL;
 }
 
@@ -261,14 +261,14 @@ connections_next(struct connections *set, enum round_line line)
 static void
 connections_take_arrived(struct connections *set)
 {
-	bool first = set->round.counts[ROUND_READY] == 0;
+	bool first = set->fair_queue.counts[FAIR_QUEUE_READY] == 0;
 	for (size_t i = 0; i < set->arrived_count; i++) {
 		struct connection *c = set->arrived[i].connection;
 		c->events |= set->arrived[i].what;
 		if (c->state == CONNECTION_ENDED) {
 			continue;
 		}
-		if (first && c->place.line == ROUND_NONE && !connections_late(set)) {
+		if (first && c->place.line == FAIR_QUEUE_NONE && !connections_late(set)) {
 			connections_expect(set, i);
 			connection_serve(c);
 		} else {
@@ -287,8 +287,8 @@ connections_serve(struct connections *set, int64_t until_ns)
 	set->late = false;
 	set->spent = 0;
 	connections_take_arrived(set);
-	for (size_t n = set->round.counts[ROUND_READY]; n > 0 && !connections_late(set); n--) {
-		c = connections_next(set, ROUND_READY);
+	for (size_t n = set->fair_queue.counts[FAIR_QUEUE_READY]; n > 0 && !connections_late(set); n--) {
+		c = connections_next(set, FAIR_QUEUE_READY);
 		if (!c) {
 			return;
 		}
@@ -301,7 +301,7 @@ connections_end(struct connections *set, int64_t until_ns)
 {
 	struct connection *c;
 	do {
-		c = connections_next(set, ROUND_ENDED);
+		c = connections_next(set, FAIR_QUEUE_ENDED);
 		if (c) {
 			set->hooks->closed(set->arg, c, c->end, c->why);
 			connection_free(c);
@@ -317,7 +317,7 @@ connections_turn(struct connections *set, int64_t until_ns)
 	if (set->store.n < CONNECTION_WRITE_COUNT) {
 		buffer_store_fill(&set->store);
 	}
-	if (set->round.counts[ROUND_ENDED] > 0) {
+	if (set->fair_queue.counts[FAIR_QUEUE_ENDED] > 0) {
 		connections_end(set, until_ns);
 		connections_flush(set);
 	}
@@ -332,13 +332,15 @@ connections_arrived(const struct connections *set)
 bool
 connections_left(const struct connections *set)
 {
-	return set->late && set->round.counts[ROUND_READY] > 0;
+	return set->late && set->fair_queue.counts[FAIR_QUEUE_READY] > 0;
 }
 
 bool
 connections_busy(const struct connections *set)
 {
-	return set->round.counts[ROUND_READY] + set->round.counts[ROUND_ENDED] + set->written_count > 0;
+	return set->fair_queue.counts[FAIR_QUEUE_READY] + set->fair_queue.counts[FAIR_QUEUE_ENDED] +
+		       set->written_count >
+	       0;
 }
 
 bool

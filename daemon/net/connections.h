@@ -1,7 +1,7 @@
 /*
  * connections: all connections, and the end of a turn.
  *
- * The door adds to them, the driver turns them, whoever answers finds his connection here. Hooks are called
+ * Admission adds to them, the driver turns them, whoever answers finds his connection here. Hooks are called
  * from the event loop, connections_serve() and connections_turn() only.
  */
 #ifndef NET_CONNECTIONS_H

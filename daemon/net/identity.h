@@ -26,7 +26,7 @@ struct identity {
 	int protocol;   /* 2 or 3 */
 	bool local;     /* Unix socket */
 	bool streams;   /* EVENTS */
-	bool stranger;  /* has to log in, and has not; the door's to set */
+	bool stranger;  /* has to log in, and has not; admission's to set */
 
 	bool extra;        /* an administrator beyond the limits; likewise */
 	bool release;      /* a clean close ends holds; on a Unix socket any close */
@@ -35,10 +35,10 @@ struct identity {
 	const struct access_user *user; /* NULL: not logged in */
 	struct quota_seat *seat;        /* NULL: not counted for any user */
 	TAILQ_ENTRY(identity) strangers;
-	int64_t stranger_ms; /* since when it is one */
-	unsigned failures;   /* to log in */
-	char *label;         /* CLIENT SETNAME; NULL: none */
-	char *lib_name;      /* CLIENT SETINFO; NULL: none */
+	int64_t unauthenticated_ms; /* since when it is one */
+	unsigned failures;          /* to log in */
+	char *label;                /* CLIENT SETNAME; NULL: none */
+	char *lib_name;             /* CLIENT SETINFO; NULL: none */
 	char *lib_ver;
 	int64_t since_ms; /* when it connected, CLOCK_BOOTTIME */
 };

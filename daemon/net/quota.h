@@ -1,7 +1,7 @@
 /*
  * quota: how many connections each user has, so that one user cannot take all there are.
  *
- * The door counts local clients by uid as they come and others by name as they log in; processes counts what
+ * Admission counts local clients by uid as they come and others by name as they log in; processes counts what
  * they have bound.
  */
 #ifndef NET_QUOTA_H

@@ -5,11 +5,11 @@
  */
 #include "daemon/redis/link.h"
 
-#include "daemon/base/bell.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/random.h"
 #include "daemon/base/stats.h"
+#include "daemon/base/timeout.h"
 #include "daemon/redis/credentials.h"
 #include "daemon/redis/dial.h"
 #include "daemon/redis/stream.h"
@@ -47,11 +47,11 @@ struct link {
 
 	enum state state;
 	struct dial *dial;
-	struct stream *stream; /* LOGIN, UP */
-	struct bell *bell;     /* WAITING: begin; DIALING, LOGIN: too late; UP: look */
-	unsigned failures;     /* in a row */
-	int64_t since_ms;      /* of UP */
-	int64_t due_ms;        /* UP: an answer is due since; 0: none is */
+	struct stream *stream;   /* LOGIN, UP */
+	struct timeout *timeout; /* WAITING: begin; DIALING, LOGIN: too late; UP: look */
+	unsigned failures;       /* in a row */
+	int64_t since_ms;        /* of UP */
+	int64_t due_ms;          /* UP: an answer is due since; 0: none is */
 	bool suspect;
 	bool away_told; /* why has been told and logged */
 	bool flaps;     /* breaks soon after each login, with the same why: logged again once it stays up */
@@ -237,7 +237,7 @@ link_down(struct link *link, const char *why)
 	if (was_up && clock_ms() - link->since_ms >= STABLE_MS)
 		link->failures = 0;
 	link->failures++;
-	bell_set(link->bell, retry_ms(link));
+	timeout_set(link->timeout, retry_ms(link));
 	link_fail_pending(link, sent);
 	link_tell_down(link, reason, was_up);
 }
@@ -256,7 +256,7 @@ link_login_done(struct link *link)
 	link->away_told = false;
 	link->suspect = false;
 	link->stats->master_connects++;
-	bell_set(link->bell, link->settings.reply_ms / 2 + 1);
+	timeout_set(link->timeout, link->settings.reply_ms / 2 + 1);
 	if (!link->flaps || link->credentials.changed)
 		link_log_up(link);
 	credentials_worked(&link->credentials);
@@ -403,25 +403,25 @@ link_look(struct link *link)
 			stream_break(link->stream, "out of memory");
 		stream_flush(link->stream);
 	}
-	bell_set(link->bell, link->suspect ? SUSPECT_MS : limit_ms / 2 + 1);
+	timeout_set(link->timeout, link->suspect ? SUSPECT_MS : limit_ms / 2 + 1);
 }
 
 static void
 link_dial(struct link *link)
 {
 	if (link->aim_host && !dial_aim(link->dial, link->aim_host, link->aim_port)) {
-		bell_set(link->bell, LINK_RETRY_MIN_MS);
+		timeout_set(link->timeout, LINK_RETRY_MIN_MS);
 		return;
 	}
 	free(link->aim_host);
 	link->aim_host = NULL;
 	link_move(link, DIALING);
-	bell_set(link->bell, link->settings.connect_ms);
+	timeout_set(link->timeout, link->settings.connect_ms);
 	dial_start(link->dial);
 }
 
 static void
-on_bell(void *arg)
+on_timeout(void *arg)
 {
 	struct link *link = arg;
 	char why[WHY_MAX];
@@ -493,7 +493,7 @@ link_aim(struct link *link, const char *host, uint16_t port)
 		link_move(link, WAITING);
 	}
 	if (link->state == WAITING) {
-		bell_set(link->bell, 0);
+		timeout_set(link->timeout, 0);
 	} else {
 		snprintf(why, sizeof why, "the master is at %.200s port %u now", host, port);
 		stream_break(link->stream, why);
@@ -555,14 +555,14 @@ link_new(struct event_base *base, const struct link_settings *settings, const st
 	link->log = log;
 	link->stats = stats;
 	random_init(&link->random);
-	link->bell = bell_new(base, on_bell, link);
+	link->timeout = timeout_new(base, on_timeout, link);
 	link->dial = dial_new(base, settings->host, settings->port, settings->path, on_dialed, link);
-	if (!link_copy_settings(link, settings) || !link->bell || !link->dial) {
+	if (!link_copy_settings(link, settings) || !link->timeout || !link->dial) {
 		link_free(link);
 		return NULL;
 	}
 	if (settings->host || settings->path)
-		bell_set(link->bell, 0);
+		timeout_set(link->timeout, 0);
 	return link;
 }
 
@@ -573,7 +573,7 @@ link_free(struct link *link)
 		return;
 	stream_free(link->stream);
 	dial_free(link->dial);
-	bell_free(link->bell);
+	timeout_free(link->timeout);
 	free((char *)link->settings.user);
 	credentials_done(&link->credentials);
 	free((char *)link->settings.client_name);

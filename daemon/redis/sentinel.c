@@ -4,9 +4,9 @@
  */
 #include "daemon/redis/sentinel.h"
 
-#include "daemon/base/bell.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/base/timeout.h"
 #include "daemon/redis/link.h"
 
 #include <assert.h>
@@ -33,7 +33,7 @@ struct watcher {
 	struct link *link;
 	bool asking;     /* the answer is under way */
 	bool subscribed; /* asked for; nothing but messages until it is ended */
-	bool deaf;       /* it does not let us subscribe */
+	bool no_push;    /* it does not let us subscribe */
 	bool knows;      /* opinion is there */
 	struct opinion opinion;
 	char why[WHY_MAX]; /* it has no opinion; "": not heard yet */
@@ -45,7 +45,7 @@ struct sentinel {
 	struct log *log;
 	struct stats stats; /* of the links: INFO counts those to masters */
 	char *name;
-	struct bell *bell;
+	struct timeout *timeout;
 	bool closely;
 	bool found;
 	struct opinion believed; /* when found */
@@ -81,7 +81,7 @@ watcher_ask(struct watcher *w)
 	if (w->subscribed)
 		watcher_say(w, &about_subscription, 2, (const char *[]){"UNSUBSCRIBE", CHANNEL});
 	watcher_say(w, &about_master, 3, (const char *[]){"SENTINEL", "MASTER", w->sentinel->name});
-	w->subscribed = !w->deaf;
+	w->subscribed = !w->no_push;
 	if (w->subscribed)
 		watcher_say(w, &about_subscription, 2, (const char *[]){"SUBSCRIBE", CHANNEL});
 	link_flush(w->link);
@@ -94,9 +94,9 @@ sentinel_arm(struct sentinel *s)
 	size_t i;
 
 	for (i = 0; i < s->count; i++)
-		if (s->watchers[i].deaf && ms > SENTINEL_ASK_DEAF_MS)
+		if (s->watchers[i].no_push && ms > SENTINEL_ASK_DEAF_MS)
 			ms = SENTINEL_ASK_DEAF_MS;
-	bell_set(s->bell, ms);
+	timeout_set(s->timeout, ms);
 }
 
 static void
@@ -110,7 +110,7 @@ sentinel_ask(struct sentinel *s)
 }
 
 static void
-on_bell(void *arg)
+on_timeout(void *arg)
 {
 	sentinel_ask(arg);
 }
@@ -289,7 +289,7 @@ on_down(void *arg, const char *why)
 {
 	struct watcher *w = arg;
 
-	w->asking = w->subscribed = w->deaf = w->knows = false;
+	w->asking = w->subscribed = w->no_push = w->knows = false;
 	snprintf(w->why, sizeof w->why, "%s", why);
 	sentinel_decide(w->sentinel);
 }
@@ -303,10 +303,10 @@ on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply 
 		return;
 	if (context == &about_master) {
 		watcher_told(w, reply);
-	} else if (reply->type == REDIS_REPLY_ERROR && !w->deaf) {
-		LOG_EVENT(w->sentinel->log, LOG_INFO_LEVEL, "sentinel.deaf",
+	} else if (reply->type == REDIS_REPLY_ERROR && !w->no_push) {
+		LOG_EVENT(w->sentinel->log, LOG_INFO_LEVEL, "sentinel.no_push",
 			log_text("sentinel", link_where(w->link)), log_text("why", reply->str));
-		w->deaf = true;
+		w->no_push = true;
 		w->subscribed = false;
 		sentinel_arm(w->sentinel);
 	}
@@ -391,8 +391,8 @@ sentinel_new(struct event_base *base, const struct sentinel_settings *settings,
 	s->log = log;
 	stats_init(&s->stats);
 	s->name = strdup(settings->name);
-	s->bell = bell_new(base, on_bell, s);
-	if (!s->name || !s->bell || !watchers_open(s, base, settings)) {
+	s->timeout = timeout_new(base, on_timeout, s);
+	if (!s->name || !s->timeout || !watchers_open(s, base, settings)) {
 		sentinel_free(s);
 		return NULL;
 	}
@@ -409,7 +409,7 @@ sentinel_free(struct sentinel *s)
 		return;
 	for (i = 0; i < s->count; i++)
 		link_free(s->watchers[i].link);
-	bell_free(s->bell);
+	timeout_free(s->timeout);
 	free(s->name);
 	free(s);
 }

@@ -358,8 +358,8 @@ def wire_of(place):
     return wire, master
 
 
-def pair_through(place, wire, door, master):
-    client = socket.create_connection(("127.0.0.1", wire.ports[door]), harness.PATIENCE)
+def pair_through(place, wire, admission, master):
+    client = socket.create_connection(("127.0.0.1", wire.ports[admission]), harness.PATIENCE)
     served = master.accept()[0]
     client.settimeout(harness.PATIENCE)
     served.settimeout(harness.PATIENCE)

@@ -1,5 +1,5 @@
 /*
- * belief: looks whether what the daemons are sure of is so (rule 1): who has a lease by its own clock has it
+ * belief: looks whether what the daemons are sure of is so (R1): who has a lease by its own clock has it
  * at most masters, and when all has been well for a while, at every one. Long before any other takes the name
  * this shows that a validity was reckoned too long. A master that lost what it knew, or whose clock leapt,
  * counts for every daemon as long as the leases of before may be relied on.

@@ -123,7 +123,7 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		h->told_us = told_us(c, reply->ms);
 }
 
-/* What its daemon is sure of no more is lost, and said to be, before anything else is answered (rule 3). */
+/* What its daemon is sure of no more is lost, and said to be, before anything else is answered (R3). */
 static void
 check_stale(struct world *w, const struct conn *c, const struct hold *h)
 {
@@ -311,7 +311,7 @@ is_bare(const struct host *host)
 	return bare;
 }
 
-/* A wake-up may have been missed before: every wait asks again, if the master can be asked (rule 5). */
+/* A wake-up may have been missed before: every wait asks again, if the master can be asked (R5). */
 void
 checker_subscribed(struct world *w, const struct host *host)
 {

@@ -1,5 +1,5 @@
 /*
- * debt: looks whether a daemon gives back what it may have got (rule 2). It owes a release for each acquire
+ * debt: looks whether a daemon gives back what it may have got (R2). It owes a release for each acquire
  * that was granted or whose outcome it does not know, from the moment when it counts on that lease no more.
  *
  * Called by the host: for each call its core makes, each vote it is given, and at the end of each step.

@@ -239,7 +239,7 @@ flight_answer(void *arg, uint64_t a, void *data)
 	flight_free(f);
 }
 
-/* Runs the command; nothing but an acquire and a reclaim may bring a lease into being (rule 6). */
+/* Runs the command; nothing but an acquire and a reclaim may bring a lease into being (R6). */
 static void
 flight_run(struct flight *f)
 {

@@ -1,5 +1,5 @@
 /*
- * orphan: looks for leases at a master that their daemon has forgotten (rule 2): it lives, is connected,
+ * orphan: looks for leases at a master that their daemon has forgotten (R2): it lives, is connected,
  * and neither has them nor asks for them. Such a lease must be given back long before it ends by itself.
  */
 #ifndef SIM_ORPHAN_H

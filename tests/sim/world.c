@@ -224,8 +224,8 @@ objects_left(const struct host *h, char *what, size_t size)
 	snprintf(what, size,
 		"drain: d%u still has %zu sessions, %zu names, %zu leases, %zu grants, %zu withheld, %zu "
 		"waiters, %zu latch requests",
-		h->index, n.sessions, n.resources, n.leases, n.grants, n.withheld, n.waiters, n.asks);
-	return n.sessions + n.resources + n.leases + n.grants + n.withheld + n.waiters + n.asks > 0;
+		h->index, n.sessions, n.resources, n.leases, n.grants, n.withheld, n.waiters, n.requests);
+	return n.sessions + n.resources + n.leases + n.grants + n.withheld + n.waiters + n.requests > 0;
 }
 
 /* After all clients have left nothing may be left of them. */

@@ -65,7 +65,7 @@ rig_settings(void)
 		.pools = {POOL_SETTINGS_DEFAULT},
 		.limits = {.connections = {.request = {.bytes = 65536, .arguments = 128},
 				   .output_bytes = 1 << 20},
-			.door = {.clients = 800, .per_user = 700, .login_ms = 3600000},
+			.admission = {.clients = 800, .per_user = 700, .login_ms = 3600000},
 			.processes = {.most = 20, .per_user = 20},
 			.grace = {.sessions = 20, .per_user = 20, .most_ms = 60000},
 			.per_user = {.locks = 1000, .latches = 1000}},

@@ -1,0 +1,230 @@
+/*
+ * descendants: finds the members of a command's process descendants in /proc, and signals or watches them.
+ *
+ * Called by the supervisor, and by the wrapper when its supervisor was killed. A snapshot of /proc is never
+ * consistent: whoever decides by it that nobody is left has to look again when anything moved meanwhile.
+ */
+#include "client/descendants.h"
+
+#include "proto/number.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A process may have this many ancestors; more is a cycle made of pids that were used twice. */
+#define ANCESTORS_MAX 4096
+
+struct member {
+	pid_t pid;
+	pid_t parent;
+	pid_t group;
+	bool dead;
+};
+
+struct snapshot {
+	struct member *list; /* in ascending order of pid */
+	size_t n;
+	size_t room;
+};
+
+int
+descendants_pidfd(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* False when the process is gone or the text is not what the kernel writes. */
+static bool
+member_read(struct member *m, const char *name)
+{
+	char path[64];
+	char text[1024];
+	const char *rest;
+	char state;
+	int threads;
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return false;
+	}
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	if (n <= 0) {
+		return false;
+	}
+	text[n] = '\0';
+	/* The command's name may hold anything, parentheses and spaces too. */
+	rest = strrchr(text, ')');
+	if (rest == NULL ||
+		sscanf(rest + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
+			&state, &m->parent, &m->group, &threads) != 4) {
+		return false;
+	}
+	/* A leader that ended while other threads of it run looks like a zombie, but is not. */
+	m->dead = (state == 'Z' || state == 'X') && threads <= 1;
+	return true;
+}
+
+pid_t
+descendants_parent(pid_t pid)
+{
+	char name[NUMBER_TEXT_MAX + 1];
+	struct member m;
+
+	name[number_print(name, pid)] = '\0';
+	return member_read(&m, name) ? m.parent : 0;
+}
+
+static bool
+snapshot_add(struct snapshot *s, const struct member *m)
+{
+	if (s->n == s->room) {
+		size_t room = s->room == 0 ? 256 : s->room * 2;
+		struct member *list = reallocarray(s->list, room, sizeof(*list));
+
+		if (list == NULL) {
+			return false;
+		}
+		s->list = list;
+		s->room = room;
+	}
+	s->list[s->n++] = *m;
+	return true;
+}
+
+static int
+member_compare(const void *a, const void *b)
+{
+	pid_t left = ((const struct member *)a)->pid;
+	pid_t right = ((const struct member *)b)->pid;
+
+	return (left > right) - (left < right);
+}
+
+static bool
+snapshot_take(struct snapshot *s)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	bool whole = true;
+
+	*s = (struct snapshot){NULL, 0, 0};
+	if (dir == NULL) {
+		return false;
+	}
+	while (whole && (entry = readdir(dir)) != NULL) {
+		struct member m;
+		int64_t pid;
+
+		if (number_parse(slice_of(entry->d_name), 1, INT32_MAX, &pid) &&
+			member_read(&m, entry->d_name)) {
+			m.pid = (pid_t)pid;
+			whole = snapshot_add(s, &m);
+		}
+	}
+	(void)closedir(dir);
+	if (s->n > 0) {
+		qsort(s->list, s->n, sizeof(*s->list), member_compare);
+	}
+	return whole;
+}
+
+static const struct member *
+snapshot_find(const struct snapshot *s, pid_t pid)
+{
+	const struct member key = {.pid = pid};
+
+	return s->n == 0 ? NULL : bsearch(&key, s->list, s->n, sizeof(*s->list), member_compare);
+}
+
+/* Whether m descends from root; *broken when an ancestor was missing, so that nobody can tell. */
+static bool
+descends(const struct snapshot *s, const struct member *m, pid_t root, bool *broken)
+{
+	for (int i = 0; i < ANCESTORS_MAX; i++) {
+		if (m->parent == root) {
+			return true;
+		}
+		/* 0 is the kernel, or a parent outside of our PID namespace. */
+		if (m->parent <= 1) {
+			return false;
+		}
+		m = snapshot_find(s, m->parent);
+		if (m == NULL) {
+			break;
+		}
+	}
+	*broken = true;
+	return false;
+}
+
+static bool
+belongs(const struct descendants *f, const struct snapshot *s, const struct member *m, bool *broken)
+{
+	if (m->dead || m->pid == f->root) {
+		return false;
+	}
+	if (m->pid == f->command) {
+		return true;
+	}
+	if (m->group != f->group) {
+		return false;
+	}
+	return !f->shared || descends(s, m, f->root, broken);
+}
+
+bool
+descendants_signal(const struct descendants *f, int signal)
+{
+	struct snapshot s;
+	bool broken = false;
+	bool any = false;
+
+	if (!f->shared) {
+		return kill(-f->group, signal) == 0;
+	}
+	(void)snapshot_take(&s);
+	for (size_t i = 0; i < s.n; i++) {
+		if (belongs(f, &s, &s.list[i], &broken)) {
+			any = kill(s.list[i].pid, signal) == 0 || any;
+		}
+	}
+	free(s.list);
+	return any;
+}
+
+enum descendants_rest
+descendants_watch(const struct descendants *f, int *pidfd)
+{
+	struct snapshot s;
+	bool broken;
+	int fd = -1;
+
+	/* The kernel looks at the whole group at once; but it counts zombies. */
+	if (!f->shared && kill(-f->group, 0) != 0 && errno == ESRCH) {
+		return DESCENDANTS_GONE;
+	}
+	broken = !snapshot_take(&s);
+	for (size_t i = 0; i < s.n && fd < 0; i++) {
+		if (belongs(f, &s, &s.list[i], &broken)) {
+			fd = descendants_pidfd(s.list[i].pid);
+			broken = broken || fd < 0;
+		}
+	}
+	free(s.list);
+	if (fd >= 0) {
+		*pidfd = fd;
+		return DESCENDANTS_LIVES;
+	}
+	return broken ? DESCENDANTS_UNSURE : DESCENDANTS_GONE;
+}

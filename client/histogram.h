@@ -1,0 +1,23 @@
+/*
+ * histogram: many durations in little room, for percentiles that are at most 3 % too long.
+ */
+#ifndef CLIENT_HISTOGRAM_H
+#define CLIENT_HISTOGRAM_H
+
+#include <stdint.h>
+
+#define HISTOGRAM_CELLS 2048
+
+/* Zeroed: empty. */
+struct histogram {
+	uint64_t count;
+	int64_t longest_us;
+	uint64_t cells[HISTOGRAM_CELLS];
+};
+
+void histogram_add(struct histogram *g, int64_t us);
+
+/* So many of a hundred took no longer than this; 0 when there are none. */
+int64_t histogram_percentile_us(const struct histogram *g, unsigned percent);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * context: what the handler of a verb has at hand.
+ *
+ *     connection ──request──▶ dispatch ──command──▶ handshake, report, events     answered here
+ *                                      └─────────▶ hooks.command ──▶ core         answered by the core
+ *
+ * The driver sets it up; handlers work with it and keep nothing of their own.
+ */
+#ifndef ADMIN_CONTEXT_H
+#define ADMIN_CONTEXT_H
+
+#include "daemon/base/log.h"
+#include "daemon/net/connections.h"
+#include "daemon/net/guesses.h"
+#include "proto/catalog.h"
+#include "proto/command.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct access;
+struct core;
+struct admission;
+struct events;
+struct masters;
+struct memory;
+struct processes;
+struct stats;
+
+/* What INFO says of the daemon as such. Texts live as long as the context. */
+struct context_facts {
+	const char *version;
+	const char *daemon_id;
+	const char *config; /* the files that it was started with; "": none */
+	const char *namespace;
+	int64_t started_ms; /* CLOCK_BOOTTIME */
+	int64_t margin_ms;
+	size_t clients_max;
+};
+
+#define CONTEXT_TEXT_MAX 512
+
+/* What only the driver can do. None of them ends a connection before it returns. */
+struct context_hooks {
+	/* A verb of the core: its answer comes as connection_reply(), now or later. */
+	void (*command)(void *arg, struct connection *connection, const struct command *command);
+	/* SESSION BIND, likewise. */
+	void (*bind)(void *arg, struct connection *connection);
+	/* MASTERS REPLACE, ADD or ABORT, likewise. */
+	void (*masters)(void *arg, struct connection *connection, const struct command *command);
+	/* Any other request, whatever became of it: its client lives. */
+	void (*heard)(void *arg, struct connection *connection);
+	/* identity.peer has changed. */
+	void (*peer)(void *arg, struct connection *connection);
+	/* The connection leaves RESP3, or has come to it. */
+	void (*no_push)(void *arg, struct connection *connection, bool no_push);
+	/* RESET: the session ends, and another begins. */
+	void (*reset)(void *arg, struct connection *connection);
+	/* Begins or hurries it. c is answered when the wait is over; NULL: nobody is. wait_ms: 0 or less:
+	 * holders are not waited for. */
+	void (*drain)(void *arg, struct connection *c, int64_t wait_ms);
+	/* Reads the configuration again. 0, or -1; text says what was done, or why not. */
+	int (*reload)(void *arg, char *text, size_t room);
+};
+
+struct context {
+	struct connections *connections;
+	const struct core *core;           /* for its views */
+	const struct masters *masters;     /* for their addresses */
+	const struct processes *processes; /* for the labels of bound sessions */
+	struct access *access;
+	struct events *events;
+	struct stats *stats;
+	struct log *log;
+	struct log_gate wrongpass;
+	struct guesses guesses;
+	struct catalog catalog;
+	struct admission *admission;
+	const struct memory *memory;
+	struct context_facts facts;
+	uint64_t calls[VERB_COUNT]; /* how often each verb was asked for */
+	const struct context_hooks *hooks;
+	void *arg;
+};
+
+/* A handler: answers one command. */
+typedef void context_verb(
+	struct context *context, struct connection *connection, const struct command *command);
+
+#endif

@@ -1,0 +1,120 @@
+/*
+ * apply: see apply.h.
+ */
+#include "daemon/apply.h"
+
+#include "daemon/admin/events.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/net/connections.h"
+#include "daemon/redis/masters.h"
+#include "proto/composer.h"
+
+#include <string.h>
+
+static void
+apply_reply(struct apply *p, const struct action *action)
+{
+	const struct reply *reply = &action->u.reply;
+	struct connection *c = connections_find(p->connections, action->conn);
+	if (!c || !connection_waits(c)) {
+		return;
+	}
+	if (reply->type == REPLY_QUEUED) {
+		connection_owe(c);
+	} else if (connection_identity(c)->last == VERB_CANCEL && reply->type == REPLY_INT && reply->n == 1) {
+		connection_paid(c);
+	}
+	connection_answered(c);
+	connection_reply(c, reply);
+}
+
+static void
+apply_push(struct apply *p, const struct action *action)
+{
+	const struct push *push = &action->u.push;
+	struct connection *c = connections_find(p->connections, action->conn);
+	if (!c) {
+		return;
+	}
+	/* Whoever went back to HELLO 2 meanwhile could not tell a push from an answer, and has to hear of it
+	 * all the same. */
+	if (connection_identity(c)->protocol < 3) {
+		connection_close(c, END_ABANDONED, "a push was due, and it left RESP3");
+		return;
+	}
+	struct buffer *out = connection_out(c);
+	switch (push->type) {
+	case PUSH_GRANT:
+		connection_paid(c);
+		push_write_grant(out, push->id, push->token);
+		break;
+	case PUSH_FAILED:
+		connection_paid(c);
+		push_write_failed(out, push->id, push->code, push->text);
+		break;
+	case PUSH_LOST:
+		push_write_lost(out, push->name, push->owner, push->token, push->text);
+		break;
+	}
+	connection_written(c);
+}
+
+static void
+apply_close(struct apply *p, const struct action *action)
+{
+	struct connection *c = connections_find(p->connections, action->conn);
+	if (c) {
+		connection_close(c, END_ABANDONED, "session ended");
+	}
+}
+
+void
+apply_note(struct apply *p, const struct note *note)
+{
+	const char *where = note->master >= 0 ? masters_where(p->masters, (unsigned)note->master) : NULL;
+	note_log(note, where, &p->gates, p->log);
+	note_count(note, p->stats);
+	events_tell(p->events, note, where);
+}
+
+static void
+apply_action(struct apply *p, const struct action *action)
+{
+	switch (action->type) {
+	case ACTION_REPLY:
+		apply_reply(p, action);
+		break;
+	case ACTION_PUSH:
+		apply_push(p, action);
+		break;
+	case ACTION_CLOSE:
+		apply_close(p, action);
+		break;
+	case ACTION_CALL:
+		p->calls_out++;
+		masters_call(p->masters, &action->u.call);
+		break;
+	case ACTION_LISTEN:
+		masters_listen(p->masters, action->u.listen.name, action->u.listen.on);
+		break;
+	case ACTION_WATCH:
+		p->watch_wanted = true;
+		break;
+	case ACTION_MASTER:
+		masters_move(p->masters, &action->u.move);
+		break;
+	case ACTION_NOTE:
+		apply_note(p, &action->u.note);
+		break;
+	}
+}
+
+void
+apply_actions(struct apply *p, struct actions *actions)
+{
+	for (size_t i = 0; i < actions->n; i++) {
+		apply_action(p, &actions->list[i]);
+	}
+	actions_empty(actions);
+}

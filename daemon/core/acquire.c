@@ -1,0 +1,580 @@
+#include "daemon/core/acquire.h"
+
+#include "daemon/core/dirty.h"
+#include "daemon/core/emit.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/master.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/release.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/round.h"
+#include "daemon/core/seat.h"
+#include "daemon/core/slots.h"
+#include "daemon/core/terms.h"
+#include "daemon/core/tokens.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_MOST_MS 1000 /* every wait looks again after this, should all wake-ups be lost */
+#define RETRY_MS     200  /* after an error of the master */
+#define AGAIN_MS     40   /* after a call that did not leave, or found no scripts */
+#define FOREIGN_MAX  64   /* owner text kept for INSPECT */
+#define POLL_MS      40   /* where who has the lock tells nobody of its end */
+#define REST_MS      30   /* after a yield to somebody who does not stand in our queue */
+#define SPLIT_MS     4 /* after a round that nobody won: at most so long at first, then twice as long, ... */
+#define SPLIT_MOST   6 /* ... so often; then it counts as a refusal */
+#define HOME_MOST_MS 500 /* for the word of home alone */
+#define DEFER_MOST   2   /* rounds in a row that are left to the daemon to which home gave the lease */
+
+/* An answer that takes longer than this would leave a lease that is hardly good for anything. */
+static int64_t
+acquire_patience_ms(const struct core *core, const struct lease *l)
+{
+	int64_t third = terms_lease_ms(core, l->resource->rule) / 3, patience = master_patience_ms(core);
+
+	return third < patience ? third : patience;
+}
+
+/* The word of home is advice: waited for, but not for as long as a vote. */
+static int64_t
+acquire_home_patience_ms(const struct core *core, const struct lease *l)
+{
+	int64_t half = acquire_patience_ms(core, l) / 2;
+
+	return half < HOME_MOST_MS ? half : HOME_MOST_MS;
+}
+
+static void
+acquire_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
+{
+	int64_t queue_ms = CALL_QUEUELESS;
+
+	/* Redisson knows no queue, and who stood in ours would not be called when its lock ends. */
+	if (i == l->queue_master && l->resource->rule->interop != INTEROP_REDISSON)
+		queue_ms = l->patient ? LEASE_PLACE_MS : 0;
+	/* Before home says so: its answer may come too late, and then we have a place there. */
+	l->queued |= queue_ms > 0;
+	seat_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
+}
+
+/* What the first waiter wants; everybody comes after him. */
+static void
+acquire_terms(struct core *core, struct lease *l)
+{
+	const struct waiter *first = TAILQ_FIRST(&l->resource->queue->waiters);
+
+	if (l->permits != first->permits)
+		slots_forget(core, l);
+	slots_forget_offer(core, l);
+	l->kind = first->kind;
+	l->permits = (int16_t)first->permits;
+	if (l->kind != KIND_PERMITS)
+		return;
+	/* Not all daemons should try for the same ones, nor look through all that are taken before they find
+	 * some. */
+	permit_lease_of(l)->hint = core_jitter(core, 0, l->resource->limit - 1);
+}
+
+void
+acquire_begin(struct core *core, struct lease *l)
+{
+	const struct resource *r = l->resource;
+	int64_t patience = acquire_patience_ms(core, l);
+	unsigned queue_master = quorum_queue_master(core, resource_name(r), r->link);
+	struct round *t;
+
+	assert(quorum_usable(core, r->link));
+	if (l->state == LEASE_NONE)
+		lease_clear(core, l);
+	t = round_of(core, l);
+	if (queue_master != l->queue_master)
+		lease_leave_queue(core, l);
+	l->queue_master_first = core->settings.masters > 1 && (l->yielded || t->position > 1);
+	l->yielded = false;
+	lease_move(core, l, LEASE_ACQUIRING);
+	seats_clear(core, l);
+	acquire_terms(core, l);
+	l->queue_master = queue_master & LEASE_MASTERS;
+	l->patient = queue_patient(r);
+	l->again = false;
+	t->called = false;
+	l->wanted = false;
+	t->contended = false;
+	t->change_ms = 0;
+	l->attempt = core_attempt(core);
+	lease_round(core, l, terms_lease_ms(core, r->rule), tokens_first());
+	timer_arm(&core->timers, &l->timer,
+		core->now.ms + (l->queue_master_first ? acquire_home_patience_ms(core, l) : patience));
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (master_usable(&core->masters[i], r->link) &&
+			(i == queue_master || !l->queue_master_first))
+			acquire_ask(core, l, i, patience);
+	}
+}
+
+/* Home does not keep us from asking the others. */
+static void
+acquire_go_on(struct core *core, struct lease *l)
+{
+	int64_t patience = acquire_patience_ms(core, l);
+
+	l->queue_master_first = false;
+	timer_arm(&core->timers, &l->timer, core->now.ms + patience);
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (master_usable(&core->masters[i], l->resource->link) && i != l->queue_master)
+			acquire_ask(core, l, i, patience);
+	}
+}
+
+/* Not now: look again when something may have changed, at the latest after ms. */
+static void
+acquire_wait(struct core *core, struct lease *l, int64_t ms)
+{
+	int64_t third = l->resource->rule->lease_ms / 3;
+	int64_t most = third < WAIT_MOST_MS ? third : WAIT_MOST_MS;
+
+	if (l->resource->rule->interop == INTEROP_STRING && most > POLL_MS)
+		most = POLL_MS;
+	if (l->resource->rule->interop == INTEROP_REDISSON)
+		resource_listen(core, l->resource);
+	if (ms > most)
+		ms = most;
+	if (ms < 1)
+		ms = 1;
+	lease_move(core, l, LEASE_WAITING);
+	timer_arm(&core->timers, &l->timer, core->now.ms + 1 + core_jitter(core, ms - ms / 4, ms));
+	dirty_add(core, l->resource);
+}
+
+void
+acquire_rest(struct core *core, struct lease *l)
+{
+	bool told = l->resource->rule->interop == INTEROP_REDISSON;
+
+	assert(l->state == LEASE_NONE && l->rests);
+	lease_clear(core, l);
+	l->rests = true;
+	acquire_wait(core, l, told ? REST_MS / 6 : REST_MS);
+}
+
+/* A refusal: who waits for just one has it now. */
+static void
+acquire_refused(struct core *core, struct lease *l, enum lease_error error, int64_t ms)
+{
+	l->refused = true;
+	l->fresh = true;
+	l->error = error;
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (l->round->questions[i].error == error)
+			l->error_at = i & LEASE_MASTERS;
+	}
+	acquire_wait(core, l, ms);
+}
+
+/* What was granted, or may have been, is given up. Where home was about to call it our turn it stays that. */
+static void
+acquire_missed(struct core *core, struct lease *l, enum lease_error error, int64_t ms)
+{
+	bool open = l->round->questions[l->queue_master].asking && queue_patient(l->resource);
+
+	release_seats(core, l, open ? LEASE_PLACE_MS : 0);
+	acquire_refused(core, l, error, ms);
+}
+
+/* Granted by a memory before a change that we have seen meanwhile: to be asserted at the new one. Or other
+ * slots were granted than elsewhere: to be asked for those. */
+static bool
+acquire_is_patchy(const struct core *core, const struct lease *l)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (seat_is_odd(l, i) || (seat_is_ours(l, i) && l->round->questions[i].incarnation !=
+									core->masters[i].incarnation))
+			return true;
+	}
+	return false;
+}
+
+static void
+acquire_won(struct core *core, struct lease *l)
+{
+	bool known = l->kind != KIND_PERMITS || slots_won(core, l);
+	struct round *t = l->round;
+
+	l->valid_ms = seats_valid_ms(core, l);
+	if (!known || l->valid_ms <= core->now.ms) {
+		acquire_missed(core, l, LEASE_ERROR_SILENT, RETRY_MS);
+		return;
+	}
+	lease_move(core, l, LEASE_HELD);
+	round_no_foreign(l->round);
+	l->error = LEASE_ERROR_NONE;
+	/* Home did not grant it, and so it still has our place. */
+	if (l->queued && !seat_is_ours(l, l->queue_master))
+		lease_leave_queue(core, l);
+	l->queued = false;
+	t->split = 0;
+	t->deferred = 0;
+	t->doubted = false;
+	l->refreshing = false;
+	l->served = false;
+	l->dry = false;
+	l->wanted |= l->resource->rule->interop != INTEROP_NONE;
+	l->told = l->asked;
+	t->wanted_ms = core->now.ms;
+	t->heard_ms = core->now.ms;
+	t->streak = 0;
+	l->token = 1;
+	l->token_last = 0;
+	l->block = 0;
+	t->spare_first = 0;
+	lease_take_tokens(core, l);
+	l->refresh_ms = acquire_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
+	lease_arm(core, l);
+	emit_note(core, NOTE_LEASED, l->resource, NULL, t->spare_first, l->valid_ms - core->now.ms, NULL);
+	dirty_add(core, l->resource);
+}
+
+/* Refused by somebody; what home says of it counts. */
+static void
+acquire_busy(struct lease *l, const struct vote *vote)
+{
+	size_t n = vote->holder.n < FOREIGN_MAX ? vote->holder.n : FOREIGN_MAX;
+	struct round *t = l->round;
+
+	t->contended = true;
+	if (vote->master == l->queue_master) {
+		t->lasts = t->foreign != NULL && slice_equal(vote->holder, slice_of(t->foreign));
+		round_no_foreign(l->round);
+		l->queued = vote->position > 0;
+		t->position = vote->position;
+		/* Others are free than those that were asked for: no reason to wait. */
+		if (vote->slots.n == 0)
+			t->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
+		/* One daemon has it: contention is over. Daemons before us in the queue contend as we do. */
+		if (vote->slots.n == 0 && n > 0)
+			t->split = 0;
+	}
+	if (n > 0 && t->foreign == NULL && (t->foreign = malloc(n + 1)) != NULL) {
+		memcpy(t->foreign, vote->holder.p, n);
+		t->foreign[n] = '\0';
+	}
+}
+
+/*
+ * Each of several daemons got some masters, and nobody enough; or somebody has enough without home: soon
+ * again, but not all at the same time. Where home said that it is our turn it stays that, so that those who
+ * came between do not put us behind all who wait; but unless nobody can have it now, not for ever: others may
+ * be able to make something of the turn.
+ */
+static void
+acquire_split(struct core *core, struct lease *l, bool taken)
+{
+	struct round *t = l->round;
+	int64_t ms = SPLIT_MS << t->split;
+	bool ours = seat_is_ours(l, l->queue_master) && queue_patient(l->resource) &&
+		    (taken || t->split < SPLIT_MOST);
+
+	if (ours) {
+		l->queued = true;
+		t->position = 1;
+	}
+	release_seats(core, l, ours ? LEASE_PLACE_MS : 0);
+	l->refused = taken || t->split == SPLIT_MOST;
+	l->fresh = l->refused;
+	l->error = LEASE_ERROR_NONE;
+	acquire_wait(core, l, core_jitter(core, t->split == SPLIT_MOST ? ms / 2 : 1, ms));
+	if (t->split < SPLIT_MOST)
+		t->split++;
+}
+
+/*
+ * Home has given it to another daemon, and the others to us. It is that one's turn, and now it can have the
+ * rest: we come back in the time that this takes. If it goes on, or home names the same attempt again, home
+ * remembers somebody who is gone.
+ */
+static bool
+acquire_defers(const struct lease *l)
+{
+	const struct round *t = l->round;
+
+	return t->change_ms > 0 && (t->deferred == 0 || (t->deferred < DEFER_MOST && !t->lasts));
+}
+
+static void
+acquire_defer(struct core *core, struct lease *l)
+{
+	int64_t took_ms = core->now.ms - l->round->sent_ms + SPLIT_MS;
+
+	release_seats(core, l, 0);
+	l->round->deferred++;
+	l->refused = false;
+	l->error = LEASE_ERROR_NONE;
+	acquire_wait(core, l, core_jitter(core, took_ms, 2 * took_ms));
+}
+
+/* The error that most masters tell. What one of several tells is not the reason why nothing was granted. */
+static enum lease_error
+acquire_error(const struct core *core, const struct lease *l)
+{
+	unsigned said[LEASE_ERROR_LIMIT + 1] = {0};
+	enum lease_error most = LEASE_ERROR_NONE;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		said[l->round->questions[i].error]++;
+	for (unsigned i = LEASE_ERROR_NONE + 1; i <= LEASE_ERROR_LIMIT; i++) {
+		if (said[i] > 0 && (most == LEASE_ERROR_NONE || said[i] >= said[most]))
+			most = (enum lease_error)i;
+	}
+	return most;
+}
+
+/* Another kind of lock is there. Where permits are wanted it may be a lease that nobody uses any more, and
+ * that its daemon only keeps for a while: it has been told, and gives it back. */
+static void
+acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
+{
+	struct round *t = l->round;
+
+	if (error == LEASE_ERROR_LIMIT || l->kind != KIND_PERMITS || t->doubted) {
+		acquire_missed(core, l, error, WAIT_MOST_MS);
+		return;
+	}
+	release_seats(core, l, 0);
+	t->doubted = true;
+	l->refused = false;
+	l->error = LEASE_ERROR_NONE;
+	acquire_wait(core, l, AGAIN_MS);
+}
+
+/* Masters in use that have not told an error: another round may be granted by these. */
+static unsigned
+acquire_open(const struct core *core, const struct lease *l)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		n += master_usable(&core->masters[i], l->resource->link) &&
+		     l->round->questions[i].error == LEASE_ERROR_NONE;
+	return n;
+}
+
+/* One refusal for the whole round. */
+static void
+acquire_not_won(struct core *core, struct lease *l)
+{
+	bool taken = seats_holder(core, l) >= quorum_majority(core);
+	struct round *t = l->round;
+	bool contended =
+		t->contended || (slots_are_offered(l) && acquire_open(core, l) >= quorum_majority(core));
+	enum lease_error error = acquire_error(core, l);
+
+	if (l->kind == KIND_PERMITS)
+		slots_ask_offer(core, l);
+	/* Meanwhile the head was called, whatever home had said before. */
+	if (t->called && t->position > 1)
+		t->position = 1;
+	if (t->change_ms > 0) {
+		acquire_missed(core, l, LEASE_ERROR_NONE, l->again ? 1 : t->change_ms);
+	} else if (taken && seat_is_ours(l, l->queue_master)) {
+		acquire_split(core, l, true);
+	} else if (taken) {
+		acquire_missed(core, l, LEASE_ERROR_NONE, RETRY_MS);
+	} else if (error == LEASE_ERROR_KIND || error == LEASE_ERROR_LIMIT) {
+		acquire_wrong(core, l, error);
+	} else if (contended) {
+		acquire_split(core, l, false);
+	} else if (error != LEASE_ERROR_NONE) {
+		acquire_missed(core, l, error, RETRY_MS);
+	} else { /* nothing was done, no refusal */
+		release_seats(core, l, 0);
+		l->refused = false;
+		acquire_wait(core, l, AGAIN_MS);
+	}
+}
+
+/* Only the word of home is missing; or what we have got so far is kept from others who contend. */
+static void
+acquire_hurry(struct core *core, struct lease *l)
+{
+	int64_t at = core->now.ms + acquire_home_patience_ms(core, l);
+
+	if (at < timer_at(&core->timers, &l->timer))
+		timer_arm(&core->timers, &l->timer, at);
+}
+
+/* Won, lost, or open. Home is waited for: it may say that it is not our turn, and when that may be. */
+static void
+acquire_count(struct core *core, struct lease *l, bool patient)
+{
+	const struct round *t = l->round;
+	unsigned ours = seats_ours(core, l), asking = patient ? seats_asking(core, l) : 0;
+	bool queue_master_open = patient && t->questions[l->queue_master].asking;
+	/* An error at one master may be contention at the others, and then that is the refusal; but nobody
+	 * should wait for it. */
+	bool unclear =
+		ours == 0 && asking > 0 && acquire_error(core, l) != LEASE_ERROR_NONE && t->change_ms == 0;
+	bool won = ours >= quorum_majority(core);
+
+	if (!won && (ours + asking >= quorum_majority(core) || unclear)) {
+		if (ours > 0 && t->contended)
+			acquire_hurry(core, l);
+		return;
+	}
+	if (queue_master_open)
+		acquire_hurry(core, l);
+	else if (won && acquire_defers(l))
+		acquire_defer(core, l);
+	else if (won)
+		acquire_won(core, l);
+	else
+		acquire_not_won(core, l);
+}
+
+/* Of what cannot be had we keep no place at home: it would be called, and others would wait for it. */
+static void
+acquire_main_error(struct core *core, struct lease *l, unsigned master, enum lease_error error)
+{
+	if (master == l->queue_master && (error == LEASE_ERROR_KIND || error == LEASE_ERROR_LIMIT))
+		lease_leave_queue(core, l);
+	l->round->questions[master].error = error;
+}
+
+/* Our idea of the master's time was old: it has just been renewed, one more try is fair. */
+static void
+acquire_late(struct core *core, struct lease *l, unsigned i)
+{
+	int64_t patience = acquire_patience_ms(core, l);
+	struct question *asked = &l->round->questions[i];
+
+	if (asked->late || !master_usable(&core->masters[i], l->resource->link))
+		return;
+	asked->late = true;
+	timer_arm(&core->timers, &l->timer, core->now.ms + patience);
+	acquire_ask(core, l, i, patience);
+}
+
+void
+acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
+{
+	struct round *t = l->round;
+	bool behind = t->position > 1;
+
+	if (vote->slots.n > 0 && l->kind == KIND_PERMITS)
+		slots_offered(core, l, vote->slots);
+	switch (vote->outcome) {
+	case OUTCOME_YES:
+		l->wanted |= vote->position > 0;
+		break;
+	case OUTCOME_BUSY:
+	case OUTCOME_NO:
+		acquire_busy(l, vote);
+		/* Not our turn, whatever the others say. */
+		if (vote->holder.n == 0 && vote->master == l->queue_master) {
+			acquire_not_won(core, l);
+			return;
+		}
+		break;
+	case OUTCOME_LATE:
+		acquire_late(core, l, vote->master);
+		break;
+	case OUTCOME_WRONGKIND:
+		acquire_main_error(core, l, vote->master, LEASE_ERROR_KIND);
+		break;
+	case OUTCOME_LIMIT:
+		acquire_main_error(core, l, vote->master, LEASE_ERROR_LIMIT);
+		t->limit_there = vote->limit;
+		break;
+	case OUTCOME_ERROR:
+		acquire_main_error(core, l, vote->master, LEASE_ERROR_ERROR);
+		break;
+	case OUTCOME_UNKNOWN:
+		acquire_main_error(core, l, vote->master, LEASE_ERROR_SILENT);
+		break;
+	default: /* FORGOTTEN, DEMOTED, UNSENT: nothing was done, no refusal */
+		break;
+	}
+	/* What home knows of may be there alone. The head looks for that at the others, and who stands behind
+	 * it does when nothing has changed since it looked last: the head may not be able to. */
+	if (l->queue_master_first && !t->questions[l->queue_master].asking &&
+		(t->change_ms == 0 || (behind && (t->position <= 1 || t->lasts))))
+		acquire_go_on(core, l);
+	acquire_count(core, l, true);
+}
+
+void
+acquire_look(struct core *core, struct lease *l)
+{
+	const struct resource *r = l->resource;
+
+	if (l->state == LEASE_ACQUIRING) {
+		l->again = true;
+		return;
+	}
+	if (l->state != LEASE_WAITING || l->rests)
+		return;
+	if (r->queue->count > 0 && quorum_usable(core, r->link))
+		acquire_begin(core, l);
+	else
+		timer_arm(&core->timers, &l->timer, core->now.ms + WAIT_MOST_MS);
+}
+
+void
+acquire_called(struct core *core, struct lease *l, unsigned master)
+{
+	/* A place from when that master was home: it is not our turn, and somebody there waits for us. */
+	if (core->settings.masters > 1 && master != l->queue_master) {
+		lease_leave_at(core, l, master);
+		return;
+	}
+	if (l->round != NULL) {
+		l->round->called = true;
+		if (l->round->position > 1)
+			l->round->position = 1;
+	}
+	acquire_look(core, l);
+}
+
+/* Who has not answered is not waited for: the releases go down the same links, behind the acquires (R2).
+ */
+static void
+acquire_patience_over(struct core *core, struct lease *l)
+{
+	const struct round *t = l->round;
+	/* While this daemon stood still, no master was silent: answers may be there, unread. */
+	int64_t since_ms = t->sent_ms > core->awake_ms ? t->sent_ms : core->awake_ms;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (!t->questions[i].asking || core->now.ms < since_ms + acquire_patience_ms(core, l))
+			continue;
+		master_suspect(core, &core->masters[i], l->resource->link);
+		acquire_main_error(core, l, i, LEASE_ERROR_SILENT);
+	}
+	acquire_count(core, l, false);
+}
+
+void
+acquire_step_back(struct core *core, struct lease *l)
+{
+	if (l->state != LEASE_WAITING)
+		return;
+	/* What is there of another kind, or with another limit, may be gone by then: it is asked for anew. */
+	if (l->error == LEASE_ERROR_KIND || l->error == LEASE_ERROR_LIMIT)
+		lease_leave(core, l);
+	else if (core->settings.masters > 1)
+		lease_leave_queue(core, l);
+}
+
+void
+acquire_timer(struct core *core, struct lease *l)
+{
+	l->rests = false;
+	if (l->state == LEASE_ACQUIRING && l->queue_master_first)
+		acquire_go_on(core, l);
+	else if (l->state == LEASE_ACQUIRING)
+		acquire_patience_over(core, l);
+	else
+		acquire_look(core, l);
+}

@@ -1,0 +1,259 @@
+#include "daemon/core/attach.h"
+
+#include "daemon/core/deadlock.h"
+#include "daemon/core/emit.h"
+#include "daemon/core/freelist.h"
+#include "daemon/core/grace.h"
+#include "daemon/core/heartbeat.h"
+#include "daemon/core/latch.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/mlock.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/session.h"
+#include "daemon/core/table.h"
+#include "proto/escape.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+attach_attach(struct core *core, struct conn *conn, struct session *s)
+{
+	conn->session = s;
+	TAILQ_INSERT_TAIL(&s->conns, conn, in_session);
+	s->conn_count++;
+	grace_attach(core, s);
+	heartbeat_begin(core, s);
+}
+
+/* Its waits end, or, where they are kept, go on without it; but MLOCK and LATCH end with their connection. */
+static void
+attach_drop_waits(struct core *core, struct conn *conn, bool keep)
+{
+	struct waiter *w, *next;
+
+	latch_close(core, conn);
+	if (conn->mlock != NULL)
+		mlock_drop(core, conn->mlock);
+	LIST_FOREACH_SAFE (w, &conn->session->waiters, in_session, next) {
+		if (w->conn != conn)
+			continue;
+		if (keep && !w->once)
+			queue_stray(core, w);
+		else
+			queue_remove(core, w);
+	}
+}
+
+static void
+attach_leave(struct conn *conn)
+{
+	struct session *s = conn->session;
+
+	TAILQ_REMOVE(&s->conns, conn, in_session);
+	s->conn_count--;
+	conn->session = NULL;
+	if (s->onloss == ONLOSS_PUSH && s->push_conn == conn->id)
+		s->onloss = ONLOSS_CLOSE;
+}
+
+/* Takes a connection away; the session ends with its last one, unless something keeps it. */
+static void
+attach_detach(struct core *core, struct conn *conn, enum end end)
+{
+	struct session *s = conn->session;
+	bool last = s->conn_count == 1;
+	bool kept = last && end != END_CLEAN && grace_keeps(core, s);
+
+	attach_drop_waits(core, conn, kept);
+	attach_leave(conn);
+	if (!last) {
+		deadlock_look(core, s);
+		return;
+	}
+	if (kept)
+		grace_begin(core, s);
+	/* Whoever looks wants the process that keeps it, not the one that is gone. Nobody looks for its end
+	 * any more when this daemon ends. */
+	if (s->process.pid != 0 && core->drain != DRAIN_ENDS)
+		s->peer.pid = s->process.pid;
+	else if (!kept)
+		session_end(core, s, s->process.pid != 0 ? END_ABANDONED : end);
+}
+
+static void
+attach_free(struct core *core, struct conn *conn)
+{
+	table_remove_conn(core, conn);
+	freelist_retire(core, &conn->freed);
+}
+
+/* Another one speaks for its session: nothing that still comes of it, or about it, counts. */
+static void
+attach_oust(struct core *core, struct conn *conn)
+{
+	emit_close(core, conn->id);
+	attach_drop_waits(core, conn, conn->session->grace_ms > 0);
+	attach_leave(conn);
+	attach_free(core, conn);
+}
+
+void
+attach_open(struct core *core, conn_id id, const struct peer *peer)
+{
+	struct conn *conn = freelist_new(core, sizeof(*conn));
+	struct session *s;
+
+	assert(id != 0 && table_conn(core, id) == NULL);
+	if (conn == NULL) {
+		emit_close(core, id);
+		return;
+	}
+	conn->id = id;
+	if (!table_add_conn(core, conn)) {
+		free(conn);
+		emit_close(core, id);
+		return;
+	}
+	s = session_new(core, peer);
+	if (s == NULL) {
+		table_remove_conn(core, conn);
+		free(conn);
+		emit_close(core, id);
+		return;
+	}
+	attach_attach(core, conn, s);
+}
+
+void
+attach_peer(struct core *core, struct conn *conn, const struct peer *peer)
+{
+	session_peer(core, conn->session, peer);
+}
+
+void
+attach_finish(struct core *core, struct conn *conn)
+{
+	struct waiter *w;
+
+	if (conn->mlock != NULL)
+		mlock_make_once(core, conn->mlock);
+	LIST_FOREACH (w, &conn->session->waiters, in_session) {
+		if (w->conn == conn)
+			queue_make_once(core, w);
+	}
+	latch_finish(core, conn);
+}
+
+void
+attach_close(struct core *core, struct conn *conn, enum end end)
+{
+	attach_detach(core, conn, end);
+	attach_free(core, conn);
+}
+
+void
+attach_exit(struct core *core, const struct process *process)
+{
+	struct session *s = table_bound(core, process);
+	struct conn *conn;
+
+	if (s == NULL)
+		return;
+	if (s->conn_count == 0) {
+		session_end(core, s, END_CLEAN);
+		return;
+	}
+	session_clear(core, s, END_CLEAN);
+	session_unbind(core, s);
+	grace_drop(core, s);
+	TAILQ_FOREACH (conn, &s->conns, in_session)
+		emit_close(core, conn->id);
+}
+
+/* Makes conn speak for s instead. False, and answered, when its own session has something to lose. */
+static bool
+attach_move(struct core *core, struct conn *conn, struct session *s)
+{
+	const struct session *own = conn->session;
+	const struct loss *untold;
+
+	if (own == s)
+		return true;
+	if (own->grant_count + own->waiter_count > 0 || own->process.pid != 0) {
+		emit_error(core, conn->id, CODE_ERR,
+			"this connection has a session of its own that holds, waits or is bound: use another "
+			"connection, or do this first");
+		return false;
+	}
+	untold = loss_untold(own);
+	if (untold != NULL) {
+		char name[2 * NAME_BYTES_MAX];
+
+		(void)escape_text(name, sizeof(name), loss_name(untold), ESCAPE_PLAIN);
+		emit_error(core, conn->id, CODE_ERR,
+			"this connection has a session of its own that lost %s and has not been told: CHECK "
+			"%s first, "
+			"or use another connection",
+			name, name);
+		return false;
+	}
+	/* Without a connection nobody knows whose it is but by the one that came. */
+	if (s->conn_count == 0 && s->process.pid == 0)
+		session_peer(core, s, &own->peer);
+	attach_detach(core, conn, END_CLEAN);
+	attach_attach(core, conn, s);
+	return true;
+}
+
+void
+attach_bind(struct core *core, struct conn *conn, const struct process *process)
+{
+	struct session *s = table_bound(core, process);
+
+	if (s == NULL) {
+		s = conn->session;
+		if (s->process.pid != 0) {
+			emit_error(core, conn->id, CODE_ERR, "this session is bound to process %lld already",
+				(long long)s->process.pid);
+			return;
+		}
+		s->process = *process;
+		if (!table_add_bound(core, s)) {
+			memset(&s->process, 0, sizeof(s->process));
+			emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
+			return;
+		}
+		emit_watch(core, process);
+	} else if (!attach_move(core, conn, s)) {
+		return;
+	}
+	emit_int(core, conn->id, (int64_t)s->grant_count);
+}
+
+void
+attach_join(struct core *core, struct conn *conn, struct slice secret)
+{
+	struct session *s = session_by_secret(core, conn, secret);
+
+	if (s != NULL && attach_move(core, conn, s))
+		emit_int(core, conn->id, (int64_t)s->grant_count);
+}
+
+void
+attach_resume(struct core *core, struct conn *conn, struct slice secret)
+{
+	struct session *s = session_by_secret(core, conn, secret);
+	struct conn *other, *next;
+
+	if (s == NULL || !attach_move(core, conn, s))
+		return;
+	if (s->conn_count > 1)
+		grace_take_over(core, s);
+	TAILQ_FOREACH_SAFE (other, &s->conns, in_session, next) {
+		if (other != conn)
+			attach_oust(core, other);
+	}
+	emit_int(core, conn->id, (int64_t)s->grant_count);
+}

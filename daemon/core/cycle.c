@@ -1,0 +1,89 @@
+#include "daemon/core/cycle.h"
+
+#include "daemon/core/state.h"
+#include "proto/escape.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_MAX  33 /* bytes of a lock's name in the text, NUL included */
+#define LABEL_MAX 17 /* and of a session's */
+#define WHO_MAX   (LABEL_MAX + 32)
+#define EDGE_MAX  (NAME_MAX + WHO_MAX + 32)
+#define GAP_MAX   32 /* what stands for edges that are left out */
+
+/* Escaped, and cut where it is too long. */
+static const char *
+write_text(char *out, size_t room, struct slice text)
+{
+	if (escape_length(text, ESCAPE_PLAIN) < room) {
+		(void)escape_text(out, room, text, ESCAPE_PLAIN);
+		return out;
+	}
+	strcpy(out + escape_text(out, room - 2, text, ESCAPE_PLAIN), "..");
+	return out;
+}
+
+static const char *
+write_who(char out[WHO_MAX], const struct session *s)
+{
+	char label[LABEL_MAX];
+	unsigned long long id = s->id;
+
+	if (s->peer.name[0] == '\0')
+		(void)snprintf(out, WHO_MAX, "session %llu", id);
+	else
+		(void)snprintf(out, WHO_MAX, "session %llu (%s)", id,
+			write_text(label, sizeof(label), slice_of(s->peer.name)));
+	return out;
+}
+
+static const char *
+write_leg(char out[EDGE_MAX], const struct edge *edge, const struct session *to)
+{
+	char name[NAME_MAX], who[WHO_MAX];
+
+	(void)snprintf(out, EDGE_MAX, " waits for %s, %s %s",
+		write_text(name, sizeof(name), resource_name(edge->wait->resource)),
+		edge->ahead ? "behind" : "held by", write_who(who, to));
+	return out;
+}
+
+/* The edges of the way were found from its end; links the sessions in its order, and counts them. */
+static struct session *
+turn_round(const struct session *target, const struct edge *last, size_t *count)
+{
+	struct session *first = NULL;
+
+	*count = 0;
+	for (struct session *s = last->from; s != target; s = s->mark.edge.from) {
+		s->mark.next = first;
+		first = s;
+		++*count;
+	}
+	return first;
+}
+
+void
+cycle_tell(const struct session *target, const struct edge *last, struct reply *out)
+{
+	char text[REPLY_TEXT_MAX], edge[EDGE_MAX], back[EDGE_MAX], who[WHO_MAX];
+	const char *which = "";
+	size_t left, most = sizeof(text) - strlen(write_leg(back, last, target));
+	const struct session *s = turn_round(target, last, &left);
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s", write_who(who, target));
+
+	for (; s != NULL; s = s->mark.next, left--) {
+		size_t gap = left > 1 ? GAP_MAX : 0;
+
+		if (n + strlen(write_leg(edge, &s->mark.edge, s)) + 2 * sizeof(", which") + gap > most) {
+			(void)snprintf(text + n, sizeof(text) - n, ", ... %zu more ...", left);
+			which = ", which";
+			break;
+		}
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", which, edge);
+		which = ", which";
+	}
+	reply_error(out, CODE_DEADLOCK, "%s%s%s%s", text, which, back,
+		last->from == target ? ": no connection is left to unlock it" : "");
+}

@@ -1,0 +1,124 @@
+#include "daemon/core/freelist.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes in which malloc() gives memory: 24, 40, 56, ... bytes. A row keeps what is of one size. */
+#define ROW_STEP  16
+#define ROW_EXTRA 8
+
+/* Kept of one size. Under a sanitizer everything is freed, so that it sees who comes too late. */
+#if defined(__SANITIZE_ADDRESS__)
+#define KEPT_MOST 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define KEPT_MOST 0
+#endif
+#endif
+#ifndef KEPT_MOST
+#define KEPT_MOST 1024
+#endif
+
+/* The row for so many bytes; 0: for none, it is too much. */
+static size_t
+row_of(size_t bytes)
+{
+	size_t row = bytes <= ROW_STEP + ROW_EXTRA ? 1 : (bytes - ROW_EXTRA + ROW_STEP - 1) / ROW_STEP;
+
+	return row < FREELIST_ROWS ? row : 0;
+}
+
+/* What has been an object. */
+struct freelist_item {
+	struct freelist_item *next;
+};
+
+void *
+freelist_new(struct core *core, size_t bytes)
+{
+	size_t row = row_of(bytes);
+	struct freelist_row *kept = &core->freelist[row];
+	struct freelist_link *freed = (void *)kept->free;
+
+	assert(bytes >= sizeof(struct freelist_item));
+	if (freed == NULL) {
+		freed = calloc(1, row == 0 ? bytes : row * ROW_STEP + ROW_EXTRA);
+		if (freed == NULL)
+			return NULL;
+	} else {
+		kept->free = kept->free->next;
+		kept->free_count--;
+		memset(freed, 0, bytes);
+	}
+	freed->row = (uint8_t)row;
+	return freed;
+}
+
+void *
+grave_must(struct core *core, size_t bytes)
+{
+	void *memory = freelist_new(core, bytes);
+
+	if (memory == NULL) {
+		reserve_free(&core->reserve);
+		memory = freelist_new(core, bytes);
+	}
+	assert(memory != NULL && "out of memory, and the reserve is used up");
+	return memory;
+}
+
+void
+freelist_retire(struct core *core, struct freelist_link *dead)
+{
+	size_t row = dead->row;
+	struct freelist_item *buried = (void *)dead;
+
+	assert(row < FREELIST_ROWS);
+	if (core->freelist[row].dead == NULL)
+		core->freelist_used |= UINT64_C(1) << row;
+	buried->next = core->freelist[row].dead;
+	core->freelist[row].dead = buried;
+}
+
+static void
+row_empty(struct freelist_row *row, size_t most)
+{
+	while (row->dead != NULL) {
+		struct freelist_item *dead = row->dead;
+
+		row->dead = dead->next;
+		if (row->free_count >= most) {
+			free(dead);
+			continue;
+		}
+		dead->next = row->free;
+		row->free = dead;
+		row->free_count++;
+	}
+}
+
+void
+freelist_flush(struct core *core)
+{
+	while (core->freelist_used != 0) {
+		int row = __builtin_ctzll(core->freelist_used);
+
+		row_empty(&core->freelist[row], row == 0 ? 0 : KEPT_MOST);
+		core->freelist_used &= core->freelist_used - 1;
+	}
+}
+
+void
+freelist_done(struct core *core)
+{
+	freelist_flush(core);
+	for (size_t row = 0; row < FREELIST_ROWS; row++) {
+		while (core->freelist[row].free != NULL) {
+			struct freelist_item *kept = core->freelist[row].free;
+
+			core->freelist[row].free = kept->next;
+			free(kept);
+		}
+	}
+}

@@ -1,0 +1,361 @@
+#include "daemon/core/latch_request.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/freelist.h"
+#include "daemon/core/latch_quota.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/table.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- keeping ---- */
+
+static enum latch_request_kind
+kind_of(enum verb verb)
+{
+	switch (verb) {
+	case VERB_LATCH_SET:
+		return LATCH_REQUEST_SET;
+	case VERB_LATCH_DOWN:
+		return LATCH_REQUEST_DOWN;
+	case VERB_LATCH_AWAIT:
+		return LATCH_REQUEST_AWAIT;
+	default:
+		assert(verb == VERB_LATCH_COUNT);
+		return LATCH_REQUEST_COUNT;
+	}
+}
+
+static bool
+is_patient(const struct latch_request *a)
+{
+	return a->conn != NULL && !a->once;
+}
+
+static int64_t
+until_ms(const struct core *core, const struct latch_request *a, int64_t wait_ms)
+{
+	if (a->once)
+		return queue_once_until(core);
+	return wait_ms < 0 ? TIMER_NEVER : core->now.ms + wait_ms;
+}
+
+struct latch_request *
+latch_request_add(
+	struct core *core, struct latch *l, struct conn *conn, const struct command *c, int64_t wait_ms)
+{
+	struct latch_request *a = freelist_new(core, sizeof(*a) + c->owner.n);
+
+	if (a == NULL)
+		return NULL;
+	a->id = kind_of(c->verb) == LATCH_REQUEST_SET ? core_chance(core) | 1 : 0;
+	a->ends_ms = c->lease_ms > 0 ? core->now.ms + c->lease_ms : TIMER_NEVER;
+	if (a->id != 0 && !latch_quota_begin(core, conn->session->user, a->id, c->steps, a->ends_ms)) {
+		free(a);
+		return NULL;
+	}
+	a->latch = l;
+	a->conn = conn;
+	a->kind = kind_of(c->verb);
+	a->place = LATCH_REQUEST_DUE;
+	a->once = a->kind != LATCH_REQUEST_AWAIT || wait_ms == 0;
+	a->since = core->attempts;
+	a->since_ms = core->now.ms;
+	a->session = conn->session->id;
+	a->steps = c->steps > 0 ? c->steps : 1;
+	if (c->owner.n > 0)
+		memcpy(a->bytes, c->owner.p, c->owner.n);
+	a->tag = (struct slice){a->bytes, c->owner.n};
+	timer_init(&a->timer, TIMER_ASK);
+	timer_arm(&core->timers, &a->timer, until_ms(core, a, wait_ms));
+	TAILQ_INSERT_TAIL(&l->requests[LATCH_REQUEST_DUE], a, in_place);
+	l->patient += is_patient(a);
+	core->counts.requests++;
+	conn->latch_request = a;
+	return a;
+}
+
+static void
+latch_request_move(struct latch_request *a, enum latch_request_place place)
+{
+	TAILQ_REMOVE(&a->latch->requests[a->place], a, in_place);
+	a->place = place;
+	TAILQ_INSERT_TAIL(&a->latch->requests[place], a, in_place);
+}
+
+static void
+latch_request_end(struct core *core, struct latch_request *a)
+{
+	TAILQ_REMOVE(&a->latch->requests[a->place], a, in_place);
+	freelist_retire(core, &a->freed);
+}
+
+void
+latch_request_forgo(struct core *core, const struct latch_request *a)
+{
+	if (a->kind == LATCH_REQUEST_SET && !a->unsure)
+		latch_quota_forgo(core, a->id);
+}
+
+void
+latch_request_leave(struct core *core, struct latch_request *a)
+{
+	timer_cancel(&core->timers, &a->timer);
+	a->latch->patient -= is_patient(a);
+	a->conn->latch_request = NULL;
+	conn_heard(core, a->conn);
+	a->conn = NULL;
+	core->counts.requests--;
+	if (a->place == LATCH_REQUEST_SENT)
+		return;
+	latch_request_forgo(core, a);
+	latch_request_end(core, a);
+}
+
+void
+latch_request_make_once(struct core *core, struct latch_request *a)
+{
+	int64_t once_ms = queue_once_until(core);
+
+	if (a->once)
+		return;
+	a->latch->patient--;
+	a->once = true;
+	a->since = core->attempts;
+	latch_request_move(a, LATCH_REQUEST_DUE);
+	if (once_ms < timer_at(&core->timers, &a->timer))
+		timer_arm(&core->timers, &a->timer, once_ms);
+}
+
+bool
+latch_request_send(struct core *core, struct latch_request *a, uint64_t memory)
+{
+	assert(a->place == LATCH_REQUEST_DUE && a->conn != NULL);
+	a->attempt = core_attempt(core);
+	a->memory = memory;
+	if (!table_add_ask(core, a))
+		return false;
+	latch_request_move(a, LATCH_REQUEST_SENT);
+	return true;
+}
+
+struct latch_request *
+latch_request_take(struct core *core, uint64_t attempt)
+{
+	struct latch_request *a = table_ask(core, attempt);
+
+	if (a == NULL)
+		return NULL;
+	table_remove_ask(core, a);
+	latch_request_move(a, LATCH_REQUEST_DUE);
+	if (a->conn == NULL)
+		latch_request_end(core, a);
+	return a;
+}
+
+bool
+latch_requests_none(const struct latch *l)
+{
+	return TAILQ_EMPTY(&l->requests[LATCH_REQUEST_DUE]) &&
+	       TAILQ_EMPTY(&l->requests[LATCH_REQUEST_SENT]) &&
+	       TAILQ_EMPTY(&l->requests[LATCH_REQUEST_WAITS]);
+}
+
+void
+latch_requests_free(struct core *core, struct latch *l)
+{
+	struct latch_request *a;
+
+	for (int place = 0; place < LATCH_REQUEST_PLACE_COUNT; place++) {
+		while ((a = TAILQ_FIRST(&l->requests[place])) != NULL) {
+			TAILQ_REMOVE(&l->requests[place], a, in_place);
+			if (place == LATCH_REQUEST_SENT)
+				table_remove_ask(core, a);
+			free(a);
+		}
+	}
+}
+
+/* ---- answers ---- */
+
+static void
+latch_request_answer(struct core *core, struct latch_request *a, const struct reply *reply)
+{
+	assert(a->conn != NULL);
+	emit_reply(core, a->conn->id, reply);
+	latch_request_leave(core, a);
+}
+
+void
+latch_request_answer_int(struct core *core, struct latch_request *a, int64_t n)
+{
+	latch_request_answer(core, a, &(struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = n});
+}
+
+static void
+latch_request_answer_null(struct core *core, struct latch_request *a)
+{
+	latch_request_answer(core, a, &(struct reply){.type = REPLY_NULL, .code = CODE_COUNT});
+}
+
+static void latch_request_answer_error(struct core *core, struct latch_request *a, enum code code,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static void
+latch_request_answer_error(
+	struct core *core, struct latch_request *a, enum code code, const char *format, ...)
+{
+	struct reply reply;
+	va_list args;
+
+	va_start(args, format);
+	reply_verror(&reply, code, format, args);
+	va_end(args);
+	latch_request_answer(core, a, &reply);
+}
+
+void
+latch_request_answer_lost(struct core *core, struct latch_request *a, bool forgotten)
+{
+	if (forgotten)
+		latch_request_answer_error(core, a, CODE_LOST,
+			"forgotten the master restarted or was replaced, and may lack what was counted: "
+			"set the latch again");
+	else
+		latch_request_answer_error(
+			core, a, CODE_LOST, "lease the time of the latch was over, open or not");
+}
+
+void
+latch_request_answer_refusal(struct core *core, struct latch_request *a)
+{
+	const struct latch *l = a->latch;
+	struct reply why;
+
+	if (!quorum_usable(core, l->link)) {
+		quorum_refusal(core, l->link, &why);
+		latch_request_answer(core, a, &why);
+	} else if (l->error == LEASE_ERROR_ERROR) {
+		latch_request_answer_error(
+			core, a, CODE_MASTERERR, "the master said: %s", core->masters[0].error);
+	} else if (a->place == LATCH_REQUEST_WAITS && l->error == LEASE_ERROR_NONE) {
+		latch_request_answer_null(core, a);
+	} else if (a->place == LATCH_REQUEST_SENT || a->unsure) {
+		latch_request_answer_error(core, a, CODE_NOMASTER,
+			"the master did not answer in time: it may have been done, and may be said again");
+	} else {
+		latch_request_answer_error(core, a, CODE_NOMASTER, "the master did not answer in time");
+	}
+}
+
+/* ---- what is heard ---- */
+
+static void
+await_hear(struct core *core, struct latch_request *a)
+{
+	const struct latch *l = a->latch;
+
+	if (a->id != 0 && a->id != l->id) {
+		latch_request_answer_lost(core, a, a->memory != l->memory);
+	} else if (l->left == 0) {
+		latch_request_answer_int(core, a, 0);
+	} else if (a->once) {
+		latch_request_answer_null(core, a);
+	} else {
+		a->id = l->id;
+		a->memory = l->memory;
+		if (a->place != LATCH_REQUEST_WAITS)
+			latch_request_move(a, LATCH_REQUEST_WAITS);
+	}
+}
+
+void
+latch_requests_hear(struct core *core, struct latch *l, uint64_t attempt, bool news)
+{
+	struct latch_request *a, *next;
+
+	/* Those first that wait already: others join them. */
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_WAITS], in_place, next) {
+		if (!news)
+			break;
+		await_hear(core, a);
+	}
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
+		if (a->since >= attempt)
+			continue;
+		if (a->kind == LATCH_REQUEST_AWAIT)
+			await_hear(core, a);
+		else if (a->kind == LATCH_REQUEST_COUNT)
+			latch_request_answer_int(core, a, l->left);
+	}
+}
+
+static void
+latch_request_hear_none(struct core *core, struct latch_request *a, bool forgotten)
+{
+	bool lost = forgotten || (a->id != 0 && (a->kind == LATCH_REQUEST_AWAIT || a->unsure));
+
+	if (a->kind == LATCH_REQUEST_SET)
+		return;
+	if (lost)
+		latch_request_answer_lost(core, a, forgotten);
+	else if (a->kind == LATCH_REQUEST_DOWN)
+		latch_request_answer_error(core, a, CODE_ERR, "no such latch: LATCH name SET n first");
+	else if (a->once)
+		latch_request_answer_null(core, a);
+	else
+		latch_request_move(a, LATCH_REQUEST_WAITS);
+}
+
+void
+latch_requests_hear_none(struct core *core, struct latch *l, uint64_t attempt, bool forgotten)
+{
+	struct latch_request *a, *next;
+
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
+		if (a->since < attempt)
+			latch_request_hear_none(core, a, forgotten);
+	}
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_WAITS], in_place, next) {
+		if (forgotten || a->id != 0)
+			latch_request_answer_lost(core, a, forgotten);
+	}
+}
+
+void
+latch_requests_hear_wrong_kind(struct core *core, struct latch *l)
+{
+	static const char text[] = "the key of this latch at the master holds something that is no latch";
+	struct reply reply;
+
+	reply_error(&reply, CODE_WRONGKIND, "%s", text);
+	latch_requests_answer_all(core, l, &reply, true);
+}
+
+void
+latch_requests_refuse(struct core *core, struct latch *l)
+{
+	struct latch_request *a, *next;
+
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
+		if (a->once && !a->unsure)
+			latch_request_answer_refusal(core, a);
+	}
+}
+
+void
+latch_requests_answer_all(struct core *core, struct latch *l, const struct reply *reply, bool unsure)
+{
+	struct latch_request *a, *next;
+
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
+		if (unsure || !a->unsure)
+			latch_request_answer(core, a, reply);
+	}
+	while ((a = TAILQ_FIRST(&l->requests[LATCH_REQUEST_WAITS])) != NULL)
+		latch_request_answer(core, a, reply);
+}

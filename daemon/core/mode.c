@@ -1,0 +1,71 @@
+#include "daemon/core/mode.h"
+
+#include "daemon/core/lease.h"
+#include "daemon/core/permit_lease.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool
+mode_refuses(const struct resource *r, const struct command *c, struct reply *why)
+{
+	int64_t limit = c->kind == KIND_PERMITS ? c->limit : 0;
+	bool foreign = r->rule->key != NULL || r->rule->interop != INTEROP_NONE;
+
+	if (foreign && c->kind != KIND_EXCLUSIVE) {
+		reply_error(why, CODE_WRONGKIND,
+			"other programs lock this name too, and know exclusive locks only: its rule has a "
+			"key or interop");
+		return true;
+	}
+	if (limit == r->limit || (r->grant_count == 0 && r->queue->count == 0))
+		return false;
+	if (limit == 0)
+		reply_error(why, CODE_WRONGKIND,
+			"it is a semaphore while it is in use: LOCK it with LIMIT %lld, or take another name",
+			(long long)r->limit);
+	else if (r->limit == 0)
+		reply_error(why, CODE_WRONGKIND,
+			"it is no semaphore while it is in use: LOCK it without LIMIT, or take another name");
+	else
+		reply_error(why, CODE_LIMIT,
+			"it has LIMIT %lld while it is in use: give that, or wait until nobody holds or "
+			"wants it",
+			(long long)r->limit);
+	return true;
+}
+
+static void
+mode_end(struct core *core, struct resource *r)
+{
+	assert(r->grant_count == 0 && r->queue->count == 0);
+	r->parts = false;
+	if (r->limit > 0) {
+		permit_leases_drop(core, r);
+	} else {
+		lease_drop(core, &r->lease);
+		lease_done(core, &r->lease);
+	}
+}
+
+void
+mode_join(struct core *core, struct resource *r, const struct command *c)
+{
+	int64_t limit = c->kind == KIND_PERMITS ? c->limit : 0;
+
+	if (limit == r->limit)
+		return;
+	mode_end(core, r);
+	r->limit = (int16_t)limit;
+	if (limit > 0) {
+		permit_leases_init(r);
+	} else {
+		/* With its seats it reaches as far as the name. */
+		memset(&r->lease, 0, r->name_at - offsetof(struct resource, lease));
+		lease_init(&r->lease, r);
+		if (resource_seats(r) < core->settings.masters)
+			seats_grow(core, &r->lease, 0, core->settings.masters);
+	}
+}

@@ -1,0 +1,206 @@
+#include "daemon/core/release.h"
+
+#include "daemon/core/emit.h"
+#include "daemon/core/freelist.h"
+#include "daemon/core/master.h"
+#include "daemon/core/seat.h"
+#include "daemon/core/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RELEASE_RETRY_MS 500 /* at most, while the master is in use but answers with errors */
+#define RELEASE_AGAIN_MS 40  /* after one that did not leave, or found no scripts */
+
+/* Looks again then, at the latest when its key has run out anyway: a master's clock may have stepped back. */
+static void
+release_arm(struct core *core, struct release *u, int64_t at_ms)
+{
+	timer_arm(&core->timers, &u->timer, at_ms < u->give_up_ms ? at_ms : u->give_up_ms);
+}
+
+static void
+release_send(struct core *core, struct release *u, int64_t place_ms)
+{
+	const struct master *m = &core->masters[u->of.master];
+
+	if (u->sent)
+		return;
+	if (core->now.ms < u->from_ms) {
+		release_arm(core, u, u->from_ms);
+		return;
+	}
+	if (master_releases(m, u->link)) {
+		u->sent = true;
+		master_call(core, &(struct call){.op = CALL_RELEASE,
+					  .master = m->index,
+					  .link = u->link,
+					  .attempt = u->of.attempt,
+					  .incarnation = m->incarnation,
+					  .name = u->name,
+					  .kind = u->kind,
+					  .interop = u->interop,
+					  .limit = u->limit,
+					  .permits = u->permits,
+					  .slots = u->slots,
+					  .key = u->key,
+					  .deadline_us = u->after_us,
+					  .queue_ms = place_ms});
+	} else {
+		/* A release that is due goes out when the link is up again, whatever was confirmed before. */
+		u->confirmed = false;
+	}
+	timer_arm(&core->timers, &u->timer, u->give_up_ms);
+}
+
+static void
+release_end(struct core *core, struct release *u)
+{
+	timer_cancel(&core->timers, &u->timer);
+	table_remove_release(core, u);
+	core->counts.releasing--;
+	freelist_retire(core, &u->freed);
+}
+
+/* Named where these are all: to look through the others takes the master longer. */
+static struct slice
+release_slots(const struct lease *l, unsigned master)
+{
+	const struct question *asked = l->round == NULL ? NULL : &l->round->questions[master];
+	bool quiet = asked == NULL || (!asked->asking && asked->unsure_us == 0);
+	bool all = l->state == LEASE_HELD && seat_is_ours(l, master) && !seat_is_odd(l, master) && quiet;
+
+	return all ? permit_lease_slots(l) : (struct slice){NULL, 0};
+}
+
+struct release_when {
+	int64_t after_us; /* the last call that may still create it refuses itself then, that master's time;
+			     0: there is none */
+	int64_t from_ms;
+	int64_t place_ms;
+};
+
+static void
+release_start(struct core *core, const struct lease *l, unsigned master, struct release_when when)
+{
+	const struct resource *r = l->resource;
+	struct slice name = resource_name(r), slots = release_slots(l, master);
+	struct release *u = freelist_new(core, sizeof(*u) + name.n + slots.n);
+
+	if (u == NULL)
+		return; /* out of memory: its key runs out by itself */
+	memcpy(u->bytes, name.p, name.n);
+	u->name = (struct slice){u->bytes, name.n};
+	u->of.attempt = l->attempt;
+	u->of.master = master;
+	u->after_us = when.after_us;
+	u->from_ms = when.from_ms;
+	if (slots.n > 0)
+		memcpy(u->bytes + name.n, slots.p, slots.n);
+	u->slots = (struct slice){u->bytes + name.n, slots.n};
+	u->kind = l->kind;
+	u->limit = r->limit;
+	u->permits = l->permits;
+	u->link = r->link;
+	u->interop = r->rule->interop;
+	u->key = r->rule->key;
+	/* From now, not from its last renewal: later than need be, and never too early. */
+	u->give_up_ms = core->now.ms + l->term_ms + core->settings.margin_ms + master_patience_ms(core);
+	timer_init(&u->timer, TIMER_UNDO);
+	if (!table_add_release(core, u)) {
+		free(u);
+		return;
+	}
+	core->counts.releasing++;
+	/* Said once: when it is repeated, the daemon may long have left the queue. */
+	release_send(core, u, when.place_ms);
+}
+
+static void
+release_all(struct core *core, const struct lease *l, int64_t from_ms, int64_t place_ms)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct question *asked = l->round == NULL ? NULL : &l->round->questions[i];
+		bool asking = asked != NULL && asked->asking;
+		int64_t after_us = asking ? asked->deadline_us : 0;
+
+		if (asked != NULL && asked->unsure_us > after_us)
+			after_us = asked->unsure_us;
+		if (seat_is_ours(l, i) || seat_is_odd(l, i) || asking || after_us > 0)
+			release_start(core, l, i,
+				(struct release_when){
+					after_us, from_ms, i == l->queue_master ? place_ms : 0});
+	}
+}
+
+void
+release_seats(struct core *core, const struct lease *l, int64_t place_ms)
+{
+	release_all(core, l, 0, place_ms);
+}
+
+void
+release_seats_from(struct core *core, const struct lease *l, int64_t from_ms)
+{
+	release_all(core, l, from_ms, 0);
+}
+
+void
+release_vote(struct core *core, const struct vote *vote)
+{
+	struct release *u = table_release(core, vote->attempt, vote->master);
+	int64_t retry_ms;
+
+	if (u == NULL || !u->sent)
+		return;
+	u->sent = false;
+	if (vote->outcome == OUTCOME_YES || vote->outcome == OUTCOME_NO ||
+		vote->outcome == OUTCOME_WRONGKIND) {
+		if (u->after_us == 0 || vote->time_us > u->after_us) {
+			release_end(core, u);
+			return;
+		}
+		u->confirmed = true;
+		release_arm(core, u, core->now.ms + 1 + (u->after_us - vote->time_us) / 1000);
+		return;
+	}
+	/* More often where leases are short: once the master is well again, this is all that keeps them
+	 * there. */
+	retry_ms = master_patience_ms(core) < RELEASE_RETRY_MS ? master_patience_ms(core) : RELEASE_RETRY_MS;
+	if (vote->outcome == OUTCOME_UNSENT)
+		retry_ms = RELEASE_AGAIN_MS;
+	release_arm(core, u, core->now.ms + core_jitter(core, retry_ms / 2, retry_ms));
+}
+
+void
+release_timer(struct core *core, struct release *u)
+{
+	if (core->now.ms >= u->give_up_ms)
+		release_end(core, u);
+	else
+		release_send(core, u, 0);
+}
+
+void
+release_leave(struct core *core, unsigned master)
+{
+	struct release *u, *next;
+
+	HASH_ITER (hh, core->releases, u, next) {
+		if (u->of.master == master)
+			release_end(core, u);
+	}
+}
+
+void
+release_retry_all(struct core *core)
+{
+	struct release *u, *next;
+
+	HASH_ITER (hh, core->releases, u, next) {
+		/* Links that break every few ms would repeat the confirmed ones each time. */
+		if (!u->confirmed)
+			release_send(core, u, 0);
+	}
+}

@@ -1,0 +1,324 @@
+#include "daemon/core/renew.h"
+
+#include "daemon/core/dirty.h"
+#include "daemon/core/drift.h"
+#include "daemon/core/emit.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/release.h"
+#include "daemon/core/round.h"
+#include "daemon/core/seat.h"
+#include "daemon/core/terms.h"
+#include "daemon/core/tokens.h"
+
+#include <assert.h>
+
+#define SOON_MS     200 /* until a refresh that failed is tried again, at most */
+#define TOKEN_LEAST 8   /* with fewer the next block is fetched, however small this one was */
+
+/* Until a refresh that failed is tried again: often, while a short lease lasts. */
+static int64_t
+renew_soon_ms(const struct lease *l)
+{
+	int64_t soon = l->resource->rule->lease_ms / 20 + 1;
+
+	return soon < SOON_MS ? soon : SOON_MS;
+}
+
+/* Likewise; but less often while answers are to come, or while no majority of the seats can prolong the
+ * lease: masters that come back are told of (renew_catch_up()). All leases together would keep daemon and
+ * masters busy for nothing. */
+static int64_t
+renew_again_ms(const struct core *core, const struct lease *l)
+{
+	int64_t soon = renew_soon_ms(l), patient = (l->valid_ms - core->now.ms) / 8;
+	bool waits = patient > soon && (seats_asking(core, l) > 0 || !seats_can_prolong(core, l));
+
+	return waits ? patient : soon;
+}
+
+static bool
+renew_short_of_tokens(const struct lease *l)
+{
+	int64_t left = l->token_last - l->token + 1;
+
+	return round_spare(l) == 0 && (left < TOKEN_LEAST || left < l->block / 2);
+}
+
+void
+renew_tokens(struct core *core, struct lease *l)
+{
+	int64_t soon_ms = core->now.ms + renew_soon_ms(l);
+
+	if (!renew_short_of_tokens(l))
+		return;
+	if (!l->dry) {
+		renew_begin(core, l);
+	} else if (l->token > l->token_last && l->refresh_ms > soon_ms) {
+		/* The last round brought none, and now there are none left. */
+		l->refresh_ms = soon_ms;
+		lease_arm(core, l);
+	}
+}
+
+/* What the rule says now; never less than what the lease is good for already, which its holders may have been
+ * told, nor than what any seat is: its key must not end sooner, as another seat may make a majority with it
+ * later. */
+static int64_t
+renew_next_term_ms(const struct core *core, const struct lease *l)
+{
+	int64_t ruled = terms_lease_ms(core, l->resource->rule), kept, left = lease_told_ms(l) - core->now.ms;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (seat_of(l, i)->valid_ms - core->now.ms > left)
+			left = seat_of(l, i)->valid_ms - core->now.ms;
+	}
+	kept = left + drift_ms(left);
+	return kept > ruled ? kept : ruled;
+}
+
+/* Asks the seats of a lease that is held: all, or those that this round has not kept yet. */
+static void
+renew_ask(struct core *core, struct lease *l, bool all)
+{
+	int64_t kept_ms = lease_valid_from(l, l->round->sent_ms);
+	enum call_op op;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if ((all || seat_of(l, i)->valid_ms < kept_ms) && seat_question(core, l, i, &op))
+			seat_ask(core, l, i, op, l->valid_ms - core->now.ms, CALL_QUEUELESS);
+	}
+}
+
+void
+renew_begin(struct core *core, struct lease *l)
+{
+	assert(l->state == LEASE_HELD);
+	if (l->refreshing)
+		return;
+	l->dry = false;
+	lease_round(core, l, renew_next_term_ms(core, l), renew_short_of_tokens(l) ? tokens_block(core) : 0);
+	renew_ask(core, l, true);
+	l->refreshing = seats_asking(core, l) > 0;
+	l->refresh_ms = l->refreshing ? l->valid_ms : core->now.ms + renew_again_ms(core, l);
+	lease_arm(core, l);
+}
+
+/* The round that runs lacks some seats: asks them again, where that can be done by now. */
+static void
+renew_go_on(struct core *core, struct lease *l)
+{
+	renew_ask(core, l, false);
+	l->refresh_ms = core->now.ms + renew_again_ms(core, l);
+	lease_arm(core, l);
+}
+
+void
+renew_reclaim(struct core *core, struct lease *l, unsigned master)
+{
+	enum call_op op;
+
+	l->noted &= (uint8_t) ~(1U << master);
+	/* The only master decides about the lease, one of several about its seat. */
+	if (core->settings.masters == 1)
+		renew_begin(core, l);
+	else if (seat_question(core, l, master, &op))
+		seat_ask(core, l, master, op, l->valid_ms - core->now.ms, CALL_QUEUELESS);
+}
+
+void
+renew_now(struct core *core, struct lease *l)
+{
+	/* Where a round has just failed, the timer tries again, and sooner would not help. */
+	if (l->refresh_ms > core->now.ms + renew_again_ms(core, l))
+		renew_begin(core, l);
+}
+
+void
+renew_shared(struct core *core, struct lease *l)
+{
+	assert(l->state == LEASE_HELD && l->kind == KIND_EXCLUSIVE);
+	l->kind = KIND_SHARED;
+	l->wanted = false;
+	renew_begin(core, l);
+}
+
+void
+renew_catch_up(struct core *core, struct lease *l)
+{
+	if (l->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 3 * 2)
+		return;
+	if (l->refreshing)
+		renew_go_on(core, l);
+	else
+		renew_begin(core, l);
+}
+
+/* A round has brought enough, or can no longer: when to ask again. */
+static void
+renew_settle_round(struct core *core, struct lease *l, bool yes)
+{
+	int64_t valid_ms = seats_valid_ms(core, l), soon = renew_again_ms(core, l);
+	const struct round *t = l->round;
+
+	if (valid_ms > l->valid_ms)
+		l->valid_ms = valid_ms;
+	if (!l->refreshing)
+		return;
+	if (seats_until(core, l, lease_valid_from(l, t->sent_ms)) >= quorum_majority(core)) {
+		l->refreshing = false;
+		l->told = l->asked;
+		l->refresh_ms = l->told == l->kind ? lease_refresh_at(l, t->sent_ms) : core->now.ms;
+	} else {
+		l->refreshing = seats_asking(core, l) > 0;
+		if (!yes || !l->refreshing)
+			l->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
+		/* A master that was asked may stay silent while another one is back. */
+		else if (l->refresh_ms > core->now.ms + soon)
+			l->refresh_ms = core->now.ms + soon;
+	}
+	/* A guarded master has no tokens to give, a full one no room for the counter, and several may
+	 * disagree: asked again after a while. */
+	l->dry = !l->refreshing && t->asked_block > 0 && renew_short_of_tokens(l);
+	if (l->dry && l->vain < UINT8_MAX)
+		l->vain++;
+	if (l->dry && l->token > l->token_last && l->refresh_ms > core->now.ms + soon)
+		l->refresh_ms = core->now.ms + soon;
+}
+
+/*
+ * Somebody else has a majority, or nothing is left to stand on. As long as some seats are ours they keep
+ * others from a majority, and what the holder was told holds: the missing ones are acquired again.
+ */
+static bool
+renew_hopeless(const struct core *core, const struct lease *l)
+{
+	return seats_ours(core, l) == 0 || seats_holder(core, l) >= quorum_majority(core);
+}
+
+/* If the clocks of the masters were at fault and not ours, a holder relies on what it was told until it hears
+ * of the loss, and one that is cut off to the end. */
+static int64_t
+renew_relied_ms(const struct lease *l)
+{
+	int64_t told_ms = l->round != NULL ? l->round->told_ms : 0, until_ms = 0;
+
+	for (const struct grant *g = l->grants; g != NULL && until_ms < told_ms; g = g->after) {
+		int64_t relied_ms = grant_relied_ms(g);
+
+		if (relied_ms > until_ms)
+			until_ms = relied_ms < told_ms ? relied_ms : told_ms;
+	}
+	return until_ms;
+}
+
+/* The lease is gone, and what stood on it with it. */
+static void
+renew_lost(struct core *core, struct lease *l, enum loss_reason reason)
+{
+	int64_t from_ms = renew_relied_ms(l);
+
+	while (l->grants != NULL)
+		grant_lose(core, l->grants, reason);
+	/* Our keys may outlive our certainty of them: nobody should have to wait for their end. */
+	release_seats_from(core, l, from_ms);
+	lease_move(core, l, LEASE_NONE);
+	lease_clear(core, l);
+	dirty_add(core, l->resource);
+}
+
+/* It is renewed so for as long as the master is guarded: said once. */
+static void
+renew_note_reclaimed(struct core *core, struct lease *l, const struct vote *vote)
+{
+	uint8_t bit = (uint8_t)(1U << vote->master);
+
+	if (vote->op != CALL_RECLAIM) {
+		l->noted &= (uint8_t)~bit;
+		return;
+	}
+	if ((l->noted & bit) == 0)
+		emit_note(core, NOTE_RECLAIMED, l->resource, NULL, l->token,
+			l->round->questions[vote->master].asked_ms - core->now.ms, NULL);
+	l->noted |= bit;
+}
+
+void
+renew_vote(struct core *core, struct lease *l, const struct vote *vote)
+{
+	const struct round *t = l->round;
+	bool yes = vote->outcome == OUTCOME_YES;
+
+	if (yes)
+		renew_note_reclaimed(core, l, vote);
+	if (vote->outcome == OUTCOME_ERROR)
+		emit_note(core, NOTE_RENEW_FAILED, l->resource, NULL, 0, l->valid_ms - core->now.ms,
+			core->masters[vote->master].error);
+	/* In case the message that said so was lost. */
+	if (yes && vote->position > (l->lines && vote->master == l->queue_master))
+		lease_want(core, l);
+	else if (yes && l->kind == KIND_SHARED && core->now.ms - t->heard_ms >= LEASE_WANT_MS)
+		l->wanted = false;
+	if (renew_hopeless(core, l)) {
+		renew_lost(core, l, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
+		return;
+	}
+	lease_take_tokens(core, l);
+	renew_settle_round(core, l, yes);
+	/* Given by another memory, or other permits than the majority gave: it is asked for once more. */
+	if (yes && (!seat_is_ours(l, vote->master) ||
+			   t->questions[vote->master].incarnation != core->masters[vote->master].incarnation))
+		l->refresh_ms = core->now.ms;
+	lease_arm(core, l);
+	lease_quiet(core, l);
+	dirty_add(core, l->resource);
+}
+
+void
+renew_shortened(struct core *core, struct lease *l)
+{
+	int64_t valid_ms = seats_valid_ms(core, l);
+
+	if (valid_ms >= l->valid_ms)
+		return;
+	round_of(core, l)->told_ms = lease_told_ms(l);
+	l->valid_ms = valid_ms;
+	if (valid_ms <= core->now.ms)
+		renew_lost(core, l, LOSS_EXPIRED);
+	else
+		lease_arm(core, l);
+}
+
+void
+renew_emptied(struct core *core, struct lease *l)
+{
+	if (seats_ours(core, l) == 0) {
+		renew_lost(core, l, LOSS_TAKEN);
+	} else if (l->refreshing && seats_asking(core, l) == 0) {
+		l->refreshing = false;
+		l->refresh_ms = core->now.ms + core_jitter(core, 1, renew_soon_ms(l));
+		lease_arm(core, l);
+	}
+}
+
+void
+renew_timer(struct core *core, struct lease *l)
+{
+	if (l->resource->queue->count > 0)
+		l->idle_ms = 0;
+	/* It is given back before this step ends, unless somebody wants it by then who waits for what else
+	 * ends just now: then it goes on. */
+	if (l->idle_ms != 0 && core->now.ms >= l->idle_ms && lease_let_go(core, l))
+		dirty_add(core, l->resource);
+	if (core->now.ms >= l->valid_ms)
+		renew_lost(core, l, LOSS_EXPIRED);
+	else if (l->lines && core->now.ms >= l->round->line_ms)
+		lease_line_up(core, l);
+	else if (core->now.ms < l->refresh_ms)
+		lease_arm(core, l);
+	else if (l->refreshing)
+		renew_go_on(core, l);
+	else
+		renew_begin(core, l);
+}

@@ -1,0 +1,244 @@
+/*
+ * driver_context: what the handlers of verbs ask of the driver; see context.h. A part of driver.c.
+ */
+#include "daemon/driver_inner.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
+#include "daemon/core/view.h"
+#include "daemon/net/passing.h"
+#include "daemon/net/process.h"
+#include "daemon/redis/masters.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* A session that is bound goes on without its connections, and whoever looks wants to know whose it is. */
+void
+driver_keep_label(struct driver *d, conn_id id, const char *label)
+{
+	if (label && processes_count(d->processes) > 0) {
+		processes_keep_label(d->processes, core_session_of(d->core, id), label);
+	}
+}
+
+static void
+driver_on_command(void *arg, struct connection *c, const struct command *command)
+{
+	struct driver *d = arg;
+	struct identity *who = connection_identity(c);
+	driver_event(d, &(struct event){.type = EVENT_COMMAND, .conn = who->id, .command = command});
+	who->last_ms = d->now.ms;
+}
+
+static void
+driver_refuse(struct connection *c, const struct reply *error)
+{
+	connection_answered(c);
+	connection_reply(c, error);
+}
+
+static void
+driver_no_pidfd(struct reply *error, int fd)
+{
+	if (fd == PASSING_LOST) {
+		reply_error(error, CODE_LIMIT,
+			"the descriptor that came with SESSION BIND could not be taken: several came at "
+			"once, or this daemon has none left");
+	} else {
+		reply_error(error, CODE_ERR,
+			"no descriptor came with SESSION BIND: pass a pidfd of the process (SCM_RIGHTS) "
+			"over a Unix socket");
+	}
+}
+
+/* The process is watched before the core learns of it: then nothing can fail any more once it has answered.
+ */
+static void
+driver_on_bind(void *arg, struct connection *c)
+{
+	struct driver *d = arg;
+	const struct identity *who = connection_identity(c);
+	struct process process;
+	struct reply error;
+	int fd = connection_take_fd(c);
+	if (fd < 0) {
+		driver_no_pidfd(&error, fd);
+		driver_refuse(c, &error);
+		return;
+	}
+	if (process_identify(fd, who->peer.uid, &process, &error) != 0) {
+		close(fd);
+		driver_refuse(c, &error);
+		return;
+	}
+	bool known = processes_has(d->processes, process);
+	if (processes_watch(d->processes, process, fd, who->peer.uid, &error) != 0) {
+		driver_refuse(c, &error);
+		return;
+	}
+	d->apply.watch_wanted = false;
+	driver_event(d, &(struct event){.type = EVENT_BIND, .conn = who->id, .process = process});
+	if (d->apply.watch_wanted) {
+		processes_bind(d->processes, process, core_session_of(d->core, who->id));
+	} else if (!known) {
+		processes_forget(d->processes, process);
+	}
+}
+
+/* Masters are told apart by where they are and by the way to them, which the configuration says. */
+static void
+driver_on_masters(void *arg, struct connection *c, const struct command *command)
+{
+	static const enum masters_op ops[VERB_COUNT] = {
+		[VERB_MASTERS_REPLACE] = MASTERS_REPLACE,
+		[VERB_MASTERS_ADD] = MASTERS_ADD,
+		[VERB_MASTERS_ABORT] = MASTERS_ABORT,
+	};
+	struct driver *d = arg;
+	struct identity *who = connection_identity(c);
+	struct masters_ask ask = {.op = ops[command->verb]};
+	struct master_place found[MASTERS_NEW_MAX];
+	struct reply error;
+	char why[CONTEXT_TEXT_MAX];
+	size_t first = ask.op == MASTERS_REPLACE ? 1 : 0;
+	if (first > 0) {
+		ask.old = command->argv[0];
+	}
+	for (size_t i = first; i < command->argc; i++) {
+		struct master_place *one = &found[i - first];
+		if (d->find_master(d->main_arg, command->argv[i], one, why, sizeof why) != 0) {
+			reply_error(&error, CODE_ERR, "%s", why);
+			driver_refuse(c, &error);
+			return;
+		}
+		ask.places[i - first] = slice_of(one->place);
+		ask.ways[i - first] = slice_of(one->way);
+	}
+	driver_event(d, &(struct event){.type = EVENT_MASTERS, .conn = who->id, .masters = &ask});
+	who->last_ms = d->now.ms;
+}
+
+static void
+driver_on_heard(void *arg, struct connection *c)
+{
+	struct driver *d = arg;
+	conn_id id = connection_identity(c)->id;
+	if (core_wants_heartbeat(d->core, id)) {
+		driver_event(d, &(struct event){.type = EVENT_HEARD, .conn = id});
+	}
+}
+
+static void
+driver_on_peer(void *arg, struct connection *c)
+{
+	const struct identity *who = connection_identity(c);
+	driver_event(arg, &(struct event){.type = EVENT_PEER, .conn = who->id, .peer = &who->peer});
+}
+
+static void
+driver_on_deaf(void *arg, struct connection *c, bool no_push)
+{
+	const struct identity *who = connection_identity(c);
+	driver_event(arg, &(struct event){.type = EVENT_DEAF, .conn = who->id, .no_push = no_push});
+}
+
+static void
+driver_on_reset(void *arg, struct connection *c)
+{
+	conn_id before = connection_identity(c)->id;
+	if (connection_renumber(c) != 0) {
+		connection_close(c, END_CLEAN, "out of memory");
+		return;
+	}
+	driver_keep_label(arg, before, connection_identity(c)->label);
+	driver_event(arg, &(struct event){.type = EVENT_CLOSE, .conn = before, .end = END_CLEAN});
+	driver_open(arg, c);
+}
+
+/* Stays for so long at most; the service manager is to have as much patience, and some more. */
+#define NOTIFY_SPARE_MS 5000
+
+/* Nobody who holds is waited for any more. */
+static void
+driver_end(struct driver *d)
+{
+	int64_t now_ms = clock_ms();
+	d->waits = false;
+	d->draining = true;
+	d->drain_until_ms = now_ms + DRIVER_DRAIN_MS;
+	LOG_EVENT(d->log, LOG_INFO_LEVEL, "daemon.draining",
+		log_number("clients", (int64_t)connections_count(d->connections)));
+	notify_stopping(d->notify, "draining", driver_end_ms(d) - now_ms + NOTIFY_SPARE_MS);
+	listeners_close(&d->listeners);
+}
+
+/* Sockets stay open: whoever comes is told, and no other daemon is started for it meanwhile. */
+static void
+driver_begin_wait(struct driver *d, int64_t wait_ms)
+{
+	int64_t until_ms = clock_ms() + wait_ms;
+	if (!d->waits || until_ms < d->waits_until_ms) {
+		d->waits_until_ms = until_ms;
+	}
+	d->waits = true;
+	notify_stopping(d->notify, "draining", wait_ms + DRIVER_DRAIN_MS + NOTIFY_SPARE_MS);
+}
+
+void
+driver_drain(void *arg, struct connection *c, int64_t wait_ms)
+{
+	struct driver *d = arg;
+	bool waits = wait_ms > 0;
+	if (!d->draining && waits) {
+		driver_begin_wait(d, wait_ms);
+	} else if (!d->draining) {
+		driver_end(d);
+	}
+	driver_event(
+		d, &(struct event){
+			   .type = EVENT_DRAIN, .conn = c ? connection_identity(c)->id : 0, .waits = waits});
+}
+
+void
+driver_drain_turn(struct driver *d)
+{
+	if (d->waits && core_drained(d->core)) {
+		driver_end(d);
+	} else if (d->waits && clock_ms() >= d->waits_until_ms) {
+		driver_drain(d, NULL, 0);
+	}
+}
+
+int
+driver_reload(void *arg, char *text, size_t room)
+{
+	struct driver *d = arg;
+	/* It would listen again. */
+	if (d->draining) {
+		snprintf(text, room, "the daemon is ending: reload the next one");
+		return -1;
+	}
+	notify_reloading(d->notify);
+	int failed = d->reload(d->main_arg, text, room);
+	if (!failed) {
+		masters_find_again(d->masters);
+	}
+	LOG_EVENT(d->log, failed ? LOG_ERROR_LEVEL : LOG_INFO_LEVEL,
+		failed ? "daemon.reload_failed" : "daemon.reloaded", log_text("what", text));
+	service_reloaded(&d->service, failed != 0);
+	return failed;
+}
+
+const struct context_hooks driver_desk_hooks = {
+	.command = driver_on_command,
+	.bind = driver_on_bind,
+	.masters = driver_on_masters,
+	.heard = driver_on_heard,
+	.peer = driver_on_peer,
+	.no_push = driver_on_deaf,
+	.reset = driver_on_reset,
+	.drain = driver_drain,
+	.reload = driver_reload,
+};

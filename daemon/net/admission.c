@@ -1,0 +1,299 @@
+/*
+ * admission: see admission.h. Nobody here waits for a client: who is turned away gets one line, if it fits.
+ */
+#include "daemon/net/admission.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/stats.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+void
+admission_init(struct admission *admission, struct connections *connections, struct stats *stats,
+	struct log *log, void (*opened)(void *arg, struct connection *connection), void *arg)
+{
+	*admission = (struct admission){
+		.connections = connections, .stats = stats, .log = log, .opened = opened, .arg = arg};
+	TAILQ_INIT(&admission->strangers);
+}
+
+void
+admission_done(struct admission *admission)
+{
+	quota_done(&admission->quota);
+}
+
+void
+admission_set_limits(struct admission *admission, const struct admission_limits *limits)
+{
+	admission->limits = *limits;
+	admission->quota.most = limits->per_user;
+}
+
+void
+admission_set_short_of_memory(struct admission *admission, bool short_of_memory)
+{
+	admission->short_of_memory = short_of_memory;
+}
+
+/* However many are turned away, it is one line in a while. */
+static void
+admission_tell(struct admission *admission, const char *why)
+{
+	int64_t now_ms = clock_ms();
+	admission->stats->connections_rejected++;
+	admission->turned_away++;
+	if (now_ms >= admission->tell_at_ms) {
+		LOG_EVENT(admission->log, LOG_WARNING_LEVEL, "clients.turned_away", log_text("why", why),
+			log_number("count", admission->turned_away));
+		admission->turned_away = 0;
+		admission->tell_at_ms = now_ms + ADMISSION_TELL_MS;
+	}
+}
+
+static void
+admission_refuse(struct admission *admission, int fd, const char *why, const char *text)
+{
+	admission_tell(admission, why);
+	send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
+/* ---- strangers ---- */
+
+static size_t
+unauthenticated_most(const struct admission *admission)
+{
+	size_t share = admission->limits.clients / ADMISSION_STRANGERS_SHARE;
+	return share > 0 ? share : 1;
+}
+
+static void
+unauthenticated_enter(struct admission *admission, struct identity *who)
+{
+	who->stranger = true;
+	who->unauthenticated_ms = clock_ms();
+	TAILQ_INSERT_TAIL(&admission->strangers, who, strangers);
+	admission->unauthenticated_count++;
+}
+
+static void
+unauthenticated_leave(struct admission *admission, struct identity *who)
+{
+	if (who->stranger) {
+		who->stranger = false;
+		TAILQ_REMOVE(&admission->strangers, who, strangers);
+		admission->unauthenticated_count--;
+	}
+}
+
+/* The oldest stranger makes way at once: one that does not read must not linger. False: there is none. */
+static bool
+unauthenticated_evict(struct admission *admission)
+{
+	struct identity *who = TAILQ_FIRST(&admission->strangers);
+	if (!who) {
+		return false;
+	}
+	struct connection *c = connections_find(admission->connections, who->id);
+	unauthenticated_leave(admission, who);
+	if (c) {
+		admission_tell(admission, "too many have not logged in");
+		connection_error(c, CODE_LIMIT,
+			"more clients than have room wait to log in: connect again, and begin with AUTH");
+		connection_close(c, END_ABANDONED, "made way");
+		connections_flush(admission->connections);
+		connection_cut(c, END_ABANDONED, "made way");
+	}
+	return true;
+}
+
+/* One more is about to come. */
+static void
+unauthenticated_make_room(struct admission *admission)
+{
+	while (admission->unauthenticated_count >= unauthenticated_most(admission)) {
+		unauthenticated_evict(admission);
+	}
+}
+
+static bool
+admission_sort(void *arg, struct connection *c)
+{
+	struct admission *admission = arg;
+	struct identity *who = connection_identity(c);
+	bool stranger = admission->guarded && !who->local && !who->user;
+	if (stranger && !who->stranger) {
+		unauthenticated_enter(admission, who);
+	} else if (!stranger) {
+		unauthenticated_leave(admission, who);
+	}
+	return true;
+}
+
+void
+admission_set_guarded(struct admission *admission, bool guarded)
+{
+	admission->guarded = guarded;
+	connections_each(admission->connections, admission_sort, admission);
+}
+
+int64_t
+admission_wake_at(const struct admission *admission)
+{
+	const struct identity *who = TAILQ_FIRST(&admission->strangers);
+	return who ? who->unauthenticated_ms + admission->limits.login_ms : INT64_MAX;
+}
+
+void
+admission_turn(struct admission *admission)
+{
+	while (!TAILQ_EMPTY(&admission->strangers) && admission_wake_at(admission) <= clock_ms()) {
+		struct identity *who = TAILQ_FIRST(&admission->strangers);
+		struct connection *c = connections_find(admission->connections, who->id);
+		unauthenticated_leave(admission, who);
+		if (c) {
+			admission_tell(admission, "not logged in within limits.login-time");
+			connection_error(c, CODE_NOAUTH,
+				"nobody logged in for %" PRId64 " ms: connect again, and begin with AUTH",
+				admission->limits.login_ms);
+			connection_close(c, END_ABANDONED, "no login");
+		}
+	}
+}
+
+/* ---- coming and going ---- */
+
+static bool
+admission_full(const struct admission *admission)
+{
+	return connections_count(admission->connections) - admission->extra_count >=
+	       admission->limits.clients;
+}
+
+/* Whether there is room, and for whom it counts: a seat for a local user, none for an administrator beyond
+ * the limits. False: refused. */
+static bool
+admission_seat(
+	struct admission *admission, int fd, bool local, const struct peer *peer, struct quota_seat **seat)
+{
+	bool spare = peer->admin && admission->extra_count < ADMISSION_ADMIN_ROOM;
+	*seat = NULL;
+	while (admission_full(admission) && unauthenticated_evict(admission)) {
+	}
+	if (admission->short_of_memory || admission_full(admission)) {
+		if (!spare && admission->short_of_memory) {
+			admission_refuse(admission, fd, "memory",
+				"-LIMIT this daemon has as much memory as limits.memory or the system "
+				"allows\r\n");
+		} else if (!spare) {
+			admission_refuse(admission, fd, "limits.clients",
+				"-LIMIT this daemon serves as many clients as limits.clients allows\r\n");
+		}
+		return spare;
+	}
+	if (local) {
+		*seat = quota_enter_uid(&admission->quota, peer->uid);
+	}
+	if (local && !*seat && !spare) {
+		admission_refuse(admission, fd, "limits.sessions-per-user",
+			"-LIMIT this user has as many clients as limits.sessions-per-user allows\r\n");
+		return false;
+	}
+	return true;
+}
+
+void
+admission_accepted(void *arg, struct listener *listener, int fd, const struct peer *peer)
+{
+	struct admission *admission = arg;
+	struct quota_seat *seat;
+	bool local = listener_local(listener);
+	bool stranger = admission->guarded && !local;
+	if (stranger) {
+		unauthenticated_make_room(admission);
+	}
+	if (!admission_seat(admission, fd, local, peer, &seat)) {
+		return;
+	}
+	struct connection *c =
+		connections_add(admission->connections, fd, peer, local, listener_releases(listener));
+	if (!c) {
+		quota_leave(&admission->quota, seat);
+		admission_tell(admission, "out of memory");
+		return;
+	}
+	struct identity *who = connection_identity(c);
+	who->seat = seat;
+	who->extra = local && !seat;
+	connection_belongs(c, local ? quota_uid_number(peer->uid) : 0);
+	admission->extra_count += who->extra;
+	if (stranger) {
+		unauthenticated_enter(admission, who);
+	}
+	LOG_EVENT(admission->log, LOG_DEBUG_LEVEL, "client.open", log_number("client", (int64_t)who->id),
+		log_text("address", peer->address), log_number("uid", peer->uid),
+		log_number("pid", peer->pid));
+	admission->opened(admission->arg, c);
+}
+
+void
+admission_paused(void *arg, struct listener *listener, int error)
+{
+	struct admission *admission = arg;
+	admission->stats->connections_rejected++;
+	LOG_EVENT(admission->log, LOG_WARNING_LEVEL, "listener.paused",
+		log_text("address", listener_address(listener)), log_text("why", strerror(error)));
+}
+
+bool
+admission_login(struct admission *admission, struct connection *c, const char *name)
+{
+	struct identity *who = connection_identity(c);
+	if (who->local) {
+		return true; /* counted for its uid */
+	}
+	quota_leave(&admission->quota, who->seat);
+	who->seat = quota_enter_name(&admission->quota, name);
+	if (!who->seat) {
+		admission_tell(admission, "limits.sessions-per-user");
+		connection_error(
+			c, CODE_LIMIT, "this user has as many clients as limits.sessions-per-user allows");
+		connection_close(c, END_ABANDONED, "sessions-per-user");
+		return false;
+	}
+	connection_belongs(c, quota_name_number(name));
+	unauthenticated_leave(admission, who);
+	return true;
+}
+
+void
+admission_logout(struct admission *admission, struct connection *c)
+{
+	struct identity *who = connection_identity(c);
+	if (who->local) {
+		return;
+	}
+	quota_leave(&admission->quota, who->seat);
+	who->seat = NULL;
+	connection_belongs(c, 0);
+	if (admission->guarded && !who->stranger) {
+		unauthenticated_make_room(admission);
+		unauthenticated_enter(admission, who);
+	}
+}
+
+void
+admission_left(struct admission *admission, struct connection *c)
+{
+	struct identity *who = connection_identity(c);
+	unauthenticated_leave(admission, who);
+	quota_leave(&admission->quota, who->seat);
+	who->seat = NULL;
+	admission->extra_count -= who->extra;
+	who->extra = false;
+}

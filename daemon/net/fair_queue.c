@@ -1,0 +1,138 @@
+/*
+ * fair_queue: see fair_queue.h.
+ */
+#include "daemon/net/fair_queue.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static void
+user_init(struct fair_queue_user *user, uint64_t number)
+{
+	user->number = number;
+	user->connections = 0;
+	for (size_t line = 0; line < FAIR_QUEUE_LINES; line++) {
+		TAILQ_INIT(&user->waiting[line]);
+	}
+}
+
+void
+fair_queue_init(struct fair_queue *queue)
+{
+	TAILQ_INIT(&queue->users);
+	for (size_t line = 0; line < FAIR_QUEUE_LINES; line++) {
+		TAILQ_INIT(&queue->lines[line]);
+		queue->counts[line] = 0;
+	}
+	user_init(&queue->nobody, 0);
+}
+
+void
+fair_queue_done(struct fair_queue *queue)
+{
+	assert(TAILQ_EMPTY(&queue->users) && queue->nobody.connections == 0);
+	(void)queue;
+}
+
+/* Few users have connections at a time, and one is looked up only for a connection that comes or logs in: a
+ * list does. */
+static struct fair_queue_user *
+fair_queue_user_of(struct fair_queue *queue, uint64_t number)
+{
+	struct fair_queue_user *user;
+	if (number == 0) {
+		return &queue->nobody;
+	}
+	TAILQ_FOREACH (user, &queue->users, entry) {
+		if (user->number == number) {
+			return user;
+		}
+	}
+	user = malloc(sizeof *user);
+	if (!user) {
+		return &queue->nobody;
+	}
+	user_init(user, number);
+	TAILQ_INSERT_TAIL(&queue->users, user, entry);
+	return user;
+}
+
+void
+fair_queue_join(struct fair_queue *queue, struct fair_queue_place *place, uint64_t number)
+{
+	place->user = fair_queue_user_of(queue, number);
+	place->user->connections++;
+	place->line = FAIR_QUEUE_NONE;
+}
+
+static void
+fair_queue_remove(struct fair_queue *queue, struct fair_queue_place *place)
+{
+	struct fair_queue_user *user = place->user;
+	enum fair_queue_line line = place->line;
+	if (line == FAIR_QUEUE_NONE) {
+		return;
+	}
+	TAILQ_REMOVE(&user->waiting[line], place, entry);
+	if (TAILQ_EMPTY(&user->waiting[line])) {
+		TAILQ_REMOVE(&queue->lines[line], user, lines[line]);
+	}
+	queue->counts[line]--;
+	place->line = FAIR_QUEUE_NONE;
+}
+
+void
+fair_queue_leave(struct fair_queue *queue, struct fair_queue_place *place)
+{
+	struct fair_queue_user *user = place->user;
+	fair_queue_remove(queue, place);
+	user->connections--;
+	if (user->connections == 0 && user != &queue->nobody) {
+		TAILQ_REMOVE(&queue->users, user, entry);
+		free(user);
+	}
+}
+
+void
+fair_queue_change(struct fair_queue *queue, struct fair_queue_place *place, uint64_t number)
+{
+	enum fair_queue_line line = place->line;
+	fair_queue_leave(queue, place);
+	fair_queue_join(queue, place, number);
+	fair_queue_put(queue, place, line);
+}
+
+void
+fair_queue_put(struct fair_queue *queue, struct fair_queue_place *place, enum fair_queue_line line)
+{
+	struct fair_queue_user *user = place->user;
+	if (place->line == line) {
+		return;
+	}
+	fair_queue_remove(queue, place);
+	if (line == FAIR_QUEUE_NONE) {
+		return;
+	}
+	if (TAILQ_EMPTY(&user->waiting[line])) {
+		TAILQ_INSERT_TAIL(&queue->lines[line], user, lines[line]);
+	}
+	TAILQ_INSERT_TAIL(&user->waiting[line], place, entry);
+	queue->counts[line]++;
+	place->line = line;
+}
+
+struct fair_queue_place *
+fair_queue_next(struct fair_queue *queue, enum fair_queue_line line)
+{
+	struct fair_queue_user *user = TAILQ_FIRST(&queue->lines[line]);
+	if (!user) {
+		return NULL;
+	}
+	struct fair_queue_place *place = TAILQ_FIRST(&user->waiting[line]);
+	fair_queue_remove(queue, place);
+	if (!TAILQ_EMPTY(&user->waiting[line])) {
+		TAILQ_REMOVE(&queue->lines[line], user, lines[line]);
+		TAILQ_INSERT_TAIL(&queue->lines[line], user, lines[line]);
+	}
+	return place;
+}
