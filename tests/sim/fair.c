@@ -48,10 +48,28 @@ answered(struct host *h, struct fair *f, const struct vote *v)
 	f->began = a->began;
 }
 
+static bool
+keeps(enum call_op op)
+{
+	return op == CALL_ACQUIRE || op == CALL_RENEW || op == CALL_RECLAIM;
+}
+
+void
+fair_call(struct host *h, const struct call *call)
+{
+	if (!keeps(call->op))
+		return;
+	struct fair *f = fair_of(h, call->name);
+	f->asking++;
+	f->asked = call->kind;
+}
+
 void
 fair_before(struct host *h, const struct event *event)
 {
 	struct slice name = name_in(h, event);
+	if (event->type == EVENT_VOTE && keeps(event->vote->op) && fair_of(h, event->vote->name)->asking > 0)
+		fair_of(h, event->vote->name)->asking--;
 	if (name.n == 0)
 		return;
 	struct fair *f = fair_of(h, name);
@@ -245,11 +263,28 @@ check_served(struct host *h, unsigned name, int64_t now_ms)
 			h->index, checker_name(name));
 }
 
+/* Readers elsewhere need not wait for readers here: who shares a lease for them tells the masters at once,
+ * unless they are being asked about it (3.21). */
+static void
+check_shared(struct host *h, unsigned name, int64_t now_ms)
+{
+	struct fair *f = &h->world->fair[h->index][name];
+	struct resource_view view;
+	bool held = core_view_resource(h->core, now_ms, slice_of(checker_name(name)), &view) &&
+		    view.limit == 0 && strcmp(view.lease, "held") == 0;
+	if (held && f->waited && !view.wanted && view.holds > 0 && view.kind == KIND_SHARED &&
+		f->asked != KIND_SHARED && f->asking == 0 && has_masters(h))
+		world_fail(h->world, "order: d%u shares %s with readers elsewhere, and tells no master",
+			h->index, checker_name(name));
+	f->waited = held && view.wanted;
+}
+
 void
 fair_step(struct host *h, int64_t now_ms)
 {
 	for (unsigned i = 0; i < h->world->plan.names; i++) {
 		struct fair *f = &h->world->fair[h->index][i];
+		check_shared(h, i, now_ms);
 		if (f->freed && !h->draining)
 			check_served(h, i, now_ms);
 		f->freed = false;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct call;
 struct event;
 struct host;
 struct wait;
@@ -37,7 +38,13 @@ struct fair {
 	int64_t said_us;  /* any master said that somebody has it, or comes before */
 	bool freed;       /* a hold ended, or is shared now, in the step that runs */
 	int64_t stale_us; /* nobody elsewhere has wanted it since, and the daemon thinks so */
+	bool waited;      /* the lease was held and wanted after the last step */
+	enum kind asked;  /* as which the masters were asked to keep it last */
+	unsigned asking;  /* so many such calls are not answered */
 };
+
+/* A daemon asks a master. */
+void fair_call(struct host *host, const struct call *call);
 
 /* Before and after a message, or a master's answer, is told to a daemon. */
 void fair_before(struct host *host, const struct event *event);

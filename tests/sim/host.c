@@ -393,6 +393,7 @@ perform_call(struct host *h, const struct call *call)
 	tally_called(h, call);
 	awaits_called(h, call);
 	ruled_call(h, call);
+	fair_call(h, call);
 	if (h->moving[call->master] || h->place[call->master] == PLAN_MASTERS_MAX) {
 		wire_unsent(h, call);
 		return;
