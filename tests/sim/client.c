@@ -205,6 +205,9 @@ client_lock(struct client *c)
 	/* What somebody else's session keeps has to end without him, too. */
 	if (rng_percent(rng, 15) || client_shares(c))
 		r->max_hold_ms = rng_range(rng, 1, 2 * lease);
+	/* Both may end it in the same instant. */
+	if (r->lease_ms > 0 && r->max_hold_ms > 0 && rng_percent(rng, 40))
+		r->max_hold_ms = r->lease_ms;
 	if (rng_percent(rng, 15))
 		r->tries = rng_range(rng, 1, 4);
 	r->validity = rng_percent(rng, 30);
