@@ -1,41 +1,45 @@
 /*
- * acquire: asking the masters for a lease, from the question to all of them to the refusal.
+ * acquire: a round that asks the masters for a lease, from the first question to the lease or the refusal.
  *
- * All that can be asked are asked at once. A majority wins; a minority is given back at once, on the same
- * links. One of them, home, has the queue of the name: its "not your turn" counts whatever the others say,
- * and its word on when to come back. Who gave a lease back while another daemon waits, or stands behind
- * others, asks home alone at first, so as not to take a master from the one whose turn it is; the others
- * only when home leaves that open, when it turns out to be the head, or when home is held by the same one as
- * at the last look: somebody gone may be there alone. Who lost without a winner comes back soon, but not all
- * at the same time.
+ * All masters that can be asked are asked at once. A majority wins; a minority is released at once, on the
+ * same links. One of the masters, the queue master, keeps the queue of the name. Its "not your turn" counts
+ * whatever the other masters say, and it says when to ask again.
+ *
+ * A daemon that has released the lease while another daemon waits, or that is behind others in the queue,
+ * asks the queue master alone at first. So it does not take a master from the daemon whose turn it is. It
+ * asks the other masters only if the queue master has no objection, if this daemon turns out to be the head
+ * of the queue, or if the queue master names the same holder as last time: a holder that is gone may be
+ * remembered there alone. If a round has no winner, its daemons ask again soon, at different times.
  */
 #ifndef CORE_ACQUIRE_H
 #define CORE_ACQUIRE_H
 
 #include "daemon/core/state.h"
 
-/* NONE or WAITING: asks, for what the first waiter wants. A majority must be usable (quorum_usable). */
+/* NONE or WAITING: begins a round, for what the first waiter wants. A majority must be usable
+ * (quorum_usable). */
 void acquire_begin(struct core *core, struct lease *l);
 
-/* NONE, just given back: lets somebody else have it who does not stand in our queue, and then asks again. */
+/* NONE, just released: leaves time for a foreign client, which has no place in our queue, and then asks
+ * again. */
 void acquire_rest(struct core *core, struct lease *l);
 
-/* ACQUIRING: an answer, which lease_heard() has taken. */
+/* ACQUIRING: handles an answer that lease_heard() has accepted. */
 void acquire_vote(struct core *core, struct lease *l, const struct vote *vote);
 
-/* ACQUIRING: the answers take too long. WAITING: time to look again. */
+/* ACQUIRING: the answers take too long. WAITING: time to ask again. */
 void acquire_timer(struct core *core, struct lease *l);
 
-/* A wake-up for this name from that master: home calls the head of its queue. */
+/* That master sent a wake-up for this name: the queue master calls the head of its queue. */
 void acquire_called(struct core *core, struct lease *l, unsigned master);
 
-/* A wake-up may have been missed, or a master can be asked again. That does not make us the head: with
- * several masters one of them may come and go many times a second, and whoever takes that for a call takes
- * the others from the one whose turn it is each time. */
+/* A wake-up may have been missed, or a master can be asked again. This does not make us the head of the
+ * queue: with several masters, one of them may come and go many times a second, and if each time counted as a
+ * call, this daemon would take the others from the daemon whose turn it is. */
 void acquire_look(struct core *core, struct lease *l);
 
-/* WAITING, without a majority that could be asked: gives up our place in the queue, and forgets what was
- * there of another kind. */
+/* WAITING, and no majority can be asked: gives up our place in the queue, and forgets a lock of another kind
+ * or limit that was found there. */
 void acquire_step_back(struct core *core, struct lease *l);
 
 #endif

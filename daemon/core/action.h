@@ -1,8 +1,8 @@
 /*
- * action: what the core wants done. The driver performs actions in order after core_step() returned.
+ * action: what the core wants done. The driver carries out actions in order after core_step() has returned.
  *
- * Pointers and slices in an action stay valid until the next core_step(), also when what they belong to has
- * ended meanwhile.
+ * Pointers and slices in an action stay valid until the next core_step(), even if the object they belong to
+ * has ended meanwhile.
  */
 #ifndef CORE_ACTION_H
 #define CORE_ACTION_H
@@ -18,11 +18,11 @@ enum action_type {
 	ACTION_PUSH,   /* conn, push: out of band, RESP3 connections only */
 	ACTION_CLOSE,  /* conn: flush and close it; EVENT_CLOSE follows as usual */
 	ACTION_CALL,   /* call: one vote follows */
-	ACTION_LISTEN, /* listen: hear of the ends of somebody else's locks of a name, by EVENT_WAKE, or no
-			  longer */
-	ACTION_MASTER, /* move: a slot is reached at another place from now on. The calls under way there are
-			  answered UNKNOWN first, and its links are down; then it is connected to */
-	ACTION_WATCH,  /* process: tell EVENT_EXIT when it ends */
+	ACTION_LISTEN, /* listen: tell the end of a foreign client's lock of a name by EVENT_WAKE, or stop
+			  doing so */
+	ACTION_MASTER, /* move: a slot has another place from now on. The calls under way there are answered
+			  UNKNOWN first, and its links go down; then it is connected to */
+	ACTION_WATCH,  /* process: send EVENT_EXIT when it ends */
 	ACTION_NOTE    /* note: for the log, the EVENTS stream and the counters */
 };
 
@@ -41,37 +41,36 @@ struct push {
 
 /* What happened: NOTE(id, event name in logs and EVENTS, level) */
 #define NOTES(NOTE)                                                                                          \
-	NOTE(GRANTED, "lock.granted", DEBUG)              /* a session holds it */                           \
-	NOTE(RELEASED, "lock.released", DEBUG)            /* its holder ended the hold */                    \
-	NOTE(LOST, "lock.lost", WARNING)                  /* the hold ended otherwise; text: reason */       \
-	NOTE(WITHHELD, "lock.withheld", INFO)             /* abandoned: not granted on for ttl_ms */         \
-	NOTE(TIMEOUT, "lock.timeout", DEBUG)              /* WAIT was over */                                \
-	NOTE(DEADLOCK, "lock.deadlock", INFO)             /* a wait was refused; text: the cycle */          \
-	NOTE(LEASED, "lease.acquired", DEBUG)             /* the daemon has the lease at the master */       \
-	NOTE(UNLEASED, "lease.released", DEBUG)           /* and gave it back */                             \
-	NOTE(RECLAIMED, "lease.reclaimed", INFO)          /* and re-asserted it at a restarted master */     \
-	NOTE(LATCH_SET, "latch.set", DEBUG)               /* a session made it; it lives for ttl_ms */       \
-	NOTE(LATCH_OPENED, "latch.opened", DEBUG)         /* this daemon knows that it is open */            \
-	NOTE(LATCH_LOST, "latch.lost", WARNING)           /* the master may have forgotten part of it */     \
-	NOTE(RENEW_FAILED, "lease.renew_failed", WARNING) /* text: why; it is tried again while valid */     \
-	NOTE(DETACHED, "session.detached", INFO)          /* lost its last connection; for ttl_ms */         \
+	NOTE(GRANTED, "lock.granted", DEBUG)      /* a session holds the lock */                             \
+	NOTE(RELEASED, "lock.released", DEBUG)    /* its holder ended the hold */                            \
+	NOTE(LOST, "lock.lost", WARNING)          /* the hold ended otherwise; text: reason */               \
+	NOTE(WITHHELD, "lock.withheld", INFO)     /* abandoned: not granted again for ttl_ms */              \
+	NOTE(TIMEOUT, "lock.timeout", DEBUG)      /* WAIT ended */                                           \
+	NOTE(DEADLOCK, "lock.deadlock", INFO)     /* a wait was refused; text: the cycle */                  \
+	NOTE(LEASED, "lease.acquired", DEBUG)     /* the daemon has the lease at the masters */              \
+	NOTE(UNLEASED, "lease.released", DEBUG)   /* the daemon released the lease */                        \
+	NOTE(RECLAIMED, "lease.reclaimed", INFO)  /* the lease was re-asserted at a restarted master */      \
+	NOTE(LATCH_SET, "latch.set", DEBUG)       /* a session made it; it lives for ttl_ms */               \
+	NOTE(LATCH_OPENED, "latch.opened", DEBUG) /* this daemon knows that it is open */                    \
+	NOTE(LATCH_LOST, "latch.lost", WARNING)   /* the master may have forgotten part of it */             \
+	NOTE(RENEW_FAILED, "lease.renew_failed", WARNING) /* text: why; retried while the lease is valid */  \
+	NOTE(DETACHED, "session.detached", INFO)          /* lost its last connection; kept for ttl_ms */    \
 	NOTE(RESUMED, "session.resumed", INFO)            /* has a connection again; ttl_ms were left */     \
-	NOTE(EXPIRED, "session.expired", INFO)            /* nobody came back for it */                      \
+	NOTE(EXPIRED, "session.expired", INFO)            /* its grace ended without a connection */         \
 	NOTE(SILENT, "session.silent", WARNING)           /* no request for ttl_ms: closed */                \
 	NOTE(MASTER_AWAY, "master.away", WARNING)         /* text: why */                                    \
-	NOTE(MASTER_SILENT, "master.silent",                                                                 \
-		WARNING) /* asked, and no answer for ttl_ms; once for a stretch */                           \
-	NOTE(MASTER_GUARDED, "master.guarded", WARNING) /* forgot or may have forgotten; for ttl_ms */       \
-	NOTE(MASTER_ADMITTED, "master.admitted", INFO)  /* in full use */                                    \
-	NOTE(MASTERS_AGREED, "masters.agreed", INFO)    /* text: the set of masters */                       \
-	/* Another set is to follow, or will not after all; text: it */                                      \
+	NOTE(MASTER_SILENT, "master.silent", WARNING)     /* no answer for ttl_ms; once for a stretch */     \
+	NOTE(MASTER_GUARDED, "master.guarded", WARNING)   /* forgot or may have forgotten; for ttl_ms */     \
+	NOTE(MASTER_ADMITTED, "master.admitted", INFO)    /* in full use */                                  \
+	NOTE(MASTERS_AGREED, "masters.agreed", INFO)      /* text: the set of masters */                     \
+	/* Another set is to follow, or is given up; text: the set */                                        \
 	NOTE(MASTERS_CHANGE, "masters.change_begun", INFO)                                                   \
 	NOTE(MASTERS_DROPPED, "masters.change_dropped", WARNING)                                             \
 	NOTE(MASTER_LEAPT, "master.leapt", WARNING)   /* its clock went forward by ttl_ms */                 \
 	NOTE(MASTER_FLOOR, "master.floor", WARNING)   /* its tokens go on above a guess; text: why */        \
 	NOTE(MASTER_REFUSED, "master.refused", ERROR) /* cannot be used; text: why and what to change */     \
 	NOTE(MASTER_ERROR, "master.error", WARNING)   /* text: its words; once for a stretch */              \
-	NOTE(CLONED, "daemon.cloned", ERROR)          /* a copy of this process runs: it ends */             \
+	NOTE(CLONED, "daemon.cloned", ERROR)          /* a copy of this process runs: this one ends */       \
 	NOTE(STALLED, "daemon.stalled", WARNING)      /* a turn came ttl_ms late; leases were checked first */
 
 enum note_type {
@@ -118,7 +117,7 @@ struct action {
 	} u;
 };
 
-/* A growing list; the driver empties it after performing it and uses it again. */
+/* A growing list; the driver empties it when its actions are carried out, and uses it again. */
 struct actions {
 	struct action *list;
 	size_t n;
@@ -126,7 +125,7 @@ struct actions {
 };
 
 void actions_init(struct actions *a);
-/* None are in it any more. The memory of very many goes back. */
+/* Empties the list. The memory of a very long one is freed. */
 void actions_empty(struct actions *a);
 void actions_done(struct actions *a);
 

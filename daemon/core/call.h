@@ -1,16 +1,16 @@
 /*
- * call: one script to be run at the master for one name, and vote: what came of it.
+ * call: one script to be run at a master, mostly about one name; and vote: its answer.
  *
  * The core emits calls (action.h) and takes exactly one vote for each (event.h). The adapter
  * (daemon/redis/call.c) puts calls of one operation that arise together into one script call, and takes the
  * answer apart again. Calls of one link about one name run at the master in the order in which the core
- * emitted them; one about no name (HELLO, ADMIT) runs behind all that came before it on its link, and before
- * all that came after.
+ * emitted them. A call about no name (HELLO, ADMIT) runs after all calls that came before it on its link, and
+ * before all that came after it.
  *
  * Clocks: *_ms are durations; deadline_us and time_us are the master's own TIME in microseconds.
  *
- * Kinds: an exclusive lease is all there is at its key. Shared leases and permits are members of a group, one
- * for each daemon or for each permit; slots are the numbers of the permits as text, "3,7", in rising order.
+ * Kinds: an exclusive lease is alone at its key. Shared leases and permits are members of a group, one for
+ * each daemon or for each permit; slots are the numbers of the permits as text, "3,7", in rising order.
  */
 #ifndef CORE_CALL_H
 #define CORE_CALL_H
@@ -23,15 +23,15 @@
 
 /* CALL_OP(name, script): each operation is the script lua/<script>.lua. */
 #define CALL_OPS(CALL_OP)                                                                                    \
-	CALL_OP(HELLO, hello)     /* who are you, do you remember us; opens a guard where it must */         \
+	CALL_OP(HELLO, hello)     /* who are you, do you remember us; begins a guard if necessary */         \
 	CALL_OP(ADMIT, admit)     /* the guard is over: raise the token floor, admit the master */           \
 	CALL_OP(ACQUIRE, acquire) /* take the lease, or a place in the queue */                              \
-	CALL_OP(RENEW, renew)     /* keep the lease, perhaps with a new block of tokens */                   \
+	CALL_OP(RENEW, renew)     /* renew the lease, perhaps with a new block of tokens */                  \
 	CALL_OP(RECLAIM, reclaim) /* re-assert a valid lease while the master is guarded */                  \
 	CALL_OP(RELEASE, release) /* end the lease of this attempt, wake the head of the queue */            \
 	CALL_OP(LEAVE, leave)     /* give up this daemon's place in the queue */                             \
 	CALL_OP(LATCH, latch)     /* set a latch, count it down, or look at it */                            \
-	CALL_OP(ENTER, enter)     /* take one for a writer here who waits for our own readers */
+	CALL_OP(ENTER, enter)     /* take a place in the queue for a writer here */
 
 enum call_op {
 #define CALL_OP(name, script) CALL_##name,
@@ -42,8 +42,8 @@ enum call_op {
 
 /* LATCH_OP(name, word): what is done to a latch. */
 #define LATCH_OPS(LATCH_OP)                                                                                  \
-	LATCH_OP(SET, "set")   /* unless there is one */                                                     \
-	LATCH_OP(DOWN, "down") /* say how many steps somebody has done, once or more often */                \
+	LATCH_OP(SET, "set")   /* make a latch, unless there is one */                                       \
+	LATCH_OP(DOWN, "down") /* report how many steps a session has done; a repeat counts once */          \
 	LATCH_OP(LOOK, "look") /* how many are left */
 
 enum latch_op {
@@ -53,30 +53,30 @@ enum latch_op {
 		LATCH_OP_COUNT
 };
 
-/* Who else locks a name, in his way, which is then ours as well: INTEROP(id) */
+/* Which foreign library locks the name as well, by rules of its own, which then bind us: INTEROP(id) */
 enum interop {
 	INTEROP_NONE,
-	INTEROP_STRING,  /* a string with a time to live at a key of his; nobody is told of anything */
+	INTEROP_STRING,  /* a string with a time to live at a key of its own; its end is not told */
 	INTEROP_REDISSON /* a hash at the bare name; the end of a hold is published */
 };
 
-/* An attempt number is a count, with so many random bits below it: two copies of one process count on from
- * the same number, and must not take each other's leases for their own. */
+/* An attempt number is a count with so many random bits below it. Two copies of one process count on from the
+ * same number, and must not take each other's leases for their own. */
 #define ATTEMPT_CHANCE_BITS 22
 
 /* How far a set of masters has come at one of them (masterset.h). */
 enum agreement { AGREEMENT_NONE, AGREEMENT_OFFERED, AGREEMENT_ACCEPTED, AGREEMENT_AGREED };
 
-/* How far the next set has come there, or may go. In a HELLO alone: the server has left the
- * set; offered in place of a later one, because another member has accepted it. */
+/* How far the next set has come there, or may go. HELLO only: LEFT: the server has left the set; INSISTED:
+ * offered in place of a later set, because another member has accepted it. */
 enum next_step { NEXT_NONE, NEXT_OFFERED, NEXT_ACCEPTED, NEXT_LEFT, NEXT_INSISTED };
 
-/* A set of masters that is to follow the one that is agreed on (masterset.h). */
+/* A set of masters that is to follow the agreed one (masterset.h). */
 struct next_set {
 	struct slice set; /* n == 0: none */
 	struct slice places;
 	enum next_step step;
-	uint32_t tag; /* HELLO alone */
+	uint32_t tag; /* HELLO only */
 };
 
 /*
@@ -88,64 +88,62 @@ struct call {
 	unsigned master;  /* which master, 0-based, in the order of the configuration */
 	unsigned link;    /* which link of its pool, 0-based; a name always uses the same one */
 	uint64_t attempt; /* the owner's second half; for HELLO and ADMIT a serial; returned in the vote */
-	uint64_t incarnation; /* the master's memory this call is meant for; HELLO: a fresh candidate */
+	uint64_t incarnation; /* the master's memory for which this call is meant; HELLO: a fresh candidate */
 	int64_t mark;         /* the greatest token that this master has told this daemon (lua/node.inc) */
 	struct slice name;    /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
-	enum interop interop; /* who else locks it */
+	enum interop interop; /* the foreign library that locks it as well */
 	const char *key;      /* key template with one '%' for the name; NULL: NAMESPACE:{%} */
 	int64_t ttl_ms;       /* ACQUIRE, RENEW, RECLAIM: lifetime of the key, L + J, > 0 */
-	int64_t deadline_us;  /* ACQUIRE, RECLAIM: refuse yourself when executed later than this TIME;
-				 RELEASE: > 0: an acquire may still be under way, the vote must tell the time
-			       */
+	int64_t deadline_us;  /* ACQUIRE, RECLAIM: the call refuses itself if it runs later than this TIME;
+				 RELEASE: > 0: an acquire may still be under way, and the vote must tell the
+				 time */
 	int64_t token;  /* ACQUIRE: proposal; RECLAIM, HELLO, ADMIT: highest token known; RENEW: proposal */
 	enum kind kind; /* of the lease; RENEW with SHARED makes an exclusive lease of ours a shared one;
 			   HELLO, ADMIT, LATCH: EXCLUSIVE */
-	uint32_t set; /* the set of masters this call is meant for (masterset.h); 0: none is agreed on yet */
-	bool fenced;  /* each name counts its own tokens, as N masters need it; else the master counts for all
-		       */
+	uint32_t set;   /* the set of masters for which this call is meant (masterset.h); 0: none is agreed on
+			   yet */
+	bool fenced;    /* each name counts its own tokens, as several masters need it; else the master counts
+			   for all */
 	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
-			     CALL_QUEUELESS: the queue of this name lives on another master. RELEASE:
-			     lifetime of a place at the head, to which it goes back; 0: none. ENTER: of a
-			     place. LATCH LOOK: for how long messages about it are wanted, 0: none */
+			     CALL_QUEUELESS: the queue of this name lives on another master. RELEASE: lifetime
+			     of a place at the head, to which this daemon goes back; 0: none. ENTER: of a
+			     place. LATCH LOOK: for how long messages about the latch are wanted, 0: none */
 	union {
 		/* HELLO and ADMIT: the set of masters, and how far it may go at this one (masterset.h). Texts
-		 * are valid as the name is. */
+		 * are valid as long as the name is. */
 		struct {
-			uint64_t id;            /* for the master, if it has none or lost it */
+			uint64_t id;            /* for the master, if it has none or has lost it */
 			struct slice masterset; /* n == 0: not known yet */
 			struct slice places;
-			struct next_set next; /* and the one that is to follow it */
+			struct next_set next; /* the set that is to follow it */
 			enum agreement agreement;
-			struct slice nonces; /* of this greeting, 16 hexadecimal digits, and behind it, each
-						after a space, of greetings before it */
-			bool leaves;         /* this daemon ends, and nobody relies on a lease of it: HELLO
-						alone, which ends its registration */
-			uint64_t doubted;    /* the memory whose clock has leapt, as this daemon sees it; 0:
-						none */
-			int64_t wanted_ms;   /* the longest lease that this daemon would take (terms.h) */
-			int64_t guarded_ms;  /* and the longest that its guards wait for, >= wanted_ms */
+			struct slice nonces; /* of this greeting, 16 hexadecimal digits; then, each after a
+						space, those of greetings before it */
+			bool leaves; /* this daemon ends, and no client relies on a lease of it: HELLO then
+					only ends its registration */
+			uint64_t doubted;   /* the memory whose clock has leapt, as seen here; 0: none */
+			int64_t wanted_ms;  /* the longest lease that this daemon would take (terms.h) */
+			int64_t guarded_ms; /* the longest lease that its guards wait for, >= wanted_ms */
 		};
-		/* All that are about a lease: see call_about_lease(). */
+		/* Calls about a lease: see call_about_lease(). */
 		struct {
-			int64_t newest;     /* RECLAIM: newest token of this lease: of two that reclaim, the
-					       newer one is right */
-			int64_t block;      /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the
-					       block it has */
-			int64_t limit;      /* PERMITS: how many the name has */
-			int64_t permits;    /* PERMITS: how many of them are wanted, 1 .. limit */
-			int64_t hint;       /* PERMITS, ACQUIRE: look for free ones from this number on,
-					       modulo limit */
-			struct slice slots; /* PERMITS: exactly these; n == 0 (ACQUIRE alone): any. Valid as
-					       the name is */
+			int64_t newest; /* RECLAIM: newest token of this lease: of two reclaims, the newer one
+					   is right */
+			int64_t block;  /* ACQUIRE, RENEW: how many tokens to reserve; RENEW: 0 keeps the
+					   present block */
+			int64_t limit;  /* PERMITS: how many the name has */
+			int64_t permits; /* PERMITS: how many of them are wanted, 1 .. limit */
+			int64_t hint;    /* PERMITS, ACQUIRE: look for free ones from this number on, modulo
+					    limit */
+			struct slice slots; /* PERMITS: exactly these; n == 0 (ACQUIRE only): any. Valid as
+					       long as the name is */
 		};
-		/* LATCH. ttl_ms: SET, how long it lives, 0: a day and one more with each use; deadline_us:
+		/* LATCH. ttl_ms: SET: how long it lives, 0: a day, and one more with each use; deadline_us:
 		 * SET. */
 		struct {
 			enum latch_op latch_op;
-			uint64_t latch; /* SET: the latch will be known by it, never used before; DOWN: which
-					   one is meant */
-			int64_t steps;  /* SET: how many open it; DOWN: how many are done by this session and
-					   tag */
+			uint64_t latch;   /* SET: the latch's id, never used before; DOWN: which latch */
+			int64_t steps;    /* SET: how many open it; DOWN: how many are done */
 			uint64_t session; /* DOWN */
 			struct slice tag; /* DOWN: n == 0: none. Valid until the vote for this call has been
 					     given */
@@ -153,32 +151,32 @@ struct call {
 	};
 };
 
-/* Whether a call is about a lease, or a place in the queue for one. */
+/* Whether a call is about a lease, or about a place in the queue for one. */
 static inline bool
 call_about_lease(enum call_op op)
 {
 	return op != CALL_HELLO && op != CALL_ADMIT && op != CALL_LATCH;
 }
 
-/* As queue_ms: neither take a place nor heed those of others. */
+/* As queue_ms: neither take a place nor respect those of others. */
 #define CALL_QUEUELESS (-1)
 
 enum outcome {
-	OUTCOME_YES,  /* granted, kept, reclaimed, released, left, admitted, greeted; LATCH: see vote.latch */
-	OUTCOME_BUSY, /* ACQUIRE: somebody else has it, or is ahead in the queue */
-	OUTCOME_NO,   /* RENEW, RELEASE: not ours (any more); RECLAIM: somebody else reclaimed a newer one;
-			 LATCH: there is none, or, with vote.latch.id, none that counts: it was set before the
-			 master's memory changed */
-	OUTCOME_LATE, /* executed after deadline_us; nothing was done */
+	OUTCOME_YES,  /* granted, renewed, released, left, admitted, greeted...; LATCH: see vote.latch */
+	OUTCOME_BUSY, /* ACQUIRE: another daemon has the lease, or is ahead in the queue */
+	OUTCOME_NO, /* RENEW, RELEASE: not ours, or no longer; RECLAIM: another daemon reclaimed a newer one;
+		       LATCH: there is none, or, with vote.latch.id, none that counts: it was set before the
+		       master's memory changed */
+	OUTCOME_LATE,      /* executed after deadline_us; nothing was done */
 	OUTCOME_FORGOTTEN, /* the incarnation is not the one meant, or the master is not admitted (ACQUIRE,
 			      RENEW), or is admitted (RECLAIM), or takes no lease as long, or knows of a
 			      longer one to guard (ADMIT); nothing was done: greet it again */
 	OUTCOME_WRONGKIND, /* the key holds something that is not our kind of lock; nothing was touched */
-	OUTCOME_LIMIT,   /* PERMITS: the name has another LIMIT while any of them are taken, see vote.limit */
-	OUTCOME_DEMOTED, /* READONLY, LOADING, MASTERDOWN, ...: not a master now; greet it again */
-	OUTCOME_ERROR,   /* another error of the master, quoted in text; nothing was done for this name */
-	OUTCOME_UNKNOWN, /* it may have left, and its answer was lost */
-	OUTCOME_UNSENT   /* it never left: no such link up, or the output was full */
+	OUTCOME_LIMIT,     /* PERMITS: the name has another LIMIT while permits are taken, see vote.limit */
+	OUTCOME_DEMOTED,   /* READONLY, LOADING, MASTERDOWN, ...: not a master now; greet it again */
+	OUTCOME_ERROR,     /* another error of the master, quoted in text; nothing was done for this name */
+	OUTCOME_UNKNOWN,   /* the call may have left, and its answer was lost */
+	OUTCOME_UNSENT     /* the call never left: the link was not up, or the output was full */
 };
 
 /* Why a master that answered HELLO cannot be used: GREETING(name, text for people) */
@@ -211,24 +209,24 @@ struct latch_state {
 struct vote {
 	enum call_op op;
 	enum outcome outcome;
-	unsigned master;     /* of the call */
-	unsigned link;       /* of the call */
-	uint64_t attempt;    /* of the call */
-	struct slice name;   /* of the call */
-	int64_t time_us;     /* the master's TIME when the script ran; 0 when no script answered, or it did
-				not have to tell */
+	unsigned master;   /* of the call */
+	unsigned link;     /* of the call */
+	uint64_t attempt;  /* of the call */
+	struct slice name; /* of the call */
+	int64_t time_us; /* the master's TIME when the script ran; 0: no script answered, or it had no need to
+			    tell */
 	int64_t token_first; /* ACQUIRE, RENEW: YES with a new block: first..last are ours; else 0 */
 	int64_t token_last;
 	int64_t highest; /* highest token the master knows of; ADMIT YES: the new floor; ACQUIRE BUSY, too */
-	struct slice text; /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values;
-			      OTHERSET: ids of daemons that are registered there */
+	struct slice text; /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values; OTHERSET: ids
+			      of daemons that are registered there */
 	union {
 		/* HELLO YES */
 		struct {
-			struct slice run;     /* the server process: two masters with the same one are one */
+			struct slice run;     /* the server process: two with the same one are one master */
 			uint64_t incarnation; /* the master's memory from now on */
 			enum greeting greeting;
-			bool admitted;      /* false: guarded; reclaims are taken, nothing new is granted */
+			bool admitted;      /* false: guarded; it takes reclaims and grants nothing new */
 			int64_t longest_ms; /* GOOD: the longest lease that may be asked for, >= 0 */
 			int64_t guarded_ms; /* GOOD, MISMATCH: the longest that a guard has to wait for */
 
@@ -237,25 +235,24 @@ struct vote {
 			uint64_t id;
 			struct slice masterset; /* n == 0: none */
 			struct slice places;
-			struct next_set next;        /* GOOD alone */
-			struct slice unacknowledged; /* GOOD: ids of living daemons that have not
-							acknowledged the next set of the call; n == 0: all
-							have */
+			struct next_set next;        /* GOOD only */
+			struct slice unacknowledged; /* GOOD: ids of living daemons that have not acknowledged
+							the next set of the call; n == 0: all have */
 		};
 		/* About a lease: see call_about_lease() */
 		struct {
 			struct slice holder; /* ACQUIRE BUSY: owner text of the lease in the way; n == 0: the
-						name is free, not our turn */
+						name is free, but it is not our turn */
 			int64_t position;    /* ACQUIRE BUSY: our place in the queue, 1 = head; 0: not queued.
 						ACQUIRE and RENEW YES: how many other daemons wait in the queue
 						now */
-			int64_t change_ms;   /* ACQUIRE BUSY: nothing can change before, unless a wake-up says
-						so */
-			struct slice slots;  /* PERMITS, ACQUIRE YES: those that were taken; BUSY: those that
-						could be, for the masters to agree on; n == 0: none */
-			int64_t limit;       /* LIMIT: the one it has */
+			int64_t change_ms;   /* ACQUIRE BUSY: ms until something can change, unless a wake-up
+						comes */
+			struct slice slots; /* PERMITS, ACQUIRE YES: permits that were taken; BUSY: permits on
+					       offer, for the masters to agree on; n == 0: none */
+			int64_t limit;      /* LIMIT: the name's limit there */
 		};
-		struct latch_state latch; /* LATCH YES: as it is after what was asked; NO: see there */
+		struct latch_state latch; /* LATCH YES: as it is after the operation; NO: see OUTCOME_NO */
 	};
 };
 

@@ -3,9 +3,9 @@
  *
  *     event ──▶ core_step(core, now, event, actions) ──▶ actions
  *
- * It decides who holds what, when leases are taken, renewed and given back, and what each client is told. It
- * reads no clock, draws no random number, opens nothing and calls nobody back; the same events in the same
- * order give the same actions. The driver is the only caller. Single-threaded; not reentrant.
+ * It decides which session holds what, when leases are acquired, renewed and released, and what each client
+ * is told. It reads no clock, draws no random number, opens nothing and calls no hooks; the same events in
+ * the same order give the same actions. The driver is the only caller. Single-threaded; not reentrant.
  */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
@@ -21,7 +21,7 @@ struct core;
 
 #define RULE_KEY_MAX 256 /* bytes */
 
-/* What the configuration says of names that match a glob; first match wins. Milliseconds. */
+/* What the configuration says of names that match a glob; the first match wins. Milliseconds. */
 struct rule {
 	const char *match; /* glob: * ? [a-z] and \ as in fnmatch without path rules */
 	const char *key;   /* key template at the master with one '%', <= RULE_KEY_MAX; NULL: NAMESPACE:{%} */
@@ -29,62 +29,64 @@ struct rule {
 	int64_t lease_ms;       /* L: 100 .. lease_max_ms */
 	int64_t wait_ms;        /* default WAIT; -1: for ever */
 	int64_t max_hold_ms;    /* ceiling of every hold; 0: none */
-	int64_t crash_delay_ms; /* an abandoned hold is withheld so much longer; 0: not */
+	int64_t crash_delay_ms; /* an abandoned hold is withheld for so much longer; 0: no longer */
 };
 
-/* How much grace there is (SESSION GRACE). */
+/* Limits of grace (SESSION GRACE). */
 struct core_grace {
-	int64_t sessions; /* that may ask for it at the same time */
+	int64_t sessions; /* sessions with a grace at the same time */
 	int64_t per_user; /* of these, of one user */
-	int64_t most_ms;  /* longest */
+	int64_t most_ms;  /* the longest grace */
 };
 
-/* What sessions of one user have together, at most. */
+/* Limits for all sessions of one user together. */
 struct core_per_user {
-	int64_t locks;   /* held, waited for, and withheld after them; each permit of a semaphore is one */
-	int64_t latches; /* made, for as long as they may be there; each begun hundred of steps is one */
+	int64_t locks; /* held, waited for, and withheld after them; each permit of a semaphore counts as one
+			*/
+	int64_t latches; /* made, until their lifetime ends; counts once per 100 steps, rounded up */
 };
 
 #define CORE_LINKS_MAX    8
 #define CORE_MASTERS_MAX  7
-#define CORE_SLOTS_MAX    (CORE_MASTERS_MAX + 2) /* the members, and at most two newcomers behind them */
+#define CORE_SLOTS_MAX    (CORE_MASTERS_MAX + 2) /* the members, then at most two newcomers */
 #define MASTERSET_WAY_MAX 64                     /* the way to a master as text, with its NUL */
 
-/* Its place as text, likewise: an address, a path or a name, without blanks (members.h). */
+/* A master's place as text, likewise: an address, a path or a name, without blanks (members.h). */
 #define MASTERSET_PLACE_MAX 640
 
 struct core_settings {
-	const struct rule *rules; /* the last one matches everything */
+	const struct rule *rules; /* the last one matches every name */
 	size_t rule_count;        /* >= 1 */
-	const char *namespace_;   /* all keys of ours begin with it; kept by the caller */
+	const char *namespace_;   /* all our keys begin with it; kept by the caller */
 	int64_t lease_max_ms;     /* no rule has a longer lease; grows with core_set_rules() */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
 	const char *const *where; /* their addresses, for people; kept by the caller; NULL: numbers do */
-	/* The way to each: "url", "sentinel" or "embedded", and what changes its meaning; without blanks,
+	/* The way to each: "url", "sentinel" or "embedded", with what changes its meaning; without blanks,
 	 * shorter than MASTERSET_WAY_MAX, the same at all daemons. Kept by the caller; NULL: "url" */
 	const char *const *ways;
-	/* If they are members of the set that is in force, or servers that have left it: take it up. */
+	/* If the masters are members of the set in force, or servers that have left it: take up that set. */
 	bool follow;
-	/* Until when clients may rely on locks of the daemon before, whose memory the only master has lost
-	 * (CLOCK_BOOTTIME, ms): the first guard is no longer. 0: that is not known. */
+	/* Until when clients may rely on locks of the previous daemon, whose memory the only master has lost
+	 * (CLOCK_BOOTTIME, ms): the first guard ends no later. 0: not known. */
 	int64_t relied_until_ms;
 	unsigned links;    /* to each of them, 1 .. CORE_LINKS_MAX */
-	int64_t retain_ms; /* how long a lease is kept that nobody uses any more; 0: not at all */
+	int64_t retain_ms; /* how long an unused lease is kept; 0: not at all */
 	int64_t streak;    /* local grants in a row while another daemon waits, >= 1 */
-	int64_t streak_ms; /* and for how long at most */
+	int64_t streak_ms; /* the longest time for them */
 	int64_t grants_per_session;
 	int64_t waiters_per_session;
-	int64_t lost_per_session; /* remembered losses; the oldest go first. Of one user per_user.locks */
-	size_t name_bytes;        /* longest name taken, <= NAME_BYTES_MAX */
+	int64_t lost_per_session; /* remembered losses; the oldest are forgotten first. For one user:
+				     per_user.locks */
+	size_t name_bytes;        /* longest name accepted, <= NAME_BYTES_MAX */
 	struct core_grace grace;
 	struct core_per_user per_user;
 };
 
 /*
- * settings are copied, and the rules they point to, but for their key templates: these must live as long as
- * the core. now.random stays with the core: the first step
- * has other random numbers. NULL when out of memory.
+ * Settings are copied, and the rules they point to, but not the rules' key templates: these must live as long
+ * as the core. The core keeps now.random for its secrets; the first step must have other random numbers.
+ * NULL: out of memory.
  */
 struct core *core_new(const struct core_settings *settings, struct now now)
 	__attribute__((warn_unused_result));
@@ -92,27 +94,27 @@ void core_free(struct core *core);
 
 void core_step(struct core *core, struct now now, const struct event *event, struct actions *actions);
 
-/* How many of its random numbers the last step used, from the first on. The next step may have the others:
+/* How many of its random numbers the last step used, from the first on. The next step may get the others:
  * they are still secret. */
 unsigned core_drew(const struct core *core);
 
 /* Whether another process has the same daemon-id: a copy of this one. All holds are lost, and their sessions
- * have been told. Further events have no effect, and there are no more calls: what is at the masters may be
- * the other's. */
+ * have been told. Further events have no effect, and no more calls are made: what is at the masters may
+ * belong to the other process. */
 bool core_ended(const struct core *core);
 
-/* Whether EVENT_DRAIN has come, and nobody who holds is waited for any more: holders have been told. */
+/* Whether EVENT_DRAIN has come, and holders are no longer waited for: they have been told. */
 bool core_drained(const struct core *core);
 
 /* When EVENT_TIMER is due, CLOCK_BOOTTIME in ms; INT64_MAX: never. */
 int64_t core_wake_at(const struct core *core);
 
-/* Other rules from now on, but for names that are held or waited for only as soon as these have been looked
- * at, some thousands in each ms. No name may get another key template by it. A longer lease is taken as soon
- * as the guards of all daemons wait for it (terms.h). False: out of memory, nothing has changed. */
+/* New rules. A name that is held or waited for gets its new rule when the scan reaches it, some thousands of
+ * names per ms. No name may get another key template. A longer lease is used only when the guards of all
+ * daemons wait for it (terms.h). False: out of memory, nothing has changed. */
 bool core_set_rules(struct core *core, const struct rule *rules, size_t count);
 
-/* From now on; sessions keep what they have. */
+/* New limits; sessions keep what they have. */
 void core_set_limits(struct core *core, const struct core_grace *grace, const struct core_per_user *per_user);
 
 /* Asserts every invariant over the whole state. Slow: for tests and the simulator. */

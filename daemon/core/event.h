@@ -1,7 +1,7 @@
 /*
  * event: what may happen to the core. The driver makes events, core_step() consumes them.
  *
- * Everything an event points to needs to live only until core_step() returns.
+ * What an event points to has to live only until core_step() returns.
  */
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
@@ -13,15 +13,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Time, chance and room, read by the driver afresh for each event. */
+/* Time, random numbers and memory, read by the driver anew for each event. */
 struct now {
 	int64_t ms;         /* CLOCK_BOOTTIME */
-	int64_t wall_us;    /* CLOCK_REALTIME in this ms; only proposes tokens, never times anything */
-	uint64_t random[2]; /* unpredictable: secrets and jitter come from here; see core_drew() */
-	bool full; /* memory is short: what is there goes on, but no new lock, wait or latch is begun */
+	int64_t wall_us;    /* CLOCK_REALTIME, read in this ms; only proposes tokens, never times anything */
+	uint64_t random[2]; /* unpredictable: for secrets and jitter; see core_drew() */
+	bool full;          /* memory is short: no new lock, wait or latch is begun; what exists goes on */
 };
 
-/* What is asked of the set of masters (PROTOCOL.md 6.12 to 6.14). */
+/* What an administrator asks of the set of masters (PROTOCOL.md 6.12 to 6.14). */
 enum masters_op { MASTERS_REPLACE, MASTERS_ADD, MASTERS_ABORT };
 
 #define MASTERS_NEW_MAX 2
@@ -29,32 +29,32 @@ enum masters_op { MASTERS_REPLACE, MASTERS_ADD, MASTERS_ABORT };
 /* Places as a set names them (members.h), and the ways to them. */
 struct masters_ask {
 	enum masters_op op;
-	struct slice old;                     /* REPLACE: of a member */
-	struct slice places[MASTERS_NEW_MAX]; /* of the new ones: REPLACE one, ADD two */
+	struct slice old;                     /* REPLACE: place of a member */
+	struct slice places[MASTERS_NEW_MAX]; /* places of the new masters: REPLACE one, ADD two */
 	struct slice ways[MASTERS_NEW_MAX];
 };
 
 enum event_type {
-	EVENT_OPEN,       /* conn, peer: a connection is there, and with it a session */
-	EVENT_PEER,       /* conn, peer: it logged in or was named: what is known of it changed */
-	EVENT_DEAF,       /* conn, no_push: it left RESP3, and cannot be pushed to; or came back to it */
-	EVENT_FINISH,     /* conn: no more requests will come: a wait of it becomes WAIT 0 */
+	EVENT_OPEN,       /* conn, peer: a connection is open, and with it a session */
+	EVENT_PEER,       /* conn, peer: it logged in or was named: the peer's data changed */
+	EVENT_DEAF,       /* conn, no_push: it left RESP3, and takes no pushes; or came back to it */
+	EVENT_FINISH,     /* conn: no more requests will come: its wait becomes WAIT 0 */
 	EVENT_CLOSE,      /* conn, end: the connection is gone */
 	EVENT_COMMAND,    /* conn, command: one of the verbs that command.def marks for the core */
-	EVENT_HEARD,      /* conn: it made a request the core does not answer (core_wants_heartbeat()) */
+	EVENT_HEARD,      /* conn: it sent a request that the core does not answer (core_wants_heartbeat()) */
 	EVENT_BIND,       /* conn, process: SESSION BIND; answered like a command */
 	EVENT_MASTERS,    /* conn, masters: the set of masters is to change; answered like a command */
-	EVENT_EXIT,       /* process: it ended, and the session bound to it */
+	EVENT_EXIT,       /* process: it ended, and with it the session bound to it */
 	EVENT_LINK_UP,    /* master, link: connected and logged in; it has to be greeted before it is used */
-	EVENT_LINK_DOWN,  /* master, link, text: why. Votes for its calls come first */
+	EVENT_LINK_DOWN,  /* master, link, text: why. The votes for its calls come first */
 	EVENT_SUBSCRIBED, /* master: its inbox listens (again): wake-ups may have been missed before */
-	EVENT_FLUSHED,    /* master: it says that its data was flushed; greet it again */
+	EVENT_FLUSHED,    /* master: it says that its data was flushed; it has to be greeted again */
 	EVENT_VOTE,       /* vote */
-	EVENT_WAKE,       /* name: the queue's head is ours, try now */
+	EVENT_WAKE,       /* name: we are the head of the queue: acquire now */
 	EVENT_WANT,       /* name: another daemon waits for a lease of ours */
 	EVENT_LATCH,      /* name: the latch of this name was set, or has opened */
 	EVENT_TIMER,      /* core_wake_at() has come */
-	EVENT_DRAIN       /* conn, waits: stop, now or when holders have finished; conn is told, unless 0 */
+	EVENT_DRAIN       /* conn, waits: stop, now or when holders have finished; answers conn, unless 0 */
 };
 
 struct event {

@@ -1,7 +1,7 @@
 /*
- * latch_data: what the core remembers of a latch that somebody here asks about, who asks, and who
- * made it. A part of state.h, for whoever may look at all of that; latch.h, latch_request.h and latch_quota.h
- * have the functions.
+ * latch_data: what the core remembers of a latch that requests here are about, of these requests, and of the
+ * users that made latches. A part of state.h, for files of the core that need all of that; latch.h,
+ * latch_request.h and latch_quota.h have the functions.
  */
 #ifndef CORE_LATCH_DATA_H
 #define CORE_LATCH_DATA_H
@@ -12,11 +12,11 @@ TAILQ_HEAD(latch_request_list, latch_request);
 
 enum latch_request_kind { LATCH_REQUEST_SET, LATCH_REQUEST_DOWN, LATCH_REQUEST_AWAIT, LATCH_REQUEST_COUNT };
 
-/* Where a request is on its way. */
+/* How far a request has come. */
 enum latch_request_place {
-	LATCH_REQUEST_DUE,   /* the master has to be asked for it, or is being looked at for it */
+	LATCH_REQUEST_DUE,   /* the master has to be asked, or a look is under way */
 	LATCH_REQUEST_SENT,  /* SET, DOWN: a call of its own is under way */
-	LATCH_REQUEST_WAITS, /* AWAIT: it is not open yet, as far as the master has said */
+	LATCH_REQUEST_WAITS, /* AWAIT: not open yet, by what the master has said */
 	LATCH_REQUEST_PLACE_COUNT
 };
 
@@ -26,17 +26,19 @@ struct latch_request {
 	UT_hash_handle hh; /* SENT: by attempt */
 	TAILQ_ENTRY(latch_request) in_place;
 	struct latch *latch;
-	struct conn *conn; /* NULL: nobody is answered any more; SENT, its vote is waited for */
+	struct conn *conn; /* NULL: gone, no answer is given; SENT: only the vote is waited for */
 	enum latch_request_kind kind;
 	enum latch_request_place place;
-	struct timer timer; /* it is answered then at the latest */
-	bool once;          /* the next word of the master is its answer; else an AWAIT that waits */
-	bool unsure;        /* SET, DOWN: it may have been carried out, the answer was lost */
-	uint64_t since;     /* the last attempt number before it came: answers to those say nothing to it */
-	uint64_t attempt;   /* SENT: of its call */
-	uint64_t
-		memory; /* of the master. SENT: for which that is meant; AWAIT: in which it found the latch */
-	uint64_t id; /* of the latch. SET: of its own; DOWN: it was sent for; AWAIT: it waits for; 0: none */
+	struct timer timer; /* answered then at the latest */
+	bool once;          /* the master's next answer is its answer; false: an AWAIT that waits */
+	bool unsure;        /* SET, DOWN: it may have been carried out: the answer was lost */
+	uint64_t since;   /* the last attempt number before it came: answers to earlier attempts do not answer
+			     it */
+	uint64_t attempt; /* SENT: of its call */
+	uint64_t memory;  /* the master's. SENT: the one the call is meant for; AWAIT: in which it found the
+			     latch */
+	uint64_t id; /* of the latch. SET: its own; DOWN: the one it was sent for; AWAIT: the one it waits
+			for; 0: none */
 	session_id session;
 	int64_t steps;
 	int64_t since_ms;
@@ -45,28 +47,27 @@ struct latch_request {
 	char bytes[];
 };
 
-/* What the master said of a latch, while somebody asks or while it may still be there. */
+/* What the master said of a latch, kept while requests are about it or while it may still exist. */
 struct latch {
 	struct freelist_link freed;
 	UT_hash_handle hh;
 	TAILQ_ENTRY(latch) in_idle;
-	bool idle; /* nobody asks */
+	bool idle; /* no request is about it */
 	unsigned link;
-	struct timer timer; /* look or send again, or forget it */
-	struct latch_request_list
-		requests[LATCH_REQUEST_PLACE_COUNT]; /* in the order of their coming there */
-	size_t patient;                              /* AWAITs among them that wait */
-	uint64_t id;                                 /* 0: not known, or not there */
-	uint64_t memory;                             /* the master's, which said so */
+	struct timer timer;                                            /* ask again, or forget it */
+	struct latch_request_list requests[LATCH_REQUEST_PLACE_COUNT]; /* each in order of arrival */
+	size_t patient;  /* how many of these are AWAITs that wait */
+	uint64_t id;     /* 0: not known, or there is none */
+	uint64_t memory; /* the master's memory that said so */
 	int64_t set;
 	int64_t left;
-	int64_t ends_ms;        /* it may be there until then */
-	bool lost;              /* it, or part of it, has been forgotten since */
-	bool stale;             /* who waits wants to know again */
+	int64_t ends_ms;        /* it may exist until then */
+	bool lost;              /* the master's memory has changed since: it may lack steps */
+	bool stale;             /* AWAITs have to be brought up to date */
 	uint64_t look;          /* attempt of the look under way; 0: none */
-	uint64_t look_memory;   /* for which that is meant */
-	int64_t again_ms;       /* nothing is sent before */
-	enum lease_error error; /* what stood in the way last time */
+	uint64_t look_memory;   /* the memory for which the look is meant */
+	int64_t again_ms;       /* nothing is sent before then */
+	enum lease_error error; /* the last error */
 	struct slice name;
 	char bytes[];
 };
@@ -77,8 +78,8 @@ struct latch_quota {
 	uint64_t latch; /* its id */
 	struct user *user;
 	int64_t cost;
-	struct timer timer; /* it may be there until then */
-	bool seen;          /* it has been */
+	struct timer timer; /* it may exist until then */
+	bool seen;          /* the master has said that it exists */
 };
 
 /* Whether this daemon knows of a latch at the master, or a client asks for one. */

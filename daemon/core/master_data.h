@@ -1,6 +1,7 @@
 /*
  * master_data: what the core remembers of each master: whether it can be used, and how far its memory and its
- * clock can be trusted. A part of state.h, for whoever may look at all of that; master.h has the functions.
+ * clock can be trusted. A part of state.h, for files of the core that need all of that; master.h has the
+ * functions.
  */
 #ifndef CORE_MASTER_DATA_H
 #define CORE_MASTER_DATA_H
@@ -18,11 +19,10 @@
 #define MASTER_REASON_MAX 640
 #define MASTER_RUN_MAX    48
 #define MASTER_NONCES                                                                                        \
-	64 /* greetings of minutes: one that was cut off may run at the master after many later ones */
+	64 /* greetings of some minutes: one whose link broke may run at the master after many later ones */
 #define MASTER_NONCE_SIZE 17 /* 16 hexadecimal digits and a space */
 
-/* As text, for each of the masters: an id of 16 digits and the way to it, or its place, and what parts them.
- */
+/* Texts of a set. For each master: an id of 16 digits and its way, or its place, with separators. */
 #define MASTERSET_TEXT_MAX   (16 + CORE_MASTERS_MAX * (MASTERSET_WAY_MAX + 18))
 #define MASTERSET_PLACES_MAX (CORE_MASTERS_MAX * MASTERSET_PLACE_MAX)
 #define MASTERSET_WHY_MAX    480
@@ -30,37 +30,38 @@
 
 struct master_link {
 	bool up;
-	bool greeting;           /* a HELLO is on its way, */
-	int64_t greeting_ms;     /* which left then, */
-	uint64_t greeting_nonce; /* with the nonce of this number */
-	bool doubts;             /* it says that the clock leapt */
-	bool repeated;           /* once more, as the one before it took too long to measure the clock */
-	bool greeted;            /* it reaches the master we know */
-	bool suspect;            /* it has been silent; the next answer clears it */
-	uint64_t set_serial;     /* of masterset, when that HELLO left, */
-	enum agreement set_step; /* and how far it could take the set there */
+	bool greeting;           /* a HELLO is under way */
+	int64_t greeting_ms;     /* when it left */
+	uint64_t greeting_nonce; /* the number of its nonce */
+	bool doubts;             /* it says that the master's clock leapt */
+	bool repeated; /* sent once more, because the HELLO before it took too long to measure the clock */
+	bool greeted;  /* it reaches the master we know */
+	bool suspect;  /* it has been silent; the next answer clears this */
+	uint64_t set_serial;     /* the masterset's serial when that HELLO left */
+	enum agreement set_step; /* how far that HELLO could take the set at the master */
 	size_t due;              /* calls without an answer */
 	int64_t quiet_ms;        /* due > 0: silent since then */
 	struct offset
 		offset; /* of the master's clock from ours: answers on one link do not overtake each other */
 };
 
-/* What a master has told of sets in the memory that it has (masterset_memory.h). A serial is of masterset:
- * what a greeting tells that left at it or later was so after all that had been told before. */
+/* What a master has told of sets in its present memory (masterset_memory.h). A serial is the masterset's:
+ * what a greeting tells that left at this serial or a later one was so after all that had been told before.
+ */
 struct memory {
 	uint64_t incarnation;
-	int64_t told_ms;  /* when it was asked last, in whatever memory, and told our set or an earlier one of
-			     ours */
-	int64_t heard_ms; /* when it was asked last, */
-	uint64_t heard;   /* and the serial then */
-	uint64_t enrolled; /* the serial when it had told our set, agreed on, for the first time; 0: it has
-			      not */
-	uint64_t blank;    /* when it had told that it has none that is agreed on; 0: it has not */
-	uint64_t accepted; /* when it had told that it has accepted our next set; 0: it has not */
-	bool earlier;      /* it comes with our set, and told last an earlier one that it had */
+	int64_t told_ms; /* the last time when it was asked and told our set or an earlier one of ours, in any
+			    memory */
+	int64_t heard_ms;  /* when it was asked last */
+	uint64_t heard;    /* the serial at heard_ms */
+	uint64_t enrolled; /* the serial when it first had told our set as agreed; 0: it has not */
+	uint64_t blank;    /* the serial when it had told that it has no agreed set; 0: it has not */
+	uint64_t accepted; /* the serial when it had told that it has accepted our next set; 0: it has not */
+	bool earlier;      /* it came with our set, and last told an earlier set that it had */
 };
 
-/* A server that a slot has been, and what it and this daemon have told each other: see struct master. */
+/* A server that a slot reached before, and what it and this daemon have told each other: see struct master.
+ */
 struct parted {
 	char place[MASTERSET_PLACE_MAX];
 	char way[MASTERSET_WAY_MAX];
@@ -72,11 +73,12 @@ struct parted {
 
 #define PARTED_MAX 8
 
-/* What of it happens many times in a row (emit_master_stretch()); 0: not yet. */
+/* Notes of one kind about a master, for events that come many times in a row (emit_master_stretch()). 0: none
+ * yet. */
 struct stretch {
 	int64_t last_ms;
 	int64_t noted_ms;
-	bool untold; /* there was news since then */
+	bool untold; /* there was news since noted_ms */
 };
 
 struct master {
@@ -88,47 +90,48 @@ struct master {
 	struct master_link links[CORE_LINKS_MAX];
 	uint64_t incarnation;
 	int64_t guard_until_ms;
-	int64_t admit_ms; /* GUARDED: when to ask for the admission, then or later */
+	int64_t admit_ms; /* GUARDED: when to ask for the admission, at the earliest */
 	int64_t greet_ms;
-	int64_t longest_ms;        /* lease that it takes, as it told last (terms.h); 0: not yet */
-	bool moved;                /* it is another server: no lease has been told yet (reseat.h) */
-	bool admitting;            /* an ADMIT is on its way */
-	bool guarding;             /* guard_until_ms is of this incarnation */
-	struct stretch errors;     /* of its errors that have been noted, */
-	struct stretch silences;   /* and of those of its links that did not answer */
-	bool known;                /* incarnation is meaningful */
-	bool registered;           /* this daemon is, until master_registered_until() */
-	bool reclaim;              /* leases have to be re-asserted, which begins before the step ends, */
-	bool reclaims;             /* and goes on: */
-	scan_cursor reclaiming;    /* so far */
-	int64_t time_us;           /* its TIME when last seen ... */
-	int64_t time_seen_ms;      /* ... and when that was */
-	uint64_t doubted;          /* the memory whose clock leapt, until a greeting has said so; 0: none */
-	int64_t withheld_until_ms; /* its clock leapt, or ours stood still: nothing new until then; 0: no */
-	struct leap leap;          /* in whatever memory */
-	int64_t mark;              /* the greatest token it has told, in whatever memory: see lua/node.inc */
-	int64_t highest;           /* highest token its last greeting told ... */
-	int64_t highest_ms;        /* ... and when that greeting was sent; 0: none of this memory */
-	int64_t registered_ms;     /* when the last greeting was sent that was answered well */
-	uint64_t serial;           /* of HELLO and ADMIT */
+	int64_t longest_ms; /* the longest lease that it takes, as it told last (terms.h); 0: not told yet */
+	bool moved;         /* the slot reaches another server: no lease has been told yet (reseat.h) */
+	bool admitting;     /* an ADMIT is under way */
+	bool guarding;      /* guard_until_ms belongs to this incarnation */
+	struct stretch errors;   /* notes of its errors */
+	struct stretch silences; /* notes of its links that did not answer */
+	bool known;              /* incarnation is meaningful */
+	bool registered;         /* this daemon is registered there, until master_registered_until() */
+	bool reclaim;            /* leases have to be reclaimed, from this step on */
+	bool reclaims;           /* the scan of leases to reclaim goes on */
+	scan_cursor reclaiming;  /* how far it has come */
+	int64_t time_us;         /* its TIME when last seen */
+	int64_t time_seen_ms;    /* when time_us was seen */
+	uint64_t doubted; /* the memory whose clock leapt, until a greeting has told the master; 0: none */
+	int64_t withheld_until_ms; /* its clock leapt, or ours stood still: nothing it grants counts until
+				      then; 0: it counts */
+	struct leap leap;          /* of its clock, in any memory */
+	int64_t mark;              /* the greatest token it has told, in any memory: see lua/node.inc */
+	int64_t highest;           /* highest token its last greeting told */
+	int64_t highest_ms;        /* when that greeting was sent; 0: none in this memory */
+	int64_t registered_ms;     /* when the last greeting that was answered GOOD was sent */
+	uint64_t serial;           /* of the latest HELLO or ADMIT */
 	uint64_t hello_serial;     /* of the latest HELLO */
-	uint64_t nonces_drawn;     /* so many were sent with HELLO, the latest of them */
-	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE]; /* are these, newest first; */
-	uint64_t nonce_heard;                           /* the number of the newest that was answered well */
-	uint64_t admit_serial;                          /* of the ADMIT on its way */
-	uint64_t id;                                    /* its permanent one, as it told; 0: not yet */
+	uint64_t nonces_drawn;     /* how many nonces were sent with HELLO */
+	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE]; /* the latest nonces, newest first */
+	uint64_t nonce_heard;     /* the number of the newest nonce that was answered GOOD */
+	uint64_t admit_serial;    /* of the ADMIT under way */
+	uint64_t id;              /* its permanent id, as it told; 0: not told yet */
 	uint64_t member;          /* its id as a member of the set that is agreed on; 0: not yet */
 	enum agreement agreement; /* how far our set has come there (masterset.h) */
-	bool enrolled;            /* it says that the set that we have agreed on is agreed */
+	bool enrolled;            /* it says that our agreed set is agreed on */
 	bool blank;               /* it stores no set */
 	bool other;               /* it is not one of ours */
 	bool mismatch;            /* REFUSED: daemons with other limits live there */
 	struct memory memory;     /* what it has told of sets */
 	enum next_step next_step; /* how far the next set has come there, as it told last */
-	bool next_known;          /* and all living daemons that it knows of have acknowledged it */
-	bool left;                /* a slot behind the members: it is no member any more, and is to hear it */
-	bool next_rival;          /* it has accepted another one */
-	char unacknowledged[MASTERSET_LIVING_MAX]; /* those that have not */
+	bool next_known;          /* all living daemons that it knows of have acknowledged the next set */
+	bool left; /* a slot behind the members: the server is no member any more, and has to be told so */
+	bool next_rival;                           /* it has accepted another next set */
+	char unacknowledged[MASTERSET_LIVING_MAX]; /* ids of the daemons that have not */
 	char run[MASTER_RUN_MAX];                  /* the server process */
 	char reason[MASTER_REASON_MAX];            /* AWAY, REFUSED: why */
 	char error[MASTER_REASON_MAX];             /* its last error, for MASTERERR */
