@@ -162,7 +162,7 @@ call_about_lease(enum call_op op)
 #define CALL_QUEUELESS (-1)
 
 enum outcome {
-	OUTCOME_YES,  /* granted, renewed, released, left, admitted, greeted...; LATCH: see vote.latch */
+	OUTCOME_YES,  /* done as asked: granted, renewed, reclaimed, greeted, ...; LATCH: see vote.latch */
 	OUTCOME_BUSY, /* ACQUIRE: another daemon has the lease, or is ahead in the queue */
 	OUTCOME_NO, /* RENEW, RELEASE: not ours, or no longer; RECLAIM: another daemon reclaimed a newer one;
 		       LATCH: there is none, or, with vote.latch.id, none that counts: it was set before the

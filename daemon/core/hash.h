@@ -1,8 +1,8 @@
 /*
- * hash: a text as a number, where it only matters whether two are the same; and keys as numbers for tables.
+ * hash: a text as a number, where only equality matters; and keys as numbers for tables.
  *
- * Names and tags are the clients' choice: found by a hash that anybody can compute, thousands that share one
- * would make each look at any of them a look at all. So those are hashed with a secret.
+ * Clients choose names and tags. With a hash that anybody can compute, a client could choose thousands that
+ * share one, and each lookup of one of them would go through all. So names and tags are hashed with a secret.
  */
 #ifndef CORE_HASH_H
 #define CORE_HASH_H
@@ -44,8 +44,8 @@ hash_round(uint64_t v[4])
 	v[2] = hash_turn(v[2], 32);
 }
 
-/* The last n & 7 bytes of a text, in as few steps; of texts of one length no two that differ look the same.
- */
+/* The last n & 7 bytes of a text, in few steps; texts of one length have the same rest only if they are
+ * equal. */
 static inline uint64_t
 hash_rest(const char *p, size_t n)
 {
@@ -66,7 +66,8 @@ hash_rest(const char *p, size_t n)
 	return rest;
 }
 
-/* SipHash-1-3 (Aumasson, Bernstein): who does not know the secret cannot choose texts that share a hash. */
+/* SipHash-1-3 (Aumasson, Bernstein): a client that does not know the secret cannot choose texts that share a
+ * hash. */
 static inline uint64_t
 hash_secretly(const uint64_t secret[2], struct slice text)
 {
@@ -92,7 +93,7 @@ hash_secretly(const uint64_t secret[2], struct slice text)
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* Keys that are our own, eight bytes at a time. */
+/* For keys that are our own; eight bytes at a time. */
 static inline unsigned
 hash_key(const void *key, size_t n)
 {

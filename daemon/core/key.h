@@ -11,9 +11,8 @@
 
 #include "daemon/core/state.h"
 
-/* Whether this name cannot be locked, because its key has another name or is holdfast's own. *why is set
- * then.
- */
+/* Whether this name cannot be locked, because its key belongs to another name or to holdfast itself. True:
+ * *why is set. */
 bool key_refuses(const struct core *core, struct slice name, struct reply *why)
 	__attribute__((warn_unused_result));
 

@@ -1,52 +1,55 @@
 /*
- * latch_request: a LATCH request, from its coming to its answer.
+ * latch_request: a LATCH request, from its arrival to its answer.
  *
  *     ──▶ DUE ──┬── SET, DOWN ──▶ SENT ──┬─▶ answer
  *          ▲    ├── COUNT ───────────────┤
  *          │    └── AWAIT ──▶ WAITS ─────┘
  *          └─ unanswered, late, meant for another latch
  *
- * Each gets exactly one answer, unless its connection ends first. What has been sent to the master for it
- * goes on without it: an ask that is answered, or whose connection is gone, while it is SENT stays until its
- * vote has come. latch.c asks the master; what is said of the latch is heard here.
+ * Each request gets exactly one answer, unless its connection ends first. A call that has been sent goes on
+ * without its request: if a request is answered or loses its connection while it is SENT, it stays until its
+ * vote has come. latch.c asks the master; this file takes what the master says to the requests.
  */
 #ifndef CORE_LATCH_REQUEST_H
 #define CORE_LATCH_REQUEST_H
 
 #include "daemon/core/latch_data.h"
 
-/* What this command asks, due; wait_ms: of an AWAIT, -1: for ever. NULL: out of memory. */
+/* Makes a request of this command, due. wait_ms: for AWAIT, -1: for ever. NULL: out of memory. */
 struct latch_request *latch_request_add(struct core *core, struct latch *l, struct conn *conn,
 	const struct command *command, int64_t wait_ms) __attribute__((warn_unused_result));
 
-/* Nothing more is asked for it: a latch that surely was not made counts for nobody. */
+/* Nothing more is sent for it: a latch that surely was not made no longer counts for its user. */
 void latch_request_forgo(struct core *core, const struct latch_request *a);
-/* Nobody listens any more. */
+/* It is answered, or its connection is gone. */
 void latch_request_leave(struct core *core, struct latch_request *a);
-/* The next word is its answer, as with WAIT 0. */
+/* The master's next answer is its answer, as with WAIT 0. */
 void latch_request_make_once(struct core *core, struct latch_request *a);
 
-/* Its call leaves, with an attempt number of its own. False: out of memory, and it must not. */
+/* Its call leaves, with an attempt number of its own. False: out of memory, and the call must not leave. */
 bool latch_request_send(struct core *core, struct latch_request *a, uint64_t memory)
 	__attribute__((warn_unused_result));
-/* The vote for this attempt has come: whose it is, or NULL. It is due, or, where nobody listens, ended. */
+/* The vote for this attempt has come. Returns its request, NULL: none. The request is due again; one without
+ * a connection has ended. */
 struct latch_request *latch_request_take(struct core *core, uint64_t attempt);
 
-/* Answers it, with a number, with the loss of its latch, or with what keeps it from an answer. */
+/* Answers it: with a number, with the loss of its latch, or with the error that keeps it from an answer. */
 void latch_request_answer_int(struct core *core, struct latch_request *a, int64_t n);
 void latch_request_answer_lost(struct core *core, struct latch_request *a, bool forgotten);
 void latch_request_answer_refusal(struct core *core, struct latch_request *a);
 
-/* The latch is as it says, and was at a moment after the call with this attempt number left: who came before
- * that is answered, as far as that is an answer. news: it has opened, or is another one than before. */
+/* The latch is as *l says, and was so at a moment after the call with this attempt number left. Answers each
+ * request that came before that call, if this is an answer to it. news: the latch has opened, or is another
+ * latch than before. */
 void latch_requests_hear(struct core *core, struct latch *l, uint64_t attempt, bool news);
-/* Likewise, that there is none. forgotten: there was one, before the master's memory changed. */
+/* The same if there is no latch. forgotten: there was one, before the master's memory changed. */
 void latch_requests_hear_none(struct core *core, struct latch *l, uint64_t attempt, bool forgotten);
-/* The key holds something else: everybody is told. */
+/* The key holds something else: answers all requests so. */
 void latch_requests_hear_wrong_kind(struct core *core, struct latch *l);
-/* Something is in the way: who waits for one word has it, unless what he asked may have been done. */
+/* An error: refuses requests that need just one answer, unless they may have been carried out. */
 void latch_requests_refuse(struct core *core, struct latch *l);
-/* Everybody who is not SENT has this answer; with unsure also those whose question may have been done. */
+/* Gives this answer to all requests that are not SENT; only with unsure also to those that may have been
+ * carried out. */
 void latch_requests_answer_all(struct core *core, struct latch *l, const struct reply *reply, bool unsure);
 
 bool latch_requests_none(const struct latch *l);

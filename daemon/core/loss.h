@@ -1,19 +1,19 @@
 /*
- * loss: a hold that ended otherwise than by its holder, from the moment it is told to the moment it is
- * forgotten.
+ * loss: a hold that ended otherwise than by its holder, from the moment it is told until it is forgotten.
  *
- * Remembered until UNLOCK, a new LOCK or the end of the session, bounded in number: the oldest go first.
+ * A loss is remembered until UNLOCK, a new LOCK or the end of the session. The number is bounded: the oldest
+ * are forgotten first.
  */
 #ifndef CORE_LOSS_H
 #define CORE_LOSS_H
 
 #include "daemon/core/state.h"
 
-/* Remembers it and, with tell, tells it at once as the session asked (ONLOSS). */
+/* Remembers the loss and, with tell, tells it at once in the way the session chose (ONLOSS). */
 void loss_add(
 	struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell);
 
-/* The loss of this name with this tag that the session is reminded of; NULL: none. */
+/* The remembered loss of this name with this tag; NULL: none. */
 struct loss *loss_find(
 	const struct core *core, const struct session *s, struct slice name, struct slice owner);
 
@@ -23,8 +23,8 @@ const struct loss *loss_untold(const struct session *s);
 /* The name of the lock that was lost. */
 struct slice loss_name(const struct loss *loss);
 
-/* Answers a request on this connection with it: from then on it is told. name: to be named, as the request
- * has several; n == 0: it has one. */
+/* Answers a request on this connection with the loss, which counts as told from then on. name: named in the
+ * answer, for a request with several names; n == 0: the request has one name. */
 void loss_answer(struct core *core, conn_id conn, struct loss *loss, struct slice name);
 
 void loss_forget(struct core *core, struct session *s, struct loss *loss);

@@ -4,27 +4,27 @@
  *
  * A member that has lost its memory may have forgotten a later set than the one that this daemon knows. It
  * gets ours back
- * - if this daemon was told a set by it within a lease and knows of no next one: it is registered there, so
- *   nothing has been decided without it; or
- * - if so many others tell our set, asked after it was found without a memory, that each majority has one of
+ * - if it told this daemon a set within a lease and this daemon knows of no next one: this daemon is
+ *   registered there, so nothing has been decided without it; or
+ * - if so many others told our set, asked after it was found without a memory, that each majority has one of
  *   them; or if all others answer, and none tells another set. An earlier set that a newcomer of our set had
  *   left is no other set.
  *
  * A member that comes with a set gets it once a majority of the members before stores it. Each of these has
- * to say so once more after all of them had: one may have forgotten it before the last one said so.
+ * to say so once more after all of them had said so: one may have forgotten it before the last one said so.
  */
 #ifndef CORE_MASTERSET_MEMORY_H
 #define CORE_MASTERSET_MEMORY_H
 
 #include "daemon/core/members.h"
 
-/* It has answered a greeting. Before anything else of the answer is looked at. */
+/* The master has answered a greeting. To be called before anything else of the answer is looked at. */
 void memory_heard(struct core *core, struct master *m, const struct vote *vote);
 
-/* It told our set, or m->enrolled. */
+/* The master told our set, or m->enrolled. */
 void memory_told(struct core *core, struct master *m, const struct vote *vote);
 
-/* Whether it has told that our set is agreed on, within a lease. */
+/* Whether it has told within a lease that our set is agreed on. */
 bool memory_fresh(const struct core *core, const struct master *m);
 
 /* Whether the member at this place of our set may be given it. */
