@@ -1,3 +1,7 @@
+/*
+ * acquire: see acquire.h. core.c brings answers and timers, schedule.c and share.c begin a round. It never
+ * keeps a minority: what a round got without winning is released in the same step.
+ */
 #include "daemon/core/acquire.h"
 
 #include "daemon/core/dirty.h"
@@ -18,18 +22,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_MOST_MS 1000 /* every wait looks again after this, should all wake-ups be lost */
+#define WAIT_MOST_MS 1000 /* a waiting lease asks again after this, in case all wake-ups are lost */
 #define RETRY_MS     200  /* after an error of the master */
 #define AGAIN_MS     40   /* after a call that did not leave, or found no scripts */
 #define FOREIGN_MAX  64   /* owner text kept for INSPECT */
-#define POLL_MS      40   /* where who has the lock tells nobody of its end */
-#define REST_MS      30   /* after a yield to somebody who does not stand in our queue */
-#define SPLIT_MS     4 /* after a round that nobody won: at most so long at first, then twice as long, ... */
-#define SPLIT_MOST   6 /* ... so often; then it counts as a refusal */
-#define HOME_MOST_MS 500 /* for the word of home alone */
-#define DEFER_MOST   2   /* rounds in a row that are left to the daemon to which home gave the lease */
+#define POLL_MS      40   /* for a foreign lock whose end is not told */
+#define REST_MS      30 /* after the lease was released for a foreign client, which has no place in our queue */
+#define SPLIT_MS     4   /* after a round without a winner: first at most so long, then twice as long, ... */
+#define SPLIT_MOST   6   /* ... so often; then it counts as a refusal */
+#define HOME_MOST_MS 500 /* for the answer of the queue master alone */
+#define DEFER_MOST   2   /* rounds in a row that are left to the daemon that the queue master named */
 
-/* An answer that takes longer than this would leave a lease that is hardly good for anything. */
+/* If an answer took longer than this, little of the lease would be left. */
 static int64_t
 acquire_patience_ms(const struct core *core, const struct lease *l)
 {
@@ -38,7 +42,7 @@ acquire_patience_ms(const struct core *core, const struct lease *l)
 	return third < patience ? third : patience;
 }
 
-/* The word of home is advice: waited for, but not for as long as a vote. */
+/* The answer of the queue master is advice: it is waited for, but not as long as a vote. */
 static int64_t
 acquire_home_patience_ms(const struct core *core, const struct lease *l)
 {
@@ -52,15 +56,16 @@ acquire_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 {
 	int64_t queue_ms = CALL_QUEUELESS;
 
-	/* Redisson knows no queue, and who stood in ours would not be called when its lock ends. */
+	/* Redisson does not know our queue: a daemon that waits there would not be called when a Redisson
+	 * lock ends. */
 	if (i == l->queue_master && l->resource->rule->interop != INTEROP_REDISSON)
 		queue_ms = l->patient ? LEASE_PLACE_MS : 0;
-	/* Before home says so: its answer may come too late, and then we have a place there. */
+	/* Set before the answer: it may come too late, and then we have a place there. */
 	l->queued |= queue_ms > 0;
 	seat_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
 }
 
-/* What the first waiter wants; everybody comes after him. */
+/* Asks for what the first waiter wants; all others come after it. */
 static void
 acquire_terms(struct core *core, struct lease *l)
 {
@@ -73,8 +78,8 @@ acquire_terms(struct core *core, struct lease *l)
 	l->permits = (int16_t)first->permits;
 	if (l->kind != KIND_PERMITS)
 		return;
-	/* Not all daemons should try for the same ones, nor look through all that are taken before they find
-	 * some. */
+	/* Each daemon begins at another number: daemons should not all try for the same permits, nor look
+	 * through all taken ones before they find free ones. */
 	permit_lease_of(l)->hint = core_jitter(core, 0, l->resource->limit - 1);
 }
 
@@ -115,7 +120,7 @@ acquire_begin(struct core *core, struct lease *l)
 	}
 }
 
-/* Home does not keep us from asking the others. */
+/* The queue master does not keep us from asking the others. */
 static void
 acquire_go_on(struct core *core, struct lease *l)
 {
@@ -129,7 +134,7 @@ acquire_go_on(struct core *core, struct lease *l)
 	}
 }
 
-/* Not now: look again when something may have changed, at the latest after ms. */
+/* Not now: asks again when something may have changed, at the latest after ms. */
 static void
 acquire_wait(struct core *core, struct lease *l, int64_t ms)
 {
@@ -160,7 +165,7 @@ acquire_rest(struct core *core, struct lease *l)
 	acquire_wait(core, l, told ? REST_MS / 6 : REST_MS);
 }
 
-/* A refusal: who waits for just one has it now. */
+/* The round ended with a refusal. It is the final answer for a WAIT 0 waiter. */
 static void
 acquire_refused(struct core *core, struct lease *l, enum lease_error error, int64_t ms)
 {
@@ -174,7 +179,8 @@ acquire_refused(struct core *core, struct lease *l, enum lease_error error, int6
 	acquire_wait(core, l, ms);
 }
 
-/* What was granted, or may have been, is given up. Where home was about to call it our turn it stays that. */
+/* Gives up what was granted or may have been. If the queue master may have called it our turn, it stays our
+ * turn. */
 static void
 acquire_missed(struct core *core, struct lease *l, enum lease_error error, int64_t ms)
 {
@@ -184,8 +190,8 @@ acquire_missed(struct core *core, struct lease *l, enum lease_error error, int64
 	acquire_refused(core, l, error, ms);
 }
 
-/* Granted by a memory before a change that we have seen meanwhile: to be asserted at the new one. Or other
- * slots were granted than elsewhere: to be asked for those. */
+/* Whether a seat has to be asked again at once: a memory that has changed since granted it, and the new one
+ * has to know it; or other permits were granted there, and it has to be asked for the same as elsewhere. */
 static bool
 acquire_is_patchy(const struct core *core, const struct lease *l)
 {
@@ -211,7 +217,7 @@ acquire_won(struct core *core, struct lease *l)
 	lease_move(core, l, LEASE_HELD);
 	round_no_foreign(l->round);
 	l->error = LEASE_ERROR_NONE;
-	/* Home did not grant it, and so it still has our place. */
+	/* The queue master did not grant it, so it still has our place. */
 	if (l->queued && !seat_is_ours(l, l->queue_master))
 		lease_leave_queue(core, l);
 	l->queued = false;
@@ -237,7 +243,7 @@ acquire_won(struct core *core, struct lease *l)
 	dirty_add(core, l->resource);
 }
 
-/* Refused by somebody; what home says of it counts. */
+/* A master refused; what the queue master says about it counts. */
 static void
 acquire_busy(struct lease *l, const struct vote *vote)
 {
@@ -250,10 +256,11 @@ acquire_busy(struct lease *l, const struct vote *vote)
 		round_no_foreign(l->round);
 		l->queued = vote->position > 0;
 		t->position = vote->position;
-		/* Others are free than those that were asked for: no reason to wait. */
+		/* Permits are free, though not those that were asked for: no reason to wait. */
 		if (vote->slots.n == 0)
 			t->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
-		/* One daemon has it: contention is over. Daemons before us in the queue contend as we do. */
+		/* One daemon has the lease: contention is over. Daemons before us in the queue still contend
+		 * as we do. */
 		if (vote->slots.n == 0 && n > 0)
 			t->split = 0;
 	}
@@ -264,10 +271,10 @@ acquire_busy(struct lease *l, const struct vote *vote)
 }
 
 /*
- * Each of several daemons got some masters, and nobody enough; or somebody has enough without home: soon
- * again, but not all at the same time. Where home said that it is our turn it stays that, so that those who
- * came between do not put us behind all who wait; but unless nobody can have it now, not for ever: others may
- * be able to make something of the turn.
+ * Each of several daemons got some masters, and none got a majority; or another daemon has a majority without
+ * the queue master. The next round comes soon, but not at the same time at all daemons. If the queue master
+ * said that it is our turn, it stays our turn, so that daemons that came meanwhile do not put us behind all
+ * that wait. This ends after SPLIT_MOST rounds unless the lease is taken: others may be able to use the turn.
  */
 static void
 acquire_split(struct core *core, struct lease *l, bool taken)
@@ -291,9 +298,10 @@ acquire_split(struct core *core, struct lease *l, bool taken)
 }
 
 /*
- * Home has given it to another daemon, and the others to us. It is that one's turn, and now it can have the
- * rest: we come back in the time that this takes. If it goes on, or home names the same attempt again, home
- * remembers somebody who is gone.
+ * The queue master has granted the lease to another daemon, and the other masters to us. It is that daemon's
+ * turn, and once we release our seats it can have them. So we come back after the time that this takes. If
+ * this goes on, or the queue master names the same attempt again, that daemon is gone and the queue master
+ * still remembers it.
  */
 static bool
 acquire_defers(const struct lease *l)
@@ -315,7 +323,7 @@ acquire_defer(struct core *core, struct lease *l)
 	acquire_wait(core, l, core_jitter(core, took_ms, 2 * took_ms));
 }
 
-/* The error that most masters tell. What one of several tells is not the reason why nothing was granted. */
+/* The error that most masters told. An error that only one of several told is not why nothing was granted. */
 static enum lease_error
 acquire_error(const struct core *core, const struct lease *l)
 {
@@ -331,8 +339,8 @@ acquire_error(const struct core *core, const struct lease *l)
 	return most;
 }
 
-/* Another kind of lock is there. Where permits are wanted it may be a lease that nobody uses any more, and
- * that its daemon only keeps for a while: it has been told, and gives it back. */
+/* A lock of another kind is there. If permits are wanted, it may be an unused lease that its daemon keeps for
+ * a while: that daemon has been told, and releases it. */
 static void
 acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
 {
@@ -349,7 +357,7 @@ acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
 	acquire_wait(core, l, AGAIN_MS);
 }
 
-/* Masters in use that have not told an error: another round may be granted by these. */
+/* How many masters in use have told no error: these may grant another round. */
 static unsigned
 acquire_open(const struct core *core, const struct lease *l)
 {
@@ -361,7 +369,7 @@ acquire_open(const struct core *core, const struct lease *l)
 	return n;
 }
 
-/* One refusal for the whole round. */
+/* The whole round counts as one refusal. */
 static void
 acquire_not_won(struct core *core, struct lease *l)
 {
@@ -373,7 +381,7 @@ acquire_not_won(struct core *core, struct lease *l)
 
 	if (l->kind == KIND_PERMITS)
 		slots_ask_offer(core, l);
-	/* Meanwhile the head was called, whatever home had said before. */
+	/* The head of the queue was called meanwhile, whatever the queue master had said before. */
 	if (t->called && t->position > 1)
 		t->position = 1;
 	if (t->change_ms > 0) {
@@ -388,14 +396,15 @@ acquire_not_won(struct core *core, struct lease *l)
 		acquire_split(core, l, false);
 	} else if (error != LEASE_ERROR_NONE) {
 		acquire_missed(core, l, error, RETRY_MS);
-	} else { /* nothing was done, no refusal */
+	} else { /* nothing was done, and nothing was refused */
 		release_seats(core, l, 0);
 		l->refused = false;
 		acquire_wait(core, l, AGAIN_MS);
 	}
 }
 
-/* Only the word of home is missing; or what we have got so far is kept from others who contend. */
+/* Only the answer of the queue master is missing; or the seats that we have got keep other contenders
+ * waiting. */
 static void
 acquire_hurry(struct core *core, struct lease *l)
 {
@@ -405,15 +414,16 @@ acquire_hurry(struct core *core, struct lease *l)
 		timer_arm(&core->timers, &l->timer, at);
 }
 
-/* Won, lost, or open. Home is waited for: it may say that it is not our turn, and when that may be. */
+/* Counts: won, not won, or still open. The queue master is waited for: it may say that it is not our turn,
+ * and when something can change. */
 static void
 acquire_count(struct core *core, struct lease *l, bool patient)
 {
 	const struct round *t = l->round;
 	unsigned ours = seats_ours(core, l), asking = patient ? seats_asking(core, l) : 0;
 	bool queue_master_open = patient && t->questions[l->queue_master].asking;
-	/* An error at one master may be contention at the others, and then that is the refusal; but nobody
-	 * should wait for it. */
+	/* An error at one master may be contention at the others, and then contention is the refusal; but no
+	 * waiter should wait for it. */
 	bool unclear =
 		ours == 0 && asking > 0 && acquire_error(core, l) != LEASE_ERROR_NONE && t->change_ms == 0;
 	bool won = ours >= quorum_majority(core);
@@ -433,7 +443,8 @@ acquire_count(struct core *core, struct lease *l, bool patient)
 		acquire_not_won(core, l);
 }
 
-/* Of what cannot be had we keep no place at home: it would be called, and others would wait for it. */
+/* If the lease cannot be had, we keep no place at the queue master: it would be called, and others would wait
+ * for it. */
 static void
 acquire_main_error(struct core *core, struct lease *l, unsigned master, enum lease_error error)
 {
@@ -442,7 +453,8 @@ acquire_main_error(struct core *core, struct lease *l, unsigned master, enum lea
 	l->round->questions[master].error = error;
 }
 
-/* Our idea of the master's time was old: it has just been renewed, one more try is fair. */
+/* The master's time as we knew it was too old. This answer has renewed it, so the question is sent once more.
+ */
 static void
 acquire_late(struct core *core, struct lease *l, unsigned i)
 {
@@ -471,7 +483,7 @@ acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 	case OUTCOME_BUSY:
 	case OUTCOME_NO:
 		acquire_busy(l, vote);
-		/* Not our turn, whatever the others say. */
+		/* Not our turn, whatever the other masters say. */
 		if (vote->holder.n == 0 && vote->master == l->queue_master) {
 			acquire_not_won(core, l);
 			return;
@@ -496,8 +508,9 @@ acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 	default: /* FORGOTTEN, DEMOTED, UNSENT: nothing was done, no refusal */
 		break;
 	}
-	/* What home knows of may be there alone. The head looks for that at the others, and who stands behind
-	 * it does when nothing has changed since it looked last: the head may not be able to. */
+	/* The lease that the queue master knows of may exist there alone. The head of the queue asks the
+	 * other masters to find out. A daemon behind the head does so if nothing has changed since it asked
+	 * last: the head may not be able to. */
 	if (l->queue_master_first && !t->questions[l->queue_master].asking &&
 		(t->change_ms == 0 || (behind && (t->position <= 1 || t->lasts))))
 		acquire_go_on(core, l);
@@ -524,7 +537,8 @@ acquire_look(struct core *core, struct lease *l)
 void
 acquire_called(struct core *core, struct lease *l, unsigned master)
 {
-	/* A place from when that master was home: it is not our turn, and somebody there waits for us. */
+	/* A place from when that master was the queue master: it is not our turn, and daemons there wait for
+	 * us. */
 	if (core->settings.masters > 1 && master != l->queue_master) {
 		lease_leave_at(core, l, master);
 		return;
@@ -537,13 +551,13 @@ acquire_called(struct core *core, struct lease *l, unsigned master)
 	acquire_look(core, l);
 }
 
-/* Who has not answered is not waited for: the releases go down the same links, behind the acquires (R2).
- */
+/* Masters that have not answered are no longer waited for: the releases go down the same links, behind the
+ * acquires (R2). */
 static void
 acquire_patience_over(struct core *core, struct lease *l)
 {
 	const struct round *t = l->round;
-	/* While this daemon stood still, no master was silent: answers may be there, unread. */
+	/* While this daemon stood still, the masters were not silent: answers may have come, unread. */
 	int64_t since_ms = t->sent_ms > core->awake_ms ? t->sent_ms : core->awake_ms;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
@@ -560,7 +574,7 @@ acquire_step_back(struct core *core, struct lease *l)
 {
 	if (l->state != LEASE_WAITING)
 		return;
-	/* What is there of another kind, or with another limit, may be gone by then: it is asked for anew. */
+	/* The other kind or limit may be gone by the next round, so nothing of it is remembered. */
 	if (l->error == LEASE_ERROR_KIND || l->error == LEASE_ERROR_LIMIT)
 		lease_leave(core, l);
 	else if (core->settings.masters > 1)

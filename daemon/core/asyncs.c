@@ -1,3 +1,4 @@
+/* asyncs: see asyncs.h. verbs.c and queue.c call it; it owns the table, never the waits. */
 #include "daemon/core/asyncs.h"
 
 #include "daemon/core/index.h"
@@ -16,7 +17,7 @@ wait_is_of(const void *thing, const void *key)
 	return slice_equal(waiter_id(thing), *id);
 }
 
-/* Of all that it has; without one when out of memory. */
+/* Makes the table of all ASYNC waits of the session; out of memory: no table. */
 static void
 asyncs_make(const struct core *core, struct session *s)
 {
@@ -51,7 +52,7 @@ asyncs_add(const struct core *core, struct waiter *w)
 {
 	struct session *s = w->session;
 
-	/* Full: the list has it already. */
+	/* The table is full: a new one is made from the list, which has the wait already. */
 	if (s->asyncs != NULL && !index_put(s->asyncs, w))
 		asyncs_make(core, s);
 }
@@ -64,7 +65,8 @@ asyncs_remove(const struct waiter *w)
 	if (s->asyncs == NULL)
 		return;
 	index_remove(s->asyncs, w);
-	/* Of all waits, as where it is made: else it could come and go with each of them. */
+	/* All waits count, as in asyncs_find(); if only ASYNC ones did, the table could come and go with each
+	 * of them. */
 	if (s->waiter_count <= ASYNCS_FEW / 2)
 		asyncs_done(s);
 }

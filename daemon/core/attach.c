@@ -1,3 +1,4 @@
+/* attach: see attach.h. core.c and verbs.c call it; it must never leave a connection without a session. */
 #include "daemon/core/attach.h"
 
 #include "daemon/core/deadlock.h"
@@ -27,7 +28,8 @@ attach_attach(struct core *core, struct conn *conn, struct session *s)
 	heartbeat_begin(core, s);
 }
 
-/* Its waits end, or, where they are kept, go on without it; but MLOCK and LATCH end with their connection. */
+/* Ends the connection's waits; with keep, they go on without it. MLOCK and LATCH end with their connection in
+ * any case. */
 static void
 attach_drop_waits(struct core *core, struct conn *conn, bool keep)
 {
@@ -58,7 +60,8 @@ attach_leave(struct conn *conn)
 		s->onloss = ONLOSS_CLOSE;
 }
 
-/* Takes a connection away; the session ends with its last one, unless something keeps it. */
+/* Takes a connection from its session. The session ends with its last connection, unless something keeps it.
+ */
 static void
 attach_detach(struct core *core, struct conn *conn, enum end end)
 {
@@ -74,8 +77,8 @@ attach_detach(struct core *core, struct conn *conn, enum end end)
 	}
 	if (kept)
 		grace_begin(core, s);
-	/* Whoever looks wants the process that keeps it, not the one that is gone. Nobody looks for its end
-	 * any more when this daemon ends. */
+	/* From now on, show the process that keeps the session, not the one that is gone. When this daemon
+	 * ends, the process is no longer watched. */
 	if (s->process.pid != 0 && core->drain != DRAIN_ENDS)
 		s->peer.pid = s->process.pid;
 	else if (!kept)
@@ -89,7 +92,8 @@ attach_free(struct core *core, struct conn *conn)
 	freelist_retire(core, &conn->freed);
 }
 
-/* Another one speaks for its session: nothing that still comes of it, or about it, counts. */
+/* Another connection speaks for the session now: nothing that still comes from this one, or about it, counts.
+ */
 static void
 attach_oust(struct core *core, struct conn *conn)
 {
@@ -172,7 +176,8 @@ attach_exit(struct core *core, const struct process *process)
 		emit_close(core, conn->id);
 }
 
-/* Makes conn speak for s instead. False, and answered, when its own session has something to lose. */
+/* Makes conn speak for s instead of its own session. False, and answered: its own session has something to
+ * lose. */
 static bool
 attach_move(struct core *core, struct conn *conn, struct session *s)
 {
@@ -199,7 +204,7 @@ attach_move(struct core *core, struct conn *conn, struct session *s)
 			name, name);
 		return false;
 	}
-	/* Without a connection nobody knows whose it is but by the one that came. */
+	/* Without a connection, only the one that comes now tells whose session it is. */
 	if (s->conn_count == 0 && s->process.pid == 0)
 		session_peer(core, s, &own->peer);
 	attach_detach(core, conn, END_CLEAN);

@@ -1,6 +1,6 @@
 /*
- * check: every invariant of the whole state, for tests and the simulator. An invariant that can be seen from
- * one object is asserted where that object changes; here are those between objects.
+ * check: every invariant of the whole state, for tests and the simulator. An invariant of one object is
+ * asserted where that object changes; here are those between objects.
  */
 #include "daemon/core/asyncs.h"
 #include "daemon/core/core.h"
@@ -35,7 +35,7 @@ check_waiters(const struct core *core, const struct resource *r)
 		assert(w->conn == NULL || w->async || w->part != NULL || w->conn->blocked == w);
 		assert(w->part == NULL || w->part->waiter == w);
 		assert(w->part == NULL || (w->conn != NULL && w->part->mlock == w->conn->mlock));
-		/* Somebody may come back for it, and only so long. */
+		/* An orphaned waiter exists only while the client may come back for it. */
 		assert(w->conn != NULL || (!w->once && timer_is_armed(&w->session->grace_timer)));
 		assert((w->kind == KIND_PERMITS) == (r->limit > 0) && w->permits <= r->limit);
 		waiters++;
@@ -62,29 +62,30 @@ lease_grants(const struct lease *l)
 static void
 check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 {
-	/* Nobody is granted anything, and nothing is held, without a lease that is surely ours. */
+	/* Without a lease that is surely ours, nothing is granted, and nothing is held. */
 	assert(l->grants == NULL || l->state == LEASE_HELD);
 	assert(l->state != LEASE_HELD || l->valid_ms > now_ms);
-	/* Whatever goes on, there is a time at which it is looked at again. */
+	/* In every state but NONE, a timer is armed. */
 	assert(l->state == LEASE_NONE || timer_is_armed(&l->timer));
 	assert(l->state != LEASE_HELD || timer_at(&core->timers, &l->timer) <= l->valid_ms);
-	/* Nothing is good for longer than it can have been asked for, and tokens only grow. */
+	/* A validity is no longer than what can have been asked for, and tokens only grow. */
 	assert(l->state != LEASE_HELD || l->valid_ms <= now_ms + l->term_ms);
 	assert(l->state != LEASE_HELD || seats_ours(core, l) > 0);
 	assert(l->state != LEASE_HELD || l->term_ms > 0);
 	assert(l->round == NULL || l->round->spare_first == 0 || l->round->spare_first > l->token_last);
-	/* What is asked for has round, and what there is nothing of has none. */
+	/* A lease with work under way has a round, and a lease in state NONE has none. */
 	assert(l->round != NULL ||
 		(l->state != LEASE_ACQUIRING && !l->refreshing && !l->wanted && !l->lines));
 	assert(!l->lines || (l->state == LEASE_HELD && l->kind == KIND_SHARED && l->round != NULL &&
 				    timer_at(&core->timers, &l->timer) <= l->round->line_ms));
 	assert(l->round == NULL || l->state != LEASE_NONE);
-	/* A lease becomes shared and nothing else: what was asked before may lag behind, never run ahead. */
+	/* A held lease can only change to shared: what the masters were told may lag behind, never run ahead.
+	 */
 	assert(l->state != LEASE_HELD || l->told == l->kind || l->kind == KIND_SHARED);
 }
 
-/* Who waits is waited for: by a hold, a lease under way, or the return of the master. Without a reason to
- * remember the name, it has been forgotten. */
+/* If there are waiters, a hold, a lease under way or the return of the master will serve them. A name that is
+ * not needed has been forgotten. */
 static void
 check_share(const struct core *core, const struct resource *r)
 {
@@ -96,8 +97,8 @@ check_share(const struct core *core, const struct resource *r)
 	assert(r->grant_count > 0 || r->queue->count > 0 || l->state != LEASE_NONE);
 }
 
-/* One hold on each permit lease, as large as the permit lease; nobody holds the first ones and the one that
- * is acquired. */
+/* Each permit lease has at most one hold, as large as itself. Those without a hold come first; the one being
+ * acquired has none. */
 static void
 check_permit_leases(const struct core *core, const struct resource *r)
 {
@@ -130,9 +131,9 @@ check_grant(const struct grant *g, int64_t now_ms)
 	assert(g->count >= 1 && g->token > 0);
 	assert(grant_terms(g) == NULL || g->terms->grant == g);
 	assert(grant_ends_ms(g) > now_ms && (g->session != NULL || grant_ends_ms(g) != TIMER_NEVER));
-	/* A refreshed lease may go on below a withheld hold; what was told may not go beyond the lease. */
+	/* A renewed lease may last beyond a withheld hold; what was told must not go beyond the lease. */
 	assert(g->session != NULL || g->terms->told_until_ms <= lease_told_ms(g->lease));
-	/* What nobody knows of somebody may come back for, and only so long. */
+	/* An untold hold exists only while the client may come back for it. */
 	assert(!g->untold || (g->session != NULL && timer_is_armed(&g->session->grace_timer)));
 }
 
@@ -144,7 +145,7 @@ check_grants(const struct lease *l, int64_t now_ms, struct core_counts *seen)
 
 	for (g = l->grants; g != NULL; g = g->after) {
 		assert(g->lease == l);
-		/* A writer is alone, and stands on a lease that nobody shares. */
+		/* A writer is alone, and holds on a lease that is not shared. */
 		assert(g->kind == KIND_SHARED || grants == 1);
 		assert(g->kind == l->kind || (g->kind == KIND_SHARED && l->kind == KIND_EXCLUSIVE));
 		check_grant(g, now_ms);
@@ -177,7 +178,8 @@ check_resource(const struct core *core, const struct resource *r, int64_t now_ms
 		check_permit_leases(core, r);
 }
 
-/* What a session has, counted anew. An MLOCK that waits has room for all its names besides. */
+/* What a session has, counted anew. A waiting MLOCK also counts its names that are neither held nor waited
+ * for. */
 static int64_t
 mlock_apart(const struct mlock *b)
 {
@@ -284,7 +286,7 @@ check_sessions(const struct core *core, struct core_counts *seen)
 			assert(g->session == s);
 			assert(s->holds == NULL ||
 				holds_find(core, s, g->lease->resource, grant_owner(g)) == g);
-			/* Whoever has a connection may be told more by now. */
+			/* While a session has a connection, it may have been told more since. */
 			assert(s->conn_count == 0 || !g->bounded || g->terms->told_until_ms == TIMER_NEVER);
 			grants++;
 		}
@@ -303,7 +305,7 @@ check_sessions(const struct core *core, struct core_counts *seen)
 	assert(heartbeats == core->heartbeats);
 }
 
-/* Of one place; which of them belong there is their kind's business. */
+/* The requests of one place; each must be of a kind that belongs there. */
 static void
 check_latch_requests(const struct core *core, const struct latch *l, enum latch_request_place place,
 	struct core_counts *seen, size_t *patient)
@@ -314,7 +316,7 @@ check_latch_requests(const struct core *core, const struct latch *l, enum latch_
 		assert(a->latch == l && a->place == place && l->name.n > 0);
 		assert(place == LATCH_REQUEST_SENT || a->conn != NULL);
 		assert(a->conn == NULL || (a->conn->latch_request == a && a->conn->blocked == NULL));
-		/* Whoever does not wait for ever is answered in time. */
+		/* A request that does not wait for ever has a timer. */
 		assert(a->conn == NULL || timer_is_armed(&a->timer) || a->kind == LATCH_REQUEST_AWAIT);
 		assert(place != LATCH_REQUEST_SENT || a->kind == LATCH_REQUEST_SET ||
 			a->kind == LATCH_REQUEST_DOWN);
@@ -335,12 +337,12 @@ check_latch(const struct core *core, const struct latch *l, struct core_counts *
 	assert(patient == l->patient);
 	assert(l->id == 0 || l->lost || (l->set > 0 && l->left >= 0 && l->left <= l->set));
 	assert(!l->idle || (l->id != 0 && timer_at(&core->timers, &l->timer) == l->ends_ms));
-	/* Who waits looks again by himself, or the master's return is told. */
+	/* A waiting AWAIT has a look under way, a timer, or is told the master's return. */
 	assert(patient == 0 || l->look != 0 || timer_is_armed(&l->timer) || !quorum_usable(core, l->link));
 	seen->latches++;
 }
 
-/* The smallest that is missing is waited for; in order nothing larger is held, or waited for. */
+/* The smallest missing name is waited for; an ordered MLOCK neither holds nor waits for a larger one. */
 static void
 check_mlock(const struct conn *conn)
 {
@@ -382,7 +384,7 @@ check_conns(const struct core *core, struct core_counts *seen)
 	assert(count == core->conns.count);
 }
 
-/* Whoever waits does so in one of them, as check_waiters() has seen. */
+/* Every waiter is in one of these queues, as check_waiters() has seen. */
 static void
 check_queues(const struct core *core)
 {
@@ -402,7 +404,7 @@ core_check(const struct core *core, int64_t now_ms)
 	struct core_counts seen = {0};
 
 	if (core->ended)
-		return; /* its last step settled nothing */
+		return; /* its last step scheduled nothing */
 	assert(dirty_at_rest(core) && TAILQ_EMPTY(&core->mlocks));
 	for (const struct resource *r = names_first(&core->names); r != NULL;
 		r = names_next(&core->names, r)) {

@@ -1,3 +1,7 @@
+/*
+ * core: see core.h. Brings each event to the noun that handles it, timers first; it decides nothing about
+ * leases itself.
+ */
 #include "daemon/core/core.h"
 
 #include "daemon/core/acquire.h"
@@ -41,7 +45,9 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#define STALL_MS 500 /* the latest turn that is no stall; or a tenth of a lease, if that is less */
+#define STALL_MS                                                                                             \
+	500 /* a turn that is later than this is a stall; or later than a tenth of a lease, if that is less  \
+	     */
 
 struct core *
 core_new(const struct core_settings *settings, struct now now)
@@ -61,7 +67,7 @@ core_new(const struct core_settings *settings, struct now now)
 	}
 	core->settings = *settings;
 	core->seats = settings->masters;
-	core->settings.rules = NULL; /* they need not be there any more */
+	core->settings.rules = NULL; /* the caller's rules need not live on */
 	core->guarded_ms = settings->lease_max_ms;
 	core->now = now;
 	core->secret[0] = now.random[0];
@@ -121,8 +127,8 @@ free_resources(struct core *core)
 {
 	struct resource *r, *next;
 
-	/* All waiters first: leaving touches the timers and the list of other resources, which must still be
-	 * there. */
+	/* All waiters first: a waiter that is removed needs the timers and the lists of other resources,
+	 * which must still be there. */
 	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		while (!TAILQ_EMPTY(&r->queue->waiters))
 			queue_remove(core, TAILQ_FIRST(&r->queue->waiters));
@@ -298,7 +304,7 @@ stall_least_ms(const struct core *core)
 	return tenth_ms < STALL_MS ? tenth_ms : STALL_MS;
 }
 
-/* What is due comes before what arrived: a late turn must find its leases expired, not renewed (R3). */
+/* Due timers run before the event: a late turn must find its leases expired, not renewed (R3). */
 static void
 run_timers(struct core *core, int64_t late_ms)
 {
@@ -332,8 +338,9 @@ lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 		acquire_vote(core, l, vote);
 }
 
-/* A grant of a master whose clock leapt is to be given back. A lease that it misses may have been ended by
- * its clock; until a greeting has said so, its memory may be given up, and a new one takes reclaims. */
+/* A grant of a master whose clock leapt has to be released. If the master misses a lease, its clock may have
+ * ended it. Until a greeting has told the master of the leap, its memory may still be given up, and a new
+ * memory takes reclaims. */
 static enum outcome
 leapt_outcome(const struct vote *vote, bool doubted)
 {
@@ -344,9 +351,9 @@ leapt_outcome(const struct vote *vote, bool doubted)
 	return vote->outcome;
 }
 
-/* Granted by a memory before a change that we have seen meanwhile, or by a master that has told us since that
- * it cannot be used. A memory may have been given up because its clock leapt, and a master may evict keys:
- * then leases of others had ended there, too, before their time. To be given back. */
+/* Whether this is a grant by a memory that has changed since, or by a master that has told us since that it
+ * cannot be used. A memory may have been given up because its clock leapt, and a master may evict keys: then
+ * leases of others may have ended there before their time. Such a grant is released. */
 static bool
 is_outdated(const struct core *core, const struct lease *l, const struct vote *vote)
 {
@@ -363,10 +370,10 @@ lease_of(const struct core *core, struct resource *r, uint64_t attempt)
 	return r->limit == 0 ? &r->lease : permit_lease_find(core, r, attempt);
 }
 
-/* If the clocks of a majority have gone ahead, ours may have stood still: our leases end so much earlier than
- * we counted, also at a master that has shown nothing yet. If those of a minority have, leases at the other
- * masters last as long as we counted. A master whose memory has been given up for its leap meanwhile says as
- * much of our clock. */
+/* If the clocks of a majority have gone ahead, ours may have stood still. Then our leases end so much earlier
+ * than we counted, also at a master that has shown no leap yet. If only the clocks of a minority have, leases
+ * at the other masters last as long as we counted. A master whose memory has been given up for its leap still
+ * tells as much about our clock. */
 static void
 clock_doubted(struct core *core)
 {
@@ -427,7 +434,7 @@ take_vote(struct core *core, const struct vote *vote)
 	}
 }
 
-/* Another daemon waits for it. */
+/* Another daemon waits for this name. */
 static void
 name_wanted(struct core *core, struct resource *r)
 {
@@ -452,7 +459,7 @@ take_inbox(struct core *core, const struct event *event)
 		acquire_called(core, permit_lease_acquiring(r), event->master);
 }
 
-/* Events of a connection. Its end may have been handled already, then there is nothing to do. */
+/* Events of a connection. If its end has been handled already, there is nothing to do. */
 static void
 take_conn(struct core *core, const struct event *event)
 {
@@ -555,7 +562,7 @@ drop_calls(struct actions *actions)
 	actions->n = kept;
 }
 
-/* Every hold is lost, and nothing is given back. */
+/* Every hold is lost, and nothing is released at the masters. */
 static void
 end_all(struct core *core)
 {

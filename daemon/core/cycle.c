@@ -1,3 +1,4 @@
+/* cycle: see cycle.h. It only reads the marks, but for the order in which it links the sessions. */
 #include "daemon/core/cycle.h"
 
 #include "daemon/core/state.h"
@@ -7,12 +8,12 @@
 #include <string.h>
 
 #define NAME_MAX  33 /* bytes of a lock's name in the text, NUL included */
-#define LABEL_MAX 17 /* and of a session's */
+#define LABEL_MAX 17 /* bytes of a session's name in the text, NUL included */
 #define WHO_MAX   (LABEL_MAX + 32)
 #define EDGE_MAX  (NAME_MAX + WHO_MAX + 32)
-#define GAP_MAX   32 /* what stands for edges that are left out */
+#define GAP_MAX   32 /* bytes of the text for edges that are left out */
 
-/* Escaped, and cut where it is too long. */
+/* The text escaped, and cut if it is too long. */
 static const char *
 write_text(char *out, size_t room, struct slice text)
 {
@@ -49,7 +50,7 @@ write_leg(char out[EDGE_MAX], const struct edge *edge, const struct session *to)
 	return out;
 }
 
-/* The edges of the way were found from its end; links the sessions in its order, and counts them. */
+/* The edges were found from the end of the way: links the sessions in its order, and counts them. */
 static struct session *
 turn_round(const struct session *target, const struct edge *last, size_t *count)
 {

@@ -1,19 +1,20 @@
 /*
- * deadlock: see deadlock.h. Called when a wait begins; writes nothing but the marks of its search.
+ * deadlock: see deadlock.h. Called when a wait begins; it writes only the marks of its search.
  *
- * Three steps, over marks in the sessions and queues themselves, so that no memory is needed:
- *   1. meet everybody who stands and can be reached from the session that begins to wait;
- *   2. free whoever can go on once those that are free have, until nobody else can;
+ * A search has three steps, over marks in the sessions and queues themselves, so that it needs no memory:
+ *   1. meet all blocked sessions that can be reached from the session that begins to wait;
+ *   2. free each session that can go on once the free ones have, until there is no more;
  *   3. among the rest, find the shortest way from the session back to itself.
- * The holds of a name are passed once in each step, however many wait for it. Before that a few looks go the
- * other way, from the session to who waits for it: mostly nobody does who has what it waits for.
+ * The holds of a name are passed once in each step, however many wait for it. Before a search, a few looks go
+ * the other way, from the session to those that wait for it: usually there are none that hold what it waits
+ * for.
  *
- * All searches together have so many looks in a while, or a thousand LOCKs of a name that thousands read
- * would be one turn of a second. What is more is put off: it is searched later, one each time, and refused
- * then.
+ * All searches together have a number of looks per time. Otherwise a thousand LOCKs of a name with thousands
+ * of readers would make one turn of a second. Searches beyond that are put off: they run later, one at a
+ * time, and refuse the wait then.
  *
- * Grants go in the order of the queue, so who waits is served unless something that is held stays held. Of
- * those ahead only an ASYNC wait of a session that stands counts: nobody will give back what it is given.
+ * Grants go in the order of the queue, so a wait is served unless a hold stays held. Of the waits ahead, only
+ * an ASYNC wait of a blocked session counts: what it is granted is not given back.
  */
 #include "daemon/core/deadlock.h"
 
@@ -29,26 +30,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKS_FEW 64 /* before a search, to see whether there is any need */
-#define LATER_MS  10 /* until a search that was put off, and between two of them */
+#define LOOKS_FEW 64 /* before a search, to see whether one is needed */
+#define LATER_MS  10 /* until a search that was put off runs, and between two such searches */
 
 struct search {
 	const struct core *core;
-	uint64_t id;          /* marks sessions, */
-	uint64_t pass;        /* and names whose holds have been passed */
+	uint64_t id;          /* marks sessions */
+	uint64_t pass;        /* marks names whose holds have been passed */
 	size_t looks;         /* left; 0: given up, or put off */
-	size_t most;          /* there were */
-	struct session *met;  /* who stands, the last one first */
-	struct session *next; /* to be looked at, */
-	struct session **end; /* and behind the last of them */
-	struct session *at;   /* who is looked at */
+	size_t most;          /* looks at the beginning */
+	struct session *met;  /* blocked sessions, the last one met first */
+	struct session *next; /* the first session to look at */
+	struct session **end; /* where the next one is appended */
+	struct session *at;   /* the session being looked at */
 	const struct session *target;
-	bool closed;      /* the way has led back to it: */
-	struct edge last; /* thus */
+	bool closed;      /* the way has led back to the target */
+	struct edge last; /* by this edge */
 };
 
-/* Told of a session that keeps w from being answered; ahead: by a wait of its own, else by a hold. True: that
- * is enough. */
+/* Called with a session that keeps w from being answered. ahead: by an ASYNC wait of its own ahead of w; else
+ * by a hold. True: stop. */
 typedef bool on_keeper(struct search *search, struct session *keeper, const struct waiter *w, bool ahead);
 
 static bool
@@ -101,16 +102,16 @@ session_stands(struct search *search, const struct session *s)
 	return s->conn_count > 0;
 }
 
-/* As far as is known. */
+/* As far as this search knows. */
 static bool
 session_stuck(const struct search *search, const struct session *s)
 {
 	return s != NULL && s->mark.search == search->id && !s->mark.free;
 }
 
-/* ---- who keeps a wait from being answered ---- */
+/* ---- which sessions keep a wait from being answered ---- */
 
-/* ASYNC waits ahead of it; readers only where a writer stands between. */
+/* ASYNC waits ahead of it; for a reader, readers only count if a writer is between them. */
 static bool
 each_ahead(struct search *search, const struct waiter *w, on_keeper *tell)
 {
@@ -127,7 +128,7 @@ each_ahead(struct search *search, const struct waiter *w, on_keeper *tell)
 	return false;
 }
 
-/* Whether a hold is in its way, or in that of somebody ahead of it: readers are not in that of readers. */
+/* Whether a hold is in the way of it, or of a wait ahead of it: a reader's hold is not in a reader's way. */
 static bool
 wait_is_shut(struct search *search, const struct waiter *w)
 {
@@ -144,7 +145,7 @@ wait_is_shut(struct search *search, const struct waiter *w)
 	return false;
 }
 
-/* Of each name once in a pass: all that there was to tell has been told. */
+/* Each name once in a pass: after that, all its holders have been told. */
 static bool
 each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 {
@@ -170,7 +171,7 @@ each_keeper(struct search *search, const struct waiter *w, on_keeper *tell)
 	return each_ahead(search, w, tell);
 }
 
-/* ---- who stands ---- */
+/* ---- which sessions are blocked ---- */
 
 static bool
 meet(struct search *search, struct session *keeper, const struct waiter *w, bool ahead)
@@ -206,7 +207,7 @@ meet_all(struct search *search, struct session *first)
 	}
 }
 
-/* ---- who can go on ---- */
+/* ---- which sessions can go on ---- */
 
 static bool
 keeper_is_stuck(struct search *search, struct session *keeper, const struct waiter *w, bool ahead)
@@ -216,7 +217,7 @@ keeper_is_stuck(struct search *search, struct session *keeper, const struct wait
 	return session_stuck(search, keeper);
 }
 
-/* Who is free stays it: the first hold of somebody who is not is looked for from where it was last time. */
+/* A free session stays free: the first hold of a stuck session is looked for from where it was last time. */
 static bool
 holder_is_stuck(struct search *search, const struct resource *r)
 {
@@ -232,7 +233,7 @@ holder_is_stuck(struct search *search, const struct resource *r)
 	return q->stuck != NULL;
 }
 
-/* Of a semaphore so many permits that will not come back. */
+/* How many permits of a semaphore will not come back. */
 static int64_t
 permits_stuck(struct search *search, const struct resource *r)
 {
@@ -249,7 +250,7 @@ permits_stuck(struct search *search, const struct resource *r)
 	return stuck;
 }
 
-/* Whether the others are too few, for it or for somebody ahead of it. */
+/* Whether the other permits are too few for this wait or for one ahead of it. */
 static bool
 permits_lack(struct search *search, const struct waiter *w)
 {
@@ -294,7 +295,7 @@ session_goes_on(struct search *search, const struct session *s)
 	return false;
 }
 
-/* Who is free has no place among those that were met. True: somebody was. */
+/* Takes sessions that can go on from the list of those that were met. True: there was one. */
 static bool
 free_some(struct search *search)
 {
@@ -316,7 +317,8 @@ free_some(struct search *search)
 static void
 free_all(struct search *search)
 {
-	/* Who was met last stands at the end of a chain of waits, and frees the others one by one. */
+	/* The session that was met last is at the end of a chain of waits, and frees the others one by one.
+	 */
 	while (search->looks > 0 && free_some(search))
 		continue;
 }
@@ -359,10 +361,10 @@ find_way_back(struct search *search, const struct waiter *w)
 	return false;
 }
 
-/* The text has to outlive the step. */
+/* Keeps the text of a note until the step is over. */
 struct last_words {
 	struct freelist_link freed;
-	_Alignas(8) char text[REPLY_TEXT_MAX]; /* behind what its freelist_link takes */
+	_Alignas(8) char text[REPLY_TEXT_MAX]; /* after the bytes that freelist_link takes */
 };
 
 static void
@@ -388,8 +390,8 @@ search_put_once(struct search *search, struct session *s)
 	search_put(search, s);
 }
 
-/* Those who wait for what a session has; or behind it, where it waits ASYNC. False: enough, it or one of them
- * may be who is sought, or they are too many. */
+/* Puts the sessions that wait for what this one has; for its ASYNC waits, those behind it in the queue.
+ * False: stop: this session or one of those may be the one that is sought, or there are too many. */
 static bool
 each_who_waits(struct search *search, const struct session *s)
 {
@@ -419,9 +421,8 @@ each_who_waits(struct search *search, const struct session *s)
 	return true;
 }
 
-/* Whether a way of waits may lead back to a session, from what it waits for. Of a crowd only a search can
- * tell.
- */
+/* Whether a way of waits may lead back to a session, from what it waits for. In a crowd only a search can
+ * tell. */
 static bool
 way_may_lead_back(struct search *search, struct session *s)
 {
@@ -458,7 +459,7 @@ session_may_close(struct core *core, struct session *s)
 
 /* ---- searches ---- */
 
-/* In some time there may be as many looks again. */
+/* The looks left now; they grow again with time. */
 static size_t
 deferred_looks(struct core *core)
 {
@@ -492,7 +493,8 @@ deadlock_forget(struct core *core, struct session *s)
 	s->doubted = false;
 }
 
-/* Whether a session stands, and will for ever for all that is known. search_end() follows in any case. */
+/* Whether a session is blocked and, for all this search knows, stuck for ever. search_end() follows in any
+ * case. */
 static bool
 search_finds_stuck(struct search *search, struct core *core, struct session *s)
 {
@@ -508,8 +510,8 @@ search_finds_stuck(struct search *search, struct core *core, struct session *s)
 	return !s->mark.free;
 }
 
-/* Whether this wait of it is one reason. Who was passed for another one is no way back for this one either.
- */
+/* Whether this wait of the session is part of a cycle. What was passed for another wait of it leads no way
+ * back for this one either. */
 static bool
 search_closes(struct search *search, struct core *core, const struct waiter *w, struct reply *out)
 {
@@ -520,7 +522,7 @@ search_closes(struct search *search, struct core *core, const struct waiter *w, 
 	return true;
 }
 
-/* Without as many looks as there may be it has said nothing yet. */
+/* A search that ran out of looks, and began with fewer than all, has said nothing yet: it is put off. */
 static void
 search_end(struct search *search, struct core *core, struct session *s)
 {
@@ -530,7 +532,7 @@ search_end(struct search *search, struct core *core, struct session *s)
 		deferred_add(core, s);
 }
 
-/* Else only the masters are asked, and no way leads on from it (each_keeper()). */
+/* If not, the wait only asks the masters, and no way leads on from it (each_keeper()). */
 static bool
 wait_has_keeper(const struct waiter *w)
 {
@@ -551,8 +553,8 @@ deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 	return closes;
 }
 
-/* One search for all its waits: they may be as many as its connections, and it is called for each that goes.
- */
+/* One search for all waits of the session: there may be one for each connection, and this runs for each
+ * connection that goes. */
 void
 deadlock_look(struct core *core, struct session *s)
 {
@@ -574,7 +576,7 @@ deadlock_look(struct core *core, struct session *s)
 		queue_answer(core, w, &refusal);
 }
 
-/* The first of those that were put off has all looks, so that it is the last time for it. */
+/* The first search gets all looks, so that it is not put off again. */
 void
 deadlock_timer(struct core *core)
 {

@@ -1,3 +1,6 @@
+/*
+ * dirty: see dirty.h. Any noun whose change matters to a name calls dirty_add(); schedule.c empties the list.
+ */
 #include "daemon/core/dirty.h"
 
 #include "daemon/core/state.h"
@@ -7,7 +10,7 @@
 
 #define KEPT 256
 
-/* False: it stays as it is. */
+/* False: out of memory, the room stays as it is. */
 static bool
 dirty_set_room(struct dirty *t, size_t room)
 {
@@ -61,7 +64,7 @@ dirty_add(struct core *core, struct resource *r)
 		t->missed = true;
 }
 
-/* All on the list have had their turn: whoever is dirty still was missed. */
+/* All names on the list have had their turn: those that are still dirty were missed. */
 static void
 dirty_find(struct core *core)
 {

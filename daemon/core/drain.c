@@ -1,3 +1,4 @@
+/* drain: see drain.h. It tells holders, and must never release what they rely on. */
 #include "daemon/core/drain.h"
 
 #include "daemon/core/core.h"
@@ -12,14 +13,14 @@
 #include "daemon/core/table.h"
 #include "daemon/core/view.h"
 
-/* What its holders, or the leases of those that are gone, still take. */
+/* Holds, and withheld holds of clients that are gone. */
 static size_t
 holds_left(const struct core *core)
 {
 	return core->counts.grants + core->counts.withheld;
 }
 
-/* Nothing new from now on. */
+/* Nothing new is taken from now on. */
 static void
 drain_begin(struct core *core, const struct reply *refusal)
 {
@@ -99,7 +100,8 @@ drain_leave(struct core *core)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
-		/* Behind whatever was asked on any connection: a greeting registers it anew. */
+		/* On every link, behind all that was asked there: a greeting would register the daemon anew.
+		 */
 		for (unsigned k = 0; k < core->settings.links; k++) {
 			if (m->links[k].up && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED))
 				master_call(core, &(struct call){.op = CALL_HELLO,

@@ -1,3 +1,4 @@
+/* emit: see emit.h. If there is no memory for an action, it comes from the reserve: no action is lost. */
 #include "daemon/core/emit.h"
 
 #include "daemon/core/latch_data.h"
@@ -200,7 +201,7 @@ emit_master_stretch(struct core *core, enum note_type type, const struct master 
 	emit_master_note(core, type, m, 0, ttl_ms, text);
 }
 
-/* splitmix64: a step's one draw of chance, stretched. Spreads retries; no secret comes from it. */
+/* splitmix64: stretches the one random number of a step. It spreads retries; no secret comes from it. */
 uint64_t
 core_chance(struct core *core)
 {

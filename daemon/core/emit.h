@@ -1,6 +1,6 @@
 /*
- * emit: appends actions of the step that runs, one function for each kind, so that the rest of the core reads
- * as what it decides and not as how that is written down.
+ * emit: appends actions to the running step, one function for each kind, so that the rest of the core shows
+ * what it decides and not how that is written down.
  */
 #ifndef CORE_EMIT_H
 #define CORE_EMIT_H
@@ -12,7 +12,7 @@ void emit_int(struct core *core, conn_id conn, int64_t n);
 void emit_validity(struct core *core, conn_id conn, int64_t token, int64_t ms);
 void emit_null(struct core *core, conn_id conn);
 void emit_ok(struct core *core, conn_id conn);
-/* Why a daemon that is about to end refuses a request. */
+/* The refusal of a daemon that is about to end. */
 #define EMIT_DRAINING "the daemon is shutting down: connect again in a moment"
 void emit_error(struct core *core, conn_id conn, enum code code, const char *format, ...)
 	__attribute__((cold, format(printf, 4, 5)));
@@ -28,7 +28,7 @@ void emit_watch(struct core *core, const struct process *process);
 void emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	int64_t token, int64_t ttl_ms, const char *text);
 
-/* The same, of a hold or a wait that has an owner tag. */
+/* The same, for a hold or a wait that has an owner tag. */
 void emit_tag_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	struct slice owner, int64_t token, int64_t ttl_ms, const char *text);
 
@@ -40,8 +40,8 @@ void emit_latch_note(struct core *core, enum note_type type, const struct latch 
 void emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token,
 	int64_t ttl_ms, const char *text);
 
-/* The same for what happens many times in a row: noted again only after a pause of NOTE_PAUSE_MS or, if it is
- * news, of NOTE_NEWS_MS since it was noted. */
+/* The same for events that come many times in a row. It is noted again only after a pause of NOTE_PAUSE_MS,
+ * or, if it is news, NOTE_NEWS_MS after it was noted last. */
 #define NOTE_PAUSE_MS 10000
 #define NOTE_NEWS_MS  1000
 void emit_master_stretch(struct core *core, enum note_type type, const struct master *m,
@@ -51,7 +51,7 @@ void emit_master_stretch(struct core *core, enum note_type type, const struct ma
 uint64_t core_chance(struct core *core);
 int64_t core_jitter(struct core *core, int64_t low, int64_t high);
 
-/* An attempt number above all before it, random in part: a copy of this process has others. */
+/* An attempt number greater than all before it, partly random: a copy of this process draws others. */
 uint64_t core_attempt(struct core *core);
 
 #endif

@@ -1,14 +1,15 @@
+/* freelist: see freelist.h. A retired object must not be read or written by its noun again. */
 #include "daemon/core/freelist.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes in which malloc() gives memory: 24, 40, 56, ... bytes. A row keeps what is of one size. */
+/* malloc() gives memory in sizes of 24, 40, 56, ... bytes. A row keeps memory of one such size. */
 #define ROW_STEP  16
 #define ROW_EXTRA 8
 
-/* Kept of one size. Under a sanitizer everything is freed, so that it sees who comes too late. */
+/* Objects kept per size. Under a sanitizer everything is freed, so that it sees each use after the end. */
 #if defined(__SANITIZE_ADDRESS__)
 #define KEPT_MOST 0
 #elif defined(__has_feature)
@@ -20,7 +21,7 @@
 #define KEPT_MOST 1024
 #endif
 
-/* The row for so many bytes; 0: for none, it is too much. */
+/* The row for so many bytes; 0: no row, it is too much. */
 static size_t
 row_of(size_t bytes)
 {
@@ -29,7 +30,7 @@ row_of(size_t bytes)
 	return row < FREELIST_ROWS ? row : 0;
 }
 
-/* What has been an object. */
+/* Memory of an ended object. */
 struct freelist_item {
 	struct freelist_item *next;
 };

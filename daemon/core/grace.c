@@ -1,3 +1,4 @@
+/* grace: see grace.h. attach.c, heartbeat.c and verbs.c call it. */
 #include "daemon/core/grace.h"
 
 #include "daemon/core/emit.h"
@@ -57,7 +58,7 @@ grace_begin(struct core *core, struct session *s)
 	struct grant *g;
 
 	assert(s->conn_count == 0 && s->grace_ms > 0);
-	/* Nobody can be told more than he was by now. */
+	/* The client cannot be told more than it was told by now. */
 	LIST_FOREACH (g, &s->grants, in_session)
 		grant_tell_no_more(core, g);
 	emit_note(core, NOTE_DETACHED, NULL, s, 0, s->grace_ms, NULL);
@@ -71,7 +72,7 @@ grace_attach(struct core *core, struct session *s)
 
 	if (s->conn_count > 1 || s->grace_ms == 0)
 		return;
-	/* Whether or not the grace runs: its process may have kept the session for longer. */
+	/* Also if no grace runs: the process may have kept the session for longer. */
 	LIST_FOREACH (g, &s->grants, in_session)
 		grant_tell_on(g);
 	if (!timer_is_armed(&s->grace_timer))
@@ -93,10 +94,10 @@ grace_find(const struct session *s, const struct command *c)
 {
 	struct waiter *w, *found = NULL;
 
-	/* What is left of a connection is there for as long as this runs. */
+	/* Orphaned waiters exist only as long as this timer runs. */
 	if (!timer_is_armed(&s->grace_timer))
 		return NULL;
-	/* The latest comes first. */
+	/* The latest is first in the list. */
 	LIST_FOREACH (w, &s->waiters, in_session) {
 		if (queue_is_repeated(w, c))
 			found = w;
@@ -104,7 +105,7 @@ grace_find(const struct session *s, const struct command *c)
 	return found;
 }
 
-/* Nobody asked for them in time. */
+/* The client did not ask for these in time. */
 static void
 grace_drop_strays(struct core *core, struct session *s)
 {

@@ -1,3 +1,4 @@
+/* grant: see grant.h. A hold is answered, or becomes part of an MLOCK, in the step in which it begins. */
 #include "daemon/core/grant.h"
 
 #include "daemon/core/deadlock.h"
@@ -50,7 +51,7 @@ terms_new(struct core *core, struct grant *g)
 	return t;
 }
 
-/* Of a hold that needs them from now on: its end must be noticed. */
+/* Bounds a hold from now on: its end must be noticed. */
 static struct terms *
 grant_bound(struct core *core, struct grant *g)
 {
@@ -149,8 +150,8 @@ grant_note(struct core *core, enum note_type type, const struct grant *g, int64_
 	emit_tag_note(core, type, g->lease->resource, g->session, grant_owner(g), g->token, ttl_ms, text);
 }
 
-/* Its turn has come and nobody can be told: it ends, instead of becoming a hold that is withheld from
- * everybody although nobody believes to have it. */
+/* The wait's turn has come, but its push cannot be delivered. The wait ends; otherwise its hold would be
+ * withheld from all others although no client knows that it has it. */
 static void
 grant_spare(struct core *core, struct waiter *w)
 {
@@ -191,7 +192,8 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	grant_answer(core, w, g);
 	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL);
 	queue_remove(core, w);
-	/* Others, and itself, may wait for what it will not give back, for it stands. */
+	/* Other waits, or one of its own, may wait for this hold, which a blocked session does not give back.
+	 */
 	if (async || kept)
 		deadlock_look(core, s);
 }
@@ -231,7 +233,7 @@ grant_claim(struct grant *g)
 	return untold;
 }
 
-/* Until when it is surely good. */
+/* Until when the hold is surely good. */
 static int64_t
 grant_until_ms(const struct grant *g)
 {
@@ -343,7 +345,7 @@ void
 grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 {
 	if (g->session != NULL && !g->untold && part_of(g) == NULL) {
-		/* The end of a LEASE is what its holder asked for: no reason to close its connection. */
+		/* The holder asked for the end of a LEASE: that does not close its connection. */
 		loss_add(core, g->session, g, reason, reason != LOSS_LEASE);
 		grant_note(core, NOTE_LOST, g, -1, loss_word(reason));
 	}

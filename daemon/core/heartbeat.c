@@ -1,3 +1,4 @@
+/* heartbeat: see heartbeat.h. The verbs and attach.c call it. */
 #include "daemon/core/heartbeat.h"
 
 #include "daemon/core/emit.h"
@@ -67,7 +68,7 @@ heartbeat_missed(struct core *core, struct session *s)
 void
 heartbeat_timer(struct core *core, struct session *s)
 {
-	/* Its grace runs. */
+	/* The session is detached: its grace runs instead. */
 	if (s->conn_count == 0 && s->process.pid == 0)
 		return;
 	if (heartbeat_blocked(s))

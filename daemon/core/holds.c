@@ -1,15 +1,16 @@
+/* holds: see holds.h. It owns the table, never the holds. */
 #include "daemon/core/holds.h"
 
 #include "daemon/core/index.h"
 #include "daemon/core/resource.h"
 
-/* What a session and tag hold once. */
+/* A session and tag hold a name at most once. */
 struct hold_key {
 	const struct resource *r;
 	struct slice owner;
 };
 
-/* A resource outlives the holds of it: nothing depends on where it lies. */
+/* A resource lives as long as its holds, so its address can be the key. */
 static uint64_t
 key_hash(const uint64_t secret[2], struct hold_key key)
 {
@@ -33,7 +34,7 @@ hold_is_of(const void *thing, const void *key)
 	return g->lease->resource == of->r && slice_equal(grant_owner(g), of->owner);
 }
 
-/* Of all that it has; without one when out of memory. */
+/* Makes the table of all holds of the session; out of memory: no table. */
 static void
 holds_make(const struct core *core, struct session *s)
 {
@@ -76,7 +77,7 @@ holds_find(const struct core *core, struct session *s, const struct resource *r,
 void
 holds_add(const struct core *core, struct session *s, struct grant *g)
 {
-	/* Full: the list has it already. */
+	/* The table is full: a new one is made from the list, which has the hold already. */
 	if (s->holds != NULL && !index_put(s->holds, g))
 		holds_make(core, s);
 }

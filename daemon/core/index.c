@@ -1,3 +1,4 @@
+/* index: see index.h. */
 #include "daemon/core/index.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@ struct index {
 	const uint64_t *secret;
 	index_hash *hash;
 	size_t count;
-	size_t mask; /* places - 1; at most half of them are taken */
+	size_t mask; /* places - 1; at most half of the places are taken */
 	void *places[];
 };
 
@@ -55,7 +56,8 @@ index_put(struct index *index, void *thing)
 	return true;
 }
 
-/* Whoever stands further from his own place than the hole moves into it, and leaves one himself. */
+/* Closes a hole: an object that is further from its own place than the hole moves into it, and leaves the
+ * next hole. */
 static void
 index_close(struct index *index, size_t hole)
 {

@@ -1,3 +1,4 @@
+/* key: see key.h. verbs.c calls it before a name is locked. */
 #include "daemon/core/key.h"
 
 #include "daemon/core/rules.h"
@@ -9,14 +10,14 @@
 
 #define KEY_BYTES_MAX (NAME_BYTES_MAX + RULE_KEY_MAX)
 
-/* What a rule makes of a name is before + NAME + after. */
+/* A rule makes the key before + NAME + after. */
 struct template
 {
 	struct slice before;
 	struct slice after;
 };
 
-/* False: the rule has none; the keys are NAMESPACE:{NAME}. */
+/* False: the rule has no template; the keys are NAMESPACE:{NAME}. */
 static bool
 template_of(const struct rule *rule, struct template *out)
 {

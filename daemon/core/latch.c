@@ -1,3 +1,6 @@
+/*
+ * latch: see latch.h. core.c and verbs.c call it; it asks the master about a latch, latch_request.c answers.
+ */
 #include "daemon/core/latch.h"
 
 #include "daemon/core/drift.h"
@@ -16,13 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WATCH_MS     3000 /* for so long the master tells us; each look asks for as long again */
-#define WAIT_MOST_MS 1000 /* who waits looks again after this, should all messages be lost */
-#define RETRY_MS     200  /* after an error of the master */
-#define AGAIN_MS     40   /* after a call that did not leave, or was not answered */
-/* Latches remembered that nobody asks about; the oldest are forgotten first. A DOWN needs a look before it
- * then, and LOST is "no such latch". */
-#define IDLE_MOST    1000
+#define WATCH_MS                                                                                             \
+	3000 /* for so long the master sends messages about a latch; each look asks for as long again */
+#define WAIT_MOST_MS                                                                                         \
+	1000 /* a waiting AWAIT has the master asked again after this, in case all messages are lost */
+#define RETRY_MS  200 /* after an error of the master */
+#define AGAIN_MS  40  /* after a call that did not leave, or was not answered */
+/* Latches remembered without a request; the oldest are forgotten first. After that a DOWN needs a look before
+ * it, and what would be LOST is "no such latch". */
+#define IDLE_MOST 1000
 
 static struct master *
 master_of(struct core *core)
@@ -55,7 +60,7 @@ latch_forget(struct core *core, struct latch *l)
 	freelist_retire(core, &l->freed);
 }
 
-/* Nobody asks. What was learned is remembered for as long as it may be of use. */
+/* No request is about the latch. What was learned is remembered for as long as it may be of use. */
 static void
 latch_rest(struct core *core, struct latch *l)
 {
@@ -124,7 +129,8 @@ call_set(struct core *core, struct latch *l, struct latch_request *a)
 	struct master *m = master_of(core);
 	int64_t most_ms = master_patience_ms(core), left_ms = a->ends_ms - core->now.ms;
 
-	/* Past its own end nothing is set: one that was, and has ended, must not be there again. */
+	/* A SET is not sent after the end of its own LEASE: a latch that was set and has ended must not come
+	 * back. */
 	if (a->ends_ms != TIMER_NEVER && left_ms < most_ms)
 		most_ms = left_ms;
 	if (most_ms <= 0) {
@@ -150,7 +156,7 @@ call_down(struct core *core, struct latch *l, struct latch_request *a)
 {
 	struct master *m = master_of(core);
 
-	/* Once it may have been carried out it is for that latch alone. */
+	/* A DOWN that may have been carried out stays meant for the same latch. */
 	if (!a->unsure)
 		a->id = l->id;
 	if (!latch_request_send(core, a, m->incarnation))
@@ -185,7 +191,7 @@ call_look(struct core *core, struct latch *l)
 				  .queue_ms = l->patient > 0 ? WATCH_MS : 0});
 }
 
-/* What is due leaves, or waits for a look. */
+/* Sends the calls of due requests; those that need a look share one. */
 static void
 latch_send(struct core *core, struct latch *l)
 {
@@ -205,7 +211,7 @@ latch_send(struct core *core, struct latch *l)
 		call_look(core, l);
 }
 
-/* Something stood in the way: when to try again. False: nothing did. */
+/* After an error: when to try again. False: there was no error. */
 static bool
 latch_error(struct core *core, struct latch *l, enum outcome outcome)
 {
@@ -222,14 +228,14 @@ latch_error(struct core *core, struct latch *l, enum outcome outcome)
 	return true;
 }
 
-/* When to come back for who is not answered. */
+/* Arms the timer for the requests that are not answered yet. */
 static void
 latch_arm(struct core *core, struct latch *l, bool usable)
 {
 	int64_t third = core->settings.lease_max_ms / 3;
 	int64_t most = third < WAIT_MOST_MS ? third : WAIT_MOST_MS;
 
-	/* The return of the master is told, and so is the outcome of a look. */
+	/* The return of the master is told, and so is the answer to a look. */
 	if (!usable || l->look != 0)
 		timer_cancel(&core->timers, &l->timer);
 	else if (core->now.ms < l->again_ms)
@@ -246,7 +252,7 @@ latch_say_single(const struct core *core, struct reply *refusal)
 		core->settings.masters);
 }
 
-/* There are several masters by now: only what is under way is waited for. */
+/* There are several masters by now: only calls under way are waited for. */
 static void
 latch_end(struct core *core, struct latch *l)
 {
@@ -260,7 +266,7 @@ latch_end(struct core *core, struct latch *l)
 		timer_cancel(&core->timers, &l->timer);
 }
 
-/* Something has happened: does what follows from it. */
+/* Something has changed: does what follows from it. */
 static void
 latch_schedule(struct core *core, struct latch *l)
 {
@@ -282,8 +288,8 @@ latch_schedule(struct core *core, struct latch *l)
 
 /* ---- what the master said ---- */
 
-/* A moment later than it can end there, by our clock. Of a key that somebody else lets live longer than any
- * LEASE may be, that is soon enough to look again. */
+/* When the latch has ended there, by our clock, a little late. A foreign key may live longer than any LEASE
+ * may be; then this is soon enough to look again. */
 static int64_t
 ends_at(const struct core *core, int64_t ttl_ms)
 {
@@ -303,7 +309,7 @@ latch_learn(struct core *core, struct latch *l, const struct vote *vote, uint64_
 	l->id = s->id;
 	l->memory = memory;
 	l->set = s->set;
-	/* Whoever says that it has become more is mistaken: somebody has been told less. */
+	/* A greater number cannot be right: a client has been told the smaller one. */
 	l->left = known && l->left < s->left ? l->left : s->left;
 	l->ends_ms = ends_at(core, s->ttl_ms);
 	latch_quota_seen(core, l->id, l->ends_ms);
@@ -313,8 +319,8 @@ latch_learn(struct core *core, struct latch *l, const struct vote *vote, uint64_
 	latch_requests_hear(core, l, vote->attempt, !known || (l->left == 0 && !was_open));
 }
 
-/* There is none that counts. There was one, before the memory changed, when it is still remembered at the
- * master, or here. */
+/* There is no latch that counts. There was one before the memory changed if the master, or this daemon, still
+ * remembers it. */
 static void
 latch_learn_none(struct core *core, struct latch *l, const struct vote *vote, uint64_t memory)
 {
@@ -356,7 +362,8 @@ look_vote(struct core *core, struct latch *l, const struct vote *vote)
 		latch_requests_refuse(core, l);
 }
 
-/* The latch is as it says after what was asked; that has been done, if it is the one that was meant. */
+/* The latch is as the vote says after the call. The call was carried out if it is the latch that was meant.
+ */
 static void
 latch_request_done(struct core *core, struct latch_request *a, const struct vote *vote)
 {
@@ -377,7 +384,8 @@ latch_request_done(struct core *core, struct latch_request *a, const struct vote
 		latch_request_answer_int(core, a, vote->latch.left);
 	else if (a->unsure)
 		latch_request_answer_lost(core, a, l->memory != a->memory);
-	/* Else nothing was done, the one it was said to had ended: once more, to this one. */
+	/* Else nothing was done, because the latch that was meant had ended: the request is sent again, for
+	 * this one. */
 }
 
 static void
@@ -400,7 +408,7 @@ latch_request_vote(struct core *core, struct latch_request *a, const struct vote
 
 /* ---- events ---- */
 
-/* Why it cannot even be asked. True: answered. */
+/* Why the request cannot be accepted. True: answered. */
 static bool
 latch_refused(struct core *core, const struct conn *conn, const struct command *c)
 {
@@ -421,7 +429,7 @@ latch_refused(struct core *core, const struct conn *conn, const struct command *
 	return true;
 }
 
-/* Whether a SET can make one: of one that is there it only says so. */
+/* Whether a SET may make a latch. If there is one, SET only says so. */
 static bool
 latch_makes(const struct core *core, const struct command *c)
 {
@@ -479,7 +487,7 @@ latch_vote(struct core *core, const struct vote *vote)
 	struct latch_request *a = latch_request_take(core, vote->attempt);
 
 	if (l == NULL)
-		return; /* a look for nobody */
+		return; /* an answer to a look that is no longer needed */
 	if (a != NULL)
 		latch_request_vote(core, a, vote);
 	else if (l->look == vote->attempt)

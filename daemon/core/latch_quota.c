@@ -1,3 +1,4 @@
+/* latch_quota: see latch_quota.h. The latch's files call it with what the master said. */
 #include "daemon/core/latch_quota.h"
 
 #include "daemon/core/drift.h"
@@ -7,7 +8,7 @@
 
 #include <stdlib.h>
 
-#define DAY_MS          86400000 /* as lua/latch.lua has it: how long a latch without LEASE lives unused */
+#define DAY_MS          86400000 /* lifetime of an unused latch without LEASE, as in lua/latch.lua */
 #define STEPS_OF_A_UNIT 100
 
 int64_t
@@ -41,7 +42,7 @@ latch_quota_begin(struct core *core, struct user *user, uint64_t latch, int64_t 
 		return false;
 	}
 	user_latch_enter(user, m->cost);
-	/* Should nobody hear what became of it: the longest that it can be there. */
+	/* In case no answer tells what became of the latch: the longest that it can exist. */
 	if (ends_ms == TIMER_NEVER)
 		ends_ms = queue_once_until(core) + DAY_MS + drift_ms(DAY_MS);
 	timer_arm(&core->timers, &m->timer, ends_ms + core->settings.margin_ms);

@@ -1,3 +1,4 @@
+/* latch_request: see latch_request.h. Only latch.c calls it. */
 #include "daemon/core/latch_request.h"
 
 #include "daemon/core/emit.h"
@@ -278,7 +279,7 @@ latch_requests_hear(struct core *core, struct latch *l, uint64_t attempt, bool n
 {
 	struct latch_request *a, *next;
 
-	/* Those first that wait already: others join them. */
+	/* Waiting requests first: due ones join them below. */
 	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_WAITS], in_place, next) {
 		if (!news)
 			break;

@@ -1,3 +1,7 @@
+/*
+ * lease: see lease.h. acquire.c, renew.c and the schedulers of names call it; a lease changes its state only
+ * by lease_move().
+ */
 #include "daemon/core/lease.h"
 
 #include "daemon/core/dirty.h"
@@ -15,9 +19,10 @@
 
 #include <assert.h>
 
-#define RETAIN_TOGETHER 256 /* leases that may be given back in one millisecond: half of one of work */
+#define RETAIN_TOGETHER                                                                                      \
+	256 /* leases that may be released in one millisecond: about half a millisecond of work */
 
-#define LINE_MS 1000 /* so often a place is kept for a writer who waits for readers here */
+#define LINE_MS 1000 /* how often the place for a writer that waits for readers here is refreshed */
 
 #define TO(state) (1U << (state))
 
@@ -35,7 +40,7 @@ lease_init(struct lease *l, struct resource *r)
 	timer_init(&l->timer, TIMER_LEASE);
 }
 
-/* Several masters are asked again one by one, on the terms of the last round. */
+/* With several masters the round stays: each is asked again on its own, on the terms of the last round. */
 void
 lease_quiet(struct core *core, struct lease *l)
 {
@@ -92,15 +97,16 @@ lease_arm(struct core *core, struct lease *l)
 {
 	int64_t at = l->valid_ms;
 
-	/* While a writer elsewhere waits, no new readers come in here: does it still? */
+	/* While a writer elsewhere waits, no new readers join here. The renewal tells whether it still waits.
+	 */
 	if (l->kind == KIND_SHARED && l->wanted) {
 		int64_t doubt = l->round->heard_ms + LEASE_WANT_MS;
 
 		if (doubt > core->now.ms && doubt < l->refresh_ms)
 			l->refresh_ms = doubt;
 	}
-	/* An answer that took longer than a third of the lease is followed by the next question at once, but
-	 * not within this turn. */
+	/* If an answer took longer than a third of the lease, the next question follows at once, but not in
+	 * the same turn. */
 	if (l->refresh_ms < at)
 		at = l->refresh_ms > core->now.ms ? l->refresh_ms : core->now.ms + 1;
 	if (l->idle_ms > core->now.ms && l->idle_ms < at)
@@ -110,7 +116,6 @@ lease_arm(struct core *core, struct lease *l)
 	timer_arm(&core->timers, &l->timer, at);
 }
 
-/* Forgets all that belonged to the last lease. */
 void
 lease_clear(struct core *core, struct lease *l)
 {
@@ -155,7 +160,7 @@ lease_leave_at(struct core *core, const struct lease *l, unsigned master)
 {
 	const struct master *m = &core->masters[master];
 
-	/* Unheard, our place would end by itself; leaving just spares the others that time. */
+	/* If the call is not heard, our place ends by itself; LEAVE only spares the others that time. */
 	if (master_releases(m, l->resource->link))
 		master_call(core, &(struct call){.op = CALL_LEAVE,
 					  .master = m->index,
@@ -281,10 +286,11 @@ lease_want(struct core *core, struct lease *l)
 {
 	struct round *t;
 
-	/* While our acquire is under way it may have been granted already, and this is about that lease. */
+	/* An acquire under way may have been granted already, and this message may be about that lease. */
 	if (l->state != LEASE_HELD && l->state != LEASE_ACQUIRING)
 		return;
-	/* Until the masters know that it is shared, readers elsewhere ask for what they are about to get. */
+	/* Until the masters know that the lease is shared, readers elsewhere ask for what they are about to
+	 * get. */
 	if (l->state == LEASE_HELD && l->kind != l->told)
 		return;
 	t = round_of(core, l);
@@ -299,8 +305,9 @@ lease_want(struct core *core, struct lease *l)
 	dirty_add(core, l->resource);
 }
 
-/* Until when a lease is kept that nobody uses from now on. Leases that fall out of use together, as a session
- * with thousands of locks ends, are given back one after the other: so many at a time make no client wait. */
+/* Until when a lease is kept that is unused from now on. Leases that fall out of use together, as when a
+ * session with thousands of locks ends, are released at different times, few enough at once that no client
+ * waits. */
 static int64_t
 retain_until(struct core *core)
 {
@@ -379,7 +386,7 @@ lease_written(const struct lease *l)
 bool
 lease_open(const struct core *core, const struct lease *l, const struct waiter *w)
 {
-	/* What readers have and others want is shared in this very step. */
+	/* A lease that readers hold and others want becomes shared in this very step. */
 	bool shared = l->kind == KIND_SHARED || (l->wanted && l->grants != NULL && !lease_written(l));
 
 	if (shared)

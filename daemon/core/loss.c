@@ -1,3 +1,4 @@
+/* loss: see loss.h. */
 #include "daemon/core/loss.h"
 
 #include "daemon/core/emit.h"
@@ -31,7 +32,7 @@ loss_text(enum loss_reason reason)
 	return losses[reason].text;
 }
 
-/* A name and a tag as one text, and its hash: of both a client's choice. */
+/* A name and a tag as one text, and its hash. Clients choose both. */
 struct loss_key {
 	unsigned hash;
 	size_t n;
@@ -108,7 +109,7 @@ loss_forget_all(struct core *core, struct session *s)
 		loss_forget(core, s, s->losses);
 }
 
-/* Of so many, and of so many that other sessions of its user are reminded of besides, the oldest goes. */
+/* Whether the session has too many, or all sessions of its user together: then the oldest is forgotten. */
 static bool
 loss_is_one_too_many(const struct core *core, const struct session *s)
 {
@@ -116,7 +117,7 @@ loss_is_one_too_many(const struct core *core, const struct session *s)
 	       s->user->losses > core->settings.per_user.locks;
 }
 
-/* When out of memory the hold is simply not there any more: NOTHELD instead of LOST. */
+/* Out of memory, the hold is simply gone: NOTHELD instead of LOST. */
 static void
 loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool told)
 {
@@ -125,7 +126,7 @@ loss_remember(struct core *core, struct session *s, const struct grant *g, enum 
 
 	key = loss_key(core, resource_name(g->lease->resource), grant_owner(g));
 	loss = loss_with(s, &key);
-	/* It waited for the name once more when it lost it the last time. */
+	/* The session has locked and lost this name before. */
 	if (loss != NULL)
 		loss_forget(core, s, loss);
 	loss = freelist_new(core, sizeof(*loss) + key.n);

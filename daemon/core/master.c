@@ -1,3 +1,7 @@
+/*
+ * master: see master.h. core.c brings the events; quorum.c decides on admission. A master is greeted again
+ * whenever its memory is in doubt, and not used before it has answered.
+ */
 #include "daemon/core/master.h"
 
 #include "daemon/core/emit.h"
@@ -12,7 +16,7 @@
 
 #define TO(state) (1U << (state))
 
-/* The master's states and the moves between them; master.h has the picture. */
+/* The moves between the states; master.h has the picture. */
 static const unsigned master_allowed[MASTER_STATE_COUNT] = {
 	[MASTER_AWAY] = TO(MASTER_GREETING),
 	[MASTER_GREETING] = TO(MASTER_AWAY) | TO(MASTER_GUARDED) | TO(MASTER_ADMITTED) | TO(MASTER_REFUSED),
@@ -33,11 +37,12 @@ master_turn(struct core *core, struct master *m, enum master_state next)
 {
 	assert(master_allowed[m->state] & TO(next));
 	m->state = next;
-	/* Who waits for a single refusal may have it now. */
+	/* A waiter that needs one refusal may get it now. */
 	core->retry = true;
 }
 
-/* When a link's silence makes it suspect. What was answered while this daemon stood still is not read yet. */
+/* When a silent link becomes suspect. What was answered while this daemon stood still has not been read yet.
+ */
 static int64_t
 link_doubt_ms(const struct core *core, const struct master_link *l)
 {
@@ -63,7 +68,7 @@ master_arm(struct core *core, struct master *m)
 		if (doubt < at)
 			at = doubt;
 	}
-	/* A guard may have ended while the master was away: at once, but not within this turn. */
+	/* A guard may have ended while the master was away: at once, but not in the same turn. */
 	if (at <= core->now.ms)
 		at = core->now.ms + 1;
 	timer_arm(&core->timers, &m->timer, m->state == MASTER_AWAY ? TIMER_NEVER : at);
@@ -77,7 +82,8 @@ master_call(struct core *core, const struct call *call)
 
 	if (l->due++ == 0) {
 		l->quiet_ms = core->now.ms;
-		/* It comes at the latest when this silence is a doubt; usually it finds nothing. */
+		/* The timer runs at the latest when this silence becomes a doubt; usually it finds nothing
+		 * then. */
 		if (timer_at(&core->timers, &m->timer) > link_doubt_ms(core, l))
 			timer_arm(&core->timers, &m->timer, link_doubt_ms(core, l));
 	}
@@ -86,9 +92,9 @@ master_call(struct core *core, const struct call *call)
 
 /*
  * A nonce for the next HELLO. The master stores the nonce of the last HELLO that it ran, which can be any
- * since the last that was answered. So these are kept; if there is no room for one more, the newest is sent
- * again. A copy of this process draws different nonces: a stored nonce that was never sent here is the
- * copy's.
+ * HELLO since the last answered one. So the nonces of these are kept; if there is no room for one more, the
+ * newest is sent again. A copy of this process draws different nonces: if the stored nonce was never sent
+ * here, a copy sent it.
  */
 static void
 master_draw_nonce(struct core *core, struct master *m)
@@ -111,7 +117,7 @@ master_nonces(const struct master *m)
 	return (struct slice){m->nonces, n * MASTER_NONCE_SIZE};
 }
 
-/* HELLO on one link: whom do we talk to, and does it remember? */
+/* HELLO on one link: which server is this, and does it remember us? */
 static void
 master_greet(struct core *core, struct master *m, unsigned link)
 {
@@ -156,7 +162,7 @@ masters_greet(struct core *core)
 	}
 }
 
-/* Something says that the master is not the one we knew: nothing new until it has been greeted. */
+/* The master may not be the one we knew: it is asked for nothing new until it has been greeted. */
 static void
 master_doubt(struct core *core, struct master *m)
 {
@@ -179,13 +185,13 @@ master_link_up(struct core *core, struct master *m, unsigned link)
 	struct offset known = m->links[link].offset;
 
 	assert(link < core->settings.links);
-	/* Whatever was heard by now was read before anything that is sent on this connection. */
+	/* What has been heard by now was read before anything that will be sent on this connection. */
 	for (unsigned i = 0; i < core->settings.links; i++) {
 		if (offset_latest_ms(&m->links[i].offset) > offset_latest_ms(&known))
 			known = m->links[i].offset;
 	}
 	m->links[link] = (struct master_link){.up = true, .offset = known};
-	/* Another link may be about to be greeted again sooner, after an answer that was no good. */
+	/* Another link may be due for a greeting sooner, after an answer that did not count. */
 	if (m->state == MASTER_AWAY || m->greet_ms > core->now.ms + master_greet_every_ms(core))
 		m->greet_ms = core->now.ms + master_greet_every_ms(core);
 	if (m->state == MASTER_AWAY)
@@ -255,8 +261,8 @@ master_admitted(struct core *core, struct master *m)
 	master_arm(core, m);
 }
 
-/* It is greeted once more before it is used. Its tokens count from now on: with this answer it may have been
- * the last to accept the set, which is then agreed on above the tokens of all members. */
+/* Greets the master once more before it is used. Its tokens count from now on: with this answer it may have
+ * been the last member to accept the set, which is then agreed on above the tokens of all members. */
 static void
 master_repeat(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -269,7 +275,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool first = !m->known, changed = first || vote->incarnation != m->incarnation;
 
-	/* This greeting left before the leap was seen, or may hide one. */
+	/* This greeting left before the leap was seen, or may hide a leap. */
 	if ((m->doubted != 0 && !changed && !m->links[vote->link].doubts) ||
 		master_vague(core, m, vote->link)) {
 		master_repeat(core, m, vote);
@@ -277,7 +283,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	}
 	if (m->links[vote->link].greeting_nonce > m->nonce_heard)
 		m->nonce_heard = m->links[vote->link].greeting_nonce;
-	/* Its clock may have leapt after the guard that another memory had. */
+	/* Its clock may have leapt after the guard of another memory. */
 	if (m->doubted != 0 && vote->admitted)
 		m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
 	else if (changed)
@@ -307,7 +313,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 		}
 		return;
 	}
-	/* What waited for this link need not wait for the end of the guard. */
+	/* Calls that waited for this link need not wait for the end of the guard. */
 	core->retry |= !m->links[vote->link].greeted;
 	m->links[vote->link].greeted = true;
 	if (changed || !m->guarding) {
@@ -345,7 +351,7 @@ master_greet_soon(struct core *core, struct master *m)
 	master_arm(core, m);
 }
 
-/* False: it belongs to another set, or is greeted again. */
+/* False: the master belongs to another set, is not to be used now, or is greeted again. */
 static bool
 master_of_set(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -385,15 +391,15 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 		master_greeted(core, m, vote);
 }
 
-/* The stored nonce may be that of a later HELLO of ours, on another link, or through another name of the same
- * server: then it is greeted once more, at once or, if a later HELLO is under way, soon. */
+/* The stored nonce may be that of a later HELLO of ours, sent on another link or to another address of the
+ * same server. Then the master is greeted once more: at once, or soon if a later HELLO is under way. */
 static void
 master_cloned(struct core *core, struct master *m, const struct vote *vote)
 {
 	slice_text(m->run, sizeof(m->run), vote->text);
 	if (masterset_known_twin(core, m) || master_twin_refused(core, m, true))
 		return;
-	if (m->index >= core->settings.masters) { /* no member: it may be told why later */
+	if (m->index >= core->settings.masters) { /* no member: the reason may be told later */
 		master_refuse(core, m, greeting_text[GREETING_CLONED], (struct slice){NULL, 0});
 		return;
 	}
@@ -459,7 +465,7 @@ master_vote(struct core *core, struct master *m, const struct vote *vote)
 		master_admit_vote(core, m, vote);
 }
 
-/* A thousand names that meet the same error are one event. */
+/* The same error for a thousand names is one event. */
 static void
 master_complains(struct core *core, struct master *m, struct slice text)
 {
@@ -488,7 +494,8 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	m->doubted = m->incarnation;
 	m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
 	leap_seen(&m->leap, terms_guard_ms(core), core->now.ms, leap_ms);
-	/* Whatever more an answer shows is another leap, also before the master has been told of this one. */
+	/* If a later answer shows more than this, it is another leap, even if the master has not been told of
+	 * this one. */
 	for (unsigned i = 0; i < core->settings.links; i++)
 		offset_leapt(&m->links[i].offset, leap_ms);
 	/* The clocks of the other masters show whether ours stood still. */
@@ -499,7 +506,7 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	return true;
 }
 
-/* A memory stores the highest token before it tells it: one that has less went back. */
+/* A memory stores the highest token before it tells it: a memory that has less went back. */
 static void
 master_told(struct master *m, int64_t token)
 {

@@ -1,3 +1,7 @@
+/*
+ * masterset: see masterset.h. master.c calls it with each greeting; the other files masterset_*.c are parts
+ * of it. A lease is never taken on a set that is not agreed on.
+ */
 #include "daemon/core/masterset.h"
 
 #include "daemon/core/emit.h"
@@ -28,7 +32,7 @@ masterset_members(const struct core *core, struct members *list)
 	return members_read(own_slice(core->masterset.text), own_slice(core->masterset.places), list);
 }
 
-/* Whether it consists of our masters. */
+/* Whether the list consists of our masters. */
 static bool
 list_ours(struct core *core, const struct members *list)
 {
@@ -39,9 +43,9 @@ list_ours(struct core *core, const struct members *list)
 	return slots_fit(core, NULL, list);
 }
 
-/* ---- what this daemon says ---- */
+/* ---- what this daemon tells ---- */
 
-/* The masters of our configuration. False: not all have told an id, or two the same. */
+/* The masters of our configuration. False: not all have told an id, or two have told the same. */
 static bool
 list_compose(const struct core *core, struct members *list)
 {
@@ -76,7 +80,7 @@ set_compose(struct core *core)
 		core->masters[i].agreement = AGREEMENT_NONE;
 }
 
-/* What has become known may change what we offer. */
+/* What has become known may change our offer. */
 static void
 set_recompose(struct core *core)
 {
@@ -102,7 +106,7 @@ least_agreement(const struct core *core)
 	return least;
 }
 
-/* The step that masters are asked for: the next one after that which all of them have taken. */
+/* The step that masters are asked for: the one after the step that all of them have taken. */
 static enum agreement
 next_step(const struct core *core)
 {
@@ -116,7 +120,7 @@ next_step(const struct core *core)
 							  : AGREEMENT_AGREED;
 }
 
-/* A member that lost its memory gets it back; a server that may be none does not. */
+/* A member that lost its memory gets the set back; a server that may be no member does not. */
 static void
 latch_request_agreed(struct core *core, const struct master *m, struct call *hello)
 {
@@ -162,7 +166,7 @@ masterset_news(struct core *core)
 	return news;
 }
 
-/* ---- what masters say ---- */
+/* ---- what masters tell ---- */
 
 static void
 set_usable(struct core *core)
@@ -232,8 +236,8 @@ masterset_take(struct core *core, struct slice text, struct slice places)
 	masterset_changed(core);
 }
 
-/* It has our set, or none. After a refusal this daemon is not registered there under our set, which could
- * lapse while our leases last: it is greeted again first. */
+/* The master has our set, or none. After a refusal this daemon is not registered there, and its registration
+ * under our set could lapse while our leases last: the master is greeted again first. */
 static enum membership
 set_ours(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -242,7 +246,7 @@ set_ours(struct core *core, struct master *m, const struct vote *vote)
 	return vote->greeting == GREETING_GOOD ? MEMBERSHIP_FINE : MEMBERSHIP_AGAIN;
 }
 
-/* A master says that this set is agreed on, and our masters are those of it, or were. */
+/* A master tells that this set is agreed on, and our masters are its members, or were. */
 static enum membership
 set_adopt(struct core *core, struct master *from, const struct vote *vote)
 {
@@ -250,7 +254,7 @@ set_adopt(struct core *core, struct master *from, const struct vote *vote)
 
 	masterset_take(core, vote->masterset, vote->places);
 	if (from->id != id)
-		return MEMBERSHIP_APART; /* it has left: another one stands in its slot */
+		return MEMBERSHIP_APART; /* it has left: another server is in its slot */
 	from->member = id;
 	from->enrolled = vote->greeting == GREETING_GOOD;
 	memory_told(core, from, vote);
@@ -258,7 +262,7 @@ set_adopt(struct core *core, struct master *from, const struct vote *vote)
 }
 
 /* The generation of a later set that others have agreed on, or may have, with a majority of our members; 0:
- * none is known. An offer gives way to what is agreed, unless it took the place of a later set there. */
+ * none known. An offer gives way to our agreed set, unless it took the place of a later set there. */
 static int64_t
 set_later(const struct members *ours, const struct members *theirs, const struct master *m,
 	const struct vote *vote)
@@ -276,9 +280,9 @@ set_later(const struct members *ours, const struct members *theirs, const struct
 		       : 0;
 }
 
-/* Other daemons founded a set anew at the only master, at the same place, after it had lost its memory; or it
- * went back to where it had accepted one, which gives way to an offer alone. No other server of ours is left
- * that could bring ours back. */
+/* Other daemons made a set anew at the only master, at the same place, after it had lost its memory; or the
+ * master went back to a memory in which it had accepted a set, which gives way only to an offer. No other
+ * server of ours is left that could bring our set back. */
 static bool
 set_is_replaced(const struct core *core, const struct members *theirs, const struct vote *vote)
 {
@@ -286,9 +290,9 @@ set_is_replaced(const struct core *core, const struct members *theirs, const str
 	       slots_named(core, theirs);
 }
 
-/* Leaves the set if no lease here rests on it, and it is over, replaced, or no longer that of our
- * configuration. Ours may be the next one when their daemons are gone. One server of several that belongs
- * elsewhere proves nothing. */
+/* Leaves the set if no lease here depends on it, and if it is over, replaced, or no longer that of our
+ * configuration. Our list may become the next set when the other set's daemons are gone. One server of
+ * several that belongs to another set proves nothing. */
 static void
 set_leave(struct core *core, const struct master *m, const struct members *theirs, const struct vote *vote)
 {
@@ -323,7 +327,8 @@ places_ours(const struct core *core, char *out, size_t room)
 		n += (size_t)snprintf(out + n, room - n, "%s%s", i > 0 ? " " : "", core->masters[i].place);
 }
 
-/* It is not one of ours: this daemon takes no new lease. theirs: its set, n == 0: none that can be read. */
+/* The master is not one of ours: this daemon takes no new lease. theirs: the master's set, n == 0: none that
+ * can be read. */
 static enum membership
 set_other(struct core *core, struct master *m, const struct members *theirs, const struct vote *vote,
 	struct slice places, const char *what)
@@ -341,7 +346,7 @@ set_other(struct core *core, struct master *m, const struct members *theirs, con
 	return MEMBERSHIP_OTHER;
 }
 
-/* It has a later set than ours. */
+/* Whether the master has a later set than ours. */
 static bool
 list_follows(const struct core *core, const struct members *ours, const struct members *theirs,
 	const struct vote *vote)
@@ -354,7 +359,7 @@ list_follows(const struct core *core, const struct members *ours, const struct m
 	       slots_follow(core, ours, theirs);
 }
 
-/* A member that has not taken our set yet: it has none, or an earlier one. */
+/* A member has not taken our set yet: it has none, or an earlier one. */
 static enum membership
 told_earlier(
 	struct core *core, struct master *m, const struct vote *vote, const struct members *ours, unsigned at)
@@ -366,7 +371,7 @@ told_earlier(
 	return memory_may_have(core, ours, m, at) ? MEMBERSHIP_AGAIN : MEMBERSHIP_APART;
 }
 
-/* We have agreed on a set, and it has another, or none. */
+/* We have agreed on a set, and the master has another, or none. */
 static enum membership
 told_agreed(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
 {
@@ -379,7 +384,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 	m->memory.earlier = at >= 0 && ours.came[at] && !m->blank && theirs->generation < ours.generation;
 	if (list_follows(core, &ours, theirs, vote))
 		return set_adopt(core, m, vote);
-	/* It has not heard what we would say now. */
+	/* The master has not heard what we would tell now. */
 	if (m->links[vote->link].set_serial != set->serial && slot_fits(NULL, &ours, m))
 		return MEMBERSHIP_AGAIN;
 	if (m->links[vote->link].set_step < AGREEMENT_AGREED && at >= 0 && slot_fits(NULL, &ours, m) &&
@@ -392,7 +397,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 		"belongs to another set of masters: make `masters:` the same everywhere");
 }
 
-/* We have agreed on none, and it has another set than the one that we offer. */
+/* We have not agreed on a set, and the master has another one than we offer. */
 static enum membership
 told_forming(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
 {
@@ -413,7 +418,8 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 		"is being taken into another set of masters: make `masters:` the same everywhere");
 }
 
-/* It stores our set, which is agreed on here. If it is only offered there, that is as good as none. */
+/* The master stores our set, which is agreed on here. If the set is only offered there, it does not count as
+ * stored. */
 static enum membership
 told_enrolled(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -434,7 +440,7 @@ told_enrolled(struct core *core, struct master *m, const struct vote *vote)
 	return m->enrolled ? set_ours(core, m, vote) : MEMBERSHIP_AGAIN;
 }
 
-/* How far our own set has come, by what it says. */
+/* How far our own set has come, by what this master tells. */
 static enum membership
 told_ours(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -443,7 +449,7 @@ told_ours(struct core *core, struct master *m, const struct vote *vote)
 
 	if (set->agreed)
 		return told_enrolled(core, m, vote);
-	/* Under guard its memory may be older than what it forgot. */
+	/* Under guard, its memory may be older than what it forgot. */
 	m->agreement = vote->admitted ? vote->agreement : AGREEMENT_NONE;
 	memory_told(core, m, vote);
 	if (vote->agreement == AGREEMENT_AGREED || least_agreement(core) >= AGREEMENT_ACCEPTED) {
@@ -469,7 +475,7 @@ told_id(struct core *core, struct master *m, const struct vote *vote)
 	set_recompose(core);
 }
 
-/* Our next set follows each one that was agreed on. An offer of the same masters may be ours. */
+/* Our next set comes after each one that was agreed on. An offer of the same masters may be ours. */
 static void
 told_generation(struct core *core, const struct members *theirs, enum agreement agreement)
 {
@@ -520,8 +526,8 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 	return m->blank ? set_ours(core, m, vote) : told_forming(core, m, vote, &theirs);
 }
 
-/* If the lists were changed everywhere but on one host, the ids lead to that host. The lists behind them may
- * be cut off. */
+/* If the lists were changed everywhere but on one host, the ids lead to that host. The lists after the ids
+ * may be cut off. */
 static void
 why_living(struct core *core, struct slice daemons)
 {
@@ -546,7 +552,7 @@ masterset_told(struct core *core, struct master *m, const struct vote *vote)
 	memory_heard(core, m, vote);
 	waiting = memory_waiting(core);
 	membership = set_told(core, m, vote);
-	/* What this one told lets another one have the set. */
+	/* What this master told allows another one to have the set. */
 	core->masterset.serial += memory_waiting(core) < waiting;
 	if (membership == MEMBERSHIP_OTHER && vote->greeting == GREETING_OTHERSET && vote->text.n > 0)
 		why_living(core, vote->text);

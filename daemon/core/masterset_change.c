@@ -1,3 +1,4 @@
+/* masterset_change: see masterset_change.h. masterset.c calls it with what members tell. */
 #include "daemon/core/masterset_change.h"
 
 #include "daemon/core/emit.h"
@@ -16,7 +17,7 @@ next_read(const struct core *core, struct members *next)
 	       members_read(slice_of(set->next.text), slice_of(set->next.places), next);
 }
 
-/* A member of our set that stays. */
+/* Whether the master is a member of our set that stays. */
 static bool
 stays(const struct members *next, const struct master *m)
 {
@@ -40,7 +41,8 @@ masterset_may_follow(const struct members *ours, const struct members *next)
 	return true;
 }
 
-/* The least and the greatest step that members that stay have told; one that has not answered has none. */
+/* The least and the greatest step that members that stay have told; a member that has not answered has taken
+ * none. */
 static enum next_step
 least_step(const struct core *core, const struct members *next)
 {
@@ -73,8 +75,8 @@ most_step(const struct core *core, const struct members *next)
 	return most;
 }
 
-/* Where a member that stays has accepted it, no other next set can come into force, and offers of others
- * stand in the way. */
+/* If a member that stays has accepted the next set, no other next set can come into force, and offers of
+ * other sets are only in the way. */
 static enum next_step
 step_for(const struct core *core, const struct members *next, const struct master *m)
 {
@@ -151,8 +153,8 @@ text_after(struct slice one, const char *other)
 	return order > 0 || (order == 0 && one.n > n);
 }
 
-/* Whether the next set that this member tells goes before the one that is known here. What a member that
- * stays has accepted leaves no other one a chance. */
+/* Whether the next set that this member tells goes before the one known here. If a member that stays has
+ * accepted a set, no other set has a chance. */
 static bool
 next_better(
 	const struct core *core, const struct master *m, const struct vote *vote, const struct members *told)
@@ -169,17 +171,17 @@ next_better(
 	       (told->generation == next.generation && text_after(vote->next.set, core->masterset.next.text));
 }
 
-/* Whether what this member told of the next set counts: it told it within a lease, and it remembers. One that
- * lost its memory counts when its guard is over: while it knows no leases, as the newcomers do not, leases of
- * the next set might find no majority to be renewed at. */
+/* Whether what this member told of the next set counts: it told it within a lease, and it remembers. A member
+ * that lost its memory counts only after its guard. Until then it knows no leases, as the newcomers do not,
+ * so leases of the next set might find no majority to be renewed at. */
 static bool
 step_counts(const struct core *core, const struct master *m)
 {
 	return memory_fresh(core, m) && m->state == MASTER_ADMITTED;
 }
 
-/* All members that stay have accepted it, and said so once more after all of them had: one may have forgotten
- * it before the last one said so. And all living daemons know of it. */
+/* Whether all members that stay have accepted it, and each said so once more after all of them had: one may
+ * have forgotten it before the last one said so. And all living daemons must know of it. */
 static bool
 next_decided(struct core *core, const struct members *next)
 {
@@ -245,7 +247,7 @@ masterset_told_next(struct core *core, struct master *m, const struct vote *vote
 	}
 	if (!next_read(core, &next))
 		return;
-	/* Only what this answer says more than the last one is news. */
+	/* Only what this answer tells beyond the last one is news. */
 	m->next_step = step;
 	before = least_step(core, &next);
 	m->next_step = NEXT_NONE;

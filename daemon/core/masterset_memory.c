@@ -1,3 +1,4 @@
+/* masterset_memory: see masterset_memory.h. masterset.c and masterset_change.c call it. */
 #include "daemon/core/masterset_memory.h"
 
 #include "daemon/core/masterset_change.h"
@@ -20,7 +21,7 @@ memory_heard(struct core *core, struct master *m, const struct vote *vote)
 	memory->heard_ms = l->greeting_ms;
 	memory->heard = l->set_serial;
 	memory->earlier = false;
-	/* What is not agreed on there is no memory of what is agreed on here. */
+	/* If the set there is not agreed on, it does not count as a memory of the set agreed on here. */
 	if (vote->agreement == AGREEMENT_AGREED)
 		memory->blank = 0;
 	else if (memory->blank == 0)
@@ -54,7 +55,7 @@ memory_need(const struct core *core)
 	return core->settings.masters - (core->settings.masters / 2 + 1) + 1;
 }
 
-/* Whether so many others than this one tell our set, and none has accepted another next one. */
+/* Whether so many masters other than this one tell our set, and none has accepted another next set. */
 static bool
 memory_others(const struct core *core, const struct master *m)
 {
@@ -72,7 +73,8 @@ memory_others(const struct core *core, const struct master *m)
 	return enrolled >= memory_need(core);
 }
 
-/* All others answer, and tell our set or none; or, coming with our set, an earlier one that they had left. */
+/* Whether all others answer, and tell our set or none; or, if they come with our set, an earlier set that
+ * they had left. */
 static bool
 others_silent(const struct core *core, const struct master *m)
 {
@@ -89,7 +91,7 @@ others_silent(const struct core *core, const struct master *m)
 	return true;
 }
 
-/* All these told it again after all of them had told it. */
+/* Whether a majority of the members before told our set again after all of these had told it. */
 static bool
 majority_since(const struct core *core, const struct members *ours, uint64_t since)
 {

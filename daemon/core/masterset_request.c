@@ -1,7 +1,6 @@
 /*
- * masterset_request: an administrator asks for another set of masters, at this daemon. Newcomers are looked
- * at first, in slots behind the members; then the next set is offered (masterset_change.h). A part of
- * masterset.
+ * masterset_request: an administrator asks this daemon for another set of masters. It looks at newcomers
+ * first, in slots behind the members; then it offers the next set (masterset_change.h). A part of masterset.
  */
 #include "daemon/core/masterset_change.h"
 
@@ -16,7 +15,7 @@
 #include <string.h>
 
 #define REQUEST_LOOK_MS 5000  /* so long newcomers may take to answer */
-#define REQUEST_TELL_MS 60000 /* so long a server that has left is tried to be told so */
+#define REQUEST_TELL_MS 60000 /* so long this daemon tries to tell a server that it has left */
 
 static void
 request_answer(struct core *core)
@@ -25,7 +24,7 @@ request_answer(struct core *core)
 	timer_arm(&core->timers, &core->masterset.request.timer, core->now.ms + REQUEST_TELL_MS);
 }
 
-/* Newcomers, and servers that have left. */
+/* Closes the slots of newcomers and of servers that have left. */
 static void
 behind_close(struct core *core)
 {
@@ -54,7 +53,7 @@ looking(const struct core *core)
 	return core->masterset.request.open && core->masterset.request.text[0] == '\0';
 }
 
-/* The member that an administrator names: by the place here, or the one in the set. */
+/* The member that an administrator names: by its place here, or by its place in the set. */
 static struct master *
 request_old(struct core *core, struct slice place)
 {
@@ -69,13 +68,13 @@ request_old(struct core *core, struct slice place)
 	return at >= 0 ? slot_of_member(core, ours.ids[at]) : NULL;
 }
 
-/* A member that stays, and cannot be used; NULL: none. */
+/* A member that stays and cannot be used; NULL: none. */
 static const struct master *
 request_unfit(const struct core *core)
 {
 	const struct masterset_request *request = &core->masterset.request;
 
-	/* What is to be dropped waits for its members already. */
+	/* A next set that is to be dropped waits for its members already. */
 	for (unsigned i = 0; i < core->settings.masters && request->op != MASTERS_ABORT; i++) {
 		const struct master *m = &core->masters[i];
 
@@ -93,8 +92,8 @@ left_add(struct members *list, struct slice place)
 		list->left[list->left_n++] = place;
 }
 
-/* The members that stay, and where they stand. Some may not have answered yet: of a REPLACE the old one
- * alone, as the others can be used. */
+/* The members that stay, with their places. Only the old member of a REPLACE may not have answered yet, as
+ * the others can be used. */
 static void
 request_kept(struct core *core, const struct members *ours, struct members *list)
 {
@@ -112,7 +111,8 @@ request_kept(struct core *core, const struct members *ours, struct members *list
 	}
 }
 
-/* The next set; false: newcomers are members, or the same server twice, and the request has been answered. */
+/* The next set. False: a newcomer is a member already, or two are the same server; the request has been
+ * answered. */
 static bool
 request_compose(struct core *core, const struct members *ours, struct members *list)
 {
@@ -172,7 +172,7 @@ request_offer(struct core *core)
 	masterset_next(core, slice_of(text), slice_of(places));
 }
 
-/* Offers the set when all newcomers have answered. */
+/* Offers the set once all newcomers have answered. */
 static void
 request_go(struct core *core)
 {
@@ -232,7 +232,7 @@ masterset_ask_behind(const struct master *m, struct call *hello)
 	hello->next.step = NEXT_LEFT;
 }
 
-/* It may come only if no daemon uses it. */
+/* A newcomer may join only if no daemon uses it. */
 static enum membership
 newcomer_told(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -318,7 +318,7 @@ masterset_drain(struct core *core, const struct reply *refusal)
 	request_answer(core);
 }
 
-/* Why nothing can be changed now, if so. */
+/* Answers why nothing can be changed now, if there is a reason. */
 static bool
 asked_early(struct core *core, conn_id conn)
 {
@@ -388,7 +388,7 @@ asked_abort(struct core *core, conn_id conn)
 	request_go(core);
 }
 
-/* The first of these that cannot be a newcomer. */
+/* Refuses the first newcomer that is no possible one. True: answered. */
 static bool
 asked_wrongly(struct core *core, conn_id conn, const struct masters_ask *latch_request, unsigned n)
 {

@@ -1,3 +1,4 @@
+/* masterset_slots: see masterset_slots.h. The files masterset*.c call it. */
 #include "daemon/core/masterset_slots.h"
 
 #include "daemon/core/move.h"
@@ -11,8 +12,8 @@ slot_stands(const struct members *list, unsigned at, const struct master *m)
 	       slice_equal(list->ways[at], slice_of(m->way));
 }
 
-/* A server that is neither the member that it was, nor at the place of one, may be a new one. It must not be
- * taken for a member that lost its memory. */
+/* A server that is neither the member it was nor at a member's place may be a new one. It must not be taken
+ * for a member that lost its memory. */
 static int
 slot_blank(const struct members *list, const struct master *m)
 {
@@ -33,7 +34,7 @@ slot_member(const struct members *list, const struct master *m)
 	return at >= 0 ? at : slot_blank(list, m);
 }
 
-/* By its place here, or the one that our set has for it. */
+/* Whether it has left: by its place here, or by its place in our set. */
 static bool
 slot_left(const struct members *ours, const struct members *list, const struct master *m)
 {
@@ -42,10 +43,9 @@ slot_left(const struct members *ours, const struct members *list, const struct m
 	return members_left(list, slice_of(m->place)) || (was >= 0 && members_left(list, ours->places[was]));
 }
 
-/* By its id; without a memory, or before it is heard, by its place. If a master that answers late passed for
- * any member, this daemon could take up a set that its configuration has left. One that cannot be reached
- * passes: other daemons may know it by another place, or another server may have answered there for a while.
- */
+/* By id; without a memory, or before it has answered, by place. If a master that answers late could be any
+ * member, this daemon might take up a set that its configuration has left. A master that cannot be reached
+ * fits: other daemons may know it by another place, or another server may have answered there for a while. */
 bool
 slot_fits(const struct members *ours, const struct members *list, const struct master *m)
 {
@@ -121,11 +121,11 @@ slot_of_member(struct core *core, uint64_t id)
 	return NULL;
 }
 
-/* Who sits where. */
+/* Which members have a slot, and which slots are in use. */
 struct seating {
 	bool seated[MEMBERS_MAX];
 	bool taken[CORE_SLOTS_MAX];
-	bool told[CORE_SLOTS_MAX]; /* of a server that has left */
+	bool told[CORE_SLOTS_MAX]; /* slot of a server that has left, to be told so */
 };
 
 static void
@@ -139,12 +139,12 @@ seat_at(struct core *core, struct seating *seating, const struct members *list, 
 		return;
 	if (!slice_equal(list->ways[at], slice_of(m->way)))
 		master_reroute(core, m, list->places[at], list->ways[at]);
-	/* It was one before, has left, and comes back: what it gave before counts no more. */
+	/* It was a member before, left, and comes back: what it granted before counts no more. */
 	m->moved |= list->came[at];
 	core->reseat |= list->came[at];
 }
 
-/* Members that have a slot keep it: by id, or else by place. */
+/* Members that have a slot keep it: by id, else by place. */
 static void
 seat_known(struct core *core, struct seating *seating, const struct members *list)
 {
@@ -162,7 +162,7 @@ seat_known(struct core *core, struct seating *seating, const struct members *lis
 		seat_at(core, seating, list, slot_blank(list, &core->masters[i]), &core->masters[i]);
 }
 
-/* The server that stood in this slot has left: it gets one behind the members, if there is a free one. */
+/* The server in this slot has left the set: it gets a slot behind the members, if one is free. */
 static void
 seat_left(struct core *core, struct seating *seating, const struct members *list, const struct master *m)
 {
