@@ -1,6 +1,6 @@
 /*
- * acquire: see acquire.h. core.c brings answers and timers, schedule.c and share.c begin a round. It never
- * keeps a minority: what a round got without winning is released in the same step.
+ * acquire: see acquire.h. core.c brings answers and timers; share.c and permits.c begin a round. It never
+ * keeps a minority: seats of a round that was not won are released in the same step.
  */
 #include "daemon/core/acquire.h"
 
@@ -453,8 +453,7 @@ acquire_main_error(struct core *core, struct lease *l, unsigned master, enum lea
 	l->round->questions[master].error = error;
 }
 
-/* The master's time as we knew it was too old. This answer has renewed it, so the question is sent once more.
- */
+/* We did not know the master's time well enough. This answer has told it, so the question is sent again. */
 static void
 acquire_late(struct core *core, struct lease *l, unsigned i)
 {

@@ -60,8 +60,7 @@ attach_leave(struct conn *conn)
 		s->onloss = ONLOSS_CLOSE;
 }
 
-/* Takes a connection from its session. The session ends with its last connection, unless something keeps it.
- */
+/* Takes a connection from its session, which ends with its last connection unless something keeps it. */
 static void
 attach_detach(struct core *core, struct conn *conn, enum end end)
 {
@@ -92,8 +91,7 @@ attach_free(struct core *core, struct conn *conn)
 	freelist_retire(core, &conn->freed);
 }
 
-/* Another connection speaks for the session now: nothing that still comes from this one, or about it, counts.
- */
+/* Another connection speaks for the session now: what still comes from this one, or about it, is void. */
 static void
 attach_oust(struct core *core, struct conn *conn)
 {

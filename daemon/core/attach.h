@@ -16,8 +16,7 @@ void attach_peer(struct core *core, struct conn *conn, const struct peer *peer);
 void attach_finish(struct core *core, struct conn *conn);
 void attach_close(struct core *core, struct conn *conn, enum end end);
 
-/* SESSION BIND, SESSION JOIN, SESSION RESUME: choose the session that the connection speaks for from now on.
- */
+/* SESSION BIND, SESSION JOIN, SESSION RESUME: choose the session for which the connection speaks. */
 void attach_bind(struct core *core, struct conn *conn, const struct process *process);
 void attach_join(struct core *core, struct conn *conn, struct slice secret);
 void attach_resume(struct core *core, struct conn *conn, struct slice secret);

@@ -31,7 +31,7 @@
 	CALL_OP(RELEASE, release) /* end the lease of this attempt, wake the head of the queue */            \
 	CALL_OP(LEAVE, leave)     /* give up this daemon's place in the queue */                             \
 	CALL_OP(LATCH, latch)     /* set a latch, count it down, or look at it */                            \
-	CALL_OP(ENTER, enter)     /* take a place in the queue for a writer here */
+	CALL_OP(ENTER, enter)     /* queue a writer here that waits for our own readers */
 
 enum call_op {
 #define CALL_OP(name, script) CALL_##name,
@@ -142,8 +142,8 @@ struct call {
 		 * SET. */
 		struct {
 			enum latch_op latch_op;
-			uint64_t latch;   /* SET: the latch's id, never used before; DOWN: which latch */
-			int64_t steps;    /* SET: how many open it; DOWN: how many are done */
+			uint64_t latch; /* SET: the latch's id, never used before; DOWN: which latch */
+			int64_t steps;  /* SET: how many open it; DOWN: how many session and tag have done */
 			uint64_t session; /* DOWN */
 			struct slice tag; /* DOWN: n == 0: none. Valid until the vote for this call has been
 					     given */

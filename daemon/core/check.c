@@ -79,8 +79,7 @@ check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 	assert(!l->lines || (l->state == LEASE_HELD && l->kind == KIND_SHARED && l->round != NULL &&
 				    timer_at(&core->timers, &l->timer) <= l->round->line_ms));
 	assert(l->round == NULL || l->state != LEASE_NONE);
-	/* A held lease can only change to shared: what the masters were told may lag behind, never run ahead.
-	 */
+	/* A held lease can only change to shared: the masters may be told later, never before. */
 	assert(l->state != LEASE_HELD || l->told == l->kind || l->kind == KIND_SHARED);
 }
 

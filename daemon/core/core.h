@@ -41,8 +41,7 @@ struct core_grace {
 
 /* Limits for all sessions of one user together. */
 struct core_per_user {
-	int64_t locks; /* held, waited for, and withheld after them; each permit of a semaphore counts as one
-			*/
+	int64_t locks;   /* held, waited for, and withheld after them; each permit counts as one */
 	int64_t latches; /* made, until their lifetime ends; counts once per 100 steps, rounded up */
 };
 

@@ -317,8 +317,7 @@ free_some(struct search *search)
 static void
 free_all(struct search *search)
 {
-	/* The session that was met last is at the end of a chain of waits, and frees the others one by one.
-	 */
+	/* The session that was met last ends a chain of waits, and frees the others one by one. */
 	while (search->looks > 0 && free_some(search))
 		continue;
 }

@@ -20,8 +20,7 @@
 #define DEADLOCK_LOOKS                                                                                       \
 	20000 /* at connections, holds and waits: for one search, and for all in one ms; takes 1 or 2 ms */
 
-/* Whether this wait, which has just begun, closes a cycle. True: *out is the DEADLOCK that names the cycle.
- */
+/* Whether this wait, which has just begun, closes a cycle. True: *out is the DEADLOCK that names it. */
 bool deadlock_closes(struct core *core, const struct waiter *w, struct reply *out);
 
 /* A cycle may have been closed without a new wait: the session has one connection less, or was granted

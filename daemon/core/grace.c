@@ -1,4 +1,4 @@
-/* grace: see grace.h. attach.c, heartbeat.c and verbs.c call it. */
+/* grace: see grace.h. attach.c, heartbeat.c, drain.c and verbs.c call it. */
 #include "daemon/core/grace.h"
 
 #include "daemon/core/emit.h"

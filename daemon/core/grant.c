@@ -192,8 +192,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	grant_answer(core, w, g);
 	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL);
 	queue_remove(core, w);
-	/* Other waits, or one of its own, may wait for this hold, which a blocked session does not give back.
-	 */
+	/* Waits of any session may depend on this hold; a blocked session does not give it back. */
 	if (async || kept)
 		deadlock_look(core, s);
 }

@@ -1,4 +1,4 @@
-/* key: see key.h. verbs.c calls it before a name is locked. */
+/* key: see key.h. verbs.c and mlock.c call it before a name is locked. */
 #include "daemon/core/key.h"
 
 #include "daemon/core/rules.h"

@@ -362,8 +362,7 @@ look_vote(struct core *core, struct latch *l, const struct vote *vote)
 		latch_requests_refuse(core, l);
 }
 
-/* The latch is as the vote says after the call. The call was carried out if it is the latch that was meant.
- */
+/* The latch is as the vote says after the call, which was carried out if it is the latch that was meant. */
 static void
 latch_request_done(struct core *core, struct latch_request *a, const struct vote *vote)
 {

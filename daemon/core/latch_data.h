@@ -32,11 +32,10 @@ struct latch_request {
 	struct timer timer; /* answered then at the latest */
 	bool once;          /* the master's next answer is its answer; false: an AWAIT that waits */
 	bool unsure;        /* SET, DOWN: it may have been carried out: the answer was lost */
-	uint64_t since;   /* the last attempt number before it came: answers to earlier attempts do not answer
-			     it */
-	uint64_t attempt; /* SENT: of its call */
-	uint64_t memory;  /* the master's. SENT: the one the call is meant for; AWAIT: in which it found the
-			     latch */
+	uint64_t since;     /* the last attempt before it came: answers to earlier ones are none to it */
+	uint64_t attempt;   /* SENT: of its call */
+	uint64_t memory;    /* the master's. SENT: the one the call is meant for; AWAIT: in which it found the
+			       latch */
 	uint64_t id; /* of the latch. SET: its own; DOWN: the one it was sent for; AWAIT: the one it waits
 			for; 0: none */
 	session_id session;

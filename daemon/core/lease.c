@@ -97,8 +97,7 @@ lease_arm(struct core *core, struct lease *l)
 {
 	int64_t at = l->valid_ms;
 
-	/* While a writer elsewhere waits, no new readers join here. The renewal tells whether it still waits.
-	 */
+	/* While a writer elsewhere waits, no new readers join here. A renewal tells whether it still does. */
 	if (l->kind == KIND_SHARED && l->wanted) {
 		int64_t doubt = l->round->heard_ms + LEASE_WANT_MS;
 

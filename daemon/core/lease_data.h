@@ -119,7 +119,7 @@ struct lease {
 	struct timer timer;
 	int16_t permits; /* PERMITS: how many */
 	uint8_t ours;    /* a bit for each seat: the master granted it, and has not revoked it */
-	uint8_t odd;  /* a bit for each seat: it granted permits that we do not keep; released with the lease
+	uint8_t odd;  /* a bit for each seat: granted there, but permits that we do not keep; released with it
 		       */
 	uint8_t vain; /* HELD: rounds in a row that brought no tokens though few were left */
 	uint8_t queue_master : 4;   /* the master that keeps the queue of this name */

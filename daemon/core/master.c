@@ -41,8 +41,7 @@ master_turn(struct core *core, struct master *m, enum master_state next)
 	core->retry = true;
 }
 
-/* When a silent link becomes suspect. What was answered while this daemon stood still has not been read yet.
- */
+/* When a silent link becomes suspect. What came while this daemon stood still has not been read yet. */
 static int64_t
 link_doubt_ms(const struct core *core, const struct master_link *l)
 {

@@ -50,8 +50,7 @@ void master_greet_all(struct core *core, struct master *m);
 /* The same for all masters, in the next turn. */
 void masters_greet(struct core *core);
 
-/* Its guard is over (master_guard_over()): asks to admit it with this floor; or looks at it again after ms.
- */
+/* Its guard is over (master_guard_over()): asks to admit it with this floor; or looks again after ms. */
 void master_admit(struct core *core, struct master *m, int64_t floor);
 void master_admit_later(struct core *core, struct master *m, int64_t ms);
 

@@ -46,8 +46,7 @@ struct master_link {
 };
 
 /* What a master has told of sets in its present memory (masterset_memory.h). A serial is the masterset's:
- * what a greeting tells that left at this serial or a later one was so after all that had been told before.
- */
+ * what a greeting that left at it or later tells was so after all that had been told before. */
 struct memory {
 	uint64_t incarnation;
 	int64_t told_ms; /* the last time when it was asked and told our set or an earlier one of ours, in any
@@ -60,8 +59,7 @@ struct memory {
 	bool earlier;      /* it came with our set, and last told an earlier set that it had */
 };
 
-/* A server that a slot reached before, and what it and this daemon have told each other: see struct master.
- */
+/* A server that a slot reached before, and what it and this daemon have told each other (struct master). */
 struct parted {
 	char place[MASTERSET_PLACE_MAX];
 	char way[MASTERSET_WAY_MAX];

@@ -21,7 +21,7 @@
 /* The master has answered a greeting. To be called before anything else of the answer is looked at. */
 void memory_heard(struct core *core, struct master *m, const struct vote *vote);
 
-/* The master told our set, or m->enrolled. */
+/* The master told our set or an earlier one; m->enrolled: ours, as agreed on. */
 void memory_told(struct core *core, struct master *m, const struct vote *vote);
 
 /* Whether it has told within a lease that our set is agreed on. */
