@@ -1,7 +1,4 @@
-/*
- * core: see core.h. Brings each event to the noun that handles it, timers first; it decides nothing about
- * leases itself.
- */
+/* core: see core.h. Brings each event to its noun, timers first; it decides nothing about leases itself. */
 #include "daemon/core/core.h"
 
 #include "daemon/core/acquire.h"
@@ -125,8 +122,7 @@ free_resources(struct core *core)
 {
 	struct resource *r, *next;
 
-	/* All waiters first: a waiter that is removed needs the timers and the lists of other resources,
-	 * which must still be there. */
+	/* All waiters first: removing one needs the timers and the lists of other resources. */
 	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		while (!TAILQ_EMPTY(&r->queue->waiters))
 			queue_remove(core, TAILQ_FIRST(&r->queue->waiters));
@@ -336,9 +332,8 @@ lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 		acquire_vote(core, l, vote);
 }
 
-/* A grant of a master whose clock leapt has to be released. If the master misses a lease, its clock may have
- * ended it. Until a greeting has told the master of the leap, its memory may still be given up, and a new
- * memory takes reclaims. */
+/* A grant of a master whose clock leapt is released. If a lease is missing there, the leap may have ended it.
+ * Until a greeting tells the master of the leap, its memory may be given up for one that takes reclaims. */
 static enum outcome
 leapt_outcome(const struct vote *vote, bool doubted)
 {
@@ -349,9 +344,9 @@ leapt_outcome(const struct vote *vote, bool doubted)
 	return vote->outcome;
 }
 
-/* Whether this is a grant by a memory that has changed since, or by a master that has told us since that it
- * cannot be used. A memory may have been given up because its clock leapt, and a master may evict keys: then
- * leases of others may have ended there before their time. Such a grant is released. */
+/* Whether this is a grant by a memory that has changed since, or by a master that cannot be used, as it told
+ * us since: its clock may have leapt, or it may evict keys. Then leases of others may have ended there before
+ * their time. Such a grant is released. */
 static bool
 is_outdated(const struct core *core, const struct lease *l, const struct vote *vote)
 {

@@ -117,11 +117,10 @@ struct lease {
 	int32_t term_ms; /* the term that the last round asked for; the rule may have changed since */
 	int32_t block;   /* how many tokens the block had */
 	struct timer timer;
-	int16_t permits; /* PERMITS: how many */
-	uint8_t ours;    /* a bit for each seat: the master granted it, and has not revoked it */
-	uint8_t odd;  /* a bit for each seat: granted there, but permits that we do not keep; released with it
-		       */
-	uint8_t vain; /* HELD: rounds in a row that brought no tokens though few were left */
+	int16_t permits;            /* PERMITS: how many */
+	uint8_t ours;               /* a bit for each seat: the master granted it, and has not revoked it */
+	uint8_t odd;                /* a bit for each seat: granted there, but permits that we do not keep */
+	uint8_t vain;               /* HELD: rounds in a row that brought no tokens though few were left */
 	uint8_t queue_master : 4;   /* the master that keeps the queue of this name */
 	uint8_t error_at : 4;       /* the master that told the last error */
 	enum lease_error error : 3; /* the last error */
