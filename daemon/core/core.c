@@ -42,7 +42,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#define STALL_MS 500 /* the latest turn that is no stall; or a tenth of a lease, if that is less */
+#define STALL_MS 500 /* a turn as late as this is a stall; or as a tenth of a lease, if that is less */
 
 struct core *
 core_new(const struct core_settings *settings, struct now now)
