@@ -1,14 +1,15 @@
 /*
- * state: all the core remembers, in one picture.
+ * state: everything that the core remembers, in one picture.
  *
- *     conn ──▶ session ──▶ grant ──▶ lease ◀──▶ resource      (the hold, what it stands on, and its name)
- *                    └───▶ waiter ◀──────────────┘      undo: leases given up, until the master confirmed it
+ *     conn ──▶ session ──▶ grant ──▶ lease ◀──▶ resource      (the hold, its lease, and the name)
+ *                    └───▶ waiter ◀──────────────┘      release: a lease given up, until the master confirms
  *
- * A conn is a connection, a session whom it speaks for. A resource is a name somebody here holds, waits for
- * or has a lease of; there may be millions that are just held, and what these need is kept small. A latch is
- * one that somebody here asks about (latch_request), or has asked about before. The nouns' functions live in
- * files of their names; the data is here, so that it can be read at one glance. An object that ends is
- * buried, not freed: actions may point into it until the next step.
+ * A conn is a connection, and its session is the client that it speaks for. A resource is a name that a
+ * session here holds or waits for, or of which this daemon has a lease. There may be millions that are only
+ * held, so what these need is kept small. A latch is here while a request asks about it (latch_request), and
+ * for some time afterwards. Each noun has its functions in the files of its name; the data is here, so that
+ * it can be read at one glance. An object that ends goes to the freelist and is not freed at once: actions
+ * may point into it until the next step.
  */
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
@@ -34,12 +35,12 @@
 
 /* Memory of one size. */
 struct freelist_row {
-	struct freelist_item *dead; /* actions may point to them */
-	struct freelist_item *free; /* kept for the next ones */
+	struct freelist_item *dead; /* ended in this step: actions may point into them */
+	struct freelist_item *free; /* can be used again */
 	size_t free_count;
 };
 
-/* Why a hold ended otherwise than by its holder: LOSS(id, word, text for people) */
+/* Why a hold ended without its holder's will: LOSS(id, word, text for people) */
 #define LOSSES(LOSS)                                                                                         \
 	LOSS(EXPIRED, "expired", "the master could not be asked in time")                                    \
 	LOSS(TAKEN, "taken", "the master no longer knows this lease")                                        \
@@ -68,61 +69,62 @@ TAILQ_HEAD(queue_list, queue);
 
 struct conn {
 	struct freelist_link freed;
-	bool no_push; /* cannot be pushed to any more: whoever has to hear has to be closed */
+	bool no_push; /* it takes no more pushes: it is closed if its client has to be told */
 	conn_id id;
 	struct session *session;
-	struct waiter *blocked;              /* the LOCK it waits in; NULL: none */
-	struct latch_request *latch_request; /* the LATCH request it waits in; NULL: none */
-	struct mlock *mlock;                 /* the MLOCK it waits in; NULL: none */
+	struct waiter *blocked;              /* the LOCK that it waits in; NULL: none */
+	struct latch_request *latch_request; /* the LATCH request that it waits in; NULL: none */
+	struct mlock *mlock;                 /* the MLOCK that it waits in; NULL: none */
 	bool drains;                         /* it waits for the end of a drain */
 	TAILQ_ENTRY(conn) in_session;
 };
 
-/* One step of a cycle of waits: a session waits, and somebody keeps it from being answered: by a hold, or by
- * an ASYNC wait ahead of it. */
+/* One step of a cycle of waits: a session waits, and another one keeps it from its answer, by a hold or by an
+ * ASYNC wait ahead of it. */
 struct edge {
 	struct session *from;
 	const struct waiter *wait;
 	bool ahead;
 };
 
-/* What a search for deadlocks writes on a session it meets; without a meaning outside of the search. */
+/* What a search for deadlocks writes on each session that it meets; meaningless outside of the search. */
 struct mark {
 	uint64_t search;
-	struct session *met;  /* before it */
-	struct session *next; /* of those to be looked at, or in the cycle */
-	struct edge edge;     /* that led to it */
-	bool free;            /* it can go on */
+	struct session *met;  /* the session met before this one */
+	struct session *next; /* the next session to be looked at, or the next in the cycle */
+	struct edge edge;     /* the edge that led to this session */
+	bool free;            /* the session can go on */
 };
 
-/* Whoever has sessions, or had, and left something behind. */
+/* A user: counted while it has sessions, or while anything of them is left. */
 struct user {
 	UT_hash_handle hh;
 	uint64_t id;
 	int64_t sessions;
-	int64_t graces;   /* of these, with a grace */
-	int64_t locks;    /* they hold and wait for, and what is withheld after them, */
-	int64_t withheld; /* which is so much of it */
-	int64_t losses;   /* they are reminded of (loss.h) */
-	int64_t latches;  /* they have made (latch_quota.h) */
+	int64_t graces;   /* of these: with a grace */
+	int64_t locks;    /* held, waited for, or withheld after a session */
+	int64_t withheld; /* of these: withheld */
+	int64_t losses;   /* that its sessions are reminded of (loss.h) */
+	int64_t latches;  /* made by its sessions (latch_quota.h) */
 };
 
 struct session {
 	struct freelist_link freed;
 	bool has_secret;
-	bool doubted; /* a search for a deadlock has been put off */
+	bool doubted; /* a search for a deadlock is put off */
 	enum onloss onloss;
-	/* What each request looks at, next to each other: of thousands of sessions none is in a cache. */
+	/* What each request reads lies side by side: with thousands of sessions, none of them is in a
+	 * cache. */
 	session_id id;
-	int64_t heard_ms;  /* when it was last */
-	struct user *user; /* for whom it is counted */
-	int64_t locks;     /* it holds and waits for, each permit of a semaphore for one */
+	int64_t heard_ms;  /* when its last request came */
+	struct user *user; /* the user for whom it is counted */
+	int64_t locks;     /* held and waited for; a semaphore counts each permit */
 	struct grant_list grants;
 	size_t grant_count;
-	struct index *holds; /* the same ones, by name and tag; NULL: no need */
+	struct index *holds; /* the grants by name and tag; NULL: too few to need an index */
 	struct session_waiters waiters;
 	size_t waiter_count;
-	struct index *asyncs; /* those that are ASYNC, by their ids; NULL: no need */
+	struct index *asyncs; /* the ASYNC waiters by id; NULL: too few to need an index */
 	struct loss *losses;  /* by name and tag; oldest first */
 	int64_t loss_count;
 
@@ -131,40 +133,40 @@ struct session {
 	struct conn_list conns;
 	size_t conn_count;
 	struct peer peer;
-	conn_id push_conn; /* ONLOSS PUSH: where to */
+	conn_id push_conn; /* ONLOSS PUSH: the connection that gets the pushes */
 	uint64_t secret[2];
-	struct process process; /* pid 0: ends with its last connection */
+	struct process process; /* pid 0: the session ends with its last connection */
 	int64_t opened_ms;
-	int64_t grace_ms;         /* survives the loss of its last connection for so long; 0: does not */
-	struct timer grace_timer; /* counted from such a loss */
-	int64_t grace_look_ms; /* it is over, and looked at once more then (session_looks_again()); 0: not */
-	int64_t heartbeat_ms;  /* has to be heard of so often; 0: no matter */
+	int64_t grace_ms;         /* how long it survives the loss of its last connection; 0: it does not */
+	struct timer grace_timer; /* runs from that loss */
+	int64_t grace_look_ms;    /* grace over: one look more (session_looks_again()); 0: not */
+	int64_t heartbeat_ms;     /* a request has to come within this time; 0: no heartbeat */
 	struct timer heartbeat_timer;
 	int64_t heartbeat_look_ms; /* as grace_look_ms */
 	struct mark mark;
 	TAILQ_ENTRY(session) in_deferred;
 };
 
-/* What searches for deadlocks may look at, and sessions for which one has been put off. */
+/* The looks that searches for deadlocks may still take, and the sessions whose search is put off. */
 struct deferred_checks {
 	struct session_list sessions;
 	struct timer timer;
-	int64_t since_ms; /* there have been so many looks left, */
+	int64_t since_ms; /* when the number of looks left was last counted */
 	size_t looks;
-	uint64_t looked; /* and so many looks in all */
+	uint64_t looked; /* looks taken in all */
 };
 
-/* A hold that was lost, until its session hears of it. */
+/* A hold that was lost, until its session is told. */
 struct loss {
 	struct freelist_link freed;
 	UT_hash_handle hh;
 	enum loss_reason reason;
-	bool told; /* by a push or an answer; or its holder chose the end, see LEASE */
+	bool told; /* by a push or an answer; LEASE: the holder chose the end, so there is no need */
 	int64_t token;
-	char bytes[]; /* what it is found by: the length of the name, the name and the tag */
+	char bytes[]; /* its key in the table: the length of the name, the name, the tag */
 };
 
-/* Who had a hold that is withheld. */
+/* The client that had a hold which is withheld. */
 struct last_holder {
 	struct freelist_link freed;
 	struct peer peer;
@@ -176,41 +178,41 @@ struct grant {
 	struct freelist_link freed;
 	uint8_t owner_n;
 	uint16_t why_n : 11;
-	bool untold : 1;    /* its LOCK lost its connection: nobody knows that it is held */
+	bool untold : 1;    /* its LOCK lost its connection: the client does not know that it is held */
 	bool bounded : 1;   /* it has terms */
-	enum kind kind : 3; /* with permits it has as many as its lease */
-	uint32_t count;     /* times entered, >= 1 */
+	enum kind kind : 3; /* PERMITS: as many as its lease has */
+	uint32_t count;     /* how often it was entered; >= 1 */
 	union {
 		LIST_ENTRY(grant) in_session;
 		struct {
-			struct user *left_by;     /* withheld: one of whose sessions had it, */
-			struct last_holder *last; /* and who that was; NULL: there was no memory for it */
+			struct user *left_by;     /* withheld: the user whose session had it */
+			struct last_holder *last; /* and the client; NULL: no memory */
 		};
 	};
 	struct lease *lease;
-	struct grant *before;    /* on its lease; of the first one the last one */
-	struct grant *after;     /* NULL: none */
+	struct grant *before;    /* the one before it on its lease; of the first one: the last one */
+	struct grant *after;     /* NULL: it is the last one */
 	struct session *session; /* NULL: withheld, until its terms end */
 	int64_t token;
 	union {
-		int64_t granted_ms;  /* not bounded: it lasts as long as its session wants */
-		struct terms *terms; /* else; and there is when it was granted */
+		int64_t granted_ms;  /* not bounded: it lasts until its session ends it */
+		struct terms *terms; /* bounded; granted_ms is in there */
 	};
 	char bytes[]; /* owner and why */
 };
 
-/* What bounds a hold, but for its lease. */
+/* What limits a hold beside its lease. */
 struct terms {
 	struct freelist_link freed;
 	struct timer timer;
 	struct grant *grant;
 	int64_t granted_ms;
-	struct part *part;         /* of an MLOCK that is not answered yet: told to nobody; NULL: none */
-	int64_t ends_ms;           /* LEASE or MAXHOLD, or its withholding; TIMER_NEVER */
-	int64_t ceiling_ms;        /* MAXHOLD alone: how far EXTEND may go; TIMER_NEVER */
-	int64_t told_until_ms;     /* nobody can be told of more than this; TIMER_NEVER: somebody can */
-	bool leased;               /* LEASE was given: not renewed, may be extended */
-	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever comes first */
+	struct part *part;     /* of an unanswered MLOCK: its client knows nothing of it; NULL: none */
+	int64_t ends_ms;       /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
+	int64_t ceiling_ms;    /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
+	int64_t told_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any */
+	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
+	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever ends first */
 };
 
 static inline struct slice
@@ -234,20 +236,20 @@ struct waiter {
 	LIST_ENTRY(waiter) in_session;
 	struct resource *resource;
 	struct session *session;
-	struct conn *conn; /* NULL: lost; the session may come back for it (grace.h) */
+	struct conn *conn; /* NULL: lost; the session may repeat the LOCK (grace.h) */
 	struct timer timer;
 	enum kind kind;
 	int64_t permits;
-	int64_t retries;  /* refusals until the next one is its answer; -1: they are not counted */
-	int64_t until_ms; /* end of WAIT; TIMER_NEVER */
+	int64_t retries;  /* further refusals before one is its answer; -1: not counted */
+	int64_t until_ms; /* end of WAIT; or TIMER_NEVER */
 	int64_t since_ms;
-	uint64_t ticket; /* greater than that of everybody who came before */
+	uint64_t ticket; /* greater than that of every earlier waiter */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
 	uint16_t owner_n;
 	uint16_t why_n;
 	uint16_t id_n;
-	struct part *part; /* of an MLOCK, which gets the answer; NULL: none */
+	struct part *part; /* the name of an MLOCK, which gets the answer; NULL: none */
 	char bytes[];      /* owner, why and id */
 };
 
@@ -269,33 +271,32 @@ waiter_id(const struct waiter *w)
 	return (struct slice){w->bytes + w->owner_n + w->why_n, w->id_n};
 }
 
-/* One name of an MLOCK: tried or waited for, then held until all are. */
+/* One name of an MLOCK: tried or waited for, then held until all are held. */
 struct part {
 	struct mlock *mlock;
 	struct slice name;
 	struct waiter *waiter; /* NULL: none */
 	struct grant *grant;   /* NULL: none */
-	size_t place;          /* in the request */
+	size_t place;          /* its index in the request */
 };
 
-/* An MLOCK that is not answered yet. */
+/* An MLOCK without an answer yet. */
 struct mlock {
 	struct freelist_link freed;
 	TAILQ_ENTRY(mlock) in_dirty;
-	bool dirty; /* something changed: schedule it before the step ends */
+	bool dirty; /* something changed: it is scheduled before the step ends */
 	struct conn *conn;
 	struct timer timer; /* end of WAIT */
 	int64_t since_ms;
 	struct command lock;  /* what is asked for each name */
 	bool once;            /* the next refusal is its answer */
-	bool ordered;         /* one name after the other; else all are tried at once */
-	bool refused;         /* a name was refused since it was scheduled last, */
-	struct reply refusal; /* thus */
+	bool ordered;         /* one name after the other; false: all are tried at once */
+	bool refused;         /* a name was refused since the last schedule */
+	struct reply refusal; /* the refusal */
 	int64_t *tokens;      /* room for the answer */
 	size_t count;
-	size_t apart; /* parts that are neither held nor waited for, and are counted for the user all the same
-		       */
-	struct part parts[]; /* by the bytes of their names; the tokens and the texts follow them */
+	size_t apart;        /* parts neither held nor waited for, which are counted for the user too */
+	struct part parts[]; /* in the byte order of their names; the tokens and the texts follow */
 };
 
 /* Permits of a name: see permit_lease.h and slots.h. */
@@ -308,53 +309,53 @@ struct slots {
 
 struct permit_lease {
 	struct freelist_link freed;
-	UT_hash_handle hh; /* by its lease's attempt */
+	UT_hash_handle hh; /* by the attempt of its lease */
 	TAILQ_ENTRY(permit_lease) in_resource;
-	struct slots *slots; /* which; not HELD: to be asked for, NULL: any */
-	struct slots *offer; /* not HELD: which ones might be had; NULL: none */
-	int64_t hint;        /* from which number on to look for free ones */
+	struct slots *slots; /* HELD: which slots it has; else which to ask for, NULL: any */
+	struct slots *offer; /* not HELD: which slots may be free; NULL: unknown */
+	int64_t hint;        /* the slot number from which the masters look for free ones */
 	struct lease lease;
 };
 
 struct permit_leases {
-	struct permit_lease_list list;  /* those that nobody holds first */
-	struct permit_lease *acquiring; /* the one of them that is asked for; NULL: none */
+	struct permit_lease_list list;  /* the idle ones first */
+	struct permit_lease *acquiring; /* the one that is being acquired; NULL: none */
 	int64_t taken;                  /* permits that are held */
 };
 
-/* Who waits for a name. Most are held by somebody and wanted by nobody else, and have none. */
+/* The waiters of a name. Most names are held once, have no waiter, and need no queue. */
 struct queue {
 	struct freelist_link freed;
 	TAILQ_ENTRY(queue) in_core;
 	struct resource *resource;
 	struct waiter_queue waiters; /* in arrival order */
 	uint32_t count;
-	uint32_t once;  /* of these, WAIT 0 or at the end of their WAIT */
-	uint32_t async; /* and ASYNC */
-	/* What a search for deadlocks writes here; without a meaning outside of the search. */
-	uint64_t pass;             /* in which its holds were passed, */
-	const struct grant *stuck; /* the first one of somebody who cannot go on, as far as was looked */
+	uint32_t once;  /* of these: WAIT 0, or at the end of their WAIT */
+	uint32_t async; /* of these: ASYNC */
+	/* What a search for deadlocks writes here; meaningless outside of the search. */
+	uint64_t pass;             /* the search that has looked at the holds of this name */
+	const struct grant *stuck; /* the first hold, as far as was looked, whose session cannot go on */
 };
 
 struct resource {
 	struct freelist_link freed;
 	uint8_t link : 3;
-	bool dirty : 1;   /* something changed: schedule it before the step ends */
-	bool listens : 1; /* to the ends of somebody else's locks of it */
+	bool dirty : 1;   /* something changed: it is scheduled before the step ends */
+	bool listens : 1; /* the masters publish the ends of other daemons' locks of it to this daemon */
 	bool parts : 1;   /* grants may be parts of an MLOCK */
-	int16_t limit;    /* permits that there are; 0: it is locked exclusive and shared */
+	int16_t limit;    /* permits of the semaphore; 0: the name is locked exclusive and shared */
 	uint16_t name_n;
-	uint16_t name_at;      /* bytes from here */
+	uint16_t name_at;      /* offset of the name, bytes from the start of this struct */
 	struct resource *next; /* in its chain of names */
-	uint32_t hash;         /* of its name; a search of the chain looks no further than here */
+	uint32_t hash;         /* of its name; a search of the chain reads no further than here */
 	uint32_t grant_count;  /* on all its leases */
 	const struct rule *rule;
-	struct queue *queue; /* who waits for it; core.nobody: nobody */
+	struct queue *queue; /* its waiters; &core.nobody: none */
 	union {
 		struct permit_leases permit_leases; /* limit > 0 */
-		struct lease lease;                 /* limit == 0. Its seats follow, */
+		struct lease lease;                 /* limit == 0; its seats follow */
 	};
-	/* and then the bytes of the name */
+	/* then the bytes of the name */
 };
 
 static inline struct slice
@@ -363,17 +364,17 @@ resource_name(const struct resource *r)
 	return (struct slice){(const char *)r + r->name_at, r->name_n};
 }
 
-/* The object that this is part of. */
+/* The object that this is a member of. */
 #define OWNER_OF(part, type, member) ((type *)(void *)((char *)(part)-offsetof(type, member)))
 
-/* Of a lease of permits. */
+/* The permit lease that this lease is in; l->kind is PERMITS. */
 static inline struct permit_lease *
 permit_lease_of(const struct lease *l)
 {
 	return OWNER_OF(l, struct permit_lease, lease);
 }
 
-/* The permits that a lease asks for or consists of, or none. */
+/* The slots that a permit lease has or asks for; n == 0: any, or it is not a permit lease. */
 static inline struct slice
 permit_lease_slots(const struct lease *l)
 {
@@ -382,23 +383,23 @@ permit_lease_slots(const struct lease *l)
 	return slots == NULL ? (struct slice){NULL, 0} : (struct slice){slots->bytes, slots->n};
 }
 
-/* Of one lease at one master. */
+/* One lease at one master. */
 struct release_key {
 	uint64_t attempt;
 	uint64_t master;
 };
 
-/* A lease given up: its release is repeated until the master confirmed it, or its key ran out. */
+/* A lease given up: its release is repeated until the master confirms it, or its key has expired. */
 struct release {
 	struct freelist_link freed;
 	UT_hash_handle hh;
 	struct timer timer;
 	struct release_key of;
-	int64_t after_us; /* a confirmation counts from this master's time on: the acquire is dead by then */
-	int64_t from_ms;  /* not before: a holder may rely on it until then */
-	int64_t give_up_ms; /* the key is gone by itself */
+	int64_t after_us;   /* a confirmation of this master's time or later is final: the acquire is dead */
+	int64_t from_ms;    /* not sent earlier: a holder may rely on the lease until then */
+	int64_t give_up_ms; /* the key has expired by then */
 	bool sent;          /* a release is on its way */
-	bool confirmed;     /* nothing is there: released once more when the acquire is dead */
+	bool confirmed;     /* the lease is not there: released once more when the acquire refuses itself */
 	enum kind kind;
 	enum interop interop;
 	unsigned link;
@@ -406,131 +407,129 @@ struct release {
 	struct slice name;
 	int64_t limit;
 	int64_t permits;
-	struct slice slots; /* n == 0: whatever is ours */
+	struct slice slots; /* n == 0: all that are ours */
 	char bytes[];
 };
 
-/* What the configuration says of names, and said before (rules.h). */
+/* What the configuration says of names, and what it said before (rules.h). */
 struct rules {
 	struct rule_set *newest;
-	scan_cursor cursor; /* there are older ones: how far the scan of all names has come, */
+	scan_cursor cursor; /* while there are older sets: how far the scan of all names is */
 	struct timer timer; /* and when it goes on */
 };
 
-/* The set that is to follow it (masterset_change.c). */
+/* The set that is to follow (masterset_change.c). */
 struct masterset_next {
-	char text[MASTERSET_TEXT_MAX]; /* empty: none */
+	char text[MASTERSET_TEXT_MAX]; /* "": none */
 	char places[MASTERSET_PLACES_MAX];
 	uint32_t tag;
-	uint64_t serial; /* greetings that left at this one or later have given it */
+	uint64_t serial; /* greetings that left with this serial or a later one carried it */
 };
 
-/* What an administrator has asked for here, until it is answered. */
+/* A change of the masters that an administrator asked for here, until it is answered. */
 struct masterset_request {
 	bool open;
 	conn_id conn;
 	enum masters_op op;
-	unsigned old;                  /* REPLACE: the slot */
-	unsigned newcomers;            /* in the slots behind the members */
-	char text[MASTERSET_TEXT_MAX]; /* the next set that it has become; empty: newcomers are still looked
-					  at */
-	struct timer timer;            /* for so long */
+	unsigned old;                  /* REPLACE: the slot to be replaced */
+	unsigned newcomers;            /* how many, in the slots behind the members */
+	char text[MASTERSET_TEXT_MAX]; /* the next set that came of it; "": newcomers are being checked */
+	struct timer timer;            /* how long newcomers are checked */
 };
 
-/* The set of masters that is agreed on, or would be (masterset.h). */
+/* The set of masters that is agreed on, or offered (masterset.h). */
 struct masterset {
-	char text[MASTERSET_TEXT_MAX];     /* '<generation> <id>:<way> ...', by id; empty: not known yet */
+	char text[MASTERSET_TEXT_MAX];     /* '<generation> <id>:<way> ...', by id; "": not known yet */
 	char places[MASTERSET_PLACES_MAX]; /* of its members, in that order, for people */
-	int64_t generation;                /* of the next one that is composed here */
-	int64_t newest;                    /* the greatest that any master has told */
-	int64_t over; /* of a later set that took a majority of ours: no earlier one counts */
+	int64_t generation;                /* of the next set that is composed here */
+	int64_t newest;                    /* the greatest that a master has told */
+	int64_t over; /* generation of a later set that took a majority of ours: no earlier set counts */
 	struct masterset_next next;
-	char dropped[MASTERSET_PLACES_MAX]; /* of the one before, for people */
+	char dropped[MASTERSET_PLACES_MAX]; /* the last next set that was dropped, for people */
 	struct masterset_request request;
 	uint32_t tag;                /* of the set, in every call; 0: none is agreed on */
-	bool agreed;                 /* all masters have accepted it once, */
-	bool usable;                 /* and no master of ours belongs to another */
-	uint64_t serial;             /* grows when greetings have something new to say, */
-	uint64_t told;               /* and was that when masterset_news() said so */
+	bool agreed;                 /* all masters have accepted it at some time */
+	bool usable;                 /* and no master of ours belongs to another set */
+	uint64_t serial;             /* grows when greetings have something new to say */
+	uint64_t told;               /* the serial when masterset_news() said so */
 	char why[MASTERSET_WHY_MAX]; /* of the last refusal: both sets, and what to do */
 };
 
-/* Leases that nobody uses any more are kept until then: so many of them, and no one for longer. */
+/* Leases that no client uses any more: the latest of them, count in number, are kept until until_ms. */
 struct retained {
 	int64_t until_ms;
 	size_t count;
-	int64_t now_ms; /* so many have been let go in this millisecond */
+	int64_t now_ms; /* let_go of them were given back in this millisecond */
 	size_t let_go;
 };
 
-/* Whether the daemon stops (drain.h). */
+/* Whether the daemon is stopping (drain.h). */
 enum drain {
 	DRAIN_NONE,
-	DRAIN_WAITS, /* it takes nothing new, and holders finish */
-	DRAIN_ENDS   /* holders have been told, and nobody is waited for */
+	DRAIN_WAITS, /* no new locks; holders finish */
+	DRAIN_ENDS   /* holders have been told, and the daemon waits for no client */
 };
 
 struct core {
 	struct core_settings settings;
-	uint64_t secret[2]; /* of the tables that clients choose the keys of (hash.h) */
+	uint64_t secret[2]; /* of the tables whose keys clients choose (hash.h) */
 	struct reserve reserve;
 	struct timers timers;
 	struct rules rules;
 	struct master masters[CORE_SLOTS_MAX]; /* the members, then the newcomers of a change (masterset.h) */
-	struct parted parted[PARTED_MAX];      /* each server once, the latest first */
+	struct parted parted[PARTED_MAX];      /* servers that slots have been; each once, the latest first */
 	struct masterset masterset;
-	bool reseat; /* the masters are others: leases have to follow before anything else happens (reseat.h),
-		      */
-	unsigned seats; /* which have so many seats by now */
-	/* One master has become three: until then no newcomer can have been admitted, whichever daemon knew
-	 * first. */
+	bool reseat;    /* the masters have changed: leases have to follow before anything else (reseat.h) */
+	unsigned seats; /* seats that each lease has by now */
+	/* One master has become three: before this time no newcomer can have been admitted by any daemon. */
 	int64_t newcomers_until_ms;
 	int64_t highest;  /* highest token seen anywhere */
-	int64_t past;     /* and that before any master's memory changed last */
-	int64_t awake_ms; /* when it went on after it had stood still; 0: it never did */
-	bool retry;       /* wake-ups may have been missed: schedule tries everything again */
+	int64_t past;     /* highest token seen before a master's memory last changed */
+	int64_t awake_ms; /* when it went on after a standstill; 0: there was none */
+	bool retry;       /* wake-ups may have been missed: the schedule tries everything again */
 	struct roster conns;
 	struct session *sessions;
-	struct session *bound; /* the same sessions, by process */
+	struct session *bound; /* those bound to a process, by process */
 	struct user *users;
 	int64_t heartbeats; /* sessions with a heartbeat */
-	struct names names; /* of the resources */
+	struct names names; /* the resources */
 	struct permit_lease *permit_leases;
 	struct release *releases;
 	struct latch *latches;
 	struct latch_quota *latch_quotas;
-	uint64_t latch_quotas_memory;   /* the master's, in which they are */
-	struct latch_request *requests; /* whose calls are under way, by attempt */
-	struct latch_list idle;         /* latches nobody asks about, in the order in which that began */
+	uint64_t latch_quotas_memory;   /* the memory of the master in which they are */
+	struct latch_request *requests; /* those with a call under way, by attempt */
+	struct latch_list idle;         /* latches without a request, oldest first */
 	size_t idle_count;
 	struct dirty dirty;
-	struct queue_list queues; /* of all names for which somebody waits */
-	struct queue nobody;      /* and of the others */
-	bool catches;             /* what is held is being looked at, after a master's state has changed: */
-	scan_cursor catching;     /* so far */
+	struct queue_list queues; /* of all names with waiters */
+	struct queue nobody;      /* of all other names: empty */
+	bool catches;             /* held names are being looked at, because a master's state changed */
+	scan_cursor catching;     /* how far that scan is */
 	struct timer rescan_timer;
-	struct mlock_list mlocks; /* those that were touched */
+	struct mlock_list mlocks; /* the dirty ones */
 	struct freelist_row freelist[FREELIST_ROWS];
-	uint64_t freelist_used;          /* a bit for each row with somebody dead */
-	struct actions *actions;         /* of the step that runs */
-	struct now now;                  /* of the step that runs */
-	uint64_t chance;                 /* jitter of the step that runs */
-	unsigned drew;                   /* how many of its random numbers the step has used */
+	uint64_t freelist_used;          /* a bit for each row with dead items */
+	struct actions *actions;         /* of the running step */
+	struct now now;                  /* of the running step */
+	uint64_t chance;                 /* jitter of the running step */
+	unsigned drew;                   /* random numbers that the step has drawn */
 	uint64_t attempts;               /* the last attempt number used */
-	uint64_t tickets;                /* the last one that a waiter has */
+	uint64_t tickets;                /* the last ticket given to a waiter */
 	session_id session_ids;          /* the last session id used */
-	uint64_t searches;               /* the last pass of a search for deadlocks, */
-	struct deferred_checks deferred; /* and those that are due */
+	uint64_t searches;               /* the last search for deadlocks */
+	struct deferred_checks deferred; /* the searches put off */
 	struct core_counts counts;
-	size_t acquires; /* leases that are asked for */
+	size_t acquires; /* leases being acquired */
 	struct retained retained;
 	int64_t guarded_ms; /* the longest lease that guards wait for (terms.h) */
 	enum drain drain;
-	bool left;  /* it ends, and its masters were told: they register it no more */
+	bool left;  /* the daemon ends, and its masters were told to register it no more */
 	bool ended; /* a copy of this process runs; see core_ended() */
 };
 
-/* A request came on it, or the answer that kept others from coming is there: see heartbeat.h. */
+/* A request came on this connection, or the answer was given that kept further ones from coming: see
+ * heartbeat.h. */
 static inline void
 conn_heard(const struct core *core, struct conn *conn)
 {
