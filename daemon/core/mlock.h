@@ -8,10 +8,10 @@
  *         ▼  │
  *     the smallest of them, waited for, with nothing larger held
  *
- * Whoever waits for a name in an MLOCK holds nothing but smaller names of it; so MLOCKs never wait for each
- * other in a cycle, within a daemon or between several. Until the answer its holds are the session's as far
- * as others are concerned, but told to nobody: they are given back, not withheld, when something goes wrong,
- * and one that is lost is taken again, after all that are larger have been given back.
+ * An MLOCK that waits for a name holds only smaller names. So MLOCKs never wait for each other in a cycle,
+ * within a daemon or between several. Until the answer, its holds count as the session's for all others, but
+ * no client has been told of them. So they are given back and not withheld if something goes wrong. One that
+ * is lost is taken again, after all larger ones have been given back.
  */
 #ifndef CORE_MLOCK_H
 #define CORE_MLOCK_H
@@ -22,15 +22,16 @@
 void mlock_begin(struct core *core, struct conn *conn, const struct command *command);
 void mlock_munlock(struct core *core, struct conn *conn, const struct command *command);
 
-/* Before a step ends: what follows for those that were touched. False: none was. */
+/* Before a step ends: decides what follows for the dirty ones. False: none was dirty. */
 bool mlock_schedule(struct core *core);
 
-/* WAIT is over. No more requests will come: what it waits for is tried once. Its connection is gone. */
+/* mlock_timer(): WAIT is over. mlock_make_once(): no more requests will come, so what it waits for is tried
+ * once. mlock_drop(): its connection is gone. */
 void mlock_timer(struct core *core, struct mlock *b);
 void mlock_make_once(struct core *core, struct mlock *b);
 void mlock_drop(struct core *core, struct mlock *b);
 
-/* Every one that waits gets this answer. */
+/* Answers every waiting MLOCK. */
 void mlock_answer_all(struct core *core, const struct reply *reply);
 
 #endif

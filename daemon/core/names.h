@@ -1,14 +1,13 @@
 /*
  * names: the resources, by their names.
  *
- * A table of chains that grows and shrinks by one chain at a time (linear hashing): of a million names the
- * one that comes next takes no longer than any other, where a table that doubles would let everybody wait for
- * the move. What a name costs is a pointer and the hash in its resource, and a pointer for its chain: with
- * half as many chains a renewal took a tenth longer, for the names it passed. Adding cannot fail: without
- * memory the chains become longer.
+ * A table of chains that grows and shrinks by one chain at a time (linear hashing). So with a million names
+ * the next one takes no longer than any other; in a table that doubles, every client would wait for the move.
+ * A name costs a pointer and the hash in its resource, and a pointer for its chain; with half as many chains
+ * a renewal took a tenth longer. Adding cannot fail: without memory the chains become longer.
  *
- *     chains 0..n-1: a hash belongs to chain hash & mask, or if that is not there yet, to the one that will
- * be cut in two for it, hash & mask/2
+ *     chains 0..n-1: a hash belongs to chain hash & mask; if that one is not there yet,
+ *                    to chain hash & mask/2, which will be split for it
  */
 #ifndef CORE_NAMES_H
 #define CORE_NAMES_H
@@ -21,17 +20,18 @@
 
 struct resource;
 
-#define NAMES_FIRST_LOG 6 /* so many chains at first, as a power of two */
-#define NAMES_PER_CHAIN 1 /* on average, before there is one chain more */
-#define NAMES_SPARE     4 /* as many times the chains that there are names for are too many */
+#define NAMES_FIRST_LOG 6 /* log2 of the number of chains at first */
+#define NAMES_PER_CHAIN 1 /* average that adds a chain when exceeded */
+#define NAMES_SPARE     4 /* chains are removed when there are more than this many per name */
 #define NAMES_PIECES    26
 
 struct names {
-	uint64_t secret[2]; /* clients choose names: they must not choose the chain too (hash.h) */
+	uint64_t secret[2]; /* clients choose names, but must not choose chains (hash.h) */
 	size_t count;
 	uint32_t n;    /* chains */
-	uint32_t mask; /* the power of two that is not below n, less one */
-	/* Of chains: the first as many as there are at first, each other as many as all before it. */
+	uint32_t mask; /* the least power of two that is not below n, less one */
+	/* Of chains: the first piece has as many as there are at first, each further one as many as all
+	 * before it. */
 	struct resource **pieces[NAMES_PIECES];
 	struct resource *first[1 << NAMES_FIRST_LOG];
 };
@@ -39,22 +39,22 @@ struct names {
 /* secret: unpredictable; copied. */
 void names_init(struct names *names, const uint64_t secret[2]);
 
-/* Frees the chains. There are no names any more. */
+/* Frees the chains. There must be no names any more. */
 void names_done(struct names *names);
 
-/* NULL: none of this name. */
+/* NULL: no such name. */
 struct resource *names_find(const struct names *names, struct slice name);
 
-/* Its name is not there yet. */
+/* The name must not be there yet. */
 void names_add(struct names *names, struct resource *r);
 void names_remove(struct names *names, struct resource *r);
 
-/* All of them, in an order that means nothing: the one after r, NULL: after the last one. None is added on
- * the way; who removes one asks for the next one first. */
+/* All names, in an arbitrary order: the one after r; NULL: r was the last. None may be added on the way.
+ * Before one is removed, the next one has to be fetched. */
 struct resource *names_first(const struct names *names);
 struct resource *names_next(const struct names *names, const struct resource *r);
 
-/* A scan of all names in parts, while names come and go: see scan.h. */
+/* Scans all names in parts, while names come and go: see scan.h. */
 scan_cursor names_scan(const struct names *names, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, struct resource *r), void *arg);
 

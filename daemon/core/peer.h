@@ -1,7 +1,7 @@
 /*
- * peer: who is at the other end of a connection, and how a connection ends.
+ * peer: the client at the other end of a connection, and how a connection ends.
  *
- * Apart from event.h so that adapters which embed libevent's own `struct event` can know these types.
+ * Apart from event.h, so that adapters which embed libevent's own `struct event` can use these types.
  */
 #ifndef CORE_PEER_H
 #define CORE_PEER_H
@@ -9,24 +9,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A connection, named by the adapter; never 0, never used twice. */
+/* A connection, numbered by the adapter; never 0, never used twice. */
 typedef uint64_t conn_id;
 typedef uint64_t session_id;
 
 #define PEER_ADDRESS_MAX 64
 #define PEER_NAME_MAX    32
 
-/* Who is at the other end, as far as the kernel tells. */
+/* The client at the other end, as far as the kernel tells. */
 struct peer {
 	int64_t pid;                    /* 0: unknown */
 	int64_t uid;                    /* -1: unknown */
 	char address[PEER_ADDRESS_MAX]; /* "10.0.0.7:4711", or "unix" */
-	char name[PEER_NAME_MAX];       /* CLIENT SETNAME, as far as it fits; "": none */
+	char name[PEER_NAME_MAX];       /* CLIENT SETNAME, truncated; "": none */
 	bool admin;                     /* may BREAK */
-	uint64_t user; /* the same for all connections of one user; 0: of nobody in particular */
+	uint64_t user;                  /* the same for all connections of one user; 0: of no known user */
 };
 
-/* A process a session is bound to: pid and start time, so that a recycled pid is another process. */
+/* The process that a session is bound to: pid and start time, so that a recycled pid is another process. */
 struct process {
 	int64_t pid;
 	uint64_t started;
@@ -34,9 +34,9 @@ struct process {
 
 enum end {
 	END_CLEAN,    /* QUIT, RESET, exit of the bound process: holds end */
-	END_GONE,     /* a local peer closed its end, or one whose listener says that this is enough: holds
-			 end, unless the session has a grace: it may come back */
-	END_ABANDONED /* anything else: the client may still be working, holds are withheld */
+	END_GONE,     /* a local peer closed its end, or a peer whose listener lets that suffice: holds end,
+			 unless the session has a grace and may come back */
+	END_ABANDONED /* any other end: the client may still be working, so its holds are withheld */
 };
 
 #endif

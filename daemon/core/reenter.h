@@ -1,20 +1,20 @@
 /*
  * reenter: a LOCK of a name that its session and tag hold already.
  *
- * With a tag it adds one to the count of the hold, and never changes anything else; without, HELD. A hold
- * that does not suffice for what is asked is UPGRADE: two that waited for more while they have some would
- * wait for each other.
+ * With a tag it adds one to the count of the hold and changes nothing else; without a tag the answer is HELD.
+ * If the hold does not suffice for what is asked, the answer is UPGRADE: two sessions that each hold some and
+ * wait for more would wait for each other.
  */
 #ifndef CORE_REENTER_H
 #define CORE_REENTER_H
 
 #include "daemon/core/state.h"
 
-/* What a LOCK that finds its hold is told. */
+/* The answer of a LOCK that finds its hold. */
 void reenter_lock(struct core *core, struct grant *g, const struct command *c, struct reply *out);
 
-/* Its turn has come; but another connection of its session was granted meanwhile what it asks for. True: it
- * has been answered, and is gone. */
+/* It is a waiter's turn, but meanwhile another connection of its session was granted what it asks for. True:
+ * it has been answered and is gone. */
 bool reenter_waiter(struct core *core, struct waiter *w);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * refusal: what somebody is told who cannot have a name now: null when others hold it or come before, else
+ * refusal: the answer of a client that cannot have a name now: null if others hold it or come before, else
  * the error that stands in the way. Null never means anything else.
  */
 #ifndef CORE_REFUSAL_H
@@ -10,23 +10,25 @@
 /* Others have it. */
 void refusal_null(struct reply *out);
 
-/* Nobody here stands in the way: why the masters cannot be asked, or what they said last of this lease; NULL:
- * they were not asked for one. */
+/* No session here stands in the way: why the masters cannot be asked, or what they last said of this lease.
+ * NULL: no lease has been asked for. */
 void refusal_masters(
 	const struct core *core, const struct resource *r, const struct lease *l, struct reply *out);
 
-/* A session here has it, or this daemon has the lease and a majority of the masters. A lease that no session
- * has is no reason to wait when the majority is missing: the masters are. */
+/* A session here has it, or this daemon has the lease and a majority of the masters is usable. Without a
+ * majority a lease that no session has is no reason for null: the missing masters are what is wrong. */
 bool refusal_taken(const struct core *core, const struct resource *r);
 
-/* The lease is ours, and not this waiter's: another session has it, or the masters refuse this daemon, and no
- * waiter gets it. */
+/* The lease is ours, but not for this waiter: another session has it, or the masters refuse this daemon, and
+ * no waiter gets it. */
 void refusal_shut(const struct core *core, const struct resource *r, struct reply *out);
 
-/* Of a LOCK without a waiter: as above if the name is held here, else what the masters said of it. */
+/* Of a LOCK without a waiter: as refusal_shut() if the name is held here, else what the masters said of
+ * it. */
 void refusal_name(const struct core *core, const struct resource *r, struct reply *out);
 
-/* Whether trying once needs no master: somebody here holds the name, or waits for it in vain. */
+/* Whether a LOCK that tries once can be refused without the masters: a session here holds the name, or waits
+ * for it without success. */
 bool refusal_hopeless(const struct resource *r, enum kind kind);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * reseat: what follows for leases, for what is being undone and for latches when a slot has become another
- * server, or when there are more masters (master_move(), masters_resize()).
+ * reseat: what follows for leases, releases and latches when a slot has become another server, or when there
+ * are more masters (master_move(), masters_resize()).
  *
- * Every lease is looked at before anything else happens. It takes some ten milliseconds for a hundred
- * thousand; what is to be asked of newcomers follows bit by bit (rescan.h).
+ * Every lease is looked at before anything else happens, some ten milliseconds for a hundred thousand. The
+ * questions to newcomers follow bit by bit (rescan.h).
  */
 #ifndef CORE_RESEAT_H
 #define CORE_RESEAT_H

@@ -1,10 +1,11 @@
 /*
- * roster: finds by the number of a connection what somebody has of it.
+ * roster: finds what its owner keeps for a connection, by the number of the connection.
  *
- * Numbers are handed out in order and never twice, so a table indexed by their low bits has next to no
- * collisions, and costs 16 to 32 bytes for each connection. With thousands of them, each in its turn, nothing
- * of one is in a cache any more: finding it takes one look here and one at itself. The core has its conns in
- * one, and the adapter (connections.c) its connections in another; each owns what its roster points to.
+ * Numbers are handed out in order and never twice. So a table indexed by their low bits has next to no
+ * collisions, and costs 16 to 32 bytes per connection. With thousands of connections in turn, nothing of one
+ * is in a cache any more: finding it takes one look here and one at the thing itself. The core keeps its
+ * conns in one roster, the adapter (connections.c) its connections in another; each owns what its roster
+ * points to.
  */
 #ifndef CORE_ROSTER_H
 #define CORE_ROSTER_H
@@ -18,7 +19,7 @@ struct roster_place {
 	void *entry;
 };
 
-/* All zero in the beginning. */
+/* All zero at first. */
 struct roster {
 	struct roster_place *places;
 	size_t room; /* a power of two, or 0 */
@@ -27,7 +28,7 @@ struct roster {
 
 void roster_done(struct roster *roster);
 
-/* -1: out of memory; nothing has changed. The id must not be there. */
+/* -1: out of memory, and nothing has changed. The id must not be there. */
 int roster_add(struct roster *roster, conn_id id, void *entry) __attribute__((warn_unused_result));
 /* The id must be there. */
 void roster_remove(struct roster *roster, conn_id id);

@@ -1,13 +1,13 @@
 /*
  * scan: the way through a hash table in parts, while elements come and go and the table grows and shrinks.
  *
- * The way leads through the hashes in the order of their reversed bits, as in Redis' SCAN. A chain has the
- * hashes that end in the same bits: reversed, they are one range. So wherever chains begin and end when the
- * scan goes on, all hashes before the cursor have been met, and none behind it.
+ * The scan goes through the hashes in the order of their reversed bits, as SCAN of Redis does. A chain has
+ * the hashes that end in the same bits: reversed, they are one range. So wherever chains begin and end when
+ * the scan goes on, all hashes before the cursor have been met, and none behind it.
  *
  *     reversed hashes   0 ─────── met ─────── cursor ─────── to be met ─────── 2^32
  *
- * An element that is there from the beginning to the end is met exactly once, any other once at most. Every
+ * An element that is there from the beginning to the end is met exactly once, any other at most once. Every
  * number is a cursor, so clients may send what they like.
  */
 #ifndef CORE_SCAN_H
@@ -21,7 +21,7 @@ typedef uint32_t scan_cursor; /* 0: the beginning, and behind the end */
 
 struct scan {
 	scan_cursor cursor;
-	size_t looks; /* left of this part; a chain is one, and each element */
+	size_t looks; /* left in this part; each chain costs one, and each element */
 	bool enough;  /* the part ends with this chain */
 };
 
@@ -34,7 +34,7 @@ scan_reverse(uint32_t bits)
 	return __builtin_bswap32(bits);
 }
 
-/* Whether an element of the chain at the cursor has not been met yet. */
+/* Whether an element of the chain at the cursor has still to be met. */
 static inline bool
 scan_meets(struct scan *scan, uint32_t hash)
 {
@@ -44,7 +44,7 @@ scan_meets(struct scan *scan, uint32_t hash)
 	return true;
 }
 
-/* Behind the chain of this cursor; so many low bits of a hash say that it belongs there. */
+/* The cursor behind the chain of this one; the chain has the hashes that share so many low bits. */
 static inline scan_cursor
 scan_behind(scan_cursor cursor, unsigned bits)
 {

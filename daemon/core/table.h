@@ -1,6 +1,6 @@
 /*
- * table: finding things by their names, but for resources (names.h). Adding fails only when out of memory;
- * what was not added is still the caller's.
+ * table: finds things by their keys, except for resources (names.h). Adding fails only when out of memory;
+ * what was not added still belongs to the caller.
  */
 #ifndef CORE_TABLE_H
 #define CORE_TABLE_H
@@ -24,7 +24,7 @@ struct user *table_user(const struct core *core, uint64_t id);
 bool table_add_user(struct core *core, struct user *user) __attribute__((warn_unused_result));
 void table_remove_user(struct core *core, struct user *user);
 
-/* Stakes that are asked for or held, by the attempt they have then. */
+/* Permit leases that are asked for or held, by the attempt of that lease. */
 struct permit_lease *table_permit_lease(const struct core *core, uint64_t attempt);
 bool table_add_permit_lease(struct core *core, struct permit_lease *permit_lease)
 	__attribute__((warn_unused_result));
@@ -43,7 +43,7 @@ bool table_add_latch_quota(struct core *core, struct latch_quota *latch_quota)
 	__attribute__((warn_unused_result));
 void table_remove_latch_quota(struct core *core, struct latch_quota *latch_quota);
 
-/* Those whose calls are under way. */
+/* Latch requests with a call under way. */
 struct latch_request *table_ask(const struct core *core, uint64_t attempt);
 bool table_add_ask(struct core *core, struct latch_request *latch_request)
 	__attribute__((warn_unused_result));

@@ -1,9 +1,10 @@
 /*
  * timers: everything in the core that has to happen at a time, in one heap.
  *
- * A timer is embedded in the object it belongs to; its kind says which object that is. The core runs what is
- * due at the start of every step and tells the driver when to come back (core_wake_at). Arming and cancelling
- * are O(log n), finding the first O(1). Memory for the heap comes from the reserve if there is none.
+ * A timer is embedded in the object that it belongs to; its kind says which object that is. The core runs due
+ * timers at the start of every step and tells the driver when to come back (core_wake_at). Arming and
+ * cancelling are O(log n), finding the first O(1). If there is no memory for the heap, it comes from the
+ * reserve.
  */
 #ifndef CORE_TIMERS_H
 #define CORE_TIMERS_H
@@ -26,11 +27,11 @@ enum timer_kind {
 	TIMER_MASTER, /* greet, or end the guard */
 	TIMER_GRACE,  /* a session without connection has waited long enough */
 	TIMER_PULSE,  /* a session has to be heard of */
-	TIMER_MINT,   /* the time of a latch that a user has made is over */
+	TIMER_MINT,   /* a latch that is counted for a user is over */
 	TIMER_DOUBT,  /* a search for a deadlock was put off */
 	TIMER_RULES,  /* more names have to be looked at for other rules, */
 	TIMER_SWEEP,  /* or because a master's state has changed */
-	TIMER_MASTERS /* newcomers to the set of masters have been looked at for long enough */
+	TIMER_MASTERS /* newcomers to the set of masters were checked for long enough */
 };
 
 #define TIMER_PLACES ((1U << 28) - 1)
@@ -40,12 +41,12 @@ struct timer {
 	enum timer_kind kind : 4;
 };
 
-/* What is compared is here and not in the timer: these lie side by side, and timers anywhere. The key is when
- * it is due, CLOCK_BOOTTIME, and in the low bits a number that counts the armings and comes round. So ties
- * are broken in the order of arming unless there were a million of them in between, and the same in every
+/* What is compared is here and not in the timer: places lie side by side, and timers anywhere. The key is
+ * when the timer is due, CLOCK_BOOTTIME, and in the low bits a number that counts the armings and wraps. So
+ * ties are broken in the order of arming, unless a million armings lie between, and the same way in every
  * replay. */
 #define TIMER_SERIAL_BITS 20
-#define TIMER_FAR_MS      (INT64_C(1) << (62 - TIMER_SERIAL_BITS)) /* nothing is due then, or before -then */
+#define TIMER_FAR_MS      (INT64_C(1) << (62 - TIMER_SERIAL_BITS)) /* nothing is due so late, or before -then */
 
 struct timer_place {
 	int64_t key;
@@ -54,7 +55,7 @@ struct timer_place {
 
 struct reserve;
 
-/* All that are armed: each is before those below it, the first is on top. */
+/* All armed timers: each is before those below it, the first is on top. */
 struct timers {
 	struct reserve *reserve;
 	struct timer_place *heap;
@@ -84,21 +85,21 @@ timer_place_at(const struct timer_place *place)
 	return place->key >> TIMER_SERIAL_BITS;
 }
 
-/* When it is due, TIMER_NEVER when it is not armed. */
+/* When it is due; TIMER_NEVER: it is not armed. */
 static inline int64_t
 timer_at(const struct timers *t, const struct timer *timer)
 {
 	return timer_is_armed(timer) ? timer_place_at(&t->heap[timer->place - 1]) : TIMER_NEVER;
 }
 
-/* When the first one is due, TIMER_NEVER when none is armed. */
+/* When the first one is due; TIMER_NEVER: none is armed. */
 static inline int64_t
 timers_first(const struct timers *t)
 {
 	return t->n > 0 ? timer_place_at(&t->heap[0]) : TIMER_NEVER;
 }
 
-/* Takes out the first timer that is due, NULL when none is. */
+/* Takes out the first timer that is due; NULL: none is. */
 struct timer *timers_due(struct timers *t, int64_t now_ms);
 
 #endif

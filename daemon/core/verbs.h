@@ -1,5 +1,5 @@
 /*
- * verbs: what each request of a client does. Every one gets exactly one answer, now or when its wait ends.
+ * verbs: what each request of a client does. Each request gets exactly one answer, now or when its wait ends.
  */
 #ifndef CORE_VERBS_H
 #define CORE_VERBS_H

@@ -1,6 +1,6 @@
 /*
- * view: the core's state for people to look at (INSPECT, LOCKS, SESSIONS, INFO). Read only, never changes
- * what it shows. Pointers are valid until the next core_step().
+ * view: the core's state for people (INSPECT, LOCKS, SESSIONS, INFO). Read only: it never changes what it
+ * shows. Pointers are valid until the next core_step().
  */
 #ifndef CORE_VIEW_H
 #define CORE_VIEW_H
@@ -31,13 +31,12 @@ struct master_view {
 	enum master_state state;
 	const char *word;   /* of the state */
 	const char *reason; /* why it is away or refused; "" otherwise */
-	int64_t guard_ms;   /* GUARDED, or its clock leapt: left until new leases */
+	int64_t guard_ms;   /* GUARDED, or its clock leapt: time left until new leases */
 	uint64_t incarnation;
 	unsigned links_up; /* greeted and in use */
-	bool down; /* it has been silent, or has answered no greeting well for too long: nothing waits for it
-		    */
-	unsigned step; /* how far the next set has come there: 0 not, 1 offered, 2 accepted */
-	/* Daemons there that have not acknowledged it: first digits of their ids. */
+	bool down;         /* silent, or without a good greeting, for too long: not waited for */
+	unsigned step;     /* how far the next set has come there: 0 not, 1 offered, 2 accepted */
+	/* Daemons there that have not acknowledged the next set: first digits of their ids. */
 	const char *unacknowledged;
 };
 
@@ -46,20 +45,20 @@ struct masterset_view {
 	const char *word;   /* forming, agreed, or refused: a master belongs to another set */
 	const char *set;    /* as the masters store it; "": not known yet */
 	const char *places; /* of its members */
-	bool agreed;        /* all masters have accepted it once */
+	bool agreed;        /* all masters have accepted it at some time */
 	int64_t generation; /* of the set; 0: not known yet */
 	/* Of its change: "none", "checking" (newcomers are being greeted), "offered", "accepted". */
 	const char *change;
-	int64_t next_generation; /* offered, accepted: of the next set; else 0, */
-	const char *next;        /* which is this; else "", */
-	const char *next_places; /* the places of its members; else "" */
+	int64_t next_generation; /* offered, accepted: of the next set; else 0 */
+	const char *next;        /* offered, accepted: the next set; else "" */
+	const char *next_places; /* offered, accepted: places of its members; else "" */
 };
 
-/* Whether a lock could be had now. */
+/* Whether a lock can be had now. */
 struct service_view {
-	bool available;            /* of any name: a majority can be used on every link */
+	bool available;            /* for any name: a majority can be used on every link */
 	bool settled;              /* it is known of each master whether it can be used */
-	char text[REPLY_TEXT_MAX]; /* available: the masters that are missing, and why, or ""; else why not */
+	char text[REPLY_TEXT_MAX]; /* available: the missing masters and why, "": none; else why not */
 };
 
 /* How many there are now. */
@@ -69,7 +68,7 @@ struct core_counts {
 	size_t resources; /* names with a holder, a waiter or a lease */
 	size_t leases;    /* held at the master */
 	size_t grants;    /* held by sessions */
-	size_t withheld;  /* abandoned, waiting for their told deadline */
+	size_t withheld;  /* abandoned; waiting for their told deadline */
 	size_t waiters;
 	size_t mlocks;    /* MLOCKs not answered yet; their names count as held or waited for */
 	size_t releasing; /* leases given up, not yet confirmed by the master */
@@ -80,19 +79,19 @@ struct core_counts {
 struct hold_view {
 	enum kind kind;
 	int64_t permits;         /* how many; 0: not of a semaphore */
-	session_id session;      /* 0: abandoned by its session */
-	const struct peer *peer; /* who has it, or had it last; NULL: unknown */
+	session_id session;      /* 0: it abandoned the hold */
+	const struct peer *peer; /* the client that has it, or had it last; NULL: unknown */
 	struct slice owner;
 	struct slice why;
 	int64_t token;
 	int64_t count;    /* times entered */
 	int64_t held_ms;  /* since the grant */
-	int64_t valid_ms; /* surely good for */
+	int64_t valid_ms; /* how long it is surely valid */
 	bool withheld;
 };
 
 struct waiter_view {
-	uint64_t ticket; /* > 0, no other has it; of a lock's waiters, the later, the greater */
+	uint64_t ticket; /* > 0, unique; among the waiters of a lock, later is greater */
 	enum kind kind;
 	int64_t permits;
 	session_id session;
@@ -101,23 +100,23 @@ struct waiter_view {
 	struct slice why;
 	int64_t position; /* 1 = next here */
 	int64_t age_ms;
-	int64_t left_ms; /* of its WAIT; -1: for ever */
+	int64_t left_ms; /* of its WAIT; -1: no limit */
 };
 
 struct resource_view {
 	struct slice name;
 	enum kind kind;        /* of the holds; without any, of what is asked for */
 	const char *lease;     /* word: "none", "acquiring", "waiting", "held" */
-	int64_t lease_ms;      /* validity left of the lease; 0 when none */
-	bool renewing;         /* masters are being asked for more of it */
+	int64_t lease_ms;      /* validity left of the lease; 0: none */
+	bool renewing;         /* the masters are being asked for more of it */
 	unsigned votes;        /* masters that confirmed it and have not taken that back */
-	unsigned queue_master; /* the master on which its queue lives; meaningful while position > 0 */
-	struct slice foreign;  /* owner text of another daemon's lease as last seen; n == 0: none seen */
+	unsigned queue_master; /* the master with its queue; meaningless if position is 0 */
+	struct slice foreign;  /* owner text of another daemon's lease as last seen; n == 0: none */
 	int64_t position;      /* of this daemon in the master's queue; 0: not in it */
-	bool wanted;           /* another daemon waits for our lease */
-	int64_t limit;         /* PERMITS: how many there are; else 0, */
-	int64_t taken;         /* and held here */
-	bool held;             /* hold is meaningful: */
+	bool wanted;           /* another daemon waits for this lease */
+	int64_t limit;         /* PERMITS: how many there are; else 0 */
+	int64_t taken;         /* PERMITS: held here; else 0 */
+	bool held;             /* hold has a meaning */
 	struct hold_view hold; /* the oldest */
 	size_t holds;
 	size_t waiters;
@@ -126,11 +125,11 @@ struct resource_view {
 
 struct latch_view {
 	struct slice name;
-	const char *state; /* "unset": not there, or not known here; "closed", "open", "lost" */
+	const char *state; /* "unset": not there, or unknown here; "closed", "open", "lost" */
 	int64_t set;       /* closed, open */
 	int64_t left;      /* closed: as last seen */
-	int64_t live_ms;   /* closed, open: how long it lives if nobody uses it */
-	size_t waiters;    /* those that wait; core_each_latch_waiter() may tell of more, just asked */
+	int64_t live_ms;   /* closed, open: its lifetime if it is not used */
+	size_t waiters;    /* waiting; core_each_latch_waiter() may tell of more, just asked */
 };
 
 struct session_view {
@@ -141,16 +140,16 @@ struct session_view {
 	size_t waiters;
 	int64_t age_ms;
 	int64_t bound_pid;    /* 0: ends with its connections */
-	int64_t grace_ms;     /* survives them so long; 0: does not */
-	int64_t left_ms;      /* of that, while it has no connection; -1: it has one, or none is needed */
+	int64_t grace_ms;     /* how long it survives them; 0: it does not */
+	int64_t left_ms;      /* of the grace, without a connection; -1: it has one, or needs none */
 	int64_t heartbeat_ms; /* 0: none */
 };
 
 /* How long leases may be: see terms.h. */
 struct terms_view {
-	int64_t wanted_ms;  /* the longest one by the rules of this daemon */
-	int64_t longest_ms; /* the longest one that its masters take now */
-	int64_t guarded_ms; /* the longest one that its guards wait for */
+	int64_t wanted_ms;  /* by the rules of this daemon */
+	int64_t longest_ms; /* that its masters take now */
+	int64_t guarded_ms; /* that its guards wait for */
 };
 
 void core_view_terms(const struct core *core, struct terms_view *out);
@@ -158,30 +157,29 @@ void core_view_service(const struct core *core, struct service_view *out);
 void core_view_masterset(const struct core *core, struct masterset_view *out);
 /* The members of the set. */
 unsigned core_members(const struct core *core);
-/* The masters that are shown: the members, and behind them newcomers that are being greeted. */
+/* The masters that are shown: the members, and behind them newcomers that are being checked. */
 unsigned core_masters(const struct core *core);
 /* master: below core_masters() */
 void core_view_master(const struct core *core, int64_t now_ms, unsigned master, struct master_view *out);
 void core_view_counts(const struct core *core, struct core_counts *out);
-/* Whether it takes no new locks any more, as it stops. */
+/* The daemon is stopping and takes no new locks. */
 bool core_draining(const struct core *core);
-/* When nobody relies on a hold any more, by what holders have been told: CLOCK_BOOTTIME in ms, 0: nobody
- * does. Looks at all of them. */
+/* Until when a client may rely on a hold, by what holders have been told: CLOCK_BOOTTIME in ms, 0: none does.
+ * Looks at all holds. */
 int64_t core_relied_until(const struct core *core);
 
-/* False when the core knows nothing of this name. */
+/* False: the core does not know this name. */
 bool core_view_resource(
 	const struct core *core, int64_t now_ms, struct slice name, struct resource_view *out);
 
-/* They call back for each, in no promised order, until the callback returns false. It must not call
- * core_step(). */
+/* The functions below call each() for each element, in no promised order, until it returns false. It must not
+ * call core_step(). */
 
-/* These tell of a part, see scan.h: they end after so many looks or so, or with what is told of from the same
- * chain as an element for which each() returned false. They return the cursor of the next part; 0: there is
- * none. */
+/* Scans of a part, see scan.h: each call ends after about so many looks, or with the chain of the element for
+ * which each() returned false. The result is the cursor of the next part; 0: there is none. */
 scan_cursor core_scan_names(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg);
-/* Latches that are asked about here, or have been. */
+/* Latches with requests here now or before. */
 scan_cursor core_scan_latches(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, const struct latch_view *view), void *arg);
 scan_cursor core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
@@ -192,21 +190,22 @@ void core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct hold_view *view), void *arg);
 void core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
-/* False when there is none of this name. Its waiters have no owner and no position. */
+/* False: there is no latch of this name. Its waiters have no owner and no position. */
 bool core_view_latch(const struct core *core, int64_t now_ms, struct slice name, struct latch_view *out);
 void core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
 
-/* Whether EVENT_HEARD is wanted of this connection: its session has a heartbeat. Cheap where none has. */
+/* Whether EVENT_HEARD is wanted of this connection: its session has a heartbeat. Cheap if no session has
+ * one. */
 bool core_wants_heartbeat(const struct core *core, conn_id conn);
 
-/* A request of this connection comes after so many others: with 2, then with 1 its memory is asked for, which
- * is in no cache when there are thousands. Changes nothing. */
+/* A request of this connection comes after ahead others. Called with 2, then with 1: prefetches its memory,
+ * which is in no cache when there are thousands of connections. Changes nothing. */
 void core_expect(const struct core *core, conn_id conn, unsigned ahead);
 
-/* The session this connection speaks for; 0: none. */
+/* The session that this connection speaks for; 0: none. */
 session_id core_session_of(const struct core *core, conn_id conn);
-/* The other way round: those that speak for a session, the latest first. */
+/* The connections that speak for a session, the latest first. */
 void core_each_conn(
 	const struct core *core, session_id session, bool (*each)(void *arg, conn_id conn), void *arg);
 
