@@ -20,7 +20,7 @@ members_place(char out[MASTERSET_PLACE_MAX], const char *where)
 	out[n] = '\0';
 }
 
-/* The text up to the next blank, which is cut off with it. */
+/* The text up to the next blank, cut off together with the blank. */
 static struct slice
 word_cut(struct slice *text)
 {
@@ -75,7 +75,7 @@ member_read(struct slice word, uint64_t *id, bool *came, struct slice *way)
 	return *id != 0;
 }
 
-/* Up to the bar, or all of them; and those behind it. */
+/* The places up to the bar, or all of them; behind the bar those of servers that have left. */
 static void
 places_read(struct slice text, struct members *members)
 {
@@ -142,7 +142,7 @@ members_left(const struct members *members, struct slice place)
 	return false;
 }
 
-/* The lowest id behind the first i. */
+/* The index of the lowest id from i on. */
 static unsigned
 members_least(const struct members *members, unsigned i)
 {

@@ -53,7 +53,7 @@ part_give_back(struct core *core, struct part *p)
 	grant_release(core, g);
 }
 
-/* Stands in the queue of its name. False: *why is the answer. */
+/* Makes a waiter for the name. False: *why is the answer. */
 static bool
 part_wait(struct core *core, struct part *p, bool once, struct reply *why)
 {
@@ -91,7 +91,7 @@ mlock_next(struct mlock *b)
 	return NULL;
 }
 
-/* Somebody here has it, or waits for it in vain. */
+/* A session here holds it, or waits for it without success. */
 static bool
 part_is_shut(const struct core *core, const struct part *p)
 {
@@ -136,7 +136,7 @@ mlock_fail(struct core *core, struct mlock *b, const struct reply *reply)
 	mlock_drop(core, b);
 }
 
-/* All are held; LEASE and MAXHOLD begin when the session is told. */
+/* All names are held. LEASE and MAXHOLD begin when the session is told. */
 static void
 mlock_answer(struct core *core, struct mlock *b)
 {
@@ -155,9 +155,9 @@ mlock_answer(struct core *core, struct mlock *b)
 	mlock_end(core, b);
 }
 
-/* ---- its way ---- */
+/* ---- its steps ---- */
 
-/* What stands in the way of a name that is not held. */
+/* Why a name is not held yet. */
 static void
 mlock_refusal(const struct core *core, const struct part *p, struct reply *out)
 {
@@ -171,7 +171,8 @@ mlock_refusal(const struct core *core, const struct part *p, struct reply *out)
 		*out = null;
 }
 
-/* A grant has to be good for a while when it is told: what was taken first may have to be renewed by now. */
+/* A grant has to be valid for a while when it is told. The names taken first may have to be renewed by
+ * now. */
 static void
 mlock_finish(struct core *core, struct mlock *b)
 {
@@ -196,7 +197,7 @@ mlock_give_back(struct core *core, struct mlock *b, struct part *from)
 		part_give_back(core, p);
 }
 
-/* Until it comes, nothing that is larger is held. */
+/* Waits for one name, with no larger one held meanwhile. */
 static void
 mlock_wait_for(struct core *core, struct mlock *b, struct part *p)
 {
@@ -211,8 +212,8 @@ mlock_wait_for(struct core *core, struct mlock *b, struct part *p)
 		mlock_fail(core, b, &refusal);
 }
 
-/* Those that are still missing, all at once, so that their calls leave together; but trying would be in vain
- * where somebody here is in the way. */
+/* Tries the missing names at once, so that their calls leave together, up to the first one that is shut here:
+ * trying that one would be in vain. */
 static void
 mlock_try(struct core *core, struct mlock *b, struct part *from)
 {
@@ -237,7 +238,7 @@ mlock_has_failed(const struct mlock *b)
 	return b->refused && (b->ordered || b->once || b->lock.retries == 0 || !part_may_come(&b->refusal));
 }
 
-/* No client relies yet on what it holds: while the masters refuse this daemon it gives that back. */
+/* No client relies yet on what this MLOCK holds: while the masters refuse this daemon it is given back. */
 static bool
 mlock_must_yield(const struct core *core, const struct mlock *b)
 {
@@ -342,7 +343,7 @@ name_order(struct slice a, struct slice b)
 	return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-/* Into the order of their bytes, which all daemons agree on. */
+/* Sorts by the bytes of the names, an order that all daemons share. */
 static void
 mlock_put(struct mlock *b, struct slice name, size_t place)
 {
@@ -387,7 +388,7 @@ mlock_new(struct core *core, struct conn *conn, const struct command *c)
 	return b;
 }
 
-/* Of several rules, the longest wait counts. */
+/* If the names have several rules, the longest wait counts. */
 static int64_t
 mlock_wait_ms(struct core *core, const struct command *c)
 {
@@ -430,7 +431,7 @@ name_refused(struct core *core, const struct conn *conn, const struct command *c
 	return true;
 }
 
-/* Why this MLOCK may not even try. True: answered. */
+/* Why this MLOCK may not even be tried. True: answered. */
 static bool
 mlock_denied(struct core *core, const struct conn *conn, const struct command *c)
 {
@@ -460,7 +461,7 @@ mlock_denied(struct core *core, const struct conn *conn, const struct command *c
 	return false;
 }
 
-/* What is wrong with any of the names, before one is asked for. True: nothing. */
+/* Checks all names before one is asked for. False: *out is the answer. */
 static bool
 mlock_may_begin(struct core *core, struct mlock *b, struct reply *out)
 {
@@ -484,7 +485,7 @@ mlock_may_begin(struct core *core, struct mlock *b, struct reply *out)
 	return !shut;
 }
 
-/* A loss of one of the names that the session has not been told of. True: answered. */
+/* Reminds the session of a loss among the names that it has not been told of. True: answered. */
 static bool
 mlock_reminds(struct core *core, const struct conn *conn, const struct command *c)
 {

@@ -62,7 +62,7 @@ mode_join(struct core *core, struct resource *r, const struct command *c)
 	if (limit > 0) {
 		permit_leases_init(r);
 	} else {
-		/* With its seats it reaches as far as the name. */
+		/* The lease and its seats end where the name begins. */
 		memset(&r->lease, 0, r->name_at - offsetof(struct resource, lease));
 		lease_init(&r->lease, r);
 		if (resource_seats(r) < core->settings.masters)

@@ -29,7 +29,7 @@ master_init(struct core *core, struct master *m, unsigned index)
 {
 	m->index = index;
 	master_place(core, m);
-	/* The first connect is under way: who asks meanwhile waits for how it ends. */
+	/* The first connect is under way: a LOCK that comes meanwhile waits for its outcome. */
 	m->state = m->place[0] != '\0' ? MASTER_GREETING : MASTER_AWAY;
 	m->greet_ms = TIMER_NEVER;
 	m->admit_ms = TIMER_NEVER;
@@ -43,7 +43,7 @@ stands(const char *place, const char *way, const struct master *m)
 	return strcmp(place, m->place) == 0 && strcmp(way, m->way) == 0;
 }
 
-/* Where this server is remembered; or else the server that left longest ago, whose room it takes. */
+/* Where this server is remembered; else the place of the server that left longest ago, which makes room. */
 static size_t
 parted_find(const struct core *core, const struct master *m)
 {
@@ -54,10 +54,10 @@ parted_find(const struct core *core, const struct master *m)
 	return i;
 }
 
-/* It stores one of these nonces (hello.lua), and remembers the mark; should it come back, it is known by
- * them. However often a server leaves, it is remembered once: two that come and go do not push out a third.
- * One that is pushed out all the same comes back like one that was never seen: as a newcomer it begins a new
- * memory (hello.lua), whose guard covers what the mark would have shown (G4). */
+/* The server stores one of these nonces (hello.lua) and remembers the mark; if it comes back, it is
+ * recognised by them. A server is remembered once, however often it leaves: two that come and go do not push
+ * out a third. One that is pushed out all the same comes back as a newcomer and begins a new memory
+ * (hello.lua), whose guard covers what the mark would have shown (G4). */
 static void
 master_part(struct core *core, const struct master *m)
 {
@@ -83,8 +83,8 @@ master_meet(struct master *m, const char *nonces, uint64_t drawn, uint64_t heard
 	m->mark = mark;
 }
 
-/* What they have told each other through a slot that it does not stand in any more, or through another one.
- */
+/* Takes over what this daemon and the server have told each other, through another slot or one that it has
+ * left. */
 static void
 master_recognise(const struct core *core, struct master *m)
 {
@@ -100,7 +100,7 @@ master_recognise(const struct core *core, struct master *m)
 	}
 }
 
-/* Nothing is known of the server that it is from now on but what they have told each other. */
+/* The slot is another server: nothing is known of it, except for what they have told each other before. */
 static void
 master_renew(struct core *core, struct master *m, struct slice place, struct slice way)
 {
@@ -140,9 +140,9 @@ master_reroute(struct core *core, struct master *m, struct slice place, struct s
 	emit_move(core, m);
 }
 
-/* The single master refuses calls of the set of before since it has stored the next one: after the last
- * greeting in which it told that it had the set of before. Guards of newcomers began later, and may be
- * counted by another clock. */
+/* The single master has refused calls of the set before since it stored the next one, which was after the
+ * last greeting in which it told the set before. Guards of newcomers began later, and may be counted by
+ * another clock. */
 static int64_t
 unadmitted_until(const struct core *core)
 {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define FIRST (1U << NAMES_FIRST_LOG)
-#define AHEAD 16 /* chains, that a walk fetches before it comes there */
+#define AHEAD 16 /* chains by which a walk prefetches */
 
-/* By its number. Chain 2^k is the first one of its piece. */
+/* The chain of this number. Chain 2^k is the first of its piece. */
 static struct resource **
 chain_at(const struct names *names, uint32_t at)
 {
@@ -66,7 +66,7 @@ names_pieces(const struct names *names)
 	return n;
 }
 
-/* Twice as many chains as there are. False: they cannot be had. */
+/* Room for twice as many chains. False: out of memory, or no piece is left. */
 static bool
 names_make_room(struct names *names)
 {
@@ -81,7 +81,7 @@ names_make_room(struct names *names)
 	return true;
 }
 
-/* One chain more: it takes its names from the one that had them until now. */
+/* One chain more: it takes its names from the chain that had them until now. */
 static void
 names_grow(struct names *names)
 {
@@ -104,7 +104,7 @@ names_grow(struct names *names)
 	}
 }
 
-/* One chain less: its names go to the one that it took them from. */
+/* One chain less: its names go back to the chain that they came from. */
 static void
 names_shrink(struct names *names)
 {
@@ -117,13 +117,13 @@ names_shrink(struct names *names)
 	*to = *from;
 	if (last > half + 1)
 		return;
-	/* It was the first of its piece. */
+	/* It was the first chain of its piece. */
 	names->mask = half;
 	free(names->pieces[piece]);
 	names->pieces[piece] = NULL;
 }
 
-/* Here and not where a name goes, so that all can be removed on the way through them. */
+/* Called when a name comes and not when one goes, so that all can be removed during a walk through them. */
 static void
 names_fit(struct names *names)
 {
@@ -158,7 +158,8 @@ names_remove(struct names *names, struct resource *r)
 	names->count--;
 }
 
-/* From anywhere in memory, while others are looked at: half of a walk would be waiting for that. */
+/* Prefetches a name while others are looked at: it may be anywhere in memory, and a walk would spend half of
+ * its time waiting for that. */
 static void
 names_fetch(const struct resource *r)
 {
@@ -168,7 +169,7 @@ names_fetch(const struct resource *r)
 	__builtin_prefetch((const char *)r + 64);
 }
 
-/* The first name in this chain or behind it. */
+/* The first name in this chain or a later one. */
 static struct resource *
 names_from(const struct names *names, uint32_t chain)
 {

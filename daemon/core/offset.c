@@ -35,8 +35,8 @@ int64_t
 offset_leap_ms(
 	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us)
 {
-	/* The one that showed the least may be the first of its stretch, and another one of over_ms ago its
-	 * last. */
+	/* The sample that showed the least may be the first of its stretch, and another one of over_ms ago
+	 * the last. */
 	int64_t since_ms = now_ms - over_ms - stretch_ms(over_ms);
 	int64_t ahead_us = time_us - now_ms * 1000, most_us = 0;
 
@@ -44,7 +44,7 @@ offset_leap_ms(
 		const struct offset_sample *s = &offset->samples[i];
 		int64_t gone_us = ahead_us - s->ahead_us;
 
-		/* The last one counts, however long nothing was heard since. */
+		/* The last sample counts, however long ago it was. */
 		if (s->from_ms != 0 && (s->at_ms >= since_ms || i == offset->newest) &&
 			gone_us > (allowed_ms + drift_ms(now_ms - s->at_ms)) * 1000 && gone_us > most_us)
 			most_us = gone_us;

@@ -13,7 +13,7 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/table.h"
 
-/* What there is of it for the first waiter. */
+/* The lease that the first waiter may get. */
 static const struct lease *
 permits_asked(const struct resource *r)
 {
@@ -27,14 +27,14 @@ permits_refusal(const struct core *core, const struct waiter *w, struct reply *o
 {
 	const struct resource *r = w->resource;
 
-	/* Behind others it is they who are in the way. */
+	/* A waiter behind others is kept back by them. */
 	if (w == TAILQ_FIRST(&r->queue->waiters) || !quorum_usable(core, r->link))
 		refusal_masters(core, r, permits_asked(r), out);
 	else
 		refusal_null(out);
 }
 
-/* The acquiring has won. */
+/* The permit lease being acquired has been won. */
 static void
 permits_arrive(struct core *core, struct resource *r)
 {
@@ -49,8 +49,8 @@ permits_arrive(struct core *core, struct resource *r)
 	r->permit_leases.acquiring = NULL;
 }
 
-/* It is good for this waiter, as soon as it has been refreshed where that is due. While the masters refuse
- * this daemon it is good for none (share.c says why). */
+/* This lease suits the waiter, after a refresh if one is due. While the masters refuse this daemon, it suits
+ * none (share.c says why). */
 static bool
 permits_fits(const struct core *core, const struct lease *l, const struct waiter *w)
 {
@@ -83,7 +83,7 @@ permits_grant(struct core *core, struct permit_lease *s, struct waiter *w)
 	renew_tokens(core, l);
 }
 
-/* Who comes next. Who was granted meanwhile what it waits for is answered. */
+/* The first waiter. Waiters whose session was granted meanwhile what they wait for are answered. */
 static struct waiter *
 permits_first(struct core *core, struct resource *r)
 {
@@ -94,7 +94,8 @@ permits_first(struct core *core, struct resource *r)
 	return w;
 }
 
-/* Stakes that nobody holds, which stand in front of the others. True: one is kept for the first waiter. */
+/* Serves the idle permit leases, which are at the head of the list. True: one is kept for the first
+ * waiter. */
 static bool
 permits_serve_idle(struct core *core, struct resource *r)
 {
@@ -124,8 +125,8 @@ permits_serve_idle(struct core *core, struct resource *r)
 	return kept;
 }
 
-/* Refused, or the masters cannot be asked: that is the answer for all who try once, but for those whose turn
- * it may be with fewer permits. */
+/* An acquire was refused, or the masters cannot be asked: the answer of all waiters that try once, except for
+ * those that may get their turn with fewer permits. */
 static void
 permits_refuse_once(struct core *core, struct resource *r, bool usable)
 {
@@ -145,15 +146,15 @@ permits_refuse_once(struct core *core, struct resource *r, bool usable)
 	}
 }
 
-/* The last acquire was for more or fewer; or it was a single try, and who waits now should stand in the
- * queue. */
+/* The last acquire was for another number of permits, or it was a single try and took no place in the queue,
+ * which the waiters now need. */
 static bool
 permits_bid_was_other(const struct lease *l, const struct waiter *first)
 {
 	return l->permits != first->permits || (queue_patient(l->resource) && !l->patient);
 }
 
-/* No permit lease is there for the first waiter. */
+/* There is no permit lease for the first waiter: acquires one. */
 static void
 permits_bid(struct core *core, struct resource *r, bool usable)
 {
@@ -163,7 +164,7 @@ permits_bid(struct core *core, struct resource *r, bool usable)
 	struct reply full;
 
 	if (!usable) {
-		/* Nobody should wait for a daemon that cannot take its turn. */
+		/* Other daemons should not wait for a daemon that cannot take its turn. */
 		if (l != NULL)
 			acquire_step_back(core, l);
 		return;
@@ -198,7 +199,7 @@ permits_schedule(struct core *core, struct resource *r)
 		refusal_masters(core, r, l, &refusal);
 		queue_answer_all(core, r, &refusal);
 	}
-	/* While a master is being greeted the refusal is a moment away. */
+	/* If a master is being greeted, it may be usable in a moment: no refusal yet. */
 	if (refused || (!usable && !quorum_near(core, r->link)))
 		permits_refuse_once(core, r, usable);
 	if (refused && l->fresh) {

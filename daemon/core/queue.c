@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS 1000 /* as often as a master is asked, should all wake-ups be lost */
+#define LOOK_MS 1000 /* most between looks: as often as a master is asked if all wake-ups are lost */
 
 static uint16_t
 keep(char **at, struct slice from)
@@ -24,7 +24,7 @@ keep(char **at, struct slice from)
 	return (uint16_t)from.n;
 }
 
-/* For the end of its WAIT, or for its next look. */
+/* Arms the timer for the end of its WAIT, or for its next look. */
 static void
 queue_arm(struct core *core, struct waiter *w)
 {
@@ -36,7 +36,7 @@ queue_arm(struct core *core, struct waiter *w)
 	timer_arm(&core->timers, &w->timer, look_ms);
 }
 
-/* False: out of memory. */
+/* The queue of the name, made if there is none. False: out of memory. */
 static bool
 queue_open(struct core *core, struct resource *r)
 {
@@ -54,7 +54,7 @@ queue_open(struct core *core, struct resource *r)
 	return true;
 }
 
-/* Nobody waits any more. */
+/* The last waiter has left. */
 static void
 queue_close(struct core *core, struct resource *r)
 {
@@ -115,7 +115,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	return w;
 }
 
-/* It could not ask for anything while it waited. */
+/* The connection could not ask for anything while it waited. */
 static void
 queue_unblock(const struct core *core, struct conn *conn)
 {
@@ -220,7 +220,7 @@ queue_looks(struct core *core, struct waiter *w)
 {
 	bool held = w->resource->grant_count > 0 && w->resource->limit == 0;
 
-	/* Coming was the first attempt. */
+	/* The LOCK itself was the first attempt. */
 	if (core->now.ms >= w->until_ms || (held && w->retries <= 1))
 		return false;
 	w->retries -= held;

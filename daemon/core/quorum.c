@@ -46,12 +46,11 @@ quorum_near(const struct core *core, unsigned link)
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		n += core->masters[i].state == MASTER_GREETING ||
 		     (core->masters[i].state == MASTER_ADMITTED && !core->masters[i].enrolled);
-	/* To form a set takes all masters; once it is agreed on, a majority is enough. */
+	/* All masters are needed to form a set; once one is agreed on, a majority is enough. */
 	return n >= (masterset_agreed(core) ? quorum_majority(core) : core->settings.masters);
 }
 
-/* When the guards of so many masters are over that there is a majority, ms from now; -1: that is not enough.
- */
+/* How long until the guards of enough masters for a majority are over, ms; -1: even that is not enough. */
 static int64_t
 guarded_for_ms(const struct core *core, unsigned link)
 {
@@ -96,7 +95,7 @@ quorum_missing(const struct core *core, unsigned link, char *out, size_t room)
 		const struct master *m = &core->masters[i];
 		char name[WHY_MAX], why[WHY_MAX];
 
-		/* A master that waits for others to agree is not missing. */
+		/* A master that waits for the others to agree is not missing. */
 		if (master_usable(m, link) || (m->state == MASTER_ADMITTED && !masterset_agreed(core)))
 			continue;
 		name_master(core, m, name, sizeof(name));
@@ -131,7 +130,7 @@ quorum_refusal(const struct core *core, unsigned link, struct reply *why)
 			usable_count(core, link), core->settings.masters, missing);
 }
 
-/* What a master weighs for a name: any hash will do, it only has to be the same at every daemon. */
+/* The weight of a master for a name. Any hash will do; it only has to be the same at every daemon. */
 static uint64_t
 queue_master_weight(struct slice name, const struct master *m)
 {
@@ -163,12 +162,11 @@ quorum_queue_master(const struct core *core, struct slice name, unsigned link)
 	return queue_master;
 }
 
-/* What another master can still say of the tokens given out: it remembers, has said so, or cannot be asked.
- */
+/* What another master can still tell of the tokens given out. */
 enum witness {
-	WITNESS_SAID, /* its memory goes back to before the guard began, and it was asked after its end */
-	WITNESS_MUTE, /* it forgot too, or does not answer */
-	WITNESS_OPEN  /* it may say it in a moment */
+	WITNESS_SAID, /* it remembers from before the guard, and was asked after its end */
+	WITNESS_MUTE, /* it cannot tell: it forgot too, or does not answer */
+	WITNESS_OPEN  /* it may tell in a moment */
 };
 
 static enum witness
@@ -178,7 +176,7 @@ witness(const struct core *core, const struct master *m, const struct master *ot
 
 	if (other->state == MASTER_ADMITTED && other->highest_ms >= m->guard_until_ms)
 		return WITNESS_SAID;
-	/* It remembers, and tells the daemons with other limits, who then admit m. */
+	/* It remembers, and tells the daemons with other limits, which then admit m. */
 	if (other->state == MASTER_REFUSED && other->mismatch)
 		return WITNESS_OPEN;
 	if (other->state == MASTER_GUARDED)
@@ -189,9 +187,9 @@ witness(const struct core *core, const struct master *m, const struct master *ot
 }
 
 /*
- * The guard of m is over. It may have forgotten tokens: every token was raised on a majority, so any
- * N - majority + 1 of the other masters know of each. Where too few remember, all that can be reached have
- * been heard, so has every daemon that is alive, and the wall clock has to do.
+ * The guard of m is over. m may have forgotten tokens. Every token was raised on a majority, so each one is
+ * known to any N - majority + 1 of the other masters. If too few remember, every reachable master and every
+ * living daemon has been heard, and the wall clock has to do.
  */
 static void
 quorum_admit(struct core *core, struct master *m)

@@ -5,7 +5,7 @@
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 
-/* What is asked, by whichever of the two. */
+/* What is asked, by a LOCK or by a waiter. */
 struct reentry {
 	enum kind kind;
 	int64_t permits;
@@ -16,7 +16,7 @@ struct reentry {
 static void
 reenter(struct core *core, struct grant *g, const struct reentry *reentry, struct reply *out)
 {
-	/* Its grant was told to nobody: then this is not once more. */
+	/* If its client was not told of the grant, this LOCK is not another entry. */
 	bool untold = grant_claim(g) && g->kind == reentry->kind && g->lease->permits == reentry->permits;
 	long long token = g->token;
 

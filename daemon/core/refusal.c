@@ -13,7 +13,7 @@ refusal_null(struct reply *out)
 	*out = null;
 }
 
-/* What stood in the way at a master. True: something did. */
+/* What stood in the way at a master. False: nothing. */
 static bool
 refusal_error(const struct core *core, const struct lease *l, struct reply *out)
 {
@@ -50,7 +50,7 @@ refusal_masters(const struct core *core, const struct resource *r, const struct 
 	}
 	if (l == NULL || refusal_error(core, l, out))
 		return;
-	/* Nobody has said that it is taken, and null would say just that. */
+	/* No master has said that it is taken, and null would say just that. */
 	if (l->state == LEASE_HELD)
 		reply_error(out, CODE_NOMASTER, "the master has not renewed the lease, or given no tokens");
 	else if (!l->refused)

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define RELEASE_RETRY_MS 500 /* at most, while the master is in use but answers with errors */
-#define RELEASE_AGAIN_MS 40  /* after one that did not leave, or found no scripts */
+#define RELEASE_AGAIN_MS 40  /* after a call that did not leave, or found no scripts */
 
-/* Looks again then, at the latest when its key has run out anyway: a master's clock may have stepped back. */
+/* Looks again then, but at the latest when the key has expired: a master's clock may have stepped back. */
 static void
 release_arm(struct core *core, struct release *u, int64_t at_ms)
 {
@@ -48,7 +48,8 @@ release_send(struct core *core, struct release *u, int64_t place_ms)
 					  .deadline_us = u->after_us,
 					  .queue_ms = place_ms});
 	} else {
-		/* A release that is due goes out when the link is up again, whatever was confirmed before. */
+		/* If a release is due, it is sent when the link is up again, whatever was confirmed
+		 * before. */
 		u->confirmed = false;
 	}
 	timer_arm(&core->timers, &u->timer, u->give_up_ms);
@@ -63,7 +64,7 @@ release_end(struct core *core, struct release *u)
 	freelist_retire(core, &u->freed);
 }
 
-/* Named where these are all: to look through the others takes the master longer. */
+/* Names the slots if they are all that there can be: looking through the others takes the master longer. */
 static struct slice
 release_slots(const struct lease *l, unsigned master)
 {
@@ -75,8 +76,8 @@ release_slots(const struct lease *l, unsigned master)
 }
 
 struct release_when {
-	int64_t after_us; /* the last call that may still create it refuses itself then, that master's time;
-			     0: there is none */
+	int64_t after_us; /* when the last call that may still create it refuses itself, by that master's
+			     time; 0: no such call */
 	int64_t from_ms;
 	int64_t place_ms;
 };
@@ -89,7 +90,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	struct release *u = freelist_new(core, sizeof(*u) + name.n + slots.n);
 
 	if (u == NULL)
-		return; /* out of memory: its key runs out by itself */
+		return; /* out of memory: the key expires by itself */
 	memcpy(u->bytes, name.p, name.n);
 	u->name = (struct slice){u->bytes, name.n};
 	u->of.attempt = l->attempt;
@@ -105,7 +106,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	u->link = r->link;
 	u->interop = r->rule->interop;
 	u->key = r->rule->key;
-	/* From now, not from its last renewal: later than need be, and never too early. */
+	/* Counted from now and not from the last renewal: possibly later than needed, never too early. */
 	u->give_up_ms = core->now.ms + l->term_ms + core->settings.margin_ms + master_patience_ms(core);
 	timer_init(&u->timer, TIMER_UNDO);
 	if (!table_add_release(core, u)) {
@@ -113,7 +114,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 		return;
 	}
 	core->counts.releasing++;
-	/* Said once: when it is repeated, the daemon may long have left the queue. */
+	/* The place is asked for once: at a repetition the daemon may long have left the queue. */
 	release_send(core, u, when.place_ms);
 }
 
@@ -165,7 +166,7 @@ release_vote(struct core *core, const struct vote *vote)
 		release_arm(core, u, core->now.ms + 1 + (u->after_us - vote->time_us) / 1000);
 		return;
 	}
-	/* More often where leases are short: once the master is well again, this is all that keeps them
+	/* More often if leases are short: once the master is well again, this alone ends what is left
 	 * there. */
 	retry_ms = master_patience_ms(core) < RELEASE_RETRY_MS ? master_patience_ms(core) : RELEASE_RETRY_MS;
 	if (vote->outcome == OUTCOME_UNSENT)
@@ -199,7 +200,7 @@ release_retry_all(struct core *core)
 	struct release *u, *next;
 
 	HASH_ITER (hh, core->releases, u, next) {
-		/* Links that break every few ms would repeat the confirmed ones each time. */
+		/* With links that break every few ms, the confirmed ones would be repeated each time. */
 		if (!u->confirmed)
 			release_send(core, u, 0);
 	}

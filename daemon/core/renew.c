@@ -14,10 +14,10 @@
 
 #include <assert.h>
 
-#define SOON_MS     200 /* until a refresh that failed is tried again, at most */
-#define TOKEN_LEAST 8   /* with fewer the next block is fetched, however small this one was */
+#define SOON_MS     200 /* at most until a failed refresh is tried again */
+#define TOKEN_LEAST 8   /* with fewer tokens left the next block is fetched, however small this one was */
 
-/* Until a refresh that failed is tried again: often, while a short lease lasts. */
+/* How soon a failed refresh is tried again: often, if the lease is short. */
 static int64_t
 renew_soon_ms(const struct lease *l)
 {
@@ -26,9 +26,9 @@ renew_soon_ms(const struct lease *l)
 	return soon < SOON_MS ? soon : SOON_MS;
 }
 
-/* Likewise; but less often while answers are to come, or while no majority of the seats can prolong the
- * lease: masters that come back are told of (renew_catch_up()). All leases together would keep daemon and
- * masters busy for nothing. */
+/* As above; but less often while answers are to come, or while no majority of the seats can prolong the
+ * lease: a master that comes back is reported (renew_catch_up()). Otherwise all leases together would keep
+ * daemon and masters busy for nothing. */
 static int64_t
 renew_again_ms(const struct core *core, const struct lease *l)
 {
@@ -56,15 +56,15 @@ renew_tokens(struct core *core, struct lease *l)
 	if (!l->dry) {
 		renew_begin(core, l);
 	} else if (l->token > l->token_last && l->refresh_ms > soon_ms) {
-		/* The last round brought none, and now there are none left. */
+		/* The last round brought none, and now none is left. */
 		l->refresh_ms = soon_ms;
 		lease_arm(core, l);
 	}
 }
 
-/* What the rule says now; never less than what the lease is good for already, which its holders may have been
- * told, nor than what any seat is: its key must not end sooner, as another seat may make a majority with it
- * later. */
+/* What the rule says now, but no less than what the lease is valid for already, which its holders may have
+ * been told; and no less than any seat is: its key must not end sooner, as another seat may later make a
+ * majority with it. */
 static int64_t
 renew_next_term_ms(const struct core *core, const struct lease *l)
 {
@@ -78,7 +78,7 @@ renew_next_term_ms(const struct core *core, const struct lease *l)
 	return kept > ruled ? kept : ruled;
 }
 
-/* Asks the seats of a lease that is held: all, or those that this round has not kept yet. */
+/* Asks the seats of a held lease: all, or those that this round has not renewed yet. */
 static void
 renew_ask(struct core *core, struct lease *l, bool all)
 {
@@ -105,7 +105,7 @@ renew_begin(struct core *core, struct lease *l)
 	lease_arm(core, l);
 }
 
-/* The round that runs lacks some seats: asks them again, where that can be done by now. */
+/* A round is under way and lacks some seats: asks them again where that is possible by now. */
 static void
 renew_go_on(struct core *core, struct lease *l)
 {
@@ -120,7 +120,7 @@ renew_reclaim(struct core *core, struct lease *l, unsigned master)
 	enum call_op op;
 
 	l->noted &= (uint8_t) ~(1U << master);
-	/* The only master decides about the lease, one of several about its seat. */
+	/* A single master decides about the lease, one of several about its seat only. */
 	if (core->settings.masters == 1)
 		renew_begin(core, l);
 	else if (seat_question(core, l, master, &op))
@@ -130,7 +130,7 @@ renew_reclaim(struct core *core, struct lease *l, unsigned master)
 void
 renew_now(struct core *core, struct lease *l)
 {
-	/* Where a round has just failed, the timer tries again, and sooner would not help. */
+	/* If a round has just failed, the timer tries again; sooner would not help. */
 	if (l->refresh_ms > core->now.ms + renew_again_ms(core, l))
 		renew_begin(core, l);
 }
@@ -155,7 +155,7 @@ renew_catch_up(struct core *core, struct lease *l)
 		renew_begin(core, l);
 }
 
-/* A round has brought enough, or can no longer: when to ask again. */
+/* After each answer: takes what the round has brought, and decides when to ask again. */
 static void
 renew_settle_round(struct core *core, struct lease *l, bool yes)
 {
@@ -174,12 +174,12 @@ renew_settle_round(struct core *core, struct lease *l, bool yes)
 		l->refreshing = seats_asking(core, l) > 0;
 		if (!yes || !l->refreshing)
 			l->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
-		/* A master that was asked may stay silent while another one is back. */
+		/* A master that was asked may stay silent, while another one is back. */
 		else if (l->refresh_ms > core->now.ms + soon)
 			l->refresh_ms = core->now.ms + soon;
 	}
-	/* A guarded master has no tokens to give, a full one no room for the counter, and several may
-	 * disagree: asked again after a while. */
+	/* No tokens came: a guarded master has none, a full one has no room for the counter, or several
+	 * disagree. They are asked again after a while. */
 	l->dry = !l->refreshing && t->asked_block > 0 && renew_short_of_tokens(l);
 	if (l->dry && l->vain < UINT8_MAX)
 		l->vain++;
@@ -188,8 +188,8 @@ renew_settle_round(struct core *core, struct lease *l, bool yes)
 }
 
 /*
- * Somebody else has a majority, or nothing is left to stand on. As long as some seats are ours they keep
- * others from a majority, and what the holder was told holds: the missing ones are acquired again.
+ * Another daemon has a majority, or no seat is left. As long as some seats are ours, they keep others from a
+ * majority and what the holder was told holds: the missing ones are acquired again.
  */
 static bool
 renew_hopeless(const struct core *core, const struct lease *l)
@@ -197,8 +197,8 @@ renew_hopeless(const struct core *core, const struct lease *l)
 	return seats_ours(core, l) == 0 || seats_holder(core, l) >= quorum_majority(core);
 }
 
-/* If the clocks of the masters were at fault and not ours, a holder relies on what it was told until it hears
- * of the loss, and one that is cut off to the end. */
+/* Until when a holder relies on the lease. If the masters' clocks were wrong and not ours, a holder relies on
+ * what it was told until it hears of the loss; one that is cut off, to the end. */
 static int64_t
 renew_relied_ms(const struct lease *l)
 {
@@ -213,7 +213,7 @@ renew_relied_ms(const struct lease *l)
 	return until_ms;
 }
 
-/* The lease is gone, and what stood on it with it. */
+/* The lease is lost, and every hold that stands on it. */
 static void
 renew_lost(struct core *core, struct lease *l, enum loss_reason reason)
 {
@@ -221,14 +221,14 @@ renew_lost(struct core *core, struct lease *l, enum loss_reason reason)
 
 	while (l->grants != NULL)
 		grant_lose(core, l->grants, reason);
-	/* Our keys may outlive our certainty of them: nobody should have to wait for their end. */
+	/* Our keys may outlive our certainty of them: no daemon should have to wait for their expiry. */
 	release_seats_from(core, l, from_ms);
 	lease_move(core, l, LEASE_NONE);
 	lease_clear(core, l);
 	dirty_add(core, l->resource);
 }
 
-/* It is renewed so for as long as the master is guarded: said once. */
+/* The lease is reclaimed at every renewal while the master is guarded: noted once. */
 static void
 renew_note_reclaimed(struct core *core, struct lease *l, const struct vote *vote)
 {
@@ -255,7 +255,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	if (vote->outcome == OUTCOME_ERROR)
 		emit_note(core, NOTE_RENEW_FAILED, l->resource, NULL, 0, l->valid_ms - core->now.ms,
 			core->masters[vote->master].error);
-	/* In case the message that said so was lost. */
+	/* Another daemon waits; the message that said so may have been lost. */
 	if (yes && vote->position > (l->lines && vote->master == l->queue_master))
 		lease_want(core, l);
 	else if (yes && l->kind == KIND_SHARED && core->now.ms - t->heard_ms >= LEASE_WANT_MS)
@@ -266,7 +266,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	}
 	lease_take_tokens(core, l);
 	renew_settle_round(core, l, yes);
-	/* Given by another memory, or other permits than the majority gave: it is asked for once more. */
+	/* Given by an earlier memory, or other permits than the majority gave: asked for once more. */
 	if (yes && (!seat_is_ours(l, vote->master) ||
 			   t->questions[vote->master].incarnation != core->masters[vote->master].incarnation))
 		l->refresh_ms = core->now.ms;
@@ -307,8 +307,8 @@ renew_timer(struct core *core, struct lease *l)
 {
 	if (l->resource->queue->count > 0)
 		l->idle_ms = 0;
-	/* It is given back before this step ends, unless somebody wants it by then who waits for what else
-	 * ends just now: then it goes on. */
+	/* The lease is given back before this step ends, unless a client that was waiting for something else
+	 * wants it by then: in that case it goes on. */
 	if (l->idle_ms != 0 && core->now.ms >= l->idle_ms && lease_let_go(core, l))
 		dirty_add(core, l->resource);
 	if (core->now.ms >= l->valid_ms)

@@ -17,7 +17,7 @@
 struct rescan {
 	struct core *core;
 	struct master *master; /* that forgot, or whose clock leapt; NULL: one is back */
-	int64_t leap_ms;       /* by so much */
+	int64_t leap_ms;       /* how far it leapt */
 };
 
 static void
@@ -29,7 +29,7 @@ rescan_lease(struct core *core, struct lease *l)
 		acquire_look(core, l);
 }
 
-/* It waits, and may have missed what it waits for: at once. */
+/* Waiters may have missed what they wait for: they try again at once. */
 static void
 rescan_waiting(struct core *core)
 {
@@ -45,7 +45,7 @@ rescan_waiting(struct core *core)
 	}
 }
 
-/* Who waits has had his look when the rescan began, or came later. */
+/* Names with waiters had their look when the rescan began, or the waiters came later. */
 static bool
 rescan_catch_up(void *arg, struct resource *r)
 {
@@ -62,7 +62,7 @@ rescan_catch_up(void *arg, struct resource *r)
 	return true;
 }
 
-/* Every lease that is still valid is asserted there again, unless nobody needs it. */
+/* Every lease that is still valid is reclaimed there, unless it is not needed any more. */
 static bool
 rescan_reclaim(void *arg, struct resource *r)
 {
@@ -110,7 +110,7 @@ rescan_timer(struct core *core)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
-		/* One that is away is asked nothing: it goes on when it is back. */
+		/* A master that is away is asked nothing: the scan goes on when it is back. */
 		if (!m->reclaims || (m->state != MASTER_GUARDED && m->state != MASTER_ADMITTED))
 			continue;
 		rescan.master = m;

@@ -10,7 +10,7 @@
 
 #include <assert.h>
 
-/* The round goes on with those who are asked still, or is over. */
+/* The round goes on with the masters that are still asked, or is over. */
 static void
 lease_leaves(struct core *core, struct lease *l, unsigned master)
 {
@@ -34,7 +34,7 @@ resource_leaves(struct core *core, struct resource *r, unsigned master)
 	}
 }
 
-/* A newcomer that is no member had no seats. */
+/* A newcomer that is not a member yet has no seats. */
 static void
 reseat_moved(struct core *core, struct master *m)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a: which link a name uses. Any spread will do; it only has to stay the same. */
+/* FNV-1a: the link that a name uses. Any spread will do; it only has to stay the same. */
 unsigned
 resource_link_of(const struct core *core, struct slice name)
 {

@@ -1,5 +1,5 @@
 /*
- * roster: open addressing with linear probing; removal moves later ones up, so there are no tombstones.
+ * roster: open addressing with linear probing; removal moves later entries up, so there are no tombstones.
  */
 #include "daemon/core/roster.h"
 
@@ -75,7 +75,7 @@ roster_remove(struct roster *roster, conn_id id)
 	roster->count--;
 	for (size_t at = (hole + 1) & mask; roster->places[at].id != 0; at = (at + 1) & mask) {
 		size_t home = roster_home(roster, roster->places[at].id);
-		/* One that sits between its home and the hole could not be found any more behind the hole. */
+		/* An entry between its own place and the hole could no longer be found behind the hole. */
 		if (((at - home) & mask) >= ((at - hole) & mask)) {
 			roster->places[hole] = roster->places[at];
 			hole = at;

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURN_LOOKS 2000 /* at names, in one turn: a tenth of a millisecond or so */
+#define TURN_LOOKS 2000 /* names in one turn: a tenth of a millisecond or so */
 #define TURN_MS    1
 
 struct rule_set {
-	struct rule_set *next; /* the one before it; NULL: none */
+	struct rule_set *next; /* the set before; NULL: none */
 	size_t count;
-	struct rule rules[]; /* their globs follow them */
+	struct rule rules[]; /* their globs follow */
 };
 
 /* NULL: out of memory. */

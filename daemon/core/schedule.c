@@ -47,7 +47,7 @@ schedule(struct core *core)
 {
 	do {
 		rescan_begin(core);
-		/* An MLOCK that waits for a name next should do so before that is given back. */
+		/* An MLOCK that waits for a name next has to do so before the name is given back. */
 		while ((!TAILQ_EMPTY(&core->mlocks) && mlock_schedule(core)) || schedule_next(core))
 			continue;
 	} while (drain_goes_on(core));

@@ -27,7 +27,7 @@ seat_set_odd(struct lease *l, unsigned i)
 	seat_of(l, i)->valid_ms = 0;
 }
 
-/* The first one has room for where they all are. */
+/* The first seat has room for the pointer to the grown ones. */
 _Static_assert(sizeof(struct seat) >= sizeof(struct seat *), "a seat has room for a pointer");
 
 void
@@ -98,7 +98,7 @@ seat_question(const struct core *core, const struct lease *l, unsigned i, enum c
 
 	if (seat_is_asking(l, i) || !master_keeps(m, l->resource->link, op))
 		return false;
-	/* Never re-created by renewing: what is missing is acquired, with a deadline of its own (R6). */
+	/* A renewal never re-creates a seat: a missing one is acquired, with a deadline of its own (R6). */
 	if (*op == CALL_RENEW && !seat_is_ours(l, i)) {
 		*op = CALL_ACQUIRE;
 		return master_usable(m, l->resource->link);
@@ -133,7 +133,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	}
 	assert(!asked->asking);
 	asked->asking = true;
-	/* What another memory gave in this round counts no more (token_counts()). */
+	/* Tokens that another memory gave in this round no longer count (token_counts()). */
 	if (asked->incarnation != m->incarnation)
 		asked->token_first = 0;
 	asked->incarnation = m->incarnation;
@@ -159,9 +159,9 @@ seat_shorten(struct lease *l, unsigned i, int64_t ms)
 }
 
 /*
- * A reclaim among several masters is no vote: its master has none until it is admitted. But for the first
- * newcomers beside a single master, as long as none of them can have been admitted: while that one gave us
- * the lease nobody else had its vote, and theirs nobody can have had.
+ * A reclaim among several masters is no vote: its master has none until it is admitted. The exception is the
+ * first newcomers beside a single master, for as long as none of them can have been admitted: the single
+ * master gave us the lease, so no other daemon had its vote, and none can have had a newcomer's.
  */
 static bool
 seat_prolongs(const struct core *core, unsigned i, enum call_op op)
@@ -210,7 +210,7 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 		seat_set_ours(l, vote->master, false);
 		seat->valid_ms = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : 0;
-		/* Who has one slot is not in the way where others are free. */
+		/* The holder of one slot is not in the way if others are free. */
 		asked->holder = vote->holder.n > 0 && asked->slots == 0 ? hash_text(vote->holder) : 0;
 		break;
 	default: /* nothing was done, nothing is known */
@@ -221,7 +221,7 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 		asked->unsure_us = 0;
 }
 
-/* How many gave the same slots, where that is the most. */
+/* How many masters gave the same slots, for the slots that most gave. */
 static unsigned
 seats_alike(const struct core *core, const struct lease *l)
 {
@@ -300,9 +300,9 @@ seats_valid_ms(const struct core *core, const struct lease *l)
 	return valid_ms;
 }
 
-/* A majority that was raised to a token keeps every later one above it, unless one of these masters forgot
- * and was admitted again meanwhile: then the round is older than its guard, or its memory another by now. The
- * only master decides alone, and its floor stands above all that it gave before. */
+/* A majority that was raised to a token keeps all later tokens above it, unless one of these masters forgot
+ * and was admitted again meanwhile: then the round is older than its guard, or its memory is another by now.
+ * A single master decides alone, and its floor is above all that it gave before. */
 static bool
 token_counts(const struct core *core, const struct lease *l, unsigned i)
 {

@@ -61,7 +61,7 @@ session_peer(struct core *core, struct session *s, const struct peer *peer)
 	struct peer before = s->peer;
 
 	s->peer = *peer;
-	/* Without room for it with another user it stays with the one that it had. */
+	/* If another user has no room for it, the session stays with its user. */
 	if (!user_change(core, s))
 		s->peer.user = before.user;
 }
@@ -169,7 +169,7 @@ session_by_secret(struct core *core, const struct conn *conn, struct slice secre
 
 	if (secret_parse(secret, words))
 		s = table_session(core, words[0]);
-	/* One comparison of both words: how long it takes says nothing about either. */
+	/* Both words are compared at once, so that the time it takes says nothing about either. */
 	if (s == NULL || !s->has_secret || ((s->secret[0] ^ words[1]) | (s->secret[1] ^ words[2])) != 0) {
 		emit_error(core, conn->id, CODE_ERR, "no session has this secret: it may have ended");
 		return NULL;

@@ -10,8 +10,8 @@
 #include "daemon/core/refusal.h"
 #include "daemon/core/renew.h"
 
-/* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: for
- * as long as there are waiters, its leases would keep it registered, and the old set with it. */
+/* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: as
+ * long as there are waiters, its leases would keep it registered, and the old set with it. */
 static bool
 share_open(const struct core *core, const struct waiter *w)
 {
@@ -66,13 +66,13 @@ share_turn(struct core *core, struct resource *r)
 		renew_shared(core, l);
 }
 
-/* Who tries once and finds somebody in the way has the answer. */
+/* A waiter that tries once and finds another one in the way has its answer. */
 static void
 share_answer_once(struct core *core, struct resource *r)
 {
 	struct waiter *w, *next;
 	struct reply refusal;
-	bool behind = false; /* somebody in front who stays lets nobody past */
+	bool behind = false; /* a waiter in front stays, and lets none past */
 
 	if (r->queue->once == 0)
 		return;
@@ -87,8 +87,9 @@ share_answer_once(struct core *core, struct resource *r)
 	}
 }
 
-/* A writer that waits here for readers stands in the queue meanwhile: those who come to read elsewhere come
- * later. While the masters refuse this daemon it cannot take its turn, and has no place. */
+/* A writer that waits here for readers has a place in the queue of the masters meanwhile, so that later
+ * readers elsewhere come after it. While the masters refuse this daemon, it cannot take its turn and has no
+ * place. */
 static void
 share_line(struct core *core, struct resource *r)
 {
@@ -113,7 +114,7 @@ share_held(struct core *core, struct resource *r)
 	bool dirty = r->dirty;
 
 	share_turn(core, r);
-	r->dirty = true; /* whatever a grant changes is looked at right here */
+	r->dirty = true; /* what a grant changes is dealt with right here */
 	while (w != NULL && share_open(core, w) && share_grant(core, l, w)) {
 		share_turn(core, r);
 		w = TAILQ_FIRST(&r->queue->waiters);
@@ -126,8 +127,8 @@ share_held(struct core *core, struct resource *r)
 		share_answer_once(core, r);
 }
 
-/* Refused, or the masters cannot be asked: that is the answer for all who try once, but for a reader whose
- * turn it may be when the writers have theirs. */
+/* Refused, or the masters cannot be asked: the answer of all waiters that try once, except for a reader whose
+ * turn it may be when the writers have had theirs. */
 static void
 share_refuse_once(struct core *core, struct resource *r, bool usable)
 {
@@ -147,8 +148,8 @@ share_refuse_once(struct core *core, struct resource *r, bool usable)
 	}
 }
 
-/* The last acquire was for readers and now a writer is first, or the other way round; or it was a single try,
- * and who waits now should stand in the queue. */
+/* The last acquire was for readers and now a writer is first, or the reverse; or it was a single try and took
+ * no place in the queue, which the waiters now need. */
 static bool
 share_bid_was_other(const struct resource *r)
 {
@@ -157,7 +158,7 @@ share_bid_was_other(const struct resource *r)
 	return l->kind != TAILQ_FIRST(&r->queue->waiters)->kind || (queue_patient(r) && !l->patient);
 }
 
-/* This daemon has nothing at the master, or was refused there. */
+/* This daemon has nothing at the masters, or was refused there. */
 static void
 share_without(struct core *core, struct resource *r)
 {
@@ -165,12 +166,12 @@ share_without(struct core *core, struct resource *r)
 	bool usable = quorum_usable(core, r->link);
 	struct reply refusal;
 
-	/* Without a majority it may be no more than one master that says so: who waits goes on waiting. */
+	/* Without a majority it may be a single master that says so: the waiters go on waiting. */
 	if (usable && l->state == LEASE_WAITING && l->error == LEASE_ERROR_KIND) {
 		refusal_masters(core, r, l, &refusal);
 		queue_answer_all(core, r, &refusal);
 	}
-	/* While a master is being greeted the refusal is a moment away. */
+	/* If a master is being greeted, it may be usable in a moment: no refusal yet. */
 	if ((l->state == LEASE_WAITING && l->refused) || (!usable && !quorum_near(core, r->link)))
 		share_refuse_once(core, r, usable);
 	if (l->state == LEASE_WAITING && l->fresh) {
@@ -183,7 +184,7 @@ share_without(struct core *core, struct resource *r)
 			lease_leave(core, l);
 		return;
 	}
-	/* Nobody should wait for a daemon that cannot take its turn. */
+	/* Other daemons should not wait for a daemon that cannot take its turn. */
 	if (!usable)
 		acquire_step_back(core, l);
 	else if (l->state == LEASE_NONE && l->rests)

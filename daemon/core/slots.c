@@ -26,7 +26,7 @@ slots_new(struct core *core, struct slice text)
 	return slots;
 }
 
-/* Calls of this step may point to it. */
+/* Calls of this step may point into it. */
 static void
 slots_end(struct core *core, struct slots **slots)
 {
@@ -51,7 +51,7 @@ slots_forget(struct core *core, struct lease *l)
 	slots_end(core, &permit_lease_of(l)->offer);
 }
 
-/* How many gave these, above how many offered them. */
+/* Masters that gave these count above any number that offered them. */
 static unsigned
 slots_weight(const struct core *core, const struct lease *l, uint64_t hash)
 {

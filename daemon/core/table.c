@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Of a client's choice. */
+/* Of a name that a client chose. */
 static unsigned
 table_hash(const struct core *core, struct slice name)
 {

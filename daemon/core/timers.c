@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define TIMERS_FIRST 256
-#define FAN          4 /* children of one: a flat heap touches fewer timers than a deep one */
+#define FAN          4 /* children of each: a flat heap touches fewer timers than a deep one */
 
 static void
 heap_put(struct timers *t, size_t at, const struct timer_place *place)
@@ -16,7 +16,7 @@ heap_put(struct timers *t, size_t at, const struct timer_place *place)
 	place->timer->place = (uint32_t)(at + 1) & TIMER_PLACES;
 }
 
-/* Towards the first, until one is before it. */
+/* Moves it up until one is before it. */
 static size_t
 heap_rise(struct timers *t, size_t at, const struct timer_place *place)
 {
@@ -43,7 +43,7 @@ heap_first_below(const struct timers *t, size_t at)
 	return first;
 }
 
-/* Away from the first, until it is before all below. */
+/* Moves it down until it is before all below. */
 static size_t
 heap_sink(struct timers *t, size_t at, const struct timer_place *place)
 {
@@ -58,7 +58,7 @@ heap_sink(struct timers *t, size_t at, const struct timer_place *place)
 	return at;
 }
 
-/* Puts it where it belongs; at is free, and everything else is in order. */
+/* Puts it where it belongs; at is free, and all else is in order. */
 static void
 heap_schedule(struct timers *t, size_t at, struct timer_place place)
 {
@@ -85,7 +85,7 @@ timer_init(struct timer *timer, enum timer_kind kind)
 	*timer = (struct timer){.kind = kind};
 }
 
-/* What was there for many more goes back. */
+/* Gives memory back if the heap has become much smaller. */
 static void
 heap_shrink(struct timers *t)
 {

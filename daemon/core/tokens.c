@@ -1,8 +1,8 @@
 #include "daemon/core/tokens.h"
 
-#define TOKENS_AHEAD 10000 /* as many microseconds: a restart takes longer */
-#define TOKEN_FIRST  10    /* come with a lease: most end before they need more */
-#define TOKEN_BLOCK  2000  /* reserved at once where they run short: hand-offs take the next without asking */
+#define TOKENS_AHEAD 10000 /* microseconds: a restart takes longer */
+#define TOKEN_FIRST  10    /* come with a lease: most leases need no more */
+#define TOKEN_BLOCK  2000  /* reserved at once if they run short: hand-offs take the next without asking */
 #define TOKEN_FEW    32    /* while tokens run ahead of the clock */
 
 #define DOUBLINGS_MOST 8
@@ -21,8 +21,8 @@ tokens_forgotten(struct core *core)
 }
 
 /* With one master the tokens begin at its own clock (lua/admit.lua), and its counter goes on from there. With
- * several the wall clock is proposed, unless it is set absurdly far ahead: it must not burn the tokens of all
- * the years until then. */
+ * several the wall clock is proposed, unless it is set absurdly far ahead: then it would burn the tokens of
+ * all the years until then. */
 static int64_t
 token_above(const struct core *core, int64_t known)
 {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define PATIENCE_MS    2000 /* most that an acquire may go unanswered */
-#define GREET_MOST_MS  5000 /* a changed identity is seen this soon at the latest, also with long leases */
-#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: at most until it is greeted again */
+#define GREET_MOST_MS  5000 /* a changed identity is seen this soon at the latest, even with long leases */
+#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: at most until the next greeting */
 
 bool
 master_usable(const struct master *m, unsigned link)

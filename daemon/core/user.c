@@ -24,7 +24,7 @@ user_get(struct core *core, uint64_t id)
 	return u;
 }
 
-/* Without a session, and with nothing left behind, there is nothing to remember. */
+/* Forgets a user without sessions, withheld locks or latches. */
 static void
 user_schedule(struct core *core, struct user *u)
 {
@@ -54,7 +54,7 @@ user_quit(struct core *core, struct session *s)
 	s->user = NULL;
 }
 
-/* Whether it may have all that this session has besides. */
+/* Whether the user has room for all that this session has. */
 static bool
 user_has_room(const struct core *core, const struct user *u, const struct session *s)
 {
@@ -124,7 +124,7 @@ user_grace_leave(struct core *core, struct session *s)
 	s->user->graces--;
 }
 
-/* Whether there is memory for what is there alone. True, and answered. */
+/* Whether there is memory only for what exists. True: conn has its answer. */
 static bool
 memory_full(struct core *core, const struct conn *conn)
 {

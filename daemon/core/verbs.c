@@ -47,7 +47,7 @@ lock_refused(struct core *core, const struct conn *conn, const struct command *c
 	return true;
 }
 
-/* Why this session may not wait for more than it does. True: answered. */
+/* Why this session may not wait for more. True: answered. */
 static bool
 lock_limited(struct core *core, const struct conn *conn, const struct command *c)
 {
@@ -66,7 +66,7 @@ lock_limited(struct core *core, const struct conn *conn, const struct command *c
 	return true;
 }
 
-/* By another LOCK than the one that may be repeated here. */
+/* The id is in use by a LOCK that this one does not repeat. */
 static bool
 async_id_taken(const struct core *core, struct session *s, const struct command *c)
 {
@@ -75,7 +75,7 @@ async_id_taken(const struct core *core, struct session *s, const struct command 
 	return w != NULL && !queue_is_repeated(w, c);
 }
 
-/* again: the wait whose place it takes; NULL: none */
+/* again: the wait that it takes over; NULL: none */
 static void
 lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waiter *again,
 	const struct command *c)
@@ -124,7 +124,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		emit_reply(core, conn->id, &refusal);
 		return;
 	}
-	/* What holds the name further out may still believe that it does. */
+	/* The client has not been told of the loss, and may still act as the holder. */
 	if (loss != NULL && !loss->told) {
 		loss_answer(core, conn->id, loss, (struct slice){0});
 		return;
@@ -157,7 +157,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	lock_wait(core, conn, r, again, c);
 }
 
-/* Not the holder: perhaps it was. */
+/* The session does not hold it, but may have held it. */
 static void
 answer_not_held(struct core *core, const struct conn *conn, const struct command *c, struct loss *loss)
 {
@@ -168,7 +168,7 @@ answer_not_held(struct core *core, const struct conn *conn, const struct command
 			c->owner.n > 0 ? " with this OWNER" : "");
 }
 
-/* Answers with the loss, if there was one, and forgets that. */
+/* Answers with the loss, if there was one, and forgets the loss. */
 static void
 answer_released(struct core *core, const struct conn *conn, const struct command *c)
 {
@@ -179,7 +179,7 @@ answer_released(struct core *core, const struct conn *conn, const struct command
 		loss_forget(core, conn->session, loss);
 }
 
-/* The hold that a verb is about. Who asks for it knows of it. */
+/* The hold that a verb is about. A session that names it knows of it. */
 static struct grant *
 verb_hold(const struct core *core, const struct conn *conn, const struct command *c)
 {
@@ -293,7 +293,7 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 				: "");
 }
 
-/* What a daemon that is about to end cannot promise. */
+/* Refuses what a daemon about to end cannot promise. */
 static void
 verb_grace(struct core *core, struct conn *conn, const struct command *c)
 {
@@ -308,7 +308,7 @@ verb_grace(struct core *core, struct conn *conn, const struct command *c)
 void
 verb_run(struct core *core, struct conn *conn, const struct command *command)
 {
-	/* A connection whose LOCK waits has its later requests held back by the adapter. */
+	/* While a LOCK waits, the adapter holds back the later requests of its connection. */
 	assert(conn->blocked == NULL && conn->mlock == NULL && conn->latch_request == NULL);
 	switch (command->verb) {
 	case VERB_LOCK:

@@ -28,7 +28,7 @@ static const char *const lease_words[] = {
 #undef LEASE_STATE
 };
 
-/* Behind the members those slots are shown that are open. */
+/* The open slots behind the members are shown, too. */
 static const struct master *
 master_shown(const struct core *core, unsigned master)
 {
@@ -63,7 +63,7 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 	out->guard_ms = 0;
 	if (m->state == MASTER_GUARDED && m->guard_until_ms > now_ms)
 		out->guard_ms = m->guard_until_ms - now_ms;
-	else if (master_withheld(m)) /* its timer may be due */
+	else if (master_withheld(m)) /* the timer may be due */
 		out->guard_ms = m->withheld_until_ms > now_ms ? m->withheld_until_ms - now_ms : 1;
 	out->incarnation = m->incarnation;
 	out->links_up = 0;
@@ -210,7 +210,7 @@ view_kind(const struct resource *r)
 	return r->queue->count > 0 ? TAILQ_FIRST(&r->queue->waiters)->kind : r->lease.kind;
 }
 
-/* Of several permit leases the one that says most: what the oldest hold stands on, else what is asked for. */
+/* Of several permit leases, the most telling: that of the oldest hold, else the one being acquired. */
 static const struct lease *
 view_lease(const struct resource *r, const struct grant *oldest)
 {
@@ -499,7 +499,7 @@ each_await(const struct core *core, const struct latch_request_list *asks, int64
 
 	TAILQ_FOREACH (a, asks, in_place) {
 		struct waiter_view view = {
-			.ticket = a->conn->id, /* which asks for nothing else meanwhile */
+			.ticket = a->conn->id, /* the connection asks for nothing else meanwhile */
 			.session = a->session,
 			.peer = &a->conn->session->peer,
 			.age_ms = now_ms - a->since_ms,
