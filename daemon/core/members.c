@@ -1,3 +1,6 @@
+/*
+ * members: see members.h. Text in, text out: it knows no master and no state.
+ */
 #include "daemon/core/members.h"
 
 #include <assert.h>

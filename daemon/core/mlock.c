@@ -1,3 +1,7 @@
+/*
+ * mlock: see mlock.h. The verbs begin an MLOCK, schedule.c takes it further, and session.c, attach.c and
+ * drain.c end it. Only mlock_go_on() decides what follows.
+ */
 #include "daemon/core/mlock.h"
 
 #include "daemon/core/deadlock.h"

@@ -1,3 +1,6 @@
+/*
+ * mode: see mode.h. Every LOCK and every name of an MLOCK passes here before it gets a waiter.
+ */
 #include "daemon/core/mode.h"
 
 #include "daemon/core/lease.h"

@@ -1,3 +1,7 @@
+/*
+ * move: see move.h. masterset_slots.c and masterset_request.c call it when the set changes; leases follow in
+ * reseat.c.
+ */
 #include "daemon/core/move.h"
 
 #include "daemon/core/drift.h"

@@ -1,3 +1,6 @@
+/*
+ * names: see names.h.
+ */
 #include "daemon/core/names.h"
 
 #include "daemon/core/state.h"

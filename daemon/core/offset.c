@@ -1,3 +1,6 @@
+/*
+ * offset: see offset.h. Arithmetic only: it knows no master.
+ */
 #include "daemon/core/offset.h"
 
 #include "daemon/core/drift.h"

@@ -1,3 +1,6 @@
+/*
+ * part: see part.h. It only notes; mlock.c decides.
+ */
 #include "daemon/core/part.h"
 
 #include "daemon/core/user.h"

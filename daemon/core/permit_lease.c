@@ -1,3 +1,6 @@
+/*
+ * permit_lease: see permit_lease.h. permits.c decides what becomes of each.
+ */
 #include "daemon/core/permit_lease.h"
 
 #include "daemon/core/freelist.h"

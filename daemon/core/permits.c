@@ -1,3 +1,6 @@
+/*
+ * permits: see permits.h. schedule.c calls it for names with a LIMIT, share.c serves the others.
+ */
 #include "daemon/core/permits.h"
 
 #include "daemon/core/acquire.h"

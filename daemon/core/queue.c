@@ -1,3 +1,6 @@
+/*
+ * queue: see queue.h. It only keeps the waiters; permits.c, share.c and mlock.c decide whose turn it is.
+ */
 #include "daemon/core/queue.h"
 
 #include "daemon/core/asyncs.h"

@@ -1,3 +1,6 @@
+/*
+ * quorum: see quorum.h. The masters one by one are in master.c and usable.c.
+ */
 #include "daemon/core/quorum.h"
 
 #include "daemon/core/emit.h"

@@ -21,7 +21,7 @@ bool quorum_near(const struct core *core, unsigned link);
 /* Why no majority is usable, as the answer of a LOCK. */
 void quorum_refusal(const struct core *core, unsigned link, struct reply *why);
 
-/* Each master that is not in use on this link, and why; "": all are. */
+/* Each master that is not in use on this link, and why; "": all are in use. */
 void quorum_missing(const struct core *core, unsigned link, char *out, size_t room);
 
 /*

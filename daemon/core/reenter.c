@@ -1,3 +1,6 @@
+/*
+ * reenter: see reenter.h.
+ */
 #include "daemon/core/reenter.h"
 
 #include "daemon/core/grant.h"

@@ -1,3 +1,6 @@
+/*
+ * refusal: see refusal.h. It only finds the answer, and changes nothing.
+ */
 #include "daemon/core/refusal.h"
 
 #include "daemon/core/lease.h"

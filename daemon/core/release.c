@@ -1,3 +1,7 @@
+/*
+ * release: see release.h. What gives up a lease calls it; the lease itself is forgotten by then, and only its
+ * releases go on.
+ */
 #include "daemon/core/release.h"
 
 #include "daemon/core/emit.h"

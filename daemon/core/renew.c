@@ -1,3 +1,7 @@
+/*
+ * renew: see renew.h. acquire.c brings a lease to HELD, this file keeps it there; core.c brings it answers
+ * and timers.
+ */
 #include "daemon/core/renew.h"
 
 #include "daemon/core/dirty.h"

@@ -1,3 +1,6 @@
+/*
+ * rescan: see rescan.h.
+ */
 #include "daemon/core/rescan.h"
 
 #include "daemon/core/acquire.h"

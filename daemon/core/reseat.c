@@ -1,3 +1,6 @@
+/*
+ * reseat: see reseat.h. core.c calls it.
+ */
 #include "daemon/core/reseat.h"
 
 #include "daemon/core/latch.h"

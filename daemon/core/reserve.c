@@ -1,3 +1,6 @@
+/*
+ * reserve: see reserve.h.
+ */
 #include "daemon/core/reserve.h"
 
 #include <assert.h>

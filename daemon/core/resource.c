@@ -1,3 +1,6 @@
+/*
+ * resource: see resource.h.
+ */
 #include "daemon/core/resource.h"
 
 #include "daemon/core/emit.h"

@@ -1,3 +1,6 @@
+/*
+ * round: see round.h.
+ */
 #include "daemon/core/round.h"
 
 #include "daemon/core/freelist.h"

@@ -1,3 +1,6 @@
+/*
+ * rules: see rules.h.
+ */
 #include "daemon/core/rules.h"
 
 #include "daemon/core/names.h"

@@ -1,3 +1,6 @@
+/*
+ * schedule: see schedule.h. core.c calls it; permits.c and share.c know what follows for a name.
+ */
 #include "daemon/core/schedule.h"
 
 #include "daemon/core/dirty.h"

@@ -1,3 +1,6 @@
+/*
+ * seat: see seat.h. acquire.c and renew.c decide what to ask; this file asks, and counts the answers.
+ */
 #include "daemon/core/seat.h"
 
 #include "daemon/core/drift.h"

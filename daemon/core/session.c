@@ -1,3 +1,6 @@
+/*
+ * session: see session.h.
+ */
 #include "daemon/core/session.h"
 
 #include "daemon/core/asyncs.h"

@@ -1,3 +1,6 @@
+/*
+ * share: see share.h. schedule.c calls it for names without a LIMIT, permits.c serves the others.
+ */
 #include "daemon/core/share.h"
 
 #include "daemon/core/acquire.h"

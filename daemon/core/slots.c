@@ -1,3 +1,6 @@
+/*
+ * slots: see slots.h.
+ */
 #include "daemon/core/slots.h"
 
 #include "daemon/core/freelist.h"

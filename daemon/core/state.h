@@ -40,7 +40,7 @@ struct freelist_row {
 	size_t free_count;
 };
 
-/* Why a hold ended without its holder's will: LOSS(id, word, text for people) */
+/* Why a hold ended, other than by its holder's release: LOSS(id, word, text for people) */
 #define LOSSES(LOSS)                                                                                         \
 	LOSS(EXPIRED, "expired", "the master could not be asked in time")                                    \
 	LOSS(TAKEN, "taken", "the master no longer knows this lease")                                        \
@@ -96,7 +96,7 @@ struct mark {
 	bool free;            /* the session can go on */
 };
 
-/* A user: counted while it has sessions, or while anything of them is left. */
+/* A user, kept while it has sessions, or while anything of them is left. */
 struct user {
 	UT_hash_handle hh;
 	uint64_t id;
@@ -151,7 +151,7 @@ struct session {
 struct deferred_checks {
 	struct session_list sessions;
 	struct timer timer;
-	int64_t since_ms; /* when the number of looks left was last counted */
+	int64_t since_ms; /* when looks, the number left, was last counted */
 	size_t looks;
 	uint64_t looked; /* looks taken in all */
 };
@@ -161,7 +161,7 @@ struct loss {
 	struct freelist_link freed;
 	UT_hash_handle hh;
 	enum loss_reason reason;
-	bool told; /* by a push or an answer; LEASE: the holder chose the end, so there is no need */
+	bool told; /* by a push or an answer; true for LEASE, an end that the holder chose */
 	int64_t token;
 	char bytes[]; /* its key in the table: the length of the name, the name, the tag */
 };
@@ -186,7 +186,7 @@ struct grant {
 		LIST_ENTRY(grant) in_session;
 		struct {
 			struct user *left_by;     /* withheld: the user whose session had it */
-			struct last_holder *last; /* and the client; NULL: no memory */
+			struct last_holder *last; /* and its client; NULL: there was no memory */
 		};
 	};
 	struct lease *lease;
@@ -341,13 +341,13 @@ struct resource {
 	struct freelist_link freed;
 	uint8_t link : 3;
 	bool dirty : 1;   /* something changed: it is scheduled before the step ends */
-	bool listens : 1; /* the masters publish the ends of other daemons' locks of it to this daemon */
+	bool listens : 1; /* this daemon listens for the ends of other daemons' locks of it */
 	bool parts : 1;   /* grants may be parts of an MLOCK */
 	int16_t limit;    /* permits of the semaphore; 0: the name is locked exclusive and shared */
 	uint16_t name_n;
 	uint16_t name_at;      /* offset of the name, bytes from the start of this struct */
 	struct resource *next; /* in its chain of names */
-	uint32_t hash;         /* of its name; a search of the chain reads no further than here */
+	uint32_t hash;         /* of its name; a search of the chain reads only up to here */
 	uint32_t grant_count;  /* on all its leases */
 	const struct rule *rule;
 	struct queue *queue; /* its waiters; &core.nobody: none */
@@ -455,11 +455,11 @@ struct masterset {
 	char why[MASTERSET_WHY_MAX]; /* of the last refusal: both sets, and what to do */
 };
 
-/* Leases that no client uses any more: the latest of them, count in number, are kept until until_ms. */
+/* Leases that no client uses any more. The latest of them, count in number, are kept until until_ms. */
 struct retained {
 	int64_t until_ms;
 	size_t count;
-	int64_t now_ms; /* let_go of them were given back in this millisecond */
+	int64_t now_ms; /* the millisecond in which let_go of them were given back */
 	size_t let_go;
 };
 

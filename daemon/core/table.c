@@ -1,3 +1,6 @@
+/*
+ * table: see table.h.
+ */
 #include "daemon/core/table.h"
 
 #include "daemon/core/latch_data.h"

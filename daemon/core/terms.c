@@ -1,3 +1,6 @@
+/*
+ * terms: see terms.h.
+ */
 #include "daemon/core/terms.h"
 
 #include "daemon/core/drift.h"

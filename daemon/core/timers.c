@@ -1,3 +1,6 @@
+/*
+ * timers: see timers.h.
+ */
 #include "daemon/core/timers.h"
 
 #include "daemon/core/reserve.h"

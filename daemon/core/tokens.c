@@ -1,3 +1,6 @@
+/*
+ * tokens: see tokens.h.
+ */
 #include "daemon/core/tokens.h"
 
 #define TOKENS_AHEAD 10000 /* microseconds: a restart takes longer */

@@ -1,3 +1,6 @@
+/*
+ * usable: see usable.h.
+ */
 #include "daemon/core/usable.h"
 
 #include "daemon/core/drift.h"

@@ -1,6 +1,6 @@
 /*
  * usable: what a master can be asked for in its present state, why not, and how long that may take. It
- * changes nothing; master.h does.
+ * changes no state of a master; master.h does. Only master_vague() notes what it has said.
  */
 #ifndef CORE_USABLE_H
 #define CORE_USABLE_H

@@ -1,3 +1,6 @@
+/*
+ * user: see user.h.
+ */
 #include "daemon/core/user.h"
 
 #include "daemon/core/emit.h"

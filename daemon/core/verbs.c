@@ -1,3 +1,6 @@
+/*
+ * verbs: see verbs.h. core.c calls it for each request.
+ */
 #include "daemon/core/verbs.h"
 
 #include "daemon/core/asyncs.h"

@@ -1,3 +1,6 @@
+/*
+ * view: see view.h. It must never change what it shows.
+ */
 #include "daemon/core/view.h"
 
 #include "daemon/core/grant.h"
