@@ -21,7 +21,7 @@
 struct resource;
 
 #define NAMES_FIRST_LOG 6 /* log2 of the number of chains at first */
-#define NAMES_PER_CHAIN 1 /* average that adds a chain when exceeded */
+#define NAMES_PER_CHAIN 1 /* names per chain, on average, before one more is added */
 #define NAMES_SPARE     4 /* chains are removed when there are more than this many per name */
 #define NAMES_PIECES    26
 

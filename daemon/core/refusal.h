@@ -16,7 +16,7 @@ void refusal_masters(
 	const struct core *core, const struct resource *r, const struct lease *l, struct reply *out);
 
 /* A session here has it, or this daemon has the lease and a majority of the masters is usable. Without a
- * majority a lease that no session has is no reason for null: the missing masters are what is wrong. */
+ * majority a lease that no session has does not count: what is wrong then is the missing masters. */
 bool refusal_taken(const struct core *core, const struct resource *r);
 
 /* The lease is ours, but not for this waiter: another session has it, or the masters refuse this daemon, and
