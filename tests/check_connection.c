@@ -648,6 +648,28 @@ START_TEST(a_client_that_is_not_read_is_bounded_and_still_watched)
 }
 END_TEST
 
+/* The answer comes before the turn of the client, and is written after it. */
+START_TEST(a_client_whose_answer_is_not_written_yet_is_served_before_it_is_read)
+{
+	int fd = client_local();
+	message(fd, "WAIT\r\n");
+	schedule();
+	for (size_t waits = 1; waits <= 100; waits++) {
+		while (send(fd, "WAIT\r\n", 6, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
+		}
+		event_base_loop(probe.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+		answer(probe.last);
+		connections_serve(probe.set, INT64_MAX);
+		ck_assert_uint_eq(probe.served, waits + 1);
+		ck_assert_int_le(
+			probe.stats.net_input_bytes, (int64_t)(waits * 6 + 2 * CONNECTION_READ_BYTES));
+		connections_turn(probe.set, INT64_MAX);
+		ck_assert_uint_eq(probe.closed, 0);
+	}
+	close(fd);
+}
+END_TEST
+
 START_TEST(a_half_closed_client_that_is_not_read_is_told_as_finished)
 {
 	int fd = client_local();
@@ -1065,6 +1087,7 @@ main(void)
 		a_close_at_a_socket_for_a_proxy_is_abandoned,
 		a_tcp_close_is_abandoned_unless_the_listener_releases,
 		a_client_that_is_not_read_is_bounded_and_still_watched,
+		a_client_whose_answer_is_not_written_yet_is_served_before_it_is_read,
 		a_half_closed_client_that_is_not_read_is_told_as_finished,
 		a_reset_is_noticed_while_the_client_is_not_read, a_client_that_never_reads_stalls_only_itself,
 		a_stalled_client_goes_on_where_it_was_when_it_reads,

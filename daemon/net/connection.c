@@ -268,6 +268,10 @@ connection_answered(struct connection *c)
 {
 	assert(c->waits);
 	c->waits = false;
+	/* What has come meanwhile is served before more is read, also while the answer is not written yet. */
+	if (buffer_length(&c->in) > 0 && c != c->set->serving) {
+		connection_mark_pending(c);
+	}
 }
 
 bool
