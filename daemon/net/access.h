@@ -1,8 +1,8 @@
 /*
- * access: who may log in, and what for.
+ * access: the users that may log in, and what each of them may do.
  *
- * Users come from the configuration. On a Unix socket nobody has to log in: the kernel says who it is. The
- * verbs AUTH and HELLO ask here; nothing here knows connections.
+ * The users come from the configuration. A client of a Unix socket need not log in: the kernel names its uid.
+ * The verbs AUTH and HELLO call this; it knows nothing of connections.
  */
 #ifndef NET_ACCESS_H
 #define NET_ACCESS_H
@@ -28,14 +28,15 @@ struct access *access_new(const struct access_user *users, size_t count) __attri
 /* Wipes the passwords. */
 void access_free(struct access *access);
 
-/* Whether a client of another host, or of this one over TCP, has to log in first. */
+/* Whether TCP clients have to log in, those of this host too. */
 bool access_required(const struct access *access);
 
-/* The user, or NULL: no such user or another password. Takes the same time for every password of one length.
- * An empty name is the default user. */
+/* The user. NULL: no such user, or the wrong password. Takes the same time for every password of one length.
+ * An empty name means the default user. */
 const struct access_user *access_login(const struct access *access, struct slice name, struct slice password);
 
-/* The user of that name, whatever the password; NULL: none. For a reload: who is still a user? */
+/* The user of that name, whatever the password; NULL: none. A reload uses it to see which logged-in clients
+ * are still users. */
 const struct access_user *access_find(const struct access *access, struct slice name);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * fair_queue: whose connection comes next, of those that have something to be done. Users take turns, and so
- * do the connections of one user: a user with ten thousand busy connections keeps another one waiting for as
- * long as a single connection is served.
+ * fair_queue: which connection comes next, of those that have something to do. Users take turns, and so do
+ * the connections of one user: a user with ten thousand busy connections delays another user only by the time
+ * of serving one connection.
  *
- * A user is a uid on a Unix socket and a login name on TCP (peer.user); connections that have not logged in
- * are of one user together. connections.c has the queue; connection.c says what is to be done.
+ * A user is a uid on a Unix socket and a login name on TCP (peer.user). All connections that have not logged
+ * in count as one user. connections.c has the queue; connection.c does the work.
  */
 #ifndef NET_FAIR_QUEUE_H
 #define NET_FAIR_QUEUE_H
@@ -16,28 +16,29 @@
 enum fair_queue_line {
 	FAIR_QUEUE_NONE,
 	FAIR_QUEUE_READY, /* to be read, written or served */
-	FAIR_QUEUE_ENDED, /* over: to be told and freed */
+	FAIR_QUEUE_ENDED, /* over: to be reported and freed */
 	FAIR_QUEUE_LINES
 };
 
 struct fair_queue_user;
 
-/* Of a connection, which has it inside. */
+/* Of one connection, which contains it. */
 struct fair_queue_place {
 	TAILQ_ENTRY(fair_queue_place) entry;
 	struct fair_queue_user *user;
-	enum fair_queue_line line; /* in which it waits */
+	enum fair_queue_line line; /* the line it waits in */
 };
 
 TAILQ_HEAD(fair_queue_places, fair_queue_place);
 
-/* Somebody with at least one connection. */
+/* A user with at least one connection. */
 struct fair_queue_user {
 	TAILQ_ENTRY(fair_queue_user) entry;
 	uint64_t number;
 	size_t connections;
 	struct fair_queue_places waiting[FAIR_QUEUE_LINES];
-	TAILQ_ENTRY(fair_queue_user) lines[FAIR_QUEUE_LINES]; /* while some of them wait */
+	TAILQ_ENTRY(fair_queue_user)
+	lines[FAIR_QUEUE_LINES]; /* valid while connections of the user wait in that line */
 };
 
 TAILQ_HEAD(fair_queue_users, fair_queue_user);
@@ -45,25 +46,25 @@ TAILQ_HEAD(fair_queue_users, fair_queue_user);
 struct fair_queue {
 	struct fair_queue_users users;
 	struct fair_queue_users
-		lines[FAIR_QUEUE_LINES]; /* those who have connections waiting, the next one first */
+		lines[FAIR_QUEUE_LINES]; /* users with waiting connections, the next one first */
 	size_t counts[FAIR_QUEUE_LINES]; /* connections that wait */
-	struct fair_queue_user nobody;   /* number 0, and whoever finds no memory */
+	struct fair_queue_user nobody;   /* number 0, and users for which there was no memory */
 };
 
 void fair_queue_init(struct fair_queue *queue);
-/* All have left. */
+/* All connections must have left. */
 void fair_queue_done(struct fair_queue *queue);
 
-/* A connection of this user comes, in no line. */
+/* A connection of this user joins; it is in no line yet. */
 void fair_queue_join(struct fair_queue *queue, struct fair_queue_place *place, uint64_t number);
-/* It goes, also out of its line. */
+/* The connection leaves, also its line. */
 void fair_queue_leave(struct fair_queue *queue, struct fair_queue_place *place);
-/* It becomes one of another user, and stays in its line. */
+/* The connection changes to this user, and stays in its line. */
 void fair_queue_change(struct fair_queue *queue, struct fair_queue_place *place, uint64_t number);
 
-/* To the end of this line, out of the other one. */
+/* Moves the connection to the end of this line; it leaves any other line. */
 void fair_queue_put(struct fair_queue *queue, struct fair_queue_place *place, enum fair_queue_line line);
-/* Takes the next one out of the line. NULL: nobody waits. */
+/* Takes the next connection out of the line. NULL: none waits. */
 struct fair_queue_place *fair_queue_next(struct fair_queue *queue, enum fair_queue_line line);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * identity: who speaks on a connection, and how.
+ * identity: which client speaks on a connection, and how.
  *
- * Lives inside the connection; the verbs that log in, name and switch protocol change it (handshake.c),
- * reports show it. Texts are owned by the connection.
+ * It is a part of the connection. The verbs that log in, name a client and switch the protocol change it
+ * (handshake.c); reports show it. The connection owns the texts.
  */
 #ifndef NET_IDENTITY_H
 #define NET_IDENTITY_H
@@ -18,25 +18,25 @@ struct access_user;
 struct quota_seat;
 
 struct identity {
-	/* What each request looks at or changes. */
+	/* What each request reads or changes. */
 	conn_id id;
-	int64_t last_ms; /* its latest request */
+	int64_t last_ms; /* when its latest request came */
 	uint64_t requests;
-	enum verb last; /* verb of the latest; VERB_COUNT: none yet */
+	enum verb last; /* the latest verb; VERB_COUNT: none yet */
 	int protocol;   /* 2 or 3 */
-	bool local;     /* Unix socket */
-	bool streams;   /* EVENTS */
-	bool stranger;  /* has to log in, and has not; admission's to set */
+	bool local;     /* connected to a Unix socket */
+	bool streams;   /* receives EVENTS */
+	bool stranger;  /* has to log in, and has not; set by admission */
 
-	bool extra;        /* an administrator beyond the limits; likewise */
+	bool extra;        /* an administrator beyond the limits; set by admission */
 	bool release;      /* a clean close ends holds; on a Unix socket any close */
-	bool native_admin; /* peer.admin as the kernel says it, without login */
+	bool native_admin; /* peer.admin as the kernel reports it, without a login */
 	struct peer peer;
 	const struct access_user *user; /* NULL: not logged in */
 	struct quota_seat *seat;        /* NULL: not counted for any user */
 	TAILQ_ENTRY(identity) strangers;
-	int64_t unauthenticated_ms; /* since when it is one */
-	unsigned failures;          /* to log in */
+	int64_t unauthenticated_ms; /* since when it is a stranger */
+	unsigned failures;          /* failed logins */
 	char *label;                /* CLIENT SETNAME; NULL: none */
 	char *lib_name;             /* CLIENT SETINFO; NULL: none */
 	char *lib_ver;

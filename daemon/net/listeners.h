@@ -1,6 +1,5 @@
 /*
- * listeners: all the sockets that clients connect to, and what a reload makes of them. The driver is the only
- * user.
+ * listeners: all sockets that clients connect to; a reload changes the set. The driver is the only user.
  */
 #ifndef NET_LISTENERS_H
 #define NET_LISTENERS_H
@@ -9,49 +8,49 @@
 
 #define LISTENERS_MAX 32
 
-/* All zero but base, hooks and arg in the beginning. */
+/* All zero at first, but base, hooks and arg. */
 struct listeners {
 	struct event_base *base;
 	const struct listener_hooks *hooks;
 	void *arg;
 	bool started;
-	bool look;           /* something has happened in a directory with a socket */
-	int64_t looked_ms;   /* when they were looked at last */
-	int watching;        /* inotify; 0: not yet, -1: there is none to be had */
-	struct event *watch; /* of it */
+	bool look;           /* something has changed in a directory with a socket */
+	int64_t looked_ms;   /* when the sockets were checked last */
+	int watching;        /* inotify; 0: not yet, -1: not available */
+	struct event *watch; /* of watching */
 	size_t count;
 	struct {
 		struct listener *listener;
-		bool inherited; /* a reload does not close it: we could not open it again */
+		bool inherited; /* a reload does not close it: it could not be opened again */
 	} list[LISTENERS_MAX];
 };
 
-/* Begins to accept; sockets that come later do so at once. Before, clients queue up at the sockets. -1: out
- * of memory. */
+/* Begins to accept; sockets that are added later accept at once. Before, clients queue up at the sockets. -1:
+ * out of memory. */
 int listeners_start(struct listeners *set) __attribute__((warn_unused_result));
 
 /*
- * The first socket that was removed or replaced by another, so that clients do not find it, and why; NULL:
- * there is none, or nothing has happened since the last look, less than a second ago. To be called in each
- * turn of the loop, which wakes when something happens in a directory with a socket.
+ * The first socket that was removed or replaced by another, so that clients do not reach it, and why. NULL:
+ * none; or the last check was less than a second ago and nothing has happened since. To be called in each
+ * turn of the loop, which wakes when a directory with a socket changes.
  */
 const struct listener *listeners_lost(struct listeners *set, int64_t now_ms, const char **why);
 
-/* Why clients may have known these sockets before this process had them; NULL: none can have. */
+/* Why clients may have known these sockets before this process had them; NULL: no client can have. */
 const char *listeners_known_before(const struct listeners *set);
 
 /* Closes all of them. */
 void listeners_close(struct listeners *set);
 
-/* Takes over an inherited listening socket. fd is the set's in any case. 0, or an enum socket_failure with
- * *error. */
+/* Takes over an inherited socket that listens. The set owns fd, also on failure. 0, or an enum socket_failure
+ * with *error. */
 int listeners_adopt(struct listeners *set, int fd, char *error, size_t error_room)
 	__attribute__((warn_unused_result));
 
 /*
- * Listens where the settings say and nowhere else, inherited sockets apart: opens what is new, changes what
- * stays, closes what is gone. 0, or an enum socket_failure with *error; then what was open before still is,
- * and nothing else.
+ * Listens at the addresses of the settings and, inherited sockets apart, at no others: opens the new ones,
+ * changes those that stay, closes the rest. 0, or an enum socket_failure with *error; then the set is as
+ * before.
  */
 int listeners_set(struct listeners *set, const struct socket_settings *settings, size_t count, char *error,
 	size_t error_room) __attribute__((warn_unused_result));

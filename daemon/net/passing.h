@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define PASSING_NONE (-1) /* no descriptor came */
-#define PASSING_LOST (-2) /* one came, and there was no room for it */
+#define PASSING_NONE (-1) /* no descriptor was passed */
+#define PASSING_LOST (-2) /* one was passed, and there was no room for it */
 
 /*
- * As recv() on a Unix socket. *passed is the descriptor that came with these bytes, close-on-exec and the
- * caller's, or one of the above. More than one at a time never enters this process: there is no room for
- * them, so the kernel drops them.
+ * As recv() on a Unix socket. *passed is the descriptor that came with these bytes, close-on-exec and owned
+ * by the caller, or one of the values above. Of several descriptors passed at once the kernel drops all but
+ * the first: there is room for only one.
  */
 ssize_t passing_read(int fd, void *room, size_t n, int *passed) __attribute__((warn_unused_result));
 
