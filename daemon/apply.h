@@ -1,8 +1,8 @@
 /*
- * apply: carries out what the core wants done.
+ * apply: carries out the actions of the core.
  *
  * The driver calls it after each step. Nothing here calls back into the driver: it only writes answers, sends
- * calls and tells people.
+ * calls, and writes notes to the log, EVENTS and counters.
  */
 #ifndef DAEMON_APPLY_H
 #define DAEMON_APPLY_H
@@ -26,15 +26,15 @@ struct apply {
 	struct events *events;
 	struct log *log;
 	struct stats *stats;
-	struct note_gates gates; /* all zero in the beginning */
+	struct note_gates gates; /* all zero at first */
 	size_t calls_out;        /* calls without a vote yet; the driver counts the votes */
-	bool watch_wanted;       /* an ACTION_WATCH came; the driver sets it back */
+	bool watch_wanted;       /* an ACTION_WATCH came; the driver clears it */
 };
 
-/* Performs the actions in order and empties the list. */
+/* Carries out the actions in order and empties the list. */
 void apply_actions(struct apply *apply, struct actions *actions);
 
-/* Tells one note, as ACTION_NOTE does: for what the driver itself has to say. */
+/* Reports one note as ACTION_NOTE does: for notes of the driver itself. */
 void apply_note(struct apply *apply, const struct note *note);
 
 #endif

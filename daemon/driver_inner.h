@@ -1,5 +1,5 @@
 /*
- * driver_inner: what driver.c and driver_context.c share, and nobody else sees.
+ * driver_inner: what driver.c and driver_context.c share; no other file includes it.
  */
 #ifndef DAEMON_DRIVER_INNER_H
 #define DAEMON_DRIVER_INNER_H
@@ -39,31 +39,31 @@ struct driver {
 	int64_t drain_until_ms;
 	bool lingers; /* see driver_settings */
 	int64_t linger_until_ms;
-	bool waits; /* nothing new is taken, and holders finish, until this: */
+	bool waits; /* nothing new is granted, and holders may finish, until waits_until_ms */
 	int64_t waits_until_ms;
-	bool draining; /* holders are waited for no more */
+	bool draining; /* the wait for holders is over */
 	bool stopped;
-	bool failed;   /* it ends by itself */
-	bool stepping; /* core_step() or its actions are under way */
+	bool failed;   /* the daemon ends by itself, with an error */
+	bool stepping; /* core_step() or its actions are being carried out */
 };
 
-/* Steps the core with what happened, after what was due, and does what it decides. */
+/* Steps the core with the timers that are due, then with this event, and carries out the actions. */
 void driver_event(struct driver *driver, const struct event *event);
 /* A session begins. arg is the driver. */
 void driver_open(void *arg, struct connection *connection);
 
 /* For the handlers of verbs; arg is the driver. */
 extern const struct context_hooks driver_desk_hooks;
-/* Likewise, and for signals. */
+/* For the verb DRAIN, with the driver as arg, and for signals. */
 void driver_drain(void *arg, struct connection *c, int64_t wait_ms);
-/* Goes on when nothing is held any more, or the wait is over. */
+/* Ends the wait of a drain if no lock is held any more, or if the time is over. */
 void driver_drain_turn(struct driver *driver);
-/* The last moment of one that ends. */
+/* The time at which a daemon that ends stops at the latest. */
 int64_t driver_end_ms(const struct driver *driver);
 int driver_reload(void *arg, char *text, size_t room);
 
-/* The connection of this number ends, or leaves its session, which goes on when it is bound to a process:
- * whoever looks wants to know whose it was. NULL: it had no label. */
+/* The connection of this number ends, or leaves its session. A session that is bound to a process goes on
+ * without it, and reports show this label as its owner. NULL: the connection had no label. */
 void driver_keep_label(struct driver *driver, conn_id id, const char *label);
 
 #endif

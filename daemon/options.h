@@ -1,5 +1,5 @@
 /*
- * options: what stands on holdfastd's command line. main is the only user.
+ * options: the command line of holdfastd. main is the only user.
  */
 #ifndef DAEMON_OPTIONS_H
 #define DAEMON_OPTIONS_H
@@ -16,7 +16,7 @@ struct options {
 	bool help;
 };
 
-/* -1: it makes no sense; what and why went to stderr. Texts point into argv. */
+/* -1: invalid; an error was written to stderr. Texts point into argv. */
 int options_parse(struct options *options, int argc, char **argv) __attribute__((warn_unused_result));
 void options_help(FILE *to);
 

@@ -1,8 +1,8 @@
 /*
  * service: tells the service manager whether locks can be had: READY=1 and STATUS=.
  *
- * READY=1 is sent when the first lock can be had, or when it is known of each master that it cannot be used,
- * and after SERVICE_READY_MS at the latest: a service that waits for this one finds locks, unless STATUS=
+ * READY=1 is sent when the first lock can be had, or when each master is known to be unusable, and after
+ * SERVICE_READY_MS at the latest. So a service that is ordered after this one finds locks, unless STATUS=
  * says why not. The driver is the only user.
  */
 #ifndef DAEMON_SERVICE_H
@@ -11,7 +11,7 @@
 #include "daemon/core/view.h"
 
 #define SERVICE_READY_MS 2000
-#define SERVICE_LOOK_MS  250 /* between two looks at the masters, once it is ready */
+#define SERVICE_LOOK_MS  250 /* between two looks at the masters, once ready */
 #define SERVICE_TEXT_MAX 320
 
 struct core;
@@ -23,7 +23,7 @@ struct service {
 	int64_t ready_by_ms;
 	int64_t look_at_ms;
 	bool ready;
-	const char *remark; /* "" or what to say beside; behind "; " */
+	const char *remark; /* text appended after "; ", or "" */
 	char text[SERVICE_TEXT_MAX];
 };
 
@@ -31,7 +31,7 @@ struct service {
 void service_start(
 	struct service *service, const struct notify *notify, const struct core *core, int64_t now_ms);
 
-/* The end of a turn: says what has changed. Returns when it has to be called again at the latest. */
+/* The end of a turn: reports what has changed. Returns when it has to be called again at the latest. */
 int64_t service_turn(struct service *service, int64_t now_ms);
 
 /* A reload has ended: READY=1 follows the RELOADING=1 of before. */

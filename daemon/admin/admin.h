@@ -9,12 +9,12 @@
 context_verb admin_client_kill;
 context_verb admin_drain;
 context_verb admin_reload;
-/* Without a subcommand: what the set of masters is, and how far its change has come. */
+/* MASTERS without a subcommand: shows the set of masters, and how far a change of it has come. */
 context_verb admin_masters;
 
-/* MASTERS with one of its other subcommands. */
+/* Whether the verb is one of the other subcommands of MASTERS. */
 bool admin_changes_masters(enum verb verb);
-/* That one of them was asked for, or BREAK. */
+/* Logs that a change of the set of masters, or a BREAK, was requested. */
 void admin_log_change(struct context *context, struct connection *c, const struct command *command);
 void admin_log_break(struct context *context, struct connection *c, const struct command *command);
 

@@ -4,7 +4,7 @@
  *     connection ──request──▶ dispatch ──command──▶ handshake, report, events     answered here
  *                                      └─────────▶ hooks.command ──▶ core         answered by the core
  *
- * The driver sets it up; handlers work with it and keep nothing of their own.
+ * The driver sets it up. Handlers work with it and keep no state of their own.
  */
 #ifndef ADMIN_CONTEXT_H
 #define ADMIN_CONTEXT_H
@@ -27,11 +27,11 @@ struct memory;
 struct processes;
 struct stats;
 
-/* What INFO says of the daemon as such. Texts live as long as the context. */
+/* What INFO tells of the daemon itself. Texts live as long as the context. */
 struct context_facts {
 	const char *version;
 	const char *daemon_id;
-	const char *config; /* the files that it was started with; "": none */
+	const char *config; /* the configuration files at the start; "": none */
 	const char *namespace;
 	int64_t started_ms; /* CLOCK_BOOTTIME */
 	int64_t margin_ms;
@@ -40,24 +40,24 @@ struct context_facts {
 
 #define CONTEXT_TEXT_MAX 512
 
-/* What only the driver can do. None of them ends a connection before it returns. */
+/* What only the driver can do. No hook ends a connection before it returns. */
 struct context_hooks {
-	/* A verb of the core: its answer comes as connection_reply(), now or later. */
+	/* A verb of the core: the answer comes by connection_reply(), now or later. */
 	void (*command)(void *arg, struct connection *connection, const struct command *command);
-	/* SESSION BIND, likewise. */
+	/* SESSION BIND; answered likewise. */
 	void (*bind)(void *arg, struct connection *connection);
-	/* MASTERS REPLACE, ADD or ABORT, likewise. */
+	/* MASTERS REPLACE, ADD or ABORT; answered likewise. */
 	void (*masters)(void *arg, struct connection *connection, const struct command *command);
-	/* Any other request, whatever became of it: its client lives. */
+	/* Any other request, also one that was refused: it shows that the client lives. */
 	void (*heard)(void *arg, struct connection *connection);
 	/* identity.peer has changed. */
 	void (*peer)(void *arg, struct connection *connection);
-	/* The connection leaves RESP3, or has come to it. */
+	/* The connection has left RESP3 (no_push) or entered it. */
 	void (*no_push)(void *arg, struct connection *connection, bool no_push);
-	/* RESET: the session ends, and another begins. */
+	/* RESET: the session ends, and a new one begins. */
 	void (*reset)(void *arg, struct connection *connection);
-	/* Begins or hurries it. c is answered when the wait is over; NULL: nobody is. wait_ms: 0 or less:
-	 * holders are not waited for. */
+	/* Begins a drain, or shortens one. c is answered when the wait is over; NULL: no client is answered.
+	 * wait_ms: how long to wait for holders; 0 or less: not at all. */
 	void (*drain)(void *arg, struct connection *c, int64_t wait_ms);
 	/* Reads the configuration again. 0, or -1; text says what was done, or why not. */
 	int (*reload)(void *arg, char *text, size_t room);
@@ -78,7 +78,7 @@ struct context {
 	struct admission *admission;
 	const struct memory *memory;
 	struct context_facts facts;
-	uint64_t calls[VERB_COUNT]; /* how often each verb was asked for */
+	uint64_t calls[VERB_COUNT]; /* how often each verb was requested */
 	const struct context_hooks *hooks;
 	void *arg;
 };

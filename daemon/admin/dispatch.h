@@ -1,7 +1,7 @@
 /*
- * dispatch: takes a client's request to the one who answers it.
+ * dispatch: passes each request of a client to the room that answers it.
  *
- * The driver calls it for every request. It looks whether the client may ask that, and whom; it answers
+ * The driver calls it for every request. It checks whether the client may send the request. It answers
  * nothing but refusals.
  */
 #ifndef ADMIN_DISPATCH_H

@@ -1,8 +1,8 @@
 /*
  * events: the EVENTS stream: every note of the core, to every connection that asked for it.
  *
- * The driver hands over each note. A client that does not keep up runs into the output limit and is cut; the
- * stream never waits for anybody.
+ * The driver hands over each note. The stream never waits for a client: one that does not keep up reaches the
+ * output limit and is cut.
  */
 #ifndef ADMIN_EVENTS_H
 #define ADMIN_EVENTS_H
@@ -12,8 +12,9 @@
 
 #include <stddef.h>
 
-/* Each note is written to every stream, in the middle of whatever caused it. One user has a quarter of the
- * room at most, and the last of it is for administrators, whom these bounds are not for. */
+/* Each note is written to every stream in the same turn, so their number is bounded. A user may have a
+ * quarter of them. The last ones are reserved for administrators, for whom the bound of a user does not
+ * count. */
 #define EVENTS_STREAMS_MAX  64
 #define EVENTS_STREAMS_USER 16
 #define EVENTS_ADMIN_ROOM   8
@@ -27,7 +28,7 @@ context_verb events_verb;
 /* The connection ends, or wants no more events. */
 void events_leave(struct events *events, struct connection *connection);
 
-/* where: the address of note->master; NULL when it has none. */
+/* where: the address of note->master; NULL if it has none. */
 void events_tell(struct events *events, const struct note *note, const char *where);
 size_t events_streams(const struct events *events);
 

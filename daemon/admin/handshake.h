@@ -1,8 +1,8 @@
 /*
- * handshake: what client libraries send by themselves, so that they feel at home: HELLO, AUTH, names, PING,
- * and the like. Each answers as Redis does.
+ * handshake: what client libraries send on their own when they connect: HELLO, AUTH, names, PING and the
+ * like. Each is answered as Redis answers it.
  *
- * dispatch.c calls them; none of them touches a lock.
+ * dispatch.c calls the handlers; none of them touches a lock.
  */
 #ifndef ADMIN_HANDSHAKE_H
 #define ADMIN_HANDSHAKE_H

@@ -1,5 +1,5 @@
 /*
- * info: INFO, the daemon in Redis' format (PROTOCOL.md 6.6). dispatch.c calls it.
+ * info: the verb INFO, in the format of Redis (PROTOCOL.md 6.6). dispatch.c calls it.
  */
 #ifndef ADMIN_INFO_H
 #define ADMIN_INFO_H

@@ -1,5 +1,5 @@
 /*
- * note: what the core has to tell people, put into words: for the log, for EVENTS, and for the counters.
+ * note: puts the notes of the core into words, for the log and for EVENTS, and counts them.
  *
  * The driver hands over each ACTION_NOTE. Nothing here decides what happens.
  */
@@ -14,16 +14,17 @@ struct stats;
 
 /* "lock.granted" */
 const char *note_name(enum note_type type);
-/* What clients can cause is thinned out (log_gate()): a gate for each type. */
+/* Notes that clients can cause at will are thinned out (log_gate()), with a gate for each type. */
 struct note_gates {
 	struct log_gate of[NOTE_COUNT];
 };
 
-/* where: the address of note->master; NULL when it has none. */
+/* where: the address of note->master; NULL if it has none. */
 void note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log);
 void note_count(const struct note *note, struct stats *stats);
 
-/* Longest line: every field with every byte escaped would be longer, and is cut by leaving it out. */
+/* Longest line. A line with every byte of every field escaped would be longer; fields that do not fit are
+ * left out. */
 #define NOTE_LINE_MAX 4096
 /* `lock.granted name=a session=7 token=5 ttl_ms=9000 at_ms=1760000000123`; at_ms: wall clock
  * (PROTOCOL.md 6.5) */

@@ -1,6 +1,6 @@
 /*
  * report: what operators look at: INSPECT, LOCKS, SESSIONS, CLIENT LIST and CLIENT INFO (PROTOCOL.md 6).
- * dispatch.c calls them. They show the core's views and change nothing.
+ * dispatch.c calls the handlers. They show the views of the core and change nothing.
  */
 #ifndef ADMIN_REPORT_H
 #define ADMIN_REPORT_H

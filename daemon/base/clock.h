@@ -1,7 +1,7 @@
 /*
- * clock: the only place that asks the kernel what time it is.
+ * clock: the only place that asks the kernel for the time.
  *
- * Adapters and programs call it; the core never does, it is told.
+ * Adapters and programs call it. The core never does: each event carries the time.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

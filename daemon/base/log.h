@@ -3,9 +3,9 @@
  *
  *     2026-01-31T12:00:00.123456Z warning master.away name="10.0.0.1:6379" why="connection refused"
  *
- * Adapters and main log; proto, conf and the core never do. Writing never waits and never kills: lines that
- * the other end does not take (full disk, closed or slow pipe) are dropped and counted, and the next line
- * that gets through is preceded by `log.dropped lines=N`.
+ * Adapters and main log; proto, conf and the core never do. Writing never waits and never raises a signal. A
+ * line that the descriptor does not take (full disk, closed or slow pipe) is dropped and counted; the next
+ * line that is written is preceded by `log.dropped lines=N`.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -39,24 +39,23 @@ struct log_field {
 };
 
 #define LOG_LINE_MAX                                                                                         \
-	4096 /* longer lines end in "...": a journal splits them, and names are bounded anyway               \
-	      */
+	4096 /* longer lines end in "...": a journal would split them, and names are bounded anyway */
 
 struct log {
 	int fd; /* -1: nowhere, every line counts as dropped */
 	enum log_level level;
 	bool journal;       /* lines begin with <priority> instead of time and level */
-	bool socket;        /* fd is one: it is written to with send() */
-	bool torn;          /* the last line got out in part: a line feed is owed */
+	bool socket;        /* fd is a socket: send() writes to it */
+	bool torn;          /* the last line was written in part: a line feed is due */
 	int64_t per_second; /* lines below LOG_ERROR_LEVEL per second; 0: no limit */
 	int64_t window_ms;  /* start of the second that is counted */
 	int64_t window_lines;
-	uint64_t written;        /* lines that got out */
-	uint64_t dropped;        /* lines that did not, ever */
-	uint64_t dropped_untold; /* of these, not yet reported in the log itself */
+	uint64_t written;        /* lines written */
+	uint64_t dropped;        /* lines dropped, since the start */
+	uint64_t dropped_untold; /* lines dropped and not yet reported in the log */
 };
 
-/* fd stays the caller's and is not changed. The journal is recognised by JOURNAL_STREAM. */
+/* The caller keeps fd, which is not changed. The journal is recognised by JOURNAL_STREAM. */
 void log_init(struct log *log, int fd, enum log_level level, int64_t per_second);
 
 /* false: no such level. */
@@ -89,24 +88,25 @@ log_number(const char *key, int64_t value)
 	return (struct log_field){.key = key, .number = value, .is_number = true};
 }
 
-/* event: our own constant, such as "master.away"; the fields follow in order. Any byte may be in a value. */
+/* event: a constant of the daemon, such as "master.away"; the fields follow in order. A value may have any
+ * byte. */
 void log_event(struct log *log, enum log_level level, const char *event, const struct log_field *fields,
 	size_t count) __attribute__((cold));
 
 /*
- * One event that others can cause as often as they like. So many lines of it pass in a second; the next one
- * that passes is preceded by `log.thinned event=EVENT lines=N`, of how many did not. At level debug all pass.
- * All zero in the beginning.
+ * Thins out an event that clients can cause as often as they like. LOG_GATE_LINES lines of it pass in a
+ * second. The next line that passes is preceded by `log.thinned event=EVENT lines=N` with the number of lines
+ * left out. At level debug all lines pass. All zero at first.
  */
 #define LOG_GATE_LINES 50
 
 struct log_gate {
 	int64_t window_ms; /* start of the second that is counted */
-	int64_t lines;     /* in it */
-	int64_t left_out;  /* and not told yet */
+	int64_t lines;     /* in that second */
+	int64_t left_out;  /* and not yet reported */
 };
 
-/* Whether a line of it is to be written now. */
+/* Whether to write a line of this event now. */
 bool log_gate(struct log *log, struct log_gate *gate, enum log_level level, const char *event)
 	__attribute__((warn_unused_result));
 

@@ -1,10 +1,11 @@
 /*
- * memory: how much of it the daemon has, whether that is as much as it may, and what goes back to the system.
+ * memory: how much memory the daemon uses, whether that is more than the limit, and when free memory goes
+ * back to the system.
  *
- *     statm, malloc ──look──▶ full ──▶ admission: nobody new, core: nothing new
+ *     statm, malloc ──look──▶ full ──▶ admission: no new clients, core: nothing new
  *
- * The driver looks at the end of its turns. A look costs some microseconds; only past the limit the heap is
- * asked as well, since memory that was freed and not returned is no reason to refuse anybody.
+ * The driver looks at the end of its turns. A look at statm costs some microseconds. The heap is examined
+ * only past the limit: memory that was freed but not yet returned to the system must not refuse a client.
  */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
@@ -15,35 +16,35 @@
 
 struct log;
 
-#define MEMORY_LOOK_MS   10                 /* between two looks, */
-#define MEMORY_HEAP_MS   100                /* at the heap, */
-#define MEMORY_TRIM_MS   1000               /* and between two trims */
-#define MEMORY_TELL_MS   10000              /* it is told again that memory is short */
-#define MEMORY_AHEAD     ((size_t)8 << 20)  /* more than the rise can be had, or memory is short */
-#define MEMORY_TRIM_LESS ((size_t)16 << 20) /* after a load that was so much more what is free goes back */
+#define MEMORY_LOOK_MS   10                 /* between two looks at statm */
+#define MEMORY_HEAP_MS   100                /* between two looks at the heap */
+#define MEMORY_TRIM_MS   1000               /* between two trims */
+#define MEMORY_TELL_MS   10000              /* between two log lines that say that memory is short */
+#define MEMORY_AHEAD     ((size_t)8 << 20)  /* must be free beyond the rise, else memory is short */
+#define MEMORY_TRIM_LESS ((size_t)16 << 20) /* a fall of the load that returns free memory */
 
 struct memory {
 	struct log *log;
 	int fd;           /* /proc/self/statm; -1: it cannot be read */
-	size_t limit;     /* bytes; 0: none */
+	size_t limit;     /* bytes; 0: no limit */
 	size_t resident;  /* bytes, at the last look */
-	size_t load_most; /* since the last trim */
+	size_t load_most; /* the highest load since the last trim, bytes */
 	int64_t look_at_ms;
 	int64_t heap_at_ms;
 	int64_t trim_at_ms;
 	int64_t tell_at_ms;
 	bool heap_full; /* at the last look at the heap */
-	bool full;      /* there is enough for what is there, and for nothing new */
+	bool full;      /* memory suffices for what exists, and for nothing new */
 };
 
-/* log is kept by reference. From now on big blocks go back to the system when they are freed. */
+/* log is kept by reference. From now on freed big blocks go back to the system. */
 void memory_init(struct memory *memory, struct log *log);
 void memory_done(struct memory *memory);
 void memory_set_limit(struct memory *memory, size_t bytes);
 
-/* The end of a turn. load: bytes of what comes and goes in masses, roughly; rise: bytes that what is there
- * may take besides for a moment. Returns when it wants to be called again at the latest; INT64_MAX: when
- * something has happened. */
+/* The end of a turn. load: a rough count of the bytes in objects that come and go in large numbers. rise:
+ * bytes that existing objects may need on top for a moment. Returns when it has to be called again at the
+ * latest; INT64_MAX: when something has happened. */
 int64_t memory_turn(struct memory *memory, int64_t now_ms, size_t load, size_t rise);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * notify: the two things a service manager and a service tell each other: state, and inherited sockets.
+ * notify: what a service manager and a service exchange: state, and inherited sockets.
  *
- * The sd_notify protocol (datagrams to $NOTIFY_SOCKET) and the LISTEN_FDS protocol, as documented in
- * sd_notify(3) and sd_listen_fds(3). Called by main and by the driver; without a service manager everything
- * here does nothing.
+ * It speaks the sd_notify protocol (datagrams to $NOTIFY_SOCKET) and the LISTEN_FDS protocol, as documented
+ * in sd_notify(3) and sd_listen_fds(3). main and the driver call it. Without a service manager it does
+ * nothing.
  */
 #ifndef BASE_NOTIFY_H
 #define BASE_NOTIFY_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct notify {
-	int fd;              /* -1: nobody listens */
+	int fd;              /* -1: no service manager */
 	int64_t watchdog_ms; /* send notify_watchdog() at least this often; 0: no watchdog */
 };
 
@@ -28,23 +28,24 @@ struct notify_fd {
 
 /*
  * Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them from the environment, so that no child
- * speaks in our name. -1 with errno when NOTIFY_SOCKET is set and no socket can be made; *notify is usable
- * and silent then.
+ * sends state in this daemon's name. -1 with errno if NOTIFY_SOCKET is set and no socket can be made; *notify
+ * is usable then, and sends nothing.
  */
 int notify_init(struct notify *notify) __attribute__((warn_unused_result));
 void notify_done(struct notify *notify);
 
-/* Best effort, like every datagram: they never wait, and a lost one is not told. status may be NULL. */
+/* Best effort, as with every datagram: sending never waits, and a lost datagram is not reported. status may
+ * be NULL. */
 void notify_ready(const struct notify *notify, const char *status);
-void notify_reloading(const struct notify *notify); /* notify_ready() when done */
-/* It takes most_ms at most: the manager is to wait for as long, if that is longer than it would. */
+void notify_reloading(const struct notify *notify); /* call notify_ready() when the reload is done */
+/* The end takes at most most_ms: the service manager extends its own timeout to that, if it is shorter. */
 void notify_stopping(const struct notify *notify, const char *status, int64_t most_ms);
 void notify_status(const struct notify *notify, const char *status);
 void notify_watchdog(const struct notify *notify);
 
 /*
- * Takes over the sockets that were passed (LISTEN_FDS, meant for us by LISTEN_PID) and removes the variables
- * from the environment. Returns how many, at most max; what is beyond is closed. 0: none.
+ * Takes over the sockets that were passed (LISTEN_FDS, if LISTEN_PID is this process) and removes the
+ * variables from the environment. Returns how many, at most max; further sockets are closed. 0: none.
  */
 size_t notify_take_fds(struct notify_fd *fds, size_t max);
 

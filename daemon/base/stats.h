@@ -1,7 +1,7 @@
 /*
  * stats: counters and gauges, listed once in stats.def.
  *
- * Adapters add to the fields directly (stats->master_calls++); the report reads them by index.
+ * Adapters add to the fields directly (stats->master_calls++); INFO reads them by index.
  */
 #ifndef BASE_STATS_H
 #define BASE_STATS_H

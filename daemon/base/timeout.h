@@ -1,10 +1,10 @@
 /*
- * timeout: rings once, after a while; for what is set nearly always and rings nearly never.
+ * timeout: rings once, after some time; for timeouts that are nearly always set and rarely ring.
  *
- * As long as any timer of libevent is set, each turn of the loop looks at the clock twice for its sake, and
- * the kernel sets up a timer of its own for each wait and takes it down again: together a fourteenth of a
- * hand-off. A timeout is a descriptor (timerfd) and costs something when it is set and when it rings. Its
- * time stands still while the host is suspended, like that of libevent's timers.
+ * While any timer of libevent is set, each turn of the loop reads the clock twice for it, and the kernel arms
+ * and disarms a timer of its own for each wait: together a fourteenth of a hand-off. A timeout is a
+ * descriptor (timerfd) and costs something only when it is set and when it rings. Like libevent's timers it
+ * does not count time in which the host is suspended.
  */
 #ifndef BASE_TIMEOUT_H
 #define BASE_TIMEOUT_H
@@ -14,12 +14,12 @@
 struct event_base;
 struct timeout;
 
-/* NULL: no memory or no descriptor, errno says which. */
+/* NULL: out of memory or descriptors, errno says which. */
 struct timeout *timeout_new(struct event_base *base, void (*ring)(void *arg), void *arg)
 	__attribute__((warn_unused_result));
 void timeout_free(struct timeout *timeout);
 
-/* Rings in so many ms, in a later turn even with 0. What was set before does not ring any more. */
+/* Rings after ms; even with 0 in a later turn. An earlier setting is forgotten. */
 void timeout_set(struct timeout *timeout, int64_t ms);
 
 #endif
