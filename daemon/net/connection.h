@@ -60,7 +60,7 @@ struct connections_limits {
 	struct request_limits request;
 	size_t output_bytes; /* not yet read by the client; a connection with more is cut */
 	/* Memory for input and output that wait, of all connections. Past it, a connection that keeps more
-	 * than its share is cut when it has its turn. 0: no limit */
+	 * than its share is cut when it is read or written, unless it is an administrator's. 0: no limit */
 	size_t buffer_bytes;
 };
 

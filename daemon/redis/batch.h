@@ -1,9 +1,9 @@
 /*
- * batch: calls that travel together, and queues of them. The pool is the only user.
+ * batch: calls that travel together, and queues of such batches. The pool is the only user.
  *
  *     group ──batch_of_group()──▶ batch ──▶ batches, first in, first out
  *
- * Memory comes from the reserve if there is none: no call could be answered honestly without.
+ * If memory runs out, it comes from the reserve: a call without a batch could get no truthful vote.
  */
 #ifndef REDIS_BATCH_H
 #define REDIS_BATCH_H
@@ -15,12 +15,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Calls that travel, or could not travel, together. Their names and slots follow them in memory. */
+/* Calls that are sent together, or could not be sent. Their names and slots follow them in memory. */
 struct batch {
 	struct batch *next;  /* in its queue */
-	struct vote *votes;  /* one for each call, when they are known and wait; else NULL */
-	bool acked;          /* what is answered counts only when replicas have acknowledged it */
-	const char *refused; /* it was not sent for this reason; NULL: for want of a link or of room */
+	struct vote *votes;  /* one for each call, while known votes are withheld; else NULL */
+	bool acked;          /* an answer counts only once replicas have acknowledged it */
+	const char *refused; /* why it was refused and not sent; NULL: no link, or no room */
 	size_t n;
 	struct call calls[];
 };
@@ -45,9 +45,9 @@ struct batches {
 
 void batches_init(struct batches *batches);
 void batches_put(struct batches *batches, struct batch *batch);
-/* NULL: there is none. */
+/* NULL: empty. */
 struct batch *batches_take(struct batches *batches);
-/* Frees what is left. */
+/* Frees the batches that are left. */
 void batches_done(struct batches *batches);
 
 #endif

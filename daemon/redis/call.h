@@ -1,22 +1,21 @@
 /*
- * call: the core's calls as Redis commands, and Redis' replies as votes.
+ * call: encodes the core's calls as Redis commands, and decodes Redis' replies as votes.
  *
  *     n calls of one operation ──call_encode()──▶ EVALSHA … ──▶ reply ──call_decode()──▶ n votes
  *
- * The pool and the simulator use it. Pure: no I/O, no clock, nothing kept between calls but memory for
- * arguments. What the scripts take and answer is written at the top of each file in lua/; encode and decode
- * follow it.
+ * The pool and the simulator use it. Pure: no I/O, no clock, no state between calls but memory for arguments.
+ * The top of each file in lua/ says what the script takes and answers; encode and decode follow it.
  *
- * Keys: the lease is NAMESPACE:{NAME}, or the rule's template with NAME as it is; beside it
- * NAMESPACE:{NAME}:q and :w (the queue), and :f (the fence) where names are fenced. In NAMESPACE:{…} the
+ * Keys: the lease is NAMESPACE:{NAME}, or the rule's template with NAME as it is. Beside it are
+ * NAMESPACE:{NAME}:q and :w (the queue) and, where names are fenced, :f (the fence). In NAMESPACE:{…} the
  * bytes % and } of NAME become %25 and %7D, so that the hash tag is the whole name. The node is
  * NAMESPACE:node, an inbox NAMESPACE:inbox:<daemon-id>.
  *
- * An exclusive lease is a string, its owner. Shared leases and permits are members of a group, a hash at the
- * same key: 'kind' says which, and each member, a daemon-id or the number of a permit, has its owner and a
- * deadline (lua/group.inc). GUARANTEES.md has all keys in one table.
+ * An exclusive lease is a string, its owner. Shared leases and permit leases are members of a group, a hash
+ * at the same key: 'kind' says which, and each member, a daemon-id or the number of a permit, has its owner
+ * and a deadline (lua/group.inc). GUARANTEES.md has all keys in one table.
  *
- * Calls that share a command share their earliest deadline, and where names are not fenced the highest of
+ * Calls in one command share the earliest of their deadlines and, where names are not fenced, the highest of
  * their token proposals.
  */
 #ifndef REDIS_CALL_H
@@ -30,28 +29,27 @@
 
 struct redisReply;
 
-#define CALL_GROUP_MAX      64 /* calls in one command: bounds the time a script keeps the master to itself */
-/* Permits in one command, unless a single call has more: what is slow about them is slow for each, and an
- * answer that names more of them than some ten thousand is larger than a master's answer may be (stream.h).
- */
+#define CALL_GROUP_MAX      64 /* calls in one command: bounds how long one script occupies the master */
+/* Permits in one command, unless a single call has more. The cost grows with each permit, and an answer that
+ * names more than some ten thousand of them exceeds the largest answer that is read (stream.h). */
 #define CALL_GROUP_PERMITS  2000
 #define CALL_DAEMON_ID_SIZE 33 /* 32 hexadecimal digits and NUL */
 
 /* An owner: a daemon-id, a colon, an attempt in base 32, and NUL. */
 #define CALL_OWNER_SIZE (CALL_DAEMON_ID_SIZE + 1 + 13)
 
-/* Of scripts, keys and owner texts: raised when what one release writes means something else to another.
- * Daemons of another format are a mismatch. GUARANTEES says how it is changed. */
+/* The format of scripts, keys and owner texts. It is raised if what one release writes means something else
+ * to another. A daemon of another format is a mismatch. GUARANTEES.md says how to change it. */
 #define CALL_FORMAT 1
 
-/* What every call of this daemon has in common. Strings are the caller's and outlive the last call_encode().
- */
+/* What all calls of this daemon have in common. The caller keeps the strings until after the last
+ * call_encode(). */
 struct call_settings {
 	const char *namespace_; /* without braces, not empty */
 	char daemon_id[CALL_DAEMON_ID_SIZE];
 	int64_t margin_ms;  /* J */
-	const char *layout; /* a short hash of all key templates; daemons with another one are a mismatch */
-	const char *about;  /* this daemon, for people: its host and version; NULL: nothing is known */
+	const char *layout; /* a short hash of all key templates; a daemon with another one is a mismatch */
+	const char *about;  /* host and version of this daemon, for people; NULL: unknown */
 	bool trusted;       /* HELLO admits without a guard: the embedded master after a recorded clean end */
 };
 
@@ -64,23 +62,24 @@ struct call_command {
 	const char **argv;
 	size_t *argvlen;
 
-	/* Private: the arguments' bytes, and room */
+	/* Private: the bytes of the arguments, and the room for them */
 	char *bytes;
 	size_t used;
 	size_t room;
 	size_t arg_room;
 };
 
-/* The owner of a lease as text, and its length. In base 32, so that the first 2^33 attempts of a daemon make
- * owners of at most 44 bytes: Redis keeps a value of that length in one piece with its object. With longer
- * ones acquire and release took it 4 % longer. */
+/* Writes the owner of a lease as text, and returns its length. The attempt is in base 32, so that the first
+ * 2^33 attempts of a daemon make owners of at most 44 bytes: Redis keeps a value of that length in one piece
+ * with its object. With longer ones acquire and release took it 4 % longer. */
 size_t call_owner(const char *daemon_id, uint64_t attempt, char out[CALL_OWNER_SIZE]);
 
 void call_command_init(struct call_command *command);
 void call_command_done(struct call_command *command);
 
-/* The texts of a call that are valid for one step of the core, the name first: a copy that lives longer has
- * to copy them, too. Returns how many. (The tag of a LATCH is valid until the vote has been given.) */
+/* Collects the texts of a call that are valid only for one step of the core, the name first, and returns how
+ * many. A copy of the call that lives longer has to copy them, too. (The tag of a LATCH is valid until its
+ * vote.) */
 #define CALL_TEXTS_MAX 6
 
 static inline size_t
@@ -100,27 +99,29 @@ call_texts(struct call *call, struct slice *texts[CALL_TEXTS_MAX])
 	return n;
 }
 
-/* Whether b may travel in the same command as a: same script, link and incarnation, and about names. */
+/* Whether b may travel in one command with a: both have the same script, link, incarnation and set of
+ * masters, ask for the same kind of answer, and are about names. */
 bool call_groups(const struct call *a, const struct call *b);
 
 /*
- * Makes the EVALSHA command for n calls that group, 1 <= n <= CALL_GROUP_MAX. False: out of memory, and the
- * command must not be sent.
+ * Encodes n calls as one EVALSHA command, 1 <= n <= CALL_GROUP_MAX; any two of them satisfy call_groups().
+ * False: out of memory, and the command must not be sent.
  */
 bool call_encode(struct call_command *command, const struct call_settings *settings, const struct call *calls,
 	size_t n) __attribute__((warn_unused_result));
 
-/* Whether the master does not know the script (SCRIPT FLUSH, restart): nothing was done. */
+/* Whether the master does not know the script (SCRIPT FLUSH, restart): then nothing was done. */
 bool call_noscript(const struct redisReply *reply);
 
 /*
- * Takes a reply apart into one vote per call. reply NULL: the answer was lost. Nothing in a reply is trusted:
- * what the script cannot have said is OUTCOME_UNKNOWN. Slices in votes point into the reply and the
- * calls and live as long as both.
+ * Decodes a reply into one vote per call. reply NULL: the answer was lost. No reply is trusted: whatever the
+ * script cannot have answered becomes OUTCOME_UNKNOWN. Slices in votes point into the reply and the calls and
+ * live as long as both.
  */
 void call_decode(const struct redisReply *reply, const struct call *calls, size_t n, struct vote *votes);
 
-/* A vote for a call that got no answer: UNSENT or UNKNOWN. why may be NULL, else it outlives the vote. */
+/* Makes the vote for a call without an answer: UNSENT or UNKNOWN. why may be NULL, else it outlives the
+ * vote. */
 void call_fail(const struct call *call, enum outcome outcome, const char *why, struct vote *vote);
 
 #endif

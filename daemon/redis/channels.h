@@ -1,8 +1,10 @@
 /*
- * channels: on which channels the ends of somebody else's locks are published, and which name each is about.
+ * channels: the channels on which Redisson publishes the end of its locks, and the name that each channel is
+ * about.
  *
- * Each inbox has those that it is subscribed to, and masters those that a further inbox would be. A channel
- * is Redisson's for the RLock of that name; two names may share one, as x and {x} do.
+ * Each inbox keeps the channels that it is subscribed to; masters keeps those for an inbox that is opened
+ * later. A channel is the one that Redisson uses for the RLock of that name. Two names may share a channel,
+ * as x and {x} do.
  */
 #ifndef REDIS_CHANNELS_H
 #define REDIS_CHANNELS_H
@@ -18,17 +20,19 @@ struct channels {
 	struct channel *all;
 };
 
-/* The channel of this name, for SUBSCRIBE; NULL: it is there already, or out of memory. Valid until removed.
- */
+/* Adds a name, and returns its channel, for SUBSCRIBE. NULL: the name was added before, or out of memory.
+ * Valid until the name is removed. */
 const char *channels_add(struct channels *channels, struct slice name);
 
-/* Forgets it, and calls back with the channel, for UNSUBSCRIBE, if it was there and no other name has it. */
+/* Removes a name, if it was added. If no other name has its channel, calls each() with the channel, for
+ * UNSUBSCRIBE. */
 void channels_remove(struct channels *channels, struct slice name,
 	void (*each)(void *arg, const char *channel), void *arg);
 
 #define CHANNELS_NAMES 2
 
-/* The names that a channel is about, of those that were added; how many. They are parts of its text. */
+/* Finds the names that were added and that this channel is about, and returns how many. They are parts of its
+ * text. */
 size_t channels_names(
 	const struct channels *channels, const char *channel, size_t n, struct slice names[CHANNELS_NAMES]);
 

@@ -1,11 +1,11 @@
 /*
- * ending: what the directory of a private master tells of the daemon that had it last: whether it ended
- * without locks, or else until when clients may rely on locks of it.
+ * ending: what the directory of a private master records of its last daemon: whether that daemon ended
+ * without locks, or else until when clients may rely on its locks.
  *
  * The record is one line in the file `ending`. A daemon writes it when it begins, from time to time while
- * there are holds, and when it ends; so what a killed daemon leaves is no earlier than what its clients were
- * told. Its deadlines are of CLOCK_BOOTTIME: they say something in the same boot alone. embedded is the only
- * user.
+ * there are holds, and when it ends. So the record of a killed daemon is no earlier than the deadlines that
+ * its clients were told. Deadlines are of CLOCK_BOOTTIME, and mean nothing in another boot. embedded is the
+ * only user.
  */
 #ifndef REDIS_ENDING_H
 #define REDIS_ENDING_H
@@ -13,37 +13,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ENDING_BYTES   160 /* of the line, with its end */
-#define ENDING_STEP_MS 250 /* deadlines are rounded up to that, so that few are written */
+#define ENDING_BYTES   160 /* of the line, line feed included */
+#define ENDING_STEP_MS 250 /* deadlines are rounded up to this, so that few are written */
 
 enum ending_kind {
-	ENDING_UNKNOWN, /* there is no record, or it cannot be read */
-	ENDING_CLEAN,   /* nobody relies on anything */
-	ENDING_HERE,    /* in this boot: a deadline says more */
-	ENDING_BEFORE   /* in another boot, or by another clock */
+	ENDING_UNKNOWN, /* no record, or an unreadable one */
+	ENDING_CLEAN,   /* no client relies on a lock */
+	ENDING_HERE,    /* of this boot: see until_ms */
+	ENDING_BEFORE   /* of another boot, or another clock */
 };
 
 struct ending {
 	enum ending_kind kind; /* of the last daemon */
-	int64_t until_ms;      /* HERE: nobody relies on its locks from then on */
-	int fd;                /* of the record, once it is this daemon's; -1: none */
-	int64_t written_ms;    /* the deadline in it */
-	char clock[96];        /* which CLOCK_BOOTTIME this is; "": unknown */
+	int64_t until_ms;      /* HERE: from then on no client relies on its locks */
+	int fd;                /* of the record, once this daemon has written it; -1: none */
+	int64_t written_ms;    /* the deadline in the record */
+	char clock[96];        /* names this CLOCK_BOOTTIME; "": unknown */
 };
 
-/* Reads what is there. */
+/* Reads the record of the last daemon. */
 void ending_read(struct ending *ending, int directory_fd);
 
-/* The record is this daemon's from now on, and says so after a power cut, too. False with errno: there is
- * none. */
+/* Replaces the record by one of this daemon, which survives a power cut, too. False with errno: there is no
+ * record. */
 bool ending_begin(struct ending *ending, int directory_fd, int64_t until_ms);
 
-/* Clients may rely on locks until then; earlier deadlines change nothing. Cheap if the record says so
- * already. False with errno: it cannot be written, and there is none any more. */
+/* Clients may rely on locks until until_ms; an earlier deadline changes nothing. Cheap if the record says so
+ * already. False with errno: it cannot be written, and there is no record any more. */
 bool ending_extend(struct ending *ending, int directory_fd, int64_t until_ms);
 
-/* The daemon ends; until_ms: no client relies on a lock from then on. clean: none does now, in whatever boot.
- * False with errno as before. */
+/* The daemon ends; from until_ms on no client relies on a lock. clean: none does already, in whatever boot.
+ * False with errno, as before. */
 bool ending_finish(struct ending *ending, int directory_fd, bool clean, int64_t until_ms);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * group: calls that wait for others to share a command with.
+ * group: calls that wait to share a command with others.
  *
  *     call, call, … ──▶ groups, one for each script ──close()──▶ commands
  *
- * Under load acquires and releases of many names arise by turns; one group alone would be closed at each
- * change. A name is in one open group at most, so that calls about a name leave in the order in which they
- * came; those about different names may overtake each other. A call about no name overtakes nothing and
- * nothing overtakes it.
+ * Under load acquires and releases of many names alternate; a single group would be closed at each change. A
+ * name is in at most one open group, so that calls about a name leave in the order in which they came; calls
+ * about different names may overtake each other. A call about no name overtakes none and is overtaken by
+ * none.
  *
- * The pool and the simulator use it. Pure. Memory comes from the reserve if there is none: no call could be
- * answered honestly without.
+ * The pool and the simulator use it. Pure. If memory runs out, it comes from the reserve: a call without a
+ * place could get no truthful vote.
  */
 #ifndef REDIS_GROUP_H
 #define REDIS_GROUP_H
@@ -23,36 +23,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of one script, link and memory of the master: call_groups(). Zero when it is empty for the first time. */
+/* Calls of one script, link and memory of the master; see call_groups(). All zero before its first use. */
 struct group {
 	size_t n;
 	int64_t permits; /* of all of them */
 	struct call *calls;
 	uint32_t hashes[CALL_GROUP_MAX]; /* of the names */
-	size_t offsets[CALL_GROUP_MAX];  /* of the names, each followed by its call's other texts, in: */
+	size_t offsets[CALL_GROUP_MAX];  /* of the names in texts; other texts follow each name */
 	char *texts;
 	size_t used;
 	size_t room;
 };
 
-/* All zero in the beginning. */
+/* All zero at first. */
 struct groups {
-	uint32_t open;          /* a bit for each that may have calls: the others need no look */
-	struct reserve reserve; /* filled by whoever can do without calls when it cannot be had */
+	uint32_t open;          /* a bit for each group that may have calls; the others need no look */
+	struct reserve reserve; /* filled by the user, which must do without calls if it cannot be filled */
 	struct group of[SCRIPT_COUNT];
 };
 
 /* Makes a command of a group and empties it with group_clear(). */
 typedef void group_close(void *arg, struct group *group);
 
-/* Copies the call and its texts; its key stays the caller's. Closes what has to leave before. */
+/* Copies the call and its texts; the caller keeps its key. Closes each group that has to leave before this
+ * call. */
 void groups_add(struct groups *groups, const struct call *call, group_close *close, void *arg);
-/* Closes all. */
+/* Closes all groups. */
 void groups_close(struct groups *groups, group_close *close, void *arg);
 bool groups_empty(const struct groups *groups);
 void groups_done(struct groups *groups);
 
-/* What was added, with texts and keys, until the next groups_add(). */
+/* The calls of the group, with texts and keys; valid until the next groups_add(). */
 const struct call *group_calls(struct group *group);
 void group_clear(struct group *group);
 

@@ -1,7 +1,7 @@
 /*
- * pool_inner: what the files of the pool know of each other; nobody else includes it.
+ * pool_inner: what the files of the pool share; no other file includes it.
  *
- *     pool.c ──▶ pool_lane.c     settings, inbox and sentinel there; links, batches and votes here
+ *     pool.c ──▶ pool_lane.c     pool.c: settings, inbox and sentinel; pool_lane.c: links, batches and votes
  */
 #ifndef REDIS_POOL_INNER_H
 #define REDIS_POOL_INNER_H
@@ -21,15 +21,15 @@ struct lane {
 	struct pool *pool;
 	unsigned index;
 	struct link *link;
-	bool up;            /* told to the driver */
-	size_t scripts_due; /* SCRIPT LOADs without an answer */
+	bool up;            /* reported to the driver */
+	size_t scripts_due; /* SCRIPT LOADs without an answer yet */
 	struct groups groups;
-	unsigned lone; /* commands for one name in a row, with at most one other under way; up to LONE_MIN */
+	unsigned lone; /* commands in a row for one name, with at most one other under way; up to LONE_MIN */
 	struct batches sent; /* under way, in the order of their answers */
-	struct batches kept; /* answered, but not told before replicas have acknowledged, in that order */
+	struct batches kept; /* answered, in that order; withheld until replicas have acknowledged */
 	unsigned commands;   /* not yet written */
 	unsigned waits;      /* WAITs under way */
-	bool wait_due;       /* something was sent that no WAIT is behind yet */
+	bool wait_due;       /* something was sent after the last WAIT */
 };
 
 struct pool {
@@ -37,20 +37,20 @@ struct pool {
 	void *arg;
 	struct log *log;
 	struct stats *stats;
-	char *strings; /* namespace, layout, about: behind call_settings */
+	char *strings; /* the texts that call_settings points to: namespace, layout, about */
 	char *where;
 	struct call_settings call_settings;
 	bool unguarded; /* trust never ends */
 	struct call_command command;
 	struct inbox *inbox;
-	struct sentinel *sentinel; /* NULL: the master has its place */
+	struct sentinel *sentinel; /* NULL: the master has a fixed address */
 	char *sentinel_name;
-	bool found;   /* the sentinels have said where it is */
-	bool doubted; /* what is there is no master */
+	bool found;   /* the sentinels have told where the master is */
+	bool doubted; /* the server there is no master */
 	struct replicas replicas;
-	int64_t wait_ms;     /* for their acknowledgement */
-	struct event *probe; /* asks whether they are back */
-	struct event *later; /* delivers the unsent */
+	int64_t wait_ms;     /* for the acknowledgement of replicas */
+	struct event *probe; /* checks whether replicas acknowledge again */
+	struct event *later; /* delivers the votes of unsent */
 	struct batches unsent;
 	unsigned lane_count;
 	struct lane lanes[POOL_LINKS_MAX];
@@ -63,25 +63,25 @@ void lane_close(struct lane *lane);
 /* See pool_end(). */
 void lane_end(struct lane *lane, const char *why);
 void lane_call(struct lane *lane, const struct call *call);
-/* What was called so far leaves now. */
+/* The calls so far are sent now. */
 void lane_flush(struct lane *lane);
 /* Asks the master for its replicas, if it can. */
 void lane_ask_replicas(struct lane *lane);
-/* Asks the replicas for their acknowledgement although nothing needs it. False: there is no way now. */
+/* Asks the replicas for an acknowledgement although no call needs one. False: not possible now. */
 bool lane_probe(struct lane *lane);
 
-/* pool.c. Answered in the next turn. */
+/* pool.c. The batch is answered in the next turn. */
 void pool_put_unsent(struct pool *pool, struct batch *batch);
-/* Those there are now; what the votes lead to waits for its own turn. */
+/* Answers the batches that are unsent now; calls that follow from their votes wait for their own turn. */
 void pool_tell_unsent(struct pool *pool);
-/* To the driver. */
+/* Gives the vote to the driver. */
 void pool_tell(struct pool *pool, const struct vote *vote);
-/* Sentinel hears of a failover sooner or later than we lose our connections: it is asked more often while
- * something is wrong. */
+/* Sentinel learns of a failover sooner or later than the daemon loses its connections: so Sentinel is asked
+ * more often while something is wrong. */
 void pool_watch(struct pool *pool);
-/* So many replicas acknowledged in time; -1: the master gave no number. True: that is enough. */
+/* This many replicas acknowledged in time; -1: the master gave no number. True: that is enough. */
 bool pool_judge(struct pool *pool, int64_t acknowledged);
-/* The answer to INFO replication. */
+/* Handles the answer to INFO replication. */
 void pool_read_info(struct pool *pool, const struct redisReply *reply);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * script: the Lua scripts of lua/, embedded at build time by lua/embed.
  *
- * One for each operation of call.h, in its order, and behind them those that do the same for shared leases
- * and permits, and for names that Redisson locks, too. Constant; used by call.c, the pool and the simulator.
+ * One for each operation of call.h, in its order, then those that do the same for shared leases and permit
+ * leases, then those for names that Redisson locks, too. Constant; call.c, the pool and the simulator use it.
  */
 #ifndef REDIS_SCRIPT_H
 #define REDIS_SCRIPT_H
@@ -18,15 +18,15 @@ struct script {
 	const char *text; /* for EVAL and SCRIPT LOAD */
 };
 
-/* GROUP_SCRIPT(op, script): what an operation is for members of a group; operations that are not here are the
- * same for all kinds. */
+/* GROUP_SCRIPT(op, script): the script of an operation for members of a group. Operations that are not listed
+ * use one script for all kinds. */
 #define GROUP_SCRIPTS(GROUP_SCRIPT)                                                                          \
 	GROUP_SCRIPT(ACQUIRE, group_acquire)                                                                 \
 	GROUP_SCRIPT(RENEW, group_renew)                                                                     \
 	GROUP_SCRIPT(RECLAIM, group_reclaim)                                                                 \
 	GROUP_SCRIPT(RELEASE, group_release)
 
-/* REDISSON_SCRIPT(op, script): what an operation is where Redisson locks the name, too. */
+/* REDISSON_SCRIPT(op, script): the script of an operation where Redisson locks the name, too. */
 #define REDISSON_SCRIPTS(REDISSON_SCRIPT)                                                                    \
 	REDISSON_SCRIPT(ACQUIRE, redisson_acquire)                                                           \
 	REDISSON_SCRIPT(RENEW, redisson_renew)                                                               \
@@ -48,7 +48,7 @@ enum script_id {
 
 extern const struct script scripts[SCRIPT_COUNT];
 
-/* The script of a call: of its operation, its lease's kind, and who else locks the name. */
+/* The script of a call, by its operation, the kind of its lease, and whether Redisson locks the name, too. */
 enum script_id script_of(const struct call *call);
 
 #endif
