@@ -1,5 +1,5 @@
 /*
- * admin: see admin.h. Every use is logged, with who it was.
+ * admin: see admin.h. Every use is logged, with the client.
  */
 #include "daemon/admin/admin.h"
 
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The fields of a log line that say who asked. */
+/* The fields of a log line that name the client. */
 #define ADMIN_WHO(who)                                                                                       \
 	log_number("by", (int64_t)(who)->id), log_text("address", (who)->peer.address),                      \
 		log_number("uid", (who)->peer.uid), log_number("pid", (who)->peer.pid),                      \

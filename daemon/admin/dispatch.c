@@ -1,5 +1,5 @@
 /*
- * dispatch: see dispatch.h. One table says who answers a verb; verbs of the core are marked in command.def.
+ * dispatch: see dispatch.h. One table has the handler of each verb; command.def marks the verbs of the core.
  */
 #include "daemon/admin/dispatch.h"
 
@@ -51,7 +51,7 @@ static context_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_MASTERS] = admin_masters,
 };
 
-/* Whether the command may be carried out; if not, the refusal is on its way. */
+/* Whether the command may be carried out. If not, the refusal was sent. */
 static bool
 dispatch_allows(struct connection *c, const struct command *command)
 {
@@ -67,7 +67,7 @@ dispatch_allows(struct connection *c, const struct command *command)
 		connection_error(c, CODE_ERR, "this is answered by a push: send HELLO 3 first");
 		return false;
 	}
-	/* Answers would not be told from events. */
+	/* In RESP2 an answer could not be told from an event. */
 	if (who->streams && who->protocol < 3 && !(flags & COMMAND_OPEN) && command->verb != VERB_PING) {
 		connection_error(c, CODE_ERR,
 			"this connection is a stream of events: only PING, RESET and QUIT, or send "
@@ -77,7 +77,7 @@ dispatch_allows(struct connection *c, const struct command *command)
 	return true;
 }
 
-/* The driver notes when it was; it has to look at the clock anyway. */
+/* The driver notes the time of the request, since it reads the clock anyway. */
 static void
 dispatch_core(struct context *context, struct connection *c, struct command *command)
 {
@@ -94,14 +94,14 @@ dispatch_core(struct context *context, struct connection *c, struct command *com
 	if (command->verb == VERB_BREAK) {
 		admin_log_break(context, c, command);
 	}
-	/* Whoever has closed his end asks for what there is now (PROTOCOL.md 1). */
+	/* A half-closed client wants an answer without a wait (PROTOCOL.md 1). */
 	if (connection_is_finished(c)) {
 		command->wait_ms = 0;
 	}
 	context->hooks->command(context->arg, c, command);
 }
 
-/* Answers what is not for the core. */
+/* Answers the verbs that are not for the core. */
 static void
 dispatch_here(struct context *context, struct connection *c, const struct command *command)
 {

@@ -97,7 +97,7 @@ events_of_user(const struct events *events, uint64_t user)
 	return count;
 }
 
-/* True: and c has its answer. */
+/* True: c was answered with the refusal. */
 static bool
 events_full(const struct events *events, struct connection *c)
 {

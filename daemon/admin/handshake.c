@@ -23,7 +23,7 @@ answer_ok(struct connection *c)
 	connection_written(c);
 }
 
-/* Keeps a text of the client's; an empty one takes it away. False: out of memory, and that was the answer. */
+/* Keeps a text of the client; an empty one removes it. False: out of memory; c was answered. */
 static bool
 text_keep(struct connection *c, char **place, struct slice text)
 {
@@ -37,7 +37,7 @@ text_keep(struct connection *c, char **place, struct slice text)
 	return true;
 }
 
-/* CLIENT SETNAME: the core says in its texts who is meant. */
+/* CLIENT SETNAME: the core names the client in its texts. */
 static bool
 label_keep(struct context *context, struct connection *c, struct slice label)
 {
@@ -75,7 +75,7 @@ handshake_echo(struct context *context, struct connection *c, const struct comma
 	connection_written(c);
 }
 
-/* A name that is no user's can be as long as a request: the log wants its beginning. */
+/* An unknown name can be as long as a request; the log gets its beginning. */
 static void
 handshake_log_wrongpass(struct context *context, struct connection *c, struct slice user)
 {
@@ -102,7 +102,7 @@ handshake_wrongpass(struct context *context, struct connection *c, struct slice 
 	}
 }
 
-/* The kernel's word stays: logging in never takes away what a local user may do. */
+/* Logging in never takes away rights that the kernel's word gives a local user. */
 static bool
 handshake_login(struct context *context, struct connection *c, const struct command *command)
 {
@@ -159,7 +159,7 @@ handshake_greet(struct context *context, struct connection *c)
 	connection_written(c);
 }
 
-/* What the core pushes while it believes that it can is written by the protocol that allows for it. */
+/* While the core believes that it can push, the connection speaks RESP3, which has pushes. */
 static void
 handshake_speak(struct context *context, struct connection *c, int protocol)
 {
@@ -173,7 +173,7 @@ handshake_speak(struct context *context, struct connection *c, int protocol)
 	}
 }
 
-/* Nothing of it counts unless all of it is fine. */
+/* Either all of HELLO takes effect, or none of it. */
 void
 handshake_hello(struct context *context, struct connection *c, const struct command *command)
 {
@@ -276,8 +276,8 @@ handshake_client_setname(struct context *context, struct connection *c, const st
 	}
 }
 
-/* A client may keep what it read until it is told of a change. Nothing that is answered here may be kept: a
- * lock is asked for each time. So there is never a change to tell of, and OK is the truth. */
+/* Client tracking tells a client of changes to what it has cached. No answer of this daemon may be cached: a
+ * lock is requested anew each time. So there is never a change to tell of, and OK is true. */
 void
 handshake_client_tracking(struct context *context, struct connection *c, const struct command *command)
 {

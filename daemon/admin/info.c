@@ -1,5 +1,5 @@
 /*
- * info: see info.h. One function per section, one table of sections.
+ * info: see info.h. Each section has a function; one table lists the sections.
  */
 #include "daemon/admin/info.h"
 
@@ -19,9 +19,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* What libraries take us for: they choose features by it. */
+/* The version that libraries see: they choose features by it. */
 #define INFO_REDIS_VERSION "7.0.0"
-/* All sections together are a tenth of it. */
+/* All sections together take a tenth of it. */
 #define INFO_BYTES_MAX     65536
 
 __attribute__((format(printf, 2, 3))) static void
@@ -143,7 +143,7 @@ info_stats(const struct context *context, struct buffer *text)
 	}
 }
 
-/* Names as Redis has them, where it has one. */
+/* The names are those of Redis, where it has one. */
 static void
 info_memory(const struct context *context, struct buffer *text)
 {
@@ -165,8 +165,8 @@ info_commandstats(const struct context *context, struct buffer *text)
 	}
 }
 
-/* What a Redis says that is a master and has no replicas: libraries look for a master here before they send
- * anything. */
+/* What a Redis master without replicas answers: libraries look for a master here before they send anything
+ * else. */
 static void
 info_replication(const struct context *context, struct buffer *text)
 {
@@ -178,8 +178,8 @@ info_replication(const struct context *context, struct buffer *text)
 	info_line(text, "repl_backlog_active:0");
 }
 
-/* Sections without a writer are Redis' own, and empty: programs made for Redis ask for them, and an error
- * would stop some. */
+/* Sections without a writer are those of Redis, and empty: programs made for Redis ask for them, and some
+ * would stop at an error. */
 static const struct {
 	const char *name;
 	void (*write)(const struct context *context, struct buffer *text);

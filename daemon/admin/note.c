@@ -29,15 +29,17 @@ log_absent(void)
 	return log_text(NULL, NULL);
 }
 
-/* The session may be gone when somebody reads this: so who it was stands here, too. */
+/* The session may have ended by the time an operator reads the line: so the line has the address of the
+ * client, too. */
 static struct log_field
 log_peer(const char *key, const char *text)
 {
 	return log_text(text[0] ? key : NULL, text);
 }
 
-/* There may be as many of them as there are names and sessions, and as clients like. Of each lock that was
- * lost somebody may have to know later, but of those that ended as their holder had it. */
+/* Clients can cause any number of these notes, up to one for each name and session, so they are thinned out.
+ * A lost lock is not, since an operator may have to know of each; but a hold that ended by its own LEASE or
+ * MAXHOLD is. */
 static bool
 note_is_of_many(const struct note *note)
 {
@@ -48,7 +50,7 @@ note_is_of_many(const struct note *note)
 void
 note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log)
 {
-	/* Of nearly all, and this is asked for each hold that begins or ends. */
+	/* Most notes are not logged, and this is called for each hold that begins or ends. */
 	if (!log_wants(log, note_rows[note->type].level))
 		return;
 	if (note_is_of_many(note) &&

@@ -1,12 +1,12 @@
 /*
  * report: see report.h.
  *
- * Lists come in pages: a request looks at a part, and its answer says where the next one begins. A cursor is
- * a number, and nothing is kept between two requests. Its upper half says which of two lists that follow each
- * other it is about: names and latches, or the holders and the waiters of a name.
+ * Lists come in pages: a request looks at a part of the list, and its answer says where the next page begins.
+ * The cursor is a number; no state is kept between requests. Its upper half says which of two consecutive
+ * lists it is in: names and latches, or holders and waiters of a name.
  *
- * How many elements an array has stands in front of them, so they are written aside first. Half of what a
- * client may leave unread is the most one answer holds; then the page ends.
+ * An array begins with the number of its elements, so the elements are written aside first. An answer holds
+ * at most half of what a client may leave unread; then the page ends.
  */
 #include "daemon/admin/report.h"
 
@@ -22,20 +22,21 @@
 
 #include <stdlib.h>
 
-/* Names, latches or sessions that one request looks at, and places where there might be some: about half of
- * these are written in half a millisecond. */
+/* Names, latches or sessions that one request looks at, empty places included: about half of these are
+ * written in half a millisecond. */
 #define REPORT_LOOKS 500
 
-/* Connections that CLIENT LIST tells of, likewise. */
+/* Connections that one CLIENT LIST looks at, for the same reason. */
 #define REPORT_CLIENTS 1000
 
-/* Of a holder or waiter, with room for a few that are longer. */
+/* For one holder or waiter, with room for some longer ones. */
 #define REPORT_HOLDER_BYTES 512
 
 /* Cursors of the second list begin here. */
 #define REPORT_SECOND (UINT64_C(1) << 32)
 
-/* A session has one connection as a rule; of many the latest are asked for a name. */
+/* A session has one connection as a rule. If it has many, at most this many of the latest are looked at for a
+ * label. */
 #define REPORT_LABEL_LOOKS 16
 
 struct report {
@@ -44,17 +45,17 @@ struct report {
 	int64_t now_ms;
 	struct buffer text; /* the elements */
 	size_t count;
-	size_t most;        /* elements */
-	size_t bytes;       /* of text */
+	size_t most;        /* limit of elements */
+	size_t bytes;       /* limit of the bytes in text */
 	struct glob *match; /* NULL: every name */
-	/* Of holders and waiters: */
+	/* For holders and waiters: */
 	size_t looks;         /* left */
-	uint64_t first, last; /* shares of holders, the last one exclusive; see report_share() */
-	uint64_t ticket;      /* of the last waiter of the page before, then of this one */
-	bool more;            /* waiters come behind it */
+	uint64_t first, last; /* shares of holders, last not included; see report_share() */
+	uint64_t ticket;      /* of the last waiter of the page before, then of this page */
+	bool more;            /* further waiters follow */
 };
 
-/* What CLIENT SETNAME said, of a session: the core knows sessions, not the names of their connections. */
+/* The CLIENT SETNAME of a session: the core knows sessions, but not the names of their connections. */
 struct label {
 	struct context *context;
 	const char *text; /* NULL: none */
@@ -70,7 +71,7 @@ label_look(void *arg, conn_id conn)
 	return !label->text && --label->looks > 0;
 }
 
-/* Of a session without connections it is what the last one called itself. */
+/* For a session without connections, the label of its last one. */
 static const char *
 report_label(const struct report *report, session_id session, const struct peer *peer)
 {
@@ -98,7 +99,7 @@ report_begin(
 	buffer_init(&report->text, bytes * 2);
 }
 
-/* Whether there may be another element. */
+/* Whether another element may be written. */
 static bool
 report_has_room(const struct report *report)
 {
@@ -106,7 +107,7 @@ report_has_room(const struct report *report)
 	       !report->text.failed;
 }
 
-/* One more is written; whether there may be another. */
+/* Counts one element. Whether another may be written. */
 static bool
 report_more(struct report *report)
 {
@@ -122,7 +123,7 @@ report_end(struct report *report, struct connection *c)
 	glob_free(report->match);
 }
 
-/* Whether all could be written; else c has another answer. */
+/* Whether all elements could be written; if not, c was answered with an error. */
 static bool
 report_is_whole(struct report *report, struct connection *c)
 {
@@ -181,9 +182,9 @@ write_holder(struct report *report, struct buffer *b, const struct hold_view *ho
 	reply_write_pair_bulk(b, "why", hold->why);
 }
 
-/* The order of permits, and of who waits for a latch, may change from page to page. So a page has those whose
- * ids, scattered over the numbers below REPORT_SECOND, fall into its share of these: it is as wide as it
- * takes for about as many as fit. */
+/* The order of permits, and of the waiters for a latch, may change between pages. So the ids are scattered
+ * over the numbers below REPORT_SECOND, and a page has those in its share of these numbers. The share is wide
+ * enough for about as many as fit into a page. */
 static void
 report_share(struct report *report, uint64_t cursor, size_t count)
 {
@@ -323,14 +324,14 @@ write_lease(struct report *report, struct buffer *out, const struct resource_vie
 	}
 }
 
-/* The holders of this page, and when there are no more of them, the first waiters. The next cursor. */
+/* Writes the holders of this page and, after the last holder, the first waiters. Returns the next cursor. */
 static uint64_t
 inspect_queue(struct report *report, uint64_t cursor, const struct resource_view *view, size_t *holders,
 	size_t *bytes)
 {
 	const struct core *core = report->context->core;
 	uint64_t next = REPORT_SECOND;
-	report->bytes /= 2; /* each has half the room */
+	report->bytes /= 2; /* each list gets half of it */
 	if (cursor < REPORT_SECOND) {
 		report_share(report, cursor, view->holds);
 		core_each_hold(core, report->now_ms, view->name, report_hold, report);
@@ -406,7 +407,7 @@ report_lock(void *arg, const struct resource_view *view)
 	struct report *report = arg;
 	const struct hold_view *hold = view->held ? &view->hold : &nobody;
 	struct buffer *b = &report->text;
-	/* What is merely kept for who comes next is nobody's. */
+	/* A name that is only reserved for a next holder has no holder to show. */
 	if ((view->holds == 0 && view->waiters == 0) ||
 		(report->match && !glob_takes(report->match, view->name))) {
 		return true;
@@ -443,7 +444,7 @@ report_latch(void *arg, const struct latch_view *view)
 	return report_more(report);
 }
 
-/* The cursor of the next page, and this one. */
+/* Sends the cursor of the next page, and this page. */
 static void
 report_send_page(struct report *report, struct connection *c, uint64_t next)
 {
@@ -457,7 +458,7 @@ report_send_page(struct report *report, struct connection *c, uint64_t next)
 	report_send_array(report, c);
 }
 
-/* First the names, then the latches. */
+/* The names come first, then the latches. */
 static uint64_t
 locks_page(struct report *report, uint64_t cursor)
 {

@@ -1,5 +1,5 @@
 /*
- * clock: reads of CLOCK_BOOTTIME and CLOCK_REALTIME. Used by every adapter; keeps no state.
+ * clock: reads CLOCK_BOOTTIME and CLOCK_REALTIME. Every adapter uses it; it keeps no state.
  */
 #include "daemon/base/clock.h"
 

@@ -1,6 +1,6 @@
 /*
- * log: composes a line and offers it to the descriptor once. Called by adapters and main; never waits, never
- * raises a signal, never changes the flags of a descriptor that other programs share.
+ * log: composes a line and offers it to the descriptor once. Adapters and main call it. It never waits, never
+ * raises a signal, and never changes the flags of a descriptor that other programs share.
  */
 #include "daemon/base/log.h"
 
@@ -27,7 +27,7 @@ static const struct {
 #undef LOG_LEVEL
 };
 
-/* A line under construction. What does not fit is cut; the end is kept free for "..." and the line feed. */
+/* A line under construction. What does not fit is cut; room is reserved for "..." and the line feed. */
 struct line {
 	char bytes[LOG_LINE_MAX];
 	size_t n;
@@ -39,7 +39,7 @@ struct line {
 static void
 line_put(struct line *line, const char *p, size_t n)
 {
-	/* Whole or not at all, so that no escape sequence and no character is cut in half. */
+	/* Appended whole or not at all, so that no escape sequence and no character is cut in half. */
 	if (line->cut || n > LOG_LINE_MAX - LINE_TAIL - line->n) {
 		line->cut = true;
 		return;
@@ -62,7 +62,7 @@ line_print(struct line *line, const char *format, ...)
 	line_put(line, text, (size_t)n);
 }
 
-/* Length of the well-formed, printable UTF-8 character at p; 0: escape this byte. */
+/* The length of the well-formed, printable UTF-8 character at p; 0: this byte has to be escaped. */
 static size_t
 printable(const unsigned char *p, size_t n)
 {
@@ -84,7 +84,7 @@ printable(const unsigned char *p, size_t n)
 		return 0;
 	if (length == 4 && (point < 0x10000 || point > 0x10ffff))
 		return 0;
-	/* Control characters, line separators and the marks that reorder what is read. */
+	/* Control characters, line separators, and marks that change the direction of text. */
 	if (point < 0xa0 || (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
 		point == 0x200e || point == 0x200f || point == 0x061c)
 		return 0;
@@ -172,14 +172,14 @@ line_end(struct line *line)
 	line->bytes[line->n++] = '\n';
 }
 
-/* One attempt. A full pipe or file, a reader that went away or stopped reading: the line is dropped. */
+/* Tries once. If the pipe or file is full, or its reader has gone or does not read, the line is dropped. */
 static bool
 log_offer(struct log *log, const struct line *line)
 {
 	struct pollfd poller = {.fd = log->fd, .events = POLLOUT};
 	ssize_t n;
 
-	/* LOG_LINE_MAX is PIPE_BUF: a pipe that polls writable takes a whole line at once. */
+	/* LOG_LINE_MAX is PIPE_BUF: a pipe that polls as writable takes a whole line at once. */
 	if (log->fd < 0 || poll(&poller, 1, 0) != 1 || !(poller.revents & POLLOUT) ||
 		(poller.revents & (POLLERR | POLLNVAL)))
 		return false;
@@ -206,7 +206,7 @@ log_count(struct log *log, bool out)
 	}
 }
 
-/* Errors always pass: they are rare, and the limit is there so that they can be found. */
+/* Errors always pass: they are rare, and the limit must not hide them. */
 static bool
 log_admit(struct log *log, enum log_level level)
 {

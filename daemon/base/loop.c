@@ -1,5 +1,5 @@
 /*
- * loop: see loop.h. The driver calls it; it must never decide anything.
+ * loop: see loop.h. The driver calls it. It decides nothing.
  */
 #include "daemon/base/loop.h"
 
@@ -23,10 +23,10 @@ struct loop {
 	const struct loop_hooks *hooks;
 	void *arg;
 	int timer;
-	int64_t armed_ms; /* what the timer is set to; INT64_MAX: not at all */
+	int64_t armed_ms; /* the time the timer is set to; INT64_MAX: not set */
 	int64_t wanted_ms;
 	struct event alarm;
-	struct timeout *timeout; /* NULL: nobody wants a tick */
+	struct timeout *timeout; /* NULL: no tick */
 	int64_t tick_ms;
 	struct event signals[LOOP_SIGNALS];
 };
@@ -36,7 +36,7 @@ timer_set(struct loop *loop, int64_t at_ms)
 {
 	struct itimerspec spec = {0};
 	if (at_ms != INT64_MAX) {
-		int64_t at = at_ms > 0 ? at_ms : 1; /* all zero would disarm it */
+		int64_t at = at_ms > 0 ? at_ms : 1; /* zero would disarm the timer */
 		spec.it_value.tv_sec = (time_t)(at / 1000);
 		spec.it_value.tv_nsec = (long)(at % 1000) * 1000000;
 	}
@@ -46,8 +46,8 @@ timer_set(struct loop *loop, int64_t at_ms)
 	loop->armed_ms = at_ms;
 }
 
-/* Setting the timer back costs a system call, ringing early costs one at most: it is only ever set forward.
- */
+/* To move the timer costs a system call, and an early ring costs at most one: so the timer is only ever moved
+ * to an earlier time. */
 void
 loop_alarm_at(struct loop *loop, int64_t at_ms)
 {

@@ -1,6 +1,6 @@
 /*
- * memory: see memory.h. Other libraries than glibc say nothing of their heap, and return what is freed as
- * they see fit.
+ * memory: see memory.h. With another libc than glibc the heap cannot be examined, and freed memory is
+ * returned when that libc does so.
  */
 #include "daemon/base/memory.h"
 
@@ -18,11 +18,11 @@
 #endif
 #endif
 
-/* A block of so much is mapped by itself, and unmapped when it is freed. By default glibc raises the
- * threshold to what was freed last, and then keeps megabytes in a heap that somebody's few bytes at its end
- * hold up. */
+/* A block of this size is mapped by itself, and unmapped when it is freed. By default glibc raises this
+ * threshold to the size that was freed last; then a few bytes in use at the end of the heap keep megabytes
+ * from the system. */
 #define BIG_BYTES (128 * 1024)
-/* What is free at the end of the heap stays there up to so much: what one turn frees the next one wants. */
+/* Up to this much free memory stays at the end of the heap: the next turn needs what one turn frees. */
 #define TOP_BYTES (4 * 1024 * 1024)
 
 #ifdef HEAP_IS_GLIBC
@@ -33,7 +33,7 @@ heap_init(void)
 	mallopt(M_TRIM_THRESHOLD, TOP_BYTES);
 }
 
-/* Bytes that are in use, of what the heap has from the system. */
+/* The bytes of the heap that are in use. */
 static size_t
 heap_used(size_t resident)
 {
@@ -90,7 +90,7 @@ memory_set_limit(struct memory *memory, size_t bytes)
 	memory->heap_at_ms = 0;
 }
 
-/* The second number, in pages. */
+/* The second number of statm, in pages. */
 static void
 memory_read(struct memory *memory)
 {
@@ -106,7 +106,7 @@ memory_read(struct memory *memory)
 	}
 }
 
-/* Whether some more can be had. The block is neither written to nor kept. */
+/* Whether this much more can be allocated. The block is neither written to nor kept. */
 static bool
 memory_ahead(size_t bytes)
 {
@@ -125,7 +125,7 @@ memory_is_used_up(struct memory *memory, int64_t now_ms)
 	}
 	if (now_ms >= memory->heap_at_ms) {
 		memory->heap_at_ms = now_ms + MEMORY_HEAP_MS;
-		/* It takes a little less to end than to begin. */
+		/* The state ends at a lower level than it begins. */
 		size_t spare = memory->limit / (memory->heap_full ? 8 : 16);
 		memory->heap_full = heap_used(memory->resident) >= memory->limit - spare;
 	}
@@ -145,7 +145,7 @@ memory_tell(struct memory *memory, int64_t now_ms, bool used_up)
 		log_text("text", "no new clients, locks and latches; what is there goes on"));
 }
 
-/* Whether so much has ended that it is worth while to give back what is free. */
+/* Whether the load has fallen by enough to return free memory. */
 static bool
 memory_has_fallen(struct memory *memory, size_t load)
 {

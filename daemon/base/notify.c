@@ -1,6 +1,6 @@
 /*
- * notify: speaks to the service manager. Called by main and the driver; never waits and never fails loudly,
- * since a service runs as well without one.
+ * notify: see notify.h. main and the driver call it. It never waits, and an error here stops nothing: the
+ * service runs without a service manager, too.
  */
 #include "daemon/base/notify.h"
 
@@ -17,7 +17,7 @@
 
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
 
-/* Digits only, 0 when it is not a number: these come from the environment. */
+/* Digits only; 0 if it is not a number: the text comes from the environment. */
 static unsigned long long
 parse_number(const char *text)
 {
@@ -47,7 +47,7 @@ take_watchdog_ms(void)
 	return usec < 2000 ? 1 : (int64_t)(usec / 2000);
 }
 
-/* A path, or an abstract name written with '@'. */
+/* where: a path, or an abstract name written with '@'. */
 static int
 notify_connect(const char *where)
 {
@@ -111,7 +111,7 @@ notify_send(const struct notify *notify, const char *state, const char *status)
 	assert(n >= 0);
 	if ((size_t)n >= sizeof message)
 		n = sizeof message - 1;
-	/* Lost when the manager is behind; the next one says the same. */
+	/* Lost if the manager is behind; the next message has the same contents. */
 	if (send(notify->fd, message, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return;
 }
@@ -128,7 +128,7 @@ notify_reloading(const struct notify *notify)
 	char state[64];
 	struct timespec ts;
 
-	/* The manager compares this with the time it sent the reload: CLOCK_MONOTONIC by its protocol. */
+	/* The manager compares this with the time of its reload request: CLOCK_MONOTONIC, by the protocol. */
 	if (clock_gettime(CLOCK_MONOTONIC, &ts) != 0)
 		return;
 	snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%lld\n",
@@ -157,7 +157,7 @@ notify_watchdog(const struct notify *notify)
 	notify_send(notify, "WATCHDOG=1\n", NULL);
 }
 
-/* The next of the names separated by ':' in *names; moves *names on. */
+/* Copies the next of the names in *names, which ':' separates, and moves *names on. */
 static void
 take_name(const char **names, char out[NOTIFY_NAME_MAX + 1])
 {

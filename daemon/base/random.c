@@ -1,5 +1,5 @@
 /*
- * random: numbers from getrandom(2), buffered. Used by the driver and by main; never seeded, never
+ * random: numbers from getrandom(2), buffered. The driver and main use it. It is never seeded and never
  * repeatable.
  */
 #include "daemon/base/random.h"
@@ -29,7 +29,8 @@ random_next(struct random *random)
 		do
 			n = getrandom(random->buffer, sizeof random->buffer, 0);
 		while (n < 0 && errno == EINTR);
-		/* Secrets come from here: without the kernel's randomness there is nothing safe to do. */
+		/* The numbers are used as secrets: without the kernel's randomness there is no safe way
+		 * on. */
 		if (n != (ssize_t)sizeof random->buffer)
 			abort();
 		random->left = NUMBERS;

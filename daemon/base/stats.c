@@ -1,6 +1,5 @@
 /*
- * stats: the table behind the fields of struct stats. Called by whoever reports them; never writes any but
- * to clear them all.
+ * stats: the table of the fields of struct stats. INFO calls it. It changes no field, except to clear all.
  */
 #include "daemon/base/stats.h"
 

@@ -1,6 +1,6 @@
 /*
- * timeout: see timeout.h. Called by links and whoever else has to look after something now and then; must
- * never ring from within its own interface.
+ * timeout: see timeout.h. Links and other rooms with periodic checks call it. It must never ring from within
+ * its own interface.
  */
 #include "daemon/base/timeout.h"
 
@@ -18,7 +18,7 @@ struct timeout {
 	void *arg;
 };
 
-/* Set again since it came: then there is nothing to be read. */
+/* If the timeout was set again since the event came, there is nothing to read. */
 static void
 timeout_came(evutil_socket_t fd, short what, void *arg)
 {
@@ -70,7 +70,7 @@ timeout_set(struct timeout *timeout, int64_t ms)
 
 	assert(ms >= 0);
 	if (ms == 0)
-		spec.it_value.tv_nsec = 1; /* all zero would silence it */
+		spec.it_value.tv_nsec = 1; /* zero would disarm it */
 	failed = timerfd_settime(timeout->fd, 0, &spec, NULL);
 	assert(!failed);
 	(void)failed;

@@ -1,6 +1,6 @@
 /*
- * access: see access.h. The verbs that log in call it; it must never tell by its timing how much of a
- * password was right.
+ * access: see access.h. The verbs that log in call it. Its timing must not reveal how much of a password was
+ * right.
  */
 #include "daemon/net/access.h"
 
@@ -74,7 +74,7 @@ access_find(const struct access *access, struct slice name)
 	return NULL;
 }
 
-/* Looks at every byte of what was given, wherever the first difference is. */
+/* Compares every byte of the given password, wherever the first difference is. */
 static bool
 password_equal(struct slice given, const char *right)
 {
@@ -90,7 +90,7 @@ const struct access_user *
 access_login(const struct access *access, struct slice name, struct slice password)
 {
 	const struct access_user *user = access_find(access, name);
-	/* An unknown user costs a comparison too, so that names cannot be told by timing. */
+	/* An unknown user costs a comparison too, so that timing does not reveal which names exist. */
 	bool equal = password_equal(password, user ? user->password : "no such user");
 	return user && equal ? user : NULL;
 }

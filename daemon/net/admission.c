@@ -1,5 +1,6 @@
 /*
- * admission: see admission.h. Nobody here waits for a client: who is turned away gets one line, if it fits.
+ * admission: see admission.h. It never waits for a client: a refused client gets one line, if the socket
+ * takes it.
  */
 #include "daemon/net/admission.h"
 
@@ -40,7 +41,7 @@ admission_set_short_of_memory(struct admission *admission, bool short_of_memory)
 	admission->short_of_memory = short_of_memory;
 }
 
-/* However many are turned away, it is one line in a while. */
+/* Writes at most one line per ADMISSION_TELL_MS, however many clients are refused. */
 static void
 admission_tell(struct admission *admission, const char *why)
 {
@@ -91,7 +92,7 @@ unauthenticated_leave(struct admission *admission, struct identity *who)
 	}
 }
 
-/* The oldest stranger makes way at once: one that does not read must not linger. False: there is none. */
+/* Closes the oldest stranger at once, without waiting for it to read. False: there is none. */
 static bool
 unauthenticated_evict(struct admission *admission)
 {
@@ -112,7 +113,7 @@ unauthenticated_evict(struct admission *admission)
 	return true;
 }
 
-/* One more is about to come. */
+/* Closes a stranger if one more would exceed their share. */
 static void
 unauthenticated_make_room(struct admission *admission)
 {
@@ -175,8 +176,8 @@ admission_full(const struct admission *admission)
 	       admission->limits.clients;
 }
 
-/* Whether there is room, and for whom it counts: a seat for a local user, none for an administrator beyond
- * the limits. False: refused. */
+/* Whether there is room, and for whom the client counts: *seat is set for a local user, and NULL for an
+ * administrator beyond the limits. False: refused. */
 static bool
 admission_seat(
 	struct admission *admission, int fd, bool local, const struct peer *peer, struct quota_seat **seat)

@@ -1,6 +1,6 @@
 /*
- * connection: see connection.h. The driver and the verbs' handlers call it; it must never call a hook from
- * within what a hook may call, and never wait for a client.
+ * connection: see connection.h. The driver and the handlers of verbs call it. A function that a hook may call
+ * must never call a hook, and none may wait for a client.
  */
 #include "daemon/net/connection_inner.h"
 
@@ -23,7 +23,7 @@ connection_line_up(struct connection *c)
 	fair_queue_put(&c->set->fair_queue, &c->place, FAIR_QUEUE_READY);
 }
 
-/* It has requests that may be served, or nothing but its end is left. */
+/* The connection has requests that may be served, or only its end is left. */
 static void
 connection_mark_pending(struct connection *c)
 {
@@ -33,7 +33,7 @@ connection_mark_pending(struct connection *c)
 	}
 }
 
-/* A connection that is over is told and freed at the end of a turn. */
+/* A connection that is over is reported and freed at the end of a turn. */
 void
 connection_cut(struct connection *c, enum end end, const char *why)
 {
@@ -49,7 +49,7 @@ connection_cut(struct connection *c, enum end end, const char *why)
 	event_del(&c->event);
 }
 
-/* Nothing more comes from the client, but something is still due to it. */
+/* Whether the client has half-closed, while a push is still due to it. */
 static bool
 connection_lingers(const struct connection *c)
 {
@@ -62,7 +62,7 @@ connection_can_serve(const struct connection *c)
 	return c->state == CONNECTION_OPEN && !c->waits && buffer_length(&c->out) < c->set->out_bytes;
 }
 
-/* A client whose requests are not served is read only until so much of them waits. */
+/* While the requests of a client are not served, it is read only up to CONNECTION_IN_BYTES. */
 static bool
 connection_reads(const struct connection *c)
 {
@@ -70,8 +70,8 @@ connection_reads(const struct connection *c)
 	return c->readable && !c->eof && !full;
 }
 
-/* What to wait for. A client that is not read at the moment is watched all the same: for its end (EPOLLRDHUP)
- * and for errors, which libevent delivers as EV_READ. */
+/* Sets the events to wait for. A client that is not read now is still watched for its end (EPOLLRDHUP) and
+ * for errors, which libevent delivers as EV_READ. */
 void
 connection_arm(struct connection *c)
 {
@@ -108,8 +108,8 @@ connection_hangup_end(const struct connection *c)
 	return c->identity.local && c->identity.release ? END_GONE : END_ABANDONED;
 }
 
-/* An end of file in good order ends the holds if the listener says so: a Unix socket by default, since its
- * peer is a local process unless it is a proxy; TCP only by configuration. */
+/* Whether a regular end of file ends the holds depends on the listener: on a Unix socket it does by default,
+ * since the peer is a local process unless it is a proxy; on TCP only by configuration. */
 static enum end
 connection_eof_end(const struct connection *c)
 {
@@ -139,9 +139,9 @@ connection_write(struct connection *c)
 }
 
 /*
- * After its socket took what it would: counts the memory of what is left. Each client alone is within its
- * limits; thousands that ask for long lists and read none of them, or send all but the end of long requests,
- * are not.
+ * Called once the socket has taken what it could: counts the memory of the rest. One client alone stays
+ * within its limits, but thousands of clients that request long lists and read none of them, or send long
+ * requests without their ends, do not.
  */
 static void
 connection_count_kept(struct connection *c)
@@ -176,7 +176,7 @@ connection_flush(struct connection *c)
 	connection_arm(c);
 }
 
-/* Of all, but called when one has written, too. */
+/* For all connections; it is in this file since a single connection calls it, too. */
 void
 connections_flush(struct connections *set)
 {
@@ -286,8 +286,8 @@ connection_owe(struct connection *c)
 	c->owed++;
 }
 
-/* A wait may have been cancelled through another connection of its session: then one more is due than comes,
- * and CONNECTION_OWED_S ends it. */
+/* A wait may have been cancelled through another connection of its session. Then one push more is due than
+ * will come, and CONNECTION_OWED_S ends that. */
 void
 connection_paid(struct connection *c)
 {
@@ -327,8 +327,9 @@ connection_drop_fd(struct connection *c)
 }
 
 /*
- * A descriptor belongs to the request it came with: once nothing is left to serve, that one is served. What
- * is kept until then is bounded, since limits.clients does not count it.
+ * A descriptor belongs to the request it came with: if no bytes are left to serve, that request has been
+ * served. The number of descriptors that are kept until then is bounded, since limits.clients does not count
+ * them.
  */
 static void
 connection_settle_fd(struct connection *c)
@@ -363,7 +364,7 @@ connection_refuse(struct connection *c, const struct reply *error)
 	connection_close(c, END_ABANDONED, "protocol error");
 }
 
-/* What the request that was parsed costs to serve, about; in words of requests. */
+/* Serves the parsed request. Returns its approximate cost, in words of requests. */
 static size_t
 connection_serve_one(struct connection *c)
 {
@@ -376,7 +377,7 @@ connection_serve_one(struct connection *c)
 	return words;
 }
 
-/* Serves what is in data; returns how much of it is done with. */
+/* Serves the requests in data; returns the number of bytes that were used. */
 static size_t
 connection_serve_bytes(struct connection *c, char *data, size_t n)
 {
@@ -408,17 +409,17 @@ connection_serve_bytes(struct connection *c, char *data, size_t n)
 			connection_mark_pending(c);
 		}
 	} else if (connection_can_serve(c) && c->eof && c->owed == 0) {
-		/* What is left is a part of a request, and the rest of it will not come. */
+		/* What is left is a part of a request whose rest will not come. */
 		connection_close(c, connection_eof_end(c), "end of file");
 	}
 	return used;
 }
 
-/* Serves what was read and not served yet. */
+/* Serves bytes that were read before and not yet served. */
 static void
 connection_serve_kept(struct connection *c)
 {
-	/* An empty buffer has no memory; at the end of file it still has to be found empty. */
+	/* An empty buffer has no memory. At the end of file the parser still has to find it empty. */
 	char *data = buffer_length(&c->in) > 0 ? buffer_bytes(&c->in) : c->set->scratch;
 	c->pending = false;
 	size_t used = connection_serve_bytes(c, data, buffer_length(&c->in));
@@ -427,7 +428,7 @@ connection_serve_kept(struct connection *c)
 	connection_settle_fd(c);
 }
 
-/* Takes what was read: served right from where it lies, unless something is waiting before it. */
+/* Takes the bytes that were read: serves them in place, unless older bytes wait. */
 static void
 connection_take(struct connection *c, size_t n)
 {
@@ -446,16 +447,15 @@ connection_take(struct connection *c, size_t n)
 	} else {
 		connection_settle_fd(c);
 	}
-	/* Nothing in and nothing out is the rule. */
+	/* As a rule nothing is left in either buffer. */
 	if (c->in.room + c->kept > 0 && c->state == CONNECTION_OPEN) {
 		connection_count_kept(c);
 	}
 }
 
 /*
- * One passed descriptor is kept, the latest, until the requests it came with are served. A read that brings
- * less than it could has brought all there was, unless the end of file, or what was sent with another
- * descriptor, comes behind it.
+ * Only the latest passed descriptor is kept, until the requests it came with are served. A short read has
+ * read everything that was there, unless an end of file or another descriptor comes after it.
  */
 static ssize_t
 connection_receive(struct connection *c)
@@ -474,7 +474,7 @@ connection_receive(struct connection *c)
 	return n;
 }
 
-/* Looks how far the other end has gone: closed for good, or only done with sending. */
+/* Finds out whether the client has closed the connection or half-closed it. */
 static void
 connection_watch(struct connection *c)
 {
@@ -528,7 +528,7 @@ connection_stalled(struct connection *c)
 	}
 }
 
-/* Reads or serves, and sees to what comes next. */
+/* Reads or serves, then prepares what comes next. */
 static void
 connection_go_on(struct connection *c)
 {
@@ -544,7 +544,7 @@ connection_go_on(struct connection *c)
 	if (c->pending || connection_reads(c)) {
 		connection_line_up(c);
 	}
-	/* Its end is not told twice: it may have come already. */
+	/* The end of file may have been reported already, and is not reported twice. */
 	if (c->readable && !connection_reads(c)) {
 		c->readable = !c->eof;
 		connection_watch(c);
@@ -573,7 +573,7 @@ connection_serve(struct connection *c)
 	connection_arm(c);
 }
 
-/* Noted only, so that connections_serve() knows whose turns come next. */
+/* Only notes the event, so that connections_serve() knows which connections come next. */
 static void
 connection_happened(int fd, short what, void *arg)
 {

@@ -16,9 +16,9 @@
 #define ARRIVED_ROOM_MIN 64
 #define CACHE_LINE_BYTES 64
 #define EXPECT_AHEAD     4
-#define EXPECT_MIN       128 /* of fewer, what is needed is in a cache already */
+#define EXPECT_MIN       128 /* with fewer, what is needed is in a cache already */
 
-/* A buffer may fill up in one go: what is read beyond a request that is not complete. */
+/* The size that a buffer may reach at once: the bytes read beyond an incomplete request. */
 static size_t
 in_bytes_max(const struct connections *set)
 {
@@ -35,7 +35,7 @@ connections_set_limits(struct connections *set, const struct connections_limits 
 		set->out_bytes = CONNECTION_OUT_BYTES;
 	}
 	TAILQ_FOREACH (c, &set->all, entry) {
-		/* A lower limit is for what comes: what waits already stays. */
+		/* A lower limit counts for new bytes: those that wait already may stay. */
 		size_t in = buffer_length(&c->in);
 		size_t out = buffer_length(&c->out);
 		c->in.max = in_bytes_max(set) > in ? in_bytes_max(set) : in;
@@ -63,7 +63,7 @@ connections_new(struct event_base *base, const struct connections_limits *limits
 	return set;
 }
 
-/* Bytes left unread would make the kernel send a reset, which can overtake our last words. */
+/* Unread bytes would make the kernel send a reset, which can overtake the last answer. */
 static void
 connection_discard(struct connection *c)
 {
@@ -120,7 +120,7 @@ connections_limits(const struct connections *set)
 	return &set->limits;
 }
 
-/* Room for one more of which something arrives. */
+/* Makes room for the arrivals of one more connection. */
 static int
 connections_widen(struct connections *set)
 {
@@ -183,7 +183,7 @@ connection_renumber(struct connection *c)
 	}
 	roster_remove(&set->roster, c->identity.id);
 	c->identity.id = ++set->last_id;
-	c->owed = 0; /* to the one it was */
+	c->owed = 0; /* those were due to the old session */
 	TAILQ_REMOVE(&set->all, c, entry);
 	TAILQ_INSERT_TAIL(&set->all, c, entry);
 	return 0;
@@ -219,7 +219,7 @@ connections_each(struct connections *set, bool (*each)(void *arg, struct connect
 	}
 }
 
-/* What is read of it and changed with each request. */
+/* The part that each request reads and changes. */
 static void
 connection_prefetch(const struct connection *c)
 {
@@ -229,7 +229,8 @@ connection_prefetch(const struct connection *c)
 	}
 }
 
-/* Memory for the next ones is on its way while one is served: each look finds where the one after it goes. */
+/* Fetches the memory of the next connections while one is served. Each step finds the address for the one
+ * after it. */
 static void
 connections_expect(const struct connections *set, size_t at)
 {
@@ -257,7 +258,7 @@ connections_next(struct connections *set, enum fair_queue_line line)
 	return place ? (struct connection *)((char *)place - offsetof(struct connection, place)) : NULL;
 }
 
-/* Where nobody waits from the turn before, they are served as they come. */
+/* If no connection is left over from the turn before, the arrived ones are served in order of arrival. */
 static void
 connections_take_arrived(struct connections *set)
 {
@@ -278,7 +279,7 @@ connections_take_arrived(struct connections *set)
 	set->arrived_count = 0;
 }
 
-/* Those that become ready meanwhile have their turn in the next one. */
+/* Connections that become ready meanwhile have their turn in the next call. */
 void
 connections_serve(struct connections *set, int64_t until_ns)
 {
@@ -313,7 +314,8 @@ void
 connections_turn(struct connections *set, int64_t until_ns)
 {
 	connections_flush(set);
-	/* More than wait to be written at a time: when memory is short a refusal still finds room. */
+	/* The store has more buffers than can wait to be written at a time, so a refusal still finds one if
+	 * memory is short. */
 	if (set->store.n < CONNECTION_WRITE_COUNT) {
 		buffer_store_fill(&set->store);
 	}

@@ -34,8 +34,8 @@ fair_queue_done(struct fair_queue *queue)
 	(void)queue;
 }
 
-/* Few users have connections at a time, and one is looked up only for a connection that comes or logs in: a
- * list does. */
+/* A list, since few users are connected at a time, and a user is looked up only when a connection comes or
+ * logs in. */
 static struct fair_queue_user *
 fair_queue_user_of(struct fair_queue *queue, uint64_t number)
 {

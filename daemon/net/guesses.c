@@ -6,9 +6,9 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#define NETWORK_BYTES 8 /* of an IPv6 address: a host chooses the rest */
+#define NETWORK_BYTES 8 /* of an IPv6 address; a host chooses the rest itself */
 
-/* A text of an address: 10.0.0.1:5, [2001:db8::1]:5, [fe80::1%eth0]:5 */
+/* Reads the text of an address: 10.0.0.1:5, [2001:db8::1]:5, [fe80::1%eth0]:5 */
 static void
 source_tcp(const char *text, unsigned char from[16])
 {
@@ -21,7 +21,7 @@ source_tcp(const char *text, unsigned char from[16])
 	if (inet_pton(AF_INET, host, from + 12) == 1) {
 		from[10] = from[11] = 0xff;
 	} else if (inet_pton(AF_INET6, host, from) != 1) {
-		memset(from, 0, 16); /* all that have none are one */
+		memset(from, 0, 16); /* clients without an address count as one */
 	} else if (!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)from)) {
 		memset(from + NETWORK_BYTES, 0, 16 - NETWORK_BYTES);
 	}
@@ -34,13 +34,13 @@ source_of(const struct peer *peer, bool local, unsigned char from[16])
 		source_tcp(peer->address, from);
 		return;
 	}
-	/* No address looks like this: it would be of a network, and has something behind it. */
+	/* No address is stored like this: the second half of an IPv6 network is zero. */
 	memset(from, 0, 16);
 	from[15] = 1;
 	memcpy(from, &peer->uid, sizeof(peer->uid));
 }
 
-/* Its place; guesses->count: it has none. */
+/* The index of its place; guesses->count: it has none. */
 static size_t
 guess_find(const struct guesses *guesses, const unsigned char from[16])
 {
@@ -67,7 +67,7 @@ guesses_wait_ms(const struct guesses *guesses, const struct peer *peer, bool loc
 	return guesses->list[at].paid_ms - credit_ms - now_ms;
 }
 
-/* A place for another address. */
+/* Finds a place for a new address. */
 static struct guess *
 guess_place(struct guesses *guesses, int64_t now_ms)
 {

@@ -1,5 +1,5 @@
 /*
- * listener: see listener.h. Accepting lives here, making the sockets in socket.c.
+ * listener: see listener.h. It accepts connections; socket.c makes the sockets.
  */
 #include "daemon/net/listener.h"
 
@@ -23,15 +23,15 @@ struct listener {
 	struct event_base *base;
 	const struct listener_hooks *hooks;
 	void *arg;
-	struct socket_place place; /* what to remove in the end */
+	struct socket_place place; /* to remove at the end */
 	int fd;
-	int reserve; /* given up for a moment to tell a client that there are no descriptors left; -1: none */
+	int reserve; /* closed for a moment to tell a client that no descriptors are left; -1: none */
 	bool local;
 	bool release;
 	bool started;
-	uid_t owner; /* of a Unix socket's file, */
+	uid_t owner; /* of the file of a Unix socket, */
 	dev_t device;
-	ino_t inode; /* and its inode; 0: not known */
+	ino_t inode; /* and its inode; 0: unknown */
 	char address[SOCKET_ADDRESS_MAX];
 };
 
@@ -53,7 +53,8 @@ listener_resume(int fd, short what, void *arg)
 	event_add(&listener->ready, NULL);
 }
 
-/* No descriptor for the next client: take the reserve, say so, and let it go. */
+/* No descriptor is left for the next client: frees the reserve, accepts the client with it, tells it why, and
+ * closes it. */
 static void
 listener_apologise(struct listener *listener)
 {
@@ -81,7 +82,7 @@ listener_pause(struct listener *listener, int error)
 	listener->hooks->paused(listener->arg, listener, error);
 }
 
-/* The client went away before it was accepted; accept4() passes on what befell its connection. */
+/* The client went away before it was accepted; accept4() returns the error of its connection. */
 static bool
 error_is_of_client(int error)
 {
@@ -204,7 +205,7 @@ listener_free(struct listener *listener)
 	}
 	event_del(&listener->ready);
 	event_del(&listener->resume);
-	/* First out of sight, then closed: nobody finds a name that does not answer. */
+	/* Removed first, then closed: no client finds a socket that does not answer. */
 	if (listener->place.path && !listener_lost(listener)) {
 		unlink(listener->place.path);
 	}

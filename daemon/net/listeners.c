@@ -9,7 +9,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-/* inotify does not report everything that removes a socket, such as a mount over it. */
+/* inotify does not report everything that hides a socket, such as a mount over it. */
 #define LISTENERS_LOOK_MS 1000
 
 static void
@@ -30,7 +30,7 @@ listeners_stirred(int fd, short what, void *arg)
 	}
 }
 
-/* Without inotify the sockets are still looked at every LISTENERS_LOOK_MS. */
+/* Without inotify the sockets are still checked every LISTENERS_LOOK_MS. */
 static void
 listeners_watch(struct listeners *set, const struct listener *listener)
 {
@@ -54,7 +54,7 @@ listeners_watch(struct listeners *set, const struct listener *listener)
 		IN_CREATE | IN_DELETE | IN_MOVE | IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT);
 }
 
-/* Whether one of our sockets was renamed over another: connections still reach this daemon. */
+/* Whether one of these sockets was renamed over another: connections still reach this daemon. */
 static bool
 listeners_moved(const struct listeners *set, const struct listener *listener)
 {

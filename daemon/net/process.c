@@ -1,6 +1,6 @@
 /*
- * process: see process.h. The driver calls it; it must never trust a pid without its start time, and never
- * signal anybody.
+ * process: see process.h. The driver calls it. It must never trust a pid without its start time, and never
+ * send a signal.
  */
 #include "daemon/net/process.h"
 
@@ -33,7 +33,7 @@ struct watch {
 
 struct processes {
 	struct watch *watches;  /* by process */
-	struct watch *sessions; /* those that are bound, by session */
+	struct watch *sessions; /* bound processes, by session */
 	struct quota quota;
 	struct event_base *base;
 	process_ended *ended;
@@ -96,7 +96,7 @@ processes_count(const struct processes *set)
 	return HASH_COUNT(set->watches);
 }
 
-/* Reads a file of /proc whole and closes it with NUL; its length, or -1. */
+/* Reads a whole file of /proc and ends it with NUL. Returns its length, or -1. */
 static ssize_t
 proc_read(const char *path, char *out, size_t room)
 {
@@ -114,7 +114,7 @@ proc_read(const char *path, char *out, size_t room)
 	return got < 0 ? -1 : (ssize_t)n;
 }
 
-/* The number after a line's key, such as "Pid:"; false when there is no such line. */
+/* The number after the key of a line, such as "Pid:". False: no such line. */
 static bool
 proc_number(const char *text, const char *key, int64_t *out)
 {
@@ -133,7 +133,8 @@ proc_number(const char *text, const char *key, int64_t *out)
 	return true;
 }
 
-/* The pid a pidfd names in our namespace: > 0, 0: none here, -1: it ended. False: not a pidfd. */
+/* The pid of the process that a pidfd names, in this PID namespace: > 0; 0: not visible here; -1: it has
+ * ended. False: not a pidfd. */
 static bool
 pidfd_pid(int pidfd, int64_t *pid)
 {
@@ -143,8 +144,8 @@ pidfd_pid(int pidfd, int64_t *pid)
 	return proc_read(path, text, sizeof text) > 0 && proc_number(text, "Pid:", pid);
 }
 
-/* Field 22 of /proc/PID/stat, ticks after boot. The command's name before it may hold anything, ')' included.
- */
+/* Field 22 of /proc/PID/stat, ticks after boot. The name of the command, before it, may hold any character,
+ * ')' included. */
 static bool
 process_started(int64_t pid, uint64_t *out)
 {
@@ -167,7 +168,8 @@ process_started(int64_t pid, uint64_t *out)
 	return errno == 0 && end != at + 1;
 }
 
-/* Real and effective user both: whoever binds a process may later speak for its session. */
+/* Whether both the real and the effective user are uid: a client that binds a process may later speak for its
+ * session. */
 static bool
 process_is_of(int64_t pid, int64_t uid, bool *of)
 {
@@ -214,7 +216,7 @@ process_identify(int pidfd, int64_t uid, struct process *out, struct reply *erro
 	bool of = false;
 	int64_t again = -1;
 	bool seen = process_is_of(pid, uid, &of) && process_started(pid, &process.started);
-	/* As long as the pidfd still names it, the pid was not recycled while /proc was read. */
+	/* If the pidfd still names it, the pid was not recycled while /proc was read. */
 	if (!seen || !pidfd_pid(pidfd, &again) || again != pid) {
 		reply_error(error, CODE_ERR, "the process has ended, or /proc hides it from this daemon");
 		return -1;
@@ -270,7 +272,7 @@ processes_forget(struct processes *set, struct process process)
 	}
 }
 
-/* One more for this user; false: refused. */
+/* Takes a seat for one more process of this user. False: refused. */
 static bool
 processes_seat(struct processes *set, int64_t uid, struct quota_seat **seat, struct reply *error)
 {
@@ -332,7 +334,7 @@ processes_bind(struct processes *set, struct process process, session_id session
 	if (!watch || session == 0 || watch->session == session) {
 		return;
 	}
-	/* One that was bound to it before has ended by its silence. */
+	/* An earlier session of this process has ended by silence. */
 	if (watch->session != 0) {
 		HASH_DELETE(hh_session, set->sessions, watch);
 		free(watch->label);
@@ -341,7 +343,7 @@ processes_bind(struct processes *set, struct process process, session_id session
 	watch->session = session;
 	HASH_ADD(hh_session, set->sessions, session, sizeof watch->session, watch);
 	if (!watch->hh_session.tbl) {
-		watch->session = 0; /* goes without a label */
+		watch->session = 0; /* the session gets no label */
 	}
 }
 

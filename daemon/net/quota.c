@@ -79,7 +79,8 @@ quota_uid_number(int64_t uid)
 	return (uint64_t)uid + 1;
 }
 
-/* FNV-1a, apart from all uids. Names come from the configuration: nobody makes two of them meet. */
+/* FNV-1a, in a range without uids. Names come from the configuration, so no client can provoke a
+ * collision. */
 uint64_t
 quota_name_number(const char *name)
 {

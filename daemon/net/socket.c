@@ -1,5 +1,5 @@
 /*
- * socket: see socket.h. listener.c calls it; it must never remove a socket somebody answers on.
+ * socket: see socket.h. listener.c calls it. It must never remove a socket on which another instance answers.
  */
 #include "daemon/net/socket.h"
 
@@ -40,7 +40,7 @@ address_print(const union address *at, socklen_t n, char *out)
 		snprintf(out, SOCKET_ADDRESS_MAX, "[%s]:%u", host, ntohs(at->v6.sin6_port));
 		break;
 	case AF_UNIX:
-		/* Without a name, or with one outside the file system, there is nothing to print but that. */
+		/* A socket without a name, or with one outside the file system, has no address to print. */
 		snprintf(out, SOCKET_ADDRESS_MAX, "%s",
 			n > offsetof(struct sockaddr_un, sun_path) && at->local.sun_path[0] != '\0'
 				? at->local.sun_path
@@ -56,7 +56,7 @@ bool
 socket_address(int fd, char *out)
 {
 	union address at = {0};
-	socklen_t n = sizeof at - 1; /* sun_path stays closed by NUL */
+	socklen_t n = sizeof at - 1; /* NUL ends sun_path */
 	if (getsockname(fd, &at.any, &n) != 0) {
 		snprintf(out, SOCKET_ADDRESS_MAX, "?");
 		return false;
@@ -65,7 +65,7 @@ socket_address(int fd, char *out)
 	return at.any.sa_family == AF_UNIX;
 }
 
-/* Fills *at; its size, or 0 when the host is not a numeric address. */
+/* Fills *at and returns its size; 0: the host is not a numeric address. */
 static socklen_t
 address_tcp(const struct socket_settings *settings, union address *at)
 {
@@ -161,7 +161,7 @@ socket_listen_tcp(const struct socket_settings *settings, char *error, size_t er
 	return fd;
 }
 
-/* 1: somebody answers on the socket, 0: nobody, -1: it cannot be found out. */
+/* 1: a server answers on the socket, 0: none, -1: unknown. */
 static int
 unix_answers(const struct sockaddr_un *at)
 {
@@ -178,7 +178,7 @@ unix_answers(const struct sockaddr_un *at)
 	return why == ECONNREFUSED || why == ENOENT ? 0 : -1;
 }
 
-/* Makes way for bind(): only a socket that nobody answers on is removed. */
+/* Makes way for bind(): removes only a socket on which no server answers. */
 static int
 unix_clear(const struct sockaddr_un *at, char *error, size_t error_room)
 {
@@ -203,7 +203,8 @@ unix_clear(const struct sockaddr_un *at, char *error, size_t error_room)
 	return 0;
 }
 
-/* The directory of the socket, made if need be: whoever may write to it could put another socket in place. */
+/* Makes the directory of the socket if it does not exist. Refuses one that all users may write to: they could
+ * replace the socket. */
 static int
 unix_directory(const char *path, bool *made, char *error, size_t error_room)
 {
@@ -242,7 +243,8 @@ lock_is_current(int fd, const char *path)
 	       held.st_dev == seen.st_dev;
 }
 
-/* Between looking whether a socket is dead and binding our own, nobody else may do the same. */
+/* Locks, so that no other instance does the same between the check whether a socket is dead and the
+ * bind(). */
 static int
 unix_lock(const char *path, char *error, size_t error_room)
 {
@@ -263,7 +265,7 @@ unix_lock(const char *path, char *error, size_t error_room)
 		if (lock_is_current(fd, name)) {
 			return fd;
 		}
-		close(fd); /* its holder removed it before we locked it */
+		close(fd); /* its holder removed it before it was locked here */
 	}
 }
 
@@ -301,7 +303,7 @@ socket_set_rights(const struct socket_settings *settings, char *error, size_t er
 	return 0;
 }
 
-/* From bind() to listen() the socket is there for its owner alone, and refuses everybody. */
+/* Until listen() the socket refuses connections, and until its rights are set only its owner may connect. */
 static int
 unix_bind(
 	const struct socket_settings *settings, const struct sockaddr_un *at, char *error, size_t error_room)
