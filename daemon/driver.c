@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what happens to the core ---- */
+/* ---- events for the core ---- */
 
-/* The first n of the numbers. */
+/* Draws the first n of the random numbers. */
 static void
 driver_draw(struct driver *d, unsigned n)
 {
@@ -32,8 +32,8 @@ driver_draw(struct driver *d, unsigned n)
 }
 
 /*
- * A copy of this process, made while it runs (a machine's image, CRIU), has the same random state, in the
- * process and in its kernel. So the clock is mixed in: two processes seldom step in the same nanosecond.
+ * A copy of this process, made while it runs (the image of a machine, CRIU), has the same random state, in
+ * the process and in its kernel. So the clock is mixed in: two processes rarely step in the same nanosecond.
  */
 static struct now
 driver_now(struct driver *d)
@@ -49,7 +49,7 @@ driver_now(struct driver *d)
 	return now;
 }
 
-/* The daemon ends by itself, with an error status. Its clients are told before. */
+/* The daemon ends by itself, with an error status. Its clients are told first. */
 static void
 driver_fail(struct driver *d)
 {
@@ -76,8 +76,8 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 }
 
 /*
- * What was due by now comes first, however late the turn is: leases have expired and losses are told before
- * anything else is looked at (R3).
+ * What is due comes first, however late the turn is: expired leases are noticed and losses are told before
+ * any other event is handled (R3).
  */
 static void
 driver_timer(struct driver *d, struct now now)
@@ -204,7 +204,7 @@ driver_on_signal(void *arg, int number)
 		LOG_EVENT(d->log, LOG_INFO_LEVEL, "daemon.reload", log_text("why", "SIGHUP"));
 		driver_reload(d, text, sizeof text);
 	} else if (d->draining) {
-		d->stopped = true; /* asked twice: somebody is in a hurry */
+		d->stopped = true; /* a second signal: end at once */
 	} else {
 		driver_drain(d, NULL, 0);
 	}
@@ -229,7 +229,8 @@ driver_end_ms(const struct driver *d)
 	return d->linger_until_ms > d->drain_until_ms ? d->linger_until_ms : d->drain_until_ms;
 }
 
-/* Drained: everything that could be given back is, and everybody has been told. */
+/* Whether the drain is complete: everything that can be given back has been, and each client has been
+ * told. */
 static bool
 driver_is_done(const struct driver *d)
 {
@@ -246,8 +247,8 @@ driver_is_done(const struct driver *d)
 	       clock_ms() >= d->drain_until_ms;
 }
 
-/* If clients reach a successor at its socket, this daemon must not hold locks: both may have private masters.
- */
+/* If clients reach a successor at the socket of this daemon, this daemon must not hold locks: both may have
+ * private masters. */
 static void
 driver_look_out(struct driver *d)
 {
@@ -267,7 +268,7 @@ driver_look_out(struct driver *d)
 	driver_drain(d, NULL, 0);
 }
 
-/* No answer tells of a longer time than the longest lease. */
+/* No client is told of a time longer than the longest lease. */
 static void
 driver_rely(struct driver *d)
 {
@@ -284,8 +285,9 @@ driver_rely(struct driver *d)
 }
 
 /*
- * What has happened meanwhile. libevent asks for few events at once, until there were more: where clients
- * wait already, those who are still behind these few must not wait for several turns to be noticed.
+ * Notes what has happened meanwhile. libevent first asks the kernel for few events at once. So if clients
+ * were left over, the loop is turned until fewer come: clients behind these few must not wait for several
+ * turns to be noticed.
  */
 static void
 driver_listen_up(struct driver *d)
@@ -301,14 +303,14 @@ driver_listen_up(struct driver *d)
 	} while (left && noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns);
 }
 
-/* Bytes, roughly: what a lease or a wait takes, and a client besides its buffers; and what a lease takes for
- * a moment when many are renewed, lost or given back in one step, of which there is a bound. */
+/* Rough numbers of bytes: for a lease or a wait; for a client besides its buffers; and for a lease while many
+ * are renewed, lost or released in one step, with a bound for the whole step. */
 #define LEASE_BYTES  256
 #define CLIENT_BYTES 1024
 #define RISE_BYTES   4096
 #define RISE_MOST    ((size_t)64 << 20)
 
-/* Returns when it wants to look again. */
+/* Returns when it has to be called again at the latest. */
 static int64_t
 driver_look_at_memory(struct driver *d)
 {
@@ -331,7 +333,7 @@ driver_wake_by(int64_t *wake_at, int64_t ms)
 	}
 }
 
-/* When the next turn has to be, though nothing happens. */
+/* The time of the next turn if nothing happens before. */
 static int64_t
 driver_wake_at(struct driver *d)
 {
@@ -340,7 +342,7 @@ driver_wake_at(struct driver *d)
 	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
 	driver_wake_by(&wake_at, d->draining ? INT64_MAX : service_turn(&d->service, clock_ms()));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
-	/* The end of a connection can have been the end of the last hold. */
+	/* A connection that ended may have had the last hold. */
 	if (d->waits) {
 		driver_wake_by(&wake_at, core_drained(d->core) ? clock_ms() : d->waits_until_ms);
 	}
@@ -357,9 +359,9 @@ driver_turn(struct driver *d)
 	int64_t begun_ns = clock_ns();
 	connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
 	driver_rely(d);
-	masters_flush(d->masters); /* before the answers: the masters are at work while these are written */
+	masters_flush(d->masters); /* before the answers: the masters work while these are written */
 	connections_turn(d->connections, begun_ns + DRIVER_TURN_NS + DRIVER_ENDS_NS);
-	masters_flush(d->masters); /* what the ends of connections led to */
+	masters_flush(d->masters); /* calls that follow from the ends of connections */
 	loop_alarm_at(d->loop, driver_wake_at(d));
 	d->stats->turns++;
 }
@@ -387,7 +389,7 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	driver_draw(d, 2);
 	actions_init(&d->actions);
 	memory_init(&d->memory, log);
-	/* Twice as often as the service manager asks for. */
+	/* Twice as often as the service manager requires. */
 	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);
 	if (!d->loop) {
 		int why = errno;

@@ -1,5 +1,5 @@
 /*
- * driver_context: what the handlers of verbs ask of the driver; see context.h. A part of driver.c.
+ * driver_context: the hooks by which the handlers of verbs call the driver (context.h). A part of driver.c.
  */
 #include "daemon/driver_inner.h"
 
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* A session that is bound goes on without its connections, and whoever looks wants to know whose it is. */
+/* A bound session goes on without its connections, and reports show which client it belongs to. */
 void
 driver_keep_label(struct driver *d, conn_id id, const char *label)
 {
@@ -53,8 +53,7 @@ driver_no_pidfd(struct reply *error, int fd)
 	}
 }
 
-/* The process is watched before the core learns of it: then nothing can fail any more once it has answered.
- */
+/* The process is watched before the core learns of it: after the answer of the core nothing can fail. */
 static void
 driver_on_bind(void *arg, struct connection *c)
 {
@@ -87,7 +86,7 @@ driver_on_bind(void *arg, struct connection *c)
 	}
 }
 
-/* Masters are told apart by where they are and by the way to them, which the configuration says. */
+/* A master is identified by its place and the way to it, which the configuration tells. */
 static void
 driver_on_masters(void *arg, struct connection *c, const struct command *command)
 {
@@ -157,10 +156,10 @@ driver_on_reset(void *arg, struct connection *c)
 	driver_open(arg, c);
 }
 
-/* Stays for so long at most; the service manager is to have as much patience, and some more. */
+/* A drain takes at most the time it tells; the service manager is asked to wait this much longer. */
 #define NOTIFY_SPARE_MS 5000
 
-/* Nobody who holds is waited for any more. */
+/* Ends the wait for holders. */
 static void
 driver_end(struct driver *d)
 {
@@ -174,7 +173,8 @@ driver_end(struct driver *d)
 	listeners_close(&d->listeners);
 }
 
-/* Sockets stay open: whoever comes is told, and no other daemon is started for it meanwhile. */
+/* The sockets stay open: new clients are told of the drain, and no other daemon is started for them
+ * meanwhile. */
 static void
 driver_begin_wait(struct driver *d, int64_t wait_ms)
 {
@@ -215,7 +215,7 @@ int
 driver_reload(void *arg, char *text, size_t room)
 {
 	struct driver *d = arg;
-	/* It would listen again. */
+	/* A reload would open the sockets again. */
 	if (d->draining) {
 		snprintf(text, room, "the daemon is ending: reload the next one");
 		return -1;

@@ -1,7 +1,7 @@
 /*
  * main: reads the command line and the configuration, hands each room its settings, and runs the driver.
  *
- * The only place that sees conf/. It decides nothing about locks.
+ * The only room besides main_settings that reads conf/. It decides nothing about locks.
  */
 #include "conf/conf.h"
 #include "daemon/base/clock.h"
@@ -27,43 +27,43 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* Below errors; a busy daemon at level debug may say much. */
+/* Limits the lines below error; a busy daemon at level debug may write many. */
 #define MAIN_LOG_PER_SECOND 20000
-/* What the daemon needs besides one for each client and each bound session. */
+/* Descriptors that the daemon needs besides one for each client and each bound session. */
 #define MAIN_DESCRIPTORS    (128 + CONNECTION_KEPT_FDS + ADMISSION_ADMIN_ROOM)
 
 struct main {
 	struct options options;
-	struct conf *boot; /* as it was at the start: what needs a restart stays as it says */
-	struct conf *conf; /* the latest; may be boot */
+	struct conf *boot; /* as at the start; it keeps the values that need a restart */
+	struct conf *conf; /* the latest; may be the same as boot */
 	struct rule *rules;
 	struct log log;
 	int log_fd;
-	int64_t descriptors; /* as many as the system lets us have */
+	int64_t descriptors; /* as many as the system allows */
 	struct stats stats;
 	struct notify notify;
 	struct random random;
 	char daemon_id[33];
 	char where[CORE_MASTERS_MAX][SETTINGS_WHERE_MAX];
 	struct main_sentinel sentinels[CORE_MASTERS_MAX];
-	const char *addresses[CORE_MASTERS_MAX]; /* the same, as the core takes them */
+	const char *addresses[CORE_MASTERS_MAX]; /* of where, as the core takes them */
 	struct main_reach reach;
-	struct pool_settings pool; /* what all masters have in common */
+	struct pool_settings pool; /* the settings that all masters share */
 	char ways[CORE_MASTERS_MAX][MASTERSET_WAY_MAX];
-	const char *way_texts[CORE_MASTERS_MAX]; /* likewise */
+	const char *way_texts[CORE_MASTERS_MAX]; /* of ways, as the core takes them */
 	char *layout;
-	char about[HOST_NAME_MAX + 32]; /* this daemon, for people who look for it at the masters */
+	char about[HOST_NAME_MAX + 32]; /* host and version of this daemon, for people */
 	struct driver *driver;
 	struct embedded *embedded;
-	struct reaper *reaper; /* NULL: not process 1 */
+	struct reaper *reaper; /* NULL: this is not process 1 */
 	bool started;
 };
 
-/* What a reload says: "reloaded: a, b; needs a restart: c". */
+/* The answer of a reload: "reloaded: a, b; needs a restart: c". */
 struct change_list {
 	struct log *log;
-	bool masters_change; /* the set does, so that other masters are not for a restart alone */
-	bool masters;        /* they are others */
+	bool masters_change; /* the set can change without a restart, so other masters need none */
+	bool masters;        /* the masters differ */
 	char applied[CONTEXT_TEXT_MAX / 2];
 	char restart[CONTEXT_TEXT_MAX / 2];
 };
@@ -103,13 +103,13 @@ log_level_of(const struct main *m, const struct conf *conf)
 	};
 	enum log_level level = levels[conf->log.level];
 	if (m->options.log_level && !log_level_parse(m->options.log_level, &level)) {
-		level = levels[conf->log.level]; /* cannot be: main() has looked */
+		level = levels[conf->log.level]; /* cannot fail: main() has checked it */
 	}
 	return level;
 }
 
-/* Opens the log, again on every reload, so that files can be rotated. A disk without room for the file keeps
- * nobody from their locks. */
+/* Opens the log, again at each reload, so that files can be rotated. If the disk has no room for the file,
+ * locks are served all the same. */
 static int
 log_set(struct main *m, const struct conf *conf, char *error)
 {
@@ -158,7 +158,7 @@ static void
 change_note(void *arg, const struct conf_change *change)
 {
 	struct change_list *list = arg;
-	/* Passwords are taken up as they are. */
+	/* Passwords take effect at once. */
 	bool masters = list->masters_change && change->restart && strncmp(change->path, "masters", 7) == 0 &&
 		       change->path[7] != '-';
 	bool restart = change->restart && !masters;
@@ -181,8 +181,8 @@ conf_replace(struct main *m, struct conf *conf, struct rule *rules)
 	m->conf = conf;
 }
 
-/* Everything that can fail comes first; each step alone leaves the daemon in good order. What has changed is
- * told once it has. */
+/* Everything that can fail comes first, and after each step the daemon is consistent. Changes are reported
+ * once they have taken effect. */
 static int
 conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *error)
 {
@@ -201,7 +201,7 @@ conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *er
 	return 0;
 }
 
-/* A file that was refused: each error into the log, the first one and their number into the answer. */
+/* For a file that was refused: logs each error, and answers with the first error and their number. */
 static void
 errors_log(struct log *log, const struct conf_errors *errors, char *text, size_t room)
 {
@@ -242,7 +242,7 @@ main_reload(void *arg, char *text, size_t room)
 	struct conf_errors errors = {0};
 	struct change_list list = {.log = &m->log, .masters_change = !m->embedded};
 	char error[SETTINGS_ERROR_MAX] = "out of memory";
-	/* Also for a configuration that is refused: the file may have been rotated away. */
+	/* Also if the configuration is refused: the file of the log may have been rotated away. */
 	(void)log_set(m, m->conf, error);
 	struct conf *conf = config_load(&m->options, &errors);
 	if (!conf) {
@@ -334,7 +334,7 @@ driver_begin(struct main *m)
 				.started_ms = clock_ms(),
 				.margin_ms = conf->margin_ms,
 			},
-		/* A successor that sees this daemon guards its own master for as long as leases last. */
+		/* A successor that sees this daemon guards its own master until the leases have ended. */
 		.lingers = m->embedded != NULL,
 		.find_master = main_find_master,
 		.reach_master = main_reach_master,
@@ -391,7 +391,7 @@ sockets_begin(struct main *m)
 		error);
 }
 
-/* No shorter than the core's. */
+/* Not shorter than the guard of the core. */
 static int64_t
 main_guard_ms(const struct conf *conf)
 {
@@ -416,8 +416,8 @@ embedded_begin(struct main *m)
 	return m->embedded ? EX_OK : fail(m, EX_UNAVAILABLE, why);
 }
 
-/* Clients and bound sessions are descriptors: take what the system lets us have, and say so when that is too
- * little. */
+/* Clients and bound sessions are descriptors: raises the limit as far as the system allows, and logs if it
+ * stays too low. */
 static void
 descriptors_raise(struct main *m)
 {
@@ -441,9 +441,9 @@ descriptors_raise(struct main *m)
 }
 
 /*
- * A core dump would have the passwords in it. With a limit of 1 byte the kernel writes none and starts no
- * program that takes one. The process stays dumpable otherwise: PR_SET_DUMPABLE would take /proc/self/fdinfo
- * away, by which processes of bound sessions are known, and keep debuggers from a daemon that a user runs.
+ * A core dump would contain the passwords. With a limit of 1 byte the kernel writes none and starts no
+ * program that takes one. PR_SET_DUMPABLE is not used: it would hide /proc/self/fdinfo, which identifies the
+ * processes of bound sessions, and keep debuggers from a daemon that an ordinary user runs.
  */
 static void
 cores_forbid(void)
@@ -455,7 +455,7 @@ cores_forbid(void)
 	}
 }
 
-/* The host's name, and the version. */
+/* Writes the name of the host and the version. */
 static void
 about_make(struct main *m)
 {
@@ -534,7 +534,7 @@ static int
 main_serve(struct main *m)
 {
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a log that may not grow any more */
+	signal(SIGXFSZ, SIG_IGN); /* a log file at its size limit must not end the daemon */
 	cores_forbid();
 	int failed = main_begin(m);
 	if (!failed) {

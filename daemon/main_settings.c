@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rule with this very match; NULL: none. */
+/* The rule with exactly this match; NULL: none. */
 static const struct conf_rule *
 rule_find(const struct conf *conf, size_t count, const char *match)
 {
@@ -35,7 +35,7 @@ interop_of(const struct conf_rule *rule)
 	}
 }
 
-/* from NULL: what counts for names without a rule. */
+/* from NULL: the values for names without a rule. */
 static struct rule
 rule_make(const struct conf *conf, const struct conf_rule *from, const char *match)
 {
@@ -50,8 +50,8 @@ rule_make(const struct conf *conf, const struct conf_rule *from, const char *mat
 }
 
 /*
- * First the rules that decide which key a name has, as they were at the start, with what the configuration
- * says of them now; then its others; and the rest is for every other name.
+ * First come the rules of boot that decide which key a name has, with the other values as configured now.
+ * Then the other rules. The rest of the list is for all other names.
  */
 struct rule *
 settings_rules(const struct conf *conf, const struct conf *boot)
@@ -80,7 +80,8 @@ settings_rules(const struct conf *conf, const struct conf *boot)
 	return rules;
 }
 
-/* Escapes what separates the parts of a layout, so that no two layouts are written alike. */
+/* Escapes the characters that separate the parts of a layout, so that two layouts never have the same
+ * text. */
 static void
 put_plain(const char *before, const char *text, FILE *to)
 {
@@ -93,8 +94,8 @@ put_plain(const char *before, const char *text, FILE *to)
 	}
 }
 
-/* Whether a master that forgot is guarded, since one daemon that does not would admit it for all; and which
- * names have keys of another layout. */
+/* First whether a master that forgot is guarded, since one daemon without a guard would admit it for all;
+ * then which names have keys of another layout. */
 char *
 settings_layout(const struct conf *conf)
 {
@@ -122,7 +123,7 @@ settings_layout(const struct conf *conf)
 	return text;
 }
 
-/* One user gets all but a quarter, so that others find something left. */
+/* One user gets at most three quarters, so that others find something left. */
 static int64_t
 user_share(int64_t all, int64_t per_user)
 {
@@ -213,8 +214,8 @@ settings_place(const struct conf_master *master, struct pool_settings *pool, str
 	pool->db = master->url.database;
 }
 
-/* Another database is another memory. The name that sentinels know a master by is no part of the way: with
- * replicas-ack it does not matter which sentinels a daemon follows. */
+/* Another database is another memory. The name by which sentinels know a master is not a part of the way:
+ * with replicas-ack it does not matter which sentinels a daemon follows. */
 void
 settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX])
 {
@@ -228,7 +229,7 @@ settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX])
 		found && !master->sentinel.replicas_ack ? ",replicas-ack=no" : "");
 }
 
-/* Whether this name is the master's place; then *out is where it is. */
+/* Whether this name names the master; if so, *out is its place. */
 static bool
 master_named(const struct conf_master *master, struct slice name, struct master_place *out)
 {
@@ -252,7 +253,7 @@ conf_names(const struct conf *conf, struct slice name, struct master_place *out)
 	return false;
 }
 
-/* An address of a server that no configuration has: host:port or an absolute path, nothing else. */
+/* Copies the address of a server that no configuration has: host:port or an absolute path, nothing else. */
 static bool
 address_written(struct slice name, char where[SETTINGS_WHERE_MAX])
 {
@@ -274,7 +275,7 @@ address_written(struct slice name, char where[SETTINGS_WHERE_MAX])
 	return true;
 }
 
-/* NULL: none has one. */
+/* NULL: no master has a URL. */
 static const struct conf_master *
 first_with_url(const struct conf *conf)
 {
@@ -286,7 +287,7 @@ first_with_url(const struct conf *conf)
 	return NULL;
 }
 
-/* The way of the first master with a URL: other servers have the same database. */
+/* The way to the first master with a URL: other servers use the same database. */
 static void
 url_way(const struct conf *conf, char way[MASTERSET_WAY_MAX])
 {
@@ -331,7 +332,7 @@ conf_master_at(const struct conf *conf, const struct master_place *at)
 	return NULL;
 }
 
-/* A place of a set as it was written before members_place(). */
+/* Decodes a place of a set: the inverse of members_place(). */
 static void
 place_read(const char *place, char text[MASTERSET_PLACE_MAX])
 {
@@ -348,7 +349,7 @@ place_read(const char *place, char text[MASTERSET_PLACE_MAX])
 	text[n] = '\0';
 }
 
-/* "url" or "url,database=N". */
+/* Reads "url" or "url,database=N". */
 static bool
 way_read(const char *way, int *database)
 {

@@ -51,7 +51,7 @@ service_turn(struct service *s, int64_t now_ms)
 	if (!s->ready) {
 		return s->ready_by_ms;
 	}
-	/* What keeps locks away may say for how long: that is looked at though nothing happens. */
+	/* A view may tell for how long no lock can be had: so it is looked at even if nothing happens. */
 	s->look_at_ms = now_ms + SERVICE_LOOK_MS;
 	return view.available ? INT64_MAX : s->look_at_ms;
 }

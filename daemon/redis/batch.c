@@ -1,5 +1,5 @@
 /*
- * batch: see batch.h. Called by the pool; does no I/O.
+ * batch: see batch.h. The pool calls it; it does no I/O.
  */
 #include "daemon/redis/batch.h"
 
@@ -53,7 +53,7 @@ text_copy(struct slice *text, char **room)
 	*room += text->n;
 }
 
-/* A copy of calls and their texts, which have so many bytes, in one piece. */
+/* Copies calls and their texts, which have this many bytes, in one piece. */
 static struct batch *
 batch_new(struct reserve *reserve, const struct call *calls, size_t n, size_t bytes)
 {
@@ -98,7 +98,7 @@ batch_free(struct batch *batch)
 
 #define VOTE_TEXTS_MAX 7
 
-/* The texts of a vote but the name, which is that of its call. Returns how many. */
+/* Collects the texts of a vote without the name, which is that of its call. Returns how many. */
 static size_t
 vote_texts(struct vote *vote, struct slice *texts[VOTE_TEXTS_MAX])
 {

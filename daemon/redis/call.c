@@ -1,6 +1,6 @@
 /*
- * call: the core's calls as Redis commands; see call.h. Used by the pool and the simulator; must never do
- * I/O.
+ * call: encodes the core's calls as Redis commands; see call.h. The pool and the simulator use it. It must
+ * never do I/O.
  */
 #include "daemon/redis/call.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define ARGS_FIXED    27 /* EVALSHA sha n, and at most the arguments of HELLO */
-#define ARGS_PER_CALL 10 /* ACQUIRE of a share at N masters: 3 keys and 7 arguments, when terms differ */
+#define ARGS_PER_CALL 10 /* ACQUIRE of a share at N masters: 3 keys, 7 arguments, if all terms differ */
 
 void
 call_command_init(struct call_command *command)
@@ -128,8 +128,8 @@ terms_equal(const struct call *a, const struct call *b)
 	return a->ttl_ms == b->ttl_ms && a->block == b->block && a->queue_ms == b->queue_ms;
 }
 
-/* What most calls of a command have in common, once for each row of those that have, and how many these are
- * unless it is the last row. */
+/* The terms, once for each row of calls that have the same terms, and the number of calls in the row, unless
+ * it is the last row. */
 static void
 args_terms(struct call_command *command, const struct call *calls, size_t n, bool places)
 {
@@ -156,7 +156,7 @@ arg_shared(struct call_command *command, const struct call_settings *settings, c
 	call_command_end(command);
 }
 
-/* NAME in braces: one that needs no escape, as most, goes in one piece. */
+/* NAME in braces; a name without bytes to escape, as most are, is copied in one piece. */
 static void
 put_name(struct call_command *command, struct slice name)
 {
@@ -204,16 +204,16 @@ arg_lease(struct call_command *command, const struct call_settings *settings, co
 	call_command_end(command);
 }
 
-/* What a script takes: one letter for each KEYS and ARGV at its top, in its order. What each name
- * has goes letter by letter: the first for all names, then the next one for all. */
+/* The arguments of a script: one letter for each KEYS and ARGV at its top, in that order. The arguments of
+ * the names go letter by letter: the first letter for all names, then the second for all. */
 struct shape {
 	const char *keys; /* once: n node, r reclaimed */
 	const char
 		*name_keys; /* each: l lease, first; q queue, f fence; or c latch or b the bare name, alone */
-	const char *args;   /* once; see arg_one() and number_of() */
-	const char *name_args; /* each */
-	bool terms;            /* behind them: the ttl and block of all */
-	bool places;           /* with the queue's time */
+	const char *args;   /* once for all names; see arg_one() and number_of() */
+	const char *name_args; /* for each name */
+	bool terms;            /* then the ttl and block of all */
+	bool places;           /* the terms have the time in the queue, too */
 };
 
 static const struct shape shapes[SCRIPT_COUNT] = {
@@ -236,7 +236,7 @@ static const struct shape shapes[SCRIPT_COUNT] = {
 	[SCRIPT_REDISSON_RELEASE] = {"n", "b", "i", "o", false, false},
 };
 
-/* Where each name has a token counter of its own. */
+/* The arguments where each name has a token counter of its own. */
 static const struct shape fenced_shapes[SCRIPT_COUNT] = {
 	[SCRIPT_ACQUIRE] = {"n", "lqf", "mD-", "ot", true, true},
 	[SCRIPT_RENEW] = {"n", "lqf", "m-", "ot", true, false},
@@ -271,7 +271,7 @@ key_one(struct call_command *command, const struct call_settings *settings, cons
 	}
 }
 
-/* The key beside a lease under its native name, which is an argument already. */
+/* The key beside a lease under its native name, whose key is an argument already. */
 static void
 arg_beside(struct call_command *command, int lease, char what)
 {
@@ -282,7 +282,7 @@ arg_beside(struct call_command *command, int lease, char what)
 	call_command_end(command);
 }
 
-/* What each name has of this, the lease first. */
+/* The keys of each name, the lease first. */
 static void
 name_keys(struct call_command *command, const struct call_settings *settings, const struct call *calls,
 	size_t n, const char *what)
@@ -331,8 +331,8 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 	case 'R':
 		if (call->leaves)
 			return 0;
-		/* What is asked for until two thirds of a lease after the greeting ends before it (usable.h).
-		 */
+		/* A lease that is requested up to two thirds of a lease after the greeting ends before the
+		 * registration does (usable.h). */
 		return call->wanted_ms + call->wanted_ms * 2 / 3 + settings->margin_ms;
 	default:
 		assert(false && "a letter of a shape that means nothing");
@@ -432,7 +432,7 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	}
 }
 
-/* Enough for all arguments of these calls: each byte of a name may become three. */
+/* Enough bytes for all arguments of these calls: each byte of a name may become three. */
 static size_t
 bytes_needed(const struct call_settings *settings, const struct call *calls, size_t n)
 {
@@ -455,8 +455,8 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 	return bytes;
 }
 
-/* What is said once for all: the earliest deadline is every one's, no token lies below the highest proposal,
- * and the memory is one that has told the greatest mark. */
+/* What a command says once for all its calls: the earliest deadline holds for each call, no token is below
+ * the highest proposal, and the greatest mark identifies the memory for all. */
 static struct call
 call_common(const struct call *calls, size_t n)
 {
@@ -473,7 +473,7 @@ call_common(const struct call *calls, size_t n)
 	return common;
 }
 
-/* About a place in the queue, or that the time is to be told. */
+/* Whether the release also asks for a place in the queue, or for the time. */
 static bool
 release_says_more(enum script_id id, const struct call *call)
 {

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for everything is made before anything is written, so that writing cannot fail and nothing moves. */
+/* call_command: see call_command.h. Room for everything is made before anything is written, so that writing
+ * cannot fail and nothing moves. */
 bool
 call_command_reserve(struct call_command *command, size_t args, size_t bytes)
 {

@@ -1,5 +1,5 @@
 /*
- * channels: see channels.h. Called by the inbox and by masters; does no I/O.
+ * channels: see channels.h. The inbox and masters call it; it does no I/O.
  */
 #include "daemon/redis/channels.h"
 
@@ -19,7 +19,7 @@ struct channel {
 	char text[];
 };
 
-/* Redisson puts a name that has no braces into some, so that a cluster keeps everything about it together. */
+/* Redisson puts a name without braces into braces, so that a cluster keeps all its keys together. */
 static struct channel *
 channel_new(struct slice name)
 {
@@ -74,7 +74,7 @@ channels_names(
 	if (n <= strlen(PREFIX) || memcmp(channel, PREFIX, strlen(PREFIX)) != 0)
 		return 0;
 	whole = (struct slice){channel + strlen(PREFIX), n - strlen(PREFIX)};
-	/* Redisson puts a name without braces into braces, and takes one with braces as it is. */
+	/* Redisson puts a name without braces into braces, and uses a name with braces as it is. */
 	if (memchr(whole.p, '{', whole.n) && channel_find(channels, whole))
 		names[count++] = whole;
 	if (whole.n < 3 || whole.p[0] != '{' || whole.p[whole.n - 1] != '}')

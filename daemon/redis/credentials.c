@@ -31,7 +31,7 @@ credentials_set(struct credentials *c, const char *password)
 		password_free(copy);
 		return true;
 	}
-	/* Of several changes in a row the one before the first has worked. */
+	/* After several changes in a row, the password before the first change is the one that worked. */
 	if (c->changed)
 		password_free(c->password);
 	else

@@ -1,6 +1,6 @@
 /*
- * embedded: runs the private master. Called by main; must never leave a server behind, and never call an
- * empty master trusted that may have forgotten a live grant.
+ * embedded: see embedded.h. main calls it. It must never leave a server behind, and never call an empty
+ * master trusted that may have forgotten a live grant.
  */
 #include "daemon/redis/embedded.h"
 
@@ -28,12 +28,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RETRY_MIN_MS   100 /* the first restart is at once, the second after this, then twice as long */
+#define RETRY_MIN_MS   100 /* before the second restart; doubles from there, the first is at once */
 #define RETRY_MAX_MS   5000
-#define STABLE_MS      10000 /* up for so long: the next death is a new one */
-#define LINE_MAX_BYTES 512   /* of what the server says, the rest of a line is cut */
+#define STABLE_MS      10000 /* after this time without a death the next one counts as the first */
+#define LINE_MAX_BYTES 512   /* of the server's output; the rest of a line is cut */
 #define PATH_BYTES     4096
-#define NAMES          8 /* daemons that had the directory, one after the other, and still run */
+#define NAMES          8 /* daemons that had the directory one after the other and still run */
 #define READY          "eady to accept connections" /* "The server is now ready ...", "Ready ..." */
 
 struct embedded {
@@ -41,22 +41,22 @@ struct embedded {
 	struct log *log;
 	struct stats *stats;
 	char program[PATH_BYTES];
-	char called[PATH_BYTES]; /* as the server is told its own name */
+	char called[PATH_BYTES]; /* the name by which the server is called */
 	char path[sizeof((struct sockaddr_un *)0)->sun_path];
 	char *directory;
 	int directory_fd;
 	int lock_fd;
-	bool claimed;             /* the lock is ours: so is everything in the directory */
+	bool claimed;             /* the lock is held, and so is everything in the directory */
 	const char *doubt;        /* why its memory is not trusted; NULL: it is */
-	int64_t doubted_until_ms; /* 0: not known */
+	int64_t doubted_until_ms; /* 0: unknown */
 	int64_t begun_until_ms;   /* clients of earlier daemons may rely on locks until then */
 	struct ending ending;
 	int name_fd; /* the abstract socket; -1: none */
 
-	pid_t pid;   /* 0: none */
-	bool reaped; /* it has ended, and somebody has waited for it: */
+	pid_t pid;   /* 0: not running */
+	bool reaped; /* it has ended, and its status was read: */
 	int status;
-	int said; /* the read end of its standard output, which ends when it does */
+	int said; /* the read end of its standard output, which is closed when it ends */
 	struct event *readable;
 	struct event *timer; /* restarts it */
 	int64_t started_ms;
@@ -64,7 +64,7 @@ struct embedded {
 	bool ready;
 	char line[LINE_MAX_BYTES];
 	size_t n;
-	char last[LINE_MAX_BYTES + 1]; /* the last whole line, for the reason of its end */
+	char last[LINE_MAX_BYTES + 1]; /* its last whole line, for the reason of its end */
 };
 
 __attribute__((format(printf, 2, 3))) static bool
@@ -97,9 +97,9 @@ find_in_path(const char *name, char out[PATH_BYTES])
 	return false;
 }
 
-/* One program is the server, the sentinel and two checkers, and does what the name it is called by says.
- * Debian has it in redis-tools and valkey-tools, as a checker; the package of the server adds a link to it,
- * and a service that listens on a port. */
+/* One program is the server, the sentinel and two checkers; its argv[0] decides which. Debian has it in
+ * redis-tools and valkey-tools, as a checker. The package of the server adds a link to it, and a service that
+ * listens on a port. */
 static const struct {
 	const char *file;
 	const char *called;
@@ -130,7 +130,7 @@ find_program(struct embedded *e, const char *program, char *why)
 			    "the configuration");
 }
 
-/* As far as it is allowed; what is missing in the end is told when the directory itself is made. */
+/* Makes the parents that it may make. If one is still missing, making the directory itself reports it. */
 static void
 make_parents(char *path)
 {
@@ -143,7 +143,7 @@ make_parents(char *path)
 	}
 }
 
-/* Opens the directory: ours, and nobody else's to look into. */
+/* Opens the directory, which must belong to this user and be closed to others. */
 static bool
 open_directory(struct embedded *e, char *why)
 {
@@ -165,7 +165,7 @@ open_directory(struct embedded *e, char *why)
 
 /*
  * Takes a name that outlives the directory: an abstract socket. False: an earlier daemon still has one, and
- * its clients may rely on locks. There are several names, so that each of several such daemons has its own.
+ * its clients may rely on locks. There are several names, so that each of several such daemons can have one.
  */
 static bool
 claim_name(struct embedded *e)
@@ -180,7 +180,7 @@ claim_name(struct embedded *e)
 			at.sun_path + 1, sizeof at.sun_path - 1, "hf%u/%d%s", geteuid(), i, e->directory);
 		if (n >= (int)sizeof at.sun_path - 1)
 			n = (int)sizeof at.sun_path -
-			    2; /* cut: at worst that of another directory, and a guard */
+			    2; /* cut: at worst it is the name of another directory, which costs a guard */
 		if (bind(e->name_fd, (struct sockaddr *)&at,
 			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
 			return alone;
@@ -209,7 +209,7 @@ find_doubt(struct embedded *e, const struct embedded_settings *settings, bool fi
 	}
 }
 
-/* Takes the directory for this daemon, and reads how its last one ended. */
+/* Takes the directory for this daemon, and reads how the last daemon ended. */
 static bool
 claim_directory(struct embedded *e, const struct embedded_settings *settings, char *why)
 {
@@ -233,7 +233,7 @@ claim_directory(struct embedded *e, const struct embedded_settings *settings, ch
 	return true;
 }
 
-/* The server runs: from now on there may be locks. */
+/* The server runs: from now on there can be locks. */
 static bool
 claim_memory(struct embedded *e, const struct embedded_settings *settings, char *why)
 {
@@ -255,7 +255,7 @@ child_exec(const struct embedded *e, int out, pid_t parent)
 	sigset_t none;
 	int null;
 
-	/* The terminal's signals are for the daemon, which needs its master to end in order. */
+	/* Signals of the terminal are for the daemon, which needs its master until it has ended. */
 	setsid();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -263,7 +263,7 @@ child_exec(const struct embedded *e, int out, pid_t parent)
 	null = open("/dev/null", O_RDWR);
 	if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
 		_exit(127);
-	(void)syscall(SYS_close_range, 3, ~0U, 0); /* musl has no function for it */
+	(void)syscall(SYS_close_range, 3, ~0U, 0); /* musl has no function for this call */
 	umask(077);
 	execv(e->program, (char *const *)argv);
 	dprintf(1, "%s: %s\n", e->program, strerror(errno));
@@ -272,7 +272,7 @@ child_exec(const struct embedded *e, int out, pid_t parent)
 
 static void on_said(evutil_socket_t fd, short what, void *arg);
 
-/* False with errno. */
+/* False, with errno. */
 static bool
 child_start(struct embedded *e)
 {
@@ -305,7 +305,7 @@ child_start(struct embedded *e)
 	return true;
 }
 
-/* Kills it if it is still there, and waits for its end: a wait status. */
+/* Kills the server if it still runs, and reaps it. Returns its status. */
 static int
 child_end(struct embedded *e)
 {
@@ -337,7 +337,7 @@ line_done(struct embedded *e)
 	LOG_EVENT(e->log, LOG_DEBUG_LEVEL, "embedded.said", log_text("text", e->last));
 }
 
-/* Takes in what the server says. False: it has ended, or says nothing now. */
+/* Reads what the server has written. False: it has ended, or has written nothing more. */
 static bool
 child_read(struct embedded *e, bool *ended)
 {
@@ -383,7 +383,7 @@ schedule_restart(struct embedded *e)
 		ms = 0;
 	tv = (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 	if (event_add(e->timer, &tv) != 0)
-		abort(); /* out of memory, and nobody would ever start it again */
+		abort(); /* out of memory: the server would never be started again */
 }
 
 static void
@@ -421,7 +421,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	schedule_restart(e);
 }
 
-/* The first start is waited for, so that a server that cannot run is told where it can be seen. */
+/* The daemon waits for the first start, so that a server that cannot run is reported on the terminal. */
 static bool
 await_ready(struct embedded *e, char *why)
 {
@@ -489,7 +489,7 @@ embedded_new(struct event_base *base, const struct embedded_settings *settings, 
 			log_text("memory", e->doubt ? "guarded" : "trusted"), log_text("why", e->doubt));
 		return e;
 	}
-	embedded_free(e, false, INT64_MAX); /* nothing was granted, and the record says what it said */
+	embedded_free(e, false, INT64_MAX); /* nothing was granted, so the record keeps its contents */
 	return NULL;
 }
 
@@ -501,7 +501,7 @@ embedded_relied_on(struct embedded *e, int64_t until_ms)
 			log_text("why", strerror(errno)), log_text("text", "the next start guards in full"));
 }
 
-/* What cannot be written makes the next start slower, and no less safe. */
+/* A record that cannot be written makes the next start slower, but no less safe. */
 static void
 leave_record(struct embedded *e, bool clean, int64_t until_ms)
 {

@@ -18,7 +18,7 @@
 
 #define CLOCK_UNKNOWN "?"
 
-/* What the kernel calls this boot, and the time namespace, in which CLOCK_BOOTTIME may be another. */
+/* The kernel's id of this boot, and the time namespace, in which CLOCK_BOOTTIME may differ. */
 static void
 clock_name(char out[96])
 {
@@ -82,7 +82,7 @@ ending_write(struct ending *e, const char *word, int64_t until_ms)
 	return pwrite(e->fd, line, ENDING_BYTES, 0) == ENDING_BYTES;
 }
 
-/* Without a record the next daemon takes nothing for granted. */
+/* Without a record the next daemon assumes nothing. */
 static bool
 ending_spoilt(struct ending *e, int directory_fd)
 {

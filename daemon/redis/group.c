@@ -1,5 +1,5 @@
 /*
- * group: see group.h. Called by the pool and the simulator; does no I/O.
+ * group: see group.h. The pool and the simulator call it; it does no I/O.
  */
 #include "daemon/redis/group.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a. Two names with one hash are taken for one: that costs a command. */
+/* FNV-1a. Two names with the same hash count as one name: that costs a command. */
 static uint32_t
 name_hash(struct slice name)
 {
@@ -28,7 +28,7 @@ group_knows(const struct group *group, uint32_t hash)
 	return known != 0;
 }
 
-/* How many permits it asks for. */
+/* The number of permits that the call asks for. */
 static int64_t
 call_permits(const struct call *call)
 {
@@ -94,7 +94,8 @@ group_full(const struct group *group, const struct call *call)
 	       (group->permits > 0 && group->permits + call_permits(call) > CALL_GROUP_PERMITS);
 }
 
-/* Whether a group has to leave before a call that will be in another one, or in a new one of its script. */
+/* Whether this group has to leave before the call, which will be in another group, or in a new one of its
+ * script. */
 static bool
 group_precedes(const struct group *group, const struct call *call, uint32_t hash)
 {
@@ -102,14 +103,14 @@ group_precedes(const struct group *group, const struct call *call, uint32_t hash
 		return false;
 	if (script_of(&group->calls[0]) == script_of(call))
 		return group_full(group, call) || !call_groups(&group->calls[0], call);
-	/* What does not group even with itself is about no name. */
+	/* A call that does not even group with itself is about no name. */
 	return !call_groups(call, call) || !call_groups(&group->calls[0], &group->calls[0]) ||
 	       group_knows(group, hash);
 }
 
 _Static_assert(SCRIPT_COUNT <= 32, "a set of scripts is one uint32_t");
 
-/* Takes the next one out of a set of scripts. */
+/* Takes the next script out of a set of scripts. */
 static enum script_id
 scripts_take(uint32_t *set)
 {

@@ -17,13 +17,13 @@
 struct member {
 	struct masters *masters;
 	unsigned index;
-	struct pool *pool; /* NULL: closed, or it could not be found */
-	char *place;       /* "": it is closed; NULL: it always was */
+	struct pool *pool; /* NULL: closed, or its master could not be found */
+	char *place;       /* "": closed; NULL: never open */
 	char *way;
-	bool original;  /* it is as masters_new() was told */
-	uint64_t reach; /* what the pool was opened with, as a hash; 0: at the start */
-	bool moves;     /* the pool is of what was there before: nothing that it says is news */
-	bool retries; /* no pool could be opened for want of descriptors or memory, and that has been told */
+	bool original;  /* its server is the one that masters_new() was given */
+	uint64_t reach; /* hash of what the pool was opened with; 0: at the start */
+	bool moves;     /* the pool is still that of the old server: ignore its news */
+	bool retries;   /* no descriptor or memory for a pool, and that was reported */
 };
 
 struct masters {
@@ -32,9 +32,9 @@ struct masters {
 	void *arg;
 	struct log *log;
 	struct stats *stats;
-	struct event *later;      /* performs what has been put off */
-	struct channels channels; /* that are listened to */
-	bool called;              /* since they were flushed */
+	struct event *later;      /* carries out what was put off */
+	struct channels channels; /* names that are listened to */
+	bool called;              /* since the last flush */
 	struct member list[CORE_SLOTS_MAX];
 };
 
@@ -45,7 +45,7 @@ member_tell(const struct member *m, struct event event)
 	m->masters->hooks->event(m->masters->arg, &event);
 }
 
-/* Of a server that is being left only its end is told. */
+/* Of an old server only the end is reported. */
 static void
 member_news(const struct member *m, struct event event)
 {
@@ -96,8 +96,7 @@ on_flushed(void *arg)
 	member_news(arg, (struct event){.type = EVENT_FLUSHED});
 }
 
-/* What a server answers that is being left would be taken for an answer of the new one: its time, its tokens.
- */
+/* An answer of the old server would be taken for one of the new server, with its time and its tokens. */
 static void
 on_vote(void *arg, const struct vote *vote)
 {
@@ -150,8 +149,8 @@ hash_add(uint64_t hash, const char *text)
 	return hash * UINT64_C(1099511628211) + !text;
 }
 
-/* Where it is and who logs in there: what a changed configuration may change. Another password does not move
- * it. */
+/* A hash of where the master is and which user logs in there: what a changed configuration may change. A new
+ * password does not move a master. */
 static uint64_t
 reach_of(const struct pool_settings *s)
 {
@@ -174,7 +173,7 @@ member_find(struct member *m, struct pool_settings *settings, char why[MASTERS_W
 		masters->arg, slice_of(m->place), slice_of(m->way), settings, why, MASTERS_WHY_MAX);
 }
 
-/* The next one need not wait for those before it. */
+/* A move with delay 0 does not wait for earlier retries. */
 static void
 masters_later(struct masters *masters, int64_t ms)
 {
@@ -183,11 +182,11 @@ masters_later(struct masters *masters, int64_t ms)
 		return;
 	}
 	if (event_add(masters->later, &delay) != 0) {
-		abort(); /* out of memory: it would stay where its master is not any more */
+		abort(); /* out of memory: the slot would keep its old server */
 	}
 }
 
-/* Connections that end leave descriptors and memory for it. */
+/* Connections that end may free descriptors and memory for it. */
 static void
 member_retry(struct member *m, int error)
 {
@@ -223,7 +222,7 @@ member_connect(struct member *m)
 	channels_each_name(&masters->channels, member_listen, m);
 }
 
-/* What was there is left. Its last votes may lead to further moves, of this slot, too. */
+/* Leaves the old server. Its last votes may lead to further moves, of this slot, too. */
 static void
 member_move(struct member *m)
 {
@@ -261,7 +260,7 @@ text_replace(char *before, struct slice text)
 {
 	char *copy = strndup(text.n > 0 ? text.p : "", text.n);
 	if (!copy) {
-		abort(); /* out of memory: it would stay where its master is not any more */
+		abort(); /* out of memory: the slot would keep its old server */
 	}
 	free(before);
 	return copy;
@@ -415,8 +414,8 @@ masters_see_pool(const struct masters *masters, unsigned master, struct pool_vie
 	}
 }
 
-/* The states in the order of what they allow, the least first. One that does not answer allows nothing,
- * whatever it was; with a single master its state says more than that. */
+/* Ranks the states by what they allow, the least first. A master that does not answer allows nothing,
+ * whatever its state; but if it is the only master, its state tells more. */
 static unsigned
 view_rank(const struct master_view *view, bool alone)
 {

@@ -1,7 +1,7 @@
 /*
- * pool: the lanes to one master, its inbox, and what Sentinel says of it. Called by the driver; must never
- * repeat a call, reorder the calls of a link about a name, or answer one twice or not at all. What happens to
- * calls and votes is in pool_lane.c.
+ * pool: see pool.h. It has the settings, the inbox and the sentinel of one master; pool_lane.c has its links,
+ * calls and votes. The driver calls it. It must never repeat a call, never reorder the calls of a link about
+ * a name, and give each call exactly one vote.
  */
 #include "daemon/redis/pool.h"
 
@@ -17,16 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_MIN_MS 20  /* replicas have at least so long to acknowledge, */
-#define WAIT_MAX_MS 500 /* and at most, since what comes behind has to wait for it */
+#define WAIT_MIN_MS 20  /* replicas have at least this time to acknowledge, */
+#define WAIT_MAX_MS 500 /* and at most this, since later answers have to wait for it */
 
 static void
 pool_see_vote(struct pool *pool, const struct vote *vote)
 {
 	bool greeted = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES;
 
-	/* The master's memory is one that a greeting has admitted: from here on trust would be about another
-	 * one. */
+	/* The first greeting has admitted the memory of the master: from now on trust would be about another
+	 * memory. */
 	if (greeted && vote->greeting == GREETING_GOOD && vote->admitted)
 		pool->call_settings.trusted = pool->unguarded;
 	if (greeted)
@@ -46,16 +46,16 @@ pool_tell(struct pool *pool, const struct vote *vote)
 void
 pool_put_unsent(struct pool *pool, struct batch *batch)
 {
-	/* A timer, not an activation: those made while events are processed would be processed before the
-	 * loop looks at any socket again. */
+	/* A timer, not event_active(): events that are activated while events are handled would be handled
+	 * before the loop looks at any socket again. */
 	const struct timeval now = {0};
 
 	batches_put(&pool->unsent, batch);
 	if (!event_pending(pool->later, EV_TIMEOUT, NULL) && event_add(pool->later, &now) != 0)
-		abort(); /* out of memory: these calls could not be answered */
+		abort(); /* out of memory: these calls could get no vote */
 }
 
-/* Nothing was done for these, and who refused them is quoted. */
+/* Nothing was done for these calls; the vote quotes the reason of the refusal. */
 static void
 batch_refuse(struct pool *pool, const struct batch *batch)
 {
@@ -125,10 +125,10 @@ pool_probe_later(struct pool *pool)
 	struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 
 	if (event_add(pool->probe, &tv) != 0)
-		abort(); /* out of memory: it would refuse for ever */
+		abort(); /* out of memory: the pool would refuse for ever */
 }
 
-/* While too few acknowledge nothing new is sent that would tell when they are back. */
+/* While too few replicas acknowledge, nothing new is sent that could tell when they are back. */
 static void
 on_probe(evutil_socket_t fd, short what, void *arg)
 {
@@ -226,12 +226,12 @@ on_found(void *arg, const struct sentinel_found *found)
 	pool_set_where(pool, NULL, where);
 	for (i = 0; i < pool->lane_count; i++)
 		if (!link_aim(pool->lanes[i].link, found->host, found->port))
-			abort(); /* out of memory: it would stay where no master is */
+			abort(); /* out of memory: the links would stay where no master is */
 	if (!inbox_aim(pool->inbox, found->host, found->port))
 		abort();
 }
 
-/* Where it was found before it may still be: its links say what there is to say. */
+/* If the master was found before, it may still be there, and its links report its state. */
 static void
 on_lost(void *arg, const char *why)
 {
@@ -353,8 +353,8 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 		.client_name = client_name,
 		.connect_ms = s->connect_ms,
 		.reply_ms = s->reply_ms,
-		/* Several attempts have to fit into the life of a lease: a master that is back keeps what it
-		 * would otherwise cost. */
+		/* Several attempts have to fit into one lease: a master that is back soon keeps the leases
+		 * that would otherwise be lost. */
 		.retry_most_ms = pool_tenth_ms(s, LINK_RETRY_MIN_MS, LINK_RETRY_MAX_MS),
 		.output_bytes = s->output_bytes};
 	unsigned i;

@@ -1,5 +1,5 @@
 /*
- * reaper: see reaper.h. Called by main; must never keep the status of embedded's server from it.
+ * reaper: see reaper.h. main calls it. It must pass the status of embedded's server on to embedded.
  */
 #include "daemon/redis/reaper.h"
 
@@ -17,7 +17,7 @@ struct reaper {
 	struct log *log;
 };
 
-/* One signal may stand for several. */
+/* One signal may be for several children. */
 static void
 reaper_reap(struct reaper *reaper)
 {
@@ -54,7 +54,7 @@ reaper_new(struct event_base *base, struct embedded *embedded, struct log *log)
 		reaper_free(reaper);
 		return NULL;
 	}
-	reaper_reap(reaper); /* who ended before told nobody */
+	reaper_reap(reaper); /* children that ended before sent no signal */
 	return reaper;
 }
 

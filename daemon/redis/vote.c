@@ -1,8 +1,8 @@
 /*
- * vote: Redis' replies as the core's votes; the second half of daemon/redis/call.h.
+ * vote: decodes Redis' replies as the core's votes; the second half of daemon/redis/call.h.
  *
- * Used by the pool and the simulator. Must never trust a reply: a master may be broken, hostile, or something
- * else that happens to listen at its port.
+ * The pool and the simulator use it. It must never trust a reply: the master may be broken or hostile, or
+ * another program may listen at its port.
  */
 #include "daemon/redis/call.h"
 
@@ -42,7 +42,7 @@ call_fail(const struct call *call, enum outcome outcome, const char *why, struct
 		vote->text = slice_of(why);
 }
 
-/* The i-th element when it is a string; else an absent slice. */
+/* The i-th element if it is a string; else an absent slice. */
 static struct slice
 element_text(const redisReply *reply, size_t i)
 {
@@ -60,7 +60,7 @@ element_is(const redisReply *reply, size_t i, const char *word)
 	return slice_equal(element_text(reply, i), slice_of(word));
 }
 
-/* An integer of 0 .. 2^53. */
+/* An integer in 0 .. 2^53. */
 static bool
 reply_number(const redisReply *reply, int64_t *n)
 {
@@ -71,7 +71,7 @@ reply_number(const redisReply *reply, int64_t *n)
 	return true;
 }
 
-/* Nothing but digits, of 0 .. 2^53. */
+/* Only digits, a number in 0 .. 2^53. */
 static bool
 text_number(struct slice s, int64_t *n)
 {
@@ -89,7 +89,7 @@ text_number(struct slice s, int64_t *n)
 	return true;
 }
 
-/* The i-th element as a number of 0 .. 2^53: an integer, or a string of nothing but digits. */
+/* The i-th element as a number in 0 .. 2^53: an integer, or a string of digits only. */
 static bool
 element_number(const redisReply *reply, size_t i, int64_t *n)
 {
@@ -123,7 +123,7 @@ text_starts(struct slice text, const char *word)
 	return text.n >= n && memcmp(text.p, word, n) == 0 && (text.n == n || text.p[n] == ' ');
 }
 
-/* Errors after which this is not a master to use until it is greeted again. */
+/* Errors after which the master must not be used until it is greeted again. */
 static bool
 error_demotes(struct slice text)
 {
@@ -134,7 +134,7 @@ error_demotes(struct slice text)
 	return false;
 }
 
-/* Errors of a whole command that say it did not run; any other may come after half of it. */
+/* Errors which say that the whole command did not run; any other error may come after half of it. */
 static bool
 error_refuses(struct slice text)
 {
@@ -170,7 +170,7 @@ decode_error(const redisReply *reply, const struct call *call, struct vote *vote
 	vote->text = text;
 }
 
-/* What it stores of the set of masters: its own id, the set, the places, and how far it has come. */
+/* The set of masters that it stores: its own id, the set, the places, and how far the set has come. */
 static bool
 decode_masterset(const redisReply *reply, struct vote *vote)
 {
@@ -184,7 +184,7 @@ decode_masterset(const redisReply *reply, struct vote *vote)
 	return (vote->masterset.n > 0) == (agreement > 0);
 }
 
-/* The next set that it stores, and the daemons that have not acknowledged the one that was given. */
+/* The next set that it stores, and the daemons that have not acknowledged the next set of this greeting. */
 static bool
 decode_next(const redisReply *reply, struct vote *vote)
 {
@@ -251,7 +251,7 @@ decode_whole(const redisReply *reply, struct vote *vote)
 	return good;
 }
 
-/* Just a number is a yes; what it counts depends on the question. */
+/* A bare number is a yes; its meaning depends on the operation. */
 static bool
 decode_number(int64_t n, const struct call *call, struct vote *vote)
 {
@@ -276,7 +276,7 @@ decode_number(int64_t n, const struct call *call, struct vote *vote)
 	return true;
 }
 
-/* A number below the limit, without needless digits, from *i on, which is behind it then. */
+/* Reads a number below limit, without leading zeros, at *i, and moves *i behind it. */
 static bool
 slot_read(struct slice slots, size_t *i, int64_t limit, int64_t *slot)
 {
@@ -286,7 +286,7 @@ slot_read(struct slice slots, size_t *i, int64_t limit, int64_t *slot)
 	return *i > from && *slot < limit && (slots.p[from] != '0' || *i == from + 1);
 }
 
-/* "3,7": as many permits as the call wants, rising. */
+/* "3,7": as many permits as the call wants, in rising order. */
 static bool
 slots_fit(struct slice slots, const struct call *call)
 {
@@ -427,15 +427,15 @@ op_is_whole(enum call_op op)
 	return op == CALL_HELLO || op == CALL_ADMIT;
 }
 
-/* The tokens of one of several names that got theirs from first on: skipped is what the names before it got.
- */
+/* The tokens of one of several names; first: the token of the first name; skipped: the tokens of the names
+ * before this one. */
 static bool
 decode_row(int64_t first, int64_t skipped, const struct call *call, struct vote *vote)
 {
 	return first >= 1 && first <= NUMBER_MAX - skipped && decode_number(first + skipped, call, vote);
 }
 
-/* The digits up to a blank or the end, which are cut off. */
+/* Cuts the digits up to a blank or the end off the text. */
 static bool
 number_cut(struct slice *text, int64_t *n)
 {
@@ -447,14 +447,14 @@ number_cut(struct slice *text, int64_t *n)
 	return text_number(digits, n);
 }
 
-/* What a reply tells once, whatever the number of its calls. */
+/* What a reply tells once for all its calls. */
 struct head {
 	int64_t time_us;
 	int64_t highest; /* token; 0: not told */
-	int64_t first;   /* of a text: the first token */
+	int64_t first;   /* of a text reply: the first token */
 };
 
-/* '<s> <us> <token before the first>': all is acquired. */
+/* '<s> <us> <token before the first>': all leases are acquired. */
 static bool
 decode_text(const redisReply *reply, const struct call *call, struct head *head)
 {
@@ -470,7 +470,7 @@ decode_text(const redisReply *reply, const struct call *call, struct head *head)
 	return true;
 }
 
-/* The time at which an array was made; after it, in the same text, there may be the highest token. */
+/* The time at which an array was made; after a blank the same text may have the highest token. */
 static bool
 decode_time(const redisReply *reply, struct head *head)
 {
@@ -508,7 +508,7 @@ decode_all(const redisReply *reply, int64_t skipped, const struct call *call, st
 	}
 }
 
-/* 1: all is released, and nobody asked for the time. */
+/* 1: all is released, and no call asked for the time. */
 static bool
 decode_short(const redisReply *reply, const struct call *call, struct vote *vote)
 {
@@ -516,7 +516,7 @@ decode_short(const redisReply *reply, const struct call *call, struct vote *vote
 	       call->deadline_us == 0 && decode_number(reply->integer, call, vote);
 }
 
-/* Of one call: whether the reply was one its script can give. */
+/* Decodes the vote of one call. False: its script cannot have given this reply. */
 static bool
 decode_one(const redisReply *reply, const struct call *calls, size_t i, size_t n, int64_t skipped,
 	struct vote *vote)
@@ -545,7 +545,7 @@ call_decode(const redisReply *reply, const struct call *calls, size_t n, struct 
 	bool answered = reply != NULL && reply->type != REDIS_REPLY_ERROR;
 	struct head head = {0};
 	bool whole = answered && decode_head(reply, &calls[0], &head);
-	int64_t skipped = 0; /* blocks of tokens before this one, should they all be ours */
+	int64_t skipped = 0; /* the blocks of tokens before this one, if every name got its block */
 	for (size_t i = 0; i < n; i++) {
 		struct vote *vote = &votes[i];
 		call_fail(&calls[i], OUTCOME_UNKNOWN, NULL, vote);
