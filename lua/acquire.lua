@@ -3,25 +3,25 @@
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
 -- ARGV  1: incarnation; 2: deadline (µs of this master's TIME); 3: token proposal; then the owner of each name; with
 --       N masters, where 3 is '', then the token proposal of each; then terms, four each: ttl (ms), block (tokens),
---       queue (ms a place lives; 0: none; -1: it is at another master, heed none here), of how many names from here
---       on; none: of all that are left
--- Reply {'forgotten', time}; when every lease is ours and nobody waits, {'all', time, first}, with the blocks one
---       behind the other from there on, or, as a text, '<s of time> <µs> <token>' with them right above that token;
---       or {'ok', time, one answer per name}; where one is busy the time is '<time> <highest token>':
---       first                         the lease is ours; so are BLOCK tokens from this one on; nobody else waits
---       {'yes', first, last, waiting}  the same, and so many other daemons wait
+--       queue (ms a place lives; 0: no place; -1: the queue is at another master, ignore it here), number of names from
+--       here on with these terms; the last is left out for all remaining names
+-- Reply {'forgotten', time}; if every lease was taken and no queue has waiters, {'all', time, first} with consecutive
+--       blocks from first on, or, as a text, '<s of time> <µs> <token>' with consecutive blocks right above that token;
+--       or {'ok', time, one answer per name}; if one is busy the time is '<time> <highest token>':
+--       first                         the lease is the caller's, and so are BLOCK tokens from this one on; no daemon waits
+--       {'yes', first, last, waiting}  the same, and this many other daemons wait
 --       {'busy', holder, position, change}  holder '': free, but others are ahead; position 0: not queued;
 --                                     change: ms until something can change by itself
 --       {'late'}                      executed after its deadline
 --       {'wrongkind'}                 a key holds something else
 --       {'error', text}
---       {'forgotten'} no lease may be that long here (any more); nothing was done
+--       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
 --
--- A name nobody waits for is taken at once, if it can be: that is the first half. What stands in the way, another
--- kind of key or a full master too, is found out in the second, of which nothing runs when no name needs it. The
--- first half makes no functions and writes no numbers: for one name that took a quarter of its time.
--- Repeating is harmless: an attempt that has the lease gets it again with a fresh block, a place in the queue
--- is kept, and a deadline stops a copy that was under way for too long.
+-- The first half takes each name that has no waiters, if it is free. The second half finds out what is in the way of the
+-- other names, be it another kind of key or a full master; it does not run if there are none. The first half makes no
+-- functions and formats no numbers: for one name that took a quarter of its time.
+-- Repeating is harmless: an attempt that has the lease gets it again with a fresh block, a place in the queue is kept, and
+-- the deadline stops a copy that was under way for too long.
 -- include: clock
 -- include: node
 
@@ -35,7 +35,7 @@ local common, deadline = 3, tonumber(args[2])
 local fenced = args[common] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
 local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
-local left, read = 0, common + n * (fenced and 2 or 1) -- names they still hold for; arguments that have been read
+local left, read = 0, common + n * (fenced and 2 or 1) -- names that still have these terms; arguments read so far
 
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
 local answers, rest, ours, taken = { 'ok', now, 0 }, {}, fenced and {}, 0
@@ -87,7 +87,7 @@ local me, inbox = string.match(args[common + 1], '^%x+'), string.gsub(keys[1], '
 -- include: place
 -- include: extend
 
--- Held by others: wait in the queue.
+-- The lock is held: the caller waits in the queue.
 local function busy_held(queue, holder, change)
 	if queue_ms > 0 then
 		place_keep(queue, 'x')
@@ -96,7 +96,7 @@ local function busy_held(queue, holder, change)
 	return { 'busy', holder, queue_position(queue, me), change }
 end
 
--- Free: nil when we may take it, else the answer.
+-- The lock is free: nil if the caller may take it, else the answer.
 local function busy_free(queue)
 	if #queue.order == 0 then
 		return nil
@@ -112,7 +112,7 @@ local function busy_free(queue)
 	return { 'busy', '', queued and queue_position(queue, me) or 0, wait }
 end
 
--- nil when we may take it, else the answer.
+-- nil if the caller may take it, else the answer.
 local function busy(queue, lease, owner, lock)
 	if type(lock) == 'string' then
 		if lock == owner then
@@ -143,7 +143,7 @@ local function acquire(i)
 		refuses = true
 		return said
 	end
-	-- The tokens first: should the lease fail, only numbers are lost.
+	-- The tokens first: if the lease fails, only numbers are lost.
 	local first, last = tokens_take(keys[2 * n + 1 + i], proposal, block)
 	if lock == owner then
 		lease_extend(lease, ttl)

@@ -1,16 +1,15 @@
--- admit: the guard is over; raise the token floor and give the master its vote back.
+-- admit: end the guard; raise the token floor and give the master its vote back.
 --
 -- KEYS  1: node; 2: reclaimed
--- ARGV  1: incarnation; 2: highest token known or, with N masters, the daemon's wall clock (µs), if it is greater; 3: the longest lease that the
---       guard waited for (ms)
+-- ARGV  1: incarnation; 2: highest token known or, with N masters, the daemon's wall clock (µs), if it is greater;
+--       3: the longest lease that the guard waited for (ms)
 -- Reply {'forgotten', time}, {'error', time, text} or {'ok', time, floor}
 --
--- Compare-and-set on the incarnation: a daemon that watched another memory cannot admit this one. The floor
--- is raised before anything new is granted: re-flooring later, or not at all, would hand out tokens twice.
--- A guard that did not wait for as long a lease as that of another daemon that lives admits nothing: it hears of it when it
--- greets this master.
--- Repeating is harmless: once admitted, the answer is the same floor. Even then something is written, so that replicas
--- acknowledge the admission, also that of another daemon.
+-- Compare-and-set on the incarnation: a daemon that watched another memory cannot admit this one. The floor is raised
+-- before anything new is granted: a later raise, or none, would give out tokens twice. If the guards of another living
+-- daemon wait for a longer lease than this guard did, nothing is admitted; this daemon learns of that lease when it greets
+-- this master. Repeating is harmless: once admitted, the answer is the same floor. Even then something is written, so that
+-- replicas acknowledge the admission, also one by another daemon.
 -- include: clock
 -- include: node
 -- include: decimal
@@ -38,7 +37,7 @@ if not admitted then
 	highest = math.max(highest, token, now)
 	redis.call('DEL', KEYS[2])
 end
-redis.call('PERSIST', KEYS[1]) -- a full master takes what follows a first write that needs no memory
+redis.call('PERSIST', KEYS[1]) -- after a first write that needs no memory a full master takes the others, too
 if not admitted then
 	redis.call('HSET', KEYS[1], 'floor', decimal(highest), 'highest', decimal(highest))
 end

@@ -1,15 +1,15 @@
--- enter: a writer of this daemon waits for its own readers: it gets a place in the queue of each name, so that no more
--- readers come in elsewhere, and those daemons where there are some hear of it.
+-- enter: a writer of this daemon waits for readers of the same daemon. It gets a place in the queue of each name, so that
+-- no more readers are let in elsewhere, and the daemons of the other readers are told.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each
 -- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; then the time (ms) a place lives, of each name;
 --       then the attempt of each, as an owner
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
---       1       we stand in the queue, for that long
---       {'no'}  we are no reader of it (any more); nothing was done
+--       1       the daemon is in the queue, for that time
+--       {'no'}  the daemon is not a reader of it (any more); nothing was done
 --       {'wrongkind'} or {'error', text}
 --
--- Repeating is harmless: the place is the same one, and lives longer.
+-- Repeating is harmless: the place stays the same, and lives longer.
 -- include: clock
 -- include: node
 
@@ -21,7 +21,7 @@ end
 
 local me, inbox = ARGV[2], ARGV[3]
 local n = (#KEYS - 1) / 2
-local queue_ms -- of the name that is looked at
+local queue_ms -- of the current name
 -- include: queue
 -- include: answer
 -- include: owner

@@ -1,33 +1,34 @@
--- group_acquire: take a share of each name, or a place in its queue: be one of its readers, or have some of its
--- permits.
+-- group_acquire: take a share of each name, or a place in its queue. A share makes the caller one of the readers, or gives
+-- it some of the permits.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
 -- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; 4: deadline (µs of this master's TIME); 5: token proposal;
 --       then the owner of each name; with N masters, where 5 is '', then the token proposal of each; then the form
---       of each (see form.inc); then terms, four each: ttl (ms), block (tokens), queue (ms a place lives; 0: none;
---       -1: it is at another master, heed none here), of how many names from here on; none: of all that are left
--- Reply {'forgotten', time} or {'ok', time, one answer per name}; where one is busy the time is '<time> <highest
+--       of each (see form.inc); then terms, four each: ttl (ms), block (tokens), queue (ms a place lives; 0: no place;
+--       -1: the queue is at another master, ignore it here), number of names from here on with these terms; the last is
+--       left out for all remaining names
+-- Reply {'forgotten', time} or {'ok', time, one answer per name}; if one is busy the time is '<time> <highest
 --       token>':
---       first                         readers: we are one; BLOCK tokens from this one on are ours; no writer waits
---       {'yes', first, last, waiting, slots}  the same, and so many other daemons wait, among readers only where one
---                                     of them wants to write; slots: the permits that are ours ('3,7')
+--       first                         readers: the caller is one; BLOCK tokens from this one on are its; no writer waits
+--       {'yes', first, last, waiting, slots}  the same, and this many other daemons wait, among readers only if one
+--                                     of them wants to write; slots: the permits that the caller has ('3,7')
 --       {'busy', holder, position, change, slots}  holder '': it could be had, but others are ahead; position 0: not
---                                     queued; change: ms until something can change by itself; slots: when those
---                                     that were named are taken, others that could be had, or ''
+--                                     queued; change: ms until something can change by itself; slots: if the named
+--                                     permits are taken, others that could be had, or ''
 --       {'limit', n}                  there are n permits while any of them is taken
 --       {'late'}                      executed after its deadline
---       {'wrongkind'}                 another kind of lock is taken here, or a key holds something else; where permits
---                                     are wanted its daemons hear of it, for they may only keep it for a while
+--       {'wrongkind'}                 another kind of lock is taken here, or a key holds something else; if permits are
+--                                     wanted the daemons of that lock are told, since they may only retain it
 --       {'error', text}
---       {'forgotten'} no lease may be that long here (any more); nothing was done
+--       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
 --
--- Readers enter past none but readers, and nobody passes one who waits for more permits than are free. Where more
--- than a hundred are taken they are looked at one by one only once in a second: the master has other things to do.
--- With N masters an attempt that names permits has exactly these or none: what it was given before is given back.
--- Repeating is harmless: a reader is one member whatever happens; permits that are the attempt's already are found
--- again, or when there are more than a hundred and others have become free before them in between, those too
--- are taken until they run out. What is the attempt's already never ends earlier than it did, and a deadline stops a
--- copy that was under way for too long.
+-- Readers overtake only readers, and no waiter overtakes one that waits for more permits than are free. If more than a
+-- hundred permits are taken they are examined one by one only once in a second, so that the master has time for other
+-- commands. With N masters an attempt that names permits gets exactly these or none: permits that it was given before are
+-- taken back.
+-- Repeating is harmless. A reader is one member, however often it asks. Permits that the attempt has are found again; if
+-- more than a hundred are taken and others before them have become free meanwhile, these are taken as well, until they run
+-- out. What the attempt has never ends earlier than before, and the deadline stops a copy that was under way for too long.
 -- include: clock
 -- include: node
 
@@ -46,7 +47,7 @@ local fenced = args[common] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
 local forms = common + n * (fenced and 2 or 1) -- arguments before the first form
 local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
-local left, read = 0, forms + n -- names they still hold for; arguments that have been read
+local left, read = 0, forms + n -- names that still have these terms; arguments read so far
 -- include: queue
 -- include: answer
 -- include: owner
@@ -55,11 +56,12 @@ local left, read = 0, forms + n -- names they still hold for; arguments that hav
 -- include: place
 -- include: form
 
--- All of a crowd of more than CHUNK is looked at once in this time: within the longest lease the end of each is seen.
+-- If more than CHUNK permits are taken, all are examined once in this time: within the longest lease the end of each is
+-- noticed.
 local LOOK_US = math.min(1000000, ttl_max * 1000)
 
--- Of these permits those that the owner has, and those that nobody has. lock: the group, if it is known; else it is
--- looked at.
+-- Sorts out which of these permits the owner has, and which are free. lock: the group, if it was read; else the permits are
+-- read here.
 local function slots_sort(it, lock, slots, mine, free)
 	local values = not lock and redis.call('HMGET', it.lease, unpack(slots))
 	for k, slot in ipairs(slots) do
@@ -78,7 +80,7 @@ local function slots_sort(it, lock, slots, mine, free)
 	end
 end
 
--- The permits that are named, or nil; second: whether they are ours already.
+-- The named permits, or nil; second: whether the owner has them already.
 local function slots_named(it, lock)
 	local slots, mine, free = it.form.members, {}, {}
 	for i = 1, #slots, CHUNK do
@@ -87,7 +89,7 @@ local function slots_named(it, lock)
 	return #mine + #free == #slots and slots or nil, #mine == #slots
 end
 
--- Who has the first of the permits that are named, of those that are not ours.
+-- The holder of the first named permit that the owner does not have.
 local function slots_holder(it, lock)
 	for _, slot in ipairs(it.form.members) do
 		local owner = lock.owner[slot]
@@ -97,7 +99,7 @@ local function slots_holder(it, lock)
 	end
 end
 
--- What the attempt has besides those that it names now: this master first gave others than most did.
+-- Drops the permits of the attempt that are not named now: this master first gave it others than most masters did.
 local function others_drop(it, lock)
 	local named, others = {}, {}
 	for _, slot in ipairs(it.form.members) do
@@ -113,7 +115,7 @@ local function others_drop(it, lock)
 	end
 end
 
--- As many as are wanted, or nil; second: whether they are ours already.
+-- As many permits as are wanted, or nil; second: whether the owner has them already.
 local function slots_any(it, lock)
 	local form, mine, free = it.form, {}, {}
 	for from = 0, form.limit - 1, CHUNK do
@@ -131,7 +133,7 @@ local function slots_any(it, lock)
 	end
 	local slots = {}
 	for k = 1, form.permits do
-		slots[k] = tonumber(mine[k] or free[k - #mine]) -- sorting thousands of texts by number takes longest
+		slots[k] = tonumber(mine[k] or free[k - #mine]) -- numbers: thousands of texts sort slowly
 	end
 	table.sort(slots)
 	for k = 1, form.permits do
@@ -140,7 +142,8 @@ local function slots_any(it, lock)
 	return slots, #mine >= form.permits
 end
 
--- Whom we would be in the group, or nil when too much is taken; second: whether these permits are ours already.
+-- The members of the group that the owner would be, or nil if too much is taken; second: whether it has these permits
+-- already.
 local function members_find(it, lock)
 	if not it.form.limit then
 		return it.form.members, false
@@ -150,7 +153,7 @@ end
 
 local function take(it, members)
 	local queue = it.queue
-	-- The tokens first: should the lease fail, only numbers are lost.
+	-- The tokens first: if the lease fails, only numbers are lost.
 	local first, last = tokens_take(it.fence, proposal, block)
 	group_put(it.lease, it.form.kind, members, it.owner, tonumber(ttl), it.till)
 	queue_remove(queue, me)
@@ -164,7 +167,7 @@ local function take(it, members)
 	return { 'yes', first, last, others, it.form.limit and table.concat(members, ',') or '' }
 end
 
--- Permits that can be had without a look at all the others: there are enough even if nobody is dead.
+-- Permits that can be had without examining all others: enough are free even if no member is dead.
 local function glance(it)
 	local kind = redis.pcall('HGET', it.lease, 'kind')
 	if kind == it.form.kind then
@@ -191,7 +194,7 @@ local function busy(it, queued, holder, change, slots)
 	return { 'busy', holder, queued and queue_position(it.queue, me) or 0, change, slots or '' }
 end
 
--- The first whom we see in it.
+-- The first holder that is found, from the hint on.
 local function somebody(it)
 	local slots = {}
 	for k = 1, math.min(CHUNK, it.form.limit) do
@@ -206,7 +209,7 @@ local function somebody(it)
 	return ''
 end
 
--- Of a crowd that has just been looked at: busy, if only because nobody looks again so soon. Else nil.
+-- For many permits that were examined a short time ago: busy, since they are not examined again so soon. Else nil.
 local function busy_crowd(it)
 	local looked = number(redis.call('HGET', it.queue.w, 'looked'))
 	if not looked or looked > now or now - looked >= LOOK_US then
@@ -226,14 +229,14 @@ local function crowd_looked(it)
 	end
 end
 
--- An exclusive lease is there: the answer, or nil if it is ours and becomes a shared one.
+-- The lock is an exclusive lease: the answer, or nil if it is the owner's and becomes a shared one.
 local function look_alone(it, owner)
 	if owner == it.owner and not it.form.limit then
 		it.till = now + 1000 * redis.call('PTTL', it.lease)
 		redis.call('DEL', it.lease)
 		return nil
 	elseif it.form.limit then
-		holder_wait(it.lease, owner, it.queue) -- who only keeps it for a while gives it back
+		holder_wait(it.lease, owner, it.queue) -- a daemon that only retains the lease gives it back
 		return refuse(it, owner, 'wrongkind')
 	end
 	if queue_ms > 0 then
@@ -243,7 +246,7 @@ local function look_alone(it, owner)
 	return busy(it, true, owner, holder_wait(it.lease, owner, it.queue))
 end
 
--- It is a group: the answer, or nil when it is one that we may join.
+-- The lock is a group: the answer, or nil if the owner may join it.
 local function look_group(it, lock)
 	if not lock or lock.kind == it.form.kind then
 		return nil
@@ -255,7 +258,7 @@ local function look_group(it, lock)
 	return refuse(it, lock, 'wrongkind')
 end
 
--- Others come first, or too little is left. wait: see turn_wait().
+-- Others come first, or too little is free. wait: see turn_wait().
 local function busy_group(it, lock, queued, wait, members)
 	local holder, slots = '', ''
 	if lock and lock.limit and lock.count > CHUNK then
@@ -276,8 +279,8 @@ local function busy_group(it, lock, queued, wait, members)
 	return busy(it, queued, holder, group_rest(lock, lack), slots)
 end
 
--- We cannot use our turn. A single try, which has no place, leaves it to the next: ms for which the lock is kept for
--- that one; else nil.
+-- The caller cannot use its turn. A single try, which has no place, leaves the turn to the next waiter: ms for which the
+-- lock is kept for that one; else nil.
 local function turn_pass(queue, lock, place, queued)
 	if not queued and #queue.order > 1 then
 		table.remove(queue.order, 1)
@@ -291,7 +294,7 @@ local function turn_pass(queue, lock, place, queued)
 	end
 end
 
--- In the queue: takes it when it is our turn and enough is left.
+-- The queue decides: takes the share if it is the caller's turn and enough is free.
 local function line_up(it, lock)
 	local queue, place, wait = it.queue, it.form.place, nil
 	local members, ours = members_find(it, lock)
@@ -323,7 +326,7 @@ local function acquire(i)
 	end
 	it.queue = queue_read(keys[n + 1 + i], queue_ms < 0)
 	it.queue.attempt = owner_attempt(owner)
-	local mends = fenced and it.form.limit and it.form.members -- with one master there is nothing to mend
+	local mends = fenced and it.form.limit and it.form.members -- with one master there is nothing to repair
 	local members = it.form.limit and not mends and glance(it)
 	if members then
 		return take(it, members)
@@ -348,9 +351,9 @@ local function acquire(i)
 		return said
 	elseif mine == owner then
 		it.till = lock and lock.deadline[me] or it.till
-		return take(it, it.form.members) -- what was ours alone, too
+		return take(it, it.form.members) -- also a lease that was exclusive before
 	elseif mine and lock and lock.owner[me] then
-		return busy(it, true, mine, group_rest(lock, lock.count)) -- another attempt of ours: it ends first
+		return busy(it, true, mine, group_rest(lock, lock.count)) -- another attempt of this daemon ends first
 	end
 	return line_up(it, lock)
 end

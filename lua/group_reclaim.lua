@@ -5,17 +5,17 @@
 --       numbers; then the ttl (ms) of each; then the deadline (µs of this master's TIME) of each; then the highest
 --       token known to each; then the newest token of each share
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
---       1         the share is there for ttl from now, and nothing else of the owner
---       {'no'}    somebody else reclaimed a newer lease of it, alone or among others, or one of its permits; or a
+--       1         the share exists for ttl from now, and the owner has no other
+--       {'no'}    another owner reclaimed a newer lease of it, exclusive or shared, or one of its permits; or a
 --                 lock of a foreign program is there
 --       {'late'}  executed after its deadline
 --       {'wrongkind'} or {'error', text}
---       {'forgotten'} no lease may be that long here (any more); nothing was done
+--       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
 --
--- In reclaimed a group has '<lease key>' -> 'group <newest token>', so that one who has it alone and is older is
--- refused, and '<lease key> <member>' -> '<owner> <newest token>' for each member. What lies at the key and was not
--- reclaimed is replaced: member by member in a group of this kind, else as a whole. For the rest see reclaim.lua.
--- Repeating is harmless: the same owner gets the same share, and only before the deadline.
+-- In reclaimed a group has '<lease key>' -> 'group <newest token>', by which an older exclusive lease is refused, and
+-- '<lease key> <member>' -> '<owner> <newest token>' for each member. What is at the key and was not reclaimed is replaced:
+-- member by member in a group of this kind, else as a whole. For the rest see reclaim.lua. Repeating is harmless: the same
+-- owner gets the same share, and only before the deadline.
 -- include: clock
 -- include: node
 
@@ -32,8 +32,8 @@ end
 local n = (#ARGV - 1) / 6
 -- include: reclaim
 
--- Whether somebody else has reclaimed a newer lease that leaves no room for this share. other: what is at the key is
--- no group of its kind.
+-- Whether another owner has reclaimed a newer lease that leaves no room for this share. other: the key holds a lock that is
+-- not a group of this kind.
 local function beaten(lease, form, owner, newest, other)
 	local by, theirs = reclaimed(lease)
 	if by ~= 'group' then
@@ -50,7 +50,7 @@ local function beaten(lease, form, owner, newest, other)
 	return false
 end
 
--- What the owner has besides the members that it names now: this master first gave it others than most did.
+-- Drops the members of the owner that are not named now: this master first gave it others than most masters did.
 local function others_drop(lease, form, owner)
 	local named = {}
 	for _, member in ipairs(form.members) do

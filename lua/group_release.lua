@@ -1,17 +1,17 @@
--- group_release: end our share of each name, and call the head of its queue when that can have the lock now.
+-- group_release: end the owner's share of each name, and call the head of the queue if it can have the lock now.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each
 -- ARGV  1: incarnation; 2: inbox prefix; then the owner of each name; then the form of each (see form.inc);
---       then, where other masters did not grant what was granted here, how long (ms) its daemon stands at the head
---       of the queue again; else none
+--       then, if other masters did not grant what was granted here, how long (ms) its daemon is at the head of the
+--       queue again; else left out
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
---       1        it was ours, as far as we had any of it, and is gone
---       {'no'}   not ours (any more); nothing was done
+--       1        the owner had some or all of it, and has none now
+--       {'no'}   not the owner's (any more); nothing was done
 --       {'wrongkind'} or {'error', text}
 --
--- A lease that we had alone until we shared it ends here, too. The permits that are named are looked at; if they
--- are not all ours, or none is named, every one that is.
--- Repeating is harmless: an attempt number is never used again, so a late copy finds nothing of its own.
+-- A lease that was exclusive until it was shared ends here, too. The named permits are examined; if they are not all the
+-- owner's, or none is named, all permits are. Repeating is harmless: an attempt number is never used again, so a late copy
+-- finds nothing of its own.
 -- include: clock
 -- include: node
 
@@ -45,7 +45,7 @@ local function members_ours(lease, members, owner)
 	return true
 end
 
--- All that is the owner's, dead or not.
+-- All members of the owner, dead or not.
 local function members_all(lease, owner)
 	local flat, members = redis.call('HGETALL', lease), {}
 	for i = 1, #flat, 2 do
@@ -54,7 +54,7 @@ local function members_all(lease, owner)
 	return members
 end
 
--- Whether any of it was ours.
+-- Whether any of it was the owner's.
 local function group_release(lease, form, owner)
 	kind_read(redis.call('HGET', lease, 'kind'))
 	local ours = form.members

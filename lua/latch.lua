@@ -2,30 +2,31 @@
 --
 -- KEYS  1: node; then the latch of each name, 'NAMESPACE:{NAME}:l'
 -- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; then of each name what to do: 'set', 'down' or 'look'; then
---       the id of each latch: set gives it one, down means no other; then the deadline of each (µs of this master's
---       TIME), for set; then the steps of each; then how long each lives (ms; 0: a day, and one more with each use);
---       then for how long (ms; 0: not at all) this daemon wants to hear of each; then who counts each down,
+--       the id of each latch: set gives it this id, down counts no other latch; then the deadline of each (µs of this
+--       master's TIME), for set; then the steps of each; then how long each lives (ms; 0: a day, and one more with each
+--       use); then for how long (ms; 0: not at all) this daemon wants news of each; then who counts each down,
 --       '<session>' or '<session>:<tag>'
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
---       {'yes', id, set, left, ttl}  the latch as it is now: the steps it was set to, those that are left, and
---                                    the ms it lives if nobody uses it; set and down look at the id for what has
---                                    become of their question
+--       {'yes', id, set, left, ttl}  the latch as it is now: the steps it was set to, the steps that are left, and
+--                                    the ms it lives if it is not used; after set and down the id tells whether it
+--                                    is the latch that was meant
 --       {'no'}             there is no such latch
---       {'no', id, ttl}    this one was set before the master's memory changed: it may lack what was counted
+--       {'no', id, ttl}    this one was set before the master's memory changed: it may lack steps
 --       {'late'}           set was executed after its deadline
 --       {'wrongkind'}      the key holds something else
 --       {'error', text}
 --
--- A hash for each latch: id, memory (the incarnation in which it was set), set, done, lease ('1': it ends at its
--- time, used or not), and 'by:<daemon-id>:<who>' -> steps. Beside it, key .. 'w', who wants to hear of it: a hash,
--- daemon-id -> deadline (µs). Who does is told once, 'latch NAME', when it is set and when it opens.
+-- Each latch is a hash: id, memory (the incarnation in which it was set), set, done, lease ('1': it ends at its time, used
+-- or not), and 'by:<daemon-id>:<who>' -> steps. Beside it, at key .. 'w', is a hash of the daemons that want news:
+-- daemon-id -> deadline (µs). Each of them is told once, 'latch NAME', when the latch is set and when it opens.
 --
 -- Each call publishes an empty message, so that it writes to the stream of the replicas even if nothing changes. A replica
--- that acknowledges it has all that the answer tells: a cut-off master can tell nothing on its own (replicas-ack).
+-- that acknowledges it has everything that the answer tells: a cut-off master cannot tell anything on its own
+-- (replicas-ack).
 --
--- Repeating is harmless: what is there is not set again, and who set it finds his own id; a copy of a set that comes
--- late is stopped by its deadline. A down counts as the most that its who has said, and only for the very latch
--- that was meant, so that a copy finds nothing to do, however late.
+-- Repeating is harmless: an existing latch is not set again, and a daemon that set it finds its own id; the deadline stops
+-- a late copy of a set. Of the downs of one counter the highest number of steps counts, and only for the very latch that
+-- was meant: so a copy has no effect, however late.
 -- include: clock
 -- include: node
 
@@ -56,7 +57,7 @@ local function gone(latch)
 	return latch and { 'no', latch.id, latch.ttl } or { 'no' }
 end
 
--- The latch and whether it counts; nil: there is none.
+-- The latch, and whether it counts; nil: there is none.
 local function latch_read(key)
 	local field = redis.call('HMGET', key, 'id', 'memory', 'set', 'done', 'lease')
 	local latch = { key = key, id = field[1], set = number(field[3]), done = number(field[4]) }
@@ -72,7 +73,7 @@ local function latch_read(key)
 	return nil, false
 end
 
--- It is used: another day, unless it has a time of its own.
+-- The latch was used: it lives another day, unless it has a time of its own.
 local function latch_keep(latch)
 	if not latch.leased then
 		redis.call('PEXPIRE', latch.key, DAY_MS)
@@ -80,7 +81,7 @@ local function latch_keep(latch)
 	end
 end
 
--- NAME as it was before it was put into braces.
+-- NAME before it was put into braces.
 local function latch_name(key)
 	local name = string.sub(key, #inbox - #':inbox:' + #':{' + 1, -#'}:l' - 1)
 	return (string.gsub(name, '%%(%x%x)', function(hex)
@@ -99,7 +100,7 @@ local function latch_tell(key)
 	end
 end
 
--- Only a hint is lost where this fails: a full master stores nothing new.
+-- If this fails, only a hint is lost: a full master stores nothing new.
 local function latch_watch(key, watch)
 	local kept = redis.pcall('HSET', key .. 'w', me, decimal(now + watch * 1000))
 	if type(kept) == 'number' and redis.call('PTTL', key .. 'w') < watch then
@@ -136,7 +137,7 @@ function todo.down(key, id, _, steps, _, _, who)
 	local by = 'by:' .. me .. ':' .. who
 	local before = latch.id == id and left_of(latch) > 0 and number(redis.call('HGET', key, by) or '0')
 	if before and steps > before then
-		-- A first write that needs no memory: others wait for this one, which a full master takes then.
+		-- After a first write that needs no memory a full master takes this down, too: others wait for it.
 		redis.call('HDEL', key, '')
 		latch.done = latch.done + steps - before
 		redis.call('HSET', key, by, decimal(steps), 'done', decimal(latch.done))

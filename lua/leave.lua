@@ -1,4 +1,4 @@
--- leave: give up this daemon's place in the queue of each name; the next head is called when it can have the lock.
+-- leave: give up this daemon's place in the queue of each name, and call the next head if it can have the lock.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each
 -- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; then the attempt of each name, as an owner
@@ -7,8 +7,8 @@
 --       {'no'}  a later attempt has asked for the place: it stays
 --       {'wrongkind'} or {'error', text}
 --
--- Repeating is harmless: a place that is gone stays gone, a place that a later attempt took stays, and calling a head
--- twice only makes it look twice.
+-- Repeating is harmless: a place that is gone stays gone, a place that a later attempt took stays, and a head that is
+-- called twice only looks twice.
 -- include: clock
 -- include: node
 
@@ -25,7 +25,7 @@ end
 
 local n = (#KEYS - 1) / 2
 
--- Byte by byte: attempts have 64 bits, and a number holds 53; texts compare as the locale of the master says.
+-- Byte by byte: attempts have 64 bits, and a number holds 53; the comparison of texts depends on the locale of the master.
 local function attempt_later(one, other)
 	local at = 1
 	while #one == #other and at < #one and one:byte(at) == other:byte(at) do
