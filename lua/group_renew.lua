@@ -1,22 +1,22 @@
--- group_renew: keep our share of each name, perhaps with a new block of tokens; or share what we have alone. Never
--- re-creates a share.
+-- group_renew: keep the owner's share of each name, perhaps with a new block of tokens; or share a lease that the owner has
+-- exclusively. Never re-creates a share.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
 -- ARGV  1: incarnation; 2: inbox prefix; 3: token proposal; then the owner of each name; with N masters, where 3 is
 --       '', then the token proposal of each; then the form of each (see form.inc), permits by their numbers; then
---       terms, three each: ttl (ms), block (tokens; 0: none), of how many names from here on; none: of all that are
---       left
--- Reply {'forgotten', time}, {'all', time} when all are ours, nobody waits and no tokens were asked for, or
+--       terms, three each: ttl (ms), block (tokens; 0: none), number of names from here on with these terms; the last
+--       is left out for all remaining names
+-- Reply {'forgotten', time}, {'all', time} if all are kept, no daemon waits and no tokens were asked for, or
 --       {'ok', time, one answer per name}:
---       waiting               still ours for ttl from now; so many daemons wait, in case no message said so; among
---                             readers only where one of them wants to write
---       {'yes', first, last, waiting}  the same, where tokens were asked for; first 0: there are none
---       {'no'}                not ours (any more), or not all of it
+--       waiting               still the owner's for ttl from now; this many daemons wait, in case no message said so;
+--                             among readers only if one of them wants to write
+--       {'yes', first, last, waiting}  the same, if tokens were asked for; first 0: there are none
+--       {'no'}                not the owner's (any more), or not all of it
 --       {'wrongkind'} or {'error', text}
---       {'forgotten'} no lease may be that long here (any more); nothing was done
+--       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
 --
--- A lease that the owner has alone is shared from now on, and readers at the head of the queue are called.
--- Repeating is harmless: a share is only made longer while it is exactly ours; a block reserved twice is a gap.
+-- A lease that was exclusive is shared from now on, and readers at the head of the queue are called. Repeating is harmless:
+-- a share is only made longer while it is exactly the owner's; a block that is reserved twice leaves a gap.
 -- include: clock
 -- include: node
 

@@ -5,16 +5,16 @@
 -- ARGV  1: incarnation; then the owner of each name; then the ttl (ms) of each; then the deadline (µs of this
 --       master's TIME) of each; then the highest token known to each; then the newest token of each lease
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
---       1         the lease is there for ttl from now
---       {'no'}    somebody else reclaimed a newer lease of it, or a lock of a foreign program is there
+--       1         the lease exists for ttl from now
+--       {'no'}    another owner reclaimed a newer lease of it, or a lock of a foreign program is there
 --       {'late'}  executed after its deadline
 --       {'wrongkind'} or {'error', text}
---       {'forgotten'} no lease may be that long here (any more); nothing was done
+--       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
 --
--- What lies at the key is replaced unless its owner reclaimed too: an old backup brings back leases that ended
--- long ago, but at most one daemon has a lease that is still valid. There are two only when somebody wrote to the
--- key; then the newer one is right, whichever comes first: what a resource saw its token refuses the older's.
--- Tokens: nothing is granted before admit, and that raises the floor above the highest token, which is all it takes.
+-- What is at the key is replaced unless its owner reclaimed too: an old backup brings back leases that ended long ago, but
+-- at most one daemon has a lease that is still valid. Two daemons have one only if a foreign program wrote to the key. Then
+-- the newer lease counts, whichever is reclaimed first: a resource that saw its token refuses the older token. Tokens:
+-- nothing is granted before admit, which raises the floor above the highest token; so reclaim need only raise that.
 -- Repeating is harmless: the same owner gets the same lease, and only before the deadline.
 -- include: clock
 -- include: node

@@ -1,16 +1,16 @@
--- redisson_acquire: take the RLock of each name, if it is free. There is no queue; its end is published.
+-- redisson_acquire: take the RLock of each name, if it is free. There is no queue; the end of an RLock is published.
 --
 -- KEYS  1: node; then the lease of each name, which is the name
 -- ARGV  1: incarnation; 2: deadline (µs of this master's TIME); 3: token proposal; then the owner of each name;
 --       then the ttl (ms) of each; then the block (tokens) of each
--- Reply {'forgotten', time} or {'ok', time, one answer per name}; where one is busy the time is '<time> <highest
+-- Reply {'forgotten', time} or {'ok', time, one answer per name}; if one is busy the time is '<time> <highest
 --       token>':
---       {'yes', first, last, 0}       the lease is ours, and so are the tokens
+--       {'yes', first, last, 0}       the lease is the caller's, and so are the tokens
 --       {'busy', holder, 0, change}   change: ms until it can end by itself
 --       {'late'}, {'wrongkind'} or {'error', text}
---       {'forgotten'} no lease may be that long here (any more); nothing was done
+--       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
 --
--- Repeating is harmless: who has it has it still and gets a fresh block; late copies refuse themselves.
+-- Repeating is harmless: an owner keeps the lease and gets a fresh block; a late copy is refused by its deadline.
 -- include: clock
 -- include: node
 
@@ -39,7 +39,7 @@ local function acquire(i)
 		return { 'error', 'ERR token proposal above 2^52, or the counter at its end' }
 	end
 	if ttl > ttl_max then
-		return { 'forgotten' } -- longer leases were taken when it was greeted last
+		return { 'forgotten' } -- longer leases were allowed at the caller's last greeting
 	end
 	if now > deadline then
 		return { 'late' }
@@ -48,14 +48,14 @@ local function acquire(i)
 	if holder and holder ~= owner then
 		local left = redis.call('PTTL', lease)
 		if native(holder) and (left < 0 or left > ttl_max) then
-			-- No lease of holdfast lives that long: the clock stepped back, or the expiry was taken away.
+			-- No lease of holdfast lives that long: the clock stepped back, or the expiry was removed.
 			redis.call('PEXPIRE', lease, decimal(ttl_max))
 			left = ttl_max
 		end
 		refuses = true
 		return { 'busy', holder, 0, left < 0 and ttl_max or left }
 	end
-	-- The tokens first: should the lease fail, only numbers are lost.
+	-- The tokens first: if the lease fails, only numbers are lost.
 	local first, last = redisson_tokens(lease, proposal, block)
 	if holder then
 		lease_extend(lease, decimal(ttl))

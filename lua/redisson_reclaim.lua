@@ -4,11 +4,11 @@
 -- ARGV  1: incarnation; then the owner of each name; then the ttl (ms) of each; then the deadline (µs of this
 --       master's TIME) of each; then the highest token known to each
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
---       1         the lease is there for ttl from now
---       {'no'}    somebody else has it: Redisson waits for no guard, and nothing of his is ever replaced
+--       1         the lease exists for ttl from now
+--       {'no'}    another owner has it: Redisson does not wait for a guard, and its RLocks are never replaced
 --       {'late'}  executed after its deadline
 --       {'wrongkind'} or {'error', text}
---       {'forgotten'} no lease may be that long here (any more); nothing was done
+--       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
 --
 -- Repeating is harmless: the same owner gets the same lease, and only before the deadline.
 -- include: clock
@@ -31,7 +31,7 @@ local function reclaim(i)
 		return { 'error', 'ERR malformed call' }
 	end
 	if ttl > ttl_max then
-		return { 'forgotten' } -- longer leases were taken when it was greeted last
+		return { 'forgotten' } -- longer leases were allowed at the caller's last greeting
 	end
 	if now > deadline then
 		return { 'late' }

@@ -1,10 +1,10 @@
--- redisson_release: end the RLock of each name, if it is ours, and publish that.
+-- redisson_release: end the owner's RLock of each name, and publish its end.
 --
 -- KEYS  1: node; then the lease of each name, which is the name
 -- ARGV  1: incarnation; then the owner of each name
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
---       1        it was ours and is gone
---       {'no'}   not ours (any more); nothing was done
+--       1        it was the owner's and is gone
+--       {'no'}   not the owner's (any more); nothing was done
 --       {'wrongkind'} or {'error', text}
 --
 -- Repeating is harmless: an attempt number is never used again, so a late copy finds nothing of its own.

@@ -1,15 +1,16 @@
--- redisson_renew: keep the RLock of each name, perhaps with a new block of tokens. Never re-creates one.
+-- redisson_renew: keep the owner's RLock of each name, perhaps with a new block of tokens. Never re-creates one.
 --
 -- KEYS  1: node; then the lease of each name, which is the name
 -- ARGV  1: incarnation; 2: token proposal; then the owner of each name; then the ttl (ms) of each; then the block
 --       (tokens; 0: none) of each
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
---       {'yes', first, last, 0}  still ours for ttl from now; first 0: there are no tokens
---       {'no'}                   not ours (any more)
+--       {'yes', first, last, 0}  still the owner's for ttl from now; first 0: there are no tokens
+--       {'no'}                   not the owner's (any more)
 --       {'wrongkind'} or {'error', text}
---       {'forgotten'} no lease may be that long here (any more); nothing was done
+--       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
 --
--- Repeating is harmless: the lease is only made longer while it is exactly ours; a block reserved twice is a gap.
+-- Repeating is harmless: a lease is only made longer while it is exactly the owner's; a block that is reserved twice leaves
+-- a gap.
 -- include: clock
 -- include: node
 
@@ -34,13 +35,13 @@ local function renew(i)
 		return { 'error', 'ERR malformed call' }
 	end
 	if ttl > ttl_max then
-		return { 'forgotten' } -- longer leases were taken when it was greeted last
+		return { 'forgotten' } -- longer leases were allowed at the caller's last greeting
 	end
 	if redis.call('HEXISTS', lease, owner) == 0 then
 		return { 'no' }
 	end
 	lease_extend(lease, decimal(ttl))
-	-- The lease is kept whatever becomes of the tokens: a full master may refuse to store the counter.
+	-- The lease is kept even if the tokens fail: a full master may refuse to store the counter.
 	local ok, first, last = false, 0, 0
 	if block > 0 and proposal <= TOKEN_MAX and highest <= TOKENS_END then
 		ok, first, last = pcall(redisson_tokens, lease, proposal, block)

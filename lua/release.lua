@@ -1,18 +1,17 @@
--- release: end the lease of each name, if it is ours, and call the head of its queue.
+-- release: end the owner's lease of each name, and call the head of the queue.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each
--- ARGV  1: incarnation; then the owner of each name; then, where other masters did not grant what was
---       granted here, how long (ms) its daemon stands at the head of the queue again; or 0, where the answer has to
---       tell the time; else none
--- Reply {'forgotten', time}, 1 or, where it has to tell the time, {'all', time} when all were ours and are gone, or
+-- ARGV  1: incarnation; then the owner of each name; then, if other masters did not grant what was granted here, how
+--       long (ms) its daemon is at the head of the queue again; or 0, if the answer has to tell the time; else left out
+-- Reply {'forgotten', time}; 1 or, if it has to tell the time, {'all', time} if all were the owner's and are gone; or
 --       {'ok', time, one answer per name}:
---       1        it was ours and is gone
---       {'no'}   not ours (any more); nothing was done
+--       1        it was the owner's and is gone
+--       {'no'}   not the owner's (any more); nothing was done
 --       {'wrongkind'} or {'error', text}
 --
--- What is ours and nobody waits for ends with one command for all. One name that it is all about, as most are when
--- few clients are at work, is looked at by itself: tables would be a fifth of its time.
--- Repeating is harmless: an attempt number is never used again, so a late copy finds nothing of its own.
+-- The leases without waiters end with one command for all. A single name, as most calls have if few clients are at work, is
+-- handled without tables: those would be a fifth of its time. Repeating is harmless: an attempt number is never used again,
+-- so a late copy finds nothing of its own.
 
 local keys, args = KEYS, ARGV -- locals cost less
 local n = (#keys - 1) / 2
@@ -25,7 +24,7 @@ if only == args[2] and not place_ms and redis.call('EXISTS', keys[3]) == 0 then
 end
 local holders, ours, ended, count = { only }, {}, {}, 0
 if known and n > 1 then
-	-- Of another kind of key it says as little as of none; that is looked at below.
+	-- MGET returns nothing for another kind of key, as for none; that is examined below.
 	holders = redis.call('MGET', unpack(keys, 2, n + 1))
 end
 if known and (not place_ms or place_ms == 0) then

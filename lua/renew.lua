@@ -1,19 +1,19 @@
--- renew: keep the lease of each name, perhaps with a new block of tokens. Never re-creates a lease.
+-- renew: keep the owner's lease of each name, perhaps with a new block of tokens. Never re-creates a lease.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
 -- ARGV  1: incarnation; 2: token proposal; then the owner of each name; with N masters, where 2 is '', then the
---       token proposal of each; then terms, three each: ttl (ms), block (tokens; 0: none), of how many names
---       from here on; none: of all that are left
--- Reply {'forgotten', time}, {'all', time} when all are ours, nobody waits and no tokens were asked for, or
+--       token proposal of each; then terms, three each: ttl (ms), block (tokens; 0: none), number of names from here
+--       on with these terms; the last is left out for all remaining names
+-- Reply {'forgotten', time}, {'all', time} if all are kept, no daemon waits and no tokens were asked for, or
 --       {'ok', time, one answer per name}:
---       waiting               still ours for ttl from now; so many daemons wait, in case no message said so
---       {'yes', first, last, waiting}  the same, where tokens were asked for; first 0: there are none
---       {'no'}                not ours (any more)
+--       waiting               still the owner's for ttl from now; this many daemons wait, in case no message said so
+--       {'yes', first, last, waiting}  the same, if tokens were asked for; first 0: there are none
+--       {'no'}                not the owner's (any more)
 --       {'wrongkind'} or {'error', text}
---       {'forgotten'} no lease may be that long here (any more); nothing was done
+--       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
 --
--- Repeating is harmless: the lease is only made longer while it is exactly ours; a block reserved twice is a
--- gap.
+-- Repeating is harmless: a lease is only made longer while it is exactly the owner's; a block that is reserved twice leaves
+-- a gap.
 -- include: clock
 -- include: node
 
@@ -28,7 +28,7 @@ local keys, args = KEYS, ARGV -- locals cost less
 local fenced = args[2] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
 local common, each = 2, n + 2
-local left, read = 0, 2 + n * (fenced and 2 or 1) -- names they still hold for; arguments that have been read
+local left, read = 0, 2 + n * (fenced and 2 or 1) -- names that still have these terms; arguments read so far
 -- include: renewal
 -- include: extend
 
