@@ -33,7 +33,7 @@ local fenced = args[3] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
 local common, each = 3, n + 3
 local forms = 3 + n * (fenced and 2 or 1) -- arguments before the first form
-local left, read = 0, forms + n -- names they still hold for; arguments that have been read
+local left, read = 0, forms + n -- names that still have these terms; arguments read so far
 -- include: renewal
 -- include: queue
 -- include: answer
@@ -44,7 +44,7 @@ local left, read = 0, forms + n -- names they still hold for; arguments that hav
 
 local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
 
--- When the last of these members ends; nil: not all are the owner's and live.
+-- The latest deadline of these members; nil: not all of them are the owner's and living.
 local function members_end(lease, members, owner)
 	local last = now
 	for i = 1, #members, CHUNK do
@@ -60,7 +60,7 @@ local function members_end(lease, members, owner)
 	return last
 end
 
--- Gone, or the hash of somebody else.
+-- The share is gone, or the hash is that of a foreign program.
 local function look(lease, kind)
 	if kind or redis.call('EXISTS', lease) == 1 then
 		kind_read(kind)
@@ -77,7 +77,7 @@ local function renew(i)
 	local queue = queue_read(keys[n + 1 + i], queues == 0)
 	local kind = redis.pcall('HGET', lease, 'kind')
 	if type(kind) == 'table' then
-		-- No hash: ours alone, or nothing we know.
+		-- Not a hash: the owner's exclusive lease, or something unknown.
 		if redis.call('GET', lease) ~= owner or form.limit then
 			return { 'no' }
 		end
@@ -91,7 +91,8 @@ local function renew(i)
 		if not till then
 			return look(lease, kind)
 		end
-		redis.call('PERSIST', KEYS[1]) -- a full master takes what follows a first write that needs no memory
+		redis.call('PERSIST', KEYS[1]) -- after a first write that needs no memory a full master takes the others,
+                                 -- too
 		group_put(lease, form.kind, form.members, owner, tonumber(ttl), till)
 	end
 	if block == 0 then

@@ -1,74 +1,76 @@
--- hello: who are you, and do you remember us? Registers the daemon; opens a guard where memory may be lost.
+-- hello: greet a master: what is its memory, and does it remember the daemons? Registers the daemon, and opens a guard if
+-- memory may be lost.
 --
 -- KEYS  1: node; 2: reclaimed
--- ARGV  1: incarnation to use if this is another memory with the tag of the set of masters in 12, and the mark
---       (node.inc); 2: daemon-id; 3: highest token known; 4: longest lease that it would take (ms); 5: clock margin (ms); 6: layout
---       (hash of key templates); 7: how long the registration lives (ms), 0: it ends now; 8: '1' trusts this master without a guard;
---       9: an incarnation whose clock leapt, as this daemon sees it; 10: the nonce of this greeting, 16 hexadecimal
---       digits, and those of earlier greetings, each after a space; 11: the id of this master if it has none, or has
---       lost it; 12: the set of masters as this daemon knows it, '<generation> <id>:<way> <id>:<way>...', with '+' in
---       the place of ':' for a member that came with this generation, '' when it does not yet; 13: the places of its
---       members and, after '|', of servers that have left, for people; 14: how far it may go here: 0 not at all,
---       1 offered, 2 accepted, 3 agreed; 15: the next set, as in 12, '' for none; 16: its places; 17: how far that may
---       go: 1 offered, 2 accepted; 0 without one. 4: offered in place of a later one, because another member has
---       accepted it. 3: this server has left the set in 12; 18: the tag of the next set; 19: the format of scripts, keys and
---       owners; 20: the host and version of the daemon, for people; 21: the longest lease that its guards wait for (ms), not
---       less than 4
+-- ARGV  1: the incarnation to use if this is another memory, with the tag of the set of masters in 12, and the mark
+--       (node.inc); 2: daemon-id; 3: highest token known; 4: longest lease that the daemon would take (ms);
+--       5: clock margin (ms); 6: layout (hash of key templates); 7: how long the registration lives (ms), 0: it ends
+--       now; 8: '1' trusts this master without a guard; 9: an incarnation whose clock leapt, as this daemon sees it;
+--       10: the nonce of this greeting, 16 hexadecimal digits, and those of earlier greetings, each after a space;
+--       11: the id for this master if it has none, or has lost it; 12: the set of masters as this daemon knows it,
+--       '<generation> <id>:<way> <id>:<way>...', with '+' in place of ':' for a member that came with this generation,
+--       '' if it knows none yet; 13: the places of its members and, after '|', of servers that have left, for people;
+--       14: how far that set may go here: 0 not at all, 1 offered, 2 accepted, 3 agreed; 15: the next set, as in 12,
+--       '' for none; 16: its places; 17: how far the next set may go: 1 offered, 2 accepted; 0 without a next set;
+--       4: offered in place of a later one, because another member has accepted it; 3: this server has left the set
+--       in 12; 18: the tag of the next set; 19: the format of scripts, keys and owners; 20: the host and version of
+--       the daemon, for people; 21: the longest lease that its guards wait for (ms), not less than 4
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
 --       agreement, next, next places, next step, unacknowledged, longest lease, guarded lease}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned | left; incarnation is '' unless good
---       text: good, cloned: the run id of the server; mismatch: who is registered, and the format and limits stored and
---       given; otherset: other daemons that are registered there, the first few: of each the first digits of its
---       id, and its host and version; '' for none
---       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 when none is
---       next, its places and step: good: as they are stored now; '', '' and 0 when none is
---       longest lease: good: the longest one that may be asked for here (ms); guarded lease: good, mismatch: the longest one
---       that a guard has to wait for; 0 for none
+--       text: good, cloned: the run id of the server; mismatch: the registered daemons, and the format and limits, both
+--       those stored and those given; otherset: the first few of the other daemons that are registered here: of each
+--       the first digits of its id, and its host and version; '' for none
+--       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 if none is
+--       next, its places and step: good: as they are stored now; '', '' and 0 if none is
+--       longest lease: good: the longest one that may be asked for here (ms); guarded lease: good, mismatch: the longest
+--       one that a guard has to wait for; 0 for none
 --       unacknowledged: good: other living daemons, as in text, that have not acknowledged the next set in 15
 --
--- A master whose run id or replication id is not the one admitted may have forgotten leases or remember dead
--- ones: it gets a new incarnation in the same instant, which refuses every script meant for the old one, and is
--- not admitted. So does one whose clock has leapt, as more than half of the living daemons say: leases ended there
--- before their time. So does one whose highest token is below the mark: it went back to a snapshot, or another database
--- took its place. So does one that has evicted keys since the last greeting, under a policy that was set for a while.
--- A daemon that is told 'mismatch' shows this as any other: daemons of its kind may hold what was forgotten.
--- Floor and highest token are kept if they are there. The highest token grows with each greeting, so that a snapshot from
--- before the greeting is below the daemon's mark. That of a new incarnation is not below this master's clock, and so
--- above the marks of the other daemons, unless tokens ran ahead of the clock.
--- A registration has the nonce of the greeting that made it. If it is none that this daemon has sent, another process
--- has the same daemon-id: a copy that was made while it ran. The second copy to greet is told 'cloned'.
--- A lease may be asked for that is as long as the longest one that was taken here, if the daemon that takes it lives; a longer
--- one when the guards of all living daemons wait for it. So every daemon is told of the longest one that a living daemon
--- would take. While this master may have forgotten such daemons, it tells the longest one that any guard waits for.
+-- A master may have forgotten leases, or remember dead ones, if its run id or replication id is not the admitted one. It
+-- gets a new incarnation in the same instant, which refuses every script for the old one, and is not admitted. The same
+-- happens to a master whose clock has leapt, as more than half of the living daemons say: leases ended there before their
+-- time. It happens if the highest token is below the mark: the master went back to a snapshot, or another database took its
+-- place. And it happens if the master has evicted keys since the last greeting, under a policy that was set for a while. A
+-- daemon whose greeting is 'mismatch' triggers this as any other does: daemons that agree with the master may hold what was
+-- forgotten. Floor and highest token are kept if they exist. The highest token grows with each greeting, so that a snapshot
+-- from before the greeting is below the daemon's mark. The highest token of a new incarnation is not below this master's
+-- clock, and so above the marks of the other daemons, unless tokens ran ahead of the clock.
+-- A registration has the nonce of the greeting that made it. If this daemon has not sent that nonce, another process has
+-- the same daemon-id: a copy that was made while it ran. The second copy to greet is told 'cloned'.
+-- A daemon may ask for leases as long as the longest that was accepted here before, if the daemon that takes such leases
+-- lives; for longer ones only if the guards of all living daemons wait for them. So every daemon is told the longest lease
+-- that a living daemon would take. While this master may have forgotten such daemons, it tells the longest lease that any
+-- guard waits for.
 --
--- Format, margin and layout that are replaced change the incarnation, though nothing is forgotten: a daemon that stood still
+-- If format, margin or layout are replaced, the incarnation changes, though nothing is forgotten: a daemon that stood still
 -- for longer than its registration lives may still use the old ones, which give other keys to its names.
 --
--- The set that is given is stored, or goes a step further, unless another one is stored that it does not follow.
--- An agreed set follows one that is only offered, and one of an earlier generation. An offer follows another set if no
--- daemon lives that is registered here: daemons are registered for as long as their leases may last. An offer follows
--- an accepted or agreed set only with a majority of its members, by id or place, so that no majority of it goes on. So
--- does an agreed set follow an accepted one of its own generation, to which a snapshot may have brought this master back.
--- The node keeps the generation of what has given way to an offer: no earlier set is agreed on there again, as daemons
--- of the later one may live that were cut off.
--- A master that may have lost its memory takes no offer before its guard is over: until then the daemons of its set
--- can bring it back. A daemon that is told 'otherset' has not changed the set; its registration does not live longer.
--- The tag in the node is 0 until the set is agreed on.
+-- The given set is stored, or goes a step further, unless another set is stored that it does not follow. An agreed set
+-- follows one that is only offered, and one of an earlier generation. An offer follows another set if no registered daemon
+-- lives: daemons are registered for as long as their leases may last. An offer follows an accepted or agreed set only if it
+-- has a majority of its members, by id or place, so that no majority of that set goes on. In the same way an agreed set
+-- follows an accepted one of its own generation, to which a snapshot may have brought this master back. The node keeps the
+-- generation of a set that gave way to an offer: no earlier set is agreed on there again, as daemons of the later set may
+-- live that were cut off.
+-- A master that may have lost its memory takes no offer before its guard is over: until then the daemons of its set can
+-- restore it. A daemon that is told 'otherset' has not changed the set; its registration does not live longer. The tag in
+-- the node is 0 until the set is agreed on.
 --
--- A next set stands beside the set that is agreed on, until a set of its generation or a later one is stored. It is
--- taken from daemons of the set that is stored. An offer gives way to a later one; what is accepted, and only an offer
--- is, gives way to nothing, and so a master that may have lost its memory accepts nothing. The registration of a daemon has the
--- tag of the next set that it gave, which is its acknowledgement. A daemon that decides on a next set knows by that
--- that all living daemons know of it.
--- A server that comes with the set that it is given, '+', has no memory of that set's leases: it gets a new incarnation
--- and is not admitted, as if it had lost its memory. A server that has left stores the set without it, and so refuses
--- the calls of its old one.
+-- A next set exists beside the agreed set until a set of its generation or a later one is stored. It is taken only from
+-- daemons of the stored set. An offered next set gives way to a later one. Only an offered one is accepted, and an accepted
+-- one gives way to none; so a master that may have lost its memory accepts none, unless it is restored along with the
+-- agreed set. The registration of a daemon has the tag of the next set that it gave, which is its acknowledgement. By that
+-- a daemon that decides on a next set knows that all living daemons know of it.
+-- A server that comes with the given set, '+', has no memory of that set's leases: it gets a new incarnation and is not
+-- admitted, as if it had lost its memory. A server that has left stores the set without itself, and so refuses the calls of
+-- its old set.
 --
--- A daemon that ends says so when nobody relies on a lease of it any more, and is registered no longer: daemons with
--- other limits, or of another format, need not wait for the end of its registration.
+-- A daemon that ends says so once no client relies on its leases any more, and its registration ends: daemons with other
+-- limits, or of another format, need not wait for that.
 --
--- Repeating is harmless: the same identity answers what is stored; a copy that comes late only opens a guard
--- that the master's change has earned anyway, and takes no set further than its daemon knew it to be.
+-- Repeating is harmless: the same identity answers what is stored. A late copy only opens a guard that the change of the
+-- master requires anyway, and takes no set further than its daemon knew it to be.
 
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2]) -- µs
@@ -129,9 +131,9 @@ local flat = redis.call('HGETALL', KEYS[1])
 for i = 1, #flat, 2 do
 	node[flat[i]] = flat[i + 1]
 end
-node.unacknowledged, node.longest, node.guarded = nil, nil, nil -- no fields of the node
+node.unacknowledged, node.longest, node.guarded = nil, nil, nil -- computed below, not fields of the node
 
--- Limits may change once no other daemon that agreed to the old ones lives.
+-- Limits may change if no other daemon lives that agreed to the old ones.
 local longest_ms = math.max(live_ms, (number(node.lease_max) or 0) + (number(node.margin) or 0))
 local latest, shortened = now + 2 * longest_ms * 1000, {}
 for field, value in pairs(node) do
@@ -141,7 +143,7 @@ for field, value in pairs(node) do
 	if daemon and daemon ~= ARGV[2] then
 		local alive = deadline and deadline > now
 		if alive and deadline > latest then
-			-- Our clock went back. The daemon may live, or its leases be told; but not for so long.
+			-- This clock went back. The daemon may live, or its report of a leap may hold; but not for that long.
 			table.insert(shortened, field)
 			table.insert(shortened, decimal(latest) .. rest)
 		end
@@ -155,7 +157,7 @@ end
 
 local run, replid = info('server', 'run_id'), info('replication', 'master_replid')
 if run == '' or replid == '' then
-	-- Without them two servers would pass for one, and a restart would not be seen.
+	-- Without them two servers would count as one, and a restart would not be noticed.
 	return { 'error', decimal(now), 'ERR INFO tells no run_id or no master_replid: take a Redis or Valkey that does' }
 end
 local incarnation, tag = string.match(node.incarnation or '', '^(%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x)(%x*)$')
@@ -167,7 +169,7 @@ local lost = not incarnation or node.run ~= run or node.replid ~= replid or
 	highest < mark or node.evicted and node.evicted ~= evicted
 local changed = lost or doubted and 2 * (leapt + 1) > #live + 1
 
--- A registration from another incarnation is out of date.
+-- A registration with another incarnation is out of date.
 local of, nonce = string.match(node['d:' .. ARGV[2]] or '', '^%d+ %d+ %d+ (%x+) (%x+)')
 if not changed and of == incarnation and not string.find(ARGV[10], nonce, 1, true) then
 	return greet('cloned', '', '0', 0, run)
@@ -177,7 +179,7 @@ local function limits(format, j, hash)
 	return 'format ' .. format .. ', clock-margin ' .. j .. ' ms, rules ' .. hash
 end
 
--- Daemons that an operator has to look for: their hosts, or else their ids, which daemon.started in their logs has.
+-- The daemons that an operator has to look for: their hosts, or else their ids, which daemon.started in their logs has.
 local function named(daemons)
 	local names, most = {}, 3
 	table.sort(daemons)
@@ -206,7 +208,7 @@ end
 local agreed = node.format == ARGV[19] and node.margin == ARGV[5] and node.layout == layout
 local refused = not agreed and #live > 0 and node.incarnation
 if not refused or lost or #shortened > 0 then
-	-- The hash must not expire; and after a first write that needs no memory a full master takes the others too.
+	-- The hash must not expire. And after a first write that needs no memory a full master takes the others, too.
 	redis.call('PERSIST', KEYS[1])
 	if #shortened > 0 then
 		redis.call('HSET', KEYS[1], unpack(shortened))
@@ -241,8 +243,8 @@ local function member(text, id)
 	return string.find(text, ' ' .. id .. ':', 1, true) or string.find(text, ' ' .. id .. '+', 1, true)
 end
 
--- Whether the set has a majority of the members of the one that is stored: by their ids, or by their places, as a
--- member that lost its memory may have another id by now.
+-- Whether the set has a majority of the members of the stored one: by their ids, or by their places, as a member that lost
+-- its memory may have another id by now.
 local function outvotes()
 	local n, both, places = 0, 0, string.gmatch(node.places or '', '%S+')
 	local given = ' ' .. (string.match(ARGV[13], '^(.-) |') or ARGV[13]) .. ' '
@@ -256,7 +258,8 @@ local function outvotes()
 	return both > n / 2
 end
 
--- The daemons of the other set have had the time of a registration to come back, which is longer than the guard.
+-- Whether the daemons of the other set have had as long as a registration lives to come back, which is longer than the
+-- guard.
 local function remembers()
 	local since = number(node.forgot) or 0
 	return admitted or trusts or since <= now and now - since > live_ms * 1000
@@ -294,13 +297,14 @@ local function unacknowledged()
 	return named(daemons)
 end
 
--- Of two next sets of one generation the text decides.
+-- Two next sets of one generation are ordered by their texts.
 local function before(one, other)
 	local a, b = generation(one), generation(other)
 	return a < b or a == b and one < other
 end
 
--- A server that may have lost its memory can hear of a next set, so that no daemon brings back only what was before.
+-- restored: this server has just been given the agreed set again. It takes an accepted next set along, so that daemons do
+-- not restore only the set before it.
 local function take_next(restored)
 	local other = node.next and node.next ~= ARGV[15]
 	local stored = node.next and number(node.nextstep) or 0
@@ -318,7 +322,7 @@ local function take_next(restored)
 	redis.call('HSET', KEYS[1], 'next', node.next, 'nextplaces', node.nextplaces, 'nextstep', node.nextstep)
 end
 
--- The longest lease that may be asked for, and the one that guards have to wait for.
+-- The longest lease that may be asked for, and the longest that guards have to wait for.
 local function lease_terms()
 	local longest, guarded, least = { wanted }, wanted, guards
 	local taken, known = 0, guards
@@ -360,7 +364,8 @@ end
 if step == AGREED and set == node.set then
 	tag = given_tag
 	if had < AGREED then
-		-- All members have told their tokens by then; later a majority of this set may know fewer than the last set did.
+		-- By then all members have told their tokens; later a majority of this set may know fewer than the last set
+		-- did.
 		highest = math.max(highest, token)
 		floor = highest
 		redis.call('HSET', KEYS[1], 'floor', decimal(floor))
