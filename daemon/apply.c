@@ -37,8 +37,8 @@ apply_push(struct apply *p, const struct action *action)
 	if (!c) {
 		return;
 	}
-	/* A client that has gone back to HELLO 2 meanwhile could not tell a push from an answer. Closing the
-	 * connection tells it of the loss all the same. */
+	/* A client that has gone back to HELLO 2 meanwhile could not tell a push from an answer. The end of
+	 * the connection tells it instead. */
 	if (connection_identity(c)->protocol < 3) {
 		connection_close(c, END_ABANDONED, "a push was due, and it left RESP3");
 		return;

@@ -31,8 +31,8 @@ struct embedded_settings {
 	const char *directory; /* made with mode 0700 if it does not exist, its parents with mode 0755 */
 	/* Path. NULL: redis-server, else valkey-server, from PATH, also under the name of its checker. */
 	const char *program;
-	/* Why clients may rely on locks of a daemon that left nothing in the directory: it had another
-	 * directory, another disk or another boot. NULL: none can. */
+	/* Why clients may rely on locks of a daemon that left nothing in the directory: it may have run with
+	 * another directory, on another disk or in another boot. NULL: none can. */
 	const char *doubt;
 	int64_t guard_ms; /* how long they may rely on them, from now on */
 };
