@@ -1,9 +1,8 @@
 /*
- * checker: what the holders of one name were told must keep the daemon's promises: nobody beside an exclusive
- * hold, and tokens that grow.
+ * checker: checks two promises of the daemon on the grants of one name: an exclusive hold excludes every
+ * other hold, and tokens increase.
  *
- * All who lock the name report to it, each in its turn: a grant when it was read, a release before it is
- * sent.
+ * Every client of a bench reports to it: a grant after its answer was read, a release before UNLOCK is sent.
  */
 #ifndef CLIENT_CHECKER_H
 #define CLIENT_CHECKER_H
@@ -11,17 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One name. Zeroed: nobody has it, and nobody had. */
+/* The state of one name. Zeroed: never held. */
 struct checker {
-	bool exclusive;          /* somebody has it so */
-	uint64_t readers;        /* that have it shared */
-	int64_t exclusive_token; /* the greatest of exclusive holds */
-	int64_t token;           /* the greatest of all */
-	uint64_t changes;        /* exclusive grants to another than before */
+	bool exclusive;          /* there is an exclusive hold */
+	uint64_t readers;        /* number of shared holds */
+	int64_t exclusive_token; /* greatest token of an exclusive hold */
+	int64_t token;           /* greatest token of any hold */
+	uint64_t changes;        /* exclusive grants to another client than the one before */
 	const void *former;
 };
 
-/* who: anything that tells one holder from another. NULL, or the promise that was broken. */
+/* who: a pointer that identifies the holder. NULL, or the promise that was broken. */
 const char *checker_grant(struct checker *u, const void *who, bool shared, int64_t token)
 	__attribute__((warn_unused_result));
 void checker_release(struct checker *u, bool shared);

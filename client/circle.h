@@ -1,7 +1,7 @@
 /*
- * circle: a process that waits for a lock which is held until one of its ancestors ends, and so perhaps for
- * itself: a lock inside of a run, or a run inside of a script that has the lock. Pids tell, so it is seen
- * also where sudo has emptied the environment.
+ * circle: detects a process that may wait for itself, because the lock is held until one of its ancestors
+ * ends: a lock inside a run, or a run inside a script that holds the lock. It compares pids, so it works even
+ * if sudo has emptied the environment.
  */
 #ifndef CLIENT_CIRCLE_H
 #define CLIENT_CIRCLE_H
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /*
- * The ancestor of this process, which waits for the locks of o, until whose end one of them is held; *name is
- * the one. 0: none is seen. Blocks for CIRCLE_LOOK_MS at most; on Unix sockets only.
+ * The ancestor of this process until whose end one of the locks of o is held; *name is that lock. 0: none was
+ * found. Blocks for at most CIRCLE_LOOK_MS. Works on Unix sockets only.
  */
 int64_t circle_find(const struct address *a, const struct options *o, const char **name);
 

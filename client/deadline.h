@@ -1,13 +1,13 @@
 /*
- * deadline: how long a holder may rely on its lock, and what has to happen when. Pure: time is passed in,
- * CLOCK_BOOTTIME in ms.
+ * deadline: how long a holder may rely on its lock, and what is due at which time. Pure: the caller passes
+ * the time, CLOCK_BOOTTIME in ms.
  *
  *     told             ask              ask again          stop            expire
  *      |----------------|----------------|------------------|----------------|
  *      sent          1/3 of valid     2/3              expire - grace     sent + valid
  *
- * Each answer to CHECK moves the whole line on. When answers stay away the command is stopped in time, also
- * when the daemon is gone (guarantees: told deadline).
+ * Each answer to CHECK moves the whole line forward. If answers stop, the command is stopped in time, even if
+ * the daemon is gone (GUARANTEES: told deadline).
  */
 #ifndef CLIENT_DEADLINE_H
 #define CLIENT_DEADLINE_H
@@ -16,13 +16,14 @@
 #include <stdint.h>
 
 struct deadline {
-	int64_t grace_ms;  /* wanted from stop to expire */
-	int64_t expire_ms; /* the hold is surely good until then */
-	int64_t stop_ms;   /* when the command is told to stop */
+	int64_t grace_ms;  /* from stop to expire */
+	int64_t expire_ms; /* the hold is valid until then */
+	int64_t stop_ms;   /* when to tell the command to stop */
 	int64_t ask_ms;    /* when the next CHECK is due; INT64_MAX: never again */
-	int64_t sent_ms;   /* when the outstanding CHECK was sent; 0: none is */
-	int64_t doubt_ms;  /* expired unasked: the end of the wait for the answer; 0: no doubt */
-	bool silent;       /* the daemon cannot be asked any more */
+	int64_t sent_ms;   /* when the outstanding CHECK was sent; 0: none */
+	int64_t doubt_ms;  /* if the hold expired without a CHECK: how long to wait for the answer; 0: not in
+			      doubt */
+	bool silent;       /* the connection is gone: CHECK is impossible */
 };
 
 enum deadline_step {
@@ -32,31 +33,31 @@ enum deadline_step {
 	DEADLINE_EXPIRE /* the hold is over */
 };
 
-/* Granted: valid_ms counted from sent_ms. grace_ms is cut to a third of that, so that an answer to CHECK can
- * come before it begins. */
+/* The lock was granted, valid for valid_ms from sent_ms. grace_ms is cut to a third of valid_ms, so that an
+ * answer to CHECK can arrive before the grace time begins. */
 void deadline_start(struct deadline *d, int64_t sent_ms, int64_t valid_ms, int64_t grace_ms);
 
 void deadline_asked(struct deadline *d, int64_t now_ms);
 
-/* The outstanding CHECK was answered: good for valid_ms from when it was sent. */
+/* The outstanding CHECK was answered: the hold is valid for valid_ms from the time CHECK was sent. */
 void deadline_told(struct deadline *d, int64_t valid_ms);
 
-/* The connection is gone: what was told last stands, also after a late CHECK. */
+/* The connection is gone. The deadline that was told last remains, also after a late CHECK. */
 void deadline_silence(struct deadline *d);
 
 /*
- * What to do at now_ms. Who finds the time to stop over without having asked was itself stopped or suspended
- * (^Z), while the daemon may well have kept the lock: it asks, and the answer has DEADLINE_LATE_MS to come
- * before the command is told to stop. Who finds the hold expired without having asked is in doubt: the lock
- * may be another's since. It asks as well, and has DEADLINE_DOUBT_MS; until then nothing may be done under
- * the lock.
+ * What to do at now_ms. If stop_ms has passed and no CHECK was sent, this process was stopped or suspended
+ * (^Z), and the daemon may have kept the lock: CHECK is sent now, and the command is told to stop only if no
+ * answer comes within DEADLINE_LATE_MS. If the hold has expired and no CHECK was sent, the hold is in doubt,
+ * because another client may have the lock by now: CHECK is sent and has DEADLINE_DOUBT_MS to be answered.
+ * Until then the command must not run.
  */
 enum deadline_step deadline_step(struct deadline *d, int64_t now_ms);
 
 #define DEADLINE_LATE_MS  250
 #define DEADLINE_DOUBT_MS 1000
 
-/* Whether the hold has expired and was asked about only then, and the answer may still come. */
+/* Whether the hold is in doubt: CHECK was sent only after the hold expired, and its answer may still come. */
 bool deadline_doubts(const struct deadline *d, int64_t now_ms);
 
 /* When deadline_step() has to be called again. */

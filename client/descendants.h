@@ -1,12 +1,12 @@
 /*
  * descendants: the processes of a running command, as /proc shows them.
  *
- * A command with a process group of its own is all of that group. One that shares the group of a terminal's
- * pipeline is what descends from `root` inside that group, and the command itself. Who else leaves the group
- * (a daemon with setsid()) has left the descendants.
+ * If the command has a process group of its own, the members are all processes of that group. If it shares
+ * the group of a terminal's pipeline, the members are the descendants of `root` inside that group, and the
+ * command itself. Any other process that leaves the group (a daemon with setsid()) is no longer a member.
  *
- * The caller is root or its parent, and a subreaper, so that descendants stay descendants when their parents
- * end.
+ * The caller is root or its parent. It is a subreaper, so that descendants remain descendants when their
+ * parents end.
  */
 #ifndef CLIENT_DESCENDANTS_H
 #define CLIENT_DESCENDANTS_H
@@ -16,24 +16,24 @@
 
 struct descendants {
 	pid_t group;   /* process group */
-	pid_t root;    /* whose descendants count; itself does not */
-	bool shared;   /* the group has other processes, too */
-	pid_t command; /* a member in any group: a shell for people makes one for itself; 0: it has ended */
+	pid_t root;    /* its descendants are members; root is not */
+	bool shared;   /* the group also has other processes */
+	pid_t command; /* a member in any group, since an interactive shell makes its own; 0: it has ended */
 };
 
-/* Sends a signal to every living member. False when there was none. */
+/* Sends a signal to every living member. False if there was none. */
 bool descendants_signal(const struct descendants *f, int signal);
 
 enum descendants_rest {
-	DESCENDANTS_GONE,  /* no member lives */
-	DESCENDANTS_LIVES, /* *pidfd becomes readable when one of them ends; close it */
-	DESCENDANTS_UNSURE /* /proc changed while it was read, or could not be: look again */
+	DESCENDANTS_GONE,  /* no member is alive */
+	DESCENDANTS_LIVES, /* *pidfd becomes readable when a member ends; the caller closes it */
+	DESCENDANTS_UNSURE /* /proc changed while it was read, or could not be read: try again */
 };
 
 enum descendants_rest descendants_watch(const struct descendants *f, int *pidfd)
 	__attribute__((warn_unused_result));
 
-/* The parent of a process; 0: it is gone, or has none that we see. */
+/* The parent of a process; 0: the process is gone, or its parent is not visible. */
 pid_t descendants_parent(pid_t pid);
 
 /* pidfd_open(2); -1 and errno. Close-on-exec. */

@@ -1,5 +1,5 @@
 /*
- * guess: which of some words somebody meant who wrote one that is not among them.
+ * guess: finds the known word that is nearest to a misspelled one.
  */
 #ifndef CLIENT_GUESS_H
 #define CLIENT_GUESS_H
@@ -10,14 +10,14 @@
 
 struct guess {
 	struct slice text;
-	const char *best;  /* NULL: none is near enough */
-	size_t distance;   /* of that one */
-	const char *meant; /* what other programs call by this text; NULL: nothing */
+	const char *best;  /* nearest word; NULL: none is near enough */
+	size_t distance;   /* of best */
+	const char *meant; /* our word for what other programs call by this text; NULL: none */
 };
 
 struct guess guess_begin(struct slice text);
 
-/* Words are at most GUESS_BYTES_MAX long; longer ones are never meant. Of equally near ones the first is. */
+/* Words of more than GUESS_BYTES_MAX bytes are never chosen. Of equally near words the first is chosen. */
 void guess_try(struct guess *g, const char *word);
 
 #define GUESS_BYTES_MAX 32

@@ -1,5 +1,5 @@
 /*
- * help: --help, from the tables.
+ * help: prints --help, made from task.def and option.def.
  */
 #ifndef CLIENT_HELP_H
 #define CLIENT_HELP_H
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Of one task; TASK_COUNT: of holdfast. */
+/* The help of one task; TASK_COUNT: of holdfast itself. */
 void help_print(FILE *out, enum task task);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * histogram: many durations in little room, for percentiles that are at most 3 % too long.
+ * histogram: counts durations in cells of growing width. A percentile is at most 3 % too long.
  */
 #ifndef CLIENT_HISTOGRAM_H
 #define CLIENT_HISTOGRAM_H
@@ -17,7 +17,7 @@ struct histogram {
 
 void histogram_add(struct histogram *g, int64_t us);
 
-/* So many of a hundred took no longer than this; 0 when there are none. */
+/* `percent` of a hundred durations are no longer than the result; 0 if the histogram is empty. */
 int64_t histogram_percentile_us(const struct histogram *g, unsigned percent);
 
 #endif

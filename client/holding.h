@@ -1,9 +1,9 @@
 /*
- * holding: keeps an eye on a lock that is held, or on several: asks for its validity in time, and hears of
- * its loss.
+ * holding: watches one or several held locks: asks for their validity in time, and reads pushes about their
+ * loss.
  *
- * Used by run and hold, which poll wire.fd and call in; it sends and reads, but never blocks and says
- * nothing.
+ * run and hold poll wire.fd and call these functions. They send and read, and print nothing. Only
+ * holding_release() blocks.
  */
 #ifndef CLIENT_HOLDING_H
 #define CLIENT_HOLDING_H
@@ -18,33 +18,33 @@
 struct holding {
 	struct wire *wire;
 	const char *name;
-	const struct also *also; /* more names; what is told of all is the worst of them */
+	const struct also *also; /* more names; the shortest validity of all counts */
 	const struct grant *grant;
-	int64_t lease_ms; /* of --lease; 0: it is renewed */
-	size_t due;       /* answers to CHECK */
-	int64_t told_ms;  /* the least of those that came */
+	int64_t lease_ms; /* of --lease; 0: the hold is renewed */
+	size_t due;       /* outstanding answers to CHECK */
+	int64_t told_ms;  /* the shortest validity among the answers so far */
 	struct deadline deadline;
-	bool lost; /* the daemon said so */
-	bool gone; /* the connection ended; what was told last stands */
+	bool lost; /* the daemon has told of a loss */
+	bool gone; /* the connection ended; the deadline that was told last remains */
 	char why[WIRE_TEXT_MAX];
 };
 
-/* o and g are kept by reference. grace_ms is wanted from the order to stop to the end; of --lease it takes a
- * twentieth at most, since that end was asked for. */
+/* o and g are kept by reference. grace_ms is the time from the order to stop to the end of the hold. With
+ * --lease it is at most a twentieth of the lease, since the user asked for that end. */
 void holding_start(struct holding *h, struct wire *wire, const struct options *o, const struct grant *g,
 	int64_t grace_ms);
 
 /* The connection is readable. */
 void holding_read(struct holding *h);
 
-/* Time went by. DEADLINE_ASK is done here and never returned. While deadline_doubts() nobody knows
- * whether the lock is still held. */
+/* What is due now. DEADLINE_ASK is carried out here and never returned. While deadline_doubts() is true, it
+ * is unknown whether the lock is still held. */
 enum deadline_step holding_step(struct holding *h);
 
 /* When holding_step() is due. */
 int64_t holding_next(const struct holding *h);
 
-/* Gives the lock back, and waits for the answer for a moment. False: it had been lost before, h->why says
+/* Releases the lock, and waits a short time for the answer. False: the lock had been lost before; h->why says
  * how. */
 bool holding_release(struct holding *h) __attribute__((warn_unused_result));
 

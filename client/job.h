@@ -1,10 +1,10 @@
 /*
- * job: the command of holdfast run as a job of a shell: it stops and goes on with this process, and has the
- * terminal when it needs it.
+ * job: lets the command of holdfast run take part in the shell's job control. The command stops and continues
+ * together with this process, and gets the terminal if it needs it.
  *
- * A command that shares the group of the foreground (supervisor_plan.shared) gets what the terminal sends by
- * itself. One that was started in the background has a group of its own, which no shell knows of: whatever a
- * shell does to our group is passed on here, and the terminal with it.
+ * A command that shares the foreground group (supervisor_plan.shared) gets the terminal's signals directly. A
+ * command that was started in the background has a group of its own, which the shell does not know: job
+ * passes on the shell's signals to our group, and the terminal.
  */
 #ifndef CLIENT_JOB_H
 #define CLIENT_JOB_H
@@ -17,29 +17,31 @@
 struct job {
 	struct supervisor *supervisor;
 	pid_t command;       /* 0: not started */
-	bool shared;         /* our group is the command's */
-	bool stopped;        /* the command, by a signal, and nobody has continued it that we know of */
-	bool wants_terminal; /* it read from it, or set it, in the background */
-	bool has_terminal;   /* the command's group was given it */
+	bool shared;         /* the command is in our process group */
+	bool stopped;        /* a signal has stopped the command, and no CONT is known */
+	bool wants_terminal; /* the command read from the terminal, or set it, in the background */
+	bool has_terminal;   /* the command's group has the terminal */
 	bool continues;      /* CONT is due */
 };
 
 void job_start(struct job *j, struct supervisor *s, bool shared);
 
-/* To every process of the command. After a signal that may end it, and for CONT, job_continue() is due. */
+/* Sends a signal to every process of the command. After a signal that may end the command, and for CONT, call
+ * job_continue(). */
 void job_signal(struct job *j, int signal);
 
-/* The command was stopped by this signal: this process stops likewise, and returns when it is continued. A
- * command that wants the terminal we have is given it instead. */
+/* The command was stopped by this signal. This process stops in the same way, and the call returns when it is
+ * continued. If the command wants the terminal and we have it, the command gets it instead. */
 void job_stopped(struct job *j, int signal);
 
-/* Nobody knows whether the lock is still held: the command stands still until job_continue(). */
+/* It is unknown whether the lock is still held: stops the command until job_continue(). */
 void job_pause(struct job *j);
 
-/* Continues the command if that is due. Only while the lock is held, or the command has been told to end. */
+/* Continues the command if that is due. Call it only while the lock is held, or after the command has been
+ * told to end. */
 void job_continue(struct job *j);
 
-/* The command is gone: takes back the terminal that it has. */
+/* The command is gone: takes the terminal back if the command had it. */
 void job_end(struct job *j);
 
 #endif

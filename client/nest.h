@@ -1,25 +1,25 @@
 /*
- * nest: a run inside a run of the same name. It would wait for itself for ever; so it joins the session of
- * the one around it, whose hold covers it: that one does not end before all its processes have.
+ * nest: a run inside a run of the same name. The inner run would wait for itself forever, so it joins the
+ * session of the outer run. The hold of the outer run covers it, because the outer run does not end before
+ * all its processes have ended.
  */
 #ifndef CLIENT_NEST_H
 #define CLIENT_NEST_H
 
 #include "client/take.h"
 
-/* Puts name, token, kind, session and address of a hold into the environment, for the command. */
+/* Puts name, token, kind, session and address of a hold into the environment of the command. */
 void nest_export(const struct options *o, const struct address *a, const struct grant *g);
 
-/* Whether a run around this process has one of several names: then they cannot be had all together. */
+/* Whether an outer run holds one of several names. Then they cannot be taken all together. */
 bool nest_overlaps(const struct options *o);
 
-/* "exclusive", "shared" or "permits": what the command finds as HOLDFAST_KIND. */
+/* "exclusive", "shared" or "permits": the value of HOLDFAST_KIND for the command. */
 const char *nest_kind(const struct options *o);
 
 /*
- * Whether a run around this process (see nest_export()) holds
- * the name now, so that it covers what is wanted: then *w speaks for its session, and *g is its hold. False:
- * *w is closed. Says nothing.
+ * Whether an outer run (see nest_export()) holds the name now, and its hold covers the wanted one. Then *w
+ * has joined its session, and *g is its hold. False: *w is closed. Prints nothing.
  */
 bool nest_join(struct wire *w, const struct taking *t, struct grant *g) __attribute__((warn_unused_result));
 

@@ -1,8 +1,8 @@
 /*
- * options: the command line, understood.
+ * options: the parsed command line.
  *
- * options_parse() reads argv by the tables task.def and option.def. Strings point into argv. It touches
- * nothing else: no environment, no files, no output.
+ * options_parse() reads argv by the tables task.def and option.def. Strings point into argv. It uses no
+ * environment, no files and no output.
  */
 #ifndef CLIENT_OPTIONS_H
 #define CLIENT_OPTIONS_H
@@ -40,7 +40,7 @@ struct also {
 enum loss_way {
 	LOSS_TERM,  /* TERM in time before the deadline, KILL at the deadline */
 	LOSS_KILL,  /* KILL at the deadline */
-	LOSS_WARN,  /* only say so */
+	LOSS_WARN,  /* only print a message */
 	LOSS_SIGNAL /* send one signal, never KILL */
 };
 
@@ -53,7 +53,7 @@ struct loss {
 struct options {
 	enum task task;       /* TASK_COUNT: none named (--help, --version) */
 	const char *name;     /* NAME, GLOB, SECTION or shell; NULL: not given */
-	const char *words[2]; /* of TASK_LATCH and TASK_MASTERS, what follows the name; NULL: not given */
+	const char *words[2]; /* TASK_LATCH, TASK_MASTERS: what follows the name; NULL: not given */
 	char **command;       /* TASK_RUN: what to run, NULL-terminated as argv is */
 	struct also also;     /* TASK_RUN: more names, held all together or not at all */
 	const char *shell;    /* TASK_RUN: a line for the shell, instead of a command */
@@ -63,13 +63,13 @@ struct options {
 	bool exclusive;
 	bool shared;
 	int64_t slots;    /* 0: no semaphore */
-	int64_t lease_ms; /* 0: renewed as long as it is held */
+	int64_t lease_ms; /* 0: renewed while it is held */
 	const char *why;
 	int64_t master_wait_ms; /* 30 s */
 	bool skip_ok;
 	struct loss on_lost;
 	int64_t kill_after_ms; /* 5 s */
-	int64_t max_run_ms;    /* 0: as long as it takes */
+	int64_t max_run_ms;    /* 0: no limit */
 	int64_t min_hold_ms;   /* 0: until COMMAND ends */
 	int64_t status_fd;     /* 0: none */
 	int64_t pid;           /* 0: the parent */
@@ -115,12 +115,13 @@ const struct option_entry *options_list(void);
 const struct task_entry *options_task(enum task task);
 
 /*
- * False when argv is wrong; then why (OPTIONS_TEXT_MAX bytes) says what was read and what is allowed.
- * argv[0] is skipped.
+ * False if argv is wrong; then why (OPTIONS_TEXT_MAX bytes) says what was read and what is allowed. argv[0]
+ * is skipped.
  */
 bool options_parse(struct options *o, int argc, char **argv, char *why) __attribute__((warn_unused_result));
 
-/* "1.5", "500ms", "10s", "5m", "2h", "1.5d" to ms; a bare number is seconds. False when it is none of these.
+/* "1.5", "500ms", "10s", "5m", "2h", "1.5d" to ms; a bare number is seconds. False if text has none of these
+ * forms.
  */
 bool options_seconds(const char *text, int64_t *ms) __attribute__((warn_unused_result));
 

@@ -1,5 +1,5 @@
 /*
- * status: how holdfast ends. The list is status.def.
+ * status: the exit codes of holdfast, from status.def.
  */
 #ifndef CLIENT_STATUS_H
 #define CLIENT_STATUS_H
@@ -20,7 +20,7 @@ struct status_entry {
 /* Every exit code with its meaning, in ascending order; the last one has meaning NULL. */
 const struct status_entry *status_list(void);
 
-/* The exit code for an error reply; CODE_COUNT (a code this client does not know) is STATUS_INTERNAL. */
+/* The exit code for an error reply. CODE_COUNT, an unknown code, is STATUS_INTERNAL. */
 int status_of_code(enum code code);
 
 #endif

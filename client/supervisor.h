@@ -4,9 +4,9 @@
  *     wrapper ──control──▶ supervisor ──▶ command ──▶ its children
  *        └──────────go──────────────────▶
  *
- * The lock's session is bound to the supervisor, which ends only when the last process of the command's
- * descendants is gone, however the wrapper ends. When the wrapper is killed it stops the descendants: TERM,
- * then KILL. supervisor.c is the wrapper's side, supervise.c the process itself.
+ * The lock's session is bound to the supervisor. However the wrapper ends, the supervisor ends only when the
+ * last descendant of the command is gone. If the wrapper is killed, the supervisor stops the descendants:
+ * TERM, then KILL. supervisor.c is the wrapper's side, supervise.c the process itself.
  */
 #ifndef CLIENT_SUPERVISOR_H
 #define CLIENT_SUPERVISOR_H
@@ -18,31 +18,31 @@
 
 struct supervisor_plan {
 	char **command;        /* argv for execvp() */
-	bool shared;           /* stay in the caller's process group: a terminal's foreground */
+	bool shared;           /* stay in the caller's process group, the terminal's foreground */
 	int64_t kill_after_ms; /* from TERM to KILL when the wrapper is gone */
-	int64_t limit_ms;   /* CLOCK_BOOTTIME: KILL at the latest then, once the wrapper is gone; INT64_MAX:
-			       none */
-	sigset_t mask;      /* for the command */
-	bool child_ignored; /* SIGCHLD was ignored when the wrapper started; the command gets that back */
+	int64_t limit_ms;      /* CLOCK_BOOTTIME: if the wrapper is gone, KILL at this time at the latest;
+				  INT64_MAX: none */
+	sigset_t mask;         /* for the command */
+	bool child_ignored; /* SIGCHLD was ignored when the wrapper started, and is ignored for the command */
 };
 
 /* The wrapper's side. */
 struct supervisor {
 	pid_t pid;
 	int pidfd;   /* for SESSION BIND */
-	int control; /* readable when there are news */
-	int go;      /* the command starts with a byte here, and never when it is closed */
+	int control; /* readable if there is news */
+	int go;      /* a byte here starts the command; if go is closed first, the command never starts */
 };
 
 enum news_type {
-	NEWS_STARTED, /* pid: the command is there, waiting */
-	NEWS_FAILED,  /* value: errno of the fork; nothing was started */
-	NEWS_STOPPED, /* value: the signal that stopped the command; not STOP in a terminal's foreground, then
-			 the supervisor has stopped the wrapper, too, and continues it with the command */
+	NEWS_STARTED, /* pid: the command's process exists and waits for go */
+	NEWS_FAILED,  /* value: errno of fork(); nothing was started */
+	NEWS_STOPPED, /* value: the signal that stopped the command. Not sent for STOP in a terminal's
+			 foreground: there the supervisor stops the wrapper, and continues it together with
+			 the command */
 	NEWS_EXIT,    /* value: the command ended with this wait status */
-	NEWS_GONE, /* the last process of the descendants ended; the supervisor waits for supervisor_finish()
-		    */
-	NEWS_LOST  /* the supervisor itself ended */
+	NEWS_GONE,    /* the last descendant ended; the supervisor waits for supervisor_finish() */
+	NEWS_LOST     /* the supervisor itself ended */
 };
 
 struct news {
@@ -51,25 +51,25 @@ struct news {
 	int value;
 };
 
-/* Forks. All signals have to be blocked. False and errno when it could not. */
+/* Forks. The caller has blocked all signals. False and errno on failure. */
 bool supervisor_start(struct supervisor *s, const struct supervisor_plan *plan)
 	__attribute__((warn_unused_result));
 
 void supervisor_go(struct supervisor *s);
 
-/* To every process of the descendants; KILL is repeated until none is left. */
+/* Sends a signal to all descendants. KILL is repeated until none is left. */
 void supervisor_signal(struct supervisor *s, int signal);
 
-/* The wrapper was continued, and not by the supervisor. */
+/* The wrapper was continued, but not by the supervisor. */
 void supervisor_continued(struct supervisor *s);
 
-/* Another limit_ms. */
+/* Changes limit_ms of the plan. */
 void supervisor_limit(struct supervisor *s, int64_t limit_ms);
 
-/* Blocks. False when a signal interrupted it. */
+/* Blocks. False if a signal interrupted it. */
 bool supervisor_read(struct supervisor *s, struct news *news) __attribute__((warn_unused_result));
 
-/* After NEWS_GONE or NEWS_FAILED: lets it end, and waits for that. */
+/* After NEWS_GONE or NEWS_FAILED: lets the supervisor end, and waits for its end. */
 void supervisor_finish(struct supervisor *s);
 
 /* What the wrapper sends. */
@@ -81,7 +81,7 @@ struct order {
 	int64_t limit_ms;
 };
 
-/* The process itself. control and go are its ends, parent the wrapper's pid. */
+/* The supervisor's process. control and go are its ends of the pipes, parent is the wrapper's pid. */
 _Noreturn void supervise(const struct supervisor_plan *plan, int control, int go);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * tasks: what main.c calls, a function for each verb of task.def. Each returns an exit code.
+ * tasks: one function for each verb of task.def, called by main.c. Each returns an exit code.
  */
 #ifndef CLIENT_TASKS_H
 #define CLIENT_TASKS_H

@@ -1,5 +1,5 @@
 /*
- * wakeup: a timer for poll(2) on CLOCK_BOOTTIME, so that a suspended host wakes up knowing what is over.
+ * wakeup: a timer for poll(2) on CLOCK_BOOTTIME, which also counts the time that the host was suspended.
  */
 #ifndef CLIENT_WAKEUP_H
 #define CLIENT_WAKEUP_H
@@ -9,7 +9,8 @@
 /* A descriptor, close-on-exec; -1 and errno. */
 int wakeup_open(void) __attribute__((warn_unused_result));
 
-/* Readable at at_ms (CLOCK_BOOTTIME; the past: at once), and then until it is set again. INT64_MAX: never. */
+/* The descriptor becomes readable at at_ms (CLOCK_BOOTTIME; the past: at once), and remains so until the next
+ * call. INT64_MAX: never. */
 void wakeup_set(int fd, int64_t at_ms);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * who: names whoever is at the other end of a session, for people.
+ * who: names the client of a session, for people.
  */
 #ifndef CLIENT_WHO_H
 #define CLIENT_WHO_H
@@ -13,16 +13,15 @@
 #define WHO_PROGRAM_MAX 32
 #define WHO_TEXT_MAX    320
 
-/* The name of a process' program, as ps(1) shows it; "" when it is not there. */
+/* The name of a process's program, as ps(1) shows it; "": there is no such process. */
 void who_program(int64_t pid, char name[WHO_PROGRAM_MAX]);
 
-/* When the daemon is on this host and the session is one of `holdfast run`, the command that this runs, with
- * its arguments; else the name that the session gave itself; else, on this host, the program of its process;
- * else
- * "-". May have control bytes. map has client, pid and address (PROTOCOL.md 6). Returns out. */
+/* The first of these that is known: on this host, the command of a `holdfast run` with its arguments; the
+ * name that the client gave its connection; on this host, the program of the process; "-". It may contain
+ * control bytes. map has client, pid and address (PROTOCOL.md 6). Returns out. */
 const char *who_name(char out[WHO_TEXT_MAX], const struct answer *map, bool local);
 
-/* Its process, "pid 4711", else its address. Returns out. */
+/* The process of the client, "pid 4711", else its address. Returns out. */
 const char *who_place(char out[WHO_TEXT_MAX], const struct answer *map);
 
 #endif

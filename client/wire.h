@@ -1,8 +1,8 @@
 /*
- * wire: a connection to the daemon. Requests go out in order, answers come back in order, pushes in between.
+ * wire: a connection to the daemon. Requests and answers keep their order; pushes may come in between.
  *
- * Every verb owns its connections; nothing is shared and nothing is retried: a connection that ended says why
- * in `why` and stays ended.
+ * Every verb owns its connections. Nothing is shared or retried: a connection that ended has the reason in
+ * `why` and remains ended.
  */
 #ifndef CLIENT_WIRE_H
 #define CLIENT_WIRE_H
@@ -18,12 +18,12 @@
 #define WIRE_TEXT_MAX 512
 
 struct wire {
-	int fd;        /* for poll(2): readable when wire_fill() has something to do; -1: closed */
+	int fd;        /* for poll(2): if readable, call wire_fill(); -1: closed */
 	bool local;    /* a Unix socket: the daemon can see our processes */
-	bool ended;    /* no more bytes will come; what came can still be read */
-	bool away;     /* because the daemon is not there, or ends: another one may come */
-	bool denied;   /* because the socket is not for this user */
-	bool stranger; /* because what answers is no holdfastd */
+	bool ended;    /* no more bytes will come; those that came can still be read */
+	bool away;     /* ended because the daemon is absent or ends: a new one may start */
+	bool denied;   /* ended because this user may not use the socket */
+	bool stranger; /* ended because the server is not holdfastd */
 	struct buffer out;
 	struct buffer in;
 	size_t used; /* bytes of the answer that wire_next() returned last */
@@ -31,12 +31,12 @@ struct wire {
 	char why[WIRE_TEXT_MAX]; /* why it failed or ended */
 };
 
-/* Blocks while it connects, over TCP WIRE_CONNECT_MS at most per address. On false, why says where and what
+/* Blocks while it connects, over TCP at most WIRE_CONNECT_MS per address. On false, why says where and what
  * to do; wire_close() is allowed. */
 bool wire_open(struct wire *w, const struct address *a) __attribute__((warn_unused_result));
 void wire_close(struct wire *w);
 
-/* Whether somebody listens at that Unix socket, and lets us in. Does not block. */
+/* Whether a server listens at this Unix socket and this user may connect. Does not block. */
 bool wire_listens(const char *path);
 
 #define WIRE_CONNECT_MS 5000
@@ -53,34 +53,33 @@ void wire_ask_words(struct wire *w, size_t n, const char *const *words);
  * without spaces. */
 void wire_greet(struct wire *w, const struct address *a, const char *label);
 
-/* The answer to that, as wire_answer(). NULL also where something else than a daemon answers. */
+/* The answer to HELLO, as wire_answer(). NULL also if the server is not holdfastd. */
 const struct answer *wire_welcome(struct wire *w, const struct address *a);
 
-/* What the answer to HELLO, or NULL, becomes by that. */
+/* The same check for an answer to HELLO that the caller has read; answer may be NULL. */
 const struct answer *wire_welcomed(struct wire *w, const struct address *a, const struct answer *answer);
 
-/* Sends what was appended. False when the connection broke; what the daemon said before can still be read. */
+/* Sends the appended requests. False if the connection broke; earlier answers can still be read. */
 bool wire_flush(struct wire *w);
 
-/* Sends what was appended, and SESSION BIND with the process. */
+/* Sends the appended requests, and SESSION BIND with the pidfd. */
 bool wire_bind(struct wire *w, int pidfd);
 
-/* Takes what has arrived, without blocking. False when the connection ended. */
+/* Reads what has arrived, without blocking. False if the connection ended. */
 bool wire_fill(struct wire *w);
 
-/* The next answer or push that has arrived, NULL when there is none. Valid until the next call. Garbage ends
- * the connection. */
+/* The next answer or push that has arrived, NULL: none. Valid until the next call. Malformed bytes end the
+ * connection. */
 const struct answer *wire_next(struct wire *w);
 
-/* Blocks for the next answer; pushes are dropped. NULL when the connection ended, or at until_ms
+/* Blocks until the next answer; pushes are dropped. NULL if the connection ended, or at until_ms
  * (CLOCK_BOOTTIME; INT64_MAX: never). */
 const struct answer *wire_wait(struct wire *w, int64_t until_ms);
 
-/* How long the daemon may take to answer what it answers from memory. */
+/* Time limit for requests that the daemon answers from memory. */
 #define WIRE_ANSWER_MS 10000
 
-/* wire_flush() and wire_wait() for WIRE_ANSWER_MS, for requests that do not wait. NULL: why says what
- * happened. */
+/* wire_flush() and wire_wait() for WIRE_ANSWER_MS, for requests that do not wait. NULL: see w->why. */
 const struct answer *wire_answer(struct wire *w);
 
 #endif
