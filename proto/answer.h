@@ -1,8 +1,8 @@
 /*
- * answer: the client's side, reads what a daemon sends (RESP2 and RESP3) into a small tree.
+ * answer: parses what a daemon sends (RESP2 and RESP3) into a small tree, for the client.
  *
- * A hostile or broken peer costs no more than the limits say: depth, elements and bytes are bounded, and
- * memory is taken only for elements that have arrived.
+ * A hostile or broken peer cannot exceed the limits: depth, elements and bytes are bounded, and memory is
+ * allocated only for elements that have arrived.
  */
 #ifndef PROTO_ANSWER_H
 #define PROTO_ANSWER_H
@@ -24,11 +24,11 @@ enum answer_type {
 	ANSWER_INT,    /* n */
 	ANSWER_FLAG,   /* n: 0 or 1 */
 	ANSWER_STATUS, /* text: a simple string, +OK */
-	ANSWER_TEXT,   /* text: a bulk or verbatim string; doubles and big numbers as they were written */
+	ANSWER_TEXT,   /* text: a bulk or verbatim string; doubles and big numbers as text */
 	ANSWER_ERROR,  /* text: with its code, "NOTHELD ..." */
-	ANSWER_ARRAY,  /* items, count; sets too */
-	ANSWER_MAP,    /* items: key, value, key, value ...; count: of both together */
-	ANSWER_PUSH    /* items, count: out of band, answers no request */
+	ANSWER_ARRAY,  /* items, count; also a set */
+	ANSWER_MAP,    /* items: key, value, key, value ...; count: keys plus values */
+	ANSWER_PUSH    /* items, count: out of band, no answer to a request */
 };
 
 struct answer {
@@ -44,13 +44,13 @@ struct answer_limits {
 	size_t elements; /* of one answer, nested ones included, <= ANSWER_ELEMENTS_MAX */
 };
 
-/* One per connection: how far the scan came, and the memory of the tree. All zero in the beginning. */
+/* One per connection: the state of the scan, and the memory of the tree. Zeroed at the beginning. */
 struct answer_parser {
-	size_t seen;   /* bytes of whole elements */
-	size_t looked; /* bytes behind them that are known to hold no end of line */
+	size_t seen;   /* bytes of complete elements */
+	size_t looked; /* bytes after those that are known to contain no end of line */
 	size_t elements;
 	size_t depth;
-	size_t left[ANSWER_DEPTH_MAX]; /* elements that still have to come, per open aggregate */
+	size_t left[ANSWER_DEPTH_MAX]; /* elements still missing, per open aggregate */
 	struct answer *tree;
 	size_t room;
 };
@@ -58,28 +58,27 @@ struct answer_parser {
 void answer_done(struct answer_parser *parser);
 
 /*
- * data[0] is the first byte behind everything consumed so far; between calls the bytes may move and more may
- * come.
+ * data[0] is the first byte that was not consumed. Between calls the bytes may move, and more may arrive.
  *
- *   > 0  so many bytes are one answer; *out is valid until the next call and as long as data is.
+ *   > 0  the length of one answer in bytes; *out is valid until the next call and as long as data is.
  *     0  more is needed.
- *    -1  this is no answer, or there is no memory for it: *fault says why, a literal. Close.
+ *    -1  malformed, or out of memory: *fault is a literal that says why. Close the connection.
  */
 ssize_t answer_parse(struct answer_parser *parser, const char *data, size_t n,
 	const struct answer_limits *limits, const struct answer **out, const char **fault)
 	__attribute__((warn_unused_result));
 
-/* The value of a key in a map, or in the flat array that is a map in RESP2; NULL: not there. */
+/* The value of a key in a map, or in the flat array that RESP2 has for a map; NULL: no such key. */
 const struct answer *answer_get(const struct answer *map, const char *key);
 
 /* The text or number of a key; `absent` when it is missing, null or of another type. */
 struct slice answer_get_text(const struct answer *map, const char *key);
 int64_t answer_get_int(const struct answer *map, const char *key, int64_t absent);
 
-/* What follows `key:` in a line of its own, as in the text of INFO; empty: there is none. */
+/* The value of a line `key:value`, as in the text of INFO; empty: no such line. */
 struct slice answer_info(struct slice text, const char *key);
 
-/* The code an error begins with, CODE_COUNT when it is none of ours; *rest: what follows it. */
+/* The code at the start of an error; CODE_COUNT: an unknown code. *rest: the text after it. */
 enum code answer_code(const struct answer *answer, struct slice *rest);
 
 /* True for a push of this name with at least `count` elements, the name included. */

@@ -1,11 +1,11 @@
 /*
- * buffer: bytes that wait to be sent or understood. Grows up to a maximum, never beyond.
+ * buffer: bytes that wait to be sent or parsed. It grows up to a maximum.
  *
  *     data ──────┬───────────────┬───────────────┐
  *     consumed   │ start … end   │ free          │ room
  *
- * A write that does not fit (over the maximum, or out of memory) makes the buffer `failed`; further writes do
- * nothing, so that a composer need not look after each one. An empty buffer owns no memory after
+ * A write that does not fit (over the maximum, or out of memory) makes the buffer `failed`. Further writes do
+ * nothing, so that the composer need not check each write. An empty buffer owns no memory after
  * buffer_trim().
  */
 #ifndef PROTO_BUFFER_H
@@ -21,10 +21,10 @@
 struct buffer {
 	char *data;
 	size_t start; /* first byte that was not consumed */
-	size_t end;   /* behind the last one written */
+	size_t end;   /* behind the last byte written */
 	size_t room;  /* allocated */
-	size_t max;   /* most bytes that may wait: end - start never exceeds it */
-	bool failed;  /* a write was lost; what is in the buffer ends in front of it */
+	size_t max;   /* end - start never exceeds it */
+	bool failed;  /* a write was lost; the buffer ends before it */
 };
 
 void buffer_init(struct buffer *b, size_t max);
@@ -43,8 +43,8 @@ buffer_bytes(const struct buffer *b)
 	return b->data == NULL ? NULL : b->data + b->start;
 }
 
-/* Room for at least n more bytes behind buffer_end(), to be claimed with buffer_wrote(). False: failed. The
- * bytes that wait may move. */
+/* Makes room for at least n more bytes at buffer_end(); buffer_wrote() claims them. False: failed. The bytes
+ * that wait may move. */
 bool buffer_reserve(struct buffer *b, size_t n) __attribute__((warn_unused_result));
 
 /* Where the next byte goes, and how many fit there without growing. */
@@ -69,25 +69,25 @@ void buffer_put(struct buffer *b, const void *p, size_t n);
 /* Removes n bytes from the front. */
 void buffer_consume(struct buffer *b, size_t n);
 
-/* Takes back everything written since buffer_length() was `length`, and forgives the failure: for the error
+/* Removes everything that was written since buffer_length() was `length`, and clears `failed`: for the error
  * that replaces an answer that did not fit. Nothing may have been consumed since. */
 void buffer_rewind(struct buffer *b, size_t length);
 
-/* Gives memory back that is far more than what waits needs; all of it when nothing waits. */
+/* Frees memory if far more is allocated than the waiting bytes need, and all of it if none wait. */
 void buffer_trim(struct buffer *b);
 
-/* Memory of buffers that were emptied, for those that are filled next. All zero in the beginning. */
+/* Memory of emptied buffers, for reuse by others. Zeroed at the beginning. */
 struct buffer_store {
 	size_t n;
 	char *blocks[BUFFER_STORE_MOST];
 };
 
-/* As many as it can have, or there is memory for. */
+/* Fills the store with blocks, as far as there is memory. */
 void buffer_store_fill(struct buffer_store *store);
 void buffer_store_done(struct buffer_store *store);
-/* Memory for one that has none, if there is some. */
+/* Gives a block of the store, if there is one, to a buffer without memory. */
 void buffer_borrow(struct buffer *b, struct buffer_store *store);
-/* buffer_trim(), but what an empty one had goes to the store. */
+/* As buffer_trim(), but the memory of an empty buffer goes to the store. */
 void buffer_return(struct buffer *b, struct buffer_store *store);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * catalog: what COMMAND and the HELP subcommands answer, straight from command.def and option.def.
+ * catalog: the answers to COMMAND and to the HELP subcommands, made from command.def and option.def.
  */
 #ifndef PROTO_CATALOG_H
 #define PROTO_CATALOG_H
@@ -9,7 +9,7 @@
 
 #define CATALOG_VERSIONS 2 /* RESP2 and RESP3 */
 
-/* Answers that are the same each time: made when they are asked for first. All zero in the beginning. */
+/* Answers that never change, made at the first request. Zeroed at the beginning. */
 struct catalog {
 	struct buffer made[CATALOG_VERSIONS][VERB_COUNT];
 };

@@ -1,8 +1,8 @@
 /*
  * composer: writes answers as RESP2 or RESP3 (PROTOCOL.md sections 1 and 9).
  *
- * `version` is 2 or 3, what HELLO chose; inline requests are answered the same way. Nothing here fails: what
- * does not fit makes the buffer `failed`, once for all writes of a turn.
+ * `version` is 2 or 3, as HELLO chose; inline requests get the same answers. No function here fails: a write
+ * that does not fit makes the buffer `failed`, and the caller checks that once per turn.
  */
 #ifndef PROTO_COMPOSER_H
 #define PROTO_COMPOSER_H
@@ -14,26 +14,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The one answer to a request, as the core made it. */
+/* The answer to a request, from the core's reply. */
 void reply_write(struct buffer *b, int version, const struct reply *reply);
 
 void reply_write_int(struct buffer *b, int64_t n);              /* :n */
 void reply_write_null(struct buffer *b, int version);           /* $-1, or _ */
 void reply_write_flag(struct buffer *b, int version, bool yes); /* :0 :1, or #f #t */
 void reply_write_simple(struct buffer *b, const char *text);    /* +text; text has no control bytes */
-void reply_write_bulk(struct buffer *b, struct slice bytes);    /* $n bytes, any bytes */
-void reply_write_text(struct buffer *b, const char *text);      /* the same, of a string */
+void reply_write_bulk(struct buffer *b, struct slice bytes);    /* $n and bytes, which may have any value */
+void reply_write_text(struct buffer *b, const char *text);      /* the same for a NUL-terminated string */
 
 /* -CODE text; control bytes and broken UTF-8 in text are escaped. */
 void reply_write_error(struct buffer *b, enum code code, struct slice text);
 
-/* Headers; as many elements have to follow. A map in RESP2 is a flat array of twice as many. */
+/* Headers; the caller then writes as many elements. In RESP2 a map is a flat array of twice as many. */
 void reply_write_array(struct buffer *b, size_t elements);
 void reply_write_set(struct buffer *b, int version, size_t elements);
 void reply_write_map(struct buffer *b, int version, size_t pairs);
 void reply_write_push(struct buffer *b, size_t elements); /* RESP3 only */
 
-/* A key of a map and its value. */
+/* A key of a map with its value. */
 void reply_write_pair_int(struct buffer *b, const char *key, int64_t n);
 void reply_write_pair_text(struct buffer *b, const char *key, const char *text);
 void reply_write_pair_bulk(struct buffer *b, const char *key, struct slice bytes);

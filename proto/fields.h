@@ -1,8 +1,8 @@
 /*
- * fields: one event, one connection, as `key=value key="some value"` in one line (PROTOCOL.md 6.5).
+ * fields: one line of `key=value key="some value"`, for an event or a connection (PROTOCOL.md 6.5).
  *
- * What needs no quotes has none; inside them \n \r \t \\ \" and \xHH are used, so that a line is one line and
- * can be read back exactly. Keys are literals of ours.
+ * A value has quotes only if it needs them. Inside quotes \n \r \t \\ \" and \xHH are used, so that the text
+ * is one line and can be read back exactly. Keys are literals of the daemon.
  */
 #ifndef PROTO_FIELDS_H
 #define PROTO_FIELDS_H
@@ -13,14 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A line under construction, in memory of the caller. A field that does not fit is left out, whole. */
+/* A line under construction, in memory of the caller. A field that does not fit is omitted as a whole. */
 struct fields {
 	char *text;
 	size_t room;
 	size_t n;
 };
 
-/* Starts an empty line in room bytes. */
+/* Starts an empty line in `room` bytes. */
 void fields_init(struct fields *f, char *text, size_t room);
 
 /* A bare word, such as the name of an event. */
@@ -35,9 +35,9 @@ fields_line(const struct fields *f)
 }
 
 /*
- * Reads the next field from *line and moves it on. False: there is none, or what follows is no field (then
- * line->n is not 0). A bare word comes as a key with value.p NULL. Quoted values are undone into scratch,
- * which must have room for line->n bytes; key and value point into line or scratch.
+ * Reads the next field from *line and advances it. False: end of line, or malformed (then line->n is not 0).
+ * A bare word is a key with value.p NULL. Quoted values are unescaped into scratch, which has room for
+ * line->n bytes. key and value point into line or scratch.
  */
 bool fields_next(struct slice *line, char *scratch, struct slice *key, struct slice *value)
 	__attribute__((warn_unused_result));

@@ -1,8 +1,8 @@
 /*
- * kind: the kinds of lock, the same in protocol, core, scripts, logs and manual.
+ * kind: the kinds of lock, with the same words in protocol, core, scripts, logs and manual.
  *
- * A name is of one family at a time: exclusive and shared holds exclude each other by the usual rule, permits
- * are counted. The other family answers WRONGKIND while the name is in use.
+ * While a name is in use, it is either a lock with exclusive and shared holds, or a semaphore with counted
+ * permits. A request for the other of these two is refused with WRONGKIND.
  */
 #ifndef PROTO_KIND_H
 #define PROTO_KIND_H
@@ -10,7 +10,7 @@
 /* KIND(id, word) */
 #define KINDS(KIND)                                                                                          \
 	KIND(EXCLUSIVE, "exclusive") /* one holder */                                                        \
-	KIND(SHARED, "shared")       /* any number of holders, none of them exclusive */                     \
+	KIND(SHARED, "shared")       /* any number of holders, and none that is exclusive */                 \
 	KIND(PERMITS, "permits")     /* holders of k of n permits each */
 
 enum kind {

@@ -1,5 +1,5 @@
 /*
- * name: what may name a lock (PROTOCOL.md 2), an owner, a connection.
+ * name: checks the name of a lock (PROTOCOL.md 2), of an owner, of a connection.
  */
 #ifndef PROTO_NAME_H
 #define PROTO_NAME_H
@@ -9,15 +9,15 @@
 #include <stddef.h>
 
 /*
- * Each returns NULL when the text is fine, else what is wrong with it, for people, e.g. "it contains a
- * space". The texts are literals.
+ * Each returns NULL if the text is valid, else a literal for people that says what is wrong, e.g. "it
+ * contains a space".
  */
 
 /* 1..max bytes of UTF-8, no control characters, no space, does not begin with '}' (which would make the hash
  * tag of its keys at a master empty). */
 const char *name_check(struct slice name, size_t max);
 
-/* The same, but '}' may come first: OWNER tags and ASYNC ids. */
+/* The same, but it may begin with '}': OWNER tags and ASYNC ids. */
 const char *name_check_tag(struct slice tag, size_t max);
 
 /* 0..max bytes of UTF-8 without control characters: WHY. */

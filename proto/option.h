@@ -1,6 +1,6 @@
 /*
  * option: reads the values that follow a verb into a struct command, as option.def says. Private to proto/:
- * command_parse() is the only caller, except for option_syntax() and friends, which describe the table.
+ * command_parse() parses with it, and the catalog describes the table with it.
  */
 #ifndef PROTO_OPTION_H
 #define PROTO_OPTION_H
@@ -15,7 +15,8 @@ enum field_id {
 	FIELD_COUNT_OF
 };
 
-/* Reads one positional value from the first of n >= 1 arguments; returns how many it took, or -1 and *error.
+/* Reads one positional value from the first of n >= 1 arguments. Returns how many arguments it used, or -1
+ * and *error.
  */
 ptrdiff_t option_read(enum field_id id, const struct slice *args, size_t n, struct command *out,
 	struct reply *error) __attribute__((warn_unused_result));
@@ -33,15 +34,15 @@ int option_parse(const struct slice *args, size_t n, struct command *out, struct
 struct option_info {
 	struct slice word;
 	uint64_t verbs;    /* bit 1 << verb */
-	uint64_t required; /* which of these cannot do without */
+	uint64_t required; /* the verbs that require it */
 	const char *syntax;
 	const char *summary;
 };
 
-/* The i-th option; NULL behind the last one. */
+/* The i-th option; NULL after the last one. */
 const struct option_info *option_info(size_t i);
 
-/* Words compare without regard to case. */
+/* Compares words without regard to case. */
 bool option_word_is(struct slice word, struct slice given);
 
 #endif

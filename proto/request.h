@@ -1,9 +1,9 @@
 /*
- * request: finds the next request in what a client sent (PROTOCOL.md section 1).
+ * request: finds the next request in the bytes of a client (PROTOCOL.md section 1).
  *
- * Two forms, mixed and pipelined at will: an inline line, `LOCK "a name" WAIT 5000`, ended by LF or CRLF,
- * quoted as Redis does; and a RESP array of bulk strings. Parsing happens in the caller's buffer; nothing is
- * copied.
+ * There are two forms, which may be mixed and pipelined: an inline line, `LOCK "a name" WAIT 5000`, ended by
+ * LF or CRLF, with quotes as in Redis; and a RESP array of bulk strings. Parsing works in the caller's
+ * buffer; nothing is copied.
  */
 #ifndef PROTO_REQUEST_H
 #define PROTO_REQUEST_H
@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Hard ceilings; a configuration may ask for less. */
+/* Upper bounds; a configuration may set less. */
 #define REQUEST_BYTES_MAX     (1024 * 1024)
 #define REQUEST_ARGUMENTS_MAX 1024
-/* A header line (`*3`, `$17`) is never longer than this, so looking at it twice costs nothing. */
+/* A header line (`*3`, `$17`) is never longer than this, so scanning it twice is cheap. */
 #define REQUEST_HEADER_MAX    32
 
 struct request_limits {
@@ -33,22 +33,22 @@ struct request {
 	struct slice argv[REQUEST_ARGUMENTS_MAX];
 };
 
-/* What one connection has to remember of a request that is not complete yet. All zero in the beginning. */
+/* The state of a connection's incomplete request. Zeroed at the beginning. */
 struct request_parser {
-	size_t seen;    /* bytes from the start of the request that were looked at and are fine */
-	size_t missing; /* bulk strings that still have to come behind them; 0: the count is not known yet */
+	size_t seen;    /* bytes from the start of the request that are parsed and valid */
+	size_t missing; /* bulk strings still missing after those; 0: the count is unknown yet */
 };
 
 /*
- * data[0] is the first byte behind everything consumed so far; between calls the bytes may move, and more may
- * come behind them, but they must stay the same. n may be 0.
+ * data[0] is the first byte that was not consumed. Between calls the bytes may move, and more may follow, but
+ * they must not change. n may be 0.
  *
  *   > 0  so many bytes are consumed and *out is set. Its slices point into data, which may have been changed
  *        there (quotes of an inline line are undone in place).
  *     0  more is needed; nothing is touched but *parser and the room of out->argv.
  *    -1  this can never become a request: *error is "ERR Protocol error: ..."; answer it and close.
  *
- * However the bytes arrive, the same requests come out, and the work is linear in the number of bytes.
+ * The requests do not depend on how the bytes are split, and the work is linear in the number of bytes.
  */
 ssize_t request_parse(struct request_parser *parser, char *data, size_t n,
 	const struct request_limits *limits, struct request *out, struct reply *error)

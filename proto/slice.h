@@ -1,7 +1,7 @@
 /*
- * slice: bytes owned by somebody else.
+ * slice: a pointer to bytes of another owner, with their number.
  *
- * Never NUL-terminated; valid as long as its owner says. An absent value has n == 0.
+ * Not NUL-terminated; valid as long as its owner says. An absent value has n == 0.
  */
 #ifndef PROTO_SLICE_H
 #define PROTO_SLICE_H
@@ -29,7 +29,7 @@ slice_equal(struct slice a, struct slice b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* Its first room - 1 bytes at most, and NUL. */
+/* Copies at most the first room - 1 bytes, and adds NUL. */
 static inline void
 slice_text(char *to, size_t room, struct slice from)
 {
