@@ -1,12 +1,11 @@
 /*
- * conf: what the configuration files say, as a plain struct.
+ * conf: the configuration as a plain struct.
  *
- * conf_load() reads it, daemon/main.c is the only one who looks inside and maps it onto the settings of each
- * room. Every key, its range and its default stand in schema.def. Nothing here logs, and nothing here prints
- * a secret.
+ * conf_load() reads it. Only daemon/main*.c reads its fields, and maps them onto the settings of each room.
+ * Every key is in schema.def, with its range and default. Nothing in conf/ logs, and nothing prints a secret.
  *
- * Units: *_ms milliseconds, *_bytes bytes. Text is NUL-terminated, never NULL ("" when it is absent), without
- * control characters, and belongs to the struct conf it hangs from.
+ * Units: *_ms milliseconds, *_bytes bytes. Text is NUL-terminated, never NULL ("" if absent), without control
+ * characters, and owned by its struct conf.
  */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
@@ -23,7 +22,7 @@
 
 #define CONF_RULES_MAX 256
 
-/* How the address of a socket is written: a numeric address and a port; port == 0: absent. */
+/* The address of a socket: host and port; port == 0: absent. */
 #define CONF_HOST_MAX 256
 struct conf_address {
 	char host[CONF_HOST_MAX]; /* without the brackets of [::1] */
@@ -32,16 +31,16 @@ struct conf_address {
 
 enum conf_on_close { CONF_ON_CLOSE_AUTO, CONF_ON_CLOSE_WITHHOLD, CONF_ON_CLOSE_RELEASE };
 
-/* Exactly one of path and tcp is there. */
+/* Exactly one of path and tcp is set. */
 struct conf_listener {
 	char *path;              /* Unix socket */
 	int64_t mode;            /* Unix socket: permission bits */
-	char *group;             /* Unix socket: "": the group of the process */
-	int64_t gid;             /* of group, when there is one */
+	char *group;             /* Unix socket; "": the group of the process */
+	int64_t gid;             /* of group, if group is set */
 	struct conf_address tcp; /* numeric address to bind to */
-	int on_close;            /* enum conf_on_close, what a close means for holds; AUTO: RELEASE
-				    on a Unix socket, WITHHOLD on TCP */
-	bool insecure;           /* tcp: may be open to other hosts without users */
+	int on_close;  /* enum conf_on_close, what a close does to holds; AUTO: RELEASE on a Unix socket,
+			  WITHHOLD on TCP */
+	bool insecure; /* tcp: may listen to other hosts although there are no users */
 };
 
 #define CONF_MASTERS_MAX 7
@@ -53,7 +52,7 @@ struct conf_url {
 	struct conf_address address; /* TCP: a name or a numeric address */
 	char *path;                  /* UNIX */
 	char *user;                  /* "": Redis's default user */
-	char *password;              /* the part of the URL; use conf_master.password */
+	char *password;              /* from the URL; use conf_master.password instead */
 	int database;
 };
 
@@ -63,18 +62,18 @@ struct conf_places {
 	size_t count;
 };
 
-/* Where Redis Sentinel says the master is. */
+/* The Redis Sentinel that names the master. */
 struct conf_sentinel {
-	char *name; /* of the master, as the sentinels know it; "": there is no sentinel */
+	char *name; /* of the master, at the sentinels; "": no sentinel */
 	struct conf_places sentinels;
 	char *user; /* at the sentinels; "": Redis's default user */
 	char *password_file;
 	char *password_env;
-	char *password; /* at the sentinels: the one to use; "": none */
+	char *password; /* at the sentinels, from either source; "": none */
 	bool replicas_ack;
 };
 
-/* Exactly one of url and sentinel is there. */
+/* Exactly one of url and sentinel is set. */
 struct conf_master {
 	struct conf_url url;
 	struct conf_sentinel sentinel;
@@ -82,15 +81,15 @@ struct conf_master {
 	int64_t database; /* with sentinel */
 	char *password_file;
 	char *password_env;
-	char *password; /* at the master: the one to use, wherever it came from; "": none */
+	char *password; /* at the master, from any source; "": none */
 };
 
-/* Who else locks the names of a rule. */
+/* The other library that locks the names of a rule. */
 enum conf_interop { CONF_INTEROP_OFF, CONF_INTEROP_STRING, CONF_INTEROP_REDISSON };
 
 struct conf_rule {
 	char *match;            /* glob over names */
-	int64_t lease_ms;       /* L; the root's where the rule has none */
+	int64_t lease_ms;       /* L; the root's lease if the rule has none */
 	int64_t wait_ms;        /* CONF_WAIT_FOREVER or >= 0 */
 	int64_t max_hold_ms;    /* CONF_HOLD_NONE or > 0 */
 	int64_t crash_delay_ms; /* >= 0 */
@@ -138,26 +137,26 @@ struct conf_log {
 	char *to;  /* "stderr" or an absolute path */
 };
 
-/* Used when there is no master: a private redis-server, child of the daemon. */
+/* Used if there is no master: a private redis-server, a child process of the daemon. */
 struct conf_embedded {
-	char *directory;    /* absolute; its socket and its data live there */
+	char *directory;    /* absolute; for its socket and its data */
 	char *redis_server; /* path or name of the program; "": redis-server, else valkey-server */
 };
 
 enum conf_guard { CONF_GUARD_AUTO, CONF_GUARD_OFF };
 
 struct conf {
-	char *files; /* what was read, in this order: "a.yml, a.d/b.yml" */
+	char *files; /* the files in the order they were read: "a.yml, a.d/b.yml" */
 	struct conf_listener *listeners;
 	size_t listener_count; /* >= 1 */
 	char *namespace;
 	struct conf_master *masters;
 	size_t master_count; /* 0: embedded; 1, 3, 5 or 7 */
-	bool masters_follow; /* an older set in masters: take up the newer one */
-	int64_t pool;        /* links to each of them */
-	int64_t lease_ms;    /* L of names without a rule */
+	bool masters_follow; /* if masters names an older set: adopt the newer one */
+	int64_t pool;        /* connections to each master */
+	int64_t lease_ms;    /* L, for names without a rule */
 	int64_t margin_ms;   /* J */
-	int64_t retain_ms;   /* 0: a lease that nobody uses is given back at once */
+	int64_t retain_ms;   /* 0: an unused lease is released at once */
 	struct conf_handoff handoff;
 	int restart_guard; /* enum conf_guard */
 	struct conf_rule *rules;
@@ -169,7 +168,7 @@ struct conf {
 	struct conf_embedded embedded;
 };
 
-/* What was wrong: "file:line:column: key: what was read; what is allowed". The YAML itself comes first. */
+/* Errors: "file:line:column: key: what was read; what is allowed". Errors of the YAML come first. */
 #define CONF_ERRORS_MAX     20
 #define CONF_ERROR_TEXT_MAX 480
 struct conf_errors {
@@ -179,11 +178,12 @@ struct conf_errors {
 };
 
 /*
- * All of them: NULL on failure with at least one error in *errors; otherwise a conf for conf_free().
- * conf_load() reads the file, which may be missing unless it is needed, and where its name ends in .yml each
- * *.yml in the directory of that name with .d in its place, in the order of their names: a later value holds
- * in place of an earlier one, items of a list join those before. conf_parse() takes a text, and file only
- * names it in errors; conf_default() is an empty file. Password files and the environment are read here too.
+ * Each of these returns NULL on failure, with at least one error in *errors; otherwise a conf for
+ * conf_free(). conf_load() reads the file, which must exist only if `needed`. If its name ends in .yml,
+ * conf_load() also reads each *.yml in the directory with .d in place of .yml, in the order of their names: a
+ * later value replaces an earlier one, and items of a list are appended. conf_parse() parses a text, and file
+ * is its name in errors. conf_default() parses an empty file. All three also read password files and the
+ * environment.
  */
 struct conf *conf_load(const char *file, bool needed, struct conf_errors *errors)
 	__attribute__((warn_unused_result));
@@ -191,34 +191,34 @@ struct conf *conf_parse(const char *file, const char *text, size_t n, struct con
 	__attribute__((warn_unused_result));
 struct conf *conf_default(struct conf_errors *errors) __attribute__((warn_unused_result));
 
-/* Wipes the secrets; conf_free(NULL) is fine. */
+/* Wipes the secrets; NULL is allowed. */
 void conf_free(struct conf *conf);
 
-/* The longest lease of any name, in ms: what a guard has to outlast. */
+/* The longest lease of any name, in ms. A guard has to be longer. */
 int64_t conf_longest_lease_ms(const struct conf *conf);
 
-/* How many rules, from the first on, decide how a name lies at the master: up to the last one with a key or
- * an interop of its own. They stay as they were at the start. */
+/* The number of rules, from the first on, that determine the keys of a name at the master: up to the last
+ * rule with a key or an interop of its own. A reload must not change these. */
 size_t conf_layout_rules(const struct conf *conf);
 
 /*
- * The effective values as YAML with every key and its help. Loads back to the same values, but for
- * passwords, which are never printed. -1 and errno when writing failed.
+ * Prints the effective values as YAML with every key and its help. The output loads to the same values,
+ * except for passwords, which are never printed. -1 and errno if writing failed.
  */
 int conf_print(const struct conf *conf, FILE *to) __attribute__((warn_unused_result));
 
-/* One key whose effective value differs. Texts live as long as the callback runs. */
+/* One key whose effective value differs. The texts are valid during the callback. */
 struct conf_change {
 	const char *path; /* "limits.clients", "rules[0].lease" */
-	const char *from; /* as conf_print() writes it; passwords: "(secret)" */
+	const char *from; /* in the form of conf_print(); passwords: "(secret)" */
 	const char *to;
-	bool restart; /* a running daemon cannot take it up */
+	bool restart; /* a running daemon cannot adopt it */
 };
 
 /*
- * Tells each difference between from, as it is now, and to; and, where a running daemon cannot take it up,
- * between boot, as it was at the start, and to. In the order of schema.def. Returns how many of them need a
- * restart, or -1 when memory ran out, and then nothing was told.
+ * Calls each for every difference, in the order of schema.def. For keys that a running daemon can adopt, it
+ * compares from (the values now) with to; for the others, boot (the values at the start) with to. Returns how
+ * many differences need a restart; -1: out of memory, and each was not called.
  */
 int conf_diff(const struct conf *boot, const struct conf *from, const struct conf *to,
 	void (*each)(void *arg, const struct conf_change *change), void *arg)

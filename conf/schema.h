@@ -13,7 +13,7 @@ enum schema_scope {
 	SCOPE_COUNT
 };
 
-/* What kind of value a key takes: TYPE(id, storage, what is allowed) */
+/* The type of a key's value: TYPE(id, storage, what is allowed) */
 #define VALUE_TYPES(TYPE)                                                                                    \
 	TYPE(PATH, TEXT, "an absolute path")                                                                 \
 	TYPE(FILE, TEXT, "an absolute path")                                                                 \
@@ -65,7 +65,7 @@ enum value_storage {
 };
 
 struct schema_key {
-	enum schema_scope scope; /* where it stands */
+	enum schema_scope scope; /* the mapping that contains the key */
 	const char *name;
 	enum value_type type;
 	size_t offset; /* of the field in the scope's struct */
@@ -74,7 +74,7 @@ struct schema_key {
 	const char *fallback; /* "": absent */
 	bool restart;
 	const char *help;
-	enum schema_scope inner; /* LIST, MAP: the scope of its items, of its keys */
+	enum schema_scope inner; /* LIST: the scope of its items; MAP: of its keys */
 	size_t count_offset;     /* LIST */
 };
 
@@ -82,7 +82,7 @@ struct schema_key {
 extern const struct schema_key schema_keys[];
 extern const size_t schema_key_count;
 
-/* "limits", "rules[]", "masters[].sentinel"; "" for the root. */
+/* "limits", "rules[]", "masters[].sentinel"; "": the root. */
 const char *schema_scope_path(enum schema_scope scope);
 size_t schema_scope_size(enum schema_scope scope);
 enum value_storage schema_storage(const struct schema_key *key);
@@ -91,7 +91,7 @@ const char *schema_allowed(const struct schema_key *key);
 /* The key of this name in this scope, or NULL. */
 const struct schema_key *schema_find(enum schema_scope scope, const char *name);
 
-/* The name most like this one in this scope; NULL when none is near enough to be meant. */
+/* The key of this scope with the most similar name; NULL: none is similar enough. */
 const struct schema_key *schema_nearest(enum schema_scope scope, const char *name);
 
 /* A key of exactly this name in another scope, or NULL. */
@@ -99,8 +99,8 @@ const struct schema_key *schema_elsewhere(enum schema_scope scope, const char *n
 
 #define SCHEMA_PATH_MAX 96
 
-/* "limits.clients"; item >= 0 stands in the brackets: "rules[2].lease", < 0 leaves them empty. In a list's
- * items every key of theirs has the item's number, those of a mapping inside too. */
+/* "limits.clients". item >= 0 is the number in the brackets, "rules[2].lease"; < 0 leaves them empty. It
+ * applies to every key of a list's item, also to the keys of a mapping inside the item. */
 void schema_path(char out[SCHEMA_PATH_MAX], const struct schema_key *key, long item);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * scope: the struct of a mapping, made, filled with defaults and freed by the schema alone.
+ * scope: initialises and frees the struct of a mapping, by the schema alone.
  *
- * base points to the struct that schema.def names for the scope; lists hang from a struct conf.
+ * base points to the struct that schema.def names for the scope; lists belong to a struct conf.
  */
 #ifndef CONF_SCOPE_H
 #define CONF_SCOPE_H
 
 #include "conf/schema.h"
 
-/* Defaults into fresh memory, inner mappings included; lists are empty. False: out of memory; scope_done()
- * is due in either case. */
+/* Sets the defaults, also of inner mappings; lists are empty. False: out of memory. Call scope_done() in
+ * either case. */
 bool scope_init(enum schema_scope scope, void *base) __attribute__((warn_unused_result));
 void scope_done(enum schema_scope scope, void *base);
 
@@ -20,10 +20,10 @@ const void *scope_value(const struct schema_key *key, const void *base);
 size_t scope_list_count(const struct schema_key *list, const struct conf *conf);
 void *scope_list_item(const struct schema_key *list, const struct conf *conf, size_t i);
 
-/* One more item, initialised; moves the others. NULL: out of memory. */
+/* Appends an initialised item; the others may move. NULL: out of memory. */
 void *scope_list_append(const struct schema_key *list, struct conf *conf) __attribute__((warn_unused_result));
 
-/* The password that was found for a master, its sentinels or a user; NULL for every other scope. */
+/* The field for the password of a master, its sentinels or a user; NULL for every other scope. */
 char **scope_secret(enum schema_scope scope, void *base);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * secret: where a password comes from: the first line of a file, or the environment.
+ * secret: reads a password from the first line of a file, or from the environment.
  */
 #ifndef CONF_SECRET_H
 #define CONF_SECRET_H
@@ -15,7 +15,7 @@ bool secret_read_file(const char *path, char **out, char why[SECRET_WHY_MAX])
 bool secret_read_env(const char *variable, char **out, char why[SECRET_WHY_MAX])
 	__attribute__((warn_unused_result));
 
-/* Wipes it; NULL is fine. */
+/* Wipes and frees it; NULL is allowed. */
 void secret_free(char *secret);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * url: addresses, of a listener and of a master, as text and as a struct.
+ * url: parses and formats the addresses of listeners and of masters.
  */
 #ifndef CONF_URL_H
 #define CONF_URL_H
@@ -7,29 +7,29 @@
 #include "conf/conf.h"
 
 #define URL_WHY_MAX  200
-#define URL_TEXT_MAX 1400 /* of a URL that was read and is written again, escapes included */
+#define URL_TEXT_MAX 1400 /* of a formatted URL, escapes included */
 
 /*
- * "redis://user:password@host:port/db" or "unix:///path?db=n&user=name" into an empty *out, whose texts the
- * caller frees with url_free(). False: why says what is wrong and quotes nothing that may be a password;
- * *out stays empty.
+ * "redis://user:password@host:port/db" or "unix:///path?db=n&user=name" into an empty *out, which the caller
+ * frees with url_free(). False: why says what is wrong without quoting a possible password; *out remains
+ * empty.
  */
 bool url_parse(const char *text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
 	__attribute__((warn_unused_result));
 void url_free(struct conf_url *url);
 
-/* Without the password. */
+/* Omits the password. */
 void url_format(char out[URL_TEXT_MAX], const struct conf_url *url);
 
-/* "127.0.0.1:5625" or "[::1]:5625"; *out is left alone on failure. */
+/* "127.0.0.1:5625" or "[::1]:5625"; *out is unchanged on failure. */
 bool address_parse(const char *text, struct conf_address *out) __attribute__((warn_unused_result));
-/* "10.0.0.7:26379", "[::1]:26379" or "name.example:26379"; without a port it is the fallback. *out is left
- * alone on failure. */
+/* "10.0.0.7:26379", "[::1]:26379" or "name.example:26379"; without a port, fallback is used. *out is
+ * unchanged on failure. */
 bool place_parse(const char *text, int fallback, struct conf_address *out)
 	__attribute__((warn_unused_result));
 void address_format(char out[CONF_HOST_MAX + 16], const struct conf_address *address);
 
-/* Only programs of this host can reach it. */
+/* Whether only programs of this host can reach it. */
 bool address_is_loopback(const struct conf_address *address);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * fake_sentinel: a sentinel played by the test itself, on a TCP port of loopback and the test's own event
- * loop.
+ * fake_sentinel: a Redis Sentinel played by the test, on a TCP port of loopback and in the test's event loop.
  *
- * It insists on the order in which a real one takes commands. Every function aborts the test with a message
- * when it cannot do what it says.
+ * It accepts commands only in the order of a real one. Every function aborts the test with a message if it
+ * fails.
  */
 #ifndef SUPPORT_FAKE_SENTINEL_H
 #define SUPPORT_FAKE_SENTINEL_H
@@ -15,7 +14,7 @@
 struct evconnlistener;
 struct redisReader;
 
-/* A sentinel: what it answers, and what it was asked. */
+/* A sentinel: its answers, and the requests it got. */
 struct fake_sentinel {
 	struct event_base *base;
 	struct evconnlistener *listener;
@@ -24,25 +23,25 @@ struct fake_sentinel {
 	int fd; /* the newest connection; -1: none */
 	uint16_t port;
 
-	const char *answer;   /* to SENTINEL MASTER, in place of what the next four make */
+	const char *answer;   /* to SENTINEL MASTER; NULL: made from the next four */
 	const char *host;     /* of the master */
 	unsigned master_port; /* of the master */
 	unsigned replicas;
 	unsigned epoch;
 	const char *denies; /* to SUBSCRIBE; NULL: subscribes */
-	bool mute;          /* answers nothing any more */
+	bool mute;          /* no longer answers */
 	bool subscribed;
 	unsigned asked;
 	char auth[64];
 };
 
-/* It will say that "mymaster" is at 10.0.0.1:6379 with two replicas, in epoch 7. Has a port, is not there
- * yet. */
+/* Sets its answers: "mymaster" is at 10.0.0.1:6379 with two replicas, in epoch 7. Reserves a port, and does
+ * not listen yet. */
 void fake_sentinel_init(struct fake_sentinel *fake);
 void fake_sentinel_open(struct fake_sentinel *fake, struct event_base *base);
-/* It is gone; fake_sentinel_open() brings it back. */
+/* Stops it; fake_sentinel_open() starts it again. */
 void fake_sentinel_close(struct fake_sentinel *fake);
-/* On +switch-master: "NAME old-host old-port new-host new-port". */
+/* Publishes on +switch-master: "NAME old-host old-port new-host new-port". */
 void fake_sentinel_publish(struct fake_sentinel *fake, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * peer: the other end of connections, played by the test itself: a master that lies, stalls or hangs up.
+ * peer: the other end of connections, played by the test: a master that lies, stalls or hangs up.
  *
- * It listens on a Unix socket in a directory of its own, on the test's own event loop.
+ * It listens on a Unix socket in a directory of its own, in the test's event loop.
  */
 #ifndef SUPPORT_PEER_H
 #define SUPPORT_PEER_H
@@ -19,23 +19,23 @@ struct peer_end {
 	struct event *acceptable;
 	struct event *readable;
 	int fd;              /* the newest connection; -1: none */
-	unsigned accepted;   /* connections, ever */
+	unsigned accepted;   /* number of connections so far */
 	const char *welcome; /* sent to every new connection; NULL: nothing */
 	size_t welcome_n;
 	bool hang_up;      /* close every connection after the welcome */
-	char heard[65536]; /* by the newest connection, NUL-terminated, cut when full */
+	char heard[65536]; /* from the newest connection, NUL-terminated, cut if full */
 	size_t heard_n;
 };
 
-/* welcome is kept by reference: what it answers to the commands of a login, for example. */
+/* welcome, for example the answers to the commands of a login, is kept by reference. */
 void peer_init(struct peer_end *peer, struct event_base *base, const char *welcome);
 void peer_done(struct peer_end *peer);
-/* To the newest connection. */
+/* Sends to the newest connection. */
 void peer_say(struct peer_end *peer, const char *bytes, size_t n);
 void peer_hang_up(struct peer_end *peer);
 
-/* A TCP socket of loopback that listens and never accepts. full: its queue has no room either, so that the
- * kernel does not answer. Returns the port; close *fds when done. */
+/* Opens a TCP socket of loopback that listens and never accepts. full: its queue is also full, so that the
+ * kernel does not answer. Returns the port; blackhole_close() closes fds. */
 unsigned blackhole_open(int fds[8], bool full);
 void blackhole_close(int fds[8]);
 

@@ -1,6 +1,6 @@
 /*
- * rig: the whole daemon but main, on a real redis-server, and clients that speak to it over its sockets. The
- * daemon turns while a client listens.
+ * rig: the whole daemon except main, on a real redis-server, with clients on its sockets. The daemon's loop
+ * runs while a client waits for bytes.
  */
 #ifndef TESTS_SUPPORT_RIG_H
 #define TESTS_SUPPORT_RIG_H
@@ -44,23 +44,23 @@ int rig_client(void);
 int rig_client_tcp(void);
 
 void rig_say(int fd, const char *text);
-/* Turns until the client has heard n bytes or, with n == 0, the end. */
+/* Runs the loop until the client has received n bytes or, with n == 0, the end of the stream. */
 const char *rig_hear(int fd, size_t n);
 const char *rig_hear_line(int fd);
-/* All up to the line that ends so. */
+/* All bytes up to the line that ends with `last`. */
 const char *rig_hear_until(int fd, const char *last);
 
-/* The answer, byte for byte. */
+/* Sends request, and expects exactly this answer. */
 void rig_ask(int fd, const char *request, const char *answer);
-/* The answer begins so; all of its line is taken. */
+/* Sends request, and expects an answer that begins with `begins`. Returns its line. */
 const char *rig_ask_line(int fd, const char *request, const char *begins);
-/* A bulk string, without its header. */
+/* Sends request, and returns the bulk string of the answer, without its header. */
 const char *rig_ask_bulk(int fd, const char *request);
 void rig_hello3(int fd);
-/* Whatever was said before has arrived. */
+/* Returns when all requests that were sent before have been handled. */
 void rig_sync_all(void);
 
-/* A process that does nothing; the caller's to kill and to wait for. */
+/* A process that does nothing. The caller kills it and waits for it. */
 pid_t rig_child(void);
 /* SESSION BIND to that process. */
 void rig_bind(int fd, pid_t pid, const char *answer);

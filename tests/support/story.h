@@ -1,6 +1,6 @@
 /*
- * story: the core by itself, for tests: events in, actions out, the master played by the test. What the core
- * wants done after each event is told as text.
+ * story: the core alone, for tests: events in, actions out, with the master played by the test. The actions
+ * after each event are returned as text.
  *
  *     c1 :7        reply to connection 1          acquire a#1    call for name a, attempt number 1
  *     c1 close     close connection 1             release a#1 hello admit ... likewise
@@ -8,11 +8,11 @@
  *                                                 set a#1 down a#2 look a#3   for the latch a
  *                                                 renew a#1 2 of 3: 0,1       of these permits
  *
- * Among several masters a call is followed by the number of its master from 1 on, as in acquire a#1@2, and
- * what a master answers or does is of the one that w->at says, 0-based.
+ * With several masters the number of the master follows a call, counted from 1: acquire a#1@2. w->at, counted
+ * from 0, is the master that answers or acts.
  *
- * Every function that lets something happen returns that text, valid until the next one; the invariants of
- * the core are checked each time.
+ * Every function that feeds an event returns that text, which is valid until the next event. The invariants
+ * of the core are checked each time.
  */
 #ifndef SUPPORT_STORY_H
 #define SUPPORT_STORY_H
@@ -27,7 +27,7 @@
 #define MEMORY         UINT64_C(77)
 /* The first master's permanent id; the others follow. */
 #define STORY_ID       0x1001U
-/* Of names that begin with "fragile". */
+/* For names that begin with "fragile". */
 #define CRASH_DELAY_MS 3000
 
 struct story {
@@ -35,37 +35,38 @@ struct story {
 	struct actions actions; /* of the last event */
 	struct now now;
 	struct core_settings settings;
-	unsigned at;     /* the master that speaks, */
-	int64_t leap_ms; /* and how far its clock has gone ahead */
-	bool refused;    /* greetings of a timer are not answered well, which they are else, without a word */
-	bool timer; /* the step is a timer's: the master is greeted from time to time, which is not the story
-		     */
-	uint64_t *attempts; /* of those so far, by their count */
+	unsigned at;     /* the master that answers, counted from 0 */
+	int64_t leap_ms; /* how far the clock of that master is ahead */
+	bool refused; /* a greeting by a timer is refused; otherwise it is admitted, and not part of the text
+		       */
+	bool timer;   /* the step is a timer's: its periodic greetings are not part of the text */
+	uint64_t *attempts; /* attempts so far, in the order of their first use */
 	size_t attempts_room;
-	char set[512]; /* of masters, as they say it, */
+	char set[512]; /* of masters, as a master answers it */
 	char places[256];
 	char trace[4096];
 };
 
-/* core_step() into w->actions. A vote may name an attempt as the story does, by its count. */
+/* core_step() into w->actions. A vote may name an attempt by its number in the story. */
 void story_step(struct story *w, const struct event *event);
 
-/* Four connections; the master is not there yet, neither on its only link nor on any of so many. */
+/* Begins with four connections and a master that is not connected: with one link, or with `links` links. */
 void story_init(struct story *w);
 void story_linked(struct story *w, unsigned links);
-/* A story whose master is admitted, and one of several that are. */
+/* The same with the master admitted; with several masters, all admitted. */
 void story_ready(struct story *w);
 void story_among(struct story *w, unsigned masters);
-/* ... and leases that nobody uses are kept for so long. */
+/* ... and with unused leases retained for ms. */
 void story_retaining(struct story *w, unsigned masters, int64_t ms);
-/* w->settings are others now: the same beginning with a core that has them, its one master admitted. */
+/* After a change of w->settings: begins again with a new core, its one master admitted. */
 void story_anew(struct story *w);
 void story_done(struct story *w);
 
 const char *step(struct story *w, const struct event *event);
 const char *after(struct story *w, int64_t ms);
 
-/* A client's request: in a LOCK, wait_ms 0 means the rule's, and retries 0 that they are not counted. */
+/* A client's request. In a LOCK, wait_ms 0 stands for COMMAND_WAIT_RULE, and retries 0 for
+ * COMMAND_RETRIES_ANY. */
 const char *run(struct story *w, conn_id conn, struct command command);
 const char *lock(struct story *w, conn_id conn, const char *name);
 const char *lock_shared(struct story *w, conn_id conn, const char *name);
@@ -78,21 +79,21 @@ const char *close_as(struct story *w, conn_id conn, enum end end);
 /* Another daemon asks for our lease. */
 const char *wanted(struct story *w, const char *name);
 
-/* What the master answers. */
+/* Answers of the master. */
 const char *vote(struct story *w, struct vote vote);
 const char *granted(struct story *w, const char *name, uint64_t attempt, int64_t token);
 const char *busy(struct story *w, const char *name, uint64_t attempt);
 const char *answer(
 	struct story *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt);
-/* Puts the set of masters into a greeting: all of the story have agreed on it, on an earlier day. */
+/* Puts the set of masters into a greeting: all masters of the story have agreed on it before. */
 void agree(struct story *w, struct vote *vote);
 const char *hello(struct story *w, bool admitted, uint64_t incarnation);
 
-/* Its links. */
+/* Events of the master's links. */
 const char *link_up(struct story *w);
 const char *link_down(struct story *w, const char *why);
 
-/* The last call of the last event that is about a name; NULL: it made none. */
+/* The last call about a name among the actions of the last event; NULL: none. */
 const struct call *last_call(const struct story *w);
 
 #endif

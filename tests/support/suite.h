@@ -1,5 +1,5 @@
 /*
- * suite: the main() of a Check suite in one call.
+ * suite: runs a suite of the test framework Check, for main().
  */
 #ifndef SUPPORT_SUITE_H
 #define SUPPORT_SUITE_H
@@ -7,7 +7,7 @@
 #include <check.h>
 #include <stddef.h>
 
-#define SUITE_LIMIT_S 300 /* per test: they wait for events, and a busy machine is slow to bring them */
+#define SUITE_LIMIT_S 300 /* per test: tests wait for events, which come late on a busy machine */
 
 /* Runs the tests, each in a process of its own between setup and teardown (both may be NULL). Returns the
  * exit status for main(). */

@@ -1,8 +1,8 @@
 /*
- * tempdir: a private directory for one test, gone when the test is, however it ends.
+ * tempdir: a private directory for one test, removed at the end of the test, however it ends.
  *
- * A small helper process removes it as soon as the test's process has closed it or died, so that a failed
- * assertion, a timeout or kill -9 leaves nothing behind either.
+ * A helper process removes it when the test calls tempdir_done() or its process ends. So a failed assertion,
+ * a timeout or kill -9 leave nothing behind.
  */
 #ifndef SUPPORT_TEMPDIR_H
 #define SUPPORT_TEMPDIR_H
@@ -17,9 +17,9 @@ struct tempdir {
 	int lifeline;
 };
 
-/* Aborts the test when there is no place for a directory. */
+/* Aborts the test if no directory can be created. */
 void tempdir_init(struct tempdir *dir);
-/* Returns when everything is removed. */
+/* Returns when the directory is removed. */
 void tempdir_done(struct tempdir *dir);
 
 #endif
