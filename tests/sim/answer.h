@@ -1,5 +1,5 @@
 /*
- * answer: redisReply trees made by hand, as a master would send them. Freed with freeReplyObject().
+ * answer: builds redisReply trees as a master would send them. freeReplyObject() frees them.
  */
 #ifndef SIM_ANSWER_H
 #define SIM_ANSWER_H
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* While it is on, answers are made of memory that is used again the next time it is turned on: they are not
- * freed, and must not outlive that. */
+/* While it is on, answers are made in memory that is reused when it is turned on again. They are not freed,
+ * and must not be used after that. */
 void answer_scratch(bool on);
 
 redisReply *answer_int(int64_t n);

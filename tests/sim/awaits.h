@@ -1,6 +1,6 @@
 /*
- * awaits: which latch an AWAIT waits for: the first that its daemon is told of after the request came. When
- * the daemon hears of another one, or of none, the AWAIT is over (3.40).
+ * awaits: the checker's part about the latch that an AWAIT waits for: the first one that its daemon is told
+ * of after the request came. If the daemon is told of another latch, or of none, the AWAIT ends (3.40).
  */
 #ifndef SIM_AWAITS_H
 #define SIM_AWAITS_H
@@ -10,7 +10,7 @@ struct host;
 struct vote;
 struct world;
 
-/* What a daemon asks of latches, and is told. */
+/* A daemon's calls about latches, and their votes. */
 void awaits_called(struct host *host, const struct call *call);
 void awaits_voted(struct host *host, const struct vote *vote);
 

@@ -1,8 +1,8 @@
 /*
- * ballot: a daemon has a lease when a majority of its masters has said yes to this attempt, each of which it
- * may believe when it hears that: the question was meant for the memory that it knows there by now, and the
- * clock of that master has not leapt to it (G1, G4). It gives the lease up, and tells its holders, with the
- * answer by which a majority of its masters has named one and the same other owner (G5).
+ * ballot: the checker's part about majorities. A daemon has a lease if a majority of its masters has granted
+ * this attempt. A vote counts if the call was meant for the memory that the daemon now knows at that master,
+ * and the daemon has not seen that master's clock leap (G1, G4). The daemon gives the lease up, and tells its
+ * holders, as soon as a majority of its masters has named the same other owner (G5).
  */
 #ifndef SIM_BALLOT_H
 #define SIM_BALLOT_H
@@ -20,18 +20,19 @@ struct host;
 struct ballot {
 	uint64_t life; /* of the daemon */
 	uint64_t attempt;
-	unsigned yes;                               /* masters that count, one bit each */
-	unsigned master;                            /* that said so last */
-	char owner[PLAN_MASTERS_MAX][BALLOT_OWNER]; /* that each master named in its last answer; "": none */
+	unsigned yes;    /* masters whose grant counts, one bit each */
+	unsigned master; /* the last one that granted */
+	char owner[PLAN_MASTERS_MAX]
+		  [BALLOT_OWNER]; /* the owner that each master named in its last answer; "": none */
 };
 
-/* A master answers this call, before its daemon hears of that. */
+/* A master has answered this call, and its daemon does not know yet. */
 void ballot_vote(struct host *host, const struct call *call, const struct vote *vote);
 
-/* Its daemon has heard that. */
+/* The daemon has got the vote. */
 void ballot_heard(struct host *host, const struct vote *vote);
 
-/* It has got a lease that it did not have. */
+/* The daemon has got a new lease. */
 void ballot_leased(struct host *host, unsigned name);
 
 #endif

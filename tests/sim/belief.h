@@ -1,15 +1,15 @@
 /*
- * belief: looks whether what the daemons are sure of is so (R1): who has a lease by its own clock has it
- * at most masters, and when all has been well for a while, at every one. Long before any other takes the name
- * this shows that a validity was reckoned too long. A master that lost what it knew, or whose clock leapt,
- * counts for every daemon as long as the leases of before may be relied on.
+ * belief: checks that what daemons are sure of is true (R1): a daemon that has a lease by its own clock has
+ * it at a majority of the masters, and at every master if there was no fault for a while. This detects a
+ * validity that was computed too long before another daemon takes the name. A master that lost its memory, or
+ * whose clock leapt, counts for every daemon as long as earlier leases may be relied on.
  */
 #ifndef SIM_BELIEF_H
 #define SIM_BELIEF_H
 
 struct world;
 
-/* Looks every now and then, from now on. */
+/* Checks periodically from now on. */
 void belief_watch(struct world *world);
 
 #endif

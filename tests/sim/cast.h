@@ -23,7 +23,7 @@ enum { DA, DB, DC, DD, DE, CAST_SIZE };
 
 extern const struct call_settings cast[CAST_SIZE];
 
-/* A test by this name that is played on both, from the moment at which the master is admitted. */
+/* Defines a test that runs on both servers, from the moment at which the master is admitted. */
 #define ON_BOTH(name)                                                                                        \
 	static void name##_on(struct stage *stage);                                                          \
 	START_TEST(name)                                                                                     \
@@ -39,20 +39,20 @@ extern const struct call_settings cast[CAST_SIZE];
 	END_TEST                                                                                             \
 	static void name##_on(struct stage *stage)
 
-/* Greeted, and not admitted. */
+/* Greets the master without admitting it. */
 void cast_hello(struct stage *stage, uint64_t incarnation);
 void cast_open(struct stage *stage, uint64_t incarnation);
 
-/* A call with all it needs, but for its kind. */
+/* A call with all fields except its kind. */
 struct call cast_call(enum call_op op, const char *name, uint64_t attempt);
-/* The same lease in another operation. */
+/* The same lease with another operation. */
 struct call cast_as(struct call call, enum call_op op);
-/* n permits, of which k are wanted; slots NULL: any. */
+/* k of n permits; slots NULL: any. */
 struct call cast_permits(struct call call, int64_t n, int64_t k, const char *slots);
-/* One call of one daemon; texts in the vote live until the next. */
+/* One call of one daemon; the texts in the vote are valid until the next call. */
 struct vote cast_say(struct stage *stage, int daemon, struct call call);
 
-/* What the script returns as text, "" when it is no string; valid until the next. Its KEYS[1] is key. */
+/* The text that the script returns, "" if it is not a string; valid until the next call. KEYS[1] is key. */
 const char *cast_ask(struct stage *stage, const char *script, const char *key);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * change: operators, who change the set of masters while things go wrong, and the driver's part in it.
+ * change: simulates operators that change the set of masters during faults, and the driver's part in that.
  *
- * A daemon is asked to replace a member, to add two, or to give up what it was asked. At the end, when all
- * is well, the set is made of the first servers of the world, by the same commands: that this can be done is
- * checked. Daemons that start again have the list of the beginning or that of the set in force.
+ * A daemon is asked to replace a member, to add two, or to abort a change. After the faults, the same
+ * commands make a set of the first servers of the world, and the checker requires that this succeeds. A
+ * daemon that starts again has the first list or the list of the set in force.
  */
 #ifndef SIM_CHANGE_H
 #define SIM_CHANGE_H
@@ -19,23 +19,23 @@ struct vote;
 struct world;
 
 void change_watch(struct world *world);
-/* After things went wrong. */
+/* After the faults. */
 void change_finish(struct world *world);
 
 /* Whether the first set of the world has this server. */
 bool change_begins_with(const struct plan *plan, unsigned server);
-/* Whether it has been a member ever since. */
+/* Whether it has been a member since then. */
 bool change_stayed(struct world *world, const struct server *server);
-/* What stands in the configuration of a daemon that starts now; how many. */
+/* The masters in the configuration of a daemon that starts now; returns their number. */
 unsigned change_list(struct world *world, unsigned *list);
-/* Whether this server may lose its memory: no member lacks any, and it is not the only one. */
+/* Whether this server may lose its memory: no member lacks its own, and it is not the only member. */
 bool change_spares(const struct world *world, const struct server *server);
 
 /* ACTION_MASTER: the slot is another server from the next turn on. */
 void change_move(struct host *host, const struct action *action);
-/* An answer that comes in between is none. */
+/* An answer that arrives before that turn does not count. */
 void change_deafens(struct host *host, const struct vote *vote);
-/* What the operator is answered. */
+/* The answer to the operator. */
 void change_reply(struct host *host, const struct reply *reply);
 
 #endif

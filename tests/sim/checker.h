@@ -1,8 +1,8 @@
 /*
- * checker: watches the whole run for what may never happen (guarantees.md).
+ * checker: watches the whole run for violations of GUARANTEES.md.
  *
- * Each request gets one answer out of those that are documented, in time; waiters of one daemon are served in
- * their order; who holds is known (held.h), and who is granted may be (grants.h).
+ * Each request gets one of the documented answers, in time. Waiters of one daemon are served in their order.
+ * held.h knows the holders, and grants.h checks each grant.
  */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
@@ -29,15 +29,14 @@ struct checker {
 	struct wait *waits;
 	struct pacts pacts;
 	struct bundle_wait *bundles;
-	int64_t token[PLAN_NAMES_MAX];     /* the greatest of all grants, */
-	int64_t exclusive[PLAN_NAMES_MAX]; /* and of those that were exclusive */
-	int64_t known[PLAN_NAMES_MAX];     /* the greatest that was left when some were forgotten, */
-	int64_t forgot_us[PLAN_NAMES_MAX]; /* then; 0: none since the last grant */
-	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease that a daemon has of a name */
-	int64_t tainted_us[PLAN_NAMES_MAX];           /* the last time */
+	int64_t token[PLAN_NAMES_MAX];     /* greatest token of all grants */
+	int64_t exclusive[PLAN_NAMES_MAX]; /* greatest token of exclusive grants */
+	int64_t known[PLAN_NAMES_MAX];     /* greatest token that was left when tokens were last forgotten */
+	int64_t forgot_us[PLAN_NAMES_MAX]; /* when tokens were last forgotten; 0: none since the last grant */
+	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease of a name at a daemon (held.h) */
+	int64_t tainted_us[PLAN_NAMES_MAX];           /* when that last began */
 	int64_t written_us[PLAN_NAMES_MAX];           /* when another program wrote to it; 0: never */
-	/* The life of a daemon in which a master told it that a name cannot be had: is of another kind or
-	 * LIMIT. */
+	/* The life of a daemon in which a master told it that a name has another kind or LIMIT. */
 	uint64_t refused[PLAN_NAMES_MAX][PLAN_HOSTS_MAX];
 	uint64_t grants;
 	uint64_t answers;
@@ -48,7 +47,7 @@ unsigned checker_name_of(struct slice text);
 
 void checker_done(struct world *world);
 
-/* What daemons do. */
+/* Actions of daemons. */
 void checker_command(struct world *world, struct conn *conn);
 void checker_reply(struct world *world, struct conn *conn, const struct reply *reply);
 void checker_push(struct world *world, struct conn *conn, const struct push *push);

@@ -1,9 +1,9 @@
 /*
- * circle: the checker's part about DEADLOCK. Who is refused closes a circle of waits that is really there, by
- * what clients were told and asked for; and nobody is left waiting in one.
+ * circle: the checker's part about DEADLOCK. A request that is refused with DEADLOCK would close a circle of
+ * waits that exists by what clients requested and were told. No client remains waiting in a circle.
  *
- * Written without a look at how the daemon finds circles: it takes away everybody who can go on, over and
- * over, and sees who is left.
+ * It is independent of the daemon's algorithm: it removes every session that can proceed until none can. The
+ * rest are in circles.
  */
 #ifndef SIM_CIRCLE_H
 #define SIM_CIRCLE_H

@@ -1,13 +1,12 @@
 /*
- * clone: what a copy of a daemon, made while it runs, has in common with it.
+ * clone: copies the state of a running daemon, as a snapshot of its machine would.
  */
 #ifndef SIM_CLONE_H
 #define SIM_CLONE_H
 
 struct core;
 
-/* Makes a core that has done nothing yet as good as a copy of another, but for the clients and what they
- * hold: these stay with the one. */
+/* Makes a new core a copy of another, without its clients and their holds. */
 void clone_make(struct core *copy, const struct core *of);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * conn: a client's connection to a daemon, both ends of it: requests one way, replies and pushes the other,
- * each in order. Like the real one it gives the core the next request only when the last is answered.
+ * conn: both ends of a client's connection to a daemon: requests in one direction, replies and pushes in the
+ * other, each in order. As in the daemon, the core gets the next request only after the last one was
+ * answered.
  */
 #ifndef SIM_CONN_H
 #define SIM_CONN_H
@@ -25,12 +26,12 @@ struct request {
 	unsigned names[PLAN_NAMES_MAX]; /* MLOCK, MUNLOCK */
 	unsigned count;                 /* of them */
 	enum kind kind;
-	int64_t limit;   /* of the semaphore; 0: it is none */
+	int64_t limit;   /* of the semaphore; 0: not a semaphore */
 	int64_t permits; /* of these */
 	char owner[8];
 	char id[24];
 	int64_t wait_ms;
-	int64_t tries; /* RETRIES and the first; 0: they are not counted */
+	int64_t tries; /* RETRIES plus the first round; 0: no limit */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
 	int64_t extend_ms;
@@ -39,7 +40,7 @@ struct request {
 	bool validity;
 	enum onloss onloss;
 	char secret[64];
-	uint64_t tag;    /* SESSION JOIN, RESUME: of the session whose secret it is */
+	uint64_t tag;    /* SESSION JOIN, RESUME: of the session with that secret */
 	int64_t pid;     /* SESSION BIND */
 	int64_t ms;      /* SESSION GRACE, SESSION HEARTBEAT */
 	int64_t sent_us; /* true time */
@@ -56,28 +57,28 @@ struct conn {
 	uint64_t host_life;
 	struct client *client;
 	uint64_t client_life;
-	uint64_t tag; /* of its session: those who speak for the same one have the same */
-	int64_t pid;  /* its session is bound to; 0: none */
-	bool bound;   /* and its daemon knows */
-	bool unbound; /* and has unbound it again: the session missed its heartbeat */
+	uint64_t tag; /* of its session: all connections of a session have the same tag */
+	int64_t pid;  /* process that its session is bound to; 0: none */
+	bool bound;   /* the daemon has bound it */
+	bool unbound; /* the daemon has unbound it again, because the session missed its heartbeat */
 	bool local;   /* Unix socket: its end is clean */
 	bool open;    /* the core knows it */
-	bool closing; /* the core is told of its end in this very step; until then it spoke for */
+	bool closing; /* the core is told of its end in this step */
 	session_id session;
-	session_id asked_as; /* running: whose it was when its request came */
-	char secret[64];     /* of its session, as it was told; "": it was not */
+	session_id asked_as; /* if running: its session when the request came */
+	char secret[64];     /* of its session, as the client was told; "": never told */
 	bool ending;         /* the core wants it closed */
 	bool left;           /* the client's end is closed */
 	bool graced;         /* its session outlives it */
-	bool ousted;         /* another one speaks for its session */
-	bool over; /* and so is its session, properly: nobody relies on what it may still be given */
+	bool ousted;         /* another connection has resumed its session */
+	bool over;           /* its session has ended properly: no client relies on a later grant */
 	int64_t to_host_us;
 	int64_t to_client_us;
 	struct request queue[CONN_REQUESTS_MAX];
 	unsigned n;
 	bool busy;
-	bool running; /* the core is told of the request in this very step */
-	bool queued;  /* and it is to be answered by a push */
+	bool running; /* the core is told of the request in this step */
+	bool queued;  /* it will be answered by a push */
 	struct request current;
 };
 
@@ -85,13 +86,13 @@ struct conn *conn_open(struct client *client, struct host *host, bool local);
 void conn_send(struct conn *conn, const struct request *request);
 /* The client closes its end; quit: says so before. */
 void conn_leave(struct conn *conn, bool quit);
-/* Nothing gets through any more, and its daemon learns of it later (TCP). */
+/* The network loses all further bytes, and the daemon learns of that later (TCP). */
 void conn_vanish(struct conn *conn);
-/* No more requests will come, but the answer is waited for. */
+/* The client sends no more requests, but waits for the answer. */
 void conn_finish(struct conn *conn);
 /* The process that sessions are bound to ends. */
 void conn_exit(struct conn *conn);
-/* The session that it speaks for; 0: none. */
+/* Its session; 0: none. */
 session_id conn_session(const struct conn *conn);
 
 /* The host's side. */

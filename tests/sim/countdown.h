@@ -1,5 +1,5 @@
 /*
- * countdown: a client that has to do with latches.
+ * countdown: a client that uses latches.
  */
 #ifndef SIM_COUNTDOWN_H
 #define SIM_COUNTDOWN_H
@@ -7,10 +7,10 @@
 struct client;
 struct world;
 
-/* How often that is what a client does, in percent: much in some worlds. */
+/* The share of such clients in percent, which is high in some worlds. */
 int countdown_percent(const struct world *world);
 
-/* Sets a latch, counts it down, waits for it, or looks at it. */
+/* Sets a latch, counts it down, waits for it, or reads its count. */
 void countdown_turn(struct client *client);
 
 #endif

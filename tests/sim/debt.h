@@ -1,8 +1,8 @@
 /*
- * debt: looks whether a daemon gives back what it may have got (R2). It owes a release for each acquire
- * that was granted or whose outcome it does not know, from the moment when it counts on that lease no more.
+ * debt: checks that a daemon releases every lease that it may have got (R2). When it no longer relies on a
+ * lease, it owes a release for each acquire that was granted or whose outcome is unknown.
  *
- * Called by the host: for each call its core makes, each vote it is given, and at the end of each step.
+ * The host calls it for each call of its core, for each vote to its core, and at the end of each step.
  */
 #ifndef SIM_DEBT_H
 #define SIM_DEBT_H
@@ -14,10 +14,10 @@
 
 struct host;
 
-/* The lease of one name at one master, as its daemon last asked for it. */
+/* The lease of one name at one master, by the daemon's last acquire. */
 struct debt {
 	uint64_t life;    /* of the host */
-	uint64_t attempt; /* 0: none that it would not have released */
+	uint64_t attempt; /* 0: it owes no release */
 	bool asking;
 	bool owed;
 };

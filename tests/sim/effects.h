@@ -1,9 +1,9 @@
 /*
- * effects: what a script may do to the keys of a name, whatever the daemon makes of the answer. What is there
- * before and after each call is compared (keys.h): nobody's lease is ended, cut short or prolonged by another
- * owner's call; what is granted is there for as long as was asked for, and what is refused is not; places
- * keep their order, and end with their keys; the lock that can be had is kept for the head of the queue,
- * which is told; a reclaim is refused only for one that is newer; and each grant is a mark (G1, G4, G9, G10).
+ * effects: checks what a script does to the keys of a name, independent of the daemon. It compares the keys
+ * before and after each call (keys.h). No call ends, shortens or prolongs another owner's lease. A granted
+ * lease exists for as long as was requested, and a refused one does not. Places keep their order, and end
+ * with their keys. A free lock is kept for the head of the queue, which is told. A reclaim is refused only
+ * for a newer lease. Each grant is a mark (G1, G4, G9, G10).
  */
 #ifndef SIM_EFFECTS_H
 #define SIM_EFFECTS_H
@@ -15,20 +15,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EFFECTS_MOST 4 /* calls of one command; each is about another name */
+#define EFFECTS_MOST 4 /* calls of one command, each about a different name */
 
 struct server;
 
 /* Before a command is run. */
 struct effects {
-	unsigned n; /* 0: it is not looked at */
+	unsigned n; /* 0: the command is not checked */
 	int64_t highest;
 	struct keys before[EFFECTS_MOST];
-	bool newer[EFFECTS_MOST]; /* RECLAIM: somebody else's is there, reclaimed by a newer lease or foreign
-				   */
+	bool newer[EFFECTS_MOST]; /* RECLAIM: the key has another owner: a newer reclaimed lease, or another
+				     program */
 };
 
-/* What is published while a command runs. */
+/* The messages that a command publishes. */
 #define HERALD_MOST 16
 struct herald {
 	unsigned n;

@@ -1,6 +1,6 @@
 /*
- * evict: an evicting maxmemory-policy is set at a master for a while, and keys of leases are evicted. Such a
- * key can be taken until a daemon greets the master; from then on its memory counts as lost (GUARANTEES).
+ * evict: sets an evicting maxmemory-policy at a master for a time, and evicts keys of leases. Another daemon
+ * can take such a name until a daemon greets the master; then its memory counts as lost (GUARANTEES).
  */
 #ifndef SIM_EVICT_H
 #define SIM_EVICT_H

@@ -1,6 +1,6 @@
 /*
- * excuse: counts how often the checker does not judge what it looks at, and why not. Printed at the end of a
- * run: an exception that is taken often is a gap.
+ * excuse: counts how often the checker skips a check, by reason. The counts are printed at the end of a run:
+ * an exception that is used often is a gap.
  */
 #ifndef SIM_EXCUSE_H
 #define SIM_EXCUSE_H
@@ -80,12 +80,12 @@ struct excuses {
 	} of[EXCUSE_COUNT];
 };
 
-/* One more look; taken: it is not judged. Gives that back. */
+/* Counts one more check; taken: it is skipped. Returns taken. */
 bool excuse(const struct world *world, enum excuse id, bool taken);
 
 void excuses_add(struct excuses *sum, const struct excuses *more);
 
-/* A line for each. */
+/* Prints a line for each reason. */
 void excuses_print(const struct excuses *excuses);
 
 #endif

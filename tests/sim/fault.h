@@ -1,4 +1,4 @@
-/* fault: what goes wrong in a run, as its plan says, and the end of it. */
+/* fault: starts the faults of a run by its plan, and ends them. */
 #ifndef SIM_FAULT_H
 #define SIM_FAULT_H
 
@@ -9,20 +9,19 @@ struct host;
 struct server;
 struct world;
 
-/* For how long something goes wrong: up to two leases and a half. */
+/* The duration of a fault: up to two and a half leases. */
 int64_t fault_time_us(struct world *world);
 
-/* A daemon dies, and is started again after such a time. */
+/* A daemon dies, and is started again after such a duration. */
 void fault_crash(struct host *host);
 
-/* Whether what is left of what this master knew is not what it was given; and whether it may lose what it
- * knows: a minority does at a time, where more is not asked for. */
+/* Whether this master has lost a part of its memory; and whether it may lose its memory: only a minority does
+ * at a time, unless the plan asks for more. */
 bool fault_lacks(const struct server *server);
 bool fault_may_lose(const struct server *server);
 
 void fault_plan(struct world *world);
-/* Waits for the end of what goes wrong: everything stopped goes on, everything dead comes back. Lost messages
- * stay lost.
+/* Ends the faults: stopped processes continue, dead processes are restarted. Lost messages remain lost.
  */
 void fault_heal(struct world *world);
 

@@ -1,8 +1,8 @@
 /*
  * flight: a command in flight to a master, and its answer on the way back.
  *
- * It arrives when the network lets it, in the order of its connection, and runs there whether or not anybody
- * still waits for it. What the answer says, or that there is none, is told to the daemon as votes.
+ * It arrives when the network permits, in the order of its connection, and runs there even if the daemon no
+ * longer waits for it. The answer, or its absence, becomes votes for the daemon.
  */
 #ifndef SIM_FLIGHT_H
 #define SIM_FLIGHT_H
@@ -20,7 +20,7 @@
 struct host;
 struct wire;
 
-/* Exactly one job knows it until it is done. */
+/* Exactly one job owns it until it is done. */
 struct flight {
 	TAILQ_ENTRY(flight) in_wire;
 	LIST_ENTRY(flight) in_world;
@@ -30,17 +30,17 @@ struct flight {
 	uint64_t wire_life;
 	uint64_t server_life;
 	int64_t sent_us;
-	int64_t ran_us;         /* arrived: the master answered then */
-	bool wrote;             /* and what it did goes to its replicas */
-	bool wait;              /* WAIT, and no calls */
-	bool acked;             /* its votes count when replicas have acknowledged what it did */
-	int64_t replicas;       /* WAIT: that have, as the master says; -1: it is none */
-	struct reach reach;     /* of the master, behind it */
+	int64_t ran_us;         /* arrived: when the master answered */
+	bool wrote;             /* arrived: it changed data, which goes to the replicas */
+	bool wait;              /* a WAIT, without calls */
+	bool acked;             /* its votes count only after replicas have acknowledged its changes */
+	int64_t replicas;       /* WAIT: the acknowledgements in the answer; -1: the server is not a master */
+	struct reach reach;     /* of the master's stream, after it ran */
 	bool arrived;           /* at the master */
-	bool lost;              /* never will */
-	int64_t stuck_until_us; /* somewhere in the network of a connection that is dead at this end */
-	bool waited;            /* its votes are still due: it is in the wire's list */
-	bool jobless;           /* found the master dead: no job knows it any more */
+	bool lost;              /* it will never arrive */
+	int64_t stuck_until_us; /* still in the network, of a connection that is dead at the daemon's end */
+	bool waited;            /* its votes are still due; it is in the wire's list */
+	bool jobless;           /* it found the master dead; no job owns it any more */
 	struct call_command command;
 	redisReply *reply;
 	size_t n;
@@ -56,18 +56,18 @@ struct flight *flight_new(struct wire *wire, const struct call *calls, size_t n)
 void flight_free(struct flight *flight);
 void flights_free(struct all_flights *all);
 
-/* It leaves now, behind what left before on its connection; and so does its answer. */
+/* Sends the command now, after all earlier ones of its connection; and the same for its answer. */
 void flight_depart(struct flight *flight);
 void flight_returns(struct flight *flight);
 
-/* Votes for its calls: what the master answered, or what is left of that without acknowledgement; or that
- * there is no answer. */
+/* Delivers votes for its calls: the master's answers, reduced if there is no acknowledgement; or that there
+ * is no answer. */
 void flight_tell(struct flight *flight, bool acknowledged);
 void flight_fail(struct flight *flight, enum outcome outcome, const char *why);
-/* A vote for a daemon that is alive and does not stand still. */
+/* Delivers a vote to a daemon that is alive and not paused. */
 void flight_deliver(struct host *host, const struct vote *vote);
 
-/* Its votes are due no more. Frees it, unless a job still knows it. */
+/* Its votes are no longer due. Frees it unless a job still owns it. */
 void flight_drop(struct flight *flight);
 
 #endif

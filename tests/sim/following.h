@@ -1,7 +1,7 @@
 /*
- * following: with replicas-ack a daemon believes nothing of a master that a majority of master and replicas
- * does not have (GUARANTEES): no greeting, no admission, no lease and nothing of a latch; however many of the
- * replicas are connected. A greeting and a question about a latch leave something that replicas can
+ * following: the checker's part about replicas-ack. A daemon accepts an answer of a master only if a majority
+ * of master and replicas has the change (GUARANTEES): for greetings, admissions, leases and latches, however
+ * many replicas are connected. A greeting and a question about a latch write something that replicas can
  * acknowledge only while they follow.
  */
 #ifndef SIM_FOLLOWING_H
@@ -10,7 +10,7 @@
 struct flight;
 struct vote;
 
-/* This answer is told to its daemon. */
+/* The daemon gets this answer. */
 void following_told(const struct flight *flight, const struct vote *vote);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * forgotten: the checker's part about latches that a master forgot (3.42). A daemon that has heard so says
- * LOST to everybody who asks, until the latch is made again or its time is over.
+ * forgotten: the checker's part about latches that a master forgot (3.42). A daemon that knows this answers
+ * LOST to every request for the latch, until the latch is set again or its time is over.
  */
 #ifndef SIM_FORGOTTEN_H
 #define SIM_FORGOTTEN_H
@@ -13,13 +13,13 @@ struct host;
 struct reply;
 struct vote;
 
-/* What a daemon knows of one latch. */
+/* A daemon's knowledge of one latch. */
 struct forgotten {
-	int64_t until_ms; /* it may be there so long, by the daemon's clock */
-	bool told;        /* somebody was told that it is forgotten */
+	int64_t until_ms; /* until when it may exist, by the daemon's clock */
+	bool told;        /* a client was told that it is forgotten */
 };
 
-/* A master's word of a latch. */
+/* A master's answer about a latch. */
 void forgotten_voted(struct host *host, const struct vote *vote);
 
 /* An answer to LATCH. */

@@ -1,7 +1,8 @@
 /*
- * grants: the checker's part about what is granted. Two sure holds of one name that exclude each other never
- * overlap, and no more permits are out than there are; a new exclusive hold's token is greater than all
- * before, any other's than those of exclusive ones; and each grant has half of its lease left.
+ * grants: the checker's part about grants. Two sure holds of one name that exclude each other never overlap,
+ * and no more permits are held than exist. The token of a new exclusive hold is greater than all earlier
+ * ones; the token of any other hold is greater than those of earlier exclusive holds. Each grant has half of
+ * its lease left.
  */
 #ifndef SIM_GRANTS_H
 #define SIM_GRANTS_H
@@ -15,7 +16,7 @@
 struct host;
 struct world;
 
-/* What a granted LOCK had asked for. */
+/* The request of a granted LOCK. */
 struct asked {
 	unsigned name;
 	const char *owner;
@@ -27,20 +28,20 @@ struct asked {
 	bool part; /* by an MLOCK */
 };
 
-/* A LOCK is granted to this session, for the first time or once more. Gives its hold. */
+/* A LOCK is granted to this session, for the first time or re-entrantly. Returns its hold. */
 struct hold *grants_check(struct world *world, const struct conn *conn, session_id session,
 	const struct asked *r, int64_t token);
-/* A part of the MLOCK that this connection's request is. */
+/* One name of this connection's MLOCK is granted. */
 void grants_part(struct world *world, struct conn *conn, unsigned name, const char *owner, int64_t token);
-/* To a session whose LOCK lost its connection. */
+/* A grant to a session whose LOCK lost its connection. */
 void grants_stray(struct host *host, const struct note *note);
-/* To a rival (rival.h); token 0: its locks have none. */
+/* A grant to a rival (rival.h); token 0: its locks have no tokens. */
 void grants_rival(struct world *world, unsigned name, int64_t token);
 
-/* The only master forgets, or a daemon is about to end: tokens that neither the master nor another daemon
- * knows cannot order those that follow. */
+/* The only master forgets, or a daemon is about to end. Tokens that neither the master nor another daemon
+ * knows cannot bound later tokens. */
 void grants_forget(struct world *world, const struct host *ends);
-/* All daemons are stopped, and start with the right list of masters. */
+/* All daemons are stopped, and then start with the right list of masters. */
 void grants_forget_left(struct world *world);
 
 #endif
