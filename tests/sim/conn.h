@@ -63,7 +63,7 @@ struct conn {
 	bool unbound; /* the daemon has unbound it again, because the session missed its heartbeat */
 	bool local;   /* Unix socket: its end is clean */
 	bool open;    /* the core knows it */
-	bool closing; /* the core is told of its end in this step */
+	bool closing; /* the core is told of its end in this step, and session was its session until then */
 	session_id session;
 	session_id asked_as; /* if running: its session when the request came */
 	char secret[64];     /* of its session, as the client was told; "": never told */

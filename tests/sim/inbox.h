@@ -1,6 +1,6 @@
 /*
- * inbox: a daemon's subscription at one master: wake-ups, wants, and the word that its data was flushed.
- * Messages come in order, or not at all.
+ * inbox: a daemon's subscription at one master, for wake-ups, wants, and the message that its data was
+ * flushed. Messages arrive in order, or are lost.
  */
 #ifndef SIM_INBOX_H
 #define SIM_INBOX_H
@@ -18,7 +18,7 @@ struct inbox {
 	struct way *way;
 	bool up;
 	bool joined;   /* to the channel on which Redisson publishes ends (rival.h) */
-	uint64_t life; /* one number for each connection */
+	uint64_t life; /* a new number for each connection */
 	uint64_t server_life;
 	int64_t arrives_us;
 };
@@ -27,10 +27,10 @@ void inbox_connect(struct inbox *inbox);
 void inbox_break(struct inbox *inbox);
 void inbox_forget(struct inbox *inbox); /* the daemon dies */
 
-/* The daemon wants to hear of the ends of Redisson's locks, or no longer. */
+/* Subscribes to the ends of Redisson's locks, or unsubscribes. */
 void inbox_listen(struct inbox *inbox, bool on);
 
-/* A message of the master to this channel: 1 when this daemon listens. */
+/* The master publishes to this channel. 1: this daemon listens. */
 int inbox_published(
 	struct host *host, const struct server *server, struct slice channel, struct slice message);
 void inbox_flushed(struct host *host, const struct server *server);

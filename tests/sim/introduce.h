@@ -1,6 +1,6 @@
 /*
- * introduce: what a client says of its session before it begins: that others may join it or that it joins
- * theirs, that a process keeps it, a grace, a heartbeat, how it wants to hear of a loss; a word or several.
+ * introduce: the SESSION requests that a client sends before it begins: none or several of SECRET, JOIN,
+ * BIND, GRACE, HEARTBEAT and ONLOSS.
  */
 #ifndef SIM_INTRODUCE_H
 #define SIM_INTRODUCE_H
@@ -9,7 +9,7 @@
 
 struct client;
 
-/* The next word; false: there is nothing more to say. */
+/* Sends the next request; false: there is none. */
 bool introduce(struct client *client);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * kinds: the checker's part about names of one kind at a time (3.26, 3.27). Who is refused because a name is
- * of another kind, or a semaphore has another LIMIT, is told the truth: somebody held it so or waited for it,
- * a short while ago at most. A lease that a daemon keeps for nobody is no such reason: that daemon is told,
- * and gives it back before the masters are asked once more. Who locks it otherwise than others hold it is
- * none of their company (checker.c).
+ * kinds: the checker's part about names of one kind at a time (3.26, 3.27). If a LOCK is refused because the
+ * name has another kind or another LIMIT, some session held the name so or waited for it, at most a short
+ * time ago. A lease without holders is not a valid reason: its daemon is told, and releases it before the
+ * masters are asked again.
  */
 #ifndef SIM_KINDS_H
 #define SIM_KINDS_H
@@ -21,20 +20,20 @@ struct world;
 #define KINDS_LIMITS 3 /* exclusive and shared, and two LIMITs */
 
 struct kinds {
-	int64_t last_us[PLAN_NAMES_MAX][KINDS_LIMITS]; /* somebody had it or waited for it so; 0: never */
+	int64_t last_us[PLAN_NAMES_MAX][KINDS_LIMITS]; /* when it was last held or waited for so; 0: never */
 };
 
-/* Looks every now and then, from now on. */
+/* Checks periodically from now on. */
 void kinds_watch(struct world *world);
 
-/* Somebody asks for it so, or ends that. limit 0: it is no semaphore. */
+/* A session requests it so, or ends that. limit 0: not a semaphore. */
 void kinds_touched(struct world *world, unsigned name, int64_t limit);
 
-/* A LOCK comes to this daemon: those that keep leases of its name for nobody, one bit each, if that is all
- * there is of it anywhere; else 0. */
+/* A LOCK arrives at this daemon. If all leases of its name are without holders, the daemons that keep them,
+ * one bit each; else 0. */
 unsigned kinds_keepers(struct world *world, const struct host *host, unsigned name);
 
-/* The connections over which they listen: one number that no others have. */
+/* A number that identifies the connections over which these daemons listen. */
 uint64_t kinds_inboxes(const struct world *world, unsigned keepers);
 
 /* A LOCK is refused for the kind or the LIMIT of the name. */

@@ -1,8 +1,8 @@
 /*
- * limits: the checker's part about what one user and one session may have (1.13). A user's sessions hold,
- * wait for and leave withheld at most `locks-per-user` locks, each permit of a semaphore counts; a session
- * holds at most `grants-per-session`, and waits for at most `waiters-per-session`. Who is refused is told the
- * truth. In the simulator all clients are one user.
+ * limits: the checker's part about the limits of a user and of a session (1.13). A user's sessions hold, wait
+ * for and leave withheld at most `locks-per-user` locks, counting each permit of a semaphore. A session holds
+ * at most `grants-per-session` locks, and waits for at most `waiters-per-session`. Each refusal for a limit
+ * is true. In the simulator all clients are one user.
  */
 #ifndef SIM_LIMITS_H
 #define SIM_LIMITS_H
@@ -14,12 +14,12 @@
 struct host;
 struct world;
 
-#define LIMITS_HOLDS 32 /* of one session; more are not looked at */
+#define LIMITS_HOLDS 32 /* of one session; more are not checked */
 
-/* A LOCK or MLOCK that is told to a daemon in this very step, and what its session held before. */
+/* A LOCK or MLOCK that a daemon gets in this step, and what its session held before. */
 struct demand {
 	const struct conn *conn; /* NULL: none */
-	const struct conn *back; /* it comes back to a place that its session has; NULL: it does not */
+	const struct conn *back; /* it resumes a wait of its session; NULL: it does not */
 	unsigned n;
 	struct held_before {
 		unsigned name;
@@ -31,7 +31,7 @@ struct demand {
 /* After each step of a daemon. */
 void limits_stepped(struct world *world, const struct host *host, int64_t now_ms);
 
-/* Before and after a command is told to a daemon, and when it is answered. */
+/* Before and after a daemon gets a command, and when it is answered. */
 void limits_before(struct world *world, struct conn *conn);
 void limits_after(struct world *world, const struct conn *conn);
 void limits_reply(struct world *world, const struct conn *conn, const struct reply *reply);

@@ -1,8 +1,8 @@
 /*
- * losses: the checker's part about holds that end otherwise than by their holder (G5, G8). A daemon says so
- * at once, to each connection in the way that its session asked for; with a reason that is one; and until the
- * session asks for the name again, each request about such a hold is answered LOST, and no other is. Nothing
- * is held any more when its time is over. What its holder has ended is not withheld from others.
+ * losses: the checker's part about holds that do not end by their holder (G5, G8). The daemon tells each
+ * connection at once, in the way that its session chose, with a true reason. Until the session requests the
+ * name again, each request about such a hold, and no other request, is answered with LOST. No hold outlives
+ * its time. A hold that its holder has ended is not withheld from others.
  */
 #ifndef SIM_LOSSES_H
 #define SIM_LOSSES_H
@@ -16,7 +16,7 @@
 struct host;
 struct world;
 
-/* A hold that its session was told to have lost, or is about to be told of. */
+/* A lost hold whose session was told, or is about to be told. */
 struct loss_told {
 	struct loss_told *next;
 	const struct host *host;
@@ -24,45 +24,45 @@ struct loss_told {
 	session_id session;
 	unsigned name;
 	char owner[8];
-	enum onloss onloss;      /* how its session wanted to hear of it then, */
-	const struct conn *conn; /* PUSH: and where */
-	bool due;                /* it was noted in this very step, */
-	bool pushed;             /* and its session has been sent a word */
-	bool known;              /* its holder has been told by a push or an answer, or has chosen the end; */
-	uint64_t reminded;       /* by the one to this request; 0: by none */
-	bool asked;              /* for the name again: it may be forgotten, */
-	bool again;              /* and has it again */
-	bool old;                /* and so many were lost since that it may be forgotten */
+	enum onloss onloss;      /* the session's choice at that time */
+	const struct conn *conn; /* PUSH: to this connection */
+	bool due;                /* it was noted in this step */
+	bool pushed;             /* the push was sent */
+	bool known;              /* its holder was told by a push or an answer, or chose CLOSE */
+	uint64_t reminded;       /* serial of the request whose answer told of it; 0: none */
+	bool asked;              /* the session requested the name again, so the loss may be forgotten */
+	bool again;              /* the session has the name again */
+	bool old;                /* so many losses followed that it may be forgotten */
 };
 
-/* How a session wants to hear of it, where that is not by the end of its connections. */
+/* A session's choice of ONLOSS, if it is not CLOSE. */
 struct loss_manner {
 	struct loss_manner *next;
 	const struct host *host;
 	uint64_t host_life;
 	session_id session;
 	enum onloss onloss;
-	const struct conn *conn; /* ONLOSS PUSH: where to */
+	const struct conn *conn; /* ONLOSS PUSH: to this connection */
 };
 
 struct losses {
 	struct loss_told *told;
 	struct loss_manner *manners;
-	const struct conn *pushed; /* the last word, which comes right before its note; NULL: none */
+	const struct conn *pushed; /* the last push, which comes directly before its note; NULL: none */
 	unsigned pushed_name;
 };
 
-/* What daemons do. */
+/* Actions of daemons. */
 void losses_note(struct host *host, const struct note *note);
 void losses_push(struct world *world, const struct conn *conn, const struct push *push);
 void losses_reply(struct world *world, const struct conn *conn, const struct reply *reply);
-/* A session has the name again: what it lost before is over. */
+/* A session has the name again, which ends its earlier losses of the name. */
 void losses_granted(
 	struct world *world, const struct host *host, session_id session, unsigned name, const char *owner);
-/* At the end of a step: who has to be told has been. */
+/* At the end of a step: every session that has to be told was told. */
 void losses_step(struct world *world, const struct host *host);
 
-/* A command has been carried out that may ask for a name again. */
+/* A command was carried out that may request a name again. */
 void losses_command(struct world *world, const struct conn *conn);
 
 void losses_done(struct world *world);

@@ -1,8 +1,9 @@
 /*
- * meddle: somebody who has no business there writes to the keys of a name at one master, or at many.
+ * meddle: simulates another program that writes to the keys of a name, at one master or at many.
  *
- * Exclusion assumes that nobody does. Of many masters it still holds while so many of them keep a lease's key
- * for as long as its holder relies on it that nobody else can get a majority; else the name is tainted.
+ * Exclusion assumes that no other program does this. With many masters, exclusion still holds if enough of
+ * them keep a lease's key while its holder relies on it, so that no other daemon can get a majority.
+ * Otherwise the name is tainted.
  */
 #ifndef SIM_MEDDLE_H
 #define SIM_MEDDLE_H
@@ -17,10 +18,10 @@ struct world;
 /* DELETE, OVERWRITE or KIND. */
 void meddle(struct world *world, enum fault fault);
 
-/* The key of this name's lease is evicted; false: it was not there. */
+/* Evicts the key of this name's lease; false: there was no key. */
 bool meddle_evict(struct server *server, unsigned name);
 
-/* Looks for what was written so, which a memory may bring back long afterwards. */
+/* Looks for such writes, which an old memory may bring back much later. */
 void meddle_look(struct server *server);
 
 #endif

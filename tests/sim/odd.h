@@ -1,11 +1,11 @@
 /*
- * odd: a client that keeps to no order: it asks anything about any name, in whatever state its session is,
- * with the tags and ids that others of its kind use, too. It gives back what it does not hold, takes ids that
- * are in use, joins, binds and resumes where it may not, and looks for sessions that are gone. What it may be
- * answered says the oracle.
+ * odd: a client without any order: it sends any request for any name in any state of its session, with tags
+ * and ids that other odd clients also use. It releases names that it does not hold, uses ids that are in use,
+ * joins, binds and resumes where it may not, and looks for sessions that are gone. oracle.h knows the
+ * permitted answers.
  *
- * Whatever it asks for ends by itself: each wait has an end, and what a session holds that others may speak
- * for has a MAXHOLD.
+ * All its requests end by themselves: each wait has a limit, and each hold of a session that others may join
+ * has a MAXHOLD.
  */
 #ifndef SIM_ODD_H
 #define SIM_ODD_H
@@ -18,10 +18,10 @@ struct reply;
 struct request;
 
 struct odd {
-	bool on;          /* this life of the client is such a one */
-	bool alone;       /* nobody ever learns its secret */
-	bool waits;       /* its last LOCK has not been answered */
-	int64_t until_us; /* it leaves then */
+	bool on;          /* this life of the client does so */
+	bool alone;       /* no other client learns its secret */
+	bool waits;       /* its last LOCK is unanswered */
+	int64_t until_us; /* when it leaves */
 };
 
 /* A connection begins. */

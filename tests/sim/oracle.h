@@ -1,7 +1,7 @@
 /*
- * oracle: the checker's part about what each request may be answered, by the verb and by what the model knows
- * of its session before: which types of answer, and which error codes. An answer that nothing of that allows
- * is undocumented, or untrue. What the numbers in it say is judged where they belong (answers.h, said.h).
+ * oracle: the checker's part about the permitted answers to each request: the types of answer and the error
+ * codes, by the verb and by the model's knowledge of the session. Any other answer is undocumented, or
+ * untrue. The numbers in an answer are checked elsewhere (answers.h, said.h).
  */
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H
@@ -11,7 +11,7 @@
 
 struct world;
 
-/* Before the model learns of the answer. */
+/* Called before the model learns of the answer. */
 void oracle_reply(struct world *world, struct conn *conn, const struct reply *reply);
 
 /* A connection of this daemon whose session is bound to that process; NULL: none. */

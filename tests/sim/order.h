@@ -1,7 +1,7 @@
 /*
- * order: calls about one name leave on each connection in the order in which the daemon made them, in
- * whatever commands they travel: a release that arrives behind the acquire that follows it would keep others
- * waiting, or end what was just taken.
+ * order: checks that calls about one name leave on each connection in the order in which the daemon made
+ * them, in any commands. If a release arrived after the next acquire, it would end the new lease or keep
+ * others waiting.
  */
 #ifndef SIM_ORDER_H
 #define SIM_ORDER_H
@@ -17,7 +17,7 @@
 
 struct world;
 
-/* What was made for a connection and has not left. */
+/* The calls for a connection that have not left. */
 struct order {
 	struct order_line {
 		unsigned left;
@@ -31,9 +31,9 @@ struct order {
 };
 
 void order_made(struct order *order, const struct call *call);
-/* All has left. */
+/* All calls have left. */
 void order_over(struct order *order);
-/* In one command. */
+/* These calls leave in one command. */
 void order_left(struct world *world, struct order *order, const struct call *calls, size_t n);
 
 #endif

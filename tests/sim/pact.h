@@ -1,10 +1,10 @@
 /*
- * pact: what a session was promised beyond its connection, and is held to. A part of the checker.
+ * pact: the checker's part about the grace and the heartbeat of a session.
  *
- * A session with a grace whose connection is lost can be resumed until its grace is over, by its daemon's
- * clock; it does not end before, what it holds is lost only with a word, and it holds nothing any more than
- * it could have been told when it has ended. A session with a heartbeat is closed only when it was silent for
- * so long.
+ * If a session with a grace loses its connection, it can be resumed until the grace is over, by its daemon's
+ * clock. It does not end before, and no hold is lost without notice. After its end it holds nothing beyond
+ * the deadlines that it could have been told. A session with a heartbeat is closed only after a silence of
+ * that length.
  */
 #ifndef SIM_PACT_H
 #define SIM_PACT_H
@@ -20,8 +20,8 @@ struct world;
 
 #define PACT_BUCKETS 256
 
-/* Of all sessions that were ever promised something, and of those few of each daemon that may live: the
- * newest first. */
+/* All sessions that ever had a grace or a heartbeat, and those of each daemon that may still live; newest
+ * first. */
 struct pacts {
 	struct pact *tagged[PACT_BUCKETS];
 	struct pact *living[PLAN_HOSTS_MAX];
@@ -35,19 +35,19 @@ struct pact {
 	uint64_t tag; /* of its connections */
 	session_id session;
 	int64_t grace_ms;
-	int64_t most_ms; /* the longest that it has asked for */
+	int64_t most_ms; /* the longest requested */
 	int64_t heartbeat_ms;
-	int64_t heard_ms; /* its last request, or the last answer: by the host's clock */
+	int64_t heard_ms; /* its last request, or the last answer; the host's clock */
 	bool detached;
-	int64_t cut_ms;       /* since then, */
-	int64_t cut_grace_ms; /* with this grace, */
-	bool graced;          /* which has begun then: it was no goodbye */
+	int64_t cut_ms;       /* when its connection was lost; the host's clock */
+	int64_t cut_grace_ms; /* the grace at that time */
+	bool graced;          /* the grace has begun: the client did not leave properly */
 	bool over;            /* it has ended */
 };
 
-/* What daemons answer, tell, and learn. */
+/* Answers, notes and events of daemons. */
 void pact_reply(struct world *world, struct conn *conn, const struct reply *reply);
-/* It speaks for the session with that tag from now on, and its own ends unless others speak for that. */
+/* The connection moves to the session with that tag. Its own session ends unless it has other connections. */
 void pact_moves(struct world *world, const struct conn *conn, uint64_t tag);
 void pact_heard(struct world *world, const struct conn *conn);
 void pact_closed(struct world *world, const struct conn *conn, enum end end);
@@ -55,12 +55,12 @@ void pact_closed(struct world *world, const struct conn *conn, enum end end);
 void pact_exited(struct world *world, const struct conn *conn);
 void pact_note(struct host *host, const struct note *note);
 
-/* The living session of this daemon that has one; NULL: none. */
+/* The pact of this living session; NULL: none. */
 const struct pact *pact_of(const struct world *world, const struct host *host, session_id session);
 
-/* That of the session with this tag, which may have ended; NULL: none. */
+/* The pact of the session with this tag, which may have ended; NULL: none. */
 const struct pact *pact_tagged(const struct world *world, uint64_t tag);
-/* The first of the sessions with one that may live at this daemon; those that have ended are let go. */
+/* The first pact at this daemon whose session may live; drops those whose session has ended. */
 struct pact *pact_living(struct world *world, const struct host *host);
 
 void pact_free(struct world *world);

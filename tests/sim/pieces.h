@@ -1,6 +1,6 @@
 /*
- * pieces: memory for many small things that come and go: freed pieces of a size are used again for that size.
- * Large ones are malloc()'s. What is kept for small ones is never given back.
+ * pieces: an allocator for many small, short-lived pieces. A freed piece is reused for the same size. Large
+ * pieces come from malloc(). Memory for small pieces is never returned to the system.
  */
 #ifndef SIM_PIECES_H
 #define SIM_PIECES_H

@@ -1,6 +1,6 @@
 /*
- * plan: what a seed draws before anything happens: how many of each, how long leases are, which faults. What
- * is drawn stays within what the guarantees assume.
+ * plan: the parameters that a seed draws before a run: the numbers of all parties, the length of leases, the
+ * faults. They satisfy the assumptions of GUARANTEES.md.
  */
 #ifndef SIM_PLAN_H
 #define SIM_PLAN_H
@@ -55,7 +55,7 @@
 	FAULT(DELETE, "delete")       /* somebody deletes a lease's key */                                   \
 	FAULT(OVERWRITE, "overwrite") /* or writes over it */                                                \
 	FAULT(KIND, "kind")           /* with something of another type */                                   \
-	/* Where there are sentinels: */                                                                     \
+	/* With sentinels: */                                                                                \
 	FAULT(FAILOVER, "failover") /* they are asked for another master */                                  \
 	FAULT(CUT_OFF, "cut-off")   /* the master, with replicas and daemons, is cut off from them */        \
 	FAULT(RESYNC, "resync")     /* a replica loses its connection to its master */
@@ -74,87 +74,89 @@ struct plan {
 	uint64_t seed;
 	unsigned masters;  /* 1, 3 or 5 */
 	unsigned replicas; /* of the one master, which sentinels fail over; 0: there are none */
-	unsigned others;   /* some daemons are configured with so many masters, 0: none are: */
-	unsigned other[PLAN_MASTERS_MAX]; /* these, as long as things go wrong */
-	unsigned spare;                   /* masters that only these daemons know, which are the last */
-	bool changes;                     /* operators change the set of masters, which begins with */
-	unsigned first_n;                 /* so many: */
-	unsigned first[PLAN_MASTERS_MAX]; /* these, in any order */
+	unsigned others;   /* some daemons are configured with so many other masters; 0: none */
+	unsigned other[PLAN_MASTERS_MAX]; /* these masters, until the faults end */
+	unsigned spare;                   /* masters, the last ones, that only these daemons know */
+	bool changes;                     /* operators change the set of masters */
+	unsigned first_n;                 /* size of the first set */
+	unsigned first[PLAN_MASTERS_MAX]; /* the first set, in any order */
 	unsigned hosts;
 	unsigned clients;
 	unsigned names;
-	unsigned latches; /* beside them; 0: none */
+	unsigned latches; /* number of latches; 0: none */
 	unsigned links;
 	int64_t lease_ms;
 	int64_t margin_ms;
-	int64_t crash_delay_ms; /* of all names but one that has a rule of its own */
-	int64_t wait_ms;        /* WAIT by the rules; -1: for ever */
+	int64_t crash_delay_ms; /* of all names without a rule of their own */
+	int64_t wait_ms;        /* WAIT by the rules; -1: no limit */
 	int64_t max_hold_ms;    /* max-hold by the rules; 0: none */
 	int64_t streak;
 	int64_t streak_ms;
 	int64_t retain_ms;
-	int shared_percent;   /* of the locks that are asked for, among those that may be */
-	int64_t permits;      /* the second name is a semaphore of so many; 0: it is none */
-	int64_t most_permits; /* asked for at a time */
-	int64_t user_locks;   /* limits: of a user, of a session, and for what one waits; 0: none */
+	int shared_percent;   /* share of shared requests among those that may be */
+	int64_t permits;      /* of the second name, a semaphore; 0: not a semaphore */
+	int64_t most_permits; /* per request */
+	int64_t user_locks;   /* limits of a user, of a session, and of a session's waits; 0: none */
 	int64_t session_grants;
 	int64_t session_waits;
-	int64_t limits;         /* LIMITs that are asked for: that one and the next greater ones */
-	bool mixed;             /* the first two names are asked for in all kinds */
-	bool trusted;           /* the first greeting admits: no guard at the beginning */
-	bool foreign;           /* the last name has a key template and half the lease */
-	bool redisson;          /* or is a bare one, and somebody else has RLocks of it (rival.h), */
-	bool redsync;           /* or strings at the key that it has a template for */
-	bool twins;             /* the first two names have one key, which is the first one's */
-	bool wild;              /* clocks may show anything: tokens have to live by their counters */
-	int64_t network_us;     /* usual delay, one way */
-	int64_t spread_us;      /* what is added for a daemon and a master that are far apart, at most */
+	int64_t limits;     /* number of different LIMITs requested: `permits` and the next greater ones */
+	bool mixed;         /* the first two names are requested in all kinds */
+	bool trusted;       /* the first greeting admits, without a guard */
+	bool foreign;       /* the last name has a key template and half the lease */
+	bool redisson;      /* the last name is a bare one, and a rival has RLocks of it (rival.h) */
+	bool redsync;       /* a rival has strings at the key of its template */
+	bool twins;         /* the first two names share the key of the first */
+	bool wild;          /* clocks may show anything, so tokens increase by their counters alone */
+	int64_t network_us; /* usual delay, one way */
+	int64_t spread_us;  /* extra delay between a distant daemon and master, at most */
 	int64_t wall_behind_us; /* of the daemons' wall clocks, at most */
 	int64_t wall_ahead_us;
-	int64_t wall_apart_us;  /* of the masters' from true time at the beginning, either way, at most */
-	int many_percent;       /* of the clients' lives: they take several names */
-	int odd_percent;        /* and so many keep to no order (odd.h) */
-	int64_t think_us;       /* a client's rest between locks */
-	int64_t hold_us;        /* longest hold, */
-	int long_percent;       /* but so many last for more than two leases */
-	int64_t faults_us;      /* how long things go wrong */
+	int64_t wall_apart_us; /* of the masters' clocks from true time at the beginning, in either direction,
+				  at most */
+	int many_percent;      /* share of clients' lives that take several names */
+	int odd_percent;       /* share of lives without any order (odd.h) */
+	int64_t think_us;      /* a client's rest between locks */
+	int64_t hold_us;       /* longest hold */
+	int long_percent;      /* share of holds that last for more than two leases */
+	int64_t faults_us;     /* duration of the faults */
 	int64_t fault_every_us; /* mean time between faults */
 	bool fault[FAULT_COUNT];
-	int64_t lost_most; /* limits: losses that a session is reminded of */
-	bool forgets;      /* who comes back may not ask again for what it waited for */
-	bool reloads;      /* daemons read other rules again and again (reload.h) */
-	bool rolls;        /* daemons come back with other rules about keys (roll.h), */
-	bool halves;       /* or with half the leases */
+	int64_t lost_most; /* limit of losses that a session is reminded of */
+	bool forgets;      /* a client that resumes may not repeat its LOCK */
+	bool reloads;      /* daemons reload other rules again and again (reload.h) */
+	bool rolls;        /* daemons restart with other rules about keys (roll.h) */
+	bool halves;       /* daemons restart with leases of half the length */
 	bool flaps;        /* connections break again and again (flap.h) */
-	bool storms;       /* and clients count a latch down as fast as they can: see plan_storm() */
+	bool storms;       /* clients count a latch down as fast as they can: see plan_storm() */
 };
 
-/* masters: so many; 0: the seed draws that too. */
+/* masters: their number; 0: drawn by the seed. */
 void plan_draw(struct plan *plan, uint64_t seed, unsigned masters);
 
-/* Whether its rule gives this name a key: other programs may lock it, and it is locked exclusively only. */
+/* Whether the rule of this name has a key. Then other programs may lock it, and it is only locked
+ * exclusively. */
 bool plan_keyed(const struct plan *plan, unsigned name);
 
 /* Whether it may be a semaphore. */
 bool plan_counts(const struct plan *plan, unsigned name);
 
-/* The name that can be locked of those with the key of this one. */
+/* Of the names with the same key as this one, the name that can be locked. */
 unsigned plan_first(const struct plan *plan, unsigned name);
 
-/* Makes of it a world with one master, its replicas and sentinels. */
+/* Changes the plan to a world with one master, its replicas and sentinels. */
 void plan_sentinel(struct plan *plan);
 
-/* Makes a storm on a latch where one was drawn. Not after plan_sentinel(): there each answer waits for
+/* Makes a storm on a latch if one was drawn. Not after plan_sentinel(), where each answer waits for
  * replicas. */
 void plan_storm(struct plan *plan);
 
-/* How many processes there are that may be masters. */
+/* The number of processes that may be masters. */
 unsigned plan_servers(const struct plan *plan);
 
-/* Whether a master may forget what it knew. */
+/* Whether a master may lose its memory. */
 bool plan_loses(const struct plan *plan);
 
-/* In one line, for people. */
+/* Describes the plan in one line, for people. */
 void plan_text(const struct plan *plan, char *out, size_t size);
 
 /* The smallest majority of its masters. */
