@@ -1,6 +1,6 @@
 /*
- * reload: a daemon reads a configuration that was changed: leases down to a quarter of what they were, where
- * the network allows that, and other bounds for holds and waits.
+ * reload: lets a daemon reload a changed configuration: leases down to a quarter, if the network allows that,
+ * and other bounds for holds and waits.
  */
 #ifndef SIM_RELOAD_H
 #define SIM_RELOAD_H
@@ -9,7 +9,7 @@ struct host;
 struct world;
 
 void reload(struct host *host);
-/* Some do every now and then, where the plan says so. */
+/* From now on some daemons reload from time to time, if the plan says so. */
 void reload_watch(struct world *world);
 
 #endif

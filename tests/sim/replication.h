@@ -1,11 +1,11 @@
 /*
- * replication: what the servers of a world with sentinels have of each other's data.
+ * replication: how the servers of a world with sentinels copy each other's data.
  *
  *     master ── what each script changed ──▶ replica ── how far it has come ──▶ master ──▶ WAIT
  *
- * A server follows one master at a time, or is one. It has the stream that has reached it, later than the
- * master and in its order; a new connection begins with a copy of everything. Between two servers that cannot
- * reach each other nothing passes; connections survive that.
+ * A server is a master, or follows one master at a time. It has the part of the master's stream that has
+ * reached it, in order. A new connection begins with a copy of all data. Nothing passes between two servers
+ * that cannot reach each other; their connection survives that.
  */
 #ifndef SIM_REPLICATION_H
 #define SIM_REPLICATION_H
@@ -24,7 +24,7 @@ struct world;
 
 LIST_HEAD(all_parcels, parcel);
 
-/* How far somebody has come in the stream of a master, which is another one with each of its reigns. */
+/* A position in the stream of a master, which has a new stream with each of its reigns. */
 struct reach {
 	uint64_t reign;
 	int64_t offset;
@@ -33,38 +33,38 @@ struct reach {
 struct replication {
 	int follows; /* -1: it is a master */
 	struct reach stream;
-	struct change *open; /* what the script that runs has changed */
+	struct change *open; /* the changes of the current script */
 	/* As a replica. */
-	uint64_t line;      /* number of its connection to its master, or of its search for one */
-	bool linked;        /* that connection is there */
+	uint64_t line;      /* number of its connection to its master, or of its attempt to connect */
+	bool linked;        /* that connection is up */
 	int64_t arrives_us; /* order is kept in both directions */
 	int64_t acks_us;
-	struct reach most[PLAN_MASTERS_MAX]; /* of each server's stream, ever */
-	/* As a master: what each has acknowledged on its present connection; -1: it has none. */
+	struct reach most[PLAN_MASTERS_MAX]; /* the furthest that it ever had of each server's stream */
+	/* As a master: what each replica has acknowledged on its current connection; -1: no connection. */
 	int64_t acked[PLAN_MASTERS_MAX];
 };
 
-/* All follow the first. */
+/* All servers follow the first. */
 void replication_begin(struct world *world);
 void replication_done(struct world *world);
 
-/* REPLICAOF: from now on it follows that one; NO ONE: it is a master, with a stream of its own. What it is
- * already changes nothing. */
+/* REPLICAOF: follows that master from now on; NO ONE: becomes a master with a stream of its own. No effect if
+ * it is so already. */
 void replication_follow(struct server *server, unsigned master);
 void replication_promote(struct server *server);
 
 /* Its process has ended, and with it all its connections. */
 void replication_crashed(struct server *server);
-/* Its connection to its master breaks; it looks for another one. */
+/* Its connection to its master breaks, and it reconnects. */
 void replication_resync(struct server *server);
 
-/* A script has run: what it changed goes to those who follow. */
+/* A script has run: its changes go to the replicas. */
 void replication_commit(struct server *server);
-/* How many replicas are connected, and how many have acknowledged so much. */
+/* How many replicas are connected, and how many have acknowledged up to an offset. */
 unsigned replication_connected(const struct server *server);
 unsigned replication_acked(const struct server *server, int64_t offset);
 
-/* Whether a majority of all servers has had so much of this server's stream, at one time or another. */
+/* Whether a majority of all servers has ever had this server's stream up to that position. */
 bool replication_known(const struct server *server, const struct reach *reach);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * request: what clients ask: of which kind a LOCK is, and how a request is shown.
+ * request: chooses the kind of a client's LOCK, and formats requests for the trace.
  */
 #ifndef SIM_REQUEST_H
 #define SIM_REQUEST_H
@@ -9,7 +9,7 @@
 struct request;
 struct world;
 
-/* A kind of lock that its name may have. */
+/* Chooses a kind that the request's name may have. */
 void request_choose_kind(struct world *world, struct request *request);
 
 /* For the trace. */

@@ -1,4 +1,4 @@
-/* rng: reproducible chance (splitmix64). The same seed gives the same numbers everywhere. */
+/* rng: reproducible random numbers (splitmix64). The same seed gives the same numbers everywhere. */
 #ifndef SIM_RNG_H
 #define SIM_RNG_H
 

@@ -1,6 +1,6 @@
 /*
- * ruled: the checker's part about the rule of a name: who reads other rules asks for leases of the new length
- * from the next round on, longer ones, too (6.10).
+ * ruled: the checker's part about the rule of a name: after a reload a daemon requests leases of the new
+ * length from the next round on, also longer ones (6.10).
  */
 #ifndef SIM_RULED_H
 #define SIM_RULED_H
@@ -8,7 +8,7 @@
 struct call;
 struct host;
 
-/* What a daemon asks of a master. */
+/* A daemon calls a master. */
 void ruled_call(struct host *host, const struct call *call);
 
 #endif

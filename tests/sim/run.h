@@ -1,5 +1,5 @@
 /*
- * run: one plan as one world, in a process of its own, so that a failed assertion ends only that.
+ * run: runs one plan as one world, in a process of its own, so that a failed assertion ends only this world.
  */
 #ifndef SIM_RUN_H
 #define SIM_RUN_H
@@ -14,21 +14,21 @@ struct outcome_of_run {
 	uint64_t hash;
 	uint64_t grants;
 	uint64_t answers;
-	int64_t worst_us; /* that a waiter was kept by nothing */
+	int64_t worst_us; /* longest time that a waiter could be served and was not */
 	struct excuses excuses;
 	char why[400];
 };
 
-/* In this process; a failed assertion ends it, after a line that says of which seed. */
+/* In this process. A failed assertion ends it, after a line with the seed. */
 void run_here(const struct plan *plan, struct outcome_of_run *out);
 
-/* In a child. An assertion that fails is a failure like any other. */
+/* In a child process. A failed assertion is a failure like any other. */
 void run_apart(const struct plan *plan, struct outcome_of_run *out);
 
-/* Runs it in a child that prints the last lines of its trace. */
+/* In a child process that prints the last lines of its trace. */
 void run_print(const struct plan *plan, unsigned lines);
 
-/* The smallest plan found that still fails, in some way, from one that does. */
+/* Reduces a failing plan to the smallest plan found that still fails, in any way. */
 void run_shrink(struct plan *plan);
 
 #endif

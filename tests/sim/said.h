@@ -1,9 +1,9 @@
 /*
- * said: looks at every answer of a master as soon as it is made, whether or not anybody will hear it: who is
- * told that a lease is his has it, tokens only grow while the master remembers, and calls and answers are
- * well made.
+ * said: checks every answer of a master when it is made, even if it never arrives: a daemon that is told that
+ * it has a lease has it, tokens increase while the master keeps its memory, and calls and answers are
+ * well-formed.
  *
- * Called by the wire, for the checker's part of what clients cannot see.
+ * The wire calls it, for the part of the checker that clients cannot see.
  */
 #ifndef SIM_SAID_H
 #define SIM_SAID_H
@@ -16,7 +16,7 @@
 
 struct server;
 
-/* Whether the lease that this daemon's call is about is there now, whosesoever. */
+/* Whether the lease of the call's name exists now, of any owner. */
 bool said_lease_there(struct server *server, const char *daemon_id, const struct call *call);
 
 /* The answer of this server to n calls of this daemon. */

@@ -1,5 +1,5 @@
 /*
- * schedule: what happens when, in virtual time. Jobs of the same microsecond run in the order they were
+ * schedule: the jobs of a world in virtual time. Jobs of the same microsecond run in the order they were
  * added.
  */
 #ifndef SIM_SCHEDULE_H
@@ -17,7 +17,7 @@ struct job {
 	job_run *run;
 	void *arg;
 	uint64_t a;
-	void *data; /* freed with free() when the job never runs */
+	void *data; /* freed with free() if the job never runs */
 };
 
 struct schedule {
@@ -25,14 +25,14 @@ struct schedule {
 	size_t n;
 	size_t room;
 	uint64_t serial;
-	struct job current; /* the one that runs */
+	struct job current; /* the running job */
 };
 
 void schedule_add(struct schedule *schedule, int64_t at_us, job_run *run, void *arg, uint64_t a, void *data);
-/* Puts the job that runs off; among those of the same time it keeps its place by the order of their adding.
+/* Postpones the running job. Among jobs of the same time it keeps its place in the order of addition.
  */
 void schedule_again(struct schedule *schedule, int64_t at_us);
-/* Runs the next job that is due until then; false: there is none. *now_us is set to its time before. */
+/* Sets *now_us to the time of the next job that is due until until_us, and runs it; false: there is none. */
 bool schedule_run(struct schedule *schedule, int64_t until_us, int64_t *now_us);
 void schedule_done(struct schedule *schedule);
 

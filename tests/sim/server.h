@@ -1,5 +1,5 @@
 /*
- * server: a master's process in the world: when it runs, what its clock shows, what it forgets.
+ * server: a master's process in the world: its life, its clock, its memory.
  */
 #ifndef SIM_SERVER_H
 #define SIM_SERVER_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of the last name, where it is Redisson's too. */
+/* For the last name, if Redisson locks it, too. */
 #define SERVER_TOKEN_COUNTER "redisson_lock_token:{foreign}"
 #define SERVER_END_CHANNEL   "redisson_lock__channel:{foreign}"
 
@@ -25,30 +25,32 @@ struct server {
 	struct master *master;
 	bool up;
 	uint64_t life;            /* connections belong to one life of the process */
-	int64_t stopped_until_us; /* SIGSTOP: what arrives waits, and runs then */
-	int64_t deaf_until_us;    /* messages are lost */
-	int64_t unseen_until_us;  /* by the sentinels */
-	int64_t bare_until_us;    /* its scripts were flushed: until then it may have to be asked twice */
-	struct drift drift;       /* of its clock from true time */
+	int64_t stopped_until_us; /* SIGSTOP: commands that arrive wait until then */
+	int64_t deaf_until_us;    /* published messages are lost */
+	int64_t unseen_until_us;  /* the sentinels do not see it */
+	int64_t bare_until_us; /* its scripts were flushed: until then a command may need a second attempt */
+	struct drift drift;    /* difference of its clock from true time */
 	int64_t ppm;
-	int64_t forward_until_us; /* no further step forward before: at most J in the life of a lease */
-	int64_t ended_us;         /* when its process ended, or it began to be the master; 0: never */
-	int64_t evicted_us;       /* it evicted keys, and was not greeted since then; 0: no */
+	int64_t forward_until_us; /* no further forward step before: at most J in the life of a lease */
+	int64_t ended_us;         /* when its process ended, or it became the master; 0: never */
+	int64_t evicted_us;       /* when it evicted keys, until the next greeting; 0: no */
 	int64_t forgot_us;        /* when it last may have forgotten something; 0: never */
-	int64_t given_up_us;      /* a greeting gave its memory up; 0: never */
-	int64_t lacks_until_us;   /* its clock leapt, or its memory went back: its leases are missed */
-	int64_t spoilt_us[PLAN_NAMES_MAX];   /* somebody wrote to the lease's key; 0: never */
-	int64_t unqueued_us[PLAN_NAMES_MAX]; /* somebody deleted a key of its queue; 0: never */
-	int64_t foreign_us[PLAN_NAMES_MAX];  /* what somebody wrote was last there; 0: never */
-	int64_t back_until_us; /* its clock stepped back: until then what is there may outlive its time */
-	bool leapt;            /* its clock, to most daemons, whose hosts stood still: it was guarded once */
-	struct store *backup;  /* what a restart with old data finds */
-	struct store *other;   /* what is in its other database */
-	struct replication replication; /* where there are sentinels */
-	struct herald herald;           /* what the command that runs has published */
-	int64_t peak_us;                /* the most that its clock has shown when it was asked */
-	int64_t lost_token; /* the greatest one that had been granted when it last lost what it knew */
-	int64_t token[PLAN_NAMES_MAX]; /* the last one of each name that this memory has given out */
+	int64_t given_up_us;      /* when a greeting gave up its memory; 0: never */
+	int64_t lacks_until_us; /* its clock leapt, or its memory went back: until then its leases are missing
+				 */
+	int64_t spoilt_us[PLAN_NAMES_MAX];   /* another program wrote to the lease's key; 0: never */
+	int64_t unqueued_us[PLAN_NAMES_MAX]; /* another program deleted a key of the queue; 0: never */
+	int64_t foreign_us[PLAN_NAMES_MAX];  /* when another program's value was last there; 0: never */
+	int64_t back_until_us; /* its clock stepped back: until then keys may outlive their time */
+	bool leapt; /* its clock leapt for most daemons, because their hosts stood still: it was guarded once
+		     */
+	struct store *backup;           /* the data of a restart with old data */
+	struct store *other;            /* the data of its other database */
+	struct replication replication; /* with sentinels */
+	struct herald herald;           /* the messages that the current command has published */
+	int64_t peak_us;                /* the latest time that its clock has shown to a command */
+	int64_t lost_token;             /* the greatest token granted before it last lost its memory */
+	int64_t token[PLAN_NAMES_MAX];  /* the last token of each name from this memory */
 };
 
 void server_init(struct world *world, unsigned index);
@@ -57,42 +59,42 @@ void server_done(struct server *server);
 int64_t server_wall_us(const struct server *server);
 void server_step_clock(struct server *server, int64_t step_us);
 
-/* Runs a command now, in this process' own clock. */
+/* Runs a command now, by this process's clock. */
 redisReply *server_run(struct server *server, int argc, const char *const *argv, const size_t *argvlen);
 
-/* Its clock gains so many percent for a while: leases end at it before their time. */
+/* Its clock gains `percent` for a time, so that leases end there before their time. */
 void server_run_fast(struct server *server, int64_t for_us, int64_t percent);
 
-/* The highest token that a memory knows; 0: none. */
+/* The greatest token in a memory; 0: none. */
 int64_t server_highest(struct store *memory);
-/* The longest lease that it takes, and its margin, as it remembers; 0: it does not. */
+/* The longest lease that it accepts, plus its margin, by its memory; 0: not stored. */
 int64_t server_longest_ms(struct store *memory);
 
-/* Whether all daemons were told more than this memory knows: then it may take the place of the one there is.
+/* Whether all daemons were told greater tokens than this memory has. Then it may replace the current memory.
  */
 bool server_may_turn_to(const struct server *server, struct store *memory);
-/* The same process has its backup for a memory, or what is in its other database. */
+/* The same process gets the memory of its backup, or of its other database. */
 void server_revert(struct server *server);
 void server_swap(struct server *server);
 
-/* A script that is not the project's, for faults and checks; its reply is dropped. */
+/* Runs a script that is not the project's, for faults and checks; its reply is dropped. */
 void server_meddle(struct server *server, const char *script, const char *key);
 
-/* kill -9; all connections die. Comes back after a while with this store (NULL: empty). */
+/* kill -9: all connections break. It restarts after down_us with this store (NULL: empty). */
 void server_crash(struct server *server, struct store *store, int64_t down_us);
-/* All its connections end, and it lives on. */
+/* All its connections end, and the process continues. */
 void server_hang_up(struct server *server);
 void server_flush(struct server *server);
 void server_backup(struct server *server);
 
-/* Up, taking commands, and well. */
+/* Whether it runs, accepts commands, and has no fault. */
 bool server_sound(const struct server *server);
 
-/* Whether some daemon has admitted it since it last may have forgotten something. */
+/* Whether a daemon has admitted it since it last may have forgotten something. */
 bool server_admitted(const struct server *server);
 
-/* The key of a name's lease, that of its queue, and whether somebody has it now. owner: valid until the next
- * command. */
+/* The key of a name's lease, the key of its queue, and whether the lease has an owner now. owner: valid until
+ * the next command. */
 struct slice server_lease_key(const struct world *world, unsigned name);
 struct slice server_queue_key(unsigned name);
 bool server_owner(const struct server *server, unsigned name, struct slice *owner);

@@ -1,7 +1,7 @@
 /*
- * sessions: the checker's part about sessions as such (section 5). What a session that has ended properly had
- * passes on in the same step (G8); whoever joins, resumes or binds is told how many names it holds; one that
- * missed its heartbeat is closed; and what nobody was told of within the grace is given up.
+ * sessions: the checker's part about sessions (section 5). The locks of a session that has ended properly
+ * pass on in the same step (G8). JOIN, RESUME and BIND answer how many names the session holds. A session
+ * that missed its heartbeat is closed. A hold that no client was told of within the grace is given up.
  */
 #ifndef SIM_SESSIONS_H
 #define SIM_SESSIONS_H
@@ -14,7 +14,7 @@
 struct host;
 struct world;
 
-/* A connection is closed: this was its session, and so it ended. */
+/* A connection was closed, with this session and this kind of end. */
 void sessions_closed(struct world *world, const struct conn *conn, enum end end);
 
 void sessions_reply(struct world *world, const struct conn *conn, const struct reply *reply);

@@ -1,8 +1,8 @@
 /*
  * store: the keyspace of a simulated master: strings, hashes and sorted sets with expiry by the wall clock.
  *
- * It answers exactly the commands the scripts use, as Redis does (check_store compares the two). Small: a
- * simulation has some dozens of keys, so everything is a list.
+ * It has exactly the commands that the scripts use, and answers as Redis does (check_store compares the two).
+ * Everything is a list, since a simulation has only some dozens of keys.
  */
 #ifndef SIM_STORE_H
 #define SIM_STORE_H
@@ -16,13 +16,13 @@
 
 struct store;
 
-/* What a command may want to know of the server around it. */
+/* The state of the server that commands depend on. */
 struct store_env {
 	int64_t wall_us;
 	bool full;     /* over maxmemory: commands that need memory are refused */
 	bool readonly; /* a replica: writes are refused */
 	bool misconf;  /* cannot persist: writes are refused */
-	bool *written; /* whether this script has written before; refusals for memory end then */
+	bool *written; /* whether this script has written before; then no command is refused for memory */
 	const char *(*info)(void *arg, struct slice section);
 	int64_t (*publish)(void *arg, struct slice channel, struct slice message);
 	void *arg;
@@ -33,14 +33,14 @@ void store_free(struct store *store);
 struct store *store_copy(const struct store *store); /* a snapshot */
 void store_flush(struct store *store);
 
-/* Runs one command; the reply is the caller's. */
+/* Runs one command; the caller owns the reply. */
 redisReply *store_run(
 	struct store *store, const struct store_env *env, size_t argc, const struct slice *argv);
 
-/* Whether a replica hears of a command that was answered so: of a write that changed nothing it does not. */
+/* Whether a command with this answer goes to the replicas: a write that changed nothing does not. */
 bool store_changed(struct slice name, const redisReply *reply);
 
-/* For faults and checks, past the commands. wall_us decides what has expired. */
+/* For faults and checks, without commands. wall_us decides what has expired. */
 bool store_delete(struct store *store, struct slice key);
 void store_put(struct store *store, struct slice key, struct slice value, int64_t expire_ms); /* 0: never */
 bool store_get(struct store *store, int64_t wall_us, struct slice key, struct slice *value);

@@ -1,4 +1,4 @@
-/* store_data: how store.c and its commands keep values. Nobody else includes it. */
+/* store_data: how store.c and its commands store values. Private to them. */
 #ifndef SIM_STORE_DATA_H
 #define SIM_STORE_DATA_H
 

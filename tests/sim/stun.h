@@ -1,7 +1,7 @@
 /*
- * stun: a daemon's host stands still, and its clock with it: a guest that is paused. The leases of its
- * daemon, and the holds of its clients, are shorter than both think until the first answers of the masters
- * come; so nothing is promised to them, and all to the others.
+ * stun: a daemon's host stands still together with its clock, like a paused guest. Until the first answers of
+ * the masters, the leases of its daemon and the holds of its clients are shorter than these know. So the
+ * guarantees hold for all clients but these.
  */
 #ifndef SIM_STUN_H
 #define SIM_STUN_H

@@ -1,8 +1,8 @@
 /*
- * tally: what a script may do to a latch, to the last step: what is there before, and what each call says, is
- * reckoned anew as lua/latch.lua describes it, and compared with what is there then and what is answered. So
- * nobody counts down another latch than the one that was meant, or without having said so; and a daemon says
- * a DOWN to one latch alone once that may have been carried out (G12).
+ * tally: checks what a script does to a latch. From the state before and the call it computes the state after
+ * and the answer, as lua/latch.lua describes them, and compares both. So a DOWN counts only at the latch that
+ * it was meant for, and no latch counts without a DOWN. Once a DOWN may have been carried out, its daemon
+ * sends it to the same latch only (G12).
  */
 #ifndef SIM_TALLY_H
 #define SIM_TALLY_H
@@ -23,7 +23,7 @@ struct server;
 
 /* One latch at a master. */
 struct tally {
-	bool looked_at; /* it can be */
+	bool looked_at; /* whether the key can be checked */
 	int64_t now_us; /* the master's clock */
 	bool there;
 	char id[32];
@@ -44,7 +44,7 @@ struct tally {
 	} watchers[TALLY_WATCHERS];
 };
 
-/* What a daemon asks of latches, and is told. */
+/* A daemon's calls about latches, and their votes. */
 void tally_called(struct host *host, const struct call *call);
 void tally_voted(struct host *host, const struct vote *vote);
 

@@ -1,10 +1,10 @@
 /*
- * trace: what happened, one line each, and the hash of all that.
+ * trace: one line for each event of a run, and a hash of all lines.
  *
  *     [    12.345] c3 > d1   LOCK a WAIT 500
  *
- * The hash is always made, of what goes into a line, so that the same seed can be shown to give the same run;
- * lines are written and kept only when asked for, which takes most of the time of a run.
+ * The hash is always computed, from the values that go into the lines, and shows that a seed always gives the
+ * same run. Lines are formatted and kept only on request, because that takes most of the time of a run.
  */
 #ifndef SIM_TRACE_H
 #define SIM_TRACE_H
@@ -27,8 +27,8 @@ void trace_init(struct trace *trace, bool keep);
 void trace_line(struct trace *trace, int64_t at_us, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* In two parts, where the text is not there without work: the numbers that make it, and, when they are kept,
- * the line. */
+/* The same in two parts, if the text is expensive: the numbers for the hash, and the line if lines are
+ * kept. */
 void trace_numbers(struct trace *trace, int64_t at_us, size_t n, const int64_t *numbers);
 void trace_kept(struct trace *trace, int64_t at_us, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

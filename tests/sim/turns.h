@@ -1,7 +1,7 @@
 /*
- * turns: the checker's part about the queue at a master (G10, G12): a lease is given past no daemon that
- * waits there for longer, but by readers past readers, and past a head that was called and has not come in
- * its window.
+ * turns: the checker's part about the queue at a master (G10, G12): a lease does not pass over a daemon that
+ * has waited there for longer. Exceptions: readers may pass readers, and a head that was called and did not
+ * come within its window is passed over.
  */
 #ifndef SIM_TURNS_H
 #define SIM_TURNS_H
@@ -17,11 +17,11 @@
 struct host;
 struct server;
 
-/* Who waits, before a call is carried out, and has to be served before it. */
+/* The daemons in the queue before a call runs, which have to be served before it. */
 struct turns {
 	unsigned n;
 	struct turn {
-		char daemon[33]; /* that is passed, should the call get the lease; "": none */
+		char daemon[33]; /* the daemon that is passed over if the call gets the lease; "": none */
 	} of[TURNS_MAX];
 };
 

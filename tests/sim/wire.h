@@ -1,6 +1,7 @@
 /*
  * wire: one connection of a daemon's pool to a master, as daemon/redis/pool.c drives it: calls of one
- * operation share a command, answers come in order, a lost connection makes votes of what was not answered.
+ * operation share a command, answers keep their order, and a lost connection turns unanswered calls into
+ * votes.
  */
 #ifndef SIM_WIRE_H
 #define SIM_WIRE_H
@@ -19,23 +20,23 @@ struct wire {
 	struct way *way;
 	unsigned index;
 	bool up;
-	uint64_t life; /* one number for each connection */
+	uint64_t life; /* a new number for each connection */
 	uint64_t server_life;
 	int64_t arrives_us; /* order is kept in both directions */
 	int64_t answers_us;
 	bool bare;   /* its last greeting met a master without scripts */
-	bool doomed; /* breaks with the next command under way */
+	bool doomed; /* breaks while the next command is under way */
 	bool watched;
 	struct flights waiting; /* oldest first */
-	/* Where replicas have to acknowledge, as daemon/redis/pool_lane.c does it: one WAIT behind all that a
-	 * turn has sent, and its votes are told with the answer. */
+	/* If replicas have to acknowledge, as in daemon/redis/pool_lane.c: one WAIT after all commands of a
+	 * turn; its answer delivers their votes. */
 	struct flights kept;
 	unsigned waits;
 	bool wait_due;
 	int64_t wrote;          /* at the master: offset of the last change of this connection */
-	struct flight *blocked; /* there: the WAIT that is not answered yet, */
+	struct flight *blocked; /* at the master: the WAIT that is not answered yet */
 	int64_t blocked_until_us;
-	struct order order; /* of calls that have not left */
+	struct order order; /* order of calls that have not left */
 	struct groups open; /* calls collected for the next commands */
 };
 
@@ -43,27 +44,27 @@ void wire_init(struct wire *wire, struct way *way, unsigned index);
 void wire_done(struct wire *wire);
 void wire_connect(struct wire *wire);
 void wire_call(struct wire *wire, const struct call *call);
-/* A call that leaves for nowhere. */
+/* A call that cannot be sent. */
 void wire_unsent(struct host *host, const struct call *call);
 void wire_flush(struct wire *wire);
-/* Nothing that was sent on this way, and has not arrived, was sent before its daemon was told of this token.
+/* Whether each command under way on this path was sent after its daemon was told of this token.
  */
 bool wires_know(const struct way *way, int64_t token);
-/* Asks for acknowledgement although nothing needs it. False: there is no connection. */
+/* Requests an acknowledgement although no command needs it. False: no connection. */
 bool wire_probe(struct wire *wire);
-/* A WAIT has come to the master: what is behind it on the connection waits, too. And it is answered, with so
- * many acknowledgements; -1: by no master. */
+/* A WAIT has arrived at the master, and blocks the commands after it on the connection. Then it is answered
+ * with this many acknowledgements; -1: the server is not a master. */
 void wire_blocks(struct wire *wire, struct flight *f);
 void wire_acknowledged(struct wire *wire, int64_t acknowledged);
-/* More is acknowledged there, or it is no master any more. */
+/* The server has more acknowledgements, or is no longer a master. */
 void wires_look(struct server *server);
-/* No link of this way owes its daemon an answer. */
+/* Whether no link of this path owes its daemon an answer. */
 bool wires_quiet(const struct way *way);
 
-/* The connection is found dead now: votes, then the end of the link, then a new attempt. */
+/* The connection is found dead: delivers votes, then the end of the link, then a new attempt. */
 void wire_break(struct wire *wire, const char *why);
 
-/* The daemon dies: nobody asks any more, but what was sent may still arrive. */
+/* The daemon dies. Commands that were sent may still arrive. */
 void wire_forget(struct wire *wire);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * withheld: the checker's part about names that are withheld (4.5, 4.9). What a session leaves behind that
- * did not end it itself is withheld until what could have been told is over, and for the crash-delay of its
- * rule; as long as its daemon keeps the lease the name is nobody else's before. A leap takes nothing back
- * that was told: then the lease counts for as long as before, also for a hold that began after the leap.
+ * withheld: the checker's part about withheld names (4.5, 4.9). If a session does not end properly, its holds
+ * are withheld until the deadline that could have been told is over, and for the crash-delay of their rule.
+ * While its daemon keeps the lease, no other session gets the name before. A leap does not shorten a deadline
+ * that was told: the lease counts as before the leap, also for a hold that began after it.
  */
 #ifndef SIM_WITHHELD_H
 #define SIM_WITHHELD_H
@@ -18,16 +18,16 @@ struct world;
 
 void withheld_note(struct host *host, const struct note *note);
 
-/* A session has ended, and not by its holder: what it held is withheld by now. */
+/* A session has ended, but not properly: its holds are withheld now. */
 void withheld_left(struct world *world, struct host *host, session_id session);
 
-/* After each step of a daemon: what its leases are sure for; what it is sure of for this hold of a session
- * that is connected, in true time and by its clock; whether it still has this one. */
+/* After each step of a daemon: until when its leases are sure; until when this hold of a connected session is
+ * sure, in true time and by the daemon's clock; and whether the daemon still has the hold. */
 void withheld_step(struct host *host, int64_t now_ms);
 void withheld_valid(struct hold *hold, int64_t valid_us, int64_t valid_ms);
 void withheld_look(struct world *world, const struct hold *hold, bool there);
 
-/* Whether something that was withheld of this name has just ended, or is about to. */
+/* Whether a withheld hold of this name has just ended, or is about to end. */
 bool withheld_ends(const struct world *world, const struct host *host, unsigned name);
 
 #endif

@@ -4,8 +4,8 @@
  *     client ──conn──▶ host (a daemon: core and pool) ──way──▶ server (a master's process and clock)
  *                        checker looks at everything
  *
- * Everything happens in the jobs of one schedule at true time (now_us), of which each party sees its own
- * clock. All chance comes from one rng; nothing here reads a real clock, a file or an address.
+ * Everything happens in the jobs of one schedule at true time (now_us); each party has its own clock. All
+ * random numbers come from one rng. Nothing here reads a real clock, a file or an address.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -39,7 +39,7 @@
 #include "tests/sim/trace.h"
 #include "tests/sim/well.h"
 
-#define WORLD_WALL_US INT64_C(1760000000000000) /* what a right wall clock shows at the beginning */
+#define WORLD_WALL_US INT64_C(1760000000000000) /* true wall clock at the beginning */
 
 struct world {
 	struct plan plan;
@@ -47,11 +47,11 @@ struct world {
 	struct schedule schedule;
 	struct trace trace;
 	int64_t now_us;
-	uint64_t serials; /* for connections, requests, processes */
+	uint64_t serials; /* last number of a connection, request or process */
 	struct server servers[PLAN_MASTERS_MAX];
 	struct sentinels sentinels;
 	int64_t apart_until_us[PLAN_MASTERS_MAX]
-			      [PLAN_MASTERS_MAX]; /* nothing gets from one server to the other */
+			      [PLAN_MASTERS_MAX]; /* until when nothing passes from one server to the other */
 	struct all_parcels parcels;
 	struct host hosts[PLAN_HOSTS_MAX];
 	struct client clients[PLAN_CLIENTS_MAX];
@@ -64,10 +64,11 @@ struct world {
 	struct fair fair[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct well well;
 	struct excuses *excuses;
-	bool lost_here[PLAN_HOSTS_MAX];     /* a hold or a lease, in the step that runs */
-	bool released_here[PLAN_HOSTS_MAX]; /* a hold was given back there, as a part of an MLOCK may be */
-	const struct conn *closes;          /* its end is told to its daemon in this very step; NULL: none */
-	bool closes_clean;                  /* and is the end of what its session holds */
+	bool lost_here[PLAN_HOSTS_MAX];     /* in the current step a daemon lost a hold or a lease */
+	bool released_here[PLAN_HOSTS_MAX]; /* in the current step a hold was released there, perhaps a part
+					       of an MLOCK */
+	const struct conn *closes; /* the connection whose end its daemon gets in this step; NULL: none */
+	bool closes_clean;         /* that end releases the holds of its session */
 	struct orphans orphans[PLAN_MASTERS_MAX];
 	struct given_back given[PLAN_HOSTS_MAX];
 	struct progress progress;
@@ -76,15 +77,15 @@ struct world {
 	struct line lines[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct ballot ballots[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct debt debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
-	struct rule rules[WORLD_RULES];     /* as a daemon finds them when it starts */
-	bool change_left[PLAN_MASTERS_MAX]; /* it has been no member for a while */
+	struct rule rules[WORLD_RULES];     /* the rules of a daemon that starts now */
+	bool change_left[PLAN_MASTERS_MAX]; /* it was not a member for a time */
 	struct heard heard[PLAN_MASTERS_MAX];
-	bool change_done;     /* the set is made of the first servers */
-	bool change_answered; /* what the operators asked for last */
+	bool change_done;     /* the set consists of the first servers */
+	bool change_answered; /* the operators' last request was answered */
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
 	struct demand demand;
-	bool copied; /* a daemon, while it ran */
+	bool copied; /* a running daemon was copied (clone.h) */
 	bool failed;
 	char why[400];
 };
@@ -92,14 +93,14 @@ struct world {
 /* The first failure is kept, and ends the run. */
 void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A job after a delay. */
+/* Adds a job after a delay. */
 void world_after(struct world *world, int64_t delay_us, job_run *run, void *arg, uint64_t a, void *data);
 
 void world_open(struct world *world, const struct plan *plan, bool keep_trace);
 void world_run_until(struct world *world, int64_t until_us);
 void world_close(struct world *world);
 
-/* All daemons have the same masters, and have had time to agree: more is judged than safety. */
+/* Whether all daemons have the same masters, and have had time to agree. Then liveness is checked, too. */
 bool world_alike(const struct world *world);
 
 /* The whole life: faults, calm, drain, and the checks between. */

@@ -1,6 +1,6 @@
 /*
- * worst: faults at the worst moment. While a majority of the masters alone has given out leases and tokens,
- * one of it forgets, or its clock leaps.
+ * worst: faults at the worst moment: when a bare majority of the masters has granted leases and tokens, one
+ * member of it forgets, or its clock leaps.
  */
 #ifndef SIM_WORST_H
 #define SIM_WORST_H
