@@ -1,6 +1,6 @@
 /*
- * address: takes $HOLDFAST_URL apart. No look-ups, no connections; the only thing it asks the system is
- * whether a default socket is there.
+ * address: parses $HOLDFAST_URL. It makes no look-ups and no connections; it only checks whether a default
+ * socket exists.
  */
 #include "client/address.h"
 
@@ -46,7 +46,7 @@ hex(char c)
 	return c == '\0' || at == NULL ? -1 : (int)(at - digits);
 }
 
-/* Copies with %XX decoded, as users and passwords in URLs are written. */
+/* Copies a user or password of a URL with %XX decoded. */
 static bool
 copy_decoded(char *out, size_t room, struct slice from)
 {

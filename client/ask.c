@@ -17,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longest line of an event that is understood. */
+/* Longest line of an event that can be parsed. */
 #define EVENT_BYTES 8192
 
-/* The fields of events that are numbers; a name may look like one. */
+/* The fields of events that are numbers. The value does not tell, because a name may look like a number. */
 static bool
 is_number(struct slice key)
 {
@@ -37,7 +37,7 @@ field_value(struct slice key, struct slice value)
 									       : json_output_text(value);
 }
 
-/* A line of key=value as an object; its first word is the event. NULL: no memory. */
+/* A line of key=value as an object; its first word is the event. NULL: out of memory. */
 static json_t *
 event_object(struct slice line)
 {
@@ -62,7 +62,7 @@ event_object(struct slice line)
 	return object;
 }
 
-/* Everything that has arrived. */
+/* Prints all events that have arrived. */
 static int
 events_print(struct wire *w)
 {
@@ -139,7 +139,7 @@ info_value(struct slice text)
 	return number_parse(text, INT64_MIN, INT64_MAX, &n) ? json_integer(n) : json_output_text(text);
 }
 
-/* One line of INFO into the object of its section. *section is the one it belongs to. */
+/* Adds one line of INFO to the object of its section, *section. */
 static bool
 info_line(json_t *all, json_t **section, struct slice line)
 {
@@ -162,7 +162,7 @@ info_line(json_t *all, json_t **section, struct slice line)
 		       info_value((struct slice){colon + 1, (size_t)(line.p + line.n - colon) - 1})) == 0;
 }
 
-/* Takes the next line without its CRLF off the front. */
+/* Removes the next line from the front, and returns it without its CRLF. */
 static struct slice
 line_next(struct slice *text)
 {
@@ -204,7 +204,7 @@ info_print(struct slice text)
 	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
 }
 
-/* It is refused like any other bad argument; but what is not there is 1. */
+/* The daemon refuses an unknown section like any other bad argument, but its exit code is 1. */
 static int
 info_refusal(const struct wire *w, const struct options *o, const struct answer *answer)
 {

@@ -1,5 +1,5 @@
 /*
- * bench: how fast this daemon hands out locks, with an checker who sees that it keeps its promises.
+ * bench: measures how fast this daemon hands out locks, while a checker verifies each grant.
  */
 #include "client/json_output.h"
 #include "client/load.h"
@@ -14,7 +14,7 @@
 
 #define CELL_BYTES 32
 
-/* How many clients share a name of a mixed load when nobody says. */
+/* How many clients share a name of a mixed load, without --names. */
 #define CLIENTS_PER_NAME 4
 
 static struct load_plan
@@ -67,7 +67,7 @@ result_json(const struct load_plan *plan, const struct load_result *r)
 		(json_int_t)histogram_percentile_us(&r->rounds, 99), "least_share", r->least_share);
 }
 
-/* What came of the kinds so far. */
+/* The results of the kinds so far. */
 struct outcome {
 	struct table table;
 	json_t *list;
@@ -114,7 +114,7 @@ outcome_print(const struct options *o, struct outcome *outcome)
 	return STATUS_DONE;
 }
 
-/* The kind that is asked for, or all of them; 0: there is none of that name. */
+/* The requested kind as a bit, or all kinds; 0: an unknown kind. */
 static unsigned
 kinds_of(const char *word)
 {

@@ -1,5 +1,5 @@
 /*
- * checker: PROTOCOL 3.18 and 4.4, seen from outside. Used by load.c; it asks nobody and says nothing.
+ * checker: verifies PROTOCOL 3.18 and 4.4 from outside. Used by load.c; it sends and prints nothing.
  */
 #include "client/checker.h"
 
@@ -15,7 +15,7 @@ checker_grant(struct checker *u, const void *who, bool shared, int64_t token)
 	if (!shared && u->readers > 0) {
 		return "granted while others have it shared";
 	}
-	/* Shared holds of one time are in no order. */
+	/* Concurrent shared holds have no order. */
 	if (token <= (shared ? u->exclusive_token : u->token)) {
 		return "granted with a token that is not greater than those before";
 	}

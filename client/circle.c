@@ -1,6 +1,5 @@
 /*
- * circle: INSPECT says which processes hold, SESSIONS what they are bound to, /proc which of them we descend
- * from.
+ * circle: INSPECT names the holders, SESSIONS the processes that they are bound to, and /proc our ancestors.
  */
 #include "client/circle.h"
 
@@ -42,7 +41,7 @@ bound_to(struct wire *w, int64_t session, int64_t until_ms)
 	return 0;
 }
 
-/* Whether the daemon sees processes as we do, which it does not across namespaces. */
+/* Whether the daemon sees the same pids as this process; in another PID namespace it does not. */
 static bool
 lists_us(const struct answer *inspect)
 {
@@ -56,7 +55,7 @@ lists_us(const struct answer *inspect)
 	return false;
 }
 
-/* The session of an ancestor of ours that holds this name; 0: none does. */
+/* The session of our ancestor that holds this name; 0: none does. */
 static int64_t
 holder_above(struct wire *w, const char *name, int64_t until_ms)
 {
@@ -67,7 +66,7 @@ holder_above(struct wire *w, const char *name, int64_t until_ms)
 
 	pages_begin(&pages, w, 2, (const char *const[]){"INSPECT", name});
 	pages.until_ms = until_ms;
-	/* The waiters come behind all holders. */
+	/* The pages list all holders before the waiters. */
 	while (!seen && (page = pages_next(&pages)) != NULL) {
 		holders = answer_get(page, "holders");
 		for (size_t i = 0; holders != NULL && above == 0 && i < holders->count; i++) {

@@ -14,7 +14,7 @@
 	(ON(RUN) | ON(LOCK) | ON(UNLOCK) | ON(HOLD) | ON(CHECK) | ON(LS) | ON(SHOW) | ON(WATCH) |            \
 		ON(BREAK) | ON(LATCH) | ON(AWAIT))
 
-/* The words that a task's positional argument is one of; NULL: it is none of some words. */
+/* The words that a task's positional argument may be; NULL: it is not one of fixed words. */
 static const char *
 task_words(unsigned task)
 {
@@ -24,7 +24,8 @@ task_words(unsigned task)
 				       : NULL;
 }
 
-/* Text for the inside of '...': in bash and zsh a quote has to leave it for a moment, in fish it may not. */
+/* Text for the inside of '...': in bash and zsh a quote has to close the string and open it again, in fish it
+ * is escaped. */
 static void
 print_quoted(FILE *out, const char *text, const char *quote)
 {
@@ -99,7 +100,7 @@ bash_options(FILE *out, unsigned task)
 	(void)fprintf(out, "' ;;\n");
 }
 
-/* Whether an option above has the same letter, for another verb. */
+/* Whether an earlier option has the same letter for another verb. */
 static bool
 letter_again(const struct option_entry *e)
 {
@@ -143,7 +144,7 @@ is_free(const struct option_entry *e)
 	return is_valued(e) && !is_file(e) && !is_words(e);
 }
 
-/* i: behind the options. */
+/* Moves i behind the options. */
 static void
 bash_skip(FILE *out)
 {
@@ -159,7 +160,7 @@ bash_skip(FILE *out)
 			   "\tdone\n");
 }
 
-/* i: the name of the lock, or where it goes. What follows it belongs to the command of run. */
+/* Moves i to the lock's name, or to its position. The words after it belong to the command of run. */
 static void
 bash_position(FILE *out)
 {
@@ -209,7 +210,7 @@ bash_tail(FILE *out)
 static void
 completion_bash(FILE *out)
 {
-	/* Names are other people's words: compgen -W would expand a $(command) in them. */
+	/* Names are untrusted: compgen -W would expand a $(command) in them. */
 	(void)fprintf(out, "# shellcheck shell=bash\n"
 			   "# Completion of holdfast(1) for bash; printed by: holdfast completion bash\n"
 			   "_holdfast_options() {\n"
@@ -280,7 +281,7 @@ zsh_option(FILE *out, const struct option_entry *e)
 	(void)fprintf(out, "'");
 }
 
-/* The options before the verb are taken out; without a verb it is offered. */
+/* Removes the options before the verb; without a verb, completes the verb. */
 static void
 zsh_verb(FILE *out)
 {
@@ -341,7 +342,7 @@ completion_zsh(FILE *out)
 			   "\t((CURRENT--))\n"
 			   "\tcase $verb in\n");
 	for (unsigned i = 0; i < TASK_COUNT; i++) {
-		/* The options behind the name are the command's. */
+		/* The options after the name belong to the command. */
 		(void)fprintf(out, "\t%s)\n\t\t_arguments -s -S%s", options_task((enum task)i)->word,
 			i == TASK_RUN ? " -A '-*'" : "");
 		for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
@@ -389,7 +390,7 @@ fish_option(FILE *out, const struct option_entry *e)
 	(void)fprintf(out, "'\n");
 }
 
-/* fish's own helpers take a verb for one wherever it stands, and a lock may well be called run. */
+/* fish's own helpers find a verb in any position, but a lock may be called run. */
 static void
 fish_helpers(FILE *out)
 {

@@ -1,11 +1,11 @@
 /*
- * deadline: the arithmetic of a hold's validity, as its holder sees it.
+ * deadline: the arithmetic of a hold's validity, from the holder's point of view.
  */
 #include "client/deadline.h"
 
 #include <assert.h>
 
-/* Never ask more often, however short the validity is. */
+/* Never ask more often, even if the validity is short. */
 #define ASK_MS_MIN 5
 
 static void
@@ -34,7 +34,7 @@ deadline_asked(struct deadline *d, int64_t now_ms)
 	assert(d->sent_ms == 0 && now_ms > 0);
 	d->sent_ms = now_ms;
 	d->ask_ms = INT64_MAX;
-	/* Asked late: stopping may wait for the answer. */
+	/* CHECK was sent late: the stop may wait for the answer. */
 	if (now_ms >= d->expire_ms) {
 		d->doubt_ms = now_ms + DEADLINE_DOUBT_MS;
 	} else if (now_ms >= d->stop_ms) {
@@ -55,7 +55,7 @@ deadline_silence(struct deadline *d)
 	d->silent = true;
 	d->ask_ms = INT64_MAX;
 	d->doubt_ms = 0;
-	/* No answer comes any more that would be worth waiting for. */
+	/* No answer can come any more, so there is nothing to wait for. */
 	d->stop_ms = d->expire_ms - d->grace_ms;
 }
 

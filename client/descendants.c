@@ -1,8 +1,8 @@
 /*
- * descendants: finds the members of a command's process descendants in /proc, and signals or watches them.
+ * descendants: finds the descendants of a command in /proc, and signals or watches them.
  *
- * Called by the supervisor, and by the wrapper when its supervisor was killed. A snapshot of /proc is never
- * consistent: whoever decides by it that nobody is left has to look again when anything moved meanwhile.
+ * Called by the supervisor, and by the wrapper if its supervisor was killed. A snapshot of /proc is never
+ * consistent: if it shows no member and processes changed meanwhile, the caller has to look again.
  */
 #include "client/descendants.h"
 
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A process may have this many ancestors; more is a cycle made of pids that were used twice. */
+/* Limit on the ancestors of a process; more means a cycle, made of reused pids. */
 #define ANCESTORS_MAX 4096
 
 struct member {
@@ -40,7 +40,7 @@ descendants_pidfd(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* False when the process is gone or the text is not what the kernel writes. */
+/* False if the process is gone or the text is malformed. */
 static bool
 member_read(struct member *m, const char *name)
 {
@@ -63,14 +63,14 @@ member_read(struct member *m, const char *name)
 		return false;
 	}
 	text[n] = '\0';
-	/* The command's name may hold anything, parentheses and spaces too. */
+	/* The command's name may contain any byte, also parentheses and spaces. */
 	rest = strrchr(text, ')');
 	if (rest == NULL ||
 		sscanf(rest + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
 			&state, &m->parent, &m->group, &threads) != 4) {
 		return false;
 	}
-	/* A leader that ended while other threads of it run looks like a zombie, but is not. */
+	/* A leader that ended while its other threads run looks like a zombie, but is alive. */
 	m->dead = (state == 'Z' || state == 'X') && threads <= 1;
 	return true;
 }
@@ -147,7 +147,7 @@ snapshot_find(const struct snapshot *s, pid_t pid)
 	return s->n == 0 ? NULL : bsearch(&key, s->list, s->n, sizeof(*s->list), member_compare);
 }
 
-/* Whether m descends from root; *broken when an ancestor was missing, so that nobody can tell. */
+/* Whether m descends from root; *broken: an ancestor was missing, so the result is unknown. */
 static bool
 descends(const struct snapshot *s, const struct member *m, pid_t root, bool *broken)
 {
@@ -210,7 +210,7 @@ descendants_watch(const struct descendants *f, int *pidfd)
 	bool broken;
 	int fd = -1;
 
-	/* The kernel looks at the whole group at once; but it counts zombies. */
+	/* The kernel checks the whole group atomically, but it counts zombies. */
 	if (!f->shared && kill(-f->group, 0) != 0 && errno == ESRCH) {
 		return DESCENDANTS_GONE;
 	}

@@ -20,17 +20,17 @@
 #include <unistd.h>
 
 #define LOOK_MS       1000
-#define BEGIN_LOOK_MS 20 /* nothing tells that it has begun */
+#define BEGIN_LOOK_MS 20 /* no event tells that it has begun */
 
 struct drain {
 	const struct options *o;
 	const struct address *a;
 	int64_t until_ms;
-	bool people;  /* are told how far it is */
-	int64_t told; /* how many holds were left when they were; -1: they were not */
+	bool people;  /* print the progress */
+	int64_t told; /* holds left in the last message; -1: no message yet */
 };
 
-/* How many holds are left there; -1: it has not begun, or the daemon does not say. */
+/* How many holds are left; -1: the drain has not begun, or the daemon does not say. */
 static int64_t
 drain_look(struct wire *look)
 {
@@ -62,7 +62,7 @@ drain_tell(struct drain *d, int64_t left)
 	d->told = left;
 }
 
-/* The answer; NULL also when it has begun and nobody wants to wait: *begun. */
+/* The answer to DRAIN. NULL also if the drain has begun and --begin was given: *begun. */
 static const struct answer *
 drain_wait(struct drain *d, struct wire *w, struct wire *look, bool *begun)
 {
@@ -124,7 +124,7 @@ drain_run(struct drain *d, struct wire *w, struct wire *look)
 		return take_refusal(w, answer, "cannot drain");
 	}
 	left = answer->n;
-	/* It ends in a moment, and this connection with it. */
+	/* The daemon ends in a moment, and closes this connection. */
 	(void)wire_wait(w, clock_ms() + WIRE_ANSWER_MS);
 	return drain_print(d->o, left);
 }

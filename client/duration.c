@@ -1,5 +1,5 @@
 /*
- * duration: writes milliseconds as people say them, in the two largest units that matter.
+ * duration: formats milliseconds for people, in the two largest units that matter.
  */
 #include "client/duration.h"
 

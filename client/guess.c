@@ -36,7 +36,7 @@ distance(const char *a, size_t n, const char *b, size_t m)
 	return rows[n][m];
 }
 
-/* What flock(1) and others call what has another word here. */
+/* Words of flock(1) and of other programs for our words. */
 static const char *
 synonym(struct slice text)
 {
@@ -58,7 +58,7 @@ synonym(struct slice text)
 struct guess
 guess_begin(struct slice text)
 {
-	/* A third of it may be wrong; more is another word. */
+	/* A third of the letters may be wrong; with more errors it is another word. */
 	return (struct guess){text, NULL, text.n < 6 ? 2 : text.n / 3 + 1, synonym(text)};
 }
 
@@ -71,7 +71,7 @@ guess_try(struct guess *g, const char *word)
 		return;
 	}
 	d = g->meant != NULL && strcmp(word, g->meant) == 0 ? 0 : distance(g->text.p, g->text.n, word, n);
-	/* What is all wrong is no slip, and a word that was cut short is one. */
+	/* A word with every letter wrong is not a misspelling, but a truncated word is. */
 	if (d < g->distance || (g->best == NULL && g->text.n >= 3 && n > g->text.n &&
 				       memcmp(word, g->text.p, g->text.n) == 0)) {
 		g->best = word;

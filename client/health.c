@@ -37,13 +37,13 @@ enum health {
 struct finding {
 	enum health health;
 	char text[WIRE_TEXT_MAX * 2];
-	double ms;       /* from LOCK to its answer; < 0: there was none */
+	double ms;       /* from LOCK to its answer; < 0: no answer */
 	int64_t masters; /* 0: not known, as the next two */
 	int64_t usable;
 	int64_t majority;
 };
 
-/* Whoever is not let in, or has asked the wrong place, knows nothing about locks. */
+/* If access is denied or the server is not holdfastd, the state of the locks is unknown. */
 static void
 found_nothing(struct finding *f, const struct wire *w)
 {
@@ -63,7 +63,7 @@ found_error(struct finding *f, const struct answer *answer)
 		(int)answer->text.n, answer->text.p);
 }
 
-/* A lock was had; INFO says whether all masters are there. */
+/* A lock was granted; INFO says whether all masters are there. */
 static void
 found_masters(struct finding *f, struct slice info)
 {
@@ -86,7 +86,7 @@ found_masters(struct finding *f, struct slice info)
 		missing.n > 0 ? ", but not by all masters: " : "", (int)missing.n, missing.p);
 }
 
-/* Asks and understands. */
+/* Sends the requests, and evaluates the answers. */
 static void
 health_look(struct finding *f, struct wire *w, const struct options *o, const struct address *a)
 {
@@ -137,7 +137,7 @@ health_print(const struct finding *f)
 
 	(void)escape_text(text, sizeof(text), slice_of(f->text), ESCAPE_PLAIN);
 	for (char *bar = text; (bar = strchr(bar, '|')) != NULL;) {
-		*bar = '/'; /* behind a bar come the figures */
+		*bar = '/'; /* a bar begins the figures */
 	}
 	(void)printf("%s - %s", words[f->health], text);
 	if (f->ms >= 0) {

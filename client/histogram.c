@@ -1,5 +1,5 @@
 /*
- * histogram: cells that grow with what they count: 32 for each power of two.
+ * histogram: cells that grow with the duration: 32 for each power of two.
  */
 #include "client/histogram.h"
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #define CELL_BITS 5
-#define EXACT     (UINT64_C(2) << CELL_BITS) /* below it each µs has its cell */
+#define EXACT     (UINT64_C(2) << CELL_BITS) /* below it each µs has its own cell */
 
 static size_t
 cell_of(uint64_t us)
@@ -21,7 +21,7 @@ cell_of(uint64_t us)
 	return (size_t)((uint64_t)power << CELL_BITS) + (size_t)(us >> power);
 }
 
-/* The longest that is counted in a cell. */
+/* The longest duration in a cell. */
 static int64_t
 cell_us(size_t cell)
 {

@@ -1,5 +1,5 @@
 /*
- * holding: CHECK, and the push `lost name owner token reason`.
+ * holding: sends CHECK, and reads its answers and the push `lost name owner token reason`.
  */
 #include "client/holding.h"
 
@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The lock is given back by the end of the session, too; so nobody waits long for a daemon that hangs. */
+/* The end of the session also releases the lock, so do not wait long for a daemon that hangs. */
 #define RELEASE_MS 2000
 
-/* How much of --lease may be used for stopping. */
+/* The part of --lease that may be used for stopping. */
 #define LEASE_GRACE_PART 20
 
-/* How much sooner than --lease says a hold may seem to end: the times of granting and asking are not one. */
+/* How much earlier than --lease a hold may seem to end, because the request is sent before the grant. */
 #define LEASE_SLACK_MS 250
 
 void
@@ -60,7 +60,7 @@ holding_lose(struct holding *h, struct slice why)
 	deadline_silence(&h->deadline);
 }
 
-/* By LOST, or by the push. */
+/* The daemon told of the loss, by LOST or by the push. */
 static void
 holding_told(struct holding *h, struct slice told)
 {
@@ -120,7 +120,7 @@ check_read(struct holding *h, const struct answer *answer)
 		holding_lose(h, rest);
 		return;
 	}
-	/* Whatever that is, it is no promise. */
+	/* An answer of any other type promises nothing. */
 	(void)snprintf(h->wire->why, sizeof(h->wire->why), "the daemon answered %.*s", (int)answer->text.n,
 		answer->text.p == NULL ? "" : answer->text.p);
 	holding_silence(h);
@@ -169,7 +169,7 @@ holding_ask(struct holding *h)
 	}
 }
 
-/* Whether what ends is the time that --lease has set. */
+/* Whether the hold ends because of --lease. */
 static bool
 lease_ends(const struct holding *h)
 {
@@ -177,7 +177,7 @@ lease_ends(const struct holding *h)
 	       h->grant->granted_ms + h->lease_ms - h->deadline.expire_ms <= LEASE_SLACK_MS;
 }
 
-/* Over, or nearly, without an answer outstanding: it is not the daemon that is silent. */
+/* The hold is over, or nearly, and no answer is outstanding: the reason is not a silent daemon. */
 static void
 holding_runs_out(struct holding *h, enum deadline_step step)
 {
@@ -198,7 +198,7 @@ holding_step(struct holding *h)
 {
 	enum deadline_step step = deadline_step(&h->deadline, clock_ms());
 
-	/* Who slept may have the answer already. */
+	/* If this process was suspended, the answer may have arrived already. */
 	if ((step == DEADLINE_STOP || step == DEADLINE_EXPIRE) && h->due > 0 && !h->gone) {
 		holding_read(h);
 		step = deadline_step(&h->deadline, clock_ms());
@@ -231,7 +231,7 @@ holding_release(struct holding *h)
 	}
 	ask_each(h, "UNLOCK");
 	(void)wire_flush(h->wire);
-	/* What is due first are the answers to CHECKs on their way. */
+	/* The answers to outstanding CHECKs come first. */
 	for (size_t due = h->due + h->also->count + 1; due > 0; due--) {
 		answer = wire_wait(h->wire, until_ms);
 		if (answer != NULL && answer->type == ANSWER_ERROR &&

@@ -14,7 +14,7 @@ job_start(struct job *j, struct supervisor *s, bool shared)
 	*j = (struct job){.supervisor = s, .shared = shared};
 }
 
-/* One that is stopped hears of its end only when it is continued. */
+/* A stopped process gets such a signal only when it is continued. */
 static bool
 may_end(int signal)
 {
@@ -27,8 +27,8 @@ by_terminal(int signal)
 	return signal == SIGTTIN || signal == SIGTTOU;
 }
 
-/* Stops our group, as the terminal would have done if it knew of one group only; a TSTP for the command
- * alone stops this process alone. */
+/* Stops our group, as the terminal would have done if there were only one group. A TSTP for the command alone
+ * stops this process alone. */
 static void
 stop_with(struct job *j, int signal)
 {
@@ -41,7 +41,7 @@ stop_with(struct job *j, int signal)
 	if (terminal_stop(signal, all) || !by_terminal(signal)) {
 		return;
 	}
-	/* No shell is left that could continue us (an orphaned group): the kernel hangs up on such. */
+	/* Our group is orphaned, so no shell can continue us. The kernel sends HUP to such a group, too. */
 	supervisor_signal(j->supervisor, SIGHUP);
 	j->continues = true;
 }
@@ -53,7 +53,7 @@ job_signal(struct job *j, int signal)
 		supervisor_signal(j->supervisor, signal);
 	}
 	j->continues = j->continues || may_end(signal);
-	/* There will be no news of a stop, it is stopped already. */
+	/* The command is stopped already, so there will be no news of a stop. */
 	if (signal == SIGTSTP && j->stopped && terminal_exists()) {
 		stop_with(j, signal);
 	}
@@ -62,8 +62,8 @@ job_signal(struct job *j, int signal)
 void
 job_stopped(struct job *j, int signal)
 {
-	/* STOP was sent to the command alone, and so will CONT be; in a terminal's foreground we are stopped
-	 * and continued with it. */
+	/* STOP was sent to the command alone, and CONT will be, too. In a terminal's foreground the
+	 * supervisor stops and continues us together with the command. */
 	if (signal == SIGSTOP) {
 		return;
 	}

@@ -1,5 +1,5 @@
 /*
- * json_output: makes JSON of answers with jansson, and prints it.
+ * json_output: converts answers to JSON with jansson, and prints it.
  */
 #include "client/json_output.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-/* They can only stand inside of strings: as \u007f. */
+/* DEL can only occur inside of strings, and is printed as \u007f. */
 bool
 json_output_write(const char *text)
 {
@@ -82,7 +82,7 @@ json_output_text(struct slice text)
 	if (value != NULL) {
 		return value;
 	}
-	/* Not UTF-8, which JSON cannot carry. */
+	/* The text is not UTF-8, and JSON allows only UTF-8. */
 	escaped = malloc(text.n * ESCAPE_BYTE_MAX + 1);
 	if (escaped == NULL) {
 		return NULL;
@@ -93,7 +93,7 @@ json_output_text(struct slice text)
 	return value;
 }
 
-/* The time that was so long ago, in UTC, to the millisecond. */
+/* The time ms ago, in UTC, to the millisecond. */
 static json_t *
 json_output_since(int64_t ms)
 {
@@ -110,7 +110,7 @@ json_output_since(int64_t ms)
 	return json_string(text);
 }
 
-/* If this value says how long ago something began: when that was. -1: out of memory. */
+/* If this value is an age, adds the time when it began. -1: out of memory. */
 static int
 map_add_since(json_t *object, const struct answer *map, const struct answer *value, const char *key)
 {

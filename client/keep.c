@@ -1,5 +1,5 @@
 /*
- * keep: holdfast hold, which has a lock until it is told to stop.
+ * keep: holdfast hold, which holds a lock until a signal.
  */
 #include "client/holding.h"
 #include "client/json_output.h"

@@ -1,5 +1,5 @@
 /*
- * latch: latch and await, for steps that others wait for.
+ * latch: the verbs latch and await.
  */
 #include "client/json_output.h"
 #include "client/message.h"
@@ -42,7 +42,7 @@ ask_count(struct wire *w, const struct options *o)
 	return wire_answer(w);
 }
 
-/* What a latch answers, an integer or null. */
+/* Prints the answer of a latch, an integer or null. */
 static int
 tell(const struct options *o, const struct answer *answer)
 {
@@ -109,7 +109,7 @@ ask_await(struct wire *w, const struct options *o, int64_t wait_ms)
 	(void)wire_flush(w);
 }
 
-/* Blocks until the latch is open or the wait is over, and says meanwhile what is waited for. */
+/* Blocks until the latch is open or the wait is over, and prints meanwhile what it waits for. */
 static const struct answer *
 await_answer(struct wire *w, struct waiting *waiting)
 {
@@ -125,8 +125,8 @@ await_answer(struct wire *w, struct waiting *waiting)
 	}
 }
 
-/* Asks until a daemon has answered, which may be the next one after a restart. A signal ends the process, and
- * with its connection the wait. */
+/* Repeats the request until a daemon has answered, which may be the next one after a restart. A signal ends
+ * the process; its connection closes, and that ends the wait. */
 static const struct answer *
 await_open(struct wire *w, const struct options *o, const struct address *a)
 {

@@ -1,5 +1,5 @@
 /*
- * list: keeps of each row the little that is printed, so that a hundred thousand rows are a few tens of
+ * list: keeps only the printed part of each row, so that a hundred thousand rows need a few tens of
  * megabytes.
  */
 #include "client/list.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes texts over; NULL: out of memory. */
+/* Takes ownership of texts; NULL: out of memory. */
 static void
 list_keep(struct list *list, int64_t rank, char *texts)
 {
@@ -48,7 +48,7 @@ list_add(struct list *list, int64_t rank, const struct slice *cells, size_t colu
 	texts = at = malloc(n);
 	for (size_t i = 0; at != NULL && i < columns; i++) {
 		for (size_t k = 0; k < cells[i].n; k++) {
-			/* No text has one, but a text of somebody else's daemon. */
+			/* Texts of holdfastd have no NUL, but another server's might. */
 			*at++ = (char)(cells[i].p[k] == '\0' ? ' ' : cells[i].p[k]);
 		}
 		*at++ = '\0';
@@ -103,7 +103,7 @@ list_end(struct list *list, bool printed)
 	return STATUS_INTERNAL;
 }
 
-/* What stands behind this text. */
+/* The text after this one. */
 static const char *
 text_behind(const char *text)
 {
@@ -192,7 +192,7 @@ list_print_table(struct list *list, const char *const *heads, unsigned flexible)
 	return list_end(list, printed);
 }
 
-/* The number behind "key:" at the beginning of a line; -1: there is none. */
+/* The number after "key:" at the beginning of a line; -1: none. */
 static int64_t
 info_number(struct slice info, const char *key)
 {

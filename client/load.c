@@ -4,8 +4,8 @@
  *     LOCK name [SHARED] WAIT 30000    its answer is the grant; then, when all else that has arrived was
  * read, UNLOCK name                      and when that is answered, the next LOCK
  *
- * A hold lasts until whatever else the daemon granted meanwhile was seen: two holders at once are two to the
- * checker. When the time is over no LOCK begins, and those under way come to their end.
+ * A hold lasts until all other grants that have arrived were read, so that the checker sees two holders at
+ * once. When the time is over no further LOCK is sent, and the current ones are completed.
  */
 #include "client/load.h"
 
@@ -29,7 +29,7 @@
 #define EVENTS_MAX 256
 #define NAME_BYTES 96
 #define WAIT_TEXT  "30000"
-#define SILENCE_MS 35000 /* after a WAIT that long the daemon answers, or is stuck */
+#define SILENCE_MS 35000 /* longer than WAIT: a daemon that has not answered is stuck */
 
 enum phase { IDLE, LOCKING, HOLDING, UNLOCKING };
 
@@ -37,7 +37,7 @@ struct player {
 	struct wire wire;
 	size_t number;
 	enum phase phase;
-	size_t name; /* of the checkers */
+	size_t name; /* index of its checker */
 	bool shared;
 	int64_t began_us;
 	uint64_t grants;
@@ -47,15 +47,15 @@ struct load {
 	const struct load_plan *plan;
 	struct load_result *result;
 	struct player *players;
-	struct checker *checkers; /* of the names in common, then of each client's own */
-	struct player **turn;     /* who sends next */
+	struct checker *checkers; /* of the shared names, then of each client's own name */
+	struct player **turn;     /* the players that send next */
 	size_t turns;
 	size_t busy; /* players that wait for an answer */
 	bool over;
 	uint64_t draw;
 	int poll;
 	int status;
-	int64_t began_ms; /* makes the names unlike those of any other run */
+	int64_t began_ms; /* makes the names different from those of other runs */
 };
 
 const char *
@@ -76,7 +76,7 @@ name_print(const struct load *c, size_t name, char text[NAME_BYTES])
 		own ? "own/" : "", own ? name - c->plan->names : name);
 }
 
-/* The name that broke a promise, or could not be locked; ends the load. */
+/* Prints the name that broke a promise, or could not be locked, and ends the load. */
 static void
 load_fail(struct load *c, const struct player *p, const struct answer *answer, const char *broken)
 {
@@ -218,7 +218,7 @@ player_join(struct load *c, struct player *p, const struct address *a)
 	return status;
 }
 
-/* All answers that have arrived; then whoever has something to send. */
+/* Reads all answers that have arrived; then the players send. */
 static void
 load_turn(struct load *c, int64_t end_us)
 {
@@ -279,7 +279,7 @@ load_sum(const struct load *c)
 	result->least_share = (double)least * (double)c->plan->clients / (double)result->pairs;
 }
 
-/* Descriptors beyond the limit that login shells have. */
+/* Raises the limit of descriptors, which is too low in login shells. */
 static void
 descriptors_raise(void)
 {

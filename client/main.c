@@ -1,6 +1,6 @@
 /*
- * holdfast: the bundled client of holdfastd. Understands the command line, finds the daemon's address, and
- * hands over to the verb.
+ * holdfast: the bundled client of holdfastd. Parses the command line, chooses the daemon's address, and calls
+ * the verb.
  */
 #include "client/address.h"
 #include "client/completion.h"
@@ -27,7 +27,7 @@ task_completion(const struct options *o, const struct address *a)
 	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
 }
 
-/* A descriptor of ours must not become somebody's standard stream. */
+/* If a standard stream is closed, opens /dev/null, so that no later descriptor takes its place. */
 static void
 streams_complete(void)
 {
@@ -41,8 +41,7 @@ streams_complete(void)
 	}
 }
 
-/* For people who wonder, and for nobody's script: whose daemon it is, where that may be taken for granted
- * wrongly. */
+/* Tells people, not scripts, which of two daemons they use, because they may expect the other one. */
 static void
 tell_which(const struct options *o, const struct address *a)
 {

@@ -1,8 +1,8 @@
 /*
- * masters: shows the set of masters, and asks for its change.
+ * masters: shows the set of masters, and requests its change.
  *
  * The daemon answers when the set is in force, which can take as long as a server is away. Meanwhile another
- * connection asks what the change waits for, and each new answer is said on standard error.
+ * connection asks what the change waits for, and each new answer is printed on standard error.
  */
 #include "client/duration.h"
 #include "client/json_output.h"
@@ -21,7 +21,7 @@
 #define LOOK_MS   2000
 #define WAITS_MAX 512
 
-/* For so long a member may be connected to before it is shown, and how often that is looked at. */
+/* How long to wait for connections to new members before the set is shown, and how often to check. */
 #define SETTLE_MS      3000
 #define SETTLE_LOOK_MS 50
 
@@ -35,7 +35,7 @@ text_is(const struct answer *map, const char *key, const char *word)
 	return slice_equal(answer_get_text(map, key), slice_of(word));
 }
 
-/* NULL: it has none, so it is none of ours. */
+/* NULL: there are none, so the answer is not from holdfastd. */
 static const struct answer *
 set_masters(const struct answer *set)
 {
@@ -45,7 +45,7 @@ set_masters(const struct answer *set)
 	return masters != NULL && masters->type == ANSWER_ARRAY ? masters : NULL;
 }
 
-/* Without the servers that will have left. */
+/* The next set, without the servers that leave. */
 static struct slice
 next_places(const struct answer *set)
 {
@@ -145,7 +145,7 @@ masters_show(const struct options *o, struct wire *w)
 
 /* ---- change ---- */
 
-/* What a change waits for, as far as the daemon knows. */
+/* What a change waits for, by the daemon's knowledge. */
 static void
 waits_for(char out[WAITS_MAX], const struct answer *set)
 {
@@ -173,7 +173,7 @@ waits_for(char out[WAITS_MAX], const struct answer *set)
 	}
 }
 
-/* Waits for the answer, and says meanwhile what it waits for. */
+/* Waits for the answer, and prints meanwhile what the change waits for. */
 static const struct answer *
 change_wait(struct wire *w, struct wire *look, bool quiet)
 {
@@ -197,7 +197,7 @@ change_wait(struct wire *w, struct wire *look, bool quiet)
 	return answer;
 }
 
-/* Connections are being made anew. */
+/* Whether connections to members are still being made. */
 static bool
 is_settling(const struct answer *set)
 {
@@ -214,7 +214,7 @@ is_settling(const struct answer *set)
 	return false;
 }
 
-/* The set that is in force, and from whom nothing new is granted yet. */
+/* Prints the set in force, and the members that grant nothing new yet. */
 static int
 change_print(const struct options *o, struct wire *look, int64_t generation)
 {

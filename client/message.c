@@ -28,7 +28,7 @@ message(const char *format, ...)
 	}
 	n += escape_text(line + n, sizeof(line) - n - 1, slice_of(text), ESCAPE_PLAIN);
 	line[n++] = '\n';
-	/* Nobody to tell when stderr is closed. */
+	/* If stderr is closed, there is no place for an error. */
 	if (write(STDERR_FILENO, line, n) < 0) {
 		return;
 	}

@@ -1,5 +1,5 @@
 /*
- * nest: what a command finds in its environment, and SESSION JOIN with the secret there, and CHECK.
+ * nest: sets the environment of a command, and joins by it: SESSION JOIN with the secret there, and CHECK.
  */
 #include "client/nest.h"
 
@@ -34,7 +34,7 @@ nest_check(struct wire *w, const struct taking *t, const char *secret, const cha
 	return true;
 }
 
-/* Whether what is held around us covers what is wanted. */
+/* Whether the hold of the outer run covers the wanted one. */
 static bool
 nest_covers(const struct options *o, const char *kind)
 {
@@ -51,7 +51,7 @@ nest_kind(const struct options *o)
 	return o->shared ? "shared" : "exclusive";
 }
 
-/* Numbers and names have no spaces: words one behind the other. */
+/* Appends a word after a space; numbers and names have no spaces. */
 static void
 words_add(char *text, size_t room, const char *word)
 {
@@ -79,13 +79,13 @@ nest_export(const struct options *o, const struct address *a, const struct grant
 	(void)setenv("HOLDFAST_TOKENS", tokens, 1);
 	(void)setenv("HOLDFAST_KIND", nest_kind(o), 1);
 	(void)setenv("HOLDFAST_SESSION", g->secret, 1);
-	/* What is there may have a password, which has to come along; --socket has none. */
+	/* $HOLDFAST_URL may have a password, so it is kept as it is; --socket has none. */
 	if (o->socket != NULL || getenv("HOLDFAST_URL") == NULL) {
 		(void)setenv("HOLDFAST_URL", a->text, 1);
 	}
 }
 
-/* The i-th word, and its length; NULL: there is none. */
+/* The i-th word, and its length; NULL: none. */
 static const char *
 word_at(const char *text, size_t i, size_t *n)
 {
@@ -99,7 +99,7 @@ word_at(const char *text, size_t i, size_t *n)
 	return NULL;
 }
 
-/* Whether a run around us has this name, and which of its tokens is that of it. */
+/* Whether an outer run has this name, and its token for the name. */
 static bool
 around_us(const char *name, char token[NUMBER_TEXT_MAX])
 {

@@ -3,7 +3,7 @@
  *
  *     holdfast [option]... VERB [option | positional]... [-- command...]
  *
- * Options may stand before the verb, and before and after NAME; after the first word of a command they belong
+ * Options may come before the verb, and before and after NAME. After the first word of a command they belong
  * to the command.
  */
 #include "client/options.h"
@@ -19,13 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the parser stands. */
+/* The state of the parser. */
 struct reader {
 	struct options *o;
-	char **next;  /* the argument to be read next; ends with NULL */
-	char **verb;  /* where it is; NULL: nowhere */
+	char **next;  /* the next argument; ends with NULL */
+	char **verb;  /* the verb in argv; NULL: there is none */
 	bool closed;  /* "--" was seen: no more options */
-	bool command; /* the command begins at next */
+	bool command; /* next is the first word of the command */
 	char *why;
 };
 
@@ -87,19 +87,19 @@ options_seconds(const char *text, int64_t *ms)
 	char *end;
 	double number = strtod(text, &end);
 
-	/* strtod() alone would also take "inf", "0x10", "1e3" and leading blanks. */
+	/* strtod() alone would also accept "inf", "0x10", "1e3" and leading blanks. */
 	if (digits == 0 || end != text + digits || unit == 0 || number * (double)unit > 9e15) {
 		return false;
 	}
 	*ms = (int64_t)(number * (double)unit + 0.5);
-	/* A wait of 0.0001 is short, not none. */
+	/* A wait of 0.0001 is a short wait, not WAIT 0. */
 	if (*ms == 0 && number > 0) {
 		*ms = 1;
 	}
 	return true;
 }
 
-/* glibc has sigabbrev_np(), musl has not. */
+/* musl has no sigabbrev_np(). */
 #define SIGNAL(word)                                                                                         \
 	{                                                                                                    \
 #word, SIG##word                                                                             \
@@ -177,7 +177,7 @@ also_add(struct reader *r, struct also *also, const char *name)
 	return true;
 }
 
-/* Puts value into the field of e; the value of a flag is NULL. */
+/* Sets the field of e to value; the value of a flag is NULL. */
 static bool
 option_set(struct reader *r, const struct option_entry *e, const char *value)
 {
@@ -219,13 +219,13 @@ option_allowed(struct reader *r, const struct option_entry *e)
 	enum task task = r->o->task;
 
 	if (task == TASK_COUNT) {
-		return true; /* the missing verb is complained of */
+		return true; /* the error is the missing verb */
 	}
 	return (e->tasks & (1u << task)) != 0 ||
 	       reader_fail(r, "--%s is not an option of holdfast %s", e->word, options_task(task)->word);
 }
 
-/* The entry of that word; at the end of the list: there is none. */
+/* The entry of that word; the last entry of the list if there is none. */
 static const struct option_entry *
 word_find(const char *text, size_t n)
 {
@@ -283,7 +283,7 @@ read_word(struct reader *r, const char *text)
 	return option_set(r, e, value);
 }
 
-/* A letter may mean one thing for one verb and another for another. */
+/* The meaning of a letter may depend on the verb. */
 static const struct option_entry *
 letter_find(char letter, enum task task)
 {
@@ -352,8 +352,7 @@ read_task(struct reader *r, const char *text)
 	return reader_fail(r, "%.64s: there is no such verb; holdfast --help lists them%s", text, "");
 }
 
-/* How many arguments an option takes with it: itself, and a value that is not part of it. 0: there is no such
- * option. */
+/* How many arguments an option takes: itself, and a value in the next argument. 0: unknown option. */
 static int
 option_width(const char *text)
 {
@@ -377,7 +376,7 @@ option_width(const char *text)
 	return 1;
 }
 
-/* Options may stand before the verb, but which there are only it says. */
+/* Options may come before the verb, but the verb determines which ones are valid. */
 static bool
 find_verb(struct reader *r)
 {
@@ -388,7 +387,7 @@ find_verb(struct reader *r)
 		int width = last ? 1 : option_width(*at);
 
 		if (width == 0 || (width == 2 && at[1] == NULL)) {
-			return true; /* that is complained of */
+			return true; /* reported later as an error */
 		}
 		at += width;
 		if (last) {
@@ -503,7 +502,7 @@ masters_complete(struct reader *r)
 		       verb, "");
 }
 
-/* What no single argument can tell. */
+/* Checks arguments against each other. */
 static bool
 options_complete(struct reader *r)
 {

@@ -1,5 +1,5 @@
 /*
- * pages: asks for each page with the cursor that the one before it has.
+ * pages: requests each page with the cursor from the previous page.
  */
 #include "client/pages.h"
 
@@ -29,7 +29,7 @@ pages_ask(struct pages *pages)
 	return wire_wait(pages->w, pages->until_ms);
 }
 
-/* The page in an answer, and where the next one begins. NULL: it is none. */
+/* The page in an answer, and the cursor of the next page. NULL: not a page. */
 static const struct answer *
 page_of(const struct answer *answer, struct slice *cursor)
 {

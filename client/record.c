@@ -14,7 +14,8 @@ record_open(int64_t fd)
 {
 	int ours = fcntl((int)fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
-	/* The command keeps its standard streams; who reads from any other waits for its end. */
+	/* The command keeps its standard streams. Any other descriptor is closed for it, so that the reader
+	 * sees the end. */
 	if (ours >= 0 && fd > STDERR_FILENO) {
 		(void)close((int)fd);
 	}
