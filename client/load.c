@@ -1,8 +1,8 @@
 /*
  * load: the closed loop of `holdfast bench`.
  *
- *     LOCK name [SHARED] WAIT 30000    its answer is the grant; then, when all else that has arrived was
- * read, UNLOCK name                      and when that is answered, the next LOCK
+ *     LOCK name [SHARED] WAIT 30000    its answer is the grant; read all else that has arrived
+ *     UNLOCK name                      its answer is the end of the hold; then the next LOCK
  *
  * A hold lasts until all other grants that have arrived were read, so that the checker sees two holders at
  * once. When the time is over no further LOCK is sent, and the current ones are completed.

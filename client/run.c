@@ -1,12 +1,12 @@
 /*
- * run: hold a lock while a command runs.
+ * run: holds a lock while a command runs.
  *
  *     holdfast run (this process) ──▶ supervisor ──▶ command
  *         │  session bound to the supervisor
  *     holdfastd
  *
- * The lock comes first, then the supervisor, then SESSION BIND, and only when that is acknowledged may the
- * command start. From there on one loop looks at the daemon, the supervisor, signals and the clock.
+ * The lock comes first, then the supervisor, then SESSION BIND. The command starts only when that is
+ * acknowledged. From then on one loop handles the daemon, the supervisor, signals and the clock.
  */
 #include "client/descendants.h"
 #include "client/duration.h"
@@ -36,12 +36,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long processes that outlive the command may go unmentioned. */
+/* How long to wait before a message about processes that outlive the command. */
 #define LEFT_BEHIND_MS 1000
 
 enum watched { WATCH_WIRE, WATCH_SUPERVISOR, WATCH_SIGNALS, WATCH_TIMER, WATCH_COUNT };
 
-/* How far stopping the command has come. */
+/* The state of stopping the command. */
 enum stopping { STOP_NOT, STOP_ASKED, STOP_KILLED };
 
 struct run {
@@ -58,22 +58,22 @@ struct run {
 	pid_t child;
 	int child_status;
 	bool child_ended;
-	bool gone;        /* the whole descendants is */
-	bool told;        /* that the daemon is gone */
-	bool nested;      /* the hold is that of a run around this one */
-	bool interrupted; /* somebody wants an end: no --min-hold */
+	bool gone;        /* all descendants have ended */
+	bool told;        /* a message said that the daemon is gone */
+	bool nested;      /* the hold belongs to an outer run */
+	bool interrupted; /* a signal asked for the end: --min-hold does not apply */
 	bool timed_out;   /* --max-run is over */
 	enum stopping stopping;
-	int64_t kill_at_ms;    /* after a loss that was told; INT64_MAX: none */
-	int64_t mention_at_ms; /* processes left behind; INT64_MAX: not (again) */
-	int status;            /* of ours, when not the command's; -1: the command's */
+	int64_t kill_at_ms;    /* when to send KILL after a loss that was told; INT64_MAX: never */
+	int64_t mention_at_ms; /* when to mention processes that outlive the command; INT64_MAX: never */
+	int status;            /* our exit code; -1: the command's */
 	struct pollfd fds[WATCH_COUNT];
 };
 
 static const int forwarded[] = {
 	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGTSTP, SIGCONT};
 
-/* In a terminal's foreground ^Z stops the command without us, and then us (terminal_stop); and fg continues
+/* In a terminal's foreground ^Z stops the command directly, and then terminal_stop() stops us; fg continues
  * both. */
 static bool
 left_to_kernel(const struct run *r, int signal)
@@ -94,7 +94,7 @@ signals_open(struct run *r)
 			(void)sigaddset(&read, forwarded[i]);
 		}
 	}
-	/* Ignored, children would vanish without a status. */
+	/* If SIGCHLD is ignored, children are reaped without a status. */
 	(void)sigaction(SIGCHLD, NULL, &children);
 	r->plan.child_ignored = children.sa_handler == SIG_IGN;
 	(void)signal(SIGCHLD, SIG_DFL);
@@ -105,7 +105,8 @@ signals_open(struct run *r)
 	return r->fds[WATCH_SIGNALS].fd >= 0 && r->fds[WATCH_TIMER].fd >= 0;
 }
 
-/* The supervisor is started with every signal blocked; from here on only what we read stays so. */
+/* The supervisor was started with every signal blocked. From here on only the signals that we read remain
+ * blocked. */
 static void
 signals_settle(const struct run *r)
 {
@@ -118,7 +119,7 @@ signals_settle(const struct run *r)
 	}
 }
 
-/* A pipe of which we are no part must be able to end: the command has these now. */
+/* The command has these streams now. Closes ours, so that a pipe ends when the command closes it. */
 static void
 streams_drop(void)
 {
@@ -131,7 +132,7 @@ streams_drop(void)
 	}
 }
 
-/* The next holder must not start before our command has ended: the session ends with the supervisor. */
+/* The next holder must not start before our command has ended. So the session ends with the supervisor. */
 static int
 bind_supervisor(struct run *r)
 {
@@ -156,7 +157,7 @@ command_start(struct run *r)
 	r->plan.command = r->shell[0] != NULL ? r->shell : r->o->command;
 	r->plan.kill_after_ms = r->o->kill_after_ms;
 	r->plan.limit_ms = r->wire.local ? INT64_MAX : r->grant.expire_ms;
-	/* Should the supervisor be killed, its processes come to us. */
+	/* If the supervisor is killed, its processes become our children. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!supervisor_start(&r->supervisor, &r->plan)) {
 		message("cannot start the command: %s", strerror(errno));
@@ -178,7 +179,7 @@ command_start(struct run *r)
 	return STATUS_DONE;
 }
 
-/* The lock is lost, or will be before anybody tells us otherwise: first step. */
+/* The lock is lost, or will be before the daemon can answer: the first step of stopping. */
 static void
 stop_ask(struct run *r)
 {
@@ -209,7 +210,8 @@ stop_kill(struct run *r)
 	}
 }
 
-/* Told by the daemon: what was promised before still stands, but there is no use in waiting for its end. */
+/* The daemon told of the loss. The deadline that was told before remains valid, but there is no reason to use
+ * it up. */
 static void
 loss_told(struct run *r)
 {
@@ -233,7 +235,7 @@ daemon_gone(struct run *r)
 	}
 }
 
-/* Over TCP nobody but the supervisor knows, should we be killed, how long the command may go on. */
+/* Over TCP, if this process is killed, only the supervisor knows how long the command may continue. */
 static void
 tell_limit(struct run *r)
 {
@@ -327,7 +329,7 @@ signals_read(struct run *r)
 			}
 			continue;
 		}
-		/* In the foreground what the terminal sends reaches the command without us. */
+		/* In the foreground the terminal's signals reach the command directly. */
 		if (r->plan.shared && (keys || info.ssi_code == SI_KERNEL)) {
 			continue;
 		}
@@ -335,7 +337,7 @@ signals_read(struct run *r)
 	}
 }
 
-/* Killed from outside, and the session with it. Nothing of the command may go on. */
+/* The supervisor was killed, and the session ended with it. No process of the command may continue. */
 static void
 supervisor_killed(struct run *r)
 {
@@ -467,7 +469,7 @@ command_status(const struct run *r)
 	return WIFEXITED(r->child_status) ? WEXITSTATUS(r->child_status) : 128 + WTERMSIG(r->child_status);
 }
 
-/* The command is gone, and the lock is wanted for a while longer, if it is still there. */
+/* Whether to keep the lock for --min-hold after the end of the command, if it is still held. */
 static bool
 keeps_on(const struct run *r)
 {
@@ -477,7 +479,7 @@ keeps_on(const struct run *r)
 	       !r->holding.gone && now < r->holding.deadline.expire_ms;
 }
 
-/* False: it was lost before. A nested run leaves the hold to the one around it. */
+/* False: it was lost before. A nested run leaves the hold to the outer run. */
 static bool
 give_back(struct run *r)
 {
@@ -496,7 +498,7 @@ run_command(struct run *r)
 		turn(r);
 	}
 	job_end(&r->job);
-	/* The session is still bound to the supervisor, which waits for us. */
+	/* The supervisor waits for us, and the session is still bound to it. */
 	if (r->stopping == STOP_NOT && !give_back(r) && r->status < 0) {
 		message("the lock %s was lost while the command ran: %s", r->o->name, r->holding.why);
 		r->status = r->o->on_lost.way == LOSS_WARN ? -1 : STATUS_LOST;

@@ -1,8 +1,8 @@
 /*
  * script: lock, unlock and check, the verbs for use inside a script.
  *
- * The hold belongs to a process, not to a connection: SESSION BIND with its pidfd, by all three alike, joins
- * the one session that this process has.
+ * The hold belongs to a process, not to a connection: each verb sends SESSION BIND with the pidfd of the
+ * process, and so joins the one session of that process.
  */
 #include "client/descendants.h"
 #include "client/json_output.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A pidfd of the process the lock belongs to, or -1 after saying why. *pid is set in any case. */
+/* A pidfd of the process that owns the lock; -1: the reason was printed. *pid is set in any case. */
 static int
 owner_open(const struct options *o, int64_t *pid)
 {
@@ -91,7 +91,7 @@ task_lock(const struct options *o, const struct address *a)
 		}
 		status = lock_report(o, &grant);
 		if (status != STATUS_DONE) {
-			/* The script takes it that it has no lock. */
+			/* The script will assume that it has no lock. */
 			wire_ask(&wire, "UNLOCK", o->name);
 			(void)wire_answer(&wire);
 		}
@@ -100,7 +100,7 @@ task_lock(const struct options *o, const struct address *a)
 	return status;
 }
 
-/* Whether a `run` around us has this lock. */
+/* Whether an outer `run` has this lock. */
 static bool
 run_is_around(const struct options *o)
 {
@@ -110,7 +110,7 @@ run_is_around(const struct options *o)
 	       strcmp(name, o->name) == 0;
 }
 
-/* The session of the `run` around us is gone, and with it the lock. */
+/* Whether the session of the outer `run` is gone, and with it the lock. */
 static bool
 run_is_over(const struct answer *answer)
 {
@@ -119,7 +119,7 @@ run_is_over(const struct answer *answer)
 	return answer != NULL && answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_ERR;
 }
 
-/* Speaks for the script's session: the command's of a `run` around us, or that of a process. */
+/* Joins the script's session: that of the outer `run`, or that of a process. */
 static int
 session_join(struct wire *w, const struct options *o, const struct address *a, bool around)
 {
@@ -156,7 +156,7 @@ session_join(struct wire *w, const struct options *o, const struct address *a, b
 	return STATUS_DONE;
 }
 
-/* UNLOCK or CHECK, of any token or of one. */
+/* UNLOCK or CHECK, with or without TOKEN. */
 static const struct answer *
 ask(struct wire *w, const char *verb, const struct options *o)
 {
@@ -199,7 +199,7 @@ task_check(const struct options *o, const struct address *a)
 	struct wire wire = {.fd = -1};
 	const struct answer *answer;
 	char what[NAME_BYTES_MAX + 32];
-	/* Then it was held: a run has taken it, or somebody was given this token. */
+	/* The lock was held before if an outer run has taken it, or if a token is given. */
 	bool around = run_is_around(o), was_held = around || o->token > 0;
 	int status = session_join(&wire, o, a, around);
 

@@ -1,5 +1,5 @@
 /*
- * list: ls and sessions.
+ * see: the verbs ls and sessions.
  */
 #include "client/duration.h"
 #include "client/json_output.h"
@@ -14,16 +14,16 @@
 
 #include <stdio.h>
 
-/* How the rows of a list are made. */
+/* What the rows of a list are made from. */
 struct seeing {
 	const struct options *o;
 	bool local; /* the daemon is on this host */
-	bool names; /* instead of a table */
+	bool names; /* print names instead of a table */
 	void (*add)(struct seeing *seeing, struct list *list, const struct answer *element);
 	const char *const *heads;
 	unsigned flexible;
-	const char *const *counts; /* of INFO: how long the list is at most; NULL: that is not known */
-	/* The last one that was looked up: one process may hold thousands. */
+	const char *const *counts; /* fields of INFO whose sum bounds the length of the list; NULL: unknown */
+	/* Cache of the last process that was looked up, because one process may hold thousands of locks. */
 	int64_t pid;
 	char client[LABEL_BYTES_MAX + 1];
 	char name[WHO_TEXT_MAX];
@@ -56,7 +56,7 @@ list_print(const struct seeing *seeing, struct list *list, const struct pages *p
 	return status == STATUS_DONE && !pages->whole ? list_say_error(pages, told, missing) : status;
 }
 
-/* words: the request, n of them */
+/* words: the n words of the request */
 static int
 see(struct seeing *seeing, const struct address *a, size_t n, const char *const *words)
 {
@@ -88,7 +88,7 @@ number_text(char out[NUMBER_TEXT_MAX], int64_t n)
 	return (struct slice){out, number_print(out, n)};
 }
 
-/* The oldest hold first; behind those what is only waited for. */
+/* The oldest holds come first, and names that are only waited for come last. */
 static void
 ls_add(struct seeing *seeing, struct list *list, const struct answer *lock)
 {
@@ -139,7 +139,7 @@ task_ls(const struct options *o, const struct address *a)
 	return see(&seeing, a, o->name == NULL ? 1 : 3, words);
 }
 
-/* How long it outlives its last connection, or what is left of that. */
+/* The grace of the session, or the rest of it. */
 static struct slice
 grace_text(char out[WHO_TEXT_MAX], const struct answer *session)
 {

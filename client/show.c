@@ -1,5 +1,5 @@
 /*
- * show: a name with all its holders and waiters, which come in pages.
+ * show: prints a name with all its holders and waiters, which come in pages.
  */
 #include "client/duration.h"
 #include "client/json_output.h"
@@ -20,13 +20,13 @@
 
 struct showing {
 	bool local;      /* the daemon is on this host */
-	json_t *json;    /* instead of lines; NULL: lines, or out of memory */
-	size_t holders;  /* of them so many have been shown, */
-	size_t waiters;  /* and so many of these */
-	int64_t missing; /* when the last page came: holders and waiters that were still to come */
-	bool excess;     /* there are more of them than the daemon tells of */
-	bool known;      /* somebody holds the name or waits for it */
-	bool told;       /* what stands between holders and waiters has been shown */
+	json_t *json;    /* JSON output; NULL: lines, or out of memory */
+	size_t holders;  /* holders shown so far */
+	size_t waiters;  /* waiters shown so far */
+	int64_t missing; /* holders and waiters that were missing after the last page */
+	bool excess;     /* there are more than the daemon reports */
+	bool known;      /* the name has a holder or a waiter */
+	bool told;       /* the part between holders and waiters was shown */
 };
 
 __attribute__((format(printf, 2, 3))) static void
@@ -71,7 +71,7 @@ show_holder(const struct answer *holder, bool local)
 	show_line("token", "%" PRId64, answer_get_int(holder, "token", 0));
 }
 
-/* first: these are the first ones */
+/* first: this is the first page with waiters */
 static void
 show_waiters(const struct answer *waiters, bool first, bool local)
 {
@@ -106,7 +106,7 @@ show_head(const struct answer *lock)
 	}
 }
 
-/* Behind the holders. */
+/* Printed after the holders. */
 static void
 show_lease(struct showing *s, const struct answer *lock)
 {

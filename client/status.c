@@ -1,5 +1,5 @@
 /*
- * status: the exit codes, and which one an error reply of the daemon becomes.
+ * status: the list of exit codes, and the exit code for an error reply of the daemon.
  */
 #include "client/status.h"
 
@@ -38,6 +38,6 @@ status_of_code(enum code code)
 		[CODE_DRAINING] = STATUS_UNAVAILABLE,
 	};
 
-	/* A code that is not listed is new, or not meant for this client. */
+	/* A code that is not listed is new, or this client never causes it. */
 	return by_code[code] != 0 ? by_code[code] : STATUS_INTERNAL;
 }

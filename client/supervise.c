@@ -1,10 +1,10 @@
 /*
  * supervise: the supervisor process of holdfast run.
  *
- * It starts the command, reaps whatever descends from it, and ends when the last process of the command's
- * descendants is gone: the lock's session is bound to it, so that is when the next holder may start. It has a
- * process group of its own, so that what is sent to the wrapper's group does not end it; it talks to nobody
- * but the wrapper, and has neither the daemon's socket nor the terminal.
+ * It starts the command, reaps its descendants, and ends when the last descendant is gone. The lock's session
+ * is bound to it, so that the next holder may start then. It has a process group of its own, so that signals
+ * to the wrapper's group do not end it. It communicates only with the wrapper, and has neither the daemon's
+ * socket nor the terminal.
  */
 #include "client/supervisor.h"
 
@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long to leave /proc alone when it could not be read, or was caught in motion. */
+/* How long to wait if /proc could not be read, or changed while it was read. */
 #define UNSURE_MS 5
 
 enum watched { WATCH_CONTROL, WATCH_CHILDREN, WATCH_TIMER, WATCH_MEMBER, WATCH_COUNT };
@@ -36,19 +36,19 @@ struct supervision {
 	pid_t child;
 	bool child_ended;
 	bool orphaned; /* the wrapper is gone: stop the descendants, then end */
-	bool killing;  /* KILL whatever there is until nothing is */
-	bool gone;     /* nobody is left */
-	bool paused;   /* by the wrapper: it has ordered STOP, and no CONT since */
-	bool followed; /* the wrapper was stopped as the command was */
+	bool killing;  /* send KILL until no descendant is left */
+	bool gone;     /* no descendant is left */
+	bool paused;   /* the wrapper has ordered STOP, and no CONT since */
+	bool followed; /* the wrapper was stopped together with the command */
 	int wrapper;   /* its pidfd */
 	int64_t kill_after_ms;
 	int64_t limit_ms;
 	int64_t kill_at_ms; /* INT64_MAX: not yet decided */
-	int64_t look_at_ms; /* look at the descendants again; INT64_MAX: when somebody ends */
+	int64_t look_at_ms; /* when to look at the descendants again; INT64_MAX: when a process ends */
 	struct pollfd fds[WATCH_COUNT];
 };
 
-/* In the command's process, until it is the command. */
+/* Runs in the new process, and executes the command. */
 static _Noreturn void
 child_run(const struct supervisor_plan *plan, int go, pid_t parent)
 {
@@ -58,7 +58,8 @@ child_run(const struct supervisor_plan *plan, int go, pid_t parent)
 	if (!plan->shared) {
 		(void)setpgid(0, 0);
 	}
-	/* The session ends with the supervisor; so must its command. It may have ended before we asked. */
+	/* The session ends with the supervisor, and so must its command. The supervisor may have ended before
+	 * this call. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
 		_exit(STATUS_INTERNAL);
 	}
@@ -86,7 +87,8 @@ news_send(const struct supervision *s, enum news_type type, pid_t pid, int value
 	(void)send(s->fds[WATCH_CONTROL].fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Keeps only the control socket, as descriptor 3: a pipe we inherited must not stay open because of us. */
+/* Keeps only the control socket, as descriptor 3, so that inherited pipes do not remain open in the
+ * supervisor. */
 static int
 descriptors_drop(int control)
 {
@@ -127,9 +129,9 @@ wrapper_signal(const struct supervision *s, int signal)
 }
 
 /*
- * In a terminal's foreground the shell waits for the wrapper, so that one has to stop with a command that
- * stops itself (suspend), and go on with it. Both signals come from here, so that they are heard in order.
- * What a key of the terminal stops is continued by the shell: the wrapper stops by itself then.
+ * In a terminal's foreground the shell waits for the wrapper. So the wrapper has to stop together with a
+ * command that stops itself (suspend), and continue with it. Both signals come from here, so that they arrive
+ * in order. After a key of the terminal the wrapper stops by itself, and the shell continues it.
  */
 static void
 command_stopped(struct supervision *s, int signal)
@@ -161,7 +163,7 @@ command_continued(struct supervision *s)
 	}
 }
 
-/* Waits for all children that have ended. Returns how many there were; -1: there are no children any more. */
+/* Reaps all children that have ended. Returns their number; -1: no children are left. */
 static int
 reap(struct supervision *s)
 {
@@ -189,7 +191,7 @@ reap(struct supervision *s)
 	return pid < 0 ? -1 : count;
 }
 
-/* Looks at the descendants; one that seems to be gone is gone only if nobody moved while we looked. */
+/* Looks at the descendants. If none is found, that is certain only if no process changed meanwhile. */
 static enum descendants_rest
 descendants_rest(struct supervision *s, int *pidfd)
 {
@@ -201,7 +203,7 @@ descendants_rest(struct supervision *s, int *pidfd)
 	return rest;
 }
 
-/* Called whenever somebody ended: finds out whether anybody is left, and watches one of them. */
+/* Called when a process has ended: checks whether a descendant is left, and watches one of them. */
 static void
 descendants_look(struct supervision *s)
 {
@@ -255,7 +257,7 @@ order_follow(struct supervision *s, const struct order *order)
 	}
 }
 
-/* The wrapper is gone, or lets us go because the descendants is. */
+/* The wrapper is gone, or lets the supervisor end because the descendants are gone. */
 static void
 wrapper_gone(struct supervision *s)
 {
@@ -269,7 +271,7 @@ wrapper_gone(struct supervision *s)
 		s->kill_at_ms = s->limit_ms;
 	}
 	(void)descendants_signal(&s->descendants, SIGTERM);
-	/* One that is stopped would not hear it. */
+	/* A stopped process would not handle it. */
 	(void)descendants_signal(&s->descendants, SIGCONT);
 }
 
@@ -308,7 +310,7 @@ turn(struct supervision *s)
 		control_read(s);
 	}
 	if (s->fds[WATCH_CHILDREN].revents != 0) {
-		/* One record may stand for many children: they are all waited for below. */
+		/* One record may stand for many children: all of them are reaped below. */
 		while (read(s->fds[WATCH_CHILDREN].fd, &info, sizeof(info)) > 0) {
 		}
 	}
@@ -334,7 +336,7 @@ supervision_open(struct supervision *s, int control)
 		(struct pollfd){signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0};
 	s->fds[WATCH_TIMER] = (struct pollfd){wakeup_open(), POLLIN, 0};
 	s->fds[WATCH_MEMBER] = (struct pollfd){-1, POLLIN, 0};
-	/* It may have ended already: then nobody is signalled, whoever has its number next. */
+	/* If the wrapper has ended already, its pid may be reused, and must not be signalled. */
 	s->wrapper = descendants_pidfd(getppid());
 	return s->wrapper >= 0 && s->fds[WATCH_CHILDREN].fd >= 0 && s->fds[WATCH_TIMER].fd >= 0;
 }
@@ -358,12 +360,12 @@ supervise(const struct supervisor_plan *plan, int control, int go)
 	}
 	s.descendants.command = s.child;
 	if (s.child > 0 && !plan->shared) {
-		/* Both do it, so that neither can be too early. */
+		/* Parent and child both do this, so that it is done before either continues. */
 		(void)setpgid(s.child, s.child);
 		s.descendants.group = s.child;
 	}
-	/* Only now: the command may have to stay in the group we came from. A parent in its session would
-	 * also keep that group, stopped by ^Z, from being hung up when the shell is gone. */
+	/* Only after the fork, because the command may have to stay in our old group. With a parent in its
+	 * session, that group, stopped by ^Z, would also not be hung up when the shell is gone. */
 	(void)(plan->shared ? setsid() : setpgid(0, 0));
 	if (!supervision_open(&s, control) || s.child < 0) {
 		news_send(&s, NEWS_FAILED, 0, s.child < 0 ? error : errno);

@@ -41,7 +41,7 @@ supervisor_start(struct supervisor *s, const struct supervisor_plan *plan)
 	(void)close(control[1]);
 	(void)close(go[0]);
 	if (s->pid > 0) {
-		/* It is our child and not waited for yet, so the pid is still its own. */
+		/* The supervisor is our unreaped child, so the pid cannot be reused. */
 		s->pidfd = descendants_pidfd(s->pid);
 	}
 	if (s->pid < 0 || s->pidfd < 0) {
@@ -60,7 +60,7 @@ supervisor_go(struct supervisor *s)
 {
 	ssize_t n = write(s->go, "!", 1);
 
-	/* The command may have been killed already; the news say so. */
+	/* If the command was killed already, the news says so. */
 	(void)n;
 	(void)close(s->go);
 	s->go = -1;
@@ -69,7 +69,7 @@ supervisor_go(struct supervisor *s)
 static void
 order_send(struct supervisor *s, struct order order)
 {
-	/* Should it be gone, then the news say so. */
+	/* If the supervisor is gone, the news says so. */
 	(void)send(s->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -17,7 +17,7 @@
 #define CELL_MAX   600
 #define LINE_WIDTH 80
 
-#define FLEXIBLE_LEAST 7 /* characters of a cell that was cut */
+#define FLEXIBLE_LEAST 7 /* characters that remain of a cut cell */
 
 void
 table_init(struct table *g, const char *const *heads)
@@ -100,7 +100,7 @@ row_compare(const void *a, const void *b)
 	return strverscmp(**(char **const *)a, **(char **const *)b);
 }
 
-/* The columns of the terminal on standard output; 0: it is none. */
+/* The columns of the terminal on standard output; 0: not a terminal. */
 static size_t
 line_width(void)
 {
@@ -112,7 +112,7 @@ line_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : LINE_WIDTH;
 }
 
-/* How many bytes of the text are its first `most` characters. */
+/* The length in bytes of the first `most` characters. */
 static size_t
 bytes_of(const char *text, size_t most)
 {
@@ -127,7 +127,7 @@ bytes_of(const char *text, size_t most)
 	return used;
 }
 
-/* In `most` characters, at least three: of a longer text its beginning and its end. */
+/* Prints at most `most` characters, at least three: of a longer text its beginning and its end. */
 static void
 print_cell(const char *text, size_t most)
 {
@@ -153,7 +153,7 @@ print_row(const struct table *g, char *const *row, const size_t *widths)
 	}
 }
 
-/* The widest of those that may become narrower; columns: none. */
+/* The widest column that may become narrower; columns: none. */
 static size_t
 widest(const struct table *g, const size_t *widths)
 {
@@ -168,7 +168,7 @@ widest(const struct table *g, const size_t *widths)
 	return found;
 }
 
-/* On a terminal rows are no longer than its lines, if that can be had. */
+/* On a terminal, narrows flexible columns until the rows fit its width, if possible. */
 static void
 table_fit(const struct table *g, size_t *widths)
 {

@@ -1,7 +1,7 @@
 /*
- * take: the conversation that ends with a lock, or with the reason why there is none.
+ * take: the requests that end with a lock, or with the reason why there is none.
  *
- *     HELLO 3 …            one write, four answers; only the last one may take its time
+ *     HELLO 3 …            one write, four answers; only the last one may wait
  *     SESSION ONLOSS PUSH
  *     SESSION SECRET
  *     LOCK name WAIT … VALIDITY, or MLOCK n name… WAIT … and CHECK of each
@@ -22,10 +22,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How much longer than its WAIT a LOCK may take before the daemon counts as stuck. */
+/* How much longer than its WAIT a LOCK may take; then the daemon counts as stuck. */
 #define OVERDUE_MS 5000
 
-/* A LOCK that was answered sooner did not wait. */
+/* A LOCK that was answered within this time did not wait. */
 #define AT_ONCE_MS 20
 
 static int
@@ -87,11 +87,11 @@ take_label(char label[TAKE_LABEL_MAX], const char *command)
 	}
 }
 
-/* How often it is tried. */
+/* Number of attempts to greet. */
 #define GREETINGS 3
 
-/* A daemon that ends closes connections that it has taken and not answered. Nothing was asked of it yet, and
- * the next one may listen already. */
+/* A daemon that ends closes connections that it has accepted and not answered. No request was sent yet, and
+ * the next daemon may listen already. */
 int
 take_greeting(struct wire *w, const struct address *a, const char *label)
 {
@@ -159,14 +159,14 @@ ask_lock(struct wire *w, const struct options *o, int64_t wait_ms)
 	wire_ask_words(w, n, words);
 }
 
-/* How far the requests got: the last answer that was read. */
+/* The progress of the requests: the last answer that was read. */
 struct reached {
 	const struct answer *answer; /* NULL: the connection ended */
-	const char *what;            /* the request before LOCK that failed; NULL: LOCK was asked */
+	const char *what;            /* the request before LOCK that failed; NULL: none */
 	bool circle;                 /* LOCK would wait for this process itself */
 };
 
-/* The answers in front of LOCK's. True: none of them refuses. */
+/* Reads the answers before LOCK's. True: none of them is an error. */
 static bool
 read_preface(struct wire *w, const struct taking *t, struct grant *g, struct reached *at)
 {
@@ -194,7 +194,7 @@ read_preface(struct wire *w, const struct taking *t, struct grant *g, struct rea
 	return true;
 }
 
-/* Should the daemon have closed the connection, then its answers say why. */
+/* If the daemon has closed the connection, its answers say why. */
 static void
 send_requests(struct wire *w, const struct taking *t, int64_t wait_ms)
 {
@@ -222,7 +222,7 @@ busy(const struct options *o)
 	return (int)o->busy_status;
 }
 
-/* Blocks until LOCK is answered, and entertains whoever waits. NULL: w->why says why there is no answer. */
+/* Blocks until LOCK is answered, and keeps people informed meanwhile. NULL: no answer, see w->why. */
 static const struct answer *
 await_lock(struct wire *w, struct waiting *waiting)
 {
@@ -244,8 +244,8 @@ await_lock(struct wire *w, struct waiting *waiting)
 	}
 }
 
-/* The answer of a LOCK that waited says how long the hold was good when it was granted, but counts from when
- * the request was sent; so it is asked again. */
+/* After a wait, the validity in LOCK's answer counts from the grant, but the client can only count it from
+ * when it sent the request. So it asks again. */
 static bool
 tell_again(struct wire *w, const struct options *o, struct grant *g)
 {
@@ -296,8 +296,8 @@ take_away(const struct wire *w, const struct answer *answer)
 			      : answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_DRAINING;
 }
 
-/* Asks until a daemon has answered, which may be the next one after a restart. *sent_ms: when that one was
- * asked; 0: none could be. */
+/* Repeats the requests until a daemon has answered, which may be the next one after a restart. *sent_ms: when
+ * they were sent to it; 0: they could not be sent. */
 static struct reached
 ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 {

@@ -1,5 +1,5 @@
 /*
- * terminal: asks /dev/tty, and does to this process what the terminal did to its command.
+ * terminal: uses /dev/tty, and sends this process the signal that the terminal sent its command.
  */
 #include "client/terminal.h"
 
@@ -49,7 +49,7 @@ terminal_give(pid_t group)
 
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTTOU);
-	/* From the background it would stop us. */
+	/* A call from the background would stop us with TTOU. */
 	(void)sigprocmask(SIG_BLOCK, &set, &before);
 	if (fd >= 0) {
 		(void)tcsetpgrp(fd, group);
@@ -69,7 +69,7 @@ terminal_stop(int signal, bool all)
 	(void)sigaddset(&set, signal);
 	(void)(all ? kill(0, signal) : raise(signal));
 	(void)sigprocmask(SIG_UNBLOCK, &set, &before);
-	/* Here we are continued: by a signal that is blocked, and so still there. */
+	/* This process was continued by a CONT that is blocked, and so still pending. */
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	(void)sigpending(&pending);
 	return sigismember(&pending, SIGCONT) == 1;

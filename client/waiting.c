@@ -1,5 +1,5 @@
 /*
- * waiting: looks at the lock that is waited for (INSPECT) once in a while.
+ * waiting: sends INSPECT for the awaited lock from time to time.
  */
 #include "client/waiting.h"
 
@@ -16,14 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CIRCLE_MS      200   /* when a wait is looked at for waiting for itself */
-#define FIRST_MS       1000  /* waits shorter than this are not talked about */
-#define PEOPLE_MS      10000 /* how often the line for people is looked at again */
-#define LOOK_MS        2000  /* how long a look may take */
-#define ROUND_MIN      250   /* between two looks at the master */
+#define CIRCLE_MS      200   /* after this time a wait is checked by circle_find() */
+#define FIRST_MS       1000  /* no messages about shorter waits */
+#define PEOPLE_MS      10000 /* between two updates of the line for people */
+#define LOOK_MS        2000  /* time limit of a look */
+#define ROUND_MIN      250   /* at least, between two looks at the master */
 #define ROUND_MAX      5000
 #define LINE_MAX_BYTES 1024
-#define PAUSE_MIN      20 /* between two looks for the daemon */
+#define PAUSE_MIN      20 /* at least, between two attempts to reach the daemon */
 #define PAUSE_MAX      500
 
 static int64_t
@@ -61,7 +61,7 @@ my_place(const struct answer *inspect)
 			return answer_get_int(&waiters->items[i], "position", (int64_t)i + 1);
 		}
 	}
-	/* Over TCP the daemon knows no pids; nobody came later than us when this is the first look. */
+	/* Over TCP the daemon knows no pids. At the first look the last waiter is assumed to be this one. */
 	return waiters == NULL ? 0 : (int64_t)waiters->count;
 }
 
@@ -94,7 +94,7 @@ describe_holder(char *out, size_t room, const struct answer *inspect, bool local
 		(int)why.n, why.p == NULL ? "" : why.p);
 }
 
-/* How far the steps are that are waited for. False: there was nothing to say. */
+/* Prints how many steps of the latch are left. False: there was nothing to print. */
 static bool
 message_steps(struct waiting *w, const struct answer *inspect)
 {
@@ -113,7 +113,7 @@ message_steps(struct waiting *w, const struct answer *inspect)
 	return true;
 }
 
-/* False: there was nothing to say. */
+/* Prints who holds the lock. False: there was nothing to print. */
 static bool
 message_who(struct waiting *w, const struct answer *inspect)
 {
@@ -135,7 +135,7 @@ message_who(struct waiting *w, const struct answer *inspect)
 	} else {
 		return false;
 	}
-	/* Only a new holder or another place is news. */
+	/* Only a new holder or a new place is printed. */
 	if (token == w->said_token && place == w->said_place) {
 		return true;
 	}
@@ -145,14 +145,14 @@ message_who(struct waiting *w, const struct answer *inspect)
 	return true;
 }
 
-/* Guarded, it is there and says when it goes on. */
+/* A guarded master is there, and says when it grants again. */
 static bool
 is_there(struct slice state)
 {
 	return slice_equal(state, SLICE("admitted")) || slice_equal(state, SLICE("guarded"));
 }
 
-/* `masters_state:WORD` in INFO masters: the best state that a majority of them has. */
+/* `masters_state:WORD` in INFO masters: the best state that a majority of the masters has. */
 static bool
 master_there(struct slice info)
 {
@@ -171,7 +171,7 @@ master_there(struct slice info)
 	return is_there((struct slice){at, n});
 }
 
-/* False: the wait has no end but that of a process that this one is a part of. */
+/* False: the wait would end only when an ancestor of this process ends. */
 static bool
 circle_look(struct waiting *w, char *why, size_t room)
 {
@@ -197,8 +197,8 @@ circle_look(struct waiting *w, char *why, size_t room)
 	return !w->circle;
 }
 
-/* Asks; true when a master answers the daemon. A thousand waiters must not be shown to each of them, so only
- * people get the whole of INSPECT. */
+/* True if a master answers the daemon. Only for people it requests all of INSPECT, because a thousand waiters
+ * that each read a thousand waiters are too expensive. */
 static bool
 look(struct waiting *w)
 {
@@ -257,7 +257,7 @@ waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms)
 {
 	int64_t now = clock_ms(), limit = w->o->master_wait_ms, until = w->over_ms;
 
-	/* Meanwhile it was there. */
+	/* The daemon was there meanwhile. */
 	if (sent_ms > 0 && now - sent_ms >= FIRST_MS) {
 		w->away_ms = 0;
 	}
@@ -274,7 +274,7 @@ waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms)
 	if (now >= until) {
 		return false;
 	}
-	/* Nothing tells when somebody begins to listen. */
+	/* No event tells when a daemon begins to listen. */
 	w->pause_ms = w->pause_ms < PAUSE_MIN ? PAUSE_MIN : w->pause_ms;
 	(void)poll(NULL, 0, (int)(w->pause_ms < until - now ? w->pause_ms : until - now));
 	w->pause_ms = w->pause_ms * 2 < PAUSE_MAX ? w->pause_ms * 2 : PAUSE_MAX;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WHO_COMMAND_BYTES 4096 /* of a command line; what is longer than a line is not shown anyway */
+#define WHO_COMMAND_BYTES 4096 /* of a command line; more is not shown anyway */
 #define WHO_WORDS_MAX     256
 
 static const char *
@@ -40,7 +40,7 @@ who_program(int64_t pid, char name[WHO_PROGRAM_MAX])
 	name[strcspn(name, "\n")] = '\0';
 }
 
-/* Of a name that is withheld: the process has ended, mostly, and its number may be another's. */
+/* If a name is withheld, its process has mostly ended, and the pid may be reused. */
 static bool
 is_withheld(const struct answer *map)
 {
@@ -48,8 +48,8 @@ is_withheld(const struct answer *map)
 	       slice_equal(answer_get_text(map, "state"), SLICE("withheld"));
 }
 
-/* What `holdfast run` runs in that process, in one line; false: it is another program, or none of ours to
- * see.
+/* The command of the `holdfast run` in that process, in one line. False: it is another program, or may not be
+ * read.
  */
 static bool
 who_command(int64_t pid, char out[WHO_TEXT_MAX])

@@ -23,9 +23,9 @@
 
 #define OUT_MAX     (256 * 1024)
 #define FILL_BYTES  (16 * 1024)
-#define VANISHED_MS 20000 /* a peer that acknowledges nothing for so long is gone */
+#define VANISHED_MS 20000 /* a peer without TCP acknowledgements for this long is gone */
 
-/* Nobody listens, or who did is gone. */
+/* Whether the error means that no daemon listens, or that it is gone. */
 static bool
 is_away(int error)
 {
@@ -44,7 +44,7 @@ wire_fail(struct wire *w, const char *format, ...)
 	return false;
 }
 
-/* The first directory on the way to path that is closed to this process; all of path: none is. */
+/* Cuts path to the first directory that this process may not enter; leaves it whole if there is none. */
 static void
 find_closed(char *path)
 {
@@ -57,8 +57,8 @@ find_closed(char *path)
 	}
 }
 
-/* What the socket, or the directory that is closed, says about who may connect. Pointers into static memory
- * of libc: used at once. */
+/* Says who may connect, by the mode of the socket or of the closed directory. The names are in static memory
+ * of libc, so they are used at once. */
 static bool
 fail_denied(struct wire *w, const struct address *a)
 {
@@ -230,7 +230,7 @@ wire_greet(struct wire *w, const struct address *a, const char *label)
 	}
 }
 
-/* One send, with a descriptor along when fd >= 0. */
+/* One send, with a descriptor if fd >= 0. */
 static ssize_t
 send_some(const struct wire *w, const char *data, size_t n, int fd)
 {
@@ -268,7 +268,7 @@ send_all(struct wire *w, const char *data, size_t n, int fd)
 		} else if (errno == EAGAIN) {
 			(void)poll(&p, 1, -1);
 		} else if (errno != EINTR) {
-			/* It may have told us why before it closed; that can still be read. */
+			/* The daemon may have said why before it closed; that can still be read. */
 			(void)snprintf(w->why, sizeof(w->why), "the connection to the daemon broke: %s",
 				strerror(errno));
 			w->away = is_away(errno);
@@ -344,7 +344,7 @@ wire_next(struct wire *w)
 	used = answer_parse(
 		&w->parser, buffer_bytes(&w->in), buffer_length(&w->in), &limits, &answer, &fault);
 	if (used < 0) {
-		/* Whatever follows garbage is garbage. */
+		/* After malformed bytes nothing can be parsed. */
 		buffer_consume(&w->in, buffer_length(&w->in));
 		w->stranger = true;
 		(void)wire_fail(w, "what answers there is not holdfastd: %s", fault);
@@ -405,8 +405,8 @@ wire_welcome(struct wire *w, const struct address *a)
 	return wire_welcomed(w, a, wire_answer(w));
 }
 
-/* How a server of Redis' kind refuses HELLO: it wants a password, has no users, is protected, is not ready,
- * or is older than HELLO. A holdfastd has other words for all of that. */
+/* How a Redis-like server refuses HELLO: it requires a password, has no users, is protected, is not ready, or
+ * is too old for HELLO. holdfastd has different texts for these cases. */
 static bool
 is_redis_refusal(const struct answer *answer)
 {
