@@ -1,8 +1,8 @@
 /*
- * loader: configuration files into a struct conf, by the schema.
+ * loader: reads configuration files into a struct conf, by the schema.
  *
- * Called by daemon/main.c at start and at a reload. It takes every value and reports every error it can
- * before giving up; it never prints and never keeps half a configuration.
+ * Called by daemon/main.c at start and at a reload. It reads every value and reports every error that it can
+ * find before it fails. It never prints, and never returns half a configuration.
  */
 #include "conf/conf.h"
 #include "conf/node.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS_MAX 96 /* of the whole schema, for what a mapping has seen */
+#define KEYS_MAX 96 /* of the whole schema, to note the keys seen in a mapping */
 
 struct loader {
 	struct verify verify;
@@ -39,7 +39,7 @@ complain(struct loader *l, const struct node *node, const char *path, const char
 	errors_add(l->verify.errors, node_place(node), "%s: %s", path, text);
 }
 
-/* A known key in the wrong place, a slip of the finger, or anything. */
+/* Reports an unknown key: a key of another mapping, a misspelling, or any other word. */
 static void
 unknown_key(struct loader *l, enum schema_scope scope, const struct node *key)
 {
@@ -221,7 +221,7 @@ root_load(struct loader *l, const struct node *root)
 		complain(l, root, kind_word(root), "allowed: keys with values, such as \"lease: 10s\"");
 }
 
-/* Each file in turn: what it says of a value holds from then on, items of a list join those before. */
+/* Reads each file in turn: a later value replaces an earlier one, and items of a list are appended. */
 static struct conf *
 source_load(struct source *source, const char *file)
 {

@@ -1,7 +1,7 @@
 /*
- * node: a YAML document as a small tree, made from libyaml's events.
+ * node: builds a small tree from libyaml's events.
  *
- * Called by the loader. It must never recurse on what the file says, beyond NODE_DEPTH_MAX.
+ * Called by the loader. It must never recurse deeper than NODE_DEPTH_MAX, whatever the file contains.
  */
 #include "conf/node.h"
 
@@ -15,13 +15,13 @@ struct builder {
 	struct conf_errors *errors;
 	struct node *root;
 	struct node *open[NODE_DEPTH_MAX]; /* collections that have not ended */
-	struct node *key[NODE_DEPTH_MAX];  /* of an open mapping: read, its value not yet */
+	struct node *key[NODE_DEPTH_MAX];  /* of an open mapping: a key without its value yet */
 	size_t depth;
 	size_t count;
 	size_t documents;
 };
 
-/* Go on, done, or give up: what an event asks for. */
+/* What to do after an event: continue, end, or fail. */
 enum step { STEP_ON, STEP_DONE, STEP_FAILED };
 
 static struct place
@@ -44,7 +44,7 @@ node_free(struct node *node)
 	}
 }
 
-/* Hangs the node where the document is being read. */
+/* Attaches the node to the open collection. */
 static void
 node_attach(struct builder *b, struct node *node)
 {
@@ -214,7 +214,7 @@ event_take(struct builder *b, const yaml_event_t *event)
 	}
 }
 
-/* libyaml gives a byte's offset where it could not even decode. */
+/* If libyaml cannot decode the text, it gives only a byte offset. */
 static struct place
 offset_place(const char *file, const char *text, size_t n, size_t offset)
 {

@@ -1,7 +1,7 @@
 /*
- * printer: a struct conf as YAML with every key and its help.
+ * printer: prints a struct conf as YAML with every key and its help.
  *
- * Called for --print-config. What it writes loads back to the same values; it must never write a password.
+ * Called for --print-config. Its output loads to the same values. It must never print a password.
  */
 #include "conf/conf.h"
 #include "conf/scope.h"
@@ -14,7 +14,7 @@
 
 #define HELP_COLUMN 44 /* where the help of a key begins */
 
-/* One key in a line: lead, name, value, help. */
+/* Prints one key in a line: lead, name, value, help. */
 static void
 line_print(FILE *to, const char *lead, const struct schema_key *key, const char *value)
 {
@@ -26,7 +26,7 @@ line_print(FILE *to, const char *lead, const struct schema_key *key, const char 
 
 #define LEAD_MAX 16
 
-/* The keys of an item that say something. The first stands behind lead, the others below it. */
+/* Prints the keys of an item that have a value: the first one after lead, the others below it. */
 static void
 item_print(FILE *to, char *value, enum schema_scope scope, void *item, const char *lead)
 {

@@ -1,7 +1,7 @@
 /*
  * schema: the table of schema.def as data.
  *
- * Called by the loader, the printer and the comparison. Constant; it knows names, never values.
+ * Called by the loader, the printer and the comparison. It is constant, and knows names, not values.
  */
 #include "conf/schema.h"
 
@@ -98,10 +98,10 @@ schema_elsewhere(enum schema_scope scope, const char *name)
 	return NULL;
 }
 
-/* Longest name that is compared; a longer one is no slip of the finger. */
+/* Longest name that is compared; a longer one is not a misspelling. */
 #define NEAR_MAX 32
 
-/* '_' for '-' and another case are what people type most, so they cost nothing. */
+/* '_' for '-' and the wrong case are the most common errors, so they count as equal. */
 static char
 folded(char c)
 {
@@ -137,7 +137,7 @@ distance(const char *a, const char *b)
 	return row[length];
 }
 
-/* "password" for "password-file": the shorter name may stop early, once it says enough. */
+/* "password" for "password-file": the shorter name may be a long enough beginning of the other. */
 static size_t
 likeness(const char *name, const char *known)
 {

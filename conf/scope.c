@@ -1,7 +1,7 @@
 /*
- * scope: the struct of a mapping, made, filled with defaults and freed by the schema alone.
+ * scope: initialises and frees the struct of a mapping, by the schema alone.
  *
- * Called by the loader, the printer and the comparison. It knows no key by its name.
+ * Called by the loader, the printer and the comparison. It does not depend on the name of any key.
  */
 #include "conf/scope.h"
 

@@ -1,5 +1,5 @@
 /*
- * secret: where a password comes from: the first line of a file, or the environment.
+ * secret: reads a password from the first line of a file, or from the environment.
  *
  * Called by verify.c. It must never block (a FIFO is refused) and never put a password into a message.
  */

@@ -1,7 +1,7 @@
 /*
- * source: the files that a configuration is made of, as trees.
+ * source: reads the files of a configuration as trees.
  *
- * Called by the loader. It knows nothing of what they say, and must not keep their texts, which may have
+ * Called by the loader. It does not interpret the files, and must not keep their texts, which may contain
  * passwords.
  */
 #include "conf/source.h"
@@ -58,7 +58,8 @@ source_add(struct source *source, const char *file, const char *text, size_t n)
 	source->last = root;
 }
 
-/* Up to one byte more than is allowed, so that the parser can tell. -1 and errno. */
+/* Reads at most one byte more than allowed, so that the parser detects a file that is too long. -1 and
+ * errno. */
 static ssize_t
 fd_read(int fd, char *buffer, size_t room)
 {
@@ -113,7 +114,7 @@ entry_wanted(const struct dirent *entry)
 	return entry->d_name[0] != '.' && has_suffix(entry->d_name);
 }
 
-/* By bytes: the locale has no say in what a configuration means. */
+/* In byte order: the meaning of a configuration must not depend on the locale. */
 static int
 entry_compare(const struct dirent **a, const struct dirent **b)
 {

@@ -1,8 +1,7 @@
 /*
- * url: addresses, of a listener and of a master, as text and as a struct.
+ * url: parses and formats the addresses of listeners and of masters.
  *
- * Called by the value parsers and the printer. It must never put a part of a URL that may be a password into
- * a message.
+ * Called by the value parsers and the printer. It must never put a possible password of a URL into a message.
  */
 #include "conf/url.h"
 
@@ -65,8 +64,8 @@ hex_digit(char c)
 	return -1;
 }
 
-/* Undoes %xx into a new text; NULL when it is malformed, too long, holds a control character, or memory is
- * out. */
+/* A new text with %xx decoded; NULL: it is malformed, is too long or has a control character, or out of
+ * memory. */
 static char *
 part_decode(struct part part)
 {
@@ -116,7 +115,7 @@ host_is_good(struct part host, bool brackets)
 	       strlen(text);
 }
 
-/* host, host:port, [v6] or [v6]:port; the port may be absent when fallback > 0. */
+/* host, host:port, [v6] or [v6]:port; the port may be absent if fallback > 0. */
 static bool
 endpoint_parse(struct part text, int fallback, struct conf_address *out)
 {
@@ -282,7 +281,7 @@ url_free(struct conf_url *url)
 	memset(url, 0, sizeof(*url));
 }
 
-/* Appends the text with everything but plain characters as %xx; out stays NUL-terminated. */
+/* Appends the text with all but plain characters as %xx; out remains NUL-terminated. */
 static void
 text_encode(char *out, size_t room, const char *text, const char *also)
 {

@@ -1,5 +1,5 @@
 /*
- * value: one scalar of the file, read into the field of its key and written back.
+ * value: parses one scalar of the file into the field of its key, and formats it.
  *
  * Called by the loader (parse), the printer and the comparison (format). It must never print a password.
  */
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many digits of a fraction, as a power of ten. */
+/* Bound on the digits of a fraction, as a power of ten. */
 #define FRACTION_MOST 1000000
 
 struct unit {
@@ -20,7 +20,7 @@ struct unit {
 	int64_t size;
 };
 
-/* The largest first: a value is written in the first that divides it. */
+/* Largest unit first: a value is written in the first unit that divides it. */
 static const struct unit durations[] = {
 	{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}, {NULL, 0}};
 static const struct unit sizes[] = {{"m", 1048576}, {"k", 1024}, {"b", 1}, {NULL, 0}};
@@ -64,7 +64,7 @@ units_of(enum value_type type)
 	}
 }
 
-/* The word a number type has for a value outside its range: forever, none. */
+/* The word of a number type for a special value: forever, none. */
 static const char *
 word_of(enum value_type type, int64_t *value)
 {
@@ -109,7 +109,7 @@ refuse(char why[VALUE_WHY_MAX], const struct schema_key *key, const char *text, 
 	return false;
 }
 
-/* Leading digits; *rest is what follows. False: none, or far too many. */
+/* Reads leading digits; *rest is the text after them. False: none, or far too many. */
 static bool
 digits_read(const char *text, int64_t *out, const char **rest)
 {
@@ -126,7 +126,7 @@ digits_read(const char *text, int64_t *out, const char **rest)
 	return count > 0;
 }
 
-/* The digits after a point, as parts of *of. False: there are none, or more than anybody needs. */
+/* Reads the digits after a point, as parts of *of. False: none, or too many. */
 static bool
 fraction_read(const char *text, int64_t *parts, int64_t *of, const char **rest)
 {
@@ -247,8 +247,8 @@ choice_parse(const struct schema_key *key, const char *text, int *out, char why[
 }
 
 /*
- * Why this text could not be written and read again as it is, or would play tricks on a terminal: control
- * characters, the Unicode ones too, and what YAML takes for a line break.
+ * Why this text would not survive being written and read again, or would control a terminal: control
+ * characters, also those of Unicode, and YAML's line breaks.
  */
 static const char *
 text_fault(const char *text)
@@ -285,7 +285,7 @@ count_char(const char *text, char c)
 	return n;
 }
 
-/* The ']' that ends a set, given what follows its '['; NULL: there is none. */
+/* The ']' that ends a set, given the text after its '['; NULL: none. */
 static const char *
 set_end(const char *text)
 {
@@ -301,7 +301,7 @@ set_end(const char *text)
 	return text;
 }
 
-/* A glob that is not whole would match nothing, and its rule would count for no name. */
+/* A malformed glob matches nothing, so its rule would apply to no name. */
 static const char *
 glob_fault(const char *text)
 {
@@ -316,7 +316,7 @@ glob_fault(const char *text)
 	return NULL;
 }
 
-/* What this type finds wrong with a text that is not empty; NULL: nothing. */
+/* Why this type refuses a text that is not empty; NULL: it does not. */
 static const char *
 text_type_fault(enum value_type type, const char *text)
 {
@@ -438,7 +438,7 @@ value_parse(const struct schema_key *key, const char *text, void *field, char wh
 	case STORAGE_PLACES:
 		return place_add(key, text, field, why);
 	default:
-		/* A list or a mapping is no value: the loader never asks. */
+		/* A list or a mapping is not a scalar: the loader never calls this for one. */
 		assert(schema_storage(key) < STORAGE_LIST);
 		return false;
 	}
@@ -456,7 +456,7 @@ value_init(const struct schema_key *key, void *field)
 	case STORAGE_PLACES:
 		return true;
 	default:
-		/* Only memory can be missing: the tests read every default. */
+		/* Only memory can be the reason of a failure: the tests read every default. */
 		return value_parse(key, key->fallback, field, why);
 	}
 }

@@ -1,8 +1,8 @@
 /*
- * verify: what must hold between values, and the values that are computed from others.
+ * verify: checks values against each other, and computes values from others.
  *
- * Called by the loader once the values themselves are good. Reads the environment, password files and the
- * names of groups.
+ * Called by the loader if the single values are valid. Reads the environment, password files and the names of
+ * groups.
  */
 #include "conf/verify.h"
 
@@ -24,7 +24,7 @@
 #define TOKEN_COUNTERS     "redisson_lock_token:"
 #define ONLY_KEY_MAX       1024 /* a glob of 512 bytes in a template of 256 */
 
-/* Keys of a master that belong to Sentinel, or are beside it what a URL says otherwise. */
+/* Whether a key of a master applies: some need Sentinel, because otherwise the URL contains them. */
 static bool
 master_applies(const struct schema_key *key, const struct conf_master *master)
 {
@@ -111,7 +111,7 @@ listener_verify(const struct verify *v, const struct node *node, struct conf_lis
 			errors_quote(quoted, listener->group));
 }
 
-/* From the file or the variable that the item names; false when it names neither. */
+/* Reads the password from the item's file or variable; false: it names neither. */
 static bool
 secret_find(const struct verify *v, const struct node *node, const char *scope, const char *file,
 	const char *variable, char **out)
@@ -160,7 +160,7 @@ sentinel_verify(const struct verify *v, const struct node *node, struct conf_sen
 			&sentinel->password);
 }
 
-/* The password of the URL, else of the environment. */
+/* Takes the password of the URL, else of the environment. */
 static void
 master_verify_password(const struct verify *v, const struct node *node, struct conf_master *master)
 {
@@ -277,7 +277,7 @@ item_node(const struct verify *v, const char *key, size_t i)
 
 #define ITEM_NAME_MAX (QUOTE_MAX + 32)
 
-/* Item j of this list for an error about item i: its number, and its file if that is another. */
+/* Names item j of this list in an error about item i: its number, and its file if it is in another file. */
 static const char *
 item_name(char out[ITEM_NAME_MAX], const struct verify *v, const char *key, size_t i, size_t j)
 {
@@ -316,15 +316,15 @@ master_same(const struct conf_master *a, const struct conf_master *b)
 	return sentinel_same(&a->sentinel, &b->sentinel);
 }
 
-/* Two masters, or any even number of them, stand no more losses than one less. */
+/* An even number of masters tolerates no more losses than one master less. */
 static void
 masters_verify(const struct verify *v, const struct conf *conf)
 {
 	size_t n = conf->master_count;
 	char name[ITEM_NAME_MAX];
 
-	/* What was below it may have been taken out: locks that each host keeps for itself are no answer to
-	 * that. */
+	/* An empty `masters:` may be a mistake. It must not silently mean locks that each host keeps for
+	 * itself. */
 	for (const struct node *root = v->roots; root != NULL; root = root->next) {
 		const struct node *list = node_get(root, "masters");
 
@@ -381,7 +381,7 @@ listeners_verify(const struct verify *v, const struct conf *conf)
 	}
 }
 
-/* Only who has the same keys as the other library excludes it, and Redisson's RLock knows one master. */
+/* The daemon excludes the other library only with the same keys, and Redisson's RLock uses one master. */
 static void
 interop_verify(const struct verify *v, const struct conf *conf, size_t i)
 {
@@ -407,7 +407,7 @@ interop_verify(const struct verify *v, const struct conf *conf, size_t i)
 			conf->master_count);
 }
 
-/* Refuses a template whose keys are all holdfast's own (PROTOCOL.md 2.1). */
+/* Refuses a template whose keys are all reserved for holdfast (PROTOCOL.md 2.1). */
 static void
 key_verify(const struct verify *v, const struct conf *conf, size_t i)
 {
@@ -422,7 +422,7 @@ key_verify(const struct verify *v, const struct conf *conf, size_t i)
 			own ? conf->namespace : TOKEN_COUNTERS, own ? ":{" : "");
 }
 
-/* The key of a rule that matches a single name; false: it matches more, or has no template. */
+/* The key of a rule that matches a single name; false: it matches several, or has no template. */
 static bool
 only_key(const struct conf_rule *rule, char out[ONLY_KEY_MAX])
 {
@@ -488,7 +488,7 @@ users_verify(const struct verify *v, const struct conf *conf)
 					item_name(name, v, "users", i, j));
 }
 
-/* Where this user's programs keep their sockets. */
+/* The directory for the sockets of this user's programs. */
 static const char *
 runtime_directory(char *out, size_t room)
 {
@@ -545,7 +545,7 @@ embedded_fill(const struct verify *v, struct conf *conf)
 
 	if (conf->embedded.directory[0] != '\0')
 		return;
-	/* systemd separates several with colons; the first is ours. */
+	/* systemd separates several directories with colons; the first one is ours. */
 	if (state != NULL && state[0] == '/')
 		snprintf(path, sizeof(path), "%.*s/%s", (int)strcspn(state, ":"), state, EMBEDDED_DIRECTORY);
 	else

@@ -1,12 +1,12 @@
 /*
- * answer: scans until one answer is whole, then builds its tree.
+ * answer: scans until one answer is complete, then builds its tree.
  *
  *     bytes ──▶ scan, element by element ──▶ build: one array of nodes,
  *               (answer_parser: which             children of one parent side by side
  *               aggregates are open)
  *
  * Both passes read elements with the same function, so they cannot disagree. Called by the bundled client and
- * by tests; never prints.
+ * by tests. It never prints.
  */
 #include "proto/answer.h"
 
@@ -20,7 +20,7 @@ enum got { GOT_WHOLE, GOT_PART, GOT_BAD };
 /* One element without its children. */
 struct element {
 	struct answer node;
-	size_t next; /* where the following one starts */
+	size_t next; /* where the next element starts */
 };
 
 static const char *const fault_form = "what the server sent is not RESP";
@@ -28,7 +28,8 @@ static const char *const fault_size = "the server's answer is too large";
 static const char *const fault_depth = "the server's answer is nested too deeply";
 static const char *const fault_memory = "out of memory for the server's answer";
 
-/* The line at `at`; *looked spares the next call what was searched in vain. */
+/* The line at `at`. *looked keeps how far there is no end of line, so that the next call need not search
+ * again. */
 static enum got
 read_line(const char *data, size_t n, size_t at, size_t *looked, struct slice *line)
 {
@@ -79,7 +80,7 @@ read_aggregate(struct slice digits, struct element *e)
 	return GOT_WHOLE;
 }
 
-/* RESP's type bytes: TYPE(byte, what it becomes, how it is read) */
+/* RESP's type bytes: TYPE(byte, type of the answer, form of the element) */
 enum form { FORM_LINE, FORM_NUMBER, FORM_BULK, FORM_AGGREGATE, FORM_FLAG, FORM_NULL };
 
 static const struct resp_type {
@@ -113,7 +114,7 @@ find_type(char byte)
 	return NULL;
 }
 
-/* A verbatim string says what it is in its first four bytes, "txt:". */
+/* A verbatim string begins with its format in four bytes, "txt:". */
 static enum got
 strip_verbatim(struct element *e)
 {
@@ -149,7 +150,7 @@ read_form(const struct resp_type *type, const char *data, size_t n, struct slice
 	return rest.n == 0 ? GOT_WHOLE : GOT_BAD;
 }
 
-/* The element at `at`. Known to be bad as soon as its first line is. */
+/* The element at `at`. Malformed elements are detected as soon as their first line has arrived. */
 static enum got
 read_element(const char *data, size_t n, size_t at, size_t *looked, struct element *e)
 {
@@ -169,7 +170,7 @@ read_element(const char *data, size_t n, size_t at, size_t *looked, struct eleme
 	return read_form(type, data, n, (struct slice){line.p + 1, line.n - 1}, e);
 }
 
-/* One more element is whole. True: and with it the answer. */
+/* One more element is complete. True: so is the answer. */
 static bool
 close_element(struct answer_parser *p)
 {
@@ -181,7 +182,7 @@ close_element(struct answer_parser *p)
 	return true;
 }
 
-/* 1: an answer is whole, 0: more, -1: *fault. */
+/* 1: an answer is complete, 0: more bytes are needed, -1: *fault. */
 static int
 scan(struct answer_parser *p, const char *data, size_t n, const struct answer_limits *limits,
 	const char **fault)
@@ -221,10 +222,10 @@ struct builder {
 	const char *data;
 	size_t n;
 	size_t at;
-	struct answer *next; /* first node that is free */
+	struct answer *next; /* first free node */
 };
 
-/* Depth is at most ANSWER_DEPTH_MAX, the scan saw to that. */
+/* Depth is at most ANSWER_DEPTH_MAX, as the scan has checked. */
 static void
 build(struct builder *b, struct answer *node)
 {

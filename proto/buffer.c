@@ -22,7 +22,7 @@ buffer_done(struct buffer *b)
 	*b = (struct buffer){.max = b->max};
 }
 
-/* Moves what waits to the front of the memory. */
+/* Moves the waiting bytes to the front of the memory. */
 static void
 compact(struct buffer *b)
 {

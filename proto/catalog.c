@@ -1,6 +1,6 @@
 /*
- * catalog: the tables, as client libraries and people ask for them. Shapes follow Redis 7, because libraries
- * parse them: redis-cli builds its help and completion from COMMAND DOCS, cluster clients look at COMMAND.
+ * catalog: writes the tables for client libraries and people. The form follows Redis 7, because libraries
+ * parse it: redis-cli builds its help and completion from COMMAND DOCS, and cluster clients read COMMAND.
  */
 #include "proto/catalog.h"
 
@@ -10,9 +10,9 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define ANSWER_MOST (1 << 20) /* COMMAND DOCS, the longest, has a tenth of it */
+#define ANSWER_MOST (1 << 20) /* COMMAND DOCS, the longest answer, needs a tenth */
 
-/* Rows of one word stand together; the first one speaks for them. */
+/* Rows with the same word are adjacent; the first one is their leader. */
 static bool
 is_leader(size_t v)
 {
@@ -53,7 +53,8 @@ count_subs(size_t leader)
 	return n;
 }
 
-/* A name in front of the subcommand: not what libraries call a container, but one command with alternatives.
+/* With a name before the subcommand it is not a container in the sense of libraries, but one command with
+ * alternatives.
  */
 static bool
 is_named(size_t v)
@@ -79,7 +80,7 @@ write_name(struct buffer *b, size_t v, bool whole)
 	reply_write_bulk(b, (struct slice){name, n});
 }
 
-/* What a row says of itself, and its alternatives with it. */
+/* The flags of a row, with those of its alternatives. */
 static unsigned
 flags_of(size_t v)
 {
@@ -110,7 +111,7 @@ write_flags(struct buffer *b, int version, size_t v)
 		reply_write_simple(b, "no_auth");
 }
 
-/* Redis counts the words too; negative: at least so many. */
+/* The arity as in Redis: it includes the words; negative: at least that many. */
 static int64_t
 arity(size_t v)
 {
@@ -168,7 +169,7 @@ count_options(size_t v)
 	return n;
 }
 
-/* Where the first option of the verb stands in its syntax; its end when it has none. */
+/* The position of the verb's first option in its syntax; the end of the syntax if there is none. */
 static size_t
 first_option(size_t v, struct slice syntax)
 {
@@ -186,7 +187,7 @@ first_option(size_t v, struct slice syntax)
 	return syntax.n;
 }
 
-/* What stands in front of the options, behind a subcommand with a name, without brackets. */
+/* The part of the syntax before the options, with COMMAND_NAMED after the subcommand, without brackets. */
 static struct slice
 positional_of(size_t v, bool *optional)
 {
@@ -243,7 +244,7 @@ write_options(struct buffer *b, int version, size_t v)
 	}
 }
 
-/* The head of an argument that consists of others, of which `parts` follow. */
+/* The head of an argument that consists of `parts` others, which follow. */
 static void
 write_compound(struct buffer *b, int version, struct slice name, const char *type, size_t parts)
 {
@@ -254,7 +255,7 @@ write_compound(struct buffer *b, int version, struct slice name, const char *typ
 	reply_write_array(b, parts);
 }
 
-/* The subcommand as a word, and what follows it. */
+/* The subcommand as a word, and its arguments. */
 static void
 write_alternative(struct buffer *b, int version, size_t v)
 {
@@ -332,14 +333,14 @@ write_docs(struct buffer *b, int version, size_t v, bool whole)
 	}
 }
 
-/* A subcommand that clients know by a name of its own, "client|setname". */
+/* Whether clients know the subcommand by its own name, "client|setname". */
 static bool
 is_own(size_t v)
 {
 	return command_info((enum verb)v)->sub.n > 0 && !is_named(v);
 }
 
-/* By the name that command_name() has for it. */
+/* Whether `given` is its name by command_name(). */
 static bool
 is_called(size_t v, struct slice given)
 {
@@ -351,7 +352,7 @@ is_called(size_t v, struct slice given)
 	       option_word_is(info->sub, (struct slice){given.p + n + 1, info->sub.n});
 }
 
-/* A command by the name a client gives it: "lock", "CLIENT", "client|setname". VERB_COUNT: none. */
+/* Finds a command by a client's name for it: "lock", "CLIENT", "client|setname". VERB_COUNT: none. */
 static size_t
 find_named(struct slice given, bool *whole)
 {
@@ -435,7 +436,7 @@ write_list(struct buffer *b)
 	}
 }
 
-/* As Redis prints help: simple strings, two for each subcommand. */
+/* Help in the form of Redis: simple strings, two for each subcommand. */
 static void
 write_help(struct buffer *b, enum verb verb)
 {

@@ -1,10 +1,9 @@
 /*
- * command: looks a verb up, checks its arguments against the tables and fills struct command.
+ * command: looks up a verb, checks its arguments against the tables and fills struct command.
  *
  *     request ──▶ row of command.def ──▶ positional arguments ──▶ options ──▶ rules between options
  *
- * Called by the connection for each request; pure. Errors follow Redis' words where client libraries look at
- * them.
+ * Called by the connection for each request; pure. If client libraries read an error, it has Redis's text.
  */
 #include "proto/command.h"
 
@@ -65,7 +64,7 @@ command_usage(enum verb verb, char out[COMMAND_USAGE_MAX])
 	assert(n > 0 && n < COMMAND_USAGE_MAX);
 }
 
-/* As Redis words it; what follows the verb is quoted as long as there is room. */
+/* Redis's text; the arguments are quoted as far as there is room. */
 static void
 refuse_verb(const struct request *request, struct reply *error)
 {
@@ -84,7 +83,7 @@ refuse_verb(const struct request *request, struct reply *error)
 	reply_error(error, CODE_ERR, "unknown command '%s', with args beginning with: %s", word, rest);
 }
 
-/* Which argument of a request names the subcommand of a row that has one. */
+/* The index of the argument that is the subcommand, for a row that has one. */
 static size_t
 sub_at(const struct command_info *info)
 {
@@ -113,7 +112,7 @@ refuse_sub(const struct request *request, const struct command_info *container, 
 	reply_error(error, CODE_ERR, "unknown subcommand '%s'. Try %s HELP.", sub, word.p);
 }
 
-/* The verb, or VERB_COUNT and *error. A row without subcommand matches only when nothing more fitting does.
+/* The verb, or VERB_COUNT and *error. A row without subcommand matches only if no row with subcommand does.
  */
 static enum verb
 find_verb(const struct request *request, struct reply *error)
@@ -146,7 +145,7 @@ command_has_subs(enum verb verb)
 {
 	struct slice word = command_info(verb)->word;
 
-	/* Rows of one word stand together. */
+	/* Rows with the same word are adjacent. */
 	return verb + 1 < VERB_COUNT && slice_equal(rows[verb + 1].info.word, word);
 }
 
@@ -162,7 +161,7 @@ refuse_arity(enum verb verb, struct reply *error)
 	return -1;
 }
 
-/* named: the argument in front of the subcommand, or NULL */
+/* named: the argument before the subcommand, or NULL */
 static int
 read_arguments(const struct row *row, const struct slice *named, struct command *out, struct reply *error)
 {
@@ -174,7 +173,7 @@ read_arguments(const struct row *row, const struct slice *named, struct command 
 	for (; i < 2 && at < out->argc && row->positional[i] != FIELD_NONE; i++) {
 		ptrdiff_t took;
 
-		/* What is optional gives way to the options behind it. */
+		/* An optional argument is absent if an option is in its place. */
 		if (i == 1 && at >= (size_t)row->info.min && option_is(out->verb, out->argv[at]))
 			break;
 		took = option_read(row->positional[i], out->argv + at, out->argc - at, out, error);
@@ -187,7 +186,7 @@ read_arguments(const struct row *row, const struct slice *named, struct command 
 	return option_parse(out->argv + at, out->argc - at, out, error);
 }
 
-/* How many of how many permits; LIMIT is what makes it a semaphore. */
+/* Checks PERMITS against LIMIT, which makes the name a semaphore. */
 static int
 check_permits(struct command *c, struct reply *error)
 {
@@ -213,7 +212,7 @@ check_permits(struct command *c, struct reply *error)
 	return 0;
 }
 
-/* What single values cannot say. */
+/* Checks values against each other. */
 static int
 check_together(struct command *c, struct reply *error)
 {

@@ -1,5 +1,5 @@
 /*
- * composer: see the header. Called by connections for every answer; copies bytes, knows no command.
+ * composer: see the header. Called by connections for every answer. It copies bytes and knows no commands.
  */
 #include "proto/composer.h"
 
@@ -46,7 +46,7 @@ reply_write_flag(struct buffer *b, int version, bool yes)
 		reply_write_int(b, yes);
 }
 
-/* In one piece, so that a full buffer never holds half of it. */
+/* Written in one piece, so that a full buffer never contains half of it. */
 static void
 write_line(struct buffer *b, char type, struct slice word, struct slice text)
 {

@@ -9,7 +9,7 @@
 
 #include <assert.h>
 
-/* Printable characters of the first and, through utf8, all other planes; else 0. */
+/* The length of a printable character: ASCII, or UTF-8 of any plane; else 0. */
 size_t
 escape_printable(const char *p, size_t n)
 {
@@ -18,7 +18,7 @@ escape_printable(const char *p, size_t n)
 
 	if (length == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0))
 		return 0;
-	/* Line and paragraph separators, and marks that turn the direction of what is around them. */
+	/* Line and paragraph separators, and marks that change the direction of text. */
 	if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f ||
 		c == 0x061c)
 		return 0;
@@ -44,8 +44,8 @@ escape_byte(char *out, unsigned char byte)
 	return 4;
 }
 
-/* One step: *from and *length are what to write for the first characters of text. Returns how many bytes of
- * text that stands for. escaped has room for ESCAPE_BYTE_MAX bytes. */
+/* One step: sets *from and *length to the output for the first characters of text, and returns how many bytes
+ * of text these are. escaped has room for ESCAPE_BYTE_MAX bytes. */
 static size_t
 escape_step(struct slice text, enum escape_style style, char *escaped, const char **from, size_t *length)
 {
@@ -101,7 +101,7 @@ escape_length(struct slice text, enum escape_style style)
 	return n;
 }
 
-/* Reads the escape after the backslash at p; returns how many bytes it took, 0 when it is none. */
+/* Reads the escape after the backslash at p; returns its length, 0: not an escape. */
 static size_t
 undo_one(const char *p, size_t n, char *out)
 {

@@ -15,7 +15,7 @@ fields_init(struct fields *f, char *text, size_t room)
 	*f = (struct fields){text, room, 0};
 }
 
-/* Appends, or says that there is no room. */
+/* Appends s; false: no room. */
 static bool
 put(struct fields *f, struct slice s)
 {
@@ -37,7 +37,7 @@ put_quoted(struct fields *f, struct slice value)
 {
 	size_t most = escape_length(value, ESCAPE_QUOTED);
 
-	/* escape_text() would cut, and wants room for its NUL: the closing quote takes that place. */
+	/* escape_text() cuts without room for its NUL. The closing quote takes the place of the NUL. */
 	if (!put(f, SLICE("\"")) || most + 1 > f->room - f->n)
 		return false;
 	f->n += escape_text(f->text + f->n, most + 1, value, ESCAPE_QUOTED);
@@ -73,7 +73,7 @@ fields_int(struct fields *f, const char *key, int64_t value)
 		f->n = mark;
 }
 
-/* Up to the blank, '=' or end. */
+/* Takes the bytes up to a blank, '=' or the end. */
 static struct slice
 take_word(struct slice *line)
 {
@@ -86,7 +86,7 @@ take_word(struct slice *line)
 	return word;
 }
 
-/* From the opening quote to behind the closing one. */
+/* Takes a quoted value, with its quotes. */
 static bool
 take_quoted(struct slice *line, char *scratch, struct slice *value)
 {

@@ -1,14 +1,14 @@
 /*
  * glob: two matchers.
  *
- * glob_match has one point of return only: when a character does not fit, the latest '*' takes one more. An
- * earlier '*' never needs another try, since the latest one can take whatever it could. That keeps the cost
- * at pattern times name, where the usual recursion is exponential in the number of stars.
+ * glob_match() backtracks to one point only: if a character does not match, the latest '*' takes one more. An
+ * earlier '*' never needs another attempt, since the latest one can take the same characters. So the cost is
+ * pattern times name, while the usual recursion is exponential in the number of stars.
  *
- * glob_takes follows all ways through the pattern at once, one bit each: bit i says that what was read of the
- * name fits what stands before the element i. A character moves each bit past its element where that takes
- * it, and leaves it where there is a '*'. Which elements take a character is a row of bits, the same for all
- * characters between two that occur in the pattern: a class.
+ * glob_takes() follows all paths through the pattern at once, with one bit each: bit i says that the
+ * characters read so far match the elements before element i. A character moves a bit past its element if the
+ * element takes it, and also keeps the bit if there is a '*'. The elements that take a character are a row of
+ * bits. It is the same for all characters between two that occur in the pattern: these are a class.
  */
 #include "proto/glob.h"
 
@@ -18,21 +18,22 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Each character of the pattern begins a class, as does the one behind it, and the very first. */
+/* A class begins with each character of the pattern, with the character after each, and with the first one of
+ * all. */
 #define CLASSES_MAX (2 * GLOB_BYTES_MAX + 1)
 #define WORDS_MAX   (GLOB_BYTES_MAX / 64 + 1)
 
 struct glob {
 	size_t elements;
-	size_t words; /* of a row: bits for the elements, and for their end */
+	size_t words; /* of a row: a bit for each element, and one for the end */
 	size_t class_count;
 	uint32_t classes[CLASSES_MAX]; /* their first characters, ascending */
-	uint16_t ascii[128];           /* the classes of these, to be quick */
+	uint16_t ascii[128];           /* the classes of ASCII characters, for speed */
 	uint64_t stars[WORDS_MAX];     /* a '*' before the element, or before the end */
-	uint64_t rows[];               /* of each class: the elements that take it */
+	uint64_t rows[];               /* for each class: the elements that take it */
 };
 
-/* One character, or one byte where it is not UTF-8 (which no code point stands for). */
+/* One character, or one byte if it is not UTF-8 (as a value that is not a code point). */
 static uint32_t
 take(struct slice text, size_t *at)
 {
@@ -47,7 +48,8 @@ take(struct slice text, size_t *at)
 	return c;
 }
 
-/* One character of a set or outside, a backslash undone. False: the pattern ends too early. */
+/* One literal character, inside a set or outside, with a backslash undone. False: the pattern ends too
+ * early. */
 static bool
 take_literal(struct slice pattern, size_t *at, uint32_t *c)
 {
@@ -92,7 +94,7 @@ take_set(struct slice pattern, size_t *at, uint32_t c, bool *hit)
 	return true;
 }
 
-/* Reads one element other than '*'; *hit says whether it stands for c. False: malformed. */
+/* Reads one element other than '*'; *hit says whether it matches c. False: malformed. */
 static bool
 take_element(struct slice pattern, size_t *at, uint32_t c, bool *hit)
 {
@@ -135,8 +137,8 @@ glob_match(struct slice pattern, struct slice name)
 {
 	size_t at = 0;
 	size_t seen = 0;
-	size_t star = SIZE_MAX; /* just behind the latest '*'; SIZE_MAX: none yet */
-	size_t taken = 0;       /* how far into the name it has gone */
+	size_t star = SIZE_MAX; /* directly after the latest '*'; SIZE_MAX: none yet */
+	size_t taken = 0;       /* how far into the name the latest '*' reaches */
 
 	if (glob_check(pattern) != NULL)
 		return false;
@@ -145,7 +147,7 @@ glob_match(struct slice pattern, struct slice name)
 			star = ++at;
 			taken = seen;
 			if (at == pattern.n)
-				return true; /* it takes the rest */
+				return true; /* the '*' takes the rest */
 			continue;
 		}
 		if (at < pattern.n && seen < name.n) {
@@ -213,7 +215,7 @@ find_class(const struct glob *glob, uint32_t c)
 	return low;
 }
 
-/* Which elements take the class; notes stars and counts elements by the way. */
+/* Finds the elements that take the class. Also records stars and counts elements. */
 static void
 read_row(struct glob *glob, struct slice pattern, size_t class)
 {

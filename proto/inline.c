@@ -1,6 +1,6 @@
 /*
- * inline: one reader for both passes; the first one counts and finds faults, the second one, which cannot
- * fail, writes. An argument never grows by being undone, so it is written where it was read.
+ * inline: one reader for two passes: the first pass counts arguments and finds errors, the second pass writes
+ * and cannot fail. Unescaping never lengthens an argument, so it is written in place.
  */
 #include "proto/inline.h"
 
@@ -29,7 +29,7 @@ put(struct reader *r, char c)
 		*r->to++ = c;
 }
 
-/* What \c stands for inside "...". */
+/* The value of \c inside "...". */
 static char
 undo_letter(char c)
 {
@@ -40,7 +40,7 @@ undo_letter(char c)
 	return found == NULL ? c : to[found - from];
 }
 
-/* A backslash inside "..." and what follows it; at least one byte does. */
+/* Reads a backslash inside "..." and its escape, which has at least one byte. */
 static void
 read_escape(struct reader *r)
 {
@@ -56,7 +56,7 @@ read_escape(struct reader *r)
 	r->at += 2;
 }
 
-/* From the opening quote to behind the closing one. False: there is none, or no blank follows. */
+/* Reads a quoted argument. False: no closing quote, or no blank after it. */
 static bool
 read_quoted(struct reader *r)
 {
@@ -80,7 +80,7 @@ read_quoted(struct reader *r)
 	return r->at == r->end || is_blank(*r->at);
 }
 
-/* One argument; the reader stands on its first character. */
+/* Reads one argument; the reader is at its first character. */
 static bool
 read_argument(struct reader *r)
 {

@@ -1,6 +1,6 @@
 /*
- * name: the rules for texts that clients choose. Called by the command parser; the same rules hold wherever a
- * name enters, so that nothing behind the parser has to ask again.
+ * name: the rules for texts that clients choose. Called by the command parser for every name, so that no code
+ * after the parser has to check again.
  */
 #include "proto/name.h"
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* So many bytes in front are visible characters of ASCII for certain. Eight are looked at together. */
+/* A number of leading bytes that are certainly visible ASCII characters. Checks eight at a time. */
 static size_t
 plain_bytes(struct slice text)
 {
@@ -34,7 +34,7 @@ check_characters(struct slice text, bool spaces)
 		uint32_t c;
 		size_t step;
 
-		/* As nearly all are. */
+		/* The common case. */
 		if (text.p[i] > ' ' && text.p[i] < 0x7f) {
 			i++;
 			continue;

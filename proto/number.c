@@ -1,5 +1,5 @@
 /*
- * number: parses and prints int64_t in decimal. Used wherever a length, a count or a value crosses the wire.
+ * number: parses and prints int64_t in decimal, for each length, count or value on the wire.
  */
 #include "proto/number.h"
 
@@ -21,7 +21,7 @@ number_parse(struct slice text, int64_t min, int64_t max, int64_t *out)
 
 		if (digit < 0 || digit > 9)
 			return false;
-		/* Counted downwards: the smallest number has no positive twin. */
+		/* Counts downwards, because INT64_MIN has no positive counterpart. */
 		if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, digit, &value))
 			return false;
 	}

@@ -1,6 +1,6 @@
 /*
- * option: one reader per kind of value, one row per value, one row per option (option.def). A new option is a
- * new row; only a new kind of value is new code.
+ * option: one reader for each kind of value, one row for each value, and one row for each option
+ * (option.def). A new option needs only a row; a new kind of value needs code.
  */
 #include "proto/option.h"
 
@@ -22,7 +22,7 @@ struct field {
 	const char *label;
 };
 
-/* Enough of a stranger's word to recognise it in an error. */
+/* Enough of an unknown word to recognise it in an error. */
 #define QUOTE_MAX 80
 
 struct quote {
@@ -38,7 +38,7 @@ quote_of(struct slice word)
 	return q;
 }
 
-/* ASCII only, whatever the locale; the first byte decides nearly always. */
+/* ASCII only, independent of the locale. Nearly always the first byte decides. */
 bool
 option_word_is(struct slice word, struct slice given)
 {
@@ -50,7 +50,7 @@ option_word_is(struct slice word, struct slice given)
 
 		if (a == b)
 			continue;
-		/* Letters of either case differ in this bit alone, but so do other pairs. */
+		/* The two cases of a letter differ only in this bit, but so do other pairs of characters. */
 		if ((a ^ b) != 0x20 || (a | 0x20) < 'a' || (a | 0x20) > 'z')
 			return false;
 	}
@@ -126,7 +126,7 @@ read_secret(
 		*(struct slice *)member(f, out) = args[0];
 		return 0;
 	}
-	/* Not quoted: it may be a secret, one typed wrong. */
+	/* Not quoted, because it may be a mistyped secret. */
 	reply_error(error, CODE_ERR, "bad %s: use what SESSION SECRET answered", f->label);
 	return -1;
 }
@@ -142,7 +142,7 @@ read_glob(const struct field *f, const struct slice *args, size_t n, struct comm
 	return keep_checked(f, args[0], fault, out, error);
 }
 
-/* A count, and that many names behind it. */
+/* A count, followed by that many names. */
 static int
 read_names(
 	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
@@ -304,7 +304,7 @@ read_switch(
 	return -1;
 }
 
-/* Redis knows it, and whatever it says changes nothing here. */
+/* A Redis option without a meaning here. */
 static int
 read_nothing(
 	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
@@ -337,14 +337,14 @@ static const struct option {
 
 #define OPTION_COUNT (sizeof(options) / sizeof(*options))
 
-/* The verbs that have any, */
+/* The verbs that have options. */
 static const uint64_t options_known = 0
 #define OPTION(word, field, verbs, required, syntax, summary) | (verbs)
 #include "proto/option.def"
 #undef OPTION
 	;
 
-/* and those that cannot do without one. */
+/* The verbs that require an option. */
 static const uint64_t options_required = 0
 #define OPTION(word, field, verbs, required, syntax, summary) | (required)
 #include "proto/option.def"
@@ -369,7 +369,7 @@ option_read(enum field_id id, const struct slice *args, size_t n, struct command
 	assert(id != FIELD_NONE && n >= 1);
 	if (f->read(f, args, take, out, error) != 0)
 		return -1;
-	/* A list says itself how long it is. */
+	/* A list begins with its length. */
 	return id == FIELD_NAMES ? (ptrdiff_t)out->name_count + 1 : (ptrdiff_t)take;
 }
 
@@ -409,7 +409,7 @@ refuse_unknown(const struct command *c, struct slice word, struct reply *error)
 	return -1;
 }
 
-/* One option and its value; returns how many arguments it took, or -1. */
+/* Reads one option and its value; returns how many arguments it used, or -1. */
 static ptrdiff_t
 read_option(const struct slice *args, size_t n, uint64_t *seen, struct command *out, struct reply *error)
 {
@@ -418,7 +418,7 @@ read_option(const struct slice *args, size_t n, uint64_t *seen, struct command *
 
 	if (i == OPTION_COUNT)
 		return refuse_unknown(out, args[0], error);
-	/* Redis takes several of this one alone. */
+	/* Redis allows only this option several times. */
 	if ((*seen >> i & 1) && options[i].field != FIELD_PREFIX) {
 		reply_error(error, CODE_ERR, "%s is given twice", options[i].info.word.p);
 		return -1;

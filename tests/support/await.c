@@ -1,5 +1,5 @@
 /*
- * await: turns a libevent loop from a test, with a limit. Used by suites only.
+ * await: runs a libevent loop from a test, with a limit. Used by suites only.
  */
 #include "tests/support/await.h"
 

@@ -121,7 +121,7 @@ blackhole_open(int fds[8], bool full)
 	must(bind(fds[0], (struct sockaddr *)&address, sizeof address) == 0, "bind");
 	must(listen(fds[0], full ? 0 : 16) == 0, "listen");
 	must(getsockname(fds[0], (struct sockaddr *)&address, &size) == 0, "getsockname");
-	/* A queue of length 0 still takes a connection or two; these here fill it. */
+	/* A queue of length 0 still accepts a connection or two; these fill it. */
 	for (i = 1; full && i < 8; i++) {
 		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		must(connect(fds[i], (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS,

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define READY       "eady to accept connections" /* "The server is now ready ..." and "Ready ..." */
-#define START_TRIES 5                            /* somebody may take the free port before the server does */
+#define START_TRIES 5 /* another process may take the free port before the server does */
 
 __attribute__((format(printf, 1, 2), noreturn)) static void
 give_up(const char *format, ...)
@@ -116,7 +116,7 @@ server_try(struct redis_server *server, const char *word, const char *other, cha
 		server_exec(server, ends[1], parent);
 	close(ends[1]);
 	server->log = ends[0];
-	/* The log is never read again: the pipe has to hold whatever else it says. */
+	/* The log is not read again, so the pipe needs room for the rest of it. */
 	fcntl(server->log, F_SETPIPE_SZ, 1 << 20);
 	if (server_await(server, word, other, said, size))
 		return true;

@@ -140,7 +140,7 @@ rig_say(int fd, const char *text)
 	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* Turns until the client has heard n bytes or, with n == 0, the end. */
+/* Runs the loop until the client has received n bytes or, with n == 0, the end of the stream. */
 const char *
 rig_hear(int fd, size_t n)
 {
@@ -185,7 +185,7 @@ rig_ask(int fd, const char *request, const char *answer)
 	ck_assert_str_eq(rig_hear(fd, strlen(answer)), answer);
 }
 
-/* The answer begins so; all of its line is taken. */
+/* Expects an answer that begins with `begins`; returns its line. */
 const char *
 rig_ask_line(int fd, const char *request, const char *begins)
 {
@@ -196,7 +196,7 @@ rig_ask_line(int fd, const char *request, const char *begins)
 	return line;
 }
 
-/* All up to the line that ends so. */
+/* All bytes up to the line that ends with `last`. */
 const char *
 rig_hear_until(int fd, const char *last)
 {
@@ -217,7 +217,7 @@ rig_hello3(int fd)
 	rig_hear_until(fd, "modules\r\n*0\r\n");
 }
 
-/* A bulk string, without its header. */
+/* Returns the bulk string of the answer, without its header. */
 const char *
 rig_ask_bulk(int fd, const char *request)
 {
@@ -227,7 +227,7 @@ rig_ask_bulk(int fd, const char *request)
 	return rig.heard;
 }
 
-/* Whatever was said before has arrived. */
+/* Returns when all requests that were sent before have been handled. */
 void
 rig_sync_all(void)
 {

@@ -133,7 +133,7 @@ attempt_note(struct story *w, uint64_t attempt)
 	w->attempts[count] = attempt;
 }
 
-/* The attempt of this count, or what is one already. */
+/* The attempt with this number in the story; any other value is an attempt already. */
 static uint64_t
 attempt_of(const struct story *w, uint64_t count)
 {
@@ -205,7 +205,7 @@ step(struct story *w, const struct event *event)
 	return w->trace;
 }
 
-/* As an answer to the last greeting says it, which is not in the story. */
+/* Registers the daemon, by an answer to the last greeting that is not in the story. */
 static void
 registered(struct story *w)
 {
@@ -303,7 +303,7 @@ agree(struct story *w, struct vote *vote)
 	vote->agreement = AGREEMENT_AGREED;
 }
 
-/* All daemons would take what this one would. */
+/* All daemons accept the same longest lease as this one. */
 static void
 terms(const struct story *w, struct vote *vote)
 {

@@ -27,7 +27,7 @@ remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 	return -1;
 }
 
-/* A server that is just being killed may still create a file: then once more. */
+/* A server that is being killed may still create a file: then removes the tree again. */
 static void
 remove_tree(const char *path)
 {

@@ -1,6 +1,6 @@
 /*
- * transcript: plays a connection, piece by piece, and writes down what comes out. Used by suites and fuzzers
- * only.
+ * transcript: feeds bytes piece by piece, as a connection would, and records the results. Used by suites and
+ * fuzzers only.
  */
 #include "tests/support/transcript.h"
 
@@ -16,7 +16,7 @@ struct pace {
 	unsigned state;
 };
 
-/* How many of the bytes that are left arrive next. */
+/* How many of the remaining bytes arrive next. */
 static size_t
 pace_next(struct pace *p, size_t left)
 {
@@ -44,7 +44,7 @@ print_quoted(FILE *to, struct slice text)
 	free(escaped);
 }
 
-/* What is unread, in a block of its own. */
+/* The unread bytes, in a block of exactly their size. */
 static char *
 copy_exactly(const char *from, size_t n)
 {
