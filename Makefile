@@ -3,8 +3,8 @@
 #   O=DIR      where to build (default: build)
 #   SAN=LIST   sanitizers, e.g. SAN=address,undefined
 #   CC=clang   the other compiler; both must build without a warning
-#   LTO=yes    optimizes the daemon once more as a whole: it takes a fifteenth less CPU, and longer to build.
-#              `make install`, `make deb` and `make bench` do so, in $(O)/release
+#   LTO=yes    link-time optimization of the daemon: a fifteenth less CPU, and a longer build.
+#              `make install`, `make deb` and `make bench` use it, in $(O)/release
 #   V=1        show every command
 
 O       ?= build
@@ -13,7 +13,7 @@ prefix  ?= /usr
 DESTDIR ?=
 VERSION := 0.1.0
 
-# One line for each file made; the whole command with V=1.
+# Prints one line for each file that is made; with V=1 the whole command.
 Q   := $(if $(V),,@)
 say  = $(if $(V),,@printf '%-5s %s\n' $(1) $@)
 
@@ -24,9 +24,9 @@ ALL_CFLAGS  = -std=c11 -D_GNU_SOURCE $(WARN) -fstack-protector-strong $(CFLAGS) 
 ALL_LDFLAGS = $(LDFLAGS) -Wl,-z,relro,-z,now $(SAN_FLAGS) $(LTO_LINK)
 SAN_FLAGS   = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 
-# The daemon is many small files, and much of what a request costs is the way between them, through caches that are cold
-# whenever somebody wakes it up: what is installed is optimized once more as a whole. Its objects can also be linked
-# without that, as all tests do. Not where a compiler cannot, and not where each line has to stay what it is.
+# The daemon has many small files, and calls between them, with cold caches after each wake-up, are a large part of a
+# request's cost. So the installed daemon is built with link-time optimization. The same objects can be linked without it,
+# as all tests do. It is off if the compiler does not support it, and where code must stay at its source line.
 LTO       ?=
 LTO_TRY   := -flto=auto -ffat-lto-objects
 LTO_CAN    = $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(LTO_TRY) -x c -o /dev/null - 2>/dev/null && echo yes)
@@ -42,7 +42,7 @@ LUA         := $(shell for name in lua5.1 lua-5.1; do ! pkg-config --exists $$na
 LUA_CFLAGS  := $(if $(LUA),$(shell pkg-config --cflags $(LUA)))
 LUA_LIBS    := $(if $(LUA),$(shell pkg-config --libs $(LUA)))
 
-# One library per program part, so that a test links what it tests and nothing is listed by hand.
+# One library for each part of the programs, so that a test links what it tests and no list of files is needed.
 CORE_SRC   := $(sort $(wildcard daemon/core/*.c))
 PROTO_SRC  := $(sort $(wildcard proto/*.c))
 BASE_SRC   := $(sort $(wildcard daemon/base/*.c))
@@ -103,7 +103,7 @@ $(O)/tests/%: $(O)/obj/tests/%.o $(O)/libsupport.a $(O)/libclient.a $(O)/libhold
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(DAEMON_LIBS) $(CLIENT_LIBS) $(LUA_LIBS)
 
-# Where a test lets allocations fail.
+# For tests that let allocations fail.
 $(O)/tests/check_reserve: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=core_step
 
 $(O)/tests/sim/holdfast-sim: $(O)/obj/tests/sim/main.o $(O)/libsupport.a $(O)/libholdfastd.a
@@ -117,8 +117,8 @@ $(O)/tests/model/holdfast-model: $(call obj,$(MODEL_SRC))
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 # --- tests ------------------------------------------------------------------------------------------------
-# tests/run counts single tests and prints the closing line. The core is compiled once more, plain, for the
-# check of its purity: sanitizers and fortification add calls of their own.
+# tests/run counts single tests and prints the closing line. The core is compiled a second time, without sanitizers and
+# fortification, for the check of its purity, because these add calls of their own.
 E2E   := $(sort $(wildcard tests/e2e/check_*))
 JOBS  ?= $(shell nproc)
 MODEL := $(O)/tests/model/holdfast-model
@@ -135,8 +135,8 @@ $(O)/plain/%.o: %.c
 	$(call say,PURE)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 -D_GNU_SOURCE -O2 -U_FORTIFY_SOURCE -MMD -MP -c -o $@ $<
 
-# A clock to be stepped, memory that runs out, and chance that repeats itself, preloaded into real servers and daemons; they must not carry the
-# sanitizers of what they shim.
+# Libraries that are preloaded into real servers and daemons: a clock that can be stepped, memory that runs out, and
+# random numbers that repeat. They must not be built with sanitizers, which the program under test may have.
 SHIM := $(O)/tests/shim/clock.so $(O)/tests/shim/memory.so $(O)/tests/shim/random.so
 
 $(SHIM): $(O)/%.so: %.c
@@ -144,7 +144,7 @@ $(SHIM): $(O)/%.so: %.c
 	$(call say,LD)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $<
 
-# Programs of the bench; they measure from outside and link nothing of ours.
+# Programs of the bench. They measure from outside and link none of our code.
 BENCH   := $(addprefix $(O)/bench/,load rival hold delay bare)
 
 $(O)/bench/load: $(call obj,$(addprefix tests/bench/,load.c dial.c judge.c request.c samples.c tally.c usage.c))
@@ -157,65 +157,65 @@ $(BENCH):
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -levent_core
 
-check: all $(SHIM) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line is the sum
+check: all $(SHIM) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line has the totals
 	@tests/run -j $(JOBS) -t 900 -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(MODEL) $(E2E)
 
-check-unit: $(CHECKS) ## run the Check suites alone
+check-unit: $(CHECKS) ## run only the Check suites
 	@tests/run -j $(JOBS) $(CHECKS)
 
-check-e2e: all $(SHIM) $(BENCH) ## run the tests against a real redis-server alone
+check-e2e: all $(SHIM) $(BENCH) ## run only the tests against a real redis-server
 	@tests/run -j $(JOBS) $(E2E)
 
-check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the include table, the core's purity, that there are no globals, and that mutants fit
+check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the layers of #includes, the core's purity, that no object has globals, and that mutants apply
 	@tests/run -j $(JOBS) $(HOUSE)
 
-# T=check_core: a suite. T=check_locks.py, or T="check_locks.py one_scene": scenes against a real server.
-test: $(if $(filter check_%.py,$(T)),all $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))) ## run one suite, or one file of scenes: T=check_core, T="check_locks.py test_loss_before_lock"
+# T=check_core runs a suite. T=check_locks.py, or T="check_locks.py one_scene", runs scenes against a real server.
+test: $(if $(filter check_%.py,$(T)),all $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))) ## run one suite, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
 	@$(if $(T),tests/run -v -j 1 "$(if $(filter check_%.py,$(T)),tests/e2e/$(T),$(O)/tests/$(T))",echo 'make test T=check_core, or T=check_locks.py' >&2; exit 2)
 
-measure-house: ## count lines, files, nouns and flags [BESIDE="ROOT...": of other source trees, too]
+measure-house: ## count lines, files, nouns and flags [BESIDE="ROOT...": also of other source trees]
 	@tests/measure-house $(if $(BESIDE),--beside $(BESIDE))
 
 SEEDS ?= 2000
 
-sim: $(O)/tests/sim/holdfast-sim ## simulate SEEDS worlds of daemons, clients and failing masters (2000; MASTERS=3|5 or SENTINEL=1, else one)
+sim: $(O)/tests/sim/holdfast-sim ## simulate SEEDS worlds (2000) of daemons, clients and failing masters; MASTERS=3|5 or SENTINEL=1, default one master
 	@$< --seeds 1..$(SEEDS) --jobs $(JOBS) $(if $(SENTINEL),--masters sentinel,$(if $(MASTERS),--masters $(MASTERS)))
 
-# A greater depth allows more of everything, and takes far longer. SHOW=1 prints how each wrong variant breaks its
-# promise, step by step; ONLY=tokens or ONLY='tokens/count up' explores that alone.
+# A greater DEPTH allows more parties and steps, and takes far longer. SHOW=1 prints step by step how each wrong variant
+# breaks its promise. ONLY=tokens or ONLY='tokens/count up' explores only that part.
 DEPTH ?= 1
 
-model: $(MODEL) ## explore tests/model, the protocol in miniature, to the last state; DEPTH=2 and more widens it
+model: $(MODEL) ## explore every state of tests/model, a small model of the protocol; DEPTH=2 and more widens it
 	@$< --depth $(DEPTH) $(if $(SHOW),--show) $(if $(ONLY),"$(ONLY)")
 
-# How many worlds a planted bug may survive.
+# In how many worlds a planted bug may remain undetected.
 MUTANT_SEEDS ?= 3000
 
-mutants: $(O)/tests/sim/holdfast-sim ## break each rule of the lock in a copy of the sources; the simulator or a suite must notice
+mutants: $(O)/tests/sim/holdfast-sim ## plant each bug of mutants.def in a copy of the sources; the simulator or a suite must detect it
 	@tests/sim/mutants $(MUTANT_SEEDS) $(JOBS)
 
-interop: all ## prove the daemon with the Redis client libraries as they come; what is missing is fetched, or skipped
+interop: all ## test the daemon with unmodified Redis client libraries; missing ones are fetched, or skipped
 	@tests/interop/run
 
-rivals: all ## prove that locks of Redisson, redsync, node-redlock and redis-py exclude ours, and ours theirs (ROUNDS=n)
+rivals: all ## test that locks of Redisson, redsync, node-redlock and redis-py exclude ours, and ours theirs (ROUNDS=n)
 	@$(if $(ROUNDS),ROUNDS=$(ROUNDS)) tests/interop/rivals/run
 
-# Here times are judged as well, so it wants a machine of its own.
+# This test also checks times, so it needs a machine of its own.
 SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network crowd flush kinds latch multi) tests/e2e/depth.py
 
-soak: all ## 100,000 increments by three daemons, how long things take, and ten minutes of random faults
+soak: all ## run 100,000 increments over three daemons, check times, and run ten minutes of random faults
 	@HOLDFAST_MEASURE=1 HOLDFAST_SOAK=100000 tests/run -v -j 1 -t 1200 $(SOAK) "tests/e2e/soak.py 600"
 
-# Without SEED one is drawn, and printed. SENTINEL=1: a master with two replicas that three sentinels fail over.
-# CHANGE=1: masters are replaced and added meanwhile.
-nemesis: all $(SHIM) ## SECONDS of faults with MASTERS real masters [CHANGE=1] or SENTINEL=1, 3 daemons and 64 clients of all kinds (600, 3; SEED= repeats)
+# Without SEED a random seed is used, and printed. SENTINEL=1: a master with two replicas, which three sentinels fail over.
+# CHANGE=1: masters are replaced and added during the faults.
+nemesis: all $(SHIM) ## run SECONDS (600) of faults with MASTERS (3) real masters [CHANGE=1] or SENTINEL=1, 3 daemons and 64 clients; SEED= repeats a run
 	@tests/e2e/nemesis.py $(if $(SENTINEL),--sentinel,--masters $(or $(MASTERS),3)) $(if $(CHANGE),--change) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
 		$(if $(filter command environment,$(origin SECONDS)),--seconds $(SECONDS)) $(NEMESIS)
 
-bench: ## compare with a bare loop, Redis itself and others; slices of SECONDS (default 1), PARTS=...
+bench: ## compare the speed with a bare loop, Redis itself and others; slices of SECONDS (default 1), PARTS=...
 	@$(MAKE) O=$(RELEASE) LTO=yes FIGURES=$(O)/bench.json bench-run
 
-bench-quick: ## the same in under 50 s: ratios alone, and which goals hold
+bench-quick: ## run the bench in under 50 s: only ratios, and which goals are met
 	@$(MAKE) O=$(RELEASE) LTO=yes FIGURES=$(O)/bench-quick.json QUICK=--quick bench-run
 
 bench-run: all $(BENCH)
@@ -224,7 +224,7 @@ bench-run: all $(BENCH)
 asan: ## run every test under the address and undefined behaviour sanitizers
 	$(MAKE) O=$(O)/asan SAN=address,undefined CFLAGS='-O1 -g' check
 
-# Each tests/fuzz/fuzz_NOUN.c is a libFuzzer target; tests/fuzz/corpus/NOUN is where it begins.
+# Each tests/fuzz/fuzz_NOUN.c is a libFuzzer target that starts from tests/fuzz/corpus/NOUN.
 FUZZ_SECONDS ?= 60
 FUZZERS := $(patsubst tests/%.c,$(O)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 $(FUZZERS): LDFLAGS += -fsanitize=fuzzer
@@ -232,7 +232,7 @@ $(FUZZERS): LDFLAGS += -fsanitize=fuzzer
 fuzz: need-clang ## fuzz every parser for FUZZ_SECONDS each (default 60)
 	$(MAKE) O=$(O)/fuzz CC=clang SAN=fuzzer-no-link,address,undefined CFLAGS='-O1 -g' fuzz-run
 
-# libFuzzer is a package of its own: a program that needs it shows whether it is there.
+# libFuzzer is a separate package: linking a small program shows whether it is installed.
 need-clang:
 	@printf 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n) { return !p && n; }' | \
 	clang -x c -fsanitize=fuzzer,address,undefined -o /dev/null - 2>/dev/null || { \
@@ -245,12 +245,12 @@ fuzz-run: $(FUZZERS)
 		$$fuzzer -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -artifact_prefix=$$found- \
 			$$found $$seeds 2>$$found.log || { tail -50 $$found.log; exit 1; }; done
 
-cover: ## run every test and show how much of each source ran
+cover: ## run every test and show the line coverage of each source
 	@rm -rf $(O)/cover
 	$(MAKE) O=$(O)/cover CFLAGS='-O0 -g --coverage -fprofile-update=atomic' LDFLAGS=--coverage check
 	@tests/cover $(O)/cover/obj
 
-# --- the look of the sources ------------------------------------------------------------------------------
+# --- the format of the sources ----------------------------------------------------------------------------
 ROOMS   := proto conf daemon client tests
 C_FILES := $(sort $(shell find $(ROOMS) -name '*.c'))
 HEADERS := $(sort $(shell find $(ROOMS) -name '*.h' -o -name '*.def'))
@@ -273,8 +273,8 @@ lint-format: need-format
 
 lint-tidy: $(patsubst %.c,$(O)/tidy/%.ok,$(C_FILES))
 
-# The list macros are read from their headers. Off: a null pointer constant without a cast, which POSIX allows,
-# and an order of evaluation that designated initializers do have (the compilers' own check stays).
+# cppcheck reads the list macros from their headers. Disabled: a null pointer constant without a cast, which POSIX allows,
+# and the order of evaluation in designated initializers (the compilers' own check remains).
 lint-cppcheck:
 	@cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability --inline-suppr \
 		--suppress=missingIncludeSystem --suppress=varFuncNullUB --suppress=unknownEvaluationOrder \
@@ -286,7 +286,7 @@ $(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy
 	@$(TIDY) --quiet $< -- $(CPPFLAGS) $(LUA_CFLAGS) -std=c11 -D_GNU_SOURCE 2>$@.err || { cat $@.err; exit 1; }
 	@touch $@
 
-# The programs compile against musl, too. Debian has none of their libraries for it, but the headers do for both.
+# The programs also compile against musl. Debian has no musl builds of their libraries, but the headers are the same.
 MUSL_HEADERS := event2 hiredis yaml.h jansson.h jansson_config.h uthash.h utlist.h bsd/sys/queue.h bsd/sys/cdefs.h
 
 lint-musl: $(patsubst %.c,$(O)/musl/%.ok,$(filter-out tests/%,$(C_FILES)))
@@ -314,7 +314,7 @@ sbindir    ?= $(prefix)/sbin
 unitdir    ?= $(prefix)/lib/systemd/system
 docdir     ?= $(prefix)/share/doc/holdfast
 
-# Paths in units and manuals are those of prefix=/usr; another prefix is written in on the way.
+# Units and manuals have the paths of prefix=/usr; the installation replaces them by another prefix.
 install: ## install under DESTDIR and prefix (default /usr)
 	$(MAKE) O=$(RELEASE) LTO=yes all
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(prefix)/bin $(DESTDIR)$(unitdir)
@@ -334,7 +334,7 @@ install: ## install under DESTDIR and prefix (default /usr)
 	install -d $(DESTDIR)$(sysconfdir)/holdfast/holdfast.d
 	install -D -m 644 conf/holdfast.yml $(DESTDIR)$(docdir)/holdfast.yml
 
-# dpkg wants debian/ at the top of the tree, the project keeps it in packaging/: the package is built in a copy.
+# dpkg needs debian/ at the top of the tree, and the project has it in packaging/, so the package is built in a copy.
 DEB := $(O)/deb/holdfast-$(VERSION)
 
 deb: ## build the Debian package into $(O)/deb
@@ -347,7 +347,7 @@ deb: ## build the Debian package into $(O)/deb
 
 SUITES ?= bookworm trixie
 
-prove: ## prove README's commands and the package on clean Debian roots (as root; takes a while)
+prove: ## test README's commands and the package on clean Debian roots (as root; slow)
 	for suite in $(SUITES); do \
 		packaging/prove $$suite commands && packaging/prove $$suite package || exit 1; done
 

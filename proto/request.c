@@ -1,12 +1,12 @@
 /*
- * request: scans, and fills in what it sees; of a request that comes in pieces, once it is complete.
+ * request: scans the bytes and fills struct request; if a request arrives in pieces, once it is complete.
  *
  *     bytes ──▶ scan: is it complete, and where ──▶ fill: where do its ──▶ struct request
  *               does it end? (request_parser            arguments lie?
  *               remembers how far it came)              (cannot fail)
  *
- * Called for every connection with something to read. Never allocates, never logs, never looks at a byte
- * twice while a request trickles in (header lines excepted, which are short).
+ * Called for every connection with something to read. It never allocates or logs. If a request arrives in
+ * small pieces, it reads each byte once, except for header lines, which are short.
  */
 #include "proto/request.h"
 
@@ -26,7 +26,7 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Nearly all headers have one digit or two. False: this one may be another. */
+/* Reads a header of one or two digits, as nearly all are. False: it may have another form. */
 static bool
 read_short(const char *p, size_t n, int64_t *value, size_t *length)
 {
@@ -44,7 +44,7 @@ read_short(const char *p, size_t n, int64_t *value, size_t *length)
 	return true;
 }
 
-/* Any other, whole or not, well-formed or not. */
+/* Reads any other header, which may be incomplete or malformed. */
 static enum header
 read_long(const char *data, size_t n, size_t at, int64_t *value, size_t *next)
 {
@@ -63,7 +63,7 @@ read_long(const char *data, size_t n, size_t at, int64_t *value, size_t *next)
 	return HEADER_WHOLE;
 }
 
-/* A header line at data[at]: its type byte is known. *next: behind its CRLF. */
+/* A header line at data[at], whose type byte is known. *next: the position after its CRLF. */
 static inline enum header
 read_header(const char *data, size_t n, size_t at, int64_t *value, size_t *next)
 {
@@ -83,7 +83,7 @@ refuse_size(const struct request_limits *limits, struct reply *error)
 	return -1;
 }
 
-/* 1: `*n` was read, 0: more, -1: refused. */
+/* Reads `*n`. 1: read, 0: more bytes are needed, -1: refused. */
 static int
 scan_count(struct request_parser *parser, const char *data, size_t n, const struct request_limits *limits,
 	struct reply *error)
@@ -119,8 +119,8 @@ refuse_type(char got, struct reply *error)
 	return -1;
 }
 
-/* One bulk string from parser->seen on, which is *argument for as long as data stays. 1: read, 0: more,
- * -1: refused. */
+/* Reads one bulk string from parser->seen on into *argument, which is valid as long as data is. 1: read, 0:
+ * more bytes are needed, -1: refused. */
 static int
 scan_bulk(struct request_parser *parser, const char *data, size_t n, const struct request_limits *limits,
 	struct slice *argument, struct reply *error)
@@ -156,7 +156,7 @@ scan_bulk(struct request_parser *parser, const char *data, size_t n, const struc
 	return 1;
 }
 
-/* The arguments of an array that was scanned in pieces: every header is known to be well-formed. */
+/* Fills the arguments of an array that was scanned in pieces: every header is known to be well-formed. */
 static void
 fill_array(const char *data, size_t n, struct request *out)
 {
@@ -180,7 +180,8 @@ static ssize_t
 parse_array(struct request_parser *parser, const char *data, size_t n, const struct request_limits *limits,
 	struct request *out, struct reply *error)
 {
-	bool whole = parser->seen == 0; /* so far: then its arguments are where they were seen */
+	bool whole = parser->seen ==
+		     0; /* scanned in one piece so far, so that the arguments are at their final place */
 	ssize_t consumed;
 	size_t argc = 0;
 
