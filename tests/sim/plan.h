@@ -26,14 +26,14 @@
 	FAULT(SPLIT, "split")         /* the network falls into two halves */                                \
 	FAULT(SLOW, "slow")           /* messages take long */                                               \
 	FAULT(MESSAGES, "messages")   /* wake-ups are lost */                                                \
-	FAULT(PAUSE, "pause")         /* a daemon stands still */                                            \
+	FAULT(PAUSE, "pause")         /* a daemon is paused */                                               \
 	FAULT(STUN, "stun")           /* its host does, and its clock */                                     \
 	FAULT(CRASH, "crash")         /* a daemon dies and comes back as another */                          \
 	FAULT(DRAIN, "drain")         /* a daemon is told to stop */                                         \
 	FAULT(RELOAD, "reload")       /* a daemon reads other rules */                                       \
 	FAULT(CLONE, "clone")         /* a copy of a daemon, made while it runs, begins elsewhere */         \
 	FAULT(WALL, "wall")           /* a daemon's wall clock is set */                                     \
-	FAULT(STOP, "stop")           /* a master stands still, and goes on with what it was sent */         \
+	FAULT(STOP, "stop")           /* a master is paused, then runs what it was sent */                   \
 	FAULT(EMPTY, "empty")         /* it restarts without data */                                         \
 	FAULT(STALE, "stale")         /* with old data */                                                    \
 	FAULT(WHOLE, "whole")         /* with all data */                                                    \
@@ -52,7 +52,7 @@
 	FAULT(BACK, "back")           /* or back */                                                          \
 	FAULT(LEAP, "leap")           /* that of one, or of a few of many, leaps by up to an hour */         \
 	FAULT(FAST, "fast")           /* it runs fast for a while, by more than J a lease */                 \
-	FAULT(DELETE, "delete")       /* somebody deletes a lease's key */                                   \
+	FAULT(DELETE, "delete")       /* a program deletes a lease's key */                                  \
 	FAULT(OVERWRITE, "overwrite") /* or writes over it */                                                \
 	FAULT(KIND, "kind")           /* with something of another type */                                   \
 	/* With sentinels: */                                                                                \
