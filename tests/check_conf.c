@@ -411,6 +411,7 @@ END_TEST
 
 START_TEST(a_master_is_a_url)
 {
+	char text[160];
 	struct conf *conf = good("masters: [ 'redis://us%40er:p%3aw@[fd00::1]' ]\n");
 
 	ck_assert_str_eq(conf->masters[0].url.address.host, "fd00::1");
@@ -443,6 +444,13 @@ START_TEST(a_master_is_a_url)
 		"f.yml:1:12: masters[0].url: the URL has no database number from 0 to 15 after db=; ");
 	bad("masters: [ 'redis://%zz@h' ]\n", "f.yml:1:12: masters[0].url: the URL has a user or password");
 	bad("masters: [ 'unix://relative' ]\n", "f.yml:1:12: masters[0].url: the URL names no absolute path");
+	memset(text, 0, sizeof text);
+	strcpy(text, "masters: [ 'unix:///");
+	memset(text + strlen(text), 'p', 105);
+	strcat(text, "' ]\n");
+	conf_free(good(text));
+	strcpy(text + strlen(text) - 4, "p' ]\n");
+	bad(text, "f.yml:1:12: masters[0].url: the URL names no absolute path of at most 106 bytes");
 	bad("masters: [ 'unix:///s?password=x' ]\n",
 		"f.yml:1:12: masters[0].url: the URL has an option other");
 	bad("masters: [ { password-env: A } ]\n", "f.yml:1:12: masters: an item without url");

@@ -12,7 +12,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -826,22 +825,27 @@ START_TEST(a_master_that_hangs_up_at_once_is_not_hammered)
 }
 END_TEST
 
-START_TEST(a_write_to_a_closed_socket_does_not_kill)
+START_TEST(what_was_said_before_a_write_failed_is_told_first)
 {
 	struct peer_end peer;
 	struct probe probe;
 
-	signal(SIGPIPE, SIG_DFL);
 	probe_init(&probe);
 	peer_init(&peer, probe.base, WELCOME);
 	probe.settings.path = peer.path;
 	probe_begin(&probe);
 	probe_await(&probe, is_up);
+	ck_assert(SEND(&probe, "INCR", "a"));
+	ck_assert(SEND(&probe, "INCR", "b"));
+	link_flush(probe.link);
+	peer_say(&peer, ":1\r\n", 4);
 	peer_hang_up(&peer);
-	ck_assert(SEND(&probe, "GET", "a"));
+	ck_assert(SEND(&probe, "INCR", "c"));
 	link_flush(probe.link);
 	ck_assert_uint_eq(probe.replies, 0); /* no hook from within */
 	probe_await(&probe, is_down);
+	ck_assert_uint_eq(probe.answered, 1);
+	ck_assert_uint_eq(probe.unknown, 1);
 	ck_assert_uint_eq(probe.unsent, 1);
 	probe_done(&probe);
 	peer_done(&peer);
@@ -1152,7 +1156,7 @@ main(void)
 		answers_that_are_not_redis_end_the_connection, an_answer_to_nothing_ends_the_connection,
 		an_endless_answer_ends_the_connection, answers_may_come_in_single_bytes,
 		commands_are_bulk_strings_of_any_bytes, a_master_that_hangs_up_at_once_is_not_hammered,
-		a_write_to_a_closed_socket_does_not_kill, a_link_that_is_freed_says_nothing_any_more,
+		what_was_said_before_a_write_failed_is_told_first, a_link_that_is_freed_says_nothing_any_more,
 		a_link_that_is_broken_by_its_user_connects_again,
 		a_link_without_a_place_waits_until_it_has_one,
 		a_link_that_is_aimed_elsewhere_goes_there_at_once,

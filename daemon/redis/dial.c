@@ -1,14 +1,16 @@
 /*
- * dial: resolves and connects. Called by the link; must never block and never keep a socket it did not hand
- * over.
+ * dial: resolves and connects. Called by the link; must never block: hiredis looks up a name by waiting for
+ * it, so it is given addresses only.
  */
 #include "daemon/redis/dial.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <event2/dns.h>
 #include <event2/event.h>
 #include <event2/util.h>
+#include <fcntl.h>
+#include <hiredis/async.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -16,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #define RESOLV_CONF "/etc/resolv.conf"
 
@@ -39,29 +39,13 @@ struct dial {
 	struct evdns_base *dns; /* made when the first name is asked for */
 	struct lookup *lookup;  /* under way */
 	struct evutil_addrinfo *addresses;
-	struct evutil_addrinfo *current; /* NULL: not connecting over TCP */
+	struct evutil_addrinfo *current; /* handed over last; NULL: none over TCP */
 	unsigned skip;                   /* addresses that did not answer, counted on from the first */
-	struct event *writable;          /* of the socket that connects */
-	int fd;                          /* -1: none */
 };
-
-static void dial_next(struct dial *dial, const char *why);
-
-static void
-dial_clear(struct dial *dial)
-{
-	if (dial->writable)
-		event_free(dial->writable);
-	dial->writable = NULL;
-	if (dial->fd >= 0)
-		close(dial->fd);
-	dial->fd = -1;
-}
 
 static void
 dial_forget(struct dial *dial)
 {
-	dial_clear(dial);
 	if (dial->addresses)
 		evutil_freeaddrinfo(dial->addresses);
 	dial->addresses = NULL;
@@ -72,58 +56,7 @@ static void
 dial_fail(struct dial *dial, const char *why)
 {
 	dial_forget(dial);
-	dial->done(dial->arg, -1, why);
-}
-
-static void
-dial_succeed(struct dial *dial)
-{
-	int fd = dial->fd;
-
-	dial->fd = -1;
-	dial_forget(dial);
-	dial->done(dial->arg, fd, NULL);
-}
-
-/* What connect() says, in words that do not depend on the locale. */
-static const char *
-connect_error(int error)
-{
-	switch (error) {
-	case ECONNREFUSED:
-		return "connection refused";
-	case ETIMEDOUT:
-		return "connection timed out";
-	case ENOENT:
-		return "no such socket";
-	case EACCES:
-		return "permission denied";
-	case EHOSTUNREACH:
-		return "no route to host";
-	case ENETUNREACH:
-		return "network is unreachable";
-	case EMFILE:
-	case ENFILE:
-		return "too many open files";
-	default:
-		return strerror(error);
-	}
-}
-
-static void
-on_writable(evutil_socket_t fd, short what, void *arg)
-{
-	struct dial *dial = arg;
-	int error = 0;
-	socklen_t size = sizeof error;
-
-	(void)what;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
-		error = errno;
-	if (error == 0)
-		dial_succeed(dial);
-	else
-		dial_next(dial, connect_error(error));
+	dial->done(dial->arg, NULL, why);
 }
 
 /* A peer that vanished is noticed by the kernel too, in about 20 s; the link's own limit is shorter. */
@@ -141,44 +74,40 @@ set_options(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unread_ms, sizeof unread_ms);
 }
 
-/* 0: connected or connecting; else an errno, nothing is open. */
-static int
-dial_connect(struct dial *dial, const struct sockaddr *address, socklen_t size)
+/* Hands over a connection to the path or to the address in turn. */
+static void
+dial_connect(struct dial *dial)
 {
-	int error;
+	char host[NI_MAXHOST];
+	redisAsyncContext *redis;
 
-	dial_clear(dial);
-	dial->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (dial->fd < 0)
-		return errno;
-	if (address->sa_family != AF_UNIX)
-		set_options(dial->fd);
-	if (connect(dial->fd, address, size) != 0 && errno != EINPROGRESS) {
-		error = errno;
-		dial_clear(dial);
-		return error;
+	if (dial->path)
+		redis = redisAsyncConnectUnix(dial->path);
+	else if (getnameinfo(dial->current->ai_addr, (socklen_t)dial->current->ai_addrlen, host, sizeof host,
+			 NULL, 0, NI_NUMERICHOST) == 0)
+		redis = redisAsyncConnect(host, dial->port);
+	else
+		redis = NULL;
+	if (!redis) {
+		dial_fail(dial, "out of memory");
+		return;
 	}
-	dial->writable = event_new(dial->base, dial->fd, EV_WRITE, on_writable, dial);
-	if (dial->writable && event_add(dial->writable, NULL) == 0)
-		return 0;
-	dial_clear(dial);
-	return ENOMEM;
+	if (!redis->err) {
+		(void)fcntl(redis->c.fd, F_SETFD, FD_CLOEXEC);
+		if (!dial->path)
+			set_options(redis->c.fd);
+	}
+	dial->done(dial->arg, redis, NULL);
 }
 
-/* The address in turn did not work: the one after it, or the end of the attempt. */
-static void
+void
 dial_next(struct dial *dial, const char *why)
 {
-	int error = 0;
-
-	while (dial->current) {
+	if (dial->current)
 		dial->current = dial->current->ai_next;
-		if (!dial->current)
-			break;
-		error = dial_connect(dial, dial->current->ai_addr, (socklen_t)dial->current->ai_addrlen);
-		if (error == 0)
-			return;
-		why = connect_error(error);
+	if (dial->current) {
+		dial_connect(dial);
+		return;
 	}
 	dial->skip = 0;
 	dial_fail(dial, why);
@@ -189,7 +118,6 @@ dial_addresses(struct dial *dial)
 {
 	struct evutil_addrinfo *address;
 	unsigned count = 0, skip;
-	int error;
 
 	for (address = dial->addresses; address; address = address->ai_next)
 		count++;
@@ -197,9 +125,7 @@ dial_addresses(struct dial *dial)
 	dial->current = dial->addresses;
 	for (skip = dial->skip % count; skip > 0; skip--)
 		dial->current = dial->current->ai_next;
-	error = dial_connect(dial, dial->current->ai_addr, (socklen_t)dial->current->ai_addrlen);
-	if (error != 0)
-		dial_next(dial, connect_error(error));
+	dial_connect(dial);
 }
 
 static void
@@ -280,30 +206,13 @@ dial_numeric(struct dial *dial)
 	return evutil_getaddrinfo(dial->host, port, &hints, &dial->addresses) == 0 && dial->addresses;
 }
 
-static void
-dial_unix(struct dial *dial)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t n = strlen(dial->path);
-	int error;
-
-	if (n >= sizeof address.sun_path) {
-		dial_fail(dial, "path of the socket is too long");
-		return;
-	}
-	memcpy(address.sun_path, dial->path, n);
-	error = dial_connect(dial, (struct sockaddr *)&address, sizeof address);
-	/* A Unix socket whose queue is full says EAGAIN and would not become writable. */
-	if (error != 0)
-		dial_fail(dial, error == EAGAIN ? "its queue of connections is full" : connect_error(error));
-}
-
 void
 dial_start(struct dial *dial)
 {
-	dial_stop(dial);
+	assert(!dial->lookup);
+	dial_forget(dial);
 	if (dial->path)
-		dial_unix(dial);
+		dial_connect(dial);
 	else if (dial_numeric(dial))
 		dial_addresses(dial);
 	else
@@ -352,7 +261,6 @@ dial_new(struct event_base *base, const char *host, uint16_t port, const char *p
 	dial->done = done;
 	dial->arg = arg;
 	dial->port = port;
-	dial->fd = -1;
 	dial->host = host ? strdup(host) : NULL;
 	dial->path = path ? strdup(path) : NULL;
 	dial->where = place_text(host, port, path);
@@ -368,7 +276,7 @@ dial_aim(struct dial *dial, const char *host, uint16_t port)
 	char *copy = strdup(host);
 	char *where = place_text(host, port, NULL);
 
-	assert(!dial->lookup && dial->fd < 0 && !dial->path);
+	assert(!dial->lookup && !dial->path);
 	if (!copy || !where) {
 		free(copy);
 		free(where);

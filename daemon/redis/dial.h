@@ -1,7 +1,7 @@
 /*
- * dial: a connected socket to one place, without ever making the event loop wait.
+ * dial: connections to one place, without ever making the event loop wait.
  *
- *     name ── evdns ──▶ addresses ── connect() ──▶ socket
+ *     name ── evdns ──▶ addresses, in turn ── redisAsyncConnect() ──▶ connection under way
  *
  * The link is the only user. One attempt at a time; limits of time and the next attempt are the link's.
  */
@@ -13,28 +13,32 @@
 
 struct dial;
 struct event_base;
+struct redisAsyncContext;
 
 /*
- * The outcome of dial_start(), also from within it. fd >= 0: connected, non-blocking, close-on-exec, now the
- * callee's. -1: why says what failed, valid until the callback returns. dial_start() may be called again,
- * dial_free() may not.
+ * From dial_start() and dial_next(), also from within them. redis: a connection under way to the address in
+ * turn, or one that failed at once; now the callee's. NULL: the attempt has failed; why says what, valid
+ * until the callback returns. dial_free() may not be called.
  */
-typedef void dial_done(void *arg, int fd, const char *why);
+typedef void dial_done(void *arg, struct redisAsyncContext *redis, const char *why);
 
-/* Either host (an address or a name) and port, or path; neither: dial_aim() comes before the first
- * dial_start(). Copied. NULL: out of memory. */
+/* Either host (an address or a name) and port, or path (at most 106 bytes); neither: dial_aim() comes before
+ * the first dial_start(). Copied. NULL: out of memory. */
 struct dial *dial_new(struct event_base *base, const char *host, uint16_t port, const char *path,
 	dial_done *done, void *arg) __attribute__((warn_unused_result));
 void dial_free(struct dial *dial);
 
-/* Another place from the next dial_start() on; nothing is under way now. False: out of memory, nothing has
- * changed. */
+/* Another place from the next dial_start() on; no name is being looked up now. False: out of memory, nothing
+ * has changed. */
 bool dial_aim(struct dial *dial, const char *host, uint16_t port) __attribute__((warn_unused_result));
 
-/* A name's addresses are tried in turn until one connects; an attempt that was stopped makes the next one
- * begin with the address after the one that did not answer. */
+/* Begins with a name's first address; after an attempt that was stopped, with the address after the one that
+ * did not answer. */
 void dial_start(struct dial *dial);
-/* No callback any more. Harmless when nothing is under way. */
+/* The connection handed over last did not come about, for this reason: the next address, or the end of the
+ * attempt. */
+void dial_next(struct dial *dial, const char *why);
+/* The attempt took too long: no callback any more. */
 void dial_stop(struct dial *dial);
 
 /* "10.0.0.1:6379" or "/run/redis.sock": for people. */

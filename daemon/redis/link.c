@@ -47,7 +47,7 @@ struct link {
 
 	enum state state;
 	struct dial *dial;
-	struct stream *stream;   /* LOGIN, UP */
+	struct stream *stream;   /* DIALING, once there is an address; LOGIN, UP */
 	struct timeout *timeout; /* WAITING: begin; DIALING, LOGIN: too late; UP: look */
 	unsigned failures;       /* in a row */
 	int64_t since_ms;        /* of UP */
@@ -223,12 +223,12 @@ link_down(struct link *link, const char *why)
 	char reason[WHY_MAX];
 
 	snprintf(reason, sizeof reason, "%s", why);
-	dial_stop(link->dial);
-	if (link->stream) {
+	if (link->state == DIALING)
+		dial_stop(link->dial);
+	if (link->stream)
 		sent = stream_sent(link->stream);
-		stream_free(link->stream);
-		link->stream = NULL;
-	}
+	stream_free(link->stream);
+	link->stream = NULL;
 	link_move(link, WAITING);
 	if (was_up)
 		link->stats->master_disconnects++;
@@ -331,12 +331,6 @@ on_reply(void *arg, const struct redisReply *reply)
 }
 
 static void
-on_end(void *arg, const char *why)
-{
-	link_down(arg, why);
-}
-
-static void
 link_login(struct link *link)
 {
 	const struct link_settings *s = &link->settings;
@@ -359,23 +353,43 @@ link_login(struct link *link)
 		stream_break(link->stream, "out of memory");
 }
 
-static const struct stream_hooks stream_hooks = {.reply = on_reply, .end = on_end};
-
 static void
-on_dialed(void *arg, int fd, const char *why)
+on_connected(void *arg)
 {
 	struct link *link = arg;
 
-	if (fd >= 0) {
-		link->stream = stream_new(link->base, fd, &stream_hooks, link, link->stats);
-		why = "out of memory";
-	}
-	if (!link->stream) {
+	link_move(link, LOGIN);
+	link_login(link);
+}
+
+static void
+on_end(void *arg, const char *why)
+{
+	struct link *link = arg;
+	struct stream *stream = link->stream;
+
+	if (link->state != DIALING) {
 		link_down(link, why);
 		return;
 	}
-	link_move(link, LOGIN);
-	link_login(link);
+	link->stream = NULL;
+	dial_next(link->dial, why);
+	stream_free(stream);
+}
+
+static const struct stream_hooks stream_hooks = {.connected = on_connected, .reply = on_reply, .end = on_end};
+
+static void
+on_dialed(void *arg, struct redisAsyncContext *redis, const char *why)
+{
+	struct link *link = arg;
+
+	if (redis) {
+		link->stream = stream_new(link->base, redis, &stream_hooks, link, link->stats);
+		why = "out of memory";
+	}
+	if (!link->stream)
+		link_down(link, why);
 }
 
 /* The connection is up: is the master still there? Asks when it has had nothing to say. */
@@ -472,7 +486,7 @@ link_acknowledge(struct link *link)
 void
 link_break(struct link *link, const char *why)
 {
-	if (link->stream)
+	if (link->state == LOGIN || link->state == UP)
 		stream_break(link->stream, why);
 }
 
@@ -490,6 +504,8 @@ link_aim(struct link *link, const char *host, uint16_t port)
 	link->failures = 0;
 	if (link->state == DIALING) {
 		dial_stop(link->dial);
+		stream_free(link->stream);
+		link->stream = NULL;
 		link_move(link, WAITING);
 	}
 	if (link->state == WAITING) {

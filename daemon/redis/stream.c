@@ -1,6 +1,11 @@
 /*
- * stream: socket, output and reply parser of one connection. Called by the link; must never block, never
- * raise SIGPIPE, and never call a hook from within a function of its own interface.
+ * stream: lets hiredis connect, read and write when the event loop says so. Called by the link; must never
+ * block, and never call a hook from within a function of its own interface.
+ *
+ * Of hiredis' event handlers the one that connects is used. The one for replies pairs them by the names of
+ * commands, aborts the process when a master says what was not asked for, and cannot stop amid what was read;
+ * the one for output frees the connection when a write fails, with the replies that are still unread. So
+ * hiredis reads and writes through the functions that those two call themselves.
  */
 #include "daemon/redis/stream.h"
 
@@ -10,18 +15,15 @@
 #include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
-#include <hiredis/hiredis.h>
+#include <hiredis/async.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#define READ_BYTES 16384
-#define TURN_NS    500000 /* for so long answers are told; then others have their turn */
-#define KEEP_BYTES 262144 /* an output buffer that grew beyond is given back when it is empty */
+#define TURN_NS 500000 /* for so long answers are told; then others have their turn */
 
 #if HIREDIS_MAJOR < 1
 #define ARRAY_SIZE int
@@ -33,25 +35,20 @@ struct stream {
 	const struct stream_hooks *hooks;
 	void *arg;
 	struct stats *stats;
-	int fd;
+	redisAsyncContext *redis; /* NULL: freed by hiredis */
 	struct event *readable;
 	struct event *writable;
 	struct event *again;
-	redisReader *reader;
 	redisReplyObjectFunctions functions; /* hiredis' own, with arrays bounded */
 	void *(*create_array)(const redisReadTask *task, ARRAY_SIZE elements);
 
-	char *output;
-	size_t head; /* sent up to here */
-	size_t tail; /* filled up to here */
-	size_t room;
+	uint64_t written;
 	uint64_t sent;
 	size_t unfinished; /* bytes since the last whole reply */
 	int64_t heard_ms;
-	int write_error; /* errno; what the master said before it closed is read first */
-	bool is_tcp;     /* as far as is known */
-	bool behind;     /* replies may be left that were read and not told; `again` is due */
-	bool broken;     /* why is set; end() follows */
+	bool mute;   /* a write failed and why is set; what the master said before it closed is read first */
+	bool behind; /* replies may be left that were read and not told; `again` is due */
+	bool broken; /* why is set; end() follows */
 	char why[256];
 };
 
@@ -80,6 +77,26 @@ stream_fail(struct stream *stream, const char *why)
 	snprintf(stream->why, sizeof stream->why, "%s", why);
 }
 
+/* What went wrong, as hiredis has just noted it: errno is still that of REDIS_ERR_IO. */
+static const char *
+failure_text(const redisContext *c)
+{
+	if (c->err == REDIS_ERR_EOF)
+		return "the master closed the connection";
+	switch (c->err == REDIS_ERR_IO ? errno : 0) {
+	case ECONNRESET:
+		return "connection reset by the master";
+	case ECONNREFUSED:
+		return "connection refused";
+	case ENOENT:
+		return "no such socket";
+	case EAGAIN: /* of a Unix socket that would not become writable */
+		return "its queue of connections is full";
+	default:
+		return c->errstr;
+	}
+}
+
 /* Tells the whole replies that there are, until it is late: then `again` goes on in the next turn. */
 static void
 stream_parse(struct stream *stream, int64_t until_ns)
@@ -89,7 +106,7 @@ stream_parse(struct stream *stream, int64_t until_ns)
 	while (!stream->broken) {
 		void *reply = NULL;
 
-		if (redisReaderGetReply(stream->reader, &reply) != REDIS_OK) {
+		if (redisReaderGetReply(stream->redis->c.reader, &reply) != REDIS_OK) {
 			stream_fail(stream, "the answer is not Redis protocol");
 			return;
 		}
@@ -108,32 +125,25 @@ stream_parse(struct stream *stream, int64_t until_ns)
 		stream_fail(stream, "the answer is larger than any of ours can be");
 }
 
-static void
-stream_take(struct stream *stream, const char *bytes, size_t n)
-{
-	stream->stats->master_input_bytes += (int64_t)n;
-	stream->unfinished += n;
-	stream->heard_ms = clock_ms();
-	if (redisReaderFeed(stream->reader, bytes, n) != REDIS_OK)
-		stream_fail(stream, "out of memory");
-}
-
+/* Up to 16 KB. */
 static void
 stream_read(struct stream *stream)
 {
-	char bytes[READ_BYTES];
-	ssize_t n = recv(stream->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+	redisContext *c = &stream->redis->c;
+	size_t n = c->reader->len;
 
-	if (n > 0)
-		stream_take(stream, bytes, (size_t)n);
-	else if (n == 0)
-		stream_fail(stream, "the master closed the connection");
-	else if (errno == ECONNRESET)
-		stream_fail(stream, "connection reset by the master");
-	else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-		stream_fail(stream, strerror(errno));
-	else if (stream->write_error && errno != EINTR)
-		stream_fail(stream, strerror(stream->write_error));
+	if (redisBufferRead(c) != REDIS_OK) {
+		stream_fail(stream, failure_text(c));
+		return;
+	}
+	n = c->reader->len - n;
+	if (n > 0) {
+		stream->stats->master_input_bytes += (int64_t)n;
+		stream->unfinished += n;
+		stream->heard_ms = clock_ms();
+	} else if (stream->mute) {
+		stream->broken = true;
+	}
 }
 
 /* What was read is told before more is read: also before the end of the connection. */
@@ -147,79 +157,67 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	if (!stream->behind && !stream->broken)
 		stream_read(stream);
 	stream_parse(stream, clock_ns() + TURN_NS);
-	if (stream->write_error && !stream->broken)
+	if (stream->mute && !stream->broken)
 		event_active(stream->readable, EV_READ, 0);
 	if (stream->broken)
 		stream->hooks->end(stream->arg, stream->why);
 }
 
+/* hiredis frees a connection that did not come about. */
+static void
+on_cleanup(void *arg)
+{
+	struct stream *stream = arg;
+
+	stream_fail(stream, failure_text(&stream->redis->c));
+	event_del(stream->writable);
+	stream->redis = NULL;
+}
+
 static void
 on_writable(evutil_socket_t fd, short what, void *arg)
 {
+	struct stream *stream = arg;
+
 	(void)fd;
 	(void)what;
-	stream_flush(arg);
+	if (stream->redis->c.flags & REDIS_CONNECTED) {
+		stream_flush(stream);
+		return;
+	}
+	redisAsyncHandleWrite(stream->redis);
+	if (stream->broken)
+		stream->hooks->end(stream->arg, stream->why);
+	else if (stream->redis->c.flags & REDIS_CONNECTED && event_add(stream->readable, NULL) == 0)
+		stream->hooks->connected(stream->arg);
+	else
+		event_add(stream->writable, NULL);
 }
 
 void
 stream_flush(struct stream *stream)
 {
-	if (stream->head == stream->tail || stream->write_error ||
-		event_pending(stream->writable, EV_WRITE, NULL))
+	redisContext *c = &stream->redis->c;
+	size_t unsent = sdslen(c->obuf);
+	int done = 0;
+	bool ok;
+
+	if (unsent == 0 || stream->mute || event_pending(stream->writable, EV_WRITE, NULL))
 		return;
-	while (stream->head < stream->tail) {
-		ssize_t n = send(stream->fd, stream->output + stream->head, stream->tail - stream->head,
-			MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) &&
-			event_add(stream->writable, NULL) == 0)
-			return;
-		if (n < 0) {
-			stream->write_error = errno;
-			event_active(stream->readable, EV_READ, 0);
-			return;
-		}
-		stream->head += (size_t)n;
-		stream->sent += (uint64_t)n;
-		stream->stats->master_output_bytes += n;
-	}
-	stream->head = stream->tail = 0;
-	if (stream->room > KEEP_BYTES) {
-		free(stream->output);
-		stream->output = NULL;
-		stream->room = 0;
-	}
+	ok = redisBufferWrite(c, &done) == REDIS_OK;
+	if (!ok)
+		snprintf(stream->why, sizeof stream->why, "%s", failure_text(c));
+	unsent -= sdslen(c->obuf);
+	stream->sent += unsent;
+	stream->stats->master_output_bytes += (int64_t)unsent;
+	if (ok && (done || event_add(stream->writable, NULL) == 0))
+		return;
+	stream->mute = true;
+	c->err = 0; /* or it would not read either */
+	event_active(stream->readable, EV_READ, 0);
 }
 
-static bool
-stream_reserve(struct stream *stream, size_t n)
-{
-	size_t room = stream->room ? stream->room : 4096;
-	char *output;
-
-	if (stream->room - stream->tail >= n)
-		return true;
-	if (stream->head > 0) {
-		memmove(stream->output, stream->output + stream->head, stream->tail - stream->head);
-		stream->tail -= stream->head;
-		stream->head = 0;
-	}
-	while (room - stream->tail < n) {
-		if (room > SIZE_MAX / 2)
-			return false;
-		room *= 2;
-	}
-	output = realloc(stream->output, room);
-	if (!output)
-		return false;
-	stream->output = output;
-	stream->room = room;
-	return true;
-}
-
-#define HEADER_BYTES 24 /* '*' or '$', at most 20 digits, CR LF, NUL */
+#define HEADER_BYTES 24 /* '*' or '$', at most 20 digits, CR LF */
 
 /* Prints a header, and says where it ends. */
 static char *
@@ -229,34 +227,33 @@ header_print(char *out, char type, size_t number)
 	char *end = digits + sizeof digits, *p = end;
 
 	*out++ = type;
-	if (number < 10) { /* nearly all are less than 100 */
-		*out++ = (char)('0' + number);
-	} else if (number < 100) {
-		*out++ = (char)('0' + number / 10);
-		*out++ = (char)('0' + number % 10);
-	} else {
-		for (; number > 0; number /= 10)
-			*--p = (char)('0' + number % 10);
-		memcpy(out, p, (size_t)(end - p));
-		out += end - p;
-	}
+	do
+		*--p = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	memcpy(out, p, (size_t)(end - p));
+	out += end - p;
 	*out++ = '\r';
 	*out++ = '\n';
 	return out;
 }
 
+/* Straight into hiredis' buffer: were hiredis to print it, a first acquire would take a fifth more
+ * instructions. */
 bool
 stream_write(struct stream *stream, int argc, const char *const *argv, const size_t *argvlen)
 {
-	size_t need = HEADER_BYTES;
-	char *out;
+	redisContext *c = &stream->redis->c;
+	size_t need = HEADER_BYTES, before = sdslen(c->obuf);
+	char *room, *out;
 	int i;
 
 	for (i = 0; i < argc; i++)
 		need += HEADER_BYTES + argvlen[i] + 2;
-	if (!stream_reserve(stream, need))
+	room = sdsMakeRoomFor(c->obuf, need);
+	if (!room)
 		return false;
-	out = header_print(stream->output + stream->tail, '*', (size_t)argc);
+	c->obuf = room;
+	out = header_print(room + before, '*', (size_t)argc);
 	for (i = 0; i < argc; i++) {
 		out = header_print(out, '$', argvlen[i]);
 		if (argvlen[i] > 0)
@@ -265,18 +262,21 @@ stream_write(struct stream *stream, int argc, const char *const *argv, const siz
 		*out++ = '\r';
 		*out++ = '\n';
 	}
-	stream->tail = (size_t)(out - stream->output);
-	assert(stream->tail <= stream->room);
+	*out = 0;
+	assert((size_t)(out - room) <= before + need);
+	sdssetlen(room, (size_t)(out - room));
+	stream->written += sdslen(room) - before;
 	return true;
 }
 
 void
 stream_acknowledge(struct stream *stream)
 {
+	const redisContext *c = &stream->redis->c;
 	int once = 2; /* 1 would go on acknowledging each answer by itself */
 
-	if (stream->is_tcp)
-		stream->is_tcp = setsockopt(stream->fd, IPPROTO_TCP, TCP_QUICKACK, &once, sizeof once) == 0;
+	if (c->connection_type == REDIS_CONN_TCP)
+		(void)setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &once, sizeof once);
 }
 
 void
@@ -286,42 +286,39 @@ stream_break(struct stream *stream, const char *why)
 	event_active(stream->readable, EV_READ, 0);
 }
 
-/* hiredis' parser with hiredis' objects, arrays bounded. */
-static bool
-stream_make_reader(struct stream *stream)
-{
-	stream->reader = redisReaderCreate();
-	if (!stream->reader)
-		return false;
-	stream->functions = *stream->reader->fn;
-	stream->create_array = stream->functions.createArray;
-	stream->functions.createArray = create_bounded_array;
-	stream->reader->fn = &stream->functions;
-	stream->reader->privdata = stream;
-	return true;
-}
-
 struct stream *
-stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, void *arg, struct stats *stats)
+stream_new(struct event_base *base, redisAsyncContext *redis, const struct stream_hooks *hooks, void *arg,
+	struct stats *stats)
 {
+	const char *why = redis->err ? failure_text(&redis->c) : NULL;
 	struct stream *stream = calloc(1, sizeof *stream);
+	redisReader *reader = redis->c.reader;
 
 	if (!stream) {
-		close(fd);
+		redisAsyncFree(redis);
 		return NULL;
 	}
 	stream->hooks = hooks;
 	stream->arg = arg;
 	stream->stats = stats;
-	stream->fd = fd;
-	stream->is_tcp = true;
+	stream->redis = redis;
 	stream->heard_ms = clock_ms();
-	stream->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, stream);
-	stream->writable = event_new(base, fd, EV_WRITE, on_writable, stream);
+	stream->functions = *reader->fn;
+	stream->create_array = stream->functions.createArray;
+	stream->functions.createArray = create_bounded_array;
+	reader->fn = &stream->functions;
+	reader->privdata = stream;
+	redis->ev.data = stream;
+	redis->ev.cleanup = on_cleanup;
+	stream->readable = event_new(base, redis->c.fd, EV_READ | EV_PERSIST, on_readable, stream);
+	stream->writable = event_new(base, redis->c.fd, EV_WRITE, on_writable, stream);
 	stream->again = evtimer_new(base, on_readable, stream);
-	if (stream->readable && stream->writable && stream->again && stream_make_reader(stream) &&
-		event_add(stream->readable, NULL) == 0)
-		return stream;
+	if (stream->readable && stream->writable && stream->again) {
+		if (why)
+			stream_break(stream, why);
+		if (why || event_add(stream->writable, NULL) == 0)
+			return stream;
+	}
 	stream_free(stream);
 	return NULL;
 }
@@ -337,17 +334,17 @@ stream_free(struct stream *stream)
 		event_free(stream->writable);
 	if (stream->again)
 		event_free(stream->again);
-	if (stream->reader)
-		redisReaderFree(stream->reader);
-	close(stream->fd);
-	free(stream->output);
+	if (stream->redis) {
+		stream->redis->ev.cleanup = NULL;
+		redisAsyncFree(stream->redis);
+	}
 	free(stream);
 }
 
 uint64_t
 stream_written(const struct stream *stream)
 {
-	return stream->sent + (stream->tail - stream->head);
+	return stream->written;
 }
 
 uint64_t

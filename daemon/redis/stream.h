@@ -1,11 +1,11 @@
 /*
- * stream: the bytes of one connection to a master, commands out and replies in.
+ * stream: an asynchronous connection of hiredis on the event loop, commands out and replies in.
  *
- *     stream_write() ──▶ output ──send()──▶ master ──recv()──▶ hiredis' parser ──▶ reply()
+ *     stream_write() ──▶ hiredis' output ──▶ master ──▶ hiredis' reader ──▶ reply()
  *
- * The link is the only user; it knows what the commands mean, and when to give up. hiredis parses the
- * replies, the socket is our own: what a lost connection means for a command depends on how many of its bytes
- * have left, which hiredis' connections do not tell, and they write without MSG_NOSIGNAL.
+ * The link is the only user; it knows what the commands mean, and when to give up. The connection, its output
+ * and its reader are hiredis'. When to write, which reply belongs to which command and what a lost connection
+ * means for a command are not: that is what the link is for.
  */
 #ifndef REDIS_STREAM_H
 #define REDIS_STREAM_H
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct event_base;
+struct redisAsyncContext;
 struct redisReply;
 struct stats;
 struct stream;
@@ -24,26 +25,33 @@ struct stream;
 #define STREAM_REPLY_BYTES_MAX (1 << 18) /* of one reply: ours are some kilobytes, with all permits 50 */
 
 struct stream_hooks {
+	/* From now on there may be commands. */
+	void (*connected)(void *arg);
 	/* One reply; it is freed afterwards. None follows after stream_break(). */
 	void (*reply)(void *arg, const struct redisReply *reply);
-	/* The connection is of no more use; every reply that arrived has been told. The callee frees the
-	 * stream. */
+	/* It did not connect, or the connection is of no more use; every reply that arrived has been told.
+	 * The callee frees the stream. */
 	void (*end)(void *arg, const char *why);
 };
 
-/* Called from the event loop only, never from within the functions below. fd is owned from here on, also
- * when NULL is returned: out of memory. hooks and stats are kept by reference. */
-struct stream *stream_new(struct event_base *base, int fd, const struct stream_hooks *hooks, void *arg,
-	struct stats *stats) __attribute__((warn_unused_result));
-/* Not from within reply(). */
+/*
+ * redis comes fresh from redisAsyncConnect(), connecting or failed, and is owned from here on, also when NULL
+ * is returned: out of memory. Hooks are called from the event loop only, never from within the functions
+ * below. hooks and stats are kept by reference.
+ */
+struct stream *stream_new(struct event_base *base, struct redisAsyncContext *redis,
+	const struct stream_hooks *hooks, void *arg, struct stats *stats) __attribute__((warn_unused_result));
+/* Not from within reply(). Harmless with NULL. */
 void stream_free(struct stream *stream);
 
-/* Appends a command to the output. False: out of memory, nothing was appended. */
+/* Once connected, and before the end. Appends a command to the output. False: out of memory, nothing was
+ * appended. */
 bool stream_write(struct stream *stream, int argc, const char *const *argv, const size_t *argvlen)
 	__attribute__((warn_unused_result));
-/* Sends what is there; what the socket does not take follows by itself. */
+/* Likewise. Sends what is there; what the socket does not take follows by itself. */
 void stream_flush(struct stream *stream);
-/* Acknowledges what was read at once, where the kernel would wait for more. Only a matter of time. */
+/* Likewise. Acknowledges what was read at once, where the kernel would wait for more. Only a matter of time.
+ */
 void stream_acknowledge(struct stream *stream);
 /* Ends it with this reason as soon as the loop turns, unless it ended before. why is copied. */
 void stream_break(struct stream *stream, const char *why);

@@ -3,6 +3,7 @@
  */
 #include "tests/support/suite.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 int
@@ -14,6 +15,7 @@ suite_run(const char *name, const TTest *const *tests, size_t count, SFun setup,
 	size_t i;
 	int failed;
 
+	signal(SIGPIPE, SIG_IGN); /* as the daemon does */
 	tcase_set_timeout(tcase, SUITE_LIMIT_S);
 	if (setup || teardown)
 		tcase_add_checked_fixture(tcase, setup, teardown);
