@@ -64,6 +64,20 @@ def test_killed_stale(place):
     scene.finish(kept=back - down < BRIEF)
 
 
+def test_killed_unseen(place):
+    """the master is killed while a daemon is stopped, which asks after it before it hears of that, and lives on"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis).admitted()
+    client = daemon.client()
+    daemon.process.stop()
+    pause(2.5)  # so long a silence that the first thing to do is a PING, to a connection that is closed
+    redis.kill()
+    daemon.process.cont()
+    expect_code(client("LOCK", "a", "WAIT", 0), "NOMASTER")
+    redis.restart()
+    expect_between(client("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
+
+
 def test_flushed(place):
     """the master is flushed, which breaks no connection"""
     forgotten(place, lambda redis: expect(redis("FLUSHALL"), "OK"))
