@@ -32,9 +32,9 @@ struct apply {
 };
 
 /* Carries out the actions in order and empties the list. */
-void apply_actions(struct apply *apply, struct actions *actions);
+void apply_actions(struct apply *p, struct actions *actions);
 
 /* Reports one note as ACTION_NOTE does: for notes of the driver itself. */
-void apply_note(struct apply *apply, const struct note *note);
+void apply_note(struct apply *p, const struct note *note);
 
 #endif
