@@ -1110,6 +1110,44 @@ START_TEST(a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on)
 }
 END_TEST
 
+/* Nobody has been told of this part of an MLOCK: b is missing. */
+START_TEST(what_leaps_end_of_an_mlock_before_its_answer_is_given_back_at_once)
+{
+	const struct slice names[] = {SLICE("a"), SLICE("b")};
+	const struct seats s = {.home = 0, .one = 1, .two = 2};
+	struct story w;
+
+	story_among(&w, 3);
+	run(&w, 1,
+		(struct command){
+			.verb = VERB_MLOCK, .wait_ms = COMMAND_WAIT_RULE, .names = names, .name_count = 2});
+	for (unsigned i = 0; i < 3; i++)
+		HEARD(&w, i, granted(&w, "a", 1, 500));
+	others_leap(&w, s, 3600000);
+	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1"));
+	story_done(&w);
+}
+END_TEST
+
+/* Its session had no connection when it was granted. */
+START_TEST(what_leaps_end_that_nobody_was_told_of_is_given_back_at_once)
+{
+	struct story w;
+	struct seats s;
+
+	story_among(&w, 3);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 4 * LEASE_MS});
+	lock(&w, 1, "a");
+	s = seats_of(&w);
+	close_as(&w, 1, END_ABANDONED);
+	for (unsigned i = 0; i < 3; i++)
+		HEARD(&w, i, granted(&w, "a", 1, 500));
+	others_leap(&w, s, 3600000);
+	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1"));
+	story_done(&w);
+}
+END_TEST
+
 /* Home was asked before the others, and answers nothing: its seat ends first, and earlier than we counted. */
 START_TEST(time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_silent)
 {
@@ -1221,6 +1259,8 @@ main(void)
 		a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told,
 		what_leaps_end_is_given_back_when_what_was_told_before_a_cut_is_over,
 		a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on,
+		what_leaps_end_of_an_mlock_before_its_answer_is_given_back_at_once,
+		what_leaps_end_that_nobody_was_told_of_is_given_back_at_once,
 		a_step_within_the_margin_is_nothing,
 		what_is_given_back_is_released_at_every_master_that_may_have_it);
 }

@@ -280,6 +280,8 @@ grant_relied_ms(const struct grant *g)
 {
 	int64_t before_ms = g->bounded ? g->terms->told_until_ms : TIMER_NEVER;
 
+	if (g->untold || part_of(g) != NULL)
+		return 0;
 	return earlier(earlier(lease_told_ms(g->lease), grant_ends_ms(g)), before_ms);
 }
 

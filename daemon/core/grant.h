@@ -66,7 +66,7 @@ int64_t grant_told_ms(const struct core *core, const struct grant *g);
 /* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. */
 void grant_extend(struct core *core, struct grant *g, int64_t ms);
 
-/* Until when its holder may rely on it, by what the holder has been told. */
+/* Until when its holder may rely on it, by what the holder has been told; 0: it has not been told. */
 int64_t grant_relied_ms(const struct grant *g);
 
 /* DOWNGRADE: readers may join from now on. */
