@@ -200,6 +200,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 		/* EXTEND sets the end anew, sooner too: from its sending on the holder knows. */
 		h->lease_ends_ms = host_ms(c->host) + r->extend_ms;
 		h->ends_ms = earlier(h->lease_ends_ms, h->ceiling_ms);
+		h->extended |= leaps_shorten_us(c->host) > 0;
 		answers_told(w, c, h, reply->n);
 		h->told_us = told_us(c, reply->n);
 	}

@@ -31,6 +31,7 @@ struct world;
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
 	EXCUSE(LOSS_CLOCK, "loss: to its daemon the clocks of most masters leapt, or its own stood still")   \
 	EXCUSE(LEAP_SERVER, "leap: by the clock of another server that sentinels have named")                \
+	EXCUSE(WITHHELD_EXTENDED, "withheld: permits, extended after clocks had made their lease shorter")   \
 	EXCUSE(CLONED_LATE, "cloned: a greeting ran that its daemon had given up")                           \
 	EXCUSE(PROGRESS_BACK, "progress: a lease or a place outlives its time, as a clock stepped back")     \
 	EXCUSE(PROGRESS_HOPE, "progress: a daemon counts on a master that has just fallen silent")           \

@@ -43,6 +43,7 @@ struct hold {
 	int64_t lease_ends_ms; /* LEASE, by the host's clock; INT64_MAX: none */
 	int64_t ends_ms;       /* LEASE or MAXHOLD; INT64_MAX: neither */
 	int64_t ceiling_ms;    /* MAXHOLD alone */
+	bool extended;         /* by EXTEND, after clocks leapt */
 	int64_t told_us;       /* true time */
 	int64_t valid_us;      /* until when its daemon was sure of it at the last step, true time */
 	int64_t longest_ms;    /* the same by the host's clock, without later leaps: withheld.h */

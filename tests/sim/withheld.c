@@ -36,6 +36,19 @@ longest_ms(const struct hold *h, const struct host *host)
 	return lease_ms < h->ends_ms ? lease_ms : h->ends_ms;
 }
 
+/* Of a semaphore no view shows how long the lease of these permits was sure before clocks leapt: as long as
+ * its LEASE ended sooner, only that was seen. Its daemon counts the later end with the lease of before. */
+static bool
+lease_unseen(const struct hold *h, const struct host *host, int64_t ttl_ms)
+{
+	int64_t until_ms = host_ms(host) + ttl_ms - host_rule(host, h->name)->crash_delay_ms, leapt_ms = 0;
+	for (unsigned i = 0; i < core_members(host->core); i++)
+		if (host->leaps[i].seen && host->leaps[i].seen_ms > leapt_ms)
+			leapt_ms = host->leaps[i].seen_ms;
+	return h->kind == KIND_PERMITS && h->extended && until_ms <= h->ends_ms &&
+	       until_ms <= leapt_ms + host->world->plan.lease_ms;
+}
+
 /* Until what could have been told is over: as of the last step, or of the moment when it was cut off (5.8),
  * and then for the crash-delay (4.5, 4.9). */
 static void
@@ -47,8 +60,9 @@ check_longest(struct world *w, const struct hold *h, const struct host *host, in
 	int64_t delay_us =
 		host_true_us(host, host_rule(host, h->name)->crash_delay_ms) - host_true_us(host, 0);
 	int64_t most_us = good_us - w->now_us + delay_us;
-	if (!h->untold && !is_kept_alone(w, h) &&
-		ttl_ms * 1000 > most_us + (most_us > 0 ? most_us / 100 : 0) + SLACK_US)
+	bool longer = ttl_ms * 1000 > most_us + (most_us > 0 ? most_us / 100 : 0) + SLACK_US;
+	bool unseen = longer && lease_unseen(h, host, ttl_ms);
+	if (!h->untold && !is_kept_alone(w, h) && !excuse(w, EXCUSE_WITHHELD_EXTENDED, unseen) && longer)
 		world_fail(w,
 			"withheld: d%u withholds %s with token %" PRId64 " for %" PRId64
 			" ms, and nobody can rely on it for more than %" PRId64 " us",
