@@ -29,7 +29,7 @@ void latch_quota_forgo(struct core *core, uint64_t latch);
 /* The master's memory may have changed. */
 void latch_quota_remember(struct core *core, uint64_t memory);
 
-void latch_quota_timer(struct core *core, struct latch_quota *latch_quota);
+void latch_quota_timer(struct core *core, struct latch_quota *m);
 void latch_quota_free_all(struct core *core);
 
 #endif

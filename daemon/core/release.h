@@ -20,7 +20,7 @@ void release_seats_from(struct core *core, const struct lease *l, int64_t from_m
 void release_vote(struct core *core, const struct vote *vote);
 /* The slot is another server from now on, which has no lease of ours. */
 void release_leave(struct core *core, unsigned master);
-void release_timer(struct core *core, struct release *release);
+void release_timer(struct core *core, struct release *u);
 
 /* A master is in use again: sends the releases that no answer has confirmed, and those that came due
  * meanwhile. A confirmed one is sent again after its acquire can no longer run. */
