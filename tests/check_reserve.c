@@ -310,6 +310,7 @@ START_TEST(without_memory_locks_are_kept_and_given_back_and_no_new_ones_taken)
 	struct story w;
 
 	story_of_many(&w);
+	(void)after(&w, 1); /* under a sanitizer the next step frees what the last one retired */
 	memory_left(0);
 	ck_assert_str_eq(lock(&w, 2, "new"), "c2 -LIMIT");
 	(void)link_down(&w, "gone");

@@ -28,6 +28,9 @@ trace_add(struct story *w, const char *format, ...)
 	size_t n = strlen(w->trace);
 	va_list args;
 
+	/* What a step of hundreds of actions does is read from the actions; its trace is cut. */
+	if (n + sizeof(" | ") >= sizeof(w->trace))
+		return;
 	if (n > 0)
 		n += (size_t)snprintf(w->trace + n, sizeof(w->trace) - n, " | ");
 	va_start(args, format);
