@@ -4,7 +4,6 @@
  */
 #include "daemon/redis/call.h"
 
-#include "daemon/redis/script.h"
 #include "tests/sim/answer.h"
 #include "tests/support/suite.h"
 

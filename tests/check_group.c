@@ -2,7 +2,7 @@
  * Tests of daemon/group: which calls share a command, and that those about one name never overtake each
  * other.
  */
-#include "daemon/redis/group.h"
+#include "daemon/redis/batch.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

@@ -1,11 +1,180 @@
 /*
- * batch: see batch.h. The pool calls it; it does no I/O.
+ * batch: see batch.h. It does no I/O.
  */
 #include "daemon/redis/batch.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- groups: calls that wait to share a command ---- */
+
+/* FNV-1a. Two names with the same hash count as one name: that costs a command. */
+static uint32_t
+name_hash(struct slice name)
+{
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < name.n; i++)
+		hash = (hash ^ (unsigned char)name.p[i]) * 16777619U;
+	return hash;
+}
+
+static bool
+group_knows(const struct group *group, uint32_t hash)
+{
+	uint32_t known = 0;
+
+	for (size_t i = 0; i < group->n; i++)
+		known |= group->hashes[i] == hash;
+	return known != 0;
+}
+
+/* The number of permits that the call asks for. */
+static int64_t
+call_permits(const struct call *call)
+{
+	return call->kind == KIND_PERMITS ? call->permits : 0;
+}
+
+static void
+group_add(struct reserve *reserve, struct group *group, const struct call *call, uint32_t hash)
+{
+	struct slice *texts[CALL_TEXTS_MAX];
+	size_t n, bytes = 0;
+
+	assert(group->n < CALL_GROUP_MAX);
+	if (!group->calls)
+		group->calls = reserve_resize(reserve, NULL, CALL_GROUP_MAX * sizeof *group->calls);
+	group->calls[group->n] = *call;
+	group->hashes[group->n] = hash;
+	group->offsets[group->n] = group->used;
+	n = call_texts(&group->calls[group->n], texts);
+	for (size_t i = 0; i < n; i++)
+		bytes += texts[i]->n;
+	if (group->room - group->used < bytes) {
+		group->room = (group->used + bytes) * 2;
+		group->texts = reserve_resize(reserve, group->texts, group->room);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (texts[i]->n > 0)
+			memcpy(group->texts + group->used, texts[i]->p, texts[i]->n);
+		group->used += texts[i]->n;
+	}
+	group->permits += call_permits(call);
+	group->n++;
+}
+
+const struct call *
+group_calls(struct group *group)
+{
+	struct slice *texts[CALL_TEXTS_MAX];
+
+	for (size_t i = 0; i < group->n; i++) {
+		size_t at = group->offsets[i], n = call_texts(&group->calls[i], texts);
+
+		for (size_t t = 0; t < n; t++) {
+			texts[t]->p = texts[t]->n > 0 ? group->texts + at : NULL;
+			at += texts[t]->n;
+		}
+	}
+	return group->calls;
+}
+
+void
+group_clear(struct group *group)
+{
+	group->n = 0;
+	group->permits = 0;
+	group->used = 0;
+}
+
+static bool
+group_full(const struct group *group, const struct call *call)
+{
+	return group->n == CALL_GROUP_MAX ||
+	       (group->permits > 0 && group->permits + call_permits(call) > CALL_GROUP_PERMITS);
+}
+
+/* Whether this group has to leave before the call, which will be in another group, or in a new one of its
+ * script. */
+static bool
+group_precedes(const struct group *group, const struct call *call, uint32_t hash)
+{
+	if (group->n == 0)
+		return false;
+	if (script_of(&group->calls[0]) == script_of(call))
+		return group_full(group, call) || !call_groups(&group->calls[0], call);
+	/* A call that does not even group with itself is about no name. */
+	return !call_groups(call, call) || !call_groups(&group->calls[0], &group->calls[0]) ||
+	       group_knows(group, hash);
+}
+
+_Static_assert(SCRIPT_COUNT <= 32, "a set of scripts is one uint32_t");
+
+/* Takes the next script out of a set of scripts. */
+static enum script_id
+scripts_take(uint32_t *set)
+{
+	int id = __builtin_ctz(*set);
+
+	*set &= *set - 1;
+	return (enum script_id)id;
+}
+
+void
+groups_add(struct groups *groups, const struct call *call, group_close *close, void *arg)
+{
+	uint32_t hash = name_hash(call->name), set = groups->open;
+	enum script_id script = script_of(call);
+
+	while (set != 0) {
+		struct group *group = &groups->of[scripts_take(&set)];
+
+		if (group_precedes(group, call, hash))
+			close(arg, group);
+	}
+	group_add(&groups->reserve, &groups->of[script], call, hash);
+	groups->open |= UINT32_C(1) << script;
+}
+
+void
+groups_close(struct groups *groups, group_close *close, void *arg)
+{
+	uint32_t set = groups->open;
+
+	while (set != 0) {
+		struct group *group = &groups->of[scripts_take(&set)];
+
+		if (group->n > 0)
+			close(arg, group);
+	}
+	groups->open = 0;
+}
+
+bool
+groups_empty(const struct groups *groups)
+{
+	uint32_t set = groups->open;
+	size_t n = 0;
+
+	while (set != 0)
+		n += groups->of[scripts_take(&set)].n;
+	return n == 0;
+}
+
+void
+groups_done(struct groups *groups)
+{
+	for (size_t id = 0; id < SCRIPT_COUNT; id++) {
+		free(groups->of[id].calls);
+		free(groups->of[id].texts);
+	}
+	reserve_free(&groups->reserve);
+	memset(groups, 0, sizeof *groups);
+}
+
+/* ---- batches: calls that were sent, or could not be sent ---- */
 
 void
 batches_init(struct batches *batches)

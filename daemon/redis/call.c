@@ -4,9 +4,6 @@
  */
 #include "daemon/redis/call.h"
 
-#include "daemon/redis/call_command.h"
-#include "daemon/redis/script.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

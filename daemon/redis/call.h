@@ -3,8 +3,9 @@
  *
  *     n calls of one operation ──call_encode()──▶ EVALSHA … ──▶ reply ──call_decode()──▶ n votes
  *
- * The pool and the simulator use it. Pure: no I/O, no clock, no state between calls but memory for arguments.
- * The top of each file in lua/ says what the script takes and answers; encode and decode follow it.
+ * call.c encodes, call_command.c writes the words, vote.c decodes; the pool and the simulator use both. Pure:
+ * no I/O, no clock, no state between calls but memory for arguments. The top of each file in lua/ says what
+ * the script takes and answers; encode and decode follow it.
  *
  * Keys: the lease is NAMESPACE:{NAME}, or the rule's template with NAME as it is. Beside it are
  * NAMESPACE:{NAME}:q and :w (the queue) and, where names are fenced, :f (the fence). In NAMESPACE:{…} the
@@ -41,6 +42,48 @@ struct redisReply;
 /* The format of scripts, keys and owner texts. It is raised if what one release writes means something else
  * to another. A daemon of another format is a mismatch. GUARANTEES.md says how to change it. */
 #define CALL_FORMAT 1
+
+/*
+ * A Lua script of lua/, embedded at build time by lua/embed. There is one for each operation of core/call.h,
+ * in its order, then those that do the same for shared leases and permit leases, then those for names that
+ * Redisson locks, too.
+ */
+struct script {
+	const char *name; /* of the operation, "acquire" */
+	const char *sha1; /* 40 lower-case hexadecimal digits, for EVALSHA */
+	size_t length;    /* of text */
+	const char *text; /* for EVAL and SCRIPT LOAD */
+};
+
+/* GROUP_SCRIPT(op, script): the script of an operation for members of a group. Operations that are not listed
+ * use one script for all kinds. */
+#define GROUP_SCRIPTS(GROUP_SCRIPT)                                                                          \
+	GROUP_SCRIPT(ACQUIRE, group_acquire)                                                                 \
+	GROUP_SCRIPT(RENEW, group_renew)                                                                     \
+	GROUP_SCRIPT(RECLAIM, group_reclaim)                                                                 \
+	GROUP_SCRIPT(RELEASE, group_release)
+
+/* REDISSON_SCRIPT(op, script): the script of an operation where Redisson locks the name, too. */
+#define REDISSON_SCRIPTS(REDISSON_SCRIPT)                                                                    \
+	REDISSON_SCRIPT(ACQUIRE, redisson_acquire)                                                           \
+	REDISSON_SCRIPT(RENEW, redisson_renew)                                                               \
+	REDISSON_SCRIPT(RECLAIM, redisson_reclaim)                                                           \
+	REDISSON_SCRIPT(RELEASE, redisson_release)
+
+enum script_id {
+#define CALL_OP(name, script) SCRIPT_##name,
+	CALL_OPS(CALL_OP)
+#undef CALL_OP
+#define GROUP_SCRIPT(name, script) SCRIPT_GROUP_##name,
+		GROUP_SCRIPTS(GROUP_SCRIPT)
+#undef GROUP_SCRIPT
+#define REDISSON_SCRIPT(name, script) SCRIPT_REDISSON_##name,
+			REDISSON_SCRIPTS(REDISSON_SCRIPT)
+#undef REDISSON_SCRIPT
+				SCRIPT_COUNT
+};
+
+extern const struct script scripts[SCRIPT_COUNT];
 
 /* What all calls of this daemon have in common. The caller keeps the strings until after the last
  * call_encode(). */
@@ -99,6 +142,9 @@ call_texts(struct call *call, struct slice *texts[CALL_TEXTS_MAX])
 	return n;
 }
 
+/* The script of a call, by its operation, the kind of its lease, and whether Redisson locks the name, too. */
+enum script_id script_of(const struct call *call);
+
 /* Whether b may travel in one command with a: both have the same script, link, incarnation and set of
  * masters, ask for the same kind of answer, and are about names. */
 bool call_groups(const struct call *a, const struct call *b);
@@ -109,6 +155,31 @@ bool call_groups(const struct call *a, const struct call *b);
  */
 bool call_encode(struct call_command *command, const struct call_settings *settings, const struct call *calls,
 	size_t n) __attribute__((warn_unused_result));
+
+/*
+ * The words of a command, which only call.c writes. Begins a command of at most this many words and bytes;
+ * then writing cannot fail. False: out of memory.
+ */
+bool call_command_reserve(struct call_command *command, size_t args, size_t bytes);
+
+#define CALL_NUMBER_BYTES 20 /* the longest: INT64_MIN, UINT64_MAX */
+
+/* Begin and end one word; call_command_put...() between them adds its parts. */
+void call_command_begin(struct call_command *command);
+void call_command_end(struct call_command *command);
+
+/* Adds a part to the word. */
+void call_command_put(struct call_command *command, const char *p, size_t n);
+void call_command_put_text(struct call_command *command, const char *text);
+void call_command_put_unsigned(struct call_command *command, uint64_t n);
+void call_command_put_number(struct call_command *command, int64_t n);
+void call_command_put_hexadecimal(struct call_command *command, uint64_t n, size_t digits);
+
+/* Adds a whole word. */
+void call_command_slice(struct call_command *command, struct slice text);
+void call_command_text(struct call_command *command, const char *text);
+void call_command_number(struct call_command *command, int64_t n);
+void call_command_hexadecimal(struct call_command *command, uint64_t n);
 
 /* Whether the master does not know the script (SCRIPT FLUSH, restart): then nothing was done. */
 bool call_noscript(const struct redisReply *reply);

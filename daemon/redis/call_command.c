@@ -1,11 +1,13 @@
-#include "daemon/redis/call_command.h"
+/*
+ * call_command: writes the words of one Redis command; call.c says which words. Room for everything is made
+ * before anything is written, so that writing cannot fail and nothing moves.
+ */
+#include "daemon/redis/call.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* call_command: see call_command.h. Room for everything is made before anything is written, so that writing
- * cannot fail and nothing moves. */
 bool
 call_command_reserve(struct call_command *command, size_t args, size_t bytes)
 {

@@ -8,7 +8,6 @@
 
 #include "daemon/redis/batch.h"
 #include "daemon/redis/call.h"
-#include "daemon/redis/group.h"
 #include "daemon/redis/link.h"
 #include "daemon/redis/pool.h"
 #include "daemon/redis/replicas.h"

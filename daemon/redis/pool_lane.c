@@ -11,7 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 #include "daemon/redis/pool_inner.h"
-#include "daemon/redis/script.h"
+#include "daemon/redis/call.h"
 
 #include <assert.h>
 #include <hiredis/hiredis.h>

@@ -6,8 +6,6 @@
  */
 #include "daemon/redis/call.h"
 
-#include "daemon/redis/script.h"
-
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>

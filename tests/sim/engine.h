@@ -8,7 +8,7 @@
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
-#include "daemon/redis/script.h"
+#include "daemon/redis/call.h"
 #include "tests/sim/answer.h"
 
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #ifndef SIM_MASTER_H
 #define SIM_MASTER_H
 
-#include "daemon/redis/script.h"
+#include "daemon/redis/call.h"
 #include "tests/sim/store.h"
 
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #ifndef SIM_WIRE_H
 #define SIM_WIRE_H
 
-#include "daemon/redis/group.h"
+#include "daemon/redis/batch.h"
 #include "tests/sim/flight.h"
 #include "tests/sim/order.h"
 
