@@ -1,7 +1,7 @@
 /*
  * Tests of daemon/credentials: which password the next attempt takes.
  */
-#include "daemon/redis/credentials.h"
+#include "daemon/redis/connect.h"
 #include "tests/support/suite.h"
 
 static struct credentials

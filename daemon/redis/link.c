@@ -1,7 +1,6 @@
 /*
- * link: connects, logs in, pairs replies with commands, notices silence, and begins again. Called by the pool
- * and the inbox; must never repeat a command and never call a hook from within its own interface, link_end()
- * apart.
+ * link: connects, logs in, pairs replies with commands, notices silence, and begins again. It must never
+ * repeat a command and never call a hook from within its own interface, link_end() apart.
  */
 #include "daemon/redis/link.h"
 
@@ -10,8 +9,7 @@
 #include "daemon/base/random.h"
 #include "daemon/base/stats.h"
 #include "daemon/base/timeout.h"
-#include "daemon/redis/credentials.h"
-#include "daemon/redis/dial.h"
+#include "daemon/redis/connect.h"
 #include "daemon/redis/stream.h"
 
 #include <assert.h>
@@ -25,7 +23,7 @@
 #define STABLE_MS  2000 /* up for so long: the next loss is a new one, retried at once */
 #define WHY_MAX    256
 
-enum state { WAITING, DIALING, LOGIN, UP };
+enum state { WAITING, CONNECTING, LOGIN, UP };
 
 /* Which commands may be sent, and what their replies are for. */
 enum kind { KIND_AUTH, KIND_SELECT, KIND_NAME, KIND_HELLO, KIND_PING, KIND_USER };
@@ -46,9 +44,9 @@ struct link {
 	struct random random;
 
 	enum state state;
-	struct dial *dial;
-	struct stream *stream;   /* DIALING, once there is an address; LOGIN, UP */
-	struct timeout *timeout; /* WAITING: begin; DIALING, LOGIN: too late; UP: look */
+	struct connector *connector;
+	struct stream *stream;   /* CONNECTING, once there is an address; LOGIN, UP */
+	struct timeout *timeout; /* WAITING: begin; CONNECTING, LOGIN: too late; UP: look */
 	unsigned failures;       /* in a row */
 	int64_t since_ms;        /* of UP */
 	int64_t due_ms;          /* UP: an answer is due since; 0: none is */
@@ -72,8 +70,8 @@ static void
 link_move(struct link *link, enum state next)
 {
 	static const unsigned allowed[] = {
-		[WAITING] = 1u << DIALING,
-		[DIALING] = 1u << WAITING | 1u << LOGIN,
+		[WAITING] = 1u << CONNECTING,
+		[CONNECTING] = 1u << WAITING | 1u << LOGIN,
 		[LOGIN] = 1u << WAITING | 1u << UP,
 		[UP] = 1u << WAITING,
 	};
@@ -178,7 +176,8 @@ retry_ms(struct link *link)
 static struct log_field
 link_log_where(const struct link *link)
 {
-	return log_text(link->settings.role ? link->settings.role : "master", dial_where(link->dial));
+	return log_text(
+		link->settings.role ? link->settings.role : "master", connector_where(link->connector));
 }
 
 /* NULL: it has not been changed. */
@@ -223,8 +222,8 @@ link_down(struct link *link, const char *why)
 	char reason[WHY_MAX];
 
 	snprintf(reason, sizeof reason, "%s", why);
-	if (link->state == DIALING)
-		dial_stop(link->dial);
+	if (link->state == CONNECTING)
+		connector_stop(link->connector);
 	if (link->stream)
 		sent = stream_sent(link->stream);
 	stream_free(link->stream);
@@ -368,19 +367,19 @@ on_end(void *arg, const char *why)
 	struct link *link = arg;
 	struct stream *stream = link->stream;
 
-	if (link->state != DIALING) {
+	if (link->state != CONNECTING) {
 		link_down(link, why);
 		return;
 	}
 	link->stream = NULL;
-	dial_next(link->dial, why);
+	connector_next(link->connector, why);
 	stream_free(stream);
 }
 
 static const struct stream_hooks stream_hooks = {.connected = on_connected, .reply = on_reply, .end = on_end};
 
 static void
-on_dialed(void *arg, struct redisAsyncContext *redis, const char *why)
+on_connection(void *arg, struct redisAsyncContext *redis, const char *why)
 {
 	struct link *link = arg;
 
@@ -421,17 +420,17 @@ link_look(struct link *link)
 }
 
 static void
-link_dial(struct link *link)
+link_connect(struct link *link)
 {
-	if (link->aim_host && !dial_aim(link->dial, link->aim_host, link->aim_port)) {
+	if (link->aim_host && !connector_aim(link->connector, link->aim_host, link->aim_port)) {
 		timeout_set(link->timeout, LINK_RETRY_MIN_MS);
 		return;
 	}
 	free(link->aim_host);
 	link->aim_host = NULL;
-	link_move(link, DIALING);
+	link_move(link, CONNECTING);
 	timeout_set(link->timeout, link->settings.connect_ms);
-	dial_start(link->dial);
+	connector_start(link->connector);
 }
 
 static void
@@ -442,9 +441,9 @@ on_timeout(void *arg)
 
 	switch (link->state) {
 	case WAITING:
-		link_dial(link);
+		link_connect(link);
 		break;
-	case DIALING:
+	case CONNECTING:
 		snprintf(why, sizeof why, "no connection within %lld ms",
 			(long long)link->settings.connect_ms);
 		link_down(link, why);
@@ -502,8 +501,8 @@ link_aim(struct link *link, const char *host, uint16_t port)
 	link->aim_host = copy;
 	link->aim_port = port;
 	link->failures = 0;
-	if (link->state == DIALING) {
-		dial_stop(link->dial);
+	if (link->state == CONNECTING) {
+		connector_stop(link->connector);
 		stream_free(link->stream);
 		link->stream = NULL;
 		link_move(link, WAITING);
@@ -539,7 +538,7 @@ link_is_up(const struct link *link)
 const char *
 link_where(const struct link *link)
 {
-	return dial_where(link->dial);
+	return connector_where(link->connector);
 }
 
 /* False: out of memory; what was copied is freed with the link. */
@@ -547,7 +546,7 @@ static bool
 link_copy_settings(struct link *link, const struct link_settings *settings)
 {
 	link->settings = *settings;
-	link->settings.host = link->settings.path = NULL; /* the dial has them */
+	link->settings.host = link->settings.path = NULL; /* the connector has them */
 	link->settings.user = settings->user ? strdup(settings->user) : NULL;
 	link->settings.password = NULL;
 	link->credentials.password = settings->password ? strdup(settings->password) : NULL;
@@ -572,8 +571,9 @@ link_new(struct event_base *base, const struct link_settings *settings, const st
 	link->stats = stats;
 	random_init(&link->random);
 	link->timeout = timeout_new(base, on_timeout, link);
-	link->dial = dial_new(base, settings->host, settings->port, settings->path, on_dialed, link);
-	if (!link_copy_settings(link, settings) || !link->timeout || !link->dial) {
+	link->connector =
+		connector_new(base, settings->host, settings->port, settings->path, on_connection, link);
+	if (!link_copy_settings(link, settings) || !link->timeout || !link->connector) {
 		link_free(link);
 		return NULL;
 	}
@@ -588,7 +588,7 @@ link_free(struct link *link)
 	if (!link)
 		return;
 	stream_free(link->stream);
-	dial_free(link->dial);
+	connector_free(link->connector);
 	timeout_free(link->timeout);
 	free((char *)link->settings.user);
 	credentials_done(&link->credentials);

@@ -1,9 +1,9 @@
 /*
  * link: one connection to a master that keeps coming back.
  *
- *     waiting ──▶ dialing ──▶ login ──▶ up        AUTH, SELECT, CLIENT SETNAME, PING
- *        ▲           │          │        │
- *        └───────────┴──────────┴────────┘        down(why), then again after a pause that grows
+ *     waiting ──▶ connecting ──▶ login ──▶ up     AUTH, SELECT, CLIENT SETNAME, PING
+ *        ▲            │            │       │
+ *        └────────────┴────────────┴───────┘      down(why), then again after a pause that grows
  *
  * The pool and the inbox use it. It knows nothing of calls: commands in, replies out in the same order.
  */

@@ -4,7 +4,7 @@
 #include "daemon/redis/masters.h"
 
 #include "daemon/base/log.h"
-#include "daemon/redis/channels.h"
+#include "daemon/redis/inbox.h"
 #include "daemon/redis/link.h"
 #include "daemon/redis/sentinel.h"
 
