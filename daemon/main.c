@@ -14,7 +14,6 @@
 #include "daemon/main_settings.h"
 #include "daemon/options.h"
 #include "daemon/redis/embedded.h"
-#include "daemon/redis/reaper.h"
 
 #include <errno.h>
 #include <fcntl.h>

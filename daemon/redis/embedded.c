@@ -7,76 +7,26 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
-#include "daemon/redis/ending.h"
+#include "daemon/redis/embedded_inner.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RETRY_MIN_MS   100 /* before the second restart; doubles from there, the first is at once */
-#define RETRY_MAX_MS   5000
-#define STABLE_MS      10000 /* after this time without a death the next one counts as the first */
-#define LINE_MAX_BYTES 512   /* of the server's output; the rest of a line is cut */
-#define PATH_BYTES     4096
-#define NAMES          8 /* daemons that had the directory one after the other and still run */
-#define READY          "eady to accept connections" /* "The server is now ready ...", "Ready ..." */
-
-struct embedded {
-	struct event_base *base;
-	struct log *log;
-	struct stats *stats;
-	char program[PATH_BYTES];
-	char called[PATH_BYTES]; /* the name by which the server is called */
-	char path[sizeof((struct sockaddr_un *)0)->sun_path];
-	char *directory;
-	int directory_fd;
-	int lock_fd;
-	bool claimed;             /* the lock is held, and so is everything in the directory */
-	const char *doubt;        /* why its memory is not trusted; NULL: it is */
-	int64_t doubted_until_ms; /* 0: unknown */
-	int64_t begun_until_ms;   /* clients of earlier daemons may rely on locks until then */
-	struct ending ending;
-	int name_fd; /* the abstract socket; -1: none */
-
-	pid_t pid;   /* 0: not running */
-	bool reaped; /* it has ended, and its status was read: */
-	int status;
-	int said; /* the read end of its standard output, which is closed when it ends */
-	struct event *readable;
-	struct event *timer; /* restarts it */
-	int64_t started_ms;
-	unsigned deaths; /* in a row */
-	bool ready;
-	char line[LINE_MAX_BYTES];
-	size_t n;
-	char last[LINE_MAX_BYTES + 1]; /* its last whole line, for the reason of its end */
-};
-
-__attribute__((format(printf, 2, 3))) static bool
-explain(char why[EMBEDDED_WHY_MAX], const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, EMBEDDED_WHY_MAX, format, args);
-	va_end(args);
-	return false;
-}
+#define RETRY_MIN_MS 100 /* before the second restart; doubles from there, the first is at once */
+#define RETRY_MAX_MS 5000
+#define STABLE_MS    10000 /* after this time without a death the next one counts as the first */
+#define READY        "eady to accept connections" /* "The server is now ready ...", "Ready ..." */
 
 /* The first executable of this name in PATH. */
 static bool
@@ -114,7 +64,7 @@ static bool
 find_program(struct embedded *e, const char *program, char *why)
 {
 	if (program && access(program, X_OK) != 0)
-		return explain(why, "cannot run %s: %s", program, strerror(errno));
+		return embedded_explain(why, "cannot run %s: %s", program, strerror(errno));
 	if (program) {
 		snprintf(e->program, sizeof e->program, "%s", program);
 		snprintf(e->called, sizeof e->called, "%s", program);
@@ -125,124 +75,10 @@ find_program(struct embedded *e, const char *program, char *why)
 			snprintf(e->called, sizeof e->called, "%s", servers[i].called);
 			return true;
 		}
-	return explain(why, "no redis-server or valkey-server found in PATH: install one of them "
-			    "(Debian, Ubuntu: apt install redis-tools), or name a master under masters: in "
-			    "the configuration");
-}
-
-/* Makes the parents that it may make. If one is still missing, making the directory itself reports it. */
-static void
-make_parents(char *path)
-{
-	char *slash;
-
-	for (slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		(void)mkdir(path, 0755);
-		*slash = '/';
-	}
-}
-
-/* Opens the directory, which must belong to this user and be closed to others. */
-static bool
-open_directory(struct embedded *e, char *why)
-{
-	struct stat st;
-
-	make_parents(e->directory);
-	if (mkdir(e->directory, 0700) != 0 && errno != EEXIST)
-		return explain(why, "cannot make %s: %s", e->directory, strerror(errno));
-	e->directory_fd = open(e->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (e->directory_fd < 0 || fstat(e->directory_fd, &st) != 0)
-		return explain(why, "cannot open %s: %s", e->directory, strerror(errno));
-	if (st.st_uid != geteuid())
-		return explain(why, "%s belongs to user %u, not to us (%u): remove it or choose another",
-			e->directory, st.st_uid, geteuid());
-	if ((st.st_mode & 07777) != 0700 && fchmod(e->directory_fd, 0700) != 0)
-		return explain(why, "cannot make %s private: %s", e->directory, strerror(errno));
-	return true;
-}
-
-/*
- * Takes a name that outlives the directory: an abstract socket. False: an earlier daemon still has one, and
- * its clients may rely on locks. There are several names, so that each of several such daemons can have one.
- */
-static bool
-claim_name(struct embedded *e)
-{
-	struct sockaddr_un at = {.sun_family = AF_UNIX};
-	bool alone = true;
-	int i, n;
-
-	e->name_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	for (i = 0; i < NAMES && e->name_fd >= 0; i++) {
-		n = snprintf(
-			at.sun_path + 1, sizeof at.sun_path - 1, "hf%u/%d%s", geteuid(), i, e->directory);
-		if (n >= (int)sizeof at.sun_path - 1)
-			n = (int)sizeof at.sun_path -
-			    2; /* cut: at worst it is the name of another directory, which costs a guard */
-		if (bind(e->name_fd, (struct sockaddr *)&at,
-			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
-			return alone;
-		alone = alone && errno != EADDRINUSE;
-	}
-	return alone;
-}
-
-static const char *
-find_doubt(struct embedded *e, const struct embedded_settings *settings, bool first, bool alone)
-{
-	if (!alone)
-		return "an earlier daemon of this directory still runs";
-	switch (e->ending.kind) {
-	case ENDING_CLEAN:
-		return NULL;
-	case ENDING_HERE:
-		if (e->ending.until_ms <= clock_ms())
-			return NULL;
-		e->doubted_until_ms = e->ending.until_ms;
-		return "clients may rely on locks of the last daemon here";
-	case ENDING_BEFORE:
-		return settings->doubt;
-	default:
-		return first ? settings->doubt : "it is not known how the last daemon here ended";
-	}
-}
-
-/* Takes the directory for this daemon, and reads how the last daemon ended. */
-static bool
-claim_directory(struct embedded *e, const struct embedded_settings *settings, char *why)
-{
-	bool first = true;
-
-	e->lock_fd = openat(e->directory_fd, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (e->lock_fd < 0 && errno == EEXIST) {
-		first = false;
-		e->lock_fd = openat(e->directory_fd, "lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	}
-	if (e->lock_fd < 0)
-		return explain(why, "cannot open %s/lock: %s", e->directory, strerror(errno));
-	if (flock(e->lock_fd, LOCK_EX | LOCK_NB) != 0)
-		return explain(why,
-			"%s is in use by another holdfastd: stop it, or configure masters: so that "
-			"both share one",
-			e->directory);
-	e->claimed = true;
-	ending_read(&e->ending, e->directory_fd);
-	e->doubt = find_doubt(e, settings, first, claim_name(e));
-	return true;
-}
-
-/* The server runs: from now on there can be locks. */
-static bool
-claim_memory(struct embedded *e, const struct embedded_settings *settings, char *why)
-{
-	e->begun_until_ms = clock_ms();
-	if (e->doubt)
-		e->begun_until_ms = e->doubted_until_ms != 0 ? e->doubted_until_ms
-							     : e->begun_until_ms + settings->guard_ms;
-	return ending_begin(&e->ending, e->directory_fd, e->begun_until_ms) ||
-	       explain(why, "cannot write %s/ending: %s", e->directory, strerror(errno));
+	return embedded_explain(why,
+		"no redis-server or valkey-server found in PATH: install one of them "
+		"(Debian, Ubuntu: apt install redis-tools), or name a master under masters: in "
+		"the configuration");
 }
 
 static void
@@ -441,9 +277,9 @@ await_ready(struct embedded *e, char *why)
 		return true;
 	status_text(child_end(e), status);
 	if (!ended)
-		return explain(why, "%s was not ready within %d ms; it said: %s", e->program,
+		return embedded_explain(why, "%s was not ready within %d ms; it said: %s", e->program,
 			EMBEDDED_READY_MS, e->last);
-	return explain(why, "%s ended at once (%s); it said: %s", e->program, status, e->last);
+	return embedded_explain(why, "%s ended at once (%s); it said: %s", e->program, status, e->last);
 }
 
 static bool
@@ -454,18 +290,18 @@ embedded_open(struct embedded *e, const struct embedded_settings *settings, char
 	e->directory = strdup(settings->directory);
 	e->timer = event_new(e->base, -1, 0, on_timer, e);
 	if (!e->directory || !e->timer)
-		return explain(why, "out of memory");
+		return embedded_explain(why, "out of memory");
 	n = snprintf(e->path, sizeof e->path, "%s/redis.sock", e->directory);
 	if (n < 0 || (size_t)n >= sizeof e->path)
-		return explain(why,
+		return embedded_explain(why,
 			"%s: a Unix socket's path has at most %zu bytes, choose a shorter directory",
 			e->directory, sizeof e->path - sizeof "/redis.sock");
-	if (!find_program(e, settings->program, why) || !open_directory(e, why) ||
-		!claim_directory(e, settings, why))
+	if (!find_program(e, settings->program, why) || !embedded_open_directory(e, why) ||
+		!embedded_claim_directory(e, settings, why))
 		return false;
 	if (!child_start(e))
-		return explain(why, "cannot start %s: %s", e->program, strerror(errno));
-	return await_ready(e, why) && claim_memory(e, settings, why);
+		return embedded_explain(why, "cannot start %s: %s", e->program, strerror(errno));
+	return await_ready(e, why) && embedded_claim_memory(e, settings, why);
 }
 
 struct embedded *
@@ -475,7 +311,7 @@ embedded_new(struct event_base *base, const struct embedded_settings *settings, 
 	struct embedded *e = calloc(1, sizeof *e);
 
 	if (!e) {
-		explain(why, "out of memory");
+		embedded_explain(why, "out of memory");
 		return NULL;
 	}
 	e->base = base;
@@ -501,19 +337,6 @@ embedded_relied_on(struct embedded *e, int64_t until_ms)
 			log_text("why", strerror(errno)), log_text("text", "the next start guards in full"));
 }
 
-/* A record that cannot be written makes the next start slower, but no less safe. */
-static void
-leave_record(struct embedded *e, bool clean, int64_t until_ms)
-{
-	if (e->ending.fd < 0 || (!clean && until_ms == INT64_MAX))
-		return;
-	if (until_ms < e->begun_until_ms)
-		until_ms = e->begun_until_ms;
-	if (!ending_finish(&e->ending, e->directory_fd, clean, until_ms))
-		LOG_EVENT(e->log, LOG_WARNING_LEVEL, "embedded.no_record",
-			log_text("directory", e->directory), log_text("why", strerror(errno)));
-}
-
 void
 embedded_free(struct embedded *e, bool clean, int64_t until_ms)
 {
@@ -523,7 +346,7 @@ embedded_free(struct embedded *e, bool clean, int64_t until_ms)
 		child_end(e);
 	if (e->claimed) {
 		unlinkat(e->directory_fd, "redis.sock", 0);
-		leave_record(e, clean, until_ms);
+		embedded_leave_record(e, clean, until_ms);
 	}
 	if (e->ending.fd >= 0)
 		close(e->ending.fd);
@@ -578,4 +401,63 @@ pid_t
 embedded_pid(const struct embedded *e)
 {
 	return e->pid;
+}
+
+/* ---- orphans ---- */
+
+struct reaper {
+	struct event *ended;
+	struct embedded *embedded;
+	struct log *log;
+};
+
+/* One signal may be for several children. */
+static void
+reaper_reap(struct reaper *reaper)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (reaper->embedded && embedded_reaped(reaper->embedded, pid, status))
+			continue;
+		LOG_EVENT(reaper->log, LOG_DEBUG_LEVEL, "orphan.reaped", log_number("pid", pid),
+			log_number("status", status));
+	}
+}
+
+static void
+on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	reaper_reap(arg);
+}
+
+struct reaper *
+reaper_new(struct event_base *base, struct embedded *embedded, struct log *log)
+{
+	struct reaper *reaper = calloc(1, sizeof *reaper);
+
+	if (!reaper)
+		return NULL;
+	reaper->embedded = embedded;
+	reaper->log = log;
+	reaper->ended = evsignal_new(base, SIGCHLD, on_ended, reaper);
+	if (!reaper->ended || event_add(reaper->ended, NULL) != 0) {
+		reaper_free(reaper);
+		return NULL;
+	}
+	reaper_reap(reaper); /* children that ended before sent no signal */
+	return reaper;
+}
+
+void
+reaper_free(struct reaper *reaper)
+{
+	if (!reaper)
+		return;
+	if (reaper->ended)
+		event_free(reaper->ended);
+	free(reaper);
 }

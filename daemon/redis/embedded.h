@@ -5,11 +5,11 @@
  * without a TCP port and without persistence. It is restarted if it dies, and dies with the daemon. main is
  * the only user; the pool connects to its socket as to any other master.
  *
- * The directory also records how the last run ended (ending.h). A new master counts as one that forgot
- * nothing if no client can rely on a lock: after a clean end, after the deadline that the last daemon wrote,
- * in another boot, or on a first start whose clients can have known no earlier daemon. While the daemon runs
- * it has an abstract Unix socket that is named after the directory. If the directory is removed, a daemon
- * that makes it anew sees by this socket that the earlier one still runs.
+ * The directory also records how the last run ended. A new master counts as one that forgot nothing if no
+ * client can rely on a lock: after a clean end, after the deadline that the last daemon wrote, in another
+ * boot, or on a first start whose clients can have known no earlier daemon. While the daemon runs it has an
+ * abstract Unix socket that is named after the directory. If the directory is removed, a daemon that makes it
+ * anew sees by this socket that the earlier one still runs.
  */
 #ifndef REDIS_EMBEDDED_H
 #define REDIS_EMBEDDED_H
@@ -22,6 +22,7 @@
 struct embedded;
 struct event_base;
 struct log;
+struct reaper;
 struct stats;
 
 #define EMBEDDED_WHY_MAX  512
@@ -67,5 +68,17 @@ int64_t embedded_doubted_until(const struct embedded *embedded);
 const char *embedded_doubt(const struct embedded *embedded);
 /* 0: the server is not running now. */
 pid_t embedded_pid(const struct embedded *embedded);
+
+/*
+ * Reaps orphans. As process 1, as in a container, the daemon inherits every process whose parent has ended,
+ * and the kernel keeps each ended one until its status is read.
+ *
+ * Reaps every child that ends from now on, and tells embedded if it was its server; embedded may be NULL.
+ * base, embedded and log are kept by reference. NULL: out of memory.
+ */
+struct reaper *reaper_new(struct event_base *base, struct embedded *embedded, struct log *log)
+	__attribute__((warn_unused_result));
+/* Call it before base and embedded are freed. */
+void reaper_free(struct reaper *reaper);
 
 #endif

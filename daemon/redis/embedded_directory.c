@@ -1,0 +1,290 @@
+/*
+ * embedded_directory: the directory of a private master: who owns it, and what it records of its last daemon.
+ */
+#include "daemon/redis/embedded_inner.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define NAMES 8 /* daemons that had the directory one after the other and still run */
+
+bool
+embedded_explain(char why[EMBEDDED_WHY_MAX], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, EMBEDDED_WHY_MAX, format, args);
+	va_end(args);
+	return false;
+}
+
+/* ---- the record of the last daemon ---- */
+
+#define FILE_NAME "ending"
+
+/* The words of a record. */
+#define WORD_CLEAN "clean"
+#define WORD_LIVE  "live"
+
+#define CLOCK_UNKNOWN "?"
+
+/* The kernel's id of this boot, and the time namespace, in which CLOCK_BOOTTIME may differ. */
+static void
+clock_name(char out[96])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, out, 36) : -1;
+	char space[48];
+	ssize_t m = readlink("/proc/self/ns/time", space, sizeof(space) - 1);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	/* Kernels before 5.6 have no time namespaces. */
+	if (m < 0 && errno == ENOENT) {
+		m = snprintf(space, sizeof(space), "-");
+	}
+	if (n != 36 || m < 0) {
+		out[0] = '\0';
+		return;
+	}
+	snprintf(out + n, 96 - (size_t)n, ",%.*s", (int)m, space);
+}
+
+static void
+ending_read(struct ending *e, int directory_fd)
+{
+	char line[ENDING_BYTES + 1], word[8], clock[96];
+	int fd = openat(directory_fd, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd >= 0 ? read(fd, line, ENDING_BYTES) : -1;
+
+	*e = (struct ending){.kind = ENDING_UNKNOWN, .fd = -1};
+	clock_name(e->clock);
+	if (fd >= 0) {
+		close(fd);
+	}
+	if (n != ENDING_BYTES) {
+		return;
+	}
+	line[n] = '\0';
+	if (sscanf(line, "%7s until_ms=%" SCNd64 " clock=%95s", word, &e->until_ms, clock) != 3 ||
+		e->until_ms < 0) {
+		return;
+	}
+	if (strcmp(word, WORD_CLEAN) == 0) {
+		e->kind = ENDING_CLEAN;
+	} else if (strcmp(word, WORD_LIVE) == 0 && e->clock[0] != '\0' && strcmp(clock, CLOCK_UNKNOWN) != 0) {
+		e->kind = strcmp(clock, e->clock) == 0 ? ENDING_HERE : ENDING_BEFORE;
+	}
+}
+
+static bool
+ending_write(struct ending *e, const char *word, int64_t until_ms)
+{
+	char line[ENDING_BYTES + 1];
+	int n = snprintf(line, sizeof(line), "%s until_ms=%" PRId64 " clock=%s", word, until_ms,
+		e->clock[0] != '\0' ? e->clock : CLOCK_UNKNOWN);
+
+	memset(line + n, ' ', (size_t)(ENDING_BYTES - n));
+	line[ENDING_BYTES - 1] = '\n';
+	e->written_ms = until_ms;
+	errno = 0;
+	return pwrite(e->fd, line, ENDING_BYTES, 0) == ENDING_BYTES;
+}
+
+/* Without a record the next daemon assumes nothing. */
+static bool
+ending_spoilt(struct ending *e, int directory_fd)
+{
+	int why = errno != 0 ? errno : ENOSPC;
+
+	if (e->fd >= 0) {
+		close(e->fd);
+	}
+	e->fd = -1;
+	(void)unlinkat(directory_fd, FILE_NAME, 0);
+	errno = why;
+	return false;
+}
+
+/* Replaces the record by one of this daemon, which survives a power cut, too. False with errno: there is no
+ * record. */
+static bool
+ending_begin(struct ending *e, int directory_fd, int64_t until_ms)
+{
+	e->fd = openat(directory_fd, FILE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return (e->fd >= 0 && ending_write(e, WORD_LIVE, until_ms) && fsync(e->fd) == 0 &&
+		       fsync(directory_fd) == 0) ||
+	       ending_spoilt(e, directory_fd);
+}
+
+bool
+ending_extend(struct ending *e, int directory_fd, int64_t until_ms)
+{
+	if (until_ms <= e->written_ms || e->fd < 0) {
+		return true;
+	}
+	until_ms += ENDING_STEP_MS - until_ms % ENDING_STEP_MS;
+	return ending_write(e, WORD_LIVE, until_ms) || ending_spoilt(e, directory_fd);
+}
+
+/* The daemon ends; from until_ms on no client relies on a lock. clean: none does already, in whatever boot.
+ * False with errno: there is no record any more. */
+static bool
+ending_finish(struct ending *e, int directory_fd, bool clean, int64_t until_ms)
+{
+	bool written;
+
+	if (e->fd < 0) {
+		errno = ENOENT;
+		return false;
+	}
+	written = ending_write(e, clean ? WORD_CLEAN : WORD_LIVE, until_ms) && fsync(e->fd) == 0;
+	if (!written) {
+		return ending_spoilt(e, directory_fd);
+	}
+	close(e->fd);
+	e->fd = -1;
+	return true;
+}
+
+/* ---- the directory ---- */
+
+/* Makes the parents that it may make. If one is still missing, making the directory itself reports it. */
+static void
+make_parents(char *path)
+{
+	char *slash;
+
+	for (slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		(void)mkdir(path, 0755);
+		*slash = '/';
+	}
+}
+
+bool
+embedded_open_directory(struct embedded *e, char *why)
+{
+	struct stat st;
+
+	make_parents(e->directory);
+	if (mkdir(e->directory, 0700) != 0 && errno != EEXIST)
+		return embedded_explain(why, "cannot make %s: %s", e->directory, strerror(errno));
+	e->directory_fd = open(e->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (e->directory_fd < 0 || fstat(e->directory_fd, &st) != 0)
+		return embedded_explain(why, "cannot open %s: %s", e->directory, strerror(errno));
+	if (st.st_uid != geteuid())
+		return embedded_explain(why,
+			"%s belongs to user %u, not to us (%u): remove it or choose another", e->directory,
+			st.st_uid, geteuid());
+	if ((st.st_mode & 07777) != 0700 && fchmod(e->directory_fd, 0700) != 0)
+		return embedded_explain(why, "cannot make %s private: %s", e->directory, strerror(errno));
+	return true;
+}
+
+/*
+ * Takes a name that outlives the directory: an abstract socket. False: an earlier daemon still has one, and
+ * its clients may rely on locks. There are several names, so that each of several such daemons can have one.
+ */
+static bool
+claim_name(struct embedded *e)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	bool alone = true;
+	int i, n;
+
+	e->name_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	for (i = 0; i < NAMES && e->name_fd >= 0; i++) {
+		n = snprintf(
+			at.sun_path + 1, sizeof at.sun_path - 1, "hf%u/%d%s", geteuid(), i, e->directory);
+		if (n >= (int)sizeof at.sun_path - 1)
+			n = (int)sizeof at.sun_path -
+			    2; /* cut: at worst it is the name of another directory, which costs a guard */
+		if (bind(e->name_fd, (struct sockaddr *)&at,
+			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+			return alone;
+		alone = alone && errno != EADDRINUSE;
+	}
+	return alone;
+}
+
+static const char *
+find_doubt(struct embedded *e, const struct embedded_settings *settings, bool first, bool alone)
+{
+	if (!alone)
+		return "an earlier daemon of this directory still runs";
+	switch (e->ending.kind) {
+	case ENDING_CLEAN:
+		return NULL;
+	case ENDING_HERE:
+		if (e->ending.until_ms <= clock_ms())
+			return NULL;
+		e->doubted_until_ms = e->ending.until_ms;
+		return "clients may rely on locks of the last daemon here";
+	case ENDING_BEFORE:
+		return settings->doubt;
+	default:
+		return first ? settings->doubt : "it is not known how the last daemon here ended";
+	}
+}
+
+bool
+embedded_claim_directory(struct embedded *e, const struct embedded_settings *settings, char *why)
+{
+	bool first = true;
+
+	e->lock_fd = openat(e->directory_fd, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (e->lock_fd < 0 && errno == EEXIST) {
+		first = false;
+		e->lock_fd = openat(e->directory_fd, "lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	}
+	if (e->lock_fd < 0)
+		return embedded_explain(why, "cannot open %s/lock: %s", e->directory, strerror(errno));
+	if (flock(e->lock_fd, LOCK_EX | LOCK_NB) != 0)
+		return embedded_explain(why,
+			"%s is in use by another holdfastd: stop it, or configure masters: so that "
+			"both share one",
+			e->directory);
+	e->claimed = true;
+	ending_read(&e->ending, e->directory_fd);
+	e->doubt = find_doubt(e, settings, first, claim_name(e));
+	return true;
+}
+
+bool
+embedded_claim_memory(struct embedded *e, const struct embedded_settings *settings, char *why)
+{
+	e->begun_until_ms = clock_ms();
+	if (e->doubt)
+		e->begun_until_ms = e->doubted_until_ms != 0 ? e->doubted_until_ms
+							     : e->begun_until_ms + settings->guard_ms;
+	return ending_begin(&e->ending, e->directory_fd, e->begun_until_ms) ||
+	       embedded_explain(why, "cannot write %s/ending: %s", e->directory, strerror(errno));
+}
+
+void
+embedded_leave_record(struct embedded *e, bool clean, int64_t until_ms)
+{
+	if (e->ending.fd < 0 || (!clean && until_ms == INT64_MAX))
+		return;
+	if (until_ms < e->begun_until_ms)
+		until_ms = e->begun_until_ms;
+	if (!ending_finish(&e->ending, e->directory_fd, clean, until_ms))
+		LOG_EVENT(e->log, LOG_WARNING_LEVEL, "embedded.no_record",
+			log_text("directory", e->directory), log_text("why", strerror(errno)));
+}

@@ -1,0 +1,93 @@
+/*
+ * embedded_inner: what the files of embedded share; no other file includes it.
+ *
+ *     embedded.c ──▶ embedded_directory.c     the server, its starts and ends; the directory and its record
+ */
+#ifndef REDIS_EMBEDDED_INNER_H
+#define REDIS_EMBEDDED_INNER_H
+
+#include "daemon/redis/embedded.h"
+
+#include <sys/un.h>
+
+#define LINE_MAX_BYTES 512 /* of the server's output; the rest of a line is cut */
+#define PATH_BYTES     4096
+
+#define ENDING_BYTES   160 /* of the line, line feed included */
+#define ENDING_STEP_MS 250 /* deadlines are rounded up to this, so that few are written */
+
+enum ending_kind {
+	ENDING_UNKNOWN, /* no record, or an unreadable one */
+	ENDING_CLEAN,   /* no client relies on a lock */
+	ENDING_HERE,    /* of this boot: see until_ms */
+	ENDING_BEFORE   /* of another boot, or another clock */
+};
+
+/*
+ * What the directory records of its last daemon: whether that daemon ended without locks, or else until when
+ * clients may rely on its locks.
+ *
+ * The record is one line in the file `ending`. A daemon writes it when it begins, from time to time while
+ * there are holds, and when it ends. So the record of a killed daemon is no earlier than the deadlines that
+ * its clients were told. Deadlines are of CLOCK_BOOTTIME, and mean nothing in another boot.
+ */
+struct ending {
+	enum ending_kind kind; /* of the last daemon */
+	int64_t until_ms;      /* HERE: from then on no client relies on its locks */
+	int fd;                /* of the record, once this daemon has written it; -1: none */
+	int64_t written_ms;    /* the deadline in the record */
+	char clock[96];        /* names this CLOCK_BOOTTIME; "": unknown */
+};
+
+struct embedded {
+	struct event_base *base;
+	struct log *log;
+	struct stats *stats;
+	char program[PATH_BYTES];
+	char called[PATH_BYTES]; /* the name by which the server is called */
+	char path[sizeof((struct sockaddr_un *)0)->sun_path];
+	char *directory;
+	int directory_fd;
+	int lock_fd;
+	bool claimed;             /* the lock is held, and so is everything in the directory */
+	const char *doubt;        /* why its memory is not trusted; NULL: it is */
+	int64_t doubted_until_ms; /* 0: unknown */
+	int64_t begun_until_ms;   /* clients of earlier daemons may rely on locks until then */
+	struct ending ending;
+	int name_fd; /* the abstract socket; -1: none */
+
+	pid_t pid;   /* 0: not running */
+	bool reaped; /* it has ended, and its status was read: */
+	int status;
+	int said; /* the read end of its standard output, which is closed when it ends */
+	struct event *readable;
+	struct event *timer; /* restarts it */
+	int64_t started_ms;
+	unsigned deaths; /* in a row */
+	bool ready;
+	char line[LINE_MAX_BYTES];
+	size_t n;
+	char last[LINE_MAX_BYTES + 1]; /* its last whole line, for the reason of its end */
+};
+
+/* Writes why something failed. Returns false. */
+bool embedded_explain(char why[EMBEDDED_WHY_MAX], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Opens the directory, which must belong to this user and be closed to others. */
+bool embedded_open_directory(struct embedded *e, char *why);
+/* Takes the directory for this daemon, and reads how the last daemon ended. */
+bool embedded_claim_directory(struct embedded *e, const struct embedded_settings *settings, char *why);
+/* The server runs: from now on there can be locks. Replaces the record by one of this daemon, which survives
+ * a power cut, too. */
+bool embedded_claim_memory(struct embedded *e, const struct embedded_settings *settings, char *why);
+
+/* Clients may rely on locks until until_ms; an earlier deadline changes nothing. Cheap if the record says so
+ * already. False with errno: it cannot be written, and there is no record any more. */
+bool ending_extend(struct ending *ending, int directory_fd, int64_t until_ms);
+
+/* The daemon ends; see embedded_free(). A record that cannot be written makes the next start slower, but no
+ * less safe. */
+void embedded_leave_record(struct embedded *e, bool clean, int64_t until_ms);
+
+#endif
