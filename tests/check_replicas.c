@@ -1,8 +1,8 @@
 /*
- * Tests of daemon/replicas: how large a group is, how many of it have to acknowledge, and what is said when
+ * Tests of daemon/redis/pool_inner.h: how large a group is, how many of it have to acknowledge, and what is said when
  * they do not.
  */
-#include "daemon/redis/replicas.h"
+#include "daemon/redis/pool_inner.h"
 #include "tests/support/suite.h"
 
 #include <hiredis/hiredis.h>

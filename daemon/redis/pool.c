@@ -1,5 +1,5 @@
 /*
- * pool: see pool.h. It has the settings, the inbox and the sentinel of one master; pool_lane.c has its links,
+ * pool: see pool.h. It has the settings, the inbox and the sentinel of one master; pool_link.c has its links,
  * calls and votes. The driver calls it. It must never repeat a call, never reorder the calls of a link about
  * a name, and give each call exactly one vote.
  */
@@ -97,8 +97,8 @@ on_later(evutil_socket_t fd, short what, void *arg)
 void
 pool_call(struct pool *pool, const struct call *call)
 {
-	assert(call->link < pool->lane_count);
-	lane_call(&pool->lanes[call->link], call);
+	assert(call->link < pool->link_count);
+	pool_link_call(&pool->links[call->link], call);
 }
 
 void
@@ -112,8 +112,8 @@ pool_flush(struct pool *pool)
 {
 	unsigned i;
 
-	for (i = 0; i < pool->lane_count; i++)
-		lane_flush(&pool->lanes[i]);
+	for (i = 0; i < pool->link_count; i++)
+		pool_link_flush(&pool->links[i]);
 }
 
 /* ---- replicas ---- */
@@ -137,8 +137,8 @@ on_probe(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	for (i = 0; pool->replicas.missing && i < pool->lane_count; i++)
-		if (lane_probe(&pool->lanes[i]))
+	for (i = 0; pool->replicas.missing && i < pool->link_count; i++)
+		if (pool_link_probe(&pool->links[i]))
 			break;
 	if (pool->replicas.missing)
 		pool_probe_later(pool);
@@ -190,8 +190,8 @@ pool_watch(struct pool *pool)
 
 	if (!pool->sentinel)
 		return;
-	for (i = 0; i < pool->lane_count; i++)
-		closely |= !pool->lanes[i].up;
+	for (i = 0; i < pool->link_count; i++)
+		closely |= !pool->links[i].up;
 	sentinel_watch(pool->sentinel, closely);
 }
 
@@ -217,15 +217,15 @@ on_found(void *arg, const struct sentinel_found *found)
 	pool->replicas.named = found->replicas;
 	snprintf(where, sizeof where, "%s%s%s:%u", six ? "[" : "", found->host, six ? "]" : "", found->port);
 	if (pool->found && strcmp(where, pool->where) == 0) {
-		lane_ask_replicas(&pool->lanes[0]);
+		pool_link_ask_replicas(&pool->links[0]);
 		return;
 	}
 	pool->found = true;
 	pool->replicas.connected = 0;
 	pool->replicas.missing = false;
 	pool_set_where(pool, NULL, where);
-	for (i = 0; i < pool->lane_count; i++)
-		if (!link_aim(pool->lanes[i].link, found->host, found->port))
+	for (i = 0; i < pool->link_count; i++)
+		if (!link_aim(pool->links[i].link, found->host, found->port))
 			abort(); /* out of memory: the links would stay where no master is */
 	if (!inbox_aim(pool->inbox, found->host, found->port))
 		abort();
@@ -238,7 +238,7 @@ on_lost(void *arg, const char *why)
 	struct pool *pool = arg;
 	unsigned i;
 
-	for (i = 0; !pool->found && i < pool->lane_count; i++)
+	for (i = 0; !pool->found && i < pool->link_count; i++)
 		pool->hooks->link_down(pool->arg, i, why);
 }
 
@@ -360,11 +360,11 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 	unsigned i;
 
 	for (i = 0; i < s->links; i++) {
-		pool->lanes[i].index = i;
+		pool->links[i].index = i;
 		snprintf(client_name, sizeof client_name, "holdfast-%.8s-%u", s->daemon_id, i);
-		if (!lane_open(&pool->lanes[i], pool, base, &settings))
+		if (!pool_link_open(&pool->links[i], pool, base, &settings))
 			return false;
-		pool->lane_count++;
+		pool->link_count++;
 	}
 	snprintf(client_name, sizeof client_name, "holdfast-%.8s-inbox", s->daemon_id);
 	if ((size_t)snprintf(channel, sizeof channel, "%s:inbox:%s", s->namespace, s->daemon_id) >=
@@ -381,7 +381,7 @@ pool_open_sentinel(struct pool *pool, struct event_base *base, const struct pool
 	char client_name[64];
 
 	if (!s->sentinel) {
-		pool_set_where(pool, s->title, link_where(pool->lanes[0].link));
+		pool_set_where(pool, s->title, link_where(pool->links[0].link));
 		return true;
 	}
 	snprintf(client_name, sizeof client_name, "holdfast-%.8s-sentinel", s->daemon_id);
@@ -444,8 +444,8 @@ pool_set_passwords(struct pool *pool, const struct pool_settings *settings)
 {
 	bool set = inbox_set_password(pool->inbox, settings->password);
 
-	for (unsigned i = 0; i < pool->lane_count; i++)
-		set = link_set_password(pool->lanes[i].link, settings->password) && set;
+	for (unsigned i = 0; i < pool->link_count; i++)
+		set = link_set_password(pool->links[i].link, settings->password) && set;
 	if (pool->sentinel && settings->sentinel)
 		set = sentinel_set_password(pool->sentinel, settings->sentinel->password) && set;
 	return set;
@@ -458,8 +458,8 @@ pool_end(struct pool *pool, const char *why)
 
 	sentinel_free(pool->sentinel);
 	pool->sentinel = NULL;
-	for (i = 0; i < pool->lane_count; i++)
-		lane_end(&pool->lanes[i], why);
+	for (i = 0; i < pool->link_count; i++)
+		pool_link_end(&pool->links[i], why);
 	while (pool->unsent.head)
 		pool_tell_unsent(pool);
 }
@@ -473,8 +473,8 @@ pool_free(struct pool *pool)
 		return;
 	sentinel_free(pool->sentinel);
 	inbox_free(pool->inbox);
-	for (i = 0; i < pool->lane_count; i++)
-		lane_close(&pool->lanes[i]);
+	for (i = 0; i < pool->link_count; i++)
+		pool_link_close(&pool->links[i]);
 	batches_done(&pool->unsent);
 	if (pool->later)
 		event_free(pool->later);

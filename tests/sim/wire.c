@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define SILENCE_US 2000000 /* as POOL_SETTINGS_DEFAULT.reply_ms */
-#define WAITS_MAX  2       /* as in daemon/redis/pool_lane.c */
+#define WAITS_MAX  2       /* as in daemon/redis/pool_link.c */
 
 static void wire_wait(struct wire *wire);
 

@@ -28,7 +28,7 @@ struct wire {
 	bool doomed; /* breaks while the next command is under way */
 	bool watched;
 	struct flights waiting; /* oldest first */
-	/* If replicas have to acknowledge, as in daemon/redis/pool_lane.c: one WAIT after all commands of a
+	/* If replicas have to acknowledge, as in daemon/redis/pool_link.c: one WAIT after all commands of a
 	 * turn; its answer delivers their votes. */
 	struct flights kept;
 	unsigned waits;

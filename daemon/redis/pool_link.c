@@ -1,0 +1,486 @@
+/*
+ * pool_link: one link of the pool, and which votes on it count; see pool_inner.h.
+ *
+ *     pool_link_call ──▶ group of its script ─────▶ batch ──▶ link ──▶ … ──▶ batch ──▶ votes
+ *            └─────────▶ unsent ────────────────── (next turn) ──────────────────────▶ votes
+ *
+ * Where replicas have to acknowledge, one WAIT follows all that a turn has sent, and the votes of what it
+ * covers are told when it is answered. A second WAIT may be behind the first; more would only split what the
+ * next one can cover together.
+ */
+#include "daemon/redis/pool_inner.h"
+
+#include "daemon/base/log.h"
+#include "daemon/base/stats.h"
+
+#include <assert.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNSENT_ROUNDS 16
+#define WAITS_MAX     2
+#define LONE_MIN      16 /* commands: enough to see that one client is at work */
+
+/* Contexts, to tell these answers from those to a batch. */
+static const char script_context, info_context, wait_context;
+
+/* ---- replicas ---- */
+
+unsigned
+replicas_known(const struct replicas *r)
+{
+	return r->named > r->connected ? r->named : r->connected;
+}
+
+/* A majority of the group is the master and so many more. */
+unsigned
+replicas_needed(const struct replicas *r)
+{
+	unsigned group = 1 + replicas_known(r);
+
+	return r->watched ? group / 2 : 0;
+}
+
+bool
+replicas_matter(const struct replicas *r, enum call_op op)
+{
+	return replicas_needed(r) > 0 && op != CALL_RELEASE && op != CALL_LEAVE && op != CALL_ENTER;
+}
+
+const char *
+replicas_refuse(const struct replicas *r, enum call_op op)
+{
+	return r->missing && (op == CALL_ACQUIRE || op == CALL_LATCH) ? r->why : NULL;
+}
+
+/* Whether it tells something that a majority may not have; that there is no latch is such a thing, too. */
+static bool
+vote_rests_on_replicas(const struct vote *vote)
+{
+	if (vote->op == CALL_HELLO)
+		return vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD;
+	return vote->outcome == OUTCOME_YES || (vote->op == CALL_LATCH && vote->outcome == OUTCOME_NO);
+}
+
+bool
+replicas_disbelieve(const struct replicas *r, const struct call *call, struct vote *vote)
+{
+	bool greeting = call->op == CALL_HELLO && r->missing;
+	int64_t time_us = vote->time_us;
+
+	if (!vote_rests_on_replicas(vote))
+		return false;
+	call_fail(call, greeting ? OUTCOME_ERROR : OUTCOME_UNKNOWN,
+		greeting ? r->why : "too few replicas acknowledged it", vote);
+	vote->time_us = time_us;
+	return true;
+}
+
+void
+replicas_read_info(struct replicas *r, const struct redisReply *reply)
+{
+	static const char key[] = "\nconnected_slaves:";
+	const char *at = reply->type == REDIS_REPLY_STRING ? strstr(reply->str, key) : NULL;
+	unsigned long n = at ? strtoul(at + sizeof key - 1, NULL, 10) : 0;
+
+	r->connected = n < 1000 ? (unsigned)n : 1000;
+	/* Those that are connected may still be behind: WAIT will tell. */
+	if (r->connected < replicas_needed(r))
+		replicas_judge(r, r->connected);
+}
+
+bool
+replicas_judge(struct replicas *r, int64_t acknowledged)
+{
+	unsigned needed = replicas_needed(r);
+
+	r->missing = acknowledged < (int64_t)needed;
+	if (r->missing)
+		snprintf(r->why, sizeof r->why,
+			"NOREPLICAS %lld of %u replicas acknowledge, at least %u must",
+			(long long)(acknowledged > 0 ? acknowledged : 0), replicas_known(r), needed);
+	return !r->missing;
+}
+
+/* ---- calls out ---- */
+
+static bool
+pool_link_say(struct pool_link *l, const char *context, int argc, const char *const *argv)
+{
+	size_t argvlen[3];
+	int i;
+
+	assert(argc <= 3);
+	for (i = 0; i < argc; i++)
+		argvlen[i] = strlen(argv[i]);
+	if (link_send(l->link, argc, argv, argvlen, (void *)context))
+		return true;
+	link_break(l->link, "no room to send a command");
+	return false;
+}
+
+/*
+ * One client at work gives a name back and locks the next one. The kernel acknowledges the answers to both
+ * while the second is read, and takes longer for that than for all the rest of reading; so the first, which
+ * nobody waits for, is acknowledged by itself. Where there are more, what is sent to the master does it by
+ * the way.
+ */
+static void
+pool_link_count(struct pool_link *l, size_t n)
+{
+	const struct batch *first = l->sent.head;
+
+	if (n > 1 || (first && first->next))
+		l->lone = 0;
+	else if (l->lone < LONE_MIN)
+		l->lone++;
+}
+
+/* False: it did not become one. */
+static bool
+pool_link_command(struct pool_link *l, struct batch *batch, const struct call *calls)
+{
+	struct pool *pool = l->pool;
+	const struct call_command *command = &pool->command;
+
+	return call_encode(&pool->command, &pool->call_settings, calls, batch->n) &&
+	       link_send(l->link, command->argc, command->argv, command->argvlen, batch);
+}
+
+/* The group becomes a command, or is answered later without having been one. */
+static void
+pool_link_send_group(void *arg, struct group *group)
+{
+	struct pool_link *l = arg;
+	struct pool *pool = l->pool;
+	const struct call *calls = group_calls(group);
+	size_t n = group->n;
+	enum call_op op = calls[0].op;
+	const char *refused = replicas_refuse(&pool->replicas, op);
+	struct batch *batch = batch_of_group(&l->groups.reserve, group);
+	bool sent = l->up && !refused && pool_link_command(l, batch, calls);
+
+	/* For want of memory, perhaps. */
+	if (!sent && l->up && !refused && l->groups.reserve.memory) {
+		reserve_free(&l->groups.reserve);
+		sent = pool_link_command(l, batch, calls);
+	}
+	group_clear(group);
+	batch->acked = replicas_matter(&pool->replicas, op);
+	batch->refused = l->up ? refused : NULL;
+	if (!sent) {
+		pool_put_unsent(pool, batch);
+		return;
+	}
+	pool_link_count(l, n);
+	batches_put(&l->sent, batch);
+	l->wait_due |= batch->acked;
+	pool->stats->master_scripts++;
+	pool->stats->master_calls += (int64_t)n;
+	if (++l->commands >= POOL_WRITE_COMMANDS) {
+		l->commands = 0;
+		link_flush(l->link);
+	}
+}
+
+void
+pool_link_call(struct pool_link *l, const struct call *call)
+{
+	if (l->up)
+		groups_add(&l->groups, call, pool_link_send_group, l);
+	else
+		pool_put_unsent(l->pool, batch_of(&l->groups.reserve, call));
+}
+
+static void
+pool_link_wait(struct pool_link *l)
+{
+	char needed[16], ms[24];
+
+	snprintf(needed, sizeof needed, "%u", replicas_needed(&l->pool->replicas));
+	snprintf(ms, sizeof ms, "%lld", (long long)l->pool->wait_ms);
+	if (pool_link_say(l, &wait_context, 3, (const char *[]){"WAIT", needed, ms}))
+		l->waits++;
+	l->wait_due = false;
+}
+
+void
+pool_link_flush(struct pool_link *l)
+{
+	(void)reserve_fill(&l->groups.reserve);
+	groups_close(&l->groups, pool_link_send_group, l);
+	if (l->wait_due && l->waits < WAITS_MAX)
+		pool_link_wait(l);
+	l->commands = 0;
+	link_flush(l->link);
+}
+
+bool
+pool_link_probe(struct pool_link *l)
+{
+	if (!l->up)
+		return false;
+	if (l->waits == 0) {
+		pool_link_wait(l);
+		link_flush(l->link);
+	}
+	return true;
+}
+
+/* ---- votes in ---- */
+
+/* What is kept, in the order in which it was answered. */
+static void
+pool_link_tell_kept(struct pool_link *l, bool acknowledged)
+{
+	struct pool *pool = l->pool;
+	struct batch *batch;
+	size_t i;
+
+	while ((batch = batches_take(&l->kept))) {
+		for (i = 0; i < batch->n; i++) {
+			struct vote *vote = &batch->votes[i];
+
+			if (batch->acked && !acknowledged &&
+				replicas_disbelieve(&pool->replicas, &batch->calls[i], vote))
+				pool->stats->master_unreplicated++;
+			pool_tell(pool, vote);
+		}
+		batch_free(batch);
+	}
+}
+
+/* Tells the votes now, or keeps them: for their own sake, or behind others. The batch is gone then. */
+static void
+pool_link_hand_over(struct pool_link *l, struct batch *batch, const struct vote *votes)
+{
+	size_t i;
+
+	if (batch->acked || l->kept.head) {
+		batch_keep(&l->groups.reserve, batch, votes);
+		batches_put(&l->kept, batch);
+		return;
+	}
+	for (i = 0; i < batch->n; i++)
+		pool_tell(l->pool, &votes[i]);
+	batch_free(batch);
+}
+
+static void
+pool_link_fail(struct pool_link *l, struct batch *batch, enum outcome outcome, const char *why)
+{
+	struct stats *stats = l->pool->stats;
+	struct vote votes[CALL_GROUP_MAX];
+	size_t i;
+
+	for (i = 0; i < batch->n; i++)
+		call_fail(&batch->calls[i], outcome, why, &votes[i]);
+	if (outcome == OUTCOME_UNSENT)
+		stats->master_unsent += (int64_t)batch->n;
+	else
+		stats->master_unknown += (int64_t)batch->n;
+	batch->acked = false;
+	pool_link_hand_over(l, batch, votes);
+}
+
+/* Every script by its text, before any call needs one; called again when the master has forgotten them. */
+static void
+pool_link_load_scripts(struct pool_link *l)
+{
+	size_t i;
+
+	for (i = 0; i < SCRIPT_COUNT; i++) {
+		const char *argv[] = {"SCRIPT", "LOAD", scripts[i].text};
+		const size_t argvlen[] = {6, 4, scripts[i].length};
+
+		if (!link_send(l->link, 3, argv, argvlen, (void *)&script_context)) {
+			link_break(l->link, "no room to send the scripts");
+			return;
+		}
+		l->scripts_due++;
+	}
+	link_flush(l->link);
+}
+
+/* The script is unknown: nothing ran. The calls behind it find the scripts again, or are answered like it. */
+static void
+pool_link_noscript(struct pool_link *l, struct batch *batch)
+{
+	struct pool *pool = l->pool;
+
+	if (l->scripts_due == 0) {
+		pool->stats->master_script_reloads++;
+		LOG_EVENT(pool->log, LOG_WARNING_LEVEL, "master.scripts_lost",
+			log_text("master", link_where(l->link)), log_number("link", l->index));
+		pool_link_load_scripts(l);
+	}
+	pool_link_fail(
+		l, batch, OUTCOME_UNSENT, "the master had forgotten the scripts; they are loaded again");
+}
+
+static void
+pool_link_answered(struct pool_link *l, struct batch *batch, const struct redisReply *reply)
+{
+	struct stats *stats = l->pool->stats;
+	struct vote votes[CALL_GROUP_MAX];
+	bool sense = true, calm = batch->calls[0].op == CALL_RELEASE;
+	size_t i;
+
+	call_decode(reply, batch->calls, batch->n, votes);
+	for (i = 0; i < batch->n; i++) {
+		if (votes[i].outcome != OUTCOME_UNKNOWN)
+			continue;
+		stats->master_unknown++;
+		sense = false;
+	}
+	if (!sense)
+		stats->master_bad_replies++;
+	pool_link_hand_over(l, batch, votes);
+	if (calm && l->lone == LONE_MIN && l->sent.head)
+		link_acknowledge(l->link);
+}
+
+/* The number of replicas that have all that was sent before. */
+static void
+pool_link_waited(struct pool_link *l, enum link_fate fate, const struct redisReply *reply)
+{
+	bool number = fate == LINK_ANSWERED && reply->type == REDIS_REPLY_INTEGER;
+
+	if (fate != LINK_ANSWERED) {
+		pool_link_tell_kept(l, false);
+		return;
+	}
+	l->waits--;
+	pool_link_tell_kept(l, pool_judge(l->pool, number ? reply->integer : -1));
+	if (l->wait_due && l->up) {
+		pool_link_wait(l);
+		link_flush(l->link);
+	}
+}
+
+#define UNKNOWN "ERR unknown command"
+
+#define NO_SCRIPTS                                                                                           \
+	"it does not know SCRIPT LOAD: it is a holdfastd or another program, or a Redis that hides the "     \
+	"command by rename-command; name a Redis or Valkey under masters:"
+
+static void
+pool_link_script_loaded(struct pool_link *l, enum link_fate fate, const struct redisReply *reply)
+{
+	struct pool *pool = l->pool;
+
+	if (fate != LINK_ANSWERED)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		link_break(l->link,
+			strncmp(reply->str, UNKNOWN, sizeof UNKNOWN - 1) == 0 ? NO_SCRIPTS : reply->str);
+		return;
+	}
+	assert(l->scripts_due > 0);
+	l->scripts_due--;
+	if (l->scripts_due > 0 || l->up)
+		return;
+	pool_tell_unsent(pool);
+	l->up = true;
+	pool->stats->master_links++;
+	pool_watch(pool);
+	pool->hooks->link_up(pool->arg, l->index);
+}
+
+/* ---- the link ---- */
+
+void
+pool_link_ask_replicas(struct pool_link *l)
+{
+	if (l->pool->replicas.watched && link_is_up(l->link) &&
+		pool_link_say(l, &info_context, 2, (const char *[]){"INFO", "replication"}))
+		link_flush(l->link);
+}
+
+static void
+on_link_up(void *arg)
+{
+	pool_link_ask_replicas(arg);
+	pool_link_load_scripts(arg);
+}
+
+static void
+on_link_down(void *arg, const char *why)
+{
+	struct pool_link *l = arg;
+	struct pool *pool = l->pool;
+	int rounds;
+
+	if (l->up)
+		pool->stats->master_links--;
+	l->up = false;
+	l->scripts_due = 0;
+	l->commands = 0;
+	l->waits = 0;
+	l->wait_due = false;
+	pool_link_tell_kept(l, false);
+	groups_close(&l->groups, pool_link_send_group, l);
+	/* The votes may lead to more calls on what the driver does not know to be down yet: these are
+	 * answered before it does, too. A driver that never stops asking gets the rest of its answers behind.
+	 */
+	for (rounds = 0; pool->unsent.head && rounds < UNSENT_ROUNDS; rounds++)
+		pool_tell_unsent(pool);
+	pool_watch(pool);
+	pool->hooks->link_down(pool->arg, l->index, why);
+}
+
+static void
+on_link_reply(void *arg, void *context, enum link_fate fate, const struct redisReply *reply)
+{
+	struct pool_link *l = arg;
+	struct batch *batch;
+
+	if (context == &script_context) {
+		pool_link_script_loaded(l, fate, reply);
+	} else if (context == &wait_context) {
+		pool_link_waited(l, fate, reply);
+	} else if (context == &info_context) {
+		if (fate == LINK_ANSWERED)
+			pool_read_info(l->pool, reply);
+	} else {
+		batch = batches_take(&l->sent);
+		assert(batch && batch == context);
+		if (fate != LINK_ANSWERED)
+			pool_link_fail(
+				l, batch, fate == LINK_UNSENT ? OUTCOME_UNSENT : OUTCOME_UNKNOWN, NULL);
+		else if (call_noscript(reply))
+			pool_link_noscript(l, batch);
+		else
+			pool_link_answered(l, batch, reply);
+	}
+}
+
+static const struct link_hooks link_hooks = {.up = on_link_up, .down = on_link_down, .reply = on_link_reply};
+
+bool
+pool_link_open(
+	struct pool_link *l, struct pool *pool, struct event_base *base, const struct link_settings *settings)
+{
+	l->pool = pool;
+	batches_init(&l->sent);
+	batches_init(&l->kept);
+	l->link = link_new(base, settings, &link_hooks, l, pool->log, pool->stats);
+	return l->link != NULL;
+}
+
+void
+pool_link_end(struct pool_link *l, const char *why)
+{
+	link_end(l->link, why);
+}
+
+void
+pool_link_close(struct pool_link *l)
+{
+	link_free(l->link);
+	batches_done(&l->sent);
+	batches_done(&l->kept);
+	groups_done(&l->groups);
+}
