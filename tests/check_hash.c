@@ -1,7 +1,7 @@
 /*
  * Texts as numbers, and that names which clients choose are found by a secret one.
  */
-#include "daemon/core/hash.h"
+#include "daemon/core/map.h"
 #include "daemon/core/state.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

@@ -1,7 +1,7 @@
 /*
  * Rosters: everything that was added is found by its number until it is removed, and nothing else.
  */
-#include "daemon/core/roster.h"
+#include "daemon/core/map.h"
 #include "tests/support/suite.h"
 
 #include <stdbool.h>

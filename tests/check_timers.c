@@ -1,5 +1,5 @@
 /* Tests of daemon/core/timers.c. */
-#include "daemon/core/reserve.h"
+#include "daemon/core/alloc.h"
 #include "daemon/core/timers.h"
 #include "tests/sim/rng.h"
 #include "tests/support/suite.h"

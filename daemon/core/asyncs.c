@@ -1,7 +1,7 @@
 /* asyncs: see asyncs.h. verbs.c and queue.c call it; it owns the table, never the waits. */
 #include "daemon/core/asyncs.h"
 
-#include "daemon/core/index.h"
+#include "daemon/core/map.h"
 
 static uint64_t
 wait_hash(const uint64_t secret[2], const void *thing)

@@ -1,9 +1,9 @@
 /* attach: see attach.h. core.c and verbs.c call it; it must never leave a connection without a session. */
 #include "daemon/core/attach.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/heartbeat.h"
 #include "daemon/core/latch.h"

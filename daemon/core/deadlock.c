@@ -18,9 +18,9 @@
  */
 #include "daemon/core/deadlock.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/cycle.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"

@@ -1,11 +1,11 @@
 /* grant: see grant.h. A hold is answered, or becomes part of an MLOCK, in the step in which it begins. */
 #include "daemon/core/grant.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/dirty.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/loss.h"

@@ -1,7 +1,7 @@
 /* holds: see holds.h. It owns the table, never the holds. */
 #include "daemon/core/holds.h"
 
-#include "daemon/core/index.h"
+#include "daemon/core/map.h"
 #include "daemon/core/resource.h"
 
 /* A session and tag hold a name at most once. */

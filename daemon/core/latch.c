@@ -3,9 +3,9 @@
  */
 #include "daemon/core/latch.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/latch_quota.h"
 #include "daemon/core/latch_request.h"
 #include "daemon/core/master.h"

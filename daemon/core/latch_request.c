@@ -1,8 +1,8 @@
 /* latch_request: see latch_request.h. Only latch.c calls it. */
 #include "daemon/core/latch_request.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/latch_quota.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"

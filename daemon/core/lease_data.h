@@ -5,6 +5,7 @@
 #ifndef CORE_LEASE_DATA_H
 #define CORE_LEASE_DATA_H
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/timers.h"
 #include "proto/kind.h"
 
@@ -13,12 +14,6 @@
 
 struct grant;
 struct resource;
-
-/* First member of each object that is retired to the freelist. The freelist then overwrites the first eight
- * bytes: other small members may share them, but none that is read after the object has ended. */
-struct freelist_link {
-	uint8_t row; /* the freelist's row to which its memory belongs, see freelist.c */
-};
 
 /* LEASE_STATE(id, word in INSPECT) */
 #define LEASE_STATES(LEASE_STATE)                                                                            \

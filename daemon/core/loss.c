@@ -1,8 +1,8 @@
 /* loss: see loss.h. */
 #include "daemon/core/loss.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/user.h"
 #include "proto/escape.h"
 

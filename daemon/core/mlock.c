@@ -4,10 +4,10 @@
  */
 #include "daemon/core/mlock.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/dirty.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/key.h"
 #include "daemon/core/lease.h"

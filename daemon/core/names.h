@@ -12,7 +12,7 @@
 #ifndef CORE_NAMES_H
 #define CORE_NAMES_H
 
-#include "daemon/core/scan.h"
+#include "daemon/core/map.h"
 #include "proto/slice.h"
 
 #include <stddef.h>
@@ -26,7 +26,7 @@ struct resource;
 #define NAMES_PIECES    26
 
 struct names {
-	uint64_t secret[2]; /* clients choose names, but must not choose chains (hash.h) */
+	uint64_t secret[2]; /* clients choose names, but must not choose chains (map.h) */
 	size_t count;
 	uint32_t n;    /* chains */
 	uint32_t mask; /* the least power of two that is not below n, less one */
@@ -54,7 +54,7 @@ void names_remove(struct names *names, struct resource *r);
 struct resource *names_first(const struct names *names);
 struct resource *names_next(const struct names *names, const struct resource *r);
 
-/* Scans all names in parts, while names come and go: see scan.h. */
+/* Scans all names in parts, while names come and go: see map.h. */
 scan_cursor names_scan(const struct names *names, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, struct resource *r), void *arg);
 

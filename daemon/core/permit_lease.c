@@ -3,7 +3,7 @@
  */
 #include "daemon/core/permit_lease.h"
 
-#include "daemon/core/freelist.h"
+#include "daemon/core/alloc.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/table.h"
 

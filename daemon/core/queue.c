@@ -3,10 +3,10 @@
  */
 #include "daemon/core/queue.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/asyncs.h"
 #include "daemon/core/dirty.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/master.h"
 #include "daemon/core/part.h"
 #include "daemon/core/user.h"

@@ -4,8 +4,8 @@
  */
 #include "daemon/core/release.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/master.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/table.h"

@@ -3,8 +3,8 @@
  */
 #include "daemon/core/resource.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/rules.h"
 

@@ -3,7 +3,7 @@
  */
 #include "daemon/core/round.h"
 
-#include "daemon/core/freelist.h"
+#include "daemon/core/alloc.h"
 
 #include <assert.h>
 #include <stdlib.h>

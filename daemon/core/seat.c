@@ -4,7 +4,7 @@
 #include "daemon/core/seat.h"
 
 #include "daemon/core/drift.h"
-#include "daemon/core/hash.h"
+#include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/round.h"

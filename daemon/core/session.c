@@ -3,10 +3,10 @@
  */
 #include "daemon/core/session.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/asyncs.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/freelist.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/loss.h"

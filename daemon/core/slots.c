@@ -3,8 +3,8 @@
  */
 #include "daemon/core/slots.h"
 
-#include "daemon/core/freelist.h"
-#include "daemon/core/hash.h"
+#include "daemon/core/alloc.h"
+#include "daemon/core/map.h"
 #include "daemon/core/seat.h"
 
 #include <stdlib.h>

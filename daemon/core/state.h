@@ -15,30 +15,23 @@
 #define CORE_STATE_H
 
 #include "daemon/core/action.h"
+#include "daemon/core/alloc.h"
 #include "daemon/core/core.h"
 #include "daemon/core/dirty.h"
-#include "daemon/core/hash.h"
 #include "daemon/core/lease_data.h"
+#include "daemon/core/map.h"
 #include "daemon/core/master_data.h"
 #include "daemon/core/names.h"
-#include "daemon/core/reserve.h"
-#include "daemon/core/roster.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 
 #include <bsd/sys/queue.h>
-#define HASH_NONFATAL_OOM            1
-#define HASH_FUNCTION(key, n, hashv) ((hashv) = hash_key((key), (n)))
-#include <uthash.h>
 
-#define FREELIST_ROWS 64
-
-/* Memory of one size. */
-struct freelist_row {
-	struct freelist_item *dead; /* ended in this step: actions may point into them */
-	struct freelist_item *free; /* can be used again */
-	size_t free_count;
-};
+struct index;
+struct latch;
+struct latch_quota;
+struct latch_request;
+struct rule_set;
 
 /* Why a hold ended, other than by its holder's release: LOSS(id, word, text for people) */
 #define LOSSES(LOSS)                                                                                         \
@@ -472,7 +465,7 @@ enum drain {
 
 struct core {
 	struct core_settings settings;
-	uint64_t secret[2]; /* of the tables whose keys clients choose (hash.h) */
+	uint64_t secret[2]; /* of the tables whose keys clients choose (map.h) */
 	struct reserve reserve;
 	struct timers timers;
 	struct rules rules;

@@ -3,7 +3,7 @@
  */
 #include "daemon/core/timers.h"
 
-#include "daemon/core/reserve.h"
+#include "daemon/core/alloc.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #define CORE_VIEW_H
 
 #include "daemon/core/core.h"
-#include "daemon/core/scan.h"
+#include "daemon/core/map.h"
 
 /* The master's state as this daemon sees it: MASTER_STATE(name, word in INFO and INSPECT) */
 #define MASTER_STATES(MASTER_STATE)                                                                          \
@@ -175,7 +175,7 @@ bool core_view_resource(
 /* The functions below call each() for each element, in no promised order, until it returns false. It must not
  * call core_step(). */
 
-/* Scans of a part, see scan.h: each call ends after about so many looks, or with the chain of the element for
+/* Scans of a part, see map.h: each call ends after about so many looks, or with the chain of the element for
  * which each() returned false. The result is the cursor of the next part; 0: there is none. */
 scan_cursor core_scan_names(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg);

@@ -15,7 +15,7 @@
 #ifndef NET_CONNECTION_INNER_H
 #define NET_CONNECTION_INNER_H
 
-#include "daemon/core/roster.h"
+#include "daemon/core/map.h"
 #include "daemon/net/connection.h"
 #include "daemon/net/fair_queue.h"
 

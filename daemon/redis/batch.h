@@ -15,7 +15,7 @@
 #define REDIS_BATCH_H
 
 #include "daemon/core/call.h"
-#include "daemon/core/reserve.h"
+#include "daemon/core/alloc.h"
 #include "daemon/redis/call.h"
 
 #include <stdbool.h>

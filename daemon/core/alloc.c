@@ -1,9 +1,55 @@
-/* freelist: see freelist.h. A retired object must not be read or written by its noun again. */
-#include "daemon/core/freelist.h"
+/* alloc: see alloc.h. A retired object must not be read or written by its noun again. */
+#include "daemon/core/alloc.h"
+
+#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FEW 64
+
+bool
+reserve_fill(struct reserve *reserve)
+{
+	if (reserve->memory == NULL)
+		reserve->memory = malloc(RESERVE_BYTES);
+	return reserve->memory != NULL;
+}
+
+void
+reserve_free(struct reserve *reserve)
+{
+	free(reserve->memory);
+	reserve->memory = NULL;
+}
+
+void *
+reserve_resize(struct reserve *reserve, void *memory, size_t bytes)
+{
+	void *resized = realloc(memory, bytes);
+
+	if (resized == NULL) {
+		reserve_free(reserve);
+		resized = realloc(memory, bytes);
+	}
+	assert(resized != NULL && "out of memory, and the reserve is used up");
+	return resized;
+}
+
+void *
+reserve_grow(struct reserve *reserve, void *list, size_t *room, size_t size, size_t first)
+{
+	size_t twice = *room == 0 ? first : 2 * *room;
+	void *grown = realloc(list, twice * size);
+
+	if (grown != NULL) {
+		*room = twice;
+		return grown;
+	}
+	*room += FEW;
+	return reserve_resize(reserve, list, *room * size);
+}
 
 /* malloc() gives memory in sizes of 24, 40, 56, ... bytes. A row keeps memory of one such size. */
 #define ROW_STEP  16

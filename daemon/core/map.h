@@ -1,0 +1,245 @@
+/*
+ * map: hash tables: how keys become numbers, tables of objects, and the way through a table in parts.
+ *
+ * Resources have a table of their own (names.h). An object with a key of fixed size is in a table of
+ * uthash.h. A roster finds what its owner keeps for a connection, an index what a session has many of.
+ */
+#ifndef CORE_MAP_H
+#define CORE_MAP_H
+
+#include "daemon/core/peer.h"
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct index;
+
+/*
+ * A hash: a text as a number, where only equality matters; and keys as numbers for tables.
+ *
+ * Clients choose names and tags. With a hash that anybody can compute, a client could choose thousands that
+ * share one, and each lookup of one of them would go through all. So names and tags are hashed with a secret.
+ */
+
+/* FNV-1a; never 0. */
+static inline uint64_t
+hash_text(struct slice text)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (size_t i = 0; i < text.n; i++)
+		hash = (hash ^ (unsigned char)text.p[i]) * UINT64_C(1099511628211);
+	return hash | 1;
+}
+
+static inline uint64_t
+hash_turn(uint64_t word, unsigned bits)
+{
+	return word << bits | word >> (64 - bits);
+}
+
+static inline void
+hash_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[2] += v[3];
+	v[1] = hash_turn(v[1], 13) ^ v[0];
+	v[3] = hash_turn(v[3], 16) ^ v[2];
+	v[0] = hash_turn(v[0], 32);
+	v[2] += v[1];
+	v[0] += v[3];
+	v[1] = hash_turn(v[1], 17) ^ v[2];
+	v[3] = hash_turn(v[3], 21) ^ v[0];
+	v[2] = hash_turn(v[2], 32);
+}
+
+/* The last n & 7 bytes of a text, in few steps; texts of one length have the same rest only if they are
+ * equal. */
+static inline uint64_t
+hash_rest(const char *p, size_t n)
+{
+	uint64_t rest = 0;
+	uint32_t four;
+	uint16_t two;
+
+	if ((n & 1) != 0)
+		rest = (unsigned char)p[n & 6];
+	if ((n & 2) != 0) {
+		memcpy(&two, p + (n & 4), sizeof(two));
+		rest = rest << 16 | two;
+	}
+	if ((n & 4) != 0) {
+		memcpy(&four, p, sizeof(four));
+		rest = rest << 32 | four;
+	}
+	return rest;
+}
+
+/* SipHash-1-3 (Aumasson, Bernstein): a client that does not know the secret cannot choose texts that share a
+ * hash. */
+static inline uint64_t
+hash_secretly(const uint64_t secret[2], struct slice text)
+{
+	uint64_t v[4] = {secret[0] ^ UINT64_C(0x736f6d6570736575), secret[1] ^ UINT64_C(0x646f72616e646f6d),
+		secret[0] ^ UINT64_C(0x6c7967656e657261), secret[1] ^ UINT64_C(0x7465646279746573)};
+	uint64_t word, last = (uint64_t)text.n << 56;
+	const char *p = text.p;
+	size_t n = text.n;
+
+	for (; n >= sizeof(word); n -= sizeof(word), p += sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		v[3] ^= word;
+		hash_round(v);
+		v[0] ^= word;
+	}
+	last |= hash_rest(p, n);
+	v[3] ^= last;
+	hash_round(v);
+	v[0] ^= last;
+	v[2] ^= 0xff;
+	for (int i = 0; i < 3; i++)
+		hash_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* For keys that are our own; eight bytes at a time. */
+static inline unsigned
+hash_key(const void *key, size_t n)
+{
+	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+	const unsigned char *p = key;
+	uint64_t hash = n * odd, word;
+
+	for (; n >= sizeof(word); n -= sizeof(word), p += sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		hash = (hash ^ word) * odd;
+		hash ^= hash >> 32;
+	}
+	for (word = 0; n > 0; n--)
+		word = word << 8 | p[n - 1];
+	hash = (hash ^ word) * odd;
+	return (unsigned)(hash >> 32);
+}
+
+/* Tables of uthash.h: adding fails if there is no memory. */
+#define HASH_NONFATAL_OOM            1
+#define HASH_FUNCTION(key, n, hashv) ((hashv) = hash_key((key), (n)))
+#include <uthash.h>
+
+/*
+ * A scan: the way through a hash table in parts, while elements come and go and the table grows and shrinks.
+ *
+ * The scan goes through the hashes in the order of their reversed bits, as SCAN of Redis does. A chain has
+ * the hashes that end in the same bits: reversed, they are one range. So wherever chains begin and end when
+ * the scan goes on, all hashes before the cursor have been met, and none behind it.
+ *
+ *     reversed hashes   0 ─────── met ─────── cursor ─────── to be met ─────── 2^32
+ *
+ * An element that is there from the beginning to the end is met exactly once, any other at most once. Every
+ * number is a cursor, so clients may send what they like.
+ */
+
+typedef uint32_t scan_cursor; /* 0: the beginning, and behind the end */
+
+struct scan {
+	scan_cursor cursor;
+	size_t looks; /* left in this part; each chain costs one, and each element */
+	bool enough;  /* the part ends with this chain */
+};
+
+static inline uint32_t
+scan_reverse(uint32_t bits)
+{
+	bits = (bits & 0x55555555) << 1 | (bits >> 1 & 0x55555555);
+	bits = (bits & 0x33333333) << 2 | (bits >> 2 & 0x33333333);
+	bits = (bits & 0x0f0f0f0f) << 4 | (bits >> 4 & 0x0f0f0f0f);
+	return __builtin_bswap32(bits);
+}
+
+/* Whether an element of the chain at the cursor has still to be met. */
+static inline bool
+scan_meets(struct scan *scan, uint32_t hash)
+{
+	if (scan_reverse(hash) < scan->cursor)
+		return false;
+	scan->looks -= scan->looks > 0;
+	return true;
+}
+
+/* The cursor behind the chain of this one; the chain has the hashes that share so many low bits. */
+static inline scan_cursor
+scan_behind(scan_cursor cursor, unsigned bits)
+{
+	return bits == 0 ? 0 : ((cursor >> (32 - bits)) + 1) << (32 - bits);
+}
+
+/* The chain at the cursor has been looked at: moves to the next one. False: the part ends here. */
+static inline bool
+scan_pass(struct scan *scan, unsigned bits)
+{
+	scan->cursor = scan_behind(scan->cursor, bits);
+	scan->looks -= scan->looks > 0;
+	return scan->cursor != 0 && scan->looks > 0 && !scan->enough;
+}
+
+/*
+ * A roster: finds what its owner keeps for a connection, by the number of the connection.
+ *
+ * Numbers are handed out in order and never twice. So a table indexed by their low bits has next to no
+ * collisions, and costs 16 to 32 bytes per connection. With thousands of connections in turn, nothing of one
+ * is in a cache any more: finding it takes one look here and one at the thing itself. The core keeps its
+ * conns in one roster, the adapter (connections.c) its connections in another; each owns what its roster
+ * points to.
+ */
+
+struct roster_place {
+	conn_id id; /* 0: free */
+	void *entry;
+};
+
+/* All zero at first. */
+struct roster {
+	struct roster_place *places;
+	size_t room; /* a power of two, or 0 */
+	size_t count;
+};
+
+void roster_done(struct roster *roster);
+
+/* -1: out of memory, and nothing has changed. The id must not be there. */
+int roster_add(struct roster *roster, conn_id id, void *entry) __attribute__((warn_unused_result));
+/* The id must be there. */
+void roster_remove(struct roster *roster, conn_id id);
+/* NULL: not there. */
+void *roster_find(const struct roster *roster, conn_id id);
+
+/*
+ * An index: finds one of many objects of a session by a hash of bytes that clients chose. holds.c and
+ * asyncs.c use it.
+ *
+ * Open addressing: an object is at the place of its hash, or at the next place that was free. An index owns
+ * none of its objects. The hash of an object must not change while the object is in the index.
+ */
+
+typedef uint64_t index_hash(const uint64_t secret[2], const void *thing);
+typedef bool index_same(const void *thing, const void *key);
+
+/* With room for count objects and as many more. NULL: out of memory. The secret must live as long as the
+ * index. */
+struct index *index_new(const uint64_t secret[2], index_hash *hash, size_t count);
+void index_free(struct index *index);
+
+size_t index_count(const struct index *index);
+
+/* The object is not in it yet. False: no room. */
+bool index_put(struct index *index, void *thing) __attribute__((warn_unused_result));
+/* The object is in it. */
+void index_remove(struct index *index, const void *thing);
+
+/* The object with this hash that equals the key; NULL: none. */
+void *index_find(const struct index *index, uint64_t hash, index_same *same, const void *key);
+
+#endif
