@@ -1,22 +1,18 @@
 /*
- * acquire: see acquire.h. core.c brings answers and timers; share.c and permits.c begin a round. It never
+ * acquire: see lease.h. core.c brings answers and timers; share.c and permits.c begin a round. It never
  * keeps a minority: seats of a round that was not won are released in the same step.
  */
-#include "daemon/core/acquire.h"
+#include "daemon/core/lease.h"
 
 #include "daemon/core/dirty.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/lease.h"
 #include "daemon/core/master.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/release.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/round.h"
-#include "daemon/core/seat.h"
 #include "daemon/core/slots.h"
+#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
-#include "daemon/core/tokens.h"
 
 #include <assert.h>
 #include <stdlib.h>

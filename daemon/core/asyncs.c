@@ -2,6 +2,7 @@
 #include "daemon/core/asyncs.h"
 
 #include "daemon/core/map.h"
+#include "daemon/core/state.h"
 
 static uint64_t
 wait_hash(const uint64_t secret[2], const void *thing)

@@ -11,6 +11,7 @@
 #include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/session.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "proto/escape.h"
 

@@ -1,7 +1,6 @@
 /* core: see core.h. Brings each event to its noun, timers first; it decides nothing about leases itself. */
 #include "daemon/core/core.h"
 
-#include "daemon/core/acquire.h"
 #include "daemon/core/alloc.h"
 #include "daemon/core/asyncs.h"
 #include "daemon/core/attach.h"
@@ -24,14 +23,11 @@
 #include "daemon/core/permit_lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/release.h"
-#include "daemon/core/renew.h"
 #include "daemon/core/rescan.h"
-#include "daemon/core/reseat.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/schedule.h"
-#include "daemon/core/seat.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/user.h"
@@ -141,7 +137,6 @@ core_free(struct core *core)
 {
 	struct session *s, *s_next;
 	struct conn *c;
-	struct release *u, *u_next;
 	struct user *user, *user_next;
 
 	if (core == NULL)
@@ -168,10 +163,7 @@ core_free(struct core *core)
 		table_remove_user(core, user);
 		free(user);
 	}
-	HASH_ITER (hh, core->releases, u, u_next) {
-		table_remove_release(core, u);
-		free(u);
-	}
+	release_free_all(core);
 	freelist_done(core);
 	dirty_done(&core->dirty);
 	timers_done(&core->timers);

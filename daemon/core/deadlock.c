@@ -25,6 +25,7 @@
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <stdlib.h>

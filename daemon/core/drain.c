@@ -10,6 +10,7 @@
 #include "daemon/core/masterset.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/view.h"
 

@@ -2,6 +2,7 @@
 #include "daemon/core/emit.h"
 
 #include "daemon/core/latch_data.h"
+#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <stdarg.h>

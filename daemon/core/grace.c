@@ -5,6 +5,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/session.h"
+#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

@@ -13,6 +13,7 @@
 #include "daemon/core/permit_lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

@@ -4,6 +4,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/session.h"
+#include "daemon/core/state.h"
 
 static void
 heartbeat_arm(struct core *core, struct session *s)

@@ -3,6 +3,7 @@
 
 #include "daemon/core/map.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/state.h"
 
 /* A session and tag hold a name at most once. */
 struct hold_key {

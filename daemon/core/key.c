@@ -2,6 +2,7 @@
 #include "daemon/core/key.h"
 
 #include "daemon/core/rules.h"
+#include "daemon/core/state.h"
 #include "proto/escape.h"
 #include "proto/name.h"
 

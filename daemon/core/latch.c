@@ -12,6 +12,7 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/user.h"
 

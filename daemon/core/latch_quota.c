@@ -3,6 +3,7 @@
 
 #include "daemon/core/drift.h"
 #include "daemon/core/queue.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/user.h"
 

@@ -6,6 +6,7 @@
 #include "daemon/core/latch_quota.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 
 #include <assert.h>

@@ -1,6 +1,5 @@
 /*
- * lease: what this daemon holds at the masters for one name: the states, and the functions that all of them
- * share.
+ * lease: what this daemon holds at the masters for one name, from the question to the release.
  *
  *     NONE ──acquire──▶ ACQUIRING ──won──▶ HELD ──┬─ renew at L/3 (reclaim if a master is guarded)
  *      ▲                  │    ▲            │      └─ released, lost, expired ──▶ NONE
@@ -10,14 +9,110 @@
  *                        WAITING ◀──────────┘ (released to another daemon, and asked for again)
  *
  * Validity counts from before a call left: a slow master costs the holder time, never the next holder safety.
- * A lease that is given up is released at the masters (release.h), whatever became of its calls. acquire.h
- * brings a lease from NONE to HELD, renew.h keeps it there; both build on this file, and core.c brings them
- * their answers and timers.
+ * A lease that is given up is released at the masters (release.c), whatever became of its calls. acquire.c
+ * brings a lease from NONE to HELD, renew.c keeps it there; both build on lease.c, and core.c brings them
+ * their answers and timers. quorum.h has its votes.
  */
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/alloc.h"
+#include "daemon/core/call.h"
+#include "daemon/core/map.h"
+#include "daemon/core/timers.h"
+#include "proto/kind.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core;
+struct grant;
+struct reply;
+struct resource;
+struct round;
+struct waiter;
+
+/* LEASE_STATE(id, word in INSPECT) */
+#define LEASE_STATES(LEASE_STATE)                                                                            \
+	LEASE_STATE(NONE, "none")           /* nothing at the masters */                                     \
+	LEASE_STATE(ACQUIRING, "acquiring") /* an acquire is under way */                                    \
+	LEASE_STATE(WAITING, "waiting")     /* refused; a wake-up or the timer begins the next acquire */    \
+	LEASE_STATE(HELD, "held")           /* ours until valid_ms */
+
+enum lease_state {
+#define LEASE_STATE(id, word) LEASE_##id,
+	LEASE_STATES(LEASE_STATE)
+#undef LEASE_STATE
+		LEASE_STATE_COUNT
+};
+
+/* Why the last acquire failed, if not by contention: the error that most masters told; of two that equally
+ * many told, the later one in this list. */
+enum lease_error {
+	LEASE_ERROR_NONE,
+	LEASE_ERROR_SILENT, /* no answer in time */
+	LEASE_ERROR_ERROR,  /* an error of the master, see master.error */
+	LEASE_ERROR_KIND,   /* the key holds something that is not our kind of lock */
+	LEASE_ERROR_LIMIT   /* the name has another LIMIT at the master */
+};
+
+/*
+ * The lease at one master. A lease is ours while a majority of its seats is. Each seat has a validity of its
+ * own, which counts from before its last confirmed question left.
+ */
+struct seat {
+	union {
+		int64_t valid_ms;   /* confirmed until then; 0: not confirmed */
+		struct seat *grown; /* first seat of a grown lease: all its seats, see seat_of() */
+	};
+};
+
+/* Masters that a lease can tell apart. */
+#define LEASE_MASTERS 15
+
+struct lease {
+	struct resource *resource;
+	struct round *round;  /* NULL: none, the lease is at rest */
+	struct grant *grants; /* holds on this lease, oldest first; a list of utlist.h */
+	uint64_t attempt;
+	int64_t valid_ms;   /* HELD: surely ours until then */
+	int64_t refresh_ms; /* HELD: when to renew */
+	int64_t idle_ms;    /* HELD: unused, released then unless a client wants the name again; 0: in use */
+	int64_t token;      /* next fencing token; token > token_last: none left */
+	int64_t token_last;
+	int32_t term_ms; /* the term that the last round asked for; the rule may have changed since */
+	int32_t block;   /* how many tokens the block had */
+	struct timer timer;
+	int16_t permits;            /* PERMITS: how many */
+	uint8_t ours;               /* a bit for each seat: the master granted it, and has not revoked it */
+	uint8_t odd;                /* a bit for each seat: granted there, but permits that we do not keep */
+	uint8_t vain;               /* HELD: rounds in a row that brought no tokens though few were left */
+	uint8_t queue_master : 4;   /* the master that keeps the queue of this name */
+	uint8_t error_at : 4;       /* the master that told the last error */
+	enum lease_error error : 3; /* the last error */
+	bool refreshing : 1;        /* HELD: a round is under way */
+	bool dry : 1;               /* HELD: the last round brought no tokens */
+	bool again : 1;             /* ACQUIRING: a wake-up or a master came: a refusal is out of date */
+	bool queued : 1;  /* not HELD: this daemon may have a place in the queue at the queue master */
+	bool served : 1;  /* HELD: a client was granted the lock on this lease */
+	bool refused : 1; /* WAITING, ACQUIRING: the last round ended with a refusal */
+	bool fresh : 1;   /* WAITING: the refusal has not been counted yet */
+	bool wanted : 1;  /* HELD: another daemon waits, or a foreign client may wait unheard */
+	bool yielded : 1; /* NONE: released while another daemon waits, which goes first */
+	bool queue_master_first : 1; /* ACQUIRING: only the queue master has been asked so far */
+	bool patient : 1;            /* the last acquire asked for a place in the queue */
+	bool lines : 1; /* HELD, shared: a place in the queue is kept for a writer that waits here */
+	bool rests : 1; /* NONE, WAITING: released to a foreign client, which has to notice first */
+	enum lease_state state : 8;
+	enum kind kind : 7;  /* what is asked for, and what we count the lease as from then on */
+	bool grown : 1;      /* the number of masters has grown since the lease was made */
+	enum kind asked : 4; /* what this round asks for; between rounds: the last one */
+	enum kind told : 4;  /* HELD: what a majority of the seats has been told */
+	uint8_t noted; /* a bit for each seat: a reclaim has been noted, and the guard is not over for it */
+	struct seat within[]; /* its seats, as many as there were masters then; see seat_of() */
+};
+
+/* ---- its states, and what all of them share ---- */
 
 /* NONE, of this name; its memory is all zero. */
 void lease_init(struct lease *l, struct resource *r);
@@ -100,5 +195,169 @@ void lease_take_tokens(struct core *core, struct lease *l);
 
 /* The next fencing token; 0: none left, renew first. */
 int64_t lease_token(struct core *core, struct lease *l);
+
+/*
+ * acquire.c: a round that asks the masters for a lease, from the first question to the lease or the refusal.
+ *
+ * All masters that can be asked are asked at once. A majority wins; a minority is released at once, on the
+ * same links. One of the masters, the queue master, keeps the queue of the name. Its "not your turn" counts
+ * whatever the other masters say, and it says when to ask again.
+ *
+ * A daemon that has released the lease while another daemon waits, or that is behind others in the queue,
+ * asks the queue master alone at first. So it does not take a master from the daemon whose turn it is. It
+ * asks the other masters only if the queue master has no objection, if this daemon turns out to be the head
+ * of the queue, or if the queue master names the same holder as last time: a holder that is gone may be
+ * remembered there alone. If a round has no winner, its daemons ask again soon, at different times.
+ */
+
+/* NONE or WAITING: begins a round, for what the first waiter wants. A majority must be usable
+ * (quorum_usable). */
+void acquire_begin(struct core *core, struct lease *l);
+
+/* NONE, just released: leaves time for a foreign client, which has no place in our queue, and then asks
+ * again. */
+void acquire_rest(struct core *core, struct lease *l);
+
+/* ACQUIRING: handles an answer that lease_heard() has accepted. */
+void acquire_vote(struct core *core, struct lease *l, const struct vote *vote);
+
+/* ACQUIRING: the answers take too long. WAITING: time to ask again. */
+void acquire_timer(struct core *core, struct lease *l);
+
+/* That master sent a wake-up for this name: the queue master calls the head of its queue. */
+void acquire_called(struct core *core, struct lease *l, unsigned master);
+
+/* A wake-up may have been missed, or a master can be asked again. This does not make us the head of the
+ * queue: with several masters, one of them may come and go many times a second, and if each time counted as a
+ * call, this daemon would take the others from the daemon whose turn it is. */
+void acquire_look(struct core *core, struct lease *l);
+
+/* WAITING, and no majority can be asked: gives up our place in the queue, and forgets a lock of another kind
+ * or limit that was found there. */
+void acquire_step_back(struct core *core, struct lease *l);
+
+/*
+ * renew.c: a lease that is held, kept while it is needed.
+ *
+ * At L/3 a round asks every seat: ours are renewed, missing ones are acquired again, and those at a guarded
+ * master are reclaimed. A majority keeps the lease. What failed is tried again while the lease lasts.
+ */
+
+/* HELD, in all functions of renew.c. Asks for more time, and for tokens if they run short. Does nothing
+ * while a round is under way. If no master can be asked, the timer comes back. */
+void renew_begin(struct core *core, struct lease *l);
+
+/* A waiter wants it, and its validity is too short for a grant: refreshes it now, unless that happens soon
+ * anyway. */
+void renew_now(struct core *core, struct lease *l);
+
+/* EXCLUSIVE with readers alone: shared with other daemons from now on. It counts as shared at once. The
+ * masters are told by a round, or by the next one if one is under way. */
+void renew_shared(struct core *core, struct lease *l);
+
+/* A master is back: refreshes the lease if that was due and failed. */
+void renew_catch_up(struct core *core, struct lease *l);
+
+/* This master forgot: asserts the lease there. */
+void renew_reclaim(struct core *core, struct lease *l, unsigned master);
+
+/* After seat_shorten(): the lease is valid for as long as a majority of its seats is, and lost after that. */
+void renew_shortened(struct core *core, struct lease *l);
+
+/* A seat was emptied. The lease is lost if it has no seat left, and asked for again if no answer is to
+ * come. */
+void renew_emptied(struct core *core, struct lease *l);
+
+/* Fetches the next block of tokens in time, so that a hand-off never waits for one. Does nothing if the
+ * masters have just given none; the timer comes back. */
+void renew_tokens(struct core *core, struct lease *l);
+
+/* An answer that lease_heard() has taken. */
+void renew_vote(struct core *core, struct lease *l, const struct vote *vote);
+void renew_timer(struct core *core, struct lease *l);
+
+/*
+ * release.c: leases given up, released at the master until it confirms that they are gone.
+ *
+ * An acquire whose answer was lost may still be executed. So its release is sent at once on the same link,
+ * and again until a confirmation carries a master's time later than the acquire's own deadline: from then on
+ * the acquire refuses itself. The expiry of the key is the last resort.
+ */
+
+/* One lease at one master. */
+struct release_key {
+	uint64_t attempt;
+	uint64_t master;
+};
+
+/* A lease given up: its release is repeated until the master confirms it, or its key has expired. */
+struct release {
+	struct freelist_link freed;
+	UT_hash_handle hh;
+	struct timer timer;
+	struct release_key of;
+	int64_t after_us;   /* a confirmation of this master's time or later is final: the acquire is dead */
+	int64_t from_ms;    /* not sent earlier: a holder may rely on the lease until then */
+	int64_t give_up_ms; /* the key has expired by then */
+	bool sent;          /* a release is on its way */
+	bool confirmed;     /* the lease is not there: released once more when the acquire refuses itself */
+	enum kind kind;
+	enum interop interop;
+	unsigned link;
+	const char *key;
+	struct slice name;
+	int64_t limit;
+	int64_t permits;
+	struct slice slots; /* n == 0: all that are ours */
+	char bytes[];
+};
+
+/* Releases this lease as it is now: every seat that is ours or may be. place_ms: how long the daemon keeps a
+ * place at the head of the queue at the queue master; 0: it takes none. */
+void release_seats(struct core *core, const struct lease *l, int64_t place_ms);
+
+/* The same, but no release leaves before from_ms: holders of this lease may rely on it until then. */
+void release_seats_from(struct core *core, const struct lease *l, int64_t from_ms);
+
+void release_vote(struct core *core, const struct vote *vote);
+/* The slot is another server from now on, which has no lease of ours. */
+void release_leave(struct core *core, unsigned master);
+void release_timer(struct core *core, struct release *u);
+
+/* A master is in use again: sends the releases that no answer has confirmed, and those that came due
+ * meanwhile. A confirmed one is sent again after its acquire can no longer run. */
+void release_retry_all(struct core *core);
+
+/* For core_free(). */
+void release_free_all(struct core *core);
+
+/*
+ * Refusals: the answer of a client that cannot have a name now: null if others hold it or come before, else
+ * the error that stands in the way. Null never means anything else.
+ */
+
+/* Others have it. */
+void refusal_null(struct reply *out);
+
+/* No session here stands in the way: why the masters cannot be asked, or what they last said of this lease.
+ * NULL: no lease has been asked for. */
+void refusal_masters(
+	const struct core *core, const struct resource *r, const struct lease *l, struct reply *out);
+
+/* A session here has it, or this daemon has the lease and a majority of the masters is usable. Without a
+ * majority a lease that no session has does not count: what is wrong then is the missing masters. */
+bool refusal_taken(const struct core *core, const struct resource *r);
+
+/* The lease is ours, but not for this waiter: another session has it, or the masters refuse this daemon, and
+ * no waiter gets it. */
+void refusal_shut(const struct core *core, const struct resource *r, struct reply *out);
+
+/* Of a LOCK without a waiter: as refusal_shut() if the name is held here, else what the masters said of
+ * it. */
+void refusal_name(const struct core *core, const struct resource *r, struct reply *out);
+
+/* Whether a LOCK that tries once can be refused without the masters: a session here holds the name, or waits
+ * for it without success. */
+bool refusal_hopeless(const struct resource *r, enum kind kind);
 
 #endif

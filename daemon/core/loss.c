@@ -3,6 +3,7 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 #include "proto/escape.h"
 

@@ -6,8 +6,9 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
-#include "daemon/core/tokens.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -8,6 +8,7 @@
 #include "daemon/core/masterset_change.h"
 #include "daemon/core/masterset_memory.h"
 #include "daemon/core/masterset_slots.h"
+#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/masterset_memory.h"
 #include "daemon/core/masterset_slots.h"
+#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <string.h>

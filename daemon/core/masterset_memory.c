@@ -3,6 +3,7 @@
 
 #include "daemon/core/masterset_change.h"
 #include "daemon/core/masterset_slots.h"
+#include "daemon/core/state.h"
 
 static bool
 within_lease(const struct core *core, int64_t ms)

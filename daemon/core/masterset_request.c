@@ -9,6 +9,7 @@
 #include "daemon/core/masterset_slots.h"
 #include "daemon/core/move.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/state.h"
 #include "daemon/core/usable.h"
 
 #include <assert.h>

@@ -2,6 +2,7 @@
 #include "daemon/core/masterset_slots.h"
 
 #include "daemon/core/move.h"
+#include "daemon/core/state.h"
 
 #include <assert.h>
 

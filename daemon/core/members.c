@@ -3,6 +3,8 @@
  */
 #include "daemon/core/members.h"
 
+#include "daemon/core/state.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

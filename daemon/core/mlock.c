@@ -16,10 +16,9 @@
 #include "daemon/core/mode.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/refusal.h"
-#include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 #include "proto/escape.h"
 

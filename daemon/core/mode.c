@@ -5,8 +5,9 @@
 
 #include "daemon/core/lease.h"
 #include "daemon/core/permit_lease.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
+#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <string.h>

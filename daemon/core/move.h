@@ -2,7 +2,7 @@
  * move: which server each slot of core.masters is, and how many of the slots are members of the set.
  *
  * The members come first. Behind them are newcomers, and servers that have left while a change still needs
- * them. reseat.h says what a change means for leases.
+ * them. quorum.h says what a change means for leases.
  */
 #ifndef CORE_MOVE_H
 #define CORE_MOVE_H

@@ -4,6 +4,7 @@
 #include "daemon/core/offset.h"
 
 #include "daemon/core/drift.h"
+#include "daemon/core/state.h"
 
 #include <stdbool.h>
 

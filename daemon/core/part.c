@@ -3,6 +3,7 @@
  */
 #include "daemon/core/part.h"
 
+#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

@@ -5,6 +5,7 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 
 #include <assert.h>

@@ -3,7 +3,6 @@
  */
 #include "daemon/core/permits.h"
 
-#include "daemon/core/acquire.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
@@ -11,9 +10,8 @@
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/reenter.h"
-#include "daemon/core/refusal.h"
-#include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 
 /* The lease that the first waiter may get. */

@@ -9,6 +9,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/master.h"
 #include "daemon/core/part.h"
+#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

@@ -7,7 +7,17 @@
 #ifndef CORE_QUORUM_H
 #define CORE_QUORUM_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/alloc.h"
+#include "daemon/core/lease.h"
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+struct master;
+struct reply;
 
 /* How many masters make a majority of all. */
 unsigned quorum_majority(const struct core *core);
@@ -37,5 +47,202 @@ void quorum_timer(struct core *core, struct master *m);
  * ms; 0: the clocks of no majority went ahead. If this master has shown nothing itself, the result is the
  * most that any master has shown: a clock that shows less may have stepped back. */
 int64_t quorum_stood_ms(const struct core *core, const struct master *master);
+
+/*
+ * seat.c: what one master is to the lease of one name.
+ *
+ * A seat is asked one question at a time and gets one answer for it: ACQUIRE takes the seat, or takes it
+ * again where it was missed; RENEW keeps it; RECLAIM asserts it where the master is guarded. The validity of
+ * a seat counts from before the question left. The lease is valid for as long as a majority of its seats is.
+ */
+
+/* What one master is being asked, and what it said last. */
+struct question {
+	uint64_t incarnation; /* of the master's memory, when it was asked last */
+	int64_t asked_ms;     /* the seat's valid_ms, if the answer under way is a yes */
+	int64_t deadline_us;  /* asking: the master's time after which the question refuses itself; 0: the
+				 question cannot create a lease */
+	int64_t unsure_us;    /* an unanswered question may create the lease until then; 0: none */
+	uint64_t holder;      /* the holder that the last refusal named, as a hash; 0: none */
+	uint64_t slots;       /* permits granted there or, if not ours, on offer there, as a hash; 0: none */
+	int64_t token_first;  /* first token raised there in this round; 0: none */
+	int64_t token_last;
+	bool asking;                /* a question is under way */
+	bool late;                  /* the one retry after LATE has been used */
+	enum lease_error error : 8; /* ACQUIRING: the error there; a refusal is none */
+};
+
+/*
+ * Work on a lease: an acquire, a renewal, a daemon elsewhere that waits. Most leases are held and at rest,
+ * and have no round.
+ */
+struct round {
+	struct freelist_link freed;
+	unsigned char split;    /* rounds in a row that no daemon won */
+	unsigned char deferred; /* rounds in a row that we won, and left to another daemon */
+	bool lasts;             /* ACQUIRING: the queue master names the same holder as last time */
+	bool called;            /* ACQUIRING: the queue master has called us since it was asked */
+	bool contended;         /* ACQUIRING: another daemon has the lease at some master */
+	bool doubted;           /* a lock of another kind was found, and may be gone by now */
+	int64_t sent_ms;        /* when this round began; between rounds: the last one */
+	int64_t proposal;       /* the token that it proposed */
+	int64_t asked_block;    /* how many tokens it asked for; 0: none */
+	int64_t reached;        /* highest token that a master answered */
+	int64_t spare_first;    /* first token of a block fetched ahead; 0: none */
+	int64_t spare_last;
+	int64_t wanted_ms; /* wanted: since when */
+	int64_t heard_ms;  /* wanted: when a waiting daemon was heard last */
+	int64_t streak;    /* local grants since wanted_ms */
+	int64_t line_ms;   /* lines: when to refresh the place in the queue */
+	int64_t told_ms;   /* HELD: deadline told before clocks shortened the validity; 0: no later one */
+	int64_t change_ms; /* ACQUIRING: ms until something can change, says the queue master; 0: not said */
+	int64_t limit_there;         /* LEASE_ERROR_LIMIT: the limit at the master */
+	int64_t position;            /* our place in the queue, as last seen */
+	char *foreign;               /* owner text of the lease in the way, as last seen; NULL: none */
+	struct question questions[]; /* one for each master */
+};
+
+/* Gives the lease a round. A lease that cannot be asked for or kept is worse than none, so if there is no
+ * memory it comes from the reserve. */
+struct round *round_new(struct core *core, struct lease *l);
+
+/* The lease has a round: from now on so many masters can be asked. Memory as in round_new(). */
+void round_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
+
+static inline struct round *
+round_of(struct core *core, struct lease *l)
+{
+	return l->round != NULL ? l->round : round_new(core, l);
+}
+
+/* Nothing goes on any more. */
+void round_end(struct core *core, struct lease *l);
+
+/* The daemon whose lease was in the way last, as the masters name it; n == 0: none. */
+struct slice round_foreign(const struct lease *l);
+void round_no_foreign(struct round *t);
+
+/* A block of tokens fetched ahead: its last token; 0: none. */
+static inline int64_t
+round_spare(const struct lease *l)
+{
+	return l->round != NULL && l->round->spare_first > 0 ? l->round->spare_last : 0;
+}
+
+/* The seat at this master. */
+static inline struct seat *
+seat_of(const struct lease *l, unsigned master)
+{
+	const struct seat *seats = l->grown ? l->within[0].grown : l->within;
+
+	return (struct seat *)(uintptr_t)&seats[master];
+}
+
+static inline bool
+seat_is_ours(const struct lease *l, unsigned i)
+{
+	return (l->ours >> i & 1) != 0;
+}
+
+static inline bool
+seat_is_odd(const struct lease *l, unsigned i)
+{
+	return (l->odd >> i & 1) != 0;
+}
+
+/*
+ * seats_grow(): there are more masters than when the lease was made, and it gets a seat at each of them.
+ * seat_empty(): its master is another server from now on. What the server before it said counts no more, nor
+ * any answer of it that is still to come.
+ *
+ * Such a seat is valid for as long as the lease already is, less a millisecond. So it keeps what was promised
+ * under the set before, adds nothing to it, and counts for no coming round. A newcomer gives nothing to
+ * others for that long. Without memory the process ends (R7).
+ */
+void seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
+void seat_empty(struct lease *l, unsigned i);
+
+void seats_free(struct lease *l);
+
+/* The master gave slots that are not those of the permit lease. */
+void seat_set_odd(struct lease *l, unsigned i);
+
+/* Nothing of an earlier attempt counts any more. */
+void seats_clear(const struct core *core, struct lease *l);
+
+/* The call by which a seat of a held lease can be kept or taken (again) now. False: a question is under way,
+ * or the master can be asked for neither. */
+bool seat_question(const struct core *core, const struct lease *l, unsigned i, enum call_op *op);
+
+/* Asks the master. patience_ms: how long from now an ACQUIRE or RECLAIM may take to arrive; queue_ms as in a
+ * call. */
+void seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_t patience_ms,
+	int64_t queue_ms);
+
+/* The seat ends ms earlier than was counted; so does what a yes to a question under way makes of it. */
+void seat_shorten(struct lease *l, unsigned i, int64_t ms);
+
+/* An answer to its question. */
+void seat_heard(const struct core *core, struct lease *l, const struct vote *vote);
+
+/* How many seats are ours. A permit lease that is being acquired: how many gave the same slots. */
+unsigned seats_ours(const struct core *core, const struct lease *l);
+unsigned seats_asking(const struct core *core, const struct lease *l);
+
+/* How many seats are valid until then. */
+unsigned seats_until(const struct core *core, const struct lease *l, int64_t ms);
+
+/* How many refusals name the same holder, for the holder that most of them name. */
+unsigned seats_holder(const struct core *core, const struct lease *l);
+
+/* Whether a yes of every master that can be asked now would prolong the lease. */
+bool seats_can_prolong(const struct core *core, const struct lease *l);
+
+/* Until when a majority of the seats is valid. */
+int64_t seats_valid_ms(const struct core *core, const struct lease *l);
+
+/* Tokens to which a majority was strictly raised in this round. False: there are none. They are taken
+ * once. */
+bool seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last);
+
+/*
+ * reseat(): what follows for leases, releases and latches when a slot has become another server, or when
+ * there are more masters (master_move(), masters_resize()).
+ *
+ * Every lease is looked at before anything else happens, some ten milliseconds for a hundred thousand. The
+ * questions to newcomers follow bit by bit (rescan.h).
+ */
+
+/* core.reseat is set: the set of masters has changed. */
+void reseat(struct core *core);
+
+/*
+ * Tokens: where fencing tokens begin.
+ *
+ * The masters count on from what they have given out; a proposal only has to lie above what they may have
+ * forgotten. If masters and daemons are gone together, only a clock remembers their tokens. So tokens must
+ * not run ahead of the clock: while they do, small blocks are asked for. With one master the clock is the
+ * master's, because a daemon whose clock is ahead may be gone as well. With several it is the daemon's.
+ */
+
+#define TOKEN_MOST (INT64_C(1) << 52) /* a greater one is not believed */
+
+/* A token was seen, whichever daemon it was given to. */
+void tokens_saw(struct core *core, int64_t token);
+
+/* A master's memory changed: it may have forgotten all tokens seen until now. */
+void tokens_forgotten(struct core *core);
+
+/* The token to begin a round with: above reached and all that may be forgotten; with several masters above
+ * the wall clock, too. After rounds in vain it lies further above each time: meanwhile other daemons take
+ * tokens of the same name, one master is ahead of another, and a lower proposal would leave that so. */
+int64_t tokens_propose(const struct core *core, int64_t reached, unsigned vain);
+
+/* Above everything known: a floor. */
+int64_t tokens_floor(const struct core *core);
+
+/* How many tokens come with a lease; how many to ask for if they run short. */
+int64_t tokens_first(void);
+int64_t tokens_block(const struct core *core);
 
 #endif

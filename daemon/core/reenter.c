@@ -7,6 +7,7 @@
 #include "daemon/core/mode.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
+#include "daemon/core/state.h"
 
 /* What is asked, by a LOCK or by a waiter. */
 struct reentry {

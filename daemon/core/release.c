@@ -1,13 +1,14 @@
 /*
- * release: see release.h. What gives up a lease calls it; the lease itself is forgotten by then, and only its
+ * release: see lease.h. What gives up a lease calls it; the lease itself is forgotten by then, and only its
  * releases go on.
  */
-#include "daemon/core/release.h"
+#include "daemon/core/lease.h"
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/master.h"
-#include "daemon/core/seat.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 
 #include <assert.h>
@@ -16,6 +17,32 @@
 
 #define RELEASE_RETRY_MS 500 /* at most, while the master is in use but answers with errors */
 #define RELEASE_AGAIN_MS 40  /* after a call that did not leave, or found no scripts */
+
+static struct release *
+release_find(const struct core *core, uint64_t attempt, unsigned master)
+{
+	struct release_key key;
+	struct release *found;
+
+	memset(&key, 0, sizeof(key));
+	key.attempt = attempt;
+	key.master = master;
+	HASH_FIND(hh, core->releases, &key, sizeof(key), found);
+	return found;
+}
+
+static bool
+release_add(struct core *core, struct release *release)
+{
+	HASH_ADD(hh, core->releases, of, sizeof(release->of), release);
+	return release->hh.tbl != NULL;
+}
+
+static void
+release_remove(struct core *core, struct release *release)
+{
+	HASH_DELETE(hh, core->releases, release);
+}
 
 /* Looks again then, but at the latest when the key has expired: a master's clock may have stepped back. */
 static void
@@ -63,7 +90,7 @@ static void
 release_end(struct core *core, struct release *u)
 {
 	timer_cancel(&core->timers, &u->timer);
-	table_remove_release(core, u);
+	release_remove(core, u);
 	core->counts.releasing--;
 	freelist_retire(core, &u->freed);
 }
@@ -113,7 +140,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	/* Counted from now and not from the last renewal: possibly later than needed, never too early. */
 	u->give_up_ms = core->now.ms + l->term_ms + core->settings.margin_ms + master_patience_ms(core);
 	timer_init(&u->timer, TIMER_UNDO);
-	if (!table_add_release(core, u)) {
+	if (!release_add(core, u)) {
 		free(u);
 		return;
 	}
@@ -154,7 +181,7 @@ release_seats_from(struct core *core, const struct lease *l, int64_t from_ms)
 void
 release_vote(struct core *core, const struct vote *vote)
 {
-	struct release *u = table_release(core, vote->attempt, vote->master);
+	struct release *u = release_find(core, vote->attempt, vote->master);
 	int64_t retry_ms;
 
 	if (u == NULL || !u->sent)
@@ -207,5 +234,16 @@ release_retry_all(struct core *core)
 		/* With links that break every few ms, the confirmed ones would be repeated each time. */
 		if (!u->confirmed)
 			release_send(core, u, 0);
+	}
+}
+
+void
+release_free_all(struct core *core)
+{
+	struct release *u, *next;
+
+	HASH_ITER (hh, core->releases, u, next) {
+		release_remove(core, u);
+		free(u);
 	}
 }

@@ -1,20 +1,16 @@
 /*
- * renew: see renew.h. acquire.c brings a lease to HELD, this file keeps it there; core.c brings it answers
+ * renew: see lease.h. acquire.c brings a lease to HELD, this file keeps it there; core.c brings it answers
  * and timers.
  */
-#include "daemon/core/renew.h"
+#include "daemon/core/lease.h"
 
 #include "daemon/core/dirty.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/lease.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/release.h"
-#include "daemon/core/round.h"
-#include "daemon/core/seat.h"
+#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
-#include "daemon/core/tokens.h"
 
 #include <assert.h>
 

@@ -3,16 +3,14 @@
  */
 #include "daemon/core/rescan.h"
 
-#include "daemon/core/acquire.h"
 #include "daemon/core/dirty.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/names.h"
-#include "daemon/core/release.h"
-#include "daemon/core/renew.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
+#include "daemon/core/state.h"
 #include "daemon/core/timers.h"
 
 #define TURN_MS 1

@@ -7,6 +7,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <stdlib.h>

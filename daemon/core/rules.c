@@ -4,6 +4,7 @@
 #include "daemon/core/rules.h"
 
 #include "daemon/core/names.h"
+#include "daemon/core/state.h"
 #include "daemon/core/timers.h"
 #include "proto/glob.h"
 

@@ -11,6 +11,7 @@
 #include "daemon/core/rescan.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/share.h"
+#include "daemon/core/state.h"
 
 static void
 schedule_one(struct core *core, struct resource *r)

@@ -1,18 +1,78 @@
 /*
- * seat: see seat.h. acquire.c and renew.c decide what to ask; this file asks, and counts the answers.
+ * seat: see quorum.h. acquire.c and renew.c decide what to ask; this file asks, and counts the answers.
  */
-#include "daemon/core/seat.h"
+#include "daemon/core/quorum.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/drift.h"
+#include "daemon/core/latch.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master.h"
-#include "daemon/core/quorum.h"
-#include "daemon/core/round.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
+#include "daemon/core/timers.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- rounds ---- */
+
+struct round *
+round_new(struct core *core, struct lease *l)
+{
+	struct round *t = grave_must(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
+
+	assert(l->round == NULL);
+	t->reached = l->token_last;
+	l->round = t;
+	return t;
+}
+
+void
+round_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
+{
+	struct round *before = l->round;
+	struct round *t = grave_must(core, sizeof(*t) + to * sizeof(*t->questions));
+	struct freelist_link freed;
+
+	assert(from < to);
+	freed = t->freed;
+	memcpy(t, before, sizeof(*t) + from * sizeof(*t->questions));
+	t->freed = freed;
+	freelist_retire(core, &before->freed);
+	l->round = t;
+}
+
+void
+round_no_foreign(struct round *t)
+{
+	free(t->foreign);
+	t->foreign = NULL;
+	t->position = 0;
+}
+
+void
+round_end(struct core *core, struct lease *l)
+{
+	if (l->round == NULL)
+		return;
+	round_no_foreign(l->round);
+	freelist_retire(core, &l->round->freed);
+	l->round = NULL;
+}
+
+struct slice
+round_foreign(const struct lease *l)
+{
+	const char *text = l->round != NULL ? l->round->foreign : NULL;
+
+	return text == NULL ? (struct slice){NULL, 0} : slice_of(text);
+}
+
+/* ---- seats ---- */
 
 _Static_assert(CORE_MASTERS_MAX <= 8, "a lease has a bit for each seat");
 
@@ -336,4 +396,84 @@ seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *
 		return true;
 	}
 	return false;
+}
+
+/* ---- other servers, or more masters ---- */
+
+/* The round goes on with the masters that are still asked, or is over. */
+static void
+lease_leaves(struct core *core, struct lease *l, unsigned master)
+{
+	seat_empty(l, master);
+	if (l->queue_master == master)
+		l->queued = false;
+	if (l->state == LEASE_HELD)
+		renew_emptied(core, l);
+	else if (l->state == LEASE_ACQUIRING && seats_asking(core, l) == 0)
+		timer_arm(&core->timers, &l->timer, core->now.ms + 1);
+}
+
+static void
+resource_leaves(struct core *core, struct resource *r, unsigned master)
+{
+	struct lease *l, *next;
+
+	for (l = resource_next_lease(r, NULL); l != NULL; l = next) {
+		next = resource_next_lease(r, l);
+		lease_leaves(core, l, master);
+	}
+}
+
+/* A newcomer that is not a member yet has no seats. */
+static void
+reseat_moved(struct core *core, struct master *m)
+{
+	struct resource *r;
+
+	if (m->index < core->seats) {
+		core->newcomers_until_ms = 0;
+		for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
+			resource_leaves(core, r, m->index);
+		release_leave(core, m->index);
+	}
+	m->moved = false;
+}
+
+static void
+resource_grow(struct core *core, struct resource *r, unsigned from, unsigned to)
+{
+	struct lease *l;
+
+	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
+		seats_grow(core, l, from, to);
+		if (l->round != NULL)
+			round_grow(core, l, from, to);
+	}
+}
+
+static void
+reseat_grow(struct core *core)
+{
+	unsigned from = core->seats, to = core->settings.masters;
+	struct resource *r;
+
+	assert(from < to);
+	core->seats = to;
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
+		resource_grow(core, r, from, to);
+	if (from == 1)
+		latch_refuse_all(core);
+}
+
+void
+reseat(struct core *core)
+{
+	core->reseat = false;
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		if (core->masters[i].moved)
+			reseat_moved(core, &core->masters[i]);
+	}
+	if (core->seats != core->settings.masters)
+		reseat_grow(core);
+	core->retry = true;
 }

@@ -12,6 +12,7 @@
 #include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/user.h"
 #include "proto/number.h"

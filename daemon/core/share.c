@@ -3,15 +3,13 @@
  */
 #include "daemon/core/share.h"
 
-#include "daemon/core/acquire.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/reenter.h"
-#include "daemon/core/refusal.h"
-#include "daemon/core/renew.h"
+#include "daemon/core/state.h"
 
 /* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: as
  * long as there are waiters, its leases would keep it registered, and the old set with it. */

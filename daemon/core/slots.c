@@ -5,7 +5,8 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/map.h"
-#include "daemon/core/seat.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/state.h"
 
 #include <stdlib.h>
 #include <string.h>

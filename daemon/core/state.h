@@ -18,7 +18,7 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/core.h"
 #include "daemon/core/dirty.h"
-#include "daemon/core/lease_data.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master_data.h"
 #include "daemon/core/names.h"
@@ -376,34 +376,6 @@ permit_lease_slots(const struct lease *l)
 	return slots == NULL ? (struct slice){NULL, 0} : (struct slice){slots->bytes, slots->n};
 }
 
-/* One lease at one master. */
-struct release_key {
-	uint64_t attempt;
-	uint64_t master;
-};
-
-/* A lease given up: its release is repeated until the master confirms it, or its key has expired. */
-struct release {
-	struct freelist_link freed;
-	UT_hash_handle hh;
-	struct timer timer;
-	struct release_key of;
-	int64_t after_us;   /* a confirmation of this master's time or later is final: the acquire is dead */
-	int64_t from_ms;    /* not sent earlier: a holder may rely on the lease until then */
-	int64_t give_up_ms; /* the key has expired by then */
-	bool sent;          /* a release is on its way */
-	bool confirmed;     /* the lease is not there: released once more when the acquire refuses itself */
-	enum kind kind;
-	enum interop interop;
-	unsigned link;
-	const char *key;
-	struct slice name;
-	int64_t limit;
-	int64_t permits;
-	struct slice slots; /* n == 0: all that are ours */
-	char bytes[];
-};
-
 /* What the configuration says of names, and what it said before (rules.h). */
 struct rules {
 	struct rule_set *newest;
@@ -472,7 +444,7 @@ struct core {
 	struct master masters[CORE_SLOTS_MAX]; /* the members, then the newcomers of a change (masterset.h) */
 	struct parted parted[PARTED_MAX];      /* servers that slots have been; each once, the latest first */
 	struct masterset masterset;
-	bool reseat;    /* the masters have changed: leases have to follow before anything else (reseat.h) */
+	bool reseat;    /* the masters have changed: leases have to follow before anything else (quorum.h) */
 	unsigned seats; /* seats that each lease has by now */
 	/* One master has become three: before this time no newcomer can have been admitted by any daemon. */
 	int64_t newcomers_until_ms;

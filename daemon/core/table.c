@@ -4,6 +4,7 @@
 #include "daemon/core/table.h"
 
 #include "daemon/core/latch_data.h"
+#include "daemon/core/state.h"
 
 #include <string.h>
 
@@ -118,32 +119,6 @@ void
 table_remove_permit_lease(struct core *core, struct permit_lease *permit_lease)
 {
 	HASH_DELETE(hh, core->permit_leases, permit_lease);
-}
-
-struct release *
-table_release(const struct core *core, uint64_t attempt, unsigned master)
-{
-	struct release_key key;
-	struct release *found;
-
-	memset(&key, 0, sizeof(key));
-	key.attempt = attempt;
-	key.master = master;
-	HASH_FIND(hh, core->releases, &key, sizeof(key), found);
-	return found;
-}
-
-bool
-table_add_release(struct core *core, struct release *release)
-{
-	HASH_ADD(hh, core->releases, of, sizeof(release->of), release);
-	return release->hh.tbl != NULL;
-}
-
-void
-table_remove_release(struct core *core, struct release *release)
-{
-	HASH_DELETE(hh, core->releases, release);
 }
 
 struct latch *

@@ -30,10 +30,6 @@ bool table_add_permit_lease(struct core *core, struct permit_lease *permit_lease
 	__attribute__((warn_unused_result));
 void table_remove_permit_lease(struct core *core, struct permit_lease *permit_lease);
 
-struct release *table_release(const struct core *core, uint64_t attempt, unsigned master);
-bool table_add_release(struct core *core, struct release *release) __attribute__((warn_unused_result));
-void table_remove_release(struct core *core, struct release *release);
-
 struct latch *table_latch(const struct core *core, struct slice name);
 bool table_add_latch(struct core *core, struct latch *latch) __attribute__((warn_unused_result));
 void table_remove_latch(struct core *core, struct latch *latch);

@@ -4,6 +4,7 @@
 #include "daemon/core/terms.h"
 
 #include "daemon/core/drift.h"
+#include "daemon/core/state.h"
 
 bool
 terms_ruled(struct core *core, int64_t lease_ms)

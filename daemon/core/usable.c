@@ -6,6 +6,7 @@
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/offset.h"
+#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
 
 #include <stdio.h>

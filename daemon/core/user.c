@@ -4,6 +4,7 @@
 #include "daemon/core/user.h"
 
 #include "daemon/core/emit.h"
+#include "daemon/core/state.h"
 #include "daemon/core/table.h"
 
 #include <assert.h>

@@ -10,8 +10,6 @@
 #include "daemon/core/permit_lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/round.h"
-#include "daemon/core/seat.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/terms.h"

@@ -1,5 +1,5 @@
 /*
- * tokens: the rules and the state of the model; what they mean stands in tokens.c.
+ * tokens: the rules and the state of the model; what they mean stands in quorum.c.
  */
 #ifndef MODEL_TOKENS_H
 #define MODEL_TOKENS_H

@@ -1,5 +1,5 @@
 /*
- * tokens_memory: how masters lose their memory and get their vote back (tokens.c).
+ * tokens_memory: how masters lose their memory and get their vote back (quorum.c).
  */
 #include "tests/model/tokens.h"
 

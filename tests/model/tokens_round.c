@@ -1,5 +1,5 @@
 /*
- * tokens_round: what daemons do (tokens.c): acquire, raise, hand on; and the masters' part in it.
+ * tokens_round: what daemons do (quorum.c): acquire, raise, hand on; and the masters' part in it.
  */
 #include "tests/model/tokens.h"
 
