@@ -1,8 +1,8 @@
 /*
- * Tests of daemon/redis/pool_inner.h: how large a group is, how many of it have to acknowledge, and what is said when
- * they do not.
+ * Tests of daemon/redis/replicas: how large a group is, how many of it have to acknowledge, and what is said
+ * when they do not.
  */
-#include "daemon/redis/pool_inner.h"
+#include "daemon/redis/replicas.h"
 #include "tests/support/suite.h"
 
 #include <hiredis/hiredis.h>

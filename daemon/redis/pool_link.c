@@ -1,5 +1,5 @@
 /*
- * pool_link: one link of the pool, and which votes on it count; see pool_inner.h.
+ * pool_link: one link of the pool, and the calls under way on it; see pool_inner.h.
  *
  *     pool_link_call ──▶ group of its script ─────▶ batch ──▶ link ──▶ … ──▶ batch ──▶ votes
  *            └─────────▶ unsent ────────────────── (next turn) ──────────────────────▶ votes
@@ -25,84 +25,6 @@
 
 /* Contexts, to tell these answers from those to a batch. */
 static const char script_context, info_context, wait_context;
-
-/* ---- replicas ---- */
-
-unsigned
-replicas_known(const struct replicas *r)
-{
-	return r->named > r->connected ? r->named : r->connected;
-}
-
-/* A majority of the group is the master and so many more. */
-unsigned
-replicas_needed(const struct replicas *r)
-{
-	unsigned group = 1 + replicas_known(r);
-
-	return r->watched ? group / 2 : 0;
-}
-
-bool
-replicas_matter(const struct replicas *r, enum call_op op)
-{
-	return replicas_needed(r) > 0 && op != CALL_RELEASE && op != CALL_LEAVE && op != CALL_ENTER;
-}
-
-const char *
-replicas_refuse(const struct replicas *r, enum call_op op)
-{
-	return r->missing && (op == CALL_ACQUIRE || op == CALL_LATCH) ? r->why : NULL;
-}
-
-/* Whether it tells something that a majority may not have; that there is no latch is such a thing, too. */
-static bool
-vote_rests_on_replicas(const struct vote *vote)
-{
-	if (vote->op == CALL_HELLO)
-		return vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD;
-	return vote->outcome == OUTCOME_YES || (vote->op == CALL_LATCH && vote->outcome == OUTCOME_NO);
-}
-
-bool
-replicas_disbelieve(const struct replicas *r, const struct call *call, struct vote *vote)
-{
-	bool greeting = call->op == CALL_HELLO && r->missing;
-	int64_t time_us = vote->time_us;
-
-	if (!vote_rests_on_replicas(vote))
-		return false;
-	call_fail(call, greeting ? OUTCOME_ERROR : OUTCOME_UNKNOWN,
-		greeting ? r->why : "too few replicas acknowledged it", vote);
-	vote->time_us = time_us;
-	return true;
-}
-
-void
-replicas_read_info(struct replicas *r, const struct redisReply *reply)
-{
-	static const char key[] = "\nconnected_slaves:";
-	const char *at = reply->type == REDIS_REPLY_STRING ? strstr(reply->str, key) : NULL;
-	unsigned long n = at ? strtoul(at + sizeof key - 1, NULL, 10) : 0;
-
-	r->connected = n < 1000 ? (unsigned)n : 1000;
-	/* Those that are connected may still be behind: WAIT will tell. */
-	if (r->connected < replicas_needed(r))
-		replicas_judge(r, r->connected);
-}
-
-bool
-replicas_judge(struct replicas *r, int64_t acknowledged)
-{
-	unsigned needed = replicas_needed(r);
-
-	r->missing = acknowledged < (int64_t)needed;
-	if (r->missing)
-		snprintf(r->why, sizeof r->why,
-			"NOREPLICAS %lld of %u replicas acknowledge, at least %u must",
-			(long long)(acknowledged > 0 ? acknowledged : 0), replicas_known(r), needed);
-	return !r->missing;
-}
 
 /* ---- calls out ---- */
 

@@ -9,7 +9,7 @@
 
 #include "daemon/core/core.h"
 #include "daemon/redis/call.h"
-#include "daemon/redis/pool_inner.h"
+#include "daemon/redis/replicas.h"
 #include "tests/sim/conn.h"
 #include "tests/sim/drift.h"
 #include "tests/sim/leaps.h"
