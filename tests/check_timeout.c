@@ -1,7 +1,7 @@
 /*
  * Bells: each rings once for the last time it was set, and in a later turn.
  */
-#include "daemon/base/timeout.h"
+#include "daemon/base/loop.h"
 #include "tests/support/suite.h"
 
 #include <event2/event.h>

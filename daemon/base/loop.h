@@ -1,5 +1,6 @@
 /*
- * loop: the event loop, one turn at a time: descriptors, signals, and an alarm that counts suspended time.
+ * loop: the event loop, one turn at a time: descriptors, signals, an alarm that counts suspended time, and
+ * timeouts.
  *
  * Only the driver turns it. libevent's own timers stop while the host is suspended, and leases do not: so the
  * alarm is a timerfd on CLOCK_BOOTTIME.
@@ -36,5 +37,23 @@ void loop_alarm_at(struct loop *loop, int64_t at_ms);
 
 /* Waits until something happens (if busy, does not wait), and calls the hooks for it. */
 void loop_turn(struct loop *loop, bool busy);
+
+/*
+ * Rings once, after some time; for timeouts that are nearly always set and rarely ring.
+ *
+ * While any timer of libevent is set, each turn of the loop reads the clock twice for it, and the kernel arms
+ * and disarms a timer of its own for each wait: together a fourteenth of a hand-off. A timeout is a
+ * descriptor (timerfd) and costs something only when it is set and when it rings. Like libevent's timers it
+ * does not count time in which the host is suspended. It never rings from within its own interface.
+ */
+struct timeout;
+
+/* NULL: out of memory or descriptors, errno says which. */
+struct timeout *timeout_new(struct event_base *base, void (*ring)(void *arg), void *arg)
+	__attribute__((warn_unused_result));
+void timeout_free(struct timeout *timeout);
+
+/* Rings after ms; even with 0 in a later turn. An earlier setting is forgotten. */
+void timeout_set(struct timeout *timeout, int64_t ms);
 
 #endif

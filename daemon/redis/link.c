@@ -8,7 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/random.h"
 #include "daemon/base/stats.h"
-#include "daemon/base/timeout.h"
+#include "daemon/base/loop.h"
 #include "daemon/redis/connect.h"
 #include "daemon/redis/stream.h"
 

@@ -6,7 +6,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
-#include "daemon/base/timeout.h"
+#include "daemon/base/loop.h"
 #include "daemon/redis/link.h"
 
 #include <assert.h>
