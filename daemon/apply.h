@@ -7,7 +7,7 @@
 #ifndef DAEMON_APPLY_H
 #define DAEMON_APPLY_H
 
-#include "daemon/admin/note.h"
+#include "daemon/admin/events.h"
 #include "daemon/core/action.h"
 
 #include <stdbool.h>

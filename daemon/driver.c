@@ -3,7 +3,7 @@
  */
 #include "daemon/driver_inner.h"
 
-#include "daemon/admin/dispatch.h"
+#include "daemon/admin/admin.h"
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
@@ -443,7 +443,7 @@ driver_set_context(struct driver *d, const struct context_facts *facts)
 		.admission = &d->admission,
 		.memory = &d->memory,
 		.facts = *facts,
-		.hooks = &driver_desk_hooks,
+		.hooks = &driver_context_hooks,
 		.arg = d,
 	};
 }

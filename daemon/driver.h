@@ -11,7 +11,7 @@
 #ifndef DAEMON_DRIVER_H
 #define DAEMON_DRIVER_H
 
-#include "daemon/admin/context.h"
+#include "daemon/admin/admin.h"
 #include "daemon/core/core.h"
 #include "daemon/net/access.h"
 #include "daemon/net/admission.h"

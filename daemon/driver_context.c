@@ -1,5 +1,5 @@
 /*
- * driver_context: the hooks by which the handlers of verbs call the driver (context.h). A part of driver.c.
+ * driver_context: the hooks by which the handlers of verbs call the driver (admin.h). A part of driver.c.
  */
 #include "daemon/driver_inner.h"
 
@@ -231,7 +231,7 @@ driver_reload(void *arg, char *text, size_t room)
 	return failed;
 }
 
-const struct context_hooks driver_desk_hooks = {
+const struct context_hooks driver_context_hooks = {
 	.command = driver_on_command,
 	.bind = driver_on_bind,
 	.masters = driver_on_masters,

@@ -53,7 +53,7 @@ void driver_event(struct driver *driver, const struct event *event);
 void driver_open(void *arg, struct connection *connection);
 
 /* For the handlers of verbs; arg is the driver. */
-extern const struct context_hooks driver_desk_hooks;
+extern const struct context_hooks driver_context_hooks;
 /* For the verb DRAIN, with the driver as arg, and for signals. */
 void driver_drain(void *arg, struct connection *c, int64_t wait_ms);
 /* Ends the wait of a drain if no lock is held any more, or if the time is over. */

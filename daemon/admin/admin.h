@@ -1,21 +1,134 @@
 /*
- * admin: CLIENT KILL, DRAIN, RELOAD and MASTERS. dispatch.c calls them, for administrators only.
+ * admin: answers the requests of clients that are not for the core, and passes on those that are.
+ *
+ *     connection ──request──▶ dispatch ──command──▶ handshake, report, info, events, admin   answered here
+ *                                      └─────────▶ hooks.command ──▶ core                    answered by the
+ * core
+ *
+ * The driver sets up a context and calls dispatch_request(). Handlers work with the context and keep no state
+ * of their own. There is a file for each group of them; admin.c has the dispatch and what administrators do.
  */
 #ifndef ADMIN_ADMIN_H
 #define ADMIN_ADMIN_H
 
-#include "daemon/admin/context.h"
+#include "daemon/base/log.h"
+#include "daemon/net/connections.h"
+#include "daemon/net/guesses.h"
+#include "proto/catalog.h"
+#include "proto/command.h"
+#include "proto/request.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct access;
+struct admission;
+struct core;
+struct events;
+struct masters;
+struct memory;
+struct processes;
+struct stats;
+
+/* What INFO tells of the daemon itself. Texts live as long as the context. */
+struct context_facts {
+	const char *version;
+	const char *daemon_id;
+	const char *config; /* the configuration files at the start; "": none */
+	const char *namespace;
+	int64_t started_ms; /* CLOCK_BOOTTIME */
+	int64_t margin_ms;
+	size_t clients_max;
+};
+
+#define CONTEXT_TEXT_MAX 512
+
+/* What only the driver can do. No hook ends a connection before it returns. */
+struct context_hooks {
+	/* A verb of the core: the answer comes by connection_reply(), now or later. */
+	void (*command)(void *arg, struct connection *connection, const struct command *command);
+	/* SESSION BIND; answered likewise. */
+	void (*bind)(void *arg, struct connection *connection);
+	/* MASTERS REPLACE, ADD or ABORT; answered likewise. */
+	void (*masters)(void *arg, struct connection *connection, const struct command *command);
+	/* Any other request, also one that was refused: it shows that the client lives. */
+	void (*heard)(void *arg, struct connection *connection);
+	/* identity.peer has changed. */
+	void (*peer)(void *arg, struct connection *connection);
+	/* The connection has left RESP3 (no_push) or entered it. */
+	void (*no_push)(void *arg, struct connection *connection, bool no_push);
+	/* RESET: the session ends, and a new one begins. */
+	void (*reset)(void *arg, struct connection *connection);
+	/* Begins a drain, or shortens one. c is answered when the wait is over; NULL: no client is answered.
+	 * wait_ms: how long to wait for holders; 0 or less: not at all. */
+	void (*drain)(void *arg, struct connection *c, int64_t wait_ms);
+	/* Reads the configuration again. 0, or -1; text says what was done, or why not. */
+	int (*reload)(void *arg, char *text, size_t room);
+};
+
+struct context {
+	struct connections *connections;
+	const struct core *core;           /* for its views */
+	const struct masters *masters;     /* for their addresses */
+	const struct processes *processes; /* for the labels of bound sessions */
+	struct access *access;
+	struct events *events;
+	struct stats *stats;
+	struct log *log;
+	struct log_gate wrongpass;
+	struct guesses guesses;
+	struct catalog catalog;
+	struct admission *admission;
+	const struct memory *memory;
+	struct context_facts facts;
+	uint64_t calls[VERB_COUNT]; /* how often each verb was requested */
+	const struct context_hooks *hooks;
+	void *arg;
+};
+
+/* A handler: answers one command. */
+typedef void context_verb(
+	struct context *context, struct connection *connection, const struct command *command);
+
+/* For each request of a client. Checks whether the client may send it, and answers nothing but refusals. */
+void dispatch_request(struct context *context, struct connection *connection, const struct request *request);
+
+/* What administrators do. */
 context_verb admin_client_kill;
 context_verb admin_drain;
 context_verb admin_reload;
 /* MASTERS without a subcommand: shows the set of masters, and how far a change of it has come. */
 context_verb admin_masters;
 
-/* Whether the verb is one of the other subcommands of MASTERS. */
-bool admin_changes_masters(enum verb verb);
-/* Logs that a change of the set of masters, or a BREAK, was requested. */
-void admin_log_change(struct context *context, struct connection *c, const struct command *command);
-void admin_log_break(struct context *context, struct connection *c, const struct command *command);
+/* handshake.c: what client libraries send on their own when they connect: HELLO, AUTH, names, PING and the
+ * like. Each is answered as Redis answers it; none touches a lock. */
+context_verb handshake_ping;
+context_verb handshake_echo;
+context_verb handshake_hello;
+context_verb handshake_auth;
+context_verb handshake_select;
+context_verb handshake_reset;
+context_verb handshake_quit;
+context_verb handshake_config_get;
+context_verb handshake_catalog; /* COMMAND, and the HELP of CLIENT, SESSION, COMMAND and CONFIG */
+context_verb handshake_client_id;
+context_verb handshake_client_getname;
+context_verb handshake_client_setname;
+context_verb handshake_client_setinfo;
+context_verb handshake_client_tracking;
+
+/* report.c: what operators look at (PROTOCOL.md 6). They show the views of the core and change nothing. */
+context_verb report_inspect;
+context_verb report_locks;
+context_verb report_sessions;
+context_verb report_client_info;
+context_verb report_client_list;
+
+/* info.c: in the format of Redis (PROTOCOL.md 6.6). */
+context_verb info_verb;
+
+/* events.c: EVENTS [MATCH glob]; a second one changes the glob. */
+context_verb events_verb;
 
 #endif

@@ -1,16 +1,40 @@
 /*
- * events: the EVENTS stream: every note of the core, to every connection that asked for it.
+ * events: puts the notes of the core into words, for the log, for counters, and for the EVENTS stream, which
+ * goes to every connection that asked for it.
  *
- * The driver hands over each note. The stream never waits for a client: one that does not keep up reaches the
- * output limit and is cut.
+ * The driver hands over each ACTION_NOTE. Nothing here decides what happens. The stream never waits for a
+ * client: one that does not keep up reaches the output limit and is cut.
  */
 #ifndef ADMIN_EVENTS_H
 #define ADMIN_EVENTS_H
 
-#include "daemon/admin/context.h"
+#include "daemon/base/log.h"
 #include "daemon/core/action.h"
+#include "proto/fields.h"
 
 #include <stddef.h>
+
+struct connection;
+struct events;
+struct stats;
+
+/* "lock.granted" */
+const char *note_name(enum note_type type);
+/* Notes that clients can cause at will are thinned out (log_gate()), with a gate for each type. */
+struct note_gates {
+	struct log_gate of[NOTE_COUNT];
+};
+
+/* where: the address of note->master; NULL if it has none. */
+void note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log);
+void note_count(const struct note *note, struct stats *stats);
+
+/* Longest line. A line with every byte of every field escaped would be longer; fields that do not fit are
+ * left out. */
+#define NOTE_LINE_MAX 4096
+/* `lock.granted name=a session=7 token=5 ttl_ms=9000 at_ms=1760000000123`; at_ms: wall clock
+ * (PROTOCOL.md 6.5) */
+void note_line(const struct note *note, const char *where, int64_t at_ms, struct fields *line);
 
 /* Each note is written to every stream in the same turn, so their number is bounded. A user may have a
  * quarter of them. The last ones are reserved for administrators, for whom the bound of a user does not
@@ -23,8 +47,6 @@
 struct events *events_new(void) __attribute__((warn_unused_result));
 void events_free(struct events *events);
 
-/* EVENTS [MATCH glob]; a second one changes the glob. */
-context_verb events_verb;
 /* The connection ends, or wants no more events. */
 void events_leave(struct events *events, struct connection *connection);
 

@@ -1,7 +1,7 @@
 /*
- * handshake: see handshake.h.
+ * handshake: what client libraries send on their own when they connect. Each is answered as Redis answers it.
  */
-#include "daemon/admin/handshake.h"
+#include "daemon/admin/admin.h"
 
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"

@@ -1,7 +1,7 @@
 /*
- * info: see info.h. Each section has a function; one table lists the sections.
+ * info: the verb INFO. Each section has a function; one table lists the sections.
  */
-#include "daemon/admin/info.h"
+#include "daemon/admin/admin.h"
 
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"

@@ -1,5 +1,5 @@
 /*
- * report: see report.h.
+ * report: what operators look at: INSPECT, LOCKS, SESSIONS, CLIENT LIST and CLIENT INFO.
  *
  * Lists come in pages: a request looks at a part of the list, and its answer says where the next page begins.
  * The cursor is a number; no state is kept between requests. Its upper half says which of two consecutive
@@ -8,7 +8,7 @@
  * An array begins with the number of its elements, so the elements are written aside first. An answer holds
  * at most half of what a client may leave unread; then the page ends.
  */
-#include "daemon/admin/report.h"
+#include "daemon/admin/admin.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/core/view.h"
