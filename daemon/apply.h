@@ -1,23 +1,26 @@
 /*
- * apply: carries out the actions of the core.
+ * apply: what leaves the daemon after a step: the actions of the core, and the word to the service manager.
  *
  * The driver calls it after each step. Nothing here calls back into the driver: it only writes answers, sends
- * calls, and writes notes to the log, EVENTS and counters.
+ * calls, writes notes to the log, EVENTS and counters, and tells whether locks can be had.
  */
 #ifndef DAEMON_APPLY_H
 #define DAEMON_APPLY_H
 
 #include "daemon/admin/events.h"
 #include "daemon/core/action.h"
+#include "daemon/core/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct connections;
+struct core;
 struct events;
 struct log;
 struct masters;
+struct notify;
 struct stats;
 
 struct apply {
@@ -36,5 +39,36 @@ void apply_actions(struct apply *p, struct actions *actions);
 
 /* Reports one note as ACTION_NOTE does: for notes of the driver itself. */
 void apply_note(struct apply *p, const struct note *note);
+
+/*
+ * Tells the service manager whether locks can be had: READY=1 and STATUS=.
+ *
+ * READY=1 is sent when the first lock can be had, or when each master is known to be unusable, and after
+ * SERVICE_READY_MS at the latest. So a service that is ordered after this one finds locks, unless STATUS=
+ * says why not.
+ */
+#define SERVICE_READY_MS 2000
+#define SERVICE_LOOK_MS  250 /* between two looks at the masters, once ready */
+#define SERVICE_TEXT_MAX 320
+
+struct service {
+	const struct notify *notify; /* NULL: not started */
+	const struct core *core;
+	int64_t ready_by_ms;
+	int64_t look_at_ms;
+	bool ready;
+	const char *remark; /* text appended after "; ", or "" */
+	char text[SERVICE_TEXT_MAX];
+};
+
+/* notify and core are kept by reference. */
+void service_start(
+	struct service *service, const struct notify *notify, const struct core *core, int64_t now_ms);
+
+/* The end of a turn: reports what has changed. Returns when it has to be called again at the latest. */
+int64_t service_turn(struct service *service, int64_t now_ms);
+
+/* A reload has ended: READY=1 follows the RELOADING=1 of before. */
+void service_reloaded(struct service *service, bool refused);
 
 #endif

@@ -10,7 +10,6 @@
 #include "daemon/driver.h"
 #include "daemon/net/admission.h"
 #include "daemon/net/listeners.h"
-#include "daemon/service.h"
 
 struct driver {
 	struct loop *loop;

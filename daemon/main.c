@@ -12,7 +12,6 @@
 #include "daemon/core/drift.h"
 #include "daemon/driver.h"
 #include "daemon/main_settings.h"
-#include "daemon/options.h"
 #include "daemon/redis/embedded.h"
 
 #include <errno.h>

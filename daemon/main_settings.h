@@ -1,5 +1,5 @@
 /*
- * main_settings: translates the configuration into the settings of each room.
+ * main_settings: reads the command line, and translates the configuration into the settings of each room.
  *
  * A part of main, which calls it at the start and at a reload. It only reads a struct conf.
  */
@@ -9,6 +9,23 @@
 #include "conf/conf.h"
 #include "daemon/driver.h"
 #include "daemon/redis/sentinel.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* The command line of holdfastd. */
+struct options {
+	const char *config;    /* -c; NULL: the default file if it exists */
+	const char *log_level; /* --log-level; NULL: as configured */
+	bool test;             /* -t: check the configuration and stop */
+	bool print_config;
+	bool version;
+	bool help;
+};
+
+/* -1: invalid; an error was written to stderr. Texts point into argv. */
+int options_parse(struct options *options, int argc, char **argv) __attribute__((warn_unused_result));
+void options_help(FILE *to);
 
 #define SETTINGS_WHERE_MAX (CONF_HOST_MAX + 16)
 #define SETTINGS_ERROR_MAX 512
