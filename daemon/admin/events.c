@@ -73,7 +73,7 @@ note_log(const struct note *note, const char *where, struct note_gates *gates, s
 		note->peer ? log_peer("client", note->peer->name) : log_absent(),
 		note->peer ? log_peer("address", note->peer->address) : log_absent(),
 		note->token ? log_number("token", note->token) : log_absent(),
-		note->ttl_ms >= 0 ? log_number("ttl_ms", note->ttl_ms) : log_absent(),
+		note->ms >= 0 ? log_number("ttl_ms", note->ms) : log_absent(),
 		log_text("text", note->text));
 }
 
@@ -117,8 +117,8 @@ note_line(const struct note *note, const char *where, int64_t at_ms, struct fiel
 	if (note->token) {
 		fields_int(line, "token", note->token);
 	}
-	if (note->ttl_ms >= 0) {
-		fields_int(line, "ttl_ms", note->ttl_ms);
+	if (note->ms >= 0) {
+		fields_int(line, "ttl_ms", note->ms);
 	}
 	if (note->text) {
 		fields_text(line, "text", slice_of(note->text));

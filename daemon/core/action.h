@@ -87,7 +87,7 @@ struct note {
 	struct slice name;       /* n == 0: none */
 	struct slice owner;      /* tag of a hold or wait; n == 0: none */
 	int64_t token;           /* 0: none */
-	int64_t ttl_ms;          /* -1: none */
+	int64_t ms;              /* a duration, -1: none */
 	const char *text;        /* NULL: none */
 	int master;              /* -1: none */
 };

@@ -145,7 +145,7 @@ emit_watch(struct core *core, const struct process *process)
 
 void
 emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
-	int64_t token, int64_t ttl_ms, const char *text)
+	int64_t token, int64_t ms, const char *text)
 {
 	struct note *note = &emit(core, ACTION_NOTE, 0)->u.note;
 
@@ -155,42 +155,42 @@ emit_note(struct core *core, enum note_type type, const struct resource *r, cons
 	note->name = r == NULL ? (struct slice){NULL, 0} : resource_name(r);
 	note->owner = (struct slice){NULL, 0};
 	note->token = token;
-	note->ttl_ms = ttl_ms;
+	note->ms = ms;
 	note->text = text;
 	note->master = -1;
 }
 
 void
 emit_tag_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
-	struct slice owner, int64_t token, int64_t ttl_ms, const char *text)
+	struct slice owner, int64_t token, int64_t ms, const char *text)
 {
-	emit_note(core, type, r, s, token, ttl_ms, text);
+	emit_note(core, type, r, s, token, ms, text);
 	core->actions->list[core->actions->n - 1].u.note.owner = owner;
 }
 
 void
-emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session,
-	int64_t ttl_ms, const char *text)
+emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session, int64_t ms,
+	const char *text)
 {
 	struct note *note;
 
-	emit_note(core, type, NULL, NULL, 0, ttl_ms, text);
+	emit_note(core, type, NULL, NULL, 0, ms, text);
 	note = &core->actions->list[core->actions->n - 1].u.note;
 	note->name = l->name;
 	note->session = session;
 }
 
 void
-emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token,
-	int64_t ttl_ms, const char *text)
+emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token, int64_t ms,
+	const char *text)
 {
-	emit_note(core, type, NULL, NULL, token, ttl_ms, text);
+	emit_note(core, type, NULL, NULL, token, ms, text);
 	core->actions->list[core->actions->n - 1].u.note.master = (int)m->index;
 }
 
 void
 emit_master_stretch(struct core *core, enum note_type type, const struct master *m, struct stretch *stretch,
-	bool news, int64_t ttl_ms, const char *text)
+	bool news, int64_t ms, const char *text)
 {
 	bool paused = stretch->last_ms == 0 || core->now.ms - stretch->last_ms >= NOTE_PAUSE_MS;
 
@@ -199,7 +199,7 @@ emit_master_stretch(struct core *core, enum note_type type, const struct master 
 	if (!paused && (!stretch->untold || core->now.ms - stretch->noted_ms < NOTE_NEWS_MS))
 		return;
 	*stretch = (struct stretch){.last_ms = core->now.ms, .noted_ms = core->now.ms};
-	emit_master_note(core, type, m, 0, ttl_ms, text);
+	emit_master_note(core, type, m, 0, ms, text);
 }
 
 /* splitmix64: stretches the one random number of a step. It spreads retries; no secret comes from it. */

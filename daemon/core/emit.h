@@ -24,28 +24,28 @@ void emit_listen(struct core *core, struct slice name, bool on);
 void emit_move(struct core *core, const struct master *m);
 void emit_watch(struct core *core, const struct process *process);
 
-/* NULL-safe: r and s may be absent. ttl_ms -1 and token 0 are left out. */
+/* NULL-safe: r and s may be absent. ms -1 and token 0 are left out. */
 void emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
-	int64_t token, int64_t ttl_ms, const char *text);
+	int64_t token, int64_t ms, const char *text);
 
 /* The same, for a hold or a wait that has an owner tag. */
 void emit_tag_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
-	struct slice owner, int64_t token, int64_t ttl_ms, const char *text);
+	struct slice owner, int64_t token, int64_t ms, const char *text);
 
 /* About a latch. */
 void emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session,
-	int64_t ttl_ms, const char *text);
+	int64_t ms, const char *text);
 
 /* About a master. */
 void emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token,
-	int64_t ttl_ms, const char *text);
+	int64_t ms, const char *text);
 
 /* The same for events that come many times in a row. It is noted again only after a pause of NOTE_PAUSE_MS,
  * or, if it is news, NOTE_NEWS_MS after it was noted last. */
 #define NOTE_PAUSE_MS 10000
 #define NOTE_NEWS_MS  1000
 void emit_master_stretch(struct core *core, enum note_type type, const struct master *m,
-	struct stretch *stretch, bool news, int64_t ttl_ms, const char *text);
+	struct stretch *stretch, bool news, int64_t ms, const char *text);
 
 /* The next of this step's pseudo-random numbers, and one in [low, high]. */
 uint64_t core_chance(struct core *core);

@@ -146,9 +146,9 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 }
 
 static void
-grant_note(struct core *core, enum note_type type, const struct grant *g, int64_t ttl_ms, const char *text)
+grant_note(struct core *core, enum note_type type, const struct grant *g, int64_t ms, const char *text)
 {
-	emit_tag_note(core, type, g->lease->resource, g->session, grant_owner(g), g->token, ttl_ms, text);
+	emit_tag_note(core, type, g->lease->resource, g->session, grant_owner(g), g->token, ms, text);
 }
 
 /* The wait's turn has come, but its push cannot be delivered. The wait ends; otherwise its hold would be

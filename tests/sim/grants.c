@@ -389,9 +389,9 @@ stray_served(struct host *host, const struct note *n, unsigned name, const struc
 		v = waits_next_stray(v, n->owner)) {
 		if (given->found && (given->kind != v->kind || given->permits != v->permits))
 			continue;
-		if (bound_ms(host, v) == n->ttl_ms)
+		if (bound_ms(host, v) == n->ms)
 			return v;
-		if (found == NULL && bound_ms(host, v) > n->ttl_ms)
+		if (found == NULL && bound_ms(host, v) > n->ms)
 			found = v;
 	}
 	return found;

@@ -432,14 +432,14 @@ perform_note(struct host *h, const struct note *n)
 		well_touched(h, checker_name_of(n->name));
 	if (n->type == NOTE_LEASED) {
 		progress_leased(h, checker_name_of(n->name));
-		guard_leased(h, checker_name_of(n->name), n->ttl_ms);
+		guard_leased(h, checker_name_of(n->name), n->ms);
 		roll_leased(h, checker_name_of(n->name));
 		ballot_leased(h, checker_name_of(n->name));
 	}
 	trace_line(&h->world->trace, h->world->now_us,
 		"d%u     %s m%d %.*s session %" PRIu64 " token %" PRId64 " ttl %" PRId64 " %s", h->index,
 		names[n->type], n->master, (int)n->name.n, n->name.n > 0 ? n->name.p : "", n->session,
-		n->token, n->ttl_ms, n->text != NULL ? n->text : "");
+		n->token, n->ms, n->text != NULL ? n->text : "");
 }
 
 /* It has given up, and is started again. */

@@ -221,7 +221,7 @@ leaps_note(struct host *h, const struct note *n)
 	if (!l->doubted)
 		l->doubts = 0;
 	for (unsigned i = 0; i < w->plan.links; i++)
-		l->measures[i].ahead_us += n->ttl_ms * 1000;
+		l->measures[i].ahead_us += n->ms * 1000;
 	l->seen = l->doubted = true;
 	l->shown_us = h->answered_us;
 	l->seen_ms = l->counts_ms = host_ms(h);
@@ -229,7 +229,7 @@ leaps_note(struct host *h, const struct note *n)
 	h->leapt = true;
 	l->gained_us = gained_us > other_us ? gained_us : other_us;
 	if (w->plan.replicas == 0)
-		check_sum(h, s, from_us, n->ttl_ms * 1000);
+		check_sum(h, s, from_us, n->ms * 1000);
 	if (gained_us < margin_us && !excuse(w, EXCUSE_LEAP_SERVER, other_us >= margin_us))
 		world_fail(w,
 			"leap: d%u says that the clock of m%u leapt, which went ahead by %" PRId64 " us",

@@ -119,10 +119,10 @@ withheld(struct host *h, const struct note *n, const struct hold *hold)
 			checker_name(hold->name));
 	/* Seen by two clocks. */
 	if (!hold->tainted &&
-		n->ttl_ms < left_ms - 3 - (told_ms < 0 ? -told_ms : told_ms) / 200 - delay_ms / 200)
+		n->ms < left_ms - 3 - (told_ms < 0 ? -told_ms : told_ms) / 200 - delay_ms / 200)
 		world_fail(w,
 			"told: d%u withholds %s for %" PRId64 " ms, and may not pass it on for %" PRId64,
-			h->index, checker_name(hold->name), n->ttl_ms, left_ms);
+			h->index, checker_name(hold->name), n->ms, left_ms);
 }
 
 /* Every lock that is held goes on while a majority of its masters can be renewed: who could do that for all

@@ -90,9 +90,9 @@ withheld_note(struct host *host, const struct note *n)
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		if (!is_at(h, host) || h->token != n->token || h->name != checker_name_of(n->name))
 			continue;
-		check_longest(w, h, host, n->ttl_ms);
-		check_shortest(w, h, host, n->ttl_ms);
-		h->withhold_us = w->now_us + n->ttl_ms * 995 - SLACK_US;
+		check_longest(w, h, host, n->ms);
+		check_shortest(w, h, host, n->ms);
+		h->withhold_us = w->now_us + n->ms * 995 - SLACK_US;
 	}
 }
 
