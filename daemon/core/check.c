@@ -6,7 +6,6 @@
 #include "daemon/core/core.h"
 #include "daemon/core/dirty.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/holds.h"
 #include "daemon/core/latch_data.h"
 #include "daemon/core/latch_quota.h"
 #include "daemon/core/lease.h"

@@ -9,7 +9,106 @@
 #ifndef CORE_GRANT_H
 #define CORE_GRANT_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/alloc.h"
+#include "daemon/core/map.h"
+#include "daemon/core/peer.h"
+#include "daemon/core/timers.h"
+#include "proto/kind.h"
+#include "proto/slice.h"
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct command;
+struct core;
+struct lease;
+struct part;
+struct reply;
+struct resource;
+struct session;
+struct user;
+struct waiter;
+
+/* Why a hold ended, other than by its holder's release: LOSS(id, word, text for people) */
+#define LOSSES(LOSS)                                                                                         \
+	LOSS(EXPIRED, "expired", "the master could not be asked in time")                                    \
+	LOSS(TAKEN, "taken", "the master no longer knows this lease")                                        \
+	LOSS(REFUSED, "refused", "the restarted master gave the name to another holder")                     \
+	LOSS(LEASE, "lease", "its LEASE is over")                                                            \
+	LOSS(MAXHOLD, "maxhold", "its MAXHOLD is over")                                                      \
+	LOSS(BROKEN, "broken", "an administrator broke it")                                                  \
+	LOSS(CLONED, "cloned", "another copy of this daemon may hold it, too")
+
+enum loss_reason {
+#define LOSS(id, word, text) LOSS_##id,
+	LOSSES(LOSS)
+#undef LOSS
+		LOSS_COUNT
+};
+
+LIST_HEAD(grant_list, grant);
+
+/* The client that had a hold which is withheld. */
+struct last_holder {
+	struct freelist_link freed;
+	struct peer peer;
+};
+
+#define GRANT_WHY_MAX ((1U << 11) - 1)
+
+struct grant {
+	struct freelist_link freed;
+	uint8_t owner_n;
+	uint16_t why_n : 11;
+	bool untold : 1;    /* its LOCK lost its connection: the client does not know that it is held */
+	bool bounded : 1;   /* it has terms */
+	enum kind kind : 3; /* PERMITS: as many as its lease has */
+	uint32_t count;     /* how often it was entered; >= 1 */
+	union {
+		LIST_ENTRY(grant) in_session;
+		struct {
+			struct user *left_by;     /* withheld: the user whose session had it */
+			struct last_holder *last; /* and its client; NULL: there was no memory */
+		};
+	};
+	struct lease *lease;
+	struct grant *before;    /* the one before it on its lease; of the first one: the last one */
+	struct grant *after;     /* NULL: it is the last one */
+	struct session *session; /* NULL: withheld, until its terms end */
+	int64_t token;
+	union {
+		int64_t granted_ms;  /* not bounded: it lasts until its session ends it */
+		struct terms *terms; /* bounded; granted_ms is in there */
+	};
+	char bytes[]; /* owner and why */
+};
+
+/* What limits a hold beside its lease. */
+struct terms {
+	struct freelist_link freed;
+	struct timer timer;
+	struct grant *grant;
+	int64_t granted_ms;
+	struct part *part;     /* of an unanswered MLOCK: its client knows nothing of it; NULL: none */
+	int64_t ends_ms;       /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
+	int64_t ceiling_ms;    /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
+	int64_t told_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any */
+	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
+	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever ends first */
+};
+
+static inline struct slice
+grant_owner(const struct grant *g)
+{
+	return (struct slice){g->bytes, g->owner_n};
+}
+
+static inline struct slice
+grant_why(const struct grant *g)
+{
+	return (struct slice){g->bytes + g->owner_n, g->why_n};
+}
 
 /* Turns a waiter into a holder on this lease, which is good, with this token, and answers the waiter. If the
  * answer cannot be given because the connection left RESP3, the hold ends, and so does the connection. */
@@ -85,5 +184,85 @@ void grant_timer(struct core *core, struct grant *g);
 
 /* For core_free(): frees its memory, no more. */
 void grant_free(struct grant *g);
+
+/*
+ * Holds by name and tag: the holds of one session by name and tag, for a session with many holds and a name
+ * with many holders.
+ *
+ * Usually one of the two lists is short, and a lookup goes through that. If both are long, as with thousands
+ * of tags in one session, each request would go through all holds, and other clients would wait. So the first
+ * such lookup makes a table, which is kept up until few holds are left. Without memory for it, the lookup
+ * stays slow.
+ */
+
+/* Up to so many are searched one by one. */
+#define HOLDS_FEW 16
+
+/* The hold this session has of r under this owner tag; NULL: none. */
+struct grant *holds_find(
+	const struct core *core, struct session *s, const struct resource *r, struct slice owner);
+
+/* The session has one hold more; and is about to have one less. */
+void holds_add(const struct core *core, struct session *s, struct grant *g);
+void holds_remove(struct session *s, const struct grant *g);
+
+/* Frees the table of a session that ends. */
+void holds_done(struct session *s);
+
+/*
+ * loss.c: a hold that ended otherwise than by its holder, from the moment it is told until it is forgotten.
+ *
+ * A loss is remembered until UNLOCK, a new LOCK or the end of the session. The number is bounded: the oldest
+ * are forgotten first.
+ */
+
+/* A hold that was lost, until its session is told. */
+struct loss {
+	struct freelist_link freed;
+	UT_hash_handle hh;
+	enum loss_reason reason;
+	bool told; /* by a push or an answer; true for LEASE, an end that the holder chose */
+	int64_t token;
+	char bytes[]; /* its key in the table: the length of the name, the name, the tag */
+};
+
+/* Remembers the loss and, with tell, tells it at once in the way the session chose (ONLOSS). */
+void loss_add(
+	struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell);
+
+/* The remembered loss of this name with this tag; NULL: none. */
+struct loss *loss_find(
+	const struct core *core, const struct session *s, struct slice name, struct slice owner);
+
+/* One that the session has not been told of; NULL: none. */
+const struct loss *loss_untold(const struct session *s);
+
+/* The name of the lock that was lost. */
+struct slice loss_name(const struct loss *loss);
+
+/* Answers a request on this connection with the loss, which counts as told from then on. name: named in the
+ * answer, for a request with several names; n == 0: the request has one name. */
+void loss_answer(struct core *core, conn_id conn, struct loss *loss, struct slice name);
+
+void loss_forget(struct core *core, struct session *s, struct loss *loss);
+void loss_forget_all(struct core *core, struct session *s);
+
+const char *loss_word(enum loss_reason reason);
+const char *loss_text(enum loss_reason reason);
+
+/*
+ * Reentering: a LOCK of a name that its session and tag hold already.
+ *
+ * With a tag it adds one to the count of the hold and changes nothing else; without a tag the answer is HELD.
+ * If the hold does not suffice for what is asked, the answer is UPGRADE: two sessions that each hold some and
+ * wait for more would wait for each other.
+ */
+
+/* The answer of a LOCK that finds its hold. */
+void reenter_lock(struct core *core, struct grant *g, const struct command *c, struct reply *out);
+
+/* It is a waiter's turn, but meanwhile another connection of its session was granted what it asks for. True:
+ * it has been answered and is gone. */
+bool reenter_waiter(struct core *core, struct waiter *w);
 
 #endif

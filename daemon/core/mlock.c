@@ -11,7 +11,6 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/key.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/loss.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/mode.h"
 #include "daemon/core/part.h"

@@ -9,7 +9,6 @@
 #include "daemon/core/permit_lease.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/reenter.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"

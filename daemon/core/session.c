@@ -8,8 +8,6 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/holds.h"
-#include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/state.h"

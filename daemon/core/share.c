@@ -8,7 +8,6 @@
 #include "daemon/core/masterset.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/reenter.h"
 #include "daemon/core/state.h"
 
 /* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: as

@@ -18,6 +18,7 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/core.h"
 #include "daemon/core/dirty.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master_data.h"
@@ -33,25 +34,7 @@ struct latch_quota;
 struct latch_request;
 struct rule_set;
 
-/* Why a hold ended, other than by its holder's release: LOSS(id, word, text for people) */
-#define LOSSES(LOSS)                                                                                         \
-	LOSS(EXPIRED, "expired", "the master could not be asked in time")                                    \
-	LOSS(TAKEN, "taken", "the master no longer knows this lease")                                        \
-	LOSS(REFUSED, "refused", "the restarted master gave the name to another holder")                     \
-	LOSS(LEASE, "lease", "its LEASE is over")                                                            \
-	LOSS(MAXHOLD, "maxhold", "its MAXHOLD is over")                                                      \
-	LOSS(BROKEN, "broken", "an administrator broke it")                                                  \
-	LOSS(CLONED, "cloned", "another copy of this daemon may hold it, too")
-
-enum loss_reason {
-#define LOSS(id, word, text) LOSS_##id,
-	LOSSES(LOSS)
-#undef LOSS
-		LOSS_COUNT
-};
-
 TAILQ_HEAD(conn_list, conn);
-LIST_HEAD(grant_list, grant);
 TAILQ_HEAD(permit_lease_list, permit_lease);
 LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
@@ -97,7 +80,7 @@ struct user {
 	int64_t graces;   /* of these: with a grace */
 	int64_t locks;    /* held, waited for, or withheld after a session */
 	int64_t withheld; /* of these: withheld */
-	int64_t losses;   /* that its sessions are reminded of (loss.h) */
+	int64_t losses;   /* that its sessions are reminded of (grant.h) */
 	int64_t latches;  /* made by its sessions (latch_quota.h) */
 };
 
@@ -148,77 +131,6 @@ struct deferred_checks {
 	size_t looks;
 	uint64_t looked; /* looks taken in all */
 };
-
-/* A hold that was lost, until its session is told. */
-struct loss {
-	struct freelist_link freed;
-	UT_hash_handle hh;
-	enum loss_reason reason;
-	bool told; /* by a push or an answer; true for LEASE, an end that the holder chose */
-	int64_t token;
-	char bytes[]; /* its key in the table: the length of the name, the name, the tag */
-};
-
-/* The client that had a hold which is withheld. */
-struct last_holder {
-	struct freelist_link freed;
-	struct peer peer;
-};
-
-#define GRANT_WHY_MAX ((1U << 11) - 1)
-
-struct grant {
-	struct freelist_link freed;
-	uint8_t owner_n;
-	uint16_t why_n : 11;
-	bool untold : 1;    /* its LOCK lost its connection: the client does not know that it is held */
-	bool bounded : 1;   /* it has terms */
-	enum kind kind : 3; /* PERMITS: as many as its lease has */
-	uint32_t count;     /* how often it was entered; >= 1 */
-	union {
-		LIST_ENTRY(grant) in_session;
-		struct {
-			struct user *left_by;     /* withheld: the user whose session had it */
-			struct last_holder *last; /* and its client; NULL: there was no memory */
-		};
-	};
-	struct lease *lease;
-	struct grant *before;    /* the one before it on its lease; of the first one: the last one */
-	struct grant *after;     /* NULL: it is the last one */
-	struct session *session; /* NULL: withheld, until its terms end */
-	int64_t token;
-	union {
-		int64_t granted_ms;  /* not bounded: it lasts until its session ends it */
-		struct terms *terms; /* bounded; granted_ms is in there */
-	};
-	char bytes[]; /* owner and why */
-};
-
-/* What limits a hold beside its lease. */
-struct terms {
-	struct freelist_link freed;
-	struct timer timer;
-	struct grant *grant;
-	int64_t granted_ms;
-	struct part *part;     /* of an unanswered MLOCK: its client knows nothing of it; NULL: none */
-	int64_t ends_ms;       /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
-	int64_t ceiling_ms;    /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
-	int64_t told_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any */
-	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
-	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever ends first */
-};
-
-static inline struct slice
-grant_owner(const struct grant *g)
-{
-	return (struct slice){g->bytes, g->owner_n};
-}
-
-static inline struct slice
-grant_why(const struct grant *g)
-{
-	return (struct slice){g->bytes + g->owner_n, g->why_n};
-}
 
 struct waiter {
 	struct freelist_link freed;
