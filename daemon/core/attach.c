@@ -9,7 +9,7 @@
 #include "daemon/core/heartbeat.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/mlock.h"
-#include "daemon/core/queue.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"

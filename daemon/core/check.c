@@ -2,9 +2,7 @@
  * check: every invariant of the whole state, for tests and the simulator. An invariant of one object is
  * asserted where that object changes; here are those between objects.
  */
-#include "daemon/core/asyncs.h"
 #include "daemon/core/core.h"
-#include "daemon/core/dirty.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch_data.h"
 #include "daemon/core/latch_quota.h"
@@ -14,6 +12,7 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/user.h"

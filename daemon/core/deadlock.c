@@ -23,8 +23,8 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/part.h"
-#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 
 #include <assert.h>

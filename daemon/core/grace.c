@@ -3,7 +3,7 @@
 
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/queue.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"

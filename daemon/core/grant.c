@@ -3,15 +3,14 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/dirty.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/map.h"
 #include "daemon/core/part.h"
 #include "daemon/core/permit_lease.h"
-#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
 

@@ -2,7 +2,7 @@
 #include "daemon/core/latch_quota.h"
 
 #include "daemon/core/drift.h"
-#include "daemon/core/queue.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/user.h"

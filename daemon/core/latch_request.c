@@ -4,8 +4,8 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/latch_quota.h"
-#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 

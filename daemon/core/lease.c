@@ -4,13 +4,12 @@
  */
 #include "daemon/core/lease.h"
 
-#include "daemon/core/dirty.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
-#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/slots.h"
 #include "daemon/core/state.h"
 #include "daemon/core/terms.h"

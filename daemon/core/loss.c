@@ -5,7 +5,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/mode.h"
 #include "daemon/core/part.h"
-#include "daemon/core/queue.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
 #include "proto/escape.h"

@@ -218,7 +218,7 @@ void *roster_find(const struct roster *roster, conn_id id);
 
 /*
  * An index: finds one of many objects of a session by a hash of bytes that clients chose. grant.c and
- * asyncs.c use it.
+ * queue.c use it.
  *
  * Open addressing: an object is at the place of its hash, or at the next place that was free. An index owns
  * none of its objects. The hash of an object must not change while the object is in the index.

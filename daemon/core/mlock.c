@@ -1,12 +1,11 @@
 /*
- * mlock: see mlock.h. The verbs begin an MLOCK, schedule.c takes it further, and session.c, attach.c and
+ * mlock: see mlock.h. The verbs begin an MLOCK, scheduler.c takes it further, and session.c, attach.c and
  * drain.c end it. Only mlock_go_on() decides what follows.
  */
 #include "daemon/core/mlock.h"
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/dirty.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/key.h"
@@ -14,9 +13,9 @@
 #include "daemon/core/masterset.h"
 #include "daemon/core/mode.h"
 #include "daemon/core/part.h"
-#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
 #include "proto/escape.h"

@@ -1,5 +1,5 @@
 /*
- * permits: see permits.h. schedule.c calls it for names with a LIMIT, share.c serves the others.
+ * permits: see permits.h. scheduler.c calls it for names with a LIMIT, share.c serves the others.
  */
 #include "daemon/core/permits.h"
 
@@ -7,9 +7,9 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/permit_lease.h"
-#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 

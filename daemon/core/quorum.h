@@ -210,7 +210,7 @@ bool seats_tokens(const struct core *core, struct lease *l, int64_t *first, int6
  * there are more masters (master_move(), masters_resize()).
  *
  * Every lease is looked at before anything else happens, some ten milliseconds for a hundred thousand. The
- * questions to newcomers follow bit by bit (rescan.h).
+ * questions to newcomers follow bit by bit (scheduler.h).
  */
 
 /* core.reseat is set: the set of masters has changed. */

@@ -4,12 +4,11 @@
 #include "daemon/core/session.h"
 
 #include "daemon/core/alloc.h"
-#include "daemon/core/asyncs.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/mlock.h"
-#include "daemon/core/queue.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/user.h"

@@ -1,13 +1,13 @@
 /*
- * share: see share.h. schedule.c calls it for names without a LIMIT, permits.c serves the others.
+ * share: see share.h. scheduler.c calls it for names without a LIMIT, permits.c serves the others.
  */
 #include "daemon/core/share.h"
 
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
-#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 
 /* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: as

@@ -17,12 +17,12 @@
 #include "daemon/core/action.h"
 #include "daemon/core/alloc.h"
 #include "daemon/core/core.h"
-#include "daemon/core/dirty.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master_data.h"
 #include "daemon/core/names.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 
@@ -36,12 +36,9 @@ struct rule_set;
 
 TAILQ_HEAD(conn_list, conn);
 TAILQ_HEAD(permit_lease_list, permit_lease);
-LIST_HEAD(session_waiters, waiter);
-TAILQ_HEAD(waiter_queue, waiter);
 TAILQ_HEAD(latch_list, latch);
 TAILQ_HEAD(mlock_list, mlock);
 TAILQ_HEAD(session_list, session);
-TAILQ_HEAD(queue_list, queue);
 
 struct conn {
 	struct freelist_link freed;
@@ -132,50 +129,6 @@ struct deferred_checks {
 	uint64_t looked; /* looks taken in all */
 };
 
-struct waiter {
-	struct freelist_link freed;
-	bool once;     /* WAIT 0: the next refusal is its answer */
-	bool async;    /* answered by a push */
-	bool validity; /* answered with token and validity */
-	TAILQ_ENTRY(waiter) in_resource;
-	LIST_ENTRY(waiter) in_session;
-	struct resource *resource;
-	struct session *session;
-	struct conn *conn; /* NULL: lost; the session may repeat the LOCK (grace.h) */
-	struct timer timer;
-	enum kind kind;
-	int64_t permits;
-	int64_t retries;  /* further refusals before one is its answer; -1: not counted */
-	int64_t until_ms; /* end of WAIT; or TIMER_NEVER */
-	int64_t since_ms;
-	uint64_t ticket; /* greater than that of every earlier waiter */
-	int64_t lease_ms;
-	int64_t max_hold_ms;
-	uint16_t owner_n;
-	uint16_t why_n;
-	uint16_t id_n;
-	struct part *part; /* the name of an MLOCK, which gets the answer; NULL: none */
-	char bytes[];      /* owner, why and id */
-};
-
-static inline struct slice
-waiter_owner(const struct waiter *w)
-{
-	return (struct slice){w->bytes, w->owner_n};
-}
-
-static inline struct slice
-waiter_why(const struct waiter *w)
-{
-	return (struct slice){w->bytes + w->owner_n, w->why_n};
-}
-
-static inline struct slice
-waiter_id(const struct waiter *w)
-{
-	return (struct slice){w->bytes + w->owner_n + w->why_n, w->id_n};
-}
-
 /* One name of an MLOCK: tried or waited for, then held until all are held. */
 struct part {
 	struct mlock *mlock;
@@ -226,20 +179,6 @@ struct permit_leases {
 	struct permit_lease_list list;  /* the idle ones first */
 	struct permit_lease *acquiring; /* the one that is being acquired; NULL: none */
 	int64_t taken;                  /* permits that are held */
-};
-
-/* The waiters of a name. Most names are held once, have no waiter, and need no queue. */
-struct queue {
-	struct freelist_link freed;
-	TAILQ_ENTRY(queue) in_core;
-	struct resource *resource;
-	struct waiter_queue waiters; /* in arrival order */
-	uint32_t count;
-	uint32_t once;  /* of these: WAIT 0, or at the end of their WAIT */
-	uint32_t async; /* of these: ASYNC */
-	/* What a search for deadlocks writes here; meaningless outside of the search. */
-	uint64_t pass;             /* the search that has looked at the holds of this name */
-	const struct grant *stuck; /* the first hold, as far as was looked, whose session cannot go on */
 };
 
 struct resource {

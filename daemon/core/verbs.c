@@ -3,10 +3,8 @@
  */
 #include "daemon/core/verbs.h"
 
-#include "daemon/core/asyncs.h"
 #include "daemon/core/attach.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/dirty.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
@@ -17,9 +15,9 @@
 #include "daemon/core/mlock.h"
 #include "daemon/core/mode.h"
 #include "daemon/core/part.h"
-#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"

@@ -1,4 +1,4 @@
-/* schedule: see schedule.h. A binary heap. */
+/* schedule: see scheduler.h. A binary heap. */
 #include "tests/sim/schedule.h"
 
 #include <assert.h>

@@ -1,0 +1,212 @@
+/*
+ * scheduler: who waits for a name, and what follows from what has changed.
+ *
+ * schedule() is the one place that decides when the next waiter is granted, when the lease is acquired,
+ * retained or given back, and when a name is forgotten. semaphore.h has what it does for a name.
+ */
+#ifndef CORE_SCHEDULER_H
+#define CORE_SCHEDULER_H
+
+#include "daemon/core/alloc.h"
+#include "daemon/core/timers.h"
+#include "proto/kind.h"
+#include "proto/slice.h"
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct command;
+struct conn;
+struct core;
+struct grant;
+struct master;
+struct part;
+struct reply;
+struct resource;
+struct session;
+struct waiter;
+
+/* Before a step ends: schedules everything that is dirty. */
+void schedule(struct core *core);
+
+/* The answer of a waiter that cannot wait any longer. */
+void schedule_refusal(const struct core *core, const struct waiter *w, struct reply *out);
+
+/*
+ * The dirty names: those that have to be scheduled before the step ends, in the order in which they became
+ * dirty.
+ *
+ * A step has a few, but all names when a master comes back: memory for many is given back. A name that finds
+ * no room on the list is found by a walk through all names, after those on the list have had their turn.
+ */
+
+struct dirty {
+	struct resource **list;
+	struct resource **first; /* the next to be scheduled */
+	struct resource **end;   /* behind the last one */
+	struct resource **room;  /* end of the memory of the list */
+	bool missed;             /* there are dirty names that are not on the list */
+};
+
+void dirty_init(struct dirty *t, struct reserve *reserve);
+void dirty_done(struct dirty *t);
+
+/* The name has to be scheduled before the step ends. */
+void dirty_add(struct core *core, struct resource *r);
+
+/* Takes the next name; NULL: none left. */
+struct resource *dirty_next(struct core *core);
+
+/* No name is left, and the memory for many is given back. */
+bool dirty_at_rest(const struct core *core);
+
+/*
+ * A rescan: a look at all names after a master's state has changed. Waiters try again; held leases are
+ * renewed if that is overdue, and reclaimed where they may have been forgotten.
+ *
+ * There may be a million names that are only held. Names with waiters are looked at at once, the others some
+ * thousands in each ms, and clients are served between. The delay costs no holder anything: a lease is valid
+ * for as long as before, and its own timer renews or reclaims it in time without a rescan, too.
+ */
+
+#define RESCAN_LOOKS 5000 /* names in one turn: a millisecond or so */
+
+/* Takes ms off what every lease has at this master, because our clock may have stood still for that long. All
+ * leases in one turn, however many there are: before it, a session could be told too late a deadline. */
+void rescan_shorten(struct core *core, struct master *m, int64_t ms);
+
+/* Before a step ends: begins the scans that were asked for. */
+void rescan_begin(struct core *core);
+
+/* The timer: goes on. */
+void rescan_timer(struct core *core);
+
+/*
+ * queue.c: the waiters of one name here, in arrival order.
+ *
+ * Every waiter gets exactly one answer: by being granted (grant.h), or here.
+ */
+
+LIST_HEAD(session_waiters, waiter);
+TAILQ_HEAD(waiter_queue, waiter);
+TAILQ_HEAD(queue_list, queue);
+
+struct waiter {
+	struct freelist_link freed;
+	bool once;     /* WAIT 0: the next refusal is its answer */
+	bool async;    /* answered by a push */
+	bool validity; /* answered with token and validity */
+	TAILQ_ENTRY(waiter) in_resource;
+	LIST_ENTRY(waiter) in_session;
+	struct resource *resource;
+	struct session *session;
+	struct conn *conn; /* NULL: lost; the session may repeat the LOCK (grace.h) */
+	struct timer timer;
+	enum kind kind;
+	int64_t permits;
+	int64_t retries;  /* further refusals before one is its answer; -1: not counted */
+	int64_t until_ms; /* end of WAIT; or TIMER_NEVER */
+	int64_t since_ms;
+	uint64_t ticket; /* greater than that of every earlier waiter */
+	int64_t lease_ms;
+	int64_t max_hold_ms;
+	uint16_t owner_n;
+	uint16_t why_n;
+	uint16_t id_n;
+	struct part *part; /* the name of an MLOCK, which gets the answer; NULL: none */
+	char bytes[];      /* owner, why and id */
+};
+
+static inline struct slice
+waiter_owner(const struct waiter *w)
+{
+	return (struct slice){w->bytes, w->owner_n};
+}
+
+static inline struct slice
+waiter_why(const struct waiter *w)
+{
+	return (struct slice){w->bytes + w->owner_n, w->why_n};
+}
+
+static inline struct slice
+waiter_id(const struct waiter *w)
+{
+	return (struct slice){w->bytes + w->owner_n + w->why_n, w->id_n};
+}
+
+/* The waiters of a name. Most names are held once, have no waiter, and need no queue. */
+struct queue {
+	struct freelist_link freed;
+	TAILQ_ENTRY(queue) in_core;
+	struct resource *resource;
+	struct waiter_queue waiters; /* in arrival order */
+	uint32_t count;
+	uint32_t once;  /* of these: WAIT 0, or at the end of their WAIT */
+	uint32_t async; /* of these: ASYNC */
+	/* What a search for deadlocks writes here; meaningless outside of the search. */
+	uint64_t pass;             /* the search that has looked at the holds of this name */
+	const struct grant *stuck; /* the first hold, as far as was looked, whose session cannot go on */
+};
+
+/* Makes a waiter of a LOCK, at the tail. NULL: out of memory. until_ms: the end of WAIT, or TIMER_NEVER;
+ * once: WAIT 0, or RETRIES 0. */
+struct waiter *queue_add(struct core *core, struct resource *r, struct conn *conn,
+	const struct command *command, int64_t until_ms, bool once) __attribute__((warn_unused_result));
+
+/* Answers the waiter with this reply (a push if it is ASYNC) and removes it. */
+void queue_answer(struct core *core, struct waiter *w, const struct reply *reply);
+
+/* Removes it without an answer: its client is gone, or was granted. */
+void queue_remove(struct core *core, struct waiter *w);
+
+/* Its connection is lost, and its session may come back for it: it keeps its place, as a stray. */
+void queue_stray(const struct core *core, struct waiter *w);
+
+/* Whether it is a stray and this LOCK repeats it. queue_adopt(): it waits for conn from now on, on new
+ * terms. */
+bool queue_is_repeated(const struct waiter *w, const struct command *c);
+void queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct command *c,
+	int64_t until_ms, bool once);
+/* All waiters have been refused: that is the answer of those without RETRIES left. */
+void queue_refused(struct core *core, struct resource *r, const struct reply *refusal);
+
+/* Its timer. False: its WAIT or its RETRIES are over. True: the name is held here, and the waiter has looked
+ * whether it is free yet. No master is asked meanwhile, so the look counts as a refusal. */
+bool queue_looks(struct core *core, struct waiter *w);
+
+/* Trying once takes as long as the master takes, but ends then. */
+int64_t queue_once_until(const struct core *core);
+
+/* From now on the next refusal is its answer, as with WAIT 0, or the end of its WAIT. */
+void queue_make_once(struct core *core, struct waiter *w);
+
+/* Answers every waiter. */
+void queue_answer_all(struct core *core, struct resource *r, const struct reply *reply);
+
+/* A waiter waits for more than one refusal. */
+bool queue_patient(const struct resource *r);
+
+/*
+ * The ASYNC waits of a session by their ids, for a session that has many.
+ *
+ * A few are searched one by one. With thousands, each LOCK would go through all of them to see that its id is
+ * not in use, and other clients would wait. So the first lookup among many makes a table, which is kept up
+ * until few are left. Without memory for it, the lookup stays slow.
+ */
+
+/* Up to so many are searched one by one. */
+#define ASYNCS_FEW 16
+
+/* The wait with this id; NULL: none. */
+struct waiter *asyncs_find(const struct core *core, struct session *s, struct slice id);
+
+/* The wait is ASYNC, and has just joined its session's waits; and: it is about to leave them. */
+void asyncs_add(const struct core *core, struct waiter *w);
+void asyncs_remove(const struct waiter *w);
+
+/* Frees the table of a session that ends. */
+void asyncs_done(struct session *s);
+
+#endif
