@@ -1,5 +1,5 @@
 /*
- * acquire: see lease.h. core.c brings answers and timers; share.c and permits.c begin a round. It never
+ * acquire: see lease.h. core.c brings answers and timers; share.c and semaphore.c begin a round. It never
  * keeps a minority: seats of a round that was not won are released in the same step.
  */
 #include "daemon/core/lease.h"
@@ -9,7 +9,7 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/slots.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/state.h"
 #include "daemon/core/terms.h"
 

@@ -8,11 +8,11 @@
 #include "daemon/core/latch_quota.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/part.h"
-#include "daemon/core/permit_lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/user.h"
@@ -112,7 +112,7 @@ check_permit_leases(const struct core *core, const struct resource *r)
 			assert(l->state != LEASE_HELD && l->grants == NULL);
 			continue;
 		}
-		assert(l->state == LEASE_HELD && table_permit_lease(core, l->attempt) == s);
+		assert(l->state == LEASE_HELD && permit_lease_find(core, r, l->attempt) == l);
 		assert(s->slots != NULL && s->offer == NULL);
 		assert(l->permits >= 1 && l->permits <= r->limit);
 		kept |= l->grants == NULL;

@@ -16,11 +16,11 @@
 #include "daemon/core/masterset.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/move.h"
-#include "daemon/core/permit_lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/terms.h"
@@ -30,7 +30,6 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <utlist.h>
 
 #define STALL_MS 500 /* a turn as late as this is a stall; or as a tenth of a lease, if that is less */
 
@@ -74,37 +73,12 @@ core_new(const struct core_settings *settings, struct now now)
 }
 
 static void
-free_lease(struct lease *l)
-{
-	struct grant *g;
-
-	while ((g = l->grants) != NULL) {
-		DL_DELETE2(l->grants, g, before, after);
-		grant_free(g);
-	}
-	if (l->round != NULL)
-		free(l->round->foreign);
-	free(l->round);
-	seats_free(l);
-}
-
-static void
 free_leases(struct core *core, struct resource *r)
 {
-	struct permit_lease *s, *next;
-
-	if (r->limit == 0) {
-		free_lease(&r->lease);
-		return;
-	}
-	TAILQ_FOREACH_SAFE (s, &r->permit_leases.list, in_resource, next) {
-		free_lease(&s->lease);
-		free(s->slots);
-		free(s->offer);
-		if (s != r->permit_leases.acquiring)
-			table_remove_permit_lease(core, s);
-		free(s);
-	}
+	if (r->limit == 0)
+		lease_free(&r->lease);
+	else
+		permit_leases_free(core, r);
 }
 
 static void

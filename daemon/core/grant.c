@@ -8,9 +8,9 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/map.h"
 #include "daemon/core/part.h"
-#include "daemon/core/permit_lease.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
 

@@ -6,15 +6,18 @@
 
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/slots.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/state.h"
 #include "daemon/core/terms.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <utlist.h>
 
 #define RETAIN_TOGETHER                                                                                      \
 	256 /* leases that may be released in one millisecond: about half a millisecond of work */
@@ -415,6 +418,21 @@ lease_token(struct core *core, struct lease *l)
 		lease_quiet(core, l);
 	}
 	return l->token <= l->token_last ? l->token++ : 0;
+}
+
+void
+lease_free(struct lease *l)
+{
+	struct grant *g;
+
+	while ((g = l->grants) != NULL) {
+		DL_DELETE2(l->grants, g, before, after);
+		grant_free(g);
+	}
+	if (l->round != NULL)
+		free(l->round->foreign);
+	free(l->round);
+	seats_free(l);
 }
 
 /* ---- refusals: only find the answer, and change nothing ---- */

@@ -196,6 +196,9 @@ void lease_take_tokens(struct core *core, struct lease *l);
 /* The next fencing token; 0: none left, renew first. */
 int64_t lease_token(struct core *core, struct lease *l);
 
+/* For core_free(): frees its holds, and what else belongs to it. */
+void lease_free(struct lease *l);
+
 /*
  * acquire.c: a round that asks the masters for a lease, from the first question to the lease or the refusal.
  *

@@ -4,9 +4,9 @@
 #include "daemon/core/mode.h"
 
 #include "daemon/core/lease.h"
-#include "daemon/core/permit_lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/state.h"
 
 #include <assert.h>

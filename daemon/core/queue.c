@@ -1,5 +1,6 @@
 /*
- * queue: see scheduler.h. It only keeps the waiters; permits.c, share.c and mlock.c decide whose turn it is.
+ * queue: see scheduler.h. It only keeps the waiters; semaphore.c, share.c and mlock.c decide whose turn it
+ * is.
  */
 #include "daemon/core/scheduler.h"
 

@@ -1,6 +1,6 @@
 /*
  * scheduler: see scheduler.h. Each noun whose change matters to a name calls dirty_add(); core.c calls
- * schedule(). permits.c and share.c know what follows for a name.
+ * schedule(). semaphore.c and share.c know what follows for a name.
  */
 #include "daemon/core/scheduler.h"
 
@@ -11,10 +11,9 @@
 #include "daemon/core/mlock.h"
 #include "daemon/core/names.h"
 #include "daemon/core/part.h"
-#include "daemon/core/permits.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/share.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/state.h"
 #include "daemon/core/timers.h"
 

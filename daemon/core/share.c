@@ -1,7 +1,7 @@
 /*
- * share: see share.h. scheduler.c calls it for names without a LIMIT, permits.c serves the others.
+ * share: see semaphore.h. scheduler.c calls it for names without a LIMIT, semaphore.c serves the others.
  */
-#include "daemon/core/share.h"
+#include "daemon/core/semaphore.h"
 
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"

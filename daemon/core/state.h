@@ -18,11 +18,11 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/core.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/lease.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master_data.h"
 #include "daemon/core/names.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 
@@ -35,7 +35,6 @@ struct latch_request;
 struct rule_set;
 
 TAILQ_HEAD(conn_list, conn);
-TAILQ_HEAD(permit_lease_list, permit_lease);
 TAILQ_HEAD(latch_list, latch);
 TAILQ_HEAD(mlock_list, mlock);
 TAILQ_HEAD(session_list, session);
@@ -157,30 +156,6 @@ struct mlock {
 	struct part parts[]; /* in the byte order of their names; the tokens and the texts follow */
 };
 
-/* Permits of a name: see permit_lease.h and slots.h. */
-struct slots {
-	struct freelist_link freed;
-	uint64_t hash;
-	size_t n;
-	char bytes[];
-};
-
-struct permit_lease {
-	struct freelist_link freed;
-	UT_hash_handle hh; /* by the attempt of its lease */
-	TAILQ_ENTRY(permit_lease) in_resource;
-	struct slots *slots; /* HELD: which slots it has; else which to ask for, NULL: any */
-	struct slots *offer; /* not HELD: which slots may be free; NULL: unknown */
-	int64_t hint;        /* the slot number from which the masters look for free ones */
-	struct lease lease;
-};
-
-struct permit_leases {
-	struct permit_lease_list list;  /* the idle ones first */
-	struct permit_lease *acquiring; /* the one that is being acquired; NULL: none */
-	int64_t taken;                  /* permits that are held */
-};
-
 struct resource {
 	struct freelist_link freed;
 	uint8_t link : 3;
@@ -206,25 +181,6 @@ static inline struct slice
 resource_name(const struct resource *r)
 {
 	return (struct slice){(const char *)r + r->name_at, r->name_n};
-}
-
-/* The object that this is a member of. */
-#define OWNER_OF(part, type, member) ((type *)(void *)((char *)(part)-offsetof(type, member)))
-
-/* The permit lease that this lease is in; l->kind is PERMITS. */
-static inline struct permit_lease *
-permit_lease_of(const struct lease *l)
-{
-	return OWNER_OF(l, struct permit_lease, lease);
-}
-
-/* The slots that a permit lease has or asks for; n == 0: any, or it is not a permit lease. */
-static inline struct slice
-permit_lease_slots(const struct lease *l)
-{
-	const struct slots *slots = l->kind == KIND_PERMITS ? permit_lease_of(l)->slots : NULL;
-
-	return slots == NULL ? (struct slice){NULL, 0} : (struct slice){slots->bytes, slots->n};
 }
 
 /* What the configuration says of names, and what it said before (rules.h). */

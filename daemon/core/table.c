@@ -99,28 +99,6 @@ table_remove_user(struct core *core, struct user *user)
 	HASH_DELETE(hh, core->users, user);
 }
 
-struct permit_lease *
-table_permit_lease(const struct core *core, uint64_t attempt)
-{
-	struct permit_lease *found;
-
-	HASH_FIND(hh, core->permit_leases, &attempt, sizeof(attempt), found);
-	return found;
-}
-
-bool
-table_add_permit_lease(struct core *core, struct permit_lease *permit_lease)
-{
-	HASH_ADD(hh, core->permit_leases, lease.attempt, sizeof(permit_lease->lease.attempt), permit_lease);
-	return permit_lease->hh.tbl != NULL;
-}
-
-void
-table_remove_permit_lease(struct core *core, struct permit_lease *permit_lease)
-{
-	HASH_DELETE(hh, core->permit_leases, permit_lease);
-}
-
 struct latch *
 table_latch(const struct core *core, struct slice name)
 {

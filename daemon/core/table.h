@@ -25,10 +25,6 @@ bool table_add_user(struct core *core, struct user *user) __attribute__((warn_un
 void table_remove_user(struct core *core, struct user *user);
 
 /* Permit leases that are asked for or held, by the attempt of that lease. */
-struct permit_lease *table_permit_lease(const struct core *core, uint64_t attempt);
-bool table_add_permit_lease(struct core *core, struct permit_lease *permit_lease)
-	__attribute__((warn_unused_result));
-void table_remove_permit_lease(struct core *core, struct permit_lease *permit_lease);
 
 struct latch *table_latch(const struct core *core, struct slice name);
 bool table_add_latch(struct core *core, struct latch *latch) __attribute__((warn_unused_result));

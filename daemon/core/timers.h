@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct reserve;
+
 #define TIMER_NEVER INT64_MAX
 
 enum timer_kind {
@@ -52,8 +54,6 @@ struct timer_place {
 	int64_t key;
 	struct timer *timer;
 };
-
-struct reserve;
 
 /* All armed timers: each is before those below it, the first is on top. */
 struct timers {
@@ -101,5 +101,8 @@ timers_first(const struct timers *t)
 
 /* Takes out the first timer that is due; NULL: none is. */
 struct timer *timers_due(struct timers *t, int64_t now_ms);
+
+/* The object that this is a member of. */
+#define OWNER_OF(part, type, member) ((type *)(void *)((char *)(part)-offsetof(type, member)))
 
 #endif

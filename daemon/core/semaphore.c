@@ -1,17 +1,240 @@
 /*
- * permits: see permits.h. scheduler.c calls it for names with a LIMIT, share.c serves the others.
+ * semaphore: see semaphore.h. scheduler.c calls it for names with a LIMIT, share.c serves the others.
  */
-#include "daemon/core/permits.h"
+#include "daemon/core/semaphore.h"
 
+#include "daemon/core/alloc.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/map.h"
 #include "daemon/core/masterset.h"
-#include "daemon/core/permit_lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which slots ---- */
+
+bool
+slots_are_offered(const struct lease *l)
+{
+	return l->kind == KIND_PERMITS && permit_lease_of(l)->offer != NULL;
+}
+
+static struct slots *
+slots_new(struct core *core, struct slice text)
+{
+	struct slots *slots = freelist_new(core, sizeof(*slots) + text.n);
+
+	if (slots == NULL)
+		return NULL;
+	memcpy(slots->bytes, text.p, text.n);
+	slots->n = text.n;
+	slots->hash = hash_text(text);
+	return slots;
+}
+
+/* Calls of this step may point into it. */
+static void
+slots_end(struct core *core, struct slots **slots)
+{
+	if (*slots != NULL)
+		freelist_retire(core, &(*slots)->freed);
+	*slots = NULL;
+}
+
+void
+slots_forget_offer(struct core *core, struct lease *l)
+{
+	if (l->kind == KIND_PERMITS)
+		slots_end(core, &permit_lease_of(l)->offer);
+}
+
+void
+slots_forget(struct core *core, struct lease *l)
+{
+	if (l->kind != KIND_PERMITS)
+		return;
+	slots_end(core, &permit_lease_of(l)->slots);
+	slots_end(core, &permit_lease_of(l)->offer);
+}
+
+/* Masters that gave these count above any number that offered them. */
+static unsigned
+slots_weight(const struct core *core, const struct lease *l, uint64_t hash)
+{
+	unsigned weight = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (l->round->questions[i].slots == hash)
+			weight += seat_is_ours(l, i) ? CORE_MASTERS_MAX + 1 : 1;
+	}
+	return weight;
+}
+
+void
+slots_offered(struct core *core, struct lease *l, struct slice text)
+{
+	struct permit_lease *s = permit_lease_of(l);
+	uint64_t hash = hash_text(text);
+
+	if (s->offer != NULL && (s->offer->hash == hash ||
+					slots_weight(core, l, s->offer->hash) >= slots_weight(core, l, hash)))
+		return;
+	slots_end(core, &s->offer);
+	s->offer = slots_new(core, text);
+}
+
+void
+slots_ask_offer(struct core *core, struct lease *l)
+{
+	struct permit_lease *s = permit_lease_of(l);
+
+	slots_end(core, &s->slots);
+	s->slots = s->offer;
+	s->offer = NULL;
+}
+
+void
+slots_heard(struct lease *l, const struct vote *vote)
+{
+	if (l->kind == KIND_PERMITS && l->state == LEASE_HELD && vote->op == CALL_ACQUIRE &&
+		vote->outcome == OUTCOME_YES && hash_text(vote->slots) != permit_lease_of(l)->slots->hash)
+		seat_set_odd(l, vote->master);
+}
+
+bool
+slots_won(struct core *core, struct lease *l)
+{
+	if (!slots_are_offered(l))
+		return false;
+	slots_ask_offer(core, l);
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		if (seat_is_ours(l, i) && l->round->questions[i].slots != permit_lease_of(l)->slots->hash)
+			seat_set_odd(l, i);
+	}
+	return true;
+}
+
+/* ---- the permit leases of a name ---- */
+
+static struct permit_lease *
+permit_lease_by_attempt(const struct core *core, uint64_t attempt)
+{
+	struct permit_lease *found;
+
+	HASH_FIND(hh, core->permit_leases, &attempt, sizeof(attempt), found);
+	return found;
+}
+
+static bool
+permit_lease_add(struct core *core, struct permit_lease *permit_lease)
+{
+	HASH_ADD(hh, core->permit_leases, lease.attempt, sizeof(permit_lease->lease.attempt), permit_lease);
+	return permit_lease->hh.tbl != NULL;
+}
+
+static void
+permit_lease_remove(struct core *core, struct permit_lease *permit_lease)
+{
+	HASH_DELETE(hh, core->permit_leases, permit_lease);
+}
+
+void
+permit_leases_init(struct resource *r)
+{
+	r->permit_leases = (struct permit_leases){.acquiring = NULL};
+	TAILQ_INIT(&r->permit_leases.list);
+}
+
+struct lease *
+permit_lease_acquiring(const struct resource *r)
+{
+	return r->limit == 0 || r->permit_leases.acquiring == NULL ? NULL
+								   : &r->permit_leases.acquiring->lease;
+}
+
+struct permit_lease *
+permit_lease_new(struct core *core, struct resource *r)
+{
+	struct permit_lease *s =
+		freelist_new(core, sizeof(*s) + core->settings.masters * sizeof(struct seat));
+
+	if (s == NULL)
+		return NULL;
+	lease_init(&s->lease, r);
+	s->lease.kind = KIND_PERMITS;
+	TAILQ_INSERT_HEAD(&r->permit_leases.list, s, in_resource);
+	return s;
+}
+
+void
+permit_lease_end(struct core *core, struct permit_lease *s)
+{
+	struct permit_leases *all = &s->lease.resource->permit_leases;
+
+	lease_drop(core, &s->lease);
+	assert(s->lease.state == LEASE_NONE && s->lease.grants == NULL);
+	lease_done(core, &s->lease);
+	TAILQ_REMOVE(&all->list, s, in_resource);
+	if (s == all->acquiring)
+		all->acquiring = NULL;
+	else
+		permit_lease_remove(core, s);
+	freelist_retire(core, &s->freed);
+}
+
+void
+permit_leases_drop(struct core *core, struct resource *r)
+{
+	while (!TAILQ_EMPTY(&r->permit_leases.list))
+		permit_lease_end(core, TAILQ_FIRST(&r->permit_leases.list));
+}
+
+void
+permit_leases_free(struct core *core, struct resource *r)
+{
+	struct permit_lease *s, *next;
+
+	TAILQ_FOREACH_SAFE (s, &r->permit_leases.list, in_resource, next) {
+		lease_free(&s->lease);
+		free(s->slots);
+		free(s->offer);
+		if (s != r->permit_leases.acquiring)
+			permit_lease_remove(core, s);
+		free(s);
+	}
+}
+
+void
+permit_lease_released(struct lease *l)
+{
+	struct permit_leases *all = &l->resource->permit_leases;
+	struct permit_lease *s = permit_lease_of(l);
+
+	all->taken -= l->permits;
+	TAILQ_REMOVE(&all->list, s, in_resource);
+	TAILQ_INSERT_HEAD(&all->list, s, in_resource);
+}
+
+struct lease *
+permit_lease_find(const struct core *core, const struct resource *r, uint64_t attempt)
+{
+	struct lease *acquiring = permit_lease_acquiring(r);
+	struct permit_lease *s;
+
+	if (acquiring != NULL && acquiring->attempt == attempt)
+		return acquiring;
+	s = permit_lease_by_attempt(core, attempt);
+	return s != NULL && s->lease.resource == r ? &s->lease : NULL;
+}
+
+/* ---- what becomes of each ---- */
 
 /* The lease that the first waiter may get. */
 static const struct lease *
@@ -42,7 +265,7 @@ permits_arrive(struct core *core, struct resource *r)
 
 	if (s == NULL || s->lease.state != LEASE_HELD)
 		return;
-	if (!table_add_permit_lease(core, s)) {
+	if (!permit_lease_add(core, s)) {
 		permit_lease_end(core, s);
 		return;
 	}

@@ -1,0 +1,161 @@
+/*
+ * semaphore: holds of a name: permits of a limited number, or exclusive and shared ones (share.c).
+ *
+ * With permits each hold stands on a lease of its own, a permit lease: k permits, which
+ * are k slots at the masters (slots below).
+ *
+ *     waiters   w1 wants 2, w2 wants 1, ...
+ *                 │ one permit lease at a time, for the first waiter
+ *                 ▼
+ *             acquiring ──won──▶ idle ──the first waiter wants as many──▶ held
+ *                                 │ ▲                                      │
+ *               given back ◀──────┘ └────────── the hold has ended ────────┘
+ *
+ * A waiter for many permits is not passed by waiters for few: while the first waiter lacks permits, no waiter
+ * behind it is served. A permit lease whose hold has ended goes to the first waiter here only if no other
+ * daemon waits.
+ */
+#ifndef CORE_SEMAPHORE_H
+#define CORE_SEMAPHORE_H
+
+#include "daemon/core/alloc.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/map.h"
+#include "proto/slice.h"
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+struct reply;
+struct resource;
+struct waiter;
+
+/* Which slots, as the masters name them. */
+struct slots {
+	struct freelist_link freed;
+	uint64_t hash;
+	size_t n;
+	char bytes[];
+};
+
+TAILQ_HEAD(permit_lease_list, permit_lease);
+
+struct permit_lease {
+	struct freelist_link freed;
+	UT_hash_handle hh; /* by the attempt of its lease */
+	TAILQ_ENTRY(permit_lease) in_resource;
+	struct slots *slots; /* HELD: which slots it has; else which to ask for, NULL: any */
+	struct slots *offer; /* not HELD: which slots may be free; NULL: unknown */
+	int64_t hint;        /* the slot number from which the masters look for free ones */
+	struct lease lease;
+};
+
+struct permit_leases {
+	struct permit_lease_list list;  /* the idle ones first */
+	struct permit_lease *acquiring; /* the one that is being acquired; NULL: none */
+	int64_t taken;                  /* permits that are held */
+};
+
+/* The permit lease that this lease is in; l->kind is PERMITS. */
+static inline struct permit_lease *
+permit_lease_of(const struct lease *l)
+{
+	return OWNER_OF(l, struct permit_lease, lease);
+}
+
+/* The slots that a permit lease has or asks for; n == 0: any, or it is not a permit lease. */
+static inline struct slice
+permit_lease_slots(const struct lease *l)
+{
+	const struct slots *slots = l->kind == KIND_PERMITS ? permit_lease_of(l)->slots : NULL;
+
+	return slots == NULL ? (struct slice){NULL, 0} : (struct slice){slots->bytes, slots->n};
+}
+
+/* Before a step ends: grants the waiters that it can, acquires what the first waiter wants, and gives back
+ * what is not needed. */
+void permits_schedule(struct core *core, struct resource *r);
+
+/* The answer of a waiter whose WAIT is over. */
+void permits_refusal(const struct core *core, const struct waiter *w, struct reply *out);
+
+/* ---- the list of the permit leases of a name ---- */
+
+/* The name has no permit leases yet. */
+void permit_leases_init(struct resource *r);
+
+/* The one that is being acquired; NULL: none. */
+struct lease *permit_lease_acquiring(const struct resource *r);
+
+/* Adds one, to be acquired. NULL: out of memory. */
+struct permit_lease *permit_lease_new(struct core *core, struct resource *r);
+
+/* It is not needed any more. It may be in any state, but without a hold. */
+void permit_lease_end(struct core *core, struct permit_lease *s);
+
+/* The hold on it has ended. */
+void permit_lease_released(struct lease *l);
+
+/* The permit lease of this attempt; NULL: none. */
+struct lease *permit_lease_find(const struct core *core, const struct resource *r, uint64_t attempt);
+
+/* No hold stands on any: gives back all of them. */
+void permit_leases_drop(struct core *core, struct resource *r);
+
+/* For core_free(): frees all of them. */
+void permit_leases_free(struct core *core, struct resource *r);
+
+/*
+ * Slots: which permits of a name a permit lease consists of, as the text in which the masters name them:
+ * "3,7".
+ *
+ * The permits of a name are slots, each with an owner of its own at each master. A permit lease of k permits
+ * is k slots, the same ones at a majority of the masters: so no two permit leases have a slot in common. If a
+ * round asks for any slots, masters may give different ones. What most of them gave or could give is then the
+ * offer, and the next round asks for exactly that.
+ */
+
+/* It is known which slots might be had. */
+bool slots_are_offered(const struct lease *l);
+
+/* slots_forget(): neither asked for nor offered any more; slots_forget_offer(): not offered. */
+void slots_forget(struct core *core, struct lease *l);
+void slots_forget_offer(struct core *core, struct lease *l);
+
+/* A master gave slots, or could give them, and seat_heard() has noted it. Keeps what most have in common. */
+void slots_offered(struct core *core, struct lease *l, struct slice text);
+
+/* A master gave these slots after the round was won, and seat_heard() has noted it. If they are not those of
+ * the permit lease, the seat is not ours, and they have to be given back there. */
+void slots_heard(struct lease *l, const struct vote *vote);
+
+/* The round is lost: the next one asks for the offer, or for any slots if there is none. */
+void slots_ask_offer(struct core *core, struct lease *l);
+
+/* The round is won: what a majority gave is the permit lease. Seats that gave other slots are not ours, and
+ * have something to be released. False: out of memory, and it is unknown what was given. */
+bool slots_won(struct core *core, struct lease *l) __attribute__((warn_unused_result));
+
+/*
+ * share.c: exclusive and shared holds of a name, which stand on the one lease that the daemon has of it.
+ *
+ *     a writer comes first ──acquire─▶ EXCLUSIVE lease: a writer has it, or readers ──▶ given back
+ *                                        │ readers have it, and another daemon wants it
+ *                                        ▼
+ *     a reader comes first ──acquire─▶ SHARED lease: readers, here and there ─────────▶ given back
+ *
+ * Waiters are served in arrival order. A writer holds the name alone. Readers are granted together: all in
+ * front of the next writer, and none behind it. While another daemon has a waiting writer, no later reader is
+ * granted here. A shared lease never becomes an exclusive one: it is given back, and acquired again.
+ */
+
+/* Before a step ends: grants the waiters that it can, and acquires, retains or gives back the lease. */
+void share_schedule(struct core *core, struct resource *r);
+
+/* The answer of a waiter whose WAIT is over. */
+void share_refusal(const struct core *core, const struct waiter *w, struct reply *out);
+
+#endif
