@@ -7,7 +7,7 @@
 #include "daemon/core/latch_data.h"
 #include "daemon/core/latch_quota.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/part.h"
+#include "daemon/core/mlock.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"

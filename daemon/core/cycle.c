@@ -1,5 +1,6 @@
-/* cycle: see cycle.h. It only reads the marks, but for the order in which it links the sessions. */
-#include "daemon/core/cycle.h"
+/* cycle: see deadlock.h. A cycle of waits as text for a refusal. It only reads the marks, but for the order
+ * in which it links the sessions. */
+#include "daemon/core/deadlock.h"
 
 #include "daemon/core/state.h"
 #include "proto/escape.h"

@@ -19,10 +19,9 @@
 #include "daemon/core/deadlock.h"
 
 #include "daemon/core/alloc.h"
-#include "daemon/core/cycle.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/part.h"
+#include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"

@@ -15,7 +15,45 @@
 #ifndef CORE_DEADLOCK_H
 #define CORE_DEADLOCK_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/timers.h"
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+struct reply;
+struct session;
+struct waiter;
+
+/* One step of a cycle of waits: a session waits, and another one keeps it from its answer, by a hold or by an
+ * ASYNC wait ahead of it. */
+struct edge {
+	struct session *from;
+	const struct waiter *wait;
+	bool ahead;
+};
+
+/* What a search for deadlocks writes on each session that it meets; meaningless outside of the search. */
+struct mark {
+	uint64_t search;
+	struct session *met;  /* the session met before this one */
+	struct session *next; /* the next session to be looked at, or the next in the cycle */
+	struct edge edge;     /* the edge that led to this session */
+	bool free;            /* the session can go on */
+};
+
+TAILQ_HEAD(session_list, session);
+
+/* The looks that searches for deadlocks may still take, and the sessions whose search is put off. */
+struct deferred_checks {
+	struct session_list sessions;
+	struct timer timer;
+	int64_t since_ms; /* when looks, the number left, was last counted */
+	size_t looks;
+	uint64_t looked; /* looks taken in all */
+};
 
 #define DEADLOCK_LOOKS                                                                                       \
 	20000 /* at connections, holds and waits: for one search, and for all in one ms; takes 1 or 2 ms */
@@ -31,5 +69,12 @@ void deadlock_look(struct core *core, struct session *s);
 void deadlock_timer(struct core *core);
 /* The session ends. */
 void deadlock_forget(struct core *core, struct session *s);
+
+/* ---- cycle.c, only for the search ---- */
+
+/* "session 1 waits for b, held by session 2, which waits for a, held by session 1": from target along the
+ * edges in the marks of the other sessions, and by the last edge back to it. The middle of a long cycle is
+ * left out. */
+void cycle_tell(const struct session *target, const struct edge *last, struct reply *out);
 
 #endif

@@ -7,7 +7,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/map.h"
-#include "daemon/core/part.h"
+#include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"

@@ -3,8 +3,8 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/emit.h"
+#include "daemon/core/mlock.h"
 #include "daemon/core/mode.h"
-#include "daemon/core/part.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"

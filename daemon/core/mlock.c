@@ -12,7 +12,6 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/mode.h"
-#include "daemon/core/part.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/scheduler.h"

@@ -16,7 +16,51 @@
 #ifndef CORE_MLOCK_H
 #define CORE_MLOCK_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/alloc.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/timers.h"
+#include "proto/command.h"
+#include "proto/reply.h"
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct conn;
+struct core;
+struct resource;
+struct waiter;
+
+/* One name of an MLOCK: tried or waited for, then held until all are held. */
+struct part {
+	struct mlock *mlock;
+	struct slice name;
+	struct waiter *waiter; /* NULL: none */
+	struct grant *grant;   /* NULL: none */
+	size_t place;          /* its index in the request */
+};
+
+TAILQ_HEAD(mlock_list, mlock);
+
+/* An MLOCK without an answer yet. */
+struct mlock {
+	struct freelist_link freed;
+	TAILQ_ENTRY(mlock) in_dirty;
+	bool dirty; /* something changed: it is scheduled before the step ends */
+	struct conn *conn;
+	struct timer timer; /* end of WAIT */
+	int64_t since_ms;
+	struct command lock;  /* what is asked for each name */
+	bool once;            /* the next refusal is its answer */
+	bool ordered;         /* one name after the other; false: all are tried at once */
+	bool refused;         /* a name was refused since the last schedule */
+	struct reply refusal; /* the refusal */
+	int64_t *tokens;      /* room for the answer */
+	size_t count;
+	size_t apart;        /* parts neither held nor waited for, which are counted for the user too */
+	struct part parts[]; /* in the byte order of their names; the tokens and the texts follow */
+};
 
 /* MLOCK and MUNLOCK. */
 void mlock_begin(struct core *core, struct conn *conn, const struct command *command);
@@ -33,5 +77,41 @@ void mlock_drop(struct core *core, struct mlock *b);
 
 /* Answers every waiting MLOCK. */
 void mlock_answer_all(struct core *core, const struct reply *reply);
+
+/*
+ * part.c: one name of an unanswered MLOCK, as its waiter and its hold know it.
+ *
+ * Called by queue and grant, possibly in the middle of their lists. So a part only notes what has happened;
+ * mlock_schedule() decides what follows for the whole.
+ */
+
+/* The part that a hold is; NULL: none. */
+static inline struct part *
+part_of(const struct grant *g)
+{
+	return g->bounded ? g->terms->part : NULL;
+}
+
+/* A part is counted once for its user: by its wait or hold, else by its MLOCK, so that an MLOCK that has
+ * begun never finds the room taken. part_join(): the MLOCK counts it from now on; part_leave(): no longer. */
+void part_join(struct part *p);
+void part_leave(struct part *p);
+
+/* Its waiter was granted this hold; its waiter is refused; its hold is about to end. */
+void part_granted(struct core *core, struct waiter *w, struct grant *g);
+void part_refused(struct core *core, struct part *p, const struct reply *reply);
+void part_lost(struct core *core, struct part *p);
+
+/* Its hold becomes an ordinary one of the session: the client has been told, or the hold ends. */
+void part_let_go(struct part *p);
+
+/* The lease of a name has changed, and its holds may be parts. */
+void parts_look(struct core *core, struct resource *r);
+
+/* The refusal of one name does not answer the whole MLOCK: others hold the name, or masters are away. */
+bool part_may_come(const struct reply *refusal);
+
+/* The waiter of the part that its MLOCK waits for without limit; NULL: the MLOCK tries all at once. */
+const struct waiter *part_waited(const struct mlock *b);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * part: see part.h. It only notes; mlock.c decides.
+ * part: see mlock.h. It only notes; mlock.c decides.
  */
-#include "daemon/core/part.h"
+#include "daemon/core/mlock.h"
 
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"

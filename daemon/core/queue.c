@@ -8,7 +8,7 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master.h"
-#include "daemon/core/part.h"
+#include "daemon/core/mlock.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
 

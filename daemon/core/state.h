@@ -17,9 +17,11 @@
 #include "daemon/core/action.h"
 #include "daemon/core/alloc.h"
 #include "daemon/core/core.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master_data.h"
+#include "daemon/core/mlock.h"
 #include "daemon/core/names.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
@@ -36,8 +38,6 @@ struct rule_set;
 
 TAILQ_HEAD(conn_list, conn);
 TAILQ_HEAD(latch_list, latch);
-TAILQ_HEAD(mlock_list, mlock);
-TAILQ_HEAD(session_list, session);
 
 struct conn {
 	struct freelist_link freed;
@@ -49,23 +49,6 @@ struct conn {
 	struct mlock *mlock;                 /* the MLOCK that it waits in; NULL: none */
 	bool drains;                         /* it waits for the end of a drain */
 	TAILQ_ENTRY(conn) in_session;
-};
-
-/* One step of a cycle of waits: a session waits, and another one keeps it from its answer, by a hold or by an
- * ASYNC wait ahead of it. */
-struct edge {
-	struct session *from;
-	const struct waiter *wait;
-	bool ahead;
-};
-
-/* What a search for deadlocks writes on each session that it meets; meaningless outside of the search. */
-struct mark {
-	uint64_t search;
-	struct session *met;  /* the session met before this one */
-	struct session *next; /* the next session to be looked at, or the next in the cycle */
-	struct edge edge;     /* the edge that led to this session */
-	bool free;            /* the session can go on */
 };
 
 /* A user, kept while it has sessions, or while anything of them is left. */
@@ -117,43 +100,6 @@ struct session {
 	int64_t heartbeat_look_ms; /* as grace_look_ms */
 	struct mark mark;
 	TAILQ_ENTRY(session) in_deferred;
-};
-
-/* The looks that searches for deadlocks may still take, and the sessions whose search is put off. */
-struct deferred_checks {
-	struct session_list sessions;
-	struct timer timer;
-	int64_t since_ms; /* when looks, the number left, was last counted */
-	size_t looks;
-	uint64_t looked; /* looks taken in all */
-};
-
-/* One name of an MLOCK: tried or waited for, then held until all are held. */
-struct part {
-	struct mlock *mlock;
-	struct slice name;
-	struct waiter *waiter; /* NULL: none */
-	struct grant *grant;   /* NULL: none */
-	size_t place;          /* its index in the request */
-};
-
-/* An MLOCK without an answer yet. */
-struct mlock {
-	struct freelist_link freed;
-	TAILQ_ENTRY(mlock) in_dirty;
-	bool dirty; /* something changed: it is scheduled before the step ends */
-	struct conn *conn;
-	struct timer timer; /* end of WAIT */
-	int64_t since_ms;
-	struct command lock;  /* what is asked for each name */
-	bool once;            /* the next refusal is its answer */
-	bool ordered;         /* one name after the other; false: all are tried at once */
-	bool refused;         /* a name was refused since the last schedule */
-	struct reply refusal; /* the refusal */
-	int64_t *tokens;      /* room for the answer */
-	size_t count;
-	size_t apart;        /* parts neither held nor waited for, which are counted for the user too */
-	struct part parts[]; /* in the byte order of their names; the tokens and the texts follow */
 };
 
 struct resource {

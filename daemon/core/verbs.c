@@ -14,7 +14,6 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/mode.h"
-#include "daemon/core/part.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
