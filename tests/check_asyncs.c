@@ -3,7 +3,7 @@
  */
 #include "daemon/core/core.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/table.h"
+#include "daemon/core/state.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 
@@ -68,7 +68,7 @@ model_cancel(struct model *m, int id)
 static const struct session *
 model_session(const struct model *m)
 {
-	return table_conn(m->story.core, 1)->session;
+	return conn_find(m->story.core, 1)->session;
 }
 
 START_TEST(each_of_many_waits_is_found_by_its_id_as_they_come_and_go)

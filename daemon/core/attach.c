@@ -1,23 +1,53 @@
-/* attach: see attach.h. core.c and verbs.c call it; it must never leave a connection without a session. */
-#include "daemon/core/attach.h"
+/* attach: see session.h. core.c and verbs.c call it; it must never leave a connection without a session. */
+#include "daemon/core/session.h"
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/heartbeat.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/session.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
 #include "proto/escape.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct conn *
+conn_find(const struct core *core, conn_id id)
+{
+	return roster_find(&core->conns, id);
+}
+
+static bool
+conn_add(struct core *core, struct conn *conn)
+{
+	return roster_add(&core->conns, conn->id, conn) == 0;
+}
+
+static void
+conn_remove(struct core *core, struct conn *conn)
+{
+	roster_remove(&core->conns, conn->id);
+}
+
+static struct session *
+session_bound(const struct core *core, const struct process *process)
+{
+	struct session *found;
+
+	HASH_FIND(hh_process, core->bound, process, sizeof(*process), found);
+	return found;
+}
+
+static bool
+session_add_bound(struct core *core, struct session *session)
+{
+	HASH_ADD(hh_process, core->bound, process, sizeof(session->process), session);
+	return session->hh_process.tbl != NULL;
+}
 
 static void
 attach_attach(struct core *core, struct conn *conn, struct session *s)
@@ -88,7 +118,7 @@ attach_detach(struct core *core, struct conn *conn, enum end end)
 static void
 attach_free(struct core *core, struct conn *conn)
 {
-	table_remove_conn(core, conn);
+	conn_remove(core, conn);
 	freelist_retire(core, &conn->freed);
 }
 
@@ -108,20 +138,20 @@ attach_open(struct core *core, conn_id id, const struct peer *peer)
 	struct conn *conn = freelist_new(core, sizeof(*conn));
 	struct session *s;
 
-	assert(id != 0 && table_conn(core, id) == NULL);
+	assert(id != 0 && conn_find(core, id) == NULL);
 	if (conn == NULL) {
 		emit_close(core, id);
 		return;
 	}
 	conn->id = id;
-	if (!table_add_conn(core, conn)) {
+	if (!conn_add(core, conn)) {
 		free(conn);
 		emit_close(core, id);
 		return;
 	}
 	s = session_new(core, peer);
 	if (s == NULL) {
-		table_remove_conn(core, conn);
+		conn_remove(core, conn);
 		free(conn);
 		emit_close(core, id);
 		return;
@@ -159,7 +189,7 @@ attach_close(struct core *core, struct conn *conn, enum end end)
 void
 attach_exit(struct core *core, const struct process *process)
 {
-	struct session *s = table_bound(core, process);
+	struct session *s = session_bound(core, process);
 	struct conn *conn;
 
 	if (s == NULL)
@@ -214,7 +244,7 @@ attach_move(struct core *core, struct conn *conn, struct session *s)
 void
 attach_bind(struct core *core, struct conn *conn, const struct process *process)
 {
-	struct session *s = table_bound(core, process);
+	struct session *s = session_bound(core, process);
 
 	if (s == NULL) {
 		s = conn->session;
@@ -224,7 +254,7 @@ attach_bind(struct core *core, struct conn *conn, const struct process *process)
 			return;
 		}
 		s->process = *process;
-		if (!table_add_bound(core, s)) {
+		if (!session_add_bound(core, s)) {
 			memset(&s->process, 0, sizeof(s->process));
 			emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 			return;

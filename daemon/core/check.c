@@ -13,6 +13,7 @@
 #include "daemon/core/rules.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/session.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/user.h"
@@ -368,7 +369,7 @@ check_conns(const struct core *core, struct core_counts *seen)
 
 	HASH_ITER (hh, core->sessions, s, next) {
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
-			assert(conn->session == s && table_conn(core, conn->id) == conn);
+			assert(conn->session == s && conn_find(core, conn->id) == conn);
 			count++;
 			if (conn->mlock == NULL)
 				continue;

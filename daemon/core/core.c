@@ -2,13 +2,10 @@
 #include "daemon/core/core.h"
 
 #include "daemon/core/alloc.h"
-#include "daemon/core/attach.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/heartbeat.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/latch_quota.h"
 #include "daemon/core/lease.h"
@@ -21,8 +18,8 @@
 #include "daemon/core/rules.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/session.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/user.h"
 #include "daemon/core/verbs.h"
@@ -103,34 +100,13 @@ free_resources(struct core *core)
 void
 core_free(struct core *core)
 {
-	struct session *s, *s_next;
-	struct conn *c;
-	struct user *user, *user_next;
-
 	if (core == NULL)
 		return;
 	free_resources(core);
 	latch_free_all(core);
 	latch_quota_free_all(core);
-	HASH_ITER (hh, core->sessions, s, s_next) {
-		loss_forget_all(core, s);
-		if (s->process.pid != 0)
-			table_remove_bound(core, s);
-		table_remove_session(core, s);
-		holds_done(s);
-		asyncs_done(s);
-		while ((c = TAILQ_FIRST(&s->conns)) != NULL) {
-			TAILQ_REMOVE(&s->conns, c, in_session);
-			free(c->mlock);
-			free(c);
-		}
-		free(s);
-	}
-	roster_done(&core->conns);
-	HASH_ITER (hh, core->users, user, user_next) {
-		table_remove_user(core, user);
-		free(user);
-	}
+	session_free_all(core);
+	user_free_all(core);
 	release_free_all(core);
 	freelist_done(core);
 	dirty_done(&core->dirty);
@@ -416,7 +392,7 @@ take_inbox(struct core *core, const struct event *event)
 static void
 take_conn(struct core *core, const struct event *event)
 {
-	struct conn *conn = table_conn(core, event->conn);
+	struct conn *conn = conn_find(core, event->conn);
 
 	if (conn == NULL)
 		return;

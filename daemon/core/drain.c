@@ -3,14 +3,13 @@
 
 #include "daemon/core/core.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/grace.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/session.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
 #include "daemon/core/view.h"
 
 /* Holds, and withheld holds of clients that are gone. */
@@ -62,7 +61,7 @@ drain_end(struct core *core)
 void
 drain_ask(struct core *core, conn_id id, bool waits)
 {
-	struct conn *conn = table_conn(core, id);
+	struct conn *conn = conn_find(core, id);
 	struct reply refusal;
 
 	reply_error(&refusal, CODE_DRAINING, EMIT_DRAINING);

@@ -101,7 +101,7 @@ struct waiter {
 	LIST_ENTRY(waiter) in_session;
 	struct resource *resource;
 	struct session *session;
-	struct conn *conn; /* NULL: lost; the session may repeat the LOCK (grace.h) */
+	struct conn *conn; /* NULL: lost; the session may repeat the LOCK (session.h) */
 	struct timer timer;
 	enum kind kind;
 	int64_t permits;

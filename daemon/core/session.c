@@ -1,5 +1,5 @@
 /*
- * session: see session.h.
+ * session: see session.h. Connections and verbs change it; attach.c ends it.
  */
 #include "daemon/core/session.h"
 
@@ -7,10 +7,10 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/map.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
 #include "daemon/core/user.h"
 #include "proto/number.h"
 
@@ -24,6 +24,34 @@
 #define SECRET_BYTES ((size_t)SECRET_WORDS * 16)
 
 #define SLACK_MOST_MS 1000
+
+struct session *
+session_find(const struct core *core, session_id id)
+{
+	struct session *found;
+
+	HASH_FIND(hh, core->sessions, &id, sizeof(id), found);
+	return found;
+}
+
+static bool
+session_add(struct core *core, struct session *session)
+{
+	HASH_ADD(hh, core->sessions, id, sizeof(session->id), session);
+	return session->hh.tbl != NULL;
+}
+
+static void
+session_remove(struct core *core, struct session *session)
+{
+	HASH_DELETE(hh, core->sessions, session);
+}
+
+static void
+session_remove_bound(struct core *core, struct session *session)
+{
+	HASH_DELETE(hh_process, core->bound, session);
+}
 
 struct session *
 session_new(struct core *core, const struct peer *peer)
@@ -46,7 +74,7 @@ session_new(struct core *core, const struct peer *peer)
 		free(s);
 		return NULL;
 	}
-	if (!table_add_session(core, s)) {
+	if (!session_add(core, s)) {
 		user_quit(core, s);
 		free(s);
 		return NULL;
@@ -80,11 +108,34 @@ session_looks_again(struct core *core, struct timer *timer, int64_t *look_ms, in
 }
 
 void
+session_free_all(struct core *core)
+{
+	struct session *s, *next;
+	struct conn *c;
+
+	HASH_ITER (hh, core->sessions, s, next) {
+		loss_forget_all(core, s);
+		if (s->process.pid != 0)
+			session_remove_bound(core, s);
+		session_remove(core, s);
+		holds_done(s);
+		asyncs_done(s);
+		while ((c = TAILQ_FIRST(&s->conns)) != NULL) {
+			TAILQ_REMOVE(&s->conns, c, in_session);
+			free(c->mlock);
+			free(c);
+		}
+		free(s);
+	}
+	roster_done(&core->conns);
+}
+
+void
 session_unbind(struct core *core, struct session *s)
 {
 	if (s->process.pid == 0)
 		return;
-	table_remove_bound(core, s);
+	session_remove_bound(core, s);
 	memset(&s->process, 0, sizeof(s->process));
 }
 
@@ -123,7 +174,7 @@ session_end(struct core *core, struct session *s, enum end end)
 	core->heartbeats -= s->heartbeat_ms > 0;
 	timer_cancel(&core->timers, &s->grace_timer);
 	timer_cancel(&core->timers, &s->heartbeat_timer);
-	table_remove_session(core, s);
+	session_remove(core, s);
 	core->counts.sessions--;
 	holds_done(s);
 	asyncs_done(s);
@@ -169,7 +220,7 @@ session_by_secret(struct core *core, const struct conn *conn, struct slice secre
 	struct session *s = NULL;
 
 	if (secret_parse(secret, words))
-		s = table_session(core, words[0]);
+		s = session_find(core, words[0]);
 	/* Both words are compared at once, so that the time it takes says nothing about either. */
 	if (s == NULL || !s->has_secret || ((s->secret[0] ^ words[1]) | (s->secret[1] ^ words[2])) != 0) {
 		emit_error(core, conn->id, CODE_ERR, "no session has this secret: it may have ended");
@@ -184,4 +235,229 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 	conn->session->onloss = onloss;
 	conn->session->push_conn = onloss == ONLOSS_PUSH ? conn->id : 0;
 	emit_ok(core, conn->id);
+}
+
+/* ---- grace ---- */
+
+static void
+grace_arm(struct core *core, struct session *s)
+{
+	s->grace_look_ms = 0;
+	timer_arm(&core->timers, &s->grace_timer, core->now.ms + s->grace_ms);
+}
+
+void
+grace_ask(struct core *core, struct conn *conn, int64_t ms)
+{
+	struct session *s = conn->session;
+	int64_t most_ms = core->settings.grace.most_ms;
+
+	if (ms > most_ms) {
+		emit_error(core, conn->id, CODE_LIMIT, "grace-time: a session survives at most %lld ms",
+			(long long)most_ms);
+		return;
+	}
+	if (ms > 0 && s->grace_ms == 0) {
+		if (!user_grace_enter(core, conn))
+			return;
+	}
+	if (ms > 0)
+		s->grace_ms = ms;
+	else
+		grace_drop(core, s);
+	session_secret(core, conn);
+}
+
+bool
+grace_keeps(const struct core *core, const struct session *s)
+{
+	return s->grace_ms > 0 && core->drain != DRAIN_ENDS;
+}
+
+void
+grace_drop(struct core *core, struct session *s)
+{
+	if (s->grace_ms > 0)
+		user_grace_leave(core, s);
+	s->grace_ms = 0;
+}
+
+void
+grace_begin(struct core *core, struct session *s)
+{
+	struct grant *g;
+
+	assert(s->conn_count == 0 && s->grace_ms > 0);
+	/* The client cannot be told more than it was told by now. */
+	LIST_FOREACH (g, &s->grants, in_session)
+		grant_tell_no_more(core, g);
+	emit_note(core, NOTE_DETACHED, NULL, s, 0, s->grace_ms, NULL);
+	grace_arm(core, s);
+}
+
+void
+grace_attach(struct core *core, struct session *s)
+{
+	struct grant *g;
+
+	if (s->conn_count > 1 || s->grace_ms == 0)
+		return;
+	/* Also if no grace runs: the process may have kept the session for longer. */
+	LIST_FOREACH (g, &s->grants, in_session)
+		grant_tell_on(g);
+	if (!timer_is_armed(&s->grace_timer))
+		return;
+	emit_note(core, NOTE_RESUMED, NULL, s, 0, timer_at(&core->timers, &s->grace_timer) - core->now.ms,
+		NULL);
+}
+
+void
+grace_take_over(struct core *core, struct session *s)
+{
+	emit_note(core, NOTE_RESUMED, NULL, s, 0, s->grace_ms, NULL);
+	if (s->grace_ms > 0)
+		grace_arm(core, s);
+}
+
+struct waiter *
+grace_find(const struct session *s, const struct command *c)
+{
+	struct waiter *w, *found = NULL;
+
+	/* Orphaned waiters exist only as long as this timer runs. */
+	if (!timer_is_armed(&s->grace_timer))
+		return NULL;
+	/* The latest is first in the list. */
+	LIST_FOREACH (w, &s->waiters, in_session) {
+		if (queue_is_repeated(w, c))
+			found = w;
+	}
+	return found;
+}
+
+/* The client did not ask for these in time. */
+static void
+grace_drop_strays(struct core *core, struct session *s)
+{
+	struct waiter *w, *w_next;
+	struct grant *g, *g_next;
+
+	LIST_FOREACH_SAFE (w, &s->waiters, in_session, w_next) {
+		if (w->conn == NULL)
+			queue_remove(core, w);
+	}
+	LIST_FOREACH_SAFE (g, &s->grants, in_session, g_next) {
+		if (g->untold)
+			grant_release(core, g);
+	}
+}
+
+static void
+grace_end(struct core *core, struct session *s)
+{
+	emit_note(core, NOTE_EXPIRED, NULL, s, 0, -1, NULL);
+	grace_drop_strays(core, s);
+	session_end(core, s, END_ABANDONED);
+}
+
+void
+grace_drain(struct core *core)
+{
+	struct session *s, *next;
+
+	HASH_ITER (hh, core->sessions, s, next) {
+		if (s->conn_count == 0 && s->process.pid == 0)
+			grace_end(core, s);
+		else if (s->conn_count == 0)
+			session_end(core, s, END_ABANDONED);
+	}
+}
+
+void
+grace_timer(struct core *core, struct session *s)
+{
+	if (session_looks_again(core, &s->grace_timer, &s->grace_look_ms, s->grace_ms))
+		return;
+	if (s->conn_count == 0 && s->process.pid == 0)
+		grace_end(core, s);
+	else
+		grace_drop_strays(core, s);
+}
+
+/* ---- heartbeat ---- */
+
+static void
+heartbeat_arm(struct core *core, struct session *s)
+{
+	timer_arm(&core->timers, &s->heartbeat_timer,
+		s->heartbeat_ms > 0 ? s->heard_ms + s->heartbeat_ms : TIMER_NEVER);
+}
+
+void
+heartbeat_set(struct core *core, struct conn *conn, int64_t ms)
+{
+	struct session *s = conn->session;
+
+	core->heartbeats += ms > 0;
+	core->heartbeats -= s->heartbeat_ms > 0;
+	s->heartbeat_ms = ms;
+	s->heartbeat_look_ms = 0;
+	heartbeat_arm(core, s);
+	emit_ok(core, conn->id);
+}
+
+void
+heartbeat_begin(struct core *core, struct session *s)
+{
+	s->heard_ms = core->now.ms;
+	s->heartbeat_look_ms = 0;
+	heartbeat_arm(core, s);
+}
+
+static bool
+heartbeat_blocked(const struct session *s)
+{
+	const struct conn *conn;
+
+	TAILQ_FOREACH (conn, &s->conns, in_session) {
+		if (conn->blocked != NULL || conn->mlock != NULL || conn->latch_request != NULL ||
+			conn->drains)
+			return true;
+	}
+	return false;
+}
+
+static void
+heartbeat_missed(struct core *core, struct session *s)
+{
+	struct conn *conn;
+
+	emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->heard_ms, NULL);
+	session_unbind(core, s);
+	if (!grace_keeps(core, s))
+		session_clear(core, s, END_ABANDONED);
+	TAILQ_FOREACH (conn, &s->conns, in_session)
+		emit_close(core, conn->id);
+	if (s->conn_count > 0)
+		return;
+	if (grace_keeps(core, s))
+		grace_begin(core, s);
+	else
+		session_end(core, s, END_ABANDONED);
+}
+
+void
+heartbeat_timer(struct core *core, struct session *s)
+{
+	/* The session is detached: its grace runs instead. */
+	if (s->conn_count == 0 && s->process.pid == 0)
+		return;
+	if (heartbeat_blocked(s))
+		s->heard_ms = core->now.ms;
+	if (s->heard_ms + s->heartbeat_ms > core->now.ms) {
+		s->heartbeat_look_ms = 0;
+		heartbeat_arm(core, s);
+	} else if (!session_looks_again(core, &s->heartbeat_timer, &s->heartbeat_look_ms, s->heartbeat_ms)) {
+		heartbeat_missed(core, s);
+	}
 }

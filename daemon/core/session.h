@@ -1,13 +1,88 @@
 /*
  * session: the identity of one client: what it holds, waits for and has lost.
  *
- * Three files decide when it ends: attach.h (its connections, and the process that it is bound to), grace.h
- * (the time without any) and heartbeat.h (missing requests).
+ * It ends with its connections and the process that it is bound to (attach.c), when its grace is over (the
+ * time without any), or when its requests stop (the heartbeat).
  */
 #ifndef CORE_SESSION_H
 #define CORE_SESSION_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/alloc.h"
+#include "daemon/core/deadlock.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/map.h"
+#include "daemon/core/peer.h"
+#include "daemon/core/scheduler.h"
+#include "daemon/core/timers.h"
+#include "proto/command.h"
+#include "proto/slice.h"
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+struct index;
+struct latch_request;
+struct mlock;
+struct user;
+
+TAILQ_HEAD(conn_list, conn);
+
+struct conn {
+	struct freelist_link freed;
+	bool no_push; /* it takes no more pushes: it is closed if its client has to be told */
+	conn_id id;
+	struct session *session;
+	struct waiter *blocked;              /* the LOCK that it waits in; NULL: none */
+	struct latch_request *latch_request; /* the LATCH request that it waits in; NULL: none */
+	struct mlock *mlock;                 /* the MLOCK that it waits in; NULL: none */
+	bool drains;                         /* it waits for the end of a drain */
+	TAILQ_ENTRY(conn) in_session;
+};
+
+struct session {
+	struct freelist_link freed;
+	bool has_secret;
+	bool doubted; /* a search for a deadlock is put off */
+	enum onloss onloss;
+	/* What each request reads lies side by side: with thousands of sessions, none of them is in a
+	 * cache. */
+	session_id id;
+	int64_t heard_ms;  /* when its last request came */
+	struct user *user; /* the user for whom it is counted */
+	int64_t locks;     /* held and waited for; a semaphore counts each permit */
+	struct grant_list grants;
+	size_t grant_count;
+	struct index *holds; /* the grants by name and tag; NULL: too few to need an index */
+	struct session_waiters waiters;
+	size_t waiter_count;
+	struct index *asyncs; /* the ASYNC waiters by id; NULL: too few to need an index */
+	struct loss *losses;  /* by name and tag; oldest first */
+	int64_t loss_count;
+
+	UT_hash_handle hh;
+	UT_hash_handle hh_process;
+	struct conn_list conns;
+	size_t conn_count;
+	struct peer peer;
+	conn_id push_conn; /* ONLOSS PUSH: the connection that gets the pushes */
+	uint64_t secret[2];
+	struct process process; /* pid 0: the session ends with its last connection */
+	int64_t opened_ms;
+	int64_t grace_ms;         /* how long it survives the loss of its last connection; 0: it does not */
+	struct timer grace_timer; /* runs from that loss */
+	int64_t grace_look_ms;    /* grace over: one look more (session_looks_again()); 0: not */
+	int64_t heartbeat_ms;     /* a request has to come within this time; 0: no heartbeat */
+	struct timer heartbeat_timer;
+	int64_t heartbeat_look_ms; /* as grace_look_ms */
+	struct mark mark;
+	TAILQ_ENTRY(session) in_deferred;
+};
+
+/* NULL: there is none. */
+struct session *session_find(const struct core *core, session_id id);
 
 /* NULL: out of memory. */
 struct session *session_new(struct core *core, const struct peer *peer) __attribute__((warn_unused_result));
@@ -34,8 +109,127 @@ void session_unbind(struct core *core, struct session *s);
 /* The session with this secret. NULL: there is none, and conn has its answer. */
 struct session *session_by_secret(struct core *core, const struct conn *conn, struct slice secret);
 
+/* For core_free(): frees all sessions and connections, without what they hold. */
+void session_free_all(struct core *core);
+
 /* SESSION SECRET, SESSION ONLOSS. */
 void session_secret(struct core *core, struct conn *conn);
 void session_onloss(struct core *core, struct conn *conn, enum onloss onloss);
+
+/*
+ * attach.c: connections, and the sessions they speak for.
+ *
+ * A connection begins with a session of its own. A session ends with its last connection, unless a process
+ * that it is bound to keeps it, or its grace does.
+ */
+
+/* NULL: there is none. */
+struct conn *conn_find(const struct core *core, conn_id id);
+
+void attach_open(struct core *core, conn_id id, const struct peer *peer);
+void attach_peer(struct core *core, struct conn *conn, const struct peer *peer);
+
+/* No more requests will come: the connection's waits get the next answer that is possible, as with WAIT 0. */
+void attach_finish(struct core *core, struct conn *conn);
+void attach_close(struct core *core, struct conn *conn, enum end end);
+
+/* SESSION BIND, SESSION JOIN, SESSION RESUME: choose the session for which the connection speaks. */
+void attach_bind(struct core *core, struct conn *conn, const struct process *process);
+void attach_join(struct core *core, struct conn *conn, struct slice secret);
+void attach_resume(struct core *core, struct conn *conn, struct slice secret);
+
+/* This process has ended, and with it the session bound to it. */
+void attach_exit(struct core *core, const struct process *process);
+
+/*
+ * Grace: a session that outlives the loss of its last connection for a while, and the client that comes back.
+ *
+ *     attached ──last connection lost──▶ detached ──RESUME, JOIN──▶ attached
+ *                                            └──grace over──▶ ended, its holds abandoned as of the loss
+ *
+ * SESSION GRACE ms      From now on the session survives the loss of its last connection for ms. Answers the
+ *                       session's secret (the one of SESSION SECRET). 0: no grace any more. The session is
+ *                       counted, in all and per user, from this request on, so that a loss never finds the
+ *                       room taken. More than grace-time, or one session too many, is LIMIT.
+ *
+ * What is a loss        Every end of a connection but a goodbye. QUIT, RESET and the exit of the bound
+ *                       process say that the client will not come back: the session ends at once. An end of
+ *                       file, a hang-up, a reset, CLIENT KILL, a limit, a missed HEARTBEAT, ONLOSS CLOSE: a
+ *                       loss, also on Unix sockets and with `on-close: release`. While the daemon drains,
+ *                       nothing is kept.
+ *
+ * Detached              Its holds are renewed, LEASE and MAXHOLD run on. Its waits keep their places and
+ *                       their WAIT; a WAIT 0 ends. A hold that is lost meanwhile is remembered, and told on
+ *                       the next use of its name, whatever ONLOSS says; PUSH has to be asked for again
+ *                       afterwards.
+ *
+ * SESSION RESUME secret The connection speaks for that session from now on, and no other connection does:
+ *                       those that it still has, usually half-open ones, are closed without an answer.
+ *                       Answers how many names the session holds. Refused like JOIN: no such secret, or the
+ *                       connection has a session that holds, waits or is bound. JOIN does the same and closes
+ *                       no connection.
+ *
+ * Coming back           A wait whose connection is gone is an orphaned waiter. A LOCK with the same name,
+ *                       OWNER, kind and ASYNC id takes it over; WAIT counts anew. If its turn came meanwhile,
+ *                       it became a hold that the client has not been told of: LOCK answers its token and
+ *                       counts nothing, and every other verb finds it held. What is not asked for when the
+ *                       grace, counted from the loss, is over is given up: orphaned waiters leave the queue,
+ *                       untold holds are released.
+ *
+ * The end of the grace  Holds are withheld until the deadline that their holder can have been told at most,
+ *                       which is from before the loss, and crash-delay. Usually that is over: they pass on.
+ *
+ * BIND and GRACE        The process keeps the session, also without connections and beyond the grace; the
+ *                       grace is for its waits. Without GRACE waits end with their connection.
+ */
+
+/* SESSION GRACE. */
+void grace_ask(struct core *core, struct conn *conn, int64_t ms);
+
+/* Whether the session survives the loss of its last connection. */
+bool grace_keeps(const struct core *core, const struct session *s);
+
+/* Ends its GRACE: whatever ends the session ends it at once from now on. */
+void grace_drop(struct core *core, struct session *s);
+
+/* The session has lost its last connection, and has a grace. */
+void grace_begin(struct core *core, struct session *s);
+
+/* The session has one more connection. */
+void grace_attach(struct core *core, struct session *s);
+
+/* All connections but the latest are about to be closed; their waits become orphaned waiters. */
+void grace_take_over(struct core *core, struct session *s);
+
+/* The orphaned waiter that a LOCK repeats, the oldest if several; NULL: none. */
+struct waiter *grace_find(const struct session *s, const struct command *c);
+
+/* The daemon drains: no client can come back. */
+void grace_drain(struct core *core);
+
+void grace_timer(struct core *core, struct session *s);
+
+/*
+ * A heartbeat: a session that has to send requests, and what happens if it does not.
+ *
+ * SESSION HEARTBEAT ms  From now on, silence for ms ends the session: its connections are closed, and its
+ *                       holds are abandoned. With GRACE it is detached instead, and its grace begins. A
+ *                       process it is bound to keeps it no longer. 0: no heartbeat any more.
+ * Silence               No request on any of its connections, whatever the verb and the answer. While one of
+ *                       its connections is blocked in a request that waits, no request can come, and none
+ *                       is missed: ms count from the answer. An ASYNC wait blocks no connection.
+ * The end of ms         If this daemon itself was late, a request that came in time may not have been read
+ *                       yet. So a session that is due is looked at once more (session_looks_again()).
+ *
+ * A request costs one store: the timer looks when it is due, not before. Requests that the core does not see
+ * come as EVENT_HEARD, for sessions with a heartbeat (core_wants_heartbeat()).
+ */
+
+void heartbeat_set(struct core *core, struct conn *conn, int64_t ms);
+
+/* The session has one more connection. */
+void heartbeat_begin(struct core *core, struct session *s);
+
+void heartbeat_timer(struct core *core, struct session *s);
 
 #endif

@@ -25,82 +25,19 @@
 #include "daemon/core/names.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/session.h"
 #include "daemon/core/timers.h"
+#include "daemon/core/user.h"
 #include "daemon/core/view.h"
 
 #include <bsd/sys/queue.h>
 
-struct index;
 struct latch;
 struct latch_quota;
 struct latch_request;
 struct rule_set;
 
-TAILQ_HEAD(conn_list, conn);
 TAILQ_HEAD(latch_list, latch);
-
-struct conn {
-	struct freelist_link freed;
-	bool no_push; /* it takes no more pushes: it is closed if its client has to be told */
-	conn_id id;
-	struct session *session;
-	struct waiter *blocked;              /* the LOCK that it waits in; NULL: none */
-	struct latch_request *latch_request; /* the LATCH request that it waits in; NULL: none */
-	struct mlock *mlock;                 /* the MLOCK that it waits in; NULL: none */
-	bool drains;                         /* it waits for the end of a drain */
-	TAILQ_ENTRY(conn) in_session;
-};
-
-/* A user, kept while it has sessions, or while anything of them is left. */
-struct user {
-	UT_hash_handle hh;
-	uint64_t id;
-	int64_t sessions;
-	int64_t graces;   /* of these: with a grace */
-	int64_t locks;    /* held, waited for, or withheld after a session */
-	int64_t withheld; /* of these: withheld */
-	int64_t losses;   /* that its sessions are reminded of (grant.h) */
-	int64_t latches;  /* made by its sessions (latch_quota.h) */
-};
-
-struct session {
-	struct freelist_link freed;
-	bool has_secret;
-	bool doubted; /* a search for a deadlock is put off */
-	enum onloss onloss;
-	/* What each request reads lies side by side: with thousands of sessions, none of them is in a
-	 * cache. */
-	session_id id;
-	int64_t heard_ms;  /* when its last request came */
-	struct user *user; /* the user for whom it is counted */
-	int64_t locks;     /* held and waited for; a semaphore counts each permit */
-	struct grant_list grants;
-	size_t grant_count;
-	struct index *holds; /* the grants by name and tag; NULL: too few to need an index */
-	struct session_waiters waiters;
-	size_t waiter_count;
-	struct index *asyncs; /* the ASYNC waiters by id; NULL: too few to need an index */
-	struct loss *losses;  /* by name and tag; oldest first */
-	int64_t loss_count;
-
-	UT_hash_handle hh;
-	UT_hash_handle hh_process;
-	struct conn_list conns;
-	size_t conn_count;
-	struct peer peer;
-	conn_id push_conn; /* ONLOSS PUSH: the connection that gets the pushes */
-	uint64_t secret[2];
-	struct process process; /* pid 0: the session ends with its last connection */
-	int64_t opened_ms;
-	int64_t grace_ms;         /* how long it survives the loss of its last connection; 0: it does not */
-	struct timer grace_timer; /* runs from that loss */
-	int64_t grace_look_ms;    /* grace over: one look more (session_looks_again()); 0: not */
-	int64_t heartbeat_ms;     /* a request has to come within this time; 0: no heartbeat */
-	struct timer heartbeat_timer;
-	int64_t heartbeat_look_ms; /* as grace_look_ms */
-	struct mark mark;
-	TAILQ_ENTRY(session) in_deferred;
-};
 
 struct resource {
 	struct freelist_link freed;
@@ -247,7 +184,7 @@ struct core {
 };
 
 /* A request came on this connection, or the answer was given that kept further ones from coming: see
- * heartbeat.h. */
+ * session.h. */
 static inline void
 conn_heard(const struct core *core, struct conn *conn)
 {

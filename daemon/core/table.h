@@ -7,23 +7,6 @@
 
 #include "daemon/core/state.h"
 
-struct conn *table_conn(const struct core *core, conn_id id);
-bool table_add_conn(struct core *core, struct conn *conn) __attribute__((warn_unused_result));
-void table_remove_conn(struct core *core, struct conn *conn);
-
-struct session *table_session(const struct core *core, session_id id);
-bool table_add_session(struct core *core, struct session *session) __attribute__((warn_unused_result));
-void table_remove_session(struct core *core, struct session *session);
-
-/* Sessions that are bound, by process. */
-struct session *table_bound(const struct core *core, const struct process *process);
-bool table_add_bound(struct core *core, struct session *session) __attribute__((warn_unused_result));
-void table_remove_bound(struct core *core, struct session *session);
-
-struct user *table_user(const struct core *core, uint64_t id);
-bool table_add_user(struct core *core, struct user *user) __attribute__((warn_unused_result));
-void table_remove_user(struct core *core, struct user *user);
-
 /* Permit leases that are asked for or held, by the attempt of that lease. */
 
 struct latch *table_latch(const struct core *core, struct slice name);

@@ -4,16 +4,38 @@
 #include "daemon/core/user.h"
 
 #include "daemon/core/emit.h"
+#include "daemon/core/map.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 static struct user *
+user_find(const struct core *core, uint64_t id)
+{
+	struct user *found;
+
+	HASH_FIND(hh, core->users, &id, sizeof(id), found);
+	return found;
+}
+
+static bool
+user_add(struct core *core, struct user *user)
+{
+	HASH_ADD(hh, core->users, id, sizeof(user->id), user);
+	return user->hh.tbl != NULL;
+}
+
+static void
+user_remove(struct core *core, struct user *user)
+{
+	HASH_DELETE(hh, core->users, user);
+}
+
+static struct user *
 user_get(struct core *core, uint64_t id)
 {
-	struct user *u = table_user(core, id);
+	struct user *u = user_find(core, id);
 
 	if (u != NULL)
 		return u;
@@ -21,7 +43,7 @@ user_get(struct core *core, uint64_t id)
 	if (u == NULL)
 		return NULL;
 	u->id = id;
-	if (!table_add_user(core, u)) {
+	if (!user_add(core, u)) {
 		free(u);
 		return NULL;
 	}
@@ -35,7 +57,7 @@ user_schedule(struct core *core, struct user *u)
 	if (u->sessions > 0 || u->withheld > 0 || u->latches > 0)
 		return;
 	assert(u->locks == 0 && u->graces == 0 && u->losses == 0);
-	table_remove_user(core, u);
+	user_remove(core, u);
 	free(u);
 }
 
@@ -206,4 +228,15 @@ user_latches_full(struct core *core, const struct conn *conn, int64_t cost)
 		"use those again, or give them a LEASE and wait until it is over",
 		(long long)u->latches, (long long)cost);
 	return true;
+}
+
+void
+user_free_all(struct core *core)
+{
+	struct user *user, *next;
+
+	HASH_ITER (hh, core->users, user, next) {
+		user_remove(core, user);
+		free(user);
+	}
 }

@@ -9,7 +9,25 @@
 #ifndef CORE_USER_H
 #define CORE_USER_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/map.h"
+#include "daemon/core/session.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core;
+
+/* A user, kept while it has sessions, or while anything of them is left. */
+struct user {
+	UT_hash_handle hh;
+	uint64_t id;
+	int64_t sessions;
+	int64_t graces;   /* of these: with a grace */
+	int64_t locks;    /* held, waited for, or withheld after a session */
+	int64_t withheld; /* of these: withheld */
+	int64_t losses;   /* that its sessions are reminded of (grant.h) */
+	int64_t latches;  /* made by its sessions (latch_quota.h) */
+};
 
 /* Begins to count for the user of its peer. False: out of memory. */
 bool user_join(struct core *core, struct session *s) __attribute__((warn_unused_result));
@@ -66,5 +84,8 @@ void user_latch_enter(struct user *u, int64_t cost);
 void user_latch_leave(struct core *core, struct user *u, int64_t cost);
 /* A latch of this cost would be too many. True: conn has its answer. */
 bool user_latches_full(struct core *core, const struct conn *conn, int64_t cost);
+
+/* For core_free(). */
+void user_free_all(struct core *core);
 
 #endif

@@ -3,12 +3,9 @@
  */
 #include "daemon/core/verbs.h"
 
-#include "daemon/core/attach.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/grace.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/heartbeat.h"
 #include "daemon/core/key.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"

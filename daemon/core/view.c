@@ -10,6 +10,7 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/session.h"
 #include "daemon/core/state.h"
 #include "daemon/core/table.h"
 #include "daemon/core/terms.h"
@@ -403,7 +404,7 @@ core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, 
 bool
 core_wants_heartbeat(const struct core *core, conn_id conn)
 {
-	const struct conn *c = core->heartbeats > 0 ? table_conn(core, conn) : NULL;
+	const struct conn *c = core->heartbeats > 0 ? conn_find(core, conn) : NULL;
 
 	return c != NULL && c->session->heartbeat_ms > 0;
 }
@@ -411,7 +412,7 @@ core_wants_heartbeat(const struct core *core, conn_id conn)
 void
 core_expect(const struct core *core, conn_id conn, unsigned ahead)
 {
-	const struct conn *c = table_conn(core, conn);
+	const struct conn *c = conn_find(core, conn);
 
 	if (c == NULL)
 		return;
@@ -427,7 +428,7 @@ core_expect(const struct core *core, conn_id conn, unsigned ahead)
 session_id
 core_session_of(const struct core *core, conn_id conn)
 {
-	const struct conn *c = table_conn(core, conn);
+	const struct conn *c = conn_find(core, conn);
 
 	return c == NULL ? 0 : c->session->id;
 }
@@ -435,7 +436,7 @@ core_session_of(const struct core *core, conn_id conn)
 void
 core_each_conn(const struct core *core, session_id session, bool (*each)(void *arg, conn_id conn), void *arg)
 {
-	const struct session *s = table_session(core, session);
+	const struct session *s = session_find(core, session);
 	const struct conn *conn;
 
 	if (s == NULL)
