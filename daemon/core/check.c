@@ -4,8 +4,7 @@
  */
 #include "daemon/core/core.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/latch_data.h"
-#include "daemon/core/latch_quota.h"
+#include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/quorum.h"
@@ -15,7 +14,6 @@
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -317,7 +315,7 @@ check_latch_requests(const struct core *core, const struct latch *l, enum latch_
 		assert(a->conn == NULL || timer_is_armed(&a->timer) || a->kind == LATCH_REQUEST_AWAIT);
 		assert(place != LATCH_REQUEST_SENT || a->kind == LATCH_REQUEST_SET ||
 			a->kind == LATCH_REQUEST_DOWN);
-		assert(place != LATCH_REQUEST_SENT || table_ask(core, a->attempt) == a);
+		assert(place != LATCH_REQUEST_SENT || latch_request_find(core, a->attempt) == a);
 		assert(place != LATCH_REQUEST_WAITS || (a->kind == LATCH_REQUEST_AWAIT && !a->once));
 		*patient += a->conn != NULL && !a->once;
 		seen->requests += a->conn != NULL;

@@ -7,7 +7,6 @@
 #include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
-#include "daemon/core/latch_quota.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"

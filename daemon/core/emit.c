@@ -1,7 +1,7 @@
 /* emit: see emit.h. If there is no memory for an action, it comes from the reserve: no action is lost. */
 #include "daemon/core/emit.h"
 
-#include "daemon/core/latch_data.h"
+#include "daemon/core/latch.h"
 #include "daemon/core/state.h"
 
 #include <assert.h>

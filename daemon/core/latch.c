@@ -6,14 +6,12 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/latch_quota.h"
-#include "daemon/core/latch_request.h"
+#include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -29,6 +27,37 @@
 /* Latches remembered without a request; the oldest are forgotten first. After that a DOWN needs a look before
  * it, and what would be LOST is "no such latch". */
 #define IDLE_MOST 1000
+
+static unsigned
+latch_hash(const struct core *core, struct slice name)
+{
+	return (unsigned)hash_secretly(core->secret, name);
+}
+
+struct latch *
+latch_find(const struct core *core, struct slice name)
+{
+	unsigned hash = latch_hash(core, name);
+	struct latch *found;
+
+	HASH_FIND_BYHASHVALUE(hh, core->latches, name.p, name.n, hash, found);
+	return found;
+}
+
+static bool
+latch_add(struct core *core, struct latch *latch)
+{
+	unsigned hash = latch_hash(core, latch->name);
+
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, core->latches, latch->name.p, latch->name.n, hash, latch);
+	return latch->hh.tbl != NULL;
+}
+
+static void
+latch_remove(struct core *core, struct latch *latch)
+{
+	HASH_DELETE(hh, core->latches, latch);
+}
 
 static struct master *
 master_of(struct core *core)
@@ -56,7 +85,7 @@ latch_forget(struct core *core, struct latch *l)
 	assert(latch_requests_none(l));
 	latch_busy(core, l);
 	timer_cancel(&core->timers, &l->timer);
-	table_remove_latch(core, l);
+	latch_remove(core, l);
 	core->counts.latches--;
 	freelist_retire(core, &l->freed);
 }
@@ -90,7 +119,7 @@ latch_new(struct core *core, struct slice name)
 	for (int place = 0; place < LATCH_REQUEST_PLACE_COUNT; place++)
 		TAILQ_INIT(&l->requests[place]);
 	timer_init(&l->timer, TIMER_LATCH);
-	if (!table_add_latch(core, l)) {
+	if (!latch_add(core, l)) {
 		free(l);
 		return NULL;
 	}
@@ -101,7 +130,7 @@ latch_new(struct core *core, struct slice name)
 static struct latch *
 latch_get(struct core *core, struct slice name)
 {
-	struct latch *l = table_latch(core, name);
+	struct latch *l = latch_find(core, name);
 
 	if (l != NULL)
 		return l;
@@ -117,7 +146,7 @@ latch_free_all(struct core *core)
 
 	HASH_ITER (hh, core->latches, l, next) {
 		latch_requests_free(core, l);
-		table_remove_latch(core, l);
+		latch_remove(core, l);
 		free(l);
 	}
 }
@@ -433,7 +462,7 @@ latch_refused(struct core *core, const struct conn *conn, const struct command *
 static bool
 latch_makes(const struct core *core, const struct command *c)
 {
-	const struct latch *l = table_latch(core, c->name);
+	const struct latch *l = latch_find(core, c->name);
 
 	return c->verb == VERB_LATCH_SET &&
 	       (l == NULL || l->id == 0 || l->lost || core->now.ms >= l->ends_ms);
@@ -483,7 +512,7 @@ latch_close(struct core *core, struct conn *conn)
 void
 latch_vote(struct core *core, const struct vote *vote)
 {
-	struct latch *l = table_latch(core, vote->name);
+	struct latch *l = latch_find(core, vote->name);
 	struct latch_request *a = latch_request_take(core, vote->attempt);
 
 	if (l == NULL)
@@ -498,7 +527,7 @@ latch_vote(struct core *core, const struct vote *vote)
 void
 latch_wake(struct core *core, struct slice name)
 {
-	struct latch *l = table_latch(core, name);
+	struct latch *l = latch_find(core, name);
 
 	if (l == NULL || l->idle)
 		return; /* a hint about something that is over */

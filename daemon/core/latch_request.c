@@ -1,20 +1,176 @@
-/* latch_request: see latch_request.h. Only latch.c calls it. */
-#include "daemon/core/latch_request.h"
+/* latch_request: see latch.h. Only latch.c calls it, with what the master said. */
+#include "daemon/core/latch.h"
 
 #include "daemon/core/alloc.h"
+#include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/latch_quota.h"
+#include "daemon/core/map.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
+#include "daemon/core/user.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- quotas ---- */
+
+#define DAY_MS          86400000 /* lifetime of an unused latch without LEASE, as in lua/latch.lua */
+#define STEPS_OF_A_UNIT 100
+
+static struct latch_quota *
+latch_quota_find(const struct core *core, uint64_t latch)
+{
+	struct latch_quota *found;
+
+	HASH_FIND(hh, core->latch_quotas, &latch, sizeof(latch), found);
+	return found;
+}
+
+static bool
+latch_quota_add(struct core *core, struct latch_quota *latch_quota)
+{
+	HASH_ADD(hh, core->latch_quotas, latch, sizeof(latch_quota->latch), latch_quota);
+	return latch_quota->hh.tbl != NULL;
+}
+
+static void
+latch_quota_remove(struct core *core, struct latch_quota *latch_quota)
+{
+	HASH_DELETE(hh, core->latch_quotas, latch_quota);
+}
+
+int64_t
+latch_quota_cost(int64_t steps)
+{
+	return (steps + STEPS_OF_A_UNIT - 1) / STEPS_OF_A_UNIT;
+}
+
+static void
+latch_quota_end(struct core *core, struct latch_quota *m)
+{
+	timer_cancel(&core->timers, &m->timer);
+	latch_quota_remove(core, m);
+	user_latch_leave(core, m->user, m->cost);
+	free(m);
+}
+
+bool
+latch_quota_begin(struct core *core, struct user *user, uint64_t latch, int64_t steps, int64_t ends_ms)
+{
+	struct latch_quota *m = calloc(1, sizeof(*m));
+
+	if (m == NULL)
+		return false;
+	m->latch = latch;
+	m->user = user;
+	m->cost = latch_quota_cost(steps);
+	timer_init(&m->timer, TIMER_MINT);
+	if (!latch_quota_add(core, m)) {
+		free(m);
+		return false;
+	}
+	user_latch_enter(user, m->cost);
+	/* In case no answer tells what became of the latch: the longest that it can exist. */
+	if (ends_ms == TIMER_NEVER)
+		ends_ms = queue_once_until(core) + DAY_MS + drift_ms(DAY_MS);
+	timer_arm(&core->timers, &m->timer, ends_ms + core->settings.margin_ms);
+	return true;
+}
+
+void
+latch_quota_seen(struct core *core, uint64_t latch, int64_t ends_ms)
+{
+	struct latch_quota *m = latch_quota_find(core, latch);
+
+	if (m == NULL)
+		return;
+	m->seen = true;
+	timer_arm(&core->timers, &m->timer, ends_ms);
+}
+
+void
+latch_quota_drop(struct core *core, uint64_t latch)
+{
+	struct latch_quota *m = latch_quota_find(core, latch);
+
+	if (m != NULL)
+		latch_quota_end(core, m);
+}
+
+void
+latch_quota_forgo(struct core *core, uint64_t latch)
+{
+	struct latch_quota *m = latch_quota_find(core, latch);
+
+	if (m != NULL && !m->seen)
+		latch_quota_end(core, m);
+}
+
+void
+latch_quota_remember(struct core *core, uint64_t memory)
+{
+	struct latch_quota *m, *next;
+
+	if (core->latch_quotas_memory == memory)
+		return;
+	core->latch_quotas_memory = memory;
+	HASH_ITER (hh, core->latch_quotas, m, next) {
+		if (m->seen)
+			latch_quota_end(core, m);
+	}
+}
+
+void
+latch_quota_timer(struct core *core, struct latch_quota *m)
+{
+	latch_quota_end(core, m);
+}
+
+void
+latch_quota_free_all(struct core *core)
+{
+	struct latch_quota *m, *next;
+
+	HASH_ITER (hh, core->latch_quotas, m, next) {
+		latch_quota_remove(core, m);
+		free(m);
+	}
+}
+
+bool
+latch_known(const struct core *core)
+{
+	return core->latches != NULL || core->latch_quotas != NULL;
+}
+
+/* ---- requests ---- */
+
 /* ---- keeping ---- */
+
+struct latch_request *
+latch_request_find(const struct core *core, uint64_t attempt)
+{
+	struct latch_request *found;
+
+	HASH_FIND(hh, core->requests, &attempt, sizeof(attempt), found);
+	return found;
+}
+
+static bool
+latch_request_enter(struct core *core, struct latch_request *latch_request)
+{
+	HASH_ADD(hh, core->requests, attempt, sizeof(latch_request->attempt), latch_request);
+	return latch_request->hh.tbl != NULL;
+}
+
+static void
+latch_request_remove(struct core *core, struct latch_request *latch_request)
+{
+	HASH_DELETE(hh, core->requests, latch_request);
+}
 
 static enum latch_request_kind
 kind_of(enum verb verb)
@@ -139,7 +295,7 @@ latch_request_send(struct core *core, struct latch_request *a, uint64_t memory)
 	assert(a->place == LATCH_REQUEST_DUE && a->conn != NULL);
 	a->attempt = core_attempt(core);
 	a->memory = memory;
-	if (!table_add_ask(core, a))
+	if (!latch_request_enter(core, a))
 		return false;
 	latch_request_move(a, LATCH_REQUEST_SENT);
 	return true;
@@ -148,11 +304,11 @@ latch_request_send(struct core *core, struct latch_request *a, uint64_t memory)
 struct latch_request *
 latch_request_take(struct core *core, uint64_t attempt)
 {
-	struct latch_request *a = table_ask(core, attempt);
+	struct latch_request *a = latch_request_find(core, attempt);
 
 	if (a == NULL)
 		return NULL;
-	table_remove_ask(core, a);
+	latch_request_remove(core, a);
 	latch_request_move(a, LATCH_REQUEST_DUE);
 	if (a->conn == NULL)
 		latch_request_end(core, a);
@@ -176,7 +332,7 @@ latch_requests_free(struct core *core, struct latch *l)
 		while ((a = TAILQ_FIRST(&l->requests[place])) != NULL) {
 			TAILQ_REMOVE(&l->requests[place], a, in_place);
 			if (place == LATCH_REQUEST_SENT)
-				table_remove_ask(core, a);
+				latch_request_remove(core, a);
 			free(a);
 		}
 	}

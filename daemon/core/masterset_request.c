@@ -5,7 +5,7 @@
 #include "daemon/core/masterset_change.h"
 
 #include "daemon/core/emit.h"
-#include "daemon/core/latch_data.h"
+#include "daemon/core/latch.h"
 #include "daemon/core/masterset_slots.h"
 #include "daemon/core/move.h"
 #include "daemon/core/rules.h"

@@ -9,7 +9,6 @@
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
 
 #include <assert.h>
 #include <stdlib.h>

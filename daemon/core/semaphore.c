@@ -12,7 +12,6 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -19,6 +19,7 @@
 #include "daemon/core/core.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/latch.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master_data.h"
 #include "daemon/core/mlock.h"
@@ -32,12 +33,7 @@
 
 #include <bsd/sys/queue.h>
 
-struct latch;
-struct latch_quota;
-struct latch_request;
 struct rule_set;
-
-TAILQ_HEAD(latch_list, latch);
 
 struct resource {
 	struct freelist_link freed;

@@ -26,7 +26,7 @@ struct user {
 	int64_t locks;    /* held, waited for, or withheld after a session */
 	int64_t withheld; /* of these: withheld */
 	int64_t losses;   /* that its sessions are reminded of (grant.h) */
-	int64_t latches;  /* made by its sessions (latch_quota.h) */
+	int64_t latches;  /* made by its sessions (latch.h) */
 };
 
 /* Begins to count for the user of its peer. False: out of memory. */

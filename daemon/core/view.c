@@ -4,7 +4,7 @@
 #include "daemon/core/view.h"
 
 #include "daemon/core/grant.h"
-#include "daemon/core/latch_data.h"
+#include "daemon/core/latch.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/members.h"
 #include "daemon/core/quorum.h"
@@ -12,7 +12,6 @@
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state.h"
-#include "daemon/core/table.h"
 #include "daemon/core/terms.h"
 
 #include <assert.h>
@@ -466,7 +465,7 @@ view_latch(const struct latch *l, int64_t now_ms, struct latch_view *out)
 bool
 core_view_latch(const struct core *core, int64_t now_ms, struct slice name, struct latch_view *out)
 {
-	const struct latch *l = table_latch(core, name);
+	const struct latch *l = latch_find(core, name);
 
 	if (l == NULL)
 		return false;
@@ -519,7 +518,7 @@ void
 core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg)
 {
-	const struct latch *l = table_latch(core, name);
+	const struct latch *l = latch_find(core, name);
 
 	if (l != NULL && each_await(core, &l->requests[LATCH_REQUEST_WAITS], now_ms, each, arg))
 		(void)each_await(core, &l->requests[LATCH_REQUEST_DUE], now_ms, each, arg);
