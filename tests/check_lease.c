@@ -3,8 +3,8 @@
  */
 #include "daemon/core/core.h"
 #include "daemon/core/master.h"
-#include "daemon/core/names.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/state.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/view.h"

@@ -6,7 +6,6 @@
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/master.h"
-#include "daemon/core/mode.h"
 #include "daemon/core/move.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"

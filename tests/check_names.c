@@ -1,7 +1,7 @@
 /*
  * The table of names, against what it should have in it.
  */
-#include "daemon/core/names.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/state.h"
 #include "tests/support/suite.h"
 

@@ -10,7 +10,6 @@
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/rules.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
 

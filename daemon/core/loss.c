@@ -4,7 +4,7 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/emit.h"
 #include "daemon/core/mlock.h"
-#include "daemon/core/mode.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"

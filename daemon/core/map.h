@@ -1,7 +1,7 @@
 /*
  * map: hash tables: how keys become numbers, tables of objects, and the way through a table in parts.
  *
- * Resources have a table of their own (names.h). An object with a key of fixed size is in a table of
+ * Resources have a table of their own (resource.h). An object with a key of fixed size is in a table of
  * uthash.h. A roster finds what its owner keeps for a connection, an index what a session has many of.
  */
 #ifndef CORE_MAP_H

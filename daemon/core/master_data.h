@@ -7,7 +7,7 @@
 #define CORE_MASTER_DATA_H
 
 #include "daemon/core/core.h"
-#include "daemon/core/names.h"
+#include "daemon/core/map.h"
 #include "daemon/core/offset.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/view.h"

@@ -8,7 +8,7 @@
 #include "daemon/core/latch.h"
 #include "daemon/core/masterset_slots.h"
 #include "daemon/core/move.h"
-#include "daemon/core/rules.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/state.h"
 #include "daemon/core/usable.h"
 

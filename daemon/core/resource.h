@@ -7,7 +7,51 @@
 #ifndef CORE_RESOURCE_H
 #define CORE_RESOURCE_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/alloc.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/map.h"
+#include "daemon/core/semaphore.h"
+#include "daemon/core/timers.h"
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct command;
+struct core;
+struct grant;
+struct queue;
+struct reply;
+struct rule;
+struct rule_set;
+
+struct resource {
+	struct freelist_link freed;
+	uint8_t link : 3;
+	bool dirty : 1;   /* something changed: it is scheduled before the step ends */
+	bool listens : 1; /* this daemon listens for the ends of other daemons' locks of it */
+	bool parts : 1;   /* grants may be parts of an MLOCK */
+	int16_t limit;    /* permits of the semaphore; 0: the name is locked exclusive and shared */
+	uint16_t name_n;
+	uint16_t name_at;      /* offset of the name, bytes from the start of this struct */
+	struct resource *next; /* in its chain of names */
+	uint32_t hash;         /* of its name; a search of the chain reads only up to here */
+	uint32_t grant_count;  /* on all its leases */
+	const struct rule *rule;
+	struct queue *queue; /* its waiters; &core.nobody: none */
+	union {
+		struct permit_leases permit_leases; /* limit > 0 */
+		struct lease lease;                 /* limit == 0; its seats follow */
+	};
+	/* then the bytes of the name */
+};
+
+static inline struct slice
+resource_name(const struct resource *r)
+{
+	return (struct slice){(const char *)r + r->name_at, r->name_n};
+}
 
 /* Makes one for a name that has none. NULL: out of memory. */
 struct resource *resource_new(struct core *core, struct slice name) __attribute__((warn_unused_result));
@@ -36,5 +80,127 @@ struct grant *resource_next_grant(const struct resource *r, const struct grant *
 
 /* The link to the master for a name, with a resource or without. */
 unsigned resource_link_of(const struct core *core, struct slice name);
+
+/*
+ * Modes: how a name is locked at a time: by exclusive and shared holds, which stand on its one lease, or by
+ * permits of a limited number, where each hold stands on a permit lease of its own.
+ *
+ * The first LOCK decides; the mode stays for as long as a session here holds the name or waits for it.
+ */
+
+/* Whether the name cannot be locked as this LOCK says, either ever or while it is in use in another mode.
+ * Then *why is the answer. */
+bool mode_refuses(const struct resource *r, const struct command *c, struct reply *why)
+	__attribute__((warn_unused_result));
+
+/* After mode_refuses() said false: from now on the name is locked in this mode. Leases of an unused earlier
+ * mode are given back. */
+void mode_join(struct core *core, struct resource *r, const struct command *c);
+
+/*
+ * The table of resources, by their names.
+ *
+ * A table of chains that grows and shrinks by one chain at a time (linear hashing). So with a million names
+ * the next one takes no longer than any other; in a table that doubles, every client would wait for the move.
+ * A name costs a pointer and the hash in its resource, and a pointer for its chain; with half as many chains
+ * a renewal took a tenth longer. Adding cannot fail: without memory the chains become longer.
+ *
+ *     chains 0..n-1: a hash belongs to chain hash & mask; if that one is not there yet,
+ *                    to chain hash & mask/2, which will be split for it
+ */
+
+#define NAMES_FIRST_LOG 6 /* log2 of the number of chains at first */
+#define NAMES_PER_CHAIN 1 /* names per chain, on average, before one more is added */
+#define NAMES_SPARE     4 /* chains are removed when there are more than this many per name */
+#define NAMES_PIECES    26
+
+struct names {
+	uint64_t secret[2]; /* clients choose names, but must not choose chains (map.h) */
+	size_t count;
+	uint32_t n;    /* chains */
+	uint32_t mask; /* the least power of two that is not below n, less one */
+	/* Of chains: the first piece has as many as there are at first, each further one as many as all
+	 * before it. */
+	struct resource **pieces[NAMES_PIECES];
+	struct resource *first[1 << NAMES_FIRST_LOG];
+};
+
+/* secret: unpredictable; copied. */
+void names_init(struct names *names, const uint64_t secret[2]);
+
+/* Frees the chains. There must be no names any more. */
+void names_done(struct names *names);
+
+/* NULL: no such name. */
+struct resource *names_find(const struct names *names, struct slice name);
+
+/* The name must not be there yet. */
+void names_add(struct names *names, struct resource *r);
+void names_remove(struct names *names, struct resource *r);
+
+/* All names, in an arbitrary order: the one after r; NULL: r was the last. None may be added on the way.
+ * Before one is removed, the next one has to be fetched. */
+struct resource *names_first(const struct names *names);
+struct resource *names_next(const struct names *names, const struct resource *r);
+
+/* Scans all names in parts, while names come and go: see map.h. */
+scan_cursor names_scan(const struct names *names, scan_cursor cursor, size_t looks,
+	bool (*each)(void *arg, struct resource *r), void *arg);
+
+/*
+ * Keys: a name locks a key at the masters, and a key has one name.
+ *
+ * NAMESPACE:{NAME} is the key of one name alone. A rule's template can give a name the key of another name,
+ * or one of holdfast's own keys. The masters exclude two names with one key, but a queue, a token counter, a
+ * holder and a daemon's lease belong to a name. So the first rule that gives a key decides which name has it:
+ * at every daemon the same, whether the name is in use or not. The other names are refused.
+ */
+
+/* Whether this name cannot be locked, because its key belongs to another name or to holdfast itself. True:
+ * *why is set. */
+bool key_refuses(const struct core *core, struct slice name, struct reply *why)
+	__attribute__((warn_unused_result));
+
+/*
+ * rules.c: what the configuration says of names; also the older rules, for names that have not been looked at
+ * since.
+ *
+ *     core_set_rules() ──▶ newest ◀── names that are new, or have been looked at
+ *                            │ next
+ *                            ▼
+ *                          older  ◀── the others, until the walk is over
+ *
+ * New rules apply to all names, and there may be a million; so they are looked at bit by bit. Until then each
+ * name follows its old rule. The rules are copied, except for the key templates.
+ */
+
+/* What the configuration says of names, and what it said before. */
+struct rules {
+	struct rule_set *newest;
+	scan_cursor cursor; /* while there are older sets: how far the scan of all names is */
+	struct timer timer; /* and when it goes on */
+};
+
+/* False: out of memory. */
+bool rules_init(struct rules *rules, const struct rule *first, size_t count)
+	__attribute__((warn_unused_result));
+void rules_done(struct rules *rules);
+
+/* False: out of memory, and nothing has changed. */
+bool rules_replace(struct core *core, const struct rule *first, size_t count);
+/* The timer: looks at more names. */
+void rules_timer(struct core *core);
+
+/* The first rule that matches. */
+const struct rule *rules_find(const struct rules *rules, struct slice name);
+
+/* The first rule of all; the others follow it. */
+const struct rule *rules_first(const struct rules *rules);
+
+/* Whether names are locked together with programs that know a single master (Redisson). */
+bool rules_single(const struct rules *rules);
+
+/* Whether this is a rule that has not been forgotten. */
+bool rules_have(const struct rules *rules, const struct rule *rule);
 
 #endif

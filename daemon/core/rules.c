@@ -1,9 +1,6 @@
-/*
- * rules: see rules.h.
- */
-#include "daemon/core/rules.h"
+/* rules: see resource.h. */
+#include "daemon/core/resource.h"
 
-#include "daemon/core/names.h"
 #include "daemon/core/state.h"
 #include "daemon/core/timers.h"
 #include "proto/glob.h"

@@ -9,7 +9,6 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/mlock.h"
-#include "daemon/core/names.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"

@@ -23,7 +23,7 @@
 #include "daemon/core/map.h"
 #include "daemon/core/master_data.h"
 #include "daemon/core/mlock.h"
-#include "daemon/core/names.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
@@ -32,42 +32,6 @@
 #include "daemon/core/view.h"
 
 #include <bsd/sys/queue.h>
-
-struct rule_set;
-
-struct resource {
-	struct freelist_link freed;
-	uint8_t link : 3;
-	bool dirty : 1;   /* something changed: it is scheduled before the step ends */
-	bool listens : 1; /* this daemon listens for the ends of other daemons' locks of it */
-	bool parts : 1;   /* grants may be parts of an MLOCK */
-	int16_t limit;    /* permits of the semaphore; 0: the name is locked exclusive and shared */
-	uint16_t name_n;
-	uint16_t name_at;      /* offset of the name, bytes from the start of this struct */
-	struct resource *next; /* in its chain of names */
-	uint32_t hash;         /* of its name; a search of the chain reads only up to here */
-	uint32_t grant_count;  /* on all its leases */
-	const struct rule *rule;
-	struct queue *queue; /* its waiters; &core.nobody: none */
-	union {
-		struct permit_leases permit_leases; /* limit > 0 */
-		struct lease lease;                 /* limit == 0; its seats follow */
-	};
-	/* then the bytes of the name */
-};
-
-static inline struct slice
-resource_name(const struct resource *r)
-{
-	return (struct slice){(const char *)r + r->name_at, r->name_n};
-}
-
-/* What the configuration says of names, and what it said before (rules.h). */
-struct rules {
-	struct rule_set *newest;
-	scan_cursor cursor; /* while there are older sets: how far the scan of all names is */
-	struct timer timer; /* and when it goes on */
-};
 
 /* The set that is to follow (masterset_change.c). */
 struct masterset_next {
