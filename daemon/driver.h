@@ -47,7 +47,7 @@ struct driver_limits {
 	size_t memory; /* bytes of the process; past it nothing new is accepted; 0: no limit */
 };
 
-/* A master, as a set of masters names it (members.h). */
+/* A master, as a set of masters names it (masterset.h). */
 struct master_place {
 	char place[MASTERSET_PLACE_MAX];
 	char way[MASTERSET_WAY_MAX];

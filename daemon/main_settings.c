@@ -4,7 +4,7 @@
 #include "daemon/main_settings.h"
 
 #include "conf/url.h"
-#include "daemon/core/members.h"
+#include "daemon/core/masterset.h"
 
 #include <getopt.h>
 #include <stdio.h>

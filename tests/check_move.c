@@ -6,7 +6,7 @@
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/master.h"
-#include "daemon/core/move.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/state.h"

@@ -11,7 +11,6 @@
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/mlock.h"
-#include "daemon/core/move.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"

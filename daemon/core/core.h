@@ -50,7 +50,7 @@ struct core_per_user {
 #define CORE_SLOTS_MAX    (CORE_MASTERS_MAX + 2) /* the members, then at most two newcomers */
 #define MASTERSET_WAY_MAX 64                     /* the way to a master as text, with its NUL */
 
-/* A master's place as text, likewise: an address, a path or a name, without blanks (members.h). */
+/* A master's place as text, likewise: an address, a path or a name, without blanks (masterset.h). */
 #define MASTERSET_PLACE_MAX 640
 
 struct core_settings {

@@ -26,7 +26,7 @@ enum masters_op { MASTERS_REPLACE, MASTERS_ADD, MASTERS_ABORT };
 
 #define MASTERS_NEW_MAX 2
 
-/* Places as a set names them (members.h), and the ways to them. */
+/* Places as a set names them (masterset.h), and the ways to them. */
 struct masters_ask {
 	enum masters_op op;
 	struct slice old;                     /* REPLACE: place of a member */

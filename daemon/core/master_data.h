@@ -16,17 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MASTERSET_LIVING_MAX 160 /* of the text that names some daemons */
+
 #define MASTER_REASON_MAX 640
 #define MASTER_RUN_MAX    48
 #define MASTER_NONCES                                                                                        \
 	64 /* greetings of some minutes: one whose link broke may run at the master after many later ones */
 #define MASTER_NONCE_SIZE 17 /* 16 hexadecimal digits and a space */
-
-/* Texts of a set. For each master: an id of 16 digits and its way, or its place, with separators. */
-#define MASTERSET_TEXT_MAX   (16 + CORE_MASTERS_MAX * (MASTERSET_WAY_MAX + 18))
-#define MASTERSET_PLACES_MAX (CORE_MASTERS_MAX * MASTERSET_PLACE_MAX)
-#define MASTERSET_WHY_MAX    480
-#define MASTERSET_LIVING_MAX 160 /* of the text that names some daemons */
 
 struct master_link {
 	bool up;
@@ -45,7 +41,7 @@ struct master_link {
 		offset; /* of the master's clock from ours: answers on one link do not overtake each other */
 };
 
-/* What a master has told of sets in its present memory (masterset_memory.h). A serial is the masterset's:
+/* What a master has told of sets in its present memory (masterset.h). A serial is the masterset's:
  * what a greeting that left at it or later tells was so after all that had been told before. */
 struct memory {
 	uint64_t incarnation;

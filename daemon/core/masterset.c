@@ -5,9 +5,6 @@
 #include "daemon/core/masterset.h"
 
 #include "daemon/core/emit.h"
-#include "daemon/core/masterset_change.h"
-#include "daemon/core/masterset_memory.h"
-#include "daemon/core/masterset_slots.h"
 #include "daemon/core/state.h"
 
 #include <assert.h>
@@ -566,6 +563,18 @@ masterset_away(struct core *core, struct master *m)
 {
 	m->other = false;
 	set_usable(core);
+}
+
+bool
+masterset_usable(const struct core *core)
+{
+	return core->masterset.usable;
+}
+
+bool
+masterset_agreed(const struct core *core)
+{
+	return core->masterset.agreed;
 }
 
 bool

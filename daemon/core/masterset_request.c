@@ -1,13 +1,11 @@
 /*
  * masterset_request: an administrator asks this daemon for another set of masters. It looks at newcomers
- * first, in slots behind the members; then it offers the next set (masterset_change.h). A part of masterset.
+ * first, in slots behind the members; then it offers the next set (masterset.h). A part of masterset.
  */
-#include "daemon/core/masterset_change.h"
+#include "daemon/core/masterset.h"
 
 #include "daemon/core/emit.h"
 #include "daemon/core/latch.h"
-#include "daemon/core/masterset_slots.h"
-#include "daemon/core/move.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/state.h"
 #include "daemon/core/usable.h"

@@ -1,12 +1,11 @@
 /*
- * move: see move.h. masterset_slots.c and masterset_request.c call it when the set changes; leases follow in
+ * move: see masterset.h. members.c and masterset_request.c call it when the set changes; leases follow in
  * seat.c.
  */
-#include "daemon/core/move.h"
+#include "daemon/core/masterset.h"
 
 #include "daemon/core/drift.h"
 #include "daemon/core/emit.h"
-#include "daemon/core/members.h"
 #include "daemon/core/state.h"
 #include "daemon/core/timers.h"
 

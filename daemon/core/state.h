@@ -22,6 +22,7 @@
 #include "daemon/core/latch.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master_data.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
@@ -32,43 +33,6 @@
 #include "daemon/core/view.h"
 
 #include <bsd/sys/queue.h>
-
-/* The set that is to follow (masterset_change.c). */
-struct masterset_next {
-	char text[MASTERSET_TEXT_MAX]; /* "": none */
-	char places[MASTERSET_PLACES_MAX];
-	uint32_t tag;
-	uint64_t serial; /* greetings that left with this serial or a later one carried it */
-};
-
-/* A change of the masters that an administrator asked for here, until it is answered. */
-struct masterset_request {
-	bool open;
-	conn_id conn;
-	enum masters_op op;
-	unsigned old;                  /* REPLACE: the slot to be replaced */
-	unsigned newcomers;            /* how many, in the slots behind the members */
-	char text[MASTERSET_TEXT_MAX]; /* the next set that came of it; "": newcomers are being checked */
-	struct timer timer;            /* how long newcomers are checked */
-};
-
-/* The set of masters that is agreed on, or offered (masterset.h). */
-struct masterset {
-	char text[MASTERSET_TEXT_MAX];     /* '<generation> <id>:<way> ...', by id; "": not known yet */
-	char places[MASTERSET_PLACES_MAX]; /* of its members, in that order, for people */
-	int64_t generation;                /* of the next set that is composed here */
-	int64_t newest;                    /* the greatest that a master has told */
-	int64_t over; /* generation of a later set that took a majority of ours: no earlier set counts */
-	struct masterset_next next;
-	char dropped[MASTERSET_PLACES_MAX]; /* the last next set that was dropped, for people */
-	struct masterset_request request;
-	uint32_t tag;                /* of the set, in every call; 0: none is agreed on */
-	bool agreed;                 /* all masters have accepted it at some time */
-	bool usable;                 /* and no master of ours belongs to another set */
-	uint64_t serial;             /* grows when greetings have something new to say */
-	uint64_t told;               /* the serial when masterset_news() said so */
-	char why[MASTERSET_WHY_MAX]; /* of the last refusal: both sets, and what to do */
-};
 
 /* Leases that no client uses any more. The latest of them, count in number, are kept until until_ms. */
 struct retained {

@@ -6,7 +6,6 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/masterset.h"
-#include "daemon/core/members.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
