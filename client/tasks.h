@@ -30,7 +30,7 @@ int task_info(const struct options *o, const struct address *a);
 int task_break(const struct options *o, const struct address *a);
 /* health.c */
 int task_health(const struct options *o, const struct address *a);
-/* drain.c */
+/* verbs.c */
 int task_drain(const struct options *o, const struct address *a);
 /* masters.c */
 int task_masters(const struct options *o, const struct address *a);

@@ -2,8 +2,8 @@
  * Waits that wait for themselves; stories as in check_core.c.
  */
 #include "daemon/core/core.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/state.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 

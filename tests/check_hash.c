@@ -1,8 +1,8 @@
 /*
  * Texts as numbers, and that names which clients choose are found by a secret one.
  */
+#include "daemon/core/core_inner.h"
 #include "daemon/core/map.h"
-#include "daemon/core/state.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 

@@ -2,10 +2,10 @@
  * What a lease is good for, and for how long; stories as in check_core.c.
  */
 #include "daemon/core/core.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"

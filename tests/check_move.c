@@ -2,6 +2,7 @@
  * A master's slot becomes another server, and one master becomes three; stories as in check_core.c. Whose
  * word decides on that is check_masterset.c's matter: here it is done by hand.
  */
+#include "daemon/core/core_inner.h"
 #include "daemon/core/drift.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
@@ -9,7 +10,6 @@
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/state.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

@@ -1,8 +1,8 @@
 /*
  * The table of names, against what it should have in it.
  */
+#include "daemon/core/core_inner.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/state.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

@@ -2,13 +2,12 @@
 #include "daemon/core/session.h"
 
 #include "daemon/core/alloc.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/state.h"
 #include "proto/escape.h"
 
 #include <assert.h>

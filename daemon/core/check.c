@@ -3,6 +3,7 @@
  * asserted where that object changes; here are those between objects.
  */
 #include "daemon/core/core.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
@@ -12,7 +13,6 @@
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
-#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

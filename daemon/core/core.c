@@ -2,9 +2,8 @@
 #include "daemon/core/core.h"
 
 #include "daemon/core/alloc.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/drain.h"
-#include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
@@ -16,10 +15,8 @@
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
-#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/user.h"
-#include "daemon/core/verbs.h"
 
 #include <assert.h>
 #include <stddef.h>

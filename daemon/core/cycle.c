@@ -2,7 +2,7 @@
  * in which it links the sessions. */
 #include "daemon/core/deadlock.h"
 
-#include "daemon/core/state.h"
+#include "daemon/core/core_inner.h"
 #include "proto/escape.h"
 
 #include <stdio.h>

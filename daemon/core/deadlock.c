@@ -19,12 +19,11 @@
 #include "daemon/core/deadlock.h"
 
 #include "daemon/core/alloc.h"
-#include "daemon/core/emit.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* emit: see emit.h. If there is no memory for an action, it comes from the reserve: no action is lost. */
-#include "daemon/core/emit.h"
+/* emit: see core_inner.h. If there is no memory for an action, it comes from the reserve: no action is lost.
+ */
+#include "daemon/core/core_inner.h"
 
 #include "daemon/core/latch.h"
-#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -2,16 +2,15 @@
 #include "daemon/core/grant.h"
 
 #include "daemon/core/alloc.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/drift.h"
-#include "daemon/core/emit.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/map.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

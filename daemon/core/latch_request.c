@@ -2,12 +2,11 @@
 #include "daemon/core/latch.h"
 
 #include "daemon/core/alloc.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/drift.h"
-#include "daemon/core/emit.h"
 #include "daemon/core/map.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

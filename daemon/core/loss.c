@@ -2,11 +2,10 @@
 #include "daemon/core/grant.h"
 
 #include "daemon/core/alloc.h"
-#include "daemon/core/emit.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 #include "proto/escape.h"
 

@@ -4,10 +4,9 @@
  */
 #include "daemon/core/master.h"
 
-#include "daemon/core/emit.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
 
 #include <assert.h>

@@ -14,7 +14,7 @@
 #ifndef CORE_MASTER_H
 #define CORE_MASTER_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/usable.h"
 
 void master_link_up(struct core *core, struct master *m, unsigned link);

@@ -1,6 +1,6 @@
 /*
  * master_data: what the core remembers of each master: whether it can be used, and how far its memory and its
- * clock can be trusted. A part of state.h, for files of the core that need all of that; master.h has the
+ * clock can be trusted. A part of core_inner.h, for files of the core that need all of that; master.h has the
  * functions.
  */
 #ifndef CORE_MASTER_DATA_H

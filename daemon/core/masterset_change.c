@@ -1,8 +1,7 @@
 /* masterset_change: see masterset.h. masterset.c calls it with what members tell. */
 #include "daemon/core/masterset.h"
 
-#include "daemon/core/emit.h"
-#include "daemon/core/state.h"
+#include "daemon/core/core_inner.h"
 
 #include <assert.h>
 #include <string.h>

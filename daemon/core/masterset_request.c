@@ -4,10 +4,9 @@
  */
 #include "daemon/core/masterset.h"
 
-#include "daemon/core/emit.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/state.h"
 #include "daemon/core/usable.h"
 
 #include <assert.h>

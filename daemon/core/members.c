@@ -3,7 +3,7 @@
  */
 #include "daemon/core/masterset.h"
 
-#include "daemon/core/state.h"
+#include "daemon/core/core_inner.h"
 
 #include <assert.h>
 #include <inttypes.h>

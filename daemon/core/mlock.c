@@ -1,18 +1,17 @@
 /*
  * mlock: see mlock.h. The verbs begin an MLOCK, scheduler.c takes it further, and session.c, attach.c and
- * drain.c end it. Only mlock_go_on() decides what follows.
+ * verbs.c end it. Only mlock_go_on() decides what follows.
  */
 #include "daemon/core/mlock.h"
 
 #include "daemon/core/alloc.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 #include "proto/escape.h"
 

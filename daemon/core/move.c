@@ -4,9 +4,8 @@
  */
 #include "daemon/core/masterset.h"
 
+#include "daemon/core/core_inner.h"
 #include "daemon/core/drift.h"
-#include "daemon/core/emit.h"
-#include "daemon/core/state.h"
 #include "daemon/core/timers.h"
 
 #include <assert.h>

@@ -3,8 +3,8 @@
  */
 #include "daemon/core/offset.h"
 
+#include "daemon/core/core_inner.h"
 #include "daemon/core/drift.h"
-#include "daemon/core/state.h"
 
 #include <stdbool.h>
 

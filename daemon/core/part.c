@@ -3,7 +3,7 @@
  */
 #include "daemon/core/mlock.h"
 
-#include "daemon/core/state.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

@@ -5,11 +5,10 @@
 #include "daemon/core/scheduler.h"
 
 #include "daemon/core/alloc.h"
-#include "daemon/core/emit.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/mlock.h"
-#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

@@ -5,10 +5,9 @@
 #include "daemon/core/lease.h"
 
 #include "daemon/core/alloc.h"
-#include "daemon/core/emit.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,12 +4,11 @@
  */
 #include "daemon/core/lease.h"
 
+#include "daemon/core/core_inner.h"
 #include "daemon/core/drift.h"
-#include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
 
 #include <assert.h>

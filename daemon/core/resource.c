@@ -5,11 +5,10 @@
 #include "daemon/core/resource.h"
 
 #include "daemon/core/alloc.h"
-#include "daemon/core/emit.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/state.h"
 #include "proto/escape.h"
 #include "proto/name.h"
 

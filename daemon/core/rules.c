@@ -1,7 +1,7 @@
 /* rules: see resource.h. */
 #include "daemon/core/resource.h"
 
-#include "daemon/core/state.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/timers.h"
 #include "proto/glob.h"
 

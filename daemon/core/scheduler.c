@@ -4,7 +4,7 @@
  */
 #include "daemon/core/scheduler.h"
 
-#include "daemon/core/drain.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
@@ -12,7 +12,6 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/state.h"
 #include "daemon/core/timers.h"
 
 #include <assert.h>

@@ -4,6 +4,7 @@
 #include "daemon/core/semaphore.h"
 
 #include "daemon/core/alloc.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/map.h"
@@ -11,7 +12,6 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <stdlib.h>

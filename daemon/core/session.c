@@ -4,13 +4,12 @@
 #include "daemon/core/session.h"
 
 #include "daemon/core/alloc.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/emit.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/map.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 #include "proto/number.h"
 

@@ -3,12 +3,12 @@
  */
 #include "daemon/core/semaphore.h"
 
+#include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/state.h"
 
 /* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: as
  * long as there are waiters, its leases would keep it registered, and the old set with it. */

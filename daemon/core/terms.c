@@ -3,8 +3,8 @@
  */
 #include "daemon/core/terms.h"
 
+#include "daemon/core/core_inner.h"
 #include "daemon/core/drift.h"
-#include "daemon/core/state.h"
 
 bool
 terms_ruled(struct core *core, int64_t lease_ms)

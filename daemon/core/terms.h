@@ -13,7 +13,7 @@
 #ifndef CORE_TERMS_H
 #define CORE_TERMS_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/core_inner.h"
 
 /* The rules have a lease as long as this. True: the masters have to be told. */
 bool terms_ruled(struct core *core, int64_t lease_ms);

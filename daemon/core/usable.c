@@ -3,10 +3,9 @@
  */
 #include "daemon/core/usable.h"
 
+#include "daemon/core/core_inner.h"
 #include "daemon/core/drift.h"
-#include "daemon/core/emit.h"
 #include "daemon/core/offset.h"
-#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef CORE_USABLE_H
 #define CORE_USABLE_H
 
-#include "daemon/core/state.h"
+#include "daemon/core/core_inner.h"
 
 /* New leases may be asked for on this link. master_why_not(): why not, as a clause that follows the master's
  * name. */

@@ -3,9 +3,8 @@
  */
 #include "daemon/core/user.h"
 
-#include "daemon/core/emit.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/map.h"
-#include "daemon/core/state.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  */
 #include "daemon/core/view.h"
 
+#include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/masterset.h"
@@ -10,7 +11,6 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
-#include "daemon/core/state.h"
 #include "daemon/core/terms.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* clone: see clone.h. Apart from host.c, since a conn is another thing there. */
 #include "tests/sim/clone.h"
 
-#include "daemon/core/state.h"
+#include "daemon/core/core_inner.h"
 
 #include <string.h>
 

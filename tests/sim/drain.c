@@ -1,4 +1,4 @@
-/* drain: see drain.h. */
+/* drain: see core_inner.h. */
 #include "tests/sim/drain.h"
 
 #include "tests/sim/world.h"

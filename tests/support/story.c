@@ -3,7 +3,7 @@
  */
 #include "tests/support/story.h"
 
-#include "daemon/core/state.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/view.h"
 
 #include <check.h>

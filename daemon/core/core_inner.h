@@ -1,5 +1,6 @@
 /*
- * state: everything that the core remembers, in one picture.
+ * core_inner: the core from within: all that it remembers, in one picture, and what each of its files may
+ * use.
  *
  *     conn ──▶ session ──▶ grant ──▶ lease ◀──▶ resource      (the hold, its lease, and the name)
  *                    └───▶ waiter ◀──────────────┘      release: a lease given up, until the master confirms
@@ -7,17 +8,18 @@
  * A conn is a connection, and its session is the client that it speaks for. A resource is a name that a
  * session here holds or waits for, or of which this daemon has a lease. There may be millions that are only
  * held, so what these need is kept small. A latch is here while a request asks about it (latch_request), and
- * for some time afterwards. Each noun has its functions in the files of its name; the data is here, so that
- * it can be read at one glance. An object that ends goes to the freelist and is not freed at once: actions
+ * for some time afterwards. The header of each topic declares its data and its functions; here is the core's
+ * own struct. An object that ends goes to the freelist and is not freed at once: actions
  * may point into it until the next step.
  */
-#ifndef CORE_STATE_H
-#define CORE_STATE_H
+#ifndef CORE_CORE_INNER_H
+#define CORE_CORE_INNER_H
 
 #include "daemon/core/action.h"
 #include "daemon/core/alloc.h"
 #include "daemon/core/core.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/event.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/map.h"
@@ -33,6 +35,9 @@
 #include "daemon/core/view.h"
 
 #include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Leases that no client uses any more. The latest of them, count in number, are kept until until_ms. */
 struct retained {
@@ -42,7 +47,7 @@ struct retained {
 	size_t let_go;
 };
 
-/* Whether the daemon is stopping (drain.h). */
+/* Whether the daemon is stopping. */
 enum drain {
 	DRAIN_NONE,
 	DRAIN_WAITS, /* no new locks; holders finish */
@@ -114,5 +119,85 @@ conn_heard(const struct core *core, struct conn *conn)
 {
 	conn->session->heard_ms = core->now.ms;
 }
+
+/*
+ * emit.c: appends actions to the running step, one function for each kind, so that the rest of the core shows
+ * what it decides and not how that is written down.
+ */
+
+void emit_reply(struct core *core, conn_id conn, const struct reply *reply);
+void emit_int(struct core *core, conn_id conn, int64_t n);
+void emit_validity(struct core *core, conn_id conn, int64_t token, int64_t ms);
+void emit_null(struct core *core, conn_id conn);
+void emit_ok(struct core *core, conn_id conn);
+/* The refusal of a daemon that is about to end. */
+#define EMIT_DRAINING "the daemon is shutting down: connect again in a moment"
+void emit_error(struct core *core, conn_id conn, enum code code, const char *format, ...)
+	__attribute__((cold, format(printf, 4, 5)));
+
+void emit_push(struct core *core, conn_id conn, const struct push *push);
+void emit_close(struct core *core, conn_id conn);
+void emit_call(struct core *core, const struct call *call);
+void emit_listen(struct core *core, struct slice name, bool on);
+void emit_move(struct core *core, const struct master *m);
+void emit_watch(struct core *core, const struct process *process);
+
+/* NULL-safe: r and s may be absent. ms -1 and token 0 are left out. */
+void emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
+	int64_t token, int64_t ms, const char *text);
+
+/* The same, for a hold or a wait that has an owner tag. */
+void emit_tag_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
+	struct slice owner, int64_t token, int64_t ms, const char *text);
+
+/* About a latch. */
+void emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session,
+	int64_t ms, const char *text);
+
+/* About a master. */
+void emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token,
+	int64_t ms, const char *text);
+
+/* The same for events that come many times in a row. It is noted again only after a pause of NOTE_PAUSE_MS,
+ * or, if it is news, NOTE_NEWS_MS after it was noted last. */
+#define NOTE_PAUSE_MS 10000
+#define NOTE_NEWS_MS  1000
+void emit_master_stretch(struct core *core, enum note_type type, const struct master *m,
+	struct stretch *stretch, bool news, int64_t ms, const char *text);
+
+/* The next of this step's pseudo-random numbers, and one in [low, high]. */
+uint64_t core_chance(struct core *core);
+int64_t core_jitter(struct core *core, int64_t low, int64_t high);
+
+/* An attempt number greater than all before it, partly random: a copy of this process draws others. */
+uint64_t core_attempt(struct core *core);
+
+/*
+ * verbs.c: what each request of a client does. Each request gets exactly one answer, now or when its wait
+ * ends.
+ */
+
+void verb_run(struct core *core, struct conn *conn, const struct command *command);
+
+/*
+ * A drain: the daemon stops (PROTOCOL.md 6.9). core.c calls it.
+ *
+ *     DRAIN_NONE ──▶ DRAIN_WAITS ──▶ DRAIN_ENDS
+ *
+ * It accepts nothing new and waits for the holders; then it tells the remaining holders, and ends its
+ * registration at its masters.
+ */
+
+/* EVENT_DRAIN. The connection with this number gets the answer when the wait is over; 0: no answer. Without
+ * waits, it is over now. */
+void drain_ask(struct core *core, conn_id id, bool waits);
+
+/* A step has been scheduled. Goes on to the end if holders are no longer waited for. True: it did, and there
+ * is more to schedule. */
+bool drain_goes_on(struct core *core) __attribute__((warn_unused_result));
+
+/* When no client relies on a lease of this daemon any more, tells its masters, once: daemons with other
+ * limits or another format need not wait for the end of its registration. */
+void drain_leave(struct core *core);
 
 #endif
