@@ -17,19 +17,19 @@
 struct conn *
 conn_find(const struct core *core, conn_id id)
 {
-	return roster_find(&core->conns, id);
+	return map_find(&core->conns, id);
 }
 
 static bool
 conn_add(struct core *core, struct conn *conn)
 {
-	return roster_add(&core->conns, conn->id, conn) == 0;
+	return map_add(&core->conns, conn->id, conn) == 0;
 }
 
 static void
 conn_remove(struct core *core, struct conn *conn)
 {
-	roster_remove(&core->conns, conn->id);
+	map_remove(&core->conns, conn->id, conn);
 }
 
 static struct session *

@@ -71,7 +71,7 @@ struct core {
 	int64_t past;     /* highest token seen before a master's memory last changed */
 	int64_t awake_ms; /* when it went on after a standstill; 0: there was none */
 	bool retry;       /* wake-ups may have been missed: the schedule tries everything again */
-	struct roster conns;
+	struct map conns; /* by their numbers */
 	struct session *sessions;
 	struct session *bound; /* those bound to a process, by process */
 	struct user *users;

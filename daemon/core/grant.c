@@ -28,17 +28,17 @@ struct hold_key {
 
 /* A resource lives as long as its holds, so its address can be the key. */
 static uint64_t
-key_hash(const uint64_t secret[2], struct hold_key key)
+hold_hash(const struct core *core, const struct resource *r, struct slice owner)
 {
-	return hash_key(&key.r, sizeof(key.r)) ^ hash_secretly(secret, key.owner);
+	uint64_t hash = hash_key(&r, sizeof(const struct resource *)) ^ hash_secretly(core->secret, owner);
+
+	return hash != 0 ? hash : 1;
 }
 
 static uint64_t
-hold_hash(const uint64_t secret[2], const void *thing)
+hold_hash_of(const struct core *core, const struct grant *g)
 {
-	const struct grant *g = thing;
-
-	return key_hash(secret, (struct hold_key){g->lease->resource, grant_owner(g)});
+	return hold_hash(core, g->lease->resource, grant_owner(g));
 }
 
 static bool
@@ -56,12 +56,9 @@ holds_make(const struct core *core, struct session *s)
 {
 	struct grant *g;
 
-	holds_done(s);
-	s->holds = index_new(core->secret, hold_hash, s->grant_count);
-	LIST_FOREACH (g, &s->grants, in_session) {
-		if (s->holds != NULL && !index_put(s->holds, g))
-			holds_done(s);
-	}
+	s->holds = calloc(1, sizeof(*s->holds));
+	LIST_FOREACH (g, &s->grants, in_session)
+		holds_add(core, s, g);
 }
 
 struct grant *
@@ -74,7 +71,7 @@ holds_find(const struct core *core, struct session *s, const struct resource *r,
 		if (s->holds == NULL)
 			holds_make(core, s);
 		if (s->holds != NULL)
-			return index_find(s->holds, key_hash(core->secret, key), hold_is_of, &key);
+			return map_search(s->holds, hold_hash(core, r, owner), hold_is_of, &key);
 	}
 	if (s->grant_count < r->grant_count) {
 		LIST_FOREACH (g, &s->grants, in_session) {
@@ -93,25 +90,27 @@ holds_find(const struct core *core, struct session *s, const struct resource *r,
 void
 holds_add(const struct core *core, struct session *s, struct grant *g)
 {
-	/* The table is full: a new one is made from the list, which has the hold already. */
-	if (s->holds != NULL && !index_put(s->holds, g))
-		holds_make(core, s);
+	/* Without memory for one more, there is no table until the next lookup. */
+	if (s->holds != NULL && map_add(s->holds, hold_hash_of(core, g), g) != 0)
+		holds_done(s);
 }
 
 void
-holds_remove(struct session *s, const struct grant *g)
+holds_remove(const struct core *core, struct session *s, const struct grant *g)
 {
 	if (s->holds == NULL)
 		return;
-	index_remove(s->holds, g);
-	if (index_count(s->holds) <= HOLDS_FEW / 2)
+	map_remove(s->holds, hold_hash_of(core, g), g);
+	if (s->holds->count <= HOLDS_FEW / 2)
 		holds_done(s);
 }
 
 void
 holds_done(struct session *s)
 {
-	index_free(s->holds);
+	if (s->holds != NULL)
+		map_done(s->holds);
+	free(s->holds);
 	s->holds = NULL;
 }
 
@@ -399,7 +398,7 @@ grant_tell_on(struct grant *g)
 static void
 grant_leave_session(struct core *core, struct grant *g)
 {
-	holds_remove(g->session, g);
+	holds_remove(core, g->session, g);
 	LIST_REMOVE(g, in_session);
 	g->session->grant_count--;
 	g->session = NULL;

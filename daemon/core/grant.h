@@ -204,7 +204,7 @@ struct grant *holds_find(
 
 /* The session has one hold more; and is about to have one less. */
 void holds_add(const struct core *core, struct session *s, struct grant *g);
-void holds_remove(struct session *s, const struct grant *g);
+void holds_remove(const struct core *core, struct session *s, const struct grant *g);
 
 /* Frees the table of a session that ends. */
 void holds_done(struct session *s);

@@ -1,194 +1,121 @@
-/*
- * map: see map.h. In both tables removal moves later entries up, so there are no tombstones.
- */
+/* map: see map.h. The core, its sessions and the adapter (connections.c) have one each. */
 #include "daemon/core/map.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-/* ---- rosters ---- */
-
-#define ROSTER_ROOM_MIN 64
+#define MAP_ROOM_LEAST 64
 
 void
-roster_done(struct roster *roster)
+map_done(struct map *map)
 {
-	free(roster->places);
-	*roster = (struct roster){0};
+	free(map->places);
+	*map = (struct map){0};
+}
+
+/* The place of this number, unless another one has it. */
+static size_t
+map_own(const struct map *map, uint64_t key)
+{
+	return (size_t)key & (map->room - 1);
 }
 
 static size_t
-roster_home(const struct roster *roster, conn_id id)
+map_next(const struct map *map, size_t at)
 {
-	return (size_t)id & (roster->room - 1);
+	return (at + 1) & (map->room - 1);
 }
 
-/* Where id is, or would go. There is always a free place. */
-static size_t
-roster_seek(const struct roster *roster, conn_id id)
+/* There is always a free place. */
+static void
+map_put(struct map *map, struct map_place place)
 {
-	size_t at = roster_home(roster, id);
-	while (roster->places[at].id != 0 && roster->places[at].id != id) {
-		at = (at + 1) & (roster->room - 1);
-	}
-	return at;
+	size_t at = map_own(map, place.key);
+
+	while (map->places[at].key != 0)
+		at = map_next(map, at);
+	map->places[at] = place;
 }
 
 static int
-roster_grow(struct roster *roster)
+map_grow(struct map *map)
 {
-	struct roster wider = {
-		.room = roster->room ? roster->room * 2 : ROSTER_ROOM_MIN, .count = roster->count};
-	wider.places = calloc(wider.room, sizeof *wider.places);
-	if (!wider.places) {
+	struct map wider = {.room = map->room > 0 ? map->room * 2 : MAP_ROOM_LEAST, .count = map->count};
+
+	wider.places = calloc(wider.room, sizeof(*wider.places));
+	if (wider.places == NULL)
 		return -1;
+	for (size_t i = 0; i < map->room; i++) {
+		if (map->places[i].key != 0)
+			map_put(&wider, map->places[i]);
 	}
-	for (size_t i = 0; i < roster->room; i++) {
-		if (roster->places[i].id != 0) {
-			wider.places[roster_seek(&wider, roster->places[i].id)] = roster->places[i];
-		}
-	}
-	free(roster->places);
-	*roster = wider;
+	free(map->places);
+	*map = wider;
 	return 0;
 }
 
 int
-roster_add(struct roster *roster, conn_id id, void *entry)
+map_add(struct map *map, uint64_t key, void *entry)
 {
-	assert(id != 0);
-	if ((roster->count + 1) * 4 > roster->room * 3 && roster_grow(roster) != 0) {
+	assert(key != 0);
+	if ((map->count + 1) * 4 > map->room * 3 && map_grow(map) != 0)
 		return -1;
-	}
-	size_t at = roster_seek(roster, id);
-	assert(roster->places[at].id == 0);
-	roster->places[at] = (struct roster_place){id, entry};
-	roster->count++;
+	map_put(map, (struct map_place){key, entry});
+	map->count++;
 	return 0;
 }
 
-void
-roster_remove(struct roster *roster, conn_id id)
-{
-	assert(roster->room > 0);
-	size_t mask = roster->room - 1;
-	size_t hole = roster_seek(roster, id);
-	assert(roster->places[hole].id == id);
-	roster->count--;
-	for (size_t at = (hole + 1) & mask; roster->places[at].id != 0; at = (at + 1) & mask) {
-		size_t home = roster_home(roster, roster->places[at].id);
-		/* An entry between its own place and the hole could no longer be found behind the hole. */
-		if (((at - home) & mask) >= ((at - hole) & mask)) {
-			roster->places[hole] = roster->places[at];
-			hole = at;
-		}
-	}
-	roster->places[hole] = (struct roster_place){0};
-}
-
-void *
-roster_find(const struct roster *roster, conn_id id)
-{
-	if (roster->room == 0) {
-		return NULL;
-	}
-	const struct roster_place *place = &roster->places[roster_seek(roster, id)];
-	return place->id == id && id != 0 ? place->entry : NULL;
-}
-
-/* ---- indexes ---- */
-
-#define ROOM_LEAST 64
-
-struct index {
-	const uint64_t *secret;
-	index_hash *hash;
-	size_t count;
-	size_t mask; /* places - 1; at most half of the places are taken */
-	void *places[];
-};
-
-struct index *
-index_new(const uint64_t secret[2], index_hash *hash, size_t count)
-{
-	size_t room = ROOM_LEAST;
-	struct index *index;
-
-	while (room < 4 * count)
-		room *= 2;
-	index = calloc(1, sizeof(*index) + room * sizeof(void *));
-	if (index == NULL)
-		return NULL;
-	index->secret = secret;
-	index->hash = hash;
-	index->mask = room - 1;
-	return index;
-}
-
-void
-index_free(struct index *index)
-{
-	free(index);
-}
-
-size_t
-index_count(const struct index *index)
-{
-	return index->count;
-}
-
-bool
-index_put(struct index *index, void *thing)
-{
-	size_t at = index->hash(index->secret, thing) & index->mask;
-
-	if (2 * (index->count + 1) > index->mask)
-		return false;
-	while (index->places[at] != NULL)
-		at = (at + 1) & index->mask;
-	index->places[at] = thing;
-	index->count++;
-	return true;
-}
-
-/* Closes a hole: an object that is further from its own place than the hole moves into it, and leaves the
- * next hole. */
+/* Closes a hole: an entry that is further from its own place than the hole moves into it, and leaves the next
+ * hole. Between its own place and the hole it could no longer be found behind the hole. */
 static void
-index_close(struct index *index, size_t hole)
+map_close(struct map *map, size_t hole)
 {
-	size_t mask = index->mask;
+	size_t mask = map->room - 1;
 
-	for (size_t at = (hole + 1) & mask; index->places[at] != NULL; at = (at + 1) & mask) {
-		size_t own = index->hash(index->secret, index->places[at]) & mask;
+	for (size_t at = map_next(map, hole); map->places[at].key != 0; at = map_next(map, at)) {
+		size_t own = map_own(map, map->places[at].key);
 
 		if (((at - own) & mask) < ((at - hole) & mask))
 			continue;
-		index->places[hole] = index->places[at];
+		map->places[hole] = map->places[at];
 		hole = at;
 	}
-	index->places[hole] = NULL;
+	map->places[hole] = (struct map_place){0};
 }
 
 void
-index_remove(struct index *index, const void *thing)
+map_remove(struct map *map, uint64_t key, const void *entry)
 {
-	size_t at = index->hash(index->secret, thing) & index->mask;
+	size_t at;
 
-	while (index->places[at] != thing)
-		at = (at + 1) & index->mask;
-	index_close(index, at);
-	index->count--;
+	assert(map->room > 0);
+	for (at = map_own(map, key); map->places[at].key != key || map->places[at].entry != entry;
+		at = map_next(map, at))
+		assert(map->places[at].key != 0);
+	map_close(map, at);
+	map->count--;
 }
 
 void *
-index_find(const struct index *index, uint64_t hash, index_same *same, const void *key)
+map_find(const struct map *map, uint64_t key)
 {
-	void *thing;
+	if (map->room == 0)
+		return NULL;
+	for (size_t at = map_own(map, key); map->places[at].key != 0; at = map_next(map, at)) {
+		if (map->places[at].key == key)
+			return map->places[at].entry;
+	}
+	return NULL;
+}
 
-	for (size_t at = hash & index->mask; (thing = index->places[at]) != NULL;
-		at = (at + 1) & index->mask) {
-		if (same(thing, key))
-			return thing;
+void *
+map_search(const struct map *map, uint64_t key, map_same *same, const void *what)
+{
+	if (map->room == 0)
+		return NULL;
+	for (size_t at = map_own(map, key); map->places[at].key != 0; at = map_next(map, at)) {
+		if (map->places[at].key == key && same(map->places[at].entry, what))
+			return map->places[at].entry;
 	}
 	return NULL;
 }

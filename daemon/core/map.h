@@ -1,21 +1,17 @@
 /*
  * map: hash tables: how keys become numbers, tables of objects, and the way through a table in parts.
  *
- * Resources have a table of their own (resource.h). An object with a key of fixed size is in a table of
- * uthash.h. A roster finds what its owner keeps for a connection, an index what a session has many of.
+ * Resources have a table of their own (resource.h), objects with a key of fixed size have one of uthash.h.
  */
 #ifndef CORE_MAP_H
 #define CORE_MAP_H
 
-#include "daemon/core/peer.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-struct index;
 
 /*
  * A hash: a text as a number, where only equality matters; and keys as numbers for tables.
@@ -186,60 +182,41 @@ scan_pass(struct scan *scan, unsigned bits)
 }
 
 /*
- * A roster: finds what its owner keeps for a connection, by the number of the connection.
+ * A map: finds what its owner keeps by a number: for a connection by its number, or for one of many holds or
+ * waits of a session by a hash of bytes that clients chose. It owns nothing of what it points to.
  *
- * Numbers are handed out in order and never twice. So a table indexed by their low bits has next to no
- * collisions, and costs 16 to 32 bytes per connection. With thousands of connections in turn, nothing of one
- * is in a cache any more: finding it takes one look here and one at the thing itself. The core keeps its
- * conns in one roster, the adapter (connections.c) its connections in another; each owns what its roster
- * points to.
+ * Open addressing with linear probing: an entry is at the place of its number, or at the next place that was
+ * free. Removal moves later entries up, so there are no tombstones. Numbers of connections are handed out in
+ * order and never twice: so they have next to no collisions, and cost 21 to 43 bytes each. With thousands of
+ * connections in turn, nothing of one is in a cache any more: finding it takes one look here and one at the
+ * thing itself.
  */
 
-struct roster_place {
-	conn_id id; /* 0: free */
+struct map_place {
+	uint64_t key; /* 0: free */
 	void *entry;
 };
 
 /* All zero at first. */
-struct roster {
-	struct roster_place *places;
+struct map {
+	struct map_place *places;
 	size_t room; /* a power of two, or 0 */
 	size_t count;
 };
 
-void roster_done(struct roster *roster);
+typedef bool map_same(const void *entry, const void *what);
 
-/* -1: out of memory, and nothing has changed. The id must not be there. */
-int roster_add(struct roster *roster, conn_id id, void *entry) __attribute__((warn_unused_result));
-/* The id must be there. */
-void roster_remove(struct roster *roster, conn_id id);
-/* NULL: not there. */
-void *roster_find(const struct roster *roster, conn_id id);
+/* Frees its places. */
+void map_done(struct map *map);
 
-/*
- * An index: finds one of many objects of a session by a hash of bytes that clients chose. grant.c and
- * queue.c use it.
- *
- * Open addressing: an object is at the place of its hash, or at the next place that was free. An index owns
- * none of its objects. The hash of an object must not change while the object is in the index.
- */
+/* -1: out of memory, and nothing has changed. key: not 0. */
+int map_add(struct map *map, uint64_t key, void *entry) __attribute__((warn_unused_result));
+/* The entry must be there with this key. */
+void map_remove(struct map *map, uint64_t key, const void *entry);
 
-typedef uint64_t index_hash(const uint64_t secret[2], const void *thing);
-typedef bool index_same(const void *thing, const void *key);
-
-/* With room for count objects and as many more. NULL: out of memory. The secret must live as long as the
- * index. */
-struct index *index_new(const uint64_t secret[2], index_hash *hash, size_t count);
-void index_free(struct index *index);
-
-size_t index_count(const struct index *index);
-
-/* The object is not in it yet. False: no room. */
-bool index_put(struct index *index, void *thing) __attribute__((warn_unused_result));
-/* The object is in it. */
-void index_remove(struct index *index, const void *thing);
-
-/* The object with this hash that equals the key; NULL: none. */
-void *index_find(const struct index *index, uint64_t hash, index_same *same, const void *key);
+/* The entry with this key; NULL: none. */
+void *map_find(const struct map *map, uint64_t key);
+/* The same if several may have this key: the one for which same() is true. */
+void *map_search(const struct map *map, uint64_t key, map_same *same, const void *what);
 
 #endif

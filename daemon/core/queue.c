@@ -18,9 +18,11 @@
 /* ---- ASYNC waits by id: the table owns none of them ---- */
 
 static uint64_t
-wait_hash(const uint64_t secret[2], const void *thing)
+wait_hash(const struct core *core, struct slice id)
 {
-	return hash_secretly(secret, waiter_id(thing));
+	uint64_t hash = hash_secretly(core->secret, id);
+
+	return hash != 0 ? hash : 1;
 }
 
 static bool
@@ -37,11 +39,10 @@ asyncs_make(const struct core *core, struct session *s)
 {
 	struct waiter *w;
 
-	asyncs_done(s);
-	s->asyncs = index_new(core->secret, wait_hash, s->waiter_count);
+	s->asyncs = calloc(1, sizeof(*s->asyncs));
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (s->asyncs != NULL && w->async && !index_put(s->asyncs, w))
-			asyncs_done(s);
+		if (w->async)
+			asyncs_add(core, w);
 	}
 }
 
@@ -53,7 +54,7 @@ asyncs_find(const struct core *core, struct session *s, struct slice id)
 	if (s->asyncs == NULL && s->waiter_count > ASYNCS_FEW)
 		asyncs_make(core, s);
 	if (s->asyncs != NULL)
-		return index_find(s->asyncs, hash_secretly(core->secret, id), wait_is_of, &id);
+		return map_search(s->asyncs, wait_hash(core, id), wait_is_of, &id);
 	LIST_FOREACH (w, &s->waiters, in_session) {
 		if (w->async && slice_equal(waiter_id(w), id))
 			return w;
@@ -66,19 +67,19 @@ asyncs_add(const struct core *core, struct waiter *w)
 {
 	struct session *s = w->session;
 
-	/* The table is full: a new one is made from the list, which has the wait already. */
-	if (s->asyncs != NULL && !index_put(s->asyncs, w))
-		asyncs_make(core, s);
+	/* Without memory for one more, there is no table until the next lookup. */
+	if (s->asyncs != NULL && map_add(s->asyncs, wait_hash(core, waiter_id(w)), w) != 0)
+		asyncs_done(s);
 }
 
 void
-asyncs_remove(const struct waiter *w)
+asyncs_remove(const struct core *core, const struct waiter *w)
 {
 	struct session *s = w->session;
 
 	if (s->asyncs == NULL)
 		return;
-	index_remove(s->asyncs, w);
+	map_remove(s->asyncs, wait_hash(core, waiter_id(w)), w);
 	/* All waits count, as in asyncs_find(); if only ASYNC ones did, the table could come and go with each
 	 * of them. */
 	if (s->waiter_count <= ASYNCS_FEW / 2)
@@ -88,7 +89,9 @@ asyncs_remove(const struct waiter *w)
 void
 asyncs_done(struct session *s)
 {
-	index_free(s->asyncs);
+	if (s->asyncs != NULL)
+		map_done(s->asyncs);
+	free(s->asyncs);
 	s->asyncs = NULL;
 }
 
@@ -215,7 +218,7 @@ queue_remove(struct core *core, struct waiter *w)
 	TAILQ_REMOVE(&q->waiters, w, in_resource);
 	LIST_REMOVE(w, in_session);
 	if (w->async)
-		asyncs_remove(w);
+		asyncs_remove(core, w);
 	if (w->conn != NULL && w->conn->blocked == w)
 		queue_unblock(core, w->conn);
 	q->once -= w->once;

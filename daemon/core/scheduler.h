@@ -204,7 +204,7 @@ struct waiter *asyncs_find(const struct core *core, struct session *s, struct sl
 
 /* The wait is ASYNC, and has just joined its session's waits; and: it is about to leave them. */
 void asyncs_add(const struct core *core, struct waiter *w);
-void asyncs_remove(const struct waiter *w);
+void asyncs_remove(const struct core *core, const struct waiter *w);
 
 /* Frees the table of a session that ends. */
 void asyncs_done(struct session *s);

@@ -126,7 +126,7 @@ session_free_all(struct core *core)
 		}
 		free(s);
 	}
-	roster_done(&core->conns);
+	map_done(&core->conns);
 }
 
 void

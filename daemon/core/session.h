@@ -23,7 +23,6 @@
 #include <stdint.h>
 
 struct core;
-struct index;
 struct latch_request;
 struct mlock;
 struct user;
@@ -55,11 +54,11 @@ struct session {
 	int64_t locks;     /* held and waited for; a semaphore counts each permit */
 	struct grant_list grants;
 	size_t grant_count;
-	struct index *holds; /* the grants by name and tag; NULL: too few to need an index */
+	struct map *holds; /* the grants by name and tag; NULL: too few to need a map */
 	struct session_waiters waiters;
 	size_t waiter_count;
-	struct index *asyncs; /* the ASYNC waiters by id; NULL: too few to need an index */
-	struct loss *losses;  /* by name and tag; oldest first */
+	struct map *asyncs;  /* the ASYNC waiters by id; NULL: too few to need a map */
+	struct loss *losses; /* by name and tag; oldest first */
 	int64_t loss_count;
 
 	UT_hash_handle hh;

@@ -74,7 +74,7 @@ struct connections {
 	struct connection_list all;
 	struct connection_list written;
 	struct fair_queue fair_queue;
-	struct roster roster;
+	struct map by_id;
 	struct event_base *base;
 	const struct connections_hooks *hooks;
 	void *arg;

@@ -84,7 +84,7 @@ connection_free(struct connection *c)
 	}
 	fair_queue_leave(&set->fair_queue, &c->place);
 	TAILQ_REMOVE(&set->all, c, entry);
-	roster_remove(&set->roster, c->identity.id);
+	map_remove(&set->by_id, c->identity.id, c);
 	set->kept_bytes -= c->kept;
 	set->stats->clients_connected--;
 	connection_drop_fd(c);
@@ -109,7 +109,7 @@ connections_free(struct connections *set)
 	}
 	fair_queue_done(&set->fair_queue);
 	buffer_store_done(&set->store);
-	roster_done(&set->roster);
+	map_done(&set->by_id);
 	free(set->arrived);
 	free(set);
 }
@@ -124,7 +124,7 @@ connections_limits(const struct connections *set)
 static int
 connections_widen(struct connections *set)
 {
-	if (set->roster.count < set->arrived_room) {
+	if (set->by_id.count < set->arrived_room) {
 		return 0;
 	}
 	size_t room = set->arrived_room ? set->arrived_room * 2 : ARRIVED_ROOM_MIN;
@@ -141,7 +141,7 @@ struct connection *
 connections_add(struct connections *set, int fd, const struct peer *peer, bool local, bool release)
 {
 	struct connection *c = calloc(1, sizeof *c);
-	if (!c || connections_widen(set) != 0 || roster_add(&set->roster, set->last_id + 1, c) != 0) {
+	if (!c || connections_widen(set) != 0 || map_add(&set->by_id, set->last_id + 1, c) != 0) {
 		free(c);
 		close(fd);
 		return NULL;
@@ -178,10 +178,10 @@ int
 connection_renumber(struct connection *c)
 {
 	struct connections *set = c->set;
-	if (roster_add(&set->roster, set->last_id + 1, c) != 0) {
+	if (map_add(&set->by_id, set->last_id + 1, c) != 0) {
 		return -1;
 	}
-	roster_remove(&set->roster, c->identity.id);
+	map_remove(&set->by_id, c->identity.id, c);
 	c->identity.id = ++set->last_id;
 	c->owed = 0; /* those were due to the old session */
 	TAILQ_REMOVE(&set->all, c, entry);
@@ -192,14 +192,14 @@ connection_renumber(struct connection *c)
 struct connection *
 connections_find(const struct connections *set, conn_id id)
 {
-	struct connection *c = roster_find(&set->roster, id);
+	struct connection *c = map_find(&set->by_id, id);
 	return c && c->state != CONNECTION_ENDED ? c : NULL;
 }
 
 size_t
 connections_count(const struct connections *set)
 {
-	return set->roster.count - set->fair_queue.counts[FAIR_QUEUE_ENDED];
+	return set->by_id.count - set->fair_queue.counts[FAIR_QUEUE_ENDED];
 }
 
 size_t
