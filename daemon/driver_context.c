@@ -97,13 +97,13 @@ driver_on_masters(void *arg, struct connection *c, const struct command *command
 	};
 	struct driver *d = arg;
 	struct identity *who = connection_identity(c);
-	struct masters_ask ask = {.op = ops[command->verb]};
+	struct masters_change change = {.op = ops[command->verb]};
 	struct master_place found[MASTERS_NEW_MAX];
 	struct reply error;
 	char why[CONTEXT_TEXT_MAX];
-	size_t first = ask.op == MASTERS_REPLACE ? 1 : 0;
+	size_t first = change.op == MASTERS_REPLACE ? 1 : 0;
 	if (first > 0) {
-		ask.old = command->argv[0];
+		change.old = command->argv[0];
 	}
 	for (size_t i = first; i < command->argc; i++) {
 		struct master_place *one = &found[i - first];
@@ -112,10 +112,10 @@ driver_on_masters(void *arg, struct connection *c, const struct command *command
 			driver_refuse(c, &error);
 			return;
 		}
-		ask.places[i - first] = slice_of(one->place);
-		ask.ways[i - first] = slice_of(one->way);
+		change.places[i - first] = slice_of(one->place);
+		change.ways[i - first] = slice_of(one->way);
 	}
-	driver_event(d, &(struct event){.type = EVENT_MASTERS, .conn = who->id, .masters = &ask});
+	driver_event(d, &(struct event){.type = EVENT_MASTERS, .conn = who->id, .masters = &change});
 	who->last_ms = d->now.ms;
 }
 

@@ -93,7 +93,7 @@ call_of(enum call_op op)
 START_TEST(an_owner_is_short_for_2_to_33_attempts)
 {
 	const uint64_t attempts[] = {
-		0, 7, 31, 32, UINT64_C(1) << ATTEMPT_CHANCE_BITS, (UINT64_C(1) << 55) - 1, UINT64_MAX};
+		0, 7, 31, 32, UINT64_C(1) << ATTEMPT_RANDOM_BITS, (UINT64_C(1) << 55) - 1, UINT64_MAX};
 	char owner[CALL_OWNER_SIZE];
 
 	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {

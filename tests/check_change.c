@@ -286,7 +286,7 @@ view(void)
 }
 
 static void
-command(conn_id conn, struct masters_ask ask)
+command(conn_id conn, struct masters_change ask)
 {
 	schedule(&(struct event){.type = EVENT_MASTERS, .conn = conn, .masters = &ask});
 }
@@ -294,7 +294,7 @@ command(conn_id conn, struct masters_ask ask)
 static void
 replace(const char *old, const char *place, const char *way)
 {
-	command(1, (struct masters_ask){.op = MASTERS_REPLACE,
+	command(1, (struct masters_change){.op = MASTERS_REPLACE,
 			   .old = slice_of(old),
 			   .places = {slice_of(place)},
 			   .ways = {slice_of(way)}});
@@ -303,7 +303,7 @@ replace(const char *old, const char *place, const char *way)
 static void
 add(const char *one, const char *other)
 {
-	command(1, (struct masters_ask){.op = MASTERS_ADD,
+	command(1, (struct masters_change){.op = MASTERS_ADD,
 			   .places = {slice_of(one), slice_of(other)},
 			   .ways = {SLICE("url"), SLICE("url")}});
 }
@@ -493,7 +493,7 @@ START_TEST(a_change_that_is_offered_can_be_given_up)
 	replace("master-3", "master-4", "url");
 	answers();
 	passes(200);
-	command(2, (struct masters_ask){.op = MASTERS_ABORT});
+	command(2, (struct masters_change){.op = MASTERS_ABORT});
 	says("MASTERS ABORT was asked for");
 	ck_assert_str_eq(view().next, "3" SET3_REST);
 	story_done(&w);
@@ -507,7 +507,7 @@ START_TEST(a_change_that_waits_for_a_member_that_is_gone_can_be_given_up)
 	replace("master-3", "master-4", "url");
 	answers();
 	link_event(1, false);
-	command(2, (struct masters_ask){.op = MASTERS_ABORT});
+	command(2, (struct masters_change){.op = MASTERS_ABORT});
 	says("MASTERS ABORT was asked for");
 	ck_assert_str_eq(view().next, "3" SET3_REST);
 	story_done(&w);
@@ -520,12 +520,12 @@ START_TEST(a_change_that_is_accepted_cannot)
 	servers[0].unacknowledged = "0badcafe";
 	replace("master-3", "master-4", "url");
 	answers();
-	command(2, (struct masters_ask){.op = MASTERS_ABORT});
+	command(2, (struct masters_change){.op = MASTERS_ABORT});
 	says("is accepted");
 	servers[0].unacknowledged = "";
 	passes(1000);
 	says("int ");
-	command(2, (struct masters_ask){.op = MASTERS_ABORT});
+	command(2, (struct masters_change){.op = MASTERS_ABORT});
 	says("no change of the masters is under way");
 	story_done(&w);
 }
@@ -692,7 +692,7 @@ START_TEST(a_daemon_that_starts_can_give_up_a_change_before_all_members_have_ans
 	link_event(2, true);
 	answers();
 	ck_assert_int_eq(servers[0].step, NEXT_OFFERED);
-	command(2, (struct masters_ask){.op = MASTERS_ABORT});
+	command(2, (struct masters_change){.op = MASTERS_ABORT});
 	ck_assert_str_eq(view().next, "3" SET3_REST);
 	story_done(&w);
 }

@@ -885,7 +885,7 @@ START_TEST(two_copies_of_a_daemon_have_other_attempts_and_nonces)
 	}
 	ck_assert_uint_ne(acquire[0].attempt, acquire[1].attempt);
 	ck_assert_uint_eq(
-		acquire[0].attempt >> ATTEMPT_CHANCE_BITS, acquire[1].attempt >> ATTEMPT_CHANCE_BITS);
+		acquire[0].attempt >> ATTEMPT_RANDOM_BITS, acquire[1].attempt >> ATTEMPT_RANDOM_BITS);
 	/* The newest comes first, and behind it those they have in common. */
 	ck_assert_int_ne(strncmp(nonces[0], nonces[1], 16), 0);
 	ck_assert_str_eq(nonces[0] + 17, nonces[1] + 17);

@@ -410,7 +410,7 @@ START_TEST(tokens_do_not_outrun_the_clock)
 		lock(&w, 1, "a");
 		call = last_call(&w);
 		ck_assert_int_eq((int)call->op, CALL_ACQUIRE);
-		ck_assert_uint_eq(call->attempt >> ATTEMPT_CHANCE_BITS, attempt);
+		ck_assert_uint_eq(call->attempt >> ATTEMPT_RANDOM_BITS, attempt);
 		if (call->token > counter)
 			counter = call->token - 1;
 		counter += call->block;

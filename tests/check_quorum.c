@@ -188,7 +188,7 @@ START_TEST(a_round_that_nobody_won_is_given_back_and_tried_again_soon)
 	ck_assert_int_gt(last_call(&w)->queue_ms, 0);
 	after(&w, 10);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 3);
-	ck_assert_uint_eq(last_call(&w)->attempt >> ATTEMPT_CHANCE_BITS, 2);
+	ck_assert_uint_eq(last_call(&w)->attempt >> ATTEMPT_RANDOM_BITS, 2);
 	story_done(&w);
 }
 END_TEST

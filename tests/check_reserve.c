@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES 600 /* more than have room on the list of touched names without another allocation */
+#define NAMES 600 /* more than have room on the list of dirty names without another allocation */
 
 /* What the linker calls by names that are not ours to have. */
 void *real_malloc(size_t n) __asm__("__real_malloc");
@@ -352,7 +352,7 @@ all_end(struct story *w, conn_id conn)
 	return released;
 }
 
-START_TEST(a_touched_name_without_room_on_the_list_has_its_turn)
+START_TEST(a_dirty_name_without_room_on_the_list_has_its_turn)
 {
 	struct story w;
 	unsigned refused;
@@ -430,6 +430,6 @@ main(void)
 {
 	return SUITE_RUN("reserve", NULL, NULL, any_allocation_may_fail,
 		without_memory_locks_are_kept_and_given_back_and_no_new_ones_taken,
-		a_touched_name_without_room_on_the_list_has_its_turn,
+		a_dirty_name_without_room_on_the_list_has_its_turn,
 		nothing_new_is_begun_while_memory_is_short, a_list_grows_by_a_few_when_it_cannot_double);
 }

@@ -16,16 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_MOST_MS 1000 /* a waiting lease asks again after this, in case all wake-ups are lost */
-#define RETRY_MS     200  /* after an error of the master */
-#define AGAIN_MS     40   /* after a call that did not leave, or found no scripts */
-#define FOREIGN_MAX  64   /* owner text kept for INSPECT */
-#define POLL_MS      40   /* for a foreign lock whose end is not told */
-#define REST_MS      30 /* after the lease was released for a foreign client, which has no place in our queue */
-#define SPLIT_MS     4   /* after a round without a winner: first at most so long, then twice as long, ... */
-#define SPLIT_MOST   6   /* ... so often; then it counts as a refusal */
-#define HOME_MOST_MS 500 /* for the answer of the queue master alone */
-#define DEFER_MOST   2   /* rounds in a row that are left to the daemon that the queue master named */
+#define WAIT_MOST_MS         1000 /* a waiting lease asks again after this, in case all wake-ups are lost */
+#define RETRY_MS             200  /* after an error of the master */
+#define AGAIN_MS             40   /* after a call that did not leave, or found no scripts */
+#define FOREIGN_MAX          64   /* owner text kept for INSPECT */
+#define POLL_MS              40   /* for a foreign lock whose end is not told */
+#define REST_MS              30 /* after the lease was released for a foreign client, which has no place in our queue */
+#define SPLIT_MS             4 /* after a round without a winner: first at most so long, then twice as long, ... */
+#define SPLIT_MOST           6   /* ... so often; then it counts as a refusal */
+#define QUEUE_MASTER_MOST_MS 500 /* for the answer of the queue master alone */
+#define DEFER_MOST           2   /* rounds in a row that are left to the daemon that the queue master named */
 
 /* If an answer took longer than this, little of the lease would be left. */
 static int64_t
@@ -38,11 +38,11 @@ acquire_patience_ms(const struct core *core, const struct lease *l)
 
 /* The answer of the queue master is advice: it is waited for, but not as long as a vote. */
 static int64_t
-acquire_home_patience_ms(const struct core *core, const struct lease *l)
+acquire_queue_master_patience_ms(const struct core *core, const struct lease *l)
 {
 	int64_t half = acquire_patience_ms(core, l) / 2;
 
-	return half < HOME_MOST_MS ? half : HOME_MOST_MS;
+	return half < QUEUE_MASTER_MOST_MS ? half : QUEUE_MASTER_MOST_MS;
 }
 
 static void
@@ -106,7 +106,8 @@ acquire_begin(struct core *core, struct lease *l)
 	l->attempt = core_attempt(core);
 	lease_round(core, l, terms_lease_ms(core, r->rule), tokens_first());
 	timer_arm(&core->timers, &l->timer,
-		core->now.ms + (l->queue_master_first ? acquire_home_patience_ms(core, l) : patience));
+		core->now.ms +
+			(l->queue_master_first ? acquire_queue_master_patience_ms(core, l) : patience));
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (master_usable(&core->masters[i], r->link) &&
 			(i == queue_master || !l->queue_master_first))
@@ -402,7 +403,7 @@ acquire_not_won(struct core *core, struct lease *l)
 static void
 acquire_hurry(struct core *core, struct lease *l)
 {
-	int64_t at = core->now.ms + acquire_home_patience_ms(core, l);
+	int64_t at = core->now.ms + acquire_queue_master_patience_ms(core, l);
 
 	if (at < timer_at(&core->timers, &l->timer))
 		timer_arm(&core->timers, &l->timer, at);

@@ -103,7 +103,7 @@ freelist_new(struct core *core, size_t bytes)
 }
 
 void *
-grave_must(struct core *core, size_t bytes)
+freelist_must(struct core *core, size_t bytes)
 {
 	void *memory = freelist_new(core, bytes);
 
@@ -119,13 +119,13 @@ void
 freelist_retire(struct core *core, struct freelist_link *dead)
 {
 	size_t row = dead->row;
-	struct freelist_item *buried = (void *)dead;
+	struct freelist_item *item = (void *)dead;
 
 	assert(row < FREELIST_ROWS);
 	if (core->freelist[row].dead == NULL)
 		core->freelist_used |= UINT64_C(1) << row;
-	buried->next = core->freelist[row].dead;
-	core->freelist[row].dead = buried;
+	item->next = core->freelist[row].dead;
+	core->freelist[row].dead = item;
 }
 
 static void

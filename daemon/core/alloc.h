@@ -58,7 +58,7 @@ struct freelist_row {
  * free(). NULL: out of memory. */
 void *freelist_new(struct core *core, size_t bytes) __attribute__((warn_unused_result));
 /* The same for objects whose allocation must not fail: never NULL. */
-void *grave_must(struct core *core, size_t bytes) __attribute__((returns_nonnull, warn_unused_result));
+void *freelist_must(struct core *core, size_t bytes) __attribute__((returns_nonnull, warn_unused_result));
 
 void freelist_retire(struct core *core, struct freelist_link *dead);
 

@@ -72,7 +72,7 @@ attach_drop_waits(struct core *core, struct conn *conn, bool keep)
 		if (w->conn != conn)
 			continue;
 		if (keep && !w->once)
-			queue_stray(core, w);
+			queue_orphan(core, w);
 		else
 			queue_remove(core, w);
 	}
@@ -123,7 +123,7 @@ attach_free(struct core *core, struct conn *conn)
 
 /* Another connection speaks for the session now: what still comes from this one, or about it, is void. */
 static void
-attach_oust(struct core *core, struct conn *conn)
+attach_take_over(struct core *core, struct conn *conn)
 {
 	emit_close(core, conn->id);
 	attach_drop_waits(core, conn, conn->session->grace_ms > 0);
@@ -286,7 +286,7 @@ attach_resume(struct core *core, struct conn *conn, struct slice secret)
 		grace_take_over(core, s);
 	TAILQ_FOREACH_SAFE (other, &s->conns, in_session, next) {
 		if (other != conn)
-			attach_oust(core, other);
+			attach_take_over(core, other);
 	}
 	emit_int(core, conn->id, (int64_t)s->grant_count);
 }

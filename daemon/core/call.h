@@ -62,7 +62,7 @@ enum interop {
 
 /* An attempt number is a count with so many random bits below it. Two copies of one process count on from the
  * same number, and must not take each other's leases for their own. */
-#define ATTEMPT_CHANCE_BITS 22
+#define ATTEMPT_RANDOM_BITS 22
 
 /* How far a set of masters has come at one of them (masterset.h). */
 enum agreement { AGREEMENT_NONE, AGREEMENT_OFFERED, AGREEMENT_ACCEPTED, AGREEMENT_AGREED };

@@ -52,11 +52,11 @@ core_new(const struct core_settings *settings, struct now now)
 	dirty_init(&core->dirty, &core->reserve);
 	TAILQ_INIT(&core->nobody.waiters);
 	TAILQ_INIT(&core->queues);
-	timer_init(&core->rescan_timer, TIMER_SWEEP);
+	timer_init(&core->rescan_timer, TIMER_RESCAN);
 	TAILQ_INIT(&core->idle);
 	TAILQ_INIT(&core->mlocks);
 	TAILQ_INIT(&core->deferred.sessions);
-	timer_init(&core->deferred.timer, TIMER_DOUBT);
+	timer_init(&core->deferred.timer, TIMER_DEFERRED_CHECKS);
 	masterset_init(core);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
 		master_init(core, &core->masters[i], i);
@@ -173,7 +173,7 @@ run_timer(struct core *core, struct timer *t)
 	case TIMER_WAITER:
 		waiter_timer(core, OWNER_OF(t, struct waiter, timer));
 		break;
-	case TIMER_BUNDLE:
+	case TIMER_MLOCK:
 		mlock_timer(core, OWNER_OF(t, struct mlock, timer));
 		break;
 	case TIMER_GRANT:
@@ -182,14 +182,14 @@ run_timer(struct core *core, struct timer *t)
 	case TIMER_LEASE:
 		lease_timer(core, OWNER_OF(t, struct lease, timer));
 		break;
-	case TIMER_UNDO:
+	case TIMER_RELEASE:
 		release_timer(core, OWNER_OF(t, struct release, timer));
 		break;
 	case TIMER_LATCH:
 		latch_timer(core, OWNER_OF(t, struct latch, timer));
 		break;
-	case TIMER_ASK:
-		latch_ask_timer(core, OWNER_OF(t, struct latch_request, timer));
+	case TIMER_LATCH_REQUEST:
+		latch_request_timer(core, OWNER_OF(t, struct latch_request, timer));
 		break;
 	case TIMER_MASTER:
 		quorum_timer(core, OWNER_OF(t, struct master, timer));
@@ -197,19 +197,19 @@ run_timer(struct core *core, struct timer *t)
 	case TIMER_GRACE:
 		grace_timer(core, OWNER_OF(t, struct session, grace_timer));
 		break;
-	case TIMER_PULSE:
+	case TIMER_HEARTBEAT:
 		heartbeat_timer(core, OWNER_OF(t, struct session, heartbeat_timer));
 		break;
-	case TIMER_MINT:
+	case TIMER_LATCH_QUOTA:
 		latch_quota_timer(core, OWNER_OF(t, struct latch_quota, timer));
 		break;
-	case TIMER_DOUBT:
+	case TIMER_DEFERRED_CHECKS:
 		deadlock_timer(core);
 		break;
 	case TIMER_RULES:
 		rules_timer(core);
 		break;
-	case TIMER_SWEEP:
+	case TIMER_RESCAN:
 		rescan_timer(core);
 		break;
 	case TIMER_MASTERS:
@@ -465,7 +465,7 @@ take_event(struct core *core, const struct event *event)
 		latch_wake(core, event->name);
 		return;
 	case EVENT_DRAIN:
-		drain_ask(core, event->conn, event->waits);
+		drain_event(core, event->conn, event->waits);
 		return;
 	case EVENT_TIMER:
 		return;
@@ -511,7 +511,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	(void)reserve_fill(&core->reserve);
 	assert(now.ms >= core->now.ms);
 	core->now = now;
-	core->chance = now.random[0];
+	core->random = now.random[0];
 	core->drew = 0;
 	if (core->ended)
 		return;

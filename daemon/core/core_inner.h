@@ -96,7 +96,7 @@ struct core {
 	uint64_t freelist_used;          /* a bit for each row with dead items */
 	struct actions *actions;         /* of the running step */
 	struct now now;                  /* of the running step */
-	uint64_t chance;                 /* jitter of the running step */
+	uint64_t random;                 /* jitter of the running step */
 	unsigned drew;                   /* random numbers that the step has drawn */
 	uint64_t attempts;               /* the last attempt number used */
 	uint64_t tickets;                /* the last ticket given to a waiter */
@@ -166,7 +166,7 @@ void emit_master_stretch(struct core *core, enum note_type type, const struct ma
 	struct stretch *stretch, bool news, int64_t ms, const char *text);
 
 /* The next of this step's pseudo-random numbers, and one in [low, high]. */
-uint64_t core_chance(struct core *core);
+uint64_t core_random(struct core *core);
 int64_t core_jitter(struct core *core, int64_t low, int64_t high);
 
 /* An attempt number greater than all before it, partly random: a copy of this process draws others. */
@@ -190,7 +190,7 @@ void verb_run(struct core *core, struct conn *conn, const struct command *comman
 
 /* EVENT_DRAIN. The connection with this number gets the answer when the wait is over; 0: no answer. Without
  * waits, it is over now. */
-void drain_ask(struct core *core, conn_id id, bool waits);
+void drain_event(struct core *core, conn_id id, bool waits);
 
 /* A step has been scheduled. Goes on to the end if holders are no longer waited for. True: it did, and there
  * is more to schedule. */

@@ -41,7 +41,7 @@ write_who(char out[WHO_MAX], const struct session *s)
 }
 
 static const char *
-write_leg(char out[EDGE_MAX], const struct edge *edge, const struct session *to)
+write_edge(char out[EDGE_MAX], const struct edge *edge, const struct session *to)
 {
 	char name[NAME_MAX], who[WHO_MAX];
 
@@ -71,14 +71,14 @@ cycle_tell(const struct session *target, const struct edge *last, struct reply *
 {
 	char text[REPLY_TEXT_MAX], edge[EDGE_MAX], back[EDGE_MAX], who[WHO_MAX];
 	const char *which = "";
-	size_t left, most = sizeof(text) - strlen(write_leg(back, last, target));
+	size_t left, most = sizeof(text) - strlen(write_edge(back, last, target));
 	const struct session *s = turn_round(target, last, &left);
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s", write_who(who, target));
 
 	for (; s != NULL; s = s->mark.next, left--) {
 		size_t gap = left > 1 ? GAP_MAX : 0;
 
-		if (n + strlen(write_leg(edge, &s->mark.edge, s)) + 2 * sizeof(", which") + gap > most) {
+		if (n + strlen(write_edge(edge, &s->mark.edge, s)) + 2 * sizeof(", which") + gap > most) {
 			(void)snprintf(text + n, sizeof(text) - n, ", ... %zu more ...", left);
 			which = ", which";
 			break;

@@ -366,7 +366,7 @@ struct last_words {
 };
 
 static void
-note_circle(struct core *core, const struct waiter *w, const struct reply *refusal)
+note_cycle(struct core *core, const struct waiter *w, const struct reply *refusal)
 {
 	struct last_words *words = freelist_new(core, sizeof(*words));
 
@@ -476,9 +476,9 @@ deferred_add(struct core *core, struct session *s)
 {
 	struct deferred_checks *d = &core->deferred;
 
-	if (!s->doubted)
+	if (!s->deferred)
 		TAILQ_INSERT_TAIL(&d->sessions, s, in_deferred);
-	s->doubted = true;
+	s->deferred = true;
 	if (!timer_is_armed(&d->timer))
 		timer_arm(&core->timers, &d->timer, core->now.ms + LATER_MS);
 }
@@ -486,9 +486,9 @@ deferred_add(struct core *core, struct session *s)
 void
 deadlock_forget(struct core *core, struct session *s)
 {
-	if (s->doubted)
+	if (s->deferred)
 		TAILQ_REMOVE(&core->deferred.sessions, s, in_deferred);
-	s->doubted = false;
+	s->deferred = false;
 }
 
 /* Whether a session is blocked and, for all this search knows, stuck for ever. search_end() follows in any
@@ -516,7 +516,7 @@ search_closes(struct search *search, struct core *core, const struct waiter *w, 
 	if (!find_way_back(search, w) || search->looks == 0)
 		return false;
 	cycle_tell(search->target, &search->last, out);
-	note_circle(core, w, out);
+	note_cycle(core, w, out);
 	return true;
 }
 

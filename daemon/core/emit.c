@@ -204,9 +204,9 @@ emit_master_stretch(struct core *core, enum note_type type, const struct master 
 
 /* splitmix64: stretches the one random number of a step. It spreads retries; no secret comes from it. */
 uint64_t
-core_chance(struct core *core)
+core_random(struct core *core)
 {
-	uint64_t z = core->chance += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = core->random += UINT64_C(0x9e3779b97f4a7c15);
 
 	if (core->drew == 0)
 		core->drew = 1;
@@ -218,9 +218,9 @@ core_chance(struct core *core)
 uint64_t
 core_attempt(struct core *core)
 {
-	uint64_t count = (core->attempts >> ATTEMPT_CHANCE_BITS) + 1;
+	uint64_t count = (core->attempts >> ATTEMPT_RANDOM_BITS) + 1;
 
-	core->attempts = count << ATTEMPT_CHANCE_BITS | core_chance(core) >> (64 - ATTEMPT_CHANCE_BITS);
+	core->attempts = count << ATTEMPT_RANDOM_BITS | core_random(core) >> (64 - ATTEMPT_RANDOM_BITS);
 	return core->attempts;
 }
 
@@ -228,5 +228,5 @@ int64_t
 core_jitter(struct core *core, int64_t low, int64_t high)
 {
 	assert(low <= high);
-	return low + (int64_t)(core_chance(core) % (uint64_t)(high - low + 1));
+	return low + (int64_t)(core_random(core) % (uint64_t)(high - low + 1));
 }

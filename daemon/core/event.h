@@ -27,7 +27,7 @@ enum masters_op { MASTERS_REPLACE, MASTERS_ADD, MASTERS_ABORT };
 #define MASTERS_NEW_MAX 2
 
 /* Places as a set names them (masterset.h), and the ways to them. */
-struct masters_ask {
+struct masters_change {
 	enum masters_op op;
 	struct slice old;                     /* REPLACE: place of a member */
 	struct slice places[MASTERS_NEW_MAX]; /* places of the new masters: REPLACE one, ADD two */
@@ -70,7 +70,7 @@ struct event {
 	struct process process;
 	const struct peer *peer;
 	const struct command *command;
-	const struct masters_ask *masters;
+	const struct masters_change *masters;
 	const struct vote *vote;
 };
 

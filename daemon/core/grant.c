@@ -134,7 +134,7 @@ after(int64_t now_ms, int64_t ms)
 static struct terms *
 terms_new(struct core *core, struct grant *g)
 {
-	struct terms *t = grave_must(core, sizeof(*t));
+	struct terms *t = freelist_must(core, sizeof(*t));
 
 	timer_init(&t->timer, TIMER_GRANT);
 	t->grant = g;

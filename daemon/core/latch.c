@@ -467,7 +467,7 @@ latch_makes(const struct core *core, const struct command *c)
 }
 
 void
-latch_ask(struct core *core, struct conn *conn, const struct command *c)
+latch_begin(struct core *core, struct conn *conn, const struct command *c)
 {
 	int64_t wait_ms = c->wait_ms;
 	struct latch *l;
@@ -576,7 +576,7 @@ latch_timer(struct core *core, struct latch *l)
 }
 
 void
-latch_ask_timer(struct core *core, struct latch_request *a)
+latch_request_timer(struct core *core, struct latch_request *a)
 {
 	struct latch *l = a->latch;
 

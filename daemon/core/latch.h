@@ -119,7 +119,7 @@ bool latch_known(const struct core *core);
 struct latch *latch_find(const struct core *core, struct slice name);
 
 /* LATCH SET, DOWN, AWAIT, COUNT: answers now or later. */
-void latch_ask(struct core *core, struct conn *conn, const struct command *command);
+void latch_begin(struct core *core, struct conn *conn, const struct command *command);
 
 /* No more requests of this connection will come: its AWAIT becomes WAIT 0. */
 void latch_finish(struct core *core, struct conn *conn);
@@ -138,7 +138,7 @@ void latch_refuse_all(struct core *core);
 void latch_drain(struct core *core, const struct reply *refusal);
 
 void latch_timer(struct core *core, struct latch *l);
-void latch_ask_timer(struct core *core, struct latch_request *a);
+void latch_request_timer(struct core *core, struct latch_request *a);
 
 /* For core_free(). */
 void latch_free_all(struct core *core);

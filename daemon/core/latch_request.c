@@ -66,7 +66,7 @@ latch_quota_begin(struct core *core, struct user *user, uint64_t latch, int64_t 
 	m->latch = latch;
 	m->user = user;
 	m->cost = latch_quota_cost(steps);
-	timer_init(&m->timer, TIMER_MINT);
+	timer_init(&m->timer, TIMER_LATCH_QUOTA);
 	if (!latch_quota_add(core, m)) {
 		free(m);
 		return false;
@@ -209,7 +209,7 @@ latch_request_add(
 
 	if (a == NULL)
 		return NULL;
-	a->id = kind_of(c->verb) == LATCH_REQUEST_SET ? core_chance(core) | 1 : 0;
+	a->id = kind_of(c->verb) == LATCH_REQUEST_SET ? core_random(core) | 1 : 0;
 	a->ends_ms = c->lease_ms > 0 ? core->now.ms + c->lease_ms : TIMER_NEVER;
 	if (a->id != 0 && !latch_quota_begin(core, conn->session->user, a->id, c->steps, a->ends_ms)) {
 		free(a);
@@ -227,7 +227,7 @@ latch_request_add(
 	if (c->owner.n > 0)
 		memcpy(a->bytes, c->owner.p, c->owner.n);
 	a->tag = (struct slice){a->bytes, c->owner.n};
-	timer_init(&a->timer, TIMER_ASK);
+	timer_init(&a->timer, TIMER_LATCH_REQUEST);
 	timer_arm(&core->timers, &a->timer, until_ms(core, a, wait_ms));
 	TAILQ_INSERT_TAIL(&l->requests[LATCH_REQUEST_DUE], a, in_place);
 	l->patient += is_patient(a);

@@ -103,7 +103,7 @@ master_draw_nonce(struct core *core, struct master *m)
 	if (m->nonces_drawn >= m->nonce_heard + MASTER_NONCES - 1)
 		return;
 	m->nonces_drawn++;
-	(void)snprintf(text, sizeof(text), "%016" PRIx64 " ", core_chance(core));
+	(void)snprintf(text, sizeof(text), "%016" PRIx64 " ", core_random(core));
 	memmove(m->nonces + MASTER_NONCE_SIZE, m->nonces, sizeof(m->nonces) - MASTER_NONCE_SIZE);
 	memcpy(m->nonces, text, MASTER_NONCE_SIZE);
 }
@@ -136,7 +136,7 @@ master_greet(struct core *core, struct master *m, unsigned link)
 		.link = link,
 		.attempt = m->hello_serial,
 		.nonces = master_nonces(m),
-		.incarnation = core_chance(core) | 1,
+		.incarnation = core_random(core) | 1,
 		.token = core->highest,
 		.doubted = m->doubted};
 	masterset_ask(core, m, link, &hello);

@@ -119,7 +119,7 @@ next_step(const struct core *core)
 
 /* A member that lost its memory gets the set back; a server that may be no member does not. */
 static void
-latch_request_agreed(struct core *core, const struct master *m, struct call *hello)
+tell_agreed(struct core *core, const struct master *m, struct call *hello)
 {
 	struct members ours;
 	int at = masterset_members(core, &ours) ? slot_member(&ours, m) : -1;
@@ -138,13 +138,13 @@ masterset_ask(struct core *core, const struct master *m, unsigned link, struct c
 	struct masterset *set = &core->masterset;
 	struct master_link *l = &core->masters[m->index].links[link];
 
-	hello->id = core_chance(core) | 1;
+	hello->id = core_random(core) | 1;
 	hello->masterset = own_slice(set->text);
 	hello->places = own_slice(set->places);
 	if (m->index >= core->settings.masters)
 		masterset_ask_behind(m, hello);
 	else if (set->agreed)
-		latch_request_agreed(core, m, hello);
+		tell_agreed(core, m, hello);
 	else if (set->text[0] == '\0' && masterset_refused(core))
 		hello->masterset = own_slice(MASTERSET_NOBODYS);
 	else

@@ -133,7 +133,7 @@ void masterset_timer(struct core *core);
 void masterset_drain(struct core *core, const struct reply *refusal);
 
 /* EVENT_MASTERS: begins a change of the set. Answers this connection now, or when the set has changed. */
-void masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *latch_request);
+void masterset_asked(struct core *core, const struct conn *conn, const struct masters_change *change);
 
 /* MEMBERSHIP_OTHER: both sets, and what to do. Valid until the next greeting is answered. */
 const char *masterset_why(const struct core *core);

@@ -388,54 +388,54 @@ asked_abort(struct core *core, conn_id conn)
 
 /* Refuses the first newcomer that is no possible one. True: answered. */
 static bool
-asked_wrongly(struct core *core, conn_id conn, const struct masters_ask *latch_request, unsigned n)
+asked_wrongly(struct core *core, conn_id conn, const struct masters_change *change, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		const struct master *m = request_old(core, latch_request->places[i]);
-		bool way = m != NULL && latch_request->op == MASTERS_REPLACE &&
-			   m == request_old(core, latch_request->old) &&
-			   !slice_equal(latch_request->ways[i], slice_of(m->way));
+		const struct master *m = request_old(core, change->places[i]);
+		bool way = m != NULL && change->op == MASTERS_REPLACE &&
+			   m == request_old(core, change->old) &&
+			   !slice_equal(change->ways[i], slice_of(m->way));
 
 		if (m == NULL || way)
 			continue;
 		emit_error(core, conn, CODE_ERR, "%.*s is a member of the set already",
-			(int)latch_request->places[i].n, latch_request->places[i].p);
+			(int)change->places[i].n, change->places[i].p);
 		return true;
 	}
-	if (n == 2 && slice_equal(latch_request->places[0], latch_request->places[1])) {
+	if (n == 2 && slice_equal(change->places[0], change->places[1])) {
 		emit_error(core, conn, CODE_ERR, "%.*s is named twice: give two servers",
-			(int)latch_request->places[0].n, latch_request->places[0].p);
+			(int)change->places[0].n, change->places[0].p);
 		return true;
 	}
 	return false;
 }
 
 static bool
-asked_unfit(struct core *core, conn_id conn, const struct masters_ask *latch_request)
+asked_unfit(struct core *core, conn_id conn, const struct masters_change *change)
 {
 	unsigned masters = core->settings.masters;
 
-	if (latch_request->op == MASTERS_REPLACE && request_old(core, latch_request->old) == NULL)
+	if (change->op == MASTERS_REPLACE && request_old(core, change->old) == NULL)
 		emit_error(core, conn, CODE_ERR, "%.*s is no member of the set: its members are %.*s",
-			(int)latch_request->old.n, latch_request->old.p,
-			members_shown(core->masterset.places), core->masterset.places);
-	else if (latch_request->op == MASTERS_ADD && masters + 2 > CORE_MASTERS_MAX)
+			(int)change->old.n, change->old.p, members_shown(core->masterset.places),
+			core->masterset.places);
+	else if (change->op == MASTERS_ADD && masters + 2 > CORE_MASTERS_MAX)
 		emit_error(core, conn, CODE_ERR, "the set would have %u masters: 1 to %d are allowed",
 			masters + 2, CORE_MASTERS_MAX);
-	else if (latch_request->op == MASTERS_ADD && latch_known(core))
+	else if (change->op == MASTERS_ADD && latch_known(core))
 		emit_error(core, conn, CODE_ERR,
 			"latches are known here, and are kept by one master alone: wait until they are over");
-	else if (latch_request->op == MASTERS_ADD && rules_single(&core->rules))
+	else if (change->op == MASTERS_ADD && rules_single(&core->rules))
 		emit_error(core, conn, CODE_ERR,
 			"a rule has interop: redisson, and Redisson's locks have a single master: no other "
 			"can be added");
 	else
-		return asked_wrongly(core, conn, latch_request, latch_request->op == MASTERS_ADD ? 2 : 1);
+		return asked_wrongly(core, conn, change, change->op == MASTERS_ADD ? 2 : 1);
 	return true;
 }
 
 void
-masterset_asked(struct core *core, const struct conn *conn, const struct masters_ask *latch_request)
+masterset_asked(struct core *core, const struct conn *conn, const struct masters_change *change)
 {
 	struct masterset_request *request = &core->masterset.request;
 	const struct master *unfit;
@@ -443,15 +443,14 @@ masterset_asked(struct core *core, const struct conn *conn, const struct masters
 
 	if (asked_early(core, conn->id))
 		return;
-	if (latch_request->op == MASTERS_ABORT) {
+	if (change->op == MASTERS_ABORT) {
 		asked_abort(core, conn->id);
 		return;
 	}
-	if (asked_late(core, conn->id) || asked_unfit(core, conn->id, latch_request))
+	if (asked_late(core, conn->id) || asked_unfit(core, conn->id, change))
 		return;
-	request->op = latch_request->op;
-	request->old =
-		latch_request->op == MASTERS_REPLACE ? request_old(core, latch_request->old)->index : 0;
+	request->op = change->op;
+	request->old = change->op == MASTERS_REPLACE ? request_old(core, change->old)->index : 0;
 	unfit = request_unfit(core);
 	if (unfit != NULL) {
 		master_why_not(core, unfit, 0, why, sizeof(why));
@@ -462,9 +461,9 @@ masterset_asked(struct core *core, const struct conn *conn, const struct masters
 	behind_close(core);
 	request->open = true;
 	request->conn = conn->id;
-	request->newcomers = latch_request->op == MASTERS_ADD ? 2 : 1;
+	request->newcomers = change->op == MASTERS_ADD ? 2 : 1;
 	request->text[0] = '\0';
 	for (unsigned i = 0; i < request->newcomers; i++)
-		master_move(core, newcomer(core, i), latch_request->places[i], latch_request->ways[i]);
+		master_move(core, newcomer(core, i), change->places[i], change->ways[i]);
 	timer_arm(&core->timers, &request->timer, core->now.ms + REQUEST_LOOK_MS);
 }

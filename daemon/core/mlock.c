@@ -376,7 +376,7 @@ mlock_new(struct core *core, struct conn *conn, const struct command *c)
 		.retries = c->retries};
 	for (size_t i = 0; i < c->name_count; i++)
 		mlock_put(b, keep(&at, c->names[i]), i);
-	timer_init(&b->timer, TIMER_BUNDLE);
+	timer_init(&b->timer, TIMER_MLOCK);
 	conn->mlock = b;
 	b->apart = b->count;
 	user_take(conn->session, (int64_t)b->apart);

@@ -9,7 +9,7 @@
 #include <assert.h>
 
 static void
-part_touch(struct core *core, const struct part *p)
+part_set_dirty(struct core *core, const struct part *p)
 {
 	struct mlock *b = p->mlock;
 
@@ -44,7 +44,7 @@ part_granted(struct core *core, struct waiter *w, struct grant *g)
 	p->grant = g;
 	g->terms->part = p;
 	g->lease->resource->parts = true;
-	part_touch(core, p);
+	part_set_dirty(core, p);
 }
 
 bool
@@ -64,7 +64,7 @@ part_refused(struct core *core, struct part *p, const struct reply *reply)
 	if (!b->refused || !part_may_come(reply))
 		b->refusal = *reply;
 	b->refused = true;
-	part_touch(core, p);
+	part_set_dirty(core, p);
 }
 
 void
@@ -79,7 +79,7 @@ part_lost(struct core *core, struct part *p)
 {
 	part_let_go(p);
 	part_join(p);
-	part_touch(core, p);
+	part_set_dirty(core, p);
 }
 
 void
@@ -92,7 +92,7 @@ parts_look(struct core *core, struct resource *r)
 		if (part_of(g) == NULL)
 			continue;
 		r->parts = true;
-		part_touch(core, part_of(g));
+		part_set_dirty(core, part_of(g));
 	}
 }
 

@@ -314,7 +314,7 @@ queue_looks(struct core *core, struct waiter *w)
 }
 
 void
-queue_stray(const struct core *core, struct waiter *w)
+queue_orphan(const struct core *core, struct waiter *w)
 {
 	if (!w->async)
 		queue_unblock(core, w->conn);

@@ -137,7 +137,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	u->key = r->rule->key;
 	/* Counted from now and not from the last renewal: possibly later than needed, never too early. */
 	u->give_up_ms = core->now.ms + l->term_ms + core->settings.margin_ms + master_patience_ms(core);
-	timer_init(&u->timer, TIMER_UNDO);
+	timer_init(&u->timer, TIMER_RELEASE);
 	if (!release_add(core, u)) {
 		free(u);
 		return;

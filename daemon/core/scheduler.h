@@ -161,10 +161,11 @@ void queue_answer(struct core *core, struct waiter *w, const struct reply *reply
 /* Removes it without an answer: its client is gone, or was granted. */
 void queue_remove(struct core *core, struct waiter *w);
 
-/* Its connection is lost, and its session may come back for it: it keeps its place, as a stray. */
-void queue_stray(const struct core *core, struct waiter *w);
+/* Its connection is lost, and its session may come back for it: it keeps its place, as an orphaned
+ * waiter. */
+void queue_orphan(const struct core *core, struct waiter *w);
 
-/* Whether it is a stray and this LOCK repeats it. queue_adopt(): it waits for conn from now on, on new
+/* Whether it is orphaned and this LOCK repeats it. queue_adopt(): it waits for conn from now on, on new
  * terms. */
 bool queue_is_repeated(const struct waiter *w, const struct command *c);
 void queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct command *c,

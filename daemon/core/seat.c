@@ -23,7 +23,7 @@
 struct round *
 round_new(struct core *core, struct lease *l)
 {
-	struct round *t = grave_must(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
+	struct round *t = freelist_must(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
 
 	assert(l->round == NULL);
 	t->reached = l->token_last;
@@ -35,7 +35,7 @@ void
 round_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 {
 	struct round *before = l->round;
-	struct round *t = grave_must(core, sizeof(*t) + to * sizeof(*t->questions));
+	struct round *t = freelist_must(core, sizeof(*t) + to * sizeof(*t->questions));
 	struct freelist_link freed;
 
 	assert(from < to);

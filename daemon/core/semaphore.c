@@ -371,14 +371,14 @@ permits_refuse_once(struct core *core, struct resource *r, bool usable)
 /* The last acquire was for another number of permits, or it was a single try and took no place in the queue,
  * which the waiters now need. */
 static bool
-permits_bid_was_other(const struct lease *l, const struct waiter *first)
+permits_acquire_was_other(const struct lease *l, const struct waiter *first)
 {
 	return l->permits != first->permits || (queue_patient(l->resource) && !l->patient);
 }
 
 /* There is no permit lease for the first waiter: acquires one. */
 static void
-permits_bid(struct core *core, struct resource *r, bool usable)
+permits_acquire(struct core *core, struct resource *r, bool usable)
 {
 	const struct waiter *first = TAILQ_FIRST(&r->queue->waiters);
 	struct permit_leases *all = &r->permit_leases;
@@ -400,7 +400,7 @@ permits_bid(struct core *core, struct resource *r, bool usable)
 		}
 		l = &all->acquiring->lease;
 	}
-	if (l->state == LEASE_NONE || (l->state == LEASE_WAITING && permits_bid_was_other(l, first)))
+	if (l->state == LEASE_NONE || (l->state == LEASE_WAITING && permits_acquire_was_other(l, first)))
 		acquire_begin(core, l);
 }
 
@@ -430,7 +430,7 @@ permits_schedule(struct core *core, struct resource *r)
 		l->fresh = false;
 	}
 	if (r->queue->count > 0)
-		permits_bid(core, r, usable);
+		permits_acquire(core, r, usable);
 	else if (l != NULL && l->state != LEASE_ACQUIRING)
 		permit_lease_end(core, r->permit_leases.acquiring);
 }

@@ -68,7 +68,7 @@ session_new(struct core *core, const struct peer *peer)
 	LIST_INIT(&s->grants);
 	LIST_INIT(&s->waiters);
 	timer_init(&s->grace_timer, TIMER_GRACE);
-	timer_init(&s->heartbeat_timer, TIMER_PULSE);
+	timer_init(&s->heartbeat_timer, TIMER_HEARTBEAT);
 	if (!user_join(core, s)) {
 		free(s);
 		return NULL;
@@ -246,7 +246,7 @@ grace_arm(struct core *core, struct session *s)
 }
 
 void
-grace_ask(struct core *core, struct conn *conn, int64_t ms)
+grace_set(struct core *core, struct conn *conn, int64_t ms)
 {
 	struct session *s = conn->session;
 	int64_t most_ms = core->settings.grace.most_ms;
@@ -336,7 +336,7 @@ grace_find(const struct session *s, const struct command *c)
 
 /* The client did not ask for these in time. */
 static void
-grace_drop_strays(struct core *core, struct session *s)
+grace_drop_orphans(struct core *core, struct session *s)
 {
 	struct waiter *w, *w_next;
 	struct grant *g, *g_next;
@@ -355,7 +355,7 @@ static void
 grace_end(struct core *core, struct session *s)
 {
 	emit_note(core, NOTE_EXPIRED, NULL, s, 0, -1, NULL);
-	grace_drop_strays(core, s);
+	grace_drop_orphans(core, s);
 	session_end(core, s, END_ABANDONED);
 }
 
@@ -380,7 +380,7 @@ grace_timer(struct core *core, struct session *s)
 	if (s->conn_count == 0 && s->process.pid == 0)
 		grace_end(core, s);
 	else
-		grace_drop_strays(core, s);
+		grace_drop_orphans(core, s);
 }
 
 /* ---- heartbeat ---- */

@@ -44,7 +44,7 @@ struct conn {
 struct session {
 	struct freelist_link freed;
 	bool has_secret;
-	bool doubted; /* a search for a deadlock is put off */
+	bool deferred; /* a search for a deadlock is put off */
 	enum onloss onloss;
 	/* What each request reads lies side by side: with thousands of sessions, none of them is in a
 	 * cache. */
@@ -183,7 +183,7 @@ void attach_exit(struct core *core, const struct process *process);
  */
 
 /* SESSION GRACE. */
-void grace_ask(struct core *core, struct conn *conn, int64_t ms);
+void grace_set(struct core *core, struct conn *conn, int64_t ms);
 
 /* Whether the session survives the loss of its last connection. */
 bool grace_keeps(const struct core *core, const struct session *s);

@@ -151,7 +151,7 @@ share_refuse_once(struct core *core, struct resource *r, bool usable)
 /* The last acquire was for readers and now a writer is first, or the reverse; or it was a single try and took
  * no place in the queue, which the waiters now need. */
 static bool
-share_bid_was_other(const struct resource *r)
+share_acquire_was_other(const struct resource *r)
 {
 	const struct lease *l = &r->lease;
 
@@ -189,7 +189,7 @@ share_without(struct core *core, struct resource *r)
 		acquire_step_back(core, l);
 	else if (l->state == LEASE_NONE && l->rests)
 		acquire_rest(core, l);
-	else if (l->state == LEASE_NONE || (!l->rests && share_bid_was_other(r)))
+	else if (l->state == LEASE_NONE || (!l->rests && share_acquire_was_other(r)))
 		acquire_begin(core, l);
 }
 

@@ -18,22 +18,22 @@ struct reserve;
 #define TIMER_NEVER INT64_MAX
 
 enum timer_kind {
-	TIMER_NONE,   /* not set up */
-	TIMER_WAITER, /* the WAIT of a LOCK is over */
-	TIMER_BUNDLE, /* the WAIT of an MLOCK is over */
-	TIMER_GRANT,  /* a hold's LEASE, MAXHOLD or withholding is over */
-	TIMER_LEASE,  /* a lease has to be tried, renewed or given up */
-	TIMER_UNDO,   /* a release has to be repeated */
-	TIMER_LATCH,  /* a latch has to be looked at, or forgotten */
-	TIMER_ASK,    /* the time of a LATCH request is over */
-	TIMER_MASTER, /* greet, or end the guard */
-	TIMER_GRACE,  /* a session without connection has waited long enough */
-	TIMER_PULSE,  /* a session has to be heard of */
-	TIMER_MINT,   /* a latch that is counted for a user is over */
-	TIMER_DOUBT,  /* a search for a deadlock was put off */
-	TIMER_RULES,  /* more names have to be looked at for other rules, */
-	TIMER_SWEEP,  /* or because a master's state has changed */
-	TIMER_MASTERS /* newcomers to the set of masters were checked for long enough */
+	TIMER_NONE,            /* not set up */
+	TIMER_WAITER,          /* the WAIT of a LOCK is over */
+	TIMER_MLOCK,           /* the WAIT of an MLOCK is over */
+	TIMER_GRANT,           /* a hold's LEASE, MAXHOLD or withholding is over */
+	TIMER_LEASE,           /* a lease has to be tried, renewed or given up */
+	TIMER_RELEASE,         /* a release has to be repeated */
+	TIMER_LATCH,           /* a latch has to be looked at, or forgotten */
+	TIMER_LATCH_REQUEST,   /* the time of a LATCH request is over */
+	TIMER_MASTER,          /* greet, or end the guard */
+	TIMER_GRACE,           /* a session without connection has waited long enough */
+	TIMER_HEARTBEAT,       /* a session has to be heard of */
+	TIMER_LATCH_QUOTA,     /* a latch that is counted for a user is over */
+	TIMER_DEFERRED_CHECKS, /* a search for a deadlock was put off */
+	TIMER_RULES,           /* more names have to be looked at for other rules, */
+	TIMER_RESCAN,          /* or because a master's state has changed */
+	TIMER_MASTERS          /* newcomers to the set of masters were checked for long enough */
 };
 
 #define TIMER_PLACES ((1U << 28) - 1)

@@ -301,7 +301,7 @@ verb_grace(struct core *core, struct conn *conn, const struct command *c)
 	else if (c->verb == VERB_SESSION_RESUME)
 		attach_resume(core, conn, c->secret);
 	else
-		grace_ask(core, conn, c->grace_ms);
+		grace_set(core, conn, c->grace_ms);
 }
 
 void
@@ -341,7 +341,7 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 	case VERB_LATCH_DOWN:
 	case VERB_LATCH_AWAIT:
 	case VERB_LATCH_COUNT:
-		latch_ask(core, conn, command);
+		latch_begin(core, conn, command);
 		return;
 	case VERB_SESSION_ID:
 		emit_int(core, conn->id, (int64_t)conn->session->id);
@@ -416,7 +416,7 @@ drain_end(struct core *core)
 }
 
 void
-drain_ask(struct core *core, conn_id id, bool waits)
+drain_event(struct core *core, conn_id id, bool waits)
 {
 	struct conn *conn = conn_find(core, id);
 	struct reply refusal;

@@ -233,7 +233,7 @@ ask(struct host *h, enum masters_op op, unsigned old, const unsigned *new)
 	static const char *const places[PLAN_MASTERS_MAX] = {
 		PLACE "1", PLACE "2", PLACE "3", PLACE "4", PLACE "5"};
 	struct world *w = h->world;
-	struct masters_ask asks = {.op = op};
+	struct masters_change asks = {.op = op};
 	uint64_t life = h->life;
 	leavers_note(w); /* it may bring one of them back */
 	if (h->operator_conn == 0) {

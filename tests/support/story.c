@@ -91,7 +91,7 @@ trace_call(struct story *w, const struct call *call)
 
 	if (call->op == CALL_LATCH) {
 		trace_add(w, "%s %.*s#%llu", latch_words[call->latch_op], (int)call->name.n, call->name.p,
-			(unsigned long long)(call->attempt >> ATTEMPT_CHANCE_BITS));
+			(unsigned long long)(call->attempt >> ATTEMPT_RANDOM_BITS));
 		return;
 	}
 	if (call->kind == KIND_SHARED)
@@ -106,7 +106,7 @@ trace_call(struct story *w, const struct call *call)
 		trace_add(w, "%s%s", words[call->op], at);
 	else
 		trace_add(w, "%s %.*s#%llu%s%s%s", words[call->op], (int)call->name.n, call->name.p,
-			(unsigned long long)(call->attempt >> ATTEMPT_CHANCE_BITS), at, kind,
+			(unsigned long long)(call->attempt >> ATTEMPT_RANDOM_BITS), at, kind,
 			call->op == CALL_ACQUIRE && call->queue_ms == 0 ? " once" : "");
 }
 
@@ -122,7 +122,7 @@ trace_push(struct story *w, conn_id conn, const struct push *push)
 static void
 attempt_note(struct story *w, uint64_t attempt)
 {
-	uint64_t count = attempt >> ATTEMPT_CHANCE_BITS;
+	uint64_t count = attempt >> ATTEMPT_RANDOM_BITS;
 	size_t room = w->attempts_room;
 
 	while (room <= count)
