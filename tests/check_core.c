@@ -1044,6 +1044,31 @@ START_TEST(an_answer_that_another_link_overtook_shows_no_leap)
 }
 END_TEST
 
+/* The clock leaps once more between the two greetings that tell of the first leap. The one that was read
+ * before is answered last. */
+START_TEST(a_greeting_from_before_a_leap_does_not_show_it_again)
+{
+	struct story w;
+
+	story_two_links(&w);
+	after(&w, LEASE_MS / 3);
+	greets(&w, 1, 2 * MARGIN_MS);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	greets(&w, 0, 2 * MARGIN_MS);
+	greets(&w, 1, 4 * MARGIN_MS);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	greets(&w, 0, 2 * MARGIN_MS);
+	greets(&w, 0, 4 * MARGIN_MS);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 0);
+	after(&w, LEASE_MS / 3);
+	for (unsigned link = 0; link < 2; link++) {
+		greets(&w, link, 4 * MARGIN_MS);
+		ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 0);
+	}
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_clock_that_leaps_while_a_link_is_lost_has_leapt)
 {
 	struct story w;
@@ -1245,6 +1270,7 @@ main(void)
 		a_greeting_that_was_cut_off_is_known_after_many_that_were_answered,
 		a_daemon_that_stood_still_blames_no_master_for_that_time,
 		an_answer_that_another_link_overtook_shows_no_leap,
+		a_greeting_from_before_a_leap_does_not_show_it_again,
 		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap,
 		a_clock_that_leaps_while_a_link_is_lost_has_leapt,
 		a_first_greeting_that_took_long_hides_no_leap,

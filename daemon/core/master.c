@@ -127,6 +127,7 @@ master_greet(struct core *core, struct master *m, unsigned link)
 		return;
 	l->greeting = true;
 	l->doubts = m->doubted != 0;
+	l->overtaken = false;
 	l->greeting_ms = core->now.ms;
 	master_draw_nonce(core, m);
 	l->greeting_nonce = m->nonces_drawn;
@@ -274,8 +275,9 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool first = !m->known, changed = first || vote->incarnation != m->incarnation;
 
-	/* This greeting left before the leap was seen, or may hide a leap. */
-	if ((m->doubted != 0 && !changed && !m->links[vote->link].doubts) ||
+	/* This greeting left before the leap was seen, or may hide a leap. Or it was read before a leap that
+	 * the older samples have on them: as a sample it would show that leap again. */
+	if ((m->doubted != 0 && !changed && !m->links[vote->link].doubts) || m->links[vote->link].overtaken ||
 		master_vague(core, m, vote->link)) {
 		master_repeat(core, m, vote);
 		return;
@@ -495,8 +497,10 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	leap_seen(&m->leap, terms_guard_ms(core), core->now.ms, leap_ms);
 	/* If a later answer shows more than this, it is another leap, even if the master has not been told of
 	 * this one. */
-	for (unsigned i = 0; i < core->settings.links; i++)
+	for (unsigned i = 0; i < core->settings.links; i++) {
 		offset_leapt(&m->links[i].offset, leap_ms);
+		m->links[i].overtaken |= i != vote->link;
+	}
 	/* The clocks of the other masters show whether ours stood still. */
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		if (&core->masters[i] != m)

@@ -30,6 +30,7 @@ struct master_link {
 	int64_t greeting_ms;     /* when it left */
 	uint64_t greeting_nonce; /* the number of its nonce */
 	bool doubts;             /* it says that the master's clock leapt */
+	bool overtaken;          /* another link has shown a leap since: it may have been read before that */
 	bool repeated; /* sent once more, because the HELLO before it took too long to measure the clock */
 	bool greeted;  /* it reaches the master we know */
 	bool suspect;  /* it has been silent; the next answer clears this */

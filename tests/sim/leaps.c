@@ -106,8 +106,9 @@ measure(struct host *h, const struct vote *vote)
 	m->ahead_us = drift_ahead_us(&h->answers->drift, h->answered_us) + took_us;
 }
 
-/* A greeting was answered, and not by an answer that showed a leap itself. Of the greetings of a seventh of
- * all that are compared one is kept, which may be the first. */
+/* A greeting was answered, and not by an answer that showed a leap itself, or was given before one that has
+ * shown a leap by now. Of the greetings of a seventh of all that are compared one is kept, which may be the
+ * first. */
 void
 leaps_greeted(struct host *h, const struct vote *vote)
 {
@@ -118,7 +119,7 @@ leaps_greeted(struct host *h, const struct vote *vote)
 	if (!is_measured(h, vote))
 		return;
 	answer_doubts(h, l, vote);
-	if (l->seen && l->shown_us == h->answered_us)
+	if (l->seen && l->shown_us >= h->answered_us)
 		return;
 	measure(h, vote);
 	if (w->now_us - l->greeted_us > window_us(w) - third_us(w)) {
