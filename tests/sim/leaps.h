@@ -36,8 +36,10 @@ struct leaps {
 	int64_t last_us;  /* the last of these */
 	int64_t times;    /* their number */
 	struct measure {
-		int64_t at_us;    /* when the last answered greeting on a link left; 0: none */
+		int64_t at_us;    /* when the last greeting on a link left that was answered soon; 0: none */
 		int64_t ahead_us; /* how far ahead it showed the clock at most, with the leaps noted since */
+		bool late;        /* a later one was answered late */
+		int64_t late_us;  /* what that one showed: as ahead_us */
 	} measures[CORE_LINKS_MAX];
 };
 
