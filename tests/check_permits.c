@@ -295,6 +295,23 @@ START_TEST(a_wait_that_ends_before_the_master_says_who_has_it_is_not_null)
 }
 END_TEST
 
+/* The LOCK comes in a guard, in which the master is not asked. The daemon stands still until the guard and
+ * the WAIT are over. */
+START_TEST(a_wait_in_a_guard_that_ends_before_the_master_is_asked_is_not_null)
+{
+	struct story w;
+	struct command brief = permits_of("a", 2, 1);
+
+	brief.wait_ms = LEASE_MS;
+	story_ready(&w);
+	w.leap_ms = LEASE_MS;
+	hello(&w, true, MEMORY);
+	ck_assert_str_eq(run(&w, 1, brief), "");
+	ck_assert_str_eq(after(&w, 2 * LEASE_MS), "c1 -NOMASTER");
+	story_done(&w);
+}
+END_TEST
+
 /* This daemon hears of another LIMIT when the master can be used no longer, and stands still until it can be
  * used again. */
 START_TEST(another_limit_from_before_a_guard_is_no_reason_after_it)
@@ -640,6 +657,7 @@ main(void)
 		a_name_that_nobody_waits_for_any_more_may_become_another_kind, and_back_again,
 		a_master_that_has_another_kind_of_lock_says_so_to_all,
 		a_wait_that_ends_before_the_master_says_who_has_it_is_not_null,
+		a_wait_in_a_guard_that_ends_before_the_master_is_asked_is_not_null,
 		an_offer_of_a_minority_is_no_contention,
 		another_limit_from_before_a_guard_is_no_reason_after_it, locking_again_takes_no_more_permits,
 		a_session_that_waits_twice_has_permits_once, a_stake_is_lost_alone,

@@ -479,12 +479,12 @@ refusal_masters(const struct core *core, const struct resource *r, const struct 
 		quorum_refusal(core, r->link, out);
 		return;
 	}
-	if (l == NULL || refusal_error(core, l, out))
+	if (l != NULL && refusal_error(core, l, out))
 		return;
 	/* No master has said that it is taken, and null would say just that. */
-	if (l->state == LEASE_HELD)
+	if (l != NULL && l->state == LEASE_HELD)
 		reply_error(out, CODE_NOMASTER, "the master has not renewed the lease, or given no tokens");
-	else if (!l->refused)
+	else if (l == NULL || !l->refused)
 		reply_error(out, CODE_NOMASTER,
 			"the master has not said yet who has it: wait longer, or try again");
 }
