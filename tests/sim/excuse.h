@@ -28,6 +28,7 @@ struct world;
 	EXCUSE(REFUSAL_FOREIGN, "honest: a key of another program was there a lease ago")                    \
 	EXCUSE(LOSS_FOREIGN, "loss: a key of another program was there a lease ago")                         \
 	EXCUSE(LOSS_BIDS, "loss: slow ways, and bids of others at a master that its daemon lacks")           \
+	EXCUSE(LOSS_LEAPT, "loss: a leap of a master's clock ended the lease there, a guard ago")            \
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
 	EXCUSE(LOSS_CLOCK, "loss: to its daemon the clocks of most masters leapt, or its own stood still")   \
 	EXCUSE(LEAP_LATE, "leap: of before the last greeting, which was answered after a long silence")      \
@@ -42,6 +43,7 @@ struct world;
 	EXCUSE(PROGRESS_MOST,                                                                                \
 		"progress: a waiter had most masters, and nobody hears that it gives them back")             \
 	EXCUSE(LINE_DELETED, "line: a key of the queue has just been deleted, or forgotten")                 \
+	EXCUSE(LINE_LEAPT, "line: a master's clock has just gone ahead, and ended the place")                \
 	EXCUSE(LINE_COPY, "line: a copy of the daemon shares its place")                                     \
 	EXCUSE(PROGRESS_SET, "progress: a master keeps another set than the one that the daemon knows")      \
 	EXCUSE(PROGRESS_MASTERS, "progress: no daemon with a waiter has a majority of masters that can")     \

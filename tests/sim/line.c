@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define EVERY_US 50000
-#define RENEW_US 1000000 /* so often a place is renewed, which lives longer */
+#define RENEW_US 1000000 /* so often a place is renewed */
+#define PLACE_US 3000000 /* and so long it lives */
 
 static bool
 first_waiter(void *arg, const struct waiter_view *view)
@@ -95,6 +96,18 @@ is_unqueued(const struct world *w, unsigned name, int64_t most_us)
 	return unqueued;
 }
 
+/* The clock of a master went ahead by what a place that is renewed in time has left at least: the place has
+ * ended, and is there again when it is renewed. */
+static bool
+has_leapt(const struct world *w, int64_t most_us)
+{
+	bool leapt = false;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		leapt |= drift_gained_us(&w->servers[i].drift, w->now_us - most_us, w->now_us) >
+			 PLACE_US - most_us;
+	return leapt;
+}
+
 /* A copy of it has the same daemon-id, and so the same place: what the copy leaves is there again when it is
  * renewed. */
 static bool
@@ -125,6 +138,7 @@ look_at(struct host *h, unsigned name)
 	bool due = l->since_us != INT64_MAX && well_us != INT64_MAX && w->now_us - l->since_us > most_us &&
 		   w->now_us - well_us > most_us;
 	if (!due || has_place(h, name) || excuse(w, EXCUSE_LINE_DELETED, is_unqueued(w, name, most_us)) ||
+		excuse(w, EXCUSE_LINE_LEAPT, has_leapt(w, most_us)) ||
 		excuse(w, EXCUSE_LINE_COPY, shares_place(h, most_us)))
 		l->gap_us = w->now_us;
 	/* One that was left a moment ago is on its way again. */

@@ -108,6 +108,15 @@ others_bid(const struct world *w, const struct host *h, unsigned master, unsigne
 	       2 * w->plan.network_us + w->plan.spread_us > w->plan.lease_ms * 10;
 }
 
+/* The lease that it had there has ended before its time, and a new one does not count for the length of a
+ * guard. */
+static bool
+leap_ended(const struct host *h, const struct server *s, unsigned name)
+{
+	unsigned master = host_master_of(h, s);
+	return master < CORE_SLOTS_MAX && leaps_ended(h, master, host_lease_ms(h, name));
+}
+
 bool
 well_keeps(const struct world *w, const struct host *h, unsigned name, int64_t for_us)
 {
@@ -119,7 +128,8 @@ well_keeps(const struct world *w, const struct host *h, unsigned name, int64_t f
 		     !excuse(w, EXCUSE_LOSS_FOREIGN,
 			     (foreign_us != 0 && w->now_us - foreign_us <= for_us) ||
 				     rival_has(&w->servers[i], name)) &&
-		     !excuse(w, EXCUSE_LOSS_BIDS, others_bid(w, h, i, name));
+		     !excuse(w, EXCUSE_LOSS_BIDS, others_bid(w, h, i, name)) &&
+		     !excuse(w, EXCUSE_LOSS_LEAPT, leap_ended(h, &w->servers[i], name));
 	}
 	return n >= plan_majority(&w->plan);
 }

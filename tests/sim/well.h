@@ -40,7 +40,7 @@ int64_t well_majority_us(const struct world *world, const struct host *host);
 int64_t well_all_us(const struct world *world, const struct host *host);
 /* Whether the daemon could keep its lease of a name for so long at a majority, or at the only master during a
  * guard: no key of another program prevented it. If a call takes long, the attempts of others at a master
- * that it lacks may prevent each of its own. */
+ * that it lacks may prevent each of its own. A lease that a leap of the master's clock ended is not there. */
 bool well_keeps(const struct world *world, const struct host *host, unsigned name, int64_t for_us);
 
 /* Whether it is now neither held nor wanted. */
