@@ -3,6 +3,7 @@
 
 #include "tests/sim/answers.h"
 #include "tests/sim/change.h"
+#include "tests/sim/deaf.h"
 #include "tests/sim/limits.h"
 #include "tests/sim/mirror.h"
 #include "tests/sim/oracle.h"
@@ -171,6 +172,7 @@ conn_run(struct conn *c)
 	command.name_count = r->count;
 	command.name = slice_of(checker_name(r->name));
 	command.secret = text_or_none(r->secret);
+	deaf_before(c);
 	limits_before(w, c);
 	checker_command(w, c);
 	struct event event = {.type = EVENT_COMMAND, .conn = c->id, .command = &command};
@@ -512,7 +514,6 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 	sessions_reply(w, c, reply);
 	if (reply->type == REPLY_TEXT && c->current.verb == VERB_SESSION_GRACE)
 		conn_grace(c, c->current.ms > 0);
-
 	struct parcel *p = calloc(1, sizeof(*p));
 	assert(p != NULL);
 	p->request = c->current;
@@ -539,6 +540,8 @@ conn_push(struct host *h, conn_id id, const struct push *push)
 	if (!c->open)
 		world_fail(w, "d%u pushes to c%u, whose connection is gone", h->index, c->client->index);
 	checker_push(w, c, push);
+	if (deaf_push(c, push))
+		return;
 	struct parcel *p = calloc(1, sizeof(*p));
 	assert(p != NULL && push->id.n < sizeof(p->id));
 	p->is_push = true;
@@ -572,6 +575,7 @@ conn_close_by_host(struct host *h, conn_id id)
 	if (c->ending || !c->open)
 		return;
 	c->ending = true;
+	deaf_closes(c);
 	trace_line(&w->trace, w->now_us, "d%u > c%u closes", h->index, c->client->index);
 	schedule_add(&w->schedule, later(w, &c->to_client_us), client_closes, c, 0, NULL);
 	world_after(w, 0, host_closes, c, END_ABANDONED, NULL);

@@ -79,6 +79,7 @@ struct conn {
 	bool busy;
 	bool running; /* the core is told of the request in this step */
 	bool queued;  /* it will be answered by a push */
+	bool deaf;    /* it has gone back to RESP2, and takes no pushes */
 	struct request current;
 };
 

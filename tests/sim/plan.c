@@ -74,6 +74,8 @@ plan_text(const struct plan *plan, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, " halves");
 	if (plan->flaps && n < size)
 		n += (size_t)snprintf(out + n, size - n, " flaps");
+	if (plan->deafens && n < size)
+		n += (size_t)snprintf(out + n, size - n, " deafens");
 	if (plan->forgets && n < size)
 		n += (size_t)snprintf(out + n, size - n, " forgets");
 	if (plan->reloads && n < size)
@@ -289,6 +291,7 @@ plan_more(struct plan *plan)
 	plan->rolls = rng_percent(&rng, 8) && plan->hosts > 1 && plan->others == 0 && !plan->changes &&
 		      !plan->fault[FAULT_CLONE];
 	plan->halves = rng_percent(&rng, 12) && plan->hosts > 1 && plan->others == 0;
+	plan->deafens = rng_percent(&rng, 12);
 	if (plan->rolls) {
 		plan_without(plan, known, sizeof(known) / sizeof(known[0]));
 		plan->fault[FAULT_CRASH] = true;

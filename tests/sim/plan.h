@@ -127,6 +127,7 @@ struct plan {
 	bool rolls;        /* daemons restart with other rules about keys (roll.h) */
 	bool halves;       /* daemons restart with leases of half the length */
 	bool flaps;        /* connections break again and again (flap.h) */
+	bool deafens;      /* clients go back to RESP2 while they wait with ASYNC (deaf.h) */
 	bool storms;       /* clients count a latch down as fast as they can: see plan_storm() */
 };
 

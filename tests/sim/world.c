@@ -3,6 +3,7 @@
 
 #include "tests/sim/belief.h"
 #include "tests/sim/change.h"
+#include "tests/sim/deaf.h"
 #include "tests/sim/fault.h"
 #include "tests/sim/flap.h"
 #include "tests/sim/reload.h"
@@ -335,6 +336,7 @@ world_live(struct world *w)
 	bool alike = p->others == 0 && !p->changes && !p->rolls;
 	fault_plan(w);
 	flap_watch(w);
+	deaf_watch(w);
 	reload_watch(w);
 	change_watch(w);
 	if (alike)
