@@ -2,6 +2,7 @@
 #include "tests/sim/guard.h"
 
 #include "tests/sim/change.h"
+#include "tests/sim/private.h"
 #include "tests/sim/roll.h"
 #include "tests/sim/world.h"
 
@@ -19,7 +20,8 @@ guard_taken(struct server *s, const struct call *call)
 {
 	struct world *w = s->world;
 	int64_t since_us = s->ended_us > s->forgot_us ? s->ended_us : s->forgot_us;
-	if (call->op != CALL_ACQUIRE || since_us == 0 || w->now_us - since_us >= guard_us(w))
+	if (call->op != CALL_ACQUIRE || since_us == 0 || w->now_us - since_us >= guard_us(w) ||
+		private_guarded(s))
 		return;
 	world_fail(w,
 		"guard: m%u grants %.*s, %" PRId64 " us before a guard since it may have forgotten is over",
@@ -73,6 +75,8 @@ check_cause(struct host *h, unsigned master)
 void
 guard_note(struct host *h, const struct note *n)
 {
+	if (n->type == NOTE_MASTER_GUARDED || n->type == NOTE_MASTER_ADMITTED)
+		private_greeted(h);
 	if (n->type == NOTE_MASTER_LEAPT)
 		h->shuns_us[n->master] = h->world->now_us;
 	else if (n->type == NOTE_MASTER_GUARDED)

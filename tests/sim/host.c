@@ -9,6 +9,7 @@
 #include "tests/sim/events.h"
 #include "tests/sim/greets.h"
 #include "tests/sim/guard.h"
+#include "tests/sim/private.h"
 #include "tests/sim/roll.h"
 #include "tests/sim/ruled.h"
 #include "tests/sim/tally.h"
@@ -245,6 +246,7 @@ host_begin(struct host *h, const struct host *of)
 		h->least_lease_ms[i] = roll_least_ms(h, host_lease_ms(h, i));
 	settings.rules = h->rules;
 	settings.masters = h->masters;
+	private_begin(h, &settings);
 	settings.where = w->plan.others > 0 || w->plan.changes ? h->where : NULL;
 	settings.follow = true;
 	h->operator_conn = 0;
@@ -288,6 +290,7 @@ host_end(struct host *h)
 			h->world->hosts[i].copy_ended_us = h->world->now_us;
 	grants_forget(h->world, h);
 	h->alive = false;
+	private_end(h);
 	h->timers++;
 	core_free(h->core);
 	h->core = NULL;
@@ -512,6 +515,7 @@ host_step(struct host *h, struct event *event)
 	core_step(h->core, now, event, &h->actions);
 	core_check(h->core, now.ms);
 	drain_step(h);
+	private_step(h);
 	if (event->type == EVENT_VOTE) {
 		debt_vote(h, event->vote);
 		tally_voted(h, event->vote);

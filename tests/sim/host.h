@@ -53,7 +53,10 @@ struct host {
 	struct rule rules[WORLD_RULES];         /* as it last read them */
 	int64_t least_lease_ms[PLAN_NAMES_MAX]; /* the shortest lease by the rules of this life */
 
-	bool half;          /* it started with leases of half the length (roll.h) */
+	bool half;         /* it started with leases of half the length (roll.h) */
+	int64_t relied_us; /* private: the record says so at present, and said so when the daemon started */
+	int64_t begun_us;
+	int64_t greeted_us; /* when its master first told it a memory; INT64_MAX: not yet */
 	int64_t reload_us;  /* when it last read changed rules */
 	int64_t guarded_ms; /* the lease that its guards wait for, by its greetings and their answers
 			       (greets.h) */

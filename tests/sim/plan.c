@@ -1,6 +1,8 @@
 /* plan: see plan.h. */
 #include "tests/sim/plan.h"
 
+#include "tests/sim/private.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,6 +76,8 @@ plan_text(const struct plan *plan, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, " halves");
 	if (plan->flaps && n < size)
 		n += (size_t)snprintf(out + n, size - n, " flaps");
+	if (plan->private && n < size)
+		n += (size_t)snprintf(out + n, size - n, " private");
 	if (plan->deafens && n < size)
 		n += (size_t)snprintf(out + n, size - n, " deafens");
 	if (plan->forgets && n < size)
@@ -292,6 +296,9 @@ plan_more(struct plan *plan)
 		      !plan->fault[FAULT_CLONE];
 	plan->halves = rng_percent(&rng, 12) && plan->hosts > 1 && plan->others == 0;
 	plan->deafens = rng_percent(&rng, 12);
+	private_draw(plan, &rng);
+	if (plan->private)
+		plan_clocks(plan);
 	if (plan->rolls) {
 		plan_without(plan, known, sizeof(known) / sizeof(known[0]));
 		plan->fault[FAULT_CRASH] = true;
@@ -383,7 +390,7 @@ plan_sentinel(struct plan *plan)
 	struct rng rng = {plan->seed * UINT64_C(0x9fb21c651e98df25) + 3};
 	plan->masters = 1;
 	plan->replicas = (unsigned)pick(&rng, counts, 5);
-	plan->wild = false;
+	plan->wild = plan->private = false;
 	plan->redisson = plan->redsync = false; /* a rival waits for no guard */
 	plan_without(plan, others, sizeof(others) / sizeof(others[0]));
 	plan->fault[FAULT_CUT_OFF] = rng_percent(&rng, 80);

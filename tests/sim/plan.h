@@ -128,6 +128,7 @@ struct plan {
 	bool halves;       /* daemons restart with leases of half the length */
 	bool flaps;        /* connections break again and again (flap.h) */
 	bool deafens;      /* clients go back to RESP2 while they wait with ASYNC (deaf.h) */
+	bool private;      /* the only host has a private master (private.h) */
 	bool storms;       /* clients count a latch down as fast as they can: see plan_storm() */
 };
 
