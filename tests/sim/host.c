@@ -221,6 +221,7 @@ host_begin(struct host *h, const struct host *of)
 	struct core_settings settings = w->settings;
 	h->alive = true;
 	leaps_start(h);
+	memset(h->creeps, 0, sizeof(h->creeps));
 	h->guarded_ms = 0;
 	h->greeted_late = false;
 	memset(h->shuns_us, 0, sizeof(h->shuns_us));
@@ -418,6 +419,7 @@ perform_note(struct host *h, const struct note *n)
 #undef NOTE
 	};
 	leaps_note(h, n);
+	creep_note(h, n);
 	losses_note(h, n);
 	guard_note(h, n);
 	fair_note(h, n);

@@ -11,6 +11,7 @@
 #include "daemon/redis/call.h"
 #include "daemon/redis/replicas.h"
 #include "tests/sim/conn.h"
+#include "tests/sim/creep.h"
 #include "tests/sim/drift.h"
 #include "tests/sim/leaps.h"
 #include "tests/sim/plan.h"
@@ -76,14 +77,15 @@ struct host {
 				  server: when a call for leases of an ended one last ran; 0: none */
 	int64_t copy_ran_us[PLAN_MASTERS_MAX];
 	struct leaps leaps[CORE_SLOTS_MAX]; /* of its masters' clocks */
-	int64_t shuns_us[CORE_SLOTS_MAX];   /* when the clock leapt of a master that it has not admitted since
-					     */
-	bool greeted_late;                  /* a greeting of this life ran after it was given up */
-	unsigned masters;                   /* number of masters that it knows */
-	unsigned place[CORE_SLOTS_MAX];     /* the world's server in each slot; PLAN_MASTERS_MAX: none */
-	unsigned moves[CORE_SLOTS_MAX];     /* the server that will be in the slot */
-	bool moving[CORE_SLOTS_MAX];        /* the slot changes with the next turn */
-	conn_id operator_conn;              /* the operator's connection; 0: none yet */
+	struct creep creeps[CORE_SLOTS_MAX][CORE_LINKS_MAX];
+	int64_t shuns_us[CORE_SLOTS_MAX]; /* when the clock leapt of a master that it has not admitted since
+					   */
+	bool greeted_late;                /* a greeting of this life ran after it was given up */
+	unsigned masters;                 /* number of masters that it knows */
+	unsigned place[CORE_SLOTS_MAX];   /* the world's server in each slot; PLAN_MASTERS_MAX: none */
+	unsigned moves[CORE_SLOTS_MAX];   /* the server that will be in the slot */
+	bool moving[CORE_SLOTS_MAX];      /* the slot changes with the next turn */
+	conn_id operator_conn;            /* the operator's connection; 0: none yet */
 	const char *where[PLAN_MASTERS_MAX]; /* by name */
 	struct way ways[PLAN_MASTERS_MAX];   /* by the server's index in the world */
 	/* With sentinels: */
