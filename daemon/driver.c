@@ -285,22 +285,20 @@ driver_rely(struct driver *d)
 }
 
 /*
- * Notes what has happened meanwhile. libevent first asks the kernel for few events at once. So if clients
- * were left over, the loop is turned until fewer come: clients behind these few must not wait for several
- * turns to be noticed.
+ * Notes what has happened meanwhile. libevent first asks the kernel for few events at once. So if that many
+ * come, the loop is turned again: clients behind these few must not wait for several turns to be noticed.
  */
 static void
 driver_listen_up(struct driver *d)
 {
-	bool busy = connections_busy(d->connections);
-	bool left = connections_left(d->connections);
-	int64_t until_ns = left ? clock_ns() + DRIVER_LISTEN_NS : 0;
-	size_t before, noted = 0;
-	do {
+	loop_turn(d->loop, connections_busy(d->connections));
+	size_t before = 0, noted = connections_arrived(d->connections);
+	int64_t until_ns = noted >= LOOP_EVENTS_MIN ? clock_ns() + DRIVER_LISTEN_NS : 0;
+	while (noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns) {
+		loop_turn(d->loop, true);
 		before = noted;
-		loop_turn(d->loop, busy);
 		noted = connections_arrived(d->connections);
-	} while (left && noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns);
+	}
 }
 
 /* Rough numbers of bytes: for a lease or a wait; for a client besides its buffers; and for a lease while many

@@ -34,9 +34,9 @@ struct stats;
 
 /* How long a turn serves clients, and how long it frees ended connections, before masters, timers and other
  * clients are looked at again, however much there is to do. */
-#define DRIVER_TURN_NS   2000000
+#define DRIVER_TURN_NS   1000000
 #define DRIVER_ENDS_NS   1000000
-#define DRIVER_LISTEN_NS 1000000 /* and how long it notes which connections have events */
+#define DRIVER_LISTEN_NS 2000000 /* and how long it notes which connections have events */
 
 struct driver_limits {
 	struct connections_limits connections;

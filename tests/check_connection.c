@@ -32,6 +32,7 @@ struct probe {
 	struct connections *set;
 	struct connection *last; /* the one the latest request came from */
 	unsigned served;
+	unsigned served_before_wait;
 	unsigned finished;
 	unsigned closed;
 	uint64_t closed_user; /* whose the last one was */
@@ -60,6 +61,7 @@ on_request(void *arg, struct connection *c, const struct request *request)
 		snprintf(p->seen + n, sizeof p->seen - n, "%.*s ", (int)verb.n, verb.p);
 	}
 	if (slice_equal(verb, SLICE("WAIT"))) {
+		p->served_before_wait = p->served - 1;
 		connection_wait(c);
 		return;
 	}
@@ -417,6 +419,20 @@ START_TEST(a_crowd_that_pipelines_keeps_another_user_waiting_for_one_of_its_turn
 		ck_assert_str_eq(hear(other), "+PONG\r\n");
 		ck_assert_uint_le(probe.served - served, 2 * CONNECTION_TURN_MAX + 1);
 	}
+	close(other);
+	crowd_done(clients);
+}
+END_TEST
+
+START_TEST(a_crowd_that_arrives_first_is_served_only_once_before_another_user)
+{
+	int clients[CROWD], other = client_local_as(true, 2);
+	crowd_comes(clients);
+	crowd_pipelines(clients, "PING\r\n", CONNECTION_TURN_MAX);
+	message(other, "WAIT\r\n");
+	turn();
+	ck_assert_uint_ge(probe.served, CONNECTION_TURN_MAX * CROWD);
+	ck_assert_uint_le(probe.served_before_wait, CONNECTION_TURN_MAX);
 	close(other);
 	crowd_done(clients);
 }
@@ -1077,6 +1093,7 @@ main(void)
 		who_is_cut_before_its_turn_is_not_served,
 		a_turn_that_has_lasted_long_enough_leaves_the_rest_to_the_next_one,
 		a_crowd_that_pipelines_keeps_another_user_waiting_for_one_of_its_turns_only,
+		a_crowd_that_arrives_first_is_served_only_once_before_another_user,
 		whoever_logs_in_waits_in_another_line_from_then_on,
 		long_answers_make_a_turn_of_a_connection_shorter,
 		ends_of_one_user_do_not_wait_for_those_of_another, later_requests_wait_behind_one_that_waits,

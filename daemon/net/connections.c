@@ -258,11 +258,12 @@ connections_next(struct connections *set, enum fair_queue_line line)
 	return place ? (struct connection *)((char *)place - offsetof(struct connection, place)) : NULL;
 }
 
-/* If no connection is left over from the turn before, the arrived ones are served in order of arrival. */
+/* If all are of one user, and no connection is left over from the turn before, the arrived ones are served in
+ * order of arrival. */
 static void
 connections_take_arrived(struct connections *set)
 {
-	bool first = set->fair_queue.counts[FAIR_QUEUE_READY] == 0;
+	bool first = !fair_queue_is_shared(&set->fair_queue) && set->fair_queue.counts[FAIR_QUEUE_READY] == 0;
 	for (size_t i = 0; i < set->arrived_count; i++) {
 		struct connection *c = set->arrived[i].connection;
 		c->events |= set->arrived[i].what;
@@ -329,12 +330,6 @@ size_t
 connections_arrived(const struct connections *set)
 {
 	return set->arrived_count;
-}
-
-bool
-connections_left(const struct connections *set)
-{
-	return set->late && set->fair_queue.counts[FAIR_QUEUE_READY] > 0;
 }
 
 bool

@@ -45,8 +45,6 @@ void connections_serve(struct connections *set, int64_t until_ns);
 void connections_turn(struct connections *set, int64_t until_ns);
 /* The connections of which something has arrived since connections_serve(). */
 size_t connections_arrived(const struct connections *set);
-/* The turn was over before all connections were served. */
-bool connections_left(const struct connections *set);
 /* There is more to do: the next turn must not wait. */
 bool connections_busy(const struct connections *set);
 /* Some output is not yet written. */

@@ -10,6 +10,7 @@
 #define NET_FAIR_QUEUE_H
 
 #include <bsd/sys/queue.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,9 @@ struct fair_queue {
 void fair_queue_init(struct fair_queue *queue);
 /* All connections must have left. */
 void fair_queue_done(struct fair_queue *queue);
+
+/* Whether connections of several users have joined. */
+bool fair_queue_is_shared(const struct fair_queue *queue);
 
 /* A connection of this user joins; it is in no line yet. */
 void fair_queue_join(struct fair_queue *queue, struct fair_queue_place *place, uint64_t number);
