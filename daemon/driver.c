@@ -250,10 +250,10 @@ driver_is_done(const struct driver *d)
 /* If clients reach a successor at the socket of this daemon, this daemon must not hold locks: both may have
  * private masters. */
 static void
-driver_look_out(struct driver *d)
+driver_look_out(struct driver *d, int64_t now_ms)
 {
 	const char *why;
-	const struct listener *lost = listeners_lost(&d->listeners, clock_ms(), &why);
+	const struct listener *lost = listeners_lost(&d->listeners, now_ms, &why);
 	if (!lost || d->draining || d->failed) {
 		return;
 	}
@@ -308,19 +308,25 @@ driver_listen_up(struct driver *d)
 #define RISE_BYTES   4096
 #define RISE_MOST    ((size_t)64 << 20)
 
-/* Returns when it has to be called again at the latest. */
+/* Returns when it has to be called again at the latest. It looks once in a millisecond: a client that sends
+ * one request after the other makes 50 turns in that time. */
 static int64_t
-driver_look_at_memory(struct driver *d)
+driver_look_at_memory(struct driver *d, int64_t now_ms)
 {
 	struct core_counts counts;
+	if (now_ms == d->memory_looked_ms) {
+		int64_t soon_ms = now_ms + MEMORY_TRIM_MS;
+		return d->memory_wake_ms < soon_ms ? d->memory_wake_ms : soon_ms;
+	}
 	core_view_counts(d->core, &counts);
 	size_t many = counts.leases + counts.waiters + counts.releasing;
 	size_t rise = many * RISE_BYTES < RISE_MOST ? many * RISE_BYTES : RISE_MOST;
 	size_t load = many * LEASE_BYTES + connections_kept(d->connections) +
 		      connections_count(d->connections) * CLIENT_BYTES;
-	int64_t look_at = memory_turn(&d->memory, clock_ms(), load, rise);
+	d->memory_looked_ms = now_ms;
+	d->memory_wake_ms = memory_turn(&d->memory, now_ms, load, rise);
 	admission_set_short_of_memory(&d->admission, d->memory.full);
-	return look_at;
+	return d->memory_wake_ms;
 }
 
 static void
@@ -333,16 +339,16 @@ driver_wake_by(int64_t *wake_at, int64_t ms)
 
 /* The time of the next turn if nothing happens before. */
 static int64_t
-driver_wake_at(struct driver *d)
+driver_wake_at(struct driver *d, int64_t now_ms)
 {
 	int64_t wake_at = core_wake_at(d->core);
-	driver_wake_by(&wake_at, driver_look_at_memory(d));
+	driver_wake_by(&wake_at, driver_look_at_memory(d, now_ms));
 	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
-	driver_wake_by(&wake_at, d->draining ? INT64_MAX : service_turn(&d->service, clock_ms()));
+	driver_wake_by(&wake_at, d->draining ? INT64_MAX : service_turn(&d->service, now_ms));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
 	/* A connection that ended may have had the last hold. */
 	if (d->waits) {
-		driver_wake_by(&wake_at, core_drained(d->core) ? clock_ms() : d->waits_until_ms);
+		driver_wake_by(&wake_at, core_drained(d->core) ? now_ms : d->waits_until_ms);
 	}
 	return wake_at;
 }
@@ -351,16 +357,17 @@ void
 driver_turn(struct driver *d)
 {
 	driver_listen_up(d);
-	driver_look_out(d);
+	int64_t begun_ns = clock_ns();
+	int64_t now_ms = begun_ns / 1000000;
+	driver_look_out(d, now_ms);
 	driver_drain_turn(d);
 	admission_turn(&d->admission);
-	int64_t begun_ns = clock_ns();
 	connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
 	driver_rely(d);
 	masters_flush(d->masters); /* before the answers: the masters work while these are written */
 	connections_turn(d->connections, begun_ns + DRIVER_TURN_NS + DRIVER_ENDS_NS);
 	masters_flush(d->masters); /* calls that follow from the ends of connections */
-	loop_alarm_at(d->loop, driver_wake_at(d));
+	loop_alarm_at(d->loop, driver_wake_at(d, now_ms));
 	d->stats->turns++;
 }
 
@@ -516,6 +523,7 @@ driver_set_limits(struct driver *d, const struct driver_limits *limits)
 	processes_set_limits(d->processes, &limits->processes);
 	connections_set_limits(d->connections, &limits->connections);
 	memory_set_limit(&d->memory, limits->memory);
+	d->memory_looked_ms = 0;
 }
 
 bool

@@ -29,6 +29,8 @@ struct driver {
 	struct listeners listeners;
 	struct service service;
 	struct memory memory;
+	int64_t memory_looked_ms;
+	int64_t memory_wake_ms; /* it must be looked at again then */
 	int (*reload)(void *arg, char *text, size_t room);
 	void (*relied_on)(void *arg, int64_t until_ms);
 	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
