@@ -172,7 +172,7 @@ driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
 	const struct identity *who = connection_identity(c);
 	events_leave(d->context.events, c);
 	admission_left(&d->admission, c);
-	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.closed", log_number("client", (int64_t)who->id),
+	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.closed", log_number("connection", (int64_t)who->id),
 		log_text("why", why), log_text("end", ends[end]));
 	driver_keep_label(d, who->id, who->label);
 	driver_event(d, &(struct event){.type = EVENT_CLOSE, .conn = who->id, .end = end});

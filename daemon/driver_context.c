@@ -226,7 +226,7 @@ driver_reload(void *arg, char *text, size_t room)
 		masters_find_again(d->masters);
 	}
 	LOG_EVENT(d->log, failed ? LOG_ERROR_LEVEL : LOG_INFO_LEVEL,
-		failed ? "daemon.reload_failed" : "daemon.reloaded", log_text("what", text));
+		failed ? "daemon.reload_failed" : "daemon.reloaded", log_text("text", text));
 	service_reloaded(&d->service, failed != 0);
 	return failed;
 }

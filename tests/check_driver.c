@@ -644,7 +644,7 @@ START_TEST(a_late_turn_looks_at_its_leases_before_its_clients)
 	ck_assert_ptr_eq(strstr(rig_hear_line(fd), "-LOST expired"), rig.heard);
 	ck_assert_ptr_eq(strstr(rig_hear_line(watcher), "+lock.lost name=a "), rig.heard);
 	ck_assert_ptr_nonnull(strstr(rig.heard, "text=expired"));
-	ck_assert_ptr_eq(strstr(rig_hear_line(watcher), "+daemon.stalled ttl_ms="), rig.heard);
+	ck_assert_ptr_eq(strstr(rig_hear_line(watcher), "+daemon.stalled late_ms="), rig.heard);
 	close(fd);
 	close(watcher);
 }

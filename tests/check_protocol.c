@@ -3,6 +3,7 @@
  * and describe each as the tables do.
  */
 #include "daemon/base/stats.h"
+#include "daemon/core/action.h"
 #include "proto/answer.h"
 #include "proto/command.h"
 #include "proto/option.h"
@@ -119,6 +120,37 @@ START_TEST(the_specification_has_every_counter)
 		(void)snprintf(row, sizeof(row), "| `%s` | %s | %s |", info->name,
 			info->kind == STAT_COUNTER ? "counter" : "gauge", info->help);
 		mentions(SPECIFICATION, text, row);
+	}
+	free(text);
+}
+END_TEST
+
+START_TEST(the_specification_names_the_duration_of_every_event)
+{
+	static const struct {
+		const char *name;
+		const char *ms;
+	} events[] = {
+#define NOTE(id, name, level, ms) {name, ms},
+		NOTES(NOTE)
+#undef NOTE
+	};
+	char *text = read_file(SPECIFICATION);
+
+	for (size_t i = 0; i < NOTE_COUNT; i++) {
+		char row[64], field[32], line[1024];
+		const char *at;
+
+		snprintf(row, sizeof(row), "\n| `%s` | ", events[i].name);
+		mentions(SPECIFICATION, text, row);
+		at = strstr(text, row) + 1;
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+		if (events[i].ms[0] == '\0') {
+			ck_assert_msg(strstr(line, "_ms`") == NULL, "it has no duration: %s", line);
+			continue;
+		}
+		snprintf(field, sizeof(field), "`%s`", events[i].ms);
+		ck_assert_msg(strstr(line, field) != NULL, "says nothing of %s: %s", field, line);
 	}
 	free(text);
 }
@@ -257,6 +289,7 @@ main(void)
 		the_specification_has_the_syntax_of_every_core_verb,
 		the_specification_has_every_option_and_every_syntax_has_its_options,
 		the_specification_has_cause_and_cure_of_every_code, the_specification_has_every_counter,
+		the_specification_names_the_duration_of_every_event,
 		the_specification_has_the_bytes_of_every_verb,
 		every_row_of_bytes_is_one_request_and_its_answers, the_manual_has_every_verb_option_and_code);
 }

@@ -29,7 +29,7 @@ admin_log(struct context *context, struct connection *c, const char *event, int6
 {
 	const struct identity *who = connection_identity(c);
 	LOG_EVENT(context->log, LOG_WARNING_LEVEL, event, ADMIN_WHO(who),
-		target ? log_number("client", target) : log_text(NULL, NULL));
+		target ? log_number("connection", target) : log_text(NULL, NULL));
 }
 
 void

@@ -19,17 +19,12 @@
 static const struct {
 	const char *name;
 	enum log_level level;
+	const char *ms; /* the name of its duration; "": it has none */
 } note_rows[NOTE_COUNT] = {
-#define NOTE(id, name, level) [NOTE_##id] = {name, LOG_##level##_LEVEL},
+#define NOTE(id, name, level, ms) [NOTE_##id] = {name, LOG_##level##_LEVEL, ms},
 	NOTES(NOTE)
 #undef NOTE
 };
-
-const char *
-note_name(enum note_type type)
-{
-	return note_rows[type].name;
-}
 
 static struct log_field
 log_absent(void)
@@ -61,10 +56,10 @@ note_log(const struct note *note, const char *where, struct note_gates *gates, s
 	/* Most notes are not logged, and this is called for each hold that begins or ends. */
 	if (!log_wants(log, note_rows[note->type].level))
 		return;
-	if (note_is_of_many(note) &&
-		!log_gate(log, &gates->of[note->type], note_rows[note->type].level, note_name(note->type)))
+	if (note_is_of_many(note) && !log_gate(log, &gates->of[note->type], note_rows[note->type].level,
+					     note_rows[note->type].name))
 		return;
-	LOG_EVENT(log, note_rows[note->type].level, note_name(note->type),
+	LOG_EVENT(log, note_rows[note->type].level, note_rows[note->type].name,
 		log_text(where ? "master" : NULL, where),
 		note->name.n ? log_bytes("name", note->name.p, note->name.n) : log_absent(),
 		note->owner.n ? log_bytes("owner", note->owner.p, note->owner.n) : log_absent(),
@@ -73,7 +68,7 @@ note_log(const struct note *note, const char *where, struct note_gates *gates, s
 		note->peer ? log_peer("client", note->peer->name) : log_absent(),
 		note->peer ? log_peer("address", note->peer->address) : log_absent(),
 		note->token ? log_number("token", note->token) : log_absent(),
-		note->ms >= 0 ? log_number("ttl_ms", note->ms) : log_absent(),
+		note->ms >= 0 ? log_number(note_rows[note->type].ms, note->ms) : log_absent(),
 		log_text("text", note->text));
 }
 
@@ -101,7 +96,7 @@ note_count(const struct note *note, struct stats *stats)
 void
 note_line(const struct note *note, const char *where, int64_t at_ms, struct fields *line)
 {
-	fields_word(line, note_name(note->type));
+	fields_word(line, note_rows[note->type].name);
 	if (where) {
 		fields_text(line, "master", slice_of(where));
 	}
@@ -118,7 +113,7 @@ note_line(const struct note *note, const char *where, int64_t at_ms, struct fiel
 		fields_int(line, "token", note->token);
 	}
 	if (note->ms >= 0) {
-		fields_int(line, "ttl_ms", note->ms);
+		fields_int(line, note_rows[note->type].ms, note->ms);
 	}
 	if (note->text) {
 		fields_text(line, "text", slice_of(note->text));

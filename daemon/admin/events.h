@@ -18,8 +18,6 @@ struct connection;
 struct events;
 struct stats;
 
-/* "lock.granted" */
-const char *note_name(enum note_type type);
 /* Notes that clients can cause at will are thinned out (log_gate()), with a gate for each type. */
 struct note_gates {
 	struct log_gate of[NOTE_COUNT];
@@ -32,7 +30,7 @@ void note_count(const struct note *note, struct stats *stats);
 /* Longest line. A line with every byte of every field escaped would be longer; fields that do not fit are
  * left out. */
 #define NOTE_LINE_MAX 4096
-/* `lock.granted name=a session=7 token=5 ttl_ms=9000 at_ms=1760000000123`; at_ms: wall clock
+/* `lock.granted name=a session=7 token=5 valid_ms=9000 at_ms=1760000000123`; at_ms: wall clock
  * (PROTOCOL.md 6.5) */
 void note_line(const struct note *note, const char *where, int64_t at_ms, struct fields *line);
 

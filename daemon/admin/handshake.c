@@ -82,7 +82,7 @@ handshake_log_wrongpass(struct context *context, struct connection *c, struct sl
 	const struct identity *who = connection_identity(c);
 	if (log_gate(context->log, &context->wrongpass, LOG_WARNING_LEVEL, "client.wrongpass")) {
 		LOG_EVENT(context->log, LOG_WARNING_LEVEL, "client.wrongpass",
-			log_number("client", (int64_t)who->id), log_text("address", who->peer.address),
+			log_number("connection", (int64_t)who->id), log_text("address", who->peer.address),
 			log_bytes("user", user.p, user.n < 128 ? user.n : 128));
 	}
 }

@@ -39,42 +39,41 @@ struct push {
 	char text[REPLY_TEXT_MAX]; /* LOST: reason; FAILED: the error's text; else empty */
 };
 
-/* What happened: NOTE(id, event name in logs and EVENTS, level) */
+/* What happened: NOTE(id, event name in logs and EVENTS, level, name of the duration in ms or "") */
 #define NOTES(NOTE)                                                                                          \
-	NOTE(GRANTED, "lock.granted", DEBUG)      /* a session holds the lock */                             \
-	NOTE(RELEASED, "lock.released", DEBUG)    /* its holder ended the hold */                            \
-	NOTE(LOST, "lock.lost", WARNING)          /* the hold ended otherwise; text: reason */               \
-	NOTE(WITHHELD, "lock.withheld", INFO)     /* abandoned: not granted again for ttl_ms */              \
-	NOTE(TIMEOUT, "lock.timeout", DEBUG)      /* WAIT ended */                                           \
-	NOTE(DEADLOCK, "lock.deadlock", INFO)     /* a wait was refused; text: the cycle */                  \
-	NOTE(LEASED, "lease.acquired", DEBUG)     /* the daemon has the lease at the masters */              \
-	NOTE(UNLEASED, "lease.released", DEBUG)   /* the daemon released the lease */                        \
-	NOTE(RECLAIMED, "lease.reclaimed", INFO)  /* the lease was re-asserted at a restarted master */      \
-	NOTE(LATCH_SET, "latch.set", DEBUG)       /* a session made it; it lives for ttl_ms */               \
-	NOTE(LATCH_OPENED, "latch.opened", DEBUG) /* this daemon knows that it is open */                    \
-	NOTE(LATCH_LOST, "latch.lost", WARNING)   /* the master may have forgotten part of it */             \
-	NOTE(RENEW_FAILED, "lease.renew_failed", WARNING) /* text: why; retried while the lease is valid */  \
-	NOTE(DETACHED, "session.detached", INFO)          /* lost its last connection; kept for ttl_ms */    \
-	NOTE(RESUMED, "session.resumed", INFO)            /* has a connection again; ttl_ms were left */     \
-	NOTE(EXPIRED, "session.expired", INFO)            /* its grace ended without a connection */         \
-	NOTE(SILENT, "session.silent", WARNING)           /* no request for ttl_ms: closed */                \
-	NOTE(MASTER_AWAY, "master.away", WARNING)         /* text: why */                                    \
-	NOTE(MASTER_SILENT, "master.silent", WARNING)     /* no answer for ttl_ms; once for a stretch */     \
-	NOTE(MASTER_GUARDED, "master.guarded", WARNING)   /* forgot or may have forgotten; for ttl_ms */     \
-	NOTE(MASTER_ADMITTED, "master.admitted", INFO)    /* in full use */                                  \
-	NOTE(MASTERS_AGREED, "masters.agreed", INFO)      /* text: the set of masters */                     \
-	/* Another set is to follow, or is given up; text: the set */                                        \
-	NOTE(MASTERS_CHANGE, "masters.change_begun", INFO)                                                   \
-	NOTE(MASTERS_DROPPED, "masters.change_dropped", WARNING)                                             \
-	NOTE(MASTER_LEAPT, "master.leapt", WARNING)   /* its clock went forward by ttl_ms */                 \
-	NOTE(MASTER_FLOOR, "master.floor", WARNING)   /* its tokens go on above a guess; text: why */        \
-	NOTE(MASTER_REFUSED, "master.refused", ERROR) /* cannot be used; text: why and what to change */     \
-	NOTE(MASTER_ERROR, "master.error", WARNING)   /* text: its words; once for a stretch */              \
-	NOTE(CLONED, "daemon.cloned", ERROR)          /* a copy of this process runs: this one ends */       \
-	NOTE(STALLED, "daemon.stalled", WARNING)      /* a turn came ttl_ms late; leases were checked first */
+	NOTE(GRANTED, "lock.granted", DEBUG, "valid_ms")     /* a session holds the lock */                  \
+	NOTE(RELEASED, "lock.released", DEBUG, "")           /* its holder ended the hold */                 \
+	NOTE(LOST, "lock.lost", WARNING, "")                 /* the hold ended otherwise; text: reason */    \
+	NOTE(WITHHELD, "lock.withheld", INFO, "withheld_ms") /* abandoned: not granted again for so long */  \
+	NOTE(TIMEOUT, "lock.timeout", DEBUG, "waited_ms")    /* WAIT ended */                                \
+	NOTE(DEADLOCK, "lock.deadlock", INFO, "")            /* a wait was refused; text: the cycle */       \
+	NOTE(LEASED, "lease.acquired", DEBUG, "valid_ms")    /* the daemon has the lease at the masters */   \
+	NOTE(UNLEASED, "lease.released", DEBUG, "")          /* the daemon released the lease */             \
+	NOTE(RECLAIMED, "lease.reclaimed", INFO, "valid_ms") /* re-asserted at a restarted master */         \
+	NOTE(LATCH_SET, "latch.set", DEBUG, "ttl_ms") /* a session made it; it lives so long without use */  \
+	NOTE(LATCH_OPENED, "latch.opened", DEBUG, "") /* this daemon knows that it is open */                \
+	NOTE(LATCH_LOST, "latch.lost", WARNING, "")   /* the master may have forgotten part of it */         \
+	NOTE(RENEW_FAILED, "lease.renew_failed", WARNING, "valid_ms") /* text: why; retried while valid */   \
+	NOTE(DETACHED, "session.detached", INFO, "grace_ms") /* lost its last connection; kept so long */    \
+	NOTE(RESUMED, "session.resumed", INFO, "left_ms")    /* has a connection again; left of its grace */ \
+	NOTE(EXPIRED, "session.expired", INFO, "")           /* its grace ended without a connection */      \
+	NOTE(SILENT, "session.silent", WARNING, "silent_ms") /* no request for so long: closed */            \
+	NOTE(MASTER_AWAY, "master.away", WARNING, "")        /* text: why */                                 \
+	NOTE(MASTER_SILENT, "master.silent", WARNING, "silent_ms")  /* no answer; once for a stretch */      \
+	NOTE(MASTER_GUARDED, "master.guarded", WARNING, "guard_ms") /* forgot leases, or may have */         \
+	NOTE(MASTER_ADMITTED, "master.admitted", INFO, "")          /* in full use */                        \
+	NOTE(MASTERS_AGREED, "masters.agreed", INFO, "")            /* text: the set of masters */           \
+	NOTE(MASTERS_CHANGE, "masters.change_begun", INFO, "") /* another set is to follow; text: the set */ \
+	NOTE(MASTERS_DROPPED, "masters.change_dropped", WARNING, "") /* it is given up; text: the set */     \
+	NOTE(MASTER_LEAPT, "master.leapt", WARNING, "leap_ms")       /* its clock went forward by so much */ \
+	NOTE(MASTER_FLOOR, "master.floor", WARNING, "")   /* its tokens go on above a guess; text: why */    \
+	NOTE(MASTER_REFUSED, "master.refused", ERROR, "") /* cannot be used; text: why and what to change */ \
+	NOTE(MASTER_ERROR, "master.error", WARNING, "")   /* text: its words; once for a stretch */          \
+	NOTE(CLONED, "daemon.cloned", ERROR, "")          /* a copy of this process runs: this one ends */   \
+	NOTE(STALLED, "daemon.stalled", WARNING, "late_ms") /* a turn came so late; leases first */
 
 enum note_type {
-#define NOTE(id, name, level) NOTE_##id,
+#define NOTE(id, name, level, ms) NOTE_##id,
 	NOTES(NOTE)
 #undef NOTE
 		NOTE_COUNT
@@ -87,7 +86,7 @@ struct note {
 	struct slice name;       /* n == 0: none */
 	struct slice owner;      /* tag of a hold or wait; n == 0: none */
 	int64_t token;           /* 0: none */
-	int64_t ms;              /* a duration, -1: none */
+	int64_t ms;              /* a duration, which NOTES names; -1: none */
 	const char *text;        /* NULL: none */
 	int master;              /* -1: none */
 };

@@ -236,7 +236,7 @@ admission_accepted(void *arg, struct listener *listener, int fd, const struct pe
 	if (stranger) {
 		unauthenticated_enter(admission, who);
 	}
-	LOG_EVENT(admission->log, LOG_DEBUG_LEVEL, "client.open", log_number("client", (int64_t)who->id),
+	LOG_EVENT(admission->log, LOG_DEBUG_LEVEL, "client.open", log_number("connection", (int64_t)who->id),
 		log_text("address", peer->address), log_number("uid", peer->uid),
 		log_number("pid", peer->pid));
 	admission->opened(admission->arg, c);

@@ -6,9 +6,9 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/loop.h"
 #include "daemon/base/random.h"
 #include "daemon/base/stats.h"
-#include "daemon/base/loop.h"
 #include "daemon/redis/connect.h"
 #include "daemon/redis/stream.h"
 
@@ -192,7 +192,7 @@ link_log_password(const struct link *link)
 static void
 link_log_up(struct link *link)
 {
-	LOG_EVENT(link->log, LOG_INFO_LEVEL, "link.up", log_text("name", link->settings.client_name),
+	LOG_EVENT(link->log, LOG_INFO_LEVEL, "link.up", log_text("client_name", link->settings.client_name),
 		link_log_where(link), log_text("password", link_log_password(link)));
 }
 
@@ -208,7 +208,7 @@ link_tell_down(struct link *link, const char *why, bool was_up)
 	link->away_told = true;
 	if (!link->flaps)
 		LOG_EVENT(link->log, LOG_WARNING_LEVEL, "link.down",
-			log_text("name", link->settings.client_name), link_log_where(link),
+			log_text("client_name", link->settings.client_name), link_log_where(link),
 			log_text("why", link->why));
 	link->hooks->down(link->arg, link->why);
 }

@@ -5,8 +5,8 @@
 #include "daemon/redis/sentinel.h"
 
 #include "daemon/base/log.h"
-#include "daemon/base/stats.h"
 #include "daemon/base/loop.h"
+#include "daemon/base/stats.h"
 #include "daemon/redis/link.h"
 
 #include <assert.h>
@@ -177,7 +177,7 @@ sentinel_lose(struct sentinel *s)
 	if (strcmp(why, s->why) == 0)
 		return;
 	memcpy(s->why, why, sizeof why);
-	LOG_EVENT(s->log, LOG_WARNING_LEVEL, "sentinel.lost", log_text("name", s->name),
+	LOG_EVENT(s->log, LOG_WARNING_LEVEL, "sentinel.lost", log_text("master_name", s->name),
 		log_text("why", s->why));
 	s->hooks->lost(s->arg, s->why);
 }
@@ -199,7 +199,7 @@ sentinel_decide(struct sentinel *s)
 		return;
 	s->found = true;
 	s->believed = next;
-	LOG_EVENT(s->log, LOG_INFO_LEVEL, "sentinel.found", log_text("name", s->name),
+	LOG_EVENT(s->log, LOG_INFO_LEVEL, "sentinel.found", log_text("master_name", s->name),
 		log_text("host", s->believed.host), log_number("port", s->believed.port),
 		log_number("replicas", s->believed.replicas), log_number("epoch", s->believed.epoch));
 	s->hooks->found(s->arg, &(struct sentinel_found){.host = s->believed.host,

@@ -180,7 +180,7 @@ def test_reload(place):
     daemon.configure("nonsense: 1\npool: 99\n")
     daemon.process.signal(signal.SIGHUP)
     for error in (r"config\.wrong text=.*unknown key .*nonsense", r"config\.wrong text=.*pool: .*out of range",
-                  r"daemon\.reload_failed what=.*nonsense.*; and 1 more in the log"):
+                  r"daemon\.reload_failed text=.*nonsense.*; and 1 more in the log"):
         daemon.output.wait(error, mark)
     expect(other("LOCK", "q"), None)
     expect(client("UNLOCK", "q"), 0)

@@ -119,7 +119,7 @@ def record(daemon):
 
 
 def guard_ms(daemon):
-    return int(daemon.output.wait(r"master\.guarded .*\bttl_ms=(\d+)")[1].group(1))
+    return int(daemon.output.wait(r"master\.guarded .*\bguard_ms=(\d+)")[1].group(1))
 
 
 def test_restart_with_a_short_lock(place):

@@ -30,7 +30,7 @@ def test_label_of_a_script(place):
     script = tool.script(place, daemon, "holdfast lock --pid $$ a && echo locked; exec sleep 1000")
     script.output.wait("^locked")
     # The second client: the first one waited for the master.
-    daemon.output.wait(r"client\.closed client=2 ")
+    daemon.output.wait(r"client\.closed connection=2 ")
     lock = json.loads(tool.call(place, daemon, "show", "a", "--json")[1])
     expect(lock["holder"]["pid"], script.pid)
     expect("@" in lock["holder"]["client"], True, repr(lock["holder"]))

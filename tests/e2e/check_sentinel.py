@@ -336,7 +336,7 @@ def test_no_sentinel(place):
         sentinel.process.kill()
     daemon = group.daemon()
     client, waiter = daemon.client(), daemon.client()
-    daemon.output.wait(r"sentinel\.lost name=mymaster .*connection refused")
+    daemon.output.wait(r"sentinel\.lost master_name=mymaster .*connection refused")
     answer = client("LOCK", "a", "WAIT", 0)
     expect_code(answer, "NOMASTER")
     expect("no sentinel knows where mymaster is: 127.0.0.1:%d" % group.sentinels[0].port in answer, True, answer)

@@ -414,7 +414,7 @@ static void
 perform_note(struct host *h, const struct note *n)
 {
 	static const char *const names[] = {
-#define NOTE(id, name, level) name,
+#define NOTE(id, name, level, ms) name,
 		NOTES(NOTE)
 #undef NOTE
 	};
