@@ -4,7 +4,6 @@
  */
 #include "client/address.h"
 
-#include "proto/number.h"
 #include "proto/slice.h"
 
 #include <stdarg.h>

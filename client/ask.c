@@ -8,8 +8,7 @@
 #include "client/take.h"
 #include "client/tasks.h"
 #include "daemon/base/clock.h"
-#include "proto/fields.h"
-#include "proto/number.h"
+#include "proto/escape.h"
 
 #include <ctype.h>
 #include <poll.h>

@@ -6,7 +6,7 @@
  */
 #include "client/descendants.h"
 
-#include "proto/number.h"
+#include "proto/slice.h"
 
 #include <dirent.h>
 #include <errno.h>

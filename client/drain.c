@@ -13,7 +13,6 @@
 #include "client/take.h"
 #include "client/tasks.h"
 #include "daemon/base/clock.h"
-#include "proto/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -15,7 +15,6 @@
 #include "client/wire.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
-#include "proto/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

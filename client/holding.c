@@ -6,7 +6,6 @@
 #include "client/duration.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
-#include "proto/number.h"
 
 #include <stdio.h>
 #include <string.h>

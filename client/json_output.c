@@ -7,7 +7,6 @@
 #include "client/status.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
-#include "proto/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "client/tasks.h"
 #include "client/waiting.h"
 #include "daemon/base/clock.h"
-#include "proto/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
 #include "client/nest.h"
 
 #include "daemon/base/clock.h"
-#include "proto/number.h"
 
 #include <stdio.h>
 #include <stdlib.h>

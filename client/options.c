@@ -10,7 +10,6 @@
 
 #include "client/guess.h"
 #include "client/status.h"
-#include "proto/number.h"
 
 #include <assert.h>
 #include <errno.h>

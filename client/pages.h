@@ -10,7 +10,6 @@
 #define CLIENT_PAGES_H
 
 #include "client/wire.h"
-#include "proto/number.h"
 
 #define PAGES_WORDS_MAX 3
 

@@ -23,7 +23,6 @@
 #include "client/terminal.h"
 #include "client/wakeup.h"
 #include "daemon/base/clock.h"
-#include "proto/number.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,6 @@
 #include "client/tasks.h"
 #include "client/who.h"
 #include "daemon/base/clock.h"
-#include "proto/number.h"
 
 #include <errno.h>
 #include <inttypes.h>

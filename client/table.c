@@ -4,8 +4,6 @@
 #include "client/table.h"
 
 #include "proto/escape.h"
-#include "proto/number.h"
-#include "proto/utf8.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -13,7 +13,6 @@
 #include "client/status.h"
 #include "client/waiting.h"
 #include "daemon/base/clock.h"
-#include "proto/number.h"
 
 #include <errno.h>
 #include <fcntl.h>

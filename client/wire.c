@@ -5,7 +5,7 @@
 
 #include "client/wakeup.h"
 #include "daemon/base/clock.h"
-#include "proto/composer.h"
+#include "proto/reply.h"
 
 #include <assert.h>
 #include <errno.h>

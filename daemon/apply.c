@@ -9,7 +9,7 @@
 #include "daemon/base/notify.h"
 #include "daemon/net/connections.h"
 #include "daemon/redis/masters.h"
-#include "proto/composer.h"
+#include "proto/reply.h"
 
 #include <stdio.h>
 #include <string.h>

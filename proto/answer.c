@@ -10,8 +10,6 @@
  */
 #include "proto/answer.h"
 
-#include "proto/number.h"
-
 #include <assert.h>
 #include <stdlib.h>
 

@@ -8,7 +8,6 @@
 #define PROTO_ANSWER_H
 
 #include "proto/reply.h"
-#include "proto/slice.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,6 @@
 #include "proto/command.h"
 
 #include "proto/escape.h"
-#include "proto/option.h"
 #include "proto/request.h"
 
 #include <assert.h>

@@ -4,13 +4,15 @@
  * command_parse() looks up the verb in command.def, checks its arguments and fills the fields that the verb
  * uses. Every other field has its "absent" value. Slices point into the request's bytes and are valid as long
  * as those.
+ *
+ * The options of a verb come from option.def, and the catalog answers COMMAND and HELP from both tables.
  */
 #ifndef PROTO_COMMAND_H
 #define PROTO_COMMAND_H
 
-#include "proto/kind.h"
+#include "proto/buffer.h"
+#include "proto/name.h"
 #include "proto/reply.h"
-#include "proto/slice.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -142,5 +144,60 @@ int command_parse(const struct request *request, struct command *out, struct rep
 /* Whether the verb needs pushes, so that it is refused without HELLO 3: LOCK ASYNC and SESSION ONLOSS
  * PUSH. */
 bool command_needs_push(const struct command *command);
+
+/*
+ * For proto/ and its tests: reads the values that follow a verb into a struct command, as option.def says.
+ * command_parse() parses with these functions, and the catalog describes the table with them.
+ */
+enum field_id {
+	FIELD_NONE,
+#define FIELD(id, ...) FIELD_##id,
+#include "proto/option.def"
+#undef FIELD
+	FIELD_COUNT_OF
+};
+
+/* Reads one positional value from the first of n >= 1 arguments. Returns how many arguments it used, or -1
+ * and *error. */
+ptrdiff_t option_read(enum field_id id, const struct slice *args, size_t n, struct command *out,
+	struct reply *error) __attribute__((warn_unused_result));
+
+/* Whether the verb has any option. */
+bool option_known(enum verb verb);
+
+/* Whether the verb has an option of this name. */
+bool option_is(enum verb verb, struct slice word);
+
+/* Reads all n arguments as options of out->verb. 0, or -1 and *error. */
+int option_parse(const struct slice *args, size_t n, struct command *out, struct reply *error)
+	__attribute__((warn_unused_result));
+
+struct option_info {
+	struct slice word;
+	uint64_t verbs;    /* bit 1 << verb */
+	uint64_t required; /* the verbs that require it */
+	const char *syntax;
+	const char *summary;
+};
+
+/* The i-th option; NULL after the last one. */
+const struct option_info *option_info(size_t i);
+
+/* Compares words without regard to case. */
+bool option_word_is(struct slice word, struct slice given);
+
+/* The catalog: the answers to COMMAND and to the HELP subcommands. */
+#define CATALOG_VERSIONS 2 /* RESP2 and RESP3 */
+
+/* Answers that never change, made at the first request. Zeroed at the beginning. */
+struct catalog {
+	struct buffer made[CATALOG_VERSIONS][VERB_COUNT];
+};
+
+void catalog_done(struct catalog *catalog);
+
+/* Writes the answer to VERB_COMMAND, VERB_COMMAND_COUNT, _DOCS, _INFO, _LIST, _HELP, VERB_SESSION_HELP,
+ * VERB_CLIENT_HELP or VERB_CONFIG_HELP. version: 2 or 3. */
+void catalog_write(struct catalog *catalog, struct buffer *b, int version, const struct command *command);
 
 #endif

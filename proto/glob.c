@@ -10,9 +10,9 @@
  * element takes it, and also keeps the bit if there is a '*'. The elements that take a character are a row of
  * bits. It is the same for all characters between two that occur in the pattern: these are a class.
  */
-#include "proto/glob.h"
+#include "proto/name.h"
 
-#include "proto/utf8.h"
+#include "proto/escape.h"
 
 #include <stddef.h>
 #include <stdint.h>

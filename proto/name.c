@@ -1,11 +1,12 @@
 /*
- * name: the rules for texts that clients choose. Called by the command parser for every name, so that no code
- * after the parser has to check again.
+ * name: the rules for texts that clients choose, and the words of the kinds. Called by the command parser for
+ * every name, so that no code after the parser has to check again.
  */
 #include "proto/name.h"
 
-#include "proto/utf8.h"
+#include "proto/escape.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -87,4 +88,17 @@ name_check_label(struct slice label, size_t max)
 			return "it contains a space, a newline or a special character";
 	}
 	return NULL;
+}
+
+const char *
+kind_word(enum kind kind)
+{
+	static const char *const words[] = {
+#define KIND(id, word) word,
+		KINDS(KIND)
+#undef KIND
+	};
+
+	assert((unsigned)kind < KIND_COUNT);
+	return words[kind];
 }

@@ -9,7 +9,6 @@
 #define PROTO_REQUEST_H
 
 #include "proto/reply.h"
-#include "proto/slice.h"
 
 #include <stdbool.h>
 #include <stddef.h>

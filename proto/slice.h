@@ -1,5 +1,6 @@
 /*
- * slice: a pointer to bytes of another owner, with their number.
+ * slice: a pointer to bytes of another owner, with their number; and numbers in the one form that the wire
+ * allows.
  *
  * Not NUL-terminated; valid as long as its owner says. An absent value has n == 0.
  */
@@ -8,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct slice {
@@ -39,5 +41,19 @@ slice_text(char *to, size_t room, struct slice from)
 		memcpy(to, from.p, n);
 	to[n] = '\0';
 }
+
+/* Room for any int64_t in decimal, with its sign and the closing NUL. */
+#define NUMBER_TEXT_MAX 21
+
+/* True if all of text is a decimal number in min..max: an optional '-', digits, no leading zero, no '+', no
+ * blanks. *out is set only then. */
+bool number_parse(struct slice text, int64_t min, int64_t max, int64_t *out)
+	__attribute__((warn_unused_result));
+
+/* Writes n in decimal without NUL, returns the length. out has room for NUMBER_TEXT_MAX bytes. */
+size_t number_print(char *out, int64_t n);
+
+/* The value of a hexadecimal digit of either case; -1: not a digit. */
+int number_hex(char c);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * check_composer: the exact bytes of answers and pushes (PROTOCOL.md 9).
  */
-#include "proto/composer.h"
+#include "proto/reply.h"
 
 #include "tests/support/suite.h"
 

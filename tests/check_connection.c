@@ -5,7 +5,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/net/connections.h"
 #include "daemon/net/passing.h"
-#include "proto/composer.h"
+#include "proto/reply.h"
 #include "tests/support/suite.h"
 
 #include <arpa/inet.h>

@@ -2,7 +2,6 @@
  * check_escape: bytes of strangers in one safe line, and back.
  */
 #include "proto/escape.h"
-#include "proto/fields.h"
 
 #include "tests/support/suite.h"
 

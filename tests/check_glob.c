@@ -1,7 +1,7 @@
 /*
  * check_glob: patterns, compared with a slow matcher that is plainly right, and against the clock.
  */
-#include "proto/glob.h"
+#include "proto/name.h"
 
 #include "tests/support/suite.h"
 

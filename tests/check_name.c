@@ -1,8 +1,8 @@
 /*
  * check_name: what may be a name, a tag, a text and a label (PROTOCOL.md 2), and what UTF-8 is.
  */
+#include "proto/escape.h"
 #include "proto/name.h"
-#include "proto/utf8.h"
 
 #include "tests/support/suite.h"
 

@@ -1,7 +1,7 @@
 /*
  * check_number: decimal numbers, to the last one, and nothing that only looks like one.
  */
-#include "proto/number.h"
+#include "proto/slice.h"
 
 #include "tests/support/suite.h"
 

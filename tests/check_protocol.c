@@ -6,7 +6,6 @@
 #include "daemon/core/action.h"
 #include "proto/answer.h"
 #include "proto/command.h"
-#include "proto/option.h"
 #include "proto/request.h"
 
 #include "tests/support/suite.h"

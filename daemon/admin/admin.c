@@ -10,7 +10,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/net/access.h"
-#include "proto/composer.h"
+#include "proto/reply.h"
 
 #include <assert.h>
 #include <inttypes.h>

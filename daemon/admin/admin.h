@@ -14,7 +14,6 @@
 #include "daemon/base/log.h"
 #include "daemon/net/connections.h"
 #include "daemon/net/guesses.h"
-#include "proto/catalog.h"
 #include "proto/command.h"
 #include "proto/request.h"
 

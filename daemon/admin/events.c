@@ -7,8 +7,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
-#include "proto/composer.h"
-#include "proto/glob.h"
+#include "proto/name.h"
+#include "proto/reply.h"
 
 #include <bsd/sys/queue.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/core/action.h"
-#include "proto/fields.h"
+#include "proto/escape.h"
 
 #include <stddef.h>
 

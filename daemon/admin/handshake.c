@@ -9,8 +9,8 @@
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
 #include "daemon/net/admission.h"
-#include "proto/catalog.h"
-#include "proto/composer.h"
+#include "proto/command.h"
+#include "proto/reply.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

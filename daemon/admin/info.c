@@ -10,7 +10,7 @@
 #include "daemon/core/view.h"
 #include "daemon/net/admission.h"
 #include "daemon/redis/masters.h"
-#include "proto/composer.h"
+#include "proto/reply.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

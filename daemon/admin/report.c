@@ -15,10 +15,9 @@
 #include "daemon/net/access.h"
 #include "daemon/net/process.h"
 #include "daemon/redis/masters.h"
-#include "proto/composer.h"
-#include "proto/fields.h"
-#include "proto/glob.h"
-#include "proto/number.h"
+#include "proto/escape.h"
+#include "proto/name.h"
+#include "proto/reply.h"
 
 #include <stdlib.h>
 

@@ -15,7 +15,7 @@
 #ifndef CORE_CALL_H
 #define CORE_CALL_H
 
-#include "proto/kind.h"
+#include "proto/name.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>

@@ -20,7 +20,7 @@
 #include "daemon/core/call.h"
 #include "daemon/core/map.h"
 #include "daemon/core/timers.h"
-#include "proto/kind.h"
+#include "proto/name.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 
 #include "daemon/core/core_inner.h"
 #include "daemon/core/timers.h"
-#include "proto/glob.h"
+#include "proto/name.h"
 
 #include <assert.h>
 #include <stdlib.h>

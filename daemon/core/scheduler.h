@@ -9,7 +9,7 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/timers.h"
-#include "proto/kind.h"
+#include "proto/command.h"
 #include "proto/slice.h"
 
 #include <bsd/sys/queue.h>

@@ -11,7 +11,6 @@
 #include "daemon/core/mlock.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/user.h"
-#include "proto/number.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "daemon/base/stats.h"
 #include "daemon/net/passing.h"
-#include "proto/composer.h"
+#include "proto/reply.h"
 
 #include <assert.h>
 #include <errno.h>

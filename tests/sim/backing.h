@@ -8,7 +8,7 @@
 #ifndef SIM_BACKING_H
 #define SIM_BACKING_H
 
-#include "proto/kind.h"
+#include "proto/name.h"
 
 #include <stdbool.h>
 #include <stdint.h>

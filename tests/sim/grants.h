@@ -7,7 +7,7 @@
 #ifndef SIM_GRANTS_H
 #define SIM_GRANTS_H
 
-#include "proto/kind.h"
+#include "proto/name.h"
 #include "tests/sim/conn.h"
 #include "tests/sim/held.h"
 

@@ -10,7 +10,7 @@
 #ifndef SIM_PROGRESS_H
 #define SIM_PROGRESS_H
 
-#include "proto/kind.h"
+#include "proto/name.h"
 #include "tests/sim/plan.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
- * number: parses and prints int64_t in decimal, for each length, count or value on the wire.
+ * slice: parses and prints int64_t in decimal, for each length, count or value on the wire.
  */
-#include "proto/number.h"
+#include "proto/slice.h"
 
 #include <string.h>
 
