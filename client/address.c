@@ -2,7 +2,7 @@
  * address: parses $HOLDFAST_URL. It makes no look-ups and no connections; it only checks whether a default
  * socket exists.
  */
-#include "client/address.h"
+#include "client/wire.h"
 
 #include "proto/slice.h"
 

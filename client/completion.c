@@ -1,9 +1,9 @@
 /*
  * completion: writes completion scripts. The files in packaging/completions are this output.
  */
-#include "client/completion.h"
-
 #include "client/options.h"
+
+#include "client/message.h"
 
 #include <string.h>
 
@@ -491,4 +491,15 @@ completion_print(FILE *out, const char *shell)
 		}
 	}
 	return false;
+}
+
+int
+task_completion(const struct options *o, const struct address *a)
+{
+	(void)a;
+	if (!completion_print(stdout, o->name)) {
+		message("holdfast completion %s: bash, zsh or fish is allowed", o->name);
+		return STATUS_USAGE;
+	}
+	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
 }

@@ -1,9 +1,12 @@
 /*
- * deadline: the arithmetic of a hold's validity, from the holder's point of view.
+ * deadline: the arithmetic of a hold's validity from the holder's point of view, that of --max-run and
+ * --min-hold, and timerfd(2) with absolute milliseconds.
  */
 #include "client/deadline.h"
 
 #include <assert.h>
+#include <sys/timerfd.h>
+#include <time.h>
 
 /* Never ask more often, even if the validity is short. */
 #define ASK_MS_MIN 5
@@ -88,4 +91,58 @@ deadline_next(const struct deadline *d, int64_t now_ms)
 		next = d->stop_ms;
 	}
 	return d->ask_ms < next ? d->ask_ms : next;
+}
+
+void
+limits_start(struct limits *l, int64_t now_ms, int64_t max_run_ms, int64_t kill_after_ms, int64_t min_hold_ms)
+{
+	assert(max_run_ms >= 0 && kill_after_ms >= 0 && min_hold_ms >= 0);
+	*l = (struct limits){.stop_ms = max_run_ms > 0 ? now_ms + max_run_ms : INT64_MAX,
+		.kill_ms = INT64_MAX,
+		.kill_after_ms = kill_after_ms,
+		.keep_ms = now_ms + min_hold_ms};
+}
+
+enum limits_step
+limits_step(struct limits *l, int64_t now_ms)
+{
+	if (now_ms >= l->stop_ms) {
+		l->stop_ms = INT64_MAX;
+		l->kill_ms = now_ms + l->kill_after_ms;
+		return LIMITS_STOP;
+	}
+	if (now_ms >= l->kill_ms) {
+		l->kill_ms = INT64_MAX;
+		return LIMITS_KILL;
+	}
+	return LIMITS_WAIT;
+}
+
+int64_t
+limits_next(const struct limits *l)
+{
+	return l->stop_ms < l->kill_ms ? l->stop_ms : l->kill_ms;
+}
+
+int
+wakeup_open(void)
+{
+	return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+void
+wakeup_set(int fd, int64_t at_ms)
+{
+	struct itimerspec when = {{0, 0}, {0, 0}};
+	int set;
+
+	if (at_ms != INT64_MAX) {
+		/* Zero would disarm it. */
+		at_ms = at_ms > 0 ? at_ms : 1;
+		when.it_value.tv_sec = (time_t)(at_ms / 1000);
+		when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000;
+	}
+	set = timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL);
+	assert(set == 0);
+	(void)set;
 }

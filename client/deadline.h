@@ -1,6 +1,9 @@
 /*
- * deadline: how long a holder may rely on its lock, and what is due at which time. Pure: the caller passes
- * the time, CLOCK_BOOTTIME in ms.
+ * deadline: what is due at which time: how long a holder may rely on its lock, how long a command may run
+ * (--max-run) and keeps its lock (--min-hold), and a timer for poll(2).
+ *
+ * All times are CLOCK_BOOTTIME in ms, which also counts the time that the host was suspended. deadline_ and
+ * limits_ functions are pure: the caller passes the time.
  *
  *     told             ask              ask again          stop            expire
  *      |----------------|----------------|------------------|----------------|
@@ -15,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How long a holder may rely on its lock. */
 struct deadline {
 	int64_t grace_ms;  /* from stop to expire */
 	int64_t expire_ms; /* the hold is valid until then */
@@ -62,5 +66,36 @@ bool deadline_doubts(const struct deadline *d, int64_t now_ms);
 
 /* When deadline_step() has to be called again. */
 int64_t deadline_next(const struct deadline *d, int64_t now_ms);
+
+/* How long a command may run, and how long its lock is kept at least. */
+struct limits {
+	int64_t stop_ms; /* ask the command to end; INT64_MAX: never, or done */
+	int64_t kill_ms; /* then KILL it; INT64_MAX: not yet, or done */
+	int64_t kill_after_ms;
+	int64_t keep_ms; /* do not release the lock before */
+};
+
+enum limits_step {
+	LIMITS_WAIT, /* nothing to do before limits_next() */
+	LIMITS_STOP, /* --max-run is over: ask the command to end */
+	LIMITS_KILL  /* the command was asked to end, and still runs */
+};
+
+/* now_ms: when the lock was granted. max_run_ms, min_hold_ms: 0: no limit. */
+void limits_start(
+	struct limits *l, int64_t now_ms, int64_t max_run_ms, int64_t kill_after_ms, int64_t min_hold_ms);
+
+/* Returns each step once. */
+enum limits_step limits_step(struct limits *l, int64_t now_ms);
+
+/* When limits_step() has to be called again. */
+int64_t limits_next(const struct limits *l);
+
+/* A timer for poll(2): a descriptor, close-on-exec; -1 and errno. */
+int wakeup_open(void) __attribute__((warn_unused_result));
+
+/* The descriptor becomes readable at at_ms (CLOCK_BOOTTIME; the past: at once), and remains so until the next
+ * call. INT64_MAX: never. */
+void wakeup_set(int fd, int64_t at_ms);
 
 #endif

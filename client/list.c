@@ -1,19 +1,81 @@
 /*
- * list: keeps only the printed part of each row, so that a hundred thousand rows need a few tens of
- * megabytes.
+ * list: requests each page with the cursor from the previous page. It keeps only the printed part of each
+ * row, so that a hundred thousand rows need a few tens of megabytes.
  */
 #include "client/list.h"
 
-#include "client/json_output.h"
 #include "client/message.h"
-#include "client/status.h"
-#include "client/table.h"
+#include "client/output.h"
 #include "proto/escape.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void
+pages_begin(struct pages *pages, struct wire *w, size_t n, const char *const *words)
+{
+	assert(n <= PAGES_WORDS_MAX);
+	*pages = (struct pages){.w = w, .n = n, .cursor = "0"};
+	memcpy(pages->words, words, n * sizeof(*words));
+}
+
+static const struct answer *
+pages_ask(struct pages *pages)
+{
+	size_t n = pages->n;
+
+	pages->words[n++] = "CURSOR";
+	pages->words[n++] = pages->cursor;
+	wire_ask_words(pages->w, n, pages->words);
+	if (pages->until_ms == 0) {
+		return wire_answer(pages->w);
+	}
+	(void)wire_flush(pages->w);
+	return wire_wait(pages->w, pages->until_ms);
+}
+
+/* The page in an answer, and the cursor of the next page. NULL: not a page. */
+static const struct answer *
+page_of(const struct answer *answer, struct slice *cursor)
+{
+	if (answer == NULL) {
+		return NULL;
+	}
+	if (answer->type == ANSWER_MAP) {
+		*cursor = answer_get_text(answer, "cursor");
+		return answer;
+	}
+	if (answer->type != ANSWER_ARRAY || answer->count != 2 || answer->items[0].type != ANSWER_TEXT ||
+		answer->items[1].type != ANSWER_ARRAY) {
+		return NULL;
+	}
+	*cursor = answer->items[0].text;
+	return &answer->items[1];
+}
+
+const struct answer *
+pages_next(struct pages *pages)
+{
+	const struct answer *page;
+	struct slice cursor;
+
+	if (pages->whole) {
+		return NULL;
+	}
+	pages->answer = pages_ask(pages);
+	page = page_of(pages->answer, &cursor);
+	if (page == NULL || cursor.n == 0 || cursor.n >= sizeof(pages->cursor)) {
+		return NULL;
+	}
+	memcpy(pages->cursor, cursor.p, cursor.n);
+	pages->cursor[cursor.n] = '\0';
+	pages->begun = true;
+	pages->whole = slice_equal(cursor, SLICE("0"));
+	return page;
+}
 
 /* Takes ownership of texts; NULL: out of memory. */
 static void
@@ -173,48 +235,23 @@ list_print_names(struct list *list)
 int
 list_print_table(struct list *list, const char *const *heads, unsigned flexible)
 {
-	struct table g;
+	struct table t;
 	bool printed;
 
-	table_init(&g, heads);
-	g.ordered = true;
-	g.flexible = flexible;
+	table_init(&t, heads);
+	t.ordered = true;
+	t.flexible = flexible;
 	list_sort(list);
 	for (size_t i = 0; i < list->count; i++) {
 		const char *text = list->rows[i].texts;
 
-		for (size_t c = 0; c < g.columns; c++, text = text_behind(text)) {
-			table_text(&g, slice_of(text));
+		for (size_t c = 0; c < t.columns; c++, text = text_behind(text)) {
+			table_text(&t, slice_of(text));
 		}
 	}
-	printed = table_print(&g);
-	table_done(&g);
+	printed = table_print(&t);
+	table_done(&t);
 	return list_end(list, printed);
-}
-
-/* The number after "key:" at the beginning of a line; -1: none. */
-static int64_t
-info_number(struct slice info, const char *key)
-{
-	size_t n = strlen(key);
-
-	while (info.n > n) {
-		const char *end = memchr(info.p, '\n', info.n);
-		size_t line = end == NULL ? info.n : (size_t)(end - info.p) + 1;
-
-		if (line > n + 1 && memcmp(info.p, key, n) == 0 && info.p[n] == ':') {
-			struct slice text = {info.p + n + 1, line - n - 1};
-			int64_t number;
-
-			while (text.n > 0 && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r')) {
-				text.n--;
-			}
-			return number_parse(text, 0, INT64_MAX / 4, &number) ? number : -1;
-		}
-		info.p += line;
-		info.n -= line;
-	}
-	return -1;
 }
 
 int64_t
@@ -226,9 +263,9 @@ list_expect(struct wire *w, const char *const *keys)
 	wire_ask(w, "INFO", "locks");
 	info = wire_answer(w);
 	for (size_t i = 0; info != NULL && info->type == ANSWER_TEXT && keys[i] != NULL; i++) {
-		int64_t number = info_number(info->text, keys[i]);
+		int64_t number;
 
-		if (number < 0) {
+		if (!number_parse(answer_info(info->text, keys[i]), 0, INT64_MAX / 4, &number)) {
 			return -1;
 		}
 		sum += number;
@@ -237,7 +274,7 @@ list_expect(struct wire *w, const char *const *keys)
 }
 
 int
-list_say_error(const struct pages *pages, size_t told, int64_t missing)
+list_report_error(const struct pages *pages, size_t told, int64_t missing)
 {
 	struct slice why = pages_why(pages);
 	char text[64] = "nobody knows how many are missing";
@@ -245,6 +282,6 @@ list_say_error(const struct pages *pages, size_t told, int64_t missing)
 	if (missing >= 0) {
 		(void)snprintf(text, sizeof(text), "at most %" PRId64 " are missing", missing);
 	}
-	message("the list ends early, after %zu: %s; %.*s", told, text, (int)why.n, why.n > 0 ? why.p : "");
+	message("the list ends early, after %zu: %s; %.*s", told, text, SLICE_ARG(why));
 	return STATUS_NO;
 }

@@ -1,16 +1,42 @@
 /*
- * list: collects the rows of a list that comes in pages, and prints them in order: as a table, as names, or
- * as JSON. If the list could not be read to its end, the output says so.
+ * list: reads a list from the daemon, page after page (PROTOCOL.md 6.2), and collects its rows, to print them
+ * in order: as a table, as names, or as JSON. If the list could not be read to its end, the output says so.
  */
 #ifndef CLIENT_LIST_H
 #define CLIENT_LIST_H
 
-#include "client/pages.h"
+#include "client/wire.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define PAGES_WORDS_MAX 3
+
+/*
+ *     pages_begin(&pages, &wire, 1, (const char *const[]){"LOCKS"});
+ *     while ((page = pages_next(&pages)) != NULL)
+ *         ...
+ *     pages.whole: that was all of it
+ */
+struct pages {
+	struct wire *w;
+	const char *words[PAGES_WORDS_MAX + 2]; /* the request, and CURSOR */
+	size_t n;
+	char cursor[NUMBER_TEXT_MAX]; /* of the next page */
+	int64_t until_ms;             /* CLOCK_BOOTTIME, for all of it; 0: as long as the daemon answers */
+	bool begun;                   /* at least one page has arrived */
+	bool whole;                   /* the last page has arrived */
+	const struct answer *answer;  /* to the last request; NULL: none, and w->why says why */
+};
+
+/* words: the request, kept by reference. The connection has greeted. Sends nothing yet. */
+void pages_begin(struct pages *pages, struct wire *w, size_t n, const char *const *words);
+
+/* The elements of the next page of LOCKS or SESSIONS, or the whole map of INSPECT; valid until the next call.
+ * NULL: the list is over, or the request failed. */
+const struct answer *pages_next(struct pages *pages);
 
 /* NUL-terminated texts: the name, then the other cells of the row, or its JSON. */
 struct list_row {
@@ -47,6 +73,6 @@ int64_t list_expect(struct wire *w, const char *const *keys);
 /* Adds to an object why the pages ended early, and how many rows are missing. False: out of memory. */
 bool list_add_error(json_t *object, const struct pages *pages, int64_t missing);
 /* The same for people, on stderr. The exit code. */
-int list_say_error(const struct pages *pages, size_t told, int64_t missing);
+int list_report_error(const struct pages *pages, size_t told, int64_t missing);
 
 #endif

@@ -2,30 +2,14 @@
  * holdfast: the bundled client of holdfastd. Parses the command line, chooses the daemon's address, and calls
  * the verb.
  */
-#include "client/address.h"
-#include "client/completion.h"
-#include "client/help.h"
 #include "client/message.h"
 #include "client/options.h"
-#include "client/status.h"
-#include "client/tasks.h"
 #include "client/wire.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static int
-task_completion(const struct options *o, const struct address *a)
-{
-	(void)a;
-	if (!completion_print(stdout, o->name)) {
-		message("holdfast completion %s: bash, zsh or fish is allowed", o->name);
-		return STATUS_USAGE;
-	}
-	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
-}
 
 /* If a standard stream is closed, opens /dev/null, so that no later descriptor takes its place. */
 static void
@@ -58,25 +42,9 @@ static int
 perform(const struct options *o)
 {
 	static int (*const tasks[TASK_COUNT])(const struct options *o, const struct address *a) = {
-		[TASK_RUN] = task_run,
-		[TASK_LOCK] = task_lock,
-		[TASK_UNLOCK] = task_unlock,
-		[TASK_HOLD] = task_hold,
-		[TASK_CHECK] = task_check,
-		[TASK_LATCH] = task_latch,
-		[TASK_AWAIT] = task_await,
-		[TASK_LS] = task_ls,
-		[TASK_SHOW] = task_show,
-		[TASK_SESSIONS] = task_sessions,
-		[TASK_WATCH] = task_watch,
-		[TASK_PING] = task_ping,
-		[TASK_HEALTH] = task_health,
-		[TASK_INFO] = task_info,
-		[TASK_BREAK] = task_break,
-		[TASK_DRAIN] = task_drain,
-		[TASK_MASTERS] = task_masters,
-		[TASK_BENCH] = task_bench,
-		[TASK_COMPLETION] = task_completion,
+#define TASK(id, word, arguments, summary) [TASK_##id] = task_##word,
+#include "client/options.def"
+#undef TASK
 	};
 	struct address address;
 	char why[ADDRESS_TEXT_MAX];

@@ -1,5 +1,5 @@
 /*
- * options: reads argv by the tables task.def and option.def.
+ * options: reads argv by the tables of options.def.
  *
  *     holdfast [option]... VERB [option | positional]... [-- command...]
  *
@@ -8,11 +8,9 @@
  */
 #include "client/options.h"
 
-#include "client/guess.h"
-#include "client/status.h"
+#include "client/message.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +39,7 @@ options_list(void)
 	static const struct option_entry list[] = {
 #define OPTION(field, kind, letter, word, argument, least, most, tasks, help)                                \
 	{OPTION_##kind, letter, word, argument, least, most, tasks, help, offsetof(struct options, field)},
-#include "client/option.def"
+#include "client/options.def"
 #undef OPTION
 		{OPTION_FLAG, 0, NULL, NULL, 0, 0, 0, NULL, 0}};
 
@@ -52,8 +50,8 @@ const struct task_entry *
 options_task(enum task task)
 {
 	static const struct task_entry list[TASK_COUNT] = {
-#define TASK(id, word, arguments, summary) {word, arguments, summary},
-#include "client/task.def"
+#define TASK(id, word, arguments, summary) {#word, arguments, summary},
+#include "client/options.def"
 #undef TASK
 	};
 

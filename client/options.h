@@ -1,24 +1,28 @@
 /*
- * options: the parsed command line.
+ * options: the command line: its verbs, options and exit codes are the tables of options.def.
  *
- * options_parse() reads argv by the tables task.def and option.def. Strings point into argv. It uses no
- * environment, no files and no output.
+ * options_parse() reads argv by these tables. Strings point into argv. It uses no environment, no files and
+ * no output. --help, the completion scripts and the guess for a misspelled word are made from the same
+ * tables.
  */
 #ifndef CLIENT_OPTIONS_H
 #define CLIENT_OPTIONS_H
 
+#include "proto/slice.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum task {
 #define TASK(id, word, arguments, summary) TASK_##id,
-#include "client/task.def"
+#include "client/options.def"
 #undef TASK
 	TASK_COUNT
 };
 
-/* Sets of tasks, for option.def. */
+/* Sets of tasks, for options.def. */
 #define ON(task)   (1u << (TASK_##task))
 #define TAKERS     (ON(RUN) | ON(LOCK) | ON(HOLD))
 #define EVERYWHERE ((1u << TASK_COUNT) - 1)
@@ -91,7 +95,7 @@ struct options {
 
 enum option_kind { OPTION_FLAG, OPTION_SECONDS, OPTION_NUMBER, OPTION_TEXT, OPTION_LOSS, OPTION_ALSO };
 
-/* A row of option.def. */
+/* A row of OPTION. */
 struct option_entry {
 	enum option_kind kind;
 	char letter; /* 0: none */
@@ -103,7 +107,7 @@ struct option_entry {
 	size_t offset; /* of the field in struct options */
 };
 
-/* A row of task.def. */
+/* A row of TASK. */
 struct task_entry {
 	const char *word;
 	const char *arguments;
@@ -121,8 +125,34 @@ const struct task_entry *options_task(enum task task);
 bool options_parse(struct options *o, int argc, char **argv, char *why) __attribute__((warn_unused_result));
 
 /* "1.5", "500ms", "10s", "5m", "2h", "1.5d" to ms; a bare number is seconds. False if text has none of these
- * forms.
- */
+ * forms. */
 bool options_seconds(const char *text, int64_t *ms) __attribute__((warn_unused_result));
+
+/* The verbs. Each returns an exit code. */
+struct address;
+#define TASK(id, word, arguments, summary) int task_##word(const struct options *o, const struct address *a);
+#include "client/options.def"
+#undef TASK
+
+/* Finds the known word that is nearest to a misspelled one. */
+struct guess {
+	struct slice text;
+	const char *best;  /* nearest word; NULL: none is near enough */
+	size_t distance;   /* of best */
+	const char *meant; /* our word for what other programs call by this text; NULL: none */
+};
+
+struct guess guess_begin(struct slice text);
+
+/* Words of more than GUESS_BYTES_MAX bytes are never chosen. Of equally near words the first is chosen. */
+void guess_try(struct guess *g, const char *word);
+
+#define GUESS_BYTES_MAX 32
+
+/* Prints the help of one task; TASK_COUNT: of holdfast itself. */
+void help_print(FILE *out, enum task task);
+
+/* Prints the completion script for a shell. False if the shell is none of the three. */
+bool completion_print(FILE *out, const char *shell) __attribute__((warn_unused_result));
 
 #endif

@@ -8,27 +8,19 @@
  * The lock comes first, then the supervisor, then SESSION BIND. The command starts only when that is
  * acknowledged. From then on one loop handles the daemon, the supervisor, signals and the clock.
  */
-#include "client/descendants.h"
-#include "client/duration.h"
-#include "client/holding.h"
-#include "client/job.h"
-#include "client/limits.h"
+#include "client/run.h"
+#include "client/deadline.h"
+#include "client/lock.h"
 #include "client/message.h"
-#include "client/nest.h"
-#include "client/record.h"
-#include "client/status.h"
-#include "client/supervisor.h"
-#include "client/take.h"
-#include "client/tasks.h"
-#include "client/terminal.h"
-#include "client/wakeup.h"
+#include "client/options.h"
+#include "client/output.h"
+#include "client/process.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -287,7 +279,7 @@ look_at_lock(struct run *r)
 static void
 look_at_limits(struct run *r)
 {
-	char span[DURATION_TEXT_MAX];
+	char duration[DURATION_TEXT_MAX];
 
 	if (r->gone) {
 		return;
@@ -300,7 +292,7 @@ look_at_limits(struct run *r)
 		if (r->status < 0) {
 			r->status = STATUS_TIMED_OUT;
 		}
-		message("the command has run for %s: stopping it", duration_text(span, r->o->max_run_ms));
+		message("the command has run for %s: stopping it", duration_text(duration, r->o->max_run_ms));
 		job_signal(&r->job, SIGTERM);
 		break;
 	case LIMITS_KILL:

@@ -1,20 +1,202 @@
 /*
- * show: prints a name with all its holders and waiters, which come in pages.
+ * show: the verbs ls, sessions and show. Holders and waiters of a name come in pages.
  */
-#include "client/duration.h"
-#include "client/json_output.h"
 #include "client/list.h"
-#include "client/pages.h"
-#include "client/status.h"
-#include "client/take.h"
-#include "client/tasks.h"
-#include "client/who.h"
+#include "client/lock.h"
+#include "client/message.h"
+#include "client/options.h"
+#include "client/output.h"
+#include "client/process.h"
 #include "proto/command.h"
 #include "proto/escape.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+/* What the rows of a list are made from. */
+struct listing {
+	const struct options *o;
+	bool local; /* the daemon is on this host */
+	bool names; /* print names instead of a table */
+	void (*add)(struct listing *listing, struct list *list, const struct answer *element);
+	const char *const *heads;
+	unsigned flexible;
+	const char *const *counts; /* fields of INFO whose sum bounds the length of the list; NULL: unknown */
+	/* Cache of the last process that was looked up, because one process may hold thousands of locks. */
+	int64_t pid;
+	char client[LABEL_BYTES_MAX + 1];
+	char name[PEER_TEXT_MAX];
+};
+
+static struct slice
+list_name(struct listing *listing, const struct answer *element)
+{
+	struct slice client = answer_get_text(element, "client");
+	int64_t pid = answer_get_int(element, "pid", 0);
+
+	if (pid == 0 || pid != listing->pid || !slice_equal(client, slice_of(listing->client))) {
+		(void)peer_name(listing->name, element, listing->local);
+		(void)snprintf(listing->client, sizeof(listing->client), "%.*s", SLICE_ARG(client));
+		listing->pid = pid;
+	}
+	return slice_of(listing->name);
+}
+
+static int
+list_print(const struct listing *listing, struct list *list, const struct pages *pages, int64_t most)
+{
+	size_t told = list->count;
+	int64_t missing = most < 0 ? -1 : most > (int64_t)told ? most - (int64_t)told : 0;
+	int status = listing->o->json ? list_print_json(list, pages, missing)
+		     : listing->names ? list_print_names(list)
+				      : list_print_table(list, listing->heads, listing->flexible);
+
+	return status == STATUS_DONE && !pages->whole ? list_report_error(pages, told, missing) : status;
+}
+
+/* words: the n words of the request */
+static int
+listing_run(struct listing *listing, const struct address *a, size_t n, const char *const *words)
+{
+	struct wire wire = {.fd = -1};
+	struct list list = {.rows = NULL};
+	struct pages pages;
+	const struct answer *page;
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE) {
+		int64_t most = listing->counts == NULL ? -1 : list_expect(&wire, listing->counts);
+
+		pages_begin(&pages, &wire, n, words);
+		while ((page = pages_next(&pages)) != NULL) {
+			for (size_t i = 0; i < page->count; i++) {
+				listing->add(listing, &list, &page->items[i]);
+			}
+		}
+		status = pages.begun ? list_print(listing, &list, &pages, most)
+				     : take_refusal(&wire, pages.answer, "cannot look");
+	}
+	wire_close(&wire);
+	return status;
+}
+
+static struct slice
+number_text(char out[NUMBER_TEXT_MAX], int64_t n)
+{
+	return (struct slice){out, number_print(out, n)};
+}
+
+/* The oldest holds come first, and names that are only waited for come last. */
+static void
+ls_add(struct listing *listing, struct list *list, const struct answer *lock)
+{
+	int64_t token = answer_get_int(lock, "token", 0);
+	int64_t rank = token > 0 ? answer_get_int(lock, "held_ms", 0) : -1;
+	struct slice cells[8] = {answer_get_text(lock, "name"), answer_get_text(lock, "state"), SLICE("-"),
+		SLICE("-"), SLICE("-")};
+	char duration[DURATION_TEXT_MAX], place[PEER_TEXT_MAX], number[NUMBER_TEXT_MAX],
+		waiters[NUMBER_TEXT_MAX];
+	size_t n = 5;
+
+	if (listing->o->json) {
+		list_add_json(list, rank, cells[0], json_output_of(lock));
+		return;
+	}
+	if (token > 0 && !listing->names) {
+		cells[2] = slice_of(duration_text(duration, answer_get_int(lock, "held_ms", 0)));
+		cells[3] = list_name(listing, lock);
+		cells[4] = slice_of(peer_place(place, lock));
+	}
+	if (listing->o->verbose) {
+		cells[n++] = number_text(number, token);
+	}
+	cells[n++] = number_text(waiters, answer_get_int(lock, "waiters", 0));
+	cells[n++] = answer_get_text(lock, "why");
+	list_add(list, rank, cells, n);
+}
+
+int
+task_ls(const struct options *o, const struct address *a)
+{
+	static const char *const heads[] = {
+		"NAME", "STATE", "FOR", "HOLDER", "WHERE", "WAITING", "WHY", NULL};
+	static const char *const more[] = {
+		"NAME", "STATE", "FOR", "HOLDER", "WHERE", "TOKEN", "WAITING", "WHY", NULL};
+	static const char *const counts[] = {"names", "latches", NULL};
+	const char *words[] = {"LOCKS", "MATCH", o->name};
+	struct listing listing = {
+		.o = o,
+		.local = !a->tcp,
+		.names = o->quiet,
+		.add = ls_add,
+		.heads = o->verbose ? more : heads,
+		/* NAME, HOLDER, WHERE and WHY */
+		.flexible = 1U << 0 | 1U << 3 | 1U << 4 | 1U << (o->verbose ? 7 : 6),
+		.counts = o->name == NULL ? counts : NULL,
+	};
+
+	return listing_run(&listing, a, o->name == NULL ? 1 : 3, words);
+}
+
+/* The grace of the session, or the rest of it. */
+static struct slice
+grace_text(char out[PEER_TEXT_MAX], const struct answer *session)
+{
+	int64_t grace_ms = answer_get_int(session, "grace_ms", 0);
+	int64_t left_ms = answer_get_int(session, "left_ms", -1);
+	char duration[DURATION_TEXT_MAX];
+
+	if (grace_ms == 0) {
+		return SLICE("-");
+	}
+	(void)snprintf(out, PEER_TEXT_MAX, "%s%s", duration_text(duration, left_ms < 0 ? grace_ms : left_ms),
+		left_ms < 0 ? "" : " left");
+	return slice_of(out);
+}
+
+static void
+sessions_add(struct listing *listing, struct list *list, const struct answer *s)
+{
+	static const char *const numbers[] = {
+		"session", "uid", "connections", "grants", "waiters", "bound_pid"};
+	char texts[6][NUMBER_TEXT_MAX], duration[DURATION_TEXT_MAX], place[PEER_TEXT_MAX],
+		grace[PEER_TEXT_MAX];
+	struct slice n[6];
+
+	for (size_t i = 0; i < 6; i++) {
+		n[i] = number_text(texts[i], answer_get_int(s, numbers[i], i == 1 ? -1 : 0));
+	}
+	if (listing->o->json) {
+		list_add_json(list, 0, n[0], json_output_of(s));
+		return;
+	}
+	list_add(list, 0,
+		(const struct slice[]){n[0], list_name(listing, s), slice_of(peer_place(place, s)), n[1],
+			slice_of(duration_text(duration, answer_get_int(s, "age_ms", 0))), n[2], n[3], n[4],
+			n[5], grace_text(grace, s)},
+		10);
+}
+
+int
+task_sessions(const struct options *o, const struct address *a)
+{
+	static const char *const heads[] = {"SESSION", "CLIENT", "WHERE", "UID", "AGE", "CONNECTIONS",
+		"HOLDS", "WAITS", "BOUND TO", "GRACE", NULL};
+	static const char *const counts[] = {"sessions", NULL};
+	struct listing listing = {
+		.o = o,
+		.local = !a->tcp,
+		.add = sessions_add,
+		.heads = heads,
+		.flexible = 1U << 1 | 1U << 2, /* CLIENT and WHERE */
+		.counts = counts,
+	};
+
+	return listing_run(&listing, a, 1, (const char *const[]){"SESSIONS"});
+}
+
+/* ---- show ---- */
 
 #define LINE_BYTES 1024
 
@@ -43,30 +225,26 @@ show_line(const char *key, const char *format, ...)
 	(void)printf("%-10s%s\n", key, line);
 }
 
-/* A text of a map for %.*s */
-#define TEXT(map, key)                                                                                       \
-	(int)answer_get_text(map, key).n, answer_get_text(map, key).n == 0 ? "" : answer_get_text(map, key).p
-
 static void
 show_holder(const struct answer *holder, bool local)
 {
 	char held[DURATION_TEXT_MAX];
 	char valid[DURATION_TEXT_MAX];
-	char name[WHO_TEXT_MAX];
-	char place[WHO_TEXT_MAX];
+	char name[PEER_TEXT_MAX];
+	char place[PEER_TEXT_MAX];
 
-	show_line("holder", "%s (%s, uid %" PRId64 ", session %" PRId64 ")", who_name(name, holder, local),
-		who_place(place, holder), answer_get_int(holder, "uid", -1),
+	show_line("holder", "%s (%s, uid %" PRId64 ", session %" PRId64 ")", peer_name(name, holder, local),
+		peer_place(place, holder), answer_get_int(holder, "uid", -1),
 		answer_get_int(holder, "session", 0));
 	show_line("for", "%s; surely good for %s more",
 		duration_text(held, answer_get_int(holder, "held_ms", 0)),
 		duration_text(valid, answer_get_int(holder, "valid_ms", 0)));
 	if (answer_get_text(holder, "why").n > 0) {
-		show_line("why", "%.*s", TEXT(holder, "why"));
+		show_line("why", "%.*s", SLICE_ARG(answer_get_text(holder, "why")));
 	}
 	if (answer_get_text(holder, "owner").n > 0) {
-		show_line("owner", "%.*s, entered %" PRId64 " times", TEXT(holder, "owner"),
-			answer_get_int(holder, "count", 0));
+		show_line("owner", "%.*s, entered %" PRId64 " times",
+			SLICE_ARG(answer_get_text(holder, "owner")), answer_get_int(holder, "count", 0));
 	}
 	show_line("token", "%" PRId64, answer_get_int(holder, "token", 0));
 }
@@ -76,26 +254,26 @@ static void
 show_waiters(const struct answer *waiters, bool first, bool local)
 {
 	char age[DURATION_TEXT_MAX];
-	char name[WHO_TEXT_MAX];
-	char place[WHO_TEXT_MAX];
+	char name[PEER_TEXT_MAX];
+	char place[PEER_TEXT_MAX];
 
 	for (size_t i = 0; i < waiters->count; i++) {
 		const struct answer *w = &waiters->items[i];
 		bool why = answer_get_text(w, "why").n > 0;
 
 		show_line(i == 0 && first ? "waiting" : "", "%" PRId64 ". %s (%s) for %s%s%.*s",
-			answer_get_int(w, "position", (int64_t)i + 1), who_name(name, w, local),
-			who_place(place, w), duration_text(age, answer_get_int(w, "age_ms", 0)),
-			why ? ": " : "", TEXT(w, "why"));
+			answer_get_int(w, "position", (int64_t)i + 1), peer_name(name, w, local),
+			peer_place(place, w), duration_text(age, answer_get_int(w, "age_ms", 0)),
+			why ? ": " : "", SLICE_ARG(answer_get_text(w, "why")));
 	}
 }
 
 static void
 show_head(const struct answer *lock)
 {
-	show_line("name", "%.*s", TEXT(lock, "name"));
-	show_line("kind", "%.*s", TEXT(lock, "kind"));
-	show_line("state", "%.*s", TEXT(lock, "state"));
+	show_line("name", "%.*s", SLICE_ARG(answer_get_text(lock, "name")));
+	show_line("kind", "%.*s", SLICE_ARG(answer_get_text(lock, "kind")));
+	show_line("state", "%.*s", SLICE_ARG(answer_get_text(lock, "state")));
 	if (answer_get_int(lock, "limit", 0) > 0) {
 		show_line("permits", "%" PRId64 " of %" PRId64 " are taken here",
 			answer_get_int(lock, "taken", 0), answer_get_int(lock, "limit", 0));
@@ -115,12 +293,13 @@ show_lease(struct showing *s, const struct answer *lock)
 	}
 	s->told = true;
 	if (answer_get_text(lock, "elsewhere").n > 0) {
-		show_line("elsewhere", "the daemon %.*s has the lease", TEXT(lock, "elsewhere"));
+		show_line("elsewhere", "the daemon %.*s has the lease",
+			SLICE_ARG(answer_get_text(lock, "elsewhere")));
 	}
 	if (answer_get_text(lock, "lease").n > 0) {
-		show_line("lease", "%.*s", TEXT(lock, "lease"));
+		show_line("lease", "%.*s", SLICE_ARG(answer_get_text(lock, "lease")));
 	}
-	show_line("master", "%.*s", TEXT(lock, "master"));
+	show_line("master", "%.*s", SLICE_ARG(answer_get_text(lock, "master")));
 }
 
 static void
@@ -215,7 +394,7 @@ show_end(struct showing *s, const struct options *o, struct pages *pages, bool p
 	}
 	json_decref(s->json);
 	if (status == STATUS_DONE && !pages->whole) {
-		return list_say_error(pages, s->holders + s->waiters, s->missing);
+		return list_report_error(pages, s->holders + s->waiters, s->missing);
 	}
 	return status == STATUS_DONE && !s->known ? STATUS_NO : status;
 }

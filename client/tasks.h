@@ -4,8 +4,8 @@
 #ifndef CLIENT_TASKS_H
 #define CLIENT_TASKS_H
 
-#include "client/address.h"
 #include "client/options.h"
+#include "client/wire.h"
 
 /* run.c */
 int task_run(const struct options *o, const struct address *a);

@@ -1,12 +1,12 @@
 /*
- * waiting: sends INSPECT for the awaited lock from time to time.
+ * waiting: sends INSPECT for the awaited lock from time to time. INSPECT names the holders, SESSIONS the
+ * processes that they are bound to, and /proc our ancestors: so a process that waits for itself is detected.
  */
-#include "client/waiting.h"
+#include "client/lock.h"
 
-#include "client/circle.h"
-#include "client/duration.h"
+#include "client/list.h"
 #include "client/message.h"
-#include "client/who.h"
+#include "client/process.h"
 #include "client/wire.h"
 #include "daemon/base/clock.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CIRCLE_MS      200   /* after this time a wait is checked by circle_find() */
+#define CYCLE_MS       200   /* after this time a wait is checked by cycle_find() */
 #define FIRST_MS       1000  /* no messages about shorter waits */
 #define PEOPLE_MS      10000 /* between two updates of the line for people */
 #define LOOK_MS        2000  /* time limit of a look */
@@ -25,6 +25,102 @@
 #define LINE_MAX_BYTES 1024
 #define PAUSE_MIN      20 /* at least, between two attempts to reach the daemon */
 #define PAUSE_MAX      500
+#define CYCLE_LOOK_MS  2000 /* time limit of cycle_find() */
+
+static bool
+is_ancestor(int64_t pid)
+{
+	pid_t at = getppid();
+
+	while (at > 1 && at != pid) {
+		at = descendants_parent(at);
+	}
+	return at > 1;
+}
+
+/* The process that a session is bound to; 0: none. */
+static int64_t
+bound_to(struct wire *w, int64_t session, int64_t until_ms)
+{
+	const struct answer *page;
+	struct pages pages;
+
+	pages_begin(&pages, w, 1, (const char *const[]){"SESSIONS"});
+	pages.until_ms = until_ms;
+	while ((page = pages_next(&pages)) != NULL) {
+		for (size_t i = 0; i < page->count; i++) {
+			if (answer_get_int(&page->items[i], "session", 0) == session) {
+				return answer_get_int(&page->items[i], "bound_pid", 0);
+			}
+		}
+	}
+	return 0;
+}
+
+/* Whether the daemon sees the same pids as this process; in another PID namespace it does not. */
+static bool
+lists_us(const struct answer *inspect)
+{
+	const struct answer *waiters = answer_get(inspect, "waiters");
+
+	for (size_t i = 0; waiters != NULL && i < waiters->count; i++) {
+		if (answer_get_int(&waiters->items[i], "pid", 0) == getpid()) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The session of our ancestor that holds this name; 0: none does. */
+static int64_t
+holder_above(struct wire *w, const char *name, int64_t until_ms)
+{
+	const struct answer *page, *holders;
+	struct pages pages;
+	int64_t above = 0;
+	bool seen = false;
+
+	pages_begin(&pages, w, 2, (const char *const[]){"INSPECT", name});
+	pages.until_ms = until_ms;
+	/* The pages list all holders before the waiters. */
+	while (!seen && (page = pages_next(&pages)) != NULL) {
+		holders = answer_get(page, "holders");
+		for (size_t i = 0; holders != NULL && above == 0 && i < holders->count; i++) {
+			if (is_ancestor(answer_get_int(&holders->items[i], "pid", 0))) {
+				above = answer_get_int(&holders->items[i], "session", 0);
+			}
+		}
+		seen = lists_us(page);
+	}
+	return seen ? above : 0;
+}
+
+/*
+ * The ancestor of this process until whose end one of the locks of o is held; *name is that lock. 0: none was
+ * found. Blocks for at most CYCLE_LOOK_MS. Works on Unix sockets only.
+ */
+static int64_t
+cycle_find(const struct address *a, const struct options *o, const char **name)
+{
+	struct wire wire;
+	int64_t until_ms = clock_ms() + CYCLE_LOOK_MS, session = 0, pid = 0;
+
+	if (!wire_open(&wire, a)) {
+		return 0;
+	}
+	wire_greet(&wire, a, "holdfast");
+	(void)wire_flush(&wire);
+	(void)wire_wait(&wire, until_ms);
+	for (size_t i = 0; session == 0 && i <= o->also.count; i++) {
+		*name = i == 0 ? o->name : o->also.names[i - 1];
+		session = holder_above(&wire, *name, until_ms);
+	}
+	if (session > 0) {
+		pid = bound_to(&wire, session, until_ms);
+	}
+	wire_close(&wire);
+	return is_ancestor(pid) ? pid : 0;
+}
 
 static int64_t
 first_look(const struct waiting *w, int64_t now_ms)
@@ -45,10 +141,10 @@ waiting_start(struct waiting *w, const struct options *o, const struct address *
 	w->a = a;
 	w->tells = !o->quiet;
 	w->people = w->tells && isatty(STDERR_FILENO) == 1;
-	w->said_place = -1;
+	w->told_place = -1;
 	w->over_ms = o->wait_ms < 0 ? INT64_MAX : now_ms + o->wait_ms;
 	w->looked = a->tcp || o->task == TASK_AWAIT || o->slots > 1;
-	w->next_ms = w->looked ? first_look(w, now_ms) : now_ms + CIRCLE_MS;
+	w->next_ms = w->looked ? first_look(w, now_ms) : now_ms + CYCLE_MS;
 }
 
 static int64_t
@@ -73,8 +169,8 @@ describe_holder(char *out, size_t room, const struct answer *inspect, bool local
 	char more[32] = "";
 	struct slice why = answer_get_text(holder, "why");
 	char held[DURATION_TEXT_MAX];
-	char name[WHO_TEXT_MAX];
-	char place[WHO_TEXT_MAX];
+	char name[PEER_TEXT_MAX];
+	char place[PEER_TEXT_MAX];
 
 	if (holders != NULL && holders->count > 1) {
 		(void)snprintf(more, sizeof(more), " and %zu more", holders->count - 1);
@@ -84,14 +180,14 @@ describe_holder(char *out, size_t room, const struct answer *inspect, bool local
 			"withheld for %s more, as its last holder may still be working: %s (%s, uid %" PRId64
 			")",
 			duration_text(held, answer_get_int(holder, "valid_ms", 0)),
-			who_name(name, holder, local), who_place(place, holder),
+			peer_name(name, holder, local), peer_place(place, holder),
 			answer_get_int(holder, "uid", -1));
 		return;
 	}
 	(void)snprintf(out, room, "held for %s by %s (%s, uid %" PRId64 ")%s%s%.*s",
-		duration_text(held, answer_get_int(holder, "held_ms", 0)), who_name(name, holder, local),
-		who_place(place, holder), answer_get_int(holder, "uid", -1), more, why.n > 0 ? ": " : "",
-		(int)why.n, why.p == NULL ? "" : why.p);
+		duration_text(held, answer_get_int(holder, "held_ms", 0)), peer_name(name, holder, local),
+		peer_place(place, holder), answer_get_int(holder, "uid", -1), more, why.n > 0 ? ": " : "",
+		SLICE_ARG(why));
 }
 
 /* Prints how many steps of the latch are left. False: there was nothing to print. */
@@ -100,10 +196,10 @@ message_steps(struct waiting *w, const struct answer *inspect)
 {
 	int64_t left = answer_get_int(inspect, "left", 0);
 
-	if (left == w->said_place) {
+	if (left == w->told_place) {
 		return true;
 	}
-	w->said_place = left;
+	w->told_place = left;
 	if (slice_equal(answer_get_text(inspect, "state"), SLICE("closed"))) {
 		message("waiting for the latch %s: %" PRId64 " of %" PRId64 " steps are left", w->o->name,
 			left, answer_get_int(inspect, "set", 0));
@@ -115,7 +211,7 @@ message_steps(struct waiting *w, const struct answer *inspect)
 
 /* Prints who holds the lock. False: there was nothing to print. */
 static bool
-message_who(struct waiting *w, const struct answer *inspect)
+message_holder(struct waiting *w, const struct answer *inspect)
 {
 	const struct answer *holder = answer_get(inspect, "holder");
 	struct slice elsewhere = answer_get_text(inspect, "elsewhere");
@@ -127,8 +223,7 @@ message_who(struct waiting *w, const struct answer *inspect)
 	if (token > 0) {
 		describe_holder(line, sizeof(line), inspect, !w->a->tcp);
 	} else if (!slice_equal(master, SLICE("admitted"))) {
-		(void)snprintf(line, sizeof(line), "the master is %.*s", (int)master.n,
-			master.p == NULL ? "" : master.p);
+		(void)snprintf(line, sizeof(line), "the master is %.*s", SLICE_ARG(master));
 	} else if (elsewhere.n > 0) {
 		(void)snprintf(line, sizeof(line), "held through the daemon %.*s of another host",
 			(int)elsewhere.n, elsewhere.p);
@@ -136,11 +231,11 @@ message_who(struct waiting *w, const struct answer *inspect)
 		return false;
 	}
 	/* Only a new holder or a new place is printed. */
-	if (token == w->said_token && place == w->said_place) {
+	if (token == w->told_token && place == w->told_place) {
 		return true;
 	}
-	w->said_token = token;
-	w->said_place = place;
+	w->told_token = token;
+	w->told_place = place;
 	message("waiting for %s: %s; number %" PRId64 " in line here", w->o->name, line, place);
 	return true;
 }
@@ -152,38 +247,19 @@ is_there(struct slice state)
 	return slice_equal(state, SLICE("admitted")) || slice_equal(state, SLICE("guarded"));
 }
 
-/* `masters_state:WORD` in INFO masters: the best state that a majority of the masters has. */
-static bool
-master_there(struct slice info)
-{
-	static const char key[] = "masters_state:";
-	const char *at = info.n > 0 ? memmem(info.p, info.n, key, sizeof(key) - 1) : NULL;
-	const char *end = info.p + info.n;
-	size_t n = 0;
-
-	if (at == NULL) {
-		return false;
-	}
-	at += sizeof(key) - 1;
-	while (at + n < end && at[n] >= 'a' && at[n] <= 'z') {
-		n++;
-	}
-	return is_there((struct slice){at, n});
-}
-
 /* False: the wait would end only when an ancestor of this process ends. */
 static bool
-circle_look(struct waiting *w, char *why, size_t room)
+cycle_look(struct waiting *w, char *why, size_t room)
 {
 	const char *name;
-	int64_t pid = circle_find(w->a, w->o, &name);
+	int64_t pid = cycle_find(w->a, w->o, &name);
 
 	w->looked = true;
 	if (pid == 0) {
 		return true;
 	}
-	w->circle = w->over_ms == INT64_MAX;
-	if (w->circle) {
+	w->cycle = w->over_ms == INT64_MAX;
+	if (w->cycle) {
 		(void)snprintf(why, room,
 			"%s is held until process %" PRId64 " ends, and this process descends from it: the "
 			"wait would never end (-w SECS waits all the "
@@ -194,7 +270,7 @@ circle_look(struct waiting *w, char *why, size_t room)
 			" ends, and this process descends from it: the wait may be in vain",
 			name, pid);
 	}
-	return !w->circle;
+	return !w->cycle;
 }
 
 /* True if a master answers the daemon. Only for people it requests all of INSPECT, because a thousand waiters
@@ -220,10 +296,12 @@ look(struct waiting *w)
 	}
 	if (answer != NULL && answer->type == ANSWER_MAP) {
 		there = is_there(answer_get_text(answer, "master"));
-		w->tells = !(w->o->task == TASK_AWAIT ? message_steps(w, answer) : message_who(w, answer)) ||
-			   w->people;
+		w->tells =
+			!(w->o->task == TASK_AWAIT ? message_steps(w, answer) : message_holder(w, answer)) ||
+			w->people;
 	} else if (answer != NULL && answer->type == ANSWER_TEXT) {
-		there = master_there(answer->text);
+		/* The best state that a majority of the masters has. */
+		there = is_there(answer_info(answer->text, "masters_state"));
 	}
 	wire_close(&wire);
 	return there;
@@ -286,11 +364,11 @@ waiting_look(struct waiting *w, char *why, size_t room)
 {
 	bool there;
 	int64_t now = clock_ms();
-	char span[DURATION_TEXT_MAX];
+	char duration[DURATION_TEXT_MAX];
 
 	if (!w->looked) {
-		w->next_ms = first_look(w, now - CIRCLE_MS);
-		return circle_look(w, why, room);
+		w->next_ms = first_look(w, now - CYCLE_MS);
+		return cycle_look(w, why, room);
 	}
 	there = look(w);
 	now = clock_ms();
@@ -305,7 +383,7 @@ waiting_look(struct waiting *w, char *why, size_t room)
 	} else if (w->o->master_wait_ms > 0 && now - w->away_ms >= w->o->master_wait_ms) {
 		(void)snprintf(why, room,
 			"no master has answered the daemon for %s: holdfast info masters says why",
-			duration_text(span, now - w->away_ms));
+			duration_text(duration, now - w->away_ms));
 		return false;
 	}
 	w->next_ms = next_look(w, now);

@@ -3,7 +3,7 @@
  */
 #include "client/wire.h"
 
-#include "client/wakeup.h"
+#include "client/deadline.h"
 #include "daemon/base/clock.h"
 #include "proto/reply.h"
 

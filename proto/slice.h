@@ -19,6 +19,9 @@ struct slice {
 
 #define SLICE(literal) ((struct slice){(literal), sizeof(literal) - 1})
 
+/* The arguments for %.*s; s is evaluated several times. */
+#define SLICE_ARG(s) (int)(s).n, (s).n > 0 ? (s).p : ""
+
 static inline struct slice
 slice_of(const char *text)
 {

@@ -1,7 +1,7 @@
 /*
  * Tests of client/checker: it must find each promise of a lock that is broken, and no other.
  */
-#include "client/checker.h"
+#include "client/bench.h"
 #include "tests/support/suite.h"
 
 #include <string.h>

@@ -1,16 +1,20 @@
 /*
- * descendants: finds the descendants of a command in /proc, and signals or watches them.
+ * process: finds the descendants of a command in /proc, and signals or watches them; and names the client of
+ * a session by the keys that INSPECT, LOCKS and SESSIONS have in common.
  *
- * Called by the supervisor, and by the wrapper if its supervisor was killed. A snapshot of /proc is never
- * consistent: if it shows no member and processes changed meanwhile, the caller has to look again.
+ * A snapshot of /proc is never consistent: if it shows no member and processes changed meanwhile, the caller
+ * has to look again.
  */
-#include "client/descendants.h"
+#include "client/process.h"
 
+#include "client/options.h"
+#include "proto/escape.h"
 #include "proto/slice.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,33 +173,33 @@ descends(const struct snapshot *s, const struct member *m, pid_t root, bool *bro
 }
 
 static bool
-belongs(const struct descendants *f, const struct snapshot *s, const struct member *m, bool *broken)
+belongs(const struct descendants *d, const struct snapshot *s, const struct member *m, bool *broken)
 {
-	if (m->dead || m->pid == f->root) {
+	if (m->dead || m->pid == d->root) {
 		return false;
 	}
-	if (m->pid == f->command) {
+	if (m->pid == d->command) {
 		return true;
 	}
-	if (m->group != f->group) {
+	if (m->group != d->group) {
 		return false;
 	}
-	return !f->shared || descends(s, m, f->root, broken);
+	return !d->shared || descends(s, m, d->root, broken);
 }
 
 bool
-descendants_signal(const struct descendants *f, int signal)
+descendants_signal(const struct descendants *d, int signal)
 {
 	struct snapshot s;
 	bool broken = false;
 	bool any = false;
 
-	if (!f->shared) {
-		return kill(-f->group, signal) == 0;
+	if (!d->shared) {
+		return kill(-d->group, signal) == 0;
 	}
 	(void)snapshot_take(&s);
 	for (size_t i = 0; i < s.n; i++) {
-		if (belongs(f, &s, &s.list[i], &broken)) {
+		if (belongs(d, &s, &s.list[i], &broken)) {
 			any = kill(s.list[i].pid, signal) == 0 || any;
 		}
 	}
@@ -204,19 +208,19 @@ descendants_signal(const struct descendants *f, int signal)
 }
 
 enum descendants_rest
-descendants_watch(const struct descendants *f, int *pidfd)
+descendants_watch(const struct descendants *d, int *pidfd)
 {
 	struct snapshot s;
 	bool broken;
 	int fd = -1;
 
 	/* The kernel checks the whole group atomically, but it counts zombies. */
-	if (!f->shared && kill(-f->group, 0) != 0 && errno == ESRCH) {
+	if (!d->shared && kill(-d->group, 0) != 0 && errno == ESRCH) {
 		return DESCENDANTS_GONE;
 	}
 	broken = !snapshot_take(&s);
 	for (size_t i = 0; i < s.n && fd < 0; i++) {
-		if (belongs(f, &s, &s.list[i], &broken)) {
+		if (belongs(d, &s, &s.list[i], &broken)) {
 			fd = descendants_pidfd(s.list[i].pid);
 			broken = broken || fd < 0;
 		}
@@ -227,4 +231,119 @@ descendants_watch(const struct descendants *f, int *pidfd)
 		return DESCENDANTS_LIVES;
 	}
 	return broken ? DESCENDANTS_UNSURE : DESCENDANTS_GONE;
+}
+
+/* ---- names for people ---- */
+
+#define PEER_COMMAND_BYTES 4096 /* of a command line; more is not shown anyway */
+#define PEER_WORDS_MAX     256
+
+static const char *
+program_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+void
+process_program(int64_t pid, char name[PROCESS_PROGRAM_MAX])
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, name, PROCESS_PROGRAM_MAX - 1);
+		(void)close(fd);
+	}
+	name[n > 0 ? n : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+}
+
+/* If a name is withheld, its process has mostly ended, and the pid may be reused. */
+static bool
+is_withheld(const struct answer *map)
+{
+	return answer_get_int(map, "withheld", 0) != 0 ||
+	       slice_equal(answer_get_text(map, "state"), SLICE("withheld"));
+}
+
+/* The command of the `holdfast run` in that process, in one line. False: it is another program, or may not be
+ * read.
+ */
+static bool
+peer_command(int64_t pid, char out[PEER_TEXT_MAX])
+{
+	char path[64], bytes[PEER_COMMAND_BYTES], why[OPTIONS_TEXT_MAX];
+	char *argv[PEER_WORDS_MAX + 1];
+	struct options o;
+	ssize_t n = -1;
+	size_t used = 0;
+	int fd, argc = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, bytes, sizeof(bytes) - 1);
+		(void)close(fd);
+	}
+	if (n <= 0) {
+		return false;
+	}
+	bytes[n] = '\0';
+	for (char *at = bytes; at < bytes + n && argc < PEER_WORDS_MAX; at += strlen(at) + 1) {
+		argv[argc++] = at;
+	}
+	argv[argc] = NULL;
+	if (strcmp(program_base(argv[0]), "holdfast") != 0 || !options_parse(&o, argc, argv, why) ||
+		o.task != TASK_RUN) {
+		return false;
+	}
+	if (o.shell != NULL) {
+		(void)snprintf(out, PEER_TEXT_MAX, "%s", o.shell);
+	}
+	for (char **word = o.command; o.shell == NULL && *word != NULL && used < PEER_TEXT_MAX; word++) {
+		int more = snprintf(
+			out + used, PEER_TEXT_MAX - used, "%s%s", word == o.command ? "" : " ", *word);
+
+		used += more > 0 ? (size_t)more : 0;
+	}
+	return out[0] != '\0';
+}
+
+const char *
+peer_name(char out[PEER_TEXT_MAX], const struct answer *map, bool local)
+{
+	struct slice client = answer_get_text(map, "client");
+	int64_t pid = answer_get_int(map, "pid", 0);
+
+	out[0] = '\0';
+	if (local && pid > 0 && peer_command(pid, out)) {
+		return out;
+	}
+	if (client.n > 0) {
+		(void)escape_text(out, PEER_TEXT_MAX, client, ESCAPE_PLAIN);
+	} else if (local && pid > 0 && !is_withheld(map)) {
+		process_program(pid, out);
+	}
+	if (out[0] == '\0') {
+		(void)snprintf(out, PEER_TEXT_MAX, "-");
+	}
+	return out;
+}
+
+const char *
+peer_place(char out[PEER_TEXT_MAX], const struct answer *map)
+{
+	int64_t pid = answer_get_int(map, "pid", 0);
+
+	if (pid > 0) {
+		(void)snprintf(out, PEER_TEXT_MAX, "pid %" PRId64, pid);
+	} else {
+		(void)escape_text(out, PEER_TEXT_MAX, answer_get_text(map, "address"), ESCAPE_PLAIN);
+	}
+	return out;
 }

@@ -1,0 +1,448 @@
+/*
+ * admin: the verbs break, drain and masters, which change what the daemon does.
+ */
+#include "client/lock.h"
+#include "client/message.h"
+#include "client/options.h"
+#include "client/output.h"
+#include "daemon/base/clock.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int
+task_break(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	const struct answer *answer;
+	char token[NUMBER_TEXT_MAX];
+	char what[NAME_BYTES_MAX + 32];
+	char duration[DURATION_TEXT_MAX];
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE) {
+		token[number_print(token, o->token)] = '\0';
+		wire_ask(&wire, "BREAK", o->name, "TOKEN", token);
+		answer = wire_answer(&wire);
+		(void)snprintf(what, sizeof(what), "cannot break %s", o->name);
+		if (answer == NULL || answer->type != ANSWER_INT) {
+			status = take_refusal(&wire, answer, what);
+		} else if (o->json) {
+			status = json_output_print("{s:s, s:I, s:I}", "name", o->name, "token",
+				(json_int_t)o->token, "withheld_ms", (json_int_t)answer->n);
+		} else if (!o->quiet) {
+			(void)printf("%s is broken, and passes on in %s\n", o->name,
+				duration_text(duration, answer->n));
+		}
+	}
+	wire_close(&wire);
+	return status;
+}
+
+/*
+ * ---- drain: takes the daemon out of service ----
+ *
+ *     DRAIN WAIT ms      its answer comes when nothing is held any more, or after ms; then the daemon ends
+ *     INFO locks         on another connection meanwhile: how many holds are left, for people
+ *
+ * The drain goes on when this process ends.
+ */
+
+#define DRAIN_LOOK_MS 1000
+#define BEGIN_LOOK_MS 20 /* no event tells that it has begun */
+
+struct drain {
+	const struct options *o;
+	const struct address *a;
+	int64_t until_ms;
+	bool people;  /* print the progress */
+	int64_t told; /* holds left in the last message; -1: no message yet */
+};
+
+/* How many holds are left; -1: the drain has not begun, or the daemon does not say. */
+static int64_t
+drain_look(struct wire *look)
+{
+	const struct answer *answer;
+	int64_t draining, grants, withheld;
+
+	wire_ask(look, "INFO", "locks");
+	answer = wire_answer(look);
+	if (answer == NULL || answer->type != ANSWER_TEXT ||
+		!number_parse(answer_info(answer->text, "draining"), 1, 1, &draining) ||
+		!number_parse(answer_info(answer->text, "grants"), 0, INT64_MAX, &grants) ||
+		!number_parse(answer_info(answer->text, "withheld"), 0, INT64_MAX, &withheld)) {
+		return -1;
+	}
+	return grants + withheld;
+}
+
+static void
+drain_tell(struct drain *d, int64_t left)
+{
+	char duration[DURATION_TEXT_MAX];
+	int64_t rest_ms = d->until_ms - clock_ms();
+
+	if (!d->people || left <= 0 || left == d->told) {
+		return;
+	}
+	message("%" PRId64 " hold%s left, waiting for %s at most", left, left == 1 ? " is" : "s are",
+		duration_text(duration, rest_ms > 0 ? rest_ms : 0));
+	d->told = left;
+}
+
+/* The answer to DRAIN. NULL also if the drain has begun and --begin was given: *begun. */
+static const struct answer *
+drain_wait(struct drain *d, struct wire *w, struct wire *look, bool *begun)
+{
+	bool looks = d->people || d->o->begin;
+	const struct answer *answer = NULL;
+
+	while (answer == NULL && !w->ended) {
+		int64_t left = looks ? drain_look(look) : -1;
+		int64_t pause_ms = left < 0 ? BEGIN_LOOK_MS : DRAIN_LOOK_MS;
+
+		if (left >= 0 && d->o->begin) {
+			*begun = true;
+			return NULL;
+		}
+		drain_tell(d, left);
+		looks = looks && !look->ended;
+		answer = wire_wait(w, looks ? clock_ms() + pause_ms : INT64_MAX);
+	}
+	return answer;
+}
+
+static int
+drain_print(const struct options *o, int64_t left)
+{
+	if (o->json) {
+		int status = json_output_print("{s:I}", "left", (json_int_t)left);
+
+		return status != STATUS_DONE || left == 0 ? status : STATUS_NO;
+	}
+	if (left > 0) {
+		message("the daemon has ended; %" PRId64
+			" hold%s left, withheld until the time that the holder "
+			"was told",
+			left, left == 1 ? " was" : "s were");
+		return STATUS_NO;
+	}
+	if (!o->quiet) {
+		(void)printf("the daemon has ended, and nothing was held\n");
+	}
+	return STATUS_DONE;
+}
+
+static int
+drain_run(struct drain *d, struct wire *w, struct wire *look)
+{
+	char ms[NUMBER_TEXT_MAX];
+	const struct answer *answer;
+	bool begun = false;
+	int64_t left;
+
+	ms[number_print(ms, d->o->wait_ms > 0 ? d->o->wait_ms : 0)] = '\0';
+	d->until_ms = clock_ms() + d->o->wait_ms;
+	wire_ask(w, "DRAIN", "WAIT", ms);
+	answer = wire_flush(w) ? drain_wait(d, w, look, &begun) : NULL;
+	if (begun) {
+		return STATUS_DONE;
+	}
+	if (answer == NULL || answer->type != ANSWER_INT) {
+		return take_refusal(w, answer, "cannot drain");
+	}
+	left = answer->n;
+	/* The daemon ends in a moment, and closes this connection. */
+	(void)wire_wait(w, clock_ms() + WIRE_ANSWER_MS);
+	return drain_print(d->o, left);
+}
+
+int
+task_drain(const struct options *o, const struct address *a)
+{
+	struct drain d = {.o = o,
+		.a = a,
+		.people = !o->quiet && o->wait_ms > 0 && (o->verbose || isatty(STDERR_FILENO) == 1),
+		.told = -1};
+	struct wire wire = {.fd = -1};
+	struct wire look = {.fd = -1};
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE && (d.people || o->begin)) {
+		status = take_greeting(&look, a, "holdfast");
+	}
+	if (status == STATUS_DONE) {
+		status = drain_run(&d, &wire, &look);
+	}
+	wire_close(&wire);
+	wire_close(&look);
+	return status;
+}
+
+/*
+ * ---- masters: shows the set of masters, and requests its change ----
+ *
+ * The daemon answers when the set is in force, which can take as long as a server is away. Meanwhile another
+ * connection asks what the change waits for, and each new answer is printed on standard error.
+ */
+
+#define CHANGE_LOOK_MS 2000
+#define WAITS_MAX      512
+
+/* How long to wait for connections to new members before the set is shown, and how often to check. */
+#define SETTLE_MS      3000
+#define SETTLE_LOOK_MS 50
+
+static bool
+text_is(const struct answer *map, const char *key, const char *word)
+{
+	return slice_equal(answer_get_text(map, key), slice_of(word));
+}
+
+/* NULL: there are none, so the answer is not from holdfastd. */
+static const struct answer *
+set_masters(const struct answer *set)
+{
+	const struct answer *masters =
+		set != NULL && set->type == ANSWER_MAP ? answer_get(set, "masters") : NULL;
+
+	return masters != NULL && masters->type == ANSWER_ARRAY ? masters : NULL;
+}
+
+/* The next set, without the servers that leave. */
+static struct slice
+next_places(const struct answer *set)
+{
+	struct slice places = answer_get_text(set, "next_places");
+	const char *end = places.n > 0 ? memchr(places.p, '|', places.n) : NULL;
+
+	if (end != NULL) {
+		places.n = (size_t)(end - places.p);
+	}
+	while (places.n > 0 && places.p[places.n - 1] == ' ') {
+		places.n--;
+	}
+	return places;
+}
+
+static void
+table_master(struct table *t, const struct answer *master)
+{
+	int64_t guard_ms = answer_get_int(master, "guard_ms", 0);
+	struct slice unacknowledged = answer_get_text(master, "unacknowledged");
+	struct slice reason = answer_get_text(master, "reason");
+	char duration[DURATION_TEXT_MAX];
+	char note[WAITS_MAX];
+
+	table_text(t, answer_get_text(master, "place"));
+	table_text(t, answer_get_text(master, "way"));
+	table_text(t, answer_get_text(master, "role"));
+	table_text(t, answer_get_text(master, "state"));
+	table_text(t, slice_of(guard_ms > 0 ? duration_text(duration, guard_ms) : "-"));
+	table_text(t, answer_get_text(master, "id"));
+	(void)snprintf(note, sizeof(note), "%.*s%s%s%.*s", SLICE_ARG(reason),
+		reason.n > 0 && unacknowledged.n > 0 ? "; " : "",
+		unacknowledged.n > 0 ? "has not acknowledged: " : "", SLICE_ARG(unacknowledged));
+	table_text(t, slice_of(note));
+}
+
+static int
+status_print(const struct answer *set)
+{
+	static const char *const heads[] = {"PLACE", "WAY", "ROLE", "STATE", "GUARD", "ID", "REMARK", NULL};
+	const struct answer *masters = set_masters(set);
+	struct table t;
+	int status = STATUS_DONE;
+
+	(void)printf("generation %" PRId64 ", %.*s; ", answer_get_int(set, "generation", 0),
+		SLICE_ARG(answer_get_text(set, "agreement")));
+	if (text_is(set, "change", "none")) {
+		(void)printf("no change is under way\n");
+	} else if (text_is(set, "change", "checking")) {
+		(void)printf("a change is being checked\n");
+	} else {
+		(void)printf("generation %" PRId64 " is %.*s: %.*s\n",
+			answer_get_int(set, "next_generation", 0), SLICE_ARG(answer_get_text(set, "change")),
+			SLICE_ARG(next_places(set)));
+	}
+	table_init(&t, heads);
+	for (size_t i = 0; i < masters->count; i++) {
+		table_master(&t, &masters->items[i]);
+	}
+	if (!table_print(&t)) {
+		message("cannot print: no memory, or standard output is closed");
+		status = STATUS_INTERNAL;
+	}
+	table_done(&t);
+	return status;
+}
+
+/* Asks once. NULL: *status says why. */
+static const struct answer *
+status_ask(struct wire *w, int *status)
+{
+	const struct answer *answer;
+
+	wire_ask(w, "MASTERS");
+	answer = wire_answer(w);
+	if (set_masters(answer) == NULL) {
+		*status = take_refusal(w, answer, "cannot show the masters");
+		return NULL;
+	}
+	return answer;
+}
+
+static int
+masters_show(const struct options *o, struct wire *w)
+{
+	int status = STATUS_DONE;
+	const struct answer *set = status_ask(w, &status);
+
+	if (set == NULL || o->quiet) {
+		return status;
+	}
+	return o->json ? json_output_print_json(json_output_of(set)) : status_print(set);
+}
+
+/* What a change waits for, by the daemon's knowledge. */
+static void
+waits_for(char out[WAITS_MAX], const struct answer *set)
+{
+	const struct answer *masters = set_masters(set);
+	size_t n;
+
+	(void)snprintf(out, WAITS_MAX, "%.*s", SLICE_ARG(answer_get_text(set, "change")));
+	for (size_t i = 0; i < masters->count; i++) {
+		const struct answer *m = &masters->items[i];
+		bool stays = text_is(m, "role", "member");
+
+		n = strlen(out);
+		if (stays && !text_is(m, "state", "admitted")) {
+			(void)snprintf(out + n, WAITS_MAX - n, "; waits for %.*s, which is %.*s%s%.*s",
+				SLICE_ARG(answer_get_text(m, "place")),
+				SLICE_ARG(answer_get_text(m, "state")),
+				answer_get_text(m, "reason").n > 0 ? ": " : "",
+				SLICE_ARG(answer_get_text(m, "reason")));
+		} else if (stays && answer_get_text(m, "unacknowledged").n > 0) {
+			(void)snprintf(out + n, WAITS_MAX - n, "; %.*s waits for the daemons %.*s",
+				SLICE_ARG(answer_get_text(m, "place")),
+				SLICE_ARG(answer_get_text(m, "unacknowledged")));
+		} else if (text_is(m, "role", "joining") && text_is(set, "change", "checking")) {
+			(void)snprintf(out + n, WAITS_MAX - n, "; %.*s is %.*s%s%.*s",
+				SLICE_ARG(answer_get_text(m, "place")),
+				SLICE_ARG(answer_get_text(m, "state")),
+				answer_get_text(m, "reason").n > 0 ? ": " : "",
+				SLICE_ARG(answer_get_text(m, "reason")));
+		}
+	}
+}
+
+/* Waits for the answer, and prints meanwhile what the change waits for. */
+static const struct answer *
+change_wait(struct wire *w, struct wire *look, bool quiet)
+{
+	char before[WAITS_MAX] = "";
+	char now[WAITS_MAX];
+	const struct answer *answer, *set;
+
+	while ((answer = wire_wait(w, quiet ? INT64_MAX : clock_ms() + CHANGE_LOOK_MS)) == NULL &&
+		!w->ended) {
+		wire_ask(look, "MASTERS");
+		set = wire_answer(look);
+		if (set_masters(set) == NULL) {
+			quiet = true;
+			continue;
+		}
+		waits_for(now, set);
+		if (strcmp(now, before) != 0) {
+			message("%s", now);
+			memcpy(before, now, sizeof(before));
+		}
+	}
+	return answer;
+}
+
+/* Whether connections to members are still being made. */
+static bool
+is_settling(const struct answer *set)
+{
+	const struct answer *masters = set_masters(set);
+
+	for (size_t i = 0; i < masters->count; i++) {
+		const struct answer *m = &masters->items[i];
+
+		if (text_is(m, "role", "member") &&
+			(text_is(m, "state", "away") || text_is(m, "state", "greeting"))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Prints the set in force, and the members that grant nothing new yet. */
+static int
+change_print(const struct options *o, struct wire *look, int64_t generation)
+{
+	int64_t until_ms = clock_ms() + SETTLE_MS;
+	int status = STATUS_DONE;
+	const struct answer *set;
+
+	while ((set = status_ask(look, &status)) != NULL && is_settling(set) && clock_ms() < until_ms) {
+		(void)poll(NULL, 0, SETTLE_LOOK_MS);
+	}
+
+	if (o->json) {
+		return set == NULL ? json_output_print("{s:I}", "generation", (json_int_t)generation)
+				   : json_output_print_json(json_output_of(set));
+	}
+	(void)printf("generation %" PRId64 " is in force\n", generation);
+	return set == NULL ? status : status_print(set);
+}
+
+static int
+masters_change(const struct options *o, const struct address *a, struct wire *w, struct wire *look)
+{
+	const char *words[] = {"MASTERS", o->name, o->words[0], o->words[1]};
+	char what[128];
+	const struct answer *answer;
+	int status = take_greeting(look, a, "holdfast");
+
+	if (status != STATUS_DONE) {
+		return status;
+	}
+	wire_ask_words(w, o->words[0] == NULL ? 2 : 4, words);
+	(void)snprintf(what, sizeof(what), "cannot %s", o->name);
+	if (!wire_flush(w)) {
+		return take_refusal(w, NULL, what);
+	}
+	answer = change_wait(w, look, o->quiet);
+	if (answer == NULL) {
+		message("%s; the change may go on: holdfast masters status", w->why);
+		return STATUS_UNAVAILABLE;
+	}
+	if (answer->type != ANSWER_INT) {
+		return take_refusal(w, answer, what);
+	}
+	return o->quiet ? STATUS_DONE : change_print(o, look, answer->n);
+}
+
+int
+task_masters(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	struct wire look = {.fd = -1};
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE) {
+		status = o->name == NULL || strcmp(o->name, "status") == 0
+				 ? masters_show(o, &wire)
+				 : masters_change(o, a, &wire, &look);
+	}
+	wire_close(&wire);
+	wire_close(&look);
+	return status;
+}

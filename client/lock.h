@@ -1,0 +1,155 @@
+/*
+ * lock: takes a lock, for run, lock and hold; keeps people informed during a long wait; and watches the lock
+ * while it is held.
+ */
+#ifndef CLIENT_LOCK_H
+#define CLIENT_LOCK_H
+
+#include "client/deadline.h"
+#include "client/options.h"
+#include "client/wire.h"
+#include "proto/command.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct grant {
+	int64_t token;
+	int64_t granted_ms;                   /* CLOCK_BOOTTIME: when the lock was granted; 0: never */
+	int64_t expire_ms;                    /* CLOCK_BOOTTIME: the hold is valid until then */
+	int64_t also_tokens[OPTION_ALSO_MAX]; /* of --also, in the order of the names */
+	bool busy;                            /* not granted, because another session has it */
+	char secret[SECRET_BYTES_MAX + 1];    /* of the session; "": not requested */
+};
+
+struct taking {
+	const struct options *o;
+	const struct address *a;
+	int pidfd; /* binds the session to this process before LOCK; -1: the session belongs to the
+		      connection, a loss is pushed, and the secret is requested */
+	const char *label;
+};
+
+/* Opens *w and takes the lock. If the daemon ends meanwhile, it asks the next one. False: *status is the exit
+ * code; STATUS_DONE if the lock is busy and --skip-ok was given. A signal during the wait ends the process;
+ * its connection closes, and that ends the wait. The caller closes *w in any case. */
+bool take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
+	__attribute__((warn_unused_result));
+
+/* Opens *w and greets. If the daemon ends meanwhile, it greets the next one. STATUS_DONE or an exit code. */
+int take_greeting(struct wire *w, const struct address *a, const char *label)
+	__attribute__((warn_unused_result));
+
+/* Whether this answer (NULL: none) means that the daemon is absent or about to end. Then nothing is held, and
+ * the next daemon may be asked. */
+bool take_away(const struct wire *w, const struct answer *answer);
+
+/* Prints what an error answer means for `what`, e.g. "cannot lock deploy", and returns its exit code. answer
+ * NULL: the connection ended. */
+int take_refusal(const struct wire *w, const struct answer *answer, const char *what);
+
+/* Turns the reason of LOST or of the push, "broken an administrator broke it", into "broken: an ...". Returns
+ * out.
+ */
+const char *take_loss(char out[WIRE_TEXT_MAX], struct slice told);
+
+/* Writes the token to --token-file, if that was given. STATUS_DONE or an exit code. */
+int take_token_file(const struct options *o, int64_t token) __attribute__((warn_unused_result));
+
+/* "command@host", with only the characters that a connection's name may have. */
+#define TAKE_LABEL_MAX (LABEL_BYTES_MAX + 1)
+void take_label(char label[TAKE_LABEL_MAX], const char *command);
+
+/*
+ * A run inside a run of the same name would wait for itself forever, so it joins the session of the outer
+ * run. The hold of the outer run covers it, because the outer run does not end before all its processes have
+ * ended.
+ */
+
+/* Puts name, token, kind, session and address of a hold into the environment of the command. */
+void nest_export(const struct options *o, const struct address *a, const struct grant *g);
+
+/* Whether an outer run holds one of several names. Then they cannot be taken all together. */
+bool nest_overlaps(const struct options *o);
+
+/*
+ * Whether an outer run (see nest_export()) holds the name now, and its hold covers the wanted one. Then *w
+ * has joined its session, and *g is its hold. False: *w is closed. Prints nothing.
+ */
+bool nest_join(struct wire *w, const struct taking *t, struct grant *g) __attribute__((warn_unused_result));
+
+/*
+ * A long wait for a lock: it tells people who holds the lock, gives up a wait without a master
+ * (--master-wait), and repeats a wait that a restart of the daemon has ended. It uses a connection of its
+ * own, since a connection that waits answers no other request.
+ */
+struct waiting {
+	const struct options *o;
+	const struct address *a;
+	int64_t next_ms;    /* CLOCK_BOOTTIME: call waiting_look() then */
+	int64_t over_ms;    /* CLOCK_BOOTTIME: the end of the wait; INT64_MAX: none */
+	int64_t away_ms;    /* no master or no daemon since then; 0: both are there */
+	int64_t pause_ms;   /* before the next attempt to reach the daemon */
+	bool people;        /* stderr is a terminal, and -q was not given */
+	bool tells;         /* says who holds the lock: once without a terminal, on each change to people */
+	bool looked;        /* cycle_find() was called */
+	bool cycle;         /* this process may wait for itself */
+	int64_t told_token; /* of the holder in the last message */
+	int64_t told_place; /* place in the queue, or steps left of a latch, in the last message; -1: no
+			       message yet */
+};
+
+void waiting_start(struct waiting *w, const struct options *o, const struct address *a, int64_t now_ms);
+
+/* The rest of the wait; -1: it has no end. */
+int64_t waiting_left_ms(const struct waiting *w);
+
+/* The daemon is absent for the reason in why; NULL: it is shutting down. sent_ms (CLOCK_BOOTTIME) is when the
+ * request was sent; 0: it could not be sent. Blocks until it is time to ask again. False if the wait is given
+ * up. */
+bool waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms) __attribute__((warn_unused_result));
+
+/* False if the wait is given up. Then why says the reason: no master answers, or (cycle) the lock is held
+ * for an ancestor of this process and the wait has no end. */
+bool waiting_look(struct waiting *w, char *why, size_t room) __attribute__((warn_unused_result));
+
+/*
+ * Watches one or several held locks: asks for their validity in time, and reads pushes about their loss. run
+ * and hold poll wire.fd and call these functions. They send and read, and print nothing. Only
+ * holding_release() blocks.
+ */
+struct holding {
+	struct wire *wire;
+	const char *name;
+	const struct also *also; /* more names; the shortest validity of all counts */
+	const struct grant *grant;
+	int64_t lease_ms; /* of --lease; 0: the hold is renewed */
+	size_t due;       /* outstanding answers to CHECK */
+	int64_t told_ms;  /* the shortest validity among the answers so far */
+	struct deadline deadline;
+	bool lost; /* the daemon has told of a loss */
+	bool gone; /* the connection ended; the deadline that was told last remains */
+	char why[WIRE_TEXT_MAX];
+};
+
+/* o and g are kept by reference. grace_ms is the time from the order to stop to the end of the hold. With
+ * --lease it is at most a twentieth of the lease, since the user asked for that end. */
+void holding_start(struct holding *h, struct wire *wire, const struct options *o, const struct grant *g,
+	int64_t grace_ms);
+
+/* The connection is readable. */
+void holding_read(struct holding *h);
+
+/* What is due now. DEADLINE_ASK is carried out here and never returned. While deadline_doubts() is true, it
+ * is unknown whether the lock is still held. */
+enum deadline_step holding_step(struct holding *h);
+
+/* When holding_step() is due. */
+int64_t holding_next(const struct holding *h);
+
+/* Releases the lock, and waits a short time for the answer. False: the lock had been lost before; h->why says
+ * how. */
+bool holding_release(struct holding *h) __attribute__((warn_unused_result));
+
+#endif

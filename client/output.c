@@ -1,0 +1,457 @@
+/*
+ * output: collects cells and prints them in columns; converts answers to JSON with jansson, and prints it.
+ */
+#include "client/output.h"
+
+#include "client/message.h"
+#include "daemon/base/clock.h"
+#include "proto/escape.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- tables ---- */
+
+#define CELL_MAX   600
+#define LINE_WIDTH 80
+
+#define FLEXIBLE_LEAST 7 /* characters that remain of a cut cell */
+
+void
+table_init(struct table *t, const char *const *heads)
+{
+	memset(t, 0, sizeof(*t));
+	while (heads[t->columns] != NULL) {
+		t->columns++;
+	}
+	assert(t->columns <= TABLE_COLUMNS_MAX);
+	for (size_t i = 0; i < t->columns; i++) {
+		table_text(t, slice_of(heads[i]));
+	}
+}
+
+void
+table_done(struct table *t)
+{
+	for (size_t i = 0; i < t->cells; i++) {
+		free(t->list[i]);
+	}
+	free(t->list);
+}
+
+void
+table_text(struct table *t, struct slice text)
+{
+	char cell[CELL_MAX];
+
+	if (t->cells == t->room) {
+		size_t room = t->room == 0 ? 64 : t->room * 2;
+		char **list = reallocarray(t->list, room, sizeof(*list));
+
+		if (list == NULL) {
+			t->failed = true;
+			return;
+		}
+		t->list = list;
+		t->room = room;
+	}
+	(void)escape_text(cell, sizeof(cell), text, ESCAPE_PLAIN);
+	t->list[t->cells] = strdup(cell);
+	if (t->list[t->cells] == NULL) {
+		t->failed = true;
+		return;
+	}
+	t->cells++;
+}
+
+void
+table_int(struct table *t, int64_t n)
+{
+	char text[NUMBER_TEXT_MAX];
+
+	table_text(t, (struct slice){text, number_print(text, n)});
+}
+
+/* Characters, not bytes; wide ones count as one. */
+static size_t
+width(const char *text)
+{
+	size_t n = strlen(text);
+	size_t count = 0;
+	uint32_t character;
+
+	while (n > 0) {
+		size_t step = utf8_next(text, n, &character);
+
+		step = step == 0 ? 1 : step;
+		text += step;
+		n -= step;
+		count++;
+	}
+	return count;
+}
+
+static int
+row_compare(const void *a, const void *b)
+{
+	/* 9 before 10, in numbers and in names alike. */
+	return strverscmp(**(char **const *)a, **(char **const *)b);
+}
+
+/* The columns of the terminal on standard output; 0: not a terminal. */
+static size_t
+line_width(void)
+{
+	struct winsize size = {0};
+
+	if (isatty(STDOUT_FILENO) != 1) {
+		return 0;
+	}
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : LINE_WIDTH;
+}
+
+/* The length in bytes of the first `most` characters. */
+static size_t
+bytes_of(const char *text, size_t most)
+{
+	size_t n = strlen(text), used = 0;
+	uint32_t character;
+
+	while (used < n && most-- > 0) {
+		size_t step = utf8_next(text + used, n - used, &character);
+
+		used += step == 0 ? 1 : step;
+	}
+	return used;
+}
+
+/* Prints at most `most` characters, at least three: of a longer text its beginning and its end. */
+static void
+print_cell(const char *text, size_t most)
+{
+	size_t n = width(text), end = (most - 1) / 2;
+
+	if (n <= most) {
+		(void)fputs(text, stdout);
+		return;
+	}
+	(void)printf("%.*s…%s", (int)bytes_of(text, most - 1 - end), text, text + bytes_of(text, n - end));
+}
+
+static void
+print_row(const struct table *t, char *const *row, const size_t *widths)
+{
+	for (size_t c = 0; c < t->columns; c++) {
+		size_t n = width(row[c]);
+
+		print_cell(row[c], widths[c]);
+		if (c + 1 < t->columns) {
+			(void)printf("%*s", (int)(widths[c] - (n < widths[c] ? n : widths[c]) + 2), "");
+		}
+	}
+}
+
+/* The widest column that may become narrower; columns: none. */
+static size_t
+widest(const struct table *t, const size_t *widths)
+{
+	size_t found = t->columns;
+
+	for (size_t c = 0; c < t->columns; c++) {
+		if ((t->flexible >> c & 1) != 0 && widths[c] > FLEXIBLE_LEAST &&
+			(found == t->columns || widths[c] > widths[found])) {
+			found = c;
+		}
+	}
+	return found;
+}
+
+/* On a terminal, narrows flexible columns until the rows fit its width, if possible. */
+static void
+table_fit(const struct table *t, size_t *widths)
+{
+	size_t most = line_width(), all = 2 * (t->columns - 1), c;
+
+	for (size_t i = 0; i < t->columns; i++) {
+		all += widths[i];
+	}
+	while (most > 0 && all > most && (c = widest(t, widths)) < t->columns) {
+		widths[c]--;
+		all--;
+	}
+}
+
+static void
+print_rows(const struct table *t, char ***rows, size_t n)
+{
+	size_t widths[TABLE_COLUMNS_MAX] = {0};
+	bool bold = isatty(STDOUT_FILENO) == 1;
+
+	for (size_t i = 0; i < t->cells; i++) {
+		size_t w = width(t->list[i]);
+
+		if (w > widths[i % t->columns]) {
+			widths[i % t->columns] = w;
+		}
+	}
+	table_fit(t, widths);
+	(void)fputs(bold ? "\033[1m" : "", stdout);
+	print_row(t, t->list, widths);
+	(void)fputs(bold ? "\033[0m\n" : "\n", stdout);
+	for (size_t i = 0; i < n; i++) {
+		print_row(t, rows[i], widths);
+		(void)putchar('\n');
+	}
+}
+
+bool
+table_print(struct table *t)
+{
+	size_t n = t->cells / t->columns - 1;
+	char ***rows;
+
+	if (t->failed) {
+		return false;
+	}
+	rows = calloc(n + 1, sizeof(*rows));
+	if (rows == NULL) {
+		return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		rows[i] = t->list + (i + 1) * t->columns;
+	}
+	if (!t->ordered) {
+		qsort(rows, n, sizeof(*rows), row_compare);
+	}
+	print_rows(t, rows, n);
+	free(rows);
+	return fflush(stdout) == 0;
+}
+
+/* ---- JSON ---- */
+
+/* DEL can only occur inside of strings, and is printed as \u007f. */
+bool
+json_output_write(const char *text)
+{
+	size_t n = strlen(text);
+
+	while (n > 0) {
+		size_t plain = 0, step;
+		uint32_t c;
+
+		while (plain < n && (step = escape_printable(text + plain, n - plain)) > 0) {
+			plain += step;
+		}
+		if (fwrite(text, 1, plain, stdout) != plain) {
+			return false;
+		}
+		text += plain;
+		n -= plain;
+		if (n > 0) {
+			step = utf8_next(text, n, &c);
+			if (step == 0 || printf("\\u%04x", (unsigned)c) < 0) {
+				return false;
+			}
+			text += step;
+			n -= step;
+		}
+	}
+	return true;
+}
+
+int
+json_output_print_json(json_t *value)
+{
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	bool printed = text != NULL && json_output_write(text) && putchar('\n') != EOF && fflush(stdout) == 0;
+
+	free(text);
+	json_decref(value);
+	if (!printed) {
+		message("cannot print JSON: no memory, or standard output is closed");
+		return STATUS_INTERNAL;
+	}
+	return STATUS_DONE;
+}
+
+int
+json_output_print(const char *format, ...)
+{
+	json_t *value;
+	va_list list;
+
+	va_start(list, format);
+	value = json_vpack_ex(NULL, 0, format, list);
+	va_end(list);
+	return json_output_print_json(value);
+}
+
+json_t *
+json_output_text(struct slice text)
+{
+	json_t *value = json_stringn(text.p == NULL ? "" : text.p, text.n);
+	char *escaped;
+	size_t n;
+
+	if (value != NULL) {
+		return value;
+	}
+	/* The text is not UTF-8, and JSON allows only UTF-8. */
+	escaped = malloc(text.n * ESCAPE_BYTE_MAX + 1);
+	if (escaped == NULL) {
+		return NULL;
+	}
+	n = escape_text(escaped, text.n * ESCAPE_BYTE_MAX + 1, text, ESCAPE_PLAIN);
+	value = json_stringn(escaped, n);
+	free(escaped);
+	return value;
+}
+
+/* The time ms ago, in UTC, to the millisecond. */
+static json_t *
+json_output_since(int64_t ms)
+{
+	int64_t at_ms = clock_wall_us() / 1000 - ms;
+	time_t s = (time_t)(at_ms / 1000);
+	char date[32], text[64];
+	struct tm tm;
+
+	if (at_ms < 0 || gmtime_r(&s, &tm) == NULL ||
+		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
+		return json_null();
+	}
+	(void)snprintf(text, sizeof(text), "%s.%03dZ", date, (int)(at_ms % 1000));
+	return json_string(text);
+}
+
+/* If this value is an age, adds the time when it began. -1: out of memory. */
+static int
+map_add_since(json_t *object, const struct answer *map, const struct answer *value, const char *key)
+{
+	bool held = strcmp(key, "held_ms") == 0;
+
+	if (value->type != ANSWER_INT || (!held && strcmp(key, "age_ms") != 0)) {
+		return 0;
+	}
+	return json_object_set_new(object, "since",
+		held && answer_get_int(map, "token", 0) == 0 ? json_null() : json_output_since(value->n));
+}
+
+static json_t *
+json_output_map(const struct answer *answer)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; object != NULL && i + 1 < answer->count; i += 2) {
+		char key[128];
+
+		(void)escape_text(key, sizeof(key), answer->items[i].text, ESCAPE_PLAIN);
+		if (json_object_set_new(object, key, json_output_of(&answer->items[i + 1])) != 0 ||
+			map_add_since(object, answer, &answer->items[i + 1], key) != 0) {
+			json_decref(object);
+			object = NULL;
+		}
+	}
+	return object;
+}
+
+static json_t *
+json_output_array(const struct answer *answer)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; array != NULL && i < answer->count; i++) {
+		if (json_array_append_new(array, json_output_of(&answer->items[i])) != 0) {
+			json_decref(array);
+			array = NULL;
+		}
+	}
+	return array;
+}
+
+json_t *
+json_output_of(const struct answer *answer)
+{
+	switch (answer->type) {
+	case ANSWER_NULL:
+		return json_null();
+	case ANSWER_INT:
+		return json_integer(answer->n);
+	case ANSWER_FLAG:
+		return json_boolean(answer->n != 0);
+	case ANSWER_STATUS:
+	case ANSWER_TEXT:
+	case ANSWER_ERROR:
+		return json_output_text(answer->text);
+	case ANSWER_MAP:
+		return json_output_map(answer);
+	case ANSWER_ARRAY:
+	case ANSWER_PUSH:
+		return json_output_array(answer);
+	}
+	return NULL;
+}
+
+/* ---- the outcome of a run ---- */
+
+int
+record_open(int64_t fd)
+{
+	int ours = fcntl((int)fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	/* The command keeps its standard streams. Any other descriptor is closed for it, so that the reader
+	 * sees the end. */
+	if (ours >= 0 && fd > STDERR_FILENO) {
+		(void)close((int)fd);
+	}
+	return ours;
+}
+
+static json_t *
+number_or_null(bool there, int64_t n)
+{
+	return there ? json_integer(n) : json_null();
+}
+
+static json_t *
+record_json(const struct record *r)
+{
+	static const char *const words[] = {
+#define OUTCOME(id, word) word,
+		OUTCOMES(OUTCOME)
+#undef OUTCOME
+	};
+	bool exited = r->ended && WIFEXITED(r->child_status);
+	bool killed = r->ended && WIFSIGNALED(r->child_status);
+
+	return json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:I, s:I}", "name", r->name, "outcome",
+		words[r->outcome], "exit", r->exit, "command_exit",
+		number_or_null(exited, exited ? WEXITSTATUS(r->child_status) : 0), "command_signal",
+		number_or_null(killed, killed ? WTERMSIG(r->child_status) : 0), "token",
+		number_or_null(r->token != 0, r->token), "waited_ms", (json_int_t)r->waited_ms, "held_ms",
+		(json_int_t)r->held_ms);
+}
+
+bool
+record_write(int fd, const struct record *r)
+{
+	json_t *value = record_json(r);
+	bool written;
+
+	errno = ENOMEM;
+	written = value != NULL && json_dumpfd(value, fd, JSON_COMPACT | JSON_PRESERVE_ORDER) == 0 &&
+		  write(fd, "\n", 1) == 1;
+	json_decref(value);
+	return written;
+}
