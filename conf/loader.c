@@ -5,15 +5,12 @@
  * find before it fails. It never prints, and never returns half a configuration.
  */
 #include "conf/conf.h"
-#include "conf/node.h"
-#include "conf/scope.h"
+#include "conf/schema.h"
 #include "conf/source.h"
 #include "conf/value.h"
-#include "conf/verify.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define KEYS_MAX 96 /* of the whole schema, to note the keys seen in a mapping */
 

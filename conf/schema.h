@@ -1,5 +1,6 @@
 /*
- * schema: the table of schema.def as data, for the loader, the printer and the comparison.
+ * schema: the table of schema.def as data, for the loader, the printer and the comparison; and the structs of
+ * its mappings, initialised and freed by the schema alone.
  */
 #ifndef CONF_SCHEMA_H
 #define CONF_SCHEMA_H
@@ -102,5 +103,23 @@ const struct schema_key *schema_elsewhere(enum schema_scope scope, const char *n
 /* "limits.clients". item >= 0 is the number in the brackets, "rules[2].lease"; < 0 leaves them empty. It
  * applies to every key of a list's item, also to the keys of a mapping inside the item. */
 void schema_path(char out[SCHEMA_PATH_MAX], const struct schema_key *key, long item);
+
+/* Sets the defaults, also of inner mappings; lists are empty. False: out of memory. Call scope_done() in
+ * either case. */
+bool scope_init(enum schema_scope scope, void *base) __attribute__((warn_unused_result));
+void scope_done(enum schema_scope scope, void *base);
+
+/* The field of this key. */
+void *scope_field(const struct schema_key *key, void *base);
+const void *scope_value(const struct schema_key *key, const void *base);
+
+size_t scope_list_count(const struct schema_key *list, const struct conf *conf);
+void *scope_list_item(const struct schema_key *list, const struct conf *conf, size_t i);
+
+/* Appends an initialised item; the others may move. NULL: out of memory. */
+void *scope_list_append(const struct schema_key *list, struct conf *conf) __attribute__((warn_unused_result));
+
+/* The field for the password of a master, its sentinels or a user; NULL for every other scope. */
+char **scope_secret(enum schema_scope scope, void *base);
 
 #endif

@@ -1,17 +1,411 @@
 /*
- * source: reads the files of a configuration as trees.
+ * source: reads the files of a configuration, builds small trees from libyaml's events, and lists what is
+ * wrong.
  *
- * Called by the loader. It does not interpret the files, and must not keep their texts, which may contain
- * passwords.
+ * Called by the loader; the list is called by every part of conf/. It does not interpret the files, must not
+ * keep their texts, which may contain passwords, and must never recurse deeper than NODE_DEPTH_MAX, whatever
+ * a file contains.
+ *
+ * libyaml's own documents do not serve: they keep neither anchors nor aliases nor whether a tag was written,
+ * do not bound the number of nodes, and with aliases they may have cycles.
  */
 #include "conf/source.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <yaml.h>
+
+/* ---- errors ---- */
+
+/* Escapes what a terminal would obey. UTF-8 (which libyaml has checked) passes. */
+static void
+text_escape(char *out, size_t room, const char *text)
+{
+	size_t n = 0;
+
+	for (; *text != '\0' && n + 5 < room; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < ' ' || c == 127)
+			n += (size_t)snprintf(out + n, room - n, "\\x%02x", c);
+		else
+			out[n++] = *text;
+	}
+	/* Do not end inside a character. */
+	if (*text != '\0')
+		while (n > 0 && ((unsigned char)*text & 0xc0) == 0x80) {
+			n--;
+			text--;
+		}
+	out[n] = '\0';
+}
+
+void
+errors_init(struct conf_errors *errors)
+{
+	errors->count = 0;
+	errors->dropped = 0;
+}
+
+void
+errors_add(struct conf_errors *errors, struct place place, const char *format, ...)
+{
+	char where[CONF_ERROR_TEXT_MAX];
+	char text[CONF_ERROR_TEXT_MAX];
+	char whole[2 * CONF_ERROR_TEXT_MAX + 2];
+	va_list ap;
+
+	if (errors->count == CONF_ERRORS_MAX) {
+		errors->dropped++;
+		return;
+	}
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	if (place.line > 0)
+		snprintf(where, sizeof(where), "%s:%zu:%zu", place.file, place.line, place.column);
+	else
+		snprintf(where, sizeof(where), "%s", place.file);
+	snprintf(whole, sizeof(whole), "%s: %s", where, text);
+	text_escape(errors->text[errors->count++], CONF_ERROR_TEXT_MAX, whole);
+}
+
+const char *
+errors_quote(char out[QUOTE_MAX], const char *text)
+{
+	char body[QUOTE_MAX - 6];
+
+	text_escape(body, sizeof(body), text);
+	snprintf(out, QUOTE_MAX, "\"%s\"%s", body, strlen(text) >= sizeof(body) - 5 ? "..." : "");
+	return out;
+}
+
+/* ---- trees ---- */
+
+struct builder {
+	const char *file;
+	struct conf_errors *errors;
+	struct node *root;
+	struct node *open[NODE_DEPTH_MAX]; /* collections that have not ended */
+	struct node *key[NODE_DEPTH_MAX];  /* of an open mapping: a key without its value yet */
+	size_t depth;
+	size_t count;
+	size_t documents;
+};
+
+/* What to do after an event: continue, end, or fail. */
+enum step { STEP_ON, STEP_DONE, STEP_FAILED };
+
+static struct place
+mark_place(const struct builder *b, yaml_mark_t mark)
+{
+	return (struct place){b->file, mark.line + 1, mark.column + 1};
+}
+
+static void
+node_free(struct node *node)
+{
+	while (node != NULL) {
+		struct node *next = node->next;
+
+		node_free(node->key);
+		node_free(node->first);
+		free(node->text);
+		free(node);
+		node = next;
+	}
+}
+
+/* Attaches the node to the open collection. */
+static void
+node_attach(struct builder *b, struct node *node)
+{
+	struct node *parent = b->depth > 0 ? b->open[b->depth - 1] : NULL;
+
+	if (parent == NULL) {
+		assert(b->root == NULL);
+		b->root = node;
+		return;
+	}
+	if (parent->kind == NODE_MAPPING && b->key[b->depth - 1] == NULL) {
+		b->key[b->depth - 1] = node;
+		return;
+	}
+	if (parent->kind == NODE_MAPPING) {
+		node->key = b->key[b->depth - 1];
+		b->key[b->depth - 1] = NULL;
+	}
+	if (parent->last == NULL)
+		parent->first = node;
+	else
+		parent->last->next = node;
+	parent->last = node;
+}
+
+static bool
+is_key(const struct builder *b)
+{
+	return b->depth > 0 && b->open[b->depth - 1]->kind == NODE_MAPPING && b->key[b->depth - 1] == NULL;
+}
+
+static struct node *
+node_new(struct builder *b, enum node_kind kind, yaml_mark_t mark)
+{
+	struct node *node;
+
+	if (b->count == NODE_COUNT_MAX) {
+		errors_add(b->errors, mark_place(b, mark), "more than %d values; a configuration has fewer",
+			NODE_COUNT_MAX);
+		return NULL;
+	}
+	node = calloc(1, sizeof(*node));
+	if (node == NULL) {
+		errors_add(b->errors, mark_place(b, mark), "out of memory");
+		return NULL;
+	}
+	b->count++;
+	node->kind = kind;
+	node->file = b->file;
+	node->line = mark.line + 1;
+	node->column = mark.column + 1;
+	return node;
+}
+
+static void
+refuse_extras(struct builder *b, yaml_mark_t mark, const yaml_char_t *anchor, const yaml_char_t *tag)
+{
+	if (anchor != NULL)
+		errors_add(
+			b->errors, mark_place(b, mark), "anchors (&name) are not taken here; leave it out");
+	if (tag != NULL)
+		errors_add(b->errors, mark_place(b, mark), "tags (!name) are not taken here; leave it out");
+}
+
+static enum step
+scalar_read(struct builder *b, const yaml_event_t *event)
+{
+	const char *value = (const char *)event->data.scalar.value;
+	size_t length = event->data.scalar.length;
+	struct node *node = node_new(b, NODE_SCALAR, event->start_mark);
+
+	if (node == NULL)
+		return STEP_FAILED;
+	refuse_extras(b, event->start_mark, event->data.scalar.anchor, event->data.scalar.tag);
+	node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	if (length > NODE_SCALAR_MAX) {
+		errors_add(b->errors, mark_place(b, event->start_mark),
+			"a value of %zu bytes; at most %d are allowed", length, NODE_SCALAR_MAX);
+		node->kind = NODE_BROKEN;
+	} else if (memchr(value, '\0', length) != NULL) {
+		errors_add(
+			b->errors, mark_place(b, event->start_mark), "a NUL byte in a value; leave it out");
+		node->kind = NODE_BROKEN;
+	}
+	node->text = node->kind == NODE_BROKEN ? strdup("") : strndup(value, length);
+	node_attach(b, node);
+	if (node->text == NULL) {
+		errors_add(b->errors, mark_place(b, event->start_mark), "out of memory");
+		return STEP_FAILED;
+	}
+	return STEP_ON;
+}
+
+static enum step
+alias_read(struct builder *b, const yaml_event_t *event)
+{
+	struct node *node = node_new(b, NODE_BROKEN, event->start_mark);
+
+	if (node == NULL)
+		return STEP_FAILED;
+	errors_add(b->errors, mark_place(b, event->start_mark),
+		"aliases (*name) are not taken here; write the value out");
+	node_attach(b, node);
+	return STEP_ON;
+}
+
+static enum step
+collection_open(struct builder *b, enum node_kind kind, const yaml_event_t *event)
+{
+	bool key = is_key(b);
+	struct node *node;
+
+	if (b->depth == NODE_DEPTH_MAX) {
+		errors_add(b->errors, mark_place(b, event->start_mark),
+			"nested deeper than %d levels; no key needs that", NODE_DEPTH_MAX);
+		return STEP_FAILED;
+	}
+	if (key)
+		errors_add(b->errors, mark_place(b, event->start_mark),
+			"a list or a mapping in the place of a key; a key is a word");
+	node = node_new(b, kind, event->start_mark);
+	if (node == NULL)
+		return STEP_FAILED;
+	node_attach(b, node);
+	b->open[b->depth] = node;
+	b->key[b->depth] = NULL;
+	b->depth++;
+	return STEP_ON;
+}
+
+static enum step
+document_open(struct builder *b, const yaml_event_t *event)
+{
+	if (b->documents++ == 0)
+		return STEP_ON;
+	errors_add(b->errors, mark_place(b, event->start_mark), "a second document (---); one is allowed");
+	return STEP_FAILED;
+}
+
+static enum step
+event_take(struct builder *b, const yaml_event_t *event)
+{
+	switch (event->type) {
+	case YAML_SCALAR_EVENT:
+		return scalar_read(b, event);
+	case YAML_ALIAS_EVENT:
+		return alias_read(b, event);
+	case YAML_SEQUENCE_START_EVENT:
+		refuse_extras(b, event->start_mark, event->data.sequence_start.anchor,
+			event->data.sequence_start.tag);
+		return collection_open(b, NODE_SEQUENCE, event);
+	case YAML_MAPPING_START_EVENT:
+		refuse_extras(b, event->start_mark, event->data.mapping_start.anchor,
+			event->data.mapping_start.tag);
+		return collection_open(b, NODE_MAPPING, event);
+	case YAML_SEQUENCE_END_EVENT:
+	case YAML_MAPPING_END_EVENT:
+		assert(b->depth > 0);
+		b->depth--;
+		return STEP_ON;
+	case YAML_DOCUMENT_START_EVENT:
+		return document_open(b, event);
+	case YAML_STREAM_END_EVENT:
+		return STEP_DONE;
+	default:
+		return STEP_ON;
+	}
+}
+
+/* If libyaml cannot decode the text, it gives only a byte offset. */
+static struct place
+offset_place(const char *file, const char *text, size_t n, size_t offset)
+{
+	struct place place = {file, 1, 1};
+
+	for (size_t i = 0; i < n && i < offset; i++) {
+		place.column++;
+		if (text[i] == '\n') {
+			place.line++;
+			place.column = 1;
+		}
+	}
+	return place;
+}
+
+static void
+syntax_error(struct builder *b, const yaml_parser_t *parser, const char *text, size_t n)
+{
+	const char *problem = parser->problem != NULL ? parser->problem : "not YAML";
+
+	if (parser->error == YAML_MEMORY_ERROR)
+		errors_add(b->errors, (struct place){b->file, 0, 0}, "out of memory");
+	else if (parser->error == YAML_READER_ERROR)
+		errors_add(b->errors, offset_place(b->file, text, n, parser->problem_offset),
+			"%s; the file must be UTF-8 without control characters", problem);
+	else if (parser->context != NULL)
+		errors_add(b->errors, mark_place(b, parser->problem_mark), "not YAML: %s, %s (line %zu)",
+			problem, parser->context, parser->context_mark.line + 1);
+	else
+		errors_add(b->errors, mark_place(b, parser->problem_mark), "not YAML: %s", problem);
+}
+
+static enum step
+document_read(struct builder *b, yaml_parser_t *parser, const char *text, size_t n)
+{
+	enum step step = STEP_ON;
+
+	while (step == STEP_ON) {
+		yaml_event_t event;
+
+		if (!yaml_parser_parse(parser, &event)) {
+			syntax_error(b, parser, text, n);
+			return STEP_FAILED;
+		}
+		step = event_take(b, &event);
+		yaml_event_delete(&event);
+	}
+	return step;
+}
+
+/* NULL if the text cannot be parsed; an empty document is an empty mapping. Errors may be added in either
+ * case. file must outlive the tree. */
+static struct node *
+node_parse(const char *file, const char *text, size_t n, struct conf_errors *errors)
+{
+	struct builder b = {.file = file, .errors = errors};
+	const char *nul = n > 0 ? memchr(text, '\0', n) : NULL;
+	yaml_parser_t parser;
+	enum step step;
+
+	if (n > NODE_BYTES_MAX) {
+		errors_add(errors, (struct place){file, 0, 0},
+			"larger than %d bytes; a configuration is smaller", NODE_BYTES_MAX);
+		return NULL;
+	}
+	if (nul != NULL) {
+		errors_add(errors, offset_place(file, text, n, (size_t)(nul - text)),
+			"a NUL byte; the file must be UTF-8 text");
+		return NULL;
+	}
+	if (!yaml_parser_initialize(&parser)) {
+		errors_add(errors, (struct place){file, 0, 0}, "out of memory");
+		return NULL;
+	}
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
+	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+	step = document_read(&b, &parser, text, n);
+	yaml_parser_delete(&parser);
+	if (step == STEP_DONE && b.root == NULL)
+		b.root = node_new(&b, NODE_MAPPING, (yaml_mark_t){0, 0, 0});
+	if (step == STEP_DONE)
+		return b.root;
+	while (b.depth > 0)
+		node_free(b.key[--b.depth]);
+	node_free(b.root);
+	return NULL;
+}
+
+const struct node *
+node_get(const struct node *mapping, const char *key)
+{
+	if (mapping->kind != NODE_MAPPING)
+		return NULL;
+	for (const struct node *node = mapping->first; node != NULL; node = node->next)
+		if (node->key->kind == NODE_SCALAR && strcmp(node->key->text, key) == 0)
+			return node;
+	return NULL;
+}
+
+bool
+node_is_empty(const struct node *node)
+{
+	return node->kind == NODE_SCALAR && node->plain &&
+	       (node->text[0] == '\0' || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0);
+}
+
+struct place
+node_place(const struct node *node)
+{
+	return (struct place){node->file, node->line, node->column};
+}
+
+/* ---- files ---- */
 
 #define SUFFIX      ".yml"
 #define SUFFIX_SIZE (sizeof(SUFFIX) - 1)

@@ -1,10 +1,65 @@
 /*
- * source: the files of a configuration as trees: the named file, and those in the directory beside it.
+ * source: the files of a configuration as trees of YAML, and the bounded list of the errors in them.
+ *
+ * The files are the named one, and those in the directory beside it. Each node has its file, line and column.
+ * Bytes, nodes and depth are bounded, so that no file can use much memory or time. Aliases, anchors, tags and
+ * further documents are errors: each value of a configuration is written in one place.
  */
 #ifndef CONF_SOURCE_H
 #define CONF_SOURCE_H
 
-#include "conf/node.h"
+#include "conf/conf.h"
+
+/* A position in a file. Lines and columns count from 1; line 0: no position. */
+struct place {
+	const char *file;
+	size_t line;
+	size_t column;
+};
+
+void errors_init(struct conf_errors *errors);
+
+/* Adds "file:line:column: " and the text. Control characters are escaped as \xNN. */
+void errors_add(struct conf_errors *errors, struct place place, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define QUOTE_MAX 80
+
+/* The text in quotes, shortened, with unprintable characters escaped; returns out. */
+const char *errors_quote(char out[QUOTE_MAX], const char *text);
+
+#define NODE_BYTES_MAX  (1024 * 1024) /* of a file; a thousand rules and users need far less */
+#define NODE_COUNT_MAX  20000
+#define NODE_DEPTH_MAX  8    /* the schema needs 4 */
+#define NODE_SCALAR_MAX 4096 /* a path's length */
+
+enum node_kind {
+	NODE_SCALAR,
+	NODE_SEQUENCE,
+	NODE_MAPPING,
+	NODE_BROKEN /* already reported; skip it without a message */
+};
+
+struct node {
+	enum node_kind kind;
+	const char *file; /* not owned */
+	size_t line;
+	size_t column;
+	char *text;        /* SCALAR: without NUL inside */
+	bool plain;        /* SCALAR: written without quotes */
+	struct node *key;  /* in a mapping: SCALAR, or already reported */
+	struct node *next; /* in the same sequence or mapping; of a root: the root of the next file */
+	struct node *first;
+	struct node *last;
+};
+
+/* The value of this key in a mapping, or NULL. */
+const struct node *node_get(const struct node *mapping, const char *key);
+
+/* Whether the value is missing: `key:` and no more. */
+bool node_is_empty(const struct node *node);
+
+struct place node_place(const struct node *node);
 
 #define SOURCE_FILES_MAX 64 /* each is read at every reload */
 

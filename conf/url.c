@@ -1,14 +1,19 @@
 /*
- * url: parses and formats the addresses of listeners and of masters.
+ * url: parses and formats the addresses of listeners and of masters, and reads passwords.
  *
- * Called by the value parsers and the printer. It must never put a possible password of a URL into a message.
+ * Called by the value parsers, the printer and verify.c. It must never put a password, or a possible password
+ * of a URL, into a message, and never block: a password in a FIFO is refused.
  */
-#include "conf/url.h"
+#include "conf/value.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define REDIS_PORT    6379
 #define UNIX_PATH_MAX 106 /* of 108 in sun_path; hiredis 0.14 leaves the last one as it finds it */
@@ -21,16 +26,16 @@ struct part {
 };
 
 static bool
-refuse(char why[URL_WHY_MAX], const char *text)
+refuse(char why[WHY_MAX], const char *text)
 {
-	snprintf(why, URL_WHY_MAX, "%s", text);
+	snprintf(why, WHY_MAX, "%s", text);
 	return false;
 }
 
 static bool
-refuse_database(char why[URL_WHY_MAX], int64_t most, const char *after)
+refuse_database(char why[WHY_MAX], int64_t most, const char *after)
 {
-	snprintf(why, URL_WHY_MAX, "has no database number from 0 to %lld after %s", (long long)most, after);
+	snprintf(why, WHY_MAX, "has no database number from 0 to %lld after %s", (long long)most, after);
 	return false;
 }
 
@@ -154,7 +159,7 @@ endpoint_parse(struct part text, int fallback, struct conf_address *out)
 }
 
 static bool
-userinfo_parse(struct part text, struct conf_url *out, char why[URL_WHY_MAX])
+userinfo_parse(struct part text, struct conf_url *out, char why[WHY_MAX])
 {
 	const char *colon = memchr(text.p, ':', (size_t)(text.end - text.p));
 
@@ -171,7 +176,7 @@ userinfo_parse(struct part text, struct conf_url *out, char why[URL_WHY_MAX])
 }
 
 static bool
-tcp_parse(const char *text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
+tcp_parse(const char *text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
 {
 	const char *at = strrchr(text, '@');
 	struct part place = {at != NULL ? at + 1 : text, text + strlen(text)};
@@ -195,7 +200,7 @@ tcp_parse(const char *text, int64_t database_most, struct conf_url *out, char wh
 
 /* One of db=n and user=name. */
 static bool
-option_parse(struct part text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
+option_parse(struct part text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
 {
 	size_t n = (size_t)(text.end - text.p);
 	int64_t database = 0;
@@ -215,7 +220,7 @@ option_parse(struct part text, int64_t database_most, struct conf_url *out, char
 }
 
 static bool
-unix_parse(const char *text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
+unix_parse(const char *text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
 {
 	const char *question = strchr(text, '?');
 	struct part path = {text, question != NULL ? question : text + strlen(text)};
@@ -239,7 +244,7 @@ unix_parse(const char *text, int64_t database_most, struct conf_url *out, char w
 }
 
 static bool
-scheme_parse(const char *text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
+scheme_parse(const char *text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
 {
 	if (strncmp(text, "redis://", 8) == 0)
 		return tcp_parse(text + 8, database_most, out, why);
@@ -253,7 +258,7 @@ scheme_parse(const char *text, int64_t database_most, struct conf_url *out, char
 }
 
 bool
-url_parse(const char *text, int64_t database_most, struct conf_url *out, char why[URL_WHY_MAX])
+url_parse(const char *text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
 {
 	struct conf_url url = {.user = strdup(""), .password = strdup(""), .path = strdup("")};
 
@@ -370,4 +375,87 @@ address_is_loopback(const struct conf_address *address)
 	if (IN6_IS_ADDR_V4MAPPED(&six))
 		return six.s6_addr[12] == 127;
 	return IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+/* ---- passwords ---- */
+
+static bool
+secret_take(const char *text, char **out, char why[WHY_MAX])
+{
+	char *copy;
+
+	if (text[0] == '\0')
+		return refuse(why, "holds no password");
+	if (strlen(text) > SECRET_TEXT_MAX)
+		return refuse(why, "holds a password of more than 512 bytes");
+	copy = strdup(text);
+	if (copy == NULL)
+		return refuse(why, "does not fit into memory");
+	secret_free(*out);
+	*out = copy;
+	return true;
+}
+
+/* Reads the start of a regular file; -1 and errno. */
+static ssize_t
+file_read(const char *path, char *buffer, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	ssize_t n = -1;
+	int saved;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0) {
+		errno = EINVAL;
+		if (S_ISREG(st.st_mode))
+			n = read(fd, buffer, room);
+	}
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return n;
+}
+
+bool
+secret_read_file(const char *path, char **out, char why[WHY_MAX])
+{
+	char buffer[SECRET_TEXT_MAX + 3];
+	ssize_t n = file_read(path, buffer, sizeof(buffer) - 1);
+	bool good;
+
+	if (n < 0) {
+		snprintf(why, WHY_MAX, "cannot be read: %s",
+			errno == EINVAL ? "not a regular file" : strerror(errno));
+		return false;
+	}
+	if (memchr(buffer, '\0', (size_t)n) != NULL)
+		good = refuse(why, "has a NUL byte");
+	else {
+		buffer[n] = '\0';
+		buffer[strcspn(buffer, "\r\n")] = '\0';
+		good = secret_take(buffer, out, why);
+	}
+	explicit_bzero(buffer, sizeof(buffer));
+	return good;
+}
+
+bool
+secret_read_env(const char *variable, char **out, char why[WHY_MAX])
+{
+	const char *text = getenv(variable);
+
+	if (text == NULL)
+		return refuse(why, "is not set in the environment");
+	return secret_take(text, out, why);
+}
+
+void
+secret_free(char *secret)
+{
+	if (secret == NULL)
+		return;
+	explicit_bzero(secret, strlen(secret));
+	free(secret);
 }

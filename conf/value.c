@@ -5,8 +5,7 @@
  */
 #include "conf/value.h"
 
-#include "conf/errors.h"
-#include "conf/url.h"
+#include "conf/source.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -389,7 +388,7 @@ address_read(
 static bool
 url_read(const struct schema_key *key, const char *text, struct conf_url *out, char why[VALUE_WHY_MAX])
 {
-	char wrong[URL_WHY_MAX];
+	char wrong[WHY_MAX];
 	const char *fault = text_fault(text);
 
 	if (fault == NULL && url_parse(text, key->high, out, wrong))

@@ -1,10 +1,14 @@
 /*
- * value: parses one scalar of the file into the field of its key, and formats it.
+ * value: parses one scalar of the file into the field of its key, formats it, and checks values against each
+ * other. Some have a form of their own: addresses, the URLs of masters, and passwords.
  */
 #ifndef CONF_VALUE_H
 #define CONF_VALUE_H
 
+#include "conf/conf.h"
 #include "conf/schema.h"
+
+#include <stdbool.h>
 
 #define VALUE_WHY_MAX  400
 #define VALUE_TEXT_MAX (4 * 4096 + 8)
@@ -26,5 +30,59 @@ void value_format(char out[VALUE_TEXT_MAX], const struct schema_key *key, const 
 
 /* Whether a text, an address or a URL is empty. */
 bool value_is_absent(const struct schema_key *key, const void *field);
+
+#define WHY_MAX      200
+#define URL_TEXT_MAX 1400 /* of a formatted URL, escapes included */
+
+/*
+ * "redis://user:password@host:port/db" or "unix:///path?db=n&user=name" into an empty *out, which the caller
+ * frees with url_free(). False: why says what is wrong without quoting a possible password; *out remains
+ * empty.
+ */
+bool url_parse(const char *text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
+	__attribute__((warn_unused_result));
+void url_free(struct conf_url *url);
+
+/* Omits the password. */
+void url_format(char out[URL_TEXT_MAX], const struct conf_url *url);
+
+/* "127.0.0.1:5625" or "[::1]:5625"; *out is unchanged on failure. */
+bool address_parse(const char *text, struct conf_address *out) __attribute__((warn_unused_result));
+/* "10.0.0.7:26379", "[::1]:26379" or "name.example:26379"; without a port, fallback is used. *out is
+ * unchanged on failure. */
+bool place_parse(const char *text, int fallback, struct conf_address *out)
+	__attribute__((warn_unused_result));
+void address_format(char out[CONF_HOST_MAX + 16], const struct conf_address *address);
+
+/* Whether only programs of this host can reach it. */
+bool address_is_loopback(const struct conf_address *address);
+
+#define SECRET_TEXT_MAX 512
+
+/* The password in the first line of a file, or in the environment, replaces *out, for secret_free(). False:
+ * why says what is wrong. */
+bool secret_read_file(const char *path, char **out, char why[WHY_MAX]) __attribute__((warn_unused_result));
+bool secret_read_env(const char *variable, char **out, char why[WHY_MAX]) __attribute__((warn_unused_result));
+
+/* Wipes and frees it; NULL is allowed. */
+void secret_free(char *secret);
+
+struct node;
+
+/* The context of every check: the error list, and the source of the values. */
+struct verify {
+	const char *file; /* the first file, for an error without a place */
+	struct conf_errors *errors;
+	struct node *roots; /* of each file, in the order they were read */
+};
+
+/* Checks one item of a list whose values are all valid, against its mapping; reads its password. */
+void verify_item(const struct verify *v, enum schema_scope scope, const struct node *node, void *item);
+
+/* Checks the whole configuration if every part is valid: fills in missing values, and compares the parts. */
+void verify_conf(const struct verify *v, struct conf *conf);
+
+/* False if the key has no meaning in this item: `mode` of a TCP listener. */
+bool verify_applies(const struct schema_key *key, const void *item);
 
 #endif

@@ -4,11 +4,10 @@
  * Called by the loader if the single values are valid. Reads the environment, password files and the names of
  * groups.
  */
-#include "conf/verify.h"
+#include "conf/value.h"
 
-#include "conf/scope.h"
-#include "conf/secret.h"
-#include "conf/url.h"
+#include "conf/schema.h"
+#include "conf/source.h"
 
 #include <grp.h>
 #include <limits.h>
@@ -116,7 +115,7 @@ static bool
 secret_find(const struct verify *v, const struct node *node, const char *scope, const char *file,
 	const char *variable, char **out)
 {
-	char why[SECRET_WHY_MAX];
+	char why[WHY_MAX];
 
 	if (file[0] != '\0') {
 		if (!secret_read_file(file, out, why))
@@ -164,7 +163,7 @@ sentinel_verify(const struct verify *v, const struct node *node, struct conf_sen
 static void
 master_verify_password(const struct verify *v, const struct node *node, struct conf_master *master)
 {
-	char why[SECRET_WHY_MAX];
+	char why[WHY_MAX];
 	const char *word = master->url.password != NULL ? master->url.password : "";
 	int sources =
 		(word[0] != '\0') + (master->password_file[0] != '\0') + (master->password_env[0] != '\0');

@@ -3,7 +3,7 @@
  */
 #include "daemon/main_settings.h"
 
-#include "conf/url.h"
+#include "conf/value.h"
 #include "daemon/core/masterset.h"
 
 #include <getopt.h>

@@ -13,7 +13,7 @@
 #include "daemon/core/map.h"
 #include "daemon/core/peer.h"
 #include "daemon/core/timers.h"
-#include "proto/command.h"
+#include "proto/name.h"
 #include "proto/slice.h"
 
 #include <bsd/sys/queue.h>

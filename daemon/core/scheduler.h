@@ -9,7 +9,7 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/timers.h"
-#include "proto/command.h"
+#include "proto/name.h"
 #include "proto/slice.h"
 
 #include <bsd/sys/queue.h>
