@@ -59,5 +59,5 @@ creep_note(struct host *h, const struct note *n)
 		return;
 	for (unsigned i = 0; i < CORE_LINKS_MAX; i++)
 		for (unsigned k = 0; k < CREEP_SAMPLES; k++)
-			h->creeps[n->master][i].samples[k].ahead_us += n->ttl_ms * 1000;
+			h->creeps[n->master][i].samples[k].ahead_us += n->ms * 1000;
 }
