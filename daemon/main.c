@@ -9,7 +9,7 @@
 #include "daemon/base/notify.h"
 #include "daemon/base/random.h"
 #include "daemon/base/stats.h"
-#include "daemon/core/drift.h"
+#include "daemon/core/timers.h"
 #include "daemon/driver.h"
 #include "daemon/main_settings.h"
 #include "daemon/redis/embedded.h"

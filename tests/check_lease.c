@@ -6,7 +6,6 @@
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/terms.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

@@ -3,13 +3,13 @@
  * word decides on that is check_masterset.c's matter: here it is done by hand.
  */
 #include "daemon/core/core_inner.h"
-#include "daemon/core/drift.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

@@ -10,7 +10,6 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/terms.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -122,7 +122,7 @@ struct call {
 			bool leaves; /* this daemon ends, and no client relies on a lease of it: HELLO then
 					only ends its registration */
 			uint64_t doubted;   /* the memory whose clock has leapt, as seen here; 0: none */
-			int64_t wanted_ms;  /* the longest lease that this daemon would take (terms.h) */
+			int64_t wanted_ms;  /* the longest lease that this daemon would take (master.h) */
 			int64_t guarded_ms; /* the longest lease that its guards wait for, >= wanted_ms */
 		};
 		/* Calls about a lease: see call_about_lease(). */

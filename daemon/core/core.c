@@ -15,7 +15,6 @@
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
-#include "daemon/core/terms.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

@@ -110,7 +110,7 @@ int64_t core_wake_at(const struct core *core);
 
 /* New rules. A name that is held or waited for gets its new rule when the scan reaches it, some thousands of
  * names per ms. No name may get another key template. A longer lease is used only when the guards of all
- * daemons wait for it (terms.h). False: out of memory, nothing has changed. */
+ * daemons wait for it (master.h). False: out of memory, nothing has changed. */
 bool core_set_rules(struct core *core, const struct rule *rules, size_t count);
 
 /* New limits; sessions keep what they have. */

@@ -23,7 +23,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/map.h"
-#include "daemon/core/master_data.h"
+#include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
@@ -106,7 +106,7 @@ struct core {
 	struct core_counts counts;
 	size_t acquires; /* leases being acquired */
 	struct retained retained;
-	int64_t guarded_ms; /* the longest lease that guards wait for (terms.h) */
+	int64_t guarded_ms; /* the longest lease that guards wait for (master.h) */
 	enum drain drain;
 	bool left;  /* the daemon ends, and its masters were told to register it no more */
 	bool ended; /* a copy of this process runs; see core_ended() */

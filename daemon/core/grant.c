@@ -4,13 +4,13 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/drift.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/map.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

@@ -5,11 +5,11 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
-#include "daemon/core/drift.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

@@ -3,10 +3,10 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
-#include "daemon/core/drift.h"
 #include "daemon/core/map.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>

@@ -5,14 +5,13 @@
 #include "daemon/core/lease.h"
 
 #include "daemon/core/core_inner.h"
-#include "daemon/core/drift.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/terms.h"
+#include "daemon/core/timers.h"
 
 #include <assert.h>
 #include <stdlib.h>

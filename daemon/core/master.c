@@ -7,7 +7,6 @@
 #include "daemon/core/core_inner.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/terms.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -39,15 +38,6 @@ master_turn(struct core *core, struct master *m, enum master_state next)
 	m->state = next;
 	/* A waiter that needs one refusal may get it now. */
 	core->retry = true;
-}
-
-/* When a silent link becomes suspect. What came while this daemon stood still has not been read yet. */
-static int64_t
-link_doubt_ms(const struct core *core, const struct master_link *l)
-{
-	int64_t since_ms = l->quiet_ms > core->awake_ms ? l->quiet_ms : core->awake_ms;
-
-	return l->due > 0 && !l->suspect ? since_ms + master_patience_ms(core) : TIMER_NEVER;
 }
 
 static void

@@ -6,8 +6,8 @@
 
 #include "daemon/core/core_inner.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/master.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/usable.h"
 
 #include <assert.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "daemon/core/masterset.h"
 
 #include "daemon/core/core_inner.h"
-#include "daemon/core/drift.h"
 #include "daemon/core/timers.h"
 
 #include <assert.h>

@@ -6,8 +6,6 @@
 #include "daemon/core/core_inner.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
-#include "daemon/core/terms.h"
-#include "daemon/core/usable.h"
 
 #include <assert.h>
 #include <stdio.h>

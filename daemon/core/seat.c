@@ -5,13 +5,11 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
-#include "daemon/core/drift.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/terms.h"
 #include "daemon/core/timers.h"
 
 #include <assert.h>

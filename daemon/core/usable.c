@@ -1,15 +1,187 @@
 /*
- * usable: see usable.h.
+ * usable: see master.h. What can be asked of a master, and how far its clock and its leases can be relied on.
  */
-#include "daemon/core/usable.h"
+#include "daemon/core/master.h"
 
 #include "daemon/core/core_inner.h"
-#include "daemon/core/drift.h"
-#include "daemon/core/offset.h"
-#include "daemon/core/terms.h"
+#include "daemon/core/timers.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- offsets: arithmetic only, which knows no master ---- */
+
+static int64_t
+stretch_ms(int64_t over_ms)
+{
+	return over_ms / (OFFSET_SAMPLES - 2);
+}
+
+void
+offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t time_us)
+{
+	struct offset_sample *newest = &offset->samples[offset->newest];
+	int64_t ahead_us = time_us - sent_ms * 1000;
+
+	if (newest->from_ms == 0 || sent_ms - newest->from_ms > stretch_ms(over_ms)) {
+		offset->newest = (offset->newest + 1) % OFFSET_SAMPLES;
+		offset->samples[offset->newest] = (struct offset_sample){sent_ms, sent_ms, ahead_us};
+	} else if (ahead_us < newest->ahead_us) {
+		newest->at_ms = sent_ms;
+		newest->ahead_us = ahead_us;
+	}
+}
+
+int64_t
+offset_latest_ms(const struct offset *offset)
+{
+	return offset->samples[offset->newest].at_ms;
+}
+
+int64_t
+offset_leap_ms(
+	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us)
+{
+	/* The sample that showed the least may be the first of its stretch, and another one of over_ms ago
+	 * the last. */
+	int64_t since_ms = now_ms - over_ms - stretch_ms(over_ms);
+	int64_t ahead_us = time_us - now_ms * 1000, most_us = 0;
+
+	for (unsigned i = 0; i < OFFSET_SAMPLES; i++) {
+		const struct offset_sample *s = &offset->samples[i];
+		int64_t gone_us = ahead_us - s->ahead_us;
+
+		/* The last sample counts, however long ago it was. */
+		if (s->from_ms != 0 && (s->at_ms >= since_ms || i == offset->newest) &&
+			gone_us > (allowed_ms + drift_ms(now_ms - s->at_ms)) * 1000 && gone_us > most_us)
+			most_us = gone_us;
+	}
+	return (most_us + 999) / 1000;
+}
+
+void
+offset_leapt(struct offset *offset, int64_t ms)
+{
+	for (unsigned i = 0; i < OFFSET_SAMPLES; i++)
+		offset->samples[i].ahead_us += ms * 1000;
+}
+
+static bool
+leap_counts(const struct leap *leap, int64_t guard_ms, int64_t now_ms)
+{
+	return leap->seen_ms != 0 && now_ms - leap->seen_ms < guard_ms;
+}
+
+void
+leap_seen(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t ms)
+{
+	if (!leap_counts(leap, guard_ms, now_ms))
+		*leap = (struct leap){0};
+	leap->seen_ms = now_ms;
+	leap->shown_ms += ms;
+}
+
+int64_t
+leap_shown_ms(const struct leap *leap, int64_t guard_ms, int64_t now_ms)
+{
+	return leap_counts(leap, guard_ms, now_ms) ? leap->shown_ms : 0;
+}
+
+int64_t
+leap_take_off(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t stood_ms)
+{
+	int64_t shown_ms = leap_shown_ms(leap, guard_ms, now_ms);
+	int64_t all_ms = shown_ms > stood_ms ? shown_ms : stood_ms, before_ms;
+
+	leap_seen(leap, guard_ms, now_ms, 0);
+	before_ms = leap->off_ms;
+	if (all_ms > before_ms)
+		leap->off_ms = all_ms;
+	return leap->off_ms - before_ms;
+}
+
+/* ---- terms ---- */
+
+bool
+terms_ruled(struct core *core, int64_t lease_ms)
+{
+	if (lease_ms <= core->settings.lease_max_ms)
+		return false;
+	core->settings.lease_max_ms = lease_ms;
+	if (lease_ms > core->guarded_ms)
+		core->guarded_ms = lease_ms;
+	return true;
+}
+
+static void
+guard_longer(struct master *m, int64_t ms)
+{
+	m->guard_until_ms += ms;
+	if (m->state == MASTER_GUARDED && m->admit_ms < m->guard_until_ms)
+		m->admit_ms = m->guard_until_ms;
+	if (m->withheld_until_ms != 0)
+		m->withheld_until_ms += ms;
+}
+
+bool
+terms_heard(struct core *core, struct master *m, const struct vote *vote)
+{
+	int64_t before_ms = terms_guard_ms(core);
+
+	if (vote->greeting == GREETING_GOOD)
+		m->longest_ms = vote->longest_ms;
+	if (vote->guarded_ms <= core->guarded_ms)
+		return false;
+	core->guarded_ms = vote->guarded_ms;
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
+		guard_longer(&core->masters[i], terms_guard_ms(core) - before_ms);
+	return true;
+}
+
+int64_t
+terms_at_ms(const struct master *m, int64_t lease_ms)
+{
+	return m->longest_ms > 0 && m->longest_ms < lease_ms ? m->longest_ms : lease_ms;
+}
+
+int64_t
+terms_least_ms(const struct core *core, int64_t lease_ms)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *m = &core->masters[i];
+
+		if (m->state != MASTER_AWAY && m->state != MASTER_REFUSED)
+			lease_ms = terms_at_ms(m, lease_ms);
+	}
+	return lease_ms;
+}
+
+int64_t
+terms_lease_ms(const struct core *core, const struct rule *rule)
+{
+	return terms_least_ms(core, rule->lease_ms);
+}
+
+int64_t
+terms_guard_ms(const struct core *core)
+{
+	/* The guard is counted by our clock, the leases that it waits for by others: one may run fast, one
+	 * slow. */
+	return core->guarded_ms + drift_ms(core->guarded_ms) + core->settings.margin_ms;
+}
+
+int64_t
+terms_guard_until(const struct core *core, bool first)
+{
+	int64_t until_ms = core->now.ms + terms_guard_ms(core), relied_ms = core->settings.relied_until_ms;
+
+	if (!first || relied_ms == 0 || relied_ms > until_ms)
+		return until_ms;
+	return relied_ms > core->now.ms ? relied_ms : core->now.ms;
+}
+
+/* ---- what a master can be asked for ---- */
 
 #define PATIENCE_MS    2000 /* most that an acquire may go unanswered */
 #define GREET_MOST_MS  5000 /* a changed identity is seen this soon at the latest, even with long leases */
@@ -155,6 +327,14 @@ int64_t
 master_time_us(const struct core *core, const struct master *m, int64_t ms)
 {
 	return m->time_us + (core->now.ms - m->time_seen_ms + ms) * 1000;
+}
+
+int64_t
+link_doubt_ms(const struct core *core, const struct master_link *l)
+{
+	int64_t since_ms = l->quiet_ms > core->awake_ms ? l->quiet_ms : core->awake_ms;
+
+	return l->due > 0 && !l->suspect ? since_ms + master_patience_ms(core) : TIMER_NEVER;
 }
 
 bool

@@ -6,12 +6,12 @@
 #include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
-#include "daemon/core/terms.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -145,7 +145,7 @@ struct session_view {
 	int64_t heartbeat_ms; /* 0: none */
 };
 
-/* How long leases may be: see terms.h. */
+/* How long leases may be: see master.h. */
 struct terms_view {
 	int64_t wanted_ms;  /* by the rules of this daemon */
 	int64_t longest_ms; /* that its masters take now */

@@ -329,7 +329,7 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 		if (call->leaves)
 			return 0;
 		/* A lease that is requested up to two thirds of a lease after the greeting ends before the
-		 * registration does (usable.h). */
+		 * registration does (master.h). */
 		return call->wanted_ms + call->wanted_ms * 2 / 3 + settings->margin_ms;
 	default:
 		assert(false && "a letter of a shape that means nothing");
