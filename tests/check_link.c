@@ -1,5 +1,6 @@
 /*
- * Tests of daemon/link (and below it stream and connect) against a real redis-server and against peers that lie.
+ * Tests of daemon/link (and below it stream and connect) against a real redis-server and against peers that
+ * lie.
  */
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"

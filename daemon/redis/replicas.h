@@ -7,7 +7,8 @@
  * two servers that both take themselves for the master only one can have that. The group is what the
  * sentinels know of, or what is connected if that is more; a replica that is away still belongs to it.
  *
- * Bookkeeping only, without I/O: the pool asks the master with WAIT, and the simulator uses the same functions.
+ * Bookkeeping only, without I/O: the pool asks the master with WAIT, and the simulator uses the same
+ * functions.
  */
 #ifndef REDIS_REPLICAS_H
 #define REDIS_REPLICAS_H

@@ -118,8 +118,7 @@ withheld(struct host *h, const struct note *n, const struct hold *hold)
 		world_fail(w, "session end: d%u withholds %s, which its holder has ended", h->index,
 			checker_name(hold->name));
 	/* Seen by two clocks. */
-	if (!hold->tainted &&
-		n->ms < left_ms - 3 - (told_ms < 0 ? -told_ms : told_ms) / 200 - delay_ms / 200)
+	if (!hold->tainted && n->ms < left_ms - 3 - (told_ms < 0 ? -told_ms : told_ms) / 200 - delay_ms / 200)
 		world_fail(w,
 			"told: d%u withholds %s for %" PRId64 " ms, and may not pass it on for %" PRId64,
 			h->index, checker_name(hold->name), n->ms, left_ms);
