@@ -36,39 +36,6 @@ copy(char *out, size_t room, struct slice from)
 	return true;
 }
 
-static int
-hex(char c)
-{
-	const char *digits = "0123456789abcdef";
-	const char *at = strchr(digits, c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c);
-
-	return c == '\0' || at == NULL ? -1 : (int)(at - digits);
-}
-
-/* Copies a user or password of a URL with %XX decoded. */
-static bool
-copy_decoded(char *out, size_t room, struct slice from)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < from.n && n + 1 < room; n++) {
-		if (from.p[i] != '%') {
-			out[n] = from.p[i++];
-			continue;
-		}
-		if (from.n - i < 3 || hex(from.p[i + 1]) < 0 || hex(from.p[i + 2]) < 0) {
-			return false;
-		}
-		out[n] = (char)(hex(from.p[i + 1]) * 16 + hex(from.p[i + 2]));
-		i += 3;
-		if (out[n] == '\0') {
-			return false;
-		}
-	}
-	out[n] = '\0';
-	return n + 1 < room;
-}
-
 static bool
 parse_path(struct address *a, const char *path, char *why)
 {
@@ -93,36 +60,20 @@ parse_port(struct address *a, struct slice port, char *why)
 	return copy(a->port, sizeof(a->port), port);
 }
 
-/* host, host:port, [address], [address]:port */
 static bool
 parse_host(struct address *a, struct slice text, char *why)
 {
-	const char *colon = memchr(text.p, ':', text.n);
-	struct slice host = text;
-	struct slice port = SLICE(ADDRESS_PORT);
+	struct slice host, port;
+	const char *fault = slice_endpoint(text, &host, &port);
 
-	if (text.n > 0 && text.p[0] == '[') {
-		const char *close = memchr(text.p, ']', text.n);
-
-		if (close == NULL) {
-			return address_fail(why, "the closing ] of the address is missing");
-		}
-		host = (struct slice){text.p + 1, (size_t)(close - text.p) - 1};
-		colon = close + 1 < text.p + text.n ? close + 1 : NULL;
-		if (colon != NULL && *colon != ':') {
-			return address_fail(why, "after ] a :port is allowed, nothing else");
-		}
-	} else if (colon != NULL) {
-		host.n = (size_t)(colon - text.p);
-	}
-	if (colon != NULL) {
-		port = (struct slice){colon + 1, (size_t)(text.p + text.n - colon) - 1};
+	if (fault != NULL) {
+		return address_fail(why, "%s", fault);
 	}
 	if (host.n == 0 || !copy(a->host, sizeof(a->host), host)) {
 		return address_fail(why, "the host is missing or too long");
 	}
 	a->tcp = true;
-	return parse_port(a, port, why);
+	return parse_port(a, port.p != NULL ? port : SLICE(ADDRESS_PORT), why);
 }
 
 static bool
@@ -136,8 +87,8 @@ parse_login(struct address *a, struct slice login, char *why)
 		user.n = (size_t)(colon - login.p);
 		password = (struct slice){colon + 1, login.n - user.n - 1};
 	}
-	if (!copy_decoded(a->user, sizeof(a->user), user) ||
-		!copy_decoded(a->password, sizeof(a->password), password)) {
+	if (slice_decode(a->user, sizeof(a->user), user) < 0 ||
+		slice_decode(a->password, sizeof(a->password), password) < 0) {
 		return address_fail(why, "the user or password is too long, or has a %% that is not %%XX");
 	}
 	if (a->password[0] == '\0') {

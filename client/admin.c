@@ -24,8 +24,7 @@ task_break(const struct options *o, const struct address *a)
 	int status = take_greeting(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
-		token[number_print(token, o->token)] = '\0';
-		wire_ask(&wire, "BREAK", o->name, "TOKEN", token);
+		wire_ask(&wire, "BREAK", o->name, "TOKEN", number_text(token, o->token));
 		answer = wire_answer(&wire);
 		(void)snprintf(what, sizeof(what), "cannot break %s", o->name);
 		if (answer == NULL || answer->type != ANSWER_INT) {
@@ -145,9 +144,8 @@ drain_run(struct drain *d, struct wire *w, struct wire *look)
 	bool begun = false;
 	int64_t left;
 
-	ms[number_print(ms, d->o->wait_ms > 0 ? d->o->wait_ms : 0)] = '\0';
 	d->until_ms = clock_ms() + d->o->wait_ms;
-	wire_ask(w, "DRAIN", "WAIT", ms);
+	wire_ask(w, "DRAIN", "WAIT", number_text(ms, d->o->wait_ms > 0 ? d->o->wait_ms : 0));
 	answer = wire_flush(w) ? drain_wait(d, w, look, &begun) : NULL;
 	if (begun) {
 		return STATUS_DONE;

@@ -157,8 +157,7 @@ ask_each(struct holding *h, const char *verb)
 	char token[NUMBER_TEXT_MAX];
 
 	for (size_t i = 0; i <= h->also->count; i++) {
-		token[number_print(token, token_of(h, i))] = '\0';
-		wire_ask(h->wire, verb, name_of(h, i), "TOKEN", token);
+		wire_ask(h->wire, verb, name_of(h, i), "TOKEN", number_text(token, token_of(h, i)));
 	}
 }
 

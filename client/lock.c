@@ -125,9 +125,8 @@ ask_lock(struct wire *w, const struct options *o, int64_t wait_ms)
 	size_t n = 3;
 
 	if (o->also.count > 0) {
-		count[number_print(count, (int64_t)o->also.count + 1)] = '\0';
 		words[0] = "MLOCK";
-		words[1] = count;
+		words[1] = number_text(count, (int64_t)o->also.count + 1);
 		words[2] = o->name;
 		memcpy(words + 3, o->also.names, o->also.count * sizeof(*words));
 		n += o->also.count;
@@ -136,20 +135,17 @@ ask_lock(struct wire *w, const struct options *o, int64_t wait_ms)
 		words[n++] = "SHARED";
 	}
 	if (o->slots > 0) {
-		slots[number_print(slots, o->slots)] = '\0';
 		words[n++] = "LIMIT";
-		words[n++] = slots;
+		words[n++] = number_text(slots, o->slots);
 	}
 
 	if (wait_ms >= 0) {
-		wait[number_print(wait, wait_ms)] = '\0';
 		words[n++] = "WAIT";
-		words[n++] = wait;
+		words[n++] = number_text(wait, wait_ms);
 	}
 	if (o->lease_ms > 0) {
-		lease[number_print(lease, o->lease_ms)] = '\0';
 		words[n++] = "LEASE";
-		words[n++] = lease;
+		words[n++] = number_text(lease, o->lease_ms);
 	}
 	if (o->why != NULL) {
 		words[n++] = "WHY";
@@ -454,14 +450,13 @@ nest_export(const struct options *o, const struct address *a, const struct grant
 	char token[NUMBER_TEXT_MAX];
 
 	for (size_t i = 0; i <= o->also.count; i++) {
-		token[number_print(token, i == 0 ? g->token : g->also_tokens[i - 1])] = '\0';
 		words_add(names, sizeof(names), i == 0 ? o->name : o->also.names[i - 1]);
-		words_add(tokens, sizeof(tokens), token);
+		words_add(tokens, sizeof(tokens),
+			number_text(token, i == 0 ? g->token : g->also_tokens[i - 1]));
 	}
-	token[number_print(token, g->token)] = '\0';
 	(void)setenv("HOLDFAST_NAME", o->name, 1);
 	(void)setenv("HOLDFAST_NAMES", names, 1);
-	(void)setenv("HOLDFAST_TOKEN", token, 1);
+	(void)setenv("HOLDFAST_TOKEN", number_text(token, g->token), 1);
 	(void)setenv("HOLDFAST_TOKENS", tokens, 1);
 	(void)setenv("HOLDFAST_KIND", nest_kind(o), 1);
 	(void)setenv("HOLDFAST_SESSION", g->secret, 1);

@@ -144,10 +144,8 @@ struct guess {
 
 struct guess guess_begin(struct slice text);
 
-/* Words of more than GUESS_BYTES_MAX bytes are never chosen. Of equally near words the first is chosen. */
+/* Words of more than WORD_BYTES_MAX bytes are never chosen. Of equally near words the first is chosen. */
 void guess_try(struct guess *g, const char *word);
-
-#define GUESS_BYTES_MAX 32
 
 /* Prints the help of one task; TASK_COUNT: of holdfast itself. */
 void help_print(FILE *out, enum task task);

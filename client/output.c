@@ -79,7 +79,7 @@ table_int(struct table *t, int64_t n)
 {
 	char text[NUMBER_TEXT_MAX];
 
-	table_text(t, (struct slice){text, number_print(text, n)});
+	table_text(t, slice_of(number_text(text, n)));
 }
 
 /* Characters, not bytes; wide ones count as one. */

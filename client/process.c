@@ -82,11 +82,10 @@ member_read(struct member *m, const char *name)
 pid_t
 descendants_parent(pid_t pid)
 {
-	char name[NUMBER_TEXT_MAX + 1];
+	char name[NUMBER_TEXT_MAX];
 	struct member m;
 
-	name[number_print(name, pid)] = '\0';
-	return member_read(&m, name) ? m.parent : 0;
+	return member_read(&m, number_text(name, pid)) ? m.parent : 0;
 }
 
 static bool

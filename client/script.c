@@ -161,8 +161,7 @@ ask(struct wire *w, const char *verb, const struct options *o)
 	char token[NUMBER_TEXT_MAX];
 
 	if (o->token > 0) {
-		token[number_print(token, o->token)] = '\0';
-		wire_ask(w, verb, o->name, "TOKEN", token);
+		wire_ask(w, verb, o->name, "TOKEN", number_text(token, o->token));
 	} else {
 		wire_ask(w, verb, o->name);
 	}
@@ -236,8 +235,7 @@ ask_set(struct wire *w, const struct options *o)
 	if (o->lease_ms == 0) {
 		wire_ask(w, "LATCH", o->name, "SET", o->words[1]);
 	} else {
-		lease[number_print(lease, o->lease_ms)] = '\0';
-		wire_ask(w, "LATCH", o->name, "SET", o->words[1], "LEASE", lease);
+		wire_ask(w, "LATCH", o->name, "SET", o->words[1], "LEASE", number_text(lease, o->lease_ms));
 	}
 	return wire_answer(w);
 }
@@ -317,8 +315,7 @@ ask_await(struct wire *w, const struct options *o, int64_t wait_ms)
 	if (wait_ms < 0) {
 		wire_ask(w, "LATCH", o->name, "AWAIT");
 	} else {
-		wait[number_print(wait, wait_ms)] = '\0';
-		wire_ask(w, "LATCH", o->name, "AWAIT", "WAIT", wait);
+		wire_ask(w, "LATCH", o->name, "AWAIT", "WAIT", number_text(wait, wait_ms));
 	}
 	(void)wire_flush(w);
 }

@@ -81,12 +81,6 @@ listing_run(struct listing *listing, const struct address *a, size_t n, const ch
 	return status;
 }
 
-static struct slice
-number_text(char out[NUMBER_TEXT_MAX], int64_t n)
-{
-	return (struct slice){out, number_print(out, n)};
-}
-
 /* The oldest holds come first, and names that are only waited for come last. */
 static void
 ls_add(struct listing *listing, struct list *list, const struct answer *lock)
@@ -109,9 +103,9 @@ ls_add(struct listing *listing, struct list *list, const struct answer *lock)
 		cells[4] = slice_of(peer_place(place, lock));
 	}
 	if (listing->o->verbose) {
-		cells[n++] = number_text(number, token);
+		cells[n++] = slice_of(number_text(number, token));
 	}
-	cells[n++] = number_text(waiters, answer_get_int(lock, "waiters", 0));
+	cells[n++] = slice_of(number_text(waiters, answer_get_int(lock, "waiters", 0)));
 	cells[n++] = answer_get_text(lock, "why");
 	list_add(list, rank, cells, n);
 }
@@ -165,7 +159,7 @@ sessions_add(struct listing *listing, struct list *list, const struct answer *s)
 	struct slice n[6];
 
 	for (size_t i = 0; i < 6; i++) {
-		n[i] = number_text(texts[i], answer_get_int(s, numbers[i], i == 1 ? -1 : 0));
+		n[i] = slice_of(number_text(texts[i], answer_get_int(s, numbers[i], i == 1 ? -1 : 0)));
 	}
 	if (listing->o->json) {
 		list_add_json(list, 0, n[0], json_output_of(s));

@@ -7,6 +7,7 @@
 #include "conf/schema.h"
 
 #include "conf/value.h"
+#include "proto/slice.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -103,9 +104,6 @@ schema_elsewhere(enum schema_scope scope, const char *name)
 	return NULL;
 }
 
-/* Longest name that is compared; a longer one is not a misspelling. */
-#define NEAR_MAX 32
-
 /* '_' for '-' and the wrong case are the most common errors, so they count as equal. */
 static char
 folded(char c)
@@ -115,31 +113,16 @@ folded(char c)
 	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-/* Levenshtein's distance; both at most NEAR_MAX long. */
+/* name and known have at most WORD_BYTES_MAX bytes. */
 static size_t
-distance(const char *a, const char *b)
+distance(const char *name, const char *known)
 {
-	size_t row[NEAR_MAX + 1];
-	size_t length = strlen(b);
+	char text[WORD_BYTES_MAX];
+	size_t n = 0;
 
-	for (size_t j = 0; j <= length; j++)
-		row[j] = j;
-	for (size_t i = 0; a[i] != '\0'; i++) {
-		size_t corner = row[0];
-
-		row[0] = i + 1;
-		for (size_t j = 0; j < length; j++) {
-			size_t best = corner + (folded(a[i]) != folded(b[j]));
-
-			corner = row[j + 1];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (corner + 1 < best)
-				best = corner + 1;
-			row[j + 1] = best;
-		}
-	}
-	return row[length];
+	for (; name[n] != '\0'; n++)
+		text[n] = folded(name[n]);
+	return slice_distance((struct slice){text, n}, slice_of(known));
 }
 
 /* "password" for "password-file": the shorter name may be a long enough beginning of the other. */
@@ -159,7 +142,7 @@ schema_nearest(enum schema_scope scope, const char *name)
 	const struct schema_key *best = NULL;
 	size_t least = strlen(name) / 3 + 1;
 
-	if (strlen(name) > NEAR_MAX)
+	if (strlen(name) > WORD_BYTES_MAX)
 		return NULL;
 	for (size_t i = 0; i < schema_key_count; i++) {
 		const struct schema_key *key = &schema_keys[i];

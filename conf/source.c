@@ -11,6 +11,8 @@
  */
 #include "conf/source.h"
 
+#include "proto/escape.h"
+
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -22,29 +24,6 @@
 #include <yaml.h>
 
 /* ---- errors ---- */
-
-/* Escapes what a terminal would obey. UTF-8 (which libyaml has checked) passes. */
-static void
-text_escape(char *out, size_t room, const char *text)
-{
-	size_t n = 0;
-
-	for (; *text != '\0' && n + 5 < room; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < ' ' || c == 127)
-			n += (size_t)snprintf(out + n, room - n, "\\x%02x", c);
-		else
-			out[n++] = *text;
-	}
-	/* Do not end inside a character. */
-	if (*text != '\0')
-		while (n > 0 && ((unsigned char)*text & 0xc0) == 0x80) {
-			n--;
-			text--;
-		}
-	out[n] = '\0';
-}
 
 void
 errors_init(struct conf_errors *errors)
@@ -73,16 +52,17 @@ errors_add(struct conf_errors *errors, struct place place, const char *format, .
 	else
 		snprintf(where, sizeof(where), "%s", place.file);
 	snprintf(whole, sizeof(whole), "%s: %s", where, text);
-	text_escape(errors->text[errors->count++], CONF_ERROR_TEXT_MAX, whole);
+	(void)escape_text(errors->text[errors->count++], CONF_ERROR_TEXT_MAX, slice_of(whole), ESCAPE_PLAIN);
 }
 
 const char *
 errors_quote(char out[QUOTE_MAX], const char *text)
 {
 	char body[QUOTE_MAX - 6];
+	bool whole = escape_length(slice_of(text), ESCAPE_PLAIN) < sizeof(body);
 
-	text_escape(body, sizeof(body), text);
-	snprintf(out, QUOTE_MAX, "\"%s\"%s", body, strlen(text) >= sizeof(body) - 5 ? "..." : "");
+	(void)escape_text(body, sizeof(body), slice_of(text), ESCAPE_PLAIN);
+	snprintf(out, QUOTE_MAX, "\"%s\"%s", body, whole ? "" : "...");
 	return out;
 }
 

@@ -6,6 +6,8 @@
  */
 #include "conf/value.h"
 
+#include "proto/slice.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +20,6 @@
 #define REDIS_PORT    6379
 #define UNIX_PATH_MAX 106 /* of 108 in sun_path; hiredis 0.14 leaves the last one as it finds it */
 #define PART_MAX      256 /* a user, a password */
-
-/* A part of the text: [p, end). */
-struct part {
-	const char *p;
-	const char *end;
-};
 
 static bool
 refuse(char why[WHY_MAX], const char *text)
@@ -39,81 +35,32 @@ refuse_database(char why[WHY_MAX], int64_t most, const char *after)
 	return false;
 }
 
-static bool
-number_parse(struct part part, int64_t most, int64_t *out)
-{
-	int64_t n = 0;
-
-	if (part.p == part.end || part.end - part.p > 9)
-		return false;
-	for (const char *p = part.p; p < part.end; p++) {
-		if (*p < '0' || *p > '9')
-			return false;
-		n = n * 10 + (*p - '0');
-	}
-	if (n > most)
-		return false;
-	*out = n;
-	return true;
-}
-
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* A new text with %xx decoded; NULL: it is malformed, is too long or has a control character, or out of
  * memory. */
 static char *
-part_decode(struct part part)
+part_decode(struct slice part)
 {
-	char *out;
-	size_t n = 0;
+	char text[PART_MAX + 1];
+	ptrdiff_t n = slice_decode(text, sizeof(text), part);
+	char *copy;
 
-	if (part.end - part.p > 3 * PART_MAX)
-		return NULL;
-	out = malloc((size_t)(part.end - part.p) + 1);
-	if (out == NULL)
-		return NULL;
-	for (const char *p = part.p; p < part.end; p++) {
-		int c = (unsigned char)*p;
-
-		if (c == '%') {
-			int high = part.end - p > 2 ? hex_digit(p[1]) : -1;
-			int low = high >= 0 ? hex_digit(p[2]) : -1;
-
-			c = low >= 0 ? high * 16 + low : 0;
-			p += 2;
-		}
-		if (c < ' ' || c == 127) {
-			free(out);
-			return NULL;
-		}
-		out[n++] = (char)c;
-	}
-	out[n] = '\0';
-	if (n <= PART_MAX)
-		return out;
-	free(out);
-	return NULL;
+	for (ptrdiff_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 127)
+			n = -1;
+	copy = n < 0 ? NULL : strdup(text);
+	explicit_bzero(text, sizeof(text)); /* it may be a password */
+	return copy;
 }
 
 static bool
-host_is_good(struct part host, bool brackets)
+host_is_good(struct slice host, bool brackets)
 {
 	char text[CONF_HOST_MAX];
 	struct in6_addr address;
 
-	if (host.p == host.end || host.end - host.p >= CONF_HOST_MAX)
+	if (host.n == 0 || host.n >= sizeof(text))
 		return false;
-	snprintf(text, sizeof(text), "%.*s", (int)(host.end - host.p), host.p);
+	slice_text(text, sizeof(text), host);
 	if (brackets)
 		return inet_pton(AF_INET6, text, &address) == 1;
 	return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
@@ -122,52 +69,32 @@ host_is_good(struct part host, bool brackets)
 
 /* host, host:port, [v6] or [v6]:port; the port may be absent if fallback > 0. */
 static bool
-endpoint_parse(struct part text, int fallback, struct conf_address *out)
+endpoint_parse(struct slice text, int fallback, struct conf_address *out)
 {
-	bool brackets = text.p < text.end && *text.p == '[';
-	struct part host = text;
-	struct part port = {text.end, text.end};
+	struct slice host, port;
 	int64_t n = fallback;
 
-	if (brackets) {
-		host.p++;
-		host.end = memchr(host.p, ']', (size_t)(text.end - host.p));
-		if (host.end == NULL)
-			return false;
-		port.p = host.end + 1;
-		if (port.p < port.end && *port.p != ':')
-			return false;
-	} else if (text.p < text.end) {
-		const char *colon = memchr(text.p, ':', (size_t)(text.end - text.p));
-
-		port.p = colon != NULL ? colon : text.end;
-		host.end = port.p;
-	}
-	if (!host_is_good(host, brackets))
+	if (slice_endpoint(text, &host, &port) != NULL || !host_is_good(host, text.p[0] == '['))
 		return false;
-	if (port.p < port.end) {
-		port.p++;
-		if (!number_parse(port, 65535, &n))
-			return false;
-	}
-	if (n == 0)
+	if ((port.p != NULL && !number_parse(port, 1, 65535, &n)) || n == 0)
 		return false;
 	memset(out, 0, sizeof(*out));
-	memcpy(out->host, host.p, (size_t)(host.end - host.p));
+	slice_text(out->host, sizeof(out->host), host);
 	out->port = (int)n;
 	return true;
 }
 
 static bool
-userinfo_parse(struct part text, struct conf_url *out, char why[WHY_MAX])
+userinfo_parse(struct slice text, struct conf_url *out, char why[WHY_MAX])
 {
-	const char *colon = memchr(text.p, ':', (size_t)(text.end - text.p));
+	const char *colon = text.n == 0 ? NULL : memchr(text.p, ':', text.n);
+	size_t n = colon != NULL ? (size_t)(colon - text.p) : text.n;
 
 	free(out->user);
-	out->user = part_decode((struct part){text.p, colon != NULL ? colon : text.end});
+	out->user = part_decode((struct slice){text.p, n});
 	if (colon != NULL) {
 		free(out->password);
-		out->password = part_decode((struct part){colon + 1, text.end});
+		out->password = part_decode((struct slice){colon + 1, text.n - n - 1});
 	}
 	if (out->user == NULL || out->password == NULL)
 		return refuse(why, "has a user or password that cannot be read: write %xx for special bytes, "
@@ -179,41 +106,36 @@ static bool
 tcp_parse(const char *text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
 {
 	const char *at = strrchr(text, '@');
-	struct part place = {at != NULL ? at + 1 : text, text + strlen(text)};
-	const char *slash = memchr(place.p, '/', (size_t)(place.end - place.p));
+	const char *place = at != NULL ? at + 1 : text;
+	size_t n = strcspn(place, "/");
 	int64_t database = 0;
 
-	if (slash != NULL) {
-		struct part rest = {slash + 1, place.end};
-
-		if (rest.p < rest.end && !number_parse(rest, database_most, &database))
-			return refuse_database(why, database_most, "the slash");
-		place.end = slash;
-	}
-	if (!endpoint_parse(place, REDIS_PORT, &out->address))
+	if (place[n] == '/' && place[n + 1] != '\0' &&
+		!number_parse(slice_of(place + n + 1), 0, database_most, &database))
+		return refuse_database(why, database_most, "the slash");
+	if (!endpoint_parse((struct slice){place, n}, REDIS_PORT, &out->address))
 		return refuse(why,
 			"names no host and port from 1 to 65535, such as 10.0.0.1:6379 or [fd00::1]:6379");
 	out->kind = CONF_URL_TCP;
 	out->database = (int)database;
-	return at == NULL || userinfo_parse((struct part){text, at}, out, why);
+	return at == NULL || userinfo_parse((struct slice){text, (size_t)(at - text)}, out, why);
 }
 
 /* One of db=n and user=name. */
 static bool
-option_parse(struct part text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
+option_read(struct slice text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
 {
-	size_t n = (size_t)(text.end - text.p);
 	int64_t database = 0;
 
-	if (n > 3 && memcmp(text.p, "db=", 3) == 0) {
-		if (!number_parse((struct part){text.p + 3, text.end}, database_most, &database))
+	if (text.n > 3 && memcmp(text.p, "db=", 3) == 0) {
+		if (!number_parse((struct slice){text.p + 3, text.n - 3}, 0, database_most, &database))
 			return refuse_database(why, database_most, "db=");
 		out->database = (int)database;
 		return true;
 	}
-	if (n > 5 && memcmp(text.p, "user=", 5) == 0) {
+	if (text.n > 5 && memcmp(text.p, "user=", 5) == 0) {
 		free(out->user);
-		out->user = part_decode((struct part){text.p + 5, text.end});
+		out->user = part_decode((struct slice){text.p + 5, text.n - 5});
 		return out->user != NULL || refuse(why, "has a user that cannot be read");
 	}
 	return refuse(why, "has an option other than db=n and user=name; a password goes into password-file");
@@ -222,23 +144,20 @@ option_parse(struct part text, int64_t database_most, struct conf_url *out, char
 static bool
 unix_parse(const char *text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
 {
-	const char *question = strchr(text, '?');
-	struct part path = {text, question != NULL ? question : text + strlen(text)};
+	size_t n = strcspn(text, "?");
 
 	free(out->path);
-	out->path = part_decode(path);
+	out->path = part_decode((struct slice){text, n});
 	if (out->path == NULL || out->path[0] != '/' || strlen(out->path) < 2 ||
 		strlen(out->path) > UNIX_PATH_MAX)
 		return refuse(
 			why, "names no absolute path of at most 106 bytes: unix:///run/redis/redis.sock");
 	out->kind = CONF_URL_UNIX;
-	while (question != NULL) {
-		const char *next = strchr(question + 1, '&');
-		struct part option = {question + 1, next != NULL ? next : text + strlen(text)};
-
-		if (!option_parse(option, database_most, out, why))
+	while (text[n] != '\0') {
+		text += n + 1;
+		n = strcspn(text, "&");
+		if (!option_read((struct slice){text, n}, database_most, out, why))
 			return false;
-		question = next;
 	}
 	return true;
 }
@@ -334,7 +253,7 @@ address_parse(const char *text, struct conf_address *out)
 	struct in_addr four;
 	struct in6_addr six;
 
-	if (!endpoint_parse((struct part){text, text + strlen(text)}, 0, &address))
+	if (!endpoint_parse(slice_of(text), 0, &address))
 		return false;
 	if (inet_pton(AF_INET, address.host, &four) != 1 && inet_pton(AF_INET6, address.host, &six) != 1)
 		return false;
@@ -347,7 +266,7 @@ place_parse(const char *text, int fallback, struct conf_address *out)
 {
 	struct conf_address address;
 
-	if (!endpoint_parse((struct part){text, text + strlen(text)}, fallback, &address))
+	if (!endpoint_parse(slice_of(text), fallback, &address))
 		return false;
 	*out = address;
 	return true;

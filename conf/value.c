@@ -6,6 +6,7 @@
 #include "conf/value.h"
 
 #include "conf/source.h"
+#include "proto/name.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -190,7 +191,7 @@ mode_parse(const struct schema_key *key, const char *text, int64_t *out, char wh
 }
 
 static bool
-number_parse(const struct schema_key *key, const char *text, int64_t *out, char why[VALUE_WHY_MAX])
+number_read(const struct schema_key *key, const char *text, int64_t *out, char why[VALUE_WHY_MAX])
 {
 	int64_t special;
 	const char *word = word_of(key->type, &special);
@@ -284,37 +285,6 @@ count_char(const char *text, char c)
 	return n;
 }
 
-/* The ']' that ends a set, given the text after its '['; NULL: none. */
-static const char *
-set_end(const char *text)
-{
-	if (*text == '!' || *text == '^')
-		text++;
-	for (bool first = true; first || *text != ']'; first = false) {
-		if (*text == '\\')
-			text++;
-		if (*text == '\0')
-			return NULL;
-		text++;
-	}
-	return text;
-}
-
-/* A malformed glob matches nothing, so its rule would apply to no name. */
-static const char *
-glob_fault(const char *text)
-{
-	if (strchr(text, ' ') != NULL)
-		return "has a space";
-	for (; *text != '\0'; text++) {
-		if (*text == '[' && (text = set_end(text + 1)) == NULL)
-			return "has a '[' without its ']'";
-		if (*text == '\\' && *++text == '\0')
-			return "has nothing behind its last backslash";
-	}
-	return NULL;
-}
-
 /* Why this type refuses a text that is not empty; NULL: it does not. */
 static const char *
 text_type_fault(enum value_type type, const char *text)
@@ -335,9 +305,8 @@ text_type_fault(enum value_type type, const char *text)
 	case TYPE_NAMESPACE:
 		return text_is_of(text, "._:/-") ? NULL : "has other characters";
 	case TYPE_USERNAME:
-		return strchr(text, ' ') == NULL ? NULL : "has a space";
 	case TYPE_GLOB:
-		return glob_fault(text);
+		return strchr(text, ' ') == NULL ? NULL : "has a space";
 	case TYPE_TEMPLATE:
 		if (strchr(text, ' ') != NULL)
 			return "has a space";
@@ -357,6 +326,11 @@ text_parse(const struct schema_key *key, const char *text, char **out, char why[
 
 	if (fault == NULL && length > 0)
 		fault = text_type_fault(key->type, text);
+	/* A malformed glob matches nothing, so its rule would apply to no name. */
+	if (fault == NULL && key->type == TYPE_GLOB && glob_check(slice_of(text)) != NULL) {
+		snprintf(wrong, sizeof(wrong), "has %s", glob_check(slice_of(text)));
+		fault = wrong;
+	}
 	if (fault == NULL && ((int64_t)length > key->high || ((int64_t)length < key->low && length > 0))) {
 		snprintf(wrong, sizeof(wrong), "has %zu bytes; its length is %lld to %lld bytes", length,
 			(long long)key->low, (long long)key->high);
@@ -425,7 +399,7 @@ value_parse(const struct schema_key *key, const char *text, void *field, char wh
 	case STORAGE_TEXT:
 		return text_parse(key, text, field, why);
 	case STORAGE_NUMBER:
-		return number_parse(key, text, field, why);
+		return number_read(key, text, field, why);
 	case STORAGE_FLAG:
 		return flag_parse(key, text, field, why);
 	case STORAGE_CHOICE:

@@ -8,9 +8,9 @@
 
 #include "conf/schema.h"
 #include "conf/source.h"
+#include "proto/slice.h"
 
 #include <grp.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -62,14 +62,10 @@ item_place(const struct verify *v, const struct node *mapping, const char *key)
 static bool
 group_find(const char *group, int64_t *gid)
 {
-	char *end;
-	unsigned long number = strtoul(group, &end, 10);
 	const struct group *entry;
 
-	if (*end == '\0' && number < UINT_MAX) {
-		*gid = (int64_t)number;
+	if (number_parse(slice_of(group), 0, UINT32_MAX - 1, gid))
 		return true;
-	}
 	entry = getgrnam(group);
 	if (entry != NULL)
 		*gid = (int64_t)entry->gr_gid;

@@ -1,6 +1,7 @@
 /*
- * slice: a pointer to bytes of another owner, with their number; and numbers in the one form that the wire
- * allows.
+ * slice: a pointer to bytes of another owner, with their number; and what all parts of the programs read from
+ * it: numbers in the one form that the wire allows, host and port, bytes that a URL escapes, words nearly
+ * right.
  *
  * Not NUL-terminated; valid as long as its owner says. An absent value has n == 0.
  */
@@ -56,7 +57,25 @@ bool number_parse(struct slice text, int64_t min, int64_t max, int64_t *out)
 /* Writes n in decimal without NUL, returns the length. out has room for NUMBER_TEXT_MAX bytes. */
 size_t number_print(char *out, int64_t n);
 
+/* The same, with NUL; returns out. */
+const char *number_text(char out[NUMBER_TEXT_MAX], int64_t n);
+
 /* The value of a hexadecimal digit of either case; -1: not a digit. */
 int number_hex(char c);
+
+/*
+ * Divides "host", "host:port", "[v6]" or "[v6]:port"; the brackets are left out, and port->p is NULL if there
+ * is none. Returns NULL, or a literal for people that says what is wrong. It checks neither part.
+ */
+const char *slice_endpoint(struct slice text, struct slice *host, struct slice *port);
+
+/* Copies text with its %XX decoded, and NUL; out has `room` bytes. The length; -1: a % that is not %XX, a
+ * NUL, or text that does not fit. */
+ptrdiff_t slice_decode(char *out, size_t room, struct slice text);
+
+/* How far two words are apart: insertions, deletions, replacements and swaps of neighbours. Both have at most
+ * WORD_BYTES_MAX bytes. */
+#define WORD_BYTES_MAX 32
+size_t slice_distance(struct slice a, struct slice b);
 
 #endif

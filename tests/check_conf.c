@@ -301,6 +301,10 @@ START_TEST(yaml_that_hides_what_it_says_is_refused)
 	bad("lease: 3s\n---\nlease: 4s\n", "f.yml:2:1: a second document");
 	bad("lease: \"3s\\0\"\n", "f.yml:1:8: a NUL byte in a value");
 	bad("namespace: \"a\\e[31m\"\n", "f.yml:1:12: namespace: \"a\\x1b[31m\" has a control character");
+	bad("namespace: \"a\\x9b31m\"\n",
+		"f.yml:1:12: namespace: \"a\\xc2\\x9b31m\" has a control character");
+	bad("masters: [ \"redis://h:06379\" ]\n",
+		"f.yml:1:12: masters[0].url: the URL names no host and port");
 	bad("log: { to: \"/a\\u0085b\" }\n", "f.yml:1:12: log.to: ");
 	bad("lease: 3s\n\tpool: 1\n", "f.yml:2:");
 	bad("lease: \"3s\n", "f.yml:2:1: not YAML: ");
@@ -351,7 +355,8 @@ START_TEST(names_keys_and_paths_are_checked)
 	bad("rules: [ { match: '[!]' } ]\n", "f.yml:1:19: rules[0].match: \"[!]\" has a '[' without its ']'");
 	bad("rules: [ { match: '[\\]' } ]\n",
 		"f.yml:1:19: rules[0].match: \"[\\]\" has a '[' without its ']'");
-	bad("rules: [ { match: 'a\\' } ]\n", "f.yml:1:19: rules[0].match: \"a\\\" has nothing behind");
+	bad("rules: [ { match: 'a\\' } ]\n",
+		"f.yml:1:19: rules[0].match: \"a\\\" has a '\\' with nothing behind it");
 	bad("rules: [ { lease: 3s } ]\n", "f.yml:1:10: rules: an item without match");
 	bad("rules: [ { match: '*' }, { match: b } ]\n",
 		"f.yml:1:35: rules: never reached: item 1 matches all");
