@@ -8,7 +8,7 @@
 #define CORE_ACTION_H
 
 #include "daemon/core/call.h"
-#include "daemon/core/event.h"
+#include "daemon/core/peer.h"
 #include "proto/reply.h"
 
 #include <stddef.h>

@@ -20,7 +20,6 @@
 #include "daemon/core/core.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/event.h"
-#include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master.h"

@@ -2,8 +2,11 @@
  * in which it links the sessions. */
 #include "daemon/core/deadlock.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/scheduler.h"
+#include "daemon/core/session.h"
 #include "proto/escape.h"
+#include "proto/reply.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -147,8 +147,6 @@ latch_known(const struct core *core)
 
 /* ---- requests ---- */
 
-/* ---- keeping ---- */
-
 struct latch_request *
 latch_request_find(const struct core *core, uint64_t attempt)
 {

@@ -6,6 +6,11 @@
 
 #define MAP_ROOM_LEAST 64
 
+struct map_place {
+	uint64_t key; /* 0: free */
+	void *entry;
+};
+
 void
 map_done(struct map *map)
 {

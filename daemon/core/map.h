@@ -182,7 +182,7 @@ scan_pass(struct scan *scan, unsigned bits)
 }
 
 /*
- * A map: finds what its owner keeps by a number: for a connection by its number, or for one of many holds or
+ * A map finds what its owner keeps by a number: for a connection by its number, or for one of many holds or
  * waits of a session by a hash of bytes that clients chose. It owns nothing of what it points to.
  *
  * Open addressing with linear probing: an entry is at the place of its number, or at the next place that was
@@ -192,10 +192,7 @@ scan_pass(struct scan *scan, unsigned bits)
  * thing itself.
  */
 
-struct map_place {
-	uint64_t key; /* 0: free */
-	void *entry;
-};
+struct map_place;
 
 /* All zero at first. */
 struct map {

@@ -156,10 +156,10 @@ struct master {
 	int64_t guard_until_ms;
 	int64_t admit_ms; /* GUARDED: when to ask for the admission, at the earliest */
 	int64_t greet_ms;
-	int64_t longest_ms; /* the longest lease that it takes, as it told last (master.h); 0: not told yet */
-	bool moved;         /* the slot reaches another server: no lease has been told yet (quorum.h) */
-	bool admitting;     /* an ADMIT is under way */
-	bool guarding;      /* guard_until_ms belongs to this incarnation */
+	int64_t longest_ms;      /* the longest lease that it takes, as it told last; 0: not told yet */
+	bool moved;              /* the slot reaches another server: no lease has been told yet (quorum.h) */
+	bool admitting;          /* an ADMIT is under way */
+	bool guarding;           /* guard_until_ms belongs to this incarnation */
 	struct stretch errors;   /* notes of its errors */
 	struct stretch silences; /* notes of its links that did not answer */
 	bool known;              /* incarnation is meaningful */

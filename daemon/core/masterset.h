@@ -230,7 +230,7 @@ void slots_take(struct core *core, const struct members *list);
 void master_init(struct core *core, struct master *m, unsigned index);
 
 /*
- * From now on the slot is the server at this place, reached in this way, as a set names them (masterset.h);
+ * From now on the slot is the server at this place, reached in this way, as a set names them;
  * place.n == 0: the slot is closed. What the server before had is gone: its seat in every lease is empty, and
  * answers under way no longer count. The slot is AWAY until a link is up. Emits ACTION_MASTER.
  */

@@ -1,8 +1,8 @@
 /*
  * semaphore: holds of a name: permits of a limited number, or exclusive and shared ones (share.c).
  *
- * With permits each hold stands on a lease of its own, a permit lease: k permits, which
- * are k slots at the masters (slots below).
+ * With permits each hold stands on a lease of its own, a permit lease: k permits, which are k slots at the
+ * masters.
  *
  *     waiters   w1 wants 2, w2 wants 1, ...
  *                 │ one permit lease at a time, for the first waiter
