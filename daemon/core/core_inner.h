@@ -1,6 +1,5 @@
 /*
- * core_inner: the core from within: all that it remembers, in one picture, and what each of its files may
- * use.
+ * core_inner: the core from within: what it remembers, in one picture, and what all of its files may use.
  *
  *     conn ──▶ session ──▶ grant ──▶ lease ◀──▶ resource      (the hold, its lease, and the name)
  *                    └───▶ waiter ◀──────────────┘      release: a lease given up, until the master confirms
@@ -8,9 +7,9 @@
  * A conn is a connection, and its session is the client that it speaks for. A resource is a name that a
  * session here holds or waits for, or of which this daemon has a lease. There may be millions that are only
  * held, so what these need is kept small. A latch is here while a request asks about it (latch_request), and
- * for some time afterwards. The header of each topic declares its data and its functions; here is the core's
- * own struct. An object that ends goes to the freelist and is not freed at once: actions
- * may point into it until the next step.
+ * for some time afterwards. An object that ends goes to the freelist and is not freed at once: actions may
+ * point into it until the next step. The header of each topic declares its data and its functions; here is
+ * the core's own struct.
  */
 #ifndef CORE_CORE_INNER_H
 #define CORE_CORE_INNER_H

@@ -85,13 +85,12 @@ int64_t leap_take_off(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64
 
 /* ---- a master ---- */
 
-#define MASTERSET_LIVING_MAX 160 /* of the text that names some daemons */
-
 #define MASTER_REASON_MAX 640
 #define MASTER_RUN_MAX    48
 #define MASTER_NONCES                                                                                        \
 	64 /* greetings of some minutes: one whose link broke may run at the master after many later ones */
-#define MASTER_NONCE_SIZE 17 /* 16 hexadecimal digits and a space */
+#define MASTER_NONCE_SIZE    17  /* 16 hexadecimal digits and a space */
+#define MASTERSET_LIVING_MAX 160 /* of the text that names some daemons */
 
 struct master_link {
 	bool up;

@@ -168,7 +168,7 @@ bool key_refuses(const struct core *core, struct slice name, struct reply *why)
  *     core_set_rules() ──▶ newest ◀── names that are new, or have been looked at
  *                            │ next
  *                            ▼
- *                          older  ◀── the others, until the walk is over
+ *                          older  ◀── the others, until the scan is over
  *
  * New rules apply to all names, and there may be a million; so they are looked at bit by bit. Until then each
  * name follows its old rule. The rules are copied, except for the key templates.
