@@ -7,7 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
-#include "daemon/net/connections.h"
+#include "daemon/net/connection.h"
 #include "daemon/redis/masters.h"
 #include "proto/reply.h"
 

@@ -15,7 +15,7 @@
 #include "daemon/core/core.h"
 #include "daemon/net/access.h"
 #include "daemon/net/admission.h"
-#include "daemon/net/connections.h"
+#include "daemon/net/connection.h"
 #include "daemon/net/process.h"
 #include "daemon/net/socket.h"
 #include "daemon/redis/pool.h"

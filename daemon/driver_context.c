@@ -7,7 +7,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
 #include "daemon/core/view.h"
-#include "daemon/net/passing.h"
+#include "daemon/net/socket.h"
 #include "daemon/net/process.h"
 #include "daemon/redis/masters.h"
 

@@ -9,7 +9,7 @@
 #include "daemon/base/random.h"
 #include "daemon/driver.h"
 #include "daemon/net/admission.h"
-#include "daemon/net/listeners.h"
+#include "daemon/net/listener.h"
 
 struct driver {
 	struct loop *loop;

@@ -2,7 +2,6 @@
  * Tests of daemon/access and daemon/quota: who may log in, and how many connections each user has.
  */
 #include "daemon/net/access.h"
-#include "daemon/net/quota.h"
 #include "tests/support/suite.h"
 
 static const struct access_user users[] = {

@@ -3,8 +3,8 @@
  * each request is served once and in order, its end is noticed, and nobody else suffers.
  */
 #include "daemon/base/stats.h"
-#include "daemon/net/connections.h"
-#include "daemon/net/passing.h"
+#include "daemon/net/connection.h"
+#include "daemon/net/socket.h"
 #include "proto/reply.h"
 #include "tests/support/suite.h"
 

@@ -1,7 +1,7 @@
 /*
  * Tests of daemon/guesses: how many logins may fail, and who has to wait then.
  */
-#include "daemon/net/guesses.h"
+#include "daemon/net/access.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Tests of daemon/listener, daemon/listeners and daemon/socket: who may listen where, and who is at the other
  * end.
  */
-#include "daemon/net/listeners.h"
+#include "daemon/net/listener.h"
 #include "tests/support/await.h"
 #include "tests/support/suite.h"
 #include "tests/support/tempdir.h"

@@ -1,11 +1,15 @@
 /*
- * access: see access.h. The verbs that log in call it. Its timing must not reveal how much of a password was
- * right.
+ * access: see access.h.
  */
 #include "daemon/net/access.h"
 
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- users ---- */
 
 struct access {
 	size_t count;
@@ -93,4 +97,198 @@ access_login(const struct access *access, struct slice name, struct slice passwo
 	/* An unknown user costs a comparison too, so that timing does not reveal which names exist. */
 	bool equal = password_equal(password, user ? user->password : "no such user");
 	return user && equal ? user : NULL;
+}
+
+/* ---- failed logins ---- */
+
+#define NETWORK_BYTES 8 /* of an IPv6 address; a host chooses the rest itself */
+
+/* Reads the text of an address: 10.0.0.1:5, [2001:db8::1]:5, [fe80::1%eth0]:5 */
+static void
+source_tcp(const char *text, unsigned char from[16])
+{
+	char host[INET6_ADDRSTRLEN] = "";
+	const char *begin = text[0] == '[' ? text + 1 : text;
+	size_t n = strcspn(begin, text[0] == '[' ? "]%" : ":");
+
+	memset(from, 0, 16);
+	memcpy(host, begin, n < sizeof(host) ? n : sizeof(host) - 1);
+	if (inet_pton(AF_INET, host, from + 12) == 1) {
+		from[10] = from[11] = 0xff;
+	} else if (inet_pton(AF_INET6, host, from) != 1) {
+		memset(from, 0, 16); /* clients without an address count as one */
+	} else if (!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)from)) {
+		memset(from + NETWORK_BYTES, 0, 16 - NETWORK_BYTES);
+	}
+}
+
+static void
+source_of(const struct peer *peer, bool local, unsigned char from[16])
+{
+	if (!local) {
+		source_tcp(peer->address, from);
+		return;
+	}
+	/* No address is stored like this: the second half of an IPv6 network is zero. */
+	memset(from, 0, 16);
+	from[15] = 1;
+	memcpy(from, &peer->uid, sizeof(peer->uid));
+}
+
+/* The index of its place; guesses->count: it has none. */
+static size_t
+guess_find(const struct guesses *guesses, const unsigned char from[16])
+{
+	size_t i = 0;
+
+	while (i < guesses->count && memcmp(guesses->list[i].from, from, 16) != 0) {
+		i++;
+	}
+	return i;
+}
+
+int64_t
+guesses_wait_ms(const struct guesses *guesses, const struct peer *peer, bool local, int64_t now_ms)
+{
+	const int64_t credit_ms = (GUESSES_FREE - 1) * GUESSES_EVERY_MS;
+	unsigned char from[16];
+	size_t at;
+
+	source_of(peer, local, from);
+	at = guess_find(guesses, from);
+	if (at == guesses->count || guesses->list[at].paid_ms - credit_ms <= now_ms) {
+		return 0;
+	}
+	return guesses->list[at].paid_ms - credit_ms - now_ms;
+}
+
+/* Finds a place for a new address. */
+static struct guess *
+guess_place(struct guesses *guesses, int64_t now_ms)
+{
+	struct guess *least = &guesses->list[0];
+
+	for (size_t i = 0; i < guesses->count; i++) {
+		if (guesses->list[i].paid_ms < least->paid_ms) {
+			least = &guesses->list[i];
+		}
+	}
+	if (guesses->count < GUESSES_ADDRESSES && (guesses->count == 0 || least->paid_ms > now_ms)) {
+		least = &guesses->list[guesses->count++];
+	}
+	least->paid_ms = 0;
+	return least;
+}
+
+void
+guesses_failed(struct guesses *guesses, const struct peer *peer, bool local, int64_t now_ms)
+{
+	unsigned char from[16];
+	struct guess *guess;
+	size_t at;
+
+	source_of(peer, local, from);
+	at = guess_find(guesses, from);
+	guess = at < guesses->count ? &guesses->list[at] : guess_place(guesses, now_ms);
+	memcpy(guess->from, from, 16);
+	guess->paid_ms = (guess->paid_ms > now_ms ? guess->paid_ms : now_ms) + GUESSES_EVERY_MS;
+}
+
+/* ---- connections of a user ---- */
+
+struct quota_seat {
+	struct quota_seat *next;
+	size_t count;
+	char key[];
+};
+
+void
+quota_done(struct quota *quota)
+{
+	while (quota->first) {
+		struct quota_seat *seat = quota->first;
+		quota->first = seat->next;
+		free(seat);
+	}
+}
+
+static struct quota_seat *
+quota_add(struct quota *quota, const char *key)
+{
+	size_t n = strlen(key) + 1;
+	struct quota_seat *seat = calloc(1, sizeof *seat + n);
+	if (seat) {
+		memcpy(seat->key, key, n);
+		seat->next = quota->first;
+		quota->first = seat;
+	}
+	return seat;
+}
+
+static struct quota_seat *
+quota_enter(struct quota *quota, const char *key)
+{
+	struct quota_seat *seat = quota->first;
+	while (seat && strcmp(seat->key, key) != 0) {
+		seat = seat->next;
+	}
+	if ((seat ? seat->count : 0) >= quota->most) {
+		return NULL;
+	}
+	if (!seat) {
+		seat = quota_add(quota, key);
+	}
+	if (!seat) {
+		return NULL;
+	}
+	seat->count++;
+	return seat;
+}
+
+struct quota_seat *
+quota_enter_uid(struct quota *quota, int64_t uid)
+{
+	char key[32];
+	snprintf(key, sizeof key, "uid %" PRId64, uid);
+	return quota_enter(quota, key);
+}
+
+struct quota_seat *
+quota_enter_name(struct quota *quota, const char *name)
+{
+	char key[1024];
+	snprintf(key, sizeof key, "user %s", name);
+	return quota_enter(quota, key);
+}
+
+uint64_t
+quota_uid_number(int64_t uid)
+{
+	return (uint64_t)uid + 1;
+}
+
+/* FNV-1a, in a range without uids. Names come from the configuration, so no client can provoke a
+ * collision. */
+uint64_t
+quota_name_number(const char *name)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+	for (; *name != '\0'; name++) {
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+	}
+	return hash | UINT64_C(1) << 63;
+}
+
+void
+quota_leave(struct quota *quota, struct quota_seat *seat)
+{
+	if (!seat || --seat->count > 0) {
+		return;
+	}
+	struct quota_seat **at = &quota->first;
+	while (*at != seat) {
+		at = &(*at)->next;
+	}
+	*at = seat->next;
+	free(seat);
 }

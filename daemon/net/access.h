@@ -1,16 +1,19 @@
 /*
- * access: the users that may log in, and what each of them may do.
+ * access: who may use the daemon, and how much of it: users and their passwords, failed logins, connections
+ * of a user.
  *
  * The users come from the configuration. A client of a Unix socket need not log in: the kernel names its uid.
- * The verbs AUTH and HELLO call this; it knows nothing of connections.
+ * The verbs AUTH and HELLO, admission and process call this; it knows nothing of connections.
  */
 #ifndef NET_ACCESS_H
 #define NET_ACCESS_H
 
+#include "daemon/core/peer.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The user that AUTH with a password alone means, as in Redis. */
 #define ACCESS_DEFAULT_USER "default"
@@ -22,6 +25,7 @@ struct access_user {
 };
 
 struct access;
+struct quota_seat; /* a user with at least one connection */
 
 /* Copies the users. NULL: out of memory. */
 struct access *access_new(const struct access_user *users, size_t count) __attribute__((warn_unused_result));
@@ -38,5 +42,58 @@ const struct access_user *access_login(const struct access *access, struct slice
 /* The user of that name, whatever the password; NULL: none. A reload uses it to see which logged-in clients
  * are still users. */
 const struct access_user *access_find(const struct access *access, struct slice name);
+
+/*
+ * Slows down the guessing of passwords. Failed logins count for the address that they came from: ten are
+ * free, then one is allowed in a second.
+ *
+ * An address is an IPv4 address, the /64 network of an IPv6 address, or the user of a Unix socket. Many
+ * clients may share one address, as behind a proxy; then guesses by one of them slow down all. The table has
+ * a fixed size: if it is full, the address with the least time to wait is forgotten.
+ */
+#define GUESSES_FREE      10   /* failed logins that are free, for an address and for a connection */
+#define GUESSES_EVERY_MS  1000 /* one more is free after this time */
+#define GUESSES_ADDRESSES 1024
+
+struct guess {
+	unsigned char from[16];
+	int64_t paid_ms; /* when all its failures are worked off, CLOCK_BOOTTIME; 0: the place is free */
+};
+
+struct guesses {
+	size_t count; /* places that were ever used */
+	struct guess list[GUESSES_ADDRESSES];
+};
+
+/* How long this client has to wait before it may try to log in, ms; 0: it may try now. */
+int64_t guesses_wait_ms(const struct guesses *guesses, const struct peer *peer, bool local, int64_t now_ms);
+
+/* The client has tried to log in, and failed. */
+void guesses_failed(struct guesses *guesses, const struct peer *peer, bool local, int64_t now_ms);
+
+/*
+ * Counts the connections of each user, so that one user cannot take all of them.
+ *
+ * Admission counts local clients by uid when they connect and others by name when they log in; process.c
+ * counts the bound processes of each uid.
+ */
+struct quota {
+	struct quota_seat *first; /* a list, since few users are connected at a time */
+	size_t most;              /* connections of one user */
+};
+
+/* Frees the seats that are still taken, too. */
+void quota_done(struct quota *quota);
+
+/* NULL: the user has as many as allowed, or out of memory. */
+struct quota_seat *quota_enter_uid(struct quota *quota, int64_t uid) __attribute__((warn_unused_result));
+struct quota_seat *quota_enter_name(struct quota *quota, const char *name)
+	__attribute__((warn_unused_result));
+/* The same user as a number, for the core (peer.user): the core counts what outlives connections. Never 0. */
+uint64_t quota_uid_number(int64_t uid);
+uint64_t quota_name_number(const char *name);
+
+/* seat may be NULL. */
+void quota_leave(struct quota *quota, struct quota_seat *seat);
 
 #endif

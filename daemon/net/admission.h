@@ -14,9 +14,9 @@
 #ifndef NET_ADMISSION_H
 #define NET_ADMISSION_H
 
-#include "daemon/net/connections.h"
+#include "daemon/net/access.h"
+#include "daemon/net/connection.h"
 #include "daemon/net/listener.h"
-#include "daemon/net/quota.h"
 
 #include <bsd/sys/queue.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include "daemon/net/connection_inner.h"
 
 #include "daemon/base/stats.h"
-#include "daemon/net/passing.h"
+#include "daemon/net/socket.h"
 #include "proto/reply.h"
 
 #include <assert.h>

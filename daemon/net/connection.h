@@ -1,27 +1,65 @@
 /*
- * connection: the bytes of one client, in and out. connections.h has the set of all connections.
+ * connection: the bytes of one client, in and out, which client speaks on it, and the set of all connections.
  *
  *     socket ──read──▶ in ──request_parse()──▶ hooks.request ──▶ (dispatch, core)
  *     socket ◀─write── out ◀── connection_out(), connection_reply()
  *
  * In its turn (fair_queue.h) a connection is read once, or a bounded number of requests that were read before
- * is served. A hook of connections.h may call the functions here: they only note what has to happen, so none
- * of them frees a connection that its caller still uses.
+ * is served. A hook may call the functions for one connection: they only note what has to happen, so none of
+ * them frees a connection that its caller still uses.
  */
 #ifndef NET_CONNECTION_H
 #define NET_CONNECTION_H
 
 #include "daemon/core/peer.h"
-#include "daemon/net/identity.h"
 #include "proto/buffer.h"
+#include "proto/command.h"
 #include "proto/reply.h"
 #include "proto/request.h"
 
+#include <bsd/sys/queue.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+struct access_user;
 struct connection;
 struct connections;
+struct event_base;
+struct quota_seat;
+struct stats;
+
+/*
+ * Which client speaks on a connection, and how.
+ *
+ * The verbs that log in, name a client and switch the protocol change it (handshake.c); reports show it. The
+ * connection owns the texts.
+ */
+struct identity {
+	/* What each request reads or changes. */
+	conn_id id;
+	int64_t last_ms; /* when its latest request came */
+	uint64_t requests;
+	enum verb last; /* the latest verb; VERB_COUNT: none yet */
+	int protocol;   /* 2 or 3 */
+	bool local;     /* connected to a Unix socket */
+	bool streams;   /* receives EVENTS */
+	bool stranger;  /* has to log in, and has not; set by admission */
+
+	bool extra;        /* an administrator beyond the limits; set by admission */
+	bool release;      /* a clean close ends holds; on a Unix socket any close */
+	bool native_admin; /* peer.admin as the kernel reports it, without a login */
+	struct peer peer;
+	const struct access_user *user; /* NULL: not logged in */
+	struct quota_seat *seat;        /* NULL: not counted for any user */
+	TAILQ_ENTRY(identity) strangers;
+	int64_t unauthenticated_ms; /* since when it is a stranger */
+	unsigned failures;          /* failed logins */
+	char *label;                /* CLIENT SETNAME; NULL: none */
+	char *lib_name;             /* CLIENT SETINFO; NULL: none */
+	char *lib_ver;
+	int64_t since_ms; /* when it connected, CLOCK_BOOTTIME */
+};
 
 /* Bytes that one read takes from a socket: what a pipelining client sends while others are served. */
 #define CONNECTION_READ_BYTES  (16 * 1024)
@@ -115,7 +153,48 @@ void connection_belongs(struct connection *connection, uint64_t user);
 int connection_renumber(struct connection *connection) __attribute__((warn_unused_result));
 
 /* The descriptor that was passed with the latest request; the caller owns it from now on. Negative: none, see
- * passing.h. */
+ * socket.h. */
 int connection_take_fd(struct connection *connection);
+
+/*
+ * The set of all connections, and the end of a turn.
+ *
+ * Admission adds connections, the driver turns the set, and whoever answers a request finds its connection
+ * here. Hooks are called only from the event loop, connections_serve() and connections_turn().
+ */
+
+/* NULL: out of memory. hooks and stats are kept by reference. */
+struct connections *connections_new(struct event_base *base, const struct connections_limits *limits,
+	const struct connections_hooks *hooks, void *arg, struct stats *stats)
+	__attribute__((warn_unused_result));
+/* Closes all connections without calling a hook. */
+void connections_free(struct connections *set);
+void connections_set_limits(struct connections *set, const struct connections_limits *limits);
+const struct connections_limits *connections_limits(const struct connections *set);
+
+/* The set owns fd from now on, also on failure. NULL: out of memory. */
+struct connection *connections_add(struct connections *set, int fd, const struct peer *peer, bool local,
+	bool release) __attribute__((warn_unused_result));
+/* NULL: the connection is gone, or is ending. */
+struct connection *connections_find(const struct connections *set, conn_id id);
+/* Connections that are ending do not count. */
+size_t connections_count(const struct connections *set);
+/* Bytes kept for input and output that wait, of all connections. */
+size_t connections_kept(const struct connections *set);
+/* In the order in which they came, until each() returns false. */
+void connections_each(
+	struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg);
+
+/* Serves each connection once that was left over from the turn before or of which something has arrived,
+ * until the time until_ns (clock_ns()). The rest is for the next turn. */
+void connections_serve(struct connections *set, int64_t until_ns);
+/* The end of a turn: writes answers, then tells and frees ended connections until the time until_ns. */
+void connections_turn(struct connections *set, int64_t until_ns);
+/* The connections of which something has arrived since connections_serve(). */
+size_t connections_arrived(const struct connections *set);
+/* There is more to do: the next turn must not wait. */
+bool connections_busy(const struct connections *set);
+/* Some output is not yet written. */
+bool connections_unwritten(const struct connections *set);
 
 #endif

@@ -39,7 +39,7 @@ struct connection {
 	size_t kept; /* of its memory, counted in set->kept_bytes */
 	size_t owed; /* pushes that are due */
 	int fd;
-	int passed_fd; /* negative: none, see passing.h */
+	int passed_fd; /* negative: none, see socket.h */
 	short armed;   /* what event waits for */
 	short events;  /* what event has reported since the connection last had its turn */
 	short stalls;  /* seconds in which no byte was taken, while output or a push was due */

@@ -1,12 +1,12 @@
 /*
- * connections: see connections.h; connection.c is one of them.
+ * connections: the set of all connections; see connection.h. connection.c is one of them.
  */
-#include "daemon/net/connections.h"
+#include "daemon/net/connection.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/connection_inner.h"
-#include "daemon/net/passing.h"
+#include "daemon/net/socket.h"
 
 #include <stddef.h>
 #include <stdlib.h>

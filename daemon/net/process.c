@@ -4,7 +4,7 @@
  */
 #include "daemon/net/process.h"
 
-#include "daemon/net/quota.h"
+#include "daemon/net/access.h"
 
 #include <errno.h>
 #include <event2/event.h>

@@ -1,7 +1,8 @@
 /*
- * socket: makes the sockets that listeners accept from, and tells who the peer of a connection is.
+ * socket: makes the sockets that listeners accept from, tells who the peer of a connection is, and reads what
+ * a local client sent with the descriptor that it passed along.
  *
- * listener.c is the only user, but for the settings. Nothing here reads or writes what clients send.
+ * listener.c makes sockets, connection.c reads; the settings are for all.
  */
 #ifndef NET_SOCKET_H
 #define NET_SOCKET_H
@@ -77,5 +78,15 @@ void socket_address_of(const struct socket_settings *settings, char *out);
 /* Fills in the peer of an accepted connection. owner: the uid that is admin on a Unix socket, besides
  * root. */
 void socket_peer(int fd, uid_t owner, struct peer *out);
+
+#define PASSING_NONE (-1) /* no descriptor was passed */
+#define PASSING_LOST (-2) /* one was passed, and there was no room for it */
+
+/*
+ * As recv() on a Unix socket. *passed is the descriptor that came with these bytes, close-on-exec and owned
+ * by the caller, or one of the values above. Of several descriptors passed at once the kernel drops all but
+ * the first: there is room for only one.
+ */
+ssize_t passing_read(int fd, void *room, size_t n, int *passed) __attribute__((warn_unused_result));
 
 #endif
