@@ -481,7 +481,9 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	for (unsigned i = 0;
 		d->masters && settings->core.where && settings->core.ways && i < settings->core.masters;
 		i++) {
-		masters_known_as(d->masters, i, settings->core.where[i], settings->core.ways[i]);
+		if (!masters_known_as(d->masters, i, settings->core.where[i], settings->core.ways[i])) {
+			return -1;
+		}
 	}
 	d->context.masters = d->masters;
 	d->apply = (struct apply){

@@ -24,12 +24,13 @@ struct probe {
 	struct sentinel_settings settings;
 	struct sentinel *sentinel;
 	unsigned founds, losses;
+	unsigned unusable; /* so many of the founds come when memory is short */
 	char host[64];
 	unsigned port, replicas;
 	char why[300];
 };
 
-static void
+static bool
 on_found(void *arg, const struct sentinel_found *found)
 {
 	struct probe *p = arg;
@@ -38,6 +39,7 @@ on_found(void *arg, const struct sentinel_found *found)
 	snprintf(p->host, sizeof p->host, "%s", found->host);
 	p->port = found->port;
 	p->replicas = found->replicas;
+	return p->founds > p->unusable;
 }
 
 static void
@@ -101,6 +103,14 @@ is_found(void *arg)
 }
 
 static bool
+is_usable(void *arg)
+{
+	const struct probe *p = arg;
+
+	return p->founds > p->unusable;
+}
+
+static bool
 is_lost(void *arg)
 {
 	return ((struct probe *)arg)->losses > 0;
@@ -155,6 +165,19 @@ START_TEST(it_finds_the_master_and_tells_once)
 	ck_assert_uint_eq(p.port, 6379);
 	ck_assert_uint_eq(p.replicas, 2);
 	ck_assert_uint_eq(p.losses, 0);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(what_there_was_no_memory_for_is_told_again)
+{
+	struct probe p;
+
+	probe_init(&p, 1);
+	p.unusable = 2;
+	probe_begin(&p);
+	ck_assert(await(p.base, is_usable, &p));
+	ck_assert_str_eq(p.host, "10.0.0.1");
 	probe_done(&p);
 }
 END_TEST
@@ -377,6 +400,7 @@ int
 main(void)
 {
 	return SUITE_RUN("sentinel", NULL, NULL, it_finds_the_master_and_tells_once,
+		what_there_was_no_memory_for_is_told_again, what_there_was_no_memory_for_is_told_again,
 		one_that_is_there_is_enough, a_failover_is_heard_at_once,
 		news_of_other_masters_are_passed_over, the_highest_epoch_is_believed, more_replicas_are_told,
 		it_asks_often_only_while_something_is_wrong,

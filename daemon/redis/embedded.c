@@ -6,6 +6,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/loop.h"
 #include "daemon/base/stats.h"
 #include "daemon/redis/embedded_inner.h"
 
@@ -207,7 +208,6 @@ static void
 schedule_restart(struct embedded *e)
 {
 	int64_t ms = RETRY_MIN_MS;
-	struct timeval tv;
 	unsigned i;
 
 	e->deaths++;
@@ -217,9 +217,7 @@ schedule_restart(struct embedded *e)
 		ms = RETRY_MAX_MS;
 	if (e->deaths <= 1)
 		ms = 0;
-	tv = (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-	if (event_add(e->timer, &tv) != 0)
-		abort(); /* out of memory: the server would never be started again */
+	timeout_set(e->timer, ms);
 }
 
 static void
@@ -243,12 +241,10 @@ on_said(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+on_timer(void *arg)
 {
 	struct embedded *e = arg;
 
-	(void)fd;
-	(void)what;
 	if (child_start(e)) {
 		LOG_EVENT(e->log, LOG_WARNING_LEVEL, "embedded.restarted", log_number("pid", e->pid));
 		return;
@@ -288,7 +284,7 @@ embedded_open(struct embedded *e, const struct embedded_settings *settings, char
 	int n;
 
 	e->directory = strdup(settings->directory);
-	e->timer = event_new(e->base, -1, 0, on_timer, e);
+	e->timer = timeout_new(e->base, on_timer, e);
 	if (!e->directory || !e->timer)
 		return embedded_explain(why, "out of memory");
 	n = snprintf(e->path, sizeof e->path, "%s/redis.sock", e->directory);
@@ -350,8 +346,7 @@ embedded_free(struct embedded *e, bool clean, int64_t until_ms)
 	}
 	if (e->ending.fd >= 0)
 		close(e->ending.fd);
-	if (e->timer)
-		event_free(e->timer);
+	timeout_free(e->timer);
 	if (e->lock_fd >= 0)
 		close(e->lock_fd);
 	if (e->directory_fd >= 0)

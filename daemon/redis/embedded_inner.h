@@ -61,7 +61,7 @@ struct embedded {
 	int status;
 	int said; /* the read end of its standard output, which is closed when it ends */
 	struct event *readable;
-	struct event *timer; /* restarts it */
+	struct timeout *timer; /* restarts it */
 	int64_t started_ms;
 	unsigned deaths; /* in a row */
 	bool ready;

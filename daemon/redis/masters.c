@@ -4,13 +4,13 @@
 #include "daemon/redis/masters.h"
 
 #include "daemon/base/log.h"
+#include "daemon/base/loop.h"
 #include "daemon/redis/inbox.h"
 #include "daemon/redis/link.h"
 #include "daemon/redis/sentinel.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ struct masters {
 	void *arg;
 	struct log *log;
 	struct stats *stats;
-	struct event *later;      /* carries out what was put off */
+	struct timeout *later;    /* carries out what was put off */
+	bool due;                 /* later is set */
 	struct channels channels; /* names that are listened to */
 	bool called;              /* since the last flush */
 	struct member list[CORE_SLOTS_MAX];
@@ -177,13 +178,11 @@ member_find(struct member *m, struct pool_settings *settings, char why[MASTERS_W
 static void
 masters_later(struct masters *masters, int64_t ms)
 {
-	const struct timeval delay = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-	if (ms > 0 && event_pending(masters->later, EV_TIMEOUT, NULL)) {
+	if (ms > 0 && masters->due) {
 		return;
 	}
-	if (event_add(masters->later, &delay) != 0) {
-		abort(); /* out of memory: the slot would keep its old server */
-	}
+	masters->due = true;
+	timeout_set(masters->later, ms);
 }
 
 /* Connections that end may free descriptors and memory for it. */
@@ -239,11 +238,10 @@ member_move(struct member *m)
 }
 
 static void
-on_later(evutil_socket_t fd, short what, void *arg)
+on_later(void *arg)
 {
 	struct masters *masters = arg;
-	(void)fd;
-	(void)what;
+	masters->due = false;
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct member *m = &masters->list[i];
 		if (m->moves) {
@@ -255,15 +253,17 @@ on_later(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-static char *
-text_replace(char *before, struct slice text)
+/* False: out of memory. */
+static bool
+text_replace(char **text, struct slice with)
 {
-	char *copy = strndup(text.n > 0 ? text.p : "", text.n);
+	char *copy = strndup(with.n > 0 ? with.p : "", with.n);
 	if (!copy) {
-		abort(); /* out of memory: the slot would keep its old server */
+		return false;
 	}
-	free(before);
-	return copy;
+	free(*text);
+	*text = copy;
+	return true;
 }
 
 void
@@ -271,20 +271,20 @@ masters_move(struct masters *masters, const struct move *move)
 {
 	assert(move->master < CORE_SLOTS_MAX);
 	struct member *m = &masters->list[move->master];
-	m->place = text_replace(m->place, move->place);
-	m->way = text_replace(m->way, move->way);
+	if (!text_replace(&m->place, move->place) || !text_replace(&m->way, move->way)) {
+		abort(); /* out of memory: the slot would keep its old server */
+	}
 	m->original = false;
 	m->moves = true;
 	masters_later(masters, 0);
 }
 
-void
+bool
 masters_known_as(struct masters *masters, unsigned master, const char *place, const char *way)
 {
 	struct member *m = &masters->list[master];
 	assert(master < CORE_SLOTS_MAX && m->original);
-	m->place = text_replace(m->place, slice_of(place));
-	m->way = text_replace(m->way, slice_of(way));
+	return text_replace(&m->place, slice_of(place)) && text_replace(&m->way, slice_of(way));
 }
 
 void
@@ -321,7 +321,7 @@ masters_new(struct event_base *base, const struct pool_settings *settings, unsig
 	masters->arg = arg;
 	masters->log = log;
 	masters->stats = stats;
-	masters->later = event_new(base, -1, 0, on_later, masters);
+	masters->later = timeout_new(base, on_later, masters);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct member *m = &masters->list[i];
 		*m = (struct member){.masters = masters, .index = i, .original = i < count};
@@ -346,9 +346,7 @@ masters_free(struct masters *masters)
 		free(m->way);
 	}
 	channels_done(&masters->channels);
-	if (masters->later) {
-		event_free(masters->later);
-	}
+	timeout_free(masters->later);
 	free(masters);
 }
 

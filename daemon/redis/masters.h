@@ -49,8 +49,10 @@ void masters_free(struct masters *masters);
  * is tried again.
  */
 void masters_move(struct masters *masters, const struct move *move);
-/* Names the place and the way by which the configuration knows a master that masters_new() was given. */
-void masters_known_as(struct masters *masters, unsigned master, const char *place, const char *way);
+/* Names the place and the way by which the configuration knows a master that masters_new() was given. False:
+ * out of memory. */
+bool masters_known_as(struct masters *masters, unsigned master, const char *place, const char *way)
+	__attribute__((warn_unused_result));
 
 /* The configuration has changed: finds all masters anew. A master whose slot has moved since the start is
  * connected to anew if it is reached differently now, or could not be found before. A master that has not

@@ -6,13 +6,13 @@
 #include "daemon/redis/pool.h"
 
 #include "daemon/base/log.h"
+#include "daemon/base/loop.h"
 #include "daemon/base/stats.h"
 #include "daemon/redis/inbox.h"
 #include "daemon/redis/pool_inner.h"
 #include "daemon/redis/sentinel.h"
 
 #include <assert.h>
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,13 +46,11 @@ pool_tell(struct pool *pool, const struct vote *vote)
 void
 pool_put_unsent(struct pool *pool, struct batch *batch)
 {
-	/* A timer, not event_active(): events that are activated while events are handled would be handled
+	/* A timeout, not event_active(): events that are activated while events are handled would be handled
 	 * before the loop looks at any socket again. */
-	const struct timeval now = {0};
-
+	if (!pool->unsent.head)
+		timeout_set(pool->later, 0);
 	batches_put(&pool->unsent, batch);
-	if (!event_pending(pool->later, EV_TIMEOUT, NULL) && event_add(pool->later, &now) != 0)
-		abort(); /* out of memory: these calls could get no vote */
 }
 
 /* Nothing was done for these calls; the vote quotes the reason of the refusal. */
@@ -87,10 +85,8 @@ pool_tell_unsent(struct pool *pool)
 }
 
 static void
-on_later(evutil_socket_t fd, short what, void *arg)
+on_later(void *arg)
 {
-	(void)fd;
-	(void)what;
 	pool_tell_unsent(arg);
 }
 
@@ -121,22 +117,16 @@ pool_flush(struct pool *pool)
 static void
 pool_probe_later(struct pool *pool)
 {
-	int64_t ms = 2 * pool->wait_ms;
-	struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-
-	if (event_add(pool->probe, &tv) != 0)
-		abort(); /* out of memory: the pool would refuse for ever */
+	timeout_set(pool->probe, 2 * pool->wait_ms);
 }
 
 /* While too few replicas acknowledge, nothing new is sent that could tell when they are back. */
 static void
-on_probe(evutil_socket_t fd, short what, void *arg)
+on_probe(void *arg)
 {
 	struct pool *pool = arg;
 	unsigned i;
 
-	(void)fd;
-	(void)what;
 	for (i = 0; pool->replicas.missing && i < pool->link_count; i++)
 		if (pool_link_probe(&pool->links[i]))
 			break;
@@ -195,40 +185,47 @@ pool_watch(struct pool *pool)
 	sentinel_watch(pool->sentinel, closely);
 }
 
-static void
+/* False: out of memory. */
+static bool
 pool_set_where(struct pool *pool, const char *title, const char *address)
 {
 	char *where = NULL;
 
 	if (asprintf(&where, "%s%s%s", title ? title : "", title ? " " : "", address) < 0)
-		abort(); /* out of memory */
+		return false;
 	free(pool->where);
 	pool->where = where;
+	return true;
 }
 
-static void
+static bool
+pool_aim(struct pool *pool, const struct sentinel_found *found)
+{
+	bool aimed = inbox_aim(pool->inbox, found->host, found->port);
+	unsigned i;
+
+	for (i = 0; i < pool->link_count; i++)
+		aimed = link_aim(pool->links[i].link, found->host, found->port) && aimed;
+	return aimed;
+}
+
+static bool
 on_found(void *arg, const struct sentinel_found *found)
 {
 	struct pool *pool = arg;
 	bool six = strchr(found->host, ':') != NULL;
 	char where[300];
-	unsigned i;
 
 	pool->replicas.named = found->replicas;
 	snprintf(where, sizeof where, "%s%s%s:%u", six ? "[" : "", found->host, six ? "]" : "", found->port);
 	if (pool->found && strcmp(where, pool->where) == 0) {
 		pool_link_ask_replicas(&pool->links[0]);
-		return;
+		return true;
 	}
-	pool->found = true;
 	pool->replicas.connected = 0;
 	pool->replicas.missing = false;
-	pool_set_where(pool, NULL, where);
-	for (i = 0; i < pool->link_count; i++)
-		if (!link_aim(pool->links[i].link, found->host, found->port))
-			abort(); /* out of memory: the links would stay where no master is */
-	if (!inbox_aim(pool->inbox, found->host, found->port))
-		abort();
+	pool->found = pool_set_where(pool, NULL, where) && pool_aim(pool, found);
+	return pool->found;
 }
 
 /* If the master was found before, it may still be there, and its links report its state. */
@@ -380,16 +377,15 @@ pool_open_sentinel(struct pool *pool, struct event_base *base, const struct pool
 	struct sentinel_settings settings;
 	char client_name[64];
 
-	if (!s->sentinel) {
-		pool_set_where(pool, s->title, link_where(pool->links[0].link));
-		return true;
-	}
+	if (!s->sentinel)
+		return pool_set_where(pool, s->title, link_where(pool->links[0].link));
 	snprintf(client_name, sizeof client_name, "holdfast-%.8s-sentinel", s->daemon_id);
 	settings = *s->sentinel;
 	settings.client_name = client_name;
 	settings.connect_ms = s->connect_ms;
 	settings.reply_ms = s->reply_ms;
-	pool_set_where(pool, s->title, settings.name);
+	if (!pool_set_where(pool, s->title, settings.name))
+		return false;
 	pool->sentinel_name = strdup(settings.name);
 	pool->sentinel = sentinel_new(base, &settings, &sentinel_hooks, pool, pool->log);
 	pool_watch(pool);
@@ -430,8 +426,8 @@ pool_new(struct event_base *base, const struct pool_settings *settings, const st
 	pool->stats = stats;
 	batches_init(&pool->unsent);
 	call_command_init(&pool->command);
-	pool->later = event_new(base, -1, 0, on_later, pool);
-	pool->probe = event_new(base, -1, 0, on_probe, pool);
+	pool->later = timeout_new(base, on_later, pool);
+	pool->probe = timeout_new(base, on_probe, pool);
 	if (pool->later && pool->probe && pool_copy_settings(pool, settings) &&
 		pool_open(pool, base, settings) && pool_open_sentinel(pool, base, settings))
 		return pool;
@@ -476,10 +472,8 @@ pool_free(struct pool *pool)
 	for (i = 0; i < pool->link_count; i++)
 		pool_link_close(&pool->links[i]);
 	batches_done(&pool->unsent);
-	if (pool->later)
-		event_free(pool->later);
-	if (pool->probe)
-		event_free(pool->probe);
+	timeout_free(pool->later);
+	timeout_free(pool->probe);
 	call_command_done(&pool->command);
 	free(pool->strings);
 	free(pool->where);

@@ -49,9 +49,9 @@ struct pool {
 	bool found;   /* the sentinels have told where the master is */
 	bool doubted; /* the server there is no master */
 	struct replicas replicas;
-	int64_t wait_ms;     /* for the acknowledgement of replicas */
-	struct event *probe; /* checks whether replicas acknowledge again */
-	struct event *later; /* delivers the votes of unsent */
+	int64_t wait_ms;       /* for the acknowledgement of replicas */
+	struct timeout *probe; /* checks whether replicas acknowledge again */
+	struct timeout *later; /* delivers the votes of unsent */
 	struct batches unsent;
 	unsigned link_count;
 	struct pool_link links[POOL_LINKS_MAX];

@@ -197,14 +197,13 @@ sentinel_decide(struct sentinel *s)
 	s->why[0] = '\0';
 	if (s->found && same_place(&next, &s->believed) && next.replicas == s->believed.replicas)
 		return;
-	s->found = true;
 	s->believed = next;
 	LOG_EVENT(s->log, LOG_INFO_LEVEL, "sentinel.found", log_text("master_name", s->name),
 		log_text("host", s->believed.host), log_number("port", s->believed.port),
 		log_number("replicas", s->believed.replicas), log_number("epoch", s->believed.epoch));
-	s->hooks->found(s->arg, &(struct sentinel_found){.host = s->believed.host,
-					.port = s->believed.port,
-					.replicas = s->believed.replicas});
+	s->found = s->hooks->found(s->arg, &(struct sentinel_found){.host = s->believed.host,
+						   .port = s->believed.port,
+						   .replicas = s->believed.replicas});
 }
 
 /* What a sentinel says is neither printed nor resolved unless it looks like an address or a name. */

@@ -49,8 +49,9 @@ struct sentinel_found {
 
 /* Called from the event loop only, never from within the functions below. None may free the sentinel. */
 struct sentinel_hooks {
-	/* The first answer, and every other one: the master is another, or has more or fewer replicas. */
-	void (*found)(void *arg, const struct sentinel_found *found);
+	/* The first answer, and every other one: the master is another, or has more or fewer replicas. False:
+	 * out of memory, so it is told again. */
+	bool (*found)(void *arg, const struct sentinel_found *found);
 	/* None of them knows, for a new reason. What was found before may still be so. */
 	void (*lost)(void *arg, const char *why);
 };
