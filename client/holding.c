@@ -7,7 +7,6 @@
 #include "client/deadline.h"
 #include "client/message.h"
 #include "client/options.h"
-#include "client/output.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 
@@ -253,20 +252,14 @@ holding_release(struct holding *h)
 static int
 token_print(const struct options *o, const struct grant *g)
 {
-	int64_t valid = g->expire_ms - clock_ms();
+	int status = take_report(o, g);
 
-	if (o->json) {
-		return json_output_print("{s:s, s:I, s:I}", "name", o->name, "token", (json_int_t)g->token,
-			"valid_ms", (json_int_t)(valid > 0 ? valid : 0));
-	}
-	if (o->token_file != NULL) {
-		return take_token_file(o, g->token);
-	}
-	if (!o->quiet && (printf("%" PRId64 "\n", g->token) < 0 || fflush(stdout) != 0)) {
+	if (status == STATUS_DONE && !o->json && o->token_file == NULL && !o->quiet &&
+		(printf("%" PRId64 "\n", g->token) < 0 || fflush(stdout) != 0)) {
 		message("cannot print the token: standard output is closed");
 		return STATUS_INTERNAL;
 	}
-	return STATUS_DONE;
+	return status;
 }
 
 static int

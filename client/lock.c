@@ -11,6 +11,7 @@
 #include "client/lock.h"
 
 #include "client/message.h"
+#include "client/output.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>
@@ -20,9 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* How much longer than its WAIT a LOCK may take; then the daemon counts as stuck. */
-#define OVERDUE_MS 5000
 
 /* A LOCK that was answered within this time did not wait. */
 #define AT_ONCE_MS 20
@@ -217,28 +215,6 @@ busy(const struct options *o)
 	return (int)o->busy_status;
 }
 
-/* Blocks until LOCK is answered, and keeps people informed meanwhile. NULL: no answer, see w->why. */
-static const struct answer *
-await_lock(struct wire *w, struct waiting *waiting)
-{
-	const struct answer *answer;
-	int64_t overdue_ms = waiting->over_ms == INT64_MAX ? INT64_MAX : waiting->over_ms + OVERDUE_MS;
-
-	for (;;) {
-		answer = wire_wait(w, waiting->next_ms < overdue_ms ? waiting->next_ms : overdue_ms);
-		if (answer != NULL || w->ended) {
-			return answer;
-		}
-		if (clock_ms() >= overdue_ms) {
-			(void)snprintf(w->why, sizeof(w->why), "the daemon does not answer");
-			return NULL;
-		}
-		if (clock_ms() >= waiting->next_ms && !waiting_look(waiting, w->why, sizeof(w->why))) {
-			return NULL;
-		}
-	}
-}
-
 /* After a wait, the validity in LOCK's answer counts from the grant, but the client can only count it from
  * when it sent the request. So it asks again. */
 static bool
@@ -307,7 +283,7 @@ ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 			*sent_ms = clock_ms();
 			send_requests(w, t, waiting_left_ms(&waiting));
 			if (read_preface(w, t, g, &at)) {
-				at.answer = await_lock(w, &waiting);
+				at.answer = waiting_answer(&waiting, w);
 				at.cycle = waiting.cycle;
 			}
 		}
@@ -363,30 +339,37 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	return true;
 }
 
-int
-take_token_file(const struct options *o, int64_t token)
+static bool
+token_write(const char *file, int64_t token)
 {
 	char text[NUMBER_TEXT_MAX + 1];
 	size_t n = number_print(text, token);
 	int fd = STDOUT_FILENO;
 	bool written;
 
-	if (o->token_file == NULL) {
-		return STATUS_DONE;
-	}
 	text[n++] = '\n';
-	if (strcmp(o->token_file, "-") != 0) {
-		fd = open(o->token_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (strcmp(file, "-") != 0) {
+		fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	}
 	written = fd >= 0 && write(fd, text, n) == (ssize_t)n;
 	if (fd > STDERR_FILENO && close(fd) != 0) {
 		written = false;
 	}
-	if (!written) {
+	return written;
+}
+
+int
+take_report(const struct options *o, const struct grant *g)
+{
+	int64_t valid_ms = g->expire_ms - clock_ms();
+
+	if (o->token_file != NULL && !token_write(o->token_file, g->token)) {
 		message("cannot write the token to %s: %s", o->token_file, strerror(errno));
 		return STATUS_INTERNAL;
 	}
-	return STATUS_DONE;
+	return !o->json ? STATUS_DONE
+			: json_output_print("{s:s, s:I, s:I}", "name", o->name, "token", (json_int_t)g->token,
+				  "valid_ms", (json_int_t)(valid_ms > 0 ? valid_ms : 0));
 }
 
 /* ---- a run inside a run ---- */

@@ -54,8 +54,9 @@ int take_refusal(const struct wire *w, const struct answer *answer, const char *
  */
 const char *take_loss(char out[WIRE_TEXT_MAX], struct slice told);
 
-/* Writes the token to --token-file, if that was given. STATUS_DONE or an exit code. */
-int take_token_file(const struct options *o, int64_t token) __attribute__((warn_unused_result));
+/* Writes the token to --token-file, and prints the grant with --json, if these were given. STATUS_DONE or an
+ * exit code. */
+int take_report(const struct options *o, const struct grant *g) __attribute__((warn_unused_result));
 
 /* "command@host", with only the characters that a connection's name may have. */
 #define TAKE_LABEL_MAX (LABEL_BYTES_MAX + 1)
@@ -87,7 +88,7 @@ bool nest_join(struct wire *w, const struct taking *t, struct grant *g) __attrib
 struct waiting {
 	const struct options *o;
 	const struct address *a;
-	int64_t next_ms;    /* CLOCK_BOOTTIME: call waiting_look() then */
+	int64_t next_ms;    /* CLOCK_BOOTTIME: tell people, or look for the master, then */
 	int64_t over_ms;    /* CLOCK_BOOTTIME: the end of the wait; INT64_MAX: none */
 	int64_t away_ms;    /* no master or no daemon since then; 0: both are there */
 	int64_t pause_ms;   /* before the next attempt to reach the daemon */
@@ -110,9 +111,10 @@ int64_t waiting_left_ms(const struct waiting *w);
  * up. */
 bool waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms) __attribute__((warn_unused_result));
 
-/* False if the wait is given up. Then why says the reason: no master answers, or (cycle) the lock is held
- * for an ancestor of this process and the wait has no end. */
-bool waiting_look(struct waiting *w, char *why, size_t room) __attribute__((warn_unused_result));
+/* Blocks until LOCK or LATCH AWAIT is answered on wire, and keeps people informed meanwhile. NULL: no answer,
+ * or the wait is given up; wire->why says the reason: no master answers, the daemon does not, or (cycle) the
+ * lock is held for an ancestor of this process and the wait has no end. */
+const struct answer *waiting_answer(struct waiting *w, struct wire *wire) __attribute__((warn_unused_result));
 
 /*
  * Watches one or several held locks: asks for their validity in time, and reads pushes about their loss. run

@@ -537,7 +537,7 @@ report(const struct run *r, int fd, int64_t began_ms, int status)
 static int
 run_locked(struct run *r)
 {
-	int status = take_token_file(r->o, r->grant.token);
+	int status = take_report(r->o, &r->grant);
 
 	if (status != STATUS_DONE) {
 		return status;

@@ -48,20 +48,6 @@ refuse_tcp(const struct options *o, const struct address *a)
 	return STATUS_USAGE;
 }
 
-static int
-lock_report(const struct options *o, const struct grant *g)
-{
-	int status = take_token_file(o, g->token);
-
-	if (status == STATUS_DONE && o->json) {
-		int64_t valid = g->expire_ms - clock_ms();
-
-		status = json_output_print("{s:s, s:I, s:I}", "name", o->name, "token", (json_int_t)g->token,
-			"valid_ms", (json_int_t)(valid > 0 ? valid : 0));
-	}
-	return status;
-}
-
 int
 task_lock(const struct options *o, const struct address *a)
 {
@@ -87,7 +73,7 @@ task_lock(const struct options *o, const struct address *a)
 			message("%s belongs to process %" PRId64 " (%s), and ends with it%s", o->name, pid,
 				comm, o->pid == 0 ? "; --pid names another" : "");
 		}
-		status = lock_report(o, &grant);
+		status = take_report(o, &grant);
 		if (status != STATUS_DONE) {
 			/* The script will assume that it has no lock. */
 			wire_ask(&wire, "UNLOCK", o->name);
@@ -320,22 +306,6 @@ ask_await(struct wire *w, const struct options *o, int64_t wait_ms)
 	(void)wire_flush(w);
 }
 
-/* Blocks until the latch is open or the wait is over, and prints meanwhile what it waits for. */
-static const struct answer *
-await_answer(struct wire *w, struct waiting *waiting)
-{
-	for (;;) {
-		const struct answer *answer = wire_wait(w, waiting->next_ms);
-
-		if (answer != NULL || w->ended) {
-			return answer;
-		}
-		if (clock_ms() >= waiting->next_ms && !waiting_look(waiting, w->why, sizeof(w->why))) {
-			return NULL;
-		}
-	}
-}
-
 /* Repeats the request until a daemon has answered, which may be the next one after a restart. A signal ends
  * the process; its connection closes, and that ends the wait. */
 static const struct answer *
@@ -355,7 +325,7 @@ await_open(struct wire *w, const struct options *o, const struct address *a)
 			ask_await(w, o, waiting_left_ms(&waiting));
 			answer = wire_welcome(w, a);
 			if (answer != NULL && answer->type != ANSWER_ERROR) {
-				answer = await_answer(w, &waiting);
+				answer = waiting_answer(&waiting, w);
 			}
 		}
 		if (!take_away(w, answer) ||

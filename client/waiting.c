@@ -25,6 +25,7 @@
 #define LINE_MAX_BYTES 1024
 #define PAUSE_MIN      20 /* at least, between two attempts to reach the daemon */
 #define PAUSE_MAX      500
+#define OVERDUE_MS     5000 /* behind its WAIT: then a daemon that has not answered counts as stuck */
 #define CYCLE_LOOK_MS  2000 /* time limit of cycle_find() */
 
 static bool
@@ -359,7 +360,9 @@ waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms)
 	return true;
 }
 
-bool
+/* False if the wait is given up. Then why says the reason: no master answers, or (cycle) the lock is held for
+ * an ancestor of this process and the wait has no end. */
+static bool
 waiting_look(struct waiting *w, char *why, size_t room)
 {
 	bool there;
@@ -388,4 +391,26 @@ waiting_look(struct waiting *w, char *why, size_t room)
 	}
 	w->next_ms = next_look(w, now);
 	return true;
+}
+
+const struct answer *
+waiting_answer(struct waiting *w, struct wire *wire)
+{
+	int64_t overdue_ms = w->over_ms == INT64_MAX ? INT64_MAX : w->over_ms + OVERDUE_MS;
+
+	for (;;) {
+		const struct answer *answer =
+			wire_wait(wire, w->next_ms < overdue_ms ? w->next_ms : overdue_ms);
+
+		if (answer != NULL || wire->ended) {
+			return answer;
+		}
+		if (clock_ms() >= overdue_ms) {
+			(void)snprintf(wire->why, sizeof(wire->why), "the daemon does not answer");
+			return NULL;
+		}
+		if (clock_ms() >= w->next_ms && !waiting_look(w, wire->why, sizeof(wire->why))) {
+			return NULL;
+		}
+	}
 }

@@ -204,6 +204,21 @@ def test_waits_survive_a_restart(place):
     waits[1].output.wait("^[0-9]+$")
 
 
+def test_daemon_hangs(place):
+    """a wait with -w ends when the daemon does not answer after it"""
+    daemon = world(place)
+    client = daemon.client()
+    expect(client("LATCH", "steps", "SET", 1), 1)
+    expect_between(client("LOCK", "a"), 1, 2 ** 53)
+    waits = [tool.start(place, daemon, *words, "-q") for words in (("run", "-w", "3", "a", "true"), ("await", "-w", "3", "steps"))]
+    daemon.queued("a", 1)
+    daemon.queued("steps", 1)
+    daemon.process.stop()
+    expect([process.wait() for process in waits], [69, 69])
+    expect(["the daemon does not answer" in process.output.text() for process in waits], [True, True])
+    daemon.process.cont()
+
+
 def test_no_daemon(place):
     """who finds no daemon waits for one as long as --master-wait and -w allow, and says so at once"""
     url = "unix://%s/none" % place.path
@@ -449,6 +464,18 @@ def test_hold(place):
         process.signal(number)
         expect(process.wait(), 0)
         expect(said(place, daemon, "ls", "a"), [])
+
+
+def test_hold_token_file(place):
+    """hold --json --token-file writes the token to both"""
+    daemon = world(place)
+    path = os.path.join(place.path, "token")
+    process = tool.start(place, daemon, "hold", "a", "--json", "--token-file", path)
+    process.output.wait("^{")
+    with open(path, encoding="ascii") as stream:
+        expect(int(stream.read()), json.loads(process.output.text())["token"])
+    process.signal(signal.SIGTERM)
+    expect(process.wait(), 0)
 
 
 def test_hold_lost(place):
