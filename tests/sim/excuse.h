@@ -28,7 +28,8 @@ struct world;
 	EXCUSE(REFUSAL_FOREIGN, "honest: a key of another program was there a lease ago")                    \
 	EXCUSE(LOSS_FOREIGN, "loss: a key of another program was there a lease ago")                         \
 	EXCUSE(LOSS_BIDS, "loss: slow ways, and bids of others at a master that its daemon lacks")           \
-	EXCUSE(LOSS_LEAPT, "loss: a leap of a master's clock ended the lease there, a guard ago")            \
+	EXCUSE(LOSS_BACK, "loss: another lease outlives its time at a master, as a clock stepped back")      \
+	EXCUSE(LOSS_LEAPT, "loss: a leap ended the lease at a master, which is not counted on for a guard")  \
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
 	EXCUSE(LOSS_CLOCK, "loss: to its daemon the clocks of most masters leapt, or its own stood still")   \
 	EXCUSE(LEAP_LATE, "leap: of before the last greeting, which was answered after a long silence")      \

@@ -263,13 +263,6 @@ leaps_withholds(const struct host *h, unsigned master)
 	return l->seen && host_ms(h) - l->seen_ms <= guard_ms(h->world);
 }
 
-/* A third of it may have passed since the last renewal. */
-bool
-leaps_ended(const struct host *h, unsigned master, int64_t lease_ms)
-{
-	return leaps_withholds(h, master) && h->leaps[master].gained_us > lease_ms * 1000 * 2 / 3;
-}
-
 int64_t
 leaps_shorten_us(const struct host *h)
 {

@@ -53,8 +53,6 @@ void leaps_note(struct host *host, const struct note *note);
 /* Whether the daemon counts no new grants of this master, the n-th that it knows, because of a leap. */
 bool leaps_withholds(const struct host *host, unsigned master);
 
-/* Whether that leap may have ended a lease of this length that the daemon renews in time. */
-bool leaps_ended(const struct host *host, unsigned master, int64_t lease_ms);
 
 /* By how much its leases may be shorter at most than it was sure of; 0: no majority leapt. */
 int64_t leaps_shorten_us(const struct host *host);

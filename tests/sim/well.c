@@ -94,10 +94,16 @@ void
 well_voted(struct host *h, const struct vote *v)
 {
 	struct well *well = &h->world->well;
-	if (v->op == CALL_ACQUIRE && v->master < h->masters && h->place[v->master] < PLAN_MASTERS_MAX &&
-		(v->outcome == OUTCOME_YES || v->outcome == OUTCOME_BUSY))
-		well->busy[h->index][h->place[v->master]][checker_name_of(v->name)] =
-			v->outcome == OUTCOME_BUSY;
+	unsigned place = v->master < h->masters ? h->place[v->master] : PLAN_MASTERS_MAX;
+	if (place >= PLAN_MASTERS_MAX || (v->op != CALL_ACQUIRE && v->op != CALL_RENEW))
+		return;
+	unsigned name = checker_name_of(v->name);
+	if (v->outcome == OUTCOME_YES)
+		well->busy[h->index][place][name] = well->gone[h->index][place][name] = false;
+	else if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY)
+		well->busy[h->index][place][name] = true;
+	else if (v->op == CALL_RENEW && v->outcome == OUTCOME_NO)
+		well->gone[h->index][place][name] = true;
 }
 
 /* Others bid for it there, and a question and its answer take more than a hundredth of a lease. */
@@ -108,13 +114,21 @@ others_bid(const struct world *w, const struct host *h, unsigned master, unsigne
 	       2 * w->plan.network_us + w->plan.spread_us > w->plan.lease_ms * 10;
 }
 
-/* The lease that it had there has ended before its time, and a new one does not count for the length of a
- * guard. */
+/* The lease of another one is there, which its clock keeps for longer than its term. */
 static bool
-leap_ended(const struct host *h, const struct server *s, unsigned name)
+outlives(const struct world *w, const struct host *h, unsigned master, unsigned name)
 {
-	unsigned master = host_master_of(h, s);
-	return master < CORE_SLOTS_MAX && leaps_ended(h, master, host_lease_ms(h, name));
+	return w->plan.masters > 1 && w->well.busy[h->index][master][name] &&
+	       w->now_us < w->servers[master].back_until_us;
+}
+
+/* A leap ended it there, and what is taken anew does not count yet. */
+static bool
+leapt_away(const struct world *w, const struct host *h, unsigned master, unsigned name)
+{
+	unsigned i = host_master_of(h, &w->servers[master]);
+	return w->plan.masters > 1 && w->well.gone[h->index][master][name] && i < CORE_SLOTS_MAX &&
+	       leaps_withholds(h, i);
 }
 
 bool
@@ -129,7 +143,8 @@ well_keeps(const struct world *w, const struct host *h, unsigned name, int64_t f
 			     (foreign_us != 0 && w->now_us - foreign_us <= for_us) ||
 				     rival_has(&w->servers[i], name)) &&
 		     !excuse(w, EXCUSE_LOSS_BIDS, others_bid(w, h, i, name)) &&
-		     !excuse(w, EXCUSE_LOSS_LEAPT, leap_ended(h, &w->servers[i], name));
+		     !excuse(w, EXCUSE_LOSS_BACK, outlives(w, h, i, name)) &&
+		     !excuse(w, EXCUSE_LOSS_LEAPT, leapt_away(w, h, i, name));
 	}
 	return n >= plan_majority(&w->plan);
 }

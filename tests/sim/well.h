@@ -21,6 +21,8 @@ struct well {
 		       [PLAN_MASTERS_MAX]; /* since when it can at least renew and reclaim there */
 	bool busy[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
 		 [PLAN_NAMES_MAX]; /* when the master last answered that another daemon has the lease */
+	bool gone[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
+		 [PLAN_NAMES_MAX]; /* when it last answered a renewal that the lease is not there */
 	int64_t ill_us[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]; /* since when it cannot use that master */
 	int64_t used_us[PLAN_HOSTS_MAX]
 		       [PLAN_MASTERS_MAX]; /* since when it tries to use it; INT64_MAX: it does not */
@@ -40,7 +42,8 @@ int64_t well_majority_us(const struct world *world, const struct host *host);
 int64_t well_all_us(const struct world *world, const struct host *host);
 /* Whether the daemon could keep its lease of a name for so long at a majority, or at the only master during a
  * guard: no key of another program prevented it. If a call takes long, the attempts of others at a master
- * that it lacks may prevent each of its own. A lease that a leap of the master's clock ended is not there. */
+ * that it lacks may prevent each of its own. So may a lease that is left behind there, if the clock stepped
+ * back. If the clock leapt, and ended the lease there, nothing new counts for the length of a guard. */
 bool well_keeps(const struct world *world, const struct host *host, unsigned name, int64_t for_us);
 
 /* Whether it is now neither held nor wanted. */
