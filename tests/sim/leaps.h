@@ -53,7 +53,6 @@ void leaps_note(struct host *host, const struct note *note);
 /* Whether the daemon counts no new grants of this master, the n-th that it knows, because of a leap. */
 bool leaps_withholds(const struct host *host, unsigned master);
 
-
 /* By how much its leases may be shorter at most than it was sure of; 0: no majority leapt. */
 int64_t leaps_shorten_us(const struct host *host);
 
