@@ -69,6 +69,7 @@ struct world;
 	EXCUSE(DRAIN_BACK, "drain: a key is left, and a clock stepped back")                                 \
 	EXCUSE(ORDER_MESSAGES, "order: messages are lost")                                                   \
 	EXCUSE(ORDER_SPLITS, "order: a daemon gives its turn up that it could make nothing of seven times")  \
+	EXCUSE(SHARED_LINK, "order: a lease becomes shared while a link to the masters is down")             \
 	EXCUSE(ORDER_BACK, "order: a lease or a place outlives its time, as a clock stepped back")
 
 enum excuse {
