@@ -7,8 +7,8 @@
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
 #include "daemon/core/view.h"
-#include "daemon/net/socket.h"
 #include "daemon/net/process.h"
+#include "daemon/net/socket.h"
 #include "daemon/redis/masters.h"
 
 #include <stdio.h>
@@ -137,7 +137,7 @@ driver_on_peer(void *arg, struct connection *c)
 }
 
 static void
-driver_on_deaf(void *arg, struct connection *c, bool no_push)
+driver_on_no_push(void *arg, struct connection *c, bool no_push)
 {
 	const struct identity *who = connection_identity(c);
 	driver_event(arg, &(struct event){.type = EVENT_DEAF, .conn = who->id, .no_push = no_push});
@@ -237,7 +237,7 @@ const struct context_hooks driver_context_hooks = {
 	.masters = driver_on_masters,
 	.heard = driver_on_heard,
 	.peer = driver_on_peer,
-	.no_push = driver_on_deaf,
+	.no_push = driver_on_no_push,
 	.reset = driver_on_reset,
 	.drain = driver_drain,
 	.reload = driver_reload,

@@ -55,13 +55,13 @@ END_TEST
 START_TEST(each_user_has_a_quota_of_its_own)
 {
 	struct quota quota = {.most = 2};
-	struct quota_seat *a = quota_enter_uid(&quota, 1000);
-	struct quota_seat *b = quota_enter_uid(&quota, 1000);
+	struct quota_user *a = quota_enter_uid(&quota, 1000);
+	struct quota_user *b = quota_enter_uid(&quota, 1000);
 	ck_assert_ptr_nonnull(a);
 	ck_assert_ptr_nonnull(b);
 	ck_assert_ptr_null(quota_enter_uid(&quota, 1000));
-	struct quota_seat *c = quota_enter_uid(&quota, 1001);
-	struct quota_seat *d = quota_enter_name(&quota, "1000");
+	struct quota_user *c = quota_enter_uid(&quota, 1001);
+	struct quota_user *d = quota_enter_name(&quota, "1000");
 	ck_assert_ptr_nonnull(c);
 	ck_assert_ptr_nonnull(d);
 	quota_leave(&quota, a);

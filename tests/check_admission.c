@@ -1,6 +1,6 @@
 /*
- * Tests of who gets in and how many: limits, logins, strangers, bound sessions; with the whole daemon but
- * main.
+ * Tests of who gets in and how many: limits, logins, unauthenticated clients, bound sessions; with the whole
+ * daemon but main.
  */
 #include "daemon/net/admission.h"
 #include "tests/support/rig.h"
@@ -144,8 +144,9 @@ START_TEST(unauthenticated_make_way_the_oldest_first)
 		ck_assert_ptr_eq(
 			strstr(rig_hear(fds[i], 0), "-LIMIT more clients than have room"), rig.heard);
 	}
-	ck_assert_ptr_nonnull(strstr(rig_ask_bulk(known[0], "INFO clients"), "strangers:2\r\n"));
-	/* All eight places are taken: who has a right to one gets a stranger's. */
+	ck_assert_ptr_nonnull(
+		strstr(rig_ask_bulk(known[0], "INFO clients"), "unauthenticated_clients:2\r\n"));
+	/* All eight places are taken: who has a right to one gets that of an unauthenticated client. */
 	local = rig_client();
 	rig_ask(local, "PING", "+PONG\r\n");
 	ck_assert_ptr_eq(strstr(rig_hear(fds[8], 0), "-LIMIT "), rig.heard);
@@ -162,7 +163,7 @@ START_TEST(unauthenticated_make_way_the_oldest_first)
 }
 END_TEST
 
-START_TEST(a_stranger_has_its_time_to_log_in)
+START_TEST(an_unauthenticated_client_has_its_time_to_log_in)
 {
 	int known = rig_client_tcp(), early = rig_client_tcp(), local = rig_client();
 	rig_ask(early, "PING", "+PONG\r\n");
@@ -181,14 +182,14 @@ START_TEST(a_stranger_has_its_time_to_log_in)
 	close(known);
 	close(early);
 	close(late);
-	/* Without users nobody is a stranger. */
+	/* Without users nobody has to log in. */
 	limit_clients(50, 40, 3600000);
 	late = rig_client_tcp();
 	rig_ask_line(late, "PING", "-NOAUTH ");
 	ck_assert_int_eq(driver_set_users(rig.driver, NULL, 0), 0);
 	limit_clients(50, 40, 1);
 	rig_ask(late, "PING", "+PONG\r\n");
-	ck_assert_ptr_nonnull(strstr(rig_ask_bulk(late, "INFO clients"), "strangers:0\r\n"));
+	ck_assert_ptr_nonnull(strstr(rig_ask_bulk(late, "INFO clients"), "unauthenticated_clients:0\r\n"));
 	close(late);
 	close(local);
 }
@@ -221,6 +222,6 @@ main(void)
 {
 	return SUITE_RUN("admission", rig_init, rig_done, a_stranger_logs_in_first,
 		nobody_takes_all_connections, an_administrator_finds_room_when_all_is_taken,
-		unauthenticated_make_way_the_oldest_first, a_stranger_has_its_time_to_log_in,
+		unauthenticated_make_way_the_oldest_first, an_unauthenticated_client_has_its_time_to_log_in,
 		bound_sessions_are_limited);
 }

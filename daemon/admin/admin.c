@@ -271,10 +271,10 @@ dispatch_request(struct context *context, struct connection *c, const struct req
 	int bad = command_parse(request, &command, &error);
 	unsigned flags = bad ? 0 : command_info(command.verb)->flags;
 	bool core = (flags & COMMAND_CORE) && command.verb != VERB_SESSION_BIND;
-	if (!core || who->stranger) {
+	if (!core || who->unauthenticated) {
 		who->last_ms = clock_ms();
 	}
-	if (!(flags & COMMAND_OPEN) && who->stranger) {
+	if (!(flags & COMMAND_OPEN) && who->unauthenticated) {
 		connection_error(c, CODE_NOAUTH, "log in first: AUTH user password");
 		return;
 	}

@@ -12,8 +12,8 @@
 #define ADMIN_ADMIN_H
 
 #include "daemon/base/log.h"
-#include "daemon/net/connection.h"
 #include "daemon/net/access.h"
+#include "daemon/net/connection.h"
 #include "proto/command.h"
 #include "proto/request.h"
 

@@ -181,7 +181,7 @@ handshake_hello(struct context *context, struct connection *c, const struct comm
 	if (command->login && !handshake_login(context, c, command)) {
 		return;
 	}
-	if (who->stranger) {
+	if (who->unauthenticated) {
 		connection_error(c, CODE_NOAUTH, "log in first: HELLO 3 AUTH user password");
 		return;
 	}

@@ -59,7 +59,7 @@ info_clients(const struct context *context, struct buffer *text)
 	core_view_counts(context->core, &counts);
 	info_line(text, "connected_clients:%zu", connections_count(context->connections));
 	info_line(text, "maxclients:%zu", context->facts.clients_max);
-	info_line(text, "strangers:%zu", context->admission->unauthenticated_count);
+	info_line(text, "unauthenticated_clients:%zu", context->admission->unauthenticated_count);
 	info_line(text, "blocked_clients:%zu", counts.waiters);
 	info_line(text, "event_streams:%zu", events_streams(context->events));
 }

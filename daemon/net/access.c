@@ -196,8 +196,8 @@ guesses_failed(struct guesses *guesses, const struct peer *peer, bool local, int
 
 /* ---- connections of a user ---- */
 
-struct quota_seat {
-	struct quota_seat *next;
+struct quota_user {
+	struct quota_user *next;
 	size_t count;
 	char key[];
 };
@@ -206,46 +206,46 @@ void
 quota_done(struct quota *quota)
 {
 	while (quota->first) {
-		struct quota_seat *seat = quota->first;
-		quota->first = seat->next;
-		free(seat);
+		struct quota_user *user = quota->first;
+		quota->first = user->next;
+		free(user);
 	}
 }
 
-static struct quota_seat *
+static struct quota_user *
 quota_add(struct quota *quota, const char *key)
 {
 	size_t n = strlen(key) + 1;
-	struct quota_seat *seat = calloc(1, sizeof *seat + n);
-	if (seat) {
-		memcpy(seat->key, key, n);
-		seat->next = quota->first;
-		quota->first = seat;
+	struct quota_user *user = calloc(1, sizeof *user + n);
+	if (user) {
+		memcpy(user->key, key, n);
+		user->next = quota->first;
+		quota->first = user;
 	}
-	return seat;
+	return user;
 }
 
-static struct quota_seat *
+static struct quota_user *
 quota_enter(struct quota *quota, const char *key)
 {
-	struct quota_seat *seat = quota->first;
-	while (seat && strcmp(seat->key, key) != 0) {
-		seat = seat->next;
+	struct quota_user *user = quota->first;
+	while (user && strcmp(user->key, key) != 0) {
+		user = user->next;
 	}
-	if ((seat ? seat->count : 0) >= quota->most) {
+	if ((user ? user->count : 0) >= quota->most) {
 		return NULL;
 	}
-	if (!seat) {
-		seat = quota_add(quota, key);
+	if (!user) {
+		user = quota_add(quota, key);
 	}
-	if (!seat) {
+	if (!user) {
 		return NULL;
 	}
-	seat->count++;
-	return seat;
+	user->count++;
+	return user;
 }
 
-struct quota_seat *
+struct quota_user *
 quota_enter_uid(struct quota *quota, int64_t uid)
 {
 	char key[32];
@@ -253,7 +253,7 @@ quota_enter_uid(struct quota *quota, int64_t uid)
 	return quota_enter(quota, key);
 }
 
-struct quota_seat *
+struct quota_user *
 quota_enter_name(struct quota *quota, const char *name)
 {
 	char key[1024];
@@ -280,15 +280,15 @@ quota_name_number(const char *name)
 }
 
 void
-quota_leave(struct quota *quota, struct quota_seat *seat)
+quota_leave(struct quota *quota, struct quota_user *user)
 {
-	if (!seat || --seat->count > 0) {
+	if (!user || --user->count > 0) {
 		return;
 	}
-	struct quota_seat **at = &quota->first;
-	while (*at != seat) {
+	struct quota_user **at = &quota->first;
+	while (*at != user) {
 		at = &(*at)->next;
 	}
-	*at = seat->next;
-	free(seat);
+	*at = user->next;
+	free(user);
 }

@@ -25,7 +25,7 @@ struct access_user {
 };
 
 struct access;
-struct quota_seat; /* a user with at least one connection */
+struct quota_user; /* a user with at least one connection */
 
 /* Copies the users. NULL: out of memory. */
 struct access *access_new(const struct access_user *users, size_t count) __attribute__((warn_unused_result));
@@ -78,22 +78,22 @@ void guesses_failed(struct guesses *guesses, const struct peer *peer, bool local
  * counts the bound processes of each uid.
  */
 struct quota {
-	struct quota_seat *first; /* a list, since few users are connected at a time */
+	struct quota_user *first; /* a list, since few users are connected at a time */
 	size_t most;              /* connections of one user */
 };
 
-/* Frees the seats that are still taken, too. */
+/* Frees the users that are still counted, too. */
 void quota_done(struct quota *quota);
 
 /* NULL: the user has as many as allowed, or out of memory. */
-struct quota_seat *quota_enter_uid(struct quota *quota, int64_t uid) __attribute__((warn_unused_result));
-struct quota_seat *quota_enter_name(struct quota *quota, const char *name)
+struct quota_user *quota_enter_uid(struct quota *quota, int64_t uid) __attribute__((warn_unused_result));
+struct quota_user *quota_enter_name(struct quota *quota, const char *name)
 	__attribute__((warn_unused_result));
 /* The same user as a number, for the core (peer.user): the core counts what outlives connections. Never 0. */
 uint64_t quota_uid_number(int64_t uid);
 uint64_t quota_name_number(const char *name);
 
-/* seat may be NULL. */
-void quota_leave(struct quota *quota, struct quota_seat *seat);
+/* user may be NULL. */
+void quota_leave(struct quota *quota, struct quota_user *user);
 
 #endif

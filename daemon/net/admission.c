@@ -19,7 +19,7 @@ admission_init(struct admission *admission, struct connections *connections, str
 {
 	*admission = (struct admission){
 		.connections = connections, .stats = stats, .log = log, .opened = opened, .arg = arg};
-	TAILQ_INIT(&admission->strangers);
+	TAILQ_INIT(&admission->unauthenticated);
 }
 
 void
@@ -64,39 +64,39 @@ admission_refuse(struct admission *admission, int fd, const char *why, const cha
 	close(fd);
 }
 
-/* ---- strangers ---- */
+/* ---- clients that have to log in ---- */
 
 static size_t
 unauthenticated_most(const struct admission *admission)
 {
-	size_t share = admission->limits.clients / ADMISSION_STRANGERS_SHARE;
+	size_t share = admission->limits.clients / ADMISSION_UNAUTHENTICATED_SHARE;
 	return share > 0 ? share : 1;
 }
 
 static void
 unauthenticated_enter(struct admission *admission, struct identity *who)
 {
-	who->stranger = true;
+	who->unauthenticated = true;
 	who->unauthenticated_ms = clock_ms();
-	TAILQ_INSERT_TAIL(&admission->strangers, who, strangers);
+	TAILQ_INSERT_TAIL(&admission->unauthenticated, who, unauthenticated_entry);
 	admission->unauthenticated_count++;
 }
 
 static void
 unauthenticated_leave(struct admission *admission, struct identity *who)
 {
-	if (who->stranger) {
-		who->stranger = false;
-		TAILQ_REMOVE(&admission->strangers, who, strangers);
+	if (who->unauthenticated) {
+		who->unauthenticated = false;
+		TAILQ_REMOVE(&admission->unauthenticated, who, unauthenticated_entry);
 		admission->unauthenticated_count--;
 	}
 }
 
-/* Closes the oldest stranger at once, without waiting for it to read. False: there is none. */
+/* Closes the oldest unauthenticated client at once, without waiting for it to read. False: there is none. */
 static bool
 unauthenticated_evict(struct admission *admission)
 {
-	struct identity *who = TAILQ_FIRST(&admission->strangers);
+	struct identity *who = TAILQ_FIRST(&admission->unauthenticated);
 	if (!who) {
 		return false;
 	}
@@ -113,7 +113,7 @@ unauthenticated_evict(struct admission *admission)
 	return true;
 }
 
-/* Closes a stranger if one more would exceed their share. */
+/* Closes unauthenticated clients if one more would exceed their share. */
 static void
 unauthenticated_make_room(struct admission *admission)
 {
@@ -127,10 +127,10 @@ admission_sort(void *arg, struct connection *c)
 {
 	struct admission *admission = arg;
 	struct identity *who = connection_identity(c);
-	bool stranger = admission->guarded && !who->local && !who->user;
-	if (stranger && !who->stranger) {
+	bool unauthenticated = admission->guarded && !who->local && !who->user;
+	if (unauthenticated && !who->unauthenticated) {
 		unauthenticated_enter(admission, who);
-	} else if (!stranger) {
+	} else if (!unauthenticated) {
 		unauthenticated_leave(admission, who);
 	}
 	return true;
@@ -146,15 +146,15 @@ admission_set_guarded(struct admission *admission, bool guarded)
 int64_t
 admission_wake_at(const struct admission *admission)
 {
-	const struct identity *who = TAILQ_FIRST(&admission->strangers);
+	const struct identity *who = TAILQ_FIRST(&admission->unauthenticated);
 	return who ? who->unauthenticated_ms + admission->limits.login_ms : INT64_MAX;
 }
 
 void
 admission_turn(struct admission *admission)
 {
-	while (!TAILQ_EMPTY(&admission->strangers) && admission_wake_at(admission) <= clock_ms()) {
-		struct identity *who = TAILQ_FIRST(&admission->strangers);
+	while (!TAILQ_EMPTY(&admission->unauthenticated) && admission_wake_at(admission) <= clock_ms()) {
+		struct identity *who = TAILQ_FIRST(&admission->unauthenticated);
 		struct connection *c = connections_find(admission->connections, who->id);
 		unauthenticated_leave(admission, who);
 		if (c) {
@@ -176,14 +176,14 @@ admission_full(const struct admission *admission)
 	       admission->limits.clients;
 }
 
-/* Whether there is room, and for whom the client counts: *seat is set for a local user, and NULL for an
+/* Whether there is room, and for whom the client counts: *counted is set for a local user, and NULL for an
  * administrator beyond the limits. False: refused. */
 static bool
-admission_seat(
-	struct admission *admission, int fd, bool local, const struct peer *peer, struct quota_seat **seat)
+admission_count_user(
+	struct admission *admission, int fd, bool local, const struct peer *peer, struct quota_user **counted)
 {
 	bool spare = peer->admin && admission->extra_count < ADMISSION_ADMIN_ROOM;
-	*seat = NULL;
+	*counted = NULL;
 	while (admission_full(admission) && unauthenticated_evict(admission)) {
 	}
 	if (admission->short_of_memory || admission_full(admission)) {
@@ -198,9 +198,9 @@ admission_seat(
 		return spare;
 	}
 	if (local) {
-		*seat = quota_enter_uid(&admission->quota, peer->uid);
+		*counted = quota_enter_uid(&admission->quota, peer->uid);
 	}
-	if (local && !*seat && !spare) {
+	if (local && !*counted && !spare) {
 		admission_refuse(admission, fd, "limits.sessions-per-user",
 			"-LIMIT this user has as many clients as limits.sessions-per-user allows\r\n");
 		return false;
@@ -212,28 +212,28 @@ void
 admission_accepted(void *arg, struct listener *listener, int fd, const struct peer *peer)
 {
 	struct admission *admission = arg;
-	struct quota_seat *seat;
+	struct quota_user *counted;
 	bool local = listener_local(listener);
-	bool stranger = admission->guarded && !local;
-	if (stranger) {
+	bool unauthenticated = admission->guarded && !local;
+	if (unauthenticated) {
 		unauthenticated_make_room(admission);
 	}
-	if (!admission_seat(admission, fd, local, peer, &seat)) {
+	if (!admission_count_user(admission, fd, local, peer, &counted)) {
 		return;
 	}
 	struct connection *c =
 		connections_add(admission->connections, fd, peer, local, listener_releases(listener));
 	if (!c) {
-		quota_leave(&admission->quota, seat);
+		quota_leave(&admission->quota, counted);
 		admission_tell(admission, "out of memory");
 		return;
 	}
 	struct identity *who = connection_identity(c);
-	who->seat = seat;
-	who->extra = local && !seat;
+	who->counted = counted;
+	who->extra = local && !counted;
 	connection_belongs(c, local ? quota_uid_number(peer->uid) : 0);
 	admission->extra_count += who->extra;
-	if (stranger) {
+	if (unauthenticated) {
 		unauthenticated_enter(admission, who);
 	}
 	LOG_EVENT(admission->log, LOG_DEBUG_LEVEL, "client.open", log_number("connection", (int64_t)who->id),
@@ -258,9 +258,9 @@ admission_login(struct admission *admission, struct connection *c, const char *n
 	if (who->local) {
 		return true; /* counted for its uid */
 	}
-	quota_leave(&admission->quota, who->seat);
-	who->seat = quota_enter_name(&admission->quota, name);
-	if (!who->seat) {
+	quota_leave(&admission->quota, who->counted);
+	who->counted = quota_enter_name(&admission->quota, name);
+	if (!who->counted) {
 		admission_tell(admission, "limits.sessions-per-user");
 		connection_error(
 			c, CODE_LIMIT, "this user has as many clients as limits.sessions-per-user allows");
@@ -279,10 +279,10 @@ admission_logout(struct admission *admission, struct connection *c)
 	if (who->local) {
 		return;
 	}
-	quota_leave(&admission->quota, who->seat);
-	who->seat = NULL;
+	quota_leave(&admission->quota, who->counted);
+	who->counted = NULL;
 	connection_belongs(c, 0);
-	if (admission->guarded && !who->stranger) {
+	if (admission->guarded && !who->unauthenticated) {
 		unauthenticated_make_room(admission);
 		unauthenticated_enter(admission, who);
 	}
@@ -293,8 +293,8 @@ admission_left(struct admission *admission, struct connection *c)
 {
 	struct identity *who = connection_identity(c);
 	unauthenticated_leave(admission, who);
-	quota_leave(&admission->quota, who->seat);
-	who->seat = NULL;
+	quota_leave(&admission->quota, who->counted);
+	who->counted = NULL;
 	admission->extra_count -= who->extra;
 	who->extra = false;
 }

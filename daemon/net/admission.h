@@ -3,13 +3,13 @@
  *
  *     listener ──accepted──▶ admission ──▶ connections ──opened──▶ driver
  *                              │ ▲
- *     strangers that are ◀─────┘ └── handshake: a client has logged in or out
+ *     unauthenticated ones, ◀──┘ └── handshake: a client has logged in or out
  *     too many or too late
  *
- * A stranger is a TCP client that has to log in and has not done so. Strangers may use only a share of the
- * connections. If room is wanted, the oldest stranger is closed first: a client with a password needs only a
- * moment to log in, so clients without one cannot keep others out. Administrators of this host have some
- * reserved room beyond the limits.
+ * An unauthenticated client is a TCP client that has to log in and has not done so. Such clients may use only
+ * a share of the connections. If room is wanted, the oldest of them is closed first: a client with a password
+ * needs only a moment to log in, so clients without one cannot keep others out. Administrators of this host
+ * have some reserved room beyond the limits.
  */
 #ifndef NET_ADMISSION_H
 #define NET_ADMISSION_H
@@ -24,26 +24,26 @@
 struct log;
 struct stats;
 
-/* Strangers get one connection in this many, and at least one. */
-#define ADMISSION_STRANGERS_SHARE 4
+/* Unauthenticated clients get one connection in this many, and at least one. */
+#define ADMISSION_UNAUTHENTICATED_SHARE 4
 /* This many connections beyond the limits are reserved for root and the owner of the socket. */
-#define ADMISSION_ADMIN_ROOM      8
+#define ADMISSION_ADMIN_ROOM            8
 /* At most one log line in this time tells of refused clients. */
-#define ADMISSION_TELL_MS         10000
+#define ADMISSION_TELL_MS               10000
 
 struct admission_limits {
 	size_t clients;   /* connections in all */
 	size_t per_user;  /* connections of one user */
-	int64_t login_ms; /* how long a stranger may take to log in */
+	int64_t login_ms; /* how long a client may take to log in */
 };
 
-TAILQ_HEAD(admission_strangers, identity);
+TAILQ_HEAD(admission_unauthenticated, identity);
 
 struct admission {
 	struct connections *connections;
 	struct quota quota;
 	struct admission_limits limits;
-	struct admission_strangers strangers; /* the oldest first */
+	struct admission_unauthenticated unauthenticated; /* the oldest first */
 	size_t unauthenticated_count;
 	size_t extra_count;  /* administrators beyond the limits */
 	int64_t turned_away; /* refused since the last log line */
@@ -81,7 +81,7 @@ void admission_logout(struct admission *admission, struct connection *connection
 /* The connection has ended, and its place is free. */
 void admission_left(struct admission *admission, struct connection *connection);
 
-/* Closes strangers that took longer than login_ms. */
+/* Closes unauthenticated clients that took longer than login_ms. */
 void admission_turn(struct admission *admission);
 /* When admission_turn() has something to do, CLOCK_BOOTTIME; INT64_MAX: never. */
 int64_t admission_wake_at(const struct admission *admission);

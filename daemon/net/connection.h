@@ -26,7 +26,7 @@ struct access_user;
 struct connection;
 struct connections;
 struct event_base;
-struct quota_seat;
+struct quota_user;
 struct stats;
 
 /*
@@ -40,20 +40,20 @@ struct identity {
 	conn_id id;
 	int64_t last_ms; /* when its latest request came */
 	uint64_t requests;
-	enum verb last; /* the latest verb; VERB_COUNT: none yet */
-	int protocol;   /* 2 or 3 */
-	bool local;     /* connected to a Unix socket */
-	bool streams;   /* receives EVENTS */
-	bool stranger;  /* has to log in, and has not; set by admission */
+	enum verb last;       /* the latest verb; VERB_COUNT: none yet */
+	int protocol;         /* 2 or 3 */
+	bool local;           /* connected to a Unix socket */
+	bool streams;         /* receives EVENTS */
+	bool unauthenticated; /* has to log in, and has not; set by admission */
 
 	bool extra;        /* an administrator beyond the limits; set by admission */
 	bool release;      /* a clean close ends holds; on a Unix socket any close */
 	bool native_admin; /* peer.admin as the kernel reports it, without a login */
 	struct peer peer;
 	const struct access_user *user; /* NULL: not logged in */
-	struct quota_seat *seat;        /* NULL: not counted for any user */
-	TAILQ_ENTRY(identity) strangers;
-	int64_t unauthenticated_ms; /* since when it is a stranger */
+	struct quota_user *counted;     /* NULL: not counted for any user */
+	TAILQ_ENTRY(identity) unauthenticated_entry;
+	int64_t unauthenticated_ms; /* since when */
 	unsigned failures;          /* failed logins */
 	char *label;                /* CLIENT SETNAME; NULL: none */
 	char *lib_name;             /* CLIENT SETINFO; NULL: none */

@@ -26,7 +26,7 @@ struct watch {
 	struct process process;
 	session_id session; /* 0: not bound yet */
 	char *label;        /* NULL: none */
-	struct quota_seat *seat;
+	struct quota_user *counted;
 	struct event event;
 	int pidfd;
 };
@@ -70,7 +70,7 @@ watch_free(struct watch *watch)
 	if (watch->session != 0) {
 		HASH_DELETE(hh_session, set->sessions, watch);
 	}
-	quota_leave(&set->quota, watch->seat);
+	quota_leave(&set->quota, watch->counted);
 	event_del(&watch->event);
 	close(watch->pidfd);
 	free(watch->label);
@@ -272,9 +272,9 @@ processes_forget(struct processes *set, struct process process)
 	}
 }
 
-/* Takes a seat for one more process of this user. False: refused. */
+/* Counts one more process of this user. False: refused. */
 static bool
-processes_seat(struct processes *set, int64_t uid, struct quota_seat **seat, struct reply *error)
+processes_count_user(struct processes *set, int64_t uid, struct quota_user **counted, struct reply *error)
 {
 	if (processes_count(set) >= set->most) {
 		reply_error(error, CODE_LIMIT,
@@ -282,24 +282,24 @@ processes_seat(struct processes *set, int64_t uid, struct quota_seat **seat, str
 			processes_count(set));
 		return false;
 	}
-	*seat = quota_enter_uid(&set->quota, uid);
-	if (!*seat) {
+	*counted = quota_enter_uid(&set->quota, uid);
+	if (!*counted) {
 		reply_error(error, CODE_LIMIT,
 			"this user has as many bound sessions as one may: three quarters of "
 			"limits.bound-sessions, and limits.sessions-per-user");
 	}
-	return *seat != NULL;
+	return *counted != NULL;
 }
 
 int
 processes_watch(struct processes *set, struct process process, int pidfd, int64_t uid, struct reply *error)
 {
-	struct quota_seat *seat;
+	struct quota_user *counted;
 	if (watch_find(set, process)) {
 		close(pidfd);
 		return 0;
 	}
-	if (!processes_seat(set, uid, &seat, error)) {
+	if (!processes_count_user(set, uid, &counted, error)) {
 		close(pidfd);
 		return -1;
 	}
@@ -310,13 +310,13 @@ processes_watch(struct processes *set, struct process process, int pidfd, int64_
 	}
 	if (!watch || !watch->hh.tbl) {
 		reply_error(error, CODE_LIMIT, "out of memory");
-		quota_leave(&set->quota, seat);
+		quota_leave(&set->quota, counted);
 		free(watch);
 		close(pidfd);
 		return -1;
 	}
 	watch->set = set;
-	watch->seat = seat;
+	watch->counted = counted;
 	watch->pidfd = pidfd;
 	event_assign(&watch->event, set->base, pidfd, EV_READ, watch_ready, watch);
 	if (event_add(&watch->event, NULL) != 0) {

@@ -94,8 +94,8 @@ sentinel_arm(struct sentinel *s)
 	size_t i;
 
 	for (i = 0; i < s->count; i++)
-		if (s->watchers[i].no_push && ms > SENTINEL_ASK_DEAF_MS)
-			ms = SENTINEL_ASK_DEAF_MS;
+		if (s->watchers[i].no_push && ms > SENTINEL_ASK_NO_PUSH_MS)
+			ms = SENTINEL_ASK_NO_PUSH_MS;
 	timeout_set(s->timeout, ms);
 }
 

@@ -19,10 +19,10 @@ struct event_base;
 struct log;
 struct sentinel;
 
-#define SENTINELS_MAX         16
-#define SENTINEL_ASK_MS       5000 /* they are asked so often besides what they tell by themselves */
-#define SENTINEL_ASK_DEAF_MS  1000 /* when one of them does not let us subscribe */
-#define SENTINEL_ASK_CLOSE_MS 250  /* when something is wrong with the master */
+#define SENTINELS_MAX           16
+#define SENTINEL_ASK_MS         5000 /* they are asked so often besides what they tell by themselves */
+#define SENTINEL_ASK_NO_PUSH_MS 1000 /* when one of them does not let us subscribe */
+#define SENTINEL_ASK_CLOSE_MS   250  /* when something is wrong with the master */
 
 struct sentinel_place {
 	const char *host; /* address or name */

@@ -40,7 +40,7 @@ def test_flood_of_strangers(place):
     expect(daemon.client()("PING"), "PONG")
     expect_between(user("CHECK", "a"), 1, 60000)
     with daemon.client() as viewer:
-        expect("strangers:10\r\n" in viewer("INFO", "clients"), True, viewer("INFO", "clients"))
+        expect("unauthenticated_clients:10\r\n" in viewer("INFO", "clients"), True, viewer("INFO", "clients"))
     for client in strangers[:-10]:
         expect(client.closed(), True)
     for client in strangers[-10:]:
