@@ -140,7 +140,7 @@ static void
 driver_on_no_push(void *arg, struct connection *c, bool no_push)
 {
 	const struct identity *who = connection_identity(c);
-	driver_event(arg, &(struct event){.type = EVENT_DEAF, .conn = who->id, .no_push = no_push});
+	driver_event(arg, &(struct event){.type = EVENT_NO_PUSH, .conn = who->id, .no_push = no_push});
 }
 
 static void

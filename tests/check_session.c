@@ -942,7 +942,7 @@ START_TEST(a_connection_that_cannot_be_pushed_to_is_closed_instead_of_granted_an
 	ck_assert_str_eq(run(&w, 2, wanted_a), "c2 +QUEUED");
 	lock(&w, 2, "fragile b");
 	granted(&w, "fragile b", 2, 600);
-	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DEAF, .conn = 2, .no_push = true}), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_NO_PUSH, .conn = 2, .no_push = true}), "");
 	/* The next in line has it at once, with the token behind the one that nobody was told. */
 	lock(&w, 3, "fragile a");
 	ck_assert_str_eq(unlock(&w, 1, "fragile a"), "c1 :0 | c2 close | c3 :502");
@@ -961,8 +961,8 @@ START_TEST(a_connection_that_can_be_pushed_to_again_has_its_push)
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .id = SLICE("j1")});
-	step(&w, &(struct event){.type = EVENT_DEAF, .conn = 2, .no_push = true});
-	step(&w, &(struct event){.type = EVENT_DEAF, .conn = 2, .no_push = false});
+	step(&w, &(struct event){.type = EVENT_NO_PUSH, .conn = 2, .no_push = true});
+	step(&w, &(struct event){.type = EVENT_NO_PUSH, .conn = 2, .no_push = false});
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 push grant j1");
 	story_done(&w);
 }

@@ -393,7 +393,7 @@ take_conn(struct core *core, const struct event *event)
 	case EVENT_PEER:
 		attach_peer(core, conn, event->peer);
 		return;
-	case EVENT_DEAF:
+	case EVENT_NO_PUSH:
 		conn->no_push = event->no_push;
 		return;
 	case EVENT_FINISH:
@@ -429,7 +429,7 @@ take_event(struct core *core, const struct event *event)
 		attach_open(core, event->conn, event->peer);
 		return;
 	case EVENT_PEER:
-	case EVENT_DEAF:
+	case EVENT_NO_PUSH:
 	case EVENT_FINISH:
 	case EVENT_CLOSE:
 	case EVENT_HEARD:

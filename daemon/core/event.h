@@ -37,7 +37,7 @@ struct masters_change {
 enum event_type {
 	EVENT_OPEN,       /* conn, peer: a connection is open, and with it a session */
 	EVENT_PEER,       /* conn, peer: it logged in or was named: the peer's data changed */
-	EVENT_DEAF,       /* conn, no_push: it left RESP3, and takes no pushes; or came back to it */
+	EVENT_NO_PUSH,    /* conn, no_push: it left RESP3, and takes no pushes; or came back to it */
 	EVENT_FINISH,     /* conn: no more requests will come: its wait becomes WAIT 0 */
 	EVENT_CLOSE,      /* conn, end: the connection is gone */
 	EVENT_COMMAND,    /* conn, command: one of the verbs that command.def marks for the core */

@@ -9,7 +9,7 @@ deaf_turns(struct conn *c, bool on)
 	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u HELLO %d", c->client->index, c->host->index,
 		on ? 2 : 3);
 	c->deaf = on;
-	host_step(c->host, &(struct event){.type = EVENT_DEAF, .conn = c->id, .no_push = on});
+	host_step(c->host, &(struct event){.type = EVENT_NO_PUSH, .conn = c->id, .no_push = on});
 }
 
 static bool
