@@ -1,5 +1,5 @@
 /*
- * Tests of daemon/access and daemon/quota: who may log in, and how many connections each user has.
+ * Tests of daemon/net/access.h: who may log in, and how many connections each user has.
  */
 #include "daemon/net/access.h"
 #include "tests/support/suite.h"

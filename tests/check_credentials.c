@@ -1,5 +1,5 @@
 /*
- * Tests of daemon/credentials: which password the next attempt takes.
+ * Tests of the passwords of daemon/redis/connect.h: which password the next attempt takes.
  */
 #include "daemon/redis/connect.h"
 #include "tests/support/suite.h"

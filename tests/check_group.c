@@ -1,6 +1,6 @@
 /*
- * Tests of daemon/group: which calls share a command, and that those about one name never overtake each
- * other.
+ * Tests of the groups of daemon/redis/batch.h: which calls share a command, and that those about one name
+ * never overtake each other.
  */
 #include "daemon/redis/batch.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
 /*
- * Tests of daemon/guesses: how many logins may fail, and who has to wait then.
+ * Tests of the failed logins of daemon/net/access.h: how many logins may fail, and who has to wait then.
  */
 #include "daemon/net/access.h"
 #include "tests/support/suite.h"

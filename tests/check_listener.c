@@ -1,5 +1,5 @@
 /*
- * Tests of daemon/listener, daemon/listeners and daemon/socket: who may listen where, and who is at the other
+ * Tests of daemon/net/listener.h and daemon/net/socket.h: who may listen where, and who is at the other
  * end.
  */
 #include "daemon/net/listener.h"

@@ -1,5 +1,5 @@
 /*
- * Tests of daemon/loop: the alarm rings once its time has come, and signals arrive.
+ * Tests of the loop of daemon/base/loop.h: the alarm rings once its time has come, and signals arrive.
  */
 #include "daemon/base/clock.h"
 #include "daemon/base/loop.h"
