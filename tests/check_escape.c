@@ -1,5 +1,5 @@
 /*
- * check_escape: bytes of strangers in one safe line, and back.
+ * check_escape: untrusted bytes in one safe line, and back.
  */
 #include "proto/escape.h"
 

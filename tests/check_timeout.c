@@ -1,5 +1,6 @@
 /*
- * Bells: each rings once for the last time it was set, and in a later turn.
+ * Tests of the timeouts of daemon/base/loop.h: each rings once for the last time it was set, and in a later
+ * turn.
  */
 #include "daemon/base/loop.h"
 #include "tests/support/suite.h"

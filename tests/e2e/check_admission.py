@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who finds room when many come: strangers who do not log in, users, administrators of this host, bound sessions."""
+"""Who finds room when many come: clients that do not log in, users, administrators of this host, bound sessions."""
 
 import os
 import subprocess
@@ -24,38 +24,38 @@ def expect_few_lines(daemon):
     expect_between(lines, 1, 1 + int((harness.boottime() - daemon.ready) / 10), "lines")
 
 
-def test_flood_of_strangers(place):
-    """strangers who come by the hundred keep nobody out, and cost one line of the log"""
+def test_flood_of_unauthenticated_clients(place):
+    """clients that do not log in keep nobody out by the hundred, and cost one line of the log"""
     daemon = guarded(place, "clients: 40, login-time: 1h")
     user = daemon.client(tcp=True)
     expect(user("AUTH", "app", "secret"), "OK")
     expect_between(user("LOCK", "a"), 1, 2 ** 53)
-    strangers = [daemon.client(tcp=True) for _ in range(200)]
+    unknown = [daemon.client(tcp=True) for _ in range(200)]
     # Whoever has a password gets in, and works, whatever the others do.
     for number in range(10):
         late = daemon.client(tcp=True)
         expect(late("AUTH", "app", "secret"), "OK")
         expect(late("LOCK", "b%d" % number, "WAIT", 0) > 0, True)
-        strangers += [daemon.client(tcp=True) for _ in range(20)]
+        unknown += [daemon.client(tcp=True) for _ in range(20)]
     expect(daemon.client()("PING"), "PONG")
     expect_between(user("CHECK", "a"), 1, 60000)
     with daemon.client() as viewer:
         expect("unauthenticated_clients:10\r\n" in viewer("INFO", "clients"), True, viewer("INFO", "clients"))
-    for client in strangers[:-10]:
+    for client in unknown[:-10]:
         expect(client.closed(), True)
-    for client in strangers[-10:]:
+    for client in unknown[-10:]:
         expect_code(client("PING"), "NOAUTH")
     expect_few_lines(daemon)
-    expect_code(resp.parse(strangers[100].data)[0], "LIMIT")
+    expect_code(resp.parse(unknown[100].data)[0], "LIMIT")
 
 
 def test_late_login(place):
     """who does not log in within login-time is told so and closed, and the others are not"""
     daemon = guarded(place, "login-time: 100ms")
-    stranger = daemon.client(tcp=True)
+    unknown = daemon.client(tcp=True)
     local = daemon.client()
-    expect(stranger.closed(), True)
-    expect_code(resp.parse(stranger.data)[0], "NOAUTH")
+    expect(unknown.closed(), True)
+    expect_code(resp.parse(unknown.data)[0], "NOAUTH")
     expect(local("PING"), "PONG")
     expect_few_lines(daemon)
 

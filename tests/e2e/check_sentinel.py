@@ -320,7 +320,7 @@ def test_login(place):
     daemon = place.daemon(environment={"THEIRS": "theirs", "HOLDFAST_MASTER_PASSWORD": "mine"}, config=(
         "masters:\n  - sentinel: { name: mymaster, sentinels: [127.0.0.1:%d], user: watcher, password-env: THEIRS }\n"
         "    user: holdfast\n    database: 2\n" % sentinel.port) + CONFIG).admitted()
-    expect("sentinel.deaf" in daemon.output.text(), False, "it may subscribe")
+    expect("sentinel.no_push" in daemon.output.text(), False, "it may subscribe")
     expect("user=watcher" in sentinel("CLIENT", "LIST"), True)
     expect("db=2 " in redis("CLIENT", "LIST") and "user=holdfast" in redis("CLIENT", "LIST"), True)
     wrong = place.daemon("d2", environment={"THEIRS": "wrong"}, config=(
