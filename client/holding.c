@@ -272,7 +272,7 @@ lost(const struct options *o, const struct holding *h)
 
 /* Until a signal, or the loss. */
 static int
-keep(const struct options *o, struct holding *h, int signals, int timer)
+hold(const struct options *o, struct holding *h, int signals, int timer)
 {
 	struct pollfd p[] = {{h->wire->fd, POLLIN, 0}, {signals, POLLIN, 0}, {timer, POLLIN, 0}};
 
@@ -320,7 +320,7 @@ task_hold(const struct options *o, const struct address *a)
 		holding_start(&holding, &wire, o, &grant, 0);
 		status = token_print(o, &grant);
 		if (status == STATUS_DONE) {
-			status = signals >= 0 && timer >= 0 ? keep(o, &holding, signals, timer)
+			status = signals >= 0 && timer >= 0 ? hold(o, &holding, signals, timer)
 							    : STATUS_INTERNAL;
 		}
 	}

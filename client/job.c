@@ -16,7 +16,8 @@ terminal_open(void)
 	return open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 }
 
-bool
+/* Whether this process has a controlling terminal. */
+static bool
 terminal_exists(void)
 {
 	int fd = terminal_open();
@@ -41,7 +42,8 @@ terminal_foreground(void)
 	return foreground;
 }
 
-void
+/* Makes a process group of this session the foreground group. */
+static void
 terminal_give(pid_t group)
 {
 	int fd = terminal_open();

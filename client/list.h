@@ -62,7 +62,7 @@ void list_add(struct list *list, int64_t rank, const struct slice *cells, size_t
 int list_print_json(struct list *list, const struct pages *pages, int64_t missing)
 	__attribute__((warn_unused_result));
 int list_print_names(struct list *list) __attribute__((warn_unused_result));
-/* flexible: a bit for each column that may be cut on a terminal, as in table.h */
+/* flexible: a bit for each column that may be cut on a terminal, as in struct table */
 int list_print_table(struct list *list, const char *const *heads, unsigned flexible)
 	__attribute__((warn_unused_result));
 

@@ -28,7 +28,7 @@
 static int
 no_answer(const struct wire *w)
 {
-	return w->denied ? STATUS_DENIED : w->stranger ? STATUS_CONFIG : STATUS_UNAVAILABLE;
+	return w->denied ? STATUS_DENIED : w->foreign ? STATUS_CONFIG : STATUS_UNAVAILABLE;
 }
 
 const char *

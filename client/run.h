@@ -127,12 +127,6 @@ void job_end(struct job *j);
  * in `a | holdfast run x -- b | less` none of them is the terminal. */
 bool terminal_foreground(void);
 
-/* Whether this process has a controlling terminal. */
-bool terminal_exists(void);
-
-/* Makes a process group of this session the foreground group. */
-void terminal_give(pid_t group);
-
 /*
  * Call it after this signal has stopped the command. Stops this process, or all of its group, by the same
  * signal, and returns when it is continued. False: it did not stop, because its group is orphaned. The shell

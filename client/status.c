@@ -277,7 +277,7 @@ struct finding {
 static void
 found_nothing(struct finding *f, const struct wire *w)
 {
-	f->health = w->denied || w->stranger ? HEALTH_UNKNOWN : HEALTH_CRITICAL;
+	f->health = w->denied || w->foreign ? HEALTH_UNKNOWN : HEALTH_CRITICAL;
 	(void)snprintf(f->text, sizeof(f->text), "%s", w->ended ? w->why : "the daemon does not answer");
 }
 

@@ -346,7 +346,7 @@ wire_next(struct wire *w)
 	if (used < 0) {
 		/* After malformed bytes nothing can be parsed. */
 		buffer_consume(&w->in, buffer_length(&w->in));
-		w->stranger = true;
+		w->foreign = true;
 		(void)wire_fail(w, "what answers there is not holdfastd: %s", fault);
 		return NULL;
 	}
@@ -438,7 +438,7 @@ wire_welcomed(struct wire *w, const struct address *a, const struct answer *answ
 		}
 		name = answer->text;
 	}
-	w->stranger = true;
+	w->foreign = true;
 	(void)wire_fail(w,
 		"a server of Redis' kind answers at %s, and no holdfastd (%.*s): HOLDFAST_URL and --socket "
 		"name the daemon; a Redis belongs under masters: in holdfast.yml",

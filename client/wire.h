@@ -50,12 +50,12 @@ bool address_choose(struct address *a, const char *socket, const char *url, cons
 #define WIRE_TEXT_MAX 512
 
 struct wire {
-	int fd;        /* for poll(2): if readable, call wire_fill(); -1: closed */
-	bool local;    /* a Unix socket: the daemon can see our processes */
-	bool ended;    /* no more bytes will come; those that came can still be read */
-	bool away;     /* ended because the daemon is absent or ends: a new one may start */
-	bool denied;   /* ended because this user may not use the socket */
-	bool stranger; /* ended because the server is not holdfastd */
+	int fd;       /* for poll(2): if readable, call wire_fill(); -1: closed */
+	bool local;   /* a Unix socket: the daemon can see our processes */
+	bool ended;   /* no more bytes will come; those that came can still be read */
+	bool away;    /* ended because the daemon is absent or ends: a new one may start */
+	bool denied;  /* ended because this user may not use the socket */
+	bool foreign; /* ended because the server is not holdfastd */
 	struct buffer out;
 	struct buffer in;
 	size_t used; /* bytes of the answer that wire_next() returned last */

@@ -68,7 +68,7 @@ schema_scope_path(enum schema_scope scope)
 	return scopes[scope].path;
 }
 
-size_t
+static size_t
 schema_scope_size(enum schema_scope scope)
 {
 	return scopes[scope].size;

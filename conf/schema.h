@@ -85,7 +85,6 @@ extern const size_t schema_key_count;
 
 /* "limits", "rules[]", "masters[].sentinel"; "": the root. */
 const char *schema_scope_path(enum schema_scope scope);
-size_t schema_scope_size(enum schema_scope scope);
 enum value_storage schema_storage(const struct schema_key *key);
 const char *schema_allowed(const struct schema_key *key);
 

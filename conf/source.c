@@ -25,7 +25,7 @@
 
 /* ---- errors ---- */
 
-void
+static void
 errors_init(struct conf_errors *errors)
 {
 	errors->count = 0;

@@ -17,8 +17,6 @@ struct place {
 	size_t column;
 };
 
-void errors_init(struct conf_errors *errors);
-
 /* Adds "file:line:column: " and the text. Control characters are escaped. */
 void errors_add(struct conf_errors *errors, struct place place, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -111,6 +111,16 @@ refuse_sub(const struct request *request, const struct command_info *container, 
 	reply_error(error, CODE_ERR, "unknown subcommand '%s'. Try %s HELP.", sub, word.p);
 }
 
+/* Whether verbs with the same first word follow this one in the table. */
+static bool
+has_subs(enum verb verb)
+{
+	struct slice word = command_info(verb)->word;
+
+	/* Rows with the same word are adjacent. */
+	return verb + 1 < VERB_COUNT && slice_equal(rows[verb + 1].info.word, word);
+}
+
 /* The verb, or VERB_COUNT and *error. A row without subcommand matches only if no row with subcommand does.
  */
 static enum verb
@@ -125,7 +135,7 @@ find_verb(const struct request *request, struct reply *error)
 		if (!option_word_is(info->word, request->argv[0]))
 			continue;
 		at = sub_at(info);
-		if (info->sub.n == 0 && (request->argc == 1 || !command_has_subs((enum verb)i)))
+		if (info->sub.n == 0 && (request->argc == 1 || !has_subs((enum verb)i)))
 			return (enum verb)i;
 		if (info->sub.n > 0 && request->argc > at && option_word_is(info->sub, request->argv[at]))
 			return (enum verb)i;
@@ -137,15 +147,6 @@ find_verb(const struct request *request, struct reply *error)
 	else
 		refuse_verb(request, error);
 	return VERB_COUNT;
-}
-
-bool
-command_has_subs(enum verb verb)
-{
-	struct slice word = command_info(verb)->word;
-
-	/* Rows with the same word are adjacent. */
-	return verb + 1 < VERB_COUNT && slice_equal(rows[verb + 1].info.word, word);
 }
 
 static int

@@ -131,9 +131,6 @@ void command_usage(enum verb verb, char out[COMMAND_USAGE_MAX]);
 #define COMMAND_NAME_MAX 32
 void command_name(enum verb verb, char out[COMMAND_NAME_MAX]);
 
-/* Whether verbs with the same first word follow this one in the table. */
-bool command_has_subs(enum verb verb);
-
 /*
  * Parses a request of at least one argument. 0: *out is set. -1: *error is set and *out is unchanged; the
  * connection remains usable. Accepts requests of any size, and never allocates.

@@ -180,7 +180,9 @@ escape_undo(char *out, struct slice text)
 	return (ptrdiff_t)n;
 }
 
-bool
+/* Whether text needs quotes in key=value: ESCAPE_QUOTED would change it, it has a blank or an '=', or it is
+ * empty. */
+static bool
 escape_needed(struct slice text)
 {
 	if (text.n == 0)

@@ -45,10 +45,6 @@ size_t escape_length(struct slice text, enum escape_style style);
  * not the inside of a quoted string. */
 ptrdiff_t escape_undo(char *out, struct slice text);
 
-/* Whether text needs quotes in key=value: ESCAPE_QUOTED would change it, it has a blank or an '=', or it is
- * empty. */
-bool escape_needed(struct slice text);
-
 /* A line under construction, in memory of the caller. A field that does not fit is omitted as a whole. */
 struct fields {
 	char *text;

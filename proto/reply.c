@@ -166,7 +166,8 @@ reply_write_map(struct buffer *b, int version, size_t pairs)
 		write_header(b, '*', (int64_t)pairs * 2);
 }
 
-void
+/* RESP3 only. */
+static void
 reply_write_push(struct buffer *b, size_t elements)
 {
 	write_header(b, '>', (int64_t)elements);

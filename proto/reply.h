@@ -74,7 +74,6 @@ void reply_write_error(struct buffer *b, enum code code, struct slice text);
 void reply_write_array(struct buffer *b, size_t elements);
 void reply_write_set(struct buffer *b, int version, size_t elements);
 void reply_write_map(struct buffer *b, int version, size_t pairs);
-void reply_write_push(struct buffer *b, size_t elements); /* RESP3 only */
 
 /* A key of a map with its value. */
 void reply_write_pair_int(struct buffer *b, const char *key, int64_t n);
