@@ -129,8 +129,9 @@ resumed(struct world *w, struct conn *c, const struct reply *reply)
 	}
 	if (p->host->draining)
 		return;
-	/* Who has a session of its own may be refused (oracle.h). */
-	if (refused && c->client->lost.returning &&
+	/* Who has a session of its own may be refused (oracle.h). It may have asked for another one before it
+	 * was cut off. */
+	if (refused && c->client->lost.returning && c == c->client->conn &&
 		(!p->detached || host_ms(p->host) < p->cut_ms + p->grace_ms)) {
 		world_fail(w, "grace: c%u cannot resume its session within the grace: %s", c->client->index,
 			reply->text);
