@@ -282,6 +282,18 @@ plan_odd(struct plan *plan)
 		plan->odd_percent = rng_percent(&rng, 50) ? 100 : 50;
 }
 
+/* One of many forgets at the worst moment, again and again, and hardly anything else goes wrong. */
+static void
+plan_worst(struct plan *plan)
+{
+	for (int i = 0; i < FAULT_COUNT; i++)
+		plan->fault[i] &= i == FAULT_CRASH || i == FAULT_WALL || i == FAULT_MESSAGES;
+	plan->fault[FAULT_AMNESIA] = true;
+	plan->fault_every_us = plan->lease_ms * 400;
+	plan->faults_us *= 3;
+	plan_clocks(plan);
+}
+
 static void
 plan_more(struct plan *plan)
 {
@@ -296,6 +308,9 @@ plan_more(struct plan *plan)
 		      !plan->fault[FAULT_CLONE];
 	plan->halves = rng_percent(&rng, 12) && plan->hosts > 1 && plan->others == 0;
 	plan->deafens = rng_percent(&rng, 12);
+	if (rng_percent(&rng, 12) && plan->masters > 1 && plan->lease_ms <= 1000 && plan->others == 0 &&
+		!plan->changes)
+		plan_worst(plan);
 	private_draw(plan, &rng);
 	if (plan->private)
 		plan_clocks(plan);

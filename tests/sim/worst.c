@@ -25,13 +25,18 @@ shuffle(uint64_t chance, unsigned n, unsigned *order)
 }
 
 static void
+cut(struct world *w, unsigned host, unsigned master, int64_t us)
+{
+	struct way *way = &w->hosts[host].ways[master];
+	way->cut_there_until_us = later(way->cut_there_until_us, w->now_us + us);
+	way->cut_back_until_us = later(way->cut_back_until_us, w->now_us + us);
+}
+
+static void
 cut_all(struct world *w, unsigned master, int64_t us)
 {
-	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		struct way *way = &w->hosts[i].ways[master];
-		way->cut_there_until_us = later(way->cut_there_until_us, w->now_us + us);
-		way->cut_back_until_us = later(way->cut_back_until_us, w->now_us + us);
-	}
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		cut(w, i, master, us);
 }
 
 /* Some of a majority are cut off, so that for a while leases and tokens are those of the rest alone. */
@@ -45,19 +50,74 @@ leave_a_majority(struct world *w, const unsigned *order)
 	return for_us;
 }
 
+/* In a split world the daemons of one half, of which this one is always one. */
+static unsigned
+half_first(const struct world *w, uint64_t chance)
+{
+	return (unsigned)((chance >> 46) % w->plan.hosts);
+}
+
+static bool
+is_split(const struct world *w, uint64_t chance)
+{
+	return w->plan.hosts > 1 && (chance >> 41) % 2 == 0;
+}
+
+static bool
+is_in_half(const struct world *w, uint64_t chance, unsigned host)
+{
+	unsigned first = half_first(w, chance);
+	return host == first || (host != (first + 1) % w->plan.hosts && (chance >> (48 + host)) % 2 == 0);
+}
+
+/* For a while one half of the daemons has a majority of the masters, and the other half has the rest. */
+static int64_t
+split(struct world *w, const unsigned *order, uint64_t chance)
+{
+	int64_t for_us = rng_range(&w->rng, w->plan.lease_ms * 1000 / 6, w->plan.lease_ms * 1000 / 3);
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		for (unsigned k = 0; k < w->plan.masters; k++)
+			if (is_in_half(w, chance, i) != (k < plan_majority(&w->plan)))
+				cut(w, i, order[k], for_us);
+	return for_us;
+}
+
+/* Those of the half that alone knows, or some of all. */
 static void
-some_die(struct world *w)
+some_die(struct world *w, uint64_t chance)
 {
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		struct host *h = &w->hosts[i];
-		if (!h->alive || h->paused_until_us > w->now_us || rng_percent(&w->rng, 40))
-			continue;
-		fault_crash(h);
+		bool lives = is_split(w, chance) ? !is_in_half(w, chance, i) : rng_percent(&w->rng, 40);
+		if (h->alive && h->paused_until_us <= w->now_us && !lives)
+			fault_crash(h);
 	}
 }
 
-/* Of a majority that alone has given out leases and tokens for a while, one forgets, and most daemons die
- * that know of them. Sometimes another cannot be heard until the guard is over. */
+static bool
+is_stale(uint64_t chance)
+{
+	return (chance >> 40) % 2 == 0;
+}
+
+/* Who has told the one that forgot is away as soon as that one is admitted, which then has to know it. */
+static void
+witness_leaves(void *arg, uint64_t chance, void *data)
+{
+	struct world *w = arg;
+	unsigned order[PLAN_MASTERS_MAX] = {0};
+	(void)data;
+	shuffle(chance, w->plan.masters, order);
+	if (w->phase != PHASE_FAULTS || fault_lacks(&w->servers[order[1]]))
+		return;
+	if (server_admitted(&w->servers[order[0]]))
+		cut_all(w, order[1], rng_range(&w->rng, w->plan.lease_ms * 200, w->plan.lease_ms * 800));
+	else
+		world_after(w, 5000, witness_leaves, w, chance, NULL);
+}
+
+/* Of a majority that alone has given out leases and tokens for a while, one forgets all or what came since
+ * then, and most daemons die that know of them. Sometimes another cannot be heard until the guard is over. */
 static void
 amnesia_strikes(void *arg, uint64_t chance, void *data)
 {
@@ -67,12 +127,30 @@ amnesia_strikes(void *arg, uint64_t chance, void *data)
 	shuffle(chance, w->plan.masters, order);
 	if (w->phase != PHASE_FAULTS || !fault_may_lose(&w->servers[order[0]]))
 		return;
+	struct server *s = &w->servers[order[0]];
 	trace_line(&w->trace, w->now_us, "m%u     amnesia", order[0]);
-	server_crash(&w->servers[order[0]], NULL, 1000);
+	server_crash(s, is_stale(chance) ? store_copy(s->backup) : NULL, 1000);
 	int64_t guard_us = (w->plan.lease_ms + w->plan.margin_ms) * 1000;
-	if (rng_percent(&w->rng, 50))
+	if (is_split(w, chance) || rng_percent(&w->rng, 50))
 		cut_all(w, order[1], guard_us + rng_range(&w->rng, 0, w->plan.lease_ms * 250));
-	some_die(w);
+	some_die(w, chance);
+	if (rng_percent(&w->rng, 60))
+		world_after(w, guard_us / 2, witness_leaves, w, chance, NULL);
+}
+
+/* A daemon proposes tokens far above all before: only those that it asks from now on know them. */
+static void
+clock_runs_ahead(struct world *w, uint64_t chance)
+{
+	struct host *h = &w->hosts[half_first(w, chance)];
+	int64_t most_us = 0;
+	if (w->plan.fault[FAULT_BACK])
+		return;
+	for (unsigned i = 0; i < w->plan.names; i++)
+		most_us = later(most_us, w->checker.token[i]);
+	h->wall_offset_us = w->plan.wall_ahead_us;
+	if (w->plan.wild)
+		h->wall_offset_us = later(most_us - WORLD_WALL_US - w->now_us, 0) + 60000000;
 }
 
 void
@@ -84,7 +162,12 @@ worst_amnesia(struct world *w)
 	for (unsigned i = 0; i < w->plan.masters; i++)
 		if (fault_lacks(&w->servers[i]))
 			return;
-	world_after(w, leave_a_majority(w, order), amnesia_strikes, w, chance, NULL);
+	if (rng_percent(&w->rng, 60))
+		clock_runs_ahead(w, chance);
+	if (is_stale(chance))
+		server_backup(&w->servers[order[0]]);
+	int64_t for_us = is_split(w, chance) ? split(w, order, chance) : leave_a_majority(w, order);
+	world_after(w, for_us, amnesia_strikes, w, chance, NULL);
 }
 
 /* Its leases have run out for it, or some of them nearly, and it does not know. It is never put right. */
