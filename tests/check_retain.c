@@ -182,9 +182,9 @@ START_TEST(readers_find_a_lease_that_a_writer_left)
 }
 END_TEST
 
-/* Some time passes; how many leases are given back then. */
+/* Some time passes; how many calls of this kind leave then. */
 static size_t
-given_back_after(struct story *w, int64_t ms)
+calls_after(struct story *w, int64_t ms, enum call_op op)
 {
 	size_t n = 0;
 
@@ -192,13 +192,13 @@ given_back_after(struct story *w, int64_t ms)
 	w->actions.n = 0;
 	story_step(w, &(struct event){.type = EVENT_TIMER});
 	for (size_t i = 0; i < w->actions.n; i++)
-		n += w->actions.list[i].type == ACTION_CALL && w->actions.list[i].u.call.op == CALL_RELEASE;
+		n += w->actions.list[i].type == ACTION_CALL && w->actions.list[i].u.call.op == op;
 	return n;
 }
 
-/* So many names are locked, and unlocked in the same millisecond. */
+/* So many names are locked in the same millisecond. */
 static void
-story_used_many(struct story *w)
+story_locked_many(struct story *w)
 {
 	char name[16];
 
@@ -210,6 +210,15 @@ story_used_many(struct story *w)
 		lock(w, 1, name);
 		granted(w, name, 1 + i, 500);
 	}
+}
+
+/* The same, and they are unlocked in that millisecond. */
+static void
+story_used_many(struct story *w)
+{
+	char name[16];
+
+	story_locked_many(w);
 	for (unsigned i = 0; i < MANY; i++) {
 		(void)snprintf(name, sizeof(name), "n%u", i);
 		ck_assert_str_eq(unlock(w, 1, name), "c1 :0");
@@ -222,9 +231,9 @@ START_TEST(leases_that_fall_out_of_use_together_are_given_back_one_after_the_oth
 	size_t n = 0;
 
 	story_used_many(&w);
-	ck_assert_uint_eq(given_back_after(&w, RETAIN_MS - 1), 0);
+	ck_assert_uint_eq(calls_after(&w, RETAIN_MS - 1, CALL_RELEASE), 0);
 	for (int ms = 0; ms < 20; ms++) {
-		size_t now = given_back_after(&w, 1);
+		size_t now = calls_after(&w, 1, CALL_RELEASE);
 
 		ck_assert_uint_le(now, MANY / 3);
 		n += now;
@@ -241,12 +250,33 @@ START_TEST(a_daemon_that_stood_still_gives_back_no_more_of_them_at_once)
 
 	story_used_many(&w);
 	for (int i = 0; i < 20; i++) {
-		size_t now = given_back_after(&w, 2 * RETAIN_MS);
+		size_t now = calls_after(&w, 2 * RETAIN_MS, CALL_RELEASE);
 
 		ck_assert_uint_le(now, MANY / 3);
 		n += now;
 	}
 	ck_assert_uint_eq(n, MANY);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(leases_that_are_due_together_are_renewed_one_after_the_other)
+{
+	struct story w;
+	size_t n = 0, first = 0;
+
+	story_locked_many(&w);
+	for (int ms = 1; n < MANY; ms++) {
+		size_t now = calls_after(&w, 1, CALL_RENEW);
+
+		ck_assert_uint_le(now, MANY / 2);
+		n += now;
+		if (n > 0 && first == 0)
+			first = (size_t)ms;
+		ck_assert_uint_le((size_t)ms, LEASE_MS / 2);
+		/* Each is put off once. */
+		ck_assert(first == 0 || (size_t)ms < first + MANY / 500);
+	}
 	story_done(&w);
 }
 END_TEST
@@ -262,5 +292,6 @@ main(void)
 		when_the_master_has_forgotten_it_is_not_reclaimed, a_daemon_that_shuts_down_gives_it_back,
 		among_three_masters_it_is_kept_and_given_back_alike, readers_find_a_lease_that_a_writer_left,
 		leases_that_fall_out_of_use_together_are_given_back_one_after_the_other,
-		a_daemon_that_stood_still_gives_back_no_more_of_them_at_once);
+		a_daemon_that_stood_still_gives_back_no_more_of_them_at_once,
+		leases_that_are_due_together_are_renewed_one_after_the_other);
 }

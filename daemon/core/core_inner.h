@@ -45,6 +45,12 @@ struct retained {
 	size_t let_go;
 };
 
+/* Renewals that have begun, or that this millisecond has put off. */
+struct renewals {
+	int64_t now_ms;
+	size_t count;
+};
+
 /* Whether the daemon is stopping. */
 enum drain {
 	DRAIN_NONE,
@@ -104,6 +110,7 @@ struct core {
 	struct core_counts counts;
 	size_t acquires; /* leases being acquired */
 	struct retained retained;
+	struct renewals renewals;
 	int64_t guarded_ms; /* the longest lease that guards wait for (master.h) */
 	enum drain drain;
 	bool left;  /* the daemon ends, and its masters were told to register it no more */

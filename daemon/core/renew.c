@@ -13,8 +13,9 @@
 
 #include <assert.h>
 
-#define SOON_MS     200 /* at most until a failed refresh is tried again */
-#define TOKEN_LEAST 8   /* with fewer tokens left the next block is fetched, however small this one was */
+#define SOON_MS        200 /* at most until a failed refresh is tried again */
+#define TOKEN_LEAST    8   /* with fewer tokens left the next block is fetched, however small this one was */
+#define RENEW_TOGETHER 500 /* renewals that begin in one millisecond: about 1.5 ms of work */
 
 /* How soon a failed refresh is tried again: often, if the lease is short. */
 static int64_t
@@ -301,6 +302,34 @@ renew_emptied(struct core *core, struct lease *l)
 	}
 }
 
+/* When a renewal that is due may begin: now, unless so many have begun in this millisecond that clients would
+ * wait. Each lease has its own turn, so that it is put off once. */
+static int64_t
+renew_turn_ms(struct core *core)
+{
+	struct renewals *r = &core->renewals;
+
+	if (r->now_ms != core->now.ms) {
+		r->now_ms = core->now.ms;
+		r->count = 0;
+	}
+	return core->now.ms + (int64_t)(r->count++ / RENEW_TOGETHER);
+}
+
+/* The first round of a renewal, or the turn for it. */
+static void
+renew_due(struct core *core, struct lease *l)
+{
+	int64_t turn_ms = renew_turn_ms(core);
+
+	if (turn_ms == core->now.ms) {
+		renew_begin(core, l);
+		return;
+	}
+	l->refresh_ms = turn_ms;
+	lease_arm(core, l);
+}
+
 void
 renew_timer(struct core *core, struct lease *l)
 {
@@ -319,5 +348,5 @@ renew_timer(struct core *core, struct lease *l)
 	else if (l->refreshing)
 		renew_go_on(core, l);
 	else
-		renew_begin(core, l);
+		renew_due(core, l);
 }
