@@ -92,6 +92,14 @@ woke(const struct host *h)
 	return h->paused_until_us > 0 && h->world->now_us - h->paused_until_us <= WAKING_US;
 }
 
+/* It is told of a master that has answered no greeting for too long, as its daemon stood still. */
+static bool
+is_unheard(const struct host *h, const char *text)
+{
+	return strstr(text, "has answered no greeting") != NULL &&
+	       excuse(h->world, EXCUSE_REFUSAL_WOKE, woke(h));
+}
+
 static bool
 is_down(const struct host *h, unsigned master)
 {
@@ -189,11 +197,10 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 	bool other = starts(text, "belongs to another set") && has_other_set(h);
 	if (code == CODE_GUARD && !w->plan.changes)
 		check_guard_ms(w, c, text);
-	if (code == CODE_GUARD && (surely_can(h) || h->opinion.guarded + opinion(h).guarded == 0))
+	if (code == CODE_GUARD &&
+		((surely_can(h) && !is_unheard(h, text)) || h->opinion.guarded + opinion(h).guarded == 0))
 		world_fail(w, "honest: c%u is told that masters are guarded: %s", c->client->index, text);
-	if (code == CODE_NOMASTER && surely_can(h) && !late && !other &&
-		!(starts(text, "the master has answered no greeting") &&
-			excuse(w, EXCUSE_REFUSAL_WOKE, woke(h))))
+	if (code == CODE_NOMASTER && surely_can(h) && !late && !other && !is_unheard(h, text))
 		world_fail(w, "honest: c%u is told that masters are missing: %s", c->client->index, text);
 	/* One whose clock leapt is greeted anew. */
 	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && !h->opinion.changed &&
