@@ -78,7 +78,10 @@ fault_host(struct world *w, enum fault fault)
 		prolong(w, &h->paused_until_us);
 		return;
 	case FAULT_STUN:
-		stun(h, fault_time_us(w));
+		if (rng_percent(&w->rng, 50))
+			stun(h, fault_time_us(w));
+		else
+			stun_later(h, fault_time_us(w));
 		return;
 	case FAULT_CRASH:
 		fault_crash(h);
@@ -241,10 +244,11 @@ fault_forward(struct world *w, struct server *s)
 
 /* Not before the tokens that it gave out: should it forget them and nobody else know, its clock begins the
  * next. */
-static void
-fault_back(struct world *w, struct server *s)
+void
+fault_back(struct server *s, int64_t step_us)
 {
-	int64_t step_us = fault_time_us(w), most_us = 0;
+	struct world *w = s->world;
+	int64_t most_us = 0;
 	for (unsigned i = 0; i < w->plan.names; i++)
 		most_us = later(most_us, w->checker.token[i]);
 	/* Unless its daemons live, and tell it. */
@@ -353,7 +357,7 @@ fault_server(struct world *w, struct server *s, enum fault fault)
 			evict(s);
 		return;
 	case FAULT_BACK:
-		fault_back(w, s);
+		fault_back(s, fault_time_us(w));
 		return;
 	case FAULT_EMPTY:
 	case FAULT_STALE:

@@ -20,6 +20,9 @@ void fault_crash(struct host *host);
 bool fault_lacks(const struct server *server);
 bool fault_may_lose(const struct server *server);
 
+/* The clock of a master steps back, unless tokens would go back with it. */
+void fault_back(struct server *server, int64_t step_us);
+
 void fault_plan(struct world *world);
 /* Ends the faults: stopped processes continue, dead processes are restarted. Lost messages remain lost.
  */

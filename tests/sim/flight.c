@@ -6,6 +6,7 @@
 #include "tests/sim/following.h"
 #include "tests/sim/greets.h"
 #include "tests/sim/said.h"
+#include "tests/sim/stun.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/turns.h"
 #include "tests/sim/world.h"
@@ -54,6 +55,8 @@ flight_held(struct flight *f, bool answer)
 		until = f->stuck_until_us;
 	if (!answer && way->server->stopped_until_us > until)
 		until = way->server->stopped_until_us;
+	if (answer && f->wire->late_until_us > until)
+		until = f->wire->late_until_us;
 	if (answer && h->paused_until_us > until && h->life == f->host_life)
 		until = h->paused_until_us;
 	if (until <= w->now_us)
@@ -355,10 +358,12 @@ flight_arrive(void *arg, uint64_t a, void *data)
 		return;
 	}
 	f->jobless = dead; /* the wire's break will vote and free it */
-	if (!dead && f->wait)
+	if (!dead && f->wait) {
 		wire_blocks(wire, f);
-	else if (!dead)
+	} else if (!dead) {
 		flight_returns(f);
+		stun_answered(wire->way->host, &f->calls[0]);
+	}
 }
 
 static void

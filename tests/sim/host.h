@@ -72,6 +72,7 @@ struct host {
 
 	int64_t paused_until_us;
 	bool leapt;            /* in the current step it has noted a leap of a clock */
+	int64_t stun_us;       /* it will stand still for so long when a master has renewed a lease; 0: no */
 	int64_t stunned_us;    /* when its host last continued after it stood still; 0: never */
 	int64_t copy_ended_us; /* when another process with its daemon-id ended; 0: none. Then, for each
 				  server: when a call for leases of an ended one last ran; 0: none */

@@ -320,7 +320,9 @@ void
 leaps_step(struct host *h)
 {
 	struct world *w = h->world;
-	bool leapt = h->leapt;
+	/* Answers that were under way when it found out come later. */
+	bool lately = h->stunned_us != 0 && w->now_us - h->stunned_us < w->plan.lease_ms * 1000;
+	bool leapt = h->leapt || lately;
 	h->leapt = false;
 	if (!leapt || w->plan.replicas > 0 || w->plan.changes || w->plan.others > 0 ||
 		!knows_that_it_stood_still(h))

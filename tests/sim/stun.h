@@ -8,8 +8,14 @@
 
 #include <stdint.h>
 
+struct call;
 struct host;
 
 void stun(struct host *host, int64_t for_us);
+
+/* Not now, but when a master has just renewed a lease of its daemon, whose answer is under way then. */
+void stun_later(struct host *host, int64_t for_us);
+/* A master has carried out this call of the daemon. */
+void stun_answered(struct host *host, const struct call *call);
 
 #endif

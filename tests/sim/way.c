@@ -62,7 +62,8 @@ way_sound(const struct way *way)
 	int64_t usual_us = w->now_us + 2 * w->plan.network_us + way->far_us;
 	for (unsigned i = 0; i < w->plan.links; i++) {
 		const struct wire *wire = &way->wires[i];
-		sound = sound && wire->up && wire->arrives_us <= usual_us && wire->answers_us <= usual_us;
+		sound = sound && wire->up && w->now_us >= wire->late_until_us &&
+			wire->arrives_us <= usual_us && wire->answers_us <= usual_us;
 	}
 	return sound;
 }

@@ -27,6 +27,7 @@ struct wire {
 	bool bare;   /* its last greeting met a master without scripts */
 	bool doomed; /* breaks while the next command is under way */
 	bool watched;
+	int64_t late_until_us;  /* answers on it do not come before */
 	struct flights waiting; /* oldest first */
 	/* If replicas have to acknowledge, as in daemon/redis/pool_link.c: one WAIT after all commands of a
 	 * turn; its answer delivers their votes. */
