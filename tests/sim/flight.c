@@ -150,6 +150,7 @@ flight_deliver(struct host *h, const struct vote *v)
 		trace_vote(h, v);
 	struct vote kept = *v;
 	struct event event = {.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link};
+	decided_vote(h, v);
 	fair_before(h, &event);
 	host_step(h, &event);
 	if (h->alive && h->life == life)

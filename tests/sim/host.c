@@ -222,6 +222,7 @@ host_begin(struct host *h, const struct host *of)
 	h->alive = true;
 	leaps_start(h);
 	memset(h->creeps, 0, sizeof(h->creeps));
+	h->decided = (struct decided){0};
 	h->guarded_ms = 0;
 	h->greeted_late = false;
 	memset(h->shuns_us, 0, sizeof(h->shuns_us));
@@ -518,6 +519,7 @@ host_step(struct host *h, struct event *event)
 	core_check(h->core, now.ms);
 	drain_step(h);
 	private_step(h);
+	decided_step(h);
 	if (event->type == EVENT_VOTE) {
 		debt_vote(h, event->vote);
 		tally_voted(h, event->vote);

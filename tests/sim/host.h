@@ -12,6 +12,7 @@
 #include "daemon/redis/replicas.h"
 #include "tests/sim/conn.h"
 #include "tests/sim/creep.h"
+#include "tests/sim/decided.h"
 #include "tests/sim/drift.h"
 #include "tests/sim/leaps.h"
 #include "tests/sim/plan.h"
@@ -78,6 +79,7 @@ struct host {
 				  server: when a call for leases of an ended one last ran; 0: none */
 	int64_t copy_ran_us[PLAN_MASTERS_MAX];
 	struct leaps leaps[CORE_SLOTS_MAX]; /* of its masters' clocks */
+	struct decided decided;
 	struct creep creeps[CORE_SLOTS_MAX][CORE_LINKS_MAX];
 	int64_t shuns_us[CORE_SLOTS_MAX]; /* when the clock leapt of a master that it has not admitted since
 					   */

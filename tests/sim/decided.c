@@ -1,0 +1,105 @@
+/* decided: see decided.h. */
+#include "tests/sim/decided.h"
+
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t
+generation_of(struct slice set)
+{
+	int64_t n = 0;
+	for (size_t i = 0; i < set.n && set.p[i] >= '0' && set.p[i] <= '9'; i++)
+		n = n * 10 + (set.p[i] - '0');
+	return n;
+}
+
+static void
+accepted(struct host *h, struct decided_of *of, int64_t generation)
+{
+	if (of->since_us == 0 || of->generation != generation)
+		of->since_us = h->world->now_us;
+	of->generation = generation;
+	of->again_us = h->asked_us;
+}
+
+void
+decided_vote(struct host *h, const struct vote *vote)
+{
+	struct decided *d = &h->decided;
+	if (!h->world->plan.changes || h->answers == NULL || vote->outcome != OUTCOME_YES ||
+		(vote->op != CALL_HELLO && vote->op != CALL_ADMIT))
+		return;
+	struct decided_of *of = &d->of[h->answers->index];
+	if (vote->op == CALL_ADMIT) {
+		of->guarded = false;
+		return;
+	}
+	int64_t generation = generation_of(vote->masterset);
+	if (vote->agreement == AGREEMENT_AGREED && generation > d->told)
+		d->told = generation;
+	if (vote->greeting != GREETING_GOOD)
+		return;
+	of->guarded = !vote->admitted;
+	if (vote->next.step == NEXT_ACCEPTED)
+		accepted(h, of, generation_of(vote->next.set));
+	else
+		of->since_us = 0;
+}
+
+/* The servers of a set that were members of the one before. */
+static unsigned
+staying(const struct masterset_view *view, unsigned *servers)
+{
+	const char *id = strchr(view->set, ' '), *place = view->places;
+	unsigned n = 0;
+	for (; id != NULL && n < PLAN_MASTERS_MAX; id = strchr(id + 1, ' ')) {
+		const char *digit = strchr(place, '-');
+		if (digit == NULL || strlen(id) < 18)
+			break;
+		if (id[17] == ':')
+			servers[n++] = (unsigned)(digit[1] - '1');
+		place = digit + 1;
+	}
+	return n;
+}
+
+static void
+check(struct host *h, const struct masterset_view *view)
+{
+	const struct decided *d = &h->decided;
+	unsigned servers[PLAN_MASTERS_MAX], n = staying(view, servers);
+	int64_t all_us = 0;
+	for (unsigned i = 0; i < n; i++)
+		if (d->of[servers[i]].since_us > all_us)
+			all_us = d->of[servers[i]].since_us;
+	for (unsigned i = 0; i < n; i++) {
+		const struct decided_of *of = &d->of[servers[i]];
+		if (of->since_us == 0 || of->generation != view->generation || of->again_us < all_us)
+			world_fail(h->world,
+				"decided: d%u takes set %" PRId64
+				", and m%u has not said %s that it has accepted it",
+				h->index, view->generation, servers[i],
+				of->since_us == 0 ? "to it" : "once more");
+		else if (of->guarded)
+			world_fail(h->world, "decided: d%u takes set %" PRId64 " while m%u is guarded",
+				h->index, view->generation, servers[i]);
+	}
+}
+
+void
+decided_step(struct host *h)
+{
+	struct decided *d = &h->decided;
+	struct masterset_view view;
+	if (!h->world->plan.changes)
+		return;
+	core_view_masterset(h->core, &view);
+	if (view.generation == d->generation)
+		return;
+	if (d->generation != 0 && view.agreed && view.generation > d->generation && view.generation > d->told)
+		check(h, &view);
+	d->generation = view.agreed ? view.generation : 0;
+}
