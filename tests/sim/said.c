@@ -141,6 +141,19 @@ check_words(struct server *s, const struct vote *vote)
 			vote->name.p, vote->change_ms);
 }
 
+#define WINDOW_MS 300 /* as CLAIM_US in lua/queue.inc */
+
+/* A free lock is kept for the head of the queue no longer than that, also if the clock was set back since. */
+static void
+check_window(struct server *s, const struct call *call, const struct vote *vote)
+{
+	if (call->op == CALL_ACQUIRE && call->kind == KIND_EXCLUSIVE && vote->outcome == OUTCOME_BUSY &&
+		vote->holder.n == 0 && vote->change_ms > WINDOW_MS)
+		world_fail(s->world,
+			"free in time: %.*s is free, and is kept for the head for %" PRId64 " ms",
+			(int)vote->name.n, vote->name.p, vote->change_ms);
+}
+
 /* Nothing is done for a call that was meant for another memory, and nothing is taken by one that comes late.
  */
 static void
@@ -176,6 +189,7 @@ said_check(
 	call_decode(reply, calls, n, votes);
 	for (size_t i = 0; i < n; i++) {
 		check_words(s, &votes[i]);
+		check_window(s, &calls[i], &votes[i]);
 		check_meant(s, &calls[i], &votes[i]);
 		if (votes[i].outcome == OUTCOME_YES) {
 			check_owner(s, daemon_id, &calls[i], &votes[i]);
