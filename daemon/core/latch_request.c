@@ -166,6 +166,7 @@ latch_request_enter(struct core *core, struct latch_request *latch_request)
 static void
 latch_request_remove(struct core *core, struct latch_request *latch_request)
 {
+	assert(core->requests != NULL);
 	HASH_DELETE(hh, core->requests, latch_request);
 }
 
