@@ -289,6 +289,7 @@ plan_worst(struct plan *plan)
 	for (int i = 0; i < FAULT_COUNT; i++)
 		plan->fault[i] &= i == FAULT_CRASH || i == FAULT_WALL || i == FAULT_MESSAGES;
 	plan->fault[FAULT_AMNESIA] = true;
+	plan->flaps &= !plan->wild; /* as plan_flaps() */
 	plan->fault_every_us = plan->lease_ms * 400;
 	plan->faults_us *= 3;
 	plan_clocks(plan);
