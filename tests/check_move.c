@@ -102,7 +102,7 @@ held(struct story *w)
 static int64_t
 left_ms(const struct story *w, const char *name)
 {
-	return lease_named(w, name)->valid_ms - w->now.ms;
+	return lease_held(lease_named(w, name))->valid_ms - w->now.ms;
 }
 
 START_TEST(a_slot_that_moves_is_away_and_says_where_it_is_reached)
@@ -149,14 +149,14 @@ START_TEST(what_the_former_server_said_prolongs_nothing)
 
 	held(&w);
 	w.core->masters[1].state = MASTER_AWAY;
-	valid_ms = lease_named(&w, "a")->valid_ms;
+	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
 	seat_of(lease_named(&w, "a"), 1)->valid_ms = 0;
 	/* It alone has confirmed the lease for longer: that was no majority. */
 	seat_of(lease_named(&w, "a"), 2)->valid_ms = valid_ms + 500;
 	move(&w, 2, "master-9");
 	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@1") != NULL);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
-	ck_assert_int_eq(lease_named(&w, "a")->valid_ms, valid_ms);
+	ck_assert_int_eq(lease_held(lease_named(&w, "a"))->valid_ms, valid_ms);
 	story_done(&w);
 }
 END_TEST
@@ -309,7 +309,7 @@ START_TEST(a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours)
 	(void)granted(&w, "a", 1, 500);
 	/* What it publishes is nobody's concern. */
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WANT, .master = 1, .name = SLICE("a")}), "");
-	ck_assert(!lease_named(&w, "a")->wanted);
+	ck_assert(!lease_wanted(lease_named(&w, "a")));
 	story_done(&w);
 }
 END_TEST
@@ -331,7 +331,7 @@ START_TEST(a_hold_of_one_master_goes_on_among_three)
 	int64_t valid_ms;
 
 	grown(&w);
-	valid_ms = lease_named(&w, "a")->valid_ms;
+	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
 	ck_assert_uint_eq(quorum_majority(w.core), 2);
 	ck_assert_uint_eq(seats_ours(w.core, lease_named(&w, "a")), 1);
 	ck_assert_int_eq(seats_valid_ms(w.core, lease_named(&w, "a")), valid_ms - 1);
@@ -340,7 +340,7 @@ START_TEST(a_hold_of_one_master_goes_on_among_three)
 	ck_assert(last_call(&w)->fenced);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	/* One of three prolongs nothing. */
-	ck_assert_int_eq(lease_named(&w, "a")->valid_ms, valid_ms);
+	ck_assert_int_eq(lease_held(lease_named(&w, "a"))->valid_ms, valid_ms);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
 	story_done(&w);
 }
@@ -406,12 +406,12 @@ START_TEST(newcomers_prolong_nothing_once_they_can_have_been_admitted)
 	int64_t valid_ms;
 
 	reclaimed(&w);
-	valid_ms = lease_named(&w, "a")->valid_ms;
+	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
 	w.core->newcomers_until_ms = w.now.ms;
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	for (unsigned i = 1; i < 3; i++)
 		(void)AT(&w, i, answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1));
-	ck_assert_int_eq(lease_named(&w, "a")->valid_ms, valid_ms);
+	ck_assert_int_eq(lease_held(lease_named(&w, "a"))->valid_ms, valid_ms);
 	story_done(&w);
 }
 END_TEST
@@ -450,7 +450,7 @@ START_TEST(the_single_master_itself_is_no_newcomer)
 
 	reclaimed(&w);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_FORGOTTEN, "a", 1));
-	valid_ms = lease_named(&w, "a")->valid_ms;
+	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
 	(void)hello(&w, false, 777);
 	ck_assert_uint_eq(calls_to(&w, CALL_RECLAIM, 0), 1);
 	(void)answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
@@ -486,7 +486,7 @@ START_TEST(three_become_five)
 	int64_t valid_ms;
 
 	held(&w);
-	valid_ms = lease_named(&w, "a")->valid_ms;
+	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
 	grow(&w, 5);
 	ck_assert_int_eq(seats_valid_ms(w.core, lease_named(&w, "a")), valid_ms);
 	(void)after(&w, LEASE_MS / 3);
@@ -626,12 +626,9 @@ START_TEST(a_hundred_thousand_holds_grow_in_one_turn)
 	story_among(&w, 1);
 	for (unsigned i = 0; i < MANY; i++) {
 		char name[16];
-		struct resource *r;
 
 		(void)snprintf(name, sizeof(name), "n%u", i);
-		r = resource_get(w.core, slice_of(name));
-		ck_assert_ptr_nonnull(r);
-		r->lease.valid_ms = 0;
+		ck_assert_ptr_nonnull(resource_get(w.core, slice_of(name)));
 	}
 	for (unsigned i = 1; i < 3; i++)
 		move(&w, i, i == 1 ? "master-2" : "master-3");

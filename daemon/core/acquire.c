@@ -82,34 +82,29 @@ acquire_begin(struct core *core, struct lease *l)
 	const struct resource *r = l->resource;
 	int64_t patience = acquire_patience_ms(core, l);
 	unsigned queue_master = quorum_queue_master(core, resource_name(r), r->link);
+	bool yielded = l->state == LEASE_NONE && lease_none(l)->rest == REST_YIELDED;
+	struct lease_acquiring acquiring = {.refused = lease_refused(l)};
 	struct round *t;
 
 	assert(quorum_usable(core, r->link));
-	if (l->state == LEASE_NONE)
-		lease_clear(core, l);
-	t = round_of(core, l);
 	if (queue_master != l->queue_master)
 		lease_leave_queue(core, l);
-	l->queue_master_first = core->settings.masters > 1 && (l->yielded || t->position > 1);
-	l->yielded = false;
-	lease_move(core, l, LEASE_ACQUIRING);
+	t = round_of(core, l);
+	if (core->settings.masters > 1 && (yielded || t->position > 1))
+		acquiring.scope = ACQUIRE_QUEUE_MASTER;
+	lease_move(core, l, LEASE_ACQUIRING, &(union lease_data){.acquiring = acquiring});
 	seats_clear(core, l);
 	acquire_terms(core, l);
 	l->queue_master = queue_master & LEASE_MASTERS;
 	l->patient = queue_patient(r);
-	l->again = false;
-	t->called = false;
-	l->wanted = false;
-	t->contended = false;
-	t->change_ms = 0;
 	l->attempt = core_attempt(core);
 	lease_round(core, l, terms_lease_ms(core, r->rule), tokens_first());
 	timer_arm(&core->timers, &l->timer,
-		core->now.ms +
-			(l->queue_master_first ? acquire_queue_master_patience_ms(core, l) : patience));
+		core->now.ms + (acquiring.scope == ACQUIRE_ALL ? patience
+							       : acquire_queue_master_patience_ms(core, l)));
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (master_usable(&core->masters[i], r->link) &&
-			(i == queue_master || !l->queue_master_first))
+			(i == queue_master || acquiring.scope == ACQUIRE_ALL))
 			acquire_ask(core, l, i, patience);
 	}
 }
@@ -120,7 +115,7 @@ acquire_go_on(struct core *core, struct lease *l)
 {
 	int64_t patience = acquire_patience_ms(core, l);
 
-	l->queue_master_first = false;
+	lease_acquiring(l)->scope = ACQUIRE_ALL;
 	timer_arm(&core->timers, &l->timer, core->now.ms + patience);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (master_usable(&core->masters[i], l->resource->link) && i != l->queue_master)
@@ -130,7 +125,7 @@ acquire_go_on(struct core *core, struct lease *l)
 
 /* Not now: asks again when something may have changed, at the latest after ms. */
 static void
-acquire_wait(struct core *core, struct lease *l, int64_t ms)
+acquire_wait(struct core *core, struct lease *l, enum lease_wait why, int64_t ms)
 {
 	int64_t third = l->resource->rule->lease_ms / 3;
 	int64_t most = third < WAIT_MOST_MS ? third : WAIT_MOST_MS;
@@ -143,7 +138,7 @@ acquire_wait(struct core *core, struct lease *l, int64_t ms)
 		ms = most;
 	if (ms < 1)
 		ms = 1;
-	lease_move(core, l, LEASE_WAITING);
+	lease_move(core, l, LEASE_WAITING, &(union lease_data){.waiting = {why}});
 	timer_arm(&core->timers, &l->timer, core->now.ms + 1 + core_jitter(core, ms - ms / 4, ms));
 	dirty_add(core, l->resource);
 }
@@ -153,24 +148,22 @@ acquire_rest(struct core *core, struct lease *l)
 {
 	bool told = l->resource->rule->interop == INTEROP_REDISSON;
 
-	assert(l->state == LEASE_NONE && l->rests);
-	lease_clear(core, l);
-	l->rests = true;
-	acquire_wait(core, l, told ? REST_MS / 6 : REST_MS);
+	assert(lease_none(l)->rest == REST_FOREIGN);
+	acquire_wait(core, l, WAIT_FOREIGN, told ? REST_MS / 6 : REST_MS);
 }
 
 /* The round ended with a refusal. It is the final answer for a WAIT 0 waiter. */
 static void
 acquire_refused(struct core *core, struct lease *l, enum lease_error error, int64_t ms)
 {
-	l->refused = true;
-	l->fresh = true;
-	l->error = error;
+	struct round *t = l->round;
+
+	t->error = error;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (l->round->questions[i].error == error)
-			l->error_at = i & LEASE_MASTERS;
+		if (t->questions[i].error == error)
+			t->error_at = (uint8_t)i;
 	}
-	acquire_wait(core, l, ms);
+	acquire_wait(core, l, WAIT_REFUSED, ms);
 }
 
 /* Gives up what was granted or may have been. If the queue master may have called it our turn, it stays our
@@ -201,16 +194,19 @@ static void
 acquire_won(struct core *core, struct lease *l)
 {
 	bool known = l->kind != KIND_PERMITS || slots_won(core, l);
+	bool foreign = l->resource->rule->interop != INTEROP_NONE;
 	struct round *t = l->round;
+	struct lease_held held = {.valid_ms = seats_valid_ms(core, l), .token = 1, .told = t->asked};
 
-	l->valid_ms = seats_valid_ms(core, l);
-	if (!known || l->valid_ms <= core->now.ms) {
+	if (!known || held.valid_ms <= core->now.ms) {
 		acquire_missed(core, l, LEASE_ERROR_SILENT, RETRY_MS);
 		return;
 	}
-	lease_move(core, l, LEASE_HELD);
+	held.wanted = foreign || lease_acquiring(l)->wanted;
+	held.refresh_ms = acquire_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
+	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
 	round_no_foreign(l->round);
-	l->error = LEASE_ERROR_NONE;
+	t->error = LEASE_ERROR_NONE;
 	/* The queue master did not grant it, so it still has our place. */
 	if (l->queued && !seat_is_ours(l, l->queue_master))
 		lease_leave_queue(core, l);
@@ -218,22 +214,13 @@ acquire_won(struct core *core, struct lease *l)
 	t->split = 0;
 	t->deferred = 0;
 	t->doubted = false;
-	l->refreshing = false;
-	l->served = false;
-	l->dry = false;
-	l->wanted |= l->resource->rule->interop != INTEROP_NONE;
-	l->told = l->asked;
 	t->wanted_ms = core->now.ms;
 	t->heard_ms = core->now.ms;
 	t->streak = 0;
-	l->token = 1;
-	l->token_last = 0;
-	l->block = 0;
 	t->spare_first = 0;
 	lease_take_tokens(core, l);
-	l->refresh_ms = acquire_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
 	lease_arm(core, l);
-	emit_note(core, NOTE_LEASED, l->resource, NULL, t->spare_first, l->valid_ms - core->now.ms, NULL);
+	emit_note(core, NOTE_LEASED, l->resource, NULL, t->spare_first, held.valid_ms - core->now.ms, NULL);
 	dirty_add(core, l->resource);
 }
 
@@ -242,17 +229,18 @@ static void
 acquire_busy(struct lease *l, const struct vote *vote)
 {
 	size_t n = vote->holder.n < FOREIGN_MAX ? vote->holder.n : FOREIGN_MAX;
+	struct lease_acquiring *acquiring = lease_acquiring(l);
 	struct round *t = l->round;
 
-	t->contended = true;
+	acquiring->contended = true;
 	if (vote->master == l->queue_master) {
-		t->lasts = t->foreign != NULL && slice_equal(vote->holder, slice_of(t->foreign));
+		acquiring->lasts = t->foreign != NULL && slice_equal(vote->holder, slice_of(t->foreign));
 		round_no_foreign(l->round);
 		l->queued = vote->position > 0;
 		t->position = vote->position;
 		/* Permits are free, though not those that were asked for: no reason to wait. */
 		if (vote->slots.n == 0)
-			t->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
+			acquiring->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
 		/* One daemon has the lease: contention is over. Daemons before us in the queue still contend
 		 * as we do. */
 		if (vote->slots.n == 0 && n > 0)
@@ -275,6 +263,7 @@ acquire_split(struct core *core, struct lease *l, bool taken)
 {
 	struct round *t = l->round;
 	int64_t ms = SPLIT_MS << t->split;
+	bool refused = taken || t->split == SPLIT_MOST;
 	bool ours = seat_is_ours(l, l->queue_master) && queue_patient(l->resource) &&
 		    (taken || t->split < SPLIT_MOST);
 
@@ -283,10 +272,9 @@ acquire_split(struct core *core, struct lease *l, bool taken)
 		t->position = 1;
 	}
 	release_seats(core, l, ours ? LEASE_PLACE_MS : 0);
-	l->refused = taken || t->split == SPLIT_MOST;
-	l->fresh = l->refused;
-	l->error = LEASE_ERROR_NONE;
-	acquire_wait(core, l, core_jitter(core, t->split == SPLIT_MOST ? ms / 2 : 1, ms));
+	t->error = LEASE_ERROR_NONE;
+	acquire_wait(core, l, refused ? WAIT_REFUSED : WAIT_OPEN,
+		core_jitter(core, t->split == SPLIT_MOST ? ms / 2 : 1, ms));
 	if (t->split < SPLIT_MOST)
 		t->split++;
 }
@@ -300,9 +288,11 @@ acquire_split(struct core *core, struct lease *l, bool taken)
 static bool
 acquire_defers(const struct lease *l)
 {
+	const struct lease_acquiring *acquiring = lease_acquiring(l);
 	const struct round *t = l->round;
 
-	return t->change_ms > 0 && (t->deferred == 0 || (t->deferred < DEFER_MOST && !t->lasts));
+	return acquiring->change_ms > 0 &&
+	       (t->deferred == 0 || (t->deferred < DEFER_MOST && !acquiring->lasts));
 }
 
 static void
@@ -312,9 +302,8 @@ acquire_defer(struct core *core, struct lease *l)
 
 	release_seats(core, l, 0);
 	l->round->deferred++;
-	l->refused = false;
-	l->error = LEASE_ERROR_NONE;
-	acquire_wait(core, l, core_jitter(core, took_ms, 2 * took_ms));
+	l->round->error = LEASE_ERROR_NONE;
+	acquire_wait(core, l, WAIT_OPEN, core_jitter(core, took_ms, 2 * took_ms));
 }
 
 /* The error that most masters told. An error that only one of several told is not why nothing was granted. */
@@ -346,9 +335,8 @@ acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
 	}
 	release_seats(core, l, 0);
 	t->doubted = true;
-	l->refused = false;
-	l->error = LEASE_ERROR_NONE;
-	acquire_wait(core, l, AGAIN_MS);
+	t->error = LEASE_ERROR_NONE;
+	acquire_wait(core, l, WAIT_OPEN, AGAIN_MS);
 }
 
 /* How many masters in use have told no error: these may grant another round. */
@@ -367,19 +355,21 @@ acquire_open(const struct core *core, const struct lease *l)
 static void
 acquire_not_won(struct core *core, struct lease *l)
 {
+	const struct lease_acquiring *acquiring = lease_acquiring(l);
 	bool taken = seats_holder(core, l) >= quorum_majority(core);
 	struct round *t = l->round;
-	bool contended =
-		t->contended || (slots_are_offered(l) && acquire_open(core, l) >= quorum_majority(core));
+	bool contended = acquiring->contended ||
+			 (slots_are_offered(l) && acquire_open(core, l) >= quorum_majority(core));
 	enum lease_error error = acquire_error(core, l);
 
 	if (l->kind == KIND_PERMITS)
 		slots_ask_offer(core, l);
 	/* The head of the queue was called meanwhile, whatever the queue master had said before. */
-	if (t->called && t->position > 1)
+	if (acquiring->news == NEWS_CALL && t->position > 1)
 		t->position = 1;
-	if (t->change_ms > 0) {
-		acquire_missed(core, l, LEASE_ERROR_NONE, l->again ? 1 : t->change_ms);
+	if (acquiring->change_ms > 0) {
+		acquire_missed(
+			core, l, LEASE_ERROR_NONE, acquiring->news == NEWS_NONE ? acquiring->change_ms : 1);
 	} else if (taken && seat_is_ours(l, l->queue_master)) {
 		acquire_split(core, l, true);
 	} else if (taken) {
@@ -392,8 +382,7 @@ acquire_not_won(struct core *core, struct lease *l)
 		acquire_missed(core, l, error, RETRY_MS);
 	} else { /* nothing was done, and nothing was refused */
 		release_seats(core, l, 0);
-		l->refused = false;
-		acquire_wait(core, l, AGAIN_MS);
+		acquire_wait(core, l, WAIT_OPEN, AGAIN_MS);
 	}
 }
 
@@ -413,17 +402,17 @@ acquire_hurry(struct core *core, struct lease *l)
 static void
 acquire_count(struct core *core, struct lease *l, bool patient)
 {
-	const struct round *t = l->round;
+	const struct lease_acquiring *acquiring = lease_acquiring(l);
 	unsigned ours = seats_ours(core, l), asking = patient ? seats_asking(core, l) : 0;
-	bool queue_master_open = patient && t->questions[l->queue_master].asking;
+	bool queue_master_open = patient && l->round->questions[l->queue_master].asking;
 	/* An error at one master may be contention at the others, and then contention is the refusal; but no
 	 * waiter should wait for it. */
-	bool unclear =
-		ours == 0 && asking > 0 && acquire_error(core, l) != LEASE_ERROR_NONE && t->change_ms == 0;
+	bool unclear = ours == 0 && asking > 0 && acquire_error(core, l) != LEASE_ERROR_NONE &&
+		       acquiring->change_ms == 0;
 	bool won = ours >= quorum_majority(core);
 
 	if (!won && (ours + asking >= quorum_majority(core) || unclear)) {
-		if (ours > 0 && t->contended)
+		if (ours > 0 && acquiring->contended)
 			acquire_hurry(core, l);
 		return;
 	}
@@ -464,6 +453,7 @@ acquire_late(struct core *core, struct lease *l, unsigned i)
 void
 acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
+	struct lease_acquiring *acquiring = lease_acquiring(l);
 	struct round *t = l->round;
 	bool behind = t->position > 1;
 
@@ -471,7 +461,7 @@ acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 		slots_offered(core, l, vote->slots);
 	switch (vote->outcome) {
 	case OUTCOME_YES:
-		l->wanted |= vote->position > 0;
+		acquiring->wanted |= vote->position > 0;
 		break;
 	case OUTCOME_BUSY:
 	case OUTCOME_NO:
@@ -504,8 +494,8 @@ acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 	/* The lease that the queue master knows of may exist there alone. The head of the queue asks the
 	 * other masters to find out. A daemon behind the head does so if nothing has changed since it asked
 	 * last: the head may not be able to. */
-	if (l->queue_master_first && !t->questions[l->queue_master].asking &&
-		(t->change_ms == 0 || (behind && (t->position <= 1 || t->lasts))))
+	if (acquiring->scope == ACQUIRE_QUEUE_MASTER && !t->questions[l->queue_master].asking &&
+		(acquiring->change_ms == 0 || (behind && (t->position <= 1 || acquiring->lasts))))
 		acquire_go_on(core, l);
 	acquire_count(core, l, true);
 }
@@ -515,11 +505,9 @@ acquire_look(struct core *core, struct lease *l)
 {
 	const struct resource *r = l->resource;
 
-	if (l->state == LEASE_ACQUIRING) {
-		l->again = true;
-		return;
-	}
-	if (l->state != LEASE_WAITING || l->rests)
+	if (l->state == LEASE_ACQUIRING && lease_acquiring(l)->news == NEWS_NONE)
+		lease_acquiring(l)->news = NEWS_CHANGE;
+	if (l->state != LEASE_WAITING || lease_waiting(l)->why == WAIT_FOREIGN)
 		return;
 	if (r->queue->count > 0 && quorum_usable(core, r->link))
 		acquire_begin(core, l);
@@ -536,11 +524,10 @@ acquire_called(struct core *core, struct lease *l, unsigned master)
 		lease_leave_at(core, l, master);
 		return;
 	}
-	if (l->round != NULL) {
-		l->round->called = true;
-		if (l->round->position > 1)
-			l->round->position = 1;
-	}
+	if (l->state == LEASE_ACQUIRING)
+		lease_acquiring(l)->news = NEWS_CALL;
+	if (l->round != NULL && l->round->position > 1)
+		l->round->position = 1;
 	acquire_look(core, l);
 }
 
@@ -568,7 +555,7 @@ acquire_step_back(struct core *core, struct lease *l)
 	if (l->state != LEASE_WAITING)
 		return;
 	/* The other kind or limit may be gone by the next round, so nothing of it is remembered. */
-	if (l->error == LEASE_ERROR_KIND || l->error == LEASE_ERROR_LIMIT)
+	if (round_error(l) == LEASE_ERROR_KIND || round_error(l) == LEASE_ERROR_LIMIT)
 		lease_leave(core, l);
 	else if (core->settings.masters > 1)
 		lease_leave_queue(core, l);
@@ -577,11 +564,15 @@ acquire_step_back(struct core *core, struct lease *l)
 void
 acquire_timer(struct core *core, struct lease *l)
 {
-	l->rests = false;
-	if (l->state == LEASE_ACQUIRING && l->queue_master_first)
-		acquire_go_on(core, l);
-	else if (l->state == LEASE_ACQUIRING)
-		acquire_patience_over(core, l);
-	else
-		acquire_look(core, l);
+	if (l->state == LEASE_ACQUIRING) {
+		if (lease_acquiring(l)->scope == ACQUIRE_QUEUE_MASTER)
+			acquire_go_on(core, l);
+		else
+			acquire_patience_over(core, l);
+		return;
+	}
+	/* The foreign client has had its time. */
+	if (lease_waiting(l)->why == WAIT_FOREIGN)
+		lease_waiting(l)->why = WAIT_OPEN;
+	acquire_look(core, l);
 }

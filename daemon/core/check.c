@@ -55,27 +55,39 @@ lease_grants(const struct lease *l)
 }
 
 static void
+check_held(const struct core *core, const struct lease *l, int64_t now_ms)
+{
+	const struct lease_held *held = lease_held(l);
+	const struct round *t = l->round;
+	int64_t at_ms = timer_at(&core->timers, &l->timer);
+
+	assert(held->valid_ms > now_ms && at_ms <= held->valid_ms);
+	/* A validity is no longer than what can have been asked for, and tokens only grow. */
+	assert(held->valid_ms <= now_ms + l->term_ms && l->term_ms > 0);
+	assert(seats_ours(core, l) > 0);
+	assert(held->token >= 1 && held->token <= held->token_last + 1);
+	assert(t == NULL || t->spare_first == 0 || t->spare_first > held->token_last);
+	/* A lease with work under way has a round. */
+	assert(t != NULL || (held->renewal != RENEWAL_ASKING && !held->wanted && !held->lines));
+	assert(!held->lines || (l->kind == KIND_SHARED && at_ms <= t->line_ms));
+	/* A held lease can only change to shared: the masters may be told later, never before. */
+	assert(held->told == l->kind || l->kind == KIND_SHARED);
+}
+
+static void
 check_lease(const struct core *core, const struct lease *l, int64_t now_ms)
 {
-	/* Without a lease that is surely ours, nothing is granted, and nothing is held. */
+	/* Nothing is granted without a lease that is surely ours. */
 	assert(l->grants == NULL || l->state == LEASE_HELD);
-	assert(l->state != LEASE_HELD || l->valid_ms > now_ms);
 	/* In every state but NONE, a timer is armed. */
-	assert(l->state == LEASE_NONE || timer_is_armed(&l->timer));
-	assert(l->state != LEASE_HELD || timer_at(&core->timers, &l->timer) <= l->valid_ms);
-	/* A validity is no longer than what can have been asked for, and tokens only grow. */
-	assert(l->state != LEASE_HELD || l->valid_ms <= now_ms + l->term_ms);
-	assert(l->state != LEASE_HELD || seats_ours(core, l) > 0);
-	assert(l->state != LEASE_HELD || l->term_ms > 0);
-	assert(l->round == NULL || l->round->spare_first == 0 || l->round->spare_first > l->token_last);
-	/* A lease with work under way has a round, and a lease in state NONE has none. */
-	assert(l->round != NULL ||
-		(l->state != LEASE_ACQUIRING && !l->refreshing && !l->wanted && !l->lines));
-	assert(!l->lines || (l->state == LEASE_HELD && l->kind == KIND_SHARED && l->round != NULL &&
-				    timer_at(&core->timers, &l->timer) <= l->round->line_ms));
+	assert((l->state != LEASE_NONE) == timer_is_armed(&l->timer));
+	/* A lease in state NONE has no round, and one that is being acquired has one. */
 	assert(l->round == NULL || l->state != LEASE_NONE);
-	/* A held lease can only change to shared: the masters may be told later, never before. */
-	assert(l->state != LEASE_HELD || l->told == l->kind || l->kind == KIND_SHARED);
+	assert(l->round != NULL || l->state != LEASE_ACQUIRING);
+	/* A refusal is counted in the step in which it comes: only permits may have to wait for it. */
+	assert(l->state != LEASE_WAITING || l->kind == KIND_PERMITS || lease_waiting(l)->why != WAIT_REFUSED);
+	if (l->state == LEASE_HELD)
+		check_held(core, l, now_ms);
 }
 
 /* If there are waiters, a hold, a lease under way or the return of the master will serve them. A name that is

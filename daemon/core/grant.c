@@ -332,7 +332,7 @@ grant_claim(struct grant *g)
 static int64_t
 grant_until_ms(const struct grant *g)
 {
-	return earlier(g->lease->valid_ms, grant_ends_ms(g));
+	return earlier(lease_held(g->lease)->valid_ms, grant_ends_ms(g));
 }
 
 int64_t

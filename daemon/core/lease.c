@@ -26,7 +26,7 @@
 
 static const unsigned lease_allowed[LEASE_STATE_COUNT] = {
 	[LEASE_NONE] = TO(LEASE_ACQUIRING) | TO(LEASE_WAITING),
-	[LEASE_ACQUIRING] = TO(LEASE_NONE) | TO(LEASE_WAITING) | TO(LEASE_HELD) | TO(LEASE_ACQUIRING),
+	[LEASE_ACQUIRING] = TO(LEASE_NONE) | TO(LEASE_WAITING) | TO(LEASE_HELD),
 	[LEASE_WAITING] = TO(LEASE_NONE) | TO(LEASE_ACQUIRING),
 	[LEASE_HELD] = TO(LEASE_NONE),
 };
@@ -42,14 +42,16 @@ lease_init(struct lease *l, struct resource *r)
 void
 lease_quiet(struct core *core, struct lease *l)
 {
+	const struct lease_held *held = lease_held(l);
 	const struct round *t = l->round;
 
-	if (t == NULL || core->settings.masters > 1 || l->refreshing || l->wanted || l->lines)
+	if (t == NULL || core->settings.masters > 1 || held->renewal == RENEWAL_ASKING || held->wanted ||
+		held->lines)
 		return;
-	if (lease_told_ms(l) > l->valid_ms)
+	if (lease_told_ms(l) > held->valid_ms)
 		return;
 	if (t->questions[0].asking || t->questions[0].unsure_us > 0 || t->spare_first > 0 ||
-		t->reached > l->token_last)
+		t->reached > held->token_last)
 		return;
 	round_end(core, l);
 }
@@ -64,12 +66,17 @@ lease_done(struct core *core, struct lease *l)
 }
 
 void
-lease_move(struct core *core, struct lease *l, enum lease_state next)
+lease_move(struct core *core, struct lease *l, enum lease_state next, const union lease_data *data)
 {
 	assert(lease_allowed[l->state] & TO(next));
+	/* Holds stand on a held lease. A lease that is at rest has no round. */
+	assert(l->grants == NULL);
+	assert(next != LEASE_NONE || l->round == NULL);
+	assert((next != LEASE_ACQUIRING && next != LEASE_HELD) || l->round != NULL);
 	core->counts.leases += (size_t)(next == LEASE_HELD) - (size_t)(l->state == LEASE_HELD);
 	core->acquires += (size_t)(next == LEASE_ACQUIRING) - (size_t)(l->state == LEASE_ACQUIRING);
 	l->state = next;
+	l->data = *data;
 }
 
 int64_t
@@ -93,60 +100,65 @@ lease_refresh_at(const struct lease *l, int64_t sent_ms)
 void
 lease_arm(struct core *core, struct lease *l)
 {
-	int64_t at = l->valid_ms;
+	struct lease_held *held = lease_held(l);
+	int64_t at = held->valid_ms;
 
 	/* While a writer elsewhere waits, no new readers join here. A renewal tells whether it still does. */
-	if (l->kind == KIND_SHARED && l->wanted) {
+	if (l->kind == KIND_SHARED && held->wanted) {
 		int64_t doubt = l->round->heard_ms + LEASE_WANT_MS;
 
-		if (doubt > core->now.ms && doubt < l->refresh_ms)
-			l->refresh_ms = doubt;
+		if (doubt > core->now.ms && doubt < held->refresh_ms)
+			held->refresh_ms = doubt;
 	}
 	/* If an answer took longer than a third of the lease, the next question follows at once, but not in
 	 * the same turn. */
-	if (l->refresh_ms < at)
-		at = l->refresh_ms > core->now.ms ? l->refresh_ms : core->now.ms + 1;
-	if (l->idle_ms > core->now.ms && l->idle_ms < at)
-		at = l->idle_ms;
-	if (l->lines && l->round->line_ms < at)
+	if (held->refresh_ms < at)
+		at = held->refresh_ms > core->now.ms ? held->refresh_ms : core->now.ms + 1;
+	if (held->idle_ms > core->now.ms && held->idle_ms < at)
+		at = held->idle_ms;
+	if (held->lines && l->round->line_ms < at)
 		at = l->round->line_ms;
 	timer_arm(&core->timers, &l->timer, at);
 }
 
 void
-lease_clear(struct core *core, struct lease *l)
+lease_end(struct core *core, struct lease *l, enum lease_rest rest)
 {
 	timer_cancel(&core->timers, &l->timer);
 	round_end(core, l);
+	lease_move(core, l, LEASE_NONE, &(union lease_data){.none = {rest}});
 	seats_clear(core, l);
 	slots_forget(core, l);
-	l->refreshing = false;
-	l->again = false;
 	l->queued = false;
-	l->lines = false;
-	l->wanted = false;
-	l->served = false;
-	l->idle_ms = 0;
-	l->rests = false;
-	l->refused = false;
-	l->error = LEASE_ERROR_NONE;
-	l->vain = 0;
-	l->noted = 0;
-	l->token = 1;
-	l->token_last = 0;
-	l->valid_ms = 0;
+}
+
+bool
+lease_refused(const struct lease *l)
+{
+	if (l->state == LEASE_ACQUIRING)
+		return lease_acquiring(l)->refused;
+	return l->state == LEASE_WAITING && lease_waiting(l)->why >= WAIT_REFUSED;
+}
+
+bool
+lease_wanted(const struct lease *l)
+{
+	if (l->state == LEASE_ACQUIRING)
+		return lease_acquiring(l)->wanted;
+	return l->state == LEASE_HELD && lease_held(l)->wanted;
 }
 
 void
 lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 {
 	struct round *t = round_of(core, l);
+	unsigned vain = l->state == LEASE_HELD ? lease_held(l)->vain : 0;
 
 	assert(term_ms <= INT32_MAX);
 	l->term_ms = (int32_t)term_ms;
-	l->asked = (enum kind)l->kind;
+	t->asked = (enum kind)l->kind;
 	t->sent_ms = core->now.ms;
-	t->proposal = tokens_propose(core, t->reached, l->vain);
+	t->proposal = tokens_propose(core, t->reached, vain);
 	t->asked_block = block;
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		t->questions[i].token_first = 0;
@@ -197,7 +209,7 @@ lease_line_up(struct core *core, struct lease *l)
 					  .kind = l->kind,
 					  .queue_ms = LEASE_PLACE_MS});
 	}
-	l->lines = true;
+	lease_held(l)->lines = true;
 	round_of(core, l)->line_ms = core->now.ms + LINE_MS;
 	lease_arm(core, l);
 }
@@ -205,7 +217,7 @@ lease_line_up(struct core *core, struct lease *l)
 void
 lease_line_off(struct core *core, struct lease *l)
 {
-	l->lines = false;
+	lease_held(l)->lines = false;
 	lease_leave_queue(core, l);
 }
 
@@ -214,8 +226,7 @@ lease_leave(struct core *core, struct lease *l)
 {
 	assert(l->state == LEASE_WAITING);
 	lease_leave_queue(core, l);
-	lease_move(core, l, LEASE_NONE);
-	lease_clear(core, l);
+	lease_end(core, l, REST_NONE);
 	dirty_add(core, l->resource);
 }
 
@@ -229,8 +240,7 @@ lease_drop(struct core *core, struct lease *l)
 	} else if (l->state == LEASE_ACQUIRING) {
 		release_seats(core, l, 0);
 		lease_leave_queue(core, l);
-		lease_move(core, l, LEASE_NONE);
-		lease_clear(core, l);
+		lease_end(core, l, REST_NONE);
 	}
 }
 
@@ -252,53 +262,59 @@ lease_heard(struct core *core, struct lease *l, const struct vote *vote)
 void
 lease_give_back(struct core *core, struct lease *l)
 {
-	bool yielded = l->wanted;
+	enum lease_rest rest = lease_held(l)->wanted ? REST_YIELDED : REST_NONE;
 
-	assert(l->state == LEASE_HELD && l->grants == NULL);
+	assert(l->grants == NULL);
+	if (l->resource->rule->interop != INTEROP_NONE && l->resource->queue->count > 0)
+		rest = REST_FOREIGN;
 	emit_note(core, NOTE_UNLEASED, l->resource, NULL, 0, -1, NULL);
 	release_seats(core, l, 0);
-	lease_move(core, l, LEASE_NONE);
-	lease_clear(core, l);
-	l->rests = l->resource->rule->interop != INTEROP_NONE && l->resource->queue->count > 0;
-	l->yielded = yielded && !l->rests;
+	lease_end(core, l, rest);
 	dirty_add(core, l->resource);
 }
 
 void
 lease_take_tokens(struct core *core, struct lease *l)
 {
+	struct lease_held *held = lease_held(l);
 	struct round *t = l->round;
 	int64_t first, last;
 
-	if (t->spare_first != 0 || !seats_tokens(core, l, &first, &last) || first <= l->token_last)
+	if (t->spare_first != 0 || !seats_tokens(core, l, &first, &last) || first <= held->token_last)
 		return;
 	t->spare_first = first;
 	t->spare_last = last;
-	l->dry = false;
-	l->vain = 0;
+	if (held->renewal == RENEWAL_DRY)
+		held->renewal = RENEWAL_DONE;
+	held->vain = 0;
 }
 
 void
 lease_want(struct core *core, struct lease *l)
 {
+	struct lease_held *held;
 	struct round *t;
 
 	/* An acquire under way may have been granted already, and this message may be about that lease. */
-	if (l->state != LEASE_HELD && l->state != LEASE_ACQUIRING)
+	if (l->state == LEASE_ACQUIRING && !lease_acquiring(l)->wanted) {
+		lease_acquiring(l)->wanted = true;
+		dirty_add(core, l->resource);
+	}
+	if (l->state != LEASE_HELD)
 		return;
+	held = lease_held(l);
 	/* Until the masters know that the lease is shared, readers elsewhere ask for what they are about to
 	 * get. */
-	if (l->state == LEASE_HELD && l->kind != l->told)
+	if (l->kind != held->told)
 		return;
 	t = round_of(core, l);
 	t->heard_ms = core->now.ms;
-	if (l->wanted)
+	if (held->wanted)
 		return;
-	l->wanted = true;
+	held->wanted = true;
 	t->wanted_ms = core->now.ms;
 	t->streak = 0;
-	if (l->state == LEASE_HELD)
-		lease_arm(core, l);
+	lease_arm(core, l);
 	dirty_add(core, l->resource);
 }
 
@@ -327,7 +343,7 @@ lease_let_go(struct core *core, struct lease *l)
 {
 	struct retained *r = &core->retained;
 
-	assert(l->state == LEASE_HELD && l->idle_ms != 0);
+	assert(lease_held(l)->idle_ms != 0);
 	if (r->now_ms != core->now.ms) {
 		r->now_ms = core->now.ms;
 		r->let_go = 0;
@@ -336,40 +352,43 @@ lease_let_go(struct core *core, struct lease *l)
 		r->let_go++;
 		return true;
 	}
-	l->idle_ms = retain_until(core);
+	lease_held(l)->idle_ms = retain_until(core);
 	return false;
 }
 
 bool
 lease_retain(struct core *core, struct lease *l)
 {
+	struct lease_held *held = lease_held(l);
 	int64_t until_ms;
 
-	if (!l->served || l->wanted || core->drain != DRAIN_NONE || core->settings.retain_ms == 0 ||
+	if (!held->served || held->wanted || core->drain != DRAIN_NONE || core->settings.retain_ms == 0 ||
 		l->resource->rule->key != NULL || l->resource->rule->interop != INTEROP_NONE ||
 		!masterset_usable(core))
 		return false;
-	if (l->idle_ms == 0) {
+	if (held->idle_ms == 0) {
 		until_ms = retain_until(core);
-		l->idle_ms = until_ms;
+		held->idle_ms = until_ms;
 		/* A timer that comes too early costs less than one that is set at every UNLOCK. */
 		if (until_ms < timer_at(&core->timers, &l->timer))
 			lease_arm(core, l);
 	}
-	return core->now.ms < l->idle_ms;
+	return core->now.ms < held->idle_ms;
 }
 
 bool
 lease_good(const struct core *core, const struct lease *l)
 {
 	return l->state == LEASE_HELD && seats_ours(core, l) >= quorum_majority(core) &&
-	       l->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 2;
+	       lease_held(l)->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 2;
 }
 
 bool
 lease_must_yield(const struct core *core, const struct lease *l)
 {
-	return l->wanted && l->served &&
+	const struct lease_held *held = lease_held(l);
+
+	return held->wanted && held->served &&
 	       (l->round->streak >= core->settings.streak ||
 		       core->now.ms - l->round->wanted_ms >= core->settings.streak_ms);
 }
@@ -384,10 +403,11 @@ bool
 lease_open(const struct core *core, const struct lease *l, const struct waiter *w)
 {
 	/* A lease that readers hold and others want becomes shared in this very step. */
-	bool shared = l->kind == KIND_SHARED || (l->wanted && l->grants != NULL && !lease_written(l));
+	bool wanted = lease_held(l)->wanted;
+	bool shared = l->kind == KIND_SHARED || (wanted && l->grants != NULL && !lease_written(l));
 
 	if (shared)
-		return w->kind == KIND_SHARED && (!l->wanted || w->since_ms <= l->round->wanted_ms);
+		return w->kind == KIND_SHARED && (!wanted || w->since_ms <= l->round->wanted_ms);
 	if (lease_must_yield(core, l))
 		return false;
 	return l->grants == NULL || (w->kind == KIND_SHARED && !lease_written(l));
@@ -396,26 +416,28 @@ lease_open(const struct core *core, const struct lease *l, const struct waiter *
 int64_t
 lease_told_ms(const struct lease *l)
 {
+	const struct lease_held *held = lease_held(l);
 	const struct round *t = l->round;
 
-	return t != NULL && t->told_ms > l->valid_ms ? t->told_ms : l->valid_ms;
+	return t != NULL && t->told_ms > held->valid_ms ? t->told_ms : held->valid_ms;
 }
 
 int64_t
 lease_token(struct core *core, struct lease *l)
 {
+	struct lease_held *held = lease_held(l);
 	struct round *t = l->round;
 
-	if (l->token > l->token_last && t != NULL && t->spare_first > 0) {
+	if (held->token > held->token_last && t != NULL && t->spare_first > 0) {
 		int64_t block = t->spare_last - t->spare_first + 1;
 
-		l->token = t->spare_first;
-		l->token_last = t->spare_last;
-		l->block = block < INT32_MAX ? (int32_t)block : INT32_MAX;
+		held->token = t->spare_first;
+		held->token_last = t->spare_last;
+		held->block = block < INT32_MAX ? (int32_t)block : INT32_MAX;
 		t->spare_first = 0;
 		lease_quiet(core, l);
 	}
-	return l->token <= l->token_last ? l->token++ : 0;
+	return held->token <= held->token_last ? held->token++ : 0;
 }
 
 void
@@ -447,11 +469,12 @@ refusal_null(struct reply *out)
 static bool
 refusal_error(const struct core *core, const struct lease *l, struct reply *out)
 {
-	switch (l->error) {
+	switch (round_error(l)) {
 	case LEASE_ERROR_NONE:
 		return false;
 	case LEASE_ERROR_ERROR:
-		reply_error(out, CODE_MASTERERR, "the master said: %s", core->masters[l->error_at].error);
+		reply_error(
+			out, CODE_MASTERERR, "the master said: %s", core->masters[l->round->error_at].error);
 		return true;
 	case LEASE_ERROR_SILENT:
 		reply_error(out, CODE_NOMASTER, "the master did not answer in time");
@@ -483,7 +506,7 @@ refusal_masters(const struct core *core, const struct resource *r, const struct 
 	/* No master has said that it is taken, and null would say just that. */
 	if (l != NULL && l->state == LEASE_HELD)
 		reply_error(out, CODE_NOMASTER, "the master has not renewed the lease, or given no tokens");
-	else if (l == NULL || !l->refused)
+	else if (l == NULL || !lease_refused(l))
 		reply_error(out, CODE_NOMASTER,
 			"the master has not said yet who has it: wait longer, or try again");
 }
@@ -521,5 +544,5 @@ refusal_hopeless(const struct resource *r, enum kind kind)
 	if (r->limit > 0)
 		return r->grant_count > 0 && kind == KIND_EXCLUSIVE;
 	return (r->grant_count > 0 && (kind == KIND_EXCLUSIVE || lease_written(&r->lease))) ||
-	       (r->lease.state == LEASE_WAITING && r->lease.refused && queue_patient(r));
+	       (r->lease.state == LEASE_WAITING && lease_refused(&r->lease) && queue_patient(r));
 }

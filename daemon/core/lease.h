@@ -2,11 +2,16 @@
  * lease: what this daemon holds at the masters for one name, from the question to the release.
  *
  *     NONE ──acquire──▶ ACQUIRING ──won──▶ HELD ──┬─ renew at L/3 (reclaim if a master is guarded)
- *      ▲                  │    ▲            │      └─ released, lost, expired ──▶ NONE
- *      └──no waiters──────┤    │retry       │
- *                      not won │            │
- *                         ▼    │            │
- *                        WAITING ◀──────────┘ (released to another daemon, and asked for again)
+ *     ▲ │                 │    ▲                  └─ released, lost, expired ──▶ NONE
+ *     │ │              not won │retry
+ *     │ │                 ▼    │
+ *     │ └─released to──▶ WAITING
+ *     │   a foreign        │
+ *     │   client           │
+ *     └─────no waiters─────┘
+ *
+ * Each state has data of its own, struct lease_none and so on, which is reached by a function that asserts
+ * the state. lease_move() sets it whole: nothing of the state before is left but what was passed on.
  *
  * Validity counts from before a call left: a slow master costs the holder time, never the next holder safety.
  * A lease that is given up is released at the masters (release.c), whatever became of its calls. acquire.c
@@ -22,6 +27,7 @@
 #include "daemon/core/timers.h"
 #include "proto/name.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -70,47 +76,131 @@ struct seat {
 /* Masters that a lease can tell apart. */
 #define LEASE_MASTERS 15
 
+/* NONE: what the next acquire has to heed. */
+enum lease_rest {
+	REST_NONE,
+	REST_YIELDED, /* it was released while another daemon waits, which goes first */
+	REST_FOREIGN  /* it was released to a foreign client, which has to notice first */
+};
+
+struct lease_none {
+	enum lease_rest rest;
+};
+
+/* Which masters have been asked so far. */
+enum acquire_scope {
+	ACQUIRE_ALL,
+	ACQUIRE_QUEUE_MASTER /* the queue master alone */
+};
+
+/* What has come since the round began. */
+enum acquire_news {
+	NEWS_NONE,
+	NEWS_CHANGE, /* a wake-up or a master: a refusal is out of date */
+	NEWS_CALL    /* the queue master has called us */
+};
+
+struct lease_acquiring {
+	int64_t change_ms; /* ms until something can change, says the queue master; 0: not said */
+	enum acquire_scope scope : 8;
+	enum acquire_news news : 8;
+	bool refused;   /* the round before this one ended with a refusal */
+	bool wanted;    /* another daemon waits for what this round may have been granted */
+	bool contended; /* another daemon has the lease at some master */
+	bool lasts;     /* the queue master names the same holder as last time */
+};
+
+/* WAITING: what for. */
+enum lease_wait {
+	WAIT_FOREIGN, /* a foreign client, to which it was just released, has to notice first */
+	WAIT_OPEN,    /* no refusal: the round was left to another daemon, or nothing was answered */
+	WAIT_REFUSED, /* the round ended with a refusal, which has not been counted yet */
+	WAIT_COUNTED  /* and has been */
+};
+
+struct lease_waiting {
+	enum lease_wait why;
+};
+
+/* What has become of the last round of a held lease. */
+enum lease_renewal {
+	RENEWAL_DONE,
+	RENEWAL_ASKING, /* it is under way */
+	RENEWAL_DRY     /* it brought no tokens though few were left */
+};
+
+struct lease_held {
+	int64_t valid_ms;   /* surely ours until then */
+	int64_t refresh_ms; /* when to renew */
+	int64_t idle_ms;    /* unused, released then unless a client wants the name again; 0: in use */
+	int64_t token;      /* next fencing token; token > token_last: none left */
+	int64_t token_last;
+	int32_t block; /* how many tokens the block had */
+	uint8_t vain;  /* rounds in a row that brought no tokens though few were left */
+	uint8_t noted; /* a bit for each seat: a reclaim has been noted, and the guard is not over for it */
+	enum lease_renewal renewal : 2;
+	bool served : 1;    /* a client was granted the lock on this lease */
+	bool wanted : 1;    /* another daemon waits, or a foreign client may wait unheard */
+	bool lines : 1;     /* shared: a place in the queue is kept for a writer that waits here */
+	enum kind told : 8; /* what a majority of the seats has been told */
+};
+
+/* The data of a lease in its state. */
+union lease_data {
+	struct lease_none none;
+	struct lease_acquiring acquiring;
+	struct lease_waiting waiting;
+	struct lease_held held;
+};
+
 struct lease {
 	struct resource *resource;
 	struct round *round;  /* NULL: none, the lease is at rest */
 	struct grant *grants; /* holds on this lease, oldest first; a list of utlist.h */
 	uint64_t attempt;
-	int64_t valid_ms;   /* HELD: surely ours until then */
-	int64_t refresh_ms; /* HELD: when to renew */
-	int64_t idle_ms;    /* HELD: unused, released then unless a client wants the name again; 0: in use */
-	int64_t token;      /* next fencing token; token > token_last: none left */
-	int64_t token_last;
-	int32_t term_ms; /* the term that the last round asked for; the rule may have changed since */
-	int32_t block;   /* how many tokens the block had */
+	union lease_data data; /* of its state: reached by lease_held() and the like alone */
+	int32_t term_ms;       /* the term that the last round asked for; the rule may have changed since */
 	struct timer timer;
-	int16_t permits;            /* PERMITS: how many */
-	uint8_t ours;               /* a bit for each seat: the master granted it, and has not revoked it */
-	uint8_t odd;                /* a bit for each seat: granted there, but permits that we do not keep */
-	uint8_t vain;               /* HELD: rounds in a row that brought no tokens though few were left */
-	uint8_t queue_master : 4;   /* the master that keeps the queue of this name */
-	uint8_t error_at : 4;       /* the master that told the last error */
-	enum lease_error error : 3; /* the last error */
-	bool refreshing : 1;        /* HELD: a round is under way */
-	bool dry : 1;               /* HELD: the last round brought no tokens */
-	bool again : 1;             /* ACQUIRING: a wake-up or a master came: a refusal is out of date */
-	bool queued : 1;  /* not HELD: this daemon may have a place in the queue at the queue master */
-	bool served : 1;  /* HELD: a client was granted the lock on this lease */
-	bool refused : 1; /* WAITING, ACQUIRING: the last round ended with a refusal */
-	bool fresh : 1;   /* WAITING: the refusal has not been counted yet */
-	bool wanted : 1;  /* HELD: another daemon waits, or a foreign client may wait unheard */
-	bool yielded : 1; /* NONE: released while another daemon waits, which goes first */
-	bool queue_master_first : 1; /* ACQUIRING: only the queue master has been asked so far */
-	bool patient : 1;            /* the last acquire asked for a place in the queue */
-	bool lines : 1; /* HELD, shared: a place in the queue is kept for a writer that waits here */
-	bool rests : 1; /* NONE, WAITING: released to a foreign client, which has to notice first */
+	int16_t permits; /* PERMITS: how many */
+	uint8_t ours;    /* a bit for each seat: the master granted it, and has not revoked it */
+	uint8_t odd;     /* a bit for each seat: granted there, but permits that we do not keep */
 	enum lease_state state : 8;
-	enum kind kind : 7;  /* what is asked for, and what we count the lease as from then on */
-	bool grown : 1;      /* the number of masters has grown since the lease was made */
-	enum kind asked : 4; /* what this round asks for; between rounds: the last one */
-	enum kind told : 4;  /* HELD: what a majority of the seats has been told */
-	uint8_t noted; /* a bit for each seat: a reclaim has been noted, and the guard is not over for it */
-	struct seat within[]; /* its seats, as many as there were masters then; see seat_of() */
+	uint8_t queue_master : 4; /* the master that keeps the queue of this name */
+	bool queued : 1;          /* this daemon may have a place in the queue at the queue master */
+	bool patient : 1;         /* the last acquire asked for a place in the queue */
+	bool grown : 1;           /* the number of masters has grown since the lease was made */
+	enum kind kind : 8;       /* what is asked for, and what we count the lease as from then on */
+	struct seat within[];     /* its seats, as many as there were masters then; see seat_of() */
 };
+
+/* The data of its state; in another state there is none. */
+static inline struct lease_none *
+lease_none(const struct lease *l)
+{
+	assert(l->state == LEASE_NONE);
+	return (struct lease_none *)(uintptr_t)&l->data.none;
+}
+
+static inline struct lease_acquiring *
+lease_acquiring(const struct lease *l)
+{
+	assert(l->state == LEASE_ACQUIRING);
+	return (struct lease_acquiring *)(uintptr_t)&l->data.acquiring;
+}
+
+static inline struct lease_waiting *
+lease_waiting(const struct lease *l)
+{
+	assert(l->state == LEASE_WAITING);
+	return (struct lease_waiting *)(uintptr_t)&l->data.waiting;
+}
+
+static inline struct lease_held *
+lease_held(const struct lease *l)
+{
+	assert(l->state == LEASE_HELD);
+	return (struct lease_held *)(uintptr_t)&l->data.held;
+}
 
 /* ---- its states, and what all of them share ---- */
 
@@ -128,11 +218,26 @@ void lease_quiet(struct core *core, struct lease *l);
 /* NONE, and not used again: frees what belongs to it. */
 void lease_done(struct core *core, struct lease *l);
 
-/* Only to a state that the picture allows. */
-void lease_move(struct core *core, struct lease *l, enum lease_state next);
+/* Only to a state that the picture allows. data: all that it has in that state. */
+void lease_move(struct core *core, struct lease *l, enum lease_state next, const union lease_data *data);
 
-/* Forgets all that belonged to the last lease. */
-void lease_clear(struct core *core, struct lease *l);
+/* NONE from now on. Forgets all that belonged to the last lease; what it has at the masters has been released
+ * before. */
+void lease_end(struct core *core, struct lease *l, enum lease_rest rest);
+
+/* Whether the last round ended with a refusal, as far as is known: while the next one is under way, it still
+ * counts. */
+bool lease_refused(const struct lease *l);
+
+/* Another daemon waits for it. */
+bool lease_wanted(const struct lease *l);
+
+/* The last of its tokens; 0: it has none. */
+static inline int64_t
+lease_token_last(const struct lease *l)
+{
+	return l->state == LEASE_HELD ? lease_held(l)->token_last : 0;
+}
 
 /* Begins a round: one term, one token to propose and one size of block for all masters. */
 void lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block);
@@ -164,7 +269,7 @@ void lease_leave_at(struct core *core, const struct lease *l, unsigned master);
 void lease_line_up(struct core *core, struct lease *l);
 void lease_line_off(struct core *core, struct lease *l);
 
-/* Another daemon waits for it. */
+/* Another daemon has said that it waits for it. */
 void lease_want(struct core *core, struct lease *l);
 
 /* Whether a lease without holders and waiters here is kept for a while: for a client that locks the name
@@ -217,7 +322,7 @@ void lease_free(struct lease *l);
  * (quorum_usable). */
 void acquire_begin(struct core *core, struct lease *l);
 
-/* NONE, just released: leaves time for a foreign client, which has no place in our queue, and then asks
+/* NONE, with REST_FOREIGN: leaves time for a foreign client, which has no place in our queue, and then asks
  * again. */
 void acquire_rest(struct core *core, struct lease *l);
 

@@ -78,27 +78,26 @@ struct question {
  */
 struct round {
 	struct freelist_link freed;
-	unsigned char split;    /* rounds in a row that no daemon won */
-	unsigned char deferred; /* rounds in a row that we won, and left to another daemon */
-	bool lasts;             /* ACQUIRING: the queue master names the same holder as last time */
-	bool called;            /* ACQUIRING: the queue master has called us since it was asked */
-	bool contended;         /* ACQUIRING: another daemon has the lease at some master */
-	bool doubted;           /* a lock of another kind was found, and may be gone by now */
-	int64_t sent_ms;        /* when this round began; between rounds: the last one */
-	int64_t proposal;       /* the token that it proposed */
-	int64_t asked_block;    /* how many tokens it asked for; 0: none */
-	int64_t reached;        /* highest token that a master answered */
-	int64_t spare_first;    /* first token of a block fetched ahead; 0: none */
+	unsigned char split;        /* rounds in a row that no daemon won */
+	unsigned char deferred;     /* rounds in a row that we won, and left to another daemon */
+	bool doubted;               /* a lock of another kind was found, and may be gone by now */
+	uint8_t error_at;           /* the master that told the last error */
+	enum lease_error error : 8; /* the last error that a round ended with */
+	enum kind asked : 8;        /* what this round asks for; between rounds: the last one */
+	int64_t sent_ms;            /* when this round began; between rounds: the last one */
+	int64_t proposal;           /* the token that it proposed */
+	int64_t asked_block;        /* how many tokens it asked for; 0: none */
+	int64_t reached;            /* highest token that a master answered */
+	int64_t spare_first;        /* first token of a block fetched ahead; 0: none */
 	int64_t spare_last;
-	int64_t wanted_ms; /* wanted: since when */
-	int64_t heard_ms;  /* wanted: when a waiting daemon was heard last */
-	int64_t streak;    /* local grants since wanted_ms */
-	int64_t line_ms;   /* lines: when to refresh the place in the queue */
-	int64_t told_ms;   /* HELD: deadline told before clocks shortened the validity; 0: no later one */
-	int64_t change_ms; /* ACQUIRING: ms until something can change, says the queue master; 0: not said */
-	int64_t limit_there;         /* LEASE_ERROR_LIMIT: the limit at the master */
-	int64_t position;            /* our place in the queue, as last seen */
-	char *foreign;               /* owner text of the lease in the way, as last seen; NULL: none */
+	int64_t wanted_ms;   /* wanted: since when */
+	int64_t heard_ms;    /* wanted: when a waiting daemon was heard last */
+	int64_t streak;      /* local grants since wanted_ms */
+	int64_t line_ms;     /* lines: when to refresh the place in the queue */
+	int64_t told_ms;     /* HELD: deadline told before clocks shortened the validity; 0: no later one */
+	int64_t limit_there; /* LEASE_ERROR_LIMIT: the limit at the master */
+	int64_t position;    /* our place in the queue, as last seen */
+	char *foreign;       /* owner text of the lease in the way, as last seen; NULL: none */
 	struct question questions[]; /* one for each master */
 };
 
@@ -117,6 +116,13 @@ round_of(struct core *core, struct lease *l)
 
 /* Nothing goes on any more. */
 void round_end(struct core *core, struct lease *l);
+
+/* Why the last acquire failed, if not by contention. */
+static inline enum lease_error
+round_error(const struct lease *l)
+{
+	return l->round != NULL ? (enum lease_error)l->round->error : LEASE_ERROR_NONE;
+}
 
 /* The daemon whose lease was in the way last, as the masters name it; n == 0: none. */
 struct slice round_foreign(const struct lease *l);

@@ -32,7 +32,7 @@ renew_soon_ms(const struct lease *l)
 static int64_t
 renew_again_ms(const struct core *core, const struct lease *l)
 {
-	int64_t soon = renew_soon_ms(l), patient = (l->valid_ms - core->now.ms) / 8;
+	int64_t soon = renew_soon_ms(l), patient = (lease_held(l)->valid_ms - core->now.ms) / 8;
 	bool waits = patient > soon && (seats_asking(core, l) > 0 || !seats_can_prolong(core, l));
 
 	return waits ? patient : soon;
@@ -41,23 +41,25 @@ renew_again_ms(const struct core *core, const struct lease *l)
 static bool
 renew_short_of_tokens(const struct lease *l)
 {
-	int64_t left = l->token_last - l->token + 1;
+	const struct lease_held *held = lease_held(l);
+	int64_t left = held->token_last - held->token + 1;
 
-	return round_spare(l) == 0 && (left < TOKEN_LEAST || left < l->block / 2);
+	return round_spare(l) == 0 && (left < TOKEN_LEAST || left < held->block / 2);
 }
 
 void
 renew_tokens(struct core *core, struct lease *l)
 {
 	int64_t soon_ms = core->now.ms + renew_soon_ms(l);
+	struct lease_held *held = lease_held(l);
 
 	if (!renew_short_of_tokens(l))
 		return;
-	if (!l->dry) {
+	if (held->renewal != RENEWAL_DRY) {
 		renew_begin(core, l);
-	} else if (l->token > l->token_last && l->refresh_ms > soon_ms) {
+	} else if (held->token > held->token_last && held->refresh_ms > soon_ms) {
 		/* The last round brought none, and now none is left. */
-		l->refresh_ms = soon_ms;
+		held->refresh_ms = soon_ms;
 		lease_arm(core, l);
 	}
 }
@@ -87,21 +89,22 @@ renew_ask(struct core *core, struct lease *l, bool all)
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if ((all || seat_of(l, i)->valid_ms < kept_ms) && seat_question(core, l, i, &op))
-			seat_ask(core, l, i, op, l->valid_ms - core->now.ms, CALL_QUEUELESS);
+			seat_ask(core, l, i, op, lease_held(l)->valid_ms - core->now.ms, CALL_QUEUELESS);
 	}
 }
 
 void
 renew_begin(struct core *core, struct lease *l)
 {
-	assert(l->state == LEASE_HELD);
-	if (l->refreshing)
+	struct lease_held *held = lease_held(l);
+
+	if (held->renewal == RENEWAL_ASKING)
 		return;
-	l->dry = false;
 	lease_round(core, l, renew_next_term_ms(core, l), renew_short_of_tokens(l) ? tokens_block(core) : 0);
 	renew_ask(core, l, true);
-	l->refreshing = seats_asking(core, l) > 0;
-	l->refresh_ms = l->refreshing ? l->valid_ms : core->now.ms + renew_again_ms(core, l);
+	held->renewal = seats_asking(core, l) > 0 ? RENEWAL_ASKING : RENEWAL_DONE;
+	held->refresh_ms =
+		held->renewal == RENEWAL_ASKING ? held->valid_ms : core->now.ms + renew_again_ms(core, l);
 	lease_arm(core, l);
 }
 
@@ -110,46 +113,49 @@ static void
 renew_go_on(struct core *core, struct lease *l)
 {
 	renew_ask(core, l, false);
-	l->refresh_ms = core->now.ms + renew_again_ms(core, l);
+	lease_held(l)->refresh_ms = core->now.ms + renew_again_ms(core, l);
 	lease_arm(core, l);
 }
 
 void
 renew_reclaim(struct core *core, struct lease *l, unsigned master)
 {
+	struct lease_held *held = lease_held(l);
 	enum call_op op;
 
-	l->noted &= (uint8_t) ~(1U << master);
+	held->noted &= (uint8_t) ~(1U << master);
 	/* A single master decides about the lease, one of several about its seat only. */
 	if (core->settings.masters == 1)
 		renew_begin(core, l);
 	else if (seat_question(core, l, master, &op))
-		seat_ask(core, l, master, op, l->valid_ms - core->now.ms, CALL_QUEUELESS);
+		seat_ask(core, l, master, op, held->valid_ms - core->now.ms, CALL_QUEUELESS);
 }
 
 void
 renew_now(struct core *core, struct lease *l)
 {
 	/* If a round has just failed, the timer tries again; sooner would not help. */
-	if (l->refresh_ms > core->now.ms + renew_again_ms(core, l))
+	if (lease_held(l)->refresh_ms > core->now.ms + renew_again_ms(core, l))
 		renew_begin(core, l);
 }
 
 void
 renew_shared(struct core *core, struct lease *l)
 {
-	assert(l->state == LEASE_HELD && l->kind == KIND_EXCLUSIVE);
+	assert(l->kind == KIND_EXCLUSIVE);
 	l->kind = KIND_SHARED;
-	l->wanted = false;
+	lease_held(l)->wanted = false;
 	renew_begin(core, l);
 }
 
 void
 renew_catch_up(struct core *core, struct lease *l)
 {
-	if (l->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 3 * 2)
+	const struct lease_held *held = lease_held(l);
+
+	if (held->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 3 * 2)
 		return;
-	if (l->refreshing)
+	if (held->renewal == RENEWAL_ASKING)
 		renew_go_on(core, l);
 	else
 		renew_begin(core, l);
@@ -160,31 +166,37 @@ static void
 renew_settle_round(struct core *core, struct lease *l, bool yes)
 {
 	int64_t valid_ms = seats_valid_ms(core, l), soon = renew_again_ms(core, l);
+	struct lease_held *held = lease_held(l);
 	const struct round *t = l->round;
+	bool asking = false;
 
-	if (valid_ms > l->valid_ms)
-		l->valid_ms = valid_ms;
-	if (!l->refreshing)
+	if (valid_ms > held->valid_ms)
+		held->valid_ms = valid_ms;
+	if (held->renewal != RENEWAL_ASKING)
 		return;
 	if (seats_until(core, l, lease_valid_from(l, t->sent_ms)) >= quorum_majority(core)) {
-		l->refreshing = false;
-		l->told = l->asked;
-		l->refresh_ms = l->told == l->kind ? lease_refresh_at(l, t->sent_ms) : core->now.ms;
+		held->told = t->asked;
+		held->refresh_ms = held->told == l->kind ? lease_refresh_at(l, t->sent_ms) : core->now.ms;
 	} else {
-		l->refreshing = seats_asking(core, l) > 0;
-		if (!yes || !l->refreshing)
-			l->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
+		asking = seats_asking(core, l) > 0;
+		if (!yes || !asking)
+			held->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
 		/* A master that was asked may stay silent, while another one is back. */
-		else if (l->refresh_ms > core->now.ms + soon)
-			l->refresh_ms = core->now.ms + soon;
+		else if (held->refresh_ms > core->now.ms + soon)
+			held->refresh_ms = core->now.ms + soon;
 	}
+	if (asking)
+		return;
+	held->renewal = RENEWAL_DONE;
+	if (t->asked_block == 0 || !renew_short_of_tokens(l))
+		return;
 	/* No tokens came: a guarded master has none, a full one has no room for the counter, or several
 	 * disagree. They are asked again after a while. */
-	l->dry = !l->refreshing && t->asked_block > 0 && renew_short_of_tokens(l);
-	if (l->dry && l->vain < UINT8_MAX)
-		l->vain++;
-	if (l->dry && l->token > l->token_last && l->refresh_ms > core->now.ms + soon)
-		l->refresh_ms = core->now.ms + soon;
+	held->renewal = RENEWAL_DRY;
+	if (held->vain < UINT8_MAX)
+		held->vain++;
+	if (held->token > held->token_last && held->refresh_ms > core->now.ms + soon)
+		held->refresh_ms = core->now.ms + soon;
 }
 
 /*
@@ -219,12 +231,12 @@ renew_lost(struct core *core, struct lease *l, enum loss_reason reason)
 {
 	int64_t from_ms = renew_relied_ms(l);
 
+	assert(l->state == LEASE_HELD);
 	while (l->grants != NULL)
 		grant_lose(core, l->grants, reason);
 	/* Our keys may outlive our certainty of them: no daemon should have to wait for their expiry. */
 	release_seats_from(core, l, from_ms);
-	lease_move(core, l, LEASE_NONE);
-	lease_clear(core, l);
+	lease_end(core, l, REST_NONE);
 	dirty_add(core, l->resource);
 }
 
@@ -233,33 +245,35 @@ static void
 renew_note_reclaimed(struct core *core, struct lease *l, const struct vote *vote)
 {
 	uint8_t bit = (uint8_t)(1U << vote->master);
+	struct lease_held *held = lease_held(l);
 
 	if (vote->op != CALL_RECLAIM) {
-		l->noted &= (uint8_t)~bit;
+		held->noted &= (uint8_t)~bit;
 		return;
 	}
-	if ((l->noted & bit) == 0)
-		emit_note(core, NOTE_RECLAIMED, l->resource, NULL, l->token,
+	if ((held->noted & bit) == 0)
+		emit_note(core, NOTE_RECLAIMED, l->resource, NULL, held->token,
 			l->round->questions[vote->master].asked_ms - core->now.ms, NULL);
-	l->noted |= bit;
+	held->noted |= bit;
 }
 
 void
 renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
+	struct lease_held *held = lease_held(l);
 	const struct round *t = l->round;
 	bool yes = vote->outcome == OUTCOME_YES;
 
 	if (yes)
 		renew_note_reclaimed(core, l, vote);
 	if (vote->outcome == OUTCOME_ERROR)
-		emit_note(core, NOTE_RENEW_FAILED, l->resource, NULL, 0, l->valid_ms - core->now.ms,
+		emit_note(core, NOTE_RENEW_FAILED, l->resource, NULL, 0, held->valid_ms - core->now.ms,
 			core->masters[vote->master].error);
 	/* Another daemon waits; the message that said so may have been lost. */
-	if (yes && vote->position > (l->lines && vote->master == l->queue_master))
+	if (yes && vote->position > (held->lines && vote->master == l->queue_master))
 		lease_want(core, l);
 	else if (yes && l->kind == KIND_SHARED && core->now.ms - t->heard_ms >= LEASE_WANT_MS)
-		l->wanted = false;
+		held->wanted = false;
 	if (renew_hopeless(core, l)) {
 		renew_lost(core, l, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
 		return;
@@ -269,7 +283,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	/* Given by an earlier memory, or other permits than the majority gave: asked for once more. */
 	if (yes && (!seat_is_ours(l, vote->master) ||
 			   t->questions[vote->master].incarnation != core->masters[vote->master].incarnation))
-		l->refresh_ms = core->now.ms;
+		held->refresh_ms = core->now.ms;
 	lease_arm(core, l);
 	lease_quiet(core, l);
 	dirty_add(core, l->resource);
@@ -279,11 +293,12 @@ void
 renew_shortened(struct core *core, struct lease *l)
 {
 	int64_t valid_ms = seats_valid_ms(core, l);
+	struct lease_held *held = lease_held(l);
 
-	if (valid_ms >= l->valid_ms)
+	if (valid_ms >= held->valid_ms)
 		return;
 	round_of(core, l)->told_ms = lease_told_ms(l);
-	l->valid_ms = valid_ms;
+	held->valid_ms = valid_ms;
 	if (valid_ms <= core->now.ms)
 		renew_lost(core, l, LOSS_EXPIRED);
 	else
@@ -293,11 +308,13 @@ renew_shortened(struct core *core, struct lease *l)
 void
 renew_emptied(struct core *core, struct lease *l)
 {
+	struct lease_held *held = lease_held(l);
+
 	if (seats_ours(core, l) == 0) {
 		renew_lost(core, l, LOSS_TAKEN);
-	} else if (l->refreshing && seats_asking(core, l) == 0) {
-		l->refreshing = false;
-		l->refresh_ms = core->now.ms + core_jitter(core, 1, renew_soon_ms(l));
+	} else if (held->renewal == RENEWAL_ASKING && seats_asking(core, l) == 0) {
+		held->renewal = RENEWAL_DONE;
+		held->refresh_ms = core->now.ms + core_jitter(core, 1, renew_soon_ms(l));
 		lease_arm(core, l);
 	}
 }
@@ -326,26 +343,28 @@ renew_due(struct core *core, struct lease *l)
 		renew_begin(core, l);
 		return;
 	}
-	l->refresh_ms = turn_ms;
+	lease_held(l)->refresh_ms = turn_ms;
 	lease_arm(core, l);
 }
 
 void
 renew_timer(struct core *core, struct lease *l)
 {
+	struct lease_held *held = lease_held(l);
+
 	if (l->resource->queue->count > 0)
-		l->idle_ms = 0;
+		held->idle_ms = 0;
 	/* The lease is given back before this step ends, unless a client that was waiting for something else
 	 * wants it by then: in that case it goes on. */
-	if (l->idle_ms != 0 && core->now.ms >= l->idle_ms && lease_let_go(core, l))
+	if (held->idle_ms != 0 && core->now.ms >= held->idle_ms && lease_let_go(core, l))
 		dirty_add(core, l->resource);
-	if (core->now.ms >= l->valid_ms)
+	if (core->now.ms >= held->valid_ms)
 		renew_lost(core, l, LOSS_EXPIRED);
-	else if (l->lines && core->now.ms >= l->round->line_ms)
+	else if (held->lines && core->now.ms >= l->round->line_ms)
 		lease_line_up(core, l);
-	else if (core->now.ms < l->refresh_ms)
+	else if (core->now.ms < held->refresh_ms)
 		lease_arm(core, l);
-	else if (l->refreshing)
+	else if (held->renewal == RENEWAL_ASKING)
 		renew_go_on(core, l);
 	else
 		renew_due(core, l);

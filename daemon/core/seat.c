@@ -24,7 +24,7 @@ round_new(struct core *core, struct lease *l)
 	struct round *t = freelist_must(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
 
 	assert(l->round == NULL);
-	t->reached = l->token_last;
+	t->reached = lease_token_last(l);
 	l->round = t;
 	return t;
 }
@@ -101,7 +101,7 @@ seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 		if (i < from)
 			seats[i] = *seat_of(l, i);
 		else
-			seats[i] = (struct seat){{l->state == LEASE_HELD ? l->valid_ms - 1 : 0}};
+			seats[i] = (struct seat){{l->state == LEASE_HELD ? lease_held(l)->valid_ms - 1 : 0}};
 	}
 	seats_free(l);
 	l->within[0].grown = seats;
@@ -122,12 +122,14 @@ seat_empty(struct lease *l, unsigned i)
 	static const struct question unasked;
 	struct seat *seat = seat_of(l, i);
 	uint8_t others = (uint8_t) ~(1U << i);
+	int64_t most_ms = l->state == LEASE_HELD ? lease_held(l)->valid_ms - 1 : 0;
 
-	if (seat->valid_ms >= l->valid_ms)
-		seat->valid_ms = l->valid_ms > 0 ? l->valid_ms - 1 : 0;
+	if (seat->valid_ms > most_ms)
+		seat->valid_ms = most_ms;
 	l->ours &= others;
 	l->odd &= others;
-	l->noted &= others;
+	if (l->state == LEASE_HELD)
+		lease_held(l)->noted &= others;
 	if (l->round != NULL)
 		l->round->questions[i] = unasked;
 }
@@ -203,7 +205,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	call.ttl_ms = term_ms + core->settings.margin_ms;
 	call.deadline_us = asked->deadline_us;
 	call.token = op == CALL_RECLAIM ? core->highest : t->proposal;
-	call.newest = t->spare_first > 0 ? t->spare_last : l->token_last;
+	call.newest = t->spare_first > 0 ? t->spare_last : lease_token_last(l);
 	call.block = op == CALL_ACQUIRE && t->asked_block == 0 ? 1 : t->asked_block;
 	call.queue_ms = queue_ms;
 	master_call(core, &call);

@@ -276,7 +276,9 @@ permits_arrive(struct core *core, struct resource *r)
 static bool
 permits_fits(const struct core *core, const struct lease *l, const struct waiter *w)
 {
-	return l->state == LEASE_HELD && w != NULL && w->permits == l->permits && !(l->wanted && l->served) &&
+	const struct lease_held *held = l->state == LEASE_HELD ? lease_held(l) : NULL;
+
+	return held != NULL && w != NULL && w->permits == l->permits && !(held->wanted && held->served) &&
 	       masterset_usable(core);
 }
 
@@ -296,7 +298,7 @@ permits_grant(struct core *core, struct permit_lease *s, struct waiter *w)
 		renew_tokens(core, l);
 		return;
 	}
-	l->served = true;
+	lease_held(l)->served = true;
 	grant_give(core, l, w, token);
 	if (l->grants != NULL) {
 		TAILQ_REMOVE(all, s, in_resource);
@@ -416,18 +418,19 @@ permits_schedule(struct core *core, struct resource *r)
 	if (permits_serve_idle(core, r))
 		return;
 	l = permit_lease_acquiring(r);
-	refused = l != NULL && l->state == LEASE_WAITING && l->refused;
-	if (usable && refused && (l->error == LEASE_ERROR_KIND || l->error == LEASE_ERROR_LIMIT)) {
+	refused = l != NULL && l->state == LEASE_WAITING && lease_refused(l);
+	if (usable && refused &&
+		(round_error(l) == LEASE_ERROR_KIND || round_error(l) == LEASE_ERROR_LIMIT)) {
 		refusal_masters(core, r, l, &refusal);
 		queue_answer_all(core, r, &refusal);
 	}
 	/* If a master is being greeted, it may be usable in a moment: no refusal yet. */
 	if (refused || (!usable && !quorum_near(core, r->link)))
 		permits_refuse_once(core, r, usable);
-	if (refused && l->fresh) {
+	if (refused && lease_waiting(l)->why == WAIT_REFUSED) {
 		refusal_masters(core, r, l, &refusal);
 		queue_refused(core, r, &refusal);
-		l->fresh = false;
+		lease_waiting(l)->why = WAIT_COUNTED;
 	}
 	if (r->queue->count > 0)
 		permits_acquire(core, r, usable);

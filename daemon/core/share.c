@@ -22,9 +22,9 @@ void
 share_refusal(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	const struct resource *r = w->resource;
-	bool open = w == TAILQ_FIRST(&r->queue->waiters) && share_open(core, w);
+	bool first = w == TAILQ_FIRST(&r->queue->waiters);
 
-	if (refusal_taken(core, r) && !open)
+	if (refusal_taken(core, r) && !(first && share_open(core, w)))
 		refusal_shut(core, r, out);
 	else
 		refusal_masters(core, r, &r->lease, out);
@@ -34,6 +34,7 @@ share_refusal(const struct core *core, const struct waiter *w, struct reply *out
 static bool
 share_grant(struct core *core, struct lease *l, struct waiter *w)
 {
+	struct lease_held *held = lease_held(l);
 	int64_t token;
 
 	if (reenter_waiter(core, w))
@@ -47,9 +48,9 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 		renew_tokens(core, l);
 		return false;
 	}
-	l->served = true;
-	l->idle_ms = 0;
-	if (l->wanted)
+	held->served = true;
+	held->idle_ms = 0;
+	if (held->wanted)
 		l->round->streak++;
 	grant_give(core, l, w, token);
 	renew_tokens(core, l);
@@ -62,7 +63,7 @@ share_turn(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 
-	if (l->kind == KIND_EXCLUSIVE && l->wanted && l->grants != NULL && !lease_written(l))
+	if (l->kind == KIND_EXCLUSIVE && lease_held(l)->wanted && l->grants != NULL && !lease_written(l))
 		renew_shared(core, l);
 }
 
@@ -99,9 +100,9 @@ share_line(struct core *core, struct resource *r)
 	bool lines = usable && l->kind == KIND_SHARED && l->grants != NULL && first != NULL &&
 		     first->kind == KIND_EXCLUSIVE && !first->once;
 
-	if (lines && !l->lines)
+	if (lines && !lease_held(l)->lines)
 		lease_line_up(core, l);
-	else if (!lines && l->lines && (!usable || first == NULL || first->kind == KIND_SHARED))
+	else if (!lines && lease_held(l)->lines && (!usable || first == NULL || first->kind == KIND_SHARED))
 		lease_line_off(core, l);
 }
 
@@ -167,18 +168,18 @@ share_without(struct core *core, struct resource *r)
 	struct reply refusal;
 
 	/* Without a majority it may be a single master that says so: the waiters go on waiting. */
-	if (usable && l->state == LEASE_WAITING && l->error == LEASE_ERROR_KIND) {
+	if (usable && l->state == LEASE_WAITING && round_error(l) == LEASE_ERROR_KIND) {
 		refusal_masters(core, r, l, &refusal);
 		queue_answer_all(core, r, &refusal);
 	}
 	/* If a master is being greeted, it may be usable in a moment: no refusal yet. */
-	if ((l->state == LEASE_WAITING && l->refused) || (!usable && !quorum_near(core, r->link)))
+	if (lease_refused(l) || (!usable && !quorum_near(core, r->link)))
 		share_refuse_once(core, r, usable);
-	if (l->state == LEASE_WAITING && l->fresh) {
+	if (l->state == LEASE_WAITING && lease_waiting(l)->why == WAIT_REFUSED) {
 		refusal_masters(core, r, l, &refusal);
 		queue_refused(core, r, &refusal);
+		lease_waiting(l)->why = WAIT_COUNTED;
 	}
-	l->fresh = false;
 	if (r->queue->count == 0) {
 		if (l->state == LEASE_WAITING)
 			lease_leave(core, l);
@@ -187,9 +188,10 @@ share_without(struct core *core, struct resource *r)
 	/* Other daemons should not wait for a daemon that cannot take its turn. */
 	if (!usable)
 		acquire_step_back(core, l);
-	else if (l->state == LEASE_NONE && l->rests)
+	else if (l->state == LEASE_NONE && lease_none(l)->rest == REST_FOREIGN)
 		acquire_rest(core, l);
-	else if (l->state == LEASE_NONE || (!l->rests && share_acquire_was_other(r)))
+	else if (l->state == LEASE_NONE ||
+		 (lease_waiting(l)->why != WAIT_FOREIGN && share_acquire_was_other(r)))
 		acquire_begin(core, l);
 }
 

@@ -234,15 +234,17 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	*out = none;
 	out->name = resource_name(r);
 	out->lease = lease_words[l->state];
-	out->lease_ms = l->state == LEASE_HELD ? l->valid_ms - now_ms : 0;
-	out->renewing = l->state == LEASE_HELD && l->refreshing;
+	if (l->state == LEASE_HELD) {
+		out->lease_ms = lease_held(l)->valid_ms - now_ms;
+		out->renewing = lease_held(l)->renewal == RENEWAL_ASKING;
+		out->tokens_left = lease_held(l)->token_last - lease_held(l)->token + 1;
+	}
 	out->foreign = round_foreign(acquire);
 	out->position = acquire->round == NULL ? 0 : acquire->round->position;
 	out->votes = seats_ours(core, l);
 	out->queue_master = acquire->queue_master;
-	out->wanted = l->wanted;
+	out->wanted = lease_wanted(l);
 	out->waiters = r->queue->count;
-	out->tokens_left = l->state == LEASE_HELD ? l->token_last - l->token + 1 : 0;
 	out->kind = view_kind(r);
 	out->holds = r->grant_count;
 	out->limit = r->limit;
